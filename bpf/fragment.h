@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fragments to bundles: what is long, new or abnormal travels singly through the ring, the rest is
+ * merged per bin in maps (ARCHITECTURE section 4). A single that finds the ring full is merged.
+ */
+#ifndef VAPRO_FRAGMENT_H
+#define VAPRO_FRAGMENT_H
+
+#include "maps.h"
+
+/* enum vapro_loss, of which this side counts some */
+enum { LOST_RING_FULL, LOST_MAP_FULL, LOST_NO_STORAGE, LOST_NESTING, LOST_ARGUMENT, LOST_TRUNCATED, LOST_GOVERNED, LOST_VANISHED };
+
+static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
+					const struct kernel_bundle *one)
+{
+	struct kernel_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record)
+		return false;
+	record->type = KERNEL_FRAGMENT;
+	record->tgid = thread->tgid;
+	record->tid = thread->tid;
+	record->pad = 0;
+	record->time_ns = one->end_ns;
+	record->key = *key;
+	record->bundle = *one;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+static __always_inline bool merge(void *map, const struct kernel_bundle_key *key, const struct kernel_bundle *one)
+{
+	struct kernel_bundle *into = bpf_map_lookup_elem(map, key);
+
+	if (into) {
+		bundle_merge(into, one);
+		return true;
+	}
+	return bpf_map_update_elem(map, key, one, BPF_NOEXIST) == 0;
+}
+
+/* Hands a finished fragment over. state: with KERNEL_EDGE for edges. Returns whether it is in a bundle. */
+static __always_inline bool emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
+{
+	bool edge = state & KERNEL_EDGE;
+	u32 index = (state & ~KERNEL_EDGE) + (edge ? KERNEL_STATES : 0);
+	struct kernel_bundle_key key = { .state = state, .tid = thread->tid };
+	struct kernel_state_stats *seen;
+	struct kernel_bundle one = {};
+	u64 duration = now - thread->start_ns, judged, away;
+	bool single = duration > long_ns;
+
+	counts_delta(&one.counts, &thread->now, &thread->border);
+	away = counts_off_cpu(&one.counts);
+	one.start_ns = thread->start_ns;
+	one.end_ns = now;
+	one.sum_ns = one.min_ns = one.max_ns = duration;
+	one.bytes_min = one.bytes_max = bytes;
+	one.first_call = one.last_call = thread->call;
+	one.n = 1;
+	one.slot = thread->slot;
+	key.bin = bin_of(now);
+	judged = edge && away < duration ? duration - away : duration;
+	if (edge)
+		key.cell = cell_of(judged);
+
+	seen = bpf_map_lookup_elem(&stats, &index);
+	if (seen) {
+		if (seen->n < new_fragments) {
+			seen->n++;
+			single = true;
+		} else if (is_abnormal(duration, seen->min_ns, abnormal_ratio_1024)) {
+			key.abnormal = 1;
+			if (take_token(thread, now))
+				single = true;
+		}
+		if (!seen->min_ns || judged < seen->min_ns)
+			seen->min_ns = judged;
+	}
+	if (single && send_single(thread, &key, &one))
+		return true;
+	if (merge(key.bin & 1 ? (void *)&bundles_odd : (void *)&bundles_even, &key, &one))
+		return true;
+	lose(thread->slot, single ? LOST_RING_FULL : LOST_MAP_FULL, 1);
+	return false;
+}
+
+/* Reads the task's own monotone counters; the off-CPU part is kept by task_switch. */
+static __always_inline void read_counts(struct kernel_thread *thread, struct task_struct *task)
+{
+	thread->now.minor_faults = task->min_flt;
+	thread->now.major_faults = task->maj_flt;
+	thread->now.voluntary_switches = task->nvcsw;
+	thread->now.involuntary_switches = task->nivcsw;
+	thread->now.migrations = task->se.nr_migrations;
+}
+
+/* Number of a state, given at first sight; 0 when the map is full. */
+static __always_inline u32 number_of(void *map, const void *key, u32 *next)
+{
+	u32 *known = bpf_map_lookup_elem(map, key), fresh;
+
+	if (known)
+		return *known;
+	fresh = __sync_fetch_and_add(next, 1);
+	if (fresh >= KERNEL_STATES)
+		return 0;
+	if (bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST) == 0)
+		return fresh;
+	known = bpf_map_lookup_elem(map, key);
+	return known ? *known : 0;
+}
+
+/* Closes the computation that led to this vertex, if the thread's last call is known. */
+static __always_inline void close_computation(struct kernel_thread *thread, u32 to, u64 now)
+{
+	struct kernel_edge_key key = { .from = thread->vertex, .to = to };
+	u32 edge;
+
+	if (!key.from || !key.to)
+		return;
+	edge = number_of(&edges, &key, &next_edge);
+	if (!edge) {
+		lose(thread->slot, LOST_MAP_FULL, 1);
+		return;
+	}
+	emit(thread, edge | KERNEL_EDGE, now, 0);
+}
+
+/* Opens a vertex at now. */
+static __always_inline void open_vertex(struct kernel_thread *thread, u32 open, u32 vertex, u64 bytes, u64 now)
+{
+	thread->open = open;
+	thread->vertex = vertex;
+	thread->bytes = bytes;
+	thread->start_ns = now;
+	thread->border = thread->now;
+	thread->call++;
+	add(counters_of(thread->slot)->calls, 1);
+}
+
+/* Closes the open vertex; from here on the thread computes. */
+static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
+{
+	if (!thread->vertex)
+		lose(thread->slot, LOST_MAP_FULL, 1);
+	else if (emit(thread, thread->vertex, now, thread->bytes))
+		add(counters_of(thread->slot)->emitted, 1);
+	thread->open = KERNEL_NOTHING;
+	thread->start_ns = now;
+	thread->border = thread->now;
+}
+
+/* Forgets what is open: a frame that will not return, or links that were closed. */
+static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
+{
+	if (thread->open != KERNEL_NOTHING)
+		lose(thread->slot, cause, 1);
+	thread->open = KERNEL_NOTHING;
+	thread->vertex = 0;
+}
+
+/*
+ * The state of the current thread, made at first sight where its process is watched; NULL for
+ * everybody else. Brings it up to the present generation.
+ */
+static __always_inline struct kernel_thread *thread_of(struct task_struct *task, u64 now, bool create)
+{
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct kernel_process *process;
+	u32 tgid = task->tgid, tid = task->pid, one = 1;
+
+	if (thread && thread->generation == generation && thread->tgid == tgid)
+		return thread;
+	if (!thread && !create)
+		return 0;
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (!process) {
+		if (discover && create && bpf_map_update_elem(&reported, &tgid, &one, BPF_NOEXIST) == 0)
+			tell(KERNEL_UNKNOWN, tgid, tid, now);
+		return 0;
+	}
+	if (!thread) {
+		thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!thread) {
+			lose(process->slot, LOST_NO_STORAGE, 1);
+			return 0;
+		}
+	}
+	if (thread->tgid != tgid) {
+		__builtin_memset(thread, 0, sizeof(*thread));
+		thread->tgid = tgid;
+		thread->tid = tid;
+		tell(KERNEL_THREAD, tgid, tid, now);
+	} else {
+		drop_open(thread, LOST_GOVERNED);
+	}
+	thread->slot = process->slot;
+	thread->process_flags = process->flags;
+	thread->trampoline = process->trampoline;
+	thread->generation = generation;
+	return thread;
+}
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * External functions: entry closes the computation fragment of the edge (previous call-site -> this
+ * one) and opens the vertex; the return closes it. One session program serves all functions; the
+ * cookie is the row. What each argument means comes from the row's roles.
+ */
+#ifndef VAPRO_INVOCATION_H
+#define VAPRO_INVOCATION_H
+
+#include "fragment.h"
+
+extern bool bpf_session_is_return(void) __ksym;
+extern __u64 *bpf_session_cookie(void) __ksym;
+
+/*
+ * The call's arguments, copied once: a context may only be read at constant offsets, and which
+ * argument is meant is data.
+ */
+struct arguments {
+	u64 in[8]; /* registers; a power of two for the mask below */
+	u64 sp;
+};
+
+static __always_inline void arguments_read(struct arguments *args, struct pt_regs *ctx)
+{
+	args->in[0] = ctx->di;
+	args->in[1] = ctx->si;
+	args->in[2] = ctx->dx;
+	args->in[3] = ctx->cx;
+	args->in[4] = ctx->r8;
+	args->in[5] = ctx->r9;
+	args->in[6] = args->in[7] = 0;
+	args->sp = ctx->sp;
+}
+
+/* Argument i (from 1). Those past the sixth lie above the return address. */
+static __always_inline u64 argument(const struct arguments *args, u8 i)
+{
+	u64 value = 0;
+
+	if (i <= 6)
+		return args->in[(i - 1) & 7];
+	bpf_probe_read_user(&value, sizeof(value), (void *)(args->sp + 8 * (i - 6)));
+	return value;
+}
+
+static __always_inline u16 handle_number(u32 tgid, u32 kind, u64 handle)
+{
+	struct kernel_handle_key key = { .handle = handle, .tgid = tgid, .kind = kind };
+	u32 *known = bpf_map_lookup_elem(&handles, &key), fresh;
+
+	if (known)
+		return (u16)(*known + 1);
+	fresh = __sync_fetch_and_add(&next_handle, 1);
+	bpf_map_update_elem(&handles, &key, &fresh, BPF_NOEXIST);
+	return (u16)(fresh + 1);
+}
+
+/* Bytes of count elements: Open MPI keeps a datatype's size as a size_t at +24 of what the handle points to. */
+static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct arguments *args, u8 count_at, u8 type_at,
+				    bool array)
+{
+	u64 size = 0, count = argument(args, count_at), handle;
+
+	if (array) {
+		s32 first = 0;
+
+		if (bpf_probe_read_user(&first, sizeof(first), (void *)count))
+			lose(thread->slot, LOST_ARGUMENT, 1);
+		count = first;
+	}
+	if (!type_at)
+		return (u32)count;
+	handle = argument(args, type_at);
+	if (bpf_probe_read_user(&size, sizeof(size), (void *)(handle + 24)))
+		lose(thread->slot, LOST_ARGUMENT, 1);
+	return (u64)(u32)count * size;
+}
+
+static __always_inline void describe(struct kernel_thread *thread, const struct arguments *args, u32 row,
+				     const struct kernel_function *function, struct kernel_vertex_key *key, u64 *bytes)
+{
+	const struct vapro_roles *roles = &function->roles;
+
+	key->tgid = thread->tgid;
+	key->function = row;
+	if (roles->count)
+		*bytes = bytes_of(thread, args, roles->count, roles->type, roles->flags & VAPRO_ROLE_COUNT_ARRAY);
+	if (roles->count2)
+		*bytes += bytes_of(thread, args, roles->count2, roles->type2, roles->flags & VAPRO_ROLE_COUNT_ARRAY);
+	key->cell = cell_of(*bytes);
+	if (roles->peer)
+		key->peer = (s32)argument(args, roles->peer);
+	else
+		key->flags |= KERNEL_VERTEX_NO_PEER;
+	if (roles->root)
+		key->root = (s32)argument(args, roles->root);
+	else
+		key->flags |= KERNEL_VERTEX_NO_ROOT;
+	if (roles->comm)
+		key->comm = handle_number(thread->tgid, KERNEL_COMM, argument(args, roles->comm));
+	if (roles->op)
+		key->op = handle_number(thread->tgid, KERNEL_OP, argument(args, roles->op));
+	if (bpf_probe_read_user(&key->site, sizeof(key->site), (void *)args->sp))
+		lose(thread->slot, LOST_ARGUMENT, 1);
+}
+
+static __always_inline struct kernel_function_counters *function_counter(u32 row)
+{
+	return bpf_map_lookup_elem(&function_counters, &row);
+}
+
+/* User space finds the trampoline some time after the first return was hijacked. */
+static __always_inline void learn_trampoline(struct kernel_thread *thread)
+{
+	struct kernel_process *process;
+	u32 tgid = thread->tgid;
+
+	if (thread->trampoline)
+		return;
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process)
+		thread->trampoline = process->trampoline;
+}
+
+/* Returns 0 when the return is wanted, 1 to let it go untraced. */
+static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct kernel_thread *thread = thread_of(task, now, true);
+	struct kernel_function_counters *count;
+	struct kernel_vertex_key key = {};
+	struct kernel_function *function;
+	struct arguments args;
+	u64 sp;
+	u32 row = (u32)bpf_get_attach_cookie(ctx), vertex;
+	u64 bytes = 0, top = 0, *cookie;
+	enum nesting nesting;
+
+	if (!thread)
+		return 1;
+	arguments_read(&args, ctx);
+	sp = args.sp;
+	barrier_var(sp); /* the compiler must not go back to the context for it */
+	add(counters_of(thread->slot)->enter, 1);
+	if (thread->open == KERNEL_CALL)
+		learn_trampoline(thread);
+	if (thread->open == KERNEL_CALL && thread->trampoline)
+		bpf_probe_read_user(&top, sizeof(top), (void *)thread->sp);
+	nesting = nest(thread, sp, top, thread->trampoline);
+	if (nesting == NEST_INNER) {
+		add(counters_of(thread->slot)->skipped, 1);
+		return 1;
+	}
+	if (nesting == NEST_VANISHED) {
+		count = function_counter(thread->function);
+		if (count)
+			add(count->vanished, 1);
+		add(counters_of(thread->slot)->vanished, 1);
+		drop_open(thread, LOST_VANISHED);
+	} else if (thread->open == KERNEL_SYSCALL) {
+		/* a signal handler inside a system call: the outer one stays open */
+		add(counters_of(thread->slot)->skipped, 1);
+		return 1;
+	}
+	function = bpf_map_lookup_elem(&functions, &row);
+	if (!function || !function->known)
+		return 1;
+	if (function->stepped)
+		add(counters_of(thread->slot)->stepped, 1);
+	read_counts(thread, task);
+	describe(thread, &args, row, function, &key, &bytes);
+	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN)
+		key.flags |= KERNEL_VERTEX_NO_RETURN;
+	vertex = number_of(&vertices, &key, &next_vertex);
+	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN) {
+		/* time is entry to entry and belongs to the call that began it */
+		if (thread->vertex)
+			close_vertex(thread, now);
+		open_vertex(thread, KERNEL_NOTHING, vertex, bytes, now);
+		return 1;
+	}
+	close_computation(thread, vertex, now);
+	open_vertex(thread, KERNEL_CALL, vertex, bytes, now);
+	thread->sp = sp;
+	thread->function = row;
+	count = function_counter(row);
+	if (count)
+		add(count->enter, 1);
+	cookie = bpf_session_cookie();
+	*cookie = sp;
+	return 0;
+}
+
+static __always_inline int invocation_exit(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct kernel_function_counters *count;
+	u64 *cookie = bpf_session_cookie();
+	u32 row = (u32)bpf_get_attach_cookie(ctx);
+
+	if (!thread)
+		return 0;
+	add(counters_of(thread->slot)->exit, 1);
+	if (thread->generation != generation || thread->open != KERNEL_CALL || thread->sp != *cookie)
+		return 0; /* its entry was given up: vanished, or of an earlier generation */
+	count = function_counter(row);
+	if (count)
+		add(count->exit, 1);
+	read_counts(thread, task);
+	close_vertex(thread, bpf_ktime_get_ns());
+	return 0;
+}
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The decisions of the kernel side as plain functions of their arguments: they compile into the BPF
+ * object and, natively, into the unit tests. No helper is called here.
+ */
+#ifndef VAPRO_LOGIC_H
+#define VAPRO_LOGIC_H
+
+#include <vapro/kernel.h>
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/*
+ * Log-linear cell of a value, 8 per octave: values 0..7 have a cell each, then 2^k..2^(k+1) has 8.
+ * Same cell means within 12.5 %.
+ */
+static __always_inline u16 cell_of(u64 value)
+{
+	u32 octave = 0;
+	u64 v = value;
+
+	if (value < 8)
+		return (u16)value;
+	if (v >> 32) {
+		octave += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		octave += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		octave += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		octave += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		octave += 2;
+		v >>= 2;
+	}
+	if (v >> 1)
+		octave += 1;
+	return (u16)(((octave - 2) << 3) + ((value >> (octave - 3)) & 7));
+}
+
+/* How a probed entry stands to what is open on its thread (ARCHITECTURE section 3, nesting by stack pointer). */
+enum nesting { NEST_OUTER, NEST_INNER, NEST_VANISHED };
+
+/*
+ * sp: stack pointer at this entry. top: what lies at the open call's stack slot now; the kernel put
+ * its trampoline there, so anything else means that the frame is gone (longjmp, exception).
+ * trampoline: 0 where it is not known.
+ */
+static __always_inline enum nesting nest(const struct kernel_thread *thread, u64 sp, u64 top, u64 trampoline)
+{
+	if (thread->open != KERNEL_CALL)
+		return NEST_OUTER;
+	if (sp >= thread->sp)
+		return NEST_VANISHED;
+	if (trampoline && top != trampoline)
+		return NEST_VANISHED;
+	return NEST_INNER;
+}
+
+/* A thread leaves the CPU. runnable: it was preempted or yielded, else it sleeps. */
+static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, bool runnable, bool io_wait, u32 other_pid)
+{
+	off->out_ns = now;
+	off->wake_ns = 0;
+	off->runnable = runnable;
+	off->io_wait = io_wait;
+	off->other_pid = other_pid;
+}
+
+static __always_inline void offcpu_wake(struct kernel_offcpu *off, u64 now)
+{
+	if (off->out_ns && !off->runnable && !off->wake_ns)
+		off->wake_ns = now;
+}
+
+/*
+ * A thread gets a CPU back: its time away is parted into the suspension factors. Returns the time it
+ * was runnable without a CPU; *preempted tells which of the two kinds that was.
+ */
+static __always_inline u64 offcpu_end(struct kernel_offcpu *off, struct kernel_counts *counts, u64 now, bool *preempted)
+{
+	u64 away, asleep, waited = 0;
+
+	*preempted = false;
+	if (!off->out_ns || now < off->out_ns)
+		goto out;
+	away = now - off->out_ns;
+	if (off->runnable) {
+		counts->preempted_ns += away;
+		*preempted = true;
+		waited = away;
+		goto out;
+	}
+	asleep = off->wake_ns > off->out_ns && off->wake_ns <= now ? off->wake_ns - off->out_ns : away;
+	waited = away - asleep;
+	counts->wakeup_wait_ns += waited;
+	if (off->io_wait)
+		counts->blocked_io_ns += asleep;
+	else
+		counts->blocked_other_ns += asleep;
+out:
+	off->out_ns = 0;
+	off->wake_ns = 0;
+	return waited;
+}
+
+static __always_inline void counts_delta(struct kernel_counts *delta, const struct kernel_counts *to,
+					 const struct kernel_counts *from)
+{
+	delta->preempted_ns = to->preempted_ns - from->preempted_ns;
+	delta->wakeup_wait_ns = to->wakeup_wait_ns - from->wakeup_wait_ns;
+	delta->blocked_io_ns = to->blocked_io_ns - from->blocked_io_ns;
+	delta->blocked_other_ns = to->blocked_other_ns - from->blocked_other_ns;
+	delta->minor_faults = to->minor_faults - from->minor_faults;
+	delta->major_faults = to->major_faults - from->major_faults;
+	delta->voluntary_switches = to->voluntary_switches - from->voluntary_switches;
+	delta->involuntary_switches = to->involuntary_switches - from->involuntary_switches;
+	delta->migrations = to->migrations - from->migrations;
+}
+
+static __always_inline u64 counts_off_cpu(const struct kernel_counts *c)
+{
+	return c->preempted_ns + c->wakeup_wait_ns + c->blocked_io_ns + c->blocked_other_ns;
+}
+
+/* Adds a fragment to a bundle of its key. */
+static __always_inline void bundle_merge(struct kernel_bundle *into, const struct kernel_bundle *one)
+{
+	if (one->start_ns < into->start_ns)
+		into->start_ns = one->start_ns;
+	if (one->end_ns > into->end_ns)
+		into->end_ns = one->end_ns;
+	into->sum_ns += one->sum_ns;
+	if (one->min_ns < into->min_ns)
+		into->min_ns = one->min_ns;
+	if (one->max_ns > into->max_ns)
+		into->max_ns = one->max_ns;
+	if (one->bytes_min < into->bytes_min)
+		into->bytes_min = one->bytes_min;
+	if (one->bytes_max > into->bytes_max)
+		into->bytes_max = one->bytes_max;
+	if (one->first_call < into->first_call)
+		into->first_call = one->first_call;
+	if (one->last_call > into->last_call)
+		into->last_call = one->last_call;
+	into->counts.preempted_ns += one->counts.preempted_ns;
+	into->counts.wakeup_wait_ns += one->counts.wakeup_wait_ns;
+	into->counts.blocked_io_ns += one->counts.blocked_io_ns;
+	into->counts.blocked_other_ns += one->counts.blocked_other_ns;
+	into->counts.minor_faults += one->counts.minor_faults;
+	into->counts.major_faults += one->counts.major_faults;
+	into->counts.voluntary_switches += one->counts.voluntary_switches;
+	into->counts.involuntary_switches += one->counts.involuntary_switches;
+	into->counts.migrations += one->counts.migrations;
+	into->n += one->n;
+}
+
+/* Excess under this is noise of the probe itself and never worth a record of its own. */
+#define ABNORMAL_FLOOR_NS 20000
+/* Records of abnormal fragments per thread and 200 ms; the excess merges. */
+#define ABNORMAL_TOKENS 20
+
+/* Over ratio_1024/1024 times the least of its cell (k_a of papers/000 section 4.3). */
+static __always_inline bool is_abnormal(u64 duration, u64 least, u32 ratio_1024)
+{
+	return least && duration > least + ABNORMAL_FLOOR_NS && duration * 1024 > least * ratio_1024;
+}
+
+static __always_inline bool take_token(struct kernel_thread *thread, u64 now)
+{
+	if (now - thread->token_ns >= KERNEL_BIN_NS) {
+		thread->token_ns = now;
+		thread->tokens = ABNORMAL_TOKENS;
+	}
+	if (!thread->tokens)
+		return false;
+	thread->tokens--;
+	return true;
+}
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Maps and globals of the kernel side. Sizes that depend on tunables are set before load. */
+#ifndef VAPRO_MAPS_H
+#define VAPRO_MAPS_H
+
+#include "vmlinux.h"
+#define __VAPRO_BPF__
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "logic.h"
+
+/* Tunables, constant once loaded. */
+const volatile u64 long_ns = 10000000;
+const volatile u32 abnormal_ratio_1024 = 1229;
+const volatile u32 new_fragments = 5;
+const volatile u8 io_syscalls[KERNEL_SYSCALLS];
+
+/* Written by user space while running. */
+u64 utc_offset_ns;  /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
+u32 generation = 1; /* raised whenever links were closed: what was open before is not a fragment */
+u32 discover = 1;   /* report processes that are not known */
+
+/* Read by user space. */
+struct kernel_counters counters[KERNEL_SLOTS];
+u32 next_vertex = 1, next_edge = 1;
+u64 records_lost; /* records other than fragments that found the ring full */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct kernel_thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KERNEL_SLOTS);
+	__type(key, u32);
+	__type(value, struct kernel_process);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u32);
+} reported SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_FUNCTIONS);
+	__type(key, u32);
+	__type(value, struct kernel_function);
+} functions SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, KERNEL_FUNCTIONS);
+	__type(key, u32);
+	__type(value, struct kernel_function_counters);
+} function_counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct kernel_handle_key);
+	__type(value, u32);
+} handles SEC(".maps");
+
+u32 next_handle = KERNEL_FIRST_UNKNOWN;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KERNEL_STATES);
+	__type(key, struct kernel_vertex_key);
+	__type(value, u32);
+} vertices SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KERNEL_STATES);
+	__type(key, struct kernel_edge_key);
+	__type(value, u32);
+} edges SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * KERNEL_STATES); /* vertices, then edges */
+	__type(key, u32);
+	__type(value, struct kernel_state_stats);
+} stats SEC(".maps");
+
+/* Two of each, taken in turn by bins: user space reads one while the other fills. */
+struct bundle_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct kernel_bundle_key);
+	__type(value, struct kernel_bundle);
+} bundles_even SEC(".maps"), bundles_odd SEC(".maps");
+
+struct interference_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct kernel_interference_key);
+	__type(value, struct kernel_interference);
+} interference_even SEC(".maps"), interference_odd SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 * 1024 * 1024);
+} ring SEC(".maps");
+
+/* Where the system-call wrappers of a libc leave the caller: {ip after the syscall} -> displacement, per process. */
+struct io_site_key {
+	u64 ip;
+	u32 tgid;
+	u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct io_site_key);
+	__type(value, s32);
+} io_sites SEC(".maps");
+
+#define add(counter, value) __sync_fetch_and_add(&(counter), (value))
+
+static __always_inline struct kernel_counters *counters_of(u32 slot)
+{
+	return &counters[slot & (KERNEL_SLOTS - 1)];
+}
+
+static __always_inline void lose(u32 slot, u32 cause, u64 n)
+{
+	add(counters_of(slot)->lost[cause & 15], n);
+}
+
+static __always_inline u32 bin_of(u64 now)
+{
+	return (u32)((now + utc_offset_ns) / KERNEL_BIN_NS);
+}
+
+/* A small record: process and thread events. */
+static __always_inline void tell(u32 type, u32 tgid, u32 tid, u64 now)
+{
+	struct kernel_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record) {
+		add(records_lost, 1);
+		return;
+	}
+	__builtin_memset(record, 0, sizeof(*record));
+	record->type = type;
+	record->tgid = tgid;
+	record->tid = tid;
+	record->time_ns = now;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+#endif

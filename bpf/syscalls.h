@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * IO by the system-call tracepoints, for tracked threads only: an inode-wide probe on libc would tax
+ * every process of the node. Inside an MPI call the system call belongs to that call.
+ */
+#ifndef VAPRO_SYSCALLS_H
+#define VAPRO_SYSCALLS_H
+
+#include "fragment.h"
+
+enum {
+	NR_READ = 0,
+	NR_WRITE = 1,
+	NR_OPEN = 2,
+	NR_CLOSE = 3,
+	NR_PREAD = 17,
+	NR_PWRITE = 18,
+	NR_READV = 19,
+	NR_WRITEV = 20,
+	NR_FSYNC = 74,
+	NR_FDATASYNC = 75,
+	NR_OPENAT = 257,
+};
+
+#define IOVECS 8
+
+/* Bytes asked for by a vector; *cut when it is longer than we read. */
+static __always_inline u64 vector_bytes(u64 at, u64 count, bool *cut)
+{
+	struct {
+		u64 base, length;
+	} one;
+	u64 sum = 0;
+
+	for (u32 i = 0; i < IOVECS; i++) {
+		if (i >= count)
+			return sum;
+		if (bpf_probe_read_user(&one, sizeof(one), (void *)(at + i * sizeof(one))))
+			return sum;
+		sum += one.length;
+	}
+	*cut = count > IOVECS;
+	return sum;
+}
+
+/* What kind of thing a descriptor is, and which. */
+static __always_inline void describe_fd(struct task_struct *task, u64 fd, struct kernel_vertex_key *key)
+{
+	struct fdtable *table = task->files ? BPF_CORE_READ(task, files, fdt) : 0;
+	struct file **slots, *file = 0;
+	struct inode *inode;
+
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return;
+	slots = BPF_CORE_READ(table, fd);
+	if (bpf_probe_read_kernel(&file, sizeof(file), &slots[fd]) || !file)
+		return;
+	inode = BPF_CORE_READ(file, f_inode);
+	if (!inode)
+		return;
+	key->fd_kind = BPF_CORE_READ(inode, i_mode) >> 12;
+	key->file = (u32)BPF_CORE_READ(inode, i_ino);
+}
+
+/* The application's call-site: the libc wrapper's return address, whose place a table of its system calls tells. */
+static __always_inline void io_call_site(struct pt_regs *regs, u32 tgid, struct kernel_vertex_key *key)
+{
+	struct io_site_key at = { .ip = regs->ip, .tgid = tgid };
+	s32 *displacement = bpf_map_lookup_elem(&io_sites, &at);
+	u64 sp = regs->sp;
+
+	if (displacement && !bpf_probe_read_user(&key->site, sizeof(key->site), (void *)(sp + *displacement)))
+		return;
+	key->site = at.ip;
+	key->flags |= KERNEL_VERTEX_APPROX;
+}
+
+static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
+{
+	struct task_struct *task;
+	struct kernel_thread *thread;
+	struct kernel_vertex_key key = {};
+	u64 now, a0, a1, a2, bytes = 0;
+	bool cut = false;
+	u32 vertex;
+
+	if (nr < 0 || nr >= KERNEL_SYSCALLS || !io_syscalls[nr])
+		return 0;
+	task = bpf_get_current_task_btf();
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!thread)
+		return 0;
+	now = bpf_ktime_get_ns();
+	thread = thread_of(task, now, false);
+	if (!thread || thread->open != KERNEL_NOTHING || (thread->process_flags & KERNEL_PROCESS_NO_RETURN))
+		return 0;
+	a0 = regs->di;
+	a1 = regs->si;
+	a2 = regs->dx;
+	key.tgid = thread->tgid;
+	key.function = (u16)(KERNEL_FUNCTIONS + nr);
+	key.flags = KERNEL_VERTEX_NO_PEER | KERNEL_VERTEX_NO_ROOT;
+	switch (nr) {
+	case NR_READ:
+	case NR_WRITE:
+	case NR_PREAD:
+	case NR_PWRITE:
+		bytes = a2;
+		break;
+	case NR_READV:
+	case NR_WRITEV:
+		bytes = vector_bytes(a1, a2, &cut);
+		break;
+	case NR_OPEN:
+		key.mode = (u32)a1;
+		break;
+	case NR_OPENAT:
+		key.mode = (u32)a2;
+		break;
+	}
+	if (cut)
+		lose(thread->slot, LOST_TRUNCATED, 1);
+	if (nr != NR_OPEN && nr != NR_OPENAT)
+		describe_fd(task, a0, &key);
+	key.cell = cell_of(bytes);
+	io_call_site(regs, thread->tgid, &key);
+	read_counts(thread, task);
+	vertex = number_of(&vertices, &key, &next_vertex);
+	close_computation(thread, vertex, now);
+	open_vertex(thread, KERNEL_SYSCALL, vertex, bytes, now);
+	add(counters_of(thread->slot)->syscalls, 1);
+	return 0;
+}
+
+static __always_inline int syscall_end(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (!thread || thread->open != KERNEL_SYSCALL || thread->generation != generation)
+		return 0;
+	read_counts(thread, task);
+	close_vertex(thread, bpf_ktime_get_ns());
+	return 0;
+}
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The kernel side, one object. `invocation` is loaded with an expected attach type that the ladder
+ * of user/probe/ chooses; everything it decides lives in the headers beside it.
+ */
+#include "maps.h"
+#include "fragment.h"
+#include "invocation.h"
+#include "syscalls.h"
+#include "task.h"
+
+SEC("uprobe")
+int invocation(struct pt_regs *ctx)
+{
+	if (bpf_session_is_return())
+		return invocation_exit(ctx);
+	return invocation_enter(ctx, bpf_ktime_get_ns());
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(syscall_enter, struct pt_regs *regs, long nr)
+{
+	return syscall_begin(regs, nr);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(syscall_exit, struct pt_regs *regs, long ret)
+{
+	return syscall_end();
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(task_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	return switched(preempt, prev, next, prev_state);
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(task_wakeup, struct task_struct *task)
+{
+	return woken(task);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(task_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
+{
+	ended(task, KERNEL_EXEC);
+	if (discover)
+		tell(KERNEL_EXEC, task->tgid, task->pid, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(task_exit, struct task_struct *task)
+{
+	ended(task, KERNEL_EXIT);
+	return 0;
+}
+
+char _license[] SEC("license") = "GPL";

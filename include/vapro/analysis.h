@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The pure floors behind one door: model/ (State Transition Graph, clusters), detect/ (when and
+ * where) and diagnose/ (why). Bundles and clocks go in, results come out; nothing here knows BPF,
+ * a file, a socket or JSON. The same object serves a live node, a replayed capture and simulated
+ * ranks. Not thread safe; one caller.
+ */
+#ifndef VAPRO_ANALYSIS_H
+#define VAPRO_ANALYSIS_H
+
+#include <vapro/bundle.h>
+#include <vapro/config.h>
+
+struct analysis;
+
+enum vapro_workload_source { VAPRO_BY_ARGUMENTS, VAPRO_BY_INSTRUCTIONS };
+
+/* Why time of a state is not covered. */
+enum vapro_uncovered_reason {
+	VAPRO_COVERED,
+	VAPRO_FEW_FRAGMENTS,  /* fewer than certify_fragments seen (or than rare_members with instructions) */
+	VAPRO_SPREAD,         /* no populous group holds enough of its on-CPU time: the workload varies */
+	VAPRO_RARE,           /* with instructions: its cluster is rare */
+	VAPRO_GOVERNED,       /* links closed by the governor */
+	VAPRO_NO_RETURN,      /* --no-return: time is entry to entry */
+	VAPRO_NOT_SEEN,       /* before the first or after the last call of the thread */
+	VAPRO_LOST,           /* bundles lost, by cause in `lost` */
+	VAPRO_UNCOVERED_REASONS,
+};
+
+extern const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS];
+
+struct result_uncovered {
+	const struct vapro_state *state; /* NULL for gaps that belong to no state */
+	double share;                    /* of the wall time of the job's ranks in the new part */
+	enum vapro_uncovered_reason reason;
+};
+
+struct result_row {
+	int32_t rank;
+	uint32_t pid;
+	const char *host;
+	const double *values; /* NAN where the bin is not valid */
+};
+
+struct result_heatmap {
+	enum vapro_class class;
+	uint64_t begin_ns; /* UTC; a multiple of VAPRO_BIN_NS */
+	uint32_t bins;
+	uint32_t revision; /* 0 first, higher where bins are told again */
+	const struct result_row *rows;
+	uint32_t row_count;
+};
+
+struct result_site {
+	const struct vapro_state *state;
+	double lost_seconds;
+};
+
+struct result_exemplar {
+	uint32_t thread;
+	uint64_t start_ns, duration_ns;
+	const struct vapro_state *state;
+	double factor[VAPRO_FACTORS];
+};
+
+struct result_culprit {
+	int32_t rank;
+	double lost_seconds; /* of its computation in the region's time */
+	double wait_seconds; /* its late-peer waiting in the same time */
+};
+
+enum vapro_region_state { VAPRO_REGION_OPEN, VAPRO_REGION_CHANGED, VAPRO_REGION_CLOSED };
+
+struct result_factor {
+	const char *name;
+	int stage;               /* 1 or 2 */
+	const char *parent;      /* NULL at stage 1 */
+	double contribution;     /* 0..1 of its level */
+	double impact_seconds;   /* sum of contributions of the abnormal fragments */
+	double duration_seconds; /* time of abnormal fragments whose major factors include it */
+	const char *method;      /* formula, regression */
+	double p_value;          /* NAN where the method has none */
+	bool major;
+	bool approx;
+	const char *shared_with; /* NULL, or factors it cannot be told from */
+};
+
+struct result_interferer {
+	char comm[16];
+	uint32_t pid;
+	double seconds;
+};
+
+struct result_diagnosis {
+	int stage;
+	bool final;
+	const struct result_factor *factors;
+	uint32_t factor_count;
+	const struct result_interferer *interferers; /* most seconds first */
+	uint32_t interferer_count;
+	uint32_t abnormal, normal; /* fragments it rests on */
+	const char *advice;        /* one or two sentences */
+};
+
+struct result_variance {
+	uint64_t id; /* unique in the run; the same over revisions */
+	uint32_t revision;
+	enum vapro_region_state state;
+	enum vapro_class class;
+	bool also[VAPRO_CLASSES];
+	double lost_by_class[VAPRO_CLASSES]; /* seconds */
+	uint64_t begin_ns, end_ns;           /* UTC, bin borders */
+	const int32_t *ranks;                /* ascending */
+	uint32_t rank_count;
+	double performance; /* 0..1 */
+	double lost_seconds;
+	bool confirmed;
+	const char *evidence; /* one phrase: what confirms it, or what is missing */
+	bool alarm;
+	uint64_t effect_of; /* id of the cause, 0 = nobody's effect */
+	bool still_open;    /* rests on a fragment that has not ended */
+	const struct result_site *sites; /* most lost first */
+	uint32_t site_count;
+	const struct result_culprit *culprits;
+	uint32_t culprit_count;
+	const struct result_exemplar *exemplars; /* worst first, at most 5 */
+	uint32_t exemplar_count;
+	struct result_diagnosis diagnosis;
+};
+
+/* Ranks differ on the same state, by work or by speed: without a PMU nobody can tell (section 6 b). */
+struct result_imbalance {
+	const struct vapro_state *state;
+	int32_t fast_rank, slow_rank;
+	double fast_ns, slow_ns; /* their references */
+	double share;            /* of the job's wall time spent in this state */
+};
+
+/* A slow-down common to all ranks and monotone over windows (section 6 d). */
+struct result_drift {
+	const struct vapro_state *state;
+	double ratio; /* last window's mean over the first's */
+	uint32_t windows;
+};
+
+struct result_rare {
+	const struct vapro_state *state;
+	int32_t rank;
+	uint32_t members;
+	double seconds;
+};
+
+/* One job's window: a record speaks for its new part [begin_ns, end_ns). */
+struct job_result {
+	const char *job;
+	uint64_t begin_ns, end_ns;
+	const int32_t *ranks;
+	uint32_t rank_count;
+	uint32_t world_size;
+	bool partial; /* fewer ranks seen than the world has */
+	double coverage[VAPRO_CLASSES], coverage_total;
+	double performance[VAPRO_CLASSES]; /* NAN where nothing is covered */
+	uint64_t bundles, fragments, open;
+	uint64_t lost[VAPRO_LOSSES];
+	double overhead_pct_mean, overhead_pct_max;
+	const struct result_uncovered *uncovered; /* largest share first, those over 0.5 % */
+	uint32_t uncovered_count;
+	const struct result_heatmap *heatmaps;
+	uint32_t heatmap_count;
+	const struct result_variance *variances; /* changed in this window; most lost first */
+	uint32_t variance_count;
+	const struct result_imbalance *imbalances;
+	uint32_t imbalance_count;
+	const struct result_drift *drifts;
+	uint32_t drift_count;
+	const struct result_rare *rares;
+	uint32_t rare_count;
+};
+
+/* config is copied. Returns NULL when out of memory. */
+struct analysis *analysis__new(const struct vapro_config *config, enum vapro_workload_source source);
+void analysis__free(struct analysis *analysis);
+
+/* Announce a thread or a state before its first bundle; ids are dense from 0. Texts are copied. 0 or -errno. */
+int analysis__add_thread(struct analysis *analysis, const struct vapro_thread *thread);
+int analysis__add_state(struct analysis *analysis, const struct vapro_state *state);
+
+/*
+ * Adds a bundle (times in UTC ns), in any order between threads, time-ordered within one. An open
+ * fragment (VAPRO_BUNDLE_OPEN) is kept for the next window only and told anew each time.
+ * Returns 0, -EINVAL for an unknown thread or state or impossible times, or -ENOMEM.
+ */
+int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle);
+int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference);
+int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts);
+
+/* A thread has ended (its rows stop there) or appeared; UTC ns. */
+int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+
+/*
+ * Ends a window: [begin_ns, end_ns) is its new part; the view reaches back a third of the window
+ * length further. With `last` every open region is closed. The results, one per job, belong to the
+ * analysis and live until the next call. Returns 0 or -ENOMEM.
+ */
+int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
+			 const struct job_result **results, uint32_t *count);
+
+#endif

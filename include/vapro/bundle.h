@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The unit everything from collect/ to report/ handles: bundles (ARCHITECTURE section 4).
+ *
+ * A bundle is n >= 1 fragments of one thread, one state (an edge or a vertex of the State
+ * Transition Graph together with its labels), one norm cell, inside one 200 ms bin. A fragment
+ * is a bundle of n = 1. Times are nanoseconds; in the analysis floors they are UTC since the
+ * epoch, in captures CLOCK_MONOTONIC. Counts and sums are exact, never sampled or scaled.
+ */
+#ifndef VAPRO_BUNDLE_H
+#define VAPRO_BUNDLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VAPRO_BIN_NS 200000000ULL
+
+enum vapro_class {
+	VAPRO_COMPUTATION,
+	VAPRO_COMMUNICATION,
+	VAPRO_IO,
+	VAPRO_CLASSES,
+};
+
+/*
+ * Factors of a fragment: the leaves of the variance breakdown (papers/000 section 4.1) that the
+ * kernel tells or the counters give. Those before VAPRO_FACTOR_COUNTS are time in ns and parts of
+ * the duration; those from there on are counts. The names are those of the output contract.
+ */
+enum vapro_factor {
+	VAPRO_PREEMPTED,     /* off the CPU while runnable, switched out by another task */
+	VAPRO_WAKEUP_WAIT,   /* woken, waiting for a CPU */
+	VAPRO_BLOCKED_IO,    /* asleep in io wait */
+	VAPRO_BLOCKED_OTHER, /* asleep for anything else */
+	VAPRO_THROTTLED,
+	VAPRO_STEAL,
+	VAPRO_IRQ,
+	VAPRO_KERNEL,
+	VAPRO_RETIRING,
+	VAPRO_FRONTEND,
+	VAPRO_BAD_SPECULATION,
+	VAPRO_BACKEND,
+	VAPRO_FACTOR_COUNTS,
+	VAPRO_MINOR_FAULTS = VAPRO_FACTOR_COUNTS,
+	VAPRO_MAJOR_FAULTS,
+	VAPRO_VOLUNTARY_SWITCHES,
+	VAPRO_INVOLUNTARY_SWITCHES,
+	VAPRO_MIGRATIONS,
+	VAPRO_FACTORS,
+};
+
+/* Magnitudes of the workload vector; from VAPRO_NAMED on they are the user's own counters. */
+enum vapro_magnitude {
+	VAPRO_INSTRUCTIONS,
+	VAPRO_BYTES,
+	VAPRO_NAMED,
+	VAPRO_MAGNITUDES = VAPRO_NAMED + 2,
+};
+
+enum vapro_bundle_flag {
+	VAPRO_BUNDLE_ABNORMAL = 1 << 0, /* merged from fragments over k_a times the least of their cell */
+	VAPRO_BUNDLE_OPEN = 1 << 1,     /* not ended yet: sum_ns is the time elapsed so far, n = 1 */
+	VAPRO_BUNDLE_APPROX = 1 << 2,   /* a label or the call-site is approximate */
+};
+
+struct vapro_bundle {
+	uint32_t thread; /* index of a vapro_thread */
+	uint32_t state;  /* index of a vapro_state */
+	uint32_t n;
+	uint32_t flags;
+	uint64_t start_ns, end_ns; /* first start, last end */
+	uint64_t sum_ns, min_ns, max_ns;
+	uint64_t first_call, last_call; /* call numbers of the thread */
+	double magnitude_min[VAPRO_MAGNITUDES], magnitude_max[VAPRO_MAGNITUDES];
+	double factor[VAPRO_FACTORS]; /* sums over the n fragments */
+};
+
+/* One row of a job: rank (-1 where unknown) and thread number within the rank (0 = main). */
+struct vapro_thread {
+	uint32_t id;
+	int32_t rank;
+	int32_t thread;
+	uint32_t world_size; /* 0 where unknown */
+	uint32_t pid, tid;
+	const char *job;  /* identity, equal on all hosts of the job */
+	const char *host; /* never NULL */
+};
+
+/*
+ * A state: an edge (from and to call-sites) or a vertex (from NULL, to = the call-site), and the
+ * labels that must be equal. Texts are canonical, so that equal states of several ranks, runs and
+ * hosts have equal texts: call-sites are `name@<build-id>+0xOFFSET`, labels `key=value` sorted by
+ * key and joined by one blank. `common` holds the labels that count across ranks (peer, comm and
+ * file dropped).
+ */
+struct vapro_state {
+	uint32_t id;
+	enum vapro_class class;
+	const char *from, *to;
+	const char *labels, *common;
+	const char *from_symbol, *to_symbol; /* for people; NULL where unknown */
+};
+
+/* Time that one task took from one thread, inside one bin. */
+struct vapro_interference {
+	uint32_t thread;
+	uint32_t pid; /* of the task that ran instead, as the init pid namespace counts */
+	uint64_t bin; /* UTC ns / VAPRO_BIN_NS */
+	uint64_t preempted_ns, wakeup_wait_ns;
+	char comm[16];
+};
+
+/* Causes of loss; every one is shown beside the numbers it takes from. */
+enum vapro_loss {
+	VAPRO_LOST_RING_FULL,
+	VAPRO_LOST_MAP_FULL,
+	VAPRO_LOST_NO_STORAGE,
+	VAPRO_LOST_NESTING,
+	VAPRO_LOST_ARGUMENT,
+	VAPRO_LOST_TRUNCATED,
+	VAPRO_LOST_GOVERNED, /* fragments open when the governor closed the link */
+	VAPRO_LOST_VANISHED, /* frames left without a return: longjmp, exit, exec */
+	VAPRO_LOST_UNACCOUNTED,
+	VAPRO_LOSSES,
+};
+
+/* What is known of one process for the new part of a window. */
+struct vapro_process_facts {
+	uint32_t pid;
+	const char *job;
+	uint64_t wall_ns;     /* time it was watched */
+	uint64_t governed_ns; /* of it, links closed by the governor */
+	uint64_t hits;
+	uint64_t cost_ns; /* hits times calibrated cost */
+	uint64_t lost[VAPRO_LOSSES];
+};
+
+extern const char *const vapro_class_name[VAPRO_CLASSES];
+extern const char *const vapro_factor_name[VAPRO_FACTORS];
+extern const char *const vapro_loss_name[VAPRO_LOSSES];
+
+#endif

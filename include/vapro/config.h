@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tunables: one declarative table (name, type, default, range, help) feeds the config file, the
+ * command line, --help, the man page and the hello record alike. The papers' constants are its
+ * defaults.
+ */
+#ifndef VAPRO_CONFIG_H
+#define VAPRO_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum vapro_io_mode { VAPRO_IO_OFF, VAPRO_IO_ON, VAPRO_IO_AUTO };
+
+struct vapro_config {
+	/* detection: papers/000 sections 3.4 and 3.5 */
+	double window_s;            /* length of an analysis window; its stride is two thirds */
+	double threshold;           /* region growing: cells below it are slow */
+	uint64_t min_cells;         /* least cells of a region */
+	double min_lost_s;          /* least seconds a region must have lost */
+	double valid_bin;           /* a bin counts when this share of it is covered */
+	double cluster_tolerance;   /* Algorithm 1 */
+	uint64_t cluster_floor;     /* instructions; differences below it are equal */
+	uint64_t rare_members;      /* clusters with fewer members are rare */
+	/* workload without a PMU: ARCHITECTURE section 6, papers/001 section 4 */
+	uint64_t certify_fragments; /* fragments a state needs before it is certified */
+	double certify_share;       /* share of its on-CPU time near a populous group */
+	double certify_width;       /* what near means, relative to the group's mean */
+	double populous_share;      /* share of fragments that makes a group populous */
+	double rank_agreement;      /* references of ranks that may be compared */
+	double evidence_share;      /* share of a loss that the kernel must tell */
+	/* diagnosis: papers/000 section 4.3 */
+	double abnormal_ratio;      /* k_a */
+	double major_share;
+	double p_value;
+	/* cost */
+	double overhead_cap_pct;    /* 0 = no cap */
+	/* collection */
+	double long_fragment_s;
+	uint64_t map_entries;       /* merged bundles per 200 ms bin */
+	uint64_t ring_bytes;
+	enum vapro_io_mode io;
+	bool no_return;
+};
+
+enum vapro_option_type { VAPRO_OPT_DOUBLE, VAPRO_OPT_SECONDS, VAPRO_OPT_UINT, VAPRO_OPT_BOOL, VAPRO_OPT_IO };
+
+struct vapro_option {
+	const char *name; /* as in --name and in `name = value` of the config file */
+	enum vapro_option_type type;
+	size_t offset; /* in struct vapro_config */
+	const char *initial;
+	double min, max;
+	const char *help;
+};
+
+extern const struct vapro_option vapro_options[];
+extern const size_t vapro_option_count;
+
+/* Sets every tunable to its default. */
+void config__init(struct vapro_config *config);
+
+/*
+ * Sets one tunable from text. Seconds take a number with an optional unit (ms, s, m).
+ * Returns 0, -ENOENT where no tunable has that name, or -EINVAL with a sentence in err.
+ */
+int config__set(struct vapro_config *config, const char *name, const char *value, char *err, size_t err_size);
+
+/* Reads `name = value` lines (# starts a comment). Returns 0 or a negative errno with a sentence in err. */
+int config__read(struct vapro_config *config, const char *path, char *err, size_t err_size);
+
+/* Writes the value of a tunable as text. */
+void config__format(const struct vapro_config *config, const struct vapro_option *option, char *buf, size_t size);
+
+/* Prints all tunables, one a line, as --help shows them. */
+void config__help(FILE *out);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What kernel side and user side share: plain structs and enums, no pointers, fixed sizes. Included
+ * by the BPF object, by the daemon and by the unit tests that compile the BPF logic natively.
+ */
+#ifndef VAPRO_KERNEL_H
+#define VAPRO_KERNEL_H
+
+#ifndef __VAPRO_BPF__
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+#include <stdbool.h>
+#endif
+
+#define KERNEL_BIN_NS 200000000ULL
+#define KERNEL_SLOTS 1024      /* processes watched at once */
+#define KERNEL_FUNCTIONS 1024  /* rows of the function table, and rows of images */
+#define KERNEL_STATES 65536    /* vertices, and as many edges */
+#define KERNEL_SYSCALLS 512
+
+/*
+ * Roles: the number of the argument that means it, counted from 1; 0 = the function has none.
+ * Arguments 1-6 are registers, from 7 on 8-byte slots above the return address.
+ */
+struct vapro_roles {
+	u8 count;    /* number of elements */
+	u8 type;     /* datatype handle of count */
+	u8 count2;   /* a second pair (receive side) where only that has a size */
+	u8 type2;
+	u8 peer;     /* destination or source rank */
+	u8 root;
+	u8 op;       /* reduction operation handle */
+	u8 comm;
+	u8 requests; /* number of requests completed (Wait family); 255 = exactly one */
+	u8 flags;    /* VAPRO_ROLE_* */
+};
+
+/* count is an array of counts: its first element stands for it */
+#define VAPRO_ROLE_COUNT_ARRAY 1
+
+/* A function as the kernel side sees it; index = cookie of the probe. */
+struct kernel_function {
+	struct vapro_roles roles;
+	u8 class;    /* enum vapro_class */
+	u8 known;    /* 0: row not in use */
+	u8 stepped;  /* its site is single-stepped: costs more */
+	u8 pad[3];
+};
+
+/* A watched process, by tgid. */
+struct kernel_process {
+	u32 slot;
+	u32 flags; /* KERNEL_PROCESS_* */
+	u64 trampoline; /* where hijacked returns go; 0 while unknown */
+};
+
+#define KERNEL_PROCESS_NO_RETURN 1
+
+/* Handles whose number user space sets beforehand (MPI_COMM_WORLD, MPI_SUM, ...), or given by first sight. */
+enum kernel_handle_kind { KERNEL_COMM, KERNEL_OP };
+
+struct kernel_handle_key {
+	u64 handle;
+	u32 tgid;
+	u32 kind;
+};
+
+#define KERNEL_FIRST_UNKNOWN 64 /* numbers from here on are given by first sight */
+
+/* Vertex: call-site, labels and norm cell (of bytes); all-zero padding, it is hashed. */
+struct kernel_vertex_key {
+	u64 site;    /* return address */
+	u32 tgid;
+	u16 function;
+	u16 cell;    /* of bytes */
+	s32 peer;
+	s32 root;
+	u16 op;      /* number + 1; 0 = none */
+	u16 comm;    /* number + 1; 0 = none */
+	u32 mode;    /* open flags */
+	u32 file;    /* inode number of the descriptor */
+	u16 fd_kind; /* S_IFMT bits >> 12 of the descriptor's inode, 0 = none */
+	u16 flags;   /* KERNEL_VERTEX_* */
+};
+
+#define KERNEL_VERTEX_NO_PEER 1  /* peer holds no rank */
+#define KERNEL_VERTEX_NO_ROOT 2
+#define KERNEL_VERTEX_NO_RETURN 4
+#define KERNEL_VERTEX_APPROX 8   /* call-site not exact */
+
+struct kernel_edge_key {
+	u32 from, to; /* vertex ids */
+};
+
+/* Counters of a state, by id; read by user space for nothing but debugging. */
+struct kernel_state_stats {
+	u64 min_ns; /* least duration (computation: on-CPU time) */
+	u32 n;      /* saturates; racy between threads, decides only how fragments travel */
+	u32 pad;
+};
+
+/* Counts at a fragment's border; all monotone. */
+struct kernel_counts {
+	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns;
+	u64 minor_faults, major_faults, voluntary_switches, involuntary_switches, migrations;
+};
+
+/* A fragment or the merge of many (ARCHITECTURE section 4). */
+struct kernel_bundle {
+	u64 start_ns, end_ns;
+	u64 sum_ns, min_ns, max_ns;
+	u64 bytes_min, bytes_max;
+	u64 first_call, last_call;
+	struct kernel_counts counts;
+	u32 n;
+	u32 slot; /* of the process's counters */
+};
+
+#define KERNEL_EDGE 0x80000000u
+
+struct kernel_bundle_key {
+	u32 state; /* vertex id, or edge id | KERNEL_EDGE */
+	u32 tid;
+	u32 bin;   /* low bits of UTC ns / 200 ms */
+	u16 cell;  /* of on-CPU time, for edges */
+	u16 abnormal;
+};
+
+struct kernel_interference_key {
+	u32 tid;
+	u32 pid;
+	u32 bin;
+	u32 pad;
+};
+
+struct kernel_interference {
+	u64 preempted_ns, wakeup_wait_ns;
+	char comm[16];
+};
+
+/* Counters of one process, in memory that user space has mapped. */
+struct kernel_counters {
+	u64 enter, exit, skipped, vanished, syscalls;
+	u64 stepped; /* of enter, those at single-stepped sites */
+	u64 lost[16]; /* by enum vapro_loss: fragments */
+	u64 calls;   /* vertices opened */
+	u64 emitted; /* vertex fragments handed over, singly or merged */
+};
+
+struct kernel_function_counters {
+	u64 enter, exit, vanished;
+};
+
+/* Off-CPU accounting of one thread. */
+struct kernel_offcpu {
+	u64 out_ns;    /* 0 while on a CPU */
+	u64 wake_ns;
+	u32 runnable;  /* preempted, or yielded */
+	u32 io_wait;
+	u32 other_pid; /* who was switched to */
+	u32 pad;
+	char other_comm[16];
+};
+
+enum kernel_open { KERNEL_NOTHING, KERNEL_CALL, KERNEL_SYSCALL };
+
+/* State of one tracked thread, in task storage. */
+struct kernel_thread {
+	u32 tgid, tid;
+	u32 slot;
+	u32 generation;
+	u32 open;        /* enum kernel_open */
+	u32 process_flags;
+	u64 sp;          /* stack pointer at the open call's entry */
+	u64 start_ns;    /* of the open call, or of the computation since the last one */
+	u64 call;        /* calls made */
+	u32 vertex;      /* of the open or last call; 0 = none yet */
+	u32 function;
+	u64 bytes;
+	u64 trampoline;
+	struct kernel_counts border; /* counts at start_ns */
+	struct kernel_counts now;    /* off-CPU part of it is accumulated here */
+	struct kernel_offcpu off;
+	u64 token_ns;
+	u32 tokens;
+	u32 pad;
+};
+
+enum kernel_record_type {
+	KERNEL_FRAGMENT = 1,
+	KERNEL_UNKNOWN, /* a process that nobody asked for called a probed function */
+	KERNEL_EXEC,
+	KERNEL_EXIT,
+	KERNEL_THREAD,  /* a thread is seen for the first time */
+};
+
+struct kernel_record {
+	u32 type;
+	u32 tgid, tid;
+	u32 pad;
+	u64 time_ns;
+	struct kernel_bundle_key key;
+	struct kernel_bundle bundle;
+};
+
+#endif
