@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The built-in rows: MPI. Argument numbers are those of the C binding, which Open MPI and MPICH
+ * share; tests/unit/test_functions.c checks them against mpi.h. Rows of functions that a library
+ * lacks cost nothing.
+ *
+ * Which counts: those that the standard makes significant on every rank. The root's side of a
+ * gather is garbage elsewhere, and the send side of MPI_Alltoall with MPI_IN_PLACE, so a row names
+ * the other one. Arrays are named where no scalar has a size. The large-count forms (MPI_X_c) have
+ * no rows: their counts are of another width.
+ */
+#include "probe/functions.h"
+
+#include <string.h>
+
+#define ROW(name, of, waits, polls, ...)                                                                               \
+	{                                                                                                              \
+		.symbol = "MPI_" #name, .class = VAPRO_##of, .blocking = waits, .polling = polls,                      \
+		.roles = {__VA_ARGS__},                                                                                \
+	}
+
+#define WAITS(name, ...) ROW(name, COMMUNICATION, true, false, __VA_ARGS__)
+#define POSTS(name, ...) ROW(name, COMMUNICATION, false, false, __VA_ARGS__)
+#define POLLS(name, ...) ROW(name, COMMUNICATION, false, true, __VA_ARGS__)
+/* A collective, its non-blocking form and the persistent one of MPI 4: what they add comes last. */
+#define COLLECTIVE(name, lower, ...)                                                                                   \
+	WAITS(name, __VA_ARGS__), POSTS(I##lower, __VA_ARGS__), POSTS(name##_init, __VA_ARGS__)
+#define FILE_ALONE(name, ...) ROW(File_##name, IO, false, false, __VA_ARGS__)
+#define FILE_TOGETHER(name, ...) ROW(File_##name, IO, true, false, __VA_ARGS__)
+
+#define EXACTLY_ONE .requests = 255
+
+/* clang-format off */
+const struct function_row function_rows[] = {
+	/*
+	 * Point to point. MPI_Bsend is local: it copies and never waits for its peer.
+	 */
+	WAITS(Send, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Bsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	WAITS(Ssend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	WAITS(Rsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	WAITS(Recv, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	WAITS(Sendrecv, .count = 2, .type = 3, .count2 = 7, .type2 = 8, .peer = 4, .comm = 11),
+	WAITS(Sendrecv_replace, .count = 2, .type = 3, .peer = 4, .comm = 8),
+	WAITS(Probe, .peer = 1, .comm = 3),
+	WAITS(Mprobe, .peer = 1, .comm = 3),
+	WAITS(Mrecv, .count = 2, .type = 3),
+	POSTS(Isend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Ibsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Issend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Irsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Irecv, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Imrecv, .count = 2, .type = 3),
+	POSTS(Isendrecv, .count = 2, .type = 3, .count2 = 7, .type2 = 8, .peer = 4, .comm = 11),
+	POSTS(Isendrecv_replace, .count = 2, .type = 3, .peer = 4, .comm = 8),
+	POSTS(Send_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Bsend_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Ssend_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Rsend_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Recv_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	POSTS(Psend_init, .peer = 5, .comm = 7),
+	POSTS(Precv_init, .peer = 5, .comm = 7),
+	POSTS(Start, 0),
+	POSTS(Startall, 0),
+	WAITS(Buffer_detach, 0),
+	POSTS(Pready, 0),
+	POSTS(Pready_range, 0),
+	POSTS(Pready_list, 0),
+
+	/*
+	 * Completion.
+	 */
+	WAITS(Wait, EXACTLY_ONE),
+	WAITS(Waitall, .requests = 1),
+	WAITS(Waitany, .requests = 1),
+	WAITS(Waitsome, .requests = 1),
+	POLLS(Test, EXACTLY_ONE),
+	POLLS(Testall, .requests = 1),
+	POLLS(Testany, .requests = 1),
+	POLLS(Testsome, .requests = 1),
+	POLLS(Iprobe, .peer = 1, .comm = 3),
+	POLLS(Improbe, .peer = 1, .comm = 3),
+	POLLS(Parrived, 0),
+	POLLS(Request_get_status, 0),
+	POLLS(Request_free, 0),
+	POLLS(Cancel, 0),
+	POLLS(Test_cancelled, 0),
+	POLLS(Win_test, 0),
+
+	/*
+	 * Collectives.
+	 */
+	COLLECTIVE(Barrier, barrier, .comm = 1),
+	COLLECTIVE(Bcast, bcast, .count = 2, .type = 3, .root = 4, .comm = 5),
+	COLLECTIVE(Reduce, reduce, .count = 3, .type = 4, .op = 5, .root = 6, .comm = 7),
+	COLLECTIVE(Allreduce, allreduce, .count = 3, .type = 4, .op = 5, .comm = 6),
+	COLLECTIVE(Scan, scan, .count = 3, .type = 4, .op = 5, .comm = 6),
+	COLLECTIVE(Exscan, exscan, .count = 3, .type = 4, .op = 5, .comm = 6),
+	COLLECTIVE(Reduce_scatter, reduce_scatter, .count = 3, .type = 4, .op = 5, .comm = 6,
+		   .flags = VAPRO_ROLE_COUNT_ARRAY),
+	COLLECTIVE(Reduce_scatter_block, reduce_scatter_block, .count = 3, .type = 4, .op = 5, .comm = 6),
+	COLLECTIVE(Gather, gather, .count = 2, .type = 3, .root = 7, .comm = 8),
+	COLLECTIVE(Gatherv, gatherv, .count = 2, .type = 3, .root = 8, .comm = 9),
+	COLLECTIVE(Scatter, scatter, .count = 5, .type = 6, .root = 7, .comm = 8),
+	COLLECTIVE(Scatterv, scatterv, .count = 6, .type = 7, .root = 8, .comm = 9),
+	COLLECTIVE(Allgather, allgather, .count = 5, .type = 6, .comm = 7),
+	COLLECTIVE(Allgatherv, allgatherv, .count = 2, .type = 3, .comm = 8),
+	COLLECTIVE(Alltoall, alltoall, .count = 5, .type = 6, .comm = 7),
+	COLLECTIVE(Alltoallv, alltoallv, .count = 6, .type = 8, .comm = 9, .flags = VAPRO_ROLE_COUNT_ARRAY),
+	COLLECTIVE(Alltoallw, alltoallw, .comm = 9),
+	COLLECTIVE(Neighbor_allgather, neighbor_allgather, .count = 5, .type = 6, .comm = 7),
+	COLLECTIVE(Neighbor_allgatherv, neighbor_allgatherv, .count = 2, .type = 3, .comm = 8),
+	COLLECTIVE(Neighbor_alltoall, neighbor_alltoall, .count = 5, .type = 6, .comm = 7),
+	COLLECTIVE(Neighbor_alltoallv, neighbor_alltoallv, .count = 6, .type = 8, .comm = 9,
+		   .flags = VAPRO_ROLE_COUNT_ARRAY),
+	COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw, .comm = 9),
+
+	/*
+	 * One-sided. Sizes are those of the origin; the epochs are where one waits.
+	 */
+	POSTS(Put, .count = 2, .type = 3, .peer = 4),
+	POSTS(Get, .count = 2, .type = 3, .peer = 4),
+	POSTS(Accumulate, .count = 2, .type = 3, .peer = 4, .op = 8),
+	POSTS(Get_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11),
+	POSTS(Rput, .count = 2, .type = 3, .peer = 4),
+	POSTS(Rget, .count = 2, .type = 3, .peer = 4),
+	POSTS(Raccumulate, .count = 2, .type = 3, .peer = 4, .op = 8),
+	POSTS(Rget_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11),
+	POSTS(Fetch_and_op, .peer = 4, .op = 6),
+	POSTS(Compare_and_swap, .peer = 5),
+	WAITS(Win_fence, 0),
+	WAITS(Win_start, 0),
+	WAITS(Win_complete, 0),
+	POSTS(Win_post, 0),
+	WAITS(Win_wait, 0),
+	WAITS(Win_lock, .peer = 2),
+	WAITS(Win_lock_all, 0),
+	WAITS(Win_unlock, .peer = 1),
+	WAITS(Win_unlock_all, 0),
+	WAITS(Win_flush, .peer = 1),
+	WAITS(Win_flush_all, 0),
+	WAITS(Win_flush_local, .peer = 1),
+	WAITS(Win_flush_local_all, 0),
+	POSTS(Win_sync, 0),
+	WAITS(Win_create, .comm = 5),
+	WAITS(Win_create_dynamic, .comm = 2),
+	WAITS(Win_allocate, .comm = 4),
+	WAITS(Win_allocate_shared, .comm = 4),
+	WAITS(Win_free, 0),
+
+	/*
+	 * Start, end, and communicators: all members meet.
+	 */
+	WAITS(Init, 0),
+	WAITS(Init_thread, 0),
+	WAITS(Finalize, 0),
+	WAITS(Session_init, 0),
+	WAITS(Session_finalize, 0),
+	WAITS(Comm_dup, .comm = 1),
+	WAITS(Comm_dup_with_info, .comm = 1),
+	POSTS(Comm_idup, .comm = 1),
+	POSTS(Comm_idup_with_info, .comm = 1),
+	WAITS(Comm_split, .comm = 1),
+	WAITS(Comm_split_type, .comm = 1),
+	WAITS(Comm_create, .comm = 1),
+	WAITS(Comm_create_group, .comm = 1),
+	WAITS(Comm_create_from_group, 0),
+	WAITS(Comm_free, 0),
+	WAITS(Comm_disconnect, 0),
+	WAITS(Comm_accept, .root = 3, .comm = 4),
+	WAITS(Comm_connect, .root = 3, .comm = 4),
+	WAITS(Comm_join, 0),
+	WAITS(Comm_spawn, .root = 5, .comm = 6),
+	WAITS(Comm_spawn_multiple, .root = 6, .comm = 7),
+	WAITS(Intercomm_create, .comm = 1),
+	WAITS(Intercomm_merge, .comm = 1),
+	WAITS(Cart_create, .comm = 1),
+	WAITS(Cart_sub, .comm = 1),
+	WAITS(Graph_create, .comm = 1),
+	WAITS(Dist_graph_create, .comm = 1),
+	WAITS(Dist_graph_create_adjacent, .comm = 1),
+
+	/*
+	 * MPI-IO.
+	 */
+	FILE_TOGETHER(open, .comm = 1),
+	FILE_TOGETHER(close, 0),
+	FILE_ALONE(delete, 0),
+	FILE_TOGETHER(set_size, 0),
+	FILE_TOGETHER(preallocate, 0),
+	FILE_TOGETHER(set_view, 0),
+	FILE_TOGETHER(sync, 0),
+	FILE_TOGETHER(set_info, 0),
+	FILE_TOGETHER(set_atomicity, 0),
+	FILE_ALONE(seek, 0),
+	FILE_TOGETHER(seek_shared, 0),
+	FILE_ALONE(read, .count = 3, .type = 4),
+	FILE_ALONE(write, .count = 3, .type = 4),
+	FILE_TOGETHER(read_all, .count = 3, .type = 4),
+	FILE_TOGETHER(write_all, .count = 3, .type = 4),
+	FILE_ALONE(read_at, .count = 4, .type = 5),
+	FILE_ALONE(write_at, .count = 4, .type = 5),
+	FILE_TOGETHER(read_at_all, .count = 4, .type = 5),
+	FILE_TOGETHER(write_at_all, .count = 4, .type = 5),
+	FILE_ALONE(read_shared, .count = 3, .type = 4),
+	FILE_ALONE(write_shared, .count = 3, .type = 4),
+	FILE_TOGETHER(read_ordered, .count = 3, .type = 4),
+	FILE_TOGETHER(write_ordered, .count = 3, .type = 4),
+	FILE_ALONE(iread, .count = 3, .type = 4),
+	FILE_ALONE(iwrite, .count = 3, .type = 4),
+	FILE_ALONE(iread_all, .count = 3, .type = 4),
+	FILE_ALONE(iwrite_all, .count = 3, .type = 4),
+	FILE_ALONE(iread_at, .count = 4, .type = 5),
+	FILE_ALONE(iwrite_at, .count = 4, .type = 5),
+	FILE_ALONE(iread_at_all, .count = 4, .type = 5),
+	FILE_ALONE(iwrite_at_all, .count = 4, .type = 5),
+	FILE_ALONE(iread_shared, .count = 3, .type = 4),
+	FILE_ALONE(iwrite_shared, .count = 3, .type = 4),
+	FILE_TOGETHER(read_all_begin, .count = 3, .type = 4),
+	FILE_TOGETHER(read_all_end, 0),
+	FILE_TOGETHER(write_all_begin, .count = 3, .type = 4),
+	FILE_TOGETHER(write_all_end, 0),
+	FILE_TOGETHER(read_at_all_begin, .count = 4, .type = 5),
+	FILE_TOGETHER(read_at_all_end, 0),
+	FILE_TOGETHER(write_at_all_begin, .count = 4, .type = 5),
+	FILE_TOGETHER(write_at_all_end, 0),
+	FILE_TOGETHER(read_ordered_begin, .count = 3, .type = 4),
+	FILE_TOGETHER(read_ordered_end, 0),
+	FILE_TOGETHER(write_ordered_begin, .count = 3, .type = 4),
+	FILE_TOGETHER(write_ordered_end, 0),
+
+	/*
+	 * Bookkeeping: no peer takes part, but an edge in which they fire is not pure computation.
+	 */
+	POLLS(Comm_rank, .comm = 1),
+	POLLS(Comm_size, .comm = 1),
+	POLLS(Comm_remote_size, .comm = 1),
+	POLLS(Comm_test_inter, .comm = 1),
+	POLLS(Comm_compare, .comm = 1),
+	POLLS(Comm_group, .comm = 1),
+	POLLS(Comm_get_attr, .comm = 1),
+	POLLS(Comm_get_name, .comm = 1),
+	POLLS(Comm_set_name, .comm = 1),
+	POLLS(Cart_coords, .comm = 1),
+	POLLS(Cart_rank, .comm = 1),
+	POLLS(Cart_shift, .comm = 1),
+	POLLS(Cart_get, .comm = 1),
+	POLLS(Cartdim_get, .comm = 1),
+	POLLS(Graph_get, .comm = 1),
+	POLLS(Graph_neighbors, .comm = 1),
+	POLLS(Graph_neighbors_count, .comm = 1),
+	POLLS(Dist_graph_neighbors, .comm = 1),
+	POLLS(Dist_graph_neighbors_count, .comm = 1),
+	POLLS(Topo_test, .comm = 1),
+	POLLS(Attr_get, .comm = 1),
+	POLLS(Group_rank, 0),
+	POLLS(Group_size, 0),
+	POLLS(Group_incl, 0),
+	POLLS(Group_excl, 0),
+	POLLS(Group_free, 0),
+	POLLS(Group_translate_ranks, 0),
+	POLLS(Type_size, 0),
+	POLLS(Type_get_extent, 0),
+	POLLS(Type_contiguous, 0),
+	POLLS(Type_vector, 0),
+	POLLS(Type_commit, 0),
+	POLLS(Type_free, 0),
+	POLLS(Pack, .count = 2, .type = 3, .comm = 7),
+	POLLS(Unpack, .count = 5, .type = 6, .comm = 7),
+	POLLS(Pack_size, .comm = 3),
+	POLLS(Reduce_local, .count = 3, .type = 4, .op = 5),
+	POLLS(Get_count, 0),
+	POLLS(Get_elements, 0),
+	POLLS(Get_address, 0),
+	POLLS(Get_processor_name, 0),
+	POLLS(Get_version, 0),
+	POLLS(Status_set_cancelled, 0),
+	POLLS(Status_set_elements, 0),
+	POLLS(Alloc_mem, 0),
+	POLLS(Free_mem, 0),
+	POLLS(Info_create, 0),
+	POLLS(Info_set, 0),
+	POLLS(Info_get, 0),
+	POLLS(Info_free, 0),
+	POLLS(Initialized, 0),
+	POLLS(Finalized, 0),
+	POLLS(Query_thread, 0),
+	POLLS(Is_thread_main, 0),
+	POLLS(Error_string, 0),
+	POLLS(Error_class, 0),
+	POLLS(Pcontrol, 0),
+	POLLS(Wtime, 0),
+	POLLS(Wtick, 0),
+};
+/* clang-format on */
+
+const unsigned int function_row_count = sizeof(function_rows) / sizeof(*function_rows);
+
+int functions__find(const char *symbol)
+{
+	if (symbol[0] == 'P')
+		symbol++;
+	if (strncmp(symbol, "MPI_", 4) != 0)
+		return -1;
+	for (unsigned int i = 0; i < function_row_count; i++)
+		if (!strcmp(function_rows[i].symbol, symbol))
+			return (int)i;
+	return -1;
+}
+
+unsigned int functions__arguments(const struct function_row *row)
+{
+	const struct vapro_roles *roles = &row->roles;
+	const uint8_t read[] = {roles->count, roles->type, roles->count2, roles->type2,
+				roles->peer,  roles->root, roles->op,	  roles->comm};
+	unsigned int arguments = 0;
+
+	for (size_t i = 0; i < sizeof(read); i++)
+		if (read[i] && read[i] <= 6)
+			arguments |= 1U << (read[i] - 1);
+	/* Requests follow their number; a single one is the first argument. */
+	if (roles->requests == 255)
+		arguments |= 1U;
+	else if (roles->requests && roles->requests < 6)
+		arguments |= 3U << (roles->requests - 1);
+	return arguments;
+}

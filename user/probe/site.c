@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Choosing the instruction that a probe replaces. See site.h for the rules (a)-(e).
+ *
+ * Two things are decided from the instruction's bytes, as the kernel does it (arch/x86/kernel/
+ * uprobes.c): whether it emulates the instruction, and whether it refuses it. What an instruction
+ * reads and writes is capstone's to say.
+ *
+ * Indirect jumps and rule (c). The targets of a jump table are not in the code, so a function with
+ * `jmp *reg` or `jmp *table(,reg,8)` could in principle land in (entry, k]. But a jump leaves the
+ * stack pointer alone, and .eh_frame holds at every address: where the CFA at the jump is another
+ * distance from sp than at the entry, no landing place of it has the entry's. Such jumps do no
+ * harm. Where the distance is the same (a switch before any push, a tail call through a register)
+ * or unknown, the function is probed at its entry. `jmp *slot(%rip)` is a tail call through the GOT.
+ */
+#include "probe/site.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+const char *const site_class_name[SITE_CLASSES] = {
+    [SITE_EMULATED] = "emulated",
+    [SITE_NOP5] = "nop5",
+    [SITE_STEPPED] = "stepped",
+    [SITE_REFUSED] = "refused",
+};
+
+#if defined(__x86_64__)
+
+#include <capstone/capstone.h>
+
+#define WALK_INSTRUCTIONS 64	   /* a site further in is not worth the doubt */
+#define FUNCTION_BYTES_MAX 1048576 /* larger ones are not searched for landing places */
+#define ARGUMENT_REGISTERS 6
+
+/*
+ * One-byte opcodes that the kernel refuses in 64-bit code: invalid ones, in/out, int, hlt, cli/sti,
+ * iret, far calls. It tests the opcode byte of VEX and EVEX instructions against the same table, so
+ * that vpxor at an entry is refused although it would be harmless.
+ */
+static bool opcode_refused(uint8_t opcode)
+{
+	static const uint8_t refused[] = {
+	    0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x62,
+	    0x6c, 0x6d, 0x6e, 0x6f, 0x82, 0x9a, 0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6, 0xe4,
+	    0xe5, 0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb,
+	};
+
+	return memchr(refused, opcode, sizeof(refused)) != NULL;
+}
+
+/*
+ * The kernel means to refuse these after 0f, but its one-byte table lets 0f itself through: syscall
+ * is accepted, runs out of line with its return address relocated twice, and kills the target.
+ */
+static bool opcode2_refused(uint8_t opcode)
+{
+	static const uint8_t refused[] = {0x00, 0x01, 0x05, 0x06, 0x07, 0x08, 0x09,
+					  0x0b, 0x30, 0x34, 0x35, 0x37, 0x78, 0x79};
+
+	return memchr(refused, opcode, sizeof(refused)) != NULL;
+}
+
+static bool is_prefix(uint8_t byte)
+{
+	static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3};
+
+	return memchr(prefixes, byte, sizeof(prefixes)) != NULL;
+}
+
+/*
+ * Class of one instruction. Of the nops only those that compilers put at the head of functions
+ * count: kernels before 6.17 single-step 0f 1f 40 00, and those before 6.2 refuse 66 90.
+ */
+static enum site_class classify(const uint8_t *bytes, size_t size, const char **why)
+{
+	bool operand16 = false, branch = false;
+	size_t prefixes = 0, rex = 0;
+	uint8_t opcode, opcode2;
+
+	*why = NULL;
+	if (size == 5 && !memcmp(bytes, "\x0f\x1f\x44\x00\x00", 5))
+		return SITE_NOP5;
+	if ((size == 1 && bytes[0] == 0x90) || (size == 2 && !memcmp(bytes, "\x66\x90", 2)) ||
+	    (size == 4 && !memcmp(bytes, "\x0f\x1f\x40\x00", 4)))
+		return SITE_EMULATED;
+	for (; prefixes < size && is_prefix(bytes[prefixes]); prefixes++) {
+		uint8_t prefix = bytes[prefixes];
+
+		operand16 |= prefix == 0x66;
+		if (prefix == 0xf0) {
+			*why = "lock prefix";
+			return SITE_REFUSED;
+		}
+		if (prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e) {
+			*why = "segment prefix";
+			return SITE_REFUSED;
+		}
+	}
+	if (prefixes < size && (bytes[prefixes] & 0xf0) == 0x40)
+		rex = 1;
+	if (prefixes + rex >= size) {
+		*why = "not decodable";
+		return SITE_REFUSED;
+	}
+	opcode = bytes[prefixes + rex];
+	opcode2 = prefixes + rex + 1 < size ? bytes[prefixes + rex + 1] : 0;
+	if (rex && opcode == 0x90 && (bytes[prefixes] & 1)) {
+		*why = "xchg that the kernel takes for a nop";
+		return SITE_REFUSED;
+	}
+	/* VEX in two or three bytes, EVEX in four; the opcode follows. */
+	if (opcode == 0xc5 || opcode == 0xc4 || opcode == 0x62) {
+		size_t at = prefixes + rex + (opcode == 0xc5 ? 2 : opcode == 0xc4 ? 3 : 4);
+
+		if (at >= size || opcode_refused(bytes[at])) {
+			*why = "not in the kernel's table of instructions";
+			return SITE_REFUSED;
+		}
+		return SITE_STEPPED;
+	}
+	if (opcode == 0x0f ? opcode2_refused(opcode2) : opcode_refused(opcode)) {
+		*why = opcode == 0x0f && opcode2 == 0x05 ? "system call instruction"
+							 : "not in the kernel's table of instructions";
+		return SITE_REFUSED;
+	}
+	if (opcode == 0x8e && (opcode2 >> 3 & 7) == 2) {
+		*why = "move to the stack segment";
+		return SITE_REFUSED;
+	}
+	if ((opcode & 0xf8) == 0x50 && (size == 1 || (size == 2 && bytes[0] == 0x41)))
+		return SITE_EMULATED;
+	branch = opcode == 0xe8 || opcode == 0xe9 || opcode == 0xeb || (opcode & 0xf0) == 0x70 ||
+		 (opcode == 0x0f && (opcode2 & 0xf0) == 0x80);
+	if (branch && operand16) {
+		*why = "16-bit branch";
+		return SITE_REFUSED;
+	}
+	/* f2 is MPX's bnd, which some PLTs still carry. */
+	if (branch && !rex && (prefixes == 0 || (prefixes == 1 && bytes[0] == 0xf2)))
+		return SITE_EMULATED;
+	return SITE_STEPPED;
+}
+
+/* Number of the integer argument that a register or a part of it holds, or -1. */
+static int argument_of(unsigned int reg)
+{
+	static const uint16_t parts[ARGUMENT_REGISTERS][5] = {
+	    {X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
+	    {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
+	    {X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
+	    {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
+	    {X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
+	    {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
+	};
+
+	for (int i = 0; i < ARGUMENT_REGISTERS; i++)
+		for (int j = 0; j < 5 && parts[i][j]; j++)
+			if (parts[i][j] == reg)
+				return i;
+	return -1;
+}
+
+static bool is_stack_pointer(unsigned int reg)
+{
+	return reg == X86_REG_RSP || reg == X86_REG_ESP || reg == X86_REG_SP || reg == X86_REG_SPL;
+}
+
+/* What one instruction writes, of what we care about. */
+static void note_written(unsigned int reg, unsigned int *arguments, bool *stack)
+{
+	int argument = argument_of(reg);
+
+	if (argument >= 0)
+		*arguments |= 1U << argument;
+	*stack |= is_stack_pointer(reg);
+}
+
+static void written(csh handle, const cs_insn *insn, unsigned int *arguments, bool *stack)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	uint8_t read_count, write_count;
+	cs_regs read, write;
+
+	*arguments = 0;
+	*stack = insn->id == X86_INS_ENTER || insn->id == X86_INS_LEAVE;
+	if (cs_regs_access(handle, insn, read, &read_count, write, &write_count)) {
+		*arguments = (1U << ARGUMENT_REGISTERS) - 1;
+		*stack = true;
+		return;
+	}
+	for (int i = 0; i < write_count; i++)
+		note_written(write[i], arguments, stack);
+	/* capstone does not know the access of every operand: doubt counts as a write. */
+	for (int i = 0; i < x86->op_count; i++)
+		if (x86->operands[i].type == X86_OP_REG && x86->operands[i].access == CS_AC_INVALID)
+			note_written(x86->operands[i].reg, arguments, stack);
+}
+
+/* Jumps of all kinds. capstone's groups forget loop and xbegin. */
+static bool is_jump(csh handle, const cs_insn *insn)
+{
+	return cs_insn_group(handle, insn, CS_GRP_JUMP) || cs_insn_group(handle, insn, CS_GRP_BRANCH_RELATIVE) ||
+	       insn->id == X86_INS_LOOP || insn->id == X86_INS_LOOPE || insn->id == X86_INS_LOOPNE ||
+	       insn->id == X86_INS_JRCXZ || insn->id == X86_INS_JECXZ || insn->id == X86_INS_JCXZ ||
+	       insn->id == X86_INS_LJMP || insn->id == X86_INS_XBEGIN;
+}
+
+/* Whether the instruction may go on elsewhere than at the next one. */
+static bool leaves_line(csh handle, const cs_insn *insn)
+{
+	switch (insn->id) {
+	case X86_INS_SYSCALL:
+	case X86_INS_SYSENTER:
+	case X86_INS_SYSRET:
+	case X86_INS_SYSEXIT:
+	case X86_INS_HLT:
+	case X86_INS_UD0:
+	case X86_INS_UD2:
+	case X86_INS_UD2B:
+	case X86_INS_XABORT:
+	case X86_INS_LCALL:
+	case X86_INS_RETF:
+	case X86_INS_RETFQ:
+		return true;
+	default:
+		return is_jump(handle, insn) || cs_insn_group(handle, insn, CS_GRP_CALL) ||
+		       cs_insn_group(handle, insn, CS_GRP_RET) || cs_insn_group(handle, insn, CS_GRP_INT) ||
+		       cs_insn_group(handle, insn, CS_GRP_IRET);
+	}
+}
+
+/* What rule (c) needs of a function; filled by the first candidate that asks. */
+struct landings {
+	bool known;
+	uint64_t first;	    /* the first landing place after the entry, UINT64_MAX where there is none */
+	const char *reason; /* why nothing can be said, or NULL */
+};
+
+/* Whether an indirect jump of this function could land where the stack is as at the entry. */
+static bool may_land_at_head(struct image *image, const cs_insn *insn, uint64_t entry)
+{
+	const cs_x86_op *target = &insn->detail->x86.operands[0];
+	int64_t here, there;
+
+	if (target->type == X86_OP_MEM && target->mem.base == X86_REG_RIP && target->mem.index == X86_REG_INVALID)
+		return false;
+	if (image__cfa(image, insn->address, &here) || image__cfa(image, entry, &there))
+		return true;
+	return here == there;
+}
+
+static void find_landings(struct image *image, csh handle, cs_insn *insn, const struct image_symbol *function,
+			  const uint8_t *code, size_t available, struct landings *landings)
+{
+	uint64_t address = function->vaddr;
+	size_t left = function->size;
+
+	landings->known = true;
+	landings->first = UINT64_MAX;
+	if (!left || left > available || left > FUNCTION_BYTES_MAX) {
+		landings->reason = left ? "size out of range" : "size unknown";
+		return;
+	}
+	while (left) {
+		const cs_x86 *x86;
+		bool call;
+
+		if (!cs_disasm_iter(handle, &code, &left, &address, insn)) {
+			landings->reason = "not all decodable";
+			return;
+		}
+		call = cs_insn_group(handle, insn, CS_GRP_CALL);
+		if (!call && !is_jump(handle, insn))
+			continue;
+		x86 = &insn->detail->x86;
+		if (x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM) {
+			uint64_t target = (uint64_t)x86->operands[0].imm;
+
+			if (target > function->vaddr && target < landings->first)
+				landings->first = target;
+		} else if (!call && (x86->op_count != 1 || may_land_at_head(image, insn, function->vaddr))) {
+			landings->reason = "indirect jump";
+			return;
+		}
+	}
+}
+
+/* Rules (b) and (c) for an instruction that is otherwise fit. Returns NULL or why not. */
+static const char *check_site(struct image *image, uint64_t entry, uint64_t vaddr, const struct landings *landings)
+{
+	int64_t at_entry, here;
+
+	if (landings->reason)
+		return landings->reason;
+	if (landings->first <= vaddr)
+		return "a branch lands before it";
+	if (image__symbol_between(image, entry, vaddr))
+		return "a symbol lies before it";
+	if (image__cfa(image, entry, &at_entry) || image__cfa(image, vaddr, &here))
+		return "no frame information";
+	return at_entry == here ? NULL : "stack pointer moved";
+}
+
+/* Walks straight from the entry until a site is found or the walk must end; says why it found none. */
+static const char *walk(struct image *image, csh handle, const struct image_symbol *function, unsigned int arguments,
+			const uint8_t *code, size_t available, struct site *site)
+{
+	struct landings landings = {0};
+	cs_insn *insn = cs_malloc(handle), *scan = cs_malloc(handle);
+	const char *reason = "nothing the kernel emulates", *refused = NULL;
+	uint64_t address = function->vaddr;
+	const uint8_t *at = code;
+	size_t left = available;
+
+	if (!insn || !scan) {
+		reason = NULL;
+		goto cleanup;
+	}
+	for (int i = 0; i < WALK_INSTRUCTIONS; i++) {
+		uint64_t k = address - function->vaddr;
+		enum site_class class;
+		unsigned int clobbered;
+		const char *why;
+		bool stack;
+
+		if (i && k >= function->size) {
+			reason = function->size ? "end of the function" : "size unknown";
+			break;
+		}
+		if (!cs_disasm_iter(handle, &at, &left, &address, insn)) {
+			reason = "not decodable";
+			if (!i)
+				site->reason = reason;
+			break;
+		}
+		class = classify(insn->bytes, insn->size, &why);
+		if (!i) {
+			site->class = class;
+			site->reason = why;
+			site->instruction = cs_insn_name(handle, insn->id);
+			if (class == SITE_EMULATED || class == SITE_NOP5)
+				break;
+		} else if (class == SITE_EMULATED) {
+			if (!landings.known)
+				find_landings(image, handle, scan, function, code, available, &landings);
+			why = check_site(image, function->vaddr, insn->address, &landings);
+			if (!why) {
+				site->vaddr = insn->address;
+				site->shift = (uint32_t)k;
+				site->class = class;
+				site->instruction = cs_insn_name(handle, insn->id);
+				site->reason = NULL;
+				goto cleanup;
+			}
+			if (!refused)
+				refused = why;
+		}
+		if (leaves_line(handle, insn)) {
+			reason = "control leaves the line";
+			break;
+		}
+		written(handle, insn, &clobbered, &stack);
+		if (stack) {
+			reason = "stack pointer moved";
+			break;
+		}
+		if (clobbered & arguments) {
+			reason = "argument written";
+			break;
+		}
+	}
+	if (refused)
+		reason = refused;
+	if (!site->reason && site->class == SITE_STEPPED)
+		site->reason = reason;
+cleanup:
+	if (insn)
+		cs_free(insn, 1);
+	if (scan)
+		cs_free(scan, 1);
+	return reason;
+}
+
+static int choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
+{
+	size_t available;
+	const uint8_t *code = image__bytes(image, function->vaddr, &available);
+	const char *done;
+	csh handle;
+
+	if (!code) {
+		site->reason = "no code in the file";
+		return 0;
+	}
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
+		return -ENOMEM;
+	if (cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON)) {
+		cs_close(&handle);
+		return -ENOMEM;
+	}
+	done = walk(image, handle, function, arguments, code, available, site);
+	cs_close(&handle);
+	return done ? 0 : -ENOMEM;
+}
+
+#else
+
+/* arm64: the link register holds the return address only at the entry, and traps cost alike. */
+static int choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
+{
+	size_t available;
+
+	(void)arguments;
+	if (!image__bytes(image, function->vaddr, &available) || available < 4) {
+		site->reason = "no code in the file";
+		return 0;
+	}
+	site->class = SITE_STEPPED;
+	site->reason = "always the entry on this machine";
+	return 0;
+}
+
+#endif
+
+int site__choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
+{
+	int ret;
+
+	*site = (struct site){
+	    .vaddr = function->vaddr,
+	    .offset = function->offset,
+	    .class = SITE_REFUSED,
+	    .instruction = "",
+	};
+	if (function->ifunc) {
+		site->reason = "chosen at load time (IFUNC)";
+		return 0;
+	}
+	ret = choose(image, function, arguments, site);
+	if (!ret && image__offset_of(image, site->vaddr, &site->offset)) {
+		site->class = SITE_REFUSED;
+		site->reason = "no code in the file";
+	}
+	return ret;
+}

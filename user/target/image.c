@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * ELF images through libelf and libdw. Every file comes from a user and may be damaged on purpose:
+ * it is read whole into memory (a file that is truncated while mapped raises SIGBUS), only regular
+ * files are opened, and each range is clamped to the bytes that were read.
+ */
+#include "target/image_private.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define IMAGE_BYTES_MAX (512ULL << 20)
+
+#if defined(__x86_64__)
+#define HOST_MACHINE EM_X86_64
+#define DWARF_SP 7
+#elif defined(__aarch64__)
+#define HOST_MACHINE EM_AARCH64
+#define DWARF_SP 31
+#else
+#error "no machine of this kind is supported"
+#endif
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define HOST_DATA ELFDATA2LSB
+#else
+#define HOST_DATA ELFDATA2MSB
+#endif
+
+static int read_file(struct image *image, const char *path, char *err, size_t err_size)
+{
+	/* O_NONBLOCK: a FIFO in a user's directory must not hold us up before fstat tells what it is. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	size_t done = 0;
+	int ret = 0;
+
+	if (fd < 0) {
+		ret = -errno;
+		snprintf(err, err_size, "cannot open: %s", strerror(-ret));
+		return ret;
+	}
+	if (fstat(fd, &st)) {
+		ret = -errno;
+		snprintf(err, err_size, "cannot stat: %s", strerror(-ret));
+		goto cleanup;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		ret = -EINVAL;
+		snprintf(err, err_size, "not a regular file");
+		goto cleanup;
+	}
+	if (st.st_size < (off_t)sizeof(Elf64_Ehdr) || (uint64_t)st.st_size > IMAGE_BYTES_MAX) {
+		ret = -EFBIG;
+		snprintf(err, err_size, "a size of %lld bytes is out of range", (long long)st.st_size);
+		goto cleanup;
+	}
+	image->data = malloc((size_t)st.st_size);
+	if (!image->data) {
+		ret = -ENOMEM;
+		snprintf(err, err_size, "out of memory for %lld bytes", (long long)st.st_size);
+		goto cleanup;
+	}
+	while (done < (size_t)st.st_size) {
+		ssize_t got = pread(fd, image->data + done, (size_t)st.st_size - done, (off_t)done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0) {
+			ret = -errno;
+			snprintf(err, err_size, "cannot read: %s", strerror(-ret));
+			goto cleanup;
+		}
+		if (got == 0)
+			break; /* truncated meanwhile: what is left must do */
+		done += (size_t)got;
+	}
+	image->size = done;
+cleanup:
+	close(fd);
+	return ret;
+}
+
+static int check_header(struct image *image, char *err, size_t err_size)
+{
+	GElf_Ehdr header;
+
+	if (elf_version(EV_CURRENT) == EV_NONE || image->size < sizeof(Elf64_Ehdr)) {
+		snprintf(err, err_size, "too short for ELF");
+		return -EINVAL;
+	}
+	image->elf = elf_memory(image->data, image->size);
+	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF || !gelf_getehdr(image->elf, &header)) {
+		snprintf(err, err_size, "not an ELF file");
+		return -EINVAL;
+	}
+	if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != HOST_DATA ||
+	    header.e_machine != HOST_MACHINE) {
+		snprintf(err, err_size, "built for another machine (ELF machine %u)", header.e_machine);
+		return -EINVAL;
+	}
+	if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
+		snprintf(err, err_size, "neither an executable nor a shared library (ELF type %u)", header.e_type);
+		return -EINVAL;
+	}
+	image->is_executable = header.e_type == ET_EXEC;
+	return 0;
+}
+
+/* ld.so and libc have an interpreter or none as they like; a name for the linker makes a library. */
+static void read_dynamic(struct image *image, const GElf_Phdr *phdr, bool *soname, bool *pie)
+{
+	Elf_Data *data = elf_getdata_rawchunk(image->elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_DYN);
+	GElf_Dyn dyn;
+
+	for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+		if (dyn.d_tag == DT_SONAME)
+			*soname = true;
+		else if (dyn.d_tag == DT_FLAGS_1 && (dyn.d_un.d_val & DF_1_PIE))
+			*pie = true;
+	}
+}
+
+static void read_build_id(struct image *image, const GElf_Phdr *phdr)
+{
+	Elf_Data *data = elf_getdata_rawchunk(image->elf, (int64_t)phdr->p_offset, phdr->p_filesz,
+					      phdr->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	size_t at = 0, next, name, description;
+	GElf_Nhdr note;
+
+	while (data && (next = gelf_getnote(data, at, &note, &name, &description)) > at) {
+		at = next;
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
+		    memcmp((const char *)data->d_buf + name, "GNU", 4) != 0)
+			continue;
+		for (size_t i = 0; i < note.n_descsz && 2 * i + 3 <= sizeof(image->build_id); i++)
+			snprintf(image->build_id + 2 * i, 3, "%02x",
+				 ((const unsigned char *)data->d_buf)[description + i]);
+		return;
+	}
+}
+
+static int read_segments(struct image *image, char *err, size_t err_size)
+{
+	bool soname = false, pie = false, interpreter = false, code = false;
+	size_t count;
+
+	if (elf_getphdrnum(image->elf, &count) || !count) {
+		snprintf(err, err_size, "no program headers");
+		return -EINVAL;
+	}
+	image->loads = calloc(count, sizeof(*image->loads));
+	if (!image->loads) {
+		snprintf(err, err_size, "out of memory");
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++) {
+		GElf_Phdr phdr;
+		uint64_t bytes;
+
+		if (!gelf_getphdr(image->elf, (int)i, &phdr)) {
+			snprintf(err, err_size, "damaged program headers");
+			return -EINVAL;
+		}
+		if (phdr.p_type == PT_INTERP)
+			interpreter = true;
+		if (phdr.p_offset >= image->size)
+			continue;
+		bytes = image->size - phdr.p_offset;
+		if (bytes > phdr.p_filesz)
+			bytes = phdr.p_filesz;
+		phdr.p_filesz = bytes;
+		if (phdr.p_type == PT_DYNAMIC)
+			read_dynamic(image, &phdr, &soname, &pie);
+		else if (phdr.p_type == PT_NOTE && !image->build_id[0])
+			read_build_id(image, &phdr);
+		else if (phdr.p_type == PT_LOAD && bytes && phdr.p_vaddr <= UINT64_MAX - bytes) {
+			image->loads[image->load_count++] = (struct load){
+			    .vaddr = phdr.p_vaddr,
+			    .offset = phdr.p_offset,
+			    .bytes = bytes,
+			    .executable = phdr.p_flags & PF_X,
+			};
+			code |= phdr.p_flags & PF_X;
+		}
+	}
+	if (!code) {
+		snprintf(err, err_size, "no code in the file");
+		return -EINVAL;
+	}
+	image->is_executable |= pie || (interpreter && !soname);
+	return 0;
+}
+
+const struct load *image__load(const struct image *image, uint64_t vaddr)
+{
+	for (size_t i = 0; i < image->load_count; i++)
+		if (vaddr >= image->loads[i].vaddr && vaddr - image->loads[i].vaddr < image->loads[i].bytes)
+			return &image->loads[i];
+	return NULL;
+}
+
+struct image *image__open(const char *path, const char *label, char *err, size_t err_size)
+{
+	struct image *image = calloc(1, sizeof(*image));
+
+	if (err_size)
+		err[0] = '\0';
+	if (!image || !(image->label = strdup(label ? label : path))) {
+		snprintf(err, err_size, "out of memory");
+		goto cleanup;
+	}
+	if (read_file(image, path, err, err_size) || check_header(image, err, err_size) ||
+	    read_segments(image, err, err_size))
+		goto cleanup;
+	if (image__read_symbols(image)) {
+		snprintf(err, err_size, "out of memory for symbols");
+		goto cleanup;
+	}
+	return image;
+cleanup:
+	image__free(image);
+	return NULL;
+}
+
+void image__free(struct image *image)
+{
+	if (!image)
+		return;
+	if (image->cfi)
+		dwarf_cfi_end(image->cfi);
+	if (image->dwarf)
+		dwarf_end(image->dwarf);
+	if (image->elf)
+		elf_end(image->elf);
+	for (size_t i = 0; i < image->name_count; i++)
+		free(image->names[i]);
+	free(image->names);
+	free(image->entries);
+	free(image->loads);
+	free(image->data);
+	free(image->label);
+	free(image);
+}
+
+const char *image__label(const struct image *image)
+{
+	return image->label;
+}
+
+const char *image__basename(const struct image *image)
+{
+	const char *slash = strrchr(image->label, '/');
+
+	return slash ? slash + 1 : image->label;
+}
+
+const char *image__build_id(const struct image *image)
+{
+	return image->build_id;
+}
+
+int image__offset_of(const struct image *image, uint64_t vaddr, uint64_t *offset)
+{
+	const struct load *load = image__load(image, vaddr);
+
+	if (!load)
+		return -ENOENT;
+	*offset = load->offset + (vaddr - load->vaddr);
+	return 0;
+}
+
+int image__vaddr_of(const struct image *image, uint64_t offset, uint64_t *vaddr)
+{
+	const struct load *best = NULL;
+
+	/* Offsets come from mappings of code: where segments share bytes of the file, code wins. */
+	for (size_t i = 0; i < image->load_count; i++) {
+		const struct load *load = &image->loads[i];
+
+		if (offset < load->offset || offset - load->offset >= load->bytes)
+			continue;
+		if (!best || (load->executable && !best->executable))
+			best = load;
+	}
+	if (!best)
+		return -ENOENT;
+	*vaddr = best->vaddr + (offset - best->offset);
+	return 0;
+}
+
+const uint8_t *image__bytes(const struct image *image, uint64_t vaddr, size_t *size)
+{
+	const struct load *load = image__load(image, vaddr);
+
+	if (!load)
+		return NULL;
+	*size = load->bytes - (vaddr - load->vaddr);
+	return (const uint8_t *)image->data + load->offset + (vaddr - load->vaddr);
+}
+
+/* libdw inflates every debug section when it opens a file: not for files that could be bombs. */
+static bool has_compressed(const struct image *image)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(image->elf, &names))
+		return true;
+	while ((section = elf_nextscn(image->elf, section))) {
+		const char *name;
+
+		if (!gelf_getshdr(section, &header) || (header.sh_flags & SHF_COMPRESSED))
+			return true;
+		name = elf_strptr(image->elf, names, header.sh_name);
+		if (!name || !strncmp(name, ".zdebug", 7))
+			return true;
+	}
+	return false;
+}
+
+static void open_cfi(struct image *image)
+{
+	if (image->cfi_tried)
+		return;
+	image->cfi_tried = true;
+	image->cfi = dwarf_getcfi_elf(image->elf);
+	if (image->cfi || has_compressed(image))
+		return;
+	image->dwarf = dwarf_begin_elf(image->elf, DWARF_C_READ, NULL);
+	if (image->dwarf)
+		image->debug_cfi = dwarf_getcfi(image->dwarf);
+}
+
+int image__cfa(struct image *image, uint64_t vaddr, int64_t *displacement)
+{
+	Dwarf_Frame *frame = NULL;
+	Dwarf_CFI *cfi;
+	Dwarf_Op *ops;
+	size_t count;
+	int ret = -EINVAL;
+
+	open_cfi(image);
+	cfi = image->cfi ? image->cfi : image->debug_cfi;
+	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, &frame) || !frame)
+		return -ENOENT;
+	if (dwarf_frame_cfa(frame, &ops, &count) || count != 1)
+		goto cleanup;
+	if (ops[0].atom == DW_OP_bregx && ops[0].number == DWARF_SP)
+		*displacement = (int64_t)ops[0].number2;
+	else if (ops[0].atom == DW_OP_breg0 + DWARF_SP)
+		*displacement = (int64_t)ops[0].number;
+	else
+		goto cleanup;
+	ret = 0;
+cleanup:
+	free(frame);
+	return ret;
+}

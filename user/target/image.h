@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One ELF image: what vapro needs to know of an executable or shared library. Read through any
+ * path (normally /proc/PID/map_files/..., which works across mount namespaces and for deleted
+ * files) with libelf and libdw; nothing of the file is executed.
+ */
+#ifndef VAPRO_IMAGE_H
+#define VAPRO_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define IMAGE_BUILD_ID_MAX 41
+
+struct image;
+
+struct image_symbol {
+	const char *name;   /* without version; owned by the image */
+	uint64_t vaddr;     /* as linked */
+	uint64_t offset;    /* in the file, of vaddr */
+	uint64_t size;      /* 0 where the table does not say */
+	bool ifunc;
+	bool dynamic;       /* from .dynsym, else .symtab */
+};
+
+/*
+ * Opens an image. label is the name to show (the mapping's path); it is copied. Returns NULL with a
+ * sentence in err (unreadable, no ELF, other machine, damaged).
+ */
+struct image *image__open(const char *path, const char *label, char *err, size_t err_size);
+void image__free(struct image *image);
+
+const char *image__label(const struct image *image);
+const char *image__basename(const struct image *image);
+/* Hex build-id, or "" where the image has none. */
+const char *image__build_id(const struct image *image);
+
+/*
+ * Calls visit for every defined function symbol of .dynsym and, for executables or where all is
+ * true, .symtab: each version of a name once. Aliases share an offset. visit returns 0 to go on.
+ */
+int image__functions(struct image *image, bool all, int (*visit)(const struct image_symbol *symbol, void *ctx),
+		     void *ctx);
+
+/* A data object by name from .dynsym (copy-relocated handles live in the executable's). 0 or -ENOENT. */
+int image__object(struct image *image, const char *name, uint64_t *vaddr, uint64_t *size);
+
+/* File offset of a linked address and back, by the program headers. 0 or -ENOENT. */
+int image__offset_of(const struct image *image, uint64_t vaddr, uint64_t *offset);
+int image__vaddr_of(const struct image *image, uint64_t offset, uint64_t *vaddr);
+
+/*
+ * Bytes at a linked address, from the file. Returns a pointer into the mapped image and the number
+ * of bytes up to the end of the segment in *size, or NULL.
+ */
+const uint8_t *image__bytes(const struct image *image, uint64_t vaddr, size_t *size);
+
+/*
+ * Canonical frame address at a linked address as "sp + displacement" by .eh_frame or .debug_frame.
+ * 0 with *displacement, -ENOENT where no CFI covers it, -EINVAL where the CFA is not based on sp.
+ */
+int image__cfa(struct image *image, uint64_t vaddr, int64_t *displacement);
+
+/* Whether any symbol starts in (from, to]: such places are entered from elsewhere. */
+bool image__symbol_between(struct image *image, uint64_t from, uint64_t to);
+
+/* Name of the function that holds vaddr and the distance from its start, from any table, or NULL. */
+const char *image__symbolise(struct image *image, uint64_t vaddr, uint64_t *distance);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One process as /proc tells it: identity, what it maps, its place in a parallel job. Everything read
+ * here is the process's own and may be nonsense; it is bounded and never trusted.
+ */
+#ifndef VAPRO_PROCESS_H
+#define VAPRO_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_mapping {
+	uint64_t start, end, offset; /* addresses, and the file offset of start */
+	uint64_t device, inode;
+	bool executable;
+	const char *path; /* as the process sees it; owned by the process object */
+};
+
+struct process {
+	pid_t pid, parent;
+	uint64_t start_time;  /* clock ticks since boot, as /proc/PID/stat has it */
+	char exe[512];
+	uid_t uid;
+	bool traced;          /* by ptrace: left alone */
+	bool opted_out;       /* VAPRO=off in its environment */
+	int rank;             /* -1 unknown */
+	uint32_t world_size;  /* 0 unknown */
+	char job_kind[16];    /* slurm, pmix, mpi, none */
+	char job_id[96];
+	char job_step[32];
+	char job[160];        /* the three as one identity */
+	struct process_mapping *mappings;
+	size_t mapping_count;
+	char *text;           /* of the mappings' paths */
+};
+
+/*
+ * Reads a process. Returns 0, -ESRCH where it does not exist (any more), -EACCES where it may not be
+ * read, or -ENOMEM; a sentence goes to err.
+ */
+int process__read(pid_t pid, struct process **out, char *err, size_t err_size);
+void process__free(struct process *process);
+
+/* Reads the mappings again (dlopen). 0 or -errno. */
+int process__reread_mappings(struct process *process);
+
+/* The mapping that holds an address, or NULL. */
+const struct process_mapping *process__mapping_at(const struct process *process, uint64_t address);
+
+/* The first executable mapping whose base name matches a glob, or NULL. */
+const struct process_mapping *process__mapping_named(const struct process *process, const char *glob);
+
+/* Path through which the mapped file can be opened from here, whatever its name space: /proc/PID/map_files/... */
+void process__map_file(const struct process *process, const struct process_mapping *mapping, char *buf, size_t size);
+
+/* Threads of a process, at most max; returns how many there are. */
+size_t process__threads(pid_t pid, pid_t *tids, size_t max);
+
+/* Whether pid descends from ancestor (or is it). */
+bool process__descends(pid_t pid, pid_t ancestor);
+
+/* read and write system calls so far (/proc/PID/io), or 0. */
+uint64_t process__io_calls(pid_t pid);
+
+#endif
