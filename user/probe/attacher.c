@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/attacher.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/grow.h"
+#include "probe/functions.h"
+#include "probe/site.h"
+#include "target/image.h"
+#include "vapro.skel.h"
+
+#define ENOTSUPP_KERNEL 524 /* a site the kernel will not probe; not in errno.h */
+
+struct probe {
+	uint64_t offset, entry; /* file offsets of the site and of the function's entry */
+	uint64_t row;
+	const char *name;
+	enum site_class class;
+	uint32_t departed; /* checks in a row at which returns were missing */
+};
+
+struct link {
+	int fd;    /* -1 while paused */
+	pid_t pid; /* 0 = all processes */
+};
+
+struct attached {
+	struct attached_image public;
+	char *path;
+	char build_id[IMAGE_BUILD_ID_MAX];
+	int file; /* keeps the file reachable whatever its name space, until the last mapper ends */
+	struct probe *probes;
+	size_t probe_count, probe_room;
+	struct attached_skip *skips;
+	size_t skip_room;
+	struct link *links;
+	size_t link_count, link_room;
+	pid_t *mappers;
+	size_t mapper_count, mapper_room;
+};
+
+struct attacher {
+	struct kernel_side *side;
+	struct attached **images;
+	size_t count, room;
+	bool paused;
+	uint32_t filtered;
+	uint32_t cpus;
+};
+
+struct attacher *attacher__new(struct kernel_side *side)
+{
+	struct attacher *attacher = calloc(1, sizeof(*attacher));
+
+	if (attacher) {
+		attacher->side = side;
+		attacher->cpus = (uint32_t)libbpf_num_possible_cpus();
+	}
+	return attacher;
+}
+
+static void image_close(struct attacher *attacher, struct attached *image)
+{
+	for (size_t i = 0; i < image->link_count; i++) {
+		if (image->links[i].fd >= 0)
+			close(image->links[i].fd);
+		if (image->links[i].pid)
+			attacher->filtered--;
+	}
+	if (image->file >= 0)
+		close(image->file);
+	free(image->path);
+	free(image->probes);
+	free(image->skips);
+	free(image->links);
+	free(image->mappers);
+	free(image);
+}
+
+void attacher__free(struct attacher *attacher)
+{
+	if (!attacher)
+		return;
+	for (size_t i = 0; i < attacher->count; i++)
+		image_close(attacher, attacher->images[i]);
+	free(attacher->images);
+	free(attacher);
+}
+
+static bool skip(struct attached *image, const char *function, const char *reason)
+{
+	if (grow(&image->skips, &image->skip_room, image->public.skipped_count + 1, sizeof(*image->skips)))
+		return false;
+	image->skips[image->public.skipped_count++] = (struct attached_skip){ function, reason };
+	return true;
+}
+
+struct choosing {
+	struct image *image;
+	struct attached *attached;
+	int status;
+};
+
+static int choose(const struct image_symbol *symbol, void *ctx)
+{
+	struct choosing *choosing = ctx;
+	struct attached *attached = choosing->attached;
+	int row = functions__find(symbol->name);
+	struct site site;
+
+	if (row < 0 || function_rows[row].polling)
+		return 0;
+	for (size_t i = 0; i < attached->probe_count; i++)
+		if (attached->probes[i].entry == symbol->offset)
+			return 0; /* MPI_X and PMPI_X share an address */
+	choosing->status = site__choose(choosing->image, symbol, functions__arguments(&function_rows[row]), &site);
+	if (choosing->status)
+		return 1;
+	if (site.class == SITE_REFUSED) {
+		if (!skip(attached, function_rows[row].symbol, site.reason))
+			choosing->status = -ENOMEM;
+		return choosing->status;
+	}
+	if (grow(&attached->probes, &attached->probe_room, attached->probe_count + 1, sizeof(*attached->probes))) {
+		choosing->status = -ENOMEM;
+		return 1;
+	}
+	attached->probes[attached->probe_count++] = (struct probe){ .offset = site.offset,
+								      .entry = symbol->offset,
+								      .row = (uint64_t)row,
+								      .name = function_rows[row].symbol,
+								      .class = site.class };
+	return 0;
+}
+
+static void count_probes(struct attached *image)
+{
+	image->public.functions = (uint32_t)image->probe_count;
+	image->public.shifted = image->public.at_entry = image->public.stepped = 0;
+	for (size_t i = 0; i < image->probe_count; i++) {
+		const struct probe *probe = &image->probes[i];
+
+		image->public.shifted += probe->offset != probe->entry;
+		image->public.at_entry += probe->offset == probe->entry;
+		image->public.stepped += probe->class == SITE_STEPPED;
+	}
+	image->public.skipped = image->skips;
+}
+
+static struct attached *image_open(const struct process *process, const struct process_mapping *mapping, char *err,
+				   size_t err_size)
+{
+	struct attached *attached = calloc(1, sizeof(*attached));
+	struct choosing choosing = { .attached = attached };
+	char path[128];
+
+	if (!attached) {
+		snprintf(err, err_size, "out of memory");
+		return NULL;
+	}
+	process__map_file(process, mapping, path, sizeof(path));
+	attached->file = open(path, O_RDONLY | O_CLOEXEC);
+	attached->path = strdup(mapping->path);
+	if (attached->file < 0 || !attached->path) {
+		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));
+		goto fail;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", attached->file);
+	choosing.image = image__open(path, mapping->path, err, err_size);
+	if (!choosing.image)
+		goto fail;
+	image__functions(choosing.image, false, choose, &choosing);
+	snprintf(attached->build_id, sizeof(attached->build_id), "%s", image__build_id(choosing.image));
+	image__free(choosing.image);
+	if (choosing.status) {
+		snprintf(err, err_size, "%s: %s", mapping->path, strerror(-choosing.status));
+		goto fail;
+	}
+	attached->public = (struct attached_image){ .device = mapping->device,
+						    .inode = mapping->inode,
+						    .path = attached->path,
+						    .build_id = attached->build_id,
+						    .skipped_count = attached->public.skipped_count };
+	count_probes(attached);
+	return attached;
+fail:
+	if (attached->file >= 0)
+		close(attached->file);
+	free(attached->path);
+	free(attached->probes);
+	free(attached->skips);
+	free(attached);
+	return NULL;
+}
+
+/*
+ * A page that is not in the page cache makes the kernel warn when a breakpoint goes into it, so each
+ * is read first.
+ */
+static void warm_pages(const struct attached *image)
+{
+	char byte;
+
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (pread(image->file, &byte, 1, (off_t)image->probes[i].offset) < 0)
+			return;
+}
+
+static int try_link(struct attacher *attacher, const struct attached *image, uint32_t first, uint32_t count, pid_t pid)
+{
+	uint64_t *offsets = calloc(count, sizeof(*offsets)), *cookies = calloc(count, sizeof(*cookies));
+	char path[64];
+	int fd = -ENOMEM;
+
+	if (offsets && cookies) {
+		for (uint32_t i = 0; i < count; i++) {
+			offsets[i] = image->probes[first + i].offset;
+			cookies[i] = image->probes[first + i].row;
+		}
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
+		fd = kernel_side__link(attacher->side, path, offsets, cookies, count, pid);
+	}
+	free(offsets);
+	free(cookies);
+	return fd;
+}
+
+/* Takes out of the image the sites of [first, first + count) that the kernel refuses. Returns how many. */
+static uint32_t drop_refused(struct attacher *attacher, struct attached *image, uint32_t first, uint32_t count)
+{
+	uint32_t dropped;
+	int fd = try_link(attacher, image, first, count, 0);
+
+	if (fd >= 0) {
+		close(fd);
+		return 0;
+	}
+	if (count > 1) {
+		dropped = drop_refused(attacher, image, first + count / 2, count - count / 2);
+		return dropped + drop_refused(attacher, image, first, count / 2);
+	}
+	skip(image, image->probes[first].name, "the kernel refuses to probe its instruction");
+	memmove(&image->probes[first], &image->probes[first + 1],
+		(image->probe_count - first - 1) * sizeof(*image->probes));
+	image->probe_count--;
+	return 1;
+}
+
+static int make_link(struct attacher *attacher, struct attached *image, pid_t pid)
+{
+	int fd;
+
+	warm_pages(image);
+	fd = try_link(attacher, image, 0, (uint32_t)image->probe_count, pid);
+	if (fd == -ENOTSUPP_KERNEL || fd == -EOPNOTSUPP) {
+		drop_refused(attacher, image, 0, (uint32_t)image->probe_count);
+		count_probes(image);
+		if (!image->probe_count)
+			return -EOPNOTSUPP;
+		fd = try_link(attacher, image, 0, (uint32_t)image->probe_count, pid);
+	}
+	return fd;
+}
+
+/* The kernel side's view of the rows that this image defines. */
+static void tell_rows(struct attacher *attacher, const struct attached *image)
+{
+	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
+
+	for (size_t i = 0; i < image->probe_count; i++) {
+		const struct function_row *row = &function_rows[image->probes[i].row];
+		struct kernel_function function = { .roles = row->roles,
+						    .class = (u8)row->class,
+						    .known = 1,
+						    .stepped = image->probes[i].class == SITE_STEPPED };
+		uint32_t key = (uint32_t)image->probes[i].row;
+
+		bpf_map_update_elem(map, &key, &function, BPF_ANY);
+	}
+}
+
+static struct link *link_for(struct attached *image, pid_t pid)
+{
+	for (size_t i = 0; i < image->link_count; i++)
+		if (image->links[i].pid == pid || image->links[i].pid == 0)
+			return &image->links[i];
+	return NULL;
+}
+
+static int add_mapper(struct attached *image, pid_t pid)
+{
+	for (size_t i = 0; i < image->mapper_count; i++)
+		if (image->mappers[i] == pid)
+			return 0;
+	if (grow(&image->mappers, &image->mapper_room, image->mapper_count + 1, sizeof(*image->mappers)))
+		return -ENOMEM;
+	image->mappers[image->mapper_count++] = pid;
+	return 0;
+}
+
+int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
+		     bool alone, const struct attached_image **out, char *err, size_t err_size)
+{
+	struct attached *image = NULL;
+	pid_t pid = alone ? process->pid : 0;
+	int fd, status;
+
+	*out = NULL;
+	for (size_t i = 0; i < attacher->count && !image; i++)
+		if (attacher->images[i]->public.device == mapping->device &&
+		    attacher->images[i]->public.inode == mapping->inode)
+			image = attacher->images[i];
+	if (!image) {
+		image = image_open(process, mapping, err, err_size);
+		if (!image)
+			return -ENOEXEC;
+		if (grow(&attacher->images, &attacher->room, attacher->count + 1, sizeof(*attacher->images))) {
+			image_close(attacher, image);
+			snprintf(err, err_size, "out of memory");
+			return -ENOMEM;
+		}
+		attacher->images[attacher->count++] = image;
+		tell_rows(attacher, image);
+	}
+	*out = &image->public;
+	status = add_mapper(image, process->pid);
+	if (status)
+		return status;
+	if (!image->probe_count) {
+		snprintf(err, err_size, "%s defines none of the functions vapro knows", mapping->path);
+		return -ENOENT;
+	}
+	if (link_for(image, pid))
+		return 0;
+	if (pid && attacher->filtered >= ATTACHER_MAX_FILTERED) {
+		snprintf(err, err_size,
+			 "process %d: %u processes are watched by links of their own beside others that map %s; each further one would slow all of them",
+			 process->pid, attacher->filtered, mapping->path);
+		return -E2BIG;
+	}
+	fd = attacher->paused ? -1 : make_link(attacher, image, pid);
+	if (fd < 0 && !attacher->paused) {
+		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
+			 strerror(fd == -ENOTSUPP_KERNEL ? EOPNOTSUPP : -fd));
+		return fd;
+	}
+	if (grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links))) {
+		close(fd);
+		return -ENOMEM;
+	}
+	image->links[image->link_count++] = (struct link){ fd, pid };
+	attacher->filtered += pid != 0;
+	return 0;
+}
+
+void attacher__release(struct attacher *attacher, pid_t pid)
+{
+	for (size_t i = 0; i < attacher->count; i++) {
+		struct attached *image = attacher->images[i];
+		uint32_t kept = 0;
+
+		for (size_t j = 0; j < image->mapper_count; j++)
+			if (image->mappers[j] != pid)
+				image->mappers[kept++] = image->mappers[j];
+		image->mapper_count = kept;
+		kept = 0;
+		for (size_t j = 0; j < image->link_count; j++) {
+			if (image->links[j].pid != pid) {
+				image->links[kept++] = image->links[j];
+				continue;
+			}
+			if (image->links[j].fd >= 0)
+				close(image->links[j].fd);
+			attacher->filtered--;
+		}
+		image->link_count = kept;
+		if (image->mapper_count)
+			continue;
+		image_close(attacher, image);
+		attacher->images[i--] = attacher->images[--attacher->count];
+	}
+}
+
+void attacher__pause(struct attacher *attacher)
+{
+	for (size_t i = 0; i < attacher->count; i++)
+		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
+			struct link *link = &attacher->images[i]->links[j];
+
+			if (link->fd >= 0)
+				close(link->fd);
+			link->fd = -1;
+		}
+	attacher->paused = true;
+}
+
+int attacher__resume(struct attacher *attacher)
+{
+	int status = 0;
+
+	attacher->paused = false;
+	for (size_t i = 0; i < attacher->count; i++)
+		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
+			struct link *link = &attacher->images[i]->links[j];
+			int fd = link->fd < 0 ? make_link(attacher, attacher->images[i], link->pid) : link->fd;
+
+			if (fd < 0 && !status)
+				status = fd;
+			link->fd = fd < 0 ? -1 : fd;
+		}
+	return status;
+}
+
+bool attacher__paused(const struct attacher *attacher)
+{
+	return attacher->paused;
+}
+
+/* Moves a probe to its function's entry: new links first, then the old ones go. */
+static void move_to_entry(struct attacher *attacher, struct attached *image, struct probe *probe)
+{
+	probe->offset = probe->entry;
+	probe->class = SITE_STEPPED; /* at worst; its cost is not underrated */
+	count_probes(image);
+	tell_rows(attacher, image);
+	for (size_t i = 0; i < image->link_count; i++) {
+		int fd = image->links[i].fd < 0 ? -1 : make_link(attacher, image, image->links[i].pid);
+
+		if (fd < 0)
+			continue;
+		close(image->links[i].fd);
+		image->links[i].fd = fd;
+	}
+}
+
+const char *attacher__check(struct attacher *attacher, uint32_t threads)
+{
+	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
+	const char *moved = NULL;
+
+	for (uint32_t i = 0; per_cpu && i < attacher->count && !moved; i++) {
+		struct attached *image = attacher->images[i];
+
+		for (size_t j = 0; j < image->probe_count && !moved; j++) {
+			struct probe *probe = &image->probes[j];
+			uint32_t key = (uint32_t)probe->row;
+			int64_t missing = 0;
+
+			if (probe->offset == probe->entry || bpf_map_lookup_elem(map, &key, per_cpu))
+				continue;
+			for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++)
+				missing += (int64_t)(per_cpu[cpu].enter - per_cpu[cpu].exit - per_cpu[cpu].vanished);
+			/* at most one per thread can be under way; a drift is seen in check after check */
+			probe->departed = missing > (int64_t)threads ? probe->departed + 1 : 0;
+			if (probe->departed < 3)
+				continue;
+			move_to_entry(attacher, image, probe);
+			moved = probe->name;
+		}
+	}
+	free(per_cpu);
+	return moved;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Images and the links on them. An image (device and inode) is read once: which rows of the function
+ * table it defines and where their probes go. A link for all processes where every mapper is a
+ * target, else one per selected process (at most 16). A link is closed when its last mapper ends.
+ */
+#ifndef VAPRO_ATTACHER_H
+#define VAPRO_ATTACHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probe/kernel_side.h"
+#include "target/process.h"
+
+#define ATTACHER_MAX_FILTERED 16
+
+struct attacher;
+
+struct attached_skip {
+	const char *function;
+	const char *reason;
+};
+
+struct attached_image {
+	uint64_t device, inode;
+	const char *path;
+	const char *build_id;
+	uint32_t functions; /* probed */
+	uint32_t shifted;   /* of them past their entry */
+	uint32_t at_entry;
+	uint32_t stepped;   /* of them single-stepped */
+	const struct attached_skip *skipped;
+	uint32_t skipped_count;
+};
+
+/* side must outlive the attacher. NULL when out of memory. */
+struct attacher *attacher__new(struct kernel_side *side);
+void attacher__free(struct attacher *attacher);
+
+/*
+ * Attaches the external functions of one mapped image of a process. alone: other processes map the
+ * image and are not targets, so the link is for this process only. *image describes it and belongs
+ * to the attacher. Returns 0, -E2BIG for too many filtered links, or another -errno with a sentence.
+ */
+int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
+		     bool alone, const struct attached_image **image, char *err, size_t err_size);
+
+/* A process has ended, or is no target any more: its own links go, and those of images nobody maps now. */
+void attacher__release(struct attacher *attacher, pid_t pid);
+
+/* Closes every link and opens it again: the governor's means. open returns 0 or the first -errno. */
+void attacher__pause(struct attacher *attacher);
+int attacher__resume(struct attacher *attacher);
+bool attacher__paused(const struct attacher *attacher);
+
+/*
+ * Compares enters, returns and vanished frames of each function with the number of tracked threads.
+ * A function whose returns stay away is moved to its entry; its name is returned (else NULL).
+ */
+const char *attacher__check(struct attacher *attacher, uint32_t threads);
+
+#endif

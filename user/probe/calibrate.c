@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/calibrate.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "target/process.h"
+#include "vapro.skel.h"
+
+#define CALIBRATION_SLOT (KERNEL_SLOTS - 1)
+#define CALIBRATION_ROW (KERNEL_FUNCTIONS - 1)
+#define BATCHES 8
+
+/* One function per class of site: a push is emulated by the kernel, a mov is single-stepped. */
+void vapro_calibrate_emulated(void);
+void vapro_calibrate_stepped(void);
+#if defined(__x86_64__)
+__asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,@function\n"
+	"vapro_calibrate_emulated:\n\tpush %rbx\n\tpop %rbx\n\tret\n"
+	".globl vapro_calibrate_stepped\n.type vapro_calibrate_stepped,@function\n"
+	"vapro_calibrate_stepped:\n\tmov %rdi,%rax\n\tret\n");
+#endif
+
+static double seconds_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* The child: measures what it is asked for, 'e'mulated, 's'tepped or 'r'ead, and answers in ns per call. */
+static void serve(int from, int to)
+{
+	int zero = open("/dev/zero", O_RDONLY);
+	char what, byte;
+
+	while (read(from, &what, 1) == 1) {
+		uint32_t calls = what == 's' ? 200 : 3000;
+		double least = 1e9;
+
+		for (int batch = 0; batch < BATCHES; batch++) {
+			double begin = seconds_now(), each;
+
+			for (uint32_t i = 0; i < calls; i++) {
+				if (what == 'e')
+					vapro_calibrate_emulated();
+				else if (what == 's')
+					vapro_calibrate_stepped();
+				else if (read(zero, &byte, 1) != 1)
+					break;
+			}
+			each = (seconds_now() - begin) / calls * 1e9;
+			if (each < least)
+				least = each;
+		}
+		if (write(to, &least, sizeof(least)) != sizeof(least))
+			break;
+	}
+	_exit(0);
+}
+
+struct child {
+	pid_t pid;
+	int ask, answer;
+};
+
+static int start_child(struct child *child)
+{
+	int ask[2] = { -1, -1 }, answer[2] = { -1, -1 };
+
+	if (pipe2(ask, O_CLOEXEC) || pipe2(answer, O_CLOEXEC) || (child->pid = fork()) < 0) {
+		int error = errno;
+
+		for (int i = 0; i < 2; i++) {
+			if (ask[i] >= 0)
+				close(ask[i]);
+			if (answer[i] >= 0)
+				close(answer[i]);
+		}
+		return -error;
+	}
+	if (!child->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ask[1]);
+		close(answer[0]);
+		serve(ask[0], answer[1]);
+	}
+	close(ask[0]);
+	close(answer[1]);
+	child->ask = ask[1];
+	child->answer = answer[0];
+	return 0;
+}
+
+static double measure(const struct child *child, char what)
+{
+	double ns = 0;
+
+	if (write(child->ask, &what, 1) != 1 || read(child->answer, &ns, sizeof(ns)) != sizeof(ns))
+		return 0;
+	return ns;
+}
+
+/* Links one of our own functions in the child alone. */
+static int link_own(struct kernel_side *side, const struct process *self, void (*function)(void), pid_t pid)
+{
+	const struct process_mapping *mapping = process__mapping_at(self, (uint64_t)(uintptr_t)function);
+	uint64_t offset, cookie = CALIBRATION_ROW;
+
+	if (!mapping)
+		return -ENOENT;
+	offset = (uint64_t)(uintptr_t)function - mapping->start + mapping->offset;
+	return kernel_side__link(side, "/proc/self/exe", &offset, &cookie, 1, pid);
+}
+
+static double extra(double with, double without)
+{
+	return with > without && without > 0 ? with - without : 0;
+}
+
+int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size)
+{
+	struct kernel_process tracked = { .slot = CALIBRATION_SLOT };
+	struct kernel_function row = { .known = 1 };
+	uint32_t key = CALIBRATION_ROW;
+	struct process *self = NULL;
+	struct child child = { .pid = -1 };
+	double bare, bare_stepped, bare_read;
+	int status, fd = -1;
+
+	memset(costs, 0, sizeof(*costs));
+	status = process__read(getpid(), &self, err, err_size);
+	if (!status)
+		status = start_child(&child);
+	if (status) {
+		snprintf(err, err_size, "cannot start the calibration child: %s", strerror(-status));
+		goto out;
+	}
+	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(side)->maps.functions), &key, &row, BPF_ANY);
+	bare = measure(&child, 'e');
+	bare_stepped = measure(&child, 's');
+	bare_read = measure(&child, 'r');
+	if (syscalls && !kernel_side__watch_syscalls(side, true))
+		costs->bystander_ns = extra(measure(&child, 'r'), bare_read);
+	status = kernel_side__track(side, child.pid, &tracked);
+	if (syscalls && !status) {
+		costs->syscall_ns = extra(measure(&child, 'r'), bare_read);
+		kernel_side__watch_syscalls(side, false);
+	}
+	if (!status)
+		status = fd = link_own(side, self, vapro_calibrate_emulated, child.pid);
+	if (fd >= 0) {
+		costs->call_ns = extra(measure(&child, 'e'), bare);
+		close(fd);
+		status = fd = link_own(side, self, vapro_calibrate_stepped, child.pid);
+	}
+	if (fd >= 0) {
+		costs->stepped_call_ns = extra(measure(&child, 's'), bare_stepped);
+		close(fd);
+		/* the same process without returns; a new generation makes its thread read that */
+		tracked.flags = KERNEL_PROCESS_NO_RETURN;
+		kernel_side__track(side, child.pid, &tracked);
+		kernel_side__bpf(side)->data->generation++;
+		status = fd = link_own(side, self, vapro_calibrate_emulated, child.pid);
+	}
+	if (fd >= 0) {
+		costs->entry_ns = extra(measure(&child, 'e'), bare);
+		close(fd);
+		status = 0;
+	}
+	if (status)
+		snprintf(err, err_size, "cannot probe the calibration child: %s", strerror(-status));
+out:
+	if (child.pid > 0) {
+		kernel_side__untrack(side, child.pid);
+		close(child.ask);
+		close(child.answer);
+		kill(child.pid, SIGKILL);
+		waitpid(child.pid, NULL, 0);
+	}
+	process__free(self);
+	return status < 0 ? status : 0;
+}
+
+double calibrate__cost(const struct costs *costs, const struct kernel_counters *counters)
+{
+	double returned = (double)counters->exit, entered = (double)counters->enter;
+	double stepped = (double)counters->stepped, return_ns = extra(costs->call_ns, costs->entry_ns);
+
+	return entered * costs->entry_ns + returned * return_ns +
+	       stepped * extra(costs->stepped_call_ns, costs->call_ns) + (double)counters->syscalls * costs->syscall_ns;
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/kernel_side.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/process.h"
+#include "vapro.skel.h"
+
+/*
+ * Kernel 6.13's session links and what they need of bpf(2). Debian 12's libbpf 1.1 and kernel headers
+ * know neither, so the attribute block is laid out here, as the kernel's ABI has it.
+ */
+#define ATTACH_UPROBE_SESSION 57
+#define PIDFD_THREAD_FLAG 0200 /* O_EXCL: a descriptor of one thread, kernel 6.9 */
+
+struct uprobe_multi_attr {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t count, multi_flags, pid, pad;
+};
+
+struct kernel_side {
+	struct vapro_bpf *bpf;
+	struct bpf_link *task_links[4];
+	struct bpf_link *syscall_links[2];
+};
+
+static bool log_libbpf;
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (!log_libbpf && level != LIBBPF_WARN)
+		return 0;
+	return log_libbpf ? vfprintf(stderr, format, args) : 0;
+}
+
+static const unsigned short io_numbers[] = { SYS_read,	  SYS_write,  SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev,
+					     SYS_openat, SYS_close, SYS_fsync, SYS_fdatasync,
+#ifdef SYS_open
+					     SYS_open
+#endif
+};
+
+static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
+{
+	int status = bpf_map__set_max_entries(bpf->maps.bundles_even, (uint32_t)config->map_entries);
+
+	if (!status)
+		status = bpf_map__set_max_entries(bpf->maps.bundles_odd, (uint32_t)config->map_entries);
+	if (!status)
+		status = bpf_map__set_max_entries(bpf->maps.ring, (uint32_t)config->ring_bytes);
+	bpf->rodata->long_ns = (uint64_t)(config->long_fragment_s * 1e9);
+	bpf->rodata->abnormal_ratio_1024 = (uint32_t)(config->abnormal_ratio * 1024);
+	bpf->rodata->new_fragments = (uint32_t)config->rare_members;
+	for (size_t i = 0; i < sizeof(io_numbers) / sizeof(io_numbers[0]); i++)
+		bpf->rodata->io_syscalls[io_numbers[i]] = 1;
+	return status;
+}
+
+/* Says why the kernel did not take the object, in words an operator can act on. */
+static int refusal(int status, char *err, size_t err_size)
+{
+	if (geteuid() != 0) {
+		snprintf(err, err_size, "vaprod needs root (or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE): run it as root");
+		return 3;
+	}
+	if (status == -EPERM || status == -EACCES) {
+		snprintf(err, err_size,
+			 "the kernel refused the BPF object (%s): missing CAP_BPF or CAP_PERFMON, or lockdown; `vapro check` tells",
+			 strerror(-status));
+		return 3;
+	}
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		snprintf(err, err_size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF is needed");
+		return 3;
+	}
+	snprintf(err, err_size,
+		 "the kernel refused the BPF object (%s): uprobe sessions need kernel 6.13 or later; `vapro check` tells",
+		 strerror(-status));
+	return status == -EINVAL || status == -ESRCH || status == -ENOENT || status == -EOPNOTSUPP ? 3 : 1;
+}
+
+struct kernel_side *kernel_side__load(const struct vapro_config *config, char *err, size_t err_size, int *status)
+{
+	struct kernel_side *side = calloc(1, sizeof(*side));
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	int error;
+
+	*status = 1;
+	if (!side) {
+		snprintf(err, err_size, "out of memory");
+		return NULL;
+	}
+	log_libbpf = getenv("VAPRO_DEBUG_BPF") != NULL;
+	libbpf_set_print(quiet);
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
+	side->bpf = vapro_bpf__open();
+	if (!side->bpf) {
+		*status = refusal(-errno, err, err_size);
+		goto fail;
+	}
+	error = set_sizes(side->bpf, config);
+	bpf_program__set_type(side->bpf->progs.invocation, BPF_PROG_TYPE_KPROBE);
+	bpf_program__set_expected_attach_type(side->bpf->progs.invocation, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+	if (!error)
+		error = vapro_bpf__load(side->bpf);
+	if (error) {
+		*status = refusal(error, err, err_size);
+		goto fail;
+	}
+	return side;
+fail:
+	kernel_side__free(side);
+	return NULL;
+}
+
+void kernel_side__free(struct kernel_side *side)
+{
+	if (!side)
+		return;
+	kernel_side__watch_syscalls(side, false);
+	for (size_t i = 0; i < sizeof(side->task_links) / sizeof(side->task_links[0]); i++)
+		bpf_link__destroy(side->task_links[i]);
+	vapro_bpf__destroy(side->bpf);
+	free(side);
+}
+
+struct vapro_bpf *kernel_side__bpf(struct kernel_side *side)
+{
+	return side->bpf;
+}
+
+const char *kernel_side__rung(const struct kernel_side *side)
+{
+	(void)side;
+	return "session";
+}
+
+int kernel_side__link(struct kernel_side *side, const char *path, const uint64_t *offsets, const uint64_t *cookies,
+		      uint32_t count, pid_t pid)
+{
+	struct uprobe_multi_attr attr = {
+		.prog_fd = (uint32_t)bpf_program__fd(side->bpf->progs.invocation),
+		.attach_type = ATTACH_UPROBE_SESSION,
+		.path = (uint64_t)(uintptr_t)path,
+		.offsets = (uint64_t)(uintptr_t)offsets,
+		.cookies = (uint64_t)(uintptr_t)cookies,
+		.count = count,
+		.pid = (uint32_t)pid,
+	};
+	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size)
+{
+	struct bpf_program *programs[] = { side->bpf->progs.task_switch, side->bpf->progs.task_wakeup,
+					   side->bpf->progs.task_exec, side->bpf->progs.task_exit };
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		side->task_links[i] = bpf_program__attach(programs[i]);
+		if (!side->task_links[i]) {
+			snprintf(err, err_size, "cannot attach %s: %s", bpf_program__name(programs[i]), strerror(errno));
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+int kernel_side__watch_syscalls(struct kernel_side *side, bool on)
+{
+	struct bpf_program *programs[] = { side->bpf ? side->bpf->progs.syscall_exit : NULL,
+					   side->bpf ? side->bpf->progs.syscall_enter : NULL };
+
+	for (size_t i = 0; i < 2; i++) {
+		if (!on) {
+			bpf_link__destroy(side->syscall_links[i]);
+			side->syscall_links[i] = NULL;
+		} else if (!side->syscall_links[i]) {
+			/* exits first: an entry that is seen must have its exit seen */
+			side->syscall_links[i] = bpf_program__attach(programs[i]);
+			if (!side->syscall_links[i])
+				return -errno;
+		}
+	}
+	return 0;
+}
+
+bool kernel_side__watches_syscalls(const struct kernel_side *side)
+{
+	return side->syscall_links[0] != NULL;
+}
+
+static int thread_descriptor(pid_t tid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD_FLAG);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_pidfd_open, tid, 0); /* before 6.9: thread group leaders only */
+	return fd;
+}
+
+int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process)
+{
+	uint32_t key = (uint32_t)pid;
+	pid_t tids[1024];
+	size_t count;
+
+	if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.processes), &key, process, BPF_ANY))
+		return -errno;
+	count = process__threads(pid, tids, sizeof(tids) / sizeof(tids[0]));
+	if (count > sizeof(tids) / sizeof(tids[0]))
+		count = sizeof(tids) / sizeof(tids[0]);
+	/* threads that never call anything must still be known to the scheduler's accounting */
+	for (size_t i = 0; i < count; i++) {
+		struct kernel_thread thread = { .tgid = key,
+						.tid = (uint32_t)tids[i],
+						.slot = process->slot,
+						.process_flags = process->flags,
+						.trampoline = process->trampoline,
+						.generation = side->bpf->data->generation };
+		int fd = thread_descriptor(tids[i]);
+
+		if (fd < 0)
+			continue;
+		bpf_map_update_elem(bpf_map__fd(side->bpf->maps.threads), &fd, &thread, BPF_NOEXIST);
+		close(fd);
+	}
+	return 0;
+}
+
+int kernel_side__untrack(struct kernel_side *side, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map_delete_elem(bpf_map__fd(side->bpf->maps.reported), &key);
+	return bpf_map_delete_elem(bpf_map__fd(side->bpf->maps.processes), &key) ? -errno : 0;
+}
+
+int kernel_side__thread(struct kernel_side *side, pid_t tid, struct kernel_thread *out)
+{
+	int fd = thread_descriptor(tid), status;
+
+	if (fd < 0)
+		return -ENOENT;
+	status = bpf_map_lookup_elem(bpf_map__fd(side->bpf->maps.threads), &fd, out);
+	close(fd);
+	return status ? -ENOENT : 0;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The BPF object, loaded: its maps, the memory it shares with us, and the links that do not belong
+ * to an image (scheduler, process life, system calls). Links are never pinned: the end of this
+ * process, however it comes, takes every probe out of the targets.
+ */
+#ifndef VAPRO_KERNEL_SIDE_H
+#define VAPRO_KERNEL_SIDE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <vapro/config.h>
+#include <vapro/kernel.h>
+
+struct kernel_side;
+struct vapro_bpf;
+
+/*
+ * Loads the object on the highest rung of the ladder that this kernel takes. Returns NULL with a
+ * sentence in err and in *status 3 where kernel or privileges do not allow it, else 1.
+ */
+struct kernel_side *kernel_side__load(const struct vapro_config *config, char *err, size_t err_size, int *status);
+void kernel_side__free(struct kernel_side *side);
+
+/* The skeleton, for those who read maps and shared memory. */
+struct vapro_bpf *kernel_side__bpf(struct kernel_side *side);
+
+/* Name of the rung in use: session. */
+const char *kernel_side__rung(const struct kernel_side *side);
+
+/*
+ * One link over count sites of the file at path: offsets with their cookies, entry and return, for
+ * all processes (pid 0) or one. Returns the link's descriptor or -errno; -ENOTSUPP (524) where a
+ * site is refused.
+ */
+int kernel_side__link(struct kernel_side *side, const char *path, const uint64_t *offsets, const uint64_t *cookies,
+		      uint32_t count, pid_t pid);
+
+/* Scheduler and process events on; system calls on or off. 0 or -errno. */
+int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size);
+int kernel_side__watch_syscalls(struct kernel_side *side, bool on);
+bool kernel_side__watches_syscalls(const struct kernel_side *side);
+
+/* Begins to track a process in a counter slot; its threads are given state at once. 0 or -errno. */
+int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process);
+int kernel_side__untrack(struct kernel_side *side, pid_t pid);
+
+/*
+ * Copies a thread's state as it is now. Returns 0, -ENOENT where it has none or has ended.
+ */
+int kernel_side__thread(struct kernel_side *side, pid_t tid, struct kernel_thread *out);
+
+#endif
