@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/callsite.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/grow.h"
+#include "probe/iosites.h"
+
+#define IO_SITES 64
+#define KEPT_SITES 1024 /* direct-mapped by address */
+
+struct cached_image {
+	uint64_t device, inode;
+	char *path;
+	int file;
+	bool tried;
+	struct image *image; /* parsed at first need; NULL where it cannot be */
+	uint32_t users;
+};
+
+struct image_cache {
+	struct cached_image **images;
+	size_t count, room;
+};
+
+struct kept_site {
+	uint64_t address;
+	struct callsite site;
+};
+
+struct callsites {
+	struct image_cache *cache;
+	struct process *process;
+	struct cached_image **held;
+	size_t held_count, held_room;
+	struct kept_site *kept[KEPT_SITES];
+};
+
+struct image_cache *image_cache__new(void)
+{
+	return calloc(1, sizeof(struct image_cache));
+}
+
+static void cached_free(struct cached_image *cached)
+{
+	if (cached->file >= 0)
+		close(cached->file);
+	image__free(cached->image);
+	free(cached->path);
+	free(cached);
+}
+
+void image_cache__free(struct image_cache *cache)
+{
+	if (!cache)
+		return;
+	for (size_t i = 0; i < cache->count; i++)
+		cached_free(cache->images[i]);
+	free(cache->images);
+	free(cache);
+}
+
+static struct cached_image *cache_get(struct image_cache *cache, const struct process *process,
+				      const struct process_mapping *mapping)
+{
+	struct cached_image *cached;
+	char path[128];
+
+	for (size_t i = 0; i < cache->count; i++)
+		if (cache->images[i]->device == mapping->device && cache->images[i]->inode == mapping->inode)
+			return cache->images[i];
+	cached = calloc(1, sizeof(*cached));
+	if (!cached)
+		return NULL;
+	process__map_file(process, mapping, path, sizeof(path));
+	cached->device = mapping->device;
+	cached->inode = mapping->inode;
+	cached->path = strdup(mapping->path);
+	cached->file = open(path, O_RDONLY | O_CLOEXEC);
+	if (!cached->path || grow(&cache->images, &cache->room, cache->count + 1, sizeof(*cache->images))) {
+		cached_free(cached);
+		return NULL;
+	}
+	cache->images[cache->count++] = cached;
+	return cached;
+}
+
+static void cache_put(struct image_cache *cache, struct cached_image *cached)
+{
+	if (--cached->users)
+		return;
+	for (size_t i = 0; i < cache->count; i++) {
+		if (cache->images[i] != cached)
+			continue;
+		cache->images[i] = cache->images[--cache->count];
+		cached_free(cached);
+		return;
+	}
+}
+
+static struct image *parsed(struct cached_image *cached)
+{
+	char path[64], err[256];
+
+	if (!cached->tried && cached->file >= 0) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", cached->file);
+		cached->image = image__open(path, cached->path, err, sizeof(err));
+	}
+	cached->tried = true;
+	return cached->image;
+}
+
+/* Holds the image of a mapping for this process. */
+static struct cached_image *hold(struct callsites *callsites, const struct process_mapping *mapping)
+{
+	struct cached_image *cached;
+
+	for (size_t i = 0; i < callsites->held_count; i++)
+		if (callsites->held[i]->device == mapping->device && callsites->held[i]->inode == mapping->inode)
+			return callsites->held[i];
+	cached = cache_get(callsites->cache, callsites->process, mapping);
+	if (!cached || grow(&callsites->held, &callsites->held_room, callsites->held_count + 1, sizeof(*callsites->held)))
+		return NULL;
+	cached->users++;
+	callsites->held[callsites->held_count++] = cached;
+	return cached;
+}
+
+struct callsites *callsites__new(struct image_cache *cache, struct process *process)
+{
+	struct callsites *callsites = calloc(1, sizeof(*callsites));
+
+	if (!callsites)
+		return NULL;
+	callsites->cache = cache;
+	callsites->process = process;
+	for (size_t i = 0; i < process->mapping_count; i++)
+		if (process->mappings[i].executable && process->mappings[i].inode)
+			hold(callsites, &process->mappings[i]);
+	return callsites;
+}
+
+void callsites__free(struct callsites *callsites)
+{
+	if (!callsites)
+		return;
+	for (size_t i = 0; i < callsites->held_count; i++)
+		cache_put(callsites->cache, callsites->held[i]);
+	for (uint32_t i = 0; i < KEPT_SITES; i++)
+		free(callsites->kept[i]);
+	free(callsites->held);
+	free(callsites);
+}
+
+static void resolve(struct callsites *callsites, uint64_t address, struct callsite *site)
+{
+	const struct process_mapping *mapping = process__mapping_at(callsites->process, address);
+	struct cached_image *cached;
+	const char *base, *name;
+	uint64_t offset, vaddr, distance;
+	struct image *image;
+
+	if (!mapping && !process__reread_mappings(callsites->process)) /* a library came late */
+		mapping = process__mapping_at(callsites->process, address);
+	cached = mapping && mapping->inode ? hold(callsites, mapping) : NULL;
+	site->symbol[0] = '\0';
+	if (!cached) {
+		snprintf(site->text, sizeof(site->text), "anonymous@0+%#llx", (unsigned long long)address);
+		return;
+	}
+	image = parsed(cached);
+	offset = address - mapping->start + mapping->offset;
+	base = strrchr(mapping->path, '/');
+	base = base ? base + 1 : mapping->path;
+	snprintf(site->text, sizeof(site->text), "%.*s@%.12s+%#llx", (int)strcspn(base, " "), base,
+		 image && image__build_id(image)[0] ? image__build_id(image) : "0", (unsigned long long)offset);
+	/* the call is before the address it returns to */
+	if (!image || image__vaddr_of(image, offset ? offset - 1 : 0, &vaddr))
+		return;
+	name = image__symbolise(image, vaddr, &distance);
+	if (name)
+		snprintf(site->symbol, sizeof(site->symbol), "%s+%#llx", name, (unsigned long long)distance + 1);
+}
+
+void callsites__resolve(struct callsites *callsites, uint64_t address, struct callsite *site)
+{
+	struct kept_site **kept = &callsites->kept[(address ^ address >> 12) & (KEPT_SITES - 1)];
+
+	if (*kept && (*kept)->address == address) {
+		*site = (*kept)->site;
+		return;
+	}
+	resolve(callsites, address, site);
+	if (!*kept)
+		*kept = calloc(1, sizeof(**kept));
+	if (*kept)
+		**kept = (struct kept_site){ address, *site };
+}
+
+const char *callsites__build_id(struct callsites *callsites)
+{
+	for (size_t i = 0; i < callsites->held_count; i++) {
+		struct cached_image *cached = callsites->held[i];
+
+		if (!strcmp(cached->path, callsites->process->exe) && parsed(cached))
+			return image__build_id(cached->image);
+	}
+	return "";
+}
+
+/* Where a linked address of an image lies in the process. */
+static int loaded_at(const struct callsites *callsites, const struct cached_image *cached, struct image *image,
+		     uint64_t vaddr, uint64_t *address)
+{
+	uint64_t text_vaddr;
+
+	/* the load bias is the same for all segments: take it from any executable mapping */
+	for (size_t i = 0; i < callsites->process->mapping_count; i++) {
+		const struct process_mapping *mapping = &callsites->process->mappings[i];
+
+		if (!mapping->executable || mapping->inode != cached->inode || mapping->device != cached->device ||
+		    image__vaddr_of(image, mapping->offset, &text_vaddr))
+			continue;
+		*address = mapping->start - text_vaddr + vaddr;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int callsites__object(struct callsites *callsites, const char *library_glob, const char *name, uint64_t *address)
+{
+	/* held[0] is the executable's or comes first in the map; a copy-relocated object lives there */
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < callsites->held_count; i++) {
+			struct cached_image *cached = callsites->held[i];
+			const char *base = strrchr(cached->path, '/');
+			bool library = base && !fnmatch(library_glob, base + 1, 0);
+			bool executable = !strcmp(cached->path, callsites->process->exe);
+			struct image *image;
+			uint64_t vaddr, size;
+
+			if (!(pass ? library : executable))
+				continue;
+			image = parsed(cached);
+			if (image && !image__object(image, name, &vaddr, &size) &&
+			    !loaded_at(callsites, cached, image, vaddr, address))
+				return 0;
+		}
+	return -ENOENT;
+}
+
+int callsites__tell_io(struct callsites *callsites, int map, pid_t pid)
+{
+	struct {
+		uint64_t ip;
+		uint32_t tgid, pad;
+	} key = { .tgid = (uint32_t)pid };
+	struct io_site sites[IO_SITES];
+	int told = 0;
+
+	for (size_t i = 0; i < callsites->held_count; i++) {
+		struct cached_image *cached = callsites->held[i];
+		const char *base = strrchr(cached->path, '/');
+		struct image *image;
+		int count;
+
+		if (!base || fnmatch("libc.so.6*", base + 1, 0) || !(image = parsed(cached)))
+			continue;
+		count = iosites__find(image, sites, IO_SITES);
+		for (int j = 0; j < count; j++) {
+			if (loaded_at(callsites, cached, image, sites[j].vaddr, &key.ip))
+				continue;
+			told += !bpf_map_update_elem(map, &key, &sites[j].displacement, BPF_ANY);
+		}
+	}
+	return told;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Call-sites: raw return addresses of a process become `name@<first 12 of build-id>+0xOFFSET` with
+ * the file offset, so that ranks, address randomisation and restarts agree (ARCHITECTURE section 3).
+ */
+#ifndef VAPRO_CALLSITE_H
+#define VAPRO_CALLSITE_H
+
+#include <stdint.h>
+
+#include "target/image.h"
+#include "target/process.h"
+
+#define CALLSITE_MAX 192
+
+struct image_cache;
+struct callsites;
+
+struct callsite {
+	char text[CALLSITE_MAX];
+	char symbol[CALLSITE_MAX]; /* function+0xN, or empty */
+};
+
+/* Images by device and inode, shared by all processes. */
+struct image_cache *image_cache__new(void);
+void image_cache__free(struct image_cache *cache);
+
+/*
+ * The call-sites of one process, which must outlive them; files it maps are held open so that they
+ * can be read after its end. NULL when out of memory.
+ */
+struct callsites *callsites__new(struct image_cache *cache, struct process *process);
+void callsites__free(struct callsites *callsites);
+
+/* Always gives a text: an address outside every file is told as it is. */
+void callsites__resolve(struct callsites *callsites, uint64_t address, struct callsite *site);
+
+/* Build-id of the process's executable, or "". */
+const char *callsites__build_id(struct callsites *callsites);
+
+/* Address in the process of a data object: the executable's copy where it has one, else the library's. 0 or -ENOENT. */
+int callsites__object(struct callsites *callsites, const char *library_glob, const char *name, uint64_t *address);
+
+/* Tells the kernel side where the process's libc leaves the caller of a system call. Returns how many places. */
+int callsites__tell_io(struct callsites *callsites, int map, pid_t pid);
+
+#endif

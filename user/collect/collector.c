@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/collector.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../bpf/logic.h"
+#include "vapro.skel.h"
+
+#define BATCH 1024
+#define GRACE_NS 60000000ULL /* a program that read the clock just before a bin's end has merged by then */
+#define OPEN_LEAST_NS 100000000ULL
+
+struct collector {
+	struct kernel_side *side;
+	struct vapro_bpf *bpf;
+	struct resolver *resolver;
+	struct stream_sink *sink;
+	struct ring_buffer *ring;
+	collector_event event;
+	void *ctx;
+	uint64_t offset_ns; /* CLOCK_MONOTONIC + this = UTC */
+	uint64_t last_bin;  /* bins up to here are read out */
+	uint64_t told[KERNEL_SLOTS];
+	int status; /* first error of the sink */
+	void *keys, *values, *dead;
+};
+
+static uint64_t now_of(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+int collector__set_clock(struct collector *collector, struct stream_clock *clock)
+{
+	struct stream_event event = { .type = STREAM_CLOCK };
+	uint64_t before, least = UINT64_MAX;
+
+	/* the closest pair of a few: a preemption between the two reads would shift every bin */
+	for (int i = 0; i < 8; i++) {
+		uint64_t utc;
+
+		before = now_of(CLOCK_MONOTONIC);
+		utc = now_of(CLOCK_REALTIME);
+		if (now_of(CLOCK_MONOTONIC) - before >= least)
+			continue;
+		least = now_of(CLOCK_MONOTONIC) - before;
+		clock->mono_ns = before;
+		clock->utc_ns = utc;
+	}
+	collector->offset_ns = clock->utc_ns - clock->mono_ns;
+	collector->bpf->bss->utc_offset_ns = collector->offset_ns;
+	event.clock = *clock;
+	return stream__put(collector->sink, &event);
+}
+
+static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts *counts)
+{
+	bundle->factor[VAPRO_PREEMPTED] = (double)counts->preempted_ns;
+	bundle->factor[VAPRO_WAKEUP_WAIT] = (double)counts->wakeup_wait_ns;
+	bundle->factor[VAPRO_BLOCKED_IO] = (double)counts->blocked_io_ns;
+	bundle->factor[VAPRO_BLOCKED_OTHER] = (double)counts->blocked_other_ns;
+	bundle->factor[VAPRO_MINOR_FAULTS] = (double)counts->minor_faults;
+	bundle->factor[VAPRO_MAJOR_FAULTS] = (double)counts->major_faults;
+	bundle->factor[VAPRO_VOLUNTARY_SWITCHES] = (double)counts->voluntary_switches;
+	bundle->factor[VAPRO_INVOLUNTARY_SWITCHES] = (double)counts->involuntary_switches;
+	bundle->factor[VAPRO_MIGRATIONS] = (double)counts->migrations;
+}
+
+static void tell_bundle(struct collector *collector, const struct kernel_bundle_key *key,
+			const struct kernel_bundle *bundle)
+{
+	struct stream_event event = { .type = STREAM_BUNDLE };
+	uint32_t tgid = 0;
+	int64_t state = resolver__state(collector->resolver, key->state, &tgid);
+	int64_t thread = state < 0 ? state : resolver__thread(collector->resolver, key->tid, tgid);
+	int status;
+
+	if (thread < 0) {
+		if (thread != -ENOENT && !collector->status)
+			collector->status = (int)thread;
+		return; /* a process already forgotten; the difference shows as unaccounted */
+	}
+	event.bundle = (struct vapro_bundle){ .thread = (uint32_t)thread,
+					      .state = (uint32_t)state,
+					      .n = bundle->n,
+					      .flags = key->abnormal ? VAPRO_BUNDLE_ABNORMAL : 0,
+					      .start_ns = bundle->start_ns,
+					      .end_ns = bundle->end_ns,
+					      .sum_ns = bundle->sum_ns,
+					      .min_ns = bundle->min_ns,
+					      .max_ns = bundle->max_ns,
+					      .first_call = bundle->first_call,
+					      .last_call = bundle->last_call };
+	if (!(key->state & KERNEL_EDGE)) {
+		event.bundle.magnitude_min[VAPRO_BYTES] = (double)bundle->bytes_min;
+		event.bundle.magnitude_max[VAPRO_BYTES] = (double)bundle->bytes_max;
+		collector->told[bundle->slot & (KERNEL_SLOTS - 1)] += bundle->n;
+	}
+	fill_factors(&event.bundle, &bundle->counts);
+	status = stream__put(collector->sink, &event);
+	if (status && !collector->status)
+		collector->status = status;
+}
+
+static int on_record(void *ctx, void *data, size_t size)
+{
+	struct collector *collector = ctx;
+	const struct kernel_record *record = data;
+
+	if (size < sizeof(*record))
+		return 0;
+	if (record->type == KERNEL_FRAGMENT)
+		tell_bundle(collector, &record->key, &record->bundle);
+	else
+		collector->event(collector->ctx, record);
+	return 0;
+}
+
+struct collector *collector__new(struct kernel_side *side, struct resolver *resolver, struct stream_sink *sink,
+				 collector_event event, void *ctx)
+{
+	struct collector *collector = calloc(1, sizeof(*collector));
+
+	if (!collector)
+		return NULL;
+	*collector = (struct collector){ .side = side,
+					  .bpf = kernel_side__bpf(side),
+					  .resolver = resolver,
+					  .sink = sink,
+					  .event = event,
+					  .ctx = ctx };
+	collector->keys = calloc(BATCH, sizeof(struct kernel_bundle_key));
+	collector->dead = calloc(BATCH, sizeof(struct kernel_bundle_key));
+	collector->values = calloc(BATCH, sizeof(struct kernel_bundle));
+	collector->ring = ring_buffer__new(bpf_map__fd(collector->bpf->maps.ring), on_record, collector, NULL);
+	if (!collector->keys || !collector->dead || !collector->values || !collector->ring) {
+		collector__free(collector);
+		errno = ENOMEM;
+		return NULL;
+	}
+	return collector;
+}
+
+void collector__free(struct collector *collector)
+{
+	if (!collector)
+		return;
+	ring_buffer__free(collector->ring);
+	free(collector->keys);
+	free(collector->dead);
+	free(collector->values);
+	free(collector);
+}
+
+static int take_status(struct collector *collector)
+{
+	int status = collector->status;
+
+	collector->status = 0;
+	return status;
+}
+
+int collector__drain_ring(struct collector *collector)
+{
+	int count;
+
+	resolver__begin(collector->resolver);
+	count = ring_buffer__consume(collector->ring);
+	return collector->status ? take_status(collector) : count;
+}
+
+/* A bin's full number from its low half. */
+static uint64_t whole_bin(uint32_t low, uint64_t near)
+{
+	return near - (uint32_t)((uint32_t)near - low);
+}
+
+typedef void (*told_entry)(struct collector *collector, const void *key, const void *value);
+
+/*
+ * Reads a map's entries of bins up to last, and then deletes them: entries of a finished bin are not
+ * written any more, so nothing can be lost between the two.
+ */
+static void read_out(struct collector *collector, int map, size_t key_size, size_t value_size, size_t bin_at,
+		     uint64_t last, uint64_t now_bin, told_entry tell)
+{
+	char *keys = collector->keys, *values = collector->values, *dead = collector->dead;
+	uint32_t in, out = 0, count, dying;
+	bool first = true;
+	int status = 0;
+
+	while (!status) {
+		count = BATCH;
+		in = out;
+		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, keys, values, &count, NULL);
+		if (status && errno != ENOENT)
+			break;
+		first = false;
+		dying = 0;
+		for (uint32_t i = 0; i < count; i++) {
+			uint32_t low;
+
+			memcpy(&low, keys + i * key_size + bin_at, sizeof(low));
+			if (whole_bin(low, now_bin) > last)
+				continue;
+			tell(collector, keys + i * key_size, values + i * value_size);
+			memcpy(dead + dying++ * key_size, keys + i * key_size, key_size);
+		}
+		if (dying)
+			bpf_map_delete_batch(map, dead, &dying, NULL);
+	}
+}
+
+static void tell_merged(struct collector *collector, const void *key, const void *value)
+{
+	tell_bundle(collector, key, value);
+}
+
+static void tell_interference(struct collector *collector, const void *key_bytes, const void *value_bytes)
+{
+	const struct kernel_interference_key *key = key_bytes;
+	const struct kernel_interference *value = value_bytes;
+	struct stream_event event = { .type = STREAM_INTERFERENCE };
+	int64_t thread = resolver__thread(collector->resolver, key->tid, 0);
+	int status;
+
+	if (thread < 0)
+		return; /* never called anything: no row of it */
+	event.interference = (struct vapro_interference){ .thread = (uint32_t)thread,
+							  .pid = key->pid,
+							  .bin = whole_bin(key->bin, collector->last_bin + 64),
+							  .preempted_ns = value->preempted_ns,
+							  .wakeup_wait_ns = value->wakeup_wait_ns };
+	memcpy(event.interference.comm, value->comm, sizeof(event.interference.comm));
+	event.interference.comm[sizeof(event.interference.comm) - 1] = '\0';
+	status = stream__put(collector->sink, &event);
+	if (status && !collector->status)
+		collector->status = status;
+}
+
+int collector__drain_bins(struct collector *collector, uint64_t now_ns)
+{
+	uint64_t now_bin = (now_ns + collector->offset_ns) / KERNEL_BIN_NS;
+	uint64_t last = (now_ns + collector->offset_ns - GRACE_NS) / KERNEL_BIN_NS - 1;
+
+	if (last <= collector->last_bin)
+		return 0;
+	collector->last_bin = last;
+	resolver__begin(collector->resolver);
+	for (int odd = 0; odd < 2; odd++) {
+		struct bpf_map *bundles = odd ? collector->bpf->maps.bundles_odd : collector->bpf->maps.bundles_even;
+		struct bpf_map *tasks = odd ? collector->bpf->maps.interference_odd :
+					      collector->bpf->maps.interference_even;
+
+		read_out(collector, bpf_map__fd(bundles), sizeof(struct kernel_bundle_key),
+			 sizeof(struct kernel_bundle), offsetof(struct kernel_bundle_key, bin), last, now_bin,
+			 tell_merged);
+		read_out(collector, bpf_map__fd(tasks), sizeof(struct kernel_interference_key),
+			 sizeof(struct kernel_interference), offsetof(struct kernel_interference_key, bin), last,
+			 now_bin, tell_interference);
+	}
+	return take_status(collector);
+}
+
+/* Factors of an open fragment: what its thread has gathered, and the stay off the CPU that it is in. */
+static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, struct vapro_bundle *bundle)
+{
+	struct kernel_counts counts = thread->now, delta;
+	struct kernel_offcpu off = thread->off;
+	bool preempted;
+
+	if (off.out_ns && off.out_ns < end_ns)
+		offcpu_end(&off, &counts, end_ns, &preempted);
+	counts_delta(&delta, &counts, &thread->border);
+	fill_factors(bundle, &delta);
+}
+
+int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns)
+{
+	struct stream_event event = { .type = STREAM_BUNDLE };
+	struct kernel_thread thread;
+	int64_t state, id;
+	uint32_t tgid;
+
+	if (kernel_side__thread(collector->side, tid, &thread) || thread.open == KERNEL_NOTHING || !thread.vertex ||
+	    thread.start_ns + OPEN_LEAST_NS > end_ns)
+		return 0;
+	resolver__begin(collector->resolver);
+	state = resolver__state(collector->resolver, thread.vertex, &tgid);
+	id = state < 0 ? state : resolver__thread(collector->resolver, thread.tid, tgid);
+	if (id < 0)
+		return id == -ENOENT ? 0 : (int)id;
+	event.bundle = (struct vapro_bundle){ .thread = (uint32_t)id,
+					      .state = (uint32_t)state,
+					      .n = 1,
+					      .flags = VAPRO_BUNDLE_OPEN,
+					      .start_ns = thread.start_ns,
+					      .end_ns = end_ns,
+					      .sum_ns = end_ns - thread.start_ns,
+					      .min_ns = end_ns - thread.start_ns,
+					      .max_ns = end_ns - thread.start_ns,
+					      .first_call = thread.call,
+					      .last_call = thread.call };
+	event.bundle.magnitude_min[VAPRO_BYTES] = event.bundle.magnitude_max[VAPRO_BYTES] = (double)thread.bytes;
+	open_factors(&thread, end_ns, &event.bundle);
+	return stream__put(collector->sink, &event);
+}
+
+uint64_t collector__told(const struct collector *collector, uint32_t slot)
+{
+	return collector->told[slot & (KERNEL_SLOTS - 1)];
+}
+
+uint64_t collector__records_lost(const struct collector *collector)
+{
+	return collector->bpf->bss->records_lost;
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/labels.h"
+
+#include <bpf/bpf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "probe/functions.h"
+
+/* Predefined handles of Open MPI, in the order of their numbers. */
+static const char *const comm_objects[] = { "ompi_mpi_comm_world", "ompi_mpi_comm_self" };
+static const char *const op_objects[] = { "ompi_mpi_op_null", "ompi_mpi_op_max",    "ompi_mpi_op_min",
+					  "ompi_mpi_op_sum",  "ompi_mpi_op_prod",   "ompi_mpi_op_land",
+					  "ompi_mpi_op_band", "ompi_mpi_op_lor",    "ompi_mpi_op_bor",
+					  "ompi_mpi_op_lxor", "ompi_mpi_op_bxor",   "ompi_mpi_op_maxloc",
+					  "ompi_mpi_op_minloc", "ompi_mpi_op_replace" };
+#define COMMS (sizeof(comm_objects) / sizeof(comm_objects[0]))
+#define OPS (sizeof(op_objects) / sizeof(op_objects[0]))
+
+static const char *syscall_name(unsigned int number)
+{
+	switch (number) {
+	case SYS_read:
+		return "read";
+	case SYS_write:
+		return "write";
+	case SYS_pread64:
+		return "pread";
+	case SYS_pwrite64:
+		return "pwrite";
+	case SYS_readv:
+		return "readv";
+	case SYS_writev:
+		return "writev";
+	case SYS_openat:
+		return "open";
+#ifdef SYS_open
+	case SYS_open:
+		return "open";
+#endif
+	case SYS_close:
+		return "close";
+	case SYS_fsync:
+		return "fsync";
+	case SYS_fdatasync:
+		return "fdatasync";
+	}
+	return "syscall";
+}
+
+static const char *function_name(unsigned int function)
+{
+	if (function >= KERNEL_FUNCTIONS)
+		return syscall_name(function - KERNEL_FUNCTIONS);
+	return function < function_row_count ? function_rows[function].symbol : "calibration";
+}
+
+enum vapro_class labels__class(const struct kernel_vertex_key *key)
+{
+	if (key->function >= KERNEL_FUNCTIONS)
+		return VAPRO_IO;
+	return key->function < function_row_count ? function_rows[key->function].class : VAPRO_COMMUNICATION;
+}
+
+/* Appends " key=value"; what does not fit is left out, the text stays whole. */
+__attribute__((format(printf, 3, 4))) static void put(char *text, size_t size, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list args;
+	int n;
+
+	if (used && used + 1 < size)
+		text[used++] = ' ';
+	va_start(args, format);
+	n = vsnprintf(text + used, size - used, format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= size - used)
+		text[used ? used - 1 : 0] = '\0';
+}
+
+/* Least value of a cell of bpf/logic.h's cell_of. */
+static unsigned long long cell_floor(uint16_t cell)
+{
+	return cell < 8 ? cell : (8ULL + (cell & 7)) << ((cell >> 3) - 1);
+}
+
+static unsigned int comm_number(struct labels_process *process, uint16_t comm)
+{
+	unsigned int number = comm - 1u; /* the kernel side's, 0 = none being taken off */
+
+	if (number < COMMS)
+		return number;
+	for (unsigned int i = 0; i < process->comm_count; i++)
+		if (process->comms[i] == number)
+			return i + 2;
+	if (process->comm_count == LABELS_COMMS)
+		return LABELS_COMMS + 2;
+	process->comms[process->comm_count++] = (uint16_t)number;
+	return process->comm_count + 1u;
+}
+
+static const char *op_name(uint16_t op)
+{
+	unsigned int number = op - 1u;
+
+	return number < OPS ? op_objects[number] + strlen("ompi_mpi_op_") : "user";
+}
+
+static const char *fd_kind(uint16_t kind)
+{
+	static const char *const names[16] = { [1] = "fifo", [2] = "character", [4] = "directory", [6] = "block",
+					       [8] = "file", [12] = "socket" };
+
+	return kind < 16 && names[kind] ? names[kind] : "other";
+}
+
+void labels__vertex(struct labels_process *process, const struct kernel_vertex_key *key, char *labels, char *common,
+		    size_t size)
+{
+	labels[0] = common[0] = '\0';
+	if (key->comm)
+		put(labels, size, "comm=%u", comm_number(process, key->comm));
+	if (key->fd_kind) {
+		put(labels, size, "fd_kind=%s file=%u", fd_kind(key->fd_kind), key->file);
+		put(common, size, "fd_kind=%s", fd_kind(key->fd_kind));
+	}
+	for (int i = 0; i < 2; i++) {
+		char *text = i ? common : labels;
+
+		put(text, size, "function=%s", function_name(key->function));
+		if (key->mode)
+			put(text, size, "mode=%#o", key->mode);
+		if (key->flags & KERNEL_VERTEX_NO_RETURN)
+			put(text, size, "no_return=1");
+		if (key->op)
+			put(text, size, "op=%s", op_name(key->op));
+		if (!i && !(key->flags & KERNEL_VERTEX_NO_PEER))
+			put(text, size, "peer=%d", key->peer);
+		if (!(key->flags & KERNEL_VERTEX_NO_ROOT))
+			put(text, size, "root=%d", key->root);
+	}
+}
+
+static void side(char *text, size_t size, const char *which, const struct kernel_vertex_key *key)
+{
+	put(text, size, "%s.bytes=%llu", which, cell_floor(key->cell));
+	put(text, size, "%s.function=%s", which, function_name(key->function));
+	if (key->op)
+		put(text, size, "%s.op=%s", which, op_name(key->op));
+	if (!(key->flags & KERNEL_VERTEX_NO_ROOT))
+		put(text, size, "%s.root=%d", which, key->root);
+}
+
+void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vertex_key *to, char *labels, char *common,
+		  size_t size)
+{
+	labels[0] = '\0';
+	side(labels, size, "from", from);
+	side(labels, size, "to", to);
+	memcpy(common, labels, size);
+}
+
+static void tell(struct callsites *callsites, int map, pid_t pid, uint32_t kind, const char *const *names, size_t count)
+{
+	struct kernel_handle_key key = { .tgid = (uint32_t)pid, .kind = kind };
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!callsites__object(callsites, "libmpi.so*", names[i], &key.handle))
+			bpf_map_update_elem(map, &key, &i, BPF_ANY);
+}
+
+void labels__tell_handles(struct callsites *callsites, int map, pid_t pid)
+{
+	tell(callsites, map, pid, KERNEL_COMM, comm_objects, COMMS);
+	tell(callsites, map, pid, KERNEL_OP, op_objects, OPS);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Labels of states as canonical text: `key=value` sorted by key. A vertex has those of its call; an
+ * edge has, as assumed workload, those of the calls around it without peer, comm and file: what is
+ * sent to whom does not change the work between two calls, how much and what does.
+ */
+#ifndef VAPRO_LABELS_H
+#define VAPRO_LABELS_H
+
+#include <stddef.h>
+#include <vapro/bundle.h>
+#include <vapro/kernel.h>
+
+#include "collect/callsite.h"
+
+#define LABELS_MAX 256
+#define LABELS_COMMS 256
+
+/* Communicators of one process, numbered by first sight from 2 on (0 = WORLD, 1 = SELF). */
+struct labels_process {
+	uint16_t comms[LABELS_COMMS];
+	uint16_t comm_count;
+};
+
+enum vapro_class labels__class(const struct kernel_vertex_key *key);
+
+/* labels are all, common those that count across ranks; both of size bytes. */
+void labels__vertex(struct labels_process *process, const struct kernel_vertex_key *key, char *labels, char *common,
+		    size_t size);
+void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vertex_key *to, char *labels, char *common,
+		  size_t size);
+
+/* Tells the kernel side the numbers of a process's predefined communicators and operations. */
+void labels__tell_handles(struct callsites *callsites, int map, pid_t pid);
+
+#endif

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/resolver.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/callsite.h"
+#include "collect/labels.h"
+#include "model/grow.h"
+#include "model/intern.h"
+#include "vapro.skel.h"
+
+#define CACHE KERNEL_STATES /* direct-mapped by id; a miss sweeps the kernel's map again */
+#define SWEEP 512
+
+struct vertex {
+	uint32_t id;
+	struct kernel_vertex_key key;
+	int64_t state; /* in the stream; -1 not told yet */
+};
+
+struct edge {
+	uint32_t id;
+	struct kernel_edge_key key;
+	int64_t state;
+};
+
+struct known_thread {
+	uint32_t tid, tgid, id;
+};
+
+struct known_process {
+	struct process *process;
+	struct callsites *callsites;
+	struct labels_process labels;
+	uint32_t threads;
+};
+
+struct resolver {
+	struct kernel_side *side;
+	struct stream_sink *sink;
+	const char *host;
+	struct known_process *processes;
+	size_t process_count, process_room;
+	struct known_thread *threads;
+	size_t thread_count, thread_room; /* of the table; ids go on */
+	uint32_t next_thread;
+	struct vertex *vertices;
+	struct edge *edges;
+	struct intern *states;
+	uint32_t state_count;
+	struct image_cache *images;
+	bool swept_vertices, swept_edges;
+};
+
+struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sink, const char *host)
+{
+	struct resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (!resolver)
+		return NULL;
+	resolver->side = side;
+	resolver->sink = sink;
+	resolver->host = host;
+	resolver->vertices = calloc(CACHE, sizeof(*resolver->vertices));
+	resolver->edges = calloc(CACHE, sizeof(*resolver->edges));
+	resolver->states = intern__new();
+	resolver->images = image_cache__new();
+	if (!resolver->vertices || !resolver->edges || !resolver->states || !resolver->images) {
+		resolver__free(resolver);
+		return NULL;
+	}
+	return resolver;
+}
+
+static void forget_process(struct known_process *known)
+{
+	callsites__free(known->callsites);
+	process__free(known->process);
+}
+
+void resolver__free(struct resolver *resolver)
+{
+	if (!resolver)
+		return;
+	for (size_t i = 0; i < resolver->process_count; i++)
+		forget_process(&resolver->processes[i]);
+	free(resolver->processes);
+	free(resolver->threads);
+	free(resolver->vertices);
+	free(resolver->edges);
+	intern__free(resolver->states);
+	image_cache__free(resolver->images);
+	free(resolver);
+}
+
+static struct known_process *process_of(struct resolver *resolver, uint32_t tgid)
+{
+	for (size_t i = 0; i < resolver->process_count; i++)
+		if ((uint32_t)resolver->processes[i].process->pid == tgid)
+			return &resolver->processes[i];
+	return NULL;
+}
+
+int resolver__add(struct resolver *resolver, struct process *process)
+{
+	struct callsites *callsites;
+
+	if (process_of(resolver, (uint32_t)process->pid)) {
+		process__free(process);
+		return 0;
+	}
+	callsites = callsites__new(resolver->images, process);
+	if (!callsites || grow(&resolver->processes, &resolver->process_room, resolver->process_count + 1,
+				 sizeof(*resolver->processes))) {
+		callsites__free(callsites);
+		process__free(process);
+		return -ENOMEM;
+	}
+	resolver->processes[resolver->process_count++] =
+		(struct known_process){ .process = process, .callsites = callsites };
+	labels__tell_handles(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.handles), process->pid);
+	callsites__tell_io(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.io_sites), process->pid);
+	return 0;
+}
+
+const char *resolver__build_id(struct resolver *resolver, pid_t pid)
+{
+	struct known_process *known = process_of(resolver, (uint32_t)pid);
+
+	return known ? callsites__build_id(known->callsites) : "";
+}
+
+/* Removes from a kernel map what belongs to a process, as belongs() says. */
+static void purge(int map, bool (*belongs)(const void *key, const void *ctx), const void *ctx)
+{
+	_Alignas(8) char keys[2][64];
+	void *previous = NULL;
+	int at = 0;
+
+	while (!bpf_map_get_next_key(map, previous, keys[at])) {
+		bool drop = belongs(keys[at], ctx);
+
+		if (drop) { /* the walk goes on from the key before, or starts anew */
+			bpf_map_delete_elem(map, keys[at]);
+			continue;
+		}
+		previous = keys[at];
+		at ^= 1;
+	}
+}
+
+static bool vertex_belongs(const void *key, const void *ctx)
+{
+	return ((const struct kernel_vertex_key *)key)->tgid == *(const uint32_t *)ctx;
+}
+
+static bool handle_belongs(const void *key, const void *ctx)
+{
+	return ((const struct kernel_handle_key *)key)->tgid == *(const uint32_t *)ctx;
+}
+
+static bool io_site_belongs(const void *key, const void *ctx)
+{
+	uint32_t tgid;
+
+	memcpy(&tgid, (const char *)key + 8, sizeof(tgid));
+	return tgid == *(const uint32_t *)ctx;
+}
+
+/* An edge goes with its vertices: those that the sweep no longer finds. */
+static bool edge_belongs(const void *key, const void *ctx)
+{
+	const struct resolver *resolver = ctx;
+	const struct kernel_edge_key *edge = key;
+	const struct vertex *vertex = &resolver->vertices[edge->from & (CACHE - 1)];
+
+	return vertex->id == edge->from && vertex->key.tgid == 0;
+}
+
+void resolver__remove(struct resolver *resolver, pid_t pid)
+{
+	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
+	uint32_t tgid = (uint32_t)pid, kept = 0;
+
+	for (uint32_t i = 0; i < CACHE; i++)
+		if (resolver->vertices[i].key.tgid == tgid)
+			resolver->vertices[i].key.tgid = 0;
+	purge(bpf_map__fd(bpf->maps.edges), edge_belongs, resolver);
+	purge(bpf_map__fd(bpf->maps.vertices), vertex_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.handles), handle_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.io_sites), io_site_belongs, &tgid);
+	for (size_t i = 0; i < resolver->thread_count; i++)
+		if (resolver->threads[i].tgid != tgid)
+			resolver->threads[kept++] = resolver->threads[i];
+	resolver->thread_count = kept;
+	for (size_t i = 0; i < resolver->process_count; i++) {
+		if (resolver->processes[i].process->pid != pid)
+			continue;
+		forget_process(&resolver->processes[i]);
+		resolver->processes[i] = resolver->processes[--resolver->process_count];
+		break;
+	}
+}
+
+int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
+{
+	struct stream_event event = { .type = STREAM_THREAD };
+	struct known_process *known;
+	int status;
+
+	for (size_t i = 0; i < resolver->thread_count; i++)
+		if (resolver->threads[i].tid == tid && (!tgid || resolver->threads[i].tgid == tgid))
+			return resolver->threads[i].id;
+	known = tgid ? process_of(resolver, tgid) : NULL;
+	if (!known)
+		return -ENOENT;
+	if (grow(&resolver->threads, &resolver->thread_room, resolver->thread_count + 1, sizeof(*resolver->threads)))
+		return -ENOMEM;
+	event.thread = (struct vapro_thread){
+		.id = resolver->next_thread,
+		.rank = known->process->rank,
+		.thread = tid == tgid ? 0 : (int32_t)++known->threads,
+		.world_size = known->process->world_size,
+		.pid = tgid,
+		.tid = tid,
+		.job = known->process->job,
+		.host = resolver->host,
+	};
+	status = stream__put(resolver->sink, &event);
+	if (status)
+		return status;
+	resolver->threads[resolver->thread_count++] = (struct known_thread){ tid, tgid, resolver->next_thread };
+	return resolver->next_thread++;
+}
+
+void resolver__begin(struct resolver *resolver)
+{
+	resolver->swept_vertices = resolver->swept_edges = false;
+}
+
+static void keep_vertex(struct resolver *resolver, const void *key, uint32_t id)
+{
+	struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
+
+	if (vertex->id == id && vertex->key.tgid)
+		return;
+	vertex->id = id;
+	vertex->key = *(const struct kernel_vertex_key *)key;
+	vertex->state = -1;
+}
+
+static void keep_edge(struct resolver *resolver, const void *key, uint32_t id)
+{
+	struct edge *edge = &resolver->edges[id & (CACHE - 1)];
+
+	if (edge->id == id)
+		return;
+	edge->id = id;
+	edge->key = *(const struct kernel_edge_key *)key;
+	edge->state = -1;
+}
+
+/* Reads a whole kernel table of {key -> id} into the cache. */
+static void sweep(struct resolver *resolver, int map, size_t key_size,
+		  void (*keep)(struct resolver *resolver, const void *key, uint32_t id))
+{
+	char *keys = calloc(SWEEP, key_size);
+	uint32_t *ids = calloc(SWEEP, sizeof(*ids)), count, in, out = 0;
+	int status = 0;
+
+	for (bool first = true; keys && ids && !status; first = false) {
+		count = SWEEP;
+		in = out;
+		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, keys, ids, &count, NULL);
+		if (status && errno != ENOENT)
+			break;
+		for (uint32_t i = 0; i < count; i++)
+			keep(resolver, keys + i * key_size, ids[i]);
+	}
+	free(keys);
+	free(ids);
+}
+
+static struct vertex *vertex_of(struct resolver *resolver, uint32_t id)
+{
+	struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
+
+	if (vertex->id != id && !resolver->swept_vertices) {
+		resolver->swept_vertices = true;
+		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.vertices),
+		      sizeof(struct kernel_vertex_key), keep_vertex);
+	}
+	return vertex->id == id ? vertex : NULL;
+}
+
+static struct edge *edge_of(struct resolver *resolver, uint32_t id)
+{
+	struct edge *edge = &resolver->edges[id & (CACHE - 1)];
+
+	if (edge->id != id && !resolver->swept_edges) {
+		resolver->swept_edges = true;
+		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.edges),
+		      sizeof(struct kernel_edge_key), keep_edge);
+	}
+	return edge->id == id ? edge : NULL;
+}
+
+/* Announces a state unless one with equal texts is known. */
+static int64_t announce(struct resolver *resolver, struct vapro_state *state)
+{
+	struct stream_event event = { .type = STREAM_STATE };
+	char text[2 * CALLSITE_MAX + LABELS_MAX + 8];
+	uint32_t id;
+	int status;
+
+	snprintf(text, sizeof(text), "%d|%s|%s|%s", (int)state->class, state->from ? state->from : "", state->to,
+		 state->labels);
+	id = intern__id(resolver->states, text);
+	if (id == INTERN_NONE)
+		return -ENOMEM;
+	if (--id < resolver->state_count) /* its ids are dense and begin at 1 */
+		return id;
+	resolver->state_count++;
+	state->id = id;
+	event.state = *state;
+	status = stream__put(resolver->sink, &event);
+	return status ? status : (int64_t)id;
+}
+
+static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
+{
+	char labels[LABELS_MAX], common[LABELS_MAX];
+	struct known_process *known = process_of(resolver, vertex->key.tgid);
+	struct callsite site;
+	struct vapro_state state;
+
+	if (!known)
+		return -ENOENT;
+	callsites__resolve(known->callsites, vertex->key.site, &site);
+	labels__vertex(&known->labels, &vertex->key, labels, common, LABELS_MAX);
+	state = (struct vapro_state){ .class = labels__class(&vertex->key),
+				       .to = site.text,
+				       .labels = labels,
+				       .common = common,
+				       .to_symbol = site.symbol[0] ? site.symbol : NULL };
+	return announce(resolver, &state);
+}
+
+static int64_t edge_state(struct resolver *resolver, const struct kernel_edge_key *key)
+{
+	struct vertex *from = vertex_of(resolver, key->from), *to = vertex_of(resolver, key->to);
+	struct known_process *known = from && to ? process_of(resolver, to->key.tgid) : NULL;
+	char labels[LABELS_MAX], common[LABELS_MAX];
+	struct callsite site_from, site_to;
+	struct vapro_state state;
+
+	if (!known)
+		return -ENOENT;
+	callsites__resolve(known->callsites, from->key.site, &site_from);
+	callsites__resolve(known->callsites, to->key.site, &site_to);
+	labels__edge(&from->key, &to->key, labels, common, LABELS_MAX);
+	state = (struct vapro_state){ .class = VAPRO_COMPUTATION,
+				       .from = site_from.text,
+				       .to = site_to.text,
+				       .labels = labels,
+				       .common = common,
+				       .from_symbol = site_from.symbol[0] ? site_from.symbol : NULL,
+				       .to_symbol = site_to.symbol[0] ? site_to.symbol : NULL };
+	return announce(resolver, &state);
+}
+
+int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
+{
+	if (id & KERNEL_EDGE) {
+		struct edge *edge = edge_of(resolver, id & ~KERNEL_EDGE);
+		struct vertex *to = edge ? vertex_of(resolver, edge->key.to) : NULL;
+
+		if (!to)
+			return -ENOENT;
+		*tgid = to->key.tgid;
+		if (edge->state < 0)
+			edge->state = edge_state(resolver, &edge->key);
+		return edge->state;
+	} else {
+		struct vertex *vertex = vertex_of(resolver, id);
+
+		if (!vertex)
+			return -ENOENT;
+		*tgid = vertex->key.tgid;
+		if (vertex->state < 0)
+			vertex->state = vertex_state(resolver, vertex);
+		return vertex->state;
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From what the kernel side numbers to what the stream announces: thread ids, vertices and edges
+ * become threads and states with canonical texts (ARCHITECTURE sections 3 and 4), so that ranks, ASLR and
+ * restarts agree. Looks a thing up once and remembers.
+ */
+#ifndef VAPRO_RESOLVER_H
+#define VAPRO_RESOLVER_H
+
+#include "collect/stream.h"
+#include "probe/kernel_side.h"
+#include "target/process.h"
+
+struct resolver;
+
+/* Announcements go to sink. Both outlive the resolver. NULL when out of memory. */
+struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sink, const char *host);
+void resolver__free(struct resolver *resolver);
+
+/*
+ * Makes a process known, and its files reachable for as long as it is; takes over the process object.
+ * Tells the kernel side its predefined handles and the places of its libc's system calls. 0 or -errno.
+ */
+int resolver__add(struct resolver *resolver, struct process *process);
+
+/* Build-id of a known process's executable, or "". */
+const char *resolver__build_id(struct resolver *resolver, pid_t pid);
+
+/* Forgets a process: call it when all its bundles are drained. */
+void resolver__remove(struct resolver *resolver, pid_t pid);
+
+/* Number of a thread in the stream, -ENOENT for a process that is not known, or -ENOMEM. */
+int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid);
+
+/*
+ * Number of a state in the stream, -ENOENT where the kernel side no longer knows it, or -ENOMEM.
+ * The id is a vertex, or an edge with KERNEL_EDGE. *tgid is its process.
+ */
+int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid);
+
+/* Allows one more sweep of the kernel's tables for ids not seen yet; call it before each drain. */
+void resolver__begin(struct resolver *resolver);
+
+#endif

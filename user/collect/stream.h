@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The data's one way between collection and analysis: a stream of events. The daemon, a replayed
+ * capture and the NDJSON reader are sources; the capture writer and the analyser are sinks. Since
+ * every fact of a run travels here, a capture replays into the same lines as the live run.
+ *
+ * Times in events are CLOCK_MONOTONIC ns; the latest STREAM_CLOCK turns them into UTC. Events own
+ * nothing: pointers are valid during put() only. Threads and states are announced before use, with
+ * dense ids from 0.
+ */
+#ifndef VAPRO_STREAM_H
+#define VAPRO_STREAM_H
+
+#include <vapro/bundle.h>
+
+enum stream_type {
+	STREAM_LINE = 1,      /* a finished NDJSON line (hello, process, warning), told as it is */
+	STREAM_CLOCK,
+	STREAM_THREAD,
+	STREAM_SEEN,          /* a thread is watched from..to */
+	STREAM_STATE,
+	STREAM_BUNDLE,
+	STREAM_INTERFERENCE,
+	STREAM_FACTS,         /* of one process, before each window */
+	STREAM_WINDOW,
+	STREAM_END,           /* a capture that lacks it was cut short */
+};
+
+struct stream_clock {
+	uint64_t mono_ns, utc_ns;
+};
+
+struct stream_seen {
+	uint32_t thread;
+	uint64_t from_ns, to_ns; /* to_ns 0: still running */
+};
+
+struct stream_window {
+	uint64_t begin_ns, end_ns; /* its new part, on bin borders of UTC */
+	bool last;
+	double daemon_cpu_pct;
+};
+
+struct stream_event {
+	enum stream_type type;
+	union {
+		const char *line;
+		struct stream_clock clock;
+		struct vapro_thread thread;
+		struct stream_seen seen;
+		struct vapro_state state;
+		struct vapro_bundle bundle;
+		struct vapro_interference interference; /* its bin counts from the clock's UTC */
+		struct vapro_process_facts facts;
+		struct stream_window window;
+	};
+};
+
+/* A receiver of events. put() returns 0 or a negative errno; close() flushes, frees, and says the last error. */
+struct stream_sink {
+	int (*put)(struct stream_sink *sink, const struct stream_event *event);
+	int (*close)(struct stream_sink *sink);
+};
+
+static inline int stream__put(struct stream_sink *sink, const struct stream_event *event)
+{
+	return sink->put(sink, event);
+}
+
+static inline int stream__close(struct stream_sink *sink)
+{
+	return sink ? sink->close(sink) : 0;
+}
+
+#endif
