@@ -4,7 +4,7 @@
  * capture and the NDJSON reader are sources; the capture writer and the analyser are sinks. Since
  * every fact of a run travels here, a capture replays into the same lines as the live run.
  *
- * Times in events are CLOCK_MONOTONIC ns; the latest STREAM_CLOCK turns them into UTC. Events own
+ * Times in events are CLOCK_MONOTONIC ns, a window's UTC; the latest STREAM_CLOCK turns one into the other. Events own
  * nothing: pointers are valid during put() only. Threads and states are announced before use, with
  * dense ids from 0.
  */
@@ -36,7 +36,7 @@ struct stream_seen {
 };
 
 struct stream_window {
-	uint64_t begin_ns, end_ns; /* its new part, on bin borders of UTC */
+	uint64_t begin_ns, end_ns; /* its new part: UTC, on bin borders */
 	bool last;
 	double daemon_cpu_pct;
 };

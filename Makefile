@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# make            build/vaprod and build/vapro
+# make demo       the main job, for a stranger
+# make check      all tests;  make accept, make bench: figures, no tests
+# make install PREFIX=/usr DESTDIR=
+
+PREFIX ?= /usr/local
+CC = gcc
+CLANG ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
+B = build
+
+CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
+CFLAGS ?= -O2 -g
+CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow=local -Wno-format-truncation
+LDLIBS = -lbpf -ldw -lelf -lcapstone -lcjson -lgsl -lgslcblas -lz -lm
+SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
+
+LIB_SOURCES := $(filter-out user/vaprod.c user/vapro.c,$(wildcard user/*.c user/*/*.c))
+LIB_OBJECTS := $(LIB_SOURCES:%.c=$(B)/%.o)
+TEST_OBJECTS := $(LIB_SOURCES:%.c=$(B)/test/%.o)
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/test_*.c))
+UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all deps demo check check-unit check-live accept bench install clean format
+
+all: $(B)/vaprod $(B)/vapro
+
+# What is missing on a fresh Debian 12 machine is installed first; the script alone knows package names.
+$(B)/.deps-build: tools/deps.sh
+	@mkdir -p $(B)
+	@tools/deps.sh build
+	@touch $@
+
+$(B)/.deps-test: tools/deps.sh
+	@mkdir -p $(B)
+	@tools/deps.sh test
+	@touch $@
+
+$(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) include/vapro/kernel.h vmlinux/vmlinux.h | $(B)/.deps-build
+	@echo "  BPF   $@"
+	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -Ivmlinux -Iinclude -Ibpf -Wall -Werror -c $< -o $@
+
+$(B)/vapro.skel.h: $(B)/vapro.bpf.o
+	@echo "  SKEL  $@"
+	@$(BPFTOOL) gen skeleton $< name vapro_bpf > $@.tmp
+	@{ echo '#include <vapro/kernel.h>'; cat $@.tmp; } > $@ && rm $@.tmp
+
+$(B)/%.o: %.c $(B)/vapro.skel.h | $(B)/.deps-build
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/test/%.o: %.c $(B)/vapro.skel.h | $(B)/.deps-build
+	@mkdir -p $(@D)
+	@echo "  CC    $< (sanitizers)"
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+
+$(B)/test/shared/%.o: tests/unit/%.c | $(B)/.deps-build
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+
+$(B)/libvapro.a: $(LIB_OBJECTS)
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(B)/test/libvapro.a: $(TEST_OBJECTS)
+	@rm -f $@
+	@ar rcs $@ $^
+
+$(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/%.o $(B)/libvapro.a
+	@echo "  LINK  $@"
+	@$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+# ---- tests
+
+$(B)/test/site_cases.so: tests/unit/site_cases.S | $(B)/.deps-build
+	@mkdir -p $(@D)
+	@$(CC) -shared -nostdlib -o $@ $<
+
+$(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
+	@mkdir -p $(@D)
+	@echo "  TEST  $@"
+	@$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(SANITIZE) -MMD -MP $< $(UNIT_SHARED) $(B)/test/libvapro.a -lcmocka $(LDLIBS) -o $@
+
+$(B)/tests/%: tests/sites/%.c $(B)/libvapro.a
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+
+check: check-unit check-live
+
+check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so
+	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
+
+check-live: all workloads $(B)/tests/print_sites
+	@prove --timer tests/live/*.t
+
+BUILD = $(B)
+include tools/workloads.mk
+$(WORKLOADS): | $(B)/.deps-test
+
+demo: all workloads
+	@tools/demo.sh
+
+accept: all workloads $(B)/tests/print_sites
+	@tools/accept.py $(or $(WHAT),all)
+
+# ---- the rest
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
+	install -m 755 $(B)/vaprod $(DESTDIR)$(PREFIX)/sbin/vaprod
+	install -m 755 $(B)/vapro $(DESTDIR)$(PREFIX)/bin/vapro
+	install -m 644 deploy/vapro.1 $(DESTDIR)$(PREFIX)/share/man/man1/vapro.1
+	install -m 644 deploy/vaprod.8 $(DESTDIR)$(PREFIX)/share/man/man8/vaprod.8
+	install -m 644 deploy/vapro.schema.json $(DESTDIR)$(PREFIX)/share/vapro/vapro.schema.json
+
+format:
+	clang-format -i $(shell git ls-files '*.c' '*.h' '*.cpp' | grep -v '^vmlinux/')
+
+clean:
+	rm -rf $(B)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

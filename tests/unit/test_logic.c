@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The kernel side's decisions, compiled natively. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../bpf/logic.h"
+
+static void cells_are_log_linear(void **state)
+{
+	uint16_t last = 0;
+
+	(void)state;
+	assert_int_equal(cell_of(0), 0);
+	assert_int_equal(cell_of(7), 7);
+	assert_int_equal(cell_of(8), 8);
+	assert_int_equal(cell_of(15), 15);
+	assert_int_equal(cell_of(16), cell_of(17));
+	for (uint64_t v = 1; v < 1ULL << 60; v += v / 7 + 1) {
+		uint16_t cell = cell_of(v);
+
+		assert_true(cell >= last);
+		last = cell;
+		/* same cell means within an eighth */
+		if (v >= 8)
+			assert_true(cell_of(v + v / 8 + 1) > cell);
+	}
+	assert_true(cell_of(UINT64_MAX) < 512);
+}
+
+static void nesting_follows_the_stack_pointer(void **state)
+{
+	struct kernel_thread thread = { .open = KERNEL_NOTHING, .sp = 1000 };
+
+	(void)state;
+	assert_int_equal(nest(&thread, 900, 0, 0), NEST_OUTER);
+	thread.open = KERNEL_CALL;
+	assert_int_equal(nest(&thread, 900, 0, 0), NEST_INNER);
+	assert_int_equal(nest(&thread, 1000, 0, 0), NEST_VANISHED); /* the same frame again: it never returned */
+	assert_int_equal(nest(&thread, 1100, 0, 0), NEST_VANISHED);
+	assert_int_equal(nest(&thread, 900, 77, 77), NEST_INNER);
+	assert_int_equal(nest(&thread, 900, 12, 77), NEST_VANISHED); /* its slot was written over */
+}
+
+static void preemption_is_told_from_sleep(void **state)
+{
+	struct kernel_offcpu off = { 0 };
+	struct kernel_counts counts = { 0 };
+	bool preempted;
+
+	(void)state;
+	offcpu_begin(&off, 100, true, false, 42);
+	offcpu_wake(&off, 150); /* means nothing to a runnable thread */
+	assert_int_equal(offcpu_end(&off, &counts, 400, &preempted), 300);
+	assert_true(preempted);
+	assert_int_equal(counts.preempted_ns, 300);
+
+	offcpu_begin(&off, 1000, false, false, 0);
+	offcpu_wake(&off, 1600);
+	offcpu_wake(&off, 1700); /* the first counts */
+	assert_int_equal(offcpu_end(&off, &counts, 1900, &preempted), 300);
+	assert_false(preempted);
+	assert_int_equal(counts.blocked_other_ns, 600);
+	assert_int_equal(counts.wakeup_wait_ns, 300);
+
+	offcpu_begin(&off, 2000, false, true, 0);
+	assert_int_equal(offcpu_end(&off, &counts, 2500, &preempted), 0); /* a wake-up that was not seen */
+	assert_int_equal(counts.blocked_io_ns, 500);
+
+	assert_int_equal(offcpu_end(&off, &counts, 9000, &preempted), 0); /* it was not away */
+	assert_int_equal(counts_off_cpu(&counts), 300 + 600 + 300 + 500);
+}
+
+static void merging_keeps_sums_and_bounds(void **state)
+{
+	struct kernel_bundle a = { .start_ns = 10, .end_ns = 20, .sum_ns = 10, .min_ns = 10, .max_ns = 10,
+				   .bytes_min = 8, .bytes_max = 8, .first_call = 5, .last_call = 5, .n = 1,
+				   .counts = { .preempted_ns = 3, .minor_faults = 1 } };
+	struct kernel_bundle b = { .start_ns = 30, .end_ns = 34, .sum_ns = 4, .min_ns = 4, .max_ns = 4,
+				   .bytes_min = 4, .bytes_max = 16, .first_call = 7, .last_call = 7, .n = 1,
+				   .counts = { .preempted_ns = 2, .minor_faults = 2 } };
+
+	(void)state;
+	bundle_merge(&a, &b);
+	assert_int_equal(a.start_ns, 10);
+	assert_int_equal(a.end_ns, 34);
+	assert_int_equal(a.sum_ns, 14);
+	assert_int_equal(a.min_ns, 4);
+	assert_int_equal(a.max_ns, 10);
+	assert_int_equal(a.bytes_min, 4);
+	assert_int_equal(a.bytes_max, 16);
+	assert_int_equal(a.first_call, 5);
+	assert_int_equal(a.last_call, 7);
+	assert_int_equal(a.n, 2);
+	assert_int_equal(a.counts.preempted_ns, 5);
+	assert_int_equal(a.counts.minor_faults, 3);
+}
+
+static void abnormal_needs_ratio_and_floor(void **state)
+{
+	(void)state;
+	assert_false(is_abnormal(5000, 1000, 1229));	 /* under the floor */
+	assert_false(is_abnormal(1190000, 1000000, 1229)); /* 1.19 */
+	assert_true(is_abnormal(1210000, 1000000, 1229));
+	assert_false(is_abnormal(1210000, 0, 1229)); /* nothing known yet */
+}
+
+static void tokens_bound_records(void **state)
+{
+	struct kernel_thread thread = { 0 };
+	uint64_t now = 10 * KERNEL_BIN_NS;
+	int taken = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		taken += take_token(&thread, now + (uint64_t)i);
+	assert_int_equal(taken, ABNORMAL_TOKENS);
+	assert_true(take_token(&thread, now + KERNEL_BIN_NS + 1000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cells_are_log_linear),
+		cmocka_unit_test(nesting_follows_the_stack_pointer),
+		cmocka_unit_test(preemption_is_told_from_sleep),
+		cmocka_unit_test(merging_keeps_sums_and_bounds),
+		cmocka_unit_test(abnormal_needs_ratio_and_floor),
+		cmocka_unit_test(tokens_bound_records),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analyze.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "collect/capture.h"
+#include "command_line.h"
+#include "report/lines.h"
+#include "report/pipeline.h"
+#include "report/summary.h"
+
+struct analyze {
+	struct vapro_config config;
+	const char *output;
+	bool ndjson, strict, summary, own_config;
+	const char **files;
+	int file_count;
+};
+
+static void usage(FILE *out)
+{
+	fputs("Usage: vapro analyze [options] CAPTURE...\n"
+	      "       vapro analyze [options] --format ndjson FILE|-\n"
+	      "\n"
+	      "Replays captures of vaprod (several hosts of one job: several files) or fragments as NDJSON, one a\n"
+	      "line, into the lines a live run writes. A capture's own tunables hold unless others are given.\n"
+	      "\n"
+	      "  --format ndjson   the input is NDJSON fragments or bundles, any order across ranks\n"
+	      "  --strict          the first bad line ends it\n"
+	      "  --output FILE|-   NDJSON lines (default: standard output)\n"
+	      "  --summary         a readable summary on standard error at the end\n"
+	      "  --config FILE     read `name = value` lines\n"
+	      "Tunables:\n",
+	      out);
+	config__help(out);
+}
+
+static int set(struct analyze *analyze, int argc, char **argv, int *i)
+{
+	const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+	char text[64], err[512];
+	const char *value;
+	int status;
+
+	if (!strcmp(name, "strict") || !strcmp(name, "summary")) {
+		*(name[1] == 't' ? &analyze->strict : &analyze->summary) = true;
+		return 0;
+	}
+	snprintf(text, sizeof(text), "%.*s", equals ? (int)(equals - name) : (int)strlen(name), name);
+	if (!equals && (!strcmp(text, "no-return") || *i + 1 >= argc)) {
+		if (strcmp(text, "no-return")) {
+			fprintf(stderr, "vapro analyze: '--%s' is unknown or needs a value\n", text);
+			return EXIT_USAGE;
+		}
+		value = "true";
+	} else {
+		value = equals ? equals + 1 : argv[++*i];
+	}
+	if (!strcmp(text, "output")) {
+		analyze->output = value;
+		return 0;
+	}
+	if (!strcmp(text, "format")) {
+		analyze->ndjson = !strcmp(value, "ndjson");
+		if (analyze->ndjson || !strcmp(value, "capture"))
+			return 0;
+		fprintf(stderr, "vapro analyze: --format: '%s' is neither capture nor ndjson\n", value);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(text, "config"))
+		status = config__read(&analyze->config, value, err, sizeof(err));
+	else
+		status = config__set(&analyze->config, text, value, err, sizeof(err));
+	if (status == -ENOENT && strcmp(text, "config"))
+		snprintf(err, sizeof(err), "unknown option '--%s'; --help lists them", text);
+	if (status)
+		fprintf(stderr, "vapro analyze: %s\n", err);
+	return status ? EXIT_USAGE : 0;
+}
+
+/* 0, a code to end with, or COMMAND_LINE_HELP. Options are read twice: the capture's tunables come between. */
+static int parse(struct analyze *analyze, int argc, char **argv)
+{
+	int status = 0;
+
+	analyze->file_count = 0;
+	for (int i = 1; i < argc && !status; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return COMMAND_LINE_HELP;
+		if (!strncmp(argv[i], "--", 2) && argv[i][2])
+			status = set(analyze, argc, argv, &i);
+		else
+			analyze->files[analyze->file_count++] = argv[i];
+	}
+	return status;
+}
+
+static uint64_t utc_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
+{
+	struct line_bye bye = { .utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason };
+	char *line;
+
+	if (!bye.host)
+		bye.host = "unknown";
+	pipeline__totals(pipeline, &bye.totals);
+	line = lines__bye(&bye);
+	if (line)
+		line_sink__put(lines, line);
+	free(line);
+}
+
+/* Feeds the input and writes what is found. Returns an exit code. */
+static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
+		  struct line_sink *lines, struct summary *summary)
+{
+	enum vapro_workload_source source =
+		(ndjson ? ndjson__by_instructions(ndjson) : info->by_instructions) ? VAPRO_BY_INSTRUCTIONS :
+										     VAPRO_BY_ARGUMENTS;
+	struct stream_sink *pipeline =
+		pipeline__new(&analyze->config, source, !ndjson && info->host[0] ? info->host : NULL, lines, summary);
+	char err[512] = "";
+	int status;
+
+	if (!pipeline) {
+		fprintf(stderr, "vapro analyze: out of memory\n");
+		return EXIT_FAILED;
+	}
+	if (ndjson)
+		status = ndjson__feed(ndjson, analyze->config.window_s, pipeline, err, sizeof(err));
+	else
+		status = capture__replay(analyze->files, (size_t)analyze->file_count, pipeline, err, sizeof(err));
+	if (status) {
+		fprintf(stderr, "vapro analyze: %s\n", err);
+		if (summary)
+			summary__add_trouble(summary, err);
+	}
+	say_bye(pipeline, lines, status ? "error" : "end_of_input");
+	stream__close(pipeline);
+	return status ? EXIT_FAILED : EXIT_OK;
+}
+
+int analyze__main(int argc, char **argv)
+{
+	struct analyze analyze = { .output = "-", .files = calloc((size_t)argc, sizeof(char *)) };
+	struct capture_info info = { .by_instructions = false };
+	struct summary *summary = NULL;
+	struct line_sink *lines = NULL;
+	struct ndjson *ndjson = NULL;
+	uint64_t bad_lines = 0;
+	char err[512] = "";
+	int status;
+
+	config__init(&analyze.config);
+	status = analyze.files ? parse(&analyze, argc, argv) : EXIT_FAILED;
+	if (status == COMMAND_LINE_HELP) {
+		usage(stdout);
+		status = EXIT_OK;
+		goto out;
+	}
+	if (!status && (!analyze.file_count || (analyze.ndjson && analyze.file_count > 1))) {
+		fprintf(stderr, "vapro analyze: %s is needed; --help tells more\n",
+			analyze.ndjson ? "one file (or -)" : "a capture");
+		status = EXIT_USAGE;
+	}
+	if (status)
+		goto out;
+	status = EXIT_FAILED;
+	if (analyze.ndjson) {
+		ndjson = ndjson__read(analyze.files[0], analyze.strict, &bad_lines, err, sizeof(err));
+		if (!ndjson) {
+			fprintf(stderr, "vapro analyze: %s\n", err);
+			goto out;
+		}
+	} else {
+		if (capture__info(analyze.files[0], &info, err, sizeof(err))) {
+			fprintf(stderr, "vapro analyze: %s\n", err);
+			goto out;
+		}
+		analyze.config = info.config;
+		if (parse(&analyze, argc, argv))
+			goto out;
+	}
+	lines = line_sink__open(analyze.output, false);
+	if (!lines) {
+		fprintf(stderr, "vapro analyze: cannot write %s: %s\n", analyze.output, strerror(errno));
+		goto out;
+	}
+	if (analyze.summary)
+		summary = summary__new();
+	status = replay(&analyze, ndjson, &info, lines, summary);
+	if (line_sink__close(lines)) {
+		fprintf(stderr, "vapro analyze: %s could not be written\n", analyze.output);
+		status = EXIT_FAILED;
+	}
+	if (bad_lines) {
+		snprintf(err, sizeof(err), "%llu bad lines of %s were refused", (unsigned long long)bad_lines,
+			 analyze.files[0]);
+		fprintf(stderr, "vapro analyze: %s\n", err);
+		if (summary)
+			summary__add_trouble(summary, err);
+	}
+	if (summary)
+		summary__print(summary, stderr, 0);
+out:
+	summary__free(summary);
+	ndjson__free(ndjson);
+	free(analyze.files);
+	return status;
+}

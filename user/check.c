@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "check.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "daemon.h"
+
+/* Kernels on which something vapro does is known to go wrong, and what follows. */
+struct bad_range {
+	int first_major, first_minor, last_major, last_minor;
+	const char *what;
+	const char *consequence;
+};
+
+static const struct bad_range bad_ranges[] = {
+	{ 6, 11, 6, 13, "uretprobe is a system call that seccomp filters: a filtered target is killed",
+	  "targets with a seccomp filter should not be watched" },
+	{ 6, 18, 6, 18, "a probe on a nop5 inside a function corrupts the red zone",
+	  "handled: nop5 is used at function entries only" },
+};
+
+static int problems;
+
+static void row(const char *what, const char *state, const char *detail)
+{
+	printf("  %-22s %-8s %s\n", what, state, detail);
+}
+
+static void need(const char *what, bool there, const char *detail)
+{
+	row(what, there ? "yes" : "MISSING", detail);
+	problems += !there;
+}
+
+static void check_kernel(void)
+{
+	struct utsname kernel;
+	int major = 0, minor = 0;
+	char text[256];
+
+	uname(&kernel);
+	sscanf(kernel.release, "%d.%d", &major, &minor);
+	row("kernel", "", kernel.release);
+	need("BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
+	     "/sys/kernel/btf/vmlinux: types of the running kernel (CONFIG_DEBUG_INFO_BTF)");
+	need("privileges", geteuid() == 0, geteuid() == 0 ? "root" : "not root: run it as root");
+	for (size_t i = 0; i < sizeof(bad_ranges) / sizeof(bad_ranges[0]); i++) {
+		const struct bad_range *bad = &bad_ranges[i];
+		int now = major * 1000 + minor;
+
+		if (now < bad->first_major * 1000 + bad->first_minor || now > bad->last_major * 1000 + bad->last_minor)
+			continue;
+		snprintf(text, sizeof(text), "%s; %s", bad->what, bad->consequence);
+		row("known trouble", "note", text);
+	}
+}
+
+/* Tries the whole thing: what loads and attaches here is available, whatever the version says. */
+static void check_probes(void)
+{
+	struct vapro_config config;
+	struct kernel_side *side;
+	struct costs costs;
+	char err[512], text[256];
+	int status;
+
+	config__init(&config);
+	side = kernel_side__load(&config, err, sizeof(err), &status);
+	need("BPF object", side != NULL, side ? "loads, verified" : err);
+	if (!side)
+		return;
+	status = calibrate__run(side, true, &costs, err, sizeof(err));
+	need("uprobe session", !status, status ? err : "entry and return in one link (kernel 6.13)");
+	if (!status) {
+		snprintf(text, sizeof(text), "%.2f us entry and return, %.2f us entry alone, %.2f us single-stepped",
+			 costs.call_ns * 1e-3, costs.entry_ns * 1e-3, costs.stepped_call_ns * 1e-3);
+		row("cost of a probe", "", text);
+		snprintf(text, sizeof(text), "%.0f ns traced; %.0f ns on every system call of others while IO is traced",
+			 costs.syscall_ns, costs.bystander_ns);
+		row("cost of IO tracing", "", text);
+		snprintf(text, sizeof(text), "%.0f calls/s per process fit into 1 %%", 1e7 / costs.call_ns);
+		row("budget", "", text);
+	}
+	status = kernel_side__watch_tasks(side, err, sizeof(err));
+	need("scheduler events", !status, status ? err : "switch, wakeup, exec and exit (tp_btf)");
+	kernel_side__free(side);
+}
+
+static void check_counters(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_HARDWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_HW_INSTRUCTIONS,
+					.exclude_kernel = 1 };
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	char text[256];
+
+	if (fd >= 0) {
+		row("instruction counter", "yes", "there, but not read by this version: workload_source is arguments");
+		close(fd);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s: workload is assumed from call arguments (workload_source: arguments)",
+		 errno == ENOENT || errno == EOPNOTSUPP || errno == ENODEV ? "no PMU here" : strerror(errno));
+	row("instruction counter", "no", text);
+}
+
+static void check_libraries(void)
+{
+	FILE *cache = popen("/sbin/ldconfig -p 2>/dev/null", "r");
+	char line[512];
+	bool some = false;
+
+	while (cache && fgets(line, sizeof(line), cache)) {
+		char *name = line + strspn(line, " \t"), *path = strstr(line, "=> ");
+
+		if (strncmp(name, "libmpi.so", 9) || !path)
+			continue;
+		path[strcspn(path, "\n")] = '\0';
+		row("MPI library", "", path + 3);
+		some = true;
+	}
+	if (cache)
+		pclose(cache);
+	if (!some)
+		row("MPI library", "none", "in the linker's cache; programs may bring their own");
+}
+
+int check__main(int argc, char **argv)
+{
+	if (argc > 1) {
+		bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+
+		if (!help)
+			fprintf(stderr, "vapro check: unknown argument '%s'\n", argv[1]);
+		fputs("Usage: vapro check\n\nSays what this machine can do, what is missing and why. Exit code 0 where\n"
+		      "vaprod can run here, 3 where kernel or privileges do not allow it.\n",
+		      help ? stdout : stderr);
+		return help ? EXIT_OK : EXIT_USAGE;
+	}
+	problems = 0;
+	puts("What vapro needs");
+	check_kernel();
+	check_probes();
+	puts("What makes it better");
+	check_counters();
+	check_libraries();
+	puts(problems ? "\nvaprod cannot run here: see what is MISSING above." : "\nvaprod can run here.");
+	return problems ? EXIT_REFUSED : EXIT_OK;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The daemon: a command line around daemon__run(). */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command_line.h"
+#include "daemon.h"
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stop = 1;
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: vaprod [options]\n"
+	      "\n"
+	      "Watches running parallel programs of this node and says when, where and why they are slow.\n"
+	      "Without a selection: every process that maps libmpi, running now or started later.\n"
+	      "Needs root. SIGINT and SIGTERM end it with a last window.\n"
+	      "\n",
+	      out);
+	command_line__help(out);
+	fputs("\nExit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it.\n"
+	      "See also: vapro(1), vaprod(8).\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct daemon_options options = { .stop = &stop };
+	struct command_line line;
+	int status;
+
+	status = command_line__parse(&line, "vaprod", argc, argv, &options);
+	if (status == COMMAND_LINE_HELP) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	if (status == COMMAND_LINE_VERSION) {
+		puts("vaprod " VAPRO_VERSION);
+		return EXIT_OK;
+	}
+	if (!status && line.rest_count) {
+		fprintf(stderr, "vaprod: '%s' is no option; --help lists them\n", line.rest[0]);
+		status = EXIT_USAGE;
+	}
+	if (status) {
+		command_line__free(&line);
+		return EXIT_USAGE;
+	}
+	if (!options.output && !options.capture)
+		options.output = "-";
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	status = daemon__run(&options);
+	command_line__free(&line);
+	return status;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The processes that are watched: found, attached, accounted for, and let go. Every decision about
+ * one is told as a `process` line with its reason.
+ */
+#ifndef VAPRO_WATCH_H
+#define VAPRO_WATCH_H
+
+#include "collect/collector.h"
+#include "collect/resolver.h"
+#include "probe/attacher.h"
+#include "probe/calibrate.h"
+#include "probe/governor.h"
+
+struct watch;
+
+/* Who is a target. Without any selection: every process that maps libmpi. */
+struct selection {
+	const pid_t *pids;
+	size_t pid_count;
+	const char *const *globs; /* of the executable's path or base name */
+	size_t glob_count;
+	pid_t ancestor;           /* 0, or: only its descendants */
+};
+
+struct watch_parts {
+	struct kernel_side *side;
+	struct attacher *attacher;
+	struct resolver *resolver;
+	struct collector *collector;
+	struct stream_sink *sink;
+	const char *host;
+	const struct costs *costs;
+	bool no_return, io;
+};
+
+/* Parts and selection outlive the watch. NULL when out of memory. */
+struct watch *watch__new(const struct watch_parts *parts, const struct selection *selection);
+void watch__free(struct watch *watch);
+
+/*
+ * Attaches everything selected that runs now. A process asked for by number must be attachable: the
+ * first that is not ends it with -errno and a sentence. Returns how many are watched.
+ */
+int watch__scan(struct watch *watch, uint64_t now_ns, char *err, size_t err_size);
+
+/* A process has begun or was heard of: it is looked at, now and some times later (libraries come late). */
+void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns);
+
+/* Looks at whom we heard of, notices ends, lets go of what ended. */
+void watch__poll(struct watch *watch, uint64_t now_ns);
+
+size_t watch__alive(const struct watch *watch);
+size_t watch__ever(const struct watch *watch);
+
+/* Once a second: whether IO is worth tracing, learnt from the targets' own rates; threads counted; trampolines found. */
+struct watch_second {
+	bool io_worth;
+	bool in_io;       /* somebody is inside a traced system call */
+	uint32_t threads;
+};
+
+void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second);
+
+/* Charges the governor's accounts. Returns the largest debt in ns, 0 when nobody overdrew. */
+double watch__charge(struct watch *watch, const struct governor *governor, uint64_t now_ns);
+
+/* Adds a spell without probes to everybody's account of the window. */
+void watch__governed(struct watch *watch, uint64_t from_ns, uint64_t to_ns);
+
+/* Tells open fragments and facts for the window [begin_ns, end_ns), CLOCK_MONOTONIC. 0 or -errno of the sink. */
+int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns);
+
+/* Lets go of everybody: links are closed by the caller. */
+void watch__detach_all(struct watch *watch, uint64_t now_ns, const char *reason);
+
+/* Probe entries so far, of all processes. */
+uint64_t watch__hits(const struct watch *watch);
+
+/* A warning line. pid 0: of no process. */
+void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+#endif
