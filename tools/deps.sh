@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Installs the Debian packages that vapro needs, where they are missing; the one place that knows
+# their names. deps.sh build | test; quiet and without the network where nothing is missing.
+set -eu
+
+build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev
+libgsl-dev zlib1g-dev libcmocka-dev bpftool clang-format'
+run='openmpi-bin libopenmpi-dev hpcc lammps stress-ng python3 python3-jsonschema binutils mandoc'
+
+case "${1-}" in
+build) wanted=$build ;;
+test) wanted="$build $run" ;;
+*)
+	echo "usage: deps.sh build|test" >&2
+	exit 2
+	;;
+esac
+
+# pkg-config is a virtual package of pkgconf from Debian 12 on
+present() {
+	dpkg-query -W -f '${db:Status-Status} ${Package} ${Provides}\n' 2>/dev/null |
+		awk '$1 == "installed" { for (i = 2; i <= NF; i++) { sub(/[,:].*/, "", $i); print $i } }'
+}
+
+have=$(present)
+missing=
+for package in $wanted; do
+	if ! printf '%s\n' "$have" | grep -qxF "$package"; then
+		missing="$missing $package"
+	fi
+done
+[ -n "$missing" ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+	echo "deps.sh: no apt-get here; these packages (Debian's names) are missing:$missing" >&2
+	exit 1
+fi
+if [ "$(id -u)" -ne 0 ]; then
+	echo "deps.sh: not root; please install:$missing" >&2
+	exit 1
+fi
+echo "deps.sh: installing$missing"
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086 # a list of words
+if ! { apt-get -q update && apt-get -qy install --no-install-recommends $missing; } >"$log" 2>&1 </dev/null; then
+	cat "$log" >&2
+	echo "deps.sh: could not install:$missing" >&2
+	exit 1
+fi

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A CPU hog: pins itself to one CPU and spins, so that whoever else runs there gets half of it. Logs
+ * its own start and end (eventlog.h): the truth of the demo.
+ *
+ *   hog --cpu N --seconds T [--start-after T] [--log FILE]
+ *
+ * SIGINT and SIGTERM end it early, with a log of what it did.
+ */
+#include <getopt.h>
+#include <signal.h>
+
+#include "../workloads/common.h"
+#include "eventlog.h"
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+	    {"cpu", required_argument, NULL, 'c'},
+	    {"seconds", required_argument, NULL, 's'},
+	    {"start-after", required_argument, NULL, 'a'},
+	    {"log", required_argument, NULL, 'l'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
+	};
+	struct sigaction action = {.sa_handler = on_signal};
+	double seconds = -1, start_after = 0;
+	volatile uint64_t sink = 1;
+	const char *log = NULL;
+	struct moment start;
+	uint64_t end_ns;
+	int opt, cpu = -1;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (opt) {
+		case 'c':
+			cpu = (int)number("--cpu", optarg, 0, 1e5);
+			break;
+		case 's':
+			seconds = number("--seconds", optarg, 0.001, 1e6);
+			break;
+		case 'a':
+			start_after = number("--start-after", optarg, 0, 1e6);
+			break;
+		case 'l':
+			log = optarg;
+			break;
+		default:
+			fprintf(opt == 'h' ? stdout : stderr,
+				"usage: hog --cpu N --seconds T [--start-after T] [--log FILE]\n");
+			return opt == 'h' ? 0 : 2;
+		}
+	}
+	if (cpu < 0 || seconds < 0) {
+		fprintf(stderr, "usage: hog --cpu N --seconds T [--start-after T] [--log FILE]\n");
+		return 2;
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	if (start_after > 0)
+		sleep_until(clock_ns(CLOCK_MONOTONIC) + (uint64_t)(start_after * 1e9));
+	if (stop)
+		return 1;
+	pin(cpu);
+	start = moment_now();
+	end_ns = start.monotonic_ns + (uint64_t)(seconds * 1e9);
+	while (!stop && clock_ns(CLOCK_MONOTONIC) < end_ns)
+		sink = lcg(sink, 2000);
+	eventlog__write(log, "hog", cpu, start, moment_now());
+	return 0;
+}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
+# (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
+# iterate throw; plain ones: bystander hog fifo_writer.
+
+BUILD ?= build
+MPICC ?= mpicc
+MPICXX ?= mpicxx
+
+WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate
+WORKLOAD_MPI_CXX := throw
+WORKLOAD_C := bystander
+INJECT_C := hog fifo_writer
+
+WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror
+WORKLOAD_CFLAGS := -std=c11 -D_GNU_SOURCE $(WORKLOAD_FLAGS)
+WORKLOAD_CXXFLAGS := -std=c++17 $(WORKLOAD_FLAGS)
+
+WORKLOADS := $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(INJECT_C))
+
+.PHONY: workloads
+workloads: $(WORKLOADS)
+
+$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(MPICC) $(WORKLOAD_CFLAGS) -o $@ $< -lm
+
+$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp
+	@mkdir -p $(@D)
+	$(MPICXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
+
+$(addprefix $(BUILD)/tools/,$(WORKLOAD_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
+
+$(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
