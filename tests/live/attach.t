@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vaprod on running MPI processes: it sees every call, harms nobody, and leaves nothing behind."""
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import (VAPROD, ROOT, attached, j, main, of_type, rank_pids, ready_pid, records, select, text_of, tool,  # noqa: E402
+                  until)
+
+
+def demo(jobs, seconds):
+    job = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", seconds, "--log", jobs.directory, "--scratch", jobs.directory,
+                              "--bind"), "demo_mpi")
+    return job, rank_pids(job, jobs.directory, 2)
+
+
+def test_sees_a_running_job(tap, jobs):
+    program, pids = demo(jobs, 12)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--window", "3", "--io", "on"], "vaprod")
+    attached(out, pids)
+    windows = until(lambda: len(of_type(records(out), "window")) >= 2, 20)
+    daemon.process.send_signal(signal.SIGINT)
+    tap.equal(jobs.wait(daemon, 10), 0, "SIGINT ends it with exit code 0")
+    tap.ok(windows, "windows are told while it runs")
+    lines = records(out)
+    tap.equal(lines[0]["type"], "hello", "hello comes first")
+    tap.equal(lines[-1]["type"], "bye", "bye comes last")
+    tap.equal(lines[0]["workload_source"], "arguments", "workload source is said")
+    ranks = {r["rank"]: r for r in of_type(lines, "process") if r["state"] == "attached"}
+    tap.equal(sorted(ranks), [0, 1], "both ranks are known by number")
+    tap.equal({r["world_size"] for r in ranks.values()}, {2}, "so is the world's size")
+    tap.ok(all(r["images"][0]["functions"] > 100 for r in ranks.values()), "functions of libmpi are probed", ranks)
+    tap.ok(all(r["images"][0]["shifted"] > 10 for r in ranks.values()), "some of them past their entry", ranks)
+    maps = {m["class"] for m in of_type(lines, "heatmap")}
+    tap.ok("computation" in maps, "a heat map of computation", maps)
+    lost = {cause: n for w in of_type(lines, "window") for cause, n in w["lost"].items() if n}
+    tap.ok(not set(lost) - {"vanished"}, "nothing is lost", lost)
+    tap.equal(jobs.wait(program, 30), 0, "the program ends well")
+    check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
+                           text=True, check=False)
+    tap.equal(check.returncode, 0, "every line is valid by the schema" + ("" if check.returncode == 0 else check.stdout[-600:]))
+
+
+def test_counts_every_call(tap, jobs):
+    program = jobs.start(j.mpirun(1, tool("flat_out"), "--rate", 200000, "--seconds", 3, "--delay", 2), "flat_out")
+    pid = ready_pid(program)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--overhead-cap", "0", "--io", "off"], "vaprod")
+    attached(out, [pid])
+    tap.equal(jobs.wait(program, 30), 0, "the program ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
+    calls = int(program.out().rsplit('"calls":', 1)[1].split(",")[0])
+    lines = records(out)
+    fragments = sum(w["fragments"] for w in of_type(lines, "window"))
+    lost = sum(sum(w["lost"].values()) for w in of_type(lines, "window"))
+    # a vertex a call, an edge between two; and MPI_Finalize
+    tap.equal(fragments + lost, 2 * calls + 1, "every call is in a bundle or counted as lost")
+    tap.equal(of_type(lines, "process")[-1]["state"], "exited", "the end of the process is told")
+
+
+def test_kill_leaves_nothing(tap, jobs):
+    program, pids = demo(jobs, 8)
+    before = [text_of(pid) for pid in pids]
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out], "vaprod")
+    attached(out, pids)
+    tap.ok(any(set(text_of(pid)) - set(old) for pid, old in zip(pids, before)), "probes are in the text while it runs")
+    daemon.process.send_signal(signal.SIGKILL)
+    jobs.wait(daemon, 10)
+    tap.ok(until(lambda: all(text_of(pid) == old for pid, old in zip(pids, before)), 5), "after kill -9 the text is as before")
+    tap.equal(jobs.wait(program, 30), 0, "the program ends well")
+
+
+def test_throw(tap, jobs):
+    program = jobs.start(j.mpirun(1, tool("throw"), "--count", 300, "--seconds", 2, "--delay", 2), "throw")
+    pid = ready_pid(program)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--no-return"], "vaprod")
+    attached(out, [pid])
+    tap.equal(jobs.wait(program, 30), 0, "exceptions pass through MPI calls with --no-return")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
+    tap.ok(of_type(records(out), "process")[-1]["hits"] >= 300, "and the calls were seen")
+
+
+def test_opt_out(tap, jobs):
+    program = jobs.start(j.mpirun(1, tool("flat_out"), "--rate", 1000, "--seconds", 3), "flat_out", env={"VAPRO": "off"})
+    pid = ready_pid(program)
+    before = text_of(pid)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    code, daemon = jobs.run([VAPROD, "--pid", pid, "--output", out, "--duration", "1"], "vaprod", 20)
+    tap.equal(code, 1, "a process that opted out cannot be asked for")
+    tap.ok("VAPRO=off" in daemon.err(), "the reason is named", daemon.err())
+    tap.equal([r["state"] for r in of_type(records(out), "process")], ["refused"], "and told")
+    tap.equal(text_of(pid), before, "its text was not touched")
+
+
+def test_starts_later(tap, jobs):
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--exe", "demo_mpi", "--output", out, "--duration", "9"], "vaprod")
+    until(lambda: os.path.exists(out) and records(out), 20)
+    program, pids = demo(jobs, 4)
+    tap.equal(jobs.wait(program, 30), 0, "the program ends well")
+    tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends after its duration")
+    told = {r["pid"] for r in of_type(records(out), "process") if r["state"] == "attached"}
+    tap.equal(told, set(pids), "processes that start later are found")
+
+
+main(test_sees_a_running_job, test_counts_every_call, test_kill_leaves_nothing, test_throw, test_opt_out, test_starts_later)

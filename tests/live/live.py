@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the live tests share: TAP lines for prove, and programs started, watched and ended by their ids."""
+import json
+import os
+import re
+import sys
+import time
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import jobs as j  # noqa: E402
+
+VAPROD, VAPRO = j.path("vaprod"), j.path("vapro")
+SCRATCH = j.path("live")
+
+
+def tool(name):
+    return j.path("tools", name)
+
+
+def until(look, limit):
+    """The first true answer of look within limit seconds, else None."""
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        answer = look()
+        if answer:
+            return answer
+        time.sleep(0.05)
+    return None
+
+
+class Tap:
+    """Counts and prints results; a test that raises has failed."""
+
+    def __init__(self):
+        self.count = 0
+
+    def ok(self, good, name, why=""):
+        self.count += 1
+        print(f"{'ok' if good else 'not ok'} {self.count} - {name}", flush=True)
+        if not good and why != "":
+            print("\n".join("# " + line for line in str(why).splitlines()[-20:]), flush=True)
+
+    def equal(self, found, wanted, name):
+        self.ok(found == wanted, name, f"found {found!r}, wanted {wanted!r}")
+
+
+def main(*tests):
+    """Runs tests, each with its own directory and its own jobs."""
+    tap = Tap()
+    for test in tests:
+        directory = os.path.join(SCRATCH, test.__name__)
+        os.makedirs(directory, exist_ok=True)
+        for name in os.listdir(directory):
+            if os.path.isfile(os.path.join(directory, name)):
+                os.unlink(os.path.join(directory, name))
+        try:
+            with j.Jobs(directory) as jobs:
+                test(tap, jobs)
+        except Exception:  # a failure of the test itself is a failure
+            tap.ok(False, test.__name__, traceback.format_exc())
+    print(f"1..{tap.count}")
+
+
+def records(path):
+    """The records of an NDJSON file; a last line that is still being written is left out."""
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.endswith("\n")]
+
+
+def of_type(lines, kind):
+    return [line for line in lines if line["type"] == kind]
+
+
+def ready_pid(job):
+    """The pid that a workload prints as {"ready":true,"pid":P}."""
+    match = until(lambda: re.search(r'"ready":true,"pid":(\d+)', job.out()), 20)
+    if not match:
+        raise RuntimeError(f"{job.name} did not start: {job.err()}")
+    return int(match.group(1))
+
+
+def rank_pids(job, directory, ranks):
+    """The pids of ranks, from the first line of their truth logs."""
+    def look():
+        found = []
+        for rank in range(ranks):
+            try:
+                with open(os.path.join(directory, f"truth.{rank}"), encoding="utf-8") as file:
+                    match = re.search(r"pid (\d+)\n", file.readline())
+            except OSError:
+                return None
+            if not match:
+                return None
+            found.append(int(match.group(1)))
+        return found
+    pids = until(look, 20)
+    if not pids:
+        raise RuntimeError(f"{job.name} did not start its ranks: {job.err()}")
+    return pids
+
+
+def select(pids):
+    return [word for pid in pids for word in ("--pid", str(pid))]
+
+
+def attached(path, pids):
+    """Waits until vaprod has told of all these processes."""
+    def look():
+        if not os.path.exists(path):
+            return False
+        told = {r["pid"] for r in of_type(records(path), "process") if r["state"] == "attached"}
+        return set(pids) <= told
+    if not until(look, 20):
+        raise RuntimeError(f"vaprod did not attach to {pids}")
+
+
+def text_of(pid):
+    """{(file, address): bytes} of the executable pages of a process that are private copies: its file's no more."""
+    different = {}
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            fields = line.split(None, 5)
+            if len(fields) < 6 or "x" not in fields[1] or not fields[5].startswith("/"):
+                continue
+            first, last = (int(x, 16) for x in fields[0].split("-"))
+            with open(fields[5].rstrip("\n"), "rb") as file:
+                file.seek(int(fields[2], 16))
+                for page in range(first, last, 4096):
+                    wanted = file.read(4096)
+                    found = os.pread(memory.fileno(), len(wanted), page)
+                    if found != wanted:
+                        different[fields[5].strip(), page] = found
+    return different

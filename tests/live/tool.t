@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Command lines, exit codes, captures, and what is said about bad input."""
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import VAPRO, VAPROD, attached, j, main, of_type, rank_pids, records, select, tool  # noqa: E402
+
+
+def free_pid():
+    with open("/proc/sys/kernel/pid_max", encoding="utf-8") as file:
+        pid = int(file.read()) - 1
+    while os.path.exists(f"/proc/{pid}"):
+        pid -= 1
+    return pid
+
+
+def test_usage(tap, jobs):
+    for command in ([VAPROD, "--help"], [VAPRO, "--help"], [VAPRO, "run", "--help"], [VAPRO, "analyze", "--help"],
+                    [VAPRO, "view", "--help"], [VAPRO, "check", "--help"]):
+        code, job = jobs.run(command, "help", 10)
+        tap.ok(code == 0 and "Usage:" in job.out(), " ".join(map(os.path.basename, command)), job.err())
+    for words, named in ((["--frobnicate"], "--frobnicate"), (["--pid", "x1"], "x1"), (["--window", "0"], "window"),
+                         (["--overhead-cap", "lots"], "lots"), (["--io", "maybe"], "maybe"), (["--duration", "-1"], "-1"),
+                         (["--cpus", "a-b"], "a-b"), (["stray"], "stray"), (["--config", "/nonexistent"], "/nonexistent")):
+        code, job = jobs.run([VAPROD, *words], "usage", 10)
+        tap.ok(code == 2 and named in job.err(), "vaprod " + " ".join(words) + " is refused", f"{code} {job.err()}")
+
+
+def test_bad_targets(tap, jobs):
+    pid = free_pid()
+    code, job = jobs.run([VAPROD, "--pid", pid, "--duration", "1"], "unknown", 20)
+    tap.ok(code == 1 and str(pid) in job.err(), "an unknown process is named", f"{code} {job.err()}")
+    copy = f"/tmp/vapro-test-{os.getpid()}"
+    shutil.copy(VAPROD, copy)
+    os.chmod(copy, 0o755)
+    try:
+        code, job = jobs.run([copy, "--duration", "1"], "unprivileged", 20, user=65534, cwd="/")
+    finally:
+        os.unlink(copy)
+    tap.ok(code == 3 and "root" in job.err(), "missing privileges are told, exit code 3", f"{code} {job.err()}")
+
+
+def test_capture_replays(tap, jobs):
+    program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", 9, "--log", jobs.directory, "--scratch", jobs.directory,
+                                  "--bind"), "demo_mpi")
+    pids = rank_pids(program, jobs.directory, 2)
+    out, capture, again = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "run.capture", "again.ndjson"))
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--window", "3"], "vaprod")
+    attached(out, pids)
+    tap.equal(jobs.wait(program, 30), 0, "the program ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
+    code, job = jobs.run([VAPRO, "analyze", capture, "--output", again], "analyze", 30)
+    tap.equal(code, 0, "the capture is analysed " + job.err())
+
+    def lines(path):
+        return [{k: v for k, v in r.items() if not (k == "time" and r["type"] in ("hello", "bye"))} for r in records(path)]
+    tap.ok(len(of_type(records(out), "window")) >= 3, "it holds windows")
+    tap.equal(lines(again), lines(out), "replayed lines equal the live ones")
+    with open(capture, "rb") as file:
+        data = file.read()
+    cut = os.path.join(jobs.directory, "cut.capture")
+    with open(cut, "wb") as file:
+        file.write(data[:len(data) // 2])
+    code, job = jobs.run([VAPRO, "analyze", cut], "cut", 30)
+    tap.ok(code == 1 and "cut.capture" in job.err() and '"window"' in job.out(), "a cut capture is told and kept up to the cut",
+           f"{code} {job.err()}")
+    code, job = jobs.run([VAPRO, "view", out, "--color=never"], "view", 30)
+    tap.ok(code == 0 and "computation" in job.out(), "vapro view draws it", f"{code} {job.err()}")
+
+
+def test_run(tap, jobs):
+    out = os.path.join(jobs.directory, "out.ndjson")
+    code, job = jobs.run([VAPRO, "run", "--output", out, "--", *j.mpirun(2, tool("demo_mpi"), "--seconds", 5, "--log",
+                          jobs.directory, "--scratch", jobs.directory, "--bind")], "run", 60)
+    tap.equal(code, 0, "vapro run gives the command's exit code")
+    tap.equal({r["rank"] for r in of_type(records(out), "process") if r["state"] == "attached"}, {0, 1}, "both ranks were found")
+    tap.ok("overhead" in job.err().lower() and "coverage" in job.err().lower(), "a summary ends it", job.err())
+    code, job = jobs.run([VAPRO, "run", "--", "sh", "-c", "exit 7"], "seven", 30)
+    tap.equal(code, 7, "whatever that code is")
+    code, job = jobs.run([VAPRO, "run", "--", "/nonexistent/program"], "none", 30)
+    tap.ok(code == 127 and "/nonexistent/program" in job.err(), "a command that is not there is named", f"{code} {job.err()}")
+
+
+def test_ndjson(tap, jobs):
+    good = ('{"rank":%d,"thread":0,"class":"computation","from":"a@1+0x1","to":"a@1+0x2","start_ns":%d,'
+            '"duration_ns":52000,"workload":{"instructions":100000}}\n')
+    path = os.path.join(jobs.directory, "lines.ndjson")
+    with open(path, "w", encoding="utf-8") as file:
+        for i in range(2000):
+            file.write(good % (i % 2, 1000 + i * 60000))
+            if i == 7:
+                file.write('{"rank":0,\n')
+    code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", path], "ndjson", 30)
+    tap.ok(code == 0 and "9" in job.err(), "a bad line is told by number and refused", f"{code} {job.err()}")
+    tap.ok('"window"' in job.out(), "the others are analysed")
+    code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--strict", path], "strict", 30)
+    tap.equal(code, 1, "--strict ends at it")
+
+
+def test_check(tap, jobs):
+    code, job = jobs.run([VAPRO, "check"], "check", 60)
+    tap.equal(code, 0, "vapro check: this machine will do")
+    tap.ok("uprobe session" in job.out() and "instruction counter" in job.out(), "it tells what is there", job.out())
+
+
+main(test_usage, test_bad_targets, test_capture_replays, test_run, test_ndjson, test_check)
