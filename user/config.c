@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The table of tunables and the few functions that read, write and explain it. A new tunable is a
+ * member of struct vapro_config and one row here; everything else follows.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vapro/config.h>
+
+#define DOUBLE(name, member, initial, min, max, help)                                                                  \
+	{                                                                                                              \
+		name, VAPRO_OPT_DOUBLE, offsetof(struct vapro_config, member), initial, min, max, help                 \
+	}
+#define SECONDS(name, member, initial, min, max, help)                                                                 \
+	{                                                                                                              \
+		name, VAPRO_OPT_SECONDS, offsetof(struct vapro_config, member), initial, min, max, help                \
+	}
+#define UINT(name, member, initial, min, max, help)                                                                    \
+	{                                                                                                              \
+		name, VAPRO_OPT_UINT, offsetof(struct vapro_config, member), initial, min, max, help                   \
+	}
+
+const struct vapro_option vapro_options[] = {
+    SECONDS("window", window_s, "15s", 1, 3600, "length of an analysis window; one ends every two thirds of it"),
+    DOUBLE("threshold", threshold, "0.85", 0.01, 1, "performance below which time counts as slow"),
+    UINT("min-cells", min_cells, "2", 1, 1000000, "least cells (one rank, 200 ms) of a slow region"),
+    SECONDS("min-lost", min_lost_s, "100ms", 0, 3600, "least time a slow region must have lost"),
+    DOUBLE("valid-bin", valid_bin, "0.1", 0, 1, "share of 200 ms that must be covered to be judged"),
+    DOUBLE("cluster-tolerance", cluster_tolerance, "0.05", 0, 1, "workloads this close are the same workload"),
+    UINT("cluster-floor", cluster_floor, "64", 0, 1000000000, "instructions; smaller differences are none"),
+    UINT("rare-members", rare_members, "5", 1, 1000000, "workloads seen less often than this are rare"),
+    UINT("certify-fragments", certify_fragments, "50", 1, 1000000,
+	 "without a PMU: fragments needed before a state is trusted"),
+    DOUBLE("certify-share", certify_share, "0.7", 0, 1,
+	   "without a PMU: share of a state's time that must lie near a populous duration"),
+    DOUBLE("certify-width", certify_width, "0.1", 0, 1, "without a PMU: what near means, relative to that duration"),
+    DOUBLE("populous-share", populous_share, "0.2", 0, 1,
+	   "without a PMU: share of fragments that makes a populous duration"),
+    DOUBLE("rank-agreement", rank_agreement, "0.05", 0, 1,
+	   "without a PMU: ranks this close are compared with each other"),
+    DOUBLE("evidence-share", evidence_share, "0.5", 0, 1, "share of a loss that the kernel must explain to confirm it"),
+    DOUBLE("abnormal-ratio", abnormal_ratio, "1.2", 1, 100, "fragments this much slower than the fastest are abnormal"),
+    DOUBLE("major-share", major_share, "0.25", 0, 1, "share of a loss that makes a factor a major one"),
+    DOUBLE("p-value", p_value, "0.05", 0, 1, "significance a regression must reach"),
+    DOUBLE("overhead-cap", overhead_cap_pct, "2", 0, 100, "percent of a process's time vapro may cost; 0 = no cap"),
+    SECONDS("long-fragment", long_fragment_s, "10ms", 0, 3600, "fragments this long are recorded one by one"),
+    UINT("map-entries", map_entries, "16384", 64, 1048576, "merged bundles kept in the kernel per 200 ms"),
+    UINT("ring-bytes", ring_bytes, "4194304", 65536, 1073741824, "size of the ring buffer; a power of two"),
+    {"io", VAPRO_OPT_IO, offsetof(struct vapro_config, io), "auto", 0, 0,
+     "watch system calls for IO; auto = while a process does at least one a second"},
+    {"no-return", VAPRO_OPT_BOOL, offsetof(struct vapro_config, no_return), "false", 0, 0,
+     "place no return probes: for programs that unwind through MPI calls"},
+};
+
+const size_t vapro_option_count = sizeof(vapro_options) / sizeof(vapro_options[0]);
+
+static const char *const io_name[] = {[VAPRO_IO_OFF] = "off", [VAPRO_IO_ON] = "on", [VAPRO_IO_AUTO] = "auto"};
+
+void config__init(struct vapro_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	for (size_t i = 0; i < vapro_option_count; i++)
+		config__set(config, vapro_options[i].name, vapro_options[i].initial, NULL, 0);
+}
+
+/* The hello record and captures spell names with _, the command line with -. */
+static bool name_equal(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++) {
+		if ((*a == '_' ? '-' : *a) != (*b == '_' ? '-' : *b))
+			return false;
+	}
+	return *a == *b;
+}
+
+static const struct vapro_option *find(const char *name)
+{
+	for (size_t i = 0; i < vapro_option_count; i++) {
+		if (name_equal(vapro_options[i].name, name))
+			return &vapro_options[i];
+	}
+	return NULL;
+}
+
+/* Reads a plain number; the rest of the text goes to unit. No hex, no nan, no infinity. */
+static bool parse_number(const char *text, double *number, const char **unit)
+{
+	const char *digits = text + (*text == '+' || *text == '-');
+	char *end;
+
+	if (!isdigit((unsigned char)*digits) && !(*digits == '.' && isdigit((unsigned char)digits[1])))
+		return false;
+	if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))
+		return false;
+	errno = 0;
+	*number = strtod(text, &end);
+	if (errno == ERANGE || !isfinite(*number))
+		return false;
+	*unit = end;
+	return true;
+}
+
+static bool parse_seconds(const char *text, double *seconds)
+{
+	const char *unit;
+
+	if (!parse_number(text, seconds, &unit))
+		return false;
+	while (*unit == ' ')
+		unit++;
+	if (!*unit || !strcmp(unit, "s"))
+		return true;
+	/* divided, so that 10ms is the very double that 0.01 is */
+	if (!strcmp(unit, "ms"))
+		*seconds /= 1000;
+	else if (!strcmp(unit, "m"))
+		*seconds *= 60;
+	else
+		return false;
+	return true;
+}
+
+static bool parse_bool(const char *text, bool *value)
+{
+	static const char *const yes[] = {"true", "yes", "on", "1"}, *const no[] = {"false", "no", "off", "0"};
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+		if (!strcmp(text, yes[i]) || !strcmp(text, no[i])) {
+			*value = !strcmp(text, yes[i]);
+			return true;
+		}
+	}
+	return false;
+}
+
+static int refuse_number(const struct vapro_option *option, const char *what, const char *prefix, const char *value,
+			 char *err, size_t err_size)
+{
+	const char *unit = option->type == VAPRO_OPT_SECONDS ? " seconds (units ms, s, m)" : "";
+
+	snprintf(err, err_size, "%s%s: '%s' is %s; expected %.15g to %.15g%s", prefix, option->name, value, what,
+		 option->min, option->max, unit);
+	return -EINVAL;
+}
+
+static int set_number(struct vapro_config *config, const struct vapro_option *option, const char *prefix,
+		      const char *value, char *err, size_t err_size)
+{
+	char *member = (char *)config + option->offset;
+	const char *unit = "";
+	double number;
+	bool parsed;
+
+	if (option->type == VAPRO_OPT_SECONDS)
+		parsed = parse_seconds(value, &number);
+	else
+		parsed = parse_number(value, &number, &unit) && !*unit;
+	if (!parsed)
+		return refuse_number(option, option->type == VAPRO_OPT_SECONDS ? "no time" : "no number", prefix, value,
+				     err, err_size);
+	if (number < option->min || number > option->max)
+		return refuse_number(option, "out of range", prefix, value, err, err_size);
+	if (option->type != VAPRO_OPT_UINT) {
+		memcpy(member, &number, sizeof(number));
+		return 0;
+	}
+	if (number != floor(number))
+		return refuse_number(option, "no whole number", prefix, value, err, err_size);
+
+	uint64_t whole = (uint64_t)number;
+
+	if (option->offset == offsetof(struct vapro_config, ring_bytes) && (whole & (whole - 1)))
+		return refuse_number(option, "no power of two", prefix, value, err, err_size);
+	memcpy(member, &whole, sizeof(whole));
+	return 0;
+}
+
+static int set(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
+	       size_t err_size)
+{
+	const struct vapro_option *option = find(name);
+
+	if (!option) {
+		snprintf(err, err_size, "%s%s: no tunable has that name", prefix, name);
+		return -ENOENT;
+	}
+	if (option->type == VAPRO_OPT_BOOL) {
+		bool *member = (bool *)((char *)config + option->offset);
+
+		/* a bare --no-return means yes */
+		if (parse_bool(value ? value : "true", member))
+			return 0;
+		snprintf(err, err_size, "%s%s: '%s' is neither yes nor no; expected true or false", prefix,
+			 option->name, value);
+		return -EINVAL;
+	}
+	if (!value || !*value) {
+		snprintf(err, err_size, "%s%s: a value is missing", prefix, option->name);
+		return -EINVAL;
+	}
+	if (option->type != VAPRO_OPT_IO)
+		return set_number(config, option, prefix, value, err, err_size);
+	for (size_t i = 0; i < sizeof(io_name) / sizeof(io_name[0]); i++) {
+		if (!strcmp(value, io_name[i])) {
+			*(enum vapro_io_mode *)((char *)config + option->offset) = (enum vapro_io_mode)i;
+			return 0;
+		}
+	}
+	snprintf(err, err_size, "%s%s: '%s' is unknown; expected off, on or auto", prefix, option->name, value);
+	return -EINVAL;
+}
+
+int config__set(struct vapro_config *config, const char *name, const char *value, char *err, size_t err_size)
+{
+	return set(config, name, value, "--", err, err_size);
+}
+
+static char *trim(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]); end--)
+		;
+	*end = 0;
+	return text;
+}
+
+int config__read(struct vapro_config *config, const char *path, char *err, size_t err_size)
+{
+	struct vapro_config read = *config; /* a bad file changes nothing */
+	char *line = NULL, prefix[512];
+	size_t capacity = 0;
+	unsigned number = 0;
+	int ret = 0;
+	FILE *file = fopen(path, "re");
+
+	if (!file) {
+		ret = -errno;
+		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
+		return ret;
+	}
+	errno = 0;
+	while (getline(&line, &capacity, file) >= 0) {
+		char *name, *value;
+
+		number++;
+		line[strcspn(line, "#")] = 0;
+		name = trim(line);
+		if (!*name)
+			continue;
+		snprintf(prefix, sizeof(prefix), "%s:%u: ", path, number);
+		value = strchr(name, '=');
+		if (!value) {
+			snprintf(err, err_size, "%sexpected 'name = value', found '%s'", prefix, name);
+			ret = -EINVAL;
+			goto cleanup;
+		}
+		*value++ = 0;
+		ret = set(&read, trim(name), trim(value), prefix, err, err_size);
+		if (ret)
+			goto cleanup;
+	}
+	if (ferror(file)) {
+		ret = errno ? -errno : -EIO;
+		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
+		goto cleanup;
+	}
+	*config = read;
+cleanup:
+	free(line);
+	fclose(file);
+	return ret;
+}
+
+void config__format(const struct vapro_config *config, const struct vapro_option *option, char *buf, size_t size)
+{
+	const char *member = (const char *)config + option->offset;
+	double number;
+
+	switch (option->type) {
+	case VAPRO_OPT_DOUBLE:
+		snprintf(buf, size, "%.15g", *(const double *)member);
+		break;
+	case VAPRO_OPT_SECONDS:
+		number = *(const double *)member;
+		if (number > 0 && number < 1)
+			snprintf(buf, size, "%.15gms", number * 1000);
+		else
+			snprintf(buf, size, "%.15gs", number);
+		break;
+	case VAPRO_OPT_UINT:
+		snprintf(buf, size, "%llu", (unsigned long long)*(const uint64_t *)member);
+		break;
+	case VAPRO_OPT_BOOL:
+		snprintf(buf, size, "%s", *(const bool *)member ? "true" : "false");
+		break;
+	case VAPRO_OPT_IO:
+		snprintf(buf, size, "%s", io_name[*(const enum vapro_io_mode *)member]);
+		break;
+	}
+}
+
+void config__help(FILE *out)
+{
+	for (size_t i = 0; i < vapro_option_count; i++) {
+		const struct vapro_option *option = &vapro_options[i];
+		static const char *const kind[] = {
+		    [VAPRO_OPT_DOUBLE] = "NUMBER",  [VAPRO_OPT_SECONDS] = "TIME",   [VAPRO_OPT_UINT] = "COUNT",
+		    [VAPRO_OPT_BOOL] = "[=yes|no]", [VAPRO_OPT_IO] = "off|on|auto",
+		};
+		char flag[64];
+
+		snprintf(flag, sizeof(flag), "--%s%s%s", option->name, option->type == VAPRO_OPT_BOOL ? "" : " ",
+			 kind[option->type]);
+		fprintf(out, "  %-26s %s (%s)\n", flag, option->help, option->initial);
+	}
+}
