@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A stream sink that keeps copies of all it was given, for tests of sources. */
+#ifndef VAPRO_TESTS_RECORDER_H
+#define VAPRO_TESTS_RECORDER_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/stream.h"
+
+struct recorder {
+	struct stream_sink sink; /* first */
+	struct stream_event *events;
+	size_t count;
+	size_t refuse_after; /* put() fails from this event on; 0 = never */
+};
+
+static inline const char *recorder__copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static inline int recorder__put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct recorder *recorder = (struct recorder *)sink;
+	struct stream_event *copy;
+
+	if (recorder->refuse_after && recorder->count >= recorder->refuse_after)
+		return -ENOSPC;
+	recorder->events = reallocarray(recorder->events, recorder->count + 1, sizeof(*copy));
+	copy = &recorder->events[recorder->count++];
+	*copy = *event;
+	switch (event->type) {
+	case STREAM_LINE:
+		copy->line = recorder__copy(event->line);
+		break;
+	case STREAM_THREAD:
+		copy->thread.job = recorder__copy(event->thread.job);
+		copy->thread.host = recorder__copy(event->thread.host);
+		break;
+	case STREAM_STATE:
+		copy->state.from = recorder__copy(event->state.from);
+		copy->state.to = recorder__copy(event->state.to);
+		copy->state.labels = recorder__copy(event->state.labels);
+		copy->state.common = recorder__copy(event->state.common);
+		copy->state.from_symbol = recorder__copy(event->state.from_symbol);
+		copy->state.to_symbol = recorder__copy(event->state.to_symbol);
+		break;
+	case STREAM_FACTS:
+		copy->facts.job = recorder__copy(event->facts.job);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static inline void recorder__clear(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->count; i++) {
+		struct stream_event *event = &recorder->events[i];
+
+		if (event->type == STREAM_LINE)
+			free((char *)event->line);
+		if (event->type == STREAM_THREAD) {
+			free((char *)event->thread.job);
+			free((char *)event->thread.host);
+		}
+		if (event->type == STREAM_STATE) {
+			free((char *)event->state.from);
+			free((char *)event->state.to);
+			free((char *)event->state.labels);
+			free((char *)event->state.common);
+			free((char *)event->state.from_symbol);
+			free((char *)event->state.to_symbol);
+		}
+		if (event->type == STREAM_FACTS)
+			free((char *)event->facts.job);
+	}
+	free(recorder->events);
+	memset(recorder, 0, sizeof(*recorder));
+	recorder->sink.put = recorder__put;
+}
+
+/* The number-th event of a type, or NULL. */
+static inline const struct stream_event *recorder__find(const struct recorder *recorder, enum stream_type type,
+							size_t number)
+{
+	for (size_t i = 0; i < recorder->count; i++) {
+		if (recorder->events[i].type == type && !number--)
+			return &recorder->events[i];
+	}
+	return NULL;
+}
+
+static inline size_t recorder__count(const struct recorder *recorder, enum stream_type type)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < recorder->count; i++)
+		count += recorder->events[i].type == type;
+	return count;
+}
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A hand-made result of one job's window, for tests of what tells it. */
+#ifndef VAPRO_TESTS_SAMPLE_H
+#define VAPRO_TESTS_SAMPLE_H
+
+#include <math.h>
+#include <vapro/analysis.h>
+
+#define SAMPLE_UTC 1800000000000000000ULL /* 2027-01-15T08:00:00Z, a bin border */
+#define SAMPLE_BINS 75
+#define SAMPLE_RANKS 4
+
+static const struct vapro_state sample_edge = {
+    .class = VAPRO_COMPUTATION,
+    .from = "solver@1f2e3d4c5b6a+0x1200",
+    .to = "solver@1f2e3d4c5b6a+0x1280",
+    .labels = "",
+    .common = "",
+    .from_symbol = "exchange+0x20",
+    .to_symbol = "reduce+0x14",
+};
+
+static const struct vapro_state sample_vertex = {
+    .id = 1,
+    .class = VAPRO_COMMUNICATION,
+    .to = "solver@1f2e3d4c5b6a+0x1280",
+    .labels = "bytes=8 function=MPI_Allreduce",
+    .common = "bytes=8 function=MPI_Allreduce",
+};
+
+/* Fills *result with static data: rank 2 is slow from 5 s to 8 s, the others wait for it. */
+static inline void sample__fill(struct job_result *result)
+{
+	static const int32_t ranks[] = {0, 1, 2, 3}, slow[] = {2}, waiting[] = {0, 1, 3};
+	static double values[2][SAMPLE_RANKS][SAMPLE_BINS];
+	static struct result_row rows[2][SAMPLE_RANKS];
+	static struct result_heatmap heatmaps[2];
+	static const struct result_site sites[] = {{&sample_edge, 1.5}}, waits[] = {{&sample_vertex, 4.25}};
+	static const struct result_culprit culprits[] = {{2, 1.5, 0.01}};
+	static const struct result_exemplar exemplars[] = {
+	    {2,
+	     SAMPLE_UTC + 5123456789ULL,
+	     130000000,
+	     &sample_edge,
+	     {[VAPRO_PREEMPTED] = 65e6, [VAPRO_MIGRATIONS] = 2}},
+	};
+	static const struct result_factor factors[] = {
+	    {"suspension", 1, NULL, 0.91, 1.365, 1.4, "formula", NAN, true, false, NULL},
+	    {"on_cpu", 1, NULL, 0.09, 0.135, 0, "formula", NAN, false, true, NULL},
+	    {"preempted", 2, "suspension", 0.97, 1.32, 1.4, "formula", NAN, true, false, NULL},
+	    {"involuntary_switches", 2, NULL, 0.3, 0.4, 0.5, "regression", 0.0012, true, false, "migrations"},
+	};
+	static const struct result_interferer interferers[] = {{"stress-ng", 4242, 1.3}, {"odd\xff\"name", 7, 0.02}};
+	static struct result_variance variances[3];
+	static const struct result_uncovered uncovered[] = {{&sample_vertex, 0.0612, VAPRO_FEW_FRAGMENTS},
+							    {NULL, 0.013, VAPRO_NOT_SEEN}};
+	static const struct result_imbalance imbalances[] = {{&sample_edge, 0, 3, 1e6, 1.25e6, 0.31}};
+	static const struct result_drift drifts[] = {{&sample_edge, 1.18, 6}};
+	static const struct result_rare rares[] = {{&sample_vertex, 1, 3, 0.75}};
+
+	for (int map = 0; map < 2; map++) {
+		for (int rank = 0; rank < SAMPLE_RANKS; rank++) {
+			for (int bin = 0; bin < SAMPLE_BINS; bin++) {
+				bool late = bin >= 25 && bin < 40;
+				double value = 0.985 + 0.0123456 * ((bin + rank) % 2);
+
+				if (late && (map == 0) == (rank == 2))
+					value = map ? 0.3 : 0.52;
+				values[map][rank][bin] = bin < 2 ? NAN : value;
+			}
+			rows[map][rank] =
+			    (struct result_row){rank, 1000 + rank, rank < 2 ? "n1" : "n2", values[map][rank]};
+		}
+		heatmaps[map] = (struct result_heatmap){
+		    map ? VAPRO_COMMUNICATION : VAPRO_COMPUTATION, SAMPLE_UTC, SAMPLE_BINS, 0, rows[map], SAMPLE_RANKS};
+	}
+	variances[0] = (struct result_variance){
+	    .id = 1,
+	    .revision = 0,
+	    .state = VAPRO_REGION_CLOSED,
+	    .class = VAPRO_COMPUTATION,
+	    .also = {[VAPRO_IO] = true},
+	    .lost_by_class = {1.4, 0, 0.1},
+	    .begin_ns = SAMPLE_UTC + 5000000000ULL,
+	    .end_ns = SAMPLE_UTC + 8000000000ULL,
+	    .ranks = slow,
+	    .rank_count = 1,
+	    .performance = 0.52,
+	    .lost_seconds = 1.5000004,
+	    .confirmed = true,
+	    .evidence = "the kernel tells 91 % of the loss",
+	    .alarm = true,
+	    .sites = sites,
+	    .site_count = 1,
+	    .culprits = culprits,
+	    .culprit_count = 1,
+	    .exemplars = exemplars,
+	    .exemplar_count = 1,
+	    .diagnosis =
+		{
+		    .stage = 2,
+		    .final = true,
+		    .factors = factors,
+		    .factor_count = 4,
+		    .interferers = interferers,
+		    .interferer_count = 2,
+		    .abnormal = 40,
+		    .normal = 4000,
+		    .advice = "Another task shares the CPU of rank 2. Keep it off the job's CPUs.",
+		},
+	};
+	variances[1] = (struct result_variance){
+	    .id = 2,
+	    .revision = 1,
+	    .state = VAPRO_REGION_CHANGED,
+	    .class = VAPRO_COMMUNICATION,
+	    .lost_by_class = {0, 4.25, 0},
+	    .begin_ns = SAMPLE_UTC + 5000000000ULL,
+	    .end_ns = SAMPLE_UTC + 8000000000ULL,
+	    .ranks = waiting,
+	    .rank_count = 3,
+	    .performance = 0.3,
+	    .lost_seconds = 4.25,
+	    .confirmed = true,
+	    .evidence = "waiting for rank 2",
+	    .effect_of = 1,
+	    .sites = waits,
+	    .site_count = 1,
+	};
+	variances[2] = (struct result_variance){
+	    .id = 3,
+	    .state = VAPRO_REGION_OPEN,
+	    .class = VAPRO_COMPUTATION,
+	    .lost_by_class = {0.2, 0, 0},
+	    .begin_ns = SAMPLE_UTC + 12000000000ULL,
+	    .end_ns = SAMPLE_UTC + 12600000000ULL,
+	    .ranks = ranks,
+	    .rank_count = 2,
+	    .performance = 0.8,
+	    .lost_seconds = 0.2,
+	    .evidence = "one state only, and the kernel tells nothing",
+	    .still_open = true,
+	    .sites = sites,
+	    .site_count = 1,
+	};
+	*result = (struct job_result){
+	    .job = "slurm:1234.0",
+	    .begin_ns = SAMPLE_UTC,
+	    .end_ns = SAMPLE_UTC + 15000000000ULL,
+	    .ranks = ranks,
+	    .rank_count = SAMPLE_RANKS,
+	    .world_size = 8,
+	    .partial = true,
+	    .coverage = {0.6, 0.3, 0},
+	    .coverage_total = 0.9,
+	    .performance = {0.97, 0.88, NAN},
+	    .bundles = 4321,
+	    .fragments = (1ULL << 53) + 1,
+	    .open = 2,
+	    .lost = {[VAPRO_LOST_RING_FULL] = 12},
+	    .overhead_pct_mean = 0.41,
+	    .overhead_pct_max = 0.77,
+	    .uncovered = uncovered,
+	    .uncovered_count = 2,
+	    .heatmaps = heatmaps,
+	    .heatmap_count = 2,
+	    .variances = variances,
+	    .variance_count = 3,
+	    .imbalances = imbalances,
+	    .imbalance_count = 1,
+	    .drifts = drifts,
+	    .drift_count = 1,
+	    .rares = rares,
+	    .rare_count = 1,
+	};
+}
+
+#endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Captures: what goes in comes out, cuts and damage are told with their offset, hosts merge into one job. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "collect/capture.h"
+#include "recorder.h"
+
+#define UTC 1800000000000000000ULL /* a bin border */
+#define S 1000000000ULL
+
+static char path_a[64], path_b[64], err[512];
+static struct recorder seen;
+
+static void put(struct stream_sink *sink, struct stream_event event)
+{
+	assert_int_equal(stream__put(sink, &event), 0);
+}
+
+static struct stream_event bundle(uint32_t thread, uint32_t state, uint64_t start_ns, uint64_t duration_ns)
+{
+	struct stream_event event = {.type = STREAM_BUNDLE};
+
+	event.bundle = (struct vapro_bundle){
+	    .thread = thread,
+	    .state = state,
+	    .n = 1,
+	    .start_ns = start_ns,
+	    .end_ns = start_ns + duration_ns,
+	    .sum_ns = duration_ns,
+	    .min_ns = duration_ns,
+	    .max_ns = duration_ns,
+	};
+	return event;
+}
+
+/* A host's capture: two states, one thread, two windows from begin_s on; mono runs boot_ns behind UTC. */
+static void write_host(const char *path, const char *host, int32_t rank, uint64_t boot_ns, uint64_t begin_s, bool end)
+{
+	struct stream_sink *sink = capture__create(path, "{\"threshold\":0.9,\"io\":\"off\"}");
+	uint64_t mono = UTC - boot_ns + begin_s * S;
+	char hello[256];
+
+	assert_non_null(sink);
+	snprintf(
+	    hello, sizeof(hello),
+	    "{\"schema\":\"vapro/1\",\"type\":\"hello\",\"time\":\"2027-01-15T08:00:00.000000000Z\",\"host\":\"%s\","
+	    "\"workload_source\":\"instructions\"}",
+	    host);
+	put(sink, (struct stream_event){.type = STREAM_LINE, .line = hello});
+	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {mono, mono + boot_ns}});
+	put(sink,
+	    (struct stream_event){
+		.type = STREAM_THREAD,
+		.thread = {.rank = rank, .world_size = 2, .pid = 100, .tid = 100, .job = "slurm:7", .host = host}});
+	put(sink, (struct stream_event){.type = STREAM_SEEN, .seen = {0, mono, 0}});
+	put(sink,
+	    (struct stream_event){
+		.type = STREAM_STATE,
+		.state = {.class = VAPRO_COMPUTATION, .from = "a@1+0x1", .to = "a@1+0x2", .labels = "", .common = ""}});
+	put(sink,
+	    (struct stream_event){.type = STREAM_STATE,
+				  .state = {.id = 1,
+					    .class = VAPRO_COMMUNICATION,
+					    .to = "a@1+0x2",
+					    .labels = rank ? "function=MPI_Send peer=0" : "function=MPI_Send peer=1",
+					    .common = "function=MPI_Send",
+					    .to_symbol = "solve"}});
+	for (uint64_t i = 0; i < 25; i++) {
+		put(sink, bundle(0, 0, mono + i * S, S / 2));
+		put(sink, bundle(0, 1, mono + i * S + S / 2, S / 4));
+		if (i == 14 || i == 24) {
+			put(sink, (struct stream_event){
+				      .type = STREAM_FACTS,
+				      .facts = {.pid = 100, .job = "slurm:7", .wall_ns = 10 * S, .hits = 50}});
+			put(sink, (struct stream_event){.type = STREAM_WINDOW,
+							.window = {UTC + (begin_s + (i == 14 ? 0 : 15)) * S,
+								   UTC + (begin_s + i + 1) * S, i == 24, 0.5}});
+		}
+	}
+	put(sink, (struct stream_event){.type = STREAM_SEEN, .seen = {0, mono, mono + 25 * S}});
+	if (end)
+		put(sink, (struct stream_event){.type = STREAM_END});
+	assert_int_equal(stream__close(sink), 0);
+}
+
+static int replay(const char *path)
+{
+	const char *const paths[] = {path};
+
+	recorder__clear(&seen);
+	return capture__replay(paths, 1, &seen.sink, err, sizeof(err));
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(path_a, sizeof(path_a), "/tmp/vapro-test-capture-a-%d", getpid());
+	snprintf(path_b, sizeof(path_b), "/tmp/vapro-test-capture-b-%d", getpid());
+	recorder__clear(&seen);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	recorder__clear(&seen);
+	unlink(path_a);
+	unlink(path_b);
+	return 0;
+}
+
+static void same_text(const char *a, const char *b)
+{
+	assert_int_equal(a == NULL, b == NULL);
+	if (a)
+		assert_string_equal(a, b);
+}
+
+/* Every member of every event, with values that tell members apart. */
+static void test_exact(void **state)
+{
+	struct stream_event events[16] = {0};
+	struct stream_sink *sink = capture__create(path_a, "{}");
+	struct vapro_bundle *full = &events[6].bundle;
+	size_t count = 0;
+
+	(void)state;
+	assert_non_null(sink);
+	events[count++] = (struct stream_event){.type = STREAM_LINE, .line = "{\"a\":\"\\u00fc \xc3\xbc\"}"};
+	events[count++] = (struct stream_event){.type = STREAM_CLOCK, .clock = {UINT64_MAX, 1}};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_THREAD, .thread = {0, -1, 5, UINT32_MAX, 77, 78, "job 1", "node-1"}};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_THREAD, .thread = {1, INT32_MAX, INT32_MIN, 1, 0, 0, "", ""}};
+	events[count++] = (struct stream_event){.type = STREAM_STATE,
+						.state = {0, VAPRO_IO, NULL, "to", "labels", "", NULL, "symbol"}};
+	events[count++] = (struct stream_event){.type = STREAM_STATE,
+						.state = {1, VAPRO_COMPUTATION, "from", "to", "", "c", "x", NULL}};
+	events[count++].type = STREAM_BUNDLE;
+	*full =
+	    (struct vapro_bundle){1, 1, 9, 7, 1ULL << 62, UINT64_MAX, 1234567, 89, 1ULL << 40, 5, 127, {0}, {0}, {0}};
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		full->magnitude_min[i] = 1.5 * (i + 1);
+		full->magnitude_max[i] = 1e300 / (i + 1);
+	}
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		full->factor[i] = (i + 1) * 0.1;
+	events[count++] = bundle(0, 0, 0, 0);
+	events[count++] = (struct stream_event){.type = STREAM_INTERFERENCE,
+						.interference = {1, 4242, 1ULL << 50, 5, 6, "sixteen--letters"}};
+	events[count++] = (struct stream_event){.type = STREAM_FACTS,
+						.facts = {5, "job", 1, 2, 3, 4, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
+	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
+	events[count++] = (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789}};
+	events[count++] = (struct stream_event){.type = STREAM_END};
+	for (size_t i = 0; i < count; i++)
+		put(sink, events[i]);
+	assert_int_equal(stream__close(sink), 0);
+
+	assert_int_equal(replay(path_a), 0);
+	assert_int_equal(seen.count, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct stream_event *a = &events[i], *b = &seen.events[i];
+
+		assert_int_equal(a->type, b->type);
+		switch (a->type) {
+		case STREAM_LINE:
+			assert_string_equal(a->line, b->line);
+			break;
+		case STREAM_THREAD:
+			assert_memory_equal(&a->thread, &b->thread, offsetof(struct vapro_thread, job));
+			assert_string_equal(a->thread.job, b->thread.job);
+			assert_string_equal(a->thread.host, b->thread.host);
+			break;
+		case STREAM_STATE:
+			assert_int_equal(a->state.id, b->state.id);
+			assert_int_equal(a->state.class, b->state.class);
+			same_text(a->state.from, b->state.from);
+			same_text(a->state.to, b->state.to);
+			same_text(a->state.labels, b->state.labels);
+			same_text(a->state.common, b->state.common);
+			same_text(a->state.from_symbol, b->state.from_symbol);
+			same_text(a->state.to_symbol, b->state.to_symbol);
+			break;
+		case STREAM_BUNDLE:
+			assert_memory_equal(&a->bundle, &b->bundle, sizeof(a->bundle));
+			break;
+		case STREAM_INTERFERENCE:
+			assert_memory_equal(&a->interference, &b->interference, sizeof(a->interference));
+			break;
+		case STREAM_FACTS:
+			assert_string_equal(a->facts.job, b->facts.job);
+			assert_int_equal(a->facts.pid, b->facts.pid);
+			assert_memory_equal(&a->facts.wall_ns, &b->facts.wall_ns,
+					    sizeof(a->facts) - offsetof(struct vapro_process_facts, wall_ns));
+			break;
+		case STREAM_WINDOW:
+			assert_int_equal(a->window.begin_ns, b->window.begin_ns);
+			assert_int_equal(a->window.end_ns, b->window.end_ns);
+			assert_true(a->window.last == b->window.last);
+			assert_true(a->window.daemon_cpu_pct == b->window.daemon_cpu_pct);
+			break;
+		case STREAM_CLOCK:
+			assert_memory_equal(&a->clock, &b->clock, sizeof(a->clock));
+			break;
+		case STREAM_SEEN:
+			assert_memory_equal(&a->seen, &b->seen, sizeof(a->seen));
+			break;
+		case STREAM_END:
+			break;
+		}
+	}
+}
+
+static void test_info(void **state)
+{
+	struct capture_info info;
+
+	(void)state;
+	write_host(path_a, "n1", 0, 1000, 0, true);
+	assert_int_equal(capture__info(path_a, &info, err, sizeof(err)), 0);
+	assert_string_equal(info.host, "n1");
+	assert_true(info.by_instructions);
+	assert_true(info.config.threshold == 0.9);
+	assert_int_equal(info.config.io, VAPRO_IO_OFF);
+	assert_int_equal(info.config.min_cells, 2);
+}
+
+static long file_size(const char *path, char **data)
+{
+	FILE *file = fopen(path, "rb");
+	long size;
+
+	assert_non_null(file);
+	fseek(file, 0, SEEK_END);
+	size = ftell(file);
+	rewind(file);
+	*data = malloc((size_t)size);
+	assert_int_equal(fread(*data, 1, (size_t)size, file), size);
+	fclose(file);
+	return size;
+}
+
+static void write_file(const char *path, const char *data, long size)
+{
+	FILE *file = fopen(path, "wb");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, (size_t)size, file), size);
+	fclose(file);
+}
+
+static void test_cut(void **state)
+{
+	char *data;
+	long size, head;
+	size_t before = 0;
+
+	(void)state;
+	write_host(path_a, "n1", 0, 1000, 0, true);
+	size = file_size(path_a, &data);
+	head = (char *)memchr(data, '\n', (size_t)size) - data + 1;
+	for (long cut = head; cut < size; cut += 7) {
+		write_file(path_b, data, cut);
+		assert_int_equal(replay(path_b), 1);
+		assert_non_null(strstr(err, "cut short at offset"));
+		assert_true(seen.count + 1 >= before); /* all before the cut; a last window may come on top */
+		before = seen.count;
+		/* what was told is analysed to its end: no bundle stays without a window */
+		for (size_t i = seen.count; i-- > 0 && seen.events[i].type != STREAM_WINDOW;)
+			assert_int_not_equal(seen.events[i].type, STREAM_BUNDLE);
+	}
+	for (long cut = 0; cut < head - 1; cut += 53) {
+		write_file(path_b, data, cut);
+		assert_int_equal(replay(path_b), -EBADMSG);
+		assert_non_null(strstr(err, "no capture"));
+	}
+	free(data);
+}
+
+static void test_damage(void **state)
+{
+	char *data;
+	long size, head;
+
+	(void)state;
+	write_host(path_a, "n1", 0, 1000, 0, true);
+	size = file_size(path_a, &data);
+	head = (char *)memchr(data, '\n', (size_t)size) - data + 1;
+	for (long at = 0; at < size; at += at < head ? 17 : 1) {
+		char kept = data[at];
+
+		for (int bit = at % 3; bit < 8; bit += 5) {
+			int ret;
+
+			data[at] = (char)(kept ^ 1 << bit);
+			write_file(path_b, data, size);
+			ret = replay(path_b);
+			if (at >= head) { /* the records have checksums */
+				assert_true(ret == -EBADMSG || ret == 1);
+				assert_non_null(strstr(err, "at offset"));
+			}
+		}
+		data[at] = kept;
+	}
+	free(data);
+}
+
+static void test_other_files(void **state)
+{
+	(void)state;
+	write_file(path_a, "not a capture\n", 14);
+	assert_int_equal(replay(path_a), -EBADMSG);
+	write_file(path_a, "{\"magic\":\"vapro-capture/2\"}\n", 28);
+	assert_int_equal(replay(path_a), -EBADMSG);
+	assert_non_null(strstr(err, "another version"));
+	assert_int_equal(replay("/nonexistent"), -ENOENT);
+	assert_null(capture__create("/nonexistent/x", "{}"));
+	assert_int_equal(errno, ENOENT);
+}
+
+static void test_full_disk(void **state)
+{
+	struct stream_sink *sink = capture__create("/dev/full", "{}");
+
+	(void)state;
+	assert_null(sink);
+	assert_int_equal(errno, ENOSPC);
+	write_host(path_a, "n1", 0, 1000, 0, true);
+	recorder__clear(&seen);
+	seen.refuse_after = 10;
+	assert_int_equal(capture__replay((const char *const[]){path_a}, 1, &seen.sink, err, sizeof(err)), -ENOSPC);
+}
+
+/* Columns that this version does not know are passed over. */
+static void test_later_version(void **state)
+{
+	static const char extra[] = ",{\"name\":\"later\",\"type\":\"float\",\"unit\":\"\"}";
+	static const char column[] = "\"migrations\",\"type\":\"float\",\"unit\":\"count\"}";
+	char *data, *grown, *at;
+	long size;
+
+	(void)state;
+	write_host(path_a, "n1", 0, 1000, 0, true);
+	size = file_size(path_a, &data);
+	*(char *)memchr(data, '\n', (size_t)size) = 0; /* the head as a text */
+	at = strstr(data, column);
+	assert_non_null(at);
+	data[strlen(data)] = '\n';
+	at += sizeof(column) - 1;
+	grown = malloc((size_t)size + sizeof(extra));
+	memcpy(grown, data, (size_t)(at - data));
+	memcpy(grown + (at - data), extra, sizeof(extra) - 1);
+	memcpy(grown + (at - data) + sizeof(extra) - 1, at, (size_t)(data + size - at));
+	write_file(path_b, grown, size + (long)sizeof(extra) - 1);
+	assert_int_equal(replay(path_b), 0);
+	assert_int_equal(recorder__count(&seen, STREAM_BUNDLE), 50);
+	free(grown);
+	free(data);
+}
+
+static void test_compact(void **state)
+{
+	char *data;
+	long size;
+
+	(void)state;
+	write_host(path_a, "n1", 0, 1000, 0, true);
+	size = file_size(path_a, &data);
+	size -= (char *)memchr(data, '\n', (size_t)size) - data;
+	assert_true(size / 50 < 100); /* bytes a bundle, all included */
+	free(data);
+}
+
+static void check_merged(size_t bundles)
+{
+	uint64_t end_ns = 0, last = 0;
+	size_t windows = 0, told = 0;
+
+	for (size_t i = 0; i < seen.count; i++) {
+		const struct stream_event *event = &seen.events[i];
+
+		if (event->type == STREAM_BUNDLE) {
+			assert_true(event->bundle.end_ns >= end_ns); /* none comes after its window */
+			assert_true(event->bundle.thread < 2 && event->bundle.state < 3);
+			told++;
+		}
+		if (event->type != STREAM_WINDOW)
+			continue;
+		assert_false(last);
+		assert_true(!windows++ || event->window.begin_ns == end_ns);
+		end_ns = event->window.end_ns;
+		last = event->window.last;
+	}
+	assert_true(last);
+	assert_int_equal(told, bundles);
+	assert_int_equal(recorder__count(&seen, STREAM_THREAD), 2);
+	assert_int_equal(recorder__count(&seen, STREAM_STATE), 3); /* the computation is one state */
+	assert_int_equal(recorder__find(&seen, STREAM_THREAD, 1)->thread.id, 1);
+	assert_int_equal(recorder__find(&seen, STREAM_STATE, 2)->state.id, 2);
+}
+
+static void test_merge(void **state)
+{
+	static const uint64_t begin_s[] = {0, 3, 10, 40};
+	const char *const paths[] = {path_a, path_b};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(begin_s) / sizeof(begin_s[0]); i++) {
+		write_host(path_a, "n1", 0, 1000 * S, 0, true);
+		write_host(path_b, "n2", 1, 500000 * S, begin_s[i], true);
+		recorder__clear(&seen);
+		assert_int_equal(capture__replay(paths, 2, &seen.sink, err, sizeof(err)), 0);
+		check_merged(100);
+		assert_int_equal(recorder__find(&seen, STREAM_WINDOW, 0)->window.begin_ns, UTC);
+		assert_int_equal(recorder__find(&seen, STREAM_WINDOW, 0)->window.end_ns, UTC + 15 * S);
+		assert_int_equal(recorder__count(&seen, STREAM_END), 1);
+		assert_int_equal(recorder__count(&seen, STREAM_FACTS), 4);
+		if (!begin_s[i])
+			assert_int_equal(recorder__count(&seen, STREAM_WINDOW), 2);
+	}
+}
+
+static void test_merge_cut(void **state)
+{
+	const char *const paths[] = {path_a, path_b};
+	char *data;
+	long size;
+
+	(void)state;
+	write_host(path_a, "n1", 0, 1000 * S, 0, true);
+	write_host(path_b, "n2", 1, 500000 * S, 0, true);
+	size = file_size(path_b, &data);
+	write_file(path_b, data, size - 600); /* some bundles before its last window */
+	recorder__clear(&seen);
+	assert_int_equal(capture__replay(paths, 2, &seen.sink, err, sizeof(err)), 1);
+	assert_non_null(strstr(err, path_b));
+	assert_true(recorder__count(&seen, STREAM_BUNDLE) > 80);
+	check_merged(recorder__count(&seen, STREAM_BUNDLE));
+	free(data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_exact),	  cmocka_unit_test(test_info),	      cmocka_unit_test(test_cut),
+	    cmocka_unit_test(test_damage),	  cmocka_unit_test(test_other_files), cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_later_version), cmocka_unit_test(test_compact),     cmocka_unit_test(test_merge),
+	    cmocka_unit_test(test_merge_cut),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Payloads: an event to bytes by our own columns, and bytes to an event by the file's. */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/capture_format.h"
+
+void capture_buffer__add(struct capture_buffer *buffer, const void *data, size_t size)
+{
+	if (buffer->failed || !size)
+		return;
+	if (buffer->length + size > buffer->capacity) {
+		size_t capacity = 2 * (buffer->length + size);
+		uint8_t *grown = realloc(buffer->data, capacity);
+
+		if (!grown) {
+			buffer->failed = true;
+			return;
+		}
+		buffer->data = grown;
+		buffer->capacity = capacity;
+	}
+	memcpy(buffer->data + buffer->length, data, size);
+	buffer->length += size;
+}
+
+void capture_buffer__add_u32(struct capture_buffer *buffer, uint32_t value)
+{
+	value = htole32(value);
+	capture_buffer__add(buffer, &value, sizeof(value));
+}
+
+static void add_varint(struct capture_buffer *buffer, uint64_t value)
+{
+	uint8_t bytes[10];
+	size_t used = 0;
+
+	for (; value >= 0x80; value >>= 7)
+		bytes[used++] = (uint8_t)value | 0x80;
+	bytes[used++] = (uint8_t)value;
+	capture_buffer__add(buffer, bytes, used);
+}
+
+static void add_text(struct capture_buffer *buffer, const char *text, size_t length)
+{
+	add_varint(buffer, length);
+	capture_buffer__add(buffer, text, length);
+	capture_buffer__add(buffer, "", 1);
+}
+
+/* The value as an integer's bits; 0 means that it need not be written. */
+static uint64_t bits_of(const struct capture_column *column, const void *member)
+{
+	const char *text;
+	uint64_t bits;
+	int32_t number;
+
+	switch (column->kind) {
+	case COLUMN_U32:
+		return *(const uint32_t *)member;
+	case COLUMN_U64:
+		return *(const uint64_t *)member;
+	case COLUMN_BOOL:
+		return *(const bool *)member;
+	case COLUMN_I32:
+		number = *(const int32_t *)member;
+		return (uint32_t)number << 1 ^ (uint32_t)(number >> 31);
+	case COLUMN_DOUBLE:
+		memcpy(&bits, member, sizeof(bits));
+		return bits;
+	case COLUMN_TEXT:
+		memcpy(&text, member, sizeof(text));
+		return text != NULL;
+	case COLUMN_COMM:
+		break;
+	}
+	return *(const char *)member != 0;
+}
+
+void capture__encode(struct capture_buffer *buffer, const struct stream_event *event)
+{
+	const struct capture_table *table = &capture_tables[event->type];
+	uint64_t bitmap = 0;
+
+	for (uint32_t i = 0; i < table->count; i++) {
+		if (bits_of(&table->columns[i], (const char *)event + table->columns[i].offset))
+			bitmap |= 1ULL << i;
+	}
+	add_varint(buffer, bitmap);
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct capture_column *column = &table->columns[i];
+		const char *member = (const char *)event + column->offset, *text;
+		uint64_t bits;
+
+		if (!(bitmap & 1ULL << i))
+			continue;
+		switch (capture__wire(column->kind)) {
+		case WIRE_UINT:
+		case WIRE_INT:
+			add_varint(buffer, bits_of(column, member));
+			break;
+		case WIRE_FLOAT:
+			bits = htole64(bits_of(column, member));
+			capture_buffer__add(buffer, &bits, sizeof(bits));
+			break;
+		case WIRE_TEXT:
+		case WIRES:
+			if (column->kind == COLUMN_COMM) {
+				add_text(buffer, member, strnlen(member, sizeof(event->interference.comm)));
+				break;
+			}
+			memcpy(&text, member, sizeof(text));
+			add_text(buffer, text, strlen(text));
+			break;
+		}
+	}
+}
+
+struct cursor {
+	uint8_t *at, *end;
+};
+
+static bool take_varint(struct cursor *cursor, uint64_t *value)
+{
+	*value = 0;
+	for (int shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
+		uint8_t byte = *cursor->at++;
+
+		if (shift == 63 && byte > 1)
+			return false;
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+static bool take_text(struct cursor *cursor, char **text)
+{
+	uint64_t length;
+
+	if (!take_varint(cursor, &length) || length >= (uint64_t)(cursor->end - cursor->at))
+		return false;
+	*text = (char *)cursor->at;
+	cursor->at += length + 1;
+	return strnlen(*text, length + 1) == length;
+}
+
+static const char *store_integer(const struct capture_column *column, char *member, uint64_t value)
+{
+	uint64_t least = value >> 1;
+
+	switch (column->kind) {
+	case COLUMN_U64:
+		*(uint64_t *)member = value;
+		return NULL;
+	case COLUMN_BOOL:
+		*(bool *)member = value != 0;
+		return NULL;
+	case COLUMN_U32:
+	case COLUMN_I32:
+		if (value > UINT32_MAX)
+			return "a number is too large";
+		break;
+	case COLUMN_DOUBLE:
+	case COLUMN_TEXT:
+	case COLUMN_COMM:
+		return "a column has another type";
+	}
+	if (column->kind == COLUMN_U32)
+		*(uint32_t *)member = (uint32_t)value;
+	else
+		*(int32_t *)member = (int32_t)(value & 1 ? ~least : least);
+	return NULL;
+}
+
+static void store_text(const struct capture_column *column, char *member, const char *text)
+{
+	if (column->kind == COLUMN_TEXT)
+		memcpy(member, &text, sizeof(text));
+	else /* not ended where it fills all 16 */
+		strncpy(member, text, sizeof(((struct vapro_interference *)0)->comm));
+}
+
+const char *capture__decode(const struct capture_layout *layout, uint8_t *payload, size_t length,
+			    struct stream_event *event)
+{
+	struct cursor cursor = {payload, payload + length};
+	uint64_t bitmap, value;
+	const char *wrong;
+	char *text;
+
+	if (!take_varint(&cursor, &bitmap))
+		return "its bitmap is cut";
+	if (layout->count < 64 && bitmap >> layout->count)
+		return "it has columns that the head does not name";
+	for (uint32_t i = 0; i < layout->count; i++) {
+		const struct capture_column *column = layout->columns[i].own;
+		char *member = column ? (char *)event + column->offset : NULL;
+
+		if (!(bitmap & 1ULL << i))
+			continue;
+		switch (layout->columns[i].wire) {
+		case WIRE_UINT:
+		case WIRE_INT:
+			if (!take_varint(&cursor, &value))
+				return "a number is cut";
+			wrong = column ? store_integer(column, member, value) : NULL;
+			if (wrong)
+				return wrong;
+			break;
+		case WIRE_FLOAT:
+			if (cursor.end - cursor.at < (ptrdiff_t)sizeof(value))
+				return "a number is cut";
+			memcpy(&value, cursor.at, sizeof(value));
+			cursor.at += sizeof(value);
+			value = le64toh(value);
+			if (column)
+				memcpy(member, &value, sizeof(value));
+			break;
+		case WIRE_TEXT:
+		case WIRES:
+			if (!take_text(&cursor, &text))
+				return "a text is cut";
+			if (column)
+				store_text(column, member, text);
+			break;
+		}
+	}
+	return cursor.at == cursor.end ? NULL : "there is more in it than its columns";
+}
