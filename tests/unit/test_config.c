@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of tunables: defaults, texts in and out, refusals that say what was expected. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "config_json.h"
+
+static struct vapro_config config;
+static char err[512];
+
+static int set(const char *name, const char *value)
+{
+	err[0] = 0;
+	return config__set(&config, name, value, err, sizeof(err));
+}
+
+static void test_defaults(void **state)
+{
+	(void)state;
+	config__init(&config);
+	assert_true(config.window_s == 15);
+	assert_true(config.threshold == 0.85);
+	assert_int_equal(config.min_cells, 2);
+	assert_true(config.min_lost_s == 0.1);
+	assert_true(config.long_fragment_s == 0.01);
+	assert_int_equal(config.map_entries, 16384);
+	assert_int_equal(config.ring_bytes, 4194304);
+	assert_int_equal(config.io, VAPRO_IO_AUTO);
+	assert_false(config.no_return);
+	assert_true(config.abnormal_ratio == 1.2);
+	assert_true(config.overhead_cap_pct == 2);
+}
+
+/* Every default is valid, and every value written reads back as the same value. */
+static void test_round_trip(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < vapro_option_count; i++) {
+		const struct vapro_option *option = &vapro_options[i];
+		struct vapro_config again;
+		char text[64];
+
+		config__init(&config);
+		assert_int_equal(set(option->name, option->initial), 0);
+		config__format(&config, option, text, sizeof(text));
+		assert_int_equal(set(option->name, text), 0);
+		config__init(&again);
+		assert_memory_equal(&again, &config, sizeof(config));
+		assert_true(strlen(option->help) > 10);
+	}
+}
+
+static void test_units(void **state)
+{
+	(void)state;
+	config__init(&config);
+	assert_int_equal(set("window", "2m"), 0);
+	assert_true(config.window_s == 120);
+	assert_int_equal(set("window", "1500ms"), 0);
+	assert_true(config.window_s == 1.5);
+	assert_int_equal(set("window", "30 s"), 0);
+	assert_true(config.window_s == 30);
+	assert_int_equal(set("window", "7"), 0);
+	assert_true(config.window_s == 7);
+	assert_int_equal(set("window", "7h"), -EINVAL);
+	assert_string_equal(err, "--window: '7h' is no time; expected 1 to 3600 seconds (units ms, s, m)");
+}
+
+static void test_refusals(void **state)
+{
+	static const char *const bad[][2] = {
+	    {"threshold", ""},	       {"threshold", "0x1"},  {"threshold", "nan"},    {"threshold", "inf"},
+	    {"threshold", "0.5x"},     {"threshold", "1.01"}, {"threshold", "-1"},     {"threshold", "1e999"},
+	    {"min-cells", "2.5"},      {"min-cells", "0"},    {"ring-bytes", "65537"}, {"ring-bytes", "1"},
+	    {"map-entries", "63"},     {"io", "perhaps"},     {"no-return", "maybe"},  {"overhead-cap", "101"},
+	    {"long-fragment", "-5ms"}, {"window", "0.5"},
+	};
+	struct vapro_config before;
+
+	(void)state;
+	config__init(&config);
+	before = config;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(set(bad[i][0], bad[i][1]), -EINVAL);
+		assert_true(strlen(err) > 0);
+		assert_memory_equal(&config, &before, sizeof(config));
+	}
+	assert_int_equal(set("threshold", "abc"), -EINVAL);
+	assert_string_equal(err, "--threshold: 'abc' is no number; expected 0.01 to 1");
+	assert_int_equal(set("threshhold", "0.5"), -ENOENT);
+	assert_string_equal(err, "--threshhold: no tunable has that name");
+	assert_int_equal(set("overhead-cap", "0"), 0);
+	assert_int_equal(set("no-return", NULL), 0);
+	assert_true(config.no_return);
+	assert_int_equal(set("no_return", "no"), 0);
+	assert_false(config.no_return);
+}
+
+static int read_text(const char *text)
+{
+	char path[] = "/tmp/vapro-test-config-XXXXXX";
+	int fd = mkstemp(path), ret;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	ret = config__read(&config, path, err, sizeof(err));
+	unlink(path);
+	return ret;
+}
+
+static void test_file(void **state)
+{
+	struct vapro_config before;
+
+	(void)state;
+	config__init(&config);
+	assert_int_equal(read_text("# site settings\n\nthreshold = 0.9   # stricter\n  io=off\nwindow =  30s\n"), 0);
+	assert_true(config.threshold == 0.9);
+	assert_int_equal(config.io, VAPRO_IO_OFF);
+	assert_true(config.window_s == 30);
+	before = config;
+	assert_int_equal(read_text("threshold = 0.8\nio = some\n"), -EINVAL);
+	assert_non_null(strstr(err, ":2: io: 'some' is unknown"));
+	assert_memory_equal(&config, &before, sizeof(config)); /* a bad file changes nothing */
+	assert_int_equal(read_text("threshold\n"), -EINVAL);
+	assert_non_null(strstr(err, ":1: expected 'name = value'"));
+	assert_int_equal(config__read(&config, "/nonexistent/vapro.conf", err, sizeof(err)), -ENOENT);
+	assert_non_null(strstr(err, "/nonexistent/vapro.conf"));
+}
+
+static void test_json(void **state)
+{
+	struct vapro_config again;
+	char *text;
+
+	(void)state;
+	config__init(&config);
+	assert_int_equal(set("threshold", "0.9"), 0);
+	assert_int_equal(set("io", "off"), 0);
+	assert_int_equal(set("long-fragment", "3ms"), 0);
+	text = config__to_text(&config);
+	assert_non_null(strstr(text, "\"long_fragment\":0.003"));
+	config__init(&again);
+	assert_int_equal(config__from_text(&again, text, err, sizeof(err)), 0);
+	assert_memory_equal(&again, &config, sizeof(config));
+	assert_int_equal(config__from_text(&again, "{\"of_a_later_version\":1}", err, sizeof(err)), 0);
+	assert_int_equal(config__from_text(&again, "[1]", err, sizeof(err)), -EINVAL);
+	free(text);
+}
+
+static void test_help(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	config__help(out);
+	fclose(out);
+	for (size_t i = 0; i < vapro_option_count; i++)
+		assert_non_null(strstr(text, vapro_options[i].name));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_defaults), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_units),
+	    cmocka_unit_test(test_refusals), cmocka_unit_test(test_file),	cmocka_unit_test(test_json),
+	    cmocka_unit_test(test_help),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Events to lines and to the end summary, with an analysis that answers by the book. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "report/pipeline.h"
+#include "report/summary.h"
+#include "sample.h"
+
+struct analysis {
+	struct vapro_bundle bundle;
+	struct job_result result;
+	uint64_t from_ns, to_ns;
+	uint32_t threads, states, windows;
+	bool last;
+};
+
+static struct analysis stub;
+
+struct analysis *analysis__new(const struct vapro_config *config, enum vapro_workload_source source)
+{
+	(void)config;
+	(void)source;
+	memset(&stub, 0, sizeof(stub));
+	return &stub;
+}
+
+void analysis__free(struct analysis *analysis)
+{
+	(void)analysis;
+}
+
+int analysis__add_thread(struct analysis *analysis, const struct vapro_thread *thread)
+{
+	return thread->id == analysis->threads++ ? 0 : -EINVAL;
+}
+
+int analysis__add_state(struct analysis *analysis, const struct vapro_state *state)
+{
+	return state->id == analysis->states++ ? 0 : -EINVAL;
+}
+
+int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
+{
+	analysis->bundle = *bundle;
+	return bundle->thread < analysis->threads ? 0 : -EINVAL;
+}
+
+int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)
+{
+	return interference->thread < analysis->threads ? 0 : -EINVAL;
+}
+
+int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts)
+{
+	(void)analysis;
+	(void)facts;
+	return 0;
+}
+
+int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	(void)thread;
+	analysis->from_ns = from_ns;
+	analysis->to_ns = to_ns;
+	return 0;
+}
+
+int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
+			 const struct job_result **results, uint32_t *count)
+{
+	sample__fill(&analysis->result);
+	analysis->result.begin_ns = begin_ns;
+	analysis->result.end_ns = end_ns;
+	analysis->last = last;
+	if (analysis->windows++) /* the first window's map is no later window's */
+		analysis->result.heatmap_count = 0;
+	*results = &analysis->result;
+	*count = 1;
+	return 0;
+}
+
+static char path[64];
+
+static int put(struct stream_sink *sink, struct stream_event event)
+{
+	return stream__put(sink, &event);
+}
+
+/* Feeds two windows; returns the pipeline, not yet closed. */
+static struct stream_sink *run(struct line_sink *lines, struct summary *summary)
+{
+	const uint64_t second = 1000000000;
+	struct vapro_config config;
+	struct stream_sink *sink;
+
+	config__init(&config);
+	sink = pipeline__new(&config, VAPRO_BY_ARGUMENTS, NULL, lines, summary);
+	assert_non_null(sink);
+	assert_int_equal(put(sink, (struct stream_event){.type = STREAM_WINDOW}), -EINVAL); /* no clock yet */
+	put(sink, (struct stream_event){.type = STREAM_LINE, .line = "{\"a line\":\"as it is\"}"});
+	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {5000, SAMPLE_UTC}});
+	for (uint32_t i = 0; i < 4; i++)
+		put(sink, (struct stream_event){
+			      .type = STREAM_THREAD,
+			      .thread = {.id = i, .rank = (int32_t)i, .job = "slurm:1234.0", .host = "n1"}});
+	put(sink, (struct stream_event){.type = STREAM_STATE, .state = sample_edge});
+	put(sink, (struct stream_event){.type = STREAM_SEEN, .seen = {0, 6000, 0}});
+	assert_true(stub.from_ns == SAMPLE_UTC + 1000);
+	assert_int_equal(stub.to_ns, 0);
+	put(sink, (struct stream_event){.type = STREAM_BUNDLE, .bundle = {.n = 1, .start_ns = 5010, .end_ns = 5020}});
+	assert_true(stub.bundle.start_ns == SAMPLE_UTC + 10);
+	assert_true(stub.bundle.end_ns == SAMPLE_UTC + 20);
+	assert_int_equal(put(sink, (struct stream_event){.type = STREAM_BUNDLE, .bundle = {.thread = 9, .n = 1}}), 0);
+	put(sink,
+	    (struct stream_event){.type = STREAM_WINDOW, .window = {SAMPLE_UTC, SAMPLE_UTC + 15 * second, false, 0.5}});
+	put(sink, (struct stream_event){.type = STREAM_WINDOW,
+					.window = {SAMPLE_UTC + 15 * second, SAMPLE_UTC + 25 * second, true, 0.75}});
+	put(sink, (struct stream_event){.type = STREAM_END});
+	return sink;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/vapro-test-pipeline-%d", getpid());
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	unlink(path);
+	return 0;
+}
+
+static void test_lines(void **state)
+{
+	struct line_sink *lines = line_sink__open(path, false);
+	struct stream_sink *sink = run(lines, NULL);
+	struct line_totals totals;
+	char line[20000];
+	size_t count = 0;
+	FILE *file;
+
+	(void)state;
+	assert_true(stub.last);
+	pipeline__totals(sink, &totals);
+	assert_int_equal(totals.windows, 2);
+	assert_int_equal(totals.variances, 3); /* told twice each, counted once */
+	assert_int_equal(totals.alarms, 1);
+	assert_int_equal(totals.bundles, 2 * 4321);
+	assert_int_equal(totals.lost[VAPRO_LOST_RING_FULL], 24);
+	assert_int_equal(totals.refused, 1);
+	assert_string_equal(pipeline__host(sink), "n1"); /* of the first thread */
+	assert_true(pipeline__end_ns(sink) == SAMPLE_UTC + 25000000000ULL);
+	assert_int_equal(stream__close(sink), 0);
+	assert_int_equal(line_sink__close(lines), 0);
+	file = fopen(path, "r");
+	while (fgets(line, sizeof(line), file)) {
+		if (!count++)
+			assert_string_equal(line, "{\"a line\":\"as it is\"}\n");
+		else
+			assert_non_null(strstr(line, "\"host\":\"n1\""));
+	}
+	fclose(file);
+	assert_int_equal(count, 1 + 10 + 8);
+}
+
+/* A full disk costs lines, not the run. */
+static void test_full_disk(void **state)
+{
+	struct line_sink *lines = line_sink__open("/dev/full", false);
+	struct stream_sink *sink = run(lines, NULL);
+	struct line_totals totals;
+
+	(void)state;
+	pipeline__totals(sink, &totals);
+	assert_int_equal(totals.windows, 2);
+	assert_int_equal(totals.lost_lines, 1 + 10 + 8);
+	assert_non_null(strstr(line_sink__error(lines), "No space left"));
+	stream__close(sink);
+	assert_int_equal(line_sink__close(lines), -ENOSPC);
+}
+
+static char *print(struct summary *summary, unsigned width)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	summary__print(summary, out, width);
+	fclose(out);
+	if (getenv("VAPRO_TEST_SHOW"))
+		fputs(text, stderr);
+	return text;
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void test_summary(void **state)
+{
+	struct summary *summary = summary__new();
+	char *text;
+
+	(void)state;
+	stream__close(run(NULL, summary));
+	summary__add_trouble(summary, "out.ndjson: No space left on device; lines are being lost");
+	text = print(summary, 90);
+	has(text, "1 slow region: 1.50 s lost in all, 1.50 % of the ranks' time\n");
+	has(text, " 1. computation of rank 2: 1.50 s lost, running at 52 % of proven speed [ALARM]\n");
+	has(text, "2027-01-15 08:00:05.0 to 08:00:08.0 UTC: 5.00 s after the start, for 3.00 s\n");
+	has(text, "exchange+0x20 -> reduce+0x14");
+	has(text, "of it 97 % preempted: another task ran on its CPU\n");
+	has(text, "stress-ng (pid 4242) took 1.30 s\n");
+	has(text, "ranks 0-1,3 waited 4.25 s for it (communication)\n");
+	has(text, "[unconfirmed]");
+	has(text, "4 ranks watched for 25.0 s");
+	has(text, "!!! only 4 of 8 ranks were seen");
+	has(text, "judged      90.0 %");
+	has(text, "overhead    0.41 %");
+	has(text, "6.1 % MPI_Allreduce at solver@1f2e3d4c5b6a+0x1280: seen too few");
+	has(text, "!!! 24 fragments lost: the ring buffer was full (--ring-bytes)\n");
+	has(text, "vapro itself used 0.60 % of one CPU\n");
+	has(text, "!!! out.ndjson: No space left");
+	free(text);
+	summary__free(summary);
+}
+
+static void test_quiet_summary(void **state)
+{
+	static const int32_t ranks[] = {0};
+	struct summary *summary = summary__new();
+	struct job_result result = {
+	    .job = "j",
+	    .begin_ns = SAMPLE_UTC,
+	    .end_ns = SAMPLE_UTC + 1000000000,
+	    .ranks = ranks,
+	    .rank_count = 1,
+	    .coverage = {0.5, 0, 0},
+	    .coverage_total = 0.5,
+	    .performance = {0.99, NAN, NAN},
+	};
+	char *text = print(summary, 0);
+
+	(void)state;
+	has(text, "nothing was watched\n");
+	free(text);
+	assert_int_equal(summary__add(summary, &result, NAN), 0);
+	text = print(summary, 0);
+	has(text, "no variance found\n");
+	has(text, "1 rank watched for 1.00 s");
+	assert_null(strstr(text, "!!!"));
+	assert_null(strstr(text, "nan"));
+	free(text);
+	summary__free(summary);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_lines),
+	    cmocka_unit_test(test_full_disk),
+	    cmocka_unit_test(test_summary),
+	    cmocka_unit_test(test_quiet_summary),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The terminal's view: slow bins stay visible however many share a cell, revisions win, bad lines are passed over. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "report/json.h"
+#include "report/view.h"
+#include "report/view_model.h"
+
+#define HEAD "{\"schema\":\"vapro/1\",\"time\":\"2027-01-15T08:00:15.000000000Z\",\"host\":\"n1\",\"job\":\"j\","
+#define MAP(class, begin, revision, rows)                                                                              \
+	HEAD "\"type\":\"heatmap\",\"class\":\"" class "\",\"begin\":\"2027-01-15T08:00:" begin                        \
+						       "Z\",\"bin_ns\":200000000,\"revision\":" revision               \
+						       ",\"rows\":[" rows "]}\n"
+#define ROW(rank, values) "{\"rank\":" rank ",\"pid\":7,\"values\":[" values "]}"
+
+static char path[64], err[512];
+static char *text;
+static uint64_t bad;
+
+static void write_lines(const char *lines)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	fputs(lines, file);
+	fclose(file);
+}
+
+static int view(const char *lines, const struct view_options *options)
+{
+	size_t size;
+	FILE *out;
+	int ret;
+
+	free(text);
+	text = NULL;
+	if (lines)
+		write_lines(lines);
+	out = tmpfile(); /* a file: what fileno() needs */
+	assert_non_null(out);
+	ret = view__file(path, options, out, &bad, err, sizeof(err));
+	size = (size_t)ftell(out);
+	rewind(out);
+	text = calloc(1, size + 1);
+	assert_int_equal(fread(text, 1, size, out), size);
+	fclose(out);
+	return ret;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/vapro-test-view-%d", getpid());
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(text);
+	unlink(path);
+	return 0;
+}
+
+static void has(const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void test_map(void **state)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 80};
+
+	(void)state;
+	assert_int_equal(
+	    view(MAP("computation", "00.0", "0", ROW("10", "1,0.9,0.8,0.7,0.6") "," ROW("9", "0.5,0.4,0.3,0.1,null")),
+		 &plain),
+	    0);
+	assert_int_equal(bad, 0);
+	has("computation, job j: 2 ranks, 1.00 s from 2027-01-15 08:00:00.0 UTC");
+	has(" rank 9 *#%@ \nrank 10 .:-=+\n"); /* by rank, not by line */
+	has("no variance found");
+	assert_null(strchr(text, '\033'));
+}
+
+static void test_revision(void **state)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 80};
+
+	(void)state;
+	assert_int_equal(view(MAP("io", "00.0", "0", ROW("0", "1,1,1,1")) MAP("io", "00.2", "2", ROW("0", "0.5,null"))
+				  MAP("io", "00.2", "1", ROW("0", "0.8,0.8,0.8")),
+			      &plain),
+			 0);
+	has("rank 0 .* -\n"); /* a null of a higher revision counts too */
+}
+
+/* 1000 s in 60 columns: one slow bin of 5000 is seen, and where it is. */
+static void test_slow_stays_visible(void **state)
+{
+	char *lines = NULL;
+	size_t size;
+	FILE *out = open_memstream(&lines, &size);
+
+	(void)state;
+	fputs(HEAD "\"type\":\"heatmap\",\"class\":\"io\",\"begin\":\"2027-01-15T08:00:00Z\",\"bin_ns\":200000000,"
+		   "\"revision\":0,\"rows\":[",
+	      out);
+	for (int rank = 0; rank < 100; rank++) {
+		fprintf(out, "%s{\"rank\":%d,\"pid\":1,\"values\":[", rank ? "," : "", rank);
+		for (int bin = 0; bin < 5000; bin++)
+			fprintf(out, "%s%s", bin ? "," : "", rank == 55 && bin == 2501 ? "0.1" : "0.99");
+		fputs("]}", out);
+	}
+	fputs("]}\n", out);
+	fclose(out);
+	assert_int_equal(view(lines, &(struct view_options){VIEW_COLOR_NEVER, 66, 10, NULL}), 0);
+	free(lines);
+	has("one row is 10 ranks");
+	has("each cell shows");
+	has("\n50-59 .............................@.............................\n");
+	has("\n60-69 ...........................................................\n");
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		if (strncmp(line, "  %", 3))
+			assert_true(strlen(line) <= 66);
+	}
+}
+
+static void test_color(void **state)
+{
+	static const struct view_options always = {.color = VIEW_COLOR_ALWAYS, .width = 80};
+	static const struct view_options automatic = {.width = 80};
+	enum view_color color;
+
+	(void)state;
+	assert_int_equal(view(MAP("io", "00.0", "0", ROW("0", "1,1,0.3,null,1")), &always), 0);
+	has("rank 0 \033[38;5;16;48;5;23m  \033[38;5;16;48;5;202m%\033[0m \033[38;5;16;48;5;23m \033[0m\n");
+	assert_int_equal(view(NULL, &automatic), 0);
+	assert_null(strchr(text, '\033')); /* no terminal */
+	assert_true(view__parse_color("never", &color));
+	assert_int_equal(color, VIEW_COLOR_NEVER);
+	assert_false(view__parse_color("blue", &color));
+}
+
+static void test_regions(void **state)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 80};
+	static const char variance[] = HEAD
+	    "\"type\":\"variance\",\"id\":4,\"state\":\"closed\",\"class\":\"computation\",\"begin\":"
+	    "\"2027-01-15T08:00:02.000000000Z\",\"end\":\"2027-01-15T08:00:05.000000000Z\",\"ranks\":\"3\","
+	    "\"performance\":0.5,\"lost_seconds\":1.5,\"confidence\":\"confirmed\",\"alarm\":true,\"effect_of\":null,"
+	    "\"call_sites\":[{\"from\":\"a\",\"to\":\"b\",\"symbols\":null,\"lost_seconds\":1}]}\n" HEAD
+	    "\"type\":\"variance\",\"id\":5,\"state\":\"open\",\"class\":\"communication\",\"begin\":"
+	    "\"2027-01-15T08:00:02.000000000Z\",\"end\":\"2027-01-15T08:00:05.000000000Z\",\"ranks\":\"0-2\","
+	    "\"performance\":0.3,\"lost_seconds\":4,\"confidence\":\"confirmed\",\"alarm\":false,\"effect_of\":4}"
+	    "\n" HEAD "\"type\":\"diagnosis\",\"variance\":4,\"stage\":1,\"factors\":[{\"name\":\"preempted\","
+	    "\"contribution_pct\":"
+	    "80,\"major\":true}],\"interferers\":[{\"comm\":\"cr\\u001bon\",\"pid\":9,\"seconds\":1.2}],\"advice\":"
+	    "\"Move "
+	    "it.\"}\n";
+
+	(void)state;
+	write_lines(variance);
+	assert_int_equal(view(NULL, &plain), -ENODATA);
+	FILE *file = fopen(path, "a");
+	fputs(MAP("io", "00.0", "0", ROW("0", "1")), file);
+	fclose(file);
+	assert_int_equal(view(NULL, &plain), 0);
+	has(" 1. computation of rank 3: 1.50 s lost, running at 50 % of proven speed [ALARM]\n");
+	has("    when    2027-01-15 08:00:02.0 to 08:00:05.0 UTC: 2.00 s after the start, for");
+	has("    where   a -> b\n");
+	has("    why     80 % preempted: another task ran on its CPU\n");
+	has("    who     cr?on (pid 9) took 1.20 s\n");
+	has("    advice  Move it.\n");
+	has("    effect  ranks 0-2 waited 4.00 s for it (communication)\n");
+	assert_null(strstr(text, " 2. ")); /* an effect is no region of its own */
+}
+
+static void test_bad_lines(void **state)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 80};
+
+	(void)state;
+	assert_int_equal(view("garbage\n[]\n{}\n" HEAD "\"type\":\"heatmap\"}\n" HEAD
+			      "\"type\":\"variance\",\"id\":1}\n" HEAD "\"type\":\"of a later version\"}\n" MAP(
+				  "io", "00.0", "0", ROW("0", "1,0.5,\"x\",1")) MAP("io", "00.0", "0", "{\"rank\":0}")
+				  HEAD "\"type\":\"heatmap\",\"class\":\"io\",\"begin\":\"2099-01-15T08:00:00Z\",\"bin_"
+				       "ns\":200000000,\"rows\":[" ROW("0", "1") "]}\n",
+			      &plain),
+			 0);
+	assert_int_equal(bad, 7);
+	has("rank 0 .* .\n");
+	assert_int_equal(view("", &plain), -ENODATA);
+	assert_int_equal(view(MAP("io", "00.0", "0", ROW("0", "1")), &(struct view_options){.class = "computation"}),
+			 -ENODATA);
+	assert_non_null(strstr(err, "of class computation"));
+	assert_int_equal(view__file("/nonexistent", &plain, stdout, NULL, err, sizeof(err)), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_map),	  cmocka_unit_test(test_revision), cmocka_unit_test(test_slow_stays_visible),
+	    cmocka_unit_test(test_color), cmocka_unit_test(test_regions),  cmocka_unit_test(test_bad_lines),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts every line is made of. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/json.h"
+
+#define NS_PER_S 1000000000ULL
+
+char *json__time(uint64_t utc_ns, char *buf)
+{
+	time_t seconds = (time_t)(utc_ns / NS_PER_S);
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	snprintf(buf, JSON_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%09uZ", (tm.tm_year + 1900) % 10000, tm.tm_mon + 1,
+		 tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (unsigned)(utc_ns % NS_PER_S));
+	return buf;
+}
+
+bool json__parse_time(const char *text, uint64_t *utc_ns)
+{
+	unsigned long nanoseconds = 0;
+	struct tm tm = {0};
+	int used = 0;
+	time_t seconds;
+
+	if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
+		   &tm.tm_sec, &used) != 6)
+		return false;
+	text += used;
+	if (*text == '.') {
+		unsigned long unit = 100000000;
+
+		for (text++; *text >= '0' && *text <= '9'; text++, unit /= 10)
+			nanoseconds += (unsigned long)(*text - '0') * unit;
+	}
+	if (strcmp(text, "Z"))
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
+	seconds = timegm(&tm);
+	if (seconds < 0)
+		return false;
+	*utc_ns = (uint64_t)seconds * NS_PER_S + nanoseconds;
+	return true;
+}
+
+char *json__ranks(const int32_t *ranks, uint32_t count)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (uint32_t first = 0, last; first < count; first = last + 1) {
+		last = first;
+		while (last + 1 < count && ranks[last + 1] - ranks[last] <= 1)
+			last++;
+		/* -1 is no neighbour of 0: it stands for all rows whose rank nobody knows */
+		if (ranks[first] < 0) {
+			while (last > first && ranks[last] >= 0)
+				last--;
+			fprintf(out, "%s?", first ? "," : "");
+			continue;
+		}
+		fprintf(out, "%s%d", first ? "," : "", ranks[first]);
+		if (ranks[last] > ranks[first])
+			fprintf(out, "-%d", ranks[last]);
+	}
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Length of the valid UTF-8 sequence at text, 0 where there is none. */
+static size_t utf8_length(const unsigned char *text)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t length = *text < 0x80		 ? 1
+			: (*text & 0xe0) == 0xc0 ? 2
+			: (*text & 0xf0) == 0xe0 ? 3
+			: (*text & 0xf8) == 0xf0 ? 4
+						 : 0;
+	uint32_t code;
+
+	if (length < 2)
+		return length;
+	code = *text & (0xff >> (length + 1));
+	for (size_t i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return length;
+}
+
+cJSON *json__text(const char *text)
+{
+	size_t length = text ? strlen(text) : 0, used = 0;
+	char *clean;
+	cJSON *item;
+
+	if (!text)
+		return cJSON_CreateNull();
+	clean = malloc(length + 1);
+	if (!clean)
+		return NULL;
+	for (const unsigned char *in = (const unsigned char *)text; *in;) {
+		size_t sequence = utf8_length(in);
+
+		if (!sequence) {
+			clean[used++] = '?';
+			in++;
+			continue;
+		}
+		memcpy(clean + used, in, sequence);
+		used += sequence;
+		in += sequence;
+	}
+	clean[used] = 0;
+	item = cJSON_CreateString(clean);
+	free(clean);
+	return item;
+}
+
+cJSON *json__number(double value, int decimals)
+{
+	double unit = pow(10, decimals), rounded = round(value * unit) / unit;
+
+	if (!isfinite(value))
+		return cJSON_CreateNull();
+	/* no "-0", and no overflow by the scaling */
+	return cJSON_CreateNumber(!isfinite(rounded) ? value : rounded == 0 ? 0 : rounded);
+}
+
+bool json__add(cJSON *object, const char *key, cJSON *item)
+{
+	if (item && cJSON_AddItemToObject(object, key, item))
+		return true;
+	cJSON_Delete(item);
+	return false;
+}
+
+bool json__add_text(cJSON *object, const char *key, const char *text)
+{
+	return json__add(object, key, json__text(text));
+}
+
+bool json__add_number(cJSON *object, const char *key, double value, int decimals)
+{
+	return json__add(object, key, json__number(value, decimals));
+}
+
+bool json__add_uint(cJSON *object, const char *key, uint64_t value)
+{
+	char digits[24];
+
+	/* cJSON's numbers are doubles: exact up to 2^53 */
+	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
+	return json__add(object, key, cJSON_CreateRaw(digits));
+}
+
+bool json__add_time(cJSON *object, const char *key, uint64_t utc_ns)
+{
+	char buf[JSON_TIME_SIZE];
+
+	return json__add(object, key, cJSON_CreateString(json__time(utc_ns, buf)));
+}
+
+bool json__add_ranks(cJSON *object, const char *key, const int32_t *ranks, uint32_t count)
+{
+	char *text = json__ranks(ranks, count);
+	bool ok = text && json__add(object, key, cJSON_CreateString(text));
+
+	free(text);
+	return ok;
+}
+
+bool json__add_factors(cJSON *object, const char *key, const double *factor)
+{
+	cJSON *factors = cJSON_AddObjectToObject(object, key);
+	bool ok = factors;
+
+	for (int i = 0; ok && i < VAPRO_FACTORS; i++) {
+		char name[64];
+
+		if (!(factor[i] > 0))
+			continue;
+		/* the spelling of the input format: times end in _ns, counts do not */
+		snprintf(name, sizeof(name), "%s%s", vapro_factor_name[i], i < VAPRO_FACTOR_COUNTS ? "_ns" : "");
+		ok = json__add_number(factors, name, factor[i], 0);
+	}
+	return ok;
+}
+
+char *json__symbols(const struct vapro_state *state)
+{
+	const char *from, *to = state->to_symbol;
+	char *text;
+	size_t size;
+
+	if (!state->from)
+		return to ? strdup(to) : NULL;
+	if (!state->from_symbol && !to)
+		return NULL;
+	from = state->from_symbol ? state->from_symbol : "?";
+	to = to ? to : "?";
+	size = strlen(from) + strlen(to) + sizeof(" -> ");
+	text = malloc(size);
+	if (text)
+		snprintf(text, size, "%s -> %s", from, to);
+	return text;
+}
+
+cJSON *json__head(const char *type, uint64_t utc_ns, const char *host)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	if (object && json__add_text(object, "schema", JSON_SCHEMA) && json__add_text(object, "type", type) &&
+	    json__add_time(object, "time", utc_ns) && json__add_text(object, "host", host ? host : "unknown"))
+		return object;
+	cJSON_Delete(object);
+	return NULL;
+}
+
+char *json__finish(cJSON *object)
+{
+	char *text = object ? cJSON_PrintUnformatted(object) : NULL;
+
+	cJSON_Delete(object);
+	return text;
+}
+
+int json__emit(cJSON *object, bool ok, json_put put, void *arg)
+{
+	char *line;
+	int ret;
+
+	if (!ok) {
+		cJSON_Delete(object);
+		return -ENOMEM;
+	}
+	line = json__finish(object);
+	ret = line ? put(arg, line) : -ENOMEM;
+	free(line);
+	return ret;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The lines that are no result of a window: hello, process, warning, bye. Each function turns plain
+ * facts into one line of NDJSON without its newline, malloc'ed; NULL when out of memory. Texts that
+ * are NULL and costs that are NAN become null.
+ */
+#ifndef VAPRO_REPORT_LINES_H
+#define VAPRO_REPORT_LINES_H
+
+#include <vapro/analysis.h>
+#include "collect/stream.h"
+
+struct line_counter {
+	const char *name;     /* "instructions" */
+	const char *provider; /* hardware, clock, none */
+	bool available;
+	const char *reason; /* why not; NULL where it is */
+};
+
+/* Calibrated at start, ns per hit; NAN where not measured. */
+struct line_costs {
+	double entry_ns, return_ns; /* probes on an emulated instruction */
+	double stepped_ns;	    /* on a single-stepped one */
+	double nop5_ns;		    /* on a nop5 */
+	double syscall_ns;	    /* a traced system call */
+	double bystander_ns;	    /* a system call of somebody else */
+};
+
+struct line_hello {
+	uint64_t utc_ns; /* now */
+	const char *host;
+	const char *version, *kernel, *rung;
+	bool pmu_available;
+	const char *pmu_reason; /* why not */
+	const struct line_counter *counters;
+	uint32_t counter_count;
+	enum vapro_workload_source workload_source;
+	const struct line_costs *costs; /* NULL: none (replay) */
+	const struct vapro_config *config;
+	struct stream_clock clock;
+};
+
+struct line_skipped {
+	const char *function, *reason;
+};
+
+struct line_image {
+	const char *path, *build_id;
+	uint32_t functions; /* probed */
+	uint32_t shifted;   /* of them, at entry + k */
+	uint32_t at_entry;  /* of them, at the entry for want of a better site */
+	const struct line_skipped *skipped;
+	uint32_t skipped_count;
+};
+
+enum line_process_state { LINE_ATTACHED, LINE_DETACHED, LINE_REFUSED, LINE_EXITED };
+
+struct line_process {
+	uint64_t utc_ns;
+	const char *host;
+	uint32_t pid;
+	uint64_t start_utc_ns; /* of the process; 0 where unknown */
+	const char *exe, *build_id;
+	int32_t rank;				  /* -1 where unknown: null */
+	uint32_t world_size;			  /* 0 where unknown: null */
+	const char *job_kind, *job_id, *job_step; /* slurm, 1234, 0 */
+	const char *job;			  /* the identity that records call `job` */
+	uint32_t threads;
+	const struct line_image *images;
+	uint32_t image_count;
+	uint64_t hits;
+	enum line_process_state state;
+	const char *reason;
+};
+
+struct line_warning {
+	uint64_t utc_ns;
+	const char *host;
+	const char *code; /* stable, for programs: "ring_full" */
+	const char *text; /* a sentence, for people */
+	uint32_t pid;	  /* 0: of no process */
+};
+
+struct line_totals {
+	uint64_t windows, variances, alarms, bundles, fragments;
+	uint64_t lost[VAPRO_LOSSES];
+	uint64_t lost_lines; /* that the output did not take */
+	uint64_t refused;    /* bundles that contradicted themselves */
+};
+
+struct line_bye {
+	uint64_t utc_ns;
+	const char *host;
+	struct line_totals totals;
+	const char *exit_reason; /* signal, targets_gone, end_of_input, error: ... */
+};
+
+char *lines__hello(const struct line_hello *hello);
+char *lines__process(const struct line_process *process);
+char *lines__warning(const struct line_warning *warning);
+char *lines__bye(const struct line_bye *bye);
+
+/* "arguments" or "instructions". */
+const char *lines__workload_source(enum vapro_workload_source source);
+
+#endif

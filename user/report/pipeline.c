@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/grow.h"
+#include "report/json.h"
+#include "report/pipeline.h"
+#include "report/summary.h"
+
+/* A variance counts once however often it changes, and is the alarm that its last revision was. */
+struct told {
+	uint64_t id;
+	bool alarm;
+};
+
+struct pipeline {
+	struct stream_sink sink; /* first */
+	struct analysis *analysis;
+	struct line_sink *lines;
+	struct summary *summary;
+	struct stream_clock clock;
+	char *host;
+	struct vapro_thread *threads; /* copies, for the rank of an exemplar */
+	size_t thread_count, thread_capacity;
+	struct told *told; /* one per variance */
+	size_t told_count, told_capacity;
+	struct line_totals totals;
+	uint64_t end_ns;
+};
+
+static struct pipeline *pipeline_of(const struct stream_sink *sink)
+{
+	return (struct pipeline *)sink;
+}
+
+static uint64_t utc(const struct pipeline *pipeline, uint64_t mono_ns)
+{
+	return mono_ns + (pipeline->clock.utc_ns - pipeline->clock.mono_ns);
+}
+
+/* An output that fails costs lines, not the run: the sink has counted them and keeps the sentence. */
+static int put_line(void *arg, const char *line)
+{
+	struct pipeline *pipeline = arg;
+
+	if (pipeline->lines)
+		line_sink__put(pipeline->lines, line);
+	return 0;
+}
+
+static int add_thread(struct pipeline *pipeline, const struct vapro_thread *thread)
+{
+	struct vapro_thread *copy;
+
+	if (!pipeline->host) {
+		pipeline->host = strdup(thread->host);
+		if (!pipeline->host)
+			return -ENOMEM;
+	}
+	if (grow(&pipeline->threads, &pipeline->thread_capacity, pipeline->thread_count + 1, sizeof(*copy)))
+		return -ENOMEM;
+	copy = &pipeline->threads[pipeline->thread_count];
+	*copy = *thread;
+	copy->job = thread->job ? strdup(thread->job) : NULL;
+	copy->host = strdup(thread->host);
+	if (!copy->host || (thread->job && !copy->job)) {
+		free((char *)copy->job);
+		free((char *)copy->host);
+		return -ENOMEM;
+	}
+	pipeline->thread_count++;
+	return analysis__add_thread(pipeline->analysis, thread);
+}
+
+/* What contradicts itself is counted and passed over: one bad record must not end a run of days. */
+static int counted(struct pipeline *pipeline, int ret)
+{
+	if (ret != -EINVAL)
+		return ret;
+	pipeline->totals.refused++;
+	return 0;
+}
+
+static int add_bundle(struct pipeline *pipeline, const struct vapro_bundle *bundle)
+{
+	struct vapro_bundle timed = *bundle;
+
+	timed.start_ns = utc(pipeline, bundle->start_ns);
+	timed.end_ns = utc(pipeline, bundle->end_ns);
+	return counted(pipeline, analysis__add_bundle(pipeline->analysis, &timed));
+}
+
+static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
+{
+	uint64_t to_ns = seen->to_ns ? utc(pipeline, seen->to_ns) : 0;
+
+	return counted(pipeline,
+		       analysis__thread_seen(pipeline->analysis, seen->thread, utc(pipeline, seen->from_ns), to_ns));
+}
+
+static int tell_variance(struct pipeline *pipeline, const struct result_variance *variance)
+{
+	struct told *told;
+
+	/* latest first: an open region is a recent one */
+	for (size_t i = pipeline->told_count; i-- > 0;) {
+		told = &pipeline->told[i];
+		if (told->id == variance->id) {
+			told->alarm = variance->alarm;
+			return 0;
+		}
+	}
+	if (grow(&pipeline->told, &pipeline->told_capacity, pipeline->told_count + 1, sizeof(*told)))
+		return -ENOMEM;
+	pipeline->told[pipeline->told_count++] = (struct told){.id = variance->id, .alarm = variance->alarm};
+	return 0;
+}
+
+static int add_totals(struct pipeline *pipeline, const struct job_result *result)
+{
+	struct line_totals *totals = &pipeline->totals;
+	int ret = 0;
+
+	totals->bundles += result->bundles;
+	totals->fragments += result->fragments;
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		totals->lost[i] += result->lost[i];
+	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
+		ret = tell_variance(pipeline, &result->variances[i]);
+	return ret;
+}
+
+static int end_window(struct pipeline *pipeline, const struct stream_window *window)
+{
+	struct json_context context = {
+	    .host = pipeline->host,
+	    .clock = pipeline->clock,
+	    .daemon_cpu_pct = window->daemon_cpu_pct,
+	    .threads = pipeline->threads,
+	    .thread_count = (uint32_t)pipeline->thread_count,
+	};
+	const struct job_result *results = NULL;
+	uint32_t count = 0;
+	int ret;
+
+	if (!pipeline->clock.utc_ns)
+		return -EINVAL;
+	ret =
+	    analysis__end_window(pipeline->analysis, window->begin_ns, window->end_ns, window->last, &results, &count);
+	pipeline->end_ns = window->end_ns;
+	pipeline->totals.windows++;
+	for (uint32_t i = 0; !ret && i < count; i++) {
+		ret = add_totals(pipeline, &results[i]);
+		if (!ret)
+			ret = json__window(&results[i], &context, put_line, pipeline);
+		if (!ret && pipeline->summary)
+			ret = summary__add(pipeline->summary, &results[i], window->daemon_cpu_pct);
+	}
+	if (pipeline->lines)
+		line_sink__flush(pipeline->lines);
+	return ret;
+}
+
+static int pipeline__put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct pipeline *pipeline = pipeline_of(sink);
+
+	switch (event->type) {
+	case STREAM_LINE:
+		return put_line(pipeline, event->line);
+	case STREAM_CLOCK:
+		pipeline->clock = event->clock;
+		return 0;
+	case STREAM_THREAD:
+		return add_thread(pipeline, &event->thread);
+	case STREAM_SEEN:
+		return add_seen(pipeline, &event->seen);
+	case STREAM_STATE:
+		return analysis__add_state(pipeline->analysis, &event->state);
+	case STREAM_BUNDLE:
+		return add_bundle(pipeline, &event->bundle);
+	case STREAM_INTERFERENCE:
+		return counted(pipeline, analysis__add_interference(pipeline->analysis, &event->interference));
+	case STREAM_FACTS:
+		return counted(pipeline, analysis__add_facts(pipeline->analysis, &event->facts));
+	case STREAM_WINDOW:
+		return end_window(pipeline, &event->window);
+	case STREAM_END:
+		break;
+	}
+	return 0;
+}
+
+static int pipeline__close(struct stream_sink *sink)
+{
+	struct pipeline *pipeline = pipeline_of(sink);
+
+	if (pipeline->lines)
+		line_sink__flush(pipeline->lines);
+	for (size_t i = 0; i < pipeline->thread_count; i++) {
+		free((char *)pipeline->threads[i].job);
+		free((char *)pipeline->threads[i].host);
+	}
+	free(pipeline->threads);
+	free(pipeline->told);
+	free(pipeline->host);
+	analysis__free(pipeline->analysis);
+	free(pipeline);
+	return 0;
+}
+
+struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
+				  const char *host, struct line_sink *lines, struct summary *summary)
+{
+	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+
+	if (!pipeline)
+		return NULL;
+	pipeline->sink.put = pipeline__put;
+	pipeline->sink.close = pipeline__close;
+	pipeline->lines = lines;
+	pipeline->summary = summary;
+	pipeline->host = host ? strdup(host) : NULL;
+	pipeline->analysis = analysis__new(config, source);
+	if (pipeline->analysis && (!host || pipeline->host))
+		return &pipeline->sink;
+	if (pipeline->analysis)
+		analysis__free(pipeline->analysis);
+	free(pipeline->host);
+	free(pipeline);
+	return NULL;
+}
+
+void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals)
+{
+	const struct pipeline *pipeline = pipeline_of(sink);
+
+	*totals = pipeline->totals;
+	totals->variances = pipeline->told_count;
+	for (size_t i = 0; i < pipeline->told_count; i++)
+		totals->alarms += pipeline->told[i].alarm;
+	if (pipeline->lines)
+		totals->lost_lines = line_sink__lost(pipeline->lines);
+}
+
+const char *pipeline__host(const struct stream_sink *sink)
+{
+	return pipeline_of(sink)->host;
+}
+
+uint64_t pipeline__end_ns(const struct stream_sink *sink)
+{
+	return pipeline_of(sink)->end_ns;
+}

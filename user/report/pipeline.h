@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From stream events to lines: feeds the analysis (monotonic time turned into UTC by the latest
+ * STREAM_CLOCK), passes finished lines through, and at each STREAM_WINDOW writes what the analysis
+ * found. The live daemon and `vapro analyze` use the same one, so a capture replays into the lines
+ * of the live run.
+ *
+ * put() returns -ENOMEM, or -EINVAL for a window before any clock. Bundles that the analysis refuses
+ * are counted, and a line sink that fails costs lines; neither stops the run.
+ */
+#ifndef VAPRO_REPORT_PIPELINE_H
+#define VAPRO_REPORT_PIPELINE_H
+
+#include <vapro/analysis.h>
+#include "collect/stream.h"
+#include "report/lines.h"
+#include "report/sink.h"
+
+struct summary;
+
+/*
+ * host NULL: that of the first thread announced. lines and summary (NULL = none) stay the caller's
+ * and outlive the pipeline: bye comes after its close. Returns NULL when out of memory.
+ */
+struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
+				  const char *host, struct line_sink *lines, struct summary *summary);
+
+/* Totals so far, for the bye line. */
+void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
+
+/* The host that lines name, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
+const char *pipeline__host(const struct stream_sink *pipeline);
+uint64_t pipeline__end_ns(const struct stream_sink *pipeline);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model/grow.h"
+#include "report/regions.h"
+
+#define INDENT 12
+
+/* What the words of the factor tree mean. */
+static const char *const meaning[][2] = {
+    {"suspension", "not running although it had work"},
+    {"preempted", "another task ran on its CPU"},
+    {"wakeup_wait", "ready to run, but waiting for a CPU"},
+    {"blocked_io", "asleep until a disk or file server answered"},
+    {"blocked_other", "asleep for something else than IO"},
+    {"throttled", "stopped by the CPU limit of its cgroup"},
+    {"steal", "the hypervisor gave the CPU to somebody else"},
+    {"irq", "interrupts ran on its CPU"},
+    {"kernel", "inside the kernel"},
+    {"on_cpu", "slower while it ran; counters would tell more"},
+    {"retiring", "more instructions than usual"},
+    {"frontend", "the CPU waited for instructions"},
+    {"bad_speculation", "the CPU mispredicted branches"},
+    {"backend", "the CPU waited for memory or execution units"},
+    {"minor_faults", "pages mapped in"},
+    {"major_faults", "pages read from disk"},
+    {"voluntary_switches", "went to sleep more often"},
+    {"involuntary_switches", "was switched out more often"},
+    {"migrations", "moved between CPUs"},
+};
+
+struct region *regions__get(struct regions *regions, const char *job, uint64_t id)
+{
+	struct region *region;
+
+	for (size_t i = regions->count; i-- > 0;) {
+		region = &regions->items[i];
+		if (region->id == id && !strcmp(region->job, job))
+			return region;
+	}
+	if (grow(&regions->items, &regions->capacity, regions->count + 1, sizeof(*region)))
+		return NULL;
+	region = &regions->items[regions->count];
+	memset(region, 0, sizeof(*region));
+	region->id = id;
+	if (!region__set_text(&region->job, job))
+		return NULL;
+	regions->count++;
+	return region;
+}
+
+void regions__free(struct regions *regions)
+{
+	for (size_t i = 0; i < regions->count; i++) {
+		struct region *region = &regions->items[i];
+
+		free(region->job);
+		free(region->class);
+		free(region->ranks);
+		free(region->site);
+		free(region->evidence);
+		free(region->advice);
+	}
+	free(regions->items);
+	memset(regions, 0, sizeof(*regions));
+}
+
+char *regions__defuse(char *text)
+{
+	for (char *c = text; c && *c; c++) {
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	}
+	return text;
+}
+
+bool region__set_text(char **text, const char *value)
+{
+	char *copy = value ? regions__defuse(strdup(value)) : NULL;
+
+	if (value && !copy)
+		return false;
+	free(*text);
+	*text = copy;
+	return true;
+}
+
+char *regions__duration(double seconds, char *buf, size_t size)
+{
+	unsigned long whole = (unsigned long)(seconds + 0.5);
+
+	if (seconds < 0.0995)
+		snprintf(buf, size, "%.3g ms", seconds * 1000);
+	else if (seconds < 9.995)
+		snprintf(buf, size, "%.2f s", seconds);
+	else if (seconds < 119.95)
+		snprintf(buf, size, "%.1f s", seconds);
+	else if (seconds < 7200 && !(whole % 60))
+		snprintf(buf, size, "%lu min", whole / 60);
+	else if (seconds < 7200)
+		snprintf(buf, size, "%lu min %lu s", whole / 60, whole % 60);
+	else
+		snprintf(buf, size, "%lu h %lu min", whole / 3600, whole / 60 % 60);
+	return buf;
+}
+
+void regions__wrap(FILE *out, const char *head, const char *text, unsigned indent, unsigned width)
+{
+	unsigned column = (unsigned)fprintf(out, "%s", head);
+
+	for (; column < indent; column++)
+		putc(' ', out);
+	while (*text) {
+		size_t word = strcspn(text, " ");
+
+		if (column > indent && column + 1 + word > width)
+			column = (unsigned)fprintf(out, "\n%*s", (int)indent, "") - 1;
+		else if (column > indent)
+			column += (unsigned)fprintf(out, " ");
+		column += (unsigned)fprintf(out, "%.*s", (int)word, text);
+		text += word + strspn(text + word, " ");
+	}
+	putc('\n', out);
+}
+
+__attribute__((format(printf, 4, 5))) static void tell(FILE *out, const char *head, unsigned width, const char *format,
+						       ...)
+{
+	char text[2048];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	regions__wrap(out, head, text, INDENT, width);
+}
+
+static void clock_text(uint64_t utc_ns, bool with_day, char *buf, size_t size)
+{
+	time_t seconds = (time_t)(utc_ns / 1000000000);
+	struct tm tm;
+	size_t used;
+
+	gmtime_r(&seconds, &tm);
+	used = strftime(buf, size, with_day ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S", &tm);
+	snprintf(buf + used, size - used, ".%llu", (unsigned long long)(utc_ns / 100000000 % 10));
+}
+
+static const char *rank_word(const char *ranks)
+{
+	return ranks && strpbrk(ranks, "-,") ? "ranks" : "rank";
+}
+
+static void tell_when(const struct region *region, FILE *out, uint64_t start_ns, unsigned width)
+{
+	char begin[40], end[40], from[40], to[40];
+	double lead = region->begin_ns > start_ns ? (double)(region->begin_ns - start_ns) / 1e9 : 0;
+
+	clock_text(region->begin_ns, true, begin, sizeof(begin));
+	clock_text(region->end_ns, region->begin_ns / 86400000000000ULL != region->end_ns / 86400000000000ULL, end,
+		   sizeof(end));
+	regions__duration(lead, from, sizeof(from));
+	regions__duration((double)(region->end_ns - region->begin_ns) / 1e9, to, sizeof(to));
+	tell(out, "    when", width, "%s to %s UTC: %s after the start, for %s%s", begin, end, from, to,
+	     region->ended ? "" : ", and not over when last seen");
+}
+
+static void tell_why(const struct region *region, FILE *out, unsigned width)
+{
+	const char *head = "    why";
+
+	for (size_t i = 0; i < region->cause_count; i++) {
+		const struct region_cause *cause = &region->causes[i];
+		const char *means = NULL;
+
+		for (size_t k = 0; k < sizeof(meaning) / sizeof(meaning[0]); k++) {
+			if (!strcmp(meaning[k][0], cause->name))
+				means = meaning[k][1];
+		}
+		if (!cause->major)
+			continue;
+		tell(out, head, width, "%s%.0f %% %s%s%s", cause->part ? "of it " : "", 100 * cause->share, cause->name,
+		     means ? ": " : "", means ? means : "");
+		head = "";
+	}
+	if (!*head)
+		return;
+	/* nothing stands out: say what there is, or that nobody has looked yet */
+	if (region->cause_count)
+		tell(out, head, width, "no single cause; most: %s, %.0f %%", region->causes[0].name,
+		     100 * region->causes[0].share);
+	else if (!region->effect_of)
+		tell(out, head, width, "unknown: too few fragments for a diagnosis");
+}
+
+static void tell_who(const struct region *region, FILE *out, unsigned width)
+{
+	const char *head = "    who";
+
+	for (size_t i = 0; i < region->interferer_count; i++) {
+		const struct region_interferer *who = &region->interferers[i];
+		char taken[40];
+
+		regions__duration(who->seconds, taken, sizeof(taken));
+		if (who->pid)
+			tell(out, head, width, "%s (pid %u) took %s", who->comm, who->pid, taken);
+		else
+			tell(out, head, width, "%s took %s", who->comm, taken);
+		head = "";
+	}
+}
+
+static void tell_effects(const struct regions *regions, const struct region *cause, FILE *out, unsigned width)
+{
+	const char *head = "    effect";
+
+	for (size_t i = 0; i < regions->count; i++) {
+		const struct region *effect = &regions->items[i];
+		char lost[40];
+
+		if (effect->effect_of != cause->id || strcmp(effect->job, cause->job))
+			continue;
+		regions__duration(effect->lost_seconds, lost, sizeof(lost));
+		tell(out, head, width, "%s %s waited %s for it (%s)", rank_word(effect->ranks),
+		     effect->ranks ? effect->ranks : "?", lost, effect->class ? effect->class : "");
+		head = "";
+	}
+}
+
+static void tell_region(const struct regions *regions, const struct region *region, size_t number, FILE *out,
+			uint64_t start_ns, unsigned width)
+{
+	char lost[40], head[24], text[2048];
+
+	regions__duration(region->lost_seconds, lost, sizeof(lost));
+	snprintf(head, sizeof(head), "%2zu. ", number);
+	snprintf(text, sizeof(text), "%s of %s %s: %s lost, running at %.0f %% of proven speed %s",
+		 region->class ? region->class : "?", rank_word(region->ranks), region->ranks ? region->ranks : "?",
+		 lost, 100 * region->performance,
+		 region->alarm	     ? "[ALARM]"
+		 : region->confirmed ? ""
+				     : "[unconfirmed]");
+	regions__wrap(out, head, text, 4, width);
+	tell_when(region, out, start_ns, width);
+	if (region->site)
+		tell(out, "    where", width, "%s", region->site);
+	tell_why(region, out, width);
+	tell_who(region, out, width);
+	if (region->evidence && !region->confirmed)
+		tell(out, "    doubt", width, "%s", region->evidence);
+	if (region->advice)
+		tell(out, "    advice", width, "%s", region->advice);
+	tell_effects(regions, region, out, width);
+}
+
+/* Confirmed ones first, then by what they cost. */
+static int compare(const void *a, const void *b)
+{
+	const struct region *x = a, *y = b;
+
+	if (x->confirmed != y->confirmed)
+		return x->confirmed ? -1 : 1;
+	if (x->lost_seconds != y->lost_seconds)
+		return x->lost_seconds > y->lost_seconds ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static bool has_cause(const struct regions *regions, const struct region *effect)
+{
+	for (size_t i = 0; effect->effect_of && i < regions->count; i++) {
+		if (regions->items[i].id == effect->effect_of && !strcmp(regions->items[i].job, effect->job))
+			return true;
+	}
+	return false;
+}
+
+void regions__print(struct regions *regions, FILE *out, uint64_t start_ns, unsigned width, size_t most)
+{
+	size_t number = 0, left = 0;
+	double left_seconds = 0;
+	char lost[40];
+
+	if (regions->count)
+		qsort(regions->items, regions->count, sizeof(*regions->items), compare);
+	for (size_t i = 0; i < regions->count; i++) {
+		const struct region *region = &regions->items[i];
+
+		if (has_cause(regions, region))
+			continue;
+		if (number < most) {
+			tell_region(regions, region, ++number, out, start_ns, width);
+			continue;
+		}
+		left++;
+		left_seconds += region->lost_seconds;
+	}
+	if (left)
+		fprintf(out, "    and %zu more, %s lost\n", left, regions__duration(left_seconds, lost, sizeof(lost)));
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/grow.h"
+#include "report/json.h"
+#include "report/summary.h"
+#include "report/summary_parts.h"
+
+struct summary *summary__new(void)
+{
+	return calloc(1, sizeof(struct summary));
+}
+
+void summary__free(struct summary *summary)
+{
+	if (!summary)
+		return;
+	for (size_t i = 0; i < summary->job_count; i++) {
+		for (size_t k = 0; k < summary->jobs[i].gap_count; k++)
+			free(summary->jobs[i].gaps[k].state);
+		free(summary->jobs[i].gaps);
+		free(summary->jobs[i].name);
+	}
+	for (size_t i = 0; i < summary->trouble_count; i++)
+		free(summary->troubles[i]);
+	free(summary->troubles);
+	free(summary->jobs);
+	regions__free(&summary->regions);
+	free(summary);
+}
+
+static struct job_summary *find_job(struct summary *summary, const char *name)
+{
+	struct job_summary *job;
+
+	for (size_t i = 0; i < summary->job_count; i++) {
+		if (!strcmp(summary->jobs[i].name, name))
+			return &summary->jobs[i];
+	}
+	if (grow(&summary->jobs, &summary->job_capacity, summary->job_count + 1, sizeof(*job)))
+		return NULL;
+	job = &summary->jobs[summary->job_count];
+	job->name = regions__defuse(strdup(name));
+	if (!job->name)
+		return NULL;
+	summary->job_count++;
+	return job;
+}
+
+/* A state as a person finds it again: symbols before addresses, and the function that was called. */
+static char *describe(const struct vapro_state *state)
+{
+	char *symbols = json__symbols(state), *text = NULL;
+	const char *function = strstr(state->labels, "function=");
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out) {
+		if (function)
+			fprintf(out, "%.*s at ", (int)strcspn(function + 9, " "), function + 9);
+		if (symbols)
+			fputs(symbols, out);
+		else
+			fprintf(out, "%s%s%s", state->from ? state->from : "", state->from ? " -> " : "", state->to);
+		if (fclose(out)) {
+			free(text);
+			text = NULL;
+		}
+	}
+	free(symbols);
+	return regions__defuse(text);
+}
+
+static int add_gap(struct job_summary *job, const struct result_uncovered *uncovered, double rank_seconds)
+{
+	char *text = uncovered->state ? describe(uncovered->state) : strdup("outside of any state");
+	struct gap *gap;
+
+	if (!text)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->gap_count; i++) {
+		gap = &job->gaps[i];
+		if (gap->reason == uncovered->reason && !strcmp(gap->state, text)) {
+			gap->rank_seconds += uncovered->share * rank_seconds;
+			free(text);
+			return 0;
+		}
+	}
+	if (grow(&job->gaps, &job->gap_capacity, job->gap_count + 1, sizeof(*gap))) {
+		free(text);
+		return -ENOMEM;
+	}
+	job->gaps[job->gap_count++] = (struct gap){text, uncovered->reason, uncovered->share * rank_seconds};
+	return 0;
+}
+
+static void add_causes(struct region *region, const struct result_diagnosis *diagnosis)
+{
+	region->cause_count = region->interferer_count = 0;
+	for (uint32_t i = 0; i < diagnosis->factor_count && region->cause_count < REGION_CAUSES; i++) {
+		const struct result_factor *factor = &diagnosis->factors[i];
+		struct region_cause *cause = &region->causes[region->cause_count++];
+
+		snprintf(cause->name, sizeof(cause->name), "%s", factor->name);
+		cause->share = factor->contribution;
+		cause->major = factor->major;
+		cause->part = factor->parent != NULL;
+	}
+	for (uint32_t i = 0; i < diagnosis->interferer_count && i < REGION_INTERFERERS; i++) {
+		struct region_interferer *who = &region->interferers[region->interferer_count++];
+
+		snprintf(who->comm, sizeof(who->comm), "%.*s", (int)sizeof(diagnosis->interferers[i].comm),
+			 diagnosis->interferers[i].comm);
+		regions__defuse(who->comm);
+		who->pid = diagnosis->interferers[i].pid;
+		who->seconds = diagnosis->interferers[i].seconds;
+	}
+}
+
+static int add_variance(struct summary *summary, const char *job, const struct result_variance *variance)
+{
+	struct region *region = regions__get(&summary->regions, job, variance->id);
+	char *ranks = json__ranks(variance->ranks, variance->rank_count), *site = NULL;
+	bool ok = region && ranks;
+
+	if (ok && variance->site_count) {
+		site = describe(variance->sites[0].state);
+		ok = site;
+	}
+	if (!ok)
+		goto cleanup;
+	region->effect_of = variance->effect_of;
+	region->begin_ns = variance->begin_ns;
+	region->end_ns = variance->end_ns;
+	region->performance = variance->performance;
+	region->lost_seconds = variance->lost_seconds;
+	region->confirmed = variance->confirmed;
+	region->alarm = variance->alarm;
+	region->ended = variance->state == VAPRO_REGION_CLOSED;
+	if (variance->diagnosis.stage)
+		add_causes(region, &variance->diagnosis);
+	ok = region__set_text(&region->class, vapro_class_name[variance->class]) &&
+	     region__set_text(&region->ranks, ranks) && region__set_text(&region->site, site) &&
+	     region__set_text(&region->evidence, variance->evidence) &&
+	     (!variance->diagnosis.advice || region__set_text(&region->advice, variance->diagnosis.advice));
+cleanup:
+	free(ranks);
+	free(site);
+	return ok ? 0 : -ENOMEM;
+}
+
+int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct)
+{
+	const char *name = result->job ? result->job : "";
+	struct job_summary *job = find_job(summary, name);
+	double seconds = (double)(result->end_ns - result->begin_ns) / 1e9, weight = seconds * result->rank_count;
+	int ret = 0;
+
+	if (!job)
+		return -ENOMEM;
+	if (!job->begin_ns)
+		job->begin_ns = result->begin_ns;
+	job->end_ns = result->end_ns;
+	if (result->rank_count > job->ranks)
+		job->ranks = result->rank_count;
+	if (result->world_size > job->world_size)
+		job->world_size = result->world_size;
+	job->partial |= result->partial;
+	job->rank_seconds += weight;
+	job->covered_total += weight * result->coverage_total;
+	for (int i = 0; i < VAPRO_CLASSES; i++) {
+		job->covered[i] += weight * result->coverage[i];
+		if (isnan(result->performance[i]))
+			continue;
+		job->performed[i] += weight * result->coverage[i] * result->performance[i];
+		job->performed_weight[i] += weight * result->coverage[i];
+	}
+	if (!isnan(result->overhead_pct_mean))
+		job->overhead += weight * result->overhead_pct_mean;
+	job->overhead_max = fmax(job->overhead_max, result->overhead_pct_max);
+	job->fragments += result->fragments;
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		job->lost[i] += result->lost[i];
+	if (!isnan(daemon_cpu_pct) && result->end_ns > summary->cpu_end_ns) {
+		summary->cpu_pct_seconds += daemon_cpu_pct * seconds;
+		summary->cpu_seconds += seconds;
+		summary->cpu_end_ns = result->end_ns;
+	}
+	for (uint32_t i = 0; !ret && i < result->uncovered_count; i++)
+		ret = add_gap(job, &result->uncovered[i], weight);
+	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
+		ret = add_variance(summary, name, &result->variances[i]);
+	return ret;
+}
+
+int summary__add_trouble(struct summary *summary, const char *text)
+{
+	char *copy = strdup(text);
+
+	if (!copy || grow(&summary->troubles, &summary->trouble_capacity, summary->trouble_count + 1, sizeof(copy))) {
+		free(copy);
+		return -ENOMEM;
+	}
+	summary->troubles[summary->trouble_count++] = copy;
+	return 0;
+}

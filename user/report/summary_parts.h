@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a summary keeps: filled by summary.c, told by summary_print.c. */
+#ifndef VAPRO_REPORT_SUMMARY_PARTS_H
+#define VAPRO_REPORT_SUMMARY_PARTS_H
+
+#include <vapro/analysis.h>
+#include "report/regions.h"
+
+/* Time that is not covered, of one state and reason, over all windows. */
+struct gap {
+	char *state;
+	enum vapro_uncovered_reason reason;
+	double rank_seconds;
+};
+
+struct job_summary {
+	char *name;
+	uint64_t begin_ns, end_ns;
+	uint32_t world_size, ranks;
+	bool partial;
+	double rank_seconds; /* weight of all sums below */
+	double covered[VAPRO_CLASSES], covered_total;
+	double performed[VAPRO_CLASSES], performed_weight[VAPRO_CLASSES];
+	double overhead, overhead_max;
+	uint64_t fragments, lost[VAPRO_LOSSES];
+	struct gap *gaps;
+	size_t gap_count, gap_capacity;
+};
+
+struct summary {
+	struct job_summary *jobs;
+	size_t job_count, job_capacity;
+	struct regions regions;
+	double cpu_pct_seconds, cpu_seconds;
+	uint64_t cpu_end_ns; /* a window is of several jobs, its daemon's time counts once */
+	char **troubles;
+	size_t trouble_count, trouble_capacity;
+};
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A variance says when, where and who; its diagnosis says why. One line each. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json.h"
+
+#define NS_PER_S 1e9
+
+static const char *const region_state_name[] = {
+    [VAPRO_REGION_OPEN] = "open", [VAPRO_REGION_CHANGED] = "changed", [VAPRO_REGION_CLOSED] = "closed"};
+
+/* A fresh object at the end of list, or NULL. */
+static cJSON *append(cJSON *list)
+{
+	cJSON *item = cJSON_CreateObject();
+
+	if (item && !cJSON_AddItemToArray(list, item)) {
+		cJSON_Delete(item);
+		return NULL;
+	}
+	return item;
+}
+
+static const struct vapro_thread *find_thread(const struct json_context *context, uint32_t id)
+{
+	return context->threads && id < context->thread_count ? &context->threads[id] : NULL;
+}
+
+static bool add_classes(cJSON *object, const struct result_variance *variance)
+{
+	cJSON *also = cJSON_AddArrayToObject(object, "also"), *lost;
+	bool ok = also;
+
+	for (int i = 0; ok && i < VAPRO_CLASSES; i++) {
+		cJSON *name;
+
+		if (!variance->also[i])
+			continue;
+		name = cJSON_CreateString(vapro_class_name[i]);
+		ok = name && cJSON_AddItemToArray(also, name);
+	}
+	lost = ok ? cJSON_AddObjectToObject(object, "lost_by_class") : NULL;
+	ok = lost;
+	for (int i = 0; ok && i < VAPRO_CLASSES; i++)
+		ok = json__add_number(lost, vapro_class_name[i], variance->lost_by_class[i], 6);
+	return ok;
+}
+
+static bool add_sites(cJSON *object, const struct result_variance *variance)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "call_sites");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < variance->site_count; i++) {
+		const struct result_site *site = &variance->sites[i];
+		char *symbols = json__symbols(site->state);
+		cJSON *item = append(list);
+
+		ok = item && json__add_text(item, "class", vapro_class_name[site->state->class]) &&
+		     json__add_text(item, "from", site->state->from) && json__add_text(item, "to", site->state->to) &&
+		     json__add_text(item, "symbols", symbols) && json__add_text(item, "labels", site->state->labels) &&
+		     json__add_number(item, "lost_seconds", site->lost_seconds, 6);
+		free(symbols);
+	}
+	return ok;
+}
+
+static bool add_culprits(cJSON *object, const struct result_variance *variance)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "culprits");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < variance->culprit_count; i++) {
+		const struct result_culprit *culprit = &variance->culprits[i];
+		cJSON *item = append(list);
+
+		ok = item && json__add_number(item, "rank", culprit->rank, 0) &&
+		     json__add_number(item, "lost_seconds", culprit->lost_seconds, 6) &&
+		     json__add_number(item, "wait_seconds", culprit->wait_seconds, 6);
+	}
+	return ok;
+}
+
+static bool add_exemplars(cJSON *object, const struct result_variance *variance, const struct json_context *context)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "exemplars");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < variance->exemplar_count; i++) {
+		const struct result_exemplar *exemplar = &variance->exemplars[i];
+		const struct vapro_thread *thread = find_thread(context, exemplar->thread);
+		const struct vapro_state *state = exemplar->state;
+		cJSON *item = append(list);
+
+		ok = item && json__add_time(item, "start", exemplar->start_ns) &&
+		     json__add_uint(item, "duration_ns", exemplar->duration_ns);
+		if (ok && thread)
+			ok = json__add_number(item, "rank", thread->rank, 0) &&
+			     json__add_number(item, "thread", thread->thread, 0) &&
+			     json__add_uint(item, "tid", thread->tid);
+		if (ok && state)
+			ok = json__add_text(item, "from", state->from) && json__add_text(item, "to", state->to) &&
+			     json__add_text(item, "labels", state->labels);
+		ok = ok && json__add_factors(item, "factors", exemplar->factor);
+	}
+	return ok;
+}
+
+static int put_variance(const struct job_result *result, const struct result_variance *variance,
+			const struct json_context *context, json_put put, void *arg)
+{
+	cJSON *object = json__head("variance", result->end_ns, context->host);
+	bool ok = object && json__add_text(object, "job", result->job) && json__add_uint(object, "id", variance->id) &&
+		  json__add_uint(object, "revision", variance->revision) &&
+		  json__add_text(object, "state", region_state_name[variance->state]) &&
+		  json__add_text(object, "class", vapro_class_name[variance->class]) &&
+		  json__add_time(object, "begin", variance->begin_ns) &&
+		  json__add_time(object, "end", variance->end_ns) &&
+		  json__add_ranks(object, "ranks", variance->ranks, variance->rank_count) &&
+		  json__add_number(object, "performance", variance->performance, 4) &&
+		  json__add_number(object, "lost_seconds", variance->lost_seconds, 6) &&
+		  json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&
+		  json__add_text(object, "confidence", variance->confirmed ? "confirmed" : "unconfirmed") &&
+		  json__add_text(object, "evidence", variance->evidence) &&
+		  cJSON_AddBoolToObject(object, "alarm", variance->alarm);
+
+	if (ok && variance->effect_of)
+		ok = json__add_uint(object, "effect_of", variance->effect_of);
+	else if (ok)
+		ok = cJSON_AddNullToObject(object, "effect_of");
+	ok = ok && cJSON_AddBoolToObject(object, "still_open", variance->still_open) && add_classes(object, variance) &&
+	     add_sites(object, variance) && add_culprits(object, variance) && add_exemplars(object, variance, context);
+	return json__emit(object, ok, put, arg);
+}
+
+static bool add_diagnosis_factors(cJSON *object, const struct result_diagnosis *diagnosis)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "factors");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < diagnosis->factor_count; i++) {
+		const struct result_factor *factor = &diagnosis->factors[i];
+		cJSON *item = append(list);
+
+		ok = item && json__add_text(item, "name", factor->name) &&
+		     json__add_number(item, "stage", factor->stage, 0) &&
+		     json__add_text(item, "parent", factor->parent) &&
+		     json__add_number(item, "contribution_pct", 100 * factor->contribution, 2) &&
+		     json__add_number(item, "impact_seconds", factor->impact_seconds, 6) &&
+		     json__add_number(item, "duration_seconds", factor->duration_seconds, 6) &&
+		     json__add_text(item, "method", factor->method) &&
+		     json__add_number(item, "p_value", factor->p_value, 6) &&
+		     cJSON_AddBoolToObject(item, "major", factor->major) &&
+		     cJSON_AddBoolToObject(item, "approx", factor->approx) &&
+		     json__add_text(item, "shared_with", factor->shared_with);
+	}
+	return ok;
+}
+
+static bool add_interferers(cJSON *object, const struct result_diagnosis *diagnosis)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "interferers");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < diagnosis->interferer_count; i++) {
+		const struct result_interferer *interferer = &diagnosis->interferers[i];
+		char comm[sizeof(interferer->comm) + 1] = "";
+		cJSON *item = append(list);
+
+		memcpy(comm, interferer->comm, sizeof(interferer->comm));
+		ok = item && json__add_text(item, "comm", comm) && json__add_uint(item, "pid", interferer->pid) &&
+		     json__add_number(item, "seconds", interferer->seconds, 6);
+	}
+	return ok;
+}
+
+static bool has_rank(const struct result_variance *variance, int32_t rank)
+{
+	for (uint32_t i = 0; i < variance->rank_count; i++) {
+		if (variance->ranks[i] == rank)
+			return true;
+	}
+	return false;
+}
+
+static bool add_host(cJSON *hosts, const char *host)
+{
+	cJSON *item;
+
+	cJSON_ArrayForEach(item, hosts)
+	{
+		if (!strcmp(item->valuestring, host))
+			return true;
+	}
+	item = json__text(host);
+	return item && cJSON_AddItemToArray(hosts, item);
+}
+
+/* What the slow ranks share. Known here are their hosts; the daemon's floors add socket and cgroup. */
+static bool add_where(cJSON *object, const struct job_result *result, const struct result_variance *variance,
+		      const struct json_context *context)
+{
+	cJSON *where = cJSON_AddObjectToObject(object, "where");
+	cJSON *hosts = where ? cJSON_AddArrayToObject(where, "hosts") : NULL;
+	bool ok = hosts;
+
+	for (uint32_t i = 0; ok && context->threads && i < context->thread_count; i++) {
+		const struct vapro_thread *thread = &context->threads[i];
+
+		if (thread->job && result->job && !strcmp(thread->job, result->job) && has_rank(variance, thread->rank))
+			ok = add_host(hosts, thread->host);
+	}
+	return ok;
+}
+
+static int put_diagnosis(const struct job_result *result, const struct result_variance *variance,
+			 const struct json_context *context, json_put put, void *arg)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	cJSON *object = json__head("diagnosis", result->end_ns, context->host);
+	bool ok =
+	    object && json__add_text(object, "job", result->job) && json__add_uint(object, "variance", variance->id) &&
+	    json__add_uint(object, "revision", variance->revision) &&
+	    json__add_number(object, "stage", diagnosis->stage, 0) &&
+	    cJSON_AddBoolToObject(object, "final", diagnosis->final) && add_diagnosis_factors(object, diagnosis) &&
+	    add_interferers(object, diagnosis) && json__add_uint(object, "abnormal", diagnosis->abnormal) &&
+	    json__add_uint(object, "normal", diagnosis->normal) && add_where(object, result, variance, context) &&
+	    json__add_text(object, "advice", diagnosis->advice);
+
+	return json__emit(object, ok, put, arg);
+}
+
+int json__variances(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < result->variance_count; i++) {
+		const struct result_variance *variance = &result->variances[i];
+
+		ret = put_variance(result, variance, context, put, arg);
+		/* stage 0: nobody has looked into it yet */
+		if (!ret && variance->diagnosis.stage > 0)
+			ret = put_diagnosis(result, variance, context, put, arg);
+	}
+	return ret;
+}

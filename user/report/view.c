@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/view.h"
+#include "report/view_model.h"
+
+#define ROWS 48
+#define REGIONS_TOLD 20
+
+bool view__parse_color(const char *text, enum view_color *color)
+{
+	static const char *const names[] = {
+	    [VIEW_COLOR_AUTO] = "auto", [VIEW_COLOR_ALWAYS] = "always", [VIEW_COLOR_NEVER] = "never"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(text, names[i])) {
+			*color = (enum view_color)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool wants_color(enum view_color color, FILE *out)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (color != VIEW_COLOR_AUTO)
+		return color == VIEW_COLOR_ALWAYS;
+	/* no-color.org: set and not empty */
+	return isatty(fileno(out)) && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
+}
+
+static unsigned find_width(unsigned wanted, FILE *out)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+
+	if (!wanted && columns)
+		wanted = (unsigned)strtoul(columns, NULL, 10);
+	if (!wanted && fileno(out) >= 0 && !ioctl(fileno(out), TIOCGWINSZ, &size))
+		wanted = size.ws_col;
+	if (!wanted)
+		wanted = 80;
+	return wanted < 40 ? 40 : wanted > 1000 ? 1000 : wanted;
+}
+
+static int draw(struct view_model *model, const struct view_options *options, FILE *out, size_t *drawn)
+{
+	bool color = wants_color(options->color, out);
+	unsigned width = find_width(options->width, out), rows = options->rows ? options->rows : ROWS;
+	int ret = 0;
+
+	for (size_t i = 0; !ret && i < model->map_count; i++) {
+		const struct view_map *map = &model->maps[i];
+
+		if ((options->class && strcmp(options->class, map->class)) || !map->end)
+			continue;
+		ret = view_map__draw(map, out, color, width, rows);
+		(*drawn)++;
+	}
+	if (ret || !*drawn)
+		return ret;
+	if (!model->regions.count)
+		fprintf(out, "no variance found\n");
+	else
+		regions__print(&model->regions, out, model->start_ns, width, REGIONS_TOLD);
+	return fflush(out) ? -errno : 0;
+}
+
+int view__file(const char *path, const struct view_options *options, FILE *out, uint64_t *bad_lines, char *err,
+	       size_t err_size)
+{
+	bool standard = !strcmp(path, "-");
+	FILE *file = standard ? stdin : fopen(path, "re");
+	struct view_model model;
+	size_t drawn = 0;
+	int ret;
+
+	if (bad_lines)
+		*bad_lines = 0;
+	if (!file) {
+		ret = -errno;
+		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
+		return ret;
+	}
+	ret = view_model__read(&model, file, standard ? "standard input" : path);
+	if (bad_lines)
+		*bad_lines = model.bad_lines;
+	if (!ret)
+		ret = draw(&model, options, out, &drawn);
+	if (ret) {
+		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
+	} else if (!drawn) {
+		ret = -ENODATA;
+		snprintf(err, err_size, "%s: no heat map%s%s in %llu lines", path, options->class ? " of class " : "",
+			 options->class ? options->class : "", (unsigned long long)model.lines);
+	}
+	view_model__free(&model);
+	if (!standard)
+		fclose(file);
+	return ret;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * `vapro view FILE`: the lines of a run as heat maps (rows = ranks, columns = time) and a table of
+ * slow regions. Where several bins or ranks share a cell, the cell shows the slowest of them: a map
+ * that averages hides what it is looked at for.
+ */
+#ifndef VAPRO_REPORT_VIEW_H
+#define VAPRO_REPORT_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum view_color { VIEW_COLOR_AUTO, VIEW_COLOR_ALWAYS, VIEW_COLOR_NEVER };
+
+struct view_options {
+	enum view_color color; /* auto: out is a terminal and NO_COLOR is unset */
+	unsigned width;	       /* columns; 0: COLUMNS, else the terminal's, else 80 */
+	unsigned rows;	       /* most rows of a map; 0: 48 */
+	const char *class;     /* only this class; NULL: all */
+};
+
+/* "auto", "always" or "never". */
+bool view__parse_color(const char *text, enum view_color *color);
+
+/*
+ * Reads path ("-" = standard input), which is told line by line on stderr where it is bad, and draws
+ * to out. *bad_lines may be NULL. Returns 0, -ENODATA where there was nothing to draw, or a negative
+ * errno; both with a sentence in err.
+ */
+int view__file(const char *path, const struct view_options *options, FILE *out, uint64_t *bad_lines, char *err,
+	       size_t err_size);
+
+/* The command: argv[0] is "view". Returns 0, 1 failure (bad lines included), 2 usage. */
+int view__main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/grow.h"
+#include "report/json.h"
+#include "report/view_model.h"
+
+#define SHOWN_MAX 20 /* bad lines told one by one */
+
+static const char *text_of(const cJSON *object, const char *key)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+static double number_of(const cJSON *object, const char *key, double missing)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : missing;
+}
+
+static uint64_t uint_of(const cJSON *object, const char *key)
+{
+	double number = number_of(object, key, 0);
+
+	return number >= 1 && number < 1e18 ? (uint64_t)number : 0;
+}
+
+static bool time_of(const cJSON *object, const char *key, uint64_t *utc_ns)
+{
+	const char *text = text_of(object, key);
+
+	return text && json__parse_time(text, utc_ns);
+}
+
+static struct view_map *find_map(struct view_model *model, const char *job, const char *class, uint64_t bin_ns)
+{
+	struct view_map *map;
+
+	for (size_t i = 0; i < model->map_count; i++) {
+		map = &model->maps[i];
+		if (map->bin_ns == bin_ns && !strcmp(map->job, job) && !strcmp(map->class, class))
+			return map;
+	}
+	if (grow(&model->maps, &model->map_capacity, model->map_count + 1, sizeof(*map)))
+		return NULL;
+	map = &model->maps[model->map_count++];
+	memset(map, 0, sizeof(*map));
+	map->job = strdup(job);
+	map->class = strdup(class);
+	map->bin_ns = bin_ns;
+	return map->job && map->class ? map : NULL;
+}
+
+/* Lines of one run tell rows in one order: the guess is right but for the first time. */
+static struct view_row *find_row(struct view_map *map, size_t guess, int64_t rank, uint64_t pid, const char *host)
+{
+	struct view_row *row;
+
+	for (size_t i = 0; i < map->row_count; i++) {
+		row = &map->rows[(guess + i) % map->row_count];
+		/* a rank is one row whichever process ran it; only unknown ranks need the pid */
+		if (row->rank == rank && (rank >= 0 || (row->pid == pid && !strcmp(row->host, host))))
+			return row;
+	}
+	if (grow(&map->rows, &map->row_capacity, map->row_count + 1, sizeof(*row)))
+		return NULL;
+	row = &map->rows[map->row_count];
+	memset(row, 0, sizeof(*row));
+	row->rank = rank;
+	row->pid = pid;
+	row->host = strdup(host);
+	if (!row->host)
+		return NULL;
+	map->row_count++;
+	return row;
+}
+
+static int add_piece(struct view_row *row, uint64_t bin, uint32_t revision, const cJSON *values)
+{
+	struct view_piece piece = {bin, 0, revision, NULL};
+	const cJSON *value;
+
+	if (grow(&row->pieces, &row->piece_capacity, row->piece_count + 1, sizeof(piece)))
+		return -ENOMEM;
+	piece.values = malloc(((size_t)cJSON_GetArraySize(values) + 1) * sizeof(*piece.values));
+	if (!piece.values)
+		return -ENOMEM;
+	cJSON_ArrayForEach(value, values)
+	{
+		piece.values[piece.count++] = cJSON_IsNumber(value) ? (float)value->valuedouble : NAN;
+	}
+	row->pieces[row->piece_count++] = piece;
+	return 0;
+}
+
+/* Returns 0, -EINVAL with the reason in *why, or -ENOMEM. */
+static int add_heatmap(struct view_model *model, const cJSON *line, const char **why)
+{
+	const char *job = text_of(line, "job"), *class = text_of(line, "class"), *host = text_of(line, "host");
+	const cJSON *rows = cJSON_GetObjectItemCaseSensitive(line, "rows"), *item;
+	uint64_t begin_ns, bin_ns = uint_of(line, "bin_ns"), bin, bins = 0;
+	struct view_map *map;
+	size_t guess = 0;
+
+	*why = "a heatmap without class, begin, bin_ns or rows";
+	if (!class || !bin_ns || !time_of(line, "begin", &begin_ns) || !cJSON_IsArray(rows))
+		return -EINVAL;
+	cJSON_ArrayForEach(item, rows)
+	{
+		const cJSON *values = cJSON_GetObjectItemCaseSensitive(item, "values");
+		uint64_t count = (uint64_t)cJSON_GetArraySize(values);
+
+		*why = "a heatmap's row without rank or values";
+		if (!cJSON_IsArray(values) || isnan(number_of(item, "rank", NAN)))
+			return -EINVAL;
+		bins = count > bins ? count : bins;
+	}
+	map = find_map(model, job ? job : "", class, bin_ns);
+	if (!map)
+		return -ENOMEM;
+	bin = begin_ns / bin_ns;
+	*why = "its time is too far from that of the lines before";
+	if (map->end && (bin + bins > map->first + VIEW_BINS_MAX || bin + VIEW_BINS_MAX < map->end))
+		return -EINVAL;
+	if (!bins)
+		return 0;
+	if (!map->end || bin < map->first)
+		map->first = bin;
+	if (bin + bins > map->end)
+		map->end = bin + bins;
+	if (!model->start_ns || begin_ns < model->start_ns)
+		model->start_ns = begin_ns;
+	cJSON_ArrayForEach(item, rows)
+	{
+		const char *own = text_of(item, "host");
+		struct view_row *row =
+		    find_row(map, guess++, (int64_t)number_of(item, "rank", -1), uint_of(item, "pid"),
+			     own    ? own
+			     : host ? host
+				    : "");
+
+		if (!row || add_piece(row, bin, (uint32_t)uint_of(line, "revision"),
+				      cJSON_GetObjectItemCaseSensitive(item, "values")))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int set_site(struct region *region, const cJSON *sites)
+{
+	const cJSON *site = cJSON_GetArrayItem(sites, 0);
+	const char *symbols = text_of(site, "symbols"), *from = text_of(site, "from"), *to = text_of(site, "to");
+	char text[1024];
+
+	if (!symbols && !to)
+		return 0;
+	if (symbols)
+		snprintf(text, sizeof(text), "%s", symbols);
+	else
+		snprintf(text, sizeof(text), "%s%s%s", from ? from : "", from ? " -> " : "", to);
+	return region__set_text(&region->site, text) ? 0 : -ENOMEM;
+}
+
+static int add_variance(struct view_model *model, const cJSON *line, const char **why)
+{
+	const char *job = text_of(line, "job"), *state = text_of(line, "state");
+	const char *confidence = text_of(line, "confidence");
+	uint64_t begin_ns, end_ns;
+	struct region *region;
+
+	*why = "a variance without id, begin or end";
+	if (!uint_of(line, "id") || !time_of(line, "begin", &begin_ns) || !time_of(line, "end", &end_ns) ||
+	    end_ns < begin_ns)
+		return -EINVAL;
+	region = regions__get(&model->regions, job ? job : "", uint_of(line, "id"));
+	if (!region)
+		return -ENOMEM;
+	region->begin_ns = begin_ns;
+	region->end_ns = end_ns;
+	region->effect_of = uint_of(line, "effect_of");
+	region->performance = number_of(line, "performance", NAN);
+	region->lost_seconds = number_of(line, "lost_seconds", 0);
+	region->confirmed = confidence && !strcmp(confidence, "confirmed");
+	region->alarm = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "alarm"));
+	region->ended = state && !strcmp(state, "closed");
+	if (!region__set_text(&region->class, text_of(line, "class")) ||
+	    !region__set_text(&region->ranks, text_of(line, "ranks")) ||
+	    !region__set_text(&region->evidence, text_of(line, "evidence")))
+		return -ENOMEM;
+	return set_site(region, cJSON_GetObjectItemCaseSensitive(line, "call_sites"));
+}
+
+static int add_diagnosis(struct view_model *model, const cJSON *line, const char **why)
+{
+	const char *job = text_of(line, "job"), *advice = text_of(line, "advice");
+	struct region *region;
+	const cJSON *item;
+
+	*why = "a diagnosis without its variance";
+	if (!uint_of(line, "variance"))
+		return -EINVAL;
+	region = regions__get(&model->regions, job ? job : "", uint_of(line, "variance"));
+	if (!region)
+		return -ENOMEM;
+	region->cause_count = region->interferer_count = 0;
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(line, "factors"))
+	{
+		struct region_cause *cause = &region->causes[region->cause_count];
+		const char *name = text_of(item, "name");
+
+		if (!name || region->cause_count == REGION_CAUSES)
+			continue;
+		snprintf(cause->name, sizeof(cause->name), "%s", name);
+		regions__defuse(cause->name);
+		cause->share = number_of(item, "contribution_pct", 0) / 100;
+		cause->major = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "major"));
+		cause->part = text_of(item, "parent");
+		region->cause_count++;
+	}
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(line, "interferers"))
+	{
+		struct region_interferer *who = &region->interferers[region->interferer_count];
+		const char *comm = text_of(item, "comm");
+
+		if (!comm || region->interferer_count == REGION_INTERFERERS)
+			continue;
+		snprintf(who->comm, sizeof(who->comm), "%s", comm);
+		regions__defuse(who->comm);
+		who->pid = (uint32_t)uint_of(item, "pid");
+		who->seconds = number_of(item, "seconds", 0);
+		region->interferer_count++;
+	}
+	return !advice || region__set_text(&region->advice, advice) ? 0 : -ENOMEM;
+}
+
+static int add_line(struct view_model *model, const char *text, const char **why)
+{
+	cJSON *line = cJSON_ParseWithOpts(text, NULL, true);
+	const char *type = text_of(line, "type"), *schema = text_of(line, "schema");
+	int ret = 0;
+
+	if (!line) {
+		*why = "no JSON";
+		return -EINVAL;
+	}
+	if (!type || !schema || strcmp(schema, JSON_SCHEMA)) {
+		*why = "no line of vapro/1";
+		ret = -EINVAL;
+	} else if (!strcmp(type, "heatmap")) {
+		ret = add_heatmap(model, line, why);
+	} else if (!strcmp(type, "variance")) {
+		ret = add_variance(model, line, why);
+	} else if (!strcmp(type, "diagnosis")) {
+		ret = add_diagnosis(model, line, why);
+	}
+	cJSON_Delete(line);
+	return ret;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct view_row *x = a, *y = b;
+	int hosts = strcmp(x->host, y->host);
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return hosts ? hosts : x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+int view_model__read(struct view_model *model, FILE *file, const char *name)
+{
+	size_t capacity = 0;
+	char *text = NULL;
+	int ret = 0;
+
+	memset(model, 0, sizeof(*model));
+	errno = 0;
+	while (ret != -ENOMEM && getline(&text, &capacity, file) >= 0) {
+		const char *why = "";
+
+		model->lines++;
+		if (!text[strspn(text, " \t\r\n")])
+			continue;
+		ret = add_line(model, text, &why);
+		if (ret == -EINVAL && model->bad_lines++ < SHOWN_MAX)
+			fprintf(stderr, "vapro: %s:%llu: %s\n", name, (unsigned long long)model->lines, why);
+	}
+	if (ret != -ENOMEM)
+		ret = ferror(file) ? (errno ? -errno : -EIO) : 0;
+	if (model->bad_lines > SHOWN_MAX)
+		fprintf(stderr, "vapro: %s: %llu bad lines in all\n", name, (unsigned long long)model->bad_lines);
+	for (size_t i = 0; i < model->map_count; i++) {
+		if (model->maps[i].row_count)
+			qsort(model->maps[i].rows, model->maps[i].row_count, sizeof(struct view_row), compare_rows);
+	}
+	free(text);
+	return ret;
+}
+
+void view_model__free(struct view_model *model)
+{
+	for (size_t i = 0; i < model->map_count; i++) {
+		struct view_map *map = &model->maps[i];
+
+		for (size_t k = 0; k < map->row_count; k++) {
+			for (size_t p = 0; p < map->rows[k].piece_count; p++)
+				free(map->rows[k].pieces[p].values);
+			free(map->rows[k].pieces);
+			free(map->rows[k].host);
+		}
+		free(map->rows);
+		free(map->job);
+		free(map->class);
+	}
+	free(model->maps);
+	regions__free(&model->regions);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What view reads from lines and draws: maps of bins, and regions. */
+#ifndef VAPRO_REPORT_VIEW_MODEL_H
+#define VAPRO_REPORT_VIEW_MODEL_H
+
+#include "report/regions.h"
+
+#define VIEW_BINS_MAX 20000000 /* beyond, a time is wrong */
+
+/* Consecutive bins of one row, as one line told them. */
+struct view_piece {
+	uint64_t bin;
+	uint32_t count, revision;
+	float *values; /* NAN = null */
+};
+
+struct view_row {
+	int64_t rank;
+	uint64_t pid;
+	char *host;
+	struct view_piece *pieces; /* in the order of their lines */
+	size_t piece_count, piece_capacity;
+};
+
+struct view_map {
+	char *job, *class;
+	uint64_t bin_ns, first, end; /* bins since the epoch */
+	struct view_row *rows;	     /* by rank once read */
+	size_t row_count, row_capacity;
+};
+
+struct view_model {
+	struct view_map *maps;
+	size_t map_count, map_capacity;
+	struct regions regions;
+	uint64_t start_ns; /* of the first window or map */
+	uint64_t lines, bad_lines;
+};
+
+/* Reads all lines; bad ones are told on stderr with their number. Returns 0 or a negative errno. */
+int view_model__read(struct view_model *model, FILE *file, const char *name);
+void view_model__free(struct view_model *model);
+
+/*
+ * The slowest value of rows [row, row_end) in each of `columns` groups of `step` bins; NAN where no
+ * bin is known. Of bins told twice the higher revision counts, of equal ones the later.
+ * Returns 0 or -ENOMEM.
+ */
+int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
+		    double *cells);
+
+/* Draws one map. width in columns, most rows; in 256 colours or plain characters. Returns 0 or -ENOMEM. */
+int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned width, unsigned most_rows);
+
+#endif

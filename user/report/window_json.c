@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The lines of one job's window, but for its variances. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json.h"
+
+#define NS_PER_S 1e9
+
+/* Duration-weighted over the classes, as each class's own performance is over its bundles. */
+static double total_performance(const struct job_result *result)
+{
+	double weight = 0, sum = 0;
+
+	for (int i = 0; i < VAPRO_CLASSES; i++) {
+		if (isnan(result->performance[i]) || !(result->coverage[i] > 0))
+			continue;
+		weight += result->coverage[i];
+		sum += result->coverage[i] * result->performance[i];
+	}
+	return weight > 0 ? sum / weight : NAN;
+}
+
+static bool add_classes(cJSON *object, const char *key, const double *values, double total)
+{
+	cJSON *classes = cJSON_AddObjectToObject(object, key);
+	bool ok = classes;
+
+	for (int i = 0; ok && i < VAPRO_CLASSES; i++)
+		ok = json__add_number(classes, vapro_class_name[i], values[i], 4);
+	return ok && json__add_number(classes, "total", total, 4);
+}
+
+/* The texts of a state; all null for time that belongs to none. */
+static bool add_state(cJSON *object, const struct vapro_state *state)
+{
+	char *symbols = state ? json__symbols(state) : NULL;
+	bool ok = json__add_text(object, "state", state ? state->labels : NULL) &&
+		  json__add_text(object, "class", state ? vapro_class_name[state->class] : NULL) &&
+		  json__add_text(object, "from", state ? state->from : NULL) &&
+		  json__add_text(object, "to", state ? state->to : NULL) && json__add_text(object, "symbols", symbols);
+
+	free(symbols);
+	return ok;
+}
+
+static bool add_uncovered(cJSON *object, const struct job_result *result)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "uncovered");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < result->uncovered_count; i++) {
+		const struct result_uncovered *uncovered = &result->uncovered[i];
+		cJSON *item = cJSON_CreateObject();
+
+		ok = item && cJSON_AddItemToArray(list, item) && add_state(item, uncovered->state) &&
+		     json__add_number(item, "share_pct", 100 * uncovered->share, 2) &&
+		     json__add_text(item, "reason", vapro_uncovered_name[uncovered->reason]);
+	}
+	return ok;
+}
+
+static bool add_lost(cJSON *object, const uint64_t *lost)
+{
+	cJSON *causes = cJSON_AddObjectToObject(object, "lost");
+	bool ok = causes;
+
+	for (int i = 0; ok && i < VAPRO_LOSSES; i++)
+		ok = json__add_uint(causes, vapro_loss_name[i], lost[i]);
+	return ok;
+}
+
+static bool add_overhead(cJSON *object, const struct job_result *result)
+{
+	cJSON *overhead = cJSON_AddObjectToObject(object, "overhead_pct");
+
+	return overhead && json__add_number(overhead, "mean", result->overhead_pct_mean, 4) &&
+	       json__add_number(overhead, "max", result->overhead_pct_max, 4);
+}
+
+static bool add_clock(cJSON *object, const struct stream_clock *clock)
+{
+	cJSON *pair;
+
+	if (!clock->utc_ns)
+		return cJSON_AddNullToObject(object, "clock");
+	pair = cJSON_AddObjectToObject(object, "clock");
+	return pair && json__add_uint(pair, "mono_ns", clock->mono_ns) && json__add_time(pair, "utc", clock->utc_ns);
+}
+
+/* The head, and what the records of a window share. */
+static cJSON *window_head(const char *type, const struct job_result *result, const struct json_context *context)
+{
+	cJSON *object = json__head(type, result->end_ns, context->host);
+
+	if (object && json__add_text(object, "job", result->job))
+		return object;
+	cJSON_Delete(object);
+	return NULL;
+}
+
+static int put_window(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
+{
+	cJSON *object = window_head("window", result, context);
+	bool ok = object && json__add_time(object, "begin", result->begin_ns) &&
+		  json__add_time(object, "end", result->end_ns) &&
+		  json__add_ranks(object, "ranks", result->ranks, result->rank_count) &&
+		  json__add_uint(object, "world_size", result->world_size) &&
+		  cJSON_AddBoolToObject(object, "partial", result->partial) &&
+		  add_classes(object, "coverage", result->coverage, result->coverage_total) &&
+		  add_classes(object, "performance", result->performance, total_performance(result)) &&
+		  json__add_uint(object, "bundles", result->bundles) &&
+		  json__add_uint(object, "fragments", result->fragments) &&
+		  json__add_uint(object, "open", result->open) && add_lost(object, result->lost) &&
+		  add_overhead(object, result) &&
+		  json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) &&
+		  add_uncovered(object, result) && add_clock(object, &context->clock);
+
+	return json__emit(object, ok, put, arg);
+}
+
+static bool add_row(cJSON *rows, const struct result_row *row, uint32_t bins, const char *host)
+{
+	cJSON *item = cJSON_CreateObject(), *values, *value;
+	bool ok;
+
+	if (!item || !cJSON_AddItemToArray(rows, item)) {
+		cJSON_Delete(item);
+		return false;
+	}
+	ok = json__add_number(item, "rank", row->rank, 0) && json__add_uint(item, "pid", row->pid);
+	if (ok && row->host && (!host || strcmp(row->host, host)))
+		ok = json__add_text(item, "host", row->host);
+	values = ok ? cJSON_AddArrayToObject(item, "values") : NULL;
+	ok = values;
+	for (uint32_t i = 0; ok && i < bins; i++) {
+		value = json__number(row->values[i], 3);
+		ok = value && cJSON_AddItemToArray(values, value);
+	}
+	return ok;
+}
+
+static int put_heatmap(const struct job_result *result, const struct result_heatmap *heatmap,
+		       const struct json_context *context, json_put put, void *arg)
+{
+	cJSON *object = window_head("heatmap", result, context), *rows = NULL;
+	bool ok =
+	    object && json__add_text(object, "class", vapro_class_name[heatmap->class]) &&
+	    json__add_time(object, "begin", heatmap->begin_ns) && json__add_uint(object, "bin_ns", VAPRO_BIN_NS) &&
+	    json__add_uint(object, "revision", heatmap->revision) && (rows = cJSON_AddArrayToObject(object, "rows"));
+
+	for (uint32_t i = 0; ok && i < heatmap->row_count; i++)
+		ok = add_row(rows, &heatmap->rows[i], heatmap->bins, context->host);
+	return json__emit(object, ok, put, arg);
+}
+
+static int put_imbalance(const struct job_result *result, const struct result_imbalance *imbalance,
+			 const struct json_context *context, json_put put, void *arg)
+{
+	cJSON *object = window_head("imbalance", result, context);
+	bool ok = object && add_state(object, imbalance->state) &&
+		  json__add_number(object, "fast_rank", imbalance->fast_rank, 0) &&
+		  json__add_number(object, "slow_rank", imbalance->slow_rank, 0) &&
+		  json__add_number(object, "fast_seconds", imbalance->fast_ns / NS_PER_S, 9) &&
+		  json__add_number(object, "slow_seconds", imbalance->slow_ns / NS_PER_S, 9) &&
+		  json__add_number(object, "ratio",
+				   imbalance->fast_ns > 0 ? imbalance->slow_ns / imbalance->fast_ns : NAN, 4) &&
+		  json__add_number(object, "share_pct", 100 * imbalance->share, 2);
+
+	return json__emit(object, ok, put, arg);
+}
+
+static int put_drift(const struct job_result *result, const struct result_drift *drift,
+		     const struct json_context *context, json_put put, void *arg)
+{
+	cJSON *object = window_head("drift", result, context);
+	bool ok = object && add_state(object, drift->state) && json__add_number(object, "ratio", drift->ratio, 4) &&
+		  json__add_uint(object, "windows", drift->windows);
+
+	return json__emit(object, ok, put, arg);
+}
+
+static int put_rare(const struct job_result *result, const struct result_rare *rare, const struct json_context *context,
+		    json_put put, void *arg)
+{
+	cJSON *object = window_head("rare", result, context);
+	bool ok = object && add_state(object, rare->state) && json__add_number(object, "rank", rare->rank, 0) &&
+		  json__add_uint(object, "members", rare->members) &&
+		  json__add_number(object, "seconds", rare->seconds, 6);
+
+	return json__emit(object, ok, put, arg);
+}
+
+int json__window(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
+{
+	int ret = put_window(result, context, put, arg);
+
+	for (uint32_t i = 0; !ret && i < result->heatmap_count; i++)
+		ret = put_heatmap(result, &result->heatmaps[i], context, put, arg);
+	if (!ret)
+		ret = json__variances(result, context, put, arg);
+	for (uint32_t i = 0; !ret && i < result->imbalance_count; i++)
+		ret = put_imbalance(result, &result->imbalances[i], context, put, arg);
+	for (uint32_t i = 0; !ret && i < result->drift_count; i++)
+		ret = put_drift(result, &result->drifts[i], context, put, arg);
+	for (uint32_t i = 0; !ret && i < result->rare_count; i++)
+		ret = put_rare(result, &result->rares[i], context, put, arg);
+	return ret;
+}
