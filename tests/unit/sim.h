@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A small simulator of an MPI job and of the collector: N ranks loop over three computations and two
+ * allreduces (and now and then a write), with noise, hogs, stalls and changes of work as a scenario
+ * says; arrival times make the waiting. It merges fragments into bundles as the kernel side does and
+ * feeds windows of 15 s with a stride of 10 s to an analysis. Deterministic: its own generator.
+ * Times in a scenario are seconds since its start.
+ */
+#ifndef VAPRO_SIM_H
+#define VAPRO_SIM_H
+
+#include <vapro/analysis.h>
+
+#define SIM_BEGIN_NS 1700000000000000000ULL
+#define SIM_HOGS 8
+#define SIM_FOUND 256
+
+struct sim_hog {
+	int rank;
+	double begin, end;
+	uint32_t pid;
+};
+
+struct sim_scenario {
+	int ranks;
+	double seconds;
+	uint64_t seed;
+	double noise;       /* standard deviation of a fragment's on-CPU time */
+	double bin_noise;   /* a whole bin of a rank is up to this much slower */
+	bool random_work;   /* uniform between 0.3 and 1.7 of the usual */
+	bool alternating;   /* two states cost double in every other iteration */
+	bool naps;          /* one computation sleeps for a while in each iteration */
+	double phase_at, phase_factor; /* the first computation changes its work on all ranks */
+	double grow_at, grow_factor;   /* all computations do */
+	double drift;                  /* per second, all computations on all ranks */
+	double slow_rank_factor;       /* the last rank has that much more to do, always */
+	struct sim_hog hogs[SIM_HOGS];
+	int hog_count;
+	int memory_rank; /* its computations are slow on the CPU ... */
+	double memory_begin, memory_end, memory_factor;
+	int write_every; /* iterations; 0: never */
+	int stall_rank;
+	double stall_at, stall_s; /* one write takes that long */
+	bool stall_tells;         /* the kernel tells that it slept */
+	double transfer_begin, transfer_end, transfer_ns; /* allreduces take that much longer for everybody */
+	double governed_share;
+	double scale;       /* of all computations; 0: 1 */
+	uint32_t world_size; /* 0: ranks */
+};
+
+/* A variance as last told. */
+struct sim_found {
+	uint64_t id, effect_of;
+	enum vapro_class class;
+	enum vapro_region_state state;
+	bool alarm, ever_alarm, confirmed, still_open, ever_open;
+	double begin, end, lost, lost_by_class[VAPRO_CLASSES], performance;
+	int32_t first_rank, last_rank;
+	uint32_t rank_count, tellings, closed, culprits;
+	int32_t culprit;
+	char evidence[160], advice[512];
+	char major[64];           /* finest major factor with most impact */
+	double preempted;         /* its contribution at stage 2 */
+	double level_sum[3];      /* contributions per stage */
+	char interferer[16];
+	uint32_t interferer_pid;
+	double interferer_seconds;
+	uint32_t exemplars, sites;
+};
+
+struct sim_report {
+	struct sim_found found[SIM_FOUND];
+	int found_count, alarms, ever_alarms;
+	int windows;
+	double coverage_last, coverage_max, coverage_computation;
+	int drifts, imbalances, rares, retold;
+	struct result_imbalance imbalance;
+	double governed, not_seen, performance;
+	bool partial;
+	double truth_preempted[64]; /* per rank: seconds preempted in computation */
+	uint64_t bundles;
+};
+
+void sim_config(struct vapro_config *config);
+
+/* Runs a scenario from start to end; asserts (cmocka) that the interface accepts everything. */
+void sim_run(const struct sim_scenario *scenario, enum vapro_workload_source source, struct sim_report *report);
+
+/* The found variance with most lost seconds among alarms; NULL where there is none. */
+const struct sim_found *sim_alarm(const struct sim_report *report);
+void sim_print(const struct sim_report *report);
+
+double sim_random(uint64_t *seed);
+double sim_gauss(uint64_t *seed);
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/effect.h"
+#include "detect/parts.h"
+#include "detect/waiting.h"
+#include "sim.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BIN ((double)VAPRO_BIN_NS)
+#define FIRST 1000
+
+static struct vapro_config config;
+static struct stg *stg;
+static const struct stg_job *job;
+static struct heatmap map;
+
+static void assert_near(double a, double b, double tolerance)
+{
+	if (!(fabs(a - b) <= tolerance))
+		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	sim_config(&config);
+	stg = stg__new();
+	for (uint32_t i = 0; i < 4; i++) {
+		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .pid = i, .job = "j", .host = "h"};
+
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		stg__touch(stg, i, 1);
+	}
+	job = stg__job(stg, 0);
+	memset(&map, 0, sizeof(map));
+	assert_int_equal(heatmap__rows(&map, 4), 0);
+	heatmap__advance(&map, FIRST, FIRST + 50);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	heatmap__free(&map);
+	stg__free(stg);
+	return 0;
+}
+
+static struct kept fragment(double from_bin, double to_bin, double reference, double preempted)
+{
+	struct kept kept = {
+		.start_ns = (uint64_t)((FIRST + from_bin) * BIN),
+		.end_ns = (uint64_t)((FIRST + to_bin) * BIN),
+		.n = 1,
+		.covered = 1,
+		.reference = (float)reference,
+	};
+
+	kept.sum_ns = (double)(kept.end_ns - kept.start_ns);
+	kept.max_ns = kept.min_ns = (float)kept.sum_ns;
+	kept.factor[VAPRO_PREEMPTED] = (float)preempted;
+	return kept;
+}
+
+static void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool told)
+{
+	for (int bin = from; bin < to; bin++) {
+		struct kept kept = fragment(bin, bin + 0.999, 0.999 * performance * BIN, 0);
+
+		if (told)
+			kept.factor[VAPRO_PREEMPTED] = (float)((1 - performance) * BIN);
+		heatmap__add(&map, &kept, row, class, 0, UINT64_MAX);
+	}
+}
+
+static double performance(uint32_t row, int bin, enum vapro_class class)
+{
+	return cell__performance(heatmap__cell(&map, row, FIRST + (uint64_t)bin), class, &config);
+}
+
+static void test_map_spreads(void **state)
+{
+	struct kept kept = fragment(2.5, 5.5, 0.6 * BIN, 0);
+
+	(void)state;
+	heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	assert_true(isnan(performance(1, 1, VAPRO_COMPUTATION)));
+	for (int bin = 2; bin <= 5; bin++)
+		assert_near(performance(1, bin, VAPRO_COMPUTATION), 0.2, 1e-4);
+	assert_near(cell__lost(heatmap__cell(&map, 1, FIRST + 3), VAPRO_COMPUTATION), 0.8 * BIN, 1000);
+	assert_near(cell__lost(heatmap__cell(&map, 1, FIRST + 2), VAPRO_COMPUTATION), 0.4 * BIN, 1000);
+	/* Less than a tenth of the bin is not valid. */
+	kept = fragment(10, 10.05, 0.05 * BIN, 0);
+	heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	assert_true(isnan(performance(1, 10, VAPRO_COMPUTATION)));
+	/* A merged bundle belongs to the bin of its end; being fast offsets within a bin only. */
+	kept = fragment(20, 21, 0, 0);
+	kept.n = 100;
+	kept.reference = (float)(BIN / 100 * 1.5);
+	heatmap__add(&map, &kept, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	assert_near(performance(2, 20, VAPRO_COMPUTATION), 1, 0);
+	assert_true(cell__lost(heatmap__cell(&map, 2, FIRST + 20), VAPRO_COMPUTATION) < 0);
+}
+
+static void test_map_open_is_replaced(void **state)
+{
+	struct kept kept = fragment(10, 30, 0.1 * BIN, 0);
+
+	(void)state;
+	kept.flags = VAPRO_BUNDLE_OPEN;
+	heatmap__add(&map, &kept, 0, VAPRO_IO, 0, UINT64_MAX);
+	assert_near(performance(0, 15, VAPRO_IO), 0.005, 1e-3);
+	heatmap__clear(&map, FIRST + 40);
+	assert_true(isnan(performance(0, 15, VAPRO_IO)));
+	kept.flags = 0;
+	heatmap__add(&map, &kept, 0, VAPRO_IO, 0, UINT64_MAX);
+	/* What ended before the view is frozen. */
+	heatmap__clear(&map, FIRST + 20);
+	assert_near(cell__lost(heatmap__cell(&map, 0, FIRST + 15), VAPRO_IO), 0.995 * BIN, 2e5);
+	assert_true(isnan(performance(0, 25, VAPRO_IO)));
+}
+
+static void test_map_ring(void **state)
+{
+	(void)state;
+	paint(0, 5, 10, VAPRO_COMPUTATION, 0.5, false);
+	heatmap__advance(&map, FIRST, FIRST + HEATMAP_SPAN + 7);
+	assert_int_equal(map.begin, FIRST + 7);
+	assert_near(performance(0, 8, VAPRO_COMPUTATION), 0.5, 0.01);
+	assert_true(isnan(performance(0, 49 + 10, VAPRO_COMPUTATION)));
+	assert_true(isnan(performance(0, HEATMAP_SPAN + 5, VAPRO_COMPUTATION)));
+	/* A gap longer than the ring starts it over. */
+	heatmap__advance(&map, FIRST + 5000, FIRST + 5050);
+	assert_int_equal(map.begin, FIRST + 5000);
+	assert_true(isnan(performance(0, 5008, VAPRO_COMPUTATION)));
+}
+
+static void test_waiting(void **state)
+{
+	struct waiting *waiting = waiting__new();
+	struct kept kept;
+
+	(void)state;
+	assert_int_equal(waiting__begin(waiting, &map, 4, FIRST, FIRST + 50), 0);
+	/* In bin 10 ranks 1 to 3 wait half a bin for rank 0; in bin 20 all four do for a tenth at least. */
+	for (uint32_t row = 1; row < 4; row++) {
+		kept = fragment(10, 10.5, 0, 0);
+		assert_int_equal(waiting__add(waiting, &kept, row, STG_WORLD, 0), 0);
+	}
+	for (uint32_t row = 0; row < 4; row++) {
+		kept = fragment(20, 20.1 + 0.1 * row, 0, 0);
+		assert_int_equal(waiting__add(waiting, &kept, row, STG_WORLD, 0), 0);
+	}
+	/* Preempted time in a call is no waiting. */
+	kept = fragment(30, 30.5, 0, 0.5 * BIN);
+	assert_int_equal(waiting__add(waiting, &kept, 2, STG_WORLD, 0), 0);
+	/* A group of two: the others do not take part. */
+	for (uint32_t row = 2; row < 4; row++) {
+		kept = fragment(40, 40.5, 0, 0);
+		assert_int_equal(waiting__add(waiting, &kept, row, 7, 0), 0);
+	}
+	waiting__end(waiting, job);
+	assert_near(heatmap__cell(&map, 1, FIRST + 10)->late, 0.5 * BIN, 100);
+	assert_near(heatmap__cell(&map, 1, FIRST + 10)->transfer, 0, 0);
+	assert_near(heatmap__cell(&map, 3, FIRST + 20)->transfer, 0.1 * BIN, 100);
+	assert_near(heatmap__cell(&map, 3, FIRST + 20)->late, 0.3 * BIN, 100);
+	assert_near(heatmap__cell(&map, 2, FIRST + 30)->late, 0, 100);
+	assert_near(heatmap__cell(&map, 2, FIRST + 40)->transfer, 0.5 * BIN, 100);
+	waiting__free(waiting);
+}
+
+static size_t grown(struct region_result *result)
+{
+	memset(result, 0, sizeof(*result));
+	assert_int_equal(region__grow(&map, job, &config, result), 0);
+	return result->count;
+}
+
+static void test_region_basic(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 0, 50, VAPRO_COMPUTATION, 0.95, false);
+	paint(1, 0, 50, VAPRO_COMPUTATION, 0.95, false);
+	assert_int_equal(grown(&result), 0);
+	region__clear(&result);
+	/* One cell is no region, two are; ranks join. */
+	paint(3, 5, 6, VAPRO_COMPUTATION, 0.2, false);
+	assert_int_equal(grown(&result), 0);
+	region__clear(&result);
+	paint(3, 20, 26, VAPRO_COMPUTATION, 0.5, false);
+	paint(2, 24, 30, VAPRO_COMPUTATION, 0.5, false);
+	assert_int_equal(grown(&result), 1);
+	assert_int_equal(result.drafts[0].begin, FIRST + 20);
+	assert_int_equal(result.drafts[0].end, FIRST + 30);
+	assert_int_equal(result.drafts[0].cell_count, 12);
+	assert_near(result.drafts[0].lost[VAPRO_COMPUTATION], 12 * 0.4995 * BIN, 0.1 * BIN);
+	region__clear(&result);
+}
+
+static void test_region_needs_loss(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int bin = 10; bin < 13; bin++) {
+		struct kept kept = fragment(bin, bin + 0.15, 0.1 * BIN, 0);
+
+		heatmap__add(&map, &kept, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	}
+	assert_int_equal(grown(&result), 0);
+	region__clear(&result);
+}
+
+static void test_region_bridges(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	/* A null of two bins, then a fast bin, are bridged; a gap of three bins is not. */
+	paint(0, 5, 8, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 10, 13, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 13, 14, VAPRO_COMPUTATION, 0.9, true);
+	paint(0, 14, 16, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 19, 22, VAPRO_COMPUTATION, 0.5, true);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].begin, FIRST + 5);
+	assert_int_equal(result.drafts[0].end, FIRST + 16);
+	assert_int_equal(result.drafts[1].begin, FIRST + 19);
+	region__clear(&result);
+}
+
+static void test_region_weak_neighbours(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	/* The neighbour is a little slow for much longer: it must not move begin and end. */
+	paint(0, 20, 30, VAPRO_COMPUTATION, 0.3, true);
+	for (int bin = 10; bin < 40; bin++) {
+		struct kept kept = fragment(bin, bin + 0.3, 0.25 * BIN, 0);
+
+		heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	}
+	assert_int_equal(grown(&result), 1);
+	assert_int_equal(result.drafts[0].begin, FIRST + 20);
+	assert_int_equal(result.drafts[0].end, FIRST + 30);
+	region__clear(&result);
+}
+
+static void test_region_classes(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	/* Suspended in computation, then in calls, on one rank: one; its neighbour waiting: another. */
+	paint(0, 10, 14, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 14, 18, VAPRO_COMMUNICATION, 0.5, true);
+	paint(0, 18, 22, VAPRO_COMPUTATION, 0.5, true);
+	paint(1, 10, 22, VAPRO_COMMUNICATION, 0.1, false);
+	assert_int_equal(grown(&result), 2);
+	assert_true(result.drafts[0].has[VAPRO_COMPUTATION] && result.drafts[0].has[VAPRO_COMMUNICATION]);
+	assert_false(result.drafts[0].waiting);
+	assert_int_equal(result.drafts[0].begin, FIRST + 10);
+	assert_int_equal(result.drafts[0].end, FIRST + 22);
+	assert_true(result.drafts[1].waiting);
+	region__clear(&result);
+}
+
+static void match(struct variance_book *book, uint64_t end, bool last)
+{
+	struct region_result result;
+
+	grown(&result);
+	assert_int_equal(variance__match(book, &map, job, &result, end, last), 0);
+	region__clear(&result);
+}
+
+static void test_identity(void **state)
+{
+	uint32_t ids = 0;
+	struct variance_book book = {.last_id = &ids};
+
+	(void)state;
+	paint(0, 40, 50, VAPRO_COMPUTATION, 0.5, true);
+	match(&book, FIRST + 50, false);
+	assert_int_equal(book.count, 1);
+	assert_int_equal(book.variances[0].state, VAPRO_REGION_OPEN);
+	assert_true(variance__tell(&book.variances[0]));
+	assert_int_equal(variance__retire(&book, &map), 0);
+	heatmap__advance(&map, FIRST, FIRST + 100);
+	paint(0, 50, 60, VAPRO_COMPUTATION, 0.5, true);
+	paint(3, 70, 80, VAPRO_COMPUTATION, 0.5, true);
+	match(&book, FIRST + 100, false);
+	assert_int_equal(book.count, 2);
+	assert_int_equal(book.variances[0].id, 1);
+	assert_int_equal(book.variances[0].begin, FIRST + 40);
+	assert_int_equal(book.variances[0].end, FIRST + 60);
+	assert_int_equal(book.variances[0].state, VAPRO_REGION_CLOSED);
+	assert_true(variance__tell(&book.variances[0]));
+	assert_int_equal(book.variances[0].revision, 1);
+	assert_true(variance__tell(&book.variances[1]));
+	assert_int_equal(variance__retire(&book, &map), 0);
+	/* Closed is told once. */
+	heatmap__advance(&map, FIRST, FIRST + 150);
+	match(&book, FIRST + 150, true);
+	assert_int_equal(book.count, 2);
+	assert_false(variance__tell(&book.variances[0]));
+	assert_false(variance__tell(&book.variances[1]));
+	/* Out of the map they are forgotten. */
+	heatmap__advance(&map, FIRST, FIRST + 1000);
+	match(&book, FIRST + 1000, true);
+	assert_int_equal(variance__retire(&book, &map), 0);
+	assert_int_equal(book.count, 0);
+	variance__free(&book);
+}
+
+static void test_merging_variances(void **state)
+{
+	uint32_t ids = 0;
+	struct variance_book book = {.last_id = &ids};
+
+	(void)state;
+	paint(0, 10, 15, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 20, 30, VAPRO_COMPUTATION, 0.5, true);
+	match(&book, FIRST + 30, false);
+	assert_int_equal(book.count, 2);
+	assert_true(variance__tell(&book.variances[0]));
+	assert_true(variance__tell(&book.variances[1]));
+	assert_int_equal(variance__retire(&book, &map), 0);
+	/* A fragment that arrives late fills the gap: the greater one goes on, the other is closed. */
+	paint(0, 15, 20, VAPRO_COMPUTATION, 0.5, true);
+	match(&book, FIRST + 30, false);
+	assert_int_equal(book.variances[0].merged_into, 2);
+	assert_int_equal(book.variances[0].state, VAPRO_REGION_CLOSED);
+	assert_int_equal(book.variances[1].begin, FIRST + 10);
+	variance__free(&book);
+}
+
+static void test_effect(void **state)
+{
+	uint32_t ids = 0;
+	struct variance_book book = {.last_id = &ids};
+
+	(void)state;
+	paint(0, 10, 20, VAPRO_COMPUTATION, 0.5, true);
+	paint(1, 10, 21, VAPRO_COMMUNICATION, 0.1, false);
+	paint(2, 30, 40, VAPRO_COMMUNICATION, 0.1, false);
+	for (int bin = 10; bin < 40; bin++)
+		heatmap__cell(&map, bin < 21 ? 1 : 2, FIRST + (uint64_t)bin)->late = (float)(0.9 * BIN);
+	match(&book, FIRST + 50, false);
+	assert_int_equal(book.count, 3);
+	for (size_t i = 0; i < book.count; i++) {
+		struct variance *variance = &book.variances[i];
+
+		if (!variance->waiting)
+			continue;
+		effect__waits(variance, &map);
+		assert_true(variance->late > 0);
+		assert_int_equal(effect__cause(variance, &map, job, &book), variance->rows[0] == 1 ? 1 : 0);
+	}
+	variance__free(&book);
+}
+
+static void test_tally(void **state)
+{
+	struct tally tally = {0}, copy = {0};
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct kept kept = fragment(10, 11, 0.5 * BIN, 0.25 * BIN);
+
+		kept.series = (uint32_t)i % 40;
+		assert_int_equal(tally__add(&tally, &kept, VAPRO_COMPUTATION, 0.5, false), 0);
+		assert_int_equal(tally__add(&tally, &kept, VAPRO_COMMUNICATION, 1, true), 0);
+	}
+	assert_int_equal(tally.series_count, 40);
+	assert_near(tally.lost[VAPRO_COMPUTATION], 25 * BIN, 1000);
+	assert_near(tally.cpu[VAPRO_COMPUTATION], 12.5 * BIN, 1000);
+	/* A guest brings only what the kernel tells. */
+	assert_near(tally.lost[VAPRO_COMMUNICATION], 25 * BIN, 1000);
+	assert_int_equal(tally__merge(&copy, &tally), 0);
+	assert_int_equal(tally__merge(&copy, &tally), 0);
+	assert_near(copy.lost[VAPRO_COMPUTATION], 50 * BIN, 1000);
+	assert_int_equal(copy.series_count, 40);
+	assert_int_equal(copy.worst_count, TALLY_WORST);
+	tally__clear(&tally);
+	tally__clear(&copy);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_map_spreads),
+		TEST(test_map_open_is_replaced),
+		TEST(test_map_ring),
+		TEST(test_waiting),
+		TEST(test_region_basic),
+		TEST(test_region_needs_loss),
+		TEST(test_region_bridges),
+		TEST(test_region_weak_neighbours),
+		TEST(test_region_classes),
+		TEST(test_identity),
+		TEST(test_merging_variances),
+		TEST(test_effect),
+		TEST(test_tally),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "diagnose/advice.h"
+#include "diagnose/cases.h"
+#include "sim.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_near(double a, double b, double tolerance)
+{
+	if (!(fabs(a - b) <= tolerance))
+		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
+}
+
+static void test_partition(void **state)
+{
+	double factor[VAPRO_FACTORS] = {0}, time[FACTOR_NODES], sum = 0;
+
+	(void)state;
+	factor[VAPRO_PREEMPTED] = 300;
+	factor[VAPRO_WAKEUP_WAIT] = 100;
+	factor[VAPRO_IRQ] = 50;
+	assert_false(factors__partition(1000, factor, time));
+	assert_near(time[NODE_SUSPENSION], 400, 0);
+	assert_near(time[NODE_ON_CPU], 550, 0);
+	for (int node = 0; node <= NODE_SUSPENSION; node++)
+		sum += time[node];
+	assert_near(sum, 1000, 1e-9);
+	/* With counters on_cpu is split; their time is scaled to what is left. */
+	factor[VAPRO_RETIRING] = 100;
+	factor[VAPRO_BACKEND] = 300;
+	assert_true(factors__partition(1000, factor, time));
+	assert_near(time[NODE_ON_CPU], 0, 0);
+	assert_near(time[NODE_RETIRING], 137.5, 1e-9);
+	assert_near(time[NODE_BACKEND], 412.5, 1e-9);
+}
+
+static struct kept fragment(double ns, double preempted, double backend)
+{
+	struct kept kept = {.sum_ns = ns, .n = 1, .max_ns = (float)ns, .reference = 100, .covered = 1};
+
+	kept.factor[VAPRO_PREEMPTED] = (float)preempted;
+	kept.factor[VAPRO_BACKEND] = (float)backend;
+	kept.factor[VAPRO_RETIRING] = (float)(ns - preempted - backend);
+	return kept;
+}
+
+static void test_contribution(void **state)
+{
+	struct series_pile normal = {.n = 10, .sum_ns = 1000};
+	struct contribution contribution = {0};
+	struct vapro_config config;
+	double shares[FACTOR_NODES], sums[3] = {0};
+	struct kept kept;
+
+	(void)state;
+	sim_config(&config);
+	normal.factor[VAPRO_RETIRING] = 600;
+	normal.factor[VAPRO_BACKEND] = 400;
+	/* 100 ns usual: 60 retiring, 40 backend. One preempted for 60, one with 40 more backend, one normal. */
+	kept = fragment(160, 60, 40);
+	contribution__add(&contribution, &kept, 1, &normal, &config);
+	kept = fragment(140, 0, 80);
+	contribution__add(&contribution, &kept, 1, &normal, &config);
+	kept = fragment(119, 0, 40);
+	contribution__add(&contribution, &kept, 1, &normal, &config);
+	assert_near(contribution.impact[NODE_PREEMPTED], 60, 1e-4);
+	assert_near(contribution.impact[NODE_SUSPENSION], 60, 1e-4);
+	assert_near(contribution.impact[NODE_BACKEND], 40, 1e-4);
+	assert_near(contribution.impact[NODE_RETIRING], 0, 1e-4);
+	assert_near(contribution.abnormal, 2, 0);
+	assert_near(contribution.normal, 1, 0);
+	assert_false(contribution.approx);
+	assert_near(contribution.duration[NODE_PREEMPTED], 160, 1e-4);
+	assert_near(contribution.duration[NODE_BACKEND], 140, 1e-4);
+	contribution__shares(contribution.impact, shares);
+	for (int node = 0; node < FACTOR_NODES; node++)
+		sums[factor_infos[node].stage] += shares[node];
+	assert_near(sums[1], 1, 1e-9);
+	assert_near(sums[2], 1, 1e-9);
+	assert_near(shares[NODE_SUSPENSION], 0.6, 1e-6);
+	/* A merged bundle with an abnormal member goes by its mean, and says so. */
+	kept = fragment(1000, 0, 400);
+	kept.n = 10;
+	kept.max_ns = 300;
+	contribution__add(&contribution, &kept, 1, &normal, &config);
+	assert_true(contribution.approx);
+	assert_near(contribution.normal, 11, 0);
+}
+
+static void test_contribution_without_normals(void **state)
+{
+	struct series_pile none = {0};
+	struct contribution contribution = {0};
+	struct vapro_config config;
+	struct kept kept = fragment(300, 150, 0);
+
+	(void)state;
+	sim_config(&config);
+	kept.factor[VAPRO_RETIRING] = 0;
+	contribution__add(&contribution, &kept, 1, &none, &config);
+	assert_near(contribution.impact[NODE_PREEMPTED], 150, 1e-4);
+	assert_near(contribution.impact[NODE_ON_CPU], 50, 1e-4);
+}
+
+static void test_negative_shares(void **state)
+{
+	double impact[FACTOR_NODES] = {[NODE_ON_CPU] = -50, [NODE_SUSPENSION] = 100, [NODE_PREEMPTED] = 120,
+				       [NODE_BLOCKED_IO] = -20};
+	double shares[FACTOR_NODES];
+
+	(void)state;
+	contribution__shares(impact, shares);
+	assert_near(shares[NODE_ON_CPU], 0, 0);
+	assert_near(shares[NODE_SUSPENSION], 1, 0);
+	assert_near(shares[NODE_PREEMPTED], 1, 0);
+}
+
+static void test_interferers(void **state)
+{
+	struct interferers interferers = {0};
+
+	(void)state;
+	assert_int_equal(interferers__add(&interferers, "swapper/0", 0, 9), 0);
+	assert_int_equal(interferers__add(&interferers, "kworker/1:0", 7, 0.1), 0);
+	assert_int_equal(interferers__add(&interferers, "hog", 8, 1), 0);
+	assert_int_equal(interferers__add(&interferers, "hog", 8, 1.5), 0);
+	assert_int_equal(interferers__add(&interferers, "hog", 9, 1), 0);
+	interferers__sort(&interferers);
+	assert_int_equal(interferers.count, 3);
+	assert_string_equal(interferers.items[0].comm, "hog");
+	assert_int_equal(interferers.items[0].pid, 8);
+	assert_near(interferers.items[0].seconds, 2.5, 1e-9);
+	interferers__clear(&interferers);
+}
+
+static bool only_two(void *arg, uint32_t id)
+{
+	(void)arg;
+	return id == 2;
+}
+
+static void test_cases(void **state)
+{
+	struct cases cases = {0};
+
+	(void)state;
+	cases__get(&cases, 2)->staying.impact[NODE_PREEMPTED] = 5;
+	cases__get(&cases, 1)->past.impact[NODE_PREEMPTED] = 3;
+	cases__get(&cases, 2)->retiring.impact[NODE_PREEMPTED] = 7;
+	interferers__add(&cases__get(&cases, 2)->retiring_interferers, "hog", 1, 1);
+	assert_int_equal(cases__merge(&cases, 1, 2), 0);
+	assert_int_equal(cases__sum(&cases), 0);
+	assert_near(cases__get(&cases, 2)->sum.impact[NODE_PREEMPTED], 15, 0);
+	assert_int_equal(cases__retire(&cases, only_two, NULL), 0);
+	assert_int_equal(cases.count, 1);
+	assert_int_equal(cases__sum(&cases), 0);
+	assert_near(cases__get(&cases, 2)->sum.impact[NODE_PREEMPTED], 10, 0);
+	assert_int_equal(cases__get(&cases, 2)->sum_interferers.count, 1);
+	cases__free(&cases);
+}
+
+static void test_advice(void **state)
+{
+	struct result_factor factors[] = {
+		{.name = "suspension", .stage = 1, .major = true, .impact_seconds = 3},
+		{.name = "preempted", .stage = 2, .major = true, .impact_seconds = 2.9},
+	};
+	struct result_interferer hog = {.comm = "hog", .pid = 123, .seconds = 2.9};
+	int32_t ranks[] = {0, 1, 2, 7};
+	struct result_variance variance = {
+		.ranks = ranks,
+		.rank_count = 4,
+		.diagnosis = {.factors = factors, .factor_count = 2, .interferers = &hog, .interferer_count = 1},
+	};
+	char advice[256];
+
+	(void)state;
+	advice__write(&variance, false, false, advice, sizeof(advice));
+	assert_string_equal(advice, "hog (pid 123) ran 2.9 s on the CPU of ranks 0-2,7: move or stop it, or bind ranks "
+				    "and daemons apart.");
+	variance.effect_of = 4;
+	advice__write(&variance, true, false, advice, sizeof(advice));
+	assert_non_null(strstr(advice, "variance 4"));
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		factors[0].name = factor_infos[node].name;
+		variance.diagnosis.factor_count = 1;
+		advice__write(&variance, false, false, advice, sizeof(advice));
+		assert_true(strlen(advice) > 20 && strlen(advice) < sizeof(advice) - 1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_partition),
+		cmocka_unit_test(test_contribution),
+		cmocka_unit_test(test_contribution_without_normals),
+		cmocka_unit_test(test_negative_shares),
+		cmocka_unit_test(test_interferers),
+		cmocka_unit_test(test_cases),
+		cmocka_unit_test(test_advice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

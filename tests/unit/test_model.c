@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/arena.h"
+#include "model/cluster.h"
+#include "model/intern.h"
+#include "model/judge.h"
+#include "model/reference.h"
+#include "model/table.h"
+#include "sim.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_near(double a, double b, double tolerance)
+{
+	if (!(fabs(a - b) <= tolerance))
+		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
+}
+
+static void test_table(void **state)
+{
+	struct table *table = table__new();
+	uint32_t value;
+
+	(void)state;
+	for (uint32_t i = 0; i < 5000; i++)
+		assert_int_equal(table__put(table, i * 7ULL << 32, i, i), 0);
+	for (uint32_t i = 0; i < 5000; i++) {
+		assert_true(table__get(table, i * 7ULL << 32, i, &value));
+		assert_int_equal(value, i);
+	}
+	assert_false(table__get(table, 1, 1, &value));
+	assert_int_equal(table__put(table, 0, 0, 42), 0);
+	assert_true(table__get(table, 0, 0, &value));
+	assert_int_equal(value, 42);
+	table__free(table);
+}
+
+static void test_intern(void **state)
+{
+	struct intern *intern = intern__new();
+	uint32_t a = intern__id(intern, "a"), empty = intern__id(intern, "");
+
+	(void)state;
+	assert_int_equal(intern__id(intern, NULL), 0);
+	assert_null(intern__text(intern, 0));
+	assert_int_not_equal(a, empty);
+	assert_int_equal(intern__id(intern, "a"), a);
+	assert_string_equal(intern__text(intern, a), "a");
+	intern__free(intern);
+}
+
+static void test_arena(void **state)
+{
+	struct arena arena = {0};
+
+	(void)state;
+	assert_non_null(arena__take(&arena, 0));
+	for (int i = 0; i < 1000; i++)
+		memset(arena__take(&arena, 100), 1, 100);
+	memset(arena__take(&arena, 1000000), 1, 1000000);
+	assert_string_equal(arena__copy(&arena, "text"), "text");
+	arena__clear(&arena);
+}
+
+static void test_histogram_buckets(void **state)
+{
+	(void)state;
+	/* 32 per octave, 8 cells, contiguous, also across octaves. */
+	for (uint64_t v = 1; v < 100000; v++) {
+		uint32_t step = histogram__index((double)v) - histogram__index((double)(v - 1));
+
+		assert_true(step <= 1);
+	}
+	assert_int_equal(histogram__index(2048) - histogram__index(1024), 32);
+	assert_near(histogram__log_width(histogram__index(1024) / HISTOGRAM_PER_CELL), log(9.0 / 8), 1e-12);
+	assert_near(histogram__log_width(histogram__index(2047) / HISTOGRAM_PER_CELL), log(16.0 / 15), 1e-12);
+}
+
+static void fill(struct histogram *histogram, uint64_t *seed, double mean, double sigma, int n)
+{
+	for (int i = 0; i < n; i++)
+		assert_int_equal(histogram__add(histogram, mean * (1 + sigma * sim_gauss(seed)), 1), 0);
+}
+
+static void test_reference_noise(void **state)
+{
+	struct vapro_config config;
+
+	(void)state;
+	sim_config(&config);
+	/* One noisy peak, wherever it lies relative to bucket borders, is one certified group with its mean. */
+	for (uint64_t seed = 1; seed <= 40; seed++) {
+		struct histogram histogram = {0};
+		struct reference reference;
+		uint64_t random = seed;
+		double mean = 1e6 * pow(2, (double)seed / 17);
+
+		fill(&histogram, &random, mean, 0.01 + 0.05 * (double)(seed % 2), 200);
+		reference = reference__of(&histogram, &config);
+		assert_int_equal(reference.groups, 1);
+		assert_near(reference.expected_ns / mean, 1, 0.03);
+		assert_true(reference.near_share > 0.7);
+		histogram__clear(&histogram);
+	}
+}
+
+static void test_reference_outlier(void **state)
+{
+	struct vapro_config config;
+	struct histogram histogram = {0};
+	struct reference reference;
+	uint64_t seed = 3;
+
+	(void)state;
+	sim_config(&config);
+	fill(&histogram, &seed, 1e6, 0.02, 50);
+	histogram__add(&histogram, 3e9, 1);
+	histogram__add(&histogram, 1e5, 2); /* never the single fastest */
+	reference = reference__of(&histogram, &config);
+	assert_near(reference.expected_ns, 1e6, 2e4);
+	histogram__clear(&histogram);
+	reference = reference__of(&histogram, &config);
+	assert_true(reference.expected_ns == 0 && !reference.groups);
+}
+
+static void test_reference_lowest_populous(void **state)
+{
+	struct vapro_config config;
+	struct histogram histogram = {0};
+	struct reference reference;
+	uint64_t seed = 5;
+
+	(void)state;
+	sim_config(&config);
+	fill(&histogram, &seed, 2e6, 0.02, 100);
+	reference = reference__of(&histogram, &config);
+	assert_near(reference.expected_ns, 2e6, 4e4);
+	/* A group below 20 % changes nothing, beyond it the reference improves. */
+	fill(&histogram, &seed, 1e6, 0.02, 20);
+	reference = reference__of(&histogram, &config);
+	assert_near(reference.expected_ns, 2e6, 4e4);
+	fill(&histogram, &seed, 1e6, 0.02, 20);
+	reference = reference__of(&histogram, &config);
+	assert_near(reference.expected_ns, 1e6, 2e4);
+	assert_int_equal(reference.groups, 2);
+	assert_true(reference.near_share > 0.9);
+	histogram__clear(&histogram);
+}
+
+static void test_reference_random_work(void **state)
+{
+	struct vapro_config config;
+	int certified = 0;
+
+	(void)state;
+	sim_config(&config);
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct histogram histogram = {0};
+		uint64_t random = seed;
+
+		for (int i = 0; i < 50 + (int)seed; i++)
+			histogram__add(&histogram, 1e6 * (0.3 + 1.4 * sim_random(&random)), 1);
+		certified += reference__of(&histogram, &config).near_share >= config.certify_share;
+		histogram__clear(&histogram);
+	}
+	assert_int_equal(certified, 0);
+}
+
+static void test_clusters(void **state)
+{
+	struct vapro_config config;
+	struct clusters *clusters = clusters__new();
+	const struct cluster *all;
+	size_t count;
+
+	(void)state;
+	sim_config(&config);
+	config.cluster_floor = 0;
+	/* The paper's example: 1000 to 1050 instructions are one cluster, whichever rank they come from. */
+	for (int i = 1050; i >= 1000; i--)
+		assert_int_equal(clusters__add(clusters, i, i, 1, 100 + i, 100 + i), 0);
+	clusters__add(clusters, 1060, 1060, 3, 300, 90);
+	clusters__add(clusters, 5000, 5200, 10, 1000, 70);
+	assert_int_equal(clusters__form(clusters, &config), 0);
+	all = clusters__all(clusters, &count);
+	assert_int_equal(count, 3);
+	assert_int_equal(all[0].members, 51);
+	assert_true(all[0].fastest_ns == 1100);
+	assert_int_equal(all[1].members, 3);
+	assert_ptr_equal(clusters__find(clusters, 1020), &all[0]);
+	assert_ptr_equal(clusters__find(clusters, 5200), &all[2]);
+	assert_null(clusters__find(clusters, 9000));
+	/* The floor of 64 instructions. */
+	config.cluster_floor = 64;
+	clusters__add(clusters, 1000, 1000, 1, 100, 100);
+	assert_int_equal(clusters__form(clusters, &config), 0);
+	clusters__all(clusters, &count);
+	assert_int_equal(count, 2);
+	clusters__free(clusters);
+}
+
+static void add_thread(struct stg *stg, uint32_t id, int32_t rank, uint32_t pid)
+{
+	struct vapro_thread thread = {.id = id, .rank = rank, .pid = pid, .job = "j", .host = "h", .world_size = 4};
+
+	assert_int_equal(stg__add_thread(stg, &thread), 0);
+}
+
+static void test_stg(void **state)
+{
+	struct stg *stg = stg__new();
+	struct vapro_state states[] = {
+		{.id = 0, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = "comm=0 peer=1", .common = "f=x"},
+		{.id = 1, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = "comm=3 peer=2", .common = "f=x"},
+		{.id = 2, .class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "f=x"},
+		{.id = 3, .class = VAPRO_IO, .to = "a+9", .labels = "fd_kind=pipe function=read"},
+	};
+	struct vapro_state hole = {.id = 9};
+	struct vapro_thread gap = {.id = 17, .job = "j", .host = "h"};
+	const struct stg_job *job;
+
+	(void)state;
+	add_thread(stg, 0, 3, 30);
+	add_thread(stg, 1, 1, 10);
+	add_thread(stg, 2, 1, 10); /* a second thread of rank 1 */
+	add_thread(stg, 3, -1, 99);
+	assert_int_equal(stg__add_thread(stg, &gap), -EINVAL);
+	assert_int_equal(stg__jobs(stg), 1);
+	job = stg__job(stg, 0);
+	assert_int_equal(job->row_count, 3);
+	assert_int_equal(job->rows[job->order[0]].rank, -1);
+	assert_int_equal(job->rows[job->order[2]].rank, 3);
+	assert_int_equal(job->place[0], 2);
+	assert_int_equal(stg__thread(stg, 1)->row, stg__thread(stg, 2)->row);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(stg__add_state(stg, &states[i]), 0);
+	assert_int_equal(stg__add_state(stg, &hole), -EINVAL);
+	assert_int_equal(stg__state(stg, 0)->kind, stg__state(stg, 1)->kind);
+	assert_int_not_equal(stg__state(stg, 0)->kind, stg__state(stg, 2)->kind);
+	assert_int_equal(stg__state(stg, 0)->group, STG_WORLD);
+	assert_int_not_equal(stg__state(stg, 1)->group, STG_WORLD);
+	assert_true(stg__state(stg, 3)->peer);
+	stg__touch(stg, 0, 500);
+	stg__touch(stg, 0, 400);
+	assert_int_equal(job->rows[0].from_ns, 400);
+	assert_int_equal(stg__thread_seen(stg, 0, 300, 900), 0);
+	assert_int_equal(stg__job(stg, 0)->rows[0].to_ns, 900);
+	assert_int_equal(stg__thread_seen(stg, 99, 1, 2), -EINVAL);
+	stg__free(stg);
+}
+
+static struct vapro_bundle bundle(uint32_t thread, uint32_t state, double ns, uint32_t n, double bytes)
+{
+	struct vapro_bundle b = {.thread = thread, .state = state, .n = n, .start_ns = 1000};
+
+	b.min_ns = b.max_ns = (uint64_t)ns;
+	b.sum_ns = (uint64_t)ns * n;
+	b.end_ns = b.start_ns + b.sum_ns;
+	b.magnitude_min[VAPRO_BYTES] = b.magnitude_max[VAPRO_BYTES] = bytes;
+	return b;
+}
+
+static void test_judge(void **state)
+{
+	struct vapro_config config;
+	struct stg *stg = stg__new();
+	struct series_book book;
+	struct vapro_state states[] = {
+		{.id = 0, .class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"},
+		{.id = 1, .class = VAPRO_IO, .to = "a+2", .labels = "file=1 function=write", .common = "function=write"},
+		{.id = 2, .class = VAPRO_IO, .to = "a+3", .labels = "file=2 function=write", .common = "function=write"},
+	};
+	struct vapro_bundle b;
+	struct kept kept;
+
+	(void)state;
+	sim_config(&config);
+	for (uint32_t i = 0; i < 4; i++)
+		add_thread(stg, i, (int32_t)i, i);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(stg__add_state(stg, &states[i]), 0);
+	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	/* Ranks 0 to 2 agree within 5 %, rank 3 does not. */
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		b = bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 49, 0);
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+	}
+	judge__refresh(&book);
+	judge__bundle(&book, &kept);
+	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		b = bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 1, 0);
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+		judge__refresh(&book);
+	}
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		b = bundle(rank, 0, 1e6, 1, 0);
+		b.flags = VAPRO_BUNDLE_OPEN;
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+		judge__bundle(&book, &kept);
+		assert_true(kept.covered && kept.certified);
+		assert_near(kept.reference, rank == 3 ? 2e6 : 1e6, 1);
+	}
+	/* Preempted time is no on-CPU time. */
+	b = bundle(0, 0, 9e6, 1, 0);
+	b.factor[VAPRO_PREEMPTED] = 8e6;
+	assert_int_equal(series__add(&book, &b, &kept), 0);
+	assert_near(series__compared_ns(VAPRO_COMPUTATION, &kept), 1e6, 1);
+	/* Sizes within 5 % are one workload, others are not. */
+	b = bundle(0, 1, 1e5, 60, 100000);
+	assert_int_equal(series__add(&book, &b, &kept), 0);
+	b = bundle(0, 1, 1e5, 1, 104000);
+	assert_int_equal(series__add(&book, &b, &kept), 0);
+	b = bundle(0, 1, 9e5, 1, 900000);
+	assert_int_equal(series__add(&book, &b, &kept), 0);
+	judge__refresh(&book);
+	judge__bundle(&book, &kept);
+	assert_false(kept.covered);
+	/* Stuck in a state never seen: by the common labels. */
+	b = bundle(1, 2, 30e9, 1, 100000);
+	b.flags = VAPRO_BUNDLE_OPEN;
+	assert_int_equal(series__add(&book, &b, &kept), 0);
+	judge__bundle(&book, &kept);
+	assert_true(kept.covered && !kept.certified && !kept.blind);
+	assert_near(kept.reference, 1e5, 1);
+	series__free(&book);
+	stg__free(stg);
+}
+
+static void test_naps_are_work(void **state)
+{
+	struct vapro_config config;
+	struct stg *stg = stg__new();
+	struct series_book book;
+	struct vapro_state computation = {.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"};
+	struct vapro_bundle b;
+	struct kept kept;
+
+	(void)state;
+	sim_config(&config);
+	add_thread(stg, 0, 0, 1);
+	assert_int_equal(stg__add_state(stg, &computation), 0);
+	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	for (int i = 0; i < 100; i++) {
+		b = bundle(0, 0, 3e6, 1, 0);
+		b.factor[VAPRO_BLOCKED_OTHER] = 2e6;
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+	}
+	judge__refresh(&book);
+	judge__bundle(&book, &kept);
+	judge__usual(&book, &kept);
+	assert_true(kept.certified);
+	assert_near(kept.reference, 3e6, 10);
+	assert_near(kept.usual_blocked, 2e6, 10);
+	assert_near(kept__loss(&kept).blocked, 0, 10);
+	series__free(&book);
+	stg__free(stg);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (int i = 0; i < VAPRO_CLASSES; i++)
+		assert_non_null(vapro_class_name[i]);
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		assert_non_null(vapro_factor_name[i]);
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		assert_non_null(vapro_loss_name[i]);
+	for (int i = 0; i < VAPRO_UNCOVERED_REASONS; i++)
+		assert_non_null(vapro_uncovered_name[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_intern),
+		cmocka_unit_test(test_arena),
+		cmocka_unit_test(test_histogram_buckets),
+		cmocka_unit_test(test_reference_noise),
+		cmocka_unit_test(test_reference_outlier),
+		cmocka_unit_test(test_reference_lowest_populous),
+		cmocka_unit_test(test_reference_random_work),
+		cmocka_unit_test(test_clusters),
+		cmocka_unit_test(test_stg),
+		cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_naps_are_work),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The door to the pure floors: takes bundles in, keeps them by job, and runs the jobs at a window's end. */
+#include "analysis_window.h"
+
+#include "model/grow.h"
+#include "model/judge.h"
+
+#include <math.h>
+
+struct analysis {
+	struct analysis_context context;
+	struct analysis_job *jobs;
+	size_t job_count, job_capacity;
+	struct job_result *results;
+	size_t result_capacity;
+};
+
+static void free_job(struct analysis_job *job)
+{
+	free(job->kept);
+	free(job->open);
+	free(job->interference);
+	heatmap__free(&job->map);
+	waiting__free(job->waiting);
+	variance__free(&job->book);
+	cases__free(&job->cases);
+	coverage__clear(&job->coverage);
+	spatial__clear(&job->spatial);
+	for (int class = 0; class < VAPRO_CLASSES; class ++)
+		free(job->retold[class].rows);
+}
+
+struct analysis *analysis__new(const struct vapro_config *config, enum vapro_workload_source source)
+{
+	struct analysis *analysis = calloc(1, sizeof(*analysis));
+
+	if (!analysis)
+		return NULL;
+	analysis->context.config = *config;
+	analysis->context.source = source;
+	analysis->context.stg = stg__new();
+	if (!analysis->context.stg || series__init(&analysis->context.series, &analysis->context.config, source,
+						   analysis->context.stg)) {
+		analysis__free(analysis);
+		return NULL;
+	}
+	return analysis;
+}
+
+void analysis__free(struct analysis *analysis)
+{
+	if (!analysis)
+		return;
+	for (size_t i = 0; i < analysis->job_count; i++)
+		free_job(&analysis->jobs[i]);
+	free(analysis->jobs);
+	free(analysis->results);
+	series__free(&analysis->context.series);
+	stg__free(analysis->context.stg);
+	arena__clear(&analysis->context.arena);
+	free(analysis);
+}
+
+int analysis__add_thread(struct analysis *analysis, const struct vapro_thread *thread)
+{
+	int error = stg__add_thread(analysis->context.stg, thread);
+
+	while (!error && analysis->job_count < stg__jobs(analysis->context.stg)) {
+		struct analysis_job *job;
+
+		if (grow(&analysis->jobs, &analysis->job_capacity, analysis->job_count + 1, sizeof(*analysis->jobs)))
+			return -ENOMEM;
+		job = &analysis->jobs[analysis->job_count];
+		*job = (struct analysis_job){.id = (uint32_t)analysis->job_count, .waiting = waiting__new()};
+		if (!job->waiting)
+			return -ENOMEM;
+		analysis->job_count++;
+	}
+	return error;
+}
+
+int analysis__add_state(struct analysis *analysis, const struct vapro_state *state)
+{
+	return stg__add_state(analysis->context.stg, state);
+}
+
+static bool possible(const struct analysis *analysis, const struct vapro_bundle *bundle)
+{
+	if (bundle->thread >= stg__threads(analysis->context.stg) ||
+	    bundle->state >= stg__states(analysis->context.stg))
+		return false;
+	if (!bundle->n || bundle->end_ns < bundle->start_ns || bundle->min_ns > bundle->max_ns)
+		return false;
+	for (int i = 0; i < VAPRO_FACTORS; i++) {
+		if (!isfinite(bundle->factor[i]))
+			return false;
+	}
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		if (!isfinite(bundle->magnitude_min[i]) || !isfinite(bundle->magnitude_max[i]))
+			return false;
+	}
+	/* One thread does one thing at a time: its fragments cannot sum to more than the time they span. */
+	return bundle->sum_ns <= bundle->end_ns - bundle->start_ns + 1000ULL * bundle->n;
+}
+
+int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
+{
+	struct analysis_job *job;
+	struct kept kept;
+	int error;
+
+	if (!possible(analysis, bundle))
+		return -EINVAL;
+	error = series__add(&analysis->context.series, bundle, &kept);
+	if (error)
+		return error;
+	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
+	stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns);
+	job->active = true;
+	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
+		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open)))
+			return -ENOMEM;
+		job->open[job->open_count++] = kept;
+		return 0;
+	}
+	if (grow(&job->kept, &job->kept_capacity, job->kept_count + 1, sizeof(*job->kept)))
+		return -ENOMEM;
+	job->kept[job->kept_count++] = kept;
+	job->bundles++;
+	job->fragments += bundle->n;
+	return 0;
+}
+
+int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)
+{
+	const struct stg_thread *thread;
+	struct kept_interference *kept;
+	struct analysis_job *job;
+
+	if (interference->thread >= stg__threads(analysis->context.stg))
+		return -EINVAL;
+	thread = stg__thread(analysis->context.stg, interference->thread);
+	job = &analysis->jobs[thread->job];
+	if (grow(&job->interference, &job->interference_capacity, job->interference_count + 1,
+		 sizeof(*job->interference)))
+		return -ENOMEM;
+	kept = &job->interference[job->interference_count++];
+	*kept = (struct kept_interference){
+		.row = thread->row,
+		.pid = interference->pid,
+		.bin = interference->bin,
+		.seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9,
+	};
+	memcpy(kept->comm, interference->comm, sizeof(kept->comm));
+	kept->comm[sizeof(kept->comm) - 1] = 0;
+	return 0;
+}
+
+int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts)
+{
+	uint32_t id = stg__find_job(analysis->context.stg, facts->job);
+	struct coverage_facts *sum;
+	double overhead;
+
+	if (id == UINT32_MAX)
+		return -EINVAL;
+	sum = &analysis->jobs[id].facts;
+	overhead = facts->wall_ns ? 100.0 * (double)facts->cost_ns / (double)facts->wall_ns : 0;
+	sum->wall_ns += (double)facts->wall_ns;
+	sum->governed_ns += (double)facts->governed_ns;
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		sum->lost[i] += facts->lost[i];
+	sum->overhead_sum_pct += overhead;
+	sum->overhead_max_pct = fmax(sum->overhead_max_pct, overhead);
+	sum->processes++;
+	analysis->jobs[id].active = true;
+	return 0;
+}
+
+int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	return stg__thread_seen(analysis->context.stg, thread, from_ns, to_ns);
+}
+
+static bool worth_a_word(const struct analysis_job *job)
+{
+	if (job->active)
+		return true;
+	for (size_t i = 0; i < job->book.count; i++) {
+		if (!job->book.variances[i].over)
+			return true;
+	}
+	return false;
+}
+
+int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
+			 const struct job_result **results, uint32_t *count)
+{
+	struct analysis_context *context = &analysis->context;
+	uint64_t third = (uint64_t)(context->config.window_s / 3 * 1e9);
+	struct analysis_span span = {
+		.begin_ns = begin_ns,
+		.end_ns = end_ns,
+		.view = (begin_ns > third ? begin_ns - third : 0) / VAPRO_BIN_NS,
+		.begin = begin_ns / VAPRO_BIN_NS,
+		.end = end_ns / VAPRO_BIN_NS,
+		.retire = (end_ns > third ? end_ns - third : 0) / VAPRO_BIN_NS,
+		.last = last,
+	};
+	uint32_t used = 0;
+
+	*results = NULL;
+	*count = 0;
+	arena__clear(&context->arena);
+	if (grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)) ||
+	    judge__refresh(&context->series))
+		return -ENOMEM;
+	for (size_t i = 0; i < analysis->job_count; i++) {
+		struct analysis_job *job = &analysis->jobs[i];
+
+		if (!worth_a_word(job))
+			continue;
+		if (analysis_window__run(context, job, &span) ||
+		    analysis_result__build(context, job, &span, &analysis->results[used]) ||
+		    analysis_window__retire(context, job, &span))
+			return -ENOMEM;
+		used++;
+	}
+	*results = analysis->results;
+	*count = used;
+	return 0;
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What one window found, arranged as include/vapro/analysis.h promises it. */
+#include "analysis_window.h"
+
+#include "diagnose/advice.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SITES_MAX 10
+#define CULPRITS_MAX 5
+#define INTERFERERS_SHOWN 10
+
+struct builder {
+	struct analysis_context *context;
+	struct analysis_job *job;
+	const struct stg_job *about;
+	const struct analysis_span *span;
+};
+
+static void *take(const struct builder *builder, size_t count, size_t size)
+{
+	return arena__take(&builder->context->arena, count * size);
+}
+
+static bool alive(const struct stg_row *row, const struct analysis_span *span)
+{
+	return row->from_ns && row->from_ns < span->end_ns && (!row->to_ns || row->to_ns > span->begin_ns);
+}
+
+static int build_ranks(const struct builder *builder, struct job_result *result)
+{
+	int32_t *ranks = take(builder, builder->about->row_count, sizeof(*ranks));
+
+	if (!ranks)
+		return -ENOMEM;
+	for (size_t place = 0; place < builder->about->row_count; place++) {
+		const struct stg_row *row = &builder->about->rows[builder->about->order[place]];
+
+		/* Rows without a rank all are -1; one of them stands for them. */
+		if (alive(row, builder->span) &&
+		    (!result->rank_count || row->rank >= 0 || ranks[result->rank_count - 1] != row->rank))
+			ranks[result->rank_count++] = row->rank;
+	}
+	result->ranks = ranks;
+	return 0;
+}
+
+/* One heat map of bins [from, to); rows NULL: all that are alive. Returns 1 where it has no valid cell. */
+static int build_map(const struct builder *builder, enum vapro_class class, uint64_t from, uint64_t to,
+		     const unsigned char *rows, struct result_heatmap *out)
+{
+	struct heatmap *map = &builder->job->map;
+	struct result_row *lines = take(builder, builder->about->row_count, sizeof(*lines));
+	bool valid = false;
+
+	if (!lines)
+		return -ENOMEM;
+	*out = (struct result_heatmap){
+		.class = class, .begin_ns = from * VAPRO_BIN_NS, .bins = (uint32_t)(to - from), .rows = lines};
+	for (size_t place = 0; place < builder->about->row_count; place++) {
+		uint32_t id = builder->about->order[place];
+		const struct stg_row *row = &builder->about->rows[id];
+		double *values;
+
+		if (rows ? !rows[id] : !alive(row, builder->span))
+			continue;
+		values = take(builder, to - from, sizeof(*values));
+		if (!values)
+			return -ENOMEM;
+		for (uint64_t bin = from; bin < to; bin++) {
+			values[bin - from] = heatmap__has(map, bin)
+						     ? cell__performance(heatmap__cell(map, id, bin), class,
+									 &builder->context->config)
+						     : NAN;
+			valid |= !isnan(values[bin - from]);
+		}
+		lines[out->row_count++] =
+			(struct result_row){.rank = row->rank, .pid = row->pid, .host = row->host, .values = values};
+	}
+	for (uint64_t bin = from; bin < to; bin++) {
+		uint32_t *told = &map->told[class][bin % HEATMAP_SPAN];
+
+		if (heatmap__has(map, bin) && *told > out->revision)
+			out->revision = *told;
+	}
+	if (!valid)
+		return 1;
+	for (uint64_t bin = from; bin < to; bin++) {
+		if (heatmap__has(map, bin))
+			map->told[class][bin % HEATMAP_SPAN] = out->revision + 1;
+	}
+	return 0;
+}
+
+static int build_heatmaps(const struct builder *builder, struct job_result *result)
+{
+	struct result_heatmap *maps = take(builder, 2 * VAPRO_CLASSES, sizeof(*maps));
+	const struct analysis_span *span = builder->span;
+	int error;
+
+	if (!maps)
+		return -ENOMEM;
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		const struct retold *retold = &builder->job->retold[class];
+		uint64_t from = retold->from < builder->job->map.begin ? builder->job->map.begin : retold->from;
+
+		if (from < span->begin) {
+			error = build_map(builder, class, from, span->begin, retold->rows, &maps[result->heatmap_count]);
+			if (error < 0)
+				return error;
+			result->heatmap_count += !error;
+		}
+		error = build_map(builder, class, span->begin, span->end, NULL, &maps[result->heatmap_count]);
+		if (error < 0)
+			return error;
+		/* An empty map says nothing, but that computation is watched at all should be seen. */
+		result->heatmap_count += !error || class == VAPRO_COMPUTATION;
+	}
+	result->heatmaps = maps;
+	return 0;
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+	const struct result_site *left = a, *right = b;
+
+	if (left->lost_seconds != right->lost_seconds)
+		return left->lost_seconds > right->lost_seconds ? -1 : 1;
+	return (left->state->id > right->state->id) - (left->state->id < right->state->id);
+}
+
+static int compare_site_states(const void *a, const void *b)
+{
+	const struct result_site *left = a, *right = b;
+
+	return (left->state->id > right->state->id) - (left->state->id < right->state->id);
+}
+
+static int build_sites(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+{
+	const struct tally *tally = &variance->total;
+	struct result_site *sites = take(builder, tally->series_count, sizeof(*sites));
+	size_t count = 0, kept = 0;
+
+	if (!sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < tally->series_count; i++) {
+		const struct series *series = &builder->context->series.series[tally->series[i].series];
+
+		if (tally->series[i].lost > 0)
+			sites[count++] = (struct result_site){&stg__state(builder->context->stg, series->state)->about,
+							      tally->series[i].lost / 1e9};
+	}
+	if (count)
+		qsort(sites, count, sizeof(*sites), compare_site_states);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && sites[kept - 1].state == sites[i].state)
+			sites[kept - 1].lost_seconds += sites[i].lost_seconds;
+		else
+			sites[kept++] = sites[i];
+	}
+	if (kept)
+		qsort(sites, kept, sizeof(*sites), compare_sites);
+	out->sites = sites;
+	out->site_count = (uint32_t)(kept < SITES_MAX ? kept : SITES_MAX);
+	return 0;
+}
+
+/* Least wait and most lost computation: that is who holds the others up. */
+static int compare_culprits(const void *a, const void *b)
+{
+	const struct result_culprit *left = a, *right = b;
+	double l = left->lost_seconds - left->wait_seconds, r = right->lost_seconds - right->wait_seconds;
+
+	if (l != r)
+		return l > r ? -1 : 1;
+	return (left->rank > right->rank) - (left->rank < right->rank);
+}
+
+static int build_culprits(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+{
+	const struct heatmap *map = &builder->job->map;
+	struct result_culprit *culprits = take(builder, builder->about->row_count, sizeof(*culprits));
+	uint32_t count = 0;
+
+	if (!culprits)
+		return -ENOMEM;
+	for (size_t row = 0; row < builder->about->row_count; row++) {
+		struct result_culprit culprit = {.rank = builder->about->rows[row].rank};
+		double blocked = 0;
+
+		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
+			const struct cell *cell;
+
+			if (!heatmap__has(map, bin))
+				continue;
+			cell = heatmap__cell(map, (uint32_t)row, bin);
+			culprit.lost_seconds += cell__lost(cell, VAPRO_COMPUTATION) / 1e9;
+			blocked += fmax(0, cell__lost(cell, VAPRO_IO)) / 1e9;
+			culprit.wait_seconds += ((double)cell->late + cell->open_late) / 1e9;
+		}
+		culprit.lost_seconds = fmax(0, culprit.lost_seconds);
+		/* Time stuck in IO holds others up just as well. */
+		if (culprit.lost_seconds + blocked > culprit.wait_seconds &&
+		    culprit.lost_seconds + blocked > 0.1 * out->lost_seconds) {
+			culprit.lost_seconds += blocked;
+			culprits[count++] = culprit;
+		}
+	}
+	if (count)
+		qsort(culprits, count, sizeof(*culprits), compare_culprits);
+	out->culprits = culprits;
+	out->culprit_count = count < CULPRITS_MAX ? count : CULPRITS_MAX;
+	return 0;
+}
+
+static int build_exemplars(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+{
+	const struct tally *tally = &variance->total;
+	struct result_exemplar *exemplars = take(builder, tally->worst_count, sizeof(*exemplars));
+
+	if (!exemplars)
+		return -ENOMEM;
+	for (unsigned i = 0; i < tally->worst_count; i++) {
+		const struct tally_worst *worst = &tally->worst[i];
+		const struct series *series = &builder->context->series.series[worst->series];
+
+		exemplars[i] = (struct result_exemplar){
+			.thread = series->thread,
+			.start_ns = worst->start_ns,
+			.duration_ns = (uint64_t)worst->dur,
+			.state = &stg__state(builder->context->stg, series->state)->about,
+		};
+		for (int f = 0; f < VAPRO_FACTORS; f++)
+			exemplars[i].factor[f] = worst->factor[f];
+	}
+	out->exemplars = exemplars;
+	out->exemplar_count = tally->worst_count;
+	return 0;
+}
+
+static int compare_factors(const void *a, const void *b)
+{
+	const struct result_factor *left = a, *right = b;
+
+	if (left->stage != right->stage)
+		return left->stage < right->stage ? -1 : 1;
+	if (left->contribution != right->contribution)
+		return left->contribution > right->contribution ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+static int build_diagnosis(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+{
+	const struct vapro_config *config = &builder->context->config;
+	const struct diagnosis_case *item = cases__get(&builder->job->cases, variance->id);
+	struct result_diagnosis *diagnosis = &out->diagnosis;
+	struct result_factor *factors = take(builder, FACTOR_NODES, sizeof(*factors));
+	struct result_interferer *interferers;
+	double shares[FACTOR_NODES];
+	bool deeper = false;
+	char advice[512];
+
+	if (!item || !factors)
+		return -ENOMEM;
+	contribution__shares(item->sum.impact, shares);
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		enum factor_node parent = factor_infos[node].parent;
+		bool cpu = node <= NODE_BACKEND;
+
+		/* On the CPU either the counters speak or one factor does; below suspension only what is suspended. */
+		if (cpu && item->sum.counters == (node == NODE_ON_CPU))
+			continue;
+		if (parent != FACTOR_ROOT && shares[parent] <= 0)
+			continue;
+		factors[diagnosis->factor_count++] = (struct result_factor){
+			.name = factor_infos[node].name,
+			.stage = factor_infos[node].stage,
+			.parent = parent == FACTOR_ROOT ? NULL : factor_infos[parent].name,
+			.contribution = shares[node],
+			.impact_seconds = fmax(0, item->sum.impact[node]) / 1e9,
+			.duration_seconds = item->sum.duration[node] / 1e9,
+			.method = "formula",
+			.p_value = NAN,
+			.major = shares[node] > config->major_share &&
+				 (parent == FACTOR_ROOT || shares[parent] > config->major_share),
+			.approx = item->sum.approx,
+		};
+		deeper |= cpu && node != NODE_ON_CPU && shares[node] > config->major_share;
+	}
+	qsort(factors, diagnosis->factor_count, sizeof(*factors), compare_factors);
+	diagnosis->factors = factors;
+	/* All of suspension is told in time anyway, so stage 2 comes at once; counters need another stage. */
+	diagnosis->stage = 2;
+	diagnosis->final = !deeper;
+	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);
+	diagnosis->normal = (uint32_t)lround(item->sum.normal);
+	diagnosis->interferer_count = (uint32_t)(item->sum_interferers.count < INTERFERERS_SHOWN
+							 ? item->sum_interferers.count
+							 : INTERFERERS_SHOWN);
+	interferers = take(builder, diagnosis->interferer_count, sizeof(*interferers));
+	if (!interferers)
+		return -ENOMEM;
+	if (diagnosis->interferer_count)
+		memcpy(interferers, item->sum_interferers.items, diagnosis->interferer_count * sizeof(*interferers));
+	diagnosis->interferers = interferers;
+	advice__write(out, variance->waiting, variance->transfer > variance->late, advice, sizeof(advice));
+	diagnosis->advice = arena__copy(&builder->context->arena, advice);
+	return diagnosis->advice ? 0 : -ENOMEM;
+}
+
+static int build_variance(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+{
+	const struct tally *tally = &variance->total;
+	int32_t *ranks = take(builder, variance->row_count, sizeof(*ranks));
+
+	if (!ranks)
+		return -ENOMEM;
+	*out = (struct result_variance){
+		.id = variance->id,
+		.revision = variance->revision,
+		.state = variance->state,
+		.class = variance->class,
+		.begin_ns = variance->begin * VAPRO_BIN_NS,
+		.end_ns = variance->end * VAPRO_BIN_NS,
+		.ranks = ranks,
+		.confirmed = variance->confirmed,
+		.alarm = variance->alarm,
+		.effect_of = variance->effect_of,
+		.still_open = tally->open,
+		/* What was withdrawn or went up in another one has nothing left, but was told with a loss. */
+		.lost_seconds = variance->matched ? fmax(0, tally->lost[variance->class]) / 1e9
+						  : variance->told.lost_seconds,
+		.performance = tally->dur[variance->class] > 0
+				       ? fmin(1, fmax(0, tally->ref[variance->class] / tally->dur[variance->class]))
+				       : 1,
+	};
+	for (size_t i = 0; i < variance->row_count; i++) {
+		int32_t rank = builder->about->rows[variance->rows[i]].rank;
+
+		if (!out->rank_count || rank >= 0 || ranks[out->rank_count - 1] != rank)
+			ranks[out->rank_count++] = rank;
+	}
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		out->lost_by_class[class] = fmax(0, tally->lost[class]) / 1e9;
+		out->also[class] = variance->has[class] && class != (int)variance->class;
+	}
+	out->evidence = arena__copy(&builder->context->arena, variance->evidence);
+	if (!out->evidence || build_sites(builder, variance, out) || build_culprits(builder, variance, out) ||
+	    build_exemplars(builder, variance, out))
+		return -ENOMEM;
+	return build_diagnosis(builder, variance, out);
+}
+
+static int compare_variances(const void *a, const void *b)
+{
+	const struct result_variance *left = a, *right = b;
+
+	if (left->lost_seconds != right->lost_seconds)
+		return left->lost_seconds > right->lost_seconds ? -1 : 1;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static int build_variances(const struct builder *builder, struct job_result *result)
+{
+	struct variance_book *book = &builder->job->book;
+	struct result_variance *variances = take(builder, book->count, sizeof(*variances));
+
+	if (!variances)
+		return -ENOMEM;
+	for (size_t i = 0; i < book->count; i++) {
+		if (!variance__tell(&book->variances[i]))
+			continue;
+		if (build_variance(builder, &book->variances[i], &variances[result->variance_count]))
+			return -ENOMEM;
+		result->variance_count++;
+	}
+	if (result->variance_count)
+		qsort(variances, result->variance_count, sizeof(*variances), compare_variances);
+	result->variances = variances;
+	return 0;
+}
+
+int analysis_result__build(struct analysis_context *context, struct analysis_job *job,
+			   const struct analysis_span *span, struct job_result *result)
+{
+	struct builder builder = {context, job, stg__job(context->stg, job->id), span};
+	const struct coverage *coverage = &job->coverage;
+	const struct coverage_facts *facts = &job->facts;
+	uint32_t seen = 0;
+
+	*result = (struct job_result){
+		.job = builder.about->name,
+		.begin_ns = span->begin_ns,
+		.end_ns = span->end_ns,
+		.world_size = builder.about->world_size,
+		.bundles = job->bundles,
+		.fragments = job->fragments,
+		.open = job->open_count,
+		.overhead_pct_mean = facts->processes ? facts->overhead_sum_pct / facts->processes : 0,
+		.overhead_pct_max = facts->overhead_max_pct,
+		.uncovered = coverage->uncovered,
+		.uncovered_count = (uint32_t)coverage->uncovered_count,
+		.imbalances = job->spatial.imbalances,
+		.imbalance_count = (uint32_t)job->spatial.imbalance_count,
+		.drifts = job->spatial.drifts,
+		.drift_count = (uint32_t)job->spatial.drift_count,
+		.rares = job->spatial.rares,
+		.rare_count = (uint32_t)job->spatial.rare_count,
+	};
+	memcpy(result->lost, facts->lost, sizeof(result->lost));
+	for (size_t row = 0; row < builder.about->row_count; row++)
+		seen += builder.about->rows[row].rank >= 0;
+	result->partial = seen < builder.about->world_size;
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		if (coverage->wall_ns > 0)
+			result->coverage[class] = fmin(1, coverage->covered_ns[class] / coverage->wall_ns);
+		result->coverage_total += result->coverage[class];
+		result->performance[class] =
+			coverage->dur_ns[class] > 0
+				? fmin(1, fmax(0, coverage->ref_ns[class] / coverage->dur_ns[class]))
+				: NAN;
+	}
+	result->coverage_total = fmin(1, result->coverage_total);
+	if (build_ranks(&builder, result) || build_heatmaps(&builder, result))
+		return -ENOMEM;
+	return build_variances(&builder, result);
+}

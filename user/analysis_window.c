@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analysis_window.h"
+
+#include "model/grow.h"
+#include "model/judge.h"
+
+static bool pending(const struct kept *kept, const struct analysis_span *span)
+{
+	return kept__bin(kept) >= span->end;
+}
+
+static void add_pile(struct series_pile *pile, const struct kept *kept)
+{
+	pile->n += kept->n;
+	pile->sum_ns += kept->sum_ns;
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		pile->factor[i] += kept->factor[i];
+}
+
+static bool normal(const struct analysis_context *context, const struct kept *kept)
+{
+	return kept->covered && !kept->blind && !contribution__abnormal(kept, &context->config);
+}
+
+/* Verdicts on all bundles, and what the undisturbed ones cost. */
+static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	struct series *series = context->series.series;
+
+	for (size_t i = 0; i < context->series.count; i++) {
+		if (series[i].job != job->id)
+			continue;
+		series[i].normal_live = (struct series_pile){0};
+		series[i].calm_live_n = series[i].calm_live_ns = 0;
+		series[i].window_ns = series[i].window_n = 0;
+		memset(series[i].half_n, 0, sizeof(series[i].half_n));
+		memset(series[i].half_net_ns, 0, sizeof(series[i].half_net_ns));
+		memset(series[i].window_uncovered_ns, 0, sizeof(series[i].window_uncovered_ns));
+	}
+	for (size_t i = 0; i < job->kept_count; i++) {
+		judge__bundle(&context->series, &job->kept[i]);
+		/* Its state has become known: what it did before the view is told now. */
+		if (job->kept[i].held && job->kept[i].covered)
+			job->kept[i].fresh = 1;
+		if (!pending(&job->kept[i], span) && normal(context, &job->kept[i]))
+			add_pile(&series[job->kept[i].series].normal_live, &job->kept[i]);
+	}
+	for (size_t i = 0; i < job->kept_count; i++)
+		judge__usual(&context->series, &job->kept[i]);
+	for (size_t i = 0; i < job->open_count; i++) {
+		judge__bundle(&context->series, &job->open[i]);
+		judge__usual(&context->series, &job->open[i]);
+		/* What has not ended is only worth a word once it lasts too long. */
+		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
+			job->open[i].covered = 0;
+	}
+}
+
+static int mark_retold(struct analysis_job *job, const struct stg_job *about, const struct series *series,
+		       const struct kept *kept, const struct analysis_span *span)
+{
+	struct retold *retold = &job->retold[series->class];
+
+	if (!kept->covered || kept__first_bin(kept) >= span->begin)
+		return 0;
+	if (!retold->rows) {
+		retold->rows = calloc(about->row_count, 1);
+		if (!retold->rows)
+			return -ENOMEM;
+	}
+	retold->rows[series->row] = 1;
+	if (kept__first_bin(kept) < retold->from)
+		retold->from = kept__first_bin(kept);
+	return 0;
+}
+
+static int fill_map(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+
+	if (heatmap__rows(&job->map, about->row_count))
+		return -ENOMEM;
+	heatmap__advance(&job->map, span->view, span->end);
+	heatmap__clear(&job->map, span->view);
+	if (waiting__begin(job->waiting, &job->map, about->row_count, span->view, span->end))
+		return -ENOMEM;
+	for (size_t i = 0; i < job->kept_count + job->open_count; i++) {
+		bool open = i >= job->kept_count;
+		struct kept *kept = open ? &job->open[i - job->kept_count] : &job->kept[i];
+		struct series *series = &context->series.series[kept->series];
+		/* Before the view the map is frozen; only what has just arrived may reach there. */
+		uint64_t from = kept->fresh || open ? 0 : span->view;
+
+		if ((!open && pending(kept, span)) || (kept->held && !kept->covered))
+			continue;
+		coverage__add(&job->coverage, series, kept, span->begin, span->end);
+		heatmap__add(&job->map, kept, series->row, series->class, from, span->end);
+		if (!open && kept->fresh && mark_retold(job, about, series, kept, span))
+			return -ENOMEM;
+		if (kept->covered && series->class == VAPRO_COMMUNICATION &&
+		    waiting__add(job->waiting, kept, series->row, stg__state(context->stg, series->state)->group, from))
+			return -ENOMEM;
+	}
+	waiting__end(job->waiting, about);
+	return 0;
+}
+
+/* Outside all regions of its class. */
+static bool calm(const struct analysis_context *context, const struct analysis_job *job, const struct kept *kept)
+{
+	const struct series *series = &context->series.series[kept->series];
+	uint64_t last = kept__bin(kept);
+
+	if (!kept->covered || kept->blind)
+		return false;
+	for (uint64_t bin = kept__first_bin(kept); bin <= last; bin++) {
+		if (heatmap__has(&job->map, bin) &&
+		    heatmap__cell(&job->map, series->row, bin)->of[series->class].owner)
+			return false;
+	}
+	return true;
+}
+
+/* Without what the kernel tells, so that a hog's victims do not look slow by themselves. */
+static double net_ns(const struct series *series, const struct kept *kept)
+{
+	struct loss loss = kept__loss(kept);
+
+	return kept->sum_ns - loss.cpu - (series->class == VAPRO_COMMUNICATION ? 0 : loss.blocked);
+}
+
+static int find_variances(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+	struct region_result drafts = {0};
+	int error;
+
+	job->book.last_id = &context->last_variance;
+	error = region__grow(&job->map, about, &context->config, &drafts);
+	if (!error)
+		error = variance__match(&job->book, &job->map, about, &drafts, span->end, span->last);
+	region__clear(&drafts);
+	for (size_t i = 0; !error && i < job->kept_count; i++) {
+		struct kept *kept = &job->kept[i];
+		struct series *series = &context->series.series[kept->series];
+
+		if (!pending(kept, span) && calm(context, job, kept)) {
+			series->calm_live_n += kept->n;
+			series->calm_live_ns += net_ns(series, kept);
+		}
+	}
+	return error;
+}
+
+/* What is normal for a series; where it has seen too little of it, for its workload on all ranks. */
+static struct series_pile normal_pile(const struct analysis_context *context, const struct series *series)
+{
+	struct series_pile sum = {0};
+	uint32_t at = context->series.workloads[series->workload].series;
+	bool alone = series->normal.n + series->normal_live.n >= (double)context->config.rare_members;
+
+	for (; at != SERIES_NONE; at = context->series.series[at].next) {
+		const struct series *other = &context->series.series[at];
+
+		if (alone && other != series)
+			continue;
+		sum.n += other->normal.n + other->normal_live.n;
+		sum.sum_ns += other->normal.sum_ns + other->normal_live.sum_ns;
+		for (int i = 0; i < VAPRO_FACTORS; i++)
+			sum.factor[i] += other->normal.factor[i] + other->normal_live.factor[i];
+	}
+	return sum;
+}
+
+static int diagnose_parts(struct analysis_context *context, struct analysis_job *job, const struct parts *parts)
+{
+	for (size_t i = 0; i < job->book.count; i++) {
+		if (job->book.variances[i].merged_into &&
+		    cases__merge(&job->cases, job->book.variances[i].id, job->book.variances[i].merged_into))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < parts->count; i++) {
+		const struct part *part = &parts->items[i];
+		struct diagnosis_case *item;
+		struct series_pile pile;
+
+		if (part->guest)
+			continue;
+		item = cases__get(&job->cases, part->variance);
+		if (!item)
+			return -ENOMEM;
+		pile = normal_pile(context, &context->series.series[part->kept->series]);
+		contribution__add(part->retiring ? &item->retiring : &item->staying, part->kept, part->share, &pile,
+				  &context->config);
+	}
+	return 0;
+}
+
+static int diagnose_interference(struct analysis_job *job, const struct analysis_span *span)
+{
+	for (size_t i = 0; i < job->interference_count; i++) {
+		struct kept_interference *at = &job->interference[i];
+		struct diagnosis_case *item;
+		const struct cell *cell;
+		uint32_t owner = 0;
+
+		if (!heatmap__has(&job->map, at->bin))
+			continue;
+		cell = heatmap__cell(&job->map, at->row, at->bin);
+		for (int class = 0; class < VAPRO_CLASSES && !owner; class ++)
+			owner = cell->of[class].owner;
+		if (!owner)
+			continue;
+		item = cases__get(&job->cases, owner);
+		if (!item || interferers__add(at->bin < span->retire ? &item->retiring_interferers
+								     : &item->staying_interferers,
+					      at->comm, at->pid, at->seconds))
+			return -ENOMEM;
+		at->counted = at->bin < span->retire;
+	}
+	return 0;
+}
+
+static bool partial(const struct stg_job *about)
+{
+	uint32_t seen = 0;
+
+	for (size_t row = 0; row < about->row_count; row++)
+		seen += about->rows[row].rank >= 0;
+	return seen < about->world_size;
+}
+
+int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+	struct evidence_input input = {
+		.config = &context->config,
+		.map = &job->map,
+		.job = about,
+		.series = &context->series,
+		.stg = context->stg,
+		.source = context->source,
+		.begin = span->begin,
+		.end = span->end,
+		.partial = partial(about),
+	};
+	struct parts parts = {0};
+	int error = -ENOMEM;
+
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		free(job->retold[class].rows);
+		job->retold[class] = (struct retold){.from = UINT64_MAX};
+	}
+	coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns);
+	judge(context, job, span);
+	if (fill_map(context, job, span) || find_variances(context, job, span))
+		goto cleanup;
+	if (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
+	    evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0))
+		goto cleanup;
+	if (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
+	    parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
+	    parts__tally(&parts, &job->book, &context->series))
+		goto cleanup;
+	evidence__judge(&job->book, &input);
+	if (diagnose_parts(context, job, &parts) || diagnose_interference(job, span) || cases__sum(&job->cases))
+		goto cleanup;
+	if (coverage__end(&job->coverage, &context->series, job->id, &job->facts))
+		goto cleanup;
+	spatial__window(&context->series, job->id);
+	error = spatial__find(&job->spatial, &context->series, context->stg, job->id, job->coverage.wall_ns);
+cleanup:
+	free(parts.items);
+	return error;
+}
+
+static bool lives(void *arg, uint32_t id)
+{
+	return variance__find(arg, id) != NULL;
+}
+
+int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->kept_count; i++) {
+		struct kept *at = &job->kept[i];
+		struct series *series = &context->series.series[at->series];
+
+		if (!pending(at, span))
+			at->fresh = 0;
+		if (kept__bin(at) >= span->retire) {
+			job->kept[kept++] = *at;
+			continue;
+		}
+		/* Few fragments are few to hold, and slow iterations deserve a verdict on their beginning too. */
+		if (!at->covered && at->reason == VAPRO_FEW_FRAGMENTS && kept__first_bin(at) >= job->map.begin) {
+			at->held = 1;
+			job->kept[kept++] = *at;
+			continue;
+		}
+		if (normal(context, at))
+			add_pile(&series->normal, at);
+		if (calm(context, job, at)) {
+			series->calm_n += at->n;
+			series->calm_ns += net_ns(series, at);
+		}
+	}
+	job->kept_count = kept;
+	kept = 0;
+	for (size_t i = 0; i < job->interference_count; i++) {
+		/* Nobody's yet: the fragments it disturbed may still be held. */
+		if (!job->interference[i].counted && job->interference[i].bin >= job->map.begin)
+			job->interference[kept++] = job->interference[i];
+	}
+	job->interference_count = kept;
+	/* Until the next judgement what stayed is counted again: the live piles begin anew there. */
+	job->open_count = 0;
+	job->facts = (struct coverage_facts){0};
+	job->bundles = job->fragments = 0;
+	job->active = false;
+	if (variance__retire(&job->book, &job->map))
+		return -ENOMEM;
+	return cases__retire(&job->cases, lives, &job->book);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One job's way through a window: model -> detect -> diagnose. Internal to the analysis; the door
+ * is include/vapro/analysis.h. Bins are absolute (UTC ns / VAPRO_BIN_NS): the new part is
+ * [begin, end), the view [view, end); bundles that end before bin `retire` are dropped afterwards,
+ * since the next view begins there. Bundles of states with too few fragments to be judged are held
+ * longer, as long as the heat map reaches, and take part once their state is certified: there are
+ * fewer than certify_fragments of them.
+ */
+#ifndef VAPRO_ANALYSIS_WINDOW_H
+#define VAPRO_ANALYSIS_WINDOW_H
+
+#include "detect/coverage.h"
+#include "detect/evidence.h"
+#include "detect/parts.h"
+#include "detect/spatial.h"
+#include "detect/waiting.h"
+#include "diagnose/cases.h"
+#include "model/arena.h"
+
+struct kept_interference {
+	uint32_t row, pid;
+	uint64_t bin;
+	double seconds;
+	bool counted; /* for good */
+	char comm[16];
+};
+
+/* Bins before the new part that late fragments changed. */
+struct retold {
+	uint64_t from;       /* first such bin, UINT64_MAX = none */
+	unsigned char *rows; /* which rows */
+};
+
+struct analysis_job {
+	uint32_t id;
+	struct kept *kept, *open;
+	size_t kept_count, kept_capacity, open_count, open_capacity;
+	struct kept_interference *interference;
+	size_t interference_count, interference_capacity;
+	struct coverage_facts facts;
+	bool active; /* something arrived since the last window */
+	struct heatmap map;
+	struct waiting *waiting;
+	struct variance_book book;
+	struct cases cases;
+	struct coverage coverage;
+	struct spatial spatial;
+	struct retold retold[VAPRO_CLASSES];
+	uint64_t bundles, fragments;
+};
+
+struct analysis_span {
+	uint64_t begin_ns, end_ns;
+	uint64_t view, begin, end, retire; /* bins */
+	bool last;
+};
+
+struct analysis_context {
+	struct vapro_config config;
+	enum vapro_workload_source source;
+	struct stg *stg;
+	struct series_book series;
+	uint32_t last_variance;
+	struct arena arena;
+};
+
+/* Everything up to the verdicts. References must be fresh. Returns 0 or -ENOMEM. */
+int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span);
+
+/* Drops what the next view does not need. Returns 0 or -ENOMEM. */
+int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span);
+
+/* The job's result, in the context's arena. Returns 0 or -ENOMEM. */
+int analysis_result__build(struct analysis_context *context, struct analysis_job *job,
+			   const struct analysis_span *span, struct job_result *result);
+
+#endif

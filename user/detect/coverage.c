@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/coverage.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+#define WORTH_TELLING 0.005
+
+struct gap {
+	uint32_t state;
+	double ns[VAPRO_UNCOVERED_REASONS];
+};
+
+void coverage__clear(struct coverage *coverage)
+{
+	free(coverage->uncovered);
+	*coverage = (struct coverage){0};
+}
+
+void coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t job, uint64_t begin_ns, uint64_t end_ns)
+{
+	coverage__clear(coverage);
+	for (uint32_t i = 0; i < stg__threads(stg); i++) {
+		const struct stg_thread *thread = stg__thread(stg, i);
+		uint64_t from = thread->from_ns > begin_ns ? thread->from_ns : begin_ns;
+		uint64_t to = thread->to_ns && thread->to_ns < end_ns ? thread->to_ns : end_ns;
+
+		if (thread->job == job && thread->from_ns && to > from)
+			coverage->wall_ns += (double)(to - from);
+	}
+}
+
+void coverage__add(struct coverage *coverage, struct series *series, const struct kept *kept, uint64_t begin,
+		   uint64_t end)
+{
+	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+	bool open = kept->flags & VAPRO_BUNDLE_OPEN;
+	double share = 0, ns;
+
+	if (first >= begin && last < end) {
+		share = 1;
+	} else {
+		for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
+			share += kept__share(kept, bin);
+	}
+	if (share <= 0)
+		return;
+	ns = kept->sum_ns * share;
+	coverage->seen_ns += ns;
+	coverage->fragments += kept->n * share;
+	series->window_ns += ns;
+	if (kept->certified)
+		coverage->covered_ns[series->class] += ns;
+	else
+		series->window_uncovered_ns[kept->reason] += ns;
+	/* An open fragment that is not late yet says nothing about performance. */
+	if (kept->covered && (!open || kept->sum_ns > kept->reference)) {
+		coverage->dur_ns[series->class] += ns;
+		coverage->ref_ns[series->class] += (double)kept->reference * kept->n * share;
+	}
+	if (!open && kept->fresh) {
+		int half = kept__bin(kept) * 2 >= begin + end;
+
+		series->window_n += kept->n;
+		series->half_n[half] += kept->n;
+		series->half_net_ns[half] += series__compared_ns(series->class, kept);
+	}
+}
+
+static int compare_gaps(const void *a, const void *b)
+{
+	const struct gap *left = a, *right = b;
+
+	return (left->state > right->state) - (left->state < right->state);
+}
+
+static int compare_uncovered(const void *a, const void *b)
+{
+	const struct result_uncovered *left = a, *right = b;
+
+	if (left->share != right->share)
+		return left->share > right->share ? -1 : 1;
+	return (left->reason > right->reason) - (left->reason < right->reason);
+}
+
+static int tell(struct coverage *coverage, const struct vapro_state *state, double ns,
+		enum vapro_uncovered_reason reason)
+{
+	if (coverage->wall_ns <= 0 || ns < WORTH_TELLING * coverage->wall_ns)
+		return 0;
+	if (grow(&coverage->uncovered, &coverage->uncovered_capacity, coverage->uncovered_count + 1,
+		 sizeof(*coverage->uncovered)))
+		return -ENOMEM;
+	coverage->uncovered[coverage->uncovered_count++] =
+		(struct result_uncovered){.state = state, .share = ns / coverage->wall_ns, .reason = reason};
+	return 0;
+}
+
+static int tell_gaps(struct coverage *coverage, const struct coverage_facts *facts)
+{
+	double gap = fmax(0, coverage->wall_ns - coverage->seen_ns);
+	double mean = coverage->fragments > 0 ? coverage->seen_ns / coverage->fragments : 0;
+	double governed = 0, lost = 0;
+
+	if (facts->wall_ns > 0)
+		governed = fmin(gap, facts->governed_ns / facts->wall_ns * coverage->wall_ns);
+	gap -= governed;
+	/* Truncated handles and unread arguments lose a label, not the time. */
+	for (int i = 0; i < VAPRO_LOSSES; i++) {
+		if (i != VAPRO_LOST_ARGUMENT && i != VAPRO_LOST_TRUNCATED)
+			lost += (double)facts->lost[i] * mean;
+	}
+	lost = fmin(gap, lost);
+	gap -= lost;
+	if (tell(coverage, NULL, governed, VAPRO_GOVERNED) || tell(coverage, NULL, lost, VAPRO_LOST) ||
+	    tell(coverage, NULL, gap, VAPRO_NOT_SEEN))
+		return -ENOMEM;
+	return 0;
+}
+
+int coverage__end(struct coverage *coverage, const struct series_book *book, uint32_t job,
+		  const struct coverage_facts *facts)
+{
+	struct gap *gaps = NULL;
+	size_t count = 0, capacity = 0;
+	int error = -ENOMEM;
+
+	for (size_t i = 0; i < book->count; i++) {
+		const struct series *series = &book->series[i];
+
+		if (series->job != job || series->window_ns <= 0)
+			continue;
+		if (grow(&gaps, &capacity, count + 1, sizeof(*gaps)))
+			goto cleanup;
+		gaps[count].state = series->state;
+		memcpy(gaps[count].ns, series->window_uncovered_ns, sizeof(gaps[count].ns));
+		count++;
+	}
+	if (count)
+		qsort(gaps, count, sizeof(*gaps), compare_gaps);
+	for (size_t i = 0, next; i < count; i = next) {
+		double sum = 0;
+		int most = VAPRO_FEW_FRAGMENTS;
+
+		for (next = i + 1; next < count && gaps[next].state == gaps[i].state; next++) {
+			for (int reason = 0; reason < VAPRO_UNCOVERED_REASONS; reason++)
+				gaps[i].ns[reason] += gaps[next].ns[reason];
+		}
+		for (int reason = 0; reason < VAPRO_UNCOVERED_REASONS; reason++) {
+			sum += gaps[i].ns[reason];
+			if (gaps[i].ns[reason] > gaps[i].ns[most])
+				most = reason;
+		}
+		if (tell(coverage, &stg__state(book->stg, gaps[i].state)->about, sum, most))
+			goto cleanup;
+	}
+	if (tell_gaps(coverage, facts))
+		goto cleanup;
+	if (coverage->uncovered_count)
+		qsort(coverage->uncovered, coverage->uncovered_count, sizeof(*coverage->uncovered), compare_uncovered);
+	error = 0;
+cleanup:
+	free(gaps);
+	return error;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Coverage: time in certified, repeated, fixed-workload fragments over wall, per class; and where
+ * the rest went, state by state with its reason, and gaps that belong to no state. Wall is the time
+ * the threads of the job were watched in the new part. The share of lost bundles is an estimate:
+ * their number times the mean fragment, at most the gap.
+ */
+#ifndef VAPRO_COVERAGE_H
+#define VAPRO_COVERAGE_H
+
+#include "model/series.h"
+
+struct coverage_facts {
+	double wall_ns, governed_ns; /* of the processes */
+	uint64_t lost[VAPRO_LOSSES];
+	double overhead_sum_pct, overhead_max_pct;
+	unsigned processes;
+};
+
+struct coverage {
+	double wall_ns, covered_ns[VAPRO_CLASSES], seen_ns;
+	double dur_ns[VAPRO_CLASSES], ref_ns[VAPRO_CLASSES]; /* of what takes part in the heat map */
+	double fragments;
+	struct result_uncovered *uncovered;
+	size_t uncovered_count, uncovered_capacity;
+};
+
+void coverage__clear(struct coverage *coverage);
+
+/* Starts the new part [begin, end) ns: adds up the wall time of the job's threads. */
+void coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t job, uint64_t begin_ns,
+		     uint64_t end_ns);
+
+/* Adds the share of a judged bundle that lies in the new part, to the coverage and to its series. */
+void coverage__add(struct coverage *coverage, struct series *series, const struct kept *kept, uint64_t begin,
+		   uint64_t end);
+
+/* Fills the uncovered list of a job, largest share first. Returns 0 or -ENOMEM. */
+int coverage__end(struct coverage *coverage, const struct series_book *book, uint32_t job,
+		  const struct coverage_facts *facts);
+
+#endif

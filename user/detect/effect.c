@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/effect.h"
+
+#define EXPLAINS 0.33
+
+void effect__waits(struct variance *variance, const struct heatmap *map)
+{
+	double late = 0, transfer = 0;
+
+	for (size_t i = 0; i < variance->row_count; i++) {
+		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
+			const struct cell *cell;
+
+			if (!heatmap__has(map, bin))
+				continue;
+			cell = heatmap__cell(map, variance->rows[i], bin);
+			if (cell->of[VAPRO_COMMUNICATION].owner != variance->id)
+				continue;
+			late += (double)cell->late + cell->open_late;
+			transfer += cell->transfer;
+		}
+	}
+	variance->late = late;
+	variance->transfer = transfer;
+}
+
+/* The waiting of the effect within the bins of the cause; a bin of slack since waits end after their cause. */
+static double explained(const struct variance *effect, const struct variance *cause, const struct heatmap *map)
+{
+	double late = 0;
+
+	for (size_t i = 0; i < effect->row_count; i++) {
+		for (uint64_t bin = effect->begin; bin < effect->end; bin++) {
+			const struct cell *cell;
+
+			if (!heatmap__has(map, bin) || bin + 1 < cause->begin || bin > cause->end)
+				continue;
+			cell = heatmap__cell(map, effect->rows[i], bin);
+			if (cell->of[VAPRO_COMMUNICATION].owner == effect->id)
+				late += (double)cell->late + cell->open_late;
+		}
+	}
+	return late;
+}
+
+static bool other_ranks(const struct variance *effect, const struct variance *cause, const struct stg_job *job)
+{
+	size_t at = 0;
+
+	/* Both lists are in rank order. */
+	for (size_t i = 0; i < cause->row_count; i++) {
+		uint32_t place = job->place[cause->rows[i]];
+
+		while (at < effect->row_count && job->place[effect->rows[at]] < place)
+			at++;
+		if (at == effect->row_count || effect->rows[at] != cause->rows[i])
+			return true;
+	}
+	return false;
+}
+
+uint64_t effect__cause(const struct variance *effect, const struct heatmap *map, const struct stg_job *job,
+		       const struct variance_book *book)
+{
+	const struct variance *best = NULL;
+	bool best_other = false;
+
+	for (size_t i = 0; i < book->count; i++) {
+		const struct variance *cause = &book->variances[i];
+		bool other;
+
+		if (cause->waiting || !cause->matched || cause == effect ||
+		    explained(effect, cause, map) < EXPLAINS * effect->late)
+			continue;
+		other = other_ranks(effect, cause, job);
+		if (!best || other > best_other ||
+		    (other == best_other &&
+		     cause->total.lost[cause->class] > best->total.lost[best->class])) {
+			best = cause;
+			best_other = other;
+		}
+	}
+	return best ? best->id : 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Effects (ARCHITECTURE section 7): how the loss of a waiting region splits into late peers and
+ * transfer, and which variance held the peers up: the one that loses most among those that overlap
+ * at least a third of the waiting, ranks outside the region first.
+ */
+#ifndef VAPRO_EFFECT_H
+#define VAPRO_EFFECT_H
+
+#include "detect/variance.h"
+
+/* Sets late and transfer from the cells that the map still holds. */
+void effect__waits(struct variance *variance, const struct heatmap *map);
+
+/* The id of the cause, 0 where there is none. */
+uint64_t effect__cause(const struct variance *effect, const struct heatmap *map, const struct stg_job *job,
+		       const struct variance_book *book);
+
+#endif

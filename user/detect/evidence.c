@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/evidence.h"
+
+#include "detect/effect.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MEANINGFUL 0.1   /* share of a loss that makes a state a witness */
+#define ALIKE 1.15       /* ratio of performance between ranks that are slow alike */
+#define CERTIFIED_HALF 0.5
+
+static void say(struct variance *variance, bool confirmed, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void say(struct variance *variance, bool confirmed, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(variance->evidence, sizeof(variance->evidence), format, arguments);
+	va_end(arguments);
+	variance->confirmed = confirmed;
+}
+
+/* Its usual cost per fragment outside all regions; 0 where too little of it was seen. */
+static double calm_ns(const struct evidence_input *input, const struct series *series)
+{
+	double n = series->calm_n + series->calm_live_n;
+
+	return n >= (double)input->config->rare_members ? (series->calm_ns + series->calm_live_ns) / n : 0;
+}
+
+/* Slower than its reference, and than what it does when nothing is wrong. */
+static bool witness(const struct evidence_input *input, const struct tally_series *entry)
+{
+	double calm = calm_ns(input, &input->series->series[entry->series]);
+
+	return entry->n > 0 && entry->lost > 0 && entry->ref < input->config->threshold * entry->net && calm > 0 &&
+	       calm * entry->n < input->config->threshold * entry->net;
+}
+
+struct row_loss {
+	uint32_t row, workload;
+	double lost;
+	bool witness;
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row_loss *left = a, *right = b;
+
+	if (left->row != right->row)
+		return left->row < right->row ? -1 : 1;
+	return (left->workload > right->workload) - (left->workload < right->workload);
+}
+
+/*
+ * Whether two states of one rank testify. It must be one rank: several ranks with one state each are
+ * a phase of the program; and two states: several threads in one state are too.
+ */
+static bool two_states(const struct evidence_input *input, const struct variance *variance)
+{
+	const struct tally *tally = &variance->total;
+	struct row_loss *losses = calloc(tally->series_count ? tally->series_count : 1, sizeof(*losses));
+	size_t count = 0;
+	bool found = false;
+
+	/* Out of memory nothing is confirmed: silence is the lesser sin. */
+	if (!losses || !(tally->pair_base > 0) ||
+	    tally->pair_lost < input->config->evidence_share * tally->pair_base)
+		goto cleanup;
+	for (size_t i = 0; i < tally->series_count; i++) {
+		const struct series *series = &input->series->series[tally->series[i].series];
+
+		if (series->class == variance->class)
+			losses[count++] = (struct row_loss){series->row, series->workload, tally->series[i].lost,
+							    witness(input, &tally->series[i])};
+	}
+	if (count)
+		qsort(losses, count, sizeof(*losses), compare_rows);
+	for (size_t i = 0, end; i < count && !found; i = end) {
+		uint32_t counted = SERIES_NONE;
+		unsigned states = 0;
+		double lost = 0;
+
+		for (end = i; end < count && losses[end].row == losses[i].row; end++)
+			lost += losses[end].lost;
+		for (size_t j = i; j < end; j++) {
+			if (losses[j].witness && losses[j].workload != counted &&
+			    losses[j].lost >= MEANINGFUL * lost) {
+				counted = losses[j].workload;
+				states++;
+			}
+		}
+		found = states >= 2;
+	}
+cleanup:
+	free(losses);
+	return found;
+}
+
+/* All ranks of the job are in it and equally slow: the program or the whole machine, nobody can tell. */
+static bool all_alike(const struct evidence_input *input, const struct variance *variance)
+{
+	double least = INFINITY, most = 0;
+	size_t alive = 0;
+
+	for (size_t row = 0; row < input->job->row_count; row++) {
+		const struct stg_row *at = &input->job->rows[row];
+
+		alive += at->from_ns && at->from_ns < variance->end * VAPRO_BIN_NS &&
+			 (!at->to_ns || at->to_ns > variance->begin * VAPRO_BIN_NS);
+	}
+	if (variance->row_count < alive)
+		return false;
+	for (size_t i = 0; i < variance->row_count; i++) {
+		double dur = 0, ref = 0, performance;
+
+		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
+			const struct cell_class *of;
+
+			if (!heatmap__has(input->map, bin))
+				continue;
+			of = &heatmap__cell(input->map, variance->rows[i], bin)->of[variance->class];
+			if (of->owner != variance->id)
+				continue;
+			dur += (double)of->closed.dur + of->open.dur;
+			ref += (double)of->closed.ref + of->open.ref;
+		}
+		if (dur <= 0)
+			continue;
+		performance = ref / dur;
+		least = fmin(least, performance);
+		most = fmax(most, performance);
+	}
+	return most <= ALIKE * least;
+}
+
+static void judge_computation(struct variance *variance, const struct evidence_input *input)
+{
+	const struct tally *tally = &variance->total;
+	double lost = tally->lost[VAPRO_COMPUTATION], share = input->config->evidence_share;
+	double told = tally->cpu[VAPRO_COMPUTATION] + tally->blocked[VAPRO_COMPUTATION] + tally->faults;
+
+	if (lost <= 0)
+		return say(variance, false, "no loss left");
+	if (told >= share * lost) {
+		say(variance, true, "the kernel tells %.0f %% of the loss (off the CPU, interrupts or faults)",
+		    100 * fmin(1, told / lost));
+		return;
+	}
+	if (input->source == VAPRO_BY_INSTRUCTIONS) {
+		say(variance, true, "the same instructions took longer");
+		return;
+	}
+	if (all_alike(input, variance)) {
+		say(variance, false, "all ranks slowed alike and the kernel tells nothing: the program may have "
+				     "changed its work");
+		return;
+	}
+	if (two_states(input, variance)) {
+		say(variance, true, "different states of the rank are slow in the same bins");
+		return;
+	}
+	say(variance, false, "the kernel tells only %.0f %% of the loss and no second state is slow in the same bins",
+	    100 * fmax(0, told / lost));
+}
+
+static void judge_suspended(struct variance *variance, const struct evidence_input *input)
+{
+	double lost = variance->total.lost[VAPRO_COMMUNICATION], told = variance->total.cpu[VAPRO_COMMUNICATION];
+
+	say(variance, lost > 0 && told >= input->config->evidence_share * lost,
+	    "the kernel tells %.0f %% of the loss inside calls (off the CPU)", lost > 0 ? 100 * told / lost : 0);
+}
+
+static void judge_io(struct variance *variance, const struct evidence_input *input)
+{
+	const struct tally *tally = &variance->total;
+	double lost = tally->lost[VAPRO_IO], share = input->config->evidence_share;
+	double told = tally->cpu[VAPRO_IO] + tally->blocked[VAPRO_IO];
+	double known = 0, peer = 0, unusual = 0;
+
+	for (size_t i = 0; i < tally->series_count; i++) {
+		const struct tally_series *entry = &tally->series[i];
+		const struct series *series = &input->series->series[entry->series];
+		double calm = calm_ns(input, series);
+		bool strange = calm > 0 ? calm * entry->n < input->config->threshold * entry->net ||
+						  entry->dur > calm * entry->n / input->config->threshold
+					: series->certified || entry->longest >= 1e9;
+
+		if (series->class != VAPRO_IO)
+			continue;
+		if (series->cpu.n >= (double)input->config->certify_fragments)
+			known += entry->lost;
+		if (stg__state(input->stg, series->state)->peer)
+			peer += entry->lost;
+		if (strange)
+			unusual += entry->lost;
+	}
+	if (lost <= 0)
+		say(variance, false, "no loss left");
+	else if (tally->blind >= share * lost)
+		say(variance, false, "nothing like it was seen before: there is no reference");
+	else if (peer >= share * lost)
+		say(variance, false, "on a pipe, socket or terminal: the other end decides how long it takes");
+	else if (unusual < share * lost)
+		say(variance, false, "these calls are as slow at other times");
+	else if (told >= share * lost)
+		say(variance, true, "the kernel tells %.0f %% of the loss (asleep or off the CPU)",
+		    100 * fmin(1, told / lost));
+	else if (known >= share * lost)
+		say(variance, true, "calls with a history of at least %llu were faster before",
+		    (unsigned long long)input->config->certify_fragments);
+	else
+		say(variance, false, "too few calls seen to know what they usually take");
+}
+
+/* Whether computation of all ranks was certified and undisturbed while the region lasted. */
+static bool computation_is_calm(const struct variance *variance, const struct evidence_input *input)
+{
+	double dur = 0, lost = 0, other = 0;
+
+	for (size_t row = 0; row < input->job->row_count; row++) {
+		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
+			const struct cell *cell;
+			const struct cell_class *communication;
+
+			if (!heatmap__has(input->map, bin))
+				continue;
+			cell = heatmap__cell(input->map, (uint32_t)row, bin);
+			communication = &cell->of[VAPRO_COMMUNICATION];
+			dur += cell__dur(cell, VAPRO_COMPUTATION);
+			lost += cell__lost(cell, VAPRO_COMPUTATION);
+			other += fmax(0, (double)VAPRO_BIN_NS - communication->closed.seen - communication->open.seen);
+		}
+	}
+	return dur >= CERTIFIED_HALF * other && lost <= (1 - input->config->threshold) * dur;
+}
+
+static void judge_waiting(struct variance *variance, const struct evidence_input *input,
+			  const struct variance_book *book)
+{
+	const struct tally *tally = &variance->total;
+	double share = input->config->evidence_share;
+
+	effect__waits(variance, input->map);
+	if (variance->late >= variance->transfer) {
+		variance->effect_of = effect__cause(variance, input->map, input->job, book);
+		if (variance->effect_of)
+			say(variance, false, "waiting for ranks that variance %llu holds up",
+			    (unsigned long long)variance->effect_of);
+		else
+			say(variance, false, "waiting for late peers; no variance explains why they are late");
+		return;
+	}
+	if (input->partial)
+		say(variance, false, "not all ranks of the job are seen: one of them may be late");
+	else if (input->job->row_count < 2)
+		say(variance, false, "only one rank is seen: a peer may be late");
+	else if (!computation_is_calm(variance, input))
+		say(variance, false, "the computation around it varies or is not certified: late peers cannot be excluded");
+	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] && two_states(input, variance))
+		say(variance, true, "different calls are slow in the same bins for all members, while computation is calm");
+	else
+		say(variance, false, "no second call-site is slow in the same bins");
+}
+
+static enum vapro_class main_class(const struct variance *variance)
+{
+	enum vapro_class main = VAPRO_CLASSES;
+
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		if (variance->has[class] &&
+		    (main == VAPRO_CLASSES || variance->total.lost[class] > variance->total.lost[main]))
+			main = class;
+	}
+	return main == VAPRO_CLASSES ? VAPRO_COMPUTATION : main;
+}
+
+void evidence__judge(struct variance_book *book, const struct evidence_input *input)
+{
+	for (int waiting = 0; waiting < 2; waiting++) {
+		for (size_t i = 0; i < book->count; i++) {
+			struct variance *variance = &book->variances[i];
+
+			/* Causes first: effects look for them. */
+			if (variance->waiting != (bool)waiting)
+				continue;
+			if (!variance->matched) {
+				if (variance->over)
+					continue;
+				/* What was told last stays told, but it is nobody's alarm any more. */
+				variance->alarm = false;
+				variance->effect_of = variance->merged_into;
+				if (variance->merged_into)
+					say(variance, variance->confirmed, "went up in variance %u",
+					    variance->merged_into);
+				else
+					say(variance, false, "withdrawn: better references explain it");
+				continue;
+			}
+			variance->class = main_class(variance);
+			variance->effect_of = 0;
+			if (waiting)
+				judge_waiting(variance, input, book);
+			else if (variance->class == VAPRO_COMPUTATION)
+				judge_computation(variance, input);
+			else if (variance->class == VAPRO_IO)
+				judge_io(variance, input);
+			else
+				judge_suspended(variance, input);
+			variance->alarm = variance->confirmed && !variance->effect_of;
+		}
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What makes a variance certain enough for an alarm (ARCHITECTURE section 6 (d) and (e), section 7),
+ * and whose effect it is. A false alarm is the cardinal sin: whatever a change of the program could
+ * explain as well stays unconfirmed.
+ *
+ *  computation    the kernel tells at least evidence_share of the loss; or, in the bins that lost
+ *                 most, two states of one rank are slow, slow also against their own calm times
+ *                 (noise does not respect states, a phase of the program does), and not all ranks
+ *                 are slow alike.
+ *  suspended calls the kernel tells most of the loss.
+ *  io             the kernel tells of sleep, or its states have a history; both unusual for these
+ *                 states; not on pipes and sockets, where the other end decides.
+ *  waiting        mainly for a late peer: an effect, never an alarm. Transfer: two states slow, all
+ *                 ranks seen, and the computation around it certified and undisturbed.
+ */
+#ifndef VAPRO_EVIDENCE_H
+#define VAPRO_EVIDENCE_H
+
+#include "detect/variance.h"
+
+struct evidence_input {
+	const struct vapro_config *config;
+	const struct heatmap *map;
+	const struct stg_job *job;
+	const struct series_book *series;
+	const struct stg *stg;
+	enum vapro_workload_source source;
+	uint64_t begin, end; /* bins: the new part */
+	bool partial;        /* ranks of the world are not seen */
+};
+
+/*
+ * Adds the loss of bins in which two states were slow to the tallies, for bins in [view, retire) to
+ * the retiring and in [retire, end) to the staying ones. Returns 0 or -ENOMEM.
+ */
+int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct kept *kept,
+		    size_t count, uint64_t view, uint64_t retire);
+
+/* Judges all matched variances: class, confirmed, evidence, effect_of, alarm. */
+void evidence__judge(struct variance_book *book, const struct evidence_input *input);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/heatmap.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+void heatmap__free(struct heatmap *map)
+{
+	for (size_t i = 0; i < map->row_count; i++)
+		free(map->rows[i]);
+	free(map->rows);
+	*map = (struct heatmap){0};
+}
+
+int heatmap__rows(struct heatmap *map, size_t count)
+{
+	if (grow(&map->rows, &map->row_capacity, count, sizeof(*map->rows)))
+		return -ENOMEM;
+	for (; map->row_count < count; map->row_count++) {
+		map->rows[map->row_count] = calloc(HEATMAP_SPAN, sizeof(struct cell));
+		if (!map->rows[map->row_count])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end)
+{
+	if (map->begin == map->end || first > map->end || map->end + HEATMAP_SPAN < end) {
+		/* Nothing yet, or a gap longer than the ring: start over. */
+		for (size_t row = 0; row < map->row_count; row++)
+			memset(map->rows[row], 0, HEATMAP_SPAN * sizeof(struct cell));
+		memset(map->told, 0, sizeof(map->told));
+		map->begin = end > first + HEATMAP_SPAN ? end - HEATMAP_SPAN : first;
+		map->end = end;
+		return;
+	}
+	for (uint64_t bin = map->end; bin < end; bin++) {
+		for (size_t row = 0; row < map->row_count; row++)
+			memset(heatmap__cell(map, (uint32_t)row, bin), 0, sizeof(struct cell));
+		for (int class = 0; class < VAPRO_CLASSES; class ++)
+			map->told[class][bin % HEATMAP_SPAN] = 0;
+	}
+	if (end > map->end)
+		map->end = end;
+	if (map->end > map->begin + HEATMAP_SPAN)
+		map->begin = map->end - HEATMAP_SPAN;
+}
+
+void heatmap__clear(struct heatmap *map, uint64_t view)
+{
+	for (size_t row = 0; row < map->row_count; row++) {
+		for (uint64_t bin = map->begin; bin < map->end; bin++) {
+			struct cell *cell = heatmap__cell(map, (uint32_t)row, bin);
+
+			for (int class = 0; class < VAPRO_CLASSES; class ++) {
+				cell->of[class].open = (struct cell_side){0};
+				if (bin >= view)
+					cell->of[class].closed = (struct cell_side){0};
+			}
+			cell->open_late = 0;
+			if (bin >= view)
+				cell->late = cell->transfer = 0;
+		}
+	}
+}
+
+void heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
+		  uint64_t to)
+{
+	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+	struct loss loss = kept__loss(kept);
+
+	if (from < map->begin)
+		from = map->begin;
+	if (to > map->end)
+		to = map->end;
+	if (first < from)
+		first = from;
+	for (uint64_t bin = first; bin <= last && bin < to; bin++) {
+		struct cell_class *of = &heatmap__cell(map, row, bin)->of[class];
+		struct cell_side *side = kept->flags & VAPRO_BUNDLE_OPEN ? &of->open : &of->closed;
+		double share = kept__share(kept, bin);
+
+		/* What was held back was seen when it arrived. */
+		if (!kept->held)
+			side->seen += (float)(kept->sum_ns * share);
+		if (!kept->covered)
+			continue;
+		side->dur += (float)(kept->sum_ns * share);
+		side->ref += (float)((double)kept->reference * kept->n * share);
+		side->cpu += (float)(loss.cpu * share);
+		side->blocked += (float)(loss.blocked * share);
+	}
+}
+
+double cell__performance(const struct cell *cell, enum vapro_class class, const struct vapro_config *config)
+{
+	double dur = cell__dur(cell, class);
+
+	if (dur <= 0 || dur < config->valid_bin * (double)VAPRO_BIN_NS)
+		return NAN;
+	return fmin(1, fmax(0, 1 - cell__lost(cell, class) / dur));
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The second half of evidence.h: bins in which two states of one rank are slow together. */
+#include "detect/evidence.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+struct entry {
+	uint32_t variance, row, workload, series;
+	uint64_t bin;
+	double n, net, ref, lost;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct entry *left = a, *right = b;
+
+	if (left->variance != right->variance)
+		return left->variance < right->variance ? -1 : 1;
+	if (left->row != right->row)
+		return left->row < right->row ? -1 : 1;
+	if (left->bin != right->bin)
+		return left->bin < right->bin ? -1 : 1;
+	if (left->workload != right->workload)
+		return left->workload < right->workload ? -1 : 1;
+	return (left->series > right->series) - (left->series < right->series);
+}
+
+static int collect(const struct evidence_input *input, const struct variance_book *book, const struct kept *bundles,
+		   size_t count, uint64_t view, struct entry **entries, size_t *entry_count)
+{
+	size_t capacity = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct kept *kept = &bundles[i];
+		const struct series *series = &input->series->series[kept->series];
+		uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+		struct loss loss = kept__loss(kept);
+		double told = loss.cpu + (series->class == VAPRO_COMMUNICATION ? 0 : loss.blocked);
+
+		/* Before the view each bundle counts once, when it arrives. */
+		uint64_t from = kept->fresh && !(kept->flags & VAPRO_BUNDLE_OPEN) ? input->map->begin : view;
+
+		if (!kept->covered || series->class == VAPRO_IO || last >= input->end)
+			continue;
+		for (uint64_t bin = first < from ? from : first; bin <= last && bin < input->end; bin++) {
+			uint32_t owner = heatmap__cell(input->map, series->row, bin)->of[series->class].owner;
+			double share = kept__share(kept, bin);
+
+			if (!owner || !variance__find(book, owner))
+				continue;
+			if (grow(entries, &capacity, *entry_count + 1, sizeof(**entries)))
+				return -ENOMEM;
+			(*entries)[(*entry_count)++] = (struct entry){
+				.variance = owner,
+				.row = series->row,
+				.workload = series->workload,
+				.series = kept->series,
+				.bin = bin,
+				.n = kept->n * share,
+				.net = (kept->sum_ns - told) * share,
+				.ref = (double)kept->reference * kept->n * share,
+				.lost = loss.lost * share,
+			};
+		}
+	}
+	return 0;
+}
+
+static bool slow(const struct evidence_input *input, const struct entry *sum)
+{
+	const struct series *series = &input->series->series[sum->series];
+	double calm_n = series->calm_n + series->calm_live_n, calm = series->calm_ns + series->calm_live_ns;
+
+	if (calm_n < (double)input->config->rare_members)
+		return false;
+	return sum->ref < input->config->threshold * sum->net &&
+	       calm / calm_n * sum->n < input->config->threshold * sum->net;
+}
+
+int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct kept *kept,
+		    size_t count, uint64_t view, uint64_t retire)
+{
+	struct entry *entries = NULL;
+	size_t entry_count = 0, next;
+	int error;
+
+	error = collect(input, book, kept, count, view < input->map->begin ? input->map->begin : view, &entries,
+			&entry_count);
+	if (error)
+		goto cleanup;
+	if (entry_count)
+		qsort(entries, entry_count, sizeof(*entries), compare);
+	for (size_t i = 0; i < entry_count; i = next) {
+		struct variance *variance = variance__find(book, entries[i].variance);
+		struct tally *tally = entries[i].bin < retire ? &variance->retiring : &variance->staying;
+		unsigned states = 0;
+		uint32_t counted = SERIES_NONE;
+		double lost = 0;
+
+		/* One row and bin, state by state. Several threads in one state are one state. */
+		for (next = i; next < entry_count && entries[next].variance == entries[i].variance &&
+			       entries[next].row == entries[i].row && entries[next].bin == entries[i].bin;) {
+			struct entry sum = entries[next];
+
+			for (next++; next < entry_count && entries[next].variance == sum.variance &&
+				     entries[next].row == sum.row && entries[next].bin == sum.bin &&
+				     entries[next].series == sum.series;
+			     next++) {
+				sum.n += entries[next].n;
+				sum.net += entries[next].net;
+				sum.ref += entries[next].ref;
+				sum.lost += entries[next].lost;
+			}
+			lost += sum.lost;
+			if (sum.workload != counted && slow(input, &sum)) {
+				counted = sum.workload;
+				states++;
+			}
+		}
+		if (lost <= 0)
+			continue;
+		tally->pair_base += lost;
+		if (states >= 2)
+			tally->pair_lost += lost;
+	}
+cleanup:
+	free(entries);
+	return error;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/parts.h"
+
+#include "model/grow.h"
+
+static uint32_t owner_of(const struct cell *cell, enum vapro_class class, bool *guest)
+{
+	*guest = false;
+	if (cell->of[class].owner || class != VAPRO_COMMUNICATION)
+		return cell->of[class].owner;
+	*guest = true;
+	return cell->of[VAPRO_COMPUTATION].owner;
+}
+
+static int add(struct parts *parts, const struct part *part)
+{
+	if (!part->variance || part->share <= 0)
+		return 0;
+	if (grow(&parts->items, &parts->capacity, parts->count + 1, sizeof(*parts->items)))
+		return -ENOMEM;
+	parts->items[parts->count++] = *part;
+	return 0;
+}
+
+int parts__find(struct parts *parts, const struct heatmap *map, const struct series_book *book,
+		const struct kept *bundles, size_t count, uint64_t end, uint64_t retire)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct kept *kept = &bundles[i];
+		const struct series *series = &book->series[kept->series];
+		uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+		bool open = kept->flags & VAPRO_BUNDLE_OPEN;
+		struct part part = {.kept = kept, .retiring = !open && last < retire};
+
+		if (!kept->covered || last < map->begin || (last >= end && !open))
+			continue;
+		for (uint64_t bin = first < map->begin ? map->begin : first; bin <= last && bin < map->end; bin++) {
+			bool guest;
+			uint32_t owner = owner_of(heatmap__cell(map, series->row, bin), series->class, &guest);
+			double share = kept__share(kept, bin);
+
+			/* What lies before the map goes with the oldest bin that is left. */
+			if (bin == map->begin && first < bin)
+				share += (double)(bin * VAPRO_BIN_NS - kept->start_ns) /
+					 (double)(kept->end_ns - kept->start_ns);
+			if (owner != part.variance || guest != part.guest) {
+				if (add(parts, &part))
+					return -ENOMEM;
+				part.variance = owner;
+				part.guest = guest;
+				part.share = 0;
+			}
+			part.share += (float)share;
+		}
+		if (add(parts, &part))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int parts__tally(const struct parts *parts, struct variance_book *book, const struct series_book *series)
+{
+	struct variance *variance = NULL;
+
+	for (size_t i = 0; i < parts->count; i++) {
+		const struct part *part = &parts->items[i];
+
+		if (!variance || variance->id != part->variance)
+			variance = variance__find(book, part->variance);
+		if (!variance)
+			continue;
+		if (tally__add(part->retiring ? &variance->retiring : &variance->staying, part->kept,
+			       series->series[part->kept->series].class, part->share, part->guest))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < book->count; i++) {
+		variance = &book->variances[i];
+		if (tally__merge(&variance->total, &variance->past) ||
+		    tally__merge(&variance->total, &variance->retiring) ||
+		    tally__merge(&variance->total, &variance->staying))
+			return -ENOMEM;
+	}
+	return 0;
+}

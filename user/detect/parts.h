@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which share of which bundle lies inside which variance. Found once per window; detection adds
+ * them up for the loss, diagnosis for its contributions.
+ */
+#ifndef VAPRO_PARTS_H
+#define VAPRO_PARTS_H
+
+#include "detect/variance.h"
+
+struct part {
+	const struct kept *kept;
+	uint32_t variance; /* id */
+	float share;
+	bool guest;    /* communication in a cell that computation owns, see tally.h */
+	bool retiring; /* the bundle is dropped after this window */
+};
+
+struct parts {
+	struct part *items;
+	size_t count, capacity;
+};
+
+/* Of `count` bundles that end before bin `end`, or are open; those before bin `retire` are retiring. */
+int parts__find(struct parts *parts, const struct heatmap *map, const struct series_book *series,
+		const struct kept *kept, size_t count, uint64_t end, uint64_t retire);
+
+/* Adds parts up into the tallies of their variances. Returns 0 or -ENOMEM. */
+int parts__tally(const struct parts *parts, struct variance_book *book, const struct series_book *series);
+
+#endif

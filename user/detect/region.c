@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/region.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+/* Layers of cells that grow apart. */
+enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_IO, LAYERS };
+
+static const enum vapro_class layer_class[LAYERS] = {
+	[LAYER_COMPUTATION] = VAPRO_COMPUTATION,
+	[LAYER_SUSPENDED] = VAPRO_COMMUNICATION,
+	[LAYER_WAITING] = VAPRO_COMMUNICATION,
+	[LAYER_IO] = VAPRO_IO,
+};
+
+#define STRONG_CELL 0.25  /* of a bin lost */
+#define WEAK_BORDER 0.2   /* of the mean column */
+#define MOSTLY 0.5        /* of a loss told by the kernel */
+#define NO_COMPONENT UINT32_MAX
+
+struct component {
+	uint32_t parent; /* union-find */
+	uint32_t draft;  /* likewise, over components that become one draft */
+	enum layer layer;
+	size_t cells;
+	double lost, cpu, blocked;
+	uint64_t begin, end;
+};
+
+struct grower {
+	const struct heatmap *map;
+	const struct stg_job *job;
+	const struct vapro_config *config;
+	uint32_t *of[LAYERS]; /* [place][bin] -> component */
+	size_t bins;
+	struct component *components;
+	size_t count, capacity;
+};
+
+static const struct cell *cell_at(const struct grower *grower, size_t place, size_t b)
+{
+	return heatmap__cell(grower->map, grower->job->order[place], grower->map->begin + b);
+}
+
+static uint32_t root(struct grower *grower, uint32_t component)
+{
+	struct component *components = grower->components;
+
+	while (components[component].parent != component) {
+		components[component].parent = components[components[component].parent].parent;
+		component = components[component].parent;
+	}
+	return component;
+}
+
+static void join(struct grower *grower, uint32_t a, uint32_t b)
+{
+	struct component *into, *from;
+
+	a = root(grower, a);
+	b = root(grower, b);
+	if (a == b)
+		return;
+	into = &grower->components[a < b ? a : b];
+	from = &grower->components[a < b ? b : a];
+	from->parent = a < b ? a : b;
+	into->cells += from->cells;
+	into->lost += from->lost;
+	into->cpu += from->cpu;
+	into->blocked += from->blocked;
+	into->begin = from->begin < into->begin ? from->begin : into->begin;
+	into->end = from->end > into->end ? from->end : into->end;
+}
+
+static uint32_t draft_root(struct grower *grower, uint32_t component)
+{
+	while (grower->components[component].draft != component)
+		component = grower->components[component].draft;
+	return component;
+}
+
+static bool slow(const struct grower *grower, const struct cell *cell, enum layer layer)
+{
+	enum vapro_class class = layer_class[layer];
+	double performance = cell__performance(cell, class, grower->config);
+	bool told;
+
+	if (!(performance < grower->config->threshold))
+		return false;
+	if (class != VAPRO_COMMUNICATION)
+		return true;
+	told = cell__told(cell, class) >= MOSTLY * cell__lost(cell, class);
+	return told == (layer == LAYER_SUSPENDED);
+}
+
+static int grow_layer(struct grower *grower, enum layer layer)
+{
+	enum vapro_class class = layer_class[layer];
+	uint32_t *of = grower->of[layer];
+
+	for (size_t place = 0; place < grower->job->row_count; place++) {
+		for (size_t b = 0; b < grower->bins; b++) {
+			const struct cell *cell = cell_at(grower, place, b);
+			const struct cell_class *side = &cell->of[class];
+			uint32_t id = (uint32_t)grower->count;
+
+			of[place * grower->bins + b] = NO_COMPONENT;
+			if (!slow(grower, cell, layer))
+				continue;
+			if (grow(&grower->components, &grower->capacity, grower->count + 1,
+				 sizeof(*grower->components)))
+				return -ENOMEM;
+			grower->components[grower->count++] = (struct component){
+				.parent = id,
+				.layer = layer,
+				.cells = 1,
+				.lost = cell__lost(cell, class),
+				.cpu = (double)side->closed.cpu + side->open.cpu,
+				.blocked = (double)side->closed.blocked + side->open.blocked,
+				.begin = b,
+				.end = b + 1,
+			};
+			of[place * grower->bins + b] = id;
+			if (b && of[place * grower->bins + b - 1] != NO_COMPONENT)
+				join(grower, of[place * grower->bins + b - 1], id);
+			if (place && of[(place - 1) * grower->bins + b] != NO_COMPONENT)
+				join(grower, of[(place - 1) * grower->bins + b], id);
+		}
+	}
+	return 0;
+}
+
+static bool qualifies(struct grower *grower, uint32_t id, const struct cell *border, enum layer layer)
+{
+	const struct component *component = &grower->components[root(grower, id)];
+
+	return (component->cells >= grower->config->min_cells && component->lost >= grower->config->min_lost_s * 1e9) ||
+	       cell__lost(border, layer_class[layer]) >= STRONG_CELL * (double)VAPRO_BIN_NS;
+}
+
+static void bridge(struct grower *grower, enum layer layer)
+{
+	for (size_t place = 0; place < grower->job->row_count; place++) {
+		uint32_t *of = &grower->of[layer][place * grower->bins];
+		size_t last = SIZE_MAX;
+
+		for (size_t b = 0; b < grower->bins; b++) {
+			uint32_t here = of[b];
+
+			if (here == NO_COMPONENT)
+				continue;
+			if (last != SIZE_MAX && b - last > 1 && b - last <= REGION_GAP + 1 &&
+			    qualifies(grower, of[last], cell_at(grower, place, last), layer) &&
+			    qualifies(grower, here, cell_at(grower, place, b), layer)) {
+				join(grower, of[last], here);
+				for (size_t gap = last + 1; gap < b; gap++)
+					of[gap] = here;
+			}
+			last = b;
+		}
+	}
+}
+
+/* Columns at either end that lose next to nothing are noise that happens to touch the region. */
+static int trim(struct grower *grower, enum layer layer)
+{
+	double *columns = calloc(grower->bins, sizeof(*columns));
+	uint32_t *of = grower->of[layer];
+
+	if (!columns)
+		return -ENOMEM;
+	for (uint32_t id = 0; id < grower->count; id++) {
+		struct component *component = &grower->components[id];
+		uint64_t begin = component->begin, end = component->end;
+		double mean;
+
+		if (component->layer != layer || component->parent != id || end - begin < 3)
+			continue;
+		memset(columns, 0, grower->bins * sizeof(*columns));
+		for (size_t place = 0; place < grower->job->row_count; place++) {
+			for (size_t b = begin; b < end; b++) {
+				uint32_t here = of[place * grower->bins + b];
+
+				if (here != NO_COMPONENT && root(grower, here) == id)
+					columns[b] += cell__lost(cell_at(grower, place, b), layer_class[layer]);
+			}
+		}
+		mean = component->lost / (double)(end - begin);
+		while (end - begin > 2 && columns[begin] < WEAK_BORDER * mean)
+			begin++;
+		while (end - begin > 2 && columns[end - 1] < WEAK_BORDER * mean)
+			end--;
+		if (begin == component->begin && end == component->end)
+			continue;
+		for (size_t place = 0; place < grower->job->row_count; place++) {
+			for (size_t b = component->begin; b < component->end; b++) {
+				uint32_t *here = &of[place * grower->bins + b];
+
+				if ((b < begin || b >= end) && *here != NO_COMPONENT && root(grower, *here) == id)
+					*here = NO_COMPONENT;
+			}
+		}
+		component->begin = begin;
+		component->end = end;
+	}
+	free(columns);
+	return 0;
+}
+
+/* 1: waits for a CPU explain most of the loss; 2: being asleep does; 0: neither. */
+static int suspended_by(const struct component *component)
+{
+	if (component->layer == LAYER_WAITING || component->lost <= 0)
+		return 0;
+	if (component->cpu >= MOSTLY * component->lost)
+		return 1;
+	return component->layer != LAYER_SUSPENDED && component->blocked >= MOSTLY * component->lost ? 2 : 0;
+}
+
+static void unite(struct grower *grower, uint32_t a, uint32_t b)
+{
+	int by;
+
+	a = root(grower, a);
+	b = root(grower, b);
+	by = suspended_by(&grower->components[a]);
+	if (!by || by != suspended_by(&grower->components[b]))
+		return;
+	a = draft_root(grower, a);
+	b = draft_root(grower, b);
+	if (a < b)
+		grower->components[b].draft = a;
+	else
+		grower->components[a].draft = b;
+}
+
+static void unite_classes(struct grower *grower)
+{
+	for (size_t place = 0; place < grower->job->row_count; place++) {
+		/* Per layer the last bins that belonged to something. */
+		size_t last[LAYERS];
+
+		for (int layer = 0; layer < LAYERS; layer++)
+			last[layer] = SIZE_MAX;
+		for (size_t b = 0; b < grower->bins; b++) {
+			for (int layer = 0; layer < LAYERS; layer++) {
+				if (grower->of[layer][place * grower->bins + b] != NO_COMPONENT)
+					last[layer] = b;
+			}
+			for (int layer = 0; layer < LAYERS; layer++) {
+				uint32_t here = grower->of[layer][place * grower->bins + b];
+
+				for (int other = 0; here != NO_COMPONENT && other < LAYERS; other++) {
+					if (other != layer && last[other] != SIZE_MAX &&
+					    b - last[other] <= REGION_GAP + 1)
+						unite(grower, here,
+						      grower->of[other][place * grower->bins + last[other]]);
+				}
+			}
+		}
+	}
+}
+
+static int collect(struct grower *grower, struct region_result *result)
+{
+	size_t *draft_of = malloc((grower->count ? grower->count : 1) * sizeof(*draft_of));
+	int error = -ENOMEM;
+
+	if (!draft_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < grower->count; i++)
+		draft_of[i] = SIZE_MAX;
+	for (int layer = 0; layer < LAYERS; layer++) {
+		for (size_t place = 0; place < grower->job->row_count; place++) {
+			for (size_t b = 0; b < grower->bins; b++) {
+				uint32_t id = grower->of[layer][place * grower->bins + b];
+				enum vapro_class class = layer_class[layer];
+				struct draft *draft;
+
+				if (id == NO_COMPONENT)
+					continue;
+				id = draft_root(grower, root(grower, id));
+				if (draft_of[id] == SIZE_MAX) {
+					if (grow(&result->drafts, &result->capacity, result->count + 1,
+						 sizeof(*result->drafts)))
+						goto cleanup;
+					draft_of[id] = result->count++;
+					result->drafts[draft_of[id]] = (struct draft){.begin = UINT64_MAX};
+				}
+				draft = &result->drafts[draft_of[id]];
+				if (grow(&draft->cells, &draft->cell_capacity, draft->cell_count + 1,
+					 sizeof(*draft->cells)))
+					goto cleanup;
+				draft->cells[draft->cell_count++] = (struct region_cell){
+					.row = grower->job->order[place],
+					.class = class,
+					.bin = grower->map->begin + b,
+				};
+				draft->lost[class] += cell__lost(cell_at(grower, place, b), class);
+				draft->has[class] = true;
+				draft->waiting |= layer == LAYER_WAITING;
+				if (grower->map->begin + b < draft->begin)
+					draft->begin = grower->map->begin + b;
+				if (grower->map->begin + b + 1 > draft->end)
+					draft->end = grower->map->begin + b + 1;
+			}
+		}
+	}
+	error = 0;
+cleanup:
+	free(draft_of);
+	return error;
+}
+
+static void filter(struct region_result *result, const struct vapro_config *config)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < result->count; i++) {
+		struct draft *draft = &result->drafts[i];
+		double lost = 0;
+
+		for (int class = 0; class < VAPRO_CLASSES; class ++)
+			lost += draft->lost[class];
+		/* One bin seen in two classes is one cell. */
+		if (draft->cell_count >= config->min_cells &&
+		    (draft->end - draft->begin > 1 || draft->cell_count >= 2 * config->min_cells ||
+		     draft->cells[0].row != draft->cells[draft->cell_count - 1].row) &&
+		    lost >= config->min_lost_s * 1e9)
+			result->drafts[kept++] = *draft;
+		else
+			free(draft->cells);
+	}
+	/* The slots that were moved from must not be freed twice. */
+	memset(&result->drafts[kept], 0, (result->count - kept) * sizeof(*result->drafts));
+	result->count = kept;
+}
+
+void region__clear(struct region_result *result)
+{
+	for (size_t i = 0; i < result->count; i++)
+		free(result->drafts[i].cells);
+	free(result->drafts);
+	*result = (struct region_result){0};
+}
+
+int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,
+		 struct region_result *result)
+{
+	struct grower grower = {.map = map, .job = job, .config = config, .bins = map->end - map->begin};
+	int error = -ENOMEM;
+
+	if (!grower.bins || !job->row_count)
+		return 0;
+	for (int layer = 0; layer < LAYERS; layer++) {
+		grower.of[layer] = malloc(job->row_count * grower.bins * sizeof(**grower.of));
+		if (!grower.of[layer] || grow_layer(&grower, layer))
+			goto cleanup;
+		bridge(&grower, layer);
+		if (trim(&grower, layer))
+			goto cleanup;
+	}
+	for (uint32_t i = 0; i < grower.count; i++)
+		grower.components[i].draft = i;
+	unite_classes(&grower);
+	error = collect(&grower, result);
+	if (!error && result->count)
+		filter(result, config);
+cleanup:
+	for (int layer = 0; layer < LAYERS; layer++)
+		free(grower.of[layer]);
+	free(grower.components);
+	if (error)
+		region__clear(result);
+	return error;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Region growing over the heat map (papers/000 section 3.5): contiguous cells below the threshold,
+ * 4-neighbours on rank order and bins, a null cell is a wall. Added to the paper:
+ *  - Communication grows in two layers, suspended in a call and waiting, since a rank that lost its
+ *    CPU inside MPI and its neighbour that waits for it are not one thing.
+ *  - Hysteresis: a hog's share of a 200 ms bin wanders by a time slice, and a rank that mostly
+ *    communicates leaves null cells; a gap of at most REGION_GAP bins on one row is bridged where
+ *    both sides qualify as regions or border on the gap with a strong cell (a quarter of the bin
+ *    lost).
+ *  - Borders whose column loses less than a fifth of the region's mean column are cut off.
+ *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
+ *    same suspension mostly explains, are one draft.
+ *  - A draft needs min_cells and min_lost_s.
+ */
+#ifndef VAPRO_REGION_H
+#define VAPRO_REGION_H
+
+#include "detect/heatmap.h"
+#include "model/stg.h"
+
+#define REGION_GAP 2
+
+struct region_cell {
+	uint32_t row;
+	enum vapro_class class;
+	uint64_t bin;
+};
+
+/* A variance before it has an identity. */
+struct draft {
+	struct region_cell *cells;
+	size_t cell_count, cell_capacity;
+	double lost[VAPRO_CLASSES]; /* ns */
+	bool has[VAPRO_CLASSES];
+	bool waiting; /* of the waiting layer */
+	uint64_t begin, end; /* bins */
+};
+
+struct region_result {
+	struct draft *drafts;
+	size_t count, capacity;
+};
+
+void region__clear(struct region_result *result);
+
+/* Finds all drafts of a job's map. Returns 0 or -ENOMEM. */
+int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,
+		 struct region_result *result);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/tally.h"
+
+#include "model/grow.h"
+#include "model/table.h"
+
+#include <math.h>
+
+/* Up to here looking through the array is faster than hashing. */
+#define INDEX_FROM 16
+
+static struct tally_series *append(struct tally *tally, uint32_t series)
+{
+	uint32_t at = (uint32_t)tally->series_count;
+
+	if (grow(&tally->series, &tally->series_capacity, tally->series_count + 1, sizeof(*tally->series)))
+		return NULL;
+	tally->series[tally->series_count++] = (struct tally_series){.series = series};
+	if (tally->series_count < INDEX_FROM)
+		return &tally->series[at];
+	if (tally->index)
+		return table__put(tally->index, series, 0, at) ? NULL : &tally->series[at];
+	tally->index = table__new();
+	for (uint32_t i = 0; tally->index && i < tally->series_count; i++) {
+		if (table__put(tally->index, tally->series[i].series, 0, i))
+			return NULL;
+	}
+	return tally->index ? &tally->series[at] : NULL;
+}
+
+static struct tally_series *find(struct tally *tally, uint32_t series)
+{
+	uint32_t at;
+
+	if (tally->index)
+		return table__get(tally->index, series, 0, &at) ? &tally->series[at] : append(tally, series);
+	for (size_t i = 0; i < tally->series_count; i++) {
+		if (tally->series[i].series == series)
+			return &tally->series[i];
+	}
+	return append(tally, series);
+}
+
+static void add_worst(struct tally *tally, const struct tally_worst *worst)
+{
+	unsigned at = tally->worst_count;
+
+	if (at == TALLY_WORST) {
+		if (worst->excess <= tally->worst[at - 1].excess)
+			return;
+		at--;
+	} else {
+		tally->worst_count++;
+	}
+	for (; at && tally->worst[at - 1].excess < worst->excess; at--)
+		tally->worst[at] = tally->worst[at - 1];
+	tally->worst[at] = *worst;
+}
+
+int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest)
+{
+	struct loss loss = kept__loss(kept);
+	double told = loss.cpu + (class == VAPRO_COMMUNICATION ? 0 : loss.blocked);
+	double ref = (double)kept->reference * kept->n * share, dur = kept->sum_ns * share;
+	struct tally_series *series;
+
+	if (guest) {
+		tally->lost[class] += loss.cpu * share;
+		tally->cpu[class] += loss.cpu * share;
+		return 0;
+	}
+	series = find(tally, kept->series);
+	if (!series)
+		return -ENOMEM;
+	series->n += kept->n * share;
+	series->dur += dur;
+	series->ref += ref;
+	series->lost += loss.lost * share;
+	series->net += (kept->sum_ns - told) * share;
+	series->longest = fmax(series->longest, kept->max_ns);
+	tally->dur[class] += dur;
+	tally->ref[class] += ref;
+	tally->lost[class] += loss.lost * share;
+	tally->cpu[class] += loss.cpu * share;
+	tally->blocked[class] += loss.blocked * share;
+	if (kept->factor[VAPRO_MAJOR_FAULTS] > 0)
+		tally->faults += fmax(0, loss.lost - told) * share;
+	if (kept->blind)
+		tally->blind += loss.lost * share;
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		tally->factor[i] += kept->factor[i] * share;
+	if (kept->flags & VAPRO_BUNDLE_OPEN)
+		tally->open = true;
+	if (kept->n == 1 && share >= 0.5) {
+		struct tally_worst worst = {
+			.excess = loss.lost,
+			.series = kept->series,
+			.start_ns = kept->start_ns,
+			.dur = kept->sum_ns,
+		};
+
+		memcpy(worst.factor, kept->factor, sizeof(worst.factor));
+		add_worst(tally, &worst);
+	}
+	return 0;
+}
+
+int tally__merge(struct tally *into, const struct tally *from)
+{
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		into->dur[class] += from->dur[class];
+		into->ref[class] += from->ref[class];
+		into->lost[class] += from->lost[class];
+		into->cpu[class] += from->cpu[class];
+		into->blocked[class] += from->blocked[class];
+	}
+	into->faults += from->faults;
+	into->blind += from->blind;
+	into->pair_lost += from->pair_lost;
+	into->pair_base += from->pair_base;
+	into->open |= from->open;
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		into->factor[i] += from->factor[i];
+	for (size_t i = 0; i < from->series_count; i++) {
+		const struct tally_series *other = &from->series[i];
+		struct tally_series *series = find(into, other->series);
+
+		if (!series)
+			return -ENOMEM;
+		series->n += other->n;
+		series->dur += other->dur;
+		series->ref += other->ref;
+		series->net += other->net;
+		series->lost += other->lost;
+		series->longest = fmax(series->longest, other->longest);
+	}
+	for (unsigned i = 0; i < from->worst_count; i++)
+		add_worst(into, &from->worst[i]);
+	return 0;
+}
+
+void tally__clear(struct tally *tally)
+{
+	free(tally->series);
+	table__free(tally->index);
+	*tally = (struct tally){0};
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the fragments inside one variance add up to: loss by class, what the kernel tells of it, the
+ * series that lost it, the worst fragments. Tallies add, so a variance that outlives the view keeps
+ * one of the bundles that were dropped and adds the present ones to it: nothing counts twice.
+ */
+#ifndef VAPRO_TALLY_H
+#define VAPRO_TALLY_H
+
+#include "detect/heatmap.h"
+#include "model/series.h"
+
+#define TALLY_WORST 5
+
+struct table;
+
+struct tally_series {
+	uint32_t series;
+	double n, dur, ref, net, lost; /* net: without what the kernel tells */
+	double longest;                /* ns, of one fragment */
+};
+
+struct tally_worst {
+	double excess;
+	uint32_t series;
+	uint64_t start_ns;
+	double dur;
+	float factor[VAPRO_FACTORS];
+};
+
+struct tally {
+	double dur[VAPRO_CLASSES], ref[VAPRO_CLASSES], lost[VAPRO_CLASSES]; /* ns */
+	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];                  /* told, of lost */
+	double faults;                                                      /* lost by fragments with major faults */
+	double blind;                                                       /* lost without any reference */
+	double pair_lost, pair_base; /* lost in bins where two states were slow, and in all bins looked at */
+	double factor[VAPRO_FACTORS];
+	struct tally_series *series;
+	size_t series_count, series_capacity;
+	struct table *index; /* of series, from some number on */
+	struct tally_worst worst[TALLY_WORST];
+	unsigned worst_count;
+	bool open;
+};
+
+/*
+ * Adds a share of a bundle. A guest is a communication bundle in a cell that the computation of its
+ * rank owns: only what the kernel tells of it belongs there. Returns 0 or -ENOMEM.
+ */
+int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest);
+int tally__merge(struct tally *into, const struct tally *from);
+void tally__clear(struct tally *tally);
+
+#endif

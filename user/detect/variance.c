@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/variance.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+#include <stdio.h>
+
+struct overlap {
+	size_t draft;
+	uint32_t id;
+	size_t cells;
+};
+
+static void clear(struct variance *variance)
+{
+	free(variance->rows);
+	tally__clear(&variance->past);
+	tally__clear(&variance->retiring);
+	tally__clear(&variance->staying);
+	tally__clear(&variance->total);
+}
+
+void variance__free(struct variance_book *book)
+{
+	for (size_t i = 0; i < book->count; i++)
+		clear(&book->variances[i]);
+	free(book->variances);
+	book->variances = NULL;
+	book->count = book->capacity = 0;
+}
+
+struct variance *variance__find(const struct variance_book *book, uint32_t id)
+{
+	size_t low = 0, high = book->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (book->variances[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < book->count && book->variances[low].id == id ? &book->variances[low] : NULL;
+}
+
+static int compare_overlaps(const void *a, const void *b)
+{
+	const struct overlap *left = a, *right = b;
+
+	if (left->cells != right->cells)
+		return left->cells > right->cells ? -1 : 1;
+	if (left->id != right->id)
+		return left->id < right->id ? -1 : 1;
+	return (left->draft > right->draft) - (left->draft < right->draft);
+}
+
+static int find_overlaps(const struct heatmap *map, const struct region_result *drafts, struct overlap **overlaps,
+			 size_t *count)
+{
+	size_t capacity = 0;
+
+	for (size_t d = 0; d < drafts->count; d++) {
+		size_t from = *count;
+
+		for (size_t c = 0; c < drafts->drafts[d].cell_count; c++) {
+			const struct region_cell *at = &drafts->drafts[d].cells[c];
+			uint32_t owner = heatmap__cell(map, at->row, at->bin)->of[at->class].owner;
+			size_t i = from;
+
+			if (!owner)
+				continue;
+			while (i < *count && (*overlaps)[i].id != owner)
+				i++;
+			if (i == *count) {
+				if (grow(overlaps, &capacity, *count + 1, sizeof(**overlaps)))
+					return -ENOMEM;
+				(*overlaps)[(*count)++] = (struct overlap){.draft = d, .id = owner};
+			}
+			(*overlaps)[i].cells++;
+		}
+	}
+	if (*count)
+		qsort(*overlaps, *count, sizeof(**overlaps), compare_overlaps);
+	return 0;
+}
+
+static int take_rows(struct variance *variance, const struct draft *draft, const struct stg_job *job, bool add)
+{
+	unsigned char *in = calloc(job->row_count, 1);
+
+	if (!in)
+		return -ENOMEM;
+	for (size_t i = 0; add && i < variance->row_count; i++)
+		in[job->place[variance->rows[i]]] = 1;
+	for (size_t i = 0; i < draft->cell_count; i++)
+		in[job->place[draft->cells[i].row]] = 1;
+	variance->row_count = 0;
+	for (size_t place = 0; place < job->row_count; place++) {
+		if (!in[place])
+			continue;
+		if (grow(&variance->rows, &variance->row_capacity, variance->row_count + 1, sizeof(*variance->rows))) {
+			free(in);
+			return -ENOMEM;
+		}
+		variance->rows[variance->row_count++] = job->order[place];
+	}
+	free(in);
+	return 0;
+}
+
+static int take_over(struct variance *variance, const struct draft *draft, const struct heatmap *map,
+		     const struct stg_job *job)
+{
+	/* What the map has forgotten still belongs to it. */
+	bool older = variance->told_once && variance->begin < map->begin;
+
+	if (!older)
+		variance->begin = draft->begin;
+	variance->end = draft->end;
+	variance->matched = true;
+	variance->waiting = draft->waiting;
+	for (int class = 0; class < VAPRO_CLASSES; class ++)
+		variance->has[class] = draft->has[class] || (older && variance->has[class]);
+	return take_rows(variance, draft, job, older);
+}
+
+static int merge_into(struct variance_book *book, struct variance *from, uint32_t survivor_id)
+{
+	struct variance *survivor = variance__find(book, survivor_id);
+
+	from->merged_into = survivor_id;
+	if (from->over)
+		return 0;
+	if (tally__merge(&survivor->past, &from->past))
+		return -ENOMEM;
+	tally__clear(&from->past);
+	if (from->begin < survivor->begin)
+		survivor->begin = from->begin;
+	return 0;
+}
+
+static void write_owners(struct heatmap *map, const struct region_result *drafts, const uint32_t *ids)
+{
+	for (size_t row = 0; row < map->row_count; row++) {
+		for (uint64_t bin = map->begin; bin < map->end; bin++) {
+			struct cell *cell = heatmap__cell(map, (uint32_t)row, bin);
+
+			for (int class = 0; class < VAPRO_CLASSES; class ++)
+				cell->of[class].owner = 0;
+		}
+	}
+	for (size_t d = 0; d < drafts->count; d++) {
+		for (size_t c = 0; c < drafts->drafts[d].cell_count; c++) {
+			const struct region_cell *at = &drafts->drafts[d].cells[c];
+
+			heatmap__cell(map, at->row, at->bin)->of[at->class].owner = ids[d];
+		}
+	}
+}
+
+int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
+		    const struct region_result *drafts, uint64_t end, bool last)
+{
+	uint32_t *ids = calloc(drafts->count ? drafts->count : 1, sizeof(*ids));
+	struct overlap *overlaps = NULL;
+	size_t overlap_count = 0;
+	int error = -ENOMEM;
+
+	for (size_t i = 0; i < book->count; i++) {
+		book->variances[i].matched = false;
+		book->variances[i].merged_into = 0;
+	}
+	if (!ids || find_overlaps(map, drafts, &overlaps, &overlap_count))
+		goto cleanup;
+	for (size_t i = 0; i < overlap_count; i++) {
+		struct variance *variance = variance__find(book, overlaps[i].id);
+
+		if (!variance || variance->matched || ids[overlaps[i].draft])
+			continue;
+		ids[overlaps[i].draft] = variance->id;
+		if (take_over(variance, &drafts->drafts[overlaps[i].draft], map, job))
+			goto cleanup;
+	}
+	for (size_t d = 0; d < drafts->count; d++) {
+		struct variance *variance;
+
+		if (ids[d])
+			continue;
+		if (grow(&book->variances, &book->capacity, book->count + 1, sizeof(*book->variances)))
+			goto cleanup;
+		variance = &book->variances[book->count++];
+		*variance = (struct variance){.id = ++*book->last_id};
+		ids[d] = variance->id;
+		if (take_over(variance, &drafts->drafts[d], map, job))
+			goto cleanup;
+	}
+	for (size_t i = 0; i < overlap_count; i++) {
+		struct variance *variance = variance__find(book, overlaps[i].id);
+
+		if (variance && !variance->matched && !variance->merged_into &&
+		    merge_into(book, variance, ids[overlaps[i].draft]))
+			goto cleanup;
+	}
+	write_owners(map, drafts, ids);
+	for (size_t i = 0; i < book->count; i++) {
+		struct variance *variance = &book->variances[i];
+		bool ended = variance->end + REGION_GAP + 1 <= end;
+
+		variance->state = last || ended || !variance->matched ? VAPRO_REGION_CLOSED
+				  : variance->told_once		      ? VAPRO_REGION_CHANGED
+								      : VAPRO_REGION_OPEN;
+	}
+	error = 0;
+cleanup:
+	free(ids);
+	free(overlaps);
+	return error;
+}
+
+bool variance__tell(struct variance *variance)
+{
+	struct variance_told now = {
+		.begin = variance->begin,
+		.end = variance->end,
+		.row_count = (uint32_t)variance->row_count,
+		.lost_seconds = variance->total.lost[variance->class] / 1e9,
+		.confirmed = variance->confirmed,
+		.alarm = variance->alarm,
+		.still_open = variance->total.open,
+		.effect_of = variance->effect_of,
+	};
+	const struct variance_told *then = &variance->told;
+	double moved = fabs(now.lost_seconds - then->lost_seconds);
+	bool shape = now.begin != then->begin || now.end != then->end || now.row_count != then->row_count;
+	bool verdict = now.confirmed != then->confirmed || now.alarm != then->alarm ||
+		       now.still_open != then->still_open || now.effect_of != then->effect_of;
+	bool closing = variance->state == VAPRO_REGION_CLOSED && !variance->over;
+
+	if (!variance->told_once && !variance->matched)
+		return false;
+	if (variance->told_once && !closing) {
+		/*
+		 * What is over is told again only where late fragments changed it for good; references that
+		 * improve shift every sum a little.
+		 */
+		if (variance->over && (!variance->matched || (!shape && moved <= fmax(0.01, 0.1 * then->lost_seconds))))
+			return false;
+		if (!variance->over && !shape && !verdict && moved <= fmax(0.001, 0.01 * then->lost_seconds))
+			return false;
+	}
+	variance->revision += variance->told_once;
+	variance->told_once = true;
+	variance->over = variance->state == VAPRO_REGION_CLOSED;
+	variance->told = now;
+	return true;
+}
+
+int variance__retire(struct variance_book *book, const struct heatmap *map)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < book->count; i++) {
+		struct variance *variance = &book->variances[i];
+
+		if (tally__merge(&variance->past, &variance->retiring))
+			return -ENOMEM;
+		tally__clear(&variance->retiring);
+		tally__clear(&variance->staying);
+		tally__clear(&variance->total);
+		if (variance->over && (variance->end <= map->begin || !variance->matched)) {
+			clear(variance);
+			continue;
+		}
+		book->variances[kept++] = *variance;
+	}
+	book->count = kept;
+	return 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Variances: drafts of regions with an identity over windows. A draft goes on with the variance that
+ * owned most of its cells in the last window; a variance whose cells went to another one is closed
+ * and its loss belongs to the survivor. A variance is closed when its end lies so far before the end
+ * of the new part that nothing can be bridged to it any more.
+ */
+#ifndef VAPRO_VARIANCE_H
+#define VAPRO_VARIANCE_H
+
+#include "detect/region.h"
+#include "detect/tally.h"
+
+#include <vapro/analysis.h>
+
+struct variance_told {
+	uint64_t begin, end;
+	uint32_t row_count;
+	double lost_seconds;
+	bool confirmed, alarm, still_open;
+	uint64_t effect_of;
+};
+
+struct variance {
+	uint32_t id, revision;
+	enum vapro_region_state state;
+	uint64_t begin, end; /* bins */
+	uint32_t *rows;      /* in rank order */
+	size_t row_count, row_capacity;
+	bool has[VAPRO_CLASSES];
+	bool waiting;    /* of the waiting layer */
+	bool matched;    /* by a draft of this window */
+	bool told_once;
+	bool over;       /* closed and told so */
+	uint32_t merged_into;
+	struct tally past, retiring, staying, total; /* total = the sum of the three */
+	/* The verdict of this window. */
+	enum vapro_class class;
+	double late, transfer; /* ns, of a waiting one */
+	bool confirmed, alarm;
+	uint64_t effect_of;
+	char evidence[160];
+	struct variance_told told;
+};
+
+struct variance_book {
+	struct variance *variances; /* ascending by id */
+	size_t count, capacity;
+	uint32_t *last_id; /* shared by the books of all jobs: ids are unique in the run */
+};
+
+void variance__free(struct variance_book *book);
+
+/* Takes over the drafts and writes the owners into the map. Returns 0 or -ENOMEM. */
+int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
+		    const struct region_result *drafts, uint64_t end, bool last);
+
+/* NULL where no variance has the id. */
+struct variance *variance__find(const struct variance_book *book, uint32_t id);
+
+/* Whether the variance must be told in this window; if so, notes what is told and counts the revision. */
+bool variance__tell(struct variance *variance);
+
+/* Ends the window: retired tallies become the past, variances that are over and out of the map go. */
+int variance__retire(struct variance_book *book, const struct heatmap *map);
+
+#endif

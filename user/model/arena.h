@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Memory for one window's results: taken piece by piece, given back all at once. Zeroed. */
+#ifndef VAPRO_ARENA_H
+#define VAPRO_ARENA_H
+
+#include <stddef.h>
+
+struct arena {
+	struct arena_block *blocks;
+};
+
+/* NULL when out of memory; a size of 0 gives a valid pointer. */
+void *arena__take(struct arena *arena, size_t size);
+char *arena__copy(struct arena *arena, const char *text);
+void arena__clear(struct arena *arena);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Growing arrays: items is the address of the array's pointer, capacity counts elements. */
+#ifndef VAPRO_GROW_H
+#define VAPRO_GROW_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes room for need elements of size bytes; new room is zeroed. Returns 0 or -ENOMEM. */
+static inline int grow(void *items, size_t *capacity, size_t need, size_t size)
+{
+	size_t wanted = *capacity ? *capacity : 8;
+	void *old, *new;
+
+	if (need <= *capacity)
+		return 0;
+	while (wanted < need)
+		wanted *= 2;
+	memcpy(&old, items, sizeof(old));
+	new = realloc(old, wanted * size);
+	if (!new)
+		return -ENOMEM;
+	memset((char *)new + *capacity * size, 0, (wanted - *capacity) * size);
+	memcpy(items, &new, sizeof(new));
+	*capacity = wanted;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/histogram.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+#define OCTAVE_BITS 5
+#define PER_OCTAVE (1 << OCTAVE_BITS)
+#define CELLS_PER_OCTAVE (PER_OCTAVE / HISTOGRAM_PER_CELL)
+
+uint32_t histogram__index(double ns)
+{
+	uint64_t v = ns < 1 ? 0 : (uint64_t)ns;
+	uint32_t exponent;
+
+	if (v < PER_OCTAVE)
+		return (uint32_t)v;
+	exponent = 63 - (uint32_t)__builtin_clzll(v);
+	return (exponent - OCTAVE_BITS + 1) * PER_OCTAVE +
+	       (uint32_t)(v >> (exponent - OCTAVE_BITS) & (PER_OCTAVE - 1));
+}
+
+double histogram__log_width(uint32_t cell)
+{
+	double low = cell < CELLS_PER_OCTAVE ? (cell ? cell : 0.5) : CELLS_PER_OCTAVE + cell % CELLS_PER_OCTAVE;
+
+	return log((low + 1) / low);
+}
+
+int histogram__add(struct histogram *histogram, double mean_ns, double n)
+{
+	uint32_t index = histogram__index(mean_ns);
+	size_t low = 0, high = histogram->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (histogram->buckets[middle].index < index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == histogram->count || histogram->buckets[low].index != index) {
+		if (grow(&histogram->buckets, &histogram->capacity, histogram->count + 1, sizeof(*histogram->buckets)))
+			return -ENOMEM;
+		memmove(&histogram->buckets[low + 1], &histogram->buckets[low],
+			(histogram->count - low) * sizeof(*histogram->buckets));
+		histogram->buckets[low] = (struct histogram_bucket){.index = index};
+		histogram->count++;
+	}
+	histogram->buckets[low].n += n;
+	histogram->buckets[low].sum_ns += mean_ns * n;
+	histogram->n += n;
+	histogram->sum_ns += mean_ns * n;
+	return 0;
+}
+
+int histogram__merge(struct histogram *histogram, const struct histogram *from)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		const struct histogram_bucket *bucket = &from->buckets[i];
+
+		if (histogram__add(histogram, bucket->sum_ns / bucket->n, bucket->n))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void histogram__clear(struct histogram *histogram)
+{
+	free(histogram->buckets);
+	*histogram = (struct histogram){0};
+}

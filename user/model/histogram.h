@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Durations of one state as a sparse log-linear histogram: 32 buckets per octave, four to each of
+ * the collector's norm cells, whose borders are borders here, so that the mean of a merged bundle
+ * lands in the cell that its members came from. A bucket keeps an exact count and an exact sum
+ * (papers/001 section 4.2 keeps an average per bin), hence means of groups are exact. A plain value;
+ * zero is empty; histogram__clear frees.
+ */
+#ifndef VAPRO_HISTOGRAM_H
+#define VAPRO_HISTOGRAM_H
+
+#define HISTOGRAM_PER_CELL 4 /* buckets of a norm cell: index / HISTOGRAM_PER_CELL is its number */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct histogram_bucket {
+	uint32_t index;
+	double n, sum_ns;
+};
+
+struct histogram {
+	struct histogram_bucket *buckets; /* ascending by index, none empty */
+	size_t count, capacity;
+	double n, sum_ns;
+};
+
+/* n fragments of mean_ns each. Returns 0 or -ENOMEM. */
+int histogram__add(struct histogram *histogram, double mean_ns, double n);
+
+/* Adds all of from. Returns 0 or -ENOMEM. */
+int histogram__merge(struct histogram *histogram, const struct histogram *from);
+void histogram__clear(struct histogram *histogram);
+
+uint32_t histogram__index(double ns);
+
+/* Logarithmic width of a norm cell: counts divided by it are comparable across the borders of octaves. */
+double histogram__log_width(uint32_t cell);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/judge.h"
+
+#include "model/grow.h"
+#include "model/reference.h"
+
+#include <math.h>
+
+/* A single fragment that lasts this long is worth showing even where its state has little history. */
+#define STUCK_NS 1e9
+
+static void refresh_series(const struct vapro_config *config, struct series *series)
+{
+	struct reference cpu = reference__of(&series->cpu, config), net = cpu;
+
+	series->dirty = false;
+	series->own_ns = cpu.expected_ns;
+	series->asleep_ns = 0;
+	if (series->net.n > 0) {
+		net = reference__of(&series->net, config);
+		series->asleep_ns = fmax(0, net.expected_ns - cpu.expected_ns);
+	}
+	if (series->settled)
+		return;
+	if (series->cpu.sum_ns > 0)
+		cpu.near_share = fmin(cpu.near_share, 1 - series->wide_ns / series->cpu.sum_ns);
+	series->certified = cpu.groups && series->cpu.n >= (double)config->certify_fragments &&
+			    cpu.near_share >= config->certify_share;
+	/* Who sleeps at will, now long and now short, has no fixed duration whatever it does on the CPU. */
+	if (series->net.n > 0 && net.near_share < config->certify_share && series->cpu.sum_ns < series->net.sum_ns / 2)
+		series->certified = false;
+	series->settled = series->certified && series->cpu.n >= 2 * (double)config->certify_fragments;
+}
+
+static int compare_own(const void *a, const void *b)
+{
+	const struct series *left = *(struct series *const *)a, *right = *(struct series *const *)b;
+
+	return (left->own_ns > right->own_ns) - (left->own_ns < right->own_ns);
+}
+
+/*
+ * Ranks are compared with each other where their own references agree: ascending, whoever is within
+ * rank_agreement of the lowest of its group takes that one.
+ */
+static int pool(struct series_book *book, struct workload *workload)
+{
+	struct series **members = NULL;
+	size_t count = 0, capacity = 0;
+	double lowest = 0;
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		struct series *series = &book->series[i];
+
+		series->reference_ns = series->own_ns;
+		series->compared = false;
+		if (series->cpu.n < (double)book->config->certify_fragments || series->own_ns <= 0 ||
+		    (series->class == VAPRO_COMPUTATION && !series->certified))
+			continue;
+		if (grow(&members, &capacity, count + 1, sizeof(*members))) {
+			free(members);
+			return -ENOMEM;
+		}
+		members[count++] = series;
+	}
+	if (count)
+		qsort(members, count, sizeof(*members), compare_own);
+	for (size_t i = 0; i < count; i++) {
+		if (!i || members[i]->own_ns > lowest * (1 + book->config->rank_agreement))
+			lowest = members[i]->own_ns;
+		members[i]->reference_ns = lowest;
+		members[i]->compared = true;
+	}
+	free(members);
+	workload->dirty = false;
+	return 0;
+}
+
+int judge__refresh(struct series_book *book)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		if (book->series[i].dirty)
+			refresh_series(book->config, &book->series[i]);
+	}
+	for (size_t i = 0; i < book->workload_count; i++) {
+		struct workload *workload = &book->workloads[i];
+
+		if (!workload->dirty)
+			continue;
+		if (workload->clusters && clusters__form(workload->clusters, book->config))
+			return -ENOMEM;
+		if (pool(book, workload))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static double usual_blocked(const struct series *series)
+{
+	double n = series->normal.n + series->normal_live.n, ns = 0;
+
+	for (int i = VAPRO_BLOCKED_IO; i <= VAPRO_BLOCKED_OTHER; i++)
+		ns += series->normal.factor[i] + series->normal_live.factor[i];
+	return n > 0 ? ns / n : series->asleep_ns;
+}
+
+/*
+ * The reference of a state with the same common labels: the greatest one, since among strangers only
+ * a caution never alarms. Sizes that agree come first. 0 where there is none.
+ */
+static double labels_reference(const struct series_book *book, const struct series *stuck)
+{
+	const struct workload *own = &book->workloads[stuck->workload];
+	double best = 0, best_same = 0;
+
+	for (size_t i = 0; i < book->count; i++) {
+		const struct series *series = &book->series[i];
+		const struct workload *workload = &book->workloads[series->workload];
+
+		if (series == stuck || series->job != stuck->job || workload->common != own->common ||
+		    series->cpu.n < (double)book->config->rare_members)
+			continue;
+		best = fmax(best, series->own_ns);
+		if (workload->seed == own->seed)
+			best_same = fmax(best_same, series->own_ns);
+	}
+	return best_same > 0 ? best_same : best;
+}
+
+static bool judge_stuck(const struct series_book *book, struct kept *kept, const struct series *series)
+{
+	if (series->class == VAPRO_COMPUTATION || kept->n != 1 || kept->sum_ns < STUCK_NS)
+		return false;
+	kept->covered = 1;
+	if (series->cpu.n >= (double)book->config->rare_members && series->own_ns < kept->sum_ns)
+		kept->reference = (float)series->own_ns;
+	else
+		kept->reference = (float)labels_reference(book, series);
+	kept->blind = kept->reference <= 0;
+	return true;
+}
+
+static void judge_cluster(const struct series_book *book, struct kept *kept, const struct series *series)
+{
+	const struct clusters *clusters = book->workloads[book->workloads[series->workload].head].clusters;
+	const struct cluster *cluster = clusters && kept->norm > 0 ? clusters__find(clusters, kept->norm) : NULL;
+
+	kept->reason = VAPRO_FEW_FRAGMENTS;
+	if (!cluster)
+		return;
+	kept->reason = VAPRO_RARE;
+	if (cluster->members < book->config->rare_members)
+		return;
+	kept->reference = (float)cluster->fastest_ns;
+	kept->reason = VAPRO_COVERED;
+	kept->covered = kept->certified = 1;
+}
+
+void judge__bundle(const struct series_book *book, struct kept *kept)
+{
+	const struct series *series = &book->series[kept->series];
+	bool enough = series->cpu.n >= (double)book->config->certify_fragments;
+
+	kept->covered = kept->certified = kept->blind = 0;
+	kept->reference = 0;
+	if (series->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS) {
+		judge_cluster(book, kept, series);
+		return;
+	}
+	kept->certified = series->certified;
+	kept->reason = series->certified ? VAPRO_COVERED : enough ? VAPRO_SPREAD : VAPRO_FEW_FRAGMENTS;
+	/* Without returns a computation runs from entry to entry: what spreads is the call inside it. */
+	if (book->config->no_return && kept->reason == VAPRO_SPREAD && series->class == VAPRO_COMPUTATION)
+		kept->reason = VAPRO_NO_RETURN;
+	if (series->certified || (enough && series->class != VAPRO_COMPUTATION)) {
+		kept->covered = 1;
+		kept->reference = (float)(series->reference_ns + series->asleep_ns);
+		return;
+	}
+	judge_stuck(book, kept, series);
+}
+
+void judge__usual(const struct series_book *book, struct kept *kept)
+{
+	const struct series *series = &book->series[kept->series];
+
+	kept->usual_blocked = series->class == VAPRO_COMMUNICATION ? 0 : (float)usual_blocked(series);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a fragment ought to have cost (ARCHITECTURE section 6): references of series, pooled over
+ * the ranks whose own references agree, and their verdict on single bundles. With instructions a
+ * computation's reference is the fastest member of its cluster over all ranks (papers/000 section
+ * 3.4); communication and IO go by NoiseMiner's expected time in both cases, since their fastest
+ * member is the one that happened to wait for nobody.
+ *
+ * Certification stays once twice certify_fragments were seen; before that a state that turns out to
+ * spread loses it again. Fragments of states without references that are stuck for long (IO from
+ * 1 s on, calls of MPI too) take the reference of states with the same common labels, or are covered
+ * blindly, with a performance of 0.
+ */
+#ifndef VAPRO_JUDGE_H
+#define VAPRO_JUDGE_H
+
+#include "model/series.h"
+
+/* Brings all references up to date. Returns 0 or -ENOMEM. */
+int judge__refresh(struct series_book *book);
+
+/* Fills reference, covered, certified, blind and reason. */
+void judge__bundle(const struct series_book *book, struct kept *kept);
+
+/* Fills usual_blocked, once the normal fragments of the view are known. */
+void judge__usual(const struct series_book *book, struct kept *kept);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A bundle as the analysis keeps it for one view: half the size of a vapro_bundle, its state and
+ * thread replaced by the series it belongs to, and with what the model thinks of it. Times ns.
+ */
+#ifndef VAPRO_KEPT_H
+#define VAPRO_KEPT_H
+
+#include <vapro/bundle.h>
+
+struct kept {
+	uint64_t start_ns, end_ns;
+	double sum_ns;
+	uint32_t series, n, flags;
+	float min_ns, max_ns;
+	float norm;      /* of the workload vector, mean of the members */
+	float reference; /* per fragment; valid where covered */
+	float usual_blocked; /* per fragment, of the undisturbed members */
+	uint8_t fresh;     /* arrived since the last window */
+	uint8_t covered;   /* takes part in the heat map */
+	uint8_t certified; /* and counts as coverage */
+	uint8_t blind;     /* covered without any reference: stuck in something never seen before */
+	uint8_t reason;    /* enum vapro_uncovered_reason */
+	uint8_t held;      /* older than the view; kept until its state has enough fragments to be judged */
+	float factor[VAPRO_FACTORS];
+};
+
+static inline uint64_t kept__bin(const struct kept *kept)
+{
+	return (kept->end_ns > kept->start_ns ? kept->end_ns - 1 : kept->end_ns) / VAPRO_BIN_NS;
+}
+
+/* Long singles and open fragments are spread over the bins they cover; all else belongs to the bin of its end. */
+static inline uint64_t kept__first_bin(const struct kept *kept)
+{
+	return kept->n == 1 ? kept->start_ns / VAPRO_BIN_NS : kept__bin(kept);
+}
+
+/* The share of a bundle that belongs to one of its bins. */
+static inline double kept__share(const struct kept *kept, uint64_t bin)
+{
+	uint64_t from = bin * VAPRO_BIN_NS, to = from + VAPRO_BIN_NS;
+
+	if (kept->n != 1 || kept->end_ns <= kept->start_ns)
+		return bin == kept__bin(kept) ? 1 : 0;
+	if (from < kept->start_ns)
+		from = kept->start_ns;
+	if (to > kept->end_ns)
+		to = kept->end_ns;
+	return to > from ? (double)(to - from) / (double)(kept->end_ns - kept->start_ns) : 0;
+}
+
+/* Off the CPU against the task's will: waits for a CPU, and what was taken from it. */
+static inline double kept__cpu_told(const struct kept *kept)
+{
+	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] +
+	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
+}
+
+static inline double kept__blocked(const struct kept *kept)
+{
+	return (double)kept->factor[VAPRO_BLOCKED_IO] + kept->factor[VAPRO_BLOCKED_OTHER];
+}
+
+static inline double kept__suspension(const struct kept *kept)
+{
+	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] +
+	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept__blocked(kept);
+}
+
+/* What a bundle lost against its reference, and the part of it that the kernel tells. May be negative. */
+struct loss {
+	double lost, cpu, blocked;
+};
+
+static inline struct loss kept__loss(const struct kept *kept)
+{
+	struct loss loss = {.lost = kept->sum_ns - (double)kept->reference * kept->n};
+	double excess = loss.lost > 0 ? loss.lost : 0;
+	double cpu = kept__cpu_told(kept), blocked = kept__blocked(kept) - (double)kept->usual_blocked * kept->n;
+
+	loss.cpu = cpu < excess ? cpu : excess;
+	excess -= loss.cpu;
+	loss.blocked = blocked < 0 ? 0 : blocked < excess ? blocked : excess;
+	return loss;
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/reference.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+struct group {
+	double n, sum_ns;
+	double peak, peak_density; /* fragments of the fullest cell, and per logarithmic width */
+};
+
+/* More separate groups than this are no groups that matter. */
+#define GROUPS_MAX 64
+
+/* Groups are found on norm cells: in finer buckets a few dozen fragments have peaks by chance. */
+struct cell {
+	uint32_t index;
+	double n, sum_ns;
+};
+
+static double density(const struct cell *cell)
+{
+	return cell->n / histogram__log_width(cell->index);
+}
+
+/* The cell that begins at bucket *at, which moves behind it. */
+static struct cell next_cell(const struct histogram *histogram, size_t *at)
+{
+	struct cell cell = {.index = histogram->buckets[*at].index / HISTOGRAM_PER_CELL};
+
+	for (; *at < histogram->count && histogram->buckets[*at].index / HISTOGRAM_PER_CELL == cell.index; ++*at) {
+		cell.n += histogram->buckets[*at].n;
+		cell.sum_ns += histogram->buckets[*at].sum_ns;
+	}
+	return cell;
+}
+
+/*
+ * A valley parts two groups when it is less than half as dense as the lower of the two peaks and
+ * the difference cannot be chance (two standard deviations of counts).
+ */
+static bool parts(const struct group *left, const struct cell *peak, double valley_n, double valley_density)
+{
+	bool left_lower = left->peak_density < density(peak);
+	double low_density = left_lower ? left->peak_density : density(peak);
+	double low_n = left_lower ? left->peak : peak->n;
+
+	return valley_density < low_density / 2 && low_n - valley_n > 2 * sqrt(low_n + valley_n);
+}
+
+static void take(struct group *group, struct group *tail)
+{
+	group->n += tail->n;
+	group->sum_ns += tail->sum_ns;
+	*tail = (struct group){0};
+}
+
+static size_t find_groups(const struct histogram *histogram, struct group *groups)
+{
+	size_t count = 0;
+	uint32_t last = 0;
+	double valley_density = INFINITY, valley_n = 0;
+	struct group tail = {0}; /* cells since the valley; theirs is not decided yet */
+
+	for (size_t i = 0; i < histogram->count;) {
+		struct cell cell = next_cell(histogram, &i);
+		/* An empty cell is a valley by itself: one far outlier must not shift the mean of many. */
+		bool gap = count && cell.index > last + 1;
+		struct group *group = count ? &groups[count - 1] : NULL;
+
+		last = cell.index;
+		if (group && gap)
+			take(group, &tail);
+		if (!group || ((gap || parts(group, &cell, valley_n, valley_density)) && count < GROUPS_MAX)) {
+			groups[count++] = (struct group){tail.n + cell.n, tail.sum_ns + cell.sum_ns, cell.n,
+							 density(&cell)};
+			tail = (struct group){0};
+			valley_density = INFINITY;
+			continue;
+		}
+		tail.n += cell.n;
+		tail.sum_ns += cell.sum_ns;
+		if (density(&cell) > group->peak_density) {
+			/* Rising without a real valley: the same group, whose peak is here. */
+			group->peak = cell.n;
+			group->peak_density = density(&cell);
+			valley_density = INFINITY;
+			take(group, &tail);
+		} else if (density(&cell) < valley_density) {
+			valley_density = density(&cell);
+			valley_n = cell.n;
+			take(group, &tail);
+		}
+	}
+	if (count)
+		take(&groups[count - 1], &tail);
+	return count;
+}
+
+struct reference reference__of(const struct histogram *histogram, const struct vapro_config *config)
+{
+	struct group groups[GROUPS_MAX];
+	struct reference reference = {0};
+	size_t count = find_groups(histogram, groups);
+	double near_ns = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (groups[i].n < config->populous_share * histogram->n)
+			continue;
+		if (!reference.groups++)
+			reference.expected_ns = groups[i].sum_ns / groups[i].n;
+	}
+	if (!reference.groups && histogram->n > 0) {
+		/* No group is populous: the median bucket, which nobody may certify. */
+		double seen = 0;
+
+		for (size_t i = 0; i < histogram->count; i++) {
+			seen += histogram->buckets[i].n;
+			if (seen * 2 >= histogram->n) {
+				reference.expected_ns = histogram->buckets[i].sum_ns / histogram->buckets[i].n;
+				break;
+			}
+		}
+		return reference;
+	}
+	for (size_t b = 0; b < histogram->count; b++) {
+		double mean = histogram->buckets[b].sum_ns / histogram->buckets[b].n;
+
+		for (size_t i = 0; i < count; i++) {
+			double group_mean = groups[i].sum_ns / groups[i].n;
+
+			if (groups[i].n >= config->populous_share * histogram->n &&
+			    fabs(mean - group_mean) <= config->certify_width * group_mean) {
+				near_ns += histogram->buckets[b].sum_ns;
+				break;
+			}
+		}
+	}
+	if (histogram->sum_ns > 0)
+		reference.near_share = near_ns / histogram->sum_ns;
+	return reference;
+}

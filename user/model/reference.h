@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * NoiseMiner's expected duration (papers/001 section 4.3) as ARCHITECTURE section 6 (a) and (c) use
+ * it: buckets between valleys form a group around each peak; expected is the mean of the lowest
+ * group that holds at least populous_share of the fragments. Unlike the paper a valley must be
+ * significant, else a few dozen fragments of random work would fall into many small groups.
+ */
+#ifndef VAPRO_REFERENCE_H
+#define VAPRO_REFERENCE_H
+
+#include "model/histogram.h"
+
+#include <vapro/config.h>
+
+struct reference {
+	double expected_ns; /* 0 where the histogram is empty */
+	double near_share;  /* of the time: within certify_width of a populous group's mean */
+	unsigned groups;    /* populous ones */
+};
+
+struct reference reference__of(const struct histogram *histogram, const struct vapro_config *config);
+
+#endif

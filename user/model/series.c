@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/series.h"
+
+#include "model/grow.h"
+#include "model/table.h"
+
+#include <math.h>
+
+/* A call-site that is called with more sizes than this has no fixed workload; the last takes the rest. */
+#define WORKLOADS_PER_KIND 64
+
+int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
+		 const struct stg *stg)
+{
+	*book = (struct series_book){.config = config, .source = source, .stg = stg};
+	book->by_key = table__new();
+	book->by_kind = table__new();
+	return book->by_key && book->by_kind ? 0 : -ENOMEM;
+}
+
+void series__free(struct series_book *book)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		histogram__clear(&book->series[i].cpu);
+		histogram__clear(&book->series[i].net);
+	}
+	for (size_t i = 0; i < book->workload_count; i++)
+		clusters__free(book->workloads[i].clusters);
+	free(book->series);
+	free(book->workloads);
+	table__free(book->by_key);
+	table__free(book->by_kind);
+	*book = (struct series_book){0};
+}
+
+static bool same_size(const struct vapro_config *config, double seed, double bytes)
+{
+	return fabs(bytes - seed) <= fmax(config->cluster_tolerance * seed, (double)config->cluster_floor);
+}
+
+static int find_workload(struct series_book *book, uint32_t job, const struct stg_state *state, double bytes,
+			 uint32_t *id)
+{
+	uint32_t head = SERIES_NONE, last = SERIES_NONE;
+	unsigned count = 0;
+
+	if (table__get(book->by_kind, job, state->kind, &head)) {
+		for (uint32_t at = head; at != SERIES_NONE; at = book->workloads[at].next) {
+			if (same_size(book->config, book->workloads[at].seed, bytes)) {
+				*id = at;
+				return 0;
+			}
+			last = at;
+			count++;
+		}
+		if (count >= WORKLOADS_PER_KIND) {
+			*id = last;
+			return 0;
+		}
+	}
+	if (grow(&book->workloads, &book->workload_capacity, book->workload_count + 1, sizeof(*book->workloads)))
+		return -ENOMEM;
+	*id = (uint32_t)book->workload_count;
+	if (last == SERIES_NONE && table__put(book->by_kind, job, state->kind, *id))
+		return -ENOMEM;
+	if (last != SERIES_NONE)
+		book->workloads[last].next = *id;
+	book->workloads[*id] = (struct workload){
+		.job = job,
+		.kind = state->kind,
+		.common = state->common,
+		.class = state->about.class,
+		.seed = bytes,
+		.series = SERIES_NONE,
+		.next = SERIES_NONE,
+		.head = head == SERIES_NONE ? *id : head,
+	};
+	book->workload_count++;
+	return 0;
+}
+
+static int find_series(struct series_book *book, const struct vapro_bundle *bundle, double bytes, uint32_t *id)
+{
+	const struct stg_thread *thread = stg__thread(book->stg, bundle->thread);
+	const struct stg_state *state = stg__state(book->stg, bundle->state);
+	uint64_t key = (uint64_t)bundle->thread << 32 | bundle->state;
+	struct workload *workload;
+	uint32_t workload_id;
+	int error;
+
+	error = find_workload(book, thread->job, state, bytes, &workload_id);
+	if (error)
+		return error;
+	if (table__get(book->by_key, key, workload_id, id))
+		return 0;
+	if (grow(&book->series, &book->capacity, book->count + 1, sizeof(*book->series)))
+		return -ENOMEM;
+	*id = (uint32_t)book->count;
+	if (table__put(book->by_key, key, workload_id, *id))
+		return -ENOMEM;
+	workload = &book->workloads[workload_id];
+	book->series[*id] = (struct series){
+		.thread = bundle->thread,
+		.state = bundle->state,
+		.workload = workload_id,
+		.job = thread->job,
+		.row = thread->row,
+		.next = workload->series,
+		.class = state->about.class,
+	};
+	workload->series = *id;
+	book->count++;
+	return 0;
+}
+
+double series__compared_ns(enum vapro_class class, const struct kept *kept)
+{
+	double ns = kept->sum_ns - kept->factor[VAPRO_PREEMPTED] - kept->factor[VAPRO_WAKEUP_WAIT] -
+		    kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL];
+
+	if (class == VAPRO_COMPUTATION)
+		ns -= kept__blocked(kept);
+	return ns > 0 ? ns : 0;
+}
+
+static double norm_of(enum vapro_class class, const double *magnitude)
+{
+	double sum = 0;
+
+	if (class != VAPRO_COMPUTATION)
+		return magnitude[VAPRO_BYTES];
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		if (i != VAPRO_BYTES)
+			sum += magnitude[i] * magnitude[i];
+	}
+	return sqrt(sum);
+}
+
+static int add_history(struct series_book *book, struct series *series, const struct vapro_bundle *bundle,
+		       const struct kept *kept)
+{
+	double ns = series__compared_ns(series->class, kept), blocked = kept__blocked(kept);
+	struct workload *workload = &book->workloads[series->workload];
+
+	if (series->class == VAPRO_COMPUTATION && !series->net.n && blocked > 0.01 * kept->sum_ns &&
+	    histogram__merge(&series->net, &series->cpu))
+		return -ENOMEM;
+	if (series->class == VAPRO_COMPUTATION && (series->net.n > 0 || blocked > 0.01 * kept->sum_ns) &&
+	    histogram__add(&series->net, (ns + blocked) / kept->n, kept->n))
+		return -ENOMEM;
+	if (histogram__add(&series->cpu, ns / kept->n, kept->n))
+		return -ENOMEM;
+	/*
+	 * Calls are merged whatever they took, so their means lie closer together than they do; computations
+	 * are merged by bucket, and there the histogram itself tells.
+	 */
+	if (series->class != VAPRO_COMPUTATION && kept->n > 1 &&
+	    kept->max_ns - kept->min_ns > 2 * book->config->certify_width * kept->sum_ns / kept->n)
+		series->wide_ns += ns;
+	series->dirty = workload->dirty = true;
+	if (book->source != VAPRO_BY_INSTRUCTIONS || series->class != VAPRO_COMPUTATION || kept->norm <= 0)
+		return 0;
+	/* Merge before clustering: one set of cells for all sizes and ranks. */
+	workload = &book->workloads[workload->head];
+	workload->dirty = true;
+	if (!workload->clusters) {
+		workload->clusters = clusters__new();
+		if (!workload->clusters)
+			return -ENOMEM;
+	}
+	return clusters__add(workload->clusters, norm_of(series->class, bundle->magnitude_min),
+			     norm_of(series->class, bundle->magnitude_max), kept->n, kept->sum_ns, kept->min_ns);
+}
+
+int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept)
+{
+	enum vapro_class class = stg__state(book->stg, bundle->state)->about.class;
+	double norm = (norm_of(class, bundle->magnitude_min) + norm_of(class, bundle->magnitude_max)) / 2;
+	int error;
+
+	*kept = (struct kept){
+		.start_ns = bundle->start_ns,
+		.end_ns = bundle->end_ns,
+		.sum_ns = (double)bundle->sum_ns,
+		.n = bundle->n,
+		.flags = bundle->flags,
+		.min_ns = (float)bundle->min_ns,
+		.max_ns = (float)bundle->max_ns,
+		.norm = (float)norm,
+		.fresh = 1,
+	};
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		kept->factor[i] = (float)bundle->factor[i];
+	error = find_series(book, bundle, class == VAPRO_COMPUTATION && book->source == VAPRO_BY_ARGUMENTS ? 0 : norm, &kept->series);
+	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
+		return error;
+	return add_history(book, &book->series[kept->series], bundle, kept);
+}

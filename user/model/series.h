@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Histories: one series per thread, state and workload, and one workload per job, kind and size, to
+ * which the series of all ranks belong. They outlive windows, so a state that was certified stays
+ * so, and a lower populous group that shows up later lowers the reference (ARCHITECTURE section 6).
+ *
+ * Sizes: calls of one state with different `bytes` (BY_INSTRUCTIONS: computations with different
+ * norms) are different workloads. The seed is the first
+ * size seen, everything within cluster_tolerance of it is the same; the names of histories must not
+ * change when a smaller size shows up later, which is why this is not Algorithm 1 itself.
+ */
+#ifndef VAPRO_SERIES_H
+#define VAPRO_SERIES_H
+
+#include "model/cluster.h"
+#include "model/histogram.h"
+#include "model/kept.h"
+#include "model/stg.h"
+
+#include <vapro/analysis.h>
+
+#define SERIES_NONE UINT32_MAX
+#define SERIES_WINDOWS 8 /* windows whose means are kept for drift */
+
+/* Sums over undisturbed fragments: what a factor costs when nothing is wrong. */
+struct series_pile {
+	double n, sum_ns;
+	double factor[VAPRO_FACTORS];
+};
+
+struct series {
+	uint32_t thread, state, workload, job, row;
+	uint32_t next; /* of the same workload */
+	enum vapro_class class;
+	struct histogram cpu; /* on-CPU time of computation; duration less waits for a CPU of the rest */
+	struct histogram net; /* computation that sleeps: with the time asleep; empty where it never did */
+	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
+	bool dirty, certified, settled, compared;
+	double own_ns;        /* its own expected time */
+	double asleep_ns;     /* what its computation usually sleeps on top */
+	double reference_ns;  /* own, or the lowest of the ranks that agree with it */
+	struct series_pile normal, normal_live; /* of fragments below k_a; of the current view */
+	double calm_n, calm_ns, calm_live_n, calm_live_ns; /* outside all regions, net of told time */
+	double window_ns, window_n;                        /* of the new part */
+	double window_uncovered_ns[VAPRO_UNCOVERED_REASONS];
+	double half_n[2], half_net_ns[2];                  /* of either half of the new part */
+	double halves[2 * SERIES_WINDOWS]; /* mean net time per fragment, oldest first, of halves of windows it ran in */
+	unsigned mean_count;               /* windows */
+};
+
+struct workload {
+	uint32_t job, kind, common;
+	enum vapro_class class;
+	double seed;     /* bytes; norm of a computation BY_INSTRUCTIONS, else 0 */
+	uint32_t head;   /* first workload of the kind */
+	uint32_t series; /* first of the list */
+	uint32_t next;   /* of the same kind */
+	bool dirty;
+	struct clusters *clusters; /* BY_INSTRUCTIONS, computation; of the whole kind, at its head */
+};
+
+struct series_book {
+	const struct vapro_config *config;
+	enum vapro_workload_source source;
+	const struct stg *stg;
+	struct series *series;
+	size_t count, capacity;
+	struct workload *workloads;
+	size_t workload_count, workload_capacity;
+	struct table *by_key, *by_kind;
+};
+
+int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
+		 const struct stg *stg);
+void series__free(struct series_book *book);
+
+/* Enters a bundle into its history and fills kept. Returns 0 or -ENOMEM. Open fragments make no history. */
+int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept);
+
+/* The time that is compared: on-CPU time of computation, duration less waits for a CPU of the rest. */
+double series__compared_ns(enum vapro_class class, const struct kept *kept);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/stg.h"
+
+#include "model/grow.h"
+#include "model/intern.h"
+#include "model/table.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct stg {
+	struct intern *texts;
+	struct table *jobs_by_name, *rows, *kinds, *commons;
+	struct stg_thread *threads;
+	size_t thread_count, thread_capacity;
+	struct stg_state *states;
+	size_t state_count, state_capacity;
+	struct stg_job *jobs;
+	size_t job_count, job_capacity;
+	uint32_t kind_count, common_count;
+};
+
+struct stg *stg__new(void)
+{
+	struct stg *stg = calloc(1, sizeof(*stg));
+
+	if (!stg)
+		return NULL;
+	stg->texts = intern__new();
+	stg->jobs_by_name = table__new();
+	stg->rows = table__new();
+	stg->kinds = table__new();
+	stg->commons = table__new();
+	if (!stg->texts || !stg->jobs_by_name || !stg->rows || !stg->kinds || !stg->commons) {
+		stg__free(stg);
+		return NULL;
+	}
+	return stg;
+}
+
+void stg__free(struct stg *stg)
+{
+	if (!stg)
+		return;
+	for (size_t i = 0; i < stg->job_count; i++) {
+		free(stg->jobs[i].rows);
+		free(stg->jobs[i].order);
+		free(stg->jobs[i].place);
+	}
+	free(stg->jobs);
+	free(stg->threads);
+	free(stg->states);
+	table__free(stg->jobs_by_name);
+	table__free(stg->rows);
+	table__free(stg->kinds);
+	table__free(stg->commons);
+	intern__free(stg->texts);
+	free(stg);
+}
+
+/* Copies a text for good; false when out of memory. */
+static bool keep(struct stg *stg, const char **text, uint32_t *id)
+{
+	*id = intern__id(stg->texts, *text);
+	if (*id == INTERN_NONE)
+		return false;
+	*text = intern__text(stg->texts, *id);
+	return true;
+}
+
+static int find_job(struct stg *stg, const char *name, uint32_t name_id, uint32_t *job)
+{
+	if (table__get(stg->jobs_by_name, name_id, 0, job))
+		return 0;
+	*job = (uint32_t)stg->job_count;
+	if (grow(&stg->jobs, &stg->job_capacity, stg->job_count + 1, sizeof(*stg->jobs)) ||
+	    table__put(stg->jobs_by_name, name_id, 0, *job))
+		return -ENOMEM;
+	stg->jobs[stg->job_count++] = (struct stg_job){.name = name};
+	return 0;
+}
+
+static int compare_rows(const struct stg_row *a, const struct stg_row *b)
+{
+	int host;
+
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	host = strcmp(a->host, b->host);
+	if (host)
+		return host;
+	return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+static int add_row(struct stg_job *job, const struct vapro_thread *thread)
+{
+	size_t count = job->row_count, at = count;
+
+	if (grow(&job->rows, &job->row_capacity, count + 1, sizeof(*job->rows)) ||
+	    grow(&job->order, &job->order_capacity, count + 1, sizeof(*job->order)) ||
+	    grow(&job->place, &job->place_capacity, count + 1, sizeof(*job->place)))
+		return -ENOMEM;
+	job->rows[count] = (struct stg_row){.rank = thread->rank, .pid = thread->pid, .host = thread->host};
+	while (at && compare_rows(&job->rows[job->order[at - 1]], &job->rows[count]) > 0) {
+		job->order[at] = job->order[at - 1];
+		at--;
+	}
+	job->order[at] = (uint32_t)count;
+	job->row_count++;
+	for (size_t i = at; i < job->row_count; i++)
+		job->place[job->order[i]] = (uint32_t)i;
+	return 0;
+}
+
+int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
+{
+	struct stg_thread new = {.about = *thread};
+	uint32_t job_text, host_text;
+	struct stg_job *job;
+	uint64_t key;
+
+	if (thread->id < stg->thread_count)
+		return 0;
+	if (thread->id > stg->thread_count)
+		return -EINVAL;
+	if (!new.about.job)
+		new.about.job = "";
+	if (!new.about.host)
+		new.about.host = "";
+	if (!keep(stg, &new.about.job, &job_text) || !keep(stg, &new.about.host, &host_text))
+		return -ENOMEM;
+	if (grow(&stg->threads, &stg->thread_capacity, stg->thread_count + 1, sizeof(*stg->threads)) ||
+	    find_job(stg, new.about.job, job_text, &new.job))
+		return -ENOMEM;
+	job = &stg->jobs[new.job];
+	/* A rank is one row wherever its process runs; unknown ranks are told apart by host and pid. */
+	key = thread->rank >= 0 ? (uint64_t)thread->rank : 1ULL << 63 | (uint64_t)host_text << 32 | thread->pid;
+	if (!table__get(stg->rows, new.job, key, &new.row)) {
+		new.row = (uint32_t)job->row_count;
+		if (add_row(job, &new.about) || table__put(stg->rows, new.job, key, new.row))
+			return -ENOMEM;
+	}
+	if (thread->world_size > job->world_size)
+		job->world_size = thread->world_size;
+	stg->threads[stg->thread_count++] = new;
+	return 0;
+}
+
+/* The value of one label, copied to buf; "" where it is absent. */
+static void label(const char *labels, const char *key, char *buf, size_t size)
+{
+	size_t length = strlen(key);
+
+	*buf = 0;
+	for (const char *at = labels; at && *at; at = strchr(at, ' ') ? strchr(at, ' ') + 1 : NULL) {
+		if (!strncmp(at, key, length) && at[length] == '=') {
+			snprintf(buf, size, "%.*s", (int)strcspn(at + length + 1, " "), at + length + 1);
+			return;
+		}
+	}
+}
+
+static int number(struct table *table, uint64_t a, uint64_t b, uint32_t *count, uint32_t *id)
+{
+	if (table__get(table, a, b, id))
+		return 0;
+	*id = *count;
+	if (table__put(table, a, b, *id))
+		return -ENOMEM;
+	++*count;
+	return 0;
+}
+
+static bool waits_for_somebody(const char *fd_kind)
+{
+	static const char *const kinds[] = {"pipe", "fifo", "socket", "char", "chr", "tty", "eventfd", "anon"};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (!strcmp(fd_kind, kinds[i]))
+			return true;
+	}
+	return false;
+}
+
+int stg__add_state(struct stg *stg, const struct vapro_state *state)
+{
+	struct stg_state new = {.about = *state};
+	uint32_t from, to, labels, common, symbol;
+	char value[64];
+
+	if (state->id < stg->state_count)
+		return 0;
+	if (state->id > stg->state_count || state->class >= VAPRO_CLASSES)
+		return -EINVAL;
+	if (!new.about.labels)
+		new.about.labels = "";
+	if (!new.about.common)
+		new.about.common = new.about.labels;
+	if (!keep(stg, &new.about.from, &from) || !keep(stg, &new.about.to, &to) ||
+	    !keep(stg, &new.about.labels, &labels) || !keep(stg, &new.about.common, &common) ||
+	    !keep(stg, &new.about.from_symbol, &symbol) || !keep(stg, &new.about.to_symbol, &symbol))
+		return -ENOMEM;
+	if (grow(&stg->states, &stg->state_capacity, stg->state_count + 1, sizeof(*stg->states)) ||
+	    number(stg->kinds, (uint64_t)from << 32 | to, (uint64_t)common << 2 | state->class, &stg->kind_count,
+		   &new.kind) ||
+	    number(stg->commons, common, state->class, &stg->common_count, &new.common))
+		return -ENOMEM;
+	label(new.about.labels, "comm", value, sizeof(value));
+	if (*value && strcmp(value, "0")) {
+		new.group = intern__id(stg->texts, value);
+		if (new.group == INTERN_NONE)
+			return -ENOMEM;
+	}
+	label(new.about.labels, "fd_kind", value, sizeof(value));
+	new.peer = waits_for_somebody(value);
+	stg->states[stg->state_count++] = new;
+	return 0;
+}
+
+static void widen_row(struct stg *stg, const struct stg_thread *thread)
+{
+	struct stg_row *row = &stg->jobs[thread->job].rows[thread->row];
+
+	if (!row->from_ns || thread->from_ns < row->from_ns)
+		row->from_ns = thread->from_ns;
+}
+
+int stg__thread_seen(struct stg *stg, uint32_t id, uint64_t from_ns, uint64_t to_ns)
+{
+	struct stg_thread *thread;
+	struct stg_row *row;
+
+	if (id >= stg->thread_count)
+		return -EINVAL;
+	thread = &stg->threads[id];
+	thread->watched = true;
+	thread->from_ns = from_ns;
+	thread->to_ns = to_ns == UINT64_MAX ? 0 : to_ns;
+	widen_row(stg, thread);
+	/* The row ends with its last thread. */
+	row = &stg->jobs[thread->job].rows[thread->row];
+	row->to_ns = 0;
+	if (!thread->to_ns)
+		return 0;
+	for (size_t i = 0; i < stg->thread_count; i++) {
+		const struct stg_thread *other = &stg->threads[i];
+
+		if (other->job != thread->job || other->row != thread->row || !other->from_ns)
+			continue;
+		if (!other->to_ns) {
+			row->to_ns = 0;
+			return 0;
+		}
+		if (other->to_ns > row->to_ns)
+			row->to_ns = other->to_ns;
+	}
+	return 0;
+}
+
+void stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns)
+{
+	struct stg_thread *thread = &stg->threads[id];
+
+	if (thread->from_ns && (thread->watched || thread->from_ns <= start_ns))
+		return;
+	thread->from_ns = start_ns;
+	widen_row(stg, thread);
+}
+
+size_t stg__threads(const struct stg *stg)
+{
+	return stg->thread_count;
+}
+
+size_t stg__states(const struct stg *stg)
+{
+	return stg->state_count;
+}
+
+size_t stg__jobs(const struct stg *stg)
+{
+	return stg->job_count;
+}
+
+const struct stg_thread *stg__thread(const struct stg *stg, uint32_t id)
+{
+	return &stg->threads[id];
+}
+
+const struct stg_state *stg__state(const struct stg *stg, uint32_t id)
+{
+	return &stg->states[id];
+}
+
+const struct stg_job *stg__job(const struct stg *stg, uint32_t id)
+{
+	return &stg->jobs[id];
+}
+
+uint32_t stg__find_job(const struct stg *stg, const char *name)
+{
+	for (size_t i = 0; i < stg->job_count; i++) {
+		if (!strcmp(stg->jobs[i].name, name ? name : ""))
+			return (uint32_t)i;
+	}
+	return UINT32_MAX;
+}

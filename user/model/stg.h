@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who and what the bundles are about: jobs with their rows (ranks), threads, and the states of the
+ * State Transition Graph (papers/000 section 3.2). Ids of threads and states are the caller's,
+ * dense from 0; here equal texts become equal numbers. A `kind` is what states of several ranks
+ * have in common: class, call-sites and the labels that count across ranks. The object owns all
+ * texts; pointers into it live as long as it does, pointers to its structs until the next add.
+ */
+#ifndef VAPRO_STG_H
+#define VAPRO_STG_H
+
+#include <vapro/bundle.h>
+
+#include <stddef.h>
+
+#define STG_WORLD 0 /* the waiting group of calls without `comm` label, or on communicator 0 */
+
+struct stg_thread {
+	struct vapro_thread about;
+	uint32_t job, row;
+	bool watched;            /* from_ns and to_ns were told, not only inferred from bundles */
+	uint64_t from_ns, to_ns; /* to_ns 0: still running; from_ns 0: nothing known yet */
+};
+
+struct stg_state {
+	struct vapro_state about;
+	uint32_t kind;   /* equal for states that may be compared between ranks */
+	uint32_t common; /* equal common labels and class, whatever the call-sites */
+	uint32_t group;  /* text id of the communicator, or STG_WORLD */
+	bool peer;       /* IO on a pipe, socket or terminal: how long it takes is up to somebody else */
+};
+
+/* A line of the heat map: a rank, or a process where the rank is unknown. */
+struct stg_row {
+	int32_t rank;
+	uint32_t pid;
+	const char *host;
+	uint64_t from_ns, to_ns; /* alive; to_ns 0: still running */
+};
+
+struct stg_job {
+	const char *name;
+	uint32_t world_size;
+	struct stg_row *rows;
+	size_t row_count, row_capacity;
+	uint32_t *order, *place; /* rows in rank order, and the place of each row in it */
+	size_t order_capacity, place_capacity;
+};
+
+struct stg;
+
+struct stg *stg__new(void);
+void stg__free(struct stg *stg);
+
+/* Returns 0, -EINVAL for an id that is neither known nor the next, or -ENOMEM. A known id is left as it is. */
+int stg__add_thread(struct stg *stg, const struct vapro_thread *thread);
+int stg__add_state(struct stg *stg, const struct vapro_state *state);
+
+/* A thread was watched from..to (0: still is), UTC ns. Returns 0 or -EINVAL. */
+int stg__thread_seen(struct stg *stg, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
+
+/* A bundle of the thread covers start..end: what is known of its life may widen. */
+void stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns);
+
+size_t stg__threads(const struct stg *stg);
+size_t stg__states(const struct stg *stg);
+size_t stg__jobs(const struct stg *stg);
+const struct stg_thread *stg__thread(const struct stg *stg, uint32_t id);
+const struct stg_state *stg__state(const struct stg *stg, uint32_t id);
+const struct stg_job *stg__job(const struct stg *stg, uint32_t id);
+
+/* The id of a job's name, or UINT32_MAX. */
+uint32_t stg__find_job(const struct stg *stg, const char *name);
+
+#endif
