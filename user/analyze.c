@@ -146,7 +146,9 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 		if (summary)
 			summary__add_trouble(summary, err);
 	}
-	say_bye(pipeline, lines, status ? "error" : "end_of_input");
+	/* a whole capture brings the bye of its run */
+	if (ndjson || status)
+		say_bye(pipeline, lines, status ? "error" : "end_of_input");
 	stream__close(pipeline);
 	return status ? EXIT_FAILED : EXIT_OK;
 }

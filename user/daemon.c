@@ -142,7 +142,7 @@ static void tell_hello(struct daemon *daemon)
 	static const char no_pmu[] = "counters are not read by this version: workload is assumed from arguments";
 	struct line_counter instructions = { .name = "instructions", .provider = "none", .reason = no_pmu };
 	struct line_costs costs = { .entry_ns = daemon->costs.entry_ns,
-				    .return_ns = daemon->costs.call_ns - daemon->costs.entry_ns,
+				    .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
 				    .stepped_ns = daemon->costs.stepped_call_ns,
 				    .nop5_ns = NAN,
 				    .syscall_ns = daemon->costs.syscall_ns,
@@ -228,7 +228,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
 	double cpu = cpu_seconds();
 
-	if (attacher__paused(daemon->attacher) && end > daemon->governed_to) {
+	if (daemon->governor.paused_until_ns && end > daemon->governed_to) {
 		watch__governed(daemon->watch, daemon->governed_to, end);
 		daemon->governed_to = end;
 	}
@@ -387,7 +387,6 @@ static const char *loop(struct daemon *daemon)
 /* Probes go first, then everything they left is drained, and the last window is told. */
 static void finish(struct daemon *daemon, const char *reason)
 {
-	struct stream_event event = { .type = STREAM_END };
 	uint64_t now = mono_now(), end;
 	struct line_bye bye = { .host = daemon->host, .exit_reason = reason };
 	char *line;
@@ -405,12 +404,12 @@ static void finish(struct daemon *daemon, const char *reason)
 	end_window(daemon, end, true);
 	check_outputs(daemon);
 	pipeline__totals(daemon->tee.pipeline, &bye.totals);
-	stream__put(&daemon->tee.sink, &event);
 	bye.utc_ns = to_utc(daemon, mono_now());
 	line = lines__bye(&bye);
 	if (line)
-		line_sink__put(daemon->lines, line);
+		stream__put(&daemon->tee.sink, &(struct stream_event){ .type = STREAM_LINE, .line = line });
 	free(line);
+	stream__put(&daemon->tee.sink, &(struct stream_event){ .type = STREAM_END });
 }
 
 static void tear_down(struct daemon *daemon)

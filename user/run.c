@@ -15,11 +15,17 @@
 #include "daemon.h"
 
 static volatile sig_atomic_t stop;
+static pid_t command_pid;
 
+/* Other children (calibration's) end too; only the command's end is ours. It stays to be waited for. */
 static void on_child(int number)
 {
-	(void)number;
-	stop = 1;
+	siginfo_t info = { .si_pid = 0 };
+	int error = errno;
+
+	if (number == SIGTERM || (!waitid(P_PID, (id_t)command_pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid))
+		stop = 1;
+	errno = error;
 }
 
 static void usage(FILE *out)
@@ -119,7 +125,9 @@ int run__main(int argc, char **argv)
 		status = EXIT_FAILED;
 		goto out;
 	}
+	command_pid = pid;
 	sigaction(SIGCHLD, &action, NULL);
+	on_child(SIGCHLD); /* it may have ended already */
 	options.selection.ancestor = pid;
 	options.ready = open_gate;
 	options.ready_ctx = &gate;

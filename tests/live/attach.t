@@ -34,7 +34,7 @@ def test_sees_a_running_job(tap, jobs):
     tap.equal(sorted(ranks), [0, 1], "both ranks are known by number")
     tap.equal({r["world_size"] for r in ranks.values()}, {2}, "so is the world's size")
     tap.ok(all(r["images"][0]["functions"] > 100 for r in ranks.values()), "functions of libmpi are probed", ranks)
-    tap.ok(all(r["images"][0]["shifted"] > 10 for r in ranks.values()), "some of them past their entry", ranks)
+    tap.ok(all(r["images"][0]["shifted"] > 0 for r in ranks.values()), "some of them past their entry", ranks)
     maps = {m["class"] for m in of_type(lines, "heatmap")}
     tap.ok("computation" in maps, "a heat map of computation", maps)
     lost = {cause: n for w in of_type(lines, "window") for cause, n in w["lost"].items() if n}

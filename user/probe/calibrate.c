@@ -18,7 +18,7 @@
 
 #define CALIBRATION_SLOT (KERNEL_SLOTS - 1)
 #define CALIBRATION_ROW (KERNEL_FUNCTIONS - 1)
-#define BATCHES 8
+#define BATCHES 20
 
 /* One function per class of site: a push is emulated by the kernel, a mov is single-stepped. */
 void vapro_calibrate_emulated(void);
@@ -45,7 +45,7 @@ static void serve(int from, int to)
 	char what, byte;
 
 	while (read(from, &what, 1) == 1) {
-		uint32_t calls = what == 's' ? 200 : 3000;
+		uint32_t calls = what == 's' ? 100 : 1500;
 		double least = 1e9;
 
 		for (int batch = 0; batch < BATCHES; batch++) {
