@@ -226,10 +226,10 @@ def judge_coverage(records, name):
     rows = [t.row(f"{name}: coverage of wall time", f"{total:.1%}", "at least 50 %", total >= 0.5)]
     nameless, unexplained, entries = 0, [], 0
     for window, _ in window_weights(records):
-        big = [u for u in window.get("uncovered", []) if u["share"] > 0.02]
+        big = [u for u in window.get("uncovered", []) if u["share_pct"] > 2]
         entries += len(big)
         nameless += sum(1 for u in big if not u.get("reason"))
-        unexplained.append(1 - window["coverage"]["total"] - sum(u["share"] for u in window.get("uncovered", [])))
+        unexplained.append(1 - window["coverage"]["total"] - sum(u["share_pct"] / 100 for u in window.get("uncovered", [])))
     rows.append(t.row(f"{name}: uncovered states over 2 % without a reason", f"{nameless} of {entries}", 0, nameless == 0))
     worst = max(unexplained, default=1)
     rows.append(t.row(f"{name}: uncovered time that no entry explains, worst window", f"{worst:.1%}", "at most 5 %", worst <= 0.05))
@@ -790,11 +790,24 @@ def full_disk(jobs, directory, file_of):
     rows.append(t.row("output on a full disk", f"{code}: {daemon.err().strip()[-90:]}", "1, names /dev/full",
                       code == 1 and "/dev/full" in daemon.err()))
     rows.append(t.row("output on a full disk: windows in the capture", replay[1], "at least 1", replay[0] == 0 and replay[1] > 0))
-    ndjson = os.path.join(directory, "good.ndjson")
-    code, daemon = jobs.run([VAPROD, *select(pids), "--output", ndjson, "--capture", "/dev/full", "--duration", 6], "full_capture", 40)
-    kept = len(of_type(t.load_records(ndjson), "window")) if os.path.exists(ndjson) else 0
-    rows.append(t.row("capture on a full disk: exit code, windows in the output", f"{code}, {kept}: {daemon.err().strip()[-90:]}",
-                      "1, at least 1, names /dev/full", code == 1 and kept > 0 and "/dev/full" in daemon.err()))
+    code, daemon = jobs.run([VAPROD, *select(pids), "--capture", "/dev/full", "--duration", 6], "full_capture", 40)
+    rows.append(t.row("capture on a disk that is full at the start", f"{code}: {daemon.err().strip()[-90:]}",
+                      "1, names /dev/full", code == 1 and "/dev/full" in daemon.err()))
+    small = os.path.join(directory, "small")
+    os.makedirs(small)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", small], check=True)
+    try:
+        ndjson, filled = os.path.join(directory, "good.ndjson"), os.path.join(small, "filled.capture")
+        code, daemon = jobs.run([VAPROD, *select(pids), "--output", ndjson, "--capture", filled, "--duration", 6], "filled", 40)
+        kept = len(of_type(t.load_records(ndjson), "window"))
+        rows.append(t.row("capture on a disk that fills up: exit code, windows in the output",
+                          f"{code}, {kept}: {daemon.err().strip()[-90:]}", "1, at least 1, names it",
+                          code == 1 and kept > 0 and filled in daemon.err()))
+        replay = analyze(filled)
+        rows.append(t.row("what it got is analysed", f"{replay[0]}, {replay[1]} windows", "1, at least 1",
+                          replay[0] == 1 and replay[1] > 0))
+    finally:
+        subprocess.run(["umount", small], check=True)
     jobs.stop(demo)
     with open(capture, "rb") as file:
         data = file.read()

@@ -39,8 +39,8 @@ struct analysis *analysis__new(const struct vapro_config *config, enum vapro_wor
 	analysis->context.config = *config;
 	analysis->context.source = source;
 	analysis->context.stg = stg__new();
-	if (!analysis->context.stg || series__init(&analysis->context.series, &analysis->context.config, source,
-						   analysis->context.stg)) {
+	if (!analysis->context.stg ||
+	    series__init(&analysis->context.series, &analysis->context.config, source, analysis->context.stg)) {
 		analysis__free(analysis);
 		return NULL;
 	}
@@ -115,7 +115,7 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 	if (error)
 		return error;
 	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
-	stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns);
+	stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns, !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	job->active = true;
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
 		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open)))
@@ -146,10 +146,10 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 		return -ENOMEM;
 	kept = &job->interference[job->interference_count++];
 	*kept = (struct kept_interference){
-		.row = thread->row,
-		.pid = interference->pid,
-		.bin = interference->bin,
-		.seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9,
+	    .row = thread->row,
+	    .pid = interference->pid,
+	    .bin = interference->bin,
+	    .seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9,
 	};
 	memcpy(kept->comm, interference->comm, sizeof(kept->comm));
 	kept->comm[sizeof(kept->comm) - 1] = 0;
@@ -199,13 +199,13 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	struct analysis_context *context = &analysis->context;
 	uint64_t third = (uint64_t)(context->config.window_s / 3 * 1e9);
 	struct analysis_span span = {
-		.begin_ns = begin_ns,
-		.end_ns = end_ns,
-		.view = (begin_ns > third ? begin_ns - third : 0) / VAPRO_BIN_NS,
-		.begin = begin_ns / VAPRO_BIN_NS,
-		.end = end_ns / VAPRO_BIN_NS,
-		.retire = (end_ns > third ? end_ns - third : 0) / VAPRO_BIN_NS,
-		.last = last,
+	    .begin_ns = begin_ns,
+	    .end_ns = end_ns,
+	    .view = (begin_ns > third ? begin_ns - third : 0) / VAPRO_BIN_NS,
+	    .begin = begin_ns / VAPRO_BIN_NS,
+	    .end = end_ns / VAPRO_BIN_NS,
+	    .retire = (end_ns > third ? end_ns - third : 0) / VAPRO_BIN_NS,
+	    .last = last,
 	};
 	uint32_t used = 0;
 

@@ -59,7 +59,7 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 	if (!lines)
 		return -ENOMEM;
 	*out = (struct result_heatmap){
-		.class = class, .begin_ns = from * VAPRO_BIN_NS, .bins = (uint32_t)(to - from), .rows = lines};
+	    .class = class, .begin_ns = from * VAPRO_BIN_NS, .bins = (uint32_t)(to - from), .rows = lines};
 	for (size_t place = 0; place < builder->about->row_count; place++) {
 		uint32_t id = builder->about->order[place];
 		const struct stg_row *row = &builder->about->rows[id];
@@ -71,17 +71,17 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 		if (!values)
 			return -ENOMEM;
 		for (uint64_t bin = from; bin < to; bin++) {
-			values[bin - from] = heatmap__has(map, bin)
-						     ? cell__performance(heatmap__cell(map, id, bin), class,
-									 &builder->context->config)
-						     : NAN;
+			values[bin - from] =
+			    heatmap__has(map, bin)
+				? cell__performance(heatmap__cell(map, id, bin), class, &builder->context->config)
+				: NAN;
 			valid |= !isnan(values[bin - from]);
 		}
 		lines[out->row_count++] =
-			(struct result_row){.rank = row->rank, .pid = row->pid, .host = row->host, .values = values};
+		    (struct result_row){.rank = row->rank, .pid = row->pid, .host = row->host, .values = values};
 	}
 	for (uint64_t bin = from; bin < to; bin++) {
-		uint32_t *told = &map->told[class][bin % HEATMAP_SPAN];
+		uint32_t *told = &map->told[class][bin % map->span];
 
 		if (heatmap__has(map, bin) && *told > out->revision)
 			out->revision = *told;
@@ -90,7 +90,7 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 		return 1;
 	for (uint64_t bin = from; bin < to; bin++) {
 		if (heatmap__has(map, bin))
-			map->told[class][bin % HEATMAP_SPAN] = out->revision + 1;
+			map->told[class][bin % map->span] = out->revision + 1;
 	}
 	return 0;
 }
@@ -108,7 +108,8 @@ static int build_heatmaps(const struct builder *builder, struct job_result *resu
 		uint64_t from = retold->from < builder->job->map.begin ? builder->job->map.begin : retold->from;
 
 		if (from < span->begin) {
-			error = build_map(builder, class, from, span->begin, retold->rows, &maps[result->heatmap_count]);
+			error =
+			    build_map(builder, class, from, span->begin, retold->rows, &maps[result->heatmap_count]);
 			if (error < 0)
 				return error;
 			result->heatmap_count += !error;
@@ -229,10 +230,10 @@ static int build_exemplars(const struct builder *builder, const struct variance 
 		const struct series *series = &builder->context->series.series[worst->series];
 
 		exemplars[i] = (struct result_exemplar){
-			.thread = series->thread,
-			.start_ns = worst->start_ns,
-			.duration_ns = (uint64_t)worst->dur,
-			.state = &stg__state(builder->context->stg, series->state)->about,
+		    .thread = series->thread,
+		    .start_ns = worst->start_ns,
+		    .duration_ns = (uint64_t)worst->dur,
+		    .state = &stg__state(builder->context->stg, series->state)->about,
 		};
 		for (int f = 0; f < VAPRO_FACTORS; f++)
 			exemplars[i].factor[f] = worst->factor[f];
@@ -277,17 +278,17 @@ static int build_diagnosis(const struct builder *builder, const struct variance 
 		if (parent != FACTOR_ROOT && shares[parent] <= 0)
 			continue;
 		factors[diagnosis->factor_count++] = (struct result_factor){
-			.name = factor_infos[node].name,
-			.stage = factor_infos[node].stage,
-			.parent = parent == FACTOR_ROOT ? NULL : factor_infos[parent].name,
-			.contribution = shares[node],
-			.impact_seconds = fmax(0, item->sum.impact[node]) / 1e9,
-			.duration_seconds = item->sum.duration[node] / 1e9,
-			.method = "formula",
-			.p_value = NAN,
-			.major = shares[node] > config->major_share &&
-				 (parent == FACTOR_ROOT || shares[parent] > config->major_share),
-			.approx = item->sum.approx,
+		    .name = factor_infos[node].name,
+		    .stage = factor_infos[node].stage,
+		    .parent = parent == FACTOR_ROOT ? NULL : factor_infos[parent].name,
+		    .contribution = shares[node],
+		    .impact_seconds = fmax(0, item->sum.impact[node]) / 1e9,
+		    .duration_seconds = item->sum.duration[node] / 1e9,
+		    .method = "formula",
+		    .p_value = NAN,
+		    .major = shares[node] > config->major_share &&
+			     (parent == FACTOR_ROOT || shares[parent] > config->major_share),
+		    .approx = item->sum.approx,
 		};
 		deeper |= cpu && node != NODE_ON_CPU && shares[node] > config->major_share;
 	}
@@ -298,9 +299,9 @@ static int build_diagnosis(const struct builder *builder, const struct variance 
 	diagnosis->final = !deeper;
 	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);
 	diagnosis->normal = (uint32_t)lround(item->sum.normal);
-	diagnosis->interferer_count = (uint32_t)(item->sum_interferers.count < INTERFERERS_SHOWN
-							 ? item->sum_interferers.count
-							 : INTERFERERS_SHOWN);
+	diagnosis->interferer_count =
+	    (uint32_t)(item->sum_interferers.count < INTERFERERS_SHOWN ? item->sum_interferers.count
+								       : INTERFERERS_SHOWN);
 	interferers = take(builder, diagnosis->interferer_count, sizeof(*interferers));
 	if (!interferers)
 		return -ENOMEM;
@@ -320,23 +321,23 @@ static int build_variance(const struct builder *builder, const struct variance *
 	if (!ranks)
 		return -ENOMEM;
 	*out = (struct result_variance){
-		.id = variance->id,
-		.revision = variance->revision,
-		.state = variance->state,
-		.class = variance->class,
-		.begin_ns = variance->begin * VAPRO_BIN_NS,
-		.end_ns = variance->end * VAPRO_BIN_NS,
-		.ranks = ranks,
-		.confirmed = variance->confirmed,
-		.alarm = variance->alarm,
-		.effect_of = variance->effect_of,
-		.still_open = tally->open,
-		/* What was withdrawn or went up in another one has nothing left, but was told with a loss. */
-		.lost_seconds = variance->matched ? fmax(0, tally->lost[variance->class]) / 1e9
-						  : variance->told.lost_seconds,
-		.performance = tally->dur[variance->class] > 0
-				       ? fmin(1, fmax(0, tally->ref[variance->class] / tally->dur[variance->class]))
-				       : 1,
+	    .id = variance->id,
+	    .revision = variance->revision,
+	    .state = variance->state,
+	    .class = variance->class,
+	    .begin_ns = variance->begin * VAPRO_BIN_NS,
+	    .end_ns = variance->end * VAPRO_BIN_NS,
+	    .ranks = ranks,
+	    .confirmed = variance->confirmed,
+	    .alarm = variance->alarm,
+	    .effect_of = variance->effect_of,
+	    .still_open = tally->open,
+	    /* What was withdrawn or went up in another one has nothing left, but was told with a loss. */
+	    .lost_seconds =
+		variance->matched ? fmax(0, tally->lost[variance->class]) / 1e9 : variance->told.lost_seconds,
+	    .performance = tally->dur[variance->class] > 0
+			       ? fmin(1, fmax(0, tally->ref[variance->class] / tally->dur[variance->class]))
+			       : 1,
 	};
 	for (size_t i = 0; i < variance->row_count; i++) {
 		int32_t rank = builder->about->rows[variance->rows[i]].rank;
@@ -372,7 +373,7 @@ static int build_variances(const struct builder *builder, struct job_result *res
 	if (!variances)
 		return -ENOMEM;
 	for (size_t i = 0; i < book->count; i++) {
-		if (!variance__tell(&book->variances[i]))
+		if (!variance__tell(&book->variances[i], builder->context->config.min_lost_s))
 			continue;
 		if (build_variance(builder, &book->variances[i], &variances[result->variance_count]))
 			return -ENOMEM;
@@ -384,8 +385,8 @@ static int build_variances(const struct builder *builder, struct job_result *res
 	return 0;
 }
 
-int analysis_result__build(struct analysis_context *context, struct analysis_job *job,
-			   const struct analysis_span *span, struct job_result *result)
+int analysis_result__build(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
+			   struct job_result *result)
 {
 	struct builder builder = {context, job, stg__job(context->stg, job->id), span};
 	const struct coverage *coverage = &job->coverage;
@@ -393,23 +394,23 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	uint32_t seen = 0;
 
 	*result = (struct job_result){
-		.job = builder.about->name,
-		.begin_ns = span->begin_ns,
-		.end_ns = span->end_ns,
-		.world_size = builder.about->world_size,
-		.bundles = job->bundles,
-		.fragments = job->fragments,
-		.open = job->open_count,
-		.overhead_pct_mean = facts->processes ? facts->overhead_sum_pct / facts->processes : 0,
-		.overhead_pct_max = facts->overhead_max_pct,
-		.uncovered = coverage->uncovered,
-		.uncovered_count = (uint32_t)coverage->uncovered_count,
-		.imbalances = job->spatial.imbalances,
-		.imbalance_count = (uint32_t)job->spatial.imbalance_count,
-		.drifts = job->spatial.drifts,
-		.drift_count = (uint32_t)job->spatial.drift_count,
-		.rares = job->spatial.rares,
-		.rare_count = (uint32_t)job->spatial.rare_count,
+	    .job = builder.about->name,
+	    .begin_ns = span->begin_ns,
+	    .end_ns = span->end_ns,
+	    .world_size = builder.about->world_size,
+	    .bundles = job->bundles,
+	    .fragments = job->fragments,
+	    .open = job->open_count,
+	    .overhead_pct_mean = facts->processes ? facts->overhead_sum_pct / facts->processes : 0,
+	    .overhead_pct_max = facts->overhead_max_pct,
+	    .uncovered = coverage->uncovered,
+	    .uncovered_count = (uint32_t)coverage->uncovered_count,
+	    .imbalances = job->spatial.imbalances,
+	    .imbalance_count = (uint32_t)job->spatial.imbalance_count,
+	    .drifts = job->spatial.drifts,
+	    .drift_count = (uint32_t)job->spatial.drift_count,
+	    .rares = job->spatial.rares,
+	    .rare_count = (uint32_t)job->spatial.rare_count,
 	};
 	memcpy(result->lost, facts->lost, sizeof(result->lost));
 	for (size_t row = 0; row < builder.about->row_count; row++)
@@ -419,10 +420,9 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 		if (coverage->wall_ns > 0)
 			result->coverage[class] = fmin(1, coverage->covered_ns[class] / coverage->wall_ns);
 		result->coverage_total += result->coverage[class];
-		result->performance[class] =
-			coverage->dur_ns[class] > 0
-				? fmin(1, fmax(0, coverage->ref_ns[class] / coverage->dur_ns[class]))
-				: NAN;
+		result->performance[class] = coverage->dur_ns[class] > 0
+						 ? fmin(1, fmax(0, coverage->ref_ns[class] / coverage->dur_ns[class]))
+						 : NAN;
 	}
 	result->coverage_total = fmin(1, result->coverage_total);
 	if (build_ranks(&builder, result) || build_heatmaps(&builder, result))

@@ -31,7 +31,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		if (series[i].job != job->id)
 			continue;
 		series[i].normal_live = (struct series_pile){0};
-		series[i].calm_live_n = series[i].calm_live_ns = 0;
+		series[i].usual_live = (struct series_usual){0};
 		series[i].window_ns = series[i].window_n = 0;
 		memset(series[i].half_n, 0, sizeof(series[i].half_n));
 		memset(series[i].half_net_ns, 0, sizeof(series[i].half_net_ns));
@@ -47,6 +47,12 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 	}
 	for (size_t i = 0; i < job->kept_count; i++)
 		judge__usual(&context->series, &job->kept[i]);
+	for (size_t i = 0; i < job->kept_count; i++) {
+		const struct kept *kept = &job->kept[i];
+
+		if (!pending(kept, span) && kept->covered && !kept->blind)
+			series__add_usual(&series[kept->series].usual_live, series[kept->series].class, kept);
+	}
 	for (size_t i = 0; i < job->open_count; i++) {
 		judge__bundle(&context->series, &job->open[i]);
 		judge__usual(&context->series, &job->open[i]);
@@ -78,7 +84,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
 
-	if (heatmap__rows(&job->map, about->row_count))
+	if (heatmap__rows(&job->map, about->row_count, span->end - span->view))
 		return -ENOMEM;
 	heatmap__advance(&job->map, span->view, span->end);
 	heatmap__clear(&job->map, span->view);
@@ -105,30 +111,6 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 	return 0;
 }
 
-/* Outside all regions of its class. */
-static bool calm(const struct analysis_context *context, const struct analysis_job *job, const struct kept *kept)
-{
-	const struct series *series = &context->series.series[kept->series];
-	uint64_t last = kept__bin(kept);
-
-	if (!kept->covered || kept->blind)
-		return false;
-	for (uint64_t bin = kept__first_bin(kept); bin <= last; bin++) {
-		if (heatmap__has(&job->map, bin) &&
-		    heatmap__cell(&job->map, series->row, bin)->of[series->class].owner)
-			return false;
-	}
-	return true;
-}
-
-/* Without what the kernel tells, so that a hog's victims do not look slow by themselves. */
-static double net_ns(const struct series *series, const struct kept *kept)
-{
-	struct loss loss = kept__loss(kept);
-
-	return kept->sum_ns - loss.cpu - (series->class == VAPRO_COMMUNICATION ? 0 : loss.blocked);
-}
-
 static int find_variances(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
@@ -140,15 +122,6 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 	if (!error)
 		error = variance__match(&job->book, &job->map, about, &drafts, span->end, span->last);
 	region__clear(&drafts);
-	for (size_t i = 0; !error && i < job->kept_count; i++) {
-		struct kept *kept = &job->kept[i];
-		struct series *series = &context->series.series[kept->series];
-
-		if (!pending(kept, span) && calm(context, job, kept)) {
-			series->calm_live_n += kept->n;
-			series->calm_live_ns += net_ns(series, kept);
-		}
-	}
 	return error;
 }
 
@@ -212,9 +185,9 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 		if (!owner)
 			continue;
 		item = cases__get(&job->cases, owner);
-		if (!item || interferers__add(at->bin < span->retire ? &item->retiring_interferers
-								     : &item->staying_interferers,
-					      at->comm, at->pid, at->seconds))
+		if (!item ||
+		    interferers__add(at->bin < span->retire ? &item->retiring_interferers : &item->staying_interferers,
+				     at->comm, at->pid, at->seconds))
 			return -ENOMEM;
 		at->counted = at->bin < span->retire;
 	}
@@ -234,15 +207,15 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	struct evidence_input input = {
-		.config = &context->config,
-		.map = &job->map,
-		.job = about,
-		.series = &context->series,
-		.stg = context->stg,
-		.source = context->source,
-		.begin = span->begin,
-		.end = span->end,
-		.partial = partial(about),
+	    .config = &context->config,
+	    .map = &job->map,
+	    .job = about,
+	    .series = &context->series,
+	    .stg = context->stg,
+	    .source = context->source,
+	    .begin = span->begin,
+	    .end = span->end,
+	    .partial = partial(about),
 	};
 	struct parts parts = {0};
 	int error = -ENOMEM;
@@ -302,10 +275,8 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		}
 		if (normal(context, at))
 			add_pile(&series->normal, at);
-		if (calm(context, job, at)) {
-			series->calm_n += at->n;
-			series->calm_ns += net_ns(series, at);
-		}
+		if (at->covered && !at->blind)
+			series__add_usual(&series->usual, series->class, at);
 	}
 	job->kept_count = kept;
 	kept = 0;

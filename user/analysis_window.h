@@ -28,7 +28,7 @@ struct kept_interference {
 
 /* Bins before the new part that late fragments changed. */
 struct retold {
-	uint64_t from;       /* first such bin, UINT64_MAX = none */
+	uint64_t from;	     /* first such bin, UINT64_MAX = none */
 	unsigned char *rows; /* which rows */
 };
 
@@ -73,7 +73,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			    const struct analysis_span *span);
 
 /* The job's result, in the context's arena. Returns 0 or -ENOMEM. */
-int analysis_result__build(struct analysis_context *context, struct analysis_job *job,
-			   const struct analysis_span *span, struct job_result *result);
+int analysis_result__build(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
+			   struct job_result *result);
 
 #endif

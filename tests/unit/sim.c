@@ -25,8 +25,8 @@ struct cell {
 #define SINGLES_PER_BIN 20
 
 struct rank {
-	double t;             /* ns since start */
-	double slice;         /* on-CPU time left before the hog runs */
+	double t;     /* ns since start */
+	double slice; /* on-CPU time left before the hog runs */
 	uint64_t calls, bin;
 	struct cell cells[CELLS];
 	double least[STATES];
@@ -80,23 +80,23 @@ double sim_gauss(uint64_t *seed)
 void sim_config(struct vapro_config *config)
 {
 	*config = (struct vapro_config){
-		.window_s = 15,
-		.threshold = 0.85,
-		.min_cells = 2,
-		.min_lost_s = 0.1,
-		.valid_bin = 0.1,
-		.cluster_tolerance = 0.05,
-		.cluster_floor = 64,
-		.rare_members = 5,
-		.certify_fragments = 50,
-		.certify_share = 0.7,
-		.certify_width = 0.1,
-		.populous_share = 0.2,
-		.rank_agreement = 0.05,
-		.evidence_share = 0.5,
-		.abnormal_ratio = 1.2,
-		.major_share = 0.25,
-		.p_value = 0.05,
+	    .window_s = 15,
+	    .threshold = 0.85,
+	    .min_cells = 2,
+	    .min_lost_s = 0.1,
+	    .valid_bin = 0.1,
+	    .cluster_tolerance = 0.05,
+	    .cluster_floor = 64,
+	    .rare_members = 5,
+	    .certify_fragments = 50,
+	    .certify_share = 0.7,
+	    .certify_width = 0.1,
+	    .populous_share = 0.2,
+	    .rank_agreement = 0.05,
+	    .evidence_share = 0.5,
+	    .abnormal_ratio = 1.2,
+	    .major_share = 0.25,
+	    .p_value = 0.05,
 	};
 }
 
@@ -136,11 +136,11 @@ static void make(const struct sim *sim, const struct fragment *f, double end, st
 	double part = f->end > f->start ? (end - f->start) / (f->end - f->start) : 1;
 
 	*b = (struct vapro_bundle){
-		.thread = (uint32_t)f->rank,
-		.state = (uint32_t)f->state,
-		.n = 1,
-		.start_ns = utc(f->start),
-		.end_ns = utc(end),
+	    .thread = (uint32_t)f->rank,
+	    .state = (uint32_t)f->state,
+	    .n = 1,
+	    .start_ns = utc(f->start),
+	    .end_ns = utc(end),
 	};
 	b->sum_ns = b->min_ns = b->max_ns = b->end_ns - b->start_ns;
 	b->first_call = b->last_call = sim->ranks[f->rank].calls;
@@ -268,7 +268,7 @@ static void take(struct sim *sim, int rank, const struct sim_hog *hog, double fr
 			sim->taken = room(sim->taken, &sim->taken_capacity, sim->taken_count + 1, sizeof(*sim->taken));
 			last = &sim->taken[sim->taken_count++];
 			*last = (struct vapro_interference){
-				.thread = (uint32_t)rank, .pid = hog->pid, .bin = bin, .comm = "hog"};
+			    .thread = (uint32_t)rank, .pid = hog->pid, .bin = bin, .comm = "hog"};
 		}
 		last->preempted_ns += (uint64_t)(end - from);
 		from = end;
@@ -320,6 +320,8 @@ static double work_of(struct sim *sim, int id, int state, int iteration, double 
 		ns *= 0.3 + 1.4 * sim_random(&sim->seed);
 	if (s->alternating && state <= C2 && iteration & 1)
 		ns *= 2;
+	if (s->modes > 0 && sim_random(&sim->seed) < s->modes)
+		ns *= 2;
 	if (s->phase_factor > 0 && state == C1 && t >= s->phase_at)
 		ns *= s->phase_factor;
 	if (s->grow_factor > 0 && t >= s->grow_at)
@@ -352,6 +354,10 @@ static void compute(struct sim *sim, int id, int state, int iteration)
 	if (sim->s->naps && state == C3) {
 		f.blocked_other = 1.5e6 * (1 + 0.05 * sim_random(&sim->seed));
 		rank->t += f.blocked_other;
+	}
+	if (sim->s->odd_naps > 0 && state == C3 && sim_random(&sim->seed) < sim->s->odd_naps) {
+		f.blocked_other += 2e7;
+		rank->t += 2e7;
 	}
 	f.end = rank->t;
 	if (f.end < sim->s->seconds * 1e9)
@@ -390,6 +396,10 @@ static void write_file(struct sim *sim, int id, bool *stalled)
 		if (s->stall_tells)
 			f.blocked_io = s->stall_s * 1e9;
 	}
+	if (s->flush_share > 0 && sim_random(&sim->seed) < s->flush_share) {
+		f.blocked_io += 2e7;
+		rank->t += 2e7;
+	}
 	f.end = rank->t;
 	emit(sim, &f);
 }
@@ -418,28 +428,26 @@ static void simulate(struct sim *sim)
 static void announce(struct sim *sim, struct analysis *analysis)
 {
 	static const struct vapro_state states[STATES] = {
-		[C1] = {C1, VAPRO_COMPUTATION, "a@b+0x1", "a@b+0x2", "after=MPI_Allreduce before=MPI_Allreduce", NULL,
-			"solve", "norm"},
-		[C2] = {C2, VAPRO_COMPUTATION, "a@b+0x2", "a@b+0x3", "after=MPI_Allreduce before=write", NULL, NULL,
-			NULL},
-		[C3] = {C3, VAPRO_COMPUTATION, "a@b+0x3", "a@b+0x1", "after=write before=MPI_Allreduce", NULL, NULL,
-			NULL},
-		[A1] = {A1, VAPRO_COMMUNICATION, NULL, "a@b+0x2", "comm=0 function=MPI_Allreduce",
-			"function=MPI_Allreduce", NULL, NULL},
-		[A2] = {A2, VAPRO_COMMUNICATION, NULL, "a@b+0x1", "comm=0 function=MPI_Allreduce",
-			"function=MPI_Allreduce", NULL, NULL},
-		[W] = {W, VAPRO_IO, NULL, "a@b+0x3", "fd_kind=file function=write", NULL, NULL, NULL},
+	    [C1] = {C1, VAPRO_COMPUTATION, "a@b+0x1", "a@b+0x2", "after=MPI_Allreduce before=MPI_Allreduce", NULL,
+		    "solve", "norm"},
+	    [C2] = {C2, VAPRO_COMPUTATION, "a@b+0x2", "a@b+0x3", "after=MPI_Allreduce before=write", NULL, NULL, NULL},
+	    [C3] = {C3, VAPRO_COMPUTATION, "a@b+0x3", "a@b+0x1", "after=write before=MPI_Allreduce", NULL, NULL, NULL},
+	    [A1] = {A1, VAPRO_COMMUNICATION, NULL, "a@b+0x2", "comm=0 function=MPI_Allreduce", "function=MPI_Allreduce",
+		    NULL, NULL},
+	    [A2] = {A2, VAPRO_COMMUNICATION, NULL, "a@b+0x1", "comm=0 function=MPI_Allreduce", "function=MPI_Allreduce",
+		    NULL, NULL},
+	    [W] = {W, VAPRO_IO, NULL, "a@b+0x3", "fd_kind=file function=write", NULL, NULL, NULL},
 	};
 
 	for (int i = 0; i < sim->s->ranks; i++) {
 		struct vapro_thread thread = {
-			.id = (uint32_t)i,
-			.rank = i,
-			.world_size = sim->s->world_size ? sim->s->world_size : (uint32_t)sim->s->ranks,
-			.pid = 1000 + (uint32_t)i,
-			.tid = 1000 + (uint32_t)i,
-			.job = "slurm:1",
-			.host = "n1",
+		    .id = (uint32_t)i,
+		    .rank = i,
+		    .world_size = sim->s->world_size ? sim->s->world_size : (uint32_t)sim->s->ranks,
+		    .pid = 1000 + (uint32_t)i,
+		    .tid = 1000 + (uint32_t)i,
+		    .job = "slurm:1",
+		    .host = "n1",
 		};
 
 		assert_int_equal(analysis__add_thread(analysis, &thread), 0);
@@ -569,10 +577,10 @@ static void feed(struct sim *sim, struct analysis *analysis)
 		const struct job_result *results;
 		uint32_t count;
 		struct vapro_process_facts facts = {
-			.pid = 1000,
-			.job = "slurm:1",
-			.wall_ns = (uint64_t)(window->end - window->begin),
-			.governed_ns = (uint64_t)((window->end - window->begin) * sim->s->governed_share),
+		    .pid = 1000,
+		    .job = "slurm:1",
+		    .wall_ns = (uint64_t)(window->end - window->begin),
+		    .governed_ns = (uint64_t)((window->end - window->begin) * sim->s->governed_share),
 		};
 
 		for (; at < sim->count && sim->bundles[at].end_ns < utc(window->end); at++) {
@@ -604,7 +612,8 @@ void sim_run(const struct sim_scenario *scenario, enum vapro_workload_source sou
 	memset(report, 0, sizeof(*report));
 	sim.ranks = calloc((size_t)scenario->ranks, sizeof(*sim.ranks));
 	assert_non_null(sim.ranks);
-	for (double begin = 0, end = fmin(15, scenario->seconds); begin < scenario->seconds; begin = end, end = fmin(end + 10, scenario->seconds)) {
+	for (double begin = 0, end = fmin(15, scenario->seconds); begin < scenario->seconds;
+	     begin = end, end = fmin(end + 10, scenario->seconds)) {
 		sim.windows[sim.window_count].begin = begin * 1e9;
 		sim.windows[sim.window_count++].end = end * 1e9;
 	}
@@ -650,12 +659,13 @@ void sim_print(const struct sim_report *report)
 	for (int i = 0; i < report->found_count; i++) {
 		const struct sim_found *f = &report->found[i];
 
-		printf(" #%llu %s %s%s%s effect_of %llu [%.1f,%.1f) ranks %d..%d (%u) lost %.3f (%.3f %.3f %.3f) perf %.2f "
+		printf(" #%llu %s %s%s%s effect_of %llu [%.1f,%.1f) ranks %d..%d (%u) lost %.3f (%.3f %.3f %.3f) perf "
+		       "%.2f "
 		       "major %s hog %s %.2f told %u culprit %d: %s | %s\n",
-		       (unsigned long long)f->id, vapro_class_name[f->class], states[f->state], f->alarm ? " ALARM" : "",
-		       f->ever_alarm && !f->alarm ? " (was alarm)" : "", (unsigned long long)f->effect_of, f->begin, f->end,
-		       f->first_rank, f->last_rank, f->rank_count, f->lost, f->lost_by_class[0], f->lost_by_class[1],
-		       f->lost_by_class[2], f->performance, f->major, f->interferer, f->interferer_seconds, f->tellings,
-		       f->culprit, f->evidence, f->advice);
+		       (unsigned long long)f->id, vapro_class_name[f->class], states[f->state],
+		       f->alarm ? " ALARM" : "", f->ever_alarm && !f->alarm ? " (was alarm)" : "",
+		       (unsigned long long)f->effect_of, f->begin, f->end, f->first_rank, f->last_rank, f->rank_count,
+		       f->lost, f->lost_by_class[0], f->lost_by_class[1], f->lost_by_class[2], f->performance, f->major,
+		       f->interferer, f->interferer_seconds, f->tellings, f->culprit, f->evidence, f->advice);
 	}
 }

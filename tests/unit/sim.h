@@ -25,14 +25,16 @@ struct sim_scenario {
 	int ranks;
 	double seconds;
 	uint64_t seed;
-	double noise;       /* standard deviation of a fragment's on-CPU time */
-	double bin_noise;   /* a whole bin of a rank is up to this much slower */
-	bool random_work;   /* uniform between 0.3 and 1.7 of the usual */
-	bool alternating;   /* two states cost double in every other iteration */
-	bool naps;          /* one computation sleeps for a while in each iteration */
+	double noise;		       /* standard deviation of a fragment's on-CPU time */
+	double bin_noise;	       /* a whole bin of a rank is up to this much slower */
+	bool random_work;	       /* uniform between 0.3 and 1.7 of the usual */
+	bool alternating;	       /* two states cost double in every other iteration */
+	bool naps;		       /* one computation sleeps for a while in each iteration */
+	double modes;		       /* share of computations that cost double, at random, always */
+	double odd_naps;	       /* share of iterations in which one computation sleeps 20 ms, always */
 	double phase_at, phase_factor; /* the first computation changes its work on all ranks */
 	double grow_at, grow_factor;   /* all computations do */
-	double drift;                  /* per second, all computations on all ranks */
+	double drift;		       /* per second, all computations on all ranks */
 	double slow_rank_factor;       /* the last rank has that much more to do, always */
 	struct sim_hog hogs[SIM_HOGS];
 	int hog_count;
@@ -40,11 +42,12 @@ struct sim_scenario {
 	double memory_begin, memory_end, memory_factor;
 	int write_every; /* iterations; 0: never */
 	int stall_rank;
-	double stall_at, stall_s; /* one write takes that long */
-	bool stall_tells;         /* the kernel tells that it slept */
+	double stall_at, stall_s;			  /* one write takes that long */
+	bool stall_tells;				  /* the kernel tells that it slept */
+	double flush_share;				  /* of the writes, that sleep for 20 ms, always */
 	double transfer_begin, transfer_end, transfer_ns; /* allreduces take that much longer for everybody */
 	double governed_share;
-	double scale;       /* of all computations; 0: 1 */
+	double scale;	     /* of all computations; 0: 1 */
 	uint32_t world_size; /* 0: ranks */
 };
 
@@ -59,9 +62,9 @@ struct sim_found {
 	uint32_t rank_count, tellings, closed, culprits;
 	int32_t culprit;
 	char evidence[160], advice[512];
-	char major[64];           /* finest major factor with most impact */
-	double preempted;         /* its contribution at stage 2 */
-	double level_sum[3];      /* contributions per stage */
+	char major[64];	     /* finest major factor with most impact */
+	double preempted;    /* its contribution at stage 2 */
+	double level_sum[3]; /* contributions per stage */
 	char interferer[16];
 	uint32_t interferer_pid;
 	double interferer_seconds;

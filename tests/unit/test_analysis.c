@@ -79,7 +79,7 @@ static void expect_hog(const struct sim_scenario *scenario)
 static void test_hog(void **state)
 {
 	struct sim_scenario scenario = {
-		.ranks = 2, .seconds = 30, .seed = 1, .noise = 0.04, .hogs = {{0, 18.1, 21.1, 77}}, .hog_count = 1};
+	    .ranks = 2, .seconds = 30, .seed = 1, .noise = 0.04, .hogs = {{0, 18.1, 21.1, 77}}, .hog_count = 1};
 
 	(void)state;
 	expect_hog(&scenario);
@@ -146,8 +146,13 @@ static void test_hog_at_other_scales(void **state)
 
 static void test_hog_next_to_naps(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 2, .seconds = 30, .seed = 80, .noise = 0.04, .naps = true,
-					.hogs = {{1, 18, 21, 77}}, .hog_count = 1};
+	struct sim_scenario scenario = {.ranks = 2,
+					.seconds = 30,
+					.seed = 80,
+					.noise = 0.04,
+					.naps = true,
+					.hogs = {{1, 18, 21, 77}},
+					.hog_count = 1};
 
 	(void)state;
 	expect_hog(&scenario);
@@ -155,8 +160,12 @@ static void test_hog_next_to_naps(void **state)
 
 static void test_two_hogs(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 2, .seconds = 30, .seed = 3, .noise = 0.04,
-					.hogs = {{0, 18, 21, 77}, {1, 18, 21, 78}}, .hog_count = 2};
+	struct sim_scenario scenario = {.ranks = 2,
+					.seconds = 30,
+					.seed = 3,
+					.noise = 0.04,
+					.hogs = {{0, 18, 21, 77}, {1, 18, 21, 78}},
+					.hog_count = 2};
 
 	(void)state;
 	expect_hog(&scenario);
@@ -164,8 +173,12 @@ static void test_two_hogs(void **state)
 
 static void test_two_hogs_apart(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 2, .seconds = 40, .seed = 4, .noise = 0.04,
-					.hogs = {{0, 18, 21, 77}, {1, 27, 30, 78}}, .hog_count = 2};
+	struct sim_scenario scenario = {.ranks = 2,
+					.seconds = 40,
+					.seed = 4,
+					.noise = 0.04,
+					.hogs = {{0, 18, 21, 77}, {1, 27, 30, 78}},
+					.hog_count = 2};
 
 	(void)state;
 	run(&scenario);
@@ -174,8 +187,8 @@ static void test_two_hogs_apart(void **state)
 
 static void test_many_ranks(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 64, .seconds = 25, .seed = 5, .noise = 0.03, .scale = 2,
-					.hog_count = 8};
+	struct sim_scenario scenario = {
+	    .ranks = 64, .seconds = 25, .seed = 5, .noise = 0.03, .scale = 2, .hog_count = 8};
 
 	(void)state;
 	for (int i = 0; i < 8; i++)
@@ -209,8 +222,12 @@ static void test_random_work(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 6; i++) {
-		struct sim_scenario scenario = {.ranks = 2 + i, .seconds = 40, .seed = 200 + (uint64_t)i,
-						.noise = 0.03, .random_work = true, .scale = i & 1 ? 1 : 0.2};
+		struct sim_scenario scenario = {.ranks = 2 + i,
+						.seconds = 40,
+						.seed = 200 + (uint64_t)i,
+						.noise = 0.03,
+						.random_work = true,
+						.scale = i & 1 ? 1 : 0.2};
 
 		run(&scenario);
 		expect(report.coverage_max < 0.1);
@@ -222,8 +239,8 @@ static void test_phases(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		struct sim_scenario scenario = {.ranks = 1 + i, .seconds = 60, .seed = 300 + (uint64_t)i,
-						.noise = 0.04};
+		struct sim_scenario scenario = {
+		    .ranks = 1 + i, .seconds = 60, .seed = 300 + (uint64_t)i, .noise = 0.04};
 
 		/* One state changes its work on all ranks. */
 		scenario.phase_at = 22 + 5 * i;
@@ -256,8 +273,14 @@ static void test_drift(void **state)
 
 static void test_io_stall(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 2, .seconds = 105, .seed = 7, .noise = 0.03, .write_every = 10,
-					.stall_rank = 1, .stall_at = 21, .stall_s = 60};
+	struct sim_scenario scenario = {.ranks = 2,
+					.seconds = 105,
+					.seed = 7,
+					.noise = 0.03,
+					.write_every = 10,
+					.stall_rank = 1,
+					.stall_at = 21,
+					.stall_s = 60};
 
 	(void)state;
 	for (int tells = 0; tells < 2; tells++) {
@@ -281,10 +304,57 @@ static void test_io_stall(void **state)
 	}
 }
 
+/* Writes that are sometimes slow, and always were, are nobody's alarm. */
+static void test_io_habit(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct sim_scenario scenario = {.ranks = 2,
+						.seconds = 40,
+						.seed = 400 + (uint64_t)i,
+						.noise = 0.03,
+						.write_every = 1 + i,
+						.flush_share = 0.1 + 0.15 * i};
+
+		run(&scenario);
+		expect(report.ever_alarms == 0);
+	}
+}
+
+/* Programs that are irregular by themselves: two amounts of work at random, sleep at random. */
+static void test_irregular_programs(void **state)
+{
+	static const double scales[] = {1, 8, 0.3, 3};
+
+	(void)state;
+	for (int i = 0; i < 16; i++) {
+		struct sim_scenario scenario = {.ranks = 1 + i % 4,
+						.seconds = 50,
+						.seed = 500 + (uint64_t)i,
+						.noise = 0.03,
+						.scale = scales[i % 4]};
+
+		scenario.modes = 0.1 + 0.05 * i;
+		run(&scenario);
+		expect(report.ever_alarms == 0);
+		scenario.modes = 0;
+		scenario.odd_naps = 0.02 * (1 + i);
+		run(&scenario);
+		expect(report.ever_alarms == 0);
+	}
+}
+
 static void test_io_stall_until_the_end(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 2, .seconds = 45, .seed = 8, .noise = 0.03, .write_every = 10,
-					.stall_rank = 0, .stall_at = 18, .stall_s = 600, .stall_tells = true};
+	struct sim_scenario scenario = {.ranks = 2,
+					.seconds = 45,
+					.seed = 8,
+					.noise = 0.03,
+					.write_every = 10,
+					.stall_rank = 0,
+					.stall_at = 18,
+					.stall_s = 600,
+					.stall_tells = true};
 	const struct sim_found *alarm;
 
 	(void)state;
@@ -297,8 +367,14 @@ static void test_io_stall_until_the_end(void **state)
 
 static void test_memory(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 4, .seconds = 40, .seed = 9, .noise = 0.03, .memory_rank = 2,
-					.memory_begin = 19, .memory_end = 23, .memory_factor = 1.6};
+	struct sim_scenario scenario = {.ranks = 4,
+					.seconds = 40,
+					.seed = 9,
+					.noise = 0.03,
+					.memory_rank = 2,
+					.memory_begin = 19,
+					.memory_end = 23,
+					.memory_factor = 1.6};
 	const struct sim_found *alarm;
 
 	(void)state;
@@ -315,8 +391,13 @@ static void test_memory(void **state)
 
 static void test_transfer(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 4, .seconds = 40, .seed = 10, .noise = 0.01, .transfer_begin = 20,
-					.transfer_end = 25, .transfer_ns = 4e6};
+	struct sim_scenario scenario = {.ranks = 4,
+					.seconds = 40,
+					.seed = 10,
+					.noise = 0.01,
+					.transfer_begin = 20,
+					.transfer_end = 25,
+					.transfer_ns = 4e6};
 	const struct sim_found *alarm;
 
 	(void)state;
@@ -333,8 +414,7 @@ static void test_transfer(void **state)
 
 static void test_imbalance(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 3, .seconds = 30, .seed = 11, .noise = 0.03,
-					.slow_rank_factor = 1.4};
+	struct sim_scenario scenario = {.ranks = 3, .seconds = 30, .seed = 11, .noise = 0.03, .slow_rank_factor = 1.4};
 
 	(void)state;
 	run(&scenario);
@@ -358,8 +438,8 @@ static void test_governed(void **state)
 
 static void test_instructions(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 3, .seconds = 30, .seed = 13, .noise = 0.02,
-					.hogs = {{1, 18, 21, 77}}, .hog_count = 1};
+	struct sim_scenario scenario = {
+	    .ranks = 3, .seconds = 30, .seed = 13, .noise = 0.02, .hogs = {{1, 18, 21, 77}}, .hog_count = 1};
 	const struct sim_found *alarm;
 
 	(void)state;
@@ -379,8 +459,8 @@ static void test_instructions(void **state)
 
 static void test_deterministic(void **state)
 {
-	struct sim_scenario scenario = {.ranks = 4, .seconds = 30, .seed = 14, .noise = 0.05,
-					.hogs = {{1, 14, 16, 77}}, .hog_count = 1};
+	struct sim_scenario scenario = {
+	    .ranks = 4, .seconds = 30, .seed = 14, .noise = 0.05, .hogs = {{1, 14, 16, 77}}, .hog_count = 1};
 	struct sim_report first;
 
 	(void)state;
@@ -396,11 +476,11 @@ static void test_deterministic(void **state)
 static struct vapro_bundle fragment(uint32_t thread, uint32_t state, double from, double to)
 {
 	struct vapro_bundle b = {
-		.thread = thread,
-		.state = state,
-		.n = 1,
-		.start_ns = SIM_BEGIN_NS + (uint64_t)(from * 1e9),
-		.end_ns = SIM_BEGIN_NS + (uint64_t)(to * 1e9),
+	    .thread = thread,
+	    .state = state,
+	    .n = 1,
+	    .start_ns = SIM_BEGIN_NS + (uint64_t)(from * 1e9),
+	    .end_ns = SIM_BEGIN_NS + (uint64_t)(to * 1e9),
 	};
 
 	b.sum_ns = b.min_ns = b.max_ns = b.end_ns - b.start_ns;
@@ -423,9 +503,8 @@ static void test_interface(void **state)
 	sim_config(&config);
 	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
 	/* Nothing to say. */
-	assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS, SIM_BEGIN_NS + 15000000000ULL, false, &results,
-					      &count),
-			 0);
+	assert_int_equal(
+	    analysis__end_window(analysis, SIM_BEGIN_NS, SIM_BEGIN_NS + 15000000000ULL, false, &results, &count), 0);
 	assert_int_equal(count, 0);
 	b = fragment(0, 0, 15, 16);
 	assert_int_equal(analysis__add_bundle(analysis, &b), -EINVAL);
@@ -462,9 +541,8 @@ static void test_interface(void **state)
 	/* Its end is told; what it lost counts once. */
 	b = fragment(0, 0, 15, 27);
 	assert_int_equal(analysis__add_bundle(analysis, &b), 0);
-	assert_int_equal(analysis__thread_seen(analysis, 0, SIM_BEGIN_NS + 15000000000ULL,
-					       SIM_BEGIN_NS + 27000000000ULL),
-			 0);
+	assert_int_equal(
+	    analysis__thread_seen(analysis, 0, SIM_BEGIN_NS + 15000000000ULL, SIM_BEGIN_NS + 27000000000ULL), 0);
 	assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + 25000000000ULL, SIM_BEGIN_NS + 35000000000ULL,
 					      true, &results, &count),
 			 0);
@@ -495,8 +573,13 @@ static void test_threads_and_jobs(void **state)
 	sim_config(&config);
 	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
 	for (uint32_t i = 0; i < 4; i++) {
-		struct vapro_thread thread = {.id = i, .rank = 0, .thread = (int32_t)i % 2, .pid = 1 + i / 2,
-					      .job = i < 2 ? "one" : "two", .host = "n", .world_size = 2};
+		struct vapro_thread thread = {.id = i,
+					      .rank = 0,
+					      .thread = (int32_t)i % 2,
+					      .pid = 1 + i / 2,
+					      .job = i < 2 ? "one" : "two",
+					      .host = "n",
+					      .world_size = 2};
 
 		assert_int_equal(analysis__add_thread(analysis, &thread), 0);
 	}
@@ -508,9 +591,8 @@ static void test_threads_and_jobs(void **state)
 			assert_int_equal(analysis__add_bundle(analysis, &b), 0);
 		}
 	}
-	assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS, SIM_BEGIN_NS + 10000000000ULL, true, &results,
-					      &count),
-			 0);
+	assert_int_equal(
+	    analysis__end_window(analysis, SIM_BEGIN_NS, SIM_BEGIN_NS + 10000000000ULL, true, &results, &count), 0);
 	assert_int_equal(count, 2);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_string_equal(results[i].job, i ? "two" : "one");
@@ -528,29 +610,31 @@ static void test_threads_and_jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hog),
-		cmocka_unit_test(test_hog_straddles_windows),
-		cmocka_unit_test(test_hog_of_one_second),
-		cmocka_unit_test(test_hog_in_first_window),
-		cmocka_unit_test(test_hog_at_other_scales),
-		cmocka_unit_test(test_hog_next_to_naps),
-		cmocka_unit_test(test_two_hogs),
-		cmocka_unit_test(test_two_hogs_apart),
-		cmocka_unit_test(test_many_ranks),
-		cmocka_unit_test(test_quiet),
-		cmocka_unit_test(test_random_work),
-		cmocka_unit_test(test_phases),
-		cmocka_unit_test(test_drift),
-		cmocka_unit_test(test_io_stall),
-		cmocka_unit_test(test_io_stall_until_the_end),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_transfer),
-		cmocka_unit_test(test_imbalance),
-		cmocka_unit_test(test_governed),
-		cmocka_unit_test(test_instructions),
-		cmocka_unit_test(test_deterministic),
-		cmocka_unit_test(test_interface),
-		cmocka_unit_test(test_threads_and_jobs),
+	    cmocka_unit_test(test_hog),
+	    cmocka_unit_test(test_hog_straddles_windows),
+	    cmocka_unit_test(test_hog_of_one_second),
+	    cmocka_unit_test(test_hog_in_first_window),
+	    cmocka_unit_test(test_hog_at_other_scales),
+	    cmocka_unit_test(test_hog_next_to_naps),
+	    cmocka_unit_test(test_two_hogs),
+	    cmocka_unit_test(test_two_hogs_apart),
+	    cmocka_unit_test(test_many_ranks),
+	    cmocka_unit_test(test_quiet),
+	    cmocka_unit_test(test_random_work),
+	    cmocka_unit_test(test_phases),
+	    cmocka_unit_test(test_drift),
+	    cmocka_unit_test(test_io_stall),
+	    cmocka_unit_test(test_io_habit),
+	    cmocka_unit_test(test_irregular_programs),
+	    cmocka_unit_test(test_io_stall_until_the_end),
+	    cmocka_unit_test(test_memory),
+	    cmocka_unit_test(test_transfer),
+	    cmocka_unit_test(test_imbalance),
+	    cmocka_unit_test(test_governed),
+	    cmocka_unit_test(test_instructions),
+	    cmocka_unit_test(test_deterministic),
+	    cmocka_unit_test(test_interface),
+	    cmocka_unit_test(test_threads_and_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

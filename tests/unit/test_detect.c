@@ -36,11 +36,11 @@ static int setup(void **state)
 		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .pid = i, .job = "j", .host = "h"};
 
 		assert_int_equal(stg__add_thread(stg, &thread), 0);
-		stg__touch(stg, i, 1);
+		stg__touch(stg, i, 1, true);
 	}
 	job = stg__job(stg, 0);
 	memset(&map, 0, sizeof(map));
-	assert_int_equal(heatmap__rows(&map, 4), 0);
+	assert_int_equal(heatmap__rows(&map, 4, 100), 0);
 	heatmap__advance(&map, FIRST, FIRST + 50);
 	return 0;
 }
@@ -56,11 +56,11 @@ static int teardown(void **state)
 static struct kept fragment(double from_bin, double to_bin, double reference, double preempted)
 {
 	struct kept kept = {
-		.start_ns = (uint64_t)((FIRST + from_bin) * BIN),
-		.end_ns = (uint64_t)((FIRST + to_bin) * BIN),
-		.n = 1,
-		.covered = 1,
-		.reference = (float)reference,
+	    .start_ns = (uint64_t)((FIRST + from_bin) * BIN),
+	    .end_ns = (uint64_t)((FIRST + to_bin) * BIN),
+	    .n = 1,
+	    .covered = 1,
+	    .reference = (float)reference,
 	};
 
 	kept.sum_ns = (double)(kept.end_ns - kept.start_ns);
@@ -136,6 +136,11 @@ static void test_map_ring(void **state)
 	assert_near(performance(0, 8, VAPRO_COMPUTATION), 0.5, 0.01);
 	assert_true(isnan(performance(0, 49 + 10, VAPRO_COMPUTATION)));
 	assert_true(isnan(performance(0, HEATMAP_SPAN + 5, VAPRO_COMPUTATION)));
+	/* A longer view lengthens the ring and keeps what is there. */
+	assert_int_equal(heatmap__rows(&map, 5, 1000), 0);
+	assert_int_equal(map.span, 1300);
+	assert_near(performance(0, 8, VAPRO_COMPUTATION), 0.5, 0.01);
+	assert_true(isnan(performance(4, 8, VAPRO_COMPUTATION)));
 	/* A gap longer than the ring starts it over. */
 	heatmap__advance(&map, FIRST + 5000, FIRST + 5050);
 	assert_int_equal(map.begin, FIRST + 5000);
@@ -294,7 +299,7 @@ static void test_identity(void **state)
 	match(&book, FIRST + 50, false);
 	assert_int_equal(book.count, 1);
 	assert_int_equal(book.variances[0].state, VAPRO_REGION_OPEN);
-	assert_true(variance__tell(&book.variances[0]));
+	assert_true(variance__tell(&book.variances[0], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
 	heatmap__advance(&map, FIRST, FIRST + 100);
 	paint(0, 50, 60, VAPRO_COMPUTATION, 0.5, true);
@@ -305,16 +310,16 @@ static void test_identity(void **state)
 	assert_int_equal(book.variances[0].begin, FIRST + 40);
 	assert_int_equal(book.variances[0].end, FIRST + 60);
 	assert_int_equal(book.variances[0].state, VAPRO_REGION_CLOSED);
-	assert_true(variance__tell(&book.variances[0]));
+	assert_true(variance__tell(&book.variances[0], 0));
 	assert_int_equal(book.variances[0].revision, 1);
-	assert_true(variance__tell(&book.variances[1]));
+	assert_true(variance__tell(&book.variances[1], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
 	/* Closed is told once. */
 	heatmap__advance(&map, FIRST, FIRST + 150);
 	match(&book, FIRST + 150, true);
 	assert_int_equal(book.count, 2);
-	assert_false(variance__tell(&book.variances[0]));
-	assert_false(variance__tell(&book.variances[1]));
+	assert_false(variance__tell(&book.variances[0], 0));
+	assert_false(variance__tell(&book.variances[1], 0));
 	/* Out of the map they are forgotten. */
 	heatmap__advance(&map, FIRST, FIRST + 1000);
 	match(&book, FIRST + 1000, true);
@@ -333,8 +338,8 @@ static void test_merging_variances(void **state)
 	paint(0, 20, 30, VAPRO_COMPUTATION, 0.5, true);
 	match(&book, FIRST + 30, false);
 	assert_int_equal(book.count, 2);
-	assert_true(variance__tell(&book.variances[0]));
-	assert_true(variance__tell(&book.variances[1]));
+	assert_true(variance__tell(&book.variances[0], 0));
+	assert_true(variance__tell(&book.variances[1], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
 	/* A fragment that arrives late fills the gap: the greater one goes on, the other is closed. */
 	paint(0, 15, 20, VAPRO_COMPUTATION, 0.5, true);
@@ -401,19 +406,11 @@ static void test_tally(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_map_spreads),
-		TEST(test_map_open_is_replaced),
-		TEST(test_map_ring),
-		TEST(test_waiting),
-		TEST(test_region_basic),
-		TEST(test_region_needs_loss),
-		TEST(test_region_bridges),
-		TEST(test_region_weak_neighbours),
-		TEST(test_region_classes),
-		TEST(test_identity),
-		TEST(test_merging_variances),
-		TEST(test_effect),
-		TEST(test_tally),
+	    TEST(test_map_spreads),    TEST(test_map_open_is_replaced),	  TEST(test_map_ring),
+	    TEST(test_waiting),	       TEST(test_region_basic),		  TEST(test_region_needs_loss),
+	    TEST(test_region_bridges), TEST(test_region_weak_neighbours), TEST(test_region_classes),
+	    TEST(test_identity),       TEST(test_merging_variances),	  TEST(test_effect),
+	    TEST(test_tally),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,8 +112,8 @@ static void test_contribution_without_normals(void **state)
 
 static void test_negative_shares(void **state)
 {
-	double impact[FACTOR_NODES] = {[NODE_ON_CPU] = -50, [NODE_SUSPENSION] = 100, [NODE_PREEMPTED] = 120,
-				       [NODE_BLOCKED_IO] = -20};
+	double impact[FACTOR_NODES] = {
+	    [NODE_ON_CPU] = -50, [NODE_SUSPENSION] = 100, [NODE_PREEMPTED] = 120, [NODE_BLOCKED_IO] = -20};
 	double shares[FACTOR_NODES];
 
 	(void)state;
@@ -170,15 +170,15 @@ static void test_cases(void **state)
 static void test_advice(void **state)
 {
 	struct result_factor factors[] = {
-		{.name = "suspension", .stage = 1, .major = true, .impact_seconds = 3},
-		{.name = "preempted", .stage = 2, .major = true, .impact_seconds = 2.9},
+	    {.name = "suspension", .stage = 1, .major = true, .impact_seconds = 3},
+	    {.name = "preempted", .stage = 2, .major = true, .impact_seconds = 2.9},
 	};
 	struct result_interferer hog = {.comm = "hog", .pid = 123, .seconds = 2.9};
 	int32_t ranks[] = {0, 1, 2, 7};
 	struct result_variance variance = {
-		.ranks = ranks,
-		.rank_count = 4,
-		.diagnosis = {.factors = factors, .factor_count = 2, .interferers = &hog, .interferer_count = 1},
+	    .ranks = ranks,
+	    .rank_count = 4,
+	    .diagnosis = {.factors = factors, .factor_count = 2, .interferers = &hog, .interferer_count = 1},
 	};
 	char advice[256];
 
@@ -200,13 +200,13 @@ static void test_advice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_partition),
-		cmocka_unit_test(test_contribution),
-		cmocka_unit_test(test_contribution_without_normals),
-		cmocka_unit_test(test_negative_shares),
-		cmocka_unit_test(test_interferers),
-		cmocka_unit_test(test_cases),
-		cmocka_unit_test(test_advice),
+	    cmocka_unit_test(test_partition),
+	    cmocka_unit_test(test_contribution),
+	    cmocka_unit_test(test_contribution_without_normals),
+	    cmocka_unit_test(test_negative_shares),
+	    cmocka_unit_test(test_interferers),
+	    cmocka_unit_test(test_cases),
+	    cmocka_unit_test(test_advice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,10 +218,10 @@ static void test_stg(void **state)
 {
 	struct stg *stg = stg__new();
 	struct vapro_state states[] = {
-		{.id = 0, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = "comm=0 peer=1", .common = "f=x"},
-		{.id = 1, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = "comm=3 peer=2", .common = "f=x"},
-		{.id = 2, .class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "f=x"},
-		{.id = 3, .class = VAPRO_IO, .to = "a+9", .labels = "fd_kind=pipe function=read"},
+	    {.id = 0, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = "comm=0 peer=1", .common = "f=x"},
+	    {.id = 1, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = "comm=3 peer=2", .common = "f=x"},
+	    {.id = 2, .class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "f=x"},
+	    {.id = 3, .class = VAPRO_IO, .to = "a+9", .labels = "fd_kind=pipe function=read"},
 	};
 	struct vapro_state hole = {.id = 9};
 	struct vapro_thread gap = {.id = 17, .job = "j", .host = "h"};
@@ -248,8 +248,8 @@ static void test_stg(void **state)
 	assert_int_equal(stg__state(stg, 0)->group, STG_WORLD);
 	assert_int_not_equal(stg__state(stg, 1)->group, STG_WORLD);
 	assert_true(stg__state(stg, 3)->peer);
-	stg__touch(stg, 0, 500);
-	stg__touch(stg, 0, 400);
+	stg__touch(stg, 0, 500, true);
+	stg__touch(stg, 0, 400, true);
 	assert_int_equal(job->rows[0].from_ns, 400);
 	assert_int_equal(stg__thread_seen(stg, 0, 300, 900), 0);
 	assert_int_equal(stg__job(stg, 0)->rows[0].to_ns, 900);
@@ -274,9 +274,9 @@ static void test_judge(void **state)
 	struct stg *stg = stg__new();
 	struct series_book book;
 	struct vapro_state states[] = {
-		{.id = 0, .class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"},
-		{.id = 1, .class = VAPRO_IO, .to = "a+2", .labels = "file=1 function=write", .common = "function=write"},
-		{.id = 2, .class = VAPRO_IO, .to = "a+3", .labels = "file=2 function=write", .common = "function=write"},
+	    {.id = 0, .class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"},
+	    {.id = 1, .class = VAPRO_IO, .to = "a+2", .labels = "file=1 function=write", .common = "function=write"},
+	    {.id = 2, .class = VAPRO_IO, .to = "a+3", .labels = "file=2 function=write", .common = "function=write"},
 	};
 	struct vapro_bundle b;
 	struct kept kept;
@@ -381,19 +381,19 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_intern),
-		cmocka_unit_test(test_arena),
-		cmocka_unit_test(test_histogram_buckets),
-		cmocka_unit_test(test_reference_noise),
-		cmocka_unit_test(test_reference_outlier),
-		cmocka_unit_test(test_reference_lowest_populous),
-		cmocka_unit_test(test_reference_random_work),
-		cmocka_unit_test(test_clusters),
-		cmocka_unit_test(test_stg),
-		cmocka_unit_test(test_judge),
-		cmocka_unit_test(test_naps_are_work),
-		cmocka_unit_test(test_names),
+	    cmocka_unit_test(test_table),
+	    cmocka_unit_test(test_intern),
+	    cmocka_unit_test(test_arena),
+	    cmocka_unit_test(test_histogram_buckets),
+	    cmocka_unit_test(test_reference_noise),
+	    cmocka_unit_test(test_reference_outlier),
+	    cmocka_unit_test(test_reference_lowest_populous),
+	    cmocka_unit_test(test_reference_random_work),
+	    cmocka_unit_test(test_clusters),
+	    cmocka_unit_test(test_stg),
+	    cmocka_unit_test(test_judge),
+	    cmocka_unit_test(test_naps_are_work),
+	    cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,7 @@ static const char *op_name(uint16_t op)
 
 static const char *fd_kind(uint16_t kind)
 {
-	static const char *const names[16] = { [1] = "fifo", [2] = "character", [4] = "directory", [6] = "block",
+	static const char *const names[16] = { [1] = "fifo", [2] = "char", [4] = "directory", [6] = "block",
 					       [8] = "file", [12] = "socket" };
 
 	return kind < 16 && names[kind] ? names[kind] : "other";

@@ -26,7 +26,8 @@ void coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t 
 		uint64_t from = thread->from_ns > begin_ns ? thread->from_ns : begin_ns;
 		uint64_t to = thread->to_ns && thread->to_ns < end_ns ? thread->to_ns : end_ns;
 
-		if (thread->job == job && thread->from_ns && to > from)
+		/* The main thread counts in any case: a rank that never calls anything is not covered. */
+		if (thread->job == job && thread->from_ns && to > from && (thread->used || !thread->about.thread))
 			coverage->wall_ns += (double)(to - from);
 	}
 }
@@ -93,7 +94,7 @@ static int tell(struct coverage *coverage, const struct vapro_state *state, doub
 		 sizeof(*coverage->uncovered)))
 		return -ENOMEM;
 	coverage->uncovered[coverage->uncovered_count++] =
-		(struct result_uncovered){.state = state, .share = ns / coverage->wall_ns, .reason = reason};
+	    (struct result_uncovered){.state = state, .share = ns / coverage->wall_ns, .reason = reason};
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 /*
  * Coverage: time in certified, repeated, fixed-workload fragments over wall, per class; and where
  * the rest went, state by state with its reason, and gaps that belong to no state. Wall is the time
- * the threads of the job were watched in the new part. The share of lost bundles is an estimate:
- * their number times the mean fragment, at most the gap.
+ * the threads of the job were watched in the new part, without those that never finish a fragment. The share of lost
+ * bundles is an estimate: their number times the mean fragment, at most the gap.
  */
 #ifndef VAPRO_COVERAGE_H
 #define VAPRO_COVERAGE_H

@@ -74,8 +74,7 @@ uint64_t effect__cause(const struct variance *effect, const struct heatmap *map,
 			continue;
 		other = other_ranks(effect, cause, job);
 		if (!best || other > best_other ||
-		    (other == best_other &&
-		     cause->total.lost[cause->class] > best->total.lost[best->class])) {
+		    (other == best_other && cause->total.lost[cause->class] > best->total.lost[best->class])) {
 			best = cause;
 			best_other = other;
 		}

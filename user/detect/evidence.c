@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MEANINGFUL 0.1   /* share of a loss that makes a state a witness */
-#define ALIKE 1.15       /* ratio of performance between ranks that are slow alike */
+#define MEANINGFUL 0.1 /* share of a loss that makes a state a witness */
+#define ALIKE 1.15     /* ratio of performance between ranks that are slow alike */
 #define CERTIFIED_HALF 0.5
+#define STUCK_NS 1e9
+#define STUCK_RATIO 10 /* to the mean of all others */
 
 static void say(struct variance *variance, bool confirmed, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 
 static void say(struct variance *variance, bool confirmed, const char *format, ...)
 {
@@ -25,21 +27,47 @@ static void say(struct variance *variance, bool confirmed, const char *format, .
 	variance->confirmed = confirmed;
 }
 
-/* Its usual cost per fragment outside all regions; 0 where too little of it was seen. */
-static double calm_ns(const struct evidence_input *input, const struct series *series)
-{
-	double n = series->calm_n + series->calm_live_n;
-
-	return n >= (double)input->config->rare_members ? (series->calm_ns + series->calm_live_ns) / n : 0;
-}
-
-/* Slower than its reference, and than what it does when nothing is wrong. */
+/* Slower than its reference, and than what it usually does, both without what the kernel tells. */
 static bool witness(const struct evidence_input *input, const struct tally_series *entry)
 {
-	double calm = calm_ns(input, &input->series->series[entry->series]);
+	return entry->lost > 0 && entry->ref < input->config->threshold * entry->net &&
+	       series__unusual(&input->series->series[entry->series], input->config, entry->n, entry->net, true);
+}
 
-	return entry->n > 0 && entry->lost > 0 && entry->ref < input->config->threshold * entry->net && calm > 0 &&
-	       calm * entry->n < input->config->threshold * entry->net;
+/*
+ * Sleep is told by the kernel, but programs sleep at will: only where a state does not usually take
+ * that long it tells of something. One fragment that is stuck is judged against all others, since a
+ * single one can never be far out among few.
+ */
+static bool strange(const struct evidence_input *input, const struct tally_series *entry)
+{
+	const struct series *series = &input->series->series[entry->series];
+	double others = series->usual.n + series->usual_live.n - (entry->n - entry->open_n);
+	double others_ns = series->usual.dur + series->usual_live.dur - (entry->dur - entry->open_dur);
+
+	if (series__unusual(series, input->config, entry->n, entry->dur, false))
+		return true;
+	if (entry->longest < STUCK_NS)
+		return false;
+	if (others >= (double)input->config->rare_members)
+		return entry->longest > STUCK_RATIO * others_ns / others;
+	/* Nothing to compare with but what its labels say. */
+	return series->cpu.n < (double)input->config->certify_fragments;
+}
+
+/* The share of a class's loss that lies in strange states. */
+static double strange_share(const struct evidence_input *input, const struct variance *variance, enum vapro_class class)
+{
+	const struct tally *tally = &variance->total;
+	double lost = 0, all = 0;
+
+	for (size_t i = 0; i < tally->series_count; i++) {
+		if (input->series->series[tally->series[i].series].class != class)
+			continue;
+		all += tally->series[i].lost;
+		lost += strange(input, &tally->series[i]) ? tally->series[i].lost : 0;
+	}
+	return all > 0 ? lost / all : 0;
 }
 
 struct row_loss {
@@ -69,8 +97,7 @@ static bool two_states(const struct evidence_input *input, const struct variance
 	bool found = false;
 
 	/* Out of memory nothing is confirmed: silence is the lesser sin. */
-	if (!losses || !(tally->pair_base > 0) ||
-	    tally->pair_lost < input->config->evidence_share * tally->pair_base)
+	if (!losses || !(tally->pair_base > 0) || tally->pair_lost < input->config->evidence_share * tally->pair_base)
 		goto cleanup;
 	for (size_t i = 0; i < tally->series_count; i++) {
 		const struct series *series = &input->series->series[tally->series[i].series];
@@ -89,8 +116,7 @@ static bool two_states(const struct evidence_input *input, const struct variance
 		for (end = i; end < count && losses[end].row == losses[i].row; end++)
 			lost += losses[end].lost;
 		for (size_t j = i; j < end; j++) {
-			if (losses[j].witness && losses[j].workload != counted &&
-			    losses[j].lost >= MEANINGFUL * lost) {
+			if (losses[j].witness && losses[j].workload != counted && losses[j].lost >= MEANINGFUL * lost) {
 				counted = losses[j].workload;
 				states++;
 			}
@@ -143,10 +169,12 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 {
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_COMPUTATION], share = input->config->evidence_share;
-	double told = tally->cpu[VAPRO_COMPUTATION] + tally->blocked[VAPRO_COMPUTATION] + tally->faults;
+	double told = tally->cpu[VAPRO_COMPUTATION] + tally->faults;
 
 	if (lost <= 0)
 		return say(variance, false, "no loss left");
+	if (told < share * lost && strange_share(input, variance, VAPRO_COMPUTATION) >= share)
+		told += tally->blocked[VAPRO_COMPUTATION];
 	if (told >= share * lost) {
 		say(variance, true, "the kernel tells %.0f %% of the loss (off the CPU, interrupts or faults)",
 		    100 * fmin(1, told / lost));
@@ -157,8 +185,9 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		return;
 	}
 	if (all_alike(input, variance)) {
-		say(variance, false, "all ranks slowed alike and the kernel tells nothing: the program may have "
-				     "changed its work");
+		say(variance, false,
+		    "all ranks slowed alike and the kernel tells nothing: the program may have "
+		    "changed its work");
 		return;
 	}
 	if (two_states(input, variance)) {
@@ -182,15 +211,11 @@ static void judge_io(struct variance *variance, const struct evidence_input *inp
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_IO], share = input->config->evidence_share;
 	double told = tally->cpu[VAPRO_IO] + tally->blocked[VAPRO_IO];
-	double known = 0, peer = 0, unusual = 0;
+	double known = 0, peer = 0;
 
 	for (size_t i = 0; i < tally->series_count; i++) {
 		const struct tally_series *entry = &tally->series[i];
 		const struct series *series = &input->series->series[entry->series];
-		double calm = calm_ns(input, series);
-		bool strange = calm > 0 ? calm * entry->n < input->config->threshold * entry->net ||
-						  entry->dur > calm * entry->n / input->config->threshold
-					: series->certified || entry->longest >= 1e9;
 
 		if (series->class != VAPRO_IO)
 			continue;
@@ -198,8 +223,6 @@ static void judge_io(struct variance *variance, const struct evidence_input *inp
 			known += entry->lost;
 		if (stg__state(input->stg, series->state)->peer)
 			peer += entry->lost;
-		if (strange)
-			unusual += entry->lost;
 	}
 	if (lost <= 0)
 		say(variance, false, "no loss left");
@@ -207,7 +230,7 @@ static void judge_io(struct variance *variance, const struct evidence_input *inp
 		say(variance, false, "nothing like it was seen before: there is no reference");
 	else if (peer >= share * lost)
 		say(variance, false, "on a pipe, socket or terminal: the other end decides how long it takes");
-	else if (unusual < share * lost)
+	else if (tally->cpu[VAPRO_IO] < share * lost && strange_share(input, variance, VAPRO_IO) < share)
 		say(variance, false, "these calls are as slow at other times");
 	else if (told >= share * lost)
 		say(variance, true, "the kernel tells %.0f %% of the loss (asleep or off the CPU)",
@@ -262,9 +285,11 @@ static void judge_waiting(struct variance *variance, const struct evidence_input
 	else if (input->job->row_count < 2)
 		say(variance, false, "only one rank is seen: a peer may be late");
 	else if (!computation_is_calm(variance, input))
-		say(variance, false, "the computation around it varies or is not certified: late peers cannot be excluded");
+		say(variance, false,
+		    "the computation around it varies or is not certified: late peers cannot be excluded");
 	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] && two_states(input, variance))
-		say(variance, true, "different calls are slow in the same bins for all members, while computation is calm");
+		say(variance, true,
+		    "different calls are slow in the same bins for all members, while computation is calm");
 	else
 		say(variance, false, "no second call-site is slow in the same bins");
 }

@@ -5,7 +5,7 @@
  * explain as well stays unconfirmed.
  *
  *  computation    the kernel tells at least evidence_share of the loss; or, in the bins that lost
- *                 most, two states of one rank are slow, slow also against their own calm times
+ *                 most, two states of one rank are slow, slow also against what they usually take
  *                 (noise does not respect states, a phase of the program does), and not all ranks
  *                 are slow alike.
  *  suspended calls the kernel tells most of the loss.
@@ -27,7 +27,7 @@ struct evidence_input {
 	const struct stg *stg;
 	enum vapro_workload_source source;
 	uint64_t begin, end; /* bins: the new part */
-	bool partial;        /* ranks of the world are not seen */
+	bool partial;	     /* ranks of the world are not seen */
 };
 
 /*

@@ -19,12 +19,13 @@
 
 #include <vapro/config.h>
 
-#define HEATMAP_SPAN 512
+#define HEATMAP_SPAN 512 /* least bins kept */
+#define HEATMAP_MORE 300 /* bins kept beyond the view */
 
 struct cell_side {
-	float dur, ref;     /* of covered fragments, ns */
+	float dur, ref;	    /* of covered fragments, ns */
 	float cpu, blocked; /* of their loss: told by the kernel */
-	float seen;         /* of all fragments, covered or not */
+	float seen;	    /* of all fragments, covered or not */
 };
 
 struct cell_class {
@@ -39,16 +40,17 @@ struct cell {
 };
 
 struct heatmap {
-	struct cell **rows; /* HEATMAP_SPAN cells each, at bin modulo span */
+	struct cell **rows; /* `span` cells each, at bin modulo span */
 	size_t row_count, row_capacity;
-	uint64_t begin, end; /* bins kept: [begin, end); begin == end: nothing yet */
-	uint32_t told[VAPRO_CLASSES][HEATMAP_SPAN]; /* times that a bin was emitted */
+	uint64_t span;
+	uint64_t begin, end;	       /* bins kept: [begin, end); begin == end: nothing yet */
+	uint32_t *told[VAPRO_CLASSES]; /* times that a bin was emitted, likewise */
 };
 
 void heatmap__free(struct heatmap *map);
 
-/* Makes room for rows. Returns 0 or -ENOMEM. */
-int heatmap__rows(struct heatmap *map, size_t count);
+/* Makes room for rows and for a view of so many bins. Returns 0 or -ENOMEM. */
+int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins);
 
 /* Moves the ring's end on to bin end; bins that fall out are forgotten. first is the oldest bin of a new ring. */
 void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end);
@@ -67,7 +69,7 @@ static inline bool heatmap__has(const struct heatmap *map, uint64_t bin)
 
 static inline struct cell *heatmap__cell(const struct heatmap *map, uint32_t row, uint64_t bin)
 {
-	return &map->rows[row][bin % HEATMAP_SPAN];
+	return &map->rows[row][bin % map->span];
 }
 
 static inline double cell__dur(const struct cell *cell, enum vapro_class class)

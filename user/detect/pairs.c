@@ -53,15 +53,15 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 			if (grow(entries, &capacity, *entry_count + 1, sizeof(**entries)))
 				return -ENOMEM;
 			(*entries)[(*entry_count)++] = (struct entry){
-				.variance = owner,
-				.row = series->row,
-				.workload = series->workload,
-				.series = kept->series,
-				.bin = bin,
-				.n = kept->n * share,
-				.net = (kept->sum_ns - told) * share,
-				.ref = (double)kept->reference * kept->n * share,
-				.lost = loss.lost * share,
+			    .variance = owner,
+			    .row = series->row,
+			    .workload = series->workload,
+			    .series = kept->series,
+			    .bin = bin,
+			    .n = kept->n * share,
+			    .net = (kept->sum_ns - told) * share,
+			    .ref = (double)kept->reference * kept->n * share,
+			    .lost = loss.lost * share,
 			};
 		}
 	}
@@ -70,13 +70,10 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 
 static bool slow(const struct evidence_input *input, const struct entry *sum)
 {
-	const struct series *series = &input->series->series[sum->series];
-	double calm_n = series->calm_n + series->calm_live_n, calm = series->calm_ns + series->calm_live_ns;
+	double usual = series__usual_ns(&input->series->series[sum->series], input->config, true);
 
-	if (calm_n < (double)input->config->rare_members)
-		return false;
-	return sum->ref < input->config->threshold * sum->net &&
-	       calm / calm_n * sum->n < input->config->threshold * sum->net;
+	return usual > 0 && sum->ref < input->config->threshold * sum->net &&
+	       usual * sum->n < input->config->threshold * sum->net;
 }
 
 int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct kept *kept,

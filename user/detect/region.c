@@ -9,20 +9,20 @@
 enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_IO, LAYERS };
 
 static const enum vapro_class layer_class[LAYERS] = {
-	[LAYER_COMPUTATION] = VAPRO_COMPUTATION,
-	[LAYER_SUSPENDED] = VAPRO_COMMUNICATION,
-	[LAYER_WAITING] = VAPRO_COMMUNICATION,
-	[LAYER_IO] = VAPRO_IO,
+    [LAYER_COMPUTATION] = VAPRO_COMPUTATION,
+    [LAYER_SUSPENDED] = VAPRO_COMMUNICATION,
+    [LAYER_WAITING] = VAPRO_COMMUNICATION,
+    [LAYER_IO] = VAPRO_IO,
 };
 
-#define STRONG_CELL 0.25  /* of a bin lost */
-#define WEAK_BORDER 0.2   /* of the mean column */
-#define MOSTLY 0.5        /* of a loss told by the kernel */
+#define STRONG_CELL 0.25 /* of a bin lost */
+#define WEAK_BORDER 0.2	 /* of the mean column */
+#define MOSTLY 0.5	 /* of a loss told by the kernel */
 #define NO_COMPONENT UINT32_MAX
 
 struct component {
 	uint32_t parent; /* union-find */
-	uint32_t draft;  /* likewise, over components that become one draft */
+	uint32_t draft;	 /* likewise, over components that become one draft */
 	enum layer layer;
 	size_t cells;
 	double lost, cpu, blocked;
@@ -113,14 +113,14 @@ static int grow_layer(struct grower *grower, enum layer layer)
 				 sizeof(*grower->components)))
 				return -ENOMEM;
 			grower->components[grower->count++] = (struct component){
-				.parent = id,
-				.layer = layer,
-				.cells = 1,
-				.lost = cell__lost(cell, class),
-				.cpu = (double)side->closed.cpu + side->open.cpu,
-				.blocked = (double)side->closed.blocked + side->open.blocked,
-				.begin = b,
-				.end = b + 1,
+			    .parent = id,
+			    .layer = layer,
+			    .cells = 1,
+			    .lost = cell__lost(cell, class),
+			    .cpu = (double)side->closed.cpu + side->open.cpu,
+			    .blocked = (double)side->closed.blocked + side->open.blocked,
+			    .begin = b,
+			    .end = b + 1,
 			};
 			of[place * grower->bins + b] = id;
 			if (b && of[place * grower->bins + b - 1] != NO_COMPONENT)
@@ -294,9 +294,9 @@ static int collect(struct grower *grower, struct region_result *result)
 					 sizeof(*draft->cells)))
 					goto cleanup;
 				draft->cells[draft->cell_count++] = (struct region_cell){
-					.row = grower->job->order[place],
-					.class = class,
-					.bin = grower->map->begin + b,
+				    .row = grower->job->order[place],
+				    .class = class,
+				    .bin = grower->map->begin + b,
 				};
 				draft->lost[class] += cell__lost(cell_at(grower, place, b), class);
 				draft->has[class] = true;

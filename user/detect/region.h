@@ -33,7 +33,7 @@ struct draft {
 	size_t cell_count, cell_capacity;
 	double lost[VAPRO_CLASSES]; /* ns */
 	bool has[VAPRO_CLASSES];
-	bool waiting; /* of the waiting layer */
+	bool waiting;	     /* of the waiting layer */
 	uint64_t begin, end; /* bins */
 };
 

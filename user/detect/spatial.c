@@ -28,12 +28,12 @@ void spatial__window(struct series_book *book, uint32_t job)
 		if (series->job != job || series->half_n[0] < DRIFT_FRAGMENTS || series->half_n[1] < DRIFT_FRAGMENTS)
 			continue;
 		if (series->mean_count == SERIES_WINDOWS) {
-			memmove(series->halves, series->halves + 2,
-				2 * (SERIES_WINDOWS - 1) * sizeof(*series->halves));
+			memmove(series->halves, series->halves + 2, 2 * (SERIES_WINDOWS - 1) * sizeof(*series->halves));
 			series->mean_count--;
 		}
 		for (int half = 0; half < 2; half++)
-			series->halves[2 * series->mean_count + half] = series->half_net_ns[half] / series->half_n[half];
+			series->halves[2 * series->mean_count + half] =
+			    series->half_net_ns[half] / series->half_n[half];
 		series->mean_count++;
 	}
 }
@@ -68,12 +68,12 @@ static int imbalance(struct spatial *spatial, const struct series_book *book, co
 		 sizeof(*spatial->imbalances)))
 		return -ENOMEM;
 	spatial->imbalances[spatial->imbalance_count++] = (struct result_imbalance){
-		.state = &stg__state(stg, slow->state)->about,
-		.fast_rank = job->rows[fast->row].rank,
-		.slow_rank = job->rows[slow->row].rank,
-		.fast_ns = fast->own_ns,
-		.slow_ns = slow->own_ns,
-		.share = ns / wall_ns,
+	    .state = &stg__state(stg, slow->state)->about,
+	    .fast_rank = job->rows[fast->row].rank,
+	    .slow_rank = job->rows[slow->row].rank,
+	    .fast_ns = fast->own_ns,
+	    .slow_ns = slow->own_ns,
+	    .share = ns / wall_ns,
 	};
 	return 0;
 }
@@ -85,7 +85,7 @@ static unsigned rising(const struct series *series)
 
 	while (windows && windows < series->mean_count &&
 	       window_mean(series, series->mean_count - windows) >=
-		       DRIFT_STEP * window_mean(series, series->mean_count - windows - 1))
+		   DRIFT_STEP * window_mean(series, series->mean_count - windows - 1))
 		windows++;
 	return windows;
 }
@@ -137,8 +137,8 @@ static int drift(struct spatial *spatial, const struct series_book *book, const 
 		return 0;
 	if (grow(&spatial->drifts, &spatial->drift_capacity, spatial->drift_count + 1, sizeof(*spatial->drifts)))
 		return -ENOMEM;
-	spatial->drifts[spatial->drift_count++] = (struct result_drift){
-		.state = &stg__state(stg, any->state)->about, .ratio = ratio, .windows = windows};
+	spatial->drifts[spatial->drift_count++] =
+	    (struct result_drift){.state = &stg__state(stg, any->state)->about, .ratio = ratio, .windows = windows};
 	return 0;
 }
 
@@ -166,10 +166,10 @@ static int rare(struct spatial *spatial, const struct series_book *book, const s
 	if (grow(&spatial->rares, &spatial->rare_capacity, spatial->rare_count + 1, sizeof(*spatial->rares)))
 		return -ENOMEM;
 	spatial->rares[spatial->rare_count++] = (struct result_rare){
-		.state = &stg__state(stg, series->state)->about,
-		.rank = stg__job(stg, series->job)->rows[series->row].rank,
-		.members = (uint32_t)members,
-		.seconds = ns / 1e9,
+	    .state = &stg__state(stg, series->state)->about,
+	    .rank = stg__job(stg, series->job)->rows[series->row].rank,
+	    .members = (uint32_t)members,
+	    .seconds = ns / 1e9,
 	};
 	return 0;
 }

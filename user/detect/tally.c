@@ -89,14 +89,17 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 		tally->blind += loss.lost * share;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		tally->factor[i] += kept->factor[i] * share;
-	if (kept->flags & VAPRO_BUNDLE_OPEN)
+	if (kept->flags & VAPRO_BUNDLE_OPEN) {
 		tally->open = true;
+		series->open_n += kept->n * share;
+		series->open_dur += dur;
+	}
 	if (kept->n == 1 && share >= 0.5) {
 		struct tally_worst worst = {
-			.excess = loss.lost,
-			.series = kept->series,
-			.start_ns = kept->start_ns,
-			.dur = kept->sum_ns,
+		    .excess = loss.lost,
+		    .series = kept->series,
+		    .start_ns = kept->start_ns,
+		    .dur = kept->sum_ns,
 		};
 
 		memcpy(worst.factor, kept->factor, sizeof(worst.factor));
@@ -133,6 +136,8 @@ int tally__merge(struct tally *into, const struct tally *from)
 		series->net += other->net;
 		series->lost += other->lost;
 		series->longest = fmax(series->longest, other->longest);
+		series->open_n += other->open_n;
+		series->open_dur += other->open_dur;
 	}
 	for (unsigned i = 0; i < from->worst_count; i++)
 		add_worst(into, &from->worst[i]);

@@ -17,7 +17,8 @@ struct table;
 struct tally_series {
 	uint32_t series;
 	double n, dur, ref, net, lost; /* net: without what the kernel tells */
-	double longest;                /* ns, of one fragment */
+	double longest;		       /* ns, of one fragment */
+	double open_n, open_dur;       /* of it, not ended yet */
 };
 
 struct tally_worst {
@@ -30,9 +31,9 @@ struct tally_worst {
 
 struct tally {
 	double dur[VAPRO_CLASSES], ref[VAPRO_CLASSES], lost[VAPRO_CLASSES]; /* ns */
-	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];                  /* told, of lost */
-	double faults;                                                      /* lost by fragments with major faults */
-	double blind;                                                       /* lost without any reference */
+	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* told, of lost */
+	double faults;							    /* lost by fragments with major faults */
+	double blind;							    /* lost without any reference */
 	double pair_lost, pair_base; /* lost in bins where two states were slow, and in all bins looked at */
 	double factor[VAPRO_FACTORS];
 	struct tally_series *series;

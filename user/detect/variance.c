@@ -219,17 +219,17 @@ cleanup:
 	return error;
 }
 
-bool variance__tell(struct variance *variance)
+bool variance__tell(struct variance *variance, double min_lost_s)
 {
 	struct variance_told now = {
-		.begin = variance->begin,
-		.end = variance->end,
-		.row_count = (uint32_t)variance->row_count,
-		.lost_seconds = variance->total.lost[variance->class] / 1e9,
-		.confirmed = variance->confirmed,
-		.alarm = variance->alarm,
-		.still_open = variance->total.open,
-		.effect_of = variance->effect_of,
+	    .begin = variance->begin,
+	    .end = variance->end,
+	    .row_count = (uint32_t)variance->row_count,
+	    .lost_seconds = variance->total.lost[variance->class] / 1e9,
+	    .confirmed = variance->confirmed,
+	    .alarm = variance->alarm,
+	    .still_open = variance->total.open,
+	    .effect_of = variance->effect_of,
 	};
 	const struct variance_told *then = &variance->told;
 	double moved = fabs(now.lost_seconds - then->lost_seconds);
@@ -238,7 +238,7 @@ bool variance__tell(struct variance *variance)
 		       now.still_open != then->still_open || now.effect_of != then->effect_of;
 	bool closing = variance->state == VAPRO_REGION_CLOSED && !variance->over;
 
-	if (!variance->told_once && !variance->matched)
+	if (!variance->told_once && (!variance->matched || now.lost_seconds < min_lost_s / 2))
 		return false;
 	if (variance->told_once && !closing) {
 		/*

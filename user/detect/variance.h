@@ -25,13 +25,13 @@ struct variance {
 	uint32_t id, revision;
 	enum vapro_region_state state;
 	uint64_t begin, end; /* bins */
-	uint32_t *rows;      /* in rank order */
+	uint32_t *rows;	     /* in rank order */
 	size_t row_count, row_capacity;
 	bool has[VAPRO_CLASSES];
-	bool waiting;    /* of the waiting layer */
-	bool matched;    /* by a draft of this window */
+	bool waiting; /* of the waiting layer */
+	bool matched; /* by a draft of this window */
 	bool told_once;
-	bool over;       /* closed and told so */
+	bool over; /* closed and told so */
 	uint32_t merged_into;
 	struct tally past, retiring, staying, total; /* total = the sum of the three */
 	/* The verdict of this window. */
@@ -58,8 +58,12 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 /* NULL where no variance has the id. */
 struct variance *variance__find(const struct variance_book *book, uint32_t id);
 
-/* Whether the variance must be told in this window; if so, notes what is told and counts the revision. */
-bool variance__tell(struct variance *variance);
+/*
+ * Whether the variance must be told in this window; if so, notes what is told and counts the
+ * revision. A new one that lost less than half of min_lost_s is not told at all: its cells are older
+ * than all bundles, so it was told under another id.
+ */
+bool variance__tell(struct variance *variance, double min_lost_s);
 
 /* Ends the window: retired tallies become the past, variances that are over and out of the map go. */
 int variance__retire(struct variance_book *book, const struct heatmap *map);

@@ -10,7 +10,7 @@
 
 struct group {
 	uint32_t id;
-	float *excess;       /* [row][bin of the view] */
+	float *excess;	     /* [row][bin of the view] */
 	unsigned char *uses; /* row has called it at least once, ever */
 	size_t excess_capacity, uses_capacity;
 };

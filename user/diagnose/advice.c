@@ -15,8 +15,8 @@ static void format_ranks(const struct result_variance *variance, char *buf, size
 	}
 	used = (size_t)snprintf(buf, size, "rank%s ", variance->rank_count > 1 ? "s" : "");
 	for (uint32_t i = 0, next; i < variance->rank_count; i = next) {
-		for (next = i + 1; next < variance->rank_count &&
-				   variance->ranks[next] == variance->ranks[i] + (int32_t)(next - i);
+		for (next = i + 1;
+		     next < variance->rank_count && variance->ranks[next] == variance->ranks[i] + (int32_t)(next - i);
 		     next++)
 			;
 		if (used + 32 > size) {
@@ -47,19 +47,19 @@ static const char *finest(const struct result_variance *variance)
 static const struct {
 	const char *factor, *text;
 } rules[] = {
-	{"blocked_io", "asleep in disk or file system IO; look at the file system and at who else used it then"},
-	{"blocked_other", "asleep where it used to run through; look for a lock, a pipe, a stopped process or a slow "
-			  "server behind the call"},
-	{"throttled", "throttled by the cgroup; raise its CPU quota or lower the number of threads"},
-	{"steal", "the host took the virtual CPU away; move the virtual machine or ask for dedicated cores"},
-	{"irq", "interrupts ran instead; move the interrupts of this node away from the CPUs of the ranks"},
-	{"kernel", "more time in the kernel; look at page faults and system calls"},
-	{"backend", "waited for memory or execution units; look at memory bandwidth, NUMA placement and neighbours"},
-	{"frontend", "waited for instructions; look at code placement and instruction cache misses"},
-	{"bad_speculation", "work thrown away after wrong predictions; the data of these ranks may differ"},
-	{"retiring", "more was executed; the work of these ranks may differ"},
-	{"on_cpu", "on the CPU all the time but got less done; look at frequency, memory bandwidth and neighbours on "
-		   "the same core or socket"},
+    {"blocked_io", "asleep in disk or file system IO; look at the file system and at who else used it then"},
+    {"blocked_other", "asleep where it used to run through; look for a lock, a pipe, a stopped process or a slow "
+		      "server behind the call"},
+    {"throttled", "throttled by the cgroup; raise its CPU quota or lower the number of threads"},
+    {"steal", "the host took the virtual CPU away; move the virtual machine or ask for dedicated cores"},
+    {"irq", "interrupts ran instead; move the interrupts of this node away from the CPUs of the ranks"},
+    {"kernel", "more time in the kernel; look at page faults and system calls"},
+    {"backend", "waited for memory or execution units; look at memory bandwidth, NUMA placement and neighbours"},
+    {"frontend", "waited for instructions; look at code placement and instruction cache misses"},
+    {"bad_speculation", "work thrown away after wrong predictions; the data of these ranks may differ"},
+    {"retiring", "more was executed; the work of these ranks may differ"},
+    {"on_cpu", "on the CPU all the time but got less done; look at frequency, memory bandwidth and neighbours on "
+	       "the same core or socket"},
 };
 
 void advice__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
@@ -79,13 +79,14 @@ void advice__write(const struct result_variance *variance, bool waiting, bool tr
 		return;
 	}
 	if (waiting && !variance->confirmed) {
-		snprintf(buf, size, "%s waited at the same time; whether for the network or for each other cannot be told here.",
+		snprintf(buf, size,
+			 "%s waited at the same time; whether for the network or for each other cannot be told here.",
 			 ranks);
 		return;
 	}
 	if (waiting) {
-		snprintf(buf, size, "Transfers of %s took longer than before: look at the network and who else uses it.",
-			 ranks);
+		snprintf(buf, size,
+			 "Transfers of %s took longer than before: look at the network and who else uses it.", ranks);
 		return;
 	}
 	if (factor && (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait")) && diagnosis->interferer_count) {
@@ -95,13 +96,16 @@ void advice__write(const struct result_variance *variance, bool waiting, bool tr
 		for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
 			seconds += diagnosis->interferers[i].seconds;
 		if (top->seconds < 0.6 * seconds) {
-			snprintf(buf, size, "%.15s (pid %u, %.1f s) and others ran %.1f s on the CPUs of %s: move or stop "
-					    "them, or bind ranks and daemons apart.",
+			snprintf(buf, size,
+				 "%.15s (pid %u, %.1f s) and others ran %.1f s on the CPUs of %s: move or stop "
+				 "them, or bind ranks and daemons apart.",
 				 top->comm, top->pid, top->seconds, seconds, ranks);
 			return;
 		}
-		snprintf(buf, size, "%.15s (pid %u) ran %.1f s on the CPU of %s: move or stop it, or bind ranks and daemons apart.",
-			 top->comm, top->pid, top->seconds, ranks);
+		snprintf(
+		    buf, size,
+		    "%.15s (pid %u) ran %.1f s on the CPU of %s: move or stop it, or bind ranks and daemons apart.",
+		    top->comm, top->pid, top->seconds, ranks);
 		return;
 	}
 	if (factor && (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait"))) {

@@ -28,7 +28,7 @@ void contribution__add(struct contribution *contribution, const struct kept *kep
 		       const struct series_pile *normal, const struct vapro_config *config)
 {
 	double factor[VAPRO_FACTORS], time[FACTOR_NODES], usual[FACTOR_NODES], impact[FACTOR_NODES],
-		shares[FACTOR_NODES];
+	    shares[FACTOR_NODES];
 	bool counters;
 
 	if (!contribution__abnormal(kept, config)) {
@@ -44,7 +44,8 @@ void contribution__add(struct contribution *contribution, const struct kept *kep
 		for (int node = 0; node < FACTOR_NODES; node++)
 			usual[node] *= kept->n / normal->n;
 	} else {
-		/* Nothing normal was seen: undisturbed it would spend its reference as it spends its time on the CPU. */
+		/* Nothing normal was seen: undisturbed it would spend its reference as it spends its time on the CPU.
+		 */
 		double on_cpu = kept->sum_ns - time[NODE_SUSPENSION];
 
 		for (int node = 0; node < FACTOR_NODES; node++)
@@ -61,7 +62,8 @@ void contribution__add(struct contribution *contribution, const struct kept *kep
 		enum factor_node parent = factor_infos[node].parent;
 
 		/* A finer factor is major only below a major one. */
-		if (shares[node] > config->major_share && (parent == FACTOR_ROOT || shares[parent] > config->major_share))
+		if (shares[node] > config->major_share &&
+		    (parent == FACTOR_ROOT || shares[parent] > config->major_share))
 			contribution->duration[node] += kept->sum_ns * share;
 	}
 	contribution->abnormal += kept->n * share;

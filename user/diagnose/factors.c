@@ -5,20 +5,20 @@
 #include <stddef.h>
 
 const struct factor_info factor_infos[FACTOR_NODES] = {
-	[NODE_ON_CPU] = {"on_cpu", 1, FACTOR_ROOT},
-	[NODE_RETIRING] = {"retiring", 1, FACTOR_ROOT},
-	[NODE_FRONTEND] = {"frontend", 1, FACTOR_ROOT},
-	[NODE_BAD_SPECULATION] = {"bad_speculation", 1, FACTOR_ROOT},
-	[NODE_BACKEND] = {"backend", 1, FACTOR_ROOT},
-	[NODE_KERNEL] = {"kernel", 1, FACTOR_ROOT},
-	[NODE_IRQ] = {"irq", 1, FACTOR_ROOT},
-	[NODE_SUSPENSION] = {"suspension", 1, FACTOR_ROOT},
-	[NODE_PREEMPTED] = {"preempted", 2, NODE_SUSPENSION},
-	[NODE_WAKEUP_WAIT] = {"wakeup_wait", 2, NODE_SUSPENSION},
-	[NODE_BLOCKED_IO] = {"blocked_io", 2, NODE_SUSPENSION},
-	[NODE_BLOCKED_OTHER] = {"blocked_other", 2, NODE_SUSPENSION},
-	[NODE_THROTTLED] = {"throttled", 2, NODE_SUSPENSION},
-	[NODE_STEAL] = {"steal", 2, NODE_SUSPENSION},
+    [NODE_ON_CPU] = {"on_cpu", 1, FACTOR_ROOT},
+    [NODE_RETIRING] = {"retiring", 1, FACTOR_ROOT},
+    [NODE_FRONTEND] = {"frontend", 1, FACTOR_ROOT},
+    [NODE_BAD_SPECULATION] = {"bad_speculation", 1, FACTOR_ROOT},
+    [NODE_BACKEND] = {"backend", 1, FACTOR_ROOT},
+    [NODE_KERNEL] = {"kernel", 1, FACTOR_ROOT},
+    [NODE_IRQ] = {"irq", 1, FACTOR_ROOT},
+    [NODE_SUSPENSION] = {"suspension", 1, FACTOR_ROOT},
+    [NODE_PREEMPTED] = {"preempted", 2, NODE_SUSPENSION},
+    [NODE_WAKEUP_WAIT] = {"wakeup_wait", 2, NODE_SUSPENSION},
+    [NODE_BLOCKED_IO] = {"blocked_io", 2, NODE_SUSPENSION},
+    [NODE_BLOCKED_OTHER] = {"blocked_other", 2, NODE_SUSPENSION},
+    [NODE_THROTTLED] = {"throttled", 2, NODE_SUSPENSION},
+    [NODE_STEAL] = {"steal", 2, NODE_SUSPENSION},
 };
 
 /* Leaves that are told as they are. */
@@ -26,18 +26,18 @@ static const struct {
 	enum factor_node node;
 	enum vapro_factor factor;
 } leaves[] = {
-	{NODE_RETIRING, VAPRO_RETIRING},
-	{NODE_FRONTEND, VAPRO_FRONTEND},
-	{NODE_BAD_SPECULATION, VAPRO_BAD_SPECULATION},
-	{NODE_BACKEND, VAPRO_BACKEND},
-	{NODE_KERNEL, VAPRO_KERNEL},
-	{NODE_IRQ, VAPRO_IRQ},
-	{NODE_PREEMPTED, VAPRO_PREEMPTED},
-	{NODE_WAKEUP_WAIT, VAPRO_WAKEUP_WAIT},
-	{NODE_BLOCKED_IO, VAPRO_BLOCKED_IO},
-	{NODE_BLOCKED_OTHER, VAPRO_BLOCKED_OTHER},
-	{NODE_THROTTLED, VAPRO_THROTTLED},
-	{NODE_STEAL, VAPRO_STEAL},
+    {NODE_RETIRING, VAPRO_RETIRING},
+    {NODE_FRONTEND, VAPRO_FRONTEND},
+    {NODE_BAD_SPECULATION, VAPRO_BAD_SPECULATION},
+    {NODE_BACKEND, VAPRO_BACKEND},
+    {NODE_KERNEL, VAPRO_KERNEL},
+    {NODE_IRQ, VAPRO_IRQ},
+    {NODE_PREEMPTED, VAPRO_PREEMPTED},
+    {NODE_WAKEUP_WAIT, VAPRO_WAKEUP_WAIT},
+    {NODE_BLOCKED_IO, VAPRO_BLOCKED_IO},
+    {NODE_BLOCKED_OTHER, VAPRO_BLOCKED_OTHER},
+    {NODE_THROTTLED, VAPRO_THROTTLED},
+    {NODE_STEAL, VAPRO_STEAL},
 };
 
 bool factors__partition(double sum_ns, const double *factor, double *time)

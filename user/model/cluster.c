@@ -74,7 +74,7 @@ int clusters__add(struct clusters *clusters, double norm_min, double norm_max, u
 			memmove(&clusters->cells[low + 1], &clusters->cells[low],
 				(clusters->cell_count - low) * sizeof(*clusters->cells));
 			clusters->cells[low] =
-				(struct cell){.index = index, .min = norm_min, .max = norm_max, .min_ns = min_ns};
+			    (struct cell){.index = index, .min = norm_min, .max = norm_max, .min_ns = min_ns};
 			clusters->cell_count++;
 		}
 	}
@@ -104,10 +104,10 @@ int clusters__form(struct clusters *clusters, const struct vapro_config *config)
 				return -ENOMEM;
 			open = &clusters->clusters[clusters->count++];
 			*open = (struct cluster){
-				.seed = cell->min,
-				.limit = cell->min +
-					 fmax(config->cluster_tolerance * cell->min, (double)config->cluster_floor),
-				.fastest_ns = INFINITY,
+			    .seed = cell->min,
+			    .limit =
+				cell->min + fmax(config->cluster_tolerance * cell->min, (double)config->cluster_floor),
+			    .fastest_ns = INFINITY,
 			};
 		}
 		open->members += cell->n;

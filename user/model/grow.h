@@ -22,7 +22,7 @@ static inline int grow(void *items, size_t *capacity, size_t need, size_t size)
 	new = realloc(old, wanted * size);
 	if (!new)
 		return -ENOMEM;
-	memset((char *)new + *capacity * size, 0, (wanted - *capacity) * size);
+	memset((char *)new + *capacity *size, 0, (wanted - *capacity) * size);
 	memcpy(items, &new, sizeof(new));
 	*capacity = wanted;
 	return 0;

@@ -17,8 +17,7 @@ uint32_t histogram__index(double ns)
 	if (v < PER_OCTAVE)
 		return (uint32_t)v;
 	exponent = 63 - (uint32_t)__builtin_clzll(v);
-	return (exponent - OCTAVE_BITS + 1) * PER_OCTAVE +
-	       (uint32_t)(v >> (exponent - OCTAVE_BITS) & (PER_OCTAVE - 1));
+	return (exponent - OCTAVE_BITS + 1) * PER_OCTAVE + (uint32_t)(v >> (exponent - OCTAVE_BITS) & (PER_OCTAVE - 1));
 }
 
 double histogram__log_width(uint32_t cell)

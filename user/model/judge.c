@@ -24,8 +24,8 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 		return;
 	if (series->cpu.sum_ns > 0)
 		cpu.near_share = fmin(cpu.near_share, 1 - series->wide_ns / series->cpu.sum_ns);
-	series->certified = cpu.groups && series->cpu.n >= (double)config->certify_fragments &&
-			    cpu.near_share >= config->certify_share;
+	series->certified =
+	    cpu.groups && series->cpu.n >= (double)config->certify_fragments && cpu.near_share >= config->certify_share;
 	/* Who sleeps at will, now long and now short, has no fixed duration whatever it does on the CPU. */
 	if (series->net.n > 0 && net.near_share < config->certify_share && series->cpu.sum_ns < series->net.sum_ns / 2)
 		series->certified = false;
@@ -127,17 +127,17 @@ static double labels_reference(const struct series_book *book, const struct seri
 	return best_same > 0 ? best_same : best;
 }
 
-static bool judge_stuck(const struct series_book *book, struct kept *kept, const struct series *series)
+static void judge_stuck(const struct series_book *book, struct kept *kept, const struct series *series)
 {
 	if (series->class == VAPRO_COMPUTATION || kept->n != 1 || kept->sum_ns < STUCK_NS)
-		return false;
-	kept->covered = 1;
+		return;
 	if (series->cpu.n >= (double)book->config->rare_members && series->own_ns < kept->sum_ns)
 		kept->reference = (float)series->own_ns;
 	else
 		kept->reference = (float)labels_reference(book, series);
+	/* A helper thread that sleeps in a read on its event pipe is no news. */
 	kept->blind = kept->reference <= 0;
-	return true;
+	kept->covered = !kept->blind || !stg__state(book->stg, series->state)->peer;
 }
 
 static void judge_cluster(const struct series_book *book, struct kept *kept, const struct series *series)
@@ -167,11 +167,13 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 		judge_cluster(book, kept, series);
 		return;
 	}
+	/* Without returns time is from entry to entry, waiting and work in one: nothing can be judged. */
+	if (book->config->no_return) {
+		kept->reason = VAPRO_NO_RETURN;
+		return;
+	}
 	kept->certified = series->certified;
 	kept->reason = series->certified ? VAPRO_COVERED : enough ? VAPRO_SPREAD : VAPRO_FEW_FRAGMENTS;
-	/* Without returns a computation runs from entry to entry: what spreads is the call inside it. */
-	if (book->config->no_return && kept->reason == VAPRO_SPREAD && series->class == VAPRO_COMPUTATION)
-		kept->reason = VAPRO_NO_RETURN;
 	if (series->certified || (enough && series->class != VAPRO_COMPUTATION)) {
 		kept->covered = 1;
 		kept->reference = (float)(series->reference_ns + series->asleep_ns);

@@ -13,15 +13,15 @@ struct kept {
 	double sum_ns;
 	uint32_t series, n, flags;
 	float min_ns, max_ns;
-	float norm;      /* of the workload vector, mean of the members */
-	float reference; /* per fragment; valid where covered */
+	float norm;	     /* of the workload vector, mean of the members */
+	float reference;     /* per fragment; valid where covered */
 	float usual_blocked; /* per fragment, of the undisturbed members */
-	uint8_t fresh;     /* arrived since the last window */
-	uint8_t covered;   /* takes part in the heat map */
-	uint8_t certified; /* and counts as coverage */
-	uint8_t blind;     /* covered without any reference: stuck in something never seen before */
-	uint8_t reason;    /* enum vapro_uncovered_reason */
-	uint8_t held;      /* older than the view; kept until its state has enough fragments to be judged */
+	uint8_t fresh;	     /* arrived since the last window */
+	uint8_t covered;     /* takes part in the heat map */
+	uint8_t certified;   /* and counts as coverage */
+	uint8_t blind;	     /* covered without any reference: stuck in something never seen before */
+	uint8_t reason;	     /* enum vapro_uncovered_reason */
+	uint8_t held;	     /* older than the view; kept until its state has enough fragments to be judged */
 	float factor[VAPRO_FACTORS];
 };
 
@@ -53,8 +53,8 @@ static inline double kept__share(const struct kept *kept, uint64_t bin)
 /* Off the CPU against the task's will: waits for a CPU, and what was taken from it. */
 static inline double kept__cpu_told(const struct kept *kept)
 {
-	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] +
-	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
+	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] + kept->factor[VAPRO_THROTTLED] +
+	       kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
 }
 
 static inline double kept__blocked(const struct kept *kept)
@@ -64,8 +64,8 @@ static inline double kept__blocked(const struct kept *kept)
 
 static inline double kept__suspension(const struct kept *kept)
 {
-	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] +
-	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept__blocked(kept);
+	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] + kept->factor[VAPRO_THROTTLED] +
+	       kept->factor[VAPRO_STEAL] + kept__blocked(kept);
 }
 
 /* What a bundle lost against its reference, and the part of it that the kernel tells. May be negative. */

@@ -72,8 +72,8 @@ static size_t find_groups(const struct histogram *histogram, struct group *group
 		if (group && gap)
 			take(group, &tail);
 		if (!group || ((gap || parts(group, &cell, valley_n, valley_density)) && count < GROUPS_MAX)) {
-			groups[count++] = (struct group){tail.n + cell.n, tail.sum_ns + cell.sum_ns, cell.n,
-							 density(&cell)};
+			groups[count++] =
+			    (struct group){tail.n + cell.n, tail.sum_ns + cell.sum_ns, cell.n, density(&cell)};
 			tail = (struct group){0};
 			valley_density = INFINITY;
 			continue;

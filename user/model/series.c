@@ -8,6 +8,8 @@
 
 /* A call-site that is called with more sizes than this has no fixed workload; the last takes the rest. */
 #define WORKLOADS_PER_KIND 64
+#define UNUSUAL_SIGMAS 4
+#define SCATTER_FLOOR 0.02 /* of the mean: nothing repeats better than that */
 
 int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
 		 const struct stg *stg)
@@ -66,14 +68,14 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 	if (last != SERIES_NONE)
 		book->workloads[last].next = *id;
 	book->workloads[*id] = (struct workload){
-		.job = job,
-		.kind = state->kind,
-		.common = state->common,
-		.class = state->about.class,
-		.seed = bytes,
-		.series = SERIES_NONE,
-		.next = SERIES_NONE,
-		.head = head == SERIES_NONE ? *id : head,
+	    .job = job,
+	    .kind = state->kind,
+	    .common = state->common,
+	    .class = state->about.class,
+	    .seed = bytes,
+	    .series = SERIES_NONE,
+	    .next = SERIES_NONE,
+	    .head = head == SERIES_NONE ? *id : head,
 	};
 	book->workload_count++;
 	return 0;
@@ -100,13 +102,13 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 		return -ENOMEM;
 	workload = &book->workloads[workload_id];
 	book->series[*id] = (struct series){
-		.thread = bundle->thread,
-		.state = bundle->state,
-		.workload = workload_id,
-		.job = thread->job,
-		.row = thread->row,
-		.next = workload->series,
-		.class = state->about.class,
+	    .thread = bundle->thread,
+	    .state = bundle->state,
+	    .workload = workload_id,
+	    .job = thread->job,
+	    .row = thread->row,
+	    .next = workload->series,
+	    .class = state->about.class,
 	};
 	workload->series = *id;
 	book->count++;
@@ -179,20 +181,62 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 	int error;
 
 	*kept = (struct kept){
-		.start_ns = bundle->start_ns,
-		.end_ns = bundle->end_ns,
-		.sum_ns = (double)bundle->sum_ns,
-		.n = bundle->n,
-		.flags = bundle->flags,
-		.min_ns = (float)bundle->min_ns,
-		.max_ns = (float)bundle->max_ns,
-		.norm = (float)norm,
-		.fresh = 1,
+	    .start_ns = bundle->start_ns,
+	    .end_ns = bundle->end_ns,
+	    .sum_ns = (double)bundle->sum_ns,
+	    .n = bundle->n,
+	    .flags = bundle->flags,
+	    .min_ns = (float)bundle->min_ns,
+	    .max_ns = (float)bundle->max_ns,
+	    .norm = (float)norm,
+	    .fresh = 1,
 	};
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		kept->factor[i] = (float)bundle->factor[i];
-	error = find_series(book, bundle, class == VAPRO_COMPUTATION && book->source == VAPRO_BY_ARGUMENTS ? 0 : norm, &kept->series);
+	error = find_series(book, bundle, class == VAPRO_COMPUTATION && book->source == VAPRO_BY_ARGUMENTS ? 0 : norm,
+			    &kept->series);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
 		return error;
 	return add_history(book, &book->series[kept->series], bundle, kept);
+}
+
+void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept)
+{
+	struct loss loss = kept__loss(kept);
+	double net = kept->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked);
+
+	usual->n += kept->n;
+	usual->bundles += 1;
+	usual->dur += kept->sum_ns;
+	usual->dur_sq += kept->sum_ns * kept->sum_ns / kept->n;
+	usual->net += net;
+	usual->net_sq += net * net / kept->n;
+}
+
+double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net)
+{
+	const struct series_usual *past = &series->usual, *live = &series->usual_live;
+	double n = past->n + live->n;
+
+	if (n < (double)config->rare_members)
+		return 0;
+	return (net ? past->net + live->net : past->dur + live->dur) / n;
+}
+
+bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net)
+{
+	const struct series_usual *past = &series->usual, *live = &series->usual_live;
+	double mean = series__usual_ns(series, config, net), bundles = past->bundles + live->bundles;
+	double squares = net ? past->net_sq + live->net_sq : past->dur_sq + live->dur_sq;
+	double variance, here;
+
+	if (mean <= 0 || n <= 0 || bundles < 2)
+		return false;
+	here = sum_ns / n;
+	if (mean >= config->threshold * here)
+		return false;
+	/* Means of bundles of n scatter by the variance of a fragment over n: this takes it back. */
+	variance = fmax(0, squares - (past->n + live->n) * mean * mean) / (bundles - 1);
+	variance = fmax(variance, SCATTER_FLOOR * SCATTER_FLOOR * mean * mean);
+	return (here - mean) * sqrt(n) >= UNUSUAL_SIGMAS * sqrt(variance);
 }

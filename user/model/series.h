@@ -28,33 +28,44 @@ struct series_pile {
 	double factor[VAPRO_FACTORS];
 };
 
+/*
+ * All fragments that take part, disturbed or not: whether something is unusual can only be told
+ * against everything a state does, since regions pick out the slow ones and leave the fast.
+ */
+struct series_usual {
+	double n, bundles;
+	double dur, dur_sq; /* sums over bundles of time, and of n times the squared mean */
+	double net, net_sq; /* the same without what the kernel tells */
+};
+
 struct series {
 	uint32_t thread, state, workload, job, row;
 	uint32_t next; /* of the same workload */
 	enum vapro_class class;
 	struct histogram cpu; /* on-CPU time of computation; duration less waits for a CPU of the rest */
 	struct histogram net; /* computation that sleeps: with the time asleep; empty where it never did */
-	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
+	double wide_ns;	      /* of cpu: in merged calls whose members differ more than a certified state's may */
 	bool dirty, certified, settled, compared;
-	double own_ns;        /* its own expected time */
-	double asleep_ns;     /* what its computation usually sleeps on top */
-	double reference_ns;  /* own, or the lowest of the ranks that agree with it */
+	double own_ns;				/* its own expected time */
+	double asleep_ns;			/* what its computation usually sleeps on top */
+	double reference_ns;			/* own, or the lowest of the ranks that agree with it */
 	struct series_pile normal, normal_live; /* of fragments below k_a; of the current view */
-	double calm_n, calm_ns, calm_live_n, calm_live_ns; /* outside all regions, net of told time */
-	double window_ns, window_n;                        /* of the new part */
+	struct series_usual usual, usual_live;
+	double window_ns, window_n; /* of the new part */
 	double window_uncovered_ns[VAPRO_UNCOVERED_REASONS];
-	double half_n[2], half_net_ns[2];                  /* of either half of the new part */
-	double halves[2 * SERIES_WINDOWS]; /* mean net time per fragment, oldest first, of halves of windows it ran in */
-	unsigned mean_count;               /* windows */
+	double half_n[2], half_net_ns[2]; /* of either half of the new part */
+	double
+	    halves[2 * SERIES_WINDOWS]; /* mean net time per fragment, oldest first, of halves of windows it ran in */
+	unsigned mean_count;		/* windows */
 };
 
 struct workload {
 	uint32_t job, kind, common;
 	enum vapro_class class;
-	double seed;     /* bytes; norm of a computation BY_INSTRUCTIONS, else 0 */
-	uint32_t head;   /* first workload of the kind */
+	double seed;	 /* bytes; norm of a computation BY_INSTRUCTIONS, else 0 */
+	uint32_t head;	 /* first workload of the kind */
 	uint32_t series; /* first of the list */
-	uint32_t next;   /* of the same kind */
+	uint32_t next;	 /* of the same kind */
 	bool dirty;
 	struct clusters *clusters; /* BY_INSTRUCTIONS, computation; of the whole kind, at its head */
 };
@@ -76,6 +87,17 @@ void series__free(struct series_book *book);
 
 /* Enters a bundle into its history and fills kept. Returns 0 or -ENOMEM. Open fragments make no history. */
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept);
+
+void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept);
+
+/*
+ * Whether n fragments that took sum_ns (net: without what the kernel tells) are slower than the
+ * series usually is: beyond the threshold, and by four standard deviations.
+ */
+bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net);
+
+/* Its usual time per fragment; 0 where too little of it was seen. */
+double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net);
 
 /* The time that is compared: on-CPU time of computation, duration less waits for a CPU of the rest. */
 double series__compared_ns(enum vapro_class class, const struct kept *kept);

@@ -257,10 +257,11 @@ int stg__thread_seen(struct stg *stg, uint32_t id, uint64_t from_ns, uint64_t to
 	return 0;
 }
 
-void stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns)
+void stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 {
 	struct stg_thread *thread = &stg->threads[id];
 
+	thread->used |= finished;
 	if (thread->from_ns && (thread->watched || thread->from_ns <= start_ns))
 		return;
 	thread->from_ns = start_ns;

@@ -18,16 +18,17 @@
 struct stg_thread {
 	struct vapro_thread about;
 	uint32_t job, row;
-	bool watched;            /* from_ns and to_ns were told, not only inferred from bundles */
+	bool watched;		 /* from_ns and to_ns were told, not only inferred from bundles */
+	bool used;		 /* has finished a fragment, unlike the helper threads of MPI libraries */
 	uint64_t from_ns, to_ns; /* to_ns 0: still running; from_ns 0: nothing known yet */
 };
 
 struct stg_state {
 	struct vapro_state about;
-	uint32_t kind;   /* equal for states that may be compared between ranks */
+	uint32_t kind;	 /* equal for states that may be compared between ranks */
 	uint32_t common; /* equal common labels and class, whatever the call-sites */
-	uint32_t group;  /* text id of the communicator, or STG_WORLD */
-	bool peer;       /* IO on a pipe, socket or terminal: how long it takes is up to somebody else */
+	uint32_t group;	 /* text id of the communicator, or STG_WORLD */
+	bool peer;	 /* IO on a pipe, socket or terminal: how long it takes is up to somebody else */
 };
 
 /* A line of the heat map: a rank, or a process where the rank is unknown. */
@@ -59,8 +60,8 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state);
 /* A thread was watched from..to (0: still is), UTC ns. Returns 0 or -EINVAL. */
 int stg__thread_seen(struct stg *stg, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
-/* A bundle of the thread covers start..end: what is known of its life may widen. */
-void stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns);
+/* A fragment of the thread began at start: what is known of its life may widen. */
+void stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns, bool finished);
 
 size_t stg__threads(const struct stg *stg);
 size_t stg__states(const struct stg *stg);

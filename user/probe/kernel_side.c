@@ -70,7 +70,7 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 static int refusal(int status, char *err, size_t err_size)
 {
 	if (geteuid() != 0) {
-		snprintf(err, err_size, "vaprod needs root (or CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE): run it as root");
+		snprintf(err, err_size, "missing privileges: vaprod needs root (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYS_ADMIN)");
 		return 3;
 	}
 	if (status == -EPERM || status == -EACCES) {
