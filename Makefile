@@ -109,13 +109,18 @@ accept: all workloads $(B)/tests/print_sites
 
 # ---- the rest
 
-install: all
+# The man page's tunables come from the table, through --help.
+$(B)/vaprod.8: deploy/vaprod.8.in deploy/tunables.awk $(B)/vaprod
+	@$(B)/vaprod --help | awk -f deploy/tunables.awk > $@.tunables
+	@sed -e '/^@TUNABLES@$$/{' -e 'r $@.tunables' -e 'd' -e '}' deploy/vaprod.8.in > $@ && rm $@.tunables
+
+install: all $(B)/vaprod.8
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
 	install -m 755 $(B)/vaprod $(DESTDIR)$(PREFIX)/sbin/vaprod
 	install -m 755 $(B)/vapro $(DESTDIR)$(PREFIX)/bin/vapro
 	install -m 644 deploy/vapro.1 $(DESTDIR)$(PREFIX)/share/man/man1/vapro.1
-	install -m 644 deploy/vaprod.8 $(DESTDIR)$(PREFIX)/share/man/man8/vaprod.8
+	install -m 644 $(B)/vaprod.8 $(DESTDIR)$(PREFIX)/share/man/man8/vaprod.8
 	install -m 644 deploy/vapro.schema.json $(DESTDIR)$(PREFIX)/share/vapro/vapro.schema.json
 
 format:

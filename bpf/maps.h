@@ -106,6 +106,21 @@ struct interference_map {
 	__type(value, struct kernel_interference);
 } interference_even SEC(".maps"), interference_odd SEC(".maps");
 
+/* Per CPU the tracked thread that waits to get it back: who runs meanwhile takes the time from it. */
+struct waiting {
+	u64 since_ns;     /* of the present slice */
+	u64 attributed_ns;
+	u32 tid;          /* 0 = nobody */
+	u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_CPUS);
+	__type(key, u32);
+	__type(value, struct waiting);
+} waiting_on SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 * 1024 * 1024);

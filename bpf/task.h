@@ -5,10 +5,9 @@
 
 #include "fragment.h"
 
-static __always_inline void interfere(const struct kernel_thread *thread, u32 pid, const char *comm, u64 now,
-				      u64 preempted, u64 waited)
+static __always_inline void interfere(u32 tid, u32 pid, const char *comm, u64 now, u64 preempted, u64 waited)
 {
-	struct kernel_interference_key key = { .tid = thread->tid, .pid = pid, .bin = bin_of(now) };
+	struct kernel_interference_key key = { .tid = tid, .pid = pid, .bin = bin_of(now) };
 	void *map = key.bin & 1 ? (void *)&interference_odd : (void *)&interference_even;
 	struct kernel_interference *into = bpf_map_lookup_elem(map, &key), fresh = {};
 
@@ -23,36 +22,77 @@ static __always_inline void interfere(const struct kernel_thread *thread, u32 pi
 	bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST);
 }
 
-static __always_inline int switched(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+static __always_inline void interfere_task(u32 tid, struct task_struct *task, u64 now, u64 preempted, u64 waited)
 {
-	struct kernel_thread *thread;
-	u64 now = 0, waited;
+	char comm[16];
+
+	bpf_probe_read_kernel(comm, sizeof(comm), task->comm);
+	interfere(tid, task->pid, comm, now, preempted, waited);
+}
+
+/* prev gives up a CPU that a tracked thread waits for: the slice it had is charged to it. */
+static __always_inline void charge_slice(struct waiting *waiting, struct task_struct *prev)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (prev->pid && prev->pid != waiting->tid && now > waiting->since_ns) {
+		interfere_task(waiting->tid, prev, now, now - waiting->since_ns, 0);
+		waiting->attributed_ns += now - waiting->since_ns;
+	}
+	waiting->since_ns = now;
+}
+
+static __always_inline void leaves(struct kernel_thread *thread, struct waiting *waiting, u32 cpu,
+				   struct task_struct *prev, struct task_struct *next, bool runnable)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	offcpu_begin(&thread->off, now, runnable, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait), next->pid);
+	bpf_probe_read_kernel(thread->off.other_comm, sizeof(thread->off.other_comm), next->comm);
+	thread->off.cpu = cpu;
+	if (!runnable || !waiting || waiting->tid)
+		return; /* a second one waiting for the same CPU is charged to whom it was switched to */
+	waiting->tid = thread->tid;
+	waiting->since_ns = now;
+	waiting->attributed_ns = 0;
+}
+
+static __always_inline void comes_back(struct kernel_thread *thread, struct task_struct *prev)
+{
+	u64 now = bpf_ktime_get_ns(), waited, attributed = 0;
+	u32 cpu = thread->off.cpu;
+	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
 	bool preempted;
 
-	thread = bpf_task_storage_get(&threads, prev, 0, 0);
-	if (thread) {
-		now = bpf_ktime_get_ns();
-		offcpu_begin(&thread->off, now, preempt || !prev_state,
-			     BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait), next->pid);
-		bpf_probe_read_kernel(thread->off.other_comm, sizeof(thread->off.other_comm), next->comm);
+	waited = offcpu_end(&thread->off, &thread->now, now, &preempted);
+	if (waiting && waiting->tid == thread->tid) {
+		attributed = waiting->attributed_ns;
+		waiting->tid = 0;
 	}
-	thread = bpf_task_storage_get(&threads, next, 0, 0);
-	if (thread) {
-		if (!now)
-			now = bpf_ktime_get_ns();
-		waited = offcpu_end(&thread->off, &thread->now, now, &preempted);
-		if (!waited)
-			return 0;
-		if (preempted) {
-			if (thread->off.other_pid)
-				interfere(thread, thread->off.other_pid, thread->off.other_comm, now, waited, 0);
-		} else if (prev->pid) {
-			char comm[16];
+	if (!waited)
+		return;
+	if (!preempted) {
+		if (prev->pid)
+			interfere_task(thread->tid, prev, now, 0, waited);
+	} else if (thread->off.other_pid && waited > attributed) {
+		interfere(thread->tid, thread->off.other_pid, thread->off.other_comm, now, waited - attributed, 0);
+	}
+}
 
-			bpf_probe_read_kernel(comm, sizeof(comm), prev->comm);
-			interfere(thread, prev->pid, comm, now, 0, waited);
-		}
-	}
+static __always_inline int switched(bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
+	struct kernel_thread *thread;
+
+	if (waiting && waiting->tid)
+		charge_slice(waiting, prev);
+	thread = bpf_task_storage_get(&threads, prev, 0, 0);
+	if (thread)
+		leaves(thread, waiting, cpu, prev, next, preempt || !prev_state);
+	thread = bpf_task_storage_get(&threads, next, 0, 0);
+	if (thread)
+		comes_back(thread, prev);
 	return 0;
 }
 

@@ -23,7 +23,9 @@ static void on_child(int number)
 	siginfo_t info = { .si_pid = 0 };
 	int error = errno;
 
-	if (number == SIGTERM || (!waitid(P_PID, (id_t)command_pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid))
+	if (number == SIGTERM && command_pid > 0)
+		kill(command_pid, SIGTERM); /* its end is then ours */
+	else if (!waitid(P_PID, (id_t)command_pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid)
 		stop = 1;
 	errno = error;
 }
@@ -118,7 +120,6 @@ int run__main(int argc, char **argv)
 	options.summary = summary__new();
 	signal(SIGINT, SIG_IGN); /* the terminal sends it to the command as well; we end when that does */
 	signal(SIGPIPE, SIG_IGN);
-	sigaction(SIGTERM, &action, NULL);
 	pid = options.summary ? start(line.rest, &gate) : -ENOMEM;
 	if (pid < 0) {
 		fprintf(stderr, "vapro run: cannot start %s: %s\n", line.rest[0], strerror(-(int)pid));
@@ -126,6 +127,7 @@ int run__main(int argc, char **argv)
 		goto out;
 	}
 	command_pid = pid;
+	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGCHLD, &action, NULL);
 	on_child(SIGCHLD); /* it may have ended already */
 	options.selection.ancestor = pid;

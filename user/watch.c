@@ -378,8 +378,10 @@ static int consider(struct watch *watch, pid_t pid, uint64_t now_ns, char *err, 
 	bool asked = by_number(watch, pid);
 	int status;
 
-	if (watched_of(watch, pid) || pid == getpid())
+	if (pid == getpid())
 		return 0;
+	if (watched_of(watch, pid)) /* one that ended, by exec too, is let go first */
+		return watched_of(watch, pid)->ended_ns ? -EBUSY : 0;
 	status = process__read(pid, &process, err, err_size);
 	if (status)
 		return status;
@@ -453,7 +455,7 @@ static void look(struct watch *watch, uint64_t now_ns)
 		if (now_ns < heard->since_ns + look_after_ms[heard->looks] * 1000000)
 			continue;
 		status = consider(watch, heard->pid, now_ns, err, sizeof(err));
-		if (status == -EAGAIN && ++heard->looks < LOOKS)
+		if (status == -EBUSY || (status == -EAGAIN && ++heard->looks < LOOKS))
 			continue;
 		*heard = watch->heard[--watch->heard_count];
 		i--;
@@ -488,19 +490,29 @@ static void say_goodbye(struct watch *watch, struct watched *watched, enum line_
 		     watched->image && !hits ? "mapped but never hit" : reason);
 }
 
+static void let_go(struct watch *watch, struct watched *watched, const char *reason, uint64_t now_ns)
+{
+	say_goodbye(watch, watched, LINE_EXITED, reason, now_ns);
+	attacher__release(watch->parts.attacher, watched->pid);
+	watched->image = NULL;
+	kernel_side__untrack(watch->parts.side, watched->pid);
+}
+
+void watch__exec(struct watch *watch, pid_t pid, uint64_t now_ns)
+{
+	struct watched *watched = watched_of(watch, pid);
+
+	if (watched && !watched->ended_ns)
+		let_go(watch, watched, "it became another program (exec)", now_ns);
+	watch__heard_of(watch, pid, now_ns);
+}
+
 void watch__poll(struct watch *watch, uint64_t now_ns)
 {
 	look(watch, now_ns);
-	for (size_t i = 0; i < watch->count; i++) {
-		struct watched *watched = &watch->watched[i];
-
-		if (!watched->ended_ns && has_ended(watched)) {
-			say_goodbye(watch, watched, LINE_EXITED, "it ended", now_ns);
-			attacher__release(watch->parts.attacher, watched->pid);
-			watched->image = NULL;
-			kernel_side__untrack(watch->parts.side, watched->pid);
-		}
-	}
+	for (size_t i = 0; i < watch->count; i++)
+		if (!watch->watched[i].ended_ns && has_ended(&watch->watched[i]))
+			let_go(watch, &watch->watched[i], "it ended", now_ns);
 }
 
 size_t watch__alive(const struct watch *watch)

@@ -47,6 +47,9 @@ int watch__scan(struct watch *watch, uint64_t now_ns, char *err, size_t err_size
 /* A process has begun or was heard of: it is looked at, now and some times later (libraries come late). */
 void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns);
 
+/* A process became another program: what was known of it is void. */
+void watch__exec(struct watch *watch, pid_t pid, uint64_t now_ns);
+
 /* Looks at whom we heard of, notices ends, lets go of what ended. */
 void watch__poll(struct watch *watch, uint64_t now_ns);
 

@@ -22,6 +22,7 @@ typedef int64_t s64;
 #define KERNEL_FUNCTIONS 1024  /* rows of the function table, and rows of images */
 #define KERNEL_STATES 65536    /* vertices, and as many edges */
 #define KERNEL_SYSCALLS 512
+#define KERNEL_CPUS 4096
 
 /*
  * Roles: the number of the argument that means it, counted from 1; 0 = the function has none.
@@ -163,7 +164,7 @@ struct kernel_offcpu {
 	u32 runnable;  /* preempted, or yielded */
 	u32 io_wait;
 	u32 other_pid; /* who was switched to */
-	u32 pad;
+	u32 cpu;       /* it left */
 	char other_comm[16];
 };
 

@@ -16,7 +16,7 @@ static const enum vapro_class layer_class[LAYERS] = {
 };
 
 #define STRONG_CELL 0.25 /* of a bin lost */
-#define WEAK_BORDER 0.2	 /* of the mean column */
+#define WEAK_BORDER 0.2	 /* of the mean column or row */
 #define MOSTLY 0.5	 /* of a loss told by the kernel */
 #define NO_COMPONENT UINT32_MAX
 
@@ -209,6 +209,45 @@ static int trim(struct grower *grower, enum layer layer)
 	return 0;
 }
 
+/* Rows that lose next to nothing beside the others only touch the region: noise of their own, or what spills over. */
+static int trim_rows(struct grower *grower, enum layer layer)
+{
+	double *rows = calloc(grower->job->row_count, sizeof(*rows));
+	uint32_t *of = grower->of[layer];
+
+	if (!rows)
+		return -ENOMEM;
+	for (uint32_t id = 0; id < grower->count; id++) {
+		struct component *component = &grower->components[id];
+		size_t in = 0;
+
+		if (component->layer != layer || component->parent != id || component->cells < 3)
+			continue;
+		memset(rows, 0, grower->job->row_count * sizeof(*rows));
+		for (size_t place = 0; place < grower->job->row_count; place++) {
+			for (size_t b = component->begin; b < component->end; b++) {
+				uint32_t here = of[place * grower->bins + b];
+
+				if (here != NO_COMPONENT && root(grower, here) == id)
+					rows[place] += cell__lost(cell_at(grower, place, b), layer_class[layer]);
+			}
+			in += rows[place] > 0;
+		}
+		for (size_t place = 0; in > 1 && place < grower->job->row_count; place++) {
+			if (rows[place] >= WEAK_BORDER * component->lost / (double)in)
+				continue;
+			for (size_t b = component->begin; b < component->end; b++) {
+				uint32_t *here = &of[place * grower->bins + b];
+
+				if (*here != NO_COMPONENT && root(grower, *here) == id)
+					*here = NO_COMPONENT;
+			}
+		}
+	}
+	free(rows);
+	return 0;
+}
+
 /* 1: waits for a CPU explain most of the loss; 2: being asleep does; 0: neither. */
 static int suspended_by(const struct component *component)
 {
@@ -359,7 +398,7 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 		if (!grower.of[layer] || grow_layer(&grower, layer))
 			goto cleanup;
 		bridge(&grower, layer);
-		if (trim(&grower, layer))
+		if (trim(&grower, layer) || trim_rows(&grower, layer))
 			goto cleanup;
 	}
 	for (uint32_t i = 0; i < grower.count; i++)
