@@ -9,7 +9,16 @@
 #include "maps.h"
 
 /* enum vapro_loss, of which this side counts some */
-enum { LOST_RING_FULL, LOST_MAP_FULL, LOST_NO_STORAGE, LOST_NESTING, LOST_ARGUMENT, LOST_TRUNCATED, LOST_GOVERNED, LOST_VANISHED };
+enum {
+	LOST_RING_FULL,
+	LOST_MAP_FULL,
+	LOST_NO_STORAGE,
+	LOST_NESTING,
+	LOST_ARGUMENT,
+	LOST_TRUNCATED,
+	LOST_GOVERNED,
+	LOST_VANISHED
+};
 
 static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
 					const struct kernel_bundle *one)
@@ -44,8 +53,9 @@ static __always_inline bool merge(void *map, const struct kernel_bundle_key *key
 static __always_inline bool emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 {
 	bool edge = state & KERNEL_EDGE;
-	u32 index = (state & ~KERNEL_EDGE) + (edge ? KERNEL_STATES : 0);
-	struct kernel_bundle_key key = { .state = state, .tid = thread->tid };
+	/* ids go on for ever; two that share statistics only travel in each other's way */
+	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0);
+	struct kernel_bundle_key key = {.state = state, .tid = thread->tid};
 	struct kernel_state_stats *seen;
 	struct kernel_bundle one = {};
 	u64 duration = now - thread->start_ns, judged, away;
@@ -104,8 +114,6 @@ static __always_inline u32 number_of(void *map, const void *key, u32 *next)
 	if (known)
 		return *known;
 	fresh = __sync_fetch_and_add(next, 1);
-	if (fresh >= KERNEL_STATES)
-		return 0;
 	if (bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST) == 0)
 		return fresh;
 	known = bpf_map_lookup_elem(map, key);
@@ -115,7 +123,7 @@ static __always_inline u32 number_of(void *map, const void *key, u32 *next)
 /* Closes the computation that led to this vertex, if the thread's last call is known. */
 static __always_inline void close_computation(struct kernel_thread *thread, u32 to, u64 now)
 {
-	struct kernel_edge_key key = { .from = thread->vertex, .to = to };
+	struct kernel_edge_key key = {.from = thread->vertex, .to = to};
 	u32 edge;
 
 	if (!key.from || !key.to)

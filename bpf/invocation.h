@@ -46,7 +46,7 @@ static __always_inline u64 argument(const struct arguments *args, u8 i)
 
 static __always_inline u16 handle_number(u32 tgid, u32 kind, u64 handle)
 {
-	struct kernel_handle_key key = { .handle = handle, .tgid = tgid, .kind = kind };
+	struct kernel_handle_key key = {.handle = handle, .tgid = tgid, .kind = kind};
 	u32 *known = bpf_map_lookup_elem(&handles, &key), fresh;
 
 	if (known)
@@ -159,9 +159,7 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 		add(counters_of(thread->slot)->vanished, 1);
 		drop_open(thread, LOST_VANISHED);
 	} else if (thread->open == KERNEL_SYSCALL) {
-		/* a signal handler inside a system call: the outer one stays open */
-		add(counters_of(thread->slot)->skipped, 1);
-		return 1;
+		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
 	}
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)

@@ -108,9 +108,9 @@ struct interference_map {
 
 /* Per CPU the tracked thread that waits to get it back: who runs meanwhile takes the time from it. */
 struct waiting {
-	u64 since_ns;     /* of the present slice */
+	u64 since_ns; /* of the present slice */
 	u64 attributed_ns;
-	u32 tid;          /* 0 = nobody */
+	u32 tid; /* 0 = nobody */
 	u32 pad;
 };
 

@@ -65,7 +65,7 @@ static __always_inline void describe_fd(struct task_struct *task, u64 fd, struct
 /* The application's call-site: the libc wrapper's return address, whose place a table of its system calls tells. */
 static __always_inline void io_call_site(struct pt_regs *regs, u32 tgid, struct kernel_vertex_key *key)
 {
-	struct io_site_key at = { .ip = regs->ip, .tgid = tgid };
+	struct io_site_key at = {.ip = regs->ip, .tgid = tgid};
 	s32 *displacement = bpf_map_lookup_elem(&io_sites, &at);
 	u64 sp = regs->sp;
 
@@ -92,8 +92,10 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 		return 0;
 	now = bpf_ktime_get_ns();
 	thread = thread_of(task, now, false);
-	if (!thread || thread->open != KERNEL_NOTHING || (thread->process_flags & KERNEL_PROCESS_NO_RETURN))
+	if (!thread || thread->open == KERNEL_CALL || (thread->process_flags & KERNEL_PROCESS_NO_RETURN))
 		return 0;
+	if (thread->open == KERNEL_SYSCALL)
+		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
 	a0 = regs->di;
 	a1 = regs->si;
 	a2 = regs->dx;

@@ -7,7 +7,7 @@
 
 static __always_inline void interfere(u32 tid, u32 pid, const char *comm, u64 now, u64 preempted, u64 waited)
 {
-	struct kernel_interference_key key = { .tid = tid, .pid = pid, .bin = bin_of(now) };
+	struct kernel_interference_key key = {.tid = tid, .pid = pid, .bin = bin_of(now)};
 	void *map = key.bin & 1 ? (void *)&interference_odd : (void *)&interference_even;
 	struct kernel_interference *into = bpf_map_lookup_elem(map, &key), fresh = {};
 

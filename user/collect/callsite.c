@@ -126,7 +126,8 @@ static struct cached_image *hold(struct callsites *callsites, const struct proce
 		if (callsites->held[i]->device == mapping->device && callsites->held[i]->inode == mapping->inode)
 			return callsites->held[i];
 	cached = cache_get(callsites->cache, callsites->process, mapping);
-	if (!cached || grow(&callsites->held, &callsites->held_room, callsites->held_count + 1, sizeof(*callsites->held)))
+	if (!cached ||
+	    grow(&callsites->held, &callsites->held_room, callsites->held_count + 1, sizeof(*callsites->held)))
 		return NULL;
 	cached->users++;
 	callsites->held[callsites->held_count++] = cached;
@@ -201,7 +202,7 @@ void callsites__resolve(struct callsites *callsites, uint64_t address, struct ca
 	if (!*kept)
 		*kept = calloc(1, sizeof(**kept));
 	if (*kept)
-		**kept = (struct kept_site){ address, *site };
+		**kept = (struct kept_site){address, *site};
 }
 
 const char *callsites__build_id(struct callsites *callsites)
@@ -261,7 +262,7 @@ int callsites__tell_io(struct callsites *callsites, int map, pid_t pid)
 	struct {
 		uint64_t ip;
 		uint32_t tgid, pad;
-	} key = { .tgid = (uint32_t)pid };
+	} key = {.tgid = (uint32_t)pid};
 	struct io_site sites[IO_SITES];
 	int told = 0;
 

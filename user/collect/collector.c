@@ -41,7 +41,7 @@ static uint64_t now_of(clockid_t clock)
 
 int collector__set_clock(struct collector *collector, struct stream_clock *clock)
 {
-	struct stream_event event = { .type = STREAM_CLOCK };
+	struct stream_event event = {.type = STREAM_CLOCK};
 	uint64_t before, least = UINT64_MAX;
 
 	/* the closest pair of a few: a preemption between the two reads would shift every bin */
@@ -78,7 +78,7 @@ static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts
 static void tell_bundle(struct collector *collector, const struct kernel_bundle_key *key,
 			const struct kernel_bundle *bundle)
 {
-	struct stream_event event = { .type = STREAM_BUNDLE };
+	struct stream_event event = {.type = STREAM_BUNDLE};
 	uint32_t tgid = 0;
 	int64_t state = resolver__state(collector->resolver, key->state, &tgid);
 	int64_t thread = state < 0 ? state : resolver__thread(collector->resolver, key->tid, tgid);
@@ -89,17 +89,17 @@ static void tell_bundle(struct collector *collector, const struct kernel_bundle_
 			collector->status = (int)thread;
 		return; /* a process already forgotten; the difference shows as unaccounted */
 	}
-	event.bundle = (struct vapro_bundle){ .thread = (uint32_t)thread,
-					      .state = (uint32_t)state,
-					      .n = bundle->n,
-					      .flags = key->abnormal ? VAPRO_BUNDLE_ABNORMAL : 0,
-					      .start_ns = bundle->start_ns,
-					      .end_ns = bundle->end_ns,
-					      .sum_ns = bundle->sum_ns,
-					      .min_ns = bundle->min_ns,
-					      .max_ns = bundle->max_ns,
-					      .first_call = bundle->first_call,
-					      .last_call = bundle->last_call };
+	event.bundle = (struct vapro_bundle){.thread = (uint32_t)thread,
+					     .state = (uint32_t)state,
+					     .n = bundle->n,
+					     .flags = key->abnormal ? VAPRO_BUNDLE_ABNORMAL : 0,
+					     .start_ns = bundle->start_ns,
+					     .end_ns = bundle->end_ns,
+					     .sum_ns = bundle->sum_ns,
+					     .min_ns = bundle->min_ns,
+					     .max_ns = bundle->max_ns,
+					     .first_call = bundle->first_call,
+					     .last_call = bundle->last_call};
 	if (!(key->state & KERNEL_EDGE)) {
 		event.bundle.magnitude_min[VAPRO_BYTES] = (double)bundle->bytes_min;
 		event.bundle.magnitude_max[VAPRO_BYTES] = (double)bundle->bytes_max;
@@ -132,12 +132,12 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 
 	if (!collector)
 		return NULL;
-	*collector = (struct collector){ .side = side,
-					  .bpf = kernel_side__bpf(side),
-					  .resolver = resolver,
-					  .sink = sink,
-					  .event = event,
-					  .ctx = ctx };
+	*collector = (struct collector){.side = side,
+					.bpf = kernel_side__bpf(side),
+					.resolver = resolver,
+					.sink = sink,
+					.event = event,
+					.ctx = ctx};
 	collector->keys = calloc(BATCH, sizeof(struct kernel_bundle_key));
 	collector->dead = calloc(BATCH, sizeof(struct kernel_bundle_key));
 	collector->values = calloc(BATCH, sizeof(struct kernel_bundle));
@@ -229,17 +229,17 @@ static void tell_interference(struct collector *collector, const void *key_bytes
 {
 	const struct kernel_interference_key *key = key_bytes;
 	const struct kernel_interference *value = value_bytes;
-	struct stream_event event = { .type = STREAM_INTERFERENCE };
+	struct stream_event event = {.type = STREAM_INTERFERENCE};
 	int64_t thread = resolver__thread(collector->resolver, key->tid, 0);
 	int status;
 
 	if (thread < 0)
 		return; /* never called anything: no row of it */
-	event.interference = (struct vapro_interference){ .thread = (uint32_t)thread,
-							  .pid = key->pid,
-							  .bin = whole_bin(key->bin, collector->last_bin + 64),
-							  .preempted_ns = value->preempted_ns,
-							  .wakeup_wait_ns = value->wakeup_wait_ns };
+	event.interference = (struct vapro_interference){.thread = (uint32_t)thread,
+							 .pid = key->pid,
+							 .bin = whole_bin(key->bin, collector->last_bin + 64),
+							 .preempted_ns = value->preempted_ns,
+							 .wakeup_wait_ns = value->wakeup_wait_ns};
 	memcpy(event.interference.comm, value->comm, sizeof(event.interference.comm));
 	event.interference.comm[sizeof(event.interference.comm) - 1] = '\0';
 	status = stream__put(collector->sink, &event);
@@ -258,8 +258,8 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 	resolver__begin(collector->resolver);
 	for (int odd = 0; odd < 2; odd++) {
 		struct bpf_map *bundles = odd ? collector->bpf->maps.bundles_odd : collector->bpf->maps.bundles_even;
-		struct bpf_map *tasks = odd ? collector->bpf->maps.interference_odd :
-					      collector->bpf->maps.interference_even;
+		struct bpf_map *tasks =
+		    odd ? collector->bpf->maps.interference_odd : collector->bpf->maps.interference_even;
 
 		read_out(collector, bpf_map__fd(bundles), sizeof(struct kernel_bundle_key),
 			 sizeof(struct kernel_bundle), offsetof(struct kernel_bundle_key, bin), last, now_bin,
@@ -286,7 +286,7 @@ static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, st
 
 int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns)
 {
-	struct stream_event event = { .type = STREAM_BUNDLE };
+	struct stream_event event = {.type = STREAM_BUNDLE};
 	struct kernel_thread thread;
 	int64_t state, id;
 	uint32_t tgid;
@@ -299,17 +299,17 @@ int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns
 	id = state < 0 ? state : resolver__thread(collector->resolver, thread.tid, tgid);
 	if (id < 0)
 		return id == -ENOENT ? 0 : (int)id;
-	event.bundle = (struct vapro_bundle){ .thread = (uint32_t)id,
-					      .state = (uint32_t)state,
-					      .n = 1,
-					      .flags = VAPRO_BUNDLE_OPEN,
-					      .start_ns = thread.start_ns,
-					      .end_ns = end_ns,
-					      .sum_ns = end_ns - thread.start_ns,
-					      .min_ns = end_ns - thread.start_ns,
-					      .max_ns = end_ns - thread.start_ns,
-					      .first_call = thread.call,
-					      .last_call = thread.call };
+	event.bundle = (struct vapro_bundle){.thread = (uint32_t)id,
+					     .state = (uint32_t)state,
+					     .n = 1,
+					     .flags = VAPRO_BUNDLE_OPEN,
+					     .start_ns = thread.start_ns,
+					     .end_ns = end_ns,
+					     .sum_ns = end_ns - thread.start_ns,
+					     .min_ns = end_ns - thread.start_ns,
+					     .max_ns = end_ns - thread.start_ns,
+					     .first_call = thread.call,
+					     .last_call = thread.call};
 	event.bundle.magnitude_min[VAPRO_BYTES] = event.bundle.magnitude_max[VAPRO_BYTES] = (double)thread.bytes;
 	open_factors(&thread, end_ns, &event.bundle);
 	return stream__put(collector->sink, &event);

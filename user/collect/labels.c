@@ -10,12 +10,11 @@
 #include "probe/functions.h"
 
 /* Predefined handles of Open MPI, in the order of their numbers. */
-static const char *const comm_objects[] = { "ompi_mpi_comm_world", "ompi_mpi_comm_self" };
-static const char *const op_objects[] = { "ompi_mpi_op_null", "ompi_mpi_op_max",    "ompi_mpi_op_min",
-					  "ompi_mpi_op_sum",  "ompi_mpi_op_prod",   "ompi_mpi_op_land",
-					  "ompi_mpi_op_band", "ompi_mpi_op_lor",    "ompi_mpi_op_bor",
-					  "ompi_mpi_op_lxor", "ompi_mpi_op_bxor",   "ompi_mpi_op_maxloc",
-					  "ompi_mpi_op_minloc", "ompi_mpi_op_replace" };
+static const char *const comm_objects[] = {"ompi_mpi_comm_world", "ompi_mpi_comm_self"};
+static const char *const op_objects[] = {
+    "ompi_mpi_op_null", "ompi_mpi_op_max",    "ompi_mpi_op_min",    "ompi_mpi_op_sum",	  "ompi_mpi_op_prod",
+    "ompi_mpi_op_land", "ompi_mpi_op_band",   "ompi_mpi_op_lor",    "ompi_mpi_op_bor",	  "ompi_mpi_op_lxor",
+    "ompi_mpi_op_bxor", "ompi_mpi_op_maxloc", "ompi_mpi_op_minloc", "ompi_mpi_op_replace"};
 #define COMMS (sizeof(comm_objects) / sizeof(comm_objects[0]))
 #define OPS (sizeof(op_objects) / sizeof(op_objects[0]))
 
@@ -110,8 +109,8 @@ static const char *op_name(uint16_t op)
 
 static const char *fd_kind(uint16_t kind)
 {
-	static const char *const names[16] = { [1] = "fifo", [2] = "char", [4] = "directory", [6] = "block",
-					       [8] = "file", [12] = "socket" };
+	static const char *const names[16] = {
+	    [1] = "fifo", [2] = "char", [4] = "directory", [6] = "block", [8] = "file", [12] = "socket"};
 
 	return kind < 16 && names[kind] ? names[kind] : "other";
 }
@@ -164,7 +163,7 @@ void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vert
 
 static void tell(struct callsites *callsites, int map, pid_t pid, uint32_t kind, const char *const *names, size_t count)
 {
-	struct kernel_handle_key key = { .tgid = (uint32_t)pid, .kind = kind };
+	struct kernel_handle_key key = {.tgid = (uint32_t)pid, .kind = kind};
 
 	for (uint32_t i = 0; i < count; i++)
 		if (!callsites__object(callsites, "libmpi.so*", names[i], &key.handle))

@@ -116,13 +116,13 @@ int resolver__add(struct resolver *resolver, struct process *process)
 	}
 	callsites = callsites__new(resolver->images, process);
 	if (!callsites || grow(&resolver->processes, &resolver->process_room, resolver->process_count + 1,
-				 sizeof(*resolver->processes))) {
+			       sizeof(*resolver->processes))) {
 		callsites__free(callsites);
 		process__free(process);
 		return -ENOMEM;
 	}
 	resolver->processes[resolver->process_count++] =
-		(struct known_process){ .process = process, .callsites = callsites };
+	    (struct known_process){.process = process, .callsites = callsites};
 	labels__tell_handles(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.handles), process->pid);
 	callsites__tell_io(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.io_sites), process->pid);
 	return 0;
@@ -133,6 +133,85 @@ const char *resolver__build_id(struct resolver *resolver, pid_t pid)
 	struct known_process *known = process_of(resolver, (uint32_t)pid);
 
 	return known ? callsites__build_id(known->callsites) : "";
+}
+
+int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
+{
+	struct stream_event event = {.type = STREAM_THREAD};
+	struct known_process *known;
+	int status;
+
+	for (size_t i = 0; i < resolver->thread_count; i++)
+		if (resolver->threads[i].tid == tid && (!tgid || resolver->threads[i].tgid == tgid))
+			return resolver->threads[i].id;
+	known = tgid ? process_of(resolver, tgid) : NULL;
+	if (!known)
+		return -ENOENT;
+	if (grow(&resolver->threads, &resolver->thread_room, resolver->thread_count + 1, sizeof(*resolver->threads)))
+		return -ENOMEM;
+	event.thread = (struct vapro_thread){
+	    .id = resolver->next_thread,
+	    .rank = known->process->rank,
+	    .thread = tid == tgid ? 0 : (int32_t)++known->threads,
+	    .world_size = known->process->world_size,
+	    .pid = tgid,
+	    .tid = tid,
+	    .job = known->process->job,
+	    .host = resolver->host,
+	};
+	status = stream__put(resolver->sink, &event);
+	if (status)
+		return status;
+	resolver->threads[resolver->thread_count++] = (struct known_thread){tid, tgid, resolver->next_thread};
+	return resolver->next_thread++;
+}
+
+void resolver__begin(struct resolver *resolver)
+{
+	resolver->swept_vertices = resolver->swept_edges = false;
+}
+
+static void keep_vertex(struct resolver *resolver, const void *key, uint32_t id)
+{
+	struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
+
+	if (vertex->id == id && vertex->key.tgid)
+		return;
+	vertex->id = id;
+	vertex->key = *(const struct kernel_vertex_key *)key;
+	vertex->state = -1;
+}
+
+static void keep_edge(struct resolver *resolver, const void *key, uint32_t id)
+{
+	struct edge *edge = &resolver->edges[id & (CACHE - 1)];
+
+	if (edge->id == id)
+		return;
+	edge->id = id;
+	edge->key = *(const struct kernel_edge_key *)key;
+	edge->state = -1;
+}
+
+/* Reads a whole kernel table of {key -> id} into the cache. */
+static void sweep(struct resolver *resolver, int map, size_t key_size,
+		  void (*keep)(struct resolver *resolver, const void *key, uint32_t id))
+{
+	char *keys = calloc(SWEEP, key_size);
+	uint32_t *ids = calloc(SWEEP, sizeof(*ids)), count, in, out = 0;
+	int status = 0;
+
+	for (bool first = true; keys && ids && !status; first = false) {
+		count = SWEEP;
+		in = out;
+		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, keys, ids, &count, NULL);
+		if (status && errno != ENOENT)
+			break;
+		for (uint32_t i = 0; i < count; i++)
+			keep(resolver, keys + i * key_size, ids[i]);
+	}
+	free(keys);
+	free(ids);
 }
 
 /* Removes from a kernel map what belongs to a process, as belongs() says. */
@@ -187,6 +266,8 @@ void resolver__remove(struct resolver *resolver, pid_t pid)
 	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
 	uint32_t tgid = (uint32_t)pid, kept = 0;
 
+	/* edges are known by their vertices, so all of those must be */
+	sweep(resolver, bpf_map__fd(bpf->maps.vertices), sizeof(struct kernel_vertex_key), keep_vertex);
 	for (uint32_t i = 0; i < CACHE; i++)
 		if (resolver->vertices[i].key.tgid == tgid)
 			resolver->vertices[i].key.tgid = 0;
@@ -205,85 +286,6 @@ void resolver__remove(struct resolver *resolver, pid_t pid)
 		resolver->processes[i] = resolver->processes[--resolver->process_count];
 		break;
 	}
-}
-
-int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
-{
-	struct stream_event event = { .type = STREAM_THREAD };
-	struct known_process *known;
-	int status;
-
-	for (size_t i = 0; i < resolver->thread_count; i++)
-		if (resolver->threads[i].tid == tid && (!tgid || resolver->threads[i].tgid == tgid))
-			return resolver->threads[i].id;
-	known = tgid ? process_of(resolver, tgid) : NULL;
-	if (!known)
-		return -ENOENT;
-	if (grow(&resolver->threads, &resolver->thread_room, resolver->thread_count + 1, sizeof(*resolver->threads)))
-		return -ENOMEM;
-	event.thread = (struct vapro_thread){
-		.id = resolver->next_thread,
-		.rank = known->process->rank,
-		.thread = tid == tgid ? 0 : (int32_t)++known->threads,
-		.world_size = known->process->world_size,
-		.pid = tgid,
-		.tid = tid,
-		.job = known->process->job,
-		.host = resolver->host,
-	};
-	status = stream__put(resolver->sink, &event);
-	if (status)
-		return status;
-	resolver->threads[resolver->thread_count++] = (struct known_thread){ tid, tgid, resolver->next_thread };
-	return resolver->next_thread++;
-}
-
-void resolver__begin(struct resolver *resolver)
-{
-	resolver->swept_vertices = resolver->swept_edges = false;
-}
-
-static void keep_vertex(struct resolver *resolver, const void *key, uint32_t id)
-{
-	struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
-
-	if (vertex->id == id && vertex->key.tgid)
-		return;
-	vertex->id = id;
-	vertex->key = *(const struct kernel_vertex_key *)key;
-	vertex->state = -1;
-}
-
-static void keep_edge(struct resolver *resolver, const void *key, uint32_t id)
-{
-	struct edge *edge = &resolver->edges[id & (CACHE - 1)];
-
-	if (edge->id == id)
-		return;
-	edge->id = id;
-	edge->key = *(const struct kernel_edge_key *)key;
-	edge->state = -1;
-}
-
-/* Reads a whole kernel table of {key -> id} into the cache. */
-static void sweep(struct resolver *resolver, int map, size_t key_size,
-		  void (*keep)(struct resolver *resolver, const void *key, uint32_t id))
-{
-	char *keys = calloc(SWEEP, key_size);
-	uint32_t *ids = calloc(SWEEP, sizeof(*ids)), count, in, out = 0;
-	int status = 0;
-
-	for (bool first = true; keys && ids && !status; first = false) {
-		count = SWEEP;
-		in = out;
-		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, keys, ids, &count, NULL);
-		if (status && errno != ENOENT)
-			break;
-		for (uint32_t i = 0; i < count; i++)
-			keep(resolver, keys + i * key_size, ids[i]);
-	}
-	free(keys);
-	free(ids);
 }
 
 static struct vertex *vertex_of(struct resolver *resolver, uint32_t id)
@@ -313,7 +315,7 @@ static struct edge *edge_of(struct resolver *resolver, uint32_t id)
 /* Announces a state unless one with equal texts is known. */
 static int64_t announce(struct resolver *resolver, struct vapro_state *state)
 {
-	struct stream_event event = { .type = STREAM_STATE };
+	struct stream_event event = {.type = STREAM_STATE};
 	char text[2 * CALLSITE_MAX + LABELS_MAX + 8];
 	uint32_t id;
 	int status;
@@ -343,11 +345,11 @@ static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
 		return -ENOENT;
 	callsites__resolve(known->callsites, vertex->key.site, &site);
 	labels__vertex(&known->labels, &vertex->key, labels, common, LABELS_MAX);
-	state = (struct vapro_state){ .class = labels__class(&vertex->key),
-				       .to = site.text,
-				       .labels = labels,
-				       .common = common,
-				       .to_symbol = site.symbol[0] ? site.symbol : NULL };
+	state = (struct vapro_state){.class = labels__class(&vertex->key),
+				     .to = site.text,
+				     .labels = labels,
+				     .common = common,
+				     .to_symbol = site.symbol[0] ? site.symbol : NULL};
 	return announce(resolver, &state);
 }
 
@@ -364,13 +366,13 @@ static int64_t edge_state(struct resolver *resolver, const struct kernel_edge_ke
 	callsites__resolve(known->callsites, from->key.site, &site_from);
 	callsites__resolve(known->callsites, to->key.site, &site_to);
 	labels__edge(&from->key, &to->key, labels, common, LABELS_MAX);
-	state = (struct vapro_state){ .class = VAPRO_COMPUTATION,
-				       .from = site_from.text,
-				       .to = site_to.text,
-				       .labels = labels,
-				       .common = common,
-				       .from_symbol = site_from.symbol[0] ? site_from.symbol : NULL,
-				       .to_symbol = site_to.symbol[0] ? site_to.symbol : NULL };
+	state = (struct vapro_state){.class = VAPRO_COMPUTATION,
+				     .from = site_from.text,
+				     .to = site_to.text,
+				     .labels = labels,
+				     .common = common,
+				     .from_symbol = site_from.symbol[0] ? site_from.symbol : NULL,
+				     .to_symbol = site_to.symbol[0] ? site_to.symbol : NULL};
 	return announce(resolver, &state);
 }
 

@@ -14,16 +14,16 @@
 #include <vapro/bundle.h>
 
 enum stream_type {
-	STREAM_LINE = 1,      /* a finished NDJSON line (hello, process, warning), told as it is */
+	STREAM_LINE = 1, /* a finished NDJSON line (hello, process, warning), told as it is */
 	STREAM_CLOCK,
 	STREAM_THREAD,
-	STREAM_SEEN,          /* a thread is watched from..to */
+	STREAM_SEEN, /* a thread is watched from..to */
 	STREAM_STATE,
 	STREAM_BUNDLE,
 	STREAM_INTERFERENCE,
-	STREAM_FACTS,         /* of one process, before each window */
+	STREAM_FACTS, /* of one process, before each window */
 	STREAM_WINDOW,
-	STREAM_END,           /* a capture that lacks it was cut short */
+	STREAM_END, /* a capture that lacks it was cut short */
 };
 
 struct stream_clock {
