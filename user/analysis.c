@@ -182,6 +182,19 @@ int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t f
 	return stg__thread_seen(analysis->context.stg, thread, from_ns, to_ns);
 }
 
+/* A job that is silent for a whole window has most likely ended: only what its states learnt is kept. */
+static void put_to_rest(struct analysis_job *job)
+{
+	heatmap__free(&job->map);
+	free(job->kept);
+	free(job->open);
+	free(job->interference);
+	job->kept = job->open = NULL;
+	job->interference = NULL;
+	job->kept_count = job->kept_capacity = job->open_count = job->open_capacity = 0;
+	job->interference_count = job->interference_capacity = 0;
+}
+
 static bool worth_a_word(const struct analysis_job *job)
 {
 	if (job->active)
@@ -218,8 +231,10 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	for (size_t i = 0; i < analysis->job_count; i++) {
 		struct analysis_job *job = &analysis->jobs[i];
 
-		if (!worth_a_word(job))
+		if (!worth_a_word(job)) {
+			put_to_rest(job);
 			continue;
+		}
 		if (analysis_window__run(context, job, &span) ||
 		    analysis_result__build(context, job, &span, &analysis->results[used]) ||
 		    analysis_window__retire(context, job, &span))

@@ -89,8 +89,9 @@ static void print_job(const struct job_summary *job, FILE *out, unsigned width)
 				100 * job->covered[i] / job->rank_seconds);
 	}
 	fprintf(out, "\n  speed       ");
+	/* of what is hardly judged at all a speed would only mislead: waiting shows as effects */
 	for (int i = 0, told = 0; i < VAPRO_CLASSES; i++) {
-		if (job->performed_weight[i] > 0)
+		if (job->performed_weight[i] > 0 && job->covered[i] >= 0.01 * job->rank_seconds)
 			fprintf(out, "%s%s %.1f %%", told++ ? ", " : "", vapro_class_name[i],
 				100 * job->performed[i] / job->performed_weight[i]);
 	}
