@@ -124,7 +124,7 @@ install: all $(B)/vaprod.8
 	install -m 644 deploy/vapro.schema.json $(DESTDIR)$(PREFIX)/share/vapro/vapro.schema.json
 
 format:
-	clang-format -i $(shell git ls-files '*.c' '*.h' '*.cpp' | grep -v '^vmlinux/')
+	@clang-format -i $(shell git ls-files '*.c' '*.h' '*.cpp' | grep -v '^vmlinux/')
 
 clean:
 	rm -rf $(B)

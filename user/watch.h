@@ -11,17 +11,9 @@
 #include "probe/attacher.h"
 #include "probe/calibrate.h"
 #include "probe/governor.h"
+#include "target/selection.h"
 
 struct watch;
-
-/* Who is a target. Without any selection: every process that maps libmpi. */
-struct selection {
-	const pid_t *pids;
-	size_t pid_count;
-	const char *const *globs; /* of the executable's path or base name */
-	size_t glob_count;
-	pid_t ancestor;           /* 0, or: only its descendants */
-};
 
 struct watch_parts {
 	struct kernel_side *side;
@@ -56,10 +48,11 @@ void watch__poll(struct watch *watch, uint64_t now_ns);
 size_t watch__alive(const struct watch *watch);
 size_t watch__ever(const struct watch *watch);
 
-/* Once a second: whether IO is worth tracing, learnt from the targets' own rates; threads counted; trampolines found. */
+/* Once a second: whether IO is worth tracing, learnt from the targets' own rates; threads counted; trampolines found.
+ */
 struct watch_second {
 	bool io_worth;
-	bool in_io;       /* somebody is inside a traced system call */
+	bool in_io; /* somebody is inside a traced system call */
 	uint32_t threads;
 };
 
@@ -82,6 +75,6 @@ uint64_t watch__hits(const struct watch *watch);
 
 /* A warning line. pid 0: of no process. */
 void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -16,12 +16,12 @@
 struct image;
 
 struct image_symbol {
-	const char *name;   /* without version; owned by the image */
-	uint64_t vaddr;     /* as linked */
-	uint64_t offset;    /* in the file, of vaddr */
-	uint64_t size;      /* 0 where the table does not say */
+	const char *name; /* without version; owned by the image */
+	uint64_t vaddr;	  /* as linked */
+	uint64_t offset;  /* in the file, of vaddr */
+	uint64_t size;	  /* 0 where the table does not say */
 	bool ifunc;
-	bool dynamic;       /* from .dynsym, else .symtab */
+	bool dynamic; /* from .dynsym, else .symtab */
 };
 
 /*

@@ -67,8 +67,8 @@ static int read_stat(struct process *process)
 		return errno == ENOENT ? -ESRCH : -errno;
 	after = strrchr(text, ')'); /* the name may hold anything */
 	if (after)
-		sscanf(after + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &parent,
-		       &start);
+		sscanf(after + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		       &parent, &start);
 	free(text);
 	process->parent = parent;
 	process->start_time = start;
@@ -139,10 +139,10 @@ static void copy_identity(char *to, size_t size, const char *from)
 
 static void read_environment(struct process *process)
 {
-	static const char *const ranks[] = { "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK",
-					     "SLURM_PROCID", NULL };
-	static const char *const sizes[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",
-					     NULL };
+	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
+					    "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
+	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",
+					    NULL};
 	const char *value;
 	char path[64], *block;
 	size_t length;
@@ -197,8 +197,8 @@ int process__reread_mappings(struct process *process)
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %n", &start, &end, flags, &offset, &major, &minor, &inode,
-			   &at) < 7)
+		if (sscanf(line, "%llx-%llx %7s %llx %x:%x %llu %n", &start, &end, flags, &offset, &major, &minor,
+			   &inode, &at) < 7)
 			continue;
 		if (count == room) {
 			room = room ? room * 2 : 64;
@@ -210,13 +210,13 @@ int process__reread_mappings(struct process *process)
 			}
 			mappings = more;
 		}
-		mappings[count++] = (struct process_mapping){ .start = start,
-							      .end = end,
-							      .offset = offset,
-							      .device = makedev(major, minor),
-							      .inode = inode,
-							      .executable = flags[2] == 'x',
-							      .path = at ? line + at : "" };
+		mappings[count++] = (struct process_mapping){.start = start,
+							     .end = end,
+							     .offset = offset,
+							     .device = makedev(major, minor),
+							     .inode = inode,
+							     .executable = flags[2] == 'x',
+							     .path = at ? line + at : ""};
 	}
 	free(process->mappings);
 	free(process->text);
@@ -332,7 +332,7 @@ size_t process__threads(pid_t pid, pid_t *tids, size_t max)
 bool process__descends(pid_t pid, pid_t ancestor)
 {
 	for (int depth = 0; pid > 1 && depth < 64; depth++) {
-		struct process process = { .pid = pid };
+		struct process process = {.pid = pid};
 
 		if (pid == ancestor)
 			return true;

@@ -20,20 +20,20 @@ struct process_mapping {
 
 struct process {
 	pid_t pid, parent;
-	uint64_t start_time;  /* clock ticks since boot, as /proc/PID/stat has it */
+	uint64_t start_time; /* clock ticks since boot, as /proc/PID/stat has it */
 	char exe[512];
 	uid_t uid;
-	bool traced;          /* by ptrace: left alone */
-	bool opted_out;       /* VAPRO=off in its environment */
-	int rank;             /* -1 unknown */
-	uint32_t world_size;  /* 0 unknown */
-	char job_kind[16];    /* slurm, pmix, mpi, none */
+	bool traced;	     /* by ptrace: left alone */
+	bool opted_out;	     /* VAPRO=off in its environment */
+	int rank;	     /* -1 unknown */
+	uint32_t world_size; /* 0 unknown */
+	char job_kind[16];   /* slurm, pmix, mpi, none */
 	char job_id[96];
 	char job_step[32];
-	char job[160];        /* the three as one identity */
+	char job[160]; /* the three as one identity */
 	struct process_mapping *mappings;
 	size_t mapping_count;
-	char *text;           /* of the mappings' paths */
+	char *text; /* of the mappings' paths */
 };
 
 /*

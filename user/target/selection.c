@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "target/selection.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool selection__takes(const struct selection *selection, const struct process *process)
+{
+	const char *base = strrchr(process->exe, '/');
+
+	if (selection->ancestor)
+		return process__descends(process->pid, selection->ancestor);
+	if (!selection->pid_count && !selection->glob_count)
+		return true;
+	for (size_t i = 0; i < selection->pid_count; i++)
+		if (selection->pids[i] == process->pid)
+			return true;
+	for (size_t i = 0; i < selection->glob_count; i++)
+		if (!fnmatch(selection->globs[i], process->exe, 0) ||
+		    (base && !fnmatch(selection->globs[i], base + 1, 0)))
+			return true;
+	return false;
+}
+
+bool selection__names(const struct selection *selection, pid_t pid)
+{
+	for (size_t i = 0; i < selection->pid_count; i++)
+		if (selection->pids[i] == pid)
+			return true;
+	return false;
+}
+
+void process__each(bool (*visit)(void *ctx, const struct process *process), void *ctx)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	bool more = true;
+
+	while (dir && more && (entry = readdir(dir))) {
+		struct process *process;
+		char err[256];
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0 || process__read(pid, &process, err, sizeof(err)))
+			continue;
+		more = visit(ctx, process);
+		process__free(process);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+struct sharing {
+	const struct selection *selection;
+	const struct process_mapping *mapping;
+	size_t targets, others;
+};
+
+static bool count_sharer(void *ctx, const struct process *process)
+{
+	struct sharing *sharing = ctx;
+
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct process_mapping *mapping = &process->mappings[i];
+
+		if (!mapping->executable || mapping->inode != sharing->mapping->inode ||
+		    mapping->device != sharing->mapping->device)
+			continue;
+		if (selection__takes(sharing->selection, process) && !process->opted_out && !process->traced)
+			sharing->targets++;
+		else
+			sharing->others++;
+		break;
+	}
+	return true;
+}
+
+void selection__sharers(const struct selection *selection, const struct process_mapping *mapping, size_t *targets,
+			size_t *others)
+{
+	struct sharing sharing = { .selection = selection, .mapping = mapping };
+
+	process__each(count_sharer, &sharing);
+	*targets = sharing.targets;
+	*others = sharing.others;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the watched cost and what is known of them, second by second and window by window. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "watch_private.h"
+
+#define RETIRE_NS 600000000ULL /* after a process's end its last bin is drained by then */
+
+/* Where hijacked returns of a process go, once the kernel made that place. */
+static void find_trampoline(struct watch *watch, struct watched *watched)
+{
+	struct kernel_process tracked = { .slot = watched->slot,
+					  .flags = watch->parts.no_return ? KERNEL_PROCESS_NO_RETURN : 0 };
+	uint32_t key = (uint32_t)watched->pid;
+	struct process *process;
+	char err[128];
+
+	if (process__read(watched->pid, &process, err, sizeof(err)))
+		return;
+	for (size_t i = 0; i < process->mapping_count; i++)
+		if (!strcmp(process->mappings[i].path, "[uprobes]"))
+			tracked.trampoline = process->mappings[i].start;
+	process__free(process);
+	if (!tracked.trampoline)
+		return;
+	watched->trampoline = true;
+	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.processes), &key, &tracked, BPF_EXIST);
+}
+
+void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second)
+{
+	double seconds = (double)(now_ns - watch->last_second_ns) * 1e-9;
+
+	*second = (struct watch_second){ 0 };
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *watched = &watch->watched[i];
+		struct kernel_thread thread;
+		uint64_t calls;
+
+		if (watched->ended_ns)
+			continue;
+		calls = process__io_calls(watched->pid);
+		second->io_worth |= (double)(calls - watched->io_calls) >= seconds;
+		watched->io_calls = calls;
+		second->in_io |= !kernel_side__thread(watch->parts.side, watched->pid, &thread) &&
+				 thread.open == KERNEL_SYSCALL;
+		second->threads += (uint32_t)process__threads(watched->pid, NULL, 0);
+		if (!watched->trampoline && watch__hits_of(watch, watched))
+			find_trampoline(watch, watched);
+	}
+	watch->last_second_ns = now_ns;
+}
+
+double watch__charge(struct watch *watch, const struct governor *governor, uint64_t now_ns)
+{
+	double debt = 0;
+
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *watched = &watch->watched[i];
+		double cost = calibrate__cost(watch->parts.costs, watch__counters(watch, watched));
+
+		if (watched->ended_ns)
+			continue;
+		if (governor__charge(governor, &watched->account, now_ns, cost - watched->charged_ns) &&
+		    -watched->account.credit_ns > debt)
+			debt = -watched->account.credit_ns;
+		watched->charged_ns = cost;
+	}
+	return debt;
+}
+
+void watch__governed(struct watch *watch, uint64_t from_ns, uint64_t to_ns)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *watched = &watch->watched[i];
+		uint64_t from = from_ns > watched->attached_ns ? from_ns : watched->attached_ns;
+		uint64_t to = watched->ended_ns && watched->ended_ns < to_ns ? watched->ended_ns : to_ns;
+
+		if (to > from)
+			watched->governed_ns += to - from;
+	}
+}
+
+static int tell_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
+{
+	struct kernel_counters now = *watch__counters(watch, watched), delta = { 0 };
+	struct stream_event event = { .type = STREAM_FACTS };
+	uint64_t from = begin_ns > watched->attached_ns ? begin_ns : watched->attached_ns;
+	uint64_t to = watched->ended_ns && watched->ended_ns < end_ns ? watched->ended_ns : end_ns;
+	uint64_t told = collector__told(watch->parts.collector, watched->slot) - watched->told;
+
+	delta.enter = now.enter - watched->window.enter;
+	delta.exit = now.exit - watched->window.exit;
+	delta.stepped = now.stepped - watched->window.stepped;
+	delta.syscalls = now.syscalls - watched->window.syscalls;
+	event.facts = (struct vapro_process_facts){ .pid = (uint32_t)watched->pid,
+						    .job = watched->identity.job,
+						    .wall_ns = to > from ? to - from : 0,
+						    .governed_ns = watched->governed_ns,
+						    .hits = delta.enter + delta.exit + delta.syscalls,
+						    .cost_ns = (uint64_t)calibrate__cost(watch->parts.costs, &delta) };
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];
+	/* handed over by the kernel side and never told; of the living some are always under way */
+	if (watched->ended_ns && now.emitted > told + watched->unaccounted) {
+		event.facts.lost[VAPRO_LOST_UNACCOUNTED] += now.emitted - told - watched->unaccounted;
+		watched->unaccounted = now.emitted - told;
+	}
+	watched->window = now;
+	watched->governed_ns = 0;
+	return stream__put(watch->parts.sink, &event);
+}
+
+/* What ended before a window's end and has been drained since. */
+static void retire(struct watch *watch, uint64_t end_ns)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *watched = &watch->watched[i];
+
+		if (!watched->ended_ns || watched->ended_ns + RETIRE_NS > end_ns)
+			continue;
+		watch->hits += watch__hits_of(watch, watched);
+		resolver__remove(watch->parts.resolver, watched->pid);
+		watch->slots[watched->slot] = false;
+		close(watched->pidfd);
+		*watched = watch->watched[--watch->count];
+		i--;
+	}
+}
+
+int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
+{
+	pid_t tids[256];
+	int status = 0;
+
+	for (size_t i = 0; i < watch->count && !status; i++) {
+		struct watched *watched = &watch->watched[i];
+		size_t count = watched->ended_ns ? 0 : process__threads(watched->pid, tids, 256);
+
+		for (size_t j = 0; j < count && j < 256 && !status; j++)
+			status = collector__tell_open(watch->parts.collector, tids[j], end_ns);
+		if (!status)
+			status = tell_facts(watch, watched, begin_ns, end_ns);
+	}
+	retire(watch, end_ns);
+	return status;
+}

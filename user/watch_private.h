@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the watch share and nobody else sees. */
+#ifndef VAPRO_WATCH_PRIVATE_H
+#define VAPRO_WATCH_PRIVATE_H
+
+#include "report/lines.h"
+#include "target/image.h"
+#include "vapro.skel.h"
+#include "watch.h"
+
+struct watched {
+	pid_t pid;
+	int pidfd;
+	uint32_t slot;
+	struct process identity; /* its mappings belong to the resolver's copy and are not used here */
+	const struct attached_image *image;
+	char build_id[IMAGE_BUILD_ID_MAX];
+	uint64_t attached_ns, ended_ns;
+	uint64_t start_utc_ns;
+	struct kernel_counters window;  /* at the last window's end */
+	struct governor_account account;
+	double charged_ns;
+	uint64_t governed_ns; /* in this window */
+	uint64_t told;        /* vertex fragments of this slot, when it was given */
+	uint64_t unaccounted; /* reported so far */
+	uint64_t io_calls;
+	bool trampoline;
+};
+
+struct heard {
+	pid_t pid;
+	uint64_t since_ns;
+	int looks;
+};
+
+struct watch {
+	struct watch_parts parts;
+	const struct selection *selection;
+	struct watched *watched;
+	size_t count, room;
+	struct heard *heard;
+	size_t heard_count, heard_room;
+	bool slots[KERNEL_SLOTS];
+	size_t ever;
+	uint64_t hits; /* of processes that ended */
+	uint64_t last_second_ns;
+};
+
+static inline const struct kernel_counters *watch__counters(const struct watch *watch, const struct watched *watched)
+{
+	return &kernel_side__bpf(watch->parts.side)->bss->counters[watched->slot];
+}
+
+static inline uint64_t watch__hits_of(const struct watch *watch, const struct watched *watched)
+{
+	return watch__counters(watch, watched)->enter;
+}
+
+/* Start of a process as UTC, from clock ticks since boot. */
+uint64_t watch__start_utc(uint64_t ticks);
+
+/* A `process` line. */
+void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
+			 uint64_t hits, const char *reason);
+
+/* Announces the main thread as a row, from its attachment to to_ns (0: it goes on). */
+void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_t to_ns);
+
+#endif
