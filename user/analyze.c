@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "collect/capture.h"
 #include "command_line.h"
@@ -99,6 +100,22 @@ static int parse(struct analyze *analyze, int argc, char **argv)
 	return status;
 }
 
+/* Passes events on and shows a person that long work goes on. */
+struct progress {
+	struct stream_sink sink; /* first */
+	struct stream_sink *to;
+	uint64_t bundles;
+};
+
+static int progress_put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct progress *progress = (struct progress *)sink;
+
+	if (event->type == STREAM_BUNDLE && ++progress->bundles % 262144 == 0)
+		fprintf(stderr, "\rvapro analyze: %.1f million bundles \033[K", (double)progress->bundles * 1e-6);
+	return stream__put(progress->to, event);
+}
+
 static uint64_t utc_now(void)
 {
 	struct timespec now;
@@ -109,7 +126,7 @@ static uint64_t utc_now(void)
 
 static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
 {
-	struct line_bye bye = { .utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason };
+	struct line_bye bye = {.utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason};
 	char *line;
 
 	if (!bye.host)
@@ -125,11 +142,13 @@ static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines,
 static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
 {
-	enum vapro_workload_source source =
-		(ndjson ? ndjson__by_instructions(ndjson) : info->by_instructions) ? VAPRO_BY_INSTRUCTIONS :
-										     VAPRO_BY_ARGUMENTS;
+	enum vapro_workload_source source = (ndjson ? ndjson__by_instructions(ndjson) : info->by_instructions)
+						? VAPRO_BY_INSTRUCTIONS
+						: VAPRO_BY_ARGUMENTS;
 	struct stream_sink *pipeline =
-		pipeline__new(&analyze->config, source, !ndjson && info->host[0] ? info->host : NULL, lines, summary);
+	    pipeline__new(&analyze->config, source, !ndjson && info->host[0] ? info->host : NULL, lines, summary);
+	struct progress progress = {.sink = {.put = progress_put}, .to = pipeline};
+	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
 	char err[512] = "";
 	int status;
 
@@ -138,9 +157,11 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 		return EXIT_FAILED;
 	}
 	if (ndjson)
-		status = ndjson__feed(ndjson, analyze->config.window_s, pipeline, err, sizeof(err));
+		status = ndjson__feed(ndjson, analyze->config.window_s, sink, err, sizeof(err));
 	else
-		status = capture__replay(analyze->files, (size_t)analyze->file_count, pipeline, err, sizeof(err));
+		status = capture__replay(analyze->files, (size_t)analyze->file_count, sink, err, sizeof(err));
+	if (progress.bundles >= 262144)
+		fputs("\r\033[K", stderr);
 	if (status) {
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
@@ -155,8 +176,8 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 
 int analyze__main(int argc, char **argv)
 {
-	struct analyze analyze = { .output = "-", .files = calloc((size_t)argc, sizeof(char *)) };
-	struct capture_info info = { .by_instructions = false };
+	struct analyze analyze = {.output = "-", .files = calloc((size_t)argc, sizeof(char *))};
+	struct capture_info info = {.by_instructions = false};
 	struct summary *summary = NULL;
 	struct line_sink *lines = NULL;
 	struct ndjson *ndjson = NULL;

@@ -20,10 +20,10 @@ struct bad_range {
 };
 
 static const struct bad_range bad_ranges[] = {
-	{ 6, 11, 6, 13, "uretprobe is a system call that seccomp filters: a filtered target is killed",
-	  "targets with a seccomp filter should not be watched" },
-	{ 6, 18, 6, 18, "a probe on a nop5 inside a function corrupts the red zone",
-	  "handled: nop5 is used at function entries only" },
+    {6, 11, 6, 13, "uretprobe is a system call that seccomp filters: a filtered target is killed",
+     "targets with a seccomp filter should not be watched"},
+    {6, 18, 6, 18, "a probe on a nop5 inside a function corrupts the red zone",
+     "handled: nop5 is used at function entries only"},
 };
 
 static int problems;
@@ -82,8 +82,9 @@ static void check_probes(void)
 		snprintf(text, sizeof(text), "%.2f us entry and return, %.2f us entry alone, %.2f us single-stepped",
 			 costs.call_ns * 1e-3, costs.entry_ns * 1e-3, costs.stepped_call_ns * 1e-3);
 		row("cost of a probe", "", text);
-		snprintf(text, sizeof(text), "%.0f ns traced; %.0f ns on every system call of others while IO is traced",
-			 costs.syscall_ns, costs.bystander_ns);
+		snprintf(text, sizeof(text),
+			 "%.0f ns traced; %.0f ns on every system call of others while IO is traced", costs.syscall_ns,
+			 costs.bystander_ns);
 		row("cost of IO tracing", "", text);
 		snprintf(text, sizeof(text), "%.0f calls/s per process fit into 1 %%", 1e7 / costs.call_ns);
 		row("budget", "", text);
@@ -95,10 +96,10 @@ static void check_probes(void)
 
 static void check_counters(void)
 {
-	struct perf_event_attr attr = { .type = PERF_TYPE_HARDWARE,
-					.size = sizeof(attr),
-					.config = PERF_COUNT_HW_INSTRUCTIONS,
-					.exclude_kernel = 1 };
+	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_HW_INSTRUCTIONS,
+				       .exclude_kernel = 1};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 	char text[256];
 
@@ -140,9 +141,10 @@ int check__main(int argc, char **argv)
 
 		if (!help)
 			fprintf(stderr, "vapro check: unknown argument '%s'\n", argv[1]);
-		fputs("Usage: vapro check\n\nSays what this machine can do, what is missing and why. Exit code 0 where\n"
-		      "vaprod can run here, 3 where kernel or privileges do not allow it.\n",
-		      help ? stdout : stderr);
+		fputs(
+		    "Usage: vapro check\n\nSays what this machine can do, what is missing and why. Exit code 0 where\n"
+		    "vaprod can run here, 3 where kernel or privileges do not allow it.\n",
+		    help ? stdout : stderr);
 		return help ? EXIT_OK : EXIT_USAGE;
 	}
 	problems = 0;

@@ -42,7 +42,7 @@ static const struct vapro_option *option_named(const char *name)
 	return NULL;
 }
 
-static const char *const own_options[] = { "pid", "exe", "output", "duration", "capture", "config", "cpus" };
+static const char *const own_options[] = {"pid", "exe", "output", "duration", "capture", "config", "cpus"};
 
 static bool takes_value(const char *name)
 {
@@ -114,14 +114,17 @@ static int set_option(struct command_line *line, const char *program, const stru
 	if (!strcmp(argument->name, "pid"))
 		return add_pid(line, program, argument->value);
 	if (!strcmp(argument->name, "exe")) {
-		if (!*argument->value || grow(&line->globs, &line->glob_room, line->glob_count + 1, sizeof(*line->globs))) {
+		if (!*argument->value ||
+		    grow(&line->globs, &line->glob_room, line->glob_count + 1, sizeof(*line->globs))) {
 			fprintf(stderr, "%s: --exe: a pattern is needed\n", program);
 			return EXIT_USAGE;
 		}
 		line->globs[line->glob_count++] = argument->value;
 		return 0;
 	}
-	if (!strcmp(argument->name, "output")) {
+	if (!strcmp(argument->name, "output") && !strcmp(argument->value, "-")) {
+		options->to_stdout = true;
+	} else if (!strcmp(argument->name, "output")) {
 		options->output = argument->value;
 	} else if (!strcmp(argument->name, "capture")) {
 		options->capture = argument->value;
@@ -212,7 +215,7 @@ void command_line__help(FILE *out)
 	      "  --pid N           watch this process; may be given more than once\n"
 	      "  --exe GLOB        watch processes whose executable matches, by path or base name\n"
 	      "Output:\n"
-	      "  --output FILE|-   NDJSON lines (default: standard output)\n"
+	      "  --output FILE|-   NDJSON lines, to a file, standard output (-), or both: give it twice\n"
 	      "  --capture FILE    write all bundles, to be analysed again with `vapro analyze FILE`\n"
 	      "  --quiet           no progress on a terminal\n"
 	      "Run:\n"

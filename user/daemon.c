@@ -25,7 +25,7 @@
 #define CALM_NS 50000000L
 #define IDLE_NS 200000000L
 #define ALERT_NS 500000000ULL
-#define IO_LINGER_S 5          /* IO stays traced this long after it was worth it */
+#define IO_LINGER_S 5 /* IO stays traced this long after it was worth it */
 
 /* Events go to the analysis and, while that works, to the capture. */
 struct tee {
@@ -47,7 +47,7 @@ struct daemon {
 	struct governor governor;
 	struct costs costs;
 	struct stream_clock clock;
-	uint64_t begin_ns;               /* of the run, CLOCK_MONOTONIC */
+	uint64_t begin_ns;		   /* of the run, CLOCK_MONOTONIC */
 	uint64_t window_begin, window_end; /* UTC, bin borders */
 	uint64_t governed_to, resumed_at;
 	uint64_t next_second;
@@ -118,13 +118,14 @@ static int open_outputs(struct daemon *daemon)
 	char *tunables;
 
 	daemon->tee.sink.put = tee_put;
-	daemon->lines = line_sink__open(options->output, false);
+	daemon->lines = line_sink__open(options->output, options->to_stdout);
 	if (!daemon->lines) {
-		fprintf(stderr, "vaprod: cannot write %s: %s\n", options->output, strerror(errno));
+		fprintf(stderr, "vaprod: cannot write %s: %s\n", options->output ? options->output : "standard output",
+			strerror(errno));
 		return EXIT_FAILED;
 	}
-	daemon->tee.pipeline = pipeline__new(&options->config, VAPRO_BY_ARGUMENTS, daemon->host, daemon->lines,
-					     options->summary);
+	daemon->tee.pipeline =
+	    pipeline__new(&options->config, VAPRO_BY_ARGUMENTS, daemon->host, daemon->lines, options->summary);
 	if (!daemon->tee.pipeline)
 		return fail("%s", "out of memory");
 	if (!options->capture)
@@ -142,25 +143,25 @@ static int open_outputs(struct daemon *daemon)
 static void tell_hello(struct daemon *daemon)
 {
 	static const char no_pmu[] = "counters are not read by this version: workload is assumed from arguments";
-	struct line_counter instructions = { .name = "instructions", .provider = "none", .reason = no_pmu };
-	struct line_costs costs = { .entry_ns = daemon->costs.entry_ns,
-				    .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
-				    .stepped_ns = daemon->costs.stepped_call_ns,
-				    .nop5_ns = NAN,
-				    .syscall_ns = daemon->costs.syscall_ns,
-				    .bystander_ns = daemon->costs.bystander_ns };
-	struct line_hello hello = { .utc_ns = daemon->clock.utc_ns,
-				    .host = daemon->host,
-				    .version = VAPRO_VERSION,
-				    .rung = kernel_side__rung(daemon->side),
-				    .pmu_reason = no_pmu,
-				    .counters = &instructions,
-				    .counter_count = 1,
-				    .workload_source = VAPRO_BY_ARGUMENTS,
-				    .costs = &costs,
-				    .config = &daemon->options->config,
-				    .clock = daemon->clock };
-	struct stream_event event = { .type = STREAM_LINE };
+	struct line_counter instructions = {.name = "instructions", .provider = "none", .reason = no_pmu};
+	struct line_costs costs = {.entry_ns = daemon->costs.entry_ns,
+				   .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
+				   .stepped_ns = daemon->costs.stepped_call_ns,
+				   .nop5_ns = NAN,
+				   .syscall_ns = daemon->costs.syscall_ns,
+				   .bystander_ns = daemon->costs.bystander_ns};
+	struct line_hello hello = {.utc_ns = daemon->clock.utc_ns,
+				   .host = daemon->host,
+				   .version = VAPRO_VERSION,
+				   .rung = kernel_side__rung(daemon->side),
+				   .pmu_reason = no_pmu,
+				   .counters = &instructions,
+				   .counter_count = 1,
+				   .workload_source = VAPRO_BY_ARGUMENTS,
+				   .costs = &costs,
+				   .config = &daemon->options->config,
+				   .clock = daemon->clock};
+	struct stream_event event = {.type = STREAM_LINE};
 	struct utsname kernel;
 	char *line;
 
@@ -185,22 +186,22 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 		fprintf(stderr, "vaprod: %s; overhead is not known\n", err);
 	daemon->attacher = attacher__new(daemon->side);
 	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host);
-	daemon->collector = daemon->resolver ? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink,
-							      on_event, daemon) :
-					       NULL;
+	daemon->collector = daemon->resolver
+				? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink, on_event, daemon)
+				: NULL;
 	if (!daemon->attacher || !daemon->collector) {
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
-	daemon->watch = watch__new(&(struct watch_parts){ .side = daemon->side,
-							  .attacher = daemon->attacher,
-							  .resolver = daemon->resolver,
-							  .collector = daemon->collector,
-							  .sink = &daemon->tee.sink,
-							  .host = daemon->host,
-							  .costs = &daemon->costs,
-							  .no_return = options->config.no_return,
-							  .io = options->config.io != VAPRO_IO_OFF },
+	daemon->watch = watch__new(&(struct watch_parts){.side = daemon->side,
+							 .attacher = daemon->attacher,
+							 .resolver = daemon->resolver,
+							 .collector = daemon->collector,
+							 .sink = &daemon->tee.sink,
+							 .host = daemon->host,
+							 .costs = &daemon->costs,
+							 .no_return = options->config.no_return,
+							 .io = options->config.io != VAPRO_IO_OFF},
 				   &options->selection);
 	if (!daemon->watch) {
 		snprintf(err, err_size, "out of memory");
@@ -225,7 +226,7 @@ static void begin(struct daemon *daemon)
 
 static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 {
-	struct stream_event event = { .type = STREAM_WINDOW };
+	struct stream_event event = {.type = STREAM_WINDOW};
 	uint64_t begin = to_mono(daemon, daemon->window_begin), end = to_mono(daemon, end_utc);
 	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
 	double cpu = cpu_seconds();
@@ -235,11 +236,11 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 		daemon->governed_to = end;
 	}
 	watch__end_window(daemon->watch, begin, end);
-	event.window = (struct stream_window){ .begin_ns = daemon->window_begin,
-					       .end_ns = end_utc,
-					       .last = last,
-					       .daemon_cpu_pct = (cpu - daemon->cpu_at_window) /
-								 ((double)(end - begin) * 1e-9) * 100 };
+	event.window = (struct stream_window){.begin_ns = daemon->window_begin,
+					      .end_ns = end_utc,
+					      .last = last,
+					      .daemon_cpu_pct =
+						  (cpu - daemon->cpu_at_window) / ((double)(end - begin) * 1e-9) * 100};
 	if (stream__put(&daemon->tee.sink, &event))
 		fail("%s", "out of memory: this window is lost");
 	daemon->cpu_at_window = cpu;
@@ -255,8 +256,9 @@ static void check_outputs(struct daemon *daemon)
 {
 	if (daemon->tee.capture_status && !daemon->capture_failed) {
 		daemon->capture_failed = true;
-		watch__warn(daemon->watch, "capture_failed", 0, "capture %s: %s; it ends here and can be analysed up to here",
-			    daemon->options->capture, strerror(-daemon->tee.capture_status));
+		watch__warn(daemon->watch, "capture_failed", 0,
+			    "capture %s: %s; it ends here and can be analysed up to here", daemon->options->capture,
+			    strerror(-daemon->tee.capture_status));
 	}
 	if (line_sink__error(daemon->lines) && !daemon->output_failed) {
 		daemon->output_failed = true;
@@ -264,8 +266,9 @@ static void check_outputs(struct daemon *daemon)
 	}
 	if (collector__records_lost(daemon->collector) && !daemon->ring_warned) {
 		daemon->ring_warned = true;
-		watch__warn(daemon->watch, "ring_full", 0,
-			    "the ring was full: process events were lost and processes may be missed; raise --ring-bytes");
+		watch__warn(
+		    daemon->watch, "ring_full", 0,
+		    "the ring was full: process events were lost and processes may be missed; raise --ring-bytes");
 	}
 }
 
@@ -278,7 +281,8 @@ static void resume_links(struct daemon *daemon, uint64_t now)
 	watch__governed(daemon->watch, daemon->governed_to, now);
 	daemon->resumed_at = now;
 	if (status)
-		watch__warn(daemon->watch, "attach_failed", 0, "links could not be opened again: %s", strerror(-status));
+		watch__warn(daemon->watch, "attach_failed", 0, "links could not be opened again: %s",
+			    strerror(-status));
 }
 
 static void govern(struct daemon *daemon, uint64_t now)
@@ -298,7 +302,8 @@ static void govern(struct daemon *daemon, uint64_t now)
 	daemon->governed_to = now;
 	if (daemon->governor.pauses == 1)
 		watch__warn(daemon->watch, "governed", 0,
-			    "probes cost more than the cap of %g %%: they are closed and opened in turns; the gaps are uncovered, reason governed",
+			    "probes cost more than the cap of %g %%: they are closed and opened in turns; the gaps are "
+			    "uncovered, reason governed",
 			    daemon->options->config.overhead_cap_pct);
 }
 
@@ -306,8 +311,9 @@ static void progress(const struct daemon *daemon, uint64_t now)
 {
 	if (daemon->options->quiet || !isatty(STDERR_FILENO))
 		return;
-	fprintf(stderr, "\rvaprod: %4.0f s, %zu processes, %llu calls%s \033[K", (double)(now - daemon->begin_ns) * 1e-9,
-		watch__alive(daemon->watch), (unsigned long long)watch__hits(daemon->watch),
+	fprintf(stderr, "\rvaprod: %4.0f s, %zu processes, %llu calls%s \033[K",
+		(double)(now - daemon->begin_ns) * 1e-9, watch__alive(daemon->watch),
+		(unsigned long long)watch__hits(daemon->watch),
 		attacher__paused(daemon->attacher) ? ", over the overhead cap: paused" : "");
 }
 
@@ -365,7 +371,7 @@ static const char *loop(struct daemon *daemon)
 	const char *reason = NULL;
 
 	while (!reason) {
-		struct timespec rest = { 0 };
+		struct timespec rest = {0};
 		uint64_t now = mono_now();
 		int drained = collector__drain_ring(daemon->collector);
 
@@ -390,7 +396,7 @@ static const char *loop(struct daemon *daemon)
 static void finish(struct daemon *daemon, const char *reason)
 {
 	uint64_t now = mono_now(), end;
-	struct line_bye bye = { .host = daemon->host, .exit_reason = reason };
+	struct line_bye bye = {.host = daemon->host, .exit_reason = reason};
 	char *line;
 
 	if (!daemon->options->quiet && isatty(STDERR_FILENO))
@@ -409,9 +415,9 @@ static void finish(struct daemon *daemon, const char *reason)
 	bye.utc_ns = to_utc(daemon, mono_now());
 	line = lines__bye(&bye);
 	if (line)
-		stream__put(&daemon->tee.sink, &(struct stream_event){ .type = STREAM_LINE, .line = line });
+		stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_LINE, .line = line});
 	free(line);
-	stream__put(&daemon->tee.sink, &(struct stream_event){ .type = STREAM_END });
+	stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_END});
 }
 
 static void tear_down(struct daemon *daemon)
@@ -425,8 +431,8 @@ static void tear_down(struct daemon *daemon)
 
 int daemon__run(const struct daemon_options *options)
 {
-	struct daemon daemon = { .options = options };
-	struct sched_param batch = { 0 };
+	struct daemon daemon = {.options = options};
+	struct sched_param batch = {0};
 	char err[512] = "";
 	int status, watched;
 
@@ -466,7 +472,7 @@ int daemon__run(const struct daemon_options *options)
 	}
 	stream__close(daemon.tee.pipeline);
 	if (line_sink__close(daemon.lines) && !daemon.output_failed) {
-		fprintf(stderr, "vaprod: %s could not be completed\n", options->output);
+		fprintf(stderr, "vaprod: the output could not be completed\n");
 		daemon.output_failed = true;
 	}
 	return status ? status : daemon.capture_failed || daemon.output_failed ? EXIT_FAILED : EXIT_OK;

@@ -19,11 +19,12 @@ enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_REFUSED };
 struct daemon_options {
 	struct vapro_config config;
 	struct selection selection;
-	const char *output;  /* file, "-" = standard output, NULL = none */
-	const char *capture; /* file, or NULL */
-	const char *cpus;    /* list for ourselves, or NULL: housekeeping cores where the node has isolated ones */
-	double duration_s;   /* 0 = until a signal, or until the selected processes ended */
-	bool quiet;          /* no progress on stderr */
+	const char *output;	 /* file for lines, or NULL */
+	bool to_stdout;		 /* lines go to standard output (as well) */
+	const char *capture;	 /* file, or NULL */
+	const char *cpus;	 /* list for ourselves, or NULL: housekeeping cores where the node has isolated ones */
+	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
+	bool quiet;		 /* no progress on stderr */
 	struct summary *summary; /* or NULL */
 	const volatile sig_atomic_t *stop;
 	void (*ready)(void *ctx); /* called once targets may start; or NULL */

@@ -20,7 +20,7 @@ static pid_t command_pid;
 /* Other children (calibration's) end too; only the command's end is ours. It stays to be waited for. */
 static void on_child(int number)
 {
-	siginfo_t info = { .si_pid = 0 };
+	siginfo_t info = {.si_pid = 0};
 	int error = errno;
 
 	if (number == SIGTERM && command_pid > 0)
@@ -94,8 +94,8 @@ static int code_of(int status)
 
 int run__main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = on_child, .sa_flags = SA_NOCLDSTOP };
-	struct daemon_options options = { .stop = &stop };
+	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
+	struct daemon_options options = {.stop = &stop};
 	struct command_line line;
 	int status, gate = -1, ended = 0;
 	pid_t pid;

@@ -14,10 +14,10 @@ static const struct {
 	int (*main)(int argc, char **argv);
 	const char *help;
 } commands[] = {
-	{ "run", run__main, "run a command (mpirun ...), watch it, end with a summary" },
-	{ "analyze", analyze__main, "replay captures or NDJSON fragments into the lines of a live run" },
-	{ "view", view__main, "draw the heat maps and regions of NDJSON output in the terminal" },
-	{ "check", check__main, "say what this machine can do, what is missing and why" },
+    {"run", run__main, "run a command (mpirun ...), watch it, end with a summary"},
+    {"analyze", analyze__main, "replay captures or NDJSON fragments into the lines of a live run"},
+    {"view", view__main, "draw the heat maps and regions of NDJSON output in the terminal"},
+    {"check", check__main, "say what this machine can do, what is missing and why"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

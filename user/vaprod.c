@@ -35,8 +35,8 @@ static void usage(FILE *out)
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = on_signal };
-	struct daemon_options options = { .stop = &stop };
+	struct sigaction action = {.sa_handler = on_signal};
+	struct daemon_options options = {.stop = &stop};
 	struct command_line line;
 	int status;
 
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	if (!options.output && !options.capture)
-		options.output = "-";
+		options.to_stdout = true;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);

@@ -18,13 +18,13 @@ enum vapro_workload_source { VAPRO_BY_ARGUMENTS, VAPRO_BY_INSTRUCTIONS };
 /* Why time of a state is not covered. */
 enum vapro_uncovered_reason {
 	VAPRO_COVERED,
-	VAPRO_FEW_FRAGMENTS,  /* fewer than certify_fragments seen (or than rare_members with instructions) */
-	VAPRO_SPREAD,         /* no populous group holds enough of its on-CPU time: the workload varies */
-	VAPRO_RARE,           /* with instructions: its cluster is rare */
-	VAPRO_GOVERNED,       /* links closed by the governor */
-	VAPRO_NO_RETURN,      /* --no-return: time is entry to entry */
-	VAPRO_NOT_SEEN,       /* before the first or after the last call of the thread */
-	VAPRO_LOST,           /* bundles lost, by cause in `lost` */
+	VAPRO_FEW_FRAGMENTS, /* fewer than certify_fragments seen (or than rare_members with instructions) */
+	VAPRO_SPREAD,	     /* no populous group holds enough of its on-CPU time: the workload varies */
+	VAPRO_RARE,	     /* with instructions: its cluster is rare */
+	VAPRO_GOVERNED,	     /* links closed by the governor */
+	VAPRO_NO_RETURN,     /* --no-return: time is entry to entry */
+	VAPRO_NOT_SEEN,	     /* before the first or after the last call of the thread */
+	VAPRO_LOST,	     /* bundles lost, by cause in `lost` */
 	VAPRO_UNCOVERED_REASONS,
 };
 
@@ -32,7 +32,7 @@ extern const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS];
 
 struct result_uncovered {
 	const struct vapro_state *state; /* NULL for gaps that belong to no state */
-	double share;                    /* of the wall time of the job's ranks in the new part */
+	double share;			 /* of the wall time of the job's ranks in the new part */
 	enum vapro_uncovered_reason reason;
 };
 
@@ -74,13 +74,13 @@ enum vapro_region_state { VAPRO_REGION_OPEN, VAPRO_REGION_CHANGED, VAPRO_REGION_
 
 struct result_factor {
 	const char *name;
-	int stage;               /* 1 or 2 */
-	const char *parent;      /* NULL at stage 1 */
-	double contribution;     /* 0..1 of its level */
-	double impact_seconds;   /* sum of contributions of the abnormal fragments */
+	int stage;		 /* 1 or 2 */
+	const char *parent;	 /* NULL at stage 1 */
+	double contribution;	 /* 0..1 of its level */
+	double impact_seconds;	 /* sum of contributions of the abnormal fragments */
 	double duration_seconds; /* time of abnormal fragments whose major factors include it */
-	const char *method;      /* formula, regression */
-	double p_value;          /* NAN where the method has none */
+	const char *method;	 /* formula, regression */
+	double p_value;		 /* NAN where the method has none */
 	bool major;
 	bool approx;
 	const char *shared_with; /* NULL, or factors it cannot be told from */
@@ -100,7 +100,7 @@ struct result_diagnosis {
 	const struct result_interferer *interferers; /* most seconds first */
 	uint32_t interferer_count;
 	uint32_t abnormal, normal; /* fragments it rests on */
-	const char *advice;        /* one or two sentences */
+	const char *advice;	   /* one or two sentences */
 };
 
 struct result_variance {
@@ -110,16 +110,16 @@ struct result_variance {
 	enum vapro_class class;
 	bool also[VAPRO_CLASSES];
 	double lost_by_class[VAPRO_CLASSES]; /* seconds */
-	uint64_t begin_ns, end_ns;           /* UTC, bin borders */
-	const int32_t *ranks;                /* ascending */
+	uint64_t begin_ns, end_ns;	     /* UTC, bin borders */
+	const int32_t *ranks;		     /* ascending */
 	uint32_t rank_count;
 	double performance; /* 0..1 */
 	double lost_seconds;
 	bool confirmed;
 	const char *evidence; /* one phrase: what confirms it, or what is missing */
 	bool alarm;
-	uint64_t effect_of; /* id of the cause, 0 = nobody's effect */
-	bool still_open;    /* rests on a fragment that has not ended */
+	uint64_t effect_of;		 /* id of the cause, 0 = nobody's effect */
+	bool still_open;		 /* rests on a fragment that has not ended */
 	const struct result_site *sites; /* most lost first */
 	uint32_t site_count;
 	const struct result_culprit *culprits;
@@ -134,7 +134,7 @@ struct result_imbalance {
 	const struct vapro_state *state;
 	int32_t fast_rank, slow_rank;
 	double fast_ns, slow_ns; /* their references */
-	double share;            /* of the job's wall time spent in this state */
+	double share;		 /* of the job's wall time spent in this state */
 };
 
 /* A slow-down common to all ranks and monotone over windows (section 6 d). */

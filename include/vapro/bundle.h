@@ -59,13 +59,13 @@ enum vapro_magnitude {
 
 enum vapro_bundle_flag {
 	VAPRO_BUNDLE_ABNORMAL = 1 << 0, /* merged from fragments over k_a times the least of their cell */
-	VAPRO_BUNDLE_OPEN = 1 << 1,     /* not ended yet: sum_ns is the time elapsed so far, n = 1 */
-	VAPRO_BUNDLE_APPROX = 1 << 2,   /* a label or the call-site is approximate */
+	VAPRO_BUNDLE_OPEN = 1 << 1,	/* not ended yet: sum_ns is the time elapsed so far, n = 1 */
+	VAPRO_BUNDLE_APPROX = 1 << 2,	/* a label or the call-site is approximate */
 };
 
 struct vapro_bundle {
 	uint32_t thread; /* index of a vapro_thread */
-	uint32_t state;  /* index of a vapro_state */
+	uint32_t state;	 /* index of a vapro_state */
 	uint32_t n;
 	uint32_t flags;
 	uint64_t start_ns, end_ns; /* first start, last end */

@@ -16,30 +16,30 @@ enum vapro_io_mode { VAPRO_IO_OFF, VAPRO_IO_ON, VAPRO_IO_AUTO };
 
 struct vapro_config {
 	/* detection: papers/000 sections 3.4 and 3.5 */
-	double window_s;            /* length of an analysis window; its stride is two thirds */
-	double threshold;           /* region growing: cells below it are slow */
-	uint64_t min_cells;         /* least cells of a region */
-	double min_lost_s;          /* least seconds a region must have lost */
-	double valid_bin;           /* a bin counts when this share of it is covered */
-	double cluster_tolerance;   /* Algorithm 1 */
-	uint64_t cluster_floor;     /* instructions; differences below it are equal */
-	uint64_t rare_members;      /* clusters with fewer members are rare */
+	double window_s;	  /* length of an analysis window; its stride is two thirds */
+	double threshold;	  /* region growing: cells below it are slow */
+	uint64_t min_cells;	  /* least cells of a region */
+	double min_lost_s;	  /* least seconds a region must have lost */
+	double valid_bin;	  /* a bin counts when this share of it is covered */
+	double cluster_tolerance; /* Algorithm 1 */
+	uint64_t cluster_floor;	  /* instructions; differences below it are equal */
+	uint64_t rare_members;	  /* clusters with fewer members are rare */
 	/* workload without a PMU: ARCHITECTURE section 6, papers/001 section 4 */
 	uint64_t certify_fragments; /* fragments a state needs before it is certified */
-	double certify_share;       /* share of its on-CPU time near a populous group */
-	double certify_width;       /* what near means, relative to the group's mean */
-	double populous_share;      /* share of fragments that makes a group populous */
-	double rank_agreement;      /* references of ranks that may be compared */
-	double evidence_share;      /* share of a loss that the kernel must tell */
+	double certify_share;	    /* share of its on-CPU time near a populous group */
+	double certify_width;	    /* what near means, relative to the group's mean */
+	double populous_share;	    /* share of fragments that makes a group populous */
+	double rank_agreement;	    /* references of ranks that may be compared */
+	double evidence_share;	    /* share of a loss that the kernel must tell */
 	/* diagnosis: papers/000 section 4.3 */
-	double abnormal_ratio;      /* k_a */
+	double abnormal_ratio; /* k_a */
 	double major_share;
 	double p_value;
 	/* cost */
-	double overhead_cap_pct;    /* 0 = no cap */
+	double overhead_cap_pct; /* 0 = no cap */
 	/* collection */
 	double long_fragment_s;
-	uint64_t map_entries;       /* merged bundles per 200 ms bin */
+	uint64_t map_entries; /* merged bundles per 200 ms bin */
 	uint64_t ring_bytes;
 	enum vapro_io_mode io;
 	bool no_return;

@@ -18,9 +18,9 @@ typedef int64_t s64;
 #endif
 
 #define KERNEL_BIN_NS 200000000ULL
-#define KERNEL_SLOTS 1024      /* processes watched at once */
-#define KERNEL_FUNCTIONS 1024  /* rows of the function table, and rows of images */
-#define KERNEL_STATES 65536    /* vertices, and as many edges */
+#define KERNEL_SLOTS 1024     /* processes watched at once */
+#define KERNEL_FUNCTIONS 1024 /* rows of the function table, and rows of images */
+#define KERNEL_STATES 65536   /* vertices, and as many edges */
 #define KERNEL_SYSCALLS 512
 #define KERNEL_CPUS 4096
 
@@ -29,13 +29,13 @@ typedef int64_t s64;
  * Arguments 1-6 are registers, from 7 on 8-byte slots above the return address.
  */
 struct vapro_roles {
-	u8 count;    /* number of elements */
-	u8 type;     /* datatype handle of count */
-	u8 count2;   /* a second pair (receive side) where only that has a size */
+	u8 count;  /* number of elements */
+	u8 type;   /* datatype handle of count */
+	u8 count2; /* a second pair (receive side) where only that has a size */
 	u8 type2;
-	u8 peer;     /* destination or source rank */
+	u8 peer; /* destination or source rank */
 	u8 root;
-	u8 op;       /* reduction operation handle */
+	u8 op; /* reduction operation handle */
 	u8 comm;
 	u8 requests; /* number of requests completed (Wait family); 255 = exactly one */
 	u8 flags;    /* VAPRO_ROLE_* */
@@ -47,16 +47,16 @@ struct vapro_roles {
 /* A function as the kernel side sees it; index = cookie of the probe. */
 struct kernel_function {
 	struct vapro_roles roles;
-	u8 class;    /* enum vapro_class */
-	u8 known;    /* 0: row not in use */
-	u8 stepped;  /* its site is single-stepped: costs more */
+	u8 class;   /* enum vapro_class */
+	u8 known;   /* 0: row not in use */
+	u8 stepped; /* its site is single-stepped: costs more */
 	u8 pad[3];
 };
 
 /* A watched process, by tgid. */
 struct kernel_process {
 	u32 slot;
-	u32 flags; /* KERNEL_PROCESS_* */
+	u32 flags;	/* KERNEL_PROCESS_* */
 	u64 trampoline; /* where hijacked returns go; 0 while unknown */
 };
 
@@ -75,13 +75,13 @@ struct kernel_handle_key {
 
 /* Vertex: call-site, labels and norm cell (of bytes); all-zero padding, it is hashed. */
 struct kernel_vertex_key {
-	u64 site;    /* return address */
+	u64 site; /* return address */
 	u32 tgid;
 	u16 function;
-	u16 cell;    /* of bytes */
+	u16 cell; /* of bytes */
 	s32 peer;
 	s32 root;
-	u16 op;      /* number + 1; 0 = none */
+	u16 op;	     /* number + 1; 0 = none */
 	u16 comm;    /* number + 1; 0 = none */
 	u32 mode;    /* open flags */
 	u32 file;    /* inode number of the descriptor */
@@ -89,10 +89,10 @@ struct kernel_vertex_key {
 	u16 flags;   /* KERNEL_VERTEX_* */
 };
 
-#define KERNEL_VERTEX_NO_PEER 1  /* peer holds no rank */
+#define KERNEL_VERTEX_NO_PEER 1 /* peer holds no rank */
 #define KERNEL_VERTEX_NO_ROOT 2
 #define KERNEL_VERTEX_NO_RETURN 4
-#define KERNEL_VERTEX_APPROX 8   /* call-site not exact */
+#define KERNEL_VERTEX_APPROX 8 /* call-site not exact */
 
 struct kernel_edge_key {
 	u32 from, to; /* vertex ids */
@@ -101,7 +101,7 @@ struct kernel_edge_key {
 /* Counters of a state, by id; read by user space for nothing but debugging. */
 struct kernel_state_stats {
 	u64 min_ns; /* least duration (computation: on-CPU time) */
-	u32 n;      /* saturates; racy between threads, decides only how fragments travel */
+	u32 n;	    /* saturates; racy between threads, decides only how fragments travel */
 	u32 pad;
 };
 
@@ -127,8 +127,8 @@ struct kernel_bundle {
 struct kernel_bundle_key {
 	u32 state; /* vertex id, or edge id | KERNEL_EDGE */
 	u32 tid;
-	u32 bin;   /* low bits of UTC ns / 200 ms */
-	u16 cell;  /* of on-CPU time, for edges */
+	u32 bin;  /* low bits of UTC ns / 200 ms */
+	u16 cell; /* of on-CPU time, for edges */
 	u16 abnormal;
 };
 
@@ -147,10 +147,10 @@ struct kernel_interference {
 /* Counters of one process, in memory that user space has mapped. */
 struct kernel_counters {
 	u64 enter, exit, skipped, vanished, syscalls;
-	u64 stepped; /* of enter, those at single-stepped sites */
+	u64 stepped;  /* of enter, those at single-stepped sites */
 	u64 lost[16]; /* by enum vapro_loss: fragments */
-	u64 calls;   /* vertices opened */
-	u64 emitted; /* vertex fragments handed over, singly or merged */
+	u64 calls;    /* vertices opened */
+	u64 emitted;  /* vertex fragments handed over, singly or merged */
 };
 
 struct kernel_function_counters {
@@ -159,9 +159,9 @@ struct kernel_function_counters {
 
 /* Off-CPU accounting of one thread. */
 struct kernel_offcpu {
-	u64 out_ns;    /* 0 while on a CPU */
+	u64 out_ns; /* 0 while on a CPU */
 	u64 wake_ns;
-	u32 runnable;  /* preempted, or yielded */
+	u32 runnable; /* preempted, or yielded */
 	u32 io_wait;
 	u32 other_pid; /* who was switched to */
 	u32 cpu;       /* it left */
@@ -175,12 +175,12 @@ struct kernel_thread {
 	u32 tgid, tid;
 	u32 slot;
 	u32 generation;
-	u32 open;        /* enum kernel_open */
+	u32 open; /* enum kernel_open */
 	u32 process_flags;
-	u64 sp;          /* stack pointer at the open call's entry */
-	u64 start_ns;    /* of the open call, or of the computation since the last one */
-	u64 call;        /* calls made */
-	u32 vertex;      /* of the open or last call; 0 = none yet */
+	u64 sp;	      /* stack pointer at the open call's entry */
+	u64 start_ns; /* of the open call, or of the computation since the last one */
+	u64 call;     /* calls made */
+	u32 vertex;   /* of the open or last call; 0 = none yet */
 	u32 function;
 	u64 bytes;
 	u64 trampoline;
@@ -197,7 +197,7 @@ enum kernel_record_type {
 	KERNEL_UNKNOWN, /* a process that nobody asked for called a probed function */
 	KERNEL_EXEC,
 	KERNEL_EXIT,
-	KERNEL_THREAD,  /* a thread is seen for the first time */
+	KERNEL_THREAD, /* a thread is seen for the first time */
 };
 
 struct kernel_record {

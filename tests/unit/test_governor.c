@@ -85,10 +85,10 @@ static void spells_differ(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flat_out_stays_under_the_cap),
-		cmocka_unit_test(modest_programs_are_left_alone),
-		cmocka_unit_test(no_cap_means_no_pause),
-		cmocka_unit_test(spells_differ),
+	    cmocka_unit_test(flat_out_stays_under_the_cap),
+	    cmocka_unit_test(modest_programs_are_left_alone),
+	    cmocka_unit_test(no_cap_means_no_pause),
+	    cmocka_unit_test(spells_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void cells_are_log_linear(void **state)
 
 static void nesting_follows_the_stack_pointer(void **state)
 {
-	struct kernel_thread thread = { .open = KERNEL_NOTHING, .sp = 1000 };
+	struct kernel_thread thread = {.open = KERNEL_NOTHING, .sp = 1000};
 
 	(void)state;
 	assert_int_equal(nest(&thread, 900, 0, 0), NEST_OUTER);
@@ -46,8 +46,8 @@ static void nesting_follows_the_stack_pointer(void **state)
 
 static void preemption_is_told_from_sleep(void **state)
 {
-	struct kernel_offcpu off = { 0 };
-	struct kernel_counts counts = { 0 };
+	struct kernel_offcpu off = {0};
+	struct kernel_counts counts = {0};
 	bool preempted;
 
 	(void)state;
@@ -75,12 +75,28 @@ static void preemption_is_told_from_sleep(void **state)
 
 static void merging_keeps_sums_and_bounds(void **state)
 {
-	struct kernel_bundle a = { .start_ns = 10, .end_ns = 20, .sum_ns = 10, .min_ns = 10, .max_ns = 10,
-				   .bytes_min = 8, .bytes_max = 8, .first_call = 5, .last_call = 5, .n = 1,
-				   .counts = { .preempted_ns = 3, .minor_faults = 1 } };
-	struct kernel_bundle b = { .start_ns = 30, .end_ns = 34, .sum_ns = 4, .min_ns = 4, .max_ns = 4,
-				   .bytes_min = 4, .bytes_max = 16, .first_call = 7, .last_call = 7, .n = 1,
-				   .counts = { .preempted_ns = 2, .minor_faults = 2 } };
+	struct kernel_bundle a = {.start_ns = 10,
+				  .end_ns = 20,
+				  .sum_ns = 10,
+				  .min_ns = 10,
+				  .max_ns = 10,
+				  .bytes_min = 8,
+				  .bytes_max = 8,
+				  .first_call = 5,
+				  .last_call = 5,
+				  .n = 1,
+				  .counts = {.preempted_ns = 3, .minor_faults = 1}};
+	struct kernel_bundle b = {.start_ns = 30,
+				  .end_ns = 34,
+				  .sum_ns = 4,
+				  .min_ns = 4,
+				  .max_ns = 4,
+				  .bytes_min = 4,
+				  .bytes_max = 16,
+				  .first_call = 7,
+				  .last_call = 7,
+				  .n = 1,
+				  .counts = {.preempted_ns = 2, .minor_faults = 2}};
 
 	(void)state;
 	bundle_merge(&a, &b);
@@ -101,7 +117,7 @@ static void merging_keeps_sums_and_bounds(void **state)
 static void abnormal_needs_ratio_and_floor(void **state)
 {
 	(void)state;
-	assert_false(is_abnormal(5000, 1000, 1229));	 /* under the floor */
+	assert_false(is_abnormal(5000, 1000, 1229));	   /* under the floor */
 	assert_false(is_abnormal(1190000, 1000000, 1229)); /* 1.19 */
 	assert_true(is_abnormal(1210000, 1000000, 1229));
 	assert_false(is_abnormal(1210000, 0, 1229)); /* nothing known yet */
@@ -109,7 +125,7 @@ static void abnormal_needs_ratio_and_floor(void **state)
 
 static void tokens_bound_records(void **state)
 {
-	struct kernel_thread thread = { 0 };
+	struct kernel_thread thread = {0};
 	uint64_t now = 10 * KERNEL_BIN_NS;
 	int taken = 0;
 
@@ -123,12 +139,9 @@ static void tokens_bound_records(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cells_are_log_linear),
-		cmocka_unit_test(nesting_follows_the_stack_pointer),
-		cmocka_unit_test(preemption_is_told_from_sleep),
-		cmocka_unit_test(merging_keeps_sums_and_bounds),
-		cmocka_unit_test(abnormal_needs_ratio_and_floor),
-		cmocka_unit_test(tokens_bound_records),
+	    cmocka_unit_test(cells_are_log_linear),	      cmocka_unit_test(nesting_follows_the_stack_pointer),
+	    cmocka_unit_test(preemption_is_told_from_sleep),  cmocka_unit_test(merging_keeps_sums_and_bounds),
+	    cmocka_unit_test(abnormal_needs_ratio_and_floor), cmocka_unit_test(tokens_bound_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

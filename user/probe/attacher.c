@@ -28,7 +28,7 @@ struct probe {
 };
 
 struct link {
-	int fd;    /* -1 while paused */
+	int fd;	   /* -1 while paused */
 	pid_t pid; /* 0 = all processes */
 };
 
@@ -99,7 +99,7 @@ static bool skip(struct attached *image, const char *function, const char *reaso
 {
 	if (grow(&image->skips, &image->skip_room, image->public.skipped_count + 1, sizeof(*image->skips)))
 		return false;
-	image->skips[image->public.skipped_count++] = (struct attached_skip){ function, reason };
+	image->skips[image->public.skipped_count++] = (struct attached_skip){function, reason};
 	return true;
 }
 
@@ -133,11 +133,11 @@ static int choose(const struct image_symbol *symbol, void *ctx)
 		choosing->status = -ENOMEM;
 		return 1;
 	}
-	attached->probes[attached->probe_count++] = (struct probe){ .offset = site.offset,
-								      .entry = symbol->offset,
-								      .row = (uint64_t)row,
-								      .name = function_rows[row].symbol,
-								      .class = site.class };
+	attached->probes[attached->probe_count++] = (struct probe){.offset = site.offset,
+								   .entry = symbol->offset,
+								   .row = (uint64_t)row,
+								   .name = function_rows[row].symbol,
+								   .class = site.class};
 	return 0;
 }
 
@@ -159,7 +159,7 @@ static struct attached *image_open(const struct process *process, const struct p
 				   size_t err_size)
 {
 	struct attached *attached = calloc(1, sizeof(*attached));
-	struct choosing choosing = { .attached = attached };
+	struct choosing choosing = {.attached = attached};
 	char path[128];
 
 	if (!attached) {
@@ -184,11 +184,11 @@ static struct attached *image_open(const struct process *process, const struct p
 		snprintf(err, err_size, "%s: %s", mapping->path, strerror(-choosing.status));
 		goto fail;
 	}
-	attached->public = (struct attached_image){ .device = mapping->device,
-						    .inode = mapping->inode,
-						    .path = attached->path,
-						    .build_id = attached->build_id,
-						    .skipped_count = attached->public.skipped_count };
+	attached->public = (struct attached_image){.device = mapping->device,
+						   .inode = mapping->inode,
+						   .path = attached->path,
+						   .build_id = attached->build_id,
+						   .skipped_count = attached->public.skipped_count};
 	count_probes(attached);
 	return attached;
 fail:
@@ -277,10 +277,10 @@ static void tell_rows(struct attacher *attacher, const struct attached *image)
 
 	for (size_t i = 0; i < image->probe_count; i++) {
 		const struct function_row *row = &function_rows[image->probes[i].row];
-		struct kernel_function function = { .roles = row->roles,
-						    .class = (u8)row->class,
-						    .known = 1,
-						    .stepped = image->probes[i].class == SITE_STEPPED };
+		struct kernel_function function = {.roles = row->roles,
+						   .class = (u8)row->class,
+						   .known = 1,
+						   .stepped = image->probes[i].class == SITE_STEPPED};
 		uint32_t key = (uint32_t)image->probes[i].row;
 
 		bpf_map_update_elem(map, &key, &function, BPF_ANY);
@@ -342,7 +342,8 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		return 0;
 	if (pid && attacher->filtered >= ATTACHER_MAX_FILTERED) {
 		snprintf(err, err_size,
-			 "process %d: %u processes are watched by links of their own beside others that map %s; each further one would slow all of them",
+			 "process %d: %u processes are watched by links of their own beside others that map %s; each "
+			 "further one would slow all of them",
 			 process->pid, attacher->filtered, mapping->path);
 		return -E2BIG;
 	}
@@ -356,7 +357,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		close(fd);
 		return -ENOMEM;
 	}
-	image->links[image->link_count++] = (struct link){ fd, pid };
+	image->links[image->link_count++] = (struct link){fd, pid};
 	attacher->filtered += pid != 0;
 	return 0;
 }

@@ -29,7 +29,7 @@ struct attached_image {
 	uint32_t functions; /* probed */
 	uint32_t shifted;   /* of them past their entry */
 	uint32_t at_entry;
-	uint32_t stepped;   /* of them single-stepped */
+	uint32_t stepped; /* of them single-stepped */
 	const struct attached_skip *skipped;
 	uint32_t skipped_count;
 };

@@ -76,7 +76,7 @@ struct child {
 
 static int start_child(struct child *child)
 {
-	int ask[2] = { -1, -1 }, answer[2] = { -1, -1 };
+	int ask[2] = {-1, -1}, answer[2] = {-1, -1};
 
 	if (pipe2(ask, O_CLOEXEC) || pipe2(answer, O_CLOEXEC) || (child->pid = fork()) < 0) {
 		int error = errno;
@@ -130,11 +130,11 @@ static double extra(double with, double without)
 
 int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size)
 {
-	struct kernel_process tracked = { .slot = CALIBRATION_SLOT };
-	struct kernel_function row = { .known = 1 };
+	struct kernel_process tracked = {.slot = CALIBRATION_SLOT};
+	struct kernel_function row = {.known = 1};
 	uint32_t key = CALIBRATION_ROW;
 	struct process *self = NULL;
-	struct child child = { .pid = -1 };
+	struct child child = {.pid = -1};
 	double bare, bare_stepped, bare_read;
 	int status, fd = -1;
 

@@ -10,11 +10,11 @@
 
 /* Nanoseconds a call takes longer by; least of several batches. 0 where not measured. */
 struct costs {
-	double entry_ns;          /* entry at an emulated site, return skipped */
-	double call_ns;           /* entry and return at an emulated site */
-	double stepped_call_ns;   /* entry and return at a single-stepped site */
-	double syscall_ns;        /* a traced IO system call */
-	double bystander_ns;      /* any system call of a process that is not watched, while IO is traced */
+	double entry_ns;	/* entry at an emulated site, return skipped */
+	double call_ns;		/* entry and return at an emulated site */
+	double stepped_call_ns; /* entry and return at a single-stepped site */
+	double syscall_ns;	/* a traced IO system call */
+	double bystander_ns;	/* any system call of a process that is not watched, while IO is traced */
 };
 
 /* Returns 0, or a negative errno with a sentence in err: then costs are 0 and the run should say so. */

@@ -10,11 +10,11 @@
 #include <vapro/kernel.h>
 
 struct function_row {
-	const char *symbol;        /* MPI_Send */
+	const char *symbol; /* MPI_Send */
 	enum vapro_class class;
-	bool blocking;             /* may wait for a peer */
-	bool polling;              /* off by default: called in loops, or bookkeeping only */
-	struct vapro_roles roles;  /* which argument means what; shared with the kernel side */
+	bool blocking;		  /* may wait for a peer */
+	bool polling;		  /* off by default: called in loops, or bookkeeping only */
+	struct vapro_roles roles; /* which argument means what; shared with the kernel side */
 };
 
 extern const struct function_row function_rows[];

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/governor.h"
 
-#define RESERVE_S 1.0      /* allowance that may be saved up, in seconds of the cap */
-#define SHARE 0.85         /* of the cap that is spent: reaction time and cold caches take the rest */
+#define RESERVE_S 1.0 /* allowance that may be saved up, in seconds of the cap */
+#define SHARE 0.85    /* of the cap that is spent: reaction time and cold caches take the rest */
 #define LEAST_PAUSE_NS 1e9
 #define MOST_PAUSE_NS 60e9
 
 void governor__init(struct governor *governor, double cap_pct, uint64_t seed)
 {
-	*governor = (struct governor){ .cap = cap_pct / 100, .seed = seed | 1 };
+	*governor = (struct governor){.cap = cap_pct / 100, .seed = seed | 1};
 }
 
 void governor__open_account(struct governor_account *account, uint64_t now_ns)
 {
-	*account = (struct governor_account){ .last_ns = now_ns };
+	*account = (struct governor_account){.last_ns = now_ns};
 }
 
 bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct governor {
-	double cap;         /* 0..1; 0 = no cap */
+	double cap;		  /* 0..1; 0 = no cap */
 	uint64_t paused_until_ns; /* 0 = links are open */
 	uint64_t seed;
 	uint32_t pauses;

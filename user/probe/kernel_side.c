@@ -43,10 +43,10 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 	return log_libbpf ? vfprintf(stderr, format, args) : 0;
 }
 
-static const unsigned short io_numbers[] = { SYS_read,	  SYS_write,  SYS_pread64, SYS_pwrite64, SYS_readv, SYS_writev,
-					     SYS_openat, SYS_close, SYS_fsync, SYS_fdatasync,
+static const unsigned short io_numbers[] = {SYS_read,	SYS_write,  SYS_pread64, SYS_pwrite64, SYS_readv,
+					    SYS_writev, SYS_openat, SYS_close,	 SYS_fsync,    SYS_fdatasync,
 #ifdef SYS_open
-					     SYS_open
+					    SYS_open
 #endif
 };
 
@@ -70,29 +70,33 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 static int refusal(int status, char *err, size_t err_size)
 {
 	if (geteuid() != 0) {
-		snprintf(err, err_size, "missing privileges: vaprod needs root (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYS_ADMIN)");
+		snprintf(err, err_size,
+			 "missing privileges: vaprod needs root (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYS_ADMIN)");
 		return 3;
 	}
 	if (status == -EPERM || status == -EACCES) {
 		snprintf(err, err_size,
-			 "the kernel refused the BPF object (%s): missing CAP_BPF or CAP_PERFMON, or lockdown; `vapro check` tells",
+			 "the kernel refused the BPF object (%s): missing CAP_BPF or CAP_PERFMON, or lockdown; `vapro "
+			 "check` tells",
 			 strerror(-status));
 		return 3;
 	}
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		snprintf(err, err_size, "this kernel has no BTF (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF is needed");
+		snprintf(err, err_size,
+			 "this kernel has no BTF (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF is needed");
 		return 3;
 	}
-	snprintf(err, err_size,
-		 "the kernel refused the BPF object (%s): uprobe sessions need kernel 6.13 or later; `vapro check` tells",
-		 strerror(-status));
+	snprintf(
+	    err, err_size,
+	    "the kernel refused the BPF object (%s): uprobe sessions need kernel 6.13 or later; `vapro check` tells",
+	    strerror(-status));
 	return status == -EINVAL || status == -ESRCH || status == -ENOENT || status == -EOPNOTSUPP ? 3 : 1;
 }
 
 struct kernel_side *kernel_side__load(const struct vapro_config *config, char *err, size_t err_size, int *status)
 {
 	struct kernel_side *side = calloc(1, sizeof(*side));
-	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
 	int error;
 
 	*status = 1;
@@ -149,13 +153,13 @@ int kernel_side__link(struct kernel_side *side, const char *path, const uint64_t
 		      uint32_t count, pid_t pid)
 {
 	struct uprobe_multi_attr attr = {
-		.prog_fd = (uint32_t)bpf_program__fd(side->bpf->progs.invocation),
-		.attach_type = ATTACH_UPROBE_SESSION,
-		.path = (uint64_t)(uintptr_t)path,
-		.offsets = (uint64_t)(uintptr_t)offsets,
-		.cookies = (uint64_t)(uintptr_t)cookies,
-		.count = count,
-		.pid = (uint32_t)pid,
+	    .prog_fd = (uint32_t)bpf_program__fd(side->bpf->progs.invocation),
+	    .attach_type = ATTACH_UPROBE_SESSION,
+	    .path = (uint64_t)(uintptr_t)path,
+	    .offsets = (uint64_t)(uintptr_t)offsets,
+	    .cookies = (uint64_t)(uintptr_t)cookies,
+	    .count = count,
+	    .pid = (uint32_t)pid,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
@@ -164,13 +168,14 @@ int kernel_side__link(struct kernel_side *side, const char *path, const uint64_t
 
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size)
 {
-	struct bpf_program *programs[] = { side->bpf->progs.task_switch, side->bpf->progs.task_wakeup,
-					   side->bpf->progs.task_exec, side->bpf->progs.task_exit };
+	struct bpf_program *programs[] = {side->bpf->progs.task_switch, side->bpf->progs.task_wakeup,
+					  side->bpf->progs.task_exec, side->bpf->progs.task_exit};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		side->task_links[i] = bpf_program__attach(programs[i]);
 		if (!side->task_links[i]) {
-			snprintf(err, err_size, "cannot attach %s: %s", bpf_program__name(programs[i]), strerror(errno));
+			snprintf(err, err_size, "cannot attach %s: %s", bpf_program__name(programs[i]),
+				 strerror(errno));
 			return -errno;
 		}
 	}
@@ -179,8 +184,8 @@ int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_siz
 
 int kernel_side__watch_syscalls(struct kernel_side *side, bool on)
 {
-	struct bpf_program *programs[] = { side->bpf ? side->bpf->progs.syscall_exit : NULL,
-					   side->bpf ? side->bpf->progs.syscall_enter : NULL };
+	struct bpf_program *programs[] = {side->bpf ? side->bpf->progs.syscall_exit : NULL,
+					  side->bpf ? side->bpf->progs.syscall_enter : NULL};
 
 	for (size_t i = 0; i < 2; i++) {
 		if (!on) {
@@ -223,12 +228,12 @@ int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_
 		count = sizeof(tids) / sizeof(tids[0]);
 	/* threads that never call anything must still be known to the scheduler's accounting */
 	for (size_t i = 0; i < count; i++) {
-		struct kernel_thread thread = { .tgid = key,
-						.tid = (uint32_t)tids[i],
-						.slot = process->slot,
-						.process_flags = process->flags,
-						.trampoline = process->trampoline,
-						.generation = side->bpf->data->generation };
+		struct kernel_thread thread = {.tgid = key,
+					       .tid = (uint32_t)tids[i],
+					       .slot = process->slot,
+					       .process_flags = process->flags,
+					       .trampoline = process->trampoline,
+					       .generation = side->bpf->data->generation};
 		int fd = thread_descriptor(tids[i]);
 
 		if (fd < 0)

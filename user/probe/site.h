@@ -21,12 +21,12 @@ enum site_class {
 };
 
 struct site {
-	uint64_t vaddr;         /* where the probe goes */
-	uint64_t offset;        /* the same in the file */
-	uint32_t shift;         /* k */
+	uint64_t vaddr;	 /* where the probe goes */
+	uint64_t offset; /* the same in the file */
+	uint32_t shift;	 /* k */
 	enum site_class class;
 	const char *instruction; /* mnemonic, for people */
-	const char *reason;      /* why not shifted, or why refused; static text */
+	const char *reason;	 /* why not shifted, or why refused; static text */
 };
 
 /*
