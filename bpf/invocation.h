@@ -44,11 +44,14 @@ static __always_inline u64 argument(const struct arguments *args, u8 i)
 	return value;
 }
 
-static __always_inline u16 handle_number(u32 tgid, u32 kind, u64 handle)
+static __always_inline u16 handle_number(const struct kernel_thread *thread, u32 kind, u64 handle)
 {
-	struct kernel_handle_key key = {.handle = handle, .tgid = tgid, .kind = kind};
-	u32 *known = bpf_map_lookup_elem(&handles, &key), fresh;
+	struct kernel_handle_key key = {.handle = handle, .tgid = thread->tgid, .kind = kind};
+	u32 *known, fresh;
 
+	if (thread->process_flags & KERNEL_PROCESS_MPICH)
+		key.handle = (u32)handle;
+	known = bpf_map_lookup_elem(&handles, &key);
 	if (known)
 		return (u16)(*known + 1);
 	fresh = __sync_fetch_and_add(&next_handle, 1);
@@ -56,11 +59,14 @@ static __always_inline u16 handle_number(u32 tgid, u32 kind, u64 handle)
 	return (u16)(fresh + 1);
 }
 
-/* Bytes of count elements: Open MPI keeps a datatype's size as a size_t at +24 of what the handle points to. */
+/*
+ * Bytes of count elements. Open MPI keeps a datatype's size as a size_t at +24 of what the handle
+ * points to; MPICH has a predefined one's in bits 8-15 of the handle, and of others it is not known.
+ */
 static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct arguments *args, u8 count_at, u8 type_at,
 				    bool array)
 {
-	u64 size = 0, count = argument(args, count_at), handle;
+	u64 size = 1, count = argument(args, count_at), handle;
 
 	if (array) {
 		s32 first = 0;
@@ -72,7 +78,9 @@ static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct a
 	if (!type_at)
 		return (u32)count;
 	handle = argument(args, type_at);
-	if (bpf_probe_read_user(&size, sizeof(size), (void *)(handle + 24)))
+	if (thread->process_flags & KERNEL_PROCESS_MPICH)
+		size = mpich_size((u32)handle);
+	else if (bpf_probe_read_user(&size, sizeof(size), (void *)(handle + 24)))
 		lose(thread->slot, LOST_ARGUMENT, 1);
 	return (u64)(u32)count * size;
 }
@@ -98,9 +106,9 @@ static __always_inline void describe(struct kernel_thread *thread, const struct 
 	else
 		key->flags |= KERNEL_VERTEX_NO_ROOT;
 	if (roles->comm)
-		key->comm = handle_number(thread->tgid, KERNEL_COMM, argument(args, roles->comm));
+		key->comm = handle_number(thread, KERNEL_COMM, argument(args, roles->comm));
 	if (roles->op)
-		key->op = handle_number(thread->tgid, KERNEL_OP, argument(args, roles->op));
+		key->op = handle_number(thread, KERNEL_OP, argument(args, roles->op));
 	if (bpf_probe_read_user(&key->site, sizeof(key->site), (void *)args->sp))
 		lose(thread->slot, LOST_ARGUMENT, 1);
 }

@@ -67,6 +67,12 @@ static __always_inline enum nesting nest(const struct kernel_thread *thread, u64
 	return NEST_INNER;
 }
 
+/* Size of a predefined MPICH datatype; 1 for derived ones, whose handle does not tell. */
+static __always_inline u64 mpich_size(u32 handle)
+{
+	return handle >> 30 == 1 ? (handle >> 8) & 0xff : 1;
+}
+
 /* A thread leaves the CPU. runnable: it was preempted or yielded, else it sleeps. */
 static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, bool runnable, bool io_wait, u32 other_pid)
 {

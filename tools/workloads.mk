@@ -16,7 +16,10 @@ WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror
 WORKLOAD_CFLAGS := -std=c11 -D_GNU_SOURCE $(WORKLOAD_FLAGS)
 WORKLOAD_CXXFLAGS := -std=c++17 $(WORKLOAD_FLAGS)
 
-WORKLOADS := $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(INJECT_C))
+# the same program under the other ABI
+MPICH_DEMO := $(BUILD)/tools/mpich_demo_mpi
+
+WORKLOADS := $(MPICH_DEMO) $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(INJECT_C))
 
 .PHONY: workloads
 workloads: $(WORKLOADS)
@@ -24,6 +27,10 @@ workloads: $(WORKLOADS)
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -o $@ $< -lm
+
+$(MPICH_DEMO): tools/workloads/demo_mpi.c tools/workloads/truth.h tools/workloads/common.h
+	@mkdir -p $(@D)
+	mpicc.mpich $(WORKLOAD_CFLAGS) -Wno-stringop-overflow -o $@ $< -lm
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp
 	@mkdir -p $(@D)

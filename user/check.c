@@ -11,20 +11,7 @@
 #include <unistd.h>
 
 #include "daemon.h"
-
-/* Kernels on which something vapro does is known to go wrong, and what follows. */
-struct bad_range {
-	int first_major, first_minor, last_major, last_minor;
-	const char *what;
-	const char *consequence;
-};
-
-static const struct bad_range bad_ranges[] = {
-    {6, 11, 6, 13, "uretprobe is a system call that seccomp filters: a filtered target is killed",
-     "targets with a seccomp filter should not be watched"},
-    {6, 18, 6, 18, "a probe on a nop5 inside a function corrupts the red zone",
-     "handled: nop5 is used at function entries only"},
-};
+#include "target/kernel_range.h"
 
 static int problems;
 
@@ -42,22 +29,17 @@ static void need(const char *what, bool there, const char *detail)
 static void check_kernel(void)
 {
 	struct utsname kernel;
-	int major = 0, minor = 0;
 	char text[256];
 
 	uname(&kernel);
-	sscanf(kernel.release, "%d.%d", &major, &minor);
 	row("kernel", "", kernel.release);
 	need("BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
 	     "/sys/kernel/btf/vmlinux: types of the running kernel (CONFIG_DEBUG_INFO_BTF)");
 	need("privileges", geteuid() == 0, geteuid() == 0 ? "root" : "not root: run it as root");
-	for (size_t i = 0; i < sizeof(bad_ranges) / sizeof(bad_ranges[0]); i++) {
-		const struct bad_range *bad = &bad_ranges[i];
-		int now = major * 1000 + minor;
-
-		if (now < bad->first_major * 1000 + bad->first_minor || now > bad->last_major * 1000 + bad->last_minor)
+	for (size_t i = 0; i < kernel_range_count; i++) {
+		if (!kernel_range__holds(&kernel_ranges[i], kernel.release))
 			continue;
-		snprintf(text, sizeof(text), "%s; %s", bad->what, bad->consequence);
+		snprintf(text, sizeof(text), "%s; %s", kernel_ranges[i].what, kernel_ranges[i].consequence);
 		row("known trouble", "note", text);
 	}
 }

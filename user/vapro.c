@@ -6,6 +6,7 @@
 #include "analyze.h"
 #include "check.h"
 #include "daemon.h"
+#include "report/stg_view.h"
 #include "report/view.h"
 #include "run.h"
 
@@ -17,6 +18,7 @@ static const struct {
     {"run", run__main, "run a command (mpirun ...), watch it, end with a summary"},
     {"analyze", analyze__main, "replay captures or NDJSON fragments into the lines of a live run"},
     {"view", view__main, "draw the heat maps and regions of NDJSON output in the terminal"},
+    {"stg", stg__main, "show the State Transition Graph of a capture, as a table or for dot(1)"},
     {"check", check__main, "say what this machine can do, what is missing and why"},
 };
 

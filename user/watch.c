@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "model/grow.h"
+#include "target/kernel_range.h"
 
-#define MPI_LIBRARY "libmpi.so*"
 #define LOOKS 5
 
 /* Times after which somebody we heard of is looked at: a library is mapped some time after exec. */
@@ -68,13 +68,15 @@ static struct watched *watched_of(struct watch *watch, pid_t pid)
 	return NULL;
 }
 
-static const char *refusal_of(const struct process *process, int *status)
+static const char *refusal_of(const struct watch *watch, const struct process *process, int *status)
 {
 	*status = -EPERM;
 	if (process->opted_out)
 		return "VAPRO=off in its environment";
 	if (process->traced)
 		return "a debugger or tracer is attached to it (ptrace)";
+	if (process->filtered && !watch->parts.no_return && kernel_range__troubled(KERNEL_SECCOMP_KILLS))
+		return "this kernel kills a seccomp-filtered process at a return probe: --no-return watches it";
 	return NULL;
 }
 
@@ -84,9 +86,11 @@ static const char *refusal_of(const struct process *process, int *status)
  */
 static int attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size)
 {
-	const struct process_mapping *library = process__mapping_named(process, MPI_LIBRARY);
+	const struct process_mapping *library = NULL;
+	enum process_mpi mpi = process__mpi(process, &library);
 	struct watched fresh = {.pid = process->pid, .pidfd = -1, .attached_ns = now_ns, .identity = *process};
-	struct kernel_process tracked = {.flags = watch->parts.no_return ? KERNEL_PROCESS_NO_RETURN : 0};
+	struct kernel_process tracked = {.flags = (watch->parts.no_return ? KERNEL_PROCESS_NO_RETURN : 0) |
+						  (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0)};
 	struct vapro_bpf *bpf = kernel_side__bpf(watch->parts.side);
 	const char *reason;
 	bool owned = true;
@@ -94,7 +98,7 @@ static int attach(struct watch *watch, struct process *process, uint64_t now_ns,
 
 	fresh.identity.mappings = NULL; /* they stay the resolver's */
 	fresh.identity.text = NULL;
-	reason = refusal_of(process, &status);
+	reason = refusal_of(watch, process, &status);
 	if (reason)
 		goto refused;
 	slot = own_slot(watch);
@@ -112,6 +116,7 @@ static int attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	if (status)
 		goto refused;
 	fresh.slot = tracked.slot = (uint32_t)slot;
+	fresh.flags = tracked.flags;
 	memset(&bpf->bss->counters[slot], 0, sizeof(bpf->bss->counters[slot]));
 	fresh.told = collector__told(watch->parts.collector, fresh.slot);
 	governor__open_account(&fresh.account, now_ns);
@@ -166,7 +171,7 @@ static int consider(struct watch *watch, pid_t pid, uint64_t now_ns, char *err, 
 	status = process__read(pid, &process, err, err_size);
 	if (status)
 		return status;
-	if (!selection__takes(watch->selection, process) || (!asked && !process__mapping_named(process, MPI_LIBRARY))) {
+	if (!selection__takes(watch->selection, process) || (!asked && !process__mpi(process, NULL))) {
 		process__free(process);
 		return -EAGAIN;
 	}
@@ -182,7 +187,7 @@ static bool collect_candidate(void *ctx, const struct process *process)
 {
 	struct scanning *scanning = ctx;
 
-	if (!process__mapping_named(process, MPI_LIBRARY))
+	if (!process__mpi(process, NULL))
 		return true;
 	if (grow(&scanning->pids, &scanning->room, scanning->count + 1, sizeof(*scanning->pids)))
 		return false;

@@ -13,7 +13,7 @@
 static void find_trampoline(struct watch *watch, struct watched *watched)
 {
 	struct kernel_process tracked = { .slot = watched->slot,
-					  .flags = watch->parts.no_return ? KERNEL_PROCESS_NO_RETURN : 0 };
+					  .flags = watched->flags };
 	uint32_t key = (uint32_t)watched->pid;
 	struct process *process;
 	char err[128];

@@ -12,6 +12,7 @@ struct watched {
 	pid_t pid;
 	int pidfd;
 	uint32_t slot;
+	uint32_t flags; /* KERNEL_PROCESS_* */
 	struct process identity; /* its mappings belong to the resolver's copy and are not used here */
 	const struct attached_image *image;
 	char build_id[IMAGE_BUILD_ID_MAX];

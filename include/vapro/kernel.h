@@ -61,6 +61,7 @@ struct kernel_process {
 };
 
 #define KERNEL_PROCESS_NO_RETURN 1
+#define KERNEL_PROCESS_MPICH 2 /* MPICH's ABI: handles are 32-bit numbers, not addresses */
 
 /* Handles whose number user space sets beforehand (MPI_COMM_WORLD, MPI_SUM, ...), or given by first sight. */
 enum kernel_handle_kind { KERNEL_COMM, KERNEL_OP };

@@ -161,6 +161,22 @@ void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vert
 	memcpy(common, labels, size);
 }
 
+/* MPICH's, whose handles are numbers of its ABI, in the same order; 0 = it has none. */
+static const uint32_t mpich_comms[COMMS] = {0x44000000, 0x44000001};
+static const uint32_t mpich_ops[OPS] = {0x18000000, 0x58000001, 0x58000002, 0x58000003, 0x58000004,
+					0x58000005, 0x58000006, 0x58000007, 0x58000008, 0x58000009,
+					0x5800000a, 0x5800000c, 0x5800000b, 0x5800000d};
+
+static void tell_numbers(int map, pid_t pid, uint32_t kind, const uint32_t *numbers, size_t count)
+{
+	struct kernel_handle_key key = {.tgid = (uint32_t)pid, .kind = kind};
+
+	for (uint32_t i = 0; i < count; i++) {
+		key.handle = numbers[i];
+		bpf_map_update_elem(map, &key, &i, BPF_ANY);
+	}
+}
+
 static void tell(struct callsites *callsites, int map, pid_t pid, uint32_t kind, const char *const *names, size_t count)
 {
 	struct kernel_handle_key key = {.tgid = (uint32_t)pid, .kind = kind};
@@ -170,8 +186,13 @@ static void tell(struct callsites *callsites, int map, pid_t pid, uint32_t kind,
 			bpf_map_update_elem(map, &key, &i, BPF_ANY);
 }
 
-void labels__tell_handles(struct callsites *callsites, int map, pid_t pid)
+void labels__tell_handles(struct callsites *callsites, int map, pid_t pid, bool mpich)
 {
+	if (mpich) {
+		tell_numbers(map, pid, KERNEL_COMM, mpich_comms, COMMS);
+		tell_numbers(map, pid, KERNEL_OP, mpich_ops, OPS);
+		return;
+	}
 	tell(callsites, map, pid, KERNEL_COMM, comm_objects, COMMS);
 	tell(callsites, map, pid, KERNEL_OP, op_objects, OPS);
 }

@@ -31,6 +31,6 @@ void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vert
 		  size_t size);
 
 /* Tells the kernel side the numbers of a process's predefined communicators and operations. */
-void labels__tell_handles(struct callsites *callsites, int map, pid_t pid);
+void labels__tell_handles(struct callsites *callsites, int map, pid_t pid, bool mpich);
 
 #endif

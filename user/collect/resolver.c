@@ -123,7 +123,8 @@ int resolver__add(struct resolver *resolver, struct process *process)
 	}
 	resolver->processes[resolver->process_count++] =
 	    (struct known_process){.process = process, .callsites = callsites};
-	labels__tell_handles(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.handles), process->pid);
+	labels__tell_handles(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.handles), process->pid,
+			     process__mpi(process, NULL) == PROCESS_MPICH);
 	callsites__tell_io(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.io_sites), process->pid);
 	return 0;
 }

@@ -86,6 +86,8 @@ static int read_status(struct process *process)
 		return errno == ENOENT ? -ESRCH : -errno;
 	line = strstr(text, "\nTracerPid:");
 	process->traced = line && atoi(line + 11) != 0;
+	line = strstr(text, "\nSeccomp:");
+	process->filtered = line && atoi(line + 9) == 2;
 	line = strstr(text, "\nUid:");
 	process->uid = line ? (uid_t)strtoul(line + 5, NULL, 10) : (uid_t)-1;
 	free(text);
@@ -172,6 +174,10 @@ static void read_environment(struct process *process)
 	}
 	free(block);
 out:
+	if (!process->job_id[0] && process->rank >= 0) { /* MPICH's launcher names no job: its own process does */
+		snprintf(process->job_kind, sizeof(process->job_kind), "mpi");
+		snprintf(process->job_id, sizeof(process->job_id), "launcher-%d", process->parent);
+	}
 	if (!process->job_id[0])
 		snprintf(process->job_id, sizeof(process->job_id), "pid-%d", process->pid);
 	snprintf(process->job, sizeof(process->job), "%s:%s%s%s", process->job_kind, process->job_id,
@@ -297,6 +303,30 @@ const struct process_mapping *process__mapping_named(const struct process *proce
 			return mapping;
 	}
 	return NULL;
+}
+
+enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library)
+{
+	/* Intel MPI and MVAPICH share MPICH's ABI, whose soname is 12; Open MPI's is 40 (1.x: 1, 12 and 20 are not ours) */
+	static const struct {
+		const char *glob;
+		enum process_mpi mpi;
+	} libraries[] = {
+		{"libmpich.so*", PROCESS_MPICH},
+		{"libmpi.so.12*", PROCESS_MPICH},
+		{"libmpi.so*", PROCESS_OPEN_MPI},
+	};
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		const struct process_mapping *mapping = process__mapping_named(process, libraries[i].glob);
+
+		if (!mapping)
+			continue;
+		if (library)
+			*library = mapping;
+		return libraries[i].mpi;
+	}
+	return PROCESS_NO_MPI;
 }
 
 void process__map_file(const struct process *process, const struct process_mapping *mapping, char *buf, size_t size)

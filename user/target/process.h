@@ -25,6 +25,7 @@ struct process {
 	uid_t uid;
 	bool traced;	     /* by ptrace: left alone */
 	bool opted_out;	     /* VAPRO=off in its environment */
+	bool filtered; /* by seccomp */
 	int rank;	     /* -1 unknown */
 	uint32_t world_size; /* 0 unknown */
 	char job_kind[16];   /* slurm, pmix, mpi, none */
@@ -51,6 +52,11 @@ const struct process_mapping *process__mapping_at(const struct process *process,
 
 /* The first executable mapping whose base name matches a glob, or NULL. */
 const struct process_mapping *process__mapping_named(const struct process *process, const char *glob);
+
+/* Which MPI a process maps, by its library's name; *library (may be NULL) is the mapping. */
+enum process_mpi { PROCESS_NO_MPI, PROCESS_OPEN_MPI, PROCESS_MPICH };
+
+enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library);
 
 /* Path through which the mapped file can be opened from here, whatever its name space: /proc/PID/map_files/... */
 void process__map_file(const struct process *process, const struct process_mapping *mapping, char *buf, size_t size);

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Processes as /proc tells them: this one, children of it, and none. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "target/kernel_range.h"
+#include "target/process.h"
+#include "target/selection.h"
+
+/* A child that sleeps under the given environment until it is killed. */
+static pid_t start(char *const *environment)
+{
+	char *const arguments[] = {"sleep", "60", NULL};
+	pid_t pid = fork();
+	char path[64], target[256];
+
+	if (!pid) {
+		execve("/bin/sleep", arguments, environment);
+		_exit(1);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	for (int i = 0; i < 1000; i++) { /* until exec is done */
+		ssize_t n = readlink(path, target, sizeof(target) - 1);
+
+		target[n > 0 ? n : 0] = '\0';
+		if (strstr(target, "sleep"))
+			break;
+		usleep(1000);
+	}
+	return pid;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static struct process *read_with(char *const *environment)
+{
+	pid_t pid = start(environment);
+	struct process *process;
+	char err[128];
+
+	assert_int_equal(process__read(pid, &process, err, sizeof(err)), 0);
+	stop(pid);
+	return process;
+}
+
+static void this_process_is_read(void **state)
+{
+	struct process *process;
+	const struct process_mapping *mapping;
+	char err[128];
+
+	(void)state;
+	assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
+	assert_int_equal(process->parent, getppid());
+	assert_true(process->start_time > 0);
+	assert_non_null(strstr(process->exe, "test_process"));
+	mapping = process__mapping_at(process, (uint64_t)(uintptr_t)this_process_is_read);
+	assert_non_null(mapping);
+	assert_true(mapping->executable);
+	assert_string_equal(mapping->path, process->exe);
+	assert_null(process__mapping_at(process, 16));
+	assert_non_null(process__mapping_named(process, "libc.so*"));
+	assert_int_equal(process__mpi(process, NULL), PROCESS_NO_MPI);
+	assert_true(process__descends(getpid(), getppid()));
+	assert_false(process__descends(getppid(), getpid()));
+	process__free(process);
+}
+
+static void launchers_are_understood(void **state)
+{
+	char *open_mpi[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=8", "PMIX_NAMESPACE=123", NULL};
+	char *slurm[] = {"SLURM_JOB_ID=77", "SLURM_STEP_ID=2", "SLURM_PROCID=5", "SLURM_NTASKS=64", NULL};
+	char *hydra[] = {"PMI_RANK=1", "PMI_SIZE=2", NULL};
+	char *nonsense[] = {"OMPI_COMM_WORLD_RANK=-4", "PMI_RANK=1e9", "SLURM_PROCID=99999999999999", "PMIX_NAMESPACE=a b\"c\n",
+			    NULL};
+	struct process *process;
+
+	(void)state;
+	process = read_with(open_mpi);
+	assert_int_equal(process->rank, 3);
+	assert_int_equal(process->world_size, 8);
+	assert_string_equal(process->job, "pmix:123");
+	process__free(process);
+	process = read_with(slurm);
+	assert_int_equal(process->rank, 5);
+	assert_string_equal(process->job, "slurm:77.2");
+	process__free(process);
+	process = read_with(hydra);
+	assert_int_equal(process->rank, 1);
+	assert_string_equal(process->job_kind, "mpi");
+	process__free(process);
+	process = read_with(nonsense);
+	assert_int_equal(process->rank, -1);
+	assert_string_equal(process->job, "pmix:a_b_c_");
+	process__free(process);
+}
+
+static void opting_out_is_honoured(void **state)
+{
+	char *off[] = {"VAPRO=off", NULL}, *on[] = {"VAPRO=on", "XVAPRO=off", NULL};
+	struct process *process;
+
+	(void)state;
+	process = read_with(off);
+	assert_true(process->opted_out);
+	process__free(process);
+	process = read_with(on);
+	assert_false(process->opted_out);
+	process__free(process);
+}
+
+static void what_is_gone_is_said(void **state)
+{
+	char *none[] = {NULL};
+	pid_t pid = start(none);
+	struct process *process;
+	char err[128];
+
+	(void)state;
+	stop(pid);
+	assert_int_equal(process__read(pid, &process, err, sizeof(err)), -ESRCH);
+	assert_null(process);
+	assert_non_null(strstr(err, "does not exist"));
+}
+
+static void selections_match(void **state)
+{
+	const char *globs[] = {"test_pro*"}, *others[] = {"lmp"};
+	pid_t pids[] = {getpid()};
+	struct selection all = {0}, by_glob = {.globs = globs, .glob_count = 1}, by_other = {.globs = others, .glob_count = 1};
+	struct selection by_pid = {.pids = pids, .pid_count = 1}, by_parent = {.ancestor = getppid()};
+	struct process *process;
+	char err[128];
+
+	(void)state;
+	assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
+	assert_true(selection__takes(&all, process));
+	assert_true(selection__takes(&by_glob, process));
+	assert_false(selection__takes(&by_other, process));
+	assert_true(selection__takes(&by_pid, process));
+	assert_true(selection__takes(&by_parent, process));
+	assert_true(selection__names(&by_pid, getpid()));
+	assert_false(selection__names(&by_glob, getpid()));
+	process__free(process);
+}
+
+static void ranges_hold_their_releases(void **state)
+{
+	const struct kernel_range range = {.first_major = 6, .first_minor = 11, .last_major = 6, .last_minor = 13};
+
+	(void)state;
+	assert_false(kernel_range__holds(&range, "6.10.9-amd64"));
+	assert_true(kernel_range__holds(&range, "6.11.0"));
+	assert_true(kernel_range__holds(&range, "6.13.12-2-foo"));
+	assert_false(kernel_range__holds(&range, "6.14"));
+	assert_false(kernel_range__holds(&range, "7.12"));
+	assert_false(kernel_range__holds(&range, "nonsense"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(this_process_is_read),   cmocka_unit_test(launchers_are_understood),
+	    cmocka_unit_test(opting_out_is_honoured), cmocka_unit_test(what_is_gone_is_said),
+	    cmocka_unit_test(selections_match),	      cmocka_unit_test(ranges_hold_their_releases),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

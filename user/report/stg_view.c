@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/stg_view.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/capture.h"
+#include "model/grow.h"
+
+struct stg_state {
+	enum vapro_class class;
+	char *from, *to, *labels; /* from NULL: a vertex */
+	char *from_symbol, *to_symbol;
+	uint64_t calls;
+	double seconds;
+};
+
+struct stg_view {
+	struct stream_sink sink; /* first */
+	int rank;
+	struct stg_state *states;
+	size_t state_count, state_room;
+	int32_t *ranks; /* by thread id */
+	size_t rank_count, rank_room;
+};
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static int add_state(struct stg_view *view, const struct vapro_state *state)
+{
+	struct stg_state *own;
+
+	if (state->id != view->state_count)
+		return state->id < view->state_count ? 0 : -EINVAL;
+	if (grow(&view->states, &view->state_room, view->state_count + 1, sizeof(*view->states)))
+		return -ENOMEM;
+	own = &view->states[view->state_count++];
+	*own = (struct stg_state){.class = state->class,
+				  .from = copy(state->from),
+				  .to = copy(state->to),
+				  .labels = copy(state->labels),
+				  .from_symbol = copy(state->from_symbol),
+				  .to_symbol = copy(state->to_symbol)};
+	return own->to && own->labels ? 0 : -ENOMEM;
+}
+
+static int put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct stg_view *view = (struct stg_view *)sink;
+	const struct vapro_bundle *bundle = &event->bundle;
+
+	switch (event->type) {
+	case STREAM_THREAD:
+		if (grow(&view->ranks, &view->rank_room, (size_t)event->thread.id + 1, sizeof(*view->ranks)))
+			return -ENOMEM;
+		if (event->thread.id >= view->rank_count)
+			view->rank_count = (size_t)event->thread.id + 1;
+		view->ranks[event->thread.id] = event->thread.rank;
+		return 0;
+	case STREAM_STATE:
+		return add_state(view, &event->state);
+	case STREAM_BUNDLE:
+		if (bundle->state >= view->state_count || bundle->thread >= view->rank_count)
+			return -EINVAL;
+		if (bundle->flags & VAPRO_BUNDLE_OPEN || (view->rank >= 0 && view->ranks[bundle->thread] != view->rank))
+			return 0;
+		view->states[bundle->state].calls += bundle->n;
+		view->states[bundle->state].seconds += (double)bundle->sum_ns * 1e-9;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+struct stg_view *stg_view__new(int rank)
+{
+	struct stg_view *view = calloc(1, sizeof(*view));
+
+	if (view) {
+		view->sink.put = put;
+		view->rank = rank;
+	}
+	return view;
+}
+
+void stg_view__free(struct stg_view *view)
+{
+	if (!view)
+		return;
+	for (size_t i = 0; i < view->state_count; i++) {
+		free(view->states[i].from);
+		free(view->states[i].to);
+		free(view->states[i].labels);
+		free(view->states[i].from_symbol);
+		free(view->states[i].to_symbol);
+	}
+	free(view->states);
+	free(view->ranks);
+	free(view);
+}
+
+struct stream_sink *stg_view__sink(struct stg_view *view)
+{
+	return &view->sink;
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+	const struct stg_state *x = a, *y = b;
+
+	return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
+}
+
+static const char *place(const char *symbol, const char *site)
+{
+	return symbol ? symbol : site;
+}
+
+void stg_view__table(struct stg_view *view, FILE *out)
+{
+	qsort(view->states, view->state_count, sizeof(*view->states), by_seconds);
+	fprintf(out, "%10s %11s %11s  %-13s %s\n", "calls", "seconds", "mean us", "class", "state [labels]");
+	for (size_t i = 0; i < view->state_count; i++) {
+		const struct stg_state *state = &view->states[i];
+
+		if (!state->calls)
+			continue;
+		fprintf(out, "%10llu %11.4f %11.1f  %-13s ", (unsigned long long)state->calls, state->seconds,
+			state->seconds * 1e6 / (double)state->calls, vapro_class_name[state->class]);
+		if (state->from)
+			fprintf(out, "%s -> ", place(state->from_symbol, state->from));
+		fprintf(out, "%s [%s]\n", place(state->to_symbol, state->to), state->labels);
+	}
+}
+
+/* A text inside double quotes of DOT. */
+static void quote(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putc('\\', out);
+		putc(*text, out);
+	}
+}
+
+/* The value of a label, or "". */
+static void label(const char *labels, const char *key, char *buf, size_t size)
+{
+	const char *at = strstr(labels, key);
+	size_t length;
+
+	buf[0] = '\0';
+	if (!at || (at != labels && at[-1] != ' '))
+		return;
+	at += strlen(key);
+	length = strcspn(at, " ");
+	snprintf(buf, size, "%.*s", (int)length, at);
+}
+
+static int by_sites(const void *a, const void *b)
+{
+	const struct stg_state *x = a, *y = b;
+	int order = strcmp(x->from ? x->from : "", y->from ? y->from : "");
+
+	return order ? order : strcmp(x->to, y->to);
+}
+
+static bool same_sites(const struct stg_state *x, const struct stg_state *y)
+{
+	return by_sites(x, y) == 0 && x->class == y->class;
+}
+
+void stg_view__dot(struct stg_view *view, FILE *out)
+{
+	char function[64];
+
+	qsort(view->states, view->state_count, sizeof(*view->states), by_sites);
+	fputs("digraph stg {\n\tnode [shape=box, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\"];\n", out);
+	for (size_t i = 0, next; i < view->state_count; i = next) {
+		const struct stg_state *state = &view->states[i];
+		double seconds = 0;
+		uint64_t calls = 0;
+
+		for (next = i; next < view->state_count && same_sites(state, &view->states[next]); next++) {
+			seconds += view->states[next].seconds;
+			calls += view->states[next].calls;
+		}
+		if (!calls)
+			continue;
+		label(state->labels, "function=", function, sizeof(function));
+		fputs("\t\"", out);
+		quote(out, state->from ? state->from : state->to);
+		if (state->from) {
+			fputs("\" -> \"", out);
+			quote(out, state->to);
+		}
+		fputs("\" [label=\"", out);
+		if (!state->from) {
+			quote(out, function);
+			fputs("\\n", out);
+			quote(out, place(state->to_symbol, state->to));
+			fputs("\\n", out);
+		}
+		fprintf(out, "%llu x, %.3f s\"];\n", (unsigned long long)calls, seconds);
+	}
+	fputs("}\n", out);
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: vapro stg [options] CAPTURE...\n"
+	      "\n"
+	      "Shows the State Transition Graph of a capture (vaprod --capture FILE): call-sites, the computation\n"
+	      "between them, how often and how long. Most time first.\n"
+	      "\n"
+	      "  --dot       as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg\n"
+	      "  --rank N    of one rank only\n",
+	      out);
+}
+
+int stg__main(int argc, char **argv)
+{
+	const char **files = calloc((size_t)argc, sizeof(*files));
+	struct stg_view *view = NULL;
+	bool dot = false;
+	int rank = -1, count = 0, status = 2;
+	char err[512], *end;
+
+	for (int i = 1; files && i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			usage(stdout);
+			status = 0;
+			goto out;
+		}
+		if (!strcmp(argv[i], "--dot")) {
+			dot = true;
+		} else if (!strcmp(argv[i], "--rank") && i + 1 < argc) {
+			rank = (int)strtol(argv[++i], &end, 10);
+			if (end == argv[i] || *end || rank < 0) {
+				fprintf(stderr, "vapro stg: --rank: '%s' is no rank\n", argv[i]);
+				goto out;
+			}
+		} else if (argv[i][0] == '-') {
+			fprintf(stderr, "vapro stg: unknown option '%s'; --help lists them\n", argv[i]);
+			goto out;
+		} else {
+			files[count++] = argv[i];
+		}
+	}
+	if (!count) {
+		fprintf(stderr, "vapro stg: a capture is needed; --help tells more\n");
+		goto out;
+	}
+	view = stg_view__new(rank);
+	status = view ? capture__replay(files, (size_t)count, &view->sink, err, sizeof(err)) : -ENOMEM;
+	if (status)
+		fprintf(stderr, "vapro stg: %s\n", view ? err : "out of memory");
+	if (view && dot)
+		stg_view__dot(view, stdout);
+	else if (view && status >= 0)
+		stg_view__table(view, stdout);
+	status = status ? 1 : 0;
+out:
+	stg_view__free(view);
+	free(files);
+	return status;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "target/kernel_range.h"
+
+#include <stdio.h>
+#include <sys/utsname.h>
+
+const struct kernel_range kernel_ranges[] = {
+    {KERNEL_SECCOMP_KILLS, 6, 11, 6, 13, "a return probe is a system call that seccomp filters: the target is killed",
+     "processes with a seccomp filter are watched with --no-return only"},
+    {KERNEL_NOP5_RED_ZONE, 6, 18, 6, 18, "a probe on a nop5 inside a function corrupts the red zone",
+     "handled: nop5 is used at function entries only"},
+};
+
+const size_t kernel_range_count = sizeof(kernel_ranges) / sizeof(kernel_ranges[0]);
+
+bool kernel_range__holds(const struct kernel_range *range, const char *release)
+{
+	struct utsname running;
+	int major, minor, version;
+
+	if (!release) {
+		uname(&running);
+		release = running.release;
+	}
+	if (sscanf(release, "%d.%d", &major, &minor) != 2)
+		return false;
+	version = major * 1000 + minor;
+	return version >= range->first_major * 1000 + range->first_minor &&
+	       version <= range->last_major * 1000 + range->last_minor;
+}
+
+bool kernel_range__troubled(enum kernel_trouble trouble)
+{
+	for (size_t i = 0; i < kernel_range_count; i++)
+		if (kernel_ranges[i].trouble == trouble && kernel_range__holds(&kernel_ranges[i], NULL))
+			return true;
+	return false;
+}
