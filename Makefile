@@ -13,7 +13,7 @@ B = build
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
 CFLAGS ?= -O2 -g
 CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow=local -Wno-format-truncation
-LDLIBS = -lbpf -ldw -lelf -lcapstone -lcjson -lgsl -lgslcblas -lz -lm
+LDLIBS = -lbpf -ldw -lelf -lcapstone -lcjson -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
 LIB_SOURCES := $(filter-out user/vaprod.c user/vapro.c,$(wildcard user/*.c user/*/*.c))

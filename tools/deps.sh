@@ -5,7 +5,7 @@
 set -eu
 
 build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev
-libgsl-dev zlib1g-dev libcmocka-dev bpftool clang-format'
+zlib1g-dev libcmocka-dev bpftool clang-format'
 run='perl openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc lammps stress-ng python3 python3-jsonschema binutils mandoc'
 
 case "${1-}" in

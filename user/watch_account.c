@@ -12,8 +12,7 @@
 /* Where hijacked returns of a process go, once the kernel made that place. */
 static void find_trampoline(struct watch *watch, struct watched *watched)
 {
-	struct kernel_process tracked = { .slot = watched->slot,
-					  .flags = watched->flags };
+	struct kernel_process tracked = {.slot = watched->slot, .flags = watched->flags};
 	uint32_t key = (uint32_t)watched->pid;
 	struct process *process;
 	char err[128];
@@ -27,14 +26,15 @@ static void find_trampoline(struct watch *watch, struct watched *watched)
 	if (!tracked.trampoline)
 		return;
 	watched->trampoline = true;
-	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.processes), &key, &tracked, BPF_EXIST);
+	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.processes), &key, &tracked,
+			    BPF_EXIST);
 }
 
 void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second)
 {
 	double seconds = (double)(now_ns - watch->last_second_ns) * 1e-9;
 
-	*second = (struct watch_second){ 0 };
+	*second = (struct watch_second){0};
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *watched = &watch->watched[i];
 		struct kernel_thread thread;
@@ -45,8 +45,8 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		calls = process__io_calls(watched->pid);
 		second->io_worth |= (double)(calls - watched->io_calls) >= seconds;
 		watched->io_calls = calls;
-		second->in_io |= !kernel_side__thread(watch->parts.side, watched->pid, &thread) &&
-				 thread.open == KERNEL_SYSCALL;
+		second->in_io |=
+		    !kernel_side__thread(watch->parts.side, watched->pid, &thread) && thread.open == KERNEL_SYSCALL;
 		second->threads += (uint32_t)process__threads(watched->pid, NULL, 0);
 		if (!watched->trampoline && watch__hits_of(watch, watched))
 			find_trampoline(watch, watched);
@@ -86,8 +86,8 @@ void watch__governed(struct watch *watch, uint64_t from_ns, uint64_t to_ns)
 
 static int tell_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct kernel_counters now = *watch__counters(watch, watched), delta = { 0 };
-	struct stream_event event = { .type = STREAM_FACTS };
+	struct kernel_counters now = *watch__counters(watch, watched), delta = {0};
+	struct stream_event event = {.type = STREAM_FACTS};
 	uint64_t from = begin_ns > watched->attached_ns ? begin_ns : watched->attached_ns;
 	uint64_t to = watched->ended_ns && watched->ended_ns < end_ns ? watched->ended_ns : end_ns;
 	uint64_t told = collector__told(watch->parts.collector, watched->slot) - watched->told;
@@ -96,12 +96,12 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	delta.exit = now.exit - watched->window.exit;
 	delta.stepped = now.stepped - watched->window.stepped;
 	delta.syscalls = now.syscalls - watched->window.syscalls;
-	event.facts = (struct vapro_process_facts){ .pid = (uint32_t)watched->pid,
-						    .job = watched->identity.job,
-						    .wall_ns = to > from ? to - from : 0,
-						    .governed_ns = watched->governed_ns,
-						    .hits = delta.enter + delta.exit + delta.syscalls,
-						    .cost_ns = (uint64_t)calibrate__cost(watch->parts.costs, &delta) };
+	event.facts = (struct vapro_process_facts){.pid = (uint32_t)watched->pid,
+						   .job = watched->identity.job,
+						   .wall_ns = to > from ? to - from : 0,
+						   .governed_ns = watched->governed_ns,
+						   .hits = delta.enter + delta.exit + delta.syscalls,
+						   .cost_ns = (uint64_t)calibrate__cost(watch->parts.costs, &delta)};
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];
 	/* handed over by the kernel side and never told; of the living some are always under way */

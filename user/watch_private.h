@@ -12,17 +12,17 @@ struct watched {
 	pid_t pid;
 	int pidfd;
 	uint32_t slot;
-	uint32_t flags; /* KERNEL_PROCESS_* */
+	uint32_t flags;		 /* KERNEL_PROCESS_* */
 	struct process identity; /* its mappings belong to the resolver's copy and are not used here */
 	const struct attached_image *image;
 	char build_id[IMAGE_BUILD_ID_MAX];
 	uint64_t attached_ns, ended_ns;
 	uint64_t start_utc_ns;
-	struct kernel_counters window;  /* at the last window's end */
+	struct kernel_counters window; /* at the last window's end */
 	struct governor_account account;
 	double charged_ns;
 	uint64_t governed_ns; /* in this window */
-	uint64_t told;        /* vertex fragments of this slot, when it was given */
+	uint64_t told;	      /* vertex fragments of this slot, when it was given */
 	uint64_t unaccounted; /* reported so far */
 	uint64_t io_calls;
 	bool trampoline;

@@ -19,7 +19,7 @@ static uint64_t utc_now(void)
 
 static void tell_line(struct watch *watch, char *line)
 {
-	struct stream_event event = { .type = STREAM_LINE, .line = line };
+	struct stream_event event = {.type = STREAM_LINE, .line = line};
 
 	if (line)
 		stream__put(watch->parts.sink, &event);
@@ -28,7 +28,8 @@ static void tell_line(struct watch *watch, char *line)
 
 void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *format, ...)
 {
-	struct line_warning warning = { .utc_ns = utc_now(), .host = watch->parts.host, .code = code, .pid = (uint32_t)pid };
+	struct line_warning warning = {
+	    .utc_ns = utc_now(), .host = watch->parts.host, .code = code, .pid = (uint32_t)pid};
 	char text[512];
 	va_list args;
 
@@ -56,35 +57,35 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 {
 	const struct process *process = &watched->identity;
 	const struct attached_image *image = watched->image;
-	struct line_image line_image = { 0 };
+	struct line_image line_image = {0};
 	struct line_process line = {
-		.utc_ns = utc_now(),
-		.host = watch->parts.host,
-		.pid = (uint32_t)process->pid,
-		.start_utc_ns = watched->start_utc_ns,
-		.exe = process->exe,
-		.build_id = watched->build_id[0] ? watched->build_id : NULL,
-		.rank = process->rank,
-		.world_size = process->world_size,
-		.job_kind = process->job_kind,
-		.job_id = process->job_id,
-		.job_step = process->job_step[0] ? process->job_step : NULL,
-		.job = process->job,
-		.threads = (uint32_t)process__threads(process->pid, NULL, 0),
-		.hits = hits,
-		.state = state,
-		.reason = reason,
+	    .utc_ns = utc_now(),
+	    .host = watch->parts.host,
+	    .pid = (uint32_t)process->pid,
+	    .start_utc_ns = watched->start_utc_ns,
+	    .exe = process->exe,
+	    .build_id = watched->build_id[0] ? watched->build_id : NULL,
+	    .rank = process->rank,
+	    .world_size = process->world_size,
+	    .job_kind = process->job_kind,
+	    .job_id = process->job_id,
+	    .job_step = process->job_step[0] ? process->job_step : NULL,
+	    .job = process->job,
+	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
+	    .hits = hits,
+	    .state = state,
+	    .reason = reason,
 	};
 
 	if (image) {
 		/* the two skip lists have the same shape; the attacher's is the owner */
-		line_image = (struct line_image){ .path = image->path,
-						  .build_id = image->build_id,
-						  .functions = image->functions,
-						  .shifted = image->shifted,
-						  .at_entry = image->at_entry,
-						  .skipped = (const struct line_skipped *)image->skipped,
-						  .skipped_count = image->skipped_count };
+		line_image = (struct line_image){.path = image->path,
+						 .build_id = image->build_id,
+						 .functions = image->functions,
+						 .shifted = image->shifted,
+						 .at_entry = image->at_entry,
+						 .skipped = (const struct line_skipped *)image->skipped,
+						 .skipped_count = image->skipped_count};
 		line.images = &line_image;
 		line.image_count = 1;
 	}
@@ -94,10 +95,10 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_t to_ns)
 {
 	int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)watched->pid, (uint32_t)watched->pid);
-	struct stream_event event = { .type = STREAM_SEEN };
+	struct stream_event event = {.type = STREAM_SEEN};
 
 	if (thread < 0)
 		return;
-	event.seen = (struct stream_seen){ .thread = (uint32_t)thread, .from_ns = watched->attached_ns, .to_ns = to_ns };
+	event.seen = (struct stream_seen){.thread = (uint32_t)thread, .from_ns = watched->attached_ns, .to_ns = to_ns};
 	stream__put(watch->parts.sink, &event);
 }

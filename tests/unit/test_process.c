@@ -85,8 +85,8 @@ static void launchers_are_understood(void **state)
 	char *open_mpi[] = {"OMPI_COMM_WORLD_RANK=3", "OMPI_COMM_WORLD_SIZE=8", "PMIX_NAMESPACE=123", NULL};
 	char *slurm[] = {"SLURM_JOB_ID=77", "SLURM_STEP_ID=2", "SLURM_PROCID=5", "SLURM_NTASKS=64", NULL};
 	char *hydra[] = {"PMI_RANK=1", "PMI_SIZE=2", NULL};
-	char *nonsense[] = {"OMPI_COMM_WORLD_RANK=-4", "PMI_RANK=1e9", "SLURM_PROCID=99999999999999", "PMIX_NAMESPACE=a b\"c\n",
-			    NULL};
+	char *nonsense[] = {"OMPI_COMM_WORLD_RANK=-4", "PMI_RANK=1e9", "SLURM_PROCID=99999999999999",
+			    "PMIX_NAMESPACE=a b\"c\n", NULL};
 	struct process *process;
 
 	(void)state;
@@ -141,7 +141,8 @@ static void selections_match(void **state)
 {
 	const char *globs[] = {"test_pro*"}, *others[] = {"lmp"};
 	pid_t pids[] = {getpid()};
-	struct selection all = {0}, by_glob = {.globs = globs, .glob_count = 1}, by_other = {.globs = others, .glob_count = 1};
+	struct selection all = {0}, by_glob = {.globs = globs, .glob_count = 1},
+			 by_other = {.globs = others, .glob_count = 1};
 	struct selection by_pid = {.pids = pids, .pid_count = 1}, by_parent = {.ancestor = getppid()};
 	struct process *process;
 	char err[128];

@@ -307,14 +307,15 @@ const struct process_mapping *process__mapping_named(const struct process *proce
 
 enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library)
 {
-	/* Intel MPI and MVAPICH share MPICH's ABI, whose soname is 12; Open MPI's is 40 (1.x: 1, 12 and 20 are not ours) */
+	/* Intel MPI and MVAPICH share MPICH's ABI, whose soname is 12; Open MPI's is 40 (1.x: 1, 12 and 20 are not
+	 * ours) */
 	static const struct {
 		const char *glob;
 		enum process_mpi mpi;
 	} libraries[] = {
-		{"libmpich.so*", PROCESS_MPICH},
-		{"libmpi.so.12*", PROCESS_MPICH},
-		{"libmpi.so*", PROCESS_OPEN_MPI},
+	    {"libmpich.so*", PROCESS_MPICH},
+	    {"libmpi.so.12*", PROCESS_MPICH},
+	    {"libmpi.so*", PROCESS_OPEN_MPI},
 	};
 
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {

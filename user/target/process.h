@@ -25,7 +25,7 @@ struct process {
 	uid_t uid;
 	bool traced;	     /* by ptrace: left alone */
 	bool opted_out;	     /* VAPRO=off in its environment */
-	bool filtered; /* by seccomp */
+	bool filtered;	     /* by seccomp */
 	int rank;	     /* -1 unknown */
 	uint32_t world_size; /* 0 unknown */
 	char job_kind[16];   /* slurm, pmix, mpi, none */

@@ -80,7 +80,7 @@ static bool count_sharer(void *ctx, const struct process *process)
 void selection__sharers(const struct selection *selection, const struct process_mapping *mapping, size_t *targets,
 			size_t *others)
 {
-	struct sharing sharing = { .selection = selection, .mapping = mapping };
+	struct sharing sharing = {.selection = selection, .mapping = mapping};
 
 	process__each(count_sharer, &sharing);
 	*targets = sharing.targets;

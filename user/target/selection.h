@@ -11,7 +11,7 @@ struct selection {
 	size_t pid_count;
 	const char *const *globs; /* of the executable's path or base name */
 	size_t glob_count;
-	pid_t ancestor;           /* 0, or: only its descendants */
+	pid_t ancestor; /* 0, or: only its descendants */
 };
 
 /* Whether a process is a target, by what was asked for. */
