@@ -209,6 +209,19 @@ static int trim(struct grower *grower, enum layer layer)
 	return 0;
 }
 
+/* Whether a row as a whole is slow from begin to end, not only in the cells that grew together. */
+static bool row_slow(const struct grower *grower, size_t place, const struct component *component)
+{
+	enum vapro_class class = layer_class[component->layer];
+	double lost = 0, dur = 0;
+
+	for (size_t b = component->begin; b < component->end; b++) {
+		lost += cell__lost(cell_at(grower, place, b), class);
+		dur += cell__dur(cell_at(grower, place, b), class);
+	}
+	return dur > 0 && 1 - lost / dur < grower->config->threshold;
+}
+
 /* Rows that lose next to nothing beside the others only touch the region: noise of their own, or what spills over. */
 static int trim_rows(struct grower *grower, enum layer layer)
 {
@@ -234,7 +247,10 @@ static int trim_rows(struct grower *grower, enum layer layer)
 			in += rows[place] > 0;
 		}
 		for (size_t place = 0; in > 1 && place < grower->job->row_count; place++) {
-			if (rows[place] >= WEAK_BORDER * component->lost / (double)in)
+			double mean = component->lost / (double)in;
+
+			if (rows[place] >= mean ||
+			    (rows[place] >= WEAK_BORDER * mean && row_slow(grower, place, component)))
 				continue;
 			for (size_t b = component->begin; b < component->end; b++) {
 				uint32_t *here = &of[place * grower->bins + b];
