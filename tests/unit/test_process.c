@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -17,26 +18,29 @@
 #include "target/process.h"
 #include "target/selection.h"
 
-/* A child that sleeps under the given environment until it is killed. */
+static int parent_end; /* of the child started last: closing it ends the child */
+
+/* A child under the given environment: cat, which has echoed a byte, so that
+ * its exec is over (/proc/PID/exe changes before the environment is there). */
 static pid_t start(char *const *environment)
 {
-	char *const arguments[] = {"sleep", "60", NULL};
-	pid_t pid = fork();
-	char path[64], target[256];
+	char *const arguments[] = {"cat", NULL};
+	int ends[2];
+	char byte = 'x';
+	pid_t pid;
 
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	pid = fork();
 	if (!pid) {
-		execve("/bin/sleep", arguments, environment);
+		dup2(ends[1], 0);
+		dup2(ends[1], 1);
+		execve("/bin/cat", arguments, environment);
 		_exit(1);
 	}
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	for (int i = 0; i < 1000; i++) { /* until exec is done */
-		ssize_t n = readlink(path, target, sizeof(target) - 1);
-
-		target[n > 0 ? n : 0] = '\0';
-		if (strstr(target, "sleep"))
-			break;
-		usleep(1000);
-	}
+	close(ends[1]);
+	assert_int_equal(write(ends[0], &byte, 1), 1);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	parent_end = ends[0];
 	return pid;
 }
 
@@ -44,6 +48,7 @@ static void stop(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+	close(parent_end);
 }
 
 static struct process *read_with(char *const *environment)
