@@ -9,6 +9,8 @@ CC = gcc
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
 B = build
+# The CPU as the kernel's BPF headers name it.
+BPF_ARCH = $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(or $(ARCH),$(shell uname -m))))
 
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
 CFLAGS ?= -O2 -g
@@ -41,7 +43,7 @@ $(B)/.deps-test: tools/deps.sh
 
 $(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) include/vapro/kernel.h vmlinux/vmlinux.h | $(B)/.deps-build
 	@echo "  BPF   $@"
-	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_x86 -Ivmlinux -Iinclude -Ibpf -Wall -Werror -c $< -o $@
+	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf -Wall -Werror -c $< -o $@
 
 $(B)/vapro.skel.h: $(B)/vapro.bpf.o
 	@echo "  SKEL  $@"

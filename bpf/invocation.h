@@ -1,48 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * External functions: entry closes the computation fragment of the edge (previous call-site -> this
- * one) and opens the vertex; the return closes it. One session program serves all functions; the
- * cookie is the row. What each argument means comes from the row's roles.
+ * one) and opens the vertex; the return closes it. One pair of programs (one session program where
+ * the kernel has them) serves all functions; the cookie is the row. What each argument means comes
+ * from the row's roles. Entry and return of a call find each other by the stack pointer.
  */
 #ifndef VAPRO_INVOCATION_H
 #define VAPRO_INVOCATION_H
 
+#include "arch.h"
 #include "fragment.h"
-
-extern bool bpf_session_is_return(void) __ksym;
-extern __u64 *bpf_session_cookie(void) __ksym;
-
-/*
- * The call's arguments, copied once: a context may only be read at constant offsets, and which
- * argument is meant is data.
- */
-struct arguments {
-	u64 in[8]; /* registers; a power of two for the mask below */
-	u64 sp;
-};
-
-static __always_inline void arguments_read(struct arguments *args, struct pt_regs *ctx)
-{
-	args->in[0] = ctx->di;
-	args->in[1] = ctx->si;
-	args->in[2] = ctx->dx;
-	args->in[3] = ctx->cx;
-	args->in[4] = ctx->r8;
-	args->in[5] = ctx->r9;
-	args->in[6] = args->in[7] = 0;
-	args->sp = ctx->sp;
-}
-
-/* Argument i (from 1). Those past the sixth lie above the return address. */
-static __always_inline u64 argument(const struct arguments *args, u8 i)
-{
-	u64 value = 0;
-
-	if (i <= 6)
-		return args->in[(i - 1) & 7];
-	bpf_probe_read_user(&value, sizeof(value), (void *)(args->sp + 8 * (i - 6)));
-	return value;
-}
 
 static __always_inline u16 handle_number(const struct kernel_thread *thread, u32 kind, u64 handle)
 {
@@ -109,7 +76,7 @@ static __always_inline void describe(struct kernel_thread *thread, const struct 
 		key->comm = handle_number(thread, KERNEL_COMM, argument(args, roles->comm));
 	if (roles->op)
 		key->op = handle_number(thread, KERNEL_OP, argument(args, roles->op));
-	if (bpf_probe_read_user(&key->site, sizeof(key->site), (void *)args->sp))
+	if (call_site(args, &key->site))
 		lose(thread->slot, LOST_ARGUMENT, 1);
 }
 
@@ -142,7 +109,7 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	struct arguments args;
 	u64 sp;
 	u32 row = (u32)bpf_get_attach_cookie(ctx), vertex;
-	u64 bytes = 0, top = 0, *cookie;
+	u64 bytes = 0, top = 0;
 	enum nesting nesting;
 
 	if (!thread)
@@ -193,8 +160,6 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	count = function_counter(row);
 	if (count)
 		add(count->enter, 1);
-	cookie = bpf_session_cookie();
-	*cookie = sp;
 	return 0;
 }
 
@@ -203,14 +168,14 @@ static __always_inline int invocation_exit(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
-	u64 *cookie = bpf_session_cookie();
 	u32 row = (u32)bpf_get_attach_cookie(ctx);
+	u64 sp = entry_sp(ctx);
 
 	if (!thread)
 		return 0;
 	add(counters_of(thread->slot)->exit, 1);
-	if (thread->generation != generation || thread->open != KERNEL_CALL || thread->sp != *cookie)
-		return 0; /* its entry was given up: vanished, or of an earlier generation */
+	if (thread->generation != generation || thread->open != KERNEL_CALL || thread->sp != sp)
+		return 0; /* an inner call, or its entry was given up: vanished, or of an earlier generation */
 	count = function_counter(row);
 	if (count)
 		add(count->exit, 1);

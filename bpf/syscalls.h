@@ -6,21 +6,8 @@
 #ifndef VAPRO_SYSCALLS_H
 #define VAPRO_SYSCALLS_H
 
+#include "arch.h"
 #include "fragment.h"
-
-enum {
-	NR_READ = 0,
-	NR_WRITE = 1,
-	NR_OPEN = 2,
-	NR_CLOSE = 3,
-	NR_PREAD = 17,
-	NR_PWRITE = 18,
-	NR_READV = 19,
-	NR_WRITEV = 20,
-	NR_FSYNC = 74,
-	NR_FDATASYNC = 75,
-	NR_OPENAT = 257,
-};
 
 #define IOVECS 8
 
@@ -65,7 +52,7 @@ static __always_inline void describe_fd(struct task_struct *task, u64 fd, struct
 /* The application's call-site: the libc wrapper's return address, whose place a table of its system calls tells. */
 static __always_inline void io_call_site(struct pt_regs *regs, u32 tgid, struct kernel_vertex_key *key)
 {
-	struct io_site_key at = {.ip = regs->ip, .tgid = tgid};
+	struct io_site_key at = {.ip = SYSCALL_IP(regs), .tgid = tgid};
 	s32 *displacement = bpf_map_lookup_elem(&io_sites, &at);
 	u64 sp = regs->sp;
 
@@ -96,9 +83,9 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 		return 0;
 	if (thread->open == KERNEL_SYSCALL)
 		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
-	a0 = regs->di;
-	a1 = regs->si;
-	a2 = regs->dx;
+	a0 = SYSCALL_A0(regs);
+	a1 = SYSCALL_A1(regs);
+	a2 = SYSCALL_A2(regs);
 	key.tgid = thread->tgid;
 	key.function = (u16)(KERNEL_FUNCTIONS + nr);
 	key.flags = KERNEL_VERTEX_NO_PEER | KERNEL_VERTEX_NO_ROOT;

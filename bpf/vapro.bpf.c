@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The kernel side, one object. `invocation` is loaded with an expected attach type that the ladder
- * of user/probe/ chooses; everything it decides lives in the headers beside it.
+ * The kernel side, one object. Which of the invocation programs are loaded, and how they attach, the
+ * ladder of user/probe/ chooses; everything they decide lives in the headers beside this file.
  */
 #include "maps.h"
 #include "fragment.h"
@@ -9,12 +9,28 @@
 #include "syscalls.h"
 #include "task.h"
 
+/* Kernels before 6.13 have none: the two programs below serve them. */
+extern bool bpf_session_is_return(void) __ksym __weak;
+
 SEC("uprobe")
 int invocation(struct pt_regs *ctx)
 {
 	if (bpf_session_is_return())
 		return invocation_exit(ctx);
 	return invocation_enter(ctx, bpf_ktime_get_ns());
+}
+
+SEC("uprobe")
+int invocation_entry(struct pt_regs *ctx)
+{
+	invocation_enter(ctx, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("uretprobe")
+int invocation_return(struct pt_regs *ctx)
+{
+	return invocation_exit(ctx);
 }
 
 SEC("tp_btf/sys_enter")

@@ -43,6 +43,11 @@ enum { BPF_RB_NO_WAKEUP = 1 };
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	u64 regs[31];
+	u64 sp, pc, pstate;
+};
 #endif
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

@@ -115,6 +115,8 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, char *e
 	error = set_sizes(side->bpf, config);
 	bpf_program__set_type(side->bpf->progs.invocation, BPF_PROG_TYPE_KPROBE);
 	bpf_program__set_expected_attach_type(side->bpf->progs.invocation, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+	bpf_program__set_autoload(side->bpf->progs.invocation_entry, false);
+	bpf_program__set_autoload(side->bpf->progs.invocation_return, false);
 	if (!error)
 		error = vapro_bpf__load(side->bpf);
 	if (error) {

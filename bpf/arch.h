@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What differs between CPUs: where a call's arguments, its call-site and its stack pointer lie, and
+ * the numbers and registers of system calls. A context may only be read at constant offsets, so all
+ * of it is copied once.
+ */
+#ifndef VAPRO_ARCH_H
+#define VAPRO_ARCH_H
+
+#include "maps.h"
+
+struct arguments {
+	u64 in[8]; /* registers; a power of two for the masks */
+	u64 sp;
+	u64 site; /* call-site of arm64; on x86 it lies at sp */
+};
+
+#if defined(__TARGET_ARCH_x86)
+
+#define ARGUMENT_REGISTERS 6
+
+static __always_inline void arguments_read(struct arguments *args, struct pt_regs *ctx)
+{
+	args->in[0] = ctx->di;
+	args->in[1] = ctx->si;
+	args->in[2] = ctx->dx;
+	args->in[3] = ctx->cx;
+	args->in[4] = ctx->r8;
+	args->in[5] = ctx->r9;
+	args->in[6] = args->in[7] = 0;
+	args->sp = ctx->sp;
+	args->site = 0;
+}
+
+/* Where the arguments past the registers begin. */
+static __always_inline u64 stack_arguments(const struct arguments *args)
+{
+	return args->sp + 8;
+}
+
+static __always_inline long call_site(const struct arguments *args, u64 *site)
+{
+	return bpf_probe_read_user(site, sizeof(*site), (void *)args->sp);
+}
+
+/* The stack pointer at the entry of the call that now returns: `ret` has taken the return address off. */
+static __always_inline u64 entry_sp(struct pt_regs *ctx)
+{
+	return ctx->sp - 8;
+}
+
+#define SYSCALL_A0(regs) ((regs)->di)
+#define SYSCALL_A1(regs) ((regs)->si)
+#define SYSCALL_A2(regs) ((regs)->dx)
+#define SYSCALL_IP(regs) ((regs)->ip)
+
+enum {
+	NR_READ = 0,
+	NR_WRITE = 1,
+	NR_OPEN = 2,
+	NR_CLOSE = 3,
+	NR_PREAD = 17,
+	NR_PWRITE = 18,
+	NR_READV = 19,
+	NR_WRITEV = 20,
+	NR_FSYNC = 74,
+	NR_FDATASYNC = 75,
+	NR_OPENAT = 257,
+};
+
+#elif defined(__TARGET_ARCH_arm64)
+
+#define ARGUMENT_REGISTERS 8
+
+static __always_inline void arguments_read(struct arguments *args, struct pt_regs *ctx)
+{
+	args->in[0] = ctx->regs[0];
+	args->in[1] = ctx->regs[1];
+	args->in[2] = ctx->regs[2];
+	args->in[3] = ctx->regs[3];
+	args->in[4] = ctx->regs[4];
+	args->in[5] = ctx->regs[5];
+	args->in[6] = ctx->regs[6];
+	args->in[7] = ctx->regs[7];
+	args->sp = ctx->sp;
+	args->site = ctx->regs[30];
+}
+
+static __always_inline u64 stack_arguments(const struct arguments *args)
+{
+	return args->sp;
+}
+
+static __always_inline long call_site(const struct arguments *args, u64 *site)
+{
+	*site = args->site;
+	return 0;
+}
+
+static __always_inline u64 entry_sp(struct pt_regs *ctx)
+{
+	return ctx->sp;
+}
+
+#define SYSCALL_A0(regs) ((regs)->regs[0])
+#define SYSCALL_A1(regs) ((regs)->regs[1])
+#define SYSCALL_A2(regs) ((regs)->regs[2])
+#define SYSCALL_IP(regs) ((regs)->pc)
+
+enum {
+	NR_OPENAT = 56,
+	NR_CLOSE = 57,
+	NR_READ = 63,
+	NR_WRITE = 64,
+	NR_READV = 65,
+	NR_WRITEV = 66,
+	NR_PREAD = 67,
+	NR_PWRITE = 68,
+	NR_FSYNC = 82,
+	NR_FDATASYNC = 83,
+	NR_OPEN = -1, /* there is none */
+};
+
+#else
+#error "no such CPU here: declare its registers"
+#endif
+
+/* Argument i (from 1). */
+static __always_inline u64 argument(const struct arguments *args, u8 i)
+{
+	u64 value = 0;
+
+	if (i <= ARGUMENT_REGISTERS)
+		return args->in[(i - 1) & 7];
+	bpf_probe_read_user(&value, sizeof(value), (void *)(stack_arguments(args) + 8 * (i - ARGUMENT_REGISTERS - 1)));
+	return value;
+}
+
+#endif
