@@ -111,11 +111,13 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 
 	if (!possible(analysis, bundle))
 		return -EINVAL;
-	error = series__add(&analysis->context.series, bundle, &kept);
+	error =
+	    stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns, !(bundle->flags & VAPRO_BUNDLE_OPEN));
+	if (!error)
+		error = series__add(&analysis->context.series, bundle, &kept);
 	if (error)
 		return error;
 	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
-	stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns, !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	job->active = true;
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
 		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What one window found, arranged as include/vapro/analysis.h promises it. */
-#include "analysis_window.h"
+#include "analysis_result.h"
 
 #include "diagnose/advice.h"
 
@@ -13,114 +13,20 @@
 #define CULPRITS_MAX 5
 #define INTERFERERS_SHOWN 10
 
-struct builder {
-	struct analysis_context *context;
-	struct analysis_job *job;
-	const struct stg_job *about;
-	const struct analysis_span *span;
-};
-
-static void *take(const struct builder *builder, size_t count, size_t size)
-{
-	return arena__take(&builder->context->arena, count * size);
-}
-
-static bool alive(const struct stg_row *row, const struct analysis_span *span)
-{
-	return row->from_ns && row->from_ns < span->end_ns && (!row->to_ns || row->to_ns > span->begin_ns);
-}
-
 static int build_ranks(const struct builder *builder, struct job_result *result)
 {
-	int32_t *ranks = take(builder, builder->about->row_count, sizeof(*ranks));
+	int32_t *ranks = builder__take(builder, builder->about->row_count, sizeof(*ranks));
 
 	if (!ranks)
 		return -ENOMEM;
 	for (size_t place = 0; place < builder->about->row_count; place++) {
 		const struct stg_row *row = &builder->about->rows[builder->about->order[place]];
 
-		/* Rows without a rank all are -1; one of them stands for them. */
-		if (alive(row, builder->span) &&
-		    (!result->rank_count || row->rank >= 0 || ranks[result->rank_count - 1] != row->rank))
+		/* Threads of a rank, and rows without a rank, are told once. */
+		if (builder__alive(builder, row) && (!result->rank_count || ranks[result->rank_count - 1] != row->rank))
 			ranks[result->rank_count++] = row->rank;
 	}
 	result->ranks = ranks;
-	return 0;
-}
-
-/* One heat map of bins [from, to); rows NULL: all that are alive. Returns 1 where it has no valid cell. */
-static int build_map(const struct builder *builder, enum vapro_class class, uint64_t from, uint64_t to,
-		     const unsigned char *rows, struct result_heatmap *out)
-{
-	struct heatmap *map = &builder->job->map;
-	struct result_row *lines = take(builder, builder->about->row_count, sizeof(*lines));
-	bool valid = false;
-
-	if (!lines)
-		return -ENOMEM;
-	*out = (struct result_heatmap){
-	    .class = class, .begin_ns = from * VAPRO_BIN_NS, .bins = (uint32_t)(to - from), .rows = lines};
-	for (size_t place = 0; place < builder->about->row_count; place++) {
-		uint32_t id = builder->about->order[place];
-		const struct stg_row *row = &builder->about->rows[id];
-		double *values;
-
-		if (rows ? !rows[id] : !alive(row, builder->span))
-			continue;
-		values = take(builder, to - from, sizeof(*values));
-		if (!values)
-			return -ENOMEM;
-		for (uint64_t bin = from; bin < to; bin++) {
-			values[bin - from] =
-			    heatmap__has(map, bin)
-				? cell__performance(heatmap__cell(map, id, bin), class, &builder->context->config)
-				: NAN;
-			valid |= !isnan(values[bin - from]);
-		}
-		lines[out->row_count++] =
-		    (struct result_row){.rank = row->rank, .pid = row->pid, .host = row->host, .values = values};
-	}
-	for (uint64_t bin = from; bin < to; bin++) {
-		uint32_t *told = &map->told[class][bin % map->span];
-
-		if (heatmap__has(map, bin) && *told > out->revision)
-			out->revision = *told;
-	}
-	if (!valid)
-		return 1;
-	for (uint64_t bin = from; bin < to; bin++) {
-		if (heatmap__has(map, bin))
-			map->told[class][bin % map->span] = out->revision + 1;
-	}
-	return 0;
-}
-
-static int build_heatmaps(const struct builder *builder, struct job_result *result)
-{
-	struct result_heatmap *maps = take(builder, 2 * VAPRO_CLASSES, sizeof(*maps));
-	const struct analysis_span *span = builder->span;
-	int error;
-
-	if (!maps)
-		return -ENOMEM;
-	for (int class = 0; class < VAPRO_CLASSES; class ++) {
-		const struct retold *retold = &builder->job->retold[class];
-		uint64_t from = retold->from < builder->job->map.begin ? builder->job->map.begin : retold->from;
-
-		if (from < span->begin) {
-			error =
-			    build_map(builder, class, from, span->begin, retold->rows, &maps[result->heatmap_count]);
-			if (error < 0)
-				return error;
-			result->heatmap_count += !error;
-		}
-		error = build_map(builder, class, span->begin, span->end, NULL, &maps[result->heatmap_count]);
-		if (error < 0)
-			return error;
-		/* An empty map says nothing, but that computation is watched at all should be seen. */
-		result->heatmap_count += !error || class == VAPRO_COMPUTATION;
-	}
-	result->heatmaps = maps;
 	return 0;
 }
 
@@ -143,7 +49,7 @@ static int compare_site_states(const void *a, const void *b)
 static int build_sites(const struct builder *builder, const struct variance *variance, struct result_variance *out)
 {
 	const struct tally *tally = &variance->total;
-	struct result_site *sites = take(builder, tally->series_count, sizeof(*sites));
+	struct result_site *sites = builder__take(builder, tally->series_count, sizeof(*sites));
 	size_t count = 0, kept = 0;
 
 	if (!sites)
@@ -170,6 +76,13 @@ static int build_sites(const struct builder *builder, const struct variance *var
 	return 0;
 }
 
+static bool several_rows(const struct stg_job *about, const struct stg_row *row)
+{
+	size_t place = about->place[row->leader];
+
+	return builder__end_of_rank(about, place) - place > 1;
+}
+
 /* Least wait and most lost computation: that is who holds the others up. */
 static int compare_culprits(const void *a, const void *b)
 {
@@ -184,13 +97,15 @@ static int compare_culprits(const void *a, const void *b)
 static int build_culprits(const struct builder *builder, const struct variance *variance, struct result_variance *out)
 {
 	const struct heatmap *map = &builder->job->map;
-	struct result_culprit *culprits = take(builder, builder->about->row_count, sizeof(*culprits));
+	struct result_culprit *culprits = builder__take(builder, builder->about->row_count, sizeof(*culprits));
 	uint32_t count = 0;
 
 	if (!culprits)
 		return -ENOMEM;
 	for (size_t row = 0; row < builder->about->row_count; row++) {
-		struct result_culprit culprit = {.rank = builder->about->rows[row].rank};
+		const struct stg_row *about = &builder->about->rows[row];
+		struct result_culprit culprit = {.rank = about->rank,
+						 .thread = several_rows(builder->about, about) ? about->thread : -1};
 		double blocked = 0;
 
 		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
@@ -221,7 +136,7 @@ static int build_culprits(const struct builder *builder, const struct variance *
 static int build_exemplars(const struct builder *builder, const struct variance *variance, struct result_variance *out)
 {
 	const struct tally *tally = &variance->total;
-	struct result_exemplar *exemplars = take(builder, tally->worst_count, sizeof(*exemplars));
+	struct result_exemplar *exemplars = builder__take(builder, tally->worst_count, sizeof(*exemplars));
 
 	if (!exemplars)
 		return -ENOMEM;
@@ -259,7 +174,7 @@ static int build_diagnosis(const struct builder *builder, const struct variance 
 	const struct vapro_config *config = &builder->context->config;
 	const struct diagnosis_case *item = cases__get(&builder->job->cases, variance->id);
 	struct result_diagnosis *diagnosis = &out->diagnosis;
-	struct result_factor *factors = take(builder, FACTOR_NODES, sizeof(*factors));
+	struct result_factor *factors = builder__take(builder, FACTOR_NODES, sizeof(*factors));
 	struct result_interferer *interferers;
 	double shares[FACTOR_NODES];
 	bool deeper = false;
@@ -302,7 +217,7 @@ static int build_diagnosis(const struct builder *builder, const struct variance 
 	diagnosis->interferer_count =
 	    (uint32_t)(item->sum_interferers.count < INTERFERERS_SHOWN ? item->sum_interferers.count
 								       : INTERFERERS_SHOWN);
-	interferers = take(builder, diagnosis->interferer_count, sizeof(*interferers));
+	interferers = builder__take(builder, diagnosis->interferer_count, sizeof(*interferers));
 	if (!interferers)
 		return -ENOMEM;
 	if (diagnosis->interferer_count)
@@ -313,12 +228,29 @@ static int build_diagnosis(const struct builder *builder, const struct variance 
 	return diagnosis->advice ? 0 : -ENOMEM;
 }
 
+/* Whether some threads of a rank are in it and others are not. */
+static bool split_up(const struct stg_job *about, const struct variance *variance)
+{
+	for (size_t i = 0, end; i < variance->row_count; i = end) {
+		size_t first = about->place[about->rows[variance->rows[i]].leader];
+
+		for (end = i; end < variance->row_count &&
+			      about->rows[variance->rows[end]].leader == about->rows[variance->rows[i]].leader;)
+			end++;
+		if (builder__end_of_rank(about, first) - first > end - i)
+			return true;
+	}
+	return false;
+}
+
 static int build_variance(const struct builder *builder, const struct variance *variance, struct result_variance *out)
 {
 	const struct tally *tally = &variance->total;
-	int32_t *ranks = take(builder, variance->row_count, sizeof(*ranks));
+	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
+	struct result_thread *threads = builder__take(builder, variance->row_count, sizeof(*threads));
+	char who[128];
 
-	if (!ranks)
+	if (!ranks || !threads)
 		return -ENOMEM;
 	*out = (struct result_variance){
 	    .id = variance->id,
@@ -328,6 +260,7 @@ static int build_variance(const struct builder *builder, const struct variance *
 	    .begin_ns = variance->begin * VAPRO_BIN_NS,
 	    .end_ns = variance->end * VAPRO_BIN_NS,
 	    .ranks = ranks,
+	    .threads = threads,
 	    .confirmed = variance->confirmed,
 	    .alarm = variance->alarm,
 	    .effect_of = variance->effect_of,
@@ -340,9 +273,12 @@ static int build_variance(const struct builder *builder, const struct variance *
 			       : 1,
 	};
 	for (size_t i = 0; i < variance->row_count; i++) {
-		int32_t rank = builder->about->rows[variance->rows[i]].rank;
+		const struct stg_row *row = &builder->about->rows[variance->rows[i]];
+		int32_t rank = row->rank;
 
-		if (!out->rank_count || rank >= 0 || ranks[out->rank_count - 1] != rank)
+		if (several_rows(builder->about, row))
+			threads[out->thread_count++] = (struct result_thread){rank, row->thread, row->pid, row->tid};
+		if (!out->rank_count || ranks[out->rank_count - 1] != rank)
 			ranks[out->rank_count++] = rank;
 	}
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
@@ -350,8 +286,10 @@ static int build_variance(const struct builder *builder, const struct variance *
 		out->also[class] = variance->has[class] && class != (int)variance->class;
 	}
 	out->evidence = arena__copy(&builder->context->arena, variance->evidence);
-	if (!out->evidence || build_sites(builder, variance, out) || build_culprits(builder, variance, out) ||
-	    build_exemplars(builder, variance, out))
+	advice__who(out, split_up(builder->about, variance), who, sizeof(who));
+	out->who = arena__copy(&builder->context->arena, who);
+	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
+	    build_culprits(builder, variance, out) || build_exemplars(builder, variance, out))
 		return -ENOMEM;
 	return build_diagnosis(builder, variance, out);
 }
@@ -368,7 +306,7 @@ static int compare_variances(const void *a, const void *b)
 static int build_variances(const struct builder *builder, struct job_result *result)
 {
 	struct variance_book *book = &builder->job->book;
-	struct result_variance *variances = take(builder, book->count, sizeof(*variances));
+	struct result_variance *variances = builder__take(builder, book->count, sizeof(*variances));
 
 	if (!variances)
 		return -ENOMEM;
@@ -414,7 +352,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	};
 	memcpy(result->lost, facts->lost, sizeof(result->lost));
 	for (size_t row = 0; row < builder.about->row_count; row++)
-		seen += builder.about->rows[row].rank >= 0;
+		seen += builder.about->rows[row].rank >= 0 && !builder.about->rows[row].thread;
 	result->partial = seen < builder.about->world_size;
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
 		if (coverage->wall_ns > 0)
@@ -425,7 +363,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 						 : NAN;
 	}
 	result->coverage_total = fmin(1, result->coverage_total);
-	if (build_ranks(&builder, result) || build_heatmaps(&builder, result))
+	if (build_ranks(&builder, result) || builder__heatmaps(&builder, result))
 		return -ENOMEM;
 	return build_variances(&builder, result);
 }

@@ -199,7 +199,7 @@ static bool partial(const struct stg_job *about)
 	uint32_t seen = 0;
 
 	for (size_t row = 0; row < about->row_count; row++)
-		seen += about->rows[row].rank >= 0;
+		seen += about->rows[row].rank >= 0 && !about->rows[row].thread;
 	return seen < about->world_size;
 }
 

@@ -36,8 +36,10 @@ struct result_uncovered {
 	enum vapro_uncovered_reason reason;
 };
 
+/* A rank, all its threads together; beside it each thread of ranks that a variance lies in. */
 struct result_row {
 	int32_t rank;
+	int32_t thread; /* -1 = the rank */
 	uint32_t pid;
 	const char *host;
 	const double *values; /* NAN where the bin is not valid */
@@ -66,8 +68,15 @@ struct result_exemplar {
 
 struct result_culprit {
 	int32_t rank;
+	int32_t thread;	     /* -1 where the rank has one row only */
 	double lost_seconds; /* of its computation in the region's time */
 	double wait_seconds; /* its late-peer waiting in the same time */
+};
+
+/* A thread of a rank that has rows for several. */
+struct result_thread {
+	int32_t rank, thread;
+	uint32_t pid, tid;
 };
 
 enum vapro_region_state { VAPRO_REGION_OPEN, VAPRO_REGION_CHANGED, VAPRO_REGION_CLOSED };
@@ -113,6 +122,9 @@ struct result_variance {
 	uint64_t begin_ns, end_ns;	     /* UTC, bin borders */
 	const int32_t *ranks;		     /* ascending */
 	uint32_t rank_count;
+	const char *who;		     /* in words: "rank 3", "threads 1-2 of rank 0" */
+	const struct result_thread *threads; /* in it, of ranks with several rows; in order */
+	uint32_t thread_count;
 	double performance; /* 0..1 */
 	double lost_seconds;
 	bool confirmed;

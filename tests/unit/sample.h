@@ -36,7 +36,8 @@ static inline void sample__fill(struct job_result *result)
 	static struct result_row rows[2][SAMPLE_RANKS];
 	static struct result_heatmap heatmaps[2];
 	static const struct result_site sites[] = {{&sample_edge, 1.5}}, waits[] = {{&sample_vertex, 4.25}};
-	static const struct result_culprit culprits[] = {{2, 1.5, 0.01}};
+	static const struct result_culprit culprits[] = {{2, -1, 1.5, 0.01}};
+	static const struct result_thread threads[] = {{2, 3, 1002, 1005}};
 	static const struct result_exemplar exemplars[] = {
 	    {2,
 	     SAMPLE_UTC + 5123456789ULL,
@@ -69,7 +70,7 @@ static inline void sample__fill(struct job_result *result)
 				values[map][rank][bin] = bin < 2 ? NAN : value;
 			}
 			rows[map][rank] =
-			    (struct result_row){rank, 1000 + rank, rank < 2 ? "n1" : "n2", values[map][rank]};
+			    (struct result_row){rank, -1, 1000 + rank, rank < 2 ? "n1" : "n2", values[map][rank]};
 		}
 		heatmaps[map] = (struct result_heatmap){
 		    map ? VAPRO_COMMUNICATION : VAPRO_COMPUTATION, SAMPLE_UTC, SAMPLE_BINS, 0, rows[map], SAMPLE_RANKS};
@@ -85,6 +86,9 @@ static inline void sample__fill(struct job_result *result)
 	    .end_ns = SAMPLE_UTC + 8000000000ULL,
 	    .ranks = slow,
 	    .rank_count = 1,
+	    .threads = threads,
+	    .thread_count = 1,
+	    .who = "thread 3 of rank 2",
 	    .performance = 0.52,
 	    .lost_seconds = 1.5000004,
 	    .confirmed = true,
@@ -119,6 +123,7 @@ static inline void sample__fill(struct job_result *result)
 	    .end_ns = SAMPLE_UTC + 8000000000ULL,
 	    .ranks = waiting,
 	    .rank_count = 3,
+	    .who = "ranks 0-1,3",
 	    .performance = 0.3,
 	    .lost_seconds = 4.25,
 	    .confirmed = true,
@@ -136,6 +141,7 @@ static inline void sample__fill(struct job_result *result)
 	    .end_ns = SAMPLE_UTC + 12600000000ULL,
 	    .ranks = ranks,
 	    .rank_count = 2,
+	    .who = "ranks 0-1",
 	    .performance = 0.8,
 	    .lost_seconds = 0.2,
 	    .evidence = "one state only, and the kernel tells nothing",

@@ -439,12 +439,18 @@ static void announce(struct sim *sim, struct analysis *analysis)
 	    [W] = {W, VAPRO_IO, NULL, "a@b+0x3", "fd_kind=file function=write", NULL, NULL, NULL},
 	};
 
+	static const char barrier[] = "function=pthread_barrier_wait scope=process";
+	bool threads = sim->s->threads;
+
 	for (int i = 0; i < sim->s->ranks; i++) {
 		struct vapro_thread thread = {
 		    .id = (uint32_t)i,
-		    .rank = i,
-		    .world_size = sim->s->world_size ? sim->s->world_size : (uint32_t)sim->s->ranks,
-		    .pid = 1000 + (uint32_t)i,
+		    .rank = threads ? 0 : i,
+		    .thread = threads ? i : 0,
+		    .world_size = threads	       ? 1
+				  : sim->s->world_size ? sim->s->world_size
+						       : (uint32_t)sim->s->ranks,
+		    .pid = 1000 + (threads ? 0 : (uint32_t)i),
 		    .tid = 1000 + (uint32_t)i,
 		    .job = "slurm:1",
 		    .host = "n1",
@@ -452,8 +458,13 @@ static void announce(struct sim *sim, struct analysis *analysis)
 
 		assert_int_equal(analysis__add_thread(analysis, &thread), 0);
 	}
-	for (int i = 0; i < STATES; i++)
-		assert_int_equal(analysis__add_state(analysis, &states[i]), 0);
+	for (int i = 0; i < STATES; i++) {
+		struct vapro_state state = states[i];
+
+		if (threads && state.class == VAPRO_COMMUNICATION)
+			state.labels = state.common = barrier;
+		assert_int_equal(analysis__add_state(analysis, &state), 0);
+	}
 }
 
 static struct sim_found *find(struct sim_report *report, uint64_t id)
@@ -488,9 +499,10 @@ static void note(struct sim_report *report, const struct result_variance *v)
 	f->lost = v->lost_seconds;
 	memcpy(f->lost_by_class, v->lost_by_class, sizeof(f->lost_by_class));
 	f->performance = v->performance;
-	f->rank_count = v->rank_count;
-	f->first_rank = v->ranks[0];
-	f->last_rank = v->ranks[v->rank_count - 1];
+	f->rank_count = v->thread_count ? v->thread_count : v->rank_count;
+	f->first_rank = v->thread_count ? v->threads[0].thread : v->ranks[0];
+	f->last_rank = v->thread_count ? v->threads[v->thread_count - 1].thread : v->ranks[v->rank_count - 1];
+	snprintf(f->who, sizeof(f->who), "%s", v->who);
 	f->tellings++;
 	f->closed += v->state == VAPRO_REGION_CLOSED;
 	f->culprits = v->culprit_count;
@@ -546,6 +558,8 @@ static void read_result(struct sim_report *report, const struct job_result *r)
 		const struct result_heatmap *map = &r->heatmaps[i];
 
 		report->retold += map->revision > 0;
+		for (uint32_t row = 0; row < map->row_count; row++)
+			report->thread_lines += map->rows[row].thread >= 0;
 		/* Only what reaches back tells of bins before the new part. */
 		assert_true(map->begin_ns <= r->begin_ns);
 		assert_int_equal(map->begin_ns % VAPRO_BIN_NS, 0);

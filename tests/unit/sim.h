@@ -48,6 +48,7 @@ struct sim_scenario {
 	double transfer_begin, transfer_end, transfer_ns; /* allreduces take that much longer for everybody */
 	double governed_share;
 	double scale;	     /* of all computations; 0: 1 */
+	bool threads;	     /* not ranks but threads of one process, which wait at barriers */
 	uint32_t world_size; /* 0: ranks */
 };
 
@@ -58,10 +59,10 @@ struct sim_found {
 	enum vapro_region_state state;
 	bool alarm, ever_alarm, confirmed, still_open, ever_open;
 	double begin, end, lost, lost_by_class[VAPRO_CLASSES], performance;
-	int32_t first_rank, last_rank;
+	int32_t first_rank, last_rank; /* or threads, where the scenario has those */
 	uint32_t rank_count, tellings, closed, culprits;
 	int32_t culprit;
-	char evidence[160], advice[512];
+	char evidence[160], advice[512], who[64];
 	char major[64];	     /* finest major factor with most impact */
 	double preempted;    /* its contribution at stage 2 */
 	double level_sum[3]; /* contributions per stage */
@@ -80,6 +81,7 @@ struct sim_report {
 	struct result_imbalance imbalance;
 	double governed, not_seen, performance;
 	bool partial;
+	uint32_t thread_lines;	    /* of heat maps */
 	double truth_preempted[64]; /* per rank: seconds preempted in computation */
 	uint64_t bundles;
 };

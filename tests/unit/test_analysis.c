@@ -158,6 +158,29 @@ static void test_hog_next_to_naps(void **state)
 	expect_hog(&scenario);
 }
 
+/* Threads that wait for each other at barriers are rows of their own; the rank's line stays one. */
+static void test_threads_of_a_rank(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 4,
+					.seconds = 30,
+					.seed = 3,
+					.noise = 0.04,
+					.hogs = {{2, 18, 21, 77}},
+					.hog_count = 1,
+					.threads = true};
+
+	(void)state;
+	expect_hog(&scenario);
+	assert_string_equal(sim_alarm(&report)->who, "thread 2 of rank 0");
+	assert_non_null(strstr(sim_alarm(&report)->advice, "thread 2 of rank 0"));
+	assert_false(report.partial);
+	assert_true(report.thread_lines >= 4);
+	scenario.hog_count = 0;
+	run(&scenario);
+	expect(report.found_count == 0);
+	assert_int_equal(report.thread_lines, 0);
+}
+
 static void test_two_hogs(void **state)
 {
 	struct sim_scenario scenario = {.ranks = 2,
@@ -560,7 +583,7 @@ static void test_interface(void **state)
 	analysis__free(analysis);
 }
 
-/* Threads of a rank share its row, and jobs do not mix. */
+/* Threads of a rank share its line, and jobs do not mix. */
 static void test_threads_and_jobs(void **state)
 {
 	struct vapro_config config;
@@ -616,6 +639,7 @@ int main(void)
 	    cmocka_unit_test(test_hog_in_first_window),
 	    cmocka_unit_test(test_hog_at_other_scales),
 	    cmocka_unit_test(test_hog_next_to_naps),
+	    cmocka_unit_test(test_threads_of_a_rank),
 	    cmocka_unit_test(test_two_hogs),
 	    cmocka_unit_test(test_two_hogs_apart),
 	    cmocka_unit_test(test_many_ranks),

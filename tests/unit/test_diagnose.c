@@ -180,9 +180,12 @@ static void test_advice(void **state)
 	    .rank_count = 4,
 	    .diagnosis = {.factors = factors, .factor_count = 2, .interferers = &hog, .interferer_count = 1},
 	};
-	char advice[256];
+	struct result_thread threads[] = {{7, 1, 70, 71}, {7, 2, 70, 72}, {7, 5, 70, 75}};
+	char advice[256], who[128];
 
 	(void)state;
+	advice__who(&variance, false, who, sizeof(who));
+	variance.who = who;
 	advice__write(&variance, false, false, advice, sizeof(advice));
 	assert_string_equal(advice, "hog (pid 123) ran 2.9 s on the CPU of ranks 0-2,7: move or stop it, or bind ranks "
 				    "and daemons apart.");
@@ -195,6 +198,14 @@ static void test_advice(void **state)
 		advice__write(&variance, false, false, advice, sizeof(advice));
 		assert_true(strlen(advice) > 20 && strlen(advice) < sizeof(advice) - 1);
 	}
+	variance.ranks = &ranks[3];
+	variance.rank_count = 1;
+	variance.threads = threads;
+	variance.thread_count = 3;
+	advice__who(&variance, true, who, sizeof(who));
+	assert_string_equal(who, "threads 1-2,5 of rank 7");
+	advice__who(&variance, false, who, sizeof(who));
+	assert_string_equal(who, "rank 7");
 }
 
 int main(void)

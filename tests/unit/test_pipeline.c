@@ -219,7 +219,7 @@ static void test_summary(void **state)
 	summary__add_trouble(summary, "out.ndjson: No space left on device; lines are being lost");
 	text = print(summary, 90);
 	has(text, "1 slow region: 1.50 s lost in all, 1.50 % of the ranks' time\n");
-	has(text, " 1. computation of rank 2: 1.50 s lost, running at 52 % of proven speed [ALARM]\n");
+	has(text, " 1. computation of thread 3 of rank 2: 1.50 s lost, running at 52 % of proven speed\n");
 	has(text, "2027-01-15 08:00:05.0 to 08:00:08.0 UTC: 5.00 s after the start, for 3.00 s\n");
 	has(text, "exchange+0x20 -> reduce+0x14");
 	has(text, "of it 97 % preempted: another task ran on its CPU\n");

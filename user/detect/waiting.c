@@ -66,13 +66,17 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 
 static struct group *find_group(struct waiting *waiting, uint32_t id)
 {
+	size_t taken = 1; /* by groups of ranks */
+
 	if (id == STG_WORLD)
 		return &waiting->groups[0];
 	for (size_t i = 1; i < waiting->group_count; i++) {
 		if (waiting->groups[i].id == id)
 			return &waiting->groups[i];
+		taken += waiting->groups[i].id != STG_PROCESS;
 	}
-	if (waiting->group_count == GROUPS_MAX)
+	/* A place is kept for threads: they must not be mixed with ranks. */
+	if (taken == GROUPS_MAX - 1 && id != STG_PROCESS)
 		return &waiting->groups[0];
 	waiting->groups[waiting->group_count].id = id;
 	if (prepare(waiting, &waiting->groups[waiting->group_count]))
@@ -114,29 +118,51 @@ static bool alive(const struct stg_row *row, uint64_t bin)
 	return row->from_ns && row->from_ns < to && (!row->to_ns || row->to_ns > from);
 }
 
+/* Whether a row is a member. Every rank belongs to the world, whether it was seen calling or not; its threads do not.
+ */
+static bool belongs(const struct group *group, const struct stg_job *job, size_t row)
+{
+	return group->uses[row] || (group->id == STG_WORLD && !job->rows[row].thread);
+}
+
+/* Splits the excess of the rows at places [from, to) in one bin. */
+static void split(struct waiting *waiting, const struct group *group, const struct stg_job *job, size_t from, size_t to,
+		  size_t b)
+{
+	float least = INFINITY;
+
+	for (size_t place = from; place < to; place++) {
+		uint32_t row = job->order[place];
+
+		if (belongs(group, job, row) && alive(&job->rows[row], waiting->view + b))
+			least = fminf(least, group->excess[row * waiting->bins + b]);
+	}
+	for (size_t place = from; place < to; place++) {
+		uint32_t row = job->order[place];
+		struct cell *cell = heatmap__cell(waiting->map, row, waiting->view + b);
+		float excess = group->excess[row * waiting->bins + b];
+
+		if (excess <= 0)
+			continue;
+		cell->transfer += fminf(least, excess);
+		cell->late += excess - fminf(least, excess);
+	}
+}
+
 void waiting__end(struct waiting *waiting, const struct stg_job *job)
 {
 	for (size_t g = 0; g < waiting->group_count; g++) {
-		struct group *group = &waiting->groups[g];
+		const struct group *group = &waiting->groups[g];
 
-		for (size_t b = 0; b < waiting->bins; b++) {
-			float least = INFINITY;
+		for (size_t from = 0, to; from < waiting->rows; from = to) {
+			const struct stg_row *first = &job->rows[job->order[from]];
 
-			for (size_t row = 0; row < waiting->rows; row++) {
-				/* Everybody belongs to the world, whether it was seen calling or not. */
-				if ((g && !group->uses[row]) || !alive(&job->rows[row], waiting->view + b))
-					continue;
-				least = fminf(least, group->excess[row * waiting->bins + b]);
-			}
-			for (size_t row = 0; row < waiting->rows; row++) {
-				struct cell *cell = heatmap__cell(waiting->map, (uint32_t)row, waiting->view + b);
-				float excess = group->excess[row * waiting->bins + b];
-
-				if (excess <= 0)
-					continue;
-				cell->transfer += fminf(least, excess);
-				cell->late += excess - fminf(least, excess);
-			}
+			to = from + 1;
+			while (to < waiting->rows &&
+			       (group->id != STG_PROCESS || job->rows[job->order[to]].leader == first->leader))
+				to++;
+			for (size_t b = 0; b < waiting->bins; b++)
+				split(waiting, group, job, from, to, b);
 		}
 	}
 }

@@ -3,7 +3,8 @@
  * Waiting is not work (ARCHITECTURE section 7): what communication costs beyond its reference, waits
  * for a CPU taken out, is split per group and bin. The last arriver waits for nobody, so the least
  * excess of any member that was alive in the bin is transfer for all of them; what a member waited
- * beyond that it waited for a late peer. A member that was not in a call at all has no excess, hence
+ * beyond that it waited for a late peer. Threads of a process that wait for each other (STG_PROCESS)
+ * are a group per process. A member that was not in a call at all has no excess, hence
  * nothing is transfer while somebody computes. Before the view only fragments that reach back are
  * left to count, and all of their excess is taken as late peer.
  */

@@ -4,29 +4,39 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "rank 3", "ranks 0-3,7"; cut with an ellipsis where it is too long. */
-static void format_ranks(const struct result_variance *variance, char *buf, size_t size)
+/* "rank 3", "threads 0-3,7" of an ascending list; cut with an ellipsis where it is too long. Returns its length. */
+static size_t format_list(const char *word, const int32_t *list, uint32_t count, char *buf, size_t size)
 {
-	size_t used;
+	size_t used = (size_t)snprintf(buf, size, "%s%s ", word, count > 1 ? "s" : "");
 
-	if (!variance->rank_count || variance->ranks[0] < 0) {
-		snprintf(buf, size, "%s", variance->rank_count > 1 ? "these processes" : "this process");
-		return;
-	}
-	used = (size_t)snprintf(buf, size, "rank%s ", variance->rank_count > 1 ? "s" : "");
-	for (uint32_t i = 0, next; i < variance->rank_count; i = next) {
-		for (next = i + 1;
-		     next < variance->rank_count && variance->ranks[next] == variance->ranks[i] + (int32_t)(next - i);
-		     next++)
+	for (uint32_t i = 0, next; i < count; i = next) {
+		for (next = i + 1; next < count && list[next] == list[i] + (int32_t)(next - i); next++)
 			;
-		if (used + 32 > size) {
-			snprintf(buf + used, size - used, "...");
-			return;
-		}
-		used += (size_t)snprintf(buf + used, size - used, "%s%d", i ? "," : "", variance->ranks[i]);
+		if (used + 32 > size)
+			return used + (size_t)snprintf(buf + used, size - used, "...");
+		used += (size_t)snprintf(buf + used, size - used, "%s%d", i ? "," : "", list[i]);
 		if (next - i > 1)
-			used += (size_t)snprintf(buf + used, size - used, "-%d", variance->ranks[next - 1]);
+			used += (size_t)snprintf(buf + used, size - used, "-%d", list[next - 1]);
 	}
+	return used;
+}
+
+void advice__who(const struct result_variance *variance, bool threads, char *buf, size_t size)
+{
+	int32_t list[64];
+	size_t used = 0;
+
+	/* Threads of several ranks would be a table; the record has it. */
+	if (threads && variance->rank_count == 1 && variance->thread_count <= sizeof(list) / sizeof(*list)) {
+		for (uint32_t i = 0; i < variance->thread_count; i++)
+			list[i] = variance->threads[i].thread;
+		used = format_list("thread", list, variance->thread_count, buf, size / 2);
+		used += (size_t)snprintf(buf + used, size - used, " of ");
+	}
+	if (!variance->rank_count || variance->ranks[0] < 0)
+		snprintf(buf + used, size - used, "%s", variance->rank_count > 1 ? "these processes" : "this process");
+	else
+		format_list("rank", variance->ranks, variance->rank_count, buf + used, size - used);
 }
 
 /* The factor with most impact among those that are not split further; NULL where nothing is major. */
@@ -66,9 +76,8 @@ void advice__write(const struct result_variance *variance, bool waiting, bool tr
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const char *factor = finest(variance);
-	char ranks[128];
+	const char *ranks = variance->who;
 
-	format_ranks(variance, ranks, sizeof(ranks));
 	if (waiting && !transfer && variance->effect_of) {
 		snprintf(buf, size, "%s waited for others: see variance %llu for the cause.", ranks,
 			 (unsigned long long)variance->effect_of);

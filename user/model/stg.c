@@ -86,13 +86,17 @@ static int compare_rows(const struct stg_row *a, const struct stg_row *b)
 
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
-	host = strcmp(a->host, b->host);
-	if (host)
-		return host;
-	return (a->pid > b->pid) - (a->pid < b->pid);
+	if (a->rank < 0) {
+		host = strcmp(a->host, b->host);
+		if (host)
+			return host;
+		if (a->pid != b->pid)
+			return a->pid < b->pid ? -1 : 1;
+	}
+	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static int add_row(struct stg_job *job, const struct vapro_thread *thread)
+static int add_row(struct stg_job *job, const struct vapro_thread *thread, int32_t number, uint32_t leader)
 {
 	size_t count = job->row_count, at = count;
 
@@ -100,7 +104,12 @@ static int add_row(struct stg_job *job, const struct vapro_thread *thread)
 	    grow(&job->order, &job->order_capacity, count + 1, sizeof(*job->order)) ||
 	    grow(&job->place, &job->place_capacity, count + 1, sizeof(*job->place)))
 		return -ENOMEM;
-	job->rows[count] = (struct stg_row){.rank = thread->rank, .pid = thread->pid, .host = thread->host};
+	job->rows[count] = (struct stg_row){.rank = thread->rank,
+					    .thread = number,
+					    .leader = leader,
+					    .pid = thread->pid,
+					    .tid = number ? thread->tid : thread->pid,
+					    .host = thread->host};
 	while (at && compare_rows(&job->rows[job->order[at - 1]], &job->rows[count]) > 0) {
 		job->order[at] = job->order[at - 1];
 		at--;
@@ -112,12 +121,30 @@ static int add_row(struct stg_job *job, const struct vapro_thread *thread)
 	return 0;
 }
 
+/* The row of a thread, made where there is none. A rank is one row wherever its process runs; unknown ranks are told
+ * apart by host and pid. */
+static int find_row(struct stg *stg, const struct stg_thread *thread, int32_t number, uint32_t *row)
+{
+	struct stg_job *job = &stg->jobs[thread->job];
+	const struct vapro_thread *about = &thread->about;
+	uint64_t whose = thread->job | (uint64_t)number << 32, key = (uint64_t)about->rank;
+	uint32_t fresh = (uint32_t)job->row_count;
+
+	if (about->rank < 0)
+		key = 1ULL << 63 | (uint64_t)intern__id(stg->texts, about->host) << 32 | about->pid;
+	if (table__get(stg->rows, whose, key, row))
+		return 0;
+	if (add_row(job, about, number, number ? thread->row : fresh) || table__put(stg->rows, whose, key, fresh))
+		return -ENOMEM;
+	*row = fresh;
+	return 0;
+}
+
 int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 {
 	struct stg_thread new = {.about = *thread};
 	uint32_t job_text, host_text;
 	struct stg_job *job;
-	uint64_t key;
 
 	if (thread->id < stg->thread_count)
 		return 0;
@@ -133,13 +160,8 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 	    find_job(stg, new.about.job, job_text, &new.job))
 		return -ENOMEM;
 	job = &stg->jobs[new.job];
-	/* A rank is one row wherever its process runs; unknown ranks are told apart by host and pid. */
-	key = thread->rank >= 0 ? (uint64_t)thread->rank : 1ULL << 63 | (uint64_t)host_text << 32 | thread->pid;
-	if (!table__get(stg->rows, new.job, key, &new.row)) {
-		new.row = (uint32_t)job->row_count;
-		if (add_row(job, &new.about) || table__put(stg->rows, new.job, key, new.row))
-			return -ENOMEM;
-	}
+	if (find_row(stg, &new, 0, &new.row))
+		return -ENOMEM;
 	if (thread->world_size > job->world_size)
 		job->world_size = thread->world_size;
 	stg->threads[stg->thread_count++] = new;
@@ -211,6 +233,9 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 		if (new.group == INTERN_NONE)
 			return -ENOMEM;
 	}
+	label(new.about.labels, "scope", value, sizeof(value));
+	if (!strcmp(value, "process"))
+		new.group = STG_PROCESS;
 	label(new.about.labels, "fd_kind", value, sizeof(value));
 	new.peer = waits_for_somebody(value);
 	stg->states[stg->state_count++] = new;
@@ -257,15 +282,22 @@ int stg__thread_seen(struct stg *stg, uint32_t id, uint64_t from_ns, uint64_t to
 	return 0;
 }
 
-void stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
+int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 {
 	struct stg_thread *thread = &stg->threads[id];
+	bool fresh = thread->about.thread > 0 && !stg->jobs[thread->job].rows[thread->row].thread;
 
+	if (fresh && find_row(stg, thread, thread->about.thread, &thread->row))
+		return -ENOMEM;
 	thread->used |= finished;
-	if (thread->from_ns && (thread->watched || thread->from_ns <= start_ns))
-		return;
-	thread->from_ns = start_ns;
+	if (!thread->from_ns || (!thread->watched && thread->from_ns > start_ns))
+		thread->from_ns = start_ns;
+	else if (!fresh)
+		return 0;
 	widen_row(stg, thread);
+	if (fresh && thread->to_ns)
+		stg->jobs[thread->job].rows[thread->row].to_ns = thread->to_ns;
+	return 0;
 }
 
 size_t stg__threads(const struct stg *stg)

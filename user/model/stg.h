@@ -13,7 +13,8 @@
 
 #include <stddef.h>
 
-#define STG_WORLD 0 /* the waiting group of calls without `comm` label, or on communicator 0 */
+#define STG_WORLD 0		     /* the waiting group of calls without `comm` label, or on communicator 0 */
+#define STG_PROCESS (UINT32_MAX - 1) /* that of calls with `scope=process`: threads waiting for each other */
 
 struct stg_thread {
 	struct vapro_thread about;
@@ -27,14 +28,19 @@ struct stg_state {
 	struct vapro_state about;
 	uint32_t kind;	 /* equal for states that may be compared between ranks */
 	uint32_t common; /* equal common labels and class, whatever the call-sites */
-	uint32_t group;	 /* text id of the communicator, or STG_WORLD */
+	uint32_t group;	 /* text id of the communicator, STG_WORLD or STG_PROCESS */
 	bool peer;	 /* IO on a pipe, socket or terminal: how long it takes is up to somebody else */
 };
 
-/* A line of the heat map: a rank, or a process where the rank is unknown. */
+/*
+ * A line of the heat map: a rank, or a process where the rank is unknown; and each further thread of
+ * it that crosses external functions itself.
+ */
 struct stg_row {
 	int32_t rank;
-	uint32_t pid;
+	int32_t thread;	 /* number within the rank, 0 = its first row */
+	uint32_t leader; /* row of thread 0 of the same rank */
+	uint32_t pid, tid;
 	const char *host;
 	uint64_t from_ns, to_ns; /* alive; to_ns 0: still running */
 };
@@ -44,7 +50,7 @@ struct stg_job {
 	uint32_t world_size;
 	struct stg_row *rows;
 	size_t row_count, row_capacity;
-	uint32_t *order, *place; /* rows in rank order, and the place of each row in it */
+	uint32_t *order, *place; /* rows in the order of ranks and threads, and the place of each row in it */
 	size_t order_capacity, place_capacity;
 };
 
@@ -60,8 +66,11 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state);
 /* A thread was watched from..to (0: still is), UTC ns. Returns 0 or -EINVAL. */
 int stg__thread_seen(struct stg *stg, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
-/* A fragment of the thread began at start: what is known of its life may widen. */
-void stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns, bool finished);
+/*
+ * A fragment of the thread began at start: what is known of its life may widen, and a thread beside
+ * the first gets a row of its own. To be called before its first bundle is added. 0 or -ENOMEM.
+ */
+int stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns, bool finished);
 
 size_t stg__threads(const struct stg *stg);
 size_t stg__states(const struct stg *stg);

@@ -59,7 +59,7 @@ void regions__free(struct regions *regions)
 
 		free(region->job);
 		free(region->class);
-		free(region->ranks);
+		free(region->who);
 		free(region->site);
 		free(region->evidence);
 		free(region->advice);
@@ -149,11 +149,6 @@ static void clock_text(uint64_t utc_ns, bool with_day, char *buf, size_t size)
 	snprintf(buf + used, size - used, ".%llu", (unsigned long long)(utc_ns / 100000000 % 10));
 }
 
-static const char *rank_word(const char *ranks)
-{
-	return ranks && strpbrk(ranks, "-,") ? "ranks" : "rank";
-}
-
 static void tell_when(const struct region *region, FILE *out, uint64_t start_ns, unsigned width)
 {
 	char begin[40], end[40], from[40], to[40];
@@ -224,8 +219,8 @@ static void tell_effects(const struct regions *regions, const struct region *cau
 		if (effect->effect_of != cause->id || strcmp(effect->job, cause->job))
 			continue;
 		regions__duration(effect->lost_seconds, lost, sizeof(lost));
-		tell(out, head, width, "%s %s waited %s for it (%s)", rank_word(effect->ranks),
-		     effect->ranks ? effect->ranks : "?", lost, effect->class ? effect->class : "");
+		tell(out, head, width, "%s waited %s for it (%s)", effect->who ? effect->who : "?", lost,
+		     effect->class ? effect->class : "");
 		head = "";
 	}
 }
@@ -237,9 +232,8 @@ static void tell_region(const struct regions *regions, const struct region *regi
 
 	regions__duration(region->lost_seconds, lost, sizeof(lost));
 	snprintf(head, sizeof(head), "%2zu. ", number);
-	snprintf(text, sizeof(text), "%s of %s %s: %s lost, running at %.0f %% of proven speed %s",
-		 region->class ? region->class : "?", rank_word(region->ranks), region->ranks ? region->ranks : "?",
-		 lost, 100 * region->performance,
+	snprintf(text, sizeof(text), "%s of %s: %s lost, running at %.0f %% of proven speed %s",
+		 region->class ? region->class : "?", region->who ? region->who : "?", lost, 100 * region->performance,
 		 region->alarm	     ? "[ALARM]"
 		 : region->confirmed ? ""
 				     : "[unconfirmed]");

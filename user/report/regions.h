@@ -29,7 +29,7 @@ struct region_interferer {
 
 struct region {
 	uint64_t id, effect_of;
-	char *job, *class, *ranks, *site, *evidence, *advice; /* owned; NULL where unknown */
+	char *job, *class, *who, *site, *evidence, *advice; /* owned; NULL where unknown */
 	uint64_t begin_ns, end_ns;
 	double performance, lost_seconds;
 	bool confirmed, alarm, ended;

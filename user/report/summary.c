@@ -123,8 +123,8 @@ static void add_causes(struct region *region, const struct result_diagnosis *dia
 static int add_variance(struct summary *summary, const char *job, const struct result_variance *variance)
 {
 	struct region *region = regions__get(&summary->regions, job, variance->id);
-	char *ranks = json__ranks(variance->ranks, variance->rank_count), *site = NULL;
-	bool ok = region && ranks;
+	char *site = NULL;
+	bool ok = region;
 
 	if (ok && variance->site_count) {
 		site = describe(variance->sites[0].state);
@@ -143,11 +143,10 @@ static int add_variance(struct summary *summary, const char *job, const struct r
 	if (variance->diagnosis.stage)
 		add_causes(region, &variance->diagnosis);
 	ok = region__set_text(&region->class, vapro_class_name[variance->class]) &&
-	     region__set_text(&region->ranks, ranks) && region__set_text(&region->site, site) &&
+	     region__set_text(&region->who, variance->who) && region__set_text(&region->site, site) &&
 	     region__set_text(&region->evidence, variance->evidence) &&
 	     (!variance->diagnosis.advice || region__set_text(&region->advice, variance->diagnosis.advice));
 cleanup:
-	free(ranks);
 	free(site);
 	return ok ? 0 : -ENOMEM;
 }

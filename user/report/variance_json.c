@@ -77,9 +77,27 @@ static bool add_culprits(cJSON *object, const struct result_variance *variance)
 		const struct result_culprit *culprit = &variance->culprits[i];
 		cJSON *item = append(list);
 
-		ok = item && json__add_number(item, "rank", culprit->rank, 0) &&
-		     json__add_number(item, "lost_seconds", culprit->lost_seconds, 6) &&
+		ok = item && json__add_number(item, "rank", culprit->rank, 0);
+		if (ok && culprit->thread >= 0)
+			ok = json__add_number(item, "thread", culprit->thread, 0);
+		ok = ok && json__add_number(item, "lost_seconds", culprit->lost_seconds, 6) &&
 		     json__add_number(item, "wait_seconds", culprit->wait_seconds, 6);
+	}
+	return ok;
+}
+
+static bool add_threads(cJSON *object, const struct result_variance *variance)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "threads");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < variance->thread_count; i++) {
+		const struct result_thread *thread = &variance->threads[i];
+		cJSON *item = append(list);
+
+		ok = item && json__add_number(item, "rank", thread->rank, 0) &&
+		     json__add_number(item, "thread", thread->thread, 0) && json__add_uint(item, "pid", thread->pid) &&
+		     json__add_uint(item, "tid", thread->tid);
 	}
 	return ok;
 }
@@ -120,6 +138,7 @@ static int put_variance(const struct job_result *result, const struct result_var
 		  json__add_time(object, "begin", variance->begin_ns) &&
 		  json__add_time(object, "end", variance->end_ns) &&
 		  json__add_ranks(object, "ranks", variance->ranks, variance->rank_count) &&
+		  add_threads(object, variance) && json__add_text(object, "who", variance->who) &&
 		  json__add_number(object, "performance", variance->performance, 4) &&
 		  json__add_number(object, "lost_seconds", variance->lost_seconds, 6) &&
 		  json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&

@@ -169,7 +169,9 @@ static void row_label(const struct view_map *map, size_t row, size_t row_end, ch
 {
 	const struct view_row *first = &map->rows[row], *last = &map->rows[row_end - 1];
 
-	if (first->rank < 0 && row_end - row == 1)
+	if (row_end - row == 1 && first->thread >= 0)
+		snprintf(buf, size, " thread %lld", (long long)first->thread);
+	else if (first->rank < 0 && row_end - row == 1)
 		snprintf(buf, size, "pid %llu", (unsigned long long)first->pid);
 	else if (first->rank < 0)
 		snprintf(buf, size, "%zu pids", row_end - row);

@@ -56,14 +56,16 @@ static struct view_map *find_map(struct view_model *model, const char *job, cons
 }
 
 /* Lines of one run tell rows in one order: the guess is right but for the first time. */
-static struct view_row *find_row(struct view_map *map, size_t guess, int64_t rank, uint64_t pid, const char *host)
+static struct view_row *find_row(struct view_map *map, size_t guess, int64_t rank, int64_t thread, uint64_t pid,
+				 const char *host)
 {
 	struct view_row *row;
 
 	for (size_t i = 0; i < map->row_count; i++) {
 		row = &map->rows[(guess + i) % map->row_count];
 		/* a rank is one row whichever process ran it; only unknown ranks need the pid */
-		if (row->rank == rank && (rank >= 0 || (row->pid == pid && !strcmp(row->host, host))))
+		if (row->rank == rank && row->thread == thread &&
+		    (rank >= 0 || (row->pid == pid && !strcmp(row->host, host))))
 			return row;
 	}
 	if (grow(&map->rows, &map->row_capacity, map->row_count + 1, sizeof(*row)))
@@ -71,6 +73,7 @@ static struct view_row *find_row(struct view_map *map, size_t guess, int64_t ran
 	row = &map->rows[map->row_count];
 	memset(row, 0, sizeof(*row));
 	row->rank = rank;
+	row->thread = thread;
 	row->pid = pid;
 	row->host = strdup(host);
 	if (!row->host)
@@ -137,11 +140,11 @@ static int add_heatmap(struct view_model *model, const cJSON *line, const char *
 	cJSON_ArrayForEach(item, rows)
 	{
 		const char *own = text_of(item, "host");
-		struct view_row *row =
-		    find_row(map, guess++, (int64_t)number_of(item, "rank", -1), uint_of(item, "pid"),
-			     own    ? own
-			     : host ? host
-				    : "");
+		struct view_row *row = find_row(map, guess++, (int64_t)number_of(item, "rank", -1),
+						(int64_t)number_of(item, "thread", -1), uint_of(item, "pid"),
+						own    ? own
+						: host ? host
+						       : "");
 
 		if (!row || add_piece(row, bin, (uint32_t)uint_of(line, "revision"),
 				      cJSON_GetObjectItemCaseSensitive(item, "values")))
@@ -168,7 +171,8 @@ static int set_site(struct region *region, const cJSON *sites)
 static int add_variance(struct view_model *model, const cJSON *line, const char **why)
 {
 	const char *job = text_of(line, "job"), *state = text_of(line, "state");
-	const char *confidence = text_of(line, "confidence");
+	const char *confidence = text_of(line, "confidence"), *who = text_of(line, "who");
+	char ranks_only[128];
 	uint64_t begin_ns, end_ns;
 	struct region *region;
 
@@ -187,8 +191,14 @@ static int add_variance(struct view_model *model, const cJSON *line, const char 
 	region->confirmed = confidence && !strcmp(confidence, "confirmed");
 	region->alarm = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "alarm"));
 	region->ended = state && !strcmp(state, "closed");
-	if (!region__set_text(&region->class, text_of(line, "class")) ||
-	    !region__set_text(&region->ranks, text_of(line, "ranks")) ||
+	if (!who) {
+		const char *ranks = text_of(line, "ranks");
+
+		snprintf(ranks_only, sizeof(ranks_only), "rank%s %s", ranks && strpbrk(ranks, "-,") ? "s" : "",
+			 ranks ? ranks : "?");
+		who = ranks_only;
+	}
+	if (!region__set_text(&region->class, text_of(line, "class")) || !region__set_text(&region->who, who) ||
 	    !region__set_text(&region->evidence, text_of(line, "evidence")))
 		return -ENOMEM;
 	return set_site(region, cJSON_GetObjectItemCaseSensitive(line, "call_sites"));
@@ -268,7 +278,9 @@ static int compare_rows(const void *a, const void *b)
 
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
-	return hosts ? hosts : x->pid < y->pid ? -1 : x->pid > y->pid;
+	if (x->rank < 0 && (hosts || x->pid != y->pid))
+		return hosts ? hosts : x->pid < y->pid ? -1 : 1;
+	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
 int view_model__read(struct view_model *model, FILE *file, const char *name)

@@ -15,7 +15,7 @@ struct view_piece {
 };
 
 struct view_row {
-	int64_t rank;
+	int64_t rank, thread; /* thread -1: the rank as a whole */
 	uint64_t pid;
 	char *host;
 	struct view_piece *pieces; /* in the order of their lines */

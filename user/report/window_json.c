@@ -131,6 +131,8 @@ static bool add_row(cJSON *rows, const struct result_row *row, uint32_t bins, co
 		return false;
 	}
 	ok = json__add_number(item, "rank", row->rank, 0) && json__add_uint(item, "pid", row->pid);
+	if (ok && row->thread >= 0)
+		ok = json__add_number(item, "thread", row->thread, 0);
 	if (ok && row->host && (!host || strcmp(row->host, host)))
 		ok = json__add_text(item, "host", row->host);
 	values = ok ? cJSON_AddArrayToObject(item, "values") : NULL;

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of a window's result are built from; they live in the context's arena. */
+#ifndef VAPRO_ANALYSIS_RESULT_H
+#define VAPRO_ANALYSIS_RESULT_H
+
+#include "analysis_window.h"
+
+struct builder {
+	struct analysis_context *context;
+	struct analysis_job *job;
+	const struct stg_job *about;
+	const struct analysis_span *span;
+};
+
+/* Zeroed room in the arena, or NULL. */
+void *builder__take(const struct builder *builder, size_t count, size_t size);
+
+bool builder__alive(const struct builder *builder, const struct stg_row *row);
+
+/* The end of the places that belong to the same rank as the one at `place`. */
+size_t builder__end_of_rank(const struct stg_job *about, size_t place);
+
+/* Heat maps of all classes, those told anew first. Returns 0 or -ENOMEM. */
+int builder__heatmaps(const struct builder *builder, struct job_result *result);
+
+#endif
