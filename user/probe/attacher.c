@@ -17,8 +17,6 @@
 #include "target/image.h"
 #include "vapro.skel.h"
 
-#define ENOTSUPP_KERNEL 524 /* a site the kernel will not probe; not in errno.h */
-
 struct probe {
 	uint64_t offset, entry; /* file offsets of the site and of the function's entry */
 	uint64_t row;
@@ -28,8 +26,8 @@ struct probe {
 };
 
 struct link {
-	int fd;	   /* -1 while paused */
-	pid_t pid; /* 0 = all processes */
+	struct kernel_link *open; /* NULL while paused */
+	pid_t pid;		  /* 0 = all processes */
 };
 
 struct attached {
@@ -70,8 +68,7 @@ struct attacher *attacher__new(struct kernel_side *side)
 static void image_close(struct attacher *attacher, struct attached *image)
 {
 	for (size_t i = 0; i < image->link_count; i++) {
-		if (image->links[i].fd >= 0)
-			close(image->links[i].fd);
+		kernel_side__unlink(attacher->side, image->links[i].open);
 		if (image->links[i].pid)
 			attacher->filtered--;
 	}
@@ -214,60 +211,52 @@ static void warm_pages(const struct attached *image)
 			return;
 }
 
-static int try_link(struct attacher *attacher, const struct attached *image, uint32_t first, uint32_t count, pid_t pid)
+/* Takes out of the image the sites that the kernel refuses. */
+static void drop_refused(struct attached *image, const bool *refused)
 {
-	uint64_t *offsets = calloc(count, sizeof(*offsets)), *cookies = calloc(count, sizeof(*cookies));
-	char path[64];
-	int fd = -ENOMEM;
+	size_t kept = 0;
 
-	if (offsets && cookies) {
-		for (uint32_t i = 0; i < count; i++) {
-			offsets[i] = image->probes[first + i].offset;
-			cookies[i] = image->probes[first + i].row;
+	for (size_t i = 0; i < image->probe_count; i++) {
+		if (refused[i])
+			skip(image, image->probes[i].name, "the kernel refuses to probe its instruction");
+		else
+			image->probes[kept++] = image->probes[i];
+	}
+	if (kept == image->probe_count)
+		return;
+	image->probe_count = kept;
+	count_probes(image);
+}
+
+static int make_link(struct attacher *attacher, struct attached *image, pid_t pid, struct kernel_link **link)
+{
+	size_t count = image->probe_count;
+	uint64_t *offsets = calloc(count, sizeof(*offsets)), *cookies = calloc(count, sizeof(*cookies));
+	bool *refused = calloc(count, sizeof(*refused));
+	char path[64];
+	struct kernel_sites sites = {.path = path,
+				     .offsets = offsets,
+				     .cookies = cookies,
+				     .count = (uint32_t)count,
+				     .pid = pid,
+				     .refused = refused};
+	int status = -ENOMEM;
+
+	*link = NULL;
+	if (offsets && cookies && refused) {
+		for (size_t i = 0; i < count; i++) {
+			offsets[i] = image->probes[i].offset;
+			cookies[i] = image->probes[i].row;
 		}
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
-		fd = kernel_side__link(attacher->side, path, offsets, cookies, count, pid);
+		warm_pages(image);
+		status = kernel_side__link(attacher->side, &sites, link);
+		drop_refused(image, refused);
 	}
 	free(offsets);
 	free(cookies);
-	return fd;
-}
-
-/* Takes out of the image the sites of [first, first + count) that the kernel refuses. Returns how many. */
-static uint32_t drop_refused(struct attacher *attacher, struct attached *image, uint32_t first, uint32_t count)
-{
-	uint32_t dropped;
-	int fd = try_link(attacher, image, first, count, 0);
-
-	if (fd >= 0) {
-		close(fd);
-		return 0;
-	}
-	if (count > 1) {
-		dropped = drop_refused(attacher, image, first + count / 2, count - count / 2);
-		return dropped + drop_refused(attacher, image, first, count / 2);
-	}
-	skip(image, image->probes[first].name, "the kernel refuses to probe its instruction");
-	memmove(&image->probes[first], &image->probes[first + 1],
-		(image->probe_count - first - 1) * sizeof(*image->probes));
-	image->probe_count--;
-	return 1;
-}
-
-static int make_link(struct attacher *attacher, struct attached *image, pid_t pid)
-{
-	int fd;
-
-	warm_pages(image);
-	fd = try_link(attacher, image, 0, (uint32_t)image->probe_count, pid);
-	if (fd == -ENOTSUPP_KERNEL || fd == -EOPNOTSUPP) {
-		drop_refused(attacher, image, 0, (uint32_t)image->probe_count);
-		count_probes(image);
-		if (!image->probe_count)
-			return -EOPNOTSUPP;
-		fd = try_link(attacher, image, 0, (uint32_t)image->probe_count, pid);
-	}
-	return fd;
+	free(refused);
+	return status;
 }
 
 /* The kernel side's view of the rows that this image defines. */
@@ -311,7 +300,8 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 {
 	struct attached *image = NULL;
 	pid_t pid = alone ? process->pid : 0;
-	int fd, status;
+	struct kernel_link *link = NULL;
+	int status;
 
 	*out = NULL;
 	for (size_t i = 0; i < attacher->count && !image; i++)
@@ -347,17 +337,17 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 			 process->pid, attacher->filtered, mapping->path);
 		return -E2BIG;
 	}
-	fd = attacher->paused ? -1 : make_link(attacher, image, pid);
-	if (fd < 0 && !attacher->paused) {
+	status = attacher->paused ? 0 : make_link(attacher, image, pid, &link);
+	if (status) {
 		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
-			 strerror(fd == -ENOTSUPP_KERNEL ? EOPNOTSUPP : -fd));
-		return fd;
+			 strerror(-status));
+		return status;
 	}
 	if (grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links))) {
-		close(fd);
+		kernel_side__unlink(attacher->side, link);
 		return -ENOMEM;
 	}
-	image->links[image->link_count++] = (struct link){fd, pid};
+	image->links[image->link_count++] = (struct link){link, pid};
 	attacher->filtered += pid != 0;
 	return 0;
 }
@@ -378,8 +368,7 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 				image->links[kept++] = image->links[j];
 				continue;
 			}
-			if (image->links[j].fd >= 0)
-				close(image->links[j].fd);
+			kernel_side__unlink(attacher->side, image->links[j].open);
 			attacher->filtered--;
 		}
 		image->link_count = kept;
@@ -396,9 +385,8 @@ void attacher__pause(struct attacher *attacher)
 		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
 			struct link *link = &attacher->images[i]->links[j];
 
-			if (link->fd >= 0)
-				close(link->fd);
-			link->fd = -1;
+			kernel_side__unlink(attacher->side, link->open);
+			link->open = NULL;
 		}
 	attacher->paused = true;
 }
@@ -411,11 +399,10 @@ int attacher__resume(struct attacher *attacher)
 	for (size_t i = 0; i < attacher->count; i++)
 		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
 			struct link *link = &attacher->images[i]->links[j];
-			int fd = link->fd < 0 ? make_link(attacher, attacher->images[i], link->pid) : link->fd;
+			int made = link->open ? 0 : make_link(attacher, attacher->images[i], link->pid, &link->open);
 
-			if (fd < 0 && !status)
-				status = fd;
-			link->fd = fd < 0 ? -1 : fd;
+			if (made && !status)
+				status = made;
 		}
 	return status;
 }
@@ -433,12 +420,12 @@ static void move_to_entry(struct attacher *attacher, struct attached *image, str
 	count_probes(image);
 	tell_rows(attacher, image);
 	for (size_t i = 0; i < image->link_count; i++) {
-		int fd = image->links[i].fd < 0 ? -1 : make_link(attacher, image, image->links[i].pid);
+		struct kernel_link *link;
 
-		if (fd < 0)
+		if (!image->links[i].open || make_link(attacher, image, image->links[i].pid, &link))
 			continue;
-		close(image->links[i].fd);
-		image->links[i].fd = fd;
+		kernel_side__unlink(attacher->side, image->links[i].open);
+		image->links[i].open = link;
 	}
 }
 

@@ -112,15 +112,23 @@ static double measure(const struct child *child, char what)
 }
 
 /* Links one of our own functions in the child alone. */
-static int link_own(struct kernel_side *side, const struct process *self, void (*function)(void), pid_t pid)
+static int link_own(struct kernel_side *side, const struct process *self, void (*function)(void), pid_t pid,
+		    bool entry_only, struct kernel_link **link)
 {
 	const struct process_mapping *mapping = process__mapping_at(self, (uint64_t)(uintptr_t)function);
 	uint64_t offset, cookie = CALIBRATION_ROW;
+	struct kernel_sites sites = {.path = "/proc/self/exe",
+				     .offsets = &offset,
+				     .cookies = &cookie,
+				     .count = 1,
+				     .pid = pid,
+				     .entry_only = entry_only};
 
+	*link = NULL;
 	if (!mapping)
 		return -ENOENT;
 	offset = (uint64_t)(uintptr_t)function - mapping->start + mapping->offset;
-	return kernel_side__link(side, "/proc/self/exe", &offset, &cookie, 1, pid);
+	return kernel_side__link(side, &sites, link);
 }
 
 static double extra(double with, double without)
@@ -136,7 +144,8 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	struct process *self = NULL;
 	struct child child = {.pid = -1};
 	double bare, bare_stepped, bare_read;
-	int status, fd = -1;
+	struct kernel_link *link;
+	int status;
 
 	memset(costs, 0, sizeof(*costs));
 	status = process__read(getpid(), &self, err, err_size);
@@ -158,25 +167,24 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		kernel_side__watch_syscalls(side, false);
 	}
 	if (!status)
-		status = fd = link_own(side, self, vapro_calibrate_emulated, child.pid);
-	if (fd >= 0) {
+		status = link_own(side, self, vapro_calibrate_emulated, child.pid, false, &link);
+	if (!status) {
 		costs->call_ns = extra(measure(&child, 'e'), bare);
-		close(fd);
-		status = fd = link_own(side, self, vapro_calibrate_stepped, child.pid);
+		kernel_side__unlink(side, link);
+		status = link_own(side, self, vapro_calibrate_stepped, child.pid, false, &link);
 	}
-	if (fd >= 0) {
+	if (!status) {
 		costs->stepped_call_ns = extra(measure(&child, 's'), bare_stepped);
-		close(fd);
+		kernel_side__unlink(side, link);
 		/* the same process without returns; a new generation makes its thread read that */
 		tracked.flags = KERNEL_PROCESS_NO_RETURN;
 		kernel_side__track(side, child.pid, &tracked);
 		kernel_side__bpf(side)->data->generation++;
-		status = fd = link_own(side, self, vapro_calibrate_emulated, child.pid);
+		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
 	}
-	if (fd >= 0) {
+	if (!status) {
 		costs->entry_ns = extra(measure(&child, 'e'), bare);
-		close(fd);
-		status = 0;
+		kernel_side__unlink(side, link);
 	}
 	if (status)
 		snprintf(err, err_size, "cannot probe the calibration child: %s", strerror(-status));

@@ -15,18 +15,7 @@
 #include "target/process.h"
 #include "vapro.skel.h"
 
-/*
- * Kernel 6.13's session links and what they need of bpf(2). Debian 12's libbpf 1.1 and kernel headers
- * know neither, so the attribute block is laid out here, as the kernel's ABI has it.
- */
-#define ATTACH_UPROBE_SESSION 57
 #define PIDFD_THREAD_FLAG 0200 /* O_EXCL: a descriptor of one thread, kernel 6.9 */
-
-struct uprobe_multi_attr {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t count, multi_flags, pid, pad;
-};
 
 struct kernel_side {
 	struct vapro_bpf *bpf;
@@ -115,7 +104,9 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, char *e
 	error = set_sizes(side->bpf, config);
 	bpf_program__set_type(side->bpf->progs.invocation, BPF_PROG_TYPE_KPROBE);
 	bpf_program__set_expected_attach_type(side->bpf->progs.invocation, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
-	bpf_program__set_autoload(side->bpf->progs.invocation_entry, false);
+	/* what wants no return is linked by a program of its own */
+	bpf_program__set_expected_attach_type(side->bpf->progs.invocation_entry,
+					      (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
 	bpf_program__set_autoload(side->bpf->progs.invocation_return, false);
 	if (!error)
 		error = vapro_bpf__load(side->bpf);
@@ -151,21 +142,19 @@ const char *kernel_side__rung(const struct kernel_side *side)
 	return "session";
 }
 
-int kernel_side__link(struct kernel_side *side, const char *path, const uint64_t *offsets, const uint64_t *cookies,
-		      uint32_t count, pid_t pid)
+int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link)
 {
-	struct uprobe_multi_attr attr = {
-	    .prog_fd = (uint32_t)bpf_program__fd(side->bpf->progs.invocation),
-	    .attach_type = ATTACH_UPROBE_SESSION,
-	    .path = (uint64_t)(uintptr_t)path,
-	    .offsets = (uint64_t)(uintptr_t)offsets,
-	    .cookies = (uint64_t)(uintptr_t)cookies,
-	    .count = count,
-	    .pid = (uint32_t)pid,
-	};
-	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	const struct ladder_programs programs = {.session = bpf_program__fd(side->bpf->progs.invocation),
+						 .entry = bpf_program__fd(side->bpf->progs.invocation_entry),
+						 .exited = bpf_program__fd(side->bpf->progs.invocation_return)};
 
-	return fd < 0 ? -errno : (int)fd;
+	return ladder__open(RUNG_SESSION, &programs, sites, link);
+}
+
+void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
+{
+	(void)side;
+	ladder__close(link);
 }
 
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size)

@@ -12,6 +12,8 @@
 #include <vapro/config.h>
 #include <vapro/kernel.h>
 
+#include "probe/ladder.h"
+
 struct kernel_side;
 struct vapro_bpf;
 
@@ -29,12 +31,11 @@ struct vapro_bpf *kernel_side__bpf(struct kernel_side *side);
 const char *kernel_side__rung(const struct kernel_side *side);
 
 /*
- * One link over count sites of the file at path: offsets with their cookies, entry and return, for
- * all processes (pid 0) or one. Returns the link's descriptor or -errno; -ENOTSUPP (524) where a
- * site is refused.
+ * Probes the sites, less those that the kernel refuses, by the rung in use. Returns 0 with *link,
+ * -EOPNOTSUPP where every site is refused, or another -errno.
  */
-int kernel_side__link(struct kernel_side *side, const char *path, const uint64_t *offsets, const uint64_t *cookies,
-		      uint32_t count, pid_t pid);
+int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link);
+void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link);
 
 /* Scheduler and process events on; system calls on or off. 0 or -errno. */
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size);

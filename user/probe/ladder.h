@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The ways to attach to a function's entry and return, best first: uprobe sessions (kernel 6.13),
+ * uprobe_multi links (6.6), perf uprobe links (5.15). Debian 12's libbpf 1.1 and kernel headers know
+ * only the last, so links are made through bpf(2) here. Which rungs a kernel has is found by trying
+ * each on a function of our own, never by its version.
+ */
+#ifndef VAPRO_LADDER_H
+#define VAPRO_LADDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum ladder_rung { RUNG_SESSION, RUNG_MULTI, RUNG_PERF, RUNGS };
+
+/* session, multi, perf */
+extern const char *const ladder_rung_name[RUNGS];
+
+/* Attach types that Debian 12's headers lack; programs must be loaded with them. */
+enum {
+	ATTACH_UPROBE_MULTI = 48,
+	ATTACH_UPROBE_SESSION = 57,
+};
+
+/* Descriptors of loaded programs; -1 where the rung does not need one. */
+struct ladder_programs {
+	int session;	   /* entry and return of sessions */
+	int entry, exited; /* of the other rungs; entry on every rung */
+};
+
+/* Sites of one file that are probed together. */
+struct kernel_sites {
+	const char *path;
+	const uint64_t *offsets, *cookies;
+	uint32_t count;
+	pid_t pid;	 /* 0: all processes */
+	bool entry_only; /* no return is hijacked; what the entry program answers has no effect */
+	bool *refused;	 /* NULL, or count of them: set for sites the kernel will not probe */
+};
+
+/* What was opened for them: one or two links, or with perf one per site and half. */
+struct kernel_link {
+	enum ladder_rung rung;
+	uint32_t count;
+	int fds[];
+};
+
+/*
+ * Links the sites, without those that the kernel refuses: entry and return, or entry only. Returns 0
+ * with *link (caller closes), -EOPNOTSUPP where every site is refused, or another -errno.
+ */
+int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, const struct kernel_sites *sites,
+		 struct kernel_link **link);
+
+/* Entries go first, so that no call is entered whose return would stay away. Blocks until no probe is left. */
+void ladder__close(struct kernel_link *link);
+
+#endif
