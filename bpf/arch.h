@@ -18,6 +18,7 @@ struct arguments {
 #if defined(__TARGET_ARCH_x86)
 
 #define ARGUMENT_REGISTERS 6
+#define RETURN_ON_STACK true /* a call's return address lies where the stack pointer was at its entry */
 
 static __always_inline void arguments_read(struct arguments *args, struct pt_regs *ctx)
 {
@@ -71,6 +72,7 @@ enum {
 #elif defined(__TARGET_ARCH_arm64)
 
 #define ARGUMENT_REGISTERS 8
+#define RETURN_ON_STACK false
 
 static __always_inline void arguments_read(struct arguments *args, struct pt_regs *ctx)
 {

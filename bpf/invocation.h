@@ -109,7 +109,7 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	struct arguments args;
 	u64 sp;
 	u32 row = (u32)bpf_get_attach_cookie(ctx), vertex;
-	u64 bytes = 0, top = 0;
+	u64 bytes = 0, top = 0, trampoline = 0;
 	enum nesting nesting;
 
 	if (!thread)
@@ -118,11 +118,13 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	sp = args.sp;
 	barrier_var(sp); /* the compiler must not go back to the context for it */
 	add(counters_of(thread->slot)->enter, 1);
-	if (thread->open == KERNEL_CALL)
+	if (RETURN_ON_STACK && thread->open == KERNEL_CALL) {
 		learn_trampoline(thread);
-	if (thread->open == KERNEL_CALL && thread->trampoline)
-		bpf_probe_read_user(&top, sizeof(top), (void *)thread->sp);
-	nesting = nest(thread, sp, top, thread->trampoline);
+		trampoline = thread->trampoline;
+		if (trampoline)
+			bpf_probe_read_user(&top, sizeof(top), (void *)thread->sp);
+	}
+	nesting = nest(thread, sp, top, trampoline);
 	if (nesting == NEST_INNER) {
 		add(counters_of(thread->slot)->skipped, 1);
 		return 1;

@@ -20,7 +20,10 @@
 #define CALIBRATION_ROW (KERNEL_FUNCTIONS - 1)
 #define BATCHES 20
 
-/* One function per class of site: a push is emulated by the kernel, a mov is single-stepped. */
+/*
+ * One function per class of site: on x86 a push is emulated by the kernel, a mov is single-stepped; on
+ * arm64 a branch is emulated, and what most functions begin with is single-stepped by most kernels.
+ */
 void vapro_calibrate_emulated(void);
 void vapro_calibrate_stepped(void);
 #if defined(__x86_64__)
@@ -28,6 +31,11 @@ __asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,
 	"vapro_calibrate_emulated:\n\tpush %rbx\n\tpop %rbx\n\tret\n"
 	".globl vapro_calibrate_stepped\n.type vapro_calibrate_stepped,@function\n"
 	"vapro_calibrate_stepped:\n\tmov %rdi,%rax\n\tret\n");
+#elif defined(__aarch64__)
+__asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,@function\n"
+	"vapro_calibrate_emulated:\n\tb 1f\n1:\tret\n"
+	".globl vapro_calibrate_stepped\n.type vapro_calibrate_stepped,@function\n"
+	"vapro_calibrate_stepped:\n\tstp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n\tret\n");
 #endif
 
 static double seconds_now(void)
