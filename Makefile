@@ -2,20 +2,40 @@
 # make            build/vaprod and build/vapro
 # make demo       the main job, for a stranger
 # make check      all tests;  make accept, make bench: figures, no tests
+# make check-vm   other kernels and CPUs, in emulated machines
+# make ARCH=arm64 build/arm64/vaprod and build/arm64/vapro, cross-built; needs no arm64 packages here
 # make install PREFIX=/usr DESTDIR=
 
 PREFIX ?= /usr/local
-CC = gcc
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
+WARNINGS = -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes
+
+# Debian's names of CPUs: amd64, arm64; the kernel's BPF headers say x86.
+debian_arch = $(patsubst x86_64,amd64,$(patsubst x86,amd64,$(patsubst aarch64,arm64,$(1))))
+HERE := $(call debian_arch,$(shell uname -m))
+ARCH ?= $(HERE)
+override ARCH := $(call debian_arch,$(ARCH))
+BPF_ARCH := $(patsubst amd64,x86,$(ARCH))
+ifeq ($(ARCH),$(HERE))
 B = build
-# The CPU as the kernel's BPF headers name it.
-BPF_ARCH = $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(or $(ARCH),$(shell uname -m))))
+CC = gcc
+WARNINGS += -Wshadow=local -Wno-format-truncation
+DEPS = build
+else
+B = build/$(ARCH)
+TRIPLE := $(patsubst amd64,x86_64,$(patsubst arm64,aarch64,$(ARCH)))-linux-gnu
+SYSROOT = build/vm/sysroot-$(ARCH)
+CC = $(CLANG) --target=$(TRIPLE) --sysroot=$(SYSROOT)
+LDFLAGS += -fuse-ld=lld
+BPF_INCLUDES = -I$(SYSROOT)/usr/include
+DEPS = cross
+endif
 
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
 CFLAGS ?= -O2 -g
-CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow=local -Wno-format-truncation
-LDLIBS = -lbpf -ldw -lelf -lcapstone -lcjson -lz -lm
+CFLAGS += -std=gnu11 $(WARNINGS)
+LDLIBS = -lbpf -ldw -lelf $(if $(filter amd64,$(ARCH)),-lcapstone) -lcjson -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
 LIB_SOURCES := $(filter-out user/vaprod.c user/vapro.c,$(wildcard user/*.c user/*/*.c))
@@ -33,7 +53,8 @@ all: $(B)/vaprod $(B)/vapro
 # What is missing on a fresh Debian 12 machine is installed first; the script alone knows package names.
 $(B)/.deps-build: tools/deps.sh
 	@mkdir -p $(B)
-	@tools/deps.sh build
+	@tools/deps.sh $(DEPS)
+	@$(if $(SYSROOT),tools/vm/fetch.sh sysroot $(ARCH) >/dev/null)
 	@touch $@
 
 $(B)/.deps-test: tools/deps.sh
@@ -43,7 +64,7 @@ $(B)/.deps-test: tools/deps.sh
 
 $(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) include/vapro/kernel.h vmlinux/vmlinux.h | $(B)/.deps-build
 	@echo "  BPF   $@"
-	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf -Wall -Werror -c $< -o $@
+	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf $(BPF_INCLUDES) -Wall -Werror -c $< -o $@
 
 $(B)/vapro.skel.h: $(B)/vapro.bpf.o
 	@echo "  SKEL  $@"
@@ -131,4 +152,5 @@ format:
 clean:
 	rm -rf $(B)
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# the parts with dependency files; build/vm holds whole systems
+-include $(shell find $(B)/user $(B)/test $(B)/tests -name '*.d' 2>/dev/null)

@@ -1,18 +1,37 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that vapro needs, where they are missing; the one place that knows
-# their names. deps.sh build | test; quiet and without the network where nothing is missing.
+# their names. deps.sh build | test | cross | vm; quiet and without the network where nothing is missing.
+# deps.sh names sysroot | guest ARCH | kernel ARCH prints what tools/vm/fetch.sh unpacks for another
+# machine, without installing it here.
 set -eu
 
 build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev
 zlib1g-dev libcmocka-dev bpftool clang-format'
 run='perl openmpi-bin libopenmpi-dev mpich libmpich-dev hpcc lammps stress-ng python3 python3-jsonschema binutils mandoc'
+cross='clang llvm lld make bpftool'
+vm='qemu-system-x86 qemu-system-arm debian-archive-keyring'
+
+# for another CPU: what vapro and the test programs are built with and run on there
+sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev libcjson-dev zlib1g-dev libopenmpi-dev
+openmpi-bin libmpich-dev mpich'
 
 case "${1-}" in
 build) wanted=$build ;;
 test) wanted="$build $run" ;;
+cross) wanted=$cross ;;
+vm) wanted="$build $run $cross $vm" ;;
+names)
+	case "${2-}" in
+	sysroot) echo $sysroot ;;
+	guest) echo busybox-static ;;
+	kernel) echo "linux-image-cloud-${3:?}" ;;
+	*) exit 2 ;;
+	esac
+	exit 0
+	;;
 *)
-	echo "usage: deps.sh build|test" >&2
+	echo "usage: deps.sh build|test|cross|vm" >&2
 	exit 2
 	;;
 esac
