@@ -9,13 +9,15 @@
 #include "syscalls.h"
 #include "task.h"
 
-/* Kernels before 6.13 have none: the two programs below serve them. */
-extern bool bpf_session_is_return(void) __ksym __weak;
-
+/*
+ * Kernels before 6.13 have no sessions: the two programs below serve them. The addresses tell entry
+ * and return apart: at the entry both are the site's, at the return the thread is back in the caller.
+ * The kernel function that tells it takes other arguments from one kernel to the next.
+ */
 SEC("uprobe")
 int invocation(struct pt_regs *ctx)
 {
-	if (bpf_session_is_return())
+	if (bpf_get_func_ip(ctx) != SYSCALL_IP(ctx))
 		return invocation_exit(ctx);
 	return invocation_enter(ctx, bpf_ktime_get_ns());
 }
