@@ -22,14 +22,19 @@ B = build
 CC = gcc
 WARNINGS += -Wshadow=local -Wno-format-truncation
 DEPS = build
+MPICC_MPICH = mpicc.mpich -Wno-stringop-overflow
 else
 B = build/$(ARCH)
 TRIPLE := $(patsubst amd64,x86_64,$(patsubst arm64,aarch64,$(ARCH)))-linux-gnu
 SYSROOT = build/vm/sysroot-$(ARCH)
-CC = $(CLANG) --target=$(TRIPLE) --sysroot=$(SYSROOT)
-LDFLAGS += -fuse-ld=lld
+CC = $(CLANG) --target=$(TRIPLE) --sysroot=$(SYSROOT) -fuse-ld=lld -Wno-unused-command-line-argument
 BPF_INCLUDES = -I$(SYSROOT)/usr/include
 DEPS = cross
+# The sysroot's compiler wrappers run there only. MPI's own dependencies are the loader's to find.
+MPI_LIBS = $(SYSROOT)/usr/lib/$(TRIPLE)
+MPICC = $(CC) -I$(MPI_LIBS)/openmpi/include -Wl,--allow-shlib-undefined $(MPI_LIBS)/libmpi.so.40
+MPICXX = $(subst $(CLANG),$(CLANG)++,$(MPICC))
+MPICC_MPICH = $(CC) -I$(SYSROOT)/usr/include/$(TRIPLE)/mpich -Wl,--allow-shlib-undefined $(MPI_LIBS)/libmpich.so.12
 endif
 
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
@@ -122,7 +127,7 @@ check-live: all workloads $(B)/tests/print_sites
 
 BUILD = $(B)
 include tools/workloads.mk
-$(WORKLOADS): | $(B)/.deps-test
+$(WORKLOADS): | $(B)/.deps-$(if $(SYSROOT),build,test)
 
 demo: all workloads
 	@tools/demo.sh

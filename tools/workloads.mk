@@ -6,6 +6,7 @@
 BUILD ?= build
 MPICC ?= mpicc
 MPICXX ?= mpicxx
+MPICC_MPICH ?= mpicc.mpich
 
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate
 WORKLOAD_MPI_CXX := throw
@@ -30,7 +31,7 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workload
 
 $(MPICH_DEMO): tools/workloads/demo_mpi.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
-	mpicc.mpich $(WORKLOAD_CFLAGS) -Wno-stringop-overflow -o $@ $< -lm
+	$(MPICC_MPICH) $(WORKLOAD_CFLAGS) -o $@ $< -lm
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp
 	@mkdir -p $(@D)
