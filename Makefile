@@ -117,6 +117,21 @@ $(B)/tests/%: tests/sites/%.c $(B)/libvapro.a
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
+# An independent count of MPI calls, one library for each MPI.
+$(B)/tests/list_functions: tests/count/list_functions.c $(B)/libvapro.a
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+
+$(B)/tests/count_functions.h: $(B)/tests/list_functions
+	@$< > $@
+
+COUNT := $(B)/tests/count_openmpi.so $(B)/tests/count_mpich.so
+$(B)/tests/count_openmpi.so: COUNT_CC = mpicc.openmpi
+$(B)/tests/count_mpich.so: COUNT_CC = mpicc.mpich
+$(COUNT): tests/count/count.c $(B)/tests/count_functions.h | $(B)/.deps-test
+	@$(COUNT_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -I$(B)/tests -shared -fPIC \
+		-Wl,--no-as-needed -o $@ $<
+
 check: check-unit check-live
 
 check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so
@@ -132,7 +147,7 @@ $(WORKLOADS): | $(B)/.deps-$(if $(SYSROOT),build,test)
 demo: all workloads
 	@tools/demo.sh
 
-accept: all workloads $(B)/tests/print_sites
+accept: all workloads $(B)/tests/print_sites $(COUNT)
 	@tools/accept.py $(or $(WHAT),all)
 
 # ---- the rest

@@ -172,15 +172,13 @@ def thermo(log):
     return lines
 
 
-def hpcc_directory(name):
-    directory = scratch("correctness", name)
+def hpcc_input(directory):
     with open("/usr/share/doc/hpcc/examples/_hpccinf.txt", encoding="utf-8") as file:
         text = file.read()
     # the default process grid is 2 x 2; 1 x 2 for two ranks, all else as it comes
     text = re.sub(r"^2(\s+Ps)$", r"1\1", text, flags=re.M)
     with open(os.path.join(directory, "hpccinf.txt"), "w", encoding="utf-8") as file:
         file.write(text)
-    return directory
 
 
 def hpcc_result(directory):

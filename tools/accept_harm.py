@@ -19,7 +19,9 @@ from accept_common import t  # noqa: E402
 def check_correctness():
     rows = []
     base = scratch("correctness")
-    quiet, watched = hpcc_directory("hpcc"), hpcc_directory("hpcc_vapro")
+    quiet, watched = (scratch("correctness", name) for name in ("hpcc", "hpcc_vapro"))
+    for directory in (quiet, watched):
+        hpcc_input(directory)
     steps = repeat(4000, 1000)
     with Jobs(base) as jobs:
         code, job = jobs.run(mpirun(2, "hpcc"), "hpcc", 60, cwd=quiet)
