@@ -27,7 +27,10 @@ struct collector {
 	uint64_t offset_ns; /* CLOCK_MONOTONIC + this = UTC */
 	uint64_t last_bin;  /* bins up to here are read out */
 	uint64_t told[KERNEL_SLOTS];
-	int status; /* first error of the sink */
+	int status;		   /* first error of the sink */
+	struct kernel_record held; /* of a state that is younger than the drain: the next one begins with it */
+	bool holds;
+	int taken;
 	void *keys, *values, *dead;
 };
 
@@ -75,7 +78,8 @@ static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts
 	bundle->factor[VAPRO_MIGRATIONS] = (double)counts->migrations;
 }
 
-static void tell_bundle(struct collector *collector, const struct kernel_bundle_key *key,
+/* Returns false where the state is too young for this drain, and nothing was told. */
+static bool tell_bundle(struct collector *collector, const struct kernel_bundle_key *key,
 			const struct kernel_bundle *bundle)
 {
 	struct stream_event event = {.type = STREAM_BUNDLE};
@@ -84,10 +88,12 @@ static void tell_bundle(struct collector *collector, const struct kernel_bundle_
 	int64_t thread = state < 0 ? state : resolver__thread(collector->resolver, key->tid, tgid);
 	int status;
 
+	if (thread == -EAGAIN)
+		return false;
 	if (thread < 0) {
 		if (thread != -ENOENT && !collector->status)
 			collector->status = (int)thread;
-		return; /* a process already forgotten; the difference shows as unaccounted */
+		return true; /* a process already forgotten; the difference shows as unaccounted */
 	}
 	event.bundle = (struct vapro_bundle){.thread = (uint32_t)thread,
 					     .state = (uint32_t)state,
@@ -109,6 +115,7 @@ static void tell_bundle(struct collector *collector, const struct kernel_bundle_
 	status = stream__put(collector->sink, &event);
 	if (status && !collector->status)
 		collector->status = status;
+	return true;
 }
 
 static int on_record(void *ctx, void *data, size_t size)
@@ -118,10 +125,14 @@ static int on_record(void *ctx, void *data, size_t size)
 
 	if (size < sizeof(*record))
 		return 0;
-	if (record->type == KERNEL_FRAGMENT)
-		tell_bundle(collector, &record->key, &record->bundle);
-	else
+	if (record->type != KERNEL_FRAGMENT) {
 		collector->event(collector->ctx, record);
+	} else if (!tell_bundle(collector, &record->key, &record->bundle)) {
+		collector->held = *record;
+		collector->holds = true;
+		return -EAGAIN; /* libbpf counts the record as consumed, and stops */
+	}
+	collector->taken++;
 	return 0;
 }
 
@@ -171,11 +182,19 @@ static int take_status(struct collector *collector)
 
 int collector__drain_ring(struct collector *collector)
 {
-	int count;
+	int status = 0;
 
 	resolver__begin(collector->resolver);
-	count = ring_buffer__consume(collector->ring);
-	return collector->status ? take_status(collector) : count;
+	collector->taken = 0;
+	if (collector->holds) {
+		collector->holds = false;
+		status = on_record(collector, &collector->held, sizeof(collector->held));
+	}
+	if (!status)
+		status = ring_buffer__consume(collector->ring);
+	if (collector->status)
+		return take_status(collector);
+	return status < 0 && status != -EAGAIN ? status : collector->taken;
 }
 
 /* A bin's full number from its low half. */
@@ -184,7 +203,8 @@ static uint64_t whole_bin(uint32_t low, uint64_t near)
 	return near - (uint32_t)((uint32_t)near - low);
 }
 
-typedef void (*told_entry)(struct collector *collector, const void *key, const void *value);
+/* Returns false where it is to be told later. */
+typedef bool (*told_entry)(struct collector *collector, const void *key, const void *value);
 
 /*
  * Reads a map's entries of bins up to last, and then deletes them: entries of a finished bin are not
@@ -212,7 +232,8 @@ static void read_out(struct collector *collector, int map, size_t key_size, size
 			memcpy(&low, keys + i * key_size + bin_at, sizeof(low));
 			if (whole_bin(low, now_bin) > last)
 				continue;
-			tell(collector, keys + i * key_size, values + i * value_size);
+			if (!tell(collector, keys + i * key_size, values + i * value_size))
+				continue;
 			memcpy(dead + dying++ * key_size, keys + i * key_size, key_size);
 		}
 		if (dying)
@@ -220,12 +241,12 @@ static void read_out(struct collector *collector, int map, size_t key_size, size
 	}
 }
 
-static void tell_merged(struct collector *collector, const void *key, const void *value)
+static bool tell_merged(struct collector *collector, const void *key, const void *value)
 {
-	tell_bundle(collector, key, value);
+	return tell_bundle(collector, key, value);
 }
 
-static void tell_interference(struct collector *collector, const void *key_bytes, const void *value_bytes)
+static bool tell_interference(struct collector *collector, const void *key_bytes, const void *value_bytes)
 {
 	const struct kernel_interference_key *key = key_bytes;
 	const struct kernel_interference *value = value_bytes;
@@ -234,7 +255,7 @@ static void tell_interference(struct collector *collector, const void *key_bytes
 	int status;
 
 	if (thread < 0)
-		return; /* never called anything: no row of it */
+		return true; /* never called anything: no row of it */
 	event.interference = (struct vapro_interference){.thread = (uint32_t)thread,
 							 .pid = key->pid,
 							 .bin = whole_bin(key->bin, collector->last_bin + 64),
@@ -245,6 +266,7 @@ static void tell_interference(struct collector *collector, const void *key_bytes
 	status = stream__put(collector->sink, &event);
 	if (status && !collector->status)
 		collector->status = status;
+	return true;
 }
 
 int collector__drain_bins(struct collector *collector, uint64_t now_ns)

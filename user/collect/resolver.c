@@ -289,11 +289,15 @@ void resolver__remove(struct resolver *resolver, pid_t pid)
 	}
 }
 
-static struct vertex *vertex_of(struct resolver *resolver, uint32_t id)
+/* NULL with -EAGAIN in *status where it may be younger than this drain's sweep, with -ENOENT where not. */
+static struct vertex *vertex_of(struct resolver *resolver, uint32_t id, int *status)
 {
 	struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
 
-	if (vertex->id != id && !resolver->swept_vertices) {
+	if (vertex->id == id)
+		return vertex;
+	*status = resolver->swept_vertices ? -EAGAIN : -ENOENT;
+	if (!resolver->swept_vertices) {
 		resolver->swept_vertices = true;
 		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.vertices),
 		      sizeof(struct kernel_vertex_key), keep_vertex);
@@ -301,11 +305,14 @@ static struct vertex *vertex_of(struct resolver *resolver, uint32_t id)
 	return vertex->id == id ? vertex : NULL;
 }
 
-static struct edge *edge_of(struct resolver *resolver, uint32_t id)
+static struct edge *edge_of(struct resolver *resolver, uint32_t id, int *status)
 {
 	struct edge *edge = &resolver->edges[id & (CACHE - 1)];
 
-	if (edge->id != id && !resolver->swept_edges) {
+	if (edge->id == id)
+		return edge;
+	*status = resolver->swept_edges ? -EAGAIN : -ENOENT;
+	if (!resolver->swept_edges) {
 		resolver->swept_edges = true;
 		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.edges),
 		      sizeof(struct kernel_edge_key), keep_edge);
@@ -356,14 +363,16 @@ static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
 
 static int64_t edge_state(struct resolver *resolver, const struct kernel_edge_key *key)
 {
-	struct vertex *from = vertex_of(resolver, key->from), *to = vertex_of(resolver, key->to);
-	struct known_process *known = from && to ? process_of(resolver, to->key.tgid) : NULL;
+	int status = -ENOENT;
+	struct vertex *from = vertex_of(resolver, key->from, &status);
+	struct vertex *to = from ? vertex_of(resolver, key->to, &status) : NULL;
+	struct known_process *known = to ? process_of(resolver, to->key.tgid) : NULL;
 	char labels[LABELS_MAX], common[LABELS_MAX];
 	struct callsite site_from, site_to;
 	struct vapro_state state;
 
 	if (!known)
-		return -ENOENT;
+		return to ? -ENOENT : status;
 	callsites__resolve(known->callsites, from->key.site, &site_from);
 	callsites__resolve(known->callsites, to->key.site, &site_to);
 	labels__edge(&from->key, &to->key, labels, common, LABELS_MAX);
@@ -379,21 +388,23 @@ static int64_t edge_state(struct resolver *resolver, const struct kernel_edge_ke
 
 int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 {
+	int status = -ENOENT;
+
 	if (id & KERNEL_EDGE) {
-		struct edge *edge = edge_of(resolver, id & ~KERNEL_EDGE);
-		struct vertex *to = edge ? vertex_of(resolver, edge->key.to) : NULL;
+		struct edge *edge = edge_of(resolver, id & ~KERNEL_EDGE, &status);
+		struct vertex *to = edge ? vertex_of(resolver, edge->key.to, &status) : NULL;
 
 		if (!to)
-			return -ENOENT;
+			return status;
 		*tgid = to->key.tgid;
 		if (edge->state < 0)
 			edge->state = edge_state(resolver, &edge->key);
 		return edge->state;
 	} else {
-		struct vertex *vertex = vertex_of(resolver, id);
+		struct vertex *vertex = vertex_of(resolver, id, &status);
 
 		if (!vertex)
-			return -ENOENT;
+			return status;
 		*tgid = vertex->key.tgid;
 		if (vertex->state < 0)
 			vertex->state = vertex_state(resolver, vertex);

@@ -33,7 +33,8 @@ void resolver__remove(struct resolver *resolver, pid_t pid);
 int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid);
 
 /*
- * Number of a state in the stream, -ENOENT where the kernel side no longer knows it, or -ENOMEM.
+ * Number of a state in the stream, -ENOENT where the kernel side no longer knows it, -EAGAIN where it
+ * may be too young for this drain (ask again in the next one), or -ENOMEM.
  * The id is a vertex, or an edge with KERNEL_EDGE. *tgid is its process.
  */
 int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid);
