@@ -56,14 +56,12 @@ class Scalapack(Program):
 
     def __init__(self, test, data):
         self.name, self.data = f"scalapack {test}", data
-        # four ranks on fewer cores: those that wait let others run
         self.command = [os.path.join(SCALAPACK, test)]
 
     def prepare(self, jobs, directory):
         shutil.copy(os.path.join(SCALAPACK, self.data), directory)
 
     def result(self, directory, out):
-        # these tests may tell the time of a run as 0.00 or not at all
         return numbers_without_times(out, r"PASSED|FAILED|tests ")
 
 
@@ -116,7 +114,7 @@ class MpichDemo(Program):
         return re.findall(r'"wrong":\d+', out)
 
 
-PROGRAMS = [Hpcc(), Lammps(), Scalapack("xdlu", "LU.dat"), Scalapack("xdsep", "SEP.dat"), Netpipe("-a"), Netpipe("-i"),
+PROGRAMS = [Hpcc(), Lammps(), Scalapack("xdlu", "LU.dat"), Scalapack("xdqr", "QR.dat"), Netpipe("-a"), Netpipe("-i"),
             Examl(), Mpi4py(), MpichDemo()]
 
 
@@ -127,6 +125,7 @@ def launch(program, directory, preload):
         extra = ["-env", "LD_PRELOAD", library, "-env", "VAPRO_COUNT", directory] if preload else []
         return ["mpirun.mpich", *extra, "-n", str(program.ranks), *program.command]
     extra = ["-x", f"LD_PRELOAD={library}", "-x", f"VAPRO_COUNT={directory}"] if preload else []
+    # more ranks than cores: those that wait let others run
     return mpirun(program.ranks, *extra, "--mca", "mpi_yield_when_idle", "1", *program.command)
 
 
@@ -182,6 +181,13 @@ def call_rows(name, counts, nested, found, lost):
                  "equal but for the lost", good)
 
 
+def difference(wanted, found):
+    """The first value that differs."""
+    if isinstance(wanted, dict) and found:
+        wanted, found = ([f"{k}={of.get(k)}" for k in wanted] for of in (wanted, found))
+    return next((f"{b} for {a}" for a, b in zip(wanted, found or []) if a != b), f"{len(found or [])} values")[:120]
+
+
 def check_program(jobs, base, program):
     label = re.sub(r"\W+", "_", program.name)
     bare, watched = (os.path.join(base, label + suffix) for suffix in ("", "_vapro"))
@@ -202,7 +208,8 @@ def check_program(jobs, base, program):
     code = jobs.wait(job, 1)
     result = program.result(watched, job.out()) if code == 0 else None
     rows = [t.row(f"{program.name}: exit code, result",
-                  f"{code}, {len(wanted)} values {'equal' if result == wanted else 'differ'}", "0, as undisturbed",
+                  f"{code}, {len(wanted)} values {'equal' if result == wanted else 'differ: ' + difference(wanted, result)}",
+                  "0, as undisturbed",
                   code == 0 and len(wanted) > 0 and result == wanted)]
     records = t.load_records(ndjson)
     lost = {}
