@@ -75,13 +75,20 @@ static uint64_t to_mono(const struct daemon *daemon, uint64_t utc)
 	return utc - (daemon->clock.utc_ns - daemon->clock.mono_ns);
 }
 
+/* Our own and the confined readers'. */
 static double cpu_seconds(void)
 {
-	struct rusage usage;
+	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+	double seconds = 0;
 
-	getrusage(RUSAGE_SELF, &usage);
-	return (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
-	       1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	for (size_t i = 0; i < sizeof(whose) / sizeof(whose[0]); i++) {
+		struct rusage usage;
+
+		getrusage(whose[i], &usage);
+		seconds += (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+			   1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	}
+	return seconds;
 }
 
 static int tee_put(struct stream_sink *sink, const struct stream_event *event)
@@ -251,15 +258,19 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	line_sink__flush(daemon->lines);
 }
 
-/* Outputs that fail are told once and do not stop the run; the exit code remembers. */
+/* Outputs and images that fail are told once and do not stop the run; the exit code remembers. */
 static void check_outputs(struct daemon *daemon)
 {
+	char text[512];
+
 	if (daemon->tee.capture_status && !daemon->capture_failed) {
 		daemon->capture_failed = true;
 		watch__warn(daemon->watch, "capture_failed", 0,
 			    "capture %s: %s; it ends here and can be analysed up to here", daemon->options->capture,
 			    strerror(-daemon->tee.capture_status));
 	}
+	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
+		watch__warn(daemon->watch, "image_unreadable", 0, "%s; its call-sites stay without names", text);
 	if (line_sink__error(daemon->lines) && !daemon->output_failed) {
 		daemon->output_failed = true;
 		fprintf(stderr, "vaprod: %s; the run goes on\n", line_sink__error(daemon->lines));

@@ -6,6 +6,7 @@
 #include "analyze.h"
 #include "check.h"
 #include "daemon.h"
+#include "reader.h"
 #include "report/stg_view.h"
 #include "report/view.h"
 #include "run.h"
@@ -40,6 +41,7 @@ static void usage(FILE *out)
 
 int main(int argc, char **argv)
 {
+	reader__main(argc, argv);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

@@ -9,6 +9,7 @@
 
 #include "command_line.h"
 #include "daemon.h"
+#include "reader.h"
 
 static volatile sig_atomic_t stop;
 
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
 	struct command_line line;
 	int status;
 
+	reader__main(argc, argv);
 	status = command_line__parse(&line, "vaprod", argc, argv, &options);
 	if (status == COMMAND_LINE_HELP) {
 		usage(stdout);

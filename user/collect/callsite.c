@@ -11,9 +11,8 @@
 #include <unistd.h>
 
 #include "model/grow.h"
-#include "probe/iosites.h"
+#include "probe/survey.h"
 
-#define IO_SITES 64
 #define KEPT_SITES 1024 /* direct-mapped by address */
 
 struct cached_image {
@@ -21,7 +20,8 @@ struct cached_image {
 	char *path;
 	int file;
 	bool tried;
-	struct image *image; /* parsed at first need; NULL where it cannot be */
+	struct survey *survey; /* asked for at first need; NULL where it cannot be had */
+	char *trouble;	       /* why, until it was told */
 	uint32_t users;
 };
 
@@ -52,7 +52,8 @@ static void cached_free(struct cached_image *cached)
 {
 	if (cached->file >= 0)
 		close(cached->file);
-	image__free(cached->image);
+	survey__free(cached->survey);
+	free(cached->trouble);
 	free(cached->path);
 	free(cached);
 }
@@ -105,16 +106,40 @@ static void cache_put(struct image_cache *cache, struct cached_image *cached)
 	}
 }
 
+static bool is_libc(const struct cached_image *cached)
+{
+	const char *base = strrchr(cached->path, '/');
+
+	return base && !fnmatch("libc.so.6*", base + 1, 0);
+}
+
 static struct image *parsed(struct cached_image *cached)
 {
-	char path[64], err[256];
+	unsigned int parts = SURVEY_NAMES | (is_libc(cached) ? SURVEY_IO : 0);
+	char err[512];
 
 	if (!cached->tried && cached->file >= 0) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", cached->file);
-		cached->image = image__open(path, cached->path, err, sizeof(err));
+		cached->survey = survey__ask(cached->file, cached->path, parts, NULL, 0, err, sizeof(err));
+		if (!cached->survey)
+			cached->trouble = strdup(err);
 	}
 	cached->tried = true;
-	return cached->image;
+	return cached->survey ? survey__image(cached->survey) : NULL;
+}
+
+bool image_cache__trouble(struct image_cache *cache, char *text, size_t size)
+{
+	for (size_t i = 0; i < cache->count; i++) {
+		struct cached_image *cached = cache->images[i];
+
+		if (!cached->trouble)
+			continue;
+		snprintf(text, size, "%s", cached->trouble);
+		free(cached->trouble);
+		cached->trouble = NULL;
+		return true;
+	}
+	return false;
 }
 
 /* Holds the image of a mapping for this process. */
@@ -211,7 +236,7 @@ const char *callsites__build_id(struct callsites *callsites)
 		struct cached_image *cached = callsites->held[i];
 
 		if (!strcmp(cached->path, callsites->process->exe) && parsed(cached))
-			return image__build_id(cached->image);
+			return image__build_id(survey__image(cached->survey));
 	}
 	return "";
 }
@@ -263,19 +288,16 @@ int callsites__tell_io(struct callsites *callsites, int map, pid_t pid)
 		uint64_t ip;
 		uint32_t tgid, pad;
 	} key = {.tgid = (uint32_t)pid};
-	struct io_site sites[IO_SITES];
 	int told = 0;
 
 	for (size_t i = 0; i < callsites->held_count; i++) {
 		struct cached_image *cached = callsites->held[i];
-		const char *base = strrchr(cached->path, '/');
-		struct image *image;
-		int count;
+		struct image *image = is_libc(cached) ? parsed(cached) : NULL;
+		const struct io_site *sites;
+		size_t count = 0;
 
-		if (!base || fnmatch("libc.so.6*", base + 1, 0) || !(image = parsed(cached)))
-			continue;
-		count = iosites__find(image, sites, IO_SITES);
-		for (int j = 0; j < count; j++) {
+		sites = image ? survey__io_sites(cached->survey, &count) : NULL;
+		for (size_t j = 0; j < count; j++) {
 			if (loaded_at(callsites, cached, image, sites[j].vaddr, &key.ip))
 				continue;
 			told += !bpf_map_update_elem(map, &key, &sites[j].displacement, BPF_ANY);

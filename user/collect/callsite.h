@@ -6,6 +6,8 @@
 #ifndef VAPRO_CALLSITE_H
 #define VAPRO_CALLSITE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "target/image.h"
@@ -24,6 +26,9 @@ struct callsite {
 /* Images by device and inode, shared by all processes. */
 struct image_cache *image_cache__new(void);
 void image_cache__free(struct image_cache *cache);
+
+/* A sentence about an image that could not be read, each once: its call-sites have no names. false: none. */
+bool image_cache__trouble(struct image_cache *cache, char *text, size_t size);
 
 /*
  * The call-sites of one process, which must outlive them; files it maps are held open so that they

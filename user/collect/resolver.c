@@ -136,6 +136,11 @@ const char *resolver__build_id(struct resolver *resolver, pid_t pid)
 	return known ? callsites__build_id(known->callsites) : "";
 }
 
+bool resolver__trouble(struct resolver *resolver, char *text, size_t size)
+{
+	return image_cache__trouble(resolver->images, text, size);
+}
+
 int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
 {
 	struct stream_event event = {.type = STREAM_THREAD};

@@ -26,6 +26,9 @@ int resolver__add(struct resolver *resolver, struct process *process);
 /* Build-id of a known process's executable, or "". */
 const char *resolver__build_id(struct resolver *resolver, pid_t pid);
 
+/* A sentence about an image that could not be read, each once; false where there is none. */
+bool resolver__trouble(struct resolver *resolver, char *text, size_t size);
+
 /* Forgets a process: call it when all its bundles are drained. */
 void resolver__remove(struct resolver *resolver, pid_t pid);
 

@@ -13,8 +13,7 @@
 
 #include "model/grow.h"
 #include "probe/functions.h"
-#include "probe/site.h"
-#include "target/image.h"
+#include "probe/survey.h"
 #include "vapro.skel.h"
 
 struct probe {
@@ -34,7 +33,8 @@ struct attached {
 	struct attached_image public;
 	char *path;
 	char build_id[IMAGE_BUILD_ID_MAX];
-	int file; /* keeps the file reachable whatever its name space, until the last mapper ends */
+	struct survey *survey; /* owns the reasons of the skips */
+	int file;	       /* keeps the file reachable whatever its name space, until the last mapper ends */
 	struct probe *probes;
 	size_t probe_count, probe_room;
 	struct attached_skip *skips;
@@ -79,6 +79,7 @@ static void image_close(struct attacher *attacher, struct attached *image)
 	free(image->skips);
 	free(image->links);
 	free(image->mappers);
+	survey__free(image->survey);
 	free(image);
 }
 
@@ -100,42 +101,66 @@ static bool skip(struct attached *image, const char *function, const char *reaso
 	return true;
 }
 
-struct choosing {
-	struct image *image;
-	struct attached *attached;
-	int status;
-};
-
-static int choose(const struct image_symbol *symbol, void *ctx)
+static bool has_entry(const struct attached *image, uint64_t entry)
 {
-	struct choosing *choosing = ctx;
-	struct attached *attached = choosing->attached;
-	int row = functions__find(symbol->name);
-	struct site site;
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i].entry == entry)
+			return true; /* MPI_X and PMPI_X share an address */
+	return false;
+}
 
-	if (row < 0 || function_rows[row].polling)
-		return 0;
-	for (size_t i = 0; i < attached->probe_count; i++)
-		if (attached->probes[i].entry == symbol->offset)
-			return 0; /* MPI_X and PMPI_X share an address */
-	choosing->status = site__choose(choosing->image, symbol, functions__arguments(&function_rows[row]), &site);
-	if (choosing->status)
-		return 1;
-	if (site.class == SITE_REFUSED) {
-		if (!skip(attached, function_rows[row].symbol, site.reason))
-			choosing->status = -ENOMEM;
-		return choosing->status;
+/* A probe for each function of the survey that may have one. rows tells what the wanted ones are. */
+static int choose(struct attached *image, const unsigned int *rows)
+{
+	size_t count;
+	const struct survey_function *functions = survey__functions(image->survey, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct survey_function *function = &functions[i];
+		unsigned int row = rows[function->wanted];
+
+		if (has_entry(image, function->symbol.offset))
+			continue;
+		if (function->site.class == SITE_REFUSED) {
+			if (!skip(image, function_rows[row].symbol, function->site.reason))
+				return -ENOMEM;
+			continue;
+		}
+		if (grow(&image->probes, &image->probe_room, image->probe_count + 1, sizeof(*image->probes)))
+			return -ENOMEM;
+		image->probes[image->probe_count++] = (struct probe){.offset = function->site.offset,
+								     .entry = function->symbol.offset,
+								     .row = row,
+								     .name = function_rows[row].symbol,
+								     .class = function->site.class};
 	}
-	if (grow(&attached->probes, &attached->probe_room, attached->probe_count + 1, sizeof(*attached->probes))) {
-		choosing->status = -ENOMEM;
-		return 1;
-	}
-	attached->probes[attached->probe_count++] = (struct probe){.offset = site.offset,
-								   .entry = symbol->offset,
-								   .row = (uint64_t)row,
-								   .name = function_rows[row].symbol,
-								   .class = site.class};
 	return 0;
+}
+
+/* Which rows the image defines and where their probes go, as the confined reader finds it. */
+static int survey(struct attached *image, char *err, size_t err_size)
+{
+	struct survey_wanted *wanted = calloc(function_row_count, sizeof(*wanted));
+	unsigned int *rows = calloc(function_row_count, sizeof(*rows));
+	size_t count = 0;
+	int status = -ENOMEM;
+
+	snprintf(err, err_size, "out of memory");
+	if (!wanted || !rows)
+		goto out;
+	for (unsigned int row = 0; row < function_row_count; row++) {
+		if (function_rows[row].polling)
+			continue;
+		rows[count] = row;
+		wanted[count++] = (struct survey_wanted){.symbol = function_rows[row].symbol,
+							 .arguments = functions__arguments(&function_rows[row])};
+	}
+	image->survey = survey__ask(image->file, image->path, 0, wanted, count, err, err_size);
+	status = image->survey ? choose(image, rows) : -ENOEXEC;
+out:
+	free(wanted);
+	free(rows);
+	return status;
 }
 
 static void count_probes(struct attached *image)
@@ -156,7 +181,6 @@ static struct attached *image_open(const struct process *process, const struct p
 				   size_t err_size)
 {
 	struct attached *attached = calloc(1, sizeof(*attached));
-	struct choosing choosing = {.attached = attached};
 	char path[128];
 
 	if (!attached) {
@@ -170,17 +194,10 @@ static struct attached *image_open(const struct process *process, const struct p
 		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));
 		goto fail;
 	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", attached->file);
-	choosing.image = image__open(path, mapping->path, err, err_size);
-	if (!choosing.image)
+	if (survey(attached, err, err_size))
 		goto fail;
-	image__functions(choosing.image, false, choose, &choosing);
-	snprintf(attached->build_id, sizeof(attached->build_id), "%s", image__build_id(choosing.image));
-	image__free(choosing.image);
-	if (choosing.status) {
-		snprintf(err, err_size, "%s: %s", mapping->path, strerror(-choosing.status));
-		goto fail;
-	}
+	snprintf(attached->build_id, sizeof(attached->build_id), "%s",
+		 image__build_id(survey__image(attached->survey)));
 	attached->public = (struct attached_image){.device = mapping->device,
 						   .inode = mapping->inode,
 						   .path = attached->path,
@@ -194,6 +211,7 @@ fail:
 	free(attached->path);
 	free(attached->probes);
 	free(attached->skips);
+	survey__free(attached->survey);
 	free(attached);
 	return NULL;
 }

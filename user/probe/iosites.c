@@ -6,17 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__)
-
-#include <capstone/capstone.h>
-
-#define WRAPPER_BYTES_MAX 8192
-
 /* Without leading underscores, so that aliases are found whichever of them a libc exports. */
 static const char *const wrappers[] = {
     "read",   "write",	  "pread64", "pwrite64", "pread", "pwrite", "readv", "writev",	  "preadv", "pwritev",
     "open64", "openat64", "open",    "openat",	 "creat", "close",  "fsync", "fdatasync", "lseek",  "lseek64",
 };
+
+#define WRAPPERS (sizeof(wrappers) / sizeof(*wrappers))
+
+const char *iosites__wrapper(size_t index)
+{
+	return index < WRAPPERS ? wrappers[index] : NULL;
+}
+
+#if defined(__x86_64__)
+
+#include <capstone/capstone.h>
+
+#define WRAPPER_BYTES_MAX 8192
 
 struct search {
 	struct image *image;
@@ -30,7 +37,7 @@ static const char *wrapper_name(const char *symbol)
 {
 	while (*symbol == '_')
 		symbol++;
-	for (size_t i = 0; i < sizeof(wrappers) / sizeof(*wrappers); i++)
+	for (size_t i = 0; i < WRAPPERS; i++)
 		if (!strcmp(wrappers[i], symbol))
 			return wrappers[i];
 	return NULL;

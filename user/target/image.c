@@ -206,18 +206,23 @@ const struct load *image__load(const struct image *image, uint64_t vaddr)
 	return NULL;
 }
 
-struct image *image__open(const char *path, const char *label, char *err, size_t err_size)
+static struct image *begin(const char *label, char *err, size_t err_size)
 {
 	struct image *image = calloc(1, sizeof(*image));
 
 	if (err_size)
 		err[0] = '\0';
-	if (!image || !(image->label = strdup(label ? label : path))) {
-		snprintf(err, err_size, "out of memory");
-		goto cleanup;
-	}
-	if (read_file(image, path, err, err_size) || check_header(image, err, err_size) ||
-	    read_segments(image, err, err_size))
+	if (image && (image->label = strdup(label)))
+		return image;
+	snprintf(err, err_size, "out of memory");
+	free(image);
+	return NULL;
+}
+
+/* The bytes are there: what do they say? */
+static struct image *digest(struct image *image, char *err, size_t err_size)
+{
+	if (check_header(image, err, err_size) || read_segments(image, err, err_size))
 		goto cleanup;
 	if (image__read_symbols(image)) {
 		snprintf(err, err_size, "out of memory for symbols");
@@ -227,6 +232,32 @@ struct image *image__open(const char *path, const char *label, char *err, size_t
 cleanup:
 	image__free(image);
 	return NULL;
+}
+
+struct image *image__open(const char *path, const char *label, char *err, size_t err_size)
+{
+	struct image *image = begin(label ? label : path, err, err_size);
+
+	if (!image)
+		return NULL;
+	if (read_file(image, path, err, err_size)) {
+		image__free(image);
+		return NULL;
+	}
+	return digest(image, err, err_size);
+}
+
+struct image *image__from_bytes(char *bytes, size_t size, const char *label, char *err, size_t err_size)
+{
+	struct image *image = begin(label, err, err_size);
+
+	if (!image) {
+		free(bytes);
+		return NULL;
+	}
+	image->data = bytes;
+	image->size = size;
+	return digest(image, err, err_size);
 }
 
 void image__free(struct image *image)
@@ -243,6 +274,7 @@ void image__free(struct image *image)
 		free(image->names[i]);
 	free(image->names);
 	free(image->entries);
+	free(image->objects);
 	free(image->loads);
 	free(image->data);
 	free(image->label);
@@ -297,7 +329,7 @@ int image__vaddr_of(const struct image *image, uint64_t offset, uint64_t *vaddr)
 
 const uint8_t *image__bytes(const struct image *image, uint64_t vaddr, size_t *size)
 {
-	const struct load *load = image__load(image, vaddr);
+	const struct load *load = image->elf ? image__load(image, vaddr) : NULL;
 
 	if (!load)
 		return NULL;
@@ -328,7 +360,7 @@ static bool has_compressed(const struct image *image)
 
 static void open_cfi(struct image *image)
 {
-	if (image->cfi_tried)
+	if (image->cfi_tried || !image->elf)
 		return;
 	image->cfi_tried = true;
 	image->cfi = dwarf_getcfi_elf(image->elf);

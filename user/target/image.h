@@ -2,7 +2,9 @@
 /*
  * One ELF image: what vapro needs to know of an executable or shared library. Read through any
  * path (normally /proc/PID/map_files/..., which works across mount namespaces and for deleted
- * files) with libelf and libdw; nothing of the file is executed.
+ * files) with libelf and libdw; nothing of the file is executed. Root does so only inside the confined reader
+ * (probe/survey.h), and gets an image of tables: all but image__bytes and image__cfa, which know
+ * nothing there.
  */
 #ifndef VAPRO_IMAGE_H
 #define VAPRO_IMAGE_H
@@ -29,6 +31,9 @@ struct image_symbol {
  * sentence in err (unreadable, no ELF, other machine, damaged).
  */
 struct image *image__open(const char *path, const char *label, char *err, size_t err_size);
+
+/* The same of a file's bytes (of malloc), which the image takes over, also where it fails. */
+struct image *image__from_bytes(char *bytes, size_t size, const char *label, char *err, size_t err_size);
 void image__free(struct image *image);
 
 const char *image__label(const struct image *image);
@@ -42,6 +47,9 @@ const char *image__build_id(const struct image *image);
  */
 int image__functions(struct image *image, bool all, int (*visit)(const struct image_symbol *symbol, void *ctx),
 		     void *ctx);
+
+/* Calls visit for every data object of .dynsym: each name once. visit returns 0 to go on. */
+int image__objects(struct image *image, int (*visit)(const struct image_symbol *symbol, void *ctx), void *ctx);
 
 /* A data object by name from .dynsym (copy-relocated handles live in the executable's). 0 or -ENOENT. */
 int image__object(struct image *image, const char *name, uint64_t *vaddr, uint64_t *size);

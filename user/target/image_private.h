@@ -22,13 +22,15 @@ struct image {
 	char *label;
 	char *data;
 	size_t size;
-	Elf *elf;
+	Elf *elf; /* NULL: made of tables, and data is what the names lie in */
 	bool is_executable;
 	char build_id[IMAGE_BUILD_ID_MAX];
 	struct load *loads;
 	size_t load_count;
 	struct entry *entries; /* by address, then name; a name at an address once */
 	size_t entry_count, entry_room;
+	struct image_symbol *objects; /* of .dynsym, by name; a name once */
+	size_t object_count, object_room;
 	char **names; /* copies of names that carried a version */
 	size_t name_count;
 	bool cfi_tried;

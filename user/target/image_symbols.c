@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/grow.h"
+
 #define SYMBOL_NAME_MAX 4096 /* longer names are skipped: comparing them is a way to burn our time */
 #define SYMBOLISE_BACK 64    /* symbols looked at before giving up on nested or overlapping ones */
 
@@ -32,12 +34,26 @@ static const char *bare_name(struct image *image, const char *name)
 	return copy;
 }
 
+/* An object lies in the file, or beyond its bytes in .bss: its address is the linker's word alone. */
+static int add_object(struct image *image, const GElf_Sym *sym, const char *name)
+{
+	if (sym->st_shndx == SHN_UNDEF || !name || !*name || strnlen(name, SYMBOL_NAME_MAX) == SYMBOL_NAME_MAX)
+		return 0;
+	if (grow(&image->objects, &image->object_room, image->object_count + 1, sizeof(*image->objects)))
+		return -ENOMEM;
+	image->objects[image->object_count++] =
+	    (struct image_symbol){.name = name, .vaddr = sym->st_value, .size = sym->st_size, .dynamic = true};
+	return 0;
+}
+
 static int add_symbol(struct image *image, const GElf_Sym *sym, const char *name, bool dynamic)
 {
 	unsigned int type = GELF_ST_TYPE(sym->st_info);
 	const struct load *load;
 	struct entry *entry;
 
+	if (type == STT_OBJECT && dynamic)
+		return add_object(image, sym, name);
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return 0;
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON)
@@ -100,6 +116,26 @@ static int compare_entries(const void *a, const void *b)
 	return order ? order : (int)y->dynamic - (int)x->dynamic;
 }
 
+static int compare_objects(const void *a, const void *b)
+{
+	const struct image_symbol *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
+}
+
+static void sort_objects(struct image *image)
+{
+	size_t kept = 0;
+
+	if (image->object_count)
+		qsort(image->objects, image->object_count, sizeof(*image->objects), compare_objects);
+	for (size_t i = 0; i < image->object_count; i++)
+		if (!kept || strcmp(image->objects[kept - 1].name, image->objects[i].name))
+			image->objects[kept++] = image->objects[i];
+	image->object_count = kept;
+}
+
 int image__read_symbols(struct image *image)
 {
 	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
@@ -132,6 +168,7 @@ int image__read_symbols(struct image *image)
 		image->entries[kept++] = *entry;
 	}
 	image->entry_count = kept;
+	sort_objects(image);
 	return 0;
 }
 
@@ -151,27 +188,33 @@ int image__functions(struct image *image, bool all, int (*visit)(const struct im
 	return 0;
 }
 
+int image__objects(struct image *image, int (*visit)(const struct image_symbol *symbol, void *ctx), void *ctx)
+{
+	for (size_t i = 0; i < image->object_count; i++) {
+		int ret = visit(&image->objects[i], ctx);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int compare_name(const void *name, const void *object)
+{
+	return strcmp(name, ((const struct image_symbol *)object)->name);
+}
+
 int image__object(struct image *image, const char *name, uint64_t *vaddr, uint64_t *size)
 {
-	Elf_Data *data;
-	size_t strings;
-	GElf_Sym sym;
+	const struct image_symbol *found = image->object_count ? bsearch(name, image->objects, image->object_count,
+									 sizeof(*image->objects), compare_name)
+							       : NULL;
 
-	if (!find_table(image, SHT_DYNSYM, &data, &strings))
+	if (!found)
 		return -ENOENT;
-	for (int i = 1; gelf_getsym(data, i, &sym); i++) {
-		const char *found;
-
-		if (GELF_ST_TYPE(sym.st_info) != STT_OBJECT || sym.st_shndx == SHN_UNDEF)
-			continue;
-		found = elf_strptr(image->elf, strings, sym.st_name);
-		if (!found || strcmp(found, name) != 0)
-			continue;
-		*vaddr = sym.st_value;
-		*size = sym.st_size;
-		return 0;
-	}
-	return -ENOENT;
+	*vaddr = found->vaddr;
+	*size = found->size;
+	return 0;
 }
 
 /* Index of the first symbol that starts after vaddr. */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the two ends of a survey agree on; nobody else includes it. */
+#ifndef VAPRO_SURVEY_PRIVATE_H
+#define VAPRO_SURVEY_PRIVATE_H
+
+#define SURVEY_WANTED_MAX 65536
+#define SURVEY_SHIFT_MAX 4096
+#define SURVEY_TEXT_MAX 128
+#define SURVEY_IO_MAX 64
+
+/* Least bytes of a function and of an IO site in the answer. */
+#define SURVEY_FUNCTION_BYTES (8 * 8 + 2)
+#define SURVEY_IO_BYTES (3 * 8)
+
+#endif

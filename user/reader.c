@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "reader.h"
+
+#include "probe/survey.h"
+#include "target/confine.h"
+
+static const struct confine_service services[] = {
+    {SURVEY_SERVICE, survey__answer},
+    {0},
+};
+
+void reader__main(int argc, char **argv)
+{
+	confine__main(argc, argv, services);
+}

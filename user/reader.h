@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The questions a confined reader answers (target/confine.h); the first call of the programs' main(). */
+#ifndef VAPRO_READER_H
+#define VAPRO_READER_H
+
+void reader__main(int argc, char **argv);
+
+#endif
