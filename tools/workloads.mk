@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate throw; plain ones: bystander hog fifo_writer.
+# iterate sleepers throw; plain ones: bystander late_mpi hog fifo_writer.
 
 BUILD ?= build
 MPICC ?= mpicc
 MPICXX ?= mpicxx
 MPICC_MPICH ?= mpicc.mpich
 
-WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate
+WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers
 WORKLOAD_MPI_CXX := throw
-WORKLOAD_C := bystander
+WORKLOAD_C := bystander late_mpi
 INJECT_C := hog fifo_writer
 
 WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror
@@ -20,7 +20,12 @@ WORKLOAD_CXXFLAGS := -std=c++17 $(WORKLOAD_FLAGS)
 # the same program under the other ABI
 MPICH_DEMO := $(BUILD)/tools/mpich_demo_mpi
 
-WORKLOADS := $(MPICH_DEMO) $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(INJECT_C))
+# and one whose MPI is in the executable, which maps no library of it
+STATIC_MPI := $(BUILD)/tools/static_mpi
+MPICH_DIR ?= /usr/lib/x86_64-linux-gnu
+MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
+
+WORKLOADS := $(MPICH_DEMO) $(STATIC_MPI) $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(INJECT_C))
 
 .PHONY: workloads
 workloads: $(WORKLOADS)
@@ -32,6 +37,10 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workload
 $(MPICH_DEMO): tools/workloads/demo_mpi.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
 	$(MPICC_MPICH) $(WORKLOAD_CFLAGS) -o $@ $< -lm
+
+$(STATIC_MPI): tools/workloads/flat_out.c tools/workloads/truth.h tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -I$(MPICH_INCLUDE) -o $@ $< $(MPICH_DIR)/libmpich.a -lhwloc -lucp -lucs -lm
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp
 	@mkdir -p $(@D)

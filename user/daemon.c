@@ -18,12 +18,14 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "report/sink.h"
+#include "target/finder.h"
 #include "vapro.skel.h"
 
 #define SETTLE_NS 300000000ULL /* a window ends this much after its last bin: everything of it is drained by then */
 #define BUSY_NS 10000000L      /* sleeps of the loop */
 #define CALM_NS 50000000L
 #define IDLE_NS 200000000L
+#define RESCAN_NS 2000000000ULL
 #define ALERT_NS 500000000ULL
 #define IO_LINGER_S 5 /* IO stays traced this long after it was worth it */
 
@@ -44,6 +46,7 @@ struct daemon {
 	struct resolver *resolver;
 	struct collector *collector;
 	struct watch *watch;
+	struct finder *finder; /* or NULL: then whoever executes something is looked at for a while */
 	struct governor governor;
 	struct costs costs;
 	struct stream_clock clock;
@@ -54,7 +57,8 @@ struct daemon {
 	double cpu_at_window;
 	uint64_t hits;
 	int io_linger;
-	bool capture_failed, output_failed, ring_warned;
+	uint64_t scanned_at;
+	bool capture_failed, output_failed, ring_warned, mappings_lost;
 };
 
 static uint64_t mono_now(void)
@@ -184,6 +188,7 @@ static void tell_hello(struct daemon *daemon)
 static int set_up(struct daemon *daemon, char *err, size_t err_size)
 {
 	const struct daemon_options *options = daemon->options;
+	char finder_err[256];
 	int status = EXIT_FAILED;
 
 	daemon->side = kernel_side__load(&options->config, err, err_size, &status);
@@ -200,6 +205,7 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
+	daemon->finder = finder__new(finder_err, sizeof(finder_err));
 	daemon->watch = watch__new(&(struct watch_parts){.side = daemon->side,
 							 .attacher = daemon->attacher,
 							 .resolver = daemon->resolver,
@@ -208,12 +214,19 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 							 .host = daemon->host,
 							 .costs = &daemon->costs,
 							 .no_return = options->config.no_return,
-							 .io = options->config.io != VAPRO_IO_OFF},
+							 .io = options->config.io != VAPRO_IO_OFF,
+							 .finds = daemon->finder != NULL},
 				   &options->selection);
 	if (!daemon->watch) {
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
+	if (!daemon->finder)
+		watch__warn(daemon->watch, "no_finder", 0,
+			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);
+	/* of others, what is executed matters only where MPI may be in the executable of one that is selected */
+	kernel_side__bpf(daemon->side)->data->tell_execs =
+	    !daemon->finder || options->selection.glob_count || options->selection.ancestor;
 	if (kernel_side__watch_tasks(daemon->side, err, err_size))
 		return EXIT_REFUSED;
 	return EXIT_OK;
@@ -372,9 +385,48 @@ static const char *reason_to_end(const struct daemon *daemon, uint64_t now)
 		return "signal";
 	if (options->duration_s > 0 && (double)(now - daemon->begin_ns) >= options->duration_s * 1e9)
 		return "duration";
-	if (options->selection.pid_count && !options->selection.glob_count && !watch__alive(daemon->watch))
+	if (options->selection.pid_count && !options->selection.glob_count && !watch__alive(daemon->watch) &&
+	    !watch__expects(daemon->watch))
 		return "targets_gone";
 	return NULL;
+}
+
+static void on_mapped(void *ctx, pid_t pid, const char *path)
+{
+	struct daemon *daemon = ctx;
+
+	watch__mapped(daemon->watch, pid, path, mono_now());
+}
+
+/* New mappings; where some could not be told, everybody is looked at, but not all the time. */
+static void find(struct daemon *daemon, uint64_t now)
+{
+	uint64_t lost;
+
+	if (daemon->finder) {
+		finder__drain(daemon->finder, on_mapped, daemon, &lost);
+		daemon->mappings_lost |= lost > 0;
+	}
+	if (!daemon->mappings_lost || now < daemon->scanned_at + RESCAN_NS)
+		return;
+	daemon->mappings_lost = false;
+	daemon->scanned_at = now;
+	watch__rescan(daemon->watch, now);
+}
+
+/* Sleeps, less where many mappings wait to be read, but never so little that the loop turns over 100 times a second. */
+static void rest(const struct daemon *daemon, long ns)
+{
+	struct timespec left = {.tv_nsec = ns};
+	uint64_t slept = mono_now();
+
+	if (daemon->finder) {
+		finder__wait(daemon->finder, ns);
+		slept = mono_now() - slept;
+		left.tv_nsec = slept < BUSY_NS ? BUSY_NS - (long)slept : 0;
+	}
+	if (left.tv_nsec && !*daemon->options->stop)
+		nanosleep(&left, NULL);
 }
 
 static const char *loop(struct daemon *daemon)
@@ -382,11 +434,11 @@ static const char *loop(struct daemon *daemon)
 	const char *reason = NULL;
 
 	while (!reason) {
-		struct timespec rest = {0};
 		uint64_t now = mono_now();
 		int drained = collector__drain_ring(daemon->collector);
 
 		collector__drain_bins(daemon->collector, now);
+		find(daemon, now);
 		watch__poll(daemon->watch, now);
 		govern(daemon, now);
 		if (now >= daemon->next_second) {
@@ -396,9 +448,8 @@ static const char *loop(struct daemon *daemon)
 		if (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
 			end_window(daemon, daemon->window_end, false);
 		reason = reason_to_end(daemon, now);
-		rest.tv_nsec = pause_ns(daemon, drained, watch__hits(daemon->watch));
 		if (!reason)
-			nanosleep(&rest, NULL);
+			rest(daemon, pause_ns(daemon, drained, watch__hits(daemon->watch)));
 	}
 	return reason;
 }
@@ -434,6 +485,7 @@ static void finish(struct daemon *daemon, const char *reason)
 static void tear_down(struct daemon *daemon)
 {
 	watch__free(daemon->watch);
+	finder__free(daemon->finder);
 	attacher__free(daemon->attacher);
 	collector__free(daemon->collector);
 	resolver__free(daemon->resolver);

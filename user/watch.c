@@ -12,19 +12,23 @@
 #include "model/grow.h"
 #include "target/kernel_range.h"
 
-#define LOOKS 5
-
-/* Times after which somebody we heard of is looked at: a library is mapped some time after exec. */
-static const uint64_t look_after_ms[LOOKS] = {3, 20, 100, 400, 1500};
+#define VERDICT_NS 1000000000ULL /* who maps an image is asked again after this */
+#define REMAP_NS 100000000ULL	 /* mappings come in bursts */
 
 struct watch *watch__new(const struct watch_parts *parts, const struct selection *selection)
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
 
-	if (watch) {
-		watch->parts = *parts;
-		watch->selection = selection;
-		watch->slots[KERNEL_SLOTS - 1] = true; /* the calibration child's */
+	if (!watch)
+		return NULL;
+	watch->parts = *parts;
+	watch->selection = selection;
+	watch->slots[KERNEL_SLOTS - 1] = true; /* the calibration child's */
+	watch->statics = static_mpi__new();
+	watch->named_start = calloc(selection->pid_count + 1, sizeof(*watch->named_start));
+	if (!watch->statics || !watch->named_start) {
+		watch__free(watch);
+		return NULL;
 	}
 	return watch;
 }
@@ -37,6 +41,8 @@ void watch__free(struct watch *watch)
 		close(watch->watched[i].pidfd);
 	free(watch->watched);
 	free(watch->heard);
+	free(watch->named_start);
+	static_mpi__free(watch->statics);
 	free(watch);
 }
 
@@ -50,17 +56,29 @@ static int own_slot(struct watch *watch)
 
 /*
  * A link for all mappers of an image makes every one of them trap; beside others, few targets get
- * links of their own (ARCHITECTURE section 2.4).
+ * links of their own (ARCHITECTURE section 2.4). To answer means to look at every process of the node, so
+ * the ranks of a job, which come together, share one answer.
  */
-static bool alone(const struct watch *watch, const struct process_mapping *mapping)
+static bool alone(struct watch *watch, const struct process_mapping *mapping, uint64_t now_ns)
 {
-	size_t targets, others;
+	struct verdict *verdict = &watch->verdict;
 
-	selection__sharers(watch->selection, mapping, &targets, &others);
-	return others && targets <= ATTACHER_MAX_FILTERED;
+	if (attacher__linked(watch->parts.attacher, mapping))
+		return false;
+	if (!verdict->at_ns || now_ns > verdict->at_ns + VERDICT_NS || verdict->inode != mapping->inode ||
+	    verdict->device != mapping->device) {
+		size_t targets, others;
+
+		selection__sharers(watch->selection, mapping, &targets, &others);
+		*verdict = (struct verdict){.device = mapping->device,
+					    .inode = mapping->inode,
+					    .at_ns = now_ns,
+					    .alone = others && targets <= ATTACHER_MAX_FILTERED};
+	}
+	return verdict->alone;
 }
 
-static struct watched *watched_of(struct watch *watch, pid_t pid)
+struct watched *watch__of(struct watch *watch, pid_t pid)
 {
 	for (size_t i = 0; i < watch->count; i++)
 		if (watch->watched[i].pid == pid)
@@ -68,8 +86,19 @@ static struct watched *watched_of(struct watch *watch, pid_t pid)
 	return NULL;
 }
 
-static const char *refusal_of(const struct watch *watch, const struct process *process, int *status)
+static const struct watched *rank_of(const struct watch *watch, const struct process *process)
 {
+	for (size_t i = 0; i < watch->count; i++)
+		if (!watch->watched[i].ended_ns && process__same_rank(&watch->watched[i].identity, process))
+			return &watch->watched[i];
+	return NULL;
+}
+
+static const char *refusal_of(const struct watch *watch, const struct process *process, char *err, size_t err_size,
+			      int *status)
+{
+	const struct watched *rank = rank_of(watch, process);
+
 	*status = -EPERM;
 	if (process->opted_out)
 		return "VAPRO=off in its environment";
@@ -77,20 +106,35 @@ static const char *refusal_of(const struct watch *watch, const struct process *p
 		return "a debugger or tracer is attached to it (ptrace)";
 	if (process->filtered && !watch->parts.no_return && kernel_range__troubled(KERNEL_SECCOMP_KILLS))
 		return "this kernel kills a seccomp-filtered process at a return probe: --no-return watches it";
+	*status = -EEXIST;
+	if (selection__names(watch->selection, process->pid))
+		return NULL;
+	if (rank) {
+		snprintf(err, err_size, "rank %d of its job is process %d: this one inherited its environment",
+			 process->rank, rank->pid);
+		return err;
+	}
+	if (process__child_of_rank(process))
+		return "it is the child of a rank and inherited its environment";
 	return NULL;
+}
+
+static uint32_t flags_of(const struct watch *watch, enum process_mpi mpi)
+{
+	return (watch->parts.no_return ? KERNEL_PROCESS_NO_RETURN : 0) |
+	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0);
 }
 
 /*
  * Begins to watch a process that was read; takes it over. The kernel side must know the process, its
  * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence.
  */
-static int attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size)
+int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size)
 {
 	const struct process_mapping *library = NULL;
 	enum process_mpi mpi = process__mpi(process, &library);
 	struct watched fresh = {.pid = process->pid, .pidfd = -1, .attached_ns = now_ns, .identity = *process};
-	struct kernel_process tracked = {.flags = (watch->parts.no_return ? KERNEL_PROCESS_NO_RETURN : 0) |
-						  (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0)};
+	struct kernel_process tracked = {.flags = flags_of(watch, mpi)};
 	struct vapro_bpf *bpf = kernel_side__bpf(watch->parts.side);
 	const char *reason;
 	bool owned = true;
@@ -98,9 +142,11 @@ static int attach(struct watch *watch, struct process *process, uint64_t now_ns,
 
 	fresh.identity.mappings = NULL; /* they stay the resolver's */
 	fresh.identity.text = NULL;
-	reason = refusal_of(watch, process, &status);
+	reason = refusal_of(watch, process, err, err_size, &status);
 	if (reason)
 		goto refused;
+	if (rank_of(watch, process)) /* asked for beside another that is this rank: a row of its own */
+		fresh.identity.rank = process->rank = -1;
 	slot = own_slot(watch);
 	fresh.pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
 	status = slot < 0 ? -ENOSPC : fresh.pidfd < 0 ? -ESRCH : 0;
@@ -125,8 +171,8 @@ static int attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	status = kernel_side__track(watch->parts.side, fresh.pid, &tracked);
 	snprintf(err, err_size, "%s", strerror(-status));
 	if (!status && library)
-		status = attacher__attach(watch->parts.attacher, process, library, alone(watch, library), &fresh.image,
-					  err, err_size);
+		status = attacher__attach(watch->parts.attacher, process, library, alone(watch, library, now_ns),
+					  &fresh.image, err, err_size);
 	if (status) {
 		reason = err;
 		attacher__release(watch->parts.attacher, fresh.pid);
@@ -157,97 +203,6 @@ refused:
 	return status;
 }
 
-/* Looks at one process: attaches it when it is selected and maps what we want. 0, -EAGAIN for later, -errno. */
-static int consider(struct watch *watch, pid_t pid, uint64_t now_ns, char *err, size_t err_size)
-{
-	struct process *process;
-	bool asked = selection__names(watch->selection, pid);
-	int status;
-
-	if (pid == getpid())
-		return 0;
-	if (watched_of(watch, pid)) /* one that ended, by exec too, is let go first */
-		return watched_of(watch, pid)->ended_ns ? -EBUSY : 0;
-	status = process__read(pid, &process, err, err_size);
-	if (status)
-		return status;
-	if (!selection__takes(watch->selection, process) || (!asked && !process__mpi(process, NULL))) {
-		process__free(process);
-		return -EAGAIN;
-	}
-	return attach(watch, process, now_ns, err, err_size);
-}
-
-struct scanning {
-	pid_t *pids;
-	size_t count, room;
-};
-
-static bool collect_candidate(void *ctx, const struct process *process)
-{
-	struct scanning *scanning = ctx;
-
-	if (!process__mpi(process, NULL))
-		return true;
-	if (grow(&scanning->pids, &scanning->room, scanning->count + 1, sizeof(*scanning->pids)))
-		return false;
-	scanning->pids[scanning->count++] = process->pid;
-	return true;
-}
-
-int watch__scan(struct watch *watch, uint64_t now_ns, char *err, size_t err_size)
-{
-	struct scanning scanning = {0};
-	int status = 0;
-
-	for (size_t i = 0; i < watch->selection->pid_count && !status; i++)
-		status = consider(watch, watch->selection->pids[i], now_ns, err, err_size);
-	if (status)
-		return status;
-	if (!watch->selection->pid_count || watch->selection->glob_count) {
-		char ignored[512];
-
-		process__each(collect_candidate, &scanning);
-		for (size_t i = 0; i < scanning.count; i++)
-			consider(watch, scanning.pids[i], now_ns, ignored, sizeof(ignored));
-	}
-	free(scanning.pids);
-	return (int)watch->count;
-}
-
-void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns)
-{
-	if (watch->selection->pid_count && !watch->selection->glob_count)
-		return;
-	for (size_t i = 0; i < watch->heard_count; i++)
-		if (watch->heard[i].pid == pid) {
-			watch->heard[i].since_ns = now_ns;
-			watch->heard[i].looks = 0;
-			return;
-		}
-	if (grow(&watch->heard, &watch->heard_room, watch->heard_count + 1, sizeof(*watch->heard)))
-		return;
-	watch->heard[watch->heard_count++] = (struct heard){pid, now_ns, 0};
-}
-
-static void look(struct watch *watch, uint64_t now_ns)
-{
-	char err[512];
-
-	for (size_t i = 0; i < watch->heard_count; i++) {
-		struct heard *heard = &watch->heard[i];
-		int status;
-
-		if (now_ns < heard->since_ns + look_after_ms[heard->looks] * 1000000)
-			continue;
-		status = consider(watch, heard->pid, now_ns, err, sizeof(err));
-		if (status == -EBUSY || (status == -EAGAIN && ++heard->looks < LOOKS))
-			continue;
-		*heard = watch->heard[--watch->heard_count];
-		i--;
-	}
-}
-
 static bool has_ended(const struct watched *watched)
 {
 	struct pollfd fd = {.fd = watched->pidfd, .events = POLLIN};
@@ -273,21 +228,87 @@ static void let_go(struct watch *watch, struct watched *watched, const char *rea
 	kernel_side__untrack(watch->parts.side, watched->pid);
 }
 
+/* A process that had no MPI when it was attached has one now. */
+static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	const struct process_mapping *library;
+	struct process *process;
+	enum process_mpi mpi;
+	char err[512];
+	int status;
+
+	if (process__read(watched->pid, &process, err, sizeof(err)))
+		return;
+	mpi = process__mpi(process, &library);
+	if (mpi) {
+		struct kernel_process tracked = {.slot = watched->slot, .flags = flags_of(watch, mpi)};
+
+		watched->flags = tracked.flags;
+		resolver__remapped(watch->parts.resolver, watched->pid, mpi);
+		kernel_side__reflag(watch->parts.side, watched->pid, &tracked);
+		status = attacher__attach(watch->parts.attacher, process, library, alone(watch, library, now_ns),
+					  &watched->image, err, sizeof(err));
+		if (status) {
+			attacher__release(watch->parts.attacher, watched->pid);
+			watched->image = NULL;
+			watch__warn(watch, "attach_failed", watched->pid, "its MPI came late and is not seen: %s", err);
+		} else {
+			watch__tell_process(watch, watched, LINE_ATTACHED, watch__hits_of(watch, watched),
+					    "its MPI came late");
+		}
+	}
+	process__free(process);
+}
+
+static void remap(struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	watched->remapped_ns = 0;
+	if (watched->image)
+		resolver__remapped(watch->parts.resolver, watched->pid, PROCESS_NO_MPI);
+	else
+		join(watch, watched, now_ns);
+}
+
+void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t now_ns)
+{
+	struct watched *watched = watch__of(watch, pid);
+	bool mpi = process__mpi_of_path(path);
+
+	if (path[0] != '/' || path[1] == '/') /* no file: vdso, what a compiler at run time made */
+		return;
+	if (!watched || watched->ended_ns) {
+		if (mpi)
+			watch__heard_of(watch, pid, now_ns);
+		return;
+	}
+	if (mpi && !watched->image)
+		watched->remapped_ns = now_ns - REMAP_NS;
+	else if (!watched->remapped_ns)
+		watched->remapped_ns = now_ns;
+}
+
 void watch__exec(struct watch *watch, pid_t pid, uint64_t now_ns)
 {
-	struct watched *watched = watched_of(watch, pid);
+	struct watched *watched = watch__of(watch, pid);
 
 	if (watched && !watched->ended_ns)
 		let_go(watch, watched, "it became another program (exec)", now_ns);
-	watch__heard_of(watch, pid, now_ns);
+	watch__executed(watch, pid, now_ns);
 }
 
 void watch__poll(struct watch *watch, uint64_t now_ns)
 {
-	look(watch, now_ns);
-	for (size_t i = 0; i < watch->count; i++)
-		if (!watch->watched[i].ended_ns && has_ended(&watch->watched[i]))
-			let_go(watch, &watch->watched[i], "it ended", now_ns);
+	watch__look(watch, now_ns);
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *watched = &watch->watched[i];
+
+		if (watched->ended_ns)
+			continue;
+		if (has_ended(watched))
+			let_go(watch, watched, "it ended", now_ns);
+		else if (watched->remapped_ns && now_ns >= watched->remapped_ns + REMAP_NS)
+			remap(watch, watched, now_ns);
+	}
 }
 
 size_t watch__alive(const struct watch *watch)

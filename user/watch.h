@@ -24,6 +24,7 @@ struct watch_parts {
 	const char *host;
 	const struct costs *costs;
 	bool no_return, io;
+	bool finds; /* watch__mapped is told of every mapping: nobody need be looked at twice */
 };
 
 /* Parts and selection outlive the watch. NULL when out of memory. */
@@ -36,7 +37,13 @@ void watch__free(struct watch *watch);
  */
 int watch__scan(struct watch *watch, uint64_t now_ns, char *err, size_t err_size);
 
-/* A process has begun or was heard of: it is looked at, now and some times later (libraries come late). */
+/* The same without those asked for by number: what was mapped meanwhile could not be told. */
+void watch__rescan(struct watch *watch, uint64_t now_ns);
+
+/* A process mapped a file as code: an MPI makes it a target if it is selected; what is watched is read again. */
+void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t now_ns);
+
+/* A process was heard of: it is looked at, now and some times later (libraries come late). */
 void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns);
 
 /* A process became another program: what was known of it is void. */
@@ -46,6 +53,9 @@ void watch__exec(struct watch *watch, pid_t pid, uint64_t now_ns);
 void watch__poll(struct watch *watch, uint64_t now_ns);
 
 size_t watch__alive(const struct watch *watch);
+
+/* Whether somebody is yet to be looked at. */
+bool watch__expects(const struct watch *watch);
 size_t watch__ever(const struct watch *watch);
 
 /* Once a second: whether IO is worth tracing, learnt from the targets' own rates; threads counted; trampolines found.

@@ -114,6 +114,24 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	return stream__put(watch->parts.sink, &event);
 }
 
+static void forget(struct watch *watch, struct watched *watched)
+{
+	watch->hits += watch__hits_of(watch, watched);
+	resolver__remove(watch->parts.resolver, watched->pid);
+	watch->slots[watched->slot] = false;
+	close(watched->pidfd);
+	*watched = watch->watched[--watch->count];
+}
+
+bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	if (!watched->ended_ns || watched->ended_ns + RETIRE_NS > now_ns)
+		return false;
+	tell_facts(watch, watched, watch->window_ns, now_ns);
+	forget(watch, watched);
+	return true;
+}
+
 /* What ended before a window's end and has been drained since. */
 static void retire(struct watch *watch, uint64_t end_ns)
 {
@@ -122,11 +140,7 @@ static void retire(struct watch *watch, uint64_t end_ns)
 
 		if (!watched->ended_ns || watched->ended_ns + RETIRE_NS > end_ns)
 			continue;
-		watch->hits += watch__hits_of(watch, watched);
-		resolver__remove(watch->parts.resolver, watched->pid);
-		watch->slots[watched->slot] = false;
-		close(watched->pidfd);
-		*watched = watch->watched[--watch->count];
+		forget(watch, watched);
 		i--;
 	}
 }
@@ -146,5 +160,6 @@ int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
 			status = tell_facts(watch, watched, begin_ns, end_ns);
 	}
 	retire(watch, end_ns);
+	watch->window_ns = end_ns;
 	return status;
 }

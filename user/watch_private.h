@@ -5,6 +5,7 @@
 
 #include "report/lines.h"
 #include "target/image.h"
+#include "probe/static_mpi.h"
 #include "vapro.skel.h"
 #include "watch.h"
 
@@ -25,13 +26,20 @@ struct watched {
 	uint64_t told;	      /* vertex fragments of this slot, when it was given */
 	uint64_t unaccounted; /* reported so far */
 	uint64_t io_calls;
+	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
 	bool trampoline;
 };
 
 struct heard {
 	pid_t pid;
 	uint64_t since_ns;
-	int looks;
+	int looks, limit;
+};
+
+/* Whether the last image that was asked about is shared with others than targets. */
+struct verdict {
+	uint64_t device, inode, at_ns;
+	bool alone;
 };
 
 struct watch {
@@ -45,6 +53,10 @@ struct watch {
 	size_t ever;
 	uint64_t hits; /* of processes that ended */
 	uint64_t last_second_ns;
+	uint64_t window_ns; /* CLOCK_MONOTONIC; the present window began here */
+	struct static_mpi *statics;
+	uint64_t *named_start; /* of the processes asked for by number; 0 not seen yet */
+	struct verdict verdict;
 };
 
 static inline const struct kernel_counters *watch__counters(const struct watch *watch, const struct watched *watched)
@@ -59,6 +71,23 @@ static inline uint64_t watch__hits_of(const struct watch *watch, const struct wa
 
 /* Start of a process as UTC, from clock ticks since boot. */
 uint64_t watch__start_utc(uint64_t ticks);
+
+struct watched *watch__of(struct watch *watch, pid_t pid);
+
+/*
+ * Begins to watch a process that was read; takes it over. The kernel side must know the process, its
+ * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence.
+ */
+int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size);
+
+/* A process became another program: it is looked at soon. */
+void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns);
+
+/* Looks at whom we heard of. */
+void watch__look(struct watch *watch, uint64_t now_ns);
+
+/* Forgets one that ended and has been drained since, with its last facts. false where it is too early. */
+bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns);
 
 /* A `process` line. */
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,

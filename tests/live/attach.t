@@ -100,7 +100,7 @@ def test_opt_out(tap, jobs):
 
 def test_starts_later(tap, jobs):
     out = os.path.join(jobs.directory, "out.ndjson")
-    daemon = jobs.start([VAPROD, "--exe", "demo_mpi", "--output", out, "--duration", "9"], "vaprod")
+    daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--output", out, "--duration", "9"], "vaprod")
     until(lambda: os.path.exists(out) and records(out), 20)
     program, pids = demo(jobs, 4)
     tap.equal(jobs.wait(program, 30), 0, "the program ends well")

@@ -159,6 +159,24 @@ static struct cached_image *hold(struct callsites *callsites, const struct proce
 	return cached;
 }
 
+static void hold_mapped(struct callsites *callsites)
+{
+	const struct process *process = callsites->process;
+
+	for (size_t i = 0; i < process->mapping_count; i++)
+		if (process->mappings[i].executable && process->mappings[i].inode)
+			hold(callsites, &process->mappings[i]);
+}
+
+int callsites__remapped(struct callsites *callsites)
+{
+	int status = process__reread_mappings(callsites->process);
+
+	if (!status)
+		hold_mapped(callsites);
+	return status;
+}
+
 struct callsites *callsites__new(struct image_cache *cache, struct process *process)
 {
 	struct callsites *callsites = calloc(1, sizeof(*callsites));
@@ -167,9 +185,7 @@ struct callsites *callsites__new(struct image_cache *cache, struct process *proc
 		return NULL;
 	callsites->cache = cache;
 	callsites->process = process;
-	for (size_t i = 0; i < process->mapping_count; i++)
-		if (process->mappings[i].executable && process->mappings[i].inode)
-			hold(callsites, &process->mappings[i]);
+	hold_mapped(callsites);
 	return callsites;
 }
 

@@ -37,6 +37,9 @@ bool image_cache__trouble(struct image_cache *cache, char *text, size_t size);
 struct callsites *callsites__new(struct image_cache *cache, struct process *process);
 void callsites__free(struct callsites *callsites);
 
+/* The process has mapped more: holds what is new, so that it can be read after the process's end. 0 or -errno. */
+int callsites__remapped(struct callsites *callsites);
+
 /* Always gives a text: an address outside every file is told as it is. */
 void callsites__resolve(struct callsites *callsites, uint64_t address, struct callsite *site);
 

@@ -106,6 +106,25 @@ static struct known_process *process_of(struct resolver *resolver, uint32_t tgid
 	return NULL;
 }
 
+static void tell_kernel(struct resolver *resolver, struct callsites *callsites, pid_t pid, enum process_mpi mpi)
+{
+	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
+
+	if (mpi)
+		labels__tell_handles(callsites, bpf_map__fd(bpf->maps.handles), pid, mpi == PROCESS_MPICH);
+	callsites__tell_io(callsites, bpf_map__fd(bpf->maps.io_sites), pid);
+}
+
+int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi)
+{
+	struct known_process *known = process_of(resolver, (uint32_t)pid);
+	int status = known ? callsites__remapped(known->callsites) : -ESRCH;
+
+	if (!status)
+		tell_kernel(resolver, known->callsites, pid, mpi);
+	return status;
+}
+
 int resolver__add(struct resolver *resolver, struct process *process)
 {
 	struct callsites *callsites;
@@ -123,9 +142,7 @@ int resolver__add(struct resolver *resolver, struct process *process)
 	}
 	resolver->processes[resolver->process_count++] =
 	    (struct known_process){.process = process, .callsites = callsites};
-	labels__tell_handles(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.handles), process->pid,
-			     process__mpi(process, NULL) == PROCESS_MPICH);
-	callsites__tell_io(callsites, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.io_sites), process->pid);
+	tell_kernel(resolver, callsites, process->pid, process__mpi(process, NULL));
 	return 0;
 }
 

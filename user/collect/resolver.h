@@ -23,6 +23,12 @@ void resolver__free(struct resolver *resolver);
  */
 int resolver__add(struct resolver *resolver, struct process *process);
 
+/*
+ * A known process has mapped more files: they are held as well, and what an MPI or a libc among them
+ * means to the kernel side is told to it. mpi: which MPI it has now. 0 or -errno.
+ */
+int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi);
+
 /* Build-id of a known process's executable, or "". */
 const char *resolver__build_id(struct resolver *resolver, pid_t pid);
 

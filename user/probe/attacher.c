@@ -302,6 +302,20 @@ static struct link *link_for(struct attached *image, pid_t pid)
 	return NULL;
 }
 
+bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping)
+{
+	for (size_t i = 0; i < attacher->count; i++) {
+		const struct attached *image = attacher->images[i];
+
+		if (image->public.device != mapping->device || image->public.inode != mapping->inode)
+			continue;
+		for (size_t j = 0; j < image->link_count; j++)
+			if (!image->links[j].pid)
+				return true;
+	}
+	return false;
+}
+
 static int add_mapper(struct attached *image, pid_t pid)
 {
 	for (size_t i = 0; i < image->mapper_count; i++)

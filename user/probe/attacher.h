@@ -46,6 +46,9 @@ void attacher__free(struct attacher *attacher);
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
 		     bool alone, const struct attached_image **image, char *err, size_t err_size);
 
+/* Whether an image has a link for all processes already: then further mappers are probed as they come. */
+bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping);
+
 /* A process has ended, or is no target any more: its own links go, and those of images nobody maps now. */
 void attacher__release(struct attacher *attacher, pid_t pid);
 

@@ -235,6 +235,29 @@ int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_
 	return 0;
 }
 
+int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel_process *process)
+{
+	uint32_t key = (uint32_t)pid;
+	pid_t tids[1024];
+	size_t count = process__threads(pid, tids, sizeof(tids) / sizeof(tids[0]));
+
+	if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.processes), &key, process, BPF_EXIST))
+		return -errno;
+	for (size_t i = 0; i < count && i < sizeof(tids) / sizeof(tids[0]); i++) {
+		int fd = thread_descriptor(tids[i]), map = bpf_map__fd(side->bpf->maps.threads);
+		struct kernel_thread thread;
+
+		if (fd < 0)
+			continue;
+		if (!bpf_map_lookup_elem(map, &fd, &thread)) {
+			thread.process_flags = process->flags;
+			bpf_map_update_elem(map, &fd, &thread, BPF_EXIST);
+		}
+		close(fd);
+	}
+	return 0;
+}
+
 int kernel_side__untrack(struct kernel_side *side, pid_t pid)
 {
 	uint32_t key = (uint32_t)pid;

@@ -44,6 +44,8 @@ bool kernel_side__watches_syscalls(const struct kernel_side *side);
 
 /* Begins to track a process in a counter slot; its threads are given state at once. 0 or -errno. */
 int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process);
+/* Flags of a tracked process are others from now on, those of its threads too. 0 or -errno. */
+int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel_process *process);
 int kernel_side__untrack(struct kernel_side *side, pid_t pid);
 
 /*

@@ -139,10 +139,32 @@ static void copy_identity(char *to, size_t size, const char *from)
 	to[i] = '\0';
 }
 
+static const char *const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
+					     "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
+
+/* The nearest ancestor that is no rank itself: wrappers between launcher and rank inherit the rank's environment. */
+static pid_t launcher_of(const struct process *process)
+{
+	struct process at = {.pid = process->parent};
+
+	for (int depth = 0; at.pid > 1 && depth < 16; depth++) {
+		char path[64], *block;
+		size_t length;
+		int rank;
+
+		snprintf(path, sizeof(path), "/proc/%d/environ", at.pid);
+		block = read_file(path, ENVIRONMENT_MAX, &length);
+		rank = block ? first_number(block, length, rank_variables) : -1;
+		free(block);
+		if (rank != process->rank || read_stat(&at))
+			break;
+		at = (struct process){.pid = at.parent};
+	}
+	return at.pid;
+}
+
 static void read_environment(struct process *process)
 {
-	static const char *const ranks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
-					    "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
 	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",
 					    NULL};
 	const char *value;
@@ -156,7 +178,7 @@ static void read_environment(struct process *process)
 	block = read_file(path, ENVIRONMENT_MAX, &length);
 	if (!block)
 		goto out;
-	process->rank = first_number(block, length, ranks);
+	process->rank = first_number(block, length, rank_variables);
 	world = first_number(block, length, sizes);
 	process->world_size = world > 0 ? (uint32_t)world : 0;
 	value = variable(block, length, "VAPRO");
@@ -176,7 +198,7 @@ static void read_environment(struct process *process)
 out:
 	if (!process->job_id[0] && process->rank >= 0) { /* MPICH's launcher names no job: its own process does */
 		snprintf(process->job_kind, sizeof(process->job_kind), "mpi");
-		snprintf(process->job_id, sizeof(process->job_id), "launcher-%d", process->parent);
+		snprintf(process->job_id, sizeof(process->job_id), "launcher-%d", launcher_of(process));
 	}
 	if (!process->job_id[0])
 		snprintf(process->job_id, sizeof(process->job_id), "pid-%d", process->pid);
@@ -232,11 +254,28 @@ int process__reread_mappings(struct process *process)
 	return 0;
 }
 
-int process__read(pid_t pid, struct process **out, char *err, size_t err_size)
+void process__read_exe(pid_t pid, char *buf, size_t size)
 {
-	struct process *process = calloc(1, sizeof(*process));
 	char path[64];
 	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, buf, size - 1);
+	buf[n > 0 ? n : 0] = '\0';
+}
+
+static int failed(pid_t pid, int status, char *err, size_t err_size)
+{
+	if (status == -ESRCH)
+		snprintf(err, err_size, "process %d does not exist (any more)", pid);
+	else
+		snprintf(err, err_size, "process %d cannot be read: %s", pid, strerror(-status));
+	return status;
+}
+
+int process__glance(pid_t pid, struct process **out, char *err, size_t err_size)
+{
+	struct process *process = calloc(1, sizeof(*process));
 	int status;
 
 	*out = NULL;
@@ -245,25 +284,41 @@ int process__read(pid_t pid, struct process **out, char *err, size_t err_size)
 		return -ENOMEM;
 	}
 	process->pid = pid;
-	status = read_stat(process);
-	if (!status)
-		status = read_status(process);
-	if (!status)
-		status = process__reread_mappings(process);
-	if (status == -ESRCH)
-		snprintf(err, err_size, "process %d does not exist (any more)", pid);
-	else if (status)
-		snprintf(err, err_size, "process %d cannot be read: %s", pid, strerror(-status));
+	process->rank = -1;
+	status = process__reread_mappings(process);
 	if (status) {
 		process__free(process);
-		return status;
+		return failed(pid, status, err, err_size);
 	}
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	n = readlink(path, process->exe, sizeof(process->exe) - 1);
-	process->exe[n > 0 ? n : 0] = '\0';
-	read_environment(process);
+	process__read_exe(pid, process->exe, sizeof(process->exe));
 	*out = process;
 	return 0;
+}
+
+int process__complete(struct process *process, char *err, size_t err_size)
+{
+	int status = read_stat(process);
+
+	if (!status)
+		status = read_status(process);
+	if (status)
+		return failed(process->pid, status, err, err_size);
+	read_environment(process);
+	return 0;
+}
+
+int process__read(pid_t pid, struct process **out, char *err, size_t err_size)
+{
+	int status = process__glance(pid, out, err, err_size);
+
+	if (status)
+		return status;
+	status = process__complete(*out, err, err_size);
+	if (status) {
+		process__free(*out);
+		*out = NULL;
+	}
+	return status;
 }
 
 void process__free(struct process *process)
@@ -305,7 +360,18 @@ const struct process_mapping *process__mapping_named(const struct process *proce
 	return NULL;
 }
 
-enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library)
+const struct process_mapping *process__executable(const struct process *process)
+{
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct process_mapping *mapping = &process->mappings[i];
+
+		if (mapping->executable && mapping->inode && !strcmp(mapping->path, process->exe))
+			return mapping;
+	}
+	return NULL;
+}
+
+enum process_mpi process__mpi_of_path(const char *path)
 {
 	/* Intel MPI and MVAPICH share MPICH's ABI, whose soname is 12; Open MPI's is 40 (1.x: 1, 12 and 20 are not
 	 * ours) */
@@ -317,17 +383,61 @@ enum process_mpi process__mpi(const struct process *process, const struct proces
 	    {"libmpi.so.12*", PROCESS_MPICH},
 	    {"libmpi.so*", PROCESS_OPEN_MPI},
 	};
+	const char *base = strrchr(path, '/');
 
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-		const struct process_mapping *mapping = process__mapping_named(process, libraries[i].glob);
-
-		if (!mapping)
-			continue;
-		if (library)
-			*library = mapping;
-		return libraries[i].mpi;
-	}
+	for (size_t i = 0; base && i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (!fnmatch(libraries[i].glob, base + 1, 0))
+			return libraries[i].mpi;
 	return PROCESS_NO_MPI;
+}
+
+enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library)
+{
+	const struct process_mapping *found = NULL;
+	enum process_mpi mpi = PROCESS_NO_MPI;
+
+	/* MPICH first: a wrapper of the other name may lie over it */
+	for (size_t i = 0; i < process->mapping_count && mpi != PROCESS_MPICH; i++) {
+		const struct process_mapping *mapping = &process->mappings[i];
+		enum process_mpi this = PROCESS_NO_MPI;
+
+		if (mapping->executable && mapping->inode)
+			this = process__mpi_of_path(mapping->path);
+		if (this == PROCESS_NO_MPI || this == mpi)
+			continue;
+		mpi = this;
+		found = mapping;
+	}
+	if (!found && process->linked) {
+		found = process__executable(process);
+		mpi = found ? process->linked : PROCESS_NO_MPI;
+	}
+	if (library)
+		*library = found;
+	return mpi;
+}
+
+bool process__same_rank(const struct process *a, const struct process *b)
+{
+	return a->rank >= 0 && a->rank == b->rank && !strcmp(a->job, b->job);
+}
+
+bool process__child_of_rank(const struct process *process)
+{
+	pid_t pid = process->parent;
+	bool child = false;
+
+	for (int depth = 0; pid > 1 && depth < 16 && process->rank >= 0 && !child; depth++) {
+		struct process *above;
+		char err[128];
+
+		if (process__read(pid, &above, err, sizeof(err)))
+			break;
+		pid = process__same_rank(process, above) ? above->parent : 0;
+		child = pid && process__mpi(above, NULL);
+		process__free(above);
+	}
+	return child;
 }
 
 void process__map_file(const struct process *process, const struct process_mapping *mapping, char *buf, size_t size)

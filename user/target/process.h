@@ -18,6 +18,9 @@ struct process_mapping {
 	const char *path; /* as the process sees it; owned by the process object */
 };
 
+/* Which MPI a process has. */
+enum process_mpi { PROCESS_NO_MPI, PROCESS_OPEN_MPI, PROCESS_MPICH };
+
 struct process {
 	pid_t pid, parent;
 	uint64_t start_time; /* clock ticks since boot, as /proc/PID/stat has it */
@@ -31,7 +34,8 @@ struct process {
 	char job_kind[16];   /* slurm, pmix, mpi, none */
 	char job_id[96];
 	char job_step[32];
-	char job[160]; /* the three as one identity */
+	char job[160];		 /* the three as one identity */
+	enum process_mpi linked; /* statically, into the executable: filled by static_mpi__look */
 	struct process_mapping *mappings;
 	size_t mapping_count;
 	char *text; /* of the mappings' paths */
@@ -44,6 +48,16 @@ struct process {
 int process__read(pid_t pid, struct process **out, char *err, size_t err_size);
 void process__free(struct process *process);
 
+/*
+ * The same in two steps, for those who look at many and want few: what it runs and maps, then the rest.
+ * Errors as above.
+ */
+int process__glance(pid_t pid, struct process **out, char *err, size_t err_size);
+int process__complete(struct process *process, char *err, size_t err_size);
+
+/* Path of a process's executable, which may carry " (deleted)"; empty where it cannot be told. */
+void process__read_exe(pid_t pid, char *buf, size_t size);
+
 /* Reads the mappings again (dlopen). 0 or -errno. */
 int process__reread_mappings(struct process *process);
 
@@ -53,13 +67,29 @@ const struct process_mapping *process__mapping_at(const struct process *process,
 /* The first executable mapping whose base name matches a glob, or NULL. */
 const struct process_mapping *process__mapping_named(const struct process *process, const char *glob);
 
-/* Which MPI a process maps, by its library's name; *library (may be NULL) is the mapping. */
-enum process_mpi { PROCESS_NO_MPI, PROCESS_OPEN_MPI, PROCESS_MPICH };
+/* The first executable mapping of its own executable, or NULL. */
+const struct process_mapping *process__executable(const struct process *process);
 
+/* Which MPI a library is by its path, if any. */
+enum process_mpi process__mpi_of_path(const char *path);
+
+/*
+ * Which MPI a process has: by the name of a library it maps, else what is known to be linked into its
+ * executable. *library (may be NULL) is the mapping of the one that defines it.
+ */
 enum process_mpi process__mpi(const struct process *process, const struct process_mapping **library);
 
 /* Path through which the mapped file can be opened from here, whatever its name space: /proc/PID/map_files/... */
 void process__map_file(const struct process *process, const struct process_mapping *mapping, char *buf, size_t size);
+
+/* Whether two are one rank of one job. */
+bool process__same_rank(const struct process *a, const struct process *b);
+
+/*
+ * Whether a process is no rank but the child (or a helper) of one: it inherited the environment of a
+ * parent that is the same rank and has an MPI of its own. A wrapper that only started the rank has none.
+ */
+bool process__child_of_rank(const struct process *process);
 
 /* Threads of a process, at most max; returns how many there are. */
 size_t process__threads(pid_t pid, pid_t *tids, size_t max);

@@ -32,7 +32,8 @@ bool selection__names(const struct selection *selection, pid_t pid)
 	return false;
 }
 
-void process__each(bool (*visit)(void *ctx, const struct process *process), void *ctx)
+void process__each(bool (*wants)(void *ctx, const struct process *process),
+		   bool (*visit)(void *ctx, const struct process *process), void *ctx)
 {
 	struct dirent *entry;
 	DIR *dir = opendir("/proc");
@@ -43,9 +44,10 @@ void process__each(bool (*visit)(void *ctx, const struct process *process), void
 		char err[256];
 		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-		if (pid <= 0 || process__read(pid, &process, err, sizeof(err)))
+		if (pid <= 0 || process__glance(pid, &process, err, sizeof(err)))
 			continue;
-		more = visit(ctx, process);
+		if (wants(ctx, process) && !process__complete(process, err, sizeof(err)))
+			more = visit(ctx, process);
 		process__free(process);
 	}
 	if (dir)
@@ -58,22 +60,28 @@ struct sharing {
 	size_t targets, others;
 };
 
-static bool count_sharer(void *ctx, const struct process *process)
+static bool shares(void *ctx, const struct process *process)
 {
-	struct sharing *sharing = ctx;
+	const struct sharing *sharing = ctx;
 
 	for (size_t i = 0; i < process->mapping_count; i++) {
 		const struct process_mapping *mapping = &process->mappings[i];
 
-		if (!mapping->executable || mapping->inode != sharing->mapping->inode ||
-		    mapping->device != sharing->mapping->device)
-			continue;
-		if (selection__takes(sharing->selection, process) && !process->opted_out && !process->traced)
-			sharing->targets++;
-		else
-			sharing->others++;
-		break;
+		if (mapping->executable && mapping->inode == sharing->mapping->inode &&
+		    mapping->device == sharing->mapping->device)
+			return true;
 	}
+	return false;
+}
+
+static bool count_sharer(void *ctx, const struct process *process)
+{
+	struct sharing *sharing = ctx;
+
+	if (selection__takes(sharing->selection, process) && !process->opted_out && !process->traced)
+		sharing->targets++;
+	else
+		sharing->others++;
 	return true;
 }
 
@@ -82,7 +90,7 @@ void selection__sharers(const struct selection *selection, const struct process_
 {
 	struct sharing sharing = {.selection = selection, .mapping = mapping};
 
-	process__each(count_sharer, &sharing);
+	process__each(shares, count_sharer, &sharing);
 	*targets = sharing.targets;
 	*others = sharing.others;
 }

@@ -20,8 +20,12 @@ bool selection__takes(const struct selection *selection, const struct process *p
 /* Whether it was asked for by its number: then it must be attachable. */
 bool selection__names(const struct selection *selection, pid_t pid);
 
-/* Calls visit for every process of the node that can be read, until it returns false. */
-void process__each(bool (*visit)(void *ctx, const struct process *process), void *ctx);
+/*
+ * Calls visit for every process of the node that can be read and that wants() of what it runs and maps
+ * (process__glance), until visit returns false.
+ */
+void process__each(bool (*wants)(void *ctx, const struct process *process),
+		   bool (*visit)(void *ctx, const struct process *process), void *ctx);
 
 /* How many targets and how many others map an image; who opted out or is traced is no target. */
 void selection__sharers(const struct selection *selection, const struct process_mapping *mapping, size_t *targets,

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who is watched next: what runs now, what was heard of, and who takes the place of one that ended. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "model/grow.h"
+#include "watch_private.h"
+
+#define LOOKS 5
+
+/* Times after which somebody we heard of is looked at: a library is mapped some time after exec. */
+static const uint64_t look_after_ms[LOOKS] = {3, 20, 100, 400, 1500};
+
+/* A number asked for means the process that had it then, whatever it executes, and not who has it later. */
+static bool is_named(struct watch *watch, const struct process *process)
+{
+	for (size_t i = 0; i < watch->selection->pid_count; i++) {
+		if (watch->selection->pids[i] != process->pid)
+			continue;
+		if (!watch->named_start[i])
+			watch->named_start[i] = process->start_time;
+		return watch->named_start[i] == process->start_time;
+	}
+	return false;
+}
+
+/* Whether a process of which only number and executable are known may be a target; cheap. */
+static bool may_take(const struct watch *watch, pid_t pid)
+{
+	struct process stub = {.pid = pid};
+
+	if (watch->selection->glob_count)
+		process__read_exe(pid, stub.exe, sizeof(stub.exe));
+	return selection__takes(watch->selection, &stub);
+}
+
+static bool is_selective(const struct selection *selection)
+{
+	return selection->pid_count || selection->glob_count || selection->ancestor;
+}
+
+/*
+ * Looks at one process: attaches it when it is selected and has an MPI, or was asked for by number.
+ * 0, -EAGAIN for later, -EBUSY while one of this number is not quite over, -errno.
+ */
+static int consider(struct watch *watch, pid_t pid, uint64_t now_ns, char *err, size_t err_size)
+{
+	struct watched *before = watch__of(watch, pid);
+	struct process *process;
+	bool named = false;
+	int status;
+
+	if (pid == getpid() || (before && !before->ended_ns))
+		return 0;
+	if (before && !watch__retire(watch, before, now_ns))
+		return -EBUSY;
+	if (selection__names(watch->selection, pid) || may_take(watch, pid)) {
+		status = process__read(pid, &process, err, err_size);
+		if (status)
+			return status;
+	} else {
+		return 0;
+	}
+	named = is_named(watch, process);
+	if (!named && !selection__takes(watch->selection, process)) {
+		status = 0;
+		goto leave;
+	}
+	if (is_selective(watch->selection))
+		static_mpi__look(watch->statics, process);
+	status = -EAGAIN;
+	if (named || process__mpi(process, NULL))
+		return watch__attach(watch, process, now_ns, err, err_size);
+leave:
+	process__free(process);
+	return status;
+}
+
+struct scanning {
+	const struct watch *watch;
+	pid_t *pids;
+	size_t count, room;
+};
+
+static bool is_candidate(void *ctx, const struct process *process)
+{
+	const struct scanning *scanning = ctx;
+
+	return process__mpi(process, NULL) || (process->mapping_count && is_selective(scanning->watch->selection) &&
+					       selection__takes(scanning->watch->selection, process));
+}
+
+static bool collect_candidate(void *ctx, const struct process *process)
+{
+	struct scanning *scanning = ctx;
+
+	if (grow(&scanning->pids, &scanning->room, scanning->count + 1, sizeof(*scanning->pids)))
+		return false;
+	scanning->pids[scanning->count++] = process->pid;
+	return true;
+}
+
+int watch__scan(struct watch *watch, uint64_t now_ns, char *err, size_t err_size)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < watch->selection->pid_count && !status; i++)
+		status = consider(watch, watch->selection->pids[i], now_ns, err, err_size);
+	if (status)
+		return status;
+	watch__rescan(watch, now_ns);
+	return (int)watch->count;
+}
+
+void watch__rescan(struct watch *watch, uint64_t now_ns)
+{
+	struct scanning scanning = {.watch = watch};
+	char ignored[512];
+
+	if (watch->selection->pid_count && !watch->selection->glob_count)
+		return;
+	process__each(is_candidate, collect_candidate, &scanning);
+	for (size_t i = 0; i < scanning.count; i++)
+		consider(watch, scanning.pids[i], now_ns, ignored, sizeof(ignored));
+	free(scanning.pids);
+}
+
+static void hear(struct watch *watch, pid_t pid, uint64_t now_ns, int limit)
+{
+	if (watch->selection->pid_count && !watch->selection->glob_count && !selection__names(watch->selection, pid))
+		return;
+	for (size_t i = 0; i < watch->heard_count; i++)
+		if (watch->heard[i].pid == pid) {
+			watch->heard[i].since_ns = now_ns;
+			watch->heard[i].looks = 0;
+			if (watch->heard[i].limit < limit)
+				watch->heard[i].limit = limit;
+			return;
+		}
+	if (grow(&watch->heard, &watch->heard_room, watch->heard_count + 1, sizeof(*watch->heard)))
+		return;
+	watch->heard[watch->heard_count++] = (struct heard){pid, now_ns, 0, limit};
+}
+
+void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns)
+{
+	hear(watch, pid, now_ns, LOOKS);
+}
+
+void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns)
+{
+	/* a library will be heard of when it is mapped; only what is in the executable is there now */
+	hear(watch, pid, now_ns, watch->parts.finds ? 1 : LOOKS);
+}
+
+void watch__look(struct watch *watch, uint64_t now_ns)
+{
+	char err[512];
+
+	for (size_t i = 0; i < watch->heard_count; i++) {
+		struct heard *heard = &watch->heard[i];
+		int status;
+
+		if (now_ns < heard->since_ns + look_after_ms[heard->looks] * 1000000)
+			continue;
+		status = consider(watch, heard->pid, now_ns, err, sizeof(err));
+		if (status == -EBUSY || (status == -EAGAIN && ++heard->looks < heard->limit))
+			continue;
+		*heard = watch->heard[--watch->heard_count];
+		i--;
+	}
+}
+
+bool watch__expects(const struct watch *watch)
+{
+	return watch->heard_count > 0;
+}
