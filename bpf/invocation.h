@@ -118,6 +118,8 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	sp = args.sp;
 	barrier_var(sp); /* the compiler must not go back to the context for it */
 	add(counters_of(thread->slot)->enter, 1);
+	if (hold)
+		return 1;
 	if (RETURN_ON_STACK && thread->open == KERNEL_CALL) {
 		learn_trampoline(thread);
 		trampoline = thread->trampoline;

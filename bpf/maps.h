@@ -21,6 +21,7 @@ u64 utc_offset_ns;  /* CLOCK_MONOTONIC + this = UTC; changed only between window
 u32 generation = 1; /* raised whenever links were closed: what was open before is not a fragment */
 u32 discover = 1;   /* report processes that are not known */
 u32 tell_execs = 1; /* report every exec: where mappings are not watched, or what is executed matters */
+u32 hold;	    /* links are being opened or closed one by one: what some of them see is not the whole */
 
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];

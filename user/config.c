@@ -54,11 +54,17 @@ const struct vapro_option vapro_options[] = {
      "watch system calls for IO; auto = while a process does at least one a second"},
     {"no-return", VAPRO_OPT_BOOL, offsetof(struct vapro_config, no_return), "false", 0, 0,
      "place no return probes: for programs that unwind through MPI calls"},
+    {"attach", VAPRO_OPT_ATTACH, offsetof(struct vapro_config, attach), "auto", 0, 0,
+     "how probes are attached; auto = the first of these that the kernel takes"},
 };
 
 const size_t vapro_option_count = sizeof(vapro_options) / sizeof(vapro_options[0]);
 
 static const char *const io_name[] = {[VAPRO_IO_OFF] = "off", [VAPRO_IO_ON] = "on", [VAPRO_IO_AUTO] = "auto"};
+static const char *const attach_name[] = {[VAPRO_ATTACH_AUTO] = "auto",
+					  [VAPRO_ATTACH_SESSION] = "session",
+					  [VAPRO_ATTACH_MULTI] = "multi",
+					  [VAPRO_ATTACH_PERF] = "perf"};
 
 void config__init(struct vapro_config *config)
 {
@@ -179,10 +185,20 @@ static int set_number(struct vapro_config *config, const struct vapro_option *op
 	return 0;
 }
 
+static int find_word(const char *const *words, size_t count, const char *text)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(words[i], text))
+			return (int)i;
+	return -1;
+}
+
 static int set(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
 	       size_t err_size)
 {
 	const struct vapro_option *option = find(name);
+	const char *expected;
+	int word;
 
 	if (!option) {
 		snprintf(err, err_size, "%s%s: no tunable has that name", prefix, name);
@@ -202,15 +218,22 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 		snprintf(err, err_size, "%s%s: a value is missing", prefix, option->name);
 		return -EINVAL;
 	}
-	if (option->type != VAPRO_OPT_IO)
+	if (option->type == VAPRO_OPT_IO) {
+		word = find_word(io_name, sizeof(io_name) / sizeof(io_name[0]), value);
+		if (word >= 0)
+			*(enum vapro_io_mode *)((char *)config + option->offset) = (enum vapro_io_mode)word;
+		expected = "off, on or auto";
+	} else if (option->type == VAPRO_OPT_ATTACH) {
+		word = find_word(attach_name, sizeof(attach_name) / sizeof(attach_name[0]), value);
+		if (word >= 0)
+			*(enum vapro_attach *)((char *)config + option->offset) = (enum vapro_attach)word;
+		expected = "auto, session, multi or perf";
+	} else {
 		return set_number(config, option, prefix, value, err, err_size);
-	for (size_t i = 0; i < sizeof(io_name) / sizeof(io_name[0]); i++) {
-		if (!strcmp(value, io_name[i])) {
-			*(enum vapro_io_mode *)((char *)config + option->offset) = (enum vapro_io_mode)i;
-			return 0;
-		}
 	}
-	snprintf(err, err_size, "%s%s: '%s' is unknown; expected off, on or auto", prefix, option->name, value);
+	if (word >= 0)
+		return 0;
+	snprintf(err, err_size, "%s%s: '%s' is unknown; expected %s", prefix, option->name, value, expected);
 	return -EINVAL;
 }
 
@@ -303,6 +326,9 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 	case VAPRO_OPT_IO:
 		snprintf(buf, size, "%s", io_name[*(const enum vapro_io_mode *)member]);
 		break;
+	case VAPRO_OPT_ATTACH:
+		snprintf(buf, size, "%s", attach_name[*(const enum vapro_attach *)member]);
+		break;
 	}
 }
 
@@ -311,8 +337,9 @@ void config__help(FILE *out)
 	for (size_t i = 0; i < vapro_option_count; i++) {
 		const struct vapro_option *option = &vapro_options[i];
 		static const char *const kind[] = {
-		    [VAPRO_OPT_DOUBLE] = "NUMBER",  [VAPRO_OPT_SECONDS] = "TIME",   [VAPRO_OPT_UINT] = "COUNT",
-		    [VAPRO_OPT_BOOL] = "[=yes|no]", [VAPRO_OPT_IO] = "off|on|auto",
+		    [VAPRO_OPT_DOUBLE] = "NUMBER",  [VAPRO_OPT_SECONDS] = "TIME",
+		    [VAPRO_OPT_UINT] = "COUNT",	    [VAPRO_OPT_BOOL] = "[=yes|no]",
+		    [VAPRO_OPT_IO] = "off|on|auto", [VAPRO_OPT_ATTACH] = "auto|session|multi|perf",
 		};
 		char flag[64];
 

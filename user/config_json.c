@@ -19,6 +19,7 @@ static cJSON *make_value(const struct vapro_config *config, const struct vapro_o
 	case VAPRO_OPT_BOOL:
 		return cJSON_CreateBool(*(const bool *)member);
 	case VAPRO_OPT_IO:
+	case VAPRO_OPT_ATTACH:
 		break;
 	}
 	config__format(config, option, text, sizeof(text));

@@ -164,7 +164,7 @@ static void tell_hello(struct daemon *daemon)
 	struct line_hello hello = {.utc_ns = daemon->clock.utc_ns,
 				   .host = daemon->host,
 				   .version = VAPRO_VERSION,
-				   .rung = kernel_side__rung(daemon->side),
+				   .rung = ladder_rung_name[kernel_side__rung(daemon->side)],
 				   .pmu_reason = no_pmu,
 				   .counters = &instructions,
 				   .counter_count = 1,

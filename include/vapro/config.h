@@ -14,6 +14,9 @@
 
 enum vapro_io_mode { VAPRO_IO_OFF, VAPRO_IO_ON, VAPRO_IO_AUTO };
 
+/* auto: the best rung of the ladder that the kernel takes */
+enum vapro_attach { VAPRO_ATTACH_AUTO, VAPRO_ATTACH_SESSION, VAPRO_ATTACH_MULTI, VAPRO_ATTACH_PERF };
+
 struct vapro_config {
 	/* detection: papers/000 sections 3.4 and 3.5 */
 	double window_s;	  /* length of an analysis window; its stride is two thirds */
@@ -43,9 +46,17 @@ struct vapro_config {
 	uint64_t ring_bytes;
 	enum vapro_io_mode io;
 	bool no_return;
+	enum vapro_attach attach;
 };
 
-enum vapro_option_type { VAPRO_OPT_DOUBLE, VAPRO_OPT_SECONDS, VAPRO_OPT_UINT, VAPRO_OPT_BOOL, VAPRO_OPT_IO };
+enum vapro_option_type {
+	VAPRO_OPT_DOUBLE,
+	VAPRO_OPT_SECONDS,
+	VAPRO_OPT_UINT,
+	VAPRO_OPT_BOOL,
+	VAPRO_OPT_IO,
+	VAPRO_OPT_ATTACH
+};
 
 struct vapro_option {
 	const char *name; /* as in --name and in `name = value` of the config file */

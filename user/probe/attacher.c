@@ -95,6 +95,9 @@ void attacher__free(struct attacher *attacher)
 
 static bool skip(struct attached *image, const char *function, const char *reason)
 {
+	for (uint32_t i = 0; i < image->public.skipped_count; i++)
+		if (image->skips[i].function == function)
+			return true; /* MPI_X and PMPI_X have one row */
 	if (grow(&image->skips, &image->skip_room, image->public.skipped_count + 1, sizeof(*image->skips)))
 		return false;
 	image->skips[image->public.skipped_count++] = (struct attached_skip){function, reason};
@@ -110,7 +113,7 @@ static bool has_entry(const struct attached *image, uint64_t entry)
 }
 
 /* A probe for each function of the survey that may have one. rows tells what the wanted ones are. */
-static int choose(struct attached *image, const unsigned int *rows)
+static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 {
 	size_t count;
 	const struct survey_function *functions = survey__functions(image->survey, &count);
@@ -121,6 +124,12 @@ static int choose(struct attached *image, const unsigned int *rows)
 
 		if (has_entry(image, function->symbol.offset))
 			continue;
+		if (frugal && !function_rows[row].common) {
+			if (!skip(image, function_rows[row].symbol,
+				  "left out: probes are slow to take out on this rung"))
+				return -ENOMEM;
+			continue;
+		}
 		if (function->site.class == SITE_REFUSED) {
 			if (!skip(image, function_rows[row].symbol, function->site.reason))
 				return -ENOMEM;
@@ -138,7 +147,7 @@ static int choose(struct attached *image, const unsigned int *rows)
 }
 
 /* Which rows the image defines and where their probes go, as the confined reader finds it. */
-static int survey(struct attached *image, char *err, size_t err_size)
+static int survey(struct attached *image, bool frugal, char *err, size_t err_size)
 {
 	struct survey_wanted *wanted = calloc(function_row_count, sizeof(*wanted));
 	unsigned int *rows = calloc(function_row_count, sizeof(*rows));
@@ -156,7 +165,7 @@ static int survey(struct attached *image, char *err, size_t err_size)
 							 .arguments = functions__arguments(&function_rows[row])};
 	}
 	image->survey = survey__ask(image->file, image->path, 0, wanted, count, err, err_size);
-	status = image->survey ? choose(image, rows) : -ENOEXEC;
+	status = image->survey ? choose(image, rows, frugal) : -ENOEXEC;
 out:
 	free(wanted);
 	free(rows);
@@ -177,8 +186,8 @@ static void count_probes(struct attached *image)
 	image->public.skipped = image->skips;
 }
 
-static struct attached *image_open(const struct process *process, const struct process_mapping *mapping, char *err,
-				   size_t err_size)
+static struct attached *image_open(const struct attacher *attacher, const struct process *process,
+				   const struct process_mapping *mapping, char *err, size_t err_size)
 {
 	struct attached *attached = calloc(1, sizeof(*attached));
 	char path[128];
@@ -194,7 +203,7 @@ static struct attached *image_open(const struct process *process, const struct p
 		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));
 		goto fail;
 	}
-	if (survey(attached, err, err_size))
+	if (survey(attached, kernel_side__frugal(attacher->side), err, err_size))
 		goto fail;
 	snprintf(attached->build_id, sizeof(attached->build_id), "%s",
 		 image__build_id(survey__image(attached->survey)));
@@ -341,7 +350,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		    attacher->images[i]->public.inode == mapping->inode)
 			image = attacher->images[i];
 	if (!image) {
-		image = image_open(process, mapping, err, err_size);
+		image = image_open(attacher, process, mapping, err, err_size);
 		if (!image)
 			return -ENOEXEC;
 		if (grow(&attacher->images, &attacher->room, attacher->count + 1, sizeof(*attacher->images))) {
@@ -413,6 +422,7 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 
 void attacher__pause(struct attacher *attacher)
 {
+	kernel_side__hold(attacher->side, true);
 	for (size_t i = 0; i < attacher->count; i++)
 		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
 			struct link *link = &attacher->images[i]->links[j];
@@ -436,6 +446,7 @@ int attacher__resume(struct attacher *attacher)
 			if (made && !status)
 				status = made;
 		}
+	kernel_side__hold(attacher->side, false);
 	return status;
 }
 
@@ -451,6 +462,7 @@ static void move_to_entry(struct attacher *attacher, struct attached *image, str
 	probe->class = SITE_STEPPED; /* at worst; its cost is not underrated */
 	count_probes(image);
 	tell_rows(attacher, image);
+	kernel_side__hold(attacher->side, true); /* calls are seen twice meanwhile */
 	for (size_t i = 0; i < image->link_count; i++) {
 		struct kernel_link *link;
 
@@ -459,6 +471,8 @@ static void move_to_entry(struct attacher *attacher, struct attached *image, str
 		kernel_side__unlink(attacher->side, image->links[i].open);
 		image->links[i].open = link;
 	}
+	kernel_side__settle(attacher->side);
+	kernel_side__hold(attacher->side, attacher->paused);
 }
 
 const char *attacher__check(struct attacher *attacher, uint32_t threads)

@@ -19,12 +19,18 @@
 		.roles = {__VA_ARGS__},                                                                                \
 	}
 
+/* Where programs commonly wait for each other. */
+#define OFTEN(name, ...)                                                                                               \
+	{                                                                                                              \
+		.symbol = "MPI_" #name, .class = VAPRO_COMMUNICATION, .blocking = true, .common = true,                \
+		.roles = {__VA_ARGS__},                                                                                \
+	}
 #define WAITS(name, ...) ROW(name, COMMUNICATION, true, false, __VA_ARGS__)
 #define POSTS(name, ...) ROW(name, COMMUNICATION, false, false, __VA_ARGS__)
 #define POLLS(name, ...) ROW(name, COMMUNICATION, false, true, __VA_ARGS__)
 /* A collective, its non-blocking form and the persistent one of MPI 4: what they add comes last. */
 #define COLLECTIVE(name, lower, ...)                                                                                   \
-	WAITS(name, __VA_ARGS__), POSTS(I##lower, __VA_ARGS__), POSTS(name##_init, __VA_ARGS__)
+	OFTEN(name, __VA_ARGS__), POSTS(I##lower, __VA_ARGS__), POSTS(name##_init, __VA_ARGS__)
 #define FILE_ALONE(name, ...) ROW(File_##name, IO, false, false, __VA_ARGS__)
 #define FILE_TOGETHER(name, ...) ROW(File_##name, IO, true, false, __VA_ARGS__)
 
@@ -35,16 +41,16 @@ const struct function_row function_rows[] = {
 	/*
 	 * Point to point. MPI_Bsend is local: it copies and never waits for its peer.
 	 */
-	WAITS(Send, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	OFTEN(Send, .count = 2, .type = 3, .peer = 4, .comm = 6),
 	POSTS(Bsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	WAITS(Ssend, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	WAITS(Rsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	WAITS(Recv, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	WAITS(Sendrecv, .count = 2, .type = 3, .count2 = 7, .type2 = 8, .peer = 4, .comm = 11),
-	WAITS(Sendrecv_replace, .count = 2, .type = 3, .peer = 4, .comm = 8),
-	WAITS(Probe, .peer = 1, .comm = 3),
-	WAITS(Mprobe, .peer = 1, .comm = 3),
-	WAITS(Mrecv, .count = 2, .type = 3),
+	OFTEN(Ssend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	OFTEN(Rsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	OFTEN(Recv, .count = 2, .type = 3, .peer = 4, .comm = 6),
+	OFTEN(Sendrecv, .count = 2, .type = 3, .count2 = 7, .type2 = 8, .peer = 4, .comm = 11),
+	OFTEN(Sendrecv_replace, .count = 2, .type = 3, .peer = 4, .comm = 8),
+	OFTEN(Probe, .peer = 1, .comm = 3),
+	OFTEN(Mprobe, .peer = 1, .comm = 3),
+	OFTEN(Mrecv, .count = 2, .type = 3),
 	POSTS(Isend, .count = 2, .type = 3, .peer = 4, .comm = 6),
 	POSTS(Ibsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
 	POSTS(Issend, .count = 2, .type = 3, .peer = 4, .comm = 6),
@@ -70,10 +76,10 @@ const struct function_row function_rows[] = {
 	/*
 	 * Completion.
 	 */
-	WAITS(Wait, EXACTLY_ONE),
-	WAITS(Waitall, .requests = 1),
-	WAITS(Waitany, .requests = 1),
-	WAITS(Waitsome, .requests = 1),
+	OFTEN(Wait, EXACTLY_ONE),
+	OFTEN(Waitall, .requests = 1),
+	OFTEN(Waitany, .requests = 1),
+	OFTEN(Waitsome, .requests = 1),
 	POLLS(Test, EXACTLY_ONE),
 	POLLS(Testall, .requests = 1),
 	POLLS(Testany, .requests = 1),
@@ -151,9 +157,9 @@ const struct function_row function_rows[] = {
 	/*
 	 * Start, end, and communicators: all members meet.
 	 */
-	WAITS(Init, 0),
-	WAITS(Init_thread, 0),
-	WAITS(Finalize, 0),
+	OFTEN(Init, 0),
+	OFTEN(Init_thread, 0),
+	OFTEN(Finalize, 0),
 	WAITS(Session_init, 0),
 	WAITS(Session_finalize, 0),
 	WAITS(Comm_dup, .comm = 1),

@@ -14,11 +14,14 @@ struct function_row {
 	enum vapro_class class;
 	bool blocking;		  /* may wait for a peer */
 	bool polling;		  /* off by default: called in loops, or bookkeeping only */
+	bool common;		  /* of the few to probe where each probe is dear */
 	struct vapro_roles roles; /* which argument means what; shared with the kernel side */
 };
 
 extern const struct function_row function_rows[];
 extern const unsigned int function_row_count;
+
+#define FUNCTIONS_COMMON_MAX 40
 
 /* Index of the row of a symbol, or -1. PMPI_X finds MPI_X. */
 int functions__find(const char *symbol);

@@ -4,6 +4,8 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +14,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "model/grow.h"
 #include "target/process.h"
 #include "vapro.skel.h"
 
 #define PIDFD_THREAD_FLAG 0200 /* O_EXCL: a descriptor of one thread, kernel 6.9 */
 
+/* A link that a thread is closing. */
+struct closing {
+	pthread_t thread;
+	pid_t pid;
+};
+
 struct kernel_side {
 	struct vapro_bpf *bpf;
+	enum ladder_rung rung;
+	struct kernel_rung rungs[RUNGS];
+	bool no_return, filters_by_thread, held;
+	struct closing *closing;
+	size_t closing_count, closing_room;
 	struct bpf_link *task_links[4];
 	struct bpf_link *syscall_links[2];
 };
@@ -75,17 +89,79 @@ static int refusal(int status, char *err, size_t err_size)
 			 "this kernel has no BTF (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF is needed");
 		return 3;
 	}
-	snprintf(
-	    err, err_size,
-	    "the kernel refused the BPF object (%s): uprobe sessions need kernel 6.13 or later; `vapro check` tells",
-	    strerror(-status));
+	snprintf(err, err_size, "this kernel takes no probes as vapro attaches them (%s); `vapro check` tells why",
+		 strerror(-status));
 	return status == -EINVAL || status == -ESRCH || status == -ENOENT || status == -EOPNOTSUPP ? 3 : 1;
+}
+
+/* Which programs a rung needs, and how they will be attached. */
+static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
+{
+	struct bpf_program *session = side->bpf->progs.invocation, *entry = side->bpf->progs.invocation_entry,
+			   *exited = side->bpf->progs.invocation_return;
+	enum bpf_attach_type type = rung == RUNG_PERF ? 0 : (enum bpf_attach_type)ATTACH_UPROBE_MULTI;
+
+	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(entry, type);
+	bpf_program__set_expected_attach_type(exited, type);
+	bpf_program__set_autoload(session, rung == RUNG_SESSION && !side->no_return);
+	bpf_program__set_autoload(exited, rung != RUNG_SESSION && !side->no_return);
+}
+
+static int load_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
+{
+	int error;
+
+	side->bpf = vapro_bpf__open();
+	if (!side->bpf)
+		return -errno;
+	prepare_programs(side, rung);
+	error = set_sizes(side->bpf, config);
+	if (!error)
+		error = vapro_bpf__load(side->bpf);
+	if (!error)
+		return 0;
+	vapro_bpf__destroy(side->bpf);
+	side->bpf = NULL;
+	return error;
+}
+
+/* Down the ladder to the first rung that this kernel takes. 0 or the first rung's -errno. */
+static int climb(struct kernel_side *side, const struct vapro_config *config)
+{
+	int error = 0;
+
+	for (enum ladder_rung rung = 0; rung < RUNGS; rung++) {
+		struct kernel_rung *learnt = &side->rungs[rung];
+		int status;
+
+		if (side->bpf || (config->attach && config->attach != rung + VAPRO_ATTACH_SESSION)) {
+			snprintf(learnt->reason, sizeof(learnt->reason), "not tried: %s",
+				 config->attach ? "another one was asked for" : "a better one works");
+			continue;
+		}
+		learnt->tried = true;
+		status = ladder__try(rung, learnt->reason, sizeof(learnt->reason));
+		if (!status) {
+			status = load_object(side, rung, config);
+			if (status)
+				snprintf(learnt->reason, sizeof(learnt->reason),
+					 "the kernel refuses the BPF object: %s", strerror(-status));
+		}
+		if (!status) {
+			learnt->works = true;
+			side->rung = rung;
+		} else if (!error) {
+			error = status;
+		}
+	}
+	return side->bpf ? 0 : error;
 }
 
 struct kernel_side *kernel_side__load(const struct vapro_config *config, char *err, size_t err_size, int *status)
 {
 	struct kernel_side *side = calloc(1, sizeof(*side));
-	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY}, files;
 	int error;
 
 	*status = 1;
@@ -96,28 +172,20 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, char *e
 	log_libbpf = getenv("VAPRO_DEBUG_BPF") != NULL;
 	libbpf_set_print(quiet);
 	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
-	side->bpf = vapro_bpf__open();
-	if (!side->bpf) {
-		*status = refusal(-errno, err, err_size);
-		goto fail;
+	side->no_return = config->no_return;
+	error = climb(side, config);
+	if (!error && side->rung != RUNG_PERF)
+		side->filters_by_thread = ladder__filters_by_thread() == 1;
+	if (!error && side->rung == RUNG_PERF && !getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max; /* it needs a descriptor per site and half */
+		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	error = set_sizes(side->bpf, config);
-	bpf_program__set_type(side->bpf->progs.invocation, BPF_PROG_TYPE_KPROBE);
-	bpf_program__set_expected_attach_type(side->bpf->progs.invocation, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
-	/* what wants no return is linked by a program of its own */
-	bpf_program__set_expected_attach_type(side->bpf->progs.invocation_entry,
-					      (enum bpf_attach_type)ATTACH_UPROBE_MULTI);
-	bpf_program__set_autoload(side->bpf->progs.invocation_return, false);
-	if (!error)
-		error = vapro_bpf__load(side->bpf);
 	if (error) {
 		*status = refusal(error, err, err_size);
-		goto fail;
+		kernel_side__free(side);
+		return NULL;
 	}
 	return side;
-fail:
-	kernel_side__free(side);
-	return NULL;
 }
 
 void kernel_side__free(struct kernel_side *side)
@@ -128,6 +196,8 @@ void kernel_side__free(struct kernel_side *side)
 	for (size_t i = 0; i < sizeof(side->task_links) / sizeof(side->task_links[0]); i++)
 		bpf_link__destroy(side->task_links[i]);
 	vapro_bpf__destroy(side->bpf);
+	kernel_side__settle(side);
+	free(side->closing);
 	free(side);
 }
 
@@ -136,10 +206,33 @@ struct vapro_bpf *kernel_side__bpf(struct kernel_side *side)
 	return side->bpf;
 }
 
-const char *kernel_side__rung(const struct kernel_side *side)
+enum ladder_rung kernel_side__rung(const struct kernel_side *side)
 {
-	(void)side;
-	return "session";
+	return side->rung;
+}
+
+const struct kernel_rung *kernel_side__rungs(const struct kernel_side *side)
+{
+	return side->rungs;
+}
+
+bool kernel_side__filters_by_thread(const struct kernel_side *side)
+{
+	return side->filters_by_thread;
+}
+
+bool kernel_side__frugal(const struct kernel_side *side)
+{
+	return side->rung == RUNG_PERF;
+}
+
+/* Whether probes that are still being taken out would fire beside new ones. */
+static bool still_there(const struct kernel_side *side, pid_t pid)
+{
+	for (size_t i = 0; i < side->closing_count; i++)
+		if (!pid || !side->closing[i].pid || side->closing[i].pid == pid)
+			return true;
+	return false;
 }
 
 int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link)
@@ -147,14 +240,65 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 	const struct ladder_programs programs = {.session = bpf_program__fd(side->bpf->progs.invocation),
 						 .entry = bpf_program__fd(side->bpf->progs.invocation_entry),
 						 .exited = bpf_program__fd(side->bpf->progs.invocation_return)};
+	bool hold = side->rung == RUNG_PERF && !side->held;
+	struct kernel_sites wanted = *sites;
+	int status;
 
-	return ladder__open(RUNG_SESSION, &programs, sites, link);
+	wanted.entry_only |= side->no_return;
+	if (still_there(side, sites->pid))
+		kernel_side__settle(side);
+	if (hold)
+		kernel_side__hold(side, true);
+	status = ladder__open(side->rung, &programs, &wanted, link);
+	if (hold)
+		kernel_side__hold(side, false);
+	return status;
+}
+
+static void *close_link(void *link)
+{
+	ladder__close(link);
+	return NULL;
 }
 
 void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
 {
-	(void)side;
-	ladder__close(link);
+	struct closing *closing;
+	sigset_t all, before;
+	int status;
+
+	if (!link)
+		return;
+	if (link->rung != RUNG_PERF ||
+	    grow(&side->closing, &side->closing_room, side->closing_count + 1, sizeof(*side->closing))) {
+		ladder__close(link);
+		return;
+	}
+	closing = &side->closing[side->closing_count];
+	closing->pid = link->pid;
+	/* signals are for the daemon's own thread */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	status = pthread_create(&closing->thread, NULL, close_link, link);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (status)
+		ladder__close(link);
+	else
+		side->closing_count++;
+}
+
+void kernel_side__settle(struct kernel_side *side)
+{
+	while (side->closing_count)
+		pthread_join(side->closing[--side->closing_count].thread, NULL);
+}
+
+void kernel_side__hold(struct kernel_side *side, bool held)
+{
+	if (!held && side->held)
+		side->bpf->data->generation++;
+	side->held = held;
+	__atomic_store_n(&side->bpf->bss->hold, held, __ATOMIC_RELEASE);
 }
 
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size)

@@ -17,9 +17,16 @@
 struct kernel_side;
 struct vapro_bpf;
 
+/* What was learnt of a rung: rungs below the one in use are not tried. */
+struct kernel_rung {
+	bool tried, works;
+	char reason[160]; /* why not, or why it was not tried */
+};
+
 /*
- * Loads the object on the highest rung of the ladder that this kernel takes. Returns NULL with a
- * sentence in err and in *status 3 where kernel or privileges do not allow it, else 1.
+ * Loads the object on the highest rung of the ladder that this kernel takes, or on the one that is
+ * asked for. Returns NULL with a sentence in err and in *status 3 where kernel or privileges do not
+ * allow it, else 1.
  */
 struct kernel_side *kernel_side__load(const struct vapro_config *config, char *err, size_t err_size, int *status);
 void kernel_side__free(struct kernel_side *side);
@@ -27,15 +34,34 @@ void kernel_side__free(struct kernel_side *side);
 /* The skeleton, for those who read maps and shared memory. */
 struct vapro_bpf *kernel_side__bpf(struct kernel_side *side);
 
-/* Name of the rung in use: session. */
-const char *kernel_side__rung(const struct kernel_side *side);
+enum ladder_rung kernel_side__rung(const struct kernel_side *side);
+
+/* What was learnt of all RUNGS. */
+const struct kernel_rung *kernel_side__rungs(const struct kernel_side *side);
+
+/* Whether links for one process see its main thread alone (a defect of early uprobe_multi). */
+bool kernel_side__filters_by_thread(const struct kernel_side *side);
+
+/* Most functions of an image that should be probed: opening and closing takes long on the last rung. */
+bool kernel_side__frugal(const struct kernel_side *side);
 
 /*
- * Probes the sites, less those that the kernel refuses, by the rung in use. Returns 0 with *link,
- * -EOPNOTSUPP where every site is refused, or another -errno.
+ * Probes the sites, less those that the kernel refuses, by the rung in use; with --no-return their
+ * entries only. Returns 0 with *link, -EOPNOTSUPP where every site is refused, or another -errno.
  */
 int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link);
+
+/* Takes probes out. Where that takes long it goes on in the background; link may be NULL. */
 void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link);
+
+/* Waits until all that was unlinked is out. */
+void kernel_side__settle(struct kernel_side *side);
+
+/*
+ * While held, calls are let go unseen: for times in which not all links are open, or some twice.
+ * When it ends all threads begin anew.
+ */
+void kernel_side__hold(struct kernel_side *side, bool held);
 
 /* Scheduler and process events on; system calls on or off. 0 or -errno. */
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size);

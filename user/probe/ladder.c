@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/ladder.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "target/process.h"
 
 #define MULTI_RETURN 1	    /* BPF_F_UPROBE_MULTI_RETURN */
 #define ENOTSUPP_KERNEL 524 /* a site the kernel will not probe; not in errno.h */
@@ -209,6 +212,7 @@ int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, 
 	if (!link || !refused)
 		goto out;
 	link->rung = rung;
+	link->pid = sites->pid;
 	if (rung == RUNG_PERF) {
 		status = open_perf(halves, half_count, sites, refused, link);
 	} else {
@@ -233,4 +237,83 @@ void ladder__close(struct kernel_link *link)
 	while (link && link->count)
 		close(link->fds[--link->count]);
 	free(link);
+}
+
+/* What rungs are tried on: nobody else calls it. */
+__attribute__((noinline)) static void tried_function(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+/* A program that does nothing. */
+static int empty_program(uint32_t attach_type)
+{
+	static const struct bpf_insn nothing[] = {
+	    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+	    {.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = (enum bpf_attach_type)attach_type);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "vapro_try", "GPL", nothing, sizeof(nothing) / sizeof(nothing[0]),
+			       &options);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int try_link(enum ladder_rung rung, const struct process *self, int program)
+{
+	const struct ladder_programs programs = {.session = program, .entry = program, .exited = program};
+	const struct process_mapping *mapping = process__mapping_at(self, (uint64_t)(uintptr_t)tried_function);
+	uint64_t offset, cookie = 0;
+	struct kernel_sites sites = {
+	    .path = "/proc/self/exe", .offsets = &offset, .cookies = &cookie, .count = 1, .pid = getpid()};
+	struct kernel_link *link;
+	int status;
+
+	if (!mapping)
+		return -ENOENT;
+	offset = (uint64_t)(uintptr_t)tried_function - mapping->start + mapping->offset;
+	tried_function(); /* its page is in memory then */
+	status = ladder__open(rung, &programs, &sites, &link);
+	if (!status)
+		ladder__close(link);
+	return status;
+}
+
+int ladder__try(enum ladder_rung rung, char *reason, size_t reason_size)
+{
+	static const char *const since[RUNGS] = {[RUNG_SESSION] = "uprobe sessions came with kernel 6.13",
+						 [RUNG_MULTI] = "uprobe_multi links came with kernel 6.6",
+						 [RUNG_PERF] = "perf uprobe links came with kernel 5.15"};
+	uint32_t type = rung == RUNG_SESSION ? ATTACH_UPROBE_SESSION : rung == RUNG_MULTI ? ATTACH_UPROBE_MULTI : 0;
+	struct process *self = NULL;
+	int program = empty_program(type), status = program < 0 ? program : 0;
+	bool loaded = !status;
+
+	if (!status)
+		status = process__read(getpid(), &self, reason, reason_size);
+	if (!status)
+		status = try_link(rung, self, program);
+	if (status)
+		snprintf(reason, reason_size, "the kernel refuses %s: %s (%s)",
+			 loaded ? "the link" : "an empty program", strerror(-status), since[rung]);
+	process__free(self);
+	if (program >= 0)
+		close(program);
+	return status;
+}
+
+int ladder__filters_by_thread(void)
+{
+	const uint64_t offset = 0, cookie = 0;
+	struct half half = {.program = empty_program(ATTACH_UPROBE_MULTI), .attach_type = ATTACH_UPROBE_MULTI};
+	int status;
+
+	if (half.program < 0)
+		return half.program;
+	/* the kernel that mended the filter also refuses a pid of -1, before it looks at the path */
+	status = multi_link(&half, "/", &offset, &cookie, 1, -1);
+	close(half.program);
+	if (status >= 0)
+		return close(status);
+	return status == -EINVAL ? 0 : status == -EBADF || status == -ESRCH ? 1 : status;
 }

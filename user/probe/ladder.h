@@ -9,6 +9,7 @@
 #define VAPRO_LADDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -42,9 +43,23 @@ struct kernel_sites {
 /* What was opened for them: one or two links, or with perf one per site and half. */
 struct kernel_link {
 	enum ladder_rung rung;
+	pid_t pid;
 	uint32_t count;
 	int fds[];
 };
+
+/*
+ * Attaches an empty program to a function of this program by one rung. Returns 0 where that works,
+ * or -errno with a reason.
+ */
+int ladder__try(enum ladder_rung rung, char *reason, size_t reason_size);
+
+/*
+ * Whether uprobe_multi and session links for one process run the program on that thread alone and
+ * not on all threads of the process (kernels before 6.10, unless mended): 1 or 0, -errno where it
+ * cannot be told.
+ */
+int ladder__filters_by_thread(void);
 
 /*
  * Links the sites, without those that the kernel refuses: entry and return, or entry only. Returns 0
