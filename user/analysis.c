@@ -4,6 +4,7 @@
 
 #include "model/grow.h"
 #include "model/judge.h"
+#include "model/score.h"
 
 #include <math.h>
 
@@ -96,7 +97,8 @@ static bool possible(const struct analysis *analysis, const struct vapro_bundle 
 			return false;
 	}
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
-		if (!isfinite(bundle->magnitude_min[i]) || !isfinite(bundle->magnitude_max[i]))
+		if (!(bundle->magnitude_min[i] >= 0 && bundle->magnitude_min[i] <= bundle->magnitude_max[i] &&
+		      bundle->magnitude_max[i] <= CELLS_MAGNITUDE_MAX))
 			return false;
 	}
 	/* One thread does one thing at a time: its fragments cannot sum to more than the time they span. */
@@ -245,5 +247,50 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	}
 	*results = analysis->results;
 	*count = used;
+	return 0;
+}
+
+/* The truths as counts per state: a truth, and a cluster or a workload, of the kind's head. */
+int analysis__score(const struct analysis *analysis, struct vapro_score *score)
+{
+	const struct series_book *book = &analysis->context.series;
+	const struct truths *truths = &book->truths;
+	struct score_count *counts;
+	uint32_t last = SERIES_NONE;
+
+	*score = (struct vapro_score){0};
+	if (!truths->count)
+		return -ENODATA;
+	counts = calloc(truths->count, sizeof(*counts));
+	if (!counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < truths->count; i++) {
+		const struct truth_count *at = &truths->items[i];
+		uint32_t head = book->workloads[at->workload].head, id = at->workload;
+
+		if (at->cell != KEPT_NO_CELL) {
+			const struct cluster *cluster = NULL;
+
+			if (at->cell != KEPT_NO_WORKLOAD)
+				cluster = clusters__of(book->workloads[head].clusters, at->cell);
+			id = cluster ? cluster->id : 0;
+			score->unclustered += cluster ? 0 : at->n;
+		}
+		counts[i] = (struct score_count){
+		    .truth = (uint64_t)head << 32 | at->truth,
+		    .cluster = (uint64_t)head << 32 | id,
+		    .n = at->n,
+		};
+	}
+	score__of(counts, truths->count, score);
+	for (size_t i = 0; i < truths->count; i++) {
+		uint32_t head = (uint32_t)(counts[i].cluster >> 32); /* in order since */
+		const struct clusters *clusters = book->workloads[head].clusters;
+
+		if (head != last && clusters)
+			score->approximate += !clusters__certificate(clusters)->exact;
+		last = head;
+	}
+	free(counts);
 	return 0;
 }

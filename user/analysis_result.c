@@ -349,6 +349,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	    .drift_count = (uint32_t)job->spatial.drift_count,
 	    .rares = job->spatial.rares,
 	    .rare_count = (uint32_t)job->spatial.rare_count,
+	    .clusters = job->spatial.clusters,
 	};
 	memcpy(result->lost, facts->lost, sizeof(result->lost));
 	for (size_t row = 0; row < builder.about->row_count; row++)

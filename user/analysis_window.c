@@ -4,6 +4,11 @@
 #include "model/grow.h"
 #include "model/judge.h"
 
+#include <math.h>
+
+/* References that change by less leave performances what they are when told with two digits. */
+#define RENEWED_SHARE 0.005f
+
 static bool pending(const struct kept *kept, const struct analysis_span *span)
 {
 	return kept__bin(kept) >= span->end;
@@ -38,7 +43,13 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		memset(series[i].window_uncovered_ns, 0, sizeof(series[i].window_uncovered_ns));
 	}
 	for (size_t i = 0; i < job->kept_count; i++) {
+		float told = job->kept[i].reference;
+
 		judge__bundle(&context->series, &job->kept[i]);
+		/* A faster member of its cluster has turned up, or borders have moved: what was told is no longer so.
+		 */
+		job->kept[i].renewed = !job->kept[i].fresh && job->kept[i].cell != KEPT_NO_CELL &&
+				       fabsf(job->kept[i].reference - told) > RENEWED_SHARE * told;
 		/* Its state has become known: what it did before the view is told now. */
 		if (job->kept[i].held && job->kept[i].covered)
 			job->kept[i].fresh = 1;
@@ -66,8 +77,12 @@ static int mark_retold(struct analysis_job *job, const struct stg_job *about, co
 		       const struct kept *kept, const struct analysis_span *span)
 {
 	struct retold *retold = &job->retold[series->class];
+	uint64_t first = kept__first_bin(kept);
 
-	if (!kept->covered || kept__first_bin(kept) >= span->begin)
+	/* Before the view the map is frozen for all but the new. */
+	if (!kept->fresh && first < span->view)
+		first = span->view;
+	if (!(kept->covered || kept->renewed) || first >= span->begin || kept__bin(kept) < first)
 		return 0;
 	if (!retold->rows) {
 		retold->rows = calloc(about->row_count, 1);
@@ -75,8 +90,8 @@ static int mark_retold(struct analysis_job *job, const struct stg_job *about, co
 			return -ENOMEM;
 	}
 	retold->rows[series->row] = 1;
-	if (kept__first_bin(kept) < retold->from)
-		retold->from = kept__first_bin(kept);
+	if (first < retold->from)
+		retold->from = first;
 	return 0;
 }
 
@@ -101,7 +116,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 			continue;
 		coverage__add(&job->coverage, series, kept, span->begin, span->end);
 		heatmap__add(&job->map, kept, series->row, series->class, from, span->end);
-		if (!open && kept->fresh && mark_retold(job, about, series, kept, span))
+		if (!open && (kept->fresh || kept->renewed) && mark_retold(job, about, series, kept, span))
 			return -ENOMEM;
 		if (kept->covered && series->class == VAPRO_COMMUNICATION &&
 		    waiting__add(job->waiting, kept, series->row, stg__state(context->stg, series->state)->group, from))
@@ -242,6 +257,9 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		goto cleanup;
 	spatial__window(&context->series, job->id);
 	error = spatial__find(&job->spatial, &context->series, context->stg, job->id, job->coverage.wall_ns);
+	if (!error)
+		error = spatial__clusters(&job->spatial, &context->series, context->stg, job->id, job->kept,
+					  job->kept_count, span->begin, span->end);
 cleanup:
 	free(parts.items);
 	return error;

@@ -17,7 +17,7 @@
 struct analyze {
 	struct vapro_config config;
 	const char *output;
-	bool ndjson, strict, summary, own_config;
+	bool ndjson, strict, summary, score;
 	const char **files;
 	int file_count;
 };
@@ -25,15 +25,18 @@ struct analyze {
 static void usage(FILE *out)
 {
 	fputs("Usage: vapro analyze [options] CAPTURE...\n"
-	      "       vapro analyze [options] --format ndjson FILE|-\n"
+	      "       vapro analyze [options] --format ndjson FILE|-...\n"
 	      "\n"
 	      "Replays captures of vaprod (several hosts of one job: several files) or fragments as NDJSON, one a\n"
-	      "line, into the lines a live run writes. A capture's own tunables hold unless others are given.\n"
+	      "line (several files are one run), into the lines a live run writes. A capture's own tunables hold\n"
+	      "unless others are given.\n"
 	      "\n"
 	      "  --format ndjson   the input is NDJSON fragments or bundles, any order across ranks\n"
 	      "  --strict          the first bad line ends it\n"
 	      "  --output FILE|-   NDJSON lines (default: standard output)\n"
 	      "  --summary         a readable summary on standard error at the end\n"
+	      "  --score           NDJSON that carries `truth`: how well the clusters agree with it (homogeneity,\n"
+	      "                    completeness, V-measure), one line on standard error\n"
 	      "  --config FILE     read `name = value` lines\n"
 	      "Tunables:\n",
 	      out);
@@ -47,8 +50,8 @@ static int set(struct analyze *analyze, int argc, char **argv, int *i)
 	const char *value;
 	int status;
 
-	if (!strcmp(name, "strict") || !strcmp(name, "summary")) {
-		*(name[1] == 't' ? &analyze->strict : &analyze->summary) = true;
+	if (!strcmp(name, "strict") || !strcmp(name, "summary") || !strcmp(name, "score")) {
+		*(name[1] == 't' ? &analyze->strict : name[1] == 'u' ? &analyze->summary : &analyze->score) = true;
 		return 0;
 	}
 	snprintf(text, sizeof(text), "%.*s", equals ? (int)(equals - name) : (int)strlen(name), name);
@@ -138,6 +141,32 @@ static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines,
 	free(line);
 }
 
+/* Says how well the clusters agree with the truth. Returns an exit code. */
+static int tell_score(const struct stream_sink *pipeline)
+{
+	struct vapro_score score;
+	int status = pipeline__score(pipeline, &score);
+
+	if (status) {
+		fprintf(stderr, "vapro analyze: no score: %s\n",
+			status == -ENODATA ? "no fragment carries a `truth`" : strerror(-status));
+		return EXIT_FAILED;
+	}
+	fprintf(
+	    stderr,
+	    "score: homogeneity %.2f, completeness %.2f, V-measure %.2f (%llu fragments, %llu truths, %llu clusters, "
+	    "%s",
+	    score.homogeneity, score.completeness, score.v_measure, (unsigned long long)score.fragments,
+	    (unsigned long long)score.truths, (unsigned long long)score.clusters,
+	    score.approximate ? "approximate in " : "exact");
+	if (score.approximate)
+		fprintf(stderr, "%u states", score.approximate);
+	if (score.unclustered)
+		fprintf(stderr, "; %llu not measured", (unsigned long long)score.unclustered);
+	fprintf(stderr, ")\n");
+	return EXIT_OK;
+}
+
 /* Feeds the input and writes what is found. Returns an exit code. */
 static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
@@ -150,7 +179,7 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	struct progress progress = {.sink = {.put = progress_put}, .to = pipeline};
 	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
 	char err[512] = "";
-	int status;
+	int status, score = EXIT_OK;
 
 	if (!pipeline) {
 		fprintf(stderr, "vapro analyze: out of memory\n");
@@ -166,12 +195,13 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
 			summary__add_trouble(summary, err);
-	}
+	} else if (analyze->score)
+		score = tell_score(pipeline);
 	/* a whole capture brings the bye of its run */
 	if (ndjson || status)
 		say_bye(pipeline, lines, status ? "error" : "end_of_input");
 	stream__close(pipeline);
-	return status ? EXIT_FAILED : EXIT_OK;
+	return status ? EXIT_FAILED : score;
 }
 
 int analyze__main(int argc, char **argv)
@@ -192,16 +222,21 @@ int analyze__main(int argc, char **argv)
 		status = EXIT_OK;
 		goto out;
 	}
-	if (!status && (!analyze.file_count || (analyze.ndjson && analyze.file_count > 1))) {
+	if (!status && !analyze.file_count) {
 		fprintf(stderr, "vapro analyze: %s is needed; --help tells more\n",
-			analyze.ndjson ? "one file (or -)" : "a capture");
+			analyze.ndjson ? "a file (or -)" : "a capture");
+		status = EXIT_USAGE;
+	}
+	if (!status && analyze.score && !analyze.ndjson) {
+		fprintf(stderr, "vapro analyze: --score needs --format ndjson: captures know no truth\n");
 		status = EXIT_USAGE;
 	}
 	if (status)
 		goto out;
 	status = EXIT_FAILED;
 	if (analyze.ndjson) {
-		ndjson = ndjson__read(analyze.files[0], analyze.strict, &bad_lines, err, sizeof(err));
+		ndjson = ndjson__read(analyze.files, (size_t)analyze.file_count, analyze.strict, &bad_lines, err,
+				      sizeof(err));
 		if (!ndjson) {
 			fprintf(stderr, "vapro analyze: %s\n", err);
 			goto out;
@@ -228,8 +263,8 @@ int analyze__main(int argc, char **argv)
 		status = EXIT_FAILED;
 	}
 	if (bad_lines) {
-		snprintf(err, sizeof(err), "%llu bad lines of %s were refused", (unsigned long long)bad_lines,
-			 analyze.files[0]);
+		snprintf(err, sizeof(err), "%llu bad lines of %s%s were refused", (unsigned long long)bad_lines,
+			 analyze.files[0], analyze.file_count > 1 ? " and others" : "");
 		fprintf(stderr, "vapro analyze: %s\n", err);
 		if (summary)
 			summary__add_trouble(summary, err);

@@ -32,6 +32,8 @@ const struct vapro_option vapro_options[] = {
     DOUBLE("valid-bin", valid_bin, "0.1", 0, 1, "share of 200 ms that must be covered to be judged"),
     DOUBLE("cluster-tolerance", cluster_tolerance, "0.05", 0, 1, "workloads this close are the same workload"),
     UINT("cluster-floor", cluster_floor, "64", 0, 1000000000, "instructions; smaller differences are none"),
+    UINT("cluster-cells", cluster_cells, "4096", 16, 1048576,
+	 "with instructions: cells kept of a state's workloads; beyond, they get coarser"),
     UINT("rare-members", rare_members, "5", 1, 1000000, "workloads seen less often than this are rare"),
     UINT("certify-fragments", certify_fragments, "50", 1, 1000000,
 	 "without a PMU: fragments needed before a state is trusted"),

@@ -25,6 +25,7 @@ enum vapro_uncovered_reason {
 	VAPRO_NO_RETURN,     /* --no-return: time is entry to entry */
 	VAPRO_NOT_SEEN,	     /* before the first or after the last call of the thread */
 	VAPRO_LOST,	     /* bundles lost, by cause in `lost` */
+	VAPRO_NO_WORKLOAD,   /* with instructions: a computation that was not measured */
 	VAPRO_UNCOVERED_REASONS,
 };
 
@@ -156,11 +157,32 @@ struct result_drift {
 	uint32_t windows;
 };
 
+/* A state, or with instructions a cluster, of few members that took long. */
 struct result_rare {
 	const struct vapro_state *state;
-	int32_t rank;
+	int32_t rank; /* of a cluster: where it took longest in this window */
 	uint32_t members;
 	double seconds;
+	uint32_t cluster; /* the same over windows, unique among the clusters of its state; 0: a whole state */
+	double norm;	  /* of the cluster's seed; NAN of a state */
+};
+
+/* The clusters of all states of a job by instructions, and whether they are those of Algorithm 1. */
+struct result_clusters {
+	uint32_t states; /* that have clusters; 0 without instructions */
+	uint32_t clusters, rare;
+	uint32_t approximate; /* states whose clusters are not certified to be exact */
+	uint32_t coarser;     /* states that were too diverse for their bound on cells */
+	double slack;	      /* of the worst state, see model/cluster.h */
+};
+
+/* Clusters against the truth that bundles carry, since the start. A truth counts within its state. */
+struct vapro_score {
+	uint64_t fragments;   /* that carry a truth */
+	uint64_t unclustered; /* of them, not measured: one cluster per state */
+	uint64_t truths, clusters;
+	uint32_t approximate; /* states among them whose clusters are not certified to be exact */
+	double homogeneity, completeness, v_measure;
 };
 
 /* One job's window: a record speaks for its new part [begin_ns, end_ns). */
@@ -188,6 +210,7 @@ struct job_result {
 	uint32_t drift_count;
 	const struct result_rare *rares;
 	uint32_t rare_count;
+	struct result_clusters clusters;
 };
 
 /* config is copied. Returns NULL when out of memory. */
@@ -217,5 +240,8 @@ int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t f
  */
 int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
 			 const struct job_result **results, uint32_t *count);
+
+/* Scores all clusters as of the last window. Returns 0, -ENODATA where no bundle carried a truth, or -ENOMEM. */
+int analysis__score(const struct analysis *analysis, struct vapro_score *score);
 
 #endif

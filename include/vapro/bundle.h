@@ -73,6 +73,7 @@ struct vapro_bundle {
 	uint64_t first_call, last_call; /* call numbers of the thread */
 	double magnitude_min[VAPRO_MAGNITUDES], magnitude_max[VAPRO_MAGNITUDES];
 	double factor[VAPRO_FACTORS]; /* sums over the n fragments */
+	uint32_t truth; /* number of what it is known to be (NDJSON only, in no capture); 0: nobody said */
 };
 
 /* One row of a job: rank (-1 where unknown) and thread number within the rank (0 = main). */

@@ -26,6 +26,7 @@ struct vapro_config {
 	double valid_bin;	  /* a bin counts when this share of it is covered */
 	double cluster_tolerance; /* Algorithm 1 */
 	uint64_t cluster_floor;	  /* instructions; differences below it are equal */
+	uint64_t cluster_cells;	  /* of a state; beyond, all its cells become wider */
 	uint64_t rare_members;	  /* clusters with fewer members are rare */
 	/* workload without a PMU: ARCHITECTURE section 6, papers/001 section 4 */
 	uint64_t certify_fragments; /* fragments a state needs before it is certified */

@@ -57,7 +57,8 @@ static inline void sample__fill(struct job_result *result)
 							    {NULL, 0.013, VAPRO_NOT_SEEN}};
 	static const struct result_imbalance imbalances[] = {{&sample_edge, 0, 3, 1e6, 1.25e6, 0.31}};
 	static const struct result_drift drifts[] = {{&sample_edge, 1.18, 6}};
-	static const struct result_rare rares[] = {{&sample_vertex, 1, 3, 0.75}};
+	static const struct result_rare rares[] = {{&sample_vertex, 1, 3, 0.75, 0, NAN},
+						   {&sample_edge, 2, 4, 0.5, 12, 123456.78}};
 
 	for (int map = 0; map < 2; map++) {
 		for (int rank = 0; rank < SAMPLE_RANKS; rank++) {
@@ -177,7 +178,8 @@ static inline void sample__fill(struct job_result *result)
 	    .drifts = drifts,
 	    .drift_count = 1,
 	    .rares = rares,
-	    .rare_count = 1,
+	    .rare_count = 2,
+	    .clusters = {.states = 3, .clusters = 9, .rare = 2, .approximate = 1, .coarser = 1, .slack = 0.00123456},
 	};
 }
 

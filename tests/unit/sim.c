@@ -87,6 +87,7 @@ void sim_config(struct vapro_config *config)
 	    .valid_bin = 0.1,
 	    .cluster_tolerance = 0.05,
 	    .cluster_floor = 64,
+	    .cluster_cells = 4096,
 	    .rare_members = 5,
 	    .certify_fragments = 50,
 	    .certify_share = 0.7,

@@ -101,7 +101,7 @@ static void test_window(void **state)
 
 	(void)state;
 	render();
-	assert_int_equal(line_count, 1 + 2 + 4 + 3);
+	assert_int_equal(line_count, 1 + 2 + 4 + 4);
 	object = parsed(0);
 	is_text(object, "schema", "vapro/1");
 	is_text(object, "type", "window");
@@ -120,8 +120,21 @@ static void test_window(void **state)
 	is_number(object, "uncovered/0/share_pct", 6.12);
 	is_text(object, "uncovered/0/reason", "few_fragments");
 	is_null(object, "uncovered/1/state");
+	is_number(object, "clusters/clusters", 9);
+	is_number(object, "clusters/slack_pct", 0.1235);
+	assert_true(cJSON_IsFalse(at(object, "clusters/exact")));
 	is_text(object, "clock/utc", "2027-01-15T08:00:00.000000000Z");
 	assert_non_null(strstr(lines[0], "\"fragments\":9007199254740993")); /* 2^53 + 1 */
+	cJSON_Delete(object);
+	object = parsed(9);
+	is_text(object, "type", "rare");
+	is_null(object, "cluster");
+	is_null(object, "norm");
+	cJSON_Delete(object);
+	object = parsed(10);
+	is_number(object, "rank", 2);
+	is_number(object, "cluster", 12);
+	is_number(object, "norm", 123456.8);
 	cJSON_Delete(object);
 }
 

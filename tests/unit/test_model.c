@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/arena.h"
-#include "model/cluster.h"
 #include "model/intern.h"
 #include "model/judge.h"
 #include "model/reference.h"
@@ -172,39 +171,6 @@ static void test_reference_random_work(void **state)
 		histogram__clear(&histogram);
 	}
 	assert_int_equal(certified, 0);
-}
-
-static void test_clusters(void **state)
-{
-	struct vapro_config config;
-	struct clusters *clusters = clusters__new();
-	const struct cluster *all;
-	size_t count;
-
-	(void)state;
-	sim_config(&config);
-	config.cluster_floor = 0;
-	/* The paper's example: 1000 to 1050 instructions are one cluster, whichever rank they come from. */
-	for (int i = 1050; i >= 1000; i--)
-		assert_int_equal(clusters__add(clusters, i, i, 1, 100 + i, 100 + i), 0);
-	clusters__add(clusters, 1060, 1060, 3, 300, 90);
-	clusters__add(clusters, 5000, 5200, 10, 1000, 70);
-	assert_int_equal(clusters__form(clusters, &config), 0);
-	all = clusters__all(clusters, &count);
-	assert_int_equal(count, 3);
-	assert_int_equal(all[0].members, 51);
-	assert_true(all[0].fastest_ns == 1100);
-	assert_int_equal(all[1].members, 3);
-	assert_ptr_equal(clusters__find(clusters, 1020), &all[0]);
-	assert_ptr_equal(clusters__find(clusters, 5200), &all[2]);
-	assert_null(clusters__find(clusters, 9000));
-	/* The floor of 64 instructions. */
-	config.cluster_floor = 64;
-	clusters__add(clusters, 1000, 1000, 1, 100, 100);
-	assert_int_equal(clusters__form(clusters, &config), 0);
-	clusters__all(clusters, &count);
-	assert_int_equal(count, 2);
-	clusters__free(clusters);
 }
 
 static void add_thread(struct stg *stg, uint32_t id, int32_t rank, uint32_t pid)
@@ -389,7 +355,6 @@ int main(void)
 	    cmocka_unit_test(test_reference_outlier),
 	    cmocka_unit_test(test_reference_lowest_populous),
 	    cmocka_unit_test(test_reference_random_work),
-	    cmocka_unit_test(test_clusters),
 	    cmocka_unit_test(test_stg),
 	    cmocka_unit_test(test_judge),
 	    cmocka_unit_test(test_naps_are_work),

@@ -43,7 +43,7 @@ static int replay(const char *text, bool strict)
 	fclose(file);
 	recorder__clear(&seen);
 	err[0] = 0;
-	return ndjson__replay(path, strict, 15, &seen.sink, &bad, err, sizeof(err));
+	return ndjson__replay((const char *const[]){path}, 1, strict, 15, &seen.sink, &bad, err, sizeof(err));
 }
 
 static const struct vapro_bundle *nth(size_t number)
@@ -88,6 +88,8 @@ static void test_contract(void **state)
 	assert_int_equal(nth(0)->n, 1);
 	assert_true(nth(1)->magnitude_max[VAPRO_BYTES] == 8);
 	assert_int_equal(nth(1)->first_call, 2);
+	assert_int_equal(nth(0)->truth, 0);
+	assert_true(nth(1)->truth > 0);
 	assert_int_equal(recorder__find(&seen, STREAM_SEEN, 0)->seen.from_ns, 1000);
 	assert_int_equal(recorder__find(&seen, STREAM_SEEN, 0)->seen.to_ns, 62000);
 	assert_int_equal(seen.events[seen.count - 1].type, STREAM_END);
@@ -102,14 +104,14 @@ static void test_source(void **state)
 				"\"workload\":{\"instructions\":7}}\n",
 				true),
 			 0);
-	ndjson = ndjson__read(path, true, &bad, err, sizeof(err));
+	ndjson = ndjson__read((const char *const[]){path}, 1, true, &bad, err, sizeof(err));
 	assert_false(ndjson__by_instructions(ndjson)); /* of a computation only */
 	ndjson__free(ndjson);
 	assert_int_equal(replay("{\"rank\":0,\"class\":\"computation\",\"from\":\"x\",\"to\":\"y\",\"start_ns\":0,"
 				"\"duration_ns\":5,\"workload\":{\"instructions\":7}}\n",
 				true),
 			 0);
-	ndjson = ndjson__read(path, true, &bad, err, sizeof(err));
+	ndjson = ndjson__read((const char *const[]){path}, 1, true, &bad, err, sizeof(err));
 	assert_true(ndjson__by_instructions(ndjson));
 	ndjson__free(ndjson);
 }
@@ -169,6 +171,9 @@ static void test_bad_lines(void **state)
 	    {IO(",\"workload\":{\"a\":true}"), "workload.a"},
 	    {IO(",\"workload\":{\"a\":-1}"), "workload.a"},
 	    {IO(",\"workload\":{\"a\":1,\"b\":2,\"c\":3}"), "workload.c: only 2"},
+	    {IO(",\"workload\":{\"a\":1e151}"), "workload.a is too large"},
+	    {IO(",\"truth\":{}"), "truth is neither"},
+	    {IO(",\"truth\":\"\""), "truth is neither"},
 	    {IO(",\"factors\":[]"), "factors is no object"},
 	    {IO(",\"factors\":{\"preempted_ns\":-4}"), "factors.preempted_ns"},
 	    {IO(",\"factors\":{\"preempted_ns\":\"4\"}"), "factors.preempted_ns"},
@@ -195,30 +200,22 @@ static void test_go_on(void **state)
 	assert_int_equal(replay("", false), -ENODATA);
 	assert_int_equal(replay("x\n", false), -ENODATA);
 	assert_int_equal(bad, 1);
-	assert_int_equal(ndjson__replay("/nonexistent", false, 15, &seen.sink, &bad, err, sizeof(err)), -ENOENT);
+	assert_int_equal(
+	    ndjson__replay((const char *const[]){"/nonexistent"}, 1, false, 15, &seen.sink, &bad, err, sizeof(err)),
+	    -ENOENT);
 	assert_non_null(strstr(err, "/nonexistent"));
 }
+
+#define BUNDLE IO(",\"n\":3,\"end_ns\":401,\"factors\":{\"preempted\":5,\"migrations\":1}")
 
 static void test_bundles_and_labels(void **state)
 {
 	(void)state;
 	assert_int_equal(
-	    replay(
-		IO(",\"n\":3,\"end_ns\":400,\"min_ns\":20,\"max_ns\":50,\"workload\":{\"peer\":\"1\","
-		   "\"function\":\"read me\",\"file\":\"f\",\"k=\":\"v=w\",\"bytes\":64,\"flops\":9}") "\n" IO(",\"n\":"
-													       "3,"
-													       "\"end_"
-													       "ns\":"
-													       "400,"
-													       "\"facto"
-													       "rs\":{"
-													       "\"preem"
-													       "pted\":"
-													       "5,"
-													       "\"migra"
-													       "tions\""
-													       ":1}") "\n",
-		true),
+	    replay(IO(",\"n\":3,\"end_ns\":400,\"min_ns\":20,\"max_ns\":50,\"workload\":{\"peer\":\"1\","
+		      "\"function\":\"read me\",\"file\":\"f\",\"k=\":\"v=w\",\"bytes\":64,\"flops\":9}") "\n" BUNDLE
+													  "\n",
+		   true),
 	    0);
 	assert_int_equal(nth(0)->n, 3);
 	assert_int_equal(nth(0)->sum_ns, 100);
@@ -231,9 +228,9 @@ static void test_bundles_and_labels(void **state)
 	assert_int_equal(nth(1)->last_call, 6);
 	assert_true(nth(1)->factor[VAPRO_PREEMPTED] == 0); /* times end in _ns */
 	assert_true(nth(1)->factor[VAPRO_MIGRATIONS] == 1);
-	assert_string_equal(recorder__find(&seen, STREAM_STATE, 0)->state.labels,
+	assert_string_equal(recorder__find(&seen, STREAM_STATE, 1)->state.labels,
 			    "file=f function=read_me k_=v=w peer=1");
-	assert_string_equal(recorder__find(&seen, STREAM_STATE, 0)->state.common, "function=read_me k_=v=w");
+	assert_string_equal(recorder__find(&seen, STREAM_STATE, 1)->state.common, "function=read_me k_=v=w");
 }
 
 /* Ranks one after the other in the file are told window by window, in time. */

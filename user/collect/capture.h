@@ -26,10 +26,11 @@ int capture__replay(const char *const *paths, size_t count, struct stream_sink *
 
 /*
  * Reads fragments as NDJSON (section 10), `-` is standard input. Bad lines are refused with their
- * number on stderr and counted; with strict the first one ends the reading with -EINVAL.
+ * number on stderr and counted; with strict the first one ends the reading with -EINVAL. Lines of
+ * several files (hosts) are one run, and what follows does not depend on their order.
  */
-int ndjson__replay(const char *path, bool strict, double window_s, struct stream_sink *sink, uint64_t *bad_lines,
-		   char *err, size_t err_size);
+int ndjson__replay(const char *const *paths, size_t count, bool strict, double window_s, struct stream_sink *sink,
+		   uint64_t *bad_lines, char *err, size_t err_size);
 
 /* What a capture says of itself, for those who must know before the replay. */
 struct capture_info {
@@ -47,7 +48,8 @@ int capture__info(const char *path, struct capture_info *info, char *err, size_t
  */
 struct ndjson;
 
-struct ndjson *ndjson__read(const char *path, bool strict, uint64_t *bad_lines, char *err, size_t err_size);
+struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict, uint64_t *bad_lines, char *err,
+			    size_t err_size);
 bool ndjson__by_instructions(const struct ndjson *ndjson); /* any computation carries `instructions` */
 int ndjson__feed(const struct ndjson *ndjson, double window_s, struct stream_sink *sink, char *err, size_t err_size);
 void ndjson__free(struct ndjson *ndjson);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fragments of other tracers as a stream. Lines may come in any order across ranks, so all are read
- * first; then they are told in the order of their ends, window by window.
+ * Fragments of other tracers as a stream. Lines may come in any order across ranks and files, so all
+ * are read first; threads and states are numbered in the order of their texts, and the bundles told
+ * in the order of their ends, window by window: the same lines make the same stream in any order.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -11,31 +12,11 @@
 #include <string.h>
 
 #include "collect/capture.h"
-#include "collect/ndjson_line.h"
+#include "collect/ndjson_private.h"
 #include "model/grow.h"
-#include "model/intern.h"
 
 #define SHOWN_MAX 20	    /* bad lines told one by one */
 #define WINDOWS_MAX 1000000 /* beyond, times are not of one clock */
-
-struct entry {
-	struct vapro_bundle bundle;
-	uint64_t line;
-};
-
-struct ndjson {
-	char *path;
-	struct entry *entries; /* by end */
-	size_t count, capacity;
-	struct vapro_thread *threads;
-	struct stream_seen *seen; /* of each thread */
-	size_t thread_count, thread_capacity, seen_capacity;
-	struct vapro_state *states;
-	size_t state_count, state_capacity;
-	struct intern *thread_keys, *state_keys;
-	struct ndjson_names names;
-	bool instructions;
-};
 
 static char *copy(const char *text)
 {
@@ -99,11 +80,27 @@ static int64_t add_thread(struct ndjson *ndjson, const struct ndjson_line *line)
 		seen->to_ns = line->bundle.end_ns;
 	if (from->world_size > thread->world_size)
 		thread->world_size = from->world_size;
-	if (!thread->pid)
+	/* where lines contradict each other the least holds */
+	if (!thread->pid || (from->pid && from->pid < thread->pid))
 		thread->pid = from->pid;
-	if (!thread->tid)
+	if (!thread->tid || (from->tid && from->tid < thread->tid))
 		thread->tid = from->tid;
 	return id;
+}
+
+/* Symbols are for people and no part of a state: the first in the alphabet stays. Returns 0 or -ENOMEM. */
+static int add_symbol(const char **symbol, const char *from)
+{
+	const char *own;
+
+	if (!from || (*symbol && strcmp(*symbol, from) <= 0))
+		return 0;
+	own = strdup(from);
+	if (!own)
+		return -ENOMEM;
+	free((char *)*symbol);
+	*symbol = own;
+	return 0;
 }
 
 static int64_t add_state(struct ndjson *ndjson, const struct ndjson_line *line)
@@ -113,8 +110,10 @@ static int64_t add_state(struct ndjson *ndjson, const struct ndjson_line *line)
 			       from->labels, from->common, from->class, from->from != NULL);
 	struct vapro_state *state;
 
-	if (id < 0 || (size_t)id < ndjson->state_count)
+	if (id < 0)
 		return id;
+	if ((size_t)id < ndjson->state_count)
+		goto symbols;
 	if (grow(&ndjson->states, &ndjson->state_capacity, (size_t)id + 1, sizeof(*ndjson->states)))
 		return -ENOMEM;
 	state = &ndjson->states[ndjson->state_count++];
@@ -125,16 +124,18 @@ static int64_t add_state(struct ndjson *ndjson, const struct ndjson_line *line)
 	    .to = copy(from->to),
 	    .labels = copy(from->labels),
 	    .common = copy(from->common),
-	    .from_symbol = copy(from->from_symbol),
-	    .to_symbol = copy(from->to_symbol),
 	};
 	if (!state->to || !state->labels || !state->common || (from->from && !state->from))
+		return -ENOMEM;
+symbols:
+	state = &ndjson->states[id];
+	if (add_symbol(&state->from_symbol, from->from_symbol) || add_symbol(&state->to_symbol, from->to_symbol))
 		return -ENOMEM;
 	return id;
 }
 
 /* Returns 0, -EINVAL with the reason in why, or -ENOMEM. */
-static int add_line(struct ndjson *ndjson, const char *text, uint64_t number, char *why, size_t why_size)
+static int add_line(struct ndjson *ndjson, const char *text, char *why, size_t why_size)
 {
 	struct ndjson_line line;
 	int64_t thread, state;
@@ -145,42 +146,24 @@ static int add_line(struct ndjson *ndjson, const char *text, uint64_t number, ch
 	thread = add_thread(ndjson, &line);
 	state = add_state(ndjson, &line);
 	if (thread < 0 || state < 0 ||
-	    grow(&ndjson->entries, &ndjson->capacity, ndjson->count + 1, sizeof(*ndjson->entries))) {
+	    grow(&ndjson->bundles, &ndjson->capacity, ndjson->count + 1, sizeof(*ndjson->bundles))) {
 		ret = -ENOMEM;
 		goto cleanup;
 	}
 	line.bundle.thread = (uint32_t)thread;
 	line.bundle.state = (uint32_t)state;
-	ndjson->entries[ndjson->count++] = (struct entry){.bundle = line.bundle, .line = number};
+	if (line.truth) {
+		line.bundle.truth = intern__id(ndjson->truths, line.truth); /* from 1: 0 is that of NULL */
+		if (line.bundle.truth == INTERN_NONE) {
+			ret = -ENOMEM;
+			goto cleanup;
+		}
+	}
+	ndjson->bundles[ndjson->count++] = line.bundle;
 	ndjson->instructions |= line.instructions;
 cleanup:
 	ndjson_line__free(&line);
 	return ret;
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	if (x->bundle.end_ns != y->bundle.end_ns)
-		return x->bundle.end_ns < y->bundle.end_ns ? -1 : 1;
-	return x->line < y->line ? -1 : x->line > y->line;
-}
-
-static int number_calls(struct ndjson *ndjson)
-{
-	uint64_t *calls = calloc(ndjson->thread_count + 1, sizeof(*calls));
-
-	if (!calls)
-		return -ENOMEM;
-	for (size_t i = 0; i < ndjson->count; i++) {
-		struct vapro_bundle *bundle = &ndjson->entries[i].bundle;
-
-		bundle->first_call = calls[bundle->thread] + 1;
-		bundle->last_call = calls[bundle->thread] += bundle->n;
-	}
-	free(calls);
-	return 0;
 }
 
 static void tell_unknown(const struct ndjson *ndjson)
@@ -213,7 +196,7 @@ static int read_lines(struct ndjson *ndjson, FILE *file, bool strict, uint64_t *
 			snprintf(why, sizeof(why), "it has a NUL inside");
 			ret = -EINVAL;
 		} else if (strspn(text, " \t\r\n") != (size_t)length) {
-			ret = add_line(ndjson, text, number, why, sizeof(why));
+			ret = add_line(ndjson, text, why, sizeof(why));
 		}
 		if (ret != -EINVAL)
 			continue;
@@ -236,42 +219,54 @@ static int read_lines(struct ndjson *ndjson, FILE *file, bool strict, uint64_t *
 	return ret;
 }
 
-struct ndjson *ndjson__read(const char *path, bool strict, uint64_t *bad_lines, char *err, size_t err_size)
+static int read_file(struct ndjson *ndjson, const char *path, bool strict, uint64_t *bad_lines, char *err,
+		     size_t err_size)
 {
 	bool standard = !strcmp(path, "-");
 	FILE *file = standard ? stdin : fopen(path, "re");
-	struct ndjson *ndjson = NULL;
+	uint64_t bad = 0;
 	int ret;
 
-	*bad_lines = 0;
 	if (!file) {
 		ret = -errno;
 		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
-		goto cleanup;
+		return ret;
 	}
-	ret = -ENOMEM;
-	ndjson = calloc(1, sizeof(*ndjson));
+	free(ndjson->path);
+	ndjson->path = strdup(standard ? "standard input" : path);
+	ret = ndjson->path ? read_lines(ndjson, file, strict, &bad, err, err_size) : -ENOMEM;
+	*bad_lines += bad;
+	if (!standard)
+		fclose(file);
+	return ret;
+}
+
+struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict, uint64_t *bad_lines, char *err,
+			    size_t err_size)
+{
+	struct ndjson *ndjson = calloc(1, sizeof(*ndjson));
+	int ret = -ENOMEM;
+
+	*bad_lines = 0;
 	if (!ndjson)
 		goto cleanup;
-	ndjson->path = strdup(standard ? "standard input" : path);
 	ndjson->thread_keys = intern__new();
 	ndjson->state_keys = intern__new();
-	if (!ndjson->path || !ndjson->thread_keys || !ndjson->state_keys)
+	ndjson->truths = intern__new();
+	if (!ndjson->thread_keys || !ndjson->state_keys || !ndjson->truths)
 		goto cleanup;
-	ret = read_lines(ndjson, file, strict, bad_lines, err, err_size);
+	ret = 0;
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = read_file(ndjson, paths[i], strict, bad_lines, err, err_size);
 	if (ret)
 		goto cleanup;
 	tell_unknown(ndjson);
-	if (ndjson->count)
-		qsort(ndjson->entries, ndjson->count, sizeof(*ndjson->entries), compare_entries);
-	ret = number_calls(ndjson);
+	ret = ndjson__order(ndjson);
 cleanup:
-	if (file && !standard)
-		fclose(file);
 	if (!ret)
 		return ndjson;
 	if (ret == -ENOMEM)
-		snprintf(err, err_size, "%s: %s", path, strerror(ENOMEM));
+		snprintf(err, err_size, "%s: %s", paths[0], strerror(ENOMEM));
 	ndjson__free(ndjson);
 	errno = -ret;
 	return NULL;
@@ -318,8 +313,8 @@ static int put_windows(const struct ndjson *ndjson, double window_s, uint64_t be
 		last = end_ns >= last_ns;
 		if (last)
 			end_ns = last_ns;
-		while (!ret && next < ndjson->count && ndjson->entries[next].bundle.end_ns < end_ns) {
-			event = (struct stream_event){.type = STREAM_BUNDLE, .bundle = ndjson->entries[next++].bundle};
+		while (!ret && next < ndjson->count && ndjson->bundles[next].end_ns < end_ns) {
+			event = (struct stream_event){.type = STREAM_BUNDLE, .bundle = ndjson->bundles[next++]};
 			ret = stream__put(sink, &event);
 		}
 		if (ret)
@@ -386,19 +381,20 @@ void ndjson__free(struct ndjson *ndjson)
 	}
 	intern__free(ndjson->thread_keys);
 	intern__free(ndjson->state_keys);
+	intern__free(ndjson->truths);
 	ndjson_names__free(&ndjson->names);
 	free(ndjson->threads);
 	free(ndjson->seen);
 	free(ndjson->states);
-	free(ndjson->entries);
+	free(ndjson->bundles);
 	free(ndjson->path);
 	free(ndjson);
 }
 
-int ndjson__replay(const char *path, bool strict, double window_s, struct stream_sink *sink, uint64_t *bad_lines,
-		   char *err, size_t err_size)
+int ndjson__replay(const char *const *paths, size_t count, bool strict, double window_s, struct stream_sink *sink,
+		   uint64_t *bad_lines, char *err, size_t err_size)
 {
-	struct ndjson *ndjson = ndjson__read(path, strict, bad_lines, err, err_size);
+	struct ndjson *ndjson = ndjson__read(paths, count, strict, bad_lines, err, err_size);
 	int ret;
 
 	if (!ndjson)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "collect/ndjson_line.h"
+#include "model/cells.h"
 
 struct parser {
 	const char *text;
@@ -310,6 +311,10 @@ static int parse_workload(struct parser *parser)
 			ret = refuse(parser, "workload.%.40s is neither a text nor a number from 0 up", item->string);
 			goto cleanup;
 		}
+		if (item->valuedouble > CELLS_MAGNITUDE_MAX) {
+			ret = refuse(parser, "workload.%.40s is too large", item->string);
+			goto cleanup;
+		}
 		slot = find_magnitude(parser, item->string);
 		if (slot < 0) {
 			ret = slot;
@@ -327,6 +332,24 @@ static int parse_workload(struct parser *parser)
 cleanup:
 	free(labels);
 	return ret;
+}
+
+/* A text, or a number for those who count their workloads. */
+static int parse_truth(struct parser *parser)
+{
+	const cJSON *truth = get(parser, "truth");
+
+	if (!truth)
+		return 0;
+	if (cJSON_IsNumber(truth) && isfinite(truth->valuedouble)) {
+		if (asprintf(&parser->line->truth, "%.17g", truth->valuedouble) < 0)
+			parser->line->truth = NULL;
+	} else if (cJSON_IsString(truth) && *truth->valuestring) {
+		parser->line->truth = strdup(truth->valuestring);
+	} else {
+		return refuse(parser, "truth is neither a text nor a number");
+	}
+	return parser->line->truth ? 0 : -ENOMEM;
 }
 
 static int find_factor(const char *name)
@@ -398,6 +421,8 @@ int ndjson_line__parse(struct ndjson_line *line, const char *text, struct ndjson
 		ret = parse_state(&parser);
 	if (!ret)
 		ret = parse_times(&parser);
+	if (!ret)
+		ret = parse_truth(&parser);
 	/* the last ones leave marks in names: only for lines that are good otherwise */
 	if (!ret)
 		ret = parse_workload(&parser);
@@ -411,6 +436,7 @@ void ndjson_line__free(struct ndjson_line *line)
 	cJSON_Delete(line->object);
 	free(line->labels);
 	free(line->common);
+	free(line->truth);
 }
 
 void ndjson_names__free(struct ndjson_names *names)

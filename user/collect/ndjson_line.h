@@ -25,6 +25,7 @@ struct ndjson_line {
 	struct vapro_state state;
 	char *labels, *common; /* of state, owned */
 	struct vapro_bundle bundle;
+	char *truth;	   /* of its workload, owned; NULL where nobody said */
 	bool instructions; /* a computation whose instructions are known */
 };
 

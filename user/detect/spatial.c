@@ -2,6 +2,7 @@
 #include "detect/spatial.h"
 
 #include "model/grow.h"
+#include "model/table.h"
 
 #include <math.h>
 
@@ -145,23 +146,13 @@ static int drift(struct spatial *spatial, const struct series_book *book, const 
 static int rare(struct spatial *spatial, const struct series_book *book, const struct stg *stg,
 		const struct series *series)
 {
-	const struct clusters *clusters = book->workloads[book->workloads[series->workload].head].clusters;
 	double members = series->cpu.n, ns = series->cpu.sum_ns;
 
-	if (series->window_ns <= 0)
+	if (series->window_ns <= 0 || members <= 0 || members >= (double)book->config->rare_members ||
+	    ns < book->config->min_lost_s * 1e9)
 		return 0;
-	if (clusters) {
-		const struct cluster *cluster = clusters__find(clusters, book->workloads[series->workload].seed);
-
-		/* Clusters are of all ranks; a rank is named when it met the rare one in this window. */
-		if (series->window_uncovered_ns[VAPRO_RARE] <= 0 || !cluster)
-			return 0;
-		members = (double)cluster->members;
-		ns = fmin(ns, cluster->sum_ns);
-	} else if (members <= 0 || members >= (double)book->config->rare_members) {
-		return 0;
-	}
-	if (ns < book->config->min_lost_s * 1e9)
+	/* Where there are clusters, it is they that are rare. */
+	if (book->source == VAPRO_BY_INSTRUCTIONS && series->class == VAPRO_COMPUTATION)
 		return 0;
 	if (grow(&spatial->rares, &spatial->rare_capacity, spatial->rare_count + 1, sizeof(*spatial->rares)))
 		return -ENOMEM;
@@ -170,8 +161,113 @@ static int rare(struct spatial *spatial, const struct series_book *book, const s
 	    .rank = stg__job(stg, series->job)->rows[series->row].rank,
 	    .members = (uint32_t)members,
 	    .seconds = ns / 1e9,
+	    .norm = NAN,
 	};
 	return 0;
+}
+
+/* Time that one row spent in one rare cluster. */
+struct met {
+	const struct cluster *cluster;
+	uint32_t head, state, row;
+	double ns;
+};
+
+static int compare_met(const void *a, const void *b)
+{
+	const struct met *left = a, *right = b;
+
+	if (left->head != right->head)
+		return left->head < right->head ? -1 : 1;
+	if (left->cluster->id != right->cluster->id)
+		return left->cluster->id < right->cluster->id ? -1 : 1;
+	if (left->ns != right->ns)
+		return left->ns > right->ns ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+static double part_in(const struct kept *kept, uint64_t begin, uint64_t end)
+{
+	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+	double share = 0;
+
+	if (first >= begin && last < end)
+		return 1;
+	for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
+		share += kept__share(kept, bin);
+	return share;
+}
+
+struct meetings {
+	struct met *items;
+	size_t count, capacity;
+	struct table *by_row;
+};
+
+static int meet(struct meetings *meetings, const struct series_book *book, const struct kept *kept, double ns)
+{
+	const struct series *series = &book->series[kept->series];
+	uint32_t head = book->workloads[series->workload].head, at;
+	const struct cluster *cluster = clusters__of(book->workloads[head].clusters, kept->cell);
+	uint64_t key = (uint64_t)head << 32 | cluster->id;
+
+	if (!table__get(meetings->by_row, key, series->row, &at)) {
+		at = (uint32_t)meetings->count;
+		if (grow(&meetings->items, &meetings->capacity, meetings->count + 1, sizeof(*meetings->items)) ||
+		    table__put(meetings->by_row, key, series->row, at))
+			return -ENOMEM;
+		meetings->items[meetings->count++] = (struct met){cluster, head, series->state, series->row, 0};
+	}
+	meetings->items[at].ns += ns;
+	return 0;
+}
+
+/* One for each cluster, where it took longest. */
+static int tell_rare(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
+		     struct meetings *meetings)
+{
+	if (meetings->count)
+		qsort(meetings->items, meetings->count, sizeof(*meetings->items), compare_met);
+	for (size_t i = 0; i < meetings->count; i++) {
+		const struct met *met = &meetings->items[i];
+
+		if ((i && met[-1].head == met->head && met[-1].cluster == met->cluster) ||
+		    (double)met->cluster->sum_ns < book->config->min_lost_s * 1e9)
+			continue;
+		if (grow(&spatial->rares, &spatial->rare_capacity, spatial->rare_count + 1, sizeof(*spatial->rares)))
+			return -ENOMEM;
+		spatial->rares[spatial->rare_count++] = (struct result_rare){
+		    .state = &stg__state(stg, met->state)->about,
+		    .rank = stg__job(stg, job)->rows[met->row].rank,
+		    .members = (uint32_t)met->cluster->members,
+		    .seconds = (double)met->cluster->sum_ns / 1e9,
+		    .cluster = met->cluster->id,
+		    .norm = met->cluster->norm,
+		};
+	}
+	return 0;
+}
+
+static void sum_clusters(struct result_clusters *sum, const struct series_book *book, uint32_t job)
+{
+	for (size_t i = 0; i < book->workload_count; i++) {
+		const struct workload *workload = &book->workloads[i];
+		const struct cluster_certificate *certificate;
+		const struct cluster *clusters;
+		size_t count;
+
+		if (workload->job != job || !workload->clusters)
+			continue;
+		clusters = clusters__all(workload->clusters, &count);
+		certificate = clusters__certificate(workload->clusters);
+		sum->states++;
+		sum->clusters += (uint32_t)count;
+		for (size_t k = 0; k < count; k++)
+			sum->rare += clusters[k].members < book->config->rare_members;
+		sum->approximate += !certificate->exact;
+		sum->coarser += certificate->widened > 0;
+		sum->slack = fmax(sum->slack, certificate->slack);
+	}
 }
 
 static int compare_rares(const void *a, const void *b)
@@ -180,7 +276,11 @@ static int compare_rares(const void *a, const void *b)
 
 	if (left->seconds != right->seconds)
 		return left->seconds > right->seconds ? -1 : 1;
-	return (left->rank > right->rank) - (left->rank < right->rank);
+	if (left->rank != right->rank)
+		return left->rank < right->rank ? -1 : 1;
+	if (left->state->id != right->state->id)
+		return left->state->id < right->state->id ? -1 : 1;
+	return (left->cluster > right->cluster) - (left->cluster < right->cluster);
 }
 
 int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
@@ -203,4 +303,28 @@ int spatial__find(struct spatial *spatial, const struct series_book *book, const
 	if (spatial->rare_count)
 		qsort(spatial->rares, spatial->rare_count, sizeof(*spatial->rares), compare_rares);
 	return 0;
+}
+
+int spatial__clusters(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
+		      const struct kept *kept, size_t count, uint64_t begin, uint64_t end)
+{
+	struct meetings meetings = {.by_row = table__new()};
+	int error = meetings.by_row ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !error && i < count; i++) {
+		double ns = kept[i].reason == VAPRO_RARE && !kept[i].covered
+				? kept[i].sum_ns * part_in(&kept[i], begin, end)
+				: 0;
+
+		if (ns > 0)
+			error = meet(&meetings, book, &kept[i], ns);
+	}
+	if (!error)
+		error = tell_rare(spatial, book, stg, job, &meetings);
+	if (spatial->rare_count)
+		qsort(spatial->rares, spatial->rare_count, sizeof(*spatial->rares), compare_rares);
+	sum_clusters(&spatial->clusters, book, job);
+	free(meetings.items);
+	table__free(meetings.by_row);
+	return error;
 }

@@ -17,6 +17,7 @@ struct spatial {
 	size_t drift_count, drift_capacity;
 	struct result_rare *rares;
 	size_t rare_count, rare_capacity;
+	struct result_clusters clusters;
 };
 
 void spatial__clear(struct spatial *spatial);
@@ -27,5 +28,12 @@ void spatial__window(struct series_book *book, uint32_t job);
 /* Fills the lists of one job. wall_ns as in coverage. Returns 0 or -ENOMEM. */
 int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
 		  double wall_ns);
+
+/*
+ * Adds what clusters tell of the job, after spatial__find: the rare ones that had a judged fragment in
+ * [begin, end), and the sum of all. Returns 0 or -ENOMEM.
+ */
+int spatial__clusters(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
+		      const struct kept *kept, size_t count, uint64_t begin, uint64_t end);
 
 #endif

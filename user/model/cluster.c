@@ -5,138 +5,273 @@
 
 #include <math.h>
 
-#define CELL_BITS 8
-/* Beyond this the neighbours of least weight would have to merge; a state so diverse has no fixed workload. */
-#define CELLS_MAX 4096
-
-struct cell {
-	uint32_t index;
-	double min, max, sum_ns, min_ns;
-	uint64_t n;
-};
-
 struct clusters {
-	struct cell *cells; /* ascending */
-	size_t cell_count, cell_capacity;
-	struct cluster *clusters; /* ascending */
+	double tolerance, floor;
+	struct cells cells;
+	struct cluster *items;
 	size_t count, capacity;
+	struct cluster_certificate certificate;
+	uint32_t last_id;
 	bool dirty;
 };
 
-struct clusters *clusters__new(void)
+struct clusters *clusters__new(const struct vapro_config *config)
 {
-	return calloc(1, sizeof(struct clusters));
+	struct clusters *clusters = calloc(1, sizeof(*clusters));
+
+	if (!clusters)
+		return NULL;
+	clusters->tolerance = config->cluster_tolerance;
+	clusters->floor = (double)config->cluster_floor;
+	clusters->certificate.exact = true;
+	if (!cells__init(&clusters->cells, config->cluster_cells))
+		return clusters;
+	free(clusters);
+	return NULL;
 }
 
 void clusters__free(struct clusters *clusters)
 {
 	if (!clusters)
 		return;
-	free(clusters->cells);
-	free(clusters->clusters);
+	cells__clear(&clusters->cells);
+	free(clusters->items);
 	free(clusters);
 }
 
-static uint32_t cell_index(double norm)
+int clusters__add(struct clusters *clusters, const double *low, const double *high, uint64_t n, uint64_t sum_ns,
+		  uint64_t min_ns, uint32_t *handle)
 {
-	uint64_t v = norm < 1 ? 0 : (uint64_t)norm;
-	uint32_t exponent;
-
-	if (v < 1 << CELL_BITS)
-		return (uint32_t)v;
-	exponent = 63 - (uint32_t)__builtin_clzll(v);
-	return ((exponent - CELL_BITS + 1) << CELL_BITS) +
-	       (uint32_t)(v >> (exponent - CELL_BITS) & ((1 << CELL_BITS) - 1));
+	clusters->dirty = true;
+	return cells__add(&clusters->cells, low, high, n, sum_ns, min_ns, handle);
 }
 
-int clusters__add(struct clusters *clusters, double norm_min, double norm_max, uint64_t n, double sum_ns, double min_ns)
+int clusters__merge(struct clusters *to, const struct clusters *from)
 {
-	uint32_t index = cell_index((norm_min + norm_max) / 2);
-	size_t low = 0, high = clusters->cell_count;
-	struct cell *cell;
+	to->dirty = true;
+	return cells__merge(&to->cells, &from->cells);
+}
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
+uint32_t clusters__find(const struct clusters *clusters, const double *vector)
+{
+	return cells__find(&clusters->cells, vector);
+}
 
-		if (clusters->cells[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
+static int compare_order(const void *a, const void *b)
+{
+	const struct workload_cell *x = *(struct workload_cell *const *)a, *y = *(struct workload_cell *const *)b;
+	int order = cells__compare_least(x, y);
+
+	/* bundles of several cells may have the same least corner */
+	return order ? order : memcmp(x->key, y->key, sizeof(x->key));
+}
+
+/* Least and most distance of a member of the cell from a seed, and that of its middle. */
+struct distance {
+	double near, far, middle;
+};
+
+static struct distance distance_of(const struct workload_cell *cell, const double *seed)
+{
+	double near[VAPRO_MAGNITUDES], far[VAPRO_MAGNITUDES], middle[VAPRO_MAGNITUDES];
+
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		double below = seed[i] - cell->low[i], above = cell->high[i] - seed[i];
+
+		near[i] = fmax(0, fmax(-below, -above));
+		far[i] = fmax(fabs(below), fabs(above));
+		middle[i] = (cell->low[i] + cell->high[i]) / 2 - seed[i];
 	}
-	if (low == clusters->cell_count || clusters->cells[low].index != index) {
-		if (clusters->cell_count >= CELLS_MAX) {
-			if (low == clusters->cell_count)
-				low--;
-		} else {
-			if (grow(&clusters->cells, &clusters->cell_capacity, clusters->cell_count + 1,
-				 sizeof(*clusters->cells)))
-				return -ENOMEM;
-			memmove(&clusters->cells[low + 1], &clusters->cells[low],
-				(clusters->cell_count - low) * sizeof(*clusters->cells));
-			clusters->cells[low] =
-			    (struct cell){.index = index, .min = norm_min, .max = norm_max, .min_ns = min_ns};
-			clusters->cell_count++;
+	return (struct distance){cells__norm(near), cells__norm(far), cells__norm(middle)};
+}
+
+static bool joins(struct clusters *clusters, const struct cluster *cluster, const struct workload_cell *cell, bool own)
+{
+	struct cluster_certificate *certificate = &clusters->certificate;
+	struct distance distance = distance_of(cell, cluster->seed);
+	bool in = own || distance.middle <= cluster->reach;
+	double wrong = in ? distance.far - cluster->reach : cluster->reach - distance.near;
+	double border = cluster->norm + cluster->reach;
+
+	if (distance.far <= cluster->reach)
+		return true;
+	if (distance.near > cluster->reach)
+		return false;
+	certificate->exact = false;
+	certificate->straddling++;
+	certificate->slack = fmax(certificate->slack, border > 0 ? wrong / border : INFINITY);
+	return in;
+}
+
+static void take(struct clusters *clusters, struct cluster *cluster, struct workload_cell *cell)
+{
+	cell->cluster = (uint32_t)clusters->count - 1;
+	cluster->members += cell->n;
+	/* as in cells: what overflows stays at the end */
+	if (__builtin_add_overflow(cluster->sum_ns, cell->sum_ns, &cluster->sum_ns))
+		cluster->sum_ns = UINT64_MAX;
+	if (cell->min_ns < cluster->fastest_ns)
+		cluster->fastest_ns = cell->min_ns;
+}
+
+/* The greedy pass over cells in the order of their least members. Returns 0 or -ENOMEM. */
+static int pass(struct clusters *clusters, struct workload_cell **order)
+{
+	size_t count = clusters->cells.count;
+
+	for (size_t first = 0; first < count; first++) {
+		struct workload_cell *own = order[first];
+		struct cluster *cluster;
+		double border;
+
+		if (own->cluster != CELLS_NONE)
+			continue;
+		if (grow(&clusters->items, &clusters->capacity, clusters->count + 1, sizeof(*clusters->items)))
+			return -ENOMEM;
+		cluster = &clusters->items[clusters->count++];
+		*cluster = (struct cluster){
+		    .norm = own->norm,
+		    .reach = fmax(clusters->tolerance * own->norm, clusters->floor),
+		    .fastest_ns = UINT64_MAX,
+		};
+		memcpy(cluster->seed, own->least, sizeof(cluster->seed));
+		clusters->certificate.exact &= !own->corner;
+		/* |v| - |s| <= |v - s|: beyond this norm nothing is in reach, whatever the rounding */
+		border = (cluster->norm + cluster->reach) * (1 + 1e-9);
+		for (size_t i = first; i < count && order[i]->norm <= border; i++) {
+			if (order[i]->cluster == CELLS_NONE && joins(clusters, cluster, order[i], i == first))
+				take(clusters, cluster, order[i]);
 		}
 	}
-	cell = &clusters->cells[low];
-	cell->n += n;
-	cell->sum_ns += sum_ns;
-	cell->min = fmin(cell->min, norm_min);
-	cell->max = fmax(cell->max, norm_max);
-	cell->min_ns = fmin(cell->min_ns, min_ns);
-	clusters->dirty = true;
 	return 0;
 }
 
-int clusters__form(struct clusters *clusters, const struct vapro_config *config)
+/* Members that a cluster had when it was called `name`, and that are in `cluster` now. */
+struct claim {
+	uint32_t name, cluster;
+	uint64_t members;
+};
+
+static int compare_same(const void *a, const void *b)
 {
-	struct cluster *open = NULL;
+	const struct claim *x = a, *y = b;
+
+	if (x->name != y->name)
+		return x->name < y->name ? -1 : 1;
+	return (x->cluster > y->cluster) - (x->cluster < y->cluster);
+}
+
+static int compare_claims(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	if (x->members != y->members)
+		return x->members > y->members ? -1 : 1;
+	return compare_same(a, b);
+}
+
+/* Sums the claims of one name on one cluster; returns how many are left. */
+static size_t sum_claims(struct claim *claims, size_t count)
+{
+	size_t out = 0;
+
+	if (count)
+		qsort(claims, count, sizeof(*claims), compare_same);
+	for (size_t i = 0; i < count; i++) {
+		if (out && !compare_same(&claims[out - 1], &claims[i]))
+			claims[out - 1].members += claims[i].members;
+		else
+			claims[out++] = claims[i];
+	}
+	if (out)
+		qsort(claims, out, sizeof(*claims), compare_claims);
+	return out;
+}
+
+/* Gives every cluster the name of most of its members, every name to one cluster; the rest get new names. */
+static int name_clusters(struct clusters *clusters)
+{
+	struct claim *claims = calloc(clusters->cells.count + 1, sizeof(*claims));
+	struct table *given = table__new();
+	size_t count = 0;
+	uint32_t unused;
+	int error = -ENOMEM;
+
+	if (!claims || !given)
+		goto cleanup;
+	for (size_t i = 0; i < clusters->cells.count; i++) {
+		const struct workload_cell *cell = &clusters->cells.items[i];
+
+		if (cell->name)
+			claims[count++] = (struct claim){cell->name, cell->cluster, cell->n};
+	}
+	count = sum_claims(claims, count);
+	for (size_t i = 0; i < count; i++) {
+		struct cluster *cluster = &clusters->items[claims[i].cluster];
+
+		if (cluster->id || table__get(given, claims[i].name, 0, &unused))
+			continue;
+		cluster->id = claims[i].name;
+		if (table__put(given, claims[i].name, 0, 0))
+			goto cleanup;
+	}
+	for (size_t i = 0; i < clusters->count; i++) {
+		if (!clusters->items[i].id)
+			clusters->items[i].id = ++clusters->last_id;
+	}
+	for (size_t i = 0; i < clusters->cells.count; i++)
+		clusters->cells.items[i].name = clusters->items[clusters->cells.items[i].cluster].id;
+	error = 0;
+cleanup:
+	free(claims);
+	table__free(given);
+	return error;
+}
+
+int clusters__form(struct clusters *clusters)
+{
+	struct workload_cell **order;
+	int error;
 
 	if (!clusters->dirty)
 		return 0;
-	clusters->count = 0;
-	for (size_t i = 0; i < clusters->cell_count; i++) {
-		const struct cell *cell = &clusters->cells[i];
-
-		if (!open || (cell->min + cell->max) / 2 > open->limit) {
-			if (grow(&clusters->clusters, &clusters->capacity, clusters->count + 1,
-				 sizeof(*clusters->clusters)))
-				return -ENOMEM;
-			open = &clusters->clusters[clusters->count++];
-			*open = (struct cluster){
-			    .seed = cell->min,
-			    .limit =
-				cell->min + fmax(config->cluster_tolerance * cell->min, (double)config->cluster_floor),
-			    .fastest_ns = INFINITY,
-			};
-		}
-		open->members += cell->n;
-		open->sum_ns += cell->sum_ns;
-		open->fastest_ns = fmin(open->fastest_ns, cell->min_ns);
-		/* A straddling cell that went to the lower cluster takes its members along when looked up. */
-		open->limit = fmax(open->limit, cell->max);
+	order = calloc(clusters->cells.count + 1, sizeof(*order));
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < clusters->cells.count; i++) {
+		order[i] = &clusters->cells.items[i];
+		order[i]->cluster = CELLS_NONE;
 	}
-	clusters->dirty = false;
-	return 0;
+	qsort(order, clusters->cells.count, sizeof(*order), compare_order);
+	clusters->count = 0;
+	clusters->certificate = (struct cluster_certificate){.exact = true, .widened = clusters->cells.widened};
+	error = pass(clusters, order);
+	free(order);
+	if (!error)
+		error = name_clusters(clusters);
+	clusters->dirty = error != 0;
+	return error;
 }
 
-const struct cluster *clusters__find(const struct clusters *clusters, double norm)
+const struct cluster *clusters__of(const struct clusters *clusters, uint32_t handle)
 {
-	size_t low = 0, high = clusters->count;
+	uint32_t at = handle == CELLS_NONE ? CELLS_NONE : cells__of(&clusters->cells, handle)->cluster;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (clusters->clusters[middle].limit < norm)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < clusters->count ? &clusters->clusters[low] : NULL;
+	return at == CELLS_NONE ? NULL : &clusters->items[at];
 }
 
 const struct cluster *clusters__all(const struct clusters *clusters, size_t *count)
 {
 	*count = clusters->count;
-	return clusters->clusters;
+	return clusters->items;
+}
+
+const struct cluster_certificate *clusters__certificate(const struct clusters *clusters)
+{
+	return &clusters->certificate;
+}
+
+const struct cells *clusters__cells(const struct clusters *clusters)
+{
+	return &clusters->cells;
 }

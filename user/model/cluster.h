@@ -1,39 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Algorithm 1 of papers/000 section 3.4 over norms of workload vectors, streamed: fragments of one
- * edge or vertex, of all ranks, fall into fine log-linear cells (256 per octave) that keep an exact
- * count, exact least and greatest norm and the fastest duration. A pass over the cells in ascending
- * order gives the clusters: the least unprocessed norm is the seed, everything within the tolerance
- * joins it. Merging before clustering is what makes clusters comparable between processes. A cell
- * that straddles a cluster's border goes by its middle.
+ * Algorithm 1 of papers/000 section 3.4 over cells of workload vectors (model/cells.h): one greedy
+ * pass when clusters are asked for. The unprocessed vector of least norm is the seed; everything
+ * within max(tolerance * its norm, floor) of it (Euclidean, border included) joins it. Vectors of
+ * equal norm are taken in the order of their components, which the paper leaves open.
+ *
+ * Certificate: where every cell lies wholly inside or wholly outside the reach of every seed that
+ * comes to it, the clusters are those of Algorithm 1 on the single vectors, as sets (`exact`).
+ * A cell that straddles goes by the middle of its box; `slack` then tells how far from the reach of
+ * its seed any vector was misplaced at most, relative to seed norm + reach: the clusters are what
+ * Algorithm 1 gives with thresholds that are off by that. Cells of single fragments give a slack of
+ * at most half their width, 1/512, and twice that for each of the first eight widenings (cells.h);
+ * twice again where cells are wider than the reach, since a seed takes its own cell along. Beyond
+ * eight, cells are wider than an octave, and only slack itself tells. A bundle that varies in
+ * several components has no known least member: a seed of that kind is not exact either.
+ *
+ * Identity: a cluster keeps its id as long as its set lives. When a smaller seed turns up later and
+ * shifts the borders, the id stays with the cluster that holds most of the members it had.
  */
 #ifndef VAPRO_CLUSTER_H
 #define VAPRO_CLUSTER_H
 
+#include "model/cells.h"
+
 #include <vapro/config.h>
 
 struct cluster {
-	double seed, limit; /* norms from seed to limit */
-	uint64_t members;
-	double sum_ns;
-	double fastest_ns; /* least duration of a member */
+	uint32_t id; /* from 1; unique in its set */
+	double seed[VAPRO_MAGNITUDES];
+	double norm, reach; /* of the seed; how far from it members may lie */
+	uint64_t members, sum_ns;
+	uint64_t fastest_ns; /* least duration of a member */
+};
+
+struct cluster_certificate {
+	bool exact;
+	uint32_t straddling; /* cells that went by their middle */
+	uint32_t widened;    /* times that the bound on cells made all of them twice as wide */
+	double slack;	     /* 0 where nothing straddles */
 };
 
 struct clusters;
 
-struct clusters *clusters__new(void);
+/* Tolerance, floor and the bound on cells are the config's as of now. */
+struct clusters *clusters__new(const struct vapro_config *config);
 void clusters__free(struct clusters *clusters);
 
-/* n fragments between two norms. Returns 0 or -ENOMEM. */
-int clusters__add(struct clusters *clusters, double norm_min, double norm_max, uint64_t n, double sum_ns,
-		  double min_ns);
+/* As cells__add and cells__merge. */
+int clusters__add(struct clusters *clusters, const double *low, const double *high, uint64_t n, uint64_t sum_ns,
+		  uint64_t min_ns, uint32_t *handle);
+int clusters__merge(struct clusters *to, const struct clusters *from);
+uint32_t clusters__find(const struct clusters *clusters, const double *vector);
 
 /* Forms the clusters anew where something was added since. Returns 0 or -ENOMEM. */
-int clusters__form(struct clusters *clusters, const struct vapro_config *config);
+int clusters__form(struct clusters *clusters);
 
-/* The cluster a norm belongs to, as formed last; NULL where there is none. */
-const struct cluster *clusters__find(const struct clusters *clusters, double norm);
+/* The cluster of a handle as formed last; NULL where it was added since, and for CELLS_NONE. */
+const struct cluster *clusters__of(const struct clusters *clusters, uint32_t handle);
 
+/* All, by ascending seed; valid until the next forming. */
 const struct cluster *clusters__all(const struct clusters *clusters, size_t *count);
+const struct cluster_certificate *clusters__certificate(const struct clusters *clusters);
+const struct cells *clusters__cells(const struct clusters *clusters);
 
 #endif

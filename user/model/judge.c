@@ -87,7 +87,7 @@ int judge__refresh(struct series_book *book)
 
 		if (!workload->dirty)
 			continue;
-		if (workload->clusters && clusters__form(workload->clusters, book->config))
+		if (workload->clusters && clusters__form(workload->clusters))
 			return -ENOMEM;
 		if (pool(book, workload))
 			return -ENOMEM;
@@ -121,7 +121,7 @@ static double labels_reference(const struct series_book *book, const struct seri
 		    series->cpu.n < (double)book->config->rare_members)
 			continue;
 		best = fmax(best, series->own_ns);
-		if (workload->seed == own->seed)
+		if (!memcmp(workload->seed, own->seed, sizeof(own->seed)))
 			best_same = fmax(best_same, series->own_ns);
 	}
 	return best_same > 0 ? best_same : best;
@@ -143,9 +143,13 @@ static void judge_stuck(const struct series_book *book, struct kept *kept, const
 static void judge_cluster(const struct series_book *book, struct kept *kept, const struct series *series)
 {
 	const struct clusters *clusters = book->workloads[book->workloads[series->workload].head].clusters;
-	const struct cluster *cluster = clusters && kept->norm > 0 ? clusters__find(clusters, kept->norm) : NULL;
+	const struct cluster *cluster;
 
+	kept->reason = VAPRO_NO_WORKLOAD;
+	if (kept->cell == KEPT_NO_WORKLOAD)
+		return;
 	kept->reason = VAPRO_FEW_FRAGMENTS;
+	cluster = clusters && kept->cell != KEPT_NO_CELL ? clusters__of(clusters, kept->cell) : NULL;
 	if (!cluster)
 		return;
 	kept->reason = VAPRO_RARE;

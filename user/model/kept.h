@@ -8,12 +8,15 @@
 
 #include <vapro/bundle.h>
 
+#define KEPT_NO_CELL UINT32_MAX		  /* not clustered, or nothing like it was seen yet */
+#define KEPT_NO_WORKLOAD (UINT32_MAX - 1) /* clustered by what was not measured */
+
 struct kept {
 	uint64_t start_ns, end_ns;
 	double sum_ns;
 	uint32_t series, n, flags;
 	float min_ns, max_ns;
-	float norm;	     /* of the workload vector, mean of the members */
+	uint32_t cell;	     /* handle of its workload in the clusters of its state; or as below */
 	float reference;     /* per fragment; valid where covered */
 	float usual_blocked; /* per fragment, of the undisturbed members */
 	uint8_t fresh;	     /* arrived since the last window */
@@ -21,6 +24,7 @@ struct kept {
 	uint8_t certified;   /* and counts as coverage */
 	uint8_t blind;	     /* covered without any reference: stuck in something never seen before */
 	uint8_t reason;	     /* enum vapro_uncovered_reason */
+	uint8_t renewed;     /* its reference has changed enough since the last window to tell its bins anew */
 	uint8_t held;	     /* older than the view; kept until its state has enough fragments to be judged */
 	float factor[VAPRO_FACTORS];
 };

@@ -35,8 +35,9 @@ const char *const vapro_loss_name[VAPRO_LOSSES] = {
 };
 
 const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS] = {
-    [VAPRO_COVERED] = "covered",   [VAPRO_FEW_FRAGMENTS] = "few_fragments",
-    [VAPRO_SPREAD] = "spread",	   [VAPRO_RARE] = "rare",
-    [VAPRO_GOVERNED] = "governed", [VAPRO_NO_RETURN] = "no_return",
-    [VAPRO_NOT_SEEN] = "not_seen", [VAPRO_LOST] = "lost",
+    [VAPRO_COVERED] = "covered",	 [VAPRO_FEW_FRAGMENTS] = "few_fragments",
+    [VAPRO_SPREAD] = "spread",		 [VAPRO_RARE] = "rare",
+    [VAPRO_GOVERNED] = "governed",	 [VAPRO_NO_RETURN] = "no_return",
+    [VAPRO_NOT_SEEN] = "not_seen",	 [VAPRO_LOST] = "lost",
+    [VAPRO_NO_WORKLOAD] = "no_workload",
 };

@@ -28,6 +28,7 @@ void series__free(struct series_book *book)
 	}
 	for (size_t i = 0; i < book->workload_count; i++)
 		clusters__free(book->workloads[i].clusters);
+	truths__clear(&book->truths);
 	free(book->series);
 	free(book->workloads);
 	table__free(book->by_key);
@@ -35,12 +36,16 @@ void series__free(struct series_book *book)
 	*book = (struct series_book){0};
 }
 
-static bool same_size(const struct vapro_config *config, double seed, double bytes)
+static bool same_size(const struct vapro_config *config, const double *seed, const double *size)
 {
-	return fabs(bytes - seed) <= fmax(config->cluster_tolerance * seed, (double)config->cluster_floor);
+	double apart[VAPRO_MAGNITUDES];
+
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
+		apart[i] = size[i] - seed[i];
+	return cells__norm(apart) <= fmax(config->cluster_tolerance * cells__norm(seed), (double)config->cluster_floor);
 }
 
-static int find_workload(struct series_book *book, uint32_t job, const struct stg_state *state, double bytes,
+static int find_workload(struct series_book *book, uint32_t job, const struct stg_state *state, const double *size,
 			 uint32_t *id)
 {
 	uint32_t head = SERIES_NONE, last = SERIES_NONE;
@@ -48,7 +53,7 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 
 	if (table__get(book->by_kind, job, state->kind, &head)) {
 		for (uint32_t at = head; at != SERIES_NONE; at = book->workloads[at].next) {
-			if (same_size(book->config, book->workloads[at].seed, bytes)) {
+			if (same_size(book->config, book->workloads[at].seed, size)) {
 				*id = at;
 				return 0;
 			}
@@ -72,16 +77,16 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 	    .kind = state->kind,
 	    .common = state->common,
 	    .class = state->about.class,
-	    .seed = bytes,
 	    .series = SERIES_NONE,
 	    .next = SERIES_NONE,
 	    .head = head == SERIES_NONE ? *id : head,
 	};
+	memcpy(book->workloads[*id].seed, size, sizeof(book->workloads[*id].seed));
 	book->workload_count++;
 	return 0;
 }
 
-static int find_series(struct series_book *book, const struct vapro_bundle *bundle, double bytes, uint32_t *id)
+static int find_series(struct series_book *book, const struct vapro_bundle *bundle, const double *size, uint32_t *id)
 {
 	const struct stg_thread *thread = stg__thread(book->stg, bundle->thread);
 	const struct stg_state *state = stg__state(book->stg, bundle->state);
@@ -90,7 +95,7 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	uint32_t workload_id;
 	int error;
 
-	error = find_workload(book, thread->job, state, bytes, &workload_id);
+	error = find_workload(book, thread->job, state, size, &workload_id);
 	if (error)
 		return error;
 	if (table__get(book->by_key, key, workload_id, id))
@@ -125,24 +130,48 @@ double series__compared_ns(enum vapro_class class, const struct kept *kept)
 	return ns > 0 ? ns : 0;
 }
 
-static double norm_of(enum vapro_class class, const double *magnitude)
+/* What the size of a fragment is: how much a call moves, and all that a computation was measured to do. */
+static void set_size(const struct series_book *book, enum vapro_class class, const struct vapro_bundle *bundle,
+		     double *size)
 {
-	double sum = 0;
-
-	if (class != VAPRO_COMPUTATION)
-		return magnitude[VAPRO_BYTES];
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
-		if (i != VAPRO_BYTES)
-			sum += magnitude[i] * magnitude[i];
+		if (class == VAPRO_COMPUTATION ? book->source == VAPRO_BY_INSTRUCTIONS : i == VAPRO_BYTES)
+			size[i] = (bundle->magnitude_min[i] + bundle->magnitude_max[i]) / 2;
+		else
+			size[i] = 0;
 	}
-	return sqrt(sum);
 }
 
-static int add_history(struct series_book *book, struct series *series, const struct vapro_bundle *bundle,
-		       const struct kept *kept)
+/* Merge before clustering: one set of cells for all sizes and ranks, at the head of the kind. */
+static int add_cluster(struct series_book *book, const struct series *series, const struct vapro_bundle *bundle,
+		       const double *size, struct kept *kept)
+{
+	struct workload *head = &book->workloads[book->workloads[series->workload].head];
+
+	kept->cell = KEPT_NO_CELL;
+	if (book->source != VAPRO_BY_INSTRUCTIONS || series->class != VAPRO_COMPUTATION)
+		return 0;
+	if (!(cells__norm(size) > 0)) {
+		kept->cell = KEPT_NO_WORKLOAD;
+		return 0;
+	}
+	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
+		if (head->clusters)
+			kept->cell = clusters__find(head->clusters, size);
+		return 0;
+	}
+	head->dirty = true;
+	if (!head->clusters)
+		head->clusters = clusters__new(book->config);
+	if (!head->clusters)
+		return -ENOMEM;
+	return clusters__add(head->clusters, bundle->magnitude_min, bundle->magnitude_max, bundle->n, bundle->sum_ns,
+			     bundle->min_ns, &kept->cell);
+}
+
+static int add_history(struct series_book *book, struct series *series, const struct kept *kept)
 {
 	double ns = series__compared_ns(series->class, kept), blocked = kept__blocked(kept);
-	struct workload *workload = &book->workloads[series->workload];
 
 	if (series->class == VAPRO_COMPUTATION && !series->net.n && blocked > 0.01 * kept->sum_ns &&
 	    histogram__merge(&series->net, &series->cpu))
@@ -159,25 +188,15 @@ static int add_history(struct series_book *book, struct series *series, const st
 	if (series->class != VAPRO_COMPUTATION && kept->n > 1 &&
 	    kept->max_ns - kept->min_ns > 2 * book->config->certify_width * kept->sum_ns / kept->n)
 		series->wide_ns += ns;
-	series->dirty = workload->dirty = true;
-	if (book->source != VAPRO_BY_INSTRUCTIONS || series->class != VAPRO_COMPUTATION || kept->norm <= 0)
-		return 0;
-	/* Merge before clustering: one set of cells for all sizes and ranks. */
-	workload = &book->workloads[workload->head];
-	workload->dirty = true;
-	if (!workload->clusters) {
-		workload->clusters = clusters__new();
-		if (!workload->clusters)
-			return -ENOMEM;
-	}
-	return clusters__add(workload->clusters, norm_of(series->class, bundle->magnitude_min),
-			     norm_of(series->class, bundle->magnitude_max), kept->n, kept->sum_ns, kept->min_ns);
+	series->dirty = book->workloads[series->workload].dirty = true;
+	return 0;
 }
 
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept)
 {
 	enum vapro_class class = stg__state(book->stg, bundle->state)->about.class;
-	double norm = (norm_of(class, bundle->magnitude_min) + norm_of(class, bundle->magnitude_max)) / 2;
+	double size[VAPRO_MAGNITUDES];
+	struct series *series;
 	int error;
 
 	*kept = (struct kept){
@@ -188,16 +207,21 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 	    .flags = bundle->flags,
 	    .min_ns = (float)bundle->min_ns,
 	    .max_ns = (float)bundle->max_ns,
-	    .norm = (float)norm,
 	    .fresh = 1,
 	};
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		kept->factor[i] = (float)bundle->factor[i];
-	error = find_series(book, bundle, class == VAPRO_COMPUTATION && book->source == VAPRO_BY_ARGUMENTS ? 0 : norm,
-			    &kept->series);
+	set_size(book, class, bundle, size);
+	error = find_series(book, bundle, size, &kept->series);
+	if (error)
+		return error;
+	series = &book->series[kept->series];
+	error = add_cluster(book, series, bundle, size, kept);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
 		return error;
-	return add_history(book, &book->series[kept->series], bundle, kept);
+	if (bundle->truth && truths__add(&book->truths, series->workload, kept->cell, bundle->truth, bundle->n))
+		return -ENOMEM;
+	return add_history(book, series, kept);
 }
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept)

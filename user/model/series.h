@@ -5,9 +5,13 @@
  * so, and a lower populous group that shows up later lowers the reference (ARCHITECTURE section 6).
  *
  * Sizes: calls of one state with different `bytes` (BY_INSTRUCTIONS: computations with different
- * norms) are different workloads. The seed is the first
- * size seen, everything within cluster_tolerance of it is the same; the names of histories must not
- * change when a smaller size shows up later, which is why this is not Algorithm 1 itself.
+ * vectors of magnitudes) are different workloads. The seed is the first one seen, everything within
+ * cluster_tolerance of it is the same; the names of histories must not change when a smaller size
+ * shows up later, which is why this is not Algorithm 1 itself.
+ *
+ * That is model/cluster.h, on all computations of a kind BY_INSTRUCTIONS, of all ranks, sizes and
+ * windows together. A computation whose magnitudes are all 0 was not measured (no work takes no
+ * instruction) and joins no cluster.
  */
 #ifndef VAPRO_SERIES_H
 #define VAPRO_SERIES_H
@@ -16,6 +20,7 @@
 #include "model/histogram.h"
 #include "model/kept.h"
 #include "model/stg.h"
+#include "model/truth.h"
 
 #include <vapro/analysis.h>
 
@@ -62,10 +67,10 @@ struct series {
 struct workload {
 	uint32_t job, kind, common;
 	enum vapro_class class;
-	double seed;	 /* bytes; norm of a computation BY_INSTRUCTIONS, else 0 */
-	uint32_t head;	 /* first workload of the kind */
-	uint32_t series; /* first of the list */
-	uint32_t next;	 /* of the same kind */
+	double seed[VAPRO_MAGNITUDES]; /* bytes of a call; all of a computation BY_INSTRUCTIONS, else 0 */
+	uint32_t head;		       /* first workload of the kind */
+	uint32_t series;	       /* first of the list */
+	uint32_t next;		       /* of the same kind */
 	bool dirty;
 	struct clusters *clusters; /* BY_INSTRUCTIONS, computation; of the whole kind, at its head */
 };
@@ -79,13 +84,17 @@ struct series_book {
 	struct workload *workloads;
 	size_t workload_count, workload_capacity;
 	struct table *by_key, *by_kind;
+	struct truths truths;
 };
 
 int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
 		 const struct stg *stg);
 void series__free(struct series_book *book);
 
-/* Enters a bundle into its history and fills kept. Returns 0 or -ENOMEM. Open fragments make no history. */
+/*
+ * Enters a bundle into its history and fills kept. Open fragments make no history.
+ * Returns 0, -EINVAL for impossible magnitudes, or -ENOMEM.
+ */
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept);
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept);

@@ -254,3 +254,8 @@ uint64_t pipeline__end_ns(const struct stream_sink *sink)
 {
 	return pipeline_of(sink)->end_ns;
 }
+
+int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
+{
+	return analysis__score(pipeline_of(sink)->analysis, score);
+}

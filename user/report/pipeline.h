@@ -28,6 +28,9 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 /* Totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
 
+/* As analysis__score. */
+int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *score);
+
 /* The host that lines name, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
 const char *pipeline__host(const struct stream_sink *pipeline);
 uint64_t pipeline__end_ns(const struct stream_sink *pipeline);

@@ -19,6 +19,7 @@ static const char *const reason_text[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_NO_RETURN] = "no return probes (--no-return)",
     [VAPRO_NOT_SEEN] = "before the first or after the last call",
     [VAPRO_LOST] = "records were lost",
+    [VAPRO_NO_WORKLOAD] = "its work was not measured",
 };
 
 static const char *const loss_text[VAPRO_LOSSES] = {

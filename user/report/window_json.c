@@ -90,6 +90,21 @@ static bool add_clock(cJSON *object, const struct stream_clock *clock)
 	return pair && json__add_uint(pair, "mono_ns", clock->mono_ns) && json__add_time(pair, "utc", clock->utc_ns);
 }
 
+static bool add_clusters(cJSON *object, const struct result_clusters *clusters)
+{
+	cJSON *item;
+
+	if (!clusters->states)
+		return cJSON_AddNullToObject(object, "clusters");
+	item = cJSON_AddObjectToObject(object, "clusters");
+	return item && json__add_uint(item, "states", clusters->states) &&
+	       json__add_uint(item, "clusters", clusters->clusters) && json__add_uint(item, "rare", clusters->rare) &&
+	       cJSON_AddBoolToObject(item, "exact", !clusters->approximate) &&
+	       json__add_uint(item, "approximate", clusters->approximate) &&
+	       json__add_uint(item, "coarser", clusters->coarser) &&
+	       json__add_number(item, "slack_pct", 100 * clusters->slack, 4);
+}
+
 /* The head, and what the records of a window share. */
 static cJSON *window_head(const char *type, const struct job_result *result, const struct json_context *context)
 {
@@ -104,19 +119,19 @@ static cJSON *window_head(const char *type, const struct job_result *result, con
 static int put_window(const struct job_result *result, const struct json_context *context, json_put put, void *arg)
 {
 	cJSON *object = window_head("window", result, context);
-	bool ok = object && json__add_time(object, "begin", result->begin_ns) &&
-		  json__add_time(object, "end", result->end_ns) &&
-		  json__add_ranks(object, "ranks", result->ranks, result->rank_count) &&
-		  json__add_uint(object, "world_size", result->world_size) &&
-		  cJSON_AddBoolToObject(object, "partial", result->partial) &&
-		  add_classes(object, "coverage", result->coverage, result->coverage_total) &&
-		  add_classes(object, "performance", result->performance, total_performance(result)) &&
-		  json__add_uint(object, "bundles", result->bundles) &&
-		  json__add_uint(object, "fragments", result->fragments) &&
-		  json__add_uint(object, "open", result->open) && add_lost(object, result->lost) &&
-		  add_overhead(object, result) &&
-		  json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) &&
-		  add_uncovered(object, result) && add_clock(object, &context->clock);
+	bool ok =
+	    object && json__add_time(object, "begin", result->begin_ns) &&
+	    json__add_time(object, "end", result->end_ns) &&
+	    json__add_ranks(object, "ranks", result->ranks, result->rank_count) &&
+	    json__add_uint(object, "world_size", result->world_size) &&
+	    cJSON_AddBoolToObject(object, "partial", result->partial) &&
+	    add_classes(object, "coverage", result->coverage, result->coverage_total) &&
+	    add_classes(object, "performance", result->performance, total_performance(result)) &&
+	    json__add_uint(object, "bundles", result->bundles) &&
+	    json__add_uint(object, "fragments", result->fragments) && json__add_uint(object, "open", result->open) &&
+	    add_lost(object, result->lost) && add_overhead(object, result) &&
+	    json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_uncovered(object, result) &&
+	    add_clusters(object, &result->clusters) && add_clock(object, &context->clock);
 
 	return json__emit(object, ok, put, arg);
 }
@@ -190,7 +205,10 @@ static int put_rare(const struct job_result *result, const struct result_rare *r
 	cJSON *object = window_head("rare", result, context);
 	bool ok = object && add_state(object, rare->state) && json__add_number(object, "rank", rare->rank, 0) &&
 		  json__add_uint(object, "members", rare->members) &&
-		  json__add_number(object, "seconds", rare->seconds, 6);
+		  json__add_number(object, "seconds", rare->seconds, 6) &&
+		  (rare->cluster ? json__add_uint(object, "cluster", rare->cluster)
+				 : cJSON_AddNullToObject(object, "cluster") != NULL) &&
+		  json__add_number(object, "norm", rare->norm, 1);
 
 	return json__emit(object, ok, put, arg);
 }

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the reader of NDJSON fragments holds between reading and feeding; nobody else's. */
+#ifndef VAPRO_COLLECT_NDJSON_PRIVATE_H
+#define VAPRO_COLLECT_NDJSON_PRIVATE_H
+
+#include "collect/ndjson_line.h"
+#include "collect/stream.h"
+#include "model/intern.h"
+
+struct ndjson {
+	char *path;		      /* for messages: the file read last */
+	struct vapro_bundle *bundles; /* by end */
+	size_t count, capacity;
+	struct vapro_thread *threads;
+	struct stream_seen *seen; /* of each thread */
+	size_t thread_count, thread_capacity, seen_capacity;
+	struct vapro_state *states;
+	size_t state_count, state_capacity;
+	struct intern *thread_keys, *state_keys, *truths;
+	struct ndjson_names names;
+	bool instructions;
+};
+
+/* Makes numbers and order independent of the order of the lines, and numbers the calls. Returns 0 or -ENOMEM. */
+int ndjson__order(struct ndjson *ndjson);
+
+#endif

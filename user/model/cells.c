@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/cells.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+/* Bits of a double are in the order of the numbers: the upper ones are exponent and sub-bucket. */
+#define KEY_SHIFT 44
+#define KEY_BITS 19
+
+_Static_assert(VAPRO_MAGNITUDES *KEY_BITS <= 128, "the keys of a cell must fit into a pair of 64 bits");
+
+int cells__init(struct cells *cells, size_t max)
+{
+	*cells = (struct cells){.max = max ? max : 1, .by_key = table__new()};
+	return cells->by_key ? 0 : -ENOMEM;
+}
+
+void cells__clear(struct cells *cells)
+{
+	free(cells->items);
+	free(cells->where);
+	table__free(cells->by_key);
+	*cells = (struct cells){0};
+}
+
+double cells__norm(const double *vector)
+{
+	double sum = 0;
+
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
+		sum += vector[i] * vector[i];
+	return sqrt(sum);
+}
+
+static int compare_vectors(const double *a, const double *b)
+{
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+int cells__compare_least(const struct workload_cell *a, const struct workload_cell *b)
+{
+	if (a->norm != b->norm)
+		return a->norm < b->norm ? -1 : 1;
+	return compare_vectors(a->least, b->least);
+}
+
+/* Where squares neither overflow nor vanish; -0 is 0. */
+static double usable(double magnitude)
+{
+	return magnitude < 1 / CELLS_MAGNITUDE_MAX ? 0 : magnitude;
+}
+
+static void set_key(uint32_t *key, const double *low, const double *high, unsigned widened)
+{
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		double middle = usable((low[i] + high[i]) / 2);
+		uint64_t bits;
+
+		memcpy(&bits, &middle, sizeof(bits));
+		key[i] = (uint32_t)(bits >> KEY_SHIFT) >> widened;
+	}
+}
+
+static void pack(const uint32_t *key, uint64_t *a, uint64_t *b)
+{
+	unsigned __int128 all = 0;
+
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
+		all = all << KEY_BITS | key[i];
+	*a = (uint64_t)(all >> 64);
+	*b = (uint64_t)all;
+}
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Takes in the members of another cell of the same key. Commutative and associative, but for names. */
+static void absorb(struct workload_cell *into, const struct workload_cell *from)
+{
+	int order = cells__compare_least(from, into);
+
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		into->low[i] = fmin(into->low[i], from->low[i]);
+		into->high[i] = fmax(into->high[i], from->high[i]);
+	}
+	if (order < 0) {
+		memcpy(into->least, from->least, sizeof(into->least));
+		into->norm = from->norm;
+		into->corner = from->corner;
+	} else if (!order) {
+		into->corner &= from->corner; /* one true member is enough */
+	}
+	if (from->name && (!into->name || from->n > into->n || (from->n == into->n && from->name < into->name))) {
+		into->name = from->name;
+		into->cluster = from->cluster;
+	}
+	into->n = add_up(into->n, from->n);
+	into->sum_ns = add_up(into->sum_ns, from->sum_ns);
+	into->min_ns = from->min_ns < into->min_ns ? from->min_ns : into->min_ns;
+}
+
+/* All cells twice as wide. Returns 0 or -ENOMEM, and then nothing has changed. */
+static int widen(struct cells *cells)
+{
+	uint32_t *moved = calloc(cells->count + 1, sizeof(*moved));
+	struct table *by_key = table__new();
+	size_t count = 0;
+	uint64_t a, b;
+
+	/* Where each cell goes, before any of them moves. */
+	for (size_t i = 0; moved && by_key && i < cells->count; i++) {
+		uint32_t key[VAPRO_MAGNITUDES];
+
+		for (int k = 0; k < VAPRO_MAGNITUDES; k++)
+			key[k] = cells->items[i].key[k] >> 1;
+		pack(key, &a, &b);
+		if (table__get(by_key, a, b, &moved[i]))
+			continue;
+		moved[i] = (uint32_t)count++;
+		if (table__put(by_key, a, b, moved[i])) {
+			table__free(by_key);
+			by_key = NULL;
+		}
+	}
+	if (!moved || !by_key) {
+		free(moved);
+		table__free(by_key);
+		return -ENOMEM;
+	}
+	count = 0;
+	for (size_t i = 0; i < cells->count; i++) {
+		struct workload_cell cell = cells->items[i];
+
+		for (int k = 0; k < VAPRO_MAGNITUDES; k++)
+			cell.key[k] >>= 1;
+		if (moved[i] < count)
+			absorb(&cells->items[moved[i]], &cell);
+		else
+			cells->items[count++] = cell;
+	}
+	for (size_t i = 0; i < cells->handle_count; i++)
+		cells->where[i] = moved[cells->where[i]];
+	table__free(cells->by_key);
+	cells->by_key = by_key;
+	cells->count = count;
+	cells->widened++;
+	free(moved);
+	return 0;
+}
+
+/* Takes a cell in whose key is of our width, then widens until all fit. */
+static int put(struct cells *cells, const struct workload_cell *cell, uint32_t *handle)
+{
+	uint32_t at;
+	uint64_t a, b;
+
+	pack(cell->key, &a, &b);
+	if (table__get(cells->by_key, a, b, &at)) {
+		absorb(&cells->items[at], cell);
+		*handle = cells->items[at].handle;
+		return 0;
+	}
+	at = (uint32_t)cells->count;
+	*handle = (uint32_t)cells->handle_count;
+	if (grow(&cells->items, &cells->capacity, cells->count + 1, sizeof(*cells->items)) ||
+	    grow(&cells->where, &cells->handle_capacity, cells->handle_count + 1, sizeof(*cells->where)) ||
+	    table__put(cells->by_key, a, b, at))
+		return -ENOMEM;
+	cells->where[cells->handle_count++] = at;
+	cells->items[cells->count] = *cell;
+	cells->items[cells->count++].handle = *handle;
+	while (cells->count > cells->max) {
+		if (widen(cells))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int cells__add(struct cells *cells, const double *low, const double *high, uint64_t n, uint64_t sum_ns, uint64_t min_ns,
+	       uint32_t *handle)
+{
+	struct workload_cell cell = {.n = n, .sum_ns = sum_ns, .min_ns = min_ns, .cluster = CELLS_NONE};
+	uint32_t unused;
+	int varies = 0;
+
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		if (!(low[i] >= 0) || !(low[i] <= high[i]) || !(high[i] <= CELLS_MAGNITUDE_MAX))
+			return -EINVAL;
+		cell.low[i] = cell.least[i] = usable(low[i]);
+		cell.high[i] = usable(high[i]);
+		varies += cell.low[i] < cell.high[i];
+	}
+	cell.norm = cells__norm(cell.least);
+	cell.corner = varies > 1;
+	set_key(cell.key, cell.low, cell.high, cells->widened);
+	return put(cells, &cell, handle ? handle : &unused);
+}
+
+int cells__merge(struct cells *to, const struct cells *from)
+{
+	uint32_t unused;
+	int error = 0;
+
+	while (!error && to->widened < from->widened)
+		error = widen(to);
+	for (size_t i = 0; !error && i < from->count; i++) {
+		struct workload_cell cell = from->items[i];
+
+		for (int k = 0; k < VAPRO_MAGNITUDES; k++)
+			cell.key[k] >>= to->widened - from->widened;
+		cell.name = 0;
+		cell.cluster = CELLS_NONE;
+		error = put(to, &cell, &unused);
+	}
+	return error;
+}
+
+uint32_t cells__find(const struct cells *cells, const double *vector)
+{
+	uint32_t key[VAPRO_MAGNITUDES], at;
+	uint64_t a, b;
+
+	set_key(key, vector, vector, cells->widened);
+	pack(key, &a, &b);
+	return table__get(cells->by_key, a, b, &at) ? cells->items[at].handle : CELLS_NONE;
+}

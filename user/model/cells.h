@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Workload vectors in bounded memory, for Algorithm 1 of papers/000 section 3.4: fragments fall into
+ * log-linear cells, 256 to an octave and component, that keep exact counts and sums, the exact box
+ * of their members and the exact member of least norm. Components that are not measured are 0.
+ *
+ * Sets of several ranks, hosts and windows are merged *before* clustering: the result of any order
+ * of cells__add and cells__merge depends on what was added alone. That holds beyond the bound too:
+ * where a set needs more cells than it may have, all its cells become twice as wide (neighbours
+ * merge, in all components) until they fit, and the finest width at which the whole fits is the same
+ * whatever came first. Sums that would overflow stay at UINT64_MAX.
+ *
+ * Outcomes of odd input: 0 has a cell of its own, and numbers below 1 / CELLS_MAGNITUDE_MAX are 0;
+ * NAN, infinities, negative numbers and those above CELLS_MAGNITUDE_MAX, whose squares would
+ * overflow, are refused.
+ */
+#ifndef VAPRO_CELLS_H
+#define VAPRO_CELLS_H
+
+#include "model/table.h"
+
+#include <vapro/bundle.h>
+
+#define CELLS_MAGNITUDE_MAX 1e150
+#define CELLS_WIDTH (1.0 / 256) /* relative, before any widening */
+#define CELLS_NONE UINT32_MAX
+
+struct workload_cell {
+	uint32_t key[VAPRO_MAGNITUDES];
+	double low[VAPRO_MAGNITUDES], high[VAPRO_MAGNITUDES]; /* all members lie between */
+	double least[VAPRO_MAGNITUDES];			      /* the member of least norm, ties: the lower vector */
+	double norm;					      /* of least */
+	uint64_t n, sum_ns;
+	uint64_t min_ns; /* least duration of a member */
+	uint32_t handle;
+	uint32_t cluster; /* index of its cluster as last formed, or CELLS_NONE */
+	uint32_t name;	  /* of that cluster; 0: none yet */
+	bool corner;	  /* least is only known to be a lower bound: of a bundle that varies in several components */
+};
+
+struct cells {
+	struct workload_cell *items; /* in no order */
+	size_t count, capacity, max;
+	unsigned widened; /* times that all cells became twice as wide */
+	struct table *by_key;
+	uint32_t *where; /* cell of each handle */
+	size_t handle_count, handle_capacity;
+};
+
+/* At most max cells (at least 1). Returns 0 or -ENOMEM. */
+int cells__init(struct cells *cells, size_t max);
+void cells__clear(struct cells *cells);
+
+/*
+ * n fragments whose vectors lie between low and high, that took sum_ns in all and min_ns at least.
+ * They go to the cell of the middle. handle: stays valid as long as the set; NULL where not wanted.
+ * Returns 0, -EINVAL for impossible magnitudes, or -ENOMEM.
+ */
+int cells__add(struct cells *cells, const double *low, const double *high, uint64_t n, uint64_t sum_ns, uint64_t min_ns,
+	       uint32_t *handle);
+
+/*
+ * Adds all of from, another set of the same max, which stays as it is. Names of clusters are those of
+ * `to`. Returns 0 or -ENOMEM.
+ */
+int cells__merge(struct cells *to, const struct cells *from);
+
+/* The handle of the cell that a vector belongs to; CELLS_NONE where nothing like it was added. */
+uint32_t cells__find(const struct cells *cells, const double *vector);
+
+static inline struct workload_cell *cells__of(const struct cells *cells, uint32_t handle)
+{
+	return &cells->items[cells->where[handle]];
+}
+
+/* Euclidean; exact in one dimension. */
+double cells__norm(const double *vector);
+
+/* By norm, ties by the vectors themselves; a qsort comparison of what two cells call least. */
+int cells__compare_least(const struct workload_cell *a, const struct workload_cell *b);
+
+#endif

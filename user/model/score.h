@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How well clusters agree with the truth, as papers/000 section 6.3 verifies them: homogeneity,
+ * completeness and their harmonic mean, the V-measure (Rosenberg and Hirschberg 2007): h = 1 -
+ * H(C|K) / H(C), c = 1 - H(K|C) / H(K), each 1 where its denominator is 0, over true classes C and
+ * clusters K, weighted by fragments.
+ */
+#ifndef VAPRO_SCORE_H
+#define VAPRO_SCORE_H
+
+#include <vapro/analysis.h>
+
+/* n fragments of one true class in one cluster; the numbers only need to be equal for equal ones. */
+struct score_count {
+	uint64_t truth, cluster, n;
+};
+
+/* Fills all but certificate and unclustered; sorts counts, where a pair may come more than once. */
+void score__of(struct score_count *counts, size_t count, struct vapro_score *score);
+
+#endif

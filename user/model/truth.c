@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/truth.h"
+
+#include "model/grow.h"
+
+int truths__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n)
+{
+	uint64_t place = (uint64_t)workload << 32 | cell;
+	uint32_t at;
+
+	if (!truths->by_place) {
+		truths->by_place = table__new();
+		if (!truths->by_place)
+			return -ENOMEM;
+	}
+	if (!table__get(truths->by_place, place, truth, &at)) {
+		at = (uint32_t)truths->count;
+		if (grow(&truths->items, &truths->capacity, truths->count + 1, sizeof(*truths->items)) ||
+		    table__put(truths->by_place, place, truth, at))
+			return -ENOMEM;
+		truths->items[truths->count++] = (struct truth_count){workload, cell, truth, 0};
+	}
+	truths->items[at].n += n;
+	return 0;
+}
+
+void truths__clear(struct truths *truths)
+{
+	free(truths->items);
+	table__free(truths->by_place);
+	*truths = (struct truths){0};
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What bundles are known to be (NDJSON's `truth`), counted by the cell or workload they fell into, so
+ * that clusters may be scored whenever they are formed. A zeroed object is empty.
+ */
+#ifndef VAPRO_TRUTH_H
+#define VAPRO_TRUTH_H
+
+#include "model/table.h"
+
+struct truth_count {
+	uint32_t workload; /* of the series book */
+	uint32_t cell;	   /* handle in the workload's clusters, KEPT_NO_CELL or KEPT_NO_WORKLOAD */
+	uint32_t truth;
+	uint64_t n;
+};
+
+struct truths {
+	struct truth_count *items;
+	size_t count, capacity;
+	struct table *by_place;
+};
+
+/* Returns 0 or -ENOMEM. */
+int truths__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n);
+void truths__clear(struct truths *truths);
+
+#endif
