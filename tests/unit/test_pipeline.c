@@ -178,7 +178,7 @@ static void test_lines(void **state)
 			assert_non_null(strstr(line, "\"host\":\"n1\""));
 	}
 	fclose(file);
-	assert_int_equal(count, 1 + 10 + 8);
+	assert_int_equal(count, 1 + 11 + 9);
 }
 
 /* A full disk costs lines, not the run. */
@@ -191,7 +191,7 @@ static void test_full_disk(void **state)
 	(void)state;
 	pipeline__totals(sink, &totals);
 	assert_int_equal(totals.windows, 2);
-	assert_int_equal(totals.lost_lines, 1 + 10 + 8);
+	assert_int_equal(totals.lost_lines, 1 + 11 + 9);
 	assert_non_null(strstr(line_sink__error(lines), "No space left"));
 	stream__close(sink);
 	assert_int_equal(line_sink__close(lines), -ENOSPC);
