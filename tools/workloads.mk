@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate sleepers throw; plain ones: bystander late_mpi hog fifo_writer.
+# iterate sleepers hazards throw; plain ones: bystander late_mpi unmap hog fifo_writer.
 
 BUILD ?= build
 MPICC ?= mpicc
 MPICXX ?= mpicxx
 MPICC_MPICH ?= mpicc.mpich
 
-WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers
+WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards
 WORKLOAD_MPI_CXX := throw
-WORKLOAD_C := bystander late_mpi
+WORKLOAD_C := bystander late_mpi unmap
 INJECT_C := hog fifo_writer
 
 WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror
@@ -25,7 +25,10 @@ STATIC_MPI := $(BUILD)/tools/static_mpi
 MPICH_DIR ?= /usr/lib/x86_64-linux-gnu
 MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
 
-WORKLOADS := $(MPICH_DEMO) $(STATIC_MPI) $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(INJECT_C))
+# a library named like an MPI's, so that vaprod probes it
+UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
+
+WORKLOADS := $(MPICH_DEMO) $(STATIC_MPI) $(UNMAPPED) $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(INJECT_C))
 
 .PHONY: workloads
 workloads: $(WORKLOADS)
@@ -41,6 +44,10 @@ $(MPICH_DEMO): tools/workloads/demo_mpi.c tools/workloads/truth.h tools/workload
 $(STATIC_MPI): tools/workloads/flat_out.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -I$(MPICH_INCLUDE) -o $@ $< $(MPICH_DIR)/libmpich.a -lhwloc -lucp -lucs -lm
+
+$(UNMAPPED): tools/workloads/unmapped.c
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -o $@ $<
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp
 	@mkdir -p $(@D)

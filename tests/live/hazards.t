@@ -1,0 +1,138 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs that do what an observer in their text could break behave as without one."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, ready_pid, records, tool, until  # noqa: E402
+
+
+def outcome(job, code):
+    """What must not depend on the observer: exit code, and the lines that are not about time or pids."""
+    return code, [re.sub(r"=\d{4,}", "=N", line) for line in job.out().splitlines() if not line.startswith('{"ready"')]
+
+
+def let_go(directory):
+    go = os.path.join(directory, "go")
+    with open(go, "w", encoding="utf-8"):
+        pass
+    return go
+
+
+def seen(jobs, capture):
+    """{function: calls} of the vertices in a capture."""
+    code, job = jobs.run([VAPRO, "stg", capture], "stg", 30)
+    if code:
+        raise RuntimeError(job.err())
+    found = {}
+    for line in job.out().splitlines():
+        match = re.match(r" *(\d+) .*\[.*\bfunction=(\w+).*\]$", line)
+        if match and " -> " not in line:
+            found[match.group(2)] = found.get(match.group(2), 0) + int(match.group(1))
+    return found
+
+
+def hazard(tap, jobs, name, command, vanish=None, more=()):
+    """
+    Runs a program bare and watched. vanish: {function: most calls whose return may be missing}; every
+    other call that the program tells of is in a state.
+    """
+    bare = jobs.start(command(None), name)
+    wanted = outcome(bare, jobs.wait(bare, 30))
+    tap.ok(any(line.startswith("result ") for line in wanted[1]), f"{name}: it runs", bare.out() + bare.err())
+    go = os.path.join(jobs.directory, "go")
+    job = jobs.start(command(go), name + "_watched")
+    pid = ready_pid(job)
+    out, capture = os.path.join(jobs.directory, name + ".ndjson"), os.path.join(jobs.directory, name + ".capture")
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--capture", capture, "--overhead-cap", "0", "--io", "on",
+                         *more], name + "_vaprod")
+    attached(out, [pid])
+    let_go(jobs.directory)
+    tap.equal(outcome(job, jobs.wait(job, 30)), wanted, f"{name}: exit code and output as without vaprod")
+    tap.equal(jobs.wait(daemon, 20), 0, f"{name}: vaprod ends with it")
+    os.unlink(go)
+    lines = records(out)
+    tap.equal([r["code"] for r in of_type(lines, "warning")], [], f"{name}: no warning")
+    tap.equal(lines[-1]["type"], "bye", f"{name}: bye is told")
+    told = re.search(r"^result .* calls (.*)$", job.out(), re.M)
+    calls = {f: int(n) for f, n in (word.split("=") for word in told.group(1).split())} if told else {}
+    found = seen(jobs, capture)
+    lost = {}
+    for window in of_type(lines, "window"):
+        for cause, n in window["lost"].items():
+            lost[cause] = lost.get(cause, 0) + n
+    vanish = vanish or {}
+    for function, n in calls.items():
+        least = n - vanish.get(function, 0)
+        tap.ok(least <= found.get(function, 0) <= n, f"{name}: calls of {function} are seen", f"{found} of {calls}")
+    # a system call that its process or thread did not survive is open for ever: a few
+    tap.ok(lost.get("vanished", 0) <= sum(vanish.values()) + 4 and not any(n for c, n in lost.items() if c != "vanished"),
+           f"{name}: nothing is lost but what vanished", lost)
+    valid = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
+                           text=True, check=False)
+    tap.equal(valid.returncode, 0, f"{name}: every line is valid" + ("" if valid.returncode == 0 else valid.stdout[-600:]))
+    return lines, found
+
+
+def of_mpi(name, *arguments):
+    def command(go):
+        return j.mpirun(1, tool("hazards"), name, go or "/dev/null", *arguments)
+    return command
+
+
+def test_cancel(tap, jobs):
+    hazard(tap, jobs, "cancel", of_mpi("cancel"), {"MPI_Allreduce": 0, "read": 20})
+
+
+def test_longjmp(tap, jobs):
+    hazard(tap, jobs, "longjmp", of_mpi("longjmp"), {"MPI_Send": 200})
+
+
+def test_contexts(tap, jobs):
+    hazard(tap, jobs, "contexts", of_mpi("contexts"))
+
+
+def test_switch_inside_a_call(tap, jobs):
+    hazard(tap, jobs, "below", of_mpi("below"), {"MPI_Comm_dup": 200})
+    hazard(tap, jobs, "above", of_mpi("above"), {"MPI_Comm_dup": 400})
+
+
+def test_unmap(tap, jobs):
+    hazard(tap, jobs, "unmap", lambda go: [tool("unmap"), tool("unmapped/libmpi.so.40"), *([go] if go else [])])
+
+
+def test_processes(tap, jobs):
+    hazard(tap, jobs, "vfork", of_mpi("vfork"))
+    hazard(tap, jobs, "fork", of_mpi("fork"))
+    lines, _ = hazard(tap, jobs, "exec", of_mpi("exec"))
+    tap.ok("exec" in of_type(lines, "process")[-1]["reason"], "exec: it is told", of_type(lines, "process")[-1])
+
+
+def test_setuid(tap, jobs):
+    # a place that a user without rights reaches
+    directory = os.path.join("/tmp", f"vapro-hazards-{os.getpid()}")
+    os.mkdir(directory, 0o755)
+    try:
+        program = os.path.join(directory, "hazards")
+        shutil.copy(tool("hazards"), program)
+        os.chmod(program, 0o4755)
+        hazard(tap, jobs, "setuid", of_mpi("setuid", program))
+    finally:
+        shutil.rmtree(directory)
+
+
+def test_signals(tap, jobs):
+    hazard(tap, jobs, "signals", of_mpi("signals"))
+
+
+def test_seccomp(tap, jobs):
+    hazard(tap, jobs, "seccomp", of_mpi("seccomp"))
+    hazard(tap, jobs, "filtered", of_mpi("filtered"))
+
+
+main(test_cancel, test_longjmp, test_contexts, test_switch_inside_a_call, test_unmap, test_processes, test_setuid, test_signals,
+     test_seccomp)
