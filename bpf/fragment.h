@@ -206,7 +206,6 @@ static __always_inline struct kernel_thread *thread_of(struct task_struct *task,
 	}
 	thread->slot = process->slot;
 	thread->process_flags = process->flags;
-	thread->trampoline = process->trampoline;
 	thread->generation = generation;
 	return thread;
 }

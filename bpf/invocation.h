@@ -85,17 +85,12 @@ static __always_inline struct kernel_function_counters *function_counter(u32 row
 	return bpf_map_lookup_elem(&function_counters, &row);
 }
 
-/* User space finds the trampoline some time after the first return was hijacked. */
-static __always_inline void learn_trampoline(struct kernel_thread *thread)
+/* The kernel makes the trampoline's page at the first return that it hijacks. */
+static __always_inline u64 trampoline_of(struct kernel_thread *thread, struct task_struct *task)
 {
-	struct kernel_process *process;
-	u32 tgid = thread->tgid;
-
-	if (thread->trampoline)
-		return;
-	process = bpf_map_lookup_elem(&processes, &tgid);
-	if (process)
-		thread->trampoline = process->trampoline;
+	if (!thread->trampoline)
+		thread->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+	return thread->trampoline;
 }
 
 /* Returns 0 when the return is wanted, 1 to let it go untraced. */
@@ -121,8 +116,7 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	if (hold)
 		return 1;
 	if (RETURN_ON_STACK && thread->open == KERNEL_CALL) {
-		learn_trampoline(thread);
-		trampoline = thread->trampoline;
+		trampoline = trampoline_of(thread, task);
 		if (trampoline)
 			bpf_probe_read_user(&top, sizeof(top), (void *)thread->sp);
 	}

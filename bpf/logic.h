@@ -51,20 +51,27 @@ static __always_inline u16 cell_of(u64 value)
 /* How a probed entry stands to what is open on its thread (ARCHITECTURE section 3, nesting by stack pointer). */
 enum nesting { NEST_OUTER, NEST_INNER, NEST_VANISHED };
 
+/* A longjmp seldom goes further up a stack, and no two stacks that call MPI are as near. */
+#define STACK_NEAR 8192
+
 /*
  * sp: stack pointer at this entry. top: what lies at the open call's stack slot now; the kernel put
  * its trampoline there, so anything else means that the frame is gone (longjmp, exception).
  * trampoline: 0 where it is not known.
+ *
+ * A slot that still holds the trampoline may be that of a living call although this entry is higher:
+ * it came from a callback of the open call, on another stack (swapcontext). To hijack its return would
+ * make the kernel forget the open call's, which kills the process when that returns.
  */
 static __always_inline enum nesting nest(const struct kernel_thread *thread, u64 sp, u64 top, u64 trampoline)
 {
 	if (thread->open != KERNEL_CALL)
 		return NEST_OUTER;
-	if (sp >= thread->sp)
+	if (!trampoline)
+		return sp >= thread->sp ? NEST_VANISHED : NEST_INNER;
+	if (top != trampoline)
 		return NEST_VANISHED;
-	if (trampoline && top != trampoline)
-		return NEST_VANISHED;
-	return NEST_INNER;
+	return sp > thread->sp && sp - thread->sp < STACK_NEAR ? NEST_VANISHED : NEST_INNER;
 }
 
 /* Size of a predefined MPICH datatype; 1 for derived ones, whose handle does not tell. */

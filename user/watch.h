@@ -58,8 +58,7 @@ size_t watch__alive(const struct watch *watch);
 bool watch__expects(const struct watch *watch);
 size_t watch__ever(const struct watch *watch);
 
-/* Once a second: whether IO is worth tracing, learnt from the targets' own rates; threads counted; trampolines found.
- */
+/* Once a second: whether IO is worth tracing, learnt from the targets' own rates; threads counted. */
 struct watch_second {
 	bool io_worth;
 	bool in_io; /* somebody is inside a traced system call */

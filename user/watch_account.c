@@ -9,27 +9,6 @@
 
 #define RETIRE_NS 600000000ULL /* after a process's end its last bin is drained by then */
 
-/* Where hijacked returns of a process go, once the kernel made that place. */
-static void find_trampoline(struct watch *watch, struct watched *watched)
-{
-	struct kernel_process tracked = {.slot = watched->slot, .flags = watched->flags};
-	uint32_t key = (uint32_t)watched->pid;
-	struct process *process;
-	char err[128];
-
-	if (process__read(watched->pid, &process, err, sizeof(err)))
-		return;
-	for (size_t i = 0; i < process->mapping_count; i++)
-		if (!strcmp(process->mappings[i].path, "[uprobes]"))
-			tracked.trampoline = process->mappings[i].start;
-	process__free(process);
-	if (!tracked.trampoline)
-		return;
-	watched->trampoline = true;
-	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.processes), &key, &tracked,
-			    BPF_EXIST);
-}
-
 void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second)
 {
 	double seconds = (double)(now_ns - watch->last_second_ns) * 1e-9;
@@ -48,8 +27,6 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		second->in_io |=
 		    !kernel_side__thread(watch->parts.side, watched->pid, &thread) && thread.open == KERNEL_SYSCALL;
 		second->threads += (uint32_t)process__threads(watched->pid, NULL, 0);
-		if (!watched->trampoline && watch__hits_of(watch, watched))
-			find_trampoline(watch, watched);
 	}
 	watch->last_second_ns = now_ns;
 }

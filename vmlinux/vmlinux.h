@@ -78,6 +78,19 @@ struct sched_entity {
 	u64 nr_migrations;
 };
 
+/* The page of a process where hijacked returns go (kernel/events/uprobes.c). */
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+struct mm_struct {
+	struct uprobes_state uprobes_state;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -87,6 +100,7 @@ struct task_struct {
 	unsigned long min_flt, maj_flt;
 	struct sched_entity se;
 	struct files_struct *files;
+	struct mm_struct *mm;
 	unsigned in_iowait : 1;
 };
 

@@ -56,8 +56,7 @@ struct kernel_function {
 /* A watched process, by tgid. */
 struct kernel_process {
 	u32 slot;
-	u32 flags;	/* KERNEL_PROCESS_* */
-	u64 trampoline; /* where hijacked returns go; 0 while unknown */
+	u32 flags; /* KERNEL_PROCESS_* */
 };
 
 #define KERNEL_PROCESS_NO_RETURN 1
@@ -184,7 +183,7 @@ struct kernel_thread {
 	u32 vertex;   /* of the open or last call; 0 = none yet */
 	u32 function;
 	u64 bytes;
-	u64 trampoline;
+	u64 trampoline;		     /* where hijacked returns go; 0 while unknown */
 	struct kernel_counts border; /* counts at start_ns */
 	struct kernel_counts now;    /* off-CPU part of it is accumulated here */
 	struct kernel_offcpu off;

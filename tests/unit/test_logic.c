@@ -41,7 +41,11 @@ static void nesting_follows_the_stack_pointer(void **state)
 	assert_int_equal(nest(&thread, 1000, 0, 0), NEST_VANISHED); /* the same frame again: it never returned */
 	assert_int_equal(nest(&thread, 1100, 0, 0), NEST_VANISHED);
 	assert_int_equal(nest(&thread, 900, 77, 77), NEST_INNER);
-	assert_int_equal(nest(&thread, 900, 12, 77), NEST_VANISHED); /* its slot was written over */
+	assert_int_equal(nest(&thread, 900, 12, 77), NEST_VANISHED);		/* its slot was written over */
+	assert_int_equal(nest(&thread, 1000, 12, 77), NEST_VANISHED);		/* by this call's return address */
+	assert_int_equal(nest(&thread, 1000, 77, 77), NEST_INNER);		/* a tail call: it returns for both */
+	assert_int_equal(nest(&thread, 1100, 77, 77), NEST_VANISHED);		/* left by longjmp */
+	assert_int_equal(nest(&thread, 1000 + STACK_NEAR, 77, 77), NEST_INNER); /* another stack */
 }
 
 static void preemption_is_told_from_sleep(void **state)

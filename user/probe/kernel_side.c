@@ -367,7 +367,6 @@ int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_
 					       .tid = (uint32_t)tids[i],
 					       .slot = process->slot,
 					       .process_flags = process->flags,
-					       .trampoline = process->trampoline,
 					       .generation = side->bpf->data->generation};
 		int fd = thread_descriptor(tids[i]);
 
