@@ -115,6 +115,8 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	add(counters_of(thread->slot)->enter, 1);
 	if (hold)
 		return 1;
+	if (seccomp_kills && task->seccomp.mode)
+		thread->process_flags |= KERNEL_PROCESS_NO_RETURN; /* it may have got its filter while watched */
 	if (RETURN_ON_STACK && thread->open == KERNEL_CALL) {
 		trampoline = trampoline_of(thread, task);
 		if (trampoline)

@@ -14,6 +14,7 @@
 const volatile u64 long_ns = 10000000;
 const volatile u32 abnormal_ratio_1024 = 1229;
 const volatile u32 new_fragments = 5;
+const volatile u8 seccomp_kills; /* this kernel kills a task with a filter where its return was hijacked */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
 
 /* Written by user space while running. */

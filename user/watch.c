@@ -94,6 +94,15 @@ static const struct watched *rank_of(const struct watch *watch, const struct pro
 	return NULL;
 }
 
+/*
+ * Whether a return probe would kill it. A session then leaves this process's returns alone; other
+ * links hijack the returns of all.
+ */
+static bool returns_kill(const struct process *process)
+{
+	return process->filtered && kernel_range__troubled(KERNEL_SECCOMP_KILLS);
+}
+
 static const char *refusal_of(const struct watch *watch, const struct process *process, char *err, size_t err_size,
 			      int *status)
 {
@@ -104,7 +113,7 @@ static const char *refusal_of(const struct watch *watch, const struct process *p
 		return "VAPRO=off in its environment";
 	if (process->traced)
 		return "a debugger or tracer is attached to it (ptrace)";
-	if (process->filtered && !watch->parts.no_return && kernel_range__troubled(KERNEL_SECCOMP_KILLS))
+	if (returns_kill(process) && !watch->parts.no_return && !kernel_side__spares_returns(watch->parts.side))
 		return "this kernel kills a seccomp-filtered process at a return probe: --no-return watches it";
 	*status = -EEXIST;
 	if (selection__names(watch->selection, process->pid))
@@ -119,9 +128,9 @@ static const char *refusal_of(const struct watch *watch, const struct process *p
 	return NULL;
 }
 
-static uint32_t flags_of(const struct watch *watch, enum process_mpi mpi)
+static uint32_t flags_of(const struct watch *watch, const struct process *process, enum process_mpi mpi)
 {
-	return (watch->parts.no_return ? KERNEL_PROCESS_NO_RETURN : 0) |
+	return (watch->parts.no_return || returns_kill(process) ? KERNEL_PROCESS_NO_RETURN : 0) |
 	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0);
 }
 
@@ -134,7 +143,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	const struct process_mapping *library = NULL;
 	enum process_mpi mpi = process__mpi(process, &library);
 	struct watched fresh = {.pid = process->pid, .pidfd = -1, .attached_ns = now_ns, .identity = *process};
-	struct kernel_process tracked = {.flags = flags_of(watch, mpi)};
+	struct kernel_process tracked = {.flags = flags_of(watch, process, mpi)};
 	struct vapro_bpf *bpf = kernel_side__bpf(watch->parts.side);
 	const char *reason;
 	bool owned = true;
@@ -184,7 +193,9 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	watch->slots[slot] = true;
 	watch->watched[watch->count++] = fresh;
 	watch->ever++;
-	reason = library	   ? NULL
+	reason = library && returns_kill(&fresh.identity)
+		     ? "this kernel kills a seccomp-filtered process at a return probe: time is entry to entry"
+		 : library	   ? NULL
 		 : watch->parts.io ? "it maps no MPI library: only its IO is seen"
 				   : "it maps no MPI library, and IO is off: nothing is seen";
 	watch__tell_process(watch, &fresh, LINE_ATTACHED, 0, reason);
@@ -241,7 +252,7 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 		return;
 	mpi = process__mpi(process, &library);
 	if (mpi) {
-		struct kernel_process tracked = {.slot = watched->slot, .flags = flags_of(watch, mpi)};
+		struct kernel_process tracked = {.slot = watched->slot, .flags = flags_of(watch, process, mpi)};
 
 		watched->flags = tracked.flags;
 		resolver__remapped(watch->parts.resolver, watched->pid, mpi);

@@ -91,6 +91,10 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 };
 
+struct seccomp {
+	int mode;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -101,6 +105,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct files_struct *files;
 	struct mm_struct *mm;
+	struct seccomp seccomp;
 	unsigned in_iowait : 1;
 };
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "model/grow.h"
+#include "target/kernel_range.h"
 #include "target/process.h"
 #include "vapro.skel.h"
 
@@ -64,6 +65,7 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 	bpf->rodata->long_ns = (uint64_t)(config->long_fragment_s * 1e9);
 	bpf->rodata->abnormal_ratio_1024 = (uint32_t)(config->abnormal_ratio * 1024);
 	bpf->rodata->new_fragments = (uint32_t)config->rare_members;
+	bpf->rodata->seccomp_kills = kernel_range__troubled(KERNEL_SECCOMP_KILLS);
 	for (size_t i = 0; i < sizeof(io_numbers) / sizeof(io_numbers[0]); i++)
 		bpf->rodata->io_syscalls[io_numbers[i]] = 1;
 	return status;
@@ -233,6 +235,11 @@ static bool still_there(const struct kernel_side *side, pid_t pid)
 		if (!pid || !side->closing[i].pid || side->closing[i].pid == pid)
 			return true;
 	return false;
+}
+
+bool kernel_side__spares_returns(const struct kernel_side *side)
+{
+	return side->rung == RUNG_SESSION;
 }
 
 int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link)

@@ -45,6 +45,9 @@ bool kernel_side__filters_by_thread(const struct kernel_side *side);
 /* Most functions of an image that should be probed: opening and closing takes long on the last rung. */
 bool kernel_side__frugal(const struct kernel_side *side);
 
+/* Whether the entry program decides, call by call, if the return is hijacked. */
+bool kernel_side__spares_returns(const struct kernel_side *side);
+
 /*
  * Probes the sites, less those that the kernel refuses, by the rung in use; with --no-return their
  * entries only. Returns 0 with *link, -EOPNOTSUPP where every site is refused, or another -errno.

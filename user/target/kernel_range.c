@@ -6,7 +6,7 @@
 
 const struct kernel_range kernel_ranges[] = {
     {KERNEL_SECCOMP_KILLS, 6, 11, 6, 13, "a return probe is a system call that seccomp filters: the target is killed",
-     "processes with a seccomp filter are watched with --no-return only"},
+     "processes with a seccomp filter are watched without returns, as by --no-return; or not at all before 6.13"},
     {KERNEL_NOP5_RED_ZONE, 6, 18, 6, 18, "a probe on a nop5 inside a function corrupts the red zone",
      "handled: nop5 is used at function entries only"},
 };
