@@ -160,7 +160,7 @@ static int tell_score(const struct stream_sink *pipeline)
 	    (unsigned long long)score.truths, (unsigned long long)score.clusters,
 	    score.approximate ? "approximate in " : "exact");
 	if (score.approximate)
-		fprintf(stderr, "%u states", score.approximate);
+		fprintf(stderr, "%u state%s", score.approximate, score.approximate > 1 ? "s" : "");
 	if (score.unclustered)
 		fprintf(stderr, "; %llu not measured", (unsigned long long)score.unclustered);
 	fprintf(stderr, ")\n");

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Command lines, exit codes, captures, and what is said about bad input."""
+import json
 import os
 import shutil
 import sys
@@ -98,6 +99,21 @@ def test_ndjson(tap, jobs):
     tap.ok('"window"' in job.out(), "the others are analysed")
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--strict", path], "strict", 30)
     tap.equal(code, 1, "--strict ends at it")
+    code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--score", path], "untrue", 30)
+    tap.ok(code == 1 and "truth" in job.err(), "--score without any truth fails", f"{code} {job.err()}")
+    hosts = [os.path.join(jobs.directory, f"host{i}.ndjson") for i in range(2)]
+    for rank, name in enumerate(hosts):
+        with open(name, "w", encoding="utf-8") as file:
+            for i in range(1000):
+                line = json.loads(good % (rank, 1000 + i * 60000))
+                line["workload"] = {"instructions": 100000 * (1 + i % 2), "loads": 5000}
+                line["truth"] = "even" if i % 2 else "odd"
+                file.write(json.dumps(line) + "\n")
+    code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--score", "--output", "/dev/null", *hosts], "score", 30)
+    tap.ok(code == 0 and "homogeneity 1.00, completeness 1.00, V-measure 1.00 (2000 fragments, 2 truths, 2 clusters, exact)"
+           in job.err(), "--score of two hosts' files", f"{code} {job.err()}")
+    code, job = jobs.run([VAPRO, "analyze", "--score", path], "capture", 30)
+    tap.equal(code, 2, "captures know no truth")
 
 
 def test_check(tap, jobs):
