@@ -301,6 +301,36 @@ static void test_judge(void **state)
 	stg__free(stg);
 }
 
+/* What has no return is not judged, however steady: the time is not the call's alone. */
+static void test_without_return(void **state)
+{
+	struct vapro_config config;
+	struct stg *stg = stg__new();
+	struct series_book book;
+	const char *const labels[] = {"function=MPI_Send", "function=MPI_Send no_return=1"};
+	struct vapro_bundle b;
+	struct kept kept;
+
+	(void)state;
+	sim_config(&config);
+	add_thread(stg, 0, 0, 0);
+	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct vapro_state call = {
+		    .id = i, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = labels[i]};
+
+		assert_int_equal(stg__add_state(stg, &call), 0);
+		b = bundle(0, i, 1e6, 200, 8);
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+		judge__refresh(&book);
+		judge__bundle(&book, &kept);
+		assert_int_equal(kept.covered, i == 0);
+		assert_int_equal(kept.reason, i ? VAPRO_NO_RETURN : VAPRO_COVERED);
+	}
+	series__free(&book);
+	stg__free(stg);
+}
+
 static void test_naps_are_work(void **state)
 {
 	struct vapro_config config;
@@ -357,6 +387,7 @@ int main(void)
 	    cmocka_unit_test(test_reference_random_work),
 	    cmocka_unit_test(test_stg),
 	    cmocka_unit_test(test_judge),
+	    cmocka_unit_test(test_without_return),
 	    cmocka_unit_test(test_naps_are_work),
 	    cmocka_unit_test(test_names),
 	};

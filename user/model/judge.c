@@ -172,7 +172,7 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 		return;
 	}
 	/* Without returns time is from entry to entry, waiting and work in one: nothing can be judged. */
-	if (book->config->no_return) {
+	if (book->config->no_return || stg__state(book->stg, series->state)->no_return) {
 		kept->reason = VAPRO_NO_RETURN;
 		return;
 	}

@@ -238,6 +238,8 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 		new.group = STG_PROCESS;
 	label(new.about.labels, "fd_kind", value, sizeof(value));
 	new.peer = waits_for_somebody(value);
+	label(new.about.labels, "no_return", value, sizeof(value));
+	new.no_return = *value != '\0';
 	stg->states[stg->state_count++] = new;
 	return 0;
 }

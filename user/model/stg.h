@@ -30,6 +30,7 @@ struct stg_state {
 	uint32_t common; /* equal common labels and class, whatever the call-sites */
 	uint32_t group;	 /* text id of the communicator, STG_WORLD or STG_PROCESS */
 	bool peer;	 /* IO on a pipe, socket or terminal: how long it takes is up to somebody else */
+	bool no_return;	 /* its time is from entry to entry: nothing told where the call ended */
 };
 
 /*
