@@ -3,9 +3,11 @@
 
 #include "probe/survey.h"
 #include "target/confine.h"
+#include "target/source.h"
 
 static const struct confine_service services[] = {
     {SURVEY_SERVICE, survey__answer},
+    {SOURCE_SERVICE, source__answer},
     {0},
 };
 

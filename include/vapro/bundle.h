@@ -100,6 +100,7 @@ struct vapro_state {
 	const char *from, *to;
 	const char *labels, *common;
 	const char *from_symbol, *to_symbol; /* for people; NULL where unknown */
+	const char *from_path, *to_path; /* of the call-sites' images, as the process saw them; NULL where unknown */
 };
 
 /* Time that one task took from one thread, inside one bin. */

@@ -46,6 +46,8 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		copy->state.common = recorder__copy(event->state.common);
 		copy->state.from_symbol = recorder__copy(event->state.from_symbol);
 		copy->state.to_symbol = recorder__copy(event->state.to_symbol);
+		copy->state.from_path = recorder__copy(event->state.from_path);
+		copy->state.to_path = recorder__copy(event->state.to_path);
 		break;
 	case STREAM_FACTS:
 		copy->facts.job = recorder__copy(event->facts.job);
@@ -74,6 +76,8 @@ static inline void recorder__clear(struct recorder *recorder)
 			free((char *)event->state.common);
 			free((char *)event->state.from_symbol);
 			free((char *)event->state.to_symbol);
+			free((char *)event->state.from_path);
+			free((char *)event->state.to_path);
 		}
 		if (event->type == STREAM_FACTS)
 			free((char *)event->facts.job);

@@ -18,6 +18,8 @@ static const struct vapro_state sample_edge = {
     .common = "",
     .from_symbol = "exchange+0x20",
     .to_symbol = "reduce+0x14",
+    .from_path = "/home/you/solver",
+    .to_path = "/home/you/solver",
 };
 
 static const struct vapro_state sample_vertex = {

@@ -187,6 +187,8 @@ static void test_exact(void **state)
 			same_text(a->state.common, b->state.common);
 			same_text(a->state.from_symbol, b->state.from_symbol);
 			same_text(a->state.to_symbol, b->state.to_symbol);
+			same_text(a->state.from_path, b->state.from_path);
+			same_text(a->state.to_path, b->state.to_path);
 			break;
 		case STREAM_BUNDLE:
 			assert_memory_equal(&a->bundle, &b->bundle, sizeof(a->bundle));

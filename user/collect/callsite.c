@@ -213,6 +213,7 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 		mapping = process__mapping_at(callsites->process, address);
 	cached = mapping && mapping->inode ? hold(callsites, mapping) : NULL;
 	site->symbol[0] = '\0';
+	site->path = cached ? cached->path : NULL;
 	if (!cached) {
 		snprintf(site->text, sizeof(site->text), "anonymous@0+%#llx", (unsigned long long)address);
 		return;

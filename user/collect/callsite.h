@@ -21,6 +21,7 @@ struct callsites;
 struct callsite {
 	char text[CALLSITE_MAX];
 	char symbol[CALLSITE_MAX]; /* function+0xN, or empty */
+	const char *path;	   /* of its image, as the process sees it, or NULL; lives as long as the call-sites */
 };
 
 /* Images by device and inode, shared by all processes. */

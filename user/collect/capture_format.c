@@ -42,6 +42,8 @@ static const struct capture_column state_columns[] = {
     COLUMN("common", COLUMN_TEXT, state.common, "key=value ... that count across ranks"),
     COLUMN("from_symbol", COLUMN_TEXT, state.from_symbol, "for people"),
     COLUMN("to_symbol", COLUMN_TEXT, state.to_symbol, "for people"),
+    COLUMN("from_path", COLUMN_TEXT, state.from_path, "image, as the process saw it"),
+    COLUMN("to_path", COLUMN_TEXT, state.to_path, "image, as the process saw it"),
 };
 
 #define FACTOR(name, index, unit) COLUMN(name, COLUMN_DOUBLE, bundle.factor[index], unit)

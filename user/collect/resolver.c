@@ -379,7 +379,8 @@ static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
 				     .to = site.text,
 				     .labels = labels,
 				     .common = common,
-				     .to_symbol = site.symbol[0] ? site.symbol : NULL};
+				     .to_symbol = site.symbol[0] ? site.symbol : NULL,
+				     .to_path = site.path};
 	return announce(resolver, &state);
 }
 
@@ -404,7 +405,9 @@ static int64_t edge_state(struct resolver *resolver, const struct kernel_edge_ke
 				     .labels = labels,
 				     .common = common,
 				     .from_symbol = site_from.symbol[0] ? site_from.symbol : NULL,
-				     .to_symbol = site_to.symbol[0] ? site_to.symbol : NULL};
+				     .to_symbol = site_to.symbol[0] ? site_to.symbol : NULL,
+				     .from_path = site_from.path,
+				     .to_path = site_to.path};
 	return announce(resolver, &state);
 }
 

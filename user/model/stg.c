@@ -214,6 +214,7 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 		return 0;
 	if (state->id > stg->state_count || state->class >= VAPRO_CLASSES)
 		return -EINVAL;
+	new.about.from_path = new.about.to_path = NULL; /* no part of the model, and not ours to keep */
 	if (!new.about.labels)
 		new.about.labels = "";
 	if (!new.about.common)

@@ -6,12 +6,18 @@
 #include <string.h>
 
 #include "collect/capture.h"
+#include "model/cluster.h"
 #include "model/grow.h"
+#include "model/series.h"
+#include "report/stg_lines.h"
 
-struct stg_state {
+#define SOURCE_WIDTH_MAX 48 /* of the column; longer ones stick out */
+
+struct state {
 	enum vapro_class class;
 	char *from, *to, *labels; /* from NULL: a vertex */
-	char *from_symbol, *to_symbol;
+	char *from_symbol, *to_symbol, *from_path, *to_path;
+	struct clusters *clusters; /* NULL: no workload that could be clustered */
 	uint64_t calls;
 	double seconds;
 };
@@ -19,7 +25,10 @@ struct stg_state {
 struct stg_view {
 	struct stream_sink sink; /* first */
 	int rank;
-	struct stg_state *states;
+	struct vapro_config config;
+	bool by_instructions;
+	struct stg_lines *lines;
+	struct state *states;
 	size_t state_count, state_room;
 	int32_t *ranks; /* by thread id */
 	size_t rank_count, rank_room;
@@ -32,20 +41,44 @@ static char *copy(const char *text)
 
 static int add_state(struct stg_view *view, const struct vapro_state *state)
 {
-	struct stg_state *own;
+	struct state *own;
 
 	if (state->id != view->state_count)
 		return state->id < view->state_count ? 0 : -EINVAL;
 	if (grow(&view->states, &view->state_room, view->state_count + 1, sizeof(*view->states)))
 		return -ENOMEM;
 	own = &view->states[view->state_count++];
-	*own = (struct stg_state){.class = state->class,
-				  .from = copy(state->from),
-				  .to = copy(state->to),
-				  .labels = copy(state->labels),
-				  .from_symbol = copy(state->from_symbol),
-				  .to_symbol = copy(state->to_symbol)};
-	return own->to && own->labels ? 0 : -ENOMEM;
+	*own = (struct state){.class = state->class,
+			      .from = copy(state->from),
+			      .to = copy(state->to),
+			      .labels = copy(state->labels),
+			      .from_symbol = copy(state->from_symbol),
+			      .to_symbol = copy(state->to_symbol),
+			      .from_path = copy(state->from_path),
+			      .to_path = copy(state->to_path)};
+	if (state->class == VAPRO_COMPUTATION && !view->by_instructions)
+		return own->to && own->labels ? 0 : -ENOMEM;
+	own->clusters = clusters__new(&view->config);
+	return own->to && own->labels && own->clusters ? 0 : -ENOMEM;
+}
+
+static int add_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
+{
+	struct state *state = &view->states[bundle->state];
+	double low[VAPRO_MAGNITUDES], high[VAPRO_MAGNITUDES];
+	uint32_t handle;
+
+	state->calls += bundle->n;
+	state->seconds += (double)bundle->sum_ns * 1e-9;
+	if (!state->clusters || !bundle->n)
+		return 0;
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		bool counts = (i == VAPRO_BYTES) != (state->class == VAPRO_COMPUTATION);
+
+		low[i] = counts ? bundle->magnitude_min[i] : 0;
+		high[i] = counts ? bundle->magnitude_max[i] : 0;
+	}
+	return clusters__add(state->clusters, low, high, bundle->n, bundle->sum_ns, bundle->min_ns, &handle);
 }
 
 static int put(struct stream_sink *sink, const struct stream_event *event)
@@ -68,23 +101,27 @@ static int put(struct stream_sink *sink, const struct stream_event *event)
 			return -EINVAL;
 		if (bundle->flags & VAPRO_BUNDLE_OPEN || (view->rank >= 0 && view->ranks[bundle->thread] != view->rank))
 			return 0;
-		view->states[bundle->state].calls += bundle->n;
-		view->states[bundle->state].seconds += (double)bundle->sum_ns * 1e-9;
-		return 0;
+		return add_bundle(view, bundle);
 	default:
 		return 0;
 	}
 }
 
-struct stg_view *stg_view__new(int rank)
+struct stg_view *stg_view__new(int rank, const struct vapro_config *config, bool by_instructions)
 {
 	struct stg_view *view = calloc(1, sizeof(*view));
 
-	if (view) {
-		view->sink.put = put;
-		view->rank = rank;
-	}
-	return view;
+	if (!view)
+		return NULL;
+	view->sink.put = put;
+	view->rank = rank;
+	view->config = *config;
+	view->by_instructions = by_instructions;
+	view->lines = stg_lines__new();
+	if (view->lines)
+		return view;
+	free(view);
+	return NULL;
 }
 
 void stg_view__free(struct stg_view *view)
@@ -97,7 +134,11 @@ void stg_view__free(struct stg_view *view)
 		free(view->states[i].labels);
 		free(view->states[i].from_symbol);
 		free(view->states[i].to_symbol);
+		free(view->states[i].from_path);
+		free(view->states[i].to_path);
+		clusters__free(view->states[i].clusters);
 	}
+	stg_lines__free(view->lines);
 	free(view->states);
 	free(view->ranks);
 	free(view);
@@ -108,9 +149,47 @@ struct stream_sink *stg_view__sink(struct stg_view *view)
 	return &view->sink;
 }
 
+int stg_view__ask_lines(struct stg_view *view, FILE *complaints)
+{
+	for (size_t i = 0; i < view->state_count; i++) {
+		const struct state *state = &view->states[i];
+
+		if (!state->calls)
+			continue;
+		if (stg_lines__add(view->lines, state->to, state->to_path) ||
+		    (state->from && stg_lines__add(view->lines, state->from, state->from_path)))
+			return -ENOMEM;
+	}
+	stg_lines__ask(view->lines, complaints);
+	return 0;
+}
+
+/* How many clusters a state's workloads form; 0 where they have no measure. */
+static size_t cluster_count(const struct state *state)
+{
+	size_t count = 0;
+
+	if (state->clusters && !clusters__form(state->clusters))
+		clusters__all(state->clusters, &count);
+	return count;
+}
+
+/* `file:line`, of an edge `file:line -> file:line`, or "". Returns the length. */
+static size_t source_of(const struct stg_view *view, const struct state *state, char *buf, size_t size)
+{
+	const char *from = state->from ? stg_lines__of(view->lines, state->from) : "";
+	const char *to = stg_lines__of(view->lines, state->to);
+
+	if (*from || (state->from && *to))
+		snprintf(buf, size, "%s -> %s", *from ? from : "?", *to ? to : "?");
+	else
+		snprintf(buf, size, "%s", to);
+	return strlen(buf);
+}
+
 static int by_seconds(const void *a, const void *b)
 {
-	const struct stg_state *x = a, *y = b;
+	const struct state *x = a, *y = b;
 
 	return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
 }
@@ -122,15 +201,28 @@ static const char *place(const char *symbol, const char *site)
 
 void stg_view__table(struct stg_view *view, FILE *out)
 {
+	char source[512], clusters[24];
+	size_t width = strlen("source");
+
 	qsort(view->states, view->state_count, sizeof(*view->states), by_seconds);
-	fprintf(out, "%10s %11s %11s  %-13s %s\n", "calls", "seconds", "mean us", "class", "state [labels]");
 	for (size_t i = 0; i < view->state_count; i++) {
-		const struct stg_state *state = &view->states[i];
+		size_t length = view->states[i].calls ? source_of(view, &view->states[i], source, sizeof(source)) : 0;
+
+		if (length > width && length <= SOURCE_WIDTH_MAX)
+			width = length;
+	}
+	fprintf(out, "%10s %11s %11s %8s  %-13s  %-*s  %s\n", "calls", "seconds", "mean us", "clusters", "class",
+		(int)width, "source", "state [labels]");
+	for (size_t i = 0; i < view->state_count; i++) {
+		const struct state *state = &view->states[i];
 
 		if (!state->calls)
 			continue;
-		fprintf(out, "%10llu %11.4f %11.1f  %-13s ", (unsigned long long)state->calls, state->seconds,
-			state->seconds * 1e6 / (double)state->calls, vapro_class_name[state->class]);
+		snprintf(clusters, sizeof(clusters), state->clusters ? "%zu" : "-", cluster_count(state));
+		source_of(view, state, source, sizeof(source));
+		fprintf(out, "%10llu %11.4f %11.1f %8s  %-13s  %-*s  ", (unsigned long long)state->calls,
+			state->seconds, state->seconds * 1e6 / (double)state->calls, clusters,
+			vapro_class_name[state->class], (int)width, source);
 		if (state->from)
 			fprintf(out, "%s -> ", place(state->from_symbol, state->from));
 		fprintf(out, "%s [%s]\n", place(state->to_symbol, state->to), state->labels);
@@ -163,31 +255,34 @@ static void label(const char *labels, const char *key, char *buf, size_t size)
 
 static int by_sites(const void *a, const void *b)
 {
-	const struct stg_state *x = a, *y = b;
+	const struct state *x = a, *y = b;
 	int order = strcmp(x->from ? x->from : "", y->from ? y->from : "");
 
 	return order ? order : strcmp(x->to, y->to);
 }
 
-static bool same_sites(const struct stg_state *x, const struct stg_state *y)
+static bool same_sites(const struct state *x, const struct state *y)
 {
 	return by_sites(x, y) == 0 && x->class == y->class;
 }
 
 void stg_view__dot(struct stg_view *view, FILE *out)
 {
-	char function[64];
+	char function[64], source[512];
 
 	qsort(view->states, view->state_count, sizeof(*view->states), by_sites);
 	fputs("digraph stg {\n\tnode [shape=box, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\"];\n", out);
 	for (size_t i = 0, next; i < view->state_count; i = next) {
-		const struct stg_state *state = &view->states[i];
+		const struct state *state = &view->states[i];
 		double seconds = 0;
 		uint64_t calls = 0;
+		size_t clusters = 0;
 
 		for (next = i; next < view->state_count && same_sites(state, &view->states[next]); next++) {
 			seconds += view->states[next].seconds;
 			calls += view->states[next].calls;
+			if (cluster_count(&view->states[next]) > clusters)
+				clusters = cluster_count(&view->states[next]); /* per set of labels */
 		}
 		if (!calls)
 			continue;
@@ -204,8 +299,15 @@ void stg_view__dot(struct stg_view *view, FILE *out)
 			fputs("\\n", out);
 			quote(out, place(state->to_symbol, state->to));
 			fputs("\\n", out);
+			if (source_of(view, state, source, sizeof(source))) {
+				quote(out, source);
+				fputs("\\n", out);
+			}
 		}
-		fprintf(out, "%llu x, %.3f s\"];\n", (unsigned long long)calls, seconds);
+		fprintf(out, "%llu x, %.3f s", (unsigned long long)calls, seconds);
+		if (clusters)
+			fprintf(out, ", %zu cluster%s", clusters, clusters == 1 ? "" : "s");
+		fputs("\"];\n", out);
 	}
 	fputs("}\n", out);
 }
@@ -215,7 +317,9 @@ static void usage(FILE *out)
 	fputs("Usage: vapro stg [options] CAPTURE...\n"
 	      "\n"
 	      "Shows the State Transition Graph of a capture (vaprod --capture FILE): call-sites, the computation\n"
-	      "between them, how often and how long. Most time first.\n"
+	      "between them, how often, how long, how many clusters their workloads form (bytes of calls;\n"
+	      "instructions of computation, '-' where those were not counted), and their lines of source where\n"
+	      "the program's file of the same build is still there and has them. Most time first.\n"
 	      "\n"
 	      "  --dot       as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg\n"
 	      "  --rank N    of one rank only\n",
@@ -226,6 +330,7 @@ int stg__main(int argc, char **argv)
 {
 	const char **files = calloc((size_t)argc, sizeof(*files));
 	struct stg_view *view = NULL;
+	struct capture_info info = {0};
 	bool dot = false;
 	int rank = -1, count = 0, status = 2;
 	char err[512], *end;
@@ -255,8 +360,16 @@ int stg__main(int argc, char **argv)
 		fprintf(stderr, "vapro stg: a capture is needed; --help tells more\n");
 		goto out;
 	}
-	view = stg_view__new(rank);
+	status = capture__info(files[0], &info, err, sizeof(err));
+	if (status) {
+		fprintf(stderr, "vapro stg: %s\n", err);
+		status = 1;
+		goto out;
+	}
+	view = stg_view__new(rank, &info.config, info.by_instructions);
 	status = view ? capture__replay(files, (size_t)count, &view->sink, err, sizeof(err)) : -ENOMEM;
+	if (view && stg_view__ask_lines(view, stderr))
+		fprintf(stderr, "vapro stg: out of memory for lines of source\n");
 	if (status)
 		fprintf(stderr, "vapro stg: %s\n", view ? err : "out of memory");
 	if (view && dot)

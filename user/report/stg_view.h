@@ -2,23 +2,31 @@
 /*
  * `vapro stg`: the State Transition Graph of a capture (papers/000 section 3.2) as a table or as
  * Graphviz DOT. Vertices are call-sites, edges the computation between them; labels tell states of
- * one call-site apart in the table and are folded in the drawing.
+ * one call-site apart in the table and are folded in the drawing. Clusters are those of the whole
+ * capture (papers/000 section 3.4); lines of source come from the images, where they are still there.
  */
 #ifndef VAPRO_REPORT_STG_VIEW_H
 #define VAPRO_REPORT_STG_VIEW_H
 
 #include <stdio.h>
 
+#include <vapro/config.h>
 #include "collect/stream.h"
 
 struct stg_view;
 
-/* rank -1: all ranks. NULL when out of memory. */
-struct stg_view *stg_view__new(int rank);
+/*
+ * rank -1: all ranks. config gives the tolerance of clusters and is copied; by_instructions: computation
+ * has a workload to cluster. NULL when out of memory.
+ */
+struct stg_view *stg_view__new(int rank, const struct vapro_config *config, bool by_instructions);
 void stg_view__free(struct stg_view *view);
 
 /* Where a replay feeds the graph; belongs to the view. */
 struct stream_sink *stg_view__sink(struct stg_view *view);
+
+/* Asks for the lines of source of all call-sites; what cannot be had is said to complaints. 0 or -ENOMEM. */
+int stg_view__ask_lines(struct stg_view *view, FILE *complaints);
 
 /* States by the time spent in them, one a line. */
 void stg_view__table(struct stg_view *view, FILE *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What image.c (file, segments, frames) and image_symbols.c (names) share; nobody else includes it. */
+/* What image*.c (file, segments, frames; names; tables) and source_child.c (lines) share; nobody else includes it. */
 #ifndef VAPRO_IMAGE_PRIVATE_H
 #define VAPRO_IMAGE_PRIVATE_H
 
