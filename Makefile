@@ -131,13 +131,17 @@ $(B)/tests/count_mpich.so: COUNT_CC = mpicc.mpich
 $(COUNT): tests/count/count.c $(B)/tests/count_functions.h | $(B)/.deps-test
 	@$(COUNT_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -I$(B)/tests -shared -fPIC \
 		-Wl,--no-as-needed -o $@ $<
+# the unit test once more without sanitizers, which stand in the way of some limits
+$(B)/tests/confine: tests/unit/test_confine.c $(B)/libvapro.a $(B)/test/site_cases.so | $(B)/.deps-test
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $< $(B)/libvapro.a -lcmocka $(LDLIBS) -o $@
 
 check: check-unit check-live
 
 check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 
-check-live: all workloads $(B)/tests/print_sites
+check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine
 	@prove --timer tests/live/*.t
 
 BUILD = $(B)

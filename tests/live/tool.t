@@ -20,7 +20,7 @@ def free_pid():
 
 def test_usage(tap, jobs):
     for command in ([VAPROD, "--help"], [VAPRO, "--help"], [VAPRO, "run", "--help"], [VAPRO, "analyze", "--help"],
-                    [VAPRO, "view", "--help"], [VAPRO, "check", "--help"]):
+                    [VAPRO, "view", "--help"], [VAPRO, "stg", "--help"], [VAPRO, "check", "--help"]):
         code, job = jobs.run(command, "help", 10)
         tap.ok(code == 0 and "Usage:" in job.out(), " ".join(map(os.path.basename, command)), job.err())
     for words, named in ((["--frobnicate"], "--frobnicate"), (["--pid", "x1"], "x1"), (["--window", "0"], "window"),

@@ -163,6 +163,13 @@ static pid_t launcher_of(const struct process *process)
 	return at.pid;
 }
 
+/*
+ * A user's text, and yet read here and not in the confined reader: there is no format in it to be
+ * parsed, only a search for a few names in at most ENVIRONMENT_MAX bytes that end in a NUL. What is
+ * taken of it is a number that must be whole and in range, one comparison, or an identity of which
+ * only harmless characters are copied into a field of fixed size. The same holds of /proc/PID/stat,
+ * status and maps, which the kernel writes: a process chooses its name and its paths alone.
+ */
 static void read_environment(struct process *process)
 {
 	static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The confined reader without sanitizers, and the lines of source it finds for vapro stg."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import ROOT, VAPRO, j, main, of_type, records  # noqa: E402
+
+SOURCE = os.path.join(ROOT, "tests", "live", "marked.c")
+
+
+def must(jobs, command):
+    code, job = jobs.run(command, os.path.basename(command[0]), 60)
+    if code:
+        raise RuntimeError(f"{command}: {job.err()}")
+
+
+def marked():
+    """{function: line} as the source's own marks have it."""
+    with open(SOURCE, encoding="utf-8") as file:
+        return {m.group(1): number for number, line in enumerate(file, 1) if (m := re.search(r"/\* here: (\w+) \*/", line))}
+
+
+def shown(table):
+    """{function: (source, symbol)} of the program's own communication."""
+    found = {}
+    for line in table.splitlines():
+        match = re.match(r"\s*\d+\s+[\d.]+\s+[\d.]+\s+(\d+)  communication  (.*?)\s{2,}(\S+) \[.*function=(\w+)", line)
+        if match:
+            found[match.group(4)] = match.group(2).strip(), match.group(3)
+    return found
+
+
+def test_reader(tap, jobs):
+    code, job = jobs.run([j.path("tests", "confine")], "confine", 120, cwd=ROOT)
+    tap.ok(code == 0, "the confined reader keeps its promises without sanitizers", job.out() + job.err())
+
+
+def test_lines(tap, jobs):
+    program, capture, out = (os.path.join(jobs.directory, name) for name in ("marked", "run.capture", "out.ndjson"))
+    build = ["mpicc", "-O1", "-g", SOURCE, "-o", program]
+    must(jobs, build)
+    code, job = jobs.run([VAPRO, "run", "--capture", capture, "--output", out, "--", *j.mpirun(2, program, 200)], "run", 60)
+    tap.ok(code == 0, "a run is captured", job.err())
+    tap.equal([r["code"] for r in of_type(records(out), "warning") if r["code"] == "image_unreadable"], [], "all images were read")
+    truth = {function: f"marked.c:{line}" for function, line in marked().items()}
+    tap.equal(len(truth), 3, "the source is marked")
+
+    def stg(name, *options):
+        code, job = jobs.run([VAPRO, "stg", *options, capture], name, 30)
+        tap.equal(code, 0, f"vapro stg: {name}")
+        return job.out(), [line for line in job.err().splitlines() if program + ":" in line]
+
+    def lines(table):
+        return {function: source for function, (source, symbol) in shown(table).items() if function in truth}
+    table, said = stg("as built")
+    tap.equal(lines(table), truth, "calls are shown at their marked lines")
+    tap.ok(not said, "nothing is amiss", said)
+    symbols = {function: symbol.split("+")[0] for function, (source, symbol) in shown(table).items() if function in truth}
+    tap.equal(symbols, {"MPI_Allreduce": "reduce", "MPI_Barrier": "main", "MPI_Bcast": "main"}, "in their functions")
+    pair = f"{truth['MPI_Allreduce']} -> {truth['MPI_Barrier']}"
+    tap.ok(pair in table, "computation is shown between two lines", table)
+    drawing, said = stg("as a drawing", "--dot")
+    for function, line in truth.items():
+        tap.ok(re.search(rf'label="{function}\\n\w+\+0x\w+\\n{line}\\n', drawing), f"the drawing has {line}", drawing)
+
+    must(jobs, ["objcopy", "--only-keep-debug", program, program + ".debug"])
+    must(jobs, ["objcopy", "--strip-debug", "--add-gnu-debuglink=" + program + ".debug", program])
+    table, said = stg("with a separate debug file")
+    tap.equal(lines(table), truth, "lines are found in the debug file")
+    must(jobs, ["objcopy", "--only-keep-debug", j.path("tools", "demo_mpi"), program + ".debug"])
+    table, said = stg("with another program's debug file")
+    tap.equal(lines(table), dict.fromkeys(truth, ""), "another program's debug file is not believed")
+    os.unlink(program + ".debug")
+    table, said = stg("without debug information")
+    tap.equal(lines(table), dict.fromkeys(truth, ""), "without debug information the column is blank")
+    tap.ok(len(said) == 1 and "no lines of source" in said[0], "and that is said once", said)
+    must(jobs, [*build, "-DBUILD=2"])
+    table, said = stg("with another build")
+    tap.equal(lines(table), dict.fromkeys(truth, ""), "another build's lines are not shown")
+    tap.ok(len(said) == 1 and "another build" in said[0], "and that is said once", said)
+    os.unlink(program)
+    table, said = stg("without the program")
+    tap.equal(lines(table), dict.fromkeys(truth, ""), "neither are those of a file that is gone")
+    tap.ok(len(said) == 1 and "No such file" in said[0], "and that is said once", said)
+
+
+def test_unreadable(tap, jobs):
+    program, out = (os.path.join(jobs.directory, name) for name in ("padded", "out.ndjson"))
+    must(jobs, ["mpicc", "-O1", SOURCE, "-o", program])
+    os.truncate(program, 600 << 20)  # a hole behind the program: more than a reader takes
+    code, job = jobs.run([VAPRO, "run", "--output", out, "--", *j.mpirun(2, program, 50)], "run", 60)
+    tap.ok(code == 0, "a program that cannot be read is watched all the same", job.err())
+    said = [r["text"] for r in of_type(records(out), "warning") if r["code"] == "image_unreadable"]
+    tap.ok(len(said) == 1 and program in said[0] and "out of range" in said[0], "its image is named once, with the reason", said)
+    tap.equal(len([r for r in of_type(records(out), "process") if r["state"] == "attached"]), 2, "both ranks are attached")
+    os.unlink(program)
+
+
+main(test_reader, test_lines, test_unreadable)
