@@ -186,9 +186,22 @@ int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t f
 	return stg__thread_seen(analysis->context.stg, thread, from_ns, to_ns);
 }
 
-/* A job that is silent for a whole window has most likely ended: only what its states learnt is kept. */
-static void put_to_rest(struct analysis_job *job)
+/*
+ * A job that is silent for a whole window has most likely ended: only what its states learnt is kept,
+ * and that too only until all its ranks are known to have ended.
+ */
+static int put_to_rest(struct analysis_context *context, struct analysis_job *job)
 {
+	if (job->forgotten)
+		return 0;
+	job->forgotten = stg__job_over(context->stg, job->id);
+	if (job->forgotten) {
+		uint32_t id = job->id;
+
+		free_job(job);
+		*job = (struct analysis_job){.id = id, .forgotten = true};
+		return series__forget(&context->series, id);
+	}
 	heatmap__free(&job->map);
 	free(job->kept);
 	free(job->open);
@@ -197,6 +210,17 @@ static void put_to_rest(struct analysis_job *job)
 	job->interference = NULL;
 	job->kept_count = job->kept_capacity = job->open_count = job->open_capacity = 0;
 	job->interference_count = job->interference_capacity = 0;
+	return 0;
+}
+
+/* Somebody who has the name of a job that ended is a new job of that name. */
+static int wake(struct analysis_job *job)
+{
+	if (!job->forgotten)
+		return 0;
+	job->waiting = waiting__new();
+	job->forgotten = !job->waiting;
+	return job->waiting ? 0 : -ENOMEM;
 }
 
 static bool worth_a_word(const struct analysis_job *job)
@@ -236,10 +260,11 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 		struct analysis_job *job = &analysis->jobs[i];
 
 		if (!worth_a_word(job)) {
-			put_to_rest(job);
+			if (put_to_rest(context, job))
+				return -ENOMEM;
 			continue;
 		}
-		if (analysis_window__run(context, job, &span) ||
+		if (wake(job) || analysis_window__run(context, job, &span) ||
 		    analysis_result__build(context, job, &span, &analysis->results[used]) ||
 		    analysis_window__retire(context, job, &span))
 			return -ENOMEM;

@@ -39,7 +39,8 @@ struct analysis_job {
 	struct kept_interference *interference;
 	size_t interference_count, interference_capacity;
 	struct coverage_facts facts;
-	bool active; /* something arrived since the last window */
+	bool active;	/* something arrived since the last window */
+	bool forgotten; /* it ended, and its histories with it */
 	struct heatmap map;
 	struct waiting *waiting;
 	struct variance_book book;

@@ -14,7 +14,8 @@
 int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
 		 const struct stg *stg)
 {
-	*book = (struct series_book){.config = config, .source = source, .stg = stg};
+	*book = (struct series_book){
+	    .config = config, .source = source, .stg = stg, .free_series = SERIES_NONE, .free_workloads = SERIES_NONE};
 	book->by_key = table__new();
 	book->by_kind = table__new();
 	return book->by_key && book->by_kind ? 0 : -ENOMEM;
@@ -45,6 +46,35 @@ static bool same_size(const struct vapro_config *config, const double *seed, con
 	return cells__norm(apart) <= fmax(config->cluster_tolerance * cells__norm(seed), (double)config->cluster_floor);
 }
 
+/* A number for a workload: one that was given back, or the next. */
+static int take_workload(struct series_book *book, uint32_t *id)
+{
+	*id = book->free_workloads;
+	if (*id != SERIES_NONE) {
+		book->free_workloads = book->workloads[*id].next;
+		return 0;
+	}
+	if (grow(&book->workloads, &book->workload_capacity, book->workload_count + 1, sizeof(*book->workloads)))
+		return -ENOMEM;
+	*id = (uint32_t)book->workload_count++;
+	book->workloads[*id] = (struct workload){.job = SERIES_NONE};
+	return 0;
+}
+
+static int take_series(struct series_book *book, uint32_t *id)
+{
+	*id = book->free_series;
+	if (*id != SERIES_NONE) {
+		book->free_series = book->series[*id].next;
+		return 0;
+	}
+	if (grow(&book->series, &book->capacity, book->count + 1, sizeof(*book->series)))
+		return -ENOMEM;
+	*id = (uint32_t)book->count++;
+	book->series[*id] = (struct series){.job = SERIES_NONE};
+	return 0;
+}
+
 static int find_workload(struct series_book *book, uint32_t job, const struct stg_state *state, const double *size,
 			 uint32_t *id)
 {
@@ -65,9 +95,8 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 			return 0;
 		}
 	}
-	if (grow(&book->workloads, &book->workload_capacity, book->workload_count + 1, sizeof(*book->workloads)))
+	if (take_workload(book, id))
 		return -ENOMEM;
-	*id = (uint32_t)book->workload_count;
 	if (last == SERIES_NONE && table__put(book->by_kind, job, state->kind, *id))
 		return -ENOMEM;
 	if (last != SERIES_NONE)
@@ -82,7 +111,6 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 	    .head = head == SERIES_NONE ? *id : head,
 	};
 	memcpy(book->workloads[*id].seed, size, sizeof(book->workloads[*id].seed));
-	book->workload_count++;
 	return 0;
 }
 
@@ -100,9 +128,8 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 		return error;
 	if (table__get(book->by_key, key, workload_id, id))
 		return 0;
-	if (grow(&book->series, &book->capacity, book->count + 1, sizeof(*book->series)))
+	if (take_series(book, id))
 		return -ENOMEM;
-	*id = (uint32_t)book->count;
 	if (table__put(book->by_key, key, workload_id, *id))
 		return -ENOMEM;
 	workload = &book->workloads[workload_id];
@@ -116,7 +143,6 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	    .class = state->about.class,
 	};
 	workload->series = *id;
-	book->count++;
 	return 0;
 }
 
@@ -263,4 +289,49 @@ bool series__unusual(const struct series *series, const struct vapro_config *con
 	variance = fmax(0, squares - (past->n + live->n) * mean * mean) / (bundles - 1);
 	variance = fmax(variance, SCATTER_FLOOR * SCATTER_FLOOR * mean * mean);
 	return (here - mean) * sqrt(n) >= UNUSUAL_SIGMAS * sqrt(variance);
+}
+
+struct survivors {
+	const struct series_book *book;
+	uint32_t job; /* whose are not kept */
+};
+
+static bool keeps_series(const void *ctx, uint32_t value)
+{
+	const struct survivors *survivors = ctx;
+
+	return survivors->book->series[value].job != survivors->job;
+}
+
+static bool keeps_workload(const void *ctx, uint32_t value)
+{
+	const struct survivors *survivors = ctx;
+
+	return survivors->book->workloads[value].job != survivors->job;
+}
+
+int series__forget(struct series_book *book, uint32_t job)
+{
+	struct survivors survivors = {.book = book, .job = job};
+
+	if (table__prune(book->by_key, keeps_series, &survivors) ||
+	    table__prune(book->by_kind, keeps_workload, &survivors))
+		return -ENOMEM;
+	for (size_t i = 0; i < book->count; i++) {
+		if (book->series[i].job != job)
+			continue;
+		histogram__clear(&book->series[i].cpu);
+		histogram__clear(&book->series[i].net);
+		book->series[i] = (struct series){.job = SERIES_NONE, .next = book->free_series};
+		book->free_series = (uint32_t)i;
+	}
+	for (size_t i = 0; i < book->workload_count; i++) {
+		if (book->workloads[i].job != job)
+			continue;
+		clusters__free(book->workloads[i].clusters);
+		book->workloads[i] =
+		    (struct workload){.job = SERIES_NONE, .series = SERIES_NONE, .next = book->free_workloads};
+		book->free_workloads = (uint32_t)i;
+	}
+	return 0;
 }

@@ -85,6 +85,7 @@ struct series_book {
 	size_t workload_count, workload_capacity;
 	struct table *by_key, *by_kind;
 	struct truths truths;
+	uint32_t free_series, free_workloads; /* lists by next of those whose jobs ended; their job is SERIES_NONE */
 };
 
 int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
@@ -96,6 +97,12 @@ void series__free(struct series_book *book);
  * Returns 0, -EINVAL for impossible magnitudes, or -ENOMEM.
  */
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept);
+
+/*
+ * Forgets the histories of a job: nothing of it will be added or asked for. Numbers of others stay as
+ * they are. Returns 0 or -ENOMEM.
+ */
+int series__forget(struct series_book *book, uint32_t job);
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept);
 

@@ -333,6 +333,17 @@ const struct stg_job *stg__job(const struct stg *stg, uint32_t id)
 	return &stg->jobs[id];
 }
 
+bool stg__job_over(const struct stg *stg, uint32_t id)
+{
+	const struct stg_job *job = &stg->jobs[id];
+
+	for (size_t i = 0; i < job->row_count; i++) {
+		if (!job->rows[i].to_ns)
+			return false;
+	}
+	return job->row_count > 0;
+}
+
 uint32_t stg__find_job(const struct stg *stg, const char *name)
 {
 	for (size_t i = 0; i < stg->job_count; i++) {

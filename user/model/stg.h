@@ -80,6 +80,9 @@ const struct stg_thread *stg__thread(const struct stg *stg, uint32_t id);
 const struct stg_state *stg__state(const struct stg *stg, uint32_t id);
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id);
 
+/* Whether all rows of a job were watched to their end. */
+bool stg__job_over(const struct stg *stg, uint32_t id);
+
 /* The id of a job's name, or UINT32_MAX. */
 uint32_t stg__find_job(const struct stg *stg, const char *name);
 

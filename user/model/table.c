@@ -98,3 +98,23 @@ int table__put(struct table *table, uint64_t a, uint64_t b, uint32_t value)
 	*slot = (struct slot){.a = a, .b = b, .value = value, .used = true};
 	return 0;
 }
+
+int table__prune(struct table *table, bool (*keeps)(const void *ctx, uint32_t value), const void *ctx)
+{
+	struct slot *slots = calloc(table->size, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	table->used = 0;
+	for (size_t i = 0; i < table->size; i++) {
+		const struct slot *slot = &table->slots[i];
+
+		if (!slot->used || !keeps(ctx, slot->value))
+			continue;
+		*find(slots, table->size, slot->a, slot->b) = *slot;
+		table->used++;
+	}
+	free(table->slots);
+	table->slots = slots;
+	return 0;
+}
