@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DELETED " (deleted)"
+
 bool selection__takes(const struct selection *selection, const struct process *process)
 {
-	const char *base = strrchr(process->exe, '/');
+	char exe[sizeof(process->exe)];
+	size_t length = strlen(process->exe);
+	const char *base;
 
 	if (selection->ancestor)
 		return process__descends(process->pid, selection->ancestor);
@@ -17,9 +21,13 @@ bool selection__takes(const struct selection *selection, const struct process *p
 	for (size_t i = 0; i < selection->pid_count; i++)
 		if (selection->pids[i] == process->pid)
 			return true;
+	/* a file that was removed or replaced is still the one it was started from */
+	memcpy(exe, process->exe, length + 1);
+	if (length > strlen(DELETED) && !strcmp(exe + length - strlen(DELETED), DELETED))
+		exe[length - strlen(DELETED)] = '\0';
+	base = strrchr(exe, '/');
 	for (size_t i = 0; i < selection->glob_count; i++)
-		if (!fnmatch(selection->globs[i], process->exe, 0) ||
-		    (base && !fnmatch(selection->globs[i], base + 1, 0)))
+		if (!fnmatch(selection->globs[i], exe, 0) || (base && !fnmatch(selection->globs[i], base + 1, 0)))
 			return true;
 	return false;
 }

@@ -1,0 +1,327 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs where real users run them: late and linked-in MPI, namespaces, files that went away, children, many at once."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import VAPROD, attached, j, main, of_type, rank_pids, ready_pid, records, select, tool, until  # noqa: E402
+
+LIBRARY = os.path.realpath("/usr/lib/x86_64-linux-gnu/libmpi.so.40")
+FAST = ["--window", "1.5"]  # a window's end, where what has ended is let go of, every second
+
+
+def processes(out, state=None):
+    return [r for r in of_type(records(out), "process") if state in (None, r["state"])]
+
+
+def started(out):
+    until(lambda: os.path.exists(out) and records(out), 20)
+
+
+def copy(source, directory, name=None):
+    where = os.path.join(directory, name or os.path.basename(source))
+    shutil.copy(source, where + ".new")
+    os.rename(where + ".new", where)
+    return where
+
+
+def host_pid(program):
+    """The only process of the node that runs this executable."""
+    def look():
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{entry}/exe").removesuffix(" (deleted)") == program:
+                    return int(entry)
+            except OSError:
+                pass
+        return None
+    return until(look, 20)
+
+
+def test_late_mpi(tap, jobs):
+    program = copy(tool("late_mpi"), jobs.directory)
+    by_name, by_pid = (os.path.join(jobs.directory, name + ".ndjson") for name in ("exe", "pid"))
+    first = jobs.start([VAPROD, "--exe", program, "--output", by_name, "--io", "off"], "vaprod_exe")
+    started(by_name)
+    late = jobs.start([program, "--delay", "3", "--seconds", "2"], "late_mpi")
+    pid = ready_pid(late)
+    second = jobs.start([VAPROD, "--pid", pid, "--output", by_pid, "--io", "off"], "vaprod_pid")
+    tap.equal(jobs.wait(late, 30), 0, "a program that opens MPI late ends well")
+    tap.equal(jobs.wait(second, 20), 0, "vaprod ends with it")
+    tap.equal([len(r["images"]) for r in processes(by_pid, "attached")], [0, 1], "by number: attached at once, and when MPI came")
+    tap.ok(processes(by_pid)[-1]["hits"] > 50, "its calls are seen", processes(by_pid)[-1])
+    until(lambda: processes(by_name, "exited"), 10)
+    tap.equal([(r["pid"], len(r["images"])) for r in processes(by_name, "attached")], [(pid, 1)], "by name: attached when MPI came")
+    tap.ok(processes(by_name)[-1]["hits"] > 50, "its calls are seen", processes(by_name)[-1])
+    tap.equal(jobs.interrupt(first, 10), 0, "vaprod ends well")
+
+
+def test_linked_in(tap, jobs):
+    program = copy(tool("static_mpi"), jobs.directory)
+    stripped = os.path.join(jobs.directory, "stripped_mpi")
+    subprocess.run(["strip", "-o", stripped, program], check=True)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--exe", program, "--exe", stripped, "--output", out, "--io", "off"], "vaprod")
+    started(out)
+    slurm = {"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "2", "SLURM_PROCID": "3", "SLURM_NTASKS": "8"}
+    bare = jobs.start([stripped, "--rate", "100", "--seconds", "1"], "stripped")
+    job = jobs.start([program, "--rate", "200", "--seconds", "4"], "static_mpi", env=slurm)
+    tap.equal(jobs.wait(job, 30), 0, "a program with MPI linked in ends well")
+    tap.equal(jobs.wait(bare, 30), 0, "so does one without symbols")
+    told = until(lambda: processes(out, "exited"), 10) or [{}]
+    tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
+    tap.ok(told[0].get("hits", 0) > 200 and told[0]["images"][0]["path"] == program, "its own functions are probed", told)
+    tap.equal((told[0]["rank"], told[0]["world_size"], told[0]["job"]["kind"], told[0]["job"]["id"], told[0]["job"]["step"]),
+              (3, 8, "slurm", "4711", "2"), "Slurm's names are told")
+    tap.equal(len(processes(out, "attached")), 1, "where nothing names MPI nothing is attached")
+
+
+# Runs in a namespace of processes and one of mounts: $1 kind of file system, $2 directory, $3 program's name.
+INSIDE = """
+set -e
+if [ $1 = tmpfs ]; then
+	mount -t tmpfs none $2/$1
+else
+	mount -t tmpfs none $2/upper
+	mkdir $2/upper/up $2/upper/work
+	mount -t overlay -o lowerdir=$2/lower,upperdir=$2/upper/up,workdir=$2/upper/work none $2/$1
+fi
+cp $2/lower/* $2/$1/ 2>/dev/null || true
+LD_LIBRARY_PATH=$2/$1 $2/$1/$3 --rate 200 --seconds 4 --delay 1 &
+sleep 1
+rm $2/$1/$3
+wait $!
+echo ended
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	umount $2/$1 2>/dev/null && echo umounted && break
+	sleep 0.3
+done
+"""
+
+
+def test_namespaces(tap, jobs):
+    directory = jobs.directory
+    for name in ("lower", "upper", "tmpfs", "overlay"):
+        os.makedirs(os.path.join(directory, name), exist_ok=True)
+    lower = os.path.join(directory, "lower")
+    copy(LIBRARY, lower, "libmpi.so.40")
+    out = os.path.join(directory, "out.ndjson")
+    kinds = {kind: os.path.join(directory, kind, "in_" + kind) for kind in ("tmpfs", "overlay")}
+    for kind in kinds:
+        copy(tool("flat_out"), lower, "in_" + kind)
+    daemon = jobs.start([VAPROD, *(word for path in kinds.values() for word in ("--exe", path)), "--output", out, "--io", "off",
+                         *FAST], "vaprod")
+    started(out)
+    running = {kind: jobs.start(["unshare", "-pfm", "--mount-proc", "sh", "-c", INSIDE, "sh", kind, directory,
+                                 os.path.basename(path)], kind) for kind, path in kinds.items()}
+    pids = {kind: host_pid(path) for kind, path in kinds.items()}
+    for kind, job in running.items():
+        tap.equal(jobs.wait(job, 40), 0, f"{kind}: a program in its own namespaces ends well")
+        tap.ok("umounted" in job.out(), f"{kind}: its file system can be unmounted while vaprod runs", job.out() + job.err())
+        tap.ok(pids[kind] and f'"pid":{pids[kind]}' not in job.out(), f"{kind}: it has another number there", job.out())
+        told = {r["pid"]: r for r in processes(out, "exited")}.get(pids[kind])
+        tap.ok(told and told["hits"] > 200, f"{kind}: it is told by the host's number, and its calls are seen", told)
+        tap.ok(told and told["images"][0]["path"].startswith(os.path.join(directory, kind)), f"{kind}: by its own library", told)
+    tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
+
+
+def test_files_go_away(tap, jobs):
+    directory = jobs.directory
+    library = os.path.join(directory, "lib")
+    os.makedirs(library, exist_ok=True)
+    mpi = copy(LIBRARY, library, "libmpi.so.40")
+    names = ("before", "after", "stripped")
+    program = {name: copy(tool("flat_out"), directory, name) for name in names}
+    subprocess.run(["strip", program["stripped"]], check=True)
+    env = {"LD_LIBRARY_PATH": library}
+
+    def start(name):
+        job = jobs.start([program[name], "--rate", "200", "--seconds", "4", "--delay", "1"], name, env=env)
+        return job, ready_pid(job)
+
+    running = {"before": start("before")}
+    old = os.stat(mpi).st_ino
+    copy(LIBRARY, library, "libmpi.so.40")  # as a package's upgrade does: a new file takes the name
+    os.unlink(program["before"])
+    running["after"], running["stripped"] = start("after"), start("stripped")
+    tap.ok(os.stat(mpi).st_ino != old, "the library was replaced while in use")
+    out = os.path.join(directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, *(word for name in names for word in ("--exe", program[name])), "--output", out, "--io", "off"],
+                        "vaprod")
+    for name, (job, pid) in running.items():
+        tap.equal(jobs.wait(job, 30), 0, f"{name}: the program ends well")
+        told = until(lambda pid=pid: [r for r in processes(out, "exited") if r["pid"] == pid], 5)
+        tap.ok(told and told[0]["hits"] > 100, f"{name}: its calls are seen", told or processes(out))
+    tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
+    with_sites = of_type(records(out), "window")
+    tap.equal(len({w["job"] for w in with_sites}), 3, "three jobs, each with windows of its own")
+
+
+def test_children_and_exec(tap, jobs):
+    program = copy(tool("late_mpi"), jobs.directory)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--exe", program, "--output", out, "--io", "off"], "vaprod")
+    started(out)
+    shell = jobs.start(["sh", "-c", f"sleep 2; exec {program} --delay 0 --seconds 3"], "shell")
+    named = os.path.join(jobs.directory, "named.ndjson")
+    by_pid = jobs.start([VAPROD, "--pid", shell.pid, "--output", named, "--io", "off"], "vaprod_pid")
+    rank = jobs.start(j.mpirun(1, program, "--delay", "0.2", "--seconds", "3", "--fork-calls"), "fork")
+    tap.equal(jobs.wait(rank, 40), 0, "a rank that forks ends well")
+    child = int(re.search(r'"child":(\d+)', rank.out()).group(1))
+    parent = int(re.search(r'"pid":(\d+)', rank.out()).group(1))
+    tap.equal(jobs.wait(shell, 40), 0, "a shell that becomes a program ends well")
+    tap.equal(jobs.wait(by_pid, 20), 0, "vaprod ends with it")
+    until(lambda: parent in {r["pid"] for r in processes(out, "exited")}, 10)
+    tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
+    states = {(r["pid"], r["state"]) for r in processes(out)}
+    tap.ok((child, "attached") not in states, "its child is not taken for the rank", states)
+    tap.ok((parent, "exited") in states, "the rank is watched to its end", states)
+    calls = int(re.search(r'"calls":(\d+)', rank.out()).group(1))
+    hits = [r["hits"] for r in processes(out, "exited") if r["pid"] == parent]
+    tap.ok(hits and calls / 2 < hits[0] <= calls + 1, "its calls alone are counted", (calls, hits))
+    told = processes(named)
+    tap.equal([r["state"] for r in told], ["attached", "exited", "attached", "exited"], "exec: a new program under the same number")
+    tap.ok(told[-1]["hits"] > 100 and told[-1]["exe"] == program, "and its calls are seen", told[-1])
+
+
+def test_two_jobs(tap, jobs):
+    out = os.path.join(jobs.directory, "out.ndjson")
+    programs = []
+    for name in ("one", "two"):
+        logs = os.path.join(jobs.directory, name)
+        shutil.rmtree(logs, ignore_errors=True)
+        os.makedirs(logs)
+        job = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", "6", "--log", logs, "--scratch", logs), name)
+        programs.append((job, rank_pids(job, logs, 2)))
+    pids = [pid for _, found in programs for pid in found]
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--io", "off", *FAST], "vaprod")
+    attached(out, pids)
+    for job, _ in programs:
+        tap.equal(jobs.wait(job, 40), 0, f"job {job.name} ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with them")
+    lines = records(out)
+    identity = {r["pid"]: r["job"]["identity"] for r in of_type(lines, "process")}
+    names = [{identity[pid] for pid in found} for _, found in programs]
+    tap.ok(all(len(n) == 1 for n in names) and names[0] != names[1], "each has its own identity", names)
+    told = {name: [w["ranks"] for w in of_type(lines, "window") if w["job"] == name and w["fragments"]] for n in names for name in n}
+    tap.ok(all(ranks and set(ranks) == {"0-1"} for ranks in told.values()), "and windows of its own with its two ranks", told)
+
+
+def reuse(pid, command, **more):
+    """Starts a process that gets a given number, which nobody has."""
+    for _ in range(40):
+        with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as file:
+            file.write(str(pid - 1))
+        process = subprocess.Popen(command, **more)
+        if process.pid == pid:
+            return process
+        process.kill()
+        process.wait()
+    return None
+
+
+def test_number_is_used_again(tap, jobs):
+    program = copy(tool("flat_out"), jobs.directory)
+    out, named = (os.path.join(jobs.directory, name + ".ndjson") for name in ("out", "named"))
+    daemon = jobs.start([VAPROD, "--exe", program, "--output", out, "--io", "off", *FAST], "vaprod")
+    started(out)
+    first = jobs.start([program, "--rate", "200", "--seconds", "3"], "first")
+    by_pid = jobs.start([VAPROD, "--pid", first.pid, "--output", named, "--io", "off"], "vaprod_pid")
+    tap.equal(jobs.wait(first, 30), 0, "the first program ends well")
+    until(lambda: processes(out, "exited"), 10)
+    second = reuse(first.pid, [program, "--rate", "200", "--seconds", "4"], stdout=subprocess.DEVNULL)
+    tap.ok(second is not None, "another process has its number")
+    if second:
+        tap.equal(second.wait(30), 0, "the second program ends well")
+        until(lambda: len(processes(out, "exited")) > 1, 10)
+    tap.equal(jobs.wait(by_pid, 20), 0, "who asked for the first by its number is done with that")
+    tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
+    told = processes(out, "exited")
+    tap.equal([r["pid"] for r in told], [first.pid] * 2, "both are told")
+    tap.ok(len({r["start_time"] for r in told}) == 2 and all(r["hits"] > 100 for r in told), "each with its own start and calls", told)
+    tap.equal(len(processes(named, "attached")), 1, "by number only the first")
+
+
+def bpftool(verb, table):
+    done = subprocess.run(["bpftool", "-j", "map", verb, "id", table], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def entries(pid):
+    """{name: entries} of the kernel tables of a vaprod that hold something per process."""
+    found = {}
+    for name in os.listdir(f"/proc/{pid}/fdinfo"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{name}", encoding="ascii") as file:
+                match = re.search(r"^map_id:\s*(\d+)", file.read(), re.M)
+        except OSError:  # closed meanwhile
+            continue
+        if not match:
+            continue
+        table = bpftool("show", match.group(1))["name"]
+        if table in ("processes", "handles", "io_sites", "vertices", "edges"):
+            found[table] = len(bpftool("dump", match.group(1)))
+    return found
+
+
+def footprint(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        memory = int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
+    return len(os.listdir(f"/proc/{pid}/fd")), memory, entries(pid)
+
+
+def crowd(count, command, env):
+    """Runs short processes, 40 at a time."""
+    running = []
+    for _ in range(count):
+        running.append(subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        if len(running) >= 40:
+            running.pop(0).wait()
+    for process in running:
+        process.wait()
+
+
+def test_crowd(tap, jobs):
+    brief = copy("/bin/sleep", jobs.directory, "brief")
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--exe", brief, "--output", out, "--io", "off", *FAST], "vaprod")
+    started(out)
+    program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", "16", "--log", jobs.directory, "--scratch", jobs.directory),
+                         "demo_mpi")
+    pids = rank_pids(program, jobs.directory, 2)
+    attached(out, pids)
+    plain, with_mpi = dict(os.environ), dict(os.environ, LD_PRELOAD=LIBRARY)
+    crowd(40, [brief, "0.3"], with_mpi)  # what is allocated once
+    time.sleep(2.5)
+    before = footprint(daemon.pid)
+    crowd(840, [brief, "0.05"], plain)
+    crowd(160, [brief, "0.05"], with_mpi)
+    time.sleep(2.5)
+    after = footprint(daemon.pid)
+    tap.equal(jobs.wait(program, 40), 0, "the job ends well")
+    until(lambda: set(pids) <= {r["pid"] for r in processes(out, "exited")}, 10)
+    tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
+    told = processes(out)
+    ours = [r for r in told if r["pid"] in pids]
+    tap.equal(sorted(r["state"] for r in ours), ["attached"] * 2 + ["exited"] * 2, "the job's ranks are watched from begin to end")
+    brief_ones = {r["pid"] for r in told if r["pid"] not in pids and r["state"] == "attached"}
+    gone = {r["pid"] for r in told if r["pid"] not in pids and r["state"] == "exited"}
+    tap.ok(brief_ones and brief_ones == gone, "of the brief ones that have MPI, who was attached was let go", len(brief_ones))
+    tap.ok(after[0] <= before[0], "no descriptor is left of 1000 brief processes", (before, after))
+    tap.ok(after[1] < before[1] + 4096, "no more than 4 MiB of memory", (before, after))
+    tap.ok(after[2].get("processes") == before[2].get("processes") == 2, "no process in the kernel side's table", (before, after))
+    tap.ok(all(after[2][name] <= before[2][name] for name in ("handles", "io_sites")), "nor what belongs to one", (before, after))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *unused: sys.exit(143))
+    tests = (test_late_mpi, test_linked_in, test_namespaces, test_files_go_away, test_children_and_exec, test_two_jobs,
+             test_number_is_used_again, test_crowd)
+    main(*(test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]))
