@@ -313,8 +313,10 @@ void watch__poll(struct watch *watch, uint64_t now_ns)
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *watched = &watch->watched[i];
 
-		if (watched->ended_ns)
+		if (watched->ended_ns) {
+			i -= watch__retire(watch, watched, now_ns); /* its files are let go of: they make umount fail */
 			continue;
+		}
 		if (has_ended(watched))
 			let_go(watch, watched, "it ended", now_ns);
 		else if (watched->remapped_ns && now_ns >= watched->remapped_ns + REMAP_NS)

@@ -116,8 +116,8 @@ def test_namespaces(tap, jobs):
     kinds = {kind: os.path.join(directory, kind, "in_" + kind) for kind in ("tmpfs", "overlay")}
     for kind in kinds:
         copy(tool("flat_out"), lower, "in_" + kind)
-    daemon = jobs.start([VAPROD, *(word for path in kinds.values() for word in ("--exe", path)), "--output", out, "--io", "off",
-                         *FAST], "vaprod")
+    daemon = jobs.start([VAPROD, *(word for path in kinds.values() for word in ("--exe", path)), "--output", out, "--io", "off"],
+                        "vaprod")
     started(out)
     running = {kind: jobs.start(["unshare", "-pfm", "--mount-proc", "sh", "-c", INSIDE, "sh", kind, directory,
                                  os.path.basename(path)], kind) for kind, path in kinds.items()}

@@ -630,6 +630,51 @@ static void test_threads_and_jobs(void **state)
 	analysis__free(analysis);
 }
 
+/* A job that ended is forgotten, and its name may come back; the other one goes on as if nothing were. */
+static void test_ended_jobs(void **state)
+{
+	struct vapro_config config;
+	struct analysis *analysis;
+	struct vapro_state work = {.id = 0, .class = VAPRO_COMPUTATION, .from = "a@b+1", .to = "a@b+2", .labels = "x"};
+	const struct job_result *results;
+	uint32_t count;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct vapro_thread thread = {
+		    .id = i, .rank = 0, .pid = 1 + i, .job = i ? "two" : "one", .host = "n", .world_size = 1};
+
+		assert_int_equal(analysis__add_thread(analysis, &thread), 0);
+		assert_int_equal(analysis__thread_seen(analysis, i, SIM_BEGIN_NS, 0), 0);
+	}
+	assert_int_equal(analysis__add_state(analysis, &work), 0);
+	for (int window = 0; window < 5; window++) {
+		uint64_t begin = SIM_BEGIN_NS + (uint64_t)window * 10000000000ULL;
+
+		for (uint32_t i = 0; i < 2; i++) {
+			/* the first is there in the first window and, under its old name, in the last */
+			for (int k = 0; k < (i || window == 0 ? 100 : window == 4 ? 5 : 0); k++) {
+				struct vapro_bundle b =
+				    fragment(i, 0, 10 * window + 0.1 * k, 10 * window + 0.1 * k + 0.099);
+
+				assert_int_equal(analysis__add_bundle(analysis, &b), 0);
+			}
+		}
+		if (window == 0 || window == 4)
+			assert_int_equal(analysis__thread_seen(analysis, 0, begin, window ? 0 : begin + 9900000000ULL),
+					 0);
+		assert_int_equal(
+		    analysis__end_window(analysis, begin, begin + 10000000000ULL, window == 4, &results, &count), 0);
+		assert_int_equal(count, window == 0 || window == 4 ? 2 : 1);
+		assert_true(results[count - 1].coverage_total > 0.95);
+		if (window == 4)
+			assert_true(results[0].coverage_total == 0); /* 5 fragments are too few for what is new */
+	}
+	analysis__free(analysis);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -659,6 +704,7 @@ int main(void)
 	    cmocka_unit_test(test_deterministic),
 	    cmocka_unit_test(test_interface),
 	    cmocka_unit_test(test_threads_and_jobs),
+	    cmocka_unit_test(test_ended_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,12 @@ static void assert_near(double a, double b, double tolerance)
 		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
 }
 
+static bool is_odd(const void *ctx, uint32_t value)
+{
+	(void)ctx;
+	return value & 1;
+}
+
 static void test_table(void **state)
 {
 	struct table *table = table__new();
@@ -39,6 +45,11 @@ static void test_table(void **state)
 	assert_int_equal(table__put(table, 0, 0, 42), 0);
 	assert_true(table__get(table, 0, 0, &value));
 	assert_int_equal(value, 42);
+	assert_int_equal(table__prune(table, is_odd, NULL), 0);
+	for (uint32_t i = 0; i < 5000; i++)
+		assert_int_equal(table__get(table, i * 7ULL << 32, i, &value), i & 1);
+	assert_int_equal(table__put(table, 0, 0, 43), 0);
+	assert_true(table__get(table, 0, 0, &value));
 	table__free(table);
 }
 
@@ -331,6 +342,51 @@ static void test_without_return(void **state)
 	stg__free(stg);
 }
 
+/* What a job leaves is given to the next; another job's histories stay as they are. */
+static void test_forgetting(void **state)
+{
+	struct vapro_state computation = {.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"};
+	struct vapro_config config;
+	struct stg *stg = stg__new();
+	struct series_book book;
+	struct vapro_bundle b;
+	struct kept first, kept;
+
+	(void)state;
+	sim_config(&config);
+	assert_int_equal(stg__add_state(stg, &computation), 0);
+	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	for (uint32_t i = 0; i < 40; i++) {
+		char job[16];
+		struct vapro_thread thread = {
+		    .id = i, .rank = 0, .pid = 1 + i, .job = job, .host = "n", .world_size = 1};
+
+		snprintf(job, sizeof(job), "job%u", i);
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		b = bundle(i, 0, 1e6, 60, 0);
+		assert_int_equal(series__add(&book, &b, i ? &kept : &first), 0);
+		assert_int_equal(stg__thread_seen(stg, i, 1, 0), 0);
+		assert_false(stg__job_over(stg, i));
+		assert_int_equal(stg__thread_seen(stg, i, 1, 2), 0);
+		assert_true(stg__job_over(stg, i));
+		if (i)
+			assert_int_equal(series__forget(&book, i), 0);
+	}
+	assert_int_equal(book.count, 2);
+	assert_int_equal(book.workload_count, 2);
+	judge__refresh(&book);
+	judge__bundle(&book, &first);
+	assert_true(first.certified);
+	/* the name again: nothing is known of it */
+	b = bundle(39, 0, 1e6, 1, 0);
+	assert_int_equal(series__add(&book, &b, &kept), 0);
+	judge__refresh(&book);
+	judge__bundle(&book, &kept);
+	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
+	series__free(&book);
+	stg__free(stg);
+}
+
 static void test_naps_are_work(void **state)
 {
 	struct vapro_config config;
@@ -388,6 +444,7 @@ int main(void)
 	    cmocka_unit_test(test_stg),
 	    cmocka_unit_test(test_judge),
 	    cmocka_unit_test(test_without_return),
+	    cmocka_unit_test(test_forgetting),
 	    cmocka_unit_test(test_naps_are_work),
 	    cmocka_unit_test(test_names),
 	};

@@ -17,6 +17,16 @@
 #include "target/kernel_range.h"
 #include "target/process.h"
 #include "target/selection.h"
+#include "probe/static_mpi.h"
+#include "reader.h"
+
+/* What makes this executable one that has MPI linked in. */
+int MPI_Init(int *argc, char ***argv);
+
+int MPI_Init(int *argc, char ***argv)
+{
+	return argc && argv;
+}
 
 static int parent_end; /* of the child started last: closing it ends the child */
 
@@ -164,6 +174,78 @@ static void selections_match(void **state)
 	process__free(process);
 }
 
+static void removed_executables_are_selected(void **state)
+{
+	const char *globs[] = {"a.out"}, *paths[] = {"/x/a.out"};
+	struct selection by_glob = {.globs = globs, .glob_count = 1}, by_path = {.globs = paths, .glob_count = 1};
+	struct process process = {.pid = 1, .exe = "/x/a.out (deleted)"};
+
+	(void)state;
+	assert_true(selection__takes(&by_glob, &process));
+	assert_true(selection__takes(&by_path, &process));
+	snprintf(process.exe, sizeof(process.exe), "/x/b.out (deleted)");
+	assert_false(selection__takes(&by_glob, &process));
+}
+
+static void libraries_are_known_by_name(void **state)
+{
+	(void)state;
+	assert_int_equal(process__mpi_of_path("/usr/lib/libmpi.so.40.30.4"), PROCESS_OPEN_MPI);
+	assert_int_equal(process__mpi_of_path("/usr/lib/libmpi.so.40 (deleted)"), PROCESS_OPEN_MPI);
+	assert_int_equal(process__mpi_of_path("/opt/intel/libmpi.so.12"), PROCESS_MPICH);
+	assert_int_equal(process__mpi_of_path("/usr/lib/libmpich.so.12"), PROCESS_MPICH);
+	assert_int_equal(process__mpi_of_path("/usr/lib/libmpi_mpifh.so.40"), PROCESS_NO_MPI);
+	assert_int_equal(process__mpi_of_path("libmpi.so.40"), PROCESS_NO_MPI);
+	assert_int_equal(process__mpi_of_path("//anon"), PROCESS_NO_MPI);
+}
+
+static void linked_in_mpi_is_found(void **state)
+{
+	struct static_mpi *known = static_mpi__new();
+	const struct process_mapping *library;
+	char *none[] = {NULL};
+	struct process *process;
+	char err[128];
+	pid_t pid = start(none);
+
+	(void)state;
+	assert_non_null(known);
+	for (int i = 0; i < 2; i++) { /* read, then remembered */
+		assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
+		assert_int_equal(process__mpi(process, &library), PROCESS_NO_MPI);
+		assert_null(library);
+		static_mpi__look(known, process);
+		assert_int_equal(process__mpi(process, &library), PROCESS_MPICH);
+		assert_ptr_equal(library, process__executable(process));
+		process__free(process);
+	}
+	assert_int_equal(process__read(pid, &process, err, sizeof(err)), 0);
+	static_mpi__look(known, process);
+	assert_int_equal(process__mpi(process, &library), PROCESS_NO_MPI);
+	process__free(process);
+	stop(pid);
+	static_mpi__free(known);
+}
+
+static void ranks_are_told_apart(void **state)
+{
+	char *rank[] = {"PMIX_RANK=1", "PMIX_NAMESPACE=7", NULL}, *other[] = {"PMIX_RANK=1", "PMIX_NAMESPACE=8", NULL},
+	     *none[] = {NULL};
+	struct process *a = read_with(rank), *b = read_with(rank), *c = read_with(other), *d = read_with(none),
+		       *e = read_with(none);
+
+	(void)state;
+	assert_true(process__same_rank(a, b));
+	assert_false(process__same_rank(a, c));
+	assert_false(process__same_rank(d, e));	 /* no rank at all is not the same rank */
+	assert_false(process__child_of_rank(a)); /* this process, its parent, is none */
+	process__free(a);
+	process__free(b);
+	process__free(c);
+	process__free(d);
+	process__free(e);
+}
+
 static void ranges_hold_their_releases(void **state)
 {
 	const struct kernel_range range = {.first_major = 6, .first_minor = 11, .last_major = 6, .last_minor = 13};
@@ -177,13 +259,21 @@ static void ranges_hold_their_releases(void **state)
 	assert_false(kernel_range__holds(&range, "nonsense"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(this_process_is_read),   cmocka_unit_test(launchers_are_understood),
-	    cmocka_unit_test(opting_out_is_honoured), cmocka_unit_test(what_is_gone_is_said),
-	    cmocka_unit_test(selections_match),	      cmocka_unit_test(ranges_hold_their_releases),
+	    cmocka_unit_test(this_process_is_read),
+	    cmocka_unit_test(launchers_are_understood),
+	    cmocka_unit_test(opting_out_is_honoured),
+	    cmocka_unit_test(what_is_gone_is_said),
+	    cmocka_unit_test(removed_executables_are_selected),
+	    cmocka_unit_test(libraries_are_known_by_name),
+	    cmocka_unit_test(linked_in_mpi_is_found),
+	    cmocka_unit_test(ranks_are_told_apart),
+	    cmocka_unit_test(selections_match),
+	    cmocka_unit_test(ranges_hold_their_releases),
 	};
 
+	reader__main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

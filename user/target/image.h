@@ -51,7 +51,10 @@ int image__functions(struct image *image, bool all, int (*visit)(const struct im
 /* Calls visit for every data object of .dynsym: each name once. visit returns 0 to go on. */
 int image__objects(struct image *image, int (*visit)(const struct image_symbol *symbol, void *ctx), void *ctx);
 
-/* A data object by name from .dynsym (copy-relocated handles live in the executable's). 0 or -ENOENT. */
+/*
+ * A data object by name from .dynsym (copy-relocated handles live in the executable's) and, in executables,
+ * .symtab. 0 or -ENOENT.
+ */
 int image__object(struct image *image, const char *name, uint64_t *vaddr, uint64_t *size);
 
 /* File offset of a linked address and back, by the program headers. 0 or -ENOENT. */

@@ -35,14 +35,14 @@ static const char *bare_name(struct image *image, const char *name)
 }
 
 /* An object lies in the file, or beyond its bytes in .bss: its address is the linker's word alone. */
-static int add_object(struct image *image, const GElf_Sym *sym, const char *name)
+static int add_object(struct image *image, const GElf_Sym *sym, const char *name, bool dynamic)
 {
 	if (sym->st_shndx == SHN_UNDEF || !name || !*name || strnlen(name, SYMBOL_NAME_MAX) == SYMBOL_NAME_MAX)
 		return 0;
 	if (grow(&image->objects, &image->object_room, image->object_count + 1, sizeof(*image->objects)))
 		return -ENOMEM;
 	image->objects[image->object_count++] =
-	    (struct image_symbol){.name = name, .vaddr = sym->st_value, .size = sym->st_size, .dynamic = true};
+	    (struct image_symbol){.name = name, .vaddr = sym->st_value, .size = sym->st_size, .dynamic = dynamic};
 	return 0;
 }
 
@@ -52,8 +52,9 @@ static int add_symbol(struct image *image, const GElf_Sym *sym, const char *name
 	const struct load *load;
 	struct entry *entry;
 
-	if (type == STT_OBJECT && dynamic)
-		return add_object(image, sym, name);
+	/* .symtab's are those of a library that is linked in */
+	if (type == STT_OBJECT && (dynamic || (image->is_executable && GELF_ST_BIND(sym->st_info) == STB_GLOBAL)))
+		return add_object(image, sym, name, dynamic);
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
 		return 0;
 	if (sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS || sym->st_shndx == SHN_COMMON)
@@ -121,6 +122,8 @@ static int compare_objects(const void *a, const void *b)
 	const struct image_symbol *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
 
+	if (!order)
+		order = (int)y->dynamic - (int)x->dynamic;
 	return order ? order : x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
