@@ -44,6 +44,28 @@ static void check_kernel(void)
 	}
 }
 
+static void tell_fact(const char *what, enum fact fact, const char *yes)
+{
+	row(what, fact == FACT_YES ? "yes" : fact == FACT_NO ? "no" : "unknown", fact == FACT_YES ? yes : "");
+}
+
+/* Every rung of the ladder, the one in use and those below it too. */
+static void check_ladder(void)
+{
+	static const char *const what[RUNGS] = {
+	    [RUNG_SESSION] = "entry and return in one link (kernel 6.13)",
+	    [RUNG_MULTI] = "a link for entries, one for returns (kernel 6.6)",
+	    [RUNG_PERF] = "a link per function, slow to take out: the common functions only (kernel 5.15)"};
+	char reason[160], name[64];
+
+	for (enum ladder_rung rung = 0; rung < RUNGS; rung++) {
+		bool works = !ladder__try(rung, reason, sizeof(reason));
+
+		snprintf(name, sizeof(name), "attach by %s", ladder_rung_name[rung]);
+		row(name, works ? "yes" : "no", works ? what[rung] : reason);
+	}
+}
+
 /* Tries the whole thing: what loads and attaches here is available, whatever the version says. */
 static void check_probes(void)
 {
@@ -54,16 +76,29 @@ static void check_probes(void)
 	int status;
 
 	config__init(&config);
+	check_ladder();
 	side = kernel_side__load(&config, err, sizeof(err), &status);
-	need("BPF object", side != NULL, side ? "loads, verified" : err);
+	if (side)
+		snprintf(text, sizeof(text), "loads, verified; attaches by %s",
+			 ladder_rung_name[kernel_side__rung(side)]);
+	need("BPF object", side != NULL, side ? text : err);
 	if (!side)
 		return;
 	status = calibrate__run(side, true, &costs, err, sizeof(err));
-	need("uprobe session", !status, status ? err : "entry and return in one link (kernel 6.13)");
+	need("probes", !status, status ? err : "fire in a process of our own");
+	tell_fact("returns by system call", kernel_side__facts(side)->return_syscall,
+		  "seccomp filters may stop them, see known trouble");
+	tell_fact("links see one thread", kernel_side__facts(side)->thread_filter,
+		  "a process watched beside others of its image: its main thread only");
 	if (!status) {
 		snprintf(text, sizeof(text), "%.2f us entry and return, %.2f us entry alone, %.2f us single-stepped",
 			 costs.call_ns * 1e-3, costs.entry_ns * 1e-3, costs.stepped_call_ns * 1e-3);
 		row("cost of a probe", "", text);
+		if (costs.nop5_ns > 0) {
+			snprintf(text, sizeof(text), "%.2f us entry alone%s", costs.nop5_ns * 1e-3,
+				 kernel_side__facts(side)->nop5_syscall == FACT_YES ? ", by system call" : "");
+			row("cost at a nop5", "", text);
+		}
 		snprintf(text, sizeof(text),
 			 "%.0f ns traced; %.0f ns on every system call of others while IO is traced", costs.syscall_ns,
 			 costs.bystander_ns);

@@ -151,6 +151,26 @@ static int open_outputs(struct daemon *daemon)
 	return EXIT_OK;
 }
 
+static enum line_fact told(enum fact fact)
+{
+	return fact == FACT_UNKNOWN ? LINE_UNKNOWN : fact == FACT_YES ? LINE_YES : LINE_NO;
+}
+
+static struct line_facts learnt_facts(const struct daemon *daemon)
+{
+	const struct facts *facts = kernel_side__facts(daemon->side);
+	const struct costs *costs = &daemon->costs;
+	enum fact emulation = FACT_UNKNOWN;
+
+	/* about twice on bare metal, far more where each step leaves a virtual machine */
+	if (costs->call_ns > 0 && costs->stepped_call_ns > 0)
+		emulation = costs->stepped_call_ns > 1.3 * costs->call_ns ? FACT_YES : FACT_NO;
+	return (struct line_facts){.return_syscall = told(facts->return_syscall),
+				   .nop5_syscall = told(facts->nop5_syscall),
+				   .emulation = told(emulation),
+				   .thread_filter = told(facts->thread_filter)};
+}
+
 static void tell_hello(struct daemon *daemon)
 {
 	static const char no_pmu[] = "counters are not read by this version: workload is assumed from arguments";
@@ -158,9 +178,11 @@ static void tell_hello(struct daemon *daemon)
 	struct line_costs costs = {.entry_ns = daemon->costs.entry_ns,
 				   .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
 				   .stepped_ns = daemon->costs.stepped_call_ns,
-				   .nop5_ns = NAN,
+				   .nop5_ns = daemon->costs.nop5_ns > 0 ? daemon->costs.nop5_ns : NAN,
 				   .syscall_ns = daemon->costs.syscall_ns,
 				   .bystander_ns = daemon->costs.bystander_ns};
+	struct line_rung ladder[RUNGS];
+	struct line_facts facts = learnt_facts(daemon);
 	struct line_hello hello = {.utc_ns = daemon->clock.utc_ns,
 				   .host = daemon->host,
 				   .version = VAPRO_VERSION,
@@ -171,13 +193,24 @@ static void tell_hello(struct daemon *daemon)
 				   .workload_source = VAPRO_BY_ARGUMENTS,
 				   .costs = &costs,
 				   .config = &daemon->options->config,
-				   .clock = daemon->clock};
+				   .clock = daemon->clock,
+				   .ladder = ladder,
+				   .ladder_count = RUNGS,
+				   .facts = &facts};
 	struct stream_event event = {.type = STREAM_LINE};
 	struct utsname kernel;
 	char *line;
 
 	uname(&kernel);
 	hello.kernel = kernel.release;
+	for (int i = 0; i < RUNGS; i++) {
+		const struct kernel_rung *rung = &kernel_side__rungs(daemon->side)[i];
+
+		ladder[i] = (struct line_rung){.name = ladder_rung_name[i],
+					       .tried = rung->tried,
+					       .works = rung->works,
+					       .reason = rung->reason[0] ? rung->reason : NULL};
+	}
 	line = lines__hello(&hello);
 	event.line = line;
 	if (line)

@@ -113,7 +113,8 @@ static const char *refusal_of(const struct watch *watch, const struct process *p
 		return "VAPRO=off in its environment";
 	if (process->traced)
 		return "a debugger or tracer is attached to it (ptrace)";
-	if (returns_kill(process) && !watch->parts.no_return && !kernel_side__spares_returns(watch->parts.side))
+	if (returns_kill(process) && !watch->parts.no_return && !kernel_side__spares_returns(watch->parts.side) &&
+	    kernel_side__facts(watch->parts.side)->return_syscall != FACT_NO)
 		return "this kernel kills a seccomp-filtered process at a return probe: --no-return watches it";
 	*status = -EEXIST;
 	if (selection__names(watch->selection, process->pid))
@@ -146,7 +147,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	struct kernel_process tracked = {.flags = flags_of(watch, process, mpi)};
 	struct vapro_bpf *bpf = kernel_side__bpf(watch->parts.side);
 	const char *reason;
-	bool owned = true;
+	bool owned = true, by_itself;
 	int slot, status;
 
 	fresh.identity.mappings = NULL; /* they stay the resolver's */
@@ -179,9 +180,10 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	fresh.start_utc_ns = watch__start_utc(fresh.identity.start_time);
 	status = kernel_side__track(watch->parts.side, fresh.pid, &tracked);
 	snprintf(err, err_size, "%s", strerror(-status));
+	by_itself = library && alone(watch, library, now_ns);
 	if (!status && library)
-		status = attacher__attach(watch->parts.attacher, process, library, alone(watch, library, now_ns),
-					  &fresh.image, err, err_size);
+		status =
+		    attacher__attach(watch->parts.attacher, process, library, by_itself, &fresh.image, err, err_size);
 	if (status) {
 		reason = err;
 		attacher__release(watch->parts.attacher, fresh.pid);
@@ -199,6 +201,13 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		 : watch->parts.io ? "it maps no MPI library: only its IO is seen"
 				   : "it maps no MPI library, and IO is off: nothing is seen";
 	watch__tell_process(watch, &fresh, LINE_ATTACHED, 0, reason);
+	if (by_itself && kernel_side__facts(watch->parts.side)->thread_filter == FACT_YES &&
+	    process__threads(fresh.pid, NULL, 0) > 1)
+		watch__warn(
+		    watch, "main_thread_only", fresh.pid,
+		    "process %d: this kernel's links for one process see its main thread only; MPI calls of its "
+		    "other threads are not seen (--attach perf sees them)",
+		    fresh.pid);
 	watch__tell_row(watch, &fresh, 0);
 	return 0;
 forget:

@@ -274,9 +274,11 @@ static void test_lines(void **state)
 	const struct line_skipped skipped[] = {{"MPI_Init", "jump to its entry"}};
 	const struct line_image images[] = {{"/usr/lib/libmpi.so", "1f2e", 40, 38, 2, skipped, 1}};
 	struct vapro_config config;
-	struct line_hello hello = {SAMPLE_UTC, "n1",	 "0.1",		 "6.18.0", "session",
-				   false,      "no PMU", counters,	 1,	   VAPRO_BY_ARGUMENTS,
-				   &costs,     &config,	 {1, SAMPLE_UTC}};
+	const struct line_rung ladder[] = {{"session", true, false, "refused"}, {"multi", true, true, NULL}};
+	const struct line_facts facts = {LINE_YES, LINE_NO, LINE_UNKNOWN, LINE_NO};
+	struct line_hello hello = {
+	    SAMPLE_UTC,		"n1",	"0.1",	 "6.18.0",	  "multi", false, "no PMU", counters, 1,
+	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, ladder,  2,	  &facts};
 	struct line_process process = {.utc_ns = SAMPLE_UTC,
 				       .host = "n1",
 				       .pid = 5,
@@ -302,6 +304,12 @@ static void test_lines(void **state)
 	is_number(object, "tunables/window", 15);
 	is_text(object, "tunables/io", "auto");
 	is_text(object, "counters/0/reason", "no PMU");
+	is_text(object, "ladder/0/reason", "refused");
+	is_null(object, "ladder/1/reason");
+	assert_true(cJSON_IsTrue(at(object, "ladder/1/works")));
+	assert_true(cJSON_IsTrue(at(object, "facts/uretprobe_syscall")));
+	assert_true(cJSON_IsFalse(at(object, "facts/nop5_syscall")));
+	is_null(object, "facts/emulation");
 	cJSON_Delete(object);
 	text = lines__process(&process);
 	keep(NULL, text);

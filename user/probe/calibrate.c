@@ -38,6 +38,16 @@ __asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,
 	"vapro_calibrate_stepped:\n\tstp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n\tret\n");
 #endif
 
+/* Kernels from 6.18 turn a probe on a five-byte nop into a call. */
+#if defined(__x86_64__)
+void vapro_calibrate_nop5(void);
+__asm__(".text\n.globl vapro_calibrate_nop5\n.type vapro_calibrate_nop5,@function\n"
+	"vapro_calibrate_nop5:\n\t.byte 0x0f,0x1f,0x44,0x00,0x00\n\tret\n");
+static void (*const nop5)(void) = vapro_calibrate_nop5;
+#else
+static void (*const nop5)(void) = NULL; /* there is none */
+#endif
+
 static double seconds_now(void)
 {
 	struct timespec now;
@@ -46,7 +56,7 @@ static double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The child: measures what it is asked for, 'e'mulated, 's'tepped or 'r'ead, and answers in ns per call. */
+/* The child: measures what it is asked for, 'e'mulated, 's'tepped, 'n'op5 or 'r'ead, and answers in ns per call. */
 static void serve(int from, int to)
 {
 	int zero = open("/dev/zero", O_RDONLY);
@@ -64,6 +74,8 @@ static void serve(int from, int to)
 					vapro_calibrate_emulated();
 				else if (what == 's')
 					vapro_calibrate_stepped();
+				else if (what == 'n' && nop5)
+					nop5();
 				else if (read(zero, &byte, 1) != 1)
 					break;
 			}
@@ -151,7 +163,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	uint32_t key = CALIBRATION_ROW;
 	struct process *self = NULL;
 	struct child child = {.pid = -1};
-	double bare, bare_stepped, bare_read;
+	double bare, bare_stepped, bare_nop5, bare_read;
 	struct kernel_link *link;
 	int status;
 
@@ -166,6 +178,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(side)->maps.functions), &key, &row, BPF_ANY);
 	bare = measure(&child, 'e');
 	bare_stepped = measure(&child, 's');
+	bare_nop5 = measure(&child, 'n');
 	bare_read = measure(&child, 'r');
 	if (syscalls && !kernel_side__watch_syscalls(side, true))
 		costs->bystander_ns = extra(measure(&child, 'r'), bare_read);
@@ -192,6 +205,12 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	}
 	if (!status) {
 		costs->entry_ns = extra(measure(&child, 'e'), bare);
+		kernel_side__unlink(side, link);
+		if (nop5)
+			status = link_own(side, self, nop5, child.pid, true, &link);
+	}
+	if (!status && nop5) {
+		costs->nop5_ns = extra(measure(&child, 'n'), bare_nop5);
 		kernel_side__unlink(side, link);
 	}
 	if (status)

@@ -13,6 +13,7 @@ struct costs {
 	double entry_ns;	/* entry at an emulated site, return skipped */
 	double call_ns;		/* entry and return at an emulated site */
 	double stepped_call_ns; /* entry and return at a single-stepped site */
+	double nop5_ns;		/* entry at a five-byte nop */
 	double syscall_ns;	/* a traced IO system call */
 	double bystander_ns;	/* any system call of a process that is not watched, while IO is traced */
 };

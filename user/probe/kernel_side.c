@@ -31,7 +31,8 @@ struct kernel_side {
 	struct vapro_bpf *bpf;
 	enum ladder_rung rung;
 	struct kernel_rung rungs[RUNGS];
-	bool no_return, filters_by_thread, held;
+	struct facts facts;
+	bool no_return, held;
 	struct closing *closing;
 	size_t closing_count, closing_room;
 	struct bpf_link *task_links[4];
@@ -176,8 +177,8 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, char *e
 	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
 	side->no_return = config->no_return;
 	error = climb(side, config);
-	if (!error && side->rung != RUNG_PERF)
-		side->filters_by_thread = ladder__filters_by_thread() == 1;
+	if (!error)
+		facts__learn(&side->facts, side->rung != RUNG_PERF);
 	if (!error && side->rung == RUNG_PERF && !getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max; /* it needs a descriptor per site and half */
 		setrlimit(RLIMIT_NOFILE, &files);
@@ -218,9 +219,9 @@ const struct kernel_rung *kernel_side__rungs(const struct kernel_side *side)
 	return side->rungs;
 }
 
-bool kernel_side__filters_by_thread(const struct kernel_side *side)
+const struct facts *kernel_side__facts(const struct kernel_side *side)
 {
-	return side->filters_by_thread;
+	return &side->facts;
 }
 
 bool kernel_side__frugal(const struct kernel_side *side)

@@ -12,6 +12,7 @@
 #include <vapro/config.h>
 #include <vapro/kernel.h>
 
+#include "probe/facts.h"
 #include "probe/ladder.h"
 
 struct kernel_side;
@@ -39,8 +40,7 @@ enum ladder_rung kernel_side__rung(const struct kernel_side *side);
 /* What was learnt of all RUNGS. */
 const struct kernel_rung *kernel_side__rungs(const struct kernel_side *side);
 
-/* Whether links for one process see its main thread alone (a defect of early uprobe_multi). */
-bool kernel_side__filters_by_thread(const struct kernel_side *side);
+const struct facts *kernel_side__facts(const struct kernel_side *side);
 
 /* Most functions of an image that should be probed: opening and closing takes long on the last rung. */
 bool kernel_side__frugal(const struct kernel_side *side);

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -67,8 +68,15 @@ static int multi_link(const struct half *half, const char *path, const uint64_t 
 	    .multi_flags = half->returns ? MULTI_RETURN : 0,
 	    .pid = (uint32_t)pid,
 	};
-	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	int spare = fcntl(0, F_DUPFD_CLOEXEC, 0);
+	long fd;
 
+	/* kernels before 6.11 use freed memory when they find no descriptor free */
+	if (spare < 0 && errno == EMFILE)
+		return -EMFILE;
+	if (spare >= 0)
+		close(spare);
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	return fd < 0 ? -errno : (int)fd;
 }
 

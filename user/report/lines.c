@@ -66,13 +66,47 @@ static bool add_clock(cJSON *object, const struct stream_clock *clock)
 	return pair && json__add_uint(pair, "mono_ns", clock->mono_ns) && json__add_time(pair, "utc", clock->utc_ns);
 }
 
+static bool add_ladder(cJSON *object, const struct line_hello *hello)
+{
+	cJSON *rungs = cJSON_AddArrayToObject(object, "ladder");
+	bool ok = rungs;
+
+	for (uint32_t i = 0; ok && i < hello->ladder_count; i++) {
+		const struct line_rung *rung = &hello->ladder[i];
+		cJSON *item = cJSON_CreateObject();
+
+		ok = item && cJSON_AddItemToArray(rungs, item) && json__add_text(item, "rung", rung->name) &&
+		     cJSON_AddBoolToObject(item, "tried", rung->tried) &&
+		     cJSON_AddBoolToObject(item, "works", rung->works) && json__add_text(item, "reason", rung->reason);
+	}
+	return ok;
+}
+
+static bool add_fact(cJSON *object, const char *name, enum line_fact fact)
+{
+	return fact == LINE_UNKNOWN ? cJSON_AddNullToObject(object, name) != NULL
+				    : cJSON_AddBoolToObject(object, name, fact == LINE_YES) != NULL;
+}
+
+static bool add_facts(cJSON *object, const struct line_facts *facts)
+{
+	cJSON *item;
+
+	if (!facts)
+		return cJSON_AddNullToObject(object, "facts");
+	item = cJSON_AddObjectToObject(object, "facts");
+	return item && add_fact(item, "uretprobe_syscall", facts->return_syscall) &&
+	       add_fact(item, "nop5_syscall", facts->nop5_syscall) && add_fact(item, "emulation", facts->emulation) &&
+	       add_fact(item, "thread_filter", facts->thread_filter);
+}
+
 char *lines__hello(const struct line_hello *hello)
 {
 	cJSON *object = json__head("hello", hello->utc_ns, hello->host);
 	cJSON *tunables = config__to_json(hello->config);
 	bool ok = object && json__add_text(object, "version", hello->version) &&
 		  json__add_text(object, "kernel", hello->kernel) && json__add_text(object, "rung", hello->rung) &&
-		  add_pmu(object, hello) &&
+		  add_ladder(object, hello) && add_facts(object, hello->facts) && add_pmu(object, hello) &&
 		  json__add_text(object, "workload_source", lines__workload_source(hello->workload_source)) &&
 		  add_costs(object, hello->costs) && json__add(object, "tunables", tunables) &&
 		  add_clock(object, &hello->clock);

@@ -26,6 +26,20 @@ struct line_costs {
 	double bystander_ns;	    /* a system call of somebody else */
 };
 
+/* A way to attach. */
+struct line_rung {
+	const char *name;
+	bool tried, works;
+	const char *reason; /* why not, or why it was not tried; NULL where it works */
+};
+
+enum line_fact { LINE_UNKNOWN, LINE_NO, LINE_YES };
+
+/* What was learnt about the kernel's probes. */
+struct line_facts {
+	enum line_fact return_syscall, nop5_syscall, emulation, thread_filter;
+};
+
 struct line_hello {
 	uint64_t utc_ns; /* now */
 	const char *host;
@@ -38,6 +52,9 @@ struct line_hello {
 	const struct line_costs *costs; /* NULL: none (replay) */
 	const struct vapro_config *config;
 	struct stream_clock clock;
+	const struct line_rung *ladder;
+	uint32_t ladder_count;
+	const struct line_facts *facts; /* NULL: none (replay) */
 };
 
 struct line_skipped {

@@ -9,6 +9,8 @@ const struct kernel_range kernel_ranges[] = {
      "processes with a seccomp filter are watched without returns, as by --no-return; or not at all before 6.13"},
     {KERNEL_NOP5_RED_ZONE, 6, 18, 6, 18, "a probe on a nop5 inside a function corrupts the red zone",
      "handled: nop5 is used at function entries only"},
+    {KERNEL_THREAD_FILTER, 6, 6, 6, 9, "a uprobe_multi link for one process sees its main thread only",
+     "found by trying, and said of each process it concerns; --attach perf sees all threads"},
 };
 
 const size_t kernel_range_count = sizeof(kernel_ranges) / sizeof(kernel_ranges[0]);

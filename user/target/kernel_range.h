@@ -12,6 +12,7 @@
 enum kernel_trouble {
 	KERNEL_SECCOMP_KILLS, /* a return probe is a system call that seccomp filters */
 	KERNEL_NOP5_RED_ZONE, /* a probe on a nop5 inside a function writes over the red zone */
+	KERNEL_THREAD_FILTER, /* uprobe_multi links for one process see one thread */
 };
 
 struct kernel_range {
