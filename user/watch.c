@@ -65,8 +65,9 @@ static bool alone(struct watch *watch, const struct process_mapping *mapping, ui
 
 	if (attacher__linked(watch->parts.attacher, mapping))
 		return false;
+	/* of a job that is just starting, more than the first few may be there by now */
 	if (!verdict->at_ns || now_ns > verdict->at_ns + VERDICT_NS || verdict->inode != mapping->inode ||
-	    verdict->device != mapping->device) {
+	    verdict->device != mapping->device || verdict->uses >= ATTACHER_MAX_FILTERED) {
 		size_t targets, others;
 
 		selection__sharers(watch->selection, mapping, &targets, &others);
@@ -75,6 +76,7 @@ static bool alone(struct watch *watch, const struct process_mapping *mapping, ui
 					    .at_ns = now_ns,
 					    .alone = others && targets <= ATTACHER_MAX_FILTERED};
 	}
+	verdict->uses += verdict->alone;
 	return verdict->alone;
 }
 

@@ -39,6 +39,7 @@ struct heard {
 struct verdict {
 	uint64_t device, inode, at_ns;
 	bool alone;
+	uint32_t uses; /* by processes that are alone */
 };
 
 struct watch {

@@ -249,6 +249,26 @@ def test_number_is_used_again(tap, jobs):
     tap.equal(len(processes(named, "attached")), 1, "by number only the first")
 
 
+def test_many_ranks_beside_a_stranger(tap, jobs):
+    ranks = 24
+    program = copy(tool("sleepers"), jobs.directory)
+    stranger = jobs.start([copy(tool("flat_out"), jobs.directory, "stranger"), "--rate", "10", "--seconds", "12"], "stranger")
+    ready_pid(stranger)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--exe", program, "--output", out, "--io", "off", *FAST], "vaprod")
+    started(out)
+    job = jobs.start(j.mpirun(ranks, program, "--seconds", "4", "--period", "0.5"), "sleepers")
+    tap.equal(jobs.wait(job, 60), 0, f"a job of {ranks} ranks ends well")
+    until(lambda: len(processes(out, "exited")) >= ranks, 10)
+    tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
+    told = processes(out)
+    tap.equal(sorted({r["rank"] for r in told if r["state"] == "attached"}), list(range(ranks)), "all ranks are attached")
+    tap.equal([r["reason"] for r in told if r["state"] == "refused"], [], "none is refused")
+    hits = [r["hits"] for r in told if r["state"] == "exited"]
+    # MPI_Init, a barrier, a broadcast, 8 barriers, MPI_Finalize; the first may come before the probes do
+    tap.ok(hits and min(hits) >= 8 and max(hits) <= 12, "each call is seen once", hits)
+
+
 def bpftool(verb, table):
     done = subprocess.run(["bpftool", "-j", "map", verb, "id", table], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -323,5 +343,6 @@ def test_crowd(tap, jobs):
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *unused: sys.exit(143))
     tests = (test_late_mpi, test_linked_in, test_namespaces, test_files_go_away, test_children_and_exec, test_two_jobs,
-             test_number_is_used_again, test_crowd)
+             test_number_is_used_again,
+             test_many_ranks_beside_a_stranger, test_crowd)
     main(*(test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]))

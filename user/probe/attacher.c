@@ -311,20 +311,6 @@ static struct link *link_for(struct attached *image, pid_t pid)
 	return NULL;
 }
 
-bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping)
-{
-	for (size_t i = 0; i < attacher->count; i++) {
-		const struct attached *image = attacher->images[i];
-
-		if (image->public.device != mapping->device || image->public.inode != mapping->inode)
-			continue;
-		for (size_t j = 0; j < image->link_count; j++)
-			if (!image->links[j].pid)
-				return true;
-	}
-	return false;
-}
-
 static int add_mapper(struct attached *image, pid_t pid)
 {
 	for (size_t i = 0; i < image->mapper_count; i++)
@@ -336,19 +322,45 @@ static int add_mapper(struct attached *image, pid_t pid)
 	return 0;
 }
 
+/* A link for all processes takes the place of those for one each. */
+static void drop_filtered(struct attacher *attacher, struct attached *image)
+{
+	if (!image->link_count)
+		return;
+	for (size_t i = 0; i < image->link_count; i++)
+		kernel_side__unlink(attacher->side, image->links[i].open);
+	attacher->filtered -= (uint32_t)image->link_count;
+	image->link_count = 0;
+	kernel_side__settle(attacher->side);
+}
+
+static struct attached *image_of(const struct attacher *attacher, const struct process_mapping *mapping)
+{
+	for (size_t i = 0; i < attacher->count; i++)
+		if (attacher->images[i]->public.device == mapping->device &&
+		    attacher->images[i]->public.inode == mapping->inode)
+			return attacher->images[i];
+	return NULL;
+}
+
+bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping)
+{
+	struct attached *image = image_of(attacher, mapping);
+	const struct link *link = image ? link_for(image, 0) : NULL;
+
+	return link && !link->pid;
+}
+
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
 		     bool alone, const struct attached_image **out, char *err, size_t err_size)
 {
-	struct attached *image = NULL;
+	struct attached *image;
 	pid_t pid = alone ? process->pid : 0;
 	struct kernel_link *link = NULL;
 	int status;
 
 	*out = NULL;
-	for (size_t i = 0; i < attacher->count && !image; i++)
-		if (attacher->images[i]->public.device == mapping->device &&
-		    attacher->images[i]->public.inode == mapping->inode)
-			image = attacher->images[i];
+	image = image_of(attacher, mapping);
 	if (!image) {
 		image = image_open(attacher, process, mapping, err, err_size);
 		if (!image)
@@ -378,18 +390,25 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 			 process->pid, attacher->filtered, mapping->path);
 		return -E2BIG;
 	}
+	if (!pid && image->link_count)
+		kernel_side__hold(attacher->side, true); /* links for one process and for all would both see it */
 	status = attacher->paused ? 0 : make_link(attacher, image, pid, &link);
 	if (status) {
+		kernel_side__hold(attacher->side, attacher->paused);
 		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
 			 strerror(-status));
 		return status;
 	}
 	if (grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links))) {
 		kernel_side__unlink(attacher->side, link);
+		kernel_side__hold(attacher->side, attacher->paused);
 		return -ENOMEM;
 	}
+	if (!pid)
+		drop_filtered(attacher, image);
 	image->links[image->link_count++] = (struct link){link, pid};
 	attacher->filtered += pid != 0;
+	kernel_side__hold(attacher->side, attacher->paused);
 	return 0;
 }
 
