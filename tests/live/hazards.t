@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, ready_pid, records, tool, until  # noqa: E402
+from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, ready_pid, records, tool  # noqa: E402
 
 
 def outcome(job, code):
@@ -84,6 +84,20 @@ def of_mpi(name, *arguments):
     return command
 
 
+def test_throw_inside(tap, jobs):
+    program = jobs.start(j.mpirun(1, tool("throw"), "--count", 300, "--seconds", 1, "--delay", 2, "--inside"), "throw")
+    pid = ready_pid(program)
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--io", "off", "--overhead-cap", "0"], "vaprod")
+    attached(out, [pid])
+    tap.equal(jobs.wait(program, 30), 0, "exceptions that do not leave the callback pass, return probes or not")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
+    lines = records(out)
+    # an entry and a return each
+    tap.ok(of_type(lines, "process")[-1]["hits"] >= 600, "and the calls were seen", of_type(lines, "process")[-1])
+    tap.equal(sum(sum(w["lost"].values()) for w in of_type(lines, "window")), 0, "nothing is lost")
+
+
 def test_cancel(tap, jobs):
     hazard(tap, jobs, "cancel", of_mpi("cancel"), {"MPI_Allreduce": 0, "read": 20})
 
@@ -134,5 +148,5 @@ def test_seccomp(tap, jobs):
     hazard(tap, jobs, "filtered", of_mpi("filtered"))
 
 
-main(test_cancel, test_longjmp, test_contexts, test_switch_inside_a_call, test_unmap, test_processes, test_setuid, test_signals,
-     test_seccomp)
+main(test_throw_inside, test_cancel, test_longjmp, test_contexts, test_switch_inside_a_call, test_unmap, test_processes,
+     test_setuid, test_signals, test_seccomp)

@@ -6,6 +6,9 @@
  *
  *   mpirun -n 1 throw --count 100 --seconds 5
  *
+ * With --inside the handler catches what it throws: no frame of MPI is unwound, and return probes do no
+ * harm.
+ *
  * Throws in bursts of --count every 20 ms for --seconds; prints how many were thrown and caught, exits
  * with 0 where they agree.
  */
@@ -35,6 +38,8 @@ extern "C" void raise_error(MPI_Comm *, int *code, ...)
 	throw mpi_error(*code);
 }
 
+unsigned long long caught_inside, unwound_inside;
+
 double now()
 {
 	struct timespec ts;
@@ -55,6 +60,22 @@ struct frame {
 	}
 };
 
+__attribute__((noinline)) void throw_inside(int code)
+{
+	frame guard(unwound_inside);
+
+	throw mpi_error(code);
+}
+
+extern "C" void handle_error(MPI_Comm *, int *code, ...)
+{
+	try {
+		throw_inside(*code);
+	} catch (const mpi_error &error) {
+		caught_inside += error.code == *code;
+	}
+}
+
 void send_to_nobody(int rank, unsigned long long &unwound)
 {
 	frame guard(unwound);
@@ -71,11 +92,13 @@ int main(int argc, char **argv)
 	    {"count", required_argument, nullptr, 'n'},
 	    {"seconds", required_argument, nullptr, 's'},
 	    {"delay", required_argument, nullptr, 'd'},
+	    {"inside", no_argument, nullptr, 'i'},
 	    {nullptr, 0, nullptr, 0},
 	};
 	unsigned long long thrown = 0, caught = 0, unwound = 0;
 	double seconds = 5, delay = 0, end;
 	MPI_Errhandler handler;
+	bool inside = false;
 	int count = 100, size, opt;
 
 	MPI_Init(&argc, &argv);
@@ -90,14 +113,17 @@ int main(int argc, char **argv)
 		case 'd':
 			delay = atof(optarg);
 			break;
+		case 'i':
+			inside = true;
+			break;
 		default:
-			fprintf(stderr, "usage: mpirun -n 1 throw [--count N] [--seconds T] [--delay T]\n");
+			fprintf(stderr, "usage: mpirun -n 1 throw [--count N] [--seconds T] [--delay T] [--inside]\n");
 			MPI_Finalize();
 			return 2;
 		}
 	}
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	MPI_Comm_create_errhandler(raise_error, &handler);
+	MPI_Comm_create_errhandler(inside ? handle_error : raise_error, &handler);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
 	printf("{\"ready\":true,\"pid\":%d}\n", static_cast<int>(getpid()));
 	fflush(stdout);
@@ -116,6 +142,10 @@ int main(int argc, char **argv)
 		}
 		usleep(20000);
 	} while (now() < end);
+	if (inside) {
+		caught = caught_inside;
+		unwound = unwound_inside;
+	}
 	printf("{\"program\":\"throw\",\"thrown\":%llu,\"caught\":%llu,\"unwound\":%llu}\n", thrown, caught, unwound);
 	fflush(stdout);
 	MPI_Errhandler_free(&handler);
