@@ -51,7 +51,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo check check-unit check-live accept bench install clean format
+.PHONY: all deps demo check check-unit check-live check-vm guest-programs accept bench install clean format
 
 all: $(B)/vaprod $(B)/vapro
 
@@ -131,10 +131,15 @@ $(B)/tests/count_mpich.so: COUNT_CC = mpicc.mpich
 $(COUNT): tests/count/count.c $(B)/tests/count_functions.h | $(B)/.deps-test
 	@$(COUNT_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -I$(B)/tests -shared -fPIC \
 		-Wl,--no-as-needed -o $@ $<
-# the unit test once more without sanitizers, which stand in the way of some limits
+
+# The unit test once more without sanitizers, which stand in the way of some limits
 $(B)/tests/confine: tests/unit/test_confine.c $(B)/libvapro.a $(B)/test/site_cases.so | $(B)/.deps-test
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $< $(B)/libvapro.a -lcmocka $(LDLIBS) -o $@
+
+$(B)/tests/changed_text: tests/vm/changed_text.c | $(B)/.deps-build
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@
 
 check: check-unit check-live
 
@@ -143,6 +148,18 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so
 
 check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine
 	@prove --timer tests/live/*.t
+
+# Guests of this CPU run what is built here, the others the cross-build.
+$(B)/.deps-vm: tools/deps.sh
+	@mkdir -p $(B)
+	@tools/deps.sh vm
+	@touch $@
+
+guest-programs: all workloads $(B)/tests/changed_text
+
+check-vm: $(B)/.deps-vm guest-programs
+	@$(MAKE) --no-print-directory ARCH=arm64 guest-programs
+	@prove --timer tests/vm/*.t
 
 BUILD = $(B)
 include tools/workloads.mk

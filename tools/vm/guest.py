@@ -30,7 +30,7 @@ HOST_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine)
 MACHINES = {
     "arm64": ["qemu-system-aarch64", "-M", "virt,dtb-randomness=off", "-cpu", "cortex-a72", "-smp", "1", "-accel", "tcg",
               "-icount", "shift=0,sleep=off", "-rtc", "base=2024-01-01,clock=vm"],
-    "amd64": ["qemu-system-x86_64", "-M", "q35", "-cpu", "max", "-smp", "2", "-accel", "tcg,thread=multi"],
+    "amd64": ["qemu-system-x86_64", "-M", "q35", "-cpu", "Nehalem", "-smp", "2", "-accel", "tcg,thread=multi"],
 }
 CONSOLES = {"arm64": "ttyAMA0", "amd64": "ttyS0"}
 MEMORY = "2G"
@@ -52,17 +52,18 @@ def fetch(*what):
     return done.stdout.strip()
 
 
-def pack(arch, scenario, programs, out):
-    """The initramfs of a scenario. programs: {name in the guest: file}, beside vaprod and vapro."""
+def pack(arch, scenario, out):
+    """The initramfs of a scenario: vaprod, vapro and all test programs lie in /vapro, which is in PATH."""
     build = build_directory(arch)
     image = Initramfs(arch, "/" if arch == HOST_ARCH else fetch("sysroot", arch))
     image.program(os.path.join(fetch("guest", arch), "bin", "busybox"), "/usr/bin/busybox")
     image.program(os.path.join(HERE, "init"), "/init")
     image.program(scenario, "/vapro/scenario")
-    for name in ("vaprod", "vapro"):
-        image.program(os.path.join(build, name), "/vapro/" + name)
-    for name, source in programs.items():
-        image.program(source, "/vapro/" + name)
+    programs = [os.path.join(build, name) for name in ("vaprod", "vapro", "tests/changed_text")]
+    tools = os.path.join(build, "tools")
+    programs += [os.path.join(tools, name) for name in os.listdir(tools)]
+    for program in programs:
+        image.program(program, "/vapro/" + os.path.basename(program))
     image.mpi()
     image.write(out)
 
@@ -98,7 +99,7 @@ def results(log, directory):
                 tar.extract(member, directory)
 
 
-def run(arch, suite, scenario, programs, limit=300):
+def run(arch, suite, scenario, limit=300):
     """Boots a guest with a scenario; returns the directory of its results."""
     name = f"{arch}-{suite}"
     directory = os.path.join(WORK, "run-" + name)
@@ -107,7 +108,7 @@ def run(arch, suite, scenario, programs, limit=300):
         for file in files:
             os.unlink(os.path.join(old, file))
     initramfs, log = os.path.join(directory, "initramfs"), os.path.join(directory, "console")
-    pack(arch, scenario, programs, initramfs)
+    pack(arch, scenario, initramfs)
     boot(arch, suite, initramfs, log, limit)
     results(log, directory)
     return directory
@@ -118,9 +119,8 @@ def main(arguments):
         print(__doc__.strip(), file=sys.stderr)
         return 2
     arch, suite, scenario = arguments
-    tools = os.path.join(build_directory(arch), "tools")
     begin = time.monotonic()
-    directory = run(arch, suite, scenario, {name: os.path.join(tools, name) for name in sorted(os.listdir(tools))})
+    directory = run(arch, suite, scenario)
     with open(os.path.join(directory, "console"), encoding="utf-8", errors="replace") as file:
         print("".join(line for line in file if line.startswith("vm: ")), end="")
     print(f"{directory}, {time.monotonic() - begin:.1f} s")

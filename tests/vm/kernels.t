@@ -1,0 +1,209 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+vaprod on other kernels and CPUs, in emulated machines: which rung it finds there or why it refuses,
+and on each rung what tests/live/attach.t asks of this machine's kernel.
+
+usage: kernels.t [ARCH-SUITE...]     prove tests/vm/kernels.t :: arm64-trixie runs one guest
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import traceback
+from collections import namedtuple
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "tools", "vm")]
+import guest  # noqa: E402
+from live import ROOT, Tap, of_type, records  # noqa: E402
+
+NEEDS_SESSION = "uprobe sessions need kernel 6.13"
+
+# kernel: how its release begins. Expected there: the rung, or the words of the refusal. pmu: whether
+# instructions can be counted.
+Guest = namedtuple("Guest", "arch suite kernel rung refusal pmu")
+GUESTS = [
+    Guest("amd64", "bullseye", "5.10.", None, NEEDS_SESSION, False),
+    Guest("amd64", "bookworm", "6.1.", None, NEEDS_SESSION, False),
+    Guest("amd64", "trixie", "6.12.", None, NEEDS_SESSION, False),
+    Guest("amd64", "trixie-backports", "", "session", None, False),
+    Guest("arm64", "bookworm", "6.1.", None, NEEDS_SESSION, True),
+    Guest("arm64", "trixie", "6.12.", None, NEEDS_SESSION, True),
+    Guest("arm64", "trixie-backports", "", "session", None, True),
+]
+
+
+class Results:
+    """What a guest's scenario left."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def text(self, *name):
+        with open(os.path.join(self.directory, *name), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def code(self, part, name):
+        return int(self.text(part, name + ".code"))
+
+    def records(self, part, name="out.ndjson"):
+        return records(os.path.join(self.directory, part, name))
+
+    def told(self, part, name):
+        """Output and errors of a program, to explain a failure with."""
+        return self.text(part, name + ".out")[-1500:] + self.text(part, name + ".err")[-1500:]
+
+
+def check_kernel(tap, row, found):
+    """Which kernel it is, and what vaprod and vapro check say of it."""
+    code, errors, check = found.code("check", "vaprod"), found.text("check", "vaprod.err"), found.text("check", "check.out")
+    release = re.search(r"^ *kernel +(\S+)", check, re.M)
+    tap.ok(release and release.group(1).startswith(row.kernel), f"a kernel {row.kernel or 'of its suite'}", check)
+    tap.ok(re.search(rf"^ *instruction counter +{'yes' if row.pmu else 'no'}\b", check, re.M), "vapro check tells of the PMU", check)
+    if row.refusal:
+        tap.equal(code, 3, "vaprod refuses with exit code 3")
+        tap.ok(row.refusal in errors, "and says why", errors)
+        tap.equal(found.code("check", "check"), 3, "so does vapro check")
+        return
+    tap.equal(code, 0, "vaprod runs" + ("" if code == 0 else ": " + errors[-600:]))
+    tap.equal(found.code("check", "check"), 0, "vapro check finds all it needs")
+    if code == 0:
+        hello = json.loads(found.text("check", "vaprod.out").splitlines()[0])
+        tap.equal(hello["rung"], row.rung, "on the rung for this kernel")
+        tap.ok(hello["costs"]["entry_ns"] > 0 and hello["costs"]["return_ns"] > 0, "cost of a call is measured", hello["costs"])
+
+
+def check_schema(tap, found, part):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "schema_check.py"),
+                           os.path.join(found.directory, part, "out.ndjson")], capture_output=True, text=True, check=False)
+    tap.equal(done.returncode, 0, f"{part}: every line is valid by the schema" + done.stdout[-600:] * (done.returncode != 0))
+
+
+def check_counts(tap, _row, found):
+    """Every call of a program that counts its own is in a bundle or counted as lost."""
+    tap.equal(found.code("counts", "program"), 0, "counts: the program ends well")
+    tap.equal(found.code("counts", "vaprod"), 0, "counts: vaprod ends with its target")
+    calls = int(found.text("counts", "program.out").rsplit('"calls":', 1)[1].split(",")[0])
+    lines = found.records("counts")
+    fragments = sum(w["fragments"] for w in of_type(lines, "window"))
+    lost = sum(sum(w["lost"].values()) for w in of_type(lines, "window"))
+    # a vertex a call, an edge between two; and MPI_Finalize
+    tap.equal(fragments + lost, 2 * calls + 1, "counts: every call is in a bundle or counted as lost")
+    tap.ok(lost <= calls / 100, "counts: next to none is lost", lost)
+    tap.equal(of_type(lines, "process")[-1]["state"], "exited", "counts: the end of the process is told")
+
+
+def states(text):
+    """From what vapro stg prints: calls of each vertex (function, peer), and of each edge between two functions."""
+    vertices, edges = {}, {}
+    for line in text.splitlines():
+        match = re.match(r" *(\d+) .* (?:computation|communication|io) .*\[(.*)\]$", line)
+        if not match:
+            continue
+        labels = dict(label.split("=", 1) for label in match.group(2).split() if "=" in label)
+        if "function" in labels:
+            key, into = (labels["function"], labels.get("peer")), vertices
+        else:
+            key, into = (labels.get("from.function"), labels.get("to.function")), edges
+        into[key] = into.get(key, 0) + int(match.group(1))
+    return vertices, edges
+
+
+def check_job(tap, row, found):
+    """Two ranks: who they are, what they call, in which order; and their result."""
+    tap.equal(found.code("job", "program"), 0, "job: the program ends well")
+    tap.ok('"ok":true' in found.text("job", "program.out"), "job: its result is right", found.told("job", "program"))
+    tap.equal(found.code("job", "vaprod"), 0, "job: vaprod ends with its targets")
+    lines = found.records("job")
+    ranks = {r["rank"]: r for r in of_type(lines, "process") if r["state"] == "attached"}
+    tap.equal(sorted(ranks), [0, 1], "job: both ranks are known by number")
+    tap.equal({r["world_size"] for r in ranks.values()}, {2}, "job: so is the world's size")
+    images = [image for r in ranks.values() for image in r["images"]]
+    tap.ok(images and all(image["functions"] > 0 for image in images), "job: functions of libmpi are probed", images)
+    if row.arch == "arm64":
+        tap.ok(all(image["at_entry"] == image["functions"] for image in images), "job: all at their entry", images)
+    windows = of_type(lines, "window")
+    tap.ok(windows, "job: windows are told")
+    lost = {cause: n for w in windows for cause, n in w["lost"].items() if n}
+    tap.ok(not set(lost) - {"vanished"}, "job: nothing is lost", lost)
+    tap.equal(lines[-1]["type"], "bye", "job: bye comes last")
+    check_schema(tap, found, "job")
+    tap.equal(found.code("job", "stg"), 0, "job: the graph is shown")
+    graph = found.text("job", "stg.out")
+    vertices, edges = states(graph)
+    sent = [vertices.get(("MPI_Sendrecv", peer), 0) for peer in ("0", "1")]
+    reduced = vertices.get(("MPI_Allreduce", None), 0)
+    tap.ok(min(sent) > 40 and abs(sent[0] - sent[1]) <= 1, "job: each rank sends to the other, equally often", graph)
+    # before the first exchange and after the last there are a few reductions more
+    tap.ok(abs(reduced - sum(sent)) <= 6, "job: and reduces as often", graph)
+    there, back = edges.get(("MPI_Sendrecv", "MPI_Allreduce"), 0), edges.get(("MPI_Allreduce", "MPI_Sendrecv"), 0)
+    tap.ok(abs(there - sum(sent)) <= 4, "job: a computation lies between each exchange and its reduction", graph)
+    tap.ok(0.8 * sum(sent) <= back <= sum(sent), "job: and after it, but where the program writes its log", graph)
+    tap.ok(vertices.get(("write", None), 0) > 0, "job: its IO is seen", graph)
+    tap.equal(vertices.get(("MPI_Finalize", None)), 2, "job: both ranks are seen to end")
+
+
+def check_leave(part, code, how):
+    def check(tap, _row, found):
+        """Code of the program as before, and its result."""
+        tap.equal(found.code(part, "vaprod"), code, f"{part}: {how}")
+        tap.equal([found.code(part, name) for name in ("before", "while", "after")], [0, 0, 0], f"{part}: the program's code can be read")
+        tap.equal(found.text(part, "before.out"), "", f"{part}: it is its files' before")
+        probed = {line.split()[0] for line in found.text(part, "while.out").splitlines()}
+        tap.equal(len(probed), 2, f"{part}: probes are in both ranks while it runs")
+        tap.equal(found.text(part, "after.out"), "", f"{part}: none is left")
+        tap.equal(found.code(part, "program"), 0, f"{part}: the program ends well")
+        tap.ok('"ok":true' in found.text(part, "program.out"), f"{part}: its result is right", found.told(part, "program"))
+    return check
+
+
+def check_dmesg(tap, _row, found):
+    trouble = [line for line in found.text("dmesg").splitlines() if re.search(r"WARNING:|BUG:|Oops|Call trace:|uprobe.*fail", line, re.I)]
+    tap.equal(trouble, [], "the kernel complains of nothing")
+
+
+CHECKS = [check_counts, check_job, check_leave("detach", 0, "SIGINT ends vaprod with exit code 0"),
+          check_leave("kill", 137, "vaprod is killed by SIGKILL")]
+
+
+class GuestTap:
+    """Results of one guest, its name before each."""
+
+    def __init__(self, tap, name):
+        self.tap, self.name = tap, name
+
+    def ok(self, good, name, why=""):
+        self.tap.ok(good, f"{self.name}: {name}", why)
+
+    def equal(self, found, wanted, name):
+        self.tap.equal(found, wanted, f"{self.name}: {name}")
+
+
+def test(tap, row):
+    found = Results(guest.run(row.arch, row.suite, os.path.join(HERE, "scenario.sh")))
+    for check in [check_kernel] + (CHECKS if row.rung else []) + [check_dmesg]:
+        try:
+            check(tap, row, found)
+        except Exception:  # a part that left nothing is a failure of that part
+            tap.ok(False, "results can be judged", traceback.format_exc())
+
+
+def main(names):
+    tap = Tap()
+    unknown = set(names) - {f"{row.arch}-{row.suite}" for row in GUESTS}
+    if unknown:
+        sys.exit(f"kernels.t: no such guest: {' '.join(sorted(unknown))}")
+    for row in GUESTS:
+        name = f"{row.arch}-{row.suite}"
+        if names and name not in names:
+            continue
+        try:
+            test(GuestTap(tap, name), row)
+        except guest.GuestFailed as failure:
+            tap.ok(False, f"{name}: the guest runs", failure)
+    print(f"1..{tap.count}")
+
+
+main(sys.argv[1:])

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What runs in a guest, in its shell. Each part leaves a directory with the output (NAME.out, NAME.err)
+# and exit code (NAME.code) of its programs; kernels.t judges them. Nothing is judged here.
+
+# Runs a command to its end, at most 60 s.
+run() { # NAME COMMAND...
+	name=$1
+	shift
+	timeout 60 "$@" >"$name.out" 2>"$name.err" </dev/null
+	echo $? >"$name.code"
+}
+
+# Starts a command; its id is in NAME.pid.
+start() { # NAME COMMAND...
+	name=$1
+	shift
+	(
+		"$@" >"$name.out" 2>"$name.err" </dev/null &
+		echo $! >"$name.pid"
+		wait $!
+		echo $? >"$name.code"
+	) &
+	until_true 10 test -s "$name.pid"
+}
+
+# Waits for what was started; one that does not end is killed, and its exit code tells.
+finish() { # NAME SECONDS
+	until_true "$2" test -s "$1.code" || kill -9 "$(cat "$1.pid")"
+	until_true 5 test -s "$1.code"
+}
+
+until_true() { # SECONDS COMMAND...
+	tries=$(($1 * 10))
+	shift
+	until "$@"; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+
+told() { # COUNT STATE FILE: whether so many processes are said to be in a state
+	[ "$(grep '"type":"process"' "$3" 2>/dev/null | grep -c "\"state\":\"$2\"")" -ge "$1" ]
+}
+
+# Starts the job "iterate" of two ranks; $ranks are their ids, $selected the options that select them.
+start_job() { # ITERATIONS
+	start program mpirun -n 2 iterate --iterations "$1" --log .
+	until_true 20 grep -qs 'pid [0-9]' truth.0
+	until_true 20 grep -qs 'pid [0-9]' truth.1
+	ranks=$(sed -n 's/^# vapro truth .* pid //p' truth.0 truth.1)
+	selected=
+	for pid in $ranks; do
+		selected="$selected --pid $pid"
+	done
+}
+
+check() {
+	run check vapro check
+	run vaprod vaprod --duration 0.2
+}
+
+# vaprod takes seconds to load in an emulated machine: a program is stopped meanwhile, or it would be over.
+hold() {
+	kill -STOP $ranks
+}
+
+release() {
+	kill -CONT $ranks
+}
+
+# One rank that counts its own calls, from the first on.
+counts() {
+	start program mpirun -n 1 flat_out --rate 3000 --seconds 1.5 --delay 1
+	until_true 20 grep -qs '"ready"' program.out
+	ranks=$(sed -n 's/.*"ready":true,"pid":\([0-9]*\).*/\1/p' program.out)
+	hold
+	start vaprod vaprod --pid "$ranks" --output out.ndjson --overhead-cap 0 --io off
+	until_true 30 told 1 attached out.ndjson
+	release
+	finish program 30
+	finish vaprod 20
+}
+
+# Starts vaprod; the job goes on when it is ready to attach.
+watch() { # OPTIONS...
+	hold
+	start vaprod vaprod $selected --output out.ndjson "$@"
+	until_true 30 grep -qs '"hello"' out.ndjson
+	release
+	until_true 20 told 2 attached out.ndjson
+}
+
+# Two running ranks to their end.
+job() {
+	start_job 100
+	watch --capture run.capture --overhead-cap 0 --io on
+	finish program 60
+	finish vaprod 20
+	run stg vapro stg run.capture
+}
+
+# Detached, or killed, in the middle: the program goes on. Its code before, while and after.
+leave() { # SIGNAL
+	start_job $iterations
+	run before changed_text $ranks
+	watch
+	run while changed_text $ranks
+	kill "-$1" "$(cat vaprod.pid)"
+	finish vaprod 30
+	run after changed_text $ranks
+	finish program 60
+}
+
+part() { # NAME COMMAND...
+	mkdir -p "$1"
+	(cd "$1" && shift && "$@")
+}
+
+part check check
+if [ "$(cat check/vaprod.code)" = 0 ]; then
+	iterations=120
+	# without sessions or multi links each site is detached by itself, which takes seconds
+	grep -q '"rung":"perf"' check/vaprod.out && iterations=400
+	part counts counts
+	part job job
+	part detach leave INT
+	part kill leave KILL
+fi
