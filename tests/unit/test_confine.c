@@ -37,6 +37,9 @@
 #define FLIP "VAPRO_TEST_FLIP"
 #define FLIPS 160
 #define TABLE_FLIPS 4000
+#ifndef DAMAGES /* a long run is made with -DDAMAGES=2000 */
+#define DAMAGES 12
+#endif
 
 /* ---- what readers of this program can be asked to do */
 
@@ -262,6 +265,35 @@ static void test_broken(void **state)
 #endif
 }
 
+static void rest(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+}
+
+/* A file that breaks readers does so once a minute at most, and no other file suffers for it. */
+static void test_not_tried_again(void **state)
+{
+	struct confine_answer answer;
+	char err[256] = "";
+	int bad = memfd_create("bad", MFD_CLOEXEC), good = memfd_create("good", MFD_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(ask(DEED_SILENT, bad, 0, &answer, err, sizeof(err)), -EPROTO);
+	assert_non_null(strstr(err, "makes no sense"));
+	assert_int_equal(ask(DEED_ECHO, bad, 0, &answer, err, sizeof(err)), -EPROTO);
+	assert_non_null(strstr(err, "not tried again yet"));
+	assert_int_equal(ask(DEED_ECHO, good, 0, &answer, err, sizeof(err)), 0);
+	free(answer.data);
+	/* nor one that was mended; times of change are coarse */
+	rest();
+	rest();
+	assert_int_equal(write(bad, "x", 1), 1);
+	assert_int_equal(ask(DEED_ECHO, bad, 0, &answer, err, sizeof(err)), 0);
+	free(answer.data);
+	close(bad);
+	close(good);
+}
+
 static void test_not_armed(void **state)
 {
 	struct confine_answer answer;
@@ -273,11 +305,6 @@ static void test_not_armed(void **state)
 	confine__armed = true;
 	assert_int_equal(ask(DEED_ECHO, -1, 0, &answer, err, sizeof(err)), 0);
 	free(answer.data);
-}
-
-static void rest(void)
-{
-	nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
 /* The text of a file of /proc/PID; false when it is gone. */
@@ -330,13 +357,14 @@ static void has(const char *text, const char *line)
 
 static void test_confined(void **state)
 {
-	char status[4096], limits[4096], path[64];
+	char status[4096], limits[4096], path[64], oom[64];
 	int how, kept = 0;
 	pid_t reader, asker = start_asker(&reader);
 
 	(void)state;
 	assert_true(look(reader, "status", status, sizeof(status)));
 	assert_true(look(reader, "limits", limits, sizeof(limits)));
+	assert_true(look(reader, "oom_score_adj", oom, sizeof(oom)));
 	for (int fd = 0; fd < 256; fd++) {
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", reader, fd);
 		kept += fd > 2 && readlink(path, status + sizeof(status) - 1, 1) > 0 ? fd : 0;
@@ -345,13 +373,14 @@ static void test_confined(void **state)
 	waitpid(asker, &how, 0);
 	assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0); /* it named the reader's end */
 	has(status, "\nNoNewPrivs:\t1\n");
+	assert_string_equal(oom, "1000\n");
 	has(status, "\nSeccomp:\t2\n");
 	has(limits, "Max core file size        0                    0 ");
 	has(limits, "Max file size             0                    0 ");
 	has(limits, "Max open files            0                    0 ");
-	has(limits, "Max cpu time              8                    8 ");
+	has(limits, "Max cpu time              5                    5 ");
 #if !defined(__SANITIZE_ADDRESS__)
-	has(limits, "Max address space         805306368            805306368 ");
+	has(limits, "Max address space         402653184            402653184 ");
 #endif
 	if (geteuid()) /* who is nobody in particular stays so */
 		return;
@@ -618,15 +647,61 @@ static void test_source(void **state)
 	source__free(source);
 }
 
+/* Damaged files, DWARF and all: an answer or a sentence, whatever becomes of the reader. */
+static void test_damaged(void **state)
+{
+	static const struct survey_wanted wanted[] = {{"main", 0}, {"called_from", 0}};
+	uint64_t offsets[] = {called_from(), 0x1000};
+	uint32_t random = 4711;
+	int good = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	off_t size = lseek(good, 0, SEEK_END);
+	char *bytes = malloc((size_t)size);
+
+	(void)state;
+	assert_non_null(bytes);
+	assert_int_equal(pread(good, bytes, (size_t)size, 0), size);
+	close(good);
+	for (int i = 0; i < DAMAGES; i++) {
+		char err[256] = "", path[64];
+		int file = memfd_create("damaged", MFD_CLOEXEC);
+		struct survey *survey;
+		struct source *source;
+
+		assert_int_equal(write(file, bytes, (size_t)size), size);
+		for (int j = 0; j < 200; j++) {
+			/* most of the damage goes where the tables and the DWARF are: the ends of the file */
+			off_t at =
+			    j % 4 ? size - 1 - (off_t)(random % (uint32_t)(size * 2 / 3)) : (off_t)(random % 4096);
+
+			random ^= random << 13;
+			random ^= random >> 17;
+			random ^= random << 5;
+			if (at >= 64) /* the head stays, or nothing is looked at */
+				assert_int_equal(pwrite(file, &random, 1, at), 1);
+		}
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+		survey = survey__ask(file, path, SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
+		assert_true(survey || *err);
+		survey__free(survey);
+		err[0] = '\0';
+		source = source__ask(path, "", offsets, 2, err, sizeof(err));
+		assert_true(source || *err);
+		source__free(source);
+		close(file);
+	}
+	free(bytes);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_answers),	  cmocka_unit_test(test_files),
-	    cmocka_unit_test(test_broken),	  cmocka_unit_test(test_not_armed),
-	    cmocka_unit_test(test_confined),	  cmocka_unit_test(test_asker_dies),
-	    cmocka_unit_test(test_survey),	  cmocka_unit_test(test_survey_refuses),
-	    cmocka_unit_test(test_survey_spoilt), cmocka_unit_test(test_tables_spoilt),
-	    cmocka_unit_test(test_source),
+	    cmocka_unit_test(test_answers),	   cmocka_unit_test(test_files),
+	    cmocka_unit_test(test_broken),	   cmocka_unit_test(test_not_tried_again),
+	    cmocka_unit_test(test_not_armed),	   cmocka_unit_test(test_confined),
+	    cmocka_unit_test(test_asker_dies),	   cmocka_unit_test(test_survey),
+	    cmocka_unit_test(test_survey_refuses), cmocka_unit_test(test_survey_spoilt),
+	    cmocka_unit_test(test_tables_spoilt),  cmocka_unit_test(test_source),
+	    cmocka_unit_test(test_damaged),
 	};
 
 	confine__main(argc, argv, services);

@@ -18,7 +18,20 @@
 
 #define DESCRIPTORS_FROM 32 /* ours lie above those that a reader gets, so that none covers another */
 #define LINGERERS 16
+#define BROKEN 64
+#define BROKEN_MS 60000
 #define DIE_MS 200 /* for a killed reader to be gone; one inside a dead file system is left behind */
+
+/*
+ * Files that broke a reader, for a while: who starts a hundred processes of a program that is made to
+ * cost us the whole deadline shall not cost us a hundred of them.
+ */
+static struct broken {
+	dev_t device;
+	ino_t inode;
+	struct timespec changed;
+	int64_t until_ms;
+} broken[BROKEN];
 
 /* Readers that were killed but had not died yet; looked after at the next question. */
 static pid_t lingerers[LINGERERS];
@@ -257,6 +270,33 @@ static int check_files(const struct confine_question *question, char *err, size_
 	return 0;
 }
 
+static bool is_broken(const struct confine_question *question)
+{
+	struct stat st;
+
+	if (!question->file_count || fstat(question->files[0], &st))
+		return false;
+	for (int i = 0; i < BROKEN; i++)
+		if (broken[i].device == st.st_dev && broken[i].inode == st.st_ino &&
+		    broken[i].changed.tv_sec == st.st_ctim.tv_sec && broken[i].changed.tv_nsec == st.st_ctim.tv_nsec &&
+		    now_ms() < broken[i].until_ms)
+			return true;
+	return false;
+}
+
+static void note_broken(const struct confine_question *question)
+{
+	struct broken *oldest = &broken[0];
+	struct stat st;
+
+	if (!question->file_count || fstat(question->files[0], &st))
+		return;
+	for (int i = 1; i < BROKEN; i++)
+		if (broken[i].until_ms < oldest->until_ms)
+			oldest = &broken[i];
+	*oldest = (struct broken){st.st_dev, st.st_ino, st.st_ctim, now_ms() + BROKEN_MS};
+}
+
 int confine__ask(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size)
 {
 	unsigned int limit_ms = question->limit_ms ? question->limit_ms : CONFINE_LIMIT_MS;
@@ -275,6 +315,10 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 	status = check_files(question, err, err_size);
 	if (status)
 		return status;
+	if (is_broken(question)) {
+		snprintf(err, err_size, "its confined reader broke less than a minute ago; it is not tried again yet");
+		return -EPROTO;
+	}
 	for (unsigned int i = 0; i < question->file_count; i++)
 		raised.files[i] = files[i] = fcntl(question->files[i], F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
 	about = about_file(question->about);
@@ -298,6 +342,8 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 		if (status && status != -EINVAL)
 			status = name_failure(status, known, how, limit_ms, err, err_size);
 	}
+	if (status == -EPROTO)
+		note_broken(question);
 	if (status) {
 		free(answer->data);
 		*answer = (struct confine_answer){0};

@@ -42,7 +42,8 @@ struct confine_answer {
  * Asks and waits. Returns 0, or a negative errno with a sentence in err:
  * -EINVAL  the service refused, in its own words: the file is none it can read
  * -EFBIG   a file's size is out of range, or it is no regular file
- * -EPROTO  the child broke: crashed, hung, was over a limit, called what is forbidden, or gave no whole answer
+ * -EPROTO  the child broke: crashed, hung, was over a limit, called what is forbidden, or gave no whole
+ *          answer; such a file is not tried again for a minute
  * -EPERM   it could not be confined, and so has read nothing
  * -ENOSYS  the program did not go through confine__main()
  */

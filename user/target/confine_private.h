@@ -7,9 +7,9 @@
 
 #define CONFINE_NAME "vapro-reader" /* argv[0] of a reader; then service and number of files */
 #define CONFINE_NOBODY 65534
-#define CONFINE_CPU_SECONDS 8
+#define CONFINE_CPU_SECONDS 5
 #define CONFINE_LIMIT_MS 10000
-#define CONFINE_MEMORY_BYTES (768ULL << 20) /* beside the files */
+#define CONFINE_MEMORY_BYTES (384ULL << 20) /* beside the files */
 #define CONFINE_SENTENCE_MAX 256
 
 /* Descriptors of a reader. */
