@@ -44,9 +44,15 @@ static void check_kernel(void)
 	}
 }
 
-static void tell_fact(const char *what, enum fact fact, const char *yes)
+static void tell_fact(const char *what, enum fact fact, const char *yes, const char *no)
 {
-	row(what, fact == FACT_YES ? "yes" : fact == FACT_NO ? "no" : "unknown", fact == FACT_YES ? yes : "");
+	row(what,
+	    fact == FACT_YES  ? "yes"
+	    : fact == FACT_NO ? "no"
+			      : "unknown",
+	    fact == FACT_YES  ? yes
+	    : fact == FACT_NO ? no
+			      : "");
 }
 
 /* Every rung of the ladder, the one in use and those below it too. */
@@ -87,9 +93,10 @@ static void check_probes(void)
 	status = calibrate__run(side, true, &costs, err, sizeof(err));
 	need("probes", !status, status ? err : "fire in a process of our own");
 	tell_fact("returns by system call", kernel_side__facts(side)->return_syscall,
-		  "seccomp filters may stop them, see known trouble");
-	tell_fact("links see one thread", kernel_side__facts(side)->thread_filter,
-		  "a process watched beside others of its image: its main thread only");
+		  "seccomp filters may stop them, see known trouble", "seccomp filters do not see them");
+	tell_fact("filter by thread", kernel_side__facts(side)->thread_filter,
+		  "of a process watched beside others of its image only the main thread is seen",
+		  "a link for one process sees all its threads");
 	if (!status) {
 		snprintf(text, sizeof(text), "%.2f us entry and return, %.2f us entry alone, %.2f us single-stepped",
 			 costs.call_ns * 1e-3, costs.entry_ns * 1e-3, costs.stepped_call_ns * 1e-3);

@@ -119,7 +119,7 @@ def test_ndjson(tap, jobs):
 def test_check(tap, jobs):
     code, job = jobs.run([VAPRO, "check"], "check", 60)
     tap.equal(code, 0, "vapro check: this machine will do")
-    tap.ok("uprobe session" in job.out() and "instruction counter" in job.out(), "it tells what is there", job.out())
+    tap.ok("attach by session" in job.out() and "instruction counter" in job.out(), "it tells what is there", job.out())
 
 
 main(test_usage, test_bad_targets, test_capture_replays, test_run, test_ndjson, test_check)
