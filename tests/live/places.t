@@ -318,11 +318,12 @@ def test_crowd(tap, jobs):
     pids = rank_pids(program, jobs.directory, 2)
     attached(out, pids)
     plain, with_mpi = dict(os.environ), dict(os.environ, LD_PRELOAD=LIBRARY)
-    crowd(40, [brief, "0.3"], with_mpi)  # what is allocated once
+    crowd(100, [brief, "0.05"], with_mpi)  # what is allocated once
     time.sleep(2.5)
     before = footprint(daemon.pid)
-    crowd(840, [brief, "0.05"], plain)
-    crowd(160, [brief, "0.05"], with_mpi)
+    for _ in range(2):
+        crowd(350, [brief, "0.05"], plain)
+        crowd(100, [brief, "0.05"], with_mpi)
     time.sleep(2.5)
     after = footprint(daemon.pid)
     tap.equal(jobs.wait(program, 40), 0, "the job ends well")
