@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "target/finder.h"
 #include "target/kernel_range.h"
 
 static int problems;
@@ -137,6 +138,15 @@ static void check_counters(void)
 	row("instruction counter", "no", text);
 }
 
+static void check_finder(void)
+{
+	char err[256];
+	struct finder *finder = finder__new(err, sizeof(err));
+
+	row("mappings as made", finder ? "yes" : "no", finder ? "an MPI that is opened late is found" : err);
+	finder__free(finder);
+}
+
 static void check_libraries(void)
 {
 	FILE *cache = popen("/sbin/ldconfig -p 2>/dev/null", "r");
@@ -177,6 +187,7 @@ int check__main(int argc, char **argv)
 	check_probes();
 	puts("What makes it better");
 	check_counters();
+	check_finder();
 	check_libraries();
 	puts(problems ? "\nvaprod cannot run here: see what is MISSING above." : "\nvaprod can run here.");
 	return problems ? EXIT_REFUSED : EXIT_OK;
