@@ -328,13 +328,15 @@ void watch__poll(struct watch *watch, uint64_t now_ns)
 			i -= watch__retire(watch, watched, now_ns); /* its files are let go of: they make umount fail */
 			continue;
 		}
-		/* what the kernel told of it before its end, an exec perhaps, is drained in between */
-		if (watched->gone)
-			let_go(watch, watched, "it ended", now_ns);
-		else if (has_ended(watched))
-			watched->gone = true;
-		else if (watched->remapped_ns && now_ns >= watched->remapped_ns + REMAP_NS)
+		if (has_ended(watched)) {
+			/* what the kernel told of it before its end, an exec perhaps, comes first */
+			collector__drain_ring(watch->parts.collector);
+			watched = &watch->watched[i];
+			if (!watched->ended_ns)
+				let_go(watch, watched, "it ended", now_ns);
+		} else if (watched->remapped_ns && now_ns >= watched->remapped_ns + REMAP_NS) {
 			remap(watch, watched, now_ns);
+		}
 	}
 }
 

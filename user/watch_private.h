@@ -27,7 +27,6 @@ struct watched {
 	uint64_t unaccounted; /* reported so far */
 	uint64_t io_calls;
 	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
-	bool gone;	      /* has ended, to be let go at the next look */
 };
 
 struct heard {
