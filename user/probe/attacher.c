@@ -22,11 +22,13 @@ struct probe {
 	const char *name;
 	enum site_class class;
 	uint32_t departed; /* checks in a row at which returns were missing */
+	uint64_t entered;  /* calls of the row until the last pause */
 };
 
 struct link {
 	struct kernel_link *open; /* NULL while paused */
 	pid_t pid;		  /* 0 = all processes */
+	int64_t row;		  /* of its one function; -1 = all of the image */
 };
 
 struct attached {
@@ -50,7 +52,6 @@ struct attacher {
 	struct attached **images;
 	size_t count, room;
 	bool paused;
-	uint32_t filtered;
 	uint32_t cpus;
 };
 
@@ -67,11 +68,8 @@ struct attacher *attacher__new(struct kernel_side *side)
 
 static void image_close(struct attacher *attacher, struct attached *image)
 {
-	for (size_t i = 0; i < image->link_count; i++) {
+	for (size_t i = 0; i < image->link_count; i++)
 		kernel_side__unlink(attacher->side, image->links[i].open);
-		if (image->links[i].pid)
-			attacher->filtered--;
-	}
 	if (image->file >= 0)
 		close(image->file);
 	free(image->path);
@@ -238,13 +236,18 @@ static void warm_pages(const struct attached *image)
 			return;
 }
 
-/* Takes out of the image the sites that the kernel refuses. */
-static void drop_refused(struct attached *image, const bool *refused)
+static bool is_of(const struct probe *probe, int64_t row)
 {
-	size_t kept = 0;
+	return row < 0 || probe->row == (uint64_t)row;
+}
+
+/* Takes out of the image the sites that the kernel refuses, of those that were linked for row. */
+static void drop_refused(struct attached *image, int64_t row, const bool *refused)
+{
+	size_t kept = 0, site = 0;
 
 	for (size_t i = 0; i < image->probe_count; i++) {
-		if (refused[i])
+		if (is_of(&image->probes[i], row) && refused[site++])
 			skip(image, image->probes[i].name, "the kernel refuses to probe its instruction");
 		else
 			image->probes[kept++] = image->probes[i];
@@ -255,34 +258,86 @@ static void drop_refused(struct attached *image, const bool *refused)
 	count_probes(image);
 }
 
-static int make_link(struct attacher *attacher, struct attached *image, pid_t pid, struct kernel_link **link)
+/* Opens a link: *link->open stays NULL where that fails. */
+static int make_link(struct attacher *attacher, struct attached *image, struct link *link)
 {
-	size_t count = image->probe_count;
-	uint64_t *offsets = calloc(count, sizeof(*offsets)), *cookies = calloc(count, sizeof(*cookies));
-	bool *refused = calloc(count, sizeof(*refused));
+	uint64_t *offsets = calloc(image->probe_count, sizeof(*offsets));
+	uint64_t *cookies = calloc(image->probe_count, sizeof(*cookies));
+	bool *refused = calloc(image->probe_count, sizeof(*refused));
 	char path[64];
-	struct kernel_sites sites = {.path = path,
-				     .offsets = offsets,
-				     .cookies = cookies,
-				     .count = (uint32_t)count,
-				     .pid = pid,
-				     .refused = refused};
+	struct kernel_sites sites = {
+	    .path = path, .offsets = offsets, .cookies = cookies, .pid = link->pid, .refused = refused};
 	int status = -ENOMEM;
 
-	*link = NULL;
+	link->open = NULL;
 	if (offsets && cookies && refused) {
-		for (size_t i = 0; i < count; i++) {
-			offsets[i] = image->probes[i].offset;
-			cookies[i] = image->probes[i].row;
+		for (size_t i = 0; i < image->probe_count; i++) {
+			if (!is_of(&image->probes[i], link->row))
+				continue;
+			offsets[sites.count] = image->probes[i].offset;
+			cookies[sites.count++] = image->probes[i].row;
 		}
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
 		warm_pages(image);
-		status = kernel_side__link(attacher->side, &sites, link);
-		drop_refused(image, refused);
+		status = kernel_side__link(attacher->side, &sites, &link->open);
+		drop_refused(image, link->row, refused);
 	}
 	free(offsets);
 	free(cookies);
 	free(refused);
+	return status;
+}
+
+static int add_link(struct attacher *attacher, struct attached *image, pid_t pid, int64_t row)
+{
+	struct link link = {.pid = pid, .row = row};
+	int status = attacher->paused ? 0 : make_link(attacher, image, &link);
+
+	if (!status)
+		status = grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links));
+	if (status) {
+		kernel_side__unlink(attacher->side, link.open);
+		return status;
+	}
+	image->links[image->link_count++] = link;
+	return 0;
+}
+
+static bool has_link(const struct attached *image, size_t first, uint64_t row)
+{
+	for (size_t i = first; i < image->link_count; i++)
+		if (image->links[i].row == (int64_t)row)
+			return true;
+	return false;
+}
+
+/* Where links are slow to close each function has its own, so that only the busy ones need to go. */
+static int add_links(struct attacher *attacher, struct attached *image, pid_t pid)
+{
+	size_t before = image->link_count, i = 0;
+	int status = 0;
+
+	if (!kernel_side__frugal(attacher->side))
+		return add_link(attacher, image, pid, -1);
+	while (i < image->probe_count && !status) {
+		size_t count = image->probe_count;
+
+		/* MPI_X and PMPI_X, where they are two functions, share a row and its link */
+		if (has_link(image, before, image->probes[i].row)) {
+			i++;
+			continue;
+		}
+
+		status = add_link(attacher, image, pid, (int64_t)image->probes[i].row);
+		if (image->probe_count < count)
+			status = 0; /* refused, and out of the list */
+		else
+			i++;
+	}
+	if (!status && image->link_count == before)
+		status = -EOPNOTSUPP;
+	while (status && image->link_count > before)
+		kernel_side__unlink(attacher->side, image->links[--image->link_count].open);
 	return status;
 }
 
@@ -322,15 +377,29 @@ static int add_mapper(struct attached *image, pid_t pid)
 	return 0;
 }
 
-/* A link for all processes takes the place of those for one each. */
-static void drop_filtered(struct attacher *attacher, struct attached *image)
+/* Processes with links of their own. */
+static uint32_t count_filtered(const struct attacher *attacher)
 {
-	if (!image->link_count)
+	uint32_t filtered = 0;
+
+	for (size_t i = 0; i < attacher->count; i++)
+		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
+			const struct link *links = attacher->images[i]->links;
+
+			filtered += links[j].pid && (!j || links[j].pid != links[j - 1].pid);
+		}
+	return filtered;
+}
+
+/* A link for all processes takes the place of those for one each, of which there are so many. */
+static void drop_filtered(struct attacher *attacher, struct attached *image, size_t count)
+{
+	if (!count)
 		return;
-	for (size_t i = 0; i < image->link_count; i++)
+	for (size_t i = 0; i < count; i++)
 		kernel_side__unlink(attacher->side, image->links[i].open);
-	attacher->filtered -= (uint32_t)image->link_count;
-	image->link_count = 0;
+	image->link_count -= count;
+	memmove(image->links, image->links + count, image->link_count * sizeof(*image->links));
 	kernel_side__settle(attacher->side);
 }
 
@@ -356,7 +425,8 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 {
 	struct attached *image;
 	pid_t pid = alone ? process->pid : 0;
-	struct kernel_link *link = NULL;
+	uint32_t filtered;
+	size_t before;
 	int status;
 
 	*out = NULL;
@@ -383,33 +453,26 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	}
 	if (link_for(image, pid))
 		return 0;
-	if (pid && attacher->filtered >= ATTACHER_MAX_FILTERED) {
+	filtered = count_filtered(attacher);
+	if (pid && filtered >= ATTACHER_MAX_FILTERED) {
 		snprintf(err, err_size,
 			 "process %d: %u processes are watched by links of their own beside others that map %s; each "
 			 "further one would slow all of them",
-			 process->pid, attacher->filtered, mapping->path);
+			 process->pid, filtered, mapping->path);
 		return -E2BIG;
 	}
-	if (!pid && image->link_count)
-		kernel_side__hold(attacher->side, true); /* links for one process and for all would both see it */
-	status = attacher->paused ? 0 : make_link(attacher, image, pid, &link);
-	if (status) {
-		kernel_side__hold(attacher->side, attacher->paused);
+	/* not all functions are linked at once, and links for one process and for all would both see it */
+	if (kernel_side__frugal(attacher->side) || (!pid && image->link_count))
+		kernel_side__hold(attacher->side, true);
+	before = image->link_count;
+	status = add_links(attacher, image, pid);
+	if (status)
 		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
 			 strerror(-status));
-		return status;
-	}
-	if (grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links))) {
-		kernel_side__unlink(attacher->side, link);
-		kernel_side__hold(attacher->side, attacher->paused);
-		return -ENOMEM;
-	}
-	if (!pid)
-		drop_filtered(attacher, image);
-	image->links[image->link_count++] = (struct link){link, pid};
-	attacher->filtered += pid != 0;
+	else if (!pid)
+		drop_filtered(attacher, image, before);
 	kernel_side__hold(attacher->side, attacher->paused);
-	return 0;
+	return status;
 }
 
 void attacher__release(struct attacher *attacher, pid_t pid)
@@ -429,7 +492,6 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 				continue;
 			}
 			kernel_side__unlink(attacher->side, image->links[j].open);
-			attacher->filtered--;
 		}
 		image->link_count = kept;
 		if (image->mapper_count)
@@ -439,16 +501,62 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 	}
 }
 
+static uint64_t sum_entered(const struct kernel_function_counters *per_cpu, uint32_t cpus)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		sum += per_cpu[cpu].enter;
+	return sum;
+}
+
+/*
+ * Whether a link of one function costs enough to be closed: at least a hundredth of the calls since
+ * the last pause. The others stay: what they see is ignored meanwhile.
+ */
+static bool *find_busy(struct attacher *attacher, struct attached *image)
+{
+	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
+	uint64_t *calls = calloc(KERNEL_FUNCTIONS, sizeof(*calls)), all = 0;
+	bool *busy = calloc(KERNEL_FUNCTIONS, sizeof(*busy));
+
+	for (size_t i = 0; per_cpu && calls && i < image->probe_count; i++) {
+		struct probe *probe = &image->probes[i];
+		uint32_t row = (uint32_t)probe->row;
+		uint64_t entered;
+
+		if (bpf_map_lookup_elem(map, &row, per_cpu))
+			continue;
+		entered = sum_entered(per_cpu, attacher->cpus);
+		calls[row] = entered - probe->entered;
+		probe->entered = entered;
+		all += calls[row];
+	}
+	for (uint32_t row = 0; calls && busy && row < KERNEL_FUNCTIONS; row++)
+		busy[row] = calls[row] && calls[row] * 100 >= all;
+	free(calls);
+	free(per_cpu);
+	return busy;
+}
+
 void attacher__pause(struct attacher *attacher)
 {
 	kernel_side__hold(attacher->side, true);
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
-			struct link *link = &attacher->images[i]->links[j];
+	for (size_t i = 0; i < attacher->count; i++) {
+		struct attached *image = attacher->images[i];
+		bool *busy = kernel_side__frugal(attacher->side) ? find_busy(attacher, image) : NULL;
 
+		for (size_t j = 0; j < image->link_count; j++) {
+			struct link *link = &image->links[j];
+
+			if (busy && link->row >= 0 && !busy[link->row])
+				continue;
 			kernel_side__unlink(attacher->side, link->open);
 			link->open = NULL;
 		}
+		free(busy);
+	}
 	attacher->paused = true;
 }
 
@@ -460,7 +568,7 @@ int attacher__resume(struct attacher *attacher)
 	for (size_t i = 0; i < attacher->count; i++)
 		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
 			struct link *link = &attacher->images[i]->links[j];
-			int made = link->open ? 0 : make_link(attacher, attacher->images[i], link->pid, &link->open);
+			int made = link->open ? 0 : make_link(attacher, attacher->images[i], link);
 
 			if (made && !status)
 				status = made;
@@ -483,12 +591,12 @@ static void move_to_entry(struct attacher *attacher, struct attached *image, str
 	tell_rows(attacher, image);
 	kernel_side__hold(attacher->side, true); /* calls are seen twice meanwhile */
 	for (size_t i = 0; i < image->link_count; i++) {
-		struct kernel_link *link;
+		struct link *link = &image->links[i], fresh = {.pid = link->pid, .row = link->row};
 
-		if (!image->links[i].open || make_link(attacher, image, image->links[i].pid, &link))
+		if (!link->open || !is_of(probe, link->row) || make_link(attacher, image, &fresh))
 			continue;
-		kernel_side__unlink(attacher->side, image->links[i].open);
-		image->links[i].open = link;
+		kernel_side__unlink(attacher->side, link->open);
+		link->open = fresh.open;
 	}
 	kernel_side__settle(attacher->side);
 	kernel_side__hold(attacher->side, attacher->paused);

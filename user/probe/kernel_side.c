@@ -4,8 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,18 +12,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "model/grow.h"
+#include "probe/closer.h"
 #include "target/kernel_range.h"
 #include "target/process.h"
 #include "vapro.skel.h"
 
 #define PIDFD_THREAD_FLAG 0200 /* O_EXCL: a descriptor of one thread, kernel 6.9 */
-
-/* A link that a thread is closing. */
-struct closing {
-	pthread_t thread;
-	pid_t pid;
-};
 
 struct kernel_side {
 	struct vapro_bpf *bpf;
@@ -33,8 +25,7 @@ struct kernel_side {
 	struct kernel_rung rungs[RUNGS];
 	struct facts facts;
 	bool no_return, held;
-	struct closing *closing;
-	size_t closing_count, closing_room;
+	struct closer *closer;
 	struct bpf_link *task_links[4];
 	struct bpf_link *syscall_links[2];
 };
@@ -168,8 +159,11 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, char *e
 	int error;
 
 	*status = 1;
-	if (!side) {
+	if (side)
+		side->closer = closer__new();
+	if (!side || !side->closer) {
 		snprintf(err, err_size, "out of memory");
+		free(side);
 		return NULL;
 	}
 	log_libbpf = getenv("VAPRO_DEBUG_BPF") != NULL;
@@ -199,8 +193,7 @@ void kernel_side__free(struct kernel_side *side)
 	for (size_t i = 0; i < sizeof(side->task_links) / sizeof(side->task_links[0]); i++)
 		bpf_link__destroy(side->task_links[i]);
 	vapro_bpf__destroy(side->bpf);
-	kernel_side__settle(side);
-	free(side->closing);
+	closer__free(side->closer);
 	free(side);
 }
 
@@ -229,15 +222,6 @@ bool kernel_side__frugal(const struct kernel_side *side)
 	return side->rung == RUNG_PERF;
 }
 
-/* Whether probes that are still being taken out would fire beside new ones. */
-static bool still_there(const struct kernel_side *side, pid_t pid)
-{
-	for (size_t i = 0; i < side->closing_count; i++)
-		if (!pid || !side->closing[i].pid || side->closing[i].pid == pid)
-			return true;
-	return false;
-}
-
 bool kernel_side__spares_returns(const struct kernel_side *side)
 {
 	return side->rung == RUNG_SESSION;
@@ -253,8 +237,8 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 	int status;
 
 	wanted.entry_only |= side->no_return;
-	if (still_there(side, sites->pid))
-		kernel_side__settle(side);
+	if (closer__busy(side->closer, sites->pid))
+		closer__wait(side->closer); /* they would fire beside the new ones */
 	if (hold)
 		kernel_side__hold(side, true);
 	status = ladder__open(side->rung, &programs, &wanted, link);
@@ -263,42 +247,17 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 	return status;
 }
 
-static void *close_link(void *link)
-{
-	ladder__close(link);
-	return NULL;
-}
-
 void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
 {
-	struct closing *closing;
-	sigset_t all, before;
-	int status;
-
-	if (!link)
-		return;
-	if (link->rung != RUNG_PERF ||
-	    grow(&side->closing, &side->closing_room, side->closing_count + 1, sizeof(*side->closing))) {
-		ladder__close(link);
-		return;
-	}
-	closing = &side->closing[side->closing_count];
-	closing->pid = link->pid;
-	/* signals are for the daemon's own thread */
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	status = pthread_create(&closing->thread, NULL, close_link, link);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (status)
-		ladder__close(link);
+	if (link && link->rung == RUNG_PERF)
+		closer__close(side->closer, link);
 	else
-		side->closing_count++;
+		ladder__close(link);
 }
 
 void kernel_side__settle(struct kernel_side *side)
 {
-	while (side->closing_count)
-		pthread_join(side->closing[--side->closing_count].thread, NULL);
+	closer__wait(side->closer);
 }
 
 void kernel_side__hold(struct kernel_side *side, bool held)
