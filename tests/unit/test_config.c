@@ -33,6 +33,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.ring_bytes, 4194304);
 	assert_int_equal(config.io, VAPRO_IO_AUTO);
 	assert_false(config.no_return);
+	assert_int_equal(config.attach, VAPRO_ATTACH_AUTO);
 	assert_true(config.abnormal_ratio == 1.2);
 	assert_true(config.overhead_cap_pct == 2);
 }
@@ -95,6 +96,10 @@ static void test_refusals(void **state)
 	assert_string_equal(err, "--threshold: 'abc' is no number; expected 0.01 to 1");
 	assert_int_equal(set("threshhold", "0.5"), -ENOENT);
 	assert_string_equal(err, "--threshhold: no tunable has that name");
+	assert_int_equal(set("attach", "kprobe"), -EINVAL);
+	assert_string_equal(err, "--attach: 'kprobe' is unknown; expected auto, session, multi or perf");
+	assert_int_equal(set("attach", "perf"), 0);
+	assert_int_equal(config.attach, VAPRO_ATTACH_PERF);
 	assert_int_equal(set("overhead-cap", "0"), 0);
 	assert_int_equal(set("no-return", NULL), 0);
 	assert_true(config.no_return);

@@ -288,6 +288,23 @@ static void test_arguments(void **state)
 	assert_int_equal(arguments("MPI_Wtime"), 0);
 }
 
+/* The last rung of the ladder takes few functions: those in which programs commonly wait. */
+static void test_common(void **state)
+{
+	static const char *const must[] = {"MPI_Send",	  "MPI_Recv",	   "MPI_Sendrecv",  "MPI_Wait", "MPI_Waitall",
+					   "MPI_Barrier", "MPI_Allreduce", "MPI_Alltoallv", "MPI_Init", "MPI_Finalize"};
+	unsigned int common = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < function_row_count; i++) {
+		common += function_rows[i].common;
+		assert_true(!function_rows[i].common || (function_rows[i].blocking && !function_rows[i].polling));
+	}
+	assert_in_range(common, sizeof(must) / sizeof(must[0]), FUNCTIONS_COMMON_MAX);
+	for (size_t i = 0; i < sizeof(must) / sizeof(must[0]); i++)
+		assert_true(function_rows[functions__find(must[i])].common);
+}
+
 static void test_classes(void **state)
 {
 	unsigned int files = 0;
@@ -312,7 +329,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_prototypes), cmocka_unit_test(test_complete), cmocka_unit_test(test_find),
-	    cmocka_unit_test(test_arguments),  cmocka_unit_test(test_classes),
+	    cmocka_unit_test(test_arguments),  cmocka_unit_test(test_classes),	cmocka_unit_test(test_common),
 	};
 
 	return cmocka_run_group_tests(tests, read_header, free_header);

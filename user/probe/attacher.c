@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "probe/attacher.h"
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -11,49 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "model/grow.h"
+#include "probe/attacher_private.h"
 #include "probe/functions.h"
 #include "probe/survey.h"
-#include "vapro.skel.h"
-
-struct probe {
-	uint64_t offset, entry; /* file offsets of the site and of the function's entry */
-	uint64_t row;
-	const char *name;
-	enum site_class class;
-	uint32_t departed; /* checks in a row at which returns were missing */
-	uint64_t entered;  /* calls of the row until the last pause */
-};
-
-struct link {
-	struct kernel_link *open; /* NULL while paused */
-	pid_t pid;		  /* 0 = all processes */
-	int64_t row;		  /* of its one function; -1 = all of the image */
-};
-
-struct attached {
-	struct attached_image public;
-	char *path;
-	char build_id[IMAGE_BUILD_ID_MAX];
-	struct survey *survey; /* owns the reasons of the skips */
-	int file;	       /* keeps the file reachable whatever its name space, until the last mapper ends */
-	struct probe *probes;
-	size_t probe_count, probe_room;
-	struct attached_skip *skips;
-	size_t skip_room;
-	struct link *links;
-	size_t link_count, link_room;
-	pid_t *mappers;
-	size_t mapper_count, mapper_room;
-};
-
-struct attacher {
-	struct kernel_side *side;
-	struct attached **images;
-	size_t count, room;
-	bool paused;
-	uint32_t cpus;
-};
 
 struct attacher *attacher__new(struct kernel_side *side)
 {
@@ -91,7 +49,7 @@ void attacher__free(struct attacher *attacher)
 	free(attacher);
 }
 
-static bool skip(struct attached *image, const char *function, const char *reason)
+bool attached__skip(struct attached *image, const char *function, const char *reason)
 {
 	for (uint32_t i = 0; i < image->public.skipped_count; i++)
 		if (image->skips[i].function == function)
@@ -123,13 +81,13 @@ static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 		if (has_entry(image, function->symbol.offset))
 			continue;
 		if (frugal && !function_rows[row].common) {
-			if (!skip(image, function_rows[row].symbol,
-				  "left out: probes are slow to take out on this rung"))
+			if (!attached__skip(image, function_rows[row].symbol,
+					    "left out: probes are slow to take out on this rung"))
 				return -ENOMEM;
 			continue;
 		}
 		if (function->site.class == SITE_REFUSED) {
-			if (!skip(image, function_rows[row].symbol, function->site.reason))
+			if (!attached__skip(image, function_rows[row].symbol, function->site.reason))
 				return -ENOMEM;
 			continue;
 		}
@@ -170,7 +128,7 @@ out:
 	return status;
 }
 
-static void count_probes(struct attached *image)
+void attached__count_probes(struct attached *image)
 {
 	image->public.functions = (uint32_t)image->probe_count;
 	image->public.shifted = image->public.at_entry = image->public.stepped = 0;
@@ -210,7 +168,7 @@ static struct attached *image_open(const struct attacher *attacher, const struct
 						   .path = attached->path,
 						   .build_id = attached->build_id,
 						   .skipped_count = attached->public.skipped_count};
-	count_probes(attached);
+	attached__count_probes(attached);
 	return attached;
 fail:
 	if (attached->file >= 0)
@@ -221,124 +179,6 @@ fail:
 	survey__free(attached->survey);
 	free(attached);
 	return NULL;
-}
-
-/*
- * A page that is not in the page cache makes the kernel warn when a breakpoint goes into it, so each
- * is read first.
- */
-static void warm_pages(const struct attached *image)
-{
-	char byte;
-
-	for (size_t i = 0; i < image->probe_count; i++)
-		if (pread(image->file, &byte, 1, (off_t)image->probes[i].offset) < 0)
-			return;
-}
-
-static bool is_of(const struct probe *probe, int64_t row)
-{
-	return row < 0 || probe->row == (uint64_t)row;
-}
-
-/* Takes out of the image the sites that the kernel refuses, of those that were linked for row. */
-static void drop_refused(struct attached *image, int64_t row, const bool *refused)
-{
-	size_t kept = 0, site = 0;
-
-	for (size_t i = 0; i < image->probe_count; i++) {
-		if (is_of(&image->probes[i], row) && refused[site++])
-			skip(image, image->probes[i].name, "the kernel refuses to probe its instruction");
-		else
-			image->probes[kept++] = image->probes[i];
-	}
-	if (kept == image->probe_count)
-		return;
-	image->probe_count = kept;
-	count_probes(image);
-}
-
-/* Opens a link: *link->open stays NULL where that fails. */
-static int make_link(struct attacher *attacher, struct attached *image, struct link *link)
-{
-	uint64_t *offsets = calloc(image->probe_count, sizeof(*offsets));
-	uint64_t *cookies = calloc(image->probe_count, sizeof(*cookies));
-	bool *refused = calloc(image->probe_count, sizeof(*refused));
-	char path[64];
-	struct kernel_sites sites = {
-	    .path = path, .offsets = offsets, .cookies = cookies, .pid = link->pid, .refused = refused};
-	int status = -ENOMEM;
-
-	link->open = NULL;
-	if (offsets && cookies && refused) {
-		for (size_t i = 0; i < image->probe_count; i++) {
-			if (!is_of(&image->probes[i], link->row))
-				continue;
-			offsets[sites.count] = image->probes[i].offset;
-			cookies[sites.count++] = image->probes[i].row;
-		}
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
-		warm_pages(image);
-		status = kernel_side__link(attacher->side, &sites, &link->open);
-		drop_refused(image, link->row, refused);
-	}
-	free(offsets);
-	free(cookies);
-	free(refused);
-	return status;
-}
-
-static int add_link(struct attacher *attacher, struct attached *image, pid_t pid, int64_t row)
-{
-	struct link link = {.pid = pid, .row = row};
-	int status = attacher->paused ? 0 : make_link(attacher, image, &link);
-
-	if (!status)
-		status = grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links));
-	if (status) {
-		kernel_side__unlink(attacher->side, link.open);
-		return status;
-	}
-	image->links[image->link_count++] = link;
-	return 0;
-}
-
-static bool has_link(const struct attached *image, size_t first, uint64_t row)
-{
-	for (size_t i = first; i < image->link_count; i++)
-		if (image->links[i].row == (int64_t)row)
-			return true;
-	return false;
-}
-
-/* Where links are slow to close each function has its own, so that only the busy ones need to go. */
-static int add_links(struct attacher *attacher, struct attached *image, pid_t pid)
-{
-	size_t before = image->link_count, i = 0;
-	int status = 0;
-
-	if (!kernel_side__frugal(attacher->side))
-		return add_link(attacher, image, pid, -1);
-	while (i < image->probe_count && !status) {
-		size_t count = image->probe_count;
-
-		/* MPI_X and PMPI_X, where they are two functions, share a row and its link */
-		if (has_link(image, before, image->probes[i].row)) {
-			i++;
-			continue;
-		}
-
-		status = add_link(attacher, image, pid, (int64_t)image->probes[i].row);
-		if (image->probe_count < count)
-			status = 0; /* refused, and out of the list */
-		else
-			i++;
-	}
-	if (!status && image->link_count == before)
-		status = -EOPNOTSUPP;
-	while (status && image->link_count > before)
-		kernel_side__unlink(attacher->side, image->links[--image->link_count].open);
-	return status;
 }
 
 /* The kernel side's view of the rows that this image defines. */
@@ -389,18 +229,6 @@ static uint32_t count_filtered(const struct attacher *attacher)
 			filtered += links[j].pid && (!j || links[j].pid != links[j - 1].pid);
 		}
 	return filtered;
-}
-
-/* A link for all processes takes the place of those for one each, of which there are so many. */
-static void drop_filtered(struct attacher *attacher, struct attached *image, size_t count)
-{
-	if (!count)
-		return;
-	for (size_t i = 0; i < count; i++)
-		kernel_side__unlink(attacher->side, image->links[i].open);
-	image->link_count -= count;
-	memmove(image->links, image->links + count, image->link_count * sizeof(*image->links));
-	kernel_side__settle(attacher->side);
 }
 
 static struct attached *image_of(const struct attacher *attacher, const struct process_mapping *mapping)
@@ -465,12 +293,12 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	if (kernel_side__frugal(attacher->side) || (!pid && image->link_count))
 		kernel_side__hold(attacher->side, true);
 	before = image->link_count;
-	status = add_links(attacher, image, pid);
+	status = attached__link(attacher, image, pid);
 	if (status)
 		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
 			 strerror(-status));
 	else if (!pid)
-		drop_filtered(attacher, image, before);
+		attached__drop_links(attacher, image, before);
 	kernel_side__hold(attacher->side, attacher->paused);
 	return status;
 }
@@ -501,82 +329,6 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 	}
 }
 
-static uint64_t sum_entered(const struct kernel_function_counters *per_cpu, uint32_t cpus)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t cpu = 0; cpu < cpus; cpu++)
-		sum += per_cpu[cpu].enter;
-	return sum;
-}
-
-/*
- * Whether a link of one function costs enough to be closed: at least a hundredth of the calls since
- * the last pause. The others stay: what they see is ignored meanwhile.
- */
-static bool *find_busy(struct attacher *attacher, struct attached *image)
-{
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
-	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
-	uint64_t *calls = calloc(KERNEL_FUNCTIONS, sizeof(*calls)), all = 0;
-	bool *busy = calloc(KERNEL_FUNCTIONS, sizeof(*busy));
-
-	for (size_t i = 0; per_cpu && calls && i < image->probe_count; i++) {
-		struct probe *probe = &image->probes[i];
-		uint32_t row = (uint32_t)probe->row;
-		uint64_t entered;
-
-		if (bpf_map_lookup_elem(map, &row, per_cpu))
-			continue;
-		entered = sum_entered(per_cpu, attacher->cpus);
-		calls[row] = entered - probe->entered;
-		probe->entered = entered;
-		all += calls[row];
-	}
-	for (uint32_t row = 0; calls && busy && row < KERNEL_FUNCTIONS; row++)
-		busy[row] = calls[row] && calls[row] * 100 >= all;
-	free(calls);
-	free(per_cpu);
-	return busy;
-}
-
-void attacher__pause(struct attacher *attacher)
-{
-	kernel_side__hold(attacher->side, true);
-	for (size_t i = 0; i < attacher->count; i++) {
-		struct attached *image = attacher->images[i];
-		bool *busy = kernel_side__frugal(attacher->side) ? find_busy(attacher, image) : NULL;
-
-		for (size_t j = 0; j < image->link_count; j++) {
-			struct link *link = &image->links[j];
-
-			if (busy && link->row >= 0 && !busy[link->row])
-				continue;
-			kernel_side__unlink(attacher->side, link->open);
-			link->open = NULL;
-		}
-		free(busy);
-	}
-	attacher->paused = true;
-}
-
-int attacher__resume(struct attacher *attacher)
-{
-	int status = 0;
-
-	attacher->paused = false;
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
-			struct link *link = &attacher->images[i]->links[j];
-			int made = link->open ? 0 : make_link(attacher, attacher->images[i], link);
-
-			if (made && !status)
-				status = made;
-		}
-	kernel_side__hold(attacher->side, false);
-	return status;
-}
-
 bool attacher__paused(const struct attacher *attacher)
 {
 	return attacher->paused;
@@ -587,17 +339,10 @@ static void move_to_entry(struct attacher *attacher, struct attached *image, str
 {
 	probe->offset = probe->entry;
 	probe->class = SITE_STEPPED; /* at worst; its cost is not underrated */
-	count_probes(image);
+	attached__count_probes(image);
 	tell_rows(attacher, image);
 	kernel_side__hold(attacher->side, true); /* calls are seen twice meanwhile */
-	for (size_t i = 0; i < image->link_count; i++) {
-		struct link *link = &image->links[i], fresh = {.pid = link->pid, .row = link->row};
-
-		if (!link->open || !is_of(probe, link->row) || make_link(attacher, image, &fresh))
-			continue;
-		kernel_side__unlink(attacher->side, link->open);
-		link->open = fresh.open;
-	}
+	attached__relink(attacher, image, probe);
 	kernel_side__settle(attacher->side);
 	kernel_side__hold(attacher->side, attacher->paused);
 }

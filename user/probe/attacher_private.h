@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the attacher share and nobody else sees. */
+#ifndef VAPRO_ATTACHER_PRIVATE_H
+#define VAPRO_ATTACHER_PRIVATE_H
+
+#include "model/grow.h"
+#include "probe/attacher.h"
+#include "probe/site.h"
+#include "vapro.skel.h"
+
+struct probe {
+	uint64_t offset, entry; /* file offsets of the site and of the function's entry */
+	uint64_t row;
+	const char *name;
+	enum site_class class;
+	uint32_t departed; /* checks in a row at which returns were missing */
+	uint64_t entered;  /* calls of the row until the last pause */
+};
+
+struct link {
+	struct kernel_link *open; /* NULL while paused */
+	pid_t pid;		  /* 0 = all processes */
+	int64_t row;		  /* of its one function; -1 = all of the image */
+};
+
+struct attached {
+	struct attached_image public;
+	char *path;
+	char build_id[IMAGE_BUILD_ID_MAX];
+	struct survey *survey; /* owns the reasons of the skips */
+	int file;	       /* keeps the file reachable whatever its name space, until the last mapper ends */
+	struct probe *probes;
+	size_t probe_count, probe_room;
+	struct attached_skip *skips;
+	size_t skip_room;
+	struct link *links;
+	size_t link_count, link_room;
+	pid_t *mappers;
+	size_t mapper_count, mapper_room;
+};
+
+struct attacher {
+	struct kernel_side *side;
+	struct attached **images;
+	size_t count, room;
+	bool paused;
+	uint32_t cpus;
+};
+
+/* Tells that a function of the image is not probed. False when out of memory. */
+bool attached__skip(struct attached *image, const char *function, const char *reason);
+
+/* Brings the counts that are told up to the probes. */
+void attached__count_probes(struct attached *image);
+
+/*
+ * Links all probes of the image, less those that the kernel refuses, for one process or all (pid 0).
+ * Where links are slow to close each function has its own, so that only the busy ones need to go.
+ * Returns 0 or -errno, and then no link is added.
+ */
+int attached__link(struct attacher *attacher, struct attached *image, pid_t pid);
+
+/* Closes the first count links of the image and waits until they are gone. */
+void attached__drop_links(struct attacher *attacher, struct attached *image, size_t count);
+
+/* Opens the links that hold a probe anew, then closes the old ones. */
+void attached__relink(struct attacher *attacher, struct attached *image, const struct probe *probe);
+
+#endif
