@@ -53,6 +53,13 @@ int BPF_PROG(task_switch, bool preempt, struct task_struct *prev, struct task_st
 	return switched(preempt, prev, next, prev_state);
 }
 
+/* Kernels before 5.18 do not hand over the state with which prev leaves; it stands in the task then. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(task_switch_before_5_18, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return switched(preempt, prev, next, prev->__state);
+}
+
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(task_wakeup, struct task_struct *task)
 {

@@ -96,6 +96,7 @@ struct seccomp {
 };
 
 struct task_struct {
+	unsigned int __state;
 	unsigned int flags;
 	int pid;
 	int tgid;

@@ -2,6 +2,7 @@
 #include "probe/kernel_side.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ struct kernel_side {
 	enum ladder_rung rung;
 	struct kernel_rung rungs[RUNGS];
 	struct facts facts;
-	bool no_return, held;
+	bool no_return, held, switch_tells_state;
 	struct closer *closer;
 	struct bpf_link *task_links[4];
 	struct bpf_link *syscall_links[2];
@@ -88,6 +89,24 @@ static int refusal(int status, char *err, size_t err_size)
 	return status == -EINVAL || status == -ESRCH || status == -ENOENT || status == -EOPNOTSUPP ? 3 : 1;
 }
 
+/* Whether sched_switch has the state of the task that leaves among its arguments: after preempt, prev and next. */
+static bool switch_tells_state(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *type = NULL;
+	bool tells = true;
+	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : -1;
+
+	if (id > 0)
+		type = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+	if (type && btf_is_ptr(type))
+		type = btf__type_by_id(btf, type->type);
+	if (type && btf_is_func_proto(type))
+		tells = btf_vlen(type) > 4; /* the first is the tracepoint's own */
+	btf__free(btf);
+	return tells;
+}
+
 /* Which programs a rung needs, and how they will be attached. */
 static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
 {
@@ -100,6 +119,8 @@ static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
 	bpf_program__set_expected_attach_type(exited, type);
 	bpf_program__set_autoload(session, rung == RUNG_SESSION && !side->no_return);
 	bpf_program__set_autoload(exited, rung != RUNG_SESSION && !side->no_return);
+	bpf_program__set_autoload(side->bpf->progs.task_switch, side->switch_tells_state);
+	bpf_program__set_autoload(side->bpf->progs.task_switch_before_5_18, !side->switch_tells_state);
 }
 
 static int load_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
@@ -170,6 +191,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, char *e
 	libbpf_set_print(quiet);
 	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
 	side->no_return = config->no_return;
+	side->switch_tells_state = switch_tells_state();
 	error = climb(side, config);
 	if (!error)
 		facts__learn(&side->facts, side->rung != RUNG_PERF);
@@ -270,8 +292,9 @@ void kernel_side__hold(struct kernel_side *side, bool held)
 
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size)
 {
-	struct bpf_program *programs[] = {side->bpf->progs.task_switch, side->bpf->progs.task_wakeup,
-					  side->bpf->progs.task_exec, side->bpf->progs.task_exit};
+	struct bpf_program *programs[] = {
+	    side->switch_tells_state ? side->bpf->progs.task_switch : side->bpf->progs.task_switch_before_5_18,
+	    side->bpf->progs.task_wakeup, side->bpf->progs.task_exec, side->bpf->progs.task_exit};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		side->task_links[i] = bpf_program__attach(programs[i]);
