@@ -104,7 +104,7 @@ $(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/%.o $(B)/libvapro.a
 
 # ---- tests
 
-$(B)/test/site_cases.so: tests/unit/site_cases.S | $(B)/.deps-build
+$(B)/test/%_cases.so: tests/unit/%_cases.S | $(B)/.deps-build
 	@mkdir -p $(@D)
 	@$(CC) -shared -nostdlib -o $@ $<
 
@@ -143,7 +143,7 @@ $(B)/tests/changed_text: tests/vm/changed_text.c | $(B)/.deps-build
 
 check: check-unit check-live
 
-check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so
+check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 
 check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine

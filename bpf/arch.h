@@ -50,6 +50,17 @@ static __always_inline u64 entry_sp(struct pt_regs *ctx)
 	return ctx->sp - 8;
 }
 
+/* Where the call that entered at sp returns to, as its frame has it now. */
+static __always_inline bool returns_to(const struct arguments *args, u64 sp, u64 *address)
+{
+	return !bpf_probe_read_user(address, sizeof(*address), (void *)sp);
+}
+
+static __always_inline u64 place(struct pt_regs *ctx)
+{
+	return ctx->ip;
+}
+
 #define SYSCALL_A0(regs) ((regs)->di)
 #define SYSCALL_A1(regs) ((regs)->si)
 #define SYSCALL_A2(regs) ((regs)->dx)
@@ -102,6 +113,18 @@ static __always_inline long call_site(const struct arguments *args, u64 *site)
 static __always_inline u64 entry_sp(struct pt_regs *ctx)
 {
 	return ctx->sp;
+}
+
+/* The return address of an outer frame may lie anywhere; a tail call has it in its register still. */
+static __always_inline bool returns_to(const struct arguments *args, u64 sp, u64 *address)
+{
+	*address = args->site;
+	return args->sp == sp;
+}
+
+static __always_inline u64 place(struct pt_regs *ctx)
+{
+	return ctx->pc;
 }
 
 #define SYSCALL_A0(regs) ((regs)->regs[0])

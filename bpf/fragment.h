@@ -167,6 +167,29 @@ static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 		lose(thread->slot, cause, 1);
 	thread->open = KERNEL_NOTHING;
 	thread->vertex = 0;
+	thread->computing = 0;
+	thread->fork_sp = thread->fork_outer = 0;
+}
+
+/* What ended before `to` begins: the computation, or the time of a call whose return was not wanted. */
+static __always_inline void close_previous(struct kernel_thread *thread, u32 to, u64 now)
+{
+	if (thread->open == KERNEL_NOTHING && thread->start_ns == now)
+		return; /* a wait ended by this very entry */
+	if (!(thread->process_flags & KERNEL_PROCESS_NO_RETURN) || thread->computing)
+		close_computation(thread, to, now);
+	else if (thread->vertex)
+		close_vertex(thread, now);
+}
+
+/* A row's links were closed or opened: a computation that began before was not seen as it is now. */
+static __always_inline void settle_rows(struct kernel_thread *thread)
+{
+	if (thread->rows_generation == rows_generation)
+		return;
+	thread->rows_generation = rows_generation;
+	if (thread->open == KERNEL_NOTHING)
+		thread->vertex = 0;
 }
 
 /*
@@ -179,8 +202,10 @@ static __always_inline struct kernel_thread *thread_of(struct task_struct *task,
 	struct kernel_process *process;
 	u32 tgid = task->tgid, tid = task->pid, one = 1;
 
-	if (thread && thread->generation == generation && thread->tgid == tgid)
+	if (thread && thread->generation == generation && thread->tgid == tgid) {
+		settle_rows(thread);
 		return thread;
+	}
 	if (!thread && !create)
 		return 0;
 	process = bpf_map_lookup_elem(&processes, &tgid);
@@ -207,6 +232,7 @@ static __always_inline struct kernel_thread *thread_of(struct task_struct *task,
 	thread->slot = process->slot;
 	thread->process_flags = process->flags;
 	thread->generation = generation;
+	thread->rows_generation = rows_generation;
 	return thread;
 }
 

@@ -93,6 +93,42 @@ static __always_inline u64 trampoline_of(struct kernel_thread *thread, struct ta
 	return thread->trampoline;
 }
 
+/*
+ * What the thread was in when it entered another function at args->sp: an outer call, whose inner
+ * ones are not ours to see, or nothing any more; frames that vanished are given up.
+ */
+static __always_inline enum nesting enter_nesting(struct kernel_thread *thread, struct task_struct *task,
+						  const struct arguments *args, u64 now)
+{
+	struct kernel_function_counters *count;
+	u64 top = 0, expected = 0;
+	enum nesting nesting;
+
+	if (thread->open == KERNEL_CALL) {
+		expected = thread->own_sites ? thread->return_to : trampoline_of(thread, task);
+		if (expected && !returns_to(args, thread->sp, &top))
+			expected = 0;
+	}
+	nesting = nest(thread, args->sp, top, expected);
+	if (nesting == NEST_INNER) {
+		add(counters_of(thread->slot)->skipped, 1);
+		return nesting;
+	}
+	if (nesting == NEST_VANISHED) {
+		count = function_counter(thread->function);
+		if (count)
+			add(count->vanished, 1);
+		add(counters_of(thread->slot)->vanished, 1);
+		drop_open(thread, LOST_VANISHED);
+	} else if (thread->open == KERNEL_SYSCALL) {
+		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
+	}
+	read_counts(thread, task);
+	if (thread->open == KERNEL_WAIT)
+		close_vertex(thread, now);
+	return nesting;
+}
+
 /* Returns 0 when the return is wanted, 1 to let it go untraced. */
 static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 {
@@ -104,8 +140,7 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	struct arguments args;
 	u64 sp;
 	u32 row = (u32)bpf_get_attach_cookie(ctx), vertex;
-	u64 bytes = 0, top = 0, trampoline = 0;
-	enum nesting nesting;
+	u64 bytes = 0;
 
 	if (!thread)
 		return 1;
@@ -117,46 +152,28 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 		return 1;
 	if (seccomp_kills && task->seccomp.mode)
 		thread->process_flags |= KERNEL_PROCESS_NO_RETURN; /* it may have got its filter while watched */
-	if (RETURN_ON_STACK && thread->open == KERNEL_CALL) {
-		trampoline = trampoline_of(thread, task);
-		if (trampoline)
-			bpf_probe_read_user(&top, sizeof(top), (void *)thread->sp);
-	}
-	nesting = nest(thread, sp, top, trampoline);
-	if (nesting == NEST_INNER) {
-		add(counters_of(thread->slot)->skipped, 1);
+	if (enter_nesting(thread, task, &args, now) == NEST_INNER)
 		return 1;
-	}
-	if (nesting == NEST_VANISHED) {
-		count = function_counter(thread->function);
-		if (count)
-			add(count->vanished, 1);
-		add(counters_of(thread->slot)->vanished, 1);
-		drop_open(thread, LOST_VANISHED);
-	} else if (thread->open == KERNEL_SYSCALL) {
-		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
-	}
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
 		return 1;
 	if (function->stepped)
 		add(counters_of(thread->slot)->stepped, 1);
-	read_counts(thread, task);
 	describe(thread, &args, row, function, &key, &bytes);
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN)
 		key.flags |= KERNEL_VERTEX_NO_RETURN;
 	vertex = number_of(&vertices, &key, &next_vertex);
+	close_previous(thread, vertex, now);
+	thread->computing = 0;
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN) {
 		/* time is entry to entry and belongs to the call that began it */
-		if (thread->vertex)
-			close_vertex(thread, now);
 		open_vertex(thread, KERNEL_NOTHING, vertex, bytes, now);
 		return 1;
 	}
-	close_computation(thread, vertex, now);
 	open_vertex(thread, KERNEL_CALL, vertex, bytes, now);
 	thread->sp = sp;
 	thread->function = row;
+	thread->own_sites = 0;
 	count = function_counter(row);
 	if (count)
 		add(count->enter, 1);
@@ -174,7 +191,7 @@ static __always_inline int invocation_exit(struct pt_regs *ctx)
 	if (!thread)
 		return 0;
 	add(counters_of(thread->slot)->exit, 1);
-	if (thread->generation != generation || thread->open != KERNEL_CALL || thread->sp != sp)
+	if (thread->generation != generation || thread->open != KERNEL_CALL || thread->own_sites || thread->sp != sp)
 		return 0; /* an inner call, or its entry was given up: vanished, or of an earlier generation */
 	count = function_counter(row);
 	if (count)

@@ -55,21 +55,23 @@ enum nesting { NEST_OUTER, NEST_INNER, NEST_VANISHED };
 #define STACK_NEAR 8192
 
 /*
- * sp: stack pointer at this entry. top: what lies at the open call's stack slot now; the kernel put
- * its trampoline there, so anything else means that the frame is gone (longjmp, exception).
- * trampoline: 0 where it is not known.
+ * sp: stack pointer at this entry. top: where the open call returns to as its frame has it now;
+ * expected: what it must be, 0 where that is not known. The kernel put its trampoline there, or it
+ * is the return address of a call whose exits are sites; anything else means that the frame is gone
+ * (longjmp, exception). At the open call's own stack pointer the trampoline proves that this is its
+ * tail call; a return address does not, since a call that comes again from the same place has the same.
  *
  * A slot that still holds the trampoline may be that of a living call although this entry is higher:
  * it came from a callback of the open call, on another stack (swapcontext). To hijack its return would
  * make the kernel forget the open call's, which kills the process when that returns.
  */
-static __always_inline enum nesting nest(const struct kernel_thread *thread, u64 sp, u64 top, u64 trampoline)
+static __always_inline enum nesting nest(const struct kernel_thread *thread, u64 sp, u64 top, u64 expected)
 {
 	if (thread->open != KERNEL_CALL)
 		return NEST_OUTER;
-	if (!trampoline)
-		return sp >= thread->sp ? NEST_VANISHED : NEST_INNER;
-	if (top != trampoline)
+	if (!expected || thread->own_sites)
+		return sp >= thread->sp || (expected && top != expected) ? NEST_VANISHED : NEST_INNER;
+	if (top != expected)
 		return NEST_VANISHED;
 	return sp > thread->sp && sp - thread->sp < STACK_NEAR ? NEST_VANISHED : NEST_INNER;
 }

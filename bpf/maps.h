@@ -23,6 +23,7 @@ u32 generation = 1; /* raised whenever links were closed: what was open before i
 u32 discover = 1;   /* report processes that are not known */
 u32 tell_execs = 1; /* report every exec: where mappings are not watched, or what is executed matters */
 u32 hold;	    /* links are being opened or closed one by one: what some of them see is not the whole */
+u32 rows_generation; /* raised whenever links of single rows were closed or opened: no edge may span that */
 
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
@@ -143,6 +144,14 @@ struct {
 	__type(key, struct io_site_key);
 	__type(value, s32);
 } io_sites SEC(".maps");
+
+/* Functions that forked calls were given, told to user space once. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct kernel_outlined_key);
+	__type(value, u32);
+} outlined SEC(".maps");
 
 #define add(counter, value) __sync_fetch_and_add(&(counter), (value))
 

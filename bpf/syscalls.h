@@ -79,7 +79,8 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 		return 0;
 	now = bpf_ktime_get_ns();
 	thread = thread_of(task, now, false);
-	if (!thread || thread->open == KERNEL_CALL || (thread->process_flags & KERNEL_PROCESS_NO_RETURN))
+	if (!thread || thread->open == KERNEL_CALL || thread->open == KERNEL_WAIT ||
+	    (thread->process_flags & KERNEL_PROCESS_NO_RETURN))
 		return 0;
 	if (thread->open == KERNEL_SYSCALL)
 		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */

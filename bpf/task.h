@@ -121,6 +121,10 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 			add(count->vanished, 1);
 		add(counters_of(thread->slot)->vanished, 1);
 	}
+	if (thread->open == KERNEL_WAIT) {
+		read_counts(thread, task);
+		close_vertex(thread, bpf_ktime_get_ns());
+	}
 	drop_open(thread, LOST_VANISHED);
 	tell(type, thread->tgid, thread->tid, bpf_ktime_get_ns());
 	if (type == KERNEL_EXEC)

@@ -6,6 +6,7 @@
 #include "maps.h"
 #include "fragment.h"
 #include "invocation.h"
+#include "rows.h"
 #include "syscalls.h"
 #include "task.h"
 
@@ -19,13 +20,13 @@ int invocation(struct pt_regs *ctx)
 {
 	if (bpf_get_func_ip(ctx) != SYSCALL_IP(ctx))
 		return invocation_exit(ctx);
-	return invocation_enter(ctx, bpf_ktime_get_ns());
+	return entered(ctx, bpf_ktime_get_ns());
 }
 
 SEC("uprobe")
 int invocation_entry(struct pt_regs *ctx)
 {
-	invocation_enter(ctx, bpf_ktime_get_ns());
+	entered(ctx, bpf_ktime_get_ns());
 	return 0;
 }
 

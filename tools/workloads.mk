@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate sleepers hazards throw; plain ones: bystander late_mpi unmap hog fifo_writer.
+# iterate sleepers hazards throw; plain ones: bystander late_mpi unmap barriers steps hog fifo_writer; with
+# OpenMP: team, and team_llvm, the same with the other library.
 
 BUILD ?= build
 MPICC ?= mpicc
 MPICXX ?= mpicxx
 MPICC_MPICH ?= mpicc.mpich
+CLANG ?= clang
 
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards
 WORKLOAD_MPI_CXX := throw
-WORKLOAD_C := bystander late_mpi unmap
+WORKLOAD_C := bystander late_mpi unmap barriers
+WORKLOAD_CXX := steps
 INJECT_C := hog fifo_writer
 
 WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror
@@ -28,7 +31,11 @@ MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
 # a library named like an MPI's, so that vaprod probes it
 UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
 
-WORKLOADS := $(MPICH_DEMO) $(STATIC_MPI) $(UNMAPPED) $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(INJECT_C))
+# one program, libgomp's and libomp's
+TEAMS := $(BUILD)/tools/team $(BUILD)/tools/team_llvm
+
+WORKLOADS := $(MPICH_DEMO) $(STATIC_MPI) $(UNMAPPED) $(TEAMS) \
+	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
 
 .PHONY: workloads
 workloads: $(WORKLOADS)
@@ -55,7 +62,19 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/worklo
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
+	$(CC) $(WORKLOAD_CFLAGS) -o $@ $< -pthread
+
+$(addprefix $(BUILD)/tools/,$(WORKLOAD_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(CXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
+
+$(BUILD)/tools/team: tools/workloads/team.c tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(CC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
+
+$(BUILD)/tools/team_llvm: tools/workloads/team.c tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(CLANG) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
 
 $(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/workloads/common.h
 	@mkdir -p $(@D)

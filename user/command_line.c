@@ -42,7 +42,8 @@ static const struct vapro_option *option_named(const char *name)
 	return NULL;
 }
 
-static const char *const own_options[] = {"pid", "exe", "output", "duration", "capture", "config", "cpus"};
+static const char *const own_options[] = {"pid",     "exe",    "output", "duration",
+					  "capture", "config", "cpus",	 "user-function"};
 
 static bool takes_value(const char *name)
 {
@@ -139,8 +140,10 @@ static int set_option(struct command_line *line, const char *program, const stru
 			return EXIT_USAGE;
 		}
 	} else {
-		status = config__set(&options->config, argument->name, argument->value ? argument->value : "true", err,
-				     sizeof(err));
+		bool function = !strcmp(argument->name, "user-function");
+
+		status = config__set(&options->config, function ? "function" : argument->name,
+				     argument->value ? argument->value : "true", err, sizeof(err));
 		if (status == -ENOENT)
 			fprintf(stderr, "%s: unknown option '--%s'; --help lists them\n", program, argument->name);
 		else if (status)
@@ -211,19 +214,22 @@ void command_line__free(struct command_line *line)
 
 void command_line__help(FILE *out)
 {
-	fputs("Selection:\n"
-	      "  --pid N           watch this process; may be given more than once\n"
-	      "  --exe GLOB        watch processes whose executable matches, by path or base name\n"
-	      "Output:\n"
-	      "  --output FILE|-   NDJSON lines, to a file, standard output (-), or both: give it twice\n"
-	      "  --capture FILE    write all bundles, to be analysed again with `vapro analyze FILE`\n"
-	      "  --quiet           no progress on a terminal\n"
-	      "Run:\n"
-	      "  --duration T      end after this time (30, 500ms, 5m)\n"
-	      "  --cpus LIST       run on these CPUs (default: not on isolated ones)\n"
-	      "  --config FILE     read `name = value` lines; options on the command line win\n"
-	      "  --help, --version\n"
-	      "Tunables (also in --config FILE):\n",
-	      out);
+	fputs(
+	    "Selection:\n"
+	    "  --pid N           watch this process; may be given more than once\n"
+	    "  --exe GLOB        watch processes whose executable matches, by path or base name\n"
+	    "  --user-function IMAGE:FUNCTION  watch this function of the program too, as --function with class=user;\n"
+	    "                    may be given more than once; IMAGE is a glob of the file's name, or exe\n"
+	    "Output:\n"
+	    "  --output FILE|-   NDJSON lines, to a file, standard output (-), or both: give it twice\n"
+	    "  --capture FILE    write all bundles, to be analysed again with `vapro analyze FILE`\n"
+	    "  --quiet           no progress on a terminal\n"
+	    "Run:\n"
+	    "  --duration T      end after this time (30, 500ms, 5m)\n"
+	    "  --cpus LIST       run on these CPUs (default: not on isolated ones)\n"
+	    "  --config FILE     read `name = value` lines; options on the command line win\n"
+	    "  --help, --version\n"
+	    "Tunables (also in --config FILE):\n",
+	    out);
 	config__help(out);
 }

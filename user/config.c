@@ -11,6 +11,8 @@
 
 #include <vapro/config.h>
 
+#include "probe/user_rows.h"
+
 #define DOUBLE(name, member, initial, min, max, help)                                                                  \
 	{                                                                                                              \
 		name, VAPRO_OPT_DOUBLE, offsetof(struct vapro_config, member), initial, min, max, help                 \
@@ -54,6 +56,13 @@ const struct vapro_option vapro_options[] = {
     UINT("ring-bytes", ring_bytes, "4194304", 65536, 1073741824, "size of the ring buffer; a power of two"),
     {"io", VAPRO_OPT_IO, offsetof(struct vapro_config, io), "auto", 0, 0,
      "watch system calls for IO; auto = while a process does at least one a second"},
+    {"threads", VAPRO_OPT_IO, offsetof(struct vapro_config, threads), "auto", 0, 0,
+     "watch where threads wait for each other; auto = in OpenMP programs, and in threaded ones without MPI"},
+    {"function", VAPRO_OPT_FUNCTIONS, offsetof(struct vapro_config, functions), "", 0, 0,
+     "one more function to watch: IMAGE:FUNCTION [class=user|thread|communication|io] [count=N ...]; IMAGE is a glob, "
+     "or exe"},
+    DOUBLE("function-share", function_share, "0.5", 0.01, 1,
+	   "share of the overhead cap that one of these functions may cost before it is thinned"),
     {"no-return", VAPRO_OPT_BOOL, offsetof(struct vapro_config, no_return), "false", 0, 0,
      "place no return probes: for programs that unwind through MPI calls"},
     {"attach", VAPRO_OPT_ATTACH, offsetof(struct vapro_config, attach), "auto", 0, 0,
@@ -195,6 +204,48 @@ static int find_word(const char *const *words, size_t count, const char *text)
 	return -1;
 }
 
+static char *trim(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]); end--)
+		;
+	*end = 0;
+	return text;
+}
+
+/* Every row is read at once, so that the place that is wrong can be named. */
+static int add_functions(char *member, const struct vapro_option *option, const char *prefix, const char *value,
+			 char *err, size_t err_size)
+{
+	char read[VAPRO_FUNCTIONS_TEXT], texts[VAPRO_FUNCTIONS_TEXT], scratch[1024], why[256], *rest = NULL;
+	struct function_row row;
+
+	if ((size_t)snprintf(texts, sizeof(texts), "%s", value) >= sizeof(texts))
+		goto too_long;
+	snprintf(read, sizeof(read), "%s", *value ? member : "");
+	for (char *text = strtok_r(texts, ";", &rest); text; text = strtok_r(NULL, ";", &rest)) {
+		size_t used = strlen(read);
+
+		text = trim(text);
+		if (user_rows__parse(text, &row, scratch, sizeof(scratch), why, sizeof(why))) {
+			snprintf(err, err_size, "%s%s: %s", prefix, option->name, why);
+			return -EINVAL;
+		}
+		if ((size_t)snprintf(read + used, sizeof(read) - used, "%s%s", used ? "; " : "", text) >=
+		    sizeof(read) - used)
+			goto too_long;
+	}
+	memset(member, 0, VAPRO_FUNCTIONS_TEXT);
+	memcpy(member, read, strlen(read));
+	return 0;
+too_long:
+	snprintf(err, err_size, "%s%s: too many functions", prefix, option->name);
+	return -EINVAL;
+}
+
 static int set(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
 	       size_t err_size)
 {
@@ -216,6 +267,9 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 			 option->name, value);
 		return -EINVAL;
 	}
+	if (option->type == VAPRO_OPT_FUNCTIONS)
+		return add_functions((char *)config + option->offset, option, prefix, value ? value : "", err,
+				     err_size);
 	if (!value || !*value) {
 		snprintf(err, err_size, "%s%s: a value is missing", prefix, option->name);
 		return -EINVAL;
@@ -242,18 +296,6 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 int config__set(struct vapro_config *config, const char *name, const char *value, char *err, size_t err_size)
 {
 	return set(config, name, value, "--", err, err_size);
-}
-
-static char *trim(char *text)
-{
-	char *end;
-
-	while (isspace((unsigned char)*text))
-		text++;
-	for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]); end--)
-		;
-	*end = 0;
-	return text;
 }
 
 int config__read(struct vapro_config *config, const char *path, char *err, size_t err_size)
@@ -325,6 +367,9 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 	case VAPRO_OPT_BOOL:
 		snprintf(buf, size, "%s", *(const bool *)member ? "true" : "false");
 		break;
+	case VAPRO_OPT_FUNCTIONS:
+		snprintf(buf, size, "%s", member);
+		break;
 	case VAPRO_OPT_IO:
 		snprintf(buf, size, "%s", io_name[*(const enum vapro_io_mode *)member]);
 		break;
@@ -342,6 +387,7 @@ void config__help(FILE *out)
 		    [VAPRO_OPT_DOUBLE] = "NUMBER",  [VAPRO_OPT_SECONDS] = "TIME",
 		    [VAPRO_OPT_UINT] = "COUNT",	    [VAPRO_OPT_BOOL] = "[=yes|no]",
 		    [VAPRO_OPT_IO] = "off|on|auto", [VAPRO_OPT_ATTACH] = "auto|session|multi|perf",
+		    [VAPRO_OPT_FUNCTIONS] = "ROW",
 		};
 		char flag[64];
 

@@ -18,6 +18,8 @@ static cJSON *make_value(const struct vapro_config *config, const struct vapro_o
 		return cJSON_CreateNumber((double)*(const uint64_t *)member);
 	case VAPRO_OPT_BOOL:
 		return cJSON_CreateBool(*(const bool *)member);
+	case VAPRO_OPT_FUNCTIONS:
+		return cJSON_CreateString(member);
 	case VAPRO_OPT_IO:
 	case VAPRO_OPT_ATTACH:
 		break;
@@ -67,7 +69,7 @@ int config__from_text(struct vapro_config *config, const char *json, char *err, 
 	}
 	cJSON_ArrayForEach(item, object)
 	{
-		char text[64];
+		char text[VAPRO_FUNCTIONS_TEXT];
 
 		if (cJSON_IsString(item))
 			snprintf(text, sizeof(text), "%s", item->valuestring);

@@ -15,6 +15,7 @@
 #include "collect/capture.h"
 #include "config_json.h"
 #include "cpus.h"
+#include "probe/user_rows.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "report/sink.h"
@@ -43,6 +44,8 @@ struct daemon {
 	struct line_sink *lines;
 	struct kernel_side *side;
 	struct attacher *attacher;
+	struct row_attacher *rows;
+	unsigned int user_rows[USER_ROWS_MAX];
 	struct resolver *resolver;
 	struct collector *collector;
 	struct watch *watch;
@@ -58,7 +61,7 @@ struct daemon {
 	uint64_t hits;
 	int io_linger;
 	uint64_t scanned_at;
-	bool capture_failed, output_failed, ring_warned, mappings_lost;
+	bool capture_failed, output_failed, ring_warned, mappings_lost, thinned;
 };
 
 static uint64_t mono_now(void)
@@ -112,6 +115,8 @@ static void on_event(void *ctx, const struct kernel_record *record)
 		watch__exec(daemon->watch, (pid_t)record->tgid, mono_now());
 	else if (record->type == KERNEL_UNKNOWN)
 		watch__heard_of(daemon->watch, (pid_t)record->tgid, mono_now());
+	else if (record->type == KERNEL_OUTLINED)
+		watch__outlined(daemon->watch, (pid_t)record->tgid, record->address);
 }
 
 static int fail(const char *format, const char *what)
@@ -222,19 +227,24 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 {
 	const struct daemon_options *options = daemon->options;
 	char finder_err[256];
-	int status = EXIT_FAILED;
+	int status = EXIT_FAILED, user_rows;
 
+	user_rows = user_rows__add(options->config.functions, daemon->user_rows, err, err_size);
+	if (user_rows < 0)
+		return EXIT_FAILED;
 	daemon->side = kernel_side__load(&options->config, err, err_size, &status);
 	if (!daemon->side)
 		return status;
 	if (calibrate__run(daemon->side, options->config.io != VAPRO_IO_OFF, &daemon->costs, err, err_size))
 		fprintf(stderr, "vaprod: %s; overhead is not known\n", err);
 	daemon->attacher = attacher__new(daemon->side);
+	daemon->rows = row_attacher__new(daemon->side, &daemon->costs,
+					 options->config.overhead_cap_pct / 100 * options->config.function_share);
 	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host);
 	daemon->collector = daemon->resolver
 				? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink, on_event, daemon)
 				: NULL;
-	if (!daemon->attacher || !daemon->collector) {
+	if (!daemon->attacher || !daemon->rows || !daemon->collector) {
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
@@ -248,7 +258,11 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 							 .costs = &daemon->costs,
 							 .no_return = options->config.no_return,
 							 .io = options->config.io != VAPRO_IO_OFF,
-							 .finds = daemon->finder != NULL},
+							 .finds = daemon->finder != NULL,
+							 .rows = daemon->rows,
+							 .threads = options->config.threads,
+							 .user_rows = daemon->user_rows,
+							 .user_row_count = (size_t)user_rows},
 				   &options->selection);
 	if (!daemon->watch) {
 		snprintf(err, err_size, "out of memory");
@@ -331,10 +345,13 @@ static void check_outputs(struct daemon *daemon)
 
 static void resume_links(struct daemon *daemon, uint64_t now)
 {
-	int status;
+	int status, rows_status;
 
 	kernel_side__bpf(daemon->side)->data->generation++;
 	status = attacher__resume(daemon->attacher);
+	rows_status = row_attacher__resume(daemon->rows);
+	if (!status)
+		status = rows_status;
 	watch__governed(daemon->watch, daemon->governed_to, now);
 	daemon->resumed_at = now;
 	if (status)
@@ -344,8 +361,10 @@ static void resume_links(struct daemon *daemon, uint64_t now)
 
 static void govern(struct daemon *daemon, uint64_t now)
 {
-	double debt = watch__charge(daemon->watch, &daemon->governor, now);
+	double debt;
 
+	daemon->thinned = watch__thin_rows(daemon->watch, now);
+	debt = watch__charge(daemon->watch, &daemon->governor, now);
 	if (attacher__paused(daemon->attacher)) {
 		if (governor__resume(&daemon->governor, now))
 			resume_links(daemon, now);
@@ -354,6 +373,7 @@ static void govern(struct daemon *daemon, uint64_t now)
 	if (debt <= 0)
 		return;
 	attacher__pause(daemon->attacher);
+	row_attacher__pause(daemon->rows);
 	kernel_side__bpf(daemon->side)->data->generation++;
 	governor__pause(&daemon->governor, now, debt);
 	daemon->governed_to = now;
@@ -404,7 +424,7 @@ static long pause_ns(struct daemon *daemon, int drained, uint64_t hits)
 
 	daemon->hits = hits;
 	/* who was over the cap once will be again soon after links open */
-	if (busy || attacher__paused(daemon->attacher) || mono_now() < daemon->resumed_at + ALERT_NS)
+	if (busy || daemon->thinned || attacher__paused(daemon->attacher) || mono_now() < daemon->resumed_at + ALERT_NS)
 		return BUSY_NS;
 	return watch__alive(daemon->watch) ? CALM_NS : IDLE_NS;
 }
@@ -497,6 +517,7 @@ static void finish(struct daemon *daemon, const char *reason)
 	if (!daemon->options->quiet && isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	attacher__pause(daemon->attacher);
+	row_attacher__pause(daemon->rows);
 	kernel_side__watch_syscalls(daemon->side, false);
 	collector__drain_ring(daemon->collector);
 	while (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
@@ -520,6 +541,8 @@ static void tear_down(struct daemon *daemon)
 	watch__free(daemon->watch);
 	finder__free(daemon->finder);
 	attacher__free(daemon->attacher);
+	row_attacher__free(daemon->rows);
+	functions__clear();
 	collector__free(daemon->collector);
 	resolver__free(daemon->resolver);
 	kernel_side__free(daemon->side);

@@ -150,7 +150,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	struct vapro_bpf *bpf = kernel_side__bpf(watch->parts.side);
 	const char *reason;
 	bool owned = true, by_itself;
-	int slot, status;
+	int slot, status, functions;
 
 	fresh.identity.mappings = NULL; /* they stay the resolver's */
 	fresh.identity.text = NULL;
@@ -194,12 +194,14 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		goto forget;
 	}
 	snprintf(fresh.build_id, sizeof(fresh.build_id), "%s", resolver__build_id(watch->parts.resolver, fresh.pid));
+	functions = watch__attach_rows(watch, &fresh, process);
 	watch->slots[slot] = true;
 	watch->watched[watch->count++] = fresh;
 	watch->ever++;
 	reason = library && returns_kill(&fresh.identity)
 		     ? "this kernel kills a seccomp-filtered process at a return probe: time is entry to entry"
 		 : library	   ? NULL
+		 : functions	   ? "it maps no MPI library: only its threads and the functions asked for are seen"
 		 : watch->parts.io ? "it maps no MPI library: only its IO is seen"
 				   : "it maps no MPI library, and IO is off: nothing is seen";
 	watch__tell_process(watch, &fresh, LINE_ATTACHED, 0, reason);
@@ -246,6 +248,7 @@ static void let_go(struct watch *watch, struct watched *watched, const char *rea
 {
 	say_goodbye(watch, watched, LINE_EXITED, reason, now_ns);
 	attacher__release(watch->parts.attacher, watched->pid);
+	row_attacher__release(watch->parts.rows, watched->pid);
 	watched->image = NULL;
 	kernel_side__untrack(watch->parts.side, watched->pid);
 }
@@ -285,6 +288,7 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 static void remap(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	watched->remapped_ns = 0;
+	watch__rows_remapped(watch, watched);
 	if (watched->image)
 		resolver__remapped(watch->parts.resolver, watched->pid, PROCESS_NO_MPI);
 	else

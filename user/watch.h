@@ -11,6 +11,7 @@
 #include "probe/attacher.h"
 #include "probe/calibrate.h"
 #include "probe/governor.h"
+#include "probe/row_attacher.h"
 #include "target/selection.h"
 
 struct watch;
@@ -25,6 +26,10 @@ struct watch_parts {
 	const struct costs *costs;
 	bool no_return, io;
 	bool finds; /* watch__mapped is told of every mapping: nobody need be looked at twice */
+	struct row_attacher *rows;
+	enum vapro_io_mode threads;
+	const unsigned int *user_rows; /* numbers of the rows that a site added */
+	size_t user_row_count;
 };
 
 /* Parts and selection outlive the watch. NULL when out of memory. */
@@ -69,6 +74,12 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 
 /* Charges the governor's accounts. Returns the largest debt in ns, 0 when nobody overdrew. */
 double watch__charge(struct watch *watch, const struct governor *governor, uint64_t now_ns);
+
+/* A process handed a function to its threads that was not seen before: it becomes a row. */
+void watch__outlined(struct watch *watch, pid_t pid, uint64_t address);
+
+/* Closes functions that cost more than their share, opens others again. Whether any is closed. Before watch__charge. */
+bool watch__thin_rows(struct watch *watch, uint64_t now_ns);
 
 /* Adds a spell without probes to everybody's account of the window. */
 void watch__governed(struct watch *watch, uint64_t from_ns, uint64_t to_ns);

@@ -18,6 +18,7 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		struct watched *watched = &watch->watched[i];
 		struct kernel_thread thread;
 		uint64_t calls;
+		size_t threads;
 
 		if (watched->ended_ns)
 			continue;
@@ -26,7 +27,9 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		watched->io_calls = calls;
 		second->in_io |=
 		    !kernel_side__thread(watch->parts.side, watched->pid, &thread) && thread.open == KERNEL_SYSCALL;
-		second->threads += (uint32_t)process__threads(watched->pid, NULL, 0);
+		threads = process__threads(watched->pid, NULL, 0);
+		second->threads += (uint32_t)threads;
+		watch__look_for_threads(watch, watched, threads);
 	}
 	watch->last_second_ns = now_ns;
 }
@@ -72,12 +75,13 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	delta.enter = now.enter - watched->window.enter;
 	delta.exit = now.exit - watched->window.exit;
 	delta.stepped = now.stepped - watched->window.stepped;
+	delta.left = now.left - watched->window.left;
 	delta.syscalls = now.syscalls - watched->window.syscalls;
 	event.facts = (struct vapro_process_facts){.pid = (uint32_t)watched->pid,
 						   .job = watched->identity.job,
 						   .wall_ns = to > from ? to - from : 0,
 						   .governed_ns = watched->governed_ns,
-						   .hits = delta.enter + delta.exit + delta.syscalls,
+						   .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
 						   .cost_ns = (uint64_t)calibrate__cost(watch->parts.costs, &delta)};
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];

@@ -27,6 +27,7 @@ struct watched {
 	uint64_t unaccounted; /* reported so far */
 	uint64_t io_calls;
 	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
+	bool threaded;	      /* its thread rows were looked for when it had threads */
 };
 
 struct heard {
@@ -88,6 +89,15 @@ void watch__look(struct watch *watch, uint64_t now_ns);
 
 /* Forgets one that ended and has been drained since, with its last facts. false where it is too early. */
 bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* Attaches user and thread rows of a process that begins to be watched. Returns how many functions. */
+int watch__attach_rows(struct watch *watch, struct watched *watched, const struct process *process);
+
+/* A process maps more than it did. */
+void watch__rows_remapped(struct watch *watch, struct watched *watched);
+
+/* A process may have got threads since. */
+void watch__look_for_threads(struct watch *watch, struct watched *watched, size_t threads);
 
 /* A `process` line. */
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,

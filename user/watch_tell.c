@@ -9,6 +9,8 @@
 
 #include "watch_private.h"
 
+#define IMAGES_MAX 16
+
 static uint64_t utc_now(void)
 {
 	struct timespec now;
@@ -56,8 +58,9 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 			 uint64_t hits, const char *reason)
 {
 	const struct process *process = &watched->identity;
-	const struct attached_image *image = watched->image;
-	struct line_image line_image = {0};
+	const struct attached_image *images[IMAGES_MAX];
+	struct line_image line_images[IMAGES_MAX];
+	size_t count = 0;
 	struct line_process line = {
 	    .utc_ns = utc_now(),
 	    .host = watch->parts.host,
@@ -77,18 +80,20 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 	    .reason = reason,
 	};
 
-	if (image) {
-		/* the two skip lists have the same shape; the attacher's is the owner */
-		line_image = (struct line_image){.path = image->path,
-						 .build_id = image->build_id,
-						 .functions = image->functions,
-						 .shifted = image->shifted,
-						 .at_entry = image->at_entry,
-						 .skipped = (const struct line_skipped *)image->skipped,
-						 .skipped_count = image->skipped_count};
-		line.images = &line_image;
-		line.image_count = 1;
-	}
+	if (watched->image)
+		images[count++] = watched->image;
+	count += row_attacher__images(watch->parts.rows, process->pid, images + count, IMAGES_MAX - count);
+	/* the two skip lists have the same shape; the attachers are the owners */
+	for (size_t i = 0; i < count; i++)
+		line_images[i] = (struct line_image){.path = images[i]->path,
+						     .build_id = images[i]->build_id,
+						     .functions = images[i]->functions,
+						     .shifted = images[i]->shifted,
+						     .at_entry = images[i]->at_entry,
+						     .skipped = (const struct line_skipped *)images[i]->skipped,
+						     .skipped_count = images[i]->skipped_count};
+	line.images = count ? line_images : NULL;
+	line.image_count = count;
 	tell_line(watch, lines__process(&line));
 }
 

@@ -19,6 +19,7 @@ enum vapro_class {
 	VAPRO_COMPUTATION,
 	VAPRO_COMMUNICATION,
 	VAPRO_IO,
+	VAPRO_THREAD, /* waiting for the threads of one's own process */
 	VAPRO_CLASSES,
 };
 

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define VAPRO_FUNCTIONS_TEXT 4096
+
 enum vapro_io_mode { VAPRO_IO_OFF, VAPRO_IO_ON, VAPRO_IO_AUTO };
 
 /* auto: the best rung of the ladder that the kernel takes */
@@ -46,8 +48,12 @@ struct vapro_config {
 	uint64_t map_entries; /* merged bundles per 200 ms bin */
 	uint64_t ring_bytes;
 	enum vapro_io_mode io;
+	enum vapro_io_mode threads;
 	bool no_return;
 	enum vapro_attach attach;
+	/* functions beyond the built-in ones */
+	double function_share; /* of the cap, that one of them may cost */
+	char functions[VAPRO_FUNCTIONS_TEXT];
 };
 
 enum vapro_option_type {
@@ -55,8 +61,9 @@ enum vapro_option_type {
 	VAPRO_OPT_SECONDS,
 	VAPRO_OPT_UINT,
 	VAPRO_OPT_BOOL,
-	VAPRO_OPT_IO,
-	VAPRO_OPT_ATTACH
+	VAPRO_OPT_IO, /* off, on, auto */
+	VAPRO_OPT_ATTACH,
+	VAPRO_OPT_FUNCTIONS, /* rows, each time it is set one more; parted by semicolons; "" takes all away */
 };
 
 struct vapro_option {
@@ -83,7 +90,7 @@ int config__set(struct vapro_config *config, const char *name, const char *value
 /* Reads `name = value` lines (# starts a comment). Returns 0 or a negative errno with a sentence in err. */
 int config__read(struct vapro_config *config, const char *path, char *err, size_t err_size);
 
-/* Writes the value of a tunable as text. */
+/* Writes the value of a tunable as text; VAPRO_FUNCTIONS_TEXT bytes hold each. */
 void config__format(const struct vapro_config *config, const struct vapro_option *option, char *buf, size_t size);
 
 /* Prints all tunables, one a line, as --help shows them. */

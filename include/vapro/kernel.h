@@ -44,13 +44,32 @@ struct vapro_roles {
 /* count is an array of counts: its first element stands for it */
 #define VAPRO_ROLE_COUNT_ARRAY 1
 
-/* A function as the kernel side sees it; index = cookie of the probe. */
+/* What a row's entry and exit mean for the thread. */
+enum kernel_row_kind {
+	KERNEL_ROW_CALL,     /* an invocation: a vertex from entry to exit */
+	KERNEL_ROW_FORK,     /* hands a function to threads: its own wait ends where that begins */
+	KERNEL_ROW_BOUNDARY, /* entry and exit are vertices without duration, computation goes on between them */
+	KERNEL_ROW_OUTLINED, /* entry is such a vertex, exit begins the wait for the next one */
+};
+
+/*
+ * Cookie of a probe: the row, and what kind of site it is. A row with sites of its own has its
+ * return never hijacked: each place where it is left has a probe.
+ */
+#define KERNEL_SITE_ROW 0xffffu
+#define KERNEL_SITE_OWN 0x20000000u	/* of such a row */
+#define KERNEL_SITE_STEPPED 0x40000000u /* single-stepped (told so for such rows alone) */
+#define KERNEL_SITE_EXIT 0x80000000u	/* a `ret`, or a jump that leaves the function */
+
+/* A function as the kernel side sees it; index = row in the probe's cookie. */
 struct kernel_function {
 	struct vapro_roles roles;
 	u8 class;   /* enum vapro_class */
 	u8 known;   /* 0: row not in use */
 	u8 stepped; /* its site is single-stepped: costs more */
-	u8 pad[3];
+	u8 kind;    /* enum kernel_row_kind */
+	u8 forked;  /* KERNEL_ROW_FORK: the argument that is the function */
+	u8 pad;
 };
 
 /* A watched process, by tgid. */
@@ -93,6 +112,7 @@ struct kernel_vertex_key {
 #define KERNEL_VERTEX_NO_ROOT 2
 #define KERNEL_VERTEX_NO_RETURN 4
 #define KERNEL_VERTEX_APPROX 8 /* call-site not exact */
+#define KERNEL_VERTEX_EXIT 16  /* the exit of a boundary; the call-site of both is their own place */
 
 struct kernel_edge_key {
 	u32 from, to; /* vertex ids */
@@ -147,10 +167,11 @@ struct kernel_interference {
 /* Counters of one process, in memory that user space has mapped. */
 struct kernel_counters {
 	u64 enter, exit, skipped, vanished, syscalls;
-	u64 stepped;  /* of enter, those at single-stepped sites */
+	u64 stepped;  /* of enter and left, those at single-stepped sites */
 	u64 lost[16]; /* by enum vapro_loss: fragments */
 	u64 calls;    /* vertices opened */
 	u64 emitted;  /* vertex fragments handed over, singly or merged */
+	u64 left;     /* hits at exit sites */
 };
 
 struct kernel_function_counters {
@@ -168,7 +189,8 @@ struct kernel_offcpu {
 	char other_comm[16];
 };
 
-enum kernel_open { KERNEL_NOTHING, KERNEL_CALL, KERNEL_SYSCALL };
+/* KERNEL_WAIT: of a team's thread; whatever it does next ends it. */
+enum kernel_open { KERNEL_NOTHING, KERNEL_CALL, KERNEL_SYSCALL, KERNEL_WAIT };
 
 /* State of one tracked thread, in task storage. */
 struct kernel_thread {
@@ -189,7 +211,12 @@ struct kernel_thread {
 	struct kernel_offcpu off;
 	u64 token_ns;
 	u32 tokens;
-	u32 pad;
+	u32 own_sites;	     /* the open call's exits are sites */
+	u64 return_to;	     /* of that call; 0 unknown */
+	u64 fork_sp;	     /* at the entry of the call that forked; 0 = none open */
+	u64 fork_outer;	     /* of the one around it */
+	u32 computing;	     /* what runs since start_ns is computation, also where returns are not wanted */
+	u32 rows_generation; /* of thinned rows */
 };
 
 enum kernel_record_type {
@@ -197,7 +224,14 @@ enum kernel_record_type {
 	KERNEL_UNKNOWN, /* a process that nobody asked for called a probed function */
 	KERNEL_EXEC,
 	KERNEL_EXIT,
-	KERNEL_THREAD, /* a thread is seen for the first time */
+	KERNEL_THREAD,	 /* a thread is seen for the first time */
+	KERNEL_OUTLINED, /* a function is handed to a team for the first time in its process */
+};
+
+struct kernel_outlined_key {
+	u64 address;
+	u32 tgid;
+	u32 pad;
 };
 
 struct kernel_record {
@@ -205,7 +239,10 @@ struct kernel_record {
 	u32 tgid, tid;
 	u32 pad;
 	u64 time_ns;
-	struct kernel_bundle_key key;
+	union {
+		struct kernel_bundle_key key;
+		u64 address; /* KERNEL_OUTLINED */
+	};
 	struct kernel_bundle bundle;
 };
 

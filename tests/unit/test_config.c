@@ -140,6 +140,52 @@ static void test_file(void **state)
 	assert_non_null(strstr(err, "/nonexistent/vapro.conf"));
 }
 
+static void test_functions(void **state)
+{
+	char text[VAPRO_FUNCTIONS_TEXT];
+	struct vapro_config again;
+	char *json;
+
+	(void)state;
+	config__init(&config);
+	assert_string_equal(config.functions, "");
+	assert_int_equal(
+	    read_text("function = exe:solve_step\nfunction = lib*.so:post class=communication count=2 peer=3\n"), 0);
+	assert_int_equal(set("function", "exe:sim::step class=user"), 0);
+	assert_string_equal(
+	    config.functions,
+	    "exe:solve_step; lib*.so:post class=communication count=2 peer=3; exe:sim::step class=user");
+	for (size_t i = 0; i < vapro_option_count; i++)
+		if (vapro_options[i].type == VAPRO_OPT_FUNCTIONS)
+			config__format(&config, &vapro_options[i], text, sizeof(text));
+	assert_string_equal(text, config.functions);
+	json = config__to_text(&config);
+	config__init(&again);
+	assert_int_equal(config__from_text(&again, json, err, sizeof(err)), 0);
+	assert_memory_equal(&again, &config, sizeof(config));
+	free(json);
+
+	again = config;
+	assert_int_equal(set("function", "solve_step"), -EINVAL);
+	assert_non_null(strstr(err, "is no IMAGE:FUNCTION"));
+	assert_int_equal(set("function", "exe:solve class=fast"), -EINVAL);
+	assert_int_equal(set("function", "exe:solve peer=1"), -EINVAL); /* a boundary reads no arguments */
+	assert_int_equal(set("function", "exe:post class=io count=17"), -EINVAL);
+	assert_int_equal(set("function", "exe:post class=io count=x"), -EINVAL);
+	assert_int_equal(set("function", "exe:post class=io size=1"), -EINVAL);
+	assert_int_equal(set("function", "exe:"), -EINVAL);
+	assert_int_equal(set("function", "exe::solve"), -EINVAL);
+	assert_int_equal(read_text("function = exe:a\nfunction = b\n"), -EINVAL);
+	assert_non_null(strstr(err, ":2: function:"));
+	assert_memory_equal(&again, &config, sizeof(config));
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text, "exe:", 4);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(set("function", text), -EINVAL);
+	assert_int_equal(set("function", ""), 0);
+	assert_string_equal(config.functions, "");
+}
+
 static void test_json(void **state)
 {
 	struct vapro_config again;
@@ -179,7 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_defaults), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_units),
 	    cmocka_unit_test(test_refusals), cmocka_unit_test(test_file),	cmocka_unit_test(test_json),
-	    cmocka_unit_test(test_help),
+	    cmocka_unit_test(test_help),     cmocka_unit_test(test_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,29 @@ static void nesting_follows_the_stack_pointer(void **state)
 	assert_int_equal(nest(&thread, 1000 + STACK_NEAR, 77, 77), NEST_INNER); /* another stack */
 }
 
+static void tail_calls_belong_to_their_call(void **state)
+{
+	struct kernel_thread thread = {.open = KERNEL_CALL, .sp = 1000};
+
+	(void)state;
+	/* the same frame, its slot still the kernel's: a jump out of the open call */
+	assert_int_equal(nest(&thread, 1000, 77, 77), NEST_INNER);
+	/* a new call from the same place has put its return address there */
+	assert_int_equal(nest(&thread, 1000, 12, 77), NEST_VANISHED);
+	assert_int_equal(nest(&thread, 1000, 77, 0), NEST_VANISHED); /* trampoline not known yet */
+	assert_int_equal(nest(&thread, 1008, 77, 77), NEST_VANISHED);
+
+	/* with exits at sites the slot holds the return address, before and after */
+	thread.own_sites = 1;
+	assert_int_equal(nest(&thread, 1000, 77, 77), NEST_VANISHED);
+	assert_int_equal(nest(&thread, 900, 77, 77), NEST_INNER);
+	assert_int_equal(nest(&thread, 900, 12, 77), NEST_VANISHED);
+
+	/* what only waits is ended by whatever comes */
+	thread.open = KERNEL_WAIT;
+	assert_int_equal(nest(&thread, 900, 0, 0), NEST_OUTER);
+}
+
 static void preemption_is_told_from_sleep(void **state)
 {
 	struct kernel_offcpu off = {0};
@@ -143,9 +166,13 @@ static void tokens_bound_records(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(cells_are_log_linear),	      cmocka_unit_test(nesting_follows_the_stack_pointer),
-	    cmocka_unit_test(preemption_is_told_from_sleep),  cmocka_unit_test(merging_keeps_sums_and_bounds),
-	    cmocka_unit_test(abnormal_needs_ratio_and_floor), cmocka_unit_test(tokens_bound_records),
+	    cmocka_unit_test(cells_are_log_linear),
+	    cmocka_unit_test(nesting_follows_the_stack_pointer),
+	    cmocka_unit_test(preemption_is_told_from_sleep),
+	    cmocka_unit_test(merging_keeps_sums_and_bounds),
+	    cmocka_unit_test(tail_calls_belong_to_their_call),
+	    cmocka_unit_test(abnormal_needs_ratio_and_floor),
+	    cmocka_unit_test(tokens_bound_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,14 +53,24 @@ static const char *function_name(unsigned int function)
 {
 	if (function >= KERNEL_FUNCTIONS)
 		return syscall_name(function - KERNEL_FUNCTIONS);
-	return function < function_row_count ? function_rows[function].symbol : "calibration";
+	return functions__row(function) ? functions__row(function)->symbol : "calibration";
+}
+
+/* What is said behind a function's name: which end of it a vertex is. */
+static const char *end_name(const struct kernel_vertex_key *key)
+{
+	const struct function_row *row = functions__row(key->function);
+
+	if (!(key->flags & KERNEL_VERTEX_EXIT))
+		return "";
+	return row && row->kind == KERNEL_ROW_OUTLINED ? ":barrier" : ":exit";
 }
 
 enum vapro_class labels__class(const struct kernel_vertex_key *key)
 {
 	if (key->function >= KERNEL_FUNCTIONS)
 		return VAPRO_IO;
-	return key->function < function_row_count ? function_rows[key->function].class : VAPRO_COMMUNICATION;
+	return functions__row(key->function) ? functions__row(key->function)->class : VAPRO_COMMUNICATION;
 }
 
 /* Appends " key=value"; what does not fit is left out, the text stays whole. */
@@ -128,7 +138,7 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 	for (int i = 0; i < 2; i++) {
 		char *text = i ? common : labels;
 
-		put(text, size, "function=%s", function_name(key->function));
+		put(text, size, "function=%s%s", function_name(key->function), end_name(key));
 		if (key->mode)
 			put(text, size, "mode=%#o", key->mode);
 		if (key->flags & KERNEL_VERTEX_NO_RETURN)
@@ -145,7 +155,7 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 static void side(char *text, size_t size, const char *which, const struct kernel_vertex_key *key)
 {
 	put(text, size, "%s.bytes=%llu", which, cell_floor(key->cell));
-	put(text, size, "%s.function=%s", which, function_name(key->function));
+	put(text, size, "%s.function=%s%s", which, function_name(key->function), end_name(key));
 	if (key->op)
 		put(text, size, "%s.op=%s", which, op_name(key->op));
 	if (!(key->flags & KERNEL_VERTEX_NO_ROOT))

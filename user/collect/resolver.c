@@ -298,6 +298,7 @@ void resolver__remove(struct resolver *resolver, pid_t pid)
 	purge(bpf_map__fd(bpf->maps.vertices), vertex_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.handles), handle_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.io_sites), io_site_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.outlined), io_site_belongs, &tgid); /* the same place in the key */
 	for (size_t i = 0; i < resolver->thread_count; i++)
 		if (resolver->threads[i].tgid != tgid)
 			resolver->threads[kept++] = resolver->threads[i];

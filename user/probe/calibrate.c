@@ -232,6 +232,7 @@ double calibrate__cost(const struct costs *costs, const struct kernel_counters *
 	double returned = (double)counters->exit, entered = (double)counters->enter;
 	double stepped = (double)counters->stepped, return_ns = extra(costs->call_ns, costs->entry_ns);
 
+	entered += (double)counters->left;
 	return entered * costs->entry_ns + returned * return_ns +
 	       stepped * extra(costs->stepped_call_ns, costs->call_ns) + (double)counters->syscalls * costs->syscall_ns;
 }

@@ -11,7 +11,11 @@
 
 struct function_row {
 	const char *symbol; /* MPI_Send */
+	const char *image;  /* glob of the image's base name; `exe` is the main executable; NULL: an MPI library */
 	enum vapro_class class;
+	enum kernel_row_kind kind;
+	uint8_t forked;		  /* KERNEL_ROW_FORK: the argument that is the outlined function */
+	bool own_sites;		  /* exits are probes of their own, returns are not hijacked */
 	bool blocking;		  /* may wait for a peer */
 	bool polling;		  /* off by default: called in loops, or bookkeeping only */
 	bool common;		  /* of the few to probe where each probe is dear */
@@ -22,6 +26,29 @@ extern const struct function_row function_rows[];
 extern const unsigned int function_row_count;
 
 #define FUNCTIONS_COMMON_MAX 40
+
+/*
+ * Rows of thread libraries, and those that are added while running: a site's own and the functions
+ * that compilers outlined. One number space for all, which probes' cookies carry: the table above,
+ * then thread rows, then added ones. There is one table, as there is one kernel side.
+ */
+extern const struct function_row thread_rows[];
+extern const unsigned int thread_row_count;
+
+/* The row of a number, or NULL. */
+const struct function_row *functions__row(unsigned int number);
+
+/* One more than the largest number in use. */
+unsigned int functions__end(void);
+
+/* Adds a row; its texts are copied. Returns its number, -ENOSPC where the table is full, or -ENOMEM. */
+int functions__add(const struct function_row *row);
+
+/* Gives an added row's number back; it is taken again as late as possible, since records may still be under way. */
+void functions__drop(unsigned int number);
+
+/* Forgets all added rows. */
+void functions__clear(void);
 
 /* Index of the row of a symbol, or -1. PMPI_X finds MPI_X. */
 int functions__find(const char *symbol);

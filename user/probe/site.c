@@ -73,7 +73,7 @@ static bool is_prefix(uint8_t byte)
  * Class of one instruction. Of the nops only those that compilers put at the head of functions
  * count: kernels before 6.17 single-step 0f 1f 40 00, and those before 6.2 refuse 66 90.
  */
-static enum site_class classify(const uint8_t *bytes, size_t size, const char **why)
+enum site_class site__classify(const uint8_t *bytes, size_t size, const char **why)
 {
 	bool operand16 = false, branch = false;
 	size_t prefixes = 0, rex = 0;
@@ -335,7 +335,7 @@ static const char *walk(struct image *image, csh handle, const struct image_symb
 				site->reason = reason;
 			break;
 		}
-		class = classify(insn->bytes, insn->size, &why);
+		class = site__classify(insn->bytes, insn->size, &why);
 		if (!i) {
 			site->class = class;
 			site->reason = why;
@@ -406,6 +406,23 @@ static int choose(struct image *image, const struct image_symbol *function, unsi
 }
 
 #else
+
+/* Only branches are simulated: b, bl, b.cond, cbz, tbz, br, blr, ret. */
+enum site_class site__classify(const uint8_t *bytes, size_t size, const char **why)
+{
+	uint32_t word;
+
+	*why = NULL;
+	if (size != sizeof(word)) {
+		*why = "not decodable";
+		return SITE_REFUSED;
+	}
+	memcpy(&word, bytes, sizeof(word));
+	if ((word & 0x7c000000) == 0x14000000 || (word & 0xff000010) == 0x54000000 ||
+	    (word & 0x7c000000) == 0x34000000 || (word & 0xff9ffc1f) == 0xd61f0000)
+		return SITE_EMULATED;
+	return SITE_STEPPED;
+}
 
 /* arm64: the link register holds the return address only at the entry, and traps cost alike. */
 static int choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)

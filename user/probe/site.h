@@ -36,6 +36,9 @@ struct site {
  */
 int site__choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site);
 
+/* Class of one instruction at any place; *why is set where it must not be probed. */
+enum site_class site__classify(const uint8_t *bytes, size_t size, const char **why);
+
 extern const char *const site_class_name[SITE_CLASSES];
 
 #endif

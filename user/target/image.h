@@ -73,6 +73,15 @@ const uint8_t *image__bytes(const struct image *image, uint64_t vaddr, size_t *s
  */
 int image__cfa(struct image *image, uint64_t vaddr, int64_t *displacement);
 
+/*
+ * The piece of code that holds a linked address, as .eh_frame parts the image: functions, and parts
+ * of them that the compiler put elsewhere. Stripped images have it too. 0 or -ENOENT.
+ */
+int image__extent(const struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size);
+
+/* Whether a function of .dynsym starts at a linked address: others may call it. */
+bool image__is_exported(const struct image *image, uint64_t vaddr);
+
 /* Whether any symbol starts in (from, to]: such places are entered from elsewhere. */
 bool image__symbol_between(struct image *image, uint64_t from, uint64_t to);
 

@@ -236,6 +236,19 @@ static size_t first_after(const struct image *image, uint64_t vaddr)
 	return low;
 }
 
+bool image__is_exported(const struct image *image, uint64_t vaddr)
+{
+	for (size_t i = first_after(image, vaddr); i > 0; i--) {
+		const struct entry *entry = &image->entries[i - 1];
+
+		if (entry->symbol.vaddr != vaddr)
+			return false;
+		if (entry->function && entry->symbol.dynamic)
+			return true;
+	}
+	return false;
+}
+
 bool image__symbol_between(struct image *image, uint64_t from, uint64_t to)
 {
 	size_t next = first_after(image, from);

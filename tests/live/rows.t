@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Functions whose exits are sites of their own: user functions, thread libraries, outlined functions."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import VAPRO, VAPROD, ROOT, attached, j, main, of_type, rank_pids, ready_pid, records, select, text_of, tool, until  # noqa: E402
+
+
+def states(capture):
+    """{(class, from function, to function): calls} of a capture; a vertex has no from."""
+    table = subprocess.run([VAPRO, "stg", capture], capture_output=True, text=True, check=True).stdout
+    found = {}
+    for line in table.splitlines()[1:]:
+        calls, _, _, kind, _ = line.split(None, 4)
+        labels = dict(word.split("=", 1) for word in line[line.rindex("[") + 1:-1].split())
+        key = (kind, labels.get("from.function"), labels.get("to.function", labels.get("function")))
+        found[key] = found.get(key, 0) + int(calls)
+    return found
+
+
+def into(found, function):
+    return sum(calls for (_, begin, end), calls in found.items() if begin and end == function)
+
+
+def watch(jobs, pid, *more, cap=0):
+    out, capture = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "out.vap"))
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--capture", capture, "--overhead-cap", cap, "--io", "off",
+                         *more], "vaprod")
+    attached(out, [pid])
+    return daemon, out, capture
+
+
+def last_line(job):
+    return json.loads(job.out().splitlines()[-1])
+
+
+def lost(lines):
+    return {cause: n for w in of_type(lines, "window") for cause, n in w["lost"].items() if n}
+
+
+def test_user_functions(tap, jobs):
+    program = jobs.start([tool("steps"), "--calls", 600, "--delay", 2, "--every", 200], "steps")
+    pid = ready_pid(program)
+    before = text_of(pid)
+    config = os.path.join(jobs.directory, "vapro.conf")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write("function = exe:sim::advance class=user\nfunction = st?ps:sim::tail\n")
+    daemon, out, capture = watch(jobs, pid, "--config", config, "--user-function", "exe:solve_step", "--user-function",
+                                 "exe:_ZN3sim4riskEi")
+    tap.ok(set(text_of(pid)) - set(before), "probes are in the text")
+    tap.equal(jobs.wait(program, 30), 0, "exceptions pass through user functions")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
+    told, found, lines = last_line(program), states(capture), records(out)
+    tap.equal([told["thrown"], told["caught"], told["unwound"]], [300, 300, 600], "and unwind all frames")
+    for name, symbol in (("solve_step",) * 2, ("advance", "sim::advance"), ("tail", "sim::tail"), ("risk", "_ZN3sim4riskEi")):
+        first = name == "solve_step"  # nothing leads to the very first boundary
+        tap.equal(into(found, symbol), told[name] - first, f"every entry of {name} is seen")
+        left = told[name] - (told["thrown"] if name == "risk" else 0)
+        tap.equal(into(found, symbol + ":exit"), left, f"and every exit but those by exceptions, {left}")
+    tap.equal(found.get(("computation", "sim::tail:exit", "solve_step")), told["tail"], "a tail call leaves before its callee enters")
+    tap.equal(lost(lines), {}, "nothing is lost")
+    tap.equal({kind for kind, begin, _ in found}, {"computation"}, "and nothing but computation is seen")
+    check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
+                           text=True, check=False)
+    tap.equal(check.returncode, 0, "every line is valid by the schema" + ("" if check.returncode == 0 else check.stdout[-600:]))
+
+
+def test_contains_mpi(tap, jobs):
+    program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", 6, "--log", jobs.directory, "--scratch", jobs.directory,
+                                  "--bind"), "demo_mpi")
+    pids = rank_pids(program, jobs.directory, 2)
+    out, capture = (os.path.join(jobs.directory, name) for name in ("two.ndjson", "two.vap"))
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--user-function",
+                         "exe:stencil"], "vaprod")
+    attached(out, pids)
+    tap.equal(jobs.wait(program, 30), 0, "an MPI program with a user function ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
+    found = states(capture)
+    tap.ok(into(found, "stencil") > 0, "the function is seen", found)
+    tap.ok(any(kind == "communication" for kind, _, _ in found), "and so are MPI calls", found)
+    tap.ok(not set(lost(records(out))) - {"vanished"}, "nothing is lost", lost(records(out)))
+
+
+def test_pthread_barrier(tap, jobs):
+    program = jobs.start([tool("barriers"), "--threads", 8, "--rounds", 150, "--delay", 3], "barriers")
+    pid = ready_pid(program)
+    daemon, out, capture = watch(jobs, pid)
+    tap.equal(jobs.wait(program, 60), 0, "the program ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
+    found, lines = states(capture), records(out)
+    tap.equal(found.get(("thread", None, "pthread_barrier_wait")), 8 * 150, "every thread's every wait is a vertex")
+    tap.equal(found.get(("computation", "pthread_barrier_wait", "pthread_barrier_wait")), 8 * 149, "and what lies between an edge")
+    tap.equal(found.get(("thread", None, "pthread_join")), 7, "joins that began later too")
+    tap.equal(lost(lines), {}, "nothing is lost")
+    image = of_type(lines, "process")[0]["images"][0]
+    tap.ok("libc" in image["path"] and image["functions"] >= 6, "the image is told", image)
+
+
+def test_threads_off(tap, jobs):
+    program = jobs.start([tool("barriers"), "--threads", 4, "--rounds", 50, "--delay", 2], "barriers")
+    pid = ready_pid(program)
+    before = text_of(pid)
+    daemon, out, _ = watch(jobs, pid, "--threads", "off", "--user-function", "exe:nowhere")
+    tap.equal(text_of(pid), before, "--threads off leaves libc alone")
+    tap.equal(jobs.wait(program, 60), 0, "the program ends well")
+    jobs.wait(daemon, 20)
+    tap.equal(of_type(records(out), "process")[-1]["hits"], 0, "nothing was hit")
+    tap.equal([w["code"] for w in of_type(records(out), "warning")], ["function_missing"], "a function that is nowhere is told")
+
+
+def test_openmp(tap, jobs):
+    for name, barrier, fork in (("team", "GOMP_barrier", "GOMP_parallel"), ("team_llvm", "__kmpc_barrier", "__kmpc_fork_call")):
+        program = jobs.start([tool(name), "--threads", 4, "--regions", 120, "--delay", 2], name)
+        pid = ready_pid(program)
+        daemon, out, capture = watch(jobs, pid)
+        tap.equal(jobs.wait(program, 60), 0, f"{name} ends well")
+        tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
+        found, lines = states(capture), records(out)
+        told = last_line(program)
+        tap.equal(told["ran"], 4 * 121, "the regions ran")
+        waits = {end: n for (kind, begin, end), n in found.items() if kind == "thread" and not begin and end.endswith(":barrier")}
+        # the first region after attachment tells the function's address
+        tap.equal(list(waits.values()), [4 * 119], "each thread's every region ends in a wait")
+        tap.equal(found.get(("thread", None, barrier)), 4 * 120, "each thread's every barrier is seen")
+        tap.equal(found.get(("thread", None, fork)), 120, "and every fork")
+        for function in waits:
+            tap.equal(found.get(("computation", barrier, function)), 4 * 119, "computation ends where the region does")
+        tap.equal(lost(lines), {}, "nothing is lost")
+
+
+def test_thinning(tap, jobs):
+    program = jobs.start([tool("steps"), "--calls", 30000000, "--delay", 2], "steps")
+    pid = ready_pid(program)
+    daemon, out, _ = watch(jobs, pid, "--user-function", "exe:sim::advance", "--window", 2, "--duration", 8, cap=2)
+    tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends after its duration")
+    warnings = [w for w in of_type(records(out), "warning") if w["code"] == "thinned"]
+    tap.ok(len(warnings) >= 2, "a hot function is thinned, and told", warnings)
+    tap.ok(warnings and "sim::advance" in warnings[0]["text"] and "calls/s" in warnings[0]["text"], "with its numbers", warnings)
+    tap.equal(of_type(records(out), "process")[0]["state"], "attached", "the process stays watched")
+    tap.equal(program.process.poll(), None, "and runs on")
+    jobs.stop(program)
+
+
+main(test_user_functions, test_contains_mpi, test_pthread_barrier, test_threads_off, test_openmp, test_thinning)

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Binary exponential back-off of units that cost too much: see row_attacher.h. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <time.h>
+
+#include "probe/row_attacher_private.h"
+#include "vapro.skel.h"
+
+#define LEVELS 7		/* spells of 1 to 64 s */
+#define QUIET_NS 2000000000ULL	/* within its share for so long after it was opened: it begins anew */
+#define SHORTEST_NS 10000000ULL /* time over which rates are told at least */
+
+static uint64_t mono_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+static double stepping_ns(const struct costs *costs)
+{
+	return costs->stepped_call_ns > costs->call_ns ? costs->stepped_call_ns - costs->call_ns : 0;
+}
+
+/* Calls of a unit's functions so far and what their probes cost. */
+static void measure(struct row_attacher *attacher, struct row_unit *unit)
+{
+	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	const struct costs *costs = attacher->costs;
+
+	unit->calls = 0;
+	unit->cost_ns = 0;
+	for (size_t i = 0; i < unit->sites->function_count; i++) {
+		const struct row_function *function = &unit->sites->functions[i];
+		uint32_t key = function->row;
+		double stepped_exits = function->exit_sites ? (double)function->exit_stepped / function->exit_sites : 0;
+		uint64_t enter = 0, exit = 0;
+
+		if (!attacher->per_cpu || bpf_map_lookup_elem(map, &key, attacher->per_cpu))
+			continue;
+		for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
+			enter += attacher->per_cpu[cpu].enter;
+			exit += attacher->per_cpu[cpu].exit;
+		}
+		unit->calls += enter;
+		unit->cost_ns += (double)enter * (costs->entry_ns + function->stepped * stepping_ns(costs)) +
+				 (double)exit * (costs->entry_ns + stepped_exits * stepping_ns(costs));
+	}
+}
+
+void row_attacher__reset(struct row_attacher *attacher, struct row_unit *unit)
+{
+	measure(attacher, unit);
+	unit->opened_ns = mono_now();
+	unit->calls_at_open = unit->calls;
+	unit->cost_at_open_ns = unit->cost_ns;
+	governor__open_account(&unit->account, unit->opened_ns);
+}
+
+static void forget_edges(struct row_attacher *attacher)
+{
+	kernel_side__bpf(attacher->side)->bss->rows_generation++;
+}
+
+static double fraction(struct row_attacher *attacher)
+{
+	attacher->seed ^= attacher->seed << 13; /* xorshift */
+	attacher->seed ^= attacher->seed >> 7;
+	attacher->seed ^= attacher->seed << 17;
+	return (double)(attacher->seed >> 11) / 9007199254740992.0;
+}
+
+static void thin(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, double cap,
+		 uint64_t now_ns, void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
+{
+	double open_ns = now_ns > unit->opened_ns + SHORTEST_NS ? (double)(now_ns - unit->opened_ns) : SHORTEST_NS;
+	double debt = -unit->account.credit_ns, spell = (double)(1U << unit->level) * 1e9;
+	struct row_thinned told = {
+	    .name = unit->group == ROW_THREADS ? "its thread functions"
+					       : functions__row(unit->sites->functions[0].row)->symbol,
+	    .image = image->path,
+	    .calls_per_s = (double)(unit->calls - unit->calls_at_open) / open_ns * 1e9,
+	    .cost_pct = (unit->cost_ns - unit->cost_at_open_ns) / open_ns / (double)image->mapper_count * 100,
+	    .told = unit->level < unit->told_level,
+	    .debt_ns = debt,
+	    .pids = image->mappers,
+	    .pid_count = image->mapper_count,
+	};
+
+	if (spell < debt / cap)
+		spell = debt / cap;
+	spell *= 1 + 0.5 * fraction(attacher);
+	told.closed_s = spell * 1e-9;
+	unit->closed_until_ns = now_ns + (uint64_t)spell;
+	if (unit->level + 1 < LEVELS)
+		unit->level++;
+	if (unit->told_level < unit->level)
+		unit->told_level = unit->level;
+	row_attacher__close(attacher, unit);
+	forget_edges(attacher);
+	thinned(ctx, &told);
+}
+
+size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
+			  void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
+{
+	size_t closed = 0;
+
+	if (attacher->paused || attacher->budget <= 0)
+		return 0;
+	for (size_t i = 0; i < attacher->count; i++) {
+		struct row_image *image = attacher->images[i];
+		struct governor share = {.cap = attacher->budget * (double)image->mapper_count};
+
+		for (size_t j = 0; j < image->unit_count; j++) {
+			struct row_unit *unit = image->units[j];
+			double before = unit->cost_ns;
+
+			if (!unit->sites->function_count || !unit->link_count)
+				continue;
+			if (unit->closed_until_ns && now_ns >= unit->closed_until_ns) {
+				unit->closed_until_ns = 0;
+				row_attacher__open(attacher, image, unit);
+				row_attacher__reset(attacher, unit);
+				forget_edges(attacher);
+				continue;
+			}
+			if (unit->closed_until_ns) {
+				closed++;
+				continue;
+			}
+			measure(attacher, unit);
+			if (governor__charge(&share, &unit->account, now_ns, unit->cost_ns - before)) {
+				thin(attacher, image, unit, share.cap, now_ns, thinned, ctx);
+				closed++;
+			} else if (now_ns > unit->opened_ns + QUIET_NS) {
+				unit->level = 0;
+			}
+		}
+	}
+	return closed;
+}
