@@ -18,11 +18,11 @@ const volatile u8 seccomp_kills; /* this kernel kills a task with a filter where
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
 
 /* Written by user space while running. */
-u64 utc_offset_ns;  /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
-u32 generation = 1; /* raised whenever links were closed: what was open before is not a fragment */
-u32 discover = 1;   /* report processes that are not known */
-u32 tell_execs = 1; /* report every exec: where mappings are not watched, or what is executed matters */
-u32 hold;	    /* links are being opened or closed one by one: what some of them see is not the whole */
+u64 utc_offset_ns;   /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
+u32 generation = 1;  /* raised whenever links were closed: what was open before is not a fragment */
+u32 discover = 1;    /* report processes that are not known */
+u32 tell_execs = 1;  /* report every exec: where mappings are not watched, or what is executed matters */
+u32 hold;	     /* links are being opened or closed one by one: what some of them see is not the whole */
 u32 rows_generation; /* raised whenever links of single rows were closed or opened: no edge may span that */
 
 /* Read by user space. */

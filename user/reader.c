@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "reader.h"
 
+#include "probe/row_sites.h"
 #include "probe/survey.h"
 #include "target/confine.h"
 #include "target/source.h"
 
 static const struct confine_service services[] = {
     {SURVEY_SERVICE, survey__answer},
+    {ROW_SITES_SERVICE, row_sites__answer},
     {SOURCE_SERVICE, source__answer},
     {0},
 };

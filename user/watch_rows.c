@@ -89,8 +89,8 @@ static int attach_rows(struct watch *watch, const struct process *process, const
 
 	if (!count)
 		return 0;
-	status = row_attacher__attach(watch->parts.rows, process, mapping, group, rows, count,
-				      is_alone(watch, mapping), err, sizeof(err));
+	status = row_attacher__attach(watch->parts.rows, process, mapping, group, rows, count, is_alone(watch, mapping),
+				      err, sizeof(err));
 	if (status >= 0)
 		return status;
 	watch__warn(watch, "rows_not_attached", process->pid, "%s", err[0] ? err : strerror(-status));
@@ -194,8 +194,8 @@ void watch__outlined(struct watch *watch, pid_t pid, uint64_t address)
 		return;
 	mapping = process__mapping_at(process, address);
 	if (mapping && mapping->executable && mapping->inode) {
-		status = row_attacher__outlined(watch->parts.rows, process, mapping, address,
-						is_alone(watch, mapping), err, sizeof(err));
+		status = row_attacher__outlined(watch->parts.rows, process, mapping, address, is_alone(watch, mapping),
+						err, sizeof(err));
 		if (status)
 			watch__warn(watch, "rows_not_attached", pid, "%s", err[0] ? err : strerror(-status));
 	}

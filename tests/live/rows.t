@@ -15,7 +15,7 @@ def states(capture):
     table = subprocess.run([VAPRO, "stg", capture], capture_output=True, text=True, check=True).stdout
     found = {}
     for line in table.splitlines()[1:]:
-        calls, _, _, kind, _ = line.split(None, 4)
+        calls, _, _, _, kind, _ = line.split(None, 5)
         labels = dict(word.split("=", 1) for word in line[line.rindex("[") + 1:-1].split())
         key = (kind, labels.get("from.function"), labels.get("to.function", labels.get("function")))
         found[key] = found.get(key, 0) + int(calls)

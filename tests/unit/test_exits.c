@@ -4,12 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "probe/exits.h"
 #include "probe/row_sites.h"
+#include "reader.h"
 
 #define CASES "build/test/exit_cases.so"
 
@@ -171,16 +174,20 @@ static void test_sites_of_rows(void **state)
 	    {.symbol = "solve", .kind = KERNEL_ROW_BOUNDARY, .own_sites = true},
 	};
 	unsigned int rows[5];
+	uint64_t entry = 0;
 	struct row_sites *sites;
 	char err[256] = "";
+	int fd;
 
 	(void)state;
 	for (int i = 0; i < 5; i++) {
 		rows[i] = (unsigned int)functions__add(&wanted[i]);
 		assert_string_equal(functions__row(rows[i])->symbol, wanted[i].symbol);
 	}
-	sites = row_sites__read(CASES, CASES, rows, 5, err, sizeof(err));
-	assert_non_null(sites);
+	fd = open(CASES, O_RDONLY | O_CLOEXEC);
+	sites = row_sites__ask(fd, CASES, rows, 5, err, sizeof(err));
+	if (!sites)
+		fail_msg("%s", err);
 	assert_int_equal(sites->function_count, 2);
 	assert_int_equal(sites->skip_count, 3);
 	for (size_t i = 0; i < sites->function_count; i++) {
@@ -193,6 +200,8 @@ static void test_sites_of_rows(void **state)
 					 function->row | KERNEL_SITE_EXIT);
 			assert_int_not_equal(function->sites[j].offset, function->sites[0].offset);
 		}
+		if (!strcmp(function->name, "two_returns"))
+			entry = function->entry;
 		if (strcmp(function->name, "tail_call_alone") != 0)
 			continue;
 		/* the jump is its exit, so that the entry's probe could not go there */
@@ -204,6 +213,20 @@ static void test_sites_of_rows(void **state)
 								? "not all decodable"
 								: "it is left where it is entered");
 	row_sites__free(sites);
+
+	/* by place: the function that begins there, without a name where it is local and stripped */
+	sites = row_sites__ask_at(fd, CASES, entry, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	assert_non_null(sites);
+	assert_int_equal(sites->function_count, 1);
+	assert_string_equal(sites->functions[0].name, "two_returns");
+	row_sites__number(sites, 77);
+	assert_int_equal(sites->functions[0].sites[1].cookie & KERNEL_SITE_ROW, 77);
+	row_sites__free(sites);
+	sites = row_sites__ask_at(fd, CASES, entry + 1, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	assert_non_null(sites);
+	assert_int_equal(sites->function_count, 0);
+	row_sites__free(sites);
+	close(fd);
 	functions__clear();
 	assert_null(functions__row(rows[0]));
 }
@@ -239,7 +262,7 @@ static void test_numbers_are_used_again_late(void **state)
 	functions__clear();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_exits),
@@ -249,5 +272,6 @@ int main(void)
 	    cmocka_unit_test(test_numbers_are_used_again_late),
 	};
 
+	reader__main(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,13 +184,9 @@ static size_t drop_refused(struct row_unit *unit, const struct kernel_sites *lin
 			sites->functions[kept++] = *function;
 			continue;
 		}
+		row_sites__skip(sites, function->name, "the kernel refuses to probe one of its instructions");
+		free(function->name);
 		free(function->sites);
-		if (grow(&sites->skips, &sites->skip_room, sites->skip_count + 1, sizeof(*sites->skips))) {
-			free(function->name);
-			continue;
-		}
-		sites->skips[sites->skip_count++] =
-		    (struct row_skip){function->name, "the kernel refuses to probe one of its instructions"};
 	}
 	dropped = sites->function_count - kept;
 	sites->function_count = kept;
@@ -368,15 +364,13 @@ int row_attacher__attach(struct row_attacher *attacher, const struct process *pr
 {
 	struct row_image *image = image_of(attacher, process, mapping, err, err_size);
 	struct row_sites *sites;
-	char path[64];
 	int functions = 0, status;
 
 	if (!image)
 		return -ENOEXEC;
 	status = add_mapper(image, process->pid);
 	if (!status && !(image->read & 1U << group)) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
-		sites = row_sites__read(path, image->path, rows, count, err, err_size);
+		sites = row_sites__ask(image->file, image->path, rows, count, err, err_size);
 		if (!sites)
 			return -ENOEXEC;
 		status = split_units(attacher, image, group, sites);
@@ -402,7 +396,7 @@ int row_attacher__outlined(struct row_attacher *attacher, const struct process *
 	struct function_row row = {.class = VAPRO_THREAD, .kind = KERNEL_ROW_OUTLINED, .own_sites = true};
 	struct row_unit *unit = NULL;
 	struct row_sites *sites;
-	char path[64], name[48];
+	char name[48];
 	int number, status;
 
 	if (!image)
@@ -412,9 +406,8 @@ int row_attacher__outlined(struct row_attacher *attacher, const struct process *
 		if (image->units[i]->group == ROW_OUTLINED && image->units[i]->offset == offset)
 			unit = image->units[i];
 	if (!unit && !status) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
 		snprintf(name, sizeof(name), "outlined+%#llx", (unsigned long long)offset);
-		sites = row_sites__read_at(path, image->path, offset, row.kind, err, err_size);
+		sites = row_sites__ask_at(image->file, image->path, offset, row.kind, err, err_size);
 		if (!sites)
 			return -ENOEXEC;
 		if (sites->function_count) {

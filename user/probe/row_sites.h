@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The probes of rows with exit sites in one image: where each function of it is entered and left.
- * Reading alone: takes a file, gives a list; knows no process and no kernel.
+ * The probes of rows with exit sites in one image: where each function of it is entered and left, as
+ * the confined reader (target/confine.h) finds out. Knows no process and no kernel.
  */
 #ifndef VAPRO_ROW_SITES_H
 #define VAPRO_ROW_SITES_H
 
 #include "probe/functions.h"
+#include "target/confine.h"
 #include "target/image.h"
+
+#define ROW_SITES_SERVICE "rows"
 
 struct row_site {
 	uint64_t offset; /* in the file */
@@ -18,7 +21,7 @@ struct row_site {
 struct row_function {
 	unsigned int row;
 	uint64_t entry; /* file offset of the function */
-	char *name;	/* of its symbol */
+	char *name;	/* of its symbol; "" where it has none */
 	struct row_site *sites;
 	size_t site_count;
 	bool shifted, stepped; /* of its entry's probe */
@@ -26,8 +29,7 @@ struct row_function {
 };
 
 struct row_skip {
-	char *function;
-	const char *reason; /* static text */
+	char *function, *reason;
 };
 
 struct row_sites {
@@ -39,20 +41,28 @@ struct row_sites {
 };
 
 /*
- * Finds the functions of these rows in the image at path. label is the name to show. Returns NULL
+ * Finds the functions of these rows in the image behind fd. label is the name to show. Returns NULL
  * with a sentence in err.
  */
-struct row_sites *row_sites__read(const char *path, const char *label, const unsigned int *rows, size_t count,
-				  char *err, size_t err_size);
+struct row_sites *row_sites__ask(int fd, const char *label, const unsigned int *rows, size_t count, char *err,
+				 size_t err_size);
 
-/* The same for the one function that begins at a file offset, without a row's number yet. Its name is "" where unknown.
- */
-struct row_sites *row_sites__read_at(const char *path, const char *label, uint64_t offset, enum kernel_row_kind kind,
-				     char *err, size_t err_size);
+/* The same for the one function that begins at a file offset, as a row of this kind without a number yet. */
+struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, enum kernel_row_kind kind, char *err,
+				    size_t err_size);
 void row_sites__free(struct row_sites *sites);
 
 /* Gives all functions a row's number. */
 void row_sites__number(struct row_sites *sites, unsigned int row);
+
+/* Notes a function that is left alone. 0 or -ENOMEM. */
+int row_sites__skip(struct row_sites *sites, const char *function, const char *reason);
+
+/* ---- the reader's side */
+
+/* Runs confined. */
+int row_sites__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		      struct flat *answer, char *err, size_t err_size);
 
 /*
  * Whether a symbol is the function a person named: by its name, its C++ name without arguments

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the asker and the reader of rows agree on; nobody else includes it.
+ *
+ * Question: offset + 1 or 0, count, then per row symbol, kind, arguments. Answer: build-id, functions
+ * (index in the question, name, entry, shift, class, exits (offset, class)), skips (function, reason).
+ */
+#ifndef VAPRO_ROW_SITES_PRIVATE_H
+#define VAPRO_ROW_SITES_PRIVATE_H
+
+#define ROW_WANTED_MAX 1024
+#define ROW_TEXT_MAX 4096
+#define ROW_FUNCTION_BYTES (7 * 8 + 1)
+#define ROW_EXIT_BYTES (2 * 8)
+#define ROW_SKIP_BYTES (2 * 8 + 2)
+
+#endif
