@@ -182,7 +182,10 @@ static __always_inline void close_previous(struct kernel_thread *thread, u32 to,
 		close_vertex(thread, now);
 }
 
-/* A row's links were closed or opened: a computation that began before was not seen as it is now. */
+/*
+ * A row's links were closed or opened: a computation that began before was not seen as it is now, and
+ * the exit of what is open may have gone unseen. Calls whose return is hijacked have theirs.
+ */
 static __always_inline void settle_rows(struct kernel_thread *thread)
 {
 	if (thread->rows_generation == rows_generation)
@@ -190,6 +193,8 @@ static __always_inline void settle_rows(struct kernel_thread *thread)
 	thread->rows_generation = rows_generation;
 	if (thread->open == KERNEL_NOTHING)
 		thread->vertex = 0;
+	else if (thread->open == KERNEL_WAIT || (thread->open == KERNEL_CALL && thread->own_sites))
+		drop_open(thread, LOST_GOVERNED);
 }
 
 /*

@@ -372,6 +372,10 @@ static void govern(struct daemon *daemon, uint64_t now)
 	}
 	if (debt <= 0)
 		return;
+	if (watch__thin_costliest(daemon->watch, debt, now)) {
+		daemon->thinned = true;
+		return;
+	}
 	attacher__pause(daemon->attacher);
 	row_attacher__pause(daemon->rows);
 	kernel_side__bpf(daemon->side)->data->generation++;

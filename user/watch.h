@@ -81,6 +81,9 @@ void watch__outlined(struct watch *watch, pid_t pid, uint64_t address);
 /* Closes functions that cost more than their share, opens others again. Whether any is closed. Before watch__charge. */
 bool watch__thin_rows(struct watch *watch, uint64_t now_ns);
 
+/* Closes the function that costs most where somebody overdrew; false where the others must go. */
+bool watch__thin_costliest(struct watch *watch, double debt_ns, uint64_t now_ns);
+
 /* Adds a spell without probes to everybody's account of the window. */
 void watch__governed(struct watch *watch, uint64_t from_ns, uint64_t to_ns);
 

@@ -219,6 +219,11 @@ static void tell_thinned(void *ctx, const struct row_thinned *thinned)
 		    thinned->closed_s);
 }
 
+bool watch__thin_costliest(struct watch *watch, double debt_ns, uint64_t now_ns)
+{
+	return row_attacher__thin_costliest(watch->parts.rows, debt_ns, now_ns, tell_thinned, watch);
+}
+
 bool watch__thin_rows(struct watch *watch, uint64_t now_ns)
 {
 	return row_attacher__thin(watch->parts.rows, now_ns, tell_thinned, watch) > 0;

@@ -67,4 +67,11 @@ struct row_thinned {
 size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
 			  void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx);
 
+/*
+ * Somebody overdrew the cap by debt_ns although each unit kept to its share: closes the one that cost
+ * most since it was opened, so that the rest need not go. false where no unit is to blame.
+ */
+bool row_attacher__thin_costliest(struct row_attacher *attacher, double debt_ns, uint64_t now_ns,
+				  void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx);
+
 #endif

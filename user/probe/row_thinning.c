@@ -72,11 +72,11 @@ static double fraction(struct row_attacher *attacher)
 	return (double)(attacher->seed >> 11) / 9007199254740992.0;
 }
 
-static void thin(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, double cap,
+static void thin(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, double cap, double debt,
 		 uint64_t now_ns, void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
 {
 	double open_ns = now_ns > unit->opened_ns + SHORTEST_NS ? (double)(now_ns - unit->opened_ns) : SHORTEST_NS;
-	double debt = -unit->account.credit_ns, spell = (double)(1U << unit->level) * 1e9;
+	double spell = (double)(1U << unit->level) * 1e9;
 	struct row_thinned told = {
 	    .name = unit->group == ROW_THREADS ? "its thread functions"
 					       : functions__row(unit->sites->functions[0].row)->symbol,
@@ -133,7 +133,7 @@ size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
 			}
 			measure(attacher, unit);
 			if (governor__charge(&share, &unit->account, now_ns, unit->cost_ns - before)) {
-				thin(attacher, image, unit, share.cap, now_ns, thinned, ctx);
+				thin(attacher, image, unit, share.cap, -unit->account.credit_ns, now_ns, thinned, ctx);
 				closed++;
 			} else if (now_ns > unit->opened_ns + QUIET_NS) {
 				unit->level = 0;
@@ -141,4 +141,29 @@ size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
 		}
 	}
 	return closed;
+}
+
+bool row_attacher__thin_costliest(struct row_attacher *attacher, double debt_ns, uint64_t now_ns,
+				  void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
+{
+	struct row_image *image = NULL;
+	struct row_unit *costliest = NULL;
+	double most = debt_ns / 4; /* less is not the cause */
+
+	if (attacher->paused || attacher->budget <= 0)
+		return false;
+	for (size_t i = 0; i < attacher->count; i++)
+		for (size_t j = 0; j < attacher->images[i]->unit_count; j++) {
+			struct row_unit *unit = attacher->images[i]->units[j];
+
+			if (unit->closed_until_ns || !unit->link_count || unit->cost_ns - unit->cost_at_open_ns < most)
+				continue;
+			most = unit->cost_ns - unit->cost_at_open_ns;
+			costliest = unit;
+			image = attacher->images[i];
+		}
+	if (costliest)
+		thin(attacher, image, costliest, attacher->budget * (double)image->mapper_count,
+		     debt_ns * (double)image->mapper_count, now_ns, thinned, ctx);
+	return costliest != NULL;
 }
