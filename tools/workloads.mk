@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate sleepers hazards throw; plain ones: bystander late_mpi unmap barriers steps hog fifo_writer; with
+# iterate sleepers hazards throw; plain ones: bystander late_mpi unmap barriers solver hog fifo_writer; with
 # OpenMP: team, and team_llvm, the same with the other library.
 
 BUILD ?= build
@@ -13,7 +13,7 @@ CLANG ?= clang
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers
-WORKLOAD_CXX := steps
+WORKLOAD_CXX := solver
 INJECT_C := hog fifo_writer
 
 WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror

@@ -17,9 +17,8 @@
 
 enum vapro_class {
 	VAPRO_COMPUTATION,
-	VAPRO_COMMUNICATION,
+	VAPRO_COMMUNICATION, /* with the label scope=process: of threads with each other */
 	VAPRO_IO,
-	VAPRO_THREAD, /* waiting for the threads of one's own process */
 	VAPRO_CLASSES,
 };
 

@@ -46,8 +46,17 @@ class Tap:
         self.ok(found == wanted, name, f"found {found!r}, wanted {wanted!r}")
 
 
-def main(*tests):
-    """Runs tests, each with its own directory and its own jobs."""
+class Jobs(j.Jobs):
+    """Workloads that are given a --delay wait until go() is called instead."""
+
+    def start(self, *args, **kwargs):
+        if os.path.exists(os.environ.get("VAPRO_GO", "")):
+            os.unlink(os.environ["VAPRO_GO"])
+        return super().start(*args, **kwargs)
+
+
+def main(*tests, held=True):
+    """Runs tests, each with its own directory and its own jobs; held: workloads with a --delay wait for go()."""
     tap = Tap()
     for test in tests:
         directory = os.path.join(SCRATCH, test.__name__)
@@ -56,7 +65,8 @@ def main(*tests):
             if os.path.isfile(os.path.join(directory, name)):
                 os.unlink(os.path.join(directory, name))
         try:
-            with j.Jobs(directory) as jobs:
+            os.environ["VAPRO_GO"] = os.path.join(directory, "go") if held else ""
+            with Jobs(directory) as jobs:
                 test(tap, jobs)
         except Exception:  # a failure of the test itself is a failure
             tap.ok(False, test.__name__, traceback.format_exc())
@@ -112,8 +122,16 @@ def attached(path, pids):
             return False
         told = {r["pid"] for r in of_type(records(path), "process") if r["state"] == "attached"}
         return set(pids) <= told
-    if not until(look, 20):
+    if not until(look, 60):
         raise RuntimeError(f"vaprod did not attach to {pids}")
+    go()
+
+
+def go():
+    """Workloads that wait for their observer run on."""
+    if os.environ.get("VAPRO_GO"):
+        with open(os.environ["VAPRO_GO"], "w", encoding="utf-8"):
+            pass
 
 
 def text_of(pid):

@@ -346,4 +346,4 @@ if __name__ == "__main__":
     tests = (test_late_mpi, test_linked_in, test_namespaces, test_files_go_away, test_children_and_exec, test_two_jobs,
              test_number_is_used_again,
              test_many_ranks_beside_a_stranger, test_crowd)
-    main(*(test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]))
+    main(*(test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]), held=False)

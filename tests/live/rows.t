@@ -43,12 +43,12 @@ def lost(lines):
 
 
 def test_user_functions(tap, jobs):
-    program = jobs.start([tool("steps"), "--calls", 600, "--delay", 2, "--every", 200], "steps")
+    program = jobs.start([tool("solver"), "--calls", 600, "--delay", 2, "--every", 200], "solver")
     pid = ready_pid(program)
     before = text_of(pid)
     config = os.path.join(jobs.directory, "vapro.conf")
     with open(config, "w", encoding="utf-8") as file:
-        file.write("function = exe:sim::advance class=user\nfunction = st?ps:sim::tail\n")
+        file.write("function = exe:sim::advance class=user\nfunction = sol?er:sim::tail\n")
     daemon, out, capture = watch(jobs, pid, "--config", config, "--user-function", "exe:solve_step", "--user-function",
                                  "exe:_ZN3sim4riskEi")
     tap.ok(set(text_of(pid)) - set(before), "probes are in the text")
@@ -92,9 +92,9 @@ def test_pthread_barrier(tap, jobs):
     tap.equal(jobs.wait(program, 60), 0, "the program ends well")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
     found, lines = states(capture), records(out)
-    tap.equal(found.get(("thread", None, "pthread_barrier_wait")), 8 * 150, "every thread's every wait is a vertex")
+    tap.equal(found.get(("communication", None, "pthread_barrier_wait")), 8 * 150, "every thread's every wait is a vertex")
     tap.equal(found.get(("computation", "pthread_barrier_wait", "pthread_barrier_wait")), 8 * 149, "and what lies between an edge")
-    tap.equal(found.get(("thread", None, "pthread_join")), 7, "joins that began later too")
+    tap.equal(found.get(("communication", None, "pthread_join")), 7, "joins that began later too")
     tap.equal(lost(lines), {}, "nothing is lost")
     image = of_type(lines, "process")[0]["images"][0]
     tap.ok("libc" in image["path"] and image["functions"] >= 6, "the image is told", image)
@@ -122,18 +122,18 @@ def test_openmp(tap, jobs):
         found, lines = states(capture), records(out)
         told = last_line(program)
         tap.equal(told["ran"], 4 * 121, "the regions ran")
-        waits = {end: n for (kind, begin, end), n in found.items() if kind == "thread" and not begin and end.endswith(":barrier")}
+        waits = {end: n for (kind, begin, end), n in found.items() if kind == "communication" and not begin and end.endswith(":barrier")}
         # the first region after attachment tells the function's address
         tap.equal(list(waits.values()), [4 * 119], "each thread's every region ends in a wait")
-        tap.equal(found.get(("thread", None, barrier)), 4 * 120, "each thread's every barrier is seen")
-        tap.equal(found.get(("thread", None, fork)), 120, "and every fork")
+        tap.equal(found.get(("communication", None, barrier)), 4 * 120, "each thread's every barrier is seen")
+        tap.equal(found.get(("communication", None, fork)), 120, "and every fork")
         for function in waits:
             tap.equal(found.get(("computation", barrier, function)), 4 * 119, "computation ends where the region does")
         tap.equal(lost(lines), {}, "nothing is lost")
 
 
 def test_thinning(tap, jobs):
-    program = jobs.start([tool("steps"), "--calls", 30000000, "--delay", 2], "steps")
+    program = jobs.start([tool("solver"), "--calls", 30000000, "--delay", 2], "solver")
     pid = ready_pid(program)
     daemon, out, _ = watch(jobs, pid, "--user-function", "exe:sim::advance", "--window", 2, "--duration", 8, cap=2)
     tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends after its duration")

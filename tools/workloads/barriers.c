@@ -16,7 +16,7 @@ static void *work(void *argument)
 {
 	uint64_t x = (uint64_t)(uintptr_t)argument;
 
-	usleep((useconds_t)(delay_s * 1e6));
+	wait_for_observer(delay_s);
 	for (int i = 0; i < rounds; i++) {
 		x = lcg(x, LCG_STEPS_PER_US * 100);
 		pthread_barrier_wait(&barrier);

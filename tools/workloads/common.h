@@ -54,6 +54,22 @@ static inline void pin(int cpu)
 	}
 }
 
+/*
+ * Time for an observer to attach: until the file that VAPRO_GO names is there (at most two minutes), so
+ * that a test does not depend on how fast the machine is; without VAPRO_GO the given seconds.
+ */
+static inline void wait_for_observer(double seconds)
+{
+	const char *go = getenv("VAPRO_GO");
+
+	if (!go || !*go) {
+		usleep((useconds_t)(seconds * 1e6));
+		return;
+	}
+	for (int i = 0; i < 12000 && access(go, F_OK); i++)
+		usleep(10000);
+}
+
 /* Rank R goes to CPU R modulo the number of CPUs. */
 static inline void pin_rank(int rank)
 {

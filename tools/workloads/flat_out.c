@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	printf("{\"ready\":true,\"pid\":%d}\n", (int)getpid());
 	fflush(stdout);
 	if (delay > 0)
-		usleep((useconds_t)(delay * 1e6));
+		wait_for_observer(delay);
 	calls = call(seconds, rate, &elapsed_ns);
 	printf("{\"program\":\"flat_out\",\"function\":\"MPI_Send\",\"pid\":%d,\"calls\":%llu,\"seconds\":%.6f,"
 	       "\"rate\":%.1f,\"ns_per_call\":%.2f}\n",

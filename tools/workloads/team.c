@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	region(threads);
 	printf("{\"ready\":true,\"pid\":%d}\n", (int)getpid());
 	fflush(stdout);
-	usleep((useconds_t)(delay_s * 1e6));
+	wait_for_observer(delay_s);
 	for (int i = 0; i < regions; i++) {
 		region(threads);
 		if (!i)

@@ -23,6 +23,8 @@
 #include <stdexcept>
 #include <unistd.h>
 
+#include "common.h"
+
 namespace
 {
 
@@ -128,7 +130,7 @@ int main(int argc, char **argv)
 	printf("{\"ready\":true,\"pid\":%d}\n", static_cast<int>(getpid()));
 	fflush(stdout);
 	if (delay > 0)
-		usleep(static_cast<useconds_t>(delay * 1e6));
+		wait_for_observer(delay);
 	end = now() + seconds;
 	do {
 		for (int i = 0; i < count; i++) {

@@ -128,6 +128,8 @@ static const char *fd_kind(uint16_t kind)
 void labels__vertex(struct labels_process *process, const struct kernel_vertex_key *key, char *labels, char *common,
 		    size_t size)
 {
+	const struct function_row *row = functions__row(key->function);
+
 	labels[0] = common[0] = '\0';
 	if (key->comm)
 		put(labels, size, "comm=%u", comm_number(process, key->comm));
@@ -149,6 +151,8 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 			put(text, size, "peer=%d", key->peer);
 		if (!(key->flags & KERNEL_VERTEX_NO_ROOT))
 			put(text, size, "root=%d", key->root);
+		if (row && row->threads)
+			put(text, size, "scope=process");
 	}
 }
 

@@ -6,7 +6,6 @@ const char *const vapro_class_name[VAPRO_CLASSES] = {
     [VAPRO_COMPUTATION] = "computation",
     [VAPRO_COMMUNICATION] = "communication",
     [VAPRO_IO] = "io",
-    [VAPRO_THREAD] = "thread",
 };
 
 const char *const vapro_factor_name[VAPRO_FACTORS] = {

@@ -13,6 +13,7 @@ struct function_row {
 	const char *symbol; /* MPI_Send */
 	const char *image;  /* glob of the image's base name; `exe` is the main executable; NULL: an MPI library */
 	enum vapro_class class;
+	bool threads; /* communication of the threads of one process */
 	enum kernel_row_kind kind;
 	uint8_t forked;		  /* KERNEL_ROW_FORK: the argument that is the outlined function */
 	bool own_sites;		  /* exits are probes of their own, returns are not hijacked */

@@ -393,7 +393,8 @@ int row_attacher__outlined(struct row_attacher *attacher, const struct process *
 {
 	struct row_image *image = image_of(attacher, process, mapping, err, err_size);
 	uint64_t offset = address - mapping->start + mapping->offset;
-	struct function_row row = {.class = VAPRO_THREAD, .kind = KERNEL_ROW_OUTLINED, .own_sites = true};
+	struct function_row row = {
+	    .class = VAPRO_COMMUNICATION, .threads = true, .kind = KERNEL_ROW_OUTLINED, .own_sites = true};
 	struct row_unit *unit = NULL;
 	struct row_sites *sites;
 	char name[48];

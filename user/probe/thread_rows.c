@@ -11,8 +11,8 @@
 
 #define THREAD(in, name, waits, off, ...)                                                                              \
 	{                                                                                                              \
-		.symbol = #name, .image = in, .class = VAPRO_THREAD, .blocking = waits, .polling = off,                \
-		.own_sites = true, __VA_ARGS__                                                                         \
+		.symbol = #name, .image = in, .class = VAPRO_COMMUNICATION, .threads = true, .blocking = waits,        \
+		.polling = off, .own_sites = true, __VA_ARGS__                                                         \
 	}
 #define PTHREAD(name) THREAD("libc.so.6", name, true, false), THREAD("libpthread.so.0", name, true, false)
 #define OMP "lib?(g|i)omp*.so*"

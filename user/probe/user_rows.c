@@ -29,7 +29,8 @@ static int set_class(struct function_row *row, const char *class)
 	} else if (!strcmp(class, "io")) {
 		row->class = VAPRO_IO;
 	} else if (!strcmp(class, "thread")) {
-		row->class = VAPRO_THREAD;
+		row->class = VAPRO_COMMUNICATION;
+		row->threads = true;
 	} else {
 		return -EINVAL;
 	}

@@ -4,7 +4,7 @@
  * which a function can be left: by several returns, by a tail call, by an exception. Prints how often
  * each was entered, and how many exceptions were thrown, caught and unwound through what they should.
  *
- *   steps --calls 1000 --delay 2 --every 1000     (times in ms and us)
+ *   solver --calls 1000 --delay 2 --every 1000     (times in ms and us)
  */
 #include <getopt.h>
 #include <unistd.h>
@@ -96,7 +96,7 @@ int main(int argc, char **argv)
 	}
 	printf("{\"ready\":true,\"pid\":%d}\n", static_cast<int>(getpid()));
 	fflush(stdout);
-	usleep(static_cast<useconds_t>(delay_s * 1e6));
+	wait_for_observer(delay_s);
 	for (int i = 0; i < calls; i++) {
 		solve_step(i);
 		sim::advance(i);
@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 			usleep(static_cast<useconds_t>(every_us));
 	}
 	printf(
-	    "{\"program\":\"steps\",\"solve_step\":%llu,\"advance\":%llu,\"tail\":%llu,\"risk\":%llu,\"thrown\":%llu,"
+	    "{\"program\":\"solver\",\"solve_step\":%llu,\"advance\":%llu,\"tail\":%llu,\"risk\":%llu,\"thrown\":%llu,"
 	    "\"caught\":%llu,\"unwound\":%llu}\n",
 	    solved, advanced, tails, risky, thrown, caught, unwound);
 	return thrown == caught && unwound == risky ? 0 : 1;
