@@ -183,6 +183,12 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	status = kernel_side__track(watch->parts.side, fresh.pid, &tracked);
 	snprintf(err, err_size, "%s", strerror(-status));
 	by_itself = library && alone(watch, library, now_ns);
+	if (!status && by_itself && returns_kill(process) && !watch->parts.no_return) {
+		snprintf(err, err_size,
+			 "this kernel kills a seccomp-filtered process at a return probe, and links "
+			 "for single processes of its image would set it one: --no-return watches it");
+		status = -EPERM;
+	}
 	if (!status && library)
 		status =
 		    attacher__attach(watch->parts.attacher, process, library, by_itself, &fresh.image, err, err_size);

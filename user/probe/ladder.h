@@ -35,7 +35,11 @@ struct kernel_sites {
 	const char *path;
 	const uint64_t *offsets, *cookies;
 	uint32_t count;
-	pid_t pid;	 /* 0: all processes */
+	/*
+	 * 0: all processes. Else only this one gets probes, but where another link has put one at the same
+	 * site of another process, that one's returns are hijacked too: kernels filter programs, not returns.
+	 */
+	pid_t pid;
 	bool entry_only; /* no return is hijacked; what the entry program answers has no effect */
 	bool *refused;	 /* NULL, or count of them: set for sites the kernel will not probe */
 };
