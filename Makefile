@@ -40,7 +40,7 @@ endif
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
 CFLAGS ?= -O2 -g
 CFLAGS += -std=gnu11 $(WARNINGS)
-LDLIBS = -lbpf -ldw -lelf $(if $(filter amd64,$(ARCH)),-lcapstone) -lcjson -lgsl -lgslcblas -lz -lm
+LDLIBS = -lbpf -ldw -lelf -lcapstone -lcjson -lgsl -lgslcblas -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
 LIB_SOURCES := $(filter-out user/vaprod.c user/vapro.c,$(wildcard user/*.c user/*/*.c))

@@ -12,7 +12,8 @@
 struct arguments {
 	u64 in[8]; /* registers; a power of two for the masks */
 	u64 sp;
-	u64 site; /* call-site of arm64; on x86 it lies at sp */
+	u64 frame; /* frame pointer: the caller's, at a function's entry */
+	u64 site;  /* call-site of arm64; on x86 it lies at sp */
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -30,6 +31,7 @@ static __always_inline void arguments_read(struct arguments *args, struct pt_reg
 	args->in[5] = ctx->r9;
 	args->in[6] = args->in[7] = 0;
 	args->sp = ctx->sp;
+	args->frame = ctx->bp;
 	args->site = 0;
 }
 
@@ -42,6 +44,12 @@ static __always_inline u64 stack_arguments(const struct arguments *args)
 static __always_inline long call_site(const struct arguments *args, u64 *site)
 {
 	return bpf_probe_read_user(site, sizeof(*site), (void *)args->sp);
+}
+
+/* The stack pointer that the caller sees when the call has returned. */
+static __always_inline u64 caller_sp(const struct arguments *args)
+{
+	return args->sp + 8;
 }
 
 /* The stack pointer at the entry of the call that now returns: `ret` has taken the return address off. */
@@ -96,6 +104,7 @@ static __always_inline void arguments_read(struct arguments *args, struct pt_reg
 	args->in[6] = ctx->regs[6];
 	args->in[7] = ctx->regs[7];
 	args->sp = ctx->sp;
+	args->frame = ctx->regs[29];
 	args->site = ctx->regs[30];
 }
 
@@ -108,6 +117,11 @@ static __always_inline long call_site(const struct arguments *args, u64 *site)
 {
 	*site = args->site;
 	return 0;
+}
+
+static __always_inline u64 caller_sp(const struct arguments *args)
+{
+	return args->sp;
 }
 
 static __always_inline u64 entry_sp(struct pt_regs *ctx)

@@ -17,7 +17,10 @@ enum {
 	LOST_ARGUMENT,
 	LOST_TRUNCATED,
 	LOST_GOVERNED,
-	LOST_VANISHED
+	LOST_VANISHED,
+	LOST_UNACCOUNTED, /* user space counts it */
+	LOST_APPROXIMATED,
+	LOST_UNMATCHED
 };
 
 static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
@@ -169,6 +172,7 @@ static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 	thread->vertex = 0;
 	thread->computing = 0;
 	thread->fork_sp = thread->fork_outer = 0;
+	thread->pending = 0;
 }
 
 /* What ended before `to` begins: the computation, or the time of a call whose return was not wanted. */

@@ -9,7 +9,9 @@
 #define VAPRO_INVOCATION_H
 
 #include "arch.h"
+#include "caller.h"
 #include "fragment.h"
+#include "requests.h"
 
 static __always_inline u16 handle_number(const struct kernel_thread *thread, u32 kind, u64 handle)
 {
@@ -28,10 +30,11 @@ static __always_inline u16 handle_number(const struct kernel_thread *thread, u32
 
 /*
  * Bytes of count elements. Open MPI keeps a datatype's size as a size_t at +24 of what the handle
- * points to; MPICH has a predefined one's in bits 8-15 of the handle, and of others it is not known.
+ * points to; MPICH has a predefined one's in bits 8-15 of the handle. Of its others the size cannot be
+ * told: the number of elements stands for it, and the vertex says so.
  */
 static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct arguments *args, u8 count_at, u8 type_at,
-				    bool array)
+				    bool array, struct kernel_vertex_key *key)
 {
 	u64 size = 1, count = argument(args, count_at), handle;
 
@@ -45,25 +48,108 @@ static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct a
 	if (!type_at)
 		return (u32)count;
 	handle = argument(args, type_at);
-	if (thread->process_flags & KERNEL_PROCESS_MPICH)
+	if (thread->process_flags & KERNEL_PROCESS_MPICH) {
 		size = mpich_size((u32)handle);
-	else if (bpf_probe_read_user(&size, sizeof(size), (void *)(handle + 24)))
+		if (!mpich_sized((u32)handle))
+			key->flags |= KERNEL_VERTEX_NO_SIZE;
+	} else if (bpf_probe_read_user(&size, sizeof(size), (void *)(handle + 24))) {
 		lose(thread->slot, LOST_ARGUMENT, 1);
+	}
 	return (u64)(u32)count * size;
 }
 
-static __always_inline void describe(struct kernel_thread *thread, const struct arguments *args, u32 row,
-				     const struct kernel_function *function, struct kernel_vertex_key *key, u64 *bytes)
+/* Whether a variable is the application's, and not one of a binding: those lie between the two stack pointers. */
+static __always_inline bool is_own(const struct arguments *args, u64 caller_sp, u64 at)
+{
+	return at < args->sp || at >= caller_sp;
+}
+
+static __always_inline void describe_post(struct kernel_thread *thread, struct task_struct *task,
+					  const struct arguments *args, const struct vapro_roles *roles, u64 sp,
+					  u64 bytes)
+{
+	u64 at = argument(args, roles->request);
+	bool own = is_own(args, sp, at);
+
+	/* without returns the handle is read at the next call, and a binding's variable is gone by then */
+	if (own || !(thread->process_flags & KERNEL_PROCESS_NO_RETURN))
+		request_post(thread, task, at, bytes, roles->flags & VAPRO_ROLE_PERSISTENT, own);
+}
+
+/* The requests that a completion waits for, or that are started: their number and bytes are the call's own. */
+static __always_inline void describe_requests(struct kernel_thread *thread, struct task_struct *task,
+					      const struct arguments *args, const struct vapro_roles *roles, u64 sp,
+					      struct kernel_vertex_key *key, u64 *bytes)
+{
+	struct request_walk walk = {
+	    .tgid = thread->tgid, .counters = thread->slot, .start = roles->flags & VAPRO_ROLE_START};
+	struct kernel_pending *pending = pending_of(thread, task);
+	struct request_sum sum = {};
+	s32 count = 1;
+
+	if (!pending)
+		return;
+	pending->done = roles->flags & (VAPRO_ROLE_DONE_FLAG | VAPRO_ROLE_DONE_INDEX | VAPRO_ROLE_DONE_SOME);
+	walk.all = !pending->done && !walk.start;
+	if (roles->requests == 255) {
+		pending->array = argument(args, 1);
+	} else {
+		count = (s32)argument(args, roles->requests);
+		pending->array = argument(args, roles->requests + 1);
+	}
+	pending->slots = walk.slots = is_own(args, sp, pending->array);
+	if (count > KERNEL_REQUESTS) {
+		lose(thread->slot, LOST_TRUNCATED, count - KERNEL_REQUESTS);
+		count = KERNEL_REQUESTS;
+	}
+	pending->count = count > 0 ? count : 0;
+	requests_read(thread, pending, &walk, &sum);
+	if (pending->done && pending->count) {
+		pending->done_at = argument(args, roles->done);
+		pending->indices_at = argument(args, roles->done + 1);
+		thread->pending = 1;
+	}
+	if (sum.unmatched)
+		lose(thread->slot, LOST_UNMATCHED, sum.unmatched);
+	if (sum.guessed)
+		key->flags |= KERNEL_VERTEX_APPROX;
+	*bytes = sum.bytes;
+	key->requests = sum.n;
+}
+
+static __always_inline void describe_caller(struct kernel_thread *thread, const struct arguments *args,
+					    struct kernel_vertex_key *key, u64 *sp)
+{
+	struct caller caller = {.sp = caller_sp(args), .frame = args->frame};
+
+	if (call_site(args, &caller.site))
+		lose(thread->slot, LOST_ARGUMENT, 1);
+	true_caller(&caller, thread->tgid);
+	key->site = caller.site;
+	*sp = caller.sp;
+	if (caller.approx)
+		key->flags |= KERNEL_VERTEX_APPROX;
+	if (!call_paths)
+		return;
+	key->path = path_of(&caller, thread->tgid);
+	if (!key->path)
+		key->flags |= KERNEL_VERTEX_NO_FRAMES;
+}
+
+static __always_inline void describe(struct kernel_thread *thread, struct task_struct *task,
+				     const struct arguments *args, u32 row, const struct kernel_function *function,
+				     struct kernel_vertex_key *key, u64 *bytes)
 {
 	const struct vapro_roles *roles = &function->roles;
+	u64 sp = 0;
 
 	key->tgid = thread->tgid;
 	key->function = row;
 	if (roles->count)
-		*bytes = bytes_of(thread, args, roles->count, roles->type, roles->flags & VAPRO_ROLE_COUNT_ARRAY);
+		*bytes = bytes_of(thread, args, roles->count, roles->type, roles->flags & VAPRO_ROLE_COUNT_ARRAY, key);
 	if (roles->count2)
-		*bytes += bytes_of(thread, args, roles->count2, roles->type2, roles->flags & VAPRO_ROLE_COUNT_ARRAY);
-	key->cell = cell_of(*bytes);
+		*bytes +=
+		    bytes_of(thread, args, roles->count2, roles->type2, roles->flags & VAPRO_ROLE_COUNT_ARRAY, key);
 	if (roles->peer)
 		key->peer = (s32)argument(args, roles->peer);
 	else
@@ -76,8 +162,14 @@ static __always_inline void describe(struct kernel_thread *thread, const struct 
 		key->comm = handle_number(thread, KERNEL_COMM, argument(args, roles->comm));
 	if (roles->op)
 		key->op = handle_number(thread, KERNEL_OP, argument(args, roles->op));
-	if (call_site(args, &key->site))
-		lose(thread->slot, LOST_ARGUMENT, 1);
+	describe_caller(thread, args, key, &sp);
+	if (roles->requests)
+		describe_requests(thread, task, args, roles, sp, key, bytes);
+	else if (roles->request)
+		describe_post(thread, task, args, roles, sp, *bytes);
+	key->cell = cell_of(*bytes);
+	if (key->flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE))
+		lose(thread->slot, LOST_APPROXIMATED, 1);
 }
 
 static __always_inline struct kernel_function_counters *function_counter(u32 row)
@@ -159,7 +251,8 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 		return 1;
 	if (function->stepped)
 		add(counters_of(thread->slot)->stepped, 1);
-	describe(thread, &args, row, function, &key, &bytes);
+	requests_settle(thread, task);
+	describe(thread, task, &args, row, function, &key, &bytes);
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN)
 		key.flags |= KERNEL_VERTEX_NO_RETURN;
 	vertex = number_of(&vertices, &key, &next_vertex);
@@ -198,6 +291,7 @@ static __always_inline int invocation_exit(struct pt_regs *ctx)
 		add(count->exit, 1);
 	read_counts(thread, task);
 	close_vertex(thread, bpf_ktime_get_ns());
+	requests_settle(thread, task);
 	return 0;
 }
 

@@ -82,6 +82,40 @@ static __always_inline u64 mpich_size(u32 handle)
 	return handle >> 30 == 1 ? (handle >> 8) & 0xff : 1;
 }
 
+static __always_inline bool mpich_sized(u32 handle)
+{
+	return handle >> 30 == 1;
+}
+
+/* The range that holds an address, or NULL. */
+static __always_inline const struct kernel_text *range_of(const struct kernel_transparent *transparent, u64 address)
+{
+	for (u32 i = 0; i < KERNEL_TRANSPARENT; i++) {
+		const struct kernel_text *range = &transparent->ranges[i];
+
+		if (i < transparent->count && address >= range->begin && address < range->end)
+			return range;
+	}
+	return 0;
+}
+
+#define FRAME_MAX (1 << 20) /* nobody's frame is larger: a register that holds something else is */
+
+/* Whether a frame pointer can be one of the stack below which `below` lies. */
+static __always_inline bool is_frame(u64 frame, u64 below)
+{
+	return frame >= below && frame - below < FRAME_MAX && !(frame & 7);
+}
+
+/*
+ * Bytes of one operation that a shared handle stands for, as long as nothing tells which: the mean,
+ * so that all of them together have what they were posted with.
+ */
+static __always_inline u64 request_share(u64 bytes, u32 count)
+{
+	return count ? bytes / count : 0;
+}
+
 /* A thread leaves the CPU. runnable: it was preempted or yielded, else it sleeps. */
 static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, bool runnable, bool io_wait, u32 other_pid)
 {

@@ -16,6 +16,7 @@ const volatile u32 abnormal_ratio_1024 = 1229;
 const volatile u32 new_fragments = 5;
 const volatile u8 seccomp_kills; /* this kernel kills a task with a filter where its return was hijacked */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
+const volatile bool call_paths;
 
 /* Written by user space while running. */
 u64 utc_offset_ns;   /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
@@ -27,7 +28,7 @@ u32 rows_generation; /* raised whenever links of single rows were closed or open
 
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
-u32 next_vertex = 1, next_edge = 1;
+u32 next_vertex = 1, next_edge = 1, next_path = 1;
 u64 records_lost; /* records other than fragments that found the ring full */
 
 struct {
@@ -152,6 +153,52 @@ struct {
 	__type(key, struct kernel_outlined_key);
 	__type(value, u32);
 } outlined SEC(".maps");
+/* Per process where its transparent images are mapped; per image where its calls lead back to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, KERNEL_SLOTS);
+	__type(key, u32);
+	__type(value, struct kernel_transparent);
+} transparent SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 262144);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct kernel_hop_key);
+	__type(value, struct kernel_hop);
+} hops SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct kernel_path_key);
+	__type(value, u32);
+} paths SEC(".maps");
+
+/* Requests under way by handle, and the variables they were written to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct kernel_request_key);
+	__type(value, struct kernel_request);
+} requests SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct kernel_request_key);
+	__type(value, struct kernel_request_slot);
+} request_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct kernel_pending);
+} pending_calls SEC(".maps");
 
 #define add(counter, value) __sync_fetch_and_add(&(counter), (value))
 

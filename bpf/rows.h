@@ -105,7 +105,7 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 		pass_boundary(thread, boundary_vertex(thread, ctx, row, 0), now);
 		return 1;
 	}
-	describe(thread, &args, row, function, &key, &bytes);
+	describe(thread, task, &args, row, function, &key, &bytes);
 	vertex = number_of(&vertices, &key, &next_vertex);
 	close_previous(thread, vertex, now);
 	if (function->kind == KERNEL_ROW_FORK) {

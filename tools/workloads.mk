@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate sleepers hazards throw; plain ones: bystander late_mpi unmap barriers solver hog fifo_writer; with
-# OpenMP: team, and team_llvm, the same with the other library.
+# iterate sleepers hazards throw steps requests paths wrapped; plain ones: bystander late_mpi unmap
+# barriers solver hog fifo_writer; with OpenMP: team, and team_llvm, the same with the other library.
 
 BUILD ?= build
 MPICC ?= mpicc
@@ -10,7 +10,7 @@ MPICXX ?= mpicxx
 MPICC_MPICH ?= mpicc.mpich
 CLANG ?= clang
 
-WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards
+WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers
 WORKLOAD_CXX := solver
@@ -20,8 +20,14 @@ WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror
 WORKLOAD_CFLAGS := -std=c11 -D_GNU_SOURCE $(WORKLOAD_FLAGS)
 WORKLOAD_CXXFLAGS := -std=c++17 $(WORKLOAD_FLAGS)
 
-# the same program under the other ABI
-MPICH_DEMO := $(BUILD)/tools/mpich_demo_mpi
+# the same programs under the other ABI
+MPICH_TOO := $(addprefix $(BUILD)/tools/mpich_,demo_mpi steps requests)
+# and the same calls from Fortran, by each of its bindings
+BINDINGS := h use f08
+FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/steps_$b)
+MPICH_FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/mpich_steps_$b)
+# with and without frame pointers
+PATHS := $(BUILD)/tools/paths $(BUILD)/tools/paths_unframed
 
 # and one whose MPI is in the executable, which maps no library of it
 STATIC_MPI := $(BUILD)/tools/static_mpi
@@ -34,7 +40,7 @@ UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
 # one program, libgomp's and libomp's
 TEAMS := $(BUILD)/tools/team $(BUILD)/tools/team_llvm
 
-WORKLOADS := $(MPICH_DEMO) $(STATIC_MPI) $(UNMAPPED) $(TEAMS) \
+WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
 
 .PHONY: workloads
@@ -44,7 +50,7 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workload
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -o $@ $< -lm
 
-$(MPICH_DEMO): tools/workloads/demo_mpi.c tools/workloads/truth.h tools/workloads/common.h
+$(MPICH_TOO): $(BUILD)/tools/mpich_%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
 	$(MPICC_MPICH) $(WORKLOAD_CFLAGS) -o $@ $< -lm
 
@@ -55,6 +61,30 @@ $(STATIC_MPI): tools/workloads/flat_out.c tools/workloads/truth.h tools/workload
 $(UNMAPPED): tools/workloads/unmapped.c
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -o $@ $<
+
+# each has a module directory of its own: they compile at the same time
+FORTRAN_FLAGS = -O2 -g -ffree-line-length-none -fallow-argument-mismatch -DBINDING_$(shell echo $(1) | tr a-z A-Z)
+
+$(FORTRAN): $(BUILD)/tools/steps_%: tools/workloads/steps.F90
+	@mkdir -p $@.mod
+	mpif90 $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
+
+$(MPICH_FORTRAN): $(BUILD)/tools/mpich_steps_%: tools/workloads/steps.F90
+	@mkdir -p $@.mod
+	mpif90.mpich $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
+
+# with frame pointers, as some distributions build all they ship
+$(BUILD)/tools/libwrapper.so: tools/workloads/wrapper.c
+	@mkdir -p $(@D)
+	$(MPICC) $(WORKLOAD_CFLAGS) -fno-omit-frame-pointer -fPIC -shared -o $@ $<
+
+$(BUILD)/tools/paths: tools/workloads/paths.c
+	@mkdir -p $(@D)
+	$(MPICC) $(WORKLOAD_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
+
+$(BUILD)/tools/paths_unframed: tools/workloads/paths.c
+	@mkdir -p $(@D)
+	$(MPICC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp
 	@mkdir -p $(@D)

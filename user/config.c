@@ -67,6 +67,10 @@ const struct vapro_option vapro_options[] = {
      "place no return probes: for programs that unwind through MPI calls"},
     {"attach", VAPRO_OPT_ATTACH, offsetof(struct vapro_config, attach), "auto", 0, 0,
      "how probes are attached; auto = the first of these that the kernel takes"},
+    {"states", VAPRO_OPT_STATES, offsetof(struct vapro_config, states), "call-site", 0, 0,
+     "what tells states apart; call-path = also the callers above, by frame pointers"},
+    {"transparent", VAPRO_OPT_TEXT, offsetof(struct vapro_config, transparent), "", 0, 0,
+     "wrapper libraries to look through, as Fortran's bindings are: libboost_mpi*.so*,libmine.so"},
 };
 
 const size_t vapro_option_count = sizeof(vapro_options) / sizeof(vapro_options[0]);
@@ -76,6 +80,8 @@ static const char *const attach_name[] = {[VAPRO_ATTACH_AUTO] = "auto",
 					  [VAPRO_ATTACH_SESSION] = "session",
 					  [VAPRO_ATTACH_MULTI] = "multi",
 					  [VAPRO_ATTACH_PERF] = "perf"};
+
+static const char *const states_name[] = {[VAPRO_BY_CALL_SITE] = "call-site", [VAPRO_BY_CALL_PATH] = "call-path"};
 
 void config__init(struct vapro_config *config)
 {
@@ -270,6 +276,15 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 	if (option->type == VAPRO_OPT_FUNCTIONS)
 		return add_functions((char *)config + option->offset, option, prefix, value ? value : "", err,
 				     err_size);
+	if (option->type == VAPRO_OPT_TEXT && value) {
+		if (strlen(value) < VAPRO_TEXT_MAX) {
+			strcpy((char *)config + option->offset, value);
+			return 0;
+		}
+		snprintf(err, err_size, "%s%s: the value is longer than %d bytes", prefix, option->name,
+			 VAPRO_TEXT_MAX - 1);
+		return -EINVAL;
+	}
 	if (!value || !*value) {
 		snprintf(err, err_size, "%s%s: a value is missing", prefix, option->name);
 		return -EINVAL;
@@ -284,6 +299,11 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 		if (word >= 0)
 			*(enum vapro_attach *)((char *)config + option->offset) = (enum vapro_attach)word;
 		expected = "auto, session, multi or perf";
+	} else if (option->type == VAPRO_OPT_STATES) {
+		word = find_word(states_name, sizeof(states_name) / sizeof(states_name[0]), value);
+		if (word >= 0)
+			*(enum vapro_states *)((char *)config + option->offset) = (enum vapro_states)word;
+		expected = "call-site or call-path";
 	} else {
 		return set_number(config, option, prefix, value, err, err_size);
 	}
@@ -376,6 +396,12 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 	case VAPRO_OPT_ATTACH:
 		snprintf(buf, size, "%s", attach_name[*(const enum vapro_attach *)member]);
 		break;
+	case VAPRO_OPT_STATES:
+		snprintf(buf, size, "%s", states_name[*(const enum vapro_states *)member]);
+		break;
+	case VAPRO_OPT_TEXT:
+		snprintf(buf, size, "%s", member);
+		break;
 	}
 }
 
@@ -387,12 +413,13 @@ void config__help(FILE *out)
 		    [VAPRO_OPT_DOUBLE] = "NUMBER",  [VAPRO_OPT_SECONDS] = "TIME",
 		    [VAPRO_OPT_UINT] = "COUNT",	    [VAPRO_OPT_BOOL] = "[=yes|no]",
 		    [VAPRO_OPT_IO] = "off|on|auto", [VAPRO_OPT_ATTACH] = "auto|session|multi|perf",
-		    [VAPRO_OPT_FUNCTIONS] = "ROW",
+		    [VAPRO_OPT_FUNCTIONS] = "ROW",  [VAPRO_OPT_STATES] = "call-site|call-path",
+		    [VAPRO_OPT_TEXT] = "GLOB,...",
 		};
 		char flag[64];
 
 		snprintf(flag, sizeof(flag), "--%s%s%s", option->name, option->type == VAPRO_OPT_BOOL ? "" : " ",
 			 kind[option->type]);
-		fprintf(out, "  %-26s %s (%s)\n", flag, option->help, option->initial);
+		fprintf(out, "  %-26s %s (%s)\n", flag, option->help, option->initial[0] ? option->initial : "none");
 	}
 }

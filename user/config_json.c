@@ -8,7 +8,7 @@
 static cJSON *make_value(const struct vapro_config *config, const struct vapro_option *option)
 {
 	const char *member = (const char *)config + option->offset;
-	char text[64];
+	char text[VAPRO_TEXT_MAX];
 
 	switch (option->type) {
 	case VAPRO_OPT_DOUBLE:
@@ -22,6 +22,8 @@ static cJSON *make_value(const struct vapro_config *config, const struct vapro_o
 		return cJSON_CreateString(member);
 	case VAPRO_OPT_IO:
 	case VAPRO_OPT_ATTACH:
+	case VAPRO_OPT_STATES:
+	case VAPRO_OPT_TEXT:
 		break;
 	}
 	config__format(config, option, text, sizeof(text));

@@ -240,7 +240,7 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 	daemon->attacher = attacher__new(daemon->side);
 	daemon->rows = row_attacher__new(daemon->side, &daemon->costs,
 					 options->config.overhead_cap_pct / 100 * options->config.function_share);
-	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host);
+	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host, &options->config);
 	daemon->collector = daemon->resolver
 				? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink, on_event, daemon)
 				: NULL;

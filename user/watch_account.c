@@ -5,9 +5,22 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/requests.h"
 #include "watch_private.h"
 
 #define RETIRE_NS 600000000ULL /* after a process's end its last bin is drained by then */
+
+#define REQUEST_NS 60000000000ULL /* no completion was seen for this long: none will be */
+
+static void say_pathless(struct watch *watch, struct watched *watched)
+{
+	if (watched->pathless || !resolver__pathless(watch->parts.resolver, watched->pid))
+		return;
+	watched->pathless = true;
+	watch__warn(watch, "no_frame_pointers", watched->pid,
+		    "process %d (%s) keeps no frame pointers: its states are told by call-site alone", watched->pid,
+		    watched->identity.exe);
+}
 
 void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second)
 {
@@ -30,6 +43,7 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		threads = process__threads(watched->pid, NULL, 0);
 		second->threads += (uint32_t)threads;
 		watch__look_for_threads(watch, watched, threads);
+		say_pathless(watch, watched);
 	}
 	watch->last_second_ns = now_ns;
 }
@@ -113,6 +127,33 @@ bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns
 	return true;
 }
 
+struct aging {
+	struct watch *watch;
+	uint64_t now_ns;
+};
+
+/* A request of a process that has ended, or an old one, is one whose completion we do not see. */
+static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *request)
+{
+	struct aging *aging = ctx;
+	struct kernel_counters *counters = kernel_side__bpf(aging->watch->parts.side)->bss->counters;
+
+	for (size_t i = 0; i < aging->watch->count; i++) {
+		const struct watched *watched = &aging->watch->watched[i];
+
+		if ((uint32_t)watched->pid != tgid)
+			continue;
+		if (!watched->ended_ns &&
+		    (request->flags & KERNEL_REQUEST_PERSISTENT || request->time_ns + REQUEST_NS > aging->now_ns))
+			return false;
+		if (!(request->flags & KERNEL_REQUEST_PERSISTENT))
+			__atomic_fetch_add(&counters[watched->slot].lost[VAPRO_LOST_UNMATCHED], request->count,
+					   __ATOMIC_RELAXED);
+		return true;
+	}
+	return true;
+}
+
 /* What ended before a window's end and has been drained since. */
 static void retire(struct watch *watch, uint64_t end_ns)
 {
@@ -131,6 +172,8 @@ int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
 	pid_t tids[256];
 	int status = 0;
 
+	requests__age(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.requests), is_stale,
+		      &(struct aging){watch, end_ns});
 	for (size_t i = 0; i < watch->count && !status; i++) {
 		struct watched *watched = &watch->watched[i];
 		size_t count = watched->ended_ns ? 0 : process__threads(watched->pid, tids, 256);
@@ -139,6 +182,7 @@ int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
 			status = collector__tell_open(watch->parts.collector, tids[j], end_ns);
 		if (!status)
 			status = tell_facts(watch, watched, begin_ns, end_ns);
+		say_pathless(watch, watched); /* of one that has ended since the last second, too */
 	}
 	retire(watch, end_ns);
 	watch->window_ns = end_ns;

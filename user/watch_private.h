@@ -28,6 +28,7 @@ struct watched {
 	uint64_t io_calls;
 	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
 	bool threaded;	      /* its thread rows were looked for when it had threads */
+	bool pathless;	      /* keeps no frame pointers, and that was said */
 };
 
 struct heard {

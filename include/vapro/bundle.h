@@ -123,6 +123,8 @@ enum vapro_loss {
 	VAPRO_LOST_GOVERNED, /* fragments open when the governor closed the link */
 	VAPRO_LOST_VANISHED, /* frames left without a return: longjmp, exit, exec */
 	VAPRO_LOST_UNACCOUNTED,
+	VAPRO_LOST_APPROXIMATED, /* not lost: calls told with an approximate call-site or size */
+	VAPRO_LOST_UNMATCHED,	 /* not lost: requests of which post or completion was not seen */
 	VAPRO_LOSSES,
 };
 

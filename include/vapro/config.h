@@ -15,6 +15,9 @@
 #define VAPRO_FUNCTIONS_TEXT 4096
 
 enum vapro_io_mode { VAPRO_IO_OFF, VAPRO_IO_ON, VAPRO_IO_AUTO };
+enum vapro_states { VAPRO_BY_CALL_SITE, VAPRO_BY_CALL_PATH };
+
+#define VAPRO_TEXT_MAX 512 /* of a tunable that is text */
 
 /* auto: the best rung of the ladder that the kernel takes */
 enum vapro_attach { VAPRO_ATTACH_AUTO, VAPRO_ATTACH_SESSION, VAPRO_ATTACH_MULTI, VAPRO_ATTACH_PERF };
@@ -54,6 +57,8 @@ struct vapro_config {
 	/* functions beyond the built-in ones */
 	double function_share; /* of the cap, that one of them may cost */
 	char functions[VAPRO_FUNCTIONS_TEXT];
+	enum vapro_states states;	  /* what tells states apart: papers/000 section 3.2 */
+	char transparent[VAPRO_TEXT_MAX]; /* globs of images that are hopped over, joined by ',' */
 };
 
 enum vapro_option_type {
@@ -64,6 +69,8 @@ enum vapro_option_type {
 	VAPRO_OPT_IO, /* off, on, auto */
 	VAPRO_OPT_ATTACH,
 	VAPRO_OPT_FUNCTIONS, /* rows, each time it is set one more; parted by semicolons; "" takes all away */
+	VAPRO_OPT_STATES,
+	VAPRO_OPT_TEXT
 };
 
 struct vapro_option {

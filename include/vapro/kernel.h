@@ -37,12 +37,23 @@ struct vapro_roles {
 	u8 root;
 	u8 op; /* reduction operation handle */
 	u8 comm;
-	u8 requests; /* number of requests completed (Wait family); 255 = exactly one */
+	u8 requests; /* number of requests completed or started, the array follows; 255 = the first argument is the one
+		      */
 	u8 flags;    /* VAPRO_ROLE_* */
+	u8 request;  /* where the handle of a posted operation is written to */
+	u8 done;     /* where a completion that may leave requests open tells which are done */
 };
 
 /* count is an array of counts: its first element stands for it */
 #define VAPRO_ROLE_COUNT_ARRAY 1
+/* the request posted outlives its completions, and works only once started */
+#define VAPRO_ROLE_PERSISTENT 2
+/* the requests named are started, not completed */
+#define VAPRO_ROLE_START 4
+/* what done points to: a flag for all of them; the index of one; a number of indices, which follow */
+#define VAPRO_ROLE_DONE_FLAG 8
+#define VAPRO_ROLE_DONE_INDEX 16
+#define VAPRO_ROLE_DONE_SOME 32
 
 /* What a row's entry and exit mean for the thread. */
 enum kernel_row_kind {
@@ -82,7 +93,10 @@ struct kernel_process {
 #define KERNEL_PROCESS_MPICH 2 /* MPICH's ABI: handles are 32-bit numbers, not addresses */
 
 /* Handles whose number user space sets beforehand (MPI_COMM_WORLD, MPI_SUM, ...), or given by first sight. */
-enum kernel_handle_kind { KERNEL_COMM, KERNEL_OP };
+enum kernel_handle_kind { KERNEL_COMM, KERNEL_OP, KERNEL_REQUEST };
+
+/* Numbers of requests: null, or one handle for all operations that were done when posted. */
+enum { KERNEL_REQUEST_NULL, KERNEL_REQUEST_SHARED };
 
 struct kernel_handle_key {
 	u64 handle;
@@ -106,13 +120,105 @@ struct kernel_vertex_key {
 	u32 file;    /* inode number of the descriptor */
 	u16 fd_kind; /* S_IFMT bits >> 12 of the descriptor's inode, 0 = none */
 	u16 flags;   /* KERNEL_VERTEX_* */
+	u32 path;    /* number of the chain of callers; 0 = none */
+	u16 requests;
+	u16 pad;
 };
 
 #define KERNEL_VERTEX_NO_PEER 1 /* peer holds no rank */
 #define KERNEL_VERTEX_NO_ROOT 2
 #define KERNEL_VERTEX_NO_RETURN 4
-#define KERNEL_VERTEX_APPROX 8 /* call-site not exact */
-#define KERNEL_VERTEX_EXIT 16  /* the exit of a boundary; the call-site of both is their own place */
+#define KERNEL_VERTEX_APPROX 8	   /* call-site or bytes not exact */
+#define KERNEL_VERTEX_NO_SIZE 16   /* the datatype does not tell its size: bytes are elements */
+#define KERNEL_VERTEX_EXIT 64	   /* the exit of a boundary; the call-site of both is their own place */
+#define KERNEL_VERTEX_NO_FRAMES 32 /* a path was wanted, and the caller keeps no frame pointer */
+
+/*
+ * Transparent images (ARCHITECTURE section 3): where a process has them mapped, and per image what an
+ * unwinder would know at each of its calls. All distances are from the stack pointer, or from the
+ * frame pointer, as it is when the call has returned.
+ */
+#define KERNEL_TRANSPARENT 8 /* executable ranges per process */
+
+struct kernel_text {
+	u64 begin, end;
+	u64 bias;  /* linked address + bias = address */
+	u32 image; /* number of ours */
+	u32 pad;
+};
+
+struct kernel_transparent {
+	struct kernel_text ranges[KERNEL_TRANSPARENT];
+	u32 count;
+	u32 pad;
+};
+
+struct kernel_hop_key {
+	u32 image;
+	u32 vaddr; /* linked address that the call returns to */
+};
+
+struct kernel_hop {
+	s32 return_at; /* where the wrapper's own return address lies */
+	s32 sp;	       /* what the stack pointer is once the wrapper has returned */
+	s32 frame_at;  /* where its caller's frame pointer lies, or KERNEL_FRAME_KEPT */
+	u32 by_frame;  /* distances are from the frame pointer */
+};
+
+#define KERNEL_FRAME_KEPT (-1) /* still in its register: nothing is saved at an odd place */
+
+/* The callers above a call-site, innermost first, by frame pointers. */
+#define KERNEL_PATH_DEPTH 8
+
+struct kernel_path_key {
+	u64 address[KERNEL_PATH_DEPTH];
+	u32 tgid;
+	u32 count;
+};
+
+/*
+ * What is known of a request handle between post and completion. A handle may stand for several
+ * operations at once: MPI libraries have one for all that were done when posted.
+ */
+struct kernel_request_key {
+	u64 at; /* handle, or address of the variable that holds it */
+	u32 tgid;
+	u32 pad;
+};
+
+struct kernel_request {
+	u64 bytes;   /* of all that the handle stands for */
+	u64 last;    /* of the last of them */
+	u64 time_ns; /* that one was posted */
+	u64 walk;    /* the last completion that it was seen in */
+	u32 count;
+	u32 flags; /* KERNEL_REQUEST_* */
+};
+
+#define KERNEL_REQUEST_PERSISTENT 1
+#define KERNEL_REQUEST_ACTIVE 2
+
+/* The variable a handle was written to: it tells operations apart that share one. */
+struct kernel_request_slot {
+	u64 handle;
+	u64 bytes;
+};
+
+#define KERNEL_REQUESTS 64 /* read per completion */
+
+/* What a call leaves to be read when it has returned; per thread, in task storage. */
+struct kernel_pending {
+	u64 post_at; /* address of the request, 0 = nothing was posted */
+	u64 post_bytes;
+	u32 post_flags;
+	u32 count;   /* handles below; 0 = no completion is pending */
+	u64 done_at; /* what VAPRO_ROLE_DONE_* is about */
+	u64 indices_at;
+	u64 array; /* address of the first handle */
+	u32 done;  /* VAPRO_ROLE_DONE_* */
+	u32 slots; /* variables are the application's own */
+	u64 handle[KERNEL_REQUESTS];
+};
 
 struct kernel_edge_key {
 	u32 from, to; /* vertex ids */
@@ -217,6 +323,7 @@ struct kernel_thread {
 	u64 fork_outer;	     /* of the one around it */
 	u32 computing;	     /* what runs since start_ns is computation, also where returns are not wanted */
 	u32 rows_generation; /* of thinned rows */
+	u32 pending;	     /* the last call left something to be read, struct kernel_pending */
 };
 
 enum kernel_record_type {

@@ -38,7 +38,8 @@ def test_sees_a_running_job(tap, jobs):
     maps = {m["class"] for m in of_type(lines, "heatmap")}
     tap.ok("computation" in maps, "a heat map of computation", maps)
     lost = {cause: n for w in of_type(lines, "window") for cause, n in w["lost"].items() if n}
-    tap.ok(not set(lost) - {"vanished"}, "nothing is lost", lost)
+    # requests that were under way when it attached are completed without having been posted
+    tap.ok(not set(lost) - {"vanished", "unmatched"}, "nothing is lost", lost)
     tap.equal(jobs.wait(program, 30), 0, "the program ends well")
     check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
                            text=True, check=False)

@@ -151,3 +151,43 @@ def text_of(pid):
                     if found != wanted:
                         different[fields[5].strip(), page] = found
     return different
+
+
+def capture_run(tap, jobs, program, *options, ranks=2, mpich=None):
+    """
+    Runs a workload that takes --seconds and --log, watched from before its first call to its end.
+    Returns (capture, records, directory of its logs).
+    """
+    mpich = program.startswith("mpich_") if mpich is None else mpich
+    logs = os.path.join(jobs.directory, program + "".join(options))
+    os.makedirs(logs, exist_ok=True)
+    for name in os.listdir(logs):
+        os.unlink(os.path.join(logs, name))
+    command = ["mpirun.mpich", "-n", str(ranks), tool(program)] if mpich else j.mpirun(ranks, tool(program))
+    job = jobs.start([*command, "--seconds", "3", "--log", logs], program)
+    pids = rank_pids(job, logs, ranks)
+    out, capture = os.path.join(logs, "out.ndjson"), os.path.join(logs, "run.capture")
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--io", "off", "--overhead-cap", "0",
+                         *options], program + "_vaprod")
+    attached(out, pids)
+    tap.equal(jobs.wait(job, 60), 0, f"{program}: the program ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, f"{program}: vaprod ends with its targets")
+    return capture, records(out), logs
+
+
+def losses(lines):
+    """{cause: n} over all windows, causes that happened."""
+    found = {}
+    for window in of_type(lines, "window"):
+        for cause, n in window["lost"].items():
+            if n:
+                found[cause] = found.get(cause, 0) + n
+    return found
+
+
+def graph(jobs, capture, *options):
+    """The states of a capture."""
+    code, job = jobs.run([VAPRO, "stg", "--json", *options, capture], "stg", 30)
+    if code:
+        raise RuntimeError(job.err())
+    return [json.loads(line) for line in job.out().splitlines()]

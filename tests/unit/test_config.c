@@ -76,13 +76,14 @@ static void test_units(void **state)
 static void test_refusals(void **state)
 {
 	static const char *const bad[][2] = {
-	    {"threshold", ""},	       {"threshold", "0x1"},  {"threshold", "nan"},    {"threshold", "inf"},
-	    {"threshold", "0.5x"},     {"threshold", "1.01"}, {"threshold", "-1"},     {"threshold", "1e999"},
-	    {"min-cells", "2.5"},      {"min-cells", "0"},    {"ring-bytes", "65537"}, {"ring-bytes", "1"},
-	    {"map-entries", "63"},     {"io", "perhaps"},     {"no-return", "maybe"},  {"overhead-cap", "101"},
-	    {"long-fragment", "-5ms"}, {"window", "0.5"},
+	    {"threshold", ""},	     {"threshold", "0x1"},  {"threshold", "nan"},      {"threshold", "inf"},
+	    {"threshold", "0.5x"},   {"threshold", "1.01"}, {"threshold", "-1"},       {"threshold", "1e999"},
+	    {"min-cells", "2.5"},    {"min-cells", "0"},    {"ring-bytes", "65537"},   {"ring-bytes", "1"},
+	    {"map-entries", "63"},   {"io", "perhaps"},	    {"no-return", "maybe"},    {"overhead-cap", "101"},
+	    {"states", "call-tree"}, {"states", ""},	    {"long-fragment", "-5ms"}, {"window", "0.5"},
 	};
 	struct vapro_config before;
+	char text[VAPRO_TEXT_MAX + 1];
 
 	(void)state;
 	config__init(&config);
@@ -100,6 +101,17 @@ static void test_refusals(void **state)
 	assert_string_equal(err, "--attach: 'kprobe' is unknown; expected auto, session, multi or perf");
 	assert_int_equal(set("attach", "perf"), 0);
 	assert_int_equal(config.attach, VAPRO_ATTACH_PERF);
+	assert_int_equal(set("states", "path"), -EINVAL);
+	assert_string_equal(err, "--states: 'path' is unknown; expected call-site or call-path");
+	assert_int_equal(set("states", "call-path"), 0);
+	assert_int_equal(config.states, VAPRO_BY_CALL_PATH);
+	assert_int_equal(set("transparent", "libboost_mpi*.so*,libmine.so"), 0);
+	assert_string_equal(config.transparent, "libboost_mpi*.so*,libmine.so");
+	assert_int_equal(set("transparent", ""), 0);
+	assert_string_equal(config.transparent, "");
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(set("transparent", text), -EINVAL);
 	assert_int_equal(set("overhead-cap", "0"), 0);
 	assert_int_equal(set("no-return", NULL), 0);
 	assert_true(config.no_return);

@@ -136,7 +136,8 @@ static void check_row(const struct function_row *row, const struct prototype *pr
 	const struct vapro_roles *r = &row->roles;
 	const char *const *a = (const char *const *)prototype->argument;
 	bool array = r->flags & VAPRO_ROLE_COUNT_ARRAY;
-	const uint8_t all[] = {r->count, r->type, r->count2, r->type2, r->peer, r->root, r->op, r->comm};
+	const uint8_t all[] = {r->count, r->type, r->count2, r->type2,	 r->peer,
+			       r->root,	 r->op,	  r->comm,   r->request, r->done};
 
 	for (size_t i = 0; i < sizeof(all); i++)
 		check(row->symbol, prototype, "argument at all", all[i], (int)all[i] <= prototype->count);
@@ -158,6 +159,19 @@ static void check_row(const struct function_row *row, const struct prototype *pr
 		check(row->symbol, prototype, "number", r->requests, is_value(a[r->requests], "int"));
 		assert_true(begins(a[r->requests + 1], "MPI_Request") && strstr(a[r->requests + 1], "[]"));
 	}
+	check(row->symbol, prototype, "request", r->request,
+	      r->request && begins(a[r->request], "MPI_Request *") && !strstr(a[r->request], "[]"));
+	assert_false(r->request && r->requests);
+	assert_true(!(r->flags & VAPRO_ROLE_PERSISTENT) || r->request);
+	assert_true(!(r->flags & VAPRO_ROLE_START) || r->requests);
+	check(row->symbol, prototype, "place of what is done", r->done,
+	      r->done && r->requests &&
+		  begins(a[r->done], r->flags & VAPRO_ROLE_DONE_FLAG	? "int *flag"
+				     : r->flags & VAPRO_ROLE_DONE_INDEX ? "int *index"
+									: "int *outcount"));
+	if (r->flags & VAPRO_ROLE_DONE_SOME)
+		assert_true(begins(a[r->done + 1], "int ") && strstr(a[r->done + 1], "indices"));
+	assert_int_equal(!r->done, !(r->flags & (VAPRO_ROLE_DONE_FLAG | VAPRO_ROLE_DONE_INDEX | VAPRO_ROLE_DONE_SOME)));
 	/* A count has a type and the other way round; sizes come first. */
 	assert_int_equal(!r->count, !r->type);
 	assert_int_equal(!r->count2, !r->type2);
@@ -168,7 +182,7 @@ static void check_row(const struct function_row *row, const struct prototype *pr
 static void check_complete(const struct function_row *row, const struct prototype *prototype)
 {
 	const struct vapro_roles *r = &row->roles;
-	bool comm = false, root = false, op = false, type = false;
+	bool comm = false, root = false, op = false, type = false, request = false;
 
 	for (int i = 1; i <= prototype->count; i++) {
 		const char *a = prototype->argument[i];
@@ -178,11 +192,14 @@ static void check_complete(const struct function_row *row, const struct prototyp
 			assert_int_equal(r->comm, i);
 		}
 		root |= !strcmp(a, "int root");
+		request |= begins(a, "MPI_Request *");
 		op |= is_value(a, "MPI_Op");
 		type |= is_value(a, "MPI_Datatype");
 		if (is_rank(a) && !r->peer)
 			fail_msg("%s: %s is not named as peer", row->symbol, a);
 	}
+	if (request && !r->request && !r->requests)
+		fail_msg("%s has a request that the row does not name", row->symbol);
 	assert_int_equal(root, r->root != 0);
 	assert_int_equal(op, r->op != 0);
 	/* One element each, and a view: no size. */

@@ -163,6 +163,49 @@ static void tokens_bound_records(void **state)
 	assert_true(take_token(&thread, now + KERNEL_BIN_NS + 1000));
 }
 
+static void ranges_hold_their_addresses(void **state)
+{
+	struct kernel_transparent at = {.count = 2, .ranges = {{.begin = 100, .end = 200}, {.begin = 300, .end = 400}}};
+
+	(void)state;
+	at.ranges[2] = (struct kernel_text){.begin = 500, .end = 600}; /* past the count: not there */
+	assert_null(range_of(&at, 99));
+	assert_ptr_equal(range_of(&at, 100), &at.ranges[0]);
+	assert_ptr_equal(range_of(&at, 199), &at.ranges[0]);
+	assert_null(range_of(&at, 200));
+	assert_ptr_equal(range_of(&at, 300), &at.ranges[1]);
+	assert_null(range_of(&at, 550));
+}
+
+static void frames_go_up_the_stack(void **state)
+{
+	(void)state;
+	assert_true(is_frame(0x7000, 0x7000));
+	assert_true(is_frame(0x7010, 0x7000));
+	assert_false(is_frame(0x6ff8, 0x7000)); /* down */
+	assert_false(is_frame(0x7014, 0x7000)); /* not aligned */
+	assert_false(is_frame(0x7000 + FRAME_MAX, 0x7000));
+	assert_false(is_frame(1, 0x7000));
+}
+
+static void shares_add_up(void **state)
+{
+	uint64_t left = 1000;
+	uint64_t sum = 0;
+
+	(void)state;
+	for (uint32_t n = 7; n; n--) {
+		uint64_t share = request_share(left, n);
+
+		sum += share;
+		left -= share;
+	}
+	assert_int_equal(sum, 1000);
+	assert_int_equal(request_share(10, 0), 0);
+	assert_true(mpich_sized(0x4c000805)); /* MPI_INT and the like */
+	assert_false(mpich_sized(0x8c000000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +216,9 @@ int main(void)
 	    cmocka_unit_test(tail_calls_belong_to_their_call),
 	    cmocka_unit_test(abnormal_needs_ratio_and_floor),
 	    cmocka_unit_test(tokens_bound_records),
+	    cmocka_unit_test(ranges_hold_their_addresses),
+	    cmocka_unit_test(frames_go_up_the_stack),
+	    cmocka_unit_test(shares_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

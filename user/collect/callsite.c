@@ -12,6 +12,7 @@
 
 #include "model/grow.h"
 #include "probe/survey.h"
+#include "probe/transparent.h"
 
 #define KEPT_SITES 1024 /* direct-mapped by address */
 
@@ -23,11 +24,15 @@ struct cached_image {
 	struct survey *survey; /* asked for at first need; NULL where it cannot be had */
 	char *trouble;	       /* why, until it was told */
 	uint32_t users;
+	uint32_t number; /* among transparent images; 0 = not told to the kernel side */
+	bool transparent;
 };
 
 struct image_cache {
 	struct cached_image **images;
 	size_t count, room;
+	uint32_t numbers;
+	int hops; /* the kernel side's table */
 };
 
 struct kept_site {
@@ -40,6 +45,8 @@ struct callsites {
 	struct process *process;
 	struct cached_image **held;
 	size_t held_count, held_room;
+	int transparent; /* the kernel side's table, -1 = not to be told */
+	const char *more_transparent;
 	struct kept_site *kept[KEPT_SITES];
 };
 
@@ -48,8 +55,17 @@ struct image_cache *image_cache__new(void)
 	return calloc(1, sizeof(struct image_cache));
 }
 
-static void cached_free(struct cached_image *cached)
+static void cached_free(struct image_cache *cache, struct cached_image *cached)
 {
+	struct kernel_hop_key key = {.image = cached->number};
+	const struct transparent_call *calls;
+	size_t count = 0;
+
+	calls = cached->number ? survey__calls(cached->survey, &count) : NULL;
+	for (size_t i = 0; i < count; i++) {
+		key.vaddr = calls[i].vaddr;
+		bpf_map_delete_elem(cache->hops, &key);
+	}
 	if (cached->file >= 0)
 		close(cached->file);
 	survey__free(cached->survey);
@@ -63,7 +79,7 @@ void image_cache__free(struct image_cache *cache)
 	if (!cache)
 		return;
 	for (size_t i = 0; i < cache->count; i++)
-		cached_free(cache->images[i]);
+		cached_free(cache, cache->images[i]);
 	free(cache->images);
 	free(cache);
 }
@@ -86,7 +102,7 @@ static struct cached_image *cache_get(struct image_cache *cache, const struct pr
 	cached->path = strdup(mapping->path);
 	cached->file = open(path, O_RDONLY | O_CLOEXEC);
 	if (!cached->path || grow(&cache->images, &cache->room, cache->count + 1, sizeof(*cache->images))) {
-		cached_free(cached);
+		cached_free(cache, cached);
 		return NULL;
 	}
 	cache->images[cache->count++] = cached;
@@ -101,7 +117,7 @@ static void cache_put(struct image_cache *cache, struct cached_image *cached)
 		if (cache->images[i] != cached)
 			continue;
 		cache->images[i] = cache->images[--cache->count];
-		cached_free(cached);
+		cached_free(cache, cached);
 		return;
 	}
 }
@@ -115,7 +131,8 @@ static bool is_libc(const struct cached_image *cached)
 
 static struct image *parsed(struct cached_image *cached)
 {
-	unsigned int parts = SURVEY_NAMES | (is_libc(cached) ? SURVEY_IO : 0);
+	unsigned int parts =
+	    SURVEY_NAMES | (is_libc(cached) ? SURVEY_IO : 0) | (cached->transparent ? SURVEY_CALLS : 0);
 	char err[512];
 
 	if (!cached->tried && cached->file >= 0) {
@@ -185,6 +202,7 @@ struct callsites *callsites__new(struct image_cache *cache, struct process *proc
 		return NULL;
 	callsites->cache = cache;
 	callsites->process = process;
+	callsites->transparent = -1;
 	hold_mapped(callsites);
 	return callsites;
 }
@@ -201,6 +219,75 @@ void callsites__free(struct callsites *callsites)
 	free(callsites);
 }
 
+/* Numbers an image and tells its table to the kernel side, once. False where it has none. */
+static bool number_transparent(struct image_cache *cache, struct cached_image *cached)
+{
+	const struct transparent_call *calls;
+	struct kernel_hop_key key;
+	size_t count = 0;
+
+	if (cached->number)
+		return true;
+	cached->transparent = true;
+	calls = parsed(cached) ? survey__calls(cached->survey, &count) : NULL;
+	if (!count)
+		return false;
+	key.image = cached->number = ++cache->numbers;
+	for (size_t i = 0; i < count; i++) {
+		key.vaddr = calls[i].vaddr;
+		bpf_map_update_elem(cache->hops, &key, &calls[i].hop, BPF_ANY);
+	}
+	return true;
+}
+
+static void tell_transparent(struct callsites *callsites)
+{
+	struct kernel_transparent told = {0};
+	uint32_t tgid = (uint32_t)callsites->process->pid;
+
+	for (size_t i = 0; i < callsites->process->mapping_count && told.count < KERNEL_TRANSPARENT; i++) {
+		const struct process_mapping *mapping = &callsites->process->mappings[i];
+		const char *base = strrchr(mapping->path, '/');
+		struct cached_image *cached;
+		uint64_t vaddr;
+
+		if (!mapping->executable || !mapping->inode || !base ||
+		    !transparent__is(base + 1, callsites->more_transparent))
+			continue;
+		cached = hold(callsites, mapping);
+		if (!cached || !number_transparent(callsites->cache, cached) ||
+		    image__vaddr_of(survey__image(cached->survey), mapping->offset, &vaddr))
+			continue;
+		told.ranges[told.count++] = (struct kernel_text){.begin = mapping->start,
+								 .end = mapping->end,
+								 .bias = mapping->start - vaddr,
+								 .image = cached->number};
+	}
+	if (told.count)
+		bpf_map_update_elem(callsites->transparent, &tgid, &told, BPF_ANY);
+}
+
+void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more)
+{
+	callsites->transparent = transparent;
+	callsites->more_transparent = more;
+	callsites->cache->hops = hops;
+	tell_transparent(callsites);
+}
+
+bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site)
+{
+	const struct process_mapping *mapping = process__mapping_at(callsites->process, address);
+	const char *base = mapping ? strrchr(mapping->path, '/') : NULL;
+
+	/* what is below the program's start is the C library's, built without frame pointers */
+	if (!base || !mapping->executable || !mapping->inode || !fnmatch("libc.so*", base + 1, 0) ||
+	    !fnmatch("ld-linux*", base + 1, 0))
+		return false;
+	callsites__resolve(callsites, address, site);
+	return true;
+}
+
 static void resolve(struct callsites *callsites, uint64_t address, struct callsite *site)
 {
 	const struct process_mapping *mapping = process__mapping_at(callsites->process, address);
@@ -209,11 +296,15 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 	uint64_t offset, vaddr, distance;
 	struct image *image;
 
-	if (!mapping && !process__reread_mappings(callsites->process)) /* a library came late */
+	if (!mapping && !process__reread_mappings(callsites->process)) { /* a library came late */
 		mapping = process__mapping_at(callsites->process, address);
+		if (callsites->transparent >= 0)
+			tell_transparent(callsites);
+	}
 	cached = mapping && mapping->inode ? hold(callsites, mapping) : NULL;
 	site->symbol[0] = '\0';
 	site->path = cached ? cached->path : NULL;
+	site->transparent = false;
 	if (!cached) {
 		snprintf(site->text, sizeof(site->text), "anonymous@0+%#llx", (unsigned long long)address);
 		return;
@@ -222,6 +313,7 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 	offset = address - mapping->start + mapping->offset;
 	base = strrchr(mapping->path, '/');
 	base = base ? base + 1 : mapping->path;
+	site->transparent = callsites->transparent >= 0 && transparent__is(base, callsites->more_transparent);
 	snprintf(site->text, sizeof(site->text), "%.*s@%.12s+%#llx", (int)strcspn(base, " "), base,
 		 image && image__build_id(image)[0] ? image__build_id(image) : "0", (unsigned long long)offset);
 	/* the call is before the address it returns to */

@@ -13,7 +13,7 @@
 #include "target/image.h"
 #include "target/process.h"
 
-#define CALLSITE_MAX 192
+#define CALLSITE_MAX 192 /* of a path's suffix the last bytes */
 
 struct image_cache;
 struct callsites;
@@ -22,6 +22,7 @@ struct callsite {
 	char text[CALLSITE_MAX];
 	char symbol[CALLSITE_MAX]; /* function+0xN, or empty */
 	const char *path;	   /* of its image, as the process sees it, or NULL; lives as long as the call-sites */
+	bool transparent;	   /* inside an image that should have been looked through */
 };
 
 /* Images by device and inode, shared by all processes. */
@@ -49,6 +50,15 @@ const char *callsites__build_id(struct callsites *callsites);
 
 /* Address in the process of a data object: the executable's copy where it has one, else the library's. 0 or -ENOENT. */
 int callsites__object(struct callsites *callsites, const char *library_glob, const char *name, uint64_t *address);
+
+/*
+ * Tells the kernel side where the process has transparent images mapped, and their tables; later ones
+ * as they come to light. transparent and hops are its maps; more (globs, kept) beside the built-in ones.
+ */
+void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more);
+
+/* The place of one caller of a path, or false where the path ends: outside files, or in the C library. */
+bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site);
 
 /* Tells the kernel side where the process's libc leaves the caller of a system call. Returns how many places. */
 int callsites__tell_io(struct callsites *callsites, int map, pid_t pid);

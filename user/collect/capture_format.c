@@ -119,6 +119,8 @@ static const struct capture_column facts_columns[] = {
     LOST("governed", VAPRO_LOST_GOVERNED),
     LOST("vanished", VAPRO_LOST_VANISHED),
     LOST("unaccounted", VAPRO_LOST_UNACCOUNTED),
+    LOST("approximated", VAPRO_LOST_APPROXIMATED),
+    LOST("unmatched", VAPRO_LOST_UNMATCHED),
 };
 
 _Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 6 + VAPRO_LOSSES,

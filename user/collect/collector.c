@@ -86,6 +86,7 @@ static bool tell_bundle(struct collector *collector, const struct kernel_bundle_
 	uint32_t tgid = 0;
 	int64_t state = resolver__state(collector->resolver, key->state, &tgid);
 	int64_t thread = state < 0 ? state : resolver__thread(collector->resolver, key->tid, tgid);
+	bool approx = thread >= 0 && resolver__approx(collector->resolver, key->state);
 	int status;
 
 	if (thread == -EAGAIN)
@@ -98,7 +99,8 @@ static bool tell_bundle(struct collector *collector, const struct kernel_bundle_
 	event.bundle = (struct vapro_bundle){.thread = (uint32_t)thread,
 					     .state = (uint32_t)state,
 					     .n = bundle->n,
-					     .flags = key->abnormal ? VAPRO_BUNDLE_ABNORMAL : 0,
+					     .flags = (key->abnormal ? VAPRO_BUNDLE_ABNORMAL : 0) |
+						      (approx ? VAPRO_BUNDLE_APPROX : 0),
 					     .start_ns = bundle->start_ns,
 					     .end_ns = bundle->end_ns,
 					     .sum_ns = bundle->sum_ns,

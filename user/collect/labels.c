@@ -125,6 +125,12 @@ static const char *fd_kind(uint16_t kind)
 	return kind < 16 && names[kind] ? names[kind] : "other";
 }
 
+/* Whether the call completes or starts requests: how many is part of its work, none of them too. */
+static bool names_requests(const struct kernel_vertex_key *key)
+{
+	return key->function < function_row_count && function_rows[key->function].roles.requests;
+}
+
 void labels__vertex(struct labels_process *process, const struct kernel_vertex_key *key, char *labels, char *common,
 		    size_t size)
 {
@@ -149,10 +155,14 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 			put(text, size, "op=%s", op_name(key->op));
 		if (!i && !(key->flags & KERNEL_VERTEX_NO_PEER))
 			put(text, size, "peer=%d", key->peer);
+		if (names_requests(key))
+			put(text, size, "requests=%u", key->requests);
 		if (!(key->flags & KERNEL_VERTEX_NO_ROOT))
 			put(text, size, "root=%d", key->root);
 		if (row && row->threads)
 			put(text, size, "scope=process");
+		if (key->flags & KERNEL_VERTEX_NO_SIZE)
+			put(text, size, "unit=elements");
 	}
 }
 
@@ -162,8 +172,12 @@ static void side(char *text, size_t size, const char *which, const struct kernel
 	put(text, size, "%s.function=%s%s", which, function_name(key->function), end_name(key));
 	if (key->op)
 		put(text, size, "%s.op=%s", which, op_name(key->op));
+	if (names_requests(key))
+		put(text, size, "%s.requests=%u", which, key->requests);
 	if (!(key->flags & KERNEL_VERTEX_NO_ROOT))
 		put(text, size, "%s.root=%d", which, key->root);
+	if (key->flags & KERNEL_VERTEX_NO_SIZE)
+		put(text, size, "%s.unit=elements", which);
 }
 
 void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vertex_key *to, char *labels, char *common,
@@ -174,6 +188,11 @@ void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vert
 	side(labels, size, "to", to);
 	memcpy(common, labels, size);
 }
+
+/* Open MPI's, in the order of their numbers; MPICH's null is a number of its ABI, and its shared ones show themselves.
+ */
+static const char *const request_objects[] = {"ompi_request_null", "ompi_request_empty"};
+static const uint32_t mpich_requests[] = {0x2c000000};
 
 /* MPICH's, whose handles are numbers of its ABI, in the same order; 0 = it has none. */
 static const uint32_t mpich_comms[COMMS] = {0x44000000, 0x44000001};
@@ -205,8 +224,10 @@ void labels__tell_handles(struct callsites *callsites, int map, pid_t pid, bool 
 	if (mpich) {
 		tell_numbers(map, pid, KERNEL_COMM, mpich_comms, COMMS);
 		tell_numbers(map, pid, KERNEL_OP, mpich_ops, OPS);
+		tell_numbers(map, pid, KERNEL_REQUEST, mpich_requests, 1);
 		return;
 	}
 	tell(callsites, map, pid, KERNEL_COMM, comm_objects, COMMS);
 	tell(callsites, map, pid, KERNEL_OP, op_objects, OPS);
+	tell(callsites, map, pid, KERNEL_REQUEST, request_objects, 2);
 }

@@ -14,8 +14,10 @@
 #include "model/intern.h"
 #include "vapro.skel.h"
 
+#define PATHS 16384
 #define CACHE KERNEL_STATES /* direct-mapped by id; a miss sweeps the kernel's map again */
 #define SWEEP 512
+#define PATHLESS 2 /* vertices without a path before we say so */
 
 struct vertex {
 	uint32_t id;
@@ -29,6 +31,11 @@ struct edge {
 	int64_t state;
 };
 
+struct path {
+	uint32_t id;
+	struct kernel_path_key key;
+};
+
 struct known_thread {
 	uint32_t tid, tgid, id;
 };
@@ -38,6 +45,7 @@ struct known_process {
 	struct callsites *callsites;
 	struct labels_process labels;
 	uint32_t threads;
+	uint32_t with_path, without_path; /* vertices */
 };
 
 struct resolver {
@@ -54,10 +62,15 @@ struct resolver {
 	struct intern *states;
 	uint32_t state_count;
 	struct image_cache *images;
-	bool swept_vertices, swept_edges;
+	struct path *paths; /* direct-mapped by id; NULL where none are wanted */
+	const struct vapro_config *config;
+	struct sweeps {
+		uint32_t vertices, edges, paths;
+	} swept; /* ids below this were looked for in this drain */
 };
 
-struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sink, const char *host)
+struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sink, const char *host,
+			       const struct vapro_config *config)
 {
 	struct resolver *resolver = calloc(1, sizeof(*resolver));
 
@@ -66,11 +79,15 @@ struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sin
 	resolver->side = side;
 	resolver->sink = sink;
 	resolver->host = host;
+	resolver->config = config;
 	resolver->vertices = calloc(CACHE, sizeof(*resolver->vertices));
 	resolver->edges = calloc(CACHE, sizeof(*resolver->edges));
 	resolver->states = intern__new();
 	resolver->images = image_cache__new();
-	if (!resolver->vertices || !resolver->edges || !resolver->states || !resolver->images) {
+	if (config->states == VAPRO_BY_CALL_PATH)
+		resolver->paths = calloc(PATHS, sizeof(*resolver->paths));
+	if (!resolver->vertices || !resolver->edges || !resolver->states || !resolver->images ||
+	    (config->states == VAPRO_BY_CALL_PATH && !resolver->paths)) {
 		resolver__free(resolver);
 		return NULL;
 	}
@@ -93,6 +110,7 @@ void resolver__free(struct resolver *resolver)
 	free(resolver->threads);
 	free(resolver->vertices);
 	free(resolver->edges);
+	free(resolver->paths);
 	intern__free(resolver->states);
 	image_cache__free(resolver->images);
 	free(resolver);
@@ -112,6 +130,8 @@ static void tell_kernel(struct resolver *resolver, struct callsites *callsites, 
 
 	if (mpi)
 		labels__tell_handles(callsites, bpf_map__fd(bpf->maps.handles), pid, mpi == PROCESS_MPICH);
+	callsites__tell_transparent(callsites, bpf_map__fd(bpf->maps.transparent), bpf_map__fd(bpf->maps.hops),
+				    resolver->config->transparent);
 	callsites__tell_io(callsites, bpf_map__fd(bpf->maps.io_sites), pid);
 }
 
@@ -191,7 +211,7 @@ int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
 
 void resolver__begin(struct resolver *resolver)
 {
-	resolver->swept_vertices = resolver->swept_edges = false;
+	resolver->swept = (struct sweeps){0};
 }
 
 static void keep_vertex(struct resolver *resolver, const void *key, uint32_t id)
@@ -214,6 +234,14 @@ static void keep_edge(struct resolver *resolver, const void *key, uint32_t id)
 	edge->id = id;
 	edge->key = *(const struct kernel_edge_key *)key;
 	edge->state = -1;
+}
+
+static void keep_path(struct resolver *resolver, const void *key, uint32_t id)
+{
+	struct path *path = &resolver->paths[id & (PATHS - 1)];
+
+	path->id = id;
+	path->key = *(const struct kernel_path_key *)key;
 }
 
 /* Reads a whole kernel table of {key -> id} into the cache. */
@@ -240,7 +268,7 @@ static void sweep(struct resolver *resolver, int map, size_t key_size,
 /* Removes from a kernel map what belongs to a process, as belongs() says. */
 static void purge(int map, bool (*belongs)(const void *key, const void *ctx), const void *ctx)
 {
-	_Alignas(8) char keys[2][64];
+	_Alignas(8) char keys[2][96];
 	void *previous = NULL;
 	int at = 0;
 
@@ -274,6 +302,16 @@ static bool io_site_belongs(const void *key, const void *ctx)
 	return tgid == *(const uint32_t *)ctx;
 }
 
+static bool path_belongs(const void *key, const void *ctx)
+{
+	return ((const struct kernel_path_key *)key)->tgid == *(const uint32_t *)ctx;
+}
+
+static bool request_belongs(const void *key, const void *ctx)
+{
+	return ((const struct kernel_request_key *)key)->tgid == *(const uint32_t *)ctx;
+}
+
 /* An edge goes with its vertices: those that the sweep no longer finds. */
 static bool edge_belongs(const void *key, const void *ctx)
 {
@@ -299,6 +337,10 @@ void resolver__remove(struct resolver *resolver, pid_t pid)
 	purge(bpf_map__fd(bpf->maps.handles), handle_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.io_sites), io_site_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.outlined), io_site_belongs, &tgid); /* the same place in the key */
+	purge(bpf_map__fd(bpf->maps.paths), path_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.requests), request_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.request_slots), request_belongs, &tgid);
+	bpf_map_delete_elem(bpf_map__fd(bpf->maps.transparent), &tgid);
 	for (size_t i = 0; i < resolver->thread_count; i++)
 		if (resolver->threads[i].tgid != tgid)
 			resolver->threads[kept++] = resolver->threads[i];
@@ -319,9 +361,9 @@ static struct vertex *vertex_of(struct resolver *resolver, uint32_t id, int *sta
 
 	if (vertex->id == id)
 		return vertex;
-	*status = resolver->swept_vertices ? -EAGAIN : -ENOENT;
-	if (!resolver->swept_vertices) {
-		resolver->swept_vertices = true;
+	*status = resolver->swept.vertices ? -EAGAIN : -ENOENT;
+	if (!resolver->swept.vertices) {
+		resolver->swept.vertices = kernel_side__bpf(resolver->side)->data->next_vertex;
 		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.vertices),
 		      sizeof(struct kernel_vertex_key), keep_vertex);
 	}
@@ -334,9 +376,9 @@ static struct edge *edge_of(struct resolver *resolver, uint32_t id, int *status)
 
 	if (edge->id == id)
 		return edge;
-	*status = resolver->swept_edges ? -EAGAIN : -ENOENT;
-	if (!resolver->swept_edges) {
-		resolver->swept_edges = true;
+	*status = resolver->swept.edges ? -EAGAIN : -ENOENT;
+	if (!resolver->swept.edges) {
+		resolver->swept.edges = kernel_side__bpf(resolver->side)->data->next_edge;
 		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.edges),
 		      sizeof(struct kernel_edge_key), keep_edge);
 	}
@@ -365,6 +407,46 @@ static int64_t announce(struct resolver *resolver, struct vapro_state *state)
 	return status ? status : (int64_t)id;
 }
 
+static const struct kernel_path_key *path_key(struct resolver *resolver, uint32_t id)
+{
+	struct path *path = &resolver->paths[id & (PATHS - 1)];
+
+	if (path->id != id && id >= resolver->swept.paths) {
+		resolver->swept.paths = kernel_side__bpf(resolver->side)->data->next_path;
+		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.paths),
+		      sizeof(struct kernel_path_key), keep_path);
+	}
+	return path->id == id ? &path->key : NULL;
+}
+
+/*
+ * The call-site of a vertex as text, with what tells its path from others: a hash (FNV-1a) of the
+ * callers' places, which are the same on all ranks where raw addresses are not.
+ */
+static void resolve_site(struct resolver *resolver, struct known_process *known, const struct kernel_vertex_key *key,
+			 struct callsite *site)
+{
+	const struct kernel_path_key *path = key->path ? path_key(resolver, key->path) : NULL;
+	struct callsite caller;
+	uint32_t hash = 2166136261u;
+	size_t length;
+
+	callsites__resolve(known->callsites, key->site, site);
+	for (uint32_t i = 0; path && i < path->count && i < KERNEL_PATH_DEPTH; i++) {
+		if (!callsites__frame(known->callsites, path->address[i], &caller))
+			break;
+		for (const char *c = caller.text; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * 16777619u;
+		hash = (hash ^ '\n') * 16777619u;
+	}
+	if (!path)
+		return;
+	length = strlen(site->text);
+	if (length > CALLSITE_MAX - sizeof("#path:01234567"))
+		length = CALLSITE_MAX - sizeof("#path:01234567");
+	snprintf(site->text + length, sizeof(site->text) - length, "#path:%08x", hash);
+}
+
 static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
 {
 	char labels[LABELS_MAX], common[LABELS_MAX];
@@ -374,7 +456,11 @@ static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
 
 	if (!known)
 		return -ENOENT;
-	callsites__resolve(known->callsites, vertex->key.site, &site);
+	resolve_site(resolver, known, &vertex->key, &site);
+	if (site.transparent) /* mapped a moment ago, or its frames are not told */
+		vertex->key.flags |= KERNEL_VERTEX_APPROX;
+	known->with_path += vertex->key.path != 0;
+	known->without_path += (vertex->key.flags & KERNEL_VERTEX_NO_FRAMES) != 0;
 	labels__vertex(&known->labels, &vertex->key, labels, common, LABELS_MAX);
 	state = (struct vapro_state){.class = labels__class(&vertex->key),
 				     .to = site.text,
@@ -397,8 +483,8 @@ static int64_t edge_state(struct resolver *resolver, const struct kernel_edge_ke
 
 	if (!known)
 		return to ? -ENOENT : status;
-	callsites__resolve(known->callsites, from->key.site, &site_from);
-	callsites__resolve(known->callsites, to->key.site, &site_to);
+	resolve_site(resolver, known, &from->key, &site_from);
+	resolve_site(resolver, known, &to->key, &site_to);
 	labels__edge(&from->key, &to->key, labels, common, LABELS_MAX);
 	state = (struct vapro_state){.class = VAPRO_COMPUTATION,
 				     .from = site_from.text,
@@ -436,4 +522,29 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 			vertex->state = vertex_state(resolver, vertex);
 		return vertex->state;
 	}
+}
+
+static bool vertex_approx(struct resolver *resolver, uint32_t id)
+{
+	const struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
+
+	return vertex->id == id && vertex->key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE);
+}
+
+bool resolver__approx(struct resolver *resolver, uint32_t id)
+{
+	const struct edge *edge;
+
+	if (!(id & KERNEL_EDGE))
+		return vertex_approx(resolver, id);
+	id &= ~KERNEL_EDGE;
+	edge = &resolver->edges[id & (CACHE - 1)];
+	return edge->id == id && (vertex_approx(resolver, edge->key.from) || vertex_approx(resolver, edge->key.to));
+}
+
+bool resolver__pathless(struct resolver *resolver, pid_t pid)
+{
+	const struct known_process *known = process_of(resolver, (uint32_t)pid);
+
+	return known && known->without_path >= PATHLESS && !known->with_path;
 }

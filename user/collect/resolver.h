@@ -13,13 +13,15 @@
 
 struct resolver;
 
-/* Announcements go to sink. Both outlive the resolver. NULL when out of memory. */
-struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sink, const char *host);
+/* Announcements go to sink. All that is given outlives the resolver. NULL when out of memory. */
+struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sink, const char *host,
+			       const struct vapro_config *config);
 void resolver__free(struct resolver *resolver);
 
 /*
  * Makes a process known, and its files reachable for as long as it is; takes over the process object.
- * Tells the kernel side its predefined handles and the places of its libc's system calls. 0 or -errno.
+ * Tells the kernel side its predefined handles, its transparent images and the places of its libc's
+ * system calls. 0 or -errno.
  */
 int resolver__add(struct resolver *resolver, struct process *process);
 
@@ -48,7 +50,16 @@ int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
  */
 int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid);
 
-/* Allows one more sweep of the kernel's tables for ids not seen yet; call it before each drain. */
+/* Whether the call-site or the size of a state that was resolved is approximate. */
+bool resolver__approx(struct resolver *resolver, uint32_t id);
+
+/* Whether call paths were wanted of a process and none of its calls so far had any: it keeps no frame pointers. */
+bool resolver__pathless(struct resolver *resolver, pid_t pid);
+
+/*
+ * Begins a drain. In each the kernel's tables are swept for ids not seen yet, and again only for those
+ * that were given since.
+ */
 void resolver__begin(struct resolver *resolver);
 
 #endif

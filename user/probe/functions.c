@@ -28,9 +28,15 @@
 #define WAITS(name, ...) ROW(name, COMMUNICATION, true, false, __VA_ARGS__)
 #define POSTS(name, ...) ROW(name, COMMUNICATION, false, false, __VA_ARGS__)
 #define POLLS(name, ...) ROW(name, COMMUNICATION, false, true, __VA_ARGS__)
-/* A collective, its non-blocking form and the persistent one of MPI 4: what they add comes last. */
-#define COLLECTIVE(name, lower, ...)                                                                                   \
-	OFTEN(name, __VA_ARGS__), POSTS(I##lower, __VA_ARGS__), POSTS(name##_init, __VA_ARGS__)
+/*
+ * A collective, its non-blocking form and the persistent one of MPI 4. The communicator is the last
+ * argument; what the others add follows it: a request, or an info and a request.
+ */
+#define COLLECTIVE(name, lower, at, more, ...)                                                                         \
+	OFTEN(name, .comm = (at), .flags = (more), ##__VA_ARGS__),                                                     \
+	    POSTS(I##lower, .comm = (at), .request = (at) + 1, .flags = (more), ##__VA_ARGS__),                        \
+	    POSTS(name##_init, .comm = (at), .request = (at) + 2, .flags = (more) | VAPRO_ROLE_PERSISTENT,             \
+		  ##__VA_ARGS__)
 #define FILE_ALONE(name, ...) ROW(File_##name, IO, false, false, __VA_ARGS__)
 #define FILE_TOGETHER(name, ...) ROW(File_##name, IO, true, false, __VA_ARGS__)
 
@@ -51,23 +57,23 @@ const struct function_row function_rows[] = {
 	OFTEN(Probe, .peer = 1, .comm = 3),
 	OFTEN(Mprobe, .peer = 1, .comm = 3),
 	OFTEN(Mrecv, .count = 2, .type = 3),
-	POSTS(Isend, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Ibsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Issend, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Irsend, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Irecv, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Imrecv, .count = 2, .type = 3),
-	POSTS(Isendrecv, .count = 2, .type = 3, .count2 = 7, .type2 = 8, .peer = 4, .comm = 11),
-	POSTS(Isendrecv_replace, .count = 2, .type = 3, .peer = 4, .comm = 8),
-	POSTS(Send_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Bsend_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Ssend_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Rsend_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Recv_init, .count = 2, .type = 3, .peer = 4, .comm = 6),
-	POSTS(Psend_init, .peer = 5, .comm = 7),
-	POSTS(Precv_init, .peer = 5, .comm = 7),
-	POSTS(Start, 0),
-	POSTS(Startall, 0),
+	POSTS(Isend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
+	POSTS(Ibsend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
+	POSTS(Issend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
+	POSTS(Irsend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
+	POSTS(Irecv, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
+	POSTS(Imrecv, .count = 2, .type = 3, .request = 5),
+	POSTS(Isendrecv, .count = 2, .type = 3, .count2 = 7, .type2 = 8, .peer = 4, .comm = 11, .request = 12),
+	POSTS(Isendrecv_replace, .count = 2, .type = 3, .peer = 4, .comm = 8, .request = 9),
+	POSTS(Send_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
+	POSTS(Bsend_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
+	POSTS(Ssend_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
+	POSTS(Rsend_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
+	POSTS(Recv_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
+	POSTS(Psend_init, .peer = 5, .comm = 7, .request = 9, .flags = VAPRO_ROLE_PERSISTENT),
+	POSTS(Precv_init, .peer = 5, .comm = 7, .request = 9, .flags = VAPRO_ROLE_PERSISTENT),
+	POSTS(Start, EXACTLY_ONE, .flags = VAPRO_ROLE_START),
+	POSTS(Startall, .requests = 1, .flags = VAPRO_ROLE_START),
 	WAITS(Buffer_detach, 0),
 	POSTS(Pready, 0),
 	POSTS(Pready_range, 0),
@@ -78,12 +84,12 @@ const struct function_row function_rows[] = {
 	 */
 	OFTEN(Wait, EXACTLY_ONE),
 	OFTEN(Waitall, .requests = 1),
-	OFTEN(Waitany, .requests = 1),
-	OFTEN(Waitsome, .requests = 1),
-	POLLS(Test, EXACTLY_ONE),
-	POLLS(Testall, .requests = 1),
-	POLLS(Testany, .requests = 1),
-	POLLS(Testsome, .requests = 1),
+	OFTEN(Waitany, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_INDEX),
+	OFTEN(Waitsome, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_SOME),
+	POLLS(Test, EXACTLY_ONE, .done = 2, .flags = VAPRO_ROLE_DONE_FLAG),
+	POLLS(Testall, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_FLAG),
+	POLLS(Testany, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_INDEX),
+	POLLS(Testsome, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_SOME),
 	POLLS(Iprobe, .peer = 1, .comm = 3),
 	POLLS(Improbe, .peer = 1, .comm = 3),
 	POLLS(Parrived, 0),
@@ -96,30 +102,28 @@ const struct function_row function_rows[] = {
 	/*
 	 * Collectives.
 	 */
-	COLLECTIVE(Barrier, barrier, .comm = 1),
-	COLLECTIVE(Bcast, bcast, .count = 2, .type = 3, .root = 4, .comm = 5),
-	COLLECTIVE(Reduce, reduce, .count = 3, .type = 4, .op = 5, .root = 6, .comm = 7),
-	COLLECTIVE(Allreduce, allreduce, .count = 3, .type = 4, .op = 5, .comm = 6),
-	COLLECTIVE(Scan, scan, .count = 3, .type = 4, .op = 5, .comm = 6),
-	COLLECTIVE(Exscan, exscan, .count = 3, .type = 4, .op = 5, .comm = 6),
-	COLLECTIVE(Reduce_scatter, reduce_scatter, .count = 3, .type = 4, .op = 5, .comm = 6,
-		   .flags = VAPRO_ROLE_COUNT_ARRAY),
-	COLLECTIVE(Reduce_scatter_block, reduce_scatter_block, .count = 3, .type = 4, .op = 5, .comm = 6),
-	COLLECTIVE(Gather, gather, .count = 2, .type = 3, .root = 7, .comm = 8),
-	COLLECTIVE(Gatherv, gatherv, .count = 2, .type = 3, .root = 8, .comm = 9),
-	COLLECTIVE(Scatter, scatter, .count = 5, .type = 6, .root = 7, .comm = 8),
-	COLLECTIVE(Scatterv, scatterv, .count = 6, .type = 7, .root = 8, .comm = 9),
-	COLLECTIVE(Allgather, allgather, .count = 5, .type = 6, .comm = 7),
-	COLLECTIVE(Allgatherv, allgatherv, .count = 2, .type = 3, .comm = 8),
-	COLLECTIVE(Alltoall, alltoall, .count = 5, .type = 6, .comm = 7),
-	COLLECTIVE(Alltoallv, alltoallv, .count = 6, .type = 8, .comm = 9, .flags = VAPRO_ROLE_COUNT_ARRAY),
-	COLLECTIVE(Alltoallw, alltoallw, .comm = 9),
-	COLLECTIVE(Neighbor_allgather, neighbor_allgather, .count = 5, .type = 6, .comm = 7),
-	COLLECTIVE(Neighbor_allgatherv, neighbor_allgatherv, .count = 2, .type = 3, .comm = 8),
-	COLLECTIVE(Neighbor_alltoall, neighbor_alltoall, .count = 5, .type = 6, .comm = 7),
-	COLLECTIVE(Neighbor_alltoallv, neighbor_alltoallv, .count = 6, .type = 8, .comm = 9,
-		   .flags = VAPRO_ROLE_COUNT_ARRAY),
-	COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw, .comm = 9),
+	COLLECTIVE(Barrier, barrier, 1, 0),
+	COLLECTIVE(Bcast, bcast, 5, 0, .count = 2, .type = 3, .root = 4),
+	COLLECTIVE(Reduce, reduce, 7, 0, .count = 3, .type = 4, .op = 5, .root = 6),
+	COLLECTIVE(Allreduce, allreduce, 6, 0, .count = 3, .type = 4, .op = 5),
+	COLLECTIVE(Scan, scan, 6, 0, .count = 3, .type = 4, .op = 5),
+	COLLECTIVE(Exscan, exscan, 6, 0, .count = 3, .type = 4, .op = 5),
+	COLLECTIVE(Reduce_scatter, reduce_scatter, 6, VAPRO_ROLE_COUNT_ARRAY, .count = 3, .type = 4, .op = 5),
+	COLLECTIVE(Reduce_scatter_block, reduce_scatter_block, 6, 0, .count = 3, .type = 4, .op = 5),
+	COLLECTIVE(Gather, gather, 8, 0, .count = 2, .type = 3, .root = 7),
+	COLLECTIVE(Gatherv, gatherv, 9, 0, .count = 2, .type = 3, .root = 8),
+	COLLECTIVE(Scatter, scatter, 8, 0, .count = 5, .type = 6, .root = 7),
+	COLLECTIVE(Scatterv, scatterv, 9, 0, .count = 6, .type = 7, .root = 8),
+	COLLECTIVE(Allgather, allgather, 7, 0, .count = 5, .type = 6),
+	COLLECTIVE(Allgatherv, allgatherv, 8, 0, .count = 2, .type = 3),
+	COLLECTIVE(Alltoall, alltoall, 7, 0, .count = 5, .type = 6),
+	COLLECTIVE(Alltoallv, alltoallv, 9, VAPRO_ROLE_COUNT_ARRAY, .count = 6, .type = 8),
+	COLLECTIVE(Alltoallw, alltoallw, 9, 0),
+	COLLECTIVE(Neighbor_allgather, neighbor_allgather, 7, 0, .count = 5, .type = 6),
+	COLLECTIVE(Neighbor_allgatherv, neighbor_allgatherv, 8, 0, .count = 2, .type = 3),
+	COLLECTIVE(Neighbor_alltoall, neighbor_alltoall, 7, 0, .count = 5, .type = 6),
+	COLLECTIVE(Neighbor_alltoallv, neighbor_alltoallv, 9, VAPRO_ROLE_COUNT_ARRAY, .count = 6, .type = 8),
+	COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw, 9, 0),
 
 	/*
 	 * One-sided. Sizes are those of the origin; the epochs are where one waits.
@@ -128,10 +132,10 @@ const struct function_row function_rows[] = {
 	POSTS(Get, .count = 2, .type = 3, .peer = 4),
 	POSTS(Accumulate, .count = 2, .type = 3, .peer = 4, .op = 8),
 	POSTS(Get_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11),
-	POSTS(Rput, .count = 2, .type = 3, .peer = 4),
-	POSTS(Rget, .count = 2, .type = 3, .peer = 4),
-	POSTS(Raccumulate, .count = 2, .type = 3, .peer = 4, .op = 8),
-	POSTS(Rget_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11),
+	POSTS(Rput, .count = 2, .type = 3, .peer = 4, .request = 9),
+	POSTS(Rget, .count = 2, .type = 3, .peer = 4, .request = 9),
+	POSTS(Raccumulate, .count = 2, .type = 3, .peer = 4, .op = 8, .request = 10),
+	POSTS(Rget_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11, .request = 13),
 	POSTS(Fetch_and_op, .peer = 4, .op = 6),
 	POSTS(Compare_and_swap, .peer = 5),
 	WAITS(Win_fence, 0),
@@ -164,8 +168,8 @@ const struct function_row function_rows[] = {
 	WAITS(Session_finalize, 0),
 	WAITS(Comm_dup, .comm = 1),
 	WAITS(Comm_dup_with_info, .comm = 1),
-	POSTS(Comm_idup, .comm = 1),
-	POSTS(Comm_idup_with_info, .comm = 1),
+	POSTS(Comm_idup, .comm = 1, .request = 3),
+	POSTS(Comm_idup_with_info, .comm = 1, .request = 4),
 	WAITS(Comm_split, .comm = 1),
 	WAITS(Comm_split_type, .comm = 1),
 	WAITS(Comm_create, .comm = 1),
@@ -212,16 +216,16 @@ const struct function_row function_rows[] = {
 	FILE_ALONE(write_shared, .count = 3, .type = 4),
 	FILE_TOGETHER(read_ordered, .count = 3, .type = 4),
 	FILE_TOGETHER(write_ordered, .count = 3, .type = 4),
-	FILE_ALONE(iread, .count = 3, .type = 4),
-	FILE_ALONE(iwrite, .count = 3, .type = 4),
-	FILE_ALONE(iread_all, .count = 3, .type = 4),
-	FILE_ALONE(iwrite_all, .count = 3, .type = 4),
-	FILE_ALONE(iread_at, .count = 4, .type = 5),
-	FILE_ALONE(iwrite_at, .count = 4, .type = 5),
-	FILE_ALONE(iread_at_all, .count = 4, .type = 5),
-	FILE_ALONE(iwrite_at_all, .count = 4, .type = 5),
-	FILE_ALONE(iread_shared, .count = 3, .type = 4),
-	FILE_ALONE(iwrite_shared, .count = 3, .type = 4),
+	FILE_ALONE(iread, .count = 3, .type = 4, .request = 5),
+	FILE_ALONE(iwrite, .count = 3, .type = 4, .request = 5),
+	FILE_ALONE(iread_all, .count = 3, .type = 4, .request = 5),
+	FILE_ALONE(iwrite_all, .count = 3, .type = 4, .request = 5),
+	FILE_ALONE(iread_at, .count = 4, .type = 5, .request = 6),
+	FILE_ALONE(iwrite_at, .count = 4, .type = 5, .request = 6),
+	FILE_ALONE(iread_at_all, .count = 4, .type = 5, .request = 6),
+	FILE_ALONE(iwrite_at_all, .count = 4, .type = 5, .request = 6),
+	FILE_ALONE(iread_shared, .count = 3, .type = 4, .request = 5),
+	FILE_ALONE(iwrite_shared, .count = 3, .type = 4, .request = 5),
 	FILE_TOGETHER(read_all_begin, .count = 3, .type = 4),
 	FILE_TOGETHER(read_all_end, 0),
 	FILE_TOGETHER(write_all_begin, .count = 3, .type = 4),
@@ -317,8 +321,8 @@ int functions__find(const char *symbol)
 unsigned int functions__arguments(const struct function_row *row)
 {
 	const struct vapro_roles *roles = &row->roles;
-	const uint8_t read[] = {roles->count, roles->type, roles->count2, roles->type2,
-				roles->peer,  roles->root, roles->op,	  roles->comm};
+	const uint8_t read[] = {roles->count, roles->type, roles->count2, roles->type2,	  roles->peer,
+				roles->root,  roles->op,   roles->comm,	  roles->request, roles->done};
 	unsigned int arguments = 0;
 
 	for (size_t i = 0; i < sizeof(read); i++)
@@ -329,5 +333,8 @@ unsigned int functions__arguments(const struct function_row *row)
 		arguments |= 1U;
 	else if (roles->requests && roles->requests < 6)
 		arguments |= 3U << (roles->requests - 1);
+	/* Indices follow their number. */
+	if (roles->flags & VAPRO_ROLE_DONE_SOME && roles->done < 6)
+		arguments |= 1U << roles->done;
 	return arguments;
 }

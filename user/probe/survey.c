@@ -17,6 +17,8 @@ struct survey {
 	size_t function_count;
 	struct io_site *io;
 	size_t io_count;
+	struct transparent_call *calls;
+	size_t call_count;
 };
 
 void survey__free(struct survey *survey)
@@ -26,6 +28,7 @@ void survey__free(struct survey *survey)
 	image__free(survey->image);
 	free(survey->functions);
 	free(survey->io);
+	free(survey->calls);
 	free(survey->data);
 	free(survey);
 }
@@ -66,6 +69,16 @@ static void get_io(struct survey *survey, struct flat_reader *reader, struct io_
 		reader->bad = true;
 }
 
+/* Distances are only read through, by a kernel side that checks each access: any that fit will do. */
+static void get_call(struct flat_reader *reader, struct transparent_call *call)
+{
+	call->vaddr = (uint32_t)flat__get_upto(reader, UINT32_MAX);
+	call->hop.return_at = (int32_t)(uint32_t)flat__get_upto(reader, UINT32_MAX);
+	call->hop.sp = (int32_t)(uint32_t)flat__get_upto(reader, UINT32_MAX);
+	call->hop.frame_at = (int32_t)(uint32_t)flat__get_upto(reader, UINT32_MAX);
+	call->hop.by_frame = (uint32_t)flat__get_upto(reader, 1);
+}
+
 static int get(struct survey *survey, size_t size, uint64_t file_bytes, const char *label,
 	       const struct survey_wanted *wanted, size_t wanted_count)
 {
@@ -87,6 +100,12 @@ static int get(struct survey *survey, size_t size, uint64_t file_bytes, const ch
 		return -ENOMEM;
 	for (size_t i = 0; i < survey->io_count && !reader.bad; i++)
 		get_io(survey, &reader, &survey->io[i]);
+	survey->call_count = flat__get_count(&reader, SURVEY_CALL_BYTES);
+	survey->calls = calloc(survey->call_count + 1, sizeof(*survey->calls));
+	if (!survey->calls)
+		return -ENOMEM;
+	for (size_t i = 0; i < survey->call_count && !reader.bad; i++)
+		get_call(&reader, &survey->calls[i]);
 	return flat__done(&reader) ? 0 : -EBADMSG;
 }
 
@@ -137,6 +156,12 @@ const struct survey_function *survey__functions(const struct survey *survey, siz
 {
 	*count = survey->function_count;
 	return survey->functions;
+}
+
+const struct transparent_call *survey__calls(const struct survey *survey, size_t *count)
+{
+	*count = survey->call_count;
+	return survey->calls;
 }
 
 const struct io_site *survey__io_sites(const struct survey *survey, size_t *count)

@@ -9,6 +9,7 @@
 
 #include "probe/iosites.h"
 #include "probe/site.h"
+#include "probe/transparent.h"
 #include "target/confine.h"
 #include "target/image.h"
 
@@ -17,6 +18,7 @@
 enum survey_part {
 	SURVEY_NAMES = 1, /* functions and objects by name: for call-sites and handles */
 	SURVEY_IO = 2,	  /* libc's system calls */
+	SURVEY_CALLS = 4, /* of a transparent image: where its calls lead back to */
 };
 
 struct survey_wanted {
@@ -48,6 +50,7 @@ struct image *survey__image(const struct survey *survey);
  * wanted ones. */
 const struct survey_function *survey__functions(const struct survey *survey, size_t *count);
 
+const struct transparent_call *survey__calls(const struct survey *survey, size_t *count);
 const struct io_site *survey__io_sites(const struct survey *survey, size_t *count);
 
 /* The reader's side; runs confined. */

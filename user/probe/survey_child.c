@@ -92,6 +92,25 @@ static int put_io(struct image *image, struct flat *answer)
 	return 0;
 }
 
+static int put_calls(struct image *image, struct flat *answer)
+{
+	struct transparent_call *calls;
+	int count = transparent__find(image, &calls);
+
+	if (count < 0)
+		return count;
+	flat__put(answer, (uint64_t)count);
+	for (int i = 0; i < count; i++) {
+		flat__put(answer, calls[i].vaddr);
+		flat__put(answer, (uint32_t)calls[i].hop.return_at);
+		flat__put(answer, (uint32_t)calls[i].hop.sp);
+		flat__put(answer, (uint32_t)calls[i].hop.frame_at);
+		flat__put(answer, calls[i].hop.by_frame);
+	}
+	free(calls);
+	return 0;
+}
+
 int survey__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
 		   char *err, size_t err_size)
 {
@@ -119,6 +138,12 @@ int survey__answer(struct flat_reader *about, struct confine_file *files, unsign
 	flat__put_flat(answer, &found);
 	if (parts & SURVEY_IO)
 		status = put_io(search.image, answer);
+	else
+		flat__put(answer, 0);
+	if (status)
+		goto cleanup;
+	if (parts & SURVEY_CALLS)
+		status = put_calls(search.image, answer);
 	else
 		flat__put(answer, 0);
 cleanup:

@@ -8,8 +8,9 @@
 #define SURVEY_TEXT_MAX 128
 #define SURVEY_IO_MAX 64
 
-/* Least bytes of a function and of an IO site in the answer. */
+/* Least bytes of a function, of an IO site and of a call in the answer. */
 #define SURVEY_FUNCTION_BYTES (8 * 8 + 2)
 #define SURVEY_IO_BYTES (3 * 8)
+#define SURVEY_CALL_BYTES (5 * 8)
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "report/stg_view.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@ struct state {
 	struct clusters *clusters; /* NULL: no workload that could be clustered */
 	uint64_t calls;
 	double seconds;
+	double bytes_min, bytes_max; /* vertices */
+	bool approx;
 };
 
 struct stg_view {
@@ -65,9 +68,15 @@ static int add_state(struct stg_view *view, const struct vapro_state *state)
 static int add_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
 {
 	struct state *state = &view->states[bundle->state];
+	double least = bundle->magnitude_min[VAPRO_BYTES], most = bundle->magnitude_max[VAPRO_BYTES];
 	double low[VAPRO_MAGNITUDES], high[VAPRO_MAGNITUDES];
 	uint32_t handle;
 
+	if (!state->calls || least < state->bytes_min)
+		state->bytes_min = least;
+	if (!state->calls || most > state->bytes_max)
+		state->bytes_max = most;
+	state->approx |= (bundle->flags & VAPRO_BUNDLE_APPROX) != 0;
 	state->calls += bundle->n;
 	state->seconds += (double)bundle->sum_ns * 1e-9;
 	if (!state->clusters || !bundle->n)
@@ -229,6 +238,40 @@ void stg_view__table(struct stg_view *view, FILE *out)
 	}
 }
 
+static bool add_text(cJSON *object, const char *name, const char *text)
+{
+	return !text || cJSON_AddStringToObject(object, name, text);
+}
+
+int stg_view__json(struct stg_view *view, FILE *out)
+{
+	for (size_t i = 0; i < view->state_count; i++) {
+		const struct state *state = &view->states[i];
+		cJSON *object = state->calls ? cJSON_CreateObject() : NULL;
+		char *text = NULL;
+
+		if (!state->calls)
+			continue;
+		if (object && add_text(object, "class", vapro_class_name[state->class]) &&
+		    add_text(object, "from", state->from) && add_text(object, state->from ? "to" : "at", state->to) &&
+		    add_text(object, "from_symbol", state->from_symbol) &&
+		    add_text(object, state->from ? "to_symbol" : "at_symbol", state->to_symbol) &&
+		    add_text(object, "labels", state->labels) &&
+		    cJSON_AddNumberToObject(object, "n", (double)state->calls) &&
+		    cJSON_AddNumberToObject(object, "seconds", state->seconds) &&
+		    (state->from || (cJSON_AddNumberToObject(object, "min_bytes", state->bytes_min) &&
+				     cJSON_AddNumberToObject(object, "max_bytes", state->bytes_max))) &&
+		    cJSON_AddBoolToObject(object, "approx", state->approx))
+			text = cJSON_PrintUnformatted(object);
+		cJSON_Delete(object);
+		if (!text)
+			return -ENOMEM;
+		fprintf(out, "%s\n", text);
+		free(text);
+	}
+	return 0;
+}
+
 /* A text inside double quotes of DOT. */
 static void quote(FILE *out, const char *text)
 {
@@ -322,6 +365,7 @@ static void usage(FILE *out)
 	      "the program's file of the same build is still there and has them. Most time first.\n"
 	      "\n"
 	      "  --dot       as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg\n"
+	      "  --json      one state per line: call-sites, labels, n, seconds, bytes\n"
 	      "  --rank N    of one rank only\n",
 	      out);
 }
@@ -331,7 +375,7 @@ int stg__main(int argc, char **argv)
 	const char **files = calloc((size_t)argc, sizeof(*files));
 	struct stg_view *view = NULL;
 	struct capture_info info = {0};
-	bool dot = false;
+	bool dot = false, json = false;
 	int rank = -1, count = 0, status = 2;
 	char err[512], *end;
 
@@ -343,6 +387,8 @@ int stg__main(int argc, char **argv)
 		}
 		if (!strcmp(argv[i], "--dot")) {
 			dot = true;
+		} else if (!strcmp(argv[i], "--json")) {
+			json = true;
 		} else if (!strcmp(argv[i], "--rank") && i + 1 < argc) {
 			rank = (int)strtol(argv[++i], &end, 10);
 			if (end == argv[i] || *end || rank < 0) {
@@ -374,6 +420,8 @@ int stg__main(int argc, char **argv)
 		fprintf(stderr, "vapro stg: %s\n", view ? err : "out of memory");
 	if (view && dot)
 		stg_view__dot(view, stdout);
+	else if (view && json)
+		status = stg_view__json(view, stdout) ? 1 : status;
 	else if (view && status >= 0)
 		stg_view__table(view, stdout);
 	status = status ? 1 : 0;

@@ -34,6 +34,9 @@ void stg_view__table(struct stg_view *view, FILE *out);
 /* The graph for dot(1). */
 void stg_view__dot(struct stg_view *view, FILE *out);
 
+/* One state per line as JSON, for programs. 0 or -ENOMEM. */
+int stg_view__json(struct stg_view *view, FILE *out);
+
 /* argv[0] is "stg". Returns 0, 1 failure, 2 usage. */
 int stg__main(int argc, char **argv);
 

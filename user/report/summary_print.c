@@ -32,6 +32,8 @@ static const char *const loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_GOVERNED] = "probes were closed in the middle of them",
     [VAPRO_LOST_VANISHED] = "calls that never returned (longjmp, exit)",
     [VAPRO_LOST_UNACCOUNTED] = "for a reason unknown",
+    [VAPRO_LOST_APPROXIMATED] = "calls have an approximate call-site or size",
+    [VAPRO_LOST_UNMATCHED] = "requests were not seen both posted and completed",
 };
 
 static int compare_gaps(const void *a, const void *b)
@@ -66,7 +68,9 @@ static void print_gaps(const struct job_summary *job, FILE *out, unsigned width)
 static void print_losses(const struct job_summary *job, FILE *out)
 {
 	for (int i = 0; i < VAPRO_LOSSES; i++) {
-		if (job->lost[i])
+		if (job->lost[i] && (i == VAPRO_LOST_APPROXIMATED || i == VAPRO_LOST_UNMATCHED))
+			fprintf(out, "    %llu %s\n", (unsigned long long)job->lost[i], loss_text[i]);
+		else if (job->lost[i])
 			fprintf(out, "!!! %llu fragments lost: %s\n", (unsigned long long)job->lost[i], loss_text[i]);
 	}
 }

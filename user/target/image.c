@@ -20,9 +20,11 @@
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
 #define DWARF_SP 7
+#define DWARF_FRAME 6
 #elif defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64
 #define DWARF_SP 31
+#define DWARF_FRAME 29
 #else
 #error "no machine of this kind is supported"
 #endif
@@ -371,28 +373,94 @@ static void open_cfi(struct image *image)
 		image->debug_cfi = dwarf_getcfi(image->dwarf);
 }
 
-int image__cfa(struct image *image, uint64_t vaddr, int64_t *displacement)
+/*
+ * The rules at a linked address and its CFA as a distance from a register, by its DWARF number. *frame is
+ * the caller's to free.
+ */
+static int frame_at(struct image *image, uint64_t vaddr, Dwarf_Frame **frame, uint64_t *base, int64_t *cfa)
 {
-	Dwarf_Frame *frame = NULL;
 	Dwarf_CFI *cfi;
 	Dwarf_Op *ops;
 	size_t count;
-	int ret = -EINVAL;
 
+	*frame = NULL;
 	open_cfi(image);
 	cfi = image->cfi ? image->cfi : image->debug_cfi;
-	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, &frame) || !frame)
+	if (!cfi || dwarf_cfi_addrframe(cfi, vaddr, frame) || !*frame)
 		return -ENOENT;
-	if (dwarf_frame_cfa(frame, &ops, &count) || count != 1)
+	if (dwarf_frame_cfa(*frame, &ops, &count) || count != 1)
+		return -EINVAL;
+	if (ops[0].atom == DW_OP_bregx) {
+		*base = ops[0].number;
+		*cfa = (int64_t)ops[0].number2;
+	} else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom <= DW_OP_breg31) {
+		*base = (uint64_t)(ops[0].atom - DW_OP_breg0);
+		*cfa = (int64_t)ops[0].number;
+	} else {
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int image__cfa(struct image *image, uint64_t vaddr, int64_t *displacement)
+{
+	Dwarf_Frame *frame;
+	uint64_t base;
+	int ret = frame_at(image, vaddr, &frame, &base, displacement);
+
+	free(frame);
+	return ret ? ret : base == DWARF_SP ? 0 : -EINVAL;
+}
+
+/* Where a register is saved, as a distance from the CFA. -ENOENT where it is not saved. */
+static int saved_at(Dwarf_Frame *frame, int reg, int64_t *at)
+{
+	Dwarf_Op memory[3], *ops;
+	size_t count;
+
+	if (dwarf_frame_register(frame, reg, memory, &ops, &count))
+		return -EINVAL;
+	if (!count)
+		return -ENOENT;
+	if (ops[0].atom != DW_OP_call_frame_cfa || count > 2 || (count == 2 && ops[1].atom != DW_OP_plus_uconst))
+		return -EINVAL;
+	*at = count == 2 ? (int64_t)ops[1].number : 0;
+	return 0;
+}
+
+int image__frame(struct image *image, uint64_t vaddr, struct image_frame *out)
+{
+	Dwarf_Frame *frame;
+	uint64_t base;
+	int ret = frame_at(image, vaddr, &frame, &base, &out->cfa), reg;
+
+	if (!ret && base != DWARF_SP && base != DWARF_FRAME)
+		ret = -EINVAL;
+	if (ret)
 		goto cleanup;
-	if (ops[0].atom == DW_OP_bregx && ops[0].number == DWARF_SP)
-		*displacement = (int64_t)ops[0].number2;
-	else if (ops[0].atom == DW_OP_breg0 + DWARF_SP)
-		*displacement = (int64_t)ops[0].number;
-	else
+	out->by_frame = base == DWARF_FRAME;
+	reg = dwarf_frame_info(frame, NULL, NULL, NULL);
+	ret = reg < 0 || saved_at(frame, reg, &out->return_at) ? -EINVAL : 0;
+	if (ret)
 		goto cleanup;
-	ret = 0;
+	out->return_at += out->cfa;
+	ret = saved_at(frame, DWARF_FRAME, &out->frame_at);
+	out->frame_kept = ret == -ENOENT;
+	out->frame_at += out->cfa;
+	ret = ret == -ENOENT ? 0 : ret;
 cleanup:
 	free(frame);
 	return ret;
+}
+
+bool image__text(const struct image *image, size_t i, uint64_t *vaddr, uint64_t *size)
+{
+	for (size_t j = 0; j < image->load_count; j++) {
+		if (!image->loads[j].executable || i--)
+			continue;
+		*vaddr = image->loads[j].vaddr;
+		*size = image->loads[j].bytes;
+		return true;
+	}
+	return false;
 }

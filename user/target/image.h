@@ -82,6 +82,23 @@ int image__extent(const struct image *image, uint64_t vaddr, uint64_t *start, ui
 /* Whether a function of .dynsym starts at a linked address: others may call it. */
 bool image__is_exported(const struct image *image, uint64_t vaddr);
 
+/*
+ * What an unwinder knows at a linked address, as distances from sp there (by_frame: from the frame
+ * pointer): where the frame's return address and its caller's frame pointer are saved, and what sp is
+ * once the frame is left. frame_kept: the caller's frame pointer is still in its register. 0, -ENOENT
+ * where no CFI covers the address, -EINVAL where the frame is based on something else or keeps its
+ * return address in a register.
+ */
+struct image_frame {
+	int64_t cfa, return_at, frame_at;
+	bool frame_kept, by_frame;
+};
+
+int image__frame(struct image *image, uint64_t vaddr, struct image_frame *frame);
+
+/* The i-th executable segment, as far as the file has it; false where there is none. */
+bool image__text(const struct image *image, size_t i, uint64_t *vaddr, uint64_t *size);
+
 /* Whether any symbol starts in (from, to]: such places are entered from elsewhere. */
 bool image__symbol_between(struct image *image, uint64_t from, uint64_t to);
 

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who called: through transparent images (language bindings) to the true caller, by tables that user
+ * space made of their unwind information, and from there up the stack by frame pointers.
+ */
+#ifndef VAPRO_CALLER_H
+#define VAPRO_CALLER_H
+
+#include "arch.h"
+#include "fragment.h"
+
+#define HOPS 4 /* f08 binding -> f77 binding -> library, and one to spare */
+
+struct caller {
+	u64 site;
+	u64 sp;	    /* of the caller, when the call has returned */
+	u64 frame;  /* its frame pointer */
+	u64 approx; /* an image in between did not tell */
+};
+
+/* One step out of a transparent image. False where there is none to make, or none can be made. */
+static __always_inline bool hop(const struct kernel_transparent *transparent, struct caller *caller)
+{
+	const struct kernel_text *range = range_of(transparent, caller->site);
+	struct kernel_hop_key key = {};
+	struct kernel_hop *to;
+	u64 site = 0, frame = caller->frame, base;
+
+	if (!range)
+		return false;
+	key.image = range->image;
+	key.vaddr = (u32)(caller->site - range->bias);
+	to = bpf_map_lookup_elem(&hops, &key);
+	caller->approx = true;
+	if (!to)
+		return false;
+	base = to->by_frame ? caller->frame : caller->sp;
+	if (bpf_probe_read_user(&site, sizeof(site), (void *)(base + to->return_at)))
+		return false;
+	if (to->frame_at != KERNEL_FRAME_KEPT &&
+	    bpf_probe_read_user(&frame, sizeof(frame), (void *)(base + to->frame_at)))
+		return false;
+	caller->approx = false;
+	caller->site = site;
+	caller->frame = frame;
+	caller->sp = base + to->sp;
+	return true;
+}
+
+/* Both are global functions: the verifier looks at each once. */
+__noinline int true_caller(struct caller *caller, u32 tgid)
+{
+	struct kernel_transparent *at = bpf_map_lookup_elem(&transparent, &tgid);
+
+	if (!at || !caller)
+		return 0;
+	for (u32 i = 0; i < HOPS; i++)
+		if (!hop(at, caller))
+			return 0;
+	caller->approx = range_of(at, caller->site) != 0;
+	return 0;
+}
+
+/* Number of the chain of callers above the call-site; 0 where the caller keeps no frame pointer. */
+__noinline u32 path_of(struct caller *caller, u32 tgid)
+{
+	struct kernel_path_key key = {.tgid = tgid};
+	struct {
+		u64 next, address;
+	} frame;
+	u64 at, below;
+
+	if (!caller)
+		return 0;
+	at = caller->frame;
+	below = caller->sp;
+	for (u32 i = 0; i < KERNEL_PATH_DEPTH; i++) {
+		if (!is_frame(at, below) || bpf_probe_read_user(&frame, sizeof(frame), (void *)at))
+			break;
+		key.address[i] = frame.address;
+		key.count = i + 1;
+		below = at + sizeof(frame);
+		at = frame.next;
+	}
+	return key.count ? number_of(&paths, &key, &next_path) : 0;
+}
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Non-blocking and persistent operations, joined to their completion: the handle of a posted request
+ * is read when the post has returned, and a completion finds by it what was posted. A handle is the
+ * key; where the library uses one for several operations, the variable it was written to tells them
+ * apart (ARCHITECTURE section 3). Global functions, so that the verifier looks at each once and not
+ * for every turn of a loop.
+ */
+#ifndef VAPRO_REQUESTS_H
+#define VAPRO_REQUESTS_H
+
+#include "fragment.h"
+
+/* What a completion or a start is about. */
+struct request_sum {
+	u64 bytes;
+	u64 guessed;   /* a handle whose bytes are a share of those of several operations; 0 = none */
+	u32 n;	       /* requests that are not null */
+	u32 unmatched; /* of them those nobody saw posted */
+};
+
+/* How handles lie in memory, and what to do with each. */
+struct request_walk {
+	u32 tgid;
+	u32 counters; /* slot of the process's */
+	u32 slots;    /* variables are the application's own, not a wrapper's */
+	u32 start;    /* make active, instead of */
+	u32 all;      /* all that are named are done */
+	u64 id;
+};
+
+static __always_inline bool is_number(u64 handle, u32 tgid, u32 number)
+{
+	struct kernel_handle_key key = {.handle = handle, .tgid = tgid, .kind = KERNEL_REQUEST};
+	u32 *known = bpf_map_lookup_elem(&handles, &key);
+
+	return known && *known == number;
+}
+
+/* How the bytes of an operation are known. */
+enum request_how { REQUEST_ALONE, REQUEST_BY_SLOT, REQUEST_LAST, REQUEST_SHARE };
+
+/* Takes one operation off what a handle stands for. */
+static __always_inline void request_done(const struct request_walk *walk, u64 slot, u64 handle, u64 bytes,
+					 enum request_how how)
+{
+	struct kernel_request_key key = {.at = slot, .tgid = walk->tgid};
+	struct kernel_request *request;
+
+	if (walk->slots)
+		bpf_map_delete_elem(&request_slots, &key);
+	key.at = handle;
+	request = bpf_map_lookup_elem(&requests, &key);
+	if (!request)
+		return;
+	if (request->flags & KERNEL_REQUEST_PERSISTENT) {
+		request->flags &= ~KERNEL_REQUEST_ACTIVE;
+		return;
+	}
+	if (request->count <= 1) {
+		bpf_map_delete_elem(&requests, &key);
+		return;
+	}
+	if (how == REQUEST_LAST) {
+		lose(walk->counters, LOST_UNMATCHED, request->count - 1);
+		bpf_map_delete_elem(&requests, &key);
+		return;
+	}
+	__sync_fetch_and_sub(&request->count, 1);
+	__sync_fetch_and_sub(&request->bytes, bytes < request->bytes ? bytes : request->bytes);
+}
+
+/*
+ * Bytes of the operation in a variable that holds handle. Where the handle stands for several and the
+ * variable is not the one it was written to, each has its share: together they have what was posted.
+ * A handle that libraries do not share belongs to the last one: the others ended where nobody looked.
+ */
+static __always_inline u64 request_bytes(const struct request_walk *walk, u64 slot, u64 handle,
+					 struct kernel_request **found, enum request_how *how)
+{
+	struct kernel_request_key key = {.at = handle, .tgid = walk->tgid};
+	struct kernel_request_slot *own;
+	struct kernel_request *request;
+
+	*how = REQUEST_ALONE;
+	*found = request = bpf_map_lookup_elem(&requests, &key);
+	if (!request)
+		return 0;
+	if (request->count <= 1)
+		return request->bytes;
+	key.at = slot;
+	own = walk->slots ? bpf_map_lookup_elem(&request_slots, &key) : 0;
+	*how = REQUEST_BY_SLOT;
+	if (own && own->handle == handle)
+		return own->bytes;
+	*how = REQUEST_LAST;
+	if (!is_number(handle, walk->tgid, KERNEL_REQUEST_SHARED))
+		return request->last;
+	*how = REQUEST_SHARE;
+	return request_share(request->bytes, request->count);
+}
+
+/* Before a walk: a handle that stands there twice is one that the library shares. */
+__noinline int request_mark(u64 handle, struct request_walk *walk)
+{
+	struct kernel_handle_key shared = {.handle = handle, .kind = KERNEL_REQUEST};
+	struct kernel_request_key key = {.at = handle};
+	struct kernel_request *request;
+	u32 number = KERNEL_REQUEST_SHARED;
+
+	if (!walk)
+		return 0;
+	key.tgid = shared.tgid = walk->tgid;
+	request = bpf_map_lookup_elem(&requests, &key);
+	if (!request)
+		return 0;
+	if (request->walk == walk->id)
+		bpf_map_update_elem(&handles, &shared, &number, BPF_NOEXIST);
+	request->walk = walk->id;
+	return 0;
+}
+
+/* One handle of a completion or a start. */
+__noinline int request_visit(u64 slot, u64 handle, struct request_walk *walk, struct request_sum *sum)
+{
+	struct kernel_request *request;
+	enum request_how how;
+	u64 bytes;
+
+	if (!walk || !sum)
+		return 0;
+	bytes = request_bytes(walk, slot, handle, &request, &how);
+	if (!request) {
+		if (!is_number(handle, walk->tgid, KERNEL_REQUEST_NULL)) {
+			sum->n++;
+			sum->unmatched++;
+		}
+		return 0;
+	}
+	if (walk->start)
+		request->flags |= KERNEL_REQUEST_ACTIVE;
+	else if (request->flags & KERNEL_REQUEST_PERSISTENT && !(request->flags & KERNEL_REQUEST_ACTIVE))
+		return 0; /* not started: as if null */
+	if (how == REQUEST_SHARE)
+		sum->guessed = handle;
+	else if (sum->guessed == handle)
+		sum->guessed = 0; /* the last one of it: what was shared out is whole again */
+	sum->n++;
+	sum->bytes += bytes;
+	if (walk->all)
+		request_done(walk, slot, handle, bytes, how);
+	return 0;
+}
+
+/* The same for one that a partial completion has told of. */
+__noinline int request_complete(u64 slot, u64 handle, struct request_walk *walk)
+{
+	struct kernel_request *request;
+	enum request_how how;
+	u64 bytes;
+
+	if (!walk)
+		return 0;
+	bytes = request_bytes(walk, slot, handle, &request, &how);
+	if (request)
+		request_done(walk, slot, handle, bytes, how);
+	return 0;
+}
+
+static __always_inline u64 handle_at(u64 at, bool mpich)
+{
+	u64 handle = 0;
+
+	if (mpich)
+		bpf_probe_read_user(&handle, 4, (void *)at);
+	else
+		bpf_probe_read_user(&handle, 8, (void *)at);
+	return handle;
+}
+
+/* Keeps what a post left behind, now that its handle is written. */
+__noinline int request_posted(struct kernel_thread *thread, struct kernel_pending *pending)
+{
+	struct kernel_request_key key = {}, slot_key = {};
+	struct kernel_request fresh = {.count = 1}, *known;
+	struct kernel_request_slot slot = {};
+
+	if (!thread || !pending)
+		return 0;
+	key.tgid = slot_key.tgid = thread->tgid;
+	key.at = slot.handle = handle_at(pending->post_at, thread->process_flags & KERNEL_PROCESS_MPICH);
+	slot_key.at = pending->post_at;
+	pending->post_at = 0;
+	if (!key.at || is_number(key.at, thread->tgid, KERNEL_REQUEST_NULL))
+		return 0;
+	slot.bytes = fresh.bytes = fresh.last = pending->post_bytes;
+	fresh.flags = pending->post_flags;
+	fresh.time_ns = bpf_ktime_get_ns();
+	if (pending->slots) {
+		if (fresh.flags & KERNEL_REQUEST_PERSISTENT)
+			bpf_map_delete_elem(&request_slots, &slot_key);
+		else
+			bpf_map_update_elem(&request_slots, &slot_key, &slot, BPF_ANY);
+	}
+	known = bpf_map_lookup_elem(&requests, &key);
+	if (known && !(fresh.flags & KERNEL_REQUEST_PERSISTENT) && !(known->flags & KERNEL_REQUEST_PERSISTENT)) {
+		__sync_fetch_and_add(&known->bytes, fresh.bytes);
+		__sync_fetch_and_add(&known->count, 1);
+		known->last = fresh.last;
+		known->time_ns = fresh.time_ns;
+		return 0;
+	}
+	if (bpf_map_update_elem(&requests, &key, &fresh, BPF_ANY))
+		lose(thread->slot, LOST_MAP_FULL, 1);
+	return 0;
+}
+
+/* A completion that may leave requests open has returned: those that it told of are done. */
+__noinline int requests_completed(struct kernel_thread *thread, struct kernel_pending *pending)
+{
+	struct request_walk walk = {};
+	u32 size, count, told;
+	s32 index = 0;
+
+	if (!thread || !pending)
+		return 0;
+	walk.tgid = thread->tgid;
+	walk.counters = thread->slot;
+	walk.slots = pending->slots;
+	size = thread->process_flags & KERNEL_PROCESS_MPICH ? 4 : 8;
+	count = pending->count;
+	pending->count = 0;
+	if (bpf_probe_read_user(&index, sizeof(index), (void *)pending->done_at))
+		return 0;
+	if (pending->done & VAPRO_ROLE_DONE_FLAG)
+		told = index ? count : 0;
+	else if (pending->done & VAPRO_ROLE_DONE_SOME)
+		told = index > 0 ? index : 0;
+	else
+		told = 1;
+	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
+		u32 which = i;
+
+		if (i >= told)
+			break;
+		if (pending->done & VAPRO_ROLE_DONE_INDEX)
+			which = index;
+		else if (pending->done & VAPRO_ROLE_DONE_SOME)
+			bpf_probe_read_user(&which, sizeof(which), (void *)(pending->indices_at + 4 * i));
+		if (which < count)
+			request_complete(pending->array + which * size, pending->handle[which & (KERNEL_REQUESTS - 1)],
+					 &walk);
+	}
+	return 0;
+}
+
+/* What the last call left to be read; a call that was seen to return, or the thread's next one. */
+static __always_inline void requests_settle(struct kernel_thread *thread, struct task_struct *task)
+{
+	struct kernel_pending *pending;
+
+	if (!thread->pending)
+		return;
+	thread->pending = 0;
+	pending = bpf_task_storage_get(&pending_calls, task, 0, 0);
+	if (pending && pending->post_at)
+		request_posted(thread, pending);
+	if (pending && pending->count)
+		requests_completed(thread, pending);
+}
+
+static __always_inline struct kernel_pending *pending_of(struct kernel_thread *thread, struct task_struct *task)
+{
+	struct kernel_pending *pending = bpf_task_storage_get(&pending_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!pending)
+		lose(thread->slot, LOST_NO_STORAGE, 1);
+	return pending;
+}
+
+/* An operation is posted: its handle will be at `at`. */
+static __always_inline void request_post(struct kernel_thread *thread, struct task_struct *task, u64 at, u64 bytes,
+					 bool persistent, bool slots)
+{
+	struct kernel_pending *pending = pending_of(thread, task);
+
+	if (!pending)
+		return;
+	pending->post_at = at;
+	pending->post_bytes = bytes;
+	pending->post_flags = persistent ? KERNEL_REQUEST_PERSISTENT : 0;
+	pending->slots = slots;
+	thread->pending = 1;
+}
+
+/* Reads the handles that a completion or a start is about. done_at: 0 where it is about all of them. */
+__noinline int requests_read(struct kernel_thread *thread, struct kernel_pending *pending, struct request_walk *walk,
+			     struct request_sum *sum)
+{
+	bool mpich;
+	u32 size;
+
+	if (!thread || !pending || !walk || !sum)
+		return 0;
+	mpich = thread->process_flags & KERNEL_PROCESS_MPICH;
+	size = mpich ? 4 : 8;
+
+	walk->id = bpf_ktime_get_ns();
+	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
+		if (i >= pending->count)
+			break;
+		pending->handle[i] = handle_at(pending->array + i * size, mpich);
+		request_mark(pending->handle[i], walk);
+	}
+	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
+		if (i >= pending->count)
+			break;
+		request_visit(pending->array + i * size, pending->handle[i], walk, sum);
+	}
+	if (!pending->done)
+		pending->count = 0;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Completions carry the number and the bytes of the requests they are about, as the program itself counts them."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import stg_compare  # noqa: E402
+from live import capture_run, graph, losses, main, tool  # noqa: E402
+
+ROUNDS, POSTED_UNSEEN, BEYOND = 20, 2 * 2, 6 * 2
+
+
+def book(logs, rank):
+    """{(site, requests): (calls, least bytes, most bytes)} as the program printed it."""
+    with open(os.path.join(logs, f"truth.{rank}"), encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file if line.startswith("{")]
+    return {(x["site"], x["requests"]): (x["calls"], x["min_bytes"], x["max_bytes"]) for x in lines}
+
+
+def label(state, key):
+    found = dict(pair.split("=", 1) for pair in state["labels"].split())
+    return found.get(key)
+
+
+def seen(states, markers):
+    found = {}
+    for state in states:
+        n = label(state, "requests")
+        if "at" in state and n is not None:
+            key = (markers[state["at"]], int(n))
+            calls, least, most = found.get(key, (0, float("inf"), 0))
+            found[key] = (calls + state["n"], min(least, state["min_bytes"]), max(most, state["max_bytes"]))
+    return found
+
+
+def check(tap, jobs, name):
+    capture, lines, logs = capture_run(tap, jobs, name)
+    markers = stg_compare.markers_of(graph(jobs, capture), tool(name))
+    for rank in range(2):
+        told, found = book(logs, rank), seen(graph(jobs, capture, "--rank", str(rank)), markers)
+        wrong = {key: (told.get(key), found.get(key)) for key in set(told) | set(found) if told.get(key) != found.get(key)}
+        tap.ok(len(told) > 15 and not wrong, f"{name}: rank {rank}: number and bytes of every completion", wrong)
+    return lines, {markers.get(s["at"]): s for s in graph(jobs, capture) if "at" in s}
+
+
+def test_open_mpi(tap, jobs):
+    lines, states = check(tap, jobs, "requests")
+    lost = losses(lines)
+    tap.equal(lost.get("truncated"), ROUNDS * BEYOND, "requests beyond those that are followed are counted")
+    # what MPI_Test completed, and the posted that a completion of too many left out
+    tap.equal(lost.get("unmatched"), ROUNDS * (POSTED_UNSEEN + BEYOND), "so are those whose completion nobody saw")
+    tap.equal(states[14]["max_bytes"], 192, "a derived datatype has its size")
+
+
+def test_mpich(tap, jobs):
+    lines, states = check(tap, jobs, "mpich_requests")
+    lost = losses(lines)
+    tap.equal(lost.get("truncated"), ROUNDS * BEYOND, "MPICH: requests beyond those that are followed are counted")
+    tap.equal(lost.get("unmatched"), ROUNDS * (POSTED_UNSEEN + BEYOND), "MPICH: and those whose completion nobody saw")
+    tap.equal((states[14]["max_bytes"], label(states[14], "unit"), states[14]["approx"]), (6, "elements", True),
+              "MPICH: a derived datatype's size is not known, and that is said")
+    tap.ok(lost.get("approximated", 0) >= 2 * ROUNDS, "MPICH: and counted", lost)
+
+
+main(test_open_mpi, test_mpich)

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Transparent images (ARCHITECTURE section 3): language bindings and wrappers of a site, between the
+ * application and the functions that are probed. A call-site inside one is hopped over to the true
+ * caller. What an unwinder would know at each call of the image is made into a table beforehand, so
+ * that the kernel side finds the caller with one look and one read.
+ */
+#ifndef VAPRO_TRANSPARENT_H
+#define VAPRO_TRANSPARENT_H
+
+#include <stdbool.h>
+#include <vapro/kernel.h>
+
+#include "target/image.h"
+
+struct transparent_call {
+	uint32_t vaddr; /* linked address that the call returns to */
+	struct kernel_hop hop;
+};
+
+/* Whether an image of this base name is transparent: the MPI libraries' bindings, or one of more (globs joined by ',').
+ */
+bool transparent__is(const char *basename, const char *more);
+
+/*
+ * Makes the table of an image: every call whose frame .eh_frame describes by the stack pointer or the
+ * frame pointer, by address. Returns how many, with *calls to be freed by the caller, or -ENOMEM.
+ */
+int transparent__find(struct image *image, struct transparent_call **calls);
+
+#endif
