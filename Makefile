@@ -34,7 +34,9 @@ DEPS = cross
 MPI_LIBS = $(SYSROOT)/usr/lib/$(TRIPLE)
 MPICC = $(CC) -I$(MPI_LIBS)/openmpi/include -Wl,--allow-shlib-undefined $(MPI_LIBS)/libmpi.so.40
 MPICXX = $(subst $(CLANG),$(CLANG)++,$(MPICC))
-MPICC_MPICH = $(CC) -I$(SYSROOT)/usr/include/$(TRIPLE)/mpich -Wl,--allow-shlib-undefined $(MPI_LIBS)/libmpich.so.12
+MPICH_DIR = $(MPI_LIBS)
+MPICH_INCLUDE = $(SYSROOT)/usr/include/$(TRIPLE)/mpich
+MPICC_MPICH = $(CC) -I$(MPICH_INCLUDE) -Wl,--allow-shlib-undefined $(MPI_LIBS)/libmpich.so.12
 endif
 
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
@@ -149,13 +151,15 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so
 check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine
 	@prove --timer tests/live/*.t
 
-# Guests of this CPU run what is built here, the others the cross-build.
+# Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
+GUEST_PROGRAMS = tools/iterate tools/flat_out tools/mpich_demo_mpi tests/changed_text
+
 $(B)/.deps-vm: tools/deps.sh
 	@mkdir -p $(B)
 	@tools/deps.sh vm
 	@touch $@
 
-guest-programs: all workloads $(B)/tests/changed_text
+guest-programs: all $(addprefix $(B)/,$(GUEST_PROGRAMS))
 
 check-vm: $(B)/.deps-vm guest-programs
 	@$(MAKE) --no-print-directory ARCH=arm64 guest-programs

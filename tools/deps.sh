@@ -14,8 +14,8 @@ cross='clang llvm lld make bpftool'
 vm='qemu-system-x86 qemu-system-arm debian-archive-keyring'
 
 # for another CPU: what vapro and the test programs are built with and run on there
-sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev libgsl-dev zlib1g-dev libopenmpi-dev
-openmpi-bin libmpich-dev mpich'
+sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev libgsl-dev
+zlib1g-dev libopenmpi-dev openmpi-bin libmpich-dev mpich libucx-dev libhwloc-dev gfortran'
 
 case "${1-}" in
 build) wanted=$build ;;

@@ -19,18 +19,16 @@ sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..",
 import guest  # noqa: E402
 from live import ROOT, Tap, of_type, records  # noqa: E402
 
-NEEDS_SESSION = "uprobe sessions need kernel 6.13"
-
 # kernel: how its release begins. Expected there: the rung, or the words of the refusal. pmu: whether
 # instructions can be counted.
 Guest = namedtuple("Guest", "arch suite kernel rung refusal pmu")
 GUESTS = [
-    Guest("amd64", "bullseye", "5.10.", None, NEEDS_SESSION, False),
-    Guest("amd64", "bookworm", "6.1.", None, NEEDS_SESSION, False),
-    Guest("amd64", "trixie", "6.12.", None, NEEDS_SESSION, False),
+    Guest("amd64", "bullseye", "5.10.", None, "takes no probes as vapro attaches them", False),
+    Guest("amd64", "bookworm", "6.1.", "perf", None, False),
+    Guest("amd64", "trixie", "6.12.", "multi", None, False),
     Guest("amd64", "trixie-backports", "", "session", None, False),
-    Guest("arm64", "bookworm", "6.1.", None, NEEDS_SESSION, True),
-    Guest("arm64", "trixie", "6.12.", None, NEEDS_SESSION, True),
+    Guest("arm64", "bookworm", "6.1.", "perf", None, True),
+    Guest("arm64", "trixie", "6.12.", "multi", None, True),
     Guest("arm64", "trixie-backports", "", "session", None, True),
 ]
 

@@ -100,19 +100,24 @@ job() {
 	run stg vapro stg run.capture
 }
 
-# Detached, or killed, in the middle: the program goes on. Its code before, while and after.
+# Detached, or killed, in the middle: the program goes on. Its code before, while and after. It is
+# stopped for the slow part of detaching, so that it is there to be looked at.
 leave() { # SIGNAL
 	start_job $iterations
 	run before changed_text $ranks
 	watch
 	run while changed_text $ranks
 	kill "-$1" "$(cat vaprod.pid)"
+	sleep 0.3
+	hold
 	finish vaprod 30
 	run after changed_text $ranks
+	release
 	finish program 60
 }
 
 part() { # NAME COMMAND...
+	echo "vm: $1, up $(cut -d' ' -f1 /proc/uptime) s"
 	mkdir -p "$1"
 	(cd "$1" && shift && "$@")
 }
@@ -120,8 +125,8 @@ part() { # NAME COMMAND...
 part check check
 if [ "$(cat check/vaprod.code)" = 0 ]; then
 	iterations=120
-	# without sessions or multi links each site is detached by itself, which takes seconds
-	grep -q '"rung":"perf"' check/vaprod.out && iterations=400
+	# without sessions and multi links each site is attached by itself, which takes longer
+	grep -q '"rung":"perf"' check/vaprod.out && iterations=200
 	part counts counts
 	part job job
 	part detach leave INT
