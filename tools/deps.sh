@@ -24,7 +24,7 @@ cross) wanted=$cross ;;
 vm) wanted="$build $run $cross $vm" ;;
 names)
 	case "${2-}" in
-	sysroot) echo $sysroot ;;
+	sysroot) echo $sysroot ;; # in one line
 	guest) echo busybox-static ;;
 	kernel) echo "linux-image-cloud-${3:?}" ;;
 	*) exit 2 ;;

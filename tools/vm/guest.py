@@ -15,6 +15,7 @@ import hashlib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -72,16 +73,17 @@ def pack(arch, scenario, out):
 def boot(arch, suite, initramfs, log, limit):
     """Runs the machine until it turns itself off; its console goes to the file log."""
     kernel = os.path.join(fetch("kernel", arch, suite), "vmlinuz")
-    command = [*MACHINES[arch], "-m", MEMORY, "-nographic", "-nodefaults", "-no-reboot", "-serial", "stdio",
-               "-kernel", kernel, "-initrd", initramfs,
-               "-append", f"console={CONSOLES[arch]} quiet panic=-1 nokaslr norandmaps"]
+    if not shutil.which(MACHINES[arch][0]):
+        raise GuestFailed(f"{MACHINES[arch][0]} is missing: tools/deps.sh vm installs it")
+    # ends with us, however we end
+    command = ["setpriv", "--pdeathsig", "KILL", *MACHINES[arch], "-m", MEMORY, "-nographic", "-nodefaults", "-no-reboot",
+               "-serial", "stdio", "-kernel", kernel, "-initrd", initramfs, "-append",
+               f"console={CONSOLES[arch]} quiet panic=-1 nokaslr norandmaps"]
     with open(log, "wb") as out:
         try:
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
             raise GuestFailed(f"the guest did not end within {limit} s; its console is in {log}") from None
-        except FileNotFoundError:
-            raise GuestFailed(f"{command[0]} is missing: tools/deps.sh vm installs it") from None
 
 
 def results(log, directory):
