@@ -122,6 +122,7 @@ bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns
 {
 	if (!watched->ended_ns || watched->ended_ns + RETIRE_NS > now_ns)
 		return false;
+	say_pathless(watch, watched);
 	tell_facts(watch, watched, watch->window_ns, now_ns);
 	forget(watch, watched);
 	return true;

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
+
 static double value[2];
 
 __attribute__((noipa)) static void reduce(void)
@@ -62,7 +64,7 @@ int main(int argc, char **argv)
 		return 1;
 	fprintf(file, "# rank %d pid %d\n", rank, (int)getpid());
 	fclose(file);
-	nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
+	wait_for_observer(seconds);
 	for (int round = 0; round < rounds; round++) {
 		if (round % 2)
 			from_here();

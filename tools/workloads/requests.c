@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
+
 #define SITES 20
 #define MANY 70 /* more than are followed in one call */
 #define FOLLOWED 64
@@ -176,7 +178,7 @@ int main(int argc, char **argv)
 		return 1;
 	fprintf(file, "# rank %d pid %d\n", rank, (int)getpid());
 	fflush(file);
-	nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
+	wait_for_observer(seconds);
 
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Recv_init(in[0], 256, MPI_BYTE, peer, 11, MPI_COMM_WORLD, &persistent[0]);

@@ -56,6 +56,7 @@ program steps
   integer :: rank, nranks, right, left, rounds, round, inner, ierr, i
   double precision :: seconds
   character(len=400) :: word, value, log
+  logical :: there
   REQUEST :: req(4), persistent(2)
 
   rounds = 40
@@ -81,7 +82,14 @@ program steps
     write (10, '(a,i0,a,i0)') '# rank ', rank, ' pid ', c_getpid()
     close (10)
   end if
-  ierr = c_usleep(int(seconds * 1d6, c_int))
+  ! time for an observer, as wait_for_observer() of common.h
+  call get_environment_variable('VAPRO_GO', value)
+  if (value == '') ierr = c_usleep(int(seconds * 1d6, c_int))
+  do i = 1, merge(0, 12000, value == '')
+    inquire (file=trim(value), exist=there)
+    if (there) exit
+    ierr = c_usleep(10000_c_int)
+  end do
 
   call MPI_Barrier(MPI_COMM_WORLD, ierr) ! site 1
   call MPI_Send_init(a, 512, MPI_DOUBLE_PRECISION, right, 5, MPI_COMM_WORLD, persistent(1), ierr) ! site 2

@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
+
 #define LARGE 16384
 #define INNER 3
 
@@ -28,13 +30,6 @@ static void compute(int units)
 	for (int i = 0; i < units * 20000; i++)
 		x = x * 1.0000001 + 1e-9;
 	sink = x;
-}
-
-static void pause_for(double seconds)
-{
-	struct timespec wait = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-
-	nanosleep(&wait, NULL);
 }
 
 static void say_ready(const char *log, int rank)
@@ -73,7 +68,7 @@ int main(int argc, char **argv)
 	right = (rank + 1) % size;
 	left = (rank + size - 1) % size;
 	say_ready(log, rank);
-	pause_for(seconds);
+	wait_for_observer(seconds);
 
 	MPI_Barrier(MPI_COMM_WORLD); /* site 1 */
 	MPI_Send_init(a, 512, MPI_DOUBLE, right, 5, MPI_COMM_WORLD, &persistent[0]); /* site 2 */

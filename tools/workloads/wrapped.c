@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
+
 int main(int argc, char **argv)
 {
 	int rank, rounds = 40;
@@ -40,7 +42,7 @@ int main(int argc, char **argv)
 		return 1;
 	fprintf(file, "# rank %d pid %d\n", rank, (int)getpid());
 	fclose(file);
-	nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
+	wait_for_observer(seconds);
 	snprintf(path, sizeof(path), "%.*s/libwrapper.so", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
 	library = dlopen(path, RTLD_NOW);
 	if (!library) {
