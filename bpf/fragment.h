@@ -136,6 +136,10 @@ static __always_inline void close_computation(struct kernel_thread *thread, u32 
 		lose(thread->slot, LOST_MAP_FULL, 1);
 		return;
 	}
+	/* before anybody hears of the edge */
+	if (thread->polls)
+		bpf_map_update_elem(&polled, &edge, &thread->polls, BPF_NOEXIST);
+	thread->polls = 0;
 	emit(thread, edge | KERNEL_EDGE, now, 0);
 }
 
@@ -143,6 +147,7 @@ static __always_inline void close_computation(struct kernel_thread *thread, u32 
 static __always_inline void open_vertex(struct kernel_thread *thread, u32 open, u32 vertex, u64 bytes, u64 now)
 {
 	thread->open = open;
+	thread->polls = 0;
 	thread->vertex = vertex;
 	thread->bytes = bytes;
 	thread->start_ns = now;

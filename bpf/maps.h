@@ -29,6 +29,7 @@ u32 rows_generation; /* raised whenever links of single rows were closed or open
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
 u32 next_vertex = 1, next_edge = 1, next_path = 1;
+u64 polls_seen;	  /* polling calls, while they are learnt */
 u64 records_lost; /* records other than fragments that found the ring full */
 
 struct {
@@ -110,6 +111,14 @@ struct interference_map {
 	__type(key, struct kernel_interference_key);
 	__type(value, struct kernel_interference);
 } interference_even SEC(".maps"), interference_odd SEC(".maps");
+
+/* Edges in which polling calls were seen: communication makes progress there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u32);
+	__type(value, u32);
+} polled SEC(".maps");
 
 /* Per CPU the tracked thread that waits to get it back: who runs meanwhile takes the time from it. */
 struct waiting {

@@ -186,6 +186,20 @@ static __always_inline int row_leave(struct pt_regs *ctx, u32 cookie, u64 now)
 	return 1;
 }
 
+/* A polling call: between two others it says what the thread is doing there, and no more. */
+static __always_inline int row_poll(u32 cookie, u64 now)
+{
+	struct kernel_thread *thread = thread_of(bpf_get_current_task_btf(), now, true);
+
+	if (!thread)
+		return 1;
+	count_site(thread, cookie);
+	add(polls_seen, 1);
+	if (thread->open == KERNEL_NOTHING)
+		thread->polls++;
+	return 1;
+}
+
 /* Every entry program begins here. Returns 0 when the return is wanted, else 1. */
 static __always_inline int entered(struct pt_regs *ctx, u64 now)
 {
@@ -193,6 +207,8 @@ static __always_inline int entered(struct pt_regs *ctx, u64 now)
 
 	if (cookie & KERNEL_SITE_EXIT)
 		return row_leave(ctx, cookie, now);
+	if (cookie & KERNEL_SITE_POLL)
+		return row_poll(cookie, now);
 	if (cookie & KERNEL_SITE_OWN)
 		return row_enter(ctx, cookie, now);
 	return invocation_enter(ctx, now);

@@ -65,6 +65,8 @@ const struct vapro_option vapro_options[] = {
 	   "share of the overhead cap that one of these functions may cost before it is thinned"),
     {"no-return", VAPRO_OPT_BOOL, offsetof(struct vapro_config, no_return), "false", 0, 0,
      "place no return probes: for programs that unwind through MPI calls"},
+    SECONDS("learn", learn_s, "2s", 0, 60,
+	    "how long polling calls (MPI_Test) are looked for when a process is attached"),
     {"attach", VAPRO_OPT_ATTACH, offsetof(struct vapro_config, attach), "auto", 0, 0,
      "how probes are attached; auto = the first of these that the kernel takes"},
     {"states", VAPRO_OPT_STATES, offsetof(struct vapro_config, states), "call-site", 0, 0,

@@ -237,7 +237,7 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 		return status;
 	if (calibrate__run(daemon->side, options->config.io != VAPRO_IO_OFF, &daemon->costs, err, err_size))
 		fprintf(stderr, "vaprod: %s; overhead is not known\n", err);
-	daemon->attacher = attacher__new(daemon->side);
+	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
 	daemon->rows = row_attacher__new(daemon->side, &daemon->costs,
 					 options->config.overhead_cap_pct / 100 * options->config.function_share);
 	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host, &options->config);
@@ -497,6 +497,7 @@ static const char *loop(struct daemon *daemon)
 		collector__drain_bins(daemon->collector, now);
 		find(daemon, now);
 		watch__poll(daemon->watch, now);
+		attacher__learn(daemon->attacher, now);
 		govern(daemon, now);
 		if (now >= daemon->next_second) {
 			every_second(daemon, now);

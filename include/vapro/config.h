@@ -53,6 +53,7 @@ struct vapro_config {
 	enum vapro_io_mode io;
 	enum vapro_io_mode threads;
 	bool no_return;
+	double learn_s; /* how long polling calls are learnt when a process is attached */
 	enum vapro_attach attach;
 	/* functions beyond the built-in ones */
 	double function_share; /* of the cap, that one of them may cost */

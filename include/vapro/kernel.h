@@ -68,6 +68,7 @@ enum kernel_row_kind {
  * return never hijacked: each place where it is left has a probe.
  */
 #define KERNEL_SITE_ROW 0xffffu
+#define KERNEL_SITE_POLL 0x10000000u	/* a call that only asks how far communication is */
 #define KERNEL_SITE_OWN 0x20000000u	/* of such a row */
 #define KERNEL_SITE_STEPPED 0x40000000u /* single-stepped (told so for such rows alone) */
 #define KERNEL_SITE_EXIT 0x80000000u	/* a `ret`, or a jump that leaves the function */
@@ -317,6 +318,7 @@ struct kernel_thread {
 	struct kernel_offcpu off;
 	u64 token_ns;
 	u32 tokens;
+	u32 polls;	     /* in the open computation, while polling calls are learnt */
 	u32 own_sites;	     /* the open call's exits are sites */
 	u64 return_to;	     /* of that call; 0 unknown */
 	u64 fork_sp;	     /* at the entry of the call that forked; 0 = none open */

@@ -46,6 +46,19 @@ def check(tap, jobs, name):
     return lines, {markers.get(s["at"]): s for s in graph(jobs, capture) if "at" in s}
 
 
+def polled(jobs, capture, markers):
+    """[(marker it begins at, class)] of the edges in which polling calls were seen."""
+    return [(markers.get(s["from"]), s["class"]) for s in graph(jobs, capture) if "from" in s and label(s, "polls")]
+
+
+def test_polls(tap, jobs):
+    capture, _, _ = capture_run(tap, jobs, "requests")
+    markers = stg_compare.markers_of(graph(jobs, capture), tool("requests"))
+    tap.equal(polled(jobs, capture, markers), [(17, "communication")], "where MPI_Test is called communication makes progress")
+    capture, _, _ = capture_run(tap, jobs, "requests", "--learn", "0")
+    tap.equal(polled(jobs, capture, markers), [], "--learn 0 does not look for it")
+
+
 def test_open_mpi(tap, jobs):
     lines, states = check(tap, jobs, "requests")
     lost = losses(lines)
@@ -65,4 +78,4 @@ def test_mpich(tap, jobs):
     tap.ok(lost.get("approximated", 0) >= 2 * ROUNDS, "MPICH: and counted", lost)
 
 
-main(test_open_mpi, test_mpich)
+main(test_polls, test_open_mpi, test_mpich)

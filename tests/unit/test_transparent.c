@@ -172,7 +172,7 @@ static void test_labels(void **state)
 	assert_string_equal(common, "function=MPI_Send root=0 unit=elements");
 	send.flags |= KERNEL_VERTEX_NO_ROOT;
 	wait.requests = 2;
-	labels__edge(&wait, &send, labels, common, LABELS_MAX);
+	labels__edge(&wait, &send, false, labels, common, LABELS_MAX);
 	assert_string_equal(labels, "from.bytes=0 from.function=MPI_Waitall from.requests=2 to.bytes=0 "
 				    "to.function=MPI_Send to.unit=elements");
 }

@@ -180,11 +180,13 @@ static void side(char *text, size_t size, const char *which, const struct kernel
 		put(text, size, "%s.unit=elements", which);
 }
 
-void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vertex_key *to, char *labels, char *common,
-		  size_t size)
+void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vertex_key *to, bool polls, char *labels,
+		  char *common, size_t size)
 {
 	labels[0] = '\0';
 	side(labels, size, "from", from);
+	if (polls)
+		put(labels, size, "polls=1");
 	side(labels, size, "to", to);
 	memcpy(common, labels, size);
 }

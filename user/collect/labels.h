@@ -27,8 +27,9 @@ enum vapro_class labels__class(const struct kernel_vertex_key *key);
 /* labels are all, common those that count across ranks; both of size bytes. */
 void labels__vertex(struct labels_process *process, const struct kernel_vertex_key *key, char *labels, char *common,
 		    size_t size);
-void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vertex_key *to, char *labels, char *common,
-		  size_t size);
+/* polls: polling calls were seen between the two. */
+void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vertex_key *to, bool polls, char *labels,
+		  char *common, size_t size);
 
 /* Tells the kernel side the numbers of a process's predefined communicators and operations. */
 void labels__tell_handles(struct callsites *callsites, int map, pid_t pid, bool mpich);

@@ -471,7 +471,7 @@ static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
 	return announce(resolver, &state);
 }
 
-static int64_t edge_state(struct resolver *resolver, const struct kernel_edge_key *key)
+static int64_t edge_state(struct resolver *resolver, uint32_t id, const struct kernel_edge_key *key)
 {
 	int status = -ENOENT;
 	struct vertex *from = vertex_of(resolver, key->from, &status);
@@ -480,13 +480,17 @@ static int64_t edge_state(struct resolver *resolver, const struct kernel_edge_ke
 	char labels[LABELS_MAX], common[LABELS_MAX];
 	struct callsite site_from, site_to;
 	struct vapro_state state;
+	uint32_t times;
+	bool polls;
 
 	if (!known)
 		return to ? -ENOENT : status;
 	resolve_site(resolver, known, &from->key, &site_from);
 	resolve_site(resolver, known, &to->key, &site_to);
-	labels__edge(&from->key, &to->key, labels, common, LABELS_MAX);
-	state = (struct vapro_state){.class = VAPRO_COMPUTATION,
+	polls = !bpf_map_lookup_elem(bpf_map__fd(kernel_side__bpf(resolver->side)->maps.polled), &id, &times);
+	labels__edge(&from->key, &to->key, polls, labels, common, LABELS_MAX);
+	/* where it polls nobody computes: communication makes progress there */
+	state = (struct vapro_state){.class = polls ? VAPRO_COMMUNICATION : VAPRO_COMPUTATION,
 				     .from = site_from.text,
 				     .to = site_to.text,
 				     .labels = labels,
@@ -510,7 +514,7 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 			return status;
 		*tgid = to->key.tgid;
 		if (edge->state < 0)
-			edge->state = edge_state(resolver, &edge->key);
+			edge->state = edge_state(resolver, id & ~KERNEL_EDGE, &edge->key);
 		return edge->state;
 	} else {
 		struct vertex *vertex = vertex_of(resolver, id, &status);

@@ -13,12 +13,13 @@
 #include "probe/functions.h"
 #include "probe/survey.h"
 
-struct attacher *attacher__new(struct kernel_side *side)
+struct attacher *attacher__new(struct kernel_side *side, double learn_s)
 {
 	struct attacher *attacher = calloc(1, sizeof(*attacher));
 
 	if (attacher) {
 		attacher->side = side;
+		attacher->learn_ns = (uint64_t)(learn_s * 1e9);
 		attacher->cpus = (uint32_t)libbpf_num_possible_cpus();
 	}
 	return attacher;
@@ -28,6 +29,7 @@ static void image_close(struct attacher *attacher, struct attached *image)
 {
 	for (size_t i = 0; i < image->link_count; i++)
 		kernel_side__unlink(attacher->side, image->links[i].open);
+	attached__learnt(attacher, image);
 	if (image->file >= 0)
 		close(image->file);
 	free(image->path);
@@ -35,6 +37,7 @@ static void image_close(struct attacher *attacher, struct attached *image)
 	free(image->skips);
 	free(image->links);
 	free(image->mappers);
+	free(image->learning.probes);
 	survey__free(image->survey);
 	free(image);
 }
@@ -68,6 +71,23 @@ static bool has_entry(const struct attached *image, uint64_t entry)
 	return false;
 }
 
+static int add_polling(struct learning *learning, const struct survey_function *function, unsigned int row)
+{
+	for (size_t i = 0; i < learning->count; i++)
+		if (learning->probes[i].entry == function->symbol.offset)
+			return 0;
+	if (function->site.class == SITE_REFUSED)
+		return 0;
+	if (grow(&learning->probes, &learning->room, learning->count + 1, sizeof(*learning->probes)))
+		return -ENOMEM;
+	learning->probes[learning->count++] = (struct probe){.offset = function->site.offset,
+							     .entry = function->symbol.offset,
+							     .row = row,
+							     .name = function_rows[row].symbol,
+							     .class = function->site.class};
+	return 0;
+}
+
 /* A probe for each function of the survey that may have one. rows tells what the wanted ones are. */
 static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 {
@@ -78,6 +98,11 @@ static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 		const struct survey_function *function = &functions[i];
 		unsigned int row = rows[function->wanted];
 
+		if (function_rows[row].progress) {
+			if (add_polling(&image->learning, function, row))
+				return -ENOMEM;
+			continue;
+		}
 		if (has_entry(image, function->symbol.offset))
 			continue;
 		if (frugal && !function_rows[row].common) {
@@ -114,11 +139,14 @@ static int survey(struct attached *image, bool frugal, char *err, size_t err_siz
 	if (!wanted || !rows)
 		goto out;
 	for (unsigned int row = 0; row < function_row_count; row++) {
-		if (function_rows[row].polling)
+		bool progress = function_rows[row].progress;
+
+		if (function_rows[row].polling && !progress)
 			continue;
 		rows[count] = row;
-		wanted[count++] = (struct survey_wanted){.symbol = function_rows[row].symbol,
-							 .arguments = functions__arguments(&function_rows[row])};
+		wanted[count++] =
+		    (struct survey_wanted){.symbol = function_rows[row].symbol,
+					   .arguments = progress ? 0 : functions__arguments(&function_rows[row])};
 	}
 	image->survey = survey__ask(image->file, image->path, 0, wanted, count, err, err_size);
 	status = image->survey ? choose(image, rows, frugal) : -ENOEXEC;
@@ -279,6 +307,8 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		snprintf(err, err_size, "%s defines none of the functions vapro knows", mapping->path);
 		return -ENOENT;
 	}
+	/* first, so that no edge is told before what it polls is seen */
+	attached__learn(attacher, image, pid);
 	if (link_for(image, pid))
 		return 0;
 	filtered = count_filtered(attacher);

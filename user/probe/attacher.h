@@ -34,8 +34,11 @@ struct attached_image {
 	uint32_t skipped_count;
 };
 
-/* side must outlive the attacher. NULL when out of memory. */
-struct attacher *attacher__new(struct kernel_side *side);
+/*
+ * side must outlive the attacher. learn_s: how long polling calls are linked after each process that is
+ * attached, seconds; 0 = never. NULL when out of memory.
+ */
+struct attacher *attacher__new(struct kernel_side *side, double learn_s);
 void attacher__free(struct attacher *attacher);
 
 /*
@@ -56,6 +59,9 @@ void attacher__release(struct attacher *attacher, pid_t pid);
 void attacher__pause(struct attacher *attacher);
 int attacher__resume(struct attacher *attacher);
 bool attacher__paused(const struct attacher *attacher);
+
+/* Ends the learning of polling calls whose time is up, or that has seen enough. To be called in each turn. */
+void attacher__learn(struct attacher *attacher, uint64_t now_ns);
 
 /*
  * Compares enters, returns and vanished frames of each function with the number of tracked threads.

@@ -195,6 +195,7 @@ void attacher__pause(struct attacher *attacher)
 		struct attached *image = attacher->images[i];
 		bool *busy = kernel_side__frugal(attacher->side) ? find_busy(attacher, image) : NULL;
 
+		attached__learnt(attacher, image);
 		for (size_t j = 0; j < image->link_count; j++) {
 			struct link *link = &image->links[j];
 

@@ -23,6 +23,16 @@ struct link {
 	int64_t row;		  /* of its one function; -1 = all of the image */
 };
 
+/* Polling calls, linked for a short time at the start of a process. */
+struct learning {
+	struct probe *probes;
+	size_t count, room;
+	struct kernel_link *open; /* NULL: learnt */
+	pid_t pid;		  /* 0 = all processes */
+	uint64_t until_ns;	  /* CLOCK_MONOTONIC */
+	uint64_t polls;		  /* seen before it was opened */
+};
+
 struct attached {
 	struct attached_image public;
 	char *path;
@@ -37,6 +47,7 @@ struct attached {
 	size_t link_count, link_room;
 	pid_t *mappers;
 	size_t mapper_count, mapper_room;
+	struct learning learning;
 };
 
 struct attacher {
@@ -45,6 +56,7 @@ struct attacher {
 	size_t count, room;
 	bool paused;
 	uint32_t cpus;
+	uint64_t learn_ns; /* how long polling calls are learnt */
 };
 
 /* Tells that a function of the image is not probed. False when out of memory. */
@@ -62,6 +74,12 @@ int attached__link(struct attacher *attacher, struct attached *image, pid_t pid)
 
 /* Closes the first count links of the image and waits until they are gone. */
 void attached__drop_links(struct attacher *attacher, struct attached *image, size_t count);
+
+/* Begins to learn polling calls of the image, or goes on if it is under way. Failure only leaves them unknown. */
+void attached__learn(struct attacher *attacher, struct attached *image, pid_t pid);
+
+/* Ends it. */
+void attached__learnt(struct attacher *attacher, struct attached *image);
 
 /* Opens the links that hold a probe anew, then closes the old ones. */
 void attached__relink(struct attacher *attacher, struct attached *image, const struct probe *probe);

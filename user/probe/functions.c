@@ -28,6 +28,12 @@
 #define WAITS(name, ...) ROW(name, COMMUNICATION, true, false, __VA_ARGS__)
 #define POSTS(name, ...) ROW(name, COMMUNICATION, false, false, __VA_ARGS__)
 #define POLLS(name, ...) ROW(name, COMMUNICATION, false, true, __VA_ARGS__)
+/* Asks how far communication is. */
+#define PROGRESS(name, ...)                                                                                            \
+	{                                                                                                              \
+		.symbol = "MPI_" #name, .class = VAPRO_COMMUNICATION, .polling = true, .progress = true,               \
+		.roles = {__VA_ARGS__},                                                                                \
+	}
 /*
  * A collective, its non-blocking form and the persistent one of MPI 4. The communicator is the last
  * argument; what the others add follows it: a request, or an info and a request.
@@ -86,18 +92,18 @@ const struct function_row function_rows[] = {
 	OFTEN(Waitall, .requests = 1),
 	OFTEN(Waitany, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_INDEX),
 	OFTEN(Waitsome, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_SOME),
-	POLLS(Test, EXACTLY_ONE, .done = 2, .flags = VAPRO_ROLE_DONE_FLAG),
-	POLLS(Testall, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_FLAG),
-	POLLS(Testany, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_INDEX),
-	POLLS(Testsome, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_SOME),
-	POLLS(Iprobe, .peer = 1, .comm = 3),
-	POLLS(Improbe, .peer = 1, .comm = 3),
-	POLLS(Parrived, 0),
-	POLLS(Request_get_status, 0),
+	PROGRESS(Test, EXACTLY_ONE, .done = 2, .flags = VAPRO_ROLE_DONE_FLAG),
+	PROGRESS(Testall, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_FLAG),
+	PROGRESS(Testany, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_INDEX),
+	PROGRESS(Testsome, .requests = 1, .done = 3, .flags = VAPRO_ROLE_DONE_SOME),
+	PROGRESS(Iprobe, .peer = 1, .comm = 3),
+	PROGRESS(Improbe, .peer = 1, .comm = 3),
+	PROGRESS(Parrived, 0),
+	PROGRESS(Request_get_status, 0),
 	POLLS(Request_free, 0),
 	POLLS(Cancel, 0),
 	POLLS(Test_cancelled, 0),
-	POLLS(Win_test, 0),
+	PROGRESS(Win_test, 0),
 
 	/*
 	 * Collectives.

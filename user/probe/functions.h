@@ -19,6 +19,7 @@ struct function_row {
 	bool own_sites;		  /* exits are probes of their own, returns are not hijacked */
 	bool blocking;		  /* may wait for a peer */
 	bool polling;		  /* off by default: called in loops, or bookkeeping only */
+	bool progress;		  /* a polling one that asks how far communication is: learnt at the start */
 	bool common;		  /* of the few to probe where each probe is dear */
 	struct vapro_roles roles; /* which argument means what; shared with the kernel side */
 };
