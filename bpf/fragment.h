@@ -6,7 +6,7 @@
 #ifndef VAPRO_FRAGMENT_H
 #define VAPRO_FRAGMENT_H
 
-#include "maps.h"
+#include "counting.h"
 
 /* enum vapro_loss, of which this side counts some */
 enum {
@@ -20,8 +20,11 @@ enum {
 	LOST_VANISHED,
 	LOST_UNACCOUNTED, /* user space counts it */
 	LOST_APPROXIMATED,
-	LOST_UNMATCHED
+	LOST_UNMATCHED,
+	LOST_COUNTER
 };
+
+#define STATS_STALE_BINS 50 /* 10 s unused: others may have the place */
 
 static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
 					const struct kernel_bundle *one)
@@ -52,33 +55,66 @@ static __always_inline bool merge(void *map, const struct kernel_bundle_key *key
 	return bpf_map_update_elem(map, key, one, BPF_NOEXIST) == 0;
 }
 
-/* Hands a finished fragment over. state: with KERNEL_EDGE for edges. Returns whether it is in a bundle. */
-static __always_inline bool emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
+/*
+ * The statistics of counted computation are those of its state and its work. Two that meet in one
+ * place do not share it: what takes long is nothing unusual where more is done.
+ */
+static __always_inline struct kernel_state_stats *work_stats(const struct kernel_bundle_key *key)
+{
+	u32 of = (key->state * 0x9e3779b1u) ^ ((u32)(key->cell >> 3) * 0x85ebca6bu);
+	u32 index = KERNEL_STATES + (of >> 16);
+	struct kernel_state_stats *seen = bpf_map_lookup_elem(&stats, &index);
+
+	if (!seen)
+		return 0;
+	if (seen->of != of) {
+		if (seen->n && key->bin - seen->bin < STATS_STALE_BINS)
+			return 0;
+		seen->of = of;
+		seen->n = 0;
+		seen->min_ns = 0;
+	}
+	seen->bin = key->bin;
+	return seen;
+}
+
+/*
+ * Hands a finished fragment over. state: with KERNEL_EDGE for edges; tally: of an edge that was
+ * counted, else NULL. Returns whether it is in a bundle.
+ */
+static __always_inline bool emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes,
+				 const struct kernel_tally *tally)
 {
 	bool edge = state & KERNEL_EDGE;
 	/* ids go on for ever; two that share statistics only travel in each other's way */
 	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0);
 	struct kernel_bundle_key key = {.state = state, .tid = thread->tid};
 	struct kernel_state_stats *seen;
-	struct kernel_bundle one = {};
+	struct kernel_bundle *one = &thread->one;
 	u64 duration = now - thread->start_ns, judged, away;
 	bool single = duration > long_ns;
 
-	counts_delta(&one.counts, &thread->now, &thread->border);
-	away = counts_off_cpu(&one.counts);
-	one.start_ns = thread->start_ns;
-	one.end_ns = now;
-	one.sum_ns = one.min_ns = one.max_ns = duration;
-	one.bytes_min = one.bytes_max = bytes;
-	one.first_call = one.last_call = thread->call;
-	one.n = 1;
-	one.slot = thread->slot;
+	__builtin_memset(one, 0, sizeof(*one));
+	counts_delta(&one->counts, &thread->now, &thread->border);
+	away = counts_off_cpu(&one->counts);
+	one->start_ns = thread->start_ns;
+	one->end_ns = now;
+	one->sum_ns = one->min_ns = one->max_ns = duration;
+	one->bytes_min = one->bytes_max = bytes;
+	one->first_call = one->last_call = thread->call;
+	one->n = 1;
+	one->slot = thread->slot;
 	key.bin = bin_of(now);
 	judged = edge && away < duration ? duration - away : duration;
-	if (edge)
-		key.cell = cell_of(judged);
-
-	seen = bpf_map_lookup_elem(&stats, &index);
+	if (edge && counting) {
+		if (tally)
+			bundle_count(one, &key, tally);
+		seen = work_stats(&key);
+	} else {
+		if (edge)
+			key.cell = cell_of(judged);
+		seen = bpf_map_lookup_elem(&stats, &index);
+	}
 	if (seen) {
 		if (seen->n < new_fragments) {
 			seen->n++;
@@ -91,9 +127,9 @@ static __always_inline bool emit(struct kernel_thread *thread, u32 state, u64 no
 		if (!seen->min_ns || judged < seen->min_ns)
 			seen->min_ns = judged;
 	}
-	if (single && send_single(thread, &key, &one))
+	if (single && send_single(thread, &key, one))
 		return true;
-	if (merge(key.bin & 1 ? (void *)&bundles_odd : (void *)&bundles_even, &key, &one))
+	if (merge(key.bin & 1 ? (void *)&bundles_odd : (void *)&bundles_even, &key, one))
 		return true;
 	lose(thread->slot, single ? LOST_RING_FULL : LOST_MAP_FULL, 1);
 	return false;
@@ -127,6 +163,7 @@ static __always_inline u32 number_of(void *map, const void *key, u32 *next)
 static __always_inline void close_computation(struct kernel_thread *thread, u32 to, u64 now)
 {
 	struct kernel_edge_key key = {.from = thread->vertex, .to = to};
+	const struct kernel_tally *tally;
 	u32 edge;
 
 	if (!key.from || !key.to)
@@ -140,7 +177,10 @@ static __always_inline void close_computation(struct kernel_thread *thread, u32 
 	if (thread->polls)
 		bpf_map_update_elem(&polled, &edge, &thread->polls, BPF_NOEXIST);
 	thread->polls = 0;
-	emit(thread, edge | KERNEL_EDGE, now, 0);
+	tally = count_end();
+	if (counting && !tally)
+		lose(thread->slot, LOST_COUNTER, 1);
+	emit(thread, edge | KERNEL_EDGE, now, 0, tally);
 }
 
 /* Opens a vertex at now. */
@@ -161,11 +201,12 @@ static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
 {
 	if (!thread->vertex)
 		lose(thread->slot, LOST_MAP_FULL, 1);
-	else if (emit(thread, thread->vertex, now, thread->bytes))
+	else if (emit(thread, thread->vertex, now, thread->bytes, 0))
 		add(counters_of(thread->slot)->emitted, 1);
 	thread->open = KERNEL_NOTHING;
 	thread->start_ns = now;
 	thread->border = thread->now;
+	count_begin();
 }
 
 /* Forgets what is open: a frame that will not return, or links that were closed. */

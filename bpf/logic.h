@@ -12,16 +12,13 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/*
- * Log-linear cell of a value, 8 per octave: values 0..7 have a cell each, then 2^k..2^(k+1) has 8.
- * Same cell means within 12.5 %.
- */
-static __always_inline u16 cell_of(u64 value)
+/* Log-linear cell of a value, 2^bits per octave: values below 2^bits have a cell each, then 2^k..2^(k+1) has 2^bits. */
+static __always_inline u16 log_linear(u64 value, u32 bits)
 {
 	u32 octave = 0;
 	u64 v = value;
 
-	if (value < 8)
+	if (value >> bits == 0)
 		return (u16)value;
 	if (v >> 32) {
 		octave += 32;
@@ -45,7 +42,19 @@ static __always_inline u16 cell_of(u64 value)
 	}
 	if (v >> 1)
 		octave += 1;
-	return (u16)(((octave - 2) << 3) + ((value >> (octave - 3)) & 7));
+	return (u16)(((octave - bits + 1) << bits) + ((value >> (octave - bits)) & ((1ULL << bits) - 1)));
+}
+
+/* Of bytes and on-CPU time: same cell means within 12.5 %. */
+static __always_inline u16 cell_of(u64 value)
+{
+	return log_linear(value, 3);
+}
+
+/* Of counted work: within 0.8 %, far less than the 5 % by which workloads are told apart. */
+static __always_inline u16 work_cell_of(u64 value)
+{
+	return log_linear(value, 7);
 }
 
 /* How a probed entry stands to what is open on its thread (ARCHITECTURE section 3, nesting by stack pointer). */
@@ -177,6 +186,62 @@ static __always_inline void counts_delta(struct kernel_counts *delta, const stru
 	delta->migrations = to->migrations - from->migrations;
 }
 
+static __always_inline void counts_add(u64 *sum, const u64 *add, const u64 *less)
+{
+	for (u32 i = 0; i < KERNEL_EVENTS; i++)
+		sum[i] += add[i] - less[i];
+}
+
+/* Whether the counters went on from one reading of a CPU to another. */
+static __always_inline bool reading_follows(const struct kernel_reading *reading, const struct kernel_reading *last)
+{
+	return reading->epoch == last->epoch && reading->enabled != last->enabled;
+}
+
+/* A thread gets a CPU, whose counters show `reading`; known: they could be read. */
+static __always_inline void tally_in(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
+{
+	tally->turns++;
+	tally->on = known;
+	tally->last = *reading;
+}
+
+/* It leaves the CPU. */
+static __always_inline void tally_out(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
+{
+	tally->turns++;
+	if (tally->on && known && reading_follows(reading, &tally->last))
+		counts_add(tally->sum, reading->value, tally->last.value);
+	else
+		tally->gaps++;
+	tally->on = 0;
+}
+
+/*
+ * The running thread's counts up to the reading in tally->now, into counts. turns: what the tally's was
+ * before that reading was made; a switch since then makes the two differ, and false asks for another
+ * reading. A stay whose beginning was not seen is counted from here on: a gap.
+ */
+static __always_inline bool tally_now(struct kernel_tally *tally, u32 turns, u64 *counts)
+{
+	volatile u32 *present = &tally->turns, *on = &tally->on;
+
+	for (u32 i = 0; i < KERNEL_EVENTS; i++)
+		counts[i] = tally->sum[i];
+	if (*on && reading_follows(&tally->now, &tally->last)) {
+		counts_add(counts, tally->now.value, tally->last.value);
+		return *present == turns;
+	}
+	*on = 0;
+	tally->gaps++;
+	tally->last = tally->now;
+	*on = 1;
+	if (*present == turns)
+		return true;
+	*on = 0; /* last may be of another stay */
+	return false;
+}
+
 static __always_inline u64 counts_off_cpu(const struct kernel_counts *c)
 {
 	return c->preempted_ns + c->wakeup_wait_ns + c->blocked_io_ns + c->blocked_other_ns;
@@ -211,6 +276,14 @@ static __always_inline void bundle_merge(struct kernel_bundle *into, const struc
 	into->counts.voluntary_switches += one->counts.voluntary_switches;
 	into->counts.involuntary_switches += one->counts.involuntary_switches;
 	into->counts.migrations += one->counts.migrations;
+	for (u32 i = 0; i < KERNEL_MAGNITUDES; i++) {
+		if (one->event_min[i] < into->event_min[i])
+			into->event_min[i] = one->event_min[i];
+		if (one->event_max[i] > into->event_max[i])
+			into->event_max[i] = one->event_max[i];
+	}
+	for (u32 i = 0; i < KERNEL_EVENTS; i++)
+		into->event_sum[i] += one->event_sum[i];
 	into->n += one->n;
 }
 

@@ -15,6 +15,7 @@ const volatile u64 long_ns = 10000000;
 const volatile u32 abnormal_ratio_1024 = 1229;
 const volatile u32 new_fragments = 5;
 const volatile u8 seccomp_kills; /* this kernel kills a task with a filter where its return was hijacked */
+const volatile u8 counting;	 /* there are counters: without them all that reads them goes away on load */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
 const volatile bool call_paths;
 
@@ -25,6 +26,11 @@ u32 discover = 1;    /* report processes that are not known */
 u32 tell_execs = 1;  /* report every exec: where mappings are not watched, or what is executed matters */
 u32 hold;	     /* links are being opened or closed one by one: what some of them see is not the whole */
 u32 rows_generation; /* raised whenever links of single rows were closed or opened: no edge may span that */
+
+u32 event_count;     /* counters that are read; 0 while they are being changed */
+u32 event_epoch;     /* raised before and after every change */
+u32 magnitude_count; /* how many of them, from the first on, are the workload */
+u32 event_group;     /* which they are, for the bundles */
 
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
@@ -139,6 +145,21 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 * 1024 * 1024);
 } ring SEC(".maps");
+
+/* Counters: event i of CPU c at c * KERNEL_EVENTS + i. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1); /* set before load where there are counters */
+	__type(key, u32);
+	__type(value, u32);
+} perf_events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct kernel_tally);
+} tallies SEC(".maps");
 
 /* Where the system-call wrappers of a libc leave the caller: {ip after the syscall} -> displacement, per process. */
 struct io_site_key {

@@ -93,6 +93,8 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	thread = bpf_task_storage_get(&threads, next, 0, 0);
 	if (thread)
 		comes_back(thread, prev);
+	if (counting)
+		count_switch(prev, next);
 	return 0;
 }
 

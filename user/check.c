@@ -84,7 +84,7 @@ static void check_probes(void)
 
 	config__init(&config);
 	check_ladder();
-	side = kernel_side__load(&config, err, sizeof(err), &status);
+	side = kernel_side__load(&config, NULL, err, sizeof(err), &status);
 	if (side)
 		snprintf(text, sizeof(text), "loads, verified; attaches by %s",
 			 ladder_rung_name[kernel_side__rung(side)]);

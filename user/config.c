@@ -73,6 +73,10 @@ const struct vapro_option vapro_options[] = {
      "what tells states apart; call-path = also the callers above, by frame pointers"},
     {"transparent", VAPRO_OPT_TEXT, offsetof(struct vapro_config, transparent), "", 0, 0,
      "wrapper libraries to look through, as Fortran's bindings are: libboost_mpi*.so*,libmine.so"},
+    {"counters", VAPRO_OPT_COUNTERS, offsetof(struct vapro_config, counters), "auto", 0, 0,
+     "what counts work; auto = hardware where it can, else none; test = clocks, to test with"},
+    {"workload", VAPRO_OPT_TEXT, offsetof(struct vapro_config, workload), "instructions", 0, 0,
+     "events that tell equal work: instructions and up to two more"},
 };
 
 const size_t vapro_option_count = sizeof(vapro_options) / sizeof(vapro_options[0]);
@@ -84,6 +88,10 @@ static const char *const attach_name[] = {[VAPRO_ATTACH_AUTO] = "auto",
 					  [VAPRO_ATTACH_PERF] = "perf"};
 
 static const char *const states_name[] = {[VAPRO_BY_CALL_SITE] = "call-site", [VAPRO_BY_CALL_PATH] = "call-path"};
+static const char *const counters_name[] = {[VAPRO_COUNTERS_AUTO] = "auto",
+					    [VAPRO_COUNTERS_HARDWARE] = "hardware",
+					    [VAPRO_COUNTERS_NONE] = "none",
+					    [VAPRO_COUNTERS_TEST] = "test"};
 
 void config__init(struct vapro_config *config)
 {
@@ -254,6 +262,33 @@ too_long:
 	return -EINVAL;
 }
 
+#define EVENT_PREFIX "event "
+
+/* A site's own encoding of an event; the last one of a name counts. */
+static int set_event(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
+		     size_t err_size)
+{
+	struct vapro_event_spec *event = config->events;
+
+	while (isspace((unsigned char)*name))
+		name++;
+	if (!*name || strlen(name) >= sizeof(event->name) || !value || strlen(value) >= sizeof(event->spec)) {
+		snprintf(err, err_size, "%sevent: expected such as `event NAME=cpu/event=0xc0,umask=0/`", prefix);
+		return -EINVAL;
+	}
+	while (event < config->events + config->event_count && strcmp(event->name, name))
+		event++;
+	if (event == config->events + VAPRO_EVENT_SPECS) {
+		snprintf(err, err_size, "%sevent %s: only %d events can be given", prefix, name, VAPRO_EVENT_SPECS);
+		return -EINVAL;
+	}
+	snprintf(event->name, sizeof(event->name), "%s", name);
+	snprintf(event->spec, sizeof(event->spec), "%s", value);
+	if (event == config->events + config->event_count)
+		config->event_count++;
+	return 0;
+}
+
 static int set(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
 	       size_t err_size)
 {
@@ -261,6 +296,8 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 	const char *expected;
 	int word;
 
+	if (!strncmp(name, EVENT_PREFIX, strlen(EVENT_PREFIX)))
+		return set_event(config, name + strlen(EVENT_PREFIX), value, prefix, err, err_size);
 	if (!option) {
 		snprintf(err, err_size, "%s%s: no tunable has that name", prefix, name);
 		return -ENOENT;
@@ -306,6 +343,11 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 		if (word >= 0)
 			*(enum vapro_states *)((char *)config + option->offset) = (enum vapro_states)word;
 		expected = "call-site or call-path";
+	} else if (option->type == VAPRO_OPT_COUNTERS) {
+		word = find_word(counters_name, sizeof(counters_name) / sizeof(counters_name[0]), value);
+		if (word >= 0)
+			*(enum vapro_counters *)((char *)config + option->offset) = (enum vapro_counters)word;
+		expected = "auto, hardware, none or test";
 	} else {
 		return set_number(config, option, prefix, value, err, err_size);
 	}
@@ -401,6 +443,9 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 	case VAPRO_OPT_STATES:
 		snprintf(buf, size, "%s", states_name[*(const enum vapro_states *)member]);
 		break;
+	case VAPRO_OPT_COUNTERS:
+		snprintf(buf, size, "%s", counters_name[*(const enum vapro_counters *)member]);
+		break;
 	case VAPRO_OPT_TEXT:
 		snprintf(buf, size, "%s", member);
 		break;
@@ -416,7 +461,7 @@ void config__help(FILE *out)
 		    [VAPRO_OPT_UINT] = "COUNT",	    [VAPRO_OPT_BOOL] = "[=yes|no]",
 		    [VAPRO_OPT_IO] = "off|on|auto", [VAPRO_OPT_ATTACH] = "auto|session|multi|perf",
 		    [VAPRO_OPT_FUNCTIONS] = "ROW",  [VAPRO_OPT_STATES] = "call-site|call-path",
-		    [VAPRO_OPT_TEXT] = "GLOB,...",
+		    [VAPRO_OPT_TEXT] = "LIST",	    [VAPRO_OPT_COUNTERS] = "auto|hardware|none|test",
 		};
 		char flag[64];
 

@@ -23,6 +23,7 @@ static cJSON *make_value(const struct vapro_config *config, const struct vapro_o
 	case VAPRO_OPT_IO:
 	case VAPRO_OPT_ATTACH:
 	case VAPRO_OPT_STATES:
+	case VAPRO_OPT_COUNTERS:
 	case VAPRO_OPT_TEXT:
 		break;
 	}

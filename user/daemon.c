@@ -15,6 +15,7 @@
 #include "collect/capture.h"
 #include "config_json.h"
 #include "cpus.h"
+#include "probe/counters.h"
 #include "probe/user_rows.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
@@ -42,6 +43,7 @@ struct daemon {
 	char host[256];
 	struct tee tee;
 	struct line_sink *lines;
+	struct counters *counters;
 	struct kernel_side *side;
 	struct attacher *attacher;
 	struct row_attacher *rows;
@@ -127,6 +129,25 @@ static int fail(const char *format, const char *what)
 	return EXIT_FAILED;
 }
 
+static enum vapro_workload_source workload_source(const struct daemon *daemon)
+{
+	return counters__count(daemon->counters) ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS;
+}
+
+/* What can be counted decides what everything else rests on. */
+static int look_for_counters(struct daemon *daemon)
+{
+	enum vapro_counters wanted = daemon->options->config.counters;
+
+	daemon->counters = counters__new(&daemon->options->config);
+	if (!daemon->counters)
+		return fail("%s", "out of memory");
+	if (counters__count(daemon->counters) || wanted == VAPRO_COUNTERS_AUTO || wanted == VAPRO_COUNTERS_NONE)
+		return EXIT_OK;
+	fail("--counters: %s", counters__reason(daemon->counters));
+	return EXIT_REFUSED;
+}
+
 /* Outputs first: they must not cost a probed process anything when they cannot be had. */
 static int open_outputs(struct daemon *daemon)
 {
@@ -141,7 +162,7 @@ static int open_outputs(struct daemon *daemon)
 		return EXIT_FAILED;
 	}
 	daemon->tee.pipeline =
-	    pipeline__new(&options->config, VAPRO_BY_ARGUMENTS, daemon->host, daemon->lines, options->summary);
+	    pipeline__new(&options->config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
 	if (!daemon->tee.pipeline)
 		return fail("%s", "out of memory");
 	if (!options->capture)
@@ -178,8 +199,6 @@ static struct line_facts learnt_facts(const struct daemon *daemon)
 
 static void tell_hello(struct daemon *daemon)
 {
-	static const char no_pmu[] = "counters are not read by this version: workload is assumed from arguments";
-	struct line_counter instructions = {.name = "instructions", .provider = "none", .reason = no_pmu};
 	struct line_costs costs = {.entry_ns = daemon->costs.entry_ns,
 				   .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
 				   .stepped_ns = daemon->costs.stepped_call_ns,
@@ -188,14 +207,17 @@ static void tell_hello(struct daemon *daemon)
 				   .bystander_ns = daemon->costs.bystander_ns};
 	struct line_rung ladder[RUNGS];
 	struct line_facts facts = learnt_facts(daemon);
+	size_t counter_count;
+	const struct counter_line *found = counters__lines(daemon->counters, &counter_count);
+	struct line_counter *counters = calloc(counter_count + 1, sizeof(*counters));
 	struct line_hello hello = {.utc_ns = daemon->clock.utc_ns,
 				   .host = daemon->host,
 				   .version = VAPRO_VERSION,
 				   .rung = ladder_rung_name[kernel_side__rung(daemon->side)],
-				   .pmu_reason = no_pmu,
-				   .counters = &instructions,
-				   .counter_count = 1,
-				   .workload_source = VAPRO_BY_ARGUMENTS,
+				   .pmu_available = counters__count(daemon->counters),
+				   .counters = counters,
+				   .counter_count = counters ? (uint32_t)counter_count : 0,
+				   .workload_source = workload_source(daemon),
 				   .costs = &costs,
 				   .config = &daemon->options->config,
 				   .clock = daemon->clock,
@@ -208,6 +230,13 @@ static void tell_hello(struct daemon *daemon)
 
 	uname(&kernel);
 	hello.kernel = kernel.release;
+	if (!hello.pmu_available)
+		hello.pmu_reason = counters__reason(daemon->counters);
+	for (size_t i = 0; i < hello.counter_count; i++)
+		counters[i] = (struct line_counter){.name = found[i].name,
+						    .provider = found[i].provider,
+						    .available = found[i].available,
+						    .reason = found[i].reason[0] ? found[i].reason : NULL};
 	for (int i = 0; i < RUNGS; i++) {
 		const struct kernel_rung *rung = &kernel_side__rungs(daemon->side)[i];
 
@@ -221,6 +250,7 @@ static void tell_hello(struct daemon *daemon)
 	if (line)
 		stream__put(&daemon->tee.sink, &event);
 	free(line);
+	free(counters);
 }
 
 static int set_up(struct daemon *daemon, char *err, size_t err_size)
@@ -232,9 +262,15 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 	user_rows = user_rows__add(options->config.functions, daemon->user_rows, err, err_size);
 	if (user_rows < 0)
 		return EXIT_FAILED;
-	daemon->side = kernel_side__load(&options->config, err, err_size, &status);
+	daemon->side = kernel_side__load(&options->config, daemon->counters, err, err_size, &status);
 	if (!daemon->side)
 		return status;
+	/* before what a probe costs is measured: reading them is part of it */
+	status = counters__arm(daemon->counters, kernel_side__bpf(daemon->side));
+	if (status) {
+		snprintf(err, err_size, "the kernel does not take the counters: %s", strerror(-status));
+		return EXIT_FAILED;
+	}
 	if (calibrate__run(daemon->side, options->config.io != VAPRO_IO_OFF, &daemon->costs, err, err_size))
 		fprintf(stderr, "vaprod: %s; overhead is not known\n", err);
 	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
@@ -248,6 +284,8 @@ static int set_up(struct daemon *daemon, char *err, size_t err_size)
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
+	if (counters__count(daemon->counters))
+		collector__count(daemon->collector, daemon->counters);
 	daemon->finder = finder__new(finder_err, sizeof(finder_err));
 	daemon->watch = watch__new(&(struct watch_parts){.side = daemon->side,
 							 .attacher = daemon->attacher,
@@ -402,6 +440,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 {
 	struct watch_second second;
 	const char *moved;
+	char text[512];
 
 	watch__second(daemon->watch, now, &second);
 	if (daemon->options->config.io == VAPRO_IO_AUTO) {
@@ -416,6 +455,8 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	if (moved)
 		watch__warn(daemon->watch, "returns_missing", 0,
 			    "%s: entries and returns departed; its probe moved to the function's entry", moved);
+	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
+		watch__warn(daemon->watch, "cpus_changed", 0, "%s", text);
 	line_sink__flush(daemon->lines);
 	check_outputs(daemon);
 	progress(daemon, now);
@@ -551,6 +592,7 @@ static void tear_down(struct daemon *daemon)
 	collector__free(daemon->collector);
 	resolver__free(daemon->resolver);
 	kernel_side__free(daemon->side);
+	counters__free(daemon->counters);
 }
 
 int daemon__run(const struct daemon_options *options)
@@ -567,7 +609,9 @@ int daemon__run(const struct daemon_options *options)
 		return EXIT_USAGE;
 	}
 	sched_setscheduler(0, SCHED_BATCH, &batch);
-	status = open_outputs(&daemon);
+	status = look_for_counters(&daemon);
+	if (!status)
+		status = open_outputs(&daemon);
 	if (!status) {
 		status = set_up(&daemon, err, sizeof(err));
 		if (status)

@@ -22,6 +22,17 @@ enum vapro_states { VAPRO_BY_CALL_SITE, VAPRO_BY_CALL_PATH };
 /* auto: the best rung of the ladder that the kernel takes */
 enum vapro_attach { VAPRO_ATTACH_AUTO, VAPRO_ATTACH_SESSION, VAPRO_ATTACH_MULTI, VAPRO_ATTACH_PERF };
 
+/* auto: hardware where there are counters, else none; test: clocks in their place, to test what reads them */
+enum vapro_counters { VAPRO_COUNTERS_AUTO, VAPRO_COUNTERS_HARDWARE, VAPRO_COUNTERS_NONE, VAPRO_COUNTERS_TEST };
+
+/* How a site writes an event that the built-in tables have otherwise, or not at all: `event NAME=pmu/terms/`. */
+struct vapro_event_spec {
+	char name[64];
+	char spec[128];
+};
+
+#define VAPRO_EVENT_SPECS 16
+
 struct vapro_config {
 	/* detection: papers/000 sections 3.4 and 3.5 */
 	double window_s;	  /* length of an analysis window; its stride is two thirds */
@@ -60,6 +71,10 @@ struct vapro_config {
 	char functions[VAPRO_FUNCTIONS_TEXT];
 	enum vapro_states states;	  /* what tells states apart: papers/000 section 3.2 */
 	char transparent[VAPRO_TEXT_MAX]; /* globs of images that are hopped over, joined by ',' */
+	enum vapro_counters counters;
+	char workload[VAPRO_TEXT_MAX]; /* events, separated by commas, that make up the workload vector */
+	struct vapro_event_spec events[VAPRO_EVENT_SPECS];
+	uint32_t event_count;
 };
 
 enum vapro_option_type {
@@ -71,6 +86,7 @@ enum vapro_option_type {
 	VAPRO_OPT_ATTACH,
 	VAPRO_OPT_FUNCTIONS, /* rows, each time it is set one more; parted by semicolons; "" takes all away */
 	VAPRO_OPT_STATES,
+	VAPRO_OPT_COUNTERS,
 	VAPRO_OPT_TEXT
 };
 
@@ -91,6 +107,7 @@ void config__init(struct vapro_config *config);
 
 /*
  * Sets one tunable from text. Seconds take a number with an optional unit (ms, s, m).
+ * `event NAME` is no row of the table but sets how that event is counted here.
  * Returns 0, -ENOENT where no tunable has that name, or -EINVAL with a sentence in err.
  */
 int config__set(struct vapro_config *config, const char *name, const char *value, char *err, size_t err_size);

@@ -23,6 +23,8 @@ typedef int64_t s64;
 #define KERNEL_STATES 65536   /* vertices, and as many edges */
 #define KERNEL_SYSCALLS 512
 #define KERNEL_CPUS 4096
+#define KERNEL_EVENTS 8	    /* counters read at once: instructions first, then the named ones */
+#define KERNEL_MAGNITUDES 3 /* of them are the workload: instructions and two named */
 
 /*
  * Roles: the number of the argument that means it, counted from 1; 0 = the function has none.
@@ -229,6 +231,8 @@ struct kernel_edge_key {
 struct kernel_state_stats {
 	u64 min_ns; /* least duration (computation: on-CPU time) */
 	u32 n;	    /* saturates; racy between threads, decides only how fragments travel */
+	u32 of;	    /* computation whose instructions are counted: whose these are, of all that share the place */
+	u32 bin;    /* in which they were last used */
 	u32 pad;
 };
 
@@ -245,6 +249,8 @@ struct kernel_bundle {
 	u64 bytes_min, bytes_max;
 	u64 first_call, last_call;
 	struct kernel_counts counts;
+	u64 event_min[KERNEL_MAGNITUDES], event_max[KERNEL_MAGNITUDES];
+	u64 event_sum[KERNEL_EVENTS]; /* of computation; 0 where it was not counted */
 	u32 n;
 	u32 slot; /* of the process's counters */
 };
@@ -255,8 +261,10 @@ struct kernel_bundle_key {
 	u32 state; /* vertex id, or edge id | KERNEL_EDGE */
 	u32 tid;
 	u32 bin;  /* low bits of UTC ns / 200 ms */
-	u16 cell; /* of on-CPU time, for edges */
-	u16 abnormal;
+	u16 cell; /* for edges, of instructions; where they are not counted, of on-CPU time */
+	u8 abnormal;
+	u8 group; /* which events were counted: a number of user space's, 0 = none */
+	u16 named_cell[KERNEL_MAGNITUDES - 1];
 };
 
 struct kernel_interference_key {
@@ -296,6 +304,30 @@ struct kernel_offcpu {
 	char other_comm[16];
 };
 
+/* What the counters of a CPU showed. */
+struct kernel_reading {
+	u64 value[KERNEL_EVENTS];
+	u64 enabled; /* time the first counter had been on; one that stands still is dead */
+	u32 epoch;   /* of the set of counters */
+	u32 pad;
+};
+
+/*
+ * The counters of one thread, in task storage of their own. Counters belong to CPUs: what a thread
+ * did is the sum over its stays on them (ARCHITECTURE section 3).
+ */
+struct kernel_tally {
+	u64 sum[KERNEL_EVENTS];	    /* up to `last` */
+	struct kernel_reading last; /* when the present stay began */
+	struct kernel_reading now;  /* scratch of the thread's own programs */
+	u64 border[KERNEL_EVENTS];  /* counts at the start of the computation */
+	u64 delta[KERNEL_EVENTS];   /* of the computation that has just ended */
+	u32 on;			    /* on a CPU, and last holds */
+	u32 turns;		    /* switches: who reads meanwhile must begin again */
+	u32 gaps;		    /* stays that were not counted as a whole */
+	u32 mark;		    /* gaps + 1 at the border; 0 = it was not counted */
+};
+
 /* KERNEL_WAIT: of a team's thread; whatever it does next ends it. */
 enum kernel_open { KERNEL_NOTHING, KERNEL_CALL, KERNEL_SYSCALL, KERNEL_WAIT };
 
@@ -318,14 +350,15 @@ struct kernel_thread {
 	struct kernel_offcpu off;
 	u64 token_ns;
 	u32 tokens;
-	u32 polls;	     /* in the open computation, while polling calls are learnt */
-	u32 own_sites;	     /* the open call's exits are sites */
-	u64 return_to;	     /* of that call; 0 unknown */
-	u64 fork_sp;	     /* at the entry of the call that forked; 0 = none open */
-	u64 fork_outer;	     /* of the one around it */
-	u32 computing;	     /* what runs since start_ns is computation, also where returns are not wanted */
-	u32 rows_generation; /* of thinned rows */
-	u32 pending;	     /* the last call left something to be read, struct kernel_pending */
+	u32 polls;		  /* in the open computation, while polling calls are learnt */
+	u32 own_sites;		  /* the open call's exits are sites */
+	u64 return_to;		  /* of that call; 0 unknown */
+	u64 fork_sp;		  /* at the entry of the call that forked; 0 = none open */
+	u64 fork_outer;		  /* of the one around it */
+	u32 computing;		  /* what runs since start_ns is computation, also where returns are not wanted */
+	u32 rows_generation;	  /* of thinned rows */
+	u32 pending;		  /* the last call left something to be read, struct kernel_pending */
+	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 };
 
 enum kernel_record_type {

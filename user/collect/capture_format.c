@@ -121,6 +121,7 @@ static const struct capture_column facts_columns[] = {
     LOST("unaccounted", VAPRO_LOST_UNACCOUNTED),
     LOST("approximated", VAPRO_LOST_APPROXIMATED),
     LOST("unmatched", VAPRO_LOST_UNMATCHED),
+    LOST("counter", VAPRO_LOST_COUNTER),
 };
 
 _Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 6 + VAPRO_LOSSES,

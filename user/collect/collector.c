@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "../bpf/logic.h"
+#include "probe/counters.h"
 #include "vapro.skel.h"
 
 #define BATCH 1024
@@ -24,8 +25,9 @@ struct collector {
 	struct ring_buffer *ring;
 	collector_event event;
 	void *ctx;
-	uint64_t offset_ns; /* CLOCK_MONOTONIC + this = UTC */
-	uint64_t last_bin;  /* bins up to here are read out */
+	const struct counters *counters; /* NULL: nothing is counted */
+	uint64_t offset_ns;		 /* CLOCK_MONOTONIC + this = UTC */
+	uint64_t last_bin;		 /* bins up to here are read out */
 	uint64_t told[KERNEL_SLOTS];
 	int status;		   /* first error of the sink */
 	struct kernel_record held; /* of a state that is younger than the drain: the next one begins with it */
@@ -78,6 +80,15 @@ static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts
 	bundle->factor[VAPRO_MIGRATIONS] = (double)counts->migrations;
 }
 
+static void fill_counts(const struct collector *collector, const struct kernel_bundle_key *key,
+			const struct kernel_bundle *counted, struct vapro_bundle *bundle)
+{
+	uint64_t away = counts_off_cpu(&counted->counts);
+
+	counters__fill(collector->counters, counted, key->group,
+		       away < counted->sum_ns ? (double)(counted->sum_ns - away) : 0, bundle);
+}
+
 /* Returns false where the state is too young for this drain, and nothing was told. */
 static bool tell_bundle(struct collector *collector, const struct kernel_bundle_key *key,
 			const struct kernel_bundle *bundle)
@@ -114,6 +125,8 @@ static bool tell_bundle(struct collector *collector, const struct kernel_bundle_
 		collector->told[bundle->slot & (KERNEL_SLOTS - 1)] += bundle->n;
 	}
 	fill_factors(&event.bundle, &bundle->counts);
+	if (key->state & KERNEL_EDGE && collector->counters)
+		fill_counts(collector, key, bundle, &event.bundle);
 	status = stream__put(collector->sink, &event);
 	if (status && !collector->status)
 		collector->status = status;
@@ -161,6 +174,11 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 		return NULL;
 	}
 	return collector;
+}
+
+void collector__count(struct collector *collector, const struct counters *counters)
+{
+	collector->counters = counters;
 }
 
 void collector__free(struct collector *collector)

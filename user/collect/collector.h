@@ -18,6 +18,8 @@ typedef void (*collector_event)(void *ctx, const struct kernel_record *record);
 /* All arguments outlive the collector. NULL with errno set. */
 struct collector *collector__new(struct kernel_side *side, struct resolver *resolver, struct stream_sink *sink,
 				 collector_event event, void *ctx);
+/* Counters whose counts come with the bundles; they must outlive the collector. */
+void collector__count(struct collector *collector, const struct counters *counters);
 void collector__free(struct collector *collector);
 
 /* Reads the clocks and tells both sides: call it at the start and between windows. 0 or -errno. */

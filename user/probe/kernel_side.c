@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "probe/closer.h"
+#include "probe/counters.h"
 #include "target/kernel_range.h"
 #include "target/process.h"
 #include "vapro.skel.h"
@@ -22,6 +23,7 @@
 
 struct kernel_side {
 	struct vapro_bpf *bpf;
+	const struct counters *counters; /* while loading */
 	enum ladder_rung rung;
 	struct kernel_rung rungs[RUNGS];
 	struct facts facts;
@@ -134,6 +136,8 @@ static int load_object(struct kernel_side *side, enum ladder_rung rung, const st
 	prepare_programs(side, rung);
 	error = set_sizes(side->bpf, config);
 	if (!error)
+		error = counters__prepare(side->counters, side->bpf);
+	if (!error)
 		error = vapro_bpf__load(side->bpf);
 	if (!error)
 		return 0;
@@ -174,7 +178,8 @@ static int climb(struct kernel_side *side, const struct vapro_config *config)
 	return side->bpf ? 0 : error;
 }
 
-struct kernel_side *kernel_side__load(const struct vapro_config *config, char *err, size_t err_size, int *status)
+struct kernel_side *kernel_side__load(const struct vapro_config *config, const struct counters *counters, char *err,
+				      size_t err_size, int *status)
 {
 	struct kernel_side *side = calloc(1, sizeof(*side));
 	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY}, files;
@@ -193,6 +198,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, char *e
 	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
 	side->no_return = config->no_return;
 	side->switch_tells_state = switch_tells_state();
+	side->counters = counters;
 	error = climb(side, config);
 	if (!error)
 		facts__learn(&side->facts, side->rung != RUNG_PERF);

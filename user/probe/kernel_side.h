@@ -15,6 +15,7 @@
 #include "probe/facts.h"
 #include "probe/ladder.h"
 
+struct counters;
 struct kernel_side;
 struct vapro_bpf;
 
@@ -26,10 +27,11 @@ struct kernel_rung {
 
 /*
  * Loads the object on the highest rung of the ladder that this kernel takes, or on the one that is
- * asked for. Returns NULL with a sentence in err and in *status 3 where kernel or privileges do not
+ * asked for, with the code that reads counters where there are any (NULL: none). Returns NULL with a sentence in err and in *status 3 where kernel or privileges do not
  * allow it, else 1.
  */
-struct kernel_side *kernel_side__load(const struct vapro_config *config, char *err, size_t err_size, int *status);
+struct kernel_side *kernel_side__load(const struct vapro_config *config, const struct counters *counters, char *err,
+				      size_t err_size, int *status);
 void kernel_side__free(struct kernel_side *side);
 
 /* The skeleton, for those who read maps and shared memory. */

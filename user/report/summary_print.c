@@ -34,6 +34,7 @@ static const char *const loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_UNACCOUNTED] = "for a reason unknown",
     [VAPRO_LOST_APPROXIMATED] = "calls have an approximate call-site or size",
     [VAPRO_LOST_UNMATCHED] = "requests were not seen both posted and completed",
+    [VAPRO_LOST_COUNTER] = "their instructions were not counted",
 };
 
 static int compare_gaps(const void *a, const void *b)

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/counters.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/counters_private.h"
+#include "vapro.skel.h"
+
+#define ONLINE "/sys/devices/system/cpu/online"
+
+static struct counter_line *add_line(struct counters *counters, const char *name, bool available, const char *reason)
+{
+	struct counter_line *line = &counters->lines[counters->line_count];
+
+	for (size_t i = 0; i < counters->line_count; i++)
+		if (!strcmp(counters->lines[i].name, name))
+			line = &counters->lines[i];
+	if (line == &counters->lines[COUNTER_LINES])
+		return NULL;
+	counters->line_count += line == &counters->lines[counters->line_count];
+	snprintf(line->name, sizeof(line->name), "%s", name);
+	line->provider = available ? counters->provider : "none";
+	line->available = available;
+	snprintf(line->reason, sizeof(line->reason), "%s", reason);
+	return line;
+}
+
+/* Opens the first `count` events and, of those, drops optional ones from the back until they fit. */
+static int open_shrinking(struct counters *counters, struct counted *events, size_t *count, char *err, size_t err_size)
+{
+	int status = event_set__open(events, *count, &counters->cpus, counters->pmus, counters->pmu_count,
+				     &counters->set, err, err_size);
+
+	for (size_t i = *count; status && i-- > counters->fixed;) {
+		if (!events[i].row || !(events[i].row->flags & EVENT_OPTIONAL))
+			continue;
+		add_line(counters, events[i].name, false, err);
+		memmove(&events[i], &events[i + 1], (*count - i - 1) * sizeof(*events));
+		(*count)--;
+		status = event_set__open(events, *count, &counters->cpus, counters->pmus, counters->pmu_count,
+					 &counters->set, err, err_size);
+	}
+	return status;
+}
+
+/* Takes a group's events that work by themselves; -errno where one that it cannot do without does not. */
+static int gather(struct counters *counters, const struct event_group *group, struct counted *events, size_t *count,
+		  char *err, size_t err_size)
+{
+	for (size_t i = 0; i < event_group__count(group); i++) {
+		struct counted counted;
+		int status = choice__row(counters, &group->events[i], &counted, err, err_size);
+
+		if (!status)
+			status = choice__try(&counted, err, err_size);
+		if (!status && *count == KERNEL_EVENTS) {
+			snprintf(err, err_size, "no more than %d events are read at once", KERNEL_EVENTS);
+			status = -E2BIG;
+		}
+		if (!status)
+			events[(*count)++] = counted;
+		else if (group->events[i].flags & EVENT_OPTIONAL)
+			add_line(counters, counted.name, false, err);
+		else
+			return status;
+	}
+	return 0;
+}
+
+/* Opens what is always counted, and with it the group. */
+static int open_with(struct counters *counters, const struct event_group *group, char *err, size_t err_size)
+{
+	struct counted events[KERNEL_EVENTS];
+	size_t count = counters->fixed;
+	int status;
+
+	memcpy(events, counters->events, count * sizeof(*events));
+	status = group ? gather(counters, group, events, &count, err, err_size) : 0;
+	if (!status)
+		status = open_shrinking(counters, events, &count, err, err_size);
+	if (status)
+		return status;
+	memcpy(counters->events, events, count * sizeof(*events));
+	counters->count = count;
+	counters->group = group;
+	for (size_t i = 0; i < count; i++)
+		add_line(counters, events[i].name, true,
+			 i >= counters->fixed && group->approx ? group->approx
+			 : i				       ? ""
+							       : counters->note);
+	return 0;
+}
+
+/* With the group if it fits, else without; the group's events get the reason. */
+static int open_all(struct counters *counters, const struct event_group *group, char *err, size_t err_size)
+{
+	char why[256];
+	int status = group ? open_with(counters, group, err, err_size) : -ENOENT;
+
+	if (!status)
+		return 0;
+	for (size_t i = 0; group && i < event_group__count(group); i++)
+		add_line(counters, group->events[i].name, false, err);
+	/* what the user named must not cost the instructions */
+	while (open_with(counters, NULL, why, sizeof(why))) {
+		if (counters->fixed == 1) {
+			snprintf(counters->reason, sizeof(counters->reason), "%s", why);
+			add_line(counters, "instructions", false, why);
+			return -ENOENT;
+		}
+		counters->fixed--;
+		add_line(counters, counters->events[counters->fixed].name, false, why);
+	}
+	return group ? status : 0;
+}
+
+static void none(struct counters *counters, const char *reason)
+{
+	snprintf(counters->reason, sizeof(counters->reason), "%s", reason);
+	add_line(counters, "instructions", false, reason);
+}
+
+/* The events that the user named beside instructions. */
+static void name_workload(struct counters *counters, const char *list)
+{
+	char text[VAPRO_TEXT_MAX], err[256], *rest, *name;
+
+	snprintf(text, sizeof(text), "%s", list);
+	for (name = strtok_r(text, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+		struct counted counted;
+
+		if (!strcmp(name, "instructions"))
+			continue;
+		if (counters->fixed == KERNEL_MAGNITUDES)
+			snprintf(err, sizeof(err), "a workload has no more than %d events beside instructions",
+				 KERNEL_MAGNITUDES - 1);
+		else if (!choice__named(counters, name, &counted, err, sizeof(err)) &&
+			 !choice__try(&counted, err, sizeof(err))) {
+			counters->events[counters->fixed++] = counted;
+			continue;
+		}
+		add_line(counters, name, false, err);
+	}
+}
+
+static const struct event_group *first_group(const struct counters *counters)
+{
+	return !counters->table				      ? NULL
+	       : counters->smt && counters->table->stage1_smt ? counters->table->stage1_smt
+							      : counters->table->groups[0];
+}
+
+struct counters *counters__new(const struct vapro_config *config)
+{
+	struct counters *counters = calloc(1, sizeof(*counters));
+	char err[256];
+
+	if (!counters)
+		return NULL;
+	counters->config = config;
+	counters->provider = "none";
+	if (config->counters == VAPRO_COUNTERS_NONE) {
+		none(counters, "not wanted: --counters none");
+		return counters;
+	}
+	if (choice__look(counters, err, sizeof(err)) ||
+	    choice__instructions(counters, &counters->events[0], err, sizeof(err)) ||
+	    choice__try(&counters->events[0], err, sizeof(err))) {
+		none(counters, err);
+		return counters;
+	}
+	counters->fixed = 1;
+	name_workload(counters, config->workload);
+	if (open_all(counters, first_group(counters), err, sizeof(err)) && counters->set)
+		counters->stage_missing = true;
+	return counters;
+}
+
+void counters__free(struct counters *counters)
+{
+	if (!counters)
+		return;
+	event_set__close(counters->set);
+	free(counters);
+}
+
+bool counters__count(const struct counters *counters)
+{
+	return counters->set != NULL;
+}
+
+const char *counters__reason(const struct counters *counters)
+{
+	return counters->reason;
+}
+
+const struct counter_line *counters__lines(const struct counters *counters, size_t *count)
+{
+	*count = counters->line_count;
+	return counters->lines;
+}
+
+const struct event_group *counters__group(const struct counters *counters)
+{
+	return counters->group;
+}
+
+const struct event_group *const *counters__groups(const struct counters *counters)
+{
+	return counters->table ? counters->table->groups : NULL;
+}
+
+int counters__prepare(const struct counters *counters, struct vapro_bpf *bpf)
+{
+	if (!counters || !counters->set)
+		return 0;
+	bpf->rodata->counting = 1;
+	return bpf_map__set_max_entries(bpf->maps.perf_events, (uint32_t)libbpf_num_possible_cpus() * KERNEL_EVENTS);
+}
+
+/* A number for bundles: 0 where no group is counted. */
+static uint8_t group_number(const struct counters *counters)
+{
+	uint8_t number = 1;
+
+	if (!counters->group || counters->group == counters->table->stage1_smt)
+		return counters->group ? UINT8_MAX : 0;
+	for (const struct event_group *const *group = counters->table->groups; *group != counters->group; group++)
+		number++;
+	return number;
+}
+
+static void disarm(struct vapro_bpf *bpf)
+{
+	bpf->bss->event_epoch++;
+	__atomic_store_n(&bpf->bss->event_count, 0, __ATOMIC_SEQ_CST);
+}
+
+int counters__arm(struct counters *counters, struct vapro_bpf *bpf)
+{
+	int map = bpf_map__fd(bpf->maps.perf_events), status = 0;
+	uint32_t entries = bpf_map__max_entries(bpf->maps.perf_events);
+
+	if (!counters->set)
+		return 0;
+	disarm(bpf);
+	for (uint32_t key = 0; key < entries; key++) {
+		int fd = event_set__fd(counters->set, key / KERNEL_EVENTS, key % KERNEL_EVENTS);
+
+		if (fd < 0)
+			bpf_map_delete_elem(map, &key);
+		else if (bpf_map_update_elem(map, &key, &fd, BPF_ANY))
+			status = -errno;
+	}
+	bpf->bss->magnitude_count = (uint32_t)counters->fixed;
+	bpf->bss->event_group = group_number(counters);
+	bpf->bss->event_epoch++;
+	__atomic_store_n(&bpf->bss->event_count, (uint32_t)counters->count, __ATOMIC_SEQ_CST);
+	return status;
+}
+
+int counters__switch(struct counters *counters, struct vapro_bpf *bpf, const struct event_group *group, char *err,
+		     size_t err_size)
+{
+	int status, armed;
+
+	if (!counters->set)
+		return -ENODEV;
+	/* two pinned groups would not fit beside each other */
+	disarm(bpf);
+	event_set__close(counters->set);
+	counters->set = NULL;
+	status = open_all(counters, group, err, err_size);
+	if (!counters->set)
+		return status;
+	armed = counters__arm(counters, bpf);
+	return status ? status : armed;
+}
+
+int counters__refresh(struct counters *counters, struct vapro_bpf *bpf, char *text, size_t size)
+{
+	struct cpu_list online;
+	char err[256];
+	int status;
+
+	if (!bpf->rodata->counting || !cpu_list__read(ONLINE, &online) ||
+	    !memcmp(&online, &counters->online, sizeof(online)))
+		return 0;
+	counters->online = online;
+	status = choice__look(counters, err, sizeof(err));
+	if (!status)
+		status = counters__switch(counters, bpf, counters->group, err, sizeof(err));
+	if (status)
+		snprintf(text, size, "CPUs went or came, and their counters could not be opened again: %s", err);
+	else
+		snprintf(text, size, "CPUs went or came: counters were opened again on the %u that are online",
+			 counters->cpus.count);
+	return status ? status : 1;
+}
+
+/* Time in user mode, by the cycles that tick as fast as the time-stamp counter; NAN where they are not counted. */
+static double user_ns(const struct counters *counters, const uint64_t *counts)
+{
+	for (size_t i = counters->fixed; i < counters->count && counters->tsc_hz > 0; i++)
+		if (counters->events[i].row && counters->events[i].row->flags & EVENT_REFERENCE)
+			return (double)counts[i] / counters->tsc_hz * 1e9;
+	return NAN;
+}
+
+bool counters__shares(const struct counters *counters, const uint64_t *counts, double *share)
+{
+	struct topdown about = {.width = counters->width, .smt = counters->smt, .instructions = (double)counts[0]};
+	double in_order[EVENTS_IN_GROUP] = {0};
+
+	for (size_t i = counters->fixed; i < counters->count; i++)
+		in_order[counters->events[i].row - counters->group->events] = (double)counts[i];
+	return counters->group->formula(in_order, &about, share);
+}
+
+void counters__fill(const struct counters *counters, const struct kernel_bundle *counted, uint8_t group,
+		    double on_cpu_ns, struct vapro_bundle *bundle)
+{
+	static const int magnitude[KERNEL_MAGNITUDES] = {VAPRO_INSTRUCTIONS, VAPRO_NAMED, VAPRO_NAMED + 1};
+	double share[TOPDOWN_PARTS], user = user_ns(counters, counted->event_sum);
+
+	for (int i = 0; i < KERNEL_MAGNITUDES; i++) {
+		bundle->magnitude_min[magnitude[i]] = (double)counted->event_min[i];
+		bundle->magnitude_max[magnitude[i]] = (double)counted->event_max[i];
+	}
+	if (!counters->group || counters->group->stage != 1 || group != group_number(counters) ||
+	    !counters__shares(counters, counted->event_sum, share))
+		return;
+	if (isnan(user))
+		user = on_cpu_ns; /* how much of it the kernel had is not known */
+	user = fmin(user, on_cpu_ns);
+	bundle->factor[VAPRO_KERNEL] = on_cpu_ns - user;
+	for (int i = 0; i < 4; i++)
+		bundle->factor[VAPRO_RETIRING + i] = share[i] * user;
+}
