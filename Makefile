@@ -115,6 +115,10 @@ $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)
 	@echo "  TEST  $@"
 	@$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(SANITIZE) -MMD -MP $< $(UNIT_SHARED) $(B)/test/libvapro.a -lcmocka $(LDLIBS) -o $@
 
+$(B)/tests/%: tests/counters/%.c $(B)/libvapro.a
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+
 $(B)/tests/%: tests/sites/%.c $(B)/libvapro.a
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
@@ -145,10 +149,11 @@ $(B)/tests/changed_text: tests/vm/changed_text.c | $(B)/.deps-build
 
 check: check-unit check-live
 
-check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so
+check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(B)/tests/print_events
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
+	@tests/counters/compare_events.py $(B)/tests/print_events
 
-check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine
+check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine $(B)/tests/sum_counts
 	@prove --timer tests/live/*.t
 
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.

@@ -15,7 +15,7 @@
 #define COUNT_ATTEMPTS 3
 
 /* What this CPU's counters show. Fails where one is missing, displaced by somebody else's, or being exchanged. */
-static __always_inline bool read_events(struct kernel_reading *reading)
+static __always_inline bool read_events(struct task_struct *task, struct kernel_reading *reading)
 {
 	u64 first = (u64)bpf_get_smp_processor_id() * KERNEL_EVENTS;
 	volatile u32 *epoch = &event_epoch;
@@ -24,6 +24,7 @@ static __always_inline bool read_events(struct kernel_reading *reading)
 
 	__builtin_memset(reading, 0, sizeof(*reading));
 	reading->epoch = *epoch;
+	reading->switches = (u32)(task->nvcsw + task->nivcsw);
 	count = event_count;
 	for (u32 i = 0; i < KERNEL_EVENTS; i++) {
 		if (i >= count)
@@ -45,26 +46,28 @@ static __always_inline void count_switch(struct task_struct *prev, struct task_s
 
 	leaves = bpf_task_storage_get(&tallies, prev, 0, 0);
 	if (leaves) {
-		known = read = read_events(&reading);
+		known = read = read_events(prev, &reading);
+		reading.switches--; /* this one is in it already */
 		tally_out(leaves, &reading, known);
 	}
 	comes = bpf_task_storage_get(&tallies, next, 0, 0);
 	if (comes) {
 		if (!read)
-			known = read_events(&reading);
+			known = read_events(next, &reading);
+		reading.switches = (u32)(next->nvcsw + next->nivcsw);
 		tally_in(comes, &reading, known);
 	}
 }
 
 /* The current thread's counts up to now. False where they are not known. */
-static __always_inline bool count_now(struct kernel_tally *tally, u64 *counts)
+static __always_inline bool count_now(struct task_struct *task, struct kernel_tally *tally, u64 *counts)
 {
 	volatile u32 *turns = &tally->turns;
 
 	for (u32 attempt = 0; attempt < COUNT_ATTEMPTS; attempt++) {
 		u32 before = *turns;
 
-		if (!read_events(&tally->now))
+		if (!read_events(task, &tally->now))
 			break;
 		if (tally_now(tally, before, counts))
 			return true;
@@ -76,24 +79,28 @@ static __always_inline bool count_now(struct kernel_tally *tally, u64 *counts)
 /* A computation begins. */
 static __always_inline void count_begin(void)
 {
+	struct task_struct *task;
 	struct kernel_tally *tally;
 
 	if (!counting)
 		return;
-	tally = bpf_task_storage_get(&tallies, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	task = bpf_get_current_task_btf();
+	tally = bpf_task_storage_get(&tallies, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (tally)
-		tally->mark = count_now(tally, tally->border) ? tally->gaps + 1 : 0;
+		tally->mark = count_now(task, tally, tally->border) ? tally->gaps + 1 : 0;
 }
 
 /* It ends: its counts are in delta. NULL where they are not known. */
 static __always_inline const struct kernel_tally *count_end(void)
 {
+	struct task_struct *task;
 	struct kernel_tally *tally;
 
 	if (!counting)
 		return 0;
-	tally = bpf_task_storage_get(&tallies, bpf_get_current_task_btf(), 0, 0);
-	if (!tally || !tally->mark || !count_now(tally, tally->delta) || tally->gaps + 1 != tally->mark)
+	task = bpf_get_current_task_btf();
+	tally = bpf_task_storage_get(&tallies, task, 0, 0);
+	if (!tally || !tally->mark || !count_now(task, tally, tally->delta) || tally->gaps + 1 != tally->mark)
 		return 0;
 	for (u32 i = 0; i < KERNEL_EVENTS; i++)
 		tally->delta[i] -= tally->border[i];

@@ -192,16 +192,22 @@ static __always_inline void counts_add(u64 *sum, const u64 *add, const u64 *less
 		sum[i] += add[i] - less[i];
 }
 
-/* Whether the counters went on from one reading of a CPU to another. */
+/*
+ * Whether the counters went on from one reading to another of the same stay on a CPU. Not every switch is
+ * told to us, so the kernel's own number decides.
+ */
 static __always_inline bool reading_follows(const struct kernel_reading *reading, const struct kernel_reading *last)
 {
-	return reading->epoch == last->epoch && reading->enabled != last->enabled;
+	return reading->epoch == last->epoch && reading->enabled != last->enabled &&
+	       reading->switches == last->switches;
 }
 
 /* A thread gets a CPU, whose counters show `reading`; known: they could be read. */
 static __always_inline void tally_in(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
 {
 	tally->turns++;
+	if (tally->on)
+		tally->gaps++; /* it left the CPU unseen */
 	tally->on = known;
 	tally->last = *reading;
 }
@@ -232,6 +238,8 @@ static __always_inline bool tally_now(struct kernel_tally *tally, u32 turns, u64
 		counts_add(counts, tally->now.value, tally->last.value);
 		return *present == turns;
 	}
+	if (*present != turns)
+		return false;
 	*on = 0;
 	tally->gaps++;
 	tally->last = tally->now;

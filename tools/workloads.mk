@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate sleepers hazards throw steps requests paths wrapped; plain ones: bystander late_mpi unmap
+# iterate sleepers hazards classes throw steps requests paths wrapped; plain ones: bystander late_mpi unmap
 # barriers solver hog fifo_writer; with OpenMP: team, and team_llvm, the same with the other library.
 
 BUILD ?= build
@@ -10,7 +10,7 @@ MPICXX ?= mpicxx
 MPICC_MPICH ?= mpicc.mpich
 CLANG ?= clang
 
-WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped
+WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers
 WORKLOAD_CXX := solver

@@ -307,9 +307,9 @@ struct kernel_offcpu {
 /* What the counters of a CPU showed. */
 struct kernel_reading {
 	u64 value[KERNEL_EVENTS];
-	u64 enabled; /* time the first counter had been on; one that stands still is dead */
-	u32 epoch;   /* of the set of counters */
-	u32 pad;
+	u64 enabled;  /* time the first counter had been on; one that stands still is dead */
+	u32 epoch;    /* of the set of counters */
+	u32 switches; /* the kernel's own number of times that the thread had left a CPU before */
 };
 
 /*

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Counters: clocks in their place drive what reads them; where there are none, the reasons are said."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import VAPRO, VAPROD, ROOT, attached, j, main, of_type, ready_pid, records, tool  # noqa: E402
+
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+def stolen_ns():
+    """Time that the hypervisor took from this machine: clocks of threads leave it out, others do not."""
+    with open("/proc/stat", encoding="utf-8") as file:
+        return int(file.readline().split()[8]) * 1e9 / os.sysconf("SC_CLK_TCK")
+
+
+def sums_of(capture):
+    answer = subprocess.run([j.path("tests", "sum_counts"), capture], capture_output=True, text=True, check=True)
+    return json.loads(answer.stdout)
+
+
+def watch(jobs, arguments, *options):
+    """Runs `classes` under vaprod to its end: its own result, the records, the sums of the capture, time stolen."""
+    program = jobs.start(j.mpirun(1, tool("classes"), *arguments, "--delay", 3), "classes")
+    pid = ready_pid(program)
+    out, capture = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "run.capture"))
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--capture", capture, "--io", "off", "--overhead-cap", "0",
+                         *options], "vaprod")
+    attached(out, [pid])
+    before = stolen_ns()
+    if jobs.wait(program, 60) or jobs.wait(daemon, 20):
+        raise RuntimeError(program.err() + daemon.err())
+    stolen = stolen_ns() - before
+    return json.loads(program.out().splitlines()[-1]), records(out), sums_of(capture), stolen
+
+
+def test_sums_over_switches_and_migrations(tap, jobs):
+    for cpu in CPUS[:2]:
+        jobs.start([tool("hog"), "--cpu", cpu, "--seconds", 30], f"hog{cpu}")
+    # pieces are long enough to travel singly: their counts are told one by one
+    result, lines, sums, stolen = watch(jobs, ["--classes", 4, "--rounds", 12, "--us", 15000, "--migrate"], "--counters",
+                                        "test", "--workload", "instructions,task-clock")
+    hello = lines[0]
+    tap.equal(hello["workload_source"], "instructions", "what is counted is the workload")
+    counters = {c["name"]: c for c in hello["counters"]}
+    tap.ok(counters["instructions"]["available"] and counters["instructions"]["provider"] == "clock", "a clock counts", counters)
+    tap.ok(counters["task-clock"]["available"], "so does the event that was named", counters)
+    took = result["cpu_ns"]
+    pieces = sums["singles"][:len(took)]  # after them MPI_Finalize is reached
+    tap.equal(len(pieces), len(took), "every piece of work is one computation, told singly")
+    # some kernels do not tell of all switches: what was not counted as a whole must be said, and be little
+    counted = [(piece, ns) for piece, ns in zip(pieces, took) if piece[1]]
+    lost = sum(w["lost"]["counter"] for w in of_type(lines, "window"))
+    tap.equal(len(took) - len(counted), lost, "what was not counted is said to be lost")
+    tap.ok(len(counted) > 0.8 * len(took), "nearly all are counted", sums)
+    tap.ok(sums["away_ns"] > 0.2 * sums["ns"], "it was preempted", sums)
+    tap.ok(len(CPUS) < 2 or sums["migrations"] >= len(took), "and migrated", sums)
+    cpu = sum(ns for _, ns in counted)
+    for at, what in ((1, "instructions"), (2, "task-clock")):
+        count = sum(piece[at] for piece, _ in counted)
+        tap.ok(abs(count - cpu) <= 0.005 * cpu + stolen, f"{what}: the sum is the thread's CPU time, within 0.5 %",
+               f"counted {count}, CPU time {cpu}, stolen {stolen}, {counted}")
+    check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"),
+                            os.path.join(jobs.directory, "out.ndjson")], capture_output=True, text=True, check=False)
+    tap.equal(check.returncode, 0, "every line is valid by the schema" + ("" if check.returncode == 0 else check.stdout[-600:]))
+    replay = os.path.join(jobs.directory, "replay.ndjson")
+    code = subprocess.run([VAPRO, "analyze", os.path.join(jobs.directory, "run.capture"), "--output", replay],
+                          capture_output=True, text=True, check=False)
+    tap.equal(code.returncode, 0, "the capture replays" + code.stderr[-300:])
+    live, again = ([(w["begin"], w["coverage"], w["clusters"]) for w in of_type(r, "window")] for r in (lines, records(replay)))
+    tap.equal(again, live, "to the same windows")
+
+
+def test_says_what_is_missing(tap, jobs):
+    for name, options, code, words in (
+            ("none", ["--counters", "none"], 0, "not wanted"),
+            ("unknown", ["--counters", "test", "--workload", "instructions,nonsense"], 0, "nonsense is no event"),
+            ("cycles", ["--counters", "test", "--workload", "instructions,page-faults,task-clock,cpu-clock"], 0,
+             "no more than 2 events")):
+        out = os.path.join(jobs.directory, name + ".ndjson")
+        daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out, *options], name)
+        tap.equal(jobs.wait(daemon, 30), code, f"{name}: exit code")
+        hello = records(out)[0]
+        reasons = [c["reason"] for c in hello["counters"] if not c["available"]]
+        tap.ok(any(words in (reason or "") for reason in reasons), f"{name}: the reason is said", hello["counters"])
+        tap.ok(all(c["available"] or c["reason"] for c in hello["counters"]), f"{name}: nothing is missing without a reason")
+    pmu = any(name == "cpu" or os.path.exists(f"/sys/bus/event_source/devices/{name}/cpus")
+              for name in os.listdir("/sys/bus/event_source/devices"))
+    hardware = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--counters", "hardware"], "hardware")
+    code = jobs.wait(hardware, 30)
+    if pmu:
+        tap.ok(code in (0, 3), "hardware counters or a refusal", hardware.err())
+    else:
+        tap.equal(code, 3, "hardware counters that are not there are refused")
+        tap.ok("no PMU" in hardware.err(), "with the reason", hardware.err())
+
+
+main(test_sums_over_switches_and_migrations, test_says_what_is_missing)
