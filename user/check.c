@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "check.h"
 
-#include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "daemon.h"
+#include "probe/counters.h"
 #include "target/finder.h"
 #include "target/kernel_range.h"
 
@@ -119,23 +117,26 @@ static void check_probes(void)
 	kernel_side__free(side);
 }
 
-static void check_counters(void)
+static void check_counters(const struct vapro_config *config)
 {
-	struct perf_event_attr attr = {.type = PERF_TYPE_HARDWARE,
-				       .size = sizeof(attr),
-				       .config = PERF_COUNT_HW_INSTRUCTIONS,
-				       .exclude_kernel = 1};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
-	char text[256];
+	struct counters *counters = counters__new(config);
+	const struct counter_line *lines;
+	size_t count = 0;
+	char text[400];
 
-	if (fd >= 0) {
-		row("instruction counter", "yes", "there, but not read by this version: workload_source is arguments");
-		close(fd);
+	if (!counters)
 		return;
-	}
-	snprintf(text, sizeof(text), "%s: workload is assumed from call arguments (workload_source: arguments)",
-		 errno == ENOENT || errno == EOPNOTSUPP || errno == ENODEV ? "no PMU here" : strerror(errno));
-	row("instruction counter", "no", text);
+	lines = counters__lines(counters, &count);
+	if (counters__count(counters))
+		snprintf(text, sizeof(text), "equal work is told by what is executed (workload_source: instructions)");
+	else
+		snprintf(text, sizeof(text), "%s: workload is assumed from call arguments (workload_source: arguments)",
+			 counters__reason(counters));
+	row("instruction counter", counters__count(counters) ? "yes" : "no", text);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(lines[i].name, "instructions"))
+			row(lines[i].name, lines[i].available ? "yes" : "no", lines[i].reason);
+	counters__free(counters);
 }
 
 static void check_finder(void)
@@ -168,25 +169,48 @@ static void check_libraries(void)
 		row("MPI library", "none", "in the linker's cache; programs may bring their own");
 }
 
+static int usage(FILE *out, int code)
+{
+	fputs("Usage: vapro check [--counters] [--config FILE]\n\n"
+	      "Says what this machine can do, what is missing and why. Exit code 0 where vaprod can run here, 3\n"
+	      "where kernel or privileges do not allow it.\n\n"
+	      "--counters: only what can be counted: opens the events of every stage, says what fits and what does\n"
+	      "not and why, and counts a known loop. Exit code 0 where instructions can be counted, else 3.\n"
+	      "--config FILE: with the events that the site's configuration writes otherwise.\n",
+	      out);
+	return code;
+}
+
 int check__main(int argc, char **argv)
 {
-	if (argc > 1) {
-		bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+	struct vapro_config config;
+	bool counters = false;
+	char err[512];
 
-		if (!help)
-			fprintf(stderr, "vapro check: unknown argument '%s'\n", argv[1]);
-		fputs(
-		    "Usage: vapro check\n\nSays what this machine can do, what is missing and why. Exit code 0 where\n"
-		    "vaprod can run here, 3 where kernel or privileges do not allow it.\n",
-		    help ? stdout : stderr);
-		return help ? EXIT_OK : EXIT_USAGE;
+	config__init(&config);
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return usage(stdout, EXIT_OK);
+		if (!strcmp(argv[i], "--counters")) {
+			counters = true;
+		} else if (!strcmp(argv[i], "--config") && i + 1 < argc) {
+			if (!config__read(&config, argv[++i], err, sizeof(err)))
+				continue;
+			fprintf(stderr, "vapro check: %s\n", err);
+			return EXIT_USAGE;
+		} else {
+			fprintf(stderr, "vapro check: unknown argument '%s'\n", argv[i]);
+			return usage(stderr, EXIT_USAGE);
+		}
 	}
 	problems = 0;
+	if (counters)
+		return counters__report(&config, stdout) ? EXIT_OK : EXIT_REFUSED;
 	puts("What vapro needs");
 	check_kernel();
 	check_probes();
 	puts("What makes it better");
-	check_counters();
+	check_counters(&config);
 	check_finder();
 	check_libraries();
 	puts(problems ? "\nvaprod cannot run here: see what is MISSING above." : "\nvaprod can run here.");

@@ -66,7 +66,10 @@ int counters__refresh(struct counters *counters, struct vapro_bpf *bpf, char *te
 void counters__fill(const struct counters *counters, const struct kernel_bundle *counted, uint8_t group,
 		    double on_cpu_ns, struct vapro_bundle *bundle);
 
-/* Opens every group in turn, says what fits and why not, and what a known loop counts (`vapro check --counters`). */
-void counters__report(const struct vapro_config *config, FILE *out);
+/*
+ * Opens every group in turn, says what fits and why not, and what a known loop counts (`vapro check
+ * --counters`). Returns whether instructions can be counted.
+ */
+bool counters__report(const struct vapro_config *config, FILE *out);
 
 #endif
