@@ -168,6 +168,7 @@ guest-programs: all $(addprefix $(B)/,$(GUEST_PROGRAMS))
 
 check-vm: $(B)/.deps-vm guest-programs
 	@$(MAKE) --no-print-directory ARCH=arm64 guest-programs
+	@$(MAKE) --no-print-directory $(B)/tests/sum_counts
 	@prove --timer tests/vm/*.t
 
 BUILD = $(B)

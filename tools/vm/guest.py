@@ -105,9 +105,9 @@ def results(log, directory):
                 tar.extract(member, directory)
 
 
-def run(arch, suite, scenario, limit=900):
-    """Boots a guest with a scenario; returns the directory of its results."""
-    name = f"{arch}-{suite}"
+def run(arch, suite, scenario, limit=900, name=None):
+    """Boots a guest with a scenario; returns the directory of its results, which is run-NAME."""
+    name = name or f"{arch}-{suite}"
     directory = os.path.join(WORK, "run-" + name)
     os.makedirs(directory, exist_ok=True)
     for old, _, files in os.walk(directory):
