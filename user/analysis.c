@@ -107,18 +107,24 @@ static bool possible(const struct analysis *analysis, const struct vapro_bundle 
 
 int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
 {
+	struct vapro_bundle settled;
 	struct analysis_job *job;
 	struct kept kept;
+	unsigned told;
 	int error;
 
 	if (!possible(analysis, bundle))
 		return -EINVAL;
+	settled = *bundle;
+	told = factors__settle((double)bundle->sum_ns, settled.factor);
 	error =
 	    stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns, !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	if (!error)
-		error = series__add(&analysis->context.series, bundle, &kept);
+		error = series__add(&analysis->context.series, &settled, &kept);
 	if (error)
 		return error;
+	kept.told = (uint8_t)told;
+	analysis->context.told |= told;
 	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
 	job->active = true;
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {

@@ -11,7 +11,6 @@
 
 #define SITES_MAX 10
 #define CULPRITS_MAX 5
-#define INTERFERERS_SHOWN 10
 
 static int build_ranks(const struct builder *builder, struct job_result *result)
 {
@@ -158,76 +157,6 @@ static int build_exemplars(const struct builder *builder, const struct variance 
 	return 0;
 }
 
-static int compare_factors(const void *a, const void *b)
-{
-	const struct result_factor *left = a, *right = b;
-
-	if (left->stage != right->stage)
-		return left->stage < right->stage ? -1 : 1;
-	if (left->contribution != right->contribution)
-		return left->contribution > right->contribution ? -1 : 1;
-	return strcmp(left->name, right->name);
-}
-
-static int build_diagnosis(const struct builder *builder, const struct variance *variance, struct result_variance *out)
-{
-	const struct vapro_config *config = &builder->context->config;
-	const struct diagnosis_case *item = cases__get(&builder->job->cases, variance->id);
-	struct result_diagnosis *diagnosis = &out->diagnosis;
-	struct result_factor *factors = builder__take(builder, FACTOR_NODES, sizeof(*factors));
-	struct result_interferer *interferers;
-	double shares[FACTOR_NODES];
-	bool deeper = false;
-	char advice[512];
-
-	if (!item || !factors)
-		return -ENOMEM;
-	contribution__shares(item->sum.impact, shares);
-	for (int node = 0; node < FACTOR_NODES; node++) {
-		enum factor_node parent = factor_infos[node].parent;
-		bool cpu = node <= NODE_BACKEND;
-
-		/* On the CPU either the counters speak or one factor does; below suspension only what is suspended. */
-		if (cpu && item->sum.counters == (node == NODE_ON_CPU))
-			continue;
-		if (parent != FACTOR_ROOT && shares[parent] <= 0)
-			continue;
-		factors[diagnosis->factor_count++] = (struct result_factor){
-		    .name = factor_infos[node].name,
-		    .stage = factor_infos[node].stage,
-		    .parent = parent == FACTOR_ROOT ? NULL : factor_infos[parent].name,
-		    .contribution = shares[node],
-		    .impact_seconds = fmax(0, item->sum.impact[node]) / 1e9,
-		    .duration_seconds = item->sum.duration[node] / 1e9,
-		    .method = "formula",
-		    .p_value = NAN,
-		    .major = shares[node] > config->major_share &&
-			     (parent == FACTOR_ROOT || shares[parent] > config->major_share),
-		    .approx = item->sum.approx,
-		};
-		deeper |= cpu && node != NODE_ON_CPU && shares[node] > config->major_share;
-	}
-	qsort(factors, diagnosis->factor_count, sizeof(*factors), compare_factors);
-	diagnosis->factors = factors;
-	/* All of suspension is told in time anyway, so stage 2 comes at once; counters need another stage. */
-	diagnosis->stage = 2;
-	diagnosis->final = !deeper;
-	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);
-	diagnosis->normal = (uint32_t)lround(item->sum.normal);
-	diagnosis->interferer_count =
-	    (uint32_t)(item->sum_interferers.count < INTERFERERS_SHOWN ? item->sum_interferers.count
-								       : INTERFERERS_SHOWN);
-	interferers = builder__take(builder, diagnosis->interferer_count, sizeof(*interferers));
-	if (!interferers)
-		return -ENOMEM;
-	if (diagnosis->interferer_count)
-		memcpy(interferers, item->sum_interferers.items, diagnosis->interferer_count * sizeof(*interferers));
-	diagnosis->interferers = interferers;
-	advice__write(out, variance->waiting, variance->transfer > variance->late, advice, sizeof(advice));
-	diagnosis->advice = arena__copy(&builder->context->arena, advice);
-	return diagnosis->advice ? 0 : -ENOMEM;
-}
-
 /* Whether some threads of a rank are in it and others are not. */
 static bool split_up(const struct stg_job *about, const struct variance *variance)
 {
@@ -291,7 +220,7 @@ static int build_variance(const struct builder *builder, const struct variance *
 	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
 	    build_culprits(builder, variance, out) || build_exemplars(builder, variance, out))
 		return -ENOMEM;
-	return build_diagnosis(builder, variance, out);
+	return builder__diagnosis(builder, variance, out);
 }
 
 static int compare_variances(const void *a, const void *b)

@@ -23,4 +23,7 @@ size_t builder__end_of_rank(const struct stg_job *about, size_t place);
 /* Heat maps of all classes, those told anew first. Returns 0 or -ENOMEM. */
 int builder__heatmaps(const struct builder *builder, struct job_result *result);
 
+/* Why: the diagnosis of a variance that is complete otherwise. Returns 0 or -ENOMEM. */
+int builder__diagnosis(const struct builder *builder, const struct variance *variance, struct result_variance *out);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "analysis_window.h"
+#include "analysis_diagnose.h"
 
 #include "model/grow.h"
 #include "model/judge.h"
@@ -20,11 +20,8 @@ static void add_pile(struct series_pile *pile, const struct kept *kept)
 	pile->sum_ns += kept->sum_ns;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		pile->factor[i] += kept->factor[i];
-}
-
-static bool normal(const struct analysis_context *context, const struct kept *kept)
-{
-	return kept->covered && !kept->blind && !contribution__abnormal(kept, &context->config);
+	for (int group = 0; group < TOLD_GROUPS; group++)
+		pile->told_n[group] += kept->told & 1U << group ? kept->n : 0;
 }
 
 /* Verdicts on all bundles, and what the undisturbed ones cost. */
@@ -53,7 +50,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		/* Its state has become known: what it did before the view is told now. */
 		if (job->kept[i].held && job->kept[i].covered)
 			job->kept[i].fresh = 1;
-		if (!pending(&job->kept[i], span) && normal(context, &job->kept[i]))
+		if (!pending(&job->kept[i], span) && analysis__normal(context, &job->kept[i]))
 			add_pile(&series[job->kept[i].series].normal_live, &job->kept[i]);
 	}
 	for (size_t i = 0; i < job->kept_count; i++)
@@ -140,75 +137,6 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 	return error;
 }
 
-/* What is normal for a series; where it has seen too little of it, for its workload on all ranks. */
-static struct series_pile normal_pile(const struct analysis_context *context, const struct series *series)
-{
-	struct series_pile sum = {0};
-	uint32_t at = context->series.workloads[series->workload].series;
-	bool alone = series->normal.n + series->normal_live.n >= (double)context->config.rare_members;
-
-	for (; at != SERIES_NONE; at = context->series.series[at].next) {
-		const struct series *other = &context->series.series[at];
-
-		if (alone && other != series)
-			continue;
-		sum.n += other->normal.n + other->normal_live.n;
-		sum.sum_ns += other->normal.sum_ns + other->normal_live.sum_ns;
-		for (int i = 0; i < VAPRO_FACTORS; i++)
-			sum.factor[i] += other->normal.factor[i] + other->normal_live.factor[i];
-	}
-	return sum;
-}
-
-static int diagnose_parts(struct analysis_context *context, struct analysis_job *job, const struct parts *parts)
-{
-	for (size_t i = 0; i < job->book.count; i++) {
-		if (job->book.variances[i].merged_into &&
-		    cases__merge(&job->cases, job->book.variances[i].id, job->book.variances[i].merged_into))
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < parts->count; i++) {
-		const struct part *part = &parts->items[i];
-		struct diagnosis_case *item;
-		struct series_pile pile;
-
-		if (part->guest)
-			continue;
-		item = cases__get(&job->cases, part->variance);
-		if (!item)
-			return -ENOMEM;
-		pile = normal_pile(context, &context->series.series[part->kept->series]);
-		contribution__add(part->retiring ? &item->retiring : &item->staying, part->kept, part->share, &pile,
-				  &context->config);
-	}
-	return 0;
-}
-
-static int diagnose_interference(struct analysis_job *job, const struct analysis_span *span)
-{
-	for (size_t i = 0; i < job->interference_count; i++) {
-		struct kept_interference *at = &job->interference[i];
-		struct diagnosis_case *item;
-		const struct cell *cell;
-		uint32_t owner = 0;
-
-		if (!heatmap__has(&job->map, at->bin))
-			continue;
-		cell = heatmap__cell(&job->map, at->row, at->bin);
-		for (int class = 0; class < VAPRO_CLASSES && !owner; class ++)
-			owner = cell->of[class].owner;
-		if (!owner)
-			continue;
-		item = cases__get(&job->cases, owner);
-		if (!item ||
-		    interferers__add(at->bin < span->retire ? &item->retiring_interferers : &item->staying_interferers,
-				     at->comm, at->pid, at->seconds))
-			return -ENOMEM;
-		at->counted = at->bin < span->retire;
-	}
-	return 0;
-}
-
 static bool partial(const struct stg_job *about)
 {
 	uint32_t seen = 0;
@@ -251,7 +179,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	    parts__tally(&parts, &job->book, &context->series))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
-	if (diagnose_parts(context, job, &parts) || diagnose_interference(job, span) || cases__sum(&job->cases))
+	if (analysis__diagnose(context, job, span, &parts))
 		goto cleanup;
 	if (coverage__end(&job->coverage, &context->series, job->id, &job->facts))
 		goto cleanup;
@@ -291,7 +219,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			job->kept[kept++] = *at;
 			continue;
 		}
-		if (normal(context, at))
+		if (analysis__normal(context, at))
 			add_pile(&series->normal, at);
 		if (at->covered && !at->blind)
 			series__add_usual(&series->usual, series->class, at);

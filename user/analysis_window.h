@@ -63,6 +63,7 @@ struct analysis_context {
 	struct stg *stg;
 	struct series_book series;
 	uint32_t last_variance;
+	unsigned told; /* groups of counters that any bundle has told, as bits */
 	struct arena arena;
 };
 

@@ -84,7 +84,7 @@ enum vapro_region_state { VAPRO_REGION_OPEN, VAPRO_REGION_CHANGED, VAPRO_REGION_
 
 struct result_factor {
 	const char *name;
-	int stage;		 /* 1 or 2 */
+	int stage;		 /* 1 to 3 */
 	const char *parent;	 /* NULL at stage 1 */
 	double contribution;	 /* 0..1 of its level */
 	double impact_seconds;	 /* sum of contributions of the abnormal fragments */
@@ -93,7 +93,16 @@ struct result_factor {
 	double p_value;		 /* NAN where the method has none */
 	bool major;
 	bool approx;
-	const char *shared_with; /* NULL, or factors it cannot be told from */
+	const char *shared_with; /* NULL, or factors it cannot be told from, joined by commas */
+	bool implied;		 /* estimated from those: no part of its level's sum */
+};
+
+/* What a regression of counts rests on. */
+struct result_regression {
+	const char *factor;  /* the one that the counts are parts of */
+	const char *outcome; /* fitted, too_few_rows, no_variance or no_factor */
+	uint64_t rows;
+	double r2; /* NAN where nothing was fitted */
 };
 
 struct result_interferer {
@@ -109,6 +118,8 @@ struct result_diagnosis {
 	uint32_t factor_count;
 	const struct result_interferer *interferers; /* most seconds first */
 	uint32_t interferer_count;
+	const struct result_regression *regressions;
+	uint32_t regression_count;
 	uint32_t abnormal, normal; /* fragments it rests on */
 	const char *advice;	   /* one or two sentences */
 };

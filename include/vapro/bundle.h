@@ -40,12 +40,36 @@ enum vapro_factor {
 	VAPRO_FRONTEND,
 	VAPRO_BAD_SPECULATION,
 	VAPRO_BACKEND,
+	/* parts of frontend, bad_speculation and backend: stage 2 */
+	VAPRO_FRONTEND_LATENCY,
+	VAPRO_FRONTEND_BANDWIDTH,
+	VAPRO_MISPREDICTS,
+	VAPRO_CLEARS,
+	VAPRO_MEMORY,
+	VAPRO_CORE,
+	/* parts of memory: stage 3 */
+	VAPRO_L1,
+	VAPRO_L2,
+	VAPRO_L3,
+	VAPRO_DRAM,
+	VAPRO_STORE,
+	/* parts of kernel and irq, for tracers that tell them */
+	VAPRO_PAGE_FAULTS,
+	VAPRO_SYSTEM_CALLS,
+	VAPRO_RECLAIM,
+	VAPRO_HARD_IRQ,
+	VAPRO_SOFT_IRQ,
 	VAPRO_FACTOR_COUNTS,
 	VAPRO_MINOR_FAULTS = VAPRO_FACTOR_COUNTS,
 	VAPRO_MAJOR_FAULTS,
 	VAPRO_VOLUNTARY_SWITCHES,
 	VAPRO_INVOLUNTARY_SWITCHES,
 	VAPRO_MIGRATIONS,
+	/* cache lines filled on demand, by source: where no counter tells memory stalls by level */
+	VAPRO_L2_FILLS,
+	VAPRO_L3_FILLS,
+	VAPRO_DRAM_FILLS,
+	VAPRO_REMOTE_FILLS,
 	VAPRO_FACTORS,
 };
 

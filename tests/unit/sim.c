@@ -518,7 +518,8 @@ static void note(struct sim_report *report, const struct result_variance *v)
 	for (uint32_t i = 0; i < v->diagnosis.factor_count; i++) {
 		const struct result_factor *factor = &v->diagnosis.factors[i];
 
-		f->level_sum[factor->stage] += factor->contribution;
+		if (!factor->implied && (!factor->parent || !strcmp(factor->parent, "suspension")))
+			f->level_sum[factor->stage] += factor->contribution;
 		if (!strcmp(factor->name, "preempted"))
 			f->preempted = factor->contribution;
 		if (factor->major && strcmp(factor->name, "suspension") && factor->impact_seconds > most) {

@@ -65,7 +65,7 @@ struct sim_found {
 	char evidence[160], advice[512], who[64];
 	char major[64];	     /* finest major factor with most impact */
 	double preempted;    /* its contribution at stage 2 */
-	double level_sum[3]; /* contributions per stage */
+	double level_sum[3]; /* contributions at stage 1, and of suspension at stage 2 */
 	char interferer[16];
 	uint32_t interferer_pid;
 	double interferer_seconds;

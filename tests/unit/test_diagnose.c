@@ -19,27 +19,106 @@ static void assert_near(double a, double b, double tolerance)
 		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
 }
 
+/* Every level sums to its whole, whatever was told. */
+static void assert_levels(const double *time, double sum_ns)
+{
+	double sum[FACTOR_NODES + 1] = {0};
+	bool split[FACTOR_NODES + 1] = {false};
+
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		sum[factor_infos[node].parent] += time[node];
+		split[factor_infos[node].parent] |= time[node] > 0;
+	}
+	assert_near(sum[FACTOR_ROOT], sum_ns, 1e-6);
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		if (split[node])
+			assert_near(sum[node], time[node], 1e-6);
+	}
+}
+
+static unsigned part(double sum_ns, const double *told_factor, double *time)
+{
+	double factor[VAPRO_FACTORS];
+	unsigned told;
+
+	memcpy(factor, told_factor, sizeof(factor));
+	told = factors__settle(sum_ns, factor);
+	factors__partition(sum_ns, factor, told, time);
+	assert_levels(time, sum_ns);
+	/* What agrees is left as it is. */
+	assert_int_equal(factors__settle(sum_ns, factor), told);
+	factors__partition(sum_ns, factor, told, time);
+	assert_levels(time, sum_ns);
+	return told;
+}
+
+static void test_tree(void **state)
+{
+	bool used[VAPRO_FACTORS] = {false};
+
+	(void)state;
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		const struct factor_info *info = &factor_infos[node];
+
+		assert_non_null(info->name);
+		assert_true((int)info->parent < node || info->parent == FACTOR_ROOT);
+		assert_int_equal(info->stage, info->parent == FACTOR_ROOT ? 1 : factor_infos[info->parent].stage + 1);
+		for (int other = 0; other < node; other++)
+			assert_string_not_equal(info->name, factor_infos[other].name);
+		if (info->factor < VAPRO_FACTORS) {
+			assert_string_equal(info->name, vapro_factor_name[info->factor]);
+			used[info->factor] = true;
+		}
+	}
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		assert_true(used[i]);
+}
+
 static void test_partition(void **state)
 {
-	double factor[VAPRO_FACTORS] = {0}, time[FACTOR_NODES], sum = 0;
+	double factor[VAPRO_FACTORS] = {0}, time[FACTOR_NODES];
 
 	(void)state;
 	factor[VAPRO_PREEMPTED] = 300;
 	factor[VAPRO_WAKEUP_WAIT] = 100;
 	factor[VAPRO_IRQ] = 50;
-	assert_false(factors__partition(1000, factor, time));
+	assert_int_equal(part(1000, factor, time), 0);
 	assert_near(time[NODE_SUSPENSION], 400, 0);
 	assert_near(time[NODE_ON_CPU], 550, 0);
-	for (int node = 0; node <= NODE_SUSPENSION; node++)
-		sum += time[node];
-	assert_near(sum, 1000, 1e-9);
 	/* With counters on_cpu is split; their time is scaled to what is left. */
 	factor[VAPRO_RETIRING] = 100;
 	factor[VAPRO_BACKEND] = 300;
-	assert_true(factors__partition(1000, factor, time));
+	assert_int_equal(part(1000, factor, time), 1U << TOLD_TOP);
 	assert_near(time[NODE_ON_CPU], 0, 0);
 	assert_near(time[NODE_RETIRING], 137.5, 1e-9);
 	assert_near(time[NODE_BACKEND], 412.5, 1e-9);
+	/* All stages at once, each scaled to its whole. */
+	factor[VAPRO_MEMORY] = 30;
+	factor[VAPRO_CORE] = 10;
+	factor[VAPRO_DRAM] = 6;
+	factor[VAPRO_L1] = 2;
+	assert_int_equal(part(1000, factor, time), 1U << TOLD_TOP | 1U << TOLD_BACKEND | 1U << TOLD_MEMORY);
+	assert_near(time[NODE_MEMORY], 0.75 * 412.5, 1e-9);
+	assert_near(time[NODE_DRAM], 0.75 * 0.75 * 412.5, 1e-9);
+	/* A later stage alone: its whole is what it sums to, the rest is on the CPU. */
+	factor[VAPRO_RETIRING] = factor[VAPRO_BACKEND] = 0;
+	factor[VAPRO_L1] = factor[VAPRO_DRAM] = 0;
+	assert_int_equal(part(1000, factor, time), 1U << TOLD_BACKEND);
+	assert_near(time[NODE_BACKEND], 40, 1e-9);
+	assert_near(time[NODE_ON_CPU], 510, 1e-9);
+	/* More than there is cannot be. */
+	factor[VAPRO_MEMORY] = 3000;
+	part(1000, factor, time);
+	assert_near(time[NODE_BACKEND], 550, 1e-9);
+	/* Parts of the kernel's time need not be all of it. */
+	factor[VAPRO_MEMORY] = factor[VAPRO_CORE] = 0;
+	factor[VAPRO_KERNEL] = 200;
+	factor[VAPRO_PAGE_FAULTS] = 150;
+	factor[VAPRO_SOFT_IRQ] = 10;
+	assert_int_equal(part(1000, factor, time), 0);
+	assert_near(time[NODE_KERNEL_OTHER], 50, 1e-9);
+	assert_near(time[NODE_SOFT_IRQ], 50, 1e-9);
+	assert_near(time[NODE_ON_CPU], 350, 1e-9);
 }
 
 static struct kept fragment(double ns, double preempted, double backend)
@@ -49,15 +128,16 @@ static struct kept fragment(double ns, double preempted, double backend)
 	kept.factor[VAPRO_PREEMPTED] = (float)preempted;
 	kept.factor[VAPRO_BACKEND] = (float)backend;
 	kept.factor[VAPRO_RETIRING] = (float)(ns - preempted - backend);
+	kept.told = 1U << TOLD_TOP;
 	return kept;
 }
 
 static void test_contribution(void **state)
 {
-	struct series_pile normal = {.n = 10, .sum_ns = 1000};
+	struct series_pile normal = {.n = 10, .sum_ns = 1000, .told_n = {[TOLD_TOP] = 10}};
 	struct contribution contribution = {0};
 	struct vapro_config config;
-	double shares[FACTOR_NODES], sums[3] = {0};
+	double shares[FACTOR_NODES], sums[4] = {0};
 	struct kept kept;
 
 	(void)state;
@@ -105,6 +185,7 @@ static void test_contribution_without_normals(void **state)
 	(void)state;
 	sim_config(&config);
 	kept.factor[VAPRO_RETIRING] = 0;
+	kept.told = 0;
 	contribution__add(&contribution, &kept, 1, &none, &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 150, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 50, 1e-4);
@@ -211,6 +292,7 @@ static void test_advice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_tree),
 	    cmocka_unit_test(test_partition),
 	    cmocka_unit_test(test_contribution),
 	    cmocka_unit_test(test_contribution_without_normals),

@@ -7,7 +7,7 @@
 #ifndef VAPRO_CASES_H
 #define VAPRO_CASES_H
 
-#include "diagnose/contribution.h"
+#include "diagnose/breakdown.h"
 #include "diagnose/interferers.h"
 
 struct diagnosis_case {
@@ -17,6 +17,7 @@ struct diagnosis_case {
 	/* Sums of the three, by cases__sum. */
 	struct contribution sum;
 	struct interferers sum_interferers;
+	struct breakdown breakdown; /* of the sum; the analysis fills it */
 };
 
 struct cases {

@@ -3,6 +3,11 @@
 
 #include <math.h>
 
+const struct priced_info priced_infos[PRICED_SETS] = {
+    [PRICED_KERNEL] = {NODE_KERNEL, NODE_MINOR_FAULTS, NODE_MIGRATIONS - NODE_MINOR_FAULTS + 1},
+    [PRICED_MEMORY] = {NODE_MEMORY, NODE_L2_FILLS, NODE_REMOTE_FILLS - NODE_L2_FILLS + 1},
+};
+
 bool contribution__abnormal(const struct kept *kept, const struct vapro_config *config)
 {
 	return kept->sum_ns > config->abnormal_ratio * kept->reference * kept->n;
@@ -14,61 +19,197 @@ void contribution__shares(const double *impact, double *shares)
 		double sum = 0;
 
 		for (int node = 0; node < FACTOR_NODES; node++) {
-			if ((int)factor_infos[node].parent == parent)
+			if ((int)factor_infos[node].parent == parent && !factors__counted(node))
 				sum += fmax(0, impact[node]);
 		}
 		for (int node = 0; node < FACTOR_NODES; node++) {
 			if ((int)factor_infos[node].parent == parent)
-				shares[node] = sum > 0 ? fmax(0, impact[node]) / sum : 0;
+				shares[node] = sum > 0 && !factors__counted(node) ? fmax(0, impact[node]) / sum : 0;
 		}
+	}
+}
+
+static bool has(unsigned told, enum told_group group)
+{
+	return told & 1U << group;
+}
+
+/* Time per fragment on the CPU that is no kernel's and no interrupt's. */
+static double user_time(const double *time)
+{
+	return time[NODE_ON_CPU] + time[NODE_RETIRING] + time[NODE_FRONTEND] + time[NODE_BAD_SPECULATION] +
+	       time[NODE_BACKEND];
+}
+
+/* Nothing normal was seen: undisturbed it would spend its reference as it spends its time on the CPU. */
+static void usual_of_reference(const struct kept *kept, const double *time, double *usual)
+{
+	double on_cpu = user_time(time) + time[NODE_KERNEL];
+
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		bool away = node == NODE_SUSPENSION || factor_infos[node].parent == NODE_SUSPENSION ||
+			    node == NODE_IRQ || factor_infos[node].parent == NODE_IRQ;
+
+		usual[node] =
+		    away || on_cpu <= 0 ? 0 : time[node] / on_cpu * fmin(on_cpu, (double)kept->reference * kept->n);
+	}
+}
+
+/*
+ * What normal fragments spend, n of them; of the groups that the bundle tells, by the normal ones
+ * that tell them too. Where there are none, its shares are taken for usual: they explain nothing.
+ */
+static void usual_of_pile(const struct kept *kept, const double *time, const struct series_pile *pile, double *usual)
+{
+	double each = kept->n / pile->n, rest = pile->sum_ns * each, now = user_time(time), known = 0;
+
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		enum told_group group = factors__group(node);
+		double n = group == TOLD_GROUPS ? pile->n : pile->told_n[group];
+
+		usual[node] = 0;
+		if (factor_infos[node].factor < VAPRO_FACTORS && n > 0)
+			usual[node] = pile->factor[factor_infos[node].factor] * kept->n / n;
+		if (factor_infos[node].parent == NODE_SUSPENSION)
+			usual[NODE_SUSPENSION] += usual[node];
+	}
+	rest = fmax(0, rest - usual[NODE_SUSPENSION] - usual[NODE_KERNEL] - usual[NODE_IRQ]);
+	usual[NODE_KERNEL_OTHER] =
+	    fmax(0, usual[NODE_KERNEL] - usual[NODE_PAGE_FAULTS] - usual[NODE_SYSTEM_CALLS] - usual[NODE_RECLAIM]);
+	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++) {
+		if (has(kept->told, TOLD_TOP) && pile->told_n[TOLD_TOP] <= 0)
+			usual[node] = now > 0 ? time[node] / now * rest : 0;
+	}
+	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
+		enum factor_node parent = told_infos[group].parent;
+		bool whole = has(kept->told, group == TOLD_MEMORY ? TOLD_BACKEND : TOLD_TOP);
+		double sum = 0;
+
+		for (int node = 0; node < FACTOR_NODES; node++) {
+			if ((int)factors__group(node) != group)
+				continue;
+			if (!has(kept->told, (enum told_group)group))
+				usual[node] = 0;
+			else if (pile->told_n[group] <= 0 && whole)
+				usual[node] = time[parent] > 0 ? time[node] / time[parent] * usual[parent] : 0;
+			else if (pile->told_n[group] <= 0)
+				usual[node] = now > 0 ? time[node] / now * rest : 0;
+			sum += usual[node];
+		}
+		if (!whole)
+			usual[parent] = sum;
+	}
+	usual[NODE_MEMORY_OTHER] = has(kept->told, TOLD_MEMORY) ? 0 : usual[NODE_MEMORY];
+	if (!has(kept->told, TOLD_TOP)) {
+		usual[NODE_RETIRING] = 0;
+		usual[NODE_BACKEND] = usual[NODE_MEMORY] + usual[NODE_CORE];
+		for (int node = NODE_FRONTEND; node <= NODE_BACKEND; node++)
+			known += usual[node];
+		usual[NODE_ON_CPU] = fmax(0, rest - known);
+	}
+}
+
+static void split(const struct kept *kept, const struct series_pile *normal, double *time, double *usual)
+{
+	double factor[VAPRO_FACTORS];
+
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		factor[i] = kept->factor[i];
+	factors__partition(kept->sum_ns, factor, kept->told, time);
+	if (normal->n > 0)
+		usual_of_pile(kept, time, normal, usual);
+	else
+		usual_of_reference(kept, time, usual);
+}
+
+/* The time that holds the price of a set of counts. */
+static double priced_time(enum priced set, unsigned told, bool kernel, const double *time)
+{
+	if (set == PRICED_KERNEL)
+		return kernel ? time[NODE_KERNEL_OTHER] : user_time(time) + time[NODE_KERNEL];
+	return has(told, TOLD_BACKEND) ? time[NODE_MEMORY_OTHER]
+	       : has(told, TOLD_TOP)   ? time[NODE_BACKEND]
+				       : user_time(time);
+}
+
+void contribution__add_row(struct contribution *contribution, const struct kept *kept, double share,
+			   const struct series_pile *normal)
+{
+	double time[FACTOR_NODES], usual[FACTOR_NODES];
+	bool kernel;
+
+	if (normal->n <= 0)
+		return; /* nothing to tell its counts from */
+	split(kept, normal, time, usual);
+	kernel = normal->factor[VAPRO_KERNEL] > 0 || time[NODE_KERNEL] > 0;
+	for (int set = 0; set < PRICED_SETS; set++) {
+		const struct priced_info *info = &priced_infos[set];
+		struct regression_moments *rows = &contribution->rows[set];
+		double y = priced_time(set, kept->told, kernel, time) - priced_time(set, kept->told, kernel, usual);
+		double x[REGRESSION_FACTORS];
+
+		for (uint32_t i = 0; i < info->count; i++) {
+			enum vapro_factor factor = factor_infos[info->first + i].factor;
+
+			x[i] = kept->factor[factor] / kept->n - normal->factor[factor] / normal->n;
+		}
+		if (!rows->factors)
+			regression__begin(rows, info->count);
+		regression__add(rows, y / kept->n, x, kept->n * share);
+	}
+}
+
+/* A finer factor is major only below a major one. */
+static void add_durations(struct contribution *contribution, const double *impact, double ns, double major_share)
+{
+	double shares[FACTOR_NODES];
+	bool major[FACTOR_NODES + 1] = {[FACTOR_ROOT] = true};
+
+	contribution__shares(impact, shares);
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		major[node] =
+		    shares[node] > major_share && major[factor_infos[node].parent] && !factor_infos[node].rest;
+		if (major[node])
+			contribution->duration[node] += ns;
 	}
 }
 
 void contribution__add(struct contribution *contribution, const struct kept *kept, double share,
 		       const struct series_pile *normal, const struct vapro_config *config)
 {
-	double factor[VAPRO_FACTORS], time[FACTOR_NODES], usual[FACTOR_NODES], impact[FACTOR_NODES],
-	    shares[FACTOR_NODES];
-	bool counters;
+	double time[FACTOR_NODES], usual[FACTOR_NODES], impact[FACTOR_NODES];
 
+	split(kept, normal, time, usual);
+	contribution->dur += kept->sum_ns * share;
+	contribution->ref += (double)kept->reference * kept->n * share;
+	contribution->kernel |= time[NODE_KERNEL] > 0 || normal->factor[VAPRO_KERNEL] > 0;
 	if (!contribution__abnormal(kept, config)) {
 		contribution->normal += kept->n * share;
 		contribution->approx |= kept->max_ns > config->abnormal_ratio * kept->reference;
 		return;
 	}
-	for (int i = 0; i < VAPRO_FACTORS; i++)
-		factor[i] = kept->factor[i];
-	counters = factors__partition(kept->sum_ns, factor, time);
-	if (normal->n > 0) {
-		factors__partition(normal->sum_ns, normal->factor, usual);
-		for (int node = 0; node < FACTOR_NODES; node++)
-			usual[node] *= kept->n / normal->n;
-	} else {
-		/* Nothing normal was seen: undisturbed it would spend its reference as it spends its time on the CPU.
-		 */
-		double on_cpu = kept->sum_ns - time[NODE_SUSPENSION];
-
-		for (int node = 0; node < FACTOR_NODES; node++)
-			usual[node] = 0;
-		for (int node = 0; node < NODE_SUSPENSION && on_cpu > 0; node++)
-			usual[node] = time[node] / on_cpu * fmin(on_cpu, (double)kept->reference * kept->n);
-	}
 	for (int node = 0; node < FACTOR_NODES; node++) {
+		enum vapro_factor factor = factor_infos[node].factor;
+
 		impact[node] = time[node] - usual[node];
+		if (factors__counted(node))
+			impact[node] =
+			    kept->factor[factor] - (normal->n > 0 ? normal->factor[factor] / normal->n * kept->n : 0);
+	}
+	add_durations(contribution, impact, kept->sum_ns * share, config->major_share);
+	if (!has(kept->told, TOLD_TOP)) {
+		/* Wholes that only their parts tell of are for breakdown__make to put together. */
+		impact[NODE_ON_CPU] += impact[NODE_FRONTEND] + impact[NODE_BAD_SPECULATION] + impact[NODE_BACKEND];
+		impact[NODE_FRONTEND] = impact[NODE_BAD_SPECULATION] = impact[NODE_BACKEND] = 0;
+	}
+	if (!has(kept->told, TOLD_BACKEND))
+		impact[NODE_MEMORY] = 0;
+	for (int node = 0; node < FACTOR_NODES; node++)
 		contribution->impact[node] += impact[node] * share;
-	}
-	contribution__shares(impact, shares);
-	for (int node = 0; node < FACTOR_NODES; node++) {
-		enum factor_node parent = factor_infos[node].parent;
-
-		/* A finer factor is major only below a major one. */
-		if (shares[node] > config->major_share &&
-		    (parent == FACTOR_ROOT || shares[parent] > config->major_share))
-			contribution->duration[node] += kept->sum_ns * share;
-	}
+	for (int group = 0; group < TOLD_GROUPS; group++)
+		contribution->told[group] += has(kept->told, (enum told_group)group) ? kept->n * share : 0;
 	contribution->abnormal += kept->n * share;
 	contribution->approx |= kept->n > 1 && !(kept->flags & VAPRO_BUNDLE_ABNORMAL);
-	contribution->counters |= counters;
 }
 
 void contribution__merge(struct contribution *into, const struct contribution *from)
@@ -77,8 +218,14 @@ void contribution__merge(struct contribution *into, const struct contribution *f
 		into->impact[node] += from->impact[node];
 		into->duration[node] += from->duration[node];
 	}
+	for (int group = 0; group < TOLD_GROUPS; group++)
+		into->told[group] += from->told[group];
+	for (int set = 0; set < PRICED_SETS; set++)
+		regression__merge(&into->rows[set], &from->rows[set]);
 	into->abnormal += from->abnormal;
 	into->normal += from->normal;
+	into->dur += from->dur;
+	into->ref += from->ref;
 	into->approx |= from->approx;
-	into->counters |= from->counters;
+	into->kernel |= from->kernel;
 }

@@ -5,28 +5,51 @@
  * normal fragments spend on it, summed over the abnormal ones of a variance. Merged bundles are
  * judged by their mean; where their slowest member was abnormal and their mean is not, the result
  * is marked approx. Sums add over windows.
+ *
+ * Counts are not time: their excess is summed, and rows for the regression that prices them are
+ * collected (section 4.2). A row is a bundle's mean per fragment, weighted by its fragments: the time
+ * that holds the price of the counts, and the counts, both less what is normal for its workload, so
+ * that rows of several workloads go together.
  */
 #ifndef VAPRO_CONTRIBUTION_H
 #define VAPRO_CONTRIBUTION_H
 
 #include "diagnose/factors.h"
+#include "diagnose/regression.h"
 #include "model/series.h"
 
+/* Counts that are priced together, since they are parts of the same factor. */
+enum priced { PRICED_KERNEL, PRICED_MEMORY, PRICED_SETS };
+
+struct priced_info {
+	enum factor_node parent, first;
+	uint32_t count; /* nodes from first on */
+};
+
+extern const struct priced_info priced_infos[PRICED_SETS];
+
 struct contribution {
-	double impact[FACTOR_NODES];   /* ns; may be negative */
+	double impact[FACTOR_NODES];   /* ns, of counts their number; may be negative */
 	double duration[FACTOR_NODES]; /* ns of abnormal fragments whose major factors include it */
+	double told[TOLD_GROUPS];      /* of the abnormal fragments, those that tell of a group of counters */
 	double abnormal, normal;       /* fragments */
-	bool approx, counters;
+	double dur, ref;	       /* ns of all fragments, and what they should have taken */
+	bool approx, kernel;	       /* the kernel's time is told, not only its events */
+	struct regression_moments rows[PRICED_SETS];
 };
 
 /* Adds a share of a bundle; the normal pile may be empty, then the reference stands for it. */
 void contribution__add(struct contribution *contribution, const struct kept *kept, double share,
 		       const struct series_pile *normal, const struct vapro_config *config);
+
+/* Adds a row: normal fragments outside of a variance tell as much about prices as those inside. */
+void contribution__add_row(struct contribution *contribution, const struct kept *kept, double share,
+			   const struct series_pile *normal);
 void contribution__merge(struct contribution *into, const struct contribution *from);
 
 /*
- * Shares per level, 0..1: they sum to 1 at stage 1, and at stage 2 where anything was suspended.
- * Negative impacts count as nothing.
+ * Shares per level, 0..1: they sum to 1 at stage 1, and below a factor where anything is. Negative
+ * impacts count as nothing, and counts too.
  */
 void contribution__shares(const double *impact, double *shares);
 

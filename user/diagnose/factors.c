@@ -4,60 +4,178 @@
 #include <math.h>
 #include <stddef.h>
 
+#define NODE(node, name, stage, parent) [NODE_##node] = {name, stage, parent, VAPRO_##node, false}
+
 const struct factor_info factor_infos[FACTOR_NODES] = {
-    [NODE_ON_CPU] = {"on_cpu", 1, FACTOR_ROOT},
-    [NODE_RETIRING] = {"retiring", 1, FACTOR_ROOT},
-    [NODE_FRONTEND] = {"frontend", 1, FACTOR_ROOT},
-    [NODE_BAD_SPECULATION] = {"bad_speculation", 1, FACTOR_ROOT},
-    [NODE_BACKEND] = {"backend", 1, FACTOR_ROOT},
-    [NODE_KERNEL] = {"kernel", 1, FACTOR_ROOT},
-    [NODE_IRQ] = {"irq", 1, FACTOR_ROOT},
-    [NODE_SUSPENSION] = {"suspension", 1, FACTOR_ROOT},
-    [NODE_PREEMPTED] = {"preempted", 2, NODE_SUSPENSION},
-    [NODE_WAKEUP_WAIT] = {"wakeup_wait", 2, NODE_SUSPENSION},
-    [NODE_BLOCKED_IO] = {"blocked_io", 2, NODE_SUSPENSION},
-    [NODE_BLOCKED_OTHER] = {"blocked_other", 2, NODE_SUSPENSION},
-    [NODE_THROTTLED] = {"throttled", 2, NODE_SUSPENSION},
-    [NODE_STEAL] = {"steal", 2, NODE_SUSPENSION},
+    [NODE_ON_CPU] = {"on_cpu", 1, FACTOR_ROOT, VAPRO_FACTORS, false},
+    NODE(RETIRING, "retiring", 1, FACTOR_ROOT),
+    NODE(FRONTEND, "frontend", 1, FACTOR_ROOT),
+    NODE(BAD_SPECULATION, "bad_speculation", 1, FACTOR_ROOT),
+    NODE(BACKEND, "backend", 1, FACTOR_ROOT),
+    NODE(KERNEL, "kernel", 1, FACTOR_ROOT),
+    NODE(IRQ, "irq", 1, FACTOR_ROOT),
+    [NODE_SUSPENSION] = {"suspension", 1, FACTOR_ROOT, VAPRO_FACTORS, false},
+    NODE(PREEMPTED, "preempted", 2, NODE_SUSPENSION),
+    NODE(WAKEUP_WAIT, "wakeup_wait", 2, NODE_SUSPENSION),
+    NODE(BLOCKED_IO, "blocked_io", 2, NODE_SUSPENSION),
+    NODE(BLOCKED_OTHER, "blocked_other", 2, NODE_SUSPENSION),
+    NODE(THROTTLED, "throttled", 2, NODE_SUSPENSION),
+    NODE(STEAL, "steal", 2, NODE_SUSPENSION),
+    NODE(FRONTEND_LATENCY, "frontend_latency", 2, NODE_FRONTEND),
+    NODE(FRONTEND_BANDWIDTH, "frontend_bandwidth", 2, NODE_FRONTEND),
+    NODE(MISPREDICTS, "mispredicts", 2, NODE_BAD_SPECULATION),
+    NODE(CLEARS, "clears", 2, NODE_BAD_SPECULATION),
+    NODE(MEMORY, "memory", 2, NODE_BACKEND),
+    NODE(CORE, "core", 2, NODE_BACKEND),
+    NODE(PAGE_FAULTS, "page_faults", 2, NODE_KERNEL),
+    NODE(SYSTEM_CALLS, "system_calls", 2, NODE_KERNEL),
+    NODE(RECLAIM, "reclaim", 2, NODE_KERNEL),
+    NODE(HARD_IRQ, "hard_irq", 2, NODE_IRQ),
+    NODE(SOFT_IRQ, "soft_irq", 2, NODE_IRQ),
+    NODE(MINOR_FAULTS, "minor_faults", 2, NODE_KERNEL),
+    NODE(MAJOR_FAULTS, "major_faults", 2, NODE_KERNEL),
+    NODE(VOLUNTARY_SWITCHES, "voluntary_switches", 2, NODE_KERNEL),
+    NODE(INVOLUNTARY_SWITCHES, "involuntary_switches", 2, NODE_KERNEL),
+    NODE(MIGRATIONS, "migrations", 2, NODE_KERNEL),
+    [NODE_KERNEL_OTHER] = {"kernel_other", 2, NODE_KERNEL, VAPRO_FACTORS, true},
+    NODE(L1, "l1", 3, NODE_MEMORY),
+    NODE(L2, "l2", 3, NODE_MEMORY),
+    NODE(L3, "l3", 3, NODE_MEMORY),
+    NODE(DRAM, "dram", 3, NODE_MEMORY),
+    NODE(STORE, "store", 3, NODE_MEMORY),
+    NODE(L2_FILLS, "l2_fills", 3, NODE_MEMORY),
+    NODE(L3_FILLS, "l3_fills", 3, NODE_MEMORY),
+    NODE(DRAM_FILLS, "dram_fills", 3, NODE_MEMORY),
+    NODE(REMOTE_FILLS, "remote_fills", 3, NODE_MEMORY),
+    [NODE_MEMORY_OTHER] = {"memory_other", 3, NODE_MEMORY, VAPRO_FACTORS, true},
 };
 
-/* Leaves that are told as they are. */
-static const struct {
-	enum factor_node node;
-	enum vapro_factor factor;
-} leaves[] = {
-    {NODE_RETIRING, VAPRO_RETIRING},
-    {NODE_FRONTEND, VAPRO_FRONTEND},
-    {NODE_BAD_SPECULATION, VAPRO_BAD_SPECULATION},
-    {NODE_BACKEND, VAPRO_BACKEND},
-    {NODE_KERNEL, VAPRO_KERNEL},
-    {NODE_IRQ, VAPRO_IRQ},
-    {NODE_PREEMPTED, VAPRO_PREEMPTED},
-    {NODE_WAKEUP_WAIT, VAPRO_WAKEUP_WAIT},
-    {NODE_BLOCKED_IO, VAPRO_BLOCKED_IO},
-    {NODE_BLOCKED_OTHER, VAPRO_BLOCKED_OTHER},
-    {NODE_THROTTLED, VAPRO_THROTTLED},
-    {NODE_STEAL, VAPRO_STEAL},
+const struct told_info told_infos[TOLD_GROUPS] = {
+    [TOLD_TOP] = {FACTOR_ROOT, 1},
+    [TOLD_FRONTEND] = {NODE_FRONTEND, 2},
+    [TOLD_BAD_SPECULATION] = {NODE_BAD_SPECULATION, 2},
+    [TOLD_BACKEND] = {NODE_BACKEND, 2},
+    [TOLD_MEMORY] = {NODE_MEMORY, 3},
 };
 
-bool factors__partition(double sum_ns, const double *factor, double *time)
+enum told_group factors__group(int node)
 {
-	double top_down, rest;
-
-	for (int node = 0; node < FACTOR_NODES; node++)
-		time[node] = 0;
-	for (size_t i = 0; i < sizeof(leaves) / sizeof(*leaves); i++)
-		time[leaves[i].node] = factor[leaves[i].factor];
-	for (int node = NODE_PREEMPTED; node <= NODE_STEAL; node++)
-		time[NODE_SUSPENSION] += time[node];
-	top_down = time[NODE_RETIRING] + time[NODE_FRONTEND] + time[NODE_BAD_SPECULATION] + time[NODE_BACKEND];
-	rest = fmax(0, sum_ns - time[NODE_SUSPENSION] - time[NODE_KERNEL] - time[NODE_IRQ]);
-	if (top_down <= 0) {
-		time[NODE_ON_CPU] = rest;
-		return false;
+	if (node >= NODE_RETIRING && node <= NODE_BACKEND)
+		return TOLD_TOP;
+	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
+		if (factor_infos[node].parent == told_infos[group].parent &&
+		    !factors__counted((enum factor_node)node) && !factor_infos[node].rest)
+			return (enum told_group)group;
 	}
-	/* Counters stop at the borders of the probes, the clock does not: their shares are what counts. */
-	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++)
-		time[node] *= rest / top_down;
-	return true;
+	return TOLD_GROUPS;
+}
+
+static bool part_of(enum factor_node node, enum factor_node parent)
+{
+	if (factor_infos[node].factor >= VAPRO_FACTOR_COUNTS)
+		return false;
+	if (parent == FACTOR_ROOT)
+		return node >= NODE_RETIRING && node <= NODE_BACKEND;
+	return factor_infos[node].parent == parent;
+}
+
+static double parts_of(const double *factor, enum factor_node parent)
+{
+	double sum = 0;
+
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		if (part_of((enum factor_node)node, parent))
+			sum += factor[factor_infos[node].factor];
+	}
+	return sum;
+}
+
+static void scale(double *factor, enum factor_node parent, double by)
+{
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		if (part_of((enum factor_node)node, parent))
+			factor[factor_infos[node].factor] *= by;
+	}
+}
+
+/* The kernel tells parts of its time without claiming that they are all. */
+static void settle_within(double *factor, enum factor_node parent)
+{
+	enum vapro_factor whole = factor_infos[parent].factor;
+	double parts = parts_of(factor, parent);
+
+	if (parts <= 0)
+		return;
+	if (factor[whole] <= 0)
+		factor[whole] = parts;
+	else if (parts > factor[whole] || parent == NODE_IRQ)
+		scale(factor, parent, factor[whole] / parts);
+}
+
+static double on_cpu(double sum_ns, const double *factor)
+{
+	return fmax(0, sum_ns - parts_of(factor, NODE_SUSPENSION) - factor[VAPRO_KERNEL] - factor[VAPRO_IRQ]);
+}
+
+/* Parts whose whole was not counted itself may not sum to more than the time on the CPU. */
+static void bound(double *factor, unsigned told, double rest)
+{
+	double sum = 0;
+
+	for (int group = TOLD_FRONTEND; group <= TOLD_BACKEND; group++)
+		sum += parts_of(factor, told_infos[group].parent);
+	if (!(told & 1U << TOLD_BACKEND))
+		sum += parts_of(factor, NODE_MEMORY);
+	if (sum <= rest)
+		return;
+	for (int group = TOLD_FRONTEND; group <= TOLD_MEMORY; group++)
+		scale(factor, told_infos[group].parent, rest / sum);
+}
+
+unsigned factors__settle(double sum_ns, double *factor)
+{
+	double parts, rest;
+	unsigned told = 0;
+
+	settle_within(factor, NODE_KERNEL);
+	settle_within(factor, NODE_IRQ);
+	rest = on_cpu(sum_ns, factor);
+	parts = parts_of(factor, FACTOR_ROOT);
+	if (parts > 0) {
+		scale(factor, FACTOR_ROOT, rest / parts);
+		told |= 1U << TOLD_TOP;
+	}
+	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
+		enum factor_node parent = told_infos[group].parent;
+		unsigned whole = group == TOLD_MEMORY ? TOLD_BACKEND : TOLD_TOP;
+
+		parts = parts_of(factor, parent);
+		if (parts <= 0)
+			continue;
+		if (told & 1U << whole)
+			scale(factor, parent, factor[factor_infos[parent].factor] / parts);
+		told |= 1U << group;
+	}
+	if (!(told & 1U << TOLD_TOP))
+		bound(factor, told, rest);
+	return told;
+}
+
+void factors__partition(double sum_ns, const double *factor, unsigned told, double *time)
+{
+	for (int node = 0; node < FACTOR_NODES; node++)
+		time[node] = factor_infos[node].factor < VAPRO_FACTOR_COUNTS ? factor[factor_infos[node].factor] : 0;
+	time[NODE_SUSPENSION] = parts_of(factor, NODE_SUSPENSION);
+	time[NODE_KERNEL_OTHER] = fmax(0, time[NODE_KERNEL] - parts_of(factor, NODE_KERNEL));
+	if (!(told & 1U << TOLD_BACKEND))
+		time[NODE_MEMORY] = parts_of(factor, NODE_MEMORY);
+	if (!(told & 1U << TOLD_MEMORY))
+		time[NODE_MEMORY_OTHER] = time[NODE_MEMORY];
+	if (told & 1U << TOLD_TOP)
+		return;
+	time[NODE_FRONTEND] = parts_of(factor, NODE_FRONTEND);
+	time[NODE_BAD_SPECULATION] = parts_of(factor, NODE_BAD_SPECULATION);
+	time[NODE_BACKEND] = time[NODE_MEMORY] + time[NODE_CORE];
+	time[NODE_ON_CPU] =
+	    fmax(0, on_cpu(sum_ns, factor) - time[NODE_FRONTEND] - time[NODE_BAD_SPECULATION] - time[NODE_BACKEND]);
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The variance breakdown model (papers/000 section 4.1, figure 10) as data: a tree of factors, each
- * level a partition of its parent's time. Stage 1 splits a duration into what the CPU did (one
- * `on_cpu` where no PMU tells more), kernel, irq and suspension; stage 2 splits suspension.
+ * The variance breakdown model (papers/000 section 4.1, figure 10) as data: a tree of factors over
+ * stages, each level a partition of its parent's time. Stage 1 splits a duration into what the CPU
+ * did (one `on_cpu` where no PMU tells more), kernel, irq and suspension; stage 2 splits those;
+ * stage 3 memory. What the kernel tells in time is told in every bundle; what counters tell comes in
+ * groups, of which only the current stage's are on. Counts have a place in the tree too: their time
+ * is found by regression (section 4.2).
  */
 #ifndef VAPRO_FACTORS_H
 #define VAPRO_FACTORS_H
 
-#include <vapro/bundle.h>
+#include "model/kept.h"
 
+/* Parents come before their parts. */
 enum factor_node {
 	NODE_ON_CPU,
 	NODE_RETIRING,
@@ -24,6 +28,33 @@ enum factor_node {
 	NODE_BLOCKED_OTHER,
 	NODE_THROTTLED,
 	NODE_STEAL,
+	NODE_FRONTEND_LATENCY,
+	NODE_FRONTEND_BANDWIDTH,
+	NODE_MISPREDICTS,
+	NODE_CLEARS,
+	NODE_MEMORY,
+	NODE_CORE,
+	NODE_PAGE_FAULTS,
+	NODE_SYSTEM_CALLS,
+	NODE_RECLAIM,
+	NODE_HARD_IRQ,
+	NODE_SOFT_IRQ,
+	NODE_MINOR_FAULTS,
+	NODE_MAJOR_FAULTS,
+	NODE_VOLUNTARY_SWITCHES,
+	NODE_INVOLUNTARY_SWITCHES,
+	NODE_MIGRATIONS,
+	NODE_KERNEL_OTHER,
+	NODE_L1,
+	NODE_L2,
+	NODE_L3,
+	NODE_DRAM,
+	NODE_STORE,
+	NODE_L2_FILLS,
+	NODE_L3_FILLS,
+	NODE_DRAM_FILLS,
+	NODE_REMOTE_FILLS,
+	NODE_MEMORY_OTHER,
 	FACTOR_NODES,
 };
 
@@ -32,16 +63,38 @@ enum factor_node {
 struct factor_info {
 	const char *name;
 	int stage;
-	enum factor_node parent; /* FACTOR_ROOT at stage 1 */
+	enum factor_node parent;  /* FACTOR_ROOT at stage 1 */
+	enum vapro_factor factor; /* VAPRO_FACTORS: a sum, or what is left of its parent */
+	bool rest;		  /* what nothing explains */
 };
 
 extern const struct factor_info factor_infos[FACTOR_NODES];
 
+/* What a group of counters splits, and the stage in which it is on. */
+struct told_info {
+	enum factor_node parent; /* FACTOR_ROOT: the CPU's time at stage 1 */
+	int stage;
+};
+
+extern const struct told_info told_infos[TOLD_GROUPS];
+
+static inline bool factors__counted(enum factor_node node)
+{
+	return factor_infos[node].factor >= VAPRO_FACTOR_COUNTS && factor_infos[node].factor < VAPRO_FACTORS;
+}
+
+/* The group of counters that a node comes from; TOLD_GROUPS: told in every bundle. */
+enum told_group factors__group(int node);
+
 /*
- * Splits a duration (ns, of any number of fragments, with their factor sums) into time[]. Each level
- * sums to its parent: time on the CPU that no counter explains is `on_cpu`, or spread over the
- * counters' shares where there are some. Returns whether counters told anything.
+ * Makes the factors of a bundle of sum_ns agree with each other, in place: what counters tell is
+ * scaled to the time on the CPU and to the factor it is a part of, since counters stop at the borders
+ * of the probes and the clock does not; their shares are what counts. Returns the groups told, as
+ * bits.
  */
-bool factors__partition(double sum_ns, const double *factor, double *time);
+unsigned factors__settle(double sum_ns, double *factor);
+
+/* Splits a duration with factors that agree (and `told` groups) into time[]. Counts get none. */
+void factors__partition(double sum_ns, const double *factor, unsigned told, double *time);
 
 #endif

@@ -11,6 +11,9 @@
 #define KEPT_NO_CELL UINT32_MAX		  /* not clustered, or nothing like it was seen yet */
 #define KEPT_NO_WORKLOAD (UINT32_MAX - 1) /* clustered by what was not measured */
 
+/* Groups of counters that are not always on; a bundle tells of those that it was counted with. */
+enum told_group { TOLD_TOP, TOLD_FRONTEND, TOLD_BAD_SPECULATION, TOLD_BACKEND, TOLD_MEMORY, TOLD_GROUPS };
+
 struct kept {
 	uint64_t start_ns, end_ns;
 	double sum_ns;
@@ -26,6 +29,7 @@ struct kept {
 	uint8_t reason;	     /* enum vapro_uncovered_reason */
 	uint8_t renewed;     /* its reference has changed enough since the last window to tell its bins anew */
 	uint8_t held;	     /* older than the view; kept until its state has enough fragments to be judged */
+	uint8_t told;	     /* bit per told_group; its factors agree with each other, see diagnose/factors.h */
 	float factor[VAPRO_FACTORS];
 };
 

@@ -31,6 +31,7 @@
 struct series_pile {
 	double n, sum_ns;
 	double factor[VAPRO_FACTORS];
+	double told_n[TOLD_GROUPS]; /* of n, those that tell of a group of counters */
 };
 
 /*

@@ -174,7 +174,27 @@ static bool add_diagnosis_factors(cJSON *object, const struct result_diagnosis *
 		     json__add_number(item, "p_value", factor->p_value, 6) &&
 		     cJSON_AddBoolToObject(item, "major", factor->major) &&
 		     cJSON_AddBoolToObject(item, "approx", factor->approx) &&
-		     json__add_text(item, "shared_with", factor->shared_with);
+		     json__add_text(item, "shared_with", factor->shared_with) &&
+		     (!factor->implied || cJSON_AddBoolToObject(item, "implied", true));
+	}
+	return ok;
+}
+
+static bool add_regressions(cJSON *object, const struct result_diagnosis *diagnosis)
+{
+	cJSON *list;
+	bool ok = true;
+
+	if (!diagnosis->regression_count)
+		return true;
+	list = cJSON_AddArrayToObject(object, "regressions");
+	for (uint32_t i = 0; (ok = ok && list) && i < diagnosis->regression_count; i++) {
+		const struct result_regression *regression = &diagnosis->regressions[i];
+		cJSON *item = append(list);
+
+		ok = item && json__add_text(item, "factor", regression->factor) &&
+		     json__add_text(item, "outcome", regression->outcome) &&
+		     json__add_uint(item, "rows", regression->rows) && json__add_number(item, "r2", regression->r2, 4);
 	}
 	return ok;
 }
@@ -240,14 +260,15 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	cJSON *object = json__head("diagnosis", result->end_ns, context->host);
-	bool ok =
-	    object && json__add_text(object, "job", result->job) && json__add_uint(object, "variance", variance->id) &&
-	    json__add_uint(object, "revision", variance->revision) &&
-	    json__add_number(object, "stage", diagnosis->stage, 0) &&
-	    cJSON_AddBoolToObject(object, "final", diagnosis->final) && add_diagnosis_factors(object, diagnosis) &&
-	    add_interferers(object, diagnosis) && json__add_uint(object, "abnormal", diagnosis->abnormal) &&
-	    json__add_uint(object, "normal", diagnosis->normal) && add_where(object, result, variance, context) &&
-	    json__add_text(object, "advice", diagnosis->advice);
+	bool ok = object && json__add_text(object, "job", result->job) &&
+		  json__add_uint(object, "variance", variance->id) &&
+		  json__add_uint(object, "revision", variance->revision) &&
+		  json__add_number(object, "stage", diagnosis->stage, 0) &&
+		  cJSON_AddBoolToObject(object, "final", diagnosis->final) &&
+		  add_diagnosis_factors(object, diagnosis) && add_regressions(object, diagnosis) &&
+		  add_interferers(object, diagnosis) && json__add_uint(object, "abnormal", diagnosis->abnormal) &&
+		  json__add_uint(object, "normal", diagnosis->normal) && add_where(object, result, variance, context) &&
+		  json__add_text(object, "advice", diagnosis->advice);
 
 	return json__emit(object, ok, put, arg);
 }

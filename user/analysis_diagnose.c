@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analysis_diagnose.h"
+
+#include "model/grow.h"
+
+/* Sums of a workload on all ranks, or of one series. */
+static void add_normal(struct series_pile *sum, const struct series *series)
+{
+	const struct series_pile *piles[] = {&series->normal, &series->normal_live};
+
+	for (int i = 0; i < 2; i++) {
+		sum->n += piles[i]->n;
+		sum->sum_ns += piles[i]->sum_ns;
+		for (int f = 0; f < VAPRO_FACTORS; f++)
+			sum->factor[f] += piles[i]->factor[f];
+		for (int group = 0; group < TOLD_GROUPS; group++)
+			sum->told_n[group] += piles[i]->told_n[group];
+	}
+}
+
+/* A group of counters as another pile tells it. */
+static void take_group(struct series_pile *pile, const struct series_pile *from, enum told_group group)
+{
+	pile->told_n[group] = from->told_n[group];
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		if (factors__group(node) == group)
+			pile->factor[factor_infos[node].factor] = from->factor[factor_infos[node].factor];
+	}
+}
+
+/*
+ * What is normal for a series; where it has seen too little of it, or not with the counters that are
+ * on now, for its workload on all ranks.
+ */
+static struct series_pile normal_pile(const struct analysis_context *context, const struct series *series)
+{
+	struct series_pile own = {0}, all = {0};
+	double least = (double)context->config.rare_members;
+	uint32_t at = context->series.workloads[series->workload].series;
+	bool enough;
+
+	add_normal(&own, series);
+	enough = own.n >= least;
+	for (int group = 0; group < TOLD_GROUPS; group++)
+		enough &= !(context->told & 1U << group) || own.told_n[group] >= least;
+	if (enough)
+		return own;
+	for (; at != SERIES_NONE; at = context->series.series[at].next)
+		add_normal(&all, &context->series.series[at]);
+	if (own.n < least)
+		return all;
+	for (int group = 0; group < TOLD_GROUPS; group++) {
+		if (own.told_n[group] < least)
+			take_group(&own, &all, (enum told_group)group);
+	}
+	return own;
+}
+
+/* A workload that a variance has to do with. */
+struct concern {
+	uint32_t workload, variance;
+};
+
+static int compare_concerns(const void *a, const void *b)
+{
+	const struct concern *left = a, *right = b;
+
+	if (left->workload != right->workload)
+		return left->workload < right->workload ? -1 : 1;
+	return (left->variance > right->variance) - (left->variance < right->variance);
+}
+
+static size_t first_concern(const struct concern *concerns, size_t count, uint32_t workload)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (concerns[middle].workload < workload)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* In MPI time is waited away, and counts follow it: they explain nothing there. */
+static bool priceable(const struct series *series)
+{
+	return series->class != VAPRO_COMMUNICATION;
+}
+
+/* Normal fragments of the same workloads, wherever they ran, tell what events cost as well as those in the variance. */
+static int add_normal_rows(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
+			   const struct parts *parts)
+{
+	struct concern *concerns = calloc(parts->count + 1, sizeof(*concerns));
+	size_t count = 0, kept_count = 0, part = 0;
+	int error = -ENOMEM;
+
+	if (!concerns)
+		return -ENOMEM;
+	for (size_t i = 0; i < parts->count; i++) {
+		const struct series *series = &context->series.series[parts->items[i].kept->series];
+
+		if (!parts->items[i].guest && priceable(series))
+			concerns[count++] = (struct concern){series->workload, parts->items[i].variance};
+	}
+	if (count)
+		qsort(concerns, count, sizeof(*concerns), compare_concerns);
+	for (size_t i = 0; i < count; i++) {
+		if (!kept_count || compare_concerns(&concerns[kept_count - 1], &concerns[i]))
+			concerns[kept_count++] = concerns[i];
+	}
+	for (size_t i = 0; i < job->kept_count && kept_count; i++) {
+		const struct kept *kept = &job->kept[i];
+		const struct series *series = &context->series.series[kept->series];
+		struct series_pile pile;
+		size_t at;
+
+		/* Parts come in the order of the bundles; what has one is in its case already. */
+		while (part < parts->count && parts->items[part].kept < kept)
+			part++;
+		if ((part < parts->count && parts->items[part].kept == kept) || kept__bin(kept) >= span->end ||
+		    !analysis__normal(context, kept))
+			continue;
+		at = first_concern(concerns, kept_count, series->workload);
+		if (at == kept_count || concerns[at].workload != series->workload)
+			continue;
+		pile = normal_pile(context, series);
+		for (; at < kept_count && concerns[at].workload == series->workload; at++) {
+			struct diagnosis_case *item = cases__get(&job->cases, concerns[at].variance);
+
+			if (!item)
+				goto cleanup;
+			contribution__add_row(kept__bin(kept) < span->retire ? &item->retiring : &item->staying, kept,
+					      1, &pile);
+		}
+	}
+	error = 0;
+cleanup:
+	free(concerns);
+	return error;
+}
+
+static int diagnose_parts(struct analysis_context *context, struct analysis_job *job, const struct parts *parts)
+{
+	for (size_t i = 0; i < job->book.count; i++) {
+		if (job->book.variances[i].merged_into &&
+		    cases__merge(&job->cases, job->book.variances[i].id, job->book.variances[i].merged_into))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < parts->count; i++) {
+		const struct part *part = &parts->items[i];
+		const struct series *series = &context->series.series[part->kept->series];
+		struct diagnosis_case *item;
+		struct contribution *into;
+		struct series_pile pile;
+
+		if (part->guest)
+			continue;
+		item = cases__get(&job->cases, part->variance);
+		if (!item)
+			return -ENOMEM;
+		pile = normal_pile(context, series);
+		into = part->retiring ? &item->retiring : &item->staying;
+		contribution__add(into, part->kept, part->share, &pile, &context->config);
+		if (priceable(series))
+			contribution__add_row(into, part->kept, part->share, &pile);
+	}
+	return 0;
+}
+
+static int diagnose_interference(struct analysis_job *job, const struct analysis_span *span)
+{
+	for (size_t i = 0; i < job->interference_count; i++) {
+		struct kept_interference *at = &job->interference[i];
+		struct diagnosis_case *item;
+		const struct cell *cell;
+		uint32_t owner = 0;
+
+		if (!heatmap__has(&job->map, at->bin))
+			continue;
+		cell = heatmap__cell(&job->map, at->row, at->bin);
+		for (int class = 0; class < VAPRO_CLASSES && !owner; class ++)
+			owner = cell->of[class].owner;
+		if (!owner)
+			continue;
+		item = cases__get(&job->cases, owner);
+		if (!item ||
+		    interferers__add(at->bin < span->retire ? &item->retiring_interferers : &item->staying_interferers,
+				     at->comm, at->pid, at->seconds))
+			return -ENOMEM;
+		at->counted = at->bin < span->retire;
+	}
+	return 0;
+}
+
+int analysis__diagnose(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
+		       const struct parts *parts)
+{
+	if (diagnose_parts(context, job, parts) || add_normal_rows(context, job, span, parts) ||
+	    diagnose_interference(job, span))
+		return -ENOMEM;
+	if (cases__sum(&job->cases))
+		return -ENOMEM;
+	for (size_t i = 0; i < job->cases.count; i++)
+		breakdown__make(&job->cases.items[i].sum, &context->config, &job->cases.items[i].breakdown);
+	return 0;
+}

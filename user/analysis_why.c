@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The diagnosis of a variance as include/vapro/analysis.h promises it. */
+#include "analysis_result.h"
+
+#include "diagnose/advice.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERFERERS_SHOWN 10
+
+static int compare_factors(const void *a, const void *b)
+{
+	const struct result_factor *left = a, *right = b;
+
+	if (left->stage != right->stage)
+		return left->stage < right->stage ? -1 : 1;
+	if (left->contribution != right->contribution)
+		return left->contribution > right->contribution ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+/* The names of a set of nodes; "" where it is empty, NULL when out of memory. */
+static const char *names_of(const struct builder *builder, uint64_t nodes)
+{
+	char text[256] = "";
+	size_t used = 0;
+
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		if (nodes & 1ULL << node && used + 32 < sizeof(text))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? "," : "",
+						 factor_infos[node].name);
+	}
+	return arena__copy(&builder->context->arena, text);
+}
+
+static int build_factors(const struct builder *builder, const struct diagnosis_case *item,
+			 struct result_diagnosis *diagnosis)
+{
+	struct result_factor *factors = builder__take(builder, FACTOR_NODES, sizeof(*factors));
+
+	if (!factors)
+		return -ENOMEM;
+	for (int at = 0; at < FACTOR_NODES; at++) {
+		const struct breakdown_node *node = &item->breakdown.node[at];
+		const struct factor_info *info = &factor_infos[at];
+		const char *shared = NULL;
+
+		if (!node->present)
+			continue;
+		if (node->shared) {
+			shared = names_of(builder, node->shared);
+			if (!shared)
+				return -ENOMEM;
+		}
+		factors[diagnosis->factor_count++] = (struct result_factor){
+		    .name = info->name,
+		    .stage = info->stage,
+		    .parent = info->parent == FACTOR_ROOT ? NULL : factor_infos[info->parent].name,
+		    .contribution = node->share,
+		    .impact_seconds = node->impact_ns / 1e9,
+		    .duration_seconds = item->sum.duration[at] / 1e9,
+		    .method = node->regression ? "regression" : "formula",
+		    .p_value = node->p,
+		    .major = node->major,
+		    .approx = item->sum.approx,
+		    .shared_with = shared,
+		    .implied = node->implied,
+		};
+	}
+	qsort(factors, diagnosis->factor_count, sizeof(*factors), compare_factors);
+	diagnosis->factors = factors;
+	return 0;
+}
+
+/* Counts that nobody has told need no word. */
+static int build_regressions(const struct builder *builder, const struct diagnosis_case *item,
+			     struct result_diagnosis *diagnosis)
+{
+	static const char *const outcomes[] = {[REGRESSION_FITTED] = "fitted",
+					       [REGRESSION_TOO_FEW] = "too_few_rows",
+					       [REGRESSION_NO_VARIANCE] = "no_variance",
+					       [REGRESSION_NO_FACTOR] = "no_factor"};
+	struct result_regression *regressions = builder__take(builder, PRICED_SETS, sizeof(*regressions));
+
+	if (!regressions)
+		return -ENOMEM;
+	for (int set = 0; set < PRICED_SETS; set++) {
+		const struct regression_moments *rows = &item->sum.rows[set];
+		bool any = false;
+
+		for (uint32_t i = 1; i <= rows->factors; i++)
+			any |= rows->co[i][i] > 0;
+		if (any)
+			regressions[diagnosis->regression_count++] = (struct result_regression){
+			    .factor = factor_infos[priced_infos[set].parent].name,
+			    .outcome = outcomes[item->breakdown.outcome[set]],
+			    .rows = item->breakdown.rows[set],
+			    .r2 = item->breakdown.r2[set],
+			};
+	}
+	diagnosis->regressions = regressions;
+	return 0;
+}
+
+static int build_interferers(const struct builder *builder, const struct diagnosis_case *item,
+			     struct result_diagnosis *diagnosis)
+{
+	struct result_interferer *interferers;
+
+	diagnosis->interferer_count =
+	    (uint32_t)(item->sum_interferers.count < INTERFERERS_SHOWN ? item->sum_interferers.count
+								       : INTERFERERS_SHOWN);
+	interferers = builder__take(builder, diagnosis->interferer_count, sizeof(*interferers));
+	if (!interferers)
+		return -ENOMEM;
+	if (diagnosis->interferer_count)
+		memcpy(interferers, item->sum_interferers.items, diagnosis->interferer_count * sizeof(*interferers));
+	diagnosis->interferers = interferers;
+	return 0;
+}
+
+int builder__diagnosis(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+{
+	const struct diagnosis_case *item = cases__get(&builder->job->cases, variance->id);
+	struct result_diagnosis *diagnosis = &out->diagnosis;
+	bool deeper = false;
+	char advice[512];
+
+	if (!item || build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
+	    build_interferers(builder, item, diagnosis))
+		return -ENOMEM;
+	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++)
+		deeper |= item->breakdown.node[node].major;
+	/* All of suspension is told in time anyway, so stage 2 comes at once; counters need another stage. */
+	diagnosis->stage = 2;
+	diagnosis->final = !deeper;
+	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);
+	diagnosis->normal = (uint32_t)lround(item->sum.normal);
+	advice__write(out, variance->waiting, variance->transfer > variance->late, advice, sizeof(advice));
+	diagnosis->advice = arena__copy(&builder->context->arena, advice);
+	return diagnosis->advice ? 0 : -ENOMEM;
+}
