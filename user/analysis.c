@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The door to the pure floors: takes bundles in, keeps them by job, and runs the jobs at a window's end. */
-#include "analysis_window.h"
+#include "analysis_diagnose.h"
 
 #include "model/grow.h"
 #include "model/judge.h"
@@ -58,6 +58,7 @@ void analysis__free(struct analysis *analysis)
 	free(analysis->results);
 	series__free(&analysis->context.series);
 	stg__free(analysis->context.stg);
+	driver__free(&analysis->context.driver);
 	arena__clear(&analysis->context.arena);
 	free(analysis);
 }
@@ -276,9 +277,23 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 			return -ENOMEM;
 		used++;
 	}
+	analysis__turn(context, analysis->jobs);
 	*results = analysis->results;
 	*count = used;
 	return 0;
+}
+
+void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request)
+{
+	const struct driver_wish *wish = driver__current(&analysis->context.driver);
+
+	*request = (struct vapro_stage_request){.stage = 1};
+	if (!wish)
+		return;
+	request->stage = told_infos[wish->group].stage;
+	request->expand = factor_infos[told_infos[wish->group].parent].name;
+	request->job = stg__job(analysis->context.stg, wish->job)->name;
+	request->variance = wish->variance;
 }
 
 /* The truths as counts per state: a truth, and a cluster or a workload, of the kind's head. */

@@ -197,6 +197,38 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 	return 0;
 }
 
+/* What each variance that goes on still wants to be counted; what waits for others has its cause elsewhere. */
+static int ask(struct analysis_context *context, struct analysis_job *job)
+{
+	for (size_t i = 0; i < job->book.count; i++) {
+		struct variance *variance = &job->book.variances[i];
+		struct diagnosis_case *item = cases__get(&job->cases, variance->id);
+		bool final;
+
+		if (!item)
+			return -ENOMEM;
+		item->wished = 0;
+		if (variance->state != VAPRO_REGION_CLOSED && !variance->waiting &&
+		    driver__see(&context->driver, job->id, item, context->told, (double)context->config.rare_members))
+			return -ENOMEM;
+		variance->diagnosed = (uint32_t)driver__stage(item, &final) << 1;
+		variance->diagnosed |= final;
+	}
+	return 0;
+}
+
+void analysis__turn(struct analysis_context *context, struct analysis_job *jobs)
+{
+	struct driver_wish vain;
+	struct diagnosis_case *item;
+
+	if (!driver__turn(&context->driver, &vain))
+		return;
+	item = cases__find(&jobs[vain.job].cases, vain.variance);
+	if (item)
+		item->tried |= 1U << vain.group;
+}
+
 int analysis__diagnose(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 		       const struct parts *parts)
 {
@@ -207,5 +239,5 @@ int analysis__diagnose(struct analysis_context *context, struct analysis_job *jo
 		return -ENOMEM;
 	for (size_t i = 0; i < job->cases.count; i++)
 		breakdown__make(&job->cases.items[i].sum, &context->config, &job->cases.items[i].breakdown);
-	return 0;
+	return ask(context, job);
 }

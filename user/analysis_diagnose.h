@@ -15,4 +15,7 @@ static inline bool analysis__normal(const struct analysis_context *context, cons
 int analysis__diagnose(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 		       const struct parts *parts);
 
+/* Ends a window of all jobs for the driver: the next group of counters may come. */
+void analysis__turn(struct analysis_context *context, struct analysis_job *jobs);
+
 #endif

@@ -127,17 +127,12 @@ int builder__diagnosis(const struct builder *builder, const struct variance *var
 {
 	const struct diagnosis_case *item = cases__get(&builder->job->cases, variance->id);
 	struct result_diagnosis *diagnosis = &out->diagnosis;
-	bool deeper = false;
 	char advice[512];
 
 	if (!item || build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
 	    build_interferers(builder, item, diagnosis))
 		return -ENOMEM;
-	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++)
-		deeper |= item->breakdown.node[node].major;
-	/* All of suspension is told in time anyway, so stage 2 comes at once; counters need another stage. */
-	diagnosis->stage = 2;
-	diagnosis->final = !deeper;
+	diagnosis->stage = driver__stage(item, &diagnosis->final);
 	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);
 	diagnosis->normal = (uint32_t)lround(item->sum.normal);
 	advice__write(out, variance->waiting, variance->transfer > variance->late, advice, sizeof(advice));

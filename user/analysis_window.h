@@ -15,7 +15,7 @@
 #include "detect/parts.h"
 #include "detect/spatial.h"
 #include "detect/waiting.h"
-#include "diagnose/cases.h"
+#include "diagnose/driver.h"
 #include "model/arena.h"
 
 struct kept_interference {
@@ -64,6 +64,7 @@ struct analysis_context {
 	struct series_book series;
 	uint32_t last_variance;
 	unsigned told; /* groups of counters that any bundle has told, as bits */
+	struct driver driver;
 	struct arena arena;
 };
 

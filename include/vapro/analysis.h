@@ -252,6 +252,19 @@ int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t f
 int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
 			 const struct job_result **results, uint32_t *count);
 
+/*
+ * Which counters the node should have on until the next window (papers/000 section 4.3): those of one
+ * stage at a time. Valid after each end_window; the text belongs to the analysis.
+ */
+struct vapro_stage_request {
+	int stage;	    /* 1: the CPU's time as a whole */
+	const char *expand; /* the factor whose parts are to be counted; NULL at stage 1 */
+	const char *job;    /* whose turn it is; NULL at stage 1 */
+	uint64_t variance;  /* 0 at stage 1 */
+};
+
+void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request);
+
 /* Scores all clusters as of the last window. Returns 0, -ENODATA where no bundle carried a truth, or -ENOMEM. */
 int analysis__score(const struct analysis *analysis, struct vapro_score *score);
 

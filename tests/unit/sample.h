@@ -48,10 +48,10 @@ static inline void sample__fill(struct job_result *result)
 	     {[VAPRO_PREEMPTED] = 65e6, [VAPRO_MIGRATIONS] = 2}},
 	};
 	static const struct result_factor factors[] = {
-	    {"suspension", 1, NULL, 0.91, 1.365, 1.4, "formula", NAN, true, false, NULL},
-	    {"on_cpu", 1, NULL, 0.09, 0.135, 0, "formula", NAN, false, true, NULL},
-	    {"preempted", 2, "suspension", 0.97, 1.32, 1.4, "formula", NAN, true, false, NULL},
-	    {"involuntary_switches", 2, NULL, 0.3, 0.4, 0.5, "regression", 0.0012, true, false, "migrations"},
+	    {"suspension", 1, NULL, 0.91, 1.365, 1.4, "formula", NAN, true, false, NULL, false},
+	    {"on_cpu", 1, NULL, 0.09, 0.135, 0, "formula", NAN, false, true, NULL, false},
+	    {"preempted", 2, "suspension", 0.97, 1.32, 1.4, "formula", NAN, true, false, NULL, false},
+	    {"involuntary_switches", 2, NULL, 0.3, 0.4, 0.5, "regression", 0.0012, true, false, "migrations", false},
 	};
 	static const struct result_interferer interferers[] = {{"stress-ng", 4242, 1.3}, {"odd\xff\"name", 7, 0.02}};
 	static struct result_variance variances[3];

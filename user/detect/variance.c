@@ -230,12 +230,14 @@ bool variance__tell(struct variance *variance, double min_lost_s)
 	    .alarm = variance->alarm,
 	    .still_open = variance->total.open,
 	    .effect_of = variance->effect_of,
+	    .diagnosed = variance->diagnosed,
 	};
 	const struct variance_told *then = &variance->told;
 	double moved = fabs(now.lost_seconds - then->lost_seconds);
 	bool shape = now.begin != then->begin || now.end != then->end || now.row_count != then->row_count;
 	bool verdict = now.confirmed != then->confirmed || now.alarm != then->alarm ||
-		       now.still_open != then->still_open || now.effect_of != then->effect_of;
+		       now.still_open != then->still_open || now.effect_of != then->effect_of ||
+		       now.diagnosed != then->diagnosed;
 	bool closing = variance->state == VAPRO_REGION_CLOSED && !variance->over;
 
 	if (!variance->told_once && (!variance->matched || now.lost_seconds < min_lost_s / 2))

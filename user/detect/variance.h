@@ -19,6 +19,7 @@ struct variance_told {
 	double lost_seconds;
 	bool confirmed, alarm, still_open;
 	uint64_t effect_of;
+	uint32_t diagnosed;
 };
 
 struct variance {
@@ -40,6 +41,7 @@ struct variance {
 	bool confirmed, alarm;
 	uint64_t effect_of;
 	char evidence[160];
+	uint32_t diagnosed; /* how far its diagnosis is, a number of the caller's */
 	struct variance_told told;
 };
 

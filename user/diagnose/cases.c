@@ -19,7 +19,8 @@ void cases__free(struct cases *cases)
 	*cases = (struct cases){0};
 }
 
-struct diagnosis_case *cases__get(struct cases *cases, uint32_t id)
+/* The first place that is not before the id. */
+static size_t place_of(const struct cases *cases, uint32_t id)
 {
 	size_t low = 0, high = cases->count;
 
@@ -31,6 +32,20 @@ struct diagnosis_case *cases__get(struct cases *cases, uint32_t id)
 		else
 			high = middle;
 	}
+	return low;
+}
+
+struct diagnosis_case *cases__find(const struct cases *cases, uint32_t id)
+{
+	size_t at = place_of(cases, id);
+
+	return at < cases->count && cases->items[at].id == id ? &cases->items[at] : NULL;
+}
+
+struct diagnosis_case *cases__get(struct cases *cases, uint32_t id)
+{
+	size_t low = place_of(cases, id);
+
 	if (low < cases->count && cases->items[low].id == id)
 		return &cases->items[low];
 	if (grow(&cases->items, &cases->capacity, cases->count + 1, sizeof(*cases->items)))
@@ -52,6 +67,7 @@ int cases__merge(struct cases *cases, uint32_t from_id, uint32_t into_id)
 	into = cases__get(cases, into_id);
 	contribution__merge(&into->past, &from->past);
 	from->past = (struct contribution){0};
+	into->tried |= from->tried;
 	if (interferers__merge(&into->past_interferers, &from->past_interferers))
 		return -ENOMEM;
 	interferers__clear(&from->past_interferers);

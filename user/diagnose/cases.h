@@ -18,6 +18,8 @@ struct diagnosis_case {
 	struct contribution sum;
 	struct interferers sum_interferers;
 	struct breakdown breakdown; /* of the sum; the analysis fills it */
+	/* Groups of counters as bits, see driver.h: asked for now, and asked for in vain. */
+	unsigned wished, tried;
 };
 
 struct cases {
@@ -27,6 +29,9 @@ struct cases {
 
 /* The case of a variance, made where it is missing. NULL when out of memory; valid until the next. */
 struct diagnosis_case *cases__get(struct cases *cases, uint32_t id);
+
+/* NULL where there is none. */
+struct diagnosis_case *cases__find(const struct cases *cases, uint32_t id);
 
 /* The case of a variance that went up in another one goes with it. Returns 0 or -ENOMEM. */
 int cases__merge(struct cases *cases, uint32_t from, uint32_t into);

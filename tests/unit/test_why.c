@@ -1,0 +1,623 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Why: a job of four ranks whose rank 1 is slow for 6 s for a reason that the test knows, for every
+ * factor of every stage, through the whole analysis. The right factors must be major and within 3 points of
+ * what was put in, and nothing else may be major; mixed noise (papers/000 figure 11) and prices by
+ * regression within 5.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "diagnose/driver.h"
+#include "sim.h"
+
+#define RANKS 4
+#define MS 1e6
+#define BASE_NS (10 * MS)
+#define SLOW 1
+#define ALL_GROUPS ((1U << TOLD_GROUPS) - 1)
+
+/* What a quiet fragment spends, of BASE_NS; wholes are sums of their parts. */
+static const double quiet[FACTOR_NODES] = {
+    [NODE_RETIRING] = 0.4,
+    [NODE_FRONTEND] = 0.1,
+    [NODE_BAD_SPECULATION] = 0.05,
+    [NODE_BACKEND] = 0.3,
+    [NODE_KERNEL] = 0.08,
+    [NODE_IRQ] = 0.03,
+    [NODE_PREEMPTED] = 0.02,
+    [NODE_BLOCKED_OTHER] = 0.02,
+    [NODE_FRONTEND_LATENCY] = 0.06,
+    [NODE_FRONTEND_BANDWIDTH] = 0.04,
+    [NODE_MISPREDICTS] = 0.04,
+    [NODE_CLEARS] = 0.01,
+    [NODE_MEMORY] = 0.2,
+    [NODE_CORE] = 0.1,
+    [NODE_PAGE_FAULTS] = 0.03,
+    [NODE_SYSTEM_CALLS] = 0.03,
+    [NODE_RECLAIM] = 0.02,
+    [NODE_HARD_IRQ] = 0.02,
+    [NODE_SOFT_IRQ] = 0.01,
+    [NODE_L1] = 0.05,
+    [NODE_L2] = 0.03,
+    [NODE_L3] = 0.04,
+    [NODE_DRAM] = 0.06,
+    [NODE_STORE] = 0.02,
+};
+
+struct cause {
+	enum factor_node node;
+	double share; /* of BASE_NS, on top; of a count its price */
+	double every; /* 1: all fragments in the time, else that share of them */
+};
+
+struct run {
+	struct cause causes[3];
+	unsigned groups; /* of counters that are on; all stages at once, or as the driver wishes */
+	bool progressive;
+	bool kernel_blind; /* nobody tells the kernel's time */
+	bool rare;	   /* some fragments of other work, few and long, at the same time */
+	bool hidden;	   /* causes cost time that no factor tells, beside counts */
+	double better;	   /* share of frontend that goes while it is slow: of this, less is better */
+	double seconds;
+	uint64_t seed;
+};
+
+struct told {
+	char name[32], parent[32], shared[128];
+	int stage;
+	double share, impact, p;
+	bool major, regression, implied;
+};
+
+struct answer {
+	struct told factor[FACTOR_NODES];
+	uint32_t count, tellings, stages[8];
+	bool finals[8], final;
+	char outcome[24];
+	double lost, rows;
+	int requests[64];
+	char expands[64][24];
+	int request_count;
+};
+
+static void fill(struct run *run, const double *extra, const double *counts, unsigned groups, double noise,
+		 struct vapro_bundle *bundle)
+{
+	double sum = 0;
+
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		const struct factor_info *info = &factor_infos[node];
+		enum told_group group = factors__group(node);
+		double ns = (quiet[node] * noise + extra[node]) * BASE_NS;
+
+		if (info->parent == FACTOR_ROOT || info->parent == NODE_SUSPENSION)
+			sum += node == NODE_SUSPENSION ? 0 : ns;
+		if (factors__counted((enum factor_node)node))
+			bundle->factor[info->factor] = counts[node];
+		else if (info->factor >= VAPRO_FACTORS || (group != TOLD_GROUPS && !(groups & 1U << group)))
+			continue;
+		else if (!(run->kernel_blind && (node == NODE_KERNEL || info->parent == NODE_KERNEL)))
+			bundle->factor[info->factor] = ns;
+	}
+	bundle->sum_ns = bundle->min_ns = bundle->max_ns = (uint64_t)sum;
+	bundle->end_ns = bundle->start_ns + bundle->sum_ns;
+}
+
+/* One computation of a rank at t (ns since the start). */
+static void compute(struct run *run, int rank, int state, double t, unsigned groups, struct vapro_bundle *bundle)
+{
+	double extra[FACTOR_NODES] = {0}, counts[FACTOR_NODES], noise = 1 + 0.002 * sim_gauss(&run->seed);
+	bool slow = rank == SLOW && t >= 12e9 && t < 18e9;
+
+	*bundle = (struct vapro_bundle){
+	    .thread = (uint32_t)rank, .state = (uint32_t)state, .n = 1, .start_ns = SIM_BEGIN_NS + (uint64_t)t};
+	bundle->magnitude_min[VAPRO_INSTRUCTIONS] = bundle->magnitude_max[VAPRO_INSTRUCTIONS] = 1e7 + 1e6 * state;
+	for (int node = 0; node < FACTOR_NODES; node++)
+		counts[node] = factors__counted((enum factor_node)node) ? floor(3 * sim_random(&run->seed)) : 0;
+	for (size_t i = 0; i < sizeof(run->causes) / sizeof(*run->causes); i++) {
+		const struct cause *cause = &run->causes[i];
+		double much = cause->share * (0.8 + 0.4 * sim_random(&run->seed));
+		enum factor_node node = cause->node;
+
+		if (!slow || !much || (cause->every < 1 && sim_random(&run->seed) >= cause->every))
+			continue;
+		if (factors__counted(node)) {
+			counts[node] += floor(1000 * much);
+			much = floor(1000 * much) / 1000;
+			node = run->hidden ? NODE_RETIRING : factor_infos[node].parent;
+		}
+		for (; node != FACTOR_ROOT; node = factor_infos[node].parent)
+			extra[node] += much;
+	}
+	if (slow)
+		extra[NODE_FRONTEND] -= run->better * quiet[NODE_FRONTEND];
+	fill(run, extra, counts, groups, noise, bundle);
+}
+
+static void note(struct answer *answer, const struct result_variance *variance)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+
+	assert_true(answer->tellings < 8);
+	answer->stages[answer->tellings] = (uint32_t)diagnosis->stage;
+	answer->finals[answer->tellings++] = diagnosis->final;
+	answer->final = diagnosis->final;
+	answer->lost = variance->lost_seconds;
+	answer->count = diagnosis->factor_count;
+	answer->outcome[0] = 0;
+	if (diagnosis->regression_count) {
+		snprintf(answer->outcome, sizeof(answer->outcome), "%s", diagnosis->regressions[0].outcome);
+		answer->rows = (double)diagnosis->regressions[0].rows;
+	}
+	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
+		const struct result_factor *factor = &diagnosis->factors[i];
+		struct told *told = &answer->factor[i];
+
+		*told = (struct told){.stage = factor->stage,
+				      .share = factor->contribution,
+				      .impact = factor->impact_seconds,
+				      .p = factor->p_value,
+				      .major = factor->major,
+				      .regression = !strcmp(factor->method, "regression"),
+				      .implied = factor->implied};
+		snprintf(told->name, sizeof(told->name), "%s", factor->name);
+		snprintf(told->parent, sizeof(told->parent), "%s", factor->parent ? factor->parent : "");
+		snprintf(told->shared, sizeof(told->shared), "%s", factor->shared_with ? factor->shared_with : "");
+		assert_true(isfinite(told->share) && isfinite(told->impact));
+		assert_true(isnan(told->p) || (told->p >= 0 && told->p <= 1));
+	}
+}
+
+static void announce(struct analysis *analysis)
+{
+	static const struct vapro_state states[] = {
+	    {0, VAPRO_COMPUTATION, "a@b+0x1", "a@b+0x2", "after=MPI_Recv before=MPI_Send", NULL, NULL, NULL, NULL,
+	     NULL},
+	    {1, VAPRO_COMPUTATION, "a@b+0x2", "a@b+0x1", "after=MPI_Send before=MPI_Recv", NULL, NULL, NULL, NULL,
+	     NULL},
+	};
+
+	for (uint32_t i = 0; i < RANKS; i++)
+		assert_int_equal(analysis__add_thread(analysis, &(struct vapro_thread){.id = i,
+										       .rank = (int32_t)i,
+										       .world_size = RANKS,
+										       .pid = 100 + i,
+										       .tid = 100 + i,
+										       .job = "j",
+										       .host = "n1"}),
+				 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(analysis__add_state(analysis, &states[i]), 0);
+}
+
+static unsigned groups_of(const struct analysis *analysis, struct answer *answer)
+{
+	struct vapro_stage_request request;
+
+	analysis__stage_request(analysis, &request);
+	assert_true(answer->request_count < 64);
+	answer->requests[answer->request_count] = request.stage;
+	snprintf(answer->expands[answer->request_count++], sizeof(answer->expands[0]), "%s",
+		 request.expand ? request.expand : "");
+	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
+		if (request.expand && !strcmp(request.expand, factor_infos[told_infos[group].parent].name)) {
+			assert_int_equal(request.stage, told_infos[group].stage);
+			assert_string_equal(request.job, "j");
+			assert_true(request.variance);
+			return 1U << group;
+		}
+	}
+	assert_int_equal(request.stage, 1);
+	return 1U << TOLD_TOP;
+}
+
+static void go(struct run *run, struct answer *answer)
+{
+	struct vapro_config config;
+	struct analysis *analysis;
+	double seconds = run->seconds > 0 ? run->seconds : 30, step = 2.5 * BASE_NS;
+	double t[RANKS] = {0};
+	unsigned groups = run->progressive ? 1U << TOLD_TOP : run->groups;
+
+	memset(answer, 0, sizeof(*answer));
+	sim_config(&config);
+	if (run->progressive)
+		config.window_s = 3; /* the variance lasts for several */
+	analysis = analysis__new(&config, VAPRO_BY_INSTRUCTIONS);
+	assert_non_null(analysis);
+	announce(analysis);
+	for (double begin = 0, end = config.window_s; begin < seconds; begin = end, end += config.window_s * 2 / 3) {
+		const struct job_result *results;
+		uint32_t count;
+
+		end = round(fmin(end, seconds) * 5) / 5;
+		for (int rank = 0; rank < RANKS; rank++) {
+			for (; t[rank] < end * 1e9 - 3 * step; t[rank] += step) {
+				struct vapro_bundle bundle;
+
+				for (int state = 0; state < 2; state++) {
+					compute(run, rank, state, t[rank] + 1.2 * BASE_NS * state, groups, &bundle);
+					assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
+				}
+				t[rank] += bundle.sum_ns > 1.2 * BASE_NS ? bundle.sum_ns - BASE_NS : 0;
+			}
+		}
+		if (run->rare && begin <= 13 && end > 13) {
+			struct vapro_bundle other = {.thread = SLOW, .n = 1, .start_ns = SIM_BEGIN_NS + (uint64_t)13e9};
+
+			other.sum_ns = other.min_ns = other.max_ns = 900000000;
+			other.end_ns = other.start_ns + other.sum_ns;
+			other.magnitude_min[VAPRO_INSTRUCTIONS] = other.magnitude_max[VAPRO_INSTRUCTIONS] = 5e9;
+			other.factor[VAPRO_BLOCKED_IO] = 890e6;
+			assert_int_equal(analysis__add_bundle(analysis, &other), 0);
+		}
+		assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + (uint64_t)(begin * 1e9),
+						      SIM_BEGIN_NS + (uint64_t)(end * 1e9), end >= seconds, &results,
+						      &count),
+				 0);
+		for (uint32_t i = 0; count && i < results[0].variance_count; i++)
+			note(answer, &results[0].variances[i]);
+		if (run->progressive)
+			groups = groups_of(analysis, answer);
+	}
+	analysis__free(analysis);
+}
+
+static const struct told *find(const struct answer *answer, const char *name)
+{
+	for (uint32_t i = 0; i < answer->count; i++) {
+		if (!strcmp(answer->factor[i].name, name))
+			return &answer->factor[i];
+	}
+	return NULL;
+}
+
+static void show(const struct answer *answer)
+{
+	for (uint32_t i = 0; i < answer->count; i++) {
+		const struct told *at = &answer->factor[i];
+
+		print_error("  %d %-20s of %-14s %6.2f %% %8.3f s p %-8.2g%s%s%s %s\n", at->stage, at->name, at->parent,
+			    100 * at->share, at->impact, at->p, at->major ? " major" : "",
+			    at->regression ? " regression" : "", at->implied ? " implied" : "", at->shared);
+	}
+}
+
+static void assert_levels(const struct answer *answer)
+{
+	for (uint32_t i = 0; i < answer->count; i++) {
+		double sum = 0;
+
+		for (uint32_t k = 0; k < answer->count; k++) {
+			if (!strcmp(answer->factor[k].parent, answer->factor[i].parent) && !answer->factor[k].implied)
+				sum += answer->factor[k].share;
+		}
+		/* A level of nothing but insignificant counts holds nothing. */
+		if (sum > 0 && fabs(sum - 1) > 1e-6) {
+			show(answer);
+			fail_msg("the level of %s sums to %g", answer->factor[i].name, sum);
+		}
+	}
+}
+
+/* Of the whole loss, by the way down the tree. */
+static double of_all(const struct answer *answer, const char *name)
+{
+	double share = 1;
+
+	while (*name) {
+		const struct told *told = find(answer, name);
+
+		if (!told)
+			return 0;
+		share *= told->share;
+		name = told->parent;
+	}
+	return share;
+}
+
+static void expect_only(const struct answer *answer, enum factor_node node, double points)
+{
+	assert_levels(answer);
+	for (uint32_t i = 0; i < answer->count; i++) {
+		const struct told *told = &answer->factor[i];
+		bool right = false;
+
+		for (enum factor_node at = node; at != FACTOR_ROOT; at = factor_infos[at].parent)
+			right |= !strcmp(told->name, factor_infos[at].name);
+		if (told->major != right) {
+			show(answer);
+			fail_msg("with %s slow, %s is %smajor", factor_infos[node].name, told->name,
+				 told->major ? "" : "not ");
+		}
+	}
+	if (!(of_all(answer, factor_infos[node].name) >= 1 - points / 100)) {
+		show(answer);
+		fail_msg("%s: %.1f %%", factor_infos[node].name, 100 * of_all(answer, factor_infos[node].name));
+	}
+}
+
+static void test_each_factor(void **state)
+{
+	(void)state;
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		struct run run = {.causes = {{node, 0.6, 1}}, .groups = ALL_GROUPS, .seed = (uint64_t)node + 1};
+		bool whole = false;
+		struct answer answer;
+
+		for (int part = 0; part < FACTOR_NODES; part++)
+			whole |= (int)factor_infos[part].parent == node;
+		if (whole || factor_infos[node].rest || factors__counted((enum factor_node)node) || node == NODE_ON_CPU)
+			continue;
+		go(&run, &answer);
+		assert_true(answer.tellings > 0 && answer.final);
+		expect_only(&answer, node, 3);
+	}
+}
+
+/* Wholes, where only their stage was counted. */
+static void test_each_stage(void **state)
+{
+	static const struct {
+		enum factor_node node;
+		unsigned groups;
+	} cases[] = {
+	    {NODE_RETIRING, 1U << TOLD_TOP},
+	    {NODE_FRONTEND, 1U << TOLD_TOP},
+	    {NODE_BAD_SPECULATION, 1U << TOLD_TOP},
+	    {NODE_BACKEND, 1U << TOLD_TOP},
+	    {NODE_MEMORY, 1U << TOLD_TOP | 1U << TOLD_BACKEND},
+	    {NODE_CORE, 1U << TOLD_BACKEND},
+	    {NODE_DRAM, 1U << TOLD_MEMORY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct run run = {.causes = {{cases[i].node, 0.6, 1}}, .groups = cases[i].groups, .seed = 77 + i};
+		struct answer answer;
+
+		go(&run, &answer);
+		expect_only(&answer, cases[i].node, 3);
+	}
+	/* No counters at all: the CPU is one factor. */
+	{
+		struct run run = {.causes = {{NODE_BACKEND, 0.6, 1}}, .seed = 5};
+		struct answer answer;
+
+		go(&run, &answer);
+		expect_only(&answer, NODE_ON_CPU, 3);
+	}
+}
+
+/* Counts cost time that is told for the kernel as a whole, or for nobody. */
+static void test_each_count(void **state)
+{
+	(void)state;
+	for (int node = NODE_MINOR_FAULTS; node <= NODE_REMOTE_FILLS; node++) {
+		for (int told = 0; told < 2; told++) {
+			struct run run = {.causes = {{node, 0.6, 1}},
+					  .groups = told ? 1U << TOLD_TOP | 1U << TOLD_BACKEND : 0,
+					  .kernel_blind = !told,
+					  .hidden = !told,
+					  .seed = (uint64_t)(node + 100 * told)};
+			struct answer answer;
+			const struct told *count;
+
+			if (!factors__counted((enum factor_node)node))
+				continue;
+			go(&run, &answer);
+			expect_only(&answer, node, 5);
+			count = find(&answer, factor_infos[node].name);
+			assert_true(count->regression && count->p < 0.05);
+			assert_string_equal(answer.outcome, "fitted");
+			assert_true(answer.rows > 100);
+		}
+	}
+}
+
+/* Two counts that always come together cannot be told apart, and that is said. */
+static void test_collinear(void **state)
+{
+	struct contribution contribution = {0};
+	struct breakdown breakdown;
+	struct vapro_config config;
+
+	(void)state;
+	sim_config(&config);
+	regression__begin(&contribution.rows[PRICED_KERNEL], 5);
+	for (int i = 0; i < 100; i++) {
+		double n = i % 7, x[5] = {n, 0, 2 * n, (i * 37 % 11), 0};
+
+		regression__add(&contribution.rows[PRICED_KERNEL], 500 * n + (i * 13 % 5), x, 1);
+	}
+	contribution.impact[NODE_ON_CPU] = 60000;
+	contribution.impact[NODE_MINOR_FAULTS] = 100;
+	contribution.impact[NODE_VOLUNTARY_SWITCHES] = 200;
+	breakdown__make(&contribution, &config, &breakdown);
+	assert_true(breakdown.node[NODE_KERNEL].major && breakdown.node[NODE_KERNEL].regression);
+	assert_true(breakdown.node[NODE_MINOR_FAULTS].major && breakdown.node[NODE_VOLUNTARY_SWITCHES].major);
+	assert_true(breakdown.node[NODE_MINOR_FAULTS].implied != breakdown.node[NODE_VOLUNTARY_SWITCHES].implied);
+	assert_true(breakdown.node[NODE_MINOR_FAULTS].shared == 1ULL << NODE_VOLUNTARY_SWITCHES);
+	assert_true(breakdown.node[NODE_VOLUNTARY_SWITCHES].shared == 1ULL << NODE_MINOR_FAULTS);
+	assert_true(fabs(breakdown.node[NODE_KERNEL].impact_ns - 50000) < 500);
+	assert_true(fabs(breakdown.node[NODE_MINOR_FAULTS].impact_ns - 50000) < 500);
+	assert_true(fabs(breakdown.node[NODE_VOLUNTARY_SWITCHES].impact_ns - 50000) < 500);
+	assert_false(breakdown.node[NODE_MAJOR_FAULTS].present); /* constant */
+	assert_true(breakdown.node[NODE_INVOLUNTARY_SWITCHES].present);
+	assert_false(breakdown.node[NODE_INVOLUNTARY_SWITCHES].major);
+}
+
+/* Too few rows, no rows, nothing that varies: stated, and the rest stands. */
+static void test_degenerate(void **state)
+{
+	struct contribution contribution = {.impact = {[NODE_ON_CPU] = 100}, .abnormal = 3};
+	struct vapro_config config;
+	struct breakdown breakdown;
+	double x[5] = {1, 2, 3, 4, 5};
+
+	(void)state;
+	sim_config(&config);
+	breakdown__make(&contribution, &config, &breakdown);
+	assert_int_equal(breakdown.outcome[PRICED_KERNEL], REGRESSION_TOO_FEW);
+	assert_true(breakdown.node[NODE_ON_CPU].major);
+	regression__begin(&contribution.rows[PRICED_KERNEL], 5);
+	for (int i = 0; i < 16; i++)
+		regression__add(&contribution.rows[PRICED_KERNEL], i, x, 1);
+	breakdown__make(&contribution, &config, &breakdown);
+	assert_int_equal(breakdown.outcome[PRICED_KERNEL], REGRESSION_TOO_FEW);
+	regression__add(&contribution.rows[PRICED_KERNEL], 0, x, 1);
+	breakdown__make(&contribution, &config, &breakdown);
+	assert_int_equal(breakdown.outcome[PRICED_KERNEL], REGRESSION_NO_FACTOR);
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		assert_true(isfinite(breakdown.node[node].impact_ns) && isfinite(breakdown.node[node].share));
+		assert_false(factors__counted((enum factor_node)node) && breakdown.node[node].present);
+	}
+	assert_true(breakdown.node[NODE_ON_CPU].share == 1);
+}
+
+/* Figure 11: computing noise and memory contention at once. */
+static void test_mixed(void **state)
+{
+	struct run run = {
+	    .causes = {{NODE_PREEMPTED, 0.9, 0.5}, {NODE_DRAM, 0.3, 1}}, .groups = ALL_GROUPS, .seed = 11};
+	double suspension = 0.5 * 0.9, backend = 0.3, sum = suspension + backend;
+	struct answer answer;
+
+	(void)state;
+	go(&run, &answer);
+	assert_levels(&answer);
+	if (fabs(of_all(&answer, "suspension") - suspension / sum) > 0.05 ||
+	    fabs(of_all(&answer, "backend") - backend / sum) > 0.05) {
+		show(&answer);
+		fail();
+	}
+	assert_true(find(&answer, "suspension")->major && find(&answer, "preempted")->major);
+	assert_true(find(&answer, "backend")->major && find(&answer, "memory")->major && find(&answer, "dram")->major);
+	assert_false(find(&answer, "retiring")->major || find(&answer, "core")->major);
+}
+
+/* Section 4.2: what a regression finds is what formulas tell, within 5 points. */
+static void test_regression_against_formula(void **state)
+{
+	struct run formula = {
+	    .causes = {{NODE_PAGE_FAULTS, 0.5, 1}, {NODE_SYSTEM_CALLS, 0.3, 0.7}}, .groups = ALL_GROUPS, .seed = 21};
+	struct run counts = {.causes = {{NODE_MINOR_FAULTS, 0.5, 1}, {NODE_VOLUNTARY_SWITCHES, 0.3, 0.7}},
+			     .kernel_blind = true,
+			     .hidden = true,
+			     .seed = 21};
+	struct answer told, found;
+
+	(void)state;
+	go(&formula, &told);
+	go(&counts, &found);
+	if (fabs(of_all(&told, "page_faults") - of_all(&found, "minor_faults")) > 0.05 ||
+	    fabs(of_all(&told, "system_calls") - of_all(&found, "voluntary_switches")) > 0.05) {
+		show(&told);
+		show(&found);
+		fail();
+	}
+}
+
+/* A factor that shrinks while others grow takes nothing from their sum; work of another kind is not looked at. */
+static void test_less_is_better_and_rare(void **state)
+{
+	struct run run = {
+	    .causes = {{NODE_CORE, 0.6, 1}}, .groups = ALL_GROUPS, .better = 0.8, .rare = true, .seed = 4};
+	struct answer answer;
+
+	(void)state;
+	go(&run, &answer);
+	expect_only(&answer, NODE_CORE, 3);
+	assert_true(find(&answer, "frontend")->share == 0);
+}
+
+static void test_progressive(void **state)
+{
+	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .progressive = true, .seed = 9};
+	static const char *const expected[] = {"", "backend", "memory", ""};
+	struct answer answer;
+	size_t at = 0;
+
+	(void)state;
+	go(&run, &answer);
+	for (int i = 0; i < answer.request_count; i++) {
+		if (strcmp(answer.expands[i], expected[at])) {
+			at++;
+			assert_true(at < sizeof(expected) / sizeof(*expected));
+			assert_string_equal(answer.expands[i], expected[at]);
+		}
+	}
+	assert_int_equal(at, 3); /* and back to stage 1 */
+	expect_only(&answer, NODE_DRAM, 5);
+	assert_true(answer.final);
+	assert_int_equal(answer.stages[0], 1);
+	assert_false(answer.finals[0]);
+	assert_int_equal(answer.stages[answer.tellings - 1], 3);
+	for (uint32_t i = 1; i < answer.tellings; i++)
+		assert_true(answer.stages[i] >= answer.stages[i - 1]);
+}
+
+/* Several cases: one group at a time in the order of the wishes, shared, and given up in the end. */
+static void test_driver(void **state)
+{
+	struct diagnosis_case a = {.id = 1}, b = {.id = 2};
+	unsigned told = 1U << TOLD_TOP;
+	struct driver driver = {0};
+	struct driver_wish vain;
+	bool final;
+
+	(void)state;
+	a.sum.told[TOLD_TOP] = b.sum.told[TOLD_TOP] = 10;
+	a.breakdown.node[NODE_BACKEND].major = true;
+	b.breakdown.node[NODE_FRONTEND].major = true;
+	/* Nobody counts: nobody is asked. */
+	assert_int_equal(driver__see(&driver, 0, &a, 0, 5), 0);
+	assert_false(driver__turn(&driver, &vain));
+	assert_null(driver__current(&driver));
+	for (int window = 0; window < DRIVER_PATIENCE; window++) {
+		assert_int_equal(driver__see(&driver, 0, &a, told, 5), 0);
+		assert_int_equal(driver__see(&driver, 1, &b, told, 5), 0);
+		assert_int_equal(driver__stage(&a, &final), 1);
+		assert_false(final);
+		assert_false(driver__turn(&driver, &vain));
+		assert_int_equal(driver__current(&driver)->group, TOLD_BACKEND);
+	}
+	driver__see(&driver, 0, &a, told, 5);
+	driver__see(&driver, 1, &b, told, 5);
+	assert_true(driver__turn(&driver, &vain));
+	assert_true(vain.job == 0 && vain.variance == 1 && vain.group == TOLD_BACKEND);
+	a.tried |= 1U << vain.group;
+	assert_int_equal(driver__current(&driver)->group, TOLD_FRONTEND);
+	driver__see(&driver, 0, &a, told, 5);
+	assert_int_equal(driver__stage(&a, &final), 2);
+	assert_true(final);
+	/* The other one's variance ends. */
+	assert_false(driver__turn(&driver, &vain));
+	assert_null(driver__current(&driver));
+	driver__free(&driver);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_each_factor),
+	    cmocka_unit_test(test_each_stage),
+	    cmocka_unit_test(test_each_count),
+	    cmocka_unit_test(test_collinear),
+	    cmocka_unit_test(test_degenerate),
+	    cmocka_unit_test(test_mixed),
+	    cmocka_unit_test(test_regression_against_formula),
+	    cmocka_unit_test(test_less_is_better_and_rare),
+	    cmocka_unit_test(test_progressive),
+	    cmocka_unit_test(test_driver),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

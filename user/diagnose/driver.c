@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "diagnose/driver.h"
+
+#include "model/grow.h"
+
+static bool major_on_cpu(const struct breakdown *breakdown)
+{
+	bool major = false;
+
+	for (int node = 0; node <= NODE_BACKEND; node++)
+		major |= breakdown->node[node].major;
+	return major;
+}
+
+static bool wants(const struct diagnosis_case *item, enum told_group group, unsigned told, double least)
+{
+	/* Without counters there is nothing to ask for. */
+	if (!(told & 1U << TOLD_TOP) || item->tried & 1U << group || item->sum.told[group] >= least)
+		return false;
+	if (group == TOLD_TOP)
+		return major_on_cpu(&item->breakdown);
+	return item->sum.told[TOLD_TOP] > 0 && item->breakdown.node[told_infos[group].parent].major;
+}
+
+int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned told, double least)
+{
+	item->wished = 0;
+	for (int group = 0; group < TOLD_GROUPS; group++) {
+		struct driver_wish *wish = NULL;
+
+		if (!wants(item, (enum told_group)group, told, least))
+			continue;
+		item->wished |= 1U << group;
+		if (group == TOLD_TOP)
+			continue; /* what is on whenever nobody wishes anything else */
+		for (size_t i = 0; i < driver->count && !wish; i++) {
+			if (driver->queue[i].job == job && driver->queue[i].variance == item->id &&
+			    (int)driver->queue[i].group == group)
+				wish = &driver->queue[i];
+		}
+		if (!wish) {
+			if (grow(&driver->queue, &driver->capacity, driver->count + 1, sizeof(*driver->queue)))
+				return -ENOMEM;
+			wish = &driver->queue[driver->count++];
+			*wish = (struct driver_wish){job, item->id, (enum told_group)group, false};
+		}
+		wish->seen = true;
+	}
+	return 0;
+}
+
+bool driver__turn(struct driver *driver, struct driver_wish *vain)
+{
+	bool over = driver->count && driver->queue[0].seen && driver->windows >= DRIVER_PATIENCE;
+	bool first = true;
+	size_t kept = 0;
+
+	if (over) {
+		*vain = driver->queue[0];
+		driver->queue[0].seen = false;
+	}
+	for (size_t i = 0; i < driver->count; i++) {
+		struct driver_wish wish = driver->queue[i];
+
+		if (wish.seen) {
+			wish.seen = false;
+			driver->queue[kept++] = wish;
+		} else if (!i) {
+			first = false;
+		}
+	}
+	driver->count = kept;
+	driver->windows = !kept ? 0 : first ? driver->windows + 1 : 1;
+	return over;
+}
+
+const struct driver_wish *driver__current(const struct driver *driver)
+{
+	return driver->count ? driver->queue : NULL;
+}
+
+int driver__stage(const struct diagnosis_case *item, bool *final)
+{
+	int stage = 2; /* all of suspension is told in time anyway */
+
+	*final = !item->wished;
+	for (int node = 0; node < FACTOR_NODES && *final; node++) {
+		if (item->breakdown.node[node].present && factor_infos[node].stage > stage)
+			stage = factor_infos[node].stage;
+	}
+	for (int group = TOLD_GROUPS - 1; group >= 0; group--) {
+		if (item->wished & 1U << group)
+			stage = told_infos[group].stage > 1 ? told_infos[group].stage - 1 : 1;
+	}
+	return stage;
+}
+
+void driver__free(struct driver *driver)
+{
+	free(driver->queue);
+	*driver = (struct driver){0};
+}

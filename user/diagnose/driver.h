@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The progressive driver (papers/000 section 4.3): major factors of the current stage decide which
+ * parts are counted next. Per-CPU counters are the node's, so the wishes of all variances of all jobs
+ * queue, and one group of counters is on at a time; who wishes for the same is served along. A wish ends
+ * when enough was counted, when its variance ends, when the factor is major no longer, or after
+ * DRIVER_PATIENCE windows. With no wish left it is stage 1 again. Pure: it only says what is wanted.
+ */
+#ifndef VAPRO_DRIVER_H
+#define VAPRO_DRIVER_H
+
+#include "diagnose/cases.h"
+
+#define DRIVER_PATIENCE 3 /* windows: a group that was not told by then will not be */
+
+struct driver_wish {
+	uint32_t job, variance;
+	enum told_group group;
+	bool seen; /* in this window */
+};
+
+struct driver {
+	struct driver_wish *queue; /* the first one's group is on */
+	size_t count, capacity;
+	unsigned windows; /* that the first one has had */
+};
+
+/*
+ * Notes what a case still wants, after each window and for each variance that goes on; told: groups
+ * that any bundle of the node has told, as bits; least: abnormal fragments that are enough. Fills
+ * wished. Returns 0 or -ENOMEM.
+ */
+int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned told, double least);
+
+/* Ends the window, after all cases were seen. Returns whether a wish is given up, and which. */
+bool driver__turn(struct driver *driver, struct driver_wish *vain);
+
+/* Whose turn it is; NULL: stage 1. */
+const struct driver_wish *driver__current(const struct driver *driver);
+
+/* How far a case is: its stage, and whether another one follows. */
+int driver__stage(const struct diagnosis_case *item, bool *final);
+
+void driver__free(struct driver *driver);
+
+#endif
