@@ -25,6 +25,7 @@ static void free_job(struct analysis_job *job)
 	waiting__free(job->waiting);
 	variance__free(&job->book);
 	cases__free(&job->cases);
+	cases__free(&job->chosen);
 	coverage__clear(&job->coverage);
 	spatial__clear(&job->spatial);
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
@@ -59,6 +60,8 @@ void analysis__free(struct analysis *analysis)
 	series__free(&analysis->context.series);
 	stg__free(analysis->context.stg);
 	driver__free(&analysis->context.driver);
+	places__free(&analysis->context.places);
+	free(analysis->context.selection.ranks);
 	arena__clear(&analysis->context.arena);
 	free(analysis);
 }
@@ -193,6 +196,35 @@ int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t f
 	return stg__thread_seen(analysis->context.stg, thread, from_ns, to_ns);
 }
 
+int analysis__place(struct analysis *analysis, const struct vapro_place *place)
+{
+	if (place->thread >= stg__threads(analysis->context.stg))
+		return -EINVAL;
+	return places__add(&analysis->context.places, place);
+}
+
+int analysis__select(struct analysis *analysis, const struct vapro_selection *selection)
+{
+	struct selection_of *own = &analysis->context.selection;
+	size_t size = selection->range_count * sizeof(*own->ranks);
+	void *ranks = malloc(size + 1);
+
+	if (!ranks)
+		return -ENOMEM;
+	if (size)
+		memcpy(ranks, selection->ranks, size);
+	free(own->ranks);
+	*own = (struct selection_of){
+	    .ranks = ranks,
+	    .range_count = selection->range_count,
+	    .active = true,
+	    .relative = selection->relative,
+	    .begin_ns = selection->begin_ns,
+	    .end_ns = selection->end_ns ? selection->end_ns : UINT64_MAX,
+	};
+	return 0;
+}
+
 /*
  * A job that is silent for a whole window has most likely ended: only what its states learnt is kept,
  * and that too only until all its ranks are known to have ended.
@@ -232,7 +264,7 @@ static int wake(struct analysis_job *job)
 
 static bool worth_a_word(const struct analysis_job *job)
 {
-	if (job->active)
+	if (job->active || job->chosen.count) /* a chosen region is told at the end, whoever has ended */
 		return true;
 	for (size_t i = 0; i < job->book.count; i++) {
 		if (!job->book.variances[i].over)
@@ -257,6 +289,7 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	};
 	uint32_t used = 0;
 
+	analysis__settle_selection(&context->selection, begin_ns);
 	*results = NULL;
 	*count = 0;
 	arena__clear(&context->arena);

@@ -32,7 +32,7 @@ static void take_group(struct series_pile *pile, const struct series_pile *from,
  * What is normal for a series; where it has seen too little of it, or not with the counters that are
  * on now, for its workload on all ranks.
  */
-static struct series_pile normal_pile(const struct analysis_context *context, const struct series *series)
+struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct series *series)
 {
 	struct series_pile own = {0}, all = {0};
 	double least = (double)context->config.rare_members;
@@ -85,12 +85,6 @@ static size_t first_concern(const struct concern *concerns, size_t count, uint32
 	return low;
 }
 
-/* In MPI time is waited away, and counts follow it: they explain nothing there. */
-static bool priceable(const struct series *series)
-{
-	return series->class != VAPRO_COMMUNICATION;
-}
-
 /* Normal fragments of the same workloads, wherever they ran, tell what events cost as well as those in the variance. */
 static int add_normal_rows(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 			   const struct parts *parts)
@@ -104,7 +98,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 	for (size_t i = 0; i < parts->count; i++) {
 		const struct series *series = &context->series.series[parts->items[i].kept->series];
 
-		if (!parts->items[i].guest && priceable(series))
+		if (!parts->items[i].guest && analysis__priceable(series))
 			concerns[count++] = (struct concern){series->workload, parts->items[i].variance};
 	}
 	if (count)
@@ -128,7 +122,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		at = first_concern(concerns, kept_count, series->workload);
 		if (at == kept_count || concerns[at].workload != series->workload)
 			continue;
-		pile = normal_pile(context, series);
+		pile = analysis__normal_pile(context, series);
 		for (; at < kept_count && concerns[at].workload == series->workload; at++) {
 			struct diagnosis_case *item = cases__get(&job->cases, concerns[at].variance);
 
@@ -163,10 +157,10 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		item = cases__get(&job->cases, part->variance);
 		if (!item)
 			return -ENOMEM;
-		pile = normal_pile(context, series);
+		pile = analysis__normal_pile(context, series);
 		into = part->retiring ? &item->retiring : &item->staying;
 		contribution__add(into, part->kept, part->share, &pile, &context->config);
-		if (priceable(series))
+		if (analysis__priceable(series))
 			contribution__add_row(into, part->kept, part->share, &pile);
 	}
 	return 0;
@@ -239,5 +233,5 @@ int analysis__diagnose(struct analysis_context *context, struct analysis_job *jo
 		return -ENOMEM;
 	for (size_t i = 0; i < job->cases.count; i++)
 		breakdown__make(&job->cases.items[i].sum, &context->config, &job->cases.items[i].breakdown);
-	return ask(context, job);
+	return ask(context, job) || analysis__diagnose_selection(context, job, span) ? -ENOMEM : 0;
 }

@@ -11,6 +11,22 @@ static inline bool analysis__normal(const struct analysis_context *context, cons
 	return kept->covered && !kept->blind && !contribution__abnormal(kept, &context->config);
 }
 
+/* Times that count from the first window become UTC with it. */
+void analysis__settle_selection(struct selection_of *selection, uint64_t begin_ns);
+
+/* Builds the cases of the region chosen by hand, where there is one. Returns 0 or -ENOMEM. */
+int analysis__diagnose_selection(struct analysis_context *context, struct analysis_job *job,
+				 const struct analysis_span *span);
+
+/* What is normal for a series; where it has seen too little of it, for its workload on all ranks. */
+struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct series *series);
+
+/* In MPI time is waited away, and counts follow it: they explain nothing there. */
+static inline bool analysis__priceable(const struct series *series)
+{
+	return series->class != VAPRO_COMMUNICATION;
+}
+
 /* Builds the cases of all variances of the window. Returns 0 or -ENOMEM. */
 int analysis__diagnose(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 		       const struct parts *parts);

@@ -176,10 +176,11 @@ static int build_variance(const struct builder *builder, const struct variance *
 {
 	const struct tally *tally = &variance->total;
 	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
+	unsigned char *slow = builder__take(builder, builder->about->row_count, 1);
 	struct result_thread *threads = builder__take(builder, variance->row_count, sizeof(*threads));
 	char who[128];
 
-	if (!ranks || !threads)
+	if (!ranks || !threads || !slow)
 		return -ENOMEM;
 	*out = (struct result_variance){
 	    .id = variance->id,
@@ -201,9 +202,15 @@ static int build_variance(const struct builder *builder, const struct variance *
 			       ? fmin(1, fmax(0, tally->ref[variance->class] / tally->dur[variance->class]))
 			       : 1,
 	};
+	for (size_t row = 0; row < builder->about->row_count; row++) {
+		if (!builder__alive(builder, &builder->about->rows[row]))
+			slow[row] = 2;
+	}
 	for (size_t i = 0; i < variance->row_count; i++) {
 		const struct stg_row *row = &builder->about->rows[variance->rows[i]];
 		int32_t rank = row->rank;
+
+		slow[variance->rows[i]] = 1;
 
 		if (several_rows(builder->about, row))
 			threads[out->thread_count++] = (struct result_thread){rank, row->thread, row->pid, row->tid};
@@ -220,7 +227,7 @@ static int build_variance(const struct builder *builder, const struct variance *
 	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
 	    build_culprits(builder, variance, out) || build_exemplars(builder, variance, out))
 		return -ENOMEM;
-	return builder__diagnosis(builder, variance, out);
+	return builder__diagnosis(builder, cases__find(&builder->job->cases, variance->id), slow, variance, out);
 }
 
 static int compare_variances(const void *a, const void *b)
@@ -295,5 +302,5 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	result->coverage_total = fmin(1, result->coverage_total);
 	if (build_ranks(&builder, result) || builder__heatmaps(&builder, result))
 		return -ENOMEM;
-	return build_variances(&builder, result);
+	return build_variances(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
 }

@@ -23,7 +23,14 @@ size_t builder__end_of_rank(const struct stg_job *about, size_t place);
 /* Heat maps of all classes, those told anew first. Returns 0 or -ENOMEM. */
 int builder__heatmaps(const struct builder *builder, struct job_result *result);
 
-/* Why: the diagnosis of a variance that is complete otherwise. Returns 0 or -ENOMEM. */
-int builder__diagnosis(const struct builder *builder, const struct variance *variance, struct result_variance *out);
+/*
+ * Why: the diagnosis of a variance that is complete otherwise; slow: its rows, as for where__find. variance
+ * NULL: of a region chosen by hand. Returns 0 or -ENOMEM.
+ */
+int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
+		       const struct variance *variance, struct result_variance *out);
+
+/* The region chosen by hand, by class. Returns 0 or -ENOMEM. */
+int builder__selections(const struct builder *builder, struct job_result *result);
 
 #endif

@@ -3,6 +3,7 @@
 #include "analysis_result.h"
 
 #include "diagnose/advice.h"
+#include "diagnose/verdict.h"
 
 #include <errno.h>
 #include <math.h>
@@ -123,19 +124,42 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	return 0;
 }
 
-int builder__diagnosis(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+static int build_shared(const struct builder *builder, const unsigned char *slow, struct result_diagnosis *diagnosis)
 {
-	const struct diagnosis_case *item = cases__get(&builder->job->cases, variance->id);
-	struct result_diagnosis *diagnosis = &out->diagnosis;
-	char advice[512];
+	struct result_shared *shared = builder__take(builder, WHERE_FACTS, sizeof(*shared));
+	struct where where[WHERE_FACTS];
 
-	if (!item || build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
-	    build_interferers(builder, item, diagnosis))
+	if (!shared || where__find(&builder->context->places, builder->context->stg, builder->job->id, slow, where,
+				   &diagnosis->shared_count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
+		const char *value = arena__copy(&builder->context->arena, where[i].value);
+
+		if (!value)
+			return -ENOMEM;
+		shared[i] = (struct result_shared){where[i].fact, value, where[i].others};
+	}
+	diagnosis->shared = shared;
+	return 0;
+}
+
+int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
+		       const struct variance *variance, struct result_variance *out)
+{
+	struct result_diagnosis *diagnosis = &out->diagnosis;
+	bool waiting = variance && variance->waiting;
+	bool transfer = variance && variance->transfer > variance->late;
+	char text[1024];
+
+	if (!item || build_shared(builder, slow, diagnosis) || build_factors(builder, item, diagnosis) ||
+	    build_regressions(builder, item, diagnosis) || build_interferers(builder, item, diagnosis))
 		return -ENOMEM;
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
 	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);
 	diagnosis->normal = (uint32_t)lround(item->sum.normal);
-	advice__write(out, variance->waiting, variance->transfer > variance->late, advice, sizeof(advice));
-	diagnosis->advice = arena__copy(&builder->context->arena, advice);
-	return diagnosis->advice ? 0 : -ENOMEM;
+	advice__write(out, waiting, transfer, text, sizeof(text));
+	diagnosis->advice = arena__copy(&builder->context->arena, text);
+	verdict__write(out, waiting, transfer, text, sizeof(text));
+	diagnosis->verdict = arena__copy(&builder->context->arena, text);
+	return diagnosis->advice && diagnosis->verdict ? 0 : -ENOMEM;
 }

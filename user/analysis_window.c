@@ -198,6 +198,13 @@ static bool lives(void *arg, uint32_t id)
 	return variance__find(arg, id) != NULL;
 }
 
+static bool always(void *arg, uint32_t id)
+{
+	(void)arg;
+	(void)id;
+	return true;
+}
+
 int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span)
 {
@@ -239,5 +246,5 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 	job->active = false;
 	if (variance__retire(&job->book, &job->map))
 		return -ENOMEM;
-	return cases__retire(&job->cases, lives, &job->book);
+	return cases__retire(&job->cases, lives, &job->book) || cases__retire(&job->chosen, always, NULL) ? -ENOMEM : 0;
 }

@@ -16,6 +16,7 @@
 #include "detect/spatial.h"
 #include "detect/waiting.h"
 #include "diagnose/driver.h"
+#include "diagnose/where.h"
 #include "model/arena.h"
 
 struct kept_interference {
@@ -45,6 +46,7 @@ struct analysis_job {
 	struct waiting *waiting;
 	struct variance_book book;
 	struct cases cases;
+	struct cases chosen; /* of the region chosen by hand: one per class, its id the class + 1 */
 	struct coverage coverage;
 	struct spatial spatial;
 	struct retold retold[VAPRO_CLASSES];
@@ -57,6 +59,14 @@ struct analysis_span {
 	bool last;
 };
 
+/* The region chosen by hand. */
+struct selection_of {
+	int32_t (*ranks)[2];
+	uint32_t range_count; /* 0: all */
+	bool active, relative;
+	uint64_t begin_ns, end_ns;
+};
+
 struct analysis_context {
 	struct vapro_config config;
 	enum vapro_workload_source source;
@@ -65,6 +75,8 @@ struct analysis_context {
 	uint32_t last_variance;
 	unsigned told; /* groups of counters that any bundle has told, as bits */
 	struct driver driver;
+	struct places places;
+	struct selection_of selection;
 	struct arena arena;
 };
 

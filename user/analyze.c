@@ -12,11 +12,13 @@
 #include "command_line.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
+#include "region_option.h"
 #include "report/summary.h"
 
 struct analyze {
 	struct vapro_config config;
 	const char *output;
+	struct region_option region;
 	bool ndjson, strict, summary, score;
 	const char **files;
 	int file_count;
@@ -37,6 +39,9 @@ static void usage(FILE *out)
 	      "  --summary         a readable summary on standard error at the end\n"
 	      "  --score           NDJSON that carries `truth`: how well the clusters agree with it (homogeneity,\n"
 	      "                    completeness, V-measure), one line on standard error\n"
+	      "  --region RANKS@BEGIN..END\n"
+	      "                    also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not:\n"
+	      "                    seconds since the begin of the input, or as in the records\n"
 	      "  --config FILE     read `name = value` lines\n"
 	      "Tunables:\n",
 	      out);
@@ -75,7 +80,9 @@ static int set(struct analyze *analyze, int argc, char **argv, int *i)
 		fprintf(stderr, "vapro analyze: --format: '%s' is neither capture nor ndjson\n", value);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(text, "config"))
+	if (!strcmp(text, "region"))
+		status = region_option__parse(&analyze->region, value, err, sizeof(err));
+	else if (!strcmp(text, "config"))
 		status = config__read(&analyze->config, value, err, sizeof(err));
 	else
 		status = config__set(&analyze->config, text, value, err, sizeof(err));
@@ -181,8 +188,11 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	char err[512] = "";
 	int status, score = EXIT_OK;
 
-	if (!pipeline) {
+	struct vapro_selection selection = region_option__selection(&analyze->region);
+
+	if (!pipeline || (analyze->region.given && pipeline__select(pipeline, &selection))) {
 		fprintf(stderr, "vapro analyze: out of memory\n");
+		stream__close(pipeline);
 		return EXIT_FAILED;
 	}
 	if (ndjson)

@@ -111,6 +111,13 @@ struct result_interferer {
 	double seconds;
 };
 
+/* What all slow rows have in common and the others of the job have not, or hardly. */
+struct result_shared {
+	const char *fact; /* host, socket, numa, core_type, cgroup or cpu */
+	const char *value;
+	uint32_t others; /* rows that have it too and are not slow */
+};
+
 struct result_diagnosis {
 	int stage;
 	bool final;
@@ -122,6 +129,9 @@ struct result_diagnosis {
 	uint32_t regression_count;
 	uint32_t abnormal, normal; /* fragments it rests on */
 	const char *advice;	   /* one or two sentences */
+	const char *verdict;	   /* who, where, how much and why in one */
+	const struct result_shared *shared;
+	uint32_t shared_count;
 };
 
 struct result_variance {
@@ -215,6 +225,8 @@ struct job_result {
 	uint32_t heatmap_count;
 	const struct result_variance *variances; /* changed in this window; most lost first */
 	uint32_t variance_count;
+	const struct result_variance *selections; /* of the region chosen by hand, by class; with the last window */
+	uint32_t selection_count;
 	const struct result_imbalance *imbalances;
 	uint32_t imbalance_count;
 	const struct result_drift *drifts;
@@ -240,6 +252,22 @@ int analysis__add_state(struct analysis *analysis, const struct vapro_state *sta
 int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle);
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference);
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts);
+
+/* What is known of where a thread runs; later tellings hold. -EINVAL for an unknown thread. */
+int analysis__place(struct analysis *analysis, const struct vapro_place *place);
+
+/*
+ * A region chosen by hand (papers/000 section 3.5), to be diagnosed with the last window whether it
+ * is slow or not. To be called before the first window ends. Texts and lists are copied.
+ */
+struct vapro_selection {
+	const int32_t (*ranks)[2]; /* first and last of each range; NULL: all */
+	uint32_t range_count;
+	bool relative;		   /* times count from the begin of the first window */
+	uint64_t begin_ns, end_ns; /* UTC; end 0: as long as it lasts */
+};
+
+int analysis__select(struct analysis *analysis, const struct vapro_selection *selection);
 
 /* A thread has ended (its rows stop there) or appeared; UTC ns. */
 int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns);

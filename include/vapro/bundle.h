@@ -136,6 +136,14 @@ struct vapro_interference {
 	char comm[16];
 };
 
+/* Where a thread ran when last looked at: what slow ranks may share. Told again whenever it changes. */
+struct vapro_place {
+	uint32_t thread;
+	int32_t cpu, socket, numa; /* -1 unknown */
+	const char *core_type;	   /* NULL unknown, or the machine has one only */
+	const char *cgroup;	   /* NULL unknown */
+};
+
 /* Causes of loss; every one is shown beside the numbers it takes from. */
 enum vapro_loss {
 	VAPRO_LOST_RING_FULL,

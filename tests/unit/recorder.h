@@ -49,6 +49,10 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		copy->state.from_path = recorder__copy(event->state.from_path);
 		copy->state.to_path = recorder__copy(event->state.to_path);
 		break;
+	case STREAM_PLACE:
+		copy->place.core_type = recorder__copy(event->place.core_type);
+		copy->place.cgroup = recorder__copy(event->place.cgroup);
+		break;
 	case STREAM_FACTS:
 		copy->facts.job = recorder__copy(event->facts.job);
 		break;
@@ -78,6 +82,10 @@ static inline void recorder__clear(struct recorder *recorder)
 			free((char *)event->state.to_symbol);
 			free((char *)event->state.from_path);
 			free((char *)event->state.to_path);
+		}
+		if (event->type == STREAM_PLACE) {
+			free((char *)event->place.core_type);
+			free((char *)event->place.cgroup);
 		}
 		if (event->type == STREAM_FACTS)
 			free((char *)event->facts.job);

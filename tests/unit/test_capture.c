@@ -59,6 +59,7 @@ static void write_host(const char *path, const char *host, int32_t rank, uint64_
 		.type = STREAM_THREAD,
 		.thread = {.rank = rank, .world_size = 2, .pid = 100, .tid = 100, .job = "slurm:7", .host = host}});
 	put(sink, (struct stream_event){.type = STREAM_SEEN, .seen = {0, mono, 0}});
+	put(sink, (struct stream_event){.type = STREAM_PLACE, .place = {0, rank, rank, -1, NULL, host}});
 	put(sink,
 	    (struct stream_event){
 		.type = STREAM_STATE,
@@ -157,6 +158,7 @@ static void test_exact(void **state)
 	events[count++] = (struct stream_event){.type = STREAM_FACTS,
 						.facts = {5, "job", 1, 2, 3, 4, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
 	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
+	events[count++] = (struct stream_event){.type = STREAM_PLACE, .place = {1, -1, 0, 7, "cpu_atom", NULL}};
 	events[count++] = (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
 	for (size_t i = 0; i < count; i++)
@@ -210,6 +212,11 @@ static void test_exact(void **state)
 			break;
 		case STREAM_CLOCK:
 			assert_memory_equal(&a->clock, &b->clock, sizeof(a->clock));
+			break;
+		case STREAM_PLACE:
+			assert_memory_equal(&a->place, &b->place, offsetof(struct vapro_place, core_type));
+			same_text(a->place.core_type, b->place.core_type);
+			same_text(a->place.cgroup, b->place.cgroup);
 			break;
 		case STREAM_SEEN:
 			assert_memory_equal(&a->seen, &b->seen, sizeof(a->seen));
@@ -424,6 +431,15 @@ static void test_merge(void **state)
 		assert_int_equal(recorder__find(&seen, STREAM_WINDOW, 0)->window.end_ns, UTC + 15 * S);
 		assert_int_equal(recorder__count(&seen, STREAM_END), 1);
 		assert_int_equal(recorder__count(&seen, STREAM_FACTS), 4);
+		assert_int_equal(recorder__count(&seen, STREAM_PLACE), 2);
+		for (size_t k = 0; k < 2; k++) {
+			const struct vapro_place *place = &recorder__find(&seen, STREAM_PLACE, k)->place;
+			const struct vapro_thread *thread =
+			    &recorder__find(&seen, STREAM_THREAD, place->thread)->thread;
+
+			assert_int_equal(place->socket, thread->rank);
+			assert_string_equal(place->cgroup, thread->host);
+		}
 		if (!begin_s[i])
 			assert_int_equal(recorder__count(&seen, STREAM_WINDOW), 2);
 	}

@@ -234,6 +234,34 @@ static void test_bundles_and_labels(void **state)
 }
 
 /* Ranks one after the other in the file are told window by window, in time. */
+/* Where threads run: of lines that contradict each other the least holds, in any order of the lines. */
+static void test_places(void **state)
+{
+	static const char *const orders[] = {
+	    IO(",\"socket\":1,\"cpu\":7,\"core_type\":\"p\"") "\n" IO(",\"socket\":0,\"cgroup\":\"/b\"") "\n" IO(
+		",\"cgroup\":\"/a\"") "\n{\"rank\":5,\"class\":\"io\",\"at\":\"x\",\"start_ns\":1,\"duration_ns\":1}",
+	    IO(",\"cgroup\":\"/a\"") "\n" IO(",\"socket\":0,\"cgroup\":\"/b\"") "\n" IO(
+		",\"socket\":1,\"cpu\":7,\"core_type\":\"p\"") "\n{\"rank\":5,\"class\":\"io\",\"at\":\"x\",\"start_"
+							       "ns\":1,\"duration_ns\":1}",
+	};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct vapro_place *place;
+
+		assert_int_equal(replay(orders[i], true), 0);
+		assert_int_equal(recorder__count(&seen, STREAM_PLACE), 1); /* nothing is known of rank 5 */
+		place = &recorder__find(&seen, STREAM_PLACE, 0)->place;
+		assert_int_equal(place->socket, 0);
+		assert_int_equal(place->cpu, 7);
+		assert_int_equal(place->numa, -1);
+		assert_string_equal(place->core_type, "p");
+		assert_string_equal(place->cgroup, "/a");
+	}
+	assert_int_equal(replay(IO(",\"socket\":\"one\""), true), -EINVAL);
+	assert_int_equal(replay(IO(",\"numa\":-2"), true), -EINVAL);
+}
+
 static void test_windows(void **state)
 {
 	char *text = NULL;
@@ -289,10 +317,9 @@ static void test_two_clocks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_contract),	cmocka_unit_test(test_source),
-	    cmocka_unit_test(test_exact_times), cmocka_unit_test(test_bad_lines),
-	    cmocka_unit_test(test_go_on),	cmocka_unit_test(test_bundles_and_labels),
-	    cmocka_unit_test(test_windows),	cmocka_unit_test(test_two_clocks),
+	    cmocka_unit_test(test_contract),  cmocka_unit_test(test_source),  cmocka_unit_test(test_exact_times),
+	    cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_go_on),   cmocka_unit_test(test_bundles_and_labels),
+	    cmocka_unit_test(test_places),    cmocka_unit_test(test_windows), cmocka_unit_test(test_two_clocks),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

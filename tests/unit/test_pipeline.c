@@ -87,6 +87,24 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	return 0;
 }
 
+int analysis__place(struct analysis *analysis, const struct vapro_place *place)
+{
+	return place->thread < analysis->threads ? 0 : -EINVAL;
+}
+
+int analysis__select(struct analysis *analysis, const struct vapro_selection *selection)
+{
+	(void)analysis;
+	(void)selection;
+	return 0;
+}
+
+void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request)
+{
+	(void)analysis;
+	*request = (struct vapro_stage_request){.stage = 1};
+}
+
 int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 {
 	(void)analysis;

@@ -5,6 +5,7 @@
  * what was put in, and nothing else may be major; mixed noise (papers/000 figure 11) and prices by
  * regression within 5.
  */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,8 @@
 #include <cmocka.h>
 
 #include "diagnose/driver.h"
+#include "diagnose/where.h"
+#include "region_option.h"
 #include "sim.h"
 
 #define RANKS 4
@@ -66,6 +69,8 @@ struct run {
 	bool hidden;	   /* causes cost time that no factor tells, beside counts */
 	double better;	   /* share of frontend that goes while it is slow: of this, less is better */
 	double seconds;
+	const struct vapro_selection *selection;
+	bool places;
 	uint64_t seed;
 };
 
@@ -82,6 +87,14 @@ struct answer {
 	bool finals[8], final;
 	char outcome[24];
 	double lost, rows;
+	char verdict[512], shared_facts[128];
+	struct answer_region {
+		uint32_t abnormal, normal;
+		double lost, performance, begin, end;
+		char verdict[512], who[64];
+		enum vapro_class class;
+	} chosen[3];
+	uint32_t chosen_count;
 	int requests[64];
 	char expands[64][24];
 	int request_count;
@@ -141,6 +154,8 @@ static void compute(struct run *run, int rank, int state, double t, unsigned gro
 	fill(run, extra, counts, groups, noise, bundle);
 }
 
+static void take_factors(struct answer *answer, const struct result_diagnosis *diagnosis);
+
 static void note(struct answer *answer, const struct result_variance *variance)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
@@ -150,6 +165,17 @@ static void note(struct answer *answer, const struct result_variance *variance)
 	answer->finals[answer->tellings++] = diagnosis->final;
 	answer->final = diagnosis->final;
 	answer->lost = variance->lost_seconds;
+	snprintf(answer->verdict, sizeof(answer->verdict), "%s", diagnosis->verdict);
+	answer->shared_facts[0] = 0;
+	for (uint32_t i = 0; i < diagnosis->shared_count; i++)
+		snprintf(answer->shared_facts + strlen(answer->shared_facts),
+			 sizeof(answer->shared_facts) - strlen(answer->shared_facts), "%s=%s ",
+			 diagnosis->shared[i].fact, diagnosis->shared[i].value);
+	take_factors(answer, diagnosis);
+}
+
+static void take_factors(struct answer *answer, const struct result_diagnosis *diagnosis)
+{
 	answer->count = diagnosis->factor_count;
 	answer->outcome[0] = 0;
 	if (diagnosis->regression_count) {
@@ -197,6 +223,36 @@ static void announce(struct analysis *analysis)
 		assert_int_equal(analysis__add_state(analysis, &states[i]), 0);
 }
 
+static void place(struct analysis *analysis)
+{
+	for (uint32_t i = 0; i < RANKS; i++) {
+		struct vapro_place place = {i, (int32_t)i, i == SLOW, -1, NULL, "/slurm/job"};
+
+		assert_int_equal(analysis__place(analysis, &place), 0);
+	}
+	assert_int_equal(analysis__place(analysis, &(struct vapro_place){.thread = RANKS}), -EINVAL);
+}
+
+static void note_chosen(struct answer *answer, const struct job_result *result)
+{
+	for (uint32_t i = 0; i < result->selection_count; i++) {
+		const struct result_variance *at = &result->selections[i];
+		struct answer_region *chosen = &answer->chosen[answer->chosen_count++];
+
+		assert_true(answer->chosen_count <= 3);
+		*chosen = (struct answer_region){.abnormal = at->diagnosis.abnormal,
+						 .normal = at->diagnosis.normal,
+						 .lost = at->lost_seconds,
+						 .performance = at->performance,
+						 .begin = (double)(at->begin_ns - SIM_BEGIN_NS) / 1e9,
+						 .end = (double)(at->end_ns - SIM_BEGIN_NS) / 1e9,
+						 .class = at->class};
+		snprintf(chosen->verdict, sizeof(chosen->verdict), "%s", at->diagnosis.verdict);
+		snprintf(chosen->who, sizeof(chosen->who), "%s", at->who);
+		take_factors(answer, &at->diagnosis);
+	}
+}
+
 static unsigned groups_of(const struct analysis *analysis, struct answer *answer)
 {
 	struct vapro_stage_request request;
@@ -233,6 +289,10 @@ static void go(struct run *run, struct answer *answer)
 	analysis = analysis__new(&config, VAPRO_BY_INSTRUCTIONS);
 	assert_non_null(analysis);
 	announce(analysis);
+	if (run->places)
+		place(analysis);
+	if (run->selection)
+		assert_int_equal(analysis__select(analysis, run->selection), 0);
 	for (double begin = 0, end = config.window_s; begin < seconds; begin = end, end += config.window_s * 2 / 3) {
 		const struct job_result *results;
 		uint32_t count;
@@ -264,6 +324,8 @@ static void go(struct run *run, struct answer *answer)
 				 0);
 		for (uint32_t i = 0; count && i < results[0].variance_count; i++)
 			note(answer, &results[0].variances[i]);
+		if (count)
+			note_chosen(answer, &results[0]);
 		if (run->progressive)
 			groups = groups_of(analysis, answer);
 	}
@@ -564,6 +626,164 @@ static void test_progressive(void **state)
 		assert_true(answer.stages[i] >= answer.stages[i - 1]);
 }
 
+/* A region chosen by hand: inside of the slow time, around it, and where nothing is slow. */
+static void test_selection(void **state)
+{
+	static const int32_t slow_rank[][2] = {{SLOW, SLOW}}, others[][2] = {{0, 0}, {2, 3}};
+	const struct vapro_selection inside = {.ranks = slow_rank,
+					       .range_count = 1,
+					       .begin_ns = SIM_BEGIN_NS + (uint64_t)13e9,
+					       .end_ns = SIM_BEGIN_NS + (uint64_t)15e9};
+	const struct vapro_selection all = {.relative = true, .begin_ns = (uint64_t)10e9};
+	const struct vapro_selection quick = {
+	    .ranks = others, .range_count = 2, .relative = true, .begin_ns = (uint64_t)12e9, .end_ns = (uint64_t)18e9};
+	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .selection = &inside, .seed = 6};
+	struct answer answer;
+
+	(void)state;
+	go(&run, &answer);
+	assert_int_equal(answer.chosen_count, 1);
+	expect_only(&answer, NODE_DRAM, 3);
+	/* Two of six seconds of the variance. */
+	assert_true(fabs(answer.chosen[0].lost / answer.lost - 1 / 3.0) < 0.03);
+	assert_true(answer.chosen[0].begin == 13 && answer.chosen[0].end == 15);
+	assert_int_equal(answer.chosen[0].normal, 0);
+	assert_string_equal(answer.chosen[0].who, "rank 1");
+	run.selection = &all;
+	run.seed = 6;
+	go(&run, &answer);
+	assert_int_equal(answer.chosen_count, 1);
+	expect_only(&answer, NODE_DRAM, 3);
+	/* All that is less than the fastest adds up, quiet as it is. */
+	assert_true(answer.chosen[0].lost > answer.lost && answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 20);
+	assert_true(answer.chosen[0].normal > 1000);
+	assert_true(answer.chosen[0].begin == 10 && answer.chosen[0].end == 30);
+	assert_string_equal(answer.chosen[0].who, "ranks 0-3");
+	run.selection = &quick;
+	run.seed = 6;
+	go(&run, &answer);
+	assert_int_equal(answer.chosen_count, 1);
+	assert_int_equal(answer.chosen[0].abnormal, 0);
+	for (uint32_t i = 0; i < answer.count; i++)
+		assert_false(answer.factor[i].major);
+	assert_true(answer.chosen[0].performance > 0.98);
+	assert_string_equal(answer.chosen[0].who, "ranks 0,2-3");
+}
+
+static void test_where_and_verdict(void **state)
+{
+	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .places = true, .seed = 6};
+	struct answer answer;
+	char expected[160];
+
+	(void)state;
+	go(&run, &answer);
+	assert_string_equal(answer.shared_facts, "socket=1 cpu=1 "); /* the cgroup is everybody's */
+	snprintf(expected, sizeof(expected),
+		 "rank 1, on socket 1, lost %.1f s: 100 %% backend bound, nearly all of it memory, nearly all of that "
+		 "DRAM.",
+		 answer.lost);
+	assert_string_equal(answer.verdict, expected);
+	run.places = false;
+	run.causes[0].node = NODE_PREEMPTED;
+	go(&run, &answer);
+	assert_string_equal(answer.shared_facts, "");
+	snprintf(expected, sizeof(expected), "rank 1 lost %.1f s: 100 %% off the CPU, nearly all of it preempted.",
+		 answer.lost);
+	assert_string_equal(answer.verdict, expected);
+}
+
+/* What is shared: by all slow ones, by few others, and of sockets only within a host. */
+static void test_where(void **state)
+{
+	static const char *const hosts[] = {"n1", "n1", "n1", "n1", "n2", "n2"};
+	static const int32_t sockets[] = {0, 0, 1, 1, 0, 1};
+	static const unsigned char one_socket[] = {1, 1, 0, 0, 0, 0}, one_host[] = {0, 0, 0, 0, 1, 1},
+				   spread[] = {1, 0, 1, 0, 0, 0}, everybody[] = {1, 1, 1, 1, 1, 1},
+				   gone[] = {1, 1, 2, 2, 2, 2};
+	struct stg *stg = stg__new();
+	struct places places = {0};
+	struct where where[WHERE_FACTS];
+	uint32_t count;
+
+	(void)state;
+	assert_non_null(stg);
+	for (uint32_t i = 0; i < 6; i++) {
+		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .job = "j", .host = hosts[i], .pid = i + 1};
+
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+	}
+	/* Nothing but hosts is known. */
+	assert_int_equal(where__find(&places, stg, 0, one_host, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].fact, "host");
+	for (uint32_t i = 6; i-- > 0;)
+		assert_int_equal(places__add(&places, &(struct vapro_place){i, -1, sockets[i], -1, NULL, NULL}), 0);
+	assert_int_equal(where__find(&places, stg, 0, one_socket, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].fact, "socket");
+	assert_string_equal(where[0].value, "0");
+	assert_int_equal(where[0].others, 0);
+	assert_int_equal(where__find(&places, stg, 0, one_host, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].value, "n2");
+	assert_int_equal(where__find(&places, stg, 0, spread, where, &count), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(where__find(&places, stg, 0, everybody, where, &count), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(where__find(&places, stg, 0, gone, where, &count), 0);
+	assert_int_equal(count, 0);
+	places__free(&places);
+	stg__free(stg);
+}
+
+static void test_region_option(void **state)
+{
+	static const char *const bad[] = {"",
+					  "0-3",
+					  "0-3@1",
+					  "@1..2",
+					  "3-1@1..2",
+					  "0,@1..2",
+					  "x@1..2",
+					  "0@2..1",
+					  "0@1..x",
+					  "0@-1..2",
+					  "0@1m..2",
+					  "0-@1..2",
+					  "0 @1..2",
+					  "0@1..1",
+					  "allx@1..2",
+					  "0@nan..2",
+					  "0@1..inf",
+					  "99999999999@1..2",
+					  "0@2027-01-15T08:00:00Z..20"};
+	struct region_option region;
+	struct vapro_selection selection;
+	char err[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		*err = 0;
+		if (!region_option__parse(&region, bad[i], err, sizeof(err)))
+			fail_msg("'%s' is taken", bad[i]);
+		assert_true(*err);
+	}
+	assert_int_equal(region_option__parse(&region, "0-3,7@12.5..20s", err, sizeof(err)), 0);
+	selection = region_option__selection(&region);
+	assert_true(selection.relative && selection.range_count == 2);
+	assert_true(selection.begin_ns == 12500000000 && selection.end_ns == 20000000000);
+	assert_true(selection.ranks[0][0] == 0 && selection.ranks[0][1] == 3 && selection.ranks[1][0] == 7 &&
+		    selection.ranks[1][1] == 7);
+	assert_int_equal(region_option__parse(&region, "all@..", err, sizeof(err)), 0);
+	selection = region_option__selection(&region);
+	assert_true(!selection.ranks && !selection.begin_ns && !selection.end_ns);
+	assert_int_equal(
+	    region_option__parse(&region, "5@2027-01-15T08:00:00Z..2027-01-15T08:00:01.5Z", err, sizeof(err)), 0);
+	selection = region_option__selection(&region);
+	assert_true(!selection.relative && selection.end_ns - selection.begin_ns == 1500000000);
+}
+
 /* Several cases: one group at a time in the order of the wishes, shared, and given up in the end. */
 static void test_driver(void **state)
 {
@@ -616,6 +836,10 @@ int main(void)
 	    cmocka_unit_test(test_regression_against_formula),
 	    cmocka_unit_test(test_less_is_better_and_rare),
 	    cmocka_unit_test(test_progressive),
+	    cmocka_unit_test(test_selection),
+	    cmocka_unit_test(test_where_and_verdict),
+	    cmocka_unit_test(test_where),
+	    cmocka_unit_test(test_region_option),
 	    cmocka_unit_test(test_driver),
 	};
 

@@ -223,6 +223,8 @@ static const char *check(struct capture_file *file, struct stream_event *event)
 		return event->state.id == file->states++ ? NULL : "a state is out of order";
 	case STREAM_SEEN:
 		return event->seen.thread < file->threads ? NULL : "an unknown thread";
+	case STREAM_PLACE:
+		return event->place.thread < file->threads ? NULL : "an unknown thread";
 	case STREAM_INTERFERENCE:
 		return event->interference.thread < file->threads ? NULL : "an unknown thread";
 	case STREAM_FACTS:

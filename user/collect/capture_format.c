@@ -147,6 +147,15 @@ static const struct capture_column facts_columns[] = {
 _Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 6 + VAPRO_LOSSES,
 	       "there is a cause of loss that captures do not know");
 
+static const struct capture_column place_columns[] = {
+    COLUMN("thread", COLUMN_U32, place.thread, "thread id"),
+    COLUMN("cpu", COLUMN_I32, place.cpu, "number, -1 unknown"),
+    COLUMN("socket", COLUMN_I32, place.socket, "number, -1 unknown"),
+    COLUMN("numa", COLUMN_I32, place.numa, "number of the node, -1 unknown"),
+    COLUMN("core_type", COLUMN_TEXT, place.core_type, "where the machine has several"),
+    COLUMN("cgroup", COLUMN_TEXT, place.cgroup, "path"),
+};
+
 static const struct capture_column window_columns[] = {
     COLUMN("begin_ns", COLUMN_U64, window.begin_ns, "ns since the epoch"),
     COLUMN("end_ns", COLUMN_U64, window.end_ns, "ns since the epoch"),
@@ -170,6 +179,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_FACTS] = TABLE("facts", facts_columns),
     [STREAM_WINDOW] = TABLE("window", window_columns),
     [STREAM_END] = {"end", NULL, 0},
+    [STREAM_PLACE] = TABLE("place", place_columns),
 };
 
 const char *const capture_wire_name[WIRES] = {

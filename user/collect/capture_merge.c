@@ -141,6 +141,9 @@ static int take(struct merge *merge, struct source *source, struct stream_event 
 		event->bundle.start_ns += source->offset;
 		event->bundle.end_ns += source->offset;
 		return hold(source, event, event->bundle.flags & VAPRO_BUNDLE_OPEN ? UINT64_MAX : event->bundle.end_ns);
+	case STREAM_PLACE:
+		event->place.thread = source->threads[event->place.thread];
+		return stream__put(merge->sink, event);
 	case STREAM_INTERFERENCE:
 		event->interference.thread = source->threads[event->interference.thread];
 		return hold(source, event, event->interference.bin * VAPRO_BIN_NS);

@@ -44,6 +44,36 @@ static int64_t number_of(struct intern *keys, const char *format, const char *a,
 	return id == INTERN_NONE ? -ENOMEM : (int64_t)id - 1; /* the table's 0 is NULL */
 }
 
+static void take_least(int32_t *number, int32_t other)
+{
+	if (other >= 0 && (*number < 0 || other < *number))
+		*number = other;
+}
+
+/* The first in the alphabet stays. Returns 0 or -ENOMEM. */
+static int take_first(const char **text, const char *other)
+{
+	const char *own;
+
+	if (!other || (*text && strcmp(*text, other) <= 0))
+		return 0;
+	own = strdup(other);
+	if (!own)
+		return -ENOMEM;
+	free((char *)*text);
+	*text = own;
+	return 0;
+}
+
+/* The order of the lines is nothing: where they contradict each other the least holds. */
+static int add_place(struct vapro_place *place, const struct vapro_place *from)
+{
+	take_least(&place->cpu, from->cpu);
+	take_least(&place->socket, from->socket);
+	take_least(&place->numa, from->numa);
+	return take_first(&place->core_type, from->core_type) || take_first(&place->cgroup, from->cgroup) ? -ENOMEM : 0;
+}
+
 static int64_t add_thread(struct ndjson *ndjson, const struct ndjson_line *line)
 {
 	const struct vapro_thread *from = &line->thread;
@@ -56,13 +86,15 @@ static int64_t add_thread(struct ndjson *ndjson, const struct ndjson_line *line)
 		return id;
 	if ((size_t)id == ndjson->thread_count) {
 		if (grow(&ndjson->threads, &ndjson->thread_capacity, (size_t)id + 1, sizeof(*ndjson->threads)) ||
-		    grow(&ndjson->seen, &ndjson->seen_capacity, (size_t)id + 1, sizeof(*ndjson->seen)))
+		    grow(&ndjson->seen, &ndjson->seen_capacity, (size_t)id + 1, sizeof(*ndjson->seen)) ||
+		    grow(&ndjson->places, &ndjson->place_capacity, (size_t)id + 1, sizeof(*ndjson->places)))
 			return -ENOMEM;
 		thread = &ndjson->threads[id];
 		*thread = *from;
 		thread->id = (uint32_t)id;
 		thread->job = copy(from->job);
 		thread->host = copy(from->host);
+		ndjson->places[id] = (struct vapro_place){.cpu = -1, .socket = -1, .numa = -1};
 		ndjson->thread_count++;
 		if (!thread->job || !thread->host)
 			return -ENOMEM;
@@ -85,22 +117,9 @@ static int64_t add_thread(struct ndjson *ndjson, const struct ndjson_line *line)
 		thread->pid = from->pid;
 	if (!thread->tid || (from->tid && from->tid < thread->tid))
 		thread->tid = from->tid;
-	return id;
-}
-
-/* Symbols are for people and no part of a state: the first in the alphabet stays. Returns 0 or -ENOMEM. */
-static int add_symbol(const char **symbol, const char *from)
-{
-	const char *own;
-
-	if (!from || (*symbol && strcmp(*symbol, from) <= 0))
-		return 0;
-	own = strdup(from);
-	if (!own)
+	if (add_place(&ndjson->places[id], &line->place))
 		return -ENOMEM;
-	free((char *)*symbol);
-	*symbol = own;
-	return 0;
+	return id;
 }
 
 static int64_t add_state(struct ndjson *ndjson, const struct ndjson_line *line)
@@ -129,7 +148,8 @@ static int64_t add_state(struct ndjson *ndjson, const struct ndjson_line *line)
 		return -ENOMEM;
 symbols:
 	state = &ndjson->states[id];
-	if (add_symbol(&state->from_symbol, from->from_symbol) || add_symbol(&state->to_symbol, from->to_symbol))
+	/* for people and no part of a state */
+	if (take_first(&state->from_symbol, from->from_symbol) || take_first(&state->to_symbol, from->to_symbol))
 		return -ENOMEM;
 	return id;
 }
@@ -291,6 +311,10 @@ static int put_tables(const struct ndjson *ndjson, uint64_t begin_ns, struct str
 			break;
 		event = (struct stream_event){.type = STREAM_SEEN, .seen = ndjson->seen[i]};
 		ret = stream__put(sink, &event);
+		event = (struct stream_event){.type = STREAM_PLACE, .place = ndjson->places[i]};
+		if (!ret && (event.place.cpu >= 0 || event.place.socket >= 0 || event.place.numa >= 0 ||
+			     event.place.core_type || event.place.cgroup))
+			ret = stream__put(sink, &event);
 	}
 	for (size_t i = 0; !ret && i < ndjson->state_count; i++) {
 		event = (struct stream_event){.type = STREAM_STATE, .state = ndjson->states[i]};
@@ -368,6 +392,8 @@ void ndjson__free(struct ndjson *ndjson)
 	for (size_t i = 0; i < ndjson->thread_count; i++) {
 		free((char *)ndjson->threads[i].job);
 		free((char *)ndjson->threads[i].host);
+		free((char *)ndjson->places[i].core_type);
+		free((char *)ndjson->places[i].cgroup);
 	}
 	for (size_t i = 0; i < ndjson->state_count; i++) {
 		struct vapro_state *state = &ndjson->states[i];
@@ -385,6 +411,7 @@ void ndjson__free(struct ndjson *ndjson)
 	ndjson_names__free(&ndjson->names);
 	free(ndjson->threads);
 	free(ndjson->seen);
+	free(ndjson->places);
 	free(ndjson->states);
 	free(ndjson->bundles);
 	free(ndjson->path);

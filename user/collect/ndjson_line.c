@@ -144,6 +144,29 @@ static int parse_thread(struct parser *parser)
 	return ret;
 }
 
+static int get_number(struct parser *parser, const char *key, int32_t *value)
+{
+	uint64_t number = 0;
+	int ret = get_uint(parser, key, true, INT32_MAX, &number);
+
+	*value = !ret && get(parser, key) ? (int32_t)number : -1;
+	return ret;
+}
+
+static int parse_place(struct parser *parser)
+{
+	struct vapro_place *place = &parser->line->place;
+	int ret = get_number(parser, "cpu", &place->cpu);
+
+	if (!ret)
+		ret = get_number(parser, "socket", &place->socket);
+	if (!ret)
+		ret = get_number(parser, "numa", &place->numa);
+	if (!ret)
+		ret = get_text(parser, "core_type", true, &place->core_type);
+	return ret ? ret : get_text(parser, "cgroup", true, &place->cgroup);
+}
+
 static int parse_state(struct parser *parser)
 {
 	struct vapro_state *state = &parser->line->state;
@@ -417,6 +440,8 @@ int ndjson_line__parse(struct ndjson_line *line, const char *text, struct ndjson
 	if (get(&parser, "schema"))
 		return refuse(&parser, "this is a line that vapro wrote, not a fragment");
 	ret = parse_thread(&parser);
+	if (!ret)
+		ret = parse_place(&parser);
 	if (!ret)
 		ret = parse_state(&parser);
 	if (!ret)

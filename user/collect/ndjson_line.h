@@ -23,7 +23,8 @@ struct ndjson_line {
 	cJSON *object; /* owns the texts that are const */
 	struct vapro_thread thread;
 	struct vapro_state state;
-	char *labels, *common; /* of state, owned */
+	char *labels, *common;	  /* of state, owned */
+	struct vapro_place place; /* all unknown where it says nothing */
 	struct vapro_bundle bundle;
 	char *truth;	   /* of its workload, owned; NULL where nobody said */
 	bool instructions; /* a computation whose instructions are known */

@@ -70,9 +70,10 @@ static int number_anew(struct ndjson *ndjson)
 	size_t most = ndjson->thread_count > ndjson->state_count ? ndjson->thread_count : ndjson->state_count;
 	uint32_t *threads = calloc(most + 1, sizeof(*threads)), *states = calloc(most + 1, sizeof(*states));
 	struct stream_seen *seen = calloc(ndjson->thread_count + 1, sizeof(*seen));
+	struct vapro_place *places = calloc(ndjson->thread_count + 1, sizeof(*places));
 	int ret = -ENOMEM;
 
-	if (!threads || !states || !seen)
+	if (!threads || !states || !seen || !places)
 		goto cleanup;
 	if (ndjson->thread_count)
 		qsort(ndjson->threads, ndjson->thread_count, sizeof(*ndjson->threads), compare_threads);
@@ -81,6 +82,8 @@ static int number_anew(struct ndjson *ndjson)
 	for (uint32_t i = 0; i < ndjson->thread_count; i++) {
 		seen[i] = ndjson->seen[ndjson->threads[i].id];
 		seen[i].thread = i;
+		places[i] = ndjson->places[ndjson->threads[i].id];
+		places[i].thread = i;
 		threads[ndjson->threads[i].id] = i;
 		ndjson->threads[i].id = i;
 	}
@@ -95,11 +98,15 @@ static int number_anew(struct ndjson *ndjson)
 	free(ndjson->seen);
 	ndjson->seen = seen;
 	seen = NULL;
+	free(ndjson->places);
+	ndjson->places = places;
+	places = NULL;
 	ret = 0;
 cleanup:
 	free(threads);
 	free(states);
 	free(seen);
+	free(places);
 	return ret;
 }
 

@@ -13,7 +13,8 @@ struct ndjson {
 	size_t count, capacity;
 	struct vapro_thread *threads;
 	struct stream_seen *seen; /* of each thread */
-	size_t thread_count, thread_capacity, seen_capacity;
+	struct vapro_place *places;
+	size_t thread_count, thread_capacity, seen_capacity, place_capacity;
 	struct vapro_state *states;
 	size_t state_count, state_capacity;
 	struct intern *thread_keys, *state_keys, *truths;

@@ -24,6 +24,7 @@ enum stream_type {
 	STREAM_FACTS, /* of one process, before each window */
 	STREAM_WINDOW,
 	STREAM_END, /* a capture that lacks it was cut short */
+	STREAM_PLACE, /* last: the numbers of the others are in files */
 };
 
 struct stream_clock {
@@ -52,6 +53,7 @@ struct stream_event {
 		struct vapro_bundle bundle;
 		struct vapro_interference interference; /* its bin counts from the clock's UTC */
 		struct vapro_process_facts facts;
+		struct vapro_place place;
 		struct stream_window window;
 	};
 };

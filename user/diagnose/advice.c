@@ -40,17 +40,26 @@ void advice__who(const struct result_variance *variance, bool threads, char *buf
 }
 
 /* The factor with most impact among those that are not split further; NULL where nothing is major. */
-static const char *finest(const struct result_variance *variance)
+static const struct result_factor *finest_factor(const struct result_variance *variance)
 {
 	const struct result_factor *best = NULL;
 
 	for (uint32_t i = 0; i < variance->diagnosis.factor_count; i++) {
 		const struct result_factor *factor = &variance->diagnosis.factors[i];
 
+		/* Of a whole and its part that say the same, the part says more. */
 		if (factor->major && strcmp(factor->name, "suspension") &&
-		    (!best || factor->impact_seconds > best->impact_seconds))
+		    (!best || factor->impact_seconds > best->impact_seconds ||
+		     (factor->parent && !strcmp(factor->parent, best->name))))
 			best = factor;
 	}
+	return best;
+}
+
+static const char *finest(const struct result_variance *variance)
+{
+	const struct result_factor *best = finest_factor(variance);
+
 	return best ? best->name : NULL;
 }
 
@@ -68,15 +77,59 @@ static const struct {
     {"frontend", "waited for instructions; look at code placement and instruction cache misses"},
     {"bad_speculation", "work thrown away after wrong predictions; the data of these ranks may differ"},
     {"retiring", "more was executed; the work of these ranks may differ"},
+    {"memory", "waited for data; look at memory bandwidth, NUMA placement and neighbours on the same socket"},
+    {"core", "waited for execution units; look at what shares their cores, and at the frequency"},
+    {"l1", "waited for the L1 cache; look at what shares their cores"},
+    {"l2", "waited for the L2 cache; look at what shares their cores"},
+    {"l3", "waited for the L3 cache; look at who else uses the caches of the same socket"},
+    {"dram", "waited for DRAM; look at who else uses its bandwidth, at NUMA placement, and at the memory's health"},
+    {"store", "waited for stores; look at memory bandwidth and at what writes to the same cache lines"},
+    {"l2_fills", "fetched more from the L2 cache; look at what shares their cores"},
+    {"l3_fills", "fetched more from the L3 cache; look at what shares their cores"},
+    {"dram_fills", "fetched more from DRAM; look at who else uses the caches of the same socket"},
+    {"remote_fills", "fetched more from another socket; look at NUMA placement and bind them to their memory"},
+    {"frontend_latency", "waited for instructions to come; look at instruction cache misses and code placement"},
+    {"frontend_bandwidth", "instructions came too few at a time; look at what shares their cores"},
+    {"mispredicts", "work thrown away after wrong predictions; the data of these ranks may differ"},
+    {"clears", "the pipeline was emptied; look for memory that several threads write, and at denormal numbers"},
+    {"page_faults", "handled page faults; look at memory pressure, huge pages and NUMA balancing"},
+    {"minor_faults", "mapped more pages in; look at memory pressure, huge pages and NUMA balancing"},
+    {"major_faults", "read pages from disk; look at memory pressure and swap"},
+    {"reclaim", "freed memory for others; look at the memory limit of the cgroup and at who fills the memory"},
+    {"system_calls", "were longer in system calls; look at what they call, and at security modules"},
+    {"voluntary_switches", "slept and woke more often; look for locks and at the network"},
+    {"involuntary_switches", "were switched out more often; bind ranks and daemons apart"},
+    {"migrations", "moved between CPUs; bind the ranks"},
+    {"hard_irq", "devices interrupted them; move the interrupts of this node away from the CPUs of the ranks"},
+    {"soft_irq", "the kernel worked for network, timers or disks on their CPUs; move the interrupts away"},
     {"on_cpu", "on the CPU all the time but got less done; look at frequency, memory bandwidth and neighbours on "
 	       "the same core or socket"},
 };
+
+/* Where to look first, when only the slow ones are there; "" otherwise. */
+static void say_where(const struct result_diagnosis *diagnosis, char *buf, size_t size)
+{
+	const struct result_shared *first = diagnosis->shared;
+
+	*buf = 0;
+	if (!diagnosis->shared_count)
+		return;
+	snprintf(buf, size, "; begin with %s %s, where %s runs",
+		 !strcmp(first->fact, "numa")	     ? "NUMA node"
+		 : !strcmp(first->fact, "core_type") ? "cores of type"
+		 : !strcmp(first->fact, "cpu")	     ? "CPU"
+						     : first->fact,
+		 first->value, first->others ? "hardly anybody else of the job" : "nobody else of the job");
+}
 
 void advice__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const char *factor = finest(variance);
 	const char *ranks = variance->who;
+	char where[256];
+
+	say_where(diagnosis, where, sizeof(where));
 
 	if (waiting && !transfer && variance->effect_of) {
 		snprintf(buf, size, "%s waited for others: see variance %llu for the cause.", ranks,
@@ -123,7 +176,7 @@ void advice__write(const struct result_variance *variance, bool waiting, bool tr
 	}
 	for (size_t i = 0; factor && i < sizeof(rules) / sizeof(*rules); i++) {
 		if (!strcmp(factor, rules[i].factor)) {
-			snprintf(buf, size, "%s: %s.", ranks, rules[i].text);
+			snprintf(buf, size, "%s: %s%s.", ranks, rules[i].text, where);
 			return;
 		}
 	}

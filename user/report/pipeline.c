@@ -185,6 +185,8 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return counted(pipeline, analysis__add_interference(pipeline->analysis, &event->interference));
 	case STREAM_FACTS:
 		return counted(pipeline, analysis__add_facts(pipeline->analysis, &event->facts));
+	case STREAM_PLACE:
+		return counted(pipeline, analysis__place(pipeline->analysis, &event->place));
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:
@@ -253,6 +255,16 @@ const char *pipeline__host(const struct stream_sink *sink)
 uint64_t pipeline__end_ns(const struct stream_sink *sink)
 {
 	return pipeline_of(sink)->end_ns;
+}
+
+int pipeline__select(struct stream_sink *sink, const struct vapro_selection *selection)
+{
+	return analysis__select(pipeline_of(sink)->analysis, selection);
+}
+
+void pipeline__stage_request(const struct stream_sink *sink, struct vapro_stage_request *request)
+{
+	analysis__stage_request(pipeline_of(sink)->analysis, request);
 }
 
 int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)

@@ -28,7 +28,10 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 /* Totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
 
-/* As analysis__score. */
+/* As analysis__select, analysis__stage_request and analysis__score. */
+int pipeline__select(struct stream_sink *pipeline, const struct vapro_selection *selection);
+void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_stage_request *request);
+
 int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *score);
 
 /* The host that lines name, and the UTC end of the last window (0 before the first): for the bye line of a replay. */

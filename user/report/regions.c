@@ -25,6 +25,28 @@ static const char *const meaning[][2] = {
     {"frontend", "the CPU waited for instructions"},
     {"bad_speculation", "the CPU mispredicted branches"},
     {"backend", "the CPU waited for memory or execution units"},
+    {"frontend_latency", "instructions came late"},
+    {"frontend_bandwidth", "instructions came too few at a time"},
+    {"mispredicts", "branches went another way than predicted"},
+    {"clears", "the pipeline was emptied and began anew"},
+    {"memory", "waited for data"},
+    {"core", "waited for execution units"},
+    {"l1", "data came from the L1 cache"},
+    {"l2", "data came from the L2 cache"},
+    {"l3", "data came from the L3 cache"},
+    {"dram", "data came from DRAM"},
+    {"store", "stores could not be taken away fast enough"},
+    {"page_faults", "handling page faults"},
+    {"system_calls", "in system calls"},
+    {"reclaim", "freeing memory for others"},
+    {"hard_irq", "handlers of devices"},
+    {"soft_irq", "network, timers and block devices"},
+    {"kernel_other", "what no count explains"},
+    {"memory_other", "what no count explains"},
+    {"l2_fills", "lines fetched from the L2 cache"},
+    {"l3_fills", "lines fetched from the L3 cache"},
+    {"dram_fills", "lines fetched from DRAM"},
+    {"remote_fills", "lines fetched from another socket"},
     {"minor_faults", "pages mapped in"},
     {"major_faults", "pages read from disk"},
     {"voluntary_switches", "went to sleep more often"},
@@ -63,6 +85,7 @@ void regions__free(struct regions *regions)
 		free(region->site);
 		free(region->evidence);
 		free(region->advice);
+		free(region->verdict);
 	}
 	free(regions->items);
 	memset(regions, 0, sizeof(*regions));
@@ -241,6 +264,8 @@ static void tell_region(const struct regions *regions, const struct region *regi
 	tell_when(region, out, start_ns, width);
 	if (region->site)
 		tell(out, "    where", width, "%s", region->site);
+	if (region->verdict)
+		tell(out, "    verdict", width, "%s", region->verdict);
 	tell_why(region, out, width);
 	tell_who(region, out, width);
 	if (region->evidence && !region->confirmed)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define REGION_CAUSES 24
+#define REGION_CAUSES 48
 #define REGION_INTERFERERS 3
 
 struct region_cause {
@@ -29,7 +29,7 @@ struct region_interferer {
 
 struct region {
 	uint64_t id, effect_of;
-	char *job, *class, *who, *site, *evidence, *advice; /* owned; NULL where unknown */
+	char *job, *class, *who, *site, *evidence, *advice, *verdict; /* owned; NULL where unknown */
 	uint64_t begin_ns, end_ns;
 	double performance, lost_seconds;
 	bool confirmed, alarm, ended;

@@ -27,6 +27,9 @@ void summary__free(struct summary *summary)
 	for (size_t i = 0; i < summary->trouble_count; i++)
 		free(summary->troubles[i]);
 	free(summary->troubles);
+	for (size_t i = 0; i < summary->chosen_count; i++)
+		free(summary->chosen[i]);
+	free(summary->chosen);
 	free(summary->jobs);
 	regions__free(&summary->regions);
 	free(summary);
@@ -145,10 +148,26 @@ static int add_variance(struct summary *summary, const char *job, const struct r
 	ok = region__set_text(&region->class, vapro_class_name[variance->class]) &&
 	     region__set_text(&region->who, variance->who) && region__set_text(&region->site, site) &&
 	     region__set_text(&region->evidence, variance->evidence) &&
-	     (!variance->diagnosis.advice || region__set_text(&region->advice, variance->diagnosis.advice));
+	     (!variance->diagnosis.advice || region__set_text(&region->advice, variance->diagnosis.advice)) &&
+	     (!variance->diagnosis.verdict || region__set_text(&region->verdict, variance->diagnosis.verdict));
 cleanup:
 	free(site);
 	return ok ? 0 : -ENOMEM;
+}
+
+static int add_chosen(struct summary *summary, const struct result_variance *region)
+{
+	char *text = NULL;
+
+	if (asprintf(&text, "%s: %s", vapro_class_name[region->class], region->diagnosis.verdict) < 0)
+		return -ENOMEM;
+	regions__defuse(text);
+	if (grow(&summary->chosen, &summary->chosen_capacity, summary->chosen_count + 1, sizeof(text))) {
+		free(text);
+		return -ENOMEM;
+	}
+	summary->chosen[summary->chosen_count++] = text;
+	return 0;
 }
 
 int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct)
@@ -192,6 +211,8 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		ret = add_gap(job, &result->uncovered[i], weight);
 	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
 		ret = add_variance(summary, name, &result->variances[i]);
+	for (uint32_t i = 0; !ret && i < result->selection_count; i++)
+		ret = add_chosen(summary, &result->selections[i]);
 	return ret;
 }
 

@@ -33,6 +33,8 @@ struct summary {
 	struct regions regions;
 	double cpu_pct_seconds, cpu_seconds;
 	uint64_t cpu_end_ns; /* a window is of several jobs, its daemon's time counts once */
+	char **chosen;	     /* verdicts on the region chosen by hand */
+	size_t chosen_count, chosen_capacity;
 	char **troubles;
 	size_t trouble_count, trouble_capacity;
 };

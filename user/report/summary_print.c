@@ -160,6 +160,8 @@ void summary__print(struct summary *summary, FILE *out, unsigned width)
 	if (width < 40)
 		width = 40;
 	print_verdict(summary, out, width);
+	for (size_t i = 0; i < summary->chosen_count; i++)
+		regions__wrap(out, i ? "" : "\nchosen", summary->chosen[i], INDENT, width);
 	for (size_t i = 0; i < summary->job_count; i++) {
 		putc('\n', out);
 		print_job(&summary->jobs[i], out, width);

@@ -238,7 +238,22 @@ static bool add_host(cJSON *hosts, const char *host)
 	return item && cJSON_AddItemToArray(hosts, item);
 }
 
-/* What the slow ranks share. Known here are their hosts; the daemon's floors add socket and cgroup. */
+static bool add_shared(cJSON *where, const struct result_diagnosis *diagnosis)
+{
+	cJSON *list = cJSON_AddArrayToObject(where, "shared");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < diagnosis->shared_count; i++) {
+		const struct result_shared *shared = &diagnosis->shared[i];
+		cJSON *item = append(list);
+
+		ok = item && json__add_text(item, "fact", shared->fact) &&
+		     json__add_text(item, "value", shared->value) && json__add_uint(item, "others", shared->others);
+	}
+	return ok;
+}
+
+/* Where the slow ranks run, and what of it they share and the others do not. */
 static bool add_where(cJSON *object, const struct job_result *result, const struct result_variance *variance,
 		      const struct json_context *context)
 {
@@ -252,7 +267,22 @@ static bool add_where(cJSON *object, const struct job_result *result, const stru
 		if (thread->job && result->job && !strcmp(thread->job, result->job) && has_rank(variance, thread->rank))
 			ok = add_host(hosts, thread->host);
 	}
-	return ok;
+	return ok && (!variance->diagnosis.shared || add_shared(where, &variance->diagnosis));
+}
+
+/* A region chosen by hand is no variance: it says itself where it is. */
+static bool add_region(cJSON *object, const struct result_variance *variance)
+{
+	cJSON *region;
+
+	if (variance->id)
+		return true;
+	region = cJSON_AddObjectToObject(object, "region");
+	return region && json__add_text(region, "class", vapro_class_name[variance->class]) &&
+	       json__add_time(region, "begin", variance->begin_ns) && json__add_time(region, "end", variance->end_ns) &&
+	       json__add_ranks(region, "ranks", variance->ranks, variance->rank_count) &&
+	       json__add_number(region, "performance", variance->performance, 4) &&
+	       json__add_number(region, "lost_seconds", variance->lost_seconds, 6);
 }
 
 static int put_diagnosis(const struct job_result *result, const struct result_variance *variance,
@@ -268,7 +298,9 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 		  add_diagnosis_factors(object, diagnosis) && add_regressions(object, diagnosis) &&
 		  add_interferers(object, diagnosis) && json__add_uint(object, "abnormal", diagnosis->abnormal) &&
 		  json__add_uint(object, "normal", diagnosis->normal) && add_where(object, result, variance, context) &&
-		  json__add_text(object, "advice", diagnosis->advice);
+		  json__add_text(object, "advice", diagnosis->advice) &&
+		  (!diagnosis->verdict || json__add_text(object, "verdict", diagnosis->verdict)) &&
+		  add_region(object, variance);
 
 	return json__emit(object, ok, put, arg);
 }
@@ -285,5 +317,7 @@ int json__variances(const struct job_result *result, const struct json_context *
 		if (!ret && variance->diagnosis.stage > 0)
 			ret = put_diagnosis(result, variance, context, put, arg);
 	}
+	for (uint32_t i = 0; !ret && i < result->selection_count; i++)
+		ret = put_diagnosis(result, &result->selections[i], context, put, arg);
 	return ret;
 }

@@ -207,10 +207,13 @@ static int add_variance(struct view_model *model, const cJSON *line, const char 
 static int add_diagnosis(struct view_model *model, const cJSON *line, const char **why)
 {
 	const char *job = text_of(line, "job"), *advice = text_of(line, "advice");
+	const char *verdict = text_of(line, "verdict");
 	struct region *region;
 	const cJSON *item;
 
 	*why = "a diagnosis without its variance";
+	if (cJSON_GetObjectItemCaseSensitive(line, "region"))
+		return 0; /* somebody chose it by hand: it is no finding */
 	if (!uint_of(line, "variance"))
 		return -EINVAL;
 	region = regions__get(&model->regions, job ? job : "", uint_of(line, "variance"));
@@ -244,6 +247,8 @@ static int add_diagnosis(struct view_model *model, const cJSON *line, const char
 		who->seconds = number_of(item, "seconds", 0);
 		region->interferer_count++;
 	}
+	if (verdict && !region__set_text(&region->verdict, verdict))
+		return -ENOMEM;
 	return !advice || region__set_text(&region->advice, advice) ? 0 : -ENOMEM;
 }
 

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "diagnose/verdict.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Shares in words, from there on. */
+#define NEARLY_ALL 0.9
+#define MOSTLY 0.6
+
+struct text {
+	char *buf;
+	size_t size, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct text *text, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	if (text->used >= text->size)
+		return;
+	va_start(arguments, format);
+	length = vsnprintf(text->buf + text->used, text->size - text->used, format, arguments);
+	va_end(arguments);
+	text->used += length > 0 ? (size_t)length : 0;
+}
+
+static const char *const words[][2] = {
+    {"on_cpu", "slower on the CPU"},
+    {"retiring", "more instructions"},
+    {"frontend", "frontend bound"},
+    {"bad_speculation", "bad speculation"},
+    {"backend", "backend bound"},
+    {"kernel", "in the kernel"},
+    {"irq", "interrupts"},
+    {"suspension", "off the CPU"},
+    {"wakeup_wait", "waiting for a CPU"},
+    {"blocked_io", "asleep in IO"},
+    {"blocked_other", "asleep for something else than IO"},
+    {"throttled", "throttled by its cgroup"},
+    {"steal", "stolen by the hypervisor"},
+    {"frontend_latency", "fetch latency"},
+    {"frontend_bandwidth", "fetch bandwidth"},
+    {"clears", "machine clears"},
+    {"core", "execution units"},
+    {"hard_irq", "hard interrupts"},
+    {"soft_irq", "soft interrupts"},
+    {"l1", "the L1 cache"},
+    {"l2", "the L2 cache"},
+    {"l3", "the L3 cache"},
+    {"dram", "DRAM"},
+    {"store", "stores"},
+};
+
+static void say_name(struct text *text, const char *name)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (!strcmp(name, words[i][0])) {
+			say(text, "%s", words[i][1]);
+			return;
+		}
+	}
+	for (; *name; name++)
+		say(text, "%c", *name == '_' ? ' ' : *name);
+}
+
+/* The greatest major part of a factor; NULL where nothing stands out. */
+static const struct result_factor *greatest_part(const struct result_diagnosis *diagnosis, const char *parent)
+{
+	const struct result_factor *best = NULL;
+
+	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
+		const struct result_factor *factor = &diagnosis->factors[i];
+
+		if (factor->major && !factor->implied && factor->parent && !strcmp(factor->parent, parent) &&
+		    (!best || factor->contribution > best->contribution))
+			best = factor;
+	}
+	return best;
+}
+
+static void say_interferer(struct text *text, const struct result_diagnosis *diagnosis, const char *factor)
+{
+	const struct result_interferer *top = diagnosis->interferers;
+	double seconds = 0;
+
+	if ((strcmp(factor, "preempted") && strcmp(factor, "wakeup_wait")) || !diagnosis->interferer_count)
+		return;
+	for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
+		seconds += diagnosis->interferers[i].seconds;
+	say(text, "%s%.15s (pid %u)", top->seconds >= MOSTLY * seconds ? " by " : " by several, most by ", top->comm,
+	    top->pid);
+}
+
+/* Down the tree as long as something stands out. */
+static void say_parts(struct text *text, const struct result_diagnosis *diagnosis, const struct result_factor *whole)
+{
+	const struct result_factor *part;
+	bool first = true;
+
+	for (; (part = greatest_part(diagnosis, whole->name)); whole = part, first = false) {
+		const char *of = first ? "it" : "that";
+
+		if (part->contribution >= NEARLY_ALL)
+			say(text, ", nearly all of %s ", of);
+		else if (part->contribution >= MOSTLY)
+			say(text, ", most of %s ", of);
+		else
+			say(text, ", %.0f %% of %s ", 100 * part->contribution, of);
+		say_name(text, part->name);
+		say_interferer(text, diagnosis, part->name);
+		if (part->shared_with)
+			say(text, " (or %s: they cannot be told apart)", part->shared_with);
+	}
+}
+
+static void say_why(struct text *text, const struct result_diagnosis *diagnosis)
+{
+	bool any = false;
+
+	/* In the order of their shares. */
+	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
+		const struct result_factor *factor = &diagnosis->factors[i];
+
+		if (!factor->major || factor->parent)
+			continue;
+		say(text, "%s%.0f %% ", any ? "; " : ": ", 100 * factor->contribution);
+		say_name(text, factor->name);
+		say_parts(text, diagnosis, factor);
+		any = true;
+	}
+	if (!any)
+		say(text, "%s", diagnosis->abnormal ? ": no single factor explains it" : "");
+}
+
+static bool narrower(const char *fact)
+{
+	return !strcmp(fact, "numa") || !strcmp(fact, "cpu") || !strcmp(fact, "core_type");
+}
+
+static void say_where(struct text *text, const struct result_diagnosis *diagnosis, uint32_t rows)
+{
+	const char *each = rows > 1 ? "all " : "";
+
+	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
+		const struct result_shared *shared = &diagnosis->shared[i];
+
+		/* Each lies in the one before: the widest says it. */
+		if (i && narrower(shared->fact))
+			continue;
+		if (!strcmp(shared->fact, "core_type"))
+			say(text, ", %son cores of type %s", each, shared->value);
+		else if (!strcmp(shared->fact, "cgroup"))
+			say(text, ", %sin cgroup %s", each, shared->value);
+		else if (!strcmp(shared->fact, "host"))
+			say(text, ", %son host %s", each, shared->value);
+		else if (!strcmp(shared->fact, "numa"))
+			say(text, ", %son NUMA node %s", each, shared->value);
+		else
+			say(text, ", %son %s %s", each, !strcmp(shared->fact, "cpu") ? "CPU" : shared->fact,
+			    shared->value);
+		each = "";
+	}
+	say(text, "%s", diagnosis->shared_count ? "," : "");
+}
+
+void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	struct text text = {buf, size, 0};
+
+	*buf = 0;
+	say(&text, "%s", variance->who);
+	say_where(&text, diagnosis, variance->thread_count ? variance->thread_count : variance->rank_count);
+	say(&text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
+	if (waiting && !transfer && variance->effect_of)
+		say(&text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
+	else if (waiting)
+		say(&text, "%s", transfer ? ": transfers took longer" : ": they waited for ranks that came late");
+	else
+		say_why(&text, diagnosis);
+	if (!diagnosis->final)
+		say(&text, " (finer counters follow)");
+	if (!variance->confirmed && variance->id)
+		say(&text, "; unconfirmed");
+	say(&text, ".");
+	/* A text that was cut must not end inside a character or look complete. */
+	if (text.used >= size && size > 4) {
+		size_t end = size - 4;
+
+		while (end && ((unsigned char)buf[end] & 0xc0) == 0x80)
+			end--;
+		memcpy(buf + end, "...", 4);
+	}
+}

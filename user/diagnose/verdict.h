@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The answer in one paragraph: "ranks 8-15, all on socket 1, lost 4.1 s: 97 % backend bound, nearly
+ * all of it memory, nearly all of that dram." Rules over the factors, widest first.
+ */
+#ifndef VAPRO_VERDICT_H
+#define VAPRO_VERDICT_H
+
+#include <vapro/analysis.h>
+
+/* Of a variance whose diagnosis is complete but for it. Writes at most size bytes. */
+void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "diagnose/where.h"
+
+#include "model/grow.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Of the others, those that may have it too: noise spares some, and there it still is the place to look. */
+#define FEW_OTHERS 0.2
+
+int places__add(struct places *places, const struct vapro_place *place)
+{
+	struct vapro_place own = *place;
+	size_t before = places->count;
+
+	if (!places->texts)
+		places->texts = intern__new();
+	if (!places->texts || grow(&places->items, &places->capacity, (size_t)place->thread + 1, sizeof(own)))
+		return -ENOMEM;
+	for (; before <= place->thread; before++)
+		places->items[before] = (struct vapro_place){(uint32_t)before, -1, -1, -1, NULL, NULL};
+	if (places->count < before)
+		places->count = before;
+	for (int i = 0; i < 2; i++) {
+		const char **text = i ? &own.cgroup : &own.core_type;
+		uint32_t id = intern__id(places->texts, *text);
+
+		if (id == INTERN_NONE)
+			return -ENOMEM;
+		*text = intern__text(places->texts, id);
+	}
+	places->items[place->thread] = own;
+	return 0;
+}
+
+void places__free(struct places *places)
+{
+	free(places->items);
+	if (places->texts)
+		intern__free(places->texts);
+	*places = (struct places){0};
+}
+
+enum fact { FACT_HOST, FACT_SOCKET, FACT_NUMA, FACT_CORE_TYPE, FACT_CGROUP, FACT_CPU };
+
+static const char *const names[WHERE_FACTS] = {
+    [FACT_HOST] = "host",	    [FACT_SOCKET] = "socket", [FACT_NUMA] = "numa",
+    [FACT_CORE_TYPE] = "core_type", [FACT_CGROUP] = "cgroup", [FACT_CPU] = "cpu",
+};
+
+/* Writes a fact of a row; false where it is not known. */
+static bool fact_of(enum fact fact, const struct stg_row *row, const struct vapro_place *place, char *buf, size_t size)
+{
+	int32_t number = -1;
+
+	*buf = 0;
+	if (fact == FACT_HOST) {
+		snprintf(buf, size, "%s", row->host);
+		return *buf;
+	}
+	if (!place)
+		return false;
+	if (fact == FACT_CORE_TYPE || fact == FACT_CGROUP) {
+		const char *text = fact == FACT_CGROUP ? place->cgroup : place->core_type;
+
+		snprintf(buf, size, "%s", text ? text : "");
+		return *buf;
+	}
+	number = fact == FACT_SOCKET ? place->socket : fact == FACT_NUMA ? place->numa : place->cpu;
+	snprintf(buf, size, "%d", number);
+	return number >= 0;
+}
+
+/* The place of each row's own thread; NULL where nobody told it. */
+static void find_places(const struct places *places, const struct stg *stg, uint32_t job,
+			const struct vapro_place **of_row)
+{
+	for (size_t i = 0; i < places->count && i < stg__threads(stg); i++) {
+		const struct stg_thread *thread = stg__thread(stg, (uint32_t)i);
+
+		if (thread->job == job && thread->about.thread == stg__job(stg, job)->rows[thread->row].thread)
+			of_row[thread->row] = &places->items[i];
+	}
+}
+
+static bool same_host(const struct stg_job *about, const unsigned char *slow, const char *host)
+{
+	for (size_t row = 0; row < about->row_count; row++) {
+		if (slow[row] == 1 && about->rows[row].host == host) /* interned */
+			return true;
+	}
+	return false;
+}
+
+/* Whether all slow rows have one value, and few of the others, where there are others to be told from. */
+static bool shared(enum fact fact, const struct stg_job *about, const unsigned char *slow,
+		   const struct vapro_place *const *of_row, struct where *out)
+{
+	uint32_t others = 0, with = 0;
+	char value[sizeof(out->value)];
+	bool any = false;
+
+	for (size_t row = 0; row < about->row_count; row++) {
+		if (slow[row] != 1)
+			continue;
+		if (!fact_of(fact, &about->rows[row], of_row[row], value, sizeof(value)))
+			return false;
+		if (any && strcmp(value, out->value))
+			return false;
+		memcpy(out->value, value, sizeof(value));
+		any = true;
+	}
+	for (size_t row = 0; row < about->row_count && any; row++) {
+		/* A socket, NUMA node or CPU of another host is another one. */
+		if (slow[row] || (fact != FACT_HOST && fact != FACT_CGROUP && fact != FACT_CORE_TYPE &&
+				  !same_host(about, slow, about->rows[row].host)))
+			continue;
+		if (!fact_of(fact, &about->rows[row], of_row[row], value, sizeof(value)))
+			continue;
+		others++;
+		with += !strcmp(value, out->value);
+	}
+	out->fact = names[fact];
+	out->others = with;
+	return any && others && with <= FEW_OTHERS * others;
+}
+
+int where__find(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
+		struct where *where, uint32_t *count)
+{
+	const struct stg_job *about = stg__job(stg, job);
+	const struct vapro_place **of_row = calloc(about->row_count + 1, sizeof(*of_row));
+
+	*count = 0;
+	if (!of_row)
+		return -ENOMEM;
+	find_places(places, stg, job, of_row);
+	for (int fact = 0; fact < WHERE_FACTS; fact++) {
+		where[*count] = (struct where){0};
+		if (shared((enum fact)fact, about, slow, of_row, &where[*count]))
+			++*count;
+	}
+	free(of_row);
+	return 0;
+}
