@@ -25,8 +25,9 @@ struct watch *watch__new(const struct watch_parts *parts, const struct selection
 	watch->selection = selection;
 	watch->slots[KERNEL_SLOTS - 1] = true; /* the calibration child's */
 	watch->statics = static_mpi__new();
+	watch->topology = topology__new("/sys");
 	watch->named_start = calloc(selection->pid_count + 1, sizeof(*watch->named_start));
-	if (!watch->statics || !watch->named_start) {
+	if (!watch->statics || !watch->topology || !watch->named_start) {
 		watch__free(watch);
 		return NULL;
 	}
@@ -43,6 +44,7 @@ void watch__free(struct watch *watch)
 	free(watch->heard);
 	free(watch->named_start);
 	static_mpi__free(watch->statics);
+	topology__free(watch->topology);
 	free(watch);
 }
 

@@ -109,6 +109,17 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	return stream__put(watch->parts.sink, &event);
 }
 
+int watch__tell_place(struct watch *watch, const struct watched *watched, pid_t tid)
+{
+	int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)tid, 0);
+	struct stream_event event = {.type = STREAM_PLACE};
+
+	if (thread < 0 || !topology__place(watch->topology, watched->pid, tid, &event.place))
+		return 0;
+	event.place.thread = (uint32_t)thread;
+	return stream__put(watch->parts.sink, &event);
+}
+
 static void forget(struct watch *watch, struct watched *watched)
 {
 	watch->hits += watch__hits_of(watch, watched);
@@ -179,8 +190,11 @@ int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
 		struct watched *watched = &watch->watched[i];
 		size_t count = watched->ended_ns ? 0 : process__threads(watched->pid, tids, 256);
 
-		for (size_t j = 0; j < count && j < 256 && !status; j++)
+		for (size_t j = 0; j < count && j < 256 && !status; j++) {
 			status = collector__tell_open(watch->parts.collector, tids[j], end_ns);
+			if (!status)
+				status = watch__tell_place(watch, watched, tids[j]);
+		}
 		if (!status)
 			status = tell_facts(watch, watched, begin_ns, end_ns);
 		say_pathless(watch, watched); /* of one that has ended since the last second, too */

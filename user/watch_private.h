@@ -5,6 +5,7 @@
 
 #include "report/lines.h"
 #include "target/image.h"
+#include "target/place.h"
 #include "probe/static_mpi.h"
 #include "vapro.skel.h"
 #include "watch.h"
@@ -57,6 +58,7 @@ struct watch {
 	uint64_t last_second_ns;
 	uint64_t window_ns; /* CLOCK_MONOTONIC; the present window began here */
 	struct static_mpi *statics;
+	struct topology *topology;
 	uint64_t *named_start; /* of the processes asked for by number; 0 not seen yet */
 	struct verdict verdict;
 };
@@ -103,6 +105,9 @@ void watch__look_for_threads(struct watch *watch, struct watched *watched, size_
 /* A `process` line. */
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
 			 uint64_t hits, const char *reason);
+
+/* Where a thread that has a row runs; one that ended stays where it was seen last. Returns what the sink does. */
+int watch__tell_place(struct watch *watch, const struct watched *watched, pid_t tid);
 
 /* Announces the main thread as a row, from its attachment to to_ns (0: it goes on). */
 void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_t to_ns);

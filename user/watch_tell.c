@@ -106,4 +106,6 @@ void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_
 		return;
 	event.seen = (struct stream_seen){.thread = (uint32_t)thread, .from_ns = watched->attached_ns, .to_ns = to_ns};
 	stream__put(watch->parts.sink, &event);
+	if (!to_ns)
+		watch__tell_place(watch, watched, watched->pid);
 }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* CPUs of nodes that this machine is not, and the place of this process. */
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "target/place.h"
+
+static char root[64];
+
+static void write_file(const char *name, const char *text)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		mkdir(path, 0700);
+		*at = '/';
+	}
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(root, sizeof(root), "/tmp/vapro-test-place-XXXXXX");
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	return system(command);
+}
+
+static void test_two_sockets(void **state)
+{
+	struct topology *topology;
+	struct vapro_place place;
+	char name[96], text[16];
+
+	(void)state;
+	write_file("devices/system/cpu/possible", "0-7\n");
+	for (int i = 0; i < 8; i++) {
+		snprintf(name, sizeof(name), "devices/system/cpu/cpu%d/topology/physical_package_id", i);
+		snprintf(text, sizeof(text), "%d\n", i / 4);
+		write_file(name, text);
+	}
+	write_file("devices/system/node/node0/cpulist", "0-1,4\n");
+	write_file("devices/system/node/node3/cpulist", "2-3,5-7\n");
+	write_file("bus/event_source/devices/cpu_core/cpus", "0-3\n");
+	write_file("bus/event_source/devices/cpu_atom/cpus", "4-7\n");
+	topology = topology__new(root);
+	assert_non_null(topology);
+	topology__cpu(topology, 4, &place);
+	assert_int_equal(place.cpu, 4);
+	assert_int_equal(place.socket, 1);
+	assert_int_equal(place.numa, 0);
+	assert_string_equal(place.core_type, "cpu_atom");
+	topology__cpu(topology, 3, &place);
+	assert_int_equal(place.socket, 0);
+	assert_int_equal(place.numa, 3);
+	assert_string_equal(place.core_type, "cpu_core");
+	topology__cpu(topology, 8, &place);
+	assert_int_equal(place.socket, -1);
+	topology__free(topology);
+	/* Capacities are types only where they differ. */
+	write_file("devices/system/cpu/possible", "0-1\n");
+	write_file("bus/event_source/devices/cpu_core/cpus", "\n");
+	write_file("bus/event_source/devices/cpu_atom/cpus", "\n");
+	write_file("devices/system/cpu/cpu0/cpu_capacity", "1024\n");
+	write_file("devices/system/cpu/cpu1/cpu_capacity", "1024\n");
+	topology = topology__new(root);
+	topology__cpu(topology, 0, &place);
+	assert_null(place.core_type);
+	topology__free(topology);
+	write_file("devices/system/cpu/cpu1/cpu_capacity", "446\n");
+	topology = topology__new(root);
+	topology__cpu(topology, 0, &place);
+	assert_string_equal(place.core_type, "capacity-1024");
+	topology__cpu(topology, 1, &place);
+	assert_string_equal(place.core_type, "capacity-446");
+	topology__free(topology);
+}
+
+static void test_nothing_told(void **state)
+{
+	struct topology *topology = topology__new("/nonexistent");
+	struct vapro_place place;
+
+	(void)state;
+	assert_non_null(topology);
+	topology__cpu(topology, 0, &place);
+	assert_true(place.cpu == -1 && place.socket == -1 && place.numa == -1 && !place.core_type);
+	topology__free(topology);
+}
+
+static void test_self(void **state)
+{
+	struct topology *topology = topology__new("/sys");
+	struct vapro_place place;
+	cpu_set_t before, one;
+	int cpu;
+
+	(void)state;
+	assert_false(topology__place(topology, 0, 0, &place));
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	for (cpu = 0; !CPU_ISSET(cpu, &before); cpu++)
+		;
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_true(topology__place(topology, getpid(), getpid(), &place));
+	assert_int_equal(place.cpu, cpu);
+	assert_true(!place.cgroup || place.cgroup[0] == '/');
+	sched_setaffinity(0, sizeof(before), &before);
+	assert_true(topology__place(topology, getpid(), getpid(), &place));
+	if (CPU_COUNT(&before) > 1)
+		assert_int_equal(place.cpu, -1);
+	topology__free(topology);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_two_sockets, setup, teardown),
+	    cmocka_unit_test(test_nothing_told),
+	    cmocka_unit_test(test_self),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
