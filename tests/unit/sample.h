@@ -51,9 +51,12 @@ static inline void sample__fill(struct job_result *result)
 	    {"suspension", 1, NULL, 0.91, 1.365, 1.4, "formula", NAN, true, false, NULL, false},
 	    {"on_cpu", 1, NULL, 0.09, 0.135, 0, "formula", NAN, false, true, NULL, false},
 	    {"preempted", 2, "suspension", 0.97, 1.32, 1.4, "formula", NAN, true, false, NULL, false},
-	    {"involuntary_switches", 2, NULL, 0.3, 0.4, 0.5, "regression", 0.0012, true, false, "migrations", false},
+	    {"involuntary_switches", 2, NULL, 0.3, 0.4, 0.5, "regression", 0.0012, true, false, "migrations", true},
 	};
 	static const struct result_interferer interferers[] = {{"stress-ng", 4242, 1.3}, {"odd\xff\"name", 7, 0.02}};
+	static const struct result_regression regressions[] = {{"kernel", "fitted", 120, 0.75},
+							       {"memory", "too_few_rows", 4, NAN}};
+	static const struct result_shared shared[] = {{"socket", "1", 2}};
 	static struct result_variance variances[3];
 	static const struct result_uncovered uncovered[] = {{&sample_vertex, 0.0612, VAPRO_FEW_FRAGMENTS},
 							    {NULL, 0.013, VAPRO_NOT_SEEN}};
@@ -113,6 +116,11 @@ static inline void sample__fill(struct job_result *result)
 		    .interferer_count = 2,
 		    .abnormal = 40,
 		    .normal = 4000,
+		    .regressions = regressions,
+		    .regression_count = 2,
+		    .shared = shared,
+		    .shared_count = 1,
+		    .verdict = "rank 2 lost 1.5 s\a.",
 		    .advice = "Another task shares the CPU of rank 2. Keep it off the job's CPUs.",
 		},
 	};

@@ -207,10 +207,48 @@ static void test_diagnosis(void **state)
 	is_text(object, "factors/2/parent", "suspension");
 	is_number(object, "factors/3/p_value", 0.0012);
 	is_text(object, "factors/3/shared_with", "migrations");
+	assert_true(cJSON_IsTrue(at(object, "factors/3/implied")));
+	assert_null(cJSON_GetObjectItemCaseSensitive(at(object, "factors/2"), "implied"));
+	is_text(object, "regressions/0/outcome", "fitted");
+	is_number(object, "regressions/0/rows", 120);
+	is_number(object, "regressions/0/r2", 0.75);
+	is_text(object, "regressions/1/factor", "memory");
+	is_null(object, "regressions/1/r2");
+	is_text(object, "where/shared/0/fact", "socket");
+	is_text(object, "where/shared/0/value", "1");
+	is_number(object, "where/shared/0/others", 2);
+	is_text(object, "verdict", "rank 2 lost 1.5 s\a.");
+	assert_null(cJSON_GetObjectItemCaseSensitive(object, "region"));
 	is_text(object, "interferers/0/comm", "stress-ng");
 	is_text(object, "interferers/1/comm", "odd?\"name"); /* no broken UTF-8 goes out */
 	is_text(object, "where/hosts/0", "n2");
 	assert_int_equal(cJSON_GetArraySize(at(object, "where/hosts")), 1);
+	cJSON_Delete(object);
+}
+
+/* A region that was chosen by hand says itself where it is. */
+static void test_chosen(void **state)
+{
+	struct json_context context = {.host = "n1", .daemon_cpu_pct = NAN};
+	struct job_result result;
+	struct result_variance chosen;
+	cJSON *object;
+
+	(void)state;
+	sample__fill(&result);
+	chosen = result.variances[0];
+	chosen.id = 0;
+	result = (struct job_result){
+	    .job = "j", .performance = {NAN, NAN, NAN}, .selections = &chosen, .selection_count = 1};
+	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(line_count, 2);
+	object = parsed(1);
+	is_text(object, "type", "diagnosis");
+	is_number(object, "variance", 0);
+	is_text(object, "region/class", "computation");
+	is_text(object, "region/ranks", "2");
+	is_number(object, "region/performance", 0.52);
+	is_number(object, "region/lost_seconds", 1.5);
 	cJSON_Delete(object);
 }
 
@@ -414,11 +452,12 @@ static void test_keep_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_teardown(test_window, clear),	cmocka_unit_test_teardown(test_heatmap, clear),
-	    cmocka_unit_test_teardown(test_variance, clear),	cmocka_unit_test_teardown(test_diagnosis, clear),
-	    cmocka_unit_test_teardown(test_errors, clear),	cmocka_unit_test_teardown(test_helpers, clear),
-	    cmocka_unit_test_teardown(test_lines, clear),	cmocka_unit_test_teardown(test_sink, clear),
-	    cmocka_unit_test_teardown(test_closed_pipe, clear), cmocka_unit_test_teardown(test_keep_lines, clear),
+	    cmocka_unit_test_teardown(test_window, clear),     cmocka_unit_test_teardown(test_heatmap, clear),
+	    cmocka_unit_test_teardown(test_chosen, clear),     cmocka_unit_test_teardown(test_variance, clear),
+	    cmocka_unit_test_teardown(test_diagnosis, clear),  cmocka_unit_test_teardown(test_errors, clear),
+	    cmocka_unit_test_teardown(test_helpers, clear),    cmocka_unit_test_teardown(test_lines, clear),
+	    cmocka_unit_test_teardown(test_sink, clear),       cmocka_unit_test_teardown(test_closed_pipe, clear),
+	    cmocka_unit_test_teardown(test_keep_lines, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,8 +178,10 @@ void verdict__write(const struct result_variance *variance, bool waiting, bool t
 	say(&text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
 	if (waiting && !transfer && variance->effect_of)
 		say(&text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
+	else if (waiting && transfer)
+		say(&text, ": transfers took longer%s", variance->confirmed ? "" : ", or they waited for each other");
 	else if (waiting)
-		say(&text, "%s", transfer ? ": transfers took longer" : ": they waited for ranks that came late");
+		say(&text, ": they waited for ranks that came late");
 	else
 		say_why(&text, diagnosis);
 	if (!diagnosis->final)
