@@ -618,6 +618,9 @@ static void test_progressive(void **state)
 	}
 	assert_int_equal(at, 3); /* and back to stage 1 */
 	expect_only(&answer, NODE_DRAM, 5);
+	/* What was counted for a part of the time speaks for the whole loss. */
+	assert_true(find(&answer, "backend")->impact > 0.9 * answer.lost);
+	assert_true(fabs(find(&answer, "dram")->impact / find(&answer, "backend")->impact - 1) < 0.06);
 	assert_true(answer.final);
 	assert_int_equal(answer.stages[0], 1);
 	assert_false(answer.finals[0]);

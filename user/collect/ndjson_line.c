@@ -380,7 +380,11 @@ static int find_factor(const char *name)
 	size_t length = strlen(name);
 
 	for (int i = 0; i < VAPRO_FACTORS; i++) {
-		size_t known = strlen(vapro_factor_name[i]);
+		size_t known;
+
+		if (*name != *vapro_factor_name[i])
+			continue;
+		known = strlen(vapro_factor_name[i]);
 
 		if (!strncmp(name, vapro_factor_name[i], known) &&
 		    (i < VAPRO_FACTOR_COUNTS ? !strcmp(name + known, "_ns") : known == length))

@@ -134,8 +134,14 @@ static void bound(double *factor, unsigned told, double rest)
 
 unsigned factors__settle(double sum_ns, double *factor)
 {
-	double parts, rest;
+	double parts = 0, rest;
 	unsigned told = 0;
+
+	/* Most machines tell none of it, and this is done for every bundle. */
+	for (int i = VAPRO_RETIRING; i < VAPRO_FACTOR_COUNTS; i++)
+		parts += factor[i];
+	if (parts <= 0)
+		return 0;
 
 	settle_within(factor, NODE_KERNEL);
 	settle_within(factor, NODE_IRQ);
