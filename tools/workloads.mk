@@ -2,7 +2,8 @@
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
 # iterate sleepers hazards classes throw steps requests paths wrapped; plain ones: bystander late_mpi unmap
-# barriers solver hog fifo_writer; with OpenMP: team, and team_llvm, the same with the other library.
+# barriers crew solver hog fifo_writer; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
+# with the other library.
 
 BUILD ?= build
 MPICC ?= mpicc
@@ -12,7 +13,7 @@ CLANG ?= clang
 
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes
 WORKLOAD_MPI_CXX := throw
-WORKLOAD_C := bystander late_mpi unmap barriers
+WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver
 INJECT_C := hog fifo_writer
 
@@ -37,10 +38,11 @@ MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
 # a library named like an MPI's, so that vaprod probes it
 UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
 
-# one program, libgomp's and libomp's
-TEAMS := $(BUILD)/tools/team $(BUILD)/tools/team_llvm
+# the same programs, libgomp's and libomp's
+TEAMS := $(BUILD)/tools/team $(BUILD)/tools/crew_omp
+TEAMS_LLVM := $(BUILD)/tools/team_llvm $(BUILD)/tools/crew_llvm
 
-WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) \
+WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
 
 .PHONY: workloads
@@ -98,13 +100,16 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_CXX)): $(BUILD)/tools/%: tools/workloads/
 	@mkdir -p $(@D)
 	$(CXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
 
-$(BUILD)/tools/team: tools/workloads/team.c tools/workloads/common.h
+$(TEAMS): $(BUILD)/tools/%: tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
+	$(CC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $(filter %.c,$^)
 
-$(BUILD)/tools/team_llvm: tools/workloads/team.c tools/workloads/common.h
+$(TEAMS_LLVM): $(BUILD)/tools/%: tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
-	$(CLANG) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
+	$(CLANG) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $(filter %.c,$^)
+
+$(BUILD)/tools/team $(BUILD)/tools/team_llvm: tools/workloads/team.c
+$(BUILD)/tools/crew_omp $(BUILD)/tools/crew_llvm: tools/workloads/crew.c
 
 $(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/workloads/common.h
 	@mkdir -p $(@D)
