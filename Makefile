@@ -153,8 +153,10 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	@tests/counters/compare_events.py $(B)/tests/print_events
 
+# Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
 check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine $(B)/tests/sum_counts
-	@prove --timer tests/live/*.t
+	@rm -f $(B)/.prove; prove --timer --statefile=$(B)/.prove --state=save tests/live/*.t || \
+		{ echo "== once more, what failed"; prove --timer --statefile=$(B)/.prove --state=failed; }
 
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
 GUEST_PROGRAMS = tools/iterate tools/flat_out tools/mpich_demo_mpi tests/changed_text
