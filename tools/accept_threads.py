@@ -13,16 +13,19 @@ THREADS = 8
 VICTIM = THREADS - 1
 LOST_TOLERANCE = 0.25
 PROGRAMS = (("pthread", "crew"), ("libgomp", "crew_omp"), ("libomp", "crew_llvm"))
+# OpenMP threads that spin while they wait leave nobody a CPU where eight have two
+ASLEEP = {"OMP_WAIT_POLICY": "passive"}
 
 
-def watch_crew(directory, program, hog_seconds=0, hog_after=10, watch=24, *options):
+def watch_crew(directory, program, hog_seconds=0, hog_after=10, watch=24, env=None):
     """One run of a crew under vaprod: (records, truths by thread, tids by thread, hog or None)."""
     with Jobs(directory) as jobs:
-        crew = jobs.start([tool(program), "--threads", THREADS, "--seconds", watch + 5, "--log", directory], program)
+        crew = jobs.start([tool(program), "--threads", THREADS, "--seconds", watch + 5, "--log", directory], program,
+                          env=ASLEEP if env is None else env)
         pid = ready_pid(crew)
         tids = json.loads(crew.out().splitlines()[0])["tids"]
         time.sleep(1)
-        daemon, ndjson = vaprod(jobs, "vapro", [pid], watch, *options)
+        daemon, ndjson = vaprod(jobs, "vapro", [pid], watch)
         log = os.path.join(directory, "hog.json")
         if hog_seconds:
             jobs.start([tool("hog"), "--cpu", 0, "--start-after", hog_after, "--seconds", hog_seconds, "--log", log], "hog")
@@ -90,4 +93,7 @@ def check_threads():
         for number in range(1, repeat(3, 1) + 1):
             rows += rows_of(judge_crew(*watch_crew(scratch("threads", f"{program}{number}"), program, 3)), f"{name} {number}: ")
         rows += rows_of(judge_crew(*watch_crew(scratch("threads", f"{program}_quiet"), program)), f"{name} quiet: ")
+        if program != "crew":
+            spinning = watch_crew(scratch("threads", f"{program}_spins"), program, env={})
+            rows += rows_of(judge_crew(*spinning), f"{name} quiet, spinning: ")
     return rows

@@ -160,6 +160,7 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 		return -ENOMEM;
 	kept = &job->interference[job->interference_count++];
 	*kept = (struct kept_interference){
+	    .own = stg__same_process(analysis->context.stg, interference->thread, interference->pid),
 	    .row = thread->row,
 	    .pid = interference->pid,
 	    .bin = interference->bin,

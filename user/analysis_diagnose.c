@@ -171,14 +171,8 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 	for (size_t i = 0; i < job->interference_count; i++) {
 		struct kept_interference *at = &job->interference[i];
 		struct diagnosis_case *item;
-		const struct cell *cell;
-		uint32_t owner = 0;
+		uint32_t owner = analysis__owner_of(job, at);
 
-		if (!heatmap__has(&job->map, at->bin))
-			continue;
-		cell = heatmap__cell(&job->map, at->row, at->bin);
-		for (int class = 0; class < VAPRO_CLASSES && !owner; class ++)
-			owner = cell->of[class].owner;
 		if (!owner)
 			continue;
 		item = cases__get(&job->cases, owner);

@@ -137,6 +137,37 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 	return error;
 }
 
+/* Whose variance an interference belongs to, or 0. */
+uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at)
+{
+	const struct cell *cell;
+	uint32_t owner = 0;
+
+	if (!heatmap__has(&job->map, at->bin))
+		return 0;
+	cell = heatmap__cell(&job->map, at->row, at->bin);
+	for (int class = 0; class < VAPRO_CLASSES && !owner; class ++)
+		owner = cell->of[class].owner;
+	return owner;
+}
+
+/* How much of the waits for a CPU was for threads of the same process. */
+static void count_crowd(struct analysis_job *job, const struct analysis_span *span)
+{
+	for (size_t i = 0; i < job->interference_count; i++) {
+		const struct kept_interference *at = &job->interference[i];
+		uint32_t owner = analysis__owner_of(job, at);
+		struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+		struct tally *tally;
+
+		if (!variance)
+			continue;
+		tally = at->bin < span->retire ? &variance->retiring : &variance->staying;
+		tally->crowd_base += at->seconds;
+		tally->crowd += at->own ? at->seconds : 0;
+	}
+}
+
 static bool partial(const struct stg_job *about)
 {
 	uint32_t seen = 0;
@@ -174,6 +205,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	if (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
 	    evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0))
 		goto cleanup;
+	count_crowd(job, span);
 	if (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
 	    parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
 	    parts__tally(&parts, &job->book, &context->series))

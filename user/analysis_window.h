@@ -24,6 +24,7 @@ struct kept_interference {
 	uint64_t bin;
 	double seconds;
 	bool counted; /* for good */
+	bool own;     /* by a thread of the same process */
 	char comm[16];
 };
 
@@ -82,6 +83,9 @@ struct analysis_context {
 
 /* Everything up to the verdicts. References must be fresh. Returns 0 or -ENOMEM. */
 int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span);
+
+/* The variance that an interference lies in, or 0. */
+uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at);
 
 /* Drops what the next view does not need. Returns 0 or -ENOMEM. */
 int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,

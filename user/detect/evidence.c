@@ -165,6 +165,19 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
 	return most <= ALIKE * least;
 }
 
+/* What the kernel tells of waits for a CPU, without those for threads of the same process: nobody disturbs it then. */
+static double told_by_others(const struct tally *tally, enum vapro_class class)
+{
+	double own = tally->crowd_base > 0 ? tally->crowd / tally->crowd_base : 0;
+
+	return tally->cpu[class] * (1 - fmin(1, own));
+}
+
+static void say_crowded(struct variance *variance)
+{
+	say(variance, false, "its own threads had the CPU: there are more of them than CPUs they may use");
+}
+
 static void judge_computation(struct variance *variance, const struct evidence_input *input)
 {
 	const struct tally *tally = &variance->total;
@@ -175,6 +188,11 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		return say(variance, false, "no loss left");
 	if (told < share * lost && strange_share(input, variance, VAPRO_COMPUTATION) >= share)
 		told += tally->blocked[VAPRO_COMPUTATION];
+	if (told >= share * lost &&
+	    told - tally->cpu[VAPRO_COMPUTATION] + told_by_others(tally, VAPRO_COMPUTATION) < share * lost) {
+		say_crowded(variance);
+		return;
+	}
 	if (told >= share * lost) {
 		say(variance, true, "the kernel tells %.0f %% of the loss (off the CPU, interrupts or faults)",
 		    100 * fmin(1, told / lost));
@@ -201,8 +219,11 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 static void judge_suspended(struct variance *variance, const struct evidence_input *input)
 {
 	double lost = variance->total.lost[VAPRO_COMMUNICATION], told = variance->total.cpu[VAPRO_COMMUNICATION];
+	double share = input->config->evidence_share;
 
-	say(variance, lost > 0 && told >= input->config->evidence_share * lost,
+	if (told >= share * lost && told_by_others(&variance->total, VAPRO_COMMUNICATION) < share * lost)
+		return say_crowded(variance);
+	say(variance, lost > 0 && told >= share * lost,
 	    "the kernel tells %.0f %% of the loss inside calls (off the CPU)", lost > 0 ? 100 * told / lost : 0);
 }
 

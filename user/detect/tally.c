@@ -119,6 +119,8 @@ int tally__merge(struct tally *into, const struct tally *from)
 	}
 	into->faults += from->faults;
 	into->blind += from->blind;
+	into->crowd += from->crowd;
+	into->crowd_base += from->crowd_base;
 	into->pair_lost += from->pair_lost;
 	into->pair_base += from->pair_base;
 	into->open |= from->open;

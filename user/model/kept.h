@@ -28,6 +28,7 @@ struct kept {
 	uint8_t blind;	     /* covered without any reference: stuck in something never seen before */
 	uint8_t reason;	     /* enum vapro_uncovered_reason */
 	uint8_t renewed;     /* its reference has changed enough since the last window to tell its bins anew */
+	uint8_t waits;	     /* for threads of its process: to be off the CPU costs nothing */
 	uint8_t held;	     /* older than the view; kept until its state has enough fragments to be judged */
 	uint8_t told;	     /* bit per told_group; its factors agree with each other, see diagnose/factors.h */
 	float factor[VAPRO_FACTORS];
@@ -58,11 +59,15 @@ static inline double kept__share(const struct kept *kept, uint64_t bin)
 	return to > from ? (double)(to - from) / (double)(kept->end_ns - kept->start_ns) : 0;
 }
 
-/* Off the CPU against the task's will: waits for a CPU, and what was taken from it. */
+/*
+ * Off the CPU against the task's will: waits for a CPU, and what was taken from it. Threads that wait
+ * for each other may spin, and where they share CPUs it is each other's way that they are kept from:
+ * no loss. Who was woken and has no CPU yet is late in any case.
+ */
 static inline double kept__cpu_told(const struct kept *kept)
 {
-	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] + kept->factor[VAPRO_THROTTLED] +
-	       kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
+	return (kept->waits ? 0 : (double)kept->factor[VAPRO_PREEMPTED]) + kept->factor[VAPRO_WAKEUP_WAIT] +
+	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
 }
 
 static inline double kept__blocked(const struct kept *kept)

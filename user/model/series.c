@@ -148,7 +148,7 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 
 double series__compared_ns(enum vapro_class class, const struct kept *kept)
 {
-	double ns = kept->sum_ns - kept->factor[VAPRO_PREEMPTED] - kept->factor[VAPRO_WAKEUP_WAIT] -
+	double ns = kept->sum_ns - (kept->waits ? 0 : kept->factor[VAPRO_PREEMPTED]) - kept->factor[VAPRO_WAKEUP_WAIT] -
 		    kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL];
 
 	if (class == VAPRO_COMPUTATION)
@@ -220,7 +220,8 @@ static int add_history(struct series_book *book, struct series *series, const st
 
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept)
 {
-	enum vapro_class class = stg__state(book->stg, bundle->state)->about.class;
+	const struct stg_state *state = stg__state(book->stg, bundle->state);
+	enum vapro_class class = state->about.class;
 	double size[VAPRO_MAGNITUDES];
 	struct series *series;
 	int error;
@@ -234,6 +235,7 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 	    .min_ns = (float)bundle->min_ns,
 	    .max_ns = (float)bundle->max_ns,
 	    .fresh = 1,
+	    .waits = class == VAPRO_COMMUNICATION && state->group == STG_PROCESS,
 	};
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		kept->factor[i] = (float)bundle->factor[i];

@@ -10,7 +10,7 @@
 
 struct stg {
 	struct intern *texts;
-	struct table *jobs_by_name, *rows, *kinds, *commons;
+	struct table *jobs_by_name, *rows, *kinds, *commons, *tasks;
 	struct stg_thread *threads;
 	size_t thread_count, thread_capacity;
 	struct stg_state *states;
@@ -31,7 +31,8 @@ struct stg *stg__new(void)
 	stg->rows = table__new();
 	stg->kinds = table__new();
 	stg->commons = table__new();
-	if (!stg->texts || !stg->jobs_by_name || !stg->rows || !stg->kinds || !stg->commons) {
+	stg->tasks = table__new();
+	if (!stg->texts || !stg->jobs_by_name || !stg->rows || !stg->kinds || !stg->commons || !stg->tasks) {
 		stg__free(stg);
 		return NULL;
 	}
@@ -54,6 +55,7 @@ void stg__free(struct stg *stg)
 	table__free(stg->rows);
 	table__free(stg->kinds);
 	table__free(stg->commons);
+	table__free(stg->tasks);
 	intern__free(stg->texts);
 	free(stg);
 }
@@ -161,6 +163,9 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 		return -ENOMEM;
 	job = &stg->jobs[new.job];
 	if (find_row(stg, &new, 0, &new.row))
+		return -ENOMEM;
+	if (new.about.tid &&
+	    table__put(stg->tasks, (uint64_t)thread->pid << 32 | thread->tid, host_text, (uint32_t)stg->thread_count))
 		return -ENOMEM;
 	if (thread->world_size > job->world_size)
 		job->world_size = thread->world_size;
@@ -331,6 +336,14 @@ const struct stg_state *stg__state(const struct stg *stg, uint32_t id)
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id)
 {
 	return &stg->jobs[id];
+}
+
+bool stg__same_process(const struct stg *stg, uint32_t thread, uint32_t tid)
+{
+	const struct vapro_thread *about = &stg->threads[thread].about;
+	uint32_t known;
+
+	return table__get(stg->tasks, (uint64_t)about->pid << 32 | tid, intern__id(stg->texts, about->host), &known);
 }
 
 bool stg__job_over(const struct stg *stg, uint32_t id)

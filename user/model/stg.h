@@ -80,6 +80,9 @@ const struct stg_thread *stg__thread(const struct stg *stg, uint32_t id);
 const struct stg_state *stg__state(const struct stg *stg, uint32_t id);
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id);
 
+/* Whether a task of this number is a thread of the same process as another thread. */
+bool stg__same_process(const struct stg *stg, uint32_t thread, uint32_t tid);
+
 /* Whether all rows of a job were watched to their end. */
 bool stg__job_over(const struct stg *stg, uint32_t id);
 
