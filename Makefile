@@ -159,7 +159,7 @@ check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine $(B)/tests/s
 		{ echo "== once more, what failed"; prove --timer --statefile=$(B)/.prove --state=failed; }
 
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
-GUEST_PROGRAMS = tools/iterate tools/flat_out tools/mpich_demo_mpi tests/changed_text
+GUEST_PROGRAMS = tools/classes tools/iterate tools/flat_out tools/mpich_demo_mpi tests/changed_text
 
 $(B)/.deps-vm: tools/deps.sh
 	@mkdir -p $(B)

@@ -22,9 +22,9 @@ def text(directory, *name):
 
 def check_run(tap, directory, part):
     """The program, vaprod and the clusters of its last window."""
-    told = text(directory, part, "vaprod.err")[-800:] + text(directory, part, "program.err")[-400:]
-    tap.equal([text(directory, part, name + ".code").strip() for name in ("program", "vaprod")], ["0", "0"],
-              f"{part}: program and vaprod end well" + told)
+    codes = [text(directory, part, name + ".code").strip() for name in ("program", "vaprod")]
+    tap.ok(codes == ["0", "0"], f"{part}: program and vaprod end well",
+           text(directory, part, "vaprod.err")[-800:] + text(directory, part, "program.err")[-400:])
     lines = records(os.path.join(directory, part, "out.ndjson"))
     hello = lines[0]
     instructions = [c for c in hello["counters"] if c["name"] == "instructions"][0]
@@ -33,13 +33,12 @@ def check_run(tap, directory, part):
     lost = {cause: n for w in of_type(lines, "window") for cause, n in w["lost"].items() if n}
     tap.ok(not lost, f"{part}: nothing is lost", lost)
     clusters = of_type(lines, "window")[-1]["clusters"]
-    # and one on the way to MPI_Finalize
-    tap.ok(clusters and (clusters["states"], clusters["clusters"]) == (2, CLASSES + 1), f"{part}: {CLASSES} clusters on the edge", clusters)
+    # the other edges, such as the one to MPI_Finalize, are passed once
+    tap.ok(clusters and clusters["clusters"] - (clusters["states"] - 1) == CLASSES, f"{part}: {CLASSES} clusters on the edge", clusters)
     tap.ok(clusters and clusters["exact"], f"{part}: that are those of Algorithm 1", clusters)
     schema = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "schema_check.py"),
                              os.path.join(directory, part, "out.ndjson")], capture_output=True, text=True, check=False)
-    tap.equal(schema.returncode, 0, f"{part}: every line is valid by the schema" + schema.stdout[-600:] * (schema.returncode != 0))
-    return clusters
+    tap.ok(schema.returncode == 0, f"{part}: every line is valid by the schema", schema.stdout[-600:])
 
 
 def check_counts(tap, directory):
@@ -49,10 +48,11 @@ def check_counts(tap, directory):
     pieces = json.loads(sums.stdout)["singles"]
     tap.equal(len(pieces), CLASSES * ROUNDS + 1, "every piece of work is told singly")
     for at, what in ((1, "instructions"), (2, "branches")):
-        by_class = [[piece[at] for piece in pieces[c:CLASSES * ROUNDS:CLASSES]] for c in range(CLASSES)]
+        # in the first round functions are bound
+        by_class = [[piece[at] for piece in pieces[CLASSES + c:CLASSES * ROUNDS:CLASSES]] for c in range(CLASSES)]
         if at == 2 and not any(map(any, by_class)):
             continue  # this PMU counts none, and hello says so
-        tap.ok(all(max(counts) - min(counts) <= 64 for counts in by_class), f"{what}: equal work counts the same", by_class)
+        tap.ok(all(max(counts) == min(counts) for counts in by_class), f"{what}: equal work counts the same, to the last one", by_class)
         least = [min(counts) for counts in by_class]
         steps = [b - a for a, b in zip(least, least[1:])]
         tap.ok(min(steps) > 0 and max(steps) - min(steps) <= 0.001 * max(steps), f"{what}: as much more from class to class as there is work",
@@ -63,7 +63,7 @@ def main():
     tap = Tap()
     try:
         directory = guest.run(ARCH, SUITE, os.path.join(HERE, "counters.sh"), name="counters")
-        tap.equal(text(directory, "check.code").strip(), "0", "vapro check --counters finds instructions" + text(directory, "check.out")[-800:])
+        tap.equal(text(directory, "check.code").strip(), "0", "vapro check --counters finds instructions")
         tap.ok("a loop of 200000 instructions" in text(directory, "check.out"), "and counts a known loop", text(directory, "check.out"))
         for part in ("merged", "single"):
             check_run(tap, directory, part)

@@ -40,7 +40,7 @@ CONSOLES = {"arm64": "ttyAMA0", "amd64": "ttyS0"}
 MEMORY = "2G"
 
 # below the build directory; the Makefile's guest-programs builds them
-PROGRAMS = ("vaprod", "vapro", "tools/iterate", "tools/flat_out", "tools/mpich_demo_mpi", "tests/changed_text")
+PROGRAMS = ("vaprod", "vapro", "tools/classes", "tools/iterate", "tools/flat_out", "tools/mpich_demo_mpi", "tests/changed_text")
 
 
 class GuestFailed(Exception):
