@@ -50,6 +50,8 @@ static __always_inline bool merge(void *map, const struct kernel_bundle_key *key
 
 	if (into) {
 		bundle_merge(into, one);
+		if (counting)
+			bundle_merge_events(into, one);
 		return true;
 	}
 	return bpf_map_update_elem(map, key, one, BPF_NOEXIST) == 0;

@@ -255,6 +255,19 @@ static __always_inline u64 counts_off_cpu(const struct kernel_counts *c)
 	return c->preempted_ns + c->wakeup_wait_ns + c->blocked_io_ns + c->blocked_other_ns;
 }
 
+/* Adds what a fragment counted to a bundle of its key. */
+static __always_inline void bundle_merge_events(struct kernel_bundle *into, const struct kernel_bundle *one)
+{
+	for (u32 i = 0; i < KERNEL_MAGNITUDES; i++) {
+		if (one->event_min[i] < into->event_min[i])
+			into->event_min[i] = one->event_min[i];
+		if (one->event_max[i] > into->event_max[i])
+			into->event_max[i] = one->event_max[i];
+	}
+	for (u32 i = 0; i < KERNEL_EVENTS; i++)
+		into->event_sum[i] += one->event_sum[i];
+}
+
 /* Adds a fragment to a bundle of its key. */
 static __always_inline void bundle_merge(struct kernel_bundle *into, const struct kernel_bundle *one)
 {
@@ -284,14 +297,6 @@ static __always_inline void bundle_merge(struct kernel_bundle *into, const struc
 	into->counts.voluntary_switches += one->counts.voluntary_switches;
 	into->counts.involuntary_switches += one->counts.involuntary_switches;
 	into->counts.migrations += one->counts.migrations;
-	for (u32 i = 0; i < KERNEL_MAGNITUDES; i++) {
-		if (one->event_min[i] < into->event_min[i])
-			into->event_min[i] = one->event_min[i];
-		if (one->event_max[i] > into->event_max[i])
-			into->event_max[i] = one->event_max[i];
-	}
-	for (u32 i = 0; i < KERNEL_EVENTS; i++)
-		into->event_sum[i] += one->event_sum[i];
 	into->n += one->n;
 }
 

@@ -88,6 +88,8 @@ def test_says_what_is_missing(tap, jobs):
         reasons = [c["reason"] for c in hello["counters"] if not c["available"]]
         tap.ok(any(words in (reason or "") for reason in reasons), f"{name}: the reason is said", hello["counters"])
         tap.ok(all(c["available"] or c["reason"] for c in hello["counters"]), f"{name}: nothing is missing without a reason")
+    check = subprocess.run([VAPRO, "check", "--counters"], capture_output=True, text=True, check=False, timeout=60)
+    tap.ok(check.returncode in (0, 3) and "instructions: yes" in check.stdout, "vapro check --counters counts clocks at least", check.stdout)
     pmu = any(name == "cpu" or os.path.exists(f"/sys/bus/event_source/devices/{name}/cpus")
               for name in os.listdir("/sys/bus/event_source/devices"))
     hardware = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--counters", "hardware"], "hardware")
@@ -97,6 +99,7 @@ def test_says_what_is_missing(tap, jobs):
     else:
         tap.equal(code, 3, "hardware counters that are not there are refused")
         tap.ok("no PMU" in hardware.err(), "with the reason", hardware.err())
+        tap.ok(check.returncode == 3 and "no PMU" in check.stdout, "so says vapro check", check.stdout)
 
 
 main(test_sums_over_switches_and_migrations, test_says_what_is_missing)

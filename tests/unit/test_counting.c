@@ -227,7 +227,7 @@ static void merging_keeps_the_counts(void **state)
 	into.event_min[0] = into.event_max[0] = into.event_sum[0] = 100;
 	one.event_min[0] = one.event_max[0] = one.event_sum[0] = 101;
 	one.event_sum[KERNEL_EVENTS - 1] = 5;
-	bundle_merge(&into, &one);
+	bundle_merge_events(&into, &one);
 	assert_int_equal(into.event_min[0], 100);
 	assert_int_equal(into.event_max[0], 101);
 	assert_int_equal(into.event_sum[0], 201);
