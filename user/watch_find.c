@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who is watched next: what runs now, what was heard of, and who takes the place of one that ended. */
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,11 +42,47 @@ static bool is_selective(const struct selection *selection)
 	return selection->pid_count || selection->glob_count || selection->ancestor;
 }
 
+/* Who only starts the processes of a job, with threads of its own: by base name. */
+static bool is_launcher(const struct process *process)
+{
+	static const char *const names[] = {"mpirun*", "mpiexec*", "orterun", "orted",	  "prte*",  "prun",
+					    "hydra_*", "srun",	   "aprun",   "jsrun",	  "flux*",  "slurmstepd",
+					    "palsd",   "prterun",  "pmix*",   "shmemrun", "oshrun", "flux-*"};
+	const char *slash = strrchr(process->exe, '/'), *base = slash ? slash + 1 : process->exe;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!fnmatch(names[i], base, 0))
+			return true;
+	return false;
+}
+
 /*
- * Looks at one process: attaches it when it is selected and has an MPI, or was asked for by number.
+ * Whether a selected process without MPI has something to tell: a team of OpenMP threads; when it had
+ * time to start, threads of its own, or functions that a site asked for. The programs that only start those
+ * of a job are selected with it, and are none.
+ */
+static bool tells_without_mpi(const struct watch *watch, const struct process *process, int look)
+{
+	const struct selection *selection = watch->selection;
+
+	if (!is_selective(selection) || is_launcher(process))
+		return false;
+	if (look && watch->parts.threads != VAPRO_IO_OFF && watch__maps_openmp(process))
+		return true;
+	if (look < LOOKS - 1)
+		return false;
+	if (watch->parts.threads != VAPRO_IO_OFF && process__threads(process->pid, NULL, 0) > 1)
+		return true;
+	return watch->parts.user_row_count && (!selection->ancestor || selection->ancestor == process->pid);
+}
+
+/*
+ * Looks at one process: attaches it when it is selected and has an MPI or, without one, something else
+ * to tell, or was asked for by number. look: how often it was before, as it may
+ * still map what it needs.
  * 0, -EAGAIN for later, -EBUSY while one of this number is not quite over, -errno.
  */
-static int consider(struct watch *watch, pid_t pid, uint64_t now_ns, char *err, size_t err_size)
+static int consider(struct watch *watch, pid_t pid, int look, uint64_t now_ns, char *err, size_t err_size)
 {
 	struct watched *before = watch__of(watch, pid);
 	struct process *process;
@@ -71,7 +108,7 @@ static int consider(struct watch *watch, pid_t pid, uint64_t now_ns, char *err, 
 	if (is_selective(watch->selection))
 		static_mpi__look(watch->statics, process);
 	status = -EAGAIN;
-	if (named || process__mpi(process, NULL))
+	if (named || process__mpi(process, NULL) || tells_without_mpi(watch, process, look))
 		return watch__attach(watch, process, now_ns, err, err_size);
 leave:
 	process__free(process);
@@ -107,7 +144,7 @@ int watch__scan(struct watch *watch, uint64_t now_ns, char *err, size_t err_size
 	int status = 0;
 
 	for (size_t i = 0; i < watch->selection->pid_count && !status; i++)
-		status = consider(watch, watch->selection->pids[i], now_ns, err, err_size);
+		status = consider(watch, watch->selection->pids[i], 0, now_ns, err, err_size);
 	if (status)
 		return status;
 	watch__rescan(watch, now_ns);
@@ -123,7 +160,8 @@ void watch__rescan(struct watch *watch, uint64_t now_ns)
 		return;
 	process__each(is_candidate, collect_candidate, &scanning);
 	for (size_t i = 0; i < scanning.count; i++)
-		consider(watch, scanning.pids[i], now_ns, ignored, sizeof(ignored));
+		if (consider(watch, scanning.pids[i], 0, now_ns, ignored, sizeof(ignored)) == -EAGAIN)
+			watch__heard_of(watch, scanning.pids[i], now_ns); /* it may have just begun */
 	free(scanning.pids);
 }
 
@@ -151,8 +189,11 @@ void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns)
 
 void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns)
 {
-	/* a library will be heard of when it is mapped; only what is in the executable is there now */
-	hear(watch, pid, now_ns, watch->parts.finds ? 1 : LOOKS);
+	/*
+	 * A library will be heard of when it is mapped; only what is in the executable is there now, and, of
+	 * those asked for, what becomes of them without MPI.
+	 */
+	hear(watch, pid, now_ns, watch->parts.finds && !is_selective(watch->selection) ? 1 : LOOKS);
 }
 
 void watch__look(struct watch *watch, uint64_t now_ns)
@@ -165,7 +206,7 @@ void watch__look(struct watch *watch, uint64_t now_ns)
 
 		if (now_ns < heard->since_ns + look_after_ms[heard->looks] * 1000000)
 			continue;
-		status = consider(watch, heard->pid, now_ns, err, sizeof(err));
+		status = consider(watch, heard->pid, heard->looks, now_ns, err, sizeof(err));
 		if (status == -EBUSY || (status == -EAGAIN && ++heard->looks < heard->limit))
 			continue;
 		*heard = watch->heard[--watch->heard_count];

@@ -102,6 +102,9 @@ void watch__rows_remapped(struct watch *watch, struct watched *watched);
 /* A process may have got threads since. */
 void watch__look_for_threads(struct watch *watch, struct watched *watched, size_t threads);
 
+/* Whether a process maps a library of OpenMP's. */
+bool watch__maps_openmp(const struct process *process);
+
 /* A `process` line. */
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
 			 uint64_t hits, const char *reason);

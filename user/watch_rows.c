@@ -46,7 +46,7 @@ static bool is_first(const struct process *process, size_t index)
 	return true;
 }
 
-static bool maps_openmp(const struct process *process)
+bool watch__maps_openmp(const struct process *process)
 {
 	static const char *const globs[] = {"libgomp.so*", "libomp.so*", "libomp-*.so*", "libiomp5.so*"};
 
@@ -65,7 +65,7 @@ static bool wants_threads(const struct watch *watch, const struct watched *watch
 {
 	if (watch->parts.threads != VAPRO_IO_AUTO)
 		return watch->parts.threads == VAPRO_IO_ON;
-	return !is_libc(mapping) || (threads > 1 && !watched->image && !maps_openmp(process));
+	return !is_libc(mapping) || (threads > 1 && !watched->image && !watch__maps_openmp(process));
 }
 
 /* As for MPI libraries: beside others, few targets get links of their own. */
