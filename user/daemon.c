@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "daemon.h"
+#include "daemon_private.h"
 
-#include <errno.h>
-#include <math.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collect/capture.h"
-#include "config_json.h"
 #include "cpus.h"
-#include "probe/counters.h"
-#include "probe/user_rows.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
-#include "report/sink.h"
-#include "target/finder.h"
 #include "vapro.skel.h"
 
 #define SETTLE_NS 300000000ULL /* a window ends this much after its last bin: everything of it is drained by then */
@@ -30,49 +21,6 @@
 #define RESCAN_NS 2000000000ULL
 #define ALERT_NS 500000000ULL
 #define IO_LINGER_S 5 /* IO stays traced this long after it was worth it */
-
-/* Events go to the analysis and, while that works, to the capture. */
-struct tee {
-	struct stream_sink sink; /* first */
-	struct stream_sink *pipeline, *capture;
-	int capture_status;
-};
-
-struct daemon {
-	const struct daemon_options *options;
-	char host[256];
-	struct tee tee;
-	struct line_sink *lines;
-	struct counters *counters;
-	struct kernel_side *side;
-	struct attacher *attacher;
-	struct row_attacher *rows;
-	unsigned int user_rows[USER_ROWS_MAX];
-	struct resolver *resolver;
-	struct collector *collector;
-	struct watch *watch;
-	struct finder *finder; /* or NULL: then whoever executes something is looked at for a while */
-	struct governor governor;
-	struct costs costs;
-	struct stream_clock clock;
-	uint64_t begin_ns;		   /* of the run, CLOCK_MONOTONIC */
-	uint64_t window_begin, window_end; /* UTC, bin borders */
-	uint64_t governed_to, resumed_at;
-	uint64_t next_second;
-	double cpu_at_window;
-	uint64_t hits;
-	int io_linger;
-	uint64_t scanned_at;
-	bool capture_failed, output_failed, ring_warned, mappings_lost, thinned;
-};
-
-static uint64_t mono_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
 {
@@ -98,223 +46,6 @@ static double cpu_seconds(void)
 			   1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 	}
 	return seconds;
-}
-
-static int tee_put(struct stream_sink *sink, const struct stream_event *event)
-{
-	struct tee *tee = (struct tee *)sink;
-
-	if (tee->capture && !tee->capture_status)
-		tee->capture_status = stream__put(tee->capture, event);
-	return stream__put(tee->pipeline, event);
-}
-
-static void on_event(void *ctx, const struct kernel_record *record)
-{
-	struct daemon *daemon = ctx;
-
-	if (record->type == KERNEL_EXEC)
-		watch__exec(daemon->watch, (pid_t)record->tgid, mono_now());
-	else if (record->type == KERNEL_UNKNOWN)
-		watch__heard_of(daemon->watch, (pid_t)record->tgid, mono_now());
-	else if (record->type == KERNEL_OUTLINED)
-		watch__outlined(daemon->watch, (pid_t)record->tgid, record->address);
-}
-
-static int fail(const char *format, const char *what)
-{
-	fprintf(stderr, "vaprod: ");
-	fprintf(stderr, format, what);
-	fputc('\n', stderr);
-	return EXIT_FAILED;
-}
-
-static enum vapro_workload_source workload_source(const struct daemon *daemon)
-{
-	return counters__count(daemon->counters) ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS;
-}
-
-/* What can be counted decides what everything else rests on. */
-static int look_for_counters(struct daemon *daemon)
-{
-	enum vapro_counters wanted = daemon->options->config.counters;
-
-	daemon->counters = counters__new(&daemon->options->config);
-	if (!daemon->counters)
-		return fail("%s", "out of memory");
-	if (counters__count(daemon->counters) || wanted == VAPRO_COUNTERS_AUTO || wanted == VAPRO_COUNTERS_NONE)
-		return EXIT_OK;
-	fail("--counters: %s", counters__reason(daemon->counters));
-	return EXIT_REFUSED;
-}
-
-/* Outputs first: they must not cost a probed process anything when they cannot be had. */
-static int open_outputs(struct daemon *daemon)
-{
-	const struct daemon_options *options = daemon->options;
-	char *tunables;
-
-	daemon->tee.sink.put = tee_put;
-	daemon->lines = line_sink__open(options->output, options->to_stdout);
-	if (!daemon->lines) {
-		fprintf(stderr, "vaprod: cannot write %s: %s\n", options->output ? options->output : "standard output",
-			strerror(errno));
-		return EXIT_FAILED;
-	}
-	daemon->tee.pipeline =
-	    pipeline__new(&options->config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
-	if (!daemon->tee.pipeline)
-		return fail("%s", "out of memory");
-	if (!options->capture)
-		return EXIT_OK;
-	tunables = config__to_text(&options->config);
-	daemon->tee.capture = tunables ? capture__create(options->capture, tunables) : NULL;
-	free(tunables);
-	if (!daemon->tee.capture) {
-		fprintf(stderr, "vaprod: cannot write capture %s: %s\n", options->capture, strerror(errno));
-		return EXIT_FAILED;
-	}
-	return EXIT_OK;
-}
-
-static enum line_fact told(enum fact fact)
-{
-	return fact == FACT_UNKNOWN ? LINE_UNKNOWN : fact == FACT_YES ? LINE_YES : LINE_NO;
-}
-
-static struct line_facts learnt_facts(const struct daemon *daemon)
-{
-	const struct facts *facts = kernel_side__facts(daemon->side);
-	const struct costs *costs = &daemon->costs;
-	enum fact emulation = FACT_UNKNOWN;
-
-	/* about twice on bare metal, far more where each step leaves a virtual machine */
-	if (costs->call_ns > 0 && costs->stepped_call_ns > 0)
-		emulation = costs->stepped_call_ns > 1.3 * costs->call_ns ? FACT_YES : FACT_NO;
-	return (struct line_facts){.return_syscall = told(facts->return_syscall),
-				   .nop5_syscall = told(facts->nop5_syscall),
-				   .emulation = told(emulation),
-				   .thread_filter = told(facts->thread_filter)};
-}
-
-static void tell_hello(struct daemon *daemon)
-{
-	struct line_costs costs = {.entry_ns = daemon->costs.entry_ns,
-				   .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
-				   .stepped_ns = daemon->costs.stepped_call_ns,
-				   .nop5_ns = daemon->costs.nop5_ns > 0 ? daemon->costs.nop5_ns : NAN,
-				   .syscall_ns = daemon->costs.syscall_ns,
-				   .bystander_ns = daemon->costs.bystander_ns};
-	struct line_rung ladder[RUNGS];
-	struct line_facts facts = learnt_facts(daemon);
-	size_t counter_count;
-	const struct counter_line *found = counters__lines(daemon->counters, &counter_count);
-	struct line_counter *counters = calloc(counter_count + 1, sizeof(*counters));
-	struct line_hello hello = {.utc_ns = daemon->clock.utc_ns,
-				   .host = daemon->host,
-				   .version = VAPRO_VERSION,
-				   .rung = ladder_rung_name[kernel_side__rung(daemon->side)],
-				   .pmu_available = counters__count(daemon->counters),
-				   .counters = counters,
-				   .counter_count = counters ? (uint32_t)counter_count : 0,
-				   .workload_source = workload_source(daemon),
-				   .costs = &costs,
-				   .config = &daemon->options->config,
-				   .clock = daemon->clock,
-				   .ladder = ladder,
-				   .ladder_count = RUNGS,
-				   .facts = &facts};
-	struct stream_event event = {.type = STREAM_LINE};
-	struct utsname kernel;
-	char *line;
-
-	uname(&kernel);
-	hello.kernel = kernel.release;
-	if (!hello.pmu_available)
-		hello.pmu_reason = counters__reason(daemon->counters);
-	for (size_t i = 0; i < hello.counter_count; i++)
-		counters[i] = (struct line_counter){.name = found[i].name,
-						    .provider = found[i].provider,
-						    .available = found[i].available,
-						    .reason = found[i].reason[0] ? found[i].reason : NULL};
-	for (int i = 0; i < RUNGS; i++) {
-		const struct kernel_rung *rung = &kernel_side__rungs(daemon->side)[i];
-
-		ladder[i] = (struct line_rung){.name = ladder_rung_name[i],
-					       .tried = rung->tried,
-					       .works = rung->works,
-					       .reason = rung->reason[0] ? rung->reason : NULL};
-	}
-	line = lines__hello(&hello);
-	event.line = line;
-	if (line)
-		stream__put(&daemon->tee.sink, &event);
-	free(line);
-	free(counters);
-}
-
-static int set_up(struct daemon *daemon, char *err, size_t err_size)
-{
-	const struct daemon_options *options = daemon->options;
-	char finder_err[256];
-	int status = EXIT_FAILED, user_rows;
-
-	user_rows = user_rows__add(options->config.functions, daemon->user_rows, err, err_size);
-	if (user_rows < 0)
-		return EXIT_FAILED;
-	daemon->side = kernel_side__load(&options->config, daemon->counters, err, err_size, &status);
-	if (!daemon->side)
-		return status;
-	/* before what a probe costs is measured: reading them is part of it */
-	status = counters__arm(daemon->counters, kernel_side__bpf(daemon->side));
-	if (status) {
-		snprintf(err, err_size, "the kernel does not take the counters: %s", strerror(-status));
-		return EXIT_FAILED;
-	}
-	if (calibrate__run(daemon->side, options->config.io != VAPRO_IO_OFF, &daemon->costs, err, err_size))
-		fprintf(stderr, "vaprod: %s; overhead is not known\n", err);
-	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
-	daemon->rows = row_attacher__new(daemon->side, &daemon->costs,
-					 options->config.overhead_cap_pct / 100 * options->config.function_share);
-	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host, &options->config);
-	daemon->collector = daemon->resolver
-				? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink, on_event, daemon)
-				: NULL;
-	if (!daemon->attacher || !daemon->rows || !daemon->collector) {
-		snprintf(err, err_size, "out of memory");
-		return EXIT_FAILED;
-	}
-	if (counters__count(daemon->counters))
-		collector__count(daemon->collector, daemon->counters);
-	daemon->finder = finder__new(finder_err, sizeof(finder_err));
-	daemon->watch = watch__new(&(struct watch_parts){.side = daemon->side,
-							 .attacher = daemon->attacher,
-							 .resolver = daemon->resolver,
-							 .collector = daemon->collector,
-							 .sink = &daemon->tee.sink,
-							 .host = daemon->host,
-							 .costs = &daemon->costs,
-							 .no_return = options->config.no_return,
-							 .io = options->config.io != VAPRO_IO_OFF,
-							 .finds = daemon->finder != NULL,
-							 .rows = daemon->rows,
-							 .threads = options->config.threads,
-							 .user_rows = daemon->user_rows,
-							 .user_row_count = (size_t)user_rows},
-				   &options->selection);
-	if (!daemon->watch) {
-		snprintf(err, err_size, "out of memory");
-		return EXIT_FAILED;
-	}
-	if (!daemon->finder)
-		watch__warn(daemon->watch, "no_finder", 0,
-			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);
-	/* of others, what is executed matters only where MPI may be in the executable of one that is selected */
-	kernel_side__bpf(daemon->side)->data->tell_execs =
-	    !daemon->finder || options->selection.glob_count || options->selection.ancestor;
-	if (kernel_side__watch_tasks(daemon->side, err, err_size))
-		return EXIT_REFUSED;
-	return EXIT_OK;
 }
 
 static void begin(struct daemon *daemon)
@@ -347,7 +78,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 					      .daemon_cpu_pct =
 						  (cpu - daemon->cpu_at_window) / ((double)(end - begin) * 1e-9) * 100};
 	if (stream__put(&daemon->tee.sink, &event))
-		fail("%s", "out of memory: this window is lost");
+		daemon__fail("%s", "out of memory: this window is lost");
 	daemon->cpu_at_window = cpu;
 	daemon->window_begin = end_utc;
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
@@ -582,19 +313,6 @@ static void finish(struct daemon *daemon, const char *reason)
 	stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_END});
 }
 
-static void tear_down(struct daemon *daemon)
-{
-	watch__free(daemon->watch);
-	finder__free(daemon->finder);
-	attacher__free(daemon->attacher);
-	row_attacher__free(daemon->rows);
-	functions__clear();
-	collector__free(daemon->collector);
-	resolver__free(daemon->resolver);
-	kernel_side__free(daemon->side);
-	counters__free(daemon->counters);
-}
-
 int daemon__run(const struct daemon_options *options)
 {
 	struct daemon daemon = {.options = options};
@@ -609,17 +327,17 @@ int daemon__run(const struct daemon_options *options)
 		return EXIT_USAGE;
 	}
 	sched_setscheduler(0, SCHED_BATCH, &batch);
-	status = look_for_counters(&daemon);
+	status = daemon__look_for_counters(&daemon);
 	if (!status)
-		status = open_outputs(&daemon);
+		status = daemon__open_outputs(&daemon);
 	if (!status) {
-		status = set_up(&daemon, err, sizeof(err));
+		status = daemon__set_up(&daemon, err, sizeof(err));
 		if (status)
 			fprintf(stderr, "vaprod: %s\n", err);
 	}
 	if (!status) {
 		collector__set_clock(daemon.collector, &daemon.clock);
-		tell_hello(&daemon);
+		daemon__tell_hello(&daemon);
 		begin(&daemon);
 		watched = watch__scan(daemon.watch, daemon.begin_ns, err, sizeof(err));
 		if (watched < 0) {
@@ -633,7 +351,7 @@ int daemon__run(const struct daemon_options *options)
 			options->ready(options->ready_ctx);
 		finish(&daemon, status ? err : loop(&daemon));
 	}
-	tear_down(&daemon);
+	daemon__tear_down(&daemon);
 	if (stream__close(daemon.tee.capture) && !daemon.capture_failed) {
 		fprintf(stderr, "vaprod: capture %s could not be completed\n", options->capture);
 		daemon.capture_failed = true;

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The daemon's parts, for the files that set it up and run it; nobody else includes it. */
+#ifndef VAPRO_DAEMON_PRIVATE_H
+#define VAPRO_DAEMON_PRIVATE_H
+
+#include "daemon.h"
+
+#include <time.h>
+
+#include "probe/counters.h"
+#include "probe/user_rows.h"
+#include "report/sink.h"
+#include "target/finder.h"
+
+/* Events go to the analysis and, while that works, to the capture. */
+struct tee {
+	struct stream_sink sink; /* first */
+	struct stream_sink *pipeline, *capture;
+	int capture_status;
+};
+
+struct daemon {
+	const struct daemon_options *options;
+	char host[256];
+	struct tee tee;
+	struct line_sink *lines;
+	struct counters *counters;
+	struct kernel_side *side;
+	struct attacher *attacher;
+	struct row_attacher *rows;
+	unsigned int user_rows[USER_ROWS_MAX];
+	struct resolver *resolver;
+	struct collector *collector;
+	struct watch *watch;
+	struct finder *finder; /* or NULL: then whoever executes something is looked at for a while */
+	struct governor governor;
+	struct costs costs;
+	struct stream_clock clock;
+	uint64_t begin_ns;		   /* of the run, CLOCK_MONOTONIC */
+	uint64_t window_begin, window_end; /* UTC, bin borders */
+	uint64_t governed_to, resumed_at;
+	uint64_t next_second;
+	double cpu_at_window;
+	uint64_t hits;
+	int io_linger;
+	uint64_t scanned_at;
+	bool capture_failed, output_failed, ring_warned, mappings_lost, thinned;
+};
+
+static inline uint64_t mono_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+/* Says what failed on stderr; the exit code for it. */
+int daemon__fail(const char *format, const char *what);
+
+/* What can be counted here; refused where counters were asked for that there are not. Returns an exit code. */
+int daemon__look_for_counters(struct daemon *daemon);
+
+/* Outputs first: they must not cost a probed process anything when they cannot be had. Returns an exit code. */
+int daemon__open_outputs(struct daemon *daemon);
+
+/* Loads and calibrates the kernel side and makes everything that stands on it. Returns an exit code, with a sentence.
+ */
+int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
+
+/* Says what this daemon is and has learnt of the machine. */
+void daemon__tell_hello(struct daemon *daemon);
+
+/* Gives back what was set up, also where that failed half way. */
+void daemon__tear_down(struct daemon *daemon);
+
+#endif
