@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	}
 	printf("{\"ready\":true,\"pid\":%d}\n", (int)getpid());
 	fflush(stdout);
-	rest(delay);
+	wait_for_observer(delay);
 	library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
 	if (!library) {
 		fprintf(stderr, "late_mpi: %s\n", dlerror());
