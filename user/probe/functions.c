@@ -25,6 +25,11 @@
 		.symbol = "MPI_" #name, .class = VAPRO_COMMUNICATION, .blocking = true, .common = true,                \
 		.roles = {__VA_ARGS__},                                                                                \
 	}
+/* What they then wait for: the size and peer of a wait are those of its requests. */
+#define OFTEN_POSTS(name, ...)                                                                                         \
+	{                                                                                                              \
+		.symbol = "MPI_" #name, .class = VAPRO_COMMUNICATION, .common = true, .roles = {__VA_ARGS__},          \
+	}
 #define WAITS(name, ...) ROW(name, COMMUNICATION, true, false, __VA_ARGS__)
 #define POSTS(name, ...) ROW(name, COMMUNICATION, false, false, __VA_ARGS__)
 #define POLLS(name, ...) ROW(name, COMMUNICATION, false, true, __VA_ARGS__)
@@ -38,8 +43,10 @@
  * A collective, its non-blocking form and the persistent one of MPI 4. The communicator is the last
  * argument; what the others add follows it: a request, or an info and a request.
  */
-#define COLLECTIVE(name, lower, at, more, ...)                                                                         \
-	OFTEN(name, .comm = (at), .flags = (more), ##__VA_ARGS__),                                                     \
+#define COLLECTIVE(name, lower, at, more, ...) COLLECTIVE_OF(OFTEN, name, lower, at, more, ##__VA_ARGS__)
+#define NEIGHBORS(name, lower, at, more, ...) COLLECTIVE_OF(WAITS, name, lower, at, more, ##__VA_ARGS__)
+#define COLLECTIVE_OF(ROW_OF, name, lower, at, more, ...)                                                              \
+	ROW_OF(name, .comm = (at), .flags = (more), ##__VA_ARGS__),                                                    \
 	    POSTS(I##lower, .comm = (at), .request = (at) + 1, .flags = (more), ##__VA_ARGS__),                        \
 	    POSTS(name##_init, .comm = (at), .request = (at) + 2, .flags = (more) | VAPRO_ROLE_PERSISTENT,             \
 		  ##__VA_ARGS__)
@@ -61,25 +68,25 @@ const struct function_row function_rows[] = {
 	OFTEN(Sendrecv, .count = 2, .type = 3, .count2 = 7, .type2 = 8, .peer = 4, .comm = 11),
 	OFTEN(Sendrecv_replace, .count = 2, .type = 3, .peer = 4, .comm = 8),
 	OFTEN(Probe, .peer = 1, .comm = 3),
-	OFTEN(Mprobe, .peer = 1, .comm = 3),
-	OFTEN(Mrecv, .count = 2, .type = 3),
-	POSTS(Isend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
+	WAITS(Mprobe, .peer = 1, .comm = 3),
+	WAITS(Mrecv, .count = 2, .type = 3),
+	OFTEN_POSTS(Isend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
 	POSTS(Ibsend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
 	POSTS(Issend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
 	POSTS(Irsend, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
-	POSTS(Irecv, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
+	OFTEN_POSTS(Irecv, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7),
 	POSTS(Imrecv, .count = 2, .type = 3, .request = 5),
 	POSTS(Isendrecv, .count = 2, .type = 3, .count2 = 7, .type2 = 8, .peer = 4, .comm = 11, .request = 12),
 	POSTS(Isendrecv_replace, .count = 2, .type = 3, .peer = 4, .comm = 8, .request = 9),
-	POSTS(Send_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
+	OFTEN_POSTS(Send_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
 	POSTS(Bsend_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
 	POSTS(Ssend_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
 	POSTS(Rsend_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
-	POSTS(Recv_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
+	OFTEN_POSTS(Recv_init, .count = 2, .type = 3, .peer = 4, .comm = 6, .request = 7, .flags = VAPRO_ROLE_PERSISTENT),
 	POSTS(Psend_init, .peer = 5, .comm = 7, .request = 9, .flags = VAPRO_ROLE_PERSISTENT),
 	POSTS(Precv_init, .peer = 5, .comm = 7, .request = 9, .flags = VAPRO_ROLE_PERSISTENT),
-	POSTS(Start, EXACTLY_ONE, .flags = VAPRO_ROLE_START),
-	POSTS(Startall, .requests = 1, .flags = VAPRO_ROLE_START),
+	OFTEN_POSTS(Start, EXACTLY_ONE, .flags = VAPRO_ROLE_START),
+	OFTEN_POSTS(Startall, .requests = 1, .flags = VAPRO_ROLE_START),
 	WAITS(Buffer_detach, 0),
 	POSTS(Pready, 0),
 	POSTS(Pready_range, 0),
@@ -125,11 +132,11 @@ const struct function_row function_rows[] = {
 	COLLECTIVE(Alltoall, alltoall, 7, 0, .count = 5, .type = 6),
 	COLLECTIVE(Alltoallv, alltoallv, 9, VAPRO_ROLE_COUNT_ARRAY, .count = 6, .type = 8),
 	COLLECTIVE(Alltoallw, alltoallw, 9, 0),
-	COLLECTIVE(Neighbor_allgather, neighbor_allgather, 7, 0, .count = 5, .type = 6),
-	COLLECTIVE(Neighbor_allgatherv, neighbor_allgatherv, 8, 0, .count = 2, .type = 3),
-	COLLECTIVE(Neighbor_alltoall, neighbor_alltoall, 7, 0, .count = 5, .type = 6),
-	COLLECTIVE(Neighbor_alltoallv, neighbor_alltoallv, 9, VAPRO_ROLE_COUNT_ARRAY, .count = 6, .type = 8),
-	COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw, 9, 0),
+	NEIGHBORS(Neighbor_allgather, neighbor_allgather, 7, 0, .count = 5, .type = 6),
+	NEIGHBORS(Neighbor_allgatherv, neighbor_allgatherv, 8, 0, .count = 2, .type = 3),
+	NEIGHBORS(Neighbor_alltoall, neighbor_alltoall, 7, 0, .count = 5, .type = 6),
+	NEIGHBORS(Neighbor_alltoallv, neighbor_alltoallv, 9, VAPRO_ROLE_COUNT_ARRAY, .count = 6, .type = 8),
+	NEIGHBORS(Neighbor_alltoallw, neighbor_alltoallw, 9, 0),
 
 	/*
 	 * One-sided. Sizes are those of the origin; the epochs are where one waits.
