@@ -243,10 +243,23 @@ static bool add_text(cJSON *object, const char *name, const char *text)
 	return !text || cJSON_AddStringToObject(object, name, text);
 }
 
+/* Nothing where the line is not known. */
+static bool add_source(cJSON *object, const char *name, const char *line)
+{
+	return add_text(object, name, *line ? line : NULL);
+}
+
+static bool add_clusters(cJSON *object, const struct state *state)
+{
+	return !state->clusters || cJSON_AddNumberToObject(object, "clusters", (double)cluster_count(state));
+}
+
 int stg_view__json(struct stg_view *view, FILE *out)
 {
 	for (size_t i = 0; i < view->state_count; i++) {
 		const struct state *state = &view->states[i];
+		const char *from = state->from ? stg_lines__of(view->lines, state->from) : "";
+		const char *to = stg_lines__of(view->lines, state->to);
 		cJSON *object = state->calls ? cJSON_CreateObject() : NULL;
 		char *text = NULL;
 
@@ -256,12 +269,14 @@ int stg_view__json(struct stg_view *view, FILE *out)
 		    add_text(object, "from", state->from) && add_text(object, state->from ? "to" : "at", state->to) &&
 		    add_text(object, "from_symbol", state->from_symbol) &&
 		    add_text(object, state->from ? "to_symbol" : "at_symbol", state->to_symbol) &&
+		    add_source(object, "from_source", from) &&
+		    add_source(object, state->from ? "to_source" : "at_source", to) &&
 		    add_text(object, "labels", state->labels) &&
 		    cJSON_AddNumberToObject(object, "n", (double)state->calls) &&
 		    cJSON_AddNumberToObject(object, "seconds", state->seconds) &&
 		    (state->from || (cJSON_AddNumberToObject(object, "min_bytes", state->bytes_min) &&
 				     cJSON_AddNumberToObject(object, "max_bytes", state->bytes_max))) &&
-		    cJSON_AddBoolToObject(object, "approx", state->approx))
+		    add_clusters(object, state) && cJSON_AddBoolToObject(object, "approx", state->approx))
 			text = cJSON_PrintUnformatted(object);
 		cJSON_Delete(object);
 		if (!text)
@@ -365,7 +380,7 @@ static void usage(FILE *out)
 	      "the program's file of the same build is still there and has them. Most time first.\n"
 	      "\n"
 	      "  --dot       as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg\n"
-	      "  --json      one state per line: call-sites, labels, n, seconds, bytes\n"
+	      "  --json      one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters\n"
 	      "  --rank N    of one rank only\n",
 	      out);
 }
