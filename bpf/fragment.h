@@ -82,20 +82,26 @@ static __always_inline struct kernel_state_stats *work_stats(const struct kernel
 
 /*
  * Hands a finished fragment over. state: with KERNEL_EDGE for edges; tally: of an edge that was
- * counted, else NULL. Returns whether it is in a bundle.
+ * counted, else NULL. Returns whether it is in a bundle. A global function for its stack: kernels whose
+ * JIT gives programs no stack of their own allow 512 bytes for a program with all that it calls.
  */
-static __always_inline bool emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes,
-				 const struct kernel_tally *tally)
+__noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes, const struct kernel_tally *tally)
 {
 	bool edge = state & KERNEL_EDGE;
 	/* ids go on for ever; two that share statistics only travel in each other's way */
 	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0);
-	struct kernel_bundle_key key = {.state = state, .tid = thread->tid};
+	struct kernel_bundle_key key = {.state = state};
 	struct kernel_state_stats *seen;
-	struct kernel_bundle *one = &thread->one;
-	u64 duration = now - thread->start_ns, judged, away;
-	bool single = duration > long_ns;
+	struct kernel_bundle *one;
+	u64 duration, judged, away;
+	bool single;
 
+	if (!thread)
+		return false;
+	one = &thread->one;
+	duration = now - thread->start_ns;
+	single = duration > long_ns;
+	key.tid = thread->tid;
 	__builtin_memset(one, 0, sizeof(*one));
 	counts_delta(&one->counts, &thread->now, &thread->border);
 	away = counts_off_cpu(&one->counts);
