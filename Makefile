@@ -37,6 +37,12 @@ MPICXX = $(subst $(CLANG),$(CLANG)++,$(MPICC))
 MPICH_DIR = $(MPI_LIBS)
 MPICH_INCLUDE = $(SYSROOT)/usr/include/$(TRIPLE)/mpich
 MPICC_MPICH = $(CC) -I$(MPICH_INCLUDE) -Wl,--allow-shlib-undefined $(MPI_LIBS)/libmpich.so.12
+# gfortran's modules are text, the same for every CPU; it links with the libraries of its own packages.
+MPI_MODULES = $(wildcard $(MPI_LIBS)/fortran/gfortran-mod-*)
+GFORTRAN = $(TRIPLE)-gfortran -Wl,--allow-shlib-undefined -Wl,--no-as-needed
+MPIF90 = $(GFORTRAN) -I$(MPI_LIBS)/openmpi/include -I$(MPI_MODULES)/openmpi $(addprefix $(MPI_LIBS)/, \
+	libmpi_usempif08.so.40 libmpi_usempi_ignore_tkr.so.40 libmpi_mpifh.so.40 libmpi.so.40)
+MPIF90_MPICH = $(GFORTRAN) -I$(MPICH_INCLUDE) -I$(MPI_MODULES)/mpich $(addprefix $(MPI_LIBS)/,libmpichfort.so.12 libmpich.so.12)
 endif
 
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
@@ -159,7 +165,9 @@ check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine $(B)/tests/s
 		{ echo "== once more, what failed"; prove --timer --statefile=$(B)/.prove --state=failed; }
 
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
-GUEST_PROGRAMS = tools/classes tools/iterate tools/flat_out tools/mpich_demo_mpi tests/changed_text
+GUEST_FORTRAN = steps_f08 mpich_steps_h
+GUEST_PROGRAMS = $(addprefix tools/,classes iterate flat_out mpich_demo_mpi steps mpich_steps $(GUEST_FORTRAN)) \
+	tests/changed_text
 
 $(B)/.deps-vm: tools/deps.sh
 	@mkdir -p $(B)
@@ -176,6 +184,7 @@ check-vm: $(B)/.deps-vm guest-programs
 BUILD = $(B)
 include tools/workloads.mk
 $(WORKLOADS): | $(B)/.deps-$(if $(SYSROOT),build,test)
+$(addprefix $(B)/tools/,$(GUEST_FORTRAN)): | $(if $(SYSROOT),$(B)/.deps-vm)
 
 demo: all workloads
 	@tools/demo.sh

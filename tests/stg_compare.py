@@ -8,8 +8,10 @@ language, other kernel or CPU. Call-sites are matched by numbered markers in the
     stg_compare.py --markers GRAPH PROGRAM > TABLE
 
 GRAPH: a capture, or the output of `vapro stg --json`. PROGRAM: the executable, with line numbers and
-its source at hand, or the TABLE of it made where it is ({call-site: number} as JSON). Equal means:
-the same markers, each at one call-site; the same vertices and edges with the same labels, n and bytes.
+its source at hand; or that source, and the lines are those that the graph tells itself; or the TABLE of
+it made where it is ({call-site: number} as JSON). Equal means: the same markers, each at one call-site;
+the same vertices and edges with the same labels, n, bytes and clusters (where both graphs have some:
+clusters of computation need a counter of instructions).
 Exit code 0 equal, 1 different (each difference is printed), 2 usage or unreadable input.
 """
 import json
@@ -17,10 +19,15 @@ import os
 import re
 import subprocess
 import sys
+from collections import namedtuple
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VAPRO = os.path.join(ROOT, os.environ.get("BUILD", "build"), "vapro")
 MARKER = re.compile(r"\bsite (\d+)\b")
+
+
+# What must be equal of a vertex or an edge; None: has none.
+Part = namedtuple("Part", "n bytes clusters")
 
 
 def run(*command):
@@ -70,12 +77,33 @@ def to_address(program):
     return convert
 
 
+def marker_at(source, number):
+    """The marker in a line of a file, or None."""
+    with open(source, encoding="utf-8") as file:
+        match = MARKER.search(file.read().splitlines()[int(number) - 1])
+    return int(match.group(1)) if match else None
+
+
+def markers_told(states, source):
+    """{call-site: number} by the lines that the states tell."""
+    found, name = {}, os.path.basename(source)
+    for state in states:
+        for end in ("from", "to", "at"):
+            file, _, number = state.get(end + "_source", "").rpartition(":")
+            marker = marker_at(source, number) if file == name else None
+            if marker is not None:
+                found[bare(state[end])] = marker
+    return found
+
+
 def markers_of(states, program):
     """{call-site: number in the source line of the call}; those without a marker are left out."""
     if program.endswith(".json"):
         with open(program, encoding="utf-8") as file:
             return json.load(file)
-    convert, found, sources = to_address(program), {}, {}
+    if program.endswith((".c", ".F90")):
+        return markers_told(states, program)
+    convert, found = to_address(program), {}
     own = [site for site in sites_of(states) if site.partition("@")[0] == os.path.basename(program)]
     # the call is before the address it returns to
     addresses = [convert(int(site.rpartition("+")[2], 16) - 1) for site in own]
@@ -84,12 +112,9 @@ def markers_of(states, program):
         path, _, number = line.split(" (")[0].rpartition(":")
         if not number.isdigit() or not os.path.exists(path):
             continue
-        if path not in sources:
-            with open(path, encoding="utf-8") as file:
-                sources[path] = file.read().splitlines()
-        match = MARKER.search(sources[path][int(number) - 1])
-        if match:
-            found[site] = int(match.group(1))
+        marker = marker_at(path, number)
+        if marker is not None:
+            found[site] = marker
     return found
 
 
@@ -111,17 +136,29 @@ class Graph:
         for state in states:
             ends = [markers.get(bare(state[end]), bare(state[end])) for end in ("from", "to", "at") if end in state]
             key = (state["class"], *ends, state["labels"])
-            old = self.parts.get(key)
-            n, bounds = state["n"], (state.get("min_bytes"), state.get("max_bytes"))
-            if old and bounds[0] is not None:
-                bounds = (min(bounds[0], old[1][0]), max(bounds[1], old[1][1]))
-            self.parts[key] = (n + (old[0] if old else 0), bounds)
+            part = Part(state["n"], (state.get("min_bytes"), state.get("max_bytes")), state.get("clusters"))
+            self.parts[key] = joined(self.parts[key], part) if key in self.parts else part
+
+
+def joined(one, other):
+    """Two states that differ in what is not compared, as one."""
+    size = one.bytes
+    if size[0] is not None:
+        size = (min(size[0], other.bytes[0]), max(size[1], other.bytes[1]))
+    clusters = None if one.clusters is None else max(one.clusters, other.clusters)
+    return Part(one.n + other.n, size, clusters)
+
+
+def same(one, other):
+    known = one.clusters is not None and other.clusters is not None
+    return one[:2] == other[:2] and (not known or one.clusters == other.clusters)
 
 
 def show(key, part):
     ends = " -> ".join(str(end) for end in key[1:-1])
-    size = "" if part[1][0] is None else f", {part[1][0]:g} to {part[1][1]:g} bytes"
-    return f"{key[0]} at {ends} [{key[-1]}]: n {part[0]}{size}"
+    size = "" if part.bytes[0] is None else f", {part.bytes[0]:g} to {part.bytes[1]:g} bytes"
+    clusters = "" if part.clusters is None else f", {part.clusters} clusters"
+    return f"{key[0]} at {ends} [{key[-1]}]: n {part.n}{size}{clusters}"
 
 
 def compare(first, second):
@@ -131,7 +168,7 @@ def compare(first, second):
         found += [f"only in the {name}: site {n}" for n in sorted(set(one.sites) - set(other.sites))]
         found += [f"only in the {name}: {show(k, one.parts[k])}" for k in sorted(set(one.parts) - set(other.parts), key=str)]
     for key in sorted(set(first.parts) & set(second.parts), key=str):
-        if first.parts[key] != second.parts[key]:
+        if not same(first.parts[key], second.parts[key]):
             found.append(f"different: {show(key, first.parts[key])}; second: {show(key, second.parts[key])}")
     return found
 

@@ -11,7 +11,7 @@ zlib1g-dev libgsl-dev libcmocka-dev bpftool clang-format'
 run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libhwloc-dev libomp-dev hpcc lammps scalapack-mpi-test netpipe-openmpi examl
 python3-mpi4py stress-ng python3 python3-jsonschema binutils mandoc'
 cross='clang llvm lld make bpftool'
-vm='qemu-system-x86 qemu-system-arm debian-archive-keyring'
+vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gfortran-aarch64-linux-gnu'
 
 # for another CPU: what vapro and the test programs are built with and run on there
 sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev libgsl-dev

@@ -9,6 +9,8 @@ BUILD ?= build
 MPICC ?= mpicc
 MPICXX ?= mpicxx
 MPICC_MPICH ?= mpicc.mpich
+MPIF90 ?= mpif90
+MPIF90_MPICH ?= mpif90.mpich
 CLANG ?= clang
 
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes
@@ -69,11 +71,11 @@ FORTRAN_FLAGS = -O2 -g -ffree-line-length-none -fallow-argument-mismatch -DBINDI
 
 $(FORTRAN): $(BUILD)/tools/steps_%: tools/workloads/steps.F90
 	@mkdir -p $@.mod
-	mpif90 $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
+	$(MPIF90) $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
 
 $(MPICH_FORTRAN): $(BUILD)/tools/mpich_steps_%: tools/workloads/steps.F90
 	@mkdir -p $@.mod
-	mpif90.mpich $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
+	$(MPIF90_MPICH) $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
 
 # with frame pointers, as some distributions build all they ship
 $(BUILD)/tools/libwrapper.so: tools/workloads/wrapper.c

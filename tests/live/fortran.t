@@ -1,37 +1,53 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One sequence of calls from C and from Fortran, under Open MPI and under MPICH, gives one graph."""
+"""
+One sequence of calls from C and from Fortran, under Open MPI and under MPICH, gives one graph on every
+rung of the ladder that this kernel has. tests/vm/kernels.t asks the same of other kernels and CPUs.
+"""
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import stg_compare  # noqa: E402
-from live import capture_run, graph, losses, main, tool  # noqa: E402
+from live import ROOT, RUNGS, capture_run, graph, losses, main, tool, works  # noqa: E402
 
 MARKERS = set(range(1, 25))
-OTHERS = ["mpich_steps", "steps_h", "steps_use", "steps_f08", "mpich_steps_h", "mpich_steps_use", "mpich_steps_f08"]
+ALL = ["steps", "mpich_steps", "steps_h", "steps_use", "steps_f08", "mpich_steps_h", "mpich_steps_use", "mpich_steps_f08"]
+# perf takes its probes out one by one, which lasts: each language and library, and the deepest binding
+PROGRAMS = {"session": ALL, "multi": ALL, "perf": ["steps", "mpich_steps", "steps_f08", "mpich_steps_h"]}
 
 
-def see(tap, jobs, name):
-    capture, lines, _ = capture_run(tap, jobs, name)
+def see(tap, jobs, program, *options):
+    """The graph of a program; what is said of it by itself is checked."""
+    name = " ".join([program, *options])
+    capture, lines, _ = capture_run(tap, jobs, program, *options)
     tap.equal(losses(lines), {}, f"{name}: nothing is lost, nothing approximate")
     states = graph(jobs, capture)
-    outside = [s for s in stg_compare.sites_of(states) if s.partition("@")[0] != name]
+    outside = [s for s in stg_compare.sites_of(states) if s.partition("@")[0] != program]
     tap.equal(outside, [], f"{name}: every call-site is the program's own")
-    seen = stg_compare.Graph(capture, tool(name))
+    seen = stg_compare.Graph(capture, tool(program))
     tap.equal(seen.wrong, [], f"{name}: a call-site for each marked line")
     tap.equal(set(seen.sites), MARKERS, f"{name}: and each line is there")
     return seen
 
 
 def test_one_graph(tap, jobs):
-    first = see(tap, jobs, "steps")
-    calls = {key[1]: part[0] for key, part in first.parts.items() if key[0] == "communication" and key[1] in (8, 9, 14, 23)}
+    first = see(tap, jobs, "steps", "--attach", "session" if works("session") else "auto")
+    calls = {key[1]: part.n for key, part in first.parts.items() if key[0] == "communication" and key[1] in (8, 9, 14, 23)}
     tap.equal(calls, {8: 80, 9: 240, 14: 80, 23: 20}, "the counts are those of the program's loops")
-    for name in OTHERS:
-        differences = stg_compare.compare(first, see(tap, jobs, name))
-        tap.ok(not differences, f"{name}: the graph is that of steps", "\n".join(differences))
+    for rung in filter(works, RUNGS):
+        for name in PROGRAMS[rung]:
+            differences = stg_compare.compare(first, see(tap, jobs, name, "--attach", rung))
+            tap.ok(not differences, f"{name} on {rung}: the graph is that of steps", "\n".join(differences))
+
+
+def test_own_lines(tap, jobs):
+    for name, source in (("steps", "steps.c"), ("steps_f08", "steps.F90")):
+        capture, _, _ = capture_run(tap, jobs, name)
+        states = graph(jobs, capture)
+        told = stg_compare.markers_of(states, os.path.join(ROOT, "tools", "workloads", source))
+        tap.equal(told, stg_compare.markers_of(states, tool(name)), f"{name}: lines of the graph are those of addr2line")
 
 
 def test_tells_differences(tap, jobs):
@@ -39,9 +55,10 @@ def test_tells_differences(tap, jobs):
     one, other = stg_compare.Graph(capture, tool("steps_f08")), stg_compare.Graph(capture, tool("steps_f08"))
     tap.equal(stg_compare.compare(one, other), [], "a graph is equal to itself")
     key = next(key for key in other.parts if key[1:-1] == (8,))
-    n, size = other.parts[key]
-    other.parts[key] = (n + 1, size)
-    tap.equal(len(stg_compare.compare(one, other)), 1, "a call more is a difference")
+    part = other.parts[key]
+    for change, name in (({"n": part.n + 1}, "a call more"), ({"clusters": part.clusters + 1}, "a cluster more")):
+        other.parts[key] = part._replace(**change)
+        tap.equal(len(stg_compare.compare(one, other)), 1, f"{name} is a difference")
     del other.parts[key]
     tap.equal(len(stg_compare.compare(one, other)), 1, "so is a state less")
 
@@ -60,4 +77,4 @@ def test_site_wrapper(tap, jobs):
     tap.ok(all(s["approx"] for s in early), "those before the library was found as approximate", early)
 
 
-main(test_one_graph, test_site_wrapper, test_tells_differences)
+main(test_one_graph, test_own_lines, test_site_wrapper, test_tells_differences)

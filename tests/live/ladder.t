@@ -11,10 +11,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import (ROOT, VAPRO, VAPROD, attached, j, main, of_type, rank_pids, ready_pid, records, select,  # noqa: E402
-                  text_of, tool, until)
+from live import (ROOT, RUNGS, VAPROD, attached, j, main, of_rung, of_type, rank_pids, ready_pid, records,  # noqa: E402
+                  select, text_of, tool, until, works)
 
-RUNGS = ("session", "multi", "perf")
 FREE = 60  # seconds within which probes are gone: perf takes them out one by one
 
 
@@ -31,11 +30,6 @@ def own_program(jobs, name):
     path = os.path.join(jobs.directory, name + "_on_a_rung")
     shutil.copy(tool(name), path)
     return path
-
-
-def works(rung):
-    check = subprocess.run([VAPRO, "check"], capture_output=True, text=True, check=False)
-    return f"attach by {rung}" in check.stdout and check.stdout.split(f"attach by {rung}")[1].split()[0] == "yes"
 
 
 def counts_every_call(tap, jobs, rung):
@@ -158,13 +152,6 @@ def one_link_for_all(tap, jobs):
     calls = int(first.out().rsplit('"calls":', 1)[1].split(",")[0])
     seen = [r["hits"] for r in of_type(records(out), "process") if r["pid"] == pid and r["state"] == "exited"]
     tap.ok(len(seen) == 1 and 0.5 * calls < seen[0] < 1.1 * calls, "and calls are not seen twice", (seen, calls))
-
-
-def of_rung(test, rung):
-    def on_rung(tap, jobs):
-        test(tap, jobs, rung)
-    on_rung.__name__ = f"{rung}_{test.__name__}"
-    return on_rung
 
 
 def unknown_rung(tap, jobs):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 import traceback
@@ -13,10 +14,25 @@ import jobs as j  # noqa: E402
 
 VAPROD, VAPRO = j.path("vaprod"), j.path("vapro")
 SCRATCH = j.path("live")
+RUNGS = ("session", "multi", "perf")
 
 
 def tool(name):
     return j.path("tools", name)
+
+
+def works(rung):
+    """Whether this kernel has a rung of the ladder."""
+    check = subprocess.run([VAPRO, "check"], capture_output=True, text=True, check=False)
+    return f"attach by {rung}" in check.stdout and check.stdout.split(f"attach by {rung}")[1].split()[0] == "yes"
+
+
+def of_rung(test, rung):
+    """A test that is told its rung as a test of its own."""
+    def on_rung(tap, jobs):
+        test(tap, jobs, rung)
+    on_rung.__name__ = f"{rung}_{test.__name__}"
+    return on_rung
 
 
 def until(look, limit):
