@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 vaprod on other kernels and CPUs, in emulated machines: which rung it finds there or why it refuses,
-and on each rung what tests/live/attach.t asks of this machine's kernel.
+and on each rung what tests/live/attach.t asks of this machine's kernel. The graph of one sequence of
+calls is compared with the one of this machine, its C and Open MPI, as tests/live/fortran.t does here:
+that needs root.
 
 usage: kernels.t [ARCH-SUITE...]     prove tests/vm/kernels.t :: arm64-trixie runs one guest
 """
@@ -15,9 +17,10 @@ import traceback
 from collections import namedtuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "tools", "vm")]
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "live"), os.path.join(HERE, "..", "..", "tools", "vm")]
 import guest  # noqa: E402
-from live import ROOT, Tap, of_type, records  # noqa: E402
+import stg_compare  # noqa: E402
+from live import ROOT, SCRATCH, Jobs, Tap, capture_run, losses, of_type, records, tool  # noqa: E402
 
 # kernel: how its release begins. Expected there: the rung, or the words of the refusal. pmu: whether
 # instructions can be counted.
@@ -143,6 +146,43 @@ def check_job(tap, row, found):
     tap.equal(vertices.get(("MPI_Finalize", None)), 2, "job: both ranks are seen to end")
 
 
+def reference(tap):
+    """The graph that all must have: this machine's."""
+    directory = os.path.join(SCRATCH, "kernels")
+    os.makedirs(directory, exist_ok=True)
+    os.environ["VAPRO_GO"] = os.path.join(directory, "go")
+    with Jobs(directory) as jobs:
+        capture, _, _ = capture_run(tap, jobs, "steps")
+    return stg_compare.Graph(capture, tool("steps"))
+
+
+def check_graphs(wanted):
+    def check(tap, _row, found):
+        """Each program's graph is this machine's, by the lines of source that were told in the guest."""
+        codes = {name: found.code("graphs", name) for name in (*guest.GRAPHS, "vaprod", "stg")}
+        tap.equal(set(codes.values()), {0}, f"graphs: programs and vaprod end well {codes}")
+        tap.equal(losses(found.records("graphs")), {}, "graphs: nothing is lost, nothing approximate")
+        states = {name: [] for name in guest.GRAPHS}
+        outside = set()
+        for line in found.text("graphs", "stg.out").splitlines():
+            images = {site.partition("@")[0] for site in stg_compare.sites_of([json.loads(line)])}
+            program = images.pop()
+            if images or program not in states:
+                outside |= images | {program}
+            else:
+                states[program].append(line)
+        tap.equal(outside, set(), "graphs: every call-site is in a program")
+        for name, lines in states.items():
+            path = os.path.join(found.directory, "graphs", name + ".json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("".join(line + "\n" for line in lines))
+            source = "steps.F90" if name.endswith(("_h", "_f08")) else "steps.c"
+            seen = stg_compare.Graph(path, os.path.join(ROOT, "tools", "workloads", source))
+            differences = stg_compare.compare(wanted, seen)
+            tap.ok(not differences, f"graphs: that of {name} is this machine's", "\n".join(differences))
+    return check
+
+
 def check_leave(part, code, how):
     def check(tap, _row, found):
         """Code of the program as before, and its result."""
@@ -179,9 +219,9 @@ class GuestTap:
         self.tap.equal(found, wanted, f"{self.name}: {name}")
 
 
-def test(tap, row):
+def test(tap, row, checks):
     found = Results(guest.run(row.arch, row.suite, os.path.join(HERE, "scenario.sh")))
-    for check in [check_kernel] + (CHECKS if row.rung else []) + [check_dmesg]:
+    for check in [check_kernel] + (checks if row.rung else []) + [check_dmesg]:
         try:
             check(tap, row, found)
         except Exception:  # a part that left nothing is a failure of that part
@@ -193,12 +233,12 @@ def main(names):
     unknown = set(names) - {f"{row.arch}-{row.suite}" for row in GUESTS}
     if unknown:
         sys.exit(f"kernels.t: no such guest: {' '.join(sorted(unknown))}")
-    for row in GUESTS:
+    rows = [row for row in GUESTS if not names or f"{row.arch}-{row.suite}" in names]
+    checks = [*CHECKS, check_graphs(reference(tap))] if any(row.rung for row in rows) else []
+    for row in rows:
         name = f"{row.arch}-{row.suite}"
-        if names and name not in names:
-            continue
         try:
-            test(GuestTap(tap, name), row)
+            test(GuestTap(tap, name), row, checks)
         except guest.GuestFailed as failure:
             tap.ok(False, f"{name}: the guest runs", failure)
     print(f"1..{tap.count}")

@@ -43,16 +43,20 @@ told() { # COUNT STATE FILE: whether so many processes are said to be in a state
 	[ "$(grep '"type":"process"' "$3" 2>/dev/null | grep -c "\"state\":\"$2\"")" -ge "$1" ]
 }
 
-# Starts the job "iterate" of two ranks; $ranks are their ids, $selected the options that select them.
-start_job() { # ITERATIONS
-	start program mpirun -n 2 iterate --iterations "$1" --log .
-	until_true 20 grep -qs 'pid [0-9]' truth.0
-	until_true 20 grep -qs 'pid [0-9]' truth.1
-	ranks=$(sed -n 's/^# vapro truth .* pid //p' truth.0 truth.1)
+# Waits for two ranks that log to a directory; $ranks are their ids, $selected the options that select them.
+find_ranks() { # DIRECTORY
+	until_true 30 grep -qs 'pid [0-9]' "$1/truth.0"
+	until_true 30 grep -qs 'pid [0-9]' "$1/truth.1"
+	ranks=$(sed -n 's/^# .*rank .* pid //p' "$1/truth.0" "$1/truth.1")
 	selected=
 	for pid in $ranks; do
 		selected="$selected --pid $pid"
 	done
+}
+
+start_job() { # ITERATIONS
+	start program mpirun -n 2 iterate --iterations "$1" --log .
+	find_ranks .
 }
 
 check() {
@@ -100,6 +104,27 @@ job() {
 	run stg vapro stg run.capture
 }
 
+# The programs of one graph, a job each, all under one vaprod: to load it takes longer than to run them.
+graphs() { # PROGRAM...
+	all=
+	for name in "$@"; do
+		mkdir "$name.log"
+		launcher=mpirun
+		case $name in mpich_*) launcher=mpirun.mpich ;; esac
+		VAPRO_GO=$PWD/$name.go start "$name" $launcher -n 2 "$name" --log "$name.log"
+		find_ranks "$name.log"
+		all="$all $selected"
+	done
+	start vaprod vaprod $all --output out.ndjson --capture run.capture --io off --overhead-cap 0
+	until_true 120 told $((2 * $#)) attached out.ndjson
+	for name in "$@"; do
+		: >"$name.go"
+		finish "$name" 60
+	done
+	finish vaprod 60
+	run stg vapro stg --json run.capture
+}
+
 # Detached, or killed, in the middle: the program goes on. Its code before, while and after. It is
 # stopped for the slow part of detaching, so that it is there to be looked at.
 leave() { # SIGNAL
@@ -129,6 +154,7 @@ if [ "$(cat check/vaprod.code)" = 0 ]; then
 	grep -q '^[^[]*"rung":"perf"' check/vaprod.out && iterations=200
 	part counts counts
 	part job job
+	part graphs graphs steps mpich_steps steps_f08 mpich_steps_h
 	part detach leave INT
 	part kill leave KILL
 fi

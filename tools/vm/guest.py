@@ -40,7 +40,9 @@ CONSOLES = {"arm64": "ttyAMA0", "amd64": "ttyS0"}
 MEMORY = "2G"
 
 # below the build directory; the Makefile's guest-programs builds them
-PROGRAMS = ("vaprod", "vapro", "tools/classes", "tools/iterate", "tools/flat_out", "tools/mpich_demo_mpi", "tests/changed_text")
+GRAPHS = ("steps", "mpich_steps", "steps_f08", "mpich_steps_h")
+PROGRAMS = ("vaprod", "vapro", "tests/changed_text",
+            *("tools/" + name for name in ("classes", "iterate", "flat_out", "mpich_demo_mpi", *GRAPHS)))
 
 
 class GuestFailed(Exception):
