@@ -75,9 +75,10 @@ $(B)/.deps-test: tools/deps.sh
 	@tools/deps.sh test
 	@touch $@
 
-$(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) include/vapro/kernel.h vmlinux/vmlinux.h | $(B)/.deps-build
+$(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) tools/bpf_stack.awk include/vapro/kernel.h vmlinux/vmlinux.h | $(B)/.deps-build
 	@echo "  BPF   $@"
 	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf $(BPF_INCLUDES) -Wall -Werror -c $< -o $@
+	@llvm-objdump -dr --no-show-raw-insn $@ | awk -f tools/bpf_stack.awk
 
 $(B)/vapro.skel.h: $(B)/vapro.bpf.o
 	@echo "  SKEL  $@"
