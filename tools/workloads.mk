@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate sleepers hazards classes throw steps requests paths wrapped; plain ones: bystander late_mpi unmap
+# iterate sleepers hazards classes throw steps requests paths wrapped hybrid; plain ones: bystander late_mpi unmap
 # barriers crew solver hog fifo_writer; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
 # with the other library.
 
@@ -42,9 +42,10 @@ UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
 
 # the same programs, libgomp's and libomp's
 TEAMS := $(BUILD)/tools/team $(BUILD)/tools/crew_omp
+HYBRID := $(BUILD)/tools/hybrid
 TEAMS_LLVM := $(BUILD)/tools/team_llvm $(BUILD)/tools/crew_llvm
 
-WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) \
+WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
 
 .PHONY: workloads
@@ -115,6 +116,10 @@ $(TEAMS_LLVM): $(BUILD)/tools/%: tools/workloads/truth.h tools/workloads/common.
 
 $(BUILD)/tools/team $(BUILD)/tools/team_llvm: tools/workloads/team.c
 $(BUILD)/tools/crew_omp $(BUILD)/tools/crew_llvm: tools/workloads/crew.c
+
+$(HYBRID): tools/workloads/hybrid.c tools/workloads/truth.h tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(MPICC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
 
 $(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/workloads/common.h
 	@mkdir -p $(@D)
