@@ -380,6 +380,12 @@ static void allreduce(struct sim *sim, int state)
 
 		f.preempted = run(sim, i, 5e3, last + cost);
 		f.end = sim->ranks[i].t;
+		if (s->spins) {
+			struct sim_hog peer = {.pid = 1000 + (uint32_t)((i + 1) % s->ranks)};
+
+			take(sim, i, &peer, f.start, f.end);
+			f.preempted = f.end - f.start;
+		}
 		emit(sim, &f);
 	}
 }

@@ -49,6 +49,7 @@ struct sim_scenario {
 	double governed_share;
 	double scale;	     /* of all computations; 0: 1 */
 	bool threads;	     /* not ranks but threads of one process, which wait at barriers */
+	bool spins;	     /* who waits is on the CPU, and is preempted by who waits elsewhere */
 	uint32_t world_size; /* 0: ranks */
 };
 

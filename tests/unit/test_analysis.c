@@ -181,6 +181,36 @@ static void test_threads_of_a_rank(void **state)
 	assert_int_equal(report.thread_lines, 0);
 }
 
+static void test_threads_in_each_others_way(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 4,
+					.seconds = 30,
+					.seed = 3,
+					.noise = 0.04,
+					.hogs = {{2, 18, 21, 1001}},
+					.hog_count = 1,
+					.threads = true};
+
+	(void)state;
+	/* it is preempted by another thread of its process */
+	run(&scenario);
+	expect(report.found_count > 0);
+	expect(report.ever_alarms == 0);
+	/* and what it loses to others is still told */
+	scenario.hogs[0].pid = 77;
+	scenario.spins = true;
+	run(&scenario);
+	expect(report.alarms == 1);
+	expect(!strcmp(sim_alarm(&report)->who, "thread 2 of rank 0"));
+	scenario.hog_count = 0;
+	scenario.transfer_begin = 12;
+	scenario.transfer_end = 22;
+	scenario.transfer_ns = 2e7;
+	run(&scenario);
+	expect(report.found_count > 0);
+	expect(report.ever_alarms == 0);
+}
+
 static void test_two_hogs(void **state)
 {
 	struct sim_scenario scenario = {.ranks = 2,
@@ -685,6 +715,7 @@ int main(void)
 	    cmocka_unit_test(test_hog_at_other_scales),
 	    cmocka_unit_test(test_hog_next_to_naps),
 	    cmocka_unit_test(test_threads_of_a_rank),
+	    cmocka_unit_test(test_threads_in_each_others_way),
 	    cmocka_unit_test(test_two_hogs),
 	    cmocka_unit_test(test_two_hogs_apart),
 	    cmocka_unit_test(test_many_ranks),

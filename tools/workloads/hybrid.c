@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 		else
 			funneled(&value);
 		if (!i)
-			usleep(500000); /* time to learn the team's function's address */
+			usleep(1500000); /* time to learn the team's function's address */
 	}
 	failed = directory && write_calls(directory, all ? threads : 1);
 	failed |= truth__close(&log) != 0;

@@ -173,6 +173,16 @@ static double told_by_others(const struct tally *tally, enum vapro_class class)
 	return tally->cpu[class] * (1 - fmin(1, own));
 }
 
+/* Whether a wait of threads for each other was spent off the CPU mostly, so that others of them might have it. */
+static bool gave_way(const struct variance *variance, double share)
+{
+	const struct tally *tally = &variance->total;
+	double own = tally->crowd_base > 0 ? fmin(1, tally->crowd / tally->crowd_base) : 0;
+
+	return (tally->factor[VAPRO_PREEMPTED] + tally->factor[VAPRO_WAKEUP_WAIT]) * own >=
+	       share * tally->lost[VAPRO_COMMUNICATION];
+}
+
 static void say_crowded(struct variance *variance)
 {
 	say(variance, false, "its own threads had the CPU: there are more of them than CPUs they may use");
@@ -301,7 +311,9 @@ static void judge_waiting(struct variance *variance, const struct evidence_input
 			say(variance, false, "waiting for late peers; no variance explains why they are late");
 		return;
 	}
-	if (input->partial)
+	if (gave_way(variance, share))
+		say_crowded(variance);
+	else if (input->partial)
 		say(variance, false, "not all ranks of the job are seen: one of them may be late");
 	else if (input->job->row_count < 2)
 		say(variance, false, "only one rank is seen: a peer may be late");
