@@ -76,49 +76,70 @@ static __always_inline bool count_now(struct task_struct *task, struct kernel_ta
 	return false;
 }
 
-/* A computation begins. */
-static __always_inline void count_begin(void)
+/*
+ * Those below are functions that the verifier looks at once, and alone: the programs that call them have
+ * nearly the stack and the length that kernels allow.
+ */
+
+/* A computation of the current thread begins. */
+__noinline int count_begin(void)
 {
-	struct task_struct *task;
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_tally *tally;
 
-	if (!counting)
-		return;
-	task = bpf_get_current_task_btf();
 	tally = bpf_task_storage_get(&tallies, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (tally)
 		tally->mark = count_now(task, tally, tally->border) ? tally->gaps + 1 : 0;
+	return 0;
 }
 
-/* It ends: its counts are in delta. NULL where they are not known. */
-static __always_inline const struct kernel_tally *count_end(void)
+/* It ends: its counts go into the thread's bundle and into the key. Returns 0 where they are not known. */
+__noinline int count_end(struct kernel_bundle_key *key)
 {
-	struct task_struct *task;
-	struct kernel_tally *tally;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct kernel_tally *tally = bpf_task_storage_get(&tallies, task, 0, 0);
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct kernel_bundle *one;
 
-	if (!counting)
+	if (!key || !thread || !tally)
 		return 0;
-	task = bpf_get_current_task_btf();
-	tally = bpf_task_storage_get(&tallies, task, 0, 0);
-	if (!tally || !tally->mark || !count_now(task, tally, tally->delta) || tally->gaps + 1 != tally->mark)
+	if (!tally->mark || !count_now(task, tally, tally->delta) || tally->gaps + 1 != tally->mark)
 		return 0;
+	one = &thread->one;
 	for (u32 i = 0; i < KERNEL_EVENTS; i++)
-		tally->delta[i] -= tally->border[i];
-	return tally;
-}
-
-/* Enters the counts of a computation. */
-static __always_inline void bundle_count(struct kernel_bundle *one, struct kernel_bundle_key *key,
-					 const struct kernel_tally *tally)
-{
-	for (u32 i = 0; i < KERNEL_EVENTS; i++)
-		one->event_sum[i] = tally->delta[i];
+		one->event_sum[i] = tally->delta[i] - tally->border[i];
 	for (u32 i = 0; i < KERNEL_MAGNITUDES; i++)
-		one->event_min[i] = one->event_max[i] = i < magnitude_count ? tally->delta[i] : 0;
+		one->event_min[i] = one->event_max[i] = i < magnitude_count ? one->event_sum[i] : 0;
 	key->cell = work_cell_of(one->event_min[0]);
 	key->named_cell[0] = work_cell_of(one->event_min[1]);
 	key->named_cell[1] = work_cell_of(one->event_min[2]);
 	key->group = (u8)event_group;
+	return 1;
+}
+
+#define STATS_STALE_BINS 50 /* 10 s unused: others may have the place */
+
+/*
+ * The statistics of counted computation are those of its state and its work. Two that meet in one
+ * place do not share it: what takes long is nothing unusual where more is done. Returns the place in
+ * `stats`, or one past its end where somebody else has it.
+ */
+__noinline u32 work_place(u32 state, u32 cell, u32 bin)
+{
+	u32 of = (state * 0x9e3779b1u) ^ ((cell >> 3) * 0x85ebca6bu), index = KERNEL_STATES + (of >> 16);
+	struct kernel_state_stats *seen = bpf_map_lookup_elem(&stats, &index);
+
+	if (!seen)
+		return 2 * KERNEL_STATES;
+	if (seen->of != of) {
+		if (seen->n && bin - seen->bin < STATS_STALE_BINS)
+			return 2 * KERNEL_STATES;
+		seen->of = of;
+		seen->n = 0;
+		seen->min_ns = 0;
+	}
+	seen->bin = bin;
+	return index;
 }
 
 #endif

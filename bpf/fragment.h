@@ -24,8 +24,6 @@ enum {
 	LOST_COUNTER
 };
 
-#define STATS_STALE_BINS 50 /* 10 s unused: others may have the place */
-
 static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
 					const struct kernel_bundle *one)
 {
@@ -58,34 +56,11 @@ static __always_inline bool merge(void *map, const struct kernel_bundle_key *key
 }
 
 /*
- * The statistics of counted computation are those of its state and its work. Two that meet in one
- * place do not share it: what takes long is nothing unusual where more is done.
+ * Hands a finished fragment over. state: with KERNEL_EDGE for edges. Returns whether it is in a bundle.
+ * A global function for its stack: kernels whose JIT gives programs no stack of their own allow 512
+ * bytes for a program with all that it calls.
  */
-static __always_inline struct kernel_state_stats *work_stats(const struct kernel_bundle_key *key)
-{
-	u32 of = (key->state * 0x9e3779b1u) ^ ((u32)(key->cell >> 3) * 0x85ebca6bu);
-	u32 index = KERNEL_STATES + (of >> 16);
-	struct kernel_state_stats *seen = bpf_map_lookup_elem(&stats, &index);
-
-	if (!seen)
-		return 0;
-	if (seen->of != of) {
-		if (seen->n && key->bin - seen->bin < STATS_STALE_BINS)
-			return 0;
-		seen->of = of;
-		seen->n = 0;
-		seen->min_ns = 0;
-	}
-	seen->bin = key->bin;
-	return seen;
-}
-
-/*
- * Hands a finished fragment over. state: with KERNEL_EDGE for edges; tally: of an edge that was
- * counted, else NULL. Returns whether it is in a bundle. A global function for its stack: kernels whose
- * JIT gives programs no stack of their own allow 512 bytes for a program with all that it calls.
- */
-__noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes, const struct kernel_tally *tally)
+__noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 {
 	bool edge = state & KERNEL_EDGE;
 	/* ids go on for ever; two that share statistics only travel in each other's way */
@@ -115,14 +90,13 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes,
 	key.bin = bin_of(now);
 	judged = edge && away < duration ? duration - away : duration;
 	if (edge && counting) {
-		if (tally)
-			bundle_count(one, &key, tally);
-		seen = work_stats(&key);
-	} else {
-		if (edge)
-			key.cell = cell_of(judged);
-		seen = bpf_map_lookup_elem(&stats, &index);
+		if (!count_end(&key))
+			lose(thread->slot, LOST_COUNTER, 1);
+		index = work_place(key.state, key.cell, key.bin);
+	} else if (edge) {
+		key.cell = cell_of(judged);
 	}
+	seen = bpf_map_lookup_elem(&stats, &index);
 	if (seen) {
 		if (seen->n < new_fragments) {
 			seen->n++;
@@ -171,7 +145,6 @@ static __always_inline u32 number_of(void *map, const void *key, u32 *next)
 static __always_inline void close_computation(struct kernel_thread *thread, u32 to, u64 now)
 {
 	struct kernel_edge_key key = {.from = thread->vertex, .to = to};
-	const struct kernel_tally *tally;
 	u32 edge;
 
 	if (!key.from || !key.to)
@@ -185,10 +158,7 @@ static __always_inline void close_computation(struct kernel_thread *thread, u32 
 	if (thread->polls)
 		bpf_map_update_elem(&polled, &edge, &thread->polls, BPF_NOEXIST);
 	thread->polls = 0;
-	tally = count_end();
-	if (counting && !tally)
-		lose(thread->slot, LOST_COUNTER, 1);
-	emit(thread, edge | KERNEL_EDGE, now, 0, tally);
+	emit(thread, edge | KERNEL_EDGE, now, 0);
 }
 
 /* Opens a vertex at now. */
@@ -209,12 +179,13 @@ static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
 {
 	if (!thread->vertex)
 		lose(thread->slot, LOST_MAP_FULL, 1);
-	else if (emit(thread, thread->vertex, now, thread->bytes, 0))
+	else if (emit(thread, thread->vertex, now, thread->bytes))
 		add(counters_of(thread->slot)->emitted, 1);
 	thread->open = KERNEL_NOTHING;
 	thread->start_ns = now;
 	thread->border = thread->now;
-	count_begin();
+	if (counting)
+		count_begin();
 }
 
 /* Forgets what is open: a frame that will not return, or links that were closed. */

@@ -41,7 +41,8 @@ static __always_inline void pass_boundary(struct kernel_thread *thread, u32 vert
 	thread->border = thread->now;
 	thread->call++;
 	thread->computing = 1;
-	count_begin();
+	if (counting)
+		count_begin();
 }
 
 /* User space learns of a function that a team is given, once per process. */

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	printf("{\"ready\":true,\"pid\":%d}\n", (int)getpid());
 	fflush(stdout);
 	if (delay > 0)
-		usleep((useconds_t)(delay * 1e6));
+		wait_for_observer(delay);
 	for (int i = 0; i <= rounds * classes; i++) {
 		MPI_Send(&byte, 1, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
 		if (i == rounds * classes)
