@@ -13,15 +13,25 @@ import truth as t  # noqa: E402
 ASLEEP = {"OMP_WAIT_POLICY": "passive"}
 
 
+def prefer(job):
+    """Other work on the machine must not be who disturbs it: a session's share of the CPUs, where there is such a thing."""
+    try:
+        with open(f"/proc/{job.pid}/autogroup", "w", encoding="utf-8") as file:
+            file.write("-15")
+    except OSError:
+        pass
+
+
 def test_disturbed_thread(tap, jobs):
     crew = jobs.start([tool("crew"), "--seconds", 30, "--delay", 1, "--log", jobs.directory], "crew")
+    prefer(crew)
     pid = ready_pid(crew)
     victim = json.loads(crew.out().splitlines()[0])["tids"][-1]
     out = os.path.join(jobs.directory, "out.ndjson")
     daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--duration", 18, "--window", 6, "--io", "off"], "vaprod")
     attached(out, [pid])
     time.sleep(1)  # starting another job takes the sign away that it waits for
-    jobs.start([tool("hog"), "--cpu", 0, "--start-after", 8, "--seconds", 3], "hog")
+    prefer(jobs.start([tool("hog"), "--cpu", 0, "--start-after", 8, "--seconds", 3], "hog"))
     tap.equal(jobs.wait(daemon, 40), 0, "vaprod ends after its duration")
     tap.equal(crew.process.poll(), None, "the program runs on")
     jobs.stop(crew)

@@ -202,6 +202,7 @@ static void test_threads_in_each_others_way(void **state)
 	run(&scenario);
 	expect(report.alarms == 1);
 	expect(!strcmp(sim_alarm(&report)->who, "thread 2 of rank 0"));
+	expect(effect_of(sim_alarm(&report)->id) != NULL);
 	scenario.hog_count = 0;
 	scenario.transfer_begin = 12;
 	scenario.transfer_end = 22;

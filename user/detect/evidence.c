@@ -11,6 +11,7 @@
 #define MEANINGFUL 0.1 /* share of a loss that makes a state a witness */
 #define ALIKE 1.15     /* ratio of performance between ranks that are slow alike */
 #define CERTIFIED_HALF 0.5
+#define OTHERS 0.5 /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
 #define STUCK_NS 1e9
 #define STUCK_RATIO 10 /* to the mean of all others */
 
@@ -199,7 +200,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	if (told < share * lost && strange_share(input, variance, VAPRO_COMPUTATION) >= share)
 		told += tally->blocked[VAPRO_COMPUTATION];
 	if (told >= share * lost &&
-	    told - tally->cpu[VAPRO_COMPUTATION] + told_by_others(tally, VAPRO_COMPUTATION) < share * lost) {
+	    told - tally->cpu[VAPRO_COMPUTATION] + told_by_others(tally, VAPRO_COMPUTATION) < OTHERS * share * lost) {
 		say_crowded(variance);
 		return;
 	}
@@ -231,7 +232,7 @@ static void judge_suspended(struct variance *variance, const struct evidence_inp
 	double lost = variance->total.lost[VAPRO_COMMUNICATION], told = variance->total.cpu[VAPRO_COMMUNICATION];
 	double share = input->config->evidence_share;
 
-	if (told >= share * lost && told_by_others(&variance->total, VAPRO_COMMUNICATION) < share * lost)
+	if (told >= share * lost && told_by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
 		return say_crowded(variance);
 	say(variance, lost > 0 && told >= share * lost,
 	    "the kernel tells %.0f %% of the loss inside calls (off the CPU)", lost > 0 ? 100 * told / lost : 0);

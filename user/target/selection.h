@@ -5,7 +5,8 @@
 
 #include "target/process.h"
 
-/* Who is a target. Without any selection: every process that maps libmpi. */
+/* Who is a target. Without any selection: every process that maps libmpi. With one also those without MPI that
+ * have threads to tell of. */
 struct selection {
 	const pid_t *pids;
 	size_t pid_count;
