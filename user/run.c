@@ -34,9 +34,9 @@ static void usage(FILE *out)
 {
 	fputs("Usage: vapro run [options] -- COMMAND [ARGUMENT]...\n"
 	      "\n"
-	      "Runs the command (normally mpirun ...) unchanged, watches the MPI and OpenMP processes and those with\n"
-	      "threads that it starts, and ends with a summary on standard error: what was slow, when, on which ranks, "
-	      "why, and who interfered.\n"
+	      "Runs the command (normally mpirun ...) unchanged, watches what it starts (MPI processes, programs\n"
+	      "with OpenMP or threads of their own), and ends with a summary on standard error: what was slow,\n"
+	      "when, on which ranks, why, and who interfered.\n"
 	      "The exit code is the command's. --output keeps the NDJSON lines, for `vapro view`.\n"
 	      "\n",
 	      out);
