@@ -62,12 +62,16 @@ class Tap:
         self.ok(found == wanted, name, f"found {found!r}, wanted {wanted!r}")
 
 
+SIGNS = []  # that workloads wait for
+
+
 class Jobs(j.Jobs):
-    """Workloads that are given a --delay wait until go() is called instead."""
+    """Workloads that are given a --delay wait until go() is called instead, each for a sign of its own."""
 
     def start(self, *args, **kwargs):
-        if os.path.exists(os.environ.get("VAPRO_GO", "")):
-            os.unlink(os.environ["VAPRO_GO"])
+        if os.environ.get("VAPRO_GO"):
+            os.environ["VAPRO_GO"] = os.path.join(self.directory, f"go.{time.monotonic_ns()}")
+            SIGNS.append(os.environ["VAPRO_GO"])
         return super().start(*args, **kwargs)
 
 
@@ -145,8 +149,8 @@ def attached(path, pids):
 
 def go():
     """Workloads that wait for their observer run on."""
-    if os.environ.get("VAPRO_GO"):
-        with open(os.environ["VAPRO_GO"], "w", encoding="utf-8"):
+    while SIGNS:
+        with open(SIGNS.pop(), "w", encoding="utf-8"):
             pass
 
 

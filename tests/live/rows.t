@@ -82,7 +82,8 @@ def test_contains_mpi(tap, jobs):
     found = states(capture)
     tap.ok(into(found, "stencil") > 0, "the function is seen", found)
     tap.ok(any(kind == "communication" for kind, _, _ in found), "and so are MPI calls", found)
-    tap.ok(not set(lost(records(out))) - {"vanished"}, "nothing is lost", lost(records(out)))
+    # what was posted before it was attached is completed after
+    tap.ok(not set(lost(records(out))) - {"vanished", "unmatched"}, "nothing is lost", lost(records(out)))
 
 
 def test_pthread_barrier(tap, jobs):

@@ -30,7 +30,6 @@ def test_disturbed_thread(tap, jobs):
     out = os.path.join(jobs.directory, "out.ndjson")
     daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--duration", 18, "--window", 6, "--io", "off"], "vaprod")
     attached(out, [pid])
-    time.sleep(1)  # starting another job takes the sign away that it waits for
     prefer(jobs.start([tool("hog"), "--cpu", 0, "--start-after", 8, "--seconds", 3], "hog"))
     tap.equal(jobs.wait(daemon, 40), 0, "vaprod ends after its duration")
     tap.equal(crew.process.poll(), None, "the program runs on")
