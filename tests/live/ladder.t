@@ -79,7 +79,9 @@ def sees_ranks(tap, jobs, rung):
     else:
         tap.ok(all(i["functions"] > 100 for i in images), f"{rung}: functions of libmpi are probed", images)
     lost = {cause: n for w in of_type(lines, "window") for cause, n in w["lost"].items() if n}
-    tap.ok(not set(lost) - {"vanished", "governed"}, f"{rung}: nothing is lost", lost)
+    # what was posted before the probes came has no beginning; perf puts them in and takes them out one by one
+    tap.ok(not set(lost) - {"vanished", "governed", "unmatched"}, f"{rung}: nothing is lost", lost)
+    tap.ok(lost.get("unmatched", 0) <= 8, f"{rung}: requests find what was posted", lost)
     maps = {m["class"] for m in of_type(lines, "heatmap")}
     tap.ok("computation" in maps, f"{rung}: a heat map of computation", maps)
     tap.equal(jobs.wait(program, 60), 0, f"{rung}: the program ends well")
