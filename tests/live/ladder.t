@@ -137,7 +137,7 @@ def one_link_for_all(tap, jobs):
     def start(name, program, seconds):
         return jobs.start(j.mpirun(1, program, "--rate", 1000, "--seconds", seconds), name, env=env)
 
-    first, other = start("first", mine, 20), start("other", tool("flat_out"), 5)  # of another name
+    first, other = start("first", mine, 20), start("other", tool("flat_out"), 10)  # of another name
     pid = ready_pid(first)
     ready_pid(other)
     out = os.path.join(jobs.directory, "out.ndjson")
