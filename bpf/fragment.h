@@ -67,13 +67,16 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0);
 	struct kernel_bundle_key key = {.state = state};
 	struct kernel_state_stats *seen;
+	struct kernel_thread *own;
 	struct kernel_bundle *one;
 	u64 duration, judged, away;
 	bool single;
 
-	if (!thread)
+	/* the scratch of the current thread, which this one is: as a map's value, which kernels want to copy from */
+	own = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	if (!thread || !own)
 		return false;
-	one = &thread->one;
+	one = &own->one;
 	duration = now - thread->start_ns;
 	single = duration > long_ns;
 	key.tid = thread->tid;
