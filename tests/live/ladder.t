@@ -141,7 +141,8 @@ def one_link_for_all(tap, jobs):
     pid = ready_pid(first)
     ready_pid(other)
     out = os.path.join(jobs.directory, "out.ndjson")
-    daemon = jobs.start([VAPROD, "--exe", "flat_out_on_a_rung", "--output", out, "--io", "off", "--overhead-cap", "0"], "vaprod")
+    daemon = jobs.start([VAPROD, "--exe", "flat_out_on_a_rung", "--output", out, "--io", "off", "--overhead-cap", "0",
+                         "--learn", "0"], "vaprod")
     attached(out, [pid])
     tap.equal(links_of(daemon.pid), 1, "a target beside others has a link of its own")
     jobs.wait(other, 30)
