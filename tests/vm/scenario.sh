@@ -128,7 +128,7 @@ graphs() { # PROGRAM...
 # Detached, or killed, in the middle: the program goes on. Its code before, while and after. It is
 # stopped for the slow part of detaching, so that it is there to be looked at.
 leave() { # SIGNAL
-	start_job $iterations
+	start_job $((iterations * 3))
 	run before changed_text $ranks
 	watch
 	run while changed_text $ranks
