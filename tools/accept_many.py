@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Many ranks on one node: how long it takes to attach to them all, and to let go. Check ranks64."""
 import os
+import re
 import signal
 import sys
 import time
@@ -43,8 +44,9 @@ def check_ranks64():
         pids = until(lambda: rank_pids(program, "sleepers", RANKS), 10)
         if not pids:
             raise RuntimeError(f"the {RANKS} ranks are not found")
-        for name, selection in (("by --pid", select(pids)), ("by --exe", ["--exe", tool("sleepers")])):
-            word = name.replace(" --", "_")
+        by_exe = ["--exe", tool("sleepers")]
+        for name, selection in (("by --pid", select(pids)), ("by --exe", by_exe), ("multi links", [*by_exe, "--attach", "multi"])):
+            word = re.sub("[ -]+", "_", name)
             attach, detach, end = attach_and_leave(jobs, word, os.path.join(directory, word + ".ndjson"), selection)
             rows.append(t.row(f"{RANKS} ranks {name}: start to the last attached", f"{attach:.2f} s", f"under {ATTACH_S} s",
                               attach < ATTACH_S))
