@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The door to the pure floors: takes bundles in, keeps them by job, and runs the jobs at a window's end. */
 #include "analysis_diagnose.h"
+#include "analysis_past.h"
 
 #include "model/grow.h"
 #include "model/judge.h"
@@ -30,6 +31,7 @@ static void free_job(struct analysis_job *job)
 	spatial__clear(&job->spatial);
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		free(job->retold[class].rows);
+	past__clear(&job->past);
 }
 
 struct analysis *analysis__new(const struct vapro_config *config, enum vapro_workload_source source)
@@ -226,15 +228,24 @@ int analysis__select(struct analysis *analysis, const struct vapro_selection *se
 	return 0;
 }
 
+void analysis__remember(struct analysis *analysis, double seconds, uint64_t bytes)
+{
+	analysis->context.remember_bins = (uint64_t)(seconds * 1e9) / VAPRO_BIN_NS;
+	analysis->context.remember_bytes = bytes;
+}
+
 /*
  * A job that is silent for a whole window has most likely ended: only what its states learnt is kept,
- * and that too only until all its ranks are known to have ended.
+ * and that too only until all its ranks are known to have ended, and nobody can ask for it any more.
  */
-static int put_to_rest(struct analysis_context *context, struct analysis_job *job)
+static int put_to_rest(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	if (job->forgotten)
 		return 0;
-	job->forgotten = stg__job_over(context->stg, job->id);
+	if (past__add_all(context, job))
+		return -ENOMEM;
+	past__trim(context, job, span);
+	job->forgotten = !job->past.kept_count && stg__job_over(context->stg, job->id);
 	if (job->forgotten) {
 		uint32_t id = job->id;
 
@@ -301,7 +312,7 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 		struct analysis_job *job = &analysis->jobs[i];
 
 		if (!worth_a_word(job)) {
-			if (put_to_rest(context, job))
+			if (put_to_rest(context, job, &span))
 				return -ENOMEM;
 			continue;
 		}
@@ -311,9 +322,36 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 			return -ENOMEM;
 		used++;
 	}
+	past__bound(context, analysis->jobs, analysis->job_count, span.end);
 	analysis__turn(context, analysis->jobs);
 	*results = analysis->results;
 	*count = used;
+	return 0;
+}
+
+int analysis__ask(struct analysis *analysis, const struct vapro_selection *selection, const char *name, uint64_t now_ns,
+		  const struct job_result **results, uint32_t *count)
+{
+	struct analysis_context *context = &analysis->context;
+
+	*results = NULL;
+	*count = 0;
+	arena__clear(&context->arena);
+	if (analysis__select(analysis, selection) ||
+	    grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)) ||
+	    judge__refresh(&context->series))
+		return -ENOMEM;
+	for (size_t i = 0; i < analysis->job_count; i++) {
+		struct analysis_job *job = &analysis->jobs[i];
+		bool asked = !name || !strcmp(name, stg__job(context->stg, job->id)->name);
+
+		if (!job->kept_count && !job->open_count && !job->past.kept_count && !job->past.open_count)
+			continue;
+		if (analysis__answer(context, job, now_ns, asked, &analysis->results[*count]))
+			return -ENOMEM;
+		(*count)++;
+	}
+	*results = analysis->results;
 	return 0;
 }
 

@@ -14,6 +14,17 @@ static inline bool analysis__normal(const struct analysis_context *context, cons
 /* Times that count from the first window become UTC with it. */
 void analysis__settle_selection(struct selection_of *selection, uint64_t begin_ns);
 
+/* The share of a bundle of this row that lies in the region. */
+double analysis__share_selected(const struct selection_of *selection, const struct stg_row *row,
+				const struct kept *kept);
+
+/* Whether a row is one of the region's. */
+bool analysis__row_selected(const struct selection_of *selection, const struct stg_row *row);
+
+/* A job's answer to a question, of the region in the context; results as of analysis__ask. Returns 0 or -ENOMEM. */
+int analysis__answer(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool asked,
+		     struct job_result *result);
+
 /* Builds the cases of the region chosen by hand, where there is one. Returns 0 or -ENOMEM. */
 int analysis__diagnose_selection(struct analysis_context *context, struct analysis_job *job,
 				 const struct analysis_span *span);

@@ -18,7 +18,7 @@ void analysis__settle_selection(struct selection_of *selection, uint64_t begin_n
 		selection->end_ns += begin_ns;
 }
 
-static bool chosen(const struct selection_of *selection, const struct stg_row *row)
+bool analysis__row_selected(const struct selection_of *selection, const struct stg_row *row)
 {
 	for (uint32_t i = 0; i < selection->range_count; i++) {
 		if (row->rank >= selection->ranks[i][0] && row->rank <= selection->ranks[i][1])
@@ -41,6 +41,12 @@ static double share_of(const struct selection_of *selection, const struct kept *
 	return to > from ? (double)(to - from) / (double)(kept->end_ns - kept->start_ns) : 0;
 }
 
+double analysis__share_selected(const struct selection_of *selection, const struct stg_row *row,
+				const struct kept *kept)
+{
+	return analysis__row_selected(selection, row) ? share_of(selection, kept) : 0;
+}
+
 static int add_bundle(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 		      const struct stg_job *about, const struct kept *kept, bool open)
 {
@@ -53,7 +59,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 
 	if (!kept->covered || (!open && kept__bin(kept) >= span->end))
 		return 0;
-	share = chosen(selection, &about->rows[series->row]) ? share_of(selection, kept) : 0;
+	share = analysis__share_selected(selection, &about->rows[series->row], kept);
 	if (share <= 0 && !(analysis__priceable(series) && analysis__normal(context, kept)))
 		return 0;
 	item = cases__get(&job->chosen, series->class + 1);
@@ -77,7 +83,7 @@ static int add_interference(struct analysis_context *context, struct analysis_jo
 		uint64_t middle = at->bin * VAPRO_BIN_NS + VAPRO_BIN_NS / 2;
 
 		if (middle < context->selection.begin_ns || middle >= context->selection.end_ns ||
-		    !chosen(&context->selection, &about->rows[at->row]))
+		    !analysis__row_selected(&context->selection, &about->rows[at->row]))
 			continue;
 		/* once: with the window that it is new in */
 		if (at->bin < span->begin || at->bin >= span->end)
@@ -137,7 +143,7 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 	for (size_t place = 0; place < about->row_count; place++) {
 		const struct stg_row *row = &about->rows[about->order[place]];
 
-		slow[about->order[place]] = chosen(selection, row);
+		slow[about->order[place]] = analysis__row_selected(selection, row);
 		if (slow[about->order[place]] && (!out->rank_count || ranks[out->rank_count - 1] != row->rank))
 			ranks[out->rank_count++] = row->rank;
 	}

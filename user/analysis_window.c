@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "analysis_diagnose.h"
+#include "analysis_past.h"
 
 #include "model/grow.h"
 #include "model/judge.h"
@@ -24,8 +25,8 @@ static void add_pile(struct series_pile *pile, const struct kept *kept)
 		pile->told_n[group] += kept->told & 1U << group ? kept->n : 0;
 }
 
-/* Verdicts on all bundles, and what the undisturbed ones cost. */
-static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
 {
 	struct series *series = context->series.series;
 
@@ -199,7 +200,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		job->retold[class] = (struct retold){.from = UINT64_MAX};
 	}
 	coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns);
-	judge(context, job, span);
+	analysis_window__judge(context, job, span);
 	if (fill_map(context, job, span) || find_variances(context, job, span))
 		goto cleanup;
 	if (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
@@ -262,6 +263,8 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			add_pile(&series->normal, at);
 		if (at->covered && !at->blind)
 			series__add_usual(&series->usual, series->class, at);
+		if (past__add(context, &job->past, at))
+			return -ENOMEM;
 	}
 	job->kept_count = kept;
 	kept = 0;
@@ -269,8 +272,13 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		/* Nobody's yet: the fragments it disturbed may still be held. */
 		if (!job->interference[i].counted && job->interference[i].bin >= job->map.begin)
 			job->interference[kept++] = job->interference[i];
+		else if (past__add_interference(context, &job->past, &job->interference[i]))
+			return -ENOMEM;
 	}
 	job->interference_count = kept;
+	if (past__hold_open(context, job))
+		return -ENOMEM;
+	past__trim(context, job, span);
 	/* Until the next judgement what stayed is counted again: the live piles begin anew there. */
 	job->open_count = 0;
 	job->facts = (struct coverage_facts){0};

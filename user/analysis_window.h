@@ -28,6 +28,15 @@ struct kept_interference {
 	char comm[16];
 };
 
+/* What windows have dropped, kept for questions (analysis_past.h). */
+struct past {
+	struct kept *kept, *open; /* open: as of the last window's end */
+	size_t kept_count, kept_capacity, open_count, open_capacity;
+	struct kept_interference *interference;
+	size_t interference_count, interference_capacity;
+	uint64_t from; /* bin; nothing later is missing */
+};
+
 /* Bins before the new part that late fragments changed. */
 struct retold {
 	uint64_t from;	     /* first such bin, UINT64_MAX = none */
@@ -51,6 +60,7 @@ struct analysis_job {
 	struct coverage coverage;
 	struct spatial spatial;
 	struct retold retold[VAPRO_CLASSES];
+	struct past past;
 	uint64_t bundles, fragments;
 };
 
@@ -78,11 +88,16 @@ struct analysis_context {
 	struct driver driver;
 	struct places places;
 	struct selection_of selection;
+	uint64_t remember_bins, remember_bytes; /* 0: nothing beyond the next view */
 	struct arena arena;
 };
 
 /* Everything up to the verdicts. References must be fresh. Returns 0 or -ENOMEM. */
 int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span);
+
+/* Verdicts on all bundles of the job, and what the undisturbed ones cost. References must be fresh. */
+void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span);
 
 /* The variance that an interference lies in, or 0. */
 uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at);

@@ -10,6 +10,7 @@
 
 #include "collect/capture.h"
 #include "command_line.h"
+#include "model/opposite.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "region_option.h"
@@ -174,6 +175,26 @@ static int tell_score(const struct stream_sink *pipeline)
 	return EXIT_OK;
 }
 
+/* What is in the input is the workload, whatever was asked to be counted. False after saying what is wrong. */
+static bool name_workload(struct analyze *analyze, const struct ndjson *ndjson)
+{
+	struct vapro_config *config = &analyze->config;
+	size_t used = (size_t)snprintf(config->workload, sizeof(config->workload), "instructions");
+	const char *name;
+	char stray[64];
+
+	for (size_t i = 0; (name = ndjson__magnitude(ndjson, i)); i++) {
+		/* a place in the list is a slot: what cannot be named there takes one all the same */
+		if (strpbrk(name, ", ") || used + strlen(name) + 2 > sizeof(config->workload))
+			name = "?";
+		used += (size_t)snprintf(config->workload + used, sizeof(config->workload) - used, ",%s", name);
+	}
+	if (!opposite__stray(config, stray, sizeof(stray)))
+		return true;
+	fprintf(stderr, "vapro analyze: --larger-is-better: no fragment's workload has '%s'\n", stray);
+	return false;
+}
+
 /* Feeds the input and writes what is found. Returns an exit code. */
 static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
@@ -249,6 +270,10 @@ int analyze__main(int argc, char **argv)
 				      sizeof(err));
 		if (!ndjson) {
 			fprintf(stderr, "vapro analyze: %s\n", err);
+			goto out;
+		}
+		if (!name_workload(&analyze, ndjson)) {
+			status = EXIT_USAGE;
 			goto out;
 		}
 	} else {

@@ -77,6 +77,12 @@ const struct vapro_option vapro_options[] = {
      "what counts work; auto = hardware where it can, else none; test = clocks, to test with"},
     {"workload", VAPRO_OPT_TEXT, offsetof(struct vapro_config, workload), "instructions", 0, 0,
      "events that tell equal work: instructions and up to two more"},
+    {"larger-is-better", VAPRO_OPT_TEXT, offsetof(struct vapro_config, larger_is_better), "", 0, 0,
+     "events of --workload of which more is better, as cache hits: they count as their opposite"},
+    {"socket", VAPRO_OPT_PATH, offsetof(struct vapro_config, socket), VAPRO_SOCKET, 0, 0,
+     "where `vapro diagnose` finds this vaprod; a name with / at its end is a directory; empty = nowhere"},
+    SECONDS("keep", keep_s, "1m", 0, 3600, "how long fragments are kept for `vapro diagnose`"),
+    UINT("keep-bytes", keep_bytes, "33554432", 0, 17179869184, "most memory for what is kept for `vapro diagnose`"),
 };
 
 const size_t vapro_option_count = sizeof(vapro_options) / sizeof(vapro_options[0]);
@@ -315,7 +321,7 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 	if (option->type == VAPRO_OPT_FUNCTIONS)
 		return add_functions((char *)config + option->offset, option, prefix, value ? value : "", err,
 				     err_size);
-	if (option->type == VAPRO_OPT_TEXT && value) {
+	if ((option->type == VAPRO_OPT_TEXT || option->type == VAPRO_OPT_PATH) && value) {
 		if (strlen(value) < VAPRO_TEXT_MAX) {
 			strcpy((char *)config + option->offset, value);
 			return 0;
@@ -447,6 +453,7 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 		snprintf(buf, size, "%s", counters_name[*(const enum vapro_counters *)member]);
 		break;
 	case VAPRO_OPT_TEXT:
+	case VAPRO_OPT_PATH:
 		snprintf(buf, size, "%s", member);
 		break;
 	}
@@ -462,6 +469,7 @@ void config__help(FILE *out)
 		    [VAPRO_OPT_IO] = "off|on|auto", [VAPRO_OPT_ATTACH] = "auto|session|multi|perf",
 		    [VAPRO_OPT_FUNCTIONS] = "ROW",  [VAPRO_OPT_STATES] = "call-site|call-path",
 		    [VAPRO_OPT_TEXT] = "LIST",	    [VAPRO_OPT_COUNTERS] = "auto|hardware|none|test",
+		    [VAPRO_OPT_PATH] = "PATH",
 		};
 		char flag[64];
 

@@ -57,6 +57,7 @@ static void begin(struct daemon *daemon)
 	daemon->next_second = daemon->begin_ns + 1000000000ULL;
 	daemon->window_begin = to_utc(daemon, daemon->begin_ns) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->window_end = daemon->window_begin + span / VAPRO_BIN_NS * VAPRO_BIN_NS;
+	daemon->first_window = daemon->window_begin;
 	daemon->cpu_at_window = cpu_seconds();
 }
 
@@ -277,6 +278,8 @@ static const char *loop(struct daemon *daemon)
 		}
 		if (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
 			end_window(daemon, daemon->window_end, false);
+		if (daemon->asks)
+			ask_server__turn(daemon->asks, now);
 		reason = reason_to_end(daemon, now);
 		if (!reason)
 			rest(daemon, pause_ns(daemon, drained, watch__hits(daemon->watch)));
@@ -339,6 +342,7 @@ int daemon__run(const struct daemon_options *options)
 		collector__set_clock(daemon.collector, &daemon.clock);
 		daemon__tell_hello(&daemon);
 		begin(&daemon);
+		daemon__hear(&daemon);
 		watched = watch__scan(daemon.watch, daemon.begin_ns, err, sizeof(err));
 		if (watched < 0) {
 			fprintf(stderr, "vaprod: %s\n", err);

@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+#include "ask_server.h"
 #include "probe/counters.h"
 #include "probe/user_rows.h"
 #include "report/sink.h"
@@ -36,7 +37,9 @@ struct daemon {
 	struct governor governor;
 	struct costs costs;
 	struct stream_clock clock;
+	struct ask_server *asks;	   /* or NULL */
 	uint64_t begin_ns;		   /* of the run, CLOCK_MONOTONIC */
+	uint64_t first_window;		   /* its begin, UTC */
 	uint64_t window_begin, window_end; /* UTC, bin borders */
 	uint64_t governed_to, resumed_at;
 	uint64_t next_second;
@@ -70,6 +73,9 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
 
 /* Says what this daemon is and has learnt of the machine. */
 void daemon__tell_hello(struct daemon *daemon);
+
+/* Lets people ask (vapro diagnose); where it cannot, it warns. */
+void daemon__hear(struct daemon *daemon);
 
 /* Gives back what was set up, also where that failed half way. */
 void daemon__tear_down(struct daemon *daemon);

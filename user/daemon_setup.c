@@ -11,6 +11,7 @@
 #include "collect/capture.h"
 #include "config_json.h"
 #include "daemon_private.h"
+#include "model/opposite.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "vapro.skel.h"
@@ -53,6 +54,12 @@ static enum vapro_workload_source workload_source(const struct daemon *daemon)
 int daemon__look_for_counters(struct daemon *daemon)
 {
 	enum vapro_counters wanted = daemon->options->config.counters;
+	char stray[64];
+
+	if (opposite__stray(&daemon->options->config, stray, sizeof(stray))) {
+		daemon__fail("--larger-is-better: '%s' is no event of --workload", stray);
+		return EXIT_USAGE;
+	}
 
 	daemon->counters = counters__new(&daemon->options->config);
 	if (!daemon->counters)
@@ -66,8 +73,11 @@ int daemon__look_for_counters(struct daemon *daemon)
 int daemon__open_outputs(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
+	struct vapro_config config = options->config;
 	char *tunables;
 
+	/* slots are of what is counted, not of what was wanted */
+	counters__workload(daemon->counters, config.workload, sizeof(config.workload));
 	daemon->tee.sink.put = tee_put;
 	daemon->lines = line_sink__open(options->output, options->to_stdout);
 	if (!daemon->lines) {
@@ -76,12 +86,12 @@ int daemon__open_outputs(struct daemon *daemon)
 		return EXIT_FAILED;
 	}
 	daemon->tee.pipeline =
-	    pipeline__new(&options->config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
+	    pipeline__new(&config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
 	if (!daemon->tee.pipeline)
 		return daemon__fail("%s", "out of memory");
 	if (!options->capture)
 		return EXIT_OK;
-	tunables = config__to_text(&options->config);
+	tunables = config__to_text(&config);
 	daemon->tee.capture = tunables ? capture__create(options->capture, tunables) : NULL;
 	free(tunables);
 	if (!daemon->tee.capture) {
@@ -233,6 +243,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 
 void daemon__tear_down(struct daemon *daemon)
 {
+	ask_server__close(daemon->asks);
 	watch__free(daemon->watch);
 	finder__free(daemon->finder);
 	attacher__free(daemon->attacher);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tool a person types: run, analyze, view, check. */
+/* The tool a person types: run, analyze, diagnose, view, check. */
 #include <stdio.h>
 #include <string.h>
 
 #include "analyze.h"
+#include "ask.h"
 #include "check.h"
 #include "daemon.h"
 #include "reader.h"
@@ -18,6 +19,7 @@ static const struct {
 } commands[] = {
     {"run", run__main, "run a command (mpirun ...), watch it, end with a summary"},
     {"analyze", analyze__main, "replay captures or NDJSON fragments into the lines of a live run"},
+    {"diagnose", ask__main, "ask a running vaprod why ranks were slow in a time that you choose"},
     {"view", view__main, "draw the heat maps and regions of NDJSON output in the terminal"},
     {"stg", stg__main, "show the State Transition Graph of a capture, as a table or for dot(1)"},
     {"check", check__main, "say what this machine can do, what is missing and why"},

@@ -269,6 +269,24 @@ struct vapro_selection {
 
 int analysis__select(struct analysis *analysis, const struct vapro_selection *selection);
 
+/*
+ * From now on keeps what windows drop, for questions: at most so many seconds of it and about so many
+ * bytes, the oldest goes first. Without it a question reaches back as far as the next window's view.
+ */
+void analysis__remember(struct analysis *analysis, double seconds, uint64_t bytes);
+
+/*
+ * A question between windows: why a region (its times UTC, not relative) of one job, or of all (NULL), was
+ * slow. The answer rests on what is kept and on references as of now_ns, which are brought up to date for
+ * it: afterwards windows would not be what they would have been, so ask a copy (a forked process) that
+ * does nothing else. The results name every job of which something is kept, of the new part's times those
+ * that are; of jobs that were asked for, fragments are those of the region, coverage_total the share of
+ * their time that could be judged, uncovered the rest by reason (without states), ranks those of the job.
+ * Returns 0 or -ENOMEM.
+ */
+int analysis__ask(struct analysis *analysis, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
+		  const struct job_result **results, uint32_t *count);
+
 /* A thread has ended (its rows stop there) or appeared; UTC ns. */
 int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 

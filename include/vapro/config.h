@@ -32,6 +32,7 @@ struct vapro_event_spec {
 };
 
 #define VAPRO_EVENT_SPECS 16
+#define VAPRO_SOCKET "/run/vapro/"
 
 struct vapro_config {
 	/* detection: papers/000 sections 3.4 and 3.5 */
@@ -72,9 +73,14 @@ struct vapro_config {
 	enum vapro_states states;	  /* what tells states apart: papers/000 section 3.2 */
 	char transparent[VAPRO_TEXT_MAX]; /* globs of images that are hopped over, joined by ',' */
 	enum vapro_counters counters;
-	char workload[VAPRO_TEXT_MAX]; /* events, separated by commas, that make up the workload vector */
+	char workload[VAPRO_TEXT_MAX];	       /* events, separated by commas, that make up the workload vector */
+	char larger_is_better[VAPRO_TEXT_MAX]; /* those of them that are turned into their opposite */
 	struct vapro_event_spec events[VAPRO_EVENT_SPECS];
 	uint32_t event_count;
+	/* questions: vapro diagnose */
+	char socket[VAPRO_TEXT_MAX]; /* "": nobody can ask */
+	double keep_s;		     /* what windows have dropped, for questions; 0: nothing */
+	uint64_t keep_bytes;
 };
 
 enum vapro_option_type {
@@ -87,7 +93,8 @@ enum vapro_option_type {
 	VAPRO_OPT_FUNCTIONS, /* rows, each time it is set one more; parted by semicolons; "" takes all away */
 	VAPRO_OPT_STATES,
 	VAPRO_OPT_COUNTERS,
-	VAPRO_OPT_TEXT
+	VAPRO_OPT_TEXT,
+	VAPRO_OPT_PATH
 };
 
 struct vapro_option {

@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "diagnose/driver.h"
@@ -72,6 +75,11 @@ struct run {
 	const struct vapro_selection *selection;
 	bool places;
 	uint64_t seed;
+	/* a question in the midst of the run, of a copy */
+	const struct vapro_selection *question;
+	double ask_at, remember, window; /* s; window 0: as it is */
+	uint64_t remember_bytes;
+	struct asked *asked;
 };
 
 struct told {
@@ -98,6 +106,15 @@ struct answer {
 	int requests[64];
 	char expands[64][24];
 	int request_count;
+};
+
+/* What a copy has answered, in memory that is shared with it. */
+struct asked {
+	struct answer answer;
+	uint32_t jobs;
+	double begin, end; /* of what is kept, s */
+	uint64_t fragments;
+	double judged;
 };
 
 static void fill(struct run *run, const double *extra, const double *counts, unsigned groups, double noise,
@@ -274,6 +291,33 @@ static unsigned groups_of(const struct analysis *analysis, struct answer *answer
 	return 1U << TOLD_TOP;
 }
 
+static void note_chosen(struct answer *answer, const struct job_result *result);
+
+/* As the daemon asks: a copy is spoilt, the analysis goes on as if nothing had been. */
+static void ask(const struct run *run, struct analysis *analysis)
+{
+	uint64_t now = SIM_BEGIN_NS + (uint64_t)(run->ask_at * 1e9);
+	struct asked *asked = run->asked;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		const struct job_result *results;
+
+		memset(asked, 0, sizeof(*asked));
+		if (analysis__ask(analysis, run->question, "j", now, &results, &asked->jobs))
+			_exit(1);
+		asked->begin = ((double)results[0].begin_ns - (double)SIM_BEGIN_NS) / 1e9;
+		asked->end = ((double)results[0].end_ns - (double)SIM_BEGIN_NS) / 1e9;
+		asked->fragments = results[0].fragments;
+		asked->judged = results[0].coverage_total;
+		note_chosen(&asked->answer, &results[0]);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
 static void go(struct run *run, struct answer *answer)
 {
 	struct vapro_config config;
@@ -286,8 +330,12 @@ static void go(struct run *run, struct answer *answer)
 	sim_config(&config);
 	if (run->progressive)
 		config.window_s = 3; /* the variance lasts for several */
+	if (run->window > 0)
+		config.window_s = run->window;
 	analysis = analysis__new(&config, VAPRO_BY_INSTRUCTIONS);
 	assert_non_null(analysis);
+	if (run->remember > 0)
+		analysis__remember(analysis, run->remember, run->remember_bytes ? run->remember_bytes : 1U << 30);
 	announce(analysis);
 	if (run->places)
 		place(analysis);
@@ -318,6 +366,8 @@ static void go(struct run *run, struct answer *answer)
 			other.factor[VAPRO_BLOCKED_IO] = 890e6;
 			assert_int_equal(analysis__add_bundle(analysis, &other), 0);
 		}
+		if (run->question && begin <= run->ask_at && end > run->ask_at)
+			ask(run, analysis);
 		assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + (uint64_t)(begin * 1e9),
 						      SIM_BEGIN_NS + (uint64_t)(end * 1e9), end >= seconds, &results,
 						      &count),
@@ -673,6 +723,104 @@ static void test_selection(void **state)
 	assert_string_equal(answer.chosen[0].who, "ranks 0,2-3");
 }
 
+static void assert_same(const struct answer *a, const struct answer *b)
+{
+	assert_int_equal(a->count, b->count);
+	assert_int_equal(a->tellings, b->tellings);
+	assert_string_equal(a->verdict, b->verdict);
+	assert_true(a->lost == b->lost);
+	for (uint32_t i = 0; i < a->count; i++) {
+		assert_string_equal(a->factor[i].name, b->factor[i].name);
+		assert_true(a->factor[i].share == b->factor[i].share && a->factor[i].impact == b->factor[i].impact);
+	}
+}
+
+/*
+ * Asked between windows: the answer is that of a region chosen beforehand, for as long as what it rests on
+ * is kept, and the run goes on as if nobody had asked.
+ */
+static void test_question(void **state)
+{
+	static const int32_t slow_rank[][2] = {{SLOW, SLOW}};
+	const struct vapro_selection inside = {.ranks = slow_rank,
+					       .range_count = 1,
+					       .begin_ns = SIM_BEGIN_NS + (uint64_t)13e9,
+					       .end_ns = SIM_BEGIN_NS + (uint64_t)15e9},
+				     all = {.begin_ns = SIM_BEGIN_NS},
+				     over = {.begin_ns = SIM_BEGIN_NS, .end_ns = SIM_BEGIN_NS + (uint64_t)9e9},
+				     later = {.begin_ns = SIM_BEGIN_NS + (uint64_t)25e9};
+	static const struct {
+		double at, window, remember;
+		uint64_t bytes;
+		double kept_from;
+		bool told;
+	} cases[] = {
+	    {14.9, 0, 0, 0, 0, true},		  /* in the first window, of which nobody has told yet */
+	    {24.9, 0, 0, 0, 10, true},		  /* the present view reaches back to it */
+	    {28.9, 3, 0, 0, 26, false},		  /* no more */
+	    {28.9, 3, 60, 0, 0, true},		  /* but for who remembers */
+	    {28.9, 3, 20, 0, 7, true},		  /* as long as that */
+	    {28.9, 3, 10, 0, 17, false},	  /* and no longer */
+	    {28.9, 3, 60, 1000 * 250, 20, false}, /* nor more */
+	};
+	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .seed = 6}, quiet_run;
+	struct answer answer, quiet_answer;
+	struct asked *asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(asked != MAP_FAILED);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		run.seed = 6;
+		run.asked = NULL;
+		run.question = NULL;
+		run.ask_at = cases[i].at;
+		run.window = cases[i].window;
+		run.remember = cases[i].remember;
+		run.remember_bytes = cases[i].bytes;
+		quiet_run = run;
+		quiet_run.remember = 0;
+		go(&quiet_run, &quiet_answer);
+		run.asked = asked;
+		run.question = &inside;
+		go(&run, &answer);
+		assert_same(&answer, &quiet_answer);
+		assert_int_equal(asked->jobs, 1);
+		assert_true(asked->end == cases[i].at);
+		if (cases[i].bytes ? asked->begin < cases[i].kept_from : fabs(asked->begin - cases[i].kept_from) > 0.21)
+			fail_msg("case %zu is kept from %g", i, asked->begin);
+		assert_int_equal(asked->answer.chosen_count, cases[i].told);
+		if (!cases[i].told) {
+			assert_int_equal(asked->fragments, 0);
+			continue;
+		}
+		expect_only(&asked->answer, NODE_DRAM, 3);
+		assert_string_equal(asked->answer.chosen[0].who, "rank 1");
+		assert_true(asked->answer.chosen[0].begin == 13);
+		assert_true(asked->answer.chosen[0].end == fmin(15, cases[i].at));
+		assert_true(asked->fragments > 60 && asked->judged > 0.99);
+	}
+	/* all of it, what is over, and what is to come */
+	run.window = run.remember = 0;
+	run.remember_bytes = 0;
+	run.ask_at = 24.9;
+	run.seed = 6;
+	run.question = &all;
+	go(&run, &answer);
+	assert_int_equal(asked->answer.chosen_count, 1);
+	assert_true(asked->answer.chosen[0].begin == asked->begin && asked->answer.chosen[0].end == 24.9);
+	assert_true(asked->answer.chosen[0].lost > answer.lost);
+	assert_true(asked->answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 15);
+	run.question = &over;
+	run.seed = 6;
+	go(&run, &answer);
+	assert_true(asked->jobs == 1 && !asked->answer.chosen_count && !asked->fragments);
+	run.question = &later;
+	run.seed = 6;
+	go(&run, &answer);
+	assert_true(asked->jobs == 1 && !asked->answer.chosen_count && !asked->fragments);
+	munmap(asked, sizeof(*asked));
+}
+
 static void test_where_and_verdict(void **state)
 {
 	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .places = true, .seed = 6};
@@ -840,6 +988,7 @@ int main(void)
 	    cmocka_unit_test(test_less_is_better_and_rare),
 	    cmocka_unit_test(test_progressive),
 	    cmocka_unit_test(test_selection),
+	    cmocka_unit_test(test_question),
 	    cmocka_unit_test(test_where_and_verdict),
 	    cmocka_unit_test(test_where),
 	    cmocka_unit_test(test_region_option),

@@ -50,6 +50,8 @@ struct ndjson;
 
 struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict, uint64_t *bad_lines, char *err,
 			    size_t err_size);
+/* The names of the magnitudes beside instructions and bytes, in the order of their slots; NULL: none further. */
+const char *ndjson__magnitude(const struct ndjson *ndjson, size_t at);
 bool ndjson__by_instructions(const struct ndjson *ndjson); /* any computation carries `instructions` */
 int ndjson__feed(const struct ndjson *ndjson, double window_s, struct stream_sink *sink, char *err, size_t err_size);
 void ndjson__free(struct ndjson *ndjson);

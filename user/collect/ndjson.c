@@ -292,6 +292,11 @@ cleanup:
 	return NULL;
 }
 
+const char *ndjson__magnitude(const struct ndjson *ndjson, size_t at)
+{
+	return at < NDJSON_NAMED ? ndjson->names.magnitude[at] : NULL;
+}
+
 bool ndjson__by_instructions(const struct ndjson *ndjson)
 {
 	return ndjson->instructions;

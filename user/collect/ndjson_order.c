@@ -121,11 +121,14 @@ static void swap_doubles(double *a, double *b)
 /* The slots of the user's magnitudes, which were given by first sight, in the order of their names. */
 static void order_magnitudes(struct ndjson *ndjson)
 {
-	char **names = ndjson->names.magnitude;
+	char **names = ndjson->names.magnitude, *first;
 
 	_Static_assert(NDJSON_NAMED == 2, "two are swapped");
 	if (!names[0] || !names[1] || strcmp(names[0], names[1]) < 0)
 		return;
+	first = names[0];
+	names[0] = names[1];
+	names[1] = first;
 	for (size_t i = 0; i < ndjson->count; i++) {
 		struct vapro_bundle *bundle = &ndjson->bundles[i];
 

@@ -149,6 +149,14 @@ static void name_workload(struct counters *counters, const char *list)
 	}
 }
 
+void counters__workload(const struct counters *counters, char *buf, size_t size)
+{
+	size_t used = (size_t)snprintf(buf, size, "instructions");
+
+	for (size_t i = 1; i < counters->fixed && used < size; i++)
+		used += (size_t)snprintf(buf + used, size - used, ",%s", counters->events[i].name);
+}
+
 static const struct event_group *first_group(const struct counters *counters)
 {
 	return !counters->table				      ? NULL

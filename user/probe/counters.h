@@ -25,6 +25,9 @@ struct counter_line {
 	char reason[256]; /* why not, or what must be known of it; "" */
 };
 
+/* Writes the events of the workload that are counted, as --workload has them, in the order of their slots. */
+void counters__workload(const struct counters *counters, char *buf, size_t size);
+
 /* Finds out, and opens what works: instructions, events named by the user, stage 1. NULL when out of memory. */
 struct counters *counters__new(const struct vapro_config *config);
 void counters__free(struct counters *counters);

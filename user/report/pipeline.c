@@ -132,15 +132,20 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	return ret;
 }
 
-static int end_window(struct pipeline *pipeline, const struct stream_window *window)
+static struct json_context context_of(const struct pipeline *pipeline, double daemon_cpu_pct)
 {
-	struct json_context context = {
+	return (struct json_context){
 	    .host = pipeline->host,
 	    .clock = pipeline->clock,
-	    .daemon_cpu_pct = window->daemon_cpu_pct,
+	    .daemon_cpu_pct = daemon_cpu_pct,
 	    .threads = pipeline->threads,
 	    .thread_count = (uint32_t)pipeline->thread_count,
 	};
+}
+
+static int end_window(struct pipeline *pipeline, const struct stream_window *window)
+{
+	struct json_context context = context_of(pipeline, window->daemon_cpu_pct);
 	const struct job_result *results = NULL;
 	uint32_t count = 0;
 	int ret;
@@ -270,4 +275,18 @@ void pipeline__stage_request(const struct stream_sink *sink, struct vapro_stage_
 int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
 {
 	return analysis__score(pipeline_of(sink)->analysis, score);
+}
+
+void pipeline__remember(struct stream_sink *sink, double seconds, uint64_t bytes)
+{
+	analysis__remember(pipeline_of(sink)->analysis, seconds, bytes);
+}
+
+int pipeline__ask(struct stream_sink *sink, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
+		  struct answer *answer)
+{
+	struct pipeline *pipeline = pipeline_of(sink);
+
+	answer->context = context_of(pipeline, NAN);
+	return analysis__ask(pipeline->analysis, selection, job, now_ns, &answer->jobs, &answer->job_count);
 }

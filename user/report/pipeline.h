@@ -13,6 +13,7 @@
 
 #include <vapro/analysis.h>
 #include "collect/stream.h"
+#include "report/answer.h"
 #include "report/lines.h"
 #include "report/sink.h"
 
@@ -33,6 +34,11 @@ int pipeline__select(struct stream_sink *pipeline, const struct vapro_selection 
 void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_stage_request *request);
 
 int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *score);
+
+/* As analysis__remember and analysis__ask; with what lines of the answer tell beside it. */
+void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
+int pipeline__ask(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
+		  uint64_t now_ns, struct answer *answer);
 
 /* The host that lines name, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
 const char *pipeline__host(const struct stream_sink *pipeline);

@@ -9,6 +9,7 @@
 #include "collect/capture.h"
 #include "model/cluster.h"
 #include "model/grow.h"
+#include "model/opposite.h"
 #include "model/series.h"
 #include "report/stg_lines.h"
 
@@ -87,6 +88,8 @@ static int add_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
 		low[i] = counts ? bundle->magnitude_min[i] : 0;
 		high[i] = counts ? bundle->magnitude_max[i] : 0;
 	}
+	if (state->class == VAPRO_COMPUTATION)
+		opposite__turn(opposite__which(&view->config), low, high);
 	return clusters__add(state->clusters, low, high, bundle->n, bundle->sum_ns, bundle->min_ns, &handle);
 }
 

@@ -123,13 +123,12 @@ static void add_causes(struct region *region, const struct result_diagnosis *dia
 	}
 }
 
-static int add_variance(struct summary *summary, const char *job, const struct result_variance *variance)
+int region__fill(struct region *region, const struct result_variance *variance)
 {
-	struct region *region = regions__get(&summary->regions, job, variance->id);
 	char *site = NULL;
-	bool ok = region;
+	bool ok = true;
 
-	if (ok && variance->site_count) {
+	if (variance->site_count) {
 		site = describe(variance->sites[0].state);
 		ok = site;
 	}
@@ -153,6 +152,13 @@ static int add_variance(struct summary *summary, const char *job, const struct r
 cleanup:
 	free(site);
 	return ok ? 0 : -ENOMEM;
+}
+
+static int add_variance(struct summary *summary, const char *job, const struct result_variance *variance)
+{
+	struct region *region = regions__get(&summary->regions, job, variance->id);
+
+	return region ? region__fill(region, variance) : -ENOMEM;
 }
 
 static int add_chosen(struct summary *summary, const struct result_variance *region)

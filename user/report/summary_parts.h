@@ -39,4 +39,10 @@ struct summary {
 	size_t trouble_count, trouble_capacity;
 };
 
+/* Why time is not judged, for people. */
+extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
+
+/* What a region tells of a variance. Returns 0 or -ENOMEM. */
+int region__fill(struct region *region, const struct result_variance *variance);
+
 #endif

@@ -10,7 +10,7 @@
 #define GAPS_TOLD 8
 #define INDENT 12
 
-static const char *const reason_text[VAPRO_UNCOVERED_REASONS] = {
+const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_COVERED] = "covered",
     [VAPRO_FEW_FRAGMENTS] = "seen too few times to know its usual speed",
     [VAPRO_SPREAD] = "its durations differ too much to be the same work",
@@ -58,7 +58,7 @@ static void print_gaps(const struct job_summary *job, FILE *out, unsigned width)
 		fprintf(out, "  not judged, share of the ranks' time:\n");
 	for (size_t i = 0; i < job->gap_count && i < GAPS_TOLD; i++) {
 		snprintf(head, sizeof(head), "    %5.1f %%", 100 * sorted[i].rank_seconds / job->rank_seconds);
-		snprintf(text, sizeof(text), "%s: %s", sorted[i].state, reason_text[sorted[i].reason]);
+		snprintf(text, sizeof(text), "%s: %s", sorted[i].state, summary_reason_text[sorted[i].reason]);
 		regions__wrap(out, head, text, INDENT, width);
 	}
 	if (job->gap_count > GAPS_TOLD)

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `vapro diagnose` but for the analysis: what is said over the socket, whose socket it is, clients that
+ * hang or talk nonsense, and the sentences that say why there is no answer.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "ask_protocol.h"
+#include "ask_server.h"
+#include "ask_socket.h"
+#include "report/answer.h"
+#include "sim.h"
+
+#define SECOND 1000000000ULL
+
+static const char question[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm:1.0 x\nformat json\nwidth 120\n\n";
+
+static void test_question(void **state)
+{
+	struct ask_request request, again;
+	char text[ASK_REQUEST_MAX], err[256];
+	size_t size = strlen(question);
+	int length;
+
+	(void)state;
+	for (size_t i = 0; i < size; i++)
+		assert_int_equal(ask_request__parse(question, i, &request, err, sizeof(err)), -EAGAIN);
+	assert_int_equal(ask_request__parse(question, size, &request, err, sizeof(err)), 0);
+	assert_true(request.json && request.width == 120 && request.region.range_count == 2);
+	assert_string_equal(request.job, "slurm:1.0 x");
+	assert_string_equal(request.region_text, "0-3,7@1.5..4");
+	length = ask_request__format(&request, text, sizeof(text));
+	assert_int_equal(length, size);
+	assert_memory_equal(text, question, size);
+	/* what comes later is none of it */
+	snprintf(text, sizeof(text), "%snonsense\n", question);
+	assert_int_equal(ask_request__parse(text, strlen(text), &request, err, sizeof(err)), 0);
+	/* the least there can be */
+	memset(&request, 0, sizeof(request));
+	strcpy(request.region_text, "all@..");
+	length = ask_request__format(&request, text, sizeof(text));
+	assert_true(length > 0);
+	assert_int_equal(ask_request__parse(text, (size_t)length, &again, err, sizeof(err)), 0);
+	assert_true(!again.json && !*again.job && again.region.relative && !again.region.range_count);
+	assert_int_equal(ask_request__format(&request, text, 20), -EINVAL);
+}
+
+static void test_bad_questions(void **state)
+{
+	static const struct {
+		const char *text, *named;
+	} bad[] = {
+	    {"GET / HTTP/1.1\r\n", "no question"},
+	    {"vapro/2 diagnose\n", "no question"},
+	    {"vapro/1 diagnose \n", "no question"},
+	    {"\n", "no question"},
+	    {"vapro/1 diagnose\n\n", "no region"},
+	    {"vapro/1 diagnose\njob a\n\n", "no region"},
+	    {"vapro/1 diagnose\nregion\n", "no region"},
+	    {"vapro/1 diagnose\nregion 0\n", "RANKS@BEGIN..END"},
+	    {"vapro/1 diagnose\nregion 3-1@0..1\n", "no ranks"},
+	    {"vapro/1 diagnose\nregion 0@2..1\n", "ends before"},
+	    {"vapro/1 diagnose\nregion 0@0..1\nregion 0@0..1\n", "region"},
+	    {"vapro/1 diagnose\njob a\njob b\n", "job b"},
+	    {"vapro/1 diagnose\njob \n", "job"},
+	    {"vapro/1 diagnose\nformat xml\n", "format xml"},
+	    {"vapro/1 diagnose\nwidth -1\n", "width -1"},
+	    {"vapro/1 diagnose\nwidth 99999999999999999999\n", "width"},
+	    {"vapro/1 diagnose\nwidth 8x\n", "width"},
+	    {"vapro/1 diagnose\nshutdown now\n", "shutdown"},
+	    {"vapro/1 diagnose\njob a\x1b[2J\n", "no text"},
+	};
+	struct ask_request request;
+	char text[ASK_REQUEST_MAX], err[256];
+	uint64_t seed = 1;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		*err = 0;
+		if (ask_request__parse(bad[i].text, strlen(bad[i].text), &request, err, sizeof(err)) != -EINVAL ||
+		    !strstr(err, bad[i].named))
+			fail_msg("'%s': %s", bad[i].text, err);
+	}
+	assert_int_equal(ask_request__parse("vapro/1 diagnose\njob a\0b\n", 25, &request, err, sizeof(err)), -EINVAL);
+	/* no end of it */
+	memset(text, 'x', sizeof(text));
+	memcpy(text, question, 17);
+	assert_int_equal(ask_request__parse(text, sizeof(text) - 1, &request, err, sizeof(err)), -EAGAIN);
+	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
+	text[sizeof(text) - 1] = '\n';
+	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
+	memset(text, '1', sizeof(text));
+	memcpy(text, "vapro/1 diagnose\nregion ", 24);
+	text[sizeof(text) - 1] = '\n';
+	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
+	/* whatever else may come ends in one of the three */
+	for (int i = 0; i < 20000; i++) {
+		size_t size = strlen(question), at = (size_t)(sim_random(&seed) * (double)size);
+		int outcome;
+
+		memcpy(text, question, size);
+		for (int k = 0; k <= i % 3; k++)
+			text[(at + (size_t)k * 7) % size] = (char)(sim_random(&seed) * 256);
+		outcome = ask_request__parse(text, size - (size_t)(i % 5), &request, err, sizeof(err));
+		assert_true(outcome == 0 || outcome == -EAGAIN || outcome == -EINVAL);
+	}
+}
+
+static void test_heads(void **state)
+{
+	static const char *const bad[] = {
+	    "",	    "ok",     "ok x", "ok -1",	"ok 99999999999999", "error failed", "error a b",
+	    "note", "good 1", "OK 1", "ok 1 2", "note a\tb"};
+	struct ask_head head = {.line = ASK_ERROR, .error = ASK_REFUSED, .sentence = "not you"};
+	char text[2 * ASK_SENTENCE_MAX], sentence[2 * ASK_SENTENCE_MAX];
+
+	(void)state;
+	assert_string_equal(ask_head__format(&head, text, sizeof(text)), "error refused not you\n");
+	text[strlen(text) - 1] = 0;
+	assert_int_equal(ask_head__parse(text, &head), 0);
+	assert_true(head.line == ASK_ERROR && head.error == ASK_REFUSED);
+	assert_string_equal(head.sentence, "not you");
+	head = (struct ask_head){.line = ASK_OK, .bytes = 12345};
+	assert_string_equal(ask_head__format(&head, text, sizeof(text)), "ok 12345\n");
+	text[strlen(text) - 1] = 0;
+	assert_int_equal(ask_head__parse(text, &head), 0);
+	assert_true(head.line == ASK_OK && head.bytes == 12345);
+	memset(sentence, 'a', sizeof(sentence));
+	sentence[sizeof(sentence) - 1] = 0;
+	head = (struct ask_head){.line = ASK_NOTE, .sentence = sentence};
+	ask_head__format(&head, text, sizeof(text));
+	assert_true(strlen(text) <= ASK_SENTENCE_MAX + 5 && text[strlen(text) - 1] == '\n');
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		snprintf(text, sizeof(text), "%s", bad[i]);
+		if (!ask_head__parse(text, &head))
+			fail_msg("'%s' is taken", bad[i]);
+	}
+}
+
+/* ---- sockets: root's affair */
+
+static char directory[64];
+
+static int make_directory(void **state)
+{
+	(void)state;
+	strcpy(directory, "/tmp/vapro-ask.XXXXXX");
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", directory);
+	return system(command);
+}
+
+static void needs_root(void)
+{
+	if (geteuid())
+		skip();
+}
+
+static const char *in(const char *name)
+{
+	static char path[4][128];
+	static int at;
+
+	at = (at + 1) % 4;
+	snprintf(path[at], sizeof(path[at]), "%s/%s", directory, name);
+	return path[at];
+}
+
+static bool exists(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status);
+}
+
+static void test_sockets(void **state)
+{
+	char path[ASK_PATH_MAX], other[ASK_PATH_MAX], found[4][ASK_PATH_MAX], err[512], name[160];
+	struct stat status;
+	int fd, second, client;
+
+	(void)state;
+	needs_root();
+	/* a directory of our own is made, and is private */
+	snprintf(name, sizeof(name), "%s/", in("run/vapro"));
+	fd = ask_socket__listen(name, path, err, sizeof(err));
+	if (fd < 0)
+		fail_msg("%s", err);
+	assert_false(stat(in("run/vapro"), &status));
+	assert_int_equal(status.st_mode & 0777, 0700);
+	assert_false(stat(path, &status));
+	assert_int_equal(status.st_mode & 0777, 0600);
+	snprintf(other, sizeof(other), "%svaprod.%d", name, (int)getpid());
+	assert_string_equal(path, other);
+	assert_int_equal(ask_socket__find(name, found, 4), 1);
+	assert_string_equal(found[0], path);
+	/* nobody takes what is alive, and it goes on */
+	assert_int_equal(ask_socket__listen(path, other, err, sizeof(err)), -EADDRINUSE);
+	assert_non_null(strstr(err, "another vaprod"));
+	client = ask_socket__connect(path);
+	assert_true(client >= 0);
+	close(client);
+	/* others beside it are kept apart; left ones are swept away, other files are not */
+	second = ask_socket__listen(in("run/vapro/vaprod.1"), other, err, sizeof(err));
+	assert_true(second >= 0);
+	assert_int_equal(ask_socket__find(name, found, 1), 2);
+	close(second);
+	assert_true(exists(other));
+	assert_int_equal(ask_socket__connect(other), -ECONNREFUSED);
+	assert_int_equal(ask_socket__find(name, found, 4), 1);
+	close(open(in("run/vapro/vaprod.note"), O_CREAT | O_WRONLY, 0600));
+	close(fd);
+	fd = ask_socket__listen(name, path, err, sizeof(err));
+	assert_true(fd >= 0);
+	assert_false(exists(other));
+	assert_true(exists(in("run/vapro/vaprod.note")));
+	/* a left one of the very name */
+	close(fd);
+	second = ask_socket__listen(path, other, err, sizeof(err));
+	assert_true(second >= 0);
+	close(second);
+	assert_int_equal(ask_socket__find(in("nowhere"), found, 4), -ENOENT);
+	assert_int_equal(ask_socket__connect(in("nowhere")), -ENOENT);
+}
+
+static void test_bad_sockets(void **state)
+{
+	char path[ASK_PATH_MAX], err[512], name[256];
+	int fd;
+
+	(void)state;
+	needs_root();
+	assert_int_equal(ask_socket__listen("here", path, err, sizeof(err)), -EINVAL);
+	assert_int_equal(ask_socket__listen("here/", path, err, sizeof(err)), -EINVAL);
+	memset(name, 'a', sizeof(name));
+	name[0] = '/';
+	name[sizeof(name) - 1] = 0;
+	assert_int_equal(ask_socket__listen(name, path, err, sizeof(err)), -ENAMETOOLONG);
+	/* whoever can write there could put his own in its place */
+	assert_false(mkdir(in("open"), 0700) || chmod(in("open"), 0777));
+	assert_int_equal(ask_socket__listen(in("open/socket"), path, err, sizeof(err)), -EPERM);
+	assert_non_null(strstr(err, "0777"));
+	assert_false(chmod(in("open"), 0755));
+	snprintf(name, sizeof(name), "%s/", in("open"));
+	assert_int_equal(ask_socket__listen(name, path, err, sizeof(err)), -EPERM);
+	fd = ask_socket__listen(in("open/socket"), path, err, sizeof(err));
+	assert_true(fd >= 0);
+	close(fd);
+	/* no file is removed that is no socket */
+	close(open(in("open/file"), O_CREAT | O_WRONLY, 0600));
+	assert_int_equal(ask_socket__listen(in("open/file"), path, err, sizeof(err)), -EEXIST);
+	assert_true(exists(in("open/file")));
+	/* somebody holds the lock: it is given up, not waited for */
+	fd = open(in("open"), O_RDONLY);
+	assert_false(flock(fd, LOCK_EX));
+	assert_true(ask_socket__listen(in("open/socket"), path, err, sizeof(err)) < 0);
+	close(fd);
+}
+
+/* ---- the server */
+
+static int answered; /* in the copy alone */
+
+static int answer(void *ctx, const struct ask_request *request, FILE *out, char *note, enum ask_error *error)
+{
+	int *spoilt = ctx;
+
+	++*spoilt;
+	answered = 1;
+	if (!strcmp(request->job, "slow"))
+		sleep(30);
+	if (!strcmp(request->job, "none")) {
+		*error = ASK_FAILED;
+		snprintf(note, ASK_SENTENCE_MAX, "there is none");
+		return -1;
+	}
+	if (!strcmp(request->job, "large")) {
+		for (int i = 0; i < 300000; i++)
+			fputs("0123456789", out);
+		return 0;
+	}
+	snprintf(note, ASK_SENTENCE_MAX, "of %s", request->region_text);
+	fprintf(out, "spoilt %d, width %u\n", *spoilt, request->width);
+	return 0;
+}
+
+static int ask(const struct ask_server *server, const char *job)
+{
+	struct ask_request request = {.width = 77};
+	char text[ASK_REQUEST_MAX];
+	int fd = ask_socket__connect(ask_server__path(server)), length;
+
+	assert_true(fd >= 0);
+	strcpy(request.region_text, "0@1..2");
+	snprintf(request.job, sizeof(request.job), "%s", job);
+	length = ask_request__format(&request, text, sizeof(text));
+	assert_int_equal(send(fd, text, (size_t)length, MSG_NOSIGNAL), length);
+	return fd;
+}
+
+/* Turns of the loop until the client has all of it. */
+static size_t take(struct ask_server *server, int fd, uint64_t now_ns, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < 3000; i++) {
+		ssize_t got;
+
+		ask_server__turn(server, now_ns);
+		while ((got = recv(fd, text + used, size - used - 1, 0)) > 0)
+			used += (size_t)got;
+		text[used] = 0;
+		if (!got)
+			return used;
+		usleep(10000);
+	}
+	fail_msg("no answer within 30 s: '%.100s'", text);
+	return 0;
+}
+
+static void test_server(void **state)
+{
+	struct ask_server *server;
+	char err[512], text[4096], *large;
+	int spoilt = 0, fd, silent, others[3];
+	uint64_t now = SECOND;
+
+	(void)state;
+	needs_root();
+	server = ask_server__open(in("server/socket"), answer, &spoilt, err, sizeof(err));
+	if (!server)
+		fail_msg("%s", err);
+	ask_server__turn(server, now);
+	/* the copy's doings are the copy's */
+	for (int i = 0; i < 2; i++) {
+		fd = ask(server, "");
+		take(server, fd, now, text, sizeof(text));
+		assert_string_equal(text, "note of 0@1..2\nok 19\nspoilt 1, width 77\n");
+		close(fd);
+	}
+	assert_true(!spoilt && !answered);
+	fd = ask(server, "none");
+	take(server, fd, now, text, sizeof(text));
+	assert_string_equal(text, "error failed there is none\n");
+	close(fd);
+	large = malloc(4000000);
+	assert_non_null(large);
+	fd = ask(server, "large");
+	assert_int_equal(take(server, fd, now, large, 4000000), strlen("ok 3000000\n") + 3000000);
+	close(fd);
+	free(large);
+	/* who talks nonsense is told at once */
+	fd = ask_socket__connect(ask_server__path(server));
+	assert_int_equal(send(fd, "hello\n", 6, MSG_NOSIGNAL), 6);
+	take(server, fd, now, text, sizeof(text));
+	assert_non_null(strstr(text, "error usage"));
+	close(fd);
+	/* who says nothing is dropped, and holds nobody up until then */
+	silent = ask_socket__connect(ask_server__path(server));
+	assert_int_equal(send(silent, question, 20, MSG_NOSIGNAL), 20);
+	ask_server__turn(server, now);
+	fd = ask(server, "");
+	take(server, fd, now, text, sizeof(text));
+	assert_non_null(strstr(text, "ok 19"));
+	close(fd);
+	assert_int_equal(recv(silent, text, sizeof(text), 0), -1);
+	assert_int_equal(errno, EAGAIN);
+	ask_server__turn(server, now + 3 * SECOND);
+	take(server, silent, now + 3 * SECOND, text, sizeof(text));
+	assert_string_equal(text, "error failed no question came\n");
+	close(silent);
+	/* who leaves without an answer does no harm */
+	close(ask(server, ""));
+	ask_server__turn(server, now);
+	/* two may keep it busy; the third is told so in the end */
+	for (int i = 0; i < 3; i++) {
+		others[i] = ask(server, "slow");
+		ask_server__turn(server, now);
+	}
+	take(server, others[2], now + 30 * SECOND, text, sizeof(text));
+	assert_string_equal(text, "error failed others are asking; try again\n");
+	fd = open(ask_server__path(server), O_PATH);
+	assert_true(fd >= 0);
+	close(fd);
+	strcpy(text, ask_server__path(server));
+	ask_server__close(server); /* and ends them */
+	assert_false(exists(text));
+	for (int i = 0; i < 3; i++)
+		close(others[i]);
+	ask_server__close(NULL);
+}
+
+/* More than the server holds at once, all silent. */
+static void test_crowd(void **state)
+{
+	struct ask_server *server;
+	int spoilt = 0, crowd[12], fd = -1;
+	char err[512], text[4096];
+
+	(void)state;
+	needs_root();
+	server = ask_server__open(in("crowd/socket"), answer, &spoilt, err, sizeof(err));
+	assert_non_null(server);
+	for (int i = 0; i < 12; i++) {
+		crowd[i] = ask_socket__connect(ask_server__path(server));
+		assert_true(crowd[i] >= 0);
+		ask_server__turn(server, SECOND);
+	}
+	fd = ask(server, "");
+	for (int i = 0; i < 3; i++)
+		ask_server__turn(server, (uint64_t)(5 + 5 * i) * SECOND);
+	take(server, fd, 20 * SECOND, text, sizeof(text));
+	assert_non_null(strstr(text, "ok 19"));
+	close(fd);
+	for (int i = 0; i < 12; i++)
+		close(crowd[i]);
+	ask_server__close(server);
+}
+
+static void test_refused_user(void **state)
+{
+	struct ask_server *server;
+	char err[512], text[256] = "";
+	int spoilt = 0, status;
+	pid_t pid;
+
+	(void)state;
+	needs_root();
+	server = ask_server__open(in("users/socket"), answer, &spoilt, err, sizeof(err));
+	assert_non_null(server);
+	/* were the modes of file and directory lost */
+	assert_false(chmod(ask_server__path(server), 0666) || chmod(in("users"), 0755) || chmod(directory, 0755));
+	pid = fork();
+	if (!pid) {
+		int fd = -1;
+
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		fd = ask_socket__connect(ask_server__path(server));
+		if (fd < 0)
+			_exit(2);
+		for (int i = 0; i < 1000 && recv(fd, text, sizeof(text) - 1, 0) < 0; i++)
+			usleep(10000);
+		_exit(strcmp(text, "error refused only root may ask\n") ? 3 : 0);
+	}
+	for (int i = 0; i < 1000 && !waitpid(pid, &status, WNOHANG); i++) {
+		ask_server__turn(server, SECOND);
+		usleep(10000);
+	}
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	ask_server__close(server);
+}
+
+/* ---- what is said where there is no answer */
+
+static void test_reasons(void **state)
+{
+	static const int32_t ranks[] = {0, 1, 2, 3}, wanted[][2] = {{2, 9}}, others[][2] = {{7, 9}};
+	const uint64_t start = SIM_BEGIN_NS;
+	struct result_variance region = {.class = VAPRO_COMPUTATION};
+	struct result_uncovered why_not = {.share = 0.75, .reason = VAPRO_FEW_FRAGMENTS};
+	struct job_result jobs[] = {
+	    {.job = "a",
+	     .begin_ns = start + 40 * SECOND,
+	     .end_ns = start + 60 * SECOND,
+	     .ranks = ranks,
+	     .rank_count = 4},
+	    {.job = "b",
+	     .begin_ns = start + 50 * SECOND,
+	     .end_ns = start + 60 * SECOND,
+	     .ranks = ranks,
+	     .rank_count = 1},
+	};
+	struct answer answer = {.jobs = jobs, .job_count = 2};
+	struct question asked = {.selection = {.begin_ns = start, .ranks = wanted, .range_count = 1},
+				 .job = "a",
+				 .now_ns = start + 60 * SECOND,
+				 .start_ns = start};
+	struct answer nothing = {0};
+	char why[ASK_SENTENCE_MAX];
+
+	(void)state;
+	assert_false(answer__check(&nothing, &asked, why, sizeof(why)));
+	assert_non_null(strstr(why, "nothing of any job"));
+	asked.selection.end_ns = start + 40 * SECOND;
+	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_string_equal(why, "that region is over and dropped; kept are 2023-11-14 22:14:00.0 UTC (40.0 s) to "
+				 "2023-11-14 22:14:20.0 UTC (60.0 s), ranks 0-3 of job a");
+	asked.selection.begin_ns = start + 60 * SECOND;
+	asked.selection.end_ns = 0;
+	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_non_null(strstr(why, "in the future; kept are 2023-11-14 22:14:00.0 UTC (40.0 s) to"));
+	asked.selection.begin_ns = start + 45 * SECOND;
+	asked.selection.ranks = others;
+	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_non_null(strstr(why, "nobody has these ranks; kept"));
+	asked.selection.ranks = wanted;
+	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_non_null(strstr(why, "nothing happened there"));
+	jobs[0].fragments = 10;
+	jobs[0].uncovered = &why_not;
+	jobs[0].uncovered_count = 1;
+	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_string_equal(why, "nothing there could be judged: 75 % seen too few times to know its usual speed");
+	asked.job = "c\n";
+	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_string_equal(why, "nothing of a job 'c?' is kept; there is a, b");
+	asked.job = NULL;
+	jobs[0].selections = &region;
+	jobs[0].selection_count = 1;
+	assert_true(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_string_equal(why, "");
+	asked.selection.begin_ns = start + 35 * SECOND;
+	asked.selection.end_ns = start + 99 * SECOND;
+	assert_true(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_string_equal(why, "of job a only what happened since 2023-11-14 22:14:00.0 UTC (40.0 s) is kept; the "
+				 "region has not ended yet");
+	/* all that is kept was asked for, and is there */
+	asked.selection.begin_ns = start;
+	asked.selection.end_ns = 0;
+	assert_true(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_string_equal(why, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_question),
+	    cmocka_unit_test(test_bad_questions),
+	    cmocka_unit_test(test_heads),
+	    cmocka_unit_test_setup_teardown(test_sockets, make_directory, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_bad_sockets, make_directory, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_server, make_directory, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_crowd, make_directory, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_refused_user, make_directory, remove_directory),
+	    cmocka_unit_test(test_reasons),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

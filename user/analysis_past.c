@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analysis_past.h"
+
+#include "model/grow.h"
+
+#define SHRINK 0.8 /* of what would just fit: bundles are not spread evenly over time */
+
+int past__add(const struct analysis_context *context, struct past *past, const struct kept *kept)
+{
+	if (!context->remember_bins)
+		return 0;
+	if (grow(&past->kept, &past->kept_capacity, past->kept_count + 1, sizeof(*past->kept)))
+		return -ENOMEM;
+	past->kept[past->kept_count++] = *kept;
+	return 0;
+}
+
+int past__add_interference(const struct analysis_context *context, struct past *past,
+			   const struct kept_interference *interference)
+{
+	if (!context->remember_bins)
+		return 0;
+	if (grow(&past->interference, &past->interference_capacity, past->interference_count + 1,
+		 sizeof(*past->interference)))
+		return -ENOMEM;
+	past->interference[past->interference_count++] = *interference;
+	return 0;
+}
+
+int past__hold_open(const struct analysis_context *context, struct analysis_job *job)
+{
+	struct past *past = &job->past;
+
+	past->open_count = 0;
+	if (!context->remember_bins || !job->open_count)
+		return 0;
+	if (grow(&past->open, &past->open_capacity, job->open_count, sizeof(*past->open)))
+		return -ENOMEM;
+	memcpy(past->open, job->open, job->open_count * sizeof(*past->open));
+	past->open_count = job->open_count;
+	return 0;
+}
+
+int past__add_all(const struct analysis_context *context, struct analysis_job *job)
+{
+	for (size_t i = 0; i < job->kept_count; i++) {
+		if (past__add(context, &job->past, &job->kept[i]))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < job->interference_count; i++) {
+		if (past__add_interference(context, &job->past, &job->interference[i]))
+			return -ENOMEM;
+	}
+	job->past.open_count = 0;
+	return 0;
+}
+
+static void cut(struct past *past, uint64_t from)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < past->kept_count; i++) {
+		if (kept__bin(&past->kept[i]) >= from)
+			past->kept[kept++] = past->kept[i];
+	}
+	past->kept_count = kept;
+	kept = 0;
+	for (size_t i = 0; i < past->interference_count; i++) {
+		if (past->interference[i].bin >= from)
+			past->interference[kept++] = past->interference[i];
+	}
+	past->interference_count = kept;
+	if (from > past->from)
+		past->from = from;
+}
+
+void past__trim(const struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	uint64_t oldest = span->end > context->remember_bins ? span->end - context->remember_bins : 0;
+
+	cut(&job->past, oldest < span->retire ? oldest : span->retire);
+}
+
+static uint64_t bytes_of(const struct past *past)
+{
+	return past->kept_count * sizeof(*past->kept) + past->open_count * sizeof(*past->open) +
+	       past->interference_count * sizeof(*past->interference);
+}
+
+void past__bound(const struct analysis_context *context, struct analysis_job *jobs, size_t count, uint64_t end)
+{
+	uint64_t bins = context->remember_bins;
+
+	while (bins) {
+		uint64_t bytes = 0;
+
+		for (size_t i = 0; i < count; i++)
+			bytes += bytes_of(&jobs[i].past);
+		if (bytes <= context->remember_bytes)
+			return;
+		bins = (uint64_t)((double)bins * SHRINK * (double)context->remember_bytes / (double)bytes);
+		for (size_t i = 0; i < count; i++)
+			cut(&jobs[i].past, end > bins ? end - bins : 0);
+	}
+}
+
+void past__clear(struct past *past)
+{
+	free(past->kept);
+	free(past->open);
+	free(past->interference);
+	*past = (struct past){0};
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/answer.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "report/regions.h"
+#include "report/summary_parts.h"
+
+#define REGIONS_TOLD 64 /* jobs times classes */
+
+/* Writes after what is there; what does not fit is cut. */
+__attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text + used, size - used, format, arguments);
+	va_end(arguments);
+}
+
+char *answer__time(const struct question *question, uint64_t utc_ns, char *buf, size_t size)
+{
+	time_t seconds = (time_t)(utc_ns / 1000000000);
+	double since = utc_ns > question->start_ns ? (double)(utc_ns - question->start_ns) / 1e9 : 0;
+	char text[40];
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	snprintf(buf, size, "%s.%llu UTC (%.1f s)", text, (unsigned long long)(utc_ns / 100000000 % 10), since);
+	return buf;
+}
+
+static const char *name_of(const struct job_result *job)
+{
+	return job->job && *job->job ? job->job : "(no name)";
+}
+
+static bool asked(const struct question *question, const struct job_result *job)
+{
+	return !question->job || (job->job && !strcmp(question->job, job->job));
+}
+
+/* What is kept of each job that was asked for. */
+static void say_kept(const struct answer *answer, const struct question *question, char *why, size_t size)
+{
+	char begin[80], end[80];
+	const char *between = "; kept are ";
+
+	for (uint32_t i = 0; i < answer->job_count; i++) {
+		const struct job_result *job = &answer->jobs[i];
+		char *ranks;
+
+		if (!asked(question, job))
+			continue;
+		ranks = json__ranks(job->ranks, job->rank_count);
+		say(why, size, "%s%s to %s, ranks %s of job %s", between,
+		    answer__time(question, job->begin_ns, begin, sizeof(begin)),
+		    answer__time(question, job->end_ns, end, sizeof(end)), ranks ? ranks : "?", name_of(job));
+		between = "; ";
+		free(ranks);
+	}
+}
+
+static bool has_rank(const struct job_result *job, const struct vapro_selection *selection)
+{
+	for (uint32_t i = 0; i < job->rank_count; i++) {
+		for (uint32_t k = 0; k < selection->range_count; k++) {
+			if (job->ranks[i] >= selection->ranks[k][0] && job->ranks[i] <= selection->ranks[k][1])
+				return true;
+		}
+	}
+	return !selection->range_count;
+}
+
+static void say_reasons(const struct job_result *job, char *text, size_t size)
+{
+	for (uint32_t i = 0; i < job->uncovered_count; i++)
+		say(text, size, "%s%.0f %% %s", i ? ", " : ": ", 100 * job->uncovered[i].share,
+		    summary_reason_text[job->uncovered[i].reason]);
+}
+
+/* Nothing can be told: which of the reasons for that is the first one? */
+static void say_why_not(const struct answer *answer, const struct question *question, char *why, size_t size)
+{
+	const struct vapro_selection *selection = &question->selection;
+	bool any = false, ranks = false, later = true, earlier = true, fragments = false;
+
+	for (uint32_t i = 0; i < answer->job_count; i++) {
+		const struct job_result *job = &answer->jobs[i];
+
+		if (!asked(question, job))
+			continue;
+		any = true;
+		ranks |= has_rank(job, selection);
+		later &= selection->begin_ns >= job->end_ns;
+		earlier &= selection->end_ns && selection->end_ns <= job->begin_ns;
+		fragments |= job->fragments > 0;
+	}
+	if (!answer->job_count) {
+		say(why, size, "nothing of any job is kept: nobody is watched, or has done anything yet");
+		return;
+	}
+	if (!any) {
+		say(why, size, "nothing of a job '%s' is kept; there is", question->job);
+		for (uint32_t i = 0; i < answer->job_count; i++)
+			say(why, size, "%s %s", i ? "," : "", name_of(&answer->jobs[i]));
+		return;
+	}
+	if (later)
+		say(why, size, "that region is in the future");
+	else if (earlier)
+		say(why, size, "that region is over and dropped");
+	else if (!ranks)
+		say(why, size, "nobody has these ranks");
+	else if (!fragments)
+		say(why, size, "nothing happened there that is kept");
+	else
+		say(why, size, "nothing there could be judged");
+	if (fragments && !later && !earlier && ranks) {
+		for (uint32_t i = 0; i < answer->job_count; i++) {
+			if (asked(question, &answer->jobs[i]))
+				say_reasons(&answer->jobs[i], why, size);
+		}
+		return;
+	}
+	say_kept(answer, question, why, size);
+}
+
+bool answer__check(const struct answer *answer, const struct question *question, char *why, size_t size)
+{
+	bool any = false;
+
+	*why = 0;
+	for (uint32_t i = 0; i < answer->job_count; i++)
+		any |= answer->jobs[i].selection_count > 0;
+	if (!any) {
+		say_why_not(answer, question, why, size);
+		regions__defuse(why);
+		return false;
+	}
+	for (uint32_t i = 0; i < answer->job_count; i++) {
+		const struct job_result *job = &answer->jobs[i];
+		char text[80];
+
+		if (!job->selection_count)
+			continue;
+		/* "from the begin" is the begin of what is kept, and no more was asked for than that */
+		if (question->selection.begin_ns > question->start_ns &&
+		    question->selection.begin_ns + VAPRO_BIN_NS < job->begin_ns)
+			say(why, size, "%sof job %s only what happened since %s is kept", *why ? "; " : "",
+			    name_of(job), answer__time(question, job->begin_ns, text, sizeof(text)));
+		if (question->selection.end_ns > job->end_ns)
+			say(why, size, "%sthe region has not ended yet", *why ? "; " : "");
+	}
+	regions__defuse(why);
+	return true;
+}
+
+int answer__json(const struct answer *answer, json_put put, void *arg)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < answer->job_count; i++)
+		ret = json__variances(&answer->jobs[i], &answer->context, put, arg);
+	return ret;
+}
+
+static int tell_job(const struct job_result *job, const struct question *question, FILE *out, unsigned width)
+{
+	struct regions regions = {0};
+	char text[1024] = "";
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < job->selection_count; i++) {
+		struct region *region =
+		    regions__get(&regions, job->job ? job->job : "", (uint64_t)job->selections[i].class + 1);
+
+		ret = region ? region__fill(region, &job->selections[i]) : -ENOMEM;
+		/* no claim that there is a variance: nothing to confirm */
+		if (!ret)
+			region->confirmed = region->ended = true;
+	}
+	if (!ret) {
+		say(text, sizeof(text), "job %s: %llu fragments, %.0f %% of their time judged", name_of(job),
+		    (unsigned long long)job->fragments, 100 * job->coverage_total);
+		say_reasons(job, text, sizeof(text));
+		regions__wrap(out, "", regions__defuse(text), 4, width);
+		regions__print(&regions, out, question->start_ns, width, REGIONS_TOLD);
+	}
+	regions__free(&regions);
+	return ret;
+}
+
+int answer__text(const struct answer *answer, const struct question *question, FILE *out, unsigned width)
+{
+	int ret = 0;
+
+	if (!width)
+		width = 80;
+	if (width < 40)
+		width = 40;
+	for (uint32_t i = 0; !ret && i < answer->job_count; i++) {
+		if (answer->jobs[i].selection_count)
+			ret = tell_job(&answer->jobs[i], question, out, width);
+	}
+	return ret;
+}
