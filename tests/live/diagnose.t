@@ -1,0 +1,190 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vapro diagnose: a running vaprod says why a region was slow, and comes to no harm from whoever asks."""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
+
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+def ask(jobs, name, *words, limit=70, **more):
+    """Exit code, standard output and standard error of vapro diagnose."""
+    code, job = jobs.run([VAPRO, "diagnose", *words], name, limit, **more)
+    return code, job.out(), job.err()
+
+
+def program(jobs, seconds, name="demo_mpi"):
+    """Two ranks at work, and their pids."""
+    logs = os.path.join(jobs.directory, name)
+    os.makedirs(logs, exist_ok=True)
+    for old in os.listdir(logs):
+        os.unlink(os.path.join(logs, old))
+    job = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", seconds, "--log", logs, "--scratch", logs, "--bind"), name)
+    return job, rank_pids(job, logs, 2)
+
+
+def valid(path):
+    check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), path], capture_output=True,
+                           text=True, check=False)
+    return check.returncode == 0, check.stdout[-600:]
+
+
+def test_usage(tap, jobs):
+    code, out, _ = ask(jobs, "help", "--help")
+    tap.ok(code == 0 and "RANKS@BEGIN..END" in out and "--socket" in out, "--help")
+    for words, named in (([], "Usage"), (["0@2..1"], "ends before"), (["3-1@0..1"], "no ranks"), (["0"], "RANKS@BEGIN..END"),
+                         (["all@..", "more"], "Usage"), (["--job", "", "all@.."], "--job"), (["--nonsense", "all@.."], "nonsense"),
+                         (["--socket", "/" + "a" * 200, "all@.."], "at most 107 bytes")):
+        code, out, err = ask(jobs, "usage", *words)
+        tap.ok(code == 2 and named in err and not out, "diagnose " + " ".join(words)[:40] + " is refused", f"{code} {err}")
+    nowhere = os.path.join(jobs.directory, "nowhere")
+    for where in (nowhere, nowhere + "/"):
+        code, out, err = ask(jobs, "nobody", "--socket", where, "all@..")
+        tap.ok(code == 1 and "no vaprod is running here" in err, "nobody is there", f"{code} {err}")
+    copy = f"/tmp/vapro-test-{os.getpid()}"
+    shutil.copy(VAPRO, copy)
+    os.chmod(copy, 0o755)
+    try:
+        code, job = jobs.run([copy, "diagnose", "all@.."], "unprivileged", 20, user=65534, cwd="/")
+    finally:
+        os.unlink(copy)
+    tap.ok(code == 3 and "root" in job.err(), "who is not root is told so, exit code 3", f"{code} {job.err()}")
+    for where in ("relative", "/dev/null", "/tmp/vapro-test-socket"):
+        out = os.path.join(jobs.directory, "out.ndjson")
+        daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out, "--socket", where], "badly")
+        tap.equal(jobs.wait(daemon, 30), 0, f"vaprod runs on without a socket at {where}")
+        tap.equal([w["code"] for w in of_type(records(out), "warning")], ["no_socket"], "and says so")
+    daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out, "--socket", ""], "none")
+    tap.equal((jobs.wait(daemon, 30), of_type(records(out), "warning")), (0, []), "none is wanted: nothing is said")
+
+
+def test_answers(tap, jobs):
+    """A hog on rank 1's CPU, asked for while the job runs; the run's lines are those of its replay."""
+    mpi, pids = program(jobs, 22)
+    out, capture, where = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "run.capture", "socket"))
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--window", "3", "--socket", where], "vaprod")
+    attached(out, pids)
+
+    # somebody connects, says half a word and no more
+    hung = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    hung.connect(where)
+    hung.sendall(b"vapro/1 dia")
+    hung.settimeout(20)
+    tap.equal(os.stat(where).st_mode & 0o777, 0o600, "the socket is root's alone")
+    code, text, err = ask(jobs, "future", "--socket", where, "0@10000..")
+    tap.ok(code == 1 and "in the future" in err, "a region that is to come", f"{code} {err}")
+    hog = jobs.start([tool("hog"), "--cpu", CPUS[1 % len(CPUS)], "--start-after", 5, "--seconds", 5], "hog")
+    tap.equal(jobs.wait(hog, 30), 0, "a hog has run on the CPU of rank 1")
+    told = len(of_type(records(out), "window"))
+
+    code, text, err = ask(jobs, "json", "--socket", where, "--json", "1@..")
+    tap.ok(code == 0 and not err, "an answer while it runs", f"{code} {err}")
+    path = os.path.join(jobs.directory, "answer.ndjson")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    answers = {r["region"]["class"]: r for r in records(path)}
+    tap.ok(all(r["type"] == "diagnosis" and r["variance"] == 0 and r["region"]["ranks"] == "1" for r in answers.values()),
+           "of the ranks that were asked for", text)
+    tap.ok(*((good := valid(path))[0], "by the schema", good[1]))
+    slow = answers.get("computation", {"factors": [], "interferers": [], "region": {"lost_seconds": 0}})
+    tap.ok(slow["region"]["lost_seconds"] > 0.5, "it was slow", slow["region"])
+    tap.ok("suspension" in {f["name"] for f in slow["factors"] if f["major"]}, "for it was off the CPU", slow["factors"])
+    tap.ok("hog" in {i["comm"] for i in slow["interferers"]}, "because of the hog", slow["interferers"])
+
+    code, text, err = ask(jobs, "text", "--socket", where, "all@..")
+    tap.ok(code == 0 and "of ranks 0-1" in text and "% of their time judged" in text and "why" in text, "for a person, of all",
+           text + err)
+    job = slow["job"]
+    code, text, err = ask(jobs, "job", "--socket", where, "--job", job, "0@..")
+    tap.ok(code == 0 and job in text and "of rank 0:" in text, "of one job", text + err)
+    code, text, err = ask(jobs, "no_job", "--socket", where, "--job", "nobody:0", "all@..")
+    tap.ok(code == 1 and job in err, "of a job that is not there: those that are, are named", f"{code} {err}")
+    code, text, err = ask(jobs, "no_rank", "--socket", where, "7-9@..")
+    tap.ok(code == 1 and "nobody has these ranks" in err and "ranks 0-1" in err, "of ranks that are not there", f"{code} {err}")
+    code, text, err = ask(jobs, "old", "--socket", where, "all@2001-01-01T00:00:00Z..2001-01-01T00:00:01Z")
+    tap.ok(code == 1 and "over and dropped; kept are 20" in err, "of a time that is over: what is kept is named", f"{code} {err}")
+
+    # who hangs is dropped, and the loop went on meanwhile
+    said = hung.recv(1000).decode()
+    tap.ok("no question came" in said and hung.recv(1) == b"", "who does not ask is sent away", said)
+    hung.close()
+    strange = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    strange.connect(where)
+    strange.sendall(b"GET / HTTP/1.0\r\n\r\n")
+    strange.settimeout(20)
+    tap.ok("error usage" in strange.recv(1000).decode(), "who asks something else too")
+    strange.close()
+    os.chmod(where, 0o666)
+    other = ("import socket,sys; s=socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect(sys.argv[1]); "
+             "print(s.recv(1000).decode())")
+    deep = [where]
+    while deep[-1] != "/":
+        deep.append(os.path.dirname(deep[-1]))
+    if all(os.stat(d).st_mode & 1 for d in deep[1:]):
+        code, job = jobs.run(["/usr/bin/python3", "-c", other, where], "other_user", 30, user=65534, cwd="/")
+        tap.ok("only root may ask" in job.out(), "another user is refused, were the socket open to all", job.out() + job.err())
+    deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    deaf.connect(where)
+    deaf.sendall(b"vapro/1 diagnose\nregion all@..\nformat json\n\n")  # and does not listen to the answer
+
+    tap.ok(until(lambda: len(of_type(records(out), "window")) > told, 20), "windows go on")
+    tap.equal(jobs.wait(mpi, 60), 0, "the program ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
+    deaf.close()
+    tap.ok(not os.path.exists(where), "and takes its socket away")
+    again = os.path.join(jobs.directory, "again.ndjson")
+    code, job = jobs.run([VAPRO, "analyze", capture, "--output", again], "analyze", 30)
+
+    def lines(name):
+        return [{k: v for k, v in r.items() if not (k == "time" and r["type"] in ("hello", "bye"))} for r in records(name)]
+    tap.ok(code == 0 and lines(again) == lines(out), "no question has changed what the run says", job.err())
+
+
+def test_several_and_killed(tap, jobs):
+    mpi, pids = program(jobs, 40)
+    run = os.path.join(jobs.directory, "run")
+    shutil.rmtree(run, ignore_errors=True)
+    outs = [os.path.join(jobs.directory, f"out{i}.ndjson") for i in range(4)]
+
+    def start(i, where, *words):
+        daemon = jobs.start([VAPROD, *select(pids), "--output", outs[i], "--window", "3", "--socket", where, *words], f"vaprod{i}")
+        attached(outs[i], pids)
+        return daemon
+    first, second = start(0, run + "/"), start(1, run + "/")
+    tap.equal(os.stat(run).st_mode & 0o777, 0o700, "the directory is root's alone")
+    names = [os.path.join(run, f"vaprod.{d.pid}") for d in (first, second)]
+    tap.equal(sorted(os.path.join(run, n) for n in os.listdir(run)), sorted(names), "each has a socket of its own")
+    code, _, err = ask(jobs, "which", "--socket", run + "/", "all@..")
+    tap.ok(code == 2 and all(n in err for n in names), "of several one must be chosen, and they are named", f"{code} {err}")
+
+    # killed, it leaves its socket; the other one answers alone
+    os.kill(first.pid, signal.SIGKILL)
+    jobs.wait(first, 10)
+    tap.ok(os.path.exists(names[0]), "the socket of one that was killed is left")
+    code, _, err = ask(jobs, "killed", "--socket", names[0], "all@..")
+    tap.ok(code == 1 and "no vaprod is running here" in err, "nobody answers there", f"{code} {err}")
+
+    def answered(where, name):
+        return until(lambda: ask(jobs, name, "--socket", where, "all@..")[0] == 0, 30)
+    tap.ok(answered(run + "/", "one"), "the other one is found")
+    third = start(2, names[1])
+    tap.ok("another vaprod answers there" in str(of_type(records(outs[2]), "warning")), "a live one's socket is not taken")
+    tap.ok(answered(names[1], "kept"), "and goes on to answer")
+    tap.equal(jobs.interrupt(third), 0, "the one without a socket ends well")
+    fourth = start(3, names[0])
+    tap.ok(not of_type(records(outs[3]), "warning"), "a left one is", of_type(records(outs[3]), "warning"))
+    tap.ok(answered(names[0], "again"), "and answered on again")
+    tap.equal([jobs.interrupt(d) for d in (second, fourth)], [0, 0], "all end well")
+    tap.equal(os.listdir(run), [], "and leave nothing")
+    tap.equal(mpi.process.poll(), None, "the program runs on")
+
+
+main(test_usage, test_answers, test_several_and_killed, held=False)
