@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -62,6 +63,11 @@ static bool alive(const char *path)
 	return fd >= 0 || (fd != -ECONNREFUSED && fd != -ENOENT);
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
 int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t room)
 {
 	DIR *dir = opendir(directory);
@@ -84,6 +90,7 @@ int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t 
 		count++;
 	}
 	closedir(dir);
+	qsort(paths, (size_t)count < room ? (size_t)count : room, sizeof(*paths), compare_paths);
 	return count;
 }
 

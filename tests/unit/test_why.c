@@ -435,9 +435,30 @@ static double of_all(const struct answer *answer, const char *name)
 	return share;
 }
 
+/* The furthest that any answer of a test was from the truth, in points. */
+static struct worst {
+	double points;
+	const char *name;
+} worst;
+
+static void tell_worst(const char *group)
+{
+	print_message("%s: at most %.2f points from the truth (%s)\n", group, worst.points, worst.name);
+	worst = (struct worst){0};
+}
+
+static void measure(double found, double truth, const char *name)
+{
+	double points = 100 * fabs(found - truth);
+
+	if (points >= worst.points)
+		worst = (struct worst){points, name};
+}
+
 static void expect_only(const struct answer *answer, enum factor_node node, double points)
 {
 	assert_levels(answer);
+	measure(of_all(answer, factor_infos[node].name), 1, factor_infos[node].name);
 	for (uint32_t i = 0; i < answer->count; i++) {
 		const struct told *told = &answer->factor[i];
 		bool right = false;
@@ -472,6 +493,89 @@ static void test_each_factor(void **state)
 		assert_true(answer.tellings > 0 && answer.final);
 		expect_only(&answer, node, 3);
 	}
+	tell_worst("each factor alone");
+}
+
+static bool leaf(int node)
+{
+	for (int part = 0; part < FACTOR_NODES; part++) {
+		/* counts split what formulas split as well */
+		if ((int)factor_infos[part].parent == node)
+			return false;
+	}
+	return !factor_infos[node].rest && node != NODE_ON_CPU;
+}
+
+static bool below(int node, int whole)
+{
+	while (node != whole && node != FACTOR_ROOT)
+		node = factor_infos[node].parent;
+	return node == whole;
+}
+
+/* The factors that causes went to are major up to the root, and nobody else; shares as they were put in. */
+static void expect_mix(const struct answer *answer, const struct run *run, double points)
+{
+	double sum = 0;
+
+	assert_levels(answer);
+	for (size_t i = 0; i < sizeof(run->causes) / sizeof(*run->causes); i++)
+		sum += run->causes[i].share * run->causes[i].every;
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		const struct told *told = find(answer, factor_infos[node].name);
+		double truth = 0, found = of_all(answer, factor_infos[node].name), level = 0;
+		enum factor_node parent = factor_infos[node].parent;
+
+		for (size_t i = 0; i < sizeof(run->causes) / sizeof(*run->causes); i++) {
+			double part = run->causes[i].share * run->causes[i].every / sum;
+
+			truth += part > 0 && below(run->causes[i].node, node) ? part : 0;
+			level += part > 0 && below(run->causes[i].node, parent) ? part : 0;
+		}
+		if (truth > 0 || found > 0)
+			measure(found, truth, factor_infos[node].name);
+		if (fabs(found - truth) > points / 100) {
+			show(answer);
+			fail_msg("%s: %.1f %% instead of %.1f %%", factor_infos[node].name, 100 * found, 100 * truth);
+		}
+		/* near the border either is right */
+		if (level > 0 && fabs(truth / level - 0.25) < 0.05)
+			continue;
+		if ((told && told->major) != (level > 0 && truth / level > 0.25)) {
+			show(answer);
+			fail_msg("%s is %smajor", factor_infos[node].name, told && told->major ? "" : "not ");
+		}
+	}
+}
+
+/* Each leaf of the tree beside another one: far from it, and its neighbour. */
+static void test_pairs(void **state)
+{
+	(void)state;
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		bool away = factor_infos[node].parent == NODE_SUSPENSION;
+		enum factor_node others[2] = {away ? NODE_DRAM : NODE_PREEMPTED, FACTOR_ROOT};
+
+		if (!leaf(node) || factors__counted((enum factor_node)node))
+			continue;
+		for (int other = 0; other < FACTOR_NODES; other++) {
+			if (other != node && factor_infos[other].parent == factor_infos[node].parent && leaf(other) &&
+			    !factors__counted((enum factor_node)other))
+				others[1] = (enum factor_node)other;
+		}
+		for (int i = 0; i < 2; i++) {
+			struct run run = {.causes = {{node, 0.5, 1}, {others[i], 0.3, 1}},
+					  .groups = ALL_GROUPS,
+					  .seed = (uint64_t)(1000 + 2 * node + i)};
+			struct answer answer;
+
+			if (others[i] == FACTOR_ROOT)
+				continue;
+			go(&run, &answer);
+			expect_mix(&answer, &run, 3);
+		}
+	}
+	tell_worst("each factor beside another one");
 }
 
 /* Wholes, where only their stage was counted. */
@@ -532,6 +636,7 @@ static void test_each_count(void **state)
 			assert_true(answer.rows > 100);
 		}
 	}
+	tell_worst("each count alone");
 }
 
 /* Two counts that always come together cannot be told apart, and that is said. */
@@ -594,25 +699,28 @@ static void test_degenerate(void **state)
 	assert_true(breakdown.node[NODE_ON_CPU].share == 1);
 }
 
-/* Figure 11: computing noise and memory contention at once. */
+/* Figure 11: computing noise and memory contention at once; and other mixtures, not everywhere at the same time. */
 static void test_mixed(void **state)
 {
-	struct run run = {
-	    .causes = {{NODE_PREEMPTED, 0.9, 0.5}, {NODE_DRAM, 0.3, 1}}, .groups = ALL_GROUPS, .seed = 11};
-	double suspension = 0.5 * 0.9, backend = 0.3, sum = suspension + backend;
-	struct answer answer;
+	static const struct cause mixtures[][3] = {
+	    {{NODE_PREEMPTED, 0.9, 0.5}, {NODE_DRAM, 0.3, 1}},
+	    {{NODE_PREEMPTED, 0.5, 0.5}, {NODE_DRAM, 0.6, 0.6}},
+	    {{NODE_WAKEUP_WAIT, 0.8, 0.3}, {NODE_L3, 0.4, 0.8}, {NODE_STORE, 0.4, 0.8}},
+	    {{NODE_STEAL, 0.9, 0.4}, {NODE_SOFT_IRQ, 0.4, 1}},
+	    {{NODE_THROTTLED, 0.9, 0.5}, {NODE_PAGE_FAULTS, 0.4, 0.9}, {NODE_MISPREDICTS, 0.5, 0.8}},
+	    {{NODE_BLOCKED_IO, 2, 0.3}, {NODE_RECLAIM, 0.5, 1}},
+	};
 
 	(void)state;
-	go(&run, &answer);
-	assert_levels(&answer);
-	if (fabs(of_all(&answer, "suspension") - suspension / sum) > 0.05 ||
-	    fabs(of_all(&answer, "backend") - backend / sum) > 0.05) {
-		show(&answer);
-		fail();
+	for (size_t i = 0; i < sizeof(mixtures) / sizeof(*mixtures); i++) {
+		struct run run = {.groups = ALL_GROUPS, .seed = 11 + i};
+		struct answer answer;
+
+		memcpy(run.causes, mixtures[i], sizeof(run.causes));
+		go(&run, &answer);
+		expect_mix(&answer, &run, 5);
 	}
-	assert_true(find(&answer, "suspension")->major && find(&answer, "preempted")->major);
-	assert_true(find(&answer, "backend")->major && find(&answer, "memory")->major && find(&answer, "dram")->major);
-	assert_false(find(&answer, "retiring")->major || find(&answer, "core")->major);
+	tell_worst("mixtures");
 }
 
 /* Section 4.2: what a regression finds is what formulas tell, within 5 points. */
@@ -629,6 +737,9 @@ static void test_regression_against_formula(void **state)
 	(void)state;
 	go(&formula, &told);
 	go(&counts, &found);
+	measure(of_all(&found, "minor_faults"), of_all(&told, "page_faults"), "minor_faults");
+	measure(of_all(&found, "voluntary_switches"), of_all(&told, "system_calls"), "voluntary_switches");
+	tell_worst("regression against formulas");
 	if (fabs(of_all(&told, "page_faults") - of_all(&found, "minor_faults")) > 0.05 ||
 	    fabs(of_all(&told, "system_calls") - of_all(&found, "voluntary_switches")) > 0.05) {
 		show(&told);
@@ -979,6 +1090,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_each_factor),
+	    cmocka_unit_test(test_pairs),
 	    cmocka_unit_test(test_each_stage),
 	    cmocka_unit_test(test_each_count),
 	    cmocka_unit_test(test_collinear),

@@ -187,10 +187,10 @@ static int tell_job(const struct job_result *job, const struct question *questio
 			region->confirmed = region->ended = true;
 	}
 	if (!ret) {
-		say(text, sizeof(text), "job %s: %llu fragments, %.0f %% of their time judged", name_of(job),
+		say(text, sizeof(text), "%s: %llu fragments, %.0f %% of their time judged", name_of(job),
 		    (unsigned long long)job->fragments, 100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));
-		regions__wrap(out, "", regions__defuse(text), 4, width);
+		regions__wrap(out, "job ", regions__defuse(text), 4, width);
 		regions__print(&regions, out, question->start_ns, width, REGIONS_TOLD);
 	}
 	regions__free(&regions);
