@@ -99,6 +99,25 @@ int analysis__select(struct analysis *analysis, const struct vapro_selection *se
 	return 0;
 }
 
+void analysis__remember(struct analysis *analysis, double seconds, uint64_t bytes)
+{
+	(void)analysis;
+	(void)seconds;
+	(void)bytes;
+}
+
+int analysis__ask(struct analysis *analysis, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
+		  const struct job_result **results, uint32_t *count)
+{
+	(void)analysis;
+	(void)selection;
+	(void)job;
+	(void)now_ns;
+	*results = NULL;
+	*count = 0;
+	return 0;
+}
+
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request)
 {
 	(void)analysis;
@@ -311,13 +330,71 @@ static void test_quiet_summary(void **state)
 	summary__free(summary);
 }
 
+/* What is no variance: told once, as it was told last, most first; names are harmless. */
+static void test_asides(void **state)
+{
+	static const struct vapro_state solve = {.class = VAPRO_COMPUTATION,
+						 .from = "a+0x1",
+						 .to = "a+0x2",
+						 .labels = "",
+						 .from_symbol = "so\033lve",
+						 .to_symbol = "norm"};
+	static const struct vapro_state reads = {.class = VAPRO_IO, .to = "a+0x3", .labels = "function=read size=8"};
+	struct result_rare rares[] = {
+	    {.state = &solve, .rank = 2, .members = 1, .seconds = 0.4, .cluster = 7, .norm = 5e6},
+	    {.state = &solve, .rank = 1, .members = 3, .seconds = 2, .cluster = 8, .norm = 6e6},
+	    {.state = &reads, .rank = 0, .members = 1, .seconds = 0.7, .norm = NAN},
+	    {.state = &reads, .rank = 3, .members = 2, .seconds = 0.6, .norm = NAN},
+	};
+	struct result_drift drift = {.state = &solve, .ratio = 1.25, .windows = 4};
+	struct result_imbalance imbalance = {
+	    .state = &solve, .fast_rank = 0, .slow_rank = 3, .fast_ns = 2e6, .slow_ns = 3e6, .share = 0.4};
+	struct job_result result = {.job = "j",
+				    .begin_ns = SAMPLE_UTC,
+				    .end_ns = SAMPLE_UTC + 1000000000,
+				    .rares = rares,
+				    .rare_count = 4,
+				    .drifts = &drift,
+				    .drift_count = 1,
+				    .imbalances = &imbalance,
+				    .imbalance_count = 1};
+	struct summary *summary = summary__new();
+	char *text;
+
+	(void)state;
+	assert_int_equal(summary__add(summary, &result, NAN), 0);
+	rares[0].members = 4;
+	rares[0].seconds = 1.3;
+	assert_int_equal(summary__add(summary, &result, NAN), 0);
+	text = print(summary, 200);
+	has(text,
+	    "no variance found\n\n"
+	    "rare        so?lve -> norm: other work 3 times, 2.00 s in all, longest on rank 1: too seldom to be "
+	    "judged\n"
+	    "            so?lve -> norm: other work 4 times, 1.30 s in all, longest on rank 2: too seldom to be "
+	    "judged\n"
+	    "            read at a+0x3: seen 1 time, 0.70 s in all, longest on rank 0: too seldom to be judged\n"
+	    "            read at a+0x3: seen 2 times, 0.60 s in all, longest on rank 3: too seldom to be judged\n"
+	    "drift       so?lve -> norm: slower on all ranks together, by 25 % over 4 windows\n"
+	    "imbalance   so?lve -> norm: rank 3 takes 1.50 times as long as rank 0, always, in 40 % of the time: more "
+	    "work, or less speed\n\n");
+	free(text);
+	/* many: the most of them, and how many more */
+	for (uint32_t i = 0; i < 20; i++) {
+		rares[0].cluster = 100 + i;
+		assert_int_equal(summary__add(summary, &result, NAN), 0);
+	}
+	text = print(summary, 200);
+	has(text, "            and 19 more\ndrift");
+	free(text);
+	summary__free(summary);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lines),
-	    cmocka_unit_test(test_full_disk),
-	    cmocka_unit_test(test_summary),
-	    cmocka_unit_test(test_quiet_summary),
+	    cmocka_unit_test(test_lines),  cmocka_unit_test(test_full_disk),	 cmocka_unit_test(test_summary),
+	    cmocka_unit_test(test_asides), cmocka_unit_test(test_quiet_summary),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -185,6 +185,27 @@ static void test_regions(void **state)
 	assert_null(strstr(text, " 2. ")); /* an effect is no region of its own */
 }
 
+static void test_asides(void **state)
+{
+	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 200};
+
+	(void)state;
+	assert_int_equal(view(MAP("io", "00.0", "0", ROW("0", "1")) HEAD
+			      "\"type\":\"rare\",\"symbols\":\"a -> b\",\"rank\":2,\"members\":3,\"seconds\":1.5,"
+			      "\"cluster\":4,\"norm\":5}\n" HEAD
+			      "\"type\":\"drift\",\"symbols\":null,\"from\":\"a\",\"to\":\"b\",\"ratio\":1.1,"
+			      "\"windows\":3}\n" HEAD
+			      "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"b\",\"fast_rank\":0,\"slow_rank\":"
+			      "1,\"ratio\":1.4,\"share_pct\":30}\n" HEAD "\"type\":\"rare\"}\n",
+			      &plain),
+			 0);
+	assert_int_equal(bad, 1);
+	has("\nrare        a -> b: other work 3 times, 1.50 s in all, longest on rank 2: too seldom to be judged\n");
+	has("\ndrift       a -> b: slower on all ranks together, by 10 % over 3 windows\n");
+	has("\nimbalance   a -> b: rank 1 takes 1.40 times as long as rank 0, always, in 30 % of the time: more work, "
+	    "or");
+}
+
 static void test_bad_lines(void **state)
 {
 	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 80};
@@ -209,8 +230,13 @@ static void test_bad_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_map),	  cmocka_unit_test(test_revision), cmocka_unit_test(test_slow_stays_visible),
-	    cmocka_unit_test(test_color), cmocka_unit_test(test_regions),  cmocka_unit_test(test_bad_lines),
+	    cmocka_unit_test(test_map),
+	    cmocka_unit_test(test_revision),
+	    cmocka_unit_test(test_slow_stays_visible),
+	    cmocka_unit_test(test_color),
+	    cmocka_unit_test(test_regions),
+	    cmocka_unit_test(test_asides),
+	    cmocka_unit_test(test_bad_lines),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -32,6 +32,7 @@ void summary__free(struct summary *summary)
 	free(summary->chosen);
 	free(summary->jobs);
 	regions__free(&summary->regions);
+	asides__free(&summary->asides);
 	free(summary);
 }
 
@@ -176,6 +177,53 @@ static int add_chosen(struct summary *summary, const struct result_variance *reg
 	return 0;
 }
 
+static int add_aside(struct summary *summary, const char *job, const struct aside *aside,
+		     const struct vapro_state *about)
+{
+	char *state = describe(about);
+	int ret = state ? asides__add(&summary->asides, aside, job, state) : -ENOMEM;
+
+	free(state);
+	return ret;
+}
+
+/* What is no variance, and must not be taken for one. */
+static int add_asides(struct summary *summary, const char *job, const struct job_result *result)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; !ret && i < result->rare_count; i++) {
+		const struct result_rare *rare = &result->rares[i];
+
+		ret = add_aside(summary, job,
+				&(struct aside){.kind = ASIDE_RARE,
+						.cluster = rare->cluster,
+						.rank = rare->rank,
+						.count = rare->members,
+						.seconds = rare->seconds},
+				rare->state);
+	}
+	for (uint32_t i = 0; !ret && i < result->drift_count; i++) {
+		const struct result_drift *drift = &result->drifts[i];
+
+		ret = add_aside(summary, job,
+				&(struct aside){.kind = ASIDE_DRIFT, .ratio = drift->ratio, .count = drift->windows},
+				drift->state);
+	}
+	for (uint32_t i = 0; !ret && i < result->imbalance_count; i++) {
+		const struct result_imbalance *imbalance = &result->imbalances[i];
+
+		ret = add_aside(summary, job,
+				&(struct aside){.kind = ASIDE_IMBALANCE,
+						.rank = imbalance->slow_rank,
+						.other = imbalance->fast_rank,
+						.ratio = imbalance->slow_ns / imbalance->fast_ns,
+						.share = imbalance->share},
+				imbalance->state);
+	}
+	return ret;
+}
+
 int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct)
 {
 	const char *name = result->job ? result->job : "";
@@ -219,7 +267,7 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		ret = add_variance(summary, name, &result->variances[i]);
 	for (uint32_t i = 0; !ret && i < result->selection_count; i++)
 		ret = add_chosen(summary, &result->selections[i]);
-	return ret;
+	return ret ? ret : add_asides(summary, name, result);
 }
 
 int summary__add_trouble(struct summary *summary, const char *text)

@@ -4,6 +4,7 @@
 #define VAPRO_REPORT_SUMMARY_PARTS_H
 
 #include <vapro/analysis.h>
+#include "report/asides.h"
 #include "report/regions.h"
 
 /* Time that is not covered, of one state and reason, over all windows. */
@@ -31,6 +32,7 @@ struct summary {
 	struct job_summary *jobs;
 	size_t job_count, job_capacity;
 	struct regions regions;
+	struct asides asides;
 	double cpu_pct_seconds, cpu_seconds;
 	uint64_t cpu_end_ns; /* a window is of several jobs, its daemon's time counts once */
 	char **chosen;	     /* verdicts on the region chosen by hand */

@@ -162,6 +162,7 @@ void summary__print(struct summary *summary, FILE *out, unsigned width)
 	print_verdict(summary, out, width);
 	for (size_t i = 0; i < summary->chosen_count; i++)
 		regions__wrap(out, i ? "" : "\nchosen", summary->chosen[i], INDENT, width);
+	asides__print(&summary->asides, out, width);
 	for (size_t i = 0; i < summary->job_count; i++) {
 		putc('\n', out);
 		print_job(&summary->jobs[i], out, width);

@@ -69,6 +69,7 @@ static int draw(struct view_model *model, const struct view_options *options, FI
 		fprintf(out, "no variance found\n");
 	else
 		regions__print(&model->regions, out, model->start_ns, width, REGIONS_TOLD);
+	asides__print(&model->asides, out, width);
 	return fflush(out) ? -errno : 0;
 }
 

@@ -252,6 +252,31 @@ static int add_diagnosis(struct view_model *model, const cJSON *line, const char
 	return !advice || region__set_text(&region->advice, advice) ? 0 : -ENOMEM;
 }
 
+/* Rare work, drift and imbalance: lines about a state. */
+static int add_aside(struct view_model *model, const cJSON *line, enum aside_kind kind, const char **why)
+{
+	const char *job = text_of(line, "job"), *symbols = text_of(line, "symbols");
+	const char *from = text_of(line, "from"), *to = text_of(line, "to");
+	struct aside aside = {
+	    .kind = kind,
+	    .cluster = uint_of(line, "cluster"),
+	    .rank = (int64_t)number_of(line, kind == ASIDE_RARE ? "rank" : "slow_rank", -1),
+	    .other = (int64_t)number_of(line, "fast_rank", -1),
+	    .count = uint_of(line, kind == ASIDE_RARE ? "members" : "windows"),
+	    .seconds = number_of(line, "seconds", 0),
+	    .ratio = number_of(line, "ratio", 1),
+	    .share = number_of(line, "share_pct", 0) / 100,
+	};
+	char text[1024];
+
+	*why = "neither symbols nor call-site";
+	if (!symbols && !to)
+		return -EINVAL;
+	snprintf(text, sizeof(text), "%s%s%s", symbols || !from ? "" : from, symbols || !from ? "" : " -> ",
+		 symbols ? symbols : to);
+	return asides__add(&model->asides, &aside, job ? job : "", text);
+}
+
 static int add_line(struct view_model *model, const char *text, const char **why)
 {
 	cJSON *line = cJSON_ParseWithOpts(text, NULL, true);
@@ -271,6 +296,12 @@ static int add_line(struct view_model *model, const char *text, const char **why
 		ret = add_variance(model, line, why);
 	} else if (!strcmp(type, "diagnosis")) {
 		ret = add_diagnosis(model, line, why);
+	} else if (!strcmp(type, "rare")) {
+		ret = add_aside(model, line, ASIDE_RARE, why);
+	} else if (!strcmp(type, "drift")) {
+		ret = add_aside(model, line, ASIDE_DRIFT, why);
+	} else if (!strcmp(type, "imbalance")) {
+		ret = add_aside(model, line, ASIDE_IMBALANCE, why);
 	}
 	cJSON_Delete(line);
 	return ret;
@@ -335,4 +366,5 @@ void view_model__free(struct view_model *model)
 	}
 	free(model->maps);
 	regions__free(&model->regions);
+	asides__free(&model->asides);
 }

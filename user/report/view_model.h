@@ -3,6 +3,7 @@
 #ifndef VAPRO_REPORT_VIEW_MODEL_H
 #define VAPRO_REPORT_VIEW_MODEL_H
 
+#include "report/asides.h"
 #include "report/regions.h"
 
 #define VIEW_BINS_MAX 20000000 /* beyond, a time is wrong */
@@ -33,6 +34,7 @@ struct view_model {
 	struct view_map *maps;
 	size_t map_count, map_capacity;
 	struct regions regions;
+	struct asides asides;
 	uint64_t start_ns; /* of the first window or map */
 	uint64_t lines, bad_lines;
 };

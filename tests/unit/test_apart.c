@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is no variance is told as what it is: drift, imbalance, alone and beside a hog, which alone is an
+ * alarm; and a hog is neither.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "sim.h"
+
+#define HOG                                                                                                            \
+	{                                                                                                              \
+		.rank = 1, .begin = 33, .end = 38, .pid = 77                                                           \
+	}
+
+static const struct {
+	const char *name;
+	struct sim_scenario scenario;
+	bool drift, imbalance, alarm;
+} cases[] = {
+    {"nothing", {.ranks = 3, .seconds = 80, .seed = 1, .noise = 0.03}, false, false, false},
+    {"hog", {.ranks = 3, .seconds = 80, .seed = 2, .noise = 0.03, .hogs = {HOG}, .hog_count = 1}, false, false, true},
+    {"drift", {.ranks = 3, .seconds = 80, .seed = 3, .noise = 0.03, .drift = 0.007}, true, false, false},
+    {"drift and hog",
+     {.ranks = 3, .seconds = 80, .seed = 4, .noise = 0.03, .drift = 0.007, .hogs = {HOG}, .hog_count = 1},
+     true,
+     false,
+     true},
+    {"imbalance", {.ranks = 3, .seconds = 80, .seed = 5, .noise = 0.03, .slow_rank_factor = 1.4}, false, true, false},
+    {"imbalance and hog",
+     {.ranks = 3, .seconds = 80, .seed = 6, .noise = 0.03, .slow_rank_factor = 1.4, .hogs = {HOG}, .hog_count = 1},
+     false,
+     true,
+     true},
+    {"a step of all",
+     {.ranks = 3, .seconds = 80, .seed = 7, .noise = 0.03, .grow_at = 40, .grow_factor = 1.3},
+     false,
+     false,
+     false},
+};
+
+static void test_apart(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sim_report report;
+		const struct sim_found *alarm;
+		bool good;
+
+		sim_run(&cases[i].scenario, VAPRO_BY_ARGUMENTS, &report);
+		alarm = sim_alarm(&report);
+		good = (report.drifts > 0) == cases[i].drift && (report.imbalances > 0) == cases[i].imbalance &&
+		       report.ever_alarms == cases[i].alarm && (alarm != NULL) == cases[i].alarm;
+		/* the hog's place, time and cost, whatever else is told */
+		if (good && alarm)
+			good = alarm->first_rank == 1 && alarm->last_rank == 1 && fabs(alarm->begin - 33) < 0.5 &&
+			       fabs(alarm->end - 38) < 0.5 && alarm->interferer_pid == 77 &&
+			       fabs(alarm->lost_by_class[VAPRO_COMPUTATION] / report.truth_preempted[1] - 1) < 0.15;
+		if (good && cases[i].imbalance)
+			good = report.imbalance.slow_rank == 2 &&
+			       fabs(report.imbalance.slow_ns / report.imbalance.fast_ns - 1.4) < 0.05;
+		if (!good) {
+			sim_print(&report);
+			fail_msg("%s: %d drifts, %d imbalances, %d alarms", cases[i].name, report.drifts,
+				 report.imbalances, report.ever_alarms);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/asides.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/grow.h"
+#include "report/regions.h"
+
+#define TOLD 5 /* of a kind */
+#define INDENT 12
+
+/* A rare cluster is that of all ranks, a rare state one rank's. */
+static bool same(const struct aside *a, const struct aside *b, const char *job, const char *state)
+{
+	return a->kind == b->kind && a->cluster == b->cluster &&
+	       (a->kind != ASIDE_RARE || a->cluster || a->rank == b->rank) && !strcmp(a->job, job) &&
+	       !strcmp(a->state, state);
+}
+
+int asides__add(struct asides *asides, const struct aside *aside, const char *job, const char *state)
+{
+	struct aside *own = NULL;
+	char *own_job = NULL, *own_state = NULL;
+
+	if (!region__set_text(&own_job, job) || !region__set_text(&own_state, state))
+		goto no_memory;
+	for (size_t i = 0; i < asides->count && !own; i++) {
+		if (same(&asides->items[i], aside, own_job, own_state))
+			own = &asides->items[i];
+	}
+	if (!own) {
+		if (grow(&asides->items, &asides->capacity, asides->count + 1, sizeof(*asides->items)))
+			goto no_memory;
+		own = &asides->items[asides->count++];
+	}
+	free(own->job);
+	free(own->state);
+	*own = *aside;
+	own->job = own_job;
+	own->state = own_state;
+	return 0;
+no_memory:
+	free(own_job);
+	free(own_state);
+	return -ENOMEM;
+}
+
+static double weight(const struct aside *aside)
+{
+	return aside->kind == ASIDE_RARE ? aside->seconds : aside->kind == ASIDE_DRIFT ? aside->ratio : aside->share;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct aside *x = a, *y = b;
+	int order;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	if (weight(x) != weight(y))
+		return weight(x) > weight(y) ? -1 : 1;
+	order = strcmp(x->state, y->state);
+	return order ? order : (x->cluster > y->cluster) - (x->cluster < y->cluster);
+}
+
+static void tell(const struct aside *aside, const char *head, FILE *out, unsigned width)
+{
+	char text[1024], took[40], rank[40] = "";
+
+	if (aside->kind == ASIDE_RARE && aside->rank >= 0)
+		snprintf(rank, sizeof(rank), ", longest on rank %lld", (long long)aside->rank);
+	if (aside->kind == ASIDE_RARE)
+		snprintf(text, sizeof(text), "%s: %s %llu time%s, %s in all%s: too seldom to be judged", aside->state,
+			 aside->cluster ? "other work" : "seen", (unsigned long long)aside->count,
+			 aside->count == 1 ? "" : "s", regions__duration(aside->seconds, took, sizeof(took)), rank);
+	else if (aside->kind == ASIDE_DRIFT)
+		snprintf(text, sizeof(text), "%s: slower on all ranks together, by %.0f %% over %llu windows",
+			 aside->state, 100 * (aside->ratio - 1), (unsigned long long)aside->count);
+	else
+		snprintf(text, sizeof(text),
+			 "%s: rank %lld takes %.2f times as long as rank %lld, always, in %.0f %% of the time: more "
+			 "work, or less speed",
+			 aside->state, (long long)aside->rank, aside->ratio, (long long)aside->other,
+			 100 * aside->share);
+	regions__wrap(out, head, text, INDENT, width);
+}
+
+void asides__print(struct asides *asides, FILE *out, unsigned width)
+{
+	static const char *const heads[ASIDE_KINDS] = {
+	    [ASIDE_RARE] = "rare", [ASIDE_DRIFT] = "drift", [ASIDE_IMBALANCE] = "imbalance"};
+	size_t told[ASIDE_KINDS] = {0}, all[ASIDE_KINDS] = {0};
+
+	if (!asides->count)
+		return;
+	qsort(asides->items, asides->count, sizeof(*asides->items), compare);
+	for (size_t i = 0; i < asides->count; i++)
+		all[asides->items[i].kind]++;
+	putc('\n', out);
+	for (size_t i = 0; i < asides->count; i++) {
+		enum aside_kind kind = asides->items[i].kind;
+
+		if (told[kind] < TOLD)
+			tell(&asides->items[i], told[kind] ? "" : heads[kind], out, width);
+		if (++told[kind] == all[kind] && all[kind] > TOLD)
+			fprintf(out, "%*sand %zu more\n", INDENT, "", all[kind] - TOLD);
+	}
+}
+
+void asides__free(struct asides *asides)
+{
+	for (size_t i = 0; i < asides->count; i++) {
+		free(asides->items[i].job);
+		free(asides->items[i].state);
+	}
+	free(asides->items);
+	*asides = (struct asides){0};
+}
