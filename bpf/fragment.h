@@ -144,13 +144,19 @@ static __always_inline u32 number_of(void *map, const void *key, u32 *next)
 	return known ? *known : 0;
 }
 
+/* Whether calls of the thread may go unseen at present: then what lies between two of them is not a fragment. */
+static __always_inline bool unseen(const struct kernel_thread *thread)
+{
+	return thread->turn & 1;
+}
+
 /* Closes the computation that led to this vertex, if the thread's last call is known. */
 static __always_inline void close_computation(struct kernel_thread *thread, u32 to, u64 now)
 {
 	struct kernel_edge_key key = {.from = thread->vertex, .to = to};
 	u32 edge;
 
-	if (!key.from || !key.to)
+	if (!key.from || !key.to || unseen(thread))
 		return;
 	edge = number_of(&edges, &key, &next_edge);
 	if (!edge) {
@@ -201,6 +207,7 @@ static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 	thread->computing = 0;
 	thread->fork_sp = thread->fork_outer = 0;
 	thread->pending = 0;
+	thread->let_go_ns = thread->entered_ns = 0;
 }
 
 /* What ended before `to` begins: the computation, or the time of a call whose return was not wanted. */
@@ -210,7 +217,7 @@ static __always_inline void close_previous(struct kernel_thread *thread, u32 to,
 		return; /* a wait ended by this very entry */
 	if (!(thread->process_flags & KERNEL_PROCESS_NO_RETURN) || thread->computing)
 		close_computation(thread, to, now);
-	else if (thread->vertex)
+	else if (thread->vertex && !unseen(thread))
 		close_vertex(thread, now);
 }
 
@@ -230,6 +237,30 @@ static __always_inline void settle_rows(struct kernel_thread *thread)
 }
 
 /*
+ * Probes of the process were closed or opened. What lies between two calls is void, since others may
+ * have come there unseen; so is an open call whose return probe was among them. All else has its end.
+ */
+static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
+{
+	struct kernel_function *function;
+	u32 row = thread->function, voids = governed_of(thread->slot)->voids;
+	bool none_returns = thread->voids != voids;
+
+	thread->turn = turn;
+	thread->voids = voids;
+	thread->let_go_ns = thread->entered_ns = 0;
+	if (thread->open == KERNEL_NOTHING) {
+		thread->vertex = 0;
+		thread->computing = 0;
+	}
+	if (thread->open != KERNEL_CALL || thread->own_sites)
+		return;
+	function = bpf_map_lookup_elem(&functions, &row);
+	if (none_returns || (function && function->hot))
+		drop_open(thread, LOST_GOVERNED);
+}
+
+/*
  * The state of the current thread, made at first sight where its process is watched; NULL for
  * everybody else. Brings it up to the present generation.
  */
@@ -240,7 +271,11 @@ static __always_inline struct kernel_thread *thread_of(struct task_struct *task,
 	u32 tgid = task->tgid, tid = task->pid, one = 1;
 
 	if (thread && thread->generation == generation && thread->tgid == tgid) {
+		u32 turn = governed_of(thread->slot)->turn;
+
 		settle_rows(thread);
+		if (thread->turn != turn)
+			settle_turn(thread, turn);
 		return thread;
 	}
 	if (!thread && !create)
@@ -270,6 +305,8 @@ static __always_inline struct kernel_thread *thread_of(struct task_struct *task,
 	thread->process_flags = process->flags;
 	thread->generation = generation;
 	thread->rows_generation = rows_generation;
+	thread->turn = governed_of(process->slot)->turn;
+	thread->voids = governed_of(process->slot)->voids;
 	return thread;
 }
 

@@ -12,6 +12,7 @@
 #include "caller.h"
 #include "fragment.h"
 #include "requests.h"
+#include "thinning.h"
 
 static __always_inline u16 handle_number(const struct kernel_thread *thread, u32 kind, u64 handle)
 {
@@ -251,6 +252,8 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 		return 1;
 	if (function->stepped)
 		add(counters_of(thread->slot)->stepped, 1);
+	if (function->hot && unseen(thread))
+		return 1; /* its probe is being closed: its return may go unseen */
 	requests_settle(thread, task);
 	describe(thread, task, &args, row, function, &key, &bytes);
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN)
@@ -263,6 +266,8 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 		open_vertex(thread, KERNEL_NOTHING, vertex, bytes, now);
 		return 1;
 	}
+	if (governing && is_let_go(thread, vertex, function->class == KERNEL_COMMUNICATION, now))
+		return 1;
 	open_vertex(thread, KERNEL_CALL, vertex, bytes, now);
 	thread->sp = sp;
 	thread->function = row;

@@ -57,6 +57,24 @@ static __always_inline u16 work_cell_of(u64 value)
 	return log_linear(value, 7);
 }
 
+/* The mean span of a state after one more, which weighs an eighth; saturates at 4 s. */
+static __always_inline u32 span_after(u32 mean, u64 span)
+{
+	u32 one = span < 0xffffffffULL ? (u32)span : 0xffffffffU;
+
+	if (!mean)
+		return one;
+	return one > mean ? mean + (one - mean) / 8 : mean - (mean - one) / 8;
+}
+
+/* Its octave, of KERNEL_SPANS. */
+static __always_inline u32 span_octave(u64 span)
+{
+	u32 octave = log_linear(span >> 11, 0);
+
+	return octave < KERNEL_SPANS ? octave : KERNEL_SPANS - 1;
+}
+
 /* How a probed entry stands to what is open on its thread (ARCHITECTURE section 3, nesting by stack pointer). */
 enum nesting { NEST_OUTER, NEST_INNER, NEST_VANISHED };
 

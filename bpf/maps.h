@@ -18,6 +18,7 @@ const volatile u8 seccomp_kills; /* this kernel kills a task with a filter where
 const volatile u8 counting;	 /* there are counters: without them all that reads them goes away on load */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
 const volatile bool call_paths;
+const volatile u8 governing; /* there is a bound on what probes may cost */
 
 /* Written by user space while running. */
 u64 utc_offset_ns;   /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
@@ -34,6 +35,7 @@ u32 event_group;     /* which they are, for the bundles */
 
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
+struct kernel_governed governed[KERNEL_SLOTS]; /* read and written by both */
 u32 next_vertex = 1, next_edge = 1, next_path = 1;
 u64 polls_seen;	  /* polling calls, while they are learnt */
 u64 records_lost; /* records other than fragments that found the ring full */
@@ -230,11 +232,24 @@ struct {
 	__type(value, struct kernel_pending);
 } pending_calls SEC(".maps");
 
+/* System calls of everybody, while IO is traced: what that costs the node. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} syscall_counts SEC(".maps");
+
 #define add(counter, value) __sync_fetch_and_add(&(counter), (value))
 
 static __always_inline struct kernel_counters *counters_of(u32 slot)
 {
 	return &counters[slot & (KERNEL_SLOTS - 1)];
+}
+
+static __always_inline struct kernel_governed *governed_of(u32 slot)
+{
+	return &governed[slot & (KERNEL_SLOTS - 1)];
 }
 
 static __always_inline void lose(u32 slot, u32 cause, u64 n)

@@ -93,7 +93,7 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 	sp = args.sp;
 	barrier_var(sp);
 	count_site(thread, cookie);
-	if (hold)
+	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
 		return 1;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
@@ -162,7 +162,7 @@ static __always_inline int row_leave(struct pt_regs *ctx, u32 cookie, u64 now)
 	sp = args.sp;
 	barrier_var(sp);
 	count_site(thread, cookie);
-	if (hold)
+	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
 		return 1;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)

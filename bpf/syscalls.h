@@ -7,9 +7,13 @@
 #define VAPRO_SYSCALLS_H
 
 #include "arch.h"
-#include "fragment.h"
+#include "thinning.h"
 
 #define IOVECS 8
+
+/* S_IFMT bits >> 12 */
+#define KIND_BLOCK 6
+#define KIND_FILE 8
 
 /* Bytes asked for by a vector; *cut when it is longer than we read. */
 static __always_inline u64 vector_bytes(u64 at, u64 count, bool *cut)
@@ -67,10 +71,13 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	struct task_struct *task;
 	struct kernel_thread *thread;
 	struct kernel_vertex_key key = {};
-	u64 now, a0, a1, a2, bytes = 0;
+	u64 now, a0, a1, a2, bytes = 0, *count;
 	bool cut = false;
-	u32 vertex;
+	u32 vertex, zero = 0;
 
+	count = bpf_map_lookup_elem(&syscall_counts, &zero);
+	if (count)
+		(*count)++;
 	if (nr < 0 || nr >= KERNEL_SYSCALLS || !io_syscalls[nr])
 		return 0;
 	task = bpf_get_current_task_btf();
@@ -80,10 +87,14 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	now = bpf_ktime_get_ns();
 	thread = thread_of(task, now, false);
 	if (!thread || thread->open == KERNEL_CALL || thread->open == KERNEL_WAIT ||
-	    (thread->process_flags & KERNEL_PROCESS_NO_RETURN))
+	    (thread->process_flags & KERNEL_PROCESS_NO_RETURN) || thread->let_go_ns)
 		return 0;
 	if (thread->open == KERNEL_SYSCALL)
 		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
+	if (governed_of(thread->slot)->no_io) {
+		let_io_go(thread);
+		return 0;
+	}
 	a0 = SYSCALL_A0(regs);
 	a1 = SYSCALL_A1(regs);
 	a2 = SYSCALL_A2(regs);
@@ -112,6 +123,9 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 		lose(thread->slot, LOST_TRUNCATED, 1);
 	if (nr != NR_OPEN && nr != NR_OPENAT)
 		describe_fd(task, a0, &key);
+	/* it may be an MPI call's that is not seen, but those read and write no files */
+	if (unseen(thread) && key.fd_kind != KIND_FILE && key.fd_kind != KIND_BLOCK)
+		return 0;
 	key.cell = cell_of(bytes);
 	io_call_site(regs, thread->tgid, &key);
 	read_counts(thread, task);
@@ -126,11 +140,14 @@ static __always_inline int syscall_end(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	u64 now;
 
 	if (!thread || thread->open != KERNEL_SYSCALL || thread->generation != generation)
 		return 0;
+	now = bpf_ktime_get_ns();
+	add(counters_of(thread->slot)->io_ns, now - thread->start_ns);
 	read_counts(thread, task);
-	close_vertex(thread, bpf_ktime_get_ns());
+	close_vertex(thread, now);
 	return 0;
 }
 

@@ -185,6 +185,8 @@ int analysis__add_facts(struct analysis *analysis, const struct vapro_process_fa
 	overhead = facts->wall_ns ? 100.0 * (double)facts->cost_ns / (double)facts->wall_ns : 0;
 	sum->wall_ns += (double)facts->wall_ns;
 	sum->governed_ns += (double)facts->governed_ns;
+	sum->thinned_ns += (double)facts->thinned_ns;
+	sum->thinned += (double)facts->thinned;
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		sum->lost[i] += facts->lost[i];
 	sum->overhead_sum_pct += overhead;

@@ -19,7 +19,6 @@
 #define CALM_NS 50000000L
 #define IDLE_NS 200000000L
 #define RESCAN_NS 2000000000ULL
-#define ALERT_NS 500000000ULL
 #define IO_LINGER_S 5 /* IO stays traced this long after it was worth it */
 
 static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
@@ -52,7 +51,6 @@ static void begin(struct daemon *daemon)
 {
 	uint64_t span = (uint64_t)(daemon->options->config.window_s * 1e9);
 
-	governor__init(&daemon->governor, daemon->options->config.overhead_cap_pct, mono_now());
 	daemon->begin_ns = mono_now();
 	daemon->next_second = daemon->begin_ns + 1000000000ULL;
 	daemon->window_begin = to_utc(daemon, daemon->begin_ns) / VAPRO_BIN_NS * VAPRO_BIN_NS;
@@ -68,10 +66,6 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
 	double cpu = cpu_seconds();
 
-	if (daemon->governor.paused_until_ns && end > daemon->governed_to) {
-		watch__governed(daemon->watch, daemon->governed_to, end);
-		daemon->governed_to = end;
-	}
 	watch__end_window(daemon->watch, begin, end);
 	event.window = (struct stream_window){.begin_ns = daemon->window_begin,
 					      .end_ns = end_utc,
@@ -113,51 +107,6 @@ static void check_outputs(struct daemon *daemon)
 	}
 }
 
-static void resume_links(struct daemon *daemon, uint64_t now)
-{
-	int status, rows_status;
-
-	kernel_side__bpf(daemon->side)->data->generation++;
-	status = attacher__resume(daemon->attacher);
-	rows_status = row_attacher__resume(daemon->rows);
-	if (!status)
-		status = rows_status;
-	watch__governed(daemon->watch, daemon->governed_to, now);
-	daemon->resumed_at = now;
-	if (status)
-		watch__warn(daemon->watch, "attach_failed", 0, "links could not be opened again: %s",
-			    strerror(-status));
-}
-
-static void govern(struct daemon *daemon, uint64_t now)
-{
-	double debt;
-
-	daemon->thinned = watch__thin_rows(daemon->watch, now);
-	debt = watch__charge(daemon->watch, &daemon->governor, now);
-	if (attacher__paused(daemon->attacher)) {
-		if (governor__resume(&daemon->governor, now))
-			resume_links(daemon, now);
-		return;
-	}
-	if (debt <= 0)
-		return;
-	if (watch__thin_costliest(daemon->watch, debt, now)) {
-		daemon->thinned = true;
-		return;
-	}
-	attacher__pause(daemon->attacher);
-	row_attacher__pause(daemon->rows);
-	kernel_side__bpf(daemon->side)->data->generation++;
-	governor__pause(&daemon->governor, now, debt);
-	daemon->governed_to = now;
-	if (daemon->governor.pauses == 1)
-		watch__warn(daemon->watch, "governed", 0,
-			    "probes cost more than the cap of %g %%: they are closed and opened in turns; the gaps are "
-			    "uncovered, reason governed",
-			    daemon->options->config.overhead_cap_pct);
-}
-
 static void progress(const struct daemon *daemon, uint64_t now)
 {
 	if (daemon->options->quiet || !isatty(STDERR_FILENO))
@@ -165,7 +114,7 @@ static void progress(const struct daemon *daemon, uint64_t now)
 	fprintf(stderr, "\rvaprod: %4.0f s, %zu processes, %llu calls%s \033[K",
 		(double)(now - daemon->begin_ns) * 1e-9, watch__alive(daemon->watch),
 		(unsigned long long)watch__hits(daemon->watch),
-		attacher__paused(daemon->attacher) ? ", over the overhead cap: paused" : "");
+		watch__is_governed(daemon->watch) ? ", over the overhead budget: some probes are closed" : "");
 }
 
 static void every_second(struct daemon *daemon, uint64_t now)
@@ -200,8 +149,7 @@ static long pause_ns(struct daemon *daemon, int drained, uint64_t hits)
 	bool busy = drained > 256 || hits - daemon->hits > 500;
 
 	daemon->hits = hits;
-	/* who was over the cap once will be again soon after links open */
-	if (busy || daemon->thinned || attacher__paused(daemon->attacher) || mono_now() < daemon->resumed_at + ALERT_NS)
+	if (busy || daemon->alert)
 		return BUSY_NS;
 	return watch__alive(daemon->watch) ? CALM_NS : IDLE_NS;
 }
@@ -271,7 +219,7 @@ static const char *loop(struct daemon *daemon)
 		find(daemon, now);
 		watch__poll(daemon->watch, now);
 		attacher__learn(daemon->attacher, now);
-		govern(daemon, now);
+		daemon->alert = watch__govern(daemon->watch, now);
 		if (now >= daemon->next_second) {
 			every_second(daemon, now);
 			daemon->next_second = now + 1000000000ULL;

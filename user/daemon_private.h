@@ -34,20 +34,18 @@ struct daemon {
 	struct collector *collector;
 	struct watch *watch;
 	struct finder *finder; /* or NULL: then whoever executes something is looked at for a while */
-	struct governor governor;
 	struct costs costs;
 	struct stream_clock clock;
 	struct ask_server *asks;	   /* or NULL */
 	uint64_t begin_ns;		   /* of the run, CLOCK_MONOTONIC */
 	uint64_t first_window;		   /* its begin, UTC */
 	uint64_t window_begin, window_end; /* UTC, bin borders */
-	uint64_t governed_to, resumed_at;
 	uint64_t next_second;
 	double cpu_at_window;
 	uint64_t hits;
 	int io_linger;
 	uint64_t scanned_at;
-	bool capture_failed, output_failed, ring_warned, mappings_lost, thinned;
+	bool capture_failed, output_failed, ring_warned, mappings_lost, alert;
 };
 
 static inline uint64_t mono_now(void)

@@ -181,6 +181,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 {
 	const struct daemon_options *options = daemon->options;
 	char finder_err[256];
+	struct governor governor;
 	int status = EXIT_FAILED, user_rows;
 
 	user_rows = user_rows__add(options->config.functions, daemon->user_rows, err, err_size);
@@ -198,8 +199,10 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	if (calibrate__run(daemon->side, options->config.io != VAPRO_IO_OFF, &daemon->costs, err, err_size))
 		fprintf(stderr, "vaprod: %s; overhead is not known\n", err);
 	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
-	daemon->rows = row_attacher__new(daemon->side, &daemon->costs,
-					 options->config.overhead_cap_pct / 100 * options->config.function_share);
+	governor__init(&governor, options->config.overhead_budget_pct, options->config.overhead_cap_pct,
+		       governor__seed(daemon->host, mono_now()));
+	daemon->rows = row_attacher__new(daemon->side, &daemon->costs, governor.budget * options->config.function_share,
+					 governor.seed);
 	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host, &options->config);
 	daemon->collector = daemon->resolver
 				? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink, on_event, daemon)
@@ -218,6 +221,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 							 .sink = &daemon->tee.sink,
 							 .host = daemon->host,
 							 .costs = &daemon->costs,
+							 .governor = governor,
 							 .no_return = options->config.no_return,
 							 .io = options->config.io != VAPRO_IO_OFF,
 							 .finds = daemon->finder != NULL,

@@ -43,6 +43,7 @@ void watch__free(struct watch *watch)
 	free(watch->watched);
 	free(watch->heard);
 	free(watch->named_start);
+	free(watch->turns);
 	static_mpi__free(watch->statics);
 	topology__free(watch->topology);
 	free(watch);
@@ -178,8 +179,8 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	fresh.slot = tracked.slot = (uint32_t)slot;
 	fresh.flags = tracked.flags;
 	memset(&bpf->bss->counters[slot], 0, sizeof(bpf->bss->counters[slot]));
+	watch__begin_governing(watch, &fresh, now_ns);
 	fresh.told = collector__told(watch->parts.collector, fresh.slot);
-	governor__open_account(&fresh.account, now_ns);
 	fresh.io_calls = process__io_calls(fresh.pid);
 	fresh.start_utc_ns = watch__start_utc(fresh.identity.start_time);
 	status = kernel_side__track(watch->parts.side, fresh.pid, &tracked);
@@ -201,6 +202,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		fresh.image = NULL;
 		goto forget;
 	}
+	watch__join_image(watch, &fresh, now_ns);
 	snprintf(fresh.build_id, sizeof(fresh.build_id), "%s", resolver__build_id(watch->parts.resolver, fresh.pid));
 	functions = watch__attach_rows(watch, &fresh, process);
 	watch->slots[slot] = true;
@@ -254,10 +256,15 @@ static void say_goodbye(struct watch *watch, struct watched *watched, enum line_
 
 static void let_go(struct watch *watch, struct watched *watched, const char *reason, uint64_t now_ns)
 {
+	const struct attached_image *image = watched->image;
+
+	watch__count_gap(watched, now_ns, false);
 	say_goodbye(watch, watched, LINE_EXITED, reason, now_ns);
 	attacher__release(watch->parts.attacher, watched->pid);
 	row_attacher__release(watch->parts.rows, watched->pid);
 	watched->image = NULL;
+	if (image)
+		watch__forget_image(watch, image);
 	kernel_side__untrack(watch->parts.side, watched->pid);
 }
 
@@ -286,6 +293,7 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 			watched->image = NULL;
 			watch__warn(watch, "attach_failed", watched->pid, "its MPI came late and is not seen: %s", err);
 		} else {
+			watch__join_image(watch, watched, now_ns);
 			watch__tell_process(watch, watched, LINE_ATTACHED, watch__hits_of(watch, watched),
 					    "its MPI came late");
 		}

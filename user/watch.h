@@ -24,6 +24,7 @@ struct watch_parts {
 	struct stream_sink *sink;
 	const char *host;
 	const struct costs *costs;
+	struct governor governor;
 	bool no_return, io;
 	bool finds; /* watch__mapped is told of every mapping: nobody need be looked at twice */
 	struct row_attacher *rows;
@@ -72,20 +73,17 @@ struct watch_second {
 
 void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second);
 
-/* Charges the governor's accounts. Returns the largest debt in ns, 0 when nobody overdrew. */
-double watch__charge(struct watch *watch, const struct governor *governor, uint64_t now_ns);
+/*
+ * Charges everybody and keeps them to the budget: to be called in each turn. True while that needs to be
+ * often, since somebody spends fast.
+ */
+bool watch__govern(struct watch *watch, uint64_t now_ns);
+
+/* Whether probes are closed to keep the budget. */
+bool watch__is_governed(const struct watch *watch);
 
 /* A process handed a function to its threads that was not seen before: it becomes a row. */
 void watch__outlined(struct watch *watch, pid_t pid, uint64_t address);
-
-/* Closes functions that cost more than their share, opens others again. Whether any is closed. Before watch__charge. */
-bool watch__thin_rows(struct watch *watch, uint64_t now_ns);
-
-/* Closes the function that costs most where somebody overdrew; false where the others must go. */
-bool watch__thin_costliest(struct watch *watch, double debt_ns, uint64_t now_ns);
-
-/* Adds a spell without probes to everybody's account of the window. */
-void watch__governed(struct watch *watch, uint64_t from_ns, uint64_t to_ns);
 
 /* Tells open fragments and facts for the window [begin_ns, end_ns), CLOCK_MONOTONIC. 0 or -errno of the sink. */
 int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns);

@@ -48,64 +48,43 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 	watch->last_second_ns = now_ns;
 }
 
-double watch__charge(struct watch *watch, const struct governor *governor, uint64_t now_ns)
-{
-	double debt = 0;
-
-	for (size_t i = 0; i < watch->count; i++) {
-		struct watched *watched = &watch->watched[i];
-		double cost = calibrate__cost(watch->parts.costs, watch__counters(watch, watched));
-
-		if (watched->ended_ns)
-			continue;
-		if (governor__charge(governor, &watched->account, now_ns, cost - watched->charged_ns) &&
-		    -watched->account.credit_ns > debt)
-			debt = -watched->account.credit_ns;
-		watched->charged_ns = cost;
-	}
-	return debt;
-}
-
-void watch__governed(struct watch *watch, uint64_t from_ns, uint64_t to_ns)
-{
-	for (size_t i = 0; i < watch->count; i++) {
-		struct watched *watched = &watch->watched[i];
-		uint64_t from = from_ns > watched->attached_ns ? from_ns : watched->attached_ns;
-		uint64_t to = watched->ended_ns && watched->ended_ns < to_ns ? watched->ended_ns : to_ns;
-
-		if (to > from)
-			watched->governed_ns += to - from;
-	}
-}
-
 static int tell_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
 {
+	const struct kernel_governed *orders = &kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot];
 	struct kernel_counters now = *watch__counters(watch, watched), delta = {0};
+	struct governed *governed = &watched->governed;
 	struct stream_event event = {.type = STREAM_FACTS};
 	uint64_t from = begin_ns > watched->attached_ns ? begin_ns : watched->attached_ns;
 	uint64_t to = watched->ended_ns && watched->ended_ns < end_ns ? watched->ended_ns : end_ns;
 	uint64_t told = collector__told(watch->parts.collector, watched->slot) - watched->told;
 
+	watch__count_gap(watched, to, true);
 	delta.enter = now.enter - watched->window.enter;
 	delta.exit = now.exit - watched->window.exit;
-	delta.stepped = now.stepped - watched->window.stepped;
 	delta.left = now.left - watched->window.left;
 	delta.syscalls = now.syscalls - watched->window.syscalls;
-	event.facts = (struct vapro_process_facts){.pid = (uint32_t)watched->pid,
-						   .job = watched->identity.job,
-						   .wall_ns = to > from ? to - from : 0,
-						   .governed_ns = watched->governed_ns,
-						   .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
-						   .cost_ns = (uint64_t)calibrate__cost(watch->parts.costs, &delta)};
+	event.facts = (struct vapro_process_facts){
+	    .pid = (uint32_t)watched->pid,
+	    .job = watched->identity.job,
+	    .wall_ns = to > from ? to - from : 0,
+	    .governed_ns = governed->closed_ns,
+	    .thinned_ns = orders->thinned_ns - governed->thinned_ns,
+	    .thinned = 2 * (orders->thinned - governed->thinned) + 2 * (orders->thinned_io - governed->thinned_io),
+	    .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
+	    .cost_ns = (uint64_t)watch__cost(watch, watched, &watched->window, governed->thinned_io)};
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];
+	event.facts.lost[VAPRO_LOST_GOVERNED] += event.facts.thinned;
 	/* handed over by the kernel side and never told; of the living some are always under way */
 	if (watched->ended_ns && now.emitted > told + watched->unaccounted) {
 		event.facts.lost[VAPRO_LOST_UNACCOUNTED] += now.emitted - told - watched->unaccounted;
 		watched->unaccounted = now.emitted - told;
 	}
 	watched->window = now;
-	watched->governed_ns = 0;
+	governed->closed_ns = 0;
+	governed->thinned = orders->thinned;
+	governed->thinned_ns = orders->thinned_ns;
+	governed->thinned_io = orders->thinned_io;
 	return stream__put(watch->parts.sink, &event);
 }
 

@@ -10,6 +10,30 @@
 #include "vapro.skel.h"
 #include "watch.h"
 
+/* What the governor does about a process, and what it rests on. */
+struct governed {
+	struct governor_account account;
+	struct governor_steps steps;
+	struct governor_turns io; /* its system calls */
+	struct kernel_counters charged;
+	uint64_t charged_io;
+	struct governor_load load; /* of the time since load_ns; and what counters were then */
+	uint64_t load_ns, load_calls, load_io;
+	uint64_t calls[KERNEL_SPANS];
+	double cost;	    /* of the last load, share of its time */
+	uint64_t gap_ns;    /* since when some of it is not seen and not counted yet; 0 = all is seen */
+	uint64_t closed_ns; /* such time in this window */
+	uint64_t thinned, thinned_ns, thinned_io; /* at the last window's end */
+};
+
+/* An image's probes, closed and opened in turns. */
+struct image_turns {
+	const struct attached_image *image;
+	struct governor_turns turns;
+	bool told;
+	unsigned told_level;
+};
+
 struct watched {
 	pid_t pid;
 	int pidfd;
@@ -21,9 +45,7 @@ struct watched {
 	uint64_t attached_ns, ended_ns;
 	uint64_t start_utc_ns;
 	struct kernel_counters window; /* at the last window's end */
-	struct governor_account account;
-	double charged_ns;
-	uint64_t governed_ns; /* in this window */
+	struct governed governed;
 	uint64_t told;	      /* vertex fragments of this slot, when it was given */
 	uint64_t unaccounted; /* reported so far */
 	uint64_t io_calls;
@@ -61,6 +83,8 @@ struct watch {
 	struct topology *topology;
 	uint64_t *named_start; /* of the processes asked for by number; 0 not seen yet */
 	struct verdict verdict;
+	struct image_turns *turns;
+	size_t turn_count, turn_room;
 };
 
 static inline const struct kernel_counters *watch__counters(const struct watch *watch, const struct watched *watched)
@@ -104,6 +128,22 @@ void watch__look_for_threads(struct watch *watch, struct watched *watched, size_
 
 /* Whether a process maps a library of OpenMP's. */
 bool watch__maps_openmp(const struct process *process);
+
+/* A process begins to be governed: its slot is its own from now on. */
+void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* It has got its image, whose probes may be closed at present. */
+void watch__join_image(const struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* An image may be gone with the process that let go of it. */
+void watch__forget_image(struct watch *watch, const struct attached_image *image);
+
+/* Adds the time up to now in which some of it was not seen to the window's; goes_on: it still is not. */
+void watch__count_gap(struct watched *watched, uint64_t now_ns, bool goes_on);
+
+/* What a process cost since counters were such, ns. */
+double watch__cost(const struct watch *watch, const struct watched *watched, const struct kernel_counters *since,
+		   uint64_t io_since);
 
 /* A `process` line. */
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,

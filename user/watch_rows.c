@@ -201,30 +201,3 @@ void watch__outlined(struct watch *watch, pid_t pid, uint64_t address)
 	}
 	process__free(process);
 }
-
-static void tell_thinned(void *ctx, const struct row_thinned *thinned)
-{
-	struct watch *watch = ctx;
-
-	for (size_t i = 0; i < watch->count; i++)
-		for (size_t j = 0; j < thinned->pid_count; j++)
-			if (watch->watched[i].pid == thinned->pids[j])
-				watch->watched[i].account.credit_ns += thinned->debt_ns / (double)thinned->pid_count;
-	if (thinned->told)
-		return;
-	watch__warn(watch, "thinned", 0,
-		    "%s in %s: %.0f calls/s would cost %.2g %% of the time of each of %zu processes; its probes are "
-		    "closed for %.1f s, and longer each time; what only they show is not covered meanwhile",
-		    thinned->name, thinned->image, thinned->calls_per_s, thinned->cost_pct, thinned->pid_count,
-		    thinned->closed_s);
-}
-
-bool watch__thin_costliest(struct watch *watch, double debt_ns, uint64_t now_ns)
-{
-	return row_attacher__thin_costliest(watch->parts.rows, debt_ns, now_ns, tell_thinned, watch);
-}
-
-bool watch__thin_rows(struct watch *watch, uint64_t now_ns)
-{
-	return row_attacher__thin(watch->parts.rows, now_ns, tell_thinned, watch) > 0;
-}

@@ -21,7 +21,7 @@ enum vapro_uncovered_reason {
 	VAPRO_FEW_FRAGMENTS, /* fewer than certify_fragments seen (or than rare_members with instructions) */
 	VAPRO_SPREAD,	     /* no populous group holds enough of its on-CPU time: the workload varies */
 	VAPRO_RARE,	     /* with instructions: its cluster is rare */
-	VAPRO_GOVERNED,	     /* links closed by the governor */
+	VAPRO_GOVERNED,	     /* links closed, or calls let go, by the governor */
 	VAPRO_NO_RETURN,     /* --no-return: time is entry to entry */
 	VAPRO_NOT_SEEN,	     /* before the first or after the last call of the thread */
 	VAPRO_LOST,	     /* bundles lost, by cause in `lost` */

@@ -152,7 +152,7 @@ enum vapro_loss {
 	VAPRO_LOST_NESTING,
 	VAPRO_LOST_ARGUMENT,
 	VAPRO_LOST_TRUNCATED,
-	VAPRO_LOST_GOVERNED, /* fragments open when the governor closed the link */
+	VAPRO_LOST_GOVERNED, /* fragments that the governor let go, or that were open when it closed links */
 	VAPRO_LOST_VANISHED, /* frames left without a return: longjmp, exit, exec */
 	VAPRO_LOST_UNACCOUNTED,
 	VAPRO_LOST_APPROXIMATED, /* not lost: calls told with an approximate call-site or size */
@@ -167,6 +167,8 @@ struct vapro_process_facts {
 	const char *job;
 	uint64_t wall_ns;     /* time it was watched */
 	uint64_t governed_ns; /* of it, links closed by the governor */
+	uint64_t thinned_ns;  /* of its threads' time, in calls that the governor let go and after them */
+	uint64_t thinned;     /* fragments that this is; they are in lost[VAPRO_LOST_GOVERNED] too */
 	uint64_t hits;
 	uint64_t cost_ns; /* hits times calibrated cost */
 	uint64_t lost[VAPRO_LOSSES];

@@ -57,7 +57,8 @@ struct vapro_config {
 	double major_share;
 	double p_value;
 	/* cost */
-	double overhead_cap_pct; /* 0 = no cap */
+	double overhead_cap_pct;    /* of any 5 s; 0 = no bound at all */
+	double overhead_budget_pct; /* the mean; 0 = the cap alone */
 	/* collection */
 	double long_fragment_s;
 	uint64_t map_entries; /* merged bundles per 200 ms bin */

@@ -83,7 +83,7 @@ struct kernel_function {
 	u8 stepped; /* its site is single-stepped: costs more */
 	u8 kind;    /* enum kernel_row_kind */
 	u8 forked;  /* KERNEL_ROW_FORK: the argument that is the function */
-	u8 pad;
+	u8 hot;	    /* of those whose probes the governor closes */
 };
 
 /* A watched process, by tgid. */
@@ -92,8 +92,30 @@ struct kernel_process {
 	u32 flags; /* KERNEL_PROCESS_* */
 };
 
+#define KERNEL_COMMUNICATION 1 /* enum vapro_class's, of a function */
+
 #define KERNEL_PROCESS_NO_RETURN 1
 #define KERNEL_PROCESS_MPICH 2 /* MPICH's ABI: handles are 32-bit numbers, not addresses */
+
+/*
+ * What the governor lets a process's calls cost, and what it learns of them; by slot. The span of a
+ * state is the time from its entry to the next one, on average: what is lost of a thread's time when
+ * the return is let go.
+ */
+#define KERNEL_SPANS 16 /* octaves of microseconds: below 2, 4, .. 32768, and all others */
+
+struct kernel_governed {
+	/* user space's */
+	u32 turn;  /* raised whenever probes that it hits were closed or opened; odd: not all its calls are seen */
+	u32 voids; /* raised with turn where open calls will not be seen to return */
+	u32 no_io; /* its system calls are let go */
+	u32 pad;
+	u64 thin_ns; /* returns of calls in states of a shorter span are let go */
+	/* the kernel side's */
+	u64 calls[KERNEL_SPANS]; /* by the span of their state, of those that may be let go */
+	u64 thinned, thinned_io; /* calls let go */
+	u64 thinned_ns;		 /* of threads, from there to their next call */
+};
 
 /* Handles whose number user space sets beforehand (MPI_COMM_WORLD, MPI_SUM, ...), or given by first sight. */
 enum kernel_handle_kind { KERNEL_COMM, KERNEL_OP, KERNEL_REQUEST };
@@ -229,11 +251,11 @@ struct kernel_edge_key {
 
 /* Counters of a state, by id; read by user space for nothing but debugging. */
 struct kernel_state_stats {
-	u64 min_ns; /* least duration (computation: on-CPU time) */
-	u32 n;	    /* saturates; racy between threads, decides only how fragments travel */
-	u32 of;	    /* computation whose instructions are counted: whose these are, of all that share the place */
-	u32 bin;    /* in which they were last used */
-	u32 pad;
+	u64 min_ns;  /* least duration (computation: on-CPU time) */
+	u32 n;	     /* saturates; racy between threads, decides only how fragments travel */
+	u32 of;	     /* computation whose instructions are counted: whose these are, of all that share the place */
+	u32 bin;     /* in which they were last used */
+	u32 span_ns; /* of a vertex: see struct kernel_governed */
 };
 
 /* Counts at a fragment's border; all monotone. */
@@ -287,6 +309,7 @@ struct kernel_counters {
 	u64 calls;    /* vertices opened */
 	u64 emitted;  /* vertex fragments handed over, singly or merged */
 	u64 left;     /* hits at exit sites */
+	u64 io_ns;    /* in system calls that were told */
 };
 
 struct kernel_function_counters {
@@ -350,14 +373,19 @@ struct kernel_thread {
 	struct kernel_offcpu off;
 	u64 token_ns;
 	u32 tokens;
-	u32 polls;		  /* in the open computation, while polling calls are learnt */
-	u32 own_sites;		  /* the open call's exits are sites */
-	u64 return_to;		  /* of that call; 0 unknown */
-	u64 fork_sp;		  /* at the entry of the call that forked; 0 = none open */
-	u64 fork_outer;		  /* of the one around it */
-	u32 computing;		  /* what runs since start_ns is computation, also where returns are not wanted */
-	u32 rows_generation;	  /* of thinned rows */
-	u32 pending;		  /* the last call left something to be read, struct kernel_pending */
+	u32 polls;	     /* in the open computation, while polling calls are learnt */
+	u32 own_sites;	     /* the open call's exits are sites */
+	u64 return_to;	     /* of that call; 0 unknown */
+	u64 fork_sp;	     /* at the entry of the call that forked; 0 = none open */
+	u64 fork_outer;	     /* of the one around it */
+	u32 computing;	     /* what runs since start_ns is computation, also where returns are not wanted */
+	u32 rows_generation; /* of thinned rows */
+	u32 pending;	     /* the last call left something to be read, struct kernel_pending */
+	u64 entered_ns;	     /* the entry of the last call; 0 = nothing is known of it */
+	u64 let_go_ns;	     /* that of one that was let go, after which nothing is a fragment yet; 0 = none */
+	u32 turn, voids;     /* of its process's probes */
+	u32 entered;	     /* vertex of the last call */
+	u32 pad;
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 };
 

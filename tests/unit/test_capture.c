@@ -156,10 +156,10 @@ static void test_exact(void **state)
 	events[count++] = (struct stream_event){.type = STREAM_INTERFERENCE,
 						.interference = {1, 4242, 1ULL << 50, 5, 6, "sixteen--letters"}};
 	events[count++] = (struct stream_event){.type = STREAM_FACTS,
-						.facts = {5, "job", 1, 2, 3, 4, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
+						.facts = {5, "job", 1, 2, 3, 4, 5, 6, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
 	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
 	events[count++] = (struct stream_event){.type = STREAM_PLACE, .place = {1, -1, 0, 7, "cpu_atom", NULL}};
-	events[count++] = (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789}};
+	events[count++] = (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
 	for (size_t i = 0; i < count; i++)
 		put(sink, events[i]);
@@ -209,6 +209,8 @@ static void test_exact(void **state)
 			assert_int_equal(a->window.end_ns, b->window.end_ns);
 			assert_true(a->window.last == b->window.last);
 			assert_true(a->window.daemon_cpu_pct == b->window.daemon_cpu_pct);
+			assert_true(a->window.io_traced_pct == b->window.io_traced_pct);
+			assert_true(a->window.io_tax_pct == b->window.io_tax_pct);
 			break;
 		case STREAM_CLOCK:
 			assert_memory_equal(&a->clock, &b->clock, sizeof(a->clock));

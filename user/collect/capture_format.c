@@ -128,6 +128,8 @@ static const struct capture_column facts_columns[] = {
     COLUMN("job", COLUMN_TEXT, facts.job, "identity"),
     COLUMN("wall_ns", COLUMN_U64, facts.wall_ns, "ns watched"),
     COLUMN("governed_ns", COLUMN_U64, facts.governed_ns, "ns with links closed"),
+    COLUMN("thinned_ns", COLUMN_U64, facts.thinned_ns, "ns of threads, in calls let go and after them"),
+    COLUMN("thinned", COLUMN_U64, facts.thinned, "fragments let go"),
     COLUMN("hits", COLUMN_U64, facts.hits, "count"),
     COLUMN("cost_ns", COLUMN_U64, facts.cost_ns, "ns"),
     LOST("ring_full", VAPRO_LOST_RING_FULL),
@@ -144,7 +146,7 @@ static const struct capture_column facts_columns[] = {
     LOST("counter", VAPRO_LOST_COUNTER),
 };
 
-_Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 6 + VAPRO_LOSSES,
+_Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 8 + VAPRO_LOSSES,
 	       "there is a cause of loss that captures do not know");
 
 static const struct capture_column place_columns[] = {
@@ -161,6 +163,8 @@ static const struct capture_column window_columns[] = {
     COLUMN("end_ns", COLUMN_U64, window.end_ns, "ns since the epoch"),
     COLUMN("last", COLUMN_BOOL, window.last, "0 or 1"),
     COLUMN("daemon_cpu_pct", COLUMN_DOUBLE, window.daemon_cpu_pct, "percent"),
+    COLUMN("io_traced_pct", COLUMN_DOUBLE, window.io_traced_pct, "percent of the time"),
+    COLUMN("io_tax_pct", COLUMN_DOUBLE, window.io_tax_pct, "percent of the node's CPU time"),
 };
 
 #define TABLE(name, columns)                                                                                           \

@@ -26,8 +26,8 @@ struct source {
 	size_t held_count, held_capacity;
 	struct stream_window *windows; /* read and not yet used, in order */
 	size_t window_count, window_capacity;
-	uint64_t read_ns; /* all that ended before it has been read */
-	double cpu_pct;	  /* of its latest window */
+	uint64_t read_ns;	     /* all that ended before it has been read */
+	struct stream_window window; /* the latest that was used */
 	bool finished;
 };
 
@@ -210,7 +210,7 @@ static void drop_windows(struct source *source, uint64_t end_ns)
 	size_t used = 0;
 
 	while (used < source->window_count && source->windows[used].end_ns <= end_ns)
-		source->cpu_pct = source->windows[used++].daemon_cpu_pct;
+		source->window = source->windows[used++];
 	source->window_count -= used;
 	memmove(source->windows, source->windows + used, source->window_count * sizeof(*source->windows));
 }
@@ -232,24 +232,29 @@ static struct source *find_leader(struct merge *merge)
 	return leader;
 }
 
+/* What several nodes cost is told of the worst. */
+static void most_of(struct stream_window *window, const struct stream_window *one)
+{
+	window->daemon_cpu_pct = fmax(window->daemon_cpu_pct, one->daemon_cpu_pct);
+	window->io_traced_pct = fmax(window->io_traced_pct, one->io_traced_pct);
+	window->io_tax_pct = fmax(window->io_tax_pct, one->io_tax_pct);
+}
+
 static int put_window(struct merge *merge, uint64_t begin_ns, uint64_t end_ns, bool last)
 {
 	struct stream_event event = {.type = STREAM_CLOCK, .clock = {end_ns, end_ns}};
-	double cpu_pct = 0;
+	struct stream_window window = {.begin_ns = begin_ns, .end_ns = end_ns, .last = last};
 	int ret = stream__put(merge->sink, &event);
 
 	for (size_t i = 0; !ret && i < merge->count; i++)
 		ret = put_due(merge, &merge->sources[i], end_ns);
 	for (size_t i = 0; i < merge->count; i++) {
 		drop_windows(&merge->sources[i], end_ns);
-		cpu_pct = fmax(cpu_pct, merge->sources[i].cpu_pct);
+		most_of(&window, &merge->sources[i].window);
 	}
 	if (ret)
 		return ret;
-	event = (struct stream_event){
-	    .type = STREAM_WINDOW,
-	    .window = {.begin_ns = begin_ns, .end_ns = end_ns, .last = last, .daemon_cpu_pct = cpu_pct},
-	};
+	event = (struct stream_event){.type = STREAM_WINDOW, .window = window};
 	return stream__put(merge->sink, &event);
 }
 

@@ -326,6 +326,19 @@ static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, st
 	fill_factors(bundle, &delta);
 }
 
+/* Its probe was closed meanwhile: it may have returned since. */
+static bool is_out_of_sight(const struct collector *collector, const struct kernel_thread *thread)
+{
+	const struct kernel_governed *governed = &collector->bpf->bss->governed[thread->slot & (KERNEL_SLOTS - 1)];
+	struct kernel_function function;
+
+	if (thread->open != KERNEL_CALL || thread->own_sites || thread->turn == governed->turn)
+		return false;
+	return thread->voids != governed->voids ||
+	       (!bpf_map_lookup_elem(bpf_map__fd(collector->bpf->maps.functions), &thread->function, &function) &&
+		function.hot);
+}
+
 int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns)
 {
 	struct stream_event event = {.type = STREAM_BUNDLE};
@@ -334,7 +347,7 @@ int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns
 	uint32_t tgid;
 
 	if (kernel_side__thread(collector->side, tid, &thread) || thread.open == KERNEL_NOTHING || !thread.vertex ||
-	    thread.start_ns + OPEN_LEAST_NS > end_ns)
+	    thread.start_ns + OPEN_LEAST_NS > end_ns || is_out_of_sight(collector, &thread))
 		return 0;
 	resolver__begin(collector->resolver);
 	state = resolver__state(collector->resolver, thread.vertex, &tgid);

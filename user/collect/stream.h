@@ -40,6 +40,8 @@ struct stream_window {
 	uint64_t begin_ns, end_ns; /* its new part: UTC, on bin borders */
 	bool last;
 	double daemon_cpu_pct;
+	double io_traced_pct; /* of the time, system calls were traced; NAN unknown */
+	double io_tax_pct;    /* of the node's CPU time, that all its system calls together took longer */
 };
 
 struct stream_event {

@@ -105,12 +105,14 @@ static int tell_gaps(struct coverage *coverage, const struct coverage_facts *fac
 	double governed = 0, lost = 0;
 
 	if (facts->wall_ns > 0)
-		governed = fmin(gap, facts->governed_ns / facts->wall_ns * coverage->wall_ns);
+		governed = facts->governed_ns / facts->wall_ns * coverage->wall_ns;
+	governed += facts->thinned_ns + ((double)facts->lost[VAPRO_LOST_GOVERNED] - facts->thinned) * mean;
+	governed = fmin(gap, governed);
 	gap -= governed;
 	/* Truncated handles and unread arguments lose a label, not the time; so do what is approximate and counters. */
 	for (int i = 0; i < VAPRO_LOSSES; i++) {
 		if (i != VAPRO_LOST_ARGUMENT && i != VAPRO_LOST_TRUNCATED && i != VAPRO_LOST_APPROXIMATED &&
-		    i != VAPRO_LOST_UNMATCHED && i != VAPRO_LOST_COUNTER)
+		    i != VAPRO_LOST_UNMATCHED && i != VAPRO_LOST_COUNTER && i != VAPRO_LOST_GOVERNED)
 			lost += (double)facts->lost[i] * mean;
 	}
 	lost = fmin(gap, lost);

@@ -3,7 +3,8 @@
  * Coverage: time in certified, repeated, fixed-workload fragments over wall, per class; and where
  * the rest went, state by state with its reason, and gaps that belong to no state. Wall is the time
  * the threads of the job were watched in the new part, without those that never finish a fragment. The share of lost
- * bundles is an estimate: their number times the mean fragment, at most the gap.
+ * bundles is an estimate: their number times the mean fragment, at most the gap. What the governor took is known:
+ * the time with probes closed, and that of calls let go.
  */
 #ifndef VAPRO_COVERAGE_H
 #define VAPRO_COVERAGE_H
@@ -12,6 +13,7 @@
 
 struct coverage_facts {
 	double wall_ns, governed_ns; /* of the processes */
+	double thinned_ns, thinned;  /* of their threads: struct vapro_process_facts */
 	uint64_t lost[VAPRO_LOSSES];
 	double overhead_sum_pct, overhead_max_pct;
 	unsigned processes;

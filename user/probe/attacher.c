@@ -13,6 +13,8 @@
 #include "probe/functions.h"
 #include "probe/survey.h"
 
+_Static_assert(VAPRO_COMMUNICATION == KERNEL_COMMUNICATION, "what may be let go");
+
 struct attacher *attacher__new(struct kernel_side *side, double learn_s)
 {
 	struct attacher *attacher = calloc(1, sizeof(*attacher));
@@ -209,8 +211,7 @@ fail:
 	return NULL;
 }
 
-/* The kernel side's view of the rows that this image defines. */
-static void tell_rows(struct attacher *attacher, const struct attached *image)
+void attached__tell_rows(struct attacher *attacher, const struct attached *image)
 {
 	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
 
@@ -219,7 +220,8 @@ static void tell_rows(struct attacher *attacher, const struct attached *image)
 		struct kernel_function function = {.roles = row->roles,
 						   .class = (u8)row->class,
 						   .known = 1,
-						   .stepped = image->probes[i].class == SITE_STEPPED};
+						   .stepped = image->probes[i].class == SITE_STEPPED,
+						   .hot = image->probes[i].hot};
 		uint32_t key = (uint32_t)image->probes[i].row;
 
 		bpf_map_update_elem(map, &key, &function, BPF_ANY);
@@ -297,7 +299,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 			return -ENOMEM;
 		}
 		attacher->images[attacher->count++] = image;
-		tell_rows(attacher, image);
+		attached__tell_rows(attacher, image);
 	}
 	*out = &image->public;
 	status = add_mapper(image, process->pid);
@@ -359,18 +361,13 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 	}
 }
 
-bool attacher__paused(const struct attacher *attacher)
-{
-	return attacher->paused;
-}
-
 /* Moves a probe to its function's entry: new links first, then the old ones go. */
 static void move_to_entry(struct attacher *attacher, struct attached *image, struct probe *probe)
 {
 	probe->offset = probe->entry;
 	probe->class = SITE_STEPPED; /* at worst; its cost is not underrated */
 	attached__count_probes(image);
-	tell_rows(attacher, image);
+	attached__tell_rows(attacher, image);
 	kernel_side__hold(attacher->side, true); /* calls are seen twice meanwhile */
 	attached__relink(attacher, image, probe);
 	kernel_side__settle(attacher->side);

@@ -32,6 +32,7 @@ struct attached_image {
 	uint32_t stepped; /* of them single-stepped */
 	const struct attached_skip *skipped;
 	uint32_t skipped_count;
+	bool closed; /* its functions that are called most, or all, are not seen at present */
 };
 
 /*
@@ -55,10 +56,28 @@ bool attacher__linked(const struct attacher *attacher, const struct process_mapp
 /* A process has ended, or is no target any more: its own links go, and those of images nobody maps now. */
 void attacher__release(struct attacher *attacher, pid_t pid);
 
-/* Closes every link and opens it again: the governor's means. open returns 0 or the first -errno. */
+/* What was closed of an image. */
+struct attacher_closed {
+	const char *name;   /* of the function that was called most */
+	uint32_t functions; /* closed */
+	uint32_t of;	    /* functions probed */
+	bool parted;	    /* links that stay were opened anew: calls under way are not seen to return */
+};
+
+/*
+ * Closes the probes of an image that cost most, until the others had at most a share `keep` of what
+ * all cost since they were opened. stepped: how many times as much a single-stepped one costs. The
+ * caller sees to it that the kernel side takes nothing for a fragment meanwhile. 0 or -errno, and then
+ * at least what was to be closed is.
+ */
+int attacher__close(struct attacher *attacher, const struct attached_image *image, double keep, double stepped,
+		    struct attacher_closed *told);
+
+/* Opens them again. 0 or the first -errno. */
+int attacher__open(struct attacher *attacher, const struct attached_image *image);
+
+/* Closes every link for good: the end. */
 void attacher__pause(struct attacher *attacher);
-int attacher__resume(struct attacher *attacher);
-bool attacher__paused(const struct attacher *attacher);
 
 /* Ends the learning of polling calls whose time is up, or that has seen enough. To be called in each turn. */
 void attacher__learn(struct attacher *attacher, uint64_t now_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Links of images: opened, refused in part, closed for a while. */
+/* Links of images: opened, refused in part, closed. */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -24,6 +24,8 @@ static void warm_pages(const struct attached *image)
 
 static bool is_of(const struct probe *probe, int64_t row)
 {
+	if (row == LINK_CALM || row == LINK_HOT)
+		return probe->hot == (row == LINK_HOT);
 	return row < 0 || probe->row == (uint64_t)row;
 }
 
@@ -44,8 +46,7 @@ static void drop_refused(struct attached *image, int64_t row, const bool *refuse
 	attached__count_probes(image);
 }
 
-/* Opens a link: *link->open stays NULL where that fails. */
-static int make_link(struct attacher *attacher, struct attached *image, struct link *link)
+int attached__open_link(struct attacher *attacher, struct attached *image, struct link *link)
 {
 	uint64_t *offsets = calloc(image->probe_count, sizeof(*offsets));
 	uint64_t *cookies = calloc(image->probe_count, sizeof(*cookies));
@@ -65,7 +66,7 @@ static int make_link(struct attacher *attacher, struct attached *image, struct l
 		}
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
 		warm_pages(image);
-		status = kernel_side__link(attacher->side, &sites, &link->open);
+		status = sites.count ? kernel_side__link(attacher->side, &sites, &link->open) : 0;
 		drop_refused(image, link->row, refused);
 	}
 	free(offsets);
@@ -77,7 +78,8 @@ static int make_link(struct attacher *attacher, struct attached *image, struct l
 static int add_link(struct attacher *attacher, struct attached *image, pid_t pid, int64_t row)
 {
 	struct link link = {.pid = pid, .row = row};
-	int status = attacher->paused ? 0 : make_link(attacher, image, &link);
+	bool closed = attacher->paused || (row == LINK_HOT && image->public.closed);
+	int status = closed ? 0 : attached__open_link(attacher, image, &link);
 
 	if (!status)
 		status = grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links));
@@ -102,8 +104,14 @@ int attached__link(struct attacher *attacher, struct attached *image, pid_t pid)
 	size_t before = image->link_count, i = 0;
 	int status = 0;
 
+	if (image->parted) {
+		status = add_link(attacher, image, pid, LINK_CALM);
+		if (!status)
+			status = add_link(attacher, image, pid, LINK_HOT);
+		goto out;
+	}
 	if (!kernel_side__frugal(attacher->side))
-		return add_link(attacher, image, pid, -1);
+		return add_link(attacher, image, pid, LINK_ALL);
 	while (i < image->probe_count && !status) {
 		size_t count = image->probe_count;
 
@@ -121,6 +129,7 @@ int attached__link(struct attacher *attacher, struct attached *image, pid_t pid)
 	}
 	if (!status && image->link_count == before)
 		status = -EOPNOTSUPP;
+out:
 	while (status && image->link_count > before)
 		kernel_side__unlink(attacher->side, image->links[--image->link_count].open);
 	return status;
@@ -142,50 +151,11 @@ void attached__relink(struct attacher *attacher, struct attached *image, const s
 	for (size_t i = 0; i < image->link_count; i++) {
 		struct link *link = &image->links[i], fresh = {.pid = link->pid, .row = link->row};
 
-		if (!link->open || !is_of(probe, link->row) || make_link(attacher, image, &fresh))
+		if (!link->open || !is_of(probe, link->row) || attached__open_link(attacher, image, &fresh))
 			continue;
 		kernel_side__unlink(attacher->side, link->open);
 		link->open = fresh.open;
 	}
-}
-
-static uint64_t sum_entered(const struct kernel_function_counters *per_cpu, uint32_t cpus)
-{
-	uint64_t sum = 0;
-
-	for (uint32_t cpu = 0; cpu < cpus; cpu++)
-		sum += per_cpu[cpu].enter;
-	return sum;
-}
-
-/*
- * Whether a link of one function costs enough to be closed: at least a hundredth of the calls since
- * the last pause. The others stay: what they see is ignored meanwhile.
- */
-static bool *find_busy(struct attacher *attacher, struct attached *image)
-{
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
-	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
-	uint64_t *calls = calloc(KERNEL_FUNCTIONS, sizeof(*calls)), all = 0;
-	bool *busy = calloc(KERNEL_FUNCTIONS, sizeof(*busy));
-
-	for (size_t i = 0; per_cpu && calls && i < image->probe_count; i++) {
-		struct probe *probe = &image->probes[i];
-		uint32_t row = (uint32_t)probe->row;
-		uint64_t entered;
-
-		if (bpf_map_lookup_elem(map, &row, per_cpu))
-			continue;
-		entered = sum_entered(per_cpu, attacher->cpus);
-		calls[row] = entered - probe->entered;
-		probe->entered = entered;
-		all += calls[row];
-	}
-	for (uint32_t row = 0; calls && busy && row < KERNEL_FUNCTIONS; row++)
-		busy[row] = calls[row] && calls[row] * 100 >= all;
-	free(calls);
-	free(per_cpu);
-	return busy;
 }
 
 void attacher__pause(struct attacher *attacher)
@@ -193,35 +163,12 @@ void attacher__pause(struct attacher *attacher)
 	kernel_side__hold(attacher->side, true);
 	for (size_t i = 0; i < attacher->count; i++) {
 		struct attached *image = attacher->images[i];
-		bool *busy = kernel_side__frugal(attacher->side) ? find_busy(attacher, image) : NULL;
 
 		attached__learnt(attacher, image);
 		for (size_t j = 0; j < image->link_count; j++) {
-			struct link *link = &image->links[j];
-
-			if (busy && link->row >= 0 && !busy[link->row])
-				continue;
-			kernel_side__unlink(attacher->side, link->open);
-			link->open = NULL;
+			kernel_side__unlink(attacher->side, image->links[j].open);
+			image->links[j].open = NULL;
 		}
-		free(busy);
 	}
 	attacher->paused = true;
-}
-
-int attacher__resume(struct attacher *attacher)
-{
-	int status = 0;
-
-	attacher->paused = false;
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
-			struct link *link = &attacher->images[i]->links[j];
-			int made = link->open ? 0 : make_link(attacher, attacher->images[i], link);
-
-			if (made && !status)
-				status = made;
-		}
-	kernel_side__hold(attacher->side, false);
-	return status;
 }

@@ -14,14 +14,18 @@ struct probe {
 	const char *name;
 	enum site_class class;
 	uint32_t departed; /* checks in a row at which returns were missing */
-	uint64_t entered;  /* calls of the row until the last pause */
+	uint64_t entered;  /* calls of the row until it was opened last */
+	bool hot;	   /* of those that are closed in turns */
 };
 
 struct link {
-	struct kernel_link *open; /* NULL while paused */
+	struct kernel_link *open; /* NULL while closed */
 	pid_t pid;		  /* 0 = all processes */
-	int64_t row;		  /* of its one function; -1 = all of the image */
+	int64_t row;		  /* of its one function, or LINK_* */
 };
+
+/* Links of many functions: all of the image, or once they were parted, those that stay and those that go. */
+enum { LINK_ALL = -1, LINK_CALM = -2, LINK_HOT = -3 };
 
 /* Polling calls, linked for a short time at the start of a process. */
 struct learning {
@@ -48,13 +52,14 @@ struct attached {
 	pid_t *mappers;
 	size_t mapper_count, mapper_room;
 	struct learning learning;
+	bool parted; /* its links are LINK_CALM and LINK_HOT */
 };
 
 struct attacher {
 	struct kernel_side *side;
 	struct attached **images;
 	size_t count, room;
-	bool paused;
+	bool paused; /* for good */
 	uint32_t cpus;
 	uint64_t learn_ns; /* how long polling calls are learnt */
 };
@@ -80,6 +85,12 @@ void attached__learn(struct attacher *attacher, struct attached *image, pid_t pi
 
 /* Ends it. */
 void attached__learnt(struct attacher *attacher, struct attached *image);
+
+/* Opens a link: link->open stays NULL where that fails, or where there is nothing to link. 0 or -errno. */
+int attached__open_link(struct attacher *attacher, struct attached *image, struct link *link);
+
+/* The kernel side's view of the rows that this image defines. */
+void attached__tell_rows(struct attacher *attacher, const struct attached *image);
 
 /* Opens the links that hold a probe anew, then closes the old ones. */
 void attached__relink(struct attacher *attacher, struct attached *image, const struct probe *probe);

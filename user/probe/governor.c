@@ -1,34 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/governor.h"
 
-#define RESERVE_S 1.0 /* allowance that may be saved up, in seconds of the cap */
-#define SHARE 0.85    /* of the cap that is spent: reaction time and cold caches take the rest */
-#define LEAST_PAUSE_NS 1e9
-#define MOST_PAUSE_NS 60e9
+#define SHARE 0.9	  /* of the budget that is spent: reaction time and cold caches take the rest */
+#define PEAK_SHARE 0.8	  /* the same of the cap */
+#define REACTION_NS 5e7	  /* until probes are closed, once that was decided */
+#define SHORTEST_LOOK 1e6 /* ns; what was spent in less says nothing of the speed */
+#define MEAN_NS 1e9
+#define LEAST_SPELL_NS 1e9
+#define MOST_LEVEL 4 /* 16 s */
+#define SHORT_WINDOW_NS 1000000000ULL
+#define WORTH_MORE 1.1	  /* times as much must be told before more is let go */
+#define LEAST_LOAD_NS 5e7 /* of open time before a plan is made */
 
-void governor__init(struct governor *governor, double cap_pct, uint64_t seed)
+void governor__init(struct governor *governor, double budget_pct, double cap_pct, uint64_t seed)
 {
-	*governor = (struct governor){.cap = cap_pct / 100, .seed = seed | 1};
+	double cap = cap_pct / 100, mean = budget_pct > 0 && budget_pct < cap_pct ? budget_pct / 100 : cap;
+
+	*governor = (struct governor){.seed = seed | 1};
+	if (cap <= 0)
+		return;
+	governor->budget = mean;
+	governor->rate = mean * SHARE;
+	governor->room_ns = (cap - governor->rate) * (double)GOVERNOR_PEAK_NS * PEAK_SHARE;
 }
 
-void governor__open_account(struct governor_account *account, uint64_t now_ns)
+struct governor governor__of_share(double share)
 {
-	*account = (struct governor_account){.last_ns = now_ns};
+	return (struct governor){.budget = share, .rate = share * SHARE, .room_ns = share * 1e9, .seed = 1};
 }
 
-bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
-		      double spent_ns)
+uint64_t governor__seed(const char *host, uint64_t time_ns)
 {
-	double reserve = governor->cap * RESERVE_S * 1e9;
+	uint64_t hash = 0xcbf29ce484222325ULL ^ time_ns; /* FNV-1a */
 
-	account->credit_ns += governor->cap * SHARE * (double)(now_ns - account->last_ns) - spent_ns;
-	account->last_ns = now_ns;
-	if (account->credit_ns > reserve)
-		account->credit_ns = reserve;
-	return governor->cap > 0 && account->credit_ns < -reserve / 4;
+	for (; *host; host++)
+		hash = (hash ^ (unsigned char)*host) * 0x100000001b3ULL;
+	return (hash ^ hash >> 32) | 1;
 }
 
-static double fraction(struct governor *governor)
+double governor__random(struct governor *governor)
 {
 	governor->seed ^= governor->seed << 13; /* xorshift */
 	governor->seed ^= governor->seed >> 7;
@@ -36,22 +46,143 @@ static double fraction(struct governor *governor)
 	return (double)(governor->seed >> 11) / 9007199254740992.0;
 }
 
-void governor__pause(struct governor *governor, uint64_t now_ns, double debt_ns)
+void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns)
 {
-	double pause = debt_ns / (governor->cap * SHARE) * (1 + 0.5 * fraction(governor));
-
-	if (pause < LEAST_PAUSE_NS)
-		pause = LEAST_PAUSE_NS * (1 + 0.5 * fraction(governor));
-	if (pause > MOST_PAUSE_NS)
-		pause = MOST_PAUSE_NS;
-	governor->paused_until_ns = now_ns + (uint64_t)pause;
-	governor->pauses++;
+	*account = (struct governor_account){.credit_ns = governor->room_ns, .last_ns = now_ns};
 }
 
-bool governor__resume(struct governor *governor, uint64_t now_ns)
+void governor__turned(struct governor_account *account)
 {
-	if (!governor->paused_until_ns || now_ns < governor->paused_until_ns)
+	account->speed = account->mean = 0;
+}
+
+bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
+		      double spent_ns)
+{
+	double passed = (double)(now_ns - account->last_ns), speed = account->speed, lesser = speed;
+
+	account->credit_ns += governor->rate * passed - spent_ns;
+	if (account->credit_ns > governor->room_ns)
+		account->credit_ns = governor->room_ns;
+	account->last_ns = now_ns;
+	if (passed >= SHORTEST_LOOK) {
+		speed = spent_ns / passed;
+		lesser = speed < lesser ? speed : lesser; /* one look may be an accident */
+		account->speed = speed;
+		account->mean += (speed - account->mean) * passed / (passed + MEAN_NS);
+	}
+	if (governor->rate <= 0)
 		return false;
-	governor->paused_until_ns = 0;
+	/* whoever has slowed down pays its debt without being closed */
+	return (lesser > governor->rate && account->credit_ns < lesser * REACTION_NS) ||
+	       (account->mean > governor->rate && account->credit_ns < 0);
+}
+
+/* Middle of an octave. */
+static double span_of(unsigned octave)
+{
+	return 1.5 * 1024 * (double)(1U << octave);
+}
+
+static struct governor_plan plan_of(double rate, const struct governor_load *load, unsigned thin)
+{
+	struct governor_plan plan = {.thin = thin, .open = 1};
+	double time = 0, told = 0, now_saved = 0, saved = 0;
+
+	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
+		double here = load->calls[i] * span_of(i);
+
+		time += here;
+		told += i >= thin ? here : 0;
+		now_saved += i < load->thin ? load->calls[i] * load->return_ns : 0;
+		saved += i < thin ? load->calls[i] * load->return_ns : 0;
+	}
+	plan.cost = (load->cost_ns + now_saved - saved) / load->open_ns;
+	plan.saved = saved / load->open_ns;
+	plan.covered = time > 0 ? told / time : 1;
+	if (plan.cost > rate)
+		plan.open = rate / plan.cost;
+	return plan;
+}
+
+/* Of all that keep the rate, in turns if need be, the one that shows most; of equals the one that lets least go. */
+static struct governor_plan best_plan(double rate, const struct governor_load *load)
+{
+	struct governor_plan best = plan_of(rate, load, 0);
+
+	for (unsigned thin = 1; thin < KERNEL_SPANS && load->return_ns > 0; thin++) {
+		struct governor_plan plan = plan_of(rate, load, thin);
+
+		/* probes that stay open are worth something by themselves */
+		double more = plan.open >= 1 && best.open < 1 ? 1 : WORTH_MORE;
+
+		if (plan.covered * plan.open > best.covered * best.open * more)
+			best = plan;
+	}
+	return best;
+}
+
+struct governor_plan governor__plan(const struct governor *governor, const struct governor_load *load)
+{
+	if (governor->rate <= 0 || load->open_ns < LEAST_LOAD_NS)
+		return (struct governor_plan){.thin = load->thin, .covered = 1, .open = 1};
+	return best_plan(governor->rate, load);
+}
+
+bool governor__step(const struct governor *governor, struct governor_steps *steps, const struct governor_load *load,
+		    uint64_t now_ns, struct governor_plan *plan)
+{
+	*plan = governor__plan(governor, load);
+	if (governor->rate <= 0 || load->open_ns < LEAST_LOAD_NS ||
+	    (steps->changed_ns && now_ns < steps->changed_ns + GOVERNOR_STEP_NS))
+		return false;
+	if (plan->thin < steps->thin) {
+		struct governor_plan wary = best_plan(governor->rate * GOVERNOR_GIVE_BACK, load);
+
+		if (wary.thin >= steps->thin)
+			return false;
+		*plan = plan_of(governor->rate, load, wary.thin);
+	}
+	if (plan->thin == steps->thin)
+		return false;
+	steps->thin = plan->thin;
+	steps->changed_ns = now_ns;
+	return true;
+}
+
+void governor__close(struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns)
+{
+	bool in_vain = turns->count && now_ns < turns->opened_ns + SHORT_WINDOW_NS;
+	double spell = (governor->room_ns - credit_ns) / governor->rate, least;
+
+	if (in_vain && turns->level < MOST_LEVEL)
+		turns->level++;
+	else if (!in_vain)
+		turns->level = 0;
+	least = LEAST_SPELL_NS * (double)(1U << turns->level);
+	if (spell < least)
+		spell = least;
+	if (turns->count && turns->opened_ns + GOVERNOR_STEP_NS > now_ns &&
+	    spell < (double)(turns->opened_ns + GOVERNOR_STEP_NS - now_ns))
+		spell = (double)(turns->opened_ns + GOVERNOR_STEP_NS - now_ns);
+	spell *= 1 + 0.5 * governor__random(governor);
+	turns->closed_until_ns = now_ns + (uint64_t)spell;
+	turns->count++;
+}
+
+void governor__prolong(const struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns)
+{
+	uint64_t until = now_ns + (uint64_t)((governor->room_ns - credit_ns) / governor->rate);
+
+	if (turns->closed_until_ns < until)
+		turns->closed_until_ns = until;
+}
+
+bool governor__is_due(struct governor_turns *turns, uint64_t now_ns)
+{
+	if (!turns->closed_until_ns || now_ns < turns->closed_until_ns)
+		return false;
+	turns->closed_until_ns = 0;
+	turns->opened_ns = now_ns;
 	return true;
 }

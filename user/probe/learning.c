@@ -32,7 +32,8 @@ void attached__learn(struct attacher *attacher, struct attached *image, pid_t pi
 	char path[64];
 	struct kernel_sites sites = {.path = path, .count = (uint32_t)learning->count, .pid = pid, .entry_only = true};
 
-	if (!learning->count || !attacher->learn_ns || attacher->paused || kernel_side__frugal(attacher->side))
+	if (!learning->count || !attacher->learn_ns || attacher->paused || image->public.closed ||
+	    kernel_side__frugal(attacher->side))
 		return;
 	learning->until_ns = mono_now() + attacher->learn_ns;
 	if (learning->open && (!learning->pid || learning->pid == pid))

@@ -14,7 +14,8 @@
 #include "probe/row_attacher_private.h"
 #include "vapro.skel.h"
 
-struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget)
+struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
+				       uint64_t seed)
 {
 	struct row_attacher *attacher = calloc(1, sizeof(*attacher));
 
@@ -22,7 +23,7 @@ struct row_attacher *row_attacher__new(struct kernel_side *side, const struct co
 		attacher->side = side;
 		attacher->costs = costs;
 		attacher->budget = budget;
-		attacher->seed = (uint64_t)getpid() << 20 | 1;
+		attacher->random.seed = seed | 1;
 		attacher->cpus = (uint32_t)libbpf_num_possible_cpus();
 		attacher->per_cpu = calloc(attacher->cpus, sizeof(*attacher->per_cpu));
 	}
@@ -282,7 +283,7 @@ static struct row_unit *add_unit(struct row_attacher *attacher, struct row_image
 	image->units[image->unit_count++] = unit;
 	snprintf(image->build_id, sizeof(image->build_id), "%s", sites->build_id);
 	tell_rows(attacher, sites);
-	row_attacher__reset(attacher, unit);
+	row_attacher__reset(attacher, image, unit);
 	return describe_image(image) ? NULL : unit;
 }
 
@@ -509,24 +510,6 @@ void row_attacher__pause(struct row_attacher *attacher)
 		for (size_t j = 0; j < attacher->images[i]->unit_count; j++)
 			close_links(attacher, attacher->images[i]->units[j]);
 	attacher->paused = true;
-}
-
-int row_attacher__resume(struct row_attacher *attacher)
-{
-	int status = 0;
-
-	attacher->paused = false;
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->unit_count; j++) {
-			struct row_unit *unit = attacher->images[i]->units[j];
-			int opened =
-			    unit->closed_until_ns ? 0 : row_attacher__open(attacher, attacher->images[i], unit);
-
-			if (opened && !status)
-				status = opened;
-			row_attacher__reset(attacher, unit);
-		}
-	return status;
 }
 
 size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, const struct attached_image **images,

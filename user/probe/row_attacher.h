@@ -20,8 +20,12 @@ enum row_group { ROW_THREADS, ROW_USER, ROW_OUTLINED };
 
 struct row_attacher;
 
-/* side and costs must outlive it. budget: share of its targets' time that one unit may cost; 0 = no bound. */
-struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget);
+/*
+ * side and costs must outlive it. budget: share of its targets' time that one unit may cost; 0 = no bound. seed:
+ * differs from host to host.
+ */
+struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
+				       uint64_t seed);
 void row_attacher__free(struct row_attacher *attacher);
 
 /*
@@ -44,9 +48,8 @@ bool row_attacher__linked(const struct row_attacher *attacher, const struct proc
 /* A process has ended, or is no target any more. */
 void row_attacher__release(struct row_attacher *attacher, pid_t pid);
 
-/* Closes and opens all links: the governor's means. */
+/* Closes all links for good: the end. */
 void row_attacher__pause(struct row_attacher *attacher);
-int row_attacher__resume(struct row_attacher *attacher);
 
 /* The images on which a process has links, at most max; returns how many. They belong to the attacher. */
 size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, const struct attached_image **images,
@@ -55,10 +58,10 @@ size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, cons
 struct row_thinned {
 	const char *name, *image;
 	double calls_per_s, cost_pct; /* of its targets' time, since it was opened */
-	double closed_s;
-	bool told;	   /* a spell of this length was told before */
-	double debt_ns;	   /* what it overdrew: forgiven, since the spell pays it */
-	const pid_t *pids; /* who map the image */
+	double closed_s;	      /* 0: it is open for good, at these rates */
+	bool told;		      /* a spell of this length was told before */
+	double debt_ns;		      /* what it overdrew: forgiven, since the spell pays it */
+	const pid_t *pids;	      /* who map the image */
 	size_t pid_count;
 };
 

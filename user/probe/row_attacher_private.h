@@ -46,7 +46,7 @@ struct row_attacher {
 	struct kernel_side *side;
 	const struct costs *costs;
 	double budget;
-	uint64_t seed;
+	struct governor random; /* only its seed */
 	struct row_image **images;
 	size_t count, room;
 	bool paused;
@@ -59,6 +59,6 @@ int row_attacher__open(struct row_attacher *attacher, struct row_image *image, s
 void row_attacher__close(struct row_attacher *attacher, struct row_unit *unit);
 
 /* Begins a unit's account anew. */
-void row_attacher__reset(struct row_attacher *attacher, struct row_unit *unit);
+void row_attacher__reset(struct row_attacher *attacher, const struct row_image *image, struct row_unit *unit);
 
 #endif

@@ -50,13 +50,20 @@ static void measure(struct row_attacher *attacher, struct row_unit *unit)
 	}
 }
 
-void row_attacher__reset(struct row_attacher *attacher, struct row_unit *unit)
+static struct governor share_of(const struct row_attacher *attacher, const struct row_image *image)
 {
+	return governor__of_share(attacher->budget * (double)(image->mapper_count ? image->mapper_count : 1));
+}
+
+void row_attacher__reset(struct row_attacher *attacher, const struct row_image *image, struct row_unit *unit)
+{
+	struct governor share = share_of(attacher, image);
+
 	measure(attacher, unit);
 	unit->opened_ns = mono_now();
 	unit->calls_at_open = unit->calls;
 	unit->cost_at_open_ns = unit->cost_ns;
-	governor__open_account(&unit->account, unit->opened_ns);
+	governor__open_account(&share, &unit->account, unit->opened_ns);
 }
 
 static void forget_edges(struct row_attacher *attacher)
@@ -64,34 +71,33 @@ static void forget_edges(struct row_attacher *attacher)
 	kernel_side__bpf(attacher->side)->bss->rows_generation++;
 }
 
-static double fraction(struct row_attacher *attacher)
-{
-	attacher->seed ^= attacher->seed << 13; /* xorshift */
-	attacher->seed ^= attacher->seed >> 7;
-	attacher->seed ^= attacher->seed << 17;
-	return (double)(attacher->seed >> 11) / 9007199254740992.0;
-}
-
-static void thin(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, double cap, double debt,
-		 uint64_t now_ns, void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
+/* What a unit has cost since it was opened. */
+static struct row_thinned told_of(const struct row_image *image, const struct row_unit *unit, uint64_t now_ns)
 {
 	double open_ns = now_ns > unit->opened_ns + SHORTEST_NS ? (double)(now_ns - unit->opened_ns) : SHORTEST_NS;
-	double spell = (double)(1U << unit->level) * 1e9;
-	struct row_thinned told = {
+
+	return (struct row_thinned){
 	    .name = unit->group == ROW_THREADS ? "its thread functions"
 					       : functions__row(unit->sites->functions[0].row)->symbol,
 	    .image = image->path,
 	    .calls_per_s = (double)(unit->calls - unit->calls_at_open) / open_ns * 1e9,
 	    .cost_pct = (unit->cost_ns - unit->cost_at_open_ns) / open_ns / (double)image->mapper_count * 100,
-	    .told = unit->level < unit->told_level,
-	    .debt_ns = debt,
 	    .pids = image->mappers,
 	    .pid_count = image->mapper_count,
 	};
+}
 
-	if (spell < debt / cap)
-		spell = debt / cap;
-	spell *= 1 + 0.5 * fraction(attacher);
+static void thin(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, double rate,
+		 double debt, uint64_t now_ns, void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
+{
+	double spell = (double)(1U << unit->level) * 1e9;
+	struct row_thinned told = told_of(image, unit, now_ns);
+
+	told.told = unit->level < unit->told_level;
+	told.debt_ns = debt;
+	if (spell < debt / rate)
+		spell = debt / rate;
+	spell *= 1 + 0.5 * governor__random(&attacher->random);
 	told.closed_s = spell * 1e-9;
 	unit->closed_until_ns = now_ns + (uint64_t)spell;
 	if (unit->level + 1 < LEVELS)
@@ -100,6 +106,16 @@ static void thin(struct row_attacher *attacher, struct row_image *image, struct 
 		unit->told_level = unit->level;
 	row_attacher__close(attacher, unit);
 	forget_edges(attacher);
+	thinned(ctx, &told);
+}
+
+/* It keeps to its share again. */
+static void give_back(struct row_image *image, struct row_unit *unit, uint64_t now_ns,
+		      void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
+{
+	struct row_thinned told = told_of(image, unit, now_ns);
+
+	unit->told_level = 0;
 	thinned(ctx, &told);
 }
 
@@ -112,7 +128,7 @@ size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
 		return 0;
 	for (size_t i = 0; i < attacher->count; i++) {
 		struct row_image *image = attacher->images[i];
-		struct governor share = {.cap = attacher->budget * (double)image->mapper_count};
+		struct governor share = share_of(attacher, image);
 
 		for (size_t j = 0; j < image->unit_count; j++) {
 			struct row_unit *unit = image->units[j];
@@ -123,7 +139,7 @@ size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
 			if (unit->closed_until_ns && now_ns >= unit->closed_until_ns) {
 				unit->closed_until_ns = 0;
 				row_attacher__open(attacher, image, unit);
-				row_attacher__reset(attacher, unit);
+				row_attacher__reset(attacher, image, unit);
 				forget_edges(attacher);
 				continue;
 			}
@@ -133,10 +149,13 @@ size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
 			}
 			measure(attacher, unit);
 			if (governor__charge(&share, &unit->account, now_ns, unit->cost_ns - before)) {
-				thin(attacher, image, unit, share.cap, -unit->account.credit_ns, now_ns, thinned, ctx);
+				thin(attacher, image, unit, share.rate, share.room_ns - unit->account.credit_ns, now_ns,
+				     thinned, ctx);
 				closed++;
 			} else if (now_ns > unit->opened_ns + QUIET_NS) {
 				unit->level = 0;
+				if (unit->told_level && now_ns > unit->opened_ns + GOVERNOR_STEP_NS)
+					give_back(image, unit, now_ns, thinned, ctx);
 			}
 		}
 	}
@@ -163,7 +182,7 @@ bool row_attacher__thin_costliest(struct row_attacher *attacher, double debt_ns,
 			image = attacher->images[i];
 		}
 	if (costliest)
-		thin(attacher, image, costliest, attacher->budget * (double)image->mapper_count,
-		     debt_ns * (double)image->mapper_count, now_ns, thinned, ctx);
+		thin(attacher, image, costliest, share_of(attacher, image).rate, debt_ns * (double)image->mapper_count,
+		     now_ns, thinned, ctx);
 	return costliest != NULL;
 }

@@ -20,6 +20,7 @@ struct json_context {
 	const char *host;
 	struct stream_clock clock;	    /* the pair in force; zeros where unknown */
 	double daemon_cpu_pct;		    /* NAN where unknown */
+	double io_traced_pct, io_tax_pct;   /* the same; see struct stream_window */
 	const struct vapro_thread *threads; /* by id, for the rank of an exemplar; may be NULL */
 	uint32_t thread_count;
 };

@@ -132,12 +132,14 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	return ret;
 }
 
-static struct json_context context_of(const struct pipeline *pipeline, double daemon_cpu_pct)
+static struct json_context context_of(const struct pipeline *pipeline, const struct stream_window *window)
 {
 	return (struct json_context){
 	    .host = pipeline->host,
 	    .clock = pipeline->clock,
-	    .daemon_cpu_pct = daemon_cpu_pct,
+	    .daemon_cpu_pct = window->daemon_cpu_pct,
+	    .io_traced_pct = window->io_traced_pct,
+	    .io_tax_pct = window->io_tax_pct,
 	    .threads = pipeline->threads,
 	    .thread_count = (uint32_t)pipeline->thread_count,
 	};
@@ -145,7 +147,7 @@ static struct json_context context_of(const struct pipeline *pipeline, double da
 
 static int end_window(struct pipeline *pipeline, const struct stream_window *window)
 {
-	struct json_context context = context_of(pipeline, window->daemon_cpu_pct);
+	struct json_context context = context_of(pipeline, window);
 	const struct job_result *results = NULL;
 	uint32_t count = 0;
 	int ret;
@@ -285,8 +287,9 @@ void pipeline__remember(struct stream_sink *sink, double seconds, uint64_t bytes
 int pipeline__ask(struct stream_sink *sink, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
 		  struct answer *answer)
 {
+	const struct stream_window no_window = {.daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
 	struct pipeline *pipeline = pipeline_of(sink);
 
-	answer->context = context_of(pipeline, NAN);
+	answer->context = context_of(pipeline, &no_window);
 	return analysis__ask(pipeline->analysis, selection, job, now_ns, &answer->jobs, &answer->job_count);
 }

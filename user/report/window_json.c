@@ -80,6 +80,14 @@ static bool add_overhead(cJSON *object, const struct job_result *result)
 	       json__add_number(overhead, "max", result->overhead_pct_max, 4);
 }
 
+static bool add_io(cJSON *object, const struct json_context *context)
+{
+	cJSON *io = cJSON_AddObjectToObject(object, "io");
+
+	return io && json__add_number(io, "traced_pct", context->io_traced_pct, 2) &&
+	       json__add_number(io, "node_tax_pct", context->io_tax_pct, 4);
+}
+
 static bool add_clock(cJSON *object, const struct stream_clock *clock)
 {
 	cJSON *pair;
@@ -130,7 +138,8 @@ static int put_window(const struct job_result *result, const struct json_context
 	    json__add_uint(object, "bundles", result->bundles) &&
 	    json__add_uint(object, "fragments", result->fragments) && json__add_uint(object, "open", result->open) &&
 	    add_lost(object, result->lost) && add_overhead(object, result) &&
-	    json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_uncovered(object, result) &&
+	    json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_io(object, context) &&
+	    add_uncovered(object, result) &&
 	    add_clusters(object, &result->clusters) && add_clock(object, &context->clock);
 
 	return json__emit(object, ok, put, arg);

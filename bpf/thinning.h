@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the governor lets go (user/probe/governor.h): the return half of calls in states whose span,
+ * from entry to next entry, is short. The trap of the entry stays, and with it what led to the call
+ * is told; the call itself and what follows it are no fragments, and nothing is joined across them:
+ * until the thread's next call nothing is known of it.
+ *
+ * Spans are learnt entry to entry, so a state that becomes slow is seen again, and one call in 64 of
+ * those that could be let go is kept.
+ */
+#ifndef VAPRO_THINNING_H
+#define VAPRO_THINNING_H
+
+#include "fragment.h"
+
+#define KEPT_OF_THINNED 64
+
+/* A Fortran binding's request is read when its call returns, or never: its variable is on the stack. */
+static __always_inline bool leaves_request(const struct kernel_thread *thread)
+{
+	struct kernel_pending *pending;
+
+	if (!thread->pending)
+		return false;
+	pending = bpf_task_storage_get(&pending_calls, bpf_get_current_task_btf(), 0, 0);
+	return pending && pending->post_at && !pending->slots;
+}
+
+static __always_inline void note_span(const struct kernel_thread *thread, u64 now)
+{
+	u32 index = thread->entered & (KERNEL_STATES - 1);
+	struct kernel_state_stats *seen;
+
+	if (!thread->entered_ns || now < thread->entered_ns)
+		return;
+	seen = bpf_map_lookup_elem(&stats, &index);
+	if (seen)
+		seen->span_ns = span_after(seen->span_ns, now - thread->entered_ns);
+}
+
+/*
+ * A call enters `vertex`; able: its return may be let go at all. Returns whether it is, and then nothing is
+ * open. A global function for its stack, as emit() is.
+ */
+__noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64 now)
+{
+	u32 index = vertex & (KERNEL_STATES - 1);
+	struct kernel_state_stats *seen;
+	struct kernel_governed *governor;
+
+	if (!thread)
+		return 0;
+	governor = governed_of(thread->slot);
+	if (thread->let_go_ns && now > thread->let_go_ns)
+		add(governor->thinned_ns, now - thread->let_go_ns);
+	thread->let_go_ns = 0;
+	if (unseen(thread)) { /* what comes next may not be the next call */
+		thread->entered_ns = 0;
+		return 0;
+	}
+	note_span(thread, now);
+	thread->entered = vertex;
+	thread->entered_ns = now;
+	seen = bpf_map_lookup_elem(&stats, &index);
+	if (!vertex || !able || !seen || seen->n < new_fragments || !seen->span_ns)
+		return 0;
+	add(governor->calls[span_octave(seen->span_ns) & (KERNEL_SPANS - 1)], 1);
+	if (seen->span_ns >= governor->thin_ns || leaves_request(thread) ||
+	    bpf_get_prandom_u32() % KEPT_OF_THINNED == 0)
+		return 0;
+	add(governor->thinned, 1);
+	thread->let_go_ns = now;
+	thread->open = KERNEL_NOTHING;
+	thread->vertex = 0;
+	thread->polls = 0;
+	thread->fork_sp = thread->fork_outer = 0; /* its end will not be looked at */
+	thread->call++;
+	return 1;
+}
+
+/* A system call is not told: what it ends and what it begins are no fragments. */
+static __always_inline void let_io_go(struct kernel_thread *thread)
+{
+	add(governed_of(thread->slot)->thinned_io, 1);
+	thread->vertex = 0;
+}
+
+#endif
