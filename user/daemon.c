@@ -19,7 +19,6 @@
 #define CALM_NS 50000000L
 #define IDLE_NS 200000000L
 #define RESCAN_NS 2000000000ULL
-#define IO_LINGER_S 5 /* IO stays traced this long after it was worth it */
 
 static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
 {
@@ -72,6 +71,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 					      .last = last,
 					      .daemon_cpu_pct =
 						  (cpu - daemon->cpu_at_window) / ((double)(end - begin) * 1e-9) * 100};
+	io_tracing__end_window(&daemon->io, &event.window, (double)(end - begin) * 1e-9);
 	if (stream__put(&daemon->tee.sink, &event))
 		daemon__fail("%s", "out of memory: this window is lost");
 	daemon->cpu_at_window = cpu;
@@ -124,14 +124,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	char text[512];
 
 	watch__second(daemon->watch, now, &second);
-	if (daemon->options->config.io == VAPRO_IO_AUTO) {
-		if (second.io_worth)
-			daemon->io_linger = IO_LINGER_S;
-		else if (!second.in_io && daemon->io_linger)
-			daemon->io_linger--;
-		if ((daemon->io_linger > 0) != kernel_side__watches_syscalls(daemon->side))
-			kernel_side__watch_syscalls(daemon->side, daemon->io_linger > 0);
-	}
+	io_tracing__second(&daemon->io, daemon->watch, &second, now);
 	moved = attacher__check(daemon->attacher, second.threads);
 	if (moved)
 		watch__warn(daemon->watch, "returns_missing", 0,

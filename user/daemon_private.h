@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "ask_server.h"
+#include "io_tracing.h"
 #include "probe/counters.h"
 #include "probe/user_rows.h"
 #include "report/sink.h"
@@ -33,6 +34,7 @@ struct daemon {
 	struct resolver *resolver;
 	struct collector *collector;
 	struct watch *watch;
+	struct io_tracing io;
 	struct finder *finder; /* or NULL: then whoever executes something is looked at for a while */
 	struct costs costs;
 	struct stream_clock clock;
@@ -43,7 +45,6 @@ struct daemon {
 	uint64_t next_second;
 	double cpu_at_window;
 	uint64_t hits;
-	int io_linger;
 	uint64_t scanned_at;
 	bool capture_failed, output_failed, ring_warned, mappings_lost, alert;
 };

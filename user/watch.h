@@ -67,7 +67,8 @@ size_t watch__ever(const struct watch *watch);
 /* Once a second: whether IO is worth tracing, learnt from the targets' own rates; threads counted. */
 struct watch_second {
 	bool io_worth;
-	bool in_io; /* somebody is inside a traced system call */
+	bool in_io;	/* somebody is inside a traced system call */
+	uint64_t io_ns; /* the watched spent in such calls, since the last time */
 	uint32_t threads;
 };
 

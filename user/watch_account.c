@@ -38,6 +38,8 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		calls = process__io_calls(watched->pid);
 		second->io_worth |= (double)(calls - watched->io_calls) >= seconds;
 		watched->io_calls = calls;
+		second->io_ns += watch__counters(watch, watched)->io_ns - watched->io_ns;
+		watched->io_ns = watch__counters(watch, watched)->io_ns;
 		second->in_io |=
 		    !kernel_side__thread(watch->parts.side, watched->pid, &thread) && thread.open == KERNEL_SYSCALL;
 		threads = process__threads(watched->pid, NULL, 0);

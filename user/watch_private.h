@@ -48,7 +48,7 @@ struct watched {
 	struct governed governed;
 	uint64_t told;	      /* vertex fragments of this slot, when it was given */
 	uint64_t unaccounted; /* reported so far */
-	uint64_t io_calls;
+	uint64_t io_calls, io_ns;
 	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
 	bool threaded;	      /* its thread rows were looked for when it had threads */
 	bool pathless;	      /* keeps no frame pointers, and that was said */
