@@ -51,6 +51,7 @@ static void begin(struct daemon *daemon)
 	uint64_t span = (uint64_t)(daemon->options->config.window_s * 1e9);
 
 	daemon->begin_ns = mono_now();
+	daemon->recheck.due_ns = daemon->begin_ns + RECHECK_EVERY_NS;
 	daemon->next_second = daemon->begin_ns + 1000000000ULL;
 	daemon->window_begin = to_utc(daemon, daemon->begin_ns) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->window_end = daemon->window_begin + span / VAPRO_BIN_NS * VAPRO_BIN_NS;
@@ -107,6 +108,24 @@ static void check_outputs(struct daemon *daemon)
 	}
 }
 
+/* What a probe costs now, against what it cost at the start; not while each turn of the loop counts. */
+static void recheck_costs(struct daemon *daemon, uint64_t now)
+{
+	struct recheck *recheck = &daemon->recheck;
+	double before = daemon->costs.call_ns, ratio;
+
+	if (now < recheck->due_ns || daemon->alert || before <= 0)
+		return;
+	if (recheck__judge(recheck, before, recheck__measure(daemon->side), &ratio)) {
+		recheck__scale(&daemon->costs, ratio);
+		row_attacher__scale(daemon->rows, ratio);
+		watch__warn(daemon->watch, "cost_changed", 0,
+			    "a probed call costs %.0f ns now, not %.0f ns: all costs are taken %.2g times from here on",
+			    daemon->costs.call_ns, before, ratio);
+	}
+	recheck->due_ns = now + (recheck->doubted_ns > 0 ? RECHECK_SOON_NS : RECHECK_EVERY_NS);
+}
+
 static void progress(const struct daemon *daemon, uint64_t now)
 {
 	if (daemon->options->quiet || !isatty(STDERR_FILENO))
@@ -131,6 +150,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 			    "%s: entries and returns departed; its probe moved to the function's entry", moved);
 	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
 		watch__warn(daemon->watch, "cpus_changed", 0, "%s", text);
+	recheck_costs(daemon, now);
 	line_sink__flush(daemon->lines);
 	check_outputs(daemon);
 	progress(daemon, now);

@@ -10,6 +10,7 @@
 #include "ask_server.h"
 #include "io_tracing.h"
 #include "probe/counters.h"
+#include "probe/recheck.h"
 #include "probe/user_rows.h"
 #include "report/sink.h"
 #include "target/finder.h"
@@ -37,6 +38,7 @@ struct daemon {
 	struct io_tracing io;
 	struct finder *finder; /* or NULL: then whoever executes something is looked at for a while */
 	struct costs costs;
+	struct recheck recheck;
 	struct stream_clock clock;
 	struct ask_server *asks;	   /* or NULL */
 	uint64_t begin_ns;		   /* of the run, CLOCK_MONOTONIC */

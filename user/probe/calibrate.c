@@ -13,12 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "target/process.h"
+#include "probe/calibrate_private.h"
 #include "vapro.skel.h"
 
-#define CALIBRATION_SLOT (KERNEL_SLOTS - 1)
-#define CALIBRATION_ROW (KERNEL_FUNCTIONS - 1)
 #define BATCHES 20
+#define QUICK_BATCHES 6
 
 /*
  * One function per class of site: on x86 a push is emulated by the kernel, a mov is single-stepped; on
@@ -56,21 +55,24 @@ static double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The child: measures what it is asked for, 'e'mulated, 's'tepped, 'n'op5 or 'r'ead, and answers in ns per call. */
+/*
+ * The child: measures what it is asked for, 'e'mulated, the same 'q'uickly, 's'tepped, 'n'op5 or 'r'ead, and
+ * answers in ns per call.
+ */
 static void serve(int from, int to)
 {
 	int zero = open("/dev/zero", O_RDONLY);
 	char what, byte;
 
 	while (read(from, &what, 1) == 1) {
-		uint32_t calls = what == 's' ? 100 : 1500;
+		uint32_t calls = what == 's' ? 100 : what == 'q' ? 500 : 1500;
 		double least = 1e9;
 
-		for (int batch = 0; batch < BATCHES; batch++) {
+		for (int batch = 0; batch < (what == 'q' ? QUICK_BATCHES : BATCHES); batch++) {
 			double begin = seconds_now(), each;
 
 			for (uint32_t i = 0; i < calls; i++) {
-				if (what == 'e')
+				if (what == 'e' || what == 'q')
 					vapro_calibrate_emulated();
 				else if (what == 's')
 					vapro_calibrate_stepped();
@@ -89,12 +91,7 @@ static void serve(int from, int to)
 	_exit(0);
 }
 
-struct child {
-	pid_t pid;
-	int ask, answer;
-};
-
-static int start_child(struct child *child)
+int calibrate__start_child(struct child *child)
 {
 	int ask[2] = {-1, -1}, answer[2] = {-1, -1};
 
@@ -122,7 +119,7 @@ static int start_child(struct child *child)
 	return 0;
 }
 
-static double measure(const struct child *child, char what)
+double calibrate__measure(const struct child *child, char what)
 {
 	double ns = 0;
 
@@ -131,7 +128,6 @@ static double measure(const struct child *child, char what)
 	return ns;
 }
 
-/* Links one of our own functions in the child alone. */
 static int link_own(struct kernel_side *side, const struct process *self, void (*function)(void), pid_t pid,
 		    bool entry_only, struct kernel_link **link)
 {
@@ -149,6 +145,19 @@ static int link_own(struct kernel_side *side, const struct process *self, void (
 		return -ENOENT;
 	offset = (uint64_t)(uintptr_t)function - mapping->start + mapping->offset;
 	return kernel_side__link(side, &sites, link);
+}
+
+int calibrate__link_call(struct kernel_side *side, const struct process *self, pid_t pid, struct kernel_link **link)
+{
+	return link_own(side, self, vapro_calibrate_emulated, pid, false, link);
+}
+
+void calibrate__end_child(const struct child *child)
+{
+	close(child->ask);
+	close(child->answer);
+	kill(child->pid, SIGKILL);
+	waitpid(child->pid, NULL, 0);
 }
 
 static double extra(double with, double without)
@@ -170,32 +179,32 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	memset(costs, 0, sizeof(*costs));
 	status = process__read(getpid(), &self, err, err_size);
 	if (!status)
-		status = start_child(&child);
+		status = calibrate__start_child(&child);
 	if (status) {
 		snprintf(err, err_size, "cannot start the calibration child: %s", strerror(-status));
 		goto out;
 	}
 	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(side)->maps.functions), &key, &row, BPF_ANY);
-	bare = measure(&child, 'e');
-	bare_stepped = measure(&child, 's');
-	bare_nop5 = measure(&child, 'n');
-	bare_read = measure(&child, 'r');
+	bare = calibrate__measure(&child, 'e');
+	bare_stepped = calibrate__measure(&child, 's');
+	bare_nop5 = calibrate__measure(&child, 'n');
+	bare_read = calibrate__measure(&child, 'r');
 	if (syscalls && !kernel_side__watch_syscalls(side, true))
-		costs->bystander_ns = extra(measure(&child, 'r'), bare_read);
+		costs->bystander_ns = extra(calibrate__measure(&child, 'r'), bare_read);
 	status = kernel_side__track(side, child.pid, &tracked);
 	if (syscalls && !status) {
-		costs->syscall_ns = extra(measure(&child, 'r'), bare_read);
+		costs->syscall_ns = extra(calibrate__measure(&child, 'r'), bare_read);
 		kernel_side__watch_syscalls(side, false);
 	}
 	if (!status)
-		status = link_own(side, self, vapro_calibrate_emulated, child.pid, false, &link);
+		status = calibrate__link_call(side, self, child.pid, &link);
 	if (!status) {
-		costs->call_ns = extra(measure(&child, 'e'), bare);
+		costs->call_ns = extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
 		status = link_own(side, self, vapro_calibrate_stepped, child.pid, false, &link);
 	}
 	if (!status) {
-		costs->stepped_call_ns = extra(measure(&child, 's'), bare_stepped);
+		costs->stepped_call_ns = extra(calibrate__measure(&child, 's'), bare_stepped);
 		kernel_side__unlink(side, link);
 		/* the same process without returns; a new generation makes its thread read that */
 		tracked.flags = KERNEL_PROCESS_NO_RETURN;
@@ -204,13 +213,13 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
 	}
 	if (!status) {
-		costs->entry_ns = extra(measure(&child, 'e'), bare);
+		costs->entry_ns = extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
 		if (nop5)
 			status = link_own(side, self, nop5, child.pid, true, &link);
 	}
 	if (!status && nop5) {
-		costs->nop5_ns = extra(measure(&child, 'n'), bare_nop5);
+		costs->nop5_ns = extra(calibrate__measure(&child, 'n'), bare_nop5);
 		kernel_side__unlink(side, link);
 	}
 	if (status)
@@ -218,10 +227,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 out:
 	if (child.pid > 0) {
 		kernel_side__untrack(side, child.pid);
-		close(child.ask);
-		close(child.answer);
-		kill(child.pid, SIGKILL);
-		waitpid(child.pid, NULL, 0);
+		calibrate__end_child(&child);
 	}
 	process__free(self);
 	return status < 0 ? status : 0;

@@ -55,6 +55,9 @@ void row_attacher__pause(struct row_attacher *attacher);
 size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, const struct attached_image **images,
 			    size_t max);
 
+/* What a hit costs is taken for so many times what it was. */
+void row_attacher__scale(struct row_attacher *attacher, double ratio);
+
 struct row_thinned {
 	const char *name, *image;
 	double calls_per_s, cost_pct; /* of its targets' time, since it was opened */

@@ -50,6 +50,15 @@ static void measure(struct row_attacher *attacher, struct row_unit *unit)
 	}
 }
 
+void row_attacher__scale(struct row_attacher *attacher, double ratio)
+{
+	for (size_t i = 0; i < attacher->count; i++)
+		for (size_t j = 0; j < attacher->images[i]->unit_count; j++) {
+			attacher->images[i]->units[j]->cost_ns *= ratio;
+			attacher->images[i]->units[j]->cost_at_open_ns *= ratio;
+		}
+}
+
 static struct governor share_of(const struct row_attacher *attacher, const struct row_image *image)
 {
 	return governor__of_share(attacher->budget * (double)(image->mapper_count ? image->mapper_count : 1));

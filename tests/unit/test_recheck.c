@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "probe/recheck.h"
+
+static void one_that_differs_is_an_accident(void **state)
+{
+	struct recheck recheck = {0};
+	double ratio = 0;
+
+	(void)state;
+	assert_false(recheck__judge(&recheck, 700, 2000, &ratio));
+	assert_false(recheck__judge(&recheck, 700, 720, &ratio));
+	assert_false(recheck__judge(&recheck, 700, 2000, &ratio));
+	assert_false(recheck__judge(&recheck, 700, 0, &ratio)); /* not measured */
+	assert_false(recheck__judge(&recheck, 700, 2000, &ratio));
+	assert_false(recheck__judge(&recheck, 700, 300, &ratio)); /* the other way */
+	assert_true(recheck__judge(&recheck, 700, 350, &ratio));
+	assert_true(ratio == 0.5); /* the nearer one */
+}
+
+static void two_that_agree_are_taken(void **state)
+{
+	struct recheck recheck = {0};
+	struct costs costs = {.entry_ns = 450, .call_ns = 700, .stepped_call_ns = 1600, .bystander_ns = 50};
+	double ratio = 0;
+
+	(void)state;
+	assert_false(recheck__judge(&recheck, 700, 1400, &ratio));
+	assert_true(recheck__judge(&recheck, 700, 1500, &ratio));
+	assert_true(ratio == 2);
+	recheck__scale(&costs, ratio);
+	assert_true(costs.call_ns == 1400 && costs.entry_ns == 900 && costs.bystander_ns == 100);
+	assert_true(costs.nop5_ns == 0);
+	assert_false(recheck__judge(&recheck, costs.call_ns, 1450, &ratio));
+	assert_false(recheck__judge(&recheck, 0, 1450, &ratio)); /* never calibrated */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(one_that_differs_is_an_accident),
+	    cmocka_unit_test(two_that_agree_are_taken),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
