@@ -57,6 +57,7 @@ static void begin_load(const struct watch *watch, struct watched *watched, uint6
 	governed->load_calls = counters->enter;
 	governed->load_io = counters->syscalls;
 	memcpy(governed->calls, orders(watch, watched)->calls, sizeof(governed->calls));
+	memcpy(governed->time_ns, orders(watch, watched)->time_ns, sizeof(governed->time_ns));
 }
 
 void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns)
@@ -158,8 +159,10 @@ static struct governor_plan look(struct watch *watch, struct watched *watched, u
 
 	if (kernel_side__spares_returns(watch->parts.side) && !(watched->flags & KERNEL_PROCESS_NO_RETURN))
 		governed->load.return_ns = fmax(0, costs->call_ns - costs->entry_ns);
-	for (unsigned i = 0; i < KERNEL_SPANS; i++)
+	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
 		governed->load.calls[i] = (double)(out->calls[i] - governed->calls[i]);
+		governed->load.time_ns[i] = (double)(out->time_ns[i] - governed->time_ns[i]);
+	}
 	if (governor__step(&watch->parts.governor, &governed->steps, &governed->load, now_ns, &plan)) {
 		__atomic_store_n(&out->thin_ns, governor__thin_ns(governed->steps.thin), __ATOMIC_RELAXED);
 		tell_step(watch, watched, &plan, before);

@@ -112,7 +112,8 @@ struct kernel_governed {
 	u32 pad;
 	u64 thin_ns; /* returns of calls in states of a shorter span are let go */
 	/* the kernel side's */
-	u64 calls[KERNEL_SPANS]; /* by the span of their state, of those that may be let go */
+	u64 calls[KERNEL_SPANS];   /* by the span of their state, of those that may be let go */
+	u64 time_ns[KERNEL_SPANS]; /* from them to the next call, as it was */
 	u64 thinned, thinned_io; /* calls let go */
 	u64 thinned_ns;		 /* of threads, from there to their next call */
 };
@@ -385,7 +386,7 @@ struct kernel_thread {
 	u64 let_go_ns;	     /* that of one that was let go, after which nothing is a fragment yet; 0 = none */
 	u32 turn, voids;     /* of its process's probes */
 	u32 entered;	     /* vertex of the last call */
-	u32 pad;
+	u32 octave;	     /* of its span, + 1; 0 = it could not have been let go */
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 };
 

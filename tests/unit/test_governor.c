@@ -94,6 +94,7 @@ static void tick(struct life *life, const struct program *program)
 		if (closed)
 			continue;
 		life->load.calls[octaves[i]] += calls[i] / slow;
+		life->load.time_ns[octaves[i]] += calls[i] / slow * 1536 * (double)(1U << octaves[i]);
 		life->told += octaves[i] < life->steps.thin ? 0 : calls[i] / slow * (double)(1U << octaves[i]);
 	}
 	if (!closed) {
@@ -251,6 +252,25 @@ static void short_states_go_first(void **state)
 	assert_true(life.turns.count > 0);
 	assert_true(mean(&life, 0) < 0.01);
 	free(life.spent);
+}
+
+/* Short ones after which long computations follow, though seldom: to let them go would lose those. */
+static void what_is_lost_counts_as_it_was(void **state)
+{
+	struct governor governor;
+	struct governor_load load = {.open_ns = 10e9, .cost_ns = 0.0115 * 10e9, .return_ns = RETURN_NS};
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	load.calls[2] = 150000;
+	load.calls[9] = 1000;
+	load.time_ns[2] = 1e9;
+	load.time_ns[9] = 8e9;
+	assert_int_equal(governor__plan(&governor, &load).thin, 3);
+	load.time_ns[2] = 5e9;
+	load.time_ns[9] = 4e9;
+	assert_int_equal(governor__plan(&governor, &load).thin, 0);
+	assert_true(governor__plan(&governor, &load).open < 1);
 }
 
 static void steps_are_taken_back(void **state)
@@ -431,6 +451,7 @@ int main(void)
 	    cmocka_unit_test(any_look_may_be_the_first),
 	    cmocka_unit_test(bursts_are_seen),
 	    cmocka_unit_test(short_states_go_first),
+	    cmocka_unit_test(what_is_lost_counts_as_it_was),
 	    cmocka_unit_test(steps_are_taken_back),
 	    cmocka_unit_test(windows_end_when_the_rate_falls),
 	    cmocka_unit_test(modest_programs_are_left_alone),

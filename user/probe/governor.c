@@ -78,22 +78,14 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 	       (account->mean > governor->rate && account->credit_ns < 0);
 }
 
-/* Middle of an octave. */
-static double span_of(unsigned octave)
-{
-	return 1.5 * 1024 * (double)(1U << octave);
-}
-
 static struct governor_plan plan_of(double rate, const struct governor_load *load, unsigned thin)
 {
 	struct governor_plan plan = {.thin = thin, .open = 1};
 	double time = 0, told = 0, now_saved = 0, saved = 0;
 
 	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
-		double here = load->calls[i] * span_of(i);
-
-		time += here;
-		told += i >= thin ? here : 0;
+		time += load->time_ns[i];
+		told += i >= thin ? load->time_ns[i] : 0;
 		now_saved += i < load->thin ? load->calls[i] * load->return_ns : 0;
 		saved += i < thin ? load->calls[i] * load->return_ns : 0;
 	}

@@ -71,10 +71,11 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 /* What one process's calls were while its probes were open. */
 struct governor_load {
 	double open_ns;
-	double cost_ns;		    /* all of it */
-	double calls[KERNEL_SPANS]; /* by octave of the span of their states */
-	double return_ns;	    /* what letting a return go saves; 0 = that cannot be done */
-	unsigned thin;		    /* octaves whose returns were let go meanwhile */
+	double cost_ns;		      /* all of it */
+	double calls[KERNEL_SPANS];   /* by octave of the span of their states */
+	double time_ns[KERNEL_SPANS]; /* of theirs, entry to entry */
+	double return_ns;	      /* what letting a return go saves; 0 = that cannot be done */
+	unsigned thin;		      /* octaves whose returns were let go meanwhile */
 };
 
 struct governor_plan {

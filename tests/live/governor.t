@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The budget on overhead: what is let go, closed and taken back, and that all of it is told. Structure, no times."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import VAPRO, VAPROD, ROOT, attached, graph, j, losses, main, of_type, ready_pid, records, tool, until, works  # noqa: E402
+
+
+def own(jobs, name, called):
+    """A copy under a name of its own, for the selection by name."""
+    path = os.path.join(jobs.directory, called)
+    shutil.copy(tool(name), path)
+    return path
+
+
+def watch(jobs, called, *options):
+    """Starts vaprod before its target: (daemon, its output, its hello)."""
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--exe", called, "--output", out, "--io", "off", "--window", 3, *options], "vaprod")
+    hello = until(lambda: os.path.exists(out) and of_type(records(out), "hello"), 20)
+    if not hello:
+        raise RuntimeError("vaprod says nothing: " + daemon.err())
+    return daemon, out, hello[0]
+
+
+def warned(lines, code):
+    return [w["text"] for w in of_type(lines, "warning") if w["code"] == code]
+
+
+def governed_share(lines):
+    """Shares of the windows that are told as governed, in percent."""
+    return [sum(u["share_pct"] for u in w["uncovered"] if u["reason"] == "governed") for w in of_type(lines, "window")]
+
+
+def valid(tap, out):
+    check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
+                           text=True, check=False)
+    tap.equal(check.returncode, 0, "every line is valid by the schema" + ("" if check.returncode == 0 else check.stdout[-600:]))
+
+
+def test_flat_out(tap, jobs):
+    """Far over the budget, then hardly anything: closed and opened in turns, and at last for good."""
+    program = own(jobs, "rounds", "rounds_flat_out")
+    daemon, out, hello = watch(jobs, "rounds_flat_out")
+    tap.ok(hello["tunables"]["overhead_budget"] == 1 and hello["tunables"]["overhead_cap"] == 2, "hello tells budget and cap")
+    job = jobs.start(j.mpirun(1, program, "--us", 1000, "--phase", "250:12", "--phase", "1:45", "--delay", 5), "rounds")
+    pid = ready_pid(job)
+    attached(out, [pid])
+    tap.equal(jobs.wait(job, 100), 0, "the program ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    lines = records(out)
+    told = [text for text in warned(lines, "governed") if "closed for" in text]
+    tap.ok(told, "that probes are closed is told", warned(lines, "governed"))
+    tap.ok(told and f"process {pid}" in told[0] and "calls/s" in told[0] and "MPI_Send" in told[0] and "over the budget of 1 %" in told[0],
+           "with process, rate, what is closed, and the bound", told)
+    calls = sum(phase["rounds"] + phase["short"] for phase in json.loads(job.out().splitlines()[-1])["phases"])
+    hits = of_type(lines, "process")[-1]["hits"]
+    tap.ok(0 < hits < calls, "some calls were not probed", (hits, calls))
+    shares = governed_share(lines)
+    tap.ok(max(shares) > 50, "the gaps are told as governed", shares)
+    tap.ok(any("stay open again" in text for text in warned(lines, "released")), "when the rate has fallen they stay open",
+           warned(lines, "released"))
+    tap.equal(shares[-2:], [0, 0], "and nothing is governed at the end")
+    valid(tap, out)
+
+
+def test_short_states(tap, jobs):
+    """A little over the budget by many short calls: their returns go, all probes stay."""
+    if not works("session"):
+        return
+    program = own(jobs, "rounds", "rounds_of_short_calls")
+    capture = os.path.join(jobs.directory, "run.capture")
+    daemon, out, hello = watch(jobs, "rounds_of_short_calls", "--capture", capture, "--overhead-budget", 2, "--overhead-cap", 8)
+    costs = hello["costs"]
+    pair = costs["entry_ns"] + costs["return_ns"]
+    # between the two: too dear with their returns, and cheap enough without
+    calls_s = 0.018 / pair * (pair / costs["entry_ns"]) ** 0.5 * 1e9
+    short = 20
+    us = round((short + 1) / calls_s * 1e6)
+    job = jobs.start(j.mpirun(1, program, "--us", us, "--phase", f"{short}:24", "--phase", f"0:26", "--delay", 5), "rounds")
+    pid = ready_pid(job)
+    attached(out, [pid])
+    tap.equal(jobs.wait(job, 100), 0, "the program ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    lines = records(out)
+    told = [text for text in warned(lines, "governed") if "the returns of calls" in text]
+    tap.ok(told and f"process {pid}" in told[0] and "saves" in told[0], "that returns are let go is told, with what it saves",
+           warned(lines, "governed"))
+    tap.ok(any("all returns are seen again" in text for text in warned(lines, "released")), "and taken back when the rate falls",
+           warned(lines, "released"))
+    tap.ok(losses(lines).get("governed", 0) > 0, "what was let go is counted", losses(lines))
+    shares = governed_share(lines)
+    tap.ok(max(shares) > 0, "and its time is told as governed", shares)
+    tap.equal(shares[-2:], [0, 0], "nothing is governed at the end")
+    phases = json.loads(job.out().splitlines()[-1])["phases"]
+    rounds = sum(phase["rounds"] for phase in phases)
+    states = {}
+    for state in graph(jobs, capture):
+        key = tuple(state["labels"].get(name) for name in ("from.function", "to.function", "function"))
+        states[key] = states.get(key, 0) + state["calls"]
+    valid(tap, out)
+    return states, rounds
+
+
+def test_slow_caller(tap, jobs):
+    program = own(jobs, "flat_out", "slow_flat_out")
+    daemon, out, _ = watch(jobs, "slow_flat_out")
+    job = jobs.start(j.mpirun(1, program, "--rate", 1000, "--seconds", 13, "--delay", 5), "flat_out")
+    attached(out, [ready_pid(job)])
+    tap.equal(jobs.wait(job, 60), 0, "the program ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    lines = records(out)
+    tap.equal(warned(lines, "governed") + warned(lines, "thinned"), [], "a slow caller is never governed")
+    tap.equal(set(governed_share(lines)), {0}, "nor is any of its time")
+    tap.ok(not losses(lines).get("governed"), "nor any fragment", losses(lines))
+
+
+def test_no_cap(tap, jobs):
+    program = own(jobs, "flat_out", "flat_out_without_cap")
+    daemon, out, _ = watch(jobs, "flat_out_without_cap", "--overhead-cap", 0)
+    job = jobs.start(j.mpirun(1, program, "--rate", 100000, "--seconds", 3, "--delay", 5), "flat_out")
+    attached(out, [ready_pid(job)])
+    tap.equal(jobs.wait(job, 60), 0, "the program ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    lines = records(out)
+    calls = json.loads(job.out().splitlines()[-1])["calls"]
+    tap.ok(of_type(lines, "process")[-1]["hits"] >= calls, "without a cap every call is probed")
+    tap.equal(warned(lines, "governed"), [], "and nothing is governed")
+
+
+main(test_flat_out, test_short_states, test_slow_caller, test_no_cap)
