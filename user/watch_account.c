@@ -60,7 +60,8 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	uint64_t to = watched->ended_ns && watched->ended_ns < end_ns ? watched->ended_ns : end_ns;
 	uint64_t told = collector__told(watch->parts.collector, watched->slot) - watched->told;
 
-	watch__count_gap(watched, to, true);
+	if (governed->gap_ns)
+		watch__count_gap(watched, to, true);
 	delta.enter = now.enter - watched->window.enter;
 	delta.exit = now.exit - watched->window.exit;
 	delta.left = now.left - watched->window.left;

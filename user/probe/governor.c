@@ -130,10 +130,12 @@ bool governor__step(const struct governor *governor, struct governor_steps *step
 		return false;
 	if (plan->thin < steps->thin) {
 		struct governor_plan wary = best_plan(governor->rate * GOVERNOR_GIVE_BACK, load);
+		/* with their returns back spans are longer by what these cost: the octave at the border stays */
+		unsigned back = wary.thin ? wary.thin + 1 : 0;
 
-		if (wary.thin >= steps->thin)
+		if (back >= steps->thin)
 			return false;
-		*plan = plan_of(governor->rate, load, wary.thin);
+		*plan = plan_of(governor->rate, load, back);
 	}
 	if (plan->thin == steps->thin)
 		return false;
