@@ -139,4 +139,26 @@ def test_no_cap(tap, jobs):
     tap.equal(warned(lines, "governed"), [], "and nothing is governed")
 
 
-main(test_flat_out, test_short_states, test_slow_caller, test_no_cap)
+def test_io(tap, jobs):
+    """System calls far over the budget: let go for that process, and as all pay for it, given up for the node."""
+    out = os.path.join(jobs.directory, "out.ndjson")
+    job = jobs.start([tool("bystander"), "--mode", "read", "--seconds", 18], "bystander")
+    pid = job.pid
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--io", "auto", "--window", 3], "vaprod")
+    attached(out, [pid])
+    tap.equal(jobs.wait(job, 60), 0, "the program ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
+    lines = records(out)
+    told = [text for text in warned(lines, "governed") if "system calls" in text]
+    tap.ok(told and f"process {pid}" in told[0], "that system calls are let go is told", warned(lines, "governed"))
+    tap.ok(losses(lines).get("governed", 0) > 1000, "they are counted", losses(lines))
+    tap.ok(max(governed_share(lines)) > 50, "and the gap is told", governed_share(lines))
+    io = [w["io"] for w in of_type(lines, "window")]
+    tap.ok(any(w["node_tax_pct"] > 1 for w in io), "what tracing costs the node is told", io)
+    tap.ok(len(warned(lines, "io_not_worth")) == 1 and "system calls/s" in warned(lines, "io_not_worth")[0],
+           "as that is more than the budget, it is given up", warned(lines, "io_not_worth"))
+    tap.equal(io[-1], {"traced_pct": 0, "node_tax_pct": 0}, "and then nobody pays")
+    valid(tap, out)
+
+
+main(test_io, test_flat_out, test_short_states, test_slow_caller, test_no_cap)
