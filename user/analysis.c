@@ -238,16 +238,13 @@ void analysis__remember(struct analysis *analysis, double seconds, uint64_t byte
 
 /*
  * A job that is silent for a whole window has most likely ended: only what its states learnt is kept,
- * and that too only until all its ranks are known to have ended, and nobody can ask for it any more.
+ * and that too only until all its ranks are known to have ended.
  */
 static int put_to_rest(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	if (job->forgotten)
 		return 0;
-	if (past__add_all(context, job))
-		return -ENOMEM;
-	past__trim(context, job, span);
-	job->forgotten = !job->past.kept_count && stg__job_over(context->stg, job->id);
+	job->forgotten = stg__job_over(context->stg, job->id);
 	if (job->forgotten) {
 		uint32_t id = job->id;
 
@@ -255,6 +252,9 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 		*job = (struct analysis_job){.id = id, .forgotten = true};
 		return series__forget(&context->series, id);
 	}
+	if (past__add_all(context, job))
+		return -ENOMEM;
+	past__trim(context, job, span);
 	heatmap__free(&job->map);
 	free(job->kept);
 	free(job->open);

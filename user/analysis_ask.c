@@ -134,7 +134,7 @@ static int tell_coverage(const struct builder *builder, struct job_result *resul
 int analysis__answer(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool asked,
 		     struct job_result *result)
 {
-	struct analysis_span span = {.end_ns = now_ns, .end = now_ns / VAPRO_BIN_NS + 1, .last = true};
+	struct analysis_span span = {.end_ns = now_ns, .end = (now_ns + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS, .last = true};
 	struct builder builder = {context, job, stg__job(context->stg, job->id), &span};
 	struct selection_of *selection = &context->selection, whole = *selection;
 	int error;

@@ -4,12 +4,39 @@
 #include "model/grow.h"
 
 #define SHRINK 0.8 /* of what would just fit: bundles are not spread evenly over time */
+#define SPARE 8	   /* of what is there, one so many-th: arrays that double would cost twice what they may */
+
+static int resize(void *items, size_t *capacity, size_t count, size_t size)
+{
+	void *old, *new;
+
+	memcpy(&old, items, sizeof(old));
+	new = realloc(old, (count + !count) * size);
+	if (!new)
+		return -ENOMEM;
+	memcpy(items, &new, sizeof(new));
+	*capacity = count;
+	return 0;
+}
+
+/* Makes room, as grow() does but for its doubling. */
+static int reserve(void *items, size_t *capacity, size_t need, size_t size)
+{
+	return need <= *capacity ? 0 : resize(items, capacity, need + need / SPARE + SPARE, size);
+}
+
+/* Gives back what is no longer needed; what cannot be given back stays. */
+static void give_back(void *items, size_t *capacity, size_t count, size_t size)
+{
+	if (*capacity > count + 2 * (count / SPARE) + SPARE)
+		(void)resize(items, capacity, count, size);
+}
 
 int past__add(const struct analysis_context *context, struct past *past, const struct kept *kept)
 {
 	if (!context->remember_bins)
 		return 0;
-	if (grow(&past->kept, &past->kept_capacity, past->kept_count + 1, sizeof(*past->kept)))
+	if (reserve(&past->kept, &past->kept_capacity, past->kept_count + 1, sizeof(*past->kept)))
 		return -ENOMEM;
 	past->kept[past->kept_count++] = *kept;
 	return 0;
@@ -20,8 +47,8 @@ int past__add_interference(const struct analysis_context *context, struct past *
 {
 	if (!context->remember_bins)
 		return 0;
-	if (grow(&past->interference, &past->interference_capacity, past->interference_count + 1,
-		 sizeof(*past->interference)))
+	if (reserve(&past->interference, &past->interference_capacity, past->interference_count + 1,
+		    sizeof(*past->interference)))
 		return -ENOMEM;
 	past->interference[past->interference_count++] = *interference;
 	return 0;
@@ -34,7 +61,7 @@ int past__hold_open(const struct analysis_context *context, struct analysis_job 
 	past->open_count = 0;
 	if (!context->remember_bins || !job->open_count)
 		return 0;
-	if (grow(&past->open, &past->open_capacity, job->open_count, sizeof(*past->open)))
+	if (reserve(&past->open, &past->open_capacity, job->open_count, sizeof(*past->open)))
 		return -ENOMEM;
 	memcpy(past->open, job->open, job->open_count * sizeof(*past->open));
 	past->open_count = job->open_count;
@@ -70,6 +97,9 @@ static void cut(struct past *past, uint64_t from)
 			past->interference[kept++] = past->interference[i];
 	}
 	past->interference_count = kept;
+	give_back(&past->kept, &past->kept_capacity, past->kept_count, sizeof(*past->kept));
+	give_back(&past->interference, &past->interference_capacity, past->interference_count,
+		  sizeof(*past->interference));
 	if (from > past->from)
 		past->from = from;
 }

@@ -14,7 +14,6 @@
 #include "report/pipeline.h"
 #include "vapro.skel.h"
 
-#define SETTLE_NS 300000000ULL /* a window ends this much after its last bin: everything of it is drained by then */
 #define BUSY_NS 10000000L      /* sleeps of the loop */
 #define CALM_NS 50000000L
 #define IDLE_NS 200000000L

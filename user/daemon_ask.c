@@ -18,13 +18,15 @@ static int answer_question(void *ctx, const struct ask_request *request, FILE *o
 	struct question question = {
 	    .selection = region_option__selection(&request->region),
 	    .job = *request->job ? request->job : NULL,
-	    .now_ns = mono_now() + (daemon->clock.utc_ns - daemon->clock.mono_ns),
 	    .start_ns = daemon->first_window,
 	};
+	uint64_t now = mono_now() - SETTLE_NS + (daemon->clock.utc_ns - daemon->clock.mono_ns);
 	struct answer answer;
 	int failed;
 
 	*error = ASK_FAILED;
+	/* bins of which all is drained */
+	question.now_ns = now > question.start_ns ? now / VAPRO_BIN_NS * VAPRO_BIN_NS : question.start_ns;
 	if (question.selection.relative) {
 		question.selection.relative = false;
 		question.selection.begin_ns += question.start_ns;

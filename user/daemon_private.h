@@ -15,6 +15,8 @@
 #include "report/sink.h"
 #include "target/finder.h"
 
+#define SETTLE_NS 300000000ULL /* a window ends this much after its last bin: everything of it is drained by then */
+
 /* Events go to the analysis and, while that works, to the capture. */
 struct tee {
 	struct stream_sink sink; /* first */

@@ -38,7 +38,7 @@ static void test_names(void **state)
 	    {"instructions,hits", "hits", NULL, 1U << VAPRO_NAMED},
 	    {"instructions,loads,hits", "hits", NULL, 2U << VAPRO_NAMED},
 	    {"hits, instructions loads", "loads, hits", NULL, 3U << VAPRO_NAMED},
-	    {"instructions,loads,hits", "instructions", NULL, 1U << VAPRO_INSTRUCTIONS},
+	    {"instructions,loads,hits", "instructions", "instructions", 0}, /* there is no opposite of work */
 	    {"instructions,loads", "hits", "hits", 0},
 	    {"instructions,loads", "loads,hit", "hit", 1U << VAPRO_NAMED},
 	    {"instructions,a,b,c", "c", "c", 0}, /* no more than two are counted */
@@ -64,23 +64,21 @@ static void test_turn(void **state)
 	(void)state;
 	opposite__turn(hits, low, high);
 	assert_true(low[VAPRO_INSTRUCTIONS] == 5e6 && high[VAPRO_INSTRUCTIONS] == 6e6);
-	assert_true(low[VAPRO_NAMED] == 2.5e5 && high[VAPRO_NAMED] == 5e5);
+	assert_true(low[VAPRO_NAMED] == 1e6 && high[VAPRO_NAMED] == 4e6);
 	assert_true(low[VAPRO_NAMED + 1] == 7 && high[VAPRO_NAMED + 1] == 8);
-	/* back again */
+	/* as many as instructions, or more, is as good as can be */
+	low[VAPRO_NAMED] = 5.5e6;
+	high[VAPRO_NAMED] = 7e6;
 	opposite__turn(hits, low, high);
-	assert_true(fabs(low[VAPRO_NAMED] - 2e6) < 1 && fabs(high[VAPRO_NAMED] - 4e6) < 1);
-	/* what was not measured is not perfect; what hit nothing is the worst, and finite */
+	assert_true(low[VAPRO_NAMED] == 0 && high[VAPRO_NAMED] == 0.5e6);
+	opposite__turn(0, low, high);
+	assert_true(low[VAPRO_NAMED] == 0 && high[VAPRO_NAMED] == 0.5e6);
+	/* what was not measured stays so */
 	opposite__turn(hits, none, still);
 	assert_true(cells__norm(none) == 0 && cells__norm(still) == 0);
-	low[VAPRO_NAMED] = high[VAPRO_NAMED] = 0;
-	opposite__turn(hits, low, high);
-	assert_true(low[VAPRO_NAMED] == high[VAPRO_NAMED] && high[VAPRO_NAMED] == 1e24);
-	opposite__turn(0, low, high);
-	assert_true(low[VAPRO_NAMED] == 1e24);
-	low[VAPRO_NAMED] = 0;
-	high[VAPRO_NAMED] = CELLS_MAGNITUDE_MAX;
-	opposite__turn(hits, low, high);
-	assert_true(low[VAPRO_NAMED] >= 0 && high[VAPRO_NAMED] <= CELLS_MAGNITUDE_MAX);
+	none[VAPRO_NAMED] = still[VAPRO_NAMED] = 3;
+	opposite__turn(hits, none, still);
+	assert_true(none[VAPRO_NAMED] == 3 && still[VAPRO_NAMED] == 3);
 }
 
 struct found {
@@ -92,8 +90,8 @@ struct found {
 };
 
 /*
- * Ranks hit their cache 1 000 000 times a piece, give or take 0.3 %. From 12 to 18 s rank 1 shares it with
- * somebody: it hits less, by `least` to `most` of that, and waits for memory instead.
+ * Ranks hit their cache with every other one of 2 000 000 instructions, give or take 0.3 %. From 12 to 18 s rank 1
+ * shares it with somebody: it hits less, by `least` to `most` of that, and waits for memory instead.
  */
 static void go(double least, double most, bool merged, struct found *found)
 {
@@ -127,7 +125,7 @@ static void go(double least, double most, bool merged, struct found *found)
 				bundle.sum_ns = n * (uint64_t)ns;
 				bundle.end_ns = bundle.start_ns + bundle.sum_ns;
 				bundle.magnitude_min[VAPRO_INSTRUCTIONS] = bundle.magnitude_max[VAPRO_INSTRUCTIONS] =
-				    2e5;
+				    2e6;
 				bundle.magnitude_min[VAPRO_NAMED] = hits * (1 - spread);
 				bundle.magnitude_max[VAPRO_NAMED] = hits * (1 + spread);
 				bundle.factor[VAPRO_RETIRING] = n * 2e6;
@@ -184,7 +182,7 @@ static void test_found(void **state)
  */
 static void test_best_is_the_seed(void **state)
 {
-	static const double worst[] = {0.049, 0.15, 0.3};
+	static const double worst[] = {0.1065, 0.15, 0.3};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(worst) / sizeof(*worst); i++) {

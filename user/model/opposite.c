@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TURNED 1e12	   /* over x */
-#define LEAST_OF_ALL 1e-12 /* what is less counts as this */
 #define SEPARATORS ", "
 
 /* The slot of an event in the order of the workload: instructions have their own. VAPRO_MAGNITUDES: none. */
@@ -15,8 +13,6 @@ static int slot_of(const struct vapro_config *config, const char *wanted)
 	char list[VAPRO_TEXT_MAX], *rest;
 	int slot = VAPRO_NAMED;
 
-	if (!strcmp(wanted, "instructions"))
-		return VAPRO_INSTRUCTIONS;
 	snprintf(list, sizeof(list), "%s", config->workload);
 	for (char *name = strtok_r(list, SEPARATORS, &rest); name; name = strtok_r(NULL, SEPARATORS, &rest)) {
 		if (!strcmp(name, "instructions"))
@@ -55,16 +51,12 @@ bool opposite__stray(const struct vapro_config *config, char *name, size_t size)
 
 void opposite__turn(unsigned which, double *low, double *high)
 {
-	bool measured = false;
-
-	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
-		measured |= high[i] > 0;
-	for (int i = 0; which && measured && i < VAPRO_MAGNITUDES; i++) {
-		double least = fmax(low[i], LEAST_OF_ALL), most = fmax(high[i], LEAST_OF_ALL);
+	for (int i = VAPRO_NAMED; which && high[VAPRO_INSTRUCTIONS] > 0 && i < VAPRO_MAGNITUDES; i++) {
+		double least = low[i];
 
 		if (!(which & 1U << i))
 			continue;
-		low[i] = TURNED / most;
-		high[i] = TURNED / least;
+		low[i] = fmax(0, low[VAPRO_INSTRUCTIONS] - high[i]);
+		high[i] = fmax(0, high[VAPRO_INSTRUCTIONS] - least);
 	}
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Metrics of which more is better (papers/000 section 3.4): Algorithm 1 takes the least norm for the best,
- * so they are converted into the opposite. x becomes 10^12 / x: what differs by 5 % still differs by 5 %,
- * less is more, and a million, which computations of a millisecond count of most events, keeps its weight
- * beside the other metrics. Which ones they are is the user's to say: `larger-is-better` names events of
- * `workload`.
+ * so they are converted into the opposite: cache hits into the instructions that did not hit, x into
+ * instructions - x, and nothing where x is as many. A difference keeps its weight beside the other
+ * metrics, which 1 / x would not: few hits would outweigh all else. Where instructions were not counted
+ * there is no opposite, and x stays. Which metrics they are is the user's to say: `larger-is-better` names
+ * events of `workload` beside instructions.
  */
 #ifndef VAPRO_OPPOSITE_H
 #define VAPRO_OPPOSITE_H
@@ -18,7 +19,7 @@ unsigned opposite__which(const struct vapro_config *config);
 /* The first name of larger-is-better that is no event of the workload, or false. */
 bool opposite__stray(const struct vapro_config *config, char *name, size_t size);
 
-/* The box of a bundle's magnitudes, in place. One of nothing but zeros was not measured, and stays so. */
+/* The box of a bundle's magnitudes, in place. */
 void opposite__turn(unsigned which, double *low, double *high);
 
 #endif
