@@ -66,32 +66,58 @@ static int compare_order(const void *a, const void *b)
 	return order ? order : memcmp(x->key, y->key, sizeof(x->key));
 }
 
+/* What differences from a seed's component are measured in, so that `reach` of it is what may differ. */
+static double unit_of(double tolerance, double floor, double component)
+{
+	return tolerance > 0 ? fmax(component, floor / tolerance) : 1;
+}
+
+static double reach_of(double tolerance, double floor)
+{
+	return tolerance > 0 ? tolerance : floor;
+}
+
+static double in_units(double difference, double unit)
+{
+	return difference > 0 ? difference / unit : 0;
+}
+
+bool clusters__near(const struct vapro_config *config, const double *seed, const double *vector)
+{
+	double tolerance = config->cluster_tolerance, floor = (double)config->cluster_floor, most = 0;
+
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
+		most = fmax(most, in_units(fabs(vector[i] - seed[i]), unit_of(tolerance, floor, seed[i])));
+	return most <= reach_of(tolerance, floor);
+}
+
 /* Least and most distance of a member of the cell from a seed, and that of its middle. */
 struct distance {
 	double near, far, middle;
 };
 
-static struct distance distance_of(const struct workload_cell *cell, const double *seed)
+static struct distance distance_of(const struct workload_cell *cell, const struct cluster *cluster)
 {
-	double near[VAPRO_MAGNITUDES], far[VAPRO_MAGNITUDES], middle[VAPRO_MAGNITUDES];
+	struct distance most = {0};
 
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
-		double below = seed[i] - cell->low[i], above = cell->high[i] - seed[i];
+		double below = cluster->seed[i] - cell->low[i], above = cell->high[i] - cluster->seed[i];
+		double center = fabs((cell->low[i] + cell->high[i]) / 2 - cluster->seed[i]), unit = cluster->unit[i];
 
-		near[i] = fmax(0, fmax(-below, -above));
-		far[i] = fmax(fabs(below), fabs(above));
-		middle[i] = (cell->low[i] + cell->high[i]) / 2 - seed[i];
+		most.near = fmax(most.near, in_units(fmax(-below, -above), unit));
+		most.far = fmax(most.far, in_units(fmax(fabs(below), fabs(above)), unit));
+		most.middle = fmax(most.middle, in_units(center, unit));
 	}
-	return (struct distance){cells__norm(near), cells__norm(far), cells__norm(middle)};
+	return most;
 }
 
 static bool joins(struct clusters *clusters, const struct cluster *cluster, const struct workload_cell *cell, bool own)
 {
 	struct cluster_certificate *certificate = &clusters->certificate;
-	struct distance distance = distance_of(cell, cluster->seed);
+	struct distance distance = distance_of(cell, cluster);
 	bool in = own || distance.middle <= cluster->reach;
 	double wrong = in ? distance.far - cluster->reach : cluster->reach - distance.near;
-	double border = cluster->norm + cluster->reach;
+	double border = cluster->length + cluster->reach;
 
 	if (distance.far <= cluster->reach)
 		return true;
@@ -114,6 +140,26 @@ static void take(struct clusters *clusters, struct cluster *cluster, struct work
 		cluster->fastest_ns = cell->min_ns;
 }
 
+/* A cluster around a cell's least member. Returns the norm beyond which nothing is in its reach, whatever the rounding.
+ */
+static double begin(const struct clusters *clusters, struct cluster *cluster, const struct workload_cell *cell)
+{
+	double farthest[VAPRO_MAGNITUDES];
+
+	*cluster = (struct cluster){
+	    .norm = cell->norm,
+	    .reach = reach_of(clusters->tolerance, clusters->floor),
+	    .fastest_ns = UINT64_MAX,
+	};
+	memcpy(cluster->seed, cell->least, sizeof(cluster->seed));
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		cluster->unit[i] = unit_of(clusters->tolerance, clusters->floor, cluster->seed[i]);
+		cluster->length = fmax(cluster->length, in_units(cluster->seed[i], cluster->unit[i]));
+		farthest[i] = cluster->seed[i] + cluster->reach * cluster->unit[i];
+	}
+	return cells__norm(farthest) * (1 + 1e-9);
+}
+
 /* The greedy pass over cells in the order of their least members. Returns 0 or -ENOMEM. */
 static int pass(struct clusters *clusters, struct workload_cell **order)
 {
@@ -129,15 +175,8 @@ static int pass(struct clusters *clusters, struct workload_cell **order)
 		if (grow(&clusters->items, &clusters->capacity, clusters->count + 1, sizeof(*clusters->items)))
 			return -ENOMEM;
 		cluster = &clusters->items[clusters->count++];
-		*cluster = (struct cluster){
-		    .norm = own->norm,
-		    .reach = fmax(clusters->tolerance * own->norm, clusters->floor),
-		    .fastest_ns = UINT64_MAX,
-		};
-		memcpy(cluster->seed, own->least, sizeof(cluster->seed));
+		border = begin(clusters, cluster, own);
 		clusters->certificate.exact &= !own->corner;
-		/* |v| - |s| <= |v - s|: beyond this norm nothing is in reach, whatever the rounding */
-		border = (cluster->norm + cluster->reach) * (1 + 1e-9);
 		for (size_t i = first; i < count && order[i]->norm <= border; i++) {
 			if (order[i]->cluster == CELLS_NONE && joins(clusters, cluster, order[i], i == first))
 				take(clusters, cluster, order[i]);

@@ -39,15 +39,6 @@ void series__free(struct series_book *book)
 	*book = (struct series_book){0};
 }
 
-static bool same_size(const struct vapro_config *config, const double *seed, const double *size)
-{
-	double apart[VAPRO_MAGNITUDES];
-
-	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
-		apart[i] = size[i] - seed[i];
-	return cells__norm(apart) <= fmax(config->cluster_tolerance * cells__norm(seed), (double)config->cluster_floor);
-}
-
 /* A number for a workload: one that was given back, or the next. */
 static int take_workload(struct series_book *book, uint32_t *id)
 {
@@ -85,7 +76,7 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 
 	if (table__get(book->by_kind, job, state->kind, &head)) {
 		for (uint32_t at = head; at != SERIES_NONE; at = book->workloads[at].next) {
-			if (same_size(book->config, book->workloads[at].seed, size)) {
+			if (clusters__near(book->config, book->workloads[at].seed, size)) {
 				*id = at;
 				return 0;
 			}
