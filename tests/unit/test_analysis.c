@@ -511,6 +511,40 @@ static void test_instructions(void **state)
 	expect(report.coverage_computation > 0.8 && report.performance > 0.9);
 }
 
+/* A rank whose CPU is slow from start to end: other ranks tell, where it is known that they do the same. */
+static void test_slow_from_start(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 4,
+					.seconds = 30,
+					.seed = 14,
+					.noise = 0.02,
+					.memory_rank = 2,
+					.memory_end = 1e9,
+					.memory_factor = 1.5};
+	const struct sim_found *alarm;
+
+	(void)state;
+	sim_run(&scenario, VAPRO_BY_INSTRUCTIONS, &report);
+	expect(report.alarms == 1 && report.imbalances == 0);
+	alarm = sim_alarm(&report);
+	expect(alarm->class == VAPRO_COMPUTATION && alarm->confirmed);
+	expect(alarm->first_rank == 2 && alarm->rank_count == 1);
+	expect(alarm->begin < 0.5 && alarm->end > 29.5);
+	expect(fabs(alarm->performance - 1 / 1.5) < 0.05);
+	/* without instructions nobody knows whether it has more to do: shown, and no variance at all */
+	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+	expect(report.ever_alarms == 0);
+	for (int i = 0; i < report.found_count; i++)
+		expect(report.found[i].class != VAPRO_COMPUTATION);
+	expect(report.imbalances >= 3 && report.imbalance.slow_rank == 2);
+	expect(fabs(report.imbalance.slow_ns / report.imbalance.fast_ns - 1.5) < 0.05);
+	/* and with instructions one that has more to do is not slow */
+	scenario.memory_factor = 0;
+	scenario.slow_rank_factor = 1.5;
+	sim_run(&scenario, VAPRO_BY_INSTRUCTIONS, &report);
+	expect(report.ever_alarms == 0);
+}
+
 static void test_deterministic(void **state)
 {
 	struct sim_scenario scenario = {
@@ -733,6 +767,7 @@ int main(void)
 	    cmocka_unit_test(test_imbalance),
 	    cmocka_unit_test(test_governed),
 	    cmocka_unit_test(test_instructions),
+	    cmocka_unit_test(test_slow_from_start),
 	    cmocka_unit_test(test_deterministic),
 	    cmocka_unit_test(test_interface),
 	    cmocka_unit_test(test_threads_and_jobs),
