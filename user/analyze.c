@@ -10,7 +10,7 @@
 
 #include "collect/capture.h"
 #include "command_line.h"
-#include "model/opposite.h"
+#include "model/rules.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "region_option.h"
@@ -175,24 +175,25 @@ static int tell_score(const struct stream_sink *pipeline)
 	return EXIT_OK;
 }
 
-/* What is in the input is the workload, whatever was asked to be counted. False after saying what is wrong. */
-static bool name_workload(struct analyze *analyze, const struct ndjson *ndjson)
+/* What the rules are for must be in the lines. False after saying what is not. */
+static bool check_events(const struct analyze *analyze, const struct ndjson *ndjson)
 {
-	struct vapro_config *config = &analyze->config;
-	size_t used = (size_t)snprintf(config->workload, sizeof(config->workload), "instructions");
-	const char *name;
-	char stray[64];
+	const struct vapro_config *config = &analyze->config;
+	const char *const named[RULES_NAMED] = {ndjson__named(ndjson, 0), ndjson__named(ndjson, 1)};
+	struct rules rules;
+	char why[256];
 
-	for (size_t i = 0; (name = ndjson__magnitude(ndjson, i)); i++) {
-		/* a place in the list is a slot: what cannot be named there takes one all the same */
-		if (strpbrk(name, ", ") || used + strlen(name) + 2 > sizeof(config->workload))
-			name = "?";
-		used += (size_t)snprintf(config->workload + used, sizeof(config->workload) - used, ",%s", name);
-	}
-	if (!opposite__stray(config, stray, sizeof(stray)))
+	/* they could be read as options, or there would be none */
+	if (rules__parse(&rules, config->workload, config->bands, why, sizeof(why)))
 		return true;
-	fprintf(stderr, "vapro analyze: --larger-is-better: no fragment's workload has '%s'\n", stray);
-	return false;
+	rules__settle(&rules, named);
+	for (unsigned i = 0; i < rules.event_count; i++) {
+		if (rules.slot[i] >= 0)
+			continue;
+		fprintf(stderr, "vapro analyze: no fragment's workload has '%s'\n", rules.events[i].name);
+		return false;
+	}
+	return true;
 }
 
 /* Feeds the input and writes what is found. Returns an exit code. */
@@ -210,8 +211,12 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	int status, score = EXIT_OK;
 
 	struct vapro_selection selection = region_option__selection(&analyze->region);
+	const char *named[RULES_NAMED];
 
-	if (!pipeline || (analyze->region.given && pipeline__select(pipeline, &selection))) {
+	for (int i = 0; i < RULES_NAMED; i++)
+		named[i] = ndjson ? ndjson__named(ndjson, i) : info->named[i][0] ? info->named[i] : NULL;
+	if (!pipeline || pipeline__name_events(pipeline, named) ||
+	    (analyze->region.given && pipeline__select(pipeline, &selection))) {
 		fprintf(stderr, "vapro analyze: out of memory\n");
 		stream__close(pipeline);
 		return EXIT_FAILED;
@@ -272,7 +277,7 @@ int analyze__main(int argc, char **argv)
 			fprintf(stderr, "vapro analyze: %s\n", err);
 			goto out;
 		}
-		if (!name_workload(&analyze, ndjson)) {
+		if (!check_events(&analyze, ndjson)) {
 			status = EXIT_USAGE;
 			goto out;
 		}

@@ -11,6 +11,7 @@
 
 #include <vapro/config.h>
 
+#include "model/rules.h"
 #include "probe/user_rows.h"
 
 #define DOUBLE(name, member, initial, min, max, help)                                                                  \
@@ -33,7 +34,7 @@ const struct vapro_option vapro_options[] = {
     SECONDS("min-lost", min_lost_s, "100ms", 0, 3600, "least time a slow region must have lost"),
     DOUBLE("valid-bin", valid_bin, "0.1", 0, 1, "share of 200 ms that must be covered to be judged"),
     DOUBLE("cluster-tolerance", cluster_tolerance, "0.05", 0, 1, "workloads this close are the same workload"),
-    UINT("cluster-floor", cluster_floor, "64", 0, 1000000000, "instructions; smaller differences are none"),
+    UINT("cluster-floor", cluster_floor, "64", 0, 1000000000, "counts; smaller differences are none"),
     UINT("cluster-cells", cluster_cells, "4096", 16, 1048576,
 	 "with instructions: cells kept of a state's workloads; beyond, they get coarser"),
     UINT("rare-members", rare_members, "5", 1, 1000000, "workloads seen less often than this are rare"),
@@ -78,10 +79,11 @@ const struct vapro_option vapro_options[] = {
      "wrapper libraries to look through, as Fortran's bindings are: libboost_mpi*.so*,libmine.so"},
     {"counters", VAPRO_OPT_COUNTERS, offsetof(struct vapro_config, counters), "auto", 0, 0,
      "what counts work; auto = hardware where it can, else none; test = clocks, to test with"},
-    {"workload", VAPRO_OPT_TEXT, offsetof(struct vapro_config, workload), "instructions", 0, 0,
-     "events that tell equal work: instructions and up to two more"},
-    {"larger-is-better", VAPRO_OPT_TEXT, offsetof(struct vapro_config, larger_is_better), "", 0, 0,
-     "events of --workload of which more is better, as cache hits: they count as their opposite"},
+    {"workload", VAPRO_OPT_EVENTS, offsetof(struct vapro_config, workload), "instructions", 0, 0,
+     "events that tell equal work: instructions and up to two more; 1/EVENT = of which more is better"},
+    {"bands", VAPRO_OPT_EVENTS, offsetof(struct vapro_config, bands), "", 0, 0,
+     "dynamic rules: work is equal only where a ratio lies between the same borders: "
+     "cache-misses/instructions:0.01,0.1"},
     {"socket", VAPRO_OPT_PATH, offsetof(struct vapro_config, socket), VAPRO_SOCKET, 0, 0,
      "where `vapro diagnose` finds this vaprod; a name with / at its end is a directory; empty = nowhere"},
     SECONDS("keep", keep_s, "1m", 0, 3600, "how long fragments are kept for `vapro diagnose`"),
@@ -271,6 +273,23 @@ too_long:
 	return -EINVAL;
 }
 
+/* Read at once, so that the place that is wrong can be named. */
+static int set_events(char *member, const struct vapro_option *option, const char *prefix, const char *value, char *err,
+		      size_t err_size)
+{
+	bool bands = option->offset == offsetof(struct vapro_config, bands);
+	struct rules rules;
+	char why[256];
+
+	if (rules__parse(&rules, bands ? "" : value, bands ? value : "", why, sizeof(why))) {
+		snprintf(err, err_size, "%s%s: %s", prefix, option->name, why);
+		return -EINVAL;
+	}
+	memset(member, 0, VAPRO_TEXT_MAX);
+	strcpy(member, value);
+	return 0;
+}
+
 #define EVENT_PREFIX "event "
 
 /* A site's own encoding of an event; the last one of a name counts. */
@@ -324,6 +343,8 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 	if (option->type == VAPRO_OPT_FUNCTIONS)
 		return add_functions((char *)config + option->offset, option, prefix, value ? value : "", err,
 				     err_size);
+	if (option->type == VAPRO_OPT_EVENTS && value)
+		return set_events((char *)config + option->offset, option, prefix, value, err, err_size);
 	if ((option->type == VAPRO_OPT_TEXT || option->type == VAPRO_OPT_PATH) && value) {
 		if (strlen(value) < VAPRO_TEXT_MAX) {
 			strcpy((char *)config + option->offset, value);
@@ -457,6 +478,7 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 		break;
 	case VAPRO_OPT_TEXT:
 	case VAPRO_OPT_PATH:
+	case VAPRO_OPT_EVENTS:
 		snprintf(buf, size, "%s", member);
 		break;
 	}
@@ -472,7 +494,7 @@ void config__help(FILE *out)
 		    [VAPRO_OPT_IO] = "off|on|auto", [VAPRO_OPT_ATTACH] = "auto|session|multi|perf",
 		    [VAPRO_OPT_FUNCTIONS] = "ROW",  [VAPRO_OPT_STATES] = "call-site|call-path",
 		    [VAPRO_OPT_TEXT] = "LIST",	    [VAPRO_OPT_COUNTERS] = "auto|hardware|none|test",
-		    [VAPRO_OPT_PATH] = "PATH",
+		    [VAPRO_OPT_PATH] = "PATH",	    [VAPRO_OPT_EVENTS] = "LIST",
 		};
 		char flag[64];
 

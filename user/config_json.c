@@ -26,6 +26,7 @@ static cJSON *make_value(const struct vapro_config *config, const struct vapro_o
 	case VAPRO_OPT_COUNTERS:
 	case VAPRO_OPT_TEXT:
 	case VAPRO_OPT_PATH:
+	case VAPRO_OPT_EVENTS:
 		break;
 	}
 	config__format(config, option, text, sizeof(text));

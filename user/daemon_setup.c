@@ -11,7 +11,7 @@
 #include "collect/capture.h"
 #include "config_json.h"
 #include "daemon_private.h"
-#include "model/opposite.h"
+#include "model/rules.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "vapro.skel.h"
@@ -54,12 +54,6 @@ static enum vapro_workload_source workload_source(const struct daemon *daemon)
 int daemon__look_for_counters(struct daemon *daemon)
 {
 	enum vapro_counters wanted = daemon->options->config.counters;
-	char stray[64];
-
-	if (opposite__stray(&daemon->options->config, stray, sizeof(stray))) {
-		daemon__fail("--larger-is-better: '%s' is no event of --workload", stray);
-		return EXIT_USAGE;
-	}
 
 	daemon->counters = counters__new(&daemon->options->config);
 	if (!daemon->counters)
@@ -73,11 +67,10 @@ int daemon__look_for_counters(struct daemon *daemon)
 int daemon__open_outputs(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
-	struct vapro_config config = options->config;
+	const char *const named[RULES_NAMED] = {counters__named(daemon->counters, 0),
+						counters__named(daemon->counters, 1)};
 	char *tunables;
 
-	/* slots are of what is counted, not of what was wanted */
-	counters__workload(daemon->counters, config.workload, sizeof(config.workload));
 	daemon->tee.sink.put = tee_put;
 	daemon->lines = line_sink__open(options->output, options->to_stdout);
 	if (!daemon->lines) {
@@ -86,12 +79,12 @@ int daemon__open_outputs(struct daemon *daemon)
 		return EXIT_FAILED;
 	}
 	daemon->tee.pipeline =
-	    pipeline__new(&config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
-	if (!daemon->tee.pipeline)
+	    pipeline__new(&options->config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
+	if (!daemon->tee.pipeline || pipeline__name_events(daemon->tee.pipeline, named))
 		return daemon__fail("%s", "out of memory");
 	if (!options->capture)
 		return EXIT_OK;
-	tunables = config__to_text(&config);
+	tunables = config__to_text(&options->config);
 	daemon->tee.capture = tunables ? capture__create(options->capture, tunables) : NULL;
 	free(tunables);
 	if (!daemon->tee.capture) {

@@ -74,8 +74,8 @@ struct vapro_config {
 	enum vapro_states states;	  /* what tells states apart: papers/000 section 3.2 */
 	char transparent[VAPRO_TEXT_MAX]; /* globs of images that are hopped over, joined by ',' */
 	enum vapro_counters counters;
-	char workload[VAPRO_TEXT_MAX];	       /* events, separated by commas, that make up the workload vector */
-	char larger_is_better[VAPRO_TEXT_MAX]; /* those of them that are turned into their opposite */
+	char workload[VAPRO_TEXT_MAX]; /* events, separated by commas, that make up the workload vector */
+	char bands[VAPRO_TEXT_MAX];    /* dynamic rules: model/rules.h */
 	struct vapro_event_spec events[VAPRO_EVENT_SPECS];
 	uint32_t event_count;
 	/* questions: vapro diagnose */
@@ -95,7 +95,8 @@ enum vapro_option_type {
 	VAPRO_OPT_STATES,
 	VAPRO_OPT_COUNTERS,
 	VAPRO_OPT_TEXT,
-	VAPRO_OPT_PATH
+	VAPRO_OPT_PATH,
+	VAPRO_OPT_EVENTS, /* workload and bands, which are read together */
 };
 
 struct vapro_option {

@@ -79,6 +79,7 @@ def test_says_what_is_missing(tap, jobs):
     for name, options, code, words in (
             ("none", ["--counters", "none"], 0, "not wanted"),
             ("unknown", ["--counters", "test", "--workload", "instructions,nonsense"], 0, "nonsense is no event"),
+            ("bands", ["--counters", "test", "--bands", "nonsense/instructions:0.01"], 0, "nonsense is no event"),
             ("cycles", ["--counters", "test", "--workload", "instructions,page-faults,task-clock,cpu-clock"], 0,
              "no more than 2 events")):
         out = os.path.join(jobs.directory, name + ".ndjson")

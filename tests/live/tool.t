@@ -25,7 +25,7 @@ def test_usage(tap, jobs):
         tap.ok(code == 0 and "Usage:" in job.out(), " ".join(map(os.path.basename, command)), job.err())
     for words, named in ((["--frobnicate"], "--frobnicate"), (["--pid", "x1"], "x1"), (["--window", "0"], "window"),
                          (["--overhead-cap", "lots"], "lots"), (["--io", "maybe"], "maybe"), (["--duration", "-1"], "-1"),
-                         (["--larger-is-better", "hits"], "hits"), (["--cpus", "a-b"], "a-b"), (["stray"], "stray"), (["--config", "/nonexistent"], "/nonexistent")):
+                         (["--workload", "1/instructions"], "instructions"), (["--cpus", "a-b"], "a-b"), (["stray"], "stray"), (["--config", "/nonexistent"], "/nonexistent")):
         code, job = jobs.run([VAPROD, *words], "usage", 10)
         tap.ok(code == 2 and named in job.err(), "vaprod " + " ".join(words) + " is refused", f"{code} {job.err()}")
 
@@ -112,10 +112,10 @@ def test_ndjson(tap, jobs):
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--score", "--output", "/dev/null", *hosts], "score", 30)
     tap.ok(code == 0 and "homogeneity 1.00, completeness 1.00, V-measure 1.00 (2000 fragments, 2 truths, 2 clusters, exact)"
            in job.err(), "--score of two hosts' files", f"{code} {job.err()}")
-    code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--larger-is-better", "loads", "--score", "--output", "/dev/null",
-                          *hosts], "larger", 30)
+    code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--workload", "instructions,1/loads", "--score", "--output",
+                          "/dev/null", *hosts], "larger", 30)
     tap.ok(code == 0 and "2 truths, 2 clusters" in job.err(), "of loads more may be better", f"{code} {job.err()}")
-    code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--larger-is-better", "loads,hits", *hosts], "stray", 30)
+    code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--workload", "instructions,1/loads,1/hits", *hosts], "stray", 30)
     tap.ok(code == 2 and "'hits'" in job.err(), "what is in no line is named", f"{code} {job.err()}")
     code, job = jobs.run([VAPRO, "analyze", "--score", path], "capture", 30)
     tap.equal(code, 2, "captures know no truth")

@@ -131,25 +131,6 @@ int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 	return 0;
 }
 
-void analysis__remember(struct analysis *analysis, double seconds, uint64_t bytes)
-{
-	(void)analysis;
-	(void)seconds;
-	(void)bytes;
-}
-
-int analysis__ask(struct analysis *analysis, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
-		  const struct job_result **jobs, uint32_t *count)
-{
-	(void)analysis;
-	(void)selection;
-	(void)job;
-	(void)now_ns;
-	*jobs = NULL;
-	*count = 0;
-	return 0;
-}
-
 static char path[64];
 
 static int put(struct stream_sink *sink, struct stream_event event)

@@ -10,6 +10,7 @@
 
 #include <vapro/config.h>
 #include "collect/stream.h"
+#include "model/rules.h"
 
 /*
  * Opens a capture for writing; tunables is the JSON text of the config in force. Returns NULL with
@@ -34,9 +35,10 @@ int ndjson__replay(const char *const *paths, size_t count, bool strict, double w
 
 /* What a capture says of itself, for those who must know before the replay. */
 struct capture_info {
-	struct vapro_config config; /* defaults, and over them the tunables in force at its time */
-	bool by_instructions;	    /* its hello's workload_source */
-	char host[256];		    /* its hello's, "" where it has none */
+	struct vapro_config config;  /* defaults, and over them the tunables in force at its time */
+	bool by_instructions;	     /* its hello's workload_source */
+	char host[256];		     /* its hello's, "" where it has none */
+	char named[RULES_NAMED][64]; /* the events of magnitudes from VAPRO_NAMED on, "" none */
 };
 
 /* Reads the head and the first lines. Returns 0 or a negative errno with a sentence in err. */
@@ -50,9 +52,9 @@ struct ndjson;
 
 struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict, uint64_t *bad_lines, char *err,
 			    size_t err_size);
-/* The names of the magnitudes beside instructions and bytes, in the order of their slots; NULL: none further. */
-const char *ndjson__magnitude(const struct ndjson *ndjson, size_t at);
 bool ndjson__by_instructions(const struct ndjson *ndjson); /* any computation carries `instructions` */
+const char *ndjson__named(const struct ndjson *ndjson,
+			  int number); /* event of a magnitude from VAPRO_NAMED on, or NULL */
 int ndjson__feed(const struct ndjson *ndjson, double window_s, struct stream_sink *sink, char *err, size_t err_size);
 void ndjson__free(struct ndjson *ndjson);
 

@@ -88,6 +88,31 @@ int capture__replay(const char *const *paths, size_t count, struct stream_sink *
 	return capture_merge(paths, count, sink, err, err_size);
 }
 
+/* Events took their places in the order in which they were wanted, where they could be counted. */
+static void read_counters(struct capture_info *info, const cJSON *counters)
+{
+	struct rules rules;
+	char why[256];
+	int taken = 0;
+
+	if (rules__parse(&rules, info->config.workload, info->config.bands, why, sizeof(why)))
+		return;
+	for (unsigned i = 0; i < rules.event_count && taken < RULES_NAMED; i++) {
+		const cJSON *counter;
+
+		cJSON_ArrayForEach(counter, counters)
+		{
+			const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(counter, "name"));
+
+			if (!name || strcmp(name, rules.events[i].name) ||
+			    !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(counter, "available")))
+				continue;
+			snprintf(info->named[taken++], sizeof(info->named[0]), "%s", name);
+			break;
+		}
+	}
+}
+
 static void read_hello(struct capture_info *info, const char *line)
 {
 	cJSON *object = cJSON_Parse(line);
@@ -98,6 +123,7 @@ static void read_hello(struct capture_info *info, const char *line)
 	if (type && !strcmp(type, "hello")) {
 		info->by_instructions = source && !strcmp(source, "instructions");
 		snprintf(info->host, sizeof(info->host), "%s", host ? host : "");
+		read_counters(info, cJSON_GetObjectItemCaseSensitive(object, "counters"));
 	}
 	cJSON_Delete(object);
 }

@@ -292,14 +292,14 @@ cleanup:
 	return NULL;
 }
 
-const char *ndjson__magnitude(const struct ndjson *ndjson, size_t at)
-{
-	return at < NDJSON_NAMED ? ndjson->names.magnitude[at] : NULL;
-}
-
 bool ndjson__by_instructions(const struct ndjson *ndjson)
 {
 	return ndjson->instructions;
+}
+
+const char *ndjson__named(const struct ndjson *ndjson, int number)
+{
+	return ndjson->names.magnitude[number];
 }
 
 static int put_tables(const struct ndjson *ndjson, uint64_t begin_ns, struct stream_sink *sink)

@@ -121,14 +121,15 @@ static void swap_doubles(double *a, double *b)
 /* The slots of the user's magnitudes, which were given by first sight, in the order of their names. */
 static void order_magnitudes(struct ndjson *ndjson)
 {
-	char **names = ndjson->names.magnitude, *first;
+	char **names = ndjson->names.magnitude;
 
 	_Static_assert(NDJSON_NAMED == 2, "two are swapped");
+	char *other = names[0];
+
 	if (!names[0] || !names[1] || strcmp(names[0], names[1]) < 0)
 		return;
-	first = names[0];
 	names[0] = names[1];
-	names[1] = first;
+	names[1] = other;
 	for (size_t i = 0; i < ndjson->count; i++) {
 		struct vapro_bundle *bundle = &ndjson->bundles[i];
 

@@ -2,7 +2,6 @@
 #include "model/series.h"
 
 #include "model/grow.h"
-#include "model/opposite.h"
 #include "model/table.h"
 
 #include <math.h>
@@ -17,7 +16,6 @@ int series__init(struct series_book *book, const struct vapro_config *config, en
 {
 	*book = (struct series_book){
 	    .config = config, .source = source, .stg = stg, .free_series = SERIES_NONE, .free_workloads = SERIES_NONE};
-	book->opposite = opposite__which(config);
 	book->by_key = table__new();
 	book->by_kind = table__new();
 	return book->by_key && book->by_kind ? 0 : -ENOMEM;
@@ -149,42 +147,34 @@ double series__compared_ns(enum vapro_class class, const struct kept *kept)
 	return ns > 0 ? ns : 0;
 }
 
-/* Between what the fragments of a bundle lie: all that a computation was measured to do, how much a call moves. */
-struct size {
-	double low[VAPRO_MAGNITUDES], high[VAPRO_MAGNITUDES], middle[VAPRO_MAGNITUDES];
-};
-
+/* What the size of a fragment is: how much a call moves, and all that a computation was measured to do. */
 static void set_size(const struct series_book *book, enum vapro_class class, const struct vapro_bundle *bundle,
-		     struct size *size)
+		     double *size)
 {
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
-		bool counts = class == VAPRO_COMPUTATION ? book->source == VAPRO_BY_INSTRUCTIONS : i == VAPRO_BYTES;
-
-		size->low[i] = counts ? bundle->magnitude_min[i] : 0;
-		size->high[i] = counts ? bundle->magnitude_max[i] : 0;
+		if (class == VAPRO_COMPUTATION ? book->source == VAPRO_BY_INSTRUCTIONS : i == VAPRO_BYTES)
+			size[i] = (bundle->magnitude_min[i] + bundle->magnitude_max[i]) / 2;
+		else
+			size[i] = 0;
 	}
-	if (class == VAPRO_COMPUTATION)
-		opposite__turn(book->opposite, size->low, size->high);
-	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
-		size->middle[i] = (size->low[i] + size->high[i]) / 2;
 }
 
 /* Merge before clustering: one set of cells for all sizes and ranks, at the head of the kind. */
 static int add_cluster(struct series_book *book, const struct series *series, const struct vapro_bundle *bundle,
-		       const struct size *size, struct kept *kept)
+		       const double *size, struct kept *kept)
 {
 	struct workload *head = &book->workloads[book->workloads[series->workload].head];
 
 	kept->cell = KEPT_NO_CELL;
 	if (book->source != VAPRO_BY_INSTRUCTIONS || series->class != VAPRO_COMPUTATION)
 		return 0;
-	if (!(cells__norm(size->middle) > 0)) {
+	if (!(cells__norm(size) > 0)) {
 		kept->cell = KEPT_NO_WORKLOAD;
 		return 0;
 	}
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
 		if (head->clusters)
-			kept->cell = clusters__find(head->clusters, size->middle);
+			kept->cell = clusters__find(head->clusters, size);
 		return 0;
 	}
 	head->dirty = true;
@@ -192,8 +182,8 @@ static int add_cluster(struct series_book *book, const struct series *series, co
 		head->clusters = clusters__new(book->config);
 	if (!head->clusters)
 		return -ENOMEM;
-	return clusters__add(head->clusters, size->low, size->high, bundle->n, bundle->sum_ns, bundle->min_ns,
-			     &kept->cell);
+	return clusters__add(head->clusters, bundle->magnitude_min, bundle->magnitude_max, bundle->n, bundle->sum_ns,
+			     bundle->min_ns, &kept->cell);
 }
 
 static int add_history(struct series_book *book, struct series *series, const struct kept *kept)
@@ -223,8 +213,8 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 {
 	const struct stg_state *state = stg__state(book->stg, bundle->state);
 	enum vapro_class class = state->about.class;
+	double size[VAPRO_MAGNITUDES];
 	struct series *series;
-	struct size size;
 	int error;
 
 	*kept = (struct kept){
@@ -240,12 +230,12 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 	};
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		kept->factor[i] = (float)bundle->factor[i];
-	set_size(book, class, bundle, &size);
-	error = find_series(book, bundle, size.middle, &kept->series);
+	set_size(book, class, bundle, size);
+	error = find_series(book, bundle, size, &kept->series);
 	if (error)
 		return error;
 	series = &book->series[kept->series];
-	error = add_cluster(book, series, bundle, &size, kept);
+	error = add_cluster(book, series, bundle, size, kept);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
 		return error;
 	if (bundle->truth && truths__add(&book->truths, series->workload, kept->cell, bundle->truth, bundle->n))

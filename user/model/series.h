@@ -86,7 +86,6 @@ struct series_book {
 	size_t workload_count, workload_capacity;
 	struct table *by_key, *by_kind;
 	struct truths truths;
-	unsigned opposite; /* magnitudes of computations of which more is better, as bits */
 	uint32_t free_series, free_workloads; /* lists by next of those whose jobs ended; their job is SERIES_NONE */
 };
 

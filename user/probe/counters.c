@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/rules.h"
 #include "probe/counters_private.h"
 #include "vapro.skel.h"
 
@@ -126,17 +127,20 @@ static void none(struct counters *counters, const char *reason)
 	add_line(counters, "instructions", false, reason);
 }
 
-/* The events that the user named beside instructions. */
-static void name_workload(struct counters *counters, const char *list)
+/* The events that the user named beside instructions, for the workload or for bands. */
+static void name_events(struct counters *counters, const struct vapro_config *config)
 {
-	char text[VAPRO_TEXT_MAX], err[256], *rest, *name;
+	struct rules rules;
+	char err[256];
 
-	snprintf(text, sizeof(text), "%s", list);
-	for (name = strtok_r(text, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+	if (rules__parse(&rules, config->workload, config->bands, err, sizeof(err))) {
+		add_line(counters, "bands", false, err);
+		return;
+	}
+	for (unsigned i = 0; i < rules.event_count; i++) {
+		const char *name = rules.events[i].name;
 		struct counted counted;
 
-		if (!strcmp(name, "instructions"))
-			continue;
 		if (counters->fixed == KERNEL_MAGNITUDES)
 			snprintf(err, sizeof(err), "a workload has no more than %d events beside instructions",
 				 KERNEL_MAGNITUDES - 1);
@@ -147,14 +151,6 @@ static void name_workload(struct counters *counters, const char *list)
 		}
 		add_line(counters, name, false, err);
 	}
-}
-
-void counters__workload(const struct counters *counters, char *buf, size_t size)
-{
-	size_t used = (size_t)snprintf(buf, size, "instructions");
-
-	for (size_t i = 1; i < counters->fixed && used < size; i++)
-		used += (size_t)snprintf(buf + used, size - used, ",%s", counters->events[i].name);
 }
 
 static const struct event_group *first_group(const struct counters *counters)
@@ -184,7 +180,7 @@ struct counters *counters__new(const struct vapro_config *config)
 		return counters;
 	}
 	counters->fixed = 1;
-	name_workload(counters, config->workload);
+	name_events(counters, config);
 	if (open_all(counters, first_group(counters), err, sizeof(err)) && counters->set)
 		counters->stage_missing = true;
 	return counters;
@@ -196,6 +192,11 @@ void counters__free(struct counters *counters)
 		return;
 	event_set__close(counters->set);
 	free(counters);
+}
+
+const char *counters__named(const struct counters *counters, size_t number)
+{
+	return number + 1 < counters->fixed ? counters->events[number + 1].name : NULL;
 }
 
 bool counters__count(const struct counters *counters)

@@ -25,9 +25,6 @@ struct counter_line {
 	char reason[256]; /* why not, or what must be known of it; "" */
 };
 
-/* Writes the events of the workload that are counted, as --workload has them, in the order of their slots. */
-void counters__workload(const struct counters *counters, char *buf, size_t size);
-
 /* Finds out, and opens what works: instructions, events named by the user, stage 1. NULL when out of memory. */
 struct counters *counters__new(const struct vapro_config *config);
 void counters__free(struct counters *counters);
@@ -35,6 +32,9 @@ void counters__free(struct counters *counters);
 /* Whether instructions are counted; if not, why. */
 bool counters__count(const struct counters *counters);
 const char *counters__reason(const struct counters *counters);
+
+/* The event that a bundle's magnitude VAPRO_NAMED + number is of; NULL: none. */
+const char *counters__named(const struct counters *counters, size_t number);
 
 /* What each event came to. */
 const struct counter_line *counters__lines(const struct counters *counters, size_t *count);

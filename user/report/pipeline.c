@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/bands.h"
 #include "model/grow.h"
 #include "report/json.h"
 #include "report/pipeline.h"
@@ -28,6 +29,8 @@ struct pipeline {
 	size_t told_count, told_capacity;
 	struct line_totals totals;
 	uint64_t end_ns;
+	struct rules rules;
+	struct bands *bands; /* NULL where no rule splits states */
 };
 
 static struct pipeline *pipeline_of(const struct stream_sink *sink)
@@ -83,10 +86,23 @@ static int counted(struct pipeline *pipeline, int ret)
 	return 0;
 }
 
+static int add_state(struct pipeline *pipeline, const struct vapro_state *state)
+{
+	return pipeline->bands ? bands__add_state(pipeline->bands, state)
+			       : analysis__add_state(pipeline->analysis, state);
+}
+
 static int add_bundle(struct pipeline *pipeline, const struct vapro_bundle *bundle)
 {
 	struct vapro_bundle timed = *bundle;
+	struct vapro_state fresh;
+	int ret = pipeline->bands ? bands__place(pipeline->bands, &timed, &fresh) : 0;
 
+	if (ret > 0)
+		ret = analysis__add_state(pipeline->analysis, &fresh);
+	if (ret)
+		return counted(pipeline, ret);
+	rules__apply(&pipeline->rules, &timed);
 	timed.start_ns = utc(pipeline, bundle->start_ns);
 	timed.end_ns = utc(pipeline, bundle->end_ns);
 	return counted(pipeline, analysis__add_bundle(pipeline->analysis, &timed));
@@ -185,7 +201,7 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 	case STREAM_SEEN:
 		return add_seen(pipeline, &event->seen);
 	case STREAM_STATE:
-		return analysis__add_state(pipeline->analysis, &event->state);
+		return add_state(pipeline, &event->state);
 	case STREAM_BUNDLE:
 		return add_bundle(pipeline, &event->bundle);
 	case STREAM_INTERFERENCE:
@@ -216,6 +232,7 @@ static int pipeline__close(struct stream_sink *sink)
 	free(pipeline->told);
 	free(pipeline->host);
 	analysis__free(pipeline->analysis);
+	bands__free(pipeline->bands);
 	free(pipeline);
 	return 0;
 }
@@ -224,6 +241,7 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 				  const char *host, struct line_sink *lines, struct summary *summary)
 {
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+	char why[256];
 
 	if (!pipeline)
 		return NULL;
@@ -232,6 +250,9 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 	pipeline->lines = lines;
 	pipeline->summary = summary;
 	pipeline->host = host ? strdup(host) : NULL;
+	/* the tunables were read before: what is wrong was said then, and there are no rules */
+	if (rules__parse(&pipeline->rules, config->workload, config->bands, why, sizeof(why)))
+		memset(&pipeline->rules, 0, sizeof(pipeline->rules));
 	pipeline->analysis = analysis__new(config, source);
 	if (pipeline->analysis && (!host || pipeline->host))
 		return &pipeline->sink;
@@ -240,6 +261,17 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 	free(pipeline->host);
 	free(pipeline);
 	return NULL;
+}
+
+int pipeline__name_events(struct stream_sink *sink, const char *const named[RULES_NAMED])
+{
+	struct pipeline *pipeline = pipeline_of(sink);
+
+	rules__settle(&pipeline->rules, named);
+	if (!rules__split(&pipeline->rules))
+		return 0;
+	pipeline->bands = bands__new(&pipeline->rules);
+	return pipeline->bands ? 0 : -ENOMEM;
 }
 
 void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals)

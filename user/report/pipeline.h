@@ -13,6 +13,7 @@
 
 #include <vapro/analysis.h>
 #include "collect/stream.h"
+#include "model/rules.h"
 #include "report/answer.h"
 #include "report/lines.h"
 #include "report/sink.h"
@@ -25,6 +26,10 @@ struct summary;
  */
 struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
 				  const char *host, struct line_sink *lines, struct summary *summary);
+
+/* Says which events magnitudes from VAPRO_NAMED on are of (NULL: none), for the config's rules. Before the first state.
+ */
+int pipeline__name_events(struct stream_sink *pipeline, const char *const named[RULES_NAMED]);
 
 /* Totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);

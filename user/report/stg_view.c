@@ -9,7 +9,7 @@
 #include "collect/capture.h"
 #include "model/cluster.h"
 #include "model/grow.h"
-#include "model/opposite.h"
+#include "model/bands.h"
 #include "model/series.h"
 #include "report/stg_lines.h"
 
@@ -31,6 +31,8 @@ struct stg_view {
 	int rank;
 	struct vapro_config config;
 	bool by_instructions;
+	struct rules rules;
+	struct bands *bands; /* NULL where no rule splits states */
 	struct stg_lines *lines;
 	struct state *states;
 	size_t state_count, state_room;
@@ -88,9 +90,24 @@ static int add_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
 		low[i] = counts ? bundle->magnitude_min[i] : 0;
 		high[i] = counts ? bundle->magnitude_max[i] : 0;
 	}
-	if (state->class == VAPRO_COMPUTATION)
-		opposite__turn(opposite__which(&view->config), low, high);
 	return clusters__add(state->clusters, low, high, bundle->n, bundle->sum_ns, bundle->min_ns, &handle);
+}
+
+/* Into its state, by the rules of the user. */
+static int place_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
+{
+	struct vapro_bundle placed = *bundle;
+	struct vapro_state fresh;
+	int ret = view->bands ? bands__place(view->bands, &placed, &fresh) : 0;
+
+	if (ret > 0)
+		ret = add_state(view, &fresh);
+	if (ret)
+		return ret;
+	if (placed.state >= view->state_count)
+		return -EINVAL;
+	rules__apply(&view->rules, &placed);
+	return add_bundle(view, &placed);
 }
 
 static int put(struct stream_sink *sink, const struct stream_event *event)
@@ -107,19 +124,36 @@ static int put(struct stream_sink *sink, const struct stream_event *event)
 		view->ranks[event->thread.id] = event->thread.rank;
 		return 0;
 	case STREAM_STATE:
-		return add_state(view, &event->state);
+		return view->bands ? bands__add_state(view->bands, &event->state) : add_state(view, &event->state);
 	case STREAM_BUNDLE:
-		if (bundle->state >= view->state_count || bundle->thread >= view->rank_count)
+		if (bundle->thread >= view->rank_count)
 			return -EINVAL;
 		if (bundle->flags & VAPRO_BUNDLE_OPEN || (view->rank >= 0 && view->ranks[bundle->thread] != view->rank))
 			return 0;
-		return add_bundle(view, bundle);
+		return place_bundle(view, bundle);
 	default:
 		return 0;
 	}
 }
 
-struct stg_view *stg_view__new(int rank, const struct vapro_config *config, bool by_instructions)
+/* The rules in force at the capture's time. Returns 0 or -ENOMEM. */
+static int read_rules(struct stg_view *view, const struct capture_info *info)
+{
+	const char *named[RULES_NAMED];
+	char why[256];
+
+	for (int i = 0; i < RULES_NAMED; i++)
+		named[i] = info->named[i][0] ? info->named[i] : NULL;
+	if (rules__parse(&view->rules, info->config.workload, info->config.bands, why, sizeof(why)))
+		memset(&view->rules, 0, sizeof(view->rules));
+	rules__settle(&view->rules, named);
+	if (!rules__split(&view->rules))
+		return 0;
+	view->bands = bands__new(&view->rules);
+	return view->bands ? 0 : -ENOMEM;
+}
+
+struct stg_view *stg_view__new(int rank, const struct capture_info *info)
 {
 	struct stg_view *view = calloc(1, sizeof(*view));
 
@@ -127,12 +161,12 @@ struct stg_view *stg_view__new(int rank, const struct vapro_config *config, bool
 		return NULL;
 	view->sink.put = put;
 	view->rank = rank;
-	view->config = *config;
-	view->by_instructions = by_instructions;
+	view->config = info->config;
+	view->by_instructions = info->by_instructions;
 	view->lines = stg_lines__new();
-	if (view->lines)
+	if (view->lines && !read_rules(view, info))
 		return view;
-	free(view);
+	stg_view__free(view);
 	return NULL;
 }
 
@@ -150,6 +184,7 @@ void stg_view__free(struct stg_view *view)
 		free(view->states[i].to_path);
 		clusters__free(view->states[i].clusters);
 	}
+	bands__free(view->bands);
 	stg_lines__free(view->lines);
 	free(view->states);
 	free(view->ranks);
@@ -430,7 +465,7 @@ int stg__main(int argc, char **argv)
 		status = 1;
 		goto out;
 	}
-	view = stg_view__new(rank, &info.config, info.by_instructions);
+	view = stg_view__new(rank, &info);
 	status = view ? capture__replay(files, (size_t)count, &view->sink, err, sizeof(err)) : -ENOMEM;
 	if (view && stg_view__ask_lines(view, stderr))
 		fprintf(stderr, "vapro stg: out of memory for lines of source\n");

@@ -10,16 +10,12 @@
 
 #include <stdio.h>
 
-#include <vapro/config.h>
-#include "collect/stream.h"
+#include "collect/capture.h"
 
 struct stg_view;
 
-/*
- * rank -1: all ranks. config gives the tolerance of clusters and is copied; by_instructions: computation
- * has a workload to cluster. NULL when out of memory.
- */
-struct stg_view *stg_view__new(int rank, const struct vapro_config *config, bool by_instructions);
+/* rank -1: all ranks. What the capture says of itself tells what workload is, and is copied. NULL: out of memory. */
+struct stg_view *stg_view__new(int rank, const struct capture_info *info);
 void stg_view__free(struct stg_view *view);
 
 /* Where a replay feeds the graph; belongs to the view. */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/bands.h"
+
+#include "model/grow.h"
+#include "model/intern.h"
+#include "model/table.h"
+
+#include <stdio.h>
+
+#define LABELS_MAX 2048
+
+struct bands {
+	const struct rules *rules;
+	struct intern *texts;
+	struct table *out; /* (state coming in, band) to the state going out */
+	struct vapro_state *states;
+	size_t count, capacity;
+	uint32_t next;
+};
+
+struct bands *bands__new(const struct rules *rules)
+{
+	struct bands *bands = calloc(1, sizeof(*bands));
+
+	if (!bands)
+		return NULL;
+	bands->rules = rules;
+	bands->texts = intern__new();
+	bands->out = table__new();
+	if (bands->texts && bands->out)
+		return bands;
+	bands__free(bands);
+	return NULL;
+}
+
+void bands__free(struct bands *bands)
+{
+	if (!bands)
+		return;
+	intern__free(bands->texts);
+	table__free(bands->out);
+	free(bands->states);
+	free(bands);
+}
+
+static int keep(struct bands *bands, const char **text)
+{
+	uint32_t id = intern__id(bands->texts, *text);
+
+	if (id == INTERN_NONE)
+		return -ENOMEM;
+	*text = intern__text(bands->texts, id);
+	return 0;
+}
+
+int bands__add_state(struct bands *bands, const struct vapro_state *state)
+{
+	struct vapro_state copy = *state;
+
+	if (state->id < bands->count)
+		return 0;
+	if (state->id > bands->count)
+		return -EINVAL;
+	if (!copy.labels)
+		copy.labels = "";
+	if (!copy.common)
+		copy.common = copy.labels;
+	if (keep(bands, &copy.from) || keep(bands, &copy.to) || keep(bands, &copy.labels) ||
+	    keep(bands, &copy.common) || keep(bands, &copy.from_symbol) || keep(bands, &copy.to_symbol) ||
+	    keep(bands, &copy.from_path) || keep(bands, &copy.to_path) ||
+	    grow(&bands->states, &bands->capacity, bands->count + 1, sizeof(*bands->states)))
+		return -ENOMEM;
+	bands->states[bands->count++] = copy;
+	return 0;
+}
+
+/* Labels are sorted by key: those of bands come where they belong. */
+static int add_labels(struct bands *bands, const char **labels, const char *more)
+{
+	char text[LABELS_MAX];
+	const char *old = *labels, *new = more;
+	size_t used = 0;
+
+	while ((*old || *new) && used < sizeof(text)) {
+		const char **from = !*new || (*old && strcmp(old, new) <= 0) ? &old : &new;
+		size_t length = strcspn(*from, " ");
+
+		used +=
+		    (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", used ? " " : "", (int)length, *from);
+		*from += length + ((*from)[length] == ' ');
+	}
+	*labels = text;
+	return keep(bands, labels);
+}
+
+int bands__place(struct bands *bands, struct vapro_bundle *bundle, struct vapro_state *fresh)
+{
+	const struct vapro_state *state;
+	char labels[LABELS_MAX / 2];
+	unsigned band = 0;
+	bool approx = false;
+
+	if (bundle->state >= bands->count)
+		return -EINVAL;
+	state = &bands->states[bundle->state];
+	if (state->class == VAPRO_COMPUTATION)
+		band = rules__band(bands->rules, bundle, &approx);
+	if (approx)
+		bundle->flags |= VAPRO_BUNDLE_APPROX;
+	if (table__get(bands->out, bundle->state, band, &bundle->state))
+		return 0;
+	*fresh = *state;
+	fresh->id = bands->next;
+	rules__labels(bands->rules, band, labels, sizeof(labels));
+	if ((*labels && (add_labels(bands, &fresh->labels, labels) || add_labels(bands, &fresh->common, labels))) ||
+	    table__put(bands->out, bundle->state, band, fresh->id))
+		return -ENOMEM;
+	bundle->state = bands->next++;
+	return 1;
+}
