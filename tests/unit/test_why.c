@@ -71,11 +71,13 @@ struct run {
 	bool rare;	   /* some fragments of other work, few and long, at the same time */
 	bool hidden;	   /* causes cost time that no factor tells, beside counts */
 	double jitter;	   /* of each leaf of a quiet fragment */
+	bool merged;	   /* neighbours of a state come as one, slow ones and others apart */
 	double better;	   /* share of frontend that goes while it is slow: of this, less is better */
 	double seconds;
 	const struct vapro_selection *selection;
 	bool places;
 	uint64_t seed;
+	double put[FACTOR_NODES]; /* the truth: what causes added, of BASE_NS */
 	/* a question in the midst of the run, of a copy */
 	const struct vapro_selection *question;
 	double ask_at, remember, window; /* s; window 0: as it is */
@@ -184,6 +186,7 @@ static void compute(struct run *run, int rank, int state, double t, unsigned gro
 			much = floor(1000 * much) / 1000;
 			node = run->hidden ? NODE_RETIRING : factor_infos[node].parent;
 		}
+		run->put[cause->node] += much;
 		for (; node != FACTOR_ROOT; node = factor_infos[node].parent)
 			extra[node] += much;
 	}
@@ -312,6 +315,39 @@ static unsigned groups_of(const struct analysis *analysis, struct answer *answer
 	return 1U << TOLD_TOP;
 }
 
+#define TOGETHER 4
+
+/* What the kernel side does with fragments that are neither long nor new; a state's. */
+static void merge(const struct run *run, struct analysis *analysis, struct vapro_bundle *held,
+		  const struct vapro_bundle *bundle)
+{
+	bool abnormal = bundle && (double)bundle->sum_ns > 1.2 * BASE_NS;
+
+	if (held->n && (!bundle || held->n == TOGETHER || abnormal != (held->flags == VAPRO_BUNDLE_ABNORMAL) ||
+			bundle->end_ns / VAPRO_BIN_NS != held->end_ns / VAPRO_BIN_NS)) {
+		assert_int_equal(analysis__add_bundle(analysis, held), 0);
+		held->n = 0;
+	}
+	if (!bundle)
+		return;
+	if (!run->merged) {
+		assert_int_equal(analysis__add_bundle(analysis, bundle), 0);
+		return;
+	}
+	if (!held->n) {
+		*held = *bundle;
+		held->flags = abnormal ? VAPRO_BUNDLE_ABNORMAL : 0;
+		return;
+	}
+	held->n++;
+	held->end_ns = bundle->end_ns;
+	held->sum_ns += bundle->sum_ns;
+	held->min_ns = bundle->min_ns < held->min_ns ? bundle->min_ns : held->min_ns;
+	held->max_ns = bundle->max_ns > held->max_ns ? bundle->max_ns : held->max_ns;
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		held->factor[i] += bundle->factor[i];
+}
+
 static void note_chosen(struct answer *answer, const struct job_result *result);
 
 /* As the daemon asks: a copy is spoilt, the analysis goes on as if nothing had been. */
@@ -344,10 +380,12 @@ static void go(struct run *run, struct answer *answer)
 	struct vapro_config config;
 	struct analysis *analysis;
 	double seconds = run->seconds > 0 ? run->seconds : 30, step = 2.5 * BASE_NS;
+	struct vapro_bundle held[RANKS][2] = {0};
 	double t[RANKS] = {0};
 	unsigned groups = run->progressive ? 1U << TOLD_TOP : run->groups;
 
 	memset(answer, 0, sizeof(*answer));
+	memset(run->put, 0, sizeof(run->put));
 	sim_config(&config);
 	if (run->progressive)
 		config.window_s = 3; /* the variance lasts for several */
@@ -373,10 +411,13 @@ static void go(struct run *run, struct answer *answer)
 
 				for (int state = 0; state < 2; state++) {
 					compute(run, rank, state, t[rank] + 1.2 * BASE_NS * state, groups, &bundle);
-					assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
+					if (bundle.sum_ns > 1.2 * BASE_NS)
+						t[rank] += bundle.sum_ns - BASE_NS;
+					merge(run, analysis, &held[rank][state], &bundle);
 				}
-				t[rank] += bundle.sum_ns > 1.2 * BASE_NS ? bundle.sum_ns - BASE_NS : 0;
 			}
+			for (int state = 0; state < 2; state++)
+				merge(run, analysis, &held[rank][state], NULL);
 		}
 		if (run->rare && begin <= 13 && end > 13) {
 			struct vapro_bundle other = {.thread = SLOW, .n = 1, .start_ns = SIM_BEGIN_NS + (uint64_t)13e9};
@@ -507,11 +548,12 @@ static const double jitters[] = {0, 0.05};
 static void test_each_factor(void **state)
 {
 	(void)state;
-	for (int at = 0; at < 2 * FACTOR_NODES; at++) {
-		int node = at / 2;
+	for (int at = 0; at < 3 * FACTOR_NODES; at++) {
+		int node = at / 3;
 		struct run run = {.causes = {{node, 0.6, 1}},
 				  .groups = ALL_GROUPS,
-				  .jitter = jitters[at % 2],
+				  .jitter = jitters[at % 3 > 0],
+				  .merged = at % 3 > 1,
 				  .seed = (uint64_t)node + 1};
 		bool whole = false;
 		struct answer answer;
@@ -550,18 +592,16 @@ static void expect_mix(const struct answer *answer, const struct run *run, doubl
 	double sum = 0;
 
 	assert_levels(answer);
-	for (size_t i = 0; i < sizeof(run->causes) / sizeof(*run->causes); i++)
-		sum += run->causes[i].share * run->causes[i].every;
+	for (int node = 0; node < FACTOR_NODES; node++)
+		sum += run->put[node];
 	for (int node = 0; node < FACTOR_NODES; node++) {
 		const struct told *told = find(answer, factor_infos[node].name);
 		double truth = 0, found = of_all(answer, factor_infos[node].name), level = 0;
 		enum factor_node parent = factor_infos[node].parent;
 
-		for (size_t i = 0; i < sizeof(run->causes) / sizeof(*run->causes); i++) {
-			double part = run->causes[i].share * run->causes[i].every / sum;
-
-			truth += part > 0 && below(run->causes[i].node, node) ? part : 0;
-			level += part > 0 && below(run->causes[i].node, parent) ? part : 0;
+		for (int cause = 0; cause < FACTOR_NODES; cause++) {
+			truth += below(cause, node) ? run->put[cause] / sum : 0;
+			level += below(cause, parent) ? run->put[cause] / sum : 0;
 		}
 		if (truth > 0 || found > 0)
 			measure(found, truth, factor_infos[node].name);
@@ -746,11 +786,12 @@ static void test_mixed(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < 2 * sizeof(mixtures) / sizeof(*mixtures); i++) {
-		struct run run = {.groups = ALL_GROUPS, .jitter = jitters[i % 2], .seed = 11 + i};
+	for (size_t i = 0; i < 3 * sizeof(mixtures) / sizeof(*mixtures); i++) {
+		struct run run = {
+		    .groups = ALL_GROUPS, .jitter = jitters[i % 3 > 0], .merged = i % 3 > 1, .seed = 11 + i};
 		struct answer answer;
 
-		memcpy(run.causes, mixtures[i / 2], sizeof(run.causes));
+		memcpy(run.causes, mixtures[i / 3], sizeof(run.causes));
 		go(&run, &answer);
 		expect_mix(&answer, &run, 5);
 	}
@@ -1026,6 +1067,85 @@ static void test_question(void **state)
 	munmap(asked, sizeof(*asked));
 }
 
+static void add_write(struct analysis *analysis, double begin, double end, uint32_t flags)
+{
+	struct vapro_bundle bundle = {.state = 1, .n = 1, .flags = flags};
+
+	bundle.start_ns = SIM_BEGIN_NS + (uint64_t)llround(begin * 1e9);
+	bundle.end_ns = SIM_BEGIN_NS + (uint64_t)llround(end * 1e9);
+	bundle.sum_ns = bundle.min_ns = bundle.max_ns = bundle.end_ns - bundle.start_ns;
+	bundle.factor[VAPRO_BLOCKED_IO] = (double)bundle.sum_ns * 0.9;
+	bundle.magnitude_min[VAPRO_BYTES] = bundle.magnitude_max[VAPRO_BYTES] = 4096;
+	assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
+}
+
+static void end_window(struct analysis *analysis, double begin, double end)
+{
+	const struct job_result *results;
+	uint32_t count;
+
+	assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + (uint64_t)(begin * 1e9),
+					      SIM_BEGIN_NS + (uint64_t)(end * 1e9), false, &results, &count),
+			 0);
+}
+
+/* A rank that is stuck in a write is in the answer; once, when it has ended. */
+static void test_question_about_the_stuck(void **state)
+{
+	static const struct vapro_state write = {1,  VAPRO_IO, NULL, "a@b+0x5", "fd_kind=file function=write",
+						 "", NULL,     NULL, NULL,	NULL};
+	const struct vapro_selection all = {.begin_ns = SIM_BEGIN_NS};
+	struct asked *asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct run run = {.question = &all, .asked = asked, .ask_at = 16};
+	struct analysis *analysis;
+	struct vapro_config config;
+
+	(void)state;
+	assert_true(asked != MAP_FAILED);
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	assert_non_null(analysis);
+	analysis__remember(analysis, 60, 1U << 30);
+	assert_int_equal(
+	    analysis__add_thread(analysis,
+				 &(struct vapro_thread){.world_size = 1, .pid = 9, .tid = 9, .job = "j", .host = "n"}),
+	    0);
+	{
+		struct vapro_state first = {0, VAPRO_COMPUTATION, "a", "b", "", "", NULL, NULL, NULL, NULL};
+
+		assert_int_equal(analysis__add_state(analysis, &first), 0);
+		assert_int_equal(analysis__add_state(analysis, &write), 0);
+	}
+	for (double t = 0.1; t < 12; t += 0.02)
+		add_write(analysis, t, t + 0.002, 0);
+	add_write(analysis, 12, 15, VAPRO_BUNDLE_OPEN);
+	end_window(analysis, 0, 15);
+	ask(&run, analysis);
+	assert_int_equal(asked->answer.chosen_count, 1);
+	assert_int_equal(asked->answer.chosen[0].class, VAPRO_IO);
+	assert_true(fabs(asked->answer.chosen[0].lost - 3) < 0.05);
+	assert_true(find(&asked->answer, "blocked_io")->major);
+	add_write(analysis, 12, 17, 0);
+	for (double t = 17.1; t < 24; t += 0.02)
+		add_write(analysis, t, t + 0.002, 0);
+	run.ask_at = 25;
+	ask(&run, analysis);
+	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	end_window(analysis, 15, 25);
+	run.ask_at = 26;
+	ask(&run, analysis);
+	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	/* all of the job has fallen silent: what it did is there, for a minute */
+	end_window(analysis, 25, 35);
+	end_window(analysis, 35, 45);
+	run.ask_at = 45;
+	ask(&run, analysis);
+	assert_int_equal(asked->answer.chosen_count, 1);
+	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	analysis__free(analysis);
+	munmap(asked, sizeof(*asked));
+}
+
 static void test_where_and_verdict(void **state)
 {
 	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .places = true, .seed = 6};
@@ -1195,6 +1315,7 @@ int main(void)
 	    cmocka_unit_test(test_progressive),
 	    cmocka_unit_test(test_selection),
 	    cmocka_unit_test(test_question),
+	    cmocka_unit_test(test_question_about_the_stuck),
 	    cmocka_unit_test(test_where_and_verdict),
 	    cmocka_unit_test(test_where),
 	    cmocka_unit_test(test_region_option),
