@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,7 +153,7 @@ static bool leave_all(int client, pid_t daemon)
 		return false;
 	if (client != 3 && dup2(client, 3) < 0)
 		return false;
-	if (syscall(SYS_close_range, 4, ~0U, 0))
+	if (close_range(4, ~0U, 0))
 		return false;
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(*defaults); i++)
 		signal(defaults[i], SIG_DFL);
