@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "collect/capture.h"
+#include "config_json.h"
 #include "model/bands.h"
 #include "report/pipeline.h"
 #include "sim.h"
@@ -288,11 +289,48 @@ static void test_whole(void **state)
 	assert_true(fabs(performance - 0.75) < 0.01);
 }
 
+/* A capture's events are in the places that its own tunables gave them, but for those that could not be counted. */
+static void test_capture(void **state)
+{
+	static const char hello[] =
+	    "{\"schema\":\"vapro/"
+	    "1\",\"type\":\"hello\",\"host\":\"n1\",\"workload_source\":\"instructions\",\"counters\":["
+	    "{\"name\":\"loads\",\"provider\":\"none\",\"available\":false},"
+	    "{\"name\":\"instructions\",\"provider\":\"hardware\",\"available\":true},"
+	    "{\"name\":\"misses\",\"provider\":\"hardware\",\"available\":true},"
+	    "{\"name\":\"stores\",\"provider\":\"hardware\",\"available\":true}]}";
+	struct stream_event line = {.type = STREAM_LINE, .line = hello}, end = {.type = STREAM_END};
+	struct vapro_config config;
+	struct capture_info info;
+	struct stream_sink *sink;
+	char path[64], *tunables;
+
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/vapro-test-rules-capture-%d", getpid());
+	config__init(&config);
+	assert_int_equal(config__set(&config, "workload", "instructions,loads,1/stores", err, sizeof(err)), 0);
+	assert_int_equal(config__set(&config, "bands", "misses/stores:0.5", err, sizeof(err)), 0);
+	tunables = config__to_text(&config);
+	sink = capture__create(path, tunables);
+	free(tunables);
+	assert_non_null(sink);
+	assert_int_equal(stream__put(sink, &line), 0);
+	assert_int_equal(stream__put(sink, &end), 0);
+	assert_int_equal(stream__close(sink), 0);
+	assert_int_equal(capture__info(path, &info, err, sizeof(err)), 0);
+	unlink(path);
+	assert_true(info.by_instructions);
+	assert_string_equal(info.config.bands, "misses/stores:0.5");
+	assert_string_equal(info.named[0], "stores");
+	assert_string_equal(info.named[1], "misses");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_events), cmocka_unit_test(test_refusals), cmocka_unit_test(test_bands),
-	    cmocka_unit_test(test_vector), cmocka_unit_test(test_states),   cmocka_unit_test(test_whole),
+	    cmocka_unit_test(test_events),  cmocka_unit_test(test_refusals), cmocka_unit_test(test_bands),
+	    cmocka_unit_test(test_vector),  cmocka_unit_test(test_states),   cmocka_unit_test(test_whole),
+	    cmocka_unit_test(test_capture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
