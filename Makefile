@@ -150,6 +150,10 @@ $(B)/tests/confine: tests/unit/test_confine.c $(B)/libvapro.a $(B)/test/site_cas
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $< $(B)/libvapro.a -lcmocka $(LDLIBS) -o $@
 
+$(B)/tests/slow_rank: tests/vm/slow_rank.c tools/workloads/common.h | $(B)/.deps-test
+	@mkdir -p $(@D)
+	@$(MPICC) $(CPPFLAGS) $(CFLAGS) -Itools/workloads $< -o $@
+
 $(B)/tests/changed_text: tests/vm/changed_text.c | $(B)/.deps-build
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@
@@ -167,8 +171,9 @@ check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine $(B)/tests/s
 
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
 GUEST_FORTRAN = steps_f08 mpich_steps_h
+KERNELS = cg ft ep pagerank
 GUEST_PROGRAMS = $(addprefix tools/,classes iterate flat_out mpich_demo_mpi steps mpich_steps $(GUEST_FORTRAN)) \
-	tests/changed_text
+	tests/changed_text tests/slow_rank $(addprefix tools/,$(KERNELS))
 
 $(B)/.deps-vm: tools/deps.sh
 	@mkdir -p $(B)
@@ -179,7 +184,7 @@ guest-programs: all $(addprefix $(B)/,$(GUEST_PROGRAMS))
 
 check-vm: $(B)/.deps-vm guest-programs
 	@$(MAKE) --no-print-directory ARCH=arm64 guest-programs
-	@$(MAKE) --no-print-directory $(B)/tests/sum_counts
+	@$(MAKE) --no-print-directory $(B)/tests/sum_counts $(B)/tests/print_fragments
 	@prove --timer tests/vm/*.t
 
 BUILD = $(B)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate rounds sleepers hazards classes throw steps requests paths wrapped hybrid; plain ones: bystander late_mpi unmap
+# iterate rounds sleepers hazards classes throw steps requests paths wrapped hybrid, and kernels that log their work:
+# cg ft ep pagerank; plain ones: bystander late_mpi unmap
 # barriers crew solver hog fifo_writer; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
 # with the other library.
 
@@ -13,7 +14,8 @@ MPIF90 ?= mpif90
 MPIF90_MPICH ?= mpif90.mpich
 CLANG ?= clang
 
-WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes rounds
+WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes \
+	rounds cg ft ep pagerank
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver
@@ -54,6 +56,10 @@ workloads: $(WORKLOADS)
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -o $@ $< -lm
+
+# functions are bound before the first fragment
+$(addprefix $(BUILD)/tools/,cg ft ep pagerank): tools/workloads/path.h
+$(addprefix $(BUILD)/tools/,cg ft ep pagerank): WORKLOAD_CFLAGS += -Wl,-z,now
 
 # each marked line is one call-site, whatever the compiler
 $(BUILD)/tools/steps $(BUILD)/tools/mpich_steps: WORKLOAD_CFLAGS += -fno-unroll-loops

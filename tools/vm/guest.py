@@ -41,8 +41,9 @@ MEMORY = "2G"
 
 # below the build directory; the Makefile's guest-programs builds them
 GRAPHS = ("steps", "mpich_steps", "steps_f08", "mpich_steps_h")
-PROGRAMS = ("vaprod", "vapro", "tests/changed_text",
-            *("tools/" + name for name in ("classes", "iterate", "flat_out", "mpich_demo_mpi", *GRAPHS)))
+KERNELS = ("cg", "ft", "ep", "pagerank")
+PROGRAMS = ("vaprod", "vapro", "tests/changed_text", "tests/slow_rank",
+            *("tools/" + name for name in ("classes", "iterate", "flat_out", "mpich_demo_mpi", *GRAPHS, *KERNELS)))
 
 
 class GuestFailed(Exception):
