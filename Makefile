@@ -130,6 +130,10 @@ $(B)/tests/%: tests/sites/%.c $(B)/libvapro.a
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
+$(B)/tests/%: tests/bench/%.c $(B)/libvapro.a
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+
 # An independent count of MPI calls, one library for each MPI.
 $(B)/tests/list_functions: tests/count/list_functions.c $(B)/libvapro.a
 	@mkdir -p $(@D)
