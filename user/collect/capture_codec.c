@@ -123,6 +123,10 @@ struct cursor {
 
 static bool take_varint(struct cursor *cursor, uint64_t *value)
 {
+	if (cursor->at < cursor->end && *cursor->at < 0x80) {
+		*value = *cursor->at++;
+		return true;
+	}
 	*value = 0;
 	for (int shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
 		uint8_t byte = *cursor->at++;
@@ -195,12 +199,11 @@ const char *capture__decode(const struct capture_layout *layout, uint8_t *payloa
 		return "its bitmap is cut";
 	if (layout->count < 64 && bitmap >> layout->count)
 		return "it has columns that the head does not name";
-	for (uint32_t i = 0; i < layout->count; i++) {
+	for (; bitmap; bitmap &= bitmap - 1) {
+		int i = __builtin_ctzll(bitmap);
 		const struct capture_column *column = layout->columns[i].own;
 		char *member = column ? (char *)event + column->offset : NULL;
 
-		if (!(bitmap & 1ULL << i))
-			continue;
 		switch (layout->columns[i].wire) {
 		case WIRE_UINT:
 		case WIRE_INT:

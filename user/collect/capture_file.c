@@ -2,19 +2,25 @@
 #include <cjson/cJSON.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "collect/capture_file.h"
 
+#define READ_BYTES (256U << 10)
+#define HEAD_BYTES 8 /* of a record: type and length */
+#define CRC_BYTES 4
+
 struct capture_file {
 	char *path;
-	FILE *file;
+	int fd;
 	uint64_t offset; /* of the record being read */
-	uint8_t *record; /* type, length, payload, crc */
-	size_t capacity;
+	uint8_t *buffer; /* what was read ahead; records are decoded where they lie */
+	size_t at, length, capacity;
 	char *tunables;
 	struct capture_layout layouts[CAPTURE_TYPES];
 	uint32_t type_of[CAPTURE_TYPES]; /* our type of the file's */
@@ -93,28 +99,59 @@ static const char *read_head(struct capture_file *file, const cJSON *head)
 	return file->tunables ? NULL : "out of memory";
 }
 
-/* A head that never ends is no head: do not read a whole disk in search of one. */
-static char *read_line(FILE *file, size_t *length)
+/* Reads on until `need` bytes lie at `at`. Returns 1, 0 where the file ends before, or a negative errno. */
+static int fill(struct capture_file *file, size_t need)
 {
-	size_t capacity = 4096;
-	char *line = malloc(capacity);
-	int c;
-
-	*length = 0;
-	while (line && (c = getc(file)) != EOF && c != '\n') {
-		if (*length + 2 > capacity) {
-			char *grown = capacity < CAPTURE_HEAD_MAX ? realloc(line, 2 * capacity) : NULL;
-
-			if (!grown)
-				break;
-			line = grown;
-			capacity *= 2;
-		}
-		line[(*length)++] = (char)c;
+	if (file->length - file->at >= need)
+		return 1;
+	if (file->at) {
+		memmove(file->buffer, file->buffer + file->at, file->length - file->at);
+		file->length -= file->at;
+		file->at = 0;
 	}
-	if (line)
-		line[*length] = 0;
-	return line;
+	if (need > file->capacity) {
+		size_t capacity = need > READ_BYTES ? need : READ_BYTES;
+		uint8_t *grown = realloc(file->buffer, capacity);
+
+		if (!grown)
+			return -ENOMEM;
+		file->buffer = grown;
+		file->capacity = capacity;
+	}
+	while (file->length < need) {
+		ssize_t got = read(file->fd, file->buffer + file->length, file->capacity - file->length);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return 0;
+		file->length += (size_t)got;
+	}
+	return 1;
+}
+
+/* The first line, ended by a NUL in the buffer; NULL where it is too long, or with an errno in *error. */
+static char *read_line(struct capture_file *file, int *error)
+{
+	size_t length = 0;
+
+	/* A head that never ends is no head: do not read a whole disk in search of one. */
+	for (*error = 0; length < CAPTURE_HEAD_MAX; length++) {
+		int ret = length < file->length ? 1 : fill(file, length + 1);
+
+		if (ret < 0) {
+			*error = -ret;
+			return NULL;
+		}
+		if (ret && file->buffer[length] != '\n')
+			continue;
+		file->at = ret ? length + 1 : length;
+		file->buffer[length] = 0;
+		return (char *)file->buffer;
+	}
+	return NULL;
 }
 
 struct capture_file *capture_file__open(const char *path, char *err, size_t err_size)
@@ -123,29 +160,24 @@ struct capture_file *capture_file__open(const char *path, char *err, size_t err_
 	const char *wrong = NULL;
 	cJSON *head = NULL;
 	char *line = NULL;
-	size_t length;
 	int error;
 
 	if (file) {
 		file->path = strdup(path);
-		file->file = fopen(path, "re");
+		file->fd = open(path, O_RDONLY | O_CLOEXEC);
 	}
-	if (!file || !file->path || !file->file) {
+	if (!file || !file->path || file->fd < 0) {
 		error = errno;
 		snprintf(err, err_size, "%s: %s", path, strerror(error));
 		goto failed;
 	}
-	line = read_line(file->file, &length);
+	line = read_line(file, &error);
 	head = line ? cJSON_Parse(line) : NULL;
-	wrong = head ? read_head(file, head) : "it is no capture";
-	file->offset = length + 1;
-	error = EBADMSG;
-	if (ferror(file->file)) {
-		error = errno;
-		wrong = strerror(error);
-	}
+	wrong = error ? strerror(error) : head ? read_head(file, head) : "it is no capture";
+	file->offset = file->at;
+	if (!error)
+		error = EBADMSG;
 	cJSON_Delete(head);
-	free(line);
 	if (!wrong)
 		return file;
 	snprintf(err, err_size, "%s: %s", path, wrong);
@@ -159,10 +191,10 @@ void capture_file__close(struct capture_file *file)
 {
 	if (!file)
 		return;
-	if (file->file)
-		fclose(file->file);
+	if (file->fd >= 0)
+		close(file->fd);
 	free(file->path);
-	free(file->record);
+	free(file->buffer);
 	free(file->tunables);
 	free(file);
 }
@@ -181,20 +213,6 @@ static int refuse(struct capture_file *file, int ret, const char *what, char *er
 				   : "cannot be read",
 		 (unsigned long long)file->offset, what ? ": " : "", what ? what : "");
 	return ret;
-}
-
-static int reserve(struct capture_file *file, size_t size)
-{
-	uint8_t *grown;
-
-	if (size <= file->capacity)
-		return 0;
-	grown = realloc(file->record, size);
-	if (!grown)
-		return -ENOMEM;
-	file->record = grown;
-	file->capacity = size;
-	return 0;
 }
 
 static const char *empty_for_null(const char *text)
@@ -243,33 +261,35 @@ static const char *check(struct capture_file *file, struct stream_event *event)
 	return NULL;
 }
 
-/* Reads one record whole. Returns 1, 0 at the end of the file, or a negative errno with err filled. */
-static int read_record(struct capture_file *file, uint32_t *type, uint32_t *length, char *err, size_t err_size)
+static uint32_t word_at(const uint8_t *bytes)
 {
-	uint32_t words[2], crc;
-	size_t got = fread(words, 1, sizeof(words), file->file);
+	uint32_t word;
 
-	if (ferror(file->file))
-		return refuse(file, -EIO, strerror(errno), err, err_size);
-	if (!got)
+	memcpy(&word, bytes, sizeof(word));
+	return le32toh(word);
+}
+
+/* Reads one record whole; *record is {type, length, payload, crc}. 1, 0 at the end, or a negative errno with err. */
+static int read_record(struct capture_file *file, uint8_t **record, uint32_t *length, char *err, size_t err_size)
+{
+	int ret = fill(file, HEAD_BYTES);
+
+	if (ret > 0) {
+		*length = word_at(file->buffer + file->at + 4);
+		if (*length > CAPTURE_RECORD_MAX)
+			return refuse(file, -EBADMSG, "an impossible length", err, err_size);
+		ret = fill(file, HEAD_BYTES + (size_t)*length + CRC_BYTES);
+	} else if (!ret && file->length == file->at) {
 		return 0;
-	if (got < sizeof(words))
+	}
+	if (ret < 0)
+		return refuse(file, ret == -ENOMEM ? ret : -EIO, strerror(-ret), err, err_size);
+	if (!ret)
 		return refuse(file, -ENODATA, NULL, err, err_size);
-	*type = le32toh(words[0]);
-	*length = le32toh(words[1]);
-	if (*length > CAPTURE_RECORD_MAX)
-		return refuse(file, -EBADMSG, "an impossible length", err, err_size);
-	if (reserve(file, sizeof(words) + (size_t)*length + sizeof(crc)))
-		return refuse(file, -ENOMEM, strerror(ENOMEM), err, err_size);
-	memcpy(file->record, words, sizeof(words));
-	got = fread(file->record + sizeof(words), 1, *length + sizeof(crc), file->file);
-	if (ferror(file->file))
-		return refuse(file, -EIO, strerror(errno), err, err_size);
-	if (got < *length + sizeof(crc))
-		return refuse(file, -ENODATA, NULL, err, err_size);
-	memcpy(&crc, file->record + sizeof(words) + *length, sizeof(crc));
-	if (le32toh(crc) != (uint32_t)crc32(0, file->record, (uInt)(sizeof(words) + *length)))
+	*record = file->buffer + file->at;
+	if (word_at(*record + HEAD_BYTES + *length) != (uint32_t)crc32(0, *record, (uInt)(HEAD_BYTES + *length)))
 		return refuse(file, -EBADMSG, "the checksum differs", err, err_size);
+	file->at += HEAD_BYTES + (size_t)*length + CRC_BYTES;
 	return 1;
 }
 
@@ -277,27 +297,29 @@ int capture_file__next(struct capture_file *file, struct stream_event *event, ch
 {
 	uint32_t type, length;
 	const char *wrong;
+	uint8_t *record;
 	int ret;
 
 	while (!file->ended) {
-		ret = read_record(file, &type, &length, err, err_size);
+		ret = read_record(file, &record, &length, err, err_size);
 		if (ret < 0)
 			return ret;
 		if (!ret)
 			return refuse(file, -ENODATA, "the end record is missing", err, err_size);
+		type = word_at(record);
 		if (type < CAPTURE_TYPES && file->type_of[type]) {
 			memset(event, 0, sizeof(*event));
 			event->type = file->type_of[type];
-			wrong = capture__decode(&file->layouts[event->type], file->record + 8, length, event);
+			wrong = capture__decode(&file->layouts[event->type], record + HEAD_BYTES, length, event);
 			if (!wrong)
 				wrong = check(file, event);
 			if (wrong)
 				return refuse(file, -EBADMSG, wrong, err, err_size);
 			file->ended = event->type == STREAM_END;
-			file->offset += 8 + (uint64_t)length + 4;
+			file->offset += HEAD_BYTES + (uint64_t)length + CRC_BYTES;
 			return 1;
 		}
-		file->offset += 8 + (uint64_t)length + 4;
+		file->offset += HEAD_BYTES + (uint64_t)length + CRC_BYTES;
 	}
 	return 0;
 }
