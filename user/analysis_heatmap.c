@@ -113,7 +113,7 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 		}
 	}
 	for (uint64_t bin = from; bin < to; bin++) {
-		uint32_t *told = &map->told[class][bin % map->span];
+		uint32_t *told = &map->told[class][heatmap__slot(map, bin)];
 
 		if (heatmap__has(map, bin) && *told > out->revision)
 			out->revision = *told;
@@ -122,7 +122,7 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 		return 1;
 	for (uint64_t bin = from; bin < to; bin++) {
 		if (heatmap__has(map, bin))
-			map->told[class][bin % map->span] = out->revision + 1;
+			map->told[class][heatmap__slot(map, bin)] = out->revision + 1;
 	}
 	return 0;
 }

@@ -16,14 +16,14 @@ void heatmap__free(struct heatmap *map)
 }
 
 /* One ring moves into a longer one. */
-static int lengthen(const struct heatmap *map, void **ring, uint64_t span, size_t size)
+static int lengthen(const struct heatmap *map, void **ring, uint64_t room, size_t size)
 {
-	char *longer = calloc(span, size);
+	char *longer = calloc(room, size);
 
 	if (!longer)
 		return -ENOMEM;
 	for (uint64_t bin = map->begin; *ring && bin < map->end; bin++)
-		memcpy(longer + bin % span * size, (char *)*ring + bin % map->span * size, size);
+		memcpy(longer + (bin & (room - 1)) * size, (char *)*ring + heatmap__slot(map, bin) * size, size);
 	free(*ring);
 	*ring = longer;
 	return 0;
@@ -32,28 +32,33 @@ static int lengthen(const struct heatmap *map, void **ring, uint64_t span, size_
 static int make_span(struct heatmap *map, uint64_t view_bins)
 {
 	uint64_t span = view_bins + HEATMAP_MORE > HEATMAP_SPAN ? view_bins + HEATMAP_MORE : HEATMAP_SPAN;
+	uint64_t room = HEATMAP_SPAN;
 	int error = 0;
 
 	if (span <= map->span)
 		return 0;
+	while (room < span)
+		room *= 2;
 	/* After a failure rings differ in length: the map begins anew. */
 	for (size_t i = 0; i < map->row_count && !error; i++) {
 		void *ring = map->rows[i];
 
-		error = lengthen(map, &ring, span, sizeof(struct cell));
+		error = lengthen(map, &ring, room, sizeof(struct cell));
 		map->rows[i] = ring;
 	}
 	for (int class = 0; class < VAPRO_CLASSES && !error; class ++) {
 		void *ring = map->told[class];
 
-		error = lengthen(map, &ring, span, sizeof(**map->told));
+		error = lengthen(map, &ring, room, sizeof(**map->told));
 		map->told[class] = ring;
 	}
-	if (error)
+	if (error) {
 		heatmap__free(map);
-	else
-		map->span = span;
-	return error;
+		return error;
+	}
+	map->span = span;
+	map->ring = room;
+	return 0;
 }
 
 int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins)
@@ -61,7 +66,7 @@ int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins)
 	if (make_span(map, view_bins) || grow(&map->rows, &map->row_capacity, count, sizeof(*map->rows)))
 		return -ENOMEM;
 	for (; map->row_count < count; map->row_count++) {
-		map->rows[map->row_count] = calloc(map->span, sizeof(struct cell));
+		map->rows[map->row_count] = calloc(map->ring, sizeof(struct cell));
 		if (!map->rows[map->row_count])
 			return -ENOMEM;
 	}
@@ -73,9 +78,9 @@ void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end)
 	if (map->begin == map->end || first > map->end || map->end + map->span < end) {
 		/* Nothing yet, or a gap longer than the ring: start over. */
 		for (size_t row = 0; row < map->row_count; row++)
-			memset(map->rows[row], 0, map->span * sizeof(struct cell));
+			memset(map->rows[row], 0, map->ring * sizeof(struct cell));
 		for (int class = 0; class < VAPRO_CLASSES; class ++)
-			memset(map->told[class], 0, map->span * sizeof(**map->told));
+			memset(map->told[class], 0, map->ring * sizeof(**map->told));
 		map->begin = end > first + map->span ? end - map->span : first;
 		map->end = end;
 		return;
@@ -84,7 +89,7 @@ void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end)
 		for (size_t row = 0; row < map->row_count; row++)
 			memset(heatmap__cell(map, (uint32_t)row, bin), 0, sizeof(struct cell));
 		for (int class = 0; class < VAPRO_CLASSES; class ++)
-			map->told[class][bin % map->span] = 0;
+			map->told[class][heatmap__slot(map, bin)] = 0;
 	}
 	if (end > map->end)
 		map->end = end;

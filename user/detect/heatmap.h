@@ -40,9 +40,10 @@ struct cell {
 };
 
 struct heatmap {
-	struct cell **rows; /* `span` cells each, at bin modulo span */
+	struct cell **rows; /* `ring` cells each, at heatmap__slot */
 	size_t row_count, row_capacity;
-	uint64_t span;
+	uint64_t span;		       /* most bins kept */
+	uint64_t ring;		       /* room for them: a power of two */
 	uint64_t begin, end;	       /* bins kept: [begin, end); begin == end: nothing yet */
 	uint32_t *told[VAPRO_CLASSES]; /* times that a bin was emitted, likewise */
 };
@@ -67,9 +68,14 @@ static inline bool heatmap__has(const struct heatmap *map, uint64_t bin)
 	return bin >= map->begin && bin < map->end;
 }
 
+static inline size_t heatmap__slot(const struct heatmap *map, uint64_t bin)
+{
+	return bin & (map->ring - 1);
+}
+
 static inline struct cell *heatmap__cell(const struct heatmap *map, uint32_t row, uint64_t bin)
 {
-	return &map->rows[row][bin % map->span];
+	return &map->rows[row][heatmap__slot(map, bin)];
 }
 
 static inline double cell__dur(const struct cell *cell, enum vapro_class class)
