@@ -17,8 +17,19 @@ struct analysis {
 	size_t result_capacity;
 };
 
-static void free_job(struct analysis_job *job)
+/* Lets go of all bundles of a job. */
+static void drop_kept(struct analysis_context *context, struct analysis_job *job)
 {
+	for (size_t i = 0; i < job->kept_count; i++)
+		series__drop(&context->series, &job->kept[i]);
+	for (size_t i = 0; i < job->open_count; i++)
+		series__drop(&context->series, &job->open[i]);
+	job->kept_count = job->open_count = 0;
+}
+
+static void free_job(struct analysis_context *context, struct analysis_job *job)
+{
+	drop_kept(context, job);
 	free(job->kept);
 	free(job->open);
 	free(job->interference);
@@ -31,7 +42,7 @@ static void free_job(struct analysis_job *job)
 	spatial__clear(&job->spatial);
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		free(job->retold[class].rows);
-	past__clear(&job->past);
+	past__clear(context, &job->past);
 }
 
 struct analysis *analysis__new(const struct vapro_config *config, enum vapro_workload_source source)
@@ -56,7 +67,7 @@ void analysis__free(struct analysis *analysis)
 	if (!analysis)
 		return;
 	for (size_t i = 0; i < analysis->job_count; i++)
-		free_job(&analysis->jobs[i]);
+		free_job(&analysis->context, &analysis->jobs[i]);
 	free(analysis->jobs);
 	free(analysis->results);
 	series__free(&analysis->context.series);
@@ -134,13 +145,17 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
 	job->active = true;
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
-		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open)))
+		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open))) {
+			series__drop(&analysis->context.series, &kept);
 			return -ENOMEM;
+		}
 		job->open[job->open_count++] = kept;
 		return 0;
 	}
-	if (grow(&job->kept, &job->kept_capacity, job->kept_count + 1, sizeof(*job->kept)))
+	if (grow(&job->kept, &job->kept_capacity, job->kept_count + 1, sizeof(*job->kept))) {
+		series__drop(&analysis->context.series, &kept);
 		return -ENOMEM;
+	}
 	job->kept[job->kept_count++] = kept;
 	job->bundles++;
 	job->fragments += bundle->n;
@@ -248,7 +263,7 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 	if (job->forgotten) {
 		uint32_t id = job->id;
 
-		free_job(job);
+		free_job(context, job);
 		*job = (struct analysis_job){.id = id, .forgotten = true};
 		return series__forget(&context->series, id);
 	}
@@ -261,7 +276,7 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 	free(job->interference);
 	job->kept = job->open = NULL;
 	job->interference = NULL;
-	job->kept_count = job->kept_capacity = job->open_count = job->open_capacity = 0;
+	job->kept_capacity = job->open_capacity = 0;
 	job->interference_count = job->interference_capacity = 0;
 	return 0;
 }

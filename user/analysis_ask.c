@@ -30,24 +30,23 @@ static int find_last(const struct analysis_context *context, const struct analys
  * Who was in the middle of something at the last window's end, and has not been heard of since, still is.
  * What it has done since then nobody has told yet.
  */
-static int add_open(const struct analysis_context *context, struct analysis_job *job)
+static int add_open(struct analysis_context *context, struct analysis_job *job)
 {
-	const struct past *past = &job->past;
+	struct past *past = &job->past;
 	uint64_t *last;
 
-	if (find_last(context, job, &last))
+	if (grow(&job->open, &job->open_capacity, job->open_count + past->open_count, sizeof(*job->open)) ||
+	    find_last(context, job, &last))
 		return -ENOMEM;
 	for (size_t i = 0; i < past->open_count; i++) {
 		const struct kept *open = &past->open[i];
 
 		if (last[context->series.series[open->series].thread] >= open->end_ns)
-			continue;
-		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open))) {
-			free(last);
-			return -ENOMEM;
-		}
-		job->open[job->open_count++] = *open;
+			series__drop(&context->series, open);
+		else
+			job->open[job->open_count++] = *open;
 	}
+	past->open_count = 0;
 	free(last);
 	return 0;
 }
@@ -67,6 +66,7 @@ static int add_past(struct analysis_context *context, struct analysis_job *job)
 		judge__usual(&context->series, &past->kept[i]);
 		job->kept[job->kept_count++] = past->kept[i];
 	}
+	past->kept_count = 0;
 	if (past->interference_count)
 		memcpy(job->interference + job->interference_count, past->interference,
 		       past->interference_count * sizeof(*past->interference));

@@ -32,14 +32,16 @@ static void give_back(void *items, size_t *capacity, size_t count, size_t size)
 		(void)resize(items, capacity, count, size);
 }
 
-int past__add(const struct analysis_context *context, struct past *past, const struct kept *kept)
+int past__add(struct analysis_context *context, struct past *past, const struct kept *kept)
 {
-	if (!context->remember_bins)
-		return 0;
-	if (reserve(&past->kept, &past->kept_capacity, past->kept_count + 1, sizeof(*past->kept)))
-		return -ENOMEM;
-	past->kept[past->kept_count++] = *kept;
-	return 0;
+	bool room = context->remember_bins &&
+		    !reserve(&past->kept, &past->kept_capacity, past->kept_count + 1, sizeof(*past->kept));
+
+	if (room)
+		past->kept[past->kept_count++] = *kept;
+	else
+		series__drop(&context->series, kept);
+	return room || !context->remember_bins ? 0 : -ENOMEM;
 }
 
 int past__add_interference(const struct analysis_context *context, struct past *past,
@@ -54,41 +56,59 @@ int past__add_interference(const struct analysis_context *context, struct past *
 	return 0;
 }
 
-int past__hold_open(const struct analysis_context *context, struct analysis_job *job)
+static void drop(struct analysis_context *context, const struct kept *kept, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		series__drop(&context->series, &kept[i]);
+}
+
+static void drop_open(struct analysis_context *context, struct past *past)
+{
+	drop(context, past->open, past->open_count);
+	past->open_count = 0;
+}
+
+int past__hold_open(struct analysis_context *context, struct analysis_job *job)
 {
 	struct past *past = &job->past;
+	size_t count = job->open_count;
 
-	past->open_count = 0;
-	if (!context->remember_bins || !job->open_count)
+	drop_open(context, past);
+	job->open_count = 0;
+	if (context->remember_bins && !reserve(&past->open, &past->open_capacity, count, sizeof(*past->open))) {
+		if (count)
+			memcpy(past->open, job->open, count * sizeof(*past->open));
+		past->open_count = count;
 		return 0;
-	if (reserve(&past->open, &past->open_capacity, job->open_count, sizeof(*past->open)))
-		return -ENOMEM;
-	memcpy(past->open, job->open, job->open_count * sizeof(*past->open));
-	past->open_count = job->open_count;
-	return 0;
+	}
+	drop(context, job->open, count);
+	return context->remember_bins ? -ENOMEM : 0;
 }
 
-int past__add_all(const struct analysis_context *context, struct analysis_job *job)
+int past__add_all(struct analysis_context *context, struct analysis_job *job)
 {
-	for (size_t i = 0; i < job->kept_count; i++) {
-		if (past__add(context, &job->past, &job->kept[i]))
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < job->interference_count; i++) {
-		if (past__add_interference(context, &job->past, &job->interference[i]))
-			return -ENOMEM;
-	}
-	job->past.open_count = 0;
-	return 0;
+	int error = 0;
+
+	for (size_t i = 0; i < job->kept_count; i++)
+		error |= past__add(context, &job->past, &job->kept[i]);
+	job->kept_count = 0;
+	for (size_t i = 0; i < job->interference_count; i++)
+		error |= past__add_interference(context, &job->past, &job->interference[i]);
+	drop(context, job->open, job->open_count);
+	job->open_count = 0;
+	drop_open(context, &job->past);
+	return error ? -ENOMEM : 0;
 }
 
-static void cut(struct past *past, uint64_t from)
+static void cut(struct analysis_context *context, struct past *past, uint64_t from)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < past->kept_count; i++) {
 		if (kept__bin(&past->kept[i]) >= from)
 			past->kept[kept++] = past->kept[i];
+		else
+			series__drop(&context->series, &past->kept[i]);
 	}
 	past->kept_count = kept;
 	kept = 0;
@@ -104,20 +124,24 @@ static void cut(struct past *past, uint64_t from)
 		past->from = from;
 }
 
-void past__trim(const struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+void past__trim(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	uint64_t oldest = span->end > context->remember_bins ? span->end - context->remember_bins : 0;
 
-	cut(&job->past, oldest < span->retire ? oldest : span->retire);
+	cut(context, &job->past, oldest < span->retire ? oldest : span->retire);
 }
 
 static uint64_t bytes_of(const struct past *past)
 {
-	return past->kept_count * sizeof(*past->kept) + past->open_count * sizeof(*past->open) +
-	       past->interference_count * sizeof(*past->interference);
+	uint64_t bytes = past->kept_count * sizeof(*past->kept) + past->open_count * sizeof(*past->open) +
+			 past->interference_count * sizeof(*past->interference);
+
+	for (size_t i = 0; i < past->kept_count; i++)
+		bytes += past->kept[i].factor == kept_no_factors ? 0 : VAPRO_FACTORS * sizeof(*past->kept[i].factor);
+	return bytes;
 }
 
-void past__bound(const struct analysis_context *context, struct analysis_job *jobs, size_t count, uint64_t end)
+void past__bound(struct analysis_context *context, struct analysis_job *jobs, size_t count, uint64_t end)
 {
 	uint64_t bins = context->remember_bins;
 
@@ -130,12 +154,14 @@ void past__bound(const struct analysis_context *context, struct analysis_job *jo
 			return;
 		bins = (uint64_t)((double)bins * SHRINK * (double)context->remember_bytes / (double)bytes);
 		for (size_t i = 0; i < count; i++)
-			cut(&jobs[i].past, end > bins ? end - bins : 0);
+			cut(context, &jobs[i].past, end > bins ? end - bins : 0);
 	}
 }
 
-void past__clear(struct past *past)
+void past__clear(struct analysis_context *context, struct past *past)
 {
+	drop(context, past->kept, past->kept_count);
+	drop_open(context, past);
 	free(past->kept);
 	free(past->open);
 	free(past->interference);

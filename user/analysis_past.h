@@ -8,23 +8,28 @@
 
 #include "analysis_window.h"
 
-/* Each does nothing where nothing is to be remembered. Returns 0 or -ENOMEM. */
-int past__add(const struct analysis_context *context, struct past *past, const struct kept *kept);
+/* Takes the bundle over in any case: it is remembered, or gives back what it holds. Returns 0 or -ENOMEM. */
+int past__add(struct analysis_context *context, struct past *past, const struct kept *kept);
+
+/* Does nothing where nothing is to be remembered. Returns 0 or -ENOMEM. */
 int past__add_interference(const struct analysis_context *context, struct past *past,
 			   const struct kept_interference *interference);
 
-/* The open fragments of a job as they were at this window's end, in place of those before. Returns 0 or -ENOMEM. */
-int past__hold_open(const struct analysis_context *context, struct analysis_job *job);
+/*
+ * Takes over the open fragments of a job as they were at this window's end, in place of those before; the
+ * job has none then. Returns 0 or -ENOMEM.
+ */
+int past__hold_open(struct analysis_context *context, struct analysis_job *job);
 
-/* All that a silent job holds, its open fragments apart: whoever fell silent is in none. Returns 0 or -ENOMEM. */
-int past__add_all(const struct analysis_context *context, struct analysis_job *job);
+/* Takes over all that a silent job holds; whoever fell silent has nothing open. Returns 0 or -ENOMEM. */
+int past__add_all(struct analysis_context *context, struct analysis_job *job);
 
 /* After a window: what is too old goes. */
-void past__trim(const struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span);
+void past__trim(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span);
 
 /* After a window, over all jobs: the oldest goes where it is too much. end: the window's, a bin. */
-void past__bound(const struct analysis_context *context, struct analysis_job *jobs, size_t count, uint64_t end);
+void past__bound(struct analysis_context *context, struct analysis_job *jobs, size_t count, uint64_t end);
 
-void past__clear(struct past *past);
+void past__clear(struct analysis_context *context, struct past *past);
 
 #endif

@@ -19,9 +19,9 @@ static void add_pile(struct series_pile *pile, const struct kept *kept)
 {
 	pile->n += kept->n;
 	pile->sum_ns += kept->sum_ns;
-	for (int i = 0; i < VAPRO_FACTORS; i++)
+	for (int i = 0; kept->factor != kept_no_factors && i < VAPRO_FACTORS; i++)
 		pile->factor[i] += kept->factor[i];
-	for (int group = 0; group < TOLD_GROUPS; group++)
+	for (int group = 0; kept->told && group < TOLD_GROUPS; group++)
 		pile->told_n[group] += kept->told & 1U << group ? kept->n : 0;
 }
 
@@ -203,13 +203,16 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	analysis_window__judge(context, job, span);
 	if (fill_map(context, job, span) || find_variances(context, job, span))
 		goto cleanup;
-	if (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
-	    evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0))
+	if (job->book.count &&
+	    (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
+	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
 		goto cleanup;
 	count_crowd(job, span);
-	if (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
-	    parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
-	    parts__tally(&parts, &job->book, &context->series))
+	/* without a variance no bundle is part of one */
+	if (job->book.count &&
+	    (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
+	     parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
+	     parts__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
 	if (analysis__diagnose(context, job, span, &parts))
@@ -242,6 +245,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			    const struct analysis_span *span)
 {
 	size_t kept = 0;
+	int error = 0;
 
 	for (size_t i = 0; i < job->kept_count; i++) {
 		struct kept *at = &job->kept[i];
@@ -263,8 +267,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			add_pile(&series->normal, at);
 		if (at->covered && !at->blind)
 			series__add_usual(&series->usual, series->class, at);
-		if (past__add(context, &job->past, at))
-			return -ENOMEM;
+		error |= past__add(context, &job->past, at);
 	}
 	job->kept_count = kept;
 	kept = 0;
@@ -272,19 +275,17 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		/* Nobody's yet: the fragments it disturbed may still be held. */
 		if (!job->interference[i].counted && job->interference[i].bin >= job->map.begin)
 			job->interference[kept++] = job->interference[i];
-		else if (past__add_interference(context, &job->past, &job->interference[i]))
-			return -ENOMEM;
+		else
+			error |= past__add_interference(context, &job->past, &job->interference[i]);
 	}
 	job->interference_count = kept;
-	if (past__hold_open(context, job))
-		return -ENOMEM;
+	error |= past__hold_open(context, job);
 	past__trim(context, job, span);
 	/* Until the next judgement what stayed is counted again: the live piles begin anew there. */
-	job->open_count = 0;
 	job->facts = (struct coverage_facts){0};
 	job->bundles = job->fragments = 0;
 	job->active = false;
-	if (variance__retire(&job->book, &job->map))
+	if (error || variance__retire(&job->book, &job->map))
 		return -ENOMEM;
 	return cases__retire(&job->cases, lives, &job->book) || cases__retire(&job->chosen, always, NULL) ? -ENOMEM : 0;
 }

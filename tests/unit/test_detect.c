@@ -53,9 +53,22 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* Factors of the last few fragments. */
+static float *factors(void)
+{
+	static float ring[16][VAPRO_FACTORS];
+	static unsigned next;
+	float *own = ring[next++ % 16];
+
+	memset(own, 0, sizeof(*ring));
+	return own;
+}
+
 static struct kept fragment(double from_bin, double to_bin, double reference, double preempted)
 {
+	float *factor = factors();
 	struct kept kept = {
+	    .factor = factor,
 	    .start_ns = (uint64_t)((FIRST + from_bin) * BIN),
 	    .end_ns = (uint64_t)((FIRST + to_bin) * BIN),
 	    .n = 1,
@@ -65,17 +78,16 @@ static struct kept fragment(double from_bin, double to_bin, double reference, do
 
 	kept.sum_ns = (double)(kept.end_ns - kept.start_ns);
 	kept.max_ns = kept.min_ns = (float)kept.sum_ns;
-	kept.factor[VAPRO_PREEMPTED] = (float)preempted;
+	factor[VAPRO_PREEMPTED] = (float)preempted;
 	return kept;
 }
 
 static void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool told)
 {
 	for (int bin = from; bin < to; bin++) {
-		struct kept kept = fragment(bin, bin + 0.999, 0.999 * performance * BIN, 0);
+		double preempted = told ? (1 - performance) * BIN : 0;
+		struct kept kept = fragment(bin, bin + 0.999, 0.999 * performance * BIN, preempted);
 
-		if (told)
-			kept.factor[VAPRO_PREEMPTED] = (float)((1 - performance) * BIN);
 		heatmap__add(&map, &kept, row, class, 0, UINT64_MAX);
 	}
 }

@@ -121,13 +121,17 @@ static void test_partition(void **state)
 	assert_near(time[NODE_ON_CPU], 350, 1e-9);
 }
 
+/* Its factors are those of the latest fragment. */
 static struct kept fragment(double ns, double preempted, double backend)
 {
-	struct kept kept = {.sum_ns = ns, .n = 1, .max_ns = (float)ns, .reference = 100, .covered = 1};
+	static float factor[VAPRO_FACTORS];
+	struct kept kept = {
+	    .sum_ns = ns, .factor = factor, .n = 1, .max_ns = (float)ns, .reference = 100, .covered = 1};
 
-	kept.factor[VAPRO_PREEMPTED] = (float)preempted;
-	kept.factor[VAPRO_BACKEND] = (float)backend;
-	kept.factor[VAPRO_RETIRING] = (float)(ns - preempted - backend);
+	memset(factor, 0, sizeof(factor));
+	factor[VAPRO_PREEMPTED] = (float)preempted;
+	factor[VAPRO_BACKEND] = (float)backend;
+	factor[VAPRO_RETIRING] = (float)(ns - preempted - backend);
 	kept.told = 1U << TOLD_TOP;
 	return kept;
 }
@@ -180,11 +184,12 @@ static void test_contribution_without_normals(void **state)
 	struct series_pile none = {0};
 	struct contribution contribution = {0};
 	struct vapro_config config;
+	float factor[VAPRO_FACTORS] = {[VAPRO_PREEMPTED] = 150};
 	struct kept kept = fragment(300, 150, 0);
 
 	(void)state;
 	sim_config(&config);
-	kept.factor[VAPRO_RETIRING] = 0;
+	kept.factor = factor;
 	kept.told = 0;
 	contribution__add(&contribution, &kept, 1, &none, &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 150, 1e-4);

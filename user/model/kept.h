@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A bundle as the analysis keeps it for one view: half the size of a vapro_bundle, its state and
- * thread replaced by the series it belongs to, and with what the model thinks of it. Times ns.
+ * A bundle as the analysis keeps it for one view: a fifth of the size of a vapro_bundle, its state and
+ * thread replaced by the series it belongs to, and with what the model thinks of it. Most bundles tell
+ * of no factor at all; those that do have theirs in a block of their own. Times ns.
  */
 #ifndef VAPRO_KEPT_H
 #define VAPRO_KEPT_H
@@ -17,6 +18,7 @@ enum told_group { TOLD_TOP, TOLD_FRONTEND, TOLD_BAD_SPECULATION, TOLD_BACKEND, T
 struct kept {
 	uint64_t start_ns, end_ns;
 	double sum_ns;
+	const float *factor; /* VAPRO_FACTORS sums over the n fragments: of the book's pool, or kept_no_factors */
 	uint32_t series, n, flags;
 	float min_ns, max_ns;
 	uint32_t cell;	     /* handle of its workload in the clusters of its state; or as below */
@@ -31,8 +33,9 @@ struct kept {
 	uint8_t waits;	     /* for threads of its process: to be off the CPU costs nothing */
 	uint8_t held;	     /* older than the view; kept until its state has enough fragments to be judged */
 	uint8_t told;	     /* bit per told_group; its factors agree with each other, see diagnose/factors.h */
-	float factor[VAPRO_FACTORS];
 };
+
+extern const float kept_no_factors[VAPRO_FACTORS]; /* all 0 */
 
 static inline uint64_t kept__bin(const struct kept *kept)
 {

@@ -8,14 +8,18 @@
 
 /* A call-site that is called with more sizes than this has no fixed workload; the last takes the rest. */
 #define WORKLOADS_PER_KIND 64
+#define LATEST SERIES_NONE /* in place of a workload: the series that was found last */
 #define UNUSUAL_SIGMAS 4
 #define SCATTER_FLOOR 0.02 /* of the mean: nothing repeats better than that */
+
+const float kept_no_factors[VAPRO_FACTORS];
 
 int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
 		 const struct stg *stg)
 {
 	*book = (struct series_book){
 	    .config = config, .source = source, .stg = stg, .free_series = SERIES_NONE, .free_workloads = SERIES_NONE};
+	book->factors.element_bytes = sizeof(kept_no_factors);
 	book->by_key = table__new();
 	book->by_kind = table__new();
 	return book->by_key && book->by_kind ? 0 : -ENOMEM;
@@ -30,6 +34,7 @@ void series__free(struct series_book *book)
 	for (size_t i = 0; i < book->workload_count; i++)
 		clusters__free(book->workloads[i].clusters);
 	truths__clear(&book->truths);
+	pool__clear(&book->factors);
 	free(book->series);
 	free(book->workloads);
 	table__free(book->by_key);
@@ -105,6 +110,12 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 	return 0;
 }
 
+static int make_latest(struct series_book *book, uint64_t key, const double *size, uint32_t id)
+{
+	memcpy(book->series[id].size, size, sizeof(book->series[id].size));
+	return table__put(book->by_key, key, LATEST, id);
+}
+
 static int find_series(struct series_book *book, const struct vapro_bundle *bundle, const double *size, uint32_t *id)
 {
 	const struct stg_thread *thread = stg__thread(book->stg, bundle->thread);
@@ -114,11 +125,15 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	uint32_t workload_id;
 	int error;
 
+	/* Mostly it is the one of last time: which workload a size belongs to never changes. */
+	if (table__get(book->by_key, key, LATEST, id) &&
+	    !memcmp(book->series[*id].size, size, sizeof(book->series[*id].size)))
+		return 0;
 	error = find_workload(book, thread->job, state, size, &workload_id);
 	if (error)
 		return error;
 	if (table__get(book->by_key, key, workload_id, id))
-		return 0;
+		return make_latest(book, key, size, *id);
 	if (take_series(book, id))
 		return -ENOMEM;
 	if (table__put(book->by_key, key, workload_id, *id))
@@ -134,7 +149,7 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	    .class = state->about.class,
 	};
 	workload->series = *id;
-	return 0;
+	return make_latest(book, key, size, *id);
 }
 
 double series__compared_ns(enum vapro_class class, const struct kept *kept)
@@ -209,12 +224,54 @@ static int add_history(struct series_book *book, struct series *series, const st
 	return 0;
 }
 
+static bool take_factors(struct series_book *book, const double *factor, struct kept *kept)
+{
+	float *own;
+	bool any = false;
+
+	kept->factor = kept_no_factors;
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		any |= factor[i] != 0;
+	if (!any)
+		return true;
+	own = pool__take(&book->factors);
+	if (!own)
+		return false;
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		own[i] = (float)factor[i];
+	kept->factor = own;
+	return true;
+}
+
+void series__drop(struct series_book *book, const struct kept *kept)
+{
+	if (kept->factor != kept_no_factors)
+		pool__give(&book->factors, (float *)kept->factor);
+}
+
+static int add(struct series_book *book, const struct vapro_bundle *bundle, enum vapro_class class, struct kept *kept)
+{
+	double size[VAPRO_MAGNITUDES];
+	struct series *series;
+	int error;
+
+	set_size(book, class, bundle, size);
+	error = find_series(book, bundle, size, &kept->series);
+	if (error)
+		return error;
+	series = &book->series[kept->series];
+	error = add_cluster(book, series, bundle, size, kept);
+	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
+		return error;
+	if (bundle->truth && truths__add(&book->truths, series->workload, kept->cell, bundle->truth, bundle->n))
+		return -ENOMEM;
+	return add_history(book, series, kept);
+}
+
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept)
 {
 	const struct stg_state *state = stg__state(book->stg, bundle->state);
 	enum vapro_class class = state->about.class;
-	double size[VAPRO_MAGNITUDES];
-	struct series *series;
 	int error;
 
 	*kept = (struct kept){
@@ -228,19 +285,12 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 	    .fresh = 1,
 	    .waits = class == VAPRO_COMMUNICATION && state->group == STG_PROCESS,
 	};
-	for (int i = 0; i < VAPRO_FACTORS; i++)
-		kept->factor[i] = (float)bundle->factor[i];
-	set_size(book, class, bundle, size);
-	error = find_series(book, bundle, size, &kept->series);
-	if (error)
-		return error;
-	series = &book->series[kept->series];
-	error = add_cluster(book, series, bundle, size, kept);
-	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
-		return error;
-	if (bundle->truth && truths__add(&book->truths, series->workload, kept->cell, bundle->truth, bundle->n))
+	if (!take_factors(book, bundle->factor, kept))
 		return -ENOMEM;
-	return add_history(book, series, kept);
+	error = add(book, bundle, class, kept);
+	if (error)
+		series__drop(book, kept);
+	return error;
 }
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept)

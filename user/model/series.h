@@ -19,6 +19,7 @@
 #include "model/cluster.h"
 #include "model/histogram.h"
 #include "model/kept.h"
+#include "model/pool.h"
 #include "model/stg.h"
 #include "model/truth.h"
 
@@ -46,7 +47,8 @@ struct series_usual {
 
 struct series {
 	uint32_t thread, state, workload, job, row;
-	uint32_t next; /* of the same workload */
+	uint32_t next;		       /* of the same workload */
+	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
 	enum vapro_class class;
 	struct histogram cpu; /* on-CPU time of computation; duration less waits for a CPU of the rest */
 	struct histogram net; /* computation that sleeps: with the time asleep; empty where it never did */
@@ -85,6 +87,7 @@ struct series_book {
 	struct workload *workloads;
 	size_t workload_count, workload_capacity;
 	struct table *by_key, *by_kind;
+	struct pool factors; /* of bundles that are kept */
 	struct truths truths;
 	uint32_t free_series, free_workloads; /* lists by next of those whose jobs ended; their job is SERIES_NONE */
 };
@@ -98,6 +101,9 @@ void series__free(struct series_book *book);
  * Returns 0, -EINVAL for impossible magnitudes, or -ENOMEM.
  */
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept);
+
+/* Gives back what a bundle holds of the book, once it is kept no longer. */
+void series__drop(struct series_book *book, const struct kept *kept);
 
 /*
  * Forgets the histories of a job: nothing of it will be added or asked for. Numbers of others stay as
