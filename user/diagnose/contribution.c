@@ -2,6 +2,7 @@
 #include "diagnose/contribution.h"
 
 #include <math.h>
+#include <string.h>
 
 const struct priced_info priced_infos[PRICED_SETS] = {
     [PRICED_KERNEL] = {NODE_KERNEL, NODE_MINOR_FAULTS, NODE_MIGRATIONS - NODE_MINOR_FAULTS + 1},
@@ -62,14 +63,18 @@ static void usual_of_reference(const struct kept *kept, const double *time, doub
 static void usual_of_pile(const struct kept *kept, const double *time, const struct series_pile *pile, double *usual)
 {
 	double each = kept->n / pile->n, rest = pile->sum_ns * each, now = user_time(time), known = 0;
+	const enum told_group *groups = factors__groups();
 
 	for (int node = 0; node < FACTOR_NODES; node++) {
-		enum told_group group = factors__group(node);
+		enum told_group group = groups[node];
 		double n = group == TOLD_GROUPS ? pile->n : pile->told_n[group];
+		enum vapro_factor factor = factor_infos[node].factor;
 
+		/* most are 0, and what no counter tells of is not asked for */
 		usual[node] = 0;
-		if (factor_infos[node].factor < VAPRO_FACTORS && n > 0)
-			usual[node] = pile->factor[factor_infos[node].factor] * kept->n / n;
+		if (factor < VAPRO_FACTORS && pile->factor[factor] != 0 && n > 0 &&
+		    (kept->told || group == TOLD_GROUPS))
+			usual[node] = pile->factor[factor] * kept->n / n;
 		if (factor_infos[node].parent == NODE_SUSPENSION)
 			usual[NODE_SUSPENSION] += usual[node];
 	}
@@ -80,13 +85,13 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 		if (has(kept->told, TOLD_TOP) && pile->told_n[TOLD_TOP] <= 0)
 			usual[node] = now > 0 ? time[node] / now * rest : 0;
 	}
-	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
+	for (int group = TOLD_FRONTEND; kept->told && group < TOLD_GROUPS; group++) {
 		enum factor_node parent = told_infos[group].parent;
 		bool whole = has(kept->told, group == TOLD_MEMORY ? TOLD_BACKEND : TOLD_TOP);
 		double sum = 0;
 
 		for (int node = 0; node < FACTOR_NODES; node++) {
-			if ((int)factors__group(node) != group)
+			if ((int)groups[node] != group)
 				continue;
 			if (!has(kept->told, (enum told_group)group))
 				usual[node] = 0;
@@ -113,9 +118,14 @@ static void split(const struct kept *kept, const struct series_pile *normal, dou
 {
 	double factor[VAPRO_FACTORS];
 
-	for (int i = 0; i < VAPRO_FACTORS; i++)
-		factor[i] = kept->factor[i];
-	factors__partition(kept->sum_ns, factor, kept->told, time);
+	if (kept->factor == kept_no_factors) {
+		memset(time, 0, FACTOR_NODES * sizeof(*time));
+		time[NODE_ON_CPU] = fmax(0, kept->sum_ns);
+	} else {
+		for (int i = 0; i < VAPRO_FACTORS; i++)
+			factor[i] = kept->factor[i];
+		factors__partition(kept->sum_ns, factor, kept->told, time);
+	}
 	if (normal->n > 0)
 		usual_of_pile(kept, time, normal, usual);
 	else

@@ -58,7 +58,15 @@ const struct told_info told_infos[TOLD_GROUPS] = {
     [TOLD_MEMORY] = {NODE_MEMORY, 3},
 };
 
-enum told_group factors__group(int node)
+/* What the tree says, worked out once: it is asked for every bundle that has to do with a variance. */
+static struct {
+	bool ready;
+	enum told_group group[FACTOR_NODES];
+	/* parts of a parent that are time, ascending; of FACTOR_ROOT those that counters tell */
+	unsigned char count[FACTOR_NODES + 1], part[FACTOR_NODES + 1][FACTOR_NODES];
+} known;
+
+static enum told_group group_of(int node)
 {
 	if (node >= NODE_RETIRING && node <= NODE_BACKEND)
 		return TOLD_TOP;
@@ -79,23 +87,47 @@ static bool part_of(enum factor_node node, enum factor_node parent)
 	return factor_infos[node].parent == parent;
 }
 
+static void know(void)
+{
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		known.group[node] = group_of(node);
+		for (int parent = 0; parent <= FACTOR_NODES; parent++) {
+			if (part_of((enum factor_node)node, (enum factor_node)parent))
+				known.part[parent][known.count[parent]++] = (unsigned char)factor_infos[node].factor;
+		}
+	}
+	known.ready = true;
+}
+
+const enum told_group *factors__groups(void)
+{
+	if (!known.ready)
+		know();
+	return known.group;
+}
+
+enum told_group factors__group(int node)
+{
+	return factors__groups()[node];
+}
+
 static double parts_of(const double *factor, enum factor_node parent)
 {
 	double sum = 0;
 
-	for (int node = 0; node < FACTOR_NODES; node++) {
-		if (part_of((enum factor_node)node, parent))
-			sum += factor[factor_infos[node].factor];
-	}
+	if (!known.ready)
+		know();
+	for (int i = 0; i < known.count[parent]; i++)
+		sum += factor[known.part[parent][i]];
 	return sum;
 }
 
 static void scale(double *factor, enum factor_node parent, double by)
 {
-	for (int node = 0; node < FACTOR_NODES; node++) {
-		if (part_of((enum factor_node)node, parent))
-			factor[factor_infos[node].factor] *= by;
-	}
+	if (!known.ready)
+		know();
+	for (int i = 0; i < known.count[parent]; i++)
+		factor[known.part[parent][i]] *= by;
 }
 
 /* The kernel tells parts of its time without claiming that they are all. */

@@ -85,6 +85,7 @@ static inline bool factors__counted(enum factor_node node)
 
 /* The group of counters that a node comes from; TOLD_GROUPS: told in every bundle. */
 enum told_group factors__group(int node);
+const enum told_group *factors__groups(void); /* of all FACTOR_NODES */
 
 /*
  * Makes the factors of a bundle of sum_ns agree with each other, in place: what counters tell is
