@@ -102,14 +102,14 @@ int analysis__add_state(struct analysis *analysis, const struct vapro_state *sta
 	return stg__add_state(analysis->context.stg, state);
 }
 
-static bool possible(const struct analysis *analysis, const struct vapro_bundle *bundle)
+static bool possible(const struct analysis *analysis, const struct vapro_bundle *bundle, bool factors)
 {
 	if (bundle->thread >= stg__threads(analysis->context.stg) ||
 	    bundle->state >= stg__states(analysis->context.stg))
 		return false;
 	if (!bundle->n || bundle->end_ns < bundle->start_ns || bundle->min_ns > bundle->max_ns)
 		return false;
-	for (int i = 0; i < VAPRO_FACTORS; i++) {
+	for (int i = 0; factors && i < VAPRO_FACTORS; i++) {
 		if (!isfinite(bundle->factor[i]))
 			return false;
 	}
@@ -124,20 +124,24 @@ static bool possible(const struct analysis *analysis, const struct vapro_bundle 
 
 int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
 {
+	bool factors = kept__any_factor(bundle->factor);
 	struct vapro_bundle settled;
 	struct analysis_job *job;
 	struct kept kept;
-	unsigned told;
+	unsigned told = 0;
 	int error;
 
-	if (!possible(analysis, bundle))
+	if (!possible(analysis, bundle, factors))
 		return -EINVAL;
-	settled = *bundle;
-	told = factors__settle((double)bundle->sum_ns, settled.factor);
+	if (factors) {
+		settled = *bundle;
+		told = factors__settle((double)bundle->sum_ns, settled.factor);
+		bundle = &settled;
+	}
 	error =
 	    stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns, !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	if (!error)
-		error = series__add(&analysis->context.series, &settled, &kept);
+		error = series__add(&analysis->context.series, bundle, &kept);
 	if (error)
 		return error;
 	kept.told = (uint8_t)told;

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <zlib.h>
 
 #include "collect/capture.h"
+#include "collect/crc.h"
 #include "recorder.h"
 
 #define UTC 1800000000000000000ULL /* a bin border */
@@ -466,13 +468,27 @@ static void test_merge_cut(void **state)
 	free(data);
 }
 
+/* The head promises zlib's. */
+static void test_crc(void **state)
+{
+	uint8_t data[300];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * i * 7 + i / 3);
+	for (size_t from = 0; from < 9; from++) {
+		for (size_t size = 0; from + size <= sizeof(data); size++)
+			assert_int_equal(crc__of(data + from, size), crc32(0, data + from, (uInt)size));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_exact),	  cmocka_unit_test(test_info),	      cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_damage),	  cmocka_unit_test(test_other_files), cmocka_unit_test(test_full_disk),
-	    cmocka_unit_test(test_later_version), cmocka_unit_test(test_compact),     cmocka_unit_test(test_merge),
-	    cmocka_unit_test(test_merge_cut),
+	    cmocka_unit_test(test_crc),	      cmocka_unit_test(test_exact),	    cmocka_unit_test(test_info),
+	    cmocka_unit_test(test_cut),	      cmocka_unit_test(test_damage),	    cmocka_unit_test(test_other_files),
+	    cmocka_unit_test(test_full_disk), cmocka_unit_test(test_later_version), cmocka_unit_test(test_compact),
+	    cmocka_unit_test(test_merge),     cmocka_unit_test(test_merge_cut),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

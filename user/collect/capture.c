@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "collect/capture.h"
 #include "collect/capture_format.h"
+#include "collect/crc.h"
 
 #define FLUSH_BYTES (256U << 10)
 
@@ -68,7 +68,7 @@ static int capture__put(struct stream_sink *sink, const struct stream_event *eve
 	}
 	stored = htole32((uint32_t)length);
 	memcpy(buffer->data + start + 4, &stored, sizeof(stored));
-	capture_buffer__add_u32(buffer, (uint32_t)crc32(0, buffer->data + start, (uInt)(length + 8)));
+	capture_buffer__add_u32(buffer, crc__of(buffer->data + start, length + 8));
 	/* a window is the unit that a killed daemon leaves behind whole */
 	if (buffer->length >= FLUSH_BYTES || event->type == STREAM_WINDOW || event->type == STREAM_END)
 		return flush(capture);

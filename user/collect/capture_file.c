@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "collect/capture_file.h"
+#include "collect/crc.h"
 
 #define READ_BYTES (256U << 10)
 #define HEAD_BYTES 8 /* of a record: type and length */
@@ -287,7 +287,7 @@ static int read_record(struct capture_file *file, uint8_t **record, uint32_t *le
 	if (!ret)
 		return refuse(file, -ENODATA, NULL, err, err_size);
 	*record = file->buffer + file->at;
-	if (word_at(*record + HEAD_BYTES + *length) != (uint32_t)crc32(0, *record, (uInt)(HEAD_BYTES + *length)))
+	if (word_at(*record + HEAD_BYTES + *length) != crc__of(*record, HEAD_BYTES + (size_t)*length))
 		return refuse(file, -EBADMSG, "the checksum differs", err, err_size);
 	file->at += HEAD_BYTES + (size_t)*length + CRC_BYTES;
 	return 1;

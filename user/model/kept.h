@@ -37,6 +37,25 @@ struct kept {
 
 extern const float kept_no_factors[VAPRO_FACTORS]; /* all 0 */
 
+/* Whether a bundle tells of any factor. Most do not, and this is asked of every one: no comparison by number. */
+static inline bool kept__any_factor(const double *factor)
+{
+	typedef uint64_t bits __attribute__((may_alias));
+	const bits *at = (const bits *)factor;
+	uint64_t any[4] = {0};
+	int i;
+
+	for (i = 0; i + 3 < VAPRO_FACTORS; i += 4) {
+		any[0] |= at[i];
+		any[1] |= at[i + 1];
+		any[2] |= at[i + 2];
+		any[3] |= at[i + 3];
+	}
+	for (; i < VAPRO_FACTORS; i++)
+		any[0] |= at[i];
+	return (any[0] | any[1] | any[2] | any[3]) << 1; /* -0 is 0 */
+}
+
 static inline uint64_t kept__bin(const struct kept *kept)
 {
 	return (kept->end_ns > kept->start_ns ? kept->end_ns - 1 : kept->end_ns) / VAPRO_BIN_NS;

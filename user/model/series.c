@@ -227,12 +227,9 @@ static int add_history(struct series_book *book, struct series *series, const st
 static bool take_factors(struct series_book *book, const double *factor, struct kept *kept)
 {
 	float *own;
-	bool any = false;
 
 	kept->factor = kept_no_factors;
-	for (int i = 0; i < VAPRO_FACTORS; i++)
-		any |= factor[i] != 0;
-	if (!any)
+	if (!kept__any_factor(factor))
 		return true;
 	own = pool__take(&book->factors);
 	if (!own)
@@ -301,9 +298,9 @@ void series__add_usual(struct series_usual *usual, enum vapro_class class, const
 	usual->n += kept->n;
 	usual->bundles += 1;
 	usual->dur += kept->sum_ns;
-	usual->dur_sq += kept->sum_ns * kept->sum_ns / kept->n;
+	usual->dur_sq += kept->n == 1 ? kept->sum_ns * kept->sum_ns : kept->sum_ns * kept->sum_ns / kept->n;
 	usual->net += net;
-	usual->net_sq += net * net / kept->n;
+	usual->net_sq += kept->n == 1 ? net * net : net * net / kept->n;
 }
 
 double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net)
