@@ -110,6 +110,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 	for (size_t i = 0; i < job->kept_count && kept_count; i++) {
 		const struct kept *kept = &job->kept[i];
 		const struct series *series = &context->series.series[kept->series];
+		struct contribution_row row;
 		struct series_pile pile;
 		size_t at;
 
@@ -123,13 +124,15 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		if (at == kept_count || concerns[at].workload != series->workload)
 			continue;
 		pile = analysis__normal_pile(context, series);
+		if (!contribution__row(kept, &pile, &row))
+			continue;
 		for (; at < kept_count && concerns[at].workload == series->workload; at++) {
 			struct diagnosis_case *item = cases__get(&job->cases, concerns[at].variance);
 
 			if (!item)
 				goto cleanup;
-			contribution__add_row(kept__bin(kept) < span->retire ? &item->retiring : &item->staying, kept,
-					      1, &pile);
+			contribution__add_row(kept__bin(kept) < span->retire ? &item->retiring : &item->staying, &row,
+					      1);
 		}
 	}
 	error = 0;
@@ -150,6 +153,7 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		const struct series *series = &context->series.series[part->kept->series];
 		struct diagnosis_case *item;
 		struct contribution *into;
+		struct contribution_row row;
 		struct series_pile pile;
 
 		if (part->guest)
@@ -160,8 +164,8 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		pile = analysis__normal_pile(context, series);
 		into = part->retiring ? &item->retiring : &item->staying;
 		contribution__add(into, part->kept, part->share, &pile, &context->config);
-		if (analysis__priceable(series))
-			contribution__add_row(into, part->kept, part->share, &pile);
+		if (analysis__priceable(series) && contribution__row(part->kept, &pile, &row))
+			contribution__add_row(into, &row, part->share);
 	}
 	return 0;
 }

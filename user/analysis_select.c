@@ -54,6 +54,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	const struct selection_of *selection = &context->selection;
 	struct diagnosis_case *item;
 	struct contribution *into;
+	struct contribution_row row;
 	struct series_pile pile;
 	double share;
 
@@ -69,8 +70,8 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	pile = analysis__normal_pile(context, series);
 	if (share > 0)
 		contribution__add(into, kept, share, &pile, &context->config);
-	if (analysis__priceable(series))
-		contribution__add_row(into, kept, 1, &pile);
+	if (analysis__priceable(series) && contribution__row(kept, &pile, &row))
+		contribution__add_row(into, &row, 1);
 	return 0;
 }
 

@@ -88,11 +88,14 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 	for (int group = TOLD_FRONTEND; kept->told && group < TOLD_GROUPS; group++) {
 		enum factor_node parent = told_infos[group].parent;
 		bool whole = has(kept->told, group == TOLD_MEMORY ? TOLD_BACKEND : TOLD_TOP);
+		const unsigned char *members;
 		double sum = 0;
+		int count;
 
-		for (int node = 0; node < FACTOR_NODES; node++) {
-			if ((int)groups[node] != group)
-				continue;
+		members = factors__members((enum told_group)group, &count);
+		for (int i = 0; i < count; i++) {
+			int node = members[i];
+
 			if (!has(kept->told, (enum told_group)group))
 				usual[node] = 0;
 			else if (pile->told_n[group] <= 0 && whole)
@@ -142,30 +145,38 @@ static double priced_time(enum priced set, unsigned told, bool kernel, const dou
 				       : user_time(time);
 }
 
-void contribution__add_row(struct contribution *contribution, const struct kept *kept, double share,
-			   const struct series_pile *normal)
+bool contribution__row(const struct kept *kept, const struct series_pile *normal, struct contribution_row *row)
 {
 	double time[FACTOR_NODES], usual[FACTOR_NODES];
 	bool kernel;
 
 	if (normal->n <= 0)
-		return; /* nothing to tell its counts from */
+		return false; /* nothing to tell its counts from */
 	split(kept, normal, time, usual);
 	kernel = normal->factor[VAPRO_KERNEL] > 0 || time[NODE_KERNEL] > 0;
 	for (int set = 0; set < PRICED_SETS; set++) {
 		const struct priced_info *info = &priced_infos[set];
-		struct regression_moments *rows = &contribution->rows[set];
 		double y = priced_time(set, kept->told, kernel, time) - priced_time(set, kept->told, kernel, usual);
-		double x[REGRESSION_FACTORS];
 
 		for (uint32_t i = 0; i < info->count; i++) {
 			enum vapro_factor factor = factor_infos[info->first + i].factor;
 
-			x[i] = kept->factor[factor] / kept->n - normal->factor[factor] / normal->n;
+			row->x[set][i] = kept->factor[factor] / kept->n - normal->factor[factor] / normal->n;
 		}
+		row->y[set] = y / kept->n;
+	}
+	row->n = kept->n;
+	return true;
+}
+
+void contribution__add_row(struct contribution *contribution, const struct contribution_row *row, double share)
+{
+	for (int set = 0; set < PRICED_SETS; set++) {
+		struct regression_moments *rows = &contribution->rows[set];
+
 		if (!rows->factors)
-			regression__begin(rows, info->count);
-		regression__add(rows, y / kept->n, x, kept->n * share);
+			regression__begin(rows, priced_infos[set].count);
+		regression__add(rows, row->y[set], row->x[set], row->n * share);
 	}
 }
 

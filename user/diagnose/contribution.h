@@ -42,9 +42,17 @@ struct contribution {
 void contribution__add(struct contribution *contribution, const struct kept *kept, double share,
 		       const struct series_pile *normal, const struct vapro_config *config);
 
-/* Adds a row: normal fragments outside of a variance tell as much about prices as those inside. */
-void contribution__add_row(struct contribution *contribution, const struct kept *kept, double share,
-			   const struct series_pile *normal);
+/* A bundle as a row of the regressions. */
+struct contribution_row {
+	double y[PRICED_SETS], x[PRICED_SETS][REGRESSION_FACTORS];
+	double n; /* fragments */
+};
+
+/* Makes a row; false where there is nothing normal to tell its counts from. */
+bool contribution__row(const struct kept *kept, const struct series_pile *normal, struct contribution_row *row);
+
+/* Adds a share of a row: normal fragments outside of a variance tell as much about prices as those inside. */
+void contribution__add_row(struct contribution *contribution, const struct contribution_row *row, double share);
 void contribution__merge(struct contribution *into, const struct contribution *from);
 
 /*

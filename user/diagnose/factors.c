@@ -62,6 +62,7 @@ const struct told_info told_infos[TOLD_GROUPS] = {
 static struct {
 	bool ready;
 	enum told_group group[FACTOR_NODES];
+	unsigned char member_count[TOLD_GROUPS + 1], member[TOLD_GROUPS + 1][FACTOR_NODES]; /* of each group */
 	/* parts of a parent that are time, ascending; of FACTOR_ROOT those that counters tell */
 	unsigned char count[FACTOR_NODES + 1], part[FACTOR_NODES + 1][FACTOR_NODES];
 } known;
@@ -90,7 +91,9 @@ static bool part_of(enum factor_node node, enum factor_node parent)
 static void know(void)
 {
 	for (int node = 0; node < FACTOR_NODES; node++) {
-		known.group[node] = group_of(node);
+		enum told_group group = known.group[node] = group_of(node);
+
+		known.member[group][known.member_count[group]++] = (unsigned char)node;
 		for (int parent = 0; parent <= FACTOR_NODES; parent++) {
 			if (part_of((enum factor_node)node, (enum factor_node)parent))
 				known.part[parent][known.count[parent]++] = (unsigned char)factor_infos[node].factor;
@@ -104,6 +107,14 @@ const enum told_group *factors__groups(void)
 	if (!known.ready)
 		know();
 	return known.group;
+}
+
+const unsigned char *factors__members(enum told_group group, int *count)
+{
+	if (!known.ready)
+		know();
+	*count = known.member_count[group];
+	return known.member[group];
 }
 
 enum told_group factors__group(int node)

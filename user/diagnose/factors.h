@@ -87,6 +87,9 @@ static inline bool factors__counted(enum factor_node node)
 enum told_group factors__group(int node);
 const enum told_group *factors__groups(void); /* of all FACTOR_NODES */
 
+/* The nodes of a group, ascending. */
+const unsigned char *factors__members(enum told_group group, int *count);
+
 /*
  * Makes the factors of a bundle of sum_ns agree with each other, in place: what counters tell is
  * scaled to the time on the CPU and to the factor it is a part of, since counters stop at the borders

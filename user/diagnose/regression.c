@@ -37,8 +37,10 @@ bool regression__add(struct regression_moments *moments, double duration, const 
 		moments->mean[j] += before[j] * weight / total;
 	}
 	for (uint32_t i = 0; i <= moments->factors; i++) {
-		for (uint32_t j = 0; before[i] != 0 && j <= moments->factors; j++)
+		for (uint32_t j = i; before[i] != 0 && j <= moments->factors; j++) {
 			moments->co[i][j] += before[i] * before[j] * weight * moments->weight / total;
+			moments->co[j][i] = moments->co[i][j];
+		}
 	}
 	moments->weight = total;
 	moments->rows++;
