@@ -156,7 +156,7 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 		job->open[job->open_count++] = kept;
 		return 0;
 	}
-	if (grow(&job->kept, &job->kept_capacity, job->kept_count + 1, sizeof(*job->kept))) {
+	if (grow_untouched(&job->kept, &job->kept_capacity, job->kept_count + 1, sizeof(*job->kept))) {
 		series__drop(&analysis->context.series, &kept);
 		return -ENOMEM;
 	}

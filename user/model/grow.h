@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for need elements of size bytes; new room is zeroed. Returns 0 or -ENOMEM. */
-static inline int grow(void *items, size_t *capacity, size_t need, size_t size)
+/* As grow, but what is new is not touched: no memory but what is used is the system's to give. */
+static inline int grow_untouched(void *items, size_t *capacity, size_t need, size_t size)
 {
 	size_t wanted = *capacity ? *capacity : 8;
 	void *old, *new;
@@ -22,9 +22,22 @@ static inline int grow(void *items, size_t *capacity, size_t need, size_t size)
 	new = realloc(old, wanted * size);
 	if (!new)
 		return -ENOMEM;
-	memset((char *)new + *capacity *size, 0, (wanted - *capacity) * size);
 	memcpy(items, &new, sizeof(new));
 	*capacity = wanted;
+	return 0;
+}
+
+/* Makes room for need elements of size bytes; new room is zeroed. Returns 0 or -ENOMEM. */
+static inline int grow(void *items, size_t *capacity, size_t need, size_t size)
+{
+	size_t before = *capacity;
+	void *grown;
+	int error = grow_untouched(items, capacity, need, size);
+
+	if (error || before == *capacity)
+		return error;
+	memcpy(&grown, items, sizeof(grown));
+	memset((char *)grown + before * size, 0, (*capacity - before) * size);
 	return 0;
 }
 

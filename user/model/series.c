@@ -36,6 +36,7 @@ void series__free(struct series_book *book)
 	truths__clear(&book->truths);
 	pool__clear(&book->factors);
 	free(book->series);
+	free(book->latest);
 	free(book->workloads);
 	table__free(book->by_key);
 	table__free(book->by_kind);
@@ -116,6 +117,14 @@ static int make_latest(struct series_book *book, uint64_t key, const double *siz
 	return table__put(book->by_key, key, LATEST, id);
 }
 
+static bool is_of(const struct series_book *book, uint32_t id, const struct vapro_bundle *bundle, const double *size)
+{
+	const struct series *series = &book->series[id];
+
+	return series->job != SERIES_NONE && series->thread == bundle->thread && series->state == bundle->state &&
+	       !memcmp(series->size, size, sizeof(series->size));
+}
+
 static int find_series(struct series_book *book, const struct vapro_bundle *bundle, const double *size, uint32_t *id)
 {
 	const struct stg_thread *thread = stg__thread(book->stg, bundle->thread);
@@ -126,8 +135,7 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	int error;
 
 	/* Mostly it is the one of last time: which workload a size belongs to never changes. */
-	if (table__get(book->by_key, key, LATEST, id) &&
-	    !memcmp(book->series[*id].size, size, sizeof(book->series[*id].size)))
+	if (table__get(book->by_key, key, LATEST, id) && is_of(book, *id, bundle, size))
 		return 0;
 	error = find_workload(book, thread->job, state, size, &workload_id);
 	if (error)
@@ -150,6 +158,31 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	};
 	workload->series = *id;
 	return make_latest(book, key, size, *id);
+}
+
+/* Programs loop: what came after the last series of a thread most likely comes after it again. */
+static int follow(struct series_book *book, const struct vapro_bundle *bundle, const double *size, uint32_t *id)
+{
+	uint32_t *latest;
+	int error;
+
+	if (bundle->thread >= book->latest_capacity &&
+	    grow(&book->latest, &book->latest_capacity, bundle->thread + 1, sizeof(*book->latest)))
+		return -ENOMEM;
+	latest = &book->latest[bundle->thread];
+	if (*latest < book->count) {
+		*id = book->series[*latest].follower;
+		if (*id < book->count && is_of(book, *id, bundle, size)) {
+			*latest = *id;
+			return 0;
+		}
+	}
+	error = find_series(book, bundle, size, id);
+	if (error)
+		return error;
+	book->series[*latest].follower = *id;
+	*latest = *id;
+	return 0;
 }
 
 double series__compared_ns(enum vapro_class class, const struct kept *kept)
@@ -253,7 +286,7 @@ static int add(struct series_book *book, const struct vapro_bundle *bundle, enum
 	int error;
 
 	set_size(book, class, bundle, size);
-	error = find_series(book, bundle, size, &kept->series);
+	error = follow(book, bundle, size, &kept->series);
 	if (error)
 		return error;
 	series = &book->series[kept->series];

@@ -48,6 +48,7 @@ struct series_usual {
 struct series {
 	uint32_t thread, state, workload, job, row;
 	uint32_t next;		       /* of the same workload */
+	uint32_t follower;	       /* the series that its thread came to after it, last time */
 	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
 	enum vapro_class class;
 	struct histogram cpu; /* on-CPU time of computation; duration less waits for a CPU of the rest */
@@ -87,6 +88,8 @@ struct series_book {
 	struct workload *workloads;
 	size_t workload_count, workload_capacity;
 	struct table *by_key, *by_kind;
+	uint32_t *latest; /* by thread: the series it was in last */
+	size_t latest_capacity;
 	struct pool factors; /* of bundles that are kept */
 	struct truths truths;
 	uint32_t free_series, free_workloads; /* lists by next of those whose jobs ended; their job is SERIES_NONE */
