@@ -8,6 +8,9 @@
 #include "report/json.h"
 
 #define NS_PER_S 1e9
+/* What is next to nothing beside the first of its list is not worth a line's length. */
+#define LEAST_SITE 0.001
+#define LEAST_INTERFERER 0.01
 
 static const char *const region_state_name[] = {
     [VAPRO_REGION_OPEN] = "open", [VAPRO_REGION_CHANGED] = "changed", [VAPRO_REGION_CLOSED] = "closed"};
@@ -56,9 +59,13 @@ static bool add_sites(cJSON *object, const struct result_variance *variance)
 
 	for (uint32_t i = 0; ok && i < variance->site_count; i++) {
 		const struct result_site *site = &variance->sites[i];
-		char *symbols = json__symbols(site->state);
-		cJSON *item = append(list);
+		char *symbols;
+		cJSON *item;
 
+		if (site->lost_seconds < LEAST_SITE * variance->sites[0].lost_seconds)
+			break;
+		symbols = json__symbols(site->state);
+		item = append(list);
 		ok = item && json__add_text(item, "class", vapro_class_name[site->state->class]) &&
 		     json__add_text(item, "from", site->state->from) && json__add_text(item, "to", site->state->to) &&
 		     json__add_text(item, "symbols", symbols) && json__add_text(item, "labels", site->state->labels) &&
@@ -155,6 +162,14 @@ static int put_variance(const struct job_result *result, const struct result_var
 	return json__emit(object, ok, put, arg);
 }
 
+/* A part that took no time, as it would be shown: its level sums to the same without it. */
+static bool says_nothing(const struct result_factor *factor)
+{
+	return factor->stage > 1 && !factor->major && !factor->implied && !factor->shared_with &&
+	       isnan(factor->p_value) && factor->contribution < 0.5e-4 && fabs(factor->impact_seconds) < 0.5e-6 &&
+	       factor->duration_seconds < 0.5e-6;
+}
+
 static bool add_diagnosis_factors(cJSON *object, const struct result_diagnosis *diagnosis)
 {
 	cJSON *list = cJSON_AddArrayToObject(object, "factors");
@@ -162,8 +177,11 @@ static bool add_diagnosis_factors(cJSON *object, const struct result_diagnosis *
 
 	for (uint32_t i = 0; ok && i < diagnosis->factor_count; i++) {
 		const struct result_factor *factor = &diagnosis->factors[i];
-		cJSON *item = append(list);
+		cJSON *item;
 
+		if (says_nothing(factor))
+			continue;
+		item = append(list);
 		ok = item && json__add_text(item, "name", factor->name) &&
 		     json__add_number(item, "stage", factor->stage, 0) &&
 		     json__add_text(item, "parent", factor->parent) &&
@@ -207,8 +225,11 @@ static bool add_interferers(cJSON *object, const struct result_diagnosis *diagno
 	for (uint32_t i = 0; ok && i < diagnosis->interferer_count; i++) {
 		const struct result_interferer *interferer = &diagnosis->interferers[i];
 		char comm[sizeof(interferer->comm) + 1] = "";
-		cJSON *item = append(list);
+		cJSON *item;
 
+		if (interferer->seconds < LEAST_INTERFERER * diagnosis->interferers[0].seconds)
+			break;
+		item = append(list);
 		memcpy(comm, interferer->comm, sizeof(interferer->comm));
 		ok = item && json__add_text(item, "comm", comm) && json__add_uint(item, "pid", interferer->pid) &&
 		     json__add_number(item, "seconds", interferer->seconds, 6);
