@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The door to the pure floors: takes bundles in, keeps them by job, and runs the jobs at a window's end. */
 #include "analysis_diagnose.h"
+#include "analysis_memory.h"
 #include "analysis_past.h"
 
 #include "model/grow.h"
@@ -122,6 +123,16 @@ static bool possible(const struct analysis *analysis, const struct vapro_bundle 
 	return bundle->sum_ns <= bundle->end_ns - bundle->start_ns + 1000ULL * bundle->n;
 }
 
+/* What the cap leaves no room for is told, and no error. */
+static int refuse(struct analysis_context *context, struct analysis_job *job, const struct vapro_bundle *bundle,
+		  int error)
+{
+	if (error != -ENOSPC)
+		return error;
+	analysis_memory__refused(context, job, bundle);
+	return 0;
+}
+
 int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
 {
 	bool factors = kept__any_factor(bundle->factor);
@@ -138,15 +149,21 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 		told = factors__settle((double)bundle->sum_ns, settled.factor);
 		bundle = &settled;
 	}
+	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
+	if (!(bundle->flags & VAPRO_BUNDLE_OPEN)) {
+		error = analysis_memory__reserve(&analysis->context, analysis->jobs, analysis->job_count, job);
+		if (error)
+			return refuse(&analysis->context, job, bundle, error);
+	}
 	error =
 	    stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns, !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	if (!error)
 		error = series__add(&analysis->context.series, bundle, &kept);
 	if (error)
-		return error;
+		return refuse(&analysis->context, job, bundle, error);
+	analysis_memory__look(&analysis->context, analysis->jobs, analysis->job_count);
 	kept.told = (uint8_t)told;
 	analysis->context.told |= told;
-	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
 	job->active = true;
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
 		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open))) {
@@ -155,10 +172,6 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 		}
 		job->open[job->open_count++] = kept;
 		return 0;
-	}
-	if (grow_untouched(&job->kept, &job->kept_capacity, job->kept_count + 1, sizeof(*job->kept))) {
-		series__drop(&analysis->context.series, &kept);
-		return -ENOMEM;
 	}
 	job->kept[job->kept_count++] = kept;
 	job->bundles++;
@@ -323,6 +336,7 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	uint32_t used = 0;
 
 	analysis__settle_selection(&context->selection, begin_ns);
+	analysis_memory__begin(context);
 	*results = NULL;
 	*count = 0;
 	arena__clear(&context->arena);
@@ -345,6 +359,7 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	}
 	past__bound(context, analysis->jobs, analysis->job_count, span.end);
 	analysis__turn(context, analysis->jobs);
+	analysis_memory__settle(context, analysis->jobs, analysis->job_count);
 	*results = analysis->results;
 	*count = used;
 	return 0;
@@ -387,6 +402,11 @@ void analysis__stage_request(const struct analysis *analysis, struct vapro_stage
 	request->expand = factor_infos[told_infos[wish->group].parent].name;
 	request->job = stg__job(analysis->context.stg, wish->job)->name;
 	request->variance = wish->variance;
+}
+
+void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed)
+{
+	*shed = analysis->context.memory.told;
 }
 
 /* The truths as counts per state: a truth, and a cluster or a workload, of the kind's head. */

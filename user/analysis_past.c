@@ -131,6 +131,20 @@ void past__trim(struct analysis_context *context, struct analysis_job *job, cons
 	cut(context, &job->past, oldest < span->retire ? oldest : span->retire);
 }
 
+size_t past__forget(struct analysis_context *context, struct past *past)
+{
+	size_t count = past->kept_count;
+	uint64_t latest = past->from;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t after = kept__bin(&past->kept[i]) + 1;
+
+		latest = after > latest ? after : latest;
+	}
+	cut(context, past, latest);
+	return count;
+}
+
 static uint64_t bytes_of(const struct past *past)
 {
 	uint64_t bytes = past->kept_count * sizeof(*past->kept) + past->open_count * sizeof(*past->open) +

@@ -30,6 +30,9 @@ void past__trim(struct analysis_context *context, struct analysis_job *job, cons
 /* After a window, over all jobs: the oldest goes where it is too much. end: the window's, a bin. */
 void past__bound(struct analysis_context *context, struct analysis_job *jobs, size_t count, uint64_t end);
 
+/* All but what is open, for the sake of memory: questions reach back no further than the view. Returns how much. */
+size_t past__forget(struct analysis_context *context, struct past *past);
+
 void past__clear(struct analysis_context *context, struct past *past);
 
 #endif

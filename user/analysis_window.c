@@ -97,6 +97,8 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
 
+	if (context->memory.short_history)
+		heatmap__cut(&job->map);
 	if (heatmap__rows(&job->map, about->row_count, span->end - span->view))
 		return -ENOMEM;
 	heatmap__advance(&job->map, span->view, span->end);

@@ -78,6 +78,15 @@ struct selection_of {
 	uint64_t begin_ns, end_ns;
 };
 
+/* See analysis_memory.h. */
+struct analysis_memory {
+	size_t fixed;		      /* bytes held by all but the bundles, as last added up */
+	size_t series, look_at;	      /* histories then; and from how many on to add up again */
+	bool short_history;	      /* heat maps keep little more than the view */
+	bool exhausted;		      /* no step helps any more in this window */
+	struct vapro_shed shed, told; /* since the last window, and in the window that ended last */
+};
+
 struct analysis_context {
 	struct vapro_config config;
 	enum vapro_workload_source source;
@@ -90,6 +99,7 @@ struct analysis_context {
 	struct selection_of selection;
 	uint64_t remember_bins, remember_bytes; /* 0: nothing beyond the next view */
 	struct arena arena;
+	struct analysis_memory memory;
 };
 
 /* Everything up to the verdicts. References must be fresh. Returns 0 or -ENOMEM. */

@@ -287,6 +287,7 @@ int analyze__main(int argc, char **argv)
 			goto out;
 		}
 		analyze.config = info.config;
+		analyze.config.memory_cap *= (uint64_t)analyze.file_count; /* each host's own */
 		if (parse(&analyze, argc, argv))
 			goto out;
 	}

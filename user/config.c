@@ -55,6 +55,8 @@ const struct vapro_option vapro_options[] = {
 	   "percent of a process's time vapro may cost in any 5 s; 0 = no bound, and no budget"),
     DOUBLE("overhead-budget", overhead_budget_pct, "1", 0, 100,
 	   "percent of a process's time vapro may cost on average; 0, or more than the cap = the cap"),
+    UINT("memory-cap", memory_cap, "268435456", 0, 1099511627776,
+	 "bytes that the analysis may hold; beyond, it sheds detail and says so; 0 = no cap"),
     SECONDS("long-fragment", long_fragment_s, "10ms", 0, 3600, "fragments this long are recorded one by one"),
     UINT("map-entries", map_entries, "16384", 64, 1048576, "merged bundles kept in the kernel per 200 ms"),
     UINT("ring-bytes", ring_bytes, "4194304", 65536, 1073741824, "size of the ring buffer; a power of two"),

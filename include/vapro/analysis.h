@@ -26,6 +26,7 @@ enum vapro_uncovered_reason {
 	VAPRO_NOT_SEEN,	     /* before the first or after the last call of the thread */
 	VAPRO_LOST,	     /* bundles lost, by cause in `lost` */
 	VAPRO_NO_WORKLOAD,   /* with instructions: a computation that was not measured */
+	VAPRO_SHED,	     /* not kept for the sake of the memory cap */
 	VAPRO_UNCOVERED_REASONS,
 };
 
@@ -310,6 +311,20 @@ struct vapro_stage_request {
 };
 
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request);
+
+/* What a window gave up for the sake of the memory cap. */
+struct vapro_shed {
+	uint64_t bytes;		     /* held at its end */
+	uint64_t remembered;	     /* bundles that windows had dropped and were kept for questions */
+	uint64_t merged;	     /* bundles that went up in others of their state, bin and norm cell */
+	uint64_t bins;		     /* of the heat maps' history */
+	uint64_t coarser;	     /* states whose workload cells were made coarser */
+	uint64_t bundles, fragments; /* that were not kept at all; their time is uncovered, reason shed */
+	double seconds;		     /* of those */
+};
+
+/* Of the window that ended last. */
+void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed);
 
 /* Scores all clusters as of the last window. Returns 0, -ENODATA where no bundle carried a truth, or -ENOMEM. */
 int analysis__score(const struct analysis *analysis, struct vapro_score *score);

@@ -59,6 +59,7 @@ struct vapro_config {
 	/* cost */
 	double overhead_cap_pct;    /* of any 5 s; 0 = no bound at all */
 	double overhead_budget_pct; /* the mean; 0 = the cap alone */
+	uint64_t memory_cap;	    /* bytes that the analysis may hold; 0 = no cap */
 	/* collection */
 	double long_fragment_s;
 	uint64_t map_entries; /* merged bundles per 200 ms bin */

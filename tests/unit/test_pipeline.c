@@ -118,6 +118,12 @@ int analysis__ask(struct analysis *analysis, const struct vapro_selection *selec
 	return 0;
 }
 
+void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed)
+{
+	(void)analysis;
+	*shed = (struct vapro_shed){0};
+}
+
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request)
 {
 	(void)analysis;

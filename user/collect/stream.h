@@ -23,7 +23,7 @@ enum stream_type {
 	STREAM_INTERFERENCE,
 	STREAM_FACTS, /* of one process, before each window */
 	STREAM_WINDOW,
-	STREAM_END, /* a capture that lacks it was cut short */
+	STREAM_END,   /* a capture that lacks it was cut short */
 	STREAM_PLACE, /* last: the numbers of the others are in files */
 };
 

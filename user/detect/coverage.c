@@ -102,8 +102,9 @@ static int tell_gaps(struct coverage *coverage, const struct coverage_facts *fac
 {
 	double gap = fmax(0, coverage->wall_ns - coverage->seen_ns);
 	double mean = coverage->fragments > 0 ? coverage->seen_ns / coverage->fragments : 0;
-	double governed = 0, lost = 0;
+	double governed = 0, lost = 0, shed = fmin(gap, facts->shed_ns);
 
+	gap -= shed;
 	if (facts->wall_ns > 0)
 		governed = facts->governed_ns / facts->wall_ns * coverage->wall_ns;
 	governed += facts->thinned_ns + ((double)facts->lost[VAPRO_LOST_GOVERNED] - facts->thinned) * mean;
@@ -117,8 +118,8 @@ static int tell_gaps(struct coverage *coverage, const struct coverage_facts *fac
 	}
 	lost = fmin(gap, lost);
 	gap -= lost;
-	if (tell(coverage, NULL, governed, VAPRO_GOVERNED) || tell(coverage, NULL, lost, VAPRO_LOST) ||
-	    tell(coverage, NULL, gap, VAPRO_NOT_SEEN))
+	if (tell(coverage, NULL, shed, VAPRO_SHED) || tell(coverage, NULL, governed, VAPRO_GOVERNED) ||
+	    tell(coverage, NULL, lost, VAPRO_LOST) || tell(coverage, NULL, gap, VAPRO_NOT_SEEN))
 		return -ENOMEM;
 	return 0;
 }

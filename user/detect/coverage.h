@@ -14,6 +14,7 @@
 struct coverage_facts {
 	double wall_ns, governed_ns; /* of the processes */
 	double thinned_ns, thinned;  /* of their threads: struct vapro_process_facts */
+	double shed_ns;		     /* of bundles that were not kept */
 	uint64_t lost[VAPRO_LOSSES];
 	double overhead_sum_pct, overhead_max_pct;
 	unsigned processes;

@@ -15,6 +15,15 @@ void heatmap__free(struct heatmap *map)
 	*map = (struct heatmap){0};
 }
 
+static uint64_t ring_of(uint64_t span)
+{
+	uint64_t room = 64;
+
+	while (room < span)
+		room *= 2;
+	return room;
+}
+
 /* One ring moves into a longer one. */
 static int lengthen(const struct heatmap *map, void **ring, uint64_t room, size_t size)
 {
@@ -32,13 +41,16 @@ static int lengthen(const struct heatmap *map, void **ring, uint64_t room, size_
 static int make_span(struct heatmap *map, uint64_t view_bins)
 {
 	uint64_t span = view_bins + HEATMAP_MORE > HEATMAP_SPAN ? view_bins + HEATMAP_MORE : HEATMAP_SPAN;
-	uint64_t room = HEATMAP_SPAN;
+	uint64_t room;
 	int error = 0;
 
+	if (view_bins > map->view)
+		map->view = view_bins;
+	if (map->cut)
+		span = view_bins + HEATMAP_LEAST;
 	if (span <= map->span)
 		return 0;
-	while (room < span)
-		room *= 2;
+	room = ring_of(span);
 	/* After a failure rings differ in length: the map begins anew. */
 	for (size_t i = 0; i < map->row_count && !error; i++) {
 		void *ring = map->rows[i];
@@ -59,6 +71,62 @@ static int make_span(struct heatmap *map, uint64_t view_bins)
 	map->span = span;
 	map->ring = room;
 	return 0;
+}
+
+/* One ring moves into the beginning of itself; where the system takes nothing back it stays longer than needed. */
+static void shorten(const struct heatmap *map, void **ring, void *spare, uint64_t room, size_t size)
+{
+	void *shorter;
+
+	memset(spare, 0, room * size);
+	for (uint64_t bin = map->begin; bin < map->end; bin++)
+		memcpy((char *)spare + (bin & (room - 1)) * size, (char *)*ring + heatmap__slot(map, bin) * size, size);
+	memcpy(*ring, spare, room * size);
+	shorter = realloc(*ring, room * size);
+	if (shorter)
+		*ring = shorter;
+}
+
+uint64_t heatmap__cut(struct heatmap *map)
+{
+	uint64_t span = map->view + HEATMAP_LEAST, room = ring_of(span), forgotten = 0;
+	void *spare;
+
+	if (map->cut || !map->span || room >= map->ring) {
+		map->cut = true;
+		return 0;
+	}
+	spare = malloc(room * sizeof(struct cell));
+	if (!spare)
+		return 0;
+	if (map->end - map->begin > span) {
+		forgotten = map->end - map->begin - span;
+		map->begin = map->end - span;
+	}
+	for (size_t i = 0; i < map->row_count; i++) {
+		void *ring = map->rows[i];
+
+		shorten(map, &ring, spare, room, sizeof(struct cell));
+		map->rows[i] = ring;
+	}
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		void *ring = map->told[class];
+
+		shorten(map, &ring, spare, room, sizeof(**map->told));
+		map->told[class] = ring;
+	}
+	free(spare);
+	map->span = span;
+	map->ring = room;
+	map->cut = true;
+	return forgotten;
+}
+
+size_t heatmap__bytes(const struct heatmap *map)
+{
+	/* regions grow in four layers of 32-bit numbers */
+	return map->row_count * map->ring * (sizeof(struct cell) + 4 * sizeof(uint32_t)) +
+	       map->row_capacity * sizeof(*map->rows);
 }
 
 int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins)

@@ -21,6 +21,7 @@
 
 #define HEATMAP_SPAN 512 /* least bins kept */
 #define HEATMAP_MORE 300 /* bins kept beyond the view */
+#define HEATMAP_LEAST 24 /* the same, once its history was cut */
 
 struct cell_side {
 	float dur, ref;	    /* of covered fragments, ns */
@@ -44,6 +45,8 @@ struct heatmap {
 	size_t row_count, row_capacity;
 	uint64_t span;		       /* most bins kept */
 	uint64_t ring;		       /* room for them: a power of two */
+	uint64_t view;		       /* bins of the longest view so far */
+	bool cut;		       /* of its history little is kept */
 	uint64_t begin, end;	       /* bins kept: [begin, end); begin == end: nothing yet */
 	uint32_t *told[VAPRO_CLASSES]; /* times that a bin was emitted, likewise */
 };
@@ -52,6 +55,15 @@ void heatmap__free(struct heatmap *map);
 
 /* Makes room for rows and for a view of so many bins. Returns 0 or -ENOMEM. */
 int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins);
+
+/*
+ * Gives up history for good: from now on at most HEATMAP_LEAST bins beyond the view are kept. Returns
+ * how many bins were forgotten. Without memory for one row more it stays as it is.
+ */
+uint64_t heatmap__cut(struct heatmap *map);
+
+/* What it holds, and what growing regions on it takes. */
+size_t heatmap__bytes(const struct heatmap *map);
 
 /* Moves the ring's end on to bin end; bins that fall out are forgotten. first is the oldest bin of a new ring. */
 void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end);

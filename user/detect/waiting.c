@@ -42,6 +42,16 @@ void waiting__free(struct waiting *waiting)
 	free(waiting);
 }
 
+size_t waiting__bytes(const struct waiting *waiting)
+{
+	size_t bytes = sizeof(*waiting);
+
+	for (size_t i = 0; i < waiting->group_count; i++)
+		bytes += waiting->groups[i].excess_capacity * sizeof(*waiting->groups[i].excess) +
+			 waiting->groups[i].uses_capacity;
+	return bytes;
+}
+
 static int prepare(struct waiting *waiting, struct group *group)
 {
 	if (grow(&group->excess, &group->excess_capacity, waiting->rows * waiting->bins, sizeof(*group->excess)) ||

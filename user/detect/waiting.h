@@ -19,6 +19,8 @@ struct waiting;
 struct waiting *waiting__new(void);
 void waiting__free(struct waiting *waiting);
 
+size_t waiting__bytes(const struct waiting *waiting);
+
 /* Starts the bins [view, end) of a job of `rows` rows. Returns 0 or -ENOMEM. */
 int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, uint64_t view, uint64_t end);
 

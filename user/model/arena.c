@@ -51,3 +51,12 @@ void arena__clear(struct arena *arena)
 		arena->blocks = next;
 	}
 }
+
+size_t arena__bytes(const struct arena *arena)
+{
+	size_t bytes = 0;
+
+	for (const struct arena_block *block = arena->blocks; block; block = block->next)
+		bytes += sizeof(*block) + block->size;
+	return bytes;
+}

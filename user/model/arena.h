@@ -13,5 +13,6 @@ struct arena {
 void *arena__take(struct arena *arena, size_t size);
 char *arena__copy(struct arena *arena, const char *text);
 void arena__clear(struct arena *arena);
+size_t arena__bytes(const struct arena *arena);
 
 #endif

@@ -234,3 +234,31 @@ uint32_t cells__find(const struct cells *cells, const double *vector)
 	pack(key, &a, &b);
 	return table__get(cells->by_key, a, b, &at) ? cells->items[at].handle : CELLS_NONE;
 }
+
+int cells__bound(struct cells *cells, size_t max)
+{
+	struct workload_cell *fewer;
+	size_t capacity = 8;
+
+	cells->max = max ? max : 1;
+	while (cells->count > cells->max) {
+		if (widen(cells))
+			return -ENOMEM;
+	}
+	while (capacity < cells->count)
+		capacity *= 2;
+	if (capacity >= cells->capacity)
+		return 0;
+	fewer = realloc(cells->items, capacity * sizeof(*cells->items));
+	if (fewer) {
+		cells->items = fewer;
+		cells->capacity = capacity;
+	}
+	return 0;
+}
+
+size_t cells__bytes(const struct cells *cells)
+{
+	return cells->capacity * sizeof(*cells->items) + cells->handle_capacity * sizeof(*cells->where) +
+	       table__bytes(cells->by_key);
+}

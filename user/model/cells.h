@@ -59,6 +59,10 @@ void cells__clear(struct cells *cells);
 int cells__add(struct cells *cells, const double *low, const double *high, uint64_t n, uint64_t sum_ns, uint64_t min_ns,
 	       uint32_t *handle);
 
+/* At most max cells from now on. Returns 0 or -ENOMEM. */
+int cells__bound(struct cells *cells, size_t max);
+size_t cells__bytes(const struct cells *cells);
+
 /*
  * Adds all of from, another set of the same max, which stays as it is. Names of clusters are those of
  * `to`. Returns 0 or -ENOMEM.

@@ -314,3 +314,18 @@ const struct cells *clusters__cells(const struct clusters *clusters)
 {
 	return &clusters->cells;
 }
+
+size_t clusters__bytes(const struct clusters *clusters)
+{
+	return sizeof(*clusters) + cells__bytes(&clusters->cells) + clusters->capacity * sizeof(*clusters->items);
+}
+
+bool clusters__coarsen(struct clusters *clusters, size_t least)
+{
+	size_t now = clusters->cells.count;
+
+	if (now <= least)
+		return false;
+	clusters->dirty = true;
+	return !cells__bound(&clusters->cells, now / 2 > least ? now / 2 : least);
+}

@@ -69,6 +69,14 @@ bool clusters__near(const struct vapro_config *config, const double *seed, const
 /* The cluster of a handle as formed last; NULL where it was added since, and for CELLS_NONE. */
 const struct cluster *clusters__of(const struct clusters *clusters, uint32_t handle);
 
+size_t clusters__bytes(const struct clusters *clusters);
+
+/*
+ * Halves the bound on cells, and makes them as wide as that takes; false where it is at `least` already or
+ * there is no memory to do it.
+ */
+bool clusters__coarsen(struct clusters *clusters, size_t least);
+
 /* All, by ascending seed; valid until the next forming. */
 const struct cluster *clusters__all(const struct clusters *clusters, size_t *count);
 const struct cluster_certificate *clusters__certificate(const struct clusters *clusters);

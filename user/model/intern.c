@@ -11,6 +11,7 @@ struct intern {
 	char **texts; /* entry 0 is NULL itself */
 	size_t count, capacity;
 	struct table *ids;
+	size_t bytes; /* of all texts */
 };
 
 struct intern *intern__new(void)
@@ -60,6 +61,7 @@ uint32_t intern__id(struct intern *intern, const char *text)
 				free(intern->texts[intern->count]);
 				return INTERN_NONE;
 			}
+			intern->bytes += strlen(text) + 1;
 			return (uint32_t)intern->count++;
 		}
 		if (!strcmp(intern->texts[id], text))
@@ -70,4 +72,9 @@ uint32_t intern__id(struct intern *intern, const char *text)
 const char *intern__text(const struct intern *intern, uint32_t id)
 {
 	return id < intern->count ? intern->texts[id] : NULL;
+}
+
+size_t intern__bytes(const struct intern *intern)
+{
+	return sizeof(*intern) + intern->bytes + intern->capacity * sizeof(*intern->texts) + table__bytes(intern->ids);
 }

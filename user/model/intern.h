@@ -6,6 +6,7 @@
 #ifndef VAPRO_INTERN_H
 #define VAPRO_INTERN_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define INTERN_NONE UINT32_MAX
@@ -17,6 +18,8 @@ void intern__free(struct intern *intern);
 
 /* NULL is a text of its own, unlike "". Returns the id, or INTERN_NONE when out of memory. */
 uint32_t intern__id(struct intern *intern, const char *text);
+
+size_t intern__bytes(const struct intern *intern);
 
 /* NULL for the id of NULL. */
 const char *intern__text(const struct intern *intern, uint32_t id);

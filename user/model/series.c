@@ -51,6 +51,8 @@ static int take_workload(struct series_book *book, uint32_t *id)
 		book->free_workloads = book->workloads[*id].next;
 		return 0;
 	}
+	if (book->full)
+		return -ENOSPC;
 	if (grow(&book->workloads, &book->workload_capacity, book->workload_count + 1, sizeof(*book->workloads)))
 		return -ENOMEM;
 	*id = (uint32_t)book->workload_count++;
@@ -65,6 +67,8 @@ static int take_series(struct series_book *book, uint32_t *id)
 		book->free_series = book->series[*id].next;
 		return 0;
 	}
+	if (book->full)
+		return -ENOSPC;
 	if (grow(&book->series, &book->capacity, book->count + 1, sizeof(*book->series)))
 		return -ENOMEM;
 	*id = (uint32_t)book->count++;
@@ -77,6 +81,7 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 {
 	uint32_t head = SERIES_NONE, last = SERIES_NONE;
 	unsigned count = 0;
+	int error;
 
 	if (table__get(book->by_kind, job, state->kind, &head)) {
 		for (uint32_t at = head; at != SERIES_NONE; at = book->workloads[at].next) {
@@ -92,8 +97,9 @@ static int find_workload(struct series_book *book, uint32_t job, const struct st
 			return 0;
 		}
 	}
-	if (take_workload(book, id))
-		return -ENOMEM;
+	error = take_workload(book, id);
+	if (error)
+		return error;
 	if (last == SERIES_NONE && table__put(book->by_kind, job, state->kind, *id))
 		return -ENOMEM;
 	if (last != SERIES_NONE)
@@ -142,8 +148,9 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 		return error;
 	if (table__get(book->by_key, key, workload_id, id))
 		return make_latest(book, key, size, *id);
-	if (take_series(book, id))
-		return -ENOMEM;
+	error = take_series(book, id);
+	if (error)
+		return error;
 	if (table__put(book->by_key, key, workload_id, *id))
 		return -ENOMEM;
 	workload = &book->workloads[workload_id];
@@ -407,4 +414,18 @@ int series__forget(struct series_book *book, uint32_t job)
 		book->free_workloads = (uint32_t)i;
 	}
 	return 0;
+}
+
+size_t series__bytes(const struct series_book *book)
+{
+	size_t bytes = book->capacity * sizeof(*book->series) + book->workload_capacity * sizeof(*book->workloads) +
+		       book->latest_capacity * sizeof(*book->latest) + table__bytes(book->by_key) +
+		       table__bytes(book->by_kind) + book->truths.capacity * sizeof(*book->truths.items);
+
+	for (size_t i = 0; i < book->count; i++)
+		bytes +=
+		    (book->series[i].cpu.capacity + book->series[i].net.capacity) * sizeof(struct histogram_bucket);
+	for (size_t i = 0; i < book->workload_count; i++)
+		bytes += book->workloads[i].clusters ? clusters__bytes(book->workloads[i].clusters) : 0;
+	return bytes;
 }

@@ -92,6 +92,7 @@ struct series_book {
 	size_t latest_capacity;
 	struct pool factors; /* of bundles that are kept */
 	struct truths truths;
+	bool full;			      /* for the time being there is no room for further histories */
 	uint32_t free_series, free_workloads; /* lists by next of those whose jobs ended; their job is SERIES_NONE */
 };
 
@@ -101,9 +102,13 @@ void series__free(struct series_book *book);
 
 /*
  * Enters a bundle into its history and fills kept. Open fragments make no history.
- * Returns 0, -EINVAL for impossible magnitudes, or -ENOMEM.
+ * Returns 0, -EINVAL for impossible magnitudes, -ENOSPC for one that needs a new history while the book is
+ * full, or -ENOMEM.
  */
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept);
+
+/* What it holds, but for factors of bundles. */
+size_t series__bytes(const struct series_book *book);
 
 /* Gives back what a bundle holds of the book, once it is kept no longer. */
 void series__drop(struct series_book *book, const struct kept *kept);

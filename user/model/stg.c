@@ -365,3 +365,17 @@ uint32_t stg__find_job(const struct stg *stg, const char *name)
 	}
 	return UINT32_MAX;
 }
+
+size_t stg__bytes(const struct stg *stg)
+{
+	const struct table *tables[] = {stg->jobs_by_name, stg->rows, stg->kinds, stg->commons, stg->tasks};
+	size_t bytes = intern__bytes(stg->texts) + stg->thread_capacity * sizeof(*stg->threads) +
+		       stg->state_capacity * sizeof(*stg->states) + stg->job_capacity * sizeof(*stg->jobs);
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		bytes += table__bytes(tables[i]);
+	for (size_t i = 0; i < stg->job_count; i++)
+		bytes += stg->jobs[i].row_capacity * sizeof(*stg->jobs[i].rows) +
+			 (stg->jobs[i].order_capacity + stg->jobs[i].place_capacity) * sizeof(uint32_t);
+	return bytes;
+}

@@ -86,6 +86,9 @@ bool stg__same_process(const struct stg *stg, uint32_t thread, uint32_t tid);
 /* Whether all rows of a job were watched to their end. */
 bool stg__job_over(const struct stg *stg, uint32_t id);
 
+/* What it holds. */
+size_t stg__bytes(const struct stg *stg);
+
 /* The id of a job's name, or UINT32_MAX. */
 uint32_t stg__find_job(const struct stg *stg, const char *name);
 

@@ -118,3 +118,8 @@ int table__prune(struct table *table, bool (*keeps)(const void *ctx, uint32_t va
 	table->slots = slots;
 	return 0;
 }
+
+size_t table__bytes(const struct table *table)
+{
+	return sizeof(*table) + table->size * sizeof(*table->slots);
+}

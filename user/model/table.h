@@ -23,6 +23,8 @@ int table__put(struct table *table, uint64_t a, uint64_t b, uint32_t value);
 /* Removes the entries whose values are not to be kept. Returns 0 or, with nothing changed, -ENOMEM. */
 int table__prune(struct table *table, bool (*keeps)(const void *ctx, uint32_t value), const void *ctx);
 
+size_t table__bytes(const struct table *table);
+
 /* 64-bit mixing of two keys; also what texts are hashed with. */
 uint64_t table__hash(uint64_t a, uint64_t b);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/bands.h"
 #include "model/grow.h"
 #include "report/json.h"
+#include "report/lines.h"
 #include "report/pipeline.h"
 #include "report/summary.h"
 
@@ -28,7 +30,8 @@ struct pipeline {
 	struct told *told; /* one per variance */
 	size_t told_count, told_capacity;
 	struct line_totals totals;
-	uint64_t end_ns;
+	uint64_t end_ns, memory_cap;
+	bool shed_told; /* in the summary: there the first time is enough */
 	struct rules rules;
 	struct bands *bands; /* NULL where no rule splits states */
 };
@@ -148,6 +151,58 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	return ret;
 }
 
+/* "a, b and c" of what was given up, as a warning's text. */
+static void say_shed(const struct vapro_shed *shed, uint64_t cap, char *text, size_t size)
+{
+	const struct {
+		uint64_t count;
+		const char *what;
+	} steps[] = {
+	    {shed->remembered, "bundles that were kept for questions forgotten"},
+	    {shed->merged, "bundles merged with others of their state"},
+	    {shed->bins, "bins of the heat map's history forgotten"},
+	    {shed->coarser, "times a state's workloads told apart more coarsely"},
+	    {shed->bundles, "bundles not kept"},
+	};
+	size_t used =
+	    (size_t)snprintf(text, size, "the analysis would hold more than %.1f MiB:", (double)cap / (1 << 20));
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		if (steps[i].count && used < size)
+			used +=
+			    (size_t)snprintf(text + used, size - used, "%s %llu %s", text[used - 1] == ':' ? "" : ",",
+					     (unsigned long long)steps[i].count, steps[i].what);
+	}
+	if (shed->bundles && used < size)
+		used += (size_t)snprintf(text + used, size - used, " (%.3f s of %llu fragments are uncovered)",
+					 shed->seconds, (unsigned long long)shed->fragments);
+	if (used < size)
+		snprintf(text + used, size - used, "; raise --memory-cap");
+}
+
+/* What was shed for the sake of the memory cap, once a window. Not in captures: their replay sheds by itself. */
+static int tell_shed(struct pipeline *pipeline)
+{
+	struct line_warning warning = {.utc_ns = pipeline->end_ns, .host = pipeline->host, .code = "memory_shed"};
+	struct vapro_shed shed;
+	char text[512], *line;
+
+	analysis__shed(pipeline->analysis, &shed);
+	if (!shed.remembered && !shed.merged && !shed.bins && !shed.coarser && !shed.bundles)
+		return 0;
+	say_shed(&shed, pipeline->memory_cap, text, sizeof(text));
+	warning.text = text;
+	line = lines__warning(&warning);
+	if (!line)
+		return -ENOMEM;
+	put_line(pipeline, line);
+	free(line);
+	if (!pipeline->summary || pipeline->shed_told)
+		return 0;
+	pipeline->shed_told = true;
+	return summary__add_trouble(pipeline->summary, text);
+}
+
 static struct json_context context_of(const struct pipeline *pipeline, const struct stream_window *window)
 {
 	return (struct json_context){
@@ -181,6 +236,8 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 		if (!ret && pipeline->summary)
 			ret = summary__add(pipeline->summary, &results[i], window->daemon_cpu_pct);
 	}
+	if (!ret)
+		ret = tell_shed(pipeline);
 	if (pipeline->lines)
 		line_sink__flush(pipeline->lines);
 	return ret;
@@ -249,6 +306,7 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 	pipeline->sink.close = pipeline__close;
 	pipeline->lines = lines;
 	pipeline->summary = summary;
+	pipeline->memory_cap = config->memory_cap;
 	pipeline->host = host ? strdup(host) : NULL;
 	/* the tunables were read before: what is wrong was said then, and there are no rules */
 	if (rules__parse(&pipeline->rules, config->workload, config->bands, why, sizeof(why)))
