@@ -75,6 +75,11 @@ $(B)/.deps-test: tools/deps.sh
 	@tools/deps.sh test
 	@touch $@
 
+$(B)/.deps-bench: tools/deps.sh
+	@mkdir -p $(B)
+	@tools/deps.sh bench
+	@touch $@
+
 $(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) tools/bpf_stack.awk include/vapro/kernel.h vmlinux/vmlinux.h | $(B)/.deps-build
 	@echo "  BPF   $@"
 	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf $(BPF_INCLUDES) -Wall -Werror -c $< -o $@
@@ -158,6 +163,20 @@ $(B)/tests/slow_rank: tests/vm/slow_rank.c tools/workloads/common.h | $(B)/.deps
 	@mkdir -p $(@D)
 	@$(MPICC) $(CPPFLAGS) $(CFLAGS) -Itools/workloads $< -o $@
 
+# make bench: its target, probes on demand, and the library it is compared with
+BENCH := $(addprefix $(B)/tests/bench/,calls probes shim.so)
+$(B)/tests/bench/calls: tests/bench/calls.c tools/workloads/truth.h tools/workloads/common.h | $(B)/.deps-bench
+	@mkdir -p $(@D)
+	@mpicc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Itools/workloads -o $@ $< -lm
+
+$(B)/tests/bench/shim.so: tests/bench/shim.c | $(B)/.deps-bench
+	@mkdir -p $(@D)
+	@mpicc -std=gnu11 -O2 -g -Wall -Wextra -Werror -shared -fPIC -o $@ $<
+
+$(B)/tests/bench/probes: tests/bench/probes.c $(B)/libvapro.a
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+
 $(B)/tests/changed_text: tests/vm/changed_text.c | $(B)/.deps-build
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@
@@ -201,6 +220,10 @@ demo: all workloads
 
 accept: all workloads $(B)/tests/print_sites $(COUNT)
 	@tools/accept.py $(or $(WHAT),all)
+
+# Captures to analyse come from a generator, where there is one
+bench: all workloads $(BENCH) $(patsubst tests/bench/%.c,$(B)/tests/%,$(wildcard tests/bench/make_capture.c))
+	@tools/bench.py $(or $(WHAT),all)
 
 # ---- the rest
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that vapro needs, where they are missing; the one place that knows
-# their names. deps.sh build | test | cross | vm; quiet and without the network where nothing is missing.
+# their names. deps.sh build | test | bench | cross | vm; quiet and without the network where nothing is missing.
 # deps.sh names sysroot | guest ARCH | kernel ARCH prints what tools/vm/fetch.sh unpacks for another
 # machine, without installing it here.
 set -eu
@@ -10,6 +10,7 @@ build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libcap
 zlib1g-dev libgsl-dev libcmocka-dev bpftool clang-format'
 run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libhwloc-dev libomp-dev hpcc lammps scalapack-mpi-test netpipe-openmpi examl
 python3-mpi4py stress-ng python3 python3-jsonschema binutils mandoc'
+bench='bpftrace linux-perf'
 cross='clang llvm lld make bpftool'
 vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gfortran-aarch64-linux-gnu'
 
@@ -20,6 +21,7 @@ zlib1g-dev libopenmpi-dev openmpi-bin libmpich-dev mpich libucx-dev libhwloc-dev
 case "${1-}" in
 build) wanted=$build ;;
 test) wanted="$build $run" ;;
+bench) wanted="$build $run $bench" ;;
 cross) wanted=$cross ;;
 vm) wanted="$build $run $cross $vm" ;;
 names)
@@ -32,7 +34,7 @@ names)
 	exit 0
 	;;
 *)
-	echo "usage: deps.sh build|test|cross|vm" >&2
+	echo "usage: deps.sh build|test|bench|cross|vm" >&2
 	exit 2
 	;;
 esac

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The target of `make bench`: an MPI program of one rank that times one kind of call on request.
+ *
+ *   calls [--cpu N]      prints {"ready":true,"pid":P}, then answers each line
+ *
+ *   WHAT CALLS BATCHES [STEPS]   with {"least_ns":..,"median_ns":..,"mean_ns":..,"calls":..}, each per call
+ *
+ * A batch is CALLS calls in a loop; with STEPS each is followed by so many steps of fixed work
+ * (common.h), so that the rate of calls can be chosen. All calls are valid ones that cost little.
+ */
+#include <getopt.h>
+#include <fcntl.h>
+#include <mpi.h>
+
+#include "common.h"
+#include "truth.h"
+
+#define BATCHES_MAX 4096
+
+static char byte;
+static MPI_Request none = MPI_REQUEST_NULL;
+static int zero_file;
+
+static void send_to_nobody(void)
+{
+	MPI_Send(&byte, 1, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+}
+
+/* The same without what wraps MPI_Send, where something does. */
+static void psend_to_nobody(void)
+{
+	PMPI_Send(&byte, 1, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+}
+
+static void wait_for_none(void)
+{
+	MPI_Waitall(1, &none, MPI_STATUSES_IGNORE);
+}
+
+static void test_none(void)
+{
+	int flag;
+
+	MPI_Test(&none, &flag, MPI_STATUS_IGNORE);
+}
+
+/* A message to itself: two posts and their completion, as programs that exchange do. */
+static void exchange(void)
+{
+	MPI_Request both[2];
+	static char out, in;
+
+	MPI_Irecv(&in, 1, MPI_BYTE, 0, 7, MPI_COMM_SELF, &both[0]);
+	MPI_Isend(&out, 1, MPI_BYTE, 0, 7, MPI_COMM_SELF, &both[1]);
+	MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+}
+
+static void read_zero(void)
+{
+	if (read(zero_file, &byte, 1) != 1)
+		exit(1);
+}
+
+static void nothing(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+static const struct {
+	const char *name;
+	void (*call)(void);
+} kinds[] = {
+    {"send", send_to_nobody}, {"psend", psend_to_nobody}, {"waitall", wait_for_none}, {"test", test_none},
+    {"exchange", exchange},   {"read", read_zero},	  {"nothing", nothing},
+};
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void measure(void (*call)(void), uint64_t calls, unsigned int batches, uint64_t steps)
+{
+	static double each[BATCHES_MAX];
+	volatile uint64_t keep = 1;
+	double sum = 0;
+
+	for (unsigned int i = 0; i < batches; i++) {
+		uint64_t begin = now_ns();
+
+		for (uint64_t j = 0; j < calls; j++) {
+			call();
+			if (steps)
+				keep = lcg(keep, steps);
+		}
+		each[i] = (double)(now_ns() - begin) / (double)calls;
+		sum += each[i];
+	}
+	qsort(each, batches, sizeof(each[0]), by_value);
+	printf("{\"least_ns\":%.2f,\"median_ns\":%.2f,\"mean_ns\":%.2f,\"calls\":%llu}\n", each[0], each[batches / 2],
+	       sum / batches, (unsigned long long)(calls * batches));
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {{"cpu", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0}};
+	unsigned long long calls, steps;
+	unsigned int batches;
+	char line[256], name[32];
+	int option;
+
+	MPI_Init(&argc, &argv);
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option != 'c')
+			return 2;
+		pin((int)number("--cpu", optarg, 0, 1e4));
+	}
+	zero_file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	printf("{\"ready\":true,\"pid\":%d}\n", (int)getpid());
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		void (*call)(void) = NULL;
+
+		steps = 0;
+		if (sscanf(line, "%31s %llu %u %llu", name, &calls, &batches, &steps) < 3 || !calls || !batches ||
+		    batches > BATCHES_MAX)
+			return 2;
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+			if (!strcmp(kinds[i].name, name))
+				call = kinds[i].call;
+		if (!call)
+			return 2;
+		measure(call, calls, batches, steps);
+		fflush(stdout);
+	}
+	MPI_Finalize();
+	return 0;
+}

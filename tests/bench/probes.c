@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Probes on demand, for `make bench`: one function's entry and return probed by an empty program or by
+ * vaprod's own, and many functions at once, timed. Lines in, one JSON line out for each:
+ *
+ *   costs                          what calibrate__run measures
+ *   track PID...                   these processes are watched: their threads get state
+ *   pair empty|ours LIB NAME PID   probes entry and return of a function of LIB in one process (0: in all)
+ *   many LIB COUNT [PID...]        probes COUNT functions by vaprod's programs: in all processes by one link,
+ *                                  or one link for each PID
+ *   off                            takes all of it out
+ *   counts                         what the watched were counted for
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <vapro/config.h>
+
+#include "probe/calibrate.h"
+#include "probe/functions.h"
+#include "probe/site.h"
+#include "target/image.h"
+#include "vapro.skel.h"
+
+#define SITES_MAX 1024
+#define LINKS_MAX 1024
+
+struct sites {
+	uint64_t offsets[SITES_MAX], cookies[SITES_MAX];
+	uint32_t count, wanted;
+	const char *name; /* NULL: any MPI function */
+	struct image *image;
+	struct site last;
+};
+
+static struct kernel_side *side;
+static struct kernel_link *links[LINKS_MAX];
+static size_t link_count;
+static uint32_t tracked;
+static int empty = -1;
+
+static double ms_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static int failed(const char *what, int status)
+{
+	printf("{\"error\":\"%s: %s\"}\n", what, strerror(-status));
+	return status;
+}
+
+static bool has_offset(const struct sites *sites, uint64_t offset)
+{
+	for (uint32_t i = 0; i < sites->count; i++)
+		if (sites->offsets[i] == offset)
+			return true; /* MPI_X and PMPI_X */
+	return false;
+}
+
+static int collect(const struct image_symbol *symbol, void *ctx)
+{
+	struct sites *sites = ctx;
+	int row = functions__find(symbol->name);
+	struct site site;
+
+	if (!symbol->dynamic || (sites->name ? strcmp(symbol->name, sites->name) : strncmp(symbol->name, "MPI_", 4)))
+		return 0;
+	if (site__choose(sites->image, symbol, row >= 0 ? functions__arguments(&function_rows[row]) : 0, &site))
+		return -ENOMEM;
+	if (site.class != SITE_EMULATED || has_offset(sites, site.offset))
+		return 0;
+	sites->last = site;
+	sites->offsets[sites->count] = site.offset;
+	sites->cookies[sites->count++] = row >= 0 ? (uint64_t)row : KERNEL_FUNCTIONS - 2;
+	return sites->count >= sites->wanted;
+}
+
+/* Rows as the attacher tells them to the kernel side. */
+static void tell_rows(const struct sites *sites)
+{
+	int map = bpf_map__fd(kernel_side__bpf(side)->maps.functions);
+
+	for (uint32_t i = 0; i < sites->count; i++) {
+		uint32_t row = (uint32_t)sites->cookies[i];
+		struct kernel_function function = {.known = 1, .class = VAPRO_COMMUNICATION};
+
+		if (row < function_row_count)
+			function.roles = function_rows[row].roles;
+		bpf_map_update_elem(map, &row, &function, BPF_ANY);
+	}
+}
+
+static int find_sites(const char *path, const char *name, uint32_t wanted, struct sites *sites)
+{
+	char err[256];
+	int status;
+
+	memset(sites, 0, sizeof(*sites));
+	sites->name = name;
+	sites->wanted = wanted < SITES_MAX ? wanted : SITES_MAX;
+	sites->image = image__open(path, NULL, err, sizeof(err));
+	if (!sites->image)
+		return -ENOENT;
+	status = image__functions(sites->image, false, collect, sites);
+	image__free(sites->image);
+	return status < 0 ? status : sites->count ? 0 : -ENOENT;
+}
+
+static int load_empty(void)
+{
+	static const struct bpf_insn nothing[] = {
+	    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+	    {.code = BPF_JMP | BPF_EXIT},
+	};
+	enum ladder_rung rung = kernel_side__rung(side);
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = (enum bpf_attach_type)(rung == RUNG_SESSION ? ATTACH_UPROBE_SESSION
+								   : rung == RUNG_MULTI ? ATTACH_UPROBE_MULTI
+											: 0));
+
+	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, "bench_empty", "GPL", nothing, sizeof(nothing) / sizeof(nothing[0]),
+			     &options);
+}
+
+static int add_link(const char *path, const struct sites *from, pid_t pid, bool with_empty)
+{
+	const struct ladder_programs programs = {.session = empty, .entry = empty, .exited = empty};
+	struct kernel_sites sites = {
+	    .path = path, .offsets = from->offsets, .cookies = from->cookies, .count = from->count, .pid = pid};
+	int status;
+
+	if (link_count == LINKS_MAX)
+		return -ENOSPC;
+	if (with_empty)
+		status = ladder__open(kernel_side__rung(side), &programs, &sites, &links[link_count]);
+	else
+		status = kernel_side__link(side, &sites, &links[link_count]);
+	if (!status)
+		link_count++;
+	return status;
+}
+
+static double take_out(void)
+{
+	double begin = ms_now();
+
+	while (link_count)
+		kernel_side__unlink(side, links[--link_count]);
+	kernel_side__settle(side);
+	/* calls that were open then have no end */
+	kernel_side__bpf(side)->data->generation++;
+	return ms_now() - begin;
+}
+
+static int pair(char *words)
+{
+	char what[16], path[512], name[128];
+	static struct sites sites;
+	int pid, status;
+
+	if (sscanf(words, "%15s %511s %127s %d", what, path, name, &pid) != 4)
+		return failed("pair", -EINVAL);
+	take_out();
+	status = find_sites(path, name, 1, &sites);
+	if (status)
+		return failed(name, status);
+	tell_rows(&sites);
+	status = add_link(path, &sites, pid, !strcmp(what, "empty"));
+	if (status)
+		return failed("link", status);
+	printf("{\"shift\":%u,\"class\":\"%s\",\"instruction\":\"%s\"}\n", sites.last.shift,
+	       site_class_name[sites.last.class], sites.last.instruction);
+	return 0;
+}
+
+static int many(char *words)
+{
+	static struct sites sites;
+	char path[512], *at;
+	unsigned int count;
+	int read = 0, status;
+	double begin;
+
+	if (sscanf(words, "%511s %u%n", path, &count, &read) != 2)
+		return failed("many", -EINVAL);
+	take_out();
+	status = find_sites(path, NULL, count, &sites);
+	if (status)
+		return failed(path, status);
+	tell_rows(&sites);
+	begin = ms_now();
+	at = strtok(words + read, " \n");
+	if (!at)
+		status = add_link(path, &sites, 0, false);
+	for (; at && !status; at = strtok(NULL, " \n"))
+		status = add_link(path, &sites, atoi(at), false);
+	if (status)
+		return failed("link", status);
+	printf("{\"functions\":%u,\"links\":%zu,\"attach_ms\":%.3f}\n", sites.count, link_count, ms_now() - begin);
+	return 0;
+}
+
+static int track(char *words)
+{
+	for (char *at = strtok(words, " \n"); at; at = strtok(NULL, " \n")) {
+		struct kernel_process process = {.slot = tracked};
+		int status = kernel_side__track(side, atoi(at), &process);
+
+		if (status)
+			return failed(at, status);
+		tracked++;
+	}
+	kernel_side__bpf(side)->data->generation++;
+	printf("{\"tracked\":%u}\n", tracked);
+	return 0;
+}
+
+static int costs(void)
+{
+	struct costs costs;
+	char err[256];
+	int status = calibrate__run(side, true, &costs, err, sizeof(err));
+
+	if (status)
+		return failed(err, status);
+	printf("{\"rung\":\"%s\",\"entry_ns\":%.1f,\"call_ns\":%.1f,\"stepped_call_ns\":%.1f,\"nop5_ns\":%.1f,"
+	       "\"syscall_ns\":%.1f,\"bystander_ns\":%.1f}\n",
+	       ladder_rung_name[kernel_side__rung(side)], costs.entry_ns, costs.call_ns, costs.stepped_call_ns,
+	       costs.nop5_ns, costs.syscall_ns, costs.bystander_ns);
+	return 0;
+}
+
+static int counts(void)
+{
+	const struct kernel_counters *all = kernel_side__bpf(side)->bss->counters;
+	struct kernel_counters sum = {0};
+	uint64_t lost = 0;
+
+	for (uint32_t i = 0; i < tracked; i++) {
+		sum.enter += all[i].enter;
+		sum.exit += all[i].exit;
+		sum.calls += all[i].calls;
+		sum.emitted += all[i].emitted;
+		for (int cause = 0; cause < 16; cause++)
+			lost += all[i].lost[cause];
+	}
+	printf("{\"enter\":%llu,\"exit\":%llu,\"calls\":%llu,\"emitted\":%llu,\"lost\":%llu}\n",
+	       (unsigned long long)sum.enter, (unsigned long long)sum.exit, (unsigned long long)sum.calls,
+	       (unsigned long long)sum.emitted, (unsigned long long)lost);
+	return 0;
+}
+
+static int discard(void *ctx, void *data, size_t size)
+{
+	(void)ctx;
+	(void)data;
+	(void)size;
+	return 0;
+}
+
+/* Nobody analyses what is told here: what it is told in must not fill up. */
+static void empty_maps(struct ring_buffer *ring)
+{
+	struct bpf_map *bundles[] = {kernel_side__bpf(side)->maps.bundles_even,
+				     kernel_side__bpf(side)->maps.bundles_odd};
+	struct kernel_bundle_key key;
+
+	ring_buffer__consume(ring);
+	for (size_t i = 0; i < 2; i++)
+		while (!bpf_map_get_next_key(bpf_map__fd(bundles[i]), NULL, &key) &&
+		       !bpf_map_delete_elem(bpf_map__fd(bundles[i]), &key))
+			;
+}
+
+static int obey(char *line)
+{
+	if (!strncmp(line, "costs", 5))
+		return costs();
+	if (!strncmp(line, "track ", 6))
+		return track(line + 6);
+	if (!strncmp(line, "pair ", 5))
+		return pair(line + 5);
+	if (!strncmp(line, "many ", 5))
+		return many(line + 5);
+	if (!strncmp(line, "counts", 6))
+		return counts();
+	if (!strncmp(line, "off", 3))
+		return printf("{\"detach_ms\":%.3f}\n", take_out()) < 0;
+	return failed("no such command", -EINVAL);
+}
+
+int main(void)
+{
+	struct vapro_config config;
+	struct ring_buffer *ring;
+	static char line[16384];
+	char err[512];
+	int status;
+
+	config__init(&config);
+	side = kernel_side__load(&config, NULL, err, sizeof(err), &status);
+	if (!side) {
+		fprintf(stderr, "probes: %s\n", err);
+		return status;
+	}
+	empty = load_empty();
+	ring = ring_buffer__new(bpf_map__fd(kernel_side__bpf(side)->maps.ring), discard, NULL, NULL);
+	if (empty < 0 || !ring || kernel_side__watch_tasks(side, err, sizeof(err))) {
+		fprintf(stderr, "probes: %s\n", strerror(errno));
+		return 1;
+	}
+	while (fgets(line, sizeof(line), stdin)) {
+		obey(line);
+		fflush(stdout);
+		empty_maps(ring);
+	}
+	take_out();
+	ring_buffer__free(ring);
+	kernel_side__free(side);
+	return 0;
+}

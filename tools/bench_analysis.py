@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How fast captures are analysed, by ranks; and how much vaprod writes. Parts analysis, ndjson."""
+import math
+import os
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from accept_common import VAPRO, watch_demo  # noqa: E402
+from bench_common import *  # noqa: E402,F401,F403 - the parts' own vocabulary
+
+MAKE_CAPTURE = path("tests", "make_capture")
+
+
+def analyse(jobs, capture, name):
+    """(seconds, peak RSS in MiB, bytes of NDJSON) of `vapro analyze`."""
+    ndjson = os.path.join(jobs.directory, name + ".ndjson")
+    job = jobs.start([VAPRO, "analyze", "--output", ndjson, capture], name)
+    begin, peak = time.monotonic(), 0.0
+    while job.process.poll() is None and time.monotonic() < begin + 600:
+        try:
+            with open(f"/proc/{job.pid}/status", encoding="utf-8") as file:
+                peak = max(peak, int(re.search(r"VmHWM:\s+(\d+) kB", file.read()).group(1)) / 1024)
+        except (OSError, AttributeError):
+            pass  # it has just ended
+        time.sleep(0.01)
+    seconds = time.monotonic() - begin
+    well(jobs.wait(job, 1), job)
+    size = os.path.getsize(ndjson)
+    os.remove(ndjson)
+    return seconds, peak, size
+
+
+def part_analysis():
+    if not os.access(MAKE_CAPTURE, os.X_OK):
+        return [row("analysis", f"no {os.path.basename(MAKE_CAPTURE)} in this build: not measured")]
+    rows, points, directory = [], [], scratch("analysis")
+    with Jobs(directory) as jobs:
+        for ranks in (16, 64, 256, 1024, 4096) if not QUICK else (16, 256):
+            # the same number of bundles per rank: what grows is the job
+            capture = os.path.join(directory, f"{ranks}.vap")
+            code, job = jobs.run([MAKE_CAPTURE, "--ranks", ranks, "--seconds", 65, "--bundles", 100 if ranks < 1024 else 20, capture],
+                                 f"make{ranks}", 300)
+            well(code, job)
+            bundles, fragments = (int(n) for n in re.findall(r"(\d+) (?:bundles|fragments)", job.out())[:2])
+            runs = [analyse(jobs, capture, f"analyze{ranks}") for _ in range(repeat(3, 1))]
+            seconds = min(r[0] for r in runs)
+            rows.append(row(f"{ranks} ranks, 65 s: bundles a second, fragments a second",
+                            f"{bundles / seconds:.0f}, {fragments / seconds:.0f} ({bundles} in {seconds:.2f} s, {runs[0][1]:.0f} MiB, "
+                            f"{runs[0][2] / 1e6:.1f} MB of lines)", bundles=bundles, fragments=fragments, seconds=[r[0] for r in runs],
+                            peak_mib=runs[0][1], ndjson_bytes=runs[0][2]))
+            points.append((bundles, seconds))
+            os.remove(capture)
+    (few, quick), (most, slow) = points[0], points[-1]
+    slope = math.log(slow / quick) / math.log(most / few)
+    rows.append(row("time by bundles, fewest to most ranks: exponent", f"{slope:.2f}", "at most 1.15 (1: linear)", slope <= 1.15, exponent=slope))
+    return rows
+
+
+def part_ndjson():
+    seconds, directory = repeat(45, 12), scratch("ndjson")
+    watch_demo(directory, watch=seconds)
+    size, by_type = os.path.getsize(os.path.join(directory, "vapro.ndjson")), {}
+    with open(os.path.join(directory, "vapro.ndjson"), encoding="utf-8") as file:
+        for line in file:
+            kind = re.search(r'"type":"(\w+)"', line).group(1)
+            by_type[kind] = by_type.get(kind, 0) + len(line)
+    most = ", ".join(f"{kind} {n / size:.0%}" for kind, n in sorted(by_type.items(), key=lambda item: -item[1])[:4])
+    return [row(f"NDJSON of demo at defaults, {seconds} s: bytes a second and process", f"{size / seconds / 2:.0f} ({most})",
+                bytes_per_second=size / seconds / 2, by_type=by_type)]

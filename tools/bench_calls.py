@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What one call costs more when it is watched: by nobody, by an empty probe pair, by vaprod, by others. Parts calls, hits."""
+import os
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from bench_common import *  # noqa: E402,F401,F403 - the parts' own vocabulary
+
+# WHAT of tests/bench/calls.c: (function, library, calls of a batch)
+KINDS = {"send": ("MPI_Send", r"libmpi\.so.*", 1500), "waitall": ("MPI_Waitall", r"libmpi\.so.*", 1200),
+         "test": ("MPI_Test", r"libmpi\.so.*", 1500), "read": ("read", r"libc\.so.*|libc-.*\.so", 1200)}
+BATCHES = 12
+SEND_TARGET, SHIFTED_TARGET, PROCESSES_TARGET = 1.25, 1.2, 1.1
+
+
+def time_call(target, what):
+    """ns of one call: the median batch."""
+    calls = KINDS[what][2] if what in KINDS else 500
+    return target.ask(what, calls, BATCHES)["median_ns"]
+
+
+def turns(names, cycle):
+    return names if cycle % 2 == 0 else names[::-1]
+
+
+def pairs_of(target, probes, what, cycles):
+    """{bare, empty, ours: [ns per call]} of one function, in turns; which site it was. No read has ours."""
+    name, library, _ = KINDS[what]
+    found, site = {"bare": [], "empty": [], **({"ours": []} if what != "read" else {})}, {}
+    where = mapped(target.pid, library)
+    for cycle in range(cycles):
+        for state in turns(list(found), cycle):
+            if state != "bare":
+                site = probes.ask("pair", state, where, name, target.pid)
+            time_call(target, what)  # warm
+            found[state].append(time_call(target, what))
+            probes.ask("off")
+    return found, site
+
+
+def extra(found, state):
+    return [a - b for a, b in zip(found.get(state, []), found["bare"])]
+
+
+def outside(jobs, target, name, command, what, cycles, limit=30):
+    """ns per call that another tool adds, in turns with nobody; raises where it does not work."""
+    added = []
+    for cycle in range(cycles):
+        bare = time_call(target, what)
+        job = jobs.start(command, f"{name}{cycle}")
+        seen = until(lambda before=bare, tracer=job: tracer.process.poll() is not None
+                     or time_call(target, what) > 1.3 * before + 30, limit, 0.1)
+        if not seen or job.process.poll() is not None:
+            jobs.stop(job)
+            said = (job.err() + job.out()).strip().splitlines()
+            raise RuntimeError(said[-1][:160] if said else f"no effect within {limit} s")
+        time.sleep(0.3)
+        with_it = time_call(target, what)
+        job.process.send_signal(signal.SIGINT)
+        jobs.wait(job, 60)
+        added.append(with_it - (bare + time_call(target, what)) / 2)
+    return added
+
+
+def others(jobs, target, cycles):
+    """What other tools add to the same calls, or why they cannot."""
+    mpi, pid = mapped(target.pid, KINDS["send"][1]), target.pid
+    keep = "@begin[tid] = nsecs;", "/@begin[tid]/ { @ns = sum(nsecs - @begin[tid]); @n = count(); delete(@begin[tid]); }"
+    tools = [
+        ("bpftrace", "send", ["bpftrace", "-p", pid, "-e", f"uprobe:{mpi}:MPI_Send {{ {keep[0]} }} uretprobe:{mpi}:MPI_Send {keep[1]}"]),
+        ("bpftrace", "read", ["bpftrace", "-e", f"tracepoint:syscalls:sys_enter_read /pid == {pid}/ {{ {keep[0]} }} "
+                                                f"tracepoint:syscalls:sys_exit_read {keep[1]}"]),
+        ("perf trace", "read", ["perf", "trace", "-e", "read", "-o", os.devnull, "-p", pid]),
+        ("perf trace -s", "read", ["perf", "trace", "-s", "-o", os.devnull, "-p", pid]),
+    ]
+    rows = []
+    for name, what, command in tools:
+        label = f"{KINDS[what][0]}: {name}, added"
+        if not shutil.which(command[0]):
+            rows.append(row(label, f"no {command[0]} here"))
+            continue
+        try:
+            added = outside(jobs, target, f"{command[0]}_{what}", command, what, cycles)
+            rows.append(row(label, ns(added), ns=added))
+        except (RuntimeError, TimeLimit, OSError) as error:
+            rows.append(row(label, f"does not run: {error}"))
+    return rows
+
+
+def shim(jobs, cycles):
+    """The floor: MPI_Send through a library of the program's own, against PMPI_Send beside it."""
+    target = start_calls(jobs, "shimmed", {"LD_PRELOAD": SHIM})
+    added = []
+    for _ in range(cycles):
+        added.append(target.ask("send", 5000, BATCHES)["median_ns"] - target.ask("psend", 5000, BATCHES)["median_ns"])
+    target.leave()
+    return row("MPI_Send: PMPI shim that keeps the same, added", ns(added), ns=added)
+
+
+def daemon_itself(jobs, target, cycles):
+    """What vaprod adds as it runs: with its draining and its windows, counters, IO tracing."""
+    rows, found = [], {what: ([], []) for what in ("send", "waitall", "exchange", "read")}
+    for cycle in range(cycles):
+        def measure(which):
+            for what, values in found.items():
+                time_call(target, what)
+                values[which].append(time_call(target, what))
+        if cycle % 2 == 0:
+            measure(0)
+        with Watching(jobs, "vaprod", target.pid, "--overhead-cap", "0", "--io", "on", "--learn", "0"):
+            measure(1)
+        if cycle % 2:
+            measure(0)
+    for what, (bare, watched) in found.items():
+        added = [a - b for a, b in zip(watched, bare)]
+        name = "Irecv + Isend + Waitall" if what == "exchange" else KINDS[what][0]
+        rows.append(row(f"{name}: vaprod itself, added", ns(added), ns=added, bare_ns=bare))
+    return rows
+
+
+def part_calls():
+    rows, extras = [], {}
+    with Jobs(scratch("calls")) as jobs:
+        target = start_calls(jobs)
+        probes = Talker(jobs, [PROBES], "probes")
+        costs = probes.ask("costs")
+        rows.append(row("calibrated at start: entry, entry + return, system call",
+                        f"{costs['entry_ns']:.0f}, {costs['call_ns']:.0f}, {costs['syscall_ns']:.0f} ns on rung {costs['rung']}", **costs))
+        probes.ask("track", target.pid)
+        for what, (name, _, _) in KINDS.items():
+            found, site = pairs_of(target, probes, what, repeat(40, 8))
+            extras[what] = extra(found, "empty"), extra(found, "ours")
+            rows.append(row(f"{name}: bare", ns(found["bare"]), ns=found["bare"]))
+            rows.append(row(f"{name}: empty pair at +{site['shift']} ({site['instruction']}), added", ns(extras[what][0]), ns=extras[what][0]))
+            if extras[what][1]:
+                rows.append(row(f"{name}: vaprod's pair, added", ns(extras[what][1]), ns=extras[what][1]))
+        counts = probes.ask("counts")
+        rows.append(row("vaprod's pairs: calls, fragments lost", f"{counts['calls']}, {counts['lost']}", **counts))
+        probes.leave()
+        for what, most in (("send", SEND_TARGET), ("waitall", SHIFTED_TARGET), ("test", SHIFTED_TARGET)):
+            ratios = [ours / empty for empty, ours in zip(*extras[what]) if empty > 0]
+            mean = interval(trimmed(ratios))[0]
+            rows.append(row(f"{KINDS[what][0]}: vaprod's pair / empty pair at the same site", times(ratios), f"at most {most}", mean <= most,
+                            ratios=ratios))
+        for what in ("waitall", "test"):
+            ratios = [shifted / plain for plain, shifted in zip(extras["send"][1], extras[what][1]) if plain > 0]
+            rows.append(row(f"{KINDS[what][0]} / MPI_Send, vaprod's pairs", times(ratios), ratios=ratios))
+        rows += daemon_itself(jobs, target, repeat(12, 3))
+        rows.append(shim(jobs, repeat(20, 5)))
+        rows += others(jobs, target, repeat(6, 1))
+        target.leave()
+    return rows
+
+
+def start_sleepers(jobs, ranks, name="sleepers"):
+    """Ranks that sleep: (their job, their pids)."""
+    job = jobs.start(mpirun(ranks, tool("sleepers"), "--seconds", 3000, "--period", 20), name)
+    if not until(lambda: '"ready"' in job.out(), 120):
+        raise RuntimeError(f"{ranks} ranks did not start: {job.err()[-300:]}")
+
+    def look():
+        found = []
+        for pid in descendants(job.pid):
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
+                    if file.read().strip() == "sleepers":
+                        found.append(pid)
+            except OSError:
+                pass
+        return sorted(found) if len(found) == ranks else None
+    pids = until(look, 10)
+    if not pids:
+        raise RuntimeError("the ranks are not found")
+    return job, pids
+
+
+def part_hits():
+    """What a hit costs where many are watched."""
+    cycles, found = repeat(15, 3), {1: [], 8: [], 64: [], "own": []}
+    with Jobs(scratch("hits")) as jobs:
+        _, pids = start_sleepers(jobs, 63)
+        target = start_calls(jobs)
+        where = mapped(target.pid, KINDS["send"][1])
+        bare = []
+        for cycle in range(cycles):
+            for state in turns(list(found), cycle):
+                watched = [target.pid, *pids[:(8 if state == "own" else state) - 1]]
+                probes = Talker(jobs, [PROBES], "probes")
+                probes.ask("track", *watched)
+                bare.append(time_call(target, "send"))
+                probes.ask("many", where, 60, *(watched if state == "own" else []))
+                time_call(target, "send")
+                found[state].append(time_call(target, "send") - bare[-1])
+                probes.ask("off")
+                probes.leave()
+        target.leave()
+    rows = [row(f"MPI_Send with {n} watched process{'es' if n > 1 else ''}, one link: added", ns(found[n]), ns=found[n]) for n in (1, 8, 64)]
+    rows.append(row("MPI_Send with 8, each with a link of its own: added", ns(found["own"]), ns=found["own"]))
+    for n in (8, 64):
+        ratios = [many / one for one, many in zip(found[1], found[n])]
+        limit = PROCESSES_TARGET if n == 64 else None
+        rows.append(row(f"cost of a hit with {n} / with 1", times(ratios), f"at most {limit}" if limit else "-",
+                        interval(trimmed(ratios))[0] <= limit if limit else None, ratios=ratios))
+    return rows
+
+
+def part_attach():
+    """How long many functions of many processes take to be probed, and to be let go."""
+    rows = []
+    with Jobs(scratch("attach")) as jobs:
+        for ranks in (2, 16, 64):
+            job, pids = start_sleepers(jobs, ranks, f"sleepers{ranks}")
+            where = mapped(pids[0], KINDS["send"][1])
+            probes = Talker(jobs, [PROBES], "probes")
+            probes.ask("track", *pids)
+            for functions in (60, 400):
+                for own in (False, True) if ranks <= 16 else (False,):
+                    attach, detach = [], []
+                    for _ in range(repeat(7, 2)):
+                        answer = probes.ask("many", where, functions, *(pids if own else []))
+                        attach.append(answer["attach_ms"])
+                        detach.append(probes.ask("off")["detach_ms"])
+                    asked = ranks == 16 and functions == 400 and not own
+                    label = f"{answer['functions']} functions x {ranks} processes{', a link each' if own else ''}"
+                    for word, values in (("attach", attach), ("detach", detach)):
+                        rows.append(row(f"{label}: {word}", f"{statistics.median(values):.1f} ms (most {max(values):.1f})",
+                                        "under 200 ms" if asked else "-", statistics.median(values) < 200 if asked else None, ms=values))
+            probes.leave()
+            jobs.stop(job)
+    return rows

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Is what vaprod says it costs what it costs, does the cap hold, and is anything lost flat out? Parts model, drain."""
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from accept_common import lammps, last_json, ready_pid, vaprod  # noqa: E402
+from bench_common import *  # noqa: E402,F401,F403 - the parts' own vocabulary
+from bench_common import t  # noqa: E402
+
+TIMES = (10, 30, 100)  # the natural rate of calls
+
+
+def natural_rate(jobs):
+    """Calls a second and rank of a real program (lammps), as vaprod counts them."""
+    ndjson = os.path.join(jobs.directory, "natural.ndjson")
+    daemon = jobs.start([VAPROD, "--exe", "*/lmp", "--output", ndjson, "--io", "off"], "natural")
+    if not until(lambda: os.path.exists(ndjson) and os.path.getsize(ndjson) > 0, 20, 0.02):
+        raise RuntimeError("vaprod did not start: " + daemon.err().strip()[-300:])
+    begin = time.monotonic()
+    code, job = jobs.run(lammps(repeat(1500, 500), os.path.join(jobs.directory, "log.lammps")), "lammps", 60)
+    seconds = time.monotonic() - begin
+    well(code, job)
+    well(jobs.interrupt(daemon), daemon)
+    hits = {r["pid"]: hits_of(r) for r in of_type(t.load_records(ndjson), "process")}
+    ranks = [n for n in hits.values() if n]
+    if not ranks:
+        raise RuntimeError("vaprod saw nothing of lammps")
+    return statistics.mean(ranks) / 2 / seconds  # entry and return are two hits
+
+
+def cost_of(records):
+    costs = of_type(records, "hello")[0]["costs"]
+    return costs["entry_ns"] + costs["return_ns"]
+
+
+def paced(target, rate, seconds):
+    """(calls of a batch, steps after each) that make so many calls a second, bare."""
+    steps, step_ns = 1000, 0
+    for _ in range(3):  # the first guess is far off
+        each = target.ask("send", 2000, 5, steps)["median_ns"]
+        step_ns = each / steps
+        steps = max(1, int(steps + (1e9 / rate - each) / step_ns))
+    return max(1, int(rate * seconds)), steps
+
+
+def part_model():
+    rows = []
+    with Jobs(scratch("model")) as jobs:
+        natural = natural_rate(jobs)
+        rows.append(row("natural rate: lammps, calls a second and rank", f"{natural:.0f}", calls_per_second=natural))
+        target = start_calls(jobs)
+        for times_over in TIMES:
+            rate, predicted, measured = natural * times_over, [], []
+            calls, steps = paced(target, rate, 0.1)
+            for number in range(repeat(10, 2)):
+                def run():
+                    return target.ask("send", calls, repeat(15, 8), steps)
+                before = run()
+                name = f"x{times_over}_{number}"
+                with Watching(jobs, name, target.pid, "--overhead-cap", "0", "--io", "off", "--learn", "0") as watching:
+                    watched = run()
+                bare = (before["mean_ns"] + run()["mean_ns"]) / 2
+                records = watching.records()
+                hits = max(hits_of(r) for r in of_type(records, "process"))
+                predicted.append(100 * hits / 2 * cost_of(records) / (bare * watched["calls"]))
+                measured.append(100 * (watched["mean_ns"] - bare) / bare)
+            (said, _), (found, half) = interval(predicted), interval(trimmed(measured))
+            rows.append(row(f"x{times_over} ({rate:.0f} calls/s), cap off: hits x cost, measured",
+                            f"{said:.2f} %, {found:.2f} % +- {half:.2f}", "within 25 % or the interval",
+                            abs(found - said) <= max(0.25 * said, half), predicted_pct=predicted, measured_pct=measured))
+        rows += governed(jobs, target, calls, steps)
+        target.leave()
+    return rows
+
+
+def governed(jobs, target, calls, steps):
+    """The same at the last rate with the cap on."""
+    help_text = subprocess.run([VAPROD, "--help"], capture_output=True, text=True, check=False).stdout
+    name = "overhead-budget" if "--overhead-budget" in help_text else "overhead-cap"
+    match = re.search(rf"--{name}\b.*?default[: ]+([\d.]+)", help_text, re.S)
+    cap = float(match.group(1)) if match else 2.0
+    batches = repeat(200, 60)  # 0.1 s each, bare
+    before = target.ask("send", calls, batches, steps, limit=300)["mean_ns"]
+    with Watching(jobs, "governed", target.pid, "--io", "off") as watching:
+        watched = target.ask("send", calls, batches, steps, limit=300)["mean_ns"]
+    bare = (before + target.ask("send", calls, batches, steps, limit=300)["mean_ns"]) / 2
+    over = 100 * (watched - bare) / bare
+    told = [w["overhead_pct"]["mean"] for w, _ in window_weights(watching.records()) if w["overhead_pct"]["mean"] is not None]
+    return [row(f"x{TIMES[-1]}, governor on ({name} {cap:g} %): measured over {batches * 0.1:.0f} s", f"{over:.2f} %", f"at most {cap:g} %",
+                over <= cap, overhead_pct=over),
+            row("the same, by vaprod's windows", " ".join(f"{v:.2f}" for v in told) + " %", told_pct=told)]
+
+
+def rss_mib(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return int(re.search(r"VmRSS:\s+(\d+) kB", file.read()).group(1)) / 1024
+
+
+def part_drain():
+    seconds, rss = repeat(30, 8), []
+    with Jobs(scratch("drain")) as jobs:
+        job = jobs.start(mpirun(1, tool("flat_out"), "--rate", 1000000, "--seconds", seconds, "--delay", 4, "--cpu", LAST_CPU), "flat_out")
+        pid = ready_pid(job)
+        daemon, ndjson = vaprod(jobs, "vapro", [pid], None, "--overhead-cap", "0")
+        if not until(lambda: attached(ndjson, pid), 3.5):
+            raise RuntimeError("vaprod did not attach in time: " + daemon.err().strip())
+        end = time.monotonic() + seconds + 60
+        begin, spent = time.monotonic(), processor_seconds(daemon.pid)
+        while job.process.poll() is None and time.monotonic() < end:
+            rss.append(rss_mib(daemon.pid))
+            used, took = processor_seconds(daemon.pid) - spent, time.monotonic() - begin
+            time.sleep(0.5)
+        well(jobs.wait(job, 1), job)
+        time.sleep(1)
+        well(jobs.interrupt(daemon), daemon)
+    result, records = last_json(job.out()), t.load_records(ndjson)
+    calls = result["calls"]
+    fragments = sum(w["fragments"] for w in of_type(records, "window"))
+    lost = sum(sum(w["lost"].values()) for w in of_type(records, "window"))
+    third = max(1, len(rss) // 3)
+    middle, last = statistics.median(rss[third:2 * third] or rss), statistics.median(rss[-third:])
+    return [row("flat out on one core, governor off: calls a second", f"{result['rate']:.0f}",
+                "1,000,000" if result["rate"] >= 990000 else "1,000,000: the traps alone take longer here", calls_per_second=result["rate"]),
+            row("fragments and lost of 2 x calls", f"{fragments} + {lost} of {2 * calls}", "all but 4", abs(2 * calls - fragments - lost) <= 4,
+                fragments=fragments, lost=lost, calls=calls),
+            row("share lost", f"{lost / (2 * calls):.4%}", lost_share=lost / (2 * calls)),
+            row("vaprod's CPU", f"{100 * used / took:.2f} % of a core", cpu_pct=100 * used / took),
+            row("vaprod's RSS, middle to last third", f"{middle:.1f} -> {last:.1f} MiB", "flat: at most 1 MiB or 2 % more",
+                last - middle <= max(1, 0.02 * middle), rss_mib=rss)]
