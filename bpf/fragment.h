@@ -24,6 +24,10 @@ enum {
 	LOST_COUNTER
 };
 
+/* How a fragment travels. */
+#define EMIT_SINGLE 1
+#define EMIT_EVENTS 2 /* it was counted, or should have been: its counts are in the thread's scratch */
+
 static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
 					const struct kernel_bundle *one)
 {
@@ -42,17 +46,72 @@ static __always_inline bool send_single(const struct kernel_thread *thread, cons
 	return true;
 }
 
-static __always_inline bool merge(void *map, const struct kernel_bundle_key *key, const struct kernel_bundle *one)
+/* The bundle of a key, or NULL. Each lookup names its map, so that the kernel can put it in line. */
+static __always_inline struct kernel_bundle *bundle_of(const struct kernel_bundle_key *key)
 {
-	struct kernel_bundle *into = bpf_map_lookup_elem(map, key);
+	struct kernel_bundle *bundle;
 
-	if (into) {
-		bundle_merge(into, one);
-		if (counting)
-			bundle_merge_events(into, one);
-		return true;
+	if (key->bin & 1) {
+		bundle = bpf_map_lookup_elem(&bundles_odd, key);
+		barrier_var(bundle); /* the compiler must not make one of the two */
+		return bundle;
 	}
-	return bpf_map_update_elem(map, key, one, BPF_NOEXIST) == 0;
+	return bpf_map_lookup_elem(&bundles_even, key);
+}
+
+/* Of a fragment that is told alone, or as the first of its bundle. events: those in `one` already are its own. */
+static __always_inline void bundle_begin(struct kernel_bundle *one, const struct kernel_thread *thread, u64 now,
+					 u64 bytes, bool events)
+{
+	u64 duration = now - thread->start_ns;
+
+	one->start_ns = thread->start_ns;
+	one->end_ns = now;
+	one->sum_ns = one->min_ns = one->max_ns = duration;
+	one->bytes_min = one->bytes_max = bytes;
+	one->first_call = one->last_call = thread->call;
+	counts_delta(&one->counts, &thread->now, &thread->border);
+	if (!events) {
+		__builtin_memset(one->event_min, 0, sizeof(one->event_min));
+		__builtin_memset(one->event_max, 0, sizeof(one->event_max));
+		__builtin_memset(one->event_sum, 0, sizeof(one->event_sum));
+	}
+	one->n = 1;
+	one->slot = thread->slot;
+}
+
+/*
+ * Hands on what is single, or the first of its bundle; merged where the ring is full. Returns whether it is
+ * in a bundle. A function of its own, since most fragments do not come here.
+ */
+__noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *of, u64 now, u64 bytes, u32 flags)
+{
+	struct kernel_bundle *one, *into;
+	struct kernel_bundle_key key;
+	struct kernel_thread *own;
+
+	/* the scratch of the current thread, which this one is: as a map's value, which kernels want to copy from */
+	own = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	if (!thread || !of || !own)
+		return false;
+	key = *of;
+	one = &own->one;
+	bundle_begin(one, thread, now, bytes, flags & EMIT_EVENTS);
+	if (flags & EMIT_SINGLE) {
+		if (send_single(thread, &key, one))
+			return true;
+		into = bundle_of(&key);
+		if (into) {
+			bundle_merge(into, one);
+			if (counting)
+				bundle_merge_events(into, one);
+			return true;
+		}
+	}
+	if (!bpf_map_update_elem(key.bin & 1 ? (void *)&bundles_odd : (void *)&bundles_even, &key, one, BPF_NOEXIST))
+		return true;
+	lose(thread->slot, flags & EMIT_SINGLE ? LOST_RING_FULL : LOST_MAP_FULL, 1);
+	return false;
 }
 
 /*
@@ -62,37 +121,30 @@ static __always_inline bool merge(void *map, const struct kernel_bundle_key *key
  */
 __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 {
-	bool edge = state & KERNEL_EDGE;
+	bool edge = state & KERNEL_EDGE, changed;
 	/* ids go on for ever; two that share statistics only travel in each other's way */
-	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0);
+	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0), flags = 0;
 	struct kernel_bundle_key key = {.state = state};
 	struct kernel_state_stats *seen;
-	struct kernel_thread *own;
-	struct kernel_bundle *one;
-	u64 duration, judged, away;
-	bool single;
+	struct kernel_bundle *into;
+	u64 duration, judged, away = 0;
 
-	/* the scratch of the current thread, which this one is: as a map's value, which kernels want to copy from */
-	own = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
-	if (!thread || !own)
+	if (!thread)
 		return false;
-	one = &own->one;
 	duration = now - thread->start_ns;
-	single = duration > long_ns;
+	if (duration > long_ns)
+		flags |= EMIT_SINGLE;
 	key.tid = thread->tid;
-	__builtin_memset(one, 0, sizeof(*one));
-	counts_delta(&one->counts, &thread->now, &thread->border);
-	away = counts_off_cpu(&one->counts);
-	one->start_ns = thread->start_ns;
-	one->end_ns = now;
-	one->sum_ns = one->min_ns = one->max_ns = duration;
-	one->bytes_min = one->bytes_max = bytes;
-	one->first_call = one->last_call = thread->call;
-	one->n = 1;
-	one->slot = thread->slot;
-	key.bin = bin_of(now);
+	key.bin = bin_of_thread(thread, now + utc_offset_ns);
+	changed = counts_changed(thread);
+	if (changed)
+		away = counts_off_cpu(&thread->now) - counts_off_cpu(&thread->border);
 	judged = edge && away < duration ? duration - away : duration;
 	if (edge && counting) {
+		__builtin_memset(thread->one.event_min, 0, sizeof(thread->one.event_min));
+		__builtin_memset(thread->one.event_max, 0, sizeof(thread->one.event_max));
+		__builtin_memset(thread->one.event_sum, 0, sizeof(thread->one.event_sum));
+		flags |= EMIT_EVENTS;
 		if (!count_end(&key))
 			lose(thread->slot, LOST_COUNTER, 1);
 		index = work_place(key.state, key.cell, key.bin);
@@ -103,31 +155,44 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 	if (seen) {
 		if (seen->n < new_fragments) {
 			seen->n++;
-			single = true;
+			flags |= EMIT_SINGLE;
 		} else if (is_abnormal(duration, seen->min_ns, abnormal_ratio_1024)) {
 			key.abnormal = 1;
 			if (take_token(thread, now))
-				single = true;
+				flags |= EMIT_SINGLE;
 		}
 		if (!seen->min_ns || judged < seen->min_ns)
 			seen->min_ns = judged;
 	}
-	if (single && send_single(thread, &key, one))
-		return true;
-	if (merge(key.bin & 1 ? (void *)&bundles_odd : (void *)&bundles_even, &key, one))
-		return true;
-	lose(thread->slot, single ? LOST_RING_FULL : LOST_MAP_FULL, 1);
-	return false;
+	into = flags & EMIT_SINGLE ? 0 : bundle_of(&key);
+	if (!into)
+		return emit_one(thread, &key, now, bytes, flags);
+	bundle_add(into, thread->start_ns, now, bytes, thread->call);
+	if (changed) {
+		counts_delta(&thread->one.counts, &thread->now, &thread->border);
+		counts_sum(&into->counts, &thread->one.counts);
+	}
+	if (flags & EMIT_EVENTS)
+		bundle_merge_events(into, &thread->one);
+	return true;
+}
+
+/* Adds what the thread counted to its process's counters. */
+static __always_inline void tell_hits(struct kernel_thread *thread, u64 now)
+{
+	struct kernel_counters *to = counters_of(thread->slot);
+
+	add(to->enter, thread->hits.enter);
+	add(to->exit, thread->hits.exit);
+	add(to->emitted, thread->hits.emitted);
+	thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0;
+	thread->hits.told_ns = now;
 }
 
 /* Reads the task's own monotone counters; the off-CPU part is kept by task_switch. */
 static __always_inline void read_counts(struct kernel_thread *thread, struct task_struct *task)
 {
-	thread->now.minor_faults = task->min_flt;
-	thread->now.major_faults = task->maj_flt;
-	thread->now.voluntary_switches = task->nvcsw;
-	thread->now.involuntary_switches = task->nivcsw;
-	thread->now.migrations = task->se.nr_migrations;
+	counts_note(thread, task->min_flt, task->maj_flt, task->nvcsw, task->nivcsw, task->se.nr_migrations);
 }
 
 /* Number of a state, given at first sight; 0 when the map is full. */
@@ -144,6 +209,39 @@ static __always_inline u32 number_of(void *map, const void *key, u32 *next)
 	return known ? *known : 0;
 }
 
+/* The same for a vertex, by what the thread found lately. */
+static __always_inline u32 vertex_of(struct kernel_thread *thread, const struct kernel_vertex_key *key)
+{
+	struct kernel_recent *recent = &thread->recent[recent_place(key)];
+	u32 epoch = states_epoch, vertex;
+
+	if (recent->epoch == epoch && same_vertex(&recent->key, key))
+		return recent->vertex;
+	vertex = number_of(&vertices, key, &next_vertex);
+	if (!vertex)
+		return 0;
+	recent->key = *key;
+	recent->vertex = vertex;
+	recent->epoch = epoch;
+	return vertex;
+}
+
+static __always_inline u32 edge_of(struct kernel_thread *thread, const struct kernel_edge_key *key)
+{
+	struct kernel_recent_edge *recent = &thread->recent_edges[recent_edge_place(key)];
+	u32 epoch = states_epoch, edge;
+
+	if (recent->epoch == epoch && recent->key.from == key->from && recent->key.to == key->to)
+		return recent->edge;
+	edge = number_of(&edges, key, &next_edge);
+	if (!edge)
+		return 0;
+	recent->key = *key;
+	recent->edge = edge;
+	recent->epoch = epoch;
+	return edge;
+}
+
 /* Whether calls of the thread may go unseen at present: then what lies between two of them is not a fragment. */
 static __always_inline bool unseen(const struct kernel_thread *thread)
 {
@@ -158,7 +256,7 @@ static __always_inline void close_computation(struct kernel_thread *thread, u32 
 
 	if (!key.from || !key.to || unseen(thread))
 		return;
-	edge = number_of(&edges, &key, &next_edge);
+	edge = edge_of(thread, &key);
 	if (!edge) {
 		lose(thread->slot, LOST_MAP_FULL, 1);
 		return;
@@ -178,9 +276,8 @@ static __always_inline void open_vertex(struct kernel_thread *thread, u32 open, 
 	thread->vertex = vertex;
 	thread->bytes = bytes;
 	thread->start_ns = now;
-	thread->border = thread->now;
+	counts_border(thread);
 	thread->call++;
-	add(counters_of(thread->slot)->calls, 1);
 }
 
 /* Closes the open vertex; from here on the thread computes. */
@@ -189,10 +286,10 @@ static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
 	if (!thread->vertex)
 		lose(thread->slot, LOST_MAP_FULL, 1);
 	else if (emit(thread, thread->vertex, now, thread->bytes))
-		add(counters_of(thread->slot)->emitted, 1);
+		thread->hits.emitted++;
 	thread->open = KERNEL_NOTHING;
 	thread->start_ns = now;
-	thread->border = thread->now;
+	counts_border(thread);
 	if (counting)
 		count_begin();
 }
@@ -294,13 +391,15 @@ static __always_inline struct kernel_thread *thread_of(struct task_struct *task,
 		}
 	}
 	if (thread->tgid != tgid) {
-		__builtin_memset(thread, 0, sizeof(*thread));
+		__builtin_memset(thread, 0, offsetof(struct kernel_thread, recent));
 		thread->tgid = tgid;
 		thread->tid = tid;
 		tell(KERNEL_THREAD, tgid, tid, now);
 	} else {
 		drop_open(thread, LOST_GOVERNED);
 	}
+	if (thread->slot != process->slot)
+		thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0; /* told nobody: it was let go */
 	thread->slot = process->slot;
 	thread->process_flags = process->flags;
 	thread->generation = generation;

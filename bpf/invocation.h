@@ -14,25 +14,64 @@
 #include "requests.h"
 #include "thinning.h"
 
-static __always_inline u16 handle_number(const struct kernel_thread *thread, u32 kind, u64 handle)
+static __always_inline u16 handle_number(struct kernel_thread *thread, u32 kind, u64 handle)
 {
 	struct kernel_handle_key key = {.handle = handle, .tgid = thread->tgid, .kind = kind};
-	u32 *known, fresh;
+	struct kernel_recent_handle *recent = &thread->recent_handles[kind];
+	u32 *known, fresh, epoch = states_epoch;
 
 	if (thread->process_flags & KERNEL_PROCESS_MPICH)
 		key.handle = (u32)handle;
+	if (recent->epoch == epoch && recent->handle == key.handle)
+		return (u16)(recent->number + 1);
 	known = bpf_map_lookup_elem(&handles, &key);
-	if (known)
-		return (u16)(*known + 1);
-	fresh = __sync_fetch_and_add(&next_handle, 1);
-	bpf_map_update_elem(&handles, &key, &fresh, BPF_NOEXIST);
-	return (u16)(fresh + 1);
+	if (!known) {
+		fresh = __sync_fetch_and_add(&next_handle, 1);
+		if (bpf_map_update_elem(&handles, &key, &fresh, BPF_NOEXIST))
+			return (u16)(fresh + 1);
+		known = &fresh;
+	}
+	recent->handle = key.handle;
+	recent->number = *known;
+	recent->epoch = epoch;
+	return (u16)(recent->number + 1);
+}
+
+#define OPEN_MPI_PREDEFINED 2 /* OPAL_DATATYPE_FLAG_PREDEFINED: neither freed nor changed */
+
+/*
+ * Size of a datatype of Open MPI, which it keeps as a size_t at +24 of what the handle points to, behind
+ * the type's flags. A handle of the program's own may be another type's by the next call.
+ */
+static __always_inline bool open_mpi_size(struct kernel_thread *thread, u64 handle, u64 *size)
+{
+	struct kernel_recent_handle *recent = &thread->recent_types[recent_type_place(handle)];
+	struct {
+		u16 flags, id;
+		u32 used;
+		u64 size;
+	} type;
+
+	if (recent->epoch == states_epoch && recent->handle == handle) {
+		*size = recent->number;
+		return true;
+	}
+	if (bpf_probe_read_user(&type, sizeof(type), (void *)(handle + 16))) {
+		*size = 0;
+		return false;
+	}
+	*size = type.size;
+	if (type.flags & OPEN_MPI_PREDEFINED && type.size >> 32 == 0) {
+		recent->handle = handle;
+		recent->number = (u32)type.size;
+		recent->epoch = states_epoch;
+	}
+	return true;
 }
 
 /*
- * Bytes of count elements. Open MPI keeps a datatype's size as a size_t at +24 of what the handle
- * points to; MPICH has a predefined one's in bits 8-15 of the handle. Of its others the size cannot be
- * told: the number of elements stands for it, and the vertex says so.
+ * Bytes of count elements. MPICH has a predefined datatype's size in bits 8-15 of the handle. Of its
+ * others the size cannot be told: the number of elements stands for it, and the vertex says so.
  */
 static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct arguments *args, u8 count_at, u8 type_at,
 				    bool array, struct kernel_vertex_key *key)
@@ -53,7 +92,7 @@ static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct a
 		size = mpich_size((u32)handle);
 		if (!mpich_sized((u32)handle))
 			key->flags |= KERNEL_VERTEX_NO_SIZE;
-	} else if (bpf_probe_read_user(&size, sizeof(size), (void *)(handle + 24))) {
+	} else if (!open_mpi_size(thread, handle, &size)) {
 		lose(thread->slot, LOST_ARGUMENT, 1);
 	}
 	return (u64)(u32)count * size;
@@ -80,10 +119,10 @@ static __always_inline void describe_post(struct kernel_thread *thread, struct t
 /* The requests that a completion waits for, or that are started: their number and bytes are the call's own. */
 static __always_inline void describe_requests(struct kernel_thread *thread, struct task_struct *task,
 					      const struct arguments *args, const struct vapro_roles *roles, u64 sp,
-					      struct kernel_vertex_key *key, u64 *bytes)
+					      struct kernel_vertex_key *key, u64 *bytes, u64 now)
 {
 	struct request_walk walk = {
-	    .tgid = thread->tgid, .counters = thread->slot, .start = roles->flags & VAPRO_ROLE_START};
+	    .tgid = thread->tgid, .counters = thread->slot, .start = roles->flags & VAPRO_ROLE_START, .id = now};
 	struct kernel_pending *pending = pending_of(thread, task);
 	struct request_sum sum = {};
 	s32 count = 1;
@@ -105,6 +144,8 @@ static __always_inline void describe_requests(struct kernel_thread *thread, stru
 	}
 	pending->count = count > 0 ? count : 0;
 	requests_read(thread, pending, &walk, &sum);
+	if (pending->done && !sum.n)
+		pending->count = 0; /* nothing there that could be done */
 	if (pending->done && pending->count) {
 		pending->done_at = argument(args, roles->done);
 		pending->indices_at = argument(args, roles->done + 1);
@@ -125,7 +166,8 @@ static __always_inline void describe_caller(struct kernel_thread *thread, const 
 
 	if (call_site(args, &caller.site))
 		lose(thread->slot, LOST_ARGUMENT, 1);
-	true_caller(&caller, thread->tgid);
+	if (transparents)
+		true_caller(&caller, thread->tgid);
 	key->site = caller.site;
 	*sp = caller.sp;
 	if (caller.approx)
@@ -139,7 +181,7 @@ static __always_inline void describe_caller(struct kernel_thread *thread, const 
 
 static __always_inline void describe(struct kernel_thread *thread, struct task_struct *task,
 				     const struct arguments *args, u32 row, const struct kernel_function *function,
-				     struct kernel_vertex_key *key, u64 *bytes)
+				     struct kernel_vertex_key *key, u64 *bytes, u64 now)
 {
 	const struct vapro_roles *roles = &function->roles;
 	u64 sp = 0;
@@ -165,7 +207,7 @@ static __always_inline void describe(struct kernel_thread *thread, struct task_s
 		key->op = handle_number(thread, KERNEL_OP, argument(args, roles->op));
 	describe_caller(thread, args, key, &sp);
 	if (roles->requests)
-		describe_requests(thread, task, args, roles, sp, key, bytes);
+		describe_requests(thread, task, args, roles, sp, key, bytes, now);
 	else if (roles->request)
 		describe_post(thread, task, args, roles, sp, *bytes);
 	key->cell = cell_of(*bytes);
@@ -222,25 +264,81 @@ static __always_inline enum nesting enter_nesting(struct kernel_thread *thread, 
 	return nesting;
 }
 
-/* Returns 0 when the return is wanted, 1 to let it go untraced. */
-static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
+/* Where a plain call is remembered; NULL for others. */
+static __always_inline struct kernel_recent_call *recent_call(struct kernel_thread *thread,
+							      const struct arguments *args, u32 cookie, u64 *site)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct kernel_thread *thread = thread_of(task, now, true);
-	struct kernel_function_counters *count;
+	if (!(cookie & KERNEL_SITE_PLAIN) || call_paths || transparents ||
+	    thread->process_flags & KERNEL_PROCESS_NO_RETURN || call_site(args, site) || !*site)
+		return 0;
+	return &thread->recent_calls[recent_call_place(*site)];
+}
+
+/* Whether the bytes of a call are told by its registers alone: its datatype is neither freed nor changed. */
+static __always_inline bool keeps_size(const struct kernel_thread *thread, const struct arguments *args,
+				       const struct vapro_roles *roles)
+{
+	const struct kernel_recent_handle *type;
+	u64 handle;
+
+	if (!roles->type || thread->process_flags & KERNEL_PROCESS_MPICH)
+		return true;
+	handle = argument(args, roles->type);
+	type = &thread->recent_types[recent_type_place(handle)];
+	return type->handle == handle && type->epoch == states_epoch;
+}
+
+static __always_inline void remember_call(struct kernel_recent_call *recent, u32 epoch, u64 site, u32 cookie,
+					  const struct arguments *args, u32 vertex, u64 bytes)
+{
+	recent->epoch = epoch;
+	recent->site = site;
+	recent->function = cookie & KERNEL_SITE_ROW;
+	recent->vertex = vertex;
+	recent->bytes = bytes;
+	for (u32 i = 0; i < KERNEL_PLAIN_ARGUMENTS; i++)
+		recent->in[i] = args->in[i];
+}
+
+/* The vertex that a call opens; its bytes go to *bytes. 0 where the map is full. */
+static __always_inline u32 call_vertex(struct kernel_thread *thread, struct task_struct *task,
+				       const struct arguments *args, u32 cookie, const struct kernel_function *function,
+				       u64 *bytes, u64 now)
+{
 	struct kernel_vertex_key key = {};
+	u32 epoch = states_epoch, vertex;
+	struct kernel_recent_call *recent;
+	u64 site = 0;
+
+	recent = recent_call(thread, args, cookie, &site);
+	if (recent && recent->epoch == epoch && same_call(recent, site, cookie, args->in)) {
+		*bytes = recent->bytes;
+		return recent->vertex;
+	}
+	describe(thread, task, args, cookie & KERNEL_SITE_ROW, function, &key, bytes, now);
+	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN)
+		key.flags |= KERNEL_VERTEX_NO_RETURN;
+	vertex = vertex_of(thread, &key);
+	if (recent && vertex && key.site == site && !(key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE)) &&
+	    keeps_size(thread, args, &function->roles))
+		remember_call(recent, epoch, site, cookie, args, vertex, *bytes);
+	return vertex;
+}
+
+/* Returns 0 when the return is wanted, 1 to let it go untraced. */
+static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct task_struct *task,
+				      struct kernel_thread *thread, u64 now)
+{
+	struct kernel_function_counters *count;
 	struct kernel_function *function;
 	struct arguments args;
 	u64 sp;
-	u32 row = (u32)bpf_get_attach_cookie(ctx), vertex;
+	u32 row = cookie & KERNEL_SITE_ROW, vertex;
 	u64 bytes = 0;
 
-	if (!thread)
-		return 1;
 	arguments_read(&args, ctx);
 	sp = args.sp;
 	barrier_var(sp); /* the compiler must not go back to the context for it */
-	add(counters_of(thread->slot)->enter, 1);
 	if (hold)
 		return 1;
 	if (seccomp_kills && task->seccomp.mode)
@@ -255,10 +353,7 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	if (function->hot && unseen(thread))
 		return 1; /* its probe is being closed: its return may go unseen */
 	requests_settle(thread, task);
-	describe(thread, task, &args, row, function, &key, &bytes);
-	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN)
-		key.flags |= KERNEL_VERTEX_NO_RETURN;
-	vertex = number_of(&vertices, &key, &next_vertex);
+	vertex = call_vertex(thread, task, &args, cookie, function, &bytes, now);
 	close_previous(thread, vertex, now);
 	thread->computing = 0;
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN) {
@@ -272,10 +367,28 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u64 now)
 	thread->sp = sp;
 	thread->function = row;
 	thread->own_sites = 0;
+	thread->counted = cookie & KERNEL_SITE_COUNTED;
 	count = function_counter(row);
-	if (count)
+	if (count && thread->counted)
 		add(count->enter, 1);
+	else if (count)
+		count->enter++;
 	return 0;
+}
+
+static __always_inline int invocation_enter(struct pt_regs *ctx, u32 cookie, u64 now)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct kernel_thread *thread = thread_of(task, now, true);
+
+	if (!thread)
+		return 1;
+	thread->hits.enter++;
+	if (!call_enter(ctx, cookie, task, thread, now))
+		return 0;
+	if (hits_due(&thread->hits, now))
+		tell_hits(thread, now);
+	return 1;
 }
 
 static __always_inline int invocation_exit(struct pt_regs *ctx)
@@ -283,20 +396,24 @@ static __always_inline int invocation_exit(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
-	u32 row = (u32)bpf_get_attach_cookie(ctx);
-	u64 sp = entry_sp(ctx);
+	u64 sp = entry_sp(ctx), now;
 
 	if (!thread)
 		return 0;
-	add(counters_of(thread->slot)->exit, 1);
+	thread->hits.exit++;
 	if (thread->generation != generation || thread->open != KERNEL_CALL || thread->own_sites || thread->sp != sp)
 		return 0; /* an inner call, or its entry was given up: vanished, or of an earlier generation */
-	count = function_counter(row);
-	if (count)
-		add(count->exit, 1);
+	if (thread->counted) {
+		count = function_counter(thread->function);
+		if (count)
+			add(count->exit, 1);
+	}
 	read_counts(thread, task);
-	close_vertex(thread, bpf_ktime_get_ns());
+	now = bpf_ktime_get_ns();
+	close_vertex(thread, now);
 	requests_settle(thread, task);
+	if (hits_due(&thread->hits, now))
+		tell_hits(thread, now);
 	return 0;
 }
 

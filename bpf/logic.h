@@ -273,6 +273,100 @@ static __always_inline u64 counts_off_cpu(const struct kernel_counts *c)
 	return c->preempted_ns + c->wakeup_wait_ns + c->blocked_io_ns + c->blocked_other_ns;
 }
 
+/*
+ * Takes note of what the kernel counts for a task. All of it is monotone, and nobody leaves a CPU without
+ * a switch that is counted: as long as the sum is the same nothing has happened, as in most fragments.
+ */
+static __always_inline void counts_note(struct kernel_thread *thread, u64 minor_faults, u64 major_faults, u64 voluntary,
+					u64 involuntary, u64 migrations)
+{
+	u64 sum = minor_faults + major_faults + voluntary + involuntary + migrations;
+
+	if (sum == thread->noted)
+		return;
+	thread->noted = sum;
+	thread->now.minor_faults = minor_faults;
+	thread->now.major_faults = major_faults;
+	thread->now.voluntary_switches = voluntary;
+	thread->now.involuntary_switches = involuntary;
+	thread->now.migrations = migrations;
+}
+
+/* Whether anything happened since the last border. */
+static __always_inline bool counts_changed(const struct kernel_thread *thread)
+{
+	return thread->noted != thread->border_noted;
+}
+
+/* A fragment begins here. */
+static __always_inline void counts_border(struct kernel_thread *thread)
+{
+	if (!counts_changed(thread))
+		return;
+	thread->border = thread->now;
+	thread->border_noted = thread->noted;
+}
+
+static __always_inline void counts_sum(struct kernel_counts *sum, const struct kernel_counts *c)
+{
+	sum->preempted_ns += c->preempted_ns;
+	sum->wakeup_wait_ns += c->wakeup_wait_ns;
+	sum->blocked_io_ns += c->blocked_io_ns;
+	sum->blocked_other_ns += c->blocked_other_ns;
+	sum->minor_faults += c->minor_faults;
+	sum->major_faults += c->major_faults;
+	sum->voluntary_switches += c->voluntary_switches;
+	sum->involuntary_switches += c->involuntary_switches;
+	sum->migrations += c->migrations;
+}
+
+static __always_inline bool same_vertex(const struct kernel_vertex_key *a, const struct kernel_vertex_key *b)
+{
+	typedef u64 __attribute__((may_alias)) word;
+	const word *x = (const word *)a, *y = (const word *)b;
+	u64 differ = 0;
+
+	_Static_assert(sizeof(*a) % sizeof(word) == 0, "compared word by word");
+	for (u32 i = 0; i < sizeof(*a) / sizeof(word); i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}
+
+/* Where a vertex has its place among a thread's recent ones. */
+static __always_inline u32 recent_place(const struct kernel_vertex_key *key)
+{
+	u32 of = (u32)key->site ^ (u32)key->site >> 5 ^ (u32)key->peer ^ (u32)key->cell << 1;
+
+	return of & (KERNEL_RECENT - 1);
+}
+
+static __always_inline u32 recent_edge_place(const struct kernel_edge_key *key)
+{
+	return (key->to ^ key->from << 2) & (KERNEL_RECENT - 1);
+}
+
+static __always_inline u32 recent_call_place(u64 site)
+{
+	return ((u32)site ^ (u32)site >> 5) & (KERNEL_RECENT_CALLS - 1);
+}
+
+/* Whether a call comes as one before it did. cookie: of its probe; in: the argument registers. */
+static __always_inline bool same_call(const struct kernel_recent_call *recent, u64 site, u32 cookie, const u64 *in)
+{
+	u64 differ = (recent->site ^ site) | (recent->function ^ (cookie & KERNEL_SITE_ROW));
+
+	for (u32 i = 0; i < KERNEL_PLAIN_ARGUMENTS; i++)
+		if (cookie & (1u << (KERNEL_SITE_READS + i)))
+			differ |= recent->in[i] ^ in[i];
+	return !differ;
+}
+
+/* Open MPI's datatypes are objects of a few hundred bytes, one after the other. */
+static __always_inline u32 recent_type_place(u64 handle)
+{
+	return (u32)(handle >> 9) & (KERNEL_TYPES - 1);
+}
+
 /* Adds what a fragment counted to a bundle of its key. */
 static __always_inline void bundle_merge_events(struct kernel_bundle *into, const struct kernel_bundle *one)
 {
@@ -306,16 +400,46 @@ static __always_inline void bundle_merge(struct kernel_bundle *into, const struc
 		into->first_call = one->first_call;
 	if (one->last_call > into->last_call)
 		into->last_call = one->last_call;
-	into->counts.preempted_ns += one->counts.preempted_ns;
-	into->counts.wakeup_wait_ns += one->counts.wakeup_wait_ns;
-	into->counts.blocked_io_ns += one->counts.blocked_io_ns;
-	into->counts.blocked_other_ns += one->counts.blocked_other_ns;
-	into->counts.minor_faults += one->counts.minor_faults;
-	into->counts.major_faults += one->counts.major_faults;
-	into->counts.voluntary_switches += one->counts.voluntary_switches;
-	into->counts.involuntary_switches += one->counts.involuntary_switches;
-	into->counts.migrations += one->counts.migrations;
+	counts_sum(&into->counts, &one->counts);
 	into->n += one->n;
+}
+
+/*
+ * Adds one fragment to a bundle of its key, the latest of its thread, in which nothing was counted: as
+ * bundle_merge() does, without making a bundle of it first.
+ */
+static __always_inline void bundle_add(struct kernel_bundle *into, u64 start_ns, u64 end_ns, u64 bytes, u64 call)
+{
+	u64 duration = end_ns - start_ns;
+
+	into->end_ns = end_ns;
+	into->sum_ns += duration;
+	if (duration < into->min_ns)
+		into->min_ns = duration;
+	if (duration > into->max_ns)
+		into->max_ns = duration;
+	if (bytes < into->bytes_min)
+		into->bytes_min = bytes;
+	if (bytes > into->bytes_max)
+		into->bytes_max = bytes;
+	into->last_call = call;
+	into->n++;
+}
+
+/* The bin of a time (UTC); a thread's fragments mostly share the last one's. */
+static __always_inline u32 bin_of_thread(struct kernel_thread *thread, u64 utc_ns)
+{
+	if (utc_ns - thread->bin_ns >= KERNEL_BIN_NS) {
+		thread->bin = (u32)(utc_ns / KERNEL_BIN_NS);
+		thread->bin_ns = utc_ns / KERNEL_BIN_NS * KERNEL_BIN_NS;
+	}
+	return thread->bin;
+}
+
+/* Whether a thread should tell its hits now. */
+static __always_inline bool hits_due(const struct kernel_hits *hits, u64 now)
+{
+	return now - hits->told_ns >= KERNEL_HITS_NS || hits->enter >= KERNEL_HITS_HELD;
 }
 
 /* Excess under this is noise of the probe itself and never worth a record of its own. */

@@ -21,12 +21,14 @@ const volatile bool call_paths;
 const volatile u8 governing; /* there is a bound on what probes may cost */
 
 /* Written by user space while running. */
-u64 utc_offset_ns;   /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
-u32 generation = 1;  /* raised whenever links were closed: what was open before is not a fragment */
-u32 discover = 1;    /* report processes that are not known */
-u32 tell_execs = 1;  /* report every exec: where mappings are not watched, or what is executed matters */
-u32 hold;	     /* links are being opened or closed one by one: what some of them see is not the whole */
-u32 rows_generation; /* raised whenever links of single rows were closed or opened: no edge may span that */
+u64 utc_offset_ns;    /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
+u32 generation = 1;   /* raised whenever links were closed: what was open before is not a fragment */
+u32 discover = 1;     /* report processes that are not known */
+u32 tell_execs = 1;   /* report every exec: where mappings are not watched, or what is executed matters */
+u32 hold;	      /* links are being opened or closed one by one: what some of them see is not the whole */
+u32 rows_generation;  /* raised whenever links of single rows were closed or opened: no edge may span that */
+u32 states_epoch = 1; /* raised whenever entries of vertices, edges or handles were changed or taken out */
+u32 transparents;     /* processes told in `transparent`, ever */
 
 u32 event_count;     /* counters that are read; 0 while they are being changed */
 u32 event_epoch;     /* raised before and after every change */

@@ -26,7 +26,7 @@ struct request_walk {
 	u32 slots;    /* variables are the application's own, not a wrapper's */
 	u32 start;    /* make active, instead of */
 	u32 all;      /* all that are named are done */
-	u64 id;
+	u64 id;	      /* another for each walk of a process: the time */
 };
 
 static __always_inline bool is_number(u64 handle, u32 tgid, u32 number)
@@ -195,7 +195,7 @@ __noinline int request_posted(struct kernel_thread *thread, struct kernel_pendin
 		return 0;
 	slot.bytes = fresh.bytes = fresh.last = pending->post_bytes;
 	fresh.flags = pending->post_flags;
-	fresh.time_ns = bpf_ktime_get_ns();
+	fresh.time_ns = thread->start_ns; /* of the post, or of what came after it */
 	if (pending->slots) {
 		if (fresh.flags & KERNEL_REQUEST_PERSISTENT)
 			bpf_map_delete_elem(&request_slots, &slot_key);
@@ -305,12 +305,12 @@ __noinline int requests_read(struct kernel_thread *thread, struct kernel_pending
 	mpich = thread->process_flags & KERNEL_PROCESS_MPICH;
 	size = mpich ? 4 : 8;
 
-	walk->id = bpf_ktime_get_ns();
 	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
 		if (i >= pending->count)
 			break;
 		pending->handle[i] = handle_at(pending->array + i * size, mpich);
-		request_mark(pending->handle[i], walk);
+		if (pending->count > 1)
+			request_mark(pending->handle[i], walk);
 	}
 	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
 		if (i >= pending->count)

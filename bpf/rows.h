@@ -22,13 +22,13 @@ static __always_inline void count_site(const struct kernel_thread *thread, u32 c
 		add(counters_of(thread->slot)->stepped, 1);
 }
 
-static __always_inline u32 boundary_vertex(const struct kernel_thread *thread, struct pt_regs *ctx, u32 row, u16 flags)
+static __always_inline u32 boundary_vertex(struct kernel_thread *thread, struct pt_regs *ctx, u32 row, u16 flags)
 {
 	struct kernel_vertex_key key = {.tgid = thread->tgid, .function = row};
 
 	key.site = place(ctx) + 1; /* as a call there would return to */
 	key.flags = KERNEL_VERTEX_NO_PEER | KERNEL_VERTEX_NO_ROOT | flags;
-	return number_of(&vertices, &key, &next_vertex);
+	return vertex_of(thread, &key);
 }
 
 /* A vertex without duration: what led to it ends, what follows begins. */
@@ -38,7 +38,7 @@ static __always_inline void pass_boundary(struct kernel_thread *thread, u32 vert
 	thread->vertex = vertex;
 	thread->bytes = 0;
 	thread->start_ns = now;
-	thread->border = thread->now;
+	counts_border(thread);
 	thread->call++;
 	thread->computing = 1;
 	if (counting)
@@ -107,8 +107,8 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 		pass_boundary(thread, boundary_vertex(thread, ctx, row, 0), now);
 		return 1;
 	}
-	describe(thread, task, &args, row, function, &key, &bytes);
-	vertex = number_of(&vertices, &key, &next_vertex);
+	describe(thread, task, &args, row, function, &key, &bytes, now);
+	vertex = vertex_of(thread, &key);
 	close_previous(thread, vertex, now);
 	if (function->kind == KERNEL_ROW_FORK) {
 		open_vertex(thread, KERNEL_WAIT, vertex, bytes, now);
@@ -213,7 +213,7 @@ static __always_inline int entered(struct pt_regs *ctx, u64 now)
 		return row_poll(cookie, now);
 	if (cookie & KERNEL_SITE_OWN)
 		return row_enter(ctx, cookie, now);
-	return invocation_enter(ctx, now);
+	return invocation_enter(ctx, cookie, now);
 }
 
 #endif

@@ -129,7 +129,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	key.cell = cell_of(bytes);
 	io_call_site(regs, thread->tgid, &key);
 	read_counts(thread, task);
-	vertex = number_of(&vertices, &key, &next_vertex);
+	vertex = vertex_of(thread, &key);
 	close_computation(thread, vertex, now);
 	open_vertex(thread, KERNEL_SYSCALL, vertex, bytes, now);
 	add(counters_of(thread->slot)->syscalls, 1);

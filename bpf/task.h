@@ -128,6 +128,7 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 		close_vertex(thread, bpf_ktime_get_ns());
 	}
 	drop_open(thread, LOST_VANISHED);
+	tell_hits(thread, 0);
 	tell(type, thread->tgid, thread->tid, bpf_ktime_get_ns());
 	if (type == KERNEL_EXEC)
 		bpf_task_storage_delete(&threads, task);

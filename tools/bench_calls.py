@@ -141,7 +141,7 @@ def part_calls():
             if extras[what][1]:
                 rows.append(row(f"{name}: vaprod's pair, added", ns(extras[what][1]), ns=extras[what][1]))
         counts = probes.ask("counts")
-        rows.append(row("vaprod's pairs: calls, fragments lost", f"{counts['calls']}, {counts['lost']}", **counts))
+        rows.append(row("vaprod's pairs: calls, fragments lost", f"{counts['enter']}, {counts['lost']}", **counts))
         probes.leave()
         for what, most in (("send", SEND_TARGET), ("waitall", SHIFTED_TARGET), ("test", SHIFTED_TARGET)):
             ratios = [ours / empty for empty, ours in zip(*extras[what]) if empty > 0]

@@ -70,6 +70,9 @@ enum kernel_row_kind {
  * return never hijacked: each place where it is left has a probe.
  */
 #define KERNEL_SITE_ROW 0xffffu
+#define KERNEL_SITE_READS 16		/* from this bit on, for each of six arguments: the row reads it */
+#define KERNEL_SITE_PLAIN 0x00400000u	/* and nothing but those registers, as they are, tells the vertex */
+#define KERNEL_SITE_COUNTED 0x08000000u /* entries and returns of the function must be told exactly */
 #define KERNEL_SITE_POLL 0x10000000u	/* a call that only asks how far communication is */
 #define KERNEL_SITE_OWN 0x20000000u	/* of such a row */
 #define KERNEL_SITE_STEPPED 0x40000000u /* single-stepped (told so for such rows alone) */
@@ -302,16 +305,15 @@ struct kernel_interference {
 	char comm[16];
 };
 
-/* Counters of one process, in memory that user space has mapped. */
+/* Counters of one process, in memory that user space has mapped; in cache lines of their own. */
 struct kernel_counters {
 	u64 enter, exit, skipped, vanished, syscalls;
 	u64 stepped;  /* of enter and left, those at single-stepped sites */
 	u64 lost[16]; /* by enum vapro_loss: fragments */
-	u64 calls;    /* vertices opened */
 	u64 emitted;  /* vertex fragments handed over, singly or merged */
 	u64 left;     /* hits at exit sites */
 	u64 io_ns;    /* in system calls that were told */
-};
+} __attribute__((aligned(64)));
 
 struct kernel_function_counters {
 	u64 enter, exit, vanished;
@@ -352,6 +354,53 @@ struct kernel_tally {
 	u32 mark;		    /* gaps + 1 at the border; 0 = it was not counted */
 };
 
+/*
+ * What a thread found in the maps lately: those of a loop's calls come again and again. Entries hold as
+ * long as their epoch is the present one, and are told apart by their whole key.
+ */
+#define KERNEL_RECENT 16
+#define KERNEL_RECENT_CALLS 8
+#define KERNEL_TYPES 4
+#define KERNEL_PLAIN_ARGUMENTS 6
+
+struct kernel_recent {
+	struct kernel_vertex_key key;
+	u32 vertex;
+	u32 epoch;
+};
+
+struct kernel_recent_edge {
+	struct kernel_edge_key key;
+	u32 edge;
+	u32 epoch;
+};
+
+struct kernel_recent_handle {
+	u64 handle;
+	u32 number;
+	u32 epoch;
+};
+
+/* A call as it comes in: one of KERNEL_SITE_PLAIN, whose handles stand for the same as long as there is one epoch. */
+struct kernel_recent_call {
+	u64 site;
+	u64 in[KERNEL_PLAIN_ARGUMENTS]; /* those that the row reads count */
+	u64 bytes;
+	u32 vertex;
+	u32 function;
+	u32 epoch;
+	u32 pad;
+};
+
+/* Not yet added to the process's counters, which other CPUs write too: at most KERNEL_HITS_HELD, for about 1 ms. */
+#define KERNEL_HITS_HELD 64
+#define KERNEL_HITS_NS 1000000
+
+struct kernel_hits {
+	u32 enter, exit, emitted, pad;
+	u64 told_ns;
+};
+
 /* KERNEL_WAIT: of a team's thread; whatever it does next ends it. */
 enum kernel_open { KERNEL_NOTHING, KERNEL_CALL, KERNEL_SYSCALL, KERNEL_WAIT };
 
@@ -388,6 +437,19 @@ struct kernel_thread {
 	u32 entered;	     /* vertex of the last call */
 	u32 octave;	     /* of its span, + 1; 0 = it could not have been let go */
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
+
+	struct kernel_hits hits;
+	u64 noted, border_noted; /* sums of the kernel's own counts, in now and in border */
+	u64 bin_ns;		 /* UTC, where the bin of the last fragment began */
+	u32 bin;		 /* its number */
+	u32 counted;		 /* KERNEL_SITE_COUNTED of the open call */
+
+	/* from here on it need not be cleared */
+	struct kernel_recent recent[KERNEL_RECENT];
+	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
+	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
+	struct kernel_recent_handle recent_handles[2];		/* by enum kernel_handle_kind */
+	struct kernel_recent_handle recent_types[KERNEL_TYPES]; /* predefined datatypes, and their sizes */
 };
 
 enum kernel_record_type {

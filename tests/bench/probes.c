@@ -24,10 +24,14 @@
 
 #include <vapro/config.h>
 
+#include "collect/callsite.h"
+#include "collect/labels.h"
 #include "probe/calibrate.h"
 #include "probe/functions.h"
 #include "probe/site.h"
+#include "reader.h"
 #include "target/image.h"
+#include "target/process.h"
 #include "vapro.skel.h"
 
 #define SITES_MAX 1024
@@ -83,7 +87,12 @@ static int collect(const struct image_symbol *symbol, void *ctx)
 		return 0;
 	sites->last = site;
 	sites->offsets[sites->count] = site.offset;
-	sites->cookies[sites->count++] = row >= 0 ? (uint64_t)row : KERNEL_FUNCTIONS - 2;
+	/* as the attacher has them */
+	sites->cookies[sites->count] =
+	    row >= 0 ? (uint64_t)row | functions__plain(&function_rows[row]) : KERNEL_FUNCTIONS - 2;
+	if (site.shift)
+		sites->cookies[sites->count] |= KERNEL_SITE_COUNTED;
+	sites->count++;
 	return sites->count >= sites->wanted;
 }
 
@@ -93,7 +102,7 @@ static void tell_rows(const struct sites *sites)
 	int map = bpf_map__fd(kernel_side__bpf(side)->maps.functions);
 
 	for (uint32_t i = 0; i < sites->count; i++) {
-		uint32_t row = (uint32_t)sites->cookies[i];
+		uint32_t row = (uint32_t)sites->cookies[i] & KERNEL_SITE_ROW;
 		struct kernel_function function = {.known = 1, .class = VAPRO_COMMUNICATION};
 
 		if (row < function_row_count)
@@ -212,12 +221,34 @@ static int many(char *words)
 	return 0;
 }
 
+/* What the kernel side is told of a process's handles. */
+static int tell_handles(pid_t pid)
+{
+	struct image_cache *cache = image_cache__new();
+	struct callsites *callsites = NULL;
+	struct process *process = NULL;
+	char err[256];
+	int status = process__read(pid, &process, err, sizeof(err));
+
+	if (!status && cache)
+		callsites = callsites__new(cache, process);
+	if (callsites)
+		labels__tell_handles(callsites, bpf_map__fd(kernel_side__bpf(side)->maps.handles), pid,
+				     process__mpi(process, NULL) == PROCESS_MPICH);
+	callsites__free(callsites);
+	image_cache__free(cache);
+	process__free(process);
+	return status;
+}
+
 static int track(char *words)
 {
 	for (char *at = strtok(words, " \n"); at; at = strtok(NULL, " \n")) {
 		struct kernel_process process = {.slot = tracked};
-		int status = kernel_side__track(side, atoi(at), &process);
+		int status = tell_handles(atoi(at));
 
+		if (!status)
+			status = kernel_side__track(side, atoi(at), &process);
 		if (status)
 			return failed(at, status);
 		tracked++;
@@ -251,14 +282,12 @@ static int counts(void)
 	for (uint32_t i = 0; i < tracked; i++) {
 		sum.enter += all[i].enter;
 		sum.exit += all[i].exit;
-		sum.calls += all[i].calls;
 		sum.emitted += all[i].emitted;
 		for (int cause = 0; cause < 16; cause++)
 			lost += all[i].lost[cause];
 	}
-	printf("{\"enter\":%llu,\"exit\":%llu,\"calls\":%llu,\"emitted\":%llu,\"lost\":%llu}\n",
-	       (unsigned long long)sum.enter, (unsigned long long)sum.exit, (unsigned long long)sum.calls,
-	       (unsigned long long)sum.emitted, (unsigned long long)lost);
+	printf("{\"enter\":%llu,\"exit\":%llu,\"emitted\":%llu,\"lost\":%llu}\n", (unsigned long long)sum.enter,
+	       (unsigned long long)sum.exit, (unsigned long long)sum.emitted, (unsigned long long)lost);
 	return 0;
 }
 
@@ -301,7 +330,7 @@ static int obey(char *line)
 	return failed("no such command", -EINVAL);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct vapro_config config;
 	struct ring_buffer *ring;
@@ -309,6 +338,7 @@ int main(void)
 	char err[512];
 	int status;
 
+	reader__main(argc, argv); /* files are read in a confined child: this program again */
 	config__init(&config);
 	side = kernel_side__load(&config, NULL, err, sizeof(err), &status);
 	if (!side) {

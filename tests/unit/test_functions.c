@@ -349,11 +349,32 @@ static void test_classes(void **state)
 	assert_false(function_rows[functions__find("MPI_Wait")].polling);
 }
 
+/* Six registers tell all of a plain call; requests, arrays of counts and arguments on the stack do not. */
+static void test_plain(void **state)
+{
+	static const char *const plain[] = {"MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Bcast", "MPI_Barrier"};
+	static const char *const others[] = {"MPI_Isend",    "MPI_Waitall", "MPI_Test",	 "MPI_Alltoall",
+					     "MPI_Sendrecv", "MPI_Start",   "MPI_Reduce"};
+	uint32_t send = functions__plain(&function_rows[functions__find("MPI_Send")]);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		assert_true(functions__plain(&function_rows[functions__find(plain[i])]) & KERNEL_SITE_PLAIN);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_equal(functions__plain(&function_rows[functions__find(others[i])]), 0);
+	/* count, datatype, destination and communicator: the first argument is a buffer, the fifth a tag */
+	assert_int_equal((send >> KERNEL_SITE_READS) & 0x3f, 0x2e);
+	for (unsigned int i = 0; i < function_row_count; i++)
+		assert_int_equal(
+		    functions__plain(&function_rows[i]) & ~(KERNEL_SITE_PLAIN | 0x3fU << KERNEL_SITE_READS), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_prototypes), cmocka_unit_test(test_complete), cmocka_unit_test(test_find),
 	    cmocka_unit_test(test_arguments),  cmocka_unit_test(test_classes),	cmocka_unit_test(test_common),
+	    cmocka_unit_test(test_plain),
 	};
 
 	return cmocka_run_group_tests(tests, read_header, free_header);

@@ -141,6 +141,127 @@ static void merging_keeps_sums_and_bounds(void **state)
 	assert_int_equal(a.counts.minor_faults, 3);
 }
 
+/* What one fragment is as a bundle of its own. */
+static struct kernel_bundle alone(uint64_t start, uint64_t end, uint64_t bytes, uint64_t call,
+				  const struct kernel_counts *counts)
+{
+	struct kernel_bundle one = {.start_ns = start,
+				    .end_ns = end,
+				    .sum_ns = end - start,
+				    .min_ns = end - start,
+				    .max_ns = end - start,
+				    .bytes_min = bytes,
+				    .bytes_max = bytes,
+				    .first_call = call,
+				    .last_call = call,
+				    .n = 1};
+
+	if (counts)
+		one.counts = *counts;
+	return one;
+}
+
+static void adding_a_fragment_is_merging_its_bundle(void **state)
+{
+	const struct kernel_counts counts = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+	struct kernel_bundle added = alone(100, 150, 64, 7, NULL), merged = added;
+	uint64_t start = 200;
+
+	(void)state;
+	for (uint64_t i = 0; i < 50; i++) {
+		uint64_t duration = i * 37 % 101, bytes = i * 53 % 127, end = start + duration;
+		const struct kernel_counts *what = i % 3 ? NULL : &counts;
+		struct kernel_bundle one = alone(start, end, bytes, 8 + i, what);
+
+		bundle_add(&added, start, end, bytes, 8 + i);
+		if (what)
+			counts_sum(&added.counts, what);
+		bundle_merge(&merged, &one);
+		assert_memory_equal(&added, &merged, sizeof(added));
+		start = end;
+	}
+	assert_int_equal(added.n, 51);
+	assert_int_equal(added.counts.migrations, 9 * 17);
+}
+
+static void any_count_makes_a_border(void **state)
+{
+	uint64_t counts[5] = {5, 6, 7, 8, 9};
+	struct kernel_thread thread = {0};
+
+	(void)state;
+	for (int i = -1; i < 5; i++) {
+		if (i >= 0)
+			counts[i]++;
+		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+		assert_true(counts_changed(&thread));
+		assert_int_equal(thread.now.minor_faults, counts[0]);
+		assert_int_equal(thread.now.migrations, counts[4]);
+		thread.now.preempted_ns += 100; /* a switch is counted, so this is seen too */
+		counts_border(&thread);
+		assert_false(counts_changed(&thread));
+		assert_memory_equal(&thread.border, &thread.now, sizeof(thread.now));
+		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+		assert_false(counts_changed(&thread));
+	}
+}
+
+static void vertices_differ_by_any_byte(void **state)
+{
+	struct kernel_vertex_key a, b;
+
+	(void)state;
+	memset(&a, 0x5a, sizeof(a));
+	b = a;
+	assert_true(same_vertex(&a, &b));
+	for (size_t i = 0; i < sizeof(a); i++) {
+		((char *)&b)[i]++;
+		assert_false(same_vertex(&a, &b));
+		((char *)&b)[i]--;
+	}
+}
+
+static void calls_differ_by_what_their_row_reads(void **state)
+{
+	uint32_t cookie = 17 | KERNEL_SITE_PLAIN | 0x2eU << KERNEL_SITE_READS; /* not the first nor the fifth */
+	struct kernel_recent_call recent = {.site = 0x1234, .function = 17, .in = {1, 2, 3, 4, 5, 6}};
+	uint64_t in[6] = {1, 2, 3, 4, 5, 6};
+
+	(void)state;
+	assert_true(same_call(&recent, 0x1234, cookie, in));
+	assert_true(same_call(&recent, 0x1234, cookie | KERNEL_SITE_COUNTED, in));
+	assert_false(same_call(&recent, 0x1235, cookie, in));
+	assert_false(same_call(&recent, 0x1234, cookie + 1, in));
+	for (int i = 0; i < 6; i++) {
+		in[i] += 1ULL << (11 * i);
+		assert_int_equal(same_call(&recent, 0x1234, cookie, in), i == 0 || i == 4);
+		in[i] = recent.in[i];
+	}
+}
+
+static void recent_places_are_within(void **state)
+{
+	struct kernel_vertex_key vertex = {.site = 0x55d2c4a31b7fULL};
+	struct kernel_edge_key edge = {0};
+	bool used[KERNEL_RECENT] = {false};
+	int places = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 1000; i++) {
+		vertex.site += 29; /* calls are some bytes apart */
+		edge.from = i;
+		edge.to = i + 1;
+		assert_true(recent_place(&vertex) < KERNEL_RECENT);
+		assert_true(recent_edge_place(&edge) < KERNEL_RECENT);
+		assert_true(recent_call_place(vertex.site) < KERNEL_RECENT_CALLS);
+		assert_true(recent_type_place(vertex.site * i) < KERNEL_TYPES);
+		used[recent_place(&vertex)] = true;
+	}
+	for (int i = 0; i < KERNEL_RECENT; i++)
+		places += used[i];
+	assert_int_equal(places, KERNEL_RECENT);
+}
+
 static void abnormal_needs_ratio_and_floor(void **state)
 {
 	(void)state;
@@ -214,6 +335,11 @@ int main(void)
 	    cmocka_unit_test(preemption_is_told_from_sleep),
 	    cmocka_unit_test(merging_keeps_sums_and_bounds),
 	    cmocka_unit_test(tail_calls_belong_to_their_call),
+	    cmocka_unit_test(adding_a_fragment_is_merging_its_bundle),
+	    cmocka_unit_test(any_count_makes_a_border),
+	    cmocka_unit_test(vertices_differ_by_any_byte),
+	    cmocka_unit_test(calls_differ_by_what_their_row_reads),
+	    cmocka_unit_test(recent_places_are_within),
 	    cmocka_unit_test(abnormal_needs_ratio_and_floor),
 	    cmocka_unit_test(tokens_bound_records),
 	    cmocka_unit_test(ranges_hold_their_addresses),

@@ -47,6 +47,7 @@ struct callsites {
 	size_t held_count, held_room;
 	int transparent; /* the kernel side's table, -1 = not to be told */
 	const char *more_transparent;
+	uint32_t *told; /* the kernel side looks there first */
 	struct kept_site *kept[KEPT_SITES];
 };
 
@@ -263,12 +264,14 @@ static void tell_transparent(struct callsites *callsites)
 								 .bias = mapping->start - vaddr,
 								 .image = cached->number};
 	}
-	if (told.count)
-		bpf_map_update_elem(callsites->transparent, &tgid, &told, BPF_ANY);
+	if (told.count && !bpf_map_update_elem(callsites->transparent, &tgid, &told, BPF_ANY))
+		++*callsites->told;
 }
 
-void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more)
+void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more,
+				 uint32_t *told)
 {
+	callsites->told = told;
 	callsites->transparent = transparent;
 	callsites->more_transparent = more;
 	callsites->cache->hops = hops;

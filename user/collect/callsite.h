@@ -53,9 +53,11 @@ int callsites__object(struct callsites *callsites, const char *library_glob, con
 
 /*
  * Tells the kernel side where the process has transparent images mapped, and their tables; later ones
- * as they come to light. transparent and hops are its maps; more (globs, kept) beside the built-in ones.
+ * as they come to light. transparent and hops are its maps; more (globs, kept) beside the built-in ones;
+ * *told is raised with each telling.
  */
-void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more);
+void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more,
+				 uint32_t *told);
 
 /* The place of one caller of a path, or false where the path ends: outside files, or in the C library. */
 bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site);

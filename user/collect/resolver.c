@@ -131,8 +131,9 @@ static void tell_kernel(struct resolver *resolver, struct callsites *callsites, 
 	if (mpi)
 		labels__tell_handles(callsites, bpf_map__fd(bpf->maps.handles), pid, mpi == PROCESS_MPICH);
 	callsites__tell_transparent(callsites, bpf_map__fd(bpf->maps.transparent), bpf_map__fd(bpf->maps.hops),
-				    resolver->config->transparent);
+				    resolver->config->transparent, &bpf->bss->transparents);
 	callsites__tell_io(callsites, bpf_map__fd(bpf->maps.io_sites), pid);
+	bpf->data->states_epoch++;
 }
 
 int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi)
@@ -341,6 +342,7 @@ void resolver__remove(struct resolver *resolver, pid_t pid)
 	purge(bpf_map__fd(bpf->maps.requests), request_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.request_slots), request_belongs, &tgid);
 	bpf_map_delete_elem(bpf_map__fd(bpf->maps.transparent), &tgid);
+	bpf->data->states_epoch++;
 	for (size_t i = 0; i < resolver->thread_count; i++)
 		if (resolver->threads[i].tgid != tgid)
 			resolver->threads[kept++] = resolver->threads[i];

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "probe/attacher_private.h"
+#include "probe/functions.h"
 
 /*
  * A page that is not in the page cache makes the kernel warn when a breakpoint goes into it, so each
@@ -62,7 +63,12 @@ int attached__open_link(struct attacher *attacher, struct attached *image, struc
 			if (!is_of(&image->probes[i], link->row))
 				continue;
 			offsets[sites.count] = image->probes[i].offset;
-			cookies[sites.count++] = image->probes[i].row;
+			cookies[sites.count] =
+			    image->probes[i].row | functions__plain(&function_rows[image->probes[i].row]);
+			/* attacher__check() and find_busy() rest on these */
+			if (image->probes[i].offset != image->probes[i].entry || kernel_side__frugal(attacher->side))
+				cookies[sites.count] |= KERNEL_SITE_COUNTED;
+			sites.count++;
 		}
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
 		warm_pages(image);

@@ -58,4 +58,7 @@ int functions__find(const char *symbol);
 /* Bit i set where the row reads argument i; for site__choose. Arguments on the stack are not counted. */
 unsigned int functions__arguments(const struct function_row *row);
 
+/* Those bits in a probe's cookie and KERNEL_SITE_PLAIN, or 0 where a call of the row is told by more than registers. */
+uint32_t functions__plain(const struct function_row *row);
+
 #endif

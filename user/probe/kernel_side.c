@@ -396,6 +396,7 @@ int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel
 		}
 		close(fd);
 	}
+	side->bpf->data->states_epoch++; /* what the threads found lately may have been copied half way */
 	return 0;
 }
 
