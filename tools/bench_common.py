@@ -143,12 +143,12 @@ def trimmed(values):
 
 def ns(values):
     mean, half = interval(trimmed(values))
-    return f"{mean:.0f} ns +- {half:.0f} (least {min(values):.0f}, median {statistics.median(values):.0f})"
+    return f"{statistics.median(values):.0f} ns (mean {mean:.0f} +- {half:.0f}, least {min(values):.0f})"
 
 
 def times(values):
     mean, half = interval(trimmed(values))
-    return f"{mean:.3f} +- {half:.3f}"
+    return f"{statistics.median(values):.3f} (mean {mean:.3f} +- {half:.3f})"
 
 
 def processor_seconds(pid):
@@ -167,6 +167,8 @@ class Watching:
         self.command, self.name = [VAPROD, "--pid", pid, "--output", self.ndjson, *options], name
 
     def __enter__(self):
+        if os.path.exists(self.ndjson):
+            os.remove(self.ndjson)  # of the block before: nobody is attached yet
         self.daemon = self.jobs.start(self.command, self.name)
         if not until(lambda: self.daemon.process.poll() is not None or attached(self.ndjson, self.pid), 20, 0.02) or \
                 self.daemon.process.poll() is not None:
