@@ -201,12 +201,14 @@ def part_hits():
                 probes = Talker(jobs, [PROBES], "probes")
                 probes.ask("track", *watched)
                 bare.append(time_call(target, "send"))
-                probes.ask("many", where, 60, *(watched if state == "own" else []))
+                probes.ask("many", where, 1000, *(watched if state == "own" else []))  # all there are
                 time_call(target, "send")
                 found[state].append(time_call(target, "send") - bare[-1])
                 probes.ask("off")
                 probes.leave()
         target.leave()
+    if min(min(values) for values in found.values()) < 50:
+        raise RuntimeError("MPI_Send was not hit")
     rows = [row(f"MPI_Send with {n} watched process{'es' if n > 1 else ''}, one link: added", ns(found[n]), ns=found[n]) for n in (1, 8, 64)]
     rows.append(row("MPI_Send with 8, each with a link of its own: added", ns(found["own"]), ns=found["own"]))
     for n in (8, 64):
