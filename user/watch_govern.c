@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "model/grow.h"
 #include "watch_private.h"
@@ -11,6 +12,16 @@
 #define AHEAD_NS 2.5e8	      /* an allowance that lasts no longer is looked at often */
 #define KEEP_MOST 0.0625      /* of the calls, that may stay where the functions called most are closed */
 #define KEEP_SHARE 0.25	      /* of the budget, that they may cost */
+
+#define GRACE_NS 1000000000ULL /* probes that were closed may cost until they are out: no reason to close more */
+
+static uint64_t mono_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
 
 static struct kernel_governed *orders(const struct watch *watch, const struct watched *watched)
 {
@@ -56,6 +67,7 @@ static void begin_load(const struct watch *watch, struct watched *watched, uint6
 	governed->load_ns = now_ns;
 	governed->load_calls = counters->enter;
 	governed->load_io = counters->syscalls;
+	governed->load_thinned_io = orders(watch, watched)->thinned_io;
 	memcpy(governed->calls, orders(watch, watched)->calls, sizeof(governed->calls));
 	memcpy(governed->time_ns, orders(watch, watched)->time_ns, sizeof(governed->time_ns));
 }
@@ -181,8 +193,17 @@ static void turn_image(struct watch *watch, const struct attached_image *image, 
 			continue;
 		out->voids += voids;
 		turn(out, unseen);
-		governor__turned(&watched->governed.account);
 	}
+}
+
+/* What its processes cost until its links were closed or opened tells nothing of what they will cost. */
+static void charge_image(struct watch *watch, const struct attached_image *image, uint64_t now_ns)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		if (watch->watched[i].image == image && !watch->watched[i].ended_ns) {
+			charge(watch, &watch->watched[i], now_ns);
+			governor__turned(&watch->watched[i].governed.account);
+		}
 }
 
 static void refresh_gaps(struct watch *watch, uint64_t now_ns)
@@ -225,22 +246,27 @@ static void close_image(struct watch *watch, struct image_turns *turns, struct w
 	struct governor *governor = &watch->parts.governor;
 	const struct governed *governed = &worst->governed;
 	double cost = governed->load.open_ns > 0 ? governed->load.cost_ns / governed->load.open_ns : 1, keep = 0;
-	double credit_ns = governed->account.credit_ns;
+	bool again = turns->image->closed;
 	struct attacher_closed told;
 	char load[512];
 
-	if (!turns->image->closed) {
+	cost = fmax(cost, governed->account.speed);
+	if (!again)
 		keep = fmin(KEEP_MOST, KEEP_SHARE * governor->rate / cost);
-		governor__close(governor, &turns->turns, now_ns, credit_ns);
-	} else {
-		governor__prolong(governor, &turns->turns, now_ns, credit_ns);
-	}
+	say_load(watch, worst, load, sizeof(load));
 	/* blind first: what is seen while links go is not the whole */
 	turn_image(watch, turns->image, true, false);
 	if (attacher__close(watch->parts.attacher, turns->image, keep, stepped_ratio(watch->parts.costs), &told))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
 	turn_image(watch, turns->image, true, told.parted);
 	refresh_gaps(watch, now_ns);
+	now_ns = mono_now();
+	charge_image(watch, turns->image, now_ns);
+	turns->closed_ns = now_ns;
+	if (again)
+		governor__prolong(governor, &turns->turns, now_ns, governed->account.credit_ns);
+	else
+		governor__close(governor, &turns->turns, now_ns, governed->account.credit_ns);
 	if (turns->told && turns->turns.level <= turns->told_level)
 		return;
 	turns->told = true;
@@ -249,9 +275,8 @@ static void close_image(struct watch *watch, struct image_turns *turns, struct w
 	    watch, "governed", worst->pid,
 	    "%s, over the budget of %.2g %%: the probes of %u of %u functions of %s (most calls: %s) are closed for "
 	    "%.1f s and then opened in turns, about %.2g %% of the time; the gaps are uncovered, reason governed",
-	    say_load(watch, worst, load, sizeof(load)), budget_pct(watch), told.functions, told.of, turns->image->path,
-	    told.name ? told.name : "none", (double)(turns->turns.closed_until_ns - now_ns) * 1e-9,
-	    fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
+	    load, budget_pct(watch), told.functions, told.of, turns->image->path, told.name ? told.name : "none",
+	    (double)(turns->turns.closed_until_ns - now_ns) * 1e-9, fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
 }
 
 static void open_image(struct watch *watch, struct image_turns *turns, uint64_t now_ns)
@@ -259,7 +284,9 @@ static void open_image(struct watch *watch, struct image_turns *turns, uint64_t 
 	if (attacher__open(watch->parts.attacher, turns->image))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
 	turn_image(watch, turns->image, false, false);
+	now_ns = mono_now();
 	refresh_gaps(watch, now_ns);
+	charge_image(watch, turns->image, now_ns);
 	for (size_t i = 0; i < watch->count; i++)
 		if (watch->watched[i].image == turns->image)
 			begin_load(watch, &watch->watched[i], now_ns);
@@ -289,6 +316,15 @@ static bool is_io(const struct watch *watch, const struct watched *watched)
 	double io = (double)(watch__counters(watch, watched)->syscalls - governed->load_io);
 
 	return !governed->io.closed_until_ns && io * watch->parts.costs->syscall_ns * 2 > governed->load.cost_ns;
+}
+
+/* Most of its cost is that of system calls let go, which everybody on the node has: see io_tracing.h. */
+static bool is_tax(const struct watch *watch, const struct watched *watched)
+{
+	const struct governed *governed = &watched->governed;
+	double io = (double)(orders(watch, watched)->thinned_io - governed->load_thinned_io);
+
+	return io * watch->parts.costs->bystander_ns * 2 > governed->load.cost_ns;
 }
 
 static void close_io(struct watch *watch, struct watched *watched, uint64_t now_ns)
@@ -377,7 +413,13 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 		close_io(watch, watched, now_ns);
 		return;
 	}
+	if (is_tax(watch, watched)) {
+		governor__turned(&watched->governed.account);
+		return;
+	}
 	turns = watched->image ? turns_of(watch, watched->image) : NULL;
+	if (turns && turns->image->closed && now_ns < turns->closed_ns + GRACE_NS)
+		return;
 	if (turns)
 		close_image(watch, turns, watched, now_ns);
 	else

@@ -18,7 +18,7 @@ struct governed {
 	struct kernel_counters charged;
 	uint64_t charged_io;
 	struct governor_load load; /* of the time since load_ns; and what counters were then */
-	uint64_t load_ns, load_calls, load_io;
+	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
 	double cost;	    /* of the last load, share of its time */
 	uint64_t gap_ns;    /* since when some of it is not seen and not counted yet; 0 = all is seen */
@@ -30,6 +30,7 @@ struct governed {
 struct image_turns {
 	const struct attached_image *image;
 	struct governor_turns turns;
+	uint64_t closed_ns; /* when links were closed last */
 	bool told;
 	unsigned told_level;
 };
