@@ -608,14 +608,22 @@ static void feed(struct sim *sim, struct analysis *analysis)
 		for (; at < sim->count && sim->bundles[at].end_ns < utc(window->end); at++) {
 			/* What the governor closes is not seen at all. */
 			if (sim->s->governed_share > 0 &&
-			    fmod((double)(sim->bundles[at].end_ns - SIM_BEGIN_NS) / 1e9, 1) < sim->s->governed_share)
+			    fmod((double)(sim->bundles[at].end_ns - SIM_BEGIN_NS) / 1e9, 1) < sim->s->governed_share) {
+				facts.thinned_ns += sim->bundles[at].sum_ns;
+				facts.thinned += sim->bundles[at].n;
 				continue;
+			}
 			assert_int_equal(analysis__add_bundle(analysis, &sim->bundles[at]), 0);
 		}
 		for (size_t i = 0; i < window->open_count; i++)
 			assert_int_equal(analysis__add_bundle(analysis, &window->open[i]), 0);
 		for (; taken < sim->taken_count && sim->taken[taken].bin < utc(window->end) / VAPRO_BIN_NS; taken++)
 			assert_int_equal(analysis__add_interference(analysis, &sim->taken[taken]), 0);
+		facts.lost[VAPRO_LOST_GOVERNED] = facts.thinned;
+		if (sim->s->thinned)
+			facts.governed_ns = 0;
+		else
+			facts.thinned_ns = facts.thinned = facts.lost[VAPRO_LOST_GOVERNED] = 0;
 		assert_int_equal(analysis__add_facts(analysis, &facts), 0);
 		assert_int_equal(analysis__end_window(analysis, utc(window->begin), utc(window->end),
 						      w == sim->window_count - 1, &results, &count),

@@ -488,6 +488,12 @@ static void test_governed(void **state)
 	expect(report.ever_alarms == 0);
 	expect(report.governed > 0.15 && report.governed <= 0.31);
 	expect(report.coverage_last > 0.6 && report.coverage_last < 0.85);
+	/* the same time, of calls that were let go one by one */
+	scenario.thinned = true;
+	run(&scenario);
+	expect(report.ever_alarms == 0);
+	expect(report.governed > 0.15 && report.governed <= 0.31);
+	expect(report.not_seen < 0.1);
 }
 
 static void test_instructions(void **state)

@@ -36,6 +36,7 @@ static void test_defaults(void **state)
 	assert_int_equal(config.attach, VAPRO_ATTACH_AUTO);
 	assert_true(config.abnormal_ratio == 1.2);
 	assert_true(config.overhead_cap_pct == 2);
+	assert_true(config.overhead_budget_pct == 1);
 }
 
 /* Every default is valid, and every value written reads back as the same value. */

@@ -86,6 +86,8 @@ static void render(void)
 	    .host = "n1",
 	    .clock = {5000, SAMPLE_UTC},
 	    .daemon_cpu_pct = 0.25,
+	    .io_traced_pct = 50,
+	    .io_tax_pct = 0.125,
 	    .threads = threads,
 	    .thread_count = 3,
 	};
@@ -117,6 +119,8 @@ static void test_window(void **state)
 	is_number(object, "performance/total", 0.94);
 	is_number(object, "lost/ring_full", 12);
 	is_number(object, "overhead_pct/max", 0.77);
+	is_number(object, "io/traced_pct", 50);
+	is_number(object, "io/node_tax_pct", 0.125);
 	is_number(object, "uncovered/0/share_pct", 6.12);
 	is_text(object, "uncovered/0/reason", "few_fragments");
 	is_null(object, "uncovered/1/state");
@@ -254,7 +258,7 @@ static void test_chosen(void **state)
 
 static void test_errors(void **state)
 {
-	struct json_context context = {.host = NULL, .daemon_cpu_pct = NAN};
+	struct json_context context = {.host = NULL, .daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
 	struct job_result result = {.performance = {NAN, NAN, NAN}};
 	int refuse = -EIO;
 	cJSON *object;
@@ -264,6 +268,7 @@ static void test_errors(void **state)
 	assert_int_equal(line_count, 1);
 	object = parsed(0); /* an empty job is a line all the same */
 	is_null(object, "daemon_cpu_pct");
+	is_null(object, "io/node_tax_pct");
 	is_null(object, "clock");
 	is_null(object, "performance/total");
 	is_text(object, "ranks", "");
