@@ -9,6 +9,7 @@
 #define SERIES_STEP 256	    /* histories after which to look again */
 #define LEAST_CELLS 64	    /* of a state's workloads; coarser ones tell nothing apart any more */
 #define LEAST_BUNDLES 64
+#define HISTORIES 4 / 3 /* what is known of states may take all but a quarter: those who are known need room too */
 
 static size_t bundle_bytes(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
 {
@@ -59,6 +60,14 @@ static size_t held(const struct analysis_context *context, const struct analysis
 	size_t more = context->series.count - context->memory.series;
 
 	return context->memory.fixed + more * SERIES_ROUGHLY + bundle_bytes(context, jobs, job_count);
+}
+
+static bool histories_fit(const struct analysis_context *context)
+{
+	size_t more = context->series.count - context->memory.series;
+
+	return !context->config.memory_cap ||
+	       (context->memory.fixed + more * SERIES_ROUGHLY) * HISTORIES <= context->config.memory_cap;
 }
 
 static bool fits(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count, size_t more)
@@ -214,10 +223,10 @@ void analysis_memory__look(struct analysis_context *context, struct analysis_job
 	if (context->series.count < context->memory.look_at || context->series.full)
 		return;
 	context->memory.look_at = context->series.count + SERIES_STEP;
-	if (fits(context, jobs, job_count, 0))
+	if (histories_fit(context) && fits(context, jobs, job_count, 0))
 		return;
 	add_up(context, jobs, job_count);
-	context->series.full = !shed_steps(context, jobs, job_count, 0);
+	context->series.full = !shed_steps(context, jobs, job_count, 0) || !histories_fit(context);
 }
 
 void analysis_memory__refused(struct analysis_context *context, struct analysis_job *job,
@@ -260,7 +269,7 @@ void analysis_memory__settle(struct analysis_context *context, struct analysis_j
 		for (size_t i = 0; i < job_count; i++)
 			merge_bundles(context, &jobs[i], true);
 		shrink(jobs, job_count);
-		context->series.full = !fits(context, jobs, job_count, 0);
 	}
+	context->series.full = !fits(context, jobs, job_count, 0) || !histories_fit(context);
 	memory->told.bytes = held(context, jobs, job_count);
 }
