@@ -118,12 +118,6 @@ int analysis__ask(struct analysis *analysis, const struct vapro_selection *selec
 	return 0;
 }
 
-void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed)
-{
-	(void)analysis;
-	*shed = (struct vapro_shed){0};
-}
-
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request)
 {
 	(void)analysis;
@@ -135,6 +129,14 @@ int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 	(void)analysis;
 	*score = (struct vapro_score){.fragments = 7};
 	return 0;
+}
+
+static struct vapro_shed shed;
+
+void analysis__shed(const struct analysis *analysis, struct vapro_shed *told)
+{
+	(void)analysis;
+	*told = shed;
 }
 
 static char path[64];
@@ -224,22 +226,6 @@ static void test_lines(void **state)
 	assert_int_equal(count, 1 + 11 + 9);
 }
 
-/* A full disk costs lines, not the run. */
-static void test_full_disk(void **state)
-{
-	struct line_sink *lines = line_sink__open("/dev/full", false);
-	struct stream_sink *sink = run(lines, NULL);
-	struct line_totals totals;
-
-	(void)state;
-	pipeline__totals(sink, &totals);
-	assert_int_equal(totals.windows, 2);
-	assert_int_equal(totals.lost_lines, 1 + 11 + 9);
-	assert_non_null(strstr(line_sink__error(lines), "No space left"));
-	stream__close(sink);
-	assert_int_equal(line_sink__close(lines), -ENOSPC);
-}
-
 static char *print(struct summary *summary, unsigned width)
 {
 	char *text = NULL;
@@ -257,6 +243,55 @@ static void has(const char *text, const char *part)
 {
 	if (!strstr(text, part))
 		fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+/* What was shed is told with each window, in the summary once. */
+static void test_shed(void **state)
+{
+	struct line_sink *lines = line_sink__open(path, false);
+	struct summary *summary = summary__new();
+	unsigned warnings = 0;
+	char line[20000], *text;
+	FILE *file;
+
+	(void)state;
+	shed = (struct vapro_shed){.merged = 12, .coarser = 3, .bundles = 4, .fragments = 40, .seconds = 1.5};
+	stream__close(run(lines, summary));
+	shed = (struct vapro_shed){0};
+	assert_int_equal(line_sink__close(lines), 0);
+	file = fopen(path, "r");
+	while (fgets(line, sizeof(line), file)) {
+		if (!strstr(line, "\"memory_shed\""))
+			continue;
+		warnings++;
+		assert_non_null(
+		    strstr(line, "more than 256.0 MiB: 12 bundles merged with others of their state, 3 times "));
+		assert_non_null(strstr(line, ", 4 bundles not kept (1.500 s of 40 fragments are uncovered); raise "));
+		assert_null(strstr(line, "history"));
+	}
+	fclose(file);
+	assert_int_equal(warnings, 2);
+	text = print(summary, 0);
+	has(text, "!!! the analysis would hold more than 256.0 MiB");
+	assert_null(strstr(strstr(text, "!!! the analysis") + 1, "!!! the analysis"));
+	free(text);
+	summary__free(summary);
+}
+
+/* A full disk costs lines, not the run. */
+static void test_full_disk(void **state)
+{
+	struct line_sink *lines = line_sink__open("/dev/full", false);
+	struct stream_sink *sink = run(lines, NULL);
+	struct line_totals totals;
+
+	(void)state;
+	pipeline__totals(sink, &totals);
+	assert_int_equal(totals.windows, 2);
+	assert_int_equal(totals.lost_lines, 1 + 11 + 9);
+	assert_non_null(strstr(line_sink__error(lines), "No space left"));
+	stream__close(sink);
+	assert_int_equal(line_sink__close(lines), -ENOSPC);
 }
 
 static void test_summary(void **state)
@@ -380,8 +415,8 @@ static void test_asides(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lines),  cmocka_unit_test(test_full_disk),	 cmocka_unit_test(test_summary),
-	    cmocka_unit_test(test_asides), cmocka_unit_test(test_quiet_summary),
+	    cmocka_unit_test(test_lines),   cmocka_unit_test(test_full_disk), cmocka_unit_test(test_shed),
+	    cmocka_unit_test(test_summary), cmocka_unit_test(test_asides),    cmocka_unit_test(test_quiet_summary),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
