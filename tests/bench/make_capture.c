@@ -13,6 +13,7 @@
 
 #include "collect/capture.h"
 #include "config_json.h"
+#include "report/lines.h"
 
 #define S 1000000000ULL
 #define UTC 1800000000000000000ULL /* a bin border */
@@ -80,18 +81,28 @@ static void put(struct maker *maker, const struct stream_event *event)
 		maker->status = stream__put(maker->sink, event);
 }
 
-static void tell_line(struct maker *maker, const char *type, const char *rest)
+static void tell_hello(struct maker *maker, const struct vapro_config *config)
 {
+	struct line_hello hello = {
+	    .utc_ns = UTC,
+	    .host = "sim0",
+	    .version = "synthetic",
+	    .kernel = "none",
+	    .rung = "none",
+	    .pmu_available = maker->options->counters,
+	    .workload_source = maker->options->counters ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS,
+	    .config = config,
+	    .clock = {MONO, UTC},
+	};
 	struct stream_event event = {.type = STREAM_LINE};
-	char line[512];
+	char *line = lines__hello(&hello);
 
-	snprintf(
-	    line, sizeof(line),
-	    "{\"schema\":\"vapro/1\",\"type\":\"%s\",\"time\":\"2027-01-15T08:00:00.000000000Z\",\"host\":\"sim0\","
-	    "%s}",
-	    type, rest);
 	event.line = line;
-	put(maker, &event);
+	if (line)
+		put(maker, &event);
+	else
+		maker->status = -ENOMEM;
+	free(line);
 }
 
 static void tell_clock(struct maker *maker, uint64_t ns)
@@ -276,13 +287,12 @@ static void tell_window(struct maker *maker, uint64_t begin_ns, uint64_t end_ns,
 		tell_clock(maker, end_ns);
 }
 
-static void tell_all(struct maker *maker)
+static void tell_all(struct maker *maker, const struct vapro_config *config)
 {
 	const struct options *options = maker->options;
 	uint64_t begin_ns = 0, end_ns = 15 * S, bins = options->seconds * BINS_PER_S;
 
-	tell_line(maker, "hello",
-		  options->counters ? "\"workload_source\":\"instructions\"" : "\"workload_source\":\"arguments\"");
+	tell_hello(maker, config);
 	tell_clock(maker, 0);
 	tell_ranks(maker);
 	tell_states(maker);
@@ -376,6 +386,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	config__init(&config);
+	/* each host would bring its own */
+	config.memory_cap *= (options.ranks + options.ranks_per_host - 1) / options.ranks_per_host;
 	tunables = config__to_text(&config);
 	maker.calls = calloc(options.ranks, sizeof(*maker.calls));
 	maker.sink = tunables && maker.calls ? capture__create(options.path, tunables) : NULL;
@@ -383,7 +395,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "make_capture: cannot write %s: %s\n", options.path, strerror(errno));
 		return 1;
 	}
-	tell_all(&maker);
+	tell_all(&maker, &config);
 	status = stream__close(maker.sink);
 	if (!maker.status)
 		maker.status = status;
