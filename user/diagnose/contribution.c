@@ -16,18 +16,15 @@ bool contribution__abnormal(const struct kept *kept, const struct vapro_config *
 
 void contribution__shares(const double *impact, double *shares)
 {
-	for (int parent = 0; parent <= FACTOR_NODES; parent++) {
-		double sum = 0;
+	double sums[FACTOR_NODES + 1] = {0}; /* by parent */
 
-		for (int node = 0; node < FACTOR_NODES; node++) {
-			if ((int)factor_infos[node].parent == parent && !factors__counted(node))
-				sum += fmax(0, impact[node]);
-		}
-		for (int node = 0; node < FACTOR_NODES; node++) {
-			if ((int)factor_infos[node].parent == parent)
-				shares[node] = sum > 0 && !factors__counted(node) ? fmax(0, impact[node]) / sum : 0;
-		}
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		if (!factors__counted(node) && impact[node] > 0)
+			sums[factor_infos[node].parent] += impact[node];
 	}
+	for (int node = 0; node < FACTOR_NODES; node++)
+		shares[node] =
+		    !factors__counted(node) && impact[node] > 0 ? impact[node] / sums[factor_infos[node].parent] : 0;
 }
 
 static bool has(unsigned told, enum told_group group)
