@@ -28,6 +28,7 @@ struct collector {
 	const struct counters *counters; /* NULL: nothing is counted */
 	uint64_t offset_ns;		 /* CLOCK_MONOTONIC + this = UTC */
 	uint64_t last_bin;		 /* bins up to here are read out */
+	bool left[2];			 /* something of even or odd bins could not be told yet */
 	uint64_t told[KERNEL_SLOTS];
 	int status;		   /* first error of the sink */
 	struct kernel_record held; /* of a state that is younger than the drain: the next one begins with it */
@@ -231,7 +232,7 @@ typedef bool (*told_entry)(struct collector *collector, const void *key, const v
  * written any more, so nothing can be lost between the two.
  */
 static void read_out(struct collector *collector, int map, size_t key_size, size_t value_size, size_t bin_at,
-		     uint64_t last, uint64_t now_bin, told_entry tell)
+		     uint64_t last, uint64_t now_bin, told_entry tell, bool *left)
 {
 	char *keys = collector->keys, *values = collector->values, *dead = collector->dead;
 	uint32_t in, out = 0, count, dying;
@@ -252,8 +253,10 @@ static void read_out(struct collector *collector, int map, size_t key_size, size
 			memcpy(&low, keys + i * key_size + bin_at, sizeof(low));
 			if (whole_bin(low, now_bin) > last)
 				continue;
-			if (!tell(collector, keys + i * key_size, values + i * value_size))
+			if (!tell(collector, keys + i * key_size, values + i * value_size)) {
+				*left = true;
 				continue;
+			}
 			memcpy(dead + dying++ * key_size, keys + i * key_size, key_size);
 		}
 		if (dying)
@@ -293,22 +296,27 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 {
 	uint64_t now_bin = (now_ns + collector->offset_ns) / KERNEL_BIN_NS;
 	uint64_t last = (now_ns + collector->offset_ns - GRACE_NS) / KERNEL_BIN_NS - 1;
+	bool several = last > collector->last_bin + 1;
 
 	if (last <= collector->last_bin)
 		return 0;
 	collector->last_bin = last;
 	resolver__begin(collector->resolver);
-	for (int odd = 0; odd < 2; odd++) {
+	for (unsigned odd = 0; odd < 2; odd++) {
 		struct bpf_map *bundles = odd ? collector->bpf->maps.bundles_odd : collector->bpf->maps.bundles_even;
 		struct bpf_map *tasks =
 		    odd ? collector->bpf->maps.interference_odd : collector->bpf->maps.interference_even;
 
+		/* To read a map is to walk through all its buckets: half of the daemon's work where little goes on. */
+		if (!several && odd != (last & 1) && !collector->left[odd])
+			continue;
+		collector->left[odd] = false;
 		read_out(collector, bpf_map__fd(bundles), sizeof(struct kernel_bundle_key),
 			 sizeof(struct kernel_bundle), offsetof(struct kernel_bundle_key, bin), last, now_bin,
-			 tell_merged);
+			 tell_merged, &collector->left[odd]);
 		read_out(collector, bpf_map__fd(tasks), sizeof(struct kernel_interference_key),
 			 sizeof(struct kernel_interference), offsetof(struct kernel_interference_key, bin), last,
-			 now_bin, tell_interference);
+			 now_bin, tell_interference, &collector->left[odd]);
 	}
 	return take_status(collector);
 }
