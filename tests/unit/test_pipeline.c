@@ -20,6 +20,7 @@ struct analysis {
 	uint64_t from_ns, to_ns;
 	uint32_t threads, states, windows;
 	bool last;
+	bool fresh; /* the variances of each window are new ones */
 };
 
 static struct analysis stub;
@@ -76,10 +77,19 @@ int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t f
 int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t end_ns, bool last,
 			 const struct job_result **results, uint32_t *count)
 {
+	static struct result_variance fresh[16];
+
 	sample__fill(&analysis->result);
+	assert_true(analysis->result.variance_count <= 16);
 	analysis->result.begin_ns = begin_ns;
 	analysis->result.end_ns = end_ns;
 	analysis->last = last;
+	for (uint32_t i = 0; analysis->fresh && i < analysis->result.variance_count; i++) {
+		fresh[i] = analysis->result.variances[i];
+		fresh[i].id += 1000ULL * analysis->windows;
+		analysis->result.variances =
+		    i + 1 == analysis->result.variance_count ? fresh : analysis->result.variances;
+	}
 	if (analysis->windows++) /* the first window's map is no later window's */
 		analysis->result.heatmap_count = 0;
 	*results = &analysis->result;
@@ -243,6 +253,27 @@ static void has(const char *text, const char *part)
 {
 	if (!strstr(text, part))
 		fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+/* A run of days counts its variances without keeping them all. */
+static void test_many_variances(void **state)
+{
+	const uint64_t second = 1000000000;
+	struct stream_sink *sink = run(NULL, NULL);
+	struct line_totals totals;
+
+	(void)state;
+	stub.fresh = true;
+	for (uint64_t i = 0; i < 3000; i++)
+		assert_int_equal(
+		    put(sink, (struct stream_event){.type = STREAM_WINDOW,
+						    .window = {SAMPLE_UTC + (25 + 10 * i) * second,
+							       SAMPLE_UTC + (35 + 10 * i) * second, false, 0}}),
+		    0);
+	pipeline__totals(sink, &totals);
+	assert_int_equal(totals.variances, 3 * (1 + 3000));
+	assert_int_equal(totals.alarms, 1 + 3000);
+	stream__close(sink);
 }
 
 /* What was shed is told with each window, in the summary once. */
@@ -415,8 +446,10 @@ static void test_asides(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_lines),   cmocka_unit_test(test_full_disk), cmocka_unit_test(test_shed),
-	    cmocka_unit_test(test_summary), cmocka_unit_test(test_asides),    cmocka_unit_test(test_quiet_summary),
+	    cmocka_unit_test(test_lines),	  cmocka_unit_test(test_many_variances),
+	    cmocka_unit_test(test_full_disk),	  cmocka_unit_test(test_shed),
+	    cmocka_unit_test(test_summary),	  cmocka_unit_test(test_asides),
+	    cmocka_unit_test(test_quiet_summary),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

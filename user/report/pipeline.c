@@ -18,6 +18,8 @@ struct told {
 	bool alarm;
 };
 
+#define TOLD_MAX 4096 /* after half as many others nobody comes back to a variance */
+
 struct pipeline {
 	struct stream_sink sink; /* first */
 	struct analysis *analysis;
@@ -27,8 +29,9 @@ struct pipeline {
 	char *host;
 	struct vapro_thread *threads; /* copies, for the rank of an exemplar */
 	size_t thread_count, thread_capacity;
-	struct told *told; /* one per variance */
+	struct told *told; /* one per variance, the latest TOLD_MAX at most */
 	size_t told_count, told_capacity;
+	uint64_t older, older_alarms; /* those before */
 	struct line_totals totals;
 	uint64_t end_ns, memory_cap;
 	bool shed_told; /* in the summary: there the first time is enough */
@@ -119,6 +122,16 @@ static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
 		       analysis__thread_seen(pipeline->analysis, seen->thread, utc(pipeline, seen->from_ns), to_ns));
 }
 
+/* The older half is told for good. */
+static void settle_told(struct pipeline *pipeline)
+{
+	for (size_t i = 0; i < TOLD_MAX / 2; i++)
+		pipeline->older_alarms += pipeline->told[i].alarm;
+	pipeline->older += TOLD_MAX / 2;
+	pipeline->told_count -= TOLD_MAX / 2;
+	memmove(pipeline->told, pipeline->told + TOLD_MAX / 2, pipeline->told_count * sizeof(*pipeline->told));
+}
+
 static int tell_variance(struct pipeline *pipeline, const struct result_variance *variance)
 {
 	struct told *told;
@@ -131,6 +144,8 @@ static int tell_variance(struct pipeline *pipeline, const struct result_variance
 			return 0;
 		}
 	}
+	if (pipeline->told_count == TOLD_MAX)
+		settle_told(pipeline);
 	if (grow(&pipeline->told, &pipeline->told_capacity, pipeline->told_count + 1, sizeof(*told)))
 		return -ENOMEM;
 	pipeline->told[pipeline->told_count++] = (struct told){.id = variance->id, .alarm = variance->alarm};
@@ -337,7 +352,8 @@ void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals
 	const struct pipeline *pipeline = pipeline_of(sink);
 
 	*totals = pipeline->totals;
-	totals->variances = pipeline->told_count;
+	totals->variances = pipeline->older + pipeline->told_count;
+	totals->alarms = pipeline->older_alarms;
 	for (size_t i = 0; i < pipeline->told_count; i++)
 		totals->alarms += pipeline->told[i].alarm;
 	if (pipeline->lines)
