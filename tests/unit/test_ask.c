@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -287,8 +289,15 @@ static int answer(void *ctx, const struct ask_request *request, FILE *out, char 
 
 	++*spoilt;
 	answered = 1;
-	if (!strcmp(request->job, "slow"))
+	if (!strcmp(request->job, "slow")) {
+		close(open(in("started"), O_CREAT | O_WRONLY, 0600));
 		sleep(30);
+	}
+	if (!strcmp(request->job, "open")) {
+		for (int fd = 0; fd < 1024; fd++)
+			fprintf(out, "%s", fcntl(fd, F_GETFD) >= 0 ? fd > 3 ? "more " : fd == 3 ? "client" : "" : "");
+		return 0;
+	}
 	if (!strcmp(request->job, "none")) {
 		*error = ASK_FAILED;
 		snprintf(note, ASK_SENTENCE_MAX, "there is none");
@@ -408,6 +417,51 @@ static void test_server(void **state)
 	for (int i = 0; i < 3; i++)
 		close(others[i]);
 	ask_server__close(NULL);
+}
+
+/* A copy holds nothing of the daemon's, and does not outlive it. */
+static void test_copy(void **state)
+{
+	static const char slow[] = "vapro/1 diagnose\nregion all@..\njob slow\n\n";
+	struct ask_server *server;
+	char err[512], text[256], path[128];
+	int spoilt = 0, fd, held = open("/dev/null", O_RDONLY);
+	pid_t daemon;
+
+	(void)state;
+	needs_root();
+	server = ask_server__open(in("copy/socket"), answer, &spoilt, err, sizeof(err));
+	assert_non_null(server);
+	assert_true(held >= 0);
+	fd = ask(server, "open");
+	take(server, fd, SECOND, text, sizeof(text));
+	assert_string_equal(text, "ok 6\nclient");
+	close(fd);
+	close(held);
+	ask_server__close(server);
+	strcpy(path, in("killed/socket"));
+	daemon = fork();
+	if (!daemon) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
+		server = ask_server__open(path, answer, &spoilt, err, sizeof(err));
+		while (server) {
+			ask_server__turn(server, SECOND);
+			usleep(10000);
+		}
+		_exit(1);
+	}
+	for (fd = -1; fd < 0; usleep(10000))
+		fd = ask_socket__connect(path);
+	assert_int_equal(send(fd, slow, strlen(slow), MSG_NOSIGNAL), strlen(slow));
+	while (!exists(in("started")))
+		usleep(10000);
+	assert_int_equal(recv(fd, text, sizeof(text), 0), -1);
+	assert_false(kill(daemon, SIGKILL));
+	assert_int_equal(waitpid(daemon, NULL, 0), daemon);
+	/* both have had the other end; the kernel ends the copy, long before its 30 s */
+	fcntl(fd, F_SETFL, 0);
+	assert_int_equal(recv(fd, text, sizeof(text), 0), 0);
+	close(fd);
 }
 
 /* More than the server holds at once, all silent. */
@@ -552,6 +606,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_sockets, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_bad_sockets, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_server, make_directory, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_copy, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_crowd, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_refused_user, make_directory, remove_directory),
 	    cmocka_unit_test(test_reasons),
