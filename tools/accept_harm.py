@@ -297,12 +297,14 @@ def check_rate():
 
 
 def check_cap():
-    seconds = repeat(32, 12)
-    result, records, _ = flat_out(scratch("cap"), 0, seconds)
+    seconds = repeat(62, 20)
+    result, records, _ = flat_out(scratch("cap"), 0, seconds, "--window", "7500ms")  # one each 5 s, over which the cap holds
     windows = [(w, s) for w, s in window_weights(records)]
     mean = mean_over_windows(records, lambda w: w["overhead_pct"]["mean"])
+    worst = max((w["overhead_pct"]["max"] for w, s in windows if s >= 5), default=100)
     uncovered = [u for w, _ in windows for u in w.get("uncovered", []) if u.get("reason") == "governed"]
-    return [t.row(f"flat out with the cap on, overhead over {sum(s for _, s in windows):.0f} s", f"{mean:.2f} %", "under 2 %",
-                  mean < 2),
+    return [t.row(f"flat out with the cap on, overhead over {sum(s for _, s in windows):.0f} s", f"{mean:.2f} %", "under 1 %",
+                  mean < 1),
+            t.row("flat out with the cap on, overhead of the worst 5 s", f"{worst:.2f} %", "under 2 %", worst < 2),
             t.row("flat out with the cap on: gap told as governed", len(uncovered), "at least 1", bool(uncovered)),
             t.row("flat out: the program's own ns per call (information)", f"{result['ns_per_call']:.1f}", "-", True)]
