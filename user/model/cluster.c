@@ -140,8 +140,7 @@ static void take(struct clusters *clusters, struct cluster *cluster, struct work
 		cluster->fastest_ns = cell->min_ns;
 }
 
-/* A cluster around a cell's least member. Returns the norm beyond which nothing is in its reach, whatever the rounding.
- */
+/* A cluster around a cell's least member. Returns the norm beyond which nothing is in reach, whatever the rounding. */
 static double begin(const struct clusters *clusters, struct cluster *cluster, const struct workload_cell *cell)
 {
 	double farthest[VAPRO_MAGNITUDES];
