@@ -51,15 +51,15 @@ watch() { # DIRECTORY RANKS PROGRAM-AND-ARGUMENTS OPTIONS...
 singly="--rare-members 100000"
 # shellcheck disable=SC2086
 {
-	watch cg 2 "cg --rounds 12" $singly
+	watch cg 2 "cg --rounds 8" $singly
 	watch ft 2 "ft --rounds 5" $singly
 	watch ep 2 "ep --rounds 24" $singly
-	watch pagerank 2 "pagerank --rounds 12" $singly --workload instructions,page-faults
+	watch pagerank 2 "pagerank --rounds 8" $singly --workload instructions,page-faults
 }
 # as by default, on a CPU that no other rank wants
 watch cg_default 1 "cg --rounds 20"
 watch ft_default 1 "ft --rounds 3"
-watch ep_default 1 "ep --rounds 40"
+watch ep_default 1 "ep --rounds 60"
 watch pagerank_default 1 "pagerank --rounds 12"
 watch slow 2 "slow_rank --steps 60 --slow 1"
 watch slow_arguments 2 "slow_rank --steps 60 --slow 1" --counters none
