@@ -99,12 +99,17 @@ __noinline int count_end(struct kernel_bundle_key *key)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_tally *tally = bpf_task_storage_get(&tallies, task, 0, 0);
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	volatile u32 *epoch = &event_epoch;
 	struct kernel_bundle *one;
+	u32 group;
 
 	if (!key || !thread || !tally)
 		return 0;
 	if (!tally->mark || !count_now(task, tally, tally->delta) || tally->gaps + 1 != tally->mark)
 		return 0;
+	group = event_group;
+	if (*epoch != tally->now.epoch)
+		return 0; /* the counters were exchanged since: it may be the next one's number */
 	one = &thread->one;
 	for (u32 i = 0; i < KERNEL_EVENTS; i++)
 		one->event_sum[i] = tally->delta[i] - tally->border[i];
@@ -113,7 +118,7 @@ __noinline int count_end(struct kernel_bundle_key *key)
 	key->cell = work_cell_of(one->event_min[0]);
 	key->named_cell[0] = work_cell_of(one->event_min[1]);
 	key->named_cell[1] = work_cell_of(one->event_min[2]);
-	key->group = (u8)event_group;
+	key->group = (u8)group;
 	return 1;
 }
 

@@ -86,8 +86,8 @@ static void fill_counts(const struct collector *collector, const struct kernel_b
 {
 	uint64_t away = counts_off_cpu(&counted->counts);
 
-	counters__fill(collector->counters, counted, key->group,
-		       away < counted->sum_ns ? (double)(counted->sum_ns - away) : 0, bundle);
+	counters__fill(collector->counters, key, counted, away < counted->sum_ns ? (double)(counted->sum_ns - away) : 0,
+		       bundle);
 }
 
 /* Returns false where the state is too young for this drain, and nothing was told. */

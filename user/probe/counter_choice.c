@@ -71,6 +71,8 @@ int choice__look(struct counters *counters, char *err, size_t err_size)
 		counters->cpus = counters->online;
 		snprintf(counters->note, sizeof(counters->note),
 			 "a clock in place of the counter, to test with: it tells no work");
+		counters->table = &event_cpu_clocks;
+		counters->width = counters->table->width;
 		return 0;
 	}
 	counters->provider = "hardware";
@@ -139,7 +141,8 @@ int choice__row(const struct counters *counters, const struct event *row, struct
 	} else {
 		memset(counted, 0, sizeof(*counted));
 		snprintf(counted->name, sizeof(counted->name), "%s", row->name);
-		counted->event.type = counters->pmus[0].type;
+		counted->software = counters->config->counters == VAPRO_COUNTERS_TEST;
+		counted->event.type = counted->software ? PERF_TYPE_SOFTWARE : counters->pmus[0].type;
 		counted->event.config = event__config(row);
 	}
 	counted->row = row;

@@ -31,6 +31,7 @@ static int gather(const struct counters *counters, const struct event_group *gro
 
 static void tell_shares(struct counters *counters, const struct event_group *group, size_t count, FILE *out)
 {
+	struct counter_layout layout;
 	uint64_t counts[KERNEL_EVENTS];
 	double share[TOPDOWN_PARTS];
 	char err[256];
@@ -38,8 +39,9 @@ static void tell_shares(struct counters *counters, const struct event_group *gro
 	counters->group = group;
 	counters->fixed = 1;
 	counters->count = count;
+	counters__lay_out(counters, &layout);
 	if (event_set__measure(counters->events, count, ROUNDS, counts, err, sizeof(err)) ||
-	    !counters__shares(counters, counts, share)) {
+	    !counters__shares(counters, &layout, counts, 0, share, NULL)) {
 		fprintf(out, "      nothing to tell of a known loop\n");
 		return;
 	}

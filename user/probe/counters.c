@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,9 +179,9 @@ struct counters *counters__new(const struct vapro_config *config)
 		return counters;
 	}
 	counters->fixed = 1;
+	counters->usual = usual__new();
 	name_events(counters, config);
-	if (open_all(counters, first_group(counters), err, sizeof(err)) && counters->set)
-		counters->stage_missing = true;
+	open_all(counters, first_group(counters), err, sizeof(err));
 	return counters;
 }
 
@@ -191,12 +190,30 @@ void counters__free(struct counters *counters)
 	if (!counters)
 		return;
 	event_set__close(counters->set);
+	free(counters->usual);
 	free(counters);
 }
 
 const char *counters__named(const struct counters *counters, size_t number)
 {
 	return number + 1 < counters->fixed ? counters->events[number + 1].name : NULL;
+}
+
+void counters__give_up(struct counters *counters, const char *reason)
+{
+	event_set__close(counters->set);
+	counters->set = NULL;
+	counters->group = NULL;
+	for (size_t i = 0; i < counters->line_count; i++) {
+		struct counter_line *line = &counters->lines[i];
+
+		if (!line->available)
+			continue;
+		line->available = false;
+		line->provider = "none";
+		snprintf(line->reason, sizeof(line->reason), "%s", reason);
+	}
+	none(counters, reason);
 }
 
 bool counters__count(const struct counters *counters)
@@ -225,24 +242,31 @@ const struct event_group *const *counters__groups(const struct counters *counter
 	return counters->table ? counters->table->groups : NULL;
 }
 
+const struct event_group *counters__find(const struct counters *counters, int stage, const char *parent)
+{
+	if (!parent)
+		return first_group(counters);
+	for (const struct event_group *const *group = counters__groups(counters); group && *group; group++)
+		if ((*group)->stage == stage && (*group)->parent && !strcmp((*group)->parent, parent))
+			return *group;
+	return NULL;
+}
+
+void counters__names(const struct counters *counters, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < counters->count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? "," : "", counters->events[i].name);
+}
+
 int counters__prepare(const struct counters *counters, struct vapro_bpf *bpf)
 {
 	if (!counters || !counters->set)
 		return 0;
 	bpf->rodata->counting = 1;
 	return bpf_map__set_max_entries(bpf->maps.perf_events, (uint32_t)libbpf_num_possible_cpus() * KERNEL_EVENTS);
-}
-
-/* A number for bundles: 0 where no group is counted. */
-static uint8_t group_number(const struct counters *counters)
-{
-	uint8_t number = 1;
-
-	if (!counters->group || counters->group == counters->table->stage1_smt)
-		return counters->group ? UINT8_MAX : 0;
-	for (const struct event_group *const *group = counters->table->groups; *group != counters->group; group++)
-		number++;
-	return number;
 }
 
 static void disarm(struct vapro_bpf *bpf)
@@ -259,6 +283,8 @@ int counters__arm(struct counters *counters, struct vapro_bpf *bpf)
 	if (!counters->set)
 		return 0;
 	disarm(bpf);
+	counters->layout = counters->layout == COUNTER_LAYOUTS - 1 ? 1 : counters->layout + 1;
+	counters__lay_out(counters, &counters->layouts[counters->layout]);
 	for (uint32_t key = 0; key < entries; key++) {
 		int fd = event_set__fd(counters->set, key / KERNEL_EVENTS, key % KERNEL_EVENTS);
 
@@ -268,7 +294,7 @@ int counters__arm(struct counters *counters, struct vapro_bpf *bpf)
 			status = -errno;
 	}
 	bpf->bss->magnitude_count = (uint32_t)counters->fixed;
-	bpf->bss->event_group = group_number(counters);
+	bpf->bss->event_group = counters->layout;
 	bpf->bss->event_epoch++;
 	__atomic_store_n(&bpf->bss->event_count, (uint32_t)counters->count, __ATOMIC_SEQ_CST);
 	return status;
@@ -279,7 +305,7 @@ int counters__switch(struct counters *counters, struct vapro_bpf *bpf, const str
 {
 	int status, armed;
 
-	if (!counters->set)
+	if (!bpf->rodata->counting)
 		return -ENODEV;
 	/* two pinned groups would not fit beside each other */
 	disarm(bpf);
@@ -311,44 +337,4 @@ int counters__refresh(struct counters *counters, struct vapro_bpf *bpf, char *te
 		snprintf(text, size, "CPUs went or came: counters were opened again on the %u that are online",
 			 counters->cpus.count);
 	return status ? status : 1;
-}
-
-/* Time in user mode, by the cycles that tick as fast as the time-stamp counter; NAN where they are not counted. */
-static double user_ns(const struct counters *counters, const uint64_t *counts)
-{
-	for (size_t i = counters->fixed; i < counters->count && counters->tsc_hz > 0; i++)
-		if (counters->events[i].row && counters->events[i].row->flags & EVENT_REFERENCE)
-			return (double)counts[i] / counters->tsc_hz * 1e9;
-	return NAN;
-}
-
-bool counters__shares(const struct counters *counters, const uint64_t *counts, double *share)
-{
-	struct topdown about = {.width = counters->width, .smt = counters->smt, .instructions = (double)counts[0]};
-	double in_order[EVENTS_IN_GROUP] = {0};
-
-	for (size_t i = counters->fixed; i < counters->count; i++)
-		in_order[counters->events[i].row - counters->group->events] = (double)counts[i];
-	return counters->group->formula(in_order, &about, share);
-}
-
-void counters__fill(const struct counters *counters, const struct kernel_bundle *counted, uint8_t group,
-		    double on_cpu_ns, struct vapro_bundle *bundle)
-{
-	static const int magnitude[KERNEL_MAGNITUDES] = {VAPRO_INSTRUCTIONS, VAPRO_NAMED, VAPRO_NAMED + 1};
-	double share[TOPDOWN_PARTS], user = user_ns(counters, counted->event_sum);
-
-	for (int i = 0; i < KERNEL_MAGNITUDES; i++) {
-		bundle->magnitude_min[magnitude[i]] = (double)counted->event_min[i];
-		bundle->magnitude_max[magnitude[i]] = (double)counted->event_max[i];
-	}
-	if (!counters->group || counters->group->stage != 1 || group != group_number(counters) ||
-	    !counters__shares(counters, counted->event_sum, share))
-		return;
-	if (isnan(user))
-		user = on_cpu_ns; /* how much of it the kernel had is not known */
-	user = fmin(user, on_cpu_ns);
-	bundle->factor[VAPRO_KERNEL] = on_cpu_ns - user;
-	for (int i = 0; i < 4; i++)
-		bundle->factor[VAPRO_RETIRING + i] = share[i] * user;
 }

@@ -15,6 +15,8 @@
 #include "probe/events.h"
 
 struct counters;
+struct kernel_bundle;
+struct kernel_bundle_key;
 struct vapro_bpf;
 
 /* One event that is counted, or was wanted. */
@@ -28,6 +30,9 @@ struct counter_line {
 /* Finds out, and opens what works: instructions, events named by the user, stage 1. NULL when out of memory. */
 struct counters *counters__new(const struct vapro_config *config);
 void counters__free(struct counters *counters);
+
+/* The kernel does not take the code that reads them: nothing is counted, for this reason. */
+void counters__give_up(struct counters *counters, const char *reason);
 
 /* Whether instructions are counted; if not, why. */
 bool counters__count(const struct counters *counters);
@@ -47,7 +52,8 @@ int counters__arm(struct counters *counters, struct vapro_bpf *bpf);
 
 /*
  * Counts another group from now on, NULL for none; computations that are under way stay uncounted.
- * Where it does not fit it is left out, and err says why: then -errno.
+ * Where it does not fit it is left out, and err says why: then -errno. Where not even instructions open
+ * any more, nothing is counted until a later switch succeeds.
  */
 int counters__switch(struct counters *counters, struct vapro_bpf *bpf, const struct event_group *group, char *err,
 		     size_t err_size);
@@ -62,12 +68,20 @@ const struct event_group *const *counters__groups(const struct counters *counter
  */
 int counters__refresh(struct counters *counters, struct vapro_bpf *bpf, char *text, size_t size);
 
+/* The group of a stage that parts a factor (NULL: all time), or NULL where this CPU has none. */
+const struct event_group *counters__find(const struct counters *counters, int stage, const char *parent);
+
+/* Names of the events that are counted now, joined by commas. */
+void counters__names(const struct counters *counters, char *text, size_t size);
+
 /*
- * Enters what a computation counted into its bundle: workload, and the parts of its on-CPU time where
- * that group is stage 1. counted: as the kernel side has them, of group number `group`.
+ * Enters what computations of one key counted into their bundle: workload, and the parts of the time on
+ * the CPU that the group tells which was on when they were counted. A later stage's group tells parts of
+ * one factor; how much of the time that factor took comes from a count of all time in the same group or,
+ * where there is no counter for that, from what the other factors of the same work took at stage 1.
  */
-void counters__fill(const struct counters *counters, const struct kernel_bundle *counted, uint8_t group,
-		    double on_cpu_ns, struct vapro_bundle *bundle);
+void counters__fill(const struct counters *counters, const struct kernel_bundle_key *key,
+		    const struct kernel_bundle *counted, double on_cpu_ns, struct vapro_bundle *bundle);
 
 /*
  * Opens every group in turn, says what fits and why not, and what a known loop counts (`vapro check

@@ -37,6 +37,7 @@ struct event_group {
 	const char *approx; /* why it is no more than an approximation; NULL: it is not */
 	const char *parts[TOPDOWN_PARTS + 1];
 	topdown_formula formula;
+	topdown_whole whole; /* of later stages, where a group counts all time as well; or NULL */
 	struct event events[EVENTS_IN_GROUP];
 };
 
@@ -64,6 +65,9 @@ const struct event_cpu *events__match(const struct cpu_id *id);
 /* All tables, for tests. */
 extern const struct event_cpu *const event_cpus[];
 extern const size_t event_cpu_count;
+
+/* Clocks in the place of counters: no CPU's, to test with. */
+extern const struct event_cpu event_cpu_clocks;
 
 /* Reads what the first processor of a cpuinfo file is; *id is all 0 where it does not tell. */
 void cpu_id__read(const char *cpuinfo, struct cpu_id *id);

@@ -11,6 +11,11 @@
 		"ls_not_halted_cyc", 0x76, 0, EVENT_BUSY                                                               \
 	}
 
+#define CYCLES_TOO                                                                                                     \
+	{                                                                                                              \
+		"ls_not_halted_cyc", 0x76, 0, EVENT_OPTIONAL | EVENT_BUSY                                              \
+	}
+
 #define NO_SLOTS "this CPU counts no slots: shares are of cycles, and bad speculation is within backend"
 #define BY_FILLS "shares of lines fetched, not of time"
 
@@ -75,8 +80,10 @@ static const struct event_group zen4_frontend = {
     .parent = "frontend",
     .parts = {"fetch_latency", "fetch_bandwidth"},
     .formula = topdown__zen4_frontend,
+    .whole = topdown__whole_slots,
     .events = {{"de_no_dispatch_per_slot.no_ops_from_frontend", 0x1000001a0, 6, 0},
-	       {"de_no_dispatch_per_slot.no_ops_from_frontend", 0x1000001a0, 0, 0}}};
+	       {"de_no_dispatch_per_slot.no_ops_from_frontend", 0x1000001a0, 0, 0},
+	       CYCLES_TOO}};
 
 static const struct event_group zen5_frontend = {
     .name = "frontend",
@@ -84,8 +91,10 @@ static const struct event_group zen5_frontend = {
     .parent = "frontend",
     .parts = {"fetch_latency", "fetch_bandwidth"},
     .formula = topdown__zen4_frontend,
+    .whole = topdown__whole_slots,
     .events = {{"de_no_dispatch_per_slot.no_ops_from_frontend", 0x1000001a0, 8, 0},
-	       {"de_no_dispatch_per_slot.no_ops_from_frontend", 0x1000001a0, 0, 0}}};
+	       {"de_no_dispatch_per_slot.no_ops_from_frontend", 0x1000001a0, 0, 0},
+	       CYCLES_TOO}};
 
 static const struct event_group zen4_bad_speculation = {
     .name = "bad_speculation",

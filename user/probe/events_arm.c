@@ -10,6 +10,10 @@
 	{                                                                                                              \
 		"CPU_CYCLES", 0x11, 0, EVENT_BUSY                                                                      \
 	}
+#define CYCLES_TOO                                                                                                     \
+	{                                                                                                              \
+		"CPU_CYCLES", 0x11, 0, EVENT_OPTIONAL | EVENT_BUSY                                                     \
+	}
 #define SLOT_EVENTS                                                                                                    \
 	CYCLES, {"STALL_SLOT_FRONTEND", 0x3e, 0, 0}, {"STALL_SLOT_BACKEND", 0x3d, 0, 0},                               \
 	    {"OP_RETIRED", 0x3a, 0, EVENT_BUSY},                                                                       \
@@ -41,7 +45,8 @@ static const struct event_group memory = {
     .parent = "backend",
     .parts = {"memory", "core"},
     .formula = topdown__part_of,
-    .events = {{"STALL_BACKEND_MEM", 0x4005, 0, 0}, {"STALL_BACKEND", 0x24, 0, 0}}};
+    .whole = topdown__whole_second,
+    .events = {{"STALL_BACKEND_MEM", 0x4005, 0, 0}, {"STALL_BACKEND", 0x24, 0, 0}, CYCLES_TOO}};
 
 static const struct event_group v1_level1 = {.name = "top-down",
 					     .stage = 1,
@@ -101,7 +106,8 @@ static const struct event_group a64fx_backend = {
     .parent = "backend",
     .parts = {"memory", "core"},
     .formula = topdown__two_parts,
-    .events = {{"LD_COMP_WAIT", 0x184, 0, 0}, {"EU_COMP_WAIT", 0x189, 0, 0}}};
+    .whole = topdown__whole_a64fx_backend,
+    .events = {{"LD_COMP_WAIT", 0x184, 0, 0}, {"EU_COMP_WAIT", 0x189, 0, 0}, CYCLES_TOO}};
 
 static const struct event_group a64fx_core = {.name = "core",
 					      .stage = 3,
@@ -115,9 +121,11 @@ static const struct event_group a64fx_memory = {.name = "memory",
 						.parent = "memory",
 						.parts = {"l1", "l2", "dram"},
 						.formula = topdown__a64fx_memory,
+						.whole = topdown__whole_a64fx_memory,
 						.events = {{"LD_COMP_WAIT", 0x184, 0, 0},
 							   {"LD_COMP_WAIT_L1_MISS", 0x182, 0, 0},
-							   {"LD_COMP_WAIT_L2_MISS", 0x180, 0, 0}}};
+							   {"LD_COMP_WAIT_L2_MISS", 0x180, 0, 0},
+							   CYCLES_TOO}};
 
 static const struct event_group *const a64fx_groups[] = {&a64fx_level1, &a64fx_backend, &a64fx_memory, &a64fx_core,
 							 NULL};

@@ -22,6 +22,16 @@
 		"TOPDOWN.SLOTS", 0x400, 0, EVENT_BUSY                                                                  \
 	}
 
+/* All time, for the groups of later stages: on fixed counters, and left out where even those are taken. */
+#define CYCLES_TOO                                                                                                     \
+	{                                                                                                              \
+		"CPU_CLK_UNHALTED.THREAD_P", 0x3c, 0, EVENT_OPTIONAL | EVENT_BUSY                                      \
+	}
+#define SLOTS_TOO                                                                                                      \
+	{                                                                                                              \
+		"TOPDOWN.SLOTS", 0x400, 0, EVENT_OPTIONAL | EVENT_BUSY                                                 \
+	}
+
 static const char *const named_as[] = {"loads", "stores", NULL};
 
 #define NAMED                                                                                                          \
@@ -61,7 +71,8 @@ static const struct event_group skylake_backend = {.name = "backend",
 							      {"EXE_ACTIVITY.BOUND_ON_STORES", 0x40a6, 0, 0},
 							      {"CYCLE_ACTIVITY.STALLS_TOTAL", 0x40004a3, 0, 0},
 							      {"EXE_ACTIVITY.1_PORTS_UTIL", 0x2a6, 0, 0},
-							      {"EXE_ACTIVITY.2_PORTS_UTIL", 0x4a6, 0, EVENT_OPTIONAL}}};
+							      {"EXE_ACTIVITY.2_PORTS_UTIL", 0x4a6, 0, EVENT_OPTIONAL},
+							      REFERENCE}};
 
 static const struct event_group skylake_frontend = {
     .name = "frontend",
@@ -69,8 +80,11 @@ static const struct event_group skylake_frontend = {
     .parent = "frontend",
     .parts = {"fetch_latency", "fetch_bandwidth"},
     .formula = topdown__skylake_frontend,
+    .whole = topdown__whole_slots,
     .events = {{"IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE", 0x400019c, 0, 0},
-	       {"IDQ_UOPS_NOT_DELIVERED.CORE", 0x19c, 0, 0}}};
+	       {"IDQ_UOPS_NOT_DELIVERED.CORE", 0x19c, 0, 0},
+	       CYCLES_TOO,
+	       REFERENCE}};
 
 static const struct event_group intel_bad_speculation = {
     .name = "bad_speculation",
@@ -78,7 +92,7 @@ static const struct event_group intel_bad_speculation = {
     .parent = "bad_speculation",
     .parts = {"branch_mispredicts", "machine_clears"},
     .formula = topdown__two_parts,
-    .events = {{"BR_MISP_RETIRED.ALL_BRANCHES", 0xc5, 0, 0}, {"MACHINE_CLEARS.COUNT", 0x10401c3, 0, 0}}};
+    .events = {{"BR_MISP_RETIRED.ALL_BRANCHES", 0xc5, 0, 0}, {"MACHINE_CLEARS.COUNT", 0x10401c3, 0, 0}, REFERENCE}};
 
 static const struct event_group skylake_retiring = {
     .name = "retiring",
@@ -93,11 +107,14 @@ static const struct event_group skylake_memory = {.name = "memory",
 						  .parent = "memory",
 						  .parts = {"l1", "l2", "l3", "dram", "store"},
 						  .formula = topdown__stalls_by_level,
+						  .whole = topdown__whole_stalls,
 						  .events = {{"CYCLE_ACTIVITY.STALLS_MEM_ANY", 0x140014a3, 0, 0},
 							     {"CYCLE_ACTIVITY.STALLS_L1D_MISS", 0xc000ca3, 0, 0},
 							     {"CYCLE_ACTIVITY.STALLS_L2_MISS", 0x50005a3, 0, 0},
 							     {"CYCLE_ACTIVITY.STALLS_L3_MISS", 0x60006a3, 0, 0},
-							     {"EXE_ACTIVITY.BOUND_ON_STORES", 0x40a6, 0, 0}}};
+							     {"EXE_ACTIVITY.BOUND_ON_STORES", 0x40a6, 0, 0},
+							     CYCLES_TOO,
+							     REFERENCE}};
 
 static const struct event_group skylake_l2_share = {.name = "l2_share",
 						    .stage = 3,
@@ -151,7 +168,8 @@ static const struct event_group icelake_backend = {.name = "backend",
 							      {"EXE_ACTIVITY.BOUND_ON_STORES", 0x20040a6, 0, 0},
 							      {"CYCLE_ACTIVITY.STALLS_TOTAL", 0x40004a3, 0, 0},
 							      {"EXE_ACTIVITY.1_PORTS_UTIL", 0x2a6, 0, 0},
-							      {"EXE_ACTIVITY.2_PORTS_UTIL", 0x4a6, 0, EVENT_OPTIONAL}}};
+							      {"EXE_ACTIVITY.2_PORTS_UTIL", 0x4a6, 0, EVENT_OPTIONAL},
+							      REFERENCE}};
 
 static const struct event_group icelake_frontend = {
     .name = "frontend",
@@ -159,20 +177,26 @@ static const struct event_group icelake_frontend = {
     .parent = "frontend",
     .parts = {"fetch_latency", "fetch_bandwidth"},
     .formula = topdown__icelake_frontend,
+    .whole = topdown__whole_icelake_frontend,
     .events = {{"IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE", 0x500019c, 0, 0},
 	       {"IDQ_UOPS_NOT_DELIVERED.CORE", 0x19c, 0, 0},
-	       {"INT_MISC.UOP_DROPPING", 0x100d, 0, EVENT_OPTIONAL}}};
+	       {"INT_MISC.UOP_DROPPING", 0x100d, 0, EVENT_OPTIONAL},
+	       SLOTS_TOO,
+	       REFERENCE}};
 
 static const struct event_group icelake_memory = {.name = "memory",
 						  .stage = 3,
 						  .parent = "memory",
 						  .parts = {"l1", "l2", "l3", "dram", "store"},
 						  .formula = topdown__stalls_by_level,
+						  .whole = topdown__whole_stalls,
 						  .events = {{"CYCLE_ACTIVITY.STALLS_MEM_ANY", 0x140014a3, 0, 0},
 							     {"CYCLE_ACTIVITY.STALLS_L1D_MISS", 0xc000ca3, 0, 0},
 							     {"CYCLE_ACTIVITY.STALLS_L2_MISS", 0x50005a3, 0, 0},
 							     {"CYCLE_ACTIVITY.STALLS_L3_MISS", 0x60006a3, 0, 0},
-							     {"EXE_ACTIVITY.BOUND_ON_STORES", 0x20040a6, 0, 0}}};
+							     {"EXE_ACTIVITY.BOUND_ON_STORES", 0x20040a6, 0, 0},
+							     CYCLES_TOO,
+							     REFERENCE}};
 
 static const struct event_group icelake_l2_share = {.name = "l2_share",
 						    .stage = 3,
@@ -211,13 +235,16 @@ static const struct event_group sapphire_level1 = {.name = "top-down",
 							      {"INT_MISC.UOP_DROPPING", 0x10ad, 0, EVENT_OPTIONAL},
 							      REFERENCE}};
 
-static const struct event_group sapphire_backend = {
-    .name = "backend",
-    .stage = 2,
-    .parent = "backend",
-    .parts = {"memory", "core"},
-    .formula = topdown__part_of,
-    .events = {{"TOPDOWN.MEMORY_BOUND_SLOTS", 0x10a4, 0, 0}, {"TOPDOWN.BACKEND_BOUND_SLOTS", 0x2a4, 0, 0}}};
+static const struct event_group sapphire_backend = {.name = "backend",
+						    .stage = 2,
+						    .parent = "backend",
+						    .parts = {"memory", "core"},
+						    .formula = topdown__part_of,
+						    .whole = topdown__whole_second,
+						    .events = {{"TOPDOWN.MEMORY_BOUND_SLOTS", 0x10a4, 0, 0},
+							       {"TOPDOWN.BACKEND_BOUND_SLOTS", 0x2a4, 0, 0},
+							       SLOTS_TOO,
+							       REFERENCE}};
 
 static const struct event_group sapphire_frontend = {
     .name = "frontend",
@@ -225,20 +252,26 @@ static const struct event_group sapphire_frontend = {
     .parent = "frontend",
     .parts = {"fetch_latency", "fetch_bandwidth"},
     .formula = topdown__icelake_frontend,
+    .whole = topdown__whole_icelake_frontend,
     .events = {{"IDQ_UOPS_NOT_DELIVERED.CYCLES_0_UOPS_DELIV.CORE", 0x600019c, 0, 0},
 	       {"IDQ_BUBBLES.CORE", 0x19c, 0, 0},
-	       {"INT_MISC.UOP_DROPPING", 0x10ad, 0, EVENT_OPTIONAL}}};
+	       {"INT_MISC.UOP_DROPPING", 0x10ad, 0, EVENT_OPTIONAL},
+	       SLOTS_TOO,
+	       REFERENCE}};
 
 static const struct event_group sapphire_memory = {.name = "memory",
 						   .stage = 3,
 						   .parent = "memory",
 						   .parts = {"l1", "l2", "l3", "dram", "store"},
 						   .formula = topdown__stalls_by_level,
+						   .whole = topdown__whole_stalls,
 						   .events = {{"EXE_ACTIVITY.BOUND_ON_LOADS", 0x50021a6, 0, 0},
 							      {"MEMORY_ACTIVITY.STALLS_L1D_MISS", 0x3000347, 0, 0},
 							      {"MEMORY_ACTIVITY.STALLS_L2_MISS", 0x5000547, 0, 0},
 							      {"MEMORY_ACTIVITY.STALLS_L3_MISS", 0x9000947, 0, 0},
-							      {"EXE_ACTIVITY.BOUND_ON_STORES", 0x20040a6, 0, 0}}};
+							      {"EXE_ACTIVITY.BOUND_ON_STORES", 0x20040a6, 0, 0},
+							      CYCLES_TOO,
+							      REFERENCE}};
 
 static const struct event_group *const sapphire_groups[] = {
     &sapphire_level1, &sapphire_backend, &sapphire_frontend, &intel_bad_speculation, &sapphire_memory, NULL};

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { RETIRING, FRONTEND, BAD_SPECULATION, BACKEND, LEVEL1 };
+enum { RETIRING, FRONTEND, BAD_SPECULATION, BACKEND, LEVEL1 = TOPDOWN_LEVEL1 };
 
 /* Counters stop at slightly different moments: what comes out below 0 is 0, and the parts make 1. */
 static bool whole(double *share, int parts)
@@ -246,4 +246,63 @@ bool topdown__fills(const double *count, const struct topdown *about, double *sh
 	for (int i = 0; i < 4; i++)
 		share[i] = count[i];
 	return whole(share, 4);
+}
+
+bool topdown__clocks(const double *count, const struct topdown *about, double *share)
+{
+	(void)about;
+	share[RETIRING] = share[FRONTEND] = share[BAD_SPECULATION] = 0;
+	share[BACKEND] = 1;
+	return count[0] > 0;
+}
+
+static double part_of_all(double part, double all)
+{
+	return all > 0 ? fmin(1, fmax(0, part / all)) : NAN;
+}
+
+double topdown__whole_second(const double *count, const struct topdown *about)
+{
+	(void)about;
+	return part_of_all(count[1], count[2]);
+}
+
+/* With two threads on a core the slots of a cycle are both threads'. */
+double topdown__whole_slots(const double *count, const struct topdown *about)
+{
+	return about->smt ? NAN : part_of_all(count[1], about->width * count[2]);
+}
+
+/* slots not delivered, uops dropped, slots */
+double topdown__whole_icelake_frontend(const double *count, const struct topdown *about)
+{
+	(void)about;
+	return part_of_all(count[1] - count[2], count[3]);
+}
+
+/* stalls on any load, on stores, cycles */
+double topdown__whole_stalls(const double *count, const struct topdown *about)
+{
+	(void)about;
+	return part_of_all(count[0] + count[4], count[5]);
+}
+
+/* waiting for a load, for execution, cycles */
+double topdown__whole_a64fx_backend(const double *count, const struct topdown *about)
+{
+	(void)about;
+	return part_of_all(count[0] + count[1], count[2]);
+}
+
+/* waiting for a load, cycles */
+double topdown__whole_a64fx_memory(const double *count, const struct topdown *about)
+{
+	(void)about;
+	return part_of_all(count[0], count[3]);
+}
+
+double topdown__whole_all(const double *count, const struct topdown *about)
+{
+	(void)about;
+	return count[0] > 0 ? 1 : NAN;
 }

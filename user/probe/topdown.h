@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-#define TOPDOWN_PARTS 5
+#define TOPDOWN_PARTS 5 /* of a group, at most */
+#define TOPDOWN_LEVEL1 4
 
 /* What formulas need beside the counts of their own events. */
 struct topdown {
@@ -54,5 +55,22 @@ bool topdown__stalls_by_level(const double *count, const struct topdown *about, 
 bool topdown__l2_share(const double *count, const struct topdown *about, double *share);
 bool topdown__a64fx_memory(const double *count, const struct topdown *about, double *share);
 bool topdown__fills(const double *count, const struct topdown *about, double *share);
+
+/* Clocks in place of counters: all of it is the backend's. */
+bool topdown__clocks(const double *count, const struct topdown *about, double *share);
+
+/*
+ * What part of the time in user mode the thing takes that a later stage parts, by a count of all time
+ * at the end of its group. NAN where that was not counted.
+ */
+typedef double (*topdown_whole)(const double *count, const struct topdown *about);
+
+double topdown__whole_second(const double *count, const struct topdown *about); /* second of third count */
+double topdown__whole_slots(const double *count, const struct topdown *about);	/* the same, of cycles in slots */
+double topdown__whole_icelake_frontend(const double *count, const struct topdown *about);
+double topdown__whole_stalls(const double *count, const struct topdown *about);
+double topdown__whole_a64fx_backend(const double *count, const struct topdown *about);
+double topdown__whole_a64fx_memory(const double *count, const struct topdown *about);
+double topdown__whole_all(const double *count, const struct topdown *about);
 
 #endif
