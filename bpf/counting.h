@@ -98,14 +98,17 @@ __noinline int count_end(struct kernel_bundle_key *key)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_tally *tally = bpf_task_storage_get(&tallies, task, 0, 0);
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct kernel_thread *thread;
 	volatile u32 *epoch = &event_epoch;
 	struct kernel_bundle *one;
 	u32 group;
 
-	if (!key || !thread || !tally)
+	if (!key || !tally)
 		return 0;
 	if (!tally->mark || !count_now(task, tally, tally->delta) || tally->gaps + 1 != tally->mark)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, 0, 0); /* late, and so nothing to hold on the stack */
+	if (!thread)
 		return 0;
 	group = event_group;
 	if (*epoch != tally->now.epoch)

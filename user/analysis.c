@@ -409,6 +409,14 @@ void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed)
 	*shed = analysis->context.memory.told;
 }
 
+void analysis__refuse_stage(struct analysis *analysis, const char *expand)
+{
+	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
+		if (!strcmp(factor_infos[told_infos[group].parent].name, expand))
+			driver__refuse(&analysis->context.driver, (enum told_group)group);
+	}
+}
+
 /* The truths as counts per state: a truth, and a cluster or a workload, of the kind's head. */
 int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 {

@@ -326,6 +326,9 @@ struct vapro_shed {
 /* Of the window that ended last. */
 void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed);
 
+/* The parts of a factor cannot be counted here: they are not asked for any more, and another request may follow. */
+void analysis__refuse_stage(struct analysis *analysis, const char *expand);
+
 /* Scores all clusters as of the last window. Returns 0, -ENODATA where no bundle carried a truth, or -ENOMEM. */
 int analysis__score(const struct analysis *analysis, struct vapro_score *score);
 

@@ -53,6 +53,12 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		copy->place.core_type = recorder__copy(event->place.core_type);
 		copy->place.cgroup = recorder__copy(event->place.cgroup);
 		break;
+	case STREAM_STAGE:
+		copy->stage.expand = recorder__copy(event->stage.expand);
+		copy->stage.job = recorder__copy(event->stage.job);
+		copy->stage.events = recorder__copy(event->stage.events);
+		copy->stage.refused = recorder__copy(event->stage.refused);
+		break;
 	case STREAM_FACTS:
 		copy->facts.job = recorder__copy(event->facts.job);
 		break;
@@ -86,6 +92,12 @@ static inline void recorder__clear(struct recorder *recorder)
 		if (event->type == STREAM_PLACE) {
 			free((char *)event->place.core_type);
 			free((char *)event->place.cgroup);
+		}
+		if (event->type == STREAM_STAGE) {
+			free((char *)event->stage.expand);
+			free((char *)event->stage.job);
+			free((char *)event->stage.events);
+			free((char *)event->stage.refused);
 		}
 		if (event->type == STREAM_FACTS)
 			free((char *)event->facts.job);

@@ -128,7 +128,7 @@ static void same_text(const char *a, const char *b)
 /* Every member of every event, with values that tell members apart. */
 static void test_exact(void **state)
 {
-	struct stream_event events[16] = {0};
+	struct stream_event events[18] = {0};
 	struct stream_sink *sink = capture__create(path_a, "{}");
 	struct vapro_bundle *full = &events[6].bundle;
 	size_t count = 0;
@@ -161,6 +161,10 @@ static void test_exact(void **state)
 						.facts = {5, "job", 1, 2, 3, 4, 5, 6, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
 	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
 	events[count++] = (struct stream_event){.type = STREAM_PLACE, .place = {1, -1, 0, 7, "cpu_atom", NULL}};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_STAGE, .stage = {5, 6, 2, "backend", "j", 7, "a,b", NULL}};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_STAGE, .stage = {8, 9, 3, "memory", "j", 1ULL << 60, NULL, "no"}};
 	events[count++] = (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
 	for (size_t i = 0; i < count; i++)
@@ -221,6 +225,14 @@ static void test_exact(void **state)
 			assert_memory_equal(&a->place, &b->place, offsetof(struct vapro_place, core_type));
 			same_text(a->place.core_type, b->place.core_type);
 			same_text(a->place.cgroup, b->place.cgroup);
+			break;
+		case STREAM_STAGE:
+			assert_memory_equal(&a->stage, &b->stage, offsetof(struct stream_stage, expand));
+			assert_int_equal(a->stage.variance, b->stage.variance);
+			same_text(a->stage.expand, b->stage.expand);
+			same_text(a->stage.job, b->stage.job);
+			same_text(a->stage.events, b->stage.events);
+			same_text(a->stage.refused, b->stage.refused);
 			break;
 		case STREAM_SEEN:
 			assert_memory_equal(&a->seen, &b->seen, sizeof(a->seen));

@@ -18,7 +18,7 @@ struct analysis {
 	struct vapro_bundle bundle;
 	struct job_result result;
 	uint64_t from_ns, to_ns;
-	uint32_t threads, states, windows;
+	uint32_t threads, states, windows, refused;
 	bool last;
 	bool fresh; /* the variances of each window are new ones */
 };
@@ -134,6 +134,12 @@ void analysis__stage_request(const struct analysis *analysis, struct vapro_stage
 	*request = (struct vapro_stage_request){.stage = 1};
 }
 
+void analysis__refuse_stage(struct analysis *analysis, const char *expand)
+{
+	assert_string_equal(expand, "memory");
+	analysis->refused++;
+}
+
 int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 {
 	(void)analysis;
@@ -183,6 +189,13 @@ static struct stream_sink *run(struct line_sink *lines, struct summary *summary)
 	assert_int_equal(put(sink, (struct stream_event){.type = STREAM_BUNDLE, .bundle = {.thread = 9, .n = 1}}), 0);
 	put(sink,
 	    (struct stream_event){.type = STREAM_WINDOW, .window = {SAMPLE_UTC, SAMPLE_UTC + 15 * second, false, 0.5}});
+	put(sink,
+	    (struct stream_event){.type = STREAM_STAGE,
+				  .stage = {6000, 7000, 2, "backend", "slurm:1234.0", 3, "instructions,a", NULL}});
+	assert_int_equal(stub.refused, 0);
+	put(sink, (struct stream_event){.type = STREAM_STAGE,
+					.stage = {8000, 8000, 3, "memory", "slurm:1234.0", 3, NULL, "no room"}});
+	assert_int_equal(stub.refused, 1);
 	put(sink, (struct stream_event){.type = STREAM_WINDOW,
 					.window = {SAMPLE_UTC + 15 * second, SAMPLE_UTC + 25 * second, true, 0.75}});
 	put(sink, (struct stream_event){.type = STREAM_END});
@@ -233,7 +246,7 @@ static void test_lines(void **state)
 			assert_non_null(strstr(line, "\"host\":\"n1\""));
 	}
 	fclose(file);
-	assert_int_equal(count, 1 + 11 + 9);
+	assert_int_equal(count, 1 + 11 + 2 + 9);
 }
 
 static char *print(struct summary *summary, unsigned width)
@@ -319,7 +332,7 @@ static void test_full_disk(void **state)
 	(void)state;
 	pipeline__totals(sink, &totals);
 	assert_int_equal(totals.windows, 2);
-	assert_int_equal(totals.lost_lines, 1 + 11 + 9);
+	assert_int_equal(totals.lost_lines, 1 + 11 + 2 + 9);
 	assert_non_null(strstr(line_sink__error(lines), "No space left"));
 	stream__close(sink);
 	assert_int_equal(line_sink__close(lines), -ENOSPC);

@@ -254,6 +254,10 @@ static const char *check(struct capture_file *file, struct stream_event *event)
 		return bundle->n && bundle->start_ns <= bundle->end_ns ? NULL : "an impossible bundle";
 	case STREAM_WINDOW:
 		return event->window.begin_ns <= event->window.end_ns ? NULL : "an impossible window";
+	case STREAM_STAGE:
+		if (event->stage.refused && !event->stage.expand)
+			return "a stage of no factor is refused";
+		return event->stage.begin_ns <= event->stage.end_ns ? NULL : "an impossible change of stage";
 	case STREAM_CLOCK:
 	case STREAM_END:
 		break;

@@ -167,6 +167,17 @@ static const struct capture_column window_columns[] = {
     COLUMN("io_tax_pct", COLUMN_DOUBLE, window.io_tax_pct, "percent of the node's CPU time"),
 };
 
+static const struct capture_column stage_columns[] = {
+    COLUMN("begin_ns", COLUMN_U64, stage.begin_ns, "ns, CLOCK_MONOTONIC: nothing is counted from here"),
+    COLUMN("end_ns", COLUMN_U64, stage.end_ns, "ns, CLOCK_MONOTONIC: to here"),
+    COLUMN("stage", COLUMN_U32, stage.stage, "1 to 3"),
+    COLUMN("expand", COLUMN_TEXT, stage.expand, "factor whose parts are counted"),
+    COLUMN("job", COLUMN_TEXT, stage.job, "identity, for whom"),
+    COLUMN("variance", COLUMN_U64, stage.variance, "id, for which"),
+    COLUMN("events", COLUMN_TEXT, stage.events, "names"),
+    COLUMN("refused", COLUMN_TEXT, stage.refused, "why it cannot be counted"),
+};
+
 #define TABLE(name, columns)                                                                                           \
 	{                                                                                                              \
 		name, columns, sizeof(columns) / sizeof((columns)[0])                                                  \
@@ -184,6 +195,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_WINDOW] = TABLE("window", window_columns),
     [STREAM_END] = {"end", NULL, 0},
     [STREAM_PLACE] = TABLE("place", place_columns),
+    [STREAM_STAGE] = TABLE("stage", stage_columns),
 };
 
 const char *const capture_wire_name[WIRES] = {

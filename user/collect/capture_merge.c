@@ -144,6 +144,10 @@ static int take(struct merge *merge, struct source *source, struct stream_event 
 	case STREAM_PLACE:
 		event->place.thread = source->threads[event->place.thread];
 		return stream__put(merge->sink, event);
+	case STREAM_STAGE:
+		event->stage.begin_ns += source->offset;
+		event->stage.end_ns += source->offset;
+		return stream__put(merge->sink, event);
 	case STREAM_INTERFERENCE:
 		event->interference.thread = source->threads[event->interference.thread];
 		return hold(source, event, event->interference.bin * VAPRO_BIN_NS);

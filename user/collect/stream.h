@@ -23,8 +23,9 @@ enum stream_type {
 	STREAM_INTERFERENCE,
 	STREAM_FACTS, /* of one process, before each window */
 	STREAM_WINDOW,
-	STREAM_END,   /* a capture that lacks it was cut short */
-	STREAM_PLACE, /* last: the numbers of the others are in files */
+	STREAM_END, /* a capture that lacks it was cut short */
+	STREAM_PLACE,
+	STREAM_STAGE, /* last: the numbers of the others are in files */
 };
 
 struct stream_clock {
@@ -44,6 +45,17 @@ struct stream_window {
 	double io_tax_pct;    /* of the node's CPU time, that all its system calls together took longer */
 };
 
+/* Other counters from now on, or a request for some that was not met: then the old ones go on. */
+struct stream_stage {
+	uint64_t begin_ns, end_ns; /* in between nothing was counted */
+	uint32_t stage;
+	const char *expand;  /* the factor whose parts are (to be) counted; NULL at stage 1 */
+	const char *job;     /* whose turn it is; NULL at stage 1 */
+	uint64_t variance;   /* 0 at stage 1 */
+	const char *events;  /* names of all that is counted, joined by commas; NULL where refused */
+	const char *refused; /* why it cannot be counted; NULL: it is */
+};
+
 struct stream_event {
 	enum stream_type type;
 	union {
@@ -56,6 +68,7 @@ struct stream_event {
 		struct vapro_interference interference; /* its bin counts from the clock's UTC */
 		struct vapro_process_facts facts;
 		struct vapro_place place;
+		struct stream_stage stage;
 		struct stream_window window;
 	};
 };

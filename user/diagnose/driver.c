@@ -28,7 +28,7 @@ int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item
 	for (int group = 0; group < TOLD_GROUPS; group++) {
 		struct driver_wish *wish = NULL;
 
-		if (!wants(item, (enum told_group)group, told, least))
+		if (driver->refused & 1U << group || !wants(item, (enum told_group)group, told, least))
 			continue;
 		item->wished |= 1U << group;
 		if (group == TOLD_TOP)
@@ -72,6 +72,21 @@ bool driver__turn(struct driver *driver, struct driver_wish *vain)
 	driver->count = kept;
 	driver->windows = !kept ? 0 : first ? driver->windows + 1 : 1;
 	return over;
+}
+
+void driver__refuse(struct driver *driver, enum told_group group)
+{
+	bool first = driver->count && driver->queue[0].group == group;
+	size_t kept = 0;
+
+	driver->refused |= 1U << group;
+	for (size_t i = 0; i < driver->count; i++) {
+		if (driver->queue[i].group != group)
+			driver->queue[kept++] = driver->queue[i];
+	}
+	driver->count = kept;
+	if (first)
+		driver->windows = kept > 0;
 }
 
 const struct driver_wish *driver__current(const struct driver *driver)

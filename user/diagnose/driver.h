@@ -23,6 +23,7 @@ struct driver {
 	struct driver_wish *queue; /* the first one's group is on */
 	size_t count, capacity;
 	unsigned windows; /* that the first one has had */
+	unsigned refused; /* groups that the node cannot count, as bits: nobody is to wish for them */
 };
 
 /*
@@ -34,6 +35,9 @@ int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item
 
 /* Ends the window, after all cases were seen. Returns whether a wish is given up, and which. */
 bool driver__turn(struct driver *driver, struct driver_wish *vain);
+
+/* The node cannot count a group: wishes for it are given up, whosever they are. */
+void driver__refuse(struct driver *driver, enum told_group group);
 
 /* Whose turn it is; NULL: stage 1. */
 const struct driver_wish *driver__current(const struct driver *driver);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,50 @@ char *lines__warning(const struct line_warning *warning)
 		  json__add_text(object, "text", warning->text) &&
 		  json__add_number(object, "pid", warning->pid ? warning->pid : NAN, 0);
 
+	return finish(object, ok);
+}
+
+static bool add_events(cJSON *object, const char *events)
+{
+	cJSON *array = cJSON_AddArrayToObject(object, "counters");
+	bool ok = array;
+
+	while (ok && events && *events) {
+		size_t length = strcspn(events, ",");
+		char *name = strndup(events, length);
+		cJSON *item = name ? cJSON_CreateString(name) : NULL;
+
+		free(name);
+		ok = item && cJSON_AddItemToArray(array, item);
+		events += length + (events[length] == ',');
+	}
+	return ok;
+}
+
+char *lines__stage(const struct line_stage *stage)
+{
+	cJSON *object = json__head("stage", stage->utc_ns, stage->host);
+	char text[640];
+	bool ok;
+
+	if (stage->refused)
+		snprintf(text, sizeof(text), "the parts of %s cannot be counted here: %s", stage->expand,
+			 stage->refused);
+	else if (stage->expand)
+		snprintf(text, sizeof(text),
+			 "the parts of %s are counted from now on, for a variance of %s in which it is a "
+			 "major factor",
+			 stage->expand, stage->job ? stage->job : "a job");
+	else
+		snprintf(text, sizeof(text), "the time as a whole is counted again: no variance asks for more");
+	ok = object && json__add_uint(object, "stage", stage->stage) &&
+	     json__add_text(object, "parts_of", stage->expand) &&
+	     cJSON_AddBoolToObject(object, "counted", !stage->refused) &&
+	     json__add_text(object, "reason", stage->refused) && json__add_text(object, "job", stage->job) &&
+	     json__add_number(object, "variance", stage->variance ? (double)stage->variance : NAN, 0) &&
+	     add_events(object, stage->events) &&
+	     json__add_number(object, "uncounted_ms", (double)stage->uncounted_ns * 1e-6, 3) &&
+	     json__add_text(object, "text", text);
 	return finish(object, ok);
 }
 

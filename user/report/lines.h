@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The lines that are no result of a window: hello, process, warning, bye. Each function turns plain
+ * The lines that are no result of a window: hello, process, warning, stage, bye. Each function turns plain
  * facts into one line of NDJSON without its newline, malloc'ed; NULL when out of memory. Texts that
  * are NULL and costs that are NAN become null.
  */
@@ -98,6 +98,19 @@ struct line_warning {
 	uint32_t pid;	  /* 0: of no process */
 };
 
+/* What is counted from now on and why, or what cannot be. */
+struct line_stage {
+	uint64_t utc_ns;
+	const char *host;
+	uint32_t stage;
+	const char *expand;    /* NULL at stage 1 */
+	const char *job;       /* NULL at stage 1 */
+	uint64_t variance;     /* 0 at stage 1 */
+	const char *events;    /* joined by commas; NULL where refused */
+	const char *refused;   /* why not; NULL: it is counted */
+	uint64_t uncounted_ns; /* how long nothing was counted in between */
+};
+
 struct line_totals {
 	uint64_t windows, variances, alarms, bundles, fragments;
 	uint64_t lost[VAPRO_LOSSES];
@@ -115,6 +128,7 @@ struct line_bye {
 char *lines__hello(const struct line_hello *hello);
 char *lines__process(const struct line_process *process);
 char *lines__warning(const struct line_warning *warning);
+char *lines__stage(const struct line_stage *stage);
 char *lines__bye(const struct line_bye *bye);
 
 /* "arguments" or "instructions". */

@@ -258,6 +258,29 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 	return ret;
 }
 
+/* A replay gives up what the live run could not count. */
+static int tell_stage(struct pipeline *pipeline, const struct stream_stage *stage)
+{
+	struct line_stage told = {
+	    .utc_ns = utc(pipeline, stage->end_ns),
+	    .host = pipeline->host,
+	    .stage = stage->stage,
+	    .expand = stage->expand,
+	    .job = stage->job,
+	    .variance = stage->variance,
+	    .events = stage->events,
+	    .refused = stage->refused,
+	    .uncounted_ns = stage->end_ns - stage->begin_ns,
+	};
+	char *line = lines__stage(&told);
+	int ret = line ? put_line(pipeline, line) : -ENOMEM;
+
+	free(line);
+	if (stage->refused)
+		analysis__refuse_stage(pipeline->analysis, stage->expand);
+	return ret;
+}
+
 static int pipeline__put(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct pipeline *pipeline = pipeline_of(sink);
@@ -282,6 +305,8 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return counted(pipeline, analysis__add_facts(pipeline->analysis, &event->facts));
 	case STREAM_PLACE:
 		return counted(pipeline, analysis__place(pipeline->analysis, &event->place));
+	case STREAM_STAGE:
+		return tell_stage(pipeline, &event->stage);
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:
