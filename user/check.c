@@ -71,8 +71,11 @@ static void check_ladder(void)
 	}
 }
 
-/* Tries the whole thing: what loads and attaches here is available, whatever the version says. */
-static void check_probes(void)
+/*
+ * Tries the whole thing: what loads and attaches here is available, whatever the version says. Counters
+ * that the kernel does not take are given up.
+ */
+static void check_probes(struct counters *counters)
 {
 	struct vapro_config config;
 	struct kernel_side *side;
@@ -82,7 +85,7 @@ static void check_probes(void)
 
 	config__init(&config);
 	check_ladder();
-	side = kernel_side__load(&config, NULL, err, sizeof(err), &status);
+	side = kernel_side__load(&config, counters, err, sizeof(err), &status);
 	if (side)
 		snprintf(text, sizeof(text), "loads, verified; attaches by %s",
 			 ladder_rung_name[kernel_side__rung(side)]);
@@ -117,9 +120,8 @@ static void check_probes(void)
 	kernel_side__free(side);
 }
 
-static void check_counters(const struct vapro_config *config)
+static void check_counters(const struct counters *counters)
 {
-	struct counters *counters = counters__new(config);
 	const struct counter_line *lines;
 	size_t count = 0;
 	char text[400];
@@ -136,7 +138,6 @@ static void check_counters(const struct vapro_config *config)
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(lines[i].name, "instructions"))
 			row(lines[i].name, lines[i].available ? "yes" : "no", lines[i].reason);
-	counters__free(counters);
 }
 
 static void check_finder(void)
@@ -184,6 +185,7 @@ static int usage(FILE *out, int code)
 int check__main(int argc, char **argv)
 {
 	struct vapro_config config;
+	struct counters *all;
 	bool counters = false;
 	char err[512];
 
@@ -208,9 +210,11 @@ int check__main(int argc, char **argv)
 		return counters__report(&config, stdout) ? EXIT_OK : EXIT_REFUSED;
 	puts("What vapro needs");
 	check_kernel();
-	check_probes();
+	all = counters__new(&config);
+	check_probes(all);
 	puts("What makes it better");
-	check_counters(&config);
+	check_counters(all);
+	counters__free(all);
 	check_finder();
 	check_libraries();
 	puts(problems ? "\nvaprod cannot run here: see what is MISSING above." : "\nvaprod can run here.");

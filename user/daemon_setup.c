@@ -50,15 +50,21 @@ static enum vapro_workload_source workload_source(const struct daemon *daemon)
 	return counters__count(daemon->counters) ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS;
 }
 
-/* What can be counted decides what everything else rests on. */
-int daemon__look_for_counters(struct daemon *daemon)
+/* Whether there are no counters although they were asked for. */
+static bool counters_missed(const struct daemon *daemon)
 {
 	enum vapro_counters wanted = daemon->options->config.counters;
 
+	return !counters__count(daemon->counters) && wanted != VAPRO_COUNTERS_AUTO && wanted != VAPRO_COUNTERS_NONE;
+}
+
+/* What can be counted decides what everything else rests on. */
+int daemon__look_for_counters(struct daemon *daemon)
+{
 	daemon->counters = counters__new(&daemon->options->config);
 	if (!daemon->counters)
 		return daemon__fail("%s", "out of memory");
-	if (counters__count(daemon->counters) || wanted == VAPRO_COUNTERS_AUTO || wanted == VAPRO_COUNTERS_NONE)
+	if (!counters_missed(daemon))
 		return EXIT_OK;
 	daemon__fail("--counters: %s", counters__reason(daemon->counters));
 	return EXIT_REFUSED;
@@ -67,8 +73,6 @@ int daemon__look_for_counters(struct daemon *daemon)
 int daemon__open_outputs(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
-	const char *const named[RULES_NAMED] = {counters__named(daemon->counters, 0),
-						counters__named(daemon->counters, 1)};
 	char *tunables;
 
 	daemon->tee.sink.put = tee_put;
@@ -78,10 +82,6 @@ int daemon__open_outputs(struct daemon *daemon)
 			strerror(errno));
 		return EXIT_FAILED;
 	}
-	daemon->tee.pipeline =
-	    pipeline__new(&options->config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
-	if (!daemon->tee.pipeline || pipeline__name_events(daemon->tee.pipeline, named))
-		return daemon__fail("%s", "out of memory");
 	if (!options->capture)
 		return EXIT_OK;
 	tunables = config__to_text(&options->config);
@@ -170,12 +170,25 @@ void daemon__tell_hello(struct daemon *daemon)
 	free(counters);
 }
 
+/* Once it is known what is counted. Returns 0 or -ENOMEM. */
+static int make_pipeline(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+	const char *const named[RULES_NAMED] = {counters__named(daemon->counters, 0),
+						counters__named(daemon->counters, 1)};
+
+	daemon->tee.pipeline =
+	    pipeline__new(&options->config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
+	return daemon->tee.pipeline ? pipeline__name_events(daemon->tee.pipeline, named) : -ENOMEM;
+}
+
 int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 {
 	const struct daemon_options *options = daemon->options;
 	char finder_err[256];
 	struct governor governor;
 	int status = EXIT_FAILED, user_rows;
+	bool counts = counters__count(daemon->counters);
 
 	user_rows = user_rows__add(options->config.functions, daemon->user_rows, err, err_size);
 	if (user_rows < 0)
@@ -183,6 +196,17 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	daemon->side = kernel_side__load(&options->config, daemon->counters, err, err_size, &status);
 	if (!daemon->side)
 		return status;
+	if (counters_missed(daemon)) {
+		snprintf(err, err_size, "--counters: %s", counters__reason(daemon->counters));
+		return EXIT_REFUSED;
+	}
+	if (counts && !counters__count(daemon->counters))
+		fprintf(stderr, "vaprod: %s: workload is assumed from call arguments\n",
+			counters__reason(daemon->counters));
+	if (make_pipeline(daemon)) {
+		snprintf(err, err_size, "out of memory");
+		return EXIT_FAILED;
+	}
 	/* before what a probe costs is measured: reading them is part of it */
 	status = counters__arm(daemon->counters, kernel_side__bpf(daemon->side));
 	if (status) {

@@ -179,7 +179,23 @@ static int climb(struct kernel_side *side, const struct vapro_config *config)
 	return side->bpf ? 0 : error;
 }
 
-struct kernel_side *kernel_side__load(const struct vapro_config *config, const struct counters *counters, char *err,
+/* The code that reads counters makes the object bigger: without it the kernel may take it. */
+static int climb_uncounted(struct kernel_side *side, const struct vapro_config *config, struct counters *counters,
+			   int error)
+{
+	char why[160];
+
+	side->counters = NULL;
+	memset(side->rungs, 0, sizeof(side->rungs));
+	if (climb(side, config))
+		return error;
+	snprintf(why, sizeof(why), "the kernel refuses the BPF object with the code that reads counters (%s)",
+		 strerror(-error));
+	counters__give_up(counters, why);
+	return 0;
+}
+
+struct kernel_side *kernel_side__load(const struct vapro_config *config, struct counters *counters, char *err,
 				      size_t err_size, int *status)
 {
 	struct kernel_side *side = calloc(1, sizeof(*side));
@@ -201,6 +217,8 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, const s
 	side->switch_tells_state = switch_tells_state();
 	side->counters = counters;
 	error = climb(side, config);
+	if (error && counters && counters__count(counters))
+		error = climb_uncounted(side, config, counters, error);
 	if (!error)
 		facts__learn(&side->facts, side->rung != RUNG_PERF);
 	if (!error && side->rung == RUNG_PERF && !getrlimit(RLIMIT_NOFILE, &files)) {

@@ -27,10 +27,11 @@ struct kernel_rung {
 
 /*
  * Loads the object on the highest rung of the ladder that this kernel takes, or on the one that is
- * asked for, with the code that reads counters where there are any (NULL: none). Returns NULL with a sentence in err and in *status 3 where kernel or privileges do not
- * allow it, else 1.
+ * asked for, with the code that reads counters where there are any (NULL: none). Where no rung takes it
+ * with that code, it is loaded without, and the counters are given up. Returns NULL with a sentence in
+ * err and in *status 3 where kernel or privileges do not allow it, else 1.
  */
-struct kernel_side *kernel_side__load(const struct vapro_config *config, const struct counters *counters, char *err,
+struct kernel_side *kernel_side__load(const struct vapro_config *config, struct counters *counters, char *err,
 				      size_t err_size, int *status);
 void kernel_side__free(struct kernel_side *side);
 
