@@ -185,6 +185,11 @@ $(B)/tests/changed_text: tests/vm/changed_text.c | $(B)/.deps-build
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@
 
+# A libbpf whose kernel takes no code that reads counters, for tests of what is done then
+$(B)/tests/refuse_counting.so: tests/counters/refuse_counting.c | $(B)/.deps-build
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC $< -o $@
+
 check: check-unit check-live
 
 check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(B)/tests/print_events
@@ -192,15 +197,15 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	@tests/counters/compare_events.py $(B)/tests/print_events
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
-check-live: all workloads $(B)/tests/print_sites $(B)/tests/confine $(B)/tests/sum_counts
+check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts refuse_counting.so)
 	@rm -f $(B)/.prove; prove --timer --statefile=$(B)/.prove --state=save tests/live/*.t || \
 		{ echo "== once more, what failed"; prove --timer --statefile=$(B)/.prove --state=failed; }
 
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
 GUEST_FORTRAN = steps_f08 mpich_steps_h
 KERNELS = cg ft ep pagerank
-GUEST_PROGRAMS = $(addprefix tools/,classes iterate flat_out mpich_demo_mpi steps mpich_steps $(GUEST_FORTRAN)) \
-	tests/changed_text tests/slow_rank $(addprefix tools/,$(KERNELS))
+GUEST_PROGRAMS = $(addprefix tools/,classes iterate flat_out stalls mpich_demo_mpi steps mpich_steps $(GUEST_FORTRAN)) \
+	tests/changed_text tests/slow_rank tests/refuse_counting.so $(addprefix tools/,$(KERNELS))
 
 $(B)/.deps-vm: tools/deps.sh
 	@mkdir -p $(B)

@@ -77,8 +77,10 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	daemon->cpu_at_window = cpu;
 	daemon->window_begin = end_utc;
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
-	if (!last)
+	if (!last) {
+		daemon__turn_stage(daemon);
 		collector__set_clock(daemon->collector, &daemon->clock);
+	}
 	line_sink__flush(daemon->lines);
 }
 

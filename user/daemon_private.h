@@ -30,6 +30,8 @@ struct daemon {
 	struct tee tee;
 	struct line_sink *lines;
 	struct counters *counters;
+	const char *expanded; /* the factor whose parts are counted; NULL: the time as a whole */
+	bool counters_lost;   /* while changing them, to somebody else */
 	struct kernel_side *side;
 	struct attacher *attacher;
 	struct row_attacher *rows;
@@ -70,9 +72,12 @@ int daemon__look_for_counters(struct daemon *daemon);
 /* Outputs first: they must not cost a probed process anything when they cannot be had. Returns an exit code. */
 int daemon__open_outputs(struct daemon *daemon);
 
-/* Loads and calibrates the kernel side and makes everything that stands on it. Returns an exit code, with a sentence.
- */
+/* Loads and calibrates the kernel side and makes everything that stands on it, the analysis too, since what can be
+ * counted is certain only then. Returns an exit code, with a sentence. */
 int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
+
+/* After a window: counts what the analysis asks for until the next one. */
+void daemon__turn_stage(struct daemon *daemon);
 
 /* Says what this daemon is and has learnt of the machine. */
 void daemon__tell_hello(struct daemon *daemon);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * sum_counts CAPTURE: what the computations of a capture's main threads counted, as one JSON object:
- * sums, and of those that travelled singly [call number, magnitudes] in the order of calls.
+ * sums, and of those that travelled singly [call number, 3 magnitudes, start, end, ns of backend, memory,
+ * core, L1, L2, DRAM] in the order of calls; changes of what is counted as [begin, end, stage, counted].
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,11 @@
 
 #define IDS 4096
 #define SINGLES 65536
+#define STAGES 256
+
+static const int told[] = {VAPRO_BACKEND, VAPRO_MEMORY, VAPRO_CORE, VAPRO_L1, VAPRO_L2, VAPRO_DRAM};
+
+#define TOLD (sizeof(told) / sizeof(told[0]))
 
 struct sums {
 	struct stream_sink sink; /* first */
@@ -18,8 +24,11 @@ struct sums {
 	uint64_t fragments, singles;
 	struct single {
 		uint64_t call;
-		double magnitude[VAPRO_MAGNITUDES];
+		double magnitude[VAPRO_MAGNITUDES], told[TOLD];
+		uint64_t start_ns, end_ns;
 	} single[SINGLES];
+	struct stream_stage stage[STAGES];
+	size_t stages;
 };
 
 static void add(struct sums *sums, const struct vapro_bundle *bundle)
@@ -34,6 +43,10 @@ static void add(struct sums *sums, const struct vapro_bundle *bundle)
 	if (bundle->n != 1 || sums->singles == SINGLES)
 		return;
 	sums->single[sums->singles].call = bundle->first_call;
+	sums->single[sums->singles].start_ns = bundle->start_ns;
+	sums->single[sums->singles].end_ns = bundle->end_ns;
+	for (size_t i = 0; i < TOLD; i++)
+		sums->single[sums->singles].told[i] = bundle->factor[told[i]];
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
 		sums->single[sums->singles].magnitude[i] = bundle->magnitude_min[i];
 	sums->singles++;
@@ -57,6 +70,8 @@ static int put(struct stream_sink *sink, const struct stream_event *event)
 	else if (event->type == STREAM_BUNDLE && event->bundle.thread < IDS && event->bundle.state < IDS &&
 		 sums->main_thread[event->bundle.thread] && sums->computation[event->bundle.state])
 		add(sums, &event->bundle);
+	else if (event->type == STREAM_STAGE && sums->stages < STAGES)
+		sums->stage[sums->stages++] = event->stage;
 	return 0;
 }
 
@@ -80,9 +95,18 @@ int main(int argc, char **argv)
 	for (uint64_t i = 0; i < sums.singles; i++) {
 		const double *magnitude = sums.single[i].magnitude;
 
-		printf("%s[%llu,%.0f,%.0f,%.0f]", i ? "," : "", (unsigned long long)sums.single[i].call,
-		       magnitude[VAPRO_INSTRUCTIONS], magnitude[VAPRO_NAMED], magnitude[VAPRO_NAMED + 1]);
+		printf("%s[%llu,%.0f,%.0f,%.0f,%llu,%llu", i ? "," : "", (unsigned long long)sums.single[i].call,
+		       magnitude[VAPRO_INSTRUCTIONS], magnitude[VAPRO_NAMED], magnitude[VAPRO_NAMED + 1],
+		       (unsigned long long)sums.single[i].start_ns, (unsigned long long)sums.single[i].end_ns);
+		for (size_t k = 0; k < TOLD; k++)
+			printf(",%.0f", sums.single[i].told[k]);
+		printf("]");
 	}
+	printf("],\"stages\":[");
+	for (size_t i = 0; i < sums.stages; i++)
+		printf("%s[%llu,%llu,%u,%s]", i ? "," : "", (unsigned long long)sums.stage[i].begin_ns,
+		       (unsigned long long)sums.stage[i].end_ns, sums.stage[i].stage,
+		       sums.stage[i].refused ? "false" : "true");
 	puts("]}");
 	return 0;
 }

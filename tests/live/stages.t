@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+The diagnosis drives the counters, with clocks in their place: their table has parts of the backend and
+no parts of memory, and all time is the backend's. What spans a change is not counted, and nothing else.
+"""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import VAPRO, VAPROD, ROOT, attached, j, main, of_type, ready_pid, records, tool  # noqa: E402
+
+PIECES = 1800
+CALL, COUNT, START, END, BACKEND, MEMORY, CORE = 0, 1, 4, 5, 6, 7, 8
+
+
+def watch(jobs):
+    """A program that is slow for a while, under vaprod to its end: its result, the records, its computations."""
+    program = jobs.start(j.mpirun(1, tool("stalls"), "--alone", "--pieces", PIECES, "--from", 550, "--to", 1450, "--us", 3000,
+                                  "--more-us", 2000, "--idle-us", 1000, "--delay", 3), "stalls")
+    pid = ready_pid(program)
+    out, capture = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "run.capture"))
+    # whoever does more work takes longer by the clock: it is told as the same work here
+    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--capture", capture, "--io", "off", "--overhead-cap", "0",
+                         "--counters", "test", "--cluster-tolerance", "0.95", "--window", "1.5s", "--long-fragment", "0s"],
+                        "vaprod")
+    attached(out, [pid])
+    if jobs.wait(program, 90) or jobs.wait(daemon, 20):
+        raise RuntimeError(program.err() + daemon.err())
+    sums = subprocess.run([j.path("tests", "sum_counts"), capture], capture_output=True, text=True, check=True)
+    return json.loads(program.out().splitlines()[-1]), records(out), json.loads(sums.stdout), daemon.err()
+
+
+def check_stages(tap, lines, errors):
+    stages = of_type(lines, "stage")
+    asked = [(s["stage"], s["parts_of"], s["counted"]) for s in stages]
+    tap.equal(asked[:3], [(2, "backend", True), (3, "memory", False), (1, None, True)],
+              "parts of the backend are counted; those of memory cannot be; then all again")
+    tap.equal([a for a in asked if not a[2]], [(3, "memory", False)], "what cannot be counted is told once")
+    if len(stages) < 3:
+        return
+    told = {v["id"] for v in of_type(lines, "variance")}
+    tap.ok(stages[0]["variance"] in told and stages[0]["job"], "with the variance that asks for it", stages[0])
+    tap.ok("no events that part it" in stages[1]["reason"] and "memory" in errors, "and with the reason", stages[1])
+    tap.ok("instructions" in stages[0]["counters"] and "clock.task" in stages[0]["counters"], "and what is counted", stages[0])
+    tap.ok(stages[0]["uncounted_ms"] > 0 and stages[1]["uncounted_ms"] == 0, "and how long nothing was", stages)
+    diagnoses = [(d["stage"], d["final"], {f["name"]: f for f in d["factors"]}) for d in of_type(lines, "diagnosis")
+                 if d["variance"] == stages[0]["variance"]]
+    first, last = diagnoses[0], diagnoses[-1]
+    tap.equal(first[:2], (1, False), "a first diagnosis is of stage 1, and another is to follow")
+    tap.ok(first[2]["backend"]["major"] and "memory" not in first[2], "it knows of the backend as a whole", first)
+    tap.equal(last[:2], (2, True), "the last one is of stage 2")
+    parts = [last[2].get(name, {"contribution_pct": 0})["contribution_pct"] for name in ("memory", "core")]
+    tap.ok(all(40 <= part <= 60 for part in parts), "and has its parts, as the clocks have them", parts)
+
+
+def check_counts(tap, result, lines, sums):
+    """Each computation of the program is counted with one set of counters, or it spans a change and is told as lost."""
+    pieces, changes = sums["singles"], [s for s in sums["stages"] if s[3]]
+    tap.equal(len(pieces), result["computations"], "every computation is told, singly")
+    uncounted = [p for p in pieces if not p[COUNT]]
+    tap.equal(sum(w["lost"]["counter"] for w in of_type(lines, "window")), len(uncounted), "what was not counted is told as lost")
+    # the clock is read a little before and after the change itself: who touches these may be counted
+    straddlers = [p for p in pieces if any(p[START] <= end and p[END] >= begin for begin, end, _, _ in changes)]
+    across = [p for p in pieces if any(p[START] < begin and p[END] > end for begin, end, _, _ in changes)]
+    tap.ok(straddlers, "there are computations that span a change", changes)
+    tap.ok(all(not p[COUNT] and not p[BACKEND] and not p[MEMORY] for p in across), "they are not counted, nor guessed", across)
+    # some kernels do not tell of all switches
+    others = [p for p in uncounted if p not in straddlers]
+    tap.ok(len(others) <= 0.01 * len(pieces), "next to all others are", f"{len(others)} of {len(pieces)}: {others[:3]}")
+    by_stage = {0: [p for p in pieces if p[COUNT] and p[END] < changes[0][0]]}
+    for number, change in enumerate(changes, 1):
+        after = changes[number][0] if number < len(changes) else float("inf")
+        by_stage[number] = [p for p in pieces if p[COUNT] and p[START] > change[1] and p[END] < after]
+    tap.equal(sum(map(len, by_stage.values())) + len(straddlers) + len(others), result["computations"],
+              "before, between and after the changes and across them: all of the program's")
+    # from the next one on, a piece of no time on the CPU may tell of nothing
+    for number, counted in by_stage.items():
+        stage = changes[number - 1][2] if number else 1
+        wrong = [p for p in counted if bool(p[BACKEND]) != (stage == 1) or bool(p[MEMORY] and p[CORE]) != (stage == 2)]
+        tap.ok(counted and not wrong, f"those after change {number} tell of stage {stage}, and of no other", wrong[:3])
+
+
+def test_diagnosis_drives_the_counters(tap, jobs):
+    result, lines, sums, errors = watch(jobs)
+    tap.equal(lines[0]["workload_source"], "instructions", "clocks count")
+    check_stages(tap, lines, errors)
+    check_counts(tap, result, lines, sums)
+    check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"),
+                            os.path.join(jobs.directory, "out.ndjson")], capture_output=True, text=True, check=False)
+    tap.equal(check.returncode, 0, "every line is valid by the schema" + ("" if check.returncode == 0 else check.stdout[-600:]))
+    replay = os.path.join(jobs.directory, "replay.ndjson")
+    code = subprocess.run([VAPRO, "analyze", os.path.join(jobs.directory, "run.capture"), "--output", replay],
+                          capture_output=True, text=True, check=False)
+    tap.equal(code.returncode, 0, "the capture replays" + code.stderr[-300:])
+    told = ("stage", "variance", "diagnosis")
+    again = [r for r in records(replay) if r["type"] in told]
+    tap.ok(again == [r for r in lines if r["type"] in told], "to the same stages and diagnoses")
+
+
+def test_kernel_that_takes_no_counting_code(tap, jobs):
+    """Who asked for counters is refused; tests/vm/stages.t has who did not, since there are real ones."""
+    daemon = jobs.start(["env", "LD_PRELOAD=" + j.path("tests", "refuse_counting.so"), VAPROD, "--pid", os.getpid(), "--duration",
+                         "0.3", "--counters", "test"], "refused")
+    tap.equal(jobs.wait(daemon, 30), 3, "counters that were asked for and that the kernel refuses: exit code 3")
+    tap.ok("refuses the BPF object with the code that reads counters" in daemon.err(), "with the reason", daemon.err())
+
+
+main(test_diagnosis_drives_the_counters, test_kernel_that_takes_no_counting_code)
