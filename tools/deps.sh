@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that vapro needs, where they are missing; the one place that knows
 # their names. deps.sh build | test | bench | cross | vm; quiet and without the network where nothing is missing.
-# deps.sh names sysroot | guest ARCH | kernel ARCH prints what tools/vm/fetch.sh unpacks for another
+# deps.sh names sysroot | guest ARCH | kernel ARCH | headers RELEASE prints what tools/vm/fetch.sh unpacks for another
 # machine, without installing it here.
 set -eu
 
@@ -12,7 +12,7 @@ run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libh
 python3-mpi4py stress-ng python3 python3-jsonschema binutils mandoc'
 bench='bpftrace linux-perf'
 cross='clang llvm lld make bpftool'
-vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gfortran-aarch64-linux-gnu'
+vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gcc-aarch64-linux-gnu gfortran-aarch64-linux-gnu'
 
 # for another CPU: what vapro and the test programs are built with and run on there
 sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev libgsl-dev
@@ -29,6 +29,10 @@ names)
 	sysroot) echo $sysroot ;; # in one line
 	guest) echo busybox-static ;;
 	kernel) echo "linux-image-cloud-${3:?}" ;;
+	headers) # of a kernel's release, such as 6.1.0-50-cloud-arm64
+		release=${3:?}
+		echo "linux-headers-$release linux-headers-${release%-cloud-*}-common"
+		;;
 	*) exit 2 ;;
 	esac
 	exit 0

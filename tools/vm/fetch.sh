@@ -6,6 +6,7 @@
 #   fetch.sh kernel ARCH SUITE   kernel-ARCH-SUITE: the newest cloud kernel of a Debian suite
 #   fetch.sh sysroot ARCH        sysroot-ARCH: headers, libraries and MPI to build for ARCH and to run there
 #   fetch.sh guest ARCH          guest-ARCH: the shell of the guests
+#   fetch.sh headers ARCH SUITE  headers-RELEASE: to build modules here for that kernel
 #
 # ARCH is Debian's name (amd64, arm64). Prints the directory. VAPRO_MIRROR overrides the mirror.
 set -eu
@@ -124,12 +125,45 @@ guest() { # ARCH
 	finish
 }
 
+release_of() { # ARCH SUITE
+	grep -a -o -m 1 'Linux version [^ ]*' "$cache/kernel-$1-$2/vmlinuz" | head -n 1 | cut -d ' ' -f 3
+}
+
+# Of the very kernel that boots: its tools run here, so they are this machine's.
+headers() { # ARCH SUITE
+	kernel "$1" "$2"
+	release=$(release_of "$1" "$2")
+	begin "headers-$release" || return 0
+	apt_state "$1" "$2"
+	if ! apt-cache show "linux-headers-$release" >/dev/null 2>&1; then # the mirror has a newer one by now
+		rm -rf "$final.new" "$cache/kernel-$1-$2"
+		kernel "$1" "$2"
+		release=$(release_of "$1" "$2")
+		begin "headers-$release" || return 0
+	fi
+	names=$("$here/../deps.sh" names headers "$release")
+	kbuild=$(apt-cache depends "linux-headers-$release" | awk '/Depends: linux-kbuild/ && !seen { print $2; seen = 1 }')
+	# shellcheck disable=SC2086 # a list of words
+	(cd "$state/archives" && apt-get -qq download $names)
+	for name in $names; do
+		unpack "$state/archives/$name"_*.deb "$final.new"
+	done
+	rm -rf "$state/archives"
+	unset APT_CONFIG
+	apt_state "$(dpkg --print-architecture)" "$2"
+	(cd "$state/archives" && apt-get -qq download "$kbuild")
+	unpack "$state/archives/$kbuild"_*.deb "$final.new"
+	sed -i "s#^include /usr/src#include $final/usr/src#" "$final.new/usr/src/linux-headers-$release/Makefile"
+	finish
+}
+
 case "${1-}" in
+headers) headers "${2:?}" "${3:?}" ;;
 kernel) kernel "${2:?}" "${3:?}" ;;
 sysroot) sysroot "${2:?}" ;;
 guest) guest "${2:?}" ;;
 *)
-	sed -n '3,10s/^# \{0,1\}//p' "$0" >&2
+	sed -n '3,11s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -23,7 +23,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
-from initramfs import Initramfs  # noqa: E402
+from initramfs import TRIPLES, Initramfs  # noqa: E402
 
 WORK = os.path.join(ROOT, "build", "vm")
 HOST_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine)
@@ -36,6 +36,8 @@ MACHINES = {
 # QEMU 7.2 gets the flags of cmpxchg16b wrong, of which kernel 6.12 dies; kernels 7 cannot make task
 # storage in a BPF program without it.
 INSTEAD = {("amd64", "trixie"): {"Nehalem": "Nehalem,-cx16"}}
+# Other CPUs of these machines, and what they do not run without.
+NEEDS = {"a64fx": ",gic-version=3"}
 CONSOLES = {"arm64": "ttyAMA0", "amd64": "ttyS0"}
 MEMORY = "2G"
 
@@ -43,7 +45,7 @@ MEMORY = "2G"
 GRAPHS = ("steps", "mpich_steps", "steps_f08", "mpich_steps_h")
 KERNELS = ("cg", "ft", "ep", "pagerank")
 PROGRAMS = ("vaprod", "vapro", "tests/changed_text", "tests/slow_rank",
-            *("tools/" + name for name in ("classes", "iterate", "flat_out", "mpich_demo_mpi", *GRAPHS, *KERNELS)))
+            *("tools/" + name for name in ("classes", "iterate", "flat_out", "stalls", "mpich_demo_mpi", *GRAPHS, *KERNELS)))
 
 
 class GuestFailed(Exception):
@@ -62,25 +64,45 @@ def fetch(*what):
     return done.stdout.strip()
 
 
-def pack(arch, scenario, out):
-    """The initramfs of a scenario: PROGRAMS lie in /vapro, which is in PATH."""
+def module(arch, suite, source):
+    """Builds the kernel module in the directory source for the kernel of a guest; returns its file."""
+    headers = os.path.join(fetch("headers", arch, suite), "usr", "src")
+    kernel = [name for name in os.listdir(headers) if name.endswith("-" + arch)][0]
+    name = os.path.basename(source)
+    work = os.path.join(WORK, f"module-{name}-{arch}-{suite}")
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(source, work)
+    cross = [] if arch == HOST_ARCH else [f"CROSS_COMPILE={TRIPLES[arch]}-"]
+    done = subprocess.run(["make", "-s", "-C", os.path.join(headers, kernel), "ARCH=" + arch.replace("amd64", "x86"), *cross,
+                           "M=" + work, "modules"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    if done.returncode:
+        raise GuestFailed(f"the module {name} could not be built for {kernel}:\n{done.stdout[-2000:]}")
+    return os.path.join(work, name + ".ko")
+
+
+def pack(arch, scenario, out, files=()):
+    """The initramfs of a scenario: PROGRAMS and files lie in /vapro, which is in PATH."""
     build = build_directory(arch)
     image = Initramfs(arch, "/" if arch == HOST_ARCH else fetch("sysroot", arch))
     image.program(os.path.join(fetch("guest", arch), "bin", "busybox"), "/usr/bin/busybox")
     image.program(os.path.join(HERE, "init"), "/init")
     image.program(scenario, "/vapro/scenario")
-    for name in PROGRAMS:
-        image.program(os.path.join(build, name), "/vapro/" + os.path.basename(name))
+    for name in [os.path.join(build, program) for program in PROGRAMS] + list(files):
+        image.program(name, "/vapro/" + os.path.basename(name))
     image.mpi()
     image.write(out)
 
 
-def boot(arch, suite, initramfs, log, limit):
+def boot(arch, suite, initramfs, log, limit, cpu=None):
     """Runs the machine until it turns itself off; its console goes to the file log."""
     kernel = os.path.join(fetch("kernel", arch, suite), "vmlinuz")
     if not shutil.which(MACHINES[arch][0]):
         raise GuestFailed(f"{MACHINES[arch][0]} is missing: tools/deps.sh vm installs it")
     machine = [INSTEAD.get((arch, suite), {}).get(word, word) for word in MACHINES[arch]]
+    if cpu:
+        machine[machine.index("-cpu") + 1] = cpu
+        machine[machine.index("-M") + 1] += NEEDS.get(cpu, "")
     # ends with us, however we end
     command = ["setpriv", "--pdeathsig", "KILL", *machine, "-m", MEMORY, "-nographic", "-nodefaults", "-no-reboot",
                "-serial", "stdio", "-kernel", kernel, "-initrd", initramfs, "-append",
@@ -108,17 +130,17 @@ def results(log, directory):
                 tar.extract(member, directory)
 
 
-def run(arch, suite, scenario, limit=900, name=None):
-    """Boots a guest with a scenario; returns the directory of its results, which is run-NAME."""
+def run(arch, suite, scenario, limit=900, name=None, cpu=None, files=()):
+    """Boots a guest, of another CPU perhaps, with a scenario; returns the directory of its results, run-NAME."""
     name = name or f"{arch}-{suite}"
     directory = os.path.join(WORK, "run-" + name)
     os.makedirs(directory, exist_ok=True)
-    for old, _, files in os.walk(directory):
-        for file in files:
+    for old, _, names in os.walk(directory):
+        for file in names:
             os.unlink(os.path.join(old, file))
     initramfs, log = os.path.join(directory, "initramfs"), os.path.join(directory, "console")
-    pack(arch, scenario, initramfs)
-    boot(arch, suite, initramfs, log, limit)
+    pack(arch, scenario, initramfs, files)
+    boot(arch, suite, initramfs, log, limit, cpu)
     results(log, directory)
     return directory
 
