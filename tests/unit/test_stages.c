@@ -105,10 +105,45 @@ static void parts_of_all_time(void **state)
 	NEAR(bundle.factor[VAPRO_L1], 0);
 	/* counted by nobody, or with no group */
 	bundle = fill(counters, 0, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 300, 400, 800});
-	bundle.n = 0;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		NEAR(bundle.factor[i], 0);
 	free_counters(counters);
+}
+
+/* Whatever the counts, it is a share or unknown; what is left out makes it unknown. */
+static void any_counts_make_a_share(void **state)
+{
+	size_t wholes = 0;
+
+	(void)state;
+	srand(1);
+	for (size_t i = 0; i < event_cpu_count; i++) {
+		for (const struct event_group *const *at = event_cpus[i]->groups; *at; at++) {
+			struct topdown about = {.width = event_cpus[i]->width};
+			double count[EVENTS_IN_GROUP] = {0};
+			size_t last = 0;
+
+			if (!(*at)->whole)
+				continue;
+			wholes++;
+			assert_true((*at)->stage > 1);
+			for (size_t e = 0; e < event_group__count(*at); e++)
+				if ((*at)->events[e].flags & EVENT_BUSY && !((*at)->events[e].flags & EVENT_REFERENCE))
+					last = e;
+			assert_true(last && (*at)->events[last].flags & EVENT_OPTIONAL);
+			for (int round = 0; round < 1000; round++) {
+				double whole;
+
+				for (int e = 0; e < EVENTS_IN_GROUP; e++)
+					count[e] = 4e6 * rand() / RAND_MAX;
+				whole = (*at)->whole(count, &about);
+				assert_true(whole >= 0 && whole <= 1);
+				count[last] = 0;
+				assert_true(isnan((*at)->whole(count, &about)));
+			}
+		}
+	}
+	assert_true(wholes > 20);
 }
 
 /* Where it is not, the other factors of the same work are taken to be what they were at stage 1. */
@@ -205,11 +240,9 @@ static void what_cannot_be_counted_is_given_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(parts_of_all_time),
-	    cmocka_unit_test(parts_by_what_others_took),
-	    cmocka_unit_test(fills_are_no_time),
-	    cmocka_unit_test(groups_are_found),
-	    cmocka_unit_test(what_cannot_be_counted_is_given_up),
+	    cmocka_unit_test(parts_of_all_time),	 cmocka_unit_test(any_counts_make_a_share),
+	    cmocka_unit_test(parts_by_what_others_took), cmocka_unit_test(fills_are_no_time),
+	    cmocka_unit_test(groups_are_found),		 cmocka_unit_test(what_cannot_be_counted_is_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
