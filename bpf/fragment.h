@@ -7,6 +7,7 @@
 #define VAPRO_FRAGMENT_H
 
 #include "counting.h"
+#include "taken.h"
 
 /* enum vapro_loss, of which this side counts some */
 enum {
@@ -26,7 +27,8 @@ enum {
 
 /* How a fragment travels. */
 #define EMIT_SINGLE 1
-#define EMIT_EVENTS 2 /* it was counted, or should have been: its counts are in the thread's scratch */
+#define EMIT_EVENTS 2 /* counters counted it, or should have: what they did is in the thread's scratch */
+#define EMIT_COUNTS 4 /* the kernel counted something for it, which is there, too */
 
 static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
 					const struct kernel_bundle *one)
@@ -59,9 +61,9 @@ static __always_inline struct kernel_bundle *bundle_of(const struct kernel_bundl
 	return bpf_map_lookup_elem(&bundles_even, key);
 }
 
-/* Of a fragment that is told alone, or as the first of its bundle. events: those in `one` already are its own. */
+/* Of a fragment that is told alone, or as the first of its bundle. flags: what of it is in `one` already. */
 static __always_inline void bundle_begin(struct kernel_bundle *one, const struct kernel_thread *thread, u64 now,
-					 u64 bytes, bool events)
+					 u64 bytes, u32 flags)
 {
 	u64 duration = now - thread->start_ns;
 
@@ -70,8 +72,9 @@ static __always_inline void bundle_begin(struct kernel_bundle *one, const struct
 	one->sum_ns = one->min_ns = one->max_ns = duration;
 	one->bytes_min = one->bytes_max = bytes;
 	one->first_call = one->last_call = thread->call;
-	counts_delta(&one->counts, &thread->now, &thread->border);
-	if (!events) {
+	if (!(flags & EMIT_COUNTS))
+		__builtin_memset(&one->counts, 0, sizeof(one->counts));
+	if (!(flags & EMIT_EVENTS)) {
 		__builtin_memset(one->event_min, 0, sizeof(one->event_min));
 		__builtin_memset(one->event_max, 0, sizeof(one->event_max));
 		__builtin_memset(one->event_sum, 0, sizeof(one->event_sum));
@@ -96,7 +99,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 		return false;
 	key = *of;
 	one = &own->one;
-	bundle_begin(one, thread, now, bytes, flags & EMIT_EVENTS);
+	bundle_begin(one, thread, now, bytes, flags);
 	if (flags & EMIT_SINGLE) {
 		if (send_single(thread, &key, one))
 			return true;
@@ -114,6 +117,14 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 	return false;
 }
 
+/* A function of its own for its stack, as emit is. */
+__noinline int end_counts(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
+{
+	if (thread && counts)
+		counts_end(thread, counts, duration);
+	return 0;
+}
+
 /*
  * Hands a finished fragment over. state: with KERNEL_EDGE for edges. Returns whether it is in a bundle.
  * A global function for its stack: kernels whose JIT gives programs no stack of their own allow 512
@@ -121,7 +132,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
  */
 __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 {
-	bool edge = state & KERNEL_EDGE, changed;
+	bool edge = state & KERNEL_EDGE;
 	/* ids go on for ever; two that share statistics only travel in each other's way */
 	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0), flags = 0;
 	struct kernel_bundle_key key = {.state = state};
@@ -136,9 +147,11 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 		flags |= EMIT_SINGLE;
 	key.tid = thread->tid;
 	key.bin = bin_of_thread(thread, now + utc_offset_ns);
-	changed = counts_changed(thread);
-	if (changed)
-		away = counts_off_cpu(&thread->now) - counts_off_cpu(&thread->border);
+	if (counts_changed(thread)) {
+		flags |= EMIT_COUNTS;
+		end_counts(thread, &thread->one.counts, duration);
+		away = counts_off_cpu(&thread->one.counts);
+	}
 	judged = edge && away < duration ? duration - away : duration;
 	if (edge && counting) {
 		__builtin_memset(thread->one.event_min, 0, sizeof(thread->one.event_min));
@@ -168,10 +181,8 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 	if (!into)
 		return emit_one(thread, &key, now, bytes, flags);
 	bundle_add(into, thread->start_ns, now, bytes, thread->call);
-	if (changed) {
-		counts_delta(&thread->one.counts, &thread->now, &thread->border);
+	if (flags & EMIT_COUNTS)
 		counts_sum(&into->counts, &thread->one.counts);
-	}
 	if (flags & EMIT_EVENTS)
 		bundle_merge_events(into, &thread->one);
 	return true;
@@ -192,6 +203,7 @@ static __always_inline void tell_hits(struct kernel_thread *thread, u64 now)
 /* Reads the task's own monotone counters; the off-CPU part is kept by task_switch. */
 static __always_inline void read_counts(struct kernel_thread *thread, struct task_struct *task)
 {
+	read_taken(thread);
 	counts_note(thread, task->min_flt, task->maj_flt, task->nvcsw, task->nivcsw, task->se.nr_migrations);
 }
 

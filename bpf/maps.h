@@ -26,6 +26,7 @@ u32 generation = 1;   /* raised whenever links were closed: what was open before
 u32 discover = 1;     /* report processes that are not known */
 u32 tell_execs = 1;   /* report every exec: where mappings are not watched, or what is executed matters */
 u32 hold;	      /* links are being opened or closed one by one: what some of them see is not the whole */
+u32 watch_interrupts; /* they are timed: programs at their tracepoints are attached */
 u32 rows_generation;  /* raised whenever links of single rows were closed or opened: no edge may span that */
 u32 states_epoch = 1; /* raised whenever entries of vertices, edges or handles were changed or taken out */
 u32 transparents;     /* processes told in `transparent`, ever */
@@ -134,7 +135,8 @@ struct {
 struct waiting {
 	u64 since_ns; /* of the present slice */
 	u64 attributed_ns;
-	u32 tid; /* 0 = nobody */
+	u64 queue, throttled; /* as in struct kernel_offcpu, when this slice began */
+	u32 tid;	      /* 0 = nobody */
 	u32 pad;
 };
 
@@ -144,6 +146,20 @@ struct {
 	__type(key, u32);
 	__type(value, struct waiting);
 } waiting_on SEC(".maps");
+
+/* Interrupts of this CPU, while they are watched. */
+struct interrupts {
+	u64 hard_ns, soft_ns;
+	u64 hard_since, soft_since; /* 0 = in none */
+	u64 hard_before;	    /* hard_ns when the soft one began: hard ones interrupt those */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct interrupts);
+} interrupted SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

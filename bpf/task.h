@@ -30,16 +30,32 @@ static __always_inline void interfere_task(u32 tid, struct task_struct *task, u6
 	interfere(tid, task->pid, comm, now, preempted, waited);
 }
 
-/* prev gives up a CPU that a tracked thread waits for: the slice it had is charged to it. */
+/*
+ * prev gives up a CPU that a tracked thread waits for: the slice it had is charged to it, less the time
+ * in which the thread could not have had the CPU anyway.
+ */
 static __always_inline void charge_slice(struct waiting *waiting, struct task_struct *prev)
 {
-	u64 now = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns(), slice = now > waiting->since_ns ? now - waiting->since_ns : 0, throttled;
 
-	if (prev->pid && prev->pid != waiting->tid && now > waiting->since_ns) {
-		interfere_task(waiting->tid, prev, now, now - waiting->since_ns, 0);
-		waiting->attributed_ns += now - waiting->since_ns;
+	if (waiting->queue) {
+		throttled = throttled_time((struct cfs_rq *)waiting->queue);
+		slice -= throttled_part(slice, waiting->throttled, throttled);
+		waiting->throttled = throttled;
+	}
+	if (prev->pid && prev->pid != waiting->tid && slice) {
+		interfere_task(waiting->tid, prev, now, slice, 0);
+		waiting->attributed_ns += slice;
 	}
 	waiting->since_ns = now;
+}
+
+/* From now on the task is runnable without a CPU. */
+static __always_inline void waits(struct kernel_offcpu *off, struct task_struct *task)
+{
+	struct cfs_rq *queue = queue_of(task);
+
+	offcpu_queue(off, (u64)queue, queue ? throttled_time(queue) : 0);
 }
 
 static __always_inline void leaves(struct kernel_thread *thread, struct waiting *waiting, u32 cpu,
@@ -50,21 +66,28 @@ static __always_inline void leaves(struct kernel_thread *thread, struct waiting 
 	offcpu_begin(&thread->off, now, runnable, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait), next->pid);
 	bpf_probe_read_kernel(thread->off.other_comm, sizeof(thread->off.other_comm), next->comm);
 	thread->off.cpu = cpu;
+	if (runnable)
+		waits(&thread->off, prev);
 	if (!runnable || !waiting || waiting->tid)
 		return; /* a second one waiting for the same CPU is charged to whom it was switched to */
 	waiting->tid = thread->tid;
 	waiting->since_ns = now;
 	waiting->attributed_ns = 0;
+	waiting->queue = thread->off.queue;
+	waiting->throttled = thread->off.throttled;
 }
 
 static __always_inline void comes_back(struct kernel_thread *thread, struct task_struct *prev)
 {
-	u64 now = bpf_ktime_get_ns(), waited, attributed = 0;
+	u64 now = bpf_ktime_get_ns(), waited, attributed = 0, queue = thread->off.queue, throttled = 0;
 	u32 cpu = thread->off.cpu;
 	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
 	bool preempted;
 
-	waited = offcpu_end(&thread->off, &thread->now, now, &preempted);
+	/* of the queue it waited in: it may have come from another CPU's */
+	if (queue)
+		throttled = throttled_time((struct cfs_rq *)queue);
+	waited = offcpu_end(&thread->off, &thread->now, now, throttled, &preempted);
 	if (waiting && waiting->tid == thread->tid) {
 		attributed = waiting->attributed_ns;
 		waiting->tid = 0;
@@ -84,15 +107,22 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	u32 cpu = bpf_get_smp_processor_id();
 	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
 	struct kernel_thread *thread;
+	struct kernel_taken taken;
 
 	if (waiting && waiting->tid)
 		charge_slice(waiting, prev);
 	thread = bpf_task_storage_get(&threads, prev, 0, 0);
-	if (thread)
+	if (thread) {
+		cpu_taken(prev, &taken);
+		taken_out(thread, &taken, cpu);
 		leaves(thread, waiting, cpu, prev, next, preempt || !prev_state);
+	}
 	thread = bpf_task_storage_get(&threads, next, 0, 0);
-	if (thread)
+	if (thread) {
+		cpu_taken(next, &taken);
+		taken_in(thread, &taken, cpu);
 		comes_back(thread, prev);
+	}
 	if (counting)
 		count_switch(prev, next);
 	return 0;
@@ -102,8 +132,8 @@ static __always_inline int woken(struct task_struct *task)
 {
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 
-	if (thread)
-		offcpu_wake(&thread->off, bpf_ktime_get_ns());
+	if (thread && offcpu_wake(&thread->off, bpf_ktime_get_ns()))
+		waits(&thread->off, task);
 	return 0;
 }
 

@@ -67,6 +67,31 @@ int BPF_PROG(task_wakeup, struct task_struct *task)
 	return woken(task);
 }
 
+/* Attached only while a diagnosis asks for it: they cost every interrupt of the node. */
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(hard_entry, int irq, struct irqaction *action)
+{
+	return hard_begins();
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(hard_exit, int irq, struct irqaction *action, int ret)
+{
+	return hard_ends();
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(soft_entry, unsigned int vector)
+{
+	return soft_begins();
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(soft_exit, unsigned int vector)
+{
+	return soft_ends();
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(task_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
 {

@@ -395,7 +395,7 @@ void analysis__stage_request(const struct analysis *analysis, struct vapro_stage
 {
 	const struct driver_wish *wish = driver__current(&analysis->context.driver);
 
-	*request = (struct vapro_stage_request){.stage = 1};
+	*request = (struct vapro_stage_request){.stage = 1, .interrupts = analysis->context.driver.interrupts};
 	if (!wish)
 		return;
 	request->stage = told_infos[wish->group].stage;

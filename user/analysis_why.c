@@ -143,6 +143,22 @@ static int build_shared(const struct builder *builder, const unsigned char *slow
 	return 0;
 }
 
+/* Only where it was used up it is part of the answer. */
+static int build_limit(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
+		       struct result_diagnosis *diagnosis)
+{
+	const struct vapro_place *limited;
+
+	if (where__limit(&builder->context->places, builder->context->stg, builder->job->id, slow, &limited))
+		return -ENOMEM;
+	if (!limited || item->breakdown.node[NODE_THROTTLED].impact_ns <= 0)
+		return 0;
+	diagnosis->limit = arena__copy(&builder->context->arena, limited->limit);
+	diagnosis->limit_cgroup =
+	    arena__copy(&builder->context->arena, limited->limit_cgroup ? limited->limit_cgroup : "");
+	return diagnosis->limit && diagnosis->limit_cgroup ? 0 : -ENOMEM;
+}
+
 int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
 		       const struct variance *variance, struct result_variance *out)
 {
@@ -152,7 +168,8 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_cas
 	char text[1024];
 
 	if (!item || build_shared(builder, slow, diagnosis) || build_factors(builder, item, diagnosis) ||
-	    build_regressions(builder, item, diagnosis) || build_interferers(builder, item, diagnosis))
+	    build_regressions(builder, item, diagnosis) || build_interferers(builder, item, diagnosis) ||
+	    build_limit(builder, item, slow, diagnosis))
 		return -ENOMEM;
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
 	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);

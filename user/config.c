@@ -64,6 +64,8 @@ const struct vapro_option vapro_options[] = {
      "watch system calls for IO; auto = while a process does at least one a second"},
     {"threads", VAPRO_OPT_IO, offsetof(struct vapro_config, threads), "auto", 0, 0,
      "watch where threads wait for each other; auto = in OpenMP programs, and in threaded ones without MPI"},
+    {"interrupts", VAPRO_OPT_IO, offsetof(struct vapro_config, interrupts), "auto", 0, 0,
+     "time the node's interrupts; auto = while a slow process is slow on the CPU"},
     {"function", VAPRO_OPT_FUNCTIONS, offsetof(struct vapro_config, functions), "", 0, 0,
      "one more function to watch: IMAGE:FUNCTION [class=user|thread|communication|io] [count=N ...]; IMAGE is a glob, "
      "or exe"},

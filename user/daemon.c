@@ -58,6 +58,20 @@ static void begin(struct daemon *daemon)
 	daemon->cpu_at_window = cpu_seconds();
 }
 
+/* As the diagnosis asks. */
+static void time_interrupts(struct daemon *daemon)
+{
+	struct vapro_stage_request request;
+	int status;
+
+	pipeline__stage_request(daemon->tee.pipeline, &request);
+	status = kernel_side__watch_interrupts(daemon->side, request.interrupts);
+	if (status && !daemon->interrupts_failed) {
+		daemon->interrupts_failed = true;
+		watch__warn(daemon->watch, "no_interrupts", 0, "interrupts cannot be timed: %s", strerror(-status));
+	}
+}
+
 static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 {
 	struct stream_event event = {.type = STREAM_WINDOW};
@@ -80,6 +94,8 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	if (!last) {
 		daemon__turn_stage(daemon);
 		collector__set_clock(daemon->collector, &daemon->clock);
+		if (daemon->options->config.interrupts == VAPRO_IO_AUTO)
+			time_interrupts(daemon);
 	}
 	line_sink__flush(daemon->lines);
 }
@@ -313,6 +329,8 @@ int daemon__run(const struct daemon_options *options)
 		line_sink__flush(daemon.lines);
 		if (options->config.io == VAPRO_IO_ON)
 			kernel_side__watch_syscalls(daemon.side, true);
+		if (options->config.interrupts == VAPRO_IO_ON)
+			kernel_side__watch_interrupts(daemon.side, true);
 		if (!status && options->ready)
 			options->ready(options->ready_ctx);
 		finish(&daemon, status ? err : loop(&daemon));

@@ -52,7 +52,7 @@ struct daemon {
 	double cpu_at_window;
 	uint64_t hits;
 	uint64_t scanned_at;
-	bool capture_failed, output_failed, ring_warned, mappings_lost, alert;
+	bool capture_failed, output_failed, ring_warned, mappings_lost, alert, interrupts_failed;
 };
 
 static inline uint64_t mono_now(void)

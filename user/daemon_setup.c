@@ -12,6 +12,7 @@
 #include "config_json.h"
 #include "daemon_private.h"
 #include "model/rules.h"
+#include "probe/os_factors.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "vapro.skel.h"
@@ -114,8 +115,21 @@ static struct line_facts learnt_facts(const struct daemon *daemon)
 				   .thread_filter = told(facts->thread_filter)};
 }
 
+static void learnt_factors(const struct daemon *daemon, struct line_factor *lines)
+{
+	struct os_factor factors[OS_FACTORS];
+	struct os_facts facts;
+
+	os_facts__learn(&facts, daemon->options->config.interrupts != VAPRO_IO_OFF);
+	os_factors__of(&facts, factors);
+	for (int i = 0; i < OS_FACTORS; i++)
+		lines[i] = (struct line_factor){factors[i].name, factors[i].source, factors[i].available,
+						factors[i].approx, factors[i].reason};
+}
+
 void daemon__tell_hello(struct daemon *daemon)
 {
+	struct line_factor factors[OS_FACTORS];
 	struct line_costs costs = {.entry_ns = daemon->costs.entry_ns,
 				   .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
 				   .stepped_ns = daemon->costs.stepped_call_ns,
@@ -134,6 +148,8 @@ void daemon__tell_hello(struct daemon *daemon)
 				   .pmu_available = counters__count(daemon->counters),
 				   .counters = counters,
 				   .counter_count = counters ? (uint32_t)counter_count : 0,
+				   .factors = factors,
+				   .factor_count = OS_FACTORS,
 				   .workload_source = workload_source(daemon),
 				   .costs = &costs,
 				   .config = &daemon->options->config,
@@ -145,6 +161,7 @@ void daemon__tell_hello(struct daemon *daemon)
 	struct utsname kernel;
 	char *line;
 
+	learnt_factors(daemon, factors);
 	uname(&kernel);
 	hello.kernel = kernel.release;
 	if (!hello.pmu_available)

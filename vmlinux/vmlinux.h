@@ -81,8 +81,23 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+/* Which of its fields a kernel has depends on its version and its configuration: ask before reading. */
+struct rq {
+	u64 clock, clock_task, clock_pelt, lost_idle_time;
+	u64 prev_irq_time, prev_steal_time, prev_steal_time_rq;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+	int throttle_count;
+	u64 throttled_clock_self, throttled_clock_self_time; /* 6.6 */
+	u64 throttled_clock_pelt, throttled_clock_pelt_time; /* 6.0 */
+	u64 throttled_clock_task, throttled_clock_task_time;
+};
+
 struct sched_entity {
 	u64 nr_migrations;
+	struct cfs_rq *cfs_rq;
 };
 
 /* The page of a process where hijacked returns go (kernel/events/uprobes.c). */
@@ -107,6 +122,7 @@ struct task_struct {
 	unsigned int flags;
 	int pid;
 	int tgid;
+	int prio;
 	char comm[16];
 	unsigned long nvcsw, nivcsw;
 	unsigned long min_flt, maj_flt;
@@ -118,6 +134,7 @@ struct task_struct {
 };
 
 struct linux_binprm;
+struct irqaction;
 
 #pragma clang attribute pop
 

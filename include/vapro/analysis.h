@@ -133,6 +133,8 @@ struct result_diagnosis {
 	const char *verdict;	   /* who, where, how much and why in one */
 	const struct result_shared *shared;
 	uint32_t shared_count;
+	const char *limit,
+	    *limit_cgroup; /* the CPU quota that slow ones were under, and whose it is; NULL: none known */
 };
 
 struct result_variance {
@@ -308,6 +310,7 @@ struct vapro_stage_request {
 	const char *expand; /* the factor whose parts are to be counted; NULL at stage 1 */
 	const char *job;    /* whose turn it is; NULL at stage 1 */
 	uint64_t variance;  /* 0 at stage 1 */
+	bool interrupts;    /* they are to be timed, whatever is counted */
 };
 
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request);

@@ -32,8 +32,8 @@ enum vapro_factor {
 	VAPRO_WAKEUP_WAIT,   /* woken, waiting for a CPU */
 	VAPRO_BLOCKED_IO,    /* asleep in io wait */
 	VAPRO_BLOCKED_OTHER, /* asleep for anything else */
-	VAPRO_THROTTLED,
-	VAPRO_STEAL,
+	VAPRO_THROTTLED,     /* runnable, in a cgroup that had used up its CPU quota */
+	VAPRO_STEAL,	     /* the hypervisor ran something else on its CPU */
 	VAPRO_IRQ,
 	VAPRO_KERNEL,
 	VAPRO_RETIRING,
@@ -59,6 +59,7 @@ enum vapro_factor {
 	VAPRO_RECLAIM,
 	VAPRO_HARD_IRQ,
 	VAPRO_SOFT_IRQ,
+	VAPRO_FREQUENCY, /* time that the CPU would have spared at its highest frequency */
 	VAPRO_FACTOR_COUNTS,
 	VAPRO_MINOR_FAULTS = VAPRO_FACTOR_COUNTS,
 	VAPRO_MAJOR_FAULTS,
@@ -142,6 +143,8 @@ struct vapro_place {
 	int32_t cpu, socket, numa; /* -1 unknown */
 	const char *core_type;	   /* NULL unknown, or the machine has one only */
 	const char *cgroup;	   /* NULL unknown */
+	const char *limit;	   /* its CPU quota as the kernel's files have it; NULL unknown, or there is none */
+	const char *limit_cgroup;  /* whose quota that is: the cgroup or one that it is in */
 };
 
 /* Causes of loss; every one is shown beside the numbers it takes from. */

@@ -66,6 +66,7 @@ struct vapro_config {
 	uint64_t ring_bytes;
 	enum vapro_io_mode io;
 	enum vapro_io_mode threads;
+	enum vapro_io_mode interrupts; /* timing them; auto: while a diagnosis asks for it */
 	bool no_return;
 	double learn_s; /* how long polling calls are learnt when a process is attached */
 	enum vapro_attach attach;

@@ -264,7 +264,8 @@ struct kernel_state_stats {
 
 /* Counts at a fragment's border; all monotone. */
 struct kernel_counts {
-	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns;
+	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns, throttled_ns;
+	u64 steal_ns, irq_ns, hard_irq_ns, soft_irq_ns, slow_ns; /* taken from it while it was on a CPU */
 	u64 minor_faults, major_faults, voluntary_switches, involuntary_switches, migrations;
 };
 
@@ -327,7 +328,17 @@ struct kernel_offcpu {
 	u32 io_wait;
 	u32 other_pid; /* who was switched to */
 	u32 cpu;       /* it left */
+	u64 queue;     /* that it waits in since it is runnable; 0 where none can be throttled */
+	u64 throttled; /* ns that this queue had been throttled then */
 	char other_comm[16];
+};
+
+/*
+ * What a CPU did not do for the thread that it runs, since ever; ns. slow: time that it would have spared
+ * at its highest frequency.
+ */
+struct kernel_taken {
+	u64 steal, irq, hard_irq, soft_irq, slow;
 };
 
 /* What the counters of a CPU showed. */
@@ -421,6 +432,10 @@ struct kernel_thread {
 	struct kernel_counts border; /* counts at start_ns */
 	struct kernel_counts now;    /* off-CPU part of it is accumulated here */
 	struct kernel_offcpu off;
+	struct kernel_taken taken;    /* from this thread, up to its last switch */
+	struct kernel_taken taken_at; /* the CPU's, when the present stay began */
+	u32 taken_cpu;		      /* of that stay, + 1; 0 = its beginning was not seen */
+	u32 pad;
 	u64 token_ns;
 	u32 tokens;
 	u32 polls;	     /* in the open computation, while polling calls are learnt */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * sum_counts CAPTURE: what the computations of a capture's main threads counted, as one JSON object:
- * sums, and of those that travelled singly [call number, 3 magnitudes, start, end, ns of backend, memory,
- * core, L1, L2, DRAM] in the order of calls; changes of what is counted as [begin, end, stage, counted].
+ * sums, of each factor too, and of those that travelled singly [call number, 3 magnitudes, start, end, ns of
+ * backend, memory, core, L1, L2, DRAM] in the order of calls; changes of what is counted as [begin, end, stage,
+ * counted].
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static const int told[] = {VAPRO_BACKEND, VAPRO_MEMORY, VAPRO_CORE, VAPRO_L1, VA
 struct sums {
 	struct stream_sink sink; /* first */
 	bool main_thread[IDS], computation[IDS];
-	double ns, away_ns, parts_ns, migrations;
+	double ns, away_ns, parts_ns, migrations, factor[VAPRO_FACTORS];
 	uint64_t fragments, singles;
 	struct single {
 		uint64_t call;
@@ -35,11 +36,13 @@ static void add(struct sums *sums, const struct vapro_bundle *bundle)
 {
 	sums->fragments += bundle->n;
 	sums->ns += (double)bundle->sum_ns;
-	for (int i = VAPRO_PREEMPTED; i <= VAPRO_BLOCKED_OTHER; i++)
+	for (int i = VAPRO_PREEMPTED; i <= VAPRO_THROTTLED; i++)
 		sums->away_ns += bundle->factor[i];
 	for (int i = VAPRO_KERNEL; i <= VAPRO_BACKEND; i++)
 		sums->parts_ns += bundle->factor[i];
 	sums->migrations += bundle->factor[VAPRO_MIGRATIONS];
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		sums->factor[i] += bundle->factor[i];
 	if (bundle->n != 1 || sums->singles == SINGLES)
 		return;
 	sums->single[sums->singles].call = bundle->first_call;
@@ -90,8 +93,11 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	qsort(sums.single, sums.singles, sizeof(sums.single[0]), compare_calls);
-	printf("{\"fragments\":%llu,\"ns\":%.0f,\"away_ns\":%.0f,\"parts_ns\":%.0f,\"migrations\":%.0f,\"singles\":[",
+	printf("{\"fragments\":%llu,\"ns\":%.0f,\"away_ns\":%.0f,\"parts_ns\":%.0f,\"migrations\":%.0f,\"factors\":{",
 	       (unsigned long long)sums.fragments, sums.ns, sums.away_ns, sums.parts_ns, sums.migrations);
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		printf("%s\"%s\":%.0f", i ? "," : "", vapro_factor_name[i], sums.factor[i]);
+	printf("},\"singles\":[");
 	for (uint64_t i = 0; i < sums.singles; i++) {
 		const double *magnitude = sums.single[i].magnitude;
 

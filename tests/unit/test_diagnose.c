@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/advice.h"
 #include "diagnose/cases.h"
+#include "diagnose/driver.h"
 #include "sim.h"
 
 #include <math.h>
@@ -119,6 +120,75 @@ static void test_partition(void **state)
 	assert_near(time[NODE_KERNEL_OTHER], 50, 1e-9);
 	assert_near(time[NODE_SOFT_IRQ], 50, 1e-9);
 	assert_near(time[NODE_ON_CPU], 350, 1e-9);
+}
+
+/* What the operating system took: a partition with counters and without. */
+static void test_partition_of_the_system(void **state)
+{
+	double factor[VAPRO_FACTORS] = {0}, time[FACTOR_NODES];
+
+	(void)state;
+	factor[VAPRO_PREEMPTED] = 100;
+	factor[VAPRO_THROTTLED] = 300;
+	factor[VAPRO_STEAL] = 50;
+	factor[VAPRO_FREQUENCY] = 120;
+	factor[VAPRO_HARD_IRQ] = 10;
+	factor[VAPRO_SOFT_IRQ] = 20;
+	assert_int_equal(part(1000, factor, time), 0);
+	assert_near(time[NODE_SUSPENSION], 450, 1e-9);
+	assert_near(time[NODE_THROTTLED], 300, 0);
+	assert_near(time[NODE_IRQ], 30, 1e-9); /* their sum, where nobody tells the whole */
+	assert_near(time[NODE_FREQUENCY], 120, 0);
+	assert_near(time[NODE_ON_CPU], 400, 1e-9);
+	factor[VAPRO_RETIRING] = 1;
+	factor[VAPRO_BACKEND] = 3;
+	assert_int_equal(part(1000, factor, time), 1U << TOLD_TOP);
+	assert_near(time[NODE_RETIRING] + time[NODE_BACKEND], 400, 1e-9);
+}
+
+static void test_frequency(void **state)
+{
+	struct series_pile normal = {.n = 10, .sum_ns = 1000};
+	struct contribution contribution = {0};
+	struct breakdown breakdown;
+	struct vapro_config config;
+	float factor[VAPRO_FACTORS] = {[VAPRO_FREQUENCY] = 70};
+	struct kept kept = {.sum_ns = 160, .factor = factor, .n = 1, .max_ns = 160, .reference = 100, .covered = 1};
+	double sum = 0;
+
+	(void)state;
+	sim_config(&config);
+	normal.factor[VAPRO_FREQUENCY] = 200; /* it is usual not to run at the highest one */
+	contribution__add(&contribution, &kept, 1, &normal, &config);
+	assert_near(contribution.impact[NODE_FREQUENCY], 50, 1e-4);
+	assert_near(contribution.impact[NODE_ON_CPU], 10, 1e-4);
+	breakdown__make(&contribution, &config, &breakdown);
+	assert_true(breakdown.node[NODE_FREQUENCY].major);
+	for (int node = 0; node < FACTOR_NODES; node++)
+		sum += factor_infos[node].parent == FACTOR_ROOT ? breakdown.node[node].impact_ns : 0;
+	assert_near(sum, 60, 1e-4);
+}
+
+/* Interrupts are asked for as long as some variance may be made of them, and no longer. */
+static void test_interrupts_are_asked_for(void **state)
+{
+	struct diagnosis_case on_cpu = {.id = 1}, off_cpu = {.id = 2};
+	struct driver driver = {0};
+	struct driver_wish vain;
+
+	(void)state;
+	on_cpu.breakdown.node[NODE_ON_CPU].major = true;
+	off_cpu.breakdown.node[NODE_SUSPENSION].major = true;
+	assert_int_equal(driver__see(&driver, 0, &off_cpu, 0, 5), 0);
+	driver__turn(&driver, &vain);
+	assert_false(driver.interrupts);
+	assert_int_equal(driver__see(&driver, 0, &on_cpu, 0, 5), 0);
+	assert_int_equal(driver__see(&driver, 0, &off_cpu, 0, 5), 0);
+	driver__turn(&driver, &vain);
+	assert_true(driver.interrupts);
+	driver__turn(&driver, &vain);
+	assert_false(driver.interrupts);
+	driver__free(&driver);
 }
 
 /* Its factors are those of the latest fragment. */
@@ -284,6 +354,13 @@ static void test_advice(void **state)
 		advice__write(&variance, false, false, advice, sizeof(advice));
 		assert_true(strlen(advice) > 20 && strlen(advice) < sizeof(advice) - 1);
 	}
+	factors[0].name = "throttled";
+	variance.diagnosis.limit = "cpu.max 50000 100000";
+	variance.diagnosis.limit_cgroup = "/job";
+	advice__write(&variance, false, false, advice, sizeof(advice));
+	assert_string_equal(advice,
+			    "ranks 0-2,7: cgroup /job used up its CPU quota (cpu.max 50000 100000); raise it or lower "
+			    "the number of threads that run under it.");
 	variance.ranks = &ranks[3];
 	variance.rank_count = 1;
 	variance.threads = threads;
@@ -299,6 +376,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_tree),
 	    cmocka_unit_test(test_partition),
+	    cmocka_unit_test(test_partition_of_the_system),
+	    cmocka_unit_test(test_frequency),
+	    cmocka_unit_test(test_interrupts_are_asked_for),
 	    cmocka_unit_test(test_contribution),
 	    cmocka_unit_test(test_contribution_without_normals),
 	    cmocka_unit_test(test_negative_shares),

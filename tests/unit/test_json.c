@@ -319,9 +319,11 @@ static void test_lines(void **state)
 	struct vapro_config config;
 	const struct line_rung ladder[] = {{"session", true, false, "refused"}, {"multi", true, true, NULL}};
 	const struct line_facts facts = {LINE_YES, LINE_NO, LINE_UNKNOWN, LINE_NO};
+	const struct line_factor factors[] = {{"throttled", "run queue", true, true, "an old kernel"},
+					      {"frequency", NULL, false, false, "not told"}};
 	struct line_hello hello = {
 	    SAMPLE_UTC,		"n1",	"0.1",	 "6.18.0",	  "multi", false, "no PMU", counters, 1,
-	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, ladder,  2,	  &facts};
+	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, ladder,  2,	  &facts,   factors,  2};
 	struct line_process process = {.utc_ns = SAMPLE_UTC,
 				       .host = "n1",
 				       .pid = 5,
@@ -353,6 +355,10 @@ static void test_lines(void **state)
 	assert_true(cJSON_IsTrue(at(object, "facts/uretprobe_syscall")));
 	assert_true(cJSON_IsFalse(at(object, "facts/nop5_syscall")));
 	is_null(object, "facts/emulation");
+	is_text(object, "factors/0/name", "throttled");
+	assert_true(cJSON_IsTrue(at(object, "factors/0/approx")));
+	is_text(object, "factors/1/reason", "not told");
+	is_null(object, "factors/1/source");
 	cJSON_Delete(object);
 	text = lines__process(&process);
 	keep(NULL, text);

@@ -79,25 +79,130 @@ static void preemption_is_told_from_sleep(void **state)
 
 	(void)state;
 	offcpu_begin(&off, 100, true, false, 42);
-	offcpu_wake(&off, 150); /* means nothing to a runnable thread */
-	assert_int_equal(offcpu_end(&off, &counts, 400, &preempted), 300);
+	assert_false(offcpu_wake(&off, 150)); /* means nothing to a runnable thread */
+	assert_int_equal(offcpu_end(&off, &counts, 400, 0, &preempted), 300);
 	assert_true(preempted);
 	assert_int_equal(counts.preempted_ns, 300);
 
 	offcpu_begin(&off, 1000, false, false, 0);
-	offcpu_wake(&off, 1600);
-	offcpu_wake(&off, 1700); /* the first counts */
-	assert_int_equal(offcpu_end(&off, &counts, 1900, &preempted), 300);
+	assert_true(offcpu_wake(&off, 1600));
+	assert_false(offcpu_wake(&off, 1700)); /* the first counts */
+	assert_int_equal(offcpu_end(&off, &counts, 1900, 0, &preempted), 300);
 	assert_false(preempted);
 	assert_int_equal(counts.blocked_other_ns, 600);
 	assert_int_equal(counts.wakeup_wait_ns, 300);
 
 	offcpu_begin(&off, 2000, false, true, 0);
-	assert_int_equal(offcpu_end(&off, &counts, 2500, &preempted), 0); /* a wake-up that was not seen */
+	assert_int_equal(offcpu_end(&off, &counts, 2500, 0, &preempted), 0); /* a wake-up that was not seen */
 	assert_int_equal(counts.blocked_io_ns, 500);
 
-	assert_int_equal(offcpu_end(&off, &counts, 9000, &preempted), 0); /* it was not away */
+	assert_int_equal(offcpu_end(&off, &counts, 9000, 0, &preempted), 0); /* it was not away */
 	assert_int_equal(counts_off_cpu(&counts), 300 + 600 + 300 + 500);
+}
+
+static void throttled_time_is_told_from_other_waits(void **state)
+{
+	struct kernel_offcpu off = {0};
+	struct kernel_counts counts = {0};
+	bool preempted;
+
+	(void)state;
+	/* its quota ran out; then the CPU was somebody else's for a while */
+	offcpu_begin(&off, 1000, true, false, 42);
+	offcpu_queue(&off, 7, 500);
+	assert_int_equal(offcpu_end(&off, &counts, 2000, 1300, &preempted), 200);
+	assert_true(preempted);
+	assert_int_equal(counts.throttled_ns, 800);
+	assert_int_equal(counts.preempted_ns, 200);
+
+	/* woken into a group without quota: the time it slept was not throttled, whatever the queue was then */
+	offcpu_begin(&off, 3000, false, false, 0);
+	assert_true(offcpu_wake(&off, 3600));
+	offcpu_queue(&off, 7, 1500);
+	assert_int_equal(offcpu_end(&off, &counts, 4000, 1650, &preempted), 250);
+	assert_false(preempted);
+	assert_int_equal(counts.throttled_ns, 950);
+	assert_int_equal(counts.blocked_other_ns, 600);
+	assert_int_equal(counts.wakeup_wait_ns, 250);
+
+	/* never more than the wait itself, and nothing where the clock went back or there is no queue */
+	offcpu_begin(&off, 5000, true, false, 42);
+	offcpu_queue(&off, 7, 0);
+	assert_int_equal(offcpu_end(&off, &counts, 5100, 9000, &preempted), 0);
+	offcpu_begin(&off, 6000, true, false, 42);
+	offcpu_queue(&off, 7, 9000);
+	assert_int_equal(offcpu_end(&off, &counts, 6100, 20, &preempted), 100);
+	offcpu_begin(&off, 7000, true, false, 42);
+	assert_int_equal(offcpu_end(&off, &counts, 7100, 20000, &preempted), 100);
+	assert_int_equal(counts.throttled_ns, 1050);
+	assert_int_equal(counts_off_cpu(&counts), 1000 + 1000 + 100 + 100 + 100);
+}
+
+static void what_is_taken_from_a_cpu_is_its_threads(void **state)
+{
+	struct kernel_thread thread = {0};
+	struct kernel_taken cpu3 = {.steal = 5000, .irq = 100, .slow = 70}, cpu4 = {.steal = 100};
+
+	(void)state;
+	/* first seen in the middle of a stay */
+	taken_now(&thread, &cpu3, 3);
+	assert_int_equal(thread.now.steal_ns, 0);
+	cpu3.steal += 40;
+	cpu3.irq += 7;
+	cpu3.hard_irq = 7;
+	taken_now(&thread, &cpu3, 3);
+	assert_int_equal(thread.now.steal_ns, 40);
+	assert_int_equal(thread.now.irq_ns, 7);
+	assert_int_equal(thread.now.hard_irq_ns, 7);
+	cpu3.steal += 10;
+	taken_out(&thread, &cpu3, 3);
+	cpu3.steal += 999; /* somebody else's */
+	taken_in(&thread, &cpu4, 4);
+	cpu4.steal += 3;
+	cpu4.slow = 5;
+	taken_now(&thread, &cpu4, 4);
+	assert_int_equal(thread.now.steal_ns, 53);
+	assert_int_equal(thread.now.slow_ns, 5);
+	/* it left unseen: the stay does not count, and nothing shrinks */
+	taken_out(&thread, &cpu3, 3);
+	taken_now(&thread, &cpu3, 3);
+	assert_int_equal(thread.now.steal_ns, 53);
+	/* a clock that caught up */
+	cpu3.slow = 0;
+	taken_now(&thread, &cpu3, 3);
+	assert_int_equal(thread.now.slow_ns, 5);
+}
+
+static void what_is_told_late_waits_for_time(void **state)
+{
+	struct kernel_thread thread = {0};
+	struct kernel_counts counts;
+
+	(void)state;
+	thread.now.preempted_ns = 30;
+	thread.now.steal_ns = 500;
+	thread.now.irq_ns = 90;
+	thread.now.hard_irq_ns = 20;
+	thread.now.slow_ns = 60;
+	counts_end(&thread, &counts, 100);
+	assert_int_equal(counts.preempted_ns, 30);
+	assert_int_equal(counts.steal_ns, 70);
+	assert_int_equal(counts.irq_ns + counts.hard_irq_ns + counts.slow_ns, 0);
+	/* the next one, as close_vertex goes on; what is read comes from the sums again */
+	thread.border = thread.now;
+	thread.now.steal_ns = 500;
+	thread.now.irq_ns = 90;
+	thread.now.hard_irq_ns = 20;
+	thread.now.slow_ns = 60;
+	counts_end(&thread, &counts, 600);
+	assert_int_equal(counts.preempted_ns, 0);
+	assert_int_equal(counts.steal_ns, 430);
+	assert_int_equal(counts.irq_ns, 90);
+	assert_int_equal(counts.hard_irq_ns, 20); /* a part of those 90 */
+	assert_int_equal(counts.slow_ns, 60);
+	thread.border = thread.now;
+	counts_end(&thread, &counts, 600);
+	assert_int_equal(counts.steal_ns + counts.irq_ns + counts.slow_ns, 0);
 }
 
 static void merging_keeps_sums_and_bounds(void **state)
@@ -163,7 +268,7 @@ static struct kernel_bundle alone(uint64_t start, uint64_t end, uint64_t bytes, 
 
 static void adding_a_fragment_is_merging_its_bundle(void **state)
 {
-	const struct kernel_counts counts = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+	const struct kernel_counts counts = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 	struct kernel_bundle added = alone(100, 150, 64, 7, NULL), merged = added;
 	uint64_t start = 200;
 
@@ -181,7 +286,7 @@ static void adding_a_fragment_is_merging_its_bundle(void **state)
 		start = end;
 	}
 	assert_int_equal(added.n, 51);
-	assert_int_equal(added.counts.migrations, 9 * 17);
+	assert_int_equal(added.counts.migrations, 15 * 17);
 }
 
 static void any_count_makes_a_border(void **state)
@@ -333,6 +438,9 @@ int main(void)
 	    cmocka_unit_test(cells_are_log_linear),
 	    cmocka_unit_test(nesting_follows_the_stack_pointer),
 	    cmocka_unit_test(preemption_is_told_from_sleep),
+	    cmocka_unit_test(throttled_time_is_told_from_other_waits),
+	    cmocka_unit_test(what_is_taken_from_a_cpu_is_its_threads),
+	    cmocka_unit_test(what_is_told_late_waits_for_time),
 	    cmocka_unit_test(merging_keeps_sums_and_bounds),
 	    cmocka_unit_test(tail_calls_belong_to_their_call),
 	    cmocka_unit_test(adding_a_fragment_is_merging_its_bundle),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "target/place.h"
+#include "target/quota.h"
 
 static char root[64];
 
@@ -136,12 +137,68 @@ static void test_self(void **state)
 	topology__free(topology);
 }
 
+static bool find(struct quota *quota)
+{
+	char mounts[128], membership[128];
+
+	snprintf(mounts, sizeof(mounts), "%s/mounts", root);
+	snprintf(membership, sizeof(membership), "%s/cgroup", root);
+	return quota__find(mounts, membership, quota);
+}
+
+static void test_quota(void **state)
+{
+	struct quota quota;
+	char text[512];
+
+	(void)state;
+	assert_false(find(&quota)); /* nothing is there */
+	snprintf(text, sizeof(text), "tmpfs %s tmpfs rw 0 0\ncgroup2 %s/v2 cgroup2 rw 0 0\n", root, root);
+	write_file("mounts", text);
+	write_file("cgroup", "0::/slurm/job_7/step_0\n");
+	write_file("v2/slurm/job_7/step_0/cpu.max", "max 100000\n");
+	assert_false(find(&quota));
+	write_file("v2/slurm/job_7/cpu.max", "150000 100000\n");
+	write_file("v2/slurm/cpu.max", "400000 100000\n");
+	assert_true(find(&quota));
+	assert_string_equal(quota.cgroup, "/slurm/job_7");
+	assert_string_equal(quota.text, "cpu.max 150000 100000");
+	/* the one that was used up, though it is wider */
+	write_file("v2/slurm/job_7/cpu.stat", "usage_usec 1\nnr_periods 5\nnr_throttled 0\nthrottled_usec 0\n");
+	write_file("v2/slurm/cpu.stat", "usage_usec 1\nnr_periods 5\nnr_throttled 2\nthrottled_usec 17\n");
+	assert_true(find(&quota));
+	assert_string_equal(quota.cgroup, "/slurm");
+}
+
+static void test_quota_of_version_1(void **state)
+{
+	struct quota quota;
+	char text[512];
+
+	(void)state;
+	snprintf(text, sizeof(text),
+		 "cgroup %s/cpuset cgroup rw,cpuset 0 0\ncgroup %s/cpu cgroup rw,cpu,cpuacct 0 0\n"
+		 "cgroup2 %s/unified cgroup2 rw 0 0\n",
+		 root, root, root);
+	write_file("mounts", text);
+	write_file("cgroup", "3:cpuset:/\n2:cpu,cpuacct:/batch\n1:name=systemd:/x\n0::/x\n");
+	write_file("cpu/batch/cpu.cfs_quota_us", "-1\n");
+	write_file("cpu/batch/cpu.cfs_period_us", "100000\n");
+	assert_false(find(&quota));
+	write_file("cpu/batch/cpu.cfs_quota_us", "25000\n");
+	assert_true(find(&quota));
+	assert_string_equal(quota.cgroup, "/batch");
+	assert_string_equal(quota.text, "cpu.cfs_quota_us 25000 of cpu.cfs_period_us 100000");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_two_sockets, setup, teardown),
 	    cmocka_unit_test(test_nothing_told),
 	    cmocka_unit_test(test_self),
+	    cmocka_unit_test_setup_teardown(test_quota, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_quota_of_version_1, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -267,7 +267,8 @@ static void announce(struct analysis *analysis)
 static void place(struct analysis *analysis)
 {
 	for (uint32_t i = 0; i < RANKS; i++) {
-		struct vapro_place place = {i, (int32_t)i, i == SLOW, -1, NULL, "/slurm/job"};
+		struct vapro_place place = {
+		    .thread = i, .cpu = (int32_t)i, .socket = i == SLOW, .numa = -1, .cgroup = "/slurm/job"};
 
 		assert_int_equal(analysis__place(analysis, &place), 0);
 	}
@@ -1179,6 +1180,7 @@ static void test_where(void **state)
 				   gone[] = {1, 1, 2, 2, 2, 2};
 	struct stg *stg = stg__new();
 	struct places places = {0};
+	const struct vapro_place *limited;
 	struct where where[WHERE_FACTS];
 	uint32_t count;
 
@@ -1194,7 +1196,10 @@ static void test_where(void **state)
 	assert_int_equal(count, 1);
 	assert_string_equal(where[0].fact, "host");
 	for (uint32_t i = 6; i-- > 0;)
-		assert_int_equal(places__add(&places, &(struct vapro_place){i, -1, sockets[i], -1, NULL, NULL}), 0);
+		assert_int_equal(
+		    places__add(&places,
+				&(struct vapro_place){.thread = i, .cpu = -1, .socket = sockets[i], .numa = -1}),
+		    0);
 	assert_int_equal(where__find(&places, stg, 0, one_socket, where, &count), 0);
 	assert_int_equal(count, 1);
 	assert_string_equal(where[0].fact, "socket");
@@ -1209,6 +1214,18 @@ static void test_where(void **state)
 	assert_int_equal(count, 0);
 	assert_int_equal(where__find(&places, stg, 0, gone, where, &count), 0);
 	assert_int_equal(count, 0);
+	/* a quota is remembered, and told of the slow ones alone */
+	assert_int_equal(where__limit(&places, stg, 0, one_socket, &limited), 0);
+	assert_null(limited);
+	assert_int_equal(places__add(&places, &(struct vapro_place){.thread = 1, .limit = "l", .limit_cgroup = "/c"}),
+			 0);
+	assert_int_equal(places__add(&places, &(struct vapro_place){.thread = 1}), 0);
+	assert_int_equal(where__limit(&places, stg, 0, one_socket, &limited), 0);
+	assert_non_null(limited);
+	assert_string_equal(limited->limit, "l");
+	assert_string_equal(limited->limit_cgroup, "/c");
+	assert_int_equal(where__limit(&places, stg, 0, one_host, &limited), 0);
+	assert_null(limited);
 	places__free(&places);
 	stg__free(stg);
 }

@@ -98,6 +98,7 @@ static const struct capture_column bundle_columns[] = {
     FACTOR("reclaim_ns", VAPRO_RECLAIM, "ns"),
     FACTOR("hard_irq_ns", VAPRO_HARD_IRQ, "ns"),
     FACTOR("soft_irq_ns", VAPRO_SOFT_IRQ, "ns"),
+    FACTOR("frequency_ns", VAPRO_FREQUENCY, "ns"),
     FACTOR("minor_faults", VAPRO_MINOR_FAULTS, "count"),
     FACTOR("major_faults", VAPRO_MAJOR_FAULTS, "count"),
     FACTOR("voluntary_switches", VAPRO_VOLUNTARY_SWITCHES, "count"),
@@ -156,6 +157,8 @@ static const struct capture_column place_columns[] = {
     COLUMN("numa", COLUMN_I32, place.numa, "number of the node, -1 unknown"),
     COLUMN("core_type", COLUMN_TEXT, place.core_type, "where the machine has several"),
     COLUMN("cgroup", COLUMN_TEXT, place.cgroup, "path"),
+    COLUMN("limit", COLUMN_TEXT, place.limit, "CPU quota, where there is one"),
+    COLUMN("limit_cgroup", COLUMN_TEXT, place.limit_cgroup, "path of the one that has it"),
 };
 
 static const struct capture_column window_columns[] = {

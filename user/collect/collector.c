@@ -74,6 +74,12 @@ static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts
 	bundle->factor[VAPRO_WAKEUP_WAIT] = (double)counts->wakeup_wait_ns;
 	bundle->factor[VAPRO_BLOCKED_IO] = (double)counts->blocked_io_ns;
 	bundle->factor[VAPRO_BLOCKED_OTHER] = (double)counts->blocked_other_ns;
+	bundle->factor[VAPRO_THROTTLED] = (double)counts->throttled_ns;
+	bundle->factor[VAPRO_STEAL] = (double)counts->steal_ns;
+	bundle->factor[VAPRO_IRQ] = (double)counts->irq_ns;
+	bundle->factor[VAPRO_HARD_IRQ] = (double)counts->hard_irq_ns;
+	bundle->factor[VAPRO_SOFT_IRQ] = (double)counts->soft_irq_ns;
+	bundle->factor[VAPRO_FREQUENCY] = (double)counts->slow_ns;
 	bundle->factor[VAPRO_MINOR_FAULTS] = (double)counts->minor_faults;
 	bundle->factor[VAPRO_MAJOR_FAULTS] = (double)counts->major_faults;
 	bundle->factor[VAPRO_VOLUNTARY_SWITCHES] = (double)counts->voluntary_switches;
@@ -84,7 +90,7 @@ static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts
 static void fill_counts(const struct collector *collector, const struct kernel_bundle_key *key,
 			const struct kernel_bundle *counted, struct vapro_bundle *bundle)
 {
-	uint64_t away = counts_off_cpu(&counted->counts);
+	uint64_t away = counts_off_cpu(&counted->counts) + counted->counts.steal_ns;
 
 	counters__fill(collector->counters, key, counted, away < counted->sum_ns ? (double)(counted->sum_ns - away) : 0,
 		       bundle);
@@ -329,8 +335,9 @@ static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, st
 	bool preempted;
 
 	if (off.out_ns && off.out_ns < end_ns)
-		offcpu_end(&off, &counts, end_ns, &preempted);
+		offcpu_end(&off, &counts, end_ns, off.throttled, &preempted); /* what it is in now is not known */
 	counts_delta(&delta, &counts, &thread->border);
+	counts_bound(&delta, end_ns - thread->start_ns);
 	fill_factors(bundle, &delta);
 }
 

@@ -71,6 +71,9 @@ static const struct {
 		      "server behind the call"},
     {"throttled", "throttled by the cgroup; raise its CPU quota or lower the number of threads"},
     {"steal", "the host took the virtual CPU away; move the virtual machine or ask for dedicated cores"},
+    {"frequency",
+     "ran on CPUs below their highest frequency; look at the frequency governor, at power and heat limits, "
+     "and at who else computes on the same socket"},
     {"irq", "interrupts ran instead; move the interrupts of this node away from the CPUs of the ranks"},
     {"kernel", "more time in the kernel; look at page faults and system calls"},
     {"backend", "waited for memory or execution units; look at memory bandwidth, NUMA placement and neighbours"},
@@ -172,6 +175,13 @@ void advice__write(const struct result_variance *variance, bool waiting, bool tr
 	}
 	if (factor && (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait"))) {
 		snprintf(buf, size, "Other tasks ran on the CPU of %s: bind ranks and daemons apart.", ranks);
+		return;
+	}
+	if (factor && !strcmp(factor, "throttled") && diagnosis->limit) {
+		snprintf(buf, size,
+			 "%s: cgroup %s used up its CPU quota (%s); raise it or lower the number of threads that run "
+			 "under it%s.",
+			 ranks, diagnosis->limit_cgroup, diagnosis->limit, where);
 		return;
 	}
 	for (size_t i = 0; factor && i < sizeof(rules) / sizeof(*rules); i++) {

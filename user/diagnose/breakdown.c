@@ -160,6 +160,7 @@ static void find_present(const struct contribution *from, const double *impact, 
 	nodes[NODE_ON_CPU].present = from->told[TOLD_TOP] <= 0 || impact[NODE_ON_CPU] > 0;
 	for (int node = NODE_PREEMPTED; node <= NODE_STEAL; node++)
 		nodes[node].present = impact[NODE_SUSPENSION] > 0;
+	nodes[NODE_FREQUENCY].present = impact[NODE_FREQUENCY] > 0;
 	for (int node = NODE_FRONTEND_LATENCY; node <= NODE_SOFT_IRQ; node++)
 		nodes[node].present = impact[node] > 0;
 	for (int node = NODE_L1; node <= NODE_STORE; node++)

@@ -46,7 +46,7 @@ static void usual_of_reference(const struct kept *kept, const double *time, doub
 
 	for (int node = 0; node < FACTOR_NODES; node++) {
 		bool away = node == NODE_SUSPENSION || factor_infos[node].parent == NODE_SUSPENSION ||
-			    node == NODE_IRQ || factor_infos[node].parent == NODE_IRQ;
+			    node == NODE_IRQ || factor_infos[node].parent == NODE_IRQ || node == NODE_FREQUENCY;
 
 		usual[node] =
 		    away || on_cpu <= 0 ? 0 : time[node] / on_cpu * fmin(on_cpu, (double)kept->reference * kept->n);
@@ -75,7 +75,7 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 		if (factor_infos[node].parent == NODE_SUSPENSION)
 			usual[NODE_SUSPENSION] += usual[node];
 	}
-	rest = fmax(0, rest - usual[NODE_SUSPENSION] - usual[NODE_KERNEL] - usual[NODE_IRQ]);
+	rest = fmax(0, rest - usual[NODE_SUSPENSION] - usual[NODE_KERNEL] - usual[NODE_IRQ] - usual[NODE_FREQUENCY]);
 	usual[NODE_KERNEL_OTHER] =
 	    fmax(0, usual[NODE_KERNEL] - usual[NODE_PAGE_FAULTS] - usual[NODE_SYSTEM_CALLS] - usual[NODE_RECLAIM]);
 	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++) {

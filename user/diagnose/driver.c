@@ -22,9 +22,16 @@ static bool wants(const struct diagnosis_case *item, enum told_group group, unsi
 	return item->sum.told[TOLD_TOP] > 0 && item->breakdown.node[told_infos[group].parent].major;
 }
 
+/* Interrupts lie in the time on the CPU, or in the kernel's, where nobody tells them apart. */
+static bool wants_interrupts(const struct breakdown *breakdown)
+{
+	return major_on_cpu(breakdown) || breakdown->node[NODE_KERNEL].major || breakdown->node[NODE_IRQ].major;
+}
+
 int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned told, double least)
 {
 	item->wished = 0;
+	driver->interrupted |= wants_interrupts(&item->breakdown);
 	for (int group = 0; group < TOLD_GROUPS; group++) {
 		struct driver_wish *wish = NULL;
 
@@ -55,6 +62,8 @@ bool driver__turn(struct driver *driver, struct driver_wish *vain)
 	bool first = true;
 	size_t kept = 0;
 
+	driver->interrupts = driver->interrupted;
+	driver->interrupted = false;
 	if (over) {
 		*vain = driver->queue[0];
 		driver->queue[0].seen = false;

@@ -24,6 +24,8 @@ struct driver {
 	size_t count, capacity;
 	unsigned windows; /* that the first one has had */
 	unsigned refused; /* groups that the node cannot count, as bits: nobody is to wish for them */
+	bool interrupts;  /* to be timed until the next window ends: no counter stands in their way */
+	bool interrupted; /* some case of this window would have them timed */
 };
 
 /*

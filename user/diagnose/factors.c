@@ -21,6 +21,7 @@ const struct factor_info factor_infos[FACTOR_NODES] = {
     NODE(BLOCKED_OTHER, "blocked_other", 2, NODE_SUSPENSION),
     NODE(THROTTLED, "throttled", 2, NODE_SUSPENSION),
     NODE(STEAL, "steal", 2, NODE_SUSPENSION),
+    NODE(FREQUENCY, "frequency", 1, FACTOR_ROOT),
     NODE(FRONTEND_LATENCY, "frontend_latency", 2, NODE_FRONTEND),
     NODE(FRONTEND_BANDWIDTH, "frontend_bandwidth", 2, NODE_FRONTEND),
     NODE(MISPREDICTS, "mispredicts", 2, NODE_BAD_SPECULATION),
@@ -157,7 +158,8 @@ static void settle_within(double *factor, enum factor_node parent)
 
 static double on_cpu(double sum_ns, const double *factor)
 {
-	return fmax(0, sum_ns - parts_of(factor, NODE_SUSPENSION) - factor[VAPRO_KERNEL] - factor[VAPRO_IRQ]);
+	return fmax(0, sum_ns - parts_of(factor, NODE_SUSPENSION) - factor[VAPRO_KERNEL] - factor[VAPRO_IRQ] -
+			   factor[VAPRO_FREQUENCY]);
 }
 
 /* Parts whose whole was not counted itself may not sum to more than the time on the CPU. */

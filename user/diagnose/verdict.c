@@ -42,6 +42,7 @@ static const char *const words[][2] = {
     {"blocked_other", "asleep for something else than IO"},
     {"throttled", "throttled by its cgroup"},
     {"steal", "stolen by the hypervisor"},
+    {"frequency", "a lower CPU frequency"},
     {"frontend_latency", "fetch latency"},
     {"frontend_bandwidth", "fetch bandwidth"},
     {"clears", "machine clears"},

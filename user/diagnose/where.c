@@ -12,6 +12,7 @@
 int places__add(struct places *places, const struct vapro_place *place)
 {
 	struct vapro_place own = *place;
+	const char **texts[] = {&own.core_type, &own.cgroup, &own.limit, &own.limit_cgroup};
 	size_t before = places->count;
 
 	if (!places->texts)
@@ -19,16 +20,21 @@ int places__add(struct places *places, const struct vapro_place *place)
 	if (!places->texts || grow(&places->items, &places->capacity, (size_t)place->thread + 1, sizeof(own)))
 		return -ENOMEM;
 	for (; before <= place->thread; before++)
-		places->items[before] = (struct vapro_place){(uint32_t)before, -1, -1, -1, NULL, NULL};
+		places->items[before] =
+		    (struct vapro_place){.thread = (uint32_t)before, .cpu = -1, .socket = -1, .numa = -1};
 	if (places->count < before)
 		places->count = before;
-	for (int i = 0; i < 2; i++) {
-		const char **text = i ? &own.cgroup : &own.core_type;
-		uint32_t id = intern__id(places->texts, *text);
+	/* A quota that is gone still is what held the thread back before. */
+	if (!own.limit) {
+		own.limit = places->items[own.thread].limit;
+		own.limit_cgroup = places->items[own.thread].limit_cgroup;
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		uint32_t id = intern__id(places->texts, *texts[i]);
 
 		if (id == INTERN_NONE)
 			return -ENOMEM;
-		*text = intern__text(places->texts, id);
+		*texts[i] = intern__text(places->texts, id);
 	}
 	places->items[place->thread] = own;
 	return 0;
@@ -140,6 +146,24 @@ int where__find(const struct places *places, const struct stg *stg, uint32_t job
 		where[*count] = (struct where){0};
 		if (shared((enum fact)fact, about, slow, of_row, &where[*count]))
 			++*count;
+	}
+	free(of_row);
+	return 0;
+}
+
+int where__limit(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
+		 const struct vapro_place **limited)
+{
+	const struct stg_job *about = stg__job(stg, job);
+	const struct vapro_place **of_row = calloc(about->row_count + 1, sizeof(*of_row));
+
+	*limited = NULL;
+	if (!of_row)
+		return -ENOMEM;
+	find_places(places, stg, job, of_row);
+	for (size_t row = 0; row < about->row_count && !*limited; row++) {
+		if (slow[row] == 1 && of_row[row] && of_row[row]->limit && *of_row[row]->limit)
+			*limited = of_row[row];
 	}
 	free(of_row);
 	return 0;

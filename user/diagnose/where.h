@@ -34,4 +34,8 @@ void places__free(struct places *places);
 int where__find(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
 		struct where *where, uint32_t *count);
 
+/* The place of the first slow row that is under a CPU quota; NULL where none is. Returns 0 or -ENOMEM. */
+int where__limit(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
+		 const struct vapro_place **limited);
+
 #endif

@@ -37,6 +37,7 @@ const char *const vapro_factor_name[VAPRO_FACTORS] = {
     [VAPRO_RECLAIM] = "reclaim",
     [VAPRO_HARD_IRQ] = "hard_irq",
     [VAPRO_SOFT_IRQ] = "soft_irq",
+    [VAPRO_FREQUENCY] = "frequency",
     [VAPRO_MINOR_FAULTS] = "minor_faults",
     [VAPRO_MAJOR_FAULTS] = "major_faults",
     [VAPRO_VOLUNTARY_SWITCHES] = "voluntary_switches",

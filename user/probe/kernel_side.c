@@ -31,6 +31,7 @@ struct kernel_side {
 	struct closer *closer;
 	struct bpf_link *task_links[4];
 	struct bpf_link *syscall_links[2];
+	struct bpf_link *interrupt_links[4];
 };
 
 static bool log_libbpf;
@@ -238,6 +239,7 @@ void kernel_side__free(struct kernel_side *side)
 	if (!side)
 		return;
 	kernel_side__watch_syscalls(side, false);
+	kernel_side__watch_interrupts(side, false);
 	for (size_t i = 0; i < sizeof(side->task_links) / sizeof(side->task_links[0]); i++)
 		bpf_link__destroy(side->task_links[i]);
 	vapro_bpf__destroy(side->bpf);
@@ -355,6 +357,52 @@ int kernel_side__watch_syscalls(struct kernel_side *side, bool on)
 bool kernel_side__watches_syscalls(const struct kernel_side *side)
 {
 	return side->syscall_links[0] != NULL;
+}
+
+/* What was begun when they were watched the last time has no end. */
+static int forget_interrupts(struct kernel_side *side)
+{
+	size_t size = bpf_map__value_size(side->bpf->maps.interrupted);
+	void *none = calloc((size_t)libbpf_num_possible_cpus(), (size + 7) & ~(size_t)7);
+	uint32_t zero = 0;
+	int status = -ENOMEM;
+
+	if (none)
+		status =
+		    bpf_map_update_elem(bpf_map__fd(side->bpf->maps.interrupted), &zero, none, BPF_ANY) ? -errno : 0;
+	free(none);
+	return status;
+}
+
+int kernel_side__watch_interrupts(struct kernel_side *side, bool on)
+{
+	/* ends first: a beginning that is seen must have its end seen */
+	struct bpf_program *programs[] = {
+	    side->bpf ? side->bpf->progs.hard_exit : NULL, side->bpf ? side->bpf->progs.soft_exit : NULL,
+	    side->bpf ? side->bpf->progs.hard_entry : NULL, side->bpf ? side->bpf->progs.soft_entry : NULL};
+	size_t count = sizeof(programs) / sizeof(programs[0]);
+	int status = 0;
+
+	if (on == (side->interrupt_links[0] != NULL))
+		return 0;
+	if (on)
+		status = forget_interrupts(side);
+	for (size_t i = 0; on && !status && i < count; i++) {
+		side->interrupt_links[i] = bpf_program__attach(programs[i]);
+		if (!side->interrupt_links[i])
+			status = -errno;
+	}
+	if (on && !status) {
+		__atomic_store_n(&side->bpf->bss->watch_interrupts, 1, __ATOMIC_RELEASE);
+		return 0;
+	}
+	if (side->bpf)
+		__atomic_store_n(&side->bpf->bss->watch_interrupts, 0, __ATOMIC_RELEASE);
+	for (size_t i = count; i-- > 0;) {
+		bpf_link__destroy(side->interrupt_links[i]);
+		side->interrupt_links[i] = NULL;
+	}
+	return status;
 }
 
 static int thread_descriptor(pid_t tid)

@@ -74,6 +74,9 @@ int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_siz
 int kernel_side__watch_syscalls(struct kernel_side *side, bool on);
 bool kernel_side__watches_syscalls(const struct kernel_side *side);
 
+/* Interrupts of the whole node timed or not: each costs a little more then. 0 or -errno. */
+int kernel_side__watch_interrupts(struct kernel_side *side, bool on);
+
 /* Begins to track a process in a counter slot; its threads are given state at once. 0 or -errno. */
 int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process);
 /* Flags of a tracked process are others from now on, those of its threads too. 0 or -errno. */

@@ -45,6 +45,24 @@ static bool add_pmu(cJSON *object, const struct line_hello *hello)
 	return ok;
 }
 
+static bool add_factors(cJSON *object, const struct line_hello *hello)
+{
+	cJSON *factors = cJSON_AddArrayToObject(object, "factors");
+	bool ok = factors;
+
+	for (uint32_t i = 0; ok && i < hello->factor_count; i++) {
+		const struct line_factor *factor = &hello->factors[i];
+		cJSON *item = cJSON_CreateObject();
+
+		ok = item && cJSON_AddItemToArray(factors, item) && json__add_text(item, "name", factor->name) &&
+		     json__add_text(item, "source", factor->source) &&
+		     cJSON_AddBoolToObject(item, "available", factor->available) &&
+		     cJSON_AddBoolToObject(item, "approx", factor->approx) &&
+		     json__add_text(item, "reason", factor->reason);
+	}
+	return ok;
+}
+
 static bool add_costs(cJSON *object, const struct line_costs *costs)
 {
 	cJSON *item;
@@ -108,6 +126,7 @@ char *lines__hello(const struct line_hello *hello)
 	bool ok = object && json__add_text(object, "version", hello->version) &&
 		  json__add_text(object, "kernel", hello->kernel) && json__add_text(object, "rung", hello->rung) &&
 		  add_ladder(object, hello) && add_facts(object, hello->facts) && add_pmu(object, hello) &&
+		  add_factors(object, hello) &&
 		  json__add_text(object, "workload_source", lines__workload_source(hello->workload_source)) &&
 		  add_costs(object, hello->costs) && json__add(object, "tunables", tunables) &&
 		  add_clock(object, &hello->clock);

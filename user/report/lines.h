@@ -40,6 +40,13 @@ struct line_facts {
 	enum line_fact return_syscall, nop5_syscall, emulation, thread_filter;
 };
 
+/* A factor that the operating system tells beyond the scheduler's switches. */
+struct line_factor {
+	const char *name, *source;
+	bool available, approx;
+	const char *reason; /* why not, or what must be known of it; NULL: nothing */
+};
+
 struct line_hello {
 	uint64_t utc_ns; /* now */
 	const char *host;
@@ -55,6 +62,8 @@ struct line_hello {
 	const struct line_rung *ladder;
 	uint32_t ladder_count;
 	const struct line_facts *facts; /* NULL: none (replay) */
+	const struct line_factor *factors;
+	uint32_t factor_count; /* 0: none (replay) */
 };
 
 struct line_skipped {

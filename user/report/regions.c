@@ -18,6 +18,7 @@ static const char *const meaning[][2] = {
     {"blocked_other", "asleep for something else than IO"},
     {"throttled", "stopped by the CPU limit of its cgroup"},
     {"steal", "the hypervisor gave the CPU to somebody else"},
+    {"frequency", "its CPU ran below its highest frequency"},
     {"irq", "interrupts ran on its CPU"},
     {"kernel", "inside the kernel"},
     {"on_cpu", "slower while it ran; counters would tell more"},

@@ -274,6 +274,14 @@ static bool add_shared(cJSON *where, const struct result_diagnosis *diagnosis)
 	return ok;
 }
 
+static bool add_quota(cJSON *where, const struct result_diagnosis *diagnosis)
+{
+	cJSON *quota = cJSON_AddObjectToObject(where, "quota");
+
+	return quota && json__add_text(quota, "cgroup", diagnosis->limit_cgroup) &&
+	       json__add_text(quota, "value", diagnosis->limit);
+}
+
 /* Where the slow ranks run, and what of it they share and the others do not. */
 static bool add_where(cJSON *object, const struct job_result *result, const struct result_variance *variance,
 		      const struct json_context *context)
@@ -288,7 +296,8 @@ static bool add_where(cJSON *object, const struct job_result *result, const stru
 		if (thread->job && result->job && !strcmp(thread->job, result->job) && has_rank(variance, thread->rank))
 			ok = add_host(hosts, thread->host);
 	}
-	return ok && (!variance->diagnosis.shared || add_shared(where, &variance->diagnosis));
+	return ok && (!variance->diagnosis.shared || add_shared(where, &variance->diagnosis)) &&
+	       (!variance->diagnosis.limit || add_quota(where, &variance->diagnosis));
 }
 
 /* A region chosen by hand is no variance: it says itself where it is. */

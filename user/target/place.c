@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "target/place.h"
 
+#include "target/quota.h"
+
 #include <ctype.h>
 #include <sched.h>
 #include <stdio.h>
@@ -19,6 +21,9 @@ struct topology {
 	struct cpu *cpus;
 	int32_t count;
 	char cgroup[512];
+	struct quota quota;
+	pid_t limited; /* whose quota it is; 0 = nobody's */
+	bool has_quota;
 };
 
 static bool read_line(const char *path, char *buf, size_t size)
@@ -206,6 +211,20 @@ static const char *read_cgroup(struct topology *topology, pid_t pid)
 	return topology->cgroup[0] ? topology->cgroup : NULL;
 }
 
+/* All threads of a process are asked for one after the other, most often in one cgroup. */
+static void read_limit(struct topology *topology, pid_t pid, pid_t tid, struct vapro_place *place)
+{
+	char path[64];
+
+	if (pid == tid || pid != topology->limited) {
+		snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+		topology->has_quota = quota__find("/proc/self/mounts", path, &topology->quota);
+		topology->limited = pid;
+	}
+	place->limit = topology->has_quota ? topology->quota.text : NULL;
+	place->limit_cgroup = topology->has_quota ? topology->quota.cgroup : NULL;
+}
+
 bool topology__place(struct topology *topology, pid_t pid, pid_t tid, struct vapro_place *place)
 {
 	int32_t cpu = last_cpu(pid, tid);
@@ -217,5 +236,6 @@ bool topology__place(struct topology *topology, pid_t pid, pid_t tid, struct vap
 		place->cpu = -1;
 	CPU_FREE(set);
 	place->cgroup = read_cgroup(topology, pid);
+	read_limit(topology, pid, tid, place);
 	return cpu >= 0;
 }

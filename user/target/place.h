@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where threads run: the node's CPUs as /sys tells them, read once, and for each thread the CPU it ran on
- * last and its cgroup as /proc tells. What is not told is -1 or NULL.
+ * last and its cgroup as /proc tells, and the CPU quota that it is under. What is not told is -1 or NULL.
  */
 #ifndef VAPRO_PLACE_H
 #define VAPRO_PLACE_H
@@ -22,7 +22,7 @@ void topology__free(struct topology *topology);
  */
 bool topology__place(struct topology *topology, pid_t pid, pid_t tid, struct vapro_place *place);
 
-/* What is known of one CPU; cgroup stays NULL. */
+/* What is known of one CPU; cgroup and limit stay NULL. */
 void topology__cpu(const struct topology *topology, int32_t cpu, struct vapro_place *place);
 
 #endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which factors a machine has, and the reasons for the others: of machines that this one is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "probe/os_factors.h"
+
+static struct os_factor factor_of(const struct os_facts *facts, const char *name)
+{
+	struct os_factor factors[OS_FACTORS], none = {0};
+
+	os_factors__of(facts, factors);
+	for (int i = 0; i < OS_FACTORS; i++) {
+		/* whatever is missing has its reason, whatever is there its source */
+		assert_true(factors[i].available ? factors[i].source != NULL : factors[i].reason != NULL);
+		assert_false(factors[i].approx && !factors[i].available);
+	}
+	for (int i = 0; i < OS_FACTORS; i++) {
+		if (!strcmp(factors[i].name, name))
+			return factors[i];
+	}
+	fail_msg("no %s", name);
+	return none;
+}
+
+static void nothing_is_there(void **state)
+{
+	struct os_facts facts = {0};
+
+	(void)state;
+	assert_false(factor_of(&facts, "throttled").available);
+	assert_non_null(strstr(factor_of(&facts, "throttled").reason, "CONFIG_FAIR_GROUP_SCHED"));
+	facts.queues = true;
+	assert_non_null(strstr(factor_of(&facts, "throttled").reason, "CONFIG_CFS_BANDWIDTH"));
+	assert_non_null(strstr(factor_of(&facts, "steal").reason, "CONFIG_PARAVIRT"));
+	assert_non_null(strstr(factor_of(&facts, "irq").reason, "--interrupts off"));
+	assert_non_null(strstr(factor_of(&facts, "soft_irq").reason, "--interrupts off"));
+	assert_non_null(strstr(factor_of(&facts, "frequency").reason, "cpufreq"));
+	facts.tells_speed = true;
+	assert_false(factor_of(&facts, "frequency").available);
+}
+
+static void what_a_kernel_has_is_told(void **state)
+{
+	struct os_facts facts = {.queues = true, .throttled_old = true, .steal = true, .interrupts = true};
+
+	(void)state;
+	assert_true(factor_of(&facts, "throttled").available);
+	assert_true(factor_of(&facts, "throttled").approx);
+	facts.throttled = true;
+	assert_false(factor_of(&facts, "throttled").approx);
+	assert_null(factor_of(&facts, "throttled").reason);
+	facts.virtual_machine = true;
+	assert_non_null(strstr(factor_of(&facts, "steal").reason, "does not tell"));
+	facts.steal_ever = true;
+	assert_null(factor_of(&facts, "steal").reason);
+	assert_string_equal(factor_of(&facts, "irq").source, "tracepoints");
+	facts.irq_time = true;
+	assert_string_equal(factor_of(&facts, "irq").source, "run queue");
+	facts.slow_clock = facts.tells_speed = true;
+	assert_true(factor_of(&facts, "frequency").available);
+}
+
+static void this_machine_can_be_asked(void **state)
+{
+	struct os_facts facts;
+
+	(void)state;
+	os_facts__learn(&facts, false);
+	assert_false(factor_of(&facts, "hard_irq").available);
+	os_facts__learn(&facts, true);
+	assert_true(factor_of(&facts, "hard_irq").available);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(nothing_is_there),
+	    cmocka_unit_test(what_a_kernel_has_is_told),
+	    cmocka_unit_test(this_machine_can_be_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

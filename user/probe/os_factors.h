@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Factors that the operating system tells in time beyond the scheduler's switches: which of them this
+ * machine has, by which way, and why not the others (ARCHITECTURE section 8).
+ */
+#ifndef VAPRO_OS_FACTORS_H
+#define VAPRO_OS_FACTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define OS_FACTORS 6
+
+struct os_factor {
+	const char *name;   /* as in the factor tree */
+	const char *source; /* what tells it; NULL where nothing does */
+	bool available, approx;
+	const char *reason; /* why not, or what must be known of it; NULL: nothing */
+};
+
+struct os_facts {
+	bool queues;	    /* tasks have run queues of their groups: what follows is in those */
+	bool throttled;	    /* queues tell how long they were throttled */
+	bool throttled_old; /* by the clock of kernels before 6.6 */
+	bool steal, irq_time, slow_clock;
+	bool interrupts;  /* timing them is wanted */
+	bool tells_speed; /* the CPUs tell the kernel how fast they run */
+	bool steal_ever;  /* some was told since boot */
+	bool virtual_machine;
+};
+
+/* Asks the kernel's type information, /proc and /sys. */
+void os_facts__learn(struct os_facts *facts, bool interrupts);
+
+/* Fills OS_FACTORS. Texts are static. */
+void os_factors__of(const struct os_facts *facts, struct os_factor *factors);
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "target/quota.h"
+
+#include <mntent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct candidate {
+	struct quota quota;
+	double cpus;
+	bool used_up, found;
+};
+
+static bool read_file(const char *directory, const char *name, char *buf, size_t size)
+{
+	char path[2048];
+	size_t length = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "re");
+	if (file) {
+		length = fread(buf, 1, size - 1, file);
+		fclose(file);
+	}
+	while (length && buf[length - 1] == '\n')
+		length--;
+	buf[length] = '\0';
+	return length > 0;
+}
+
+/* The quota of one directory. Times are microseconds. */
+static bool read_quota(const char *directory, bool unified, double *cpus, char *text, size_t size)
+{
+	char quota[64], period[64];
+	double length;
+
+	if (unified) {
+		if (!read_file(directory, "cpu.max", quota, sizeof(quota)) || !strncmp(quota, "max", 3))
+			return false;
+		snprintf(text, size, "cpu.max %s", quota);
+		length = strtod(quota + strcspn(quota, " "), NULL);
+	} else {
+		if (!read_file(directory, "cpu.cfs_quota_us", quota, sizeof(quota)) || *quota == '-' ||
+		    !read_file(directory, "cpu.cfs_period_us", period, sizeof(period)))
+			return false;
+		snprintf(text, size, "cpu.cfs_quota_us %s of cpu.cfs_period_us %s", quota, period);
+		length = strtod(period, NULL);
+	}
+	*cpus = length > 0 ? strtod(quota, NULL) / length : 0;
+	return *cpus > 0;
+}
+
+static bool was_used_up(const char *directory)
+{
+	char stat[2048], *at;
+
+	if (!read_file(directory, "cpu.stat", stat, sizeof(stat)))
+		return false;
+	at = strstr(stat, "nr_throttled ");
+	return at && strtoull(at + strlen("nr_throttled "), NULL, 10) > 0;
+}
+
+/* A cgroup and all around it. */
+static void look_upwards(const char *root, const char *group, bool unified, struct candidate *best)
+{
+	char directory[1536], *end;
+	size_t root_length = strlen(root);
+
+	snprintf(directory, sizeof(directory), "%s%s", root, strcmp(group, "/") ? group : "");
+	while (strlen(directory) > root_length && (end = strrchr(directory, '/'))) {
+		struct candidate other = {.found = true};
+
+		if (read_quota(directory, unified, &other.cpus, other.quota.text, sizeof(other.quota.text))) {
+			other.used_up = was_used_up(directory);
+			snprintf(other.quota.cgroup, sizeof(other.quota.cgroup), "%s", directory + root_length);
+			if (!best->found || other.used_up > best->used_up ||
+			    (other.used_up == best->used_up && other.cpus < best->cpus))
+				*best = other;
+		}
+		*end = '\0';
+	}
+}
+
+/* Where a hierarchy is mounted: that of version 2, or that with the CPU controller. */
+static bool find_root(const char *mounts, bool unified, char *root, size_t size)
+{
+	struct mntent entry;
+	char buf[4096];
+	FILE *file = setmntent(mounts, "re");
+	bool found = false;
+
+	while (file && !found && getmntent_r(file, &entry, buf, sizeof(buf))) {
+		found = unified ? !strcmp(entry.mnt_type, "cgroup2")
+				: !strcmp(entry.mnt_type, "cgroup") && hasmntopt(&entry, "cpu");
+		if (found)
+			snprintf(root, size, "%s", entry.mnt_dir);
+	}
+	if (file)
+		endmntent(file);
+	return found;
+}
+
+/* Whether a line of membership is about the CPU: "3:cpu,cpuacct:/path", or "0::/path". */
+static char *group_of(char *line, bool *unified)
+{
+	char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL, *rest, *name;
+
+	if (!group)
+		return NULL;
+	*group++ = '\0';
+	group[strcspn(group, "\n")] = '\0';
+	*unified = !strcmp(line, "0:");
+	if (*unified)
+		return group;
+	for (name = strtok_r(controllers + 1, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+		if (!strcmp(name, "cpu"))
+			return group;
+	}
+	return NULL;
+}
+
+bool quota__find(const char *mounts, const char *membership, struct quota *quota)
+{
+	struct candidate best = {.found = false};
+	FILE *file = fopen(membership, "re");
+	char line[1024], root[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		bool unified;
+		char *group = group_of(line, &unified);
+
+		if (group && *group == '/' && find_root(mounts, unified, root, sizeof(root)))
+			look_upwards(root, group, unified, &best);
+	}
+	if (file)
+		fclose(file);
+	*quota = best.quota;
+	return best.found;
+}
