@@ -204,7 +204,7 @@ check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
 GUEST_FORTRAN = steps_f08 mpich_steps_h
 KERNELS = cg ft ep pagerank
-GUEST_PROGRAMS = $(addprefix tools/,classes iterate flat_out stalls mpich_demo_mpi steps mpich_steps $(GUEST_FORTRAN)) \
+GUEST_PROGRAMS = $(addprefix tools/,classes hog iterate flat_out stalls mpich_demo_mpi steps mpich_steps $(GUEST_FORTRAN)) \
 	tests/changed_text tests/slow_rank tests/refuse_counting.so $(addprefix tools/,$(KERNELS))
 
 $(B)/.deps-vm: tools/deps.sh

@@ -309,6 +309,10 @@ static void any_count_makes_a_border(void **state)
 		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
 		assert_false(counts_changed(&thread));
 	}
+	/* so does what was taken from it without a switch */
+	thread.now.steal_ns += 3;
+	counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+	assert_true(counts_changed(&thread));
 }
 
 static void vertices_differ_by_any_byte(void **state)

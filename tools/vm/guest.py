@@ -45,7 +45,7 @@ MEMORY = "2G"
 GRAPHS = ("steps", "mpich_steps", "steps_f08", "mpich_steps_h")
 KERNELS = ("cg", "ft", "ep", "pagerank")
 PROGRAMS = ("vaprod", "vapro", "tests/changed_text", "tests/slow_rank",
-            *("tools/" + name for name in ("classes", "iterate", "flat_out", "stalls", "mpich_demo_mpi", *GRAPHS, *KERNELS)))
+            *("tools/" + name for name in ("classes", "hog", "iterate", "flat_out", "stalls", "mpich_demo_mpi", *GRAPHS, *KERNELS)))
 
 
 class GuestFailed(Exception):

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the operating system tells beyond switches: a quota that ran out is told from a CPU that somebody else had."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cgroups import Cgroups, NoCgroups  # noqa: E402
+from live import VAPROD, attached, j, main, of_type, rank_pids, ready_pid, records, select, tool  # noqa: E402
+import truth as t  # noqa: E402
+
+QUIET, DISTURBED, BETWEEN = 7, 4, 5  # seconds
+SUSPENSION = ("preempted", "wakeup_wait", "blocked_io", "blocked_other", "throttled", "steal")
+
+
+def alarms_of(lines, begin, end):
+    """Alarms of rank 0 alone in a time: [(variance, {factor}, [interferer], the last diagnosis)]."""
+    offset = t.utc_offset(lines)
+    found = []
+    for variance in t.variances(lines).values():
+        middle = (t.parse_time(variance["begin"]) + t.parse_time(variance["end"])) / 2 - offset
+        if variance["alarm"] and variance["ranks"] == "0" and begin <= middle <= end:
+            factors, interferers = t.diagnosis(lines, variance["id"])
+            last = [d for d in of_type(lines, "diagnosis") if d["variance"] == variance["id"]][-1]
+            found.append((variance, factors, interferers, last))
+    return found
+
+
+def seconds(alarms, name):
+    return sum(factors.get(name, {}).get("impact_seconds", 0) for _, factors, _, _ in alarms)
+
+
+def is_partition(factors):
+    """The parts of suspension are all of it."""
+    whole = factors.get("suspension", {}).get("impact_seconds", 0)
+    parts = sum(factors.get(name, {}).get("impact_seconds", 0) for name in SUSPENSION)
+    return abs(whole - parts) <= 0.02 * whole + 1e-5
+
+
+def skip(tap, why):
+    tap.count += 1
+    print(f"ok {tap.count} - # SKIP {why}", flush=True)
+
+
+def test_hello(tap, jobs):
+    out = os.path.join(jobs.directory, "out.ndjson")
+    daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--interrupts", "off", "--output", out], "vaprod")
+    tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends well")
+    factors = {f["name"]: f for f in records(out)[0]["factors"]}
+    tap.equal(sorted(factors), ["frequency", "hard_irq", "irq", "soft_irq", "steal", "throttled"], "hello names each factor")
+    tap.ok(all(f["available"] or f["reason"] for f in factors.values()), "nothing is missing without a reason", factors)
+    tap.ok(not factors["hard_irq"]["available"] and "--interrupts off" in factors["hard_irq"]["reason"],
+           "interrupts are not timed where that is not wanted", factors["hard_irq"])
+
+
+def test_quota_and_hog(tap, jobs):
+    name = f"vapro-test-{os.getpid()}"
+    try:
+        with Cgroups(name, "slow", "other") as groups:
+            quota_and_hog(tap, jobs, groups)
+    except NoCgroups as why:
+        skip(tap, why)
+
+
+def quota_and_hog(tap, jobs, groups):
+    logs = jobs.directory
+    demo = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", 150, "--log", logs, "--bind"), "demo_mpi")
+    pids = rank_pids(demo, logs, 2)
+    groups.move("slow", pids[0])
+    groups.move("other", pids[1])
+    out = os.path.join(logs, "out.ndjson")
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--window", 6, "--io", "off"], "vaprod")
+    attached(out, pids)
+    time.sleep(QUIET)
+    hog = jobs.start([tool("hog"), "--cpu", 0, "--seconds", DISTURBED], "hog")
+    groups.move("slow", hog.pid)
+    begin = time.monotonic_ns()
+    tap.equal(jobs.wait(hog, DISTURBED + 10), 0, "the hog ends well")
+    hogged = begin, time.monotonic_ns()
+    time.sleep(BETWEEN)
+    before, begin = groups.throttled_s("slow"), time.monotonic_ns()
+    groups.limit("slow", 30000, 100000)
+    time.sleep(DISTURBED)
+    told = groups.throttled_s("slow") - before
+    groups.limit("slow")
+    limited = begin, time.monotonic_ns()
+    time.sleep(4)
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    jobs.stop(demo)
+    lines = records(out)
+    tap.ok(told > 0.5, "the kernel throttled the cgroup", told)
+
+    alarms = alarms_of(lines, *hogged)
+    tap.ok(alarms and all(f.get("preempted", {}).get("major") for _, f, _, _ in alarms), "a CPU hog: preempted is major",
+           [(v["who"], v["evidence"], f) for v, f, _, _ in alarms])
+    tap.ok(any(i["comm"] == "hog" for _, _, some, _ in alarms for i in some), "and the hog is named", alarms)
+    tap.ok(seconds(alarms, "throttled") < 0.02 * seconds(alarms, "preempted"), "and nothing was throttled", alarms)
+
+    alarms = alarms_of(lines, *limited)
+    tap.ok(alarms and all(f.get("throttled", {}).get("major") for _, f, _, _ in alarms), "a CPU quota: throttled is major",
+           [(v["who"], v["evidence"], f) for v, f, _, _ in alarms])
+    tap.ok(seconds(alarms, "throttled") > 5 * (seconds(alarms, "preempted") + seconds(alarms, "wakeup_wait")),
+           "and not preempted", alarms)
+    # rank 0 waits in its calls, too, where being throttled is nobody's loss
+    lost = seconds(alarms, "throttled")
+    tap.ok(0.4 * told < lost <= 1.02 * told, f"lost seconds are those of the kernel: {lost:.2f} of {told:.2f}")
+    group = groups.path + "/slow"
+    value = "cpu.max 30000 100000" if groups.version == 2 else "cpu.cfs_quota_us 30000 of cpu.cfs_period_us 100000"
+    tap.ok(any(group in d["advice"] and value in d["advice"] for _, _, _, d in alarms), "the advice names cgroup and quota",
+           [d["advice"] for _, _, _, d in alarms])
+    tap.ok(any(d["where"].get("quota") == {"cgroup": group, "value": value} for _, _, _, d in alarms), "so does the record",
+           [d["where"] for _, _, _, d in alarms])
+    tap.ok(all(is_partition(t.diagnosis(lines, v)[0]) for v in t.variances(lines)), "the parts of suspension are all of it")
+
+
+def test_interrupts(tap, jobs):
+    for how in ("on", "off"):
+        out, capture = (os.path.join(jobs.directory, f"{how}.{kind}") for kind in ("ndjson", "capture"))
+        program = jobs.start(j.mpirun(1, tool("classes"), "--classes", 4, "--rounds", 40, "--us", 15000, "--delay", 3), "classes")
+        pid = ready_pid(program)
+        daemon = jobs.start([VAPROD, "--pid", pid, "--interrupts", how, "--output", out, "--capture", capture, "--io", "off"],
+                            "vaprod_" + how)
+        attached(out, [pid])
+        tap.equal(jobs.wait(program, 60), 0, f"interrupts {how}: the program ends well")
+        tap.equal(jobs.wait(daemon, 20), 0, f"interrupts {how}: vaprod ends with it")
+        sums = json.loads(subprocess.run([j.path("tests", "sum_counts"), capture], capture_output=True, text=True, check=True).stdout)
+        timed = sums["factors"]["hard_irq"] + sums["factors"]["soft_irq"]
+        if how == "on":
+            tap.ok(0 < timed < 0.5 * sums["ns"], "some time went to interrupts", sums["factors"])
+        else:
+            tap.equal(timed, 0, "none is told where they are not timed")
+
+
+main(test_hello, test_quota_and_hog, test_interrupts)
