@@ -5,7 +5,7 @@ make accept: measures every figure that vaprod promises and prints what was meas
 wanted. Needs a finished build, root, two cores and an otherwise idle machine.
 
   accept.py all | CHECK...      CHECK: demo quiet random coverage correctness slowpeer sites bystander
-                                throw kill9 rate cap badinput programs ranks64 threads
+                                throw kill9 rate cap badinput programs ranks64 threads hogs
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
 Results go to build/accept/accept.json ({"checks": {CHECK: {time, seconds, quick, rows [{what, measured,
@@ -23,6 +23,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import accept_detect  # noqa: E402
 import accept_harm  # noqa: E402
+import accept_hogs  # noqa: E402
 import accept_input  # noqa: E402
 import accept_many  # noqa: E402
 import accept_programs  # noqa: E402
@@ -36,7 +37,7 @@ CHECKS = {
     "bystander": accept_harm.check_bystander, "throw": accept_harm.check_throw, "kill9": accept_harm.check_kill9,
     "rate": accept_harm.check_rate, "cap": accept_harm.check_cap, "badinput": accept_input.check_badinput,
     "programs": accept_programs.check_programs, "ranks64": accept_many.check_ranks64,
-    "threads": accept_threads.check_threads,
+    "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
 }
 
 

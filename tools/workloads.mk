@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid, and kernels that log their
-# work: cg ft ep pagerank; plain ones: bystander late_mpi unmap
-# barriers crew solver hog fifo_writer; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
+# iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk, and kernels that log
+# their work: cg ft ep pagerank; plain ones: bystander late_mpi unmap
+# barriers crew solver hog memory_hog fifo_writer; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
 # with the other library.
 
 BUILD ?= build
@@ -15,11 +15,11 @@ MPIF90_MPICH ?= mpif90.mpich
 CLANG ?= clang
 
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes \
-	rounds stalls cg ft ep pagerank
+	rounds stalls walk cg ft ep pagerank
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver
-INJECT_C := hog fifo_writer
+INJECT_C := hog memory_hog fifo_writer
 
 WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror
 WORKLOAD_CFLAGS := -std=c11 -D_GNU_SOURCE $(WORKLOAD_FLAGS)
@@ -60,6 +60,8 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workload
 # functions are bound before the first fragment
 $(addprefix $(BUILD)/tools/,cg ft ep pagerank): tools/workloads/path.h
 $(addprefix $(BUILD)/tools/,cg ft ep pagerank): WORKLOAD_CFLAGS += -Wl,-z,now
+
+$(BUILD)/tools/walk: tools/workloads/lines.h
 
 # each marked line is one call-site, whatever the compiler
 $(BUILD)/tools/steps $(BUILD)/tools/mpich_steps: WORKLOAD_CFLAGS += -fno-unroll-loops
@@ -127,6 +129,6 @@ $(HYBRID): tools/workloads/hybrid.c tools/workloads/truth.h tools/workloads/comm
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
 
-$(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/workloads/common.h
+$(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/workloads/common.h tools/workloads/lines.h
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<

@@ -3,8 +3,9 @@
  * A CPU hog: pins itself to one CPU and spins, so that whoever else runs there gets half of it. Logs
  * its own start and end (eventlog.h): the truth of the demo.
  *
- *   hog --cpu N --seconds T [--start-after T] [--log FILE]
+ *   hog --cpu N --seconds T [--start-after T] [--share S] [--log FILE]
  *
+ * With a share it takes that much of the CPU only, whoever runs there: in bursts, ten a second.
  * SIGINT and SIGTERM end it early, with a log of what it did.
  */
 #include <getopt.h>
@@ -12,6 +13,8 @@
 
 #include "../workloads/common.h"
 #include "eventlog.h"
+
+#define PERIOD_NS 100000000ULL
 
 static volatile sig_atomic_t stop;
 
@@ -27,12 +30,13 @@ int main(int argc, char **argv)
 	    {"cpu", required_argument, NULL, 'c'},
 	    {"seconds", required_argument, NULL, 's'},
 	    {"start-after", required_argument, NULL, 'a'},
+	    {"share", required_argument, NULL, 'S'},
 	    {"log", required_argument, NULL, 'l'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
 	struct sigaction action = {.sa_handler = on_signal};
-	double seconds = -1, start_after = 0;
+	double seconds = -1, start_after = 0, share = 0;
 	volatile uint64_t sink = 1;
 	const char *log = NULL;
 	struct moment start;
@@ -50,17 +54,20 @@ int main(int argc, char **argv)
 		case 'a':
 			start_after = number("--start-after", optarg, 0, 1e6);
 			break;
+		case 'S':
+			share = number("--share", optarg, 0.001, 0.95);
+			break;
 		case 'l':
 			log = optarg;
 			break;
 		default:
 			fprintf(opt == 'h' ? stdout : stderr,
-				"usage: hog --cpu N --seconds T [--start-after T] [--log FILE]\n");
+				"usage: hog --cpu N --seconds T [--start-after T] [--share S] [--log FILE]\n");
 			return opt == 'h' ? 0 : 2;
 		}
 	}
 	if (cpu < 0 || seconds < 0) {
-		fprintf(stderr, "usage: hog --cpu N --seconds T [--start-after T] [--log FILE]\n");
+		fprintf(stderr, "usage: hog --cpu N --seconds T [--start-after T] [--share S] [--log FILE]\n");
 		return 2;
 	}
 	sigaction(SIGINT, &action, NULL);
@@ -72,8 +79,15 @@ int main(int argc, char **argv)
 	pin(cpu);
 	start = moment_now();
 	end_ns = start.monotonic_ns + (uint64_t)(seconds * 1e9);
-	while (!stop && clock_ns(CLOCK_MONOTONIC) < end_ns)
-		sink = lcg(sink, 2000);
+	for (uint64_t period = start.monotonic_ns; !stop && clock_ns(CLOCK_MONOTONIC) < end_ns; period += PERIOD_NS) {
+		uint64_t own_end = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)(share * PERIOD_NS);
+
+		while (!stop && clock_ns(CLOCK_MONOTONIC) < end_ns &&
+		       (share <= 0 || clock_ns(CLOCK_THREAD_CPUTIME_ID) < own_end))
+			sink = lcg(sink, 2000);
+		if (share > 0 && !stop)
+			sleep_until(period + PERIOD_NS < end_ns ? period + PERIOD_NS : end_ns);
+	}
 	eventlog__write(log, "hog", cpu, start, moment_now());
 	return 0;
 }
