@@ -59,7 +59,7 @@ enum vapro_factor {
 	VAPRO_RECLAIM,
 	VAPRO_HARD_IRQ,
 	VAPRO_SOFT_IRQ,
-	VAPRO_FREQUENCY, /* time that the CPU would have spared at its highest frequency */
+	VAPRO_FREQUENCY, /* time that the machine's fastest core would have spared at its highest frequency */
 	VAPRO_FACTOR_COUNTS,
 	VAPRO_MINOR_FAULTS = VAPRO_FACTOR_COUNTS,
 	VAPRO_MAJOR_FAULTS,
