@@ -480,6 +480,27 @@ static void test_merge_cut(void **state)
 	free(data);
 }
 
+/* Numbers of every length, at both of its ends. */
+static void test_numbers(void **state)
+{
+	struct stream_sink *sink = capture__create(path_a, NULL);
+
+	(void)state;
+	assert_non_null(sink);
+	for (int bit = 0; bit < 64; bit++)
+		put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {1ULL << bit, (1ULL << bit) - 1}});
+	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {UINT64_MAX, 0x0123456789abcdefULL}});
+	put(sink, (struct stream_event){.type = STREAM_END});
+	assert_int_equal(stream__close(sink), 0);
+	assert_int_equal(replay(path_a), 0);
+	for (int bit = 0; bit < 64; bit++) {
+		assert_true(seen.events[bit].clock.mono_ns == 1ULL << bit);
+		assert_true(seen.events[bit].clock.utc_ns == (1ULL << bit) - 1);
+	}
+	assert_true(seen.events[64].clock.mono_ns == UINT64_MAX);
+	assert_true(seen.events[64].clock.utc_ns == 0x0123456789abcdefULL);
+}
+
 /* The head promises zlib's. */
 static void test_crc(void **state)
 {
@@ -497,10 +518,10 @@ static void test_crc(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_crc),	      cmocka_unit_test(test_exact),	    cmocka_unit_test(test_info),
-	    cmocka_unit_test(test_cut),	      cmocka_unit_test(test_damage),	    cmocka_unit_test(test_other_files),
-	    cmocka_unit_test(test_full_disk), cmocka_unit_test(test_later_version), cmocka_unit_test(test_compact),
-	    cmocka_unit_test(test_merge),     cmocka_unit_test(test_merge_cut),
+	    cmocka_unit_test(test_crc),		cmocka_unit_test(test_numbers),	  cmocka_unit_test(test_exact),
+	    cmocka_unit_test(test_info),	cmocka_unit_test(test_cut),	  cmocka_unit_test(test_damage),
+	    cmocka_unit_test(test_other_files), cmocka_unit_test(test_full_disk), cmocka_unit_test(test_later_version),
+	    cmocka_unit_test(test_compact),	cmocka_unit_test(test_merge),	  cmocka_unit_test(test_merge_cut),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -81,27 +81,26 @@ static uint64_t bits_of(const struct capture_column *column, const void *member)
 void capture__encode(struct capture_buffer *buffer, const struct stream_event *event)
 {
 	const struct capture_table *table = &capture_tables[event->type];
-	uint64_t bitmap = 0;
+	uint64_t bitmap = 0, all[CAPTURE_COLUMNS_MAX];
 
 	for (uint32_t i = 0; i < table->count; i++) {
-		if (bits_of(&table->columns[i], (const char *)event + table->columns[i].offset))
-			bitmap |= 1ULL << i;
+		all[i] = bits_of(&table->columns[i], (const char *)event + table->columns[i].offset);
+		bitmap |= (uint64_t)(all[i] != 0) << i;
 	}
 	add_varint(buffer, bitmap);
-	for (uint32_t i = 0; i < table->count; i++) {
+	for (; bitmap; bitmap &= bitmap - 1) {
+		int i = __builtin_ctzll(bitmap);
 		const struct capture_column *column = &table->columns[i];
 		const char *member = (const char *)event + column->offset, *text;
 		uint64_t bits;
 
-		if (!(bitmap & 1ULL << i))
-			continue;
 		switch (capture__wire(column->kind)) {
 		case WIRE_UINT:
 		case WIRE_INT:
-			add_varint(buffer, bits_of(column, member));
+			add_varint(buffer, all[i]);
 			break;
 		case WIRE_FLOAT:
-			bits = htole64(bits_of(column, member));
+			bits = htole64(all[i]);
 			capture_buffer__add(buffer, &bits, sizeof(bits));
 			break;
 		case WIRE_TEXT:
@@ -121,12 +120,9 @@ struct cursor {
 	uint8_t *at, *end;
 };
 
-static bool take_varint(struct cursor *cursor, uint64_t *value)
+/* Byte by byte: near the end, and for what needs more than 56 bits. */
+static bool take_long_varint(struct cursor *cursor, uint64_t *value)
 {
-	if (cursor->at < cursor->end && *cursor->at < 0x80) {
-		*value = *cursor->at++;
-		return true;
-	}
 	*value = 0;
 	for (int shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
 		uint8_t byte = *cursor->at++;
@@ -138,6 +134,26 @@ static bool take_varint(struct cursor *cursor, uint64_t *value)
 			return true;
 	}
 	return false;
+}
+
+static inline bool take_varint(struct cursor *cursor, uint64_t *value)
+{
+	uint64_t word, stop;
+
+	if (cursor->end - cursor->at < 8)
+		return take_long_varint(cursor, value);
+	memcpy(&word, cursor->at, sizeof(word));
+	word = le64toh(word);
+	stop = ~word & 0x8080808080808080ULL; /* bytes without a successor */
+	if (!stop)
+		return take_long_varint(cursor, value);
+	cursor->at += __builtin_ctzll(stop) / 8 + 1;
+	word &= stop ^ (stop - 1);
+	/* eight groups of 7 bits move together: by two, by four, by eight */
+	word = (word & 0x007f007f007f007fULL) | (word & 0x7f007f007f007f00ULL) >> 1;
+	word = (word & 0x00003fff00003fffULL) | (word & 0x3fff00003fff0000ULL) >> 2;
+	*value = (word & 0x000000000fffffffULL) | (word & 0x0fffffff00000000ULL) >> 4;
+	return true;
 }
 
 static bool take_text(struct cursor *cursor, char **text)

@@ -112,6 +112,7 @@ static const struct capture_column bundle_columns[] = {
 
 _Static_assert(sizeof(bundle_columns) / sizeof(bundle_columns[0]) == 11 + 2 * VAPRO_MAGNITUDES + VAPRO_FACTORS,
 	       "a bundle has a member that captures do not know");
+_Static_assert(sizeof(bundle_columns) / sizeof(bundle_columns[0]) <= CAPTURE_COLUMNS_MAX, "a bitmap has 64 bits");
 
 static const struct capture_column interference_columns[] = {
     COLUMN("thread", COLUMN_U32, interference.thread, "thread id"),
