@@ -14,6 +14,12 @@
 #include "requests.h"
 #include "thinning.h"
 
+static __always_inline struct arguments *registers_of(struct kernel_thread *thread)
+{
+	_Static_assert(sizeof(struct arguments) == sizeof(thread->registers), "registers lie there");
+	return (struct arguments *)thread->registers;
+}
+
 static __always_inline u16 handle_number(struct kernel_thread *thread, u32 kind, u64 handle)
 {
 	struct kernel_handle_key key = {.handle = handle, .tgid = thread->tgid, .kind = kind};
@@ -331,19 +337,19 @@ static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct ta
 {
 	struct kernel_function_counters *count;
 	struct kernel_function *function;
-	struct arguments args;
+	struct arguments *args = registers_of(thread);
 	u64 sp;
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
 	u64 bytes = 0;
 
-	arguments_read(&args, ctx);
-	sp = args.sp;
+	arguments_read(args, ctx);
+	sp = args->sp;
 	barrier_var(sp); /* the compiler must not go back to the context for it */
 	if (hold)
 		return 1;
 	if (seccomp_kills && task->seccomp.mode)
 		thread->process_flags |= KERNEL_PROCESS_NO_RETURN; /* it may have got its filter while watched */
-	if (enter_nesting(thread, task, &args, now) == NEST_INNER)
+	if (enter_nesting(thread, task, args, now) == NEST_INNER)
 		return 1;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
@@ -353,7 +359,7 @@ static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct ta
 	if (function->hot && unseen(thread))
 		return 1; /* its probe is being closed: its return may go unseen */
 	requests_settle(thread, task);
-	vertex = call_vertex(thread, task, &args, cookie, function, &bytes, now);
+	vertex = call_vertex(thread, task, args, cookie, function, &bytes, now);
 	close_previous(thread, vertex, now);
 	thread->computing = 0;
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN) {

@@ -83,14 +83,15 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 	struct kernel_thread *thread = thread_of(task, now, true);
 	struct kernel_vertex_key key = {};
 	struct kernel_function *function;
-	struct arguments args;
+	struct arguments *args;
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
 	u64 bytes = 0, sp;
 
 	if (!thread)
 		return 1;
-	arguments_read(&args, ctx);
-	sp = args.sp;
+	args = registers_of(thread);
+	arguments_read(args, ctx);
+	sp = args->sp;
 	barrier_var(sp);
 	count_site(thread, cookie);
 	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
@@ -99,15 +100,15 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 	if (!function || !function->known)
 		return 1;
 	if (function->kind == KERNEL_ROW_FORK)
-		tell_outlined(thread, argument(&args, function->forked), now);
-	if (enter_nesting(thread, task, &args, now) == NEST_INNER)
+		tell_outlined(thread, argument(args, function->forked), now);
+	if (enter_nesting(thread, task, args, now) == NEST_INNER)
 		return 1;
 	count_entry(row);
 	if (function->kind == KERNEL_ROW_BOUNDARY || function->kind == KERNEL_ROW_OUTLINED) {
 		pass_boundary(thread, boundary_vertex(thread, ctx, row, 0), now);
 		return 1;
 	}
-	describe(thread, task, &args, row, function, &key, &bytes, now);
+	describe(thread, task, args, row, function, &key, &bytes, now);
 	vertex = vertex_of(thread, &key);
 	close_previous(thread, vertex, now);
 	if (function->kind == KERNEL_ROW_FORK) {
@@ -121,7 +122,7 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 	thread->function = row;
 	thread->own_sites = 1;
 	thread->return_to = 0;
-	call_site(&args, &thread->return_to);
+	call_site(args, &thread->return_to);
 	return 1;
 }
 
@@ -152,14 +153,15 @@ static __always_inline int row_leave(struct pt_regs *ctx, u32 cookie, u64 now)
 	struct kernel_thread *thread = thread_of(task, now, false);
 	struct kernel_function_counters *count;
 	struct kernel_function *function;
-	struct arguments args;
+	struct arguments *args;
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
 	u64 sp;
 
 	if (!thread)
 		return 1;
-	arguments_read(&args, ctx);
-	sp = args.sp;
+	args = registers_of(thread);
+	arguments_read(args, ctx);
+	sp = args->sp;
 	barrier_var(sp);
 	count_site(thread, cookie);
 	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
@@ -172,7 +174,7 @@ static __always_inline int row_leave(struct pt_regs *ctx, u32 cookie, u64 now)
 		leave_call(thread, sp, now);
 		return 1;
 	}
-	if (enter_nesting(thread, task, &args, now) == NEST_INNER)
+	if (enter_nesting(thread, task, args, now) == NEST_INNER)
 		return 1;
 	count = function_counter(row);
 	if (count)

@@ -22,7 +22,7 @@ def natural_rate(jobs):
     if not until(lambda: os.path.exists(ndjson) and os.path.getsize(ndjson) > 0, 20, 0.02):
         raise RuntimeError("vaprod did not start: " + daemon.err().strip()[-300:])
     begin = time.monotonic()
-    code, job = jobs.run(lammps(repeat(1500, 500), os.path.join(jobs.directory, "log.lammps")), "lammps", 60)
+    code, job = jobs.run(lammps(repeat(1500, 300), os.path.join(jobs.directory, "log.lammps")), "lammps", 240)
     seconds = time.monotonic() - begin
     well(code, job)
     well(jobs.interrupt(daemon), daemon)

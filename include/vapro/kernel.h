@@ -458,6 +458,7 @@ struct kernel_thread {
 	u64 bin_ns;		 /* UTC, where the bin of the last fragment began */
 	u32 bin;		 /* its number */
 	u32 counted;		 /* KERNEL_SITE_COUNTED of the open call */
+	u64 registers[11];	 /* scratch, as `one`: at an entry */
 
 	/* from here on it need not be cleared */
 	struct kernel_recent recent[KERNEL_RECENT];
