@@ -10,31 +10,13 @@
 
 #include "collect/callsite.h"
 #include "collect/labels.h"
+#include "collect/numbered.h"
 #include "model/grow.h"
 #include "model/intern.h"
+#include "model/table.h"
 #include "vapro.skel.h"
 
-#define PATHS 16384
-#define CACHE KERNEL_STATES /* direct-mapped by id; a miss sweeps the kernel's map again */
-#define SWEEP 512
 #define PATHLESS 2 /* vertices without a path before we say so */
-
-struct vertex {
-	uint32_t id;
-	struct kernel_vertex_key key;
-	int64_t state; /* in the stream; -1 not told yet */
-};
-
-struct edge {
-	uint32_t id;
-	struct kernel_edge_key key;
-	int64_t state;
-};
-
-struct path {
-	uint32_t id;
-	struct kernel_path_key key;
-};
 
 struct known_thread {
 	uint32_t tid, tgid, id;
@@ -56,17 +38,13 @@ struct resolver {
 	size_t process_count, process_room;
 	struct known_thread *threads;
 	size_t thread_count, thread_room; /* of the table; ids go on */
+	struct table *by_tid;		  /* places in it, of who has the number now; NULL: look through it */
 	uint32_t next_thread;
-	struct vertex *vertices;
-	struct edge *edges;
+	struct numbered *numbered;
 	struct intern *states;
 	uint32_t state_count;
 	struct image_cache *images;
-	struct path *paths; /* direct-mapped by id; NULL where none are wanted */
 	const struct vapro_config *config;
-	struct sweeps {
-		uint32_t vertices, edges, paths;
-	} swept; /* ids below this were looked for in this drain */
 };
 
 struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sink, const char *host,
@@ -80,14 +58,11 @@ struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sin
 	resolver->sink = sink;
 	resolver->host = host;
 	resolver->config = config;
-	resolver->vertices = calloc(CACHE, sizeof(*resolver->vertices));
-	resolver->edges = calloc(CACHE, sizeof(*resolver->edges));
+	resolver->numbered = numbered__new(side, config->states == VAPRO_BY_CALL_PATH);
 	resolver->states = intern__new();
 	resolver->images = image_cache__new();
-	if (config->states == VAPRO_BY_CALL_PATH)
-		resolver->paths = calloc(PATHS, sizeof(*resolver->paths));
-	if (!resolver->vertices || !resolver->edges || !resolver->states || !resolver->images ||
-	    (config->states == VAPRO_BY_CALL_PATH && !resolver->paths)) {
+	resolver->by_tid = table__new();
+	if (!resolver->numbered || !resolver->states || !resolver->images || !resolver->by_tid) {
 		resolver__free(resolver);
 		return NULL;
 	}
@@ -108,9 +83,8 @@ void resolver__free(struct resolver *resolver)
 		forget_process(&resolver->processes[i]);
 	free(resolver->processes);
 	free(resolver->threads);
-	free(resolver->vertices);
-	free(resolver->edges);
-	free(resolver->paths);
+	table__free(resolver->by_tid);
+	numbered__free(resolver->numbered);
 	intern__free(resolver->states);
 	image_cache__free(resolver->images);
 	free(resolver);
@@ -179,15 +153,40 @@ bool resolver__trouble(struct resolver *resolver, char *text, size_t size)
 	return image_cache__trouble(resolver->images, text, size);
 }
 
+/* Without memory for it the index goes, not the thread. */
+static void note_thread(struct resolver *resolver, uint32_t at)
+{
+	if (!resolver->by_tid || !table__put(resolver->by_tid, resolver->threads[at].tid, 0, at))
+		return;
+	table__free(resolver->by_tid);
+	resolver->by_tid = NULL;
+}
+
+static bool find_thread(const struct resolver *resolver, uint32_t tid, uint32_t tgid, uint32_t *at)
+{
+	if (resolver->by_tid) {
+		if (!table__get(resolver->by_tid, tid, 0, at))
+			return false;
+		if (!tgid || resolver->threads[*at].tgid == tgid)
+			return true;
+		/* a number that was given again: the one who had it before has not told all yet */
+	}
+	for (*at = 0; *at < resolver->thread_count; ++*at) {
+		if (resolver->threads[*at].tid == tid && (!tgid || resolver->threads[*at].tgid == tgid))
+			return true;
+	}
+	return false;
+}
+
 int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
 {
 	struct stream_event event = {.type = STREAM_THREAD};
 	struct known_process *known;
+	uint32_t at;
 	int status;
 
-	for (size_t i = 0; i < resolver->thread_count; i++)
-		if (resolver->threads[i].tid == tid && (!tgid || resolver->threads[i].tgid == tgid))
-			return resolver->threads[i].id;
+	if (find_thread(resolver, tid, tgid, &at))
+		return resolver->threads[at].id;
 	known = tgid ? process_of(resolver, tgid) : NULL;
 	if (!known)
 		return -ENOENT;
@@ -207,146 +206,28 @@ int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
 	if (status)
 		return status;
 	resolver->threads[resolver->thread_count++] = (struct known_thread){tid, tgid, resolver->next_thread};
+	note_thread(resolver, (uint32_t)resolver->thread_count - 1);
 	return resolver->next_thread++;
 }
 
 void resolver__begin(struct resolver *resolver)
 {
-	resolver->swept = (struct sweeps){0};
-}
-
-static void keep_vertex(struct resolver *resolver, const void *key, uint32_t id)
-{
-	struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
-
-	if (vertex->id == id && vertex->key.tgid)
-		return;
-	vertex->id = id;
-	vertex->key = *(const struct kernel_vertex_key *)key;
-	vertex->state = -1;
-}
-
-static void keep_edge(struct resolver *resolver, const void *key, uint32_t id)
-{
-	struct edge *edge = &resolver->edges[id & (CACHE - 1)];
-
-	if (edge->id == id)
-		return;
-	edge->id = id;
-	edge->key = *(const struct kernel_edge_key *)key;
-	edge->state = -1;
-}
-
-static void keep_path(struct resolver *resolver, const void *key, uint32_t id)
-{
-	struct path *path = &resolver->paths[id & (PATHS - 1)];
-
-	path->id = id;
-	path->key = *(const struct kernel_path_key *)key;
-}
-
-/* Reads a whole kernel table of {key -> id} into the cache. */
-static void sweep(struct resolver *resolver, int map, size_t key_size,
-		  void (*keep)(struct resolver *resolver, const void *key, uint32_t id))
-{
-	char *keys = calloc(SWEEP, key_size);
-	uint32_t *ids = calloc(SWEEP, sizeof(*ids)), count, in, out = 0;
-	int status = 0;
-
-	for (bool first = true; keys && ids && !status; first = false) {
-		count = SWEEP;
-		in = out;
-		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, keys, ids, &count, NULL);
-		if (status && errno != ENOENT)
-			break;
-		for (uint32_t i = 0; i < count; i++)
-			keep(resolver, keys + i * key_size, ids[i]);
-	}
-	free(keys);
-	free(ids);
-}
-
-/* Removes from a kernel map what belongs to a process, as belongs() says. */
-static void purge(int map, bool (*belongs)(const void *key, const void *ctx), const void *ctx)
-{
-	_Alignas(8) char keys[2][96];
-	void *previous = NULL;
-	int at = 0;
-
-	while (!bpf_map_get_next_key(map, previous, keys[at])) {
-		bool drop = belongs(keys[at], ctx);
-
-		if (drop) { /* the walk goes on from the key before, or starts anew */
-			bpf_map_delete_elem(map, keys[at]);
-			continue;
-		}
-		previous = keys[at];
-		at ^= 1;
-	}
-}
-
-static bool vertex_belongs(const void *key, const void *ctx)
-{
-	return ((const struct kernel_vertex_key *)key)->tgid == *(const uint32_t *)ctx;
-}
-
-static bool handle_belongs(const void *key, const void *ctx)
-{
-	return ((const struct kernel_handle_key *)key)->tgid == *(const uint32_t *)ctx;
-}
-
-static bool io_site_belongs(const void *key, const void *ctx)
-{
-	uint32_t tgid;
-
-	memcpy(&tgid, (const char *)key + 8, sizeof(tgid));
-	return tgid == *(const uint32_t *)ctx;
-}
-
-static bool path_belongs(const void *key, const void *ctx)
-{
-	return ((const struct kernel_path_key *)key)->tgid == *(const uint32_t *)ctx;
-}
-
-static bool request_belongs(const void *key, const void *ctx)
-{
-	return ((const struct kernel_request_key *)key)->tgid == *(const uint32_t *)ctx;
-}
-
-/* An edge goes with its vertices: those that the sweep no longer finds. */
-static bool edge_belongs(const void *key, const void *ctx)
-{
-	const struct resolver *resolver = ctx;
-	const struct kernel_edge_key *edge = key;
-	const struct vertex *vertex = &resolver->vertices[edge->from & (CACHE - 1)];
-
-	return vertex->id == edge->from && vertex->key.tgid == 0;
+	numbered__begin(resolver->numbered);
 }
 
 void resolver__remove(struct resolver *resolver, pid_t pid)
 {
-	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
 	uint32_t tgid = (uint32_t)pid, kept = 0;
 
-	/* edges are known by their vertices, so all of those must be */
-	sweep(resolver, bpf_map__fd(bpf->maps.vertices), sizeof(struct kernel_vertex_key), keep_vertex);
-	for (uint32_t i = 0; i < CACHE; i++)
-		if (resolver->vertices[i].key.tgid == tgid)
-			resolver->vertices[i].key.tgid = 0;
-	purge(bpf_map__fd(bpf->maps.edges), edge_belongs, resolver);
-	purge(bpf_map__fd(bpf->maps.vertices), vertex_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.handles), handle_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.io_sites), io_site_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.outlined), io_site_belongs, &tgid); /* the same place in the key */
-	purge(bpf_map__fd(bpf->maps.paths), path_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.requests), request_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.request_slots), request_belongs, &tgid);
-	bpf_map_delete_elem(bpf_map__fd(bpf->maps.transparent), &tgid);
-	bpf->data->states_epoch++;
+	numbered__purge(resolver->numbered, pid);
+	table__free(resolver->by_tid);
+	resolver->by_tid = table__new();
 	for (size_t i = 0; i < resolver->thread_count; i++)
 		if (resolver->threads[i].tgid != tgid)
 			resolver->threads[kept++] = resolver->threads[i];
 	resolver->thread_count = kept;
+	for (uint32_t i = 0; i < kept; i++)
+		note_thread(resolver, i);
 	for (size_t i = 0; i < resolver->process_count; i++) {
 		if (resolver->processes[i].process->pid != pid)
 			continue;
@@ -354,37 +235,6 @@ void resolver__remove(struct resolver *resolver, pid_t pid)
 		resolver->processes[i] = resolver->processes[--resolver->process_count];
 		break;
 	}
-}
-
-/* NULL with -EAGAIN in *status where it may be younger than this drain's sweep, with -ENOENT where not. */
-static struct vertex *vertex_of(struct resolver *resolver, uint32_t id, int *status)
-{
-	struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
-
-	if (vertex->id == id)
-		return vertex;
-	*status = resolver->swept.vertices ? -EAGAIN : -ENOENT;
-	if (!resolver->swept.vertices) {
-		resolver->swept.vertices = kernel_side__bpf(resolver->side)->data->next_vertex;
-		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.vertices),
-		      sizeof(struct kernel_vertex_key), keep_vertex);
-	}
-	return vertex->id == id ? vertex : NULL;
-}
-
-static struct edge *edge_of(struct resolver *resolver, uint32_t id, int *status)
-{
-	struct edge *edge = &resolver->edges[id & (CACHE - 1)];
-
-	if (edge->id == id)
-		return edge;
-	*status = resolver->swept.edges ? -EAGAIN : -ENOENT;
-	if (!resolver->swept.edges) {
-		resolver->swept.edges = kernel_side__bpf(resolver->side)->data->next_edge;
-		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.edges),
-		      sizeof(struct kernel_edge_key), keep_edge);
-	}
-	return edge->id == id ? edge : NULL;
 }
 
 /* Announces a state unless one with equal texts is known. */
@@ -409,18 +259,6 @@ static int64_t announce(struct resolver *resolver, struct vapro_state *state)
 	return status ? status : (int64_t)id;
 }
 
-static const struct kernel_path_key *path_key(struct resolver *resolver, uint32_t id)
-{
-	struct path *path = &resolver->paths[id & (PATHS - 1)];
-
-	if (path->id != id && id >= resolver->swept.paths) {
-		resolver->swept.paths = kernel_side__bpf(resolver->side)->data->next_path;
-		sweep(resolver, bpf_map__fd(kernel_side__bpf(resolver->side)->maps.paths),
-		      sizeof(struct kernel_path_key), keep_path);
-	}
-	return path->id == id ? &path->key : NULL;
-}
-
 /*
  * The call-site of a vertex as text, with what tells its path from others: a hash (FNV-1a) of the
  * callers' places, which are the same on all ranks where raw addresses are not.
@@ -428,7 +266,7 @@ static const struct kernel_path_key *path_key(struct resolver *resolver, uint32_
 static void resolve_site(struct resolver *resolver, struct known_process *known, const struct kernel_vertex_key *key,
 			 struct callsite *site)
 {
-	const struct kernel_path_key *path = key->path ? path_key(resolver, key->path) : NULL;
+	const struct kernel_path_key *path = key->path ? numbered__path(resolver->numbered, key->path) : NULL;
 	struct callsite caller;
 	uint32_t hash = 2166136261u;
 	size_t length;
@@ -449,7 +287,7 @@ static void resolve_site(struct resolver *resolver, struct known_process *known,
 	snprintf(site->text + length, sizeof(site->text) - length, "#path:%08x", hash);
 }
 
-static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
+static int64_t vertex_state(struct resolver *resolver, struct numbered_vertex *vertex)
 {
 	char labels[LABELS_MAX], common[LABELS_MAX];
 	struct known_process *known = process_of(resolver, vertex->key.tgid);
@@ -476,8 +314,8 @@ static int64_t vertex_state(struct resolver *resolver, struct vertex *vertex)
 static int64_t edge_state(struct resolver *resolver, uint32_t id, const struct kernel_edge_key *key)
 {
 	int status = -ENOENT;
-	struct vertex *from = vertex_of(resolver, key->from, &status);
-	struct vertex *to = from ? vertex_of(resolver, key->to, &status) : NULL;
+	struct numbered_vertex *from = numbered__vertex(resolver->numbered, key->from, &status);
+	struct numbered_vertex *to = from ? numbered__vertex(resolver->numbered, key->to, &status) : NULL;
 	struct known_process *known = to ? process_of(resolver, to->key.tgid) : NULL;
 	char labels[LABELS_MAX], common[LABELS_MAX];
 	struct callsite site_from, site_to;
@@ -509,8 +347,8 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 	int status = -ENOENT;
 
 	if (id & KERNEL_EDGE) {
-		struct edge *edge = edge_of(resolver, id & ~KERNEL_EDGE, &status);
-		struct vertex *to = edge ? vertex_of(resolver, edge->key.to, &status) : NULL;
+		struct numbered_edge *edge = numbered__edge(resolver->numbered, id & ~KERNEL_EDGE, &status);
+		struct numbered_vertex *to = edge ? numbered__vertex(resolver->numbered, edge->key.to, &status) : NULL;
 
 		if (!to)
 			return status;
@@ -519,7 +357,7 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 			edge->state = edge_state(resolver, id & ~KERNEL_EDGE, &edge->key);
 		return edge->state;
 	} else {
-		struct vertex *vertex = vertex_of(resolver, id, &status);
+		struct numbered_vertex *vertex = numbered__vertex(resolver->numbered, id, &status);
 
 		if (!vertex)
 			return status;
@@ -532,20 +370,20 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
 
 static bool vertex_approx(struct resolver *resolver, uint32_t id)
 {
-	const struct vertex *vertex = &resolver->vertices[id & (CACHE - 1)];
+	const struct numbered_vertex *vertex = numbered__known_vertex(resolver->numbered, id);
 
-	return vertex->id == id && vertex->key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE);
+	return vertex && vertex->key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE);
 }
 
 bool resolver__approx(struct resolver *resolver, uint32_t id)
 {
-	const struct edge *edge;
+	const struct numbered_edge *edge;
 
 	if (!(id & KERNEL_EDGE))
 		return vertex_approx(resolver, id);
 	id &= ~KERNEL_EDGE;
-	edge = &resolver->edges[id & (CACHE - 1)];
-	return edge->id == id && (vertex_approx(resolver, edge->key.from) || vertex_approx(resolver, edge->key.to));
+	edge = numbered__known_edge(resolver->numbered, id);
+	return edge && (vertex_approx(resolver, edge->key.from) || vertex_approx(resolver, edge->key.to));
 }
 
 bool resolver__pathless(struct resolver *resolver, pid_t pid)
