@@ -30,7 +30,7 @@ def natural_rate(jobs):
     ranks = [n for n in hits.values() if n]
     if not ranks:
         raise RuntimeError("vaprod saw nothing of lammps")
-    return statistics.mean(ranks) / 2 / seconds  # entry and return are two hits
+    return statistics.mean(ranks) / seconds  # a call is a hit, with its return
 
 
 def cost_of(records):
@@ -67,7 +67,7 @@ def part_model():
                 bare = (before["mean_ns"] + run()["mean_ns"]) / 2
                 records = watching.records()
                 hits = max(hits_of(r) for r in of_type(records, "process"))
-                predicted.append(100 * hits / 2 * cost_of(records) / (bare * watched["calls"]))
+                predicted.append(100 * hits * cost_of(records) / (bare * watched["calls"]))
                 measured.append(100 * (watched["mean_ns"] - bare) / bare)
             (said, _), (found, half) = interval(predicted), interval(trimmed(measured))
             rows.append(row(f"x{times_over} ({rate:.0f} calls/s), cap off: hits x cost, measured",
