@@ -361,6 +361,12 @@ static __always_inline u64 take_from(u64 *rest, u64 wanted)
 	return taken;
 }
 
+/* What was taken from a thread while it was on a CPU. */
+static __always_inline u64 counts_taken(const struct kernel_counts *c)
+{
+	return c->steal_ns + c->irq_ns + c->hard_irq_ns + c->soft_irq_ns + c->slow_ns;
+}
+
 /* Makes the counts of a fragment a partition of its time: hard and soft interrupts are parts of all interrupts. */
 static __always_inline void counts_bound(struct kernel_counts *c, u64 duration)
 {
@@ -378,12 +384,18 @@ static __always_inline void counts_bound(struct kernel_counts *c, u64 duration)
 
 /*
  * Counts of the fragment that ends. The kernel adds up what is taken from a CPU at its ticks, so that more
- * may be found than the fragment has time: the rest is left for the next one.
+ * may be found than the fragment has time: the rest is left for the next one, which has to look again.
  */
 static __always_inline void counts_end(struct kernel_thread *thread, struct kernel_counts *c, u64 duration)
 {
+	u64 found;
+
 	counts_delta(c, &thread->now, &thread->border);
+	found = counts_taken(c);
 	counts_bound(c, duration);
+	if (counts_taken(c) == found)
+		return;
+	thread->noted = thread->border_noted + 1;
 	thread->now.steal_ns = thread->border.steal_ns + c->steal_ns;
 	thread->now.irq_ns = thread->border.irq_ns + c->irq_ns;
 	thread->now.hard_irq_ns = thread->border.hard_irq_ns + c->hard_irq_ns;
@@ -394,13 +406,12 @@ static __always_inline void counts_end(struct kernel_thread *thread, struct kern
 /*
  * Takes note of what the kernel counts for a task, what was taken from it by then included. All of it is
  * monotone, and nobody leaves a CPU without a switch that is counted: as long as the sum is the same nothing
- * has happened, as in most fragments. What one of them left for the next waits until something has.
+ * has happened, as in most fragments.
  */
 static __always_inline void counts_note(struct kernel_thread *thread, u64 minor_faults, u64 major_faults, u64 voluntary,
 					u64 involuntary, u64 migrations)
 {
-	u64 sum = minor_faults + major_faults + voluntary + involuntary + migrations + thread->now.steal_ns +
-		  thread->now.irq_ns + thread->now.hard_irq_ns + thread->now.soft_irq_ns + thread->now.slow_ns;
+	u64 sum = minor_faults + major_faults + voluntary + involuntary + migrations + counts_taken(&thread->now);
 
 	if (sum == thread->noted)
 		return;

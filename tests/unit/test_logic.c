@@ -173,35 +173,42 @@ static void what_is_taken_from_a_cpu_is_its_threads(void **state)
 	assert_int_equal(thread.now.slow_ns, 5);
 }
 
+/* A fragment of so long ends, and the next one begins; nothing happens to its thread but what was taken from it once.
+ */
+static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
+{
+	const struct kernel_taken taken = {.steal = 500, .irq = 90, .hard_irq = 20, .slow = 60};
+
+	memset(counts, 0, sizeof(*counts));
+	taken_now(thread, &taken, 2);
+	counts_note(thread, 7, 0, 0, 0, 0);
+	if (counts_changed(thread))
+		counts_end(thread, counts, duration);
+	counts_border(thread);
+}
+
 static void what_is_told_late_waits_for_time(void **state)
 {
-	struct kernel_thread thread = {0};
+	struct kernel_thread thread = {.taken_cpu = 3};
 	struct kernel_counts counts;
 
 	(void)state;
 	thread.now.preempted_ns = 30;
-	thread.now.steal_ns = 500;
-	thread.now.irq_ns = 90;
-	thread.now.hard_irq_ns = 20;
-	thread.now.slow_ns = 60;
-	counts_end(&thread, &counts, 100);
+	late(&thread, &counts, 100);
 	assert_int_equal(counts.preempted_ns, 30);
+	assert_int_equal(counts.minor_faults, 7);
 	assert_int_equal(counts.steal_ns, 70);
 	assert_int_equal(counts.irq_ns + counts.hard_irq_ns + counts.slow_ns, 0);
-	/* the next one, as close_vertex goes on; what is read comes from the sums again */
-	thread.border = thread.now;
-	thread.now.steal_ns = 500;
-	thread.now.irq_ns = 90;
-	thread.now.hard_irq_ns = 20;
-	thread.now.slow_ns = 60;
-	counts_end(&thread, &counts, 600);
-	assert_int_equal(counts.preempted_ns, 0);
-	assert_int_equal(counts.steal_ns, 430);
+	late(&thread, &counts, 80);
+	assert_int_equal(counts.preempted_ns + counts.minor_faults, 0);
+	assert_int_equal(counts.steal_ns, 80);
+	late(&thread, &counts, 600);
+	assert_int_equal(counts.steal_ns, 350);
 	assert_int_equal(counts.irq_ns, 90);
 	assert_int_equal(counts.hard_irq_ns, 20); /* a part of those 90 */
 	assert_int_equal(counts.slow_ns, 60);
-	thread.border = thread.now;
-	counts_end(&thread, &counts, 600);
+	assert_false(counts_changed(&thread));
+	late(&thread, &counts, 600);
 	assert_int_equal(counts.steal_ns + counts.irq_ns + counts.slow_ns, 0);
 }
 
