@@ -328,7 +328,9 @@ def crowd(count, command, env):
 def test_crowd(tap, jobs):
     brief = copy("/bin/sleep", jobs.directory, "brief")
     out = os.path.join(jobs.directory, "out.ndjson")
-    daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--exe", brief, "--output", out, "--io", "off", *FAST], "vaprod")
+    # nothing is kept for questions, which would grow for a minute
+    daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--exe", brief, "--output", out, "--io", "off", "--keep", "0", *FAST],
+                        "vaprod")
     started(out)
     program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", "16", "--log", jobs.directory, "--scratch", jobs.directory),
                          "demo_mpi")
