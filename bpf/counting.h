@@ -2,7 +2,7 @@
 /*
  * Counters. They count per CPU and for whoever runs there; what belongs to a tracked thread is summed
  * up over its stays by the scheduler's switches, and read at the borders of its computations
- * (ARCHITECTURE section 3). The arithmetic is in logic.h.
+ * (ARCHITECTURE section 3). The arithmetic is in counts.h.
  *
  * A probe's program may be preempted between reading counters and using what it read; the scheduler's
  * program may not. So the latter alone writes the sums, and who sees it did so meanwhile reads again.

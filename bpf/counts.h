@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel and the counters tell of a thread between two borders of fragments: its time away from
+ * the CPU by cause, what was taken of its time on it, faults and switches, and sums of counters over its
+ * stays. Plain functions of their arguments, as in logic.h, which includes this.
+ */
+#ifndef VAPRO_COUNTS_H
+#define VAPRO_COUNTS_H
+
+#include <vapro/kernel.h>
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+/* A thread leaves the CPU. runnable: it was preempted or yielded, else it sleeps. */
+static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, bool runnable, bool io_wait, u32 other_pid)
+{
+	off->out_ns = now;
+	off->wake_ns = 0;
+	off->runnable = runnable;
+	off->io_wait = io_wait;
+	off->other_pid = other_pid;
+	off->queue = 0;
+}
+
+/* It is woken. Returns whether it waits for a CPU from now on. */
+static __always_inline bool offcpu_wake(struct kernel_offcpu *off, u64 now)
+{
+	if (!off->out_ns || off->runnable || off->wake_ns)
+		return false;
+	off->wake_ns = now;
+	return true;
+}
+
+/* The queue that it waits in, and how long that has been throttled so far. */
+static __always_inline void offcpu_queue(struct kernel_offcpu *off, u64 queue, u64 throttled)
+{
+	off->queue = queue;
+	off->throttled = throttled;
+}
+
+/* Of a wait in a queue the part in which that was throttled: it had been so for `before` ns and then for `after`. */
+static __always_inline u64 throttled_part(u64 waited, u64 before, u64 after)
+{
+	u64 part = after > before ? after - before : 0;
+
+	return part < waited ? part : waited;
+}
+
+/*
+ * A thread gets a CPU back: its time away is parted into the suspension factors. throttled: as for
+ * offcpu_queue, now. Returns the time that it was runnable, in no throttled queue, and without a CPU;
+ * *preempted tells which of the two kinds that was.
+ */
+static __always_inline u64 offcpu_end(struct kernel_offcpu *off, struct kernel_counts *counts, u64 now, u64 throttled,
+				      bool *preempted)
+{
+	u64 away, asleep, waited = 0, held;
+
+	*preempted = false;
+	if (!off->out_ns || now < off->out_ns)
+		goto out;
+	away = now - off->out_ns;
+	asleep = off->runnable					     ? 0
+		 : off->wake_ns > off->out_ns && off->wake_ns <= now ? off->wake_ns - off->out_ns
+								     : away;
+	waited = away - asleep;
+	held = off->queue ? throttled_part(waited, off->throttled, throttled) : 0;
+	counts->throttled_ns += held;
+	waited -= held;
+	if (off->runnable) {
+		counts->preempted_ns += waited;
+		*preempted = true;
+		goto out;
+	}
+	counts->wakeup_wait_ns += waited;
+	if (off->io_wait)
+		counts->blocked_io_ns += asleep;
+	else
+		counts->blocked_other_ns += asleep;
+out:
+	off->out_ns = 0;
+	off->wake_ns = 0;
+	return waited;
+}
+
+static __always_inline void taken_add(struct kernel_taken *sum, const struct kernel_taken *to,
+				      const struct kernel_taken *from)
+{
+	sum->steal += to->steal > from->steal ? to->steal - from->steal : 0;
+	sum->irq += to->irq > from->irq ? to->irq - from->irq : 0;
+	sum->hard_irq += to->hard_irq > from->hard_irq ? to->hard_irq - from->hard_irq : 0;
+	sum->soft_irq += to->soft_irq > from->soft_irq ? to->soft_irq - from->soft_irq : 0;
+	sum->slow += to->slow > from->slow ? to->slow - from->slow : 0;
+}
+
+/* A thread gets a CPU, of which so much was taken so far. */
+static __always_inline void taken_in(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
+{
+	thread->taken_at = *now;
+	thread->taken_cpu = cpu + 1;
+}
+
+/* It leaves it. A stay whose beginning was not seen is left out. */
+static __always_inline void taken_out(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
+{
+	if (thread->taken_cpu == cpu + 1)
+		taken_add(&thread->taken, now, &thread->taken_at);
+	thread->taken_cpu = 0;
+}
+
+/*
+ * What was taken from the running thread up to now, into its counts. Those only grow: a switch between
+ * the reads of what it goes by makes this time's too small, which the next one makes up for.
+ */
+static __always_inline void taken_now(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
+{
+	struct kernel_taken sum = thread->taken;
+
+	if (thread->taken_cpu == cpu + 1)
+		taken_add(&sum, now, &thread->taken_at);
+	else
+		taken_in(thread, now, cpu);
+	if (sum.steal > thread->now.steal_ns)
+		thread->now.steal_ns = sum.steal;
+	if (sum.irq > thread->now.irq_ns)
+		thread->now.irq_ns = sum.irq;
+	if (sum.hard_irq > thread->now.hard_irq_ns)
+		thread->now.hard_irq_ns = sum.hard_irq;
+	if (sum.soft_irq > thread->now.soft_irq_ns)
+		thread->now.soft_irq_ns = sum.soft_irq;
+	if (sum.slow > thread->now.slow_ns)
+		thread->now.slow_ns = sum.slow;
+}
+
+static __always_inline void counts_delta(struct kernel_counts *delta, const struct kernel_counts *to,
+					 const struct kernel_counts *from)
+{
+	delta->preempted_ns = to->preempted_ns - from->preempted_ns;
+	delta->wakeup_wait_ns = to->wakeup_wait_ns - from->wakeup_wait_ns;
+	delta->blocked_io_ns = to->blocked_io_ns - from->blocked_io_ns;
+	delta->blocked_other_ns = to->blocked_other_ns - from->blocked_other_ns;
+	delta->throttled_ns = to->throttled_ns - from->throttled_ns;
+	delta->steal_ns = to->steal_ns - from->steal_ns;
+	delta->irq_ns = to->irq_ns - from->irq_ns;
+	delta->hard_irq_ns = to->hard_irq_ns - from->hard_irq_ns;
+	delta->soft_irq_ns = to->soft_irq_ns - from->soft_irq_ns;
+	delta->slow_ns = to->slow_ns - from->slow_ns;
+	delta->minor_faults = to->minor_faults - from->minor_faults;
+	delta->major_faults = to->major_faults - from->major_faults;
+	delta->voluntary_switches = to->voluntary_switches - from->voluntary_switches;
+	delta->involuntary_switches = to->involuntary_switches - from->involuntary_switches;
+	delta->migrations = to->migrations - from->migrations;
+}
+
+static __always_inline void counts_add(u64 *sum, const u64 *add, const u64 *less)
+{
+	for (u32 i = 0; i < KERNEL_EVENTS; i++)
+		sum[i] += add[i] - less[i];
+}
+
+/*
+ * Whether the counters went on from one reading to another of the same stay on a CPU. Not every switch is
+ * told to us, so the kernel's own number decides.
+ */
+static __always_inline bool reading_follows(const struct kernel_reading *reading, const struct kernel_reading *last)
+{
+	return reading->epoch == last->epoch && reading->enabled != last->enabled &&
+	       reading->switches == last->switches;
+}
+
+/* A thread gets a CPU, whose counters show `reading`; known: they could be read. */
+static __always_inline void tally_in(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
+{
+	tally->turns++;
+	if (tally->on)
+		tally->gaps++; /* it left the CPU unseen */
+	tally->on = known;
+	tally->last = *reading;
+}
+
+/* It leaves the CPU. */
+static __always_inline void tally_out(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
+{
+	tally->turns++;
+	if (tally->on && known && reading_follows(reading, &tally->last))
+		counts_add(tally->sum, reading->value, tally->last.value);
+	else
+		tally->gaps++;
+	tally->on = 0;
+}
+
+/*
+ * The running thread's counts up to the reading in tally->now, into counts. turns: what the tally's was
+ * before that reading was made; a switch since then makes the two differ, and false asks for another
+ * reading. A stay whose beginning was not seen is counted from here on: a gap.
+ */
+static __always_inline bool tally_now(struct kernel_tally *tally, u32 turns, u64 *counts)
+{
+	volatile u32 *present = &tally->turns, *on = &tally->on;
+
+	for (u32 i = 0; i < KERNEL_EVENTS; i++)
+		counts[i] = tally->sum[i];
+	if (*on && reading_follows(&tally->now, &tally->last)) {
+		counts_add(counts, tally->now.value, tally->last.value);
+		return *present == turns;
+	}
+	if (*present != turns)
+		return false;
+	*on = 0;
+	tally->gaps++;
+	tally->last = tally->now;
+	*on = 1;
+	if (*present == turns)
+		return true;
+	*on = 0; /* last may be of another stay */
+	return false;
+}
+
+static __always_inline u64 counts_off_cpu(const struct kernel_counts *c)
+{
+	return c->preempted_ns + c->wakeup_wait_ns + c->blocked_io_ns + c->blocked_other_ns + c->throttled_ns;
+}
+
+static __always_inline u64 take_from(u64 *rest, u64 wanted)
+{
+	u64 taken = wanted < *rest ? wanted : *rest;
+
+	*rest -= taken;
+	return taken;
+}
+
+/* What was taken from a thread while it was on a CPU. */
+static __always_inline u64 counts_taken(const struct kernel_counts *c)
+{
+	return c->steal_ns + c->irq_ns + c->hard_irq_ns + c->soft_irq_ns + c->slow_ns;
+}
+
+/* Makes the counts of a fragment a partition of its time: hard and soft interrupts are parts of all interrupts. */
+static __always_inline void counts_bound(struct kernel_counts *c, u64 duration)
+{
+	u64 away = counts_off_cpu(c), rest = duration > away ? duration - away : 0, parts;
+
+	c->steal_ns = take_from(&rest, c->steal_ns);
+	parts = rest;
+	c->irq_ns = take_from(&rest, c->irq_ns);
+	c->hard_irq_ns = take_from(&parts, c->hard_irq_ns);
+	c->soft_irq_ns = take_from(&parts, c->soft_irq_ns);
+	if (parts < rest)
+		rest = parts;
+	c->slow_ns = take_from(&rest, c->slow_ns);
+}
+
+/*
+ * Counts of the fragment that ends. The kernel adds up what is taken from a CPU at its ticks, so that more
+ * may be found than the fragment has time: the rest is left for the next one, which has to look again.
+ */
+static __always_inline void counts_end(struct kernel_thread *thread, struct kernel_counts *c, u64 duration)
+{
+	u64 found;
+
+	counts_delta(c, &thread->now, &thread->border);
+	found = counts_taken(c);
+	counts_bound(c, duration);
+	if (counts_taken(c) == found)
+		return;
+	thread->noted = thread->border_noted + 1;
+	thread->now.steal_ns = thread->border.steal_ns + c->steal_ns;
+	thread->now.irq_ns = thread->border.irq_ns + c->irq_ns;
+	thread->now.hard_irq_ns = thread->border.hard_irq_ns + c->hard_irq_ns;
+	thread->now.soft_irq_ns = thread->border.soft_irq_ns + c->soft_irq_ns;
+	thread->now.slow_ns = thread->border.slow_ns + c->slow_ns;
+}
+
+/*
+ * Takes note of what the kernel counts for a task, what was taken from it by then included. All of it is
+ * monotone, and nobody leaves a CPU without a switch that is counted: as long as the sum is the same nothing
+ * has happened, as in most fragments.
+ */
+static __always_inline void counts_note(struct kernel_thread *thread, u64 minor_faults, u64 major_faults, u64 voluntary,
+					u64 involuntary, u64 migrations)
+{
+	u64 sum = minor_faults + major_faults + voluntary + involuntary + migrations + counts_taken(&thread->now);
+
+	if (sum == thread->noted)
+		return;
+	thread->noted = sum;
+	thread->now.minor_faults = minor_faults;
+	thread->now.major_faults = major_faults;
+	thread->now.voluntary_switches = voluntary;
+	thread->now.involuntary_switches = involuntary;
+	thread->now.migrations = migrations;
+}
+
+/* Whether anything happened since the last border. */
+static __always_inline bool counts_changed(const struct kernel_thread *thread)
+{
+	return thread->noted != thread->border_noted;
+}
+
+/* A fragment begins here. */
+static __always_inline void counts_border(struct kernel_thread *thread)
+{
+	if (!counts_changed(thread))
+		return;
+	thread->border = thread->now;
+	thread->border_noted = thread->noted;
+}
+
+static __always_inline void counts_sum(struct kernel_counts *sum, const struct kernel_counts *c)
+{
+	sum->preempted_ns += c->preempted_ns;
+	sum->wakeup_wait_ns += c->wakeup_wait_ns;
+	sum->blocked_io_ns += c->blocked_io_ns;
+	sum->blocked_other_ns += c->blocked_other_ns;
+	sum->throttled_ns += c->throttled_ns;
+	sum->steal_ns += c->steal_ns;
+	sum->irq_ns += c->irq_ns;
+	sum->hard_irq_ns += c->hard_irq_ns;
+	sum->soft_irq_ns += c->soft_irq_ns;
+	sum->slow_ns += c->slow_ns;
+	sum->minor_faults += c->minor_faults;
+	sum->major_faults += c->major_faults;
+	sum->voluntary_switches += c->voluntary_switches;
+	sum->involuntary_switches += c->involuntary_switches;
+	sum->migrations += c->migrations;
+}
+
+#endif
