@@ -6,7 +6,6 @@
  *
  *   mpirun -n 2 cg --rounds 10 --log DIR
  */
-#include <getopt.h>
 #include <math.h>
 
 #include "path.h"
@@ -148,22 +147,13 @@ static double solve(const struct matrix *matrix)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"rounds", required_argument, NULL, 'r'}, {"log", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
 	struct matrix matrix[SYSTEMS];
-	const char *directory = ".";
-	int opt, rounds = 10, rank, ranks;
+	const char *directory;
+	int rounds = 10, rank, ranks;
 	double rest = 0;
 
 	MPI_Init(&argc, &argv);
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (opt == 'r')
-			rounds = (int)number("--rounds", optarg, 1, 1000);
-		else if (opt == 'l')
-			directory = optarg;
-		else
-			return 2;
-	}
+	path__options(argc, argv, &rounds, &directory);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	for (int i = 0; i < SYSTEMS; i++)

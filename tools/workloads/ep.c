@@ -7,7 +7,6 @@
  *
  *   mpirun -n 2 ep --rounds 12 --log DIR
  */
-#include <getopt.h>
 #include <math.h>
 
 #include "path.h"
@@ -42,23 +41,14 @@ static void batch(int wanted, uint64_t *state, double *rings)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"rounds", required_argument, NULL, 'r'}, {"log", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
 	double rings[RINGS] = {0}, all[RINGS] = {0};
 	struct path path;
-	const char *directory = ".";
-	int opt, rounds = 12;
+	const char *directory;
+	int rounds = 12;
 	uint64_t state;
 
 	MPI_Init(&argc, &argv);
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (opt == 'r')
-			rounds = (int)number("--rounds", optarg, 1, 1000);
-		else if (opt == 'l')
-			directory = optarg;
-		else
-			return 2;
-	}
+	path__options(argc, argv, &rounds, &directory);
 	path__open(&path, directory);
 	state = 271828183 + 314159265 * (uint64_t)path.rank;
 	path__call(&path);

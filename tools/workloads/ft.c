@@ -7,7 +7,6 @@
  *   mpirun -n 2 ft --rounds 5 --log DIR
  */
 #include <complex.h>
-#include <getopt.h>
 #include <math.h>
 
 #include "path.h"
@@ -121,21 +120,12 @@ static void fill(void)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"rounds", required_argument, NULL, 'r'}, {"log", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
-	const char *directory = ".";
-	int opt, rounds = 5, ranks;
+	const char *directory;
+	int rounds = 5, ranks;
 	double sum = 0;
 
 	MPI_Init(&argc, &argv);
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (opt == 'r')
-			rounds = (int)number("--rounds", optarg, 1, 1000);
-		else if (opt == 'l')
-			directory = optarg;
-		else
-			return 2;
-	}
+	path__options(argc, argv, &rounds, &directory);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	field = touched(sizeof(*field) * POINTS);
 	packed = touched(sizeof(*packed) * POINTS);

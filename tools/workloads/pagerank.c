@@ -9,7 +9,6 @@
  *
  *   mpirun -n 2 pagerank --rounds 12 --log DIR
  */
-#include <getopt.h>
 #include <sys/mman.h>
 
 #include "path.h"
@@ -281,21 +280,12 @@ static double query(uint32_t from)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-	    {"rounds", required_argument, NULL, 'r'}, {"log", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
-	const char *directory = ".";
-	int opt, rounds = 12, rank;
+	const char *directory;
+	int rounds = 12, rank;
 	double sum = 0;
 
 	MPI_Init(&argc, &argv);
-	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (opt == 'r')
-			rounds = (int)number("--rounds", optarg, 1, 1000);
-		else if (opt == 'l')
-			directory = optarg;
-		else
-			return 2;
-	}
+	path__options(argc, argv, &rounds, &directory);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (ranks > RANKS_MOST || VERTICES / BIN % ranks)

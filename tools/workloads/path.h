@@ -13,6 +13,7 @@
 #ifndef VAPRO_WORKLOAD_PATH_H
 #define VAPRO_WORKLOAD_PATH_H
 
+#include <getopt.h>
 #include <mpi.h>
 #include <stdbool.h>
 
@@ -53,6 +54,24 @@ static inline void *touched(size_t size)
 		exit(1);
 	}
 	return memset(memory, 0, size);
+}
+
+/* --rounds N and --log DIR; other options end the program with code 2. */
+static inline void path__options(int argc, char **argv, int *rounds, const char **directory)
+{
+	static const struct option options[] = {
+	    {"rounds", required_argument, NULL, 'r'}, {"log", required_argument, NULL, 'l'}, {NULL, 0, NULL, 0}};
+	int opt;
+
+	*directory = ".";
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt == 'r')
+			*rounds = (int)number("--rounds", optarg, 1, 1000);
+		else if (opt == 'l')
+			*directory = optarg;
+		else
+			exit(2);
+	}
 }
 
 /* Says {"ready":true,"pid":P}, and waits for the observer. */
