@@ -13,7 +13,6 @@ wanted, ok}]}}}; other checks' earlier rows stay), what each run left to build/a
 1 where a row is not ok. Every run has a time limit; nothing that was started here stays.
 """
 import argparse
-import json
 import os
 import signal
 import sys
@@ -28,7 +27,7 @@ import accept_input  # noqa: E402
 import accept_many  # noqa: E402
 import accept_programs  # noqa: E402
 import accept_threads  # noqa: E402
-from accept_common import QUICK, VAPRO, VAPROD, measured, path, t, tool  # noqa: E402
+from accept_common import QUICK, VAPRO, VAPROD, measured, path, save, t, tool  # noqa: E402
 
 CHECKS = {
     "demo": accept_detect.check_demo, "quiet": accept_detect.check_quiet, "random": accept_detect.check_random,
@@ -39,24 +38,6 @@ CHECKS = {
     "programs": accept_programs.check_programs, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
 }
-
-
-def save(name, rows, seconds):
-    """Puts one check's rows into accept.json beside those of the others."""
-    where = path("accept", "accept.json")
-    try:
-        with open(where, encoding="utf-8") as file:
-            everything = json.load(file)
-    except (OSError, ValueError):
-        everything = {"checks": {}}
-    uname = os.uname()
-    everything.update(kernel=uname.release, machine=uname.machine, cpus=os.cpu_count())
-    everything["checks"][name] = {"time": t.format_time(time.time_ns()), "seconds": round(seconds, 1), "quick": QUICK,
-                                  "ok": all(r["ok"] for r in rows), "rows": rows}
-    with open(where + ".new", "w", encoding="utf-8") as file:
-        json.dump(everything, file, indent=1)
-        file.write("\n")
-    os.replace(where + ".new", where)
 
 
 def main():
@@ -79,7 +60,7 @@ def main():
         begin = time.monotonic()
         rows = measured(name, CHECKS[name])
         seconds = time.monotonic() - begin
-        save(name, rows, seconds)
+        save("accept", "checks", name, {"seconds": round(seconds, 1), "ok": all(r["ok"] for r in rows), "rows": rows})
         bad = sum(not r["ok"] for r in rows)
         failed += bad
         print(f"\n{name}{' (quick: fewer repetitions)' if QUICK else ''}: "

@@ -34,6 +34,23 @@ def repeat(times, quick):
     return quick if QUICK else times
 
 
+def save(which, group, name, entry):
+    """Puts one entry of group into build/WHICH/WHICH.json beside the others, with when and where it was measured."""
+    where = path(which, which + ".json")
+    try:
+        with open(where, encoding="utf-8") as file:
+            everything = json.load(file)
+    except (OSError, ValueError):
+        everything = {group: {}}
+    uname = os.uname()
+    everything.update(kernel=uname.release, machine=uname.machine, cpus=os.cpu_count())
+    everything[group][name] = {"time": t.format_time(time.time_ns()), "quick": QUICK, **entry}
+    with open(where + ".new", "w", encoding="utf-8") as file:
+        json.dump(everything, file, indent=1)
+        file.write("\n")
+    os.replace(where + ".new", where)
+
+
 def rows_of(rows, prefix):
     return [dict(r, what=prefix + r["what"]) for r in rows]
 

@@ -24,7 +24,6 @@ wanted, ok, and the values}]}}}; other parts' earlier rows stay), what each run 
 build/bench/PART/. Every run has a time limit; nothing that was started here stays.
 """
 import argparse
-import json
 import os
 import signal
 import subprocess
@@ -38,7 +37,7 @@ import bench_analysis  # noqa: E402
 import bench_calls  # noqa: E402
 import bench_model  # noqa: E402
 import bench_programs  # noqa: E402
-from bench_common import CALLS, PROBES, QUICK, SHIM, VAPROD, TimeLimit, path, row, t, table, tool  # noqa: E402
+from bench_common import CALLS, PROBES, QUICK, SHIM, VAPROD, TimeLimit, path, row, save, table, tool  # noqa: E402
 
 PARTS = {
     "calls": bench_calls.part_calls, "hits": bench_calls.part_hits, "attach": bench_calls.part_attach,
@@ -56,24 +55,6 @@ def measured(name, function):
         with open(path("bench", name + ".error"), "w", encoding="utf-8") as file:
             traceback.print_exc(file=file)
         return [row(f"{name} could not be measured", f"{type(error).__name__}: {error}", "a measurement", False)], False
-
-
-def save(name, rows, seconds):
-    """Puts one part's rows into bench.json beside those of the others."""
-    where = path("bench", "bench.json")
-    try:
-        with open(where, encoding="utf-8") as file:
-            everything = json.load(file)
-    except (OSError, ValueError):
-        everything = {"parts": {}}
-    uname = os.uname()
-    everything.update(kernel=uname.release, machine=uname.machine, cpus=os.cpu_count())
-    everything["parts"][name] = {"time": t.format_time(time.time_ns()), "seconds": round(seconds, 1), "quick": QUICK,
-                                 "load": os.getloadavg()[0], "rows": rows}
-    with open(where + ".new", "w", encoding="utf-8") as file:
-        json.dump(everything, file, indent=1)
-        file.write("\n")
-    os.replace(where + ".new", where)
 
 
 def main():
@@ -95,7 +76,7 @@ def main():
         begin = time.monotonic()
         rows, could = measured(name, PARTS[name])
         seconds = time.monotonic() - begin
-        save(name, rows, seconds)
+        save("bench", "parts", name, {"seconds": round(seconds, 1), "load": os.getloadavg()[0], "rows": rows})
         failed += [] if could else [name]
         short += sum(r["ok"] is False for r in rows)
         print(f"\n{name}{' (quick: fewer repetitions)' if QUICK else ''}, {seconds:.0f} s")

@@ -19,17 +19,12 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import truth as t  # noqa: E402
-from accept_common import VAPROD, attached, hits_of, of_type, tool, well, window_weights  # noqa: E402,F401
+from accept_common import QUICK, VAPROD, attached, hits_of, of_type, repeat, save, tool, well, window_weights  # noqa: E402,F401
 from jobs import Job, Jobs, TimeLimit, descendants, mpirun, path, until  # noqa: E402,F401
 
-QUICK = "--quick" in sys.argv
 CALLS, PROBES, SHIM = (path("tests", "bench", name) for name in ("calls", "probes", "shim.so"))
 LAST_CPU = (os.cpu_count() or 1) - 1
 ALONE = {"OMPI_MCA_ess_singleton_isolated": "1"}  # a rank without mpirun, and nothing beside it
-
-
-def repeat(times, quick):
-    return quick if QUICK else times
 
 
 def scratch(*parts):
