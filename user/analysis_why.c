@@ -121,6 +121,7 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	if (diagnosis->interferer_count)
 		memcpy(interferers, item->sum_interferers.items, diagnosis->interferer_count * sizeof(*interferers));
 	diagnosis->interferers = interferers;
+	diagnosis->interfered = interferers__seconds(&item->sum_interferers);
 	return 0;
 }
 

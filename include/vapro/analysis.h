@@ -126,6 +126,7 @@ struct result_diagnosis {
 	uint32_t factor_count;
 	const struct result_interferer *interferers; /* most seconds first */
 	uint32_t interferer_count;
+	double interfered; /* seconds that all of them took together, those not listed too */
 	const struct result_regression *regressions;
 	uint32_t regression_count;
 	uint32_t abnormal, normal; /* fragments it rests on */

@@ -297,6 +297,25 @@ static void test_interferers(void **state)
 	interferers__clear(&interferers);
 }
 
+/* As beside a build: thousands of tasks of a moment, then one that stays. */
+static void test_many_interferers(void **state)
+{
+	struct interferers interferers = {0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 5000; i++) {
+		assert_int_equal(interferers__add(&interferers, "sh", 1000 + i, 1e-3 + i * 1e-9), 0);
+		if (i >= 3000 && i % 10 == 0)
+			assert_int_equal(interferers__add(&interferers, "hog", 7, 0.05), 0);
+	}
+	interferers__sort(&interferers);
+	assert_true(interferers.count <= 1024);
+	assert_string_equal(interferers.items[0].comm, "hog");
+	assert_near(interferers.items[0].seconds, 200 * 0.05, 1e-9);
+	assert_near(interferers__seconds(&interferers), 200 * 0.05 + 5000 * 1e-3 + 5000 * 4999 / 2 * 1e-9, 1e-6);
+	interferers__clear(&interferers);
+}
+
 static bool only_two(void *arg, uint32_t id)
 {
 	(void)arg;
@@ -383,6 +402,7 @@ int main(void)
 	    cmocka_unit_test(test_contribution_without_normals),
 	    cmocka_unit_test(test_negative_shares),
 	    cmocka_unit_test(test_interferers),
+	    cmocka_unit_test(test_many_interferers),
 	    cmocka_unit_test(test_cases),
 	    cmocka_unit_test(test_advice),
 	};

@@ -156,15 +156,12 @@ void advice__write(const struct result_variance *variance, bool waiting, bool tr
 	}
 	if (factor && (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait")) && diagnosis->interferer_count) {
 		const struct result_interferer *top = &diagnosis->interferers[0];
-		double seconds = 0;
 
-		for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
-			seconds += diagnosis->interferers[i].seconds;
-		if (top->seconds < 0.6 * seconds) {
+		if (top->seconds < 0.6 * diagnosis->interfered) {
 			snprintf(buf, size,
 				 "%.15s (pid %u, %.1f s) and others ran %.1f s on the CPUs of %s: move or stop "
 				 "them, or bind ranks and daemons apart.",
-				 top->comm, top->pid, top->seconds, seconds, ranks);
+				 top->comm, top->pid, top->seconds, diagnosis->interfered, ranks);
 			return;
 		}
 		snprintf(

@@ -10,11 +10,18 @@
 struct interferers {
 	struct result_interferer *items;
 	size_t count, capacity;
+	double forgotten; /* seconds of those that are not among them any more */
 };
 
-/* Pid 0 is the idle task: it takes nothing from anybody. Returns 0 or -ENOMEM. */
+/*
+ * Pid 0 is the idle task: it takes nothing from anybody. Of very many tasks those that took least so far
+ * are forgotten, so that one which takes much is told, however late it comes. Returns 0 or -ENOMEM.
+ */
 int interferers__add(struct interferers *interferers, const char *comm, uint32_t pid, double seconds);
 int interferers__merge(struct interferers *into, const struct interferers *from);
+
+/* Seconds of all that were added. */
+double interferers__seconds(const struct interferers *interferers);
 
 /* Most seconds first. */
 void interferers__sort(struct interferers *interferers);

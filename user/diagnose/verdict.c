@@ -86,14 +86,11 @@ static const struct result_factor *greatest_part(const struct result_diagnosis *
 static void say_interferer(struct text *text, const struct result_diagnosis *diagnosis, const char *factor)
 {
 	const struct result_interferer *top = diagnosis->interferers;
-	double seconds = 0;
 
 	if ((strcmp(factor, "preempted") && strcmp(factor, "wakeup_wait")) || !diagnosis->interferer_count)
 		return;
-	for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
-		seconds += diagnosis->interferers[i].seconds;
-	say(text, "%s%.15s (pid %u)", top->seconds >= MOSTLY * seconds ? " by " : " by several, most by ", top->comm,
-	    top->pid);
+	say(text, "%s%.15s (pid %u)", top->seconds >= MOSTLY * diagnosis->interfered ? " by " : " by several, most by ",
+	    top->comm, top->pid);
 }
 
 /* Down the tree as long as something stands out. */
