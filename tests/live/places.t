@@ -106,8 +106,9 @@ else
 	mount -t overlay -o lowerdir=$2/lower,upperdir=$2/upper/up,workdir=$2/upper/work none $2/$1
 fi
 cp $2/lower/* $2/$1/ 2>/dev/null || true
-LD_LIBRARY_PATH=$2/$1 $2/$1/$3 --rate 200 --seconds 4 --delay 1 &
-sleep 1
+LD_LIBRARY_PATH=$2/$1 $2/$1/$3 --rate 200 --seconds 4 --delay 1 >$2/$1/said &
+until grep -q ready $2/$1/said; do sleep 0.1; done
+cat $2/$1/said
 rm $2/$1/$3
 wait $!
 echo ended
