@@ -174,8 +174,8 @@ static __always_inline bool reading_follows(const struct kernel_reading *reading
 static __always_inline void tally_in(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
 {
 	tally->turns++;
-	if (tally->on)
-		tally->gaps++; /* it left the CPU unseen */
+	if (tally->on || reading->epoch != tally->last.epoch)
+		tally->gaps++; /* it left the CPU unseen, or other counters came while it was away */
 	tally->on = known;
 	tally->last = *reading;
 }

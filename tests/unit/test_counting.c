@@ -234,6 +234,28 @@ static void merging_keeps_the_counts(void **state)
 	assert_int_equal(into.event_sum[KERNEL_EVENTS - 1], 5);
 }
 
+/* Counters of other events take the places while a thread sleeps: the counts before and after are no sum. */
+static void an_exchange_while_asleep_is_a_gap(void **state)
+{
+	struct world world = {.epoch = 2};
+	u32 before, after;
+
+	(void)state;
+	look(&world, &before);
+	work(&world, 500);
+	leave(&world);
+	world.epoch += 2;
+	enter(&world, 1);
+	work(&world, 30);
+	look(&world, &after);
+	assert_int_not_equal(before, after);
+	look(&world, &before);
+	leave(&world);
+	enter(&world, 0);
+	look(&world, &after);
+	assert_int_equal(before, after); /* from then on it counts */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +263,7 @@ int main(void)
 	    cmocka_unit_test(a_switch_while_reading_is_noticed),
 	    cmocka_unit_test(a_beginning_that_is_interrupted),
 	    cmocka_unit_test(what_was_missed_is_a_gap),
+	    cmocka_unit_test(an_exchange_while_asleep_is_a_gap),
 	    cmocka_unit_test(work_cells_are_narrow),
 	    cmocka_unit_test(merging_keeps_the_counts),
 	};
