@@ -100,6 +100,19 @@ static __always_inline void taken_in(struct kernel_thread *thread, const struct 
 {
 	thread->taken_at = *now;
 	thread->taken_cpu = cpu + 1;
+	thread->taken_clock = 0;
+}
+
+/*
+ * Whether there may be more than at the last look, at this clock of the CPU's queue: kernels add up what was
+ * taken where they set that. 0: there is no such clock.
+ */
+static __always_inline bool taken_more(struct kernel_thread *thread, u64 clock)
+{
+	if (clock && clock == thread->taken_clock)
+		return false;
+	thread->taken_clock = clock;
+	return true;
 }
 
 /* It leaves it. A stay whose beginning was not seen is left out. */
@@ -266,6 +279,7 @@ static __always_inline void counts_end(struct kernel_thread *thread, struct kern
 	if (counts_taken(c) == found)
 		return;
 	thread->noted = thread->border_noted + 1;
+	thread->taken_clock = 0;
 	thread->now.steal_ns = thread->border.steal_ns + c->steal_ns;
 	thread->now.irq_ns = thread->border.irq_ns + c->irq_ns;
 	thread->now.hard_irq_ns = thread->border.hard_irq_ns + c->hard_irq_ns;

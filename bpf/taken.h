@@ -75,8 +75,13 @@ static __always_inline void cpu_taken(struct task_struct *task, struct kernel_ta
 	}
 }
 
-/* What was taken from the current thread, into its counts. Looked at by the verifier once, and alone, as in counting.h.
- */
+/* By what the queue of the task's CPU goes at present; 0 where kernels have none such. */
+static __always_inline u64 queue_clock(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq->rq->clock : 0;
+}
+
+/* Looked at by the verifier once, and alone, as in counting.h. */
 __noinline int read_taken(struct kernel_thread *thread)
 {
 	struct kernel_taken taken;
@@ -86,6 +91,13 @@ __noinline int read_taken(struct kernel_thread *thread)
 	cpu_taken(bpf_get_current_task_btf(), &taken);
 	taken_now(thread, &taken, bpf_get_smp_processor_id());
 	return 0;
+}
+
+/* What was taken from the current thread, into its counts. Interrupts that are timed here may come at any time. */
+static __always_inline void look_taken(struct kernel_thread *thread, struct task_struct *task)
+{
+	if (taken_more(thread, queue_clock(task)) || watch_interrupts)
+		read_taken(thread);
 }
 
 static __always_inline struct interrupts *interrupts_here(void)

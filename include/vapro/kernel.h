@@ -434,6 +434,7 @@ struct kernel_thread {
 	struct kernel_offcpu off;
 	struct kernel_taken taken;    /* from this thread, up to its last switch */
 	struct kernel_taken taken_at; /* the CPU's, when the present stay began */
+	u64 taken_clock;	      /* its queue's, when it was looked at last; 0 = look again */
 	u32 taken_cpu;		      /* of that stay, + 1; 0 = its beginning was not seen */
 	u32 pad;
 	u64 token_ns;

@@ -180,7 +180,8 @@ static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64
 	const struct kernel_taken taken = {.steal = 500, .irq = 90, .hard_irq = 20, .slow = 60};
 
 	memset(counts, 0, sizeof(*counts));
-	taken_now(thread, &taken, 2);
+	if (taken_more(thread, 9))
+		taken_now(thread, &taken, 2);
 	counts_note(thread, 7, 0, 0, 0, 0);
 	if (counts_changed(thread))
 		counts_end(thread, counts, duration);
@@ -208,6 +209,7 @@ static void what_is_told_late_waits_for_time(void **state)
 	assert_int_equal(counts.hard_irq_ns, 20); /* a part of those 90 */
 	assert_int_equal(counts.slow_ns, 60);
 	assert_false(counts_changed(&thread));
+	assert_int_equal(thread.taken_clock, 9); /* all of it is told: nobody looks before the clock goes on */
 	late(&thread, &counts, 600);
 	assert_int_equal(counts.steal_ns + counts.irq_ns + counts.slow_ns, 0);
 }
