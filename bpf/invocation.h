@@ -62,10 +62,8 @@ static __always_inline bool open_mpi_size(struct kernel_thread *thread, u64 hand
 		*size = recent->number;
 		return true;
 	}
-	if (bpf_probe_read_user(&type, sizeof(type), (void *)(handle + 16))) {
-		*size = 0;
+	if (bpf_probe_read_user(&type, sizeof(type), (void *)(handle + 16)))
 		return false;
-	}
 	*size = type.size;
 	if (type.flags & OPEN_MPI_PREDEFINED && type.size >> 32 == 0) {
 		recent->handle = handle;
@@ -77,7 +75,8 @@ static __always_inline bool open_mpi_size(struct kernel_thread *thread, u64 hand
 
 /*
  * Bytes of count elements. MPICH has a predefined datatype's size in bits 8-15 of the handle. Of its
- * others the size cannot be told: the number of elements stands for it, and the vertex says so.
+ * others, and where memory cannot be read, the size is not known: the number of elements stands for it,
+ * and the vertex says so.
  */
 static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct arguments *args, u8 count_at, u8 type_at,
 				    bool array, struct kernel_vertex_key *key)
@@ -87,8 +86,10 @@ static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct a
 	if (array) {
 		s32 first = 0;
 
-		if (bpf_probe_read_user(&first, sizeof(first), (void *)count))
+		if (bpf_probe_read_user(&first, sizeof(first), (void *)count)) {
 			lose(thread->slot, LOST_ARGUMENT, 1);
+			key->flags |= KERNEL_VERTEX_APPROX;
+		}
 		count = first;
 	}
 	if (!type_at)
@@ -100,6 +101,7 @@ static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct a
 			key->flags |= KERNEL_VERTEX_NO_SIZE;
 	} else if (!open_mpi_size(thread, handle, &size)) {
 		lose(thread->slot, LOST_ARGUMENT, 1);
+		key->flags |= KERNEL_VERTEX_NO_SIZE;
 	}
 	return (u64)(u32)count * size;
 }
