@@ -13,7 +13,7 @@ figures that mean something, an otherwise idle machine.
   hits       the same with 1, 8 and 64 watched processes
   attach     60 and 400 functions of 2, 16 and 64 processes: attached, let go
   programs   hpcc, lammps and the demo as a whole, in pairs with and without
-  model      what vaprod says it costs against what it costs, at 10, 30 and 100 times a natural rate of
+  model      what vaprod says it costs against what it costs, at 10 to 1000 times a natural rate of
              calls; and what the governor leaves of it
   drain      calls flat out: nothing lost unsaid, vaprod's CPU and memory
   analysis   bundles and fragments a second of `vapro analyze`, 16 to 4096 ranks

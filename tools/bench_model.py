@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Is what vaprod says it costs what it costs, does the cap hold, and is anything lost flat out? Parts model, drain."""
+import math
 import os
 import re
 import statistics
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from accept_common import lammps, last_json, ready_pid, vaprod  # noqa: E402
+from accept_common import lammps, last_json, mean_over_windows, ready_pid, vaprod  # noqa: E402
 from bench_common import *  # noqa: E402,F401,F403 - the parts' own vocabulary
 from bench_common import t  # noqa: E402
 
-TIMES = (10, 30, 100)  # the natural rate of calls
+TIMES = (10, 30, 100, 300, 1000)  # the natural rate of calls: half a percent to half of the time
 
 
 def natural_rate(jobs):
@@ -71,29 +71,27 @@ def part_model():
                 measured.append(100 * (watched["mean_ns"] - bare) / bare)
             (said, _), (found, half) = interval(predicted), interval(trimmed(measured))
             rows.append(row(f"x{times_over} ({rate:.0f} calls/s), cap off: hits x cost, measured",
-                            f"{said:.2f} %, {found:.2f} % +- {half:.2f}", "within 25 % or the interval",
-                            abs(found - said) <= max(0.25 * said, half), predicted_pct=predicted, measured_pct=measured))
-        rows += governed(jobs, target, calls, steps)
+                            f"{said:.2f} %, {found:.2f} % +- {half:.2f}", "within a third, or the interval",
+                            abs(found - said) <= max(found / 3, half), predicted_pct=predicted, measured_pct=measured))
+            rows += governed(jobs, target, calls, steps, times_over)
         target.leave()
     return rows
 
 
-def governed(jobs, target, calls, steps):
-    """The same at the last rate with the cap on."""
-    help_text = subprocess.run([VAPROD, "--help"], capture_output=True, text=True, check=False).stdout
-    name = "overhead-budget" if "--overhead-budget" in help_text else "overhead-cap"
-    match = re.search(rf"--{name}\b.*?default[: ]+([\d.]+)", help_text, re.S)
-    cap = float(match.group(1)) if match else 2.0
-    batches = repeat(200, 60)  # 0.1 s each, bare
-    before = target.ask("send", calls, batches, steps, limit=300)["mean_ns"]
-    with Watching(jobs, "governed", target.pid, "--io", "off") as watching:
+def governed(jobs, target, calls, steps, times_over):
+    """The same with the budget kept: what vaprod says it costs, by the model above, and what is measured."""
+    batches = repeat(400, 150)  # 0.1 s each, bare
+    before = target.ask("send", calls, batches // 2, steps, limit=300)["mean_ns"]
+    with Watching(jobs, f"governed_x{times_over}", target.pid, "--io", "off", "--window", "7500ms") as watching:  # one each 5 s
         watched = target.ask("send", calls, batches, steps, limit=300)["mean_ns"]
-    bare = (before + target.ask("send", calls, batches, steps, limit=300)["mean_ns"]) / 2
+    bare = (before + target.ask("send", calls, batches // 2, steps, limit=300)["mean_ns"]) / 2
     over = 100 * (watched - bare) / bare
-    told = [w["overhead_pct"]["mean"] for w, _ in window_weights(watching.records()) if w["overhead_pct"]["mean"] is not None]
-    return [row(f"x{TIMES[-1]}, governor on ({name} {cap:g} %): measured over {batches * 0.1:.0f} s", f"{over:.2f} %", f"at most {cap:g} %",
-                over <= cap, overhead_pct=over),
-            row("the same, by vaprod's windows", " ".join(f"{v:.2f}" for v in told) + " %", told_pct=told)]
+    records = watching.records()
+    mean = mean_over_windows(records, lambda w: w["overhead_pct"]["mean"])
+    worst = max((w["overhead_pct"]["max"] for w, s in window_weights(records) if s >= 5), default=math.nan)
+    return [row(f"x{times_over}, governor on, {batches * 0.1:.0f} s: mean, worst 5 s, by hits x cost", f"{mean:.2f} %, {worst:.2f} %",
+                "at most 1 %, 2 %", mean <= 1 and worst <= 2, mean_pct=mean, worst_pct=worst),
+            row(f"x{times_over}, governor on: measured", f"{over:.2f} %", overhead_pct=over)]
 
 
 def rss_mib(pid):
