@@ -33,12 +33,12 @@ static double performance_of(const struct builder *builder, size_t from, size_t 
 	struct cell sum = {0};
 
 	for (size_t place = from; place < to; place++) {
-		const struct cell *cell = heatmap__cell(&builder->job->map, builder->about->order[place], bin);
+		struct cell cell = heatmap__cell(&builder->job->map, builder->about->order[place], bin, class);
 
-		sum.of[class].closed.dur += (float)cell__dur(cell, class);
-		sum.of[class].closed.ref += (float)(cell__dur(cell, class) - cell__lost(cell, class));
+		sum.closed.dur += (float)cell__dur(&cell);
+		sum.closed.ref += (float)(cell__dur(&cell) - cell__lost(&cell));
 	}
-	return cell__performance(&sum, class, &builder->context->config);
+	return cell__performance(&sum, &builder->context->config);
 }
 
 /* A variance lies in these rows: what its threads did is shown one by one. */
@@ -113,16 +113,16 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 		}
 	}
 	for (uint64_t bin = from; bin < to; bin++) {
-		uint32_t *told = &map->told[class][heatmap__slot(map, bin)];
+		uint32_t told = heatmap__bin(map, bin)->told[class];
 
-		if (heatmap__has(map, bin) && *told > out->revision)
-			out->revision = *told;
+		if (heatmap__has(map, bin) && told > out->revision)
+			out->revision = told;
 	}
 	if (!valid)
 		return 1;
 	for (uint64_t bin = from; bin < to; bin++) {
 		if (heatmap__has(map, bin))
-			map->told[class][heatmap__slot(map, bin)] = out->revision + 1;
+			heatmap__bin(map, bin)->told[class] = out->revision + 1;
 	}
 	return 0;
 }

@@ -108,14 +108,15 @@ static int build_culprits(const struct builder *builder, const struct variance *
 		double blocked = 0;
 
 		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
-			const struct cell *cell;
+			struct cell computation, io;
 
 			if (!heatmap__has(map, bin))
 				continue;
-			cell = heatmap__cell(map, (uint32_t)row, bin);
-			culprit.lost_seconds += cell__lost(cell, VAPRO_COMPUTATION) / 1e9;
-			blocked += fmax(0, cell__lost(cell, VAPRO_IO)) / 1e9;
-			culprit.wait_seconds += ((double)cell->late + cell->open_late) / 1e9;
+			computation = heatmap__cell(map, (uint32_t)row, bin, VAPRO_COMPUTATION);
+			io = heatmap__cell(map, (uint32_t)row, bin, VAPRO_IO);
+			culprit.lost_seconds += cell__lost(&computation) / 1e9;
+			blocked += fmax(0, cell__lost(&io)) / 1e9;
+			culprit.wait_seconds += heatmap__late(map, (uint32_t)row, bin) / 1e9;
 		}
 		culprit.lost_seconds = fmax(0, culprit.lost_seconds);
 		/* Time stuck in IO holds others up just as well. */

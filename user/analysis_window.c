@@ -115,15 +115,15 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		if ((!open && pending(kept, span)) || (kept->held && !kept->covered))
 			continue;
 		coverage__add(&job->coverage, series, kept, span->begin, span->end);
-		heatmap__add(&job->map, kept, series->row, series->class, from, span->end);
+		if (heatmap__add(&job->map, kept, series->row, series->class, from, span->end))
+			return -ENOMEM;
 		if (!open && (kept->fresh || kept->renewed) && mark_retold(job, about, series, kept, span))
 			return -ENOMEM;
 		if (kept->covered && series->class == VAPRO_COMMUNICATION &&
 		    waiting__add(job->waiting, kept, series->row, stg__state(context->stg, series->state)->group, from))
 			return -ENOMEM;
 	}
-	waiting__end(job->waiting, about);
-	return 0;
+	return waiting__end(job->waiting, about);
 }
 
 static int find_variances(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
@@ -143,14 +143,12 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 /* Whose variance an interference belongs to, or 0. */
 uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at)
 {
-	const struct cell *cell;
 	uint32_t owner = 0;
 
 	if (!heatmap__has(&job->map, at->bin))
 		return 0;
-	cell = heatmap__cell(&job->map, at->row, at->bin);
 	for (int class = 0; class < VAPRO_CLASSES && !owner; class ++)
-		owner = cell->of[class].owner;
+		owner = heatmap__owner(&job->map, at->row, at->bin, class);
 	return owner;
 }
 

@@ -94,7 +94,21 @@ static void paint(uint32_t row, int from, int to, enum vapro_class class, double
 
 static double performance(uint32_t row, int bin, enum vapro_class class)
 {
-	return cell__performance(heatmap__cell(&map, row, FIRST + (uint64_t)bin), class, &config);
+	struct cell cell = heatmap__cell(&map, row, FIRST + (uint64_t)bin, class);
+
+	return cell__performance(&cell, &config);
+}
+
+static double lost(uint32_t row, int bin, enum vapro_class class)
+{
+	struct cell cell = heatmap__cell(&map, row, FIRST + (uint64_t)bin, class);
+
+	return cell__lost(&cell);
+}
+
+static double waited(enum heatmap_part part, uint32_t row, int bin)
+{
+	return heatmap__wait(&map, part, row, FIRST + (uint64_t)bin);
 }
 
 static void test_map_spreads(void **state)
@@ -106,8 +120,8 @@ static void test_map_spreads(void **state)
 	assert_true(isnan(performance(1, 1, VAPRO_COMPUTATION)));
 	for (int bin = 2; bin <= 5; bin++)
 		assert_near(performance(1, bin, VAPRO_COMPUTATION), 0.2, 1e-4);
-	assert_near(cell__lost(heatmap__cell(&map, 1, FIRST + 3), VAPRO_COMPUTATION), 0.8 * BIN, 1000);
-	assert_near(cell__lost(heatmap__cell(&map, 1, FIRST + 2), VAPRO_COMPUTATION), 0.4 * BIN, 1000);
+	assert_near(lost(1, 3, VAPRO_COMPUTATION), 0.8 * BIN, 1000);
+	assert_near(lost(1, 2, VAPRO_COMPUTATION), 0.4 * BIN, 1000);
 	/* Less than a tenth of the bin is not valid. */
 	kept = fragment(10, 10.05, 0.05 * BIN, 0);
 	heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
@@ -118,7 +132,7 @@ static void test_map_spreads(void **state)
 	kept.reference = (float)(BIN / 100 * 1.5);
 	heatmap__add(&map, &kept, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	assert_near(performance(2, 20, VAPRO_COMPUTATION), 1, 0);
-	assert_true(cell__lost(heatmap__cell(&map, 2, FIRST + 20), VAPRO_COMPUTATION) < 0);
+	assert_true(lost(2, 20, VAPRO_COMPUTATION) < 0);
 }
 
 static void test_map_open_is_replaced(void **state)
@@ -135,7 +149,7 @@ static void test_map_open_is_replaced(void **state)
 	heatmap__add(&map, &kept, 0, VAPRO_IO, 0, UINT64_MAX);
 	/* What ended before the view is frozen. */
 	heatmap__clear(&map, FIRST + 20);
-	assert_near(cell__lost(heatmap__cell(&map, 0, FIRST + 15), VAPRO_IO), 0.995 * BIN, 2e5);
+	assert_near(lost(0, 15, VAPRO_IO), 0.995 * BIN, 2e5);
 	assert_true(isnan(performance(0, 25, VAPRO_IO)));
 }
 
@@ -184,12 +198,12 @@ static void test_waiting(void **state)
 		assert_int_equal(waiting__add(waiting, &kept, row, 7, 0), 0);
 	}
 	waiting__end(waiting, job);
-	assert_near(heatmap__cell(&map, 1, FIRST + 10)->late, 0.5 * BIN, 100);
-	assert_near(heatmap__cell(&map, 1, FIRST + 10)->transfer, 0, 0);
-	assert_near(heatmap__cell(&map, 3, FIRST + 20)->transfer, 0.1 * BIN, 100);
-	assert_near(heatmap__cell(&map, 3, FIRST + 20)->late, 0.3 * BIN, 100);
-	assert_near(heatmap__cell(&map, 2, FIRST + 30)->late, 0, 100);
-	assert_near(heatmap__cell(&map, 2, FIRST + 40)->transfer, 0.5 * BIN, 100);
+	assert_near(waited(HEATMAP_LATE, 1, 10), 0.5 * BIN, 100);
+	assert_near(waited(HEATMAP_TRANSFER, 1, 10), 0, 0);
+	assert_near(waited(HEATMAP_TRANSFER, 3, 20), 0.1 * BIN, 100);
+	assert_near(waited(HEATMAP_LATE, 3, 20), 0.3 * BIN, 100);
+	assert_near(waited(HEATMAP_LATE, 2, 30), 0, 100);
+	assert_near(waited(HEATMAP_TRANSFER, 2, 40), 0.5 * BIN, 100);
 	waiting__free(waiting);
 }
 
@@ -372,7 +386,7 @@ static void test_effect(void **state)
 	paint(1, 10, 21, VAPRO_COMMUNICATION, 0.1, false);
 	paint(2, 30, 40, VAPRO_COMMUNICATION, 0.1, false);
 	for (int bin = 10; bin < 40; bin++)
-		heatmap__cell(&map, bin < 21 ? 1 : 2, FIRST + (uint64_t)bin)->late = (float)(0.9 * BIN);
+		heatmap__add_wait(&map, HEATMAP_LATE, bin < 21 ? 1 : 2, FIRST + (uint64_t)bin, (float)(0.9 * BIN));
 	match(&book, FIRST + 50, false);
 	assert_int_equal(book.count, 3);
 	for (size_t i = 0; i < book.count; i++) {

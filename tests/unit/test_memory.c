@@ -412,8 +412,8 @@ static void test_cut_history(void **state)
 	heatmap__advance(&map, 1000, 1400);
 	for (uint64_t bin = 1000; bin < 1400; bin++) {
 		for (uint32_t row = 0; row < 3; row++)
-			heatmap__cell(&map, row, bin)->late = (float)(bin * 10 + row);
-		map.told[0][heatmap__slot(&map, bin)] = (uint32_t)bin;
+			assert_int_equal(heatmap__add_wait(&map, HEATMAP_LATE, row, bin, (float)(bin * 10 + row)), 0);
+		heatmap__bin(&map, bin)->told[0] = (uint32_t)bin;
 	}
 	before = heatmap__bytes(&map);
 	assert_int_equal(heatmap__cut(&map), 400 - 75 - HEATMAP_LEAST);
@@ -424,8 +424,8 @@ static void test_cut_history(void **state)
 	for (int further = 0; further < 300; further += 50) {
 		for (uint64_t bin = map.begin; bin < 1400; bin++) {
 			for (uint32_t row = 0; row < 3; row++)
-				assert_true(heatmap__cell(&map, row, bin)->late == (float)(bin * 10 + row));
-			assert_int_equal(map.told[0][heatmap__slot(&map, bin)], bin);
+				assert_true(heatmap__late(&map, row, bin) == (double)(bin * 10 + row));
+			assert_int_equal(heatmap__bin(&map, bin)->told[0], bin);
 		}
 		assert_int_equal(heatmap__rows(&map, 3, 75), 0);
 		heatmap__advance(&map, 1000, 1450 + (uint64_t)further);

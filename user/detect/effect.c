@@ -9,15 +9,13 @@ void effect__waits(struct variance *variance, const struct heatmap *map)
 
 	for (size_t i = 0; i < variance->row_count; i++) {
 		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
-			const struct cell *cell;
+			uint32_t row = variance->rows[i];
 
-			if (!heatmap__has(map, bin))
+			if (!heatmap__has(map, bin) ||
+			    heatmap__owner(map, row, bin, VAPRO_COMMUNICATION) != variance->id)
 				continue;
-			cell = heatmap__cell(map, variance->rows[i], bin);
-			if (cell->of[VAPRO_COMMUNICATION].owner != variance->id)
-				continue;
-			late += (double)cell->late + cell->open_late;
-			transfer += cell->transfer;
+			late += heatmap__late(map, row, bin);
+			transfer += heatmap__wait(map, HEATMAP_TRANSFER, row, bin);
 		}
 	}
 	variance->late = late;
@@ -31,13 +29,12 @@ static double explained(const struct variance *effect, const struct variance *ca
 
 	for (size_t i = 0; i < effect->row_count; i++) {
 		for (uint64_t bin = effect->begin; bin < effect->end; bin++) {
-			const struct cell *cell;
+			uint32_t row = effect->rows[i];
 
 			if (!heatmap__has(map, bin) || bin + 1 < cause->begin || bin > cause->end)
 				continue;
-			cell = heatmap__cell(map, effect->rows[i], bin);
-			if (cell->of[VAPRO_COMMUNICATION].owner == effect->id)
-				late += (double)cell->late + cell->open_late;
+			if (heatmap__owner(map, row, bin, VAPRO_COMMUNICATION) == effect->id)
+				late += heatmap__late(map, row, bin);
 		}
 	}
 	return late;

@@ -147,15 +147,15 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
 		double dur = 0, ref = 0, performance;
 
 		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
-			const struct cell_class *of;
+			uint32_t row = variance->rows[i];
+			struct cell cell;
 
-			if (!heatmap__has(input->map, bin))
+			if (!heatmap__has(input->map, bin) ||
+			    heatmap__owner(input->map, row, bin, variance->class) != variance->id)
 				continue;
-			of = &heatmap__cell(input->map, variance->rows[i], bin)->of[variance->class];
-			if (of->owner != variance->id)
-				continue;
-			dur += (double)of->closed.dur + of->open.dur;
-			ref += (double)of->closed.ref + of->open.ref;
+			cell = heatmap__cell(input->map, row, bin, variance->class);
+			dur += (double)cell.closed.dur + cell.open.dur;
+			ref += (double)cell.closed.ref + cell.open.ref;
 		}
 		if (dur <= 0)
 			continue;
@@ -281,16 +281,15 @@ static bool computation_is_calm(const struct variance *variance, const struct ev
 
 	for (size_t row = 0; row < input->job->row_count; row++) {
 		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
-			const struct cell *cell;
-			const struct cell_class *communication;
+			struct cell computation, communication;
 
 			if (!heatmap__has(input->map, bin))
 				continue;
-			cell = heatmap__cell(input->map, (uint32_t)row, bin);
-			communication = &cell->of[VAPRO_COMMUNICATION];
-			dur += cell__dur(cell, VAPRO_COMPUTATION);
-			lost += cell__lost(cell, VAPRO_COMPUTATION);
-			other += fmax(0, (double)VAPRO_BIN_NS - communication->closed.seen - communication->open.seen);
+			computation = heatmap__cell(input->map, (uint32_t)row, bin, VAPRO_COMPUTATION);
+			communication = heatmap__cell(input->map, (uint32_t)row, bin, VAPRO_COMMUNICATION);
+			dur += cell__dur(&computation);
+			lost += cell__lost(&computation);
+			other += fmax(0, (double)VAPRO_BIN_NS - communication.closed.seen - communication.open.seen);
 		}
 	}
 	return dur >= CERTIFIED_HALF * other && lost <= (1 - input->config->threshold) * dur;

@@ -1,17 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "detect/heatmap.h"
 
-#include "model/grow.h"
-
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t part_bytes(int part)
+{
+	return part < HEATMAP_OWNER ? sizeof(struct cell_side) : part < HEATMAP_LATE ? sizeof(uint32_t) : sizeof(float);
+}
+
+/* The array of a part, made where there is none; NULL when out of memory. */
+static void *take_part(struct heatmap *map, uint64_t bin, int part)
+{
+	void **at = &heatmap__bin(map, bin)->parts[part];
+
+	if (!*at)
+		*at = calloc(map->row_capacity, part_bytes(part));
+	return *at;
+}
+
+static void drop_parts(struct heatmap_bin *bin, int from, int to)
+{
+	for (int part = from; part < to; part++) {
+		free(bin->parts[part]);
+		bin->parts[part] = NULL;
+	}
+}
+
+static void forget(struct heatmap *map, uint64_t begin, uint64_t end)
+{
+	for (uint64_t bin = begin; bin < end; bin++) {
+		struct heatmap_bin *at = heatmap__bin(map, bin);
+
+		drop_parts(at, 0, HEATMAP_PARTS);
+		memset(at->told, 0, sizeof(at->told));
+	}
+}
 
 void heatmap__free(struct heatmap *map)
 {
-	for (size_t i = 0; i < map->row_count; i++)
-		free(map->rows[i]);
-	free(map->rows);
-	for (int class = 0; class < VAPRO_CLASSES; class ++)
-		free(map->told[class]);
+	forget(map, map->begin, map->end);
+	free(map->bins);
 	*map = (struct heatmap){0};
 }
 
@@ -24,25 +55,26 @@ static uint64_t ring_of(uint64_t span)
 	return room;
 }
 
-/* One ring moves into a longer one. */
-static int lengthen(const struct heatmap *map, void **ring, uint64_t room, size_t size)
+/* The bins from begin on move to a ring of another length, which has room for them. */
+static int move(struct heatmap *map, uint64_t begin, uint64_t room)
 {
-	char *longer = calloc(room, size);
+	struct heatmap_bin *bins = calloc(room, sizeof(*bins));
 
-	if (!longer)
+	if (!bins)
 		return -ENOMEM;
-	for (uint64_t bin = map->begin; *ring && bin < map->end; bin++)
-		memcpy(longer + (bin & (room - 1)) * size, (char *)*ring + heatmap__slot(map, bin) * size, size);
-	free(*ring);
-	*ring = longer;
+	forget(map, map->begin, begin);
+	for (uint64_t bin = begin; bin < map->end; bin++)
+		bins[bin & (room - 1)] = *heatmap__bin(map, bin);
+	free(map->bins);
+	map->bins = bins;
+	map->begin = begin;
+	map->ring = room;
 	return 0;
 }
 
 static int make_span(struct heatmap *map, uint64_t view_bins)
 {
 	uint64_t span = view_bins + HEATMAP_MORE > HEATMAP_SPAN ? view_bins + HEATMAP_MORE : HEATMAP_SPAN;
-	uint64_t room;
-	int error = 0;
 
 	if (view_bins > map->view)
 		map->view = view_bins;
@@ -50,74 +82,27 @@ static int make_span(struct heatmap *map, uint64_t view_bins)
 		span = view_bins + HEATMAP_LEAST;
 	if (span <= map->span)
 		return 0;
-	room = ring_of(span);
-	/* After a failure rings differ in length: the map begins anew. */
-	for (size_t i = 0; i < map->row_count && !error; i++) {
-		void *ring = map->rows[i];
-
-		error = lengthen(map, &ring, room, sizeof(struct cell));
-		map->rows[i] = ring;
-	}
-	for (int class = 0; class < VAPRO_CLASSES && !error; class ++) {
-		void *ring = map->told[class];
-
-		error = lengthen(map, &ring, room, sizeof(**map->told));
-		map->told[class] = ring;
-	}
-	if (error) {
-		heatmap__free(map);
-		return error;
-	}
+	if (ring_of(span) > map->ring && move(map, map->begin, ring_of(span)))
+		return -ENOMEM;
 	map->span = span;
-	map->ring = room;
 	return 0;
-}
-
-/* One ring moves into the beginning of itself; where the system takes nothing back it stays longer than needed. */
-static void shorten(const struct heatmap *map, void **ring, void *spare, uint64_t room, size_t size)
-{
-	void *shorter;
-
-	memset(spare, 0, room * size);
-	for (uint64_t bin = map->begin; bin < map->end; bin++)
-		memcpy((char *)spare + (bin & (room - 1)) * size, (char *)*ring + heatmap__slot(map, bin) * size, size);
-	memcpy(*ring, spare, room * size);
-	shorter = realloc(*ring, room * size);
-	if (shorter)
-		*ring = shorter;
 }
 
 uint64_t heatmap__cut(struct heatmap *map)
 {
-	uint64_t span = map->view + HEATMAP_LEAST, room = ring_of(span), forgotten = 0;
-	void *spare;
+	uint64_t span = map->view + HEATMAP_LEAST, room = ring_of(span);
+	uint64_t begin = map->begin, forgotten;
 
 	if (map->cut || !map->span || room >= map->ring) {
 		map->cut = true;
 		return 0;
 	}
-	spare = malloc(room * sizeof(struct cell));
-	if (!spare)
+	if (map->end - begin > span)
+		begin = map->end - span;
+	forgotten = begin - map->begin;
+	if (move(map, begin, room))
 		return 0;
-	if (map->end - map->begin > span) {
-		forgotten = map->end - map->begin - span;
-		map->begin = map->end - span;
-	}
-	for (size_t i = 0; i < map->row_count; i++) {
-		void *ring = map->rows[i];
-
-		shorten(map, &ring, spare, room, sizeof(struct cell));
-		map->rows[i] = ring;
-	}
-	for (int class = 0; class < VAPRO_CLASSES; class ++) {
-		void *ring = map->told[class];
-
-		shorten(map, &ring, spare, room, sizeof(**map->told));
-		map->told[class] = ring;
-	}
-	free(spare);
 	map->span = span;
-	map->ring = room;
 	map->cut = true;
 	return forgotten;
 }
@@ -125,67 +110,86 @@ uint64_t heatmap__cut(struct heatmap *map)
 size_t heatmap__bytes(const struct heatmap *map)
 {
 	/* regions grow in four layers of 32-bit numbers */
-	return map->row_count * map->ring * (sizeof(struct cell) + 4 * sizeof(uint32_t)) +
-	       map->row_capacity * sizeof(*map->rows);
+	size_t bytes = map->ring * sizeof(*map->bins) + map->row_count * map->ring * 4 * sizeof(uint32_t);
+
+	for (uint64_t bin = map->begin; bin < map->end; bin++) {
+		for (int part = 0; part < HEATMAP_PARTS; part++)
+			bytes += heatmap__bin(map, bin)->parts[part] ? map->row_capacity * part_bytes(part) : 0;
+	}
+	return bytes;
+}
+
+/* The rows beyond the old ones are empty. */
+static int enlarge(const struct heatmap *map, void **array, size_t capacity, size_t size)
+{
+	char *more = *array ? realloc(*array, capacity * size) : NULL;
+
+	if (!*array)
+		return 0;
+	if (!more)
+		return -ENOMEM;
+	memset(more + map->row_capacity * size, 0, (capacity - map->row_capacity) * size);
+	*array = more;
+	return 0;
 }
 
 int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins)
 {
-	if (make_span(map, view_bins) || grow(&map->rows, &map->row_capacity, count, sizeof(*map->rows)))
+	size_t capacity = map->row_capacity + map->row_capacity / 2;
+
+	if (make_span(map, view_bins))
 		return -ENOMEM;
-	for (; map->row_count < count; map->row_count++) {
-		map->rows[map->row_count] = calloc(map->ring, sizeof(struct cell));
-		if (!map->rows[map->row_count])
-			return -ENOMEM;
+	if (count > map->row_capacity) {
+		capacity = count > capacity ? count : capacity;
+		for (uint64_t bin = map->begin; bin < map->end; bin++) {
+			for (int part = 0; part < HEATMAP_PARTS; part++) {
+				if (enlarge(map, &heatmap__bin(map, bin)->parts[part], capacity, part_bytes(part)))
+					return -ENOMEM;
+			}
+		}
+		map->row_capacity = capacity;
 	}
+	map->row_count = count > map->row_count ? count : map->row_count;
 	return 0;
 }
 
 void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end)
 {
+	uint64_t begin = map->begin;
+
 	if (map->begin == map->end || first > map->end || map->end + map->span < end) {
 		/* Nothing yet, or a gap longer than the ring: start over. */
-		for (size_t row = 0; row < map->row_count; row++)
-			memset(map->rows[row], 0, map->ring * sizeof(struct cell));
-		for (int class = 0; class < VAPRO_CLASSES; class ++)
-			memset(map->told[class], 0, map->ring * sizeof(**map->told));
+		forget(map, map->begin, map->end);
 		map->begin = end > first + map->span ? end - map->span : first;
 		map->end = end;
 		return;
 	}
-	for (uint64_t bin = map->end; bin < end; bin++) {
-		for (size_t row = 0; row < map->row_count; row++)
-			memset(heatmap__cell(map, (uint32_t)row, bin), 0, sizeof(struct cell));
-		for (int class = 0; class < VAPRO_CLASSES; class ++)
-			map->told[class][heatmap__slot(map, bin)] = 0;
-	}
+	if (end > begin + map->span)
+		begin = end - map->span;
+	forget(map, map->begin, begin < map->end ? begin : map->end);
+	map->begin = begin;
 	if (end > map->end)
 		map->end = end;
-	if (map->end > map->begin + map->span)
-		map->begin = map->end - map->span;
 }
 
 void heatmap__clear(struct heatmap *map, uint64_t view)
 {
-	for (size_t row = 0; row < map->row_count; row++) {
-		for (uint64_t bin = map->begin; bin < map->end; bin++) {
-			struct cell *cell = heatmap__cell(map, (uint32_t)row, bin);
+	for (uint64_t bin = map->begin; bin < map->end; bin++) {
+		struct heatmap_bin *at = heatmap__bin(map, bin);
 
-			for (int class = 0; class < VAPRO_CLASSES; class ++) {
-				cell->of[class].open = (struct cell_side){0};
-				if (bin >= view)
-					cell->of[class].closed = (struct cell_side){0};
-			}
-			cell->open_late = 0;
-			if (bin >= view)
-				cell->late = cell->transfer = 0;
+		drop_parts(at, HEATMAP_OPEN, HEATMAP_OWNER);
+		drop_parts(at, HEATMAP_OPEN_LATE, HEATMAP_PARTS);
+		for (int part = 0; bin >= view && part < HEATMAP_PARTS; part++) {
+			if (at->parts[part] && (part < HEATMAP_OWNER || part >= HEATMAP_LATE))
+				memset(at->parts[part], 0, map->row_capacity * part_bytes(part));
 		}
 	}
 }
 
-void heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
-		  uint64_t to)
+int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
+		 uint64_t to)
 {
+	int part = (kept->flags & VAPRO_BUNDLE_OPEN ? HEATMAP_OPEN : HEATMAP_CLOSED) + (int)class;
 	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
 	struct loss loss = kept__loss(kept);
 
@@ -196,10 +200,12 @@ void heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, en
 	if (first < from)
 		first = from;
 	for (uint64_t bin = first; bin <= last && bin < to; bin++) {
-		struct cell_class *of = &heatmap__cell(map, row, bin)->of[class];
-		struct cell_side *side = kept->flags & VAPRO_BUNDLE_OPEN ? &of->open : &of->closed;
+		struct cell_side *side = take_part(map, bin, part);
 		double share = kept__share(kept, bin);
 
+		if (!side)
+			return -ENOMEM;
+		side += row;
 		/* What was held back was seen when it arrived. */
 		if (!kept->held)
 			side->seen += (float)(kept->sum_ns * share);
@@ -210,13 +216,41 @@ void heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, en
 		side->cpu += (float)(loss.cpu * share);
 		side->blocked += (float)(loss.blocked * share);
 	}
+	return 0;
 }
 
-double cell__performance(const struct cell *cell, enum vapro_class class, const struct vapro_config *config)
+int heatmap__add_wait(struct heatmap *map, enum heatmap_part part, uint32_t row, uint64_t bin, float ns)
 {
-	double dur = cell__dur(cell, class);
+	float *wait = take_part(map, bin, part);
+
+	if (!wait)
+		return -ENOMEM;
+	wait[row] += ns;
+	return 0;
+}
+
+int heatmap__own(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, uint32_t id)
+{
+	uint32_t *owner = take_part(map, bin, HEATMAP_OWNER + (int)class);
+
+	if (!owner)
+		return -ENOMEM;
+	owner[row] = id;
+	return 0;
+}
+
+void heatmap__disown(struct heatmap *map)
+{
+	for (uint64_t bin = map->begin; bin < map->end; bin++)
+		drop_parts(heatmap__bin(map, bin), HEATMAP_OWNER, HEATMAP_LATE);
+}
+
+double cell__performance(const struct cell *cell, const struct vapro_config *config)
+{
+	double dur = cell__dur(cell), performance;
 
 	if (dur <= 0 || dur < config->valid_bin * (double)VAPRO_BIN_NS)
 		return NAN;
-	return fmin(1, fmax(0, 1 - cell__lost(cell, class) / dur));
+	performance = 1 - cell__lost(cell) / dur;
+	return performance < 0 ? 0 : performance > 1 ? 1 : performance;
 }

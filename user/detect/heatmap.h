@@ -29,26 +29,39 @@ struct cell_side {
 	float seen;	    /* of all fragments, covered or not */
 };
 
-struct cell_class {
+/* What a row did in a bin in calls, IO or computation. */
+struct cell {
 	struct cell_side closed, open;
-	uint32_t owner; /* id of the variance the cell belongs to, 0 = none */
 };
 
-struct cell {
-	struct cell_class of[VAPRO_CLASSES];
-	/* Communication: waiting for a late peer, and transfer, which everybody in the group shares. */
-	float late, transfer, open_late;
+/*
+ * A bin lies together for all rows, since all ranks tell of the same time one after the other. Its parts are
+ * arrays by row, there only where something was added: most jobs do not know most of them.
+ */
+enum heatmap_part {
+	HEATMAP_CLOSED,				       /* struct cell_side, by class */
+	HEATMAP_OPEN = HEATMAP_CLOSED + VAPRO_CLASSES, /* likewise */
+	HEATMAP_OWNER = HEATMAP_OPEN + VAPRO_CLASSES,  /* uint32_t by class: id of the cell's variance, 0 = none */
+	/* float, communication: waiting for a late peer, and transfer, which everybody in the group shares */
+	HEATMAP_LATE = HEATMAP_OWNER + VAPRO_CLASSES,
+	HEATMAP_TRANSFER,
+	HEATMAP_OPEN_LATE,
+	HEATMAP_PARTS,
+};
+
+struct heatmap_bin {
+	void *parts[HEATMAP_PARTS];
+	uint32_t told[VAPRO_CLASSES]; /* times that it was emitted */
 };
 
 struct heatmap {
-	struct cell **rows; /* `ring` cells each, at heatmap__slot */
+	struct heatmap_bin *bins; /* `ring` of them, at heatmap__slot; those that are not kept are empty */
 	size_t row_count, row_capacity;
-	uint64_t span;		       /* most bins kept */
-	uint64_t ring;		       /* room for them: a power of two */
-	uint64_t view;		       /* bins of the longest view so far */
-	bool cut;		       /* of its history little is kept */
-	uint64_t begin, end;	       /* bins kept: [begin, end); begin == end: nothing yet */
-	uint32_t *told[VAPRO_CLASSES]; /* times that a bin was emitted, likewise */
+	uint64_t span;	     /* most bins kept */
+	uint64_t ring;	     /* room for them: a power of two */
+	uint64_t view;	     /* bins of the longest view so far */
+	bool cut;	     /* of its history little is kept */
+	uint64_t begin, end; /* bins kept: [begin, end); begin == end: nothing yet */
 };
 
 void heatmap__free(struct heatmap *map);
@@ -58,7 +71,7 @@ int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins);
 
 /*
  * Gives up history for good: from now on at most HEATMAP_LEAST bins beyond the view are kept. Returns
- * how many bins were forgotten. Without memory for one row more it stays as it is.
+ * how many bins were forgotten. Without memory for a shorter ring it stays as it is.
  */
 uint64_t heatmap__cut(struct heatmap *map);
 
@@ -71,9 +84,18 @@ void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end);
 /* Empties what is built anew: `closed` and waiting from bin `view` on, and everything open. */
 void heatmap__clear(struct heatmap *map, uint64_t view);
 
-/* Adds a bundle to its bins within [from, to). */
-void heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
-		  uint64_t to);
+/* Adds a bundle to its bins within [from, to). Returns 0 or -ENOMEM. */
+int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
+		 uint64_t to);
+
+/* Adds ns to HEATMAP_LATE, _TRANSFER or _OPEN_LATE of a cell. Returns 0 or -ENOMEM. */
+int heatmap__add_wait(struct heatmap *map, enum heatmap_part part, uint32_t row, uint64_t bin, float ns);
+
+/* Makes a variance the owner of a cell. Returns 0 or -ENOMEM. */
+int heatmap__own(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, uint32_t id);
+
+/* Takes all cells from their owners. */
+void heatmap__disown(struct heatmap *map);
 
 static inline bool heatmap__has(const struct heatmap *map, uint64_t bin)
 {
@@ -85,33 +107,64 @@ static inline size_t heatmap__slot(const struct heatmap *map, uint64_t bin)
 	return bin & (map->ring - 1);
 }
 
-static inline struct cell *heatmap__cell(const struct heatmap *map, uint32_t row, uint64_t bin)
+static inline struct heatmap_bin *heatmap__bin(const struct heatmap *map, uint64_t bin)
 {
-	return &map->rows[row][heatmap__slot(map, bin)];
+	return &map->bins[heatmap__slot(map, bin)];
 }
 
-static inline double cell__dur(const struct cell *cell, enum vapro_class class)
+static inline struct cell heatmap__cell(const struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class)
 {
-	return (double)cell->of[class].closed.dur + cell->of[class].open.dur;
+	const struct heatmap_bin *at = heatmap__bin(map, bin);
+	const struct cell_side *closed = at->parts[HEATMAP_CLOSED + class], *open = at->parts[HEATMAP_OPEN + class];
+	struct cell cell = {0};
+
+	if (closed)
+		cell.closed = closed[row];
+	if (open)
+		cell.open = open[row];
+	return cell;
 }
 
-static inline double cell__lost(const struct cell *cell, enum vapro_class class)
+/* The variance that a cell belongs to, 0 = none. */
+static inline uint32_t heatmap__owner(const struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class)
 {
-	const struct cell_class *of = &cell->of[class];
+	const uint32_t *owner = heatmap__bin(map, bin)->parts[HEATMAP_OWNER + class];
 
-	return (double)of->closed.dur - of->closed.ref + of->open.dur - of->open.ref;
+	return owner ? owner[row] : 0;
+}
+
+/* HEATMAP_LATE, _TRANSFER or _OPEN_LATE, ns. */
+static inline double heatmap__wait(const struct heatmap *map, enum heatmap_part part, uint32_t row, uint64_t bin)
+{
+	const float *ns = heatmap__bin(map, bin)->parts[part];
+
+	return ns ? ns[row] : 0;
+}
+
+static inline double heatmap__late(const struct heatmap *map, uint32_t row, uint64_t bin)
+{
+	return heatmap__wait(map, HEATMAP_LATE, row, bin) + heatmap__wait(map, HEATMAP_OPEN_LATE, row, bin);
+}
+
+static inline double cell__dur(const struct cell *cell)
+{
+	return (double)cell->closed.dur + cell->open.dur;
+}
+
+static inline double cell__lost(const struct cell *cell)
+{
+	return (double)cell->closed.dur - cell->closed.ref + cell->open.dur - cell->open.ref;
 }
 
 static inline double cell__told(const struct cell *cell, enum vapro_class class)
 {
-	const struct cell_class *of = &cell->of[class];
-	double told = (double)of->closed.cpu + of->open.cpu;
+	double told = (double)cell->closed.cpu + cell->open.cpu;
 
 	/* In MPI being asleep is a way of waiting; only elsewhere does it tell of something. */
-	return class == VAPRO_COMMUNICATION ? told : told + of->closed.blocked + of->open.blocked;
+	return class == VAPRO_COMMUNICATION ? told : told + cell->closed.blocked + cell->open.blocked;
 }
 
 /* Normalised performance 0..1, NAN where less than valid_bin of the bin is covered. */
-double cell__performance(const struct cell *cell, enum vapro_class class, const struct vapro_config *config);
+double cell__performance(const struct cell *cell, const struct vapro_config *config);
 
 #endif

@@ -45,7 +45,7 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 		if (!kept->covered || series->class == VAPRO_IO || last >= input->end)
 			continue;
 		for (uint64_t bin = first < from ? from : first; bin <= last && bin < input->end; bin++) {
-			uint32_t owner = heatmap__cell(input->map, series->row, bin)->of[series->class].owner;
+			uint32_t owner = heatmap__owner(input->map, series->row, bin, series->class);
 			double share = kept__share(kept, bin);
 
 			if (!owner || !variance__find(book, owner))

@@ -3,13 +3,12 @@
 
 #include "model/grow.h"
 
-static uint32_t owner_of(const struct cell *cell, enum vapro_class class, bool *guest)
+static uint32_t owner_of(const struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, bool *guest)
 {
-	*guest = false;
-	if (cell->of[class].owner || class != VAPRO_COMMUNICATION)
-		return cell->of[class].owner;
-	*guest = true;
-	return cell->of[VAPRO_COMPUTATION].owner;
+	uint32_t owner = heatmap__owner(map, row, bin, class);
+
+	*guest = !owner && class == VAPRO_COMMUNICATION;
+	return *guest ? heatmap__owner(map, row, bin, VAPRO_COMPUTATION) : owner;
 }
 
 static int add(struct parts *parts, const struct part *part)
@@ -36,7 +35,7 @@ int parts__find(struct parts *parts, const struct heatmap *map, const struct ser
 			continue;
 		for (uint64_t bin = first < map->begin ? map->begin : first; bin <= last && bin < map->end; bin++) {
 			bool guest;
-			uint32_t owner = owner_of(heatmap__cell(map, series->row, bin), series->class, &guest);
+			uint32_t owner = owner_of(map, series->row, bin, series->class, &guest);
 			double share = kept__share(kept, bin);
 
 			/* What lies before the map goes with the oldest bin that is left. */

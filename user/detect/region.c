@@ -33,15 +33,23 @@ struct grower {
 	const struct heatmap *map;
 	const struct stg_job *job;
 	const struct vapro_config *config;
-	uint32_t *of[LAYERS]; /* [place][bin] -> component */
+	unsigned char *slow;  /* [place][bin] -> bit per layer that the cell belongs to */
+	uint32_t *of[LAYERS]; /* [place][bin] -> component; NULL where no cell belongs to the layer */
 	size_t bins;
 	struct component *components;
 	size_t count, capacity;
 };
 
-static const struct cell *cell_at(const struct grower *grower, size_t place, size_t b)
+static struct cell cell_at(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
-	return heatmap__cell(grower->map, grower->job->order[place], grower->map->begin + b);
+	return heatmap__cell(grower->map, grower->job->order[place], grower->map->begin + b, layer_class[layer]);
+}
+
+static double lost_at(const struct grower *grower, size_t place, size_t b, enum layer layer)
+{
+	struct cell cell = cell_at(grower, place, b, layer);
+
+	return cell__lost(&cell);
 }
 
 static uint32_t root(struct grower *grower, uint32_t component)
@@ -81,34 +89,54 @@ static uint32_t draft_root(struct grower *grower, uint32_t component)
 	return component;
 }
 
-static bool slow(const struct grower *grower, const struct cell *cell, enum layer layer)
+/* The layer that a slow cell of a class belongs to. */
+static enum layer layer_of(const struct cell *cell, enum vapro_class class)
 {
-	enum vapro_class class = layer_class[layer];
-	double performance = cell__performance(cell, class, grower->config);
-	bool told;
-
-	if (!(performance < grower->config->threshold))
-		return false;
 	if (class != VAPRO_COMMUNICATION)
-		return true;
-	told = cell__told(cell, class) >= MOSTLY * cell__lost(cell, class);
-	return told == (layer == LAYER_SUSPENDED);
+		return class == VAPRO_IO ? LAYER_IO : LAYER_COMPUTATION;
+	return cell__told(cell, class) >= MOSTLY * cell__lost(cell) ? LAYER_SUSPENDED : LAYER_WAITING;
+}
+
+/* Most cells are not slow: they are looked at once, in the order in which they lie. Returns the layers with any. */
+static unsigned find_slow(struct grower *grower)
+{
+	const struct heatmap *map = grower->map;
+	unsigned all = 0;
+
+	for (size_t b = 0; b < grower->bins; b++) {
+		for (int class = 0; class < VAPRO_CLASSES; class ++) {
+			void *const *parts = heatmap__bin(map, map->begin + b)->parts;
+
+			if (!parts[HEATMAP_CLOSED + class] && !parts[HEATMAP_OPEN + class])
+				continue;
+			for (uint32_t row = 0; row < grower->job->row_count; row++) {
+				struct cell cell = heatmap__cell(map, row, map->begin + b, class);
+				unsigned bit;
+
+				if (!(cell__performance(&cell, grower->config) < grower->config->threshold))
+					continue;
+				bit = 1U << layer_of(&cell, class);
+				grower->slow[grower->job->place[row] * grower->bins + b] |= (unsigned char)bit;
+				all |= bit;
+			}
+		}
+	}
+	return all;
 }
 
 static int grow_layer(struct grower *grower, enum layer layer)
 {
-	enum vapro_class class = layer_class[layer];
 	uint32_t *of = grower->of[layer];
 
 	for (size_t place = 0; place < grower->job->row_count; place++) {
 		for (size_t b = 0; b < grower->bins; b++) {
-			const struct cell *cell = cell_at(grower, place, b);
-			const struct cell_class *side = &cell->of[class];
 			uint32_t id = (uint32_t)grower->count;
+			struct cell cell;
 
 			of[place * grower->bins + b] = NO_COMPONENT;
-			if (!slow(grower, cell, layer))
+			if (!(grower->slow[place * grower->bins + b] & 1U << layer))
 				continue;
+			cell = cell_at(grower, place, b, layer);
 			if (grow(&grower->components, &grower->capacity, grower->count + 1,
 				 sizeof(*grower->components)))
 				return -ENOMEM;
@@ -116,9 +144,9 @@ static int grow_layer(struct grower *grower, enum layer layer)
 			    .parent = id,
 			    .layer = layer,
 			    .cells = 1,
-			    .lost = cell__lost(cell, class),
-			    .cpu = (double)side->closed.cpu + side->open.cpu,
-			    .blocked = (double)side->closed.blocked + side->open.blocked,
+			    .lost = cell__lost(&cell),
+			    .cpu = (double)cell.closed.cpu + cell.open.cpu,
+			    .blocked = (double)cell.closed.blocked + cell.open.blocked,
 			    .begin = b,
 			    .end = b + 1,
 			};
@@ -132,12 +160,14 @@ static int grow_layer(struct grower *grower, enum layer layer)
 	return 0;
 }
 
-static bool qualifies(struct grower *grower, uint32_t id, const struct cell *border, enum layer layer)
+/* Of a layer's cell at a border of what has grown. */
+static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer layer)
 {
+	uint32_t id = grower->of[layer][place * grower->bins + b];
 	const struct component *component = &grower->components[root(grower, id)];
 
 	return (component->cells >= grower->config->min_cells && component->lost >= grower->config->min_lost_s * 1e9) ||
-	       cell__lost(border, layer_class[layer]) >= STRONG_CELL * (double)VAPRO_BIN_NS;
+	       lost_at(grower, place, b, layer) >= STRONG_CELL * (double)VAPRO_BIN_NS;
 }
 
 static void bridge(struct grower *grower, enum layer layer)
@@ -152,8 +182,7 @@ static void bridge(struct grower *grower, enum layer layer)
 			if (here == NO_COMPONENT)
 				continue;
 			if (last != SIZE_MAX && b - last > 1 && b - last <= REGION_GAP + 1 &&
-			    qualifies(grower, of[last], cell_at(grower, place, last), layer) &&
-			    qualifies(grower, here, cell_at(grower, place, b), layer)) {
+			    qualifies(grower, place, last, layer) && qualifies(grower, place, b, layer)) {
 				join(grower, of[last], here);
 				for (size_t gap = last + 1; gap < b; gap++)
 					of[gap] = here;
@@ -184,7 +213,7 @@ static int trim(struct grower *grower, enum layer layer)
 				uint32_t here = of[place * grower->bins + b];
 
 				if (here != NO_COMPONENT && root(grower, here) == id)
-					columns[b] += cell__lost(cell_at(grower, place, b), layer_class[layer]);
+					columns[b] += lost_at(grower, place, b, layer);
 			}
 		}
 		mean = component->lost / (double)(end - begin);
@@ -212,12 +241,13 @@ static int trim(struct grower *grower, enum layer layer)
 /* Whether a row as a whole is slow from begin to end, not only in the cells that grew together. */
 static bool row_slow(const struct grower *grower, size_t place, const struct component *component)
 {
-	enum vapro_class class = layer_class[component->layer];
 	double lost = 0, dur = 0;
 
 	for (size_t b = component->begin; b < component->end; b++) {
-		lost += cell__lost(cell_at(grower, place, b), class);
-		dur += cell__dur(cell_at(grower, place, b), class);
+		struct cell cell = cell_at(grower, place, b, component->layer);
+
+		lost += cell__lost(&cell);
+		dur += cell__dur(&cell);
 	}
 	return dur > 0 && 1 - lost / dur < grower->config->threshold;
 }
@@ -242,7 +272,7 @@ static int trim_rows(struct grower *grower, enum layer layer)
 				uint32_t here = of[place * grower->bins + b];
 
 				if (here != NO_COMPONENT && root(grower, here) == id)
-					rows[place] += cell__lost(cell_at(grower, place, b), layer_class[layer]);
+					rows[place] += lost_at(grower, place, b, layer);
 			}
 			in += rows[place] > 0;
 		}
@@ -291,6 +321,12 @@ static void unite(struct grower *grower, uint32_t a, uint32_t b)
 		grower->components[a].draft = b;
 }
 
+/* The component that a cell belongs to in a layer. */
+static uint32_t component_at(const struct grower *grower, int layer, size_t place, size_t b)
+{
+	return grower->of[layer] ? grower->of[layer][place * grower->bins + b] : NO_COMPONENT;
+}
+
 static void unite_classes(struct grower *grower)
 {
 	for (size_t place = 0; place < grower->job->row_count; place++) {
@@ -301,17 +337,16 @@ static void unite_classes(struct grower *grower)
 			last[layer] = SIZE_MAX;
 		for (size_t b = 0; b < grower->bins; b++) {
 			for (int layer = 0; layer < LAYERS; layer++) {
-				if (grower->of[layer][place * grower->bins + b] != NO_COMPONENT)
+				if (component_at(grower, layer, place, b) != NO_COMPONENT)
 					last[layer] = b;
 			}
 			for (int layer = 0; layer < LAYERS; layer++) {
-				uint32_t here = grower->of[layer][place * grower->bins + b];
+				uint32_t here = component_at(grower, layer, place, b);
 
 				for (int other = 0; here != NO_COMPONENT && other < LAYERS; other++) {
 					if (other != layer && last[other] != SIZE_MAX &&
 					    b - last[other] <= REGION_GAP + 1)
-						unite(grower, here,
-						      grower->of[other][place * grower->bins + last[other]]);
+						unite(grower, here, component_at(grower, other, place, last[other]));
 				}
 			}
 		}
@@ -328,7 +363,7 @@ static int collect(struct grower *grower, struct region_result *result)
 	for (size_t i = 0; i < grower->count; i++)
 		draft_of[i] = SIZE_MAX;
 	for (int layer = 0; layer < LAYERS; layer++) {
-		for (size_t place = 0; place < grower->job->row_count; place++) {
+		for (size_t place = 0; grower->of[layer] && place < grower->job->row_count; place++) {
 			for (size_t b = 0; b < grower->bins; b++) {
 				uint32_t id = grower->of[layer][place * grower->bins + b];
 				enum vapro_class class = layer_class[layer];
@@ -353,7 +388,7 @@ static int collect(struct grower *grower, struct region_result *result)
 				    .class = class,
 				    .bin = grower->map->begin + b,
 				};
-				draft->lost[class] += cell__lost(cell_at(grower, place, b), class);
+				draft->lost[class] += lost_at(grower, place, b, layer);
 				draft->has[class] = true;
 				draft->waiting |= layer == LAYER_WAITING;
 				if (grower->map->begin + b < draft->begin)
@@ -405,11 +440,18 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 		 struct region_result *result)
 {
 	struct grower grower = {.map = map, .job = job, .config = config, .bins = map->end - map->begin};
+	unsigned layers;
 	int error = -ENOMEM;
 
 	if (!grower.bins || !job->row_count)
 		return 0;
+	grower.slow = calloc(job->row_count, grower.bins);
+	if (!grower.slow)
+		return -ENOMEM;
+	layers = find_slow(&grower);
 	for (int layer = 0; layer < LAYERS; layer++) {
+		if (!(layers & 1U << layer))
+			continue;
 		grower.of[layer] = malloc(job->row_count * grower.bins * sizeof(**grower.of));
 		if (!grower.of[layer] || grow_layer(&grower, layer))
 			goto cleanup;
@@ -419,13 +461,15 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 	}
 	for (uint32_t i = 0; i < grower.count; i++)
 		grower.components[i].draft = i;
-	unite_classes(&grower);
+	if (layers & (layers - 1))
+		unite_classes(&grower);
 	error = collect(&grower, result);
 	if (!error && result->count)
 		filter(result, config);
 cleanup:
 	for (int layer = 0; layer < LAYERS; layer++)
 		free(grower.of[layer]);
+	free(grower.slow);
 	free(grower.components);
 	if (error)
 		region__clear(result);

@@ -66,7 +66,7 @@ static int find_overlaps(const struct heatmap *map, const struct region_result *
 
 		for (size_t c = 0; c < drafts->drafts[d].cell_count; c++) {
 			const struct region_cell *at = &drafts->drafts[d].cells[c];
-			uint32_t owner = heatmap__cell(map, at->row, at->bin)->of[at->class].owner;
+			uint32_t owner = heatmap__owner(map, at->row, at->bin, at->class);
 			size_t i = from;
 
 			if (!owner)
@@ -141,23 +141,18 @@ static int merge_into(struct variance_book *book, struct variance *from, uint32_
 	return 0;
 }
 
-static void write_owners(struct heatmap *map, const struct region_result *drafts, const uint32_t *ids)
+static int write_owners(struct heatmap *map, const struct region_result *drafts, const uint32_t *ids)
 {
-	for (size_t row = 0; row < map->row_count; row++) {
-		for (uint64_t bin = map->begin; bin < map->end; bin++) {
-			struct cell *cell = heatmap__cell(map, (uint32_t)row, bin);
-
-			for (int class = 0; class < VAPRO_CLASSES; class ++)
-				cell->of[class].owner = 0;
-		}
-	}
+	heatmap__disown(map);
 	for (size_t d = 0; d < drafts->count; d++) {
 		for (size_t c = 0; c < drafts->drafts[d].cell_count; c++) {
 			const struct region_cell *at = &drafts->drafts[d].cells[c];
 
-			heatmap__cell(map, at->row, at->bin)->of[at->class].owner = ids[d];
+			if (heatmap__own(map, at->row, at->bin, at->class, ids[d]))
+				return -ENOMEM;
 		}
 	}
+	return 0;
 }
 
 int variance__match(struct variance_book *book, struct heatmap *map, const struct stg_job *job,
@@ -203,7 +198,8 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 		    merge_into(book, variance, ids[overlaps[i].draft]))
 			goto cleanup;
 	}
-	write_owners(map, drafts, ids);
+	if (write_owners(map, drafts, ids))
+		goto cleanup;
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 		bool ended = variance->end + REGION_GAP + 1 <= end;

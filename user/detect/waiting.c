@@ -109,14 +109,13 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, uint32_t row,
 	if (first < from)
 		first = from;
 	for (uint64_t bin = first; bin <= last && bin < waiting->view + waiting->bins; bin++) {
-		float part = (float)(excess * kept__share(kept, bin));
+		enum heatmap_part part = kept->flags & VAPRO_BUNDLE_OPEN ? HEATMAP_OPEN_LATE : HEATMAP_LATE;
+		float ns = (float)(excess * kept__share(kept, bin));
 
 		if (bin >= waiting->view)
-			group->excess[row * waiting->bins + (bin - waiting->view)] += part;
-		else if (kept->flags & VAPRO_BUNDLE_OPEN)
-			heatmap__cell(waiting->map, row, bin)->open_late += part;
-		else
-			heatmap__cell(waiting->map, row, bin)->late += part;
+			group->excess[row * waiting->bins + (bin - waiting->view)] += ns;
+		else if (heatmap__add_wait(waiting->map, part, row, bin, ns))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -136,30 +135,32 @@ static bool belongs(const struct group *group, const struct stg_job *job, size_t
 }
 
 /* Splits the excess of the rows at places [from, to) in one bin. */
-static void split(struct waiting *waiting, const struct group *group, const struct stg_job *job, size_t from, size_t to,
-		  size_t b)
+static int split(struct waiting *waiting, const struct group *group, const struct stg_job *job, size_t from, size_t to,
+		 size_t b)
 {
+	uint64_t bin = waiting->view + b;
 	float least = INFINITY;
 
 	for (size_t place = from; place < to; place++) {
 		uint32_t row = job->order[place];
 
-		if (belongs(group, job, row) && alive(&job->rows[row], waiting->view + b))
+		if (belongs(group, job, row) && alive(&job->rows[row], bin))
 			least = fminf(least, group->excess[row * waiting->bins + b]);
 	}
 	for (size_t place = from; place < to; place++) {
 		uint32_t row = job->order[place];
-		struct cell *cell = heatmap__cell(waiting->map, row, waiting->view + b);
 		float excess = group->excess[row * waiting->bins + b];
 
 		if (excess <= 0)
 			continue;
-		cell->transfer += fminf(least, excess);
-		cell->late += excess - fminf(least, excess);
+		if (heatmap__add_wait(waiting->map, HEATMAP_TRANSFER, row, bin, fminf(least, excess)) ||
+		    heatmap__add_wait(waiting->map, HEATMAP_LATE, row, bin, excess - fminf(least, excess)))
+			return -ENOMEM;
 	}
+	return 0;
 }
 
-void waiting__end(struct waiting *waiting, const struct stg_job *job)
+int waiting__end(struct waiting *waiting, const struct stg_job *job)
 {
 	for (size_t g = 0; g < waiting->group_count; g++) {
 		const struct group *group = &waiting->groups[g];
@@ -171,8 +172,11 @@ void waiting__end(struct waiting *waiting, const struct stg_job *job)
 			while (to < waiting->rows &&
 			       (group->id != STG_PROCESS || job->rows[job->order[to]].leader == first->leader))
 				to++;
-			for (size_t b = 0; b < waiting->bins; b++)
-				split(waiting, group, job, from, to, b);
+			for (size_t b = 0; b < waiting->bins; b++) {
+				if (split(waiting, group, job, from, to, b))
+					return -ENOMEM;
+			}
 		}
 	}
+	return 0;
 }

@@ -27,7 +27,7 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 /* Adds a covered communication bundle; from is the first bin that may still change. Returns 0 or -ENOMEM. */
 int waiting__add(struct waiting *waiting, const struct kept *kept, uint32_t row, uint32_t group, uint64_t from);
 
-/* Writes late and transfer into the cells. */
-void waiting__end(struct waiting *waiting, const struct stg_job *job);
+/* Writes late and transfer into the cells. Returns 0 or -ENOMEM. */
+int waiting__end(struct waiting *waiting, const struct stg_job *job);
 
 #endif
