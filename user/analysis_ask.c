@@ -63,7 +63,7 @@ static int add_past(struct analysis_context *context, struct analysis_job *job)
 		return -ENOMEM;
 	for (size_t i = 0; i < past->kept_count; i++) {
 		judge__bundle(&context->series, &past->kept[i]);
-		judge__usual(&context->series, &past->kept[i]);
+		past->kept[i].usual_blocked = context->series.series[past->kept[i].series].usual_blocked;
 		job->kept[job->kept_count++] = past->kept[i];
 	}
 	past->kept_count = 0;

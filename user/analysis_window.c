@@ -54,17 +54,17 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 		if (!pending(&job->kept[i], span) && analysis__normal(context, &job->kept[i]))
 			add_pile(&series[job->kept[i].series].normal_live, &job->kept[i]);
 	}
-	for (size_t i = 0; i < job->kept_count; i++)
-		judge__usual(&context->series, &job->kept[i]);
+	judge__usual(&context->series, job->id);
 	for (size_t i = 0; i < job->kept_count; i++) {
-		const struct kept *kept = &job->kept[i];
+		struct kept *kept = &job->kept[i];
 
+		kept->usual_blocked = series[kept->series].usual_blocked;
 		if (!pending(kept, span) && kept->covered && !kept->blind)
 			series__add_usual(&series[kept->series].usual_live, series[kept->series].class, kept);
 	}
 	for (size_t i = 0; i < job->open_count; i++) {
 		judge__bundle(&context->series, &job->open[i]);
-		judge__usual(&context->series, &job->open[i]);
+		job->open[i].usual_blocked = series[job->open[i].series].usual_blocked;
 		/* What has not ended is only worth a word once it lasts too long. */
 		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
 			job->open[i].covered = 0;

@@ -311,7 +311,8 @@ int spatial__clusters(struct spatial *spatial, const struct series_book *book, c
 	struct meetings meetings = {.by_row = table__new()};
 	int error = meetings.by_row ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !error && i < count; i++) {
+	/* without clusters no bundle is of a rare one */
+	for (size_t i = 0; !error && i < count && book->source == VAPRO_BY_INSTRUCTIONS; i++) {
 		double ns = kept[i].reason == VAPRO_RARE && !kept[i].covered
 				? kept[i].sum_ns * part_in(&kept[i], begin, end)
 				: 0;

@@ -186,9 +186,12 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 	judge_stuck(book, kept, series);
 }
 
-void judge__usual(const struct series_book *book, struct kept *kept)
+void judge__usual(struct series_book *book, uint32_t job)
 {
-	const struct series *series = &book->series[kept->series];
+	for (size_t i = 0; i < book->count; i++) {
+		struct series *series = &book->series[i];
 
-	kept->usual_blocked = series->class == VAPRO_COMMUNICATION ? 0 : (float)usual_blocked(series);
+		if (series->job == job)
+			series->usual_blocked = series->class == VAPRO_COMMUNICATION ? 0 : (float)usual_blocked(series);
+	}
 }

@@ -22,7 +22,7 @@ int judge__refresh(struct series_book *book);
 /* Fills reference, covered, certified, blind and reason. */
 void judge__bundle(const struct series_book *book, struct kept *kept);
 
-/* Fills usual_blocked, once the normal fragments of the view are known. */
-void judge__usual(const struct series_book *book, struct kept *kept);
+/* Says what the series of a job usually sleep, once the normal fragments of the view are known. */
+void judge__usual(struct series_book *book, uint32_t job);
 
 #endif

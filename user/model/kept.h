@@ -74,6 +74,8 @@ static inline double kept__share(const struct kept *kept, uint64_t bin)
 
 	if (kept->n != 1 || kept->end_ns <= kept->start_ns)
 		return bin == kept__bin(kept) ? 1 : 0;
+	if (from <= kept->start_ns && kept->end_ns <= to)
+		return 1;
 	if (from < kept->start_ns)
 		from = kept->start_ns;
 	if (to > kept->end_ns)
@@ -88,12 +90,16 @@ static inline double kept__share(const struct kept *kept, uint64_t bin)
  */
 static inline double kept__cpu_told(const struct kept *kept)
 {
+	if (kept->factor == kept_no_factors)
+		return 0;
 	return (kept->waits ? 0 : (double)kept->factor[VAPRO_PREEMPTED]) + kept->factor[VAPRO_WAKEUP_WAIT] +
 	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
 }
 
 static inline double kept__blocked(const struct kept *kept)
 {
+	if (kept->factor == kept_no_factors)
+		return 0;
 	return (double)kept->factor[VAPRO_BLOCKED_IO] + kept->factor[VAPRO_BLOCKED_OTHER];
 }
 

@@ -45,24 +45,32 @@ struct series_usual {
 	double net, net_sq; /* the same without what the kernel tells */
 };
 
+/*
+ * In the order of what is asked for together: with many ranks every bundle comes to a series that is in no
+ * cache any more.
+ */
 struct series {
 	uint32_t thread, state, workload, job, row;
-	uint32_t next;		       /* of the same workload */
-	uint32_t follower;	       /* the series that its thread came to after it, last time */
-	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
+	uint32_t next;	   /* of the same workload */
+	uint32_t follower; /* the series that its thread came to after it, last time */
 	enum vapro_class class;
-	struct histogram cpu; /* on-CPU time of computation; duration less waits for a CPU of the rest */
-	struct histogram net; /* computation that sleeps: with the time asleep; empty where it never did */
-	double wide_ns;	      /* of cpu: in merged calls whose members differ more than a certified state's may */
+	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
+	struct histogram cpu;	       /* on-CPU time of computation; duration less waits for a CPU of the rest */
+	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
 	bool dirty, certified, settled, compared;
-	double own_ns;				/* its own expected time */
-	double asleep_ns;			/* what its computation usually sleeps on top */
-	double reference_ns;			/* own, or the lowest of the ranks that agree with it */
-	struct series_pile normal, normal_live; /* of fragments below k_a; of the current view */
-	struct series_usual usual, usual_live;
-	double window_ns, window_n; /* of the new part */
-	double window_uncovered_ns[VAPRO_UNCOVERED_REASONS];
+	float usual_blocked;		  /* time asleep per undisturbed fragment, of computation and IO */
+	double own_ns;			  /* its own expected time */
+	double asleep_ns;		  /* what its computation usually sleeps on top */
+	double reference_ns;		  /* own, or the lowest of the ranks that agree with it */
+	struct histogram net;		  /* computation that sleeps: with the time asleep; empty where it never did */
+	double window_ns, window_n;	  /* of the new part */
 	double half_n[2], half_net_ns[2]; /* of either half of the new part */
+	/* of all that are kept no longer, and of the current view; normal: of fragments below k_a */
+	struct series_usual usual_live;
+	struct series_pile normal_live;
+	struct series_usual usual;
+	struct series_pile normal;
+	double window_uncovered_ns[VAPRO_UNCOVERED_REASONS];
 	double
 	    halves[2 * SERIES_WINDOWS]; /* mean net time per fragment, oldest first, of halves of windows it ran in */
 	unsigned mean_count;		/* windows */
