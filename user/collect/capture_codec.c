@@ -142,6 +142,10 @@ static inline bool take_varint(struct cursor *cursor, uint64_t *value)
 
 	if (cursor->end - cursor->at < 8)
 		return take_long_varint(cursor, value);
+	if (*cursor->at < 0x80) {
+		*value = *cursor->at++;
+		return true;
+	}
 	memcpy(&word, cursor->at, sizeof(word));
 	word = le64toh(word);
 	stop = ~word & 0x8080808080808080ULL; /* bytes without a successor */

@@ -312,8 +312,9 @@ int capture_file__next(struct capture_file *file, struct stream_event *event, ch
 			return refuse(file, -ENODATA, "the end record is missing", err, err_size);
 		type = word_at(record);
 		if (type < CAPTURE_TYPES && file->type_of[type]) {
-			memset(event, 0, sizeof(*event));
 			event->type = file->type_of[type];
+			memset((char *)event + offsetof(struct stream_event, line), 0,
+			       capture_tables[event->type].bytes);
 			wrong = capture__decode(&file->layouts[event->type], record + HEAD_BYTES, length, event);
 			if (!wrong)
 				wrong = check(file, event);

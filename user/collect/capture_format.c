@@ -182,24 +182,25 @@ static const struct capture_column stage_columns[] = {
     COLUMN("refused", COLUMN_TEXT, stage.refused, "why it cannot be counted"),
 };
 
-#define TABLE(name, columns)                                                                                           \
+#define TABLE(member)                                                                                                  \
 	{                                                                                                              \
-		name, columns, sizeof(columns) / sizeof((columns)[0])                                                  \
+#member, member##_columns, sizeof(member##_columns) / sizeof(member##_columns[0]),                     \
+		    sizeof(((struct stream_event *)0)->member)                                                         \
 	}
 
 const struct capture_table capture_tables[CAPTURE_TYPES] = {
-    [STREAM_LINE] = TABLE("line", line_columns),
-    [STREAM_CLOCK] = TABLE("clock", clock_columns),
-    [STREAM_THREAD] = TABLE("thread", thread_columns),
-    [STREAM_SEEN] = TABLE("seen", seen_columns),
-    [STREAM_STATE] = TABLE("state", state_columns),
-    [STREAM_BUNDLE] = TABLE("bundle", bundle_columns),
-    [STREAM_INTERFERENCE] = TABLE("interference", interference_columns),
-    [STREAM_FACTS] = TABLE("facts", facts_columns),
-    [STREAM_WINDOW] = TABLE("window", window_columns),
-    [STREAM_END] = {"end", NULL, 0},
-    [STREAM_PLACE] = TABLE("place", place_columns),
-    [STREAM_STAGE] = TABLE("stage", stage_columns),
+    [STREAM_LINE] = TABLE(line),
+    [STREAM_CLOCK] = TABLE(clock),
+    [STREAM_THREAD] = TABLE(thread),
+    [STREAM_SEEN] = TABLE(seen),
+    [STREAM_STATE] = TABLE(state),
+    [STREAM_BUNDLE] = TABLE(bundle),
+    [STREAM_INTERFERENCE] = TABLE(interference),
+    [STREAM_FACTS] = TABLE(facts),
+    [STREAM_WINDOW] = TABLE(window),
+    [STREAM_END] = {"end", NULL, 0, 0},
+    [STREAM_PLACE] = TABLE(place),
+    [STREAM_STAGE] = TABLE(stage),
 };
 
 const char *const capture_wire_name[WIRES] = {

@@ -35,6 +35,7 @@ struct capture_table {
 	const char *name; /* NULL where no event has this number */
 	const struct capture_column *columns;
 	uint32_t count;
+	size_t bytes; /* of the event's member */
 };
 
 extern const struct capture_table capture_tables[CAPTURE_TYPES];
