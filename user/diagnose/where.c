@@ -90,10 +90,16 @@ static void find_places(const struct places *places, const struct stg *stg, uint
 	}
 }
 
-static bool same_host(const struct stg_job *about, const unsigned char *slow, const char *host)
+/* Rows that are slow, by number: there are few. */
+struct slow_rows {
+	uint32_t *rows;
+	size_t count;
+};
+
+static bool same_host(const struct stg_job *about, const struct slow_rows *slow, const char *host)
 {
-	for (size_t row = 0; row < about->row_count; row++) {
-		if (slow[row] == 1 && about->rows[row].host == host) /* interned */
+	for (size_t i = 0; i < slow->count; i++) {
+		if (about->rows[slow->rows[i]].host == host) /* interned */
 			return true;
 	}
 	return false;
@@ -101,7 +107,7 @@ static bool same_host(const struct stg_job *about, const unsigned char *slow, co
 
 /* Whether all slow rows have one value, and few of the others, where there are others to be told from. */
 static bool shared(enum fact fact, const struct stg_job *about, const unsigned char *slow,
-		   const struct vapro_place *const *of_row, struct where *out)
+		   const struct slow_rows *slow_rows, const struct vapro_place *const *of_row, struct where *out)
 {
 	uint32_t others = 0, with = 0;
 	char value[sizeof(out->value)];
@@ -120,7 +126,7 @@ static bool shared(enum fact fact, const struct stg_job *about, const unsigned c
 	for (size_t row = 0; row < about->row_count && any; row++) {
 		/* A socket, NUMA node or CPU of another host is another one. */
 		if (slow[row] || (fact != FACT_HOST && fact != FACT_CGROUP && fact != FACT_CORE_TYPE &&
-				  !same_host(about, slow, about->rows[row].host)))
+				  !same_host(about, slow_rows, about->rows[row].host)))
 			continue;
 		if (!fact_of(fact, &about->rows[row], of_row[row], value, sizeof(value)))
 			continue;
@@ -137,18 +143,27 @@ int where__find(const struct places *places, const struct stg *stg, uint32_t job
 {
 	const struct stg_job *about = stg__job(stg, job);
 	const struct vapro_place **of_row = calloc(about->row_count + 1, sizeof(*of_row));
+	struct slow_rows slow_rows = {.rows = calloc(about->row_count + 1, sizeof(*slow_rows.rows))};
+	int error = -ENOMEM;
 
 	*count = 0;
-	if (!of_row)
-		return -ENOMEM;
+	if (!of_row || !slow_rows.rows)
+		goto cleanup;
 	find_places(places, stg, job, of_row);
+	for (uint32_t row = 0; row < about->row_count; row++) {
+		if (slow[row] == 1)
+			slow_rows.rows[slow_rows.count++] = row;
+	}
 	for (int fact = 0; fact < WHERE_FACTS; fact++) {
 		where[*count] = (struct where){0};
-		if (shared((enum fact)fact, about, slow, of_row, &where[*count]))
+		if (shared((enum fact)fact, about, slow, &slow_rows, of_row, &where[*count]))
 			++*count;
 	}
+	error = 0;
+cleanup:
+	free(slow_rows.rows);
 	free(of_row);
-	return 0;
+	return error;
 }
 
 int where__limit(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
