@@ -85,11 +85,33 @@ static size_t first_concern(const struct concern *concerns, size_t count, uint32
 	return low;
 }
 
+/* Rows of a workload's normal fragments. */
+struct normal_rows {
+	struct contribution retiring, staying;
+};
+
+/* What normal fragments of a workload tell is the same for all variances that have to do with it. */
+static int share_rows(struct cases *cases, const struct concern *concerns, size_t count, const struct normal_rows *rows)
+{
+	for (size_t i = 0, first = 0; i < count; i++) {
+		struct diagnosis_case *item = cases__get(cases, concerns[i].variance);
+
+		if (!item)
+			return -ENOMEM;
+		if (concerns[i].workload != concerns[first].workload)
+			first = i;
+		contribution__merge(&item->retiring, &rows[first].retiring);
+		contribution__merge(&item->staying, &rows[first].staying);
+	}
+	return 0;
+}
+
 /* Normal fragments of the same workloads, wherever they ran, tell what events cost as well as those in the variance. */
 static int add_normal_rows(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 			   const struct parts *parts)
 {
 	struct concern *concerns = calloc(parts->count + 1, sizeof(*concerns));
+	struct normal_rows *rows = NULL; /* at the first concern of each workload */
 	size_t count = 0, kept_count = 0, part = 0;
 	int error = -ENOMEM;
 
@@ -107,6 +129,9 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		if (!kept_count || compare_concerns(&concerns[kept_count - 1], &concerns[i]))
 			concerns[kept_count++] = concerns[i];
 	}
+	rows = calloc(kept_count + 1, sizeof(*rows));
+	if (!rows)
+		goto cleanup;
 	for (size_t i = 0; i < job->kept_count && kept_count; i++) {
 		const struct kept *kept = &job->kept[i];
 		const struct series *series = &context->series.series[kept->series];
@@ -126,17 +151,11 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		pile = analysis__normal_pile(context, series);
 		if (!contribution__row(kept, &pile, &row))
 			continue;
-		for (; at < kept_count && concerns[at].workload == series->workload; at++) {
-			struct diagnosis_case *item = cases__get(&job->cases, concerns[at].variance);
-
-			if (!item)
-				goto cleanup;
-			contribution__add_row(kept__bin(kept) < span->retire ? &item->retiring : &item->staying, &row,
-					      1);
-		}
+		contribution__add_row(kept__bin(kept) < span->retire ? &rows[at].retiring : &rows[at].staying, &row, 1);
 	}
-	error = 0;
+	error = share_rows(&job->cases, concerns, kept_count, rows);
 cleanup:
+	free(rows);
 	free(concerns);
 	return error;
 }
