@@ -173,6 +173,25 @@ static void test_map_ring(void **state)
 	assert_true(isnan(performance(0, 5008, VAPRO_COMPUTATION)));
 }
 
+/* Owners outlive what is built anew, and rows that come later have none. */
+static void test_map_owners(void **state)
+{
+	(void)state;
+	paint(2, 10, 12, VAPRO_COMPUTATION, 0.5, false);
+	assert_int_equal(heatmap__own(&map, 2, FIRST + 10, VAPRO_COMPUTATION, 7), 0);
+	assert_int_equal(heatmap__add_wait(&map, HEATMAP_OPEN_LATE, 1, FIRST + 10, 5), 0);
+	assert_int_equal(heatmap__rows(&map, 40, 100), 0);
+	heatmap__clear(&map, FIRST);
+	assert_true(isnan(performance(2, 10, VAPRO_COMPUTATION)));
+	assert_near(heatmap__late(&map, 1, FIRST + 10), 0, 0);
+	assert_int_equal(heatmap__owner(&map, 2, FIRST + 10, VAPRO_COMPUTATION), 7);
+	assert_int_equal(heatmap__owner(&map, 2, FIRST + 10, VAPRO_IO), 0);
+	for (uint32_t row = 3; row < 40; row++)
+		assert_int_equal(heatmap__owner(&map, row, FIRST + 10, VAPRO_COMPUTATION), 0);
+	heatmap__disown(&map);
+	assert_int_equal(heatmap__owner(&map, 2, FIRST + 10, VAPRO_COMPUTATION), 0);
+}
+
 static void test_waiting(void **state)
 {
 	struct waiting *waiting = waiting__new();
@@ -432,10 +451,19 @@ static void test_tally(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_map_spreads),    TEST(test_map_open_is_replaced),	  TEST(test_map_ring),
-	    TEST(test_waiting),	       TEST(test_region_basic),		  TEST(test_region_needs_loss),
-	    TEST(test_region_bridges), TEST(test_region_weak_neighbours), TEST(test_region_classes),
-	    TEST(test_identity),       TEST(test_merging_variances),	  TEST(test_effect),
+	    TEST(test_map_spreads),
+	    TEST(test_map_open_is_replaced),
+	    TEST(test_map_ring),
+	    TEST(test_map_owners),
+	    TEST(test_waiting),
+	    TEST(test_region_basic),
+	    TEST(test_region_needs_loss),
+	    TEST(test_region_bridges),
+	    TEST(test_region_weak_neighbours),
+	    TEST(test_region_classes),
+	    TEST(test_identity),
+	    TEST(test_merging_variances),
+	    TEST(test_effect),
 	    TEST(test_tally),
 	};
 
