@@ -474,13 +474,13 @@ struct kernel_thread {
 	u64 registers[11];	 /* scratch, as `one`: at an entry */
 
 	/* from here on it need not be cleared */
-	u32 shelf; /* its number + 1; 0 = none */
-	u32 pad2;
 	struct kernel_recent recent[KERNEL_RECENT];
 	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
 	struct kernel_recent_handle recent_handles[2];		/* by enum kernel_handle_kind */
 	struct kernel_recent_handle recent_types[KERNEL_TYPES]; /* predefined datatypes, and their sizes */
+	u32 shelf;						/* its number + 1; 0 = none */
+	u32 pad2;
 };
 
 enum kernel_record_type {
