@@ -20,7 +20,7 @@ void shelves__free(struct shelves *shelves);
 /* Returns false where a bundle is to be told later: it is at the next reading. */
 typedef bool (*shelves_bundle)(void *ctx, const struct kernel_bundle_key *key, const struct kernel_bundle *bundle);
 
-/* Tells the bundles of bins that were not read yet, up to last (the low half of its number). 0 or -ENOMEM. */
+/* Tells the bundles of bins that were not read yet, up to last (the low half of its number). 0 or -errno. */
 int shelves__read(struct shelves *shelves, uint32_t last, shelves_bundle tell, void *ctx);
 
 #endif
