@@ -57,6 +57,31 @@ static bool in_variance(const struct builder *builder, uint32_t leader)
 	return false;
 }
 
+/* What was told last of the rank whose rows begin at a place. */
+static unsigned char told_of(const struct builder *builder, size_t place, enum vapro_class class, uint64_t bin)
+{
+	return heatmap__told(&builder->job->map, builder->about->order[place], bin, class);
+}
+
+/* Leaves of a rank's bins [*from, *to) those from the first to the last that are not as they were told. */
+static void changed(const struct builder *builder, size_t place, size_t end, enum vapro_class class, uint64_t *from,
+		    uint64_t *to)
+{
+	uint64_t first = *to, past = *from;
+
+	for (uint64_t bin = *from; bin < *to; bin++) {
+		unsigned char now = heatmap__telling(performance_of(builder, place, end, class, bin));
+
+		if (!heatmap__differs(told_of(builder, place, class, bin), now))
+			continue;
+		past = bin + 1;
+		if (first == *to)
+			first = bin;
+	}
+	*from = first;
+	*to = past;
+}
+
 /* Adds the line of the rows at places [from, to). thread: -1 = the rank. */
 static int build_row(const struct builder *builder, struct result_heatmap *out, struct result_row *line, size_t from,
 		     size_t to, int32_t thread, bool *valid)
@@ -68,10 +93,14 @@ static int build_row(const struct builder *builder, struct result_heatmap *out, 
 	if (!values)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < out->bins; i++) {
-		values[i] = heatmap__has(&builder->job->map, first + i)
-				? performance_of(builder, from, to, out->class, first + i)
-				: NAN;
+		bool kept = heatmap__has(&builder->job->map, first + i);
+
+		values[i] = kept ? performance_of(builder, from, to, out->class, first + i) : NAN;
 		*valid |= !isnan(values[i]);
+		if (kept && thread < 0 &&
+		    heatmap__tell(&builder->job->map, builder->about->order[from], first + i, out->class,
+				  heatmap__telling(values[i])))
+			return -ENOMEM;
 	}
 	*line = (struct result_row){
 	    .rank = row->rank, .thread = thread, .pid = row->pid, .host = row->host, .values = values};
@@ -79,9 +108,41 @@ static int build_row(const struct builder *builder, struct result_heatmap *out, 
 	return 0;
 }
 
+/* Whether a rank's line, or its threads', are among those wanted; rows NULL: all that are alive. */
+static bool wanted(const struct builder *builder, size_t place, size_t end, const unsigned char *rows)
+{
+	for (size_t i = place; i < end; i++) {
+		uint32_t row = builder->about->order[i];
+
+		if (rows ? rows[row] : builder__alive(builder, &builder->about->rows[row]))
+			return true;
+	}
+	return false;
+}
+
+/* Of bins before the new part those from the first to the last that some rank among rows tells otherwise now. */
+static void narrow(const struct builder *builder, enum vapro_class class, const unsigned char *rows, uint64_t *from,
+		   uint64_t *to)
+{
+	uint64_t first = *to, past = *from;
+
+	for (size_t place = 0, end; place < builder->about->row_count; place = end) {
+		uint64_t begin = *from, stop = *to;
+
+		end = builder__end_of_rank(builder->about, place);
+		if (!wanted(builder, place, end, rows))
+			continue;
+		changed(builder, place, end, class, &begin, &stop);
+		first = begin < first ? begin : first;
+		past = stop > past ? stop : past;
+	}
+	*from = first;
+	*to = past;
+}
+
 /*
- * One heat map of bins [from, to); rows NULL: all that are alive. A line per rank, and one per
- * thread inside a region. Returns 1 where it has no valid cell.
+ * One heat map of bins [from, to); rows NULL: all that are alive, else of those the ranks that changed. A
+ * line per rank, and one per thread inside a region. Returns 1 where it has no valid cell.
  */
 static int build_map(const struct builder *builder, enum vapro_class class, uint64_t from, uint64_t to,
 		     const unsigned char *rows, struct result_heatmap *out)
@@ -96,12 +157,15 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 	*out = (struct result_heatmap){
 	    .class = class, .begin_ns = from * VAPRO_BIN_NS, .bins = (uint32_t)(to - from), .rows = lines};
 	for (size_t place = 0, end; place < about->row_count; place = end) {
-		bool wanted = false, several;
+		uint64_t first = from, past = to;
+		bool several;
 
 		end = builder__end_of_rank(about, place);
-		for (size_t i = place; i < end && !wanted; i++)
-			wanted = rows ? rows[about->order[i]] : builder__alive(builder, &about->rows[about->order[i]]);
-		if (!wanted)
+		if (!wanted(builder, place, end, rows))
+			continue;
+		if (rows)
+			changed(builder, place, end, class, &first, &past);
+		if (first >= past)
 			continue;
 		if (build_row(builder, out, &lines[out->row_count], place, end, -1, &valid))
 			return -ENOMEM;
@@ -138,10 +202,12 @@ int builder__heatmaps(const struct builder *builder, struct job_result *result)
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
 		const struct retold *retold = &builder->job->retold[class];
 		uint64_t from = retold->from < builder->job->map.begin ? builder->job->map.begin : retold->from;
+		uint64_t to = span->begin;
 
-		if (from < span->begin) {
-			error =
-			    build_map(builder, class, from, span->begin, retold->rows, &maps[result->heatmap_count]);
+		if (from < to)
+			narrow(builder, class, retold->rows, &from, &to);
+		if (from < to) {
+			error = build_map(builder, class, from, to, retold->rows, &maps[result->heatmap_count]);
 			if (error < 0)
 				return error;
 			result->heatmap_count += !error;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SITES_MAX 10
+#define SITES_MAX 6
 #define CULPRITS_MAX 5
 
 static int build_ranks(const struct builder *builder, struct job_result *result)
@@ -179,6 +179,7 @@ static int build_variance(const struct builder *builder, const struct variance *
 	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
 	unsigned char *slow = builder__take(builder, builder->about->row_count, 1);
 	struct result_thread *threads = builder__take(builder, variance->row_count, sizeof(*threads));
+	struct diagnosis_case *item;
 	char who[128];
 
 	if (!ranks || !threads || !slow)
@@ -228,7 +229,11 @@ static int build_variance(const struct builder *builder, const struct variance *
 	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
 	    build_culprits(builder, variance, out) || build_exemplars(builder, variance, out))
 		return -ENOMEM;
-	return builder__diagnosis(builder, cases__find(&builder->job->cases, variance->id), slow, variance, out);
+	item = cases__find(&builder->job->cases, variance->id);
+	if (builder__diagnosis(builder, item, slow, variance, out))
+		return -ENOMEM;
+	out->diagnosis.same = diagnosis__told(item, out);
+	return 0;
 }
 
 static int compare_variances(const void *a, const void *b)

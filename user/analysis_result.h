@@ -30,6 +30,9 @@ int builder__heatmaps(const struct builder *builder, struct job_result *result);
 int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
 		       const struct variance *variance, struct result_variance *out);
 
+/* Whether all of a diagnosis that counts was told already; if not, notes what is told now. */
+bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *out);
+
 /* The region chosen by hand, by class. Returns 0 or -ENOMEM. */
 int builder__selections(const struct builder *builder, struct job_result *result);
 

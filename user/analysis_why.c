@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFERERS_SHOWN 10
+#define INTERFERERS_SHOWN 6
+/* Changes that are worth telling a diagnosis again: of what was lost, in the end and before, and of what a cause has.
+ */
+#define MOVED_LOSS 0.02
+#define MOVED_LOSS_OPEN 0.5
+#define MOVED_SHARE 0.02f
 
 static int compare_factors(const void *a, const void *b)
 {
@@ -158,6 +163,40 @@ static int build_limit(const struct builder *builder, const struct diagnosis_cas
 	diagnosis->limit_cgroup =
 	    arena__copy(&builder->context->arena, limited->limit_cgroup ? limited->limit_cgroup : "");
 	return diagnosis->limit && diagnosis->limit_cgroup ? 0 : -ENOMEM;
+}
+
+bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *out)
+{
+	struct told_case now = {
+	    .stage = out->diagnosis.stage,
+	    .final = out->diagnosis.final,
+	    .confirmed = out->confirmed,
+	    .alarm = out->alarm,
+	    .effect_of = out->effect_of,
+	    .rows = out->rank_count + out->thread_count,
+	    .lost_seconds = out->lost_seconds,
+	};
+	const struct told_case *then = &item->told;
+	double moved = out->state == VAPRO_REGION_CLOSED ? MOVED_LOSS : MOVED_LOSS_OPEN;
+	bool same;
+
+	/* Its cause is another one's: why it waits is told once, in the end. */
+	if (out->effect_of && out->state != VAPRO_REGION_CLOSED)
+		return true;
+	for (int at = 0; at < FACTOR_NODES; at++) {
+		const struct breakdown_node *node = &item->breakdown.node[at];
+
+		now.share[at] = node->present ? (float)node->share : 0;
+		now.major |= (uint64_t)(node->present && node->major) << at;
+	}
+	same = now.stage == then->stage && now.final == then->final && now.confirmed == then->confirmed &&
+	       now.alarm == then->alarm && now.effect_of == then->effect_of && now.rows == then->rows &&
+	       now.major == then->major && fabs(now.lost_seconds - then->lost_seconds) <= moved * then->lost_seconds;
+	for (int at = 0; same && at < FACTOR_NODES; at++)
+		same = fabsf(now.share[at] - then->share[at]) <= MOVED_SHARE;
+	if (!same)
+		item->told = now;
+	return same;
 }
 
 int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,

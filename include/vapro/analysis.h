@@ -122,6 +122,7 @@ struct result_shared {
 struct result_diagnosis {
 	int stage;
 	bool final;
+	bool same; /* nothing of weight changed since it was told with an earlier revision */
 	const struct result_factor *factors;
 	uint32_t factor_count;
 	const struct result_interferer *interferers; /* most seconds first */

@@ -446,6 +446,55 @@ static void test_tally(void **state)
 	tally__clear(&copy);
 }
 
+/* What was told is told again where it differs by more than a hundredth. */
+static void test_telling(void **state)
+{
+	(void)state;
+	assert_int_equal(heatmap__telling(NAN), 0); /* as what was never told */
+	assert_false(heatmap__differs(heatmap__telling(NAN), heatmap__telling(NAN)));
+	assert_true(heatmap__differs(heatmap__telling(NAN), heatmap__telling(0)));
+	assert_true(heatmap__differs(heatmap__telling(0.5), heatmap__telling(NAN)));
+	assert_false(heatmap__differs(heatmap__telling(0.5), heatmap__telling(0.51)));
+	assert_false(heatmap__differs(heatmap__telling(1), heatmap__telling(0.99)));
+	assert_true(heatmap__differs(heatmap__telling(0.5), heatmap__telling(0.52)));
+	assert_true(heatmap__differs(heatmap__telling(1), heatmap__telling(0)));
+}
+
+/* One that goes on is told again once it lost half as much more; what may be stuck each time; and the end. */
+static void test_tell_seldom(void **state)
+{
+	struct variance variance = {.id = 1,
+				    .state = VAPRO_REGION_OPEN,
+				    .class = VAPRO_COMPUTATION,
+				    .begin = FIRST,
+				    .end = FIRST + 10,
+				    .matched = true,
+				    .confirmed = true};
+
+	(void)state;
+	variance.total.lost[VAPRO_COMPUTATION] = 2e9;
+	assert_true(variance__tell(&variance, 0.1));
+	variance.state = VAPRO_REGION_CHANGED;
+	variance.end = FIRST + 60;
+	variance.total.lost[VAPRO_COMPUTATION] = 2.9e9;
+	assert_false(variance__tell(&variance, 0.1));
+	assert_int_equal(variance.revision, 0);
+	variance.total.lost[VAPRO_COMPUTATION] = 3.1e9;
+	assert_true(variance__tell(&variance, 0.1));
+	assert_int_equal(variance.revision, 1);
+	variance.alarm = true;
+	assert_true(variance__tell(&variance, 0.1));
+	variance.total.open = true;
+	assert_true(variance__tell(&variance, 0.1));
+	variance.end = FIRST + 110;
+	assert_true(variance__tell(&variance, 0.1));
+	assert_false(variance__tell(&variance, 0.1));
+	variance.state = VAPRO_REGION_CLOSED;
+	assert_true(variance__tell(&variance, 0.1));
+	assert_int_equal(variance.revision, 5);
+	assert_false(variance__tell(&variance, 0.1));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -465,6 +514,8 @@ int main(void)
 	    TEST(test_merging_variances),
 	    TEST(test_effect),
 	    TEST(test_tally),
+	    TEST(test_telling),
+	    TEST(test_tell_seldom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,7 +158,7 @@ static void test_heatmap(void **state)
 	assert_null(cJSON_GetObjectItem(at(object, "rows/0"), "host"));
 	is_null(object, "rows/2/values/0");
 	is_number(object, "rows/2/values/25", 0.52);
-	is_number(object, "rows/0/values/3", 0.997); /* three decimals */
+	is_number(object, "rows/0/values/3", 1); /* 0.997: two decimals */
 	assert_int_equal(cJSON_GetArraySize(at(object, "rows/2/values")), SAMPLE_BINS);
 	cJSON_Delete(object);
 }
@@ -187,6 +187,8 @@ static void test_variance(void **state)
 	is_number(object, "exemplars/0/rank", 2);
 	is_number(object, "exemplars/0/factors/preempted_ns", 65e6);
 	is_number(object, "exemplars/0/factors/migrations", 2);
+	is_number(object, "exemplars/0/site", 0); /* spelt out there */
+	assert_null(cJSON_GetObjectItem(at(object, "exemplars/0"), "labels"));
 	cJSON_Delete(object);
 	object = parsed(5);
 	is_text(object, "type", "variance");
@@ -254,6 +256,68 @@ static void test_chosen(void **state)
 	is_number(object, "region/performance", 0.52);
 	is_number(object, "region/lost_seconds", 1.5);
 	cJSON_Delete(object);
+}
+
+/* What is little, or was told already, takes no space. */
+static void test_short(void **state)
+{
+	const struct vapro_state *edge = &sample_edge, *vertex = &sample_vertex;
+	struct json_context context = {.host = "n1", .daemon_cpu_pct = NAN};
+	struct result_site sites[] = {{edge, 10}, {vertex, 0.4}};
+	struct result_exemplar exemplars[5] = {{.state = vertex}, {.state = edge}};
+	struct result_factor factors[] = {
+	    {"suspension", 1, NULL, 1, 10, 10, "formula", NAN, true, false, NULL, false},
+	    {"irq", 1, NULL, 0, 0, 0, "formula", NAN, false, false, NULL, false},
+	    {"steal", 2, "suspension", 0.0008, 0.008, 0, "formula", NAN, false, false, NULL, false},
+	    {"preempted", 2, "suspension", 0.9992, 9.992, 10, "formula", NAN, true, false, NULL, false}};
+	struct result_uncovered uncovered[] = {{edge, 0.04, VAPRO_FEW_FRAGMENTS},
+					       {vertex, 0.015, VAPRO_FEW_FRAGMENTS},
+					       {edge, 0.01, VAPRO_FEW_FRAGMENTS},
+					       {NULL, 0.007, VAPRO_NOT_SEEN}};
+	struct result_variance variance;
+	struct job_result result;
+	cJSON *object;
+
+	(void)state;
+	sample__fill(&result);
+	variance = result.variances[0];
+	variance.sites = sites;
+	variance.site_count = 2;
+	variance.exemplars = exemplars;
+	variance.exemplar_count = 5;
+	variance.alarm = false;
+	variance.diagnosis.factors = factors;
+	variance.diagnosis.factor_count = 4;
+	result = (struct job_result){.job = "j",
+				     .performance = {NAN, NAN, NAN},
+				     .uncovered = uncovered,
+				     .uncovered_count = 4,
+				     .variances = &variance,
+				     .variance_count = 1};
+	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(line_count, 3);
+	object = parsed(0);
+	assert_int_equal(cJSON_GetArraySize(at(object, "uncovered")), 3);
+	is_number(object, "uncovered/0/share_pct", 4);
+	is_null(object, "uncovered/1/state");
+	is_number(object, "uncovered/1/share_pct", 2.5);
+	is_text(object, "uncovered/2/reason", "not_seen");
+	cJSON_Delete(object);
+	object = parsed(1);
+	assert_int_equal(cJSON_GetArraySize(at(object, "call_sites")), 1);
+	assert_int_equal(cJSON_GetArraySize(at(object, "exemplars")), 2);
+	is_text(object, "exemplars/0/to", vertex->to); /* not among the call-sites */
+	assert_null(cJSON_GetObjectItem(at(object, "exemplars/0"), "site"));
+	is_number(object, "exemplars/1/site", 0);
+	cJSON_Delete(object);
+	object = parsed(2);
+	assert_int_equal(cJSON_GetArraySize(at(object, "factors")), 3);
+	is_text(object, "factors/1/name", "irq"); /* a level-1 part is always told */
+	is_text(object, "factors/2/name", "preempted");
+	cJSON_Delete(object);
+	variance.diagnosis.same = true;
+	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_int_equal(line_count, 3 + 2);
 }
 
 static void test_errors(void **state)
@@ -463,12 +527,12 @@ static void test_keep_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_teardown(test_window, clear),     cmocka_unit_test_teardown(test_heatmap, clear),
-	    cmocka_unit_test_teardown(test_chosen, clear),     cmocka_unit_test_teardown(test_variance, clear),
-	    cmocka_unit_test_teardown(test_diagnosis, clear),  cmocka_unit_test_teardown(test_errors, clear),
-	    cmocka_unit_test_teardown(test_helpers, clear),    cmocka_unit_test_teardown(test_lines, clear),
-	    cmocka_unit_test_teardown(test_sink, clear),       cmocka_unit_test_teardown(test_closed_pipe, clear),
-	    cmocka_unit_test_teardown(test_keep_lines, clear),
+	    cmocka_unit_test_teardown(test_window, clear),    cmocka_unit_test_teardown(test_heatmap, clear),
+	    cmocka_unit_test_teardown(test_chosen, clear),    cmocka_unit_test_teardown(test_variance, clear),
+	    cmocka_unit_test_teardown(test_diagnosis, clear), cmocka_unit_test_teardown(test_errors, clear),
+	    cmocka_unit_test_teardown(test_helpers, clear),   cmocka_unit_test_teardown(test_lines, clear),
+	    cmocka_unit_test_teardown(test_sink, clear),      cmocka_unit_test_teardown(test_closed_pipe, clear),
+	    cmocka_unit_test_teardown(test_short, clear),     cmocka_unit_test_teardown(test_keep_lines, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,10 @@
 
 static size_t part_bytes(int part)
 {
-	return part < HEATMAP_OWNER ? sizeof(struct cell_side) : part < HEATMAP_LATE ? sizeof(uint32_t) : sizeof(float);
+	return part < HEATMAP_OWNER  ? sizeof(struct cell_side)
+	       : part < HEATMAP_TOLD ? sizeof(uint32_t)
+	       : part < HEATMAP_LATE ? sizeof(unsigned char)
+				     : sizeof(float);
 }
 
 /* The array of a part, made where there is none; NULL when out of memory. */
@@ -239,6 +242,19 @@ int heatmap__own(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_cla
 	return 0;
 }
 
+int heatmap__tell(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, unsigned char told)
+{
+	unsigned char *at;
+
+	if (heatmap__told(map, row, bin, class) == told)
+		return 0;
+	at = take_part(map, bin, HEATMAP_TOLD + (int)class);
+	if (!at)
+		return -ENOMEM;
+	at[row] = told;
+	return 0;
+}
+
 void heatmap__disown(struct heatmap *map)
 {
 	for (uint64_t bin = map->begin; bin < map->end; bin++)
@@ -253,4 +269,16 @@ double cell__performance(const struct cell *cell, const struct vapro_config *con
 		return NAN;
 	performance = 1 - cell__lost(cell) / dur;
 	return performance < 0 ? 0 : performance > 1 ? 1 : performance;
+}
+
+unsigned char heatmap__telling(double performance)
+{
+	return isnan(performance) ? 0 : (unsigned char)(1 + lround(100 * performance));
+}
+
+bool heatmap__differs(unsigned char told, unsigned char now)
+{
+	if (!told || !now)
+		return told != now;
+	return told > now ? told - now > 1 : now - told > 1;
 }

@@ -42,8 +42,9 @@ enum heatmap_part {
 	HEATMAP_CLOSED,				       /* struct cell_side, by class */
 	HEATMAP_OPEN = HEATMAP_CLOSED + VAPRO_CLASSES, /* likewise */
 	HEATMAP_OWNER = HEATMAP_OPEN + VAPRO_CLASSES,  /* uint32_t by class: id of the cell's variance, 0 = none */
+	HEATMAP_TOLD = HEATMAP_OWNER + VAPRO_CLASSES, /* unsigned char by class: what was said last, heatmap__telling */
 	/* float, communication: waiting for a late peer, and transfer, which everybody in the group shares */
-	HEATMAP_LATE = HEATMAP_OWNER + VAPRO_CLASSES,
+	HEATMAP_LATE = HEATMAP_TOLD + VAPRO_CLASSES,
 	HEATMAP_TRANSFER,
 	HEATMAP_OPEN_LATE,
 	HEATMAP_PARTS,
@@ -94,6 +95,9 @@ int heatmap__add_wait(struct heatmap *map, enum heatmap_part part, uint32_t row,
 /* Makes a variance the owner of a cell. Returns 0 or -ENOMEM. */
 int heatmap__own(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, uint32_t id);
 
+/* Keeps what is told of a cell. Returns 0 or -ENOMEM. */
+int heatmap__tell(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, unsigned char told);
+
 /* Takes all cells from their owners. */
 void heatmap__disown(struct heatmap *map);
 
@@ -133,6 +137,13 @@ static inline uint32_t heatmap__owner(const struct heatmap *map, uint32_t row, u
 	return owner ? owner[row] : 0;
 }
 
+static inline unsigned char heatmap__told(const struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class)
+{
+	const unsigned char *told = heatmap__bin(map, bin)->parts[HEATMAP_TOLD + class];
+
+	return told ? told[row] : 0;
+}
+
 /* HEATMAP_LATE, _TRANSFER or _OPEN_LATE, ns. */
 static inline double heatmap__wait(const struct heatmap *map, enum heatmap_part part, uint32_t row, uint64_t bin)
 {
@@ -166,5 +177,11 @@ static inline double cell__told(const struct cell *cell, enum vapro_class class)
 
 /* Normalised performance 0..1, NAN where less than valid_bin of the bin is covered. */
 double cell__performance(const struct cell *cell, const struct vapro_config *config);
+
+/* A performance as it is told, in hundredths: 0 for NAN, as for what was not told yet, else 1 to 101. */
+unsigned char heatmap__telling(double performance);
+
+/* Whether what would be told now differs from what was told by more than a hundredth. */
+bool heatmap__differs(unsigned char told, unsigned char now);
 
 #endif

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define GROWN_SHARE 0.5 /* of a loss that was told: so much more is worth another line while it goes on */
+
 struct overlap {
 	size_t draft;
 	uint32_t id;
@@ -245,7 +247,13 @@ bool variance__tell(struct variance *variance, double min_lost_s)
 		 */
 		if (variance->over && (!variance->matched || (!shape && moved <= fmax(0.01, 0.1 * then->lost_seconds))))
 			return false;
-		if (!variance->over && !shape && !verdict && moved <= fmax(0.001, 0.01 * then->lost_seconds))
+		/*
+		 * That it goes on is known: its end and its loss are told when they weigh more, or when it closes. A
+		 * fragment that has not ended may be a rank that is stuck: that is told each time.
+		 */
+		if (!variance->over && !verdict && now.begin == then->begin && now.row_count == then->row_count &&
+		    (now.effect_of || moved <= fmax(0.01, GROWN_SHARE * then->lost_seconds)) &&
+		    !(now.still_open && shape))
 			return false;
 	}
 	variance->revision += variance->told_once;

@@ -62,8 +62,11 @@ struct variance *variance__find(const struct variance_book *book, uint32_t id);
 
 /*
  * Whether the variance must be told in this window; if so, notes what is told and counts the
- * revision. A new one that lost less than half of min_lost_s is not told at all: its cells are older
- * than all bundles, so it was told under another id.
+ * revision. One that goes on is told again where its verdict, its beginning or its rows changed or
+ * its loss by half (not that of an effect), so that a long one takes few lines, and when it closes;
+ * one that rests on a fragment that has not ended, each time. A new one that lost less than half of
+ * min_lost_s is not told at all: its cells are older than all bundles, so it was told under another
+ * id.
  */
 bool variance__tell(struct variance *variance, double min_lost_s);
 

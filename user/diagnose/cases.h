@@ -10,6 +10,16 @@
 #include "diagnose/breakdown.h"
 #include "diagnose/interferers.h"
 
+/* What was said of a case last. */
+struct told_case {
+	int stage; /* 0: nothing yet */
+	bool final, confirmed, alarm;
+	uint64_t effect_of, major; /* major causes, as bits */
+	uint32_t rows;
+	double lost_seconds;
+	float share[FACTOR_NODES];
+};
+
 struct diagnosis_case {
 	uint32_t id; /* of the variance */
 	struct contribution past, retiring, staying;
@@ -20,6 +30,7 @@ struct diagnosis_case {
 	struct breakdown breakdown; /* of the sum; the analysis fills it */
 	/* Groups of counters as bits, see driver.h: asked for now, and asked for in vain. */
 	unsigned wished, tried;
+	struct told_case told; /* the analysis fills it */
 };
 
 struct cases {

@@ -8,9 +8,12 @@
 #include "report/json.h"
 
 #define NS_PER_S 1e9
-/* What is next to nothing beside the first of its list is not worth a line's length. */
-#define LEAST_SITE 0.001
+/* What is little beside the first of its list is not worth a line's length. */
+#define LEAST_SITE 0.05
 #define LEAST_INTERFERER 0.01
+/* Worst fragments of what is no alarm: nobody is called to look into it. */
+#define EXEMPLARS_NO_ALARM 2
+#define LEAST_PART 0.001 /* of its level */
 
 static const char *const region_state_name[] = {
     [VAPRO_REGION_OPEN] = "open", [VAPRO_REGION_CHANGED] = "changed", [VAPRO_REGION_CLOSED] = "closed"};
@@ -52,18 +55,28 @@ static bool add_classes(cJSON *object, const struct result_variance *variance)
 	return ok;
 }
 
+/* How many of its call-sites are told. */
+static uint32_t told_sites(const struct result_variance *variance)
+{
+	uint32_t count = 0;
+
+	while (count < variance->site_count &&
+	       variance->sites[count].lost_seconds >= LEAST_SITE * variance->sites[0].lost_seconds)
+		count++;
+	return count;
+}
+
 static bool add_sites(cJSON *object, const struct result_variance *variance)
 {
 	cJSON *list = cJSON_AddArrayToObject(object, "call_sites");
+	uint32_t count = told_sites(variance);
 	bool ok = list;
 
-	for (uint32_t i = 0; ok && i < variance->site_count; i++) {
+	for (uint32_t i = 0; ok && i < count; i++) {
 		const struct result_site *site = &variance->sites[i];
 		char *symbols;
 		cJSON *item;
 
-		if (site->lost_seconds < LEAST_SITE * variance->sites[0].lost_seconds)
-			break;
 		symbols = json__symbols(site->state);
 		item = append(list);
 		ok = item && json__add_text(item, "class", vapro_class_name[site->state->class]) &&
@@ -109,12 +122,26 @@ static bool add_threads(cJSON *object, const struct result_variance *variance)
 	return ok;
 }
 
+/* The state of an exemplar: mostly one of the call-sites told, which need not be spelt out again. */
+static bool add_exemplar_state(cJSON *item, const struct result_variance *variance, const struct vapro_state *state)
+{
+	uint32_t count = told_sites(variance), site = 0;
+
+	while (site < count && variance->sites[site].state != state)
+		site++;
+	if (site < count)
+		return json__add_uint(item, "site", site);
+	return json__add_text(item, "from", state->from) && json__add_text(item, "to", state->to) &&
+	       json__add_text(item, "labels", state->labels);
+}
+
 static bool add_exemplars(cJSON *object, const struct result_variance *variance, const struct json_context *context)
 {
 	cJSON *list = cJSON_AddArrayToObject(object, "exemplars");
+	uint32_t most = variance->alarm ? UINT32_MAX : EXEMPLARS_NO_ALARM;
 	bool ok = list;
 
-	for (uint32_t i = 0; ok && i < variance->exemplar_count; i++) {
+	for (uint32_t i = 0; ok && i < variance->exemplar_count && i < most; i++) {
 		const struct result_exemplar *exemplar = &variance->exemplars[i];
 		const struct vapro_thread *thread = find_thread(context, exemplar->thread);
 		const struct vapro_state *state = exemplar->state;
@@ -127,8 +154,7 @@ static bool add_exemplars(cJSON *object, const struct result_variance *variance,
 			     json__add_number(item, "thread", thread->thread, 0) &&
 			     json__add_uint(item, "tid", thread->tid);
 		if (ok && state)
-			ok = json__add_text(item, "from", state->from) && json__add_text(item, "to", state->to) &&
-			     json__add_text(item, "labels", state->labels);
+			ok = add_exemplar_state(item, variance, state);
 		ok = ok && json__add_factors(item, "factors", exemplar->factor);
 	}
 	return ok;
@@ -162,12 +188,11 @@ static int put_variance(const struct job_result *result, const struct result_var
 	return json__emit(object, ok, put, arg);
 }
 
-/* A part that took no time, as it would be shown: its level sums to the same without it. */
+/* A part that explains next to nothing: its level sums to the same without it, but for half a percent. */
 static bool says_nothing(const struct result_factor *factor)
 {
 	return factor->stage > 1 && !factor->major && !factor->implied && !factor->shared_with &&
-	       isnan(factor->p_value) && factor->contribution < 0.5e-4 && fabs(factor->impact_seconds) < 0.5e-6 &&
-	       factor->duration_seconds < 0.5e-6;
+	       fabs(factor->contribution) < LEAST_PART;
 }
 
 static bool add_diagnosis_factors(cJSON *object, const struct result_diagnosis *diagnosis)
@@ -344,7 +369,7 @@ int json__variances(const struct job_result *result, const struct json_context *
 
 		ret = put_variance(result, variance, context, put, arg);
 		/* stage 0: nobody has looked into it yet */
-		if (!ret && variance->diagnosis.stage > 0)
+		if (!ret && variance->diagnosis.stage > 0 && !variance->diagnosis.same)
 			ret = put_diagnosis(result, variance, context, put, arg);
 	}
 	for (uint32_t i = 0; !ret && i < result->selection_count; i++)

@@ -9,6 +9,7 @@
 #include "report/json.h"
 
 #define NS_PER_S 1e9
+#define LEAST_UNCOVERED 0.02 /* of the ranks' time, of a state that is named */
 
 /* Duration-weighted over the classes, as each class's own performance is over its bundles. */
 static double total_performance(const struct job_result *result)
@@ -47,18 +48,36 @@ static bool add_state(cJSON *object, const struct vapro_state *state)
 	return ok;
 }
 
+static bool add_gap(cJSON *list, const struct vapro_state *state, double share, enum vapro_uncovered_reason reason)
+{
+	cJSON *item = cJSON_CreateObject();
+
+	if (!item || !cJSON_AddItemToArray(list, item)) {
+		cJSON_Delete(item);
+		return false;
+	}
+	return add_state(item, state) && json__add_number(item, "share_pct", 100 * share, 2) &&
+	       json__add_text(item, "reason", vapro_uncovered_name[reason]);
+}
+
+/* States of little time are not spelt out: they are told as one entry per reason. */
 static bool add_uncovered(cJSON *object, const struct job_result *result)
 {
 	cJSON *list = cJSON_AddArrayToObject(object, "uncovered");
+	double little[VAPRO_UNCOVERED_REASONS] = {0};
 	bool ok = list;
 
 	for (uint32_t i = 0; ok && i < result->uncovered_count; i++) {
 		const struct result_uncovered *uncovered = &result->uncovered[i];
-		cJSON *item = cJSON_CreateObject();
 
-		ok = item && cJSON_AddItemToArray(list, item) && add_state(item, uncovered->state) &&
-		     json__add_number(item, "share_pct", 100 * uncovered->share, 2) &&
-		     json__add_text(item, "reason", vapro_uncovered_name[uncovered->reason]);
+		if (uncovered->share < LEAST_UNCOVERED)
+			little[uncovered->reason] += uncovered->share;
+		else
+			ok = add_gap(list, uncovered->state, uncovered->share, uncovered->reason);
+	}
+	for (int reason = 0; ok && reason < VAPRO_UNCOVERED_REASONS; reason++) {
+		if (little[reason] > 0)
+			ok = add_gap(list, NULL, little[reason], (enum vapro_uncovered_reason)reason);
 	}
 	return ok;
 }
@@ -148,24 +167,27 @@ static int put_window(const struct job_result *result, const struct json_context
 
 #define VALUE_SIZE 32
 
-/* A performance with three digits, as every other number is written, but without asking printf for each. */
+/*
+ * A performance with two digits, as every other number is written, but without asking printf for each.
+ * A third one would be noise, and heat maps are most of what is written of a quiet run.
+ */
 static char *put_value(char *at, double value)
 {
-	unsigned thousandths;
+	unsigned hundredths;
 
 	if (!isfinite(value))
 		return mempcpy(at, "null", 4);
-	value = round(value * 1000);
-	if (!(value >= 0 && value <= 1000))
-		return at + snprintf(at, VALUE_SIZE, "%.15g", value / 1000);
-	thousandths = (unsigned)value;
-	if (thousandths % 1000 == 0) {
-		*at++ = (char)('0' + thousandths / 1000);
+	value = round(value * 100);
+	if (!(value >= 0 && value <= 100))
+		return at + snprintf(at, VALUE_SIZE, "%.15g", value / 100);
+	hundredths = (unsigned)value;
+	if (hundredths % 100 == 0) {
+		*at++ = (char)('0' + hundredths / 100);
 		return at;
 	}
 	at = mempcpy(at, "0.", 2);
-	for (unsigned unit = 100; thousandths; thousandths %= unit, unit /= 10)
-		*at++ = (char)('0' + thousandths / unit);
+	for (unsigned unit = 10; hundredths; hundredths %= unit, unit /= 10)
+		*at++ = (char)('0' + hundredths / unit);
 	return at;
 }
 
