@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +93,11 @@ static void refuse(struct client *client, enum ask_error error, const char *sent
 
 static void accept_clients(struct ask_server *server, uint64_t now_ns)
 {
+	struct pollfd waiting = {.fd = server->fd, .events = POLLIN};
+
+	/* hardly ever anybody asks, and to try costs the kernel a socket each time */
+	if (poll(&waiting, 1, 0) <= 0)
+		return;
 	for (size_t i = 0; i < CLIENTS; i++) {
 		struct client *client = &server->clients[i];
 

@@ -14,6 +14,7 @@
 
 #define VERDICT_NS 1000000000ULL /* who maps an image is asked again after this */
 #define REMAP_NS 100000000ULL	 /* mappings come in bursts */
+#define ENDS_AT_ONCE 64
 
 struct watch *watch__new(const struct watch_parts *parts, const struct selection *selection)
 {
@@ -237,11 +238,21 @@ refused:
 	return status;
 }
 
-static bool has_ended(const struct watched *watched)
+/* Asks of all at once which of the watched have ended: the kernel is called a few times, not once for each. */
+static void look_for_ends(struct watch *watch)
 {
-	struct pollfd fd = {.fd = watched->pidfd, .events = POLLIN};
+	struct pollfd fds[ENDS_AT_ONCE];
 
-	return poll(&fd, 1, 0) > 0;
+	for (size_t first = 0; first < watch->count; first += ENDS_AT_ONCE) {
+		size_t count = watch->count - first < ENDS_AT_ONCE ? watch->count - first : ENDS_AT_ONCE;
+
+		for (size_t i = 0; i < count; i++)
+			fds[i] = (struct pollfd){.fd = watch->watched[first + i].pidfd, .events = POLLIN};
+		if (poll(fds, count, 0) <= 0)
+			continue;
+		for (size_t i = 0; i < count; i++)
+			watch->watched[first + i].gone |= fds[i].revents != 0;
+	}
 }
 
 static void say_goodbye(struct watch *watch, struct watched *watched, enum line_process_state state, const char *reason,
@@ -341,6 +352,7 @@ void watch__exec(struct watch *watch, pid_t pid, uint64_t now_ns)
 void watch__poll(struct watch *watch, uint64_t now_ns)
 {
 	watch__look(watch, now_ns);
+	look_for_ends(watch);
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *watched = &watch->watched[i];
 
@@ -348,7 +360,7 @@ void watch__poll(struct watch *watch, uint64_t now_ns)
 			i -= watch__retire(watch, watched, now_ns); /* its files are let go of: they make umount fail */
 			continue;
 		}
-		if (has_ended(watched)) {
+		if (watched->gone) {
 			/* what the kernel told of it before its end, an exec perhaps, comes first */
 			collector__drain_ring(watch->parts.collector);
 			watched = &watch->watched[i];

@@ -52,6 +52,7 @@ struct watched {
 	uint64_t io_calls, io_ns;
 	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
 	bool threaded;	      /* its thread rows were looked for when it had threads */
+	bool gone;	      /* its end was seen */
 	bool pathless;	      /* keeps no frame pointers, and that was said */
 };
 
