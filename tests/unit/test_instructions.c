@@ -406,6 +406,32 @@ static void test_better_minimum(void **state)
 	analysis__free(analysis);
 }
 
+/* Of what was told only the bins that are otherwise now are told again. */
+static void test_only_what_changed(void **state)
+{
+	struct analysis *analysis = analysis_of(2);
+	const struct job_result *result;
+
+	(void)state;
+	for (uint64_t at = 0; at < 15000; at += 100)
+		assert_int_equal(add(analysis, 0, at, 100, at >= 12000 && at < 13000 ? 3e6 : 1e6, 0), 0);
+	window(analysis, 0, 15);
+	/* another rank does in 50 ms what was done between 12 and 13 s */
+	for (uint64_t at = 15000; at < 25000; at += 100) {
+		assert_int_equal(add(analysis, 0, at, 100, 1e6, 0), 0);
+		assert_int_equal(add(analysis, 1, at, at == 20000 ? 50 : 100, at == 20000 ? 3e6 : 1e6, 0), 0);
+	}
+	result = window(analysis, 15, 25);
+	assert_int_equal(result->heatmap_count, 2);
+	assert_int_equal(result->heatmaps[0].begin_ns, UTC + 12 * S);
+	assert_int_equal(result->heatmaps[0].bins, 5);
+	assert_int_equal(result->heatmaps[0].revision, 1);
+	assert_int_equal(result->heatmaps[0].row_count, 1);
+	assert_true(fabs(result->heatmaps[0].rows[0].values[4] - 0.5) < 1e-6);
+	assert_int_equal(result->heatmaps[1].row_count, 2);
+	analysis__free(analysis);
+}
+
 static const struct result_uncovered *uncovered(const struct job_result *result, enum vapro_uncovered_reason reason)
 {
 	for (uint32_t i = 0; i < result->uncovered_count; i++) {
@@ -522,8 +548,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_hosts_as_files), cmocka_unit_test(test_hosts_as_captures),
-	    cmocka_unit_test(test_better_minimum), cmocka_unit_test(test_rare),
-	    cmocka_unit_test(test_odd_input),	   cmocka_unit_test(test_score),
+	    cmocka_unit_test(test_better_minimum), cmocka_unit_test(test_only_what_changed),
+	    cmocka_unit_test(test_rare),	   cmocka_unit_test(test_odd_input),
+	    cmocka_unit_test(test_score),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
