@@ -11,8 +11,10 @@
 /* What is little beside the first of its list is not worth a line's length. */
 #define LEAST_SITE 0.05
 #define LEAST_INTERFERER 0.01
-/* Worst fragments of what is no alarm: nobody is called to look into it. */
+/* Of what is no alarm less is told: nobody is called to look into it. */
+#define SITES_NO_ALARM 3
 #define EXEMPLARS_NO_ALARM 2
+#define INTERFERERS_NO_ALARM 3
 #define LEAST_PART 0.001 /* of its level */
 
 static const char *const region_state_name[] = {
@@ -58,9 +60,9 @@ static bool add_classes(cJSON *object, const struct result_variance *variance)
 /* How many of its call-sites are told. */
 static uint32_t told_sites(const struct result_variance *variance)
 {
-	uint32_t count = 0;
+	uint32_t most = variance->alarm ? UINT32_MAX : SITES_NO_ALARM, count = 0;
 
-	while (count < variance->site_count &&
+	while (count < variance->site_count && count < most &&
 	       variance->sites[count].lost_seconds >= LEAST_SITE * variance->sites[0].lost_seconds)
 		count++;
 	return count;
@@ -242,12 +244,15 @@ static bool add_regressions(cJSON *object, const struct result_diagnosis *diagno
 	return ok;
 }
 
-static bool add_interferers(cJSON *object, const struct result_diagnosis *diagnosis)
+/* A region chosen by hand is worth as much as an alarm. */
+static bool add_interferers(cJSON *object, const struct result_variance *variance)
 {
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	uint32_t most = variance->alarm || !variance->id ? UINT32_MAX : INTERFERERS_NO_ALARM;
 	cJSON *list = cJSON_AddArrayToObject(object, "interferers");
 	bool ok = list;
 
-	for (uint32_t i = 0; ok && i < diagnosis->interferer_count; i++) {
+	for (uint32_t i = 0; ok && i < diagnosis->interferer_count && i < most; i++) {
 		const struct result_interferer *interferer = &diagnosis->interferers[i];
 		char comm[sizeof(interferer->comm) + 1] = "";
 		cJSON *item;
@@ -351,7 +356,7 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 		  json__add_number(object, "stage", diagnosis->stage, 0) &&
 		  cJSON_AddBoolToObject(object, "final", diagnosis->final) &&
 		  add_diagnosis_factors(object, diagnosis) && add_regressions(object, diagnosis) &&
-		  add_interferers(object, diagnosis) && json__add_uint(object, "abnormal", diagnosis->abnormal) &&
+		  add_interferers(object, variance) && json__add_uint(object, "abnormal", diagnosis->abnormal) &&
 		  json__add_uint(object, "normal", diagnosis->normal) && add_where(object, result, variance, context) &&
 		  json__add_text(object, "advice", diagnosis->advice) &&
 		  (!diagnosis->verdict || json__add_text(object, "verdict", diagnosis->verdict)) &&
