@@ -258,7 +258,7 @@ int heatmap__tell(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_cl
 void heatmap__disown(struct heatmap *map)
 {
 	for (uint64_t bin = map->begin; bin < map->end; bin++)
-		drop_parts(heatmap__bin(map, bin), HEATMAP_OWNER, HEATMAP_LATE);
+		drop_parts(heatmap__bin(map, bin), HEATMAP_OWNER, HEATMAP_TOLD);
 }
 
 double cell__performance(const struct cell *cell, const struct vapro_config *config)
