@@ -149,7 +149,7 @@ def part_calls():
         counts = probes.ask("counts")
         rows.append(row("vaprod's pairs: calls, fragments lost", f"{counts['enter']}, {counts['lost']}", **counts))
         probes.leave()
-        for what, most in (("send", SEND_TARGET), ("waitall", SHIFTED_TARGET), ("test", SHIFTED_TARGET)):
+        for what, most in (("send", SEND_TARGET), ("waitall", None), ("test", None)):
             for which, word in (("least_ns", "minima"), ("median_ns", "medians")):
                 ratios = ratios_of(all_found[what][0], which)
                 limit = most if which == "least_ns" else None
@@ -157,7 +157,8 @@ def part_calls():
                                 f"at most {limit}" if limit else "-", statistics.median(ratios) <= limit if limit else None, ratios=ratios))
         for what in ("waitall", "test"):
             ratios = [shifted / plain for plain, shifted in zip(extras["send"][1], extras[what][1]) if plain > 0]
-            rows.append(row(f"{KINDS[what][0]} / MPI_Send, vaprod's pairs", times(ratios), ratios=ratios))
+            rows.append(row(f"{KINDS[what][0]} / MPI_Send, vaprod's pairs", times(ratios), f"at most {SHIFTED_TARGET}",
+                            statistics.median(ratios) <= SHIFTED_TARGET, ratios=ratios))
         rows += daemon_itself(jobs, target, repeat(12, 3))
         rows.append(shim(jobs, repeat(20, 5)))
         rows += others(jobs, target, repeat(6, 1))
