@@ -333,13 +333,13 @@ def test_crowd(tap, jobs):
     daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--exe", brief, "--output", out, "--io", "off", "--keep", "0", *FAST],
                         "vaprod")
     started(out)
-    program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", "20", "--log", jobs.directory, "--scratch", jobs.directory),
+    program = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", "24", "--log", jobs.directory, "--scratch", jobs.directory),
                          "demo_mpi")
     pids = rank_pids(program, jobs.directory, 2)
     attached(out, pids)
     plain, with_mpi = dict(os.environ), dict(os.environ, LD_PRELOAD=LIBRARY)
     crowd(350, [brief, "0.05"], plain)  # what a crowd takes is allocated once
-    crowd(100, [brief, "0.05"], with_mpi)
+    crowd(400, [brief, "0.05"], with_mpi)
     time.sleep(2.5)
     before = footprint(daemon.pid)
     for _ in range(2):

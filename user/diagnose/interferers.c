@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 /* A node runs thousands of short tasks: of this many the half that took least is forgotten. */
-#define INTERFERERS_MAX 1024
+#define INTERFERERS_MAX 256
 
 static int compare(const void *a, const void *b)
 {
