@@ -136,7 +136,7 @@ def test_openmp(tap, jobs):
 def test_thinning(tap, jobs):
     program = jobs.start([tool("solver"), "--calls", 30000000, "--delay", 2], "solver")
     pid = ready_pid(program)
-    daemon, out, _ = watch(jobs, pid, "--user-function", "exe:sim::advance", "--window", 2, "--duration", 8, cap=2)
+    daemon, out, _ = watch(jobs, pid, "--user-function", "exe:sim::advance", "--window", 2, "--duration", 14, cap=2)
     tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends after its duration")
     warnings = [w for w in of_type(records(out), "warning") if w["code"] == "thinned"]
     tap.ok(len(warnings) >= 2, "a hot function is thinned, and told", warnings)
