@@ -55,13 +55,22 @@ static __always_inline struct kernel_shelf *shelf_of(const struct kernel_thread 
 	return thread->shelf ? bpf_map_lookup_elem(&shelves, &number) : 0;
 }
 
+/* Its place there, bounded where verifiers that lose sight of bounds see it. */
+static __always_inline u32 place_of(const struct kernel_bundle_key *key)
+{
+	u32 place = shelf_place(key);
+
+	barrier_var(place);
+	return place & (KERNEL_SHELF - 1);
+}
+
 /* The bundle of a key, or NULL. Each lookup names its map, so that the kernel can put it in line. */
 static __always_inline struct kernel_bundle *bundle_of(const struct kernel_thread *thread,
 						       const struct kernel_bundle_key *key)
 {
 	struct kernel_shelf *shelf = shelf_of(thread);
-	u32 place = shelf_place(key) & (KERNEL_SHELF - 1);
 	struct kernel_bundle *bundle;
+	u32 place = place_of(key);
 
 	if (shelf && same_bundle(&shelf->key[place], key) && bin_after(key->bin, closed_bin))
 		return &shelf->bundle[place];
@@ -99,7 +108,7 @@ static __always_inline void bundle_begin(struct kernel_bundle *one, const struct
 static __always_inline bool put_on_shelf(struct kernel_thread *thread, const struct kernel_bundle_key *key,
 					 const struct kernel_bundle *one)
 {
-	u32 place = shelf_place(key) & (KERNEL_SHELF - 1), number;
+	u32 place = place_of(key), number;
 	struct kernel_shelf *shelf;
 
 	if (!thread->shelf && !bpf_map_pop_elem(&free_shelves, &number)) {
