@@ -48,32 +48,11 @@ static __always_inline bool send_single(const struct kernel_thread *thread, cons
 	return true;
 }
 
-static __always_inline struct kernel_shelf *shelf_of(const struct kernel_thread *thread)
-{
-	u32 number = thread->shelf - 1;
-
-	return thread->shelf ? bpf_map_lookup_elem(&shelves, &number) : 0;
-}
-
-/* Its place there, bounded where verifiers that lose sight of bounds see it. */
-static __always_inline u32 place_of(const struct kernel_bundle_key *key)
-{
-	u32 place = shelf_place(key);
-
-	barrier_var(place);
-	return place & (KERNEL_SHELF - 1);
-}
-
 /* The bundle of a key, or NULL. Each lookup names its map, so that the kernel can put it in line. */
-static __always_inline struct kernel_bundle *bundle_of(const struct kernel_thread *thread,
-						       const struct kernel_bundle_key *key)
+static __always_inline struct kernel_bundle *bundle_of(const struct kernel_bundle_key *key)
 {
-	struct kernel_shelf *shelf = shelf_of(thread);
 	struct kernel_bundle *bundle;
-	u32 place = place_of(key);
 
-	if (shelf && same_bundle(&shelf->key[place], key) && bin_after(key->bin, closed_bin))
-		return &shelf->bundle[place];
 	if (key->bin & 1) {
 		bundle = bpf_map_lookup_elem(&bundles_odd, key);
 		barrier_var(bundle); /* the compiler must not make one of the two */
@@ -104,28 +83,6 @@ static __always_inline void bundle_begin(struct kernel_bundle *one, const struct
 	one->slot = thread->slot;
 }
 
-/* Puts the first of a bundle on the thread's shelf. False where its place is taken, or there is no shelf left. */
-static __always_inline bool put_on_shelf(struct kernel_thread *thread, const struct kernel_bundle_key *key,
-					 const struct kernel_bundle *one)
-{
-	u32 place = place_of(key), number;
-	struct kernel_shelf *shelf;
-
-	if (!thread->shelf && !bpf_map_pop_elem(&free_shelves, &number)) {
-		thread->shelf = number + 1;
-		if (shelves_used <= number)
-			shelves_used = number + 1;
-	}
-	shelf = shelf_of(thread);
-	if (!shelf || !bin_after(key->bin, closed_bin))
-		return false;
-	if (shelf->bundle[place].n && bin_after(shelf->key[place].bin, read_bin))
-		return false;
-	shelf->bundle[place] = *one;
-	shelf->key[place] = *key;
-	return true;
-}
-
 /*
  * Hands on what is single, or the first of its bundle; merged where the ring is full. Returns whether it is
  * in a bundle. A function of its own, since most fragments do not come here.
@@ -146,7 +103,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 	if (flags & EMIT_SINGLE) {
 		if (send_single(thread, &key, one))
 			return true;
-		into = bundle_of(own, &key);
+		into = bundle_of(&key);
 		if (into) {
 			bundle_merge(into, one);
 			if (counting)
@@ -154,9 +111,6 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 			return true;
 		}
 	}
-	if (put_on_shelf(own, &key, one))
-		return true;
-	spilled[key.bin & 1] = 1;
 	if (!bpf_map_update_elem(key.bin & 1 ? (void *)&bundles_odd : (void *)&bundles_even, &key, one, BPF_NOEXIST))
 		return true;
 	lose(thread->slot, flags & EMIT_SINGLE ? LOST_RING_FULL : LOST_MAP_FULL, 1);
@@ -223,7 +177,7 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 		if (!seen->min_ns || judged < seen->min_ns)
 			seen->min_ns = judged;
 	}
-	into = flags & EMIT_SINGLE ? 0 : bundle_of(thread, &key);
+	into = flags & EMIT_SINGLE ? 0 : bundle_of(&key);
 	if (!into)
 		return emit_one(thread, &key, now, bytes, flags);
 	bundle_add(into, thread->start_ns, now, bytes, thread->call);

@@ -255,30 +255,6 @@ static __always_inline u32 bin_of_thread(struct kernel_thread *thread, u64 utc_n
 	return thread->bin;
 }
 
-/* The place of a bundle on its thread's shelf. */
-static __always_inline u32 shelf_place(const struct kernel_bundle_key *key)
-{
-	u32 of = key->state ^ key->state >> 5 ^ key->state >> 27 ^ key->cell << 1 ^ key->abnormal << 3;
-
-	return (of & (KERNEL_SHELF / 2 - 1)) | (key->bin & 1 ? KERNEL_SHELF / 2 : 0);
-}
-
-static __always_inline bool same_bundle(const struct kernel_bundle_key *a, const struct kernel_bundle_key *b)
-{
-	u32 named = 0;
-
-	for (u32 i = 0; i < KERNEL_MAGNITUDES - 1; i++)
-		named |= (u32)(a->named_cell[i] ^ b->named_cell[i]);
-	return !((a->state ^ b->state) | (a->tid ^ b->tid) | (a->bin ^ b->bin) | (u32)(a->cell ^ b->cell) |
-		 (u32)(a->abnormal ^ b->abnormal) | (u32)(a->group ^ b->group) | named);
-}
-
-/* Whether a bin comes after another; their numbers are low halves. */
-static __always_inline bool bin_after(u32 bin, u32 other)
-{
-	return (s32)(bin - other) > 0;
-}
-
 /* Whether a thread should tell its hits now. */
 static __always_inline bool hits_due(const struct kernel_hits *hits, u64 now)
 {

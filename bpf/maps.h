@@ -116,26 +116,6 @@ struct bundle_map {
 	__type(value, struct kernel_bundle);
 } bundles_even SEC(".maps"), bundles_odd SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, KERNEL_SHELVES);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, u32);
-	__type(value, struct kernel_shelf);
-} shelves SEC(".maps");
-
-/* Numbers of those that no thread has, the least on top. */
-struct {
-	__uint(type, BPF_MAP_TYPE_STACK);
-	__uint(max_entries, KERNEL_SHELVES);
-	__type(value, u32);
-} free_shelves SEC(".maps");
-
-u32 spilled[2];	  /* something was put into bundles_even, bundles_odd since user space looked */
-u32 shelves_used; /* so many were in use at most */
-u32 closed_bin;	  /* nothing is added on shelves to bins up to this one: they are being read, */
-u32 read_bin;	  /* and those up to this one have been */
-
 struct interference_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);

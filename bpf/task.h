@@ -142,7 +142,7 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 {
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
-	u32 row, number;
+	u32 row;
 
 	if (!thread)
 		return;
@@ -159,10 +159,6 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 	}
 	drop_open(thread, LOST_VANISHED);
 	tell_hits(thread, 0);
-	number = thread->shelf - 1;
-	if (thread->shelf)
-		bpf_map_push_elem(&free_shelves, &number, 0);
-	thread->shelf = 0;
 	tell(type, thread->tgid, thread->tid, bpf_ktime_get_ns());
 	if (type == KERNEL_EXEC)
 		bpf_task_storage_delete(&threads, task);

@@ -117,8 +117,8 @@ struct kernel_governed {
 	/* the kernel side's */
 	u64 calls[KERNEL_SPANS];   /* by the span of their state, of those that may be let go */
 	u64 time_ns[KERNEL_SPANS]; /* from them to the next call, as it was */
-	u64 thinned, thinned_io;   /* calls let go */
-	u64 thinned_ns;		   /* of threads, from there to their next call */
+	u64 thinned, thinned_io; /* calls let go */
+	u64 thinned_ns;		 /* of threads, from there to their next call */
 };
 
 /* Handles whose number user space sets beforehand (MPI_COMM_WORLD, MPI_SUM, ...), or given by first sight. */
@@ -294,18 +294,6 @@ struct kernel_bundle_key {
 	u16 named_cell[KERNEL_MAGNITUDES - 1];
 };
 
-/*
- * Bundles of one thread, at hand without a hash: half of the places for even bins, half for odd ones. A
- * place belongs to its key until user space has read the key's bin; what finds none goes to the maps.
- */
-#define KERNEL_SHELVES 512
-#define KERNEL_SHELF 64 /* places, a power of two */
-
-struct kernel_shelf {
-	struct kernel_bundle_key key[KERNEL_SHELF];
-	struct kernel_bundle bundle[KERNEL_SHELF]; /* n 0: never used */
-};
-
 struct kernel_interference_key {
 	u32 tid;
 	u32 pid;
@@ -451,19 +439,19 @@ struct kernel_thread {
 	u32 pad;
 	u64 token_ns;
 	u32 tokens;
-	u32 polls;		  /* in the open computation, while polling calls are learnt */
-	u32 own_sites;		  /* the open call's exits are sites */
-	u64 return_to;		  /* of that call; 0 unknown */
-	u64 fork_sp;		  /* at the entry of the call that forked; 0 = none open */
-	u64 fork_outer;		  /* of the one around it */
-	u32 computing;		  /* what runs since start_ns is computation, also where returns are not wanted */
-	u32 rows_generation;	  /* of thinned rows */
-	u32 pending;		  /* the last call left something to be read, struct kernel_pending */
-	u64 entered_ns;		  /* the entry of the last call; 0 = nothing is known of it */
-	u64 let_go_ns;		  /* that of one that was let go, after which nothing is a fragment yet; 0 = none */
-	u32 turn, voids;	  /* of its process's probes */
-	u32 entered;		  /* vertex of the last call */
-	u32 octave;		  /* of its span, + 1; 0 = it could not have been let go */
+	u32 polls;	     /* in the open computation, while polling calls are learnt */
+	u32 own_sites;	     /* the open call's exits are sites */
+	u64 return_to;	     /* of that call; 0 unknown */
+	u64 fork_sp;	     /* at the entry of the call that forked; 0 = none open */
+	u64 fork_outer;	     /* of the one around it */
+	u32 computing;	     /* what runs since start_ns is computation, also where returns are not wanted */
+	u32 rows_generation; /* of thinned rows */
+	u32 pending;	     /* the last call left something to be read, struct kernel_pending */
+	u64 entered_ns;	     /* the entry of the last call; 0 = nothing is known of it */
+	u64 let_go_ns;	     /* that of one that was let go, after which nothing is a fragment yet; 0 = none */
+	u32 turn, voids;     /* of its process's probes */
+	u32 entered;	     /* vertex of the last call */
+	u32 octave;	     /* of its span, + 1; 0 = it could not have been let go */
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 
 	struct kernel_hits hits;
@@ -479,8 +467,6 @@ struct kernel_thread {
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
 	struct kernel_recent_handle recent_handles[2];		/* by enum kernel_handle_kind */
 	struct kernel_recent_handle recent_types[KERNEL_TYPES]; /* predefined datatypes, and their sizes */
-	u32 shelf;						/* its number + 1; 0 = none */
-	u32 pad2;
 };
 
 enum kernel_record_type {

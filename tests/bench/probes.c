@@ -299,14 +299,6 @@ static int discard(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-static uint64_t ns_of(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 /* Nobody analyses what is told here: what it is told in must not fill up. */
 static void empty_maps(struct ring_buffer *ring)
 {
@@ -315,8 +307,6 @@ static void empty_maps(struct ring_buffer *ring)
 	struct kernel_bundle_key key;
 
 	ring_buffer__consume(ring);
-	kernel_side__bpf(side)->bss->read_bin =
-	    (uint32_t)((ns_of(CLOCK_MONOTONIC) + kernel_side__bpf(side)->bss->utc_offset_ns) / KERNEL_BIN_NS - 1);
 	for (size_t i = 0; i < 2; i++)
 		while (!bpf_map_get_next_key(bpf_map__fd(bundles[i]), NULL, &key) &&
 		       !bpf_map_delete_elem(bpf_map__fd(bundles[i]), &key))
@@ -355,7 +345,6 @@ int main(int argc, char **argv)
 		fprintf(stderr, "probes: %s\n", err);
 		return status;
 	}
-	kernel_side__bpf(side)->bss->utc_offset_ns = ns_of(CLOCK_REALTIME) - ns_of(CLOCK_MONOTONIC);
 	empty = load_empty();
 	ring = ring_buffer__new(bpf_map__fd(kernel_side__bpf(side)->maps.ring), discard, NULL, NULL);
 	if (empty < 0 || !ring || kernel_side__watch_tasks(side, err, sizeof(err))) {

@@ -445,38 +445,9 @@ static void shares_add_up(void **state)
 	assert_false(mpich_sized(0x8c000000));
 }
 
-static void bundles_have_places(void **state)
-{
-	struct kernel_bundle_key key = {.state = 7 | KERNEL_EDGE, .tid = 5, .bin = 8, .cell = 3}, other = key;
-	u32 seen[KERNEL_SHELF] = {0}, used = 0;
-
-	(void)state;
-	assert_true(same_bundle(&key, &other));
-	other.named_cell[KERNEL_MAGNITUDES - 2]++;
-	assert_false(same_bundle(&key, &other));
-	other = key;
-	other.group++;
-	assert_false(same_bundle(&key, &other));
-	other = key;
-	other.bin++;
-	assert_false(same_bundle(&key, &other));
-	/* one bin is read while the next one fills */
-	assert_int_not_equal(shelf_place(&key) < KERNEL_SHELF / 2, shelf_place(&other) < KERNEL_SHELF / 2);
-	/* what a loop of ten calls does hardly ever meets in one place */
-	for (u32 i = 0; i < 20; i++) {
-		key.state = i < 10 ? 40 + i : (90 + i) | KERNEL_EDGE;
-		used += !seen[shelf_place(&key)]++;
-	}
-	assert_true(used >= 16);
-	assert_true(bin_after(1, 0xfffffff0u));
-	assert_false(bin_after(0xfffffff0u, 1));
-	assert_false(bin_after(4, 4));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(bundles_have_places),
 	    cmocka_unit_test(cells_are_log_linear),
 	    cmocka_unit_test(nesting_follows_the_stack_pointer),
 	    cmocka_unit_test(preemption_is_told_from_sleep),

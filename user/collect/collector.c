@@ -10,7 +10,6 @@
 #include <time.h>
 
 #include "../bpf/logic.h"
-#include "collect/shelves.h"
 #include "probe/counters.h"
 #include "vapro.skel.h"
 
@@ -24,13 +23,12 @@ struct collector {
 	struct resolver *resolver;
 	struct stream_sink *sink;
 	struct ring_buffer *ring;
-	struct shelves *shelves;
 	collector_event event;
 	void *ctx;
 	const struct counters *counters; /* NULL: nothing is counted */
 	uint64_t offset_ns;		 /* CLOCK_MONOTONIC + this = UTC */
 	uint64_t last_bin;		 /* bins up to here are read out */
-	bool left[2];			 /* something of even or odd bins is in the maps still */
+	bool left[2];			 /* something of even or odd bins could not be told yet */
 	uint64_t told[KERNEL_SLOTS];
 	int status;		   /* first error of the sink */
 	struct kernel_record held; /* of a state that is younger than the drain: the next one begins with it */
@@ -177,8 +175,7 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 	collector->dead = calloc(BATCH, sizeof(struct kernel_bundle_key));
 	collector->values = calloc(BATCH, sizeof(struct kernel_bundle));
 	collector->ring = ring_buffer__new(bpf_map__fd(collector->bpf->maps.ring), on_record, collector, NULL);
-	collector->shelves = shelves__new(collector->bpf);
-	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->shelves) {
+	if (!collector->keys || !collector->dead || !collector->values || !collector->ring) {
 		collector__free(collector);
 		errno = ENOMEM;
 		return NULL;
@@ -196,7 +193,6 @@ void collector__free(struct collector *collector)
 	if (!collector)
 		return;
 	ring_buffer__free(collector->ring);
-	shelves__free(collector->shelves);
 	free(collector->keys);
 	free(collector->dead);
 	free(collector->values);
@@ -261,10 +257,8 @@ static void read_out(struct collector *collector, int map, size_t key_size, size
 			uint32_t low;
 
 			memcpy(&low, keys + i * key_size + bin_at, sizeof(low));
-			if (whole_bin(low, now_bin) > last) {
-				*left = true;
+			if (whole_bin(low, now_bin) > last)
 				continue;
-			}
 			if (!tell(collector, keys + i * key_size, values + i * value_size)) {
 				*left = true;
 				continue;
@@ -279,11 +273,6 @@ static void read_out(struct collector *collector, int map, size_t key_size, size
 static bool tell_merged(struct collector *collector, const void *key, const void *value)
 {
 	return tell_bundle(collector, key, value);
-}
-
-static bool tell_shelved(void *ctx, const struct kernel_bundle_key *key, const struct kernel_bundle *bundle)
-{
-	return tell_bundle(ctx, key, bundle);
 }
 
 static bool tell_interference(struct collector *collector, const void *key_bytes, const void *value_bytes)
@@ -313,14 +302,12 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 {
 	uint64_t now_bin = (now_ns + collector->offset_ns) / KERNEL_BIN_NS;
 	uint64_t last = (now_ns + collector->offset_ns - GRACE_NS) / KERNEL_BIN_NS - 1;
-	bool several = last > collector->last_bin + 1, spilled;
-	int status;
+	bool several = last > collector->last_bin + 1;
 
 	if (last <= collector->last_bin)
 		return 0;
 	collector->last_bin = last;
 	resolver__begin(collector->resolver);
-	status = shelves__read(collector->shelves, (uint32_t)last, tell_shelved, collector);
 	for (unsigned odd = 0; odd < 2; odd++) {
 		struct bpf_map *bundles = odd ? collector->bpf->maps.bundles_odd : collector->bpf->maps.bundles_even;
 		struct bpf_map *tasks =
@@ -329,19 +316,14 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 		/* To read a map is to walk through all its buckets: half of the daemon's work where little goes on. */
 		if (!several && odd != (last & 1) && !collector->left[odd])
 			continue;
-		spilled = collector->bpf->bss->spilled[odd] || collector->left[odd];
-		collector->bpf->bss->spilled[odd] = 0;
 		collector->left[odd] = false;
-		if (spilled)
-			read_out(collector, bpf_map__fd(bundles), sizeof(struct kernel_bundle_key),
-				 sizeof(struct kernel_bundle), offsetof(struct kernel_bundle_key, bin), last, now_bin,
-				 tell_merged, &collector->left[odd]);
+		read_out(collector, bpf_map__fd(bundles), sizeof(struct kernel_bundle_key),
+			 sizeof(struct kernel_bundle), offsetof(struct kernel_bundle_key, bin), last, now_bin,
+			 tell_merged, &collector->left[odd]);
 		read_out(collector, bpf_map__fd(tasks), sizeof(struct kernel_interference_key),
 			 sizeof(struct kernel_interference), offsetof(struct kernel_interference_key, bin), last,
 			 now_bin, tell_interference, &collector->left[odd]);
 	}
-	if (!collector->status)
-		collector->status = status;
 	return take_status(collector);
 }
 

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "probe/closer.h"
@@ -129,21 +128,6 @@ static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
 	bpf_program__set_autoload(side->bpf->progs.task_switch_before_5_18, !side->switch_tells_state);
 }
 
-/* All of the threads' shelves are free, and bins before now are over. */
-static int fill_shelves(struct vapro_bpf *bpf)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	bpf->bss->closed_bin = bpf->bss->read_bin =
-	    (uint32_t)(((uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec) / KERNEL_BIN_NS - 1);
-	for (uint32_t number = KERNEL_SHELVES; number-- > 0;) {
-		if (bpf_map_update_elem(bpf_map__fd(bpf->maps.free_shelves), NULL, &number, 0))
-			return -errno;
-	}
-	return 0;
-}
-
 static int load_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
 {
 	int error;
@@ -157,8 +141,6 @@ static int load_object(struct kernel_side *side, enum ladder_rung rung, const st
 		error = counters__prepare(side->counters, side->bpf);
 	if (!error)
 		error = vapro_bpf__load(side->bpf);
-	if (!error)
-		error = fill_shelves(side->bpf);
 	if (!error)
 		return 0;
 	vapro_bpf__destroy(side->bpf);
