@@ -203,7 +203,7 @@ static __always_inline void tell_hits(struct kernel_thread *thread, u64 now)
 /* Reads the task's own monotone counters; the off-CPU part is kept by task_switch. */
 static __always_inline void read_counts(struct kernel_thread *thread, struct task_struct *task)
 {
-	look_taken(thread, task);
+	read_taken(thread);
 	counts_note(thread, task->min_flt, task->maj_flt, task->nvcsw, task->nivcsw, task->se.nr_migrations);
 }
 

@@ -81,23 +81,20 @@ static __always_inline u64 queue_clock(struct task_struct *task)
 	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq->rq->clock : 0;
 }
 
-/* Looked at by the verifier once, and alone, as in counting.h. */
+/*
+ * What was taken from the current thread, into its counts. Interrupts that are timed here may come at any
+ * time. Looked at by the verifier once, and alone, as in counting.h.
+ */
 __noinline int read_taken(struct kernel_thread *thread)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_taken taken;
 
-	if (!thread)
+	if (!thread || (!taken_more(thread, queue_clock(task)) && !watch_interrupts))
 		return 0;
-	cpu_taken(bpf_get_current_task_btf(), &taken);
+	cpu_taken(task, &taken);
 	taken_now(thread, &taken, bpf_get_smp_processor_id());
 	return 0;
-}
-
-/* What was taken from the current thread, into its counts. Interrupts that are timed here may come at any time. */
-static __always_inline void look_taken(struct kernel_thread *thread, struct task_struct *task)
-{
-	if (taken_more(thread, queue_clock(task)) || watch_interrupts)
-		read_taken(thread);
 }
 
 static __always_inline struct interrupts *interrupts_here(void)
