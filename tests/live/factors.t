@@ -17,16 +17,17 @@ SUSPENSION = ("preempted", "wakeup_wait", "blocked_io", "blocked_other", "thrott
 
 
 def alarms_of(lines, begin, end):
-    """Alarms of rank 0 alone in a time: [(variance, {factor}, [interferer], the last diagnosis)]."""
+    """Alarms of rank 0 in a time, most lost first: [(variance, {factor}, [interferer], the last diagnosis)]."""
     offset = t.utc_offset(lines)
     found = []
     for variance in t.variances(lines).values():
         middle = (t.parse_time(variance["begin"]) + t.parse_time(variance["end"])) / 2 - offset
-        if variance["alarm"] and variance["ranks"] == "0" and begin <= middle <= end:
+        # a host that has no time for either CPU makes it one of both ranks
+        if variance["alarm"] and variance["ranks"] in ("0", "0-1") and begin <= middle <= end:
             factors, interferers = t.diagnosis(lines, variance["id"])
             last = [d for d in of_type(lines, "diagnosis") if d["variance"] == variance["id"]][-1]
             found.append((variance, factors, interferers, last))
-    return found
+    return sorted(found, key=lambda alarm: -alarm[0]["lost_seconds"])
 
 
 def seconds(alarms, name):
@@ -94,13 +95,13 @@ def quota_and_hog(tap, jobs, groups):
     tap.ok(told > 0.5, "the kernel throttled the cgroup", told)
 
     alarms = alarms_of(lines, *hogged)
-    tap.ok(alarms and all(f.get("preempted", {}).get("major") for _, f, _, _ in alarms), "a CPU hog: preempted is major",
+    tap.ok(alarms and alarms[0][1].get("preempted", {}).get("major"), "a CPU hog: preempted is major",
            [(v["who"], v["evidence"], f) for v, f, _, _ in alarms])
     tap.ok(any(i["comm"] == "hog" for _, _, some, _ in alarms for i in some), "and the hog is named", alarms)
     tap.ok(seconds(alarms, "throttled") < 0.02 * seconds(alarms, "preempted"), "and nothing was throttled", alarms)
 
     alarms = alarms_of(lines, *limited)
-    tap.ok(alarms and all(f.get("throttled", {}).get("major") for _, f, _, _ in alarms), "a CPU quota: throttled is major",
+    tap.ok(alarms and alarms[0][1].get("throttled", {}).get("major"), "a CPU quota: throttled is major",
            [(v["who"], v["evidence"], f) for v, f, _, _ in alarms])
     tap.ok(seconds(alarms, "throttled") > 5 * (seconds(alarms, "preempted") + seconds(alarms, "wakeup_wait")),
            "and not preempted", alarms)

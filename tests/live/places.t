@@ -346,6 +346,7 @@ def test_crowd(tap, jobs):
         crowd(350, [brief, "0.05"], plain)
         crowd(100, [brief, "0.05"], with_mpi)
     time.sleep(2.5)
+    until(lambda: footprint(daemon.pid)[0] <= before[0], 10)
     after = footprint(daemon.pid)
     tap.equal(jobs.wait(program, 40), 0, "the job ends well")
     until(lambda: set(pids) <= {r["pid"] for r in processes(out, "exited")}, 10)
