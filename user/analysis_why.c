@@ -12,8 +12,7 @@
 #include <string.h>
 
 #define INTERFERERS_SHOWN 6
-/* Changes that are worth telling a diagnosis again: of what was lost, in the end and before, and of what a cause has.
- */
+/* Changes for which a diagnosis is told again: of what was lost, in the end and before, and of a cause's share. */
 #define MOVED_LOSS 0.02
 #define MOVED_LOSS_OPEN 0.5
 #define MOVED_SHARE 0.02f

@@ -14,7 +14,7 @@
 #include "report/pipeline.h"
 #include "vapro.skel.h"
 
-#define BUSY_NS 10000000L      /* sleeps of the loop */
+#define BUSY_NS 10000000L /* sleeps of the loop */
 #define CALM_NS 50000000L
 #define IDLE_NS 200000000L
 #define RESCAN_NS 2000000000ULL

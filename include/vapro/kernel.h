@@ -117,8 +117,8 @@ struct kernel_governed {
 	/* the kernel side's */
 	u64 calls[KERNEL_SPANS];   /* by the span of their state, of those that may be let go */
 	u64 time_ns[KERNEL_SPANS]; /* from them to the next call, as it was */
-	u64 thinned, thinned_io; /* calls let go */
-	u64 thinned_ns;		 /* of threads, from there to their next call */
+	u64 thinned, thinned_io;   /* calls let go */
+	u64 thinned_ns;		   /* of threads, from there to their next call */
 };
 
 /* Handles whose number user space sets beforehand (MPI_COMM_WORLD, MPI_SUM, ...), or given by first sight. */
@@ -439,19 +439,19 @@ struct kernel_thread {
 	u32 pad;
 	u64 token_ns;
 	u32 tokens;
-	u32 polls;	     /* in the open computation, while polling calls are learnt */
-	u32 own_sites;	     /* the open call's exits are sites */
-	u64 return_to;	     /* of that call; 0 unknown */
-	u64 fork_sp;	     /* at the entry of the call that forked; 0 = none open */
-	u64 fork_outer;	     /* of the one around it */
-	u32 computing;	     /* what runs since start_ns is computation, also where returns are not wanted */
-	u32 rows_generation; /* of thinned rows */
-	u32 pending;	     /* the last call left something to be read, struct kernel_pending */
-	u64 entered_ns;	     /* the entry of the last call; 0 = nothing is known of it */
-	u64 let_go_ns;	     /* that of one that was let go, after which nothing is a fragment yet; 0 = none */
-	u32 turn, voids;     /* of its process's probes */
-	u32 entered;	     /* vertex of the last call */
-	u32 octave;	     /* of its span, + 1; 0 = it could not have been let go */
+	u32 polls;		  /* in the open computation, while polling calls are learnt */
+	u32 own_sites;		  /* the open call's exits are sites */
+	u64 return_to;		  /* of that call; 0 unknown */
+	u64 fork_sp;		  /* at the entry of the call that forked; 0 = none open */
+	u64 fork_outer;		  /* of the one around it */
+	u32 computing;		  /* what runs since start_ns is computation, also where returns are not wanted */
+	u32 rows_generation;	  /* of thinned rows */
+	u32 pending;		  /* the last call left something to be read, struct kernel_pending */
+	u64 entered_ns;		  /* the entry of the last call; 0 = nothing is known of it */
+	u64 let_go_ns;		  /* that of one that was let go, after which nothing is a fragment yet; 0 = none */
+	u32 turn, voids;	  /* of its process's probes */
+	u32 entered;		  /* vertex of the last call */
+	u32 octave;		  /* of its span, + 1; 0 = it could not have been let go */
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 
 	struct kernel_hits hits;

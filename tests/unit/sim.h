@@ -47,7 +47,7 @@ struct sim_scenario {
 	double flush_share;				  /* of the writes, that sleep for 20 ms, always */
 	double transfer_begin, transfer_end, transfer_ns; /* allreduces take that much longer for everybody */
 	double governed_share;
-	bool thinned; /* what is governed is calls let go, not links closed */
+	bool thinned;	     /* what is governed is calls let go, not links closed */
 	double scale;	     /* of all computations; 0: 1 */
 	bool threads;	     /* not ranks but threads of one process, which wait at barriers */
 	bool spins;	     /* who waits is on the CPU, and is preempted by who waits elsewhere */

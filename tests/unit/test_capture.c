@@ -157,15 +157,16 @@ static void test_exact(void **state)
 	events[count++] = bundle(0, 0, 0, 0);
 	events[count++] = (struct stream_event){.type = STREAM_INTERFERENCE,
 						.interference = {1, 4242, 1ULL << 50, 5, 6, "sixteen--letters"}};
-	events[count++] = (struct stream_event){.type = STREAM_FACTS,
-						.facts = {5, "job", 1, 2, 3, 4, 5, 6, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
+	events[count++] = (struct stream_event){
+	    .type = STREAM_FACTS, .facts = {5, "job", 1, 2, 3, 4, 5, 6, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
 	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
 	events[count++] = (struct stream_event){.type = STREAM_PLACE, .place = {1, -1, 0, 7, "cpu_atom", NULL}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_STAGE, .stage = {5, 6, 2, "backend", "j", 7, "a,b", NULL}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_STAGE, .stage = {8, 9, 3, "memory", "j", 1ULL << 60, NULL, "no"}};
-	events[count++] = (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
 	for (size_t i = 0; i < count; i++)
 		put(sink, events[i]);

@@ -350,7 +350,12 @@ static int put_windows(const struct ndjson *ndjson, double window_s, uint64_t be
 			break;
 		event = (struct stream_event){
 		    .type = STREAM_WINDOW,
-		    .window = {.begin_ns = begin_ns, .end_ns = end_ns, .last = last, .daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN},
+		    .window = {.begin_ns = begin_ns,
+			       .end_ns = end_ns,
+			       .last = last,
+			       .daemon_cpu_pct = NAN,
+			       .io_traced_pct = NAN,
+			       .io_tax_pct = NAN},
 		};
 		ret = stream__put(sink, &event);
 	}

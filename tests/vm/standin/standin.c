@@ -32,13 +32,13 @@ module_param(branch, int, 0444);
 
 /* Which events a stall of a kind belongs to. */
 static const u8 counts[EVENTS] = {
-	[CYCLES] = 0xff,
-	[NO_COMMIT] = 0xff,
-	[LOAD_WAIT] = 1 << MEMORY | 1 << L2 | 1 << L1,
-	[L1_MISS_WAIT] = 1 << L2,
-	[L2_MISS_WAIT] = 1 << MEMORY,
-	[EXECUTION_WAIT] = 1 << EXECUTION,
-	[BRANCH_WAIT] = 1 << BRANCH,
+    [CYCLES] = 0xff,
+    [NO_COMMIT] = 0xff,
+    [LOAD_WAIT] = 1 << MEMORY | 1 << L2 | 1 << L1,
+    [L1_MISS_WAIT] = 1 << L2,
+    [L2_MISS_WAIT] = 1 << MEMORY,
+    [EXECUTION_WAIT] = 1 << EXECUTION,
+    [BRANCH_WAIT] = 1 << BRANCH,
 };
 
 static DEFINE_PER_CPU(u64[KINDS], stood);
@@ -112,26 +112,25 @@ PMU_EVENT_ATTR_STRING(execution, execution_attr, "event=5");
 PMU_EVENT_ATTR_STRING(branch, branch_attr, "event=6");
 
 static struct attribute *event_attrs[] = {
-	&cycles_attr.attr.attr,	 &no_commit_attr.attr.attr, &load_attr.attr.attr,   &l1_miss_attr.attr.attr,
-	&l2_miss_attr.attr.attr, &execution_attr.attr.attr, &branch_attr.attr.attr, NULL
-};
-static struct attribute *format_attrs[] = { &format_attr_event.attr, NULL };
-static const struct attribute_group event_group = { .name = "events", .attrs = event_attrs };
-static const struct attribute_group format_group = { .name = "format", .attrs = format_attrs };
-static const struct attribute_group *groups[] = { &event_group, &format_group, NULL };
+    &cycles_attr.attr.attr,  &no_commit_attr.attr.attr, &load_attr.attr.attr,	&l1_miss_attr.attr.attr,
+    &l2_miss_attr.attr.attr, &execution_attr.attr.attr, &branch_attr.attr.attr, NULL};
+static struct attribute *format_attrs[] = {&format_attr_event.attr, NULL};
+static const struct attribute_group event_group = {.name = "events", .attrs = event_attrs};
+static const struct attribute_group format_group = {.name = "format", .attrs = format_attrs};
+static const struct attribute_group *groups[] = {&event_group, &format_group, NULL};
 
 /* In the software context, so that its events may be in a group of the CPU's own. */
 static struct pmu standin = {
-	.module = THIS_MODULE,
-	.attr_groups = groups,
-	.task_ctx_nr = perf_sw_context,
-	.event_init = standin_init,
-	.add = standin_add,
-	.del = standin_del,
-	.start = standin_start,
-	.stop = standin_stop,
-	.read = standin_read,
-	.capabilities = PERF_PMU_CAP_NO_INTERRUPT,
+    .module = THIS_MODULE,
+    .attr_groups = groups,
+    .task_ctx_nr = perf_sw_context,
+    .event_init = standin_init,
+    .add = standin_add,
+    .del = standin_del,
+    .start = standin_start,
+    .stop = standin_stop,
+    .read = standin_read,
+    .capabilities = PERF_PMU_CAP_NO_INTERRUPT,
 };
 
 static ssize_t stand_still(struct file *file, const char __user *from, size_t size, loff_t *at)
@@ -156,8 +155,8 @@ static ssize_t stand_still(struct file *file, const char __user *from, size_t si
 	return size;
 }
 
-static const struct file_operations operations = { .owner = THIS_MODULE, .write = stand_still };
-static struct miscdevice device = { .minor = MISC_DYNAMIC_MINOR, .name = "standin", .fops = &operations };
+static const struct file_operations operations = {.owner = THIS_MODULE, .write = stand_still};
+static struct miscdevice device = {.minor = MISC_DYNAMIC_MINOR, .name = "standin", .fops = &operations};
 
 static int __init standin_load(void)
 {
