@@ -177,16 +177,16 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 		}
 	}
 	for (uint64_t bin = from; bin < to; bin++) {
-		uint32_t told = heatmap__bin(map, bin)->told[class];
+		uint32_t emitted = heatmap__bin(map, bin)->emitted[class];
 
-		if (heatmap__has(map, bin) && told > out->revision)
-			out->revision = told;
+		if (heatmap__has(map, bin) && emitted > out->revision)
+			out->revision = emitted;
 	}
 	if (!valid)
 		return 1;
 	for (uint64_t bin = from; bin < to; bin++) {
 		if (heatmap__has(map, bin))
-			heatmap__bin(map, bin)->told[class] = out->revision + 1;
+			heatmap__bin(map, bin)->emitted[class] = out->revision + 1;
 	}
 	return 0;
 }

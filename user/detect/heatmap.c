@@ -38,7 +38,7 @@ static void forget(struct heatmap *map, uint64_t begin, uint64_t end)
 		struct heatmap_bin *at = heatmap__bin(map, bin);
 
 		drop_parts(at, 0, HEATMAP_PARTS);
-		memset(at->told, 0, sizeof(at->told));
+		memset(at->emitted, 0, sizeof(at->emitted));
 	}
 }
 

@@ -52,7 +52,7 @@ enum heatmap_part {
 
 struct heatmap_bin {
 	void *parts[HEATMAP_PARTS];
-	uint32_t told[VAPRO_CLASSES]; /* times that it was emitted */
+	uint32_t emitted[VAPRO_CLASSES]; /* so many times */
 };
 
 struct heatmap {
