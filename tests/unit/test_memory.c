@@ -413,7 +413,7 @@ static void test_cut_history(void **state)
 	for (uint64_t bin = 1000; bin < 1400; bin++) {
 		for (uint32_t row = 0; row < 3; row++)
 			assert_int_equal(heatmap__add_wait(&map, HEATMAP_LATE, row, bin, (float)(bin * 10 + row)), 0);
-		heatmap__bin(&map, bin)->told[0] = (uint32_t)bin;
+		heatmap__bin(&map, bin)->emitted[0] = (uint32_t)bin;
 	}
 	before = heatmap__bytes(&map);
 	assert_int_equal(heatmap__cut(&map), 400 - 75 - HEATMAP_LEAST);
@@ -425,7 +425,7 @@ static void test_cut_history(void **state)
 		for (uint64_t bin = map.begin; bin < 1400; bin++) {
 			for (uint32_t row = 0; row < 3; row++)
 				assert_true(heatmap__late(&map, row, bin) == (double)(bin * 10 + row));
-			assert_int_equal(heatmap__bin(&map, bin)->told[0], bin);
+			assert_int_equal(heatmap__bin(&map, bin)->emitted[0], bin);
 		}
 		assert_int_equal(heatmap__rows(&map, 3, 75), 0);
 		heatmap__advance(&map, 1000, 1450 + (uint64_t)further);
