@@ -325,6 +325,49 @@ static void test_region_classes(void **state)
 	region__clear(&result);
 }
 
+/* A stretch that is a little slow, whatever by, and a hog in it: what only touches is not one thing. */
+static void test_region_parts(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 20, VAPRO_COMPUTATION, 0.75, false);
+	paint(0, 20, 25, VAPRO_COMPUTATION, 0.4, true);
+	paint(0, 25, 40, VAPRO_COMPUTATION, 0.75, false);
+	paint(1, 10, 40, VAPRO_COMPUTATION, 0.75, false);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].begin, FIRST + 10);
+	assert_int_equal(result.drafts[0].end, FIRST + 40);
+	assert_int_equal(result.drafts[0].cell_count, 55);
+	assert_int_equal(result.drafts[1].begin, FIRST + 20);
+	assert_int_equal(result.drafts[1].end, FIRST + 25);
+	assert_int_equal(result.drafts[1].cell_count, 5);
+	assert_near(result.drafts[1].lost[VAPRO_COMPUTATION], 5 * 0.6 * BIN, 0.1 * BIN);
+	region__clear(&result);
+}
+
+/* Bins at its borders, of which the kernel tells less, are the hog's; so is one in which it had less of the CPU. */
+static void test_region_stays_whole(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 11, VAPRO_COMPUTATION, 0.7, false);
+	paint(0, 11, 18, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 18, 19, VAPRO_COMPUTATION, 0.7, false);
+	for (int bin = 30; bin < 42; bin++) {
+		struct kept kept = fragment(bin, bin + 0.999, 0.8 * BIN, (bin % 4 < 2 ? 0.2 : 0.1) * BIN);
+
+		heatmap__add(&map, &kept, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	}
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].begin, FIRST + 10);
+	assert_int_equal(result.drafts[0].end, FIRST + 19);
+	assert_int_equal(result.drafts[1].begin, FIRST + 30);
+	assert_int_equal(result.drafts[1].end, FIRST + 42);
+	region__clear(&result);
+}
+
 static void match(struct variance_book *book, uint64_t end, bool last)
 {
 	struct region_result result;
@@ -510,6 +553,8 @@ int main(void)
 	    TEST(test_region_bridges),
 	    TEST(test_region_weak_neighbours),
 	    TEST(test_region_classes),
+	    TEST(test_region_parts),
+	    TEST(test_region_stays_whole),
 	    TEST(test_identity),
 	    TEST(test_merging_variances),
 	    TEST(test_effect),

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "detect/region.h"
+#include "detect/region_private.h"
 
 #include "model/grow.h"
 
 #include <math.h>
-
-/* Layers of cells that grow apart. */
-enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_IO, LAYERS };
 
 static const enum vapro_class layer_class[LAYERS] = {
     [LAYER_COMPUTATION] = VAPRO_COMPUTATION,
@@ -18,41 +15,20 @@ static const enum vapro_class layer_class[LAYERS] = {
 #define STRONG_CELL 0.25 /* of a bin lost */
 #define WEAK_BORDER 0.2	 /* of the mean column or row */
 #define MOSTLY 0.5	 /* of a loss told by the kernel */
-#define NO_COMPONENT UINT32_MAX
 
-struct component {
-	uint32_t parent; /* union-find */
-	uint32_t draft;	 /* likewise, over components that become one draft */
-	enum layer layer;
-	size_t cells;
-	double lost, cpu, blocked;
-	uint64_t begin, end;
-};
-
-struct grower {
-	const struct heatmap *map;
-	const struct stg_job *job;
-	const struct vapro_config *config;
-	unsigned char *slow;  /* [place][bin] -> bit per layer that the cell belongs to */
-	uint32_t *of[LAYERS]; /* [place][bin] -> component; NULL where no cell belongs to the layer */
-	size_t bins;
-	struct component *components;
-	size_t count, capacity;
-};
-
-static struct cell cell_at(const struct grower *grower, size_t place, size_t b, enum layer layer)
+struct cell region__cell(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
 	return heatmap__cell(grower->map, grower->job->order[place], grower->map->begin + b, layer_class[layer]);
 }
 
 static double lost_at(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
-	struct cell cell = cell_at(grower, place, b, layer);
+	struct cell cell = region__cell(grower, place, b, layer);
 
 	return cell__lost(&cell);
 }
 
-static uint32_t root(struct grower *grower, uint32_t component)
+uint32_t region__root(struct grower *grower, uint32_t component)
 {
 	struct component *components = grower->components;
 
@@ -63,12 +39,12 @@ static uint32_t root(struct grower *grower, uint32_t component)
 	return component;
 }
 
-static void join(struct grower *grower, uint32_t a, uint32_t b)
+void region__join(struct grower *grower, uint32_t a, uint32_t b)
 {
 	struct component *into, *from;
 
-	a = root(grower, a);
-	b = root(grower, b);
+	a = region__root(grower, a);
+	b = region__root(grower, b);
 	if (a == b)
 		return;
 	into = &grower->components[a < b ? a : b];
@@ -124,6 +100,26 @@ static unsigned find_slow(struct grower *grower)
 	return all;
 }
 
+int region__component(struct grower *grower, size_t place, size_t b, enum layer layer)
+{
+	struct cell cell = region__cell(grower, place, b, layer);
+
+	if (grow(&grower->components, &grower->capacity, grower->count + 1, sizeof(*grower->components)))
+		return -ENOMEM;
+	grower->components[grower->count] = (struct component){
+	    .parent = (uint32_t)grower->count,
+	    .layer = layer,
+	    .cells = 1,
+	    .lost = cell__lost(&cell),
+	    .cpu = (double)cell.closed.cpu + cell.open.cpu,
+	    .blocked = (double)cell.closed.blocked + cell.open.blocked,
+	    .begin = b,
+	    .end = b + 1,
+	};
+	grower->count++;
+	return 0;
+}
+
 static int grow_layer(struct grower *grower, enum layer layer)
 {
 	uint32_t *of = grower->of[layer];
@@ -131,30 +127,17 @@ static int grow_layer(struct grower *grower, enum layer layer)
 	for (size_t place = 0; place < grower->job->row_count; place++) {
 		for (size_t b = 0; b < grower->bins; b++) {
 			uint32_t id = (uint32_t)grower->count;
-			struct cell cell;
 
 			of[place * grower->bins + b] = NO_COMPONENT;
 			if (!(grower->slow[place * grower->bins + b] & 1U << layer))
 				continue;
-			cell = cell_at(grower, place, b, layer);
-			if (grow(&grower->components, &grower->capacity, grower->count + 1,
-				 sizeof(*grower->components)))
+			if (region__component(grower, place, b, layer))
 				return -ENOMEM;
-			grower->components[grower->count++] = (struct component){
-			    .parent = id,
-			    .layer = layer,
-			    .cells = 1,
-			    .lost = cell__lost(&cell),
-			    .cpu = (double)cell.closed.cpu + cell.open.cpu,
-			    .blocked = (double)cell.closed.blocked + cell.open.blocked,
-			    .begin = b,
-			    .end = b + 1,
-			};
 			of[place * grower->bins + b] = id;
 			if (b && of[place * grower->bins + b - 1] != NO_COMPONENT)
-				join(grower, of[place * grower->bins + b - 1], id);
+				region__join(grower, of[place * grower->bins + b - 1], id);
 			if (place && of[(place - 1) * grower->bins + b] != NO_COMPONENT)
-				join(grower, of[(place - 1) * grower->bins + b], id);
+				region__join(grower, of[(place - 1) * grower->bins + b], id);
 		}
 	}
 	return 0;
@@ -164,7 +147,7 @@ static int grow_layer(struct grower *grower, enum layer layer)
 static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer layer)
 {
 	uint32_t id = grower->of[layer][place * grower->bins + b];
-	const struct component *component = &grower->components[root(grower, id)];
+	const struct component *component = &grower->components[region__root(grower, id)];
 
 	return (component->cells >= grower->config->min_cells && component->lost >= grower->config->min_lost_s * 1e9) ||
 	       lost_at(grower, place, b, layer) >= STRONG_CELL * (double)VAPRO_BIN_NS;
@@ -183,7 +166,7 @@ static void bridge(struct grower *grower, enum layer layer)
 				continue;
 			if (last != SIZE_MAX && b - last > 1 && b - last <= REGION_GAP + 1 &&
 			    qualifies(grower, place, last, layer) && qualifies(grower, place, b, layer)) {
-				join(grower, of[last], here);
+				region__join(grower, of[last], here);
 				for (size_t gap = last + 1; gap < b; gap++)
 					of[gap] = here;
 			}
@@ -212,7 +195,7 @@ static int trim(struct grower *grower, enum layer layer)
 			for (size_t b = begin; b < end; b++) {
 				uint32_t here = of[place * grower->bins + b];
 
-				if (here != NO_COMPONENT && root(grower, here) == id)
+				if (here != NO_COMPONENT && region__root(grower, here) == id)
 					columns[b] += lost_at(grower, place, b, layer);
 			}
 		}
@@ -227,7 +210,8 @@ static int trim(struct grower *grower, enum layer layer)
 			for (size_t b = component->begin; b < component->end; b++) {
 				uint32_t *here = &of[place * grower->bins + b];
 
-				if ((b < begin || b >= end) && *here != NO_COMPONENT && root(grower, *here) == id)
+				if ((b < begin || b >= end) && *here != NO_COMPONENT &&
+				    region__root(grower, *here) == id)
 					*here = NO_COMPONENT;
 			}
 		}
@@ -244,7 +228,7 @@ static bool row_slow(const struct grower *grower, size_t place, const struct com
 	double lost = 0, dur = 0;
 
 	for (size_t b = component->begin; b < component->end; b++) {
-		struct cell cell = cell_at(grower, place, b, component->layer);
+		struct cell cell = region__cell(grower, place, b, component->layer);
 
 		lost += cell__lost(&cell);
 		dur += cell__dur(&cell);
@@ -271,7 +255,7 @@ static int trim_rows(struct grower *grower, enum layer layer)
 			for (size_t b = component->begin; b < component->end; b++) {
 				uint32_t here = of[place * grower->bins + b];
 
-				if (here != NO_COMPONENT && root(grower, here) == id)
+				if (here != NO_COMPONENT && region__root(grower, here) == id)
 					rows[place] += lost_at(grower, place, b, layer);
 			}
 			in += rows[place] > 0;
@@ -285,7 +269,7 @@ static int trim_rows(struct grower *grower, enum layer layer)
 			for (size_t b = component->begin; b < component->end; b++) {
 				uint32_t *here = &of[place * grower->bins + b];
 
-				if (*here != NO_COMPONENT && root(grower, *here) == id)
+				if (*here != NO_COMPONENT && region__root(grower, *here) == id)
 					*here = NO_COMPONENT;
 			}
 		}
@@ -308,8 +292,8 @@ static void unite(struct grower *grower, uint32_t a, uint32_t b)
 {
 	int by;
 
-	a = root(grower, a);
-	b = root(grower, b);
+	a = region__root(grower, a);
+	b = region__root(grower, b);
 	by = suspended_by(&grower->components[a]);
 	if (!by || by != suspended_by(&grower->components[b]))
 		return;
@@ -371,7 +355,7 @@ static int collect(struct grower *grower, struct region_result *result)
 
 				if (id == NO_COMPONENT)
 					continue;
-				id = draft_root(grower, root(grower, id));
+				id = draft_root(grower, region__root(grower, id));
 				if (draft_of[id] == SIZE_MAX) {
 					if (grow(&result->drafts, &result->capacity, result->count + 1,
 						 sizeof(*result->drafts)))
@@ -459,6 +443,8 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 		if (trim(&grower, layer) || trim_rows(&grower, layer))
 			goto cleanup;
 	}
+	if (layers & 1U << LAYER_COMPUTATION && region__split(&grower, LAYER_COMPUTATION))
+		goto cleanup;
 	for (uint32_t i = 0; i < grower.count; i++)
 		grower.components[i].draft = i;
 	if (layers & (layers - 1))

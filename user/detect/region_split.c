@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/region_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLD_LITTLE 0.25 /* of a loss that is of another kind */
+
+/* What a cell of a component is slow by: what the kernel tells of it would do, or it would not. */
+enum kind { KIND_NONE, KIND_TOLD, KIND_REST };
+
+struct splitter {
+	struct grower *grower;
+	enum layer layer;
+	uint32_t *of;	      /* the layer's */
+	unsigned char *kinds; /* [place][bin] -> enum kind */
+	uint32_t *parts;      /* [place][bin] -> component of cells of one kind */
+};
+
+static bool is_told(const struct splitter *splitter, size_t place, size_t b)
+{
+	struct cell cell = region__cell(splitter->grower, place, b, splitter->layer);
+	double told = (double)cell.closed.cpu + cell.open.cpu;
+
+	return told > 0 && told >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
+}
+
+/* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between told cells are told. */
+static bool find_kinds(struct splitter *splitter)
+{
+	size_t bins = splitter->grower->bins, told = 0, rest = 0;
+
+	for (size_t place = 0; place < splitter->grower->job->row_count; place++) {
+		const uint32_t *of = &splitter->of[place * bins];
+		unsigned char *kinds = &splitter->kinds[place * bins];
+		size_t last = SIZE_MAX; /* told, and all since is of the same component */
+
+		for (size_t b = 0; b < bins; b++) {
+			if (of[b] == NO_COMPONENT) {
+				last = SIZE_MAX;
+				continue;
+			}
+			kinds[b] = is_told(splitter, place, b) ? KIND_TOLD : KIND_REST;
+			told += kinds[b] == KIND_TOLD;
+			rest += kinds[b] == KIND_REST;
+			if (kinds[b] != KIND_TOLD)
+				continue;
+			if (last != SIZE_MAX && b - last <= REGION_GAP + 1)
+				memset(&kinds[last], KIND_TOLD, b - last);
+			last = b;
+		}
+	}
+	return told && rest;
+}
+
+/* Neighbours of one kind grow together. All that are neighbours were of one component before. */
+static int grow_kind(struct splitter *splitter, enum kind kind)
+{
+	struct grower *grower = splitter->grower;
+	size_t bins = grower->bins;
+
+	for (size_t place = 0; place < grower->job->row_count; place++) {
+		for (size_t b = 0; b < bins; b++) {
+			size_t at = place * bins + b;
+			uint32_t id = (uint32_t)grower->count;
+
+			if (splitter->kinds[at] != kind)
+				continue;
+			if (region__component(grower, place, b, splitter->layer))
+				return -ENOMEM;
+			splitter->parts[at] = id;
+			if (b && splitter->kinds[at - 1] == kind)
+				region__join(grower, splitter->parts[at - 1], id);
+			if (place && splitter->kinds[at - bins] == kind)
+				region__join(grower, splitter->parts[at - bins], id);
+		}
+	}
+	return 0;
+}
+
+/* Whether a part can be a variance of its own, and the kernel's telling sets it apart. */
+static bool stands(const struct component *part, enum kind kind, const struct vapro_config *config)
+{
+	return part->cells >= config->min_cells && part->end - part->begin > 1 &&
+	       part->lost >= config->min_lost_s * 1e9 && (kind == KIND_TOLD || part->cpu <= TOLD_LITTLE * part->lost);
+}
+
+/* Parts that cannot stand alone go with what is around them. */
+static void give_up(struct splitter *splitter, enum kind kind)
+{
+	struct grower *grower = splitter->grower;
+
+	for (size_t at = 0; at < grower->job->row_count * grower->bins; at++) {
+		if (splitter->kinds[at] == kind &&
+		    !stands(&grower->components[region__root(grower, splitter->parts[at])], kind, grower->config))
+			splitter->kinds[at] = kind == KIND_TOLD ? KIND_REST : KIND_TOLD;
+	}
+}
+
+/* Cells of components that have parts of both kinds belong to those from now on. */
+static int take_over(struct splitter *splitter)
+{
+	struct grower *grower = splitter->grower;
+	unsigned char *has = calloc(grower->count, 1); /* by component: a bit for each kind */
+
+	if (!has)
+		return -ENOMEM;
+	for (size_t at = 0; at < grower->job->row_count * grower->bins; at++) {
+		if (splitter->kinds[at] != KIND_NONE)
+			has[region__root(grower, splitter->of[at])] |= (unsigned char)(1U << splitter->kinds[at]);
+	}
+	for (size_t at = 0; at < grower->job->row_count * grower->bins; at++) {
+		if (splitter->kinds[at] != KIND_NONE &&
+		    has[region__root(grower, splitter->of[at])] == (1U << KIND_TOLD | 1U << KIND_REST))
+			splitter->of[at] = splitter->parts[at];
+	}
+	free(has);
+	return 0;
+}
+
+int region__split(struct grower *grower, enum layer layer)
+{
+	size_t cells = grower->job->row_count * grower->bins;
+	struct splitter splitter = {.grower = grower,
+				    .layer = layer,
+				    .of = grower->of[layer],
+				    .kinds = calloc(cells, 1),
+				    .parts = malloc(cells * sizeof(*splitter.parts))};
+	int error = -ENOMEM;
+
+	if (!splitter.kinds || !splitter.parts)
+		goto cleanup;
+	error = 0;
+	if (!find_kinds(&splitter))
+		goto cleanup;
+	error = grow_kind(&splitter, KIND_TOLD);
+	if (error)
+		goto cleanup;
+	give_up(&splitter, KIND_TOLD);
+	error = grow_kind(&splitter, KIND_REST);
+	if (error)
+		goto cleanup;
+	give_up(&splitter, KIND_REST);
+	error = grow_kind(&splitter, KIND_TOLD);
+	if (!error)
+		error = take_over(&splitter);
+cleanup:
+	free(splitter.kinds);
+	free(splitter.parts);
+	return error;
+}
