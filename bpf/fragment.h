@@ -48,17 +48,59 @@ static __always_inline bool send_single(const struct kernel_thread *thread, cons
 	return true;
 }
 
-/* The bundle of a key, or NULL. Each lookup names its map, so that the kernel can put it in line. */
-static __always_inline struct kernel_bundle *bundle_of(const struct kernel_bundle_key *key)
+static __always_inline struct kernel_recent_bundle *recent_bundle(struct kernel_thread *thread,
+								  const struct kernel_bundle_key *key)
 {
-	struct kernel_bundle *bundle;
+	return &thread->recent_bundles[recent_bundle_place(key) & (KERNEL_RECENT_BUNDLES - 1)];
+}
 
-	if (key->bin & 1) {
-		bundle = bpf_map_lookup_elem(&bundles_odd, key);
-		barrier_var(bundle); /* the compiler must not make one of the two */
-		return bundle;
+/* The bundle of a key, or NULL. */
+static __always_inline struct kernel_bundle *bundle_of(struct kernel_thread *thread,
+						       const struct kernel_bundle_key *key)
+{
+	struct kernel_recent_bundle *recent = recent_bundle(thread, key);
+	struct kernel_place *at;
+	u32 place = recent->place, *known;
+
+	if (!same_bundle(&recent->key, key) || !bin_after(key->bin, closed_bin)) {
+		known = bpf_map_lookup_elem(&places, key);
+		if (!known)
+			return 0;
+		place = *known;
+		recent->key = *key;
+		recent->place = place;
 	}
-	return bpf_map_lookup_elem(&bundles_even, key);
+	at = bpf_map_lookup_elem(&pool, &place);
+	return at ? &at->bundle : 0;
+}
+
+/* Gives the first of a bundle a place. False where there is none left. */
+static __always_inline bool bundle_put(struct kernel_thread *thread, const struct kernel_bundle_key *key,
+				       const struct kernel_bundle *one)
+{
+	struct kernel_recent_bundle *recent = recent_bundle(thread, key);
+	u32 odd = key->bin & 1, place;
+	struct kernel_place *at;
+
+	if (pool_used[odd] >= pool_half)
+		return false;
+	place = 2 * __sync_fetch_and_add(&pool_used[odd], 1) + odd;
+	at = bpf_map_lookup_elem(&pool, &place);
+	if (!at)
+		return false;
+	at->bundle = *one;
+	at->key.tid = key->tid;
+	at->key.bin = key->bin;
+	at->key.cell = key->cell;
+	at->key.abnormal = key->abnormal;
+	at->key.group = key->group;
+	__builtin_memcpy(at->key.named_cell, key->named_cell, sizeof(key->named_cell));
+	__sync_lock_test_and_set(&at->key.state, key->state); /* after all else */
+	/* where that fails the next one gets a place of its own: they are one bundle in two parts */
+	bpf_map_update_elem(&places, key, &place, BPF_ANY);
+	recent->key = *key;
+	recent->place = place;
+	return true;
 }
 
 /* Of a fragment that is told alone, or as the first of its bundle. flags: what of it is in `one` already. */
@@ -103,7 +145,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 	if (flags & EMIT_SINGLE) {
 		if (send_single(thread, &key, one))
 			return true;
-		into = bundle_of(&key);
+		into = bundle_of(own, &key);
 		if (into) {
 			bundle_merge(into, one);
 			if (counting)
@@ -111,7 +153,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 			return true;
 		}
 	}
-	if (!bpf_map_update_elem(key.bin & 1 ? (void *)&bundles_odd : (void *)&bundles_even, &key, one, BPF_NOEXIST))
+	if (bundle_put(own, &key, one))
 		return true;
 	lose(thread->slot, flags & EMIT_SINGLE ? LOST_RING_FULL : LOST_MAP_FULL, 1);
 	return false;
@@ -177,7 +219,7 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 		if (!seen->min_ns || judged < seen->min_ns)
 			seen->min_ns = judged;
 	}
-	into = flags & EMIT_SINGLE ? 0 : bundle_of(&key);
+	into = flags & EMIT_SINGLE ? 0 : bundle_of(thread, &key);
 	if (!into)
 		return emit_one(thread, &key, now, bytes, flags);
 	bundle_add(into, thread->start_ns, now, bytes, thread->call);
@@ -186,6 +228,56 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 	if (flags & EMIT_EVENTS)
 		bundle_merge_events(into, &thread->one);
 	return true;
+}
+
+static __always_inline struct kernel_function_counters *function_counter(u32 row)
+{
+	return bpf_map_lookup_elem(&function_counters, &row);
+}
+
+static __always_inline void tell_row(struct kernel_row_hits *hits)
+{
+	struct kernel_function_counters *count = hits->calls ? function_counter(hits->row) : 0;
+
+	if (count)
+		count->enter += hits->calls;
+	hits->calls = 0;
+}
+
+/* A call of a row whose entries and returns need not be told exactly. */
+static __always_inline void note_row(struct kernel_thread *thread, u32 row)
+{
+	struct kernel_row_hits *hits = &thread->rows[row & (KERNEL_ROW_HITS - 1)];
+
+	if (hits->row != row) {
+		tell_row(hits);
+		hits->row = row;
+	}
+	hits->calls++;
+}
+
+/* A function of its own for its length. */
+__noinline int tell_more_hits(struct kernel_thread *thread)
+{
+	struct kernel_governed *governor;
+
+	if (!thread)
+		return 0;
+	for (u32 i = 0; i < KERNEL_ROW_HITS; i++)
+		tell_row(&thread->rows[i]);
+	if (!governing)
+		return 0;
+	governor = governed_of(thread->slot);
+	for (u32 i = 0; i < KERNEL_SPANS; i++) {
+		struct kernel_span_hits *hits = &thread->spans[i];
+
+		if (!hits->calls && !hits->time_ns)
+			continue;
+		add(governor->calls[i], hits->calls);
+		add(governor->time_ns[i], hits->time_ns);
+		hits->calls = hits->time_ns = 0;
+	}
+	return 0;
 }
 
 /* Adds what the thread counted to its process's counters. */
@@ -198,13 +290,7 @@ static __always_inline void tell_hits(struct kernel_thread *thread, u64 now)
 	add(to->emitted, thread->hits.emitted);
 	thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0;
 	thread->hits.told_ns = now;
-}
-
-/* Reads the task's own monotone counters; the off-CPU part is kept by task_switch. */
-static __always_inline void read_counts(struct kernel_thread *thread, struct task_struct *task)
-{
-	read_taken(thread);
-	counts_note(thread, task->min_flt, task->maj_flt, task->nvcsw, task->nivcsw, task->se.nr_migrations);
+	tell_more_hits(thread);
 }
 
 /* Number of a state, given at first sight; 0 when the map is full. */
@@ -402,16 +488,20 @@ static __always_inline struct kernel_thread *thread_of(struct task_struct *task,
 			return 0;
 		}
 	}
+	if (thread->tgid != tgid ||
+	    thread->slot != process->slot) { /* what was counted was told nobody, who let it go */
+		thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0;
+		__builtin_memset(thread->rows, 0, sizeof(thread->rows));
+		__builtin_memset(thread->spans, 0, sizeof(thread->spans));
+	}
 	if (thread->tgid != tgid) {
-		__builtin_memset(thread, 0, offsetof(struct kernel_thread, recent));
+		__builtin_memset(thread, 0, offsetof(struct kernel_thread, registers));
 		thread->tgid = tgid;
 		thread->tid = tid;
 		tell(KERNEL_THREAD, tgid, tid, now);
 	} else {
 		drop_open(thread, LOST_GOVERNED);
 	}
-	if (thread->slot != process->slot)
-		thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0; /* told nobody: it was let go */
 	thread->slot = process->slot;
 	thread->process_flags = process->flags;
 	thread->generation = generation;

@@ -223,11 +223,6 @@ static __always_inline void describe(struct kernel_thread *thread, struct task_s
 		lose(thread->slot, LOST_APPROXIMATED, 1);
 }
 
-static __always_inline struct kernel_function_counters *function_counter(u32 row)
-{
-	return bpf_map_lookup_elem(&function_counters, &row);
-}
-
 /* The kernel makes the trampoline's page at the first return that it hijacks. */
 static __always_inline u64 trampoline_of(struct kernel_thread *thread, struct task_struct *task)
 {
@@ -308,28 +303,49 @@ static __always_inline void remember_call(struct kernel_recent_call *recent, u32
 		recent->in[i] = args->in[i];
 }
 
-/* The vertex that a call opens; its bytes go to *bytes. 0 where the map is full. */
-static __always_inline u32 call_vertex(struct kernel_thread *thread, struct task_struct *task,
-				       const struct arguments *args, u32 cookie, const struct kernel_function *function,
+/*
+ * The vertex of the call whose registers the current thread has kept; its bytes go to thread->described. 0
+ * where the map is full. Most calls are remembered: a function of its own, so that theirs is a short way.
+ */
+__noinline u32 described_vertex(struct kernel_thread *thread, u32 cookie, u64 now)
+{
+	u32 epoch = states_epoch, row = cookie & KERNEL_SITE_ROW, vertex;
+	struct kernel_function *function = bpf_map_lookup_elem(&functions, &row);
+	struct kernel_vertex_key key = {};
+	struct kernel_recent_call *recent;
+	struct arguments *args;
+	u64 bytes = 0, site = 0;
+
+	if (!thread || !function)
+		return 0;
+	args = registers_of(thread);
+	describe(thread, bpf_get_current_task_btf(), args, row, function, &key, &bytes, now);
+	thread->described = bytes;
+	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN && !(cookie & KERNEL_SITE_OWN))
+		key.flags |= KERNEL_VERTEX_NO_RETURN;
+	vertex = vertex_of(thread, &key);
+	recent = recent_call(thread, args, cookie, &site);
+	if (recent && vertex && key.site == site && !(key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE)) &&
+	    keeps_size(thread, args, &function->roles))
+		remember_call(recent, epoch, site, cookie, args, vertex, bytes);
+	return vertex;
+}
+
+/* The vertex that a call opens; its bytes go to *bytes. */
+static __always_inline u32 call_vertex(struct kernel_thread *thread, const struct arguments *args, u32 cookie,
 				       u64 *bytes, u64 now)
 {
-	struct kernel_vertex_key key = {};
-	u32 epoch = states_epoch, vertex;
 	struct kernel_recent_call *recent;
 	u64 site = 0;
+	u32 vertex;
 
 	recent = recent_call(thread, args, cookie, &site);
-	if (recent && recent->epoch == epoch && same_call(recent, site, cookie, args->in)) {
+	if (recent && recent->epoch == states_epoch && same_call(recent, site, cookie, args->in)) {
 		*bytes = recent->bytes;
 		return recent->vertex;
 	}
-	describe(thread, task, args, cookie & KERNEL_SITE_ROW, function, &key, bytes, now);
-	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN)
-		key.flags |= KERNEL_VERTEX_NO_RETURN;
-	vertex = vertex_of(thread, &key);
-	if (recent && vertex && key.site == site && !(key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE)) &&
-	    keeps_size(thread, args, &function->roles))
-		remember_call(recent, epoch, site, cookie, args, vertex, *bytes);
+	vertex = described_vertex(thread, cookie, now);
+	*bytes = thread->described;
 	return vertex;
 }
 
@@ -361,7 +377,7 @@ static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct ta
 	if (function->hot && unseen(thread))
 		return 1; /* its probe is being closed: its return may go unseen */
 	requests_settle(thread, task);
-	vertex = call_vertex(thread, task, args, cookie, function, &bytes, now);
+	vertex = call_vertex(thread, args, cookie, &bytes, now);
 	close_previous(thread, vertex, now);
 	thread->computing = 0;
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN) {
@@ -369,18 +385,20 @@ static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct ta
 		open_vertex(thread, KERNEL_NOTHING, vertex, bytes, now);
 		return 1;
 	}
-	if (governing && is_let_go(thread, vertex, function->class == KERNEL_COMMUNICATION, now))
+	if (governing && is_governed(thread) && is_let_go(thread, vertex, function->class == KERNEL_COMMUNICATION, now))
 		return 1;
 	open_vertex(thread, KERNEL_CALL, vertex, bytes, now);
 	thread->sp = sp;
 	thread->function = row;
 	thread->own_sites = 0;
 	thread->counted = cookie & KERNEL_SITE_COUNTED;
-	count = function_counter(row);
-	if (count && thread->counted)
-		add(count->enter, 1);
-	else if (count)
-		count->enter++;
+	if (thread->counted) {
+		count = function_counter(row);
+		if (count)
+			add(count->enter, 1);
+	} else {
+		note_row(thread, row);
+	}
 	return 0;
 }
 

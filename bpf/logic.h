@@ -71,6 +71,17 @@ static __always_inline u32 span_octave(u64 span)
 	return octave < KERNEL_SPANS ? octave : KERNEL_SPANS - 1;
 }
 
+/*
+ * While nothing is let go, the spans of one call in so many are enough. Those are spread evenly among a
+ * program's calls (multiples of the golden ratio), whatever these repeat by.
+ */
+#define KERNEL_SPAN_EACH 8
+
+static __always_inline bool span_due(u64 call)
+{
+	return (u32)call * 0x9e3779b1u < 0xffffffffu / KERNEL_SPAN_EACH;
+}
+
 /* How a probed entry stands to what is open on its thread (ARCHITECTURE section 3, nesting by stack pointer). */
 enum nesting { NEST_OUTER, NEST_INNER, NEST_VANISHED };
 
@@ -167,6 +178,32 @@ static __always_inline u32 recent_edge_place(const struct kernel_edge_key *key)
 static __always_inline u32 recent_call_place(u64 site)
 {
 	return ((u32)site ^ (u32)site >> 5) & (KERNEL_RECENT_CALLS - 1);
+}
+
+static __always_inline bool same_bundle(const struct kernel_bundle_key *a, const struct kernel_bundle_key *b)
+{
+	typedef u32 __attribute__((may_alias)) word;
+	const word *x = (const word *)a, *y = (const word *)b;
+	u32 differ = 0;
+
+	_Static_assert(sizeof(*a) == 5 * sizeof(word), "compared word by word, nothing in between");
+	for (u32 i = 0; i < sizeof(*a) / sizeof(word); i++)
+		differ |= x[i] ^ y[i];
+	return !differ;
+}
+
+/* Where a bundle has its place among a thread's recent ones: ids follow each other. */
+static __always_inline u32 recent_bundle_place(const struct kernel_bundle_key *key)
+{
+	u32 half = KERNEL_RECENT_BUNDLES / 2;
+
+	return ((key->state ^ key->cell ^ key->abnormal << 2) & (half - 1)) | (key->state & KERNEL_EDGE ? half : 0);
+}
+
+/* Whether a bin comes after another; their numbers are low halves. */
+static __always_inline bool bin_after(u32 bin, u32 other)
+{
+	return (s32)(bin - other) > 0;
 }
 
 /* Whether a call comes as one before it did. cookie: of its probe; in: the argument registers. */

@@ -14,6 +14,7 @@
 const volatile u64 long_ns = 10000000;
 const volatile u32 abnormal_ratio_1024 = 1229;
 const volatile u32 new_fragments = 5;
+const volatile u32 pool_half = 16384;
 const volatile u8 seccomp_kills; /* this kernel kills a task with a filter where its return was hijacked */
 const volatile u8 counting;	 /* there are counters: without them all that reads them goes away on load */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
@@ -30,6 +31,9 @@ u32 watch_interrupts; /* they are timed: programs at their tracepoints are attac
 u32 rows_generation;  /* raised whenever links of single rows were closed or opened: no edge may span that */
 u32 states_epoch = 1; /* raised whenever entries of vertices, edges or handles were changed or taken out */
 u32 transparents;     /* processes told in `transparent`, ever */
+
+u32 pool_used[2]; /* places given away, of even bins and of odd ones; user space takes all of a half back at once */
+u32 closed_bin;	  /* bins up to this one are being told, or have been: nobody's memory of their places holds */
 
 u32 event_count;     /* counters that are read; 0 while they are being changed */
 u32 event_epoch;     /* raised before and after every change */
@@ -108,14 +112,27 @@ struct {
 	__type(value, struct kernel_state_stats);
 } stats SEC(".maps");
 
-/* Two of each, taken in turn by bins: user space reads one while the other fills. */
-struct bundle_map {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct kernel_bundle_key);
-	__type(value, struct kernel_bundle);
-} bundles_even SEC(".maps"), bundles_odd SEC(".maps");
+/*
+ * Merged bundles: places of even bins and of odd ones by turns, so that user space may empty one half
+ * while the other fills.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * 16384);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct kernel_place);
+} pool SEC(".maps");
 
+/* Where in the pool a bundle is; the threads remember it, too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * 16384);
+	__type(key, struct kernel_bundle_key);
+	__type(value, u32);
+} places SEC(".maps");
+
+/* Two of them, taken in turn by bins: user space reads one while the other fills. */
 struct interference_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);

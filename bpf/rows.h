@@ -81,11 +81,10 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_thread *thread = thread_of(task, now, true);
-	struct kernel_vertex_key key = {};
 	struct kernel_function *function;
 	struct arguments *args;
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
-	u64 bytes = 0, sp;
+	u64 sp;
 
 	if (!thread)
 		return 1;
@@ -108,16 +107,15 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 		pass_boundary(thread, boundary_vertex(thread, ctx, row, 0), now);
 		return 1;
 	}
-	describe(thread, task, args, row, function, &key, &bytes, now);
-	vertex = vertex_of(thread, &key);
+	vertex = described_vertex(thread, cookie, now);
 	close_previous(thread, vertex, now);
 	if (function->kind == KERNEL_ROW_FORK) {
-		open_vertex(thread, KERNEL_WAIT, vertex, bytes, now);
+		open_vertex(thread, KERNEL_WAIT, vertex, thread->described, now);
 		thread->fork_outer = thread->fork_sp;
 		thread->fork_sp = sp;
 		return 1;
 	}
-	open_vertex(thread, KERNEL_CALL, vertex, bytes, now);
+	open_vertex(thread, KERNEL_CALL, vertex, thread->described, now);
 	thread->sp = sp;
 	thread->function = row;
 	thread->own_sites = 1;

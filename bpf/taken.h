@@ -82,19 +82,34 @@ static __always_inline u64 queue_clock(struct task_struct *task)
 }
 
 /*
- * What was taken from the current thread, into its counts. Interrupts that are timed here may come at any
- * time. Looked at by the verifier once, and alone, as in counting.h.
+ * Takes note of what the kernel counts for the current thread, and of what was taken from it. Looked at by
+ * the verifier once, and alone, as in counting.h.
  */
-__noinline int read_taken(struct kernel_thread *thread)
+__noinline int note_counts(struct kernel_thread *thread)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_taken taken;
 
-	if (!thread || (!taken_more(thread, queue_clock(task)) && !watch_interrupts))
+	if (!thread)
 		return 0;
 	cpu_taken(task, &taken);
 	taken_now(thread, &taken, bpf_get_smp_processor_id());
+	counts_note(thread, task->min_flt, task->maj_flt, task->nvcsw, task->nivcsw, task->se.nr_migrations);
 	return 0;
+}
+
+/*
+ * The same, where there may be anything new. No thread leaves a CPU and none comes back without that its
+ * queue's clock goes on; faults are all that it does not tell of, and interrupts that are timed here.
+ */
+static __always_inline void read_counts(struct kernel_thread *thread, struct task_struct *task)
+{
+	u64 faults = task->min_flt + task->maj_flt;
+
+	if (!taken_more(thread, queue_clock(task)) && thread->faults == faults && !watch_interrupts)
+		return;
+	thread->faults = faults;
+	note_counts(thread);
 }
 
 static __always_inline struct interrupts *interrupts_here(void)

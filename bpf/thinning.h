@@ -26,7 +26,7 @@ static __always_inline bool leaves_request(const struct kernel_thread *thread)
 	return pending && pending->post_at && !pending->slots;
 }
 
-static __always_inline void note_span(const struct kernel_thread *thread, struct kernel_governed *governor, u64 now)
+static __always_inline void note_span(struct kernel_thread *thread, u64 now)
 {
 	u32 index = thread->entered & (KERNEL_STATES - 1);
 	struct kernel_state_stats *seen;
@@ -37,7 +37,14 @@ static __always_inline void note_span(const struct kernel_thread *thread, struct
 	if (seen)
 		seen->span_ns = span_after(seen->span_ns, now - thread->entered_ns);
 	if (thread->octave)
-		add(governor->time_ns[(thread->octave - 1) & (KERNEL_SPANS - 1)], now - thread->entered_ns);
+		thread->spans[(thread->octave - 1) & (KERNEL_SPANS - 1)].time_ns +=
+		    (now - thread->entered_ns) * thread->weight;
+}
+
+/* Whether the next function has anything to do: most calls pass it by while nothing is let go. */
+static __always_inline bool is_governed(const struct kernel_thread *thread)
+{
+	return thread->entered_ns || thread->let_go_ns || governed_of(thread->slot)->thin_ns || span_due(thread->call);
 }
 
 /*
@@ -60,15 +67,19 @@ __noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64
 		thread->entered_ns = 0;
 		return 0;
 	}
-	note_span(thread, governor, now);
+	note_span(thread, now);
 	thread->octave = 0;
+	thread->entered_ns = 0;
+	if (!governor->thin_ns && !span_due(thread->call))
+		return 0;
 	thread->entered = vertex;
 	thread->entered_ns = now;
+	thread->weight = governor->thin_ns ? 1 : KERNEL_SPAN_EACH;
 	seen = bpf_map_lookup_elem(&stats, &index);
 	if (!vertex || !able || !seen || seen->n < new_fragments || !seen->span_ns)
 		return 0;
 	thread->octave = span_octave(seen->span_ns) + 1;
-	add(governor->calls[(thread->octave - 1) & (KERNEL_SPANS - 1)], 1);
+	thread->spans[(thread->octave - 1) & (KERNEL_SPANS - 1)].calls += thread->weight;
 	if (seen->span_ns >= governor->thin_ns || leaves_request(thread) ||
 	    bpf_get_prandom_u32() % KEPT_OF_THINNED == 0)
 		return 0;

@@ -294,6 +294,15 @@ struct kernel_bundle_key {
 	u16 named_cell[KERNEL_MAGNITUDES - 1];
 };
 
+/*
+ * A place of the pool, in which merged bundles lie. Its state is written last, and is 0 while it is free:
+ * user space clears it when it has told the bundle.
+ */
+struct kernel_place {
+	struct kernel_bundle_key key;
+	struct kernel_bundle bundle;
+};
+
 struct kernel_interference_key {
 	u32 tid;
 	u32 pid;
@@ -371,6 +380,7 @@ struct kernel_tally {
  */
 #define KERNEL_RECENT 16
 #define KERNEL_RECENT_CALLS 8
+#define KERNEL_RECENT_BUNDLES 32
 #define KERNEL_TYPES 4
 #define KERNEL_PLAIN_ARGUMENTS 6
 
@@ -392,6 +402,12 @@ struct kernel_recent_handle {
 	u32 epoch;
 };
 
+/* Where in the pool a bundle is, of a bin that is not closed. */
+struct kernel_recent_bundle {
+	struct kernel_bundle_key key;
+	u32 place;
+};
+
 /* A call as it comes in: one of KERNEL_SITE_PLAIN, whose handles stand for the same as long as there is one epoch. */
 struct kernel_recent_call {
 	u64 site;
@@ -410,6 +426,19 @@ struct kernel_recent_call {
 struct kernel_hits {
 	u32 enter, exit, emitted, pad;
 	u64 told_ns;
+};
+
+/* The same of calls by row; rows that meet in a place take turns. */
+#define KERNEL_ROW_HITS 8
+
+struct kernel_row_hits {
+	u32 row, calls;
+};
+
+/* The same of calls that may be let go, by the octave of their span. */
+struct kernel_span_hits {
+	u64 time_ns;
+	u64 calls;
 };
 
 /* KERNEL_WAIT: of a team's thread; whatever it does next ends it. */
@@ -452,21 +481,28 @@ struct kernel_thread {
 	u32 turn, voids;	  /* of its process's probes */
 	u32 entered;		  /* vertex of the last call */
 	u32 octave;		  /* of its span, + 1; 0 = it could not have been let go */
+	u32 weight;		  /* calls that it stands for */
 	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
 
 	struct kernel_hits hits;
 	u64 noted, border_noted; /* sums of the kernel's own counts, in now and in border */
+	u64 faults;		 /* when those were looked at last */
 	u64 bin_ns;		 /* UTC, where the bin of the last fragment began */
 	u32 bin;		 /* its number */
 	u32 counted;		 /* KERNEL_SITE_COUNTED of the open call */
-	u64 registers[11];	 /* scratch, as `one`: at an entry */
 
 	/* from here on it need not be cleared */
+	u64 registers[11]; /* scratch, as `one`: at an entry */
+	u64 described;	   /* bytes of the vertex that was described last */
 	struct kernel_recent recent[KERNEL_RECENT];
 	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
+	struct kernel_recent_bundle recent_bundles[KERNEL_RECENT_BUNDLES];
 	struct kernel_recent_handle recent_handles[2];		/* by enum kernel_handle_kind */
 	struct kernel_recent_handle recent_types[KERNEL_TYPES]; /* predefined datatypes, and their sizes */
+
+	struct kernel_row_hits rows[KERNEL_ROW_HITS];
+	struct kernel_span_hits spans[KERNEL_SPANS]; /* cleared with hits */
 };
 
 enum kernel_record_type {

@@ -26,6 +26,7 @@
 
 #include "collect/callsite.h"
 #include "collect/labels.h"
+#include "collect/merged.h"
 #include "probe/calibrate.h"
 #include "probe/functions.h"
 #include "probe/site.h"
@@ -299,18 +300,27 @@ static int discard(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-/* Nobody analyses what is told here: what it is told in must not fill up. */
-static void empty_maps(struct ring_buffer *ring)
+static bool take_bundle(void *ctx, const struct kernel_bundle_key *key, const struct kernel_bundle *bundle)
 {
-	struct bpf_map *bundles[] = {kernel_side__bpf(side)->maps.bundles_even,
-				     kernel_side__bpf(side)->maps.bundles_odd};
-	struct kernel_bundle_key key;
+	(void)ctx;
+	(void)key;
+	(void)bundle;
+	return true;
+}
 
+static uint64_t utc_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+/* Nobody analyses what is told here: what it is told in must not fill up. */
+static void empty_maps(struct ring_buffer *ring, struct merged *merged)
+{
 	ring_buffer__consume(ring);
-	for (size_t i = 0; i < 2; i++)
-		while (!bpf_map_get_next_key(bpf_map__fd(bundles[i]), NULL, &key) &&
-		       !bpf_map_delete_elem(bpf_map__fd(bundles[i]), &key))
-			;
+	merged__read(merged, (uint32_t)(utc_ns() / KERNEL_BIN_NS - 1), take_bundle, NULL);
 }
 
 static int obey(char *line)
@@ -334,6 +344,7 @@ int main(int argc, char **argv)
 {
 	struct vapro_config config;
 	struct ring_buffer *ring;
+	struct merged *merged;
 	static char line[16384];
 	char err[512];
 	int status;
@@ -347,16 +358,19 @@ int main(int argc, char **argv)
 	}
 	empty = load_empty();
 	ring = ring_buffer__new(bpf_map__fd(kernel_side__bpf(side)->maps.ring), discard, NULL, NULL);
-	if (empty < 0 || !ring || kernel_side__watch_tasks(side, err, sizeof(err))) {
+	kernel_side__bpf(side)->bss->utc_offset_ns = utc_ns() - (uint64_t)(ms_now() * 1e6);
+	merged = merged__new(kernel_side__bpf(side), utc_ns());
+	if (empty < 0 || !ring || !merged || kernel_side__watch_tasks(side, err, sizeof(err))) {
 		fprintf(stderr, "probes: %s\n", strerror(errno));
 		return 1;
 	}
 	while (fgets(line, sizeof(line), stdin)) {
 		obey(line);
 		fflush(stdout);
-		empty_maps(ring);
+		empty_maps(ring, merged);
 	}
 	take_out();
+	merged__free(merged);
 	ring_buffer__free(ring);
 	kernel_side__free(side);
 	return 0;

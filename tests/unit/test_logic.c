@@ -445,9 +445,51 @@ static void shares_add_up(void **state)
 	assert_false(mpich_sized(0x8c000000));
 }
 
+static void bundles_have_places(void **state)
+{
+	struct kernel_bundle_key key = {.state = 7 | KERNEL_EDGE, .tid = 5, .bin = 8, .cell = 3}, other = key;
+	u32 seen[KERNEL_RECENT_BUNDLES] = {0}, used = 0;
+	unsigned char *byte = (unsigned char *)&other;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(other); i++) {
+		byte[i] ^= 4;
+		assert_false(same_bundle(&key, &other));
+		byte[i] ^= 4;
+	}
+	assert_true(same_bundle(&key, &other));
+	/* what a loop of ten calls does hardly ever meets in one place */
+	for (u32 i = 0; i < 20; i++) {
+		key.state = i < 10 ? 40 + i : (90 + i) | KERNEL_EDGE;
+		assert_true(recent_bundle_place(&key) < KERNEL_RECENT_BUNDLES);
+		used += !seen[recent_bundle_place(&key)]++;
+	}
+	assert_int_equal(used, 20);
+	assert_true(bin_after(1, 0xfffffff0u));
+	assert_false(bin_after(0xfffffff0u, 1));
+	assert_false(bin_after(4, 4));
+}
+
+/* Whatever period a program's calls have, each of them is looked at as often as the others. */
+static void spans_are_taken_evenly(void **state)
+{
+	(void)state;
+	for (u32 period = 1; period <= 64; period++) {
+		for (u32 phase = 0; phase < period; phase++) {
+			u32 due = 0, calls = 64000;
+
+			for (u32 i = 0; i < calls; i++)
+				due += span_due(1000 + phase + (u64)i * period);
+			assert_in_range(due, calls / KERNEL_SPAN_EACH * 9 / 10, calls / KERNEL_SPAN_EACH * 11 / 10);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(spans_are_taken_evenly),
+	    cmocka_unit_test(bundles_have_places),
 	    cmocka_unit_test(cells_are_log_linear),
 	    cmocka_unit_test(nesting_follows_the_stack_pointer),
 	    cmocka_unit_test(preemption_is_told_from_sleep),

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "../bpf/logic.h"
+#include "collect/merged.h"
 #include "probe/counters.h"
 #include "vapro.skel.h"
 
@@ -23,18 +24,19 @@ struct collector {
 	struct resolver *resolver;
 	struct stream_sink *sink;
 	struct ring_buffer *ring;
+	struct merged *merged;
 	collector_event event;
 	void *ctx;
 	const struct counters *counters; /* NULL: nothing is counted */
 	uint64_t offset_ns;		 /* CLOCK_MONOTONIC + this = UTC */
 	uint64_t last_bin;		 /* bins up to here are read out */
-	bool left[2];			 /* something of even or odd bins could not be told yet */
 	uint64_t told[KERNEL_SLOTS];
 	int status;		   /* first error of the sink */
 	struct kernel_record held; /* of a state that is younger than the drain: the next one begins with it */
 	bool holds;
 	int taken;
-	void *keys, *values, *dead;
+	struct kernel_interference_key *keys, *dead;
+	struct kernel_interference *values;
 };
 
 static uint64_t now_of(clockid_t clock)
@@ -171,11 +173,12 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 					.sink = sink,
 					.event = event,
 					.ctx = ctx};
-	collector->keys = calloc(BATCH, sizeof(struct kernel_bundle_key));
-	collector->dead = calloc(BATCH, sizeof(struct kernel_bundle_key));
-	collector->values = calloc(BATCH, sizeof(struct kernel_bundle));
+	collector->keys = calloc(BATCH, sizeof(*collector->keys));
+	collector->dead = calloc(BATCH, sizeof(*collector->keys));
+	collector->values = calloc(BATCH, sizeof(*collector->values));
 	collector->ring = ring_buffer__new(bpf_map__fd(collector->bpf->maps.ring), on_record, collector, NULL);
-	if (!collector->keys || !collector->dead || !collector->values || !collector->ring) {
+	collector->merged = merged__new(collector->bpf, now_of(CLOCK_REALTIME));
+	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->merged) {
 		collector__free(collector);
 		errno = ENOMEM;
 		return NULL;
@@ -193,6 +196,7 @@ void collector__free(struct collector *collector)
 	if (!collector)
 		return;
 	ring_buffer__free(collector->ring);
+	merged__free(collector->merged);
 	free(collector->keys);
 	free(collector->dead);
 	free(collector->values);
@@ -230,61 +234,20 @@ static uint64_t whole_bin(uint32_t low, uint64_t near)
 	return near - (uint32_t)((uint32_t)near - low);
 }
 
-/* Returns false where it is to be told later. */
-typedef bool (*told_entry)(struct collector *collector, const void *key, const void *value);
-
-/*
- * Reads a map's entries of bins up to last, and then deletes them: entries of a finished bin are not
- * written any more, so nothing can be lost between the two.
- */
-static void read_out(struct collector *collector, int map, size_t key_size, size_t value_size, size_t bin_at,
-		     uint64_t last, uint64_t now_bin, told_entry tell, bool *left)
+static bool tell_merged(void *ctx, const struct kernel_bundle_key *key, const struct kernel_bundle *bundle)
 {
-	char *keys = collector->keys, *values = collector->values, *dead = collector->dead;
-	uint32_t in, out = 0, count, dying;
-	bool first = true;
-	int status = 0;
-
-	while (!status) {
-		count = BATCH;
-		in = out;
-		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, keys, values, &count, NULL);
-		if (status && errno != ENOENT)
-			break;
-		first = false;
-		dying = 0;
-		for (uint32_t i = 0; i < count; i++) {
-			uint32_t low;
-
-			memcpy(&low, keys + i * key_size + bin_at, sizeof(low));
-			if (whole_bin(low, now_bin) > last)
-				continue;
-			if (!tell(collector, keys + i * key_size, values + i * value_size)) {
-				*left = true;
-				continue;
-			}
-			memcpy(dead + dying++ * key_size, keys + i * key_size, key_size);
-		}
-		if (dying)
-			bpf_map_delete_batch(map, dead, &dying, NULL);
-	}
+	return tell_bundle(ctx, key, bundle);
 }
 
-static bool tell_merged(struct collector *collector, const void *key, const void *value)
+static void tell_interference(struct collector *collector, const struct kernel_interference_key *key,
+			      const struct kernel_interference *value)
 {
-	return tell_bundle(collector, key, value);
-}
-
-static bool tell_interference(struct collector *collector, const void *key_bytes, const void *value_bytes)
-{
-	const struct kernel_interference_key *key = key_bytes;
-	const struct kernel_interference *value = value_bytes;
 	struct stream_event event = {.type = STREAM_INTERFERENCE};
 	int64_t thread = resolver__thread(collector->resolver, key->tid, 0);
 	int status;
 
 	if (thread < 0)
-		return true; /* never called anything: no row of it */
+		return; /* never called anything: no row of it */
 	event.interference = (struct vapro_interference){.thread = (uint32_t)thread,
 							 .pid = key->pid,
 							 .bin = whole_bin(key->bin, collector->last_bin + 64),
@@ -295,7 +258,38 @@ static bool tell_interference(struct collector *collector, const void *key_bytes
 	status = stream__put(collector->sink, &event);
 	if (status && !collector->status)
 		collector->status = status;
-	return true;
+}
+
+/*
+ * Reads the entries of bins up to last, and then deletes them: those of a finished bin are not written any
+ * more, so nothing can be lost between the two.
+ */
+static void read_interference(struct collector *collector, struct bpf_map *map, uint64_t last, uint64_t now_bin)
+{
+	uint32_t in, out = 0, count, dying;
+	bool first = true;
+	int status = 0;
+
+	while (!status) {
+		count = BATCH;
+		in = out;
+		status = bpf_map_lookup_batch(bpf_map__fd(map), first ? NULL : &in, &out, collector->keys,
+					      collector->values, &count, NULL);
+		if (status && errno != ENOENT)
+			break;
+		first = false;
+		dying = 0;
+		for (uint32_t i = 0; i < count; i++) {
+			const struct kernel_interference_key *key = &collector->keys[i];
+
+			if (whole_bin(key->bin, now_bin) > last)
+				continue;
+			tell_interference(collector, key, &collector->values[i]);
+			collector->dead[dying++] = *key;
+		}
+		if (dying)
+			bpf_map_delete_batch(bpf_map__fd(map), collector->dead, &dying, NULL);
+	}
 }
 
 int collector__drain_bins(struct collector *collector, uint64_t now_ns)
@@ -303,27 +297,20 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 	uint64_t now_bin = (now_ns + collector->offset_ns) / KERNEL_BIN_NS;
 	uint64_t last = (now_ns + collector->offset_ns - GRACE_NS) / KERNEL_BIN_NS - 1;
 	bool several = last > collector->last_bin + 1;
+	int status;
 
 	if (last <= collector->last_bin)
 		return 0;
 	collector->last_bin = last;
 	resolver__begin(collector->resolver);
-	for (unsigned odd = 0; odd < 2; odd++) {
-		struct bpf_map *bundles = odd ? collector->bpf->maps.bundles_odd : collector->bpf->maps.bundles_even;
-		struct bpf_map *tasks =
-		    odd ? collector->bpf->maps.interference_odd : collector->bpf->maps.interference_even;
-
-		/* To read a map is to walk through all its buckets: half of the daemon's work where little goes on. */
-		if (!several && odd != (last & 1) && !collector->left[odd])
-			continue;
-		collector->left[odd] = false;
-		read_out(collector, bpf_map__fd(bundles), sizeof(struct kernel_bundle_key),
-			 sizeof(struct kernel_bundle), offsetof(struct kernel_bundle_key, bin), last, now_bin,
-			 tell_merged, &collector->left[odd]);
-		read_out(collector, bpf_map__fd(tasks), sizeof(struct kernel_interference_key),
-			 sizeof(struct kernel_interference), offsetof(struct kernel_interference_key, bin), last,
-			 now_bin, tell_interference, &collector->left[odd]);
-	}
+	status = merged__read(collector->merged, (uint32_t)last, tell_merged, collector);
+	/* To read a map is to walk through all its buckets: only that which has anything new. */
+	if (several || !(last & 1))
+		read_interference(collector, collector->bpf->maps.interference_even, last, now_bin);
+	if (several || last & 1)
+		read_interference(collector, collector->bpf->maps.interference_odd, last, now_bin);
+	if (!collector->status)
+		collector->status = status;
 	return take_status(collector);
 }
 

@@ -52,12 +52,14 @@ static const unsigned short io_numbers[] = {SYS_read,	SYS_write,  SYS_pread64, S
 
 static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 {
-	int status = bpf_map__set_max_entries(bpf->maps.bundles_even, (uint32_t)config->map_entries);
+	uint32_t half = (uint32_t)config->map_entries;
+	int status = bpf_map__set_max_entries(bpf->maps.pool, 2 * half);
 
 	if (!status)
-		status = bpf_map__set_max_entries(bpf->maps.bundles_odd, (uint32_t)config->map_entries);
+		status = bpf_map__set_max_entries(bpf->maps.places, 2 * half);
 	if (!status)
 		status = bpf_map__set_max_entries(bpf->maps.ring, (uint32_t)config->ring_bytes);
+	bpf->rodata->pool_half = half;
 	bpf->rodata->long_ns = (uint64_t)(config->long_fragment_s * 1e9);
 	bpf->rodata->abnormal_ratio_1024 = (uint32_t)(config->abnormal_ratio * 1024);
 	bpf->rodata->new_fragments = (uint32_t)config->rare_members;
