@@ -2,114 +2,7 @@
 #include "detect/effect.h"
 #include "detect/parts.h"
 #include "detect/waiting.h"
-#include "sim.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define BIN ((double)VAPRO_BIN_NS)
-#define FIRST 1000
-
-static struct vapro_config config;
-static struct stg *stg;
-static const struct stg_job *job;
-static struct heatmap map;
-
-static void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
-}
-
-static int setup(void **state)
-{
-	(void)state;
-	sim_config(&config);
-	stg = stg__new();
-	for (uint32_t i = 0; i < 4; i++) {
-		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .pid = i, .job = "j", .host = "h"};
-
-		assert_int_equal(stg__add_thread(stg, &thread), 0);
-		stg__touch(stg, i, 1, true);
-	}
-	job = stg__job(stg, 0);
-	memset(&map, 0, sizeof(map));
-	assert_int_equal(heatmap__rows(&map, 4, 100), 0);
-	heatmap__advance(&map, FIRST, FIRST + 50);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	heatmap__free(&map);
-	stg__free(stg);
-	return 0;
-}
-
-/* Factors of the last few fragments. */
-static float *factors(void)
-{
-	static float ring[16][VAPRO_FACTORS];
-	static unsigned next;
-	float *own = ring[next++ % 16];
-
-	memset(own, 0, sizeof(*ring));
-	return own;
-}
-
-static struct kept fragment(double from_bin, double to_bin, double reference, double preempted)
-{
-	float *factor = factors();
-	struct kept kept = {
-	    .factor = factor,
-	    .start_ns = (uint64_t)((FIRST + from_bin) * BIN),
-	    .end_ns = (uint64_t)((FIRST + to_bin) * BIN),
-	    .n = 1,
-	    .covered = 1,
-	    .reference = (float)reference,
-	};
-
-	kept.sum_ns = (double)(kept.end_ns - kept.start_ns);
-	kept.max_ns = kept.min_ns = (float)kept.sum_ns;
-	factor[VAPRO_PREEMPTED] = (float)preempted;
-	return kept;
-}
-
-static void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool told)
-{
-	for (int bin = from; bin < to; bin++) {
-		double preempted = told ? (1 - performance) * BIN : 0;
-		struct kept kept = fragment(bin, bin + 0.999, 0.999 * performance * BIN, preempted);
-
-		heatmap__add(&map, &kept, row, class, 0, UINT64_MAX);
-	}
-}
-
-static double performance(uint32_t row, int bin, enum vapro_class class)
-{
-	struct cell cell = heatmap__cell(&map, row, FIRST + (uint64_t)bin, class);
-
-	return cell__performance(&cell, &config);
-}
-
-static double lost(uint32_t row, int bin, enum vapro_class class)
-{
-	struct cell cell = heatmap__cell(&map, row, FIRST + (uint64_t)bin, class);
-
-	return cell__lost(&cell);
-}
-
-static double waited(enum heatmap_part part, uint32_t row, int bin)
-{
-	return heatmap__wait(&map, part, row, FIRST + (uint64_t)bin);
-}
+#include "painted.h"
 
 static void test_map_spreads(void **state)
 {
@@ -224,148 +117,6 @@ static void test_waiting(void **state)
 	assert_near(waited(HEATMAP_LATE, 2, 30), 0, 100);
 	assert_near(waited(HEATMAP_TRANSFER, 2, 40), 0.5 * BIN, 100);
 	waiting__free(waiting);
-}
-
-static size_t grown(struct region_result *result)
-{
-	memset(result, 0, sizeof(*result));
-	assert_int_equal(region__grow(&map, job, &config, result), 0);
-	return result->count;
-}
-
-static void test_region_basic(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	paint(0, 0, 50, VAPRO_COMPUTATION, 0.95, false);
-	paint(1, 0, 50, VAPRO_COMPUTATION, 0.95, false);
-	assert_int_equal(grown(&result), 0);
-	region__clear(&result);
-	/* One cell is no region, two are; ranks join. */
-	paint(3, 5, 6, VAPRO_COMPUTATION, 0.2, false);
-	assert_int_equal(grown(&result), 0);
-	region__clear(&result);
-	paint(3, 20, 26, VAPRO_COMPUTATION, 0.5, false);
-	paint(2, 24, 30, VAPRO_COMPUTATION, 0.5, false);
-	assert_int_equal(grown(&result), 1);
-	assert_int_equal(result.drafts[0].begin, FIRST + 20);
-	assert_int_equal(result.drafts[0].end, FIRST + 30);
-	assert_int_equal(result.drafts[0].cell_count, 12);
-	assert_near(result.drafts[0].lost[VAPRO_COMPUTATION], 12 * 0.4995 * BIN, 0.1 * BIN);
-	region__clear(&result);
-}
-
-static void test_region_needs_loss(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	for (int bin = 10; bin < 13; bin++) {
-		struct kept kept = fragment(bin, bin + 0.15, 0.1 * BIN, 0);
-
-		heatmap__add(&map, &kept, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
-	}
-	assert_int_equal(grown(&result), 0);
-	region__clear(&result);
-}
-
-static void test_region_bridges(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	/* A null of two bins, then a fast bin, are bridged; a gap of three bins is not. */
-	paint(0, 5, 8, VAPRO_COMPUTATION, 0.5, true);
-	paint(0, 10, 13, VAPRO_COMPUTATION, 0.5, true);
-	paint(0, 13, 14, VAPRO_COMPUTATION, 0.9, true);
-	paint(0, 14, 16, VAPRO_COMPUTATION, 0.5, true);
-	paint(0, 19, 22, VAPRO_COMPUTATION, 0.5, true);
-	assert_int_equal(grown(&result), 2);
-	assert_int_equal(result.drafts[0].begin, FIRST + 5);
-	assert_int_equal(result.drafts[0].end, FIRST + 16);
-	assert_int_equal(result.drafts[1].begin, FIRST + 19);
-	region__clear(&result);
-}
-
-static void test_region_weak_neighbours(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	/* The neighbour is a little slow for much longer: it must not move begin and end. */
-	paint(0, 20, 30, VAPRO_COMPUTATION, 0.3, true);
-	for (int bin = 10; bin < 40; bin++) {
-		struct kept kept = fragment(bin, bin + 0.3, 0.25 * BIN, 0);
-
-		heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
-	}
-	assert_int_equal(grown(&result), 1);
-	assert_int_equal(result.drafts[0].begin, FIRST + 20);
-	assert_int_equal(result.drafts[0].end, FIRST + 30);
-	region__clear(&result);
-}
-
-static void test_region_classes(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	/* Suspended in computation, then in calls, on one rank: one; its neighbour waiting: another. */
-	paint(0, 10, 14, VAPRO_COMPUTATION, 0.5, true);
-	paint(0, 14, 18, VAPRO_COMMUNICATION, 0.5, true);
-	paint(0, 18, 22, VAPRO_COMPUTATION, 0.5, true);
-	paint(1, 10, 22, VAPRO_COMMUNICATION, 0.1, false);
-	assert_int_equal(grown(&result), 2);
-	assert_true(result.drafts[0].has[VAPRO_COMPUTATION] && result.drafts[0].has[VAPRO_COMMUNICATION]);
-	assert_false(result.drafts[0].waiting);
-	assert_int_equal(result.drafts[0].begin, FIRST + 10);
-	assert_int_equal(result.drafts[0].end, FIRST + 22);
-	assert_true(result.drafts[1].waiting);
-	region__clear(&result);
-}
-
-/* A stretch that is a little slow, whatever by, and a hog in it: what only touches is not one thing. */
-static void test_region_parts(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	paint(0, 10, 20, VAPRO_COMPUTATION, 0.75, false);
-	paint(0, 20, 25, VAPRO_COMPUTATION, 0.4, true);
-	paint(0, 25, 40, VAPRO_COMPUTATION, 0.75, false);
-	paint(1, 10, 40, VAPRO_COMPUTATION, 0.75, false);
-	assert_int_equal(grown(&result), 2);
-	assert_int_equal(result.drafts[0].begin, FIRST + 10);
-	assert_int_equal(result.drafts[0].end, FIRST + 40);
-	assert_int_equal(result.drafts[0].cell_count, 55);
-	assert_int_equal(result.drafts[1].begin, FIRST + 20);
-	assert_int_equal(result.drafts[1].end, FIRST + 25);
-	assert_int_equal(result.drafts[1].cell_count, 5);
-	assert_near(result.drafts[1].lost[VAPRO_COMPUTATION], 5 * 0.6 * BIN, 0.1 * BIN);
-	region__clear(&result);
-}
-
-/* Bins at its borders, of which the kernel tells less, are the hog's; so is one in which it had less of the CPU. */
-static void test_region_stays_whole(void **state)
-{
-	struct region_result result;
-
-	(void)state;
-	paint(0, 10, 11, VAPRO_COMPUTATION, 0.7, false);
-	paint(0, 11, 18, VAPRO_COMPUTATION, 0.5, true);
-	paint(0, 18, 19, VAPRO_COMPUTATION, 0.7, false);
-	for (int bin = 30; bin < 42; bin++) {
-		struct kept kept = fragment(bin, bin + 0.999, 0.8 * BIN, (bin % 4 < 2 ? 0.2 : 0.1) * BIN);
-
-		heatmap__add(&map, &kept, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
-	}
-	assert_int_equal(grown(&result), 2);
-	assert_int_equal(result.drafts[0].begin, FIRST + 10);
-	assert_int_equal(result.drafts[0].end, FIRST + 19);
-	assert_int_equal(result.drafts[1].begin, FIRST + 30);
-	assert_int_equal(result.drafts[1].end, FIRST + 42);
-	region__clear(&result);
 }
 
 static void match(struct variance_book *book, uint64_t end, bool last)
@@ -538,8 +289,6 @@ static void test_tell_seldom(void **state)
 	assert_false(variance__tell(&variance, 0.1));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -548,13 +297,6 @@ int main(void)
 	    TEST(test_map_ring),
 	    TEST(test_map_owners),
 	    TEST(test_waiting),
-	    TEST(test_region_basic),
-	    TEST(test_region_needs_loss),
-	    TEST(test_region_bridges),
-	    TEST(test_region_weak_neighbours),
-	    TEST(test_region_classes),
-	    TEST(test_region_parts),
-	    TEST(test_region_stays_whole),
 	    TEST(test_identity),
 	    TEST(test_merging_variances),
 	    TEST(test_effect),

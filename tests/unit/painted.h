@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A heat map of four ranks that tests paint, bin by bin; included by the one file that is the test. */
+#ifndef VAPRO_TESTS_PAINTED_H
+#define VAPRO_TESTS_PAINTED_H
+
+#include "detect/region.h"
+#include "sim.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BIN ((double)VAPRO_BIN_NS)
+#define FIRST 1000
+
+static struct vapro_config config;
+static struct stg *stg;
+static const struct stg_job *job;
+static struct heatmap map;
+
+static inline void assert_near(double a, double b, double tolerance)
+{
+	if (!(fabs(a - b) <= tolerance))
+		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
+}
+
+static inline int setup(void **state)
+{
+	(void)state;
+	sim_config(&config);
+	stg = stg__new();
+	for (uint32_t i = 0; i < 4; i++) {
+		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .pid = i, .job = "j", .host = "h"};
+
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		stg__touch(stg, i, 1, true);
+	}
+	job = stg__job(stg, 0);
+	memset(&map, 0, sizeof(map));
+	assert_int_equal(heatmap__rows(&map, 4, 100), 0);
+	heatmap__advance(&map, FIRST, FIRST + 50);
+	return 0;
+}
+
+static inline int teardown(void **state)
+{
+	(void)state;
+	heatmap__free(&map);
+	stg__free(stg);
+	return 0;
+}
+
+/* Factors of the last few fragments. */
+static inline float *factors(void)
+{
+	static float ring[16][VAPRO_FACTORS];
+	static unsigned next;
+	float *own = ring[next++ % 16];
+
+	memset(own, 0, sizeof(*ring));
+	return own;
+}
+
+static inline struct kept fragment(double from_bin, double to_bin, double reference, double preempted)
+{
+	float *factor = factors();
+	struct kept kept = {
+	    .factor = factor,
+	    .start_ns = (uint64_t)((FIRST + from_bin) * BIN),
+	    .end_ns = (uint64_t)((FIRST + to_bin) * BIN),
+	    .n = 1,
+	    .covered = 1,
+	    .reference = (float)reference,
+	};
+
+	kept.sum_ns = (double)(kept.end_ns - kept.start_ns);
+	kept.max_ns = kept.min_ns = (float)kept.sum_ns;
+	factor[VAPRO_PREEMPTED] = (float)preempted;
+	return kept;
+}
+
+static inline void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool told)
+{
+	for (int bin = from; bin < to; bin++) {
+		double preempted = told ? (1 - performance) * BIN : 0;
+		struct kept kept = fragment(bin, bin + 0.999, 0.999 * performance * BIN, preempted);
+
+		heatmap__add(&map, &kept, row, class, 0, UINT64_MAX);
+	}
+}
+
+static inline double performance(uint32_t row, int bin, enum vapro_class class)
+{
+	struct cell cell = heatmap__cell(&map, row, FIRST + (uint64_t)bin, class);
+
+	return cell__performance(&cell, &config);
+}
+
+static inline double lost(uint32_t row, int bin, enum vapro_class class)
+{
+	struct cell cell = heatmap__cell(&map, row, FIRST + (uint64_t)bin, class);
+
+	return cell__lost(&cell);
+}
+
+static inline double waited(enum heatmap_part part, uint32_t row, int bin)
+{
+	return heatmap__wait(&map, part, row, FIRST + (uint64_t)bin);
+}
+
+static inline size_t grown(struct region_result *result)
+{
+	memset(result, 0, sizeof(*result));
+	assert_int_equal(region__grow(&map, job, &config, result), 0);
+	return result->count;
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "painted.h"
+
+static void test_region_basic(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 0, 50, VAPRO_COMPUTATION, 0.95, false);
+	paint(1, 0, 50, VAPRO_COMPUTATION, 0.95, false);
+	assert_int_equal(grown(&result), 0);
+	region__clear(&result);
+	/* One cell is no region, two are; ranks join. */
+	paint(3, 5, 6, VAPRO_COMPUTATION, 0.2, false);
+	assert_int_equal(grown(&result), 0);
+	region__clear(&result);
+	paint(3, 20, 26, VAPRO_COMPUTATION, 0.5, false);
+	paint(2, 24, 30, VAPRO_COMPUTATION, 0.5, false);
+	assert_int_equal(grown(&result), 1);
+	assert_int_equal(result.drafts[0].begin, FIRST + 20);
+	assert_int_equal(result.drafts[0].end, FIRST + 30);
+	assert_int_equal(result.drafts[0].cell_count, 12);
+	assert_near(result.drafts[0].lost[VAPRO_COMPUTATION], 12 * 0.4995 * BIN, 0.1 * BIN);
+	region__clear(&result);
+}
+
+static void test_region_needs_loss(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int bin = 10; bin < 13; bin++) {
+		struct kept kept = fragment(bin, bin + 0.15, 0.1 * BIN, 0);
+
+		heatmap__add(&map, &kept, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	}
+	assert_int_equal(grown(&result), 0);
+	region__clear(&result);
+}
+
+static void test_region_bridges(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	/* A null of two bins, then a fast bin, are bridged; a gap of three bins is not. */
+	paint(0, 5, 8, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 10, 13, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 13, 14, VAPRO_COMPUTATION, 0.9, true);
+	paint(0, 14, 16, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 19, 22, VAPRO_COMPUTATION, 0.5, true);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].begin, FIRST + 5);
+	assert_int_equal(result.drafts[0].end, FIRST + 16);
+	assert_int_equal(result.drafts[1].begin, FIRST + 19);
+	region__clear(&result);
+}
+
+static void test_region_weak_neighbours(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	/* The neighbour is a little slow for much longer: it must not move begin and end. */
+	paint(0, 20, 30, VAPRO_COMPUTATION, 0.3, true);
+	for (int bin = 10; bin < 40; bin++) {
+		struct kept kept = fragment(bin, bin + 0.3, 0.25 * BIN, 0);
+
+		heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	}
+	assert_int_equal(grown(&result), 1);
+	assert_int_equal(result.drafts[0].begin, FIRST + 20);
+	assert_int_equal(result.drafts[0].end, FIRST + 30);
+	region__clear(&result);
+}
+
+static void test_region_classes(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	/* Suspended in computation, then in calls, on one rank: one; its neighbour waiting: another. */
+	paint(0, 10, 14, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 14, 18, VAPRO_COMMUNICATION, 0.5, true);
+	paint(0, 18, 22, VAPRO_COMPUTATION, 0.5, true);
+	paint(1, 10, 22, VAPRO_COMMUNICATION, 0.1, false);
+	assert_int_equal(grown(&result), 2);
+	assert_true(result.drafts[0].has[VAPRO_COMPUTATION] && result.drafts[0].has[VAPRO_COMMUNICATION]);
+	assert_false(result.drafts[0].waiting);
+	assert_int_equal(result.drafts[0].begin, FIRST + 10);
+	assert_int_equal(result.drafts[0].end, FIRST + 22);
+	assert_true(result.drafts[1].waiting);
+	region__clear(&result);
+}
+
+/* A stretch that is a little slow, whatever by, and a hog in it: what only touches is not one thing. */
+static void test_region_parts(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 20, VAPRO_COMPUTATION, 0.75, false);
+	paint(0, 20, 25, VAPRO_COMPUTATION, 0.4, true);
+	paint(0, 25, 40, VAPRO_COMPUTATION, 0.75, false);
+	paint(1, 10, 40, VAPRO_COMPUTATION, 0.75, false);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].begin, FIRST + 10);
+	assert_int_equal(result.drafts[0].end, FIRST + 40);
+	assert_int_equal(result.drafts[0].cell_count, 55);
+	assert_int_equal(result.drafts[1].begin, FIRST + 20);
+	assert_int_equal(result.drafts[1].end, FIRST + 25);
+	assert_int_equal(result.drafts[1].cell_count, 5);
+	assert_near(result.drafts[1].lost[VAPRO_COMPUTATION], 5 * 0.6 * BIN, 0.1 * BIN);
+	region__clear(&result);
+}
+
+/* Bins at its borders, of which the kernel tells less, are the hog's; so is one in which it had less of the CPU. */
+static void test_region_stays_whole(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 10, 11, VAPRO_COMPUTATION, 0.7, false);
+	paint(0, 11, 18, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 18, 19, VAPRO_COMPUTATION, 0.7, false);
+	for (int bin = 30; bin < 42; bin++) {
+		struct kept kept = fragment(bin, bin + 0.999, 0.8 * BIN, (bin % 4 < 2 ? 0.2 : 0.1) * BIN);
+
+		heatmap__add(&map, &kept, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	}
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].begin, FIRST + 10);
+	assert_int_equal(result.drafts[0].end, FIRST + 19);
+	assert_int_equal(result.drafts[1].begin, FIRST + 30);
+	assert_int_equal(result.drafts[1].end, FIRST + 42);
+	region__clear(&result);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_region_basic),	       TEST(test_region_needs_loss), TEST(test_region_bridges),
+	    TEST(test_region_weak_neighbours), TEST(test_region_classes),    TEST(test_region_parts),
+	    TEST(test_region_stays_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
