@@ -51,7 +51,10 @@ static __always_inline bool send_single(const struct kernel_thread *thread, cons
 static __always_inline struct kernel_recent_bundle *recent_bundle(struct kernel_thread *thread,
 								  const struct kernel_bundle_key *key)
 {
-	return &thread->recent_bundles[recent_bundle_place(key) & (KERNEL_RECENT_BUNDLES - 1)];
+	u32 place = recent_bundle_place(key);
+
+	barrier_var(place); /* the compiler knows its bounds, verifiers lose sight of them */
+	return &thread->recent_bundles[place & (KERNEL_RECENT_BUNDLES - 1)];
 }
 
 /* The bundle of a key, or NULL. */

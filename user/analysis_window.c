@@ -133,7 +133,7 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 	int error;
 
 	job->book.last_id = &context->last_variance;
-	error = region__grow(&job->map, about, &context->config, &drafts);
+	error = region__grow(&job->map, about, &context->config, context->source, &drafts);
 	if (!error)
 		error = variance__match(&job->book, &job->map, about, &drafts, span->end, span->last);
 	region__clear(&drafts);

@@ -116,7 +116,7 @@ static inline double waited(enum heatmap_part part, uint32_t row, int bin)
 static inline size_t grown(struct region_result *result)
 {
 	memset(result, 0, sizeof(*result));
-	assert_int_equal(region__grow(&map, job, &config, result), 0);
+	assert_int_equal(region__grow(&map, job, &config, VAPRO_BY_ARGUMENTS, result), 0);
 	return result->count;
 }
 

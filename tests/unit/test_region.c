@@ -136,12 +136,30 @@ static void test_region_stays_whole(void **state)
 	region__clear(&result);
 }
 
+/* Two causes that take turns are one variance; so is what the kernel tells enough of. */
+static void test_region_turns(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int bin = 0; bin < 36; bin += 12) {
+		paint(0, bin, bin + 8, VAPRO_COMPUTATION, 0.7, false);
+		paint(0, bin + 8, bin + 12, VAPRO_COMPUTATION, 0.6, true);
+	}
+	paint(2, 10, 20, VAPRO_COMPUTATION, 0.8, false);
+	paint(2, 20, 30, VAPRO_COMPUTATION, 0.4, true);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].cell_count, 36);
+	assert_int_equal(result.drafts[1].cell_count, 20);
+	region__clear(&result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_region_basic),	       TEST(test_region_needs_loss), TEST(test_region_bridges),
 	    TEST(test_region_weak_neighbours), TEST(test_region_classes),    TEST(test_region_parts),
-	    TEST(test_region_stays_whole),
+	    TEST(test_region_stays_whole),     TEST(test_region_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

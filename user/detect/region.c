@@ -421,7 +421,7 @@ void region__clear(struct region_result *result)
 }
 
 int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,
-		 struct region_result *result)
+		 enum vapro_workload_source source, struct region_result *result)
 {
 	struct grower grower = {.map = map, .job = job, .config = config, .bins = map->end - map->begin};
 	unsigned layers;
@@ -443,7 +443,9 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 		if (trim(&grower, layer) || trim_rows(&grower, layer))
 			goto cleanup;
 	}
-	if (layers & 1U << LAYER_COMPUTATION && region__split(&grower, LAYER_COMPUTATION))
+	/* equal counts are evidence enough */
+	if (source != VAPRO_BY_INSTRUCTIONS && layers & 1U << LAYER_COMPUTATION &&
+	    region__split(&grower, LAYER_COMPUTATION))
 		goto cleanup;
 	for (uint32_t i = 0; i < grower.count; i++)
 		grower.components[i].draft = i;

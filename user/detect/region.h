@@ -11,10 +11,14 @@
  *  - Borders whose column loses less than a fifth of the region's mean column are cut off.
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft.
+ *  - Where the kernel's telling is the evidence, and there is not enough of it for a component as a whole,
+ *    the part that has enough is one of its own (region__split).
  *  - A draft needs min_cells and min_lost_s.
  */
 #ifndef VAPRO_REGION_H
 #define VAPRO_REGION_H
+
+#include <vapro/analysis.h>
 
 #include "detect/heatmap.h"
 #include "model/stg.h"
@@ -44,8 +48,8 @@ struct region_result {
 
 void region__clear(struct region_result *result);
 
-/* Finds all drafts of a job's map. Returns 0 or -ENOMEM. */
+/* Finds all drafts of a job's map. source: what computation is told alike by. Returns 0 or -ENOMEM. */
 int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,
-		 struct region_result *result);
+		 enum vapro_workload_source source, struct region_result *result);
 
 #endif

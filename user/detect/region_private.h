@@ -39,9 +39,10 @@ uint32_t region__root(struct grower *grower, uint32_t component);
 void region__join(struct grower *grower, uint32_t a, uint32_t b);
 
 /*
- * Parts what only touches: stretches in which the kernel's telling alone makes a row slow, and those of
- * which it tells next to nothing. A hog in a stretch that is a little slow anyway is a variance of its own,
- * with its own beginning, end and cause. Returns 0 or -ENOMEM.
+ * Parts what only touches: of components of which the kernel tells too little, stretches that its telling
+ * alone makes slow, and those of which it tells next to nothing. A hog in a stretch that is a little slow
+ * anyway is a variance of its own, with its own beginning, end and cause. Where the two take turns all the
+ * time they stay together. Returns 0 or -ENOMEM.
  */
 int region__split(struct grower *grower, enum layer layer);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define TOLD_LITTLE 0.25 /* of a loss that is of another kind */
+#define TOLD_PARTS 2	 /* more of them are no stretches of their own: two causes take turns */
 
 /* What a cell of a component is slow by: what the kernel tells of it would do, or it would not. */
 enum kind { KIND_NONE, KIND_TOLD, KIND_REST };
@@ -26,6 +27,15 @@ static bool is_told(const struct splitter *splitter, size_t place, size_t b)
 	return told > 0 && told >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
 }
 
+/* Whether the kernel tells of too little of a component's loss, as a whole, to be the evidence for it. */
+static bool is_doubtful(const struct splitter *splitter, size_t at)
+{
+	struct grower *grower = splitter->grower;
+	const struct component *whole = &grower->components[region__root(grower, splitter->of[at])];
+
+	return whole->cpu < grower->config->evidence_share * whole->lost;
+}
+
 /* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between told cells are told. */
 static bool find_kinds(struct splitter *splitter)
 {
@@ -37,7 +47,7 @@ static bool find_kinds(struct splitter *splitter)
 		size_t last = SIZE_MAX; /* told, and all since is of the same component */
 
 		for (size_t b = 0; b < bins; b++) {
-			if (of[b] == NO_COMPONENT) {
+			if (of[b] == NO_COMPONENT || !is_doubtful(splitter, place * bins + b)) {
 				last = SIZE_MAX;
 				continue;
 			}
@@ -102,21 +112,39 @@ static void give_up(struct splitter *splitter, enum kind kind)
 static int take_over(struct splitter *splitter)
 {
 	struct grower *grower = splitter->grower;
-	unsigned char *has = calloc(grower->count, 1); /* by component: a bit for each kind */
+	size_t cells = grower->job->row_count * grower->bins;
+	/* by component: its parts that are told, and whether it has others; of a part: whether it was counted */
+	uint32_t *told = calloc(grower->count, sizeof(*told));
+	bool *rest = calloc(grower->count, sizeof(*rest)), *counted = calloc(grower->count, sizeof(*counted));
+	int error = -ENOMEM;
 
-	if (!has)
-		return -ENOMEM;
-	for (size_t at = 0; at < grower->job->row_count * grower->bins; at++) {
-		if (splitter->kinds[at] != KIND_NONE)
-			has[region__root(grower, splitter->of[at])] |= (unsigned char)(1U << splitter->kinds[at]);
+	if (!told || !rest || !counted)
+		goto cleanup;
+	for (size_t at = 0; at < cells; at++) {
+		uint32_t part, whole;
+
+		if (splitter->kinds[at] == KIND_NONE)
+			continue;
+		part = region__root(grower, splitter->parts[at]);
+		whole = region__root(grower, splitter->of[at]);
+		if (splitter->kinds[at] == KIND_REST)
+			rest[whole] = true;
+		else if (!counted[part])
+			told[whole]++;
+		counted[part] = true;
 	}
-	for (size_t at = 0; at < grower->job->row_count * grower->bins; at++) {
-		if (splitter->kinds[at] != KIND_NONE &&
-		    has[region__root(grower, splitter->of[at])] == (1U << KIND_TOLD | 1U << KIND_REST))
+	for (size_t at = 0; at < cells; at++) {
+		uint32_t whole = splitter->kinds[at] != KIND_NONE ? region__root(grower, splitter->of[at]) : 0;
+
+		if (splitter->kinds[at] != KIND_NONE && rest[whole] && told[whole] && told[whole] <= TOLD_PARTS)
 			splitter->of[at] = splitter->parts[at];
 	}
-	free(has);
-	return 0;
+	error = 0;
+cleanup:
+	free(told);
+	free(rest);
+	free(counted);
+	return error;
 }
 
 int region__split(struct grower *grower, enum layer layer)
