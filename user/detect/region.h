@@ -11,8 +11,8 @@
  *  - Borders whose column loses less than a fifth of the region's mean column are cut off.
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft.
- *  - Where the kernel's telling is the evidence, and there is not enough of it for a component as a whole,
- *    the part that has enough is one of its own (region__split).
+ *  - Where the kernel's telling is the evidence, stretches that have it and those that have none are
+ *    components of their own (region__split).
  *  - A draft needs min_cells and min_lost_s.
  */
 #ifndef VAPRO_REGION_H

@@ -39,8 +39,8 @@ uint32_t region__root(struct grower *grower, uint32_t component);
 void region__join(struct grower *grower, uint32_t a, uint32_t b);
 
 /*
- * Parts what only touches: of components of which the kernel tells too little, stretches that its telling
- * alone makes slow, and those of which it tells next to nothing. A hog in a stretch that is a little slow
+ * Parts what only touches: stretches that the kernel's telling alone makes slow, and those of which it tells
+ * next to nothing. A hog in a stretch that is a little slow
  * anyway is a variance of its own, with its own beginning, end and cause. Where the two take turns all the
  * time they stay together. Returns 0 or -ENOMEM.
  */

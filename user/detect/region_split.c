@@ -27,15 +27,6 @@ static bool is_told(const struct splitter *splitter, size_t place, size_t b)
 	return told > 0 && told >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
 }
 
-/* Whether the kernel tells of too little of a component's loss, as a whole, to be the evidence for it. */
-static bool is_doubtful(const struct splitter *splitter, size_t at)
-{
-	struct grower *grower = splitter->grower;
-	const struct component *whole = &grower->components[region__root(grower, splitter->of[at])];
-
-	return whole->cpu < grower->config->evidence_share * whole->lost;
-}
-
 /* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between told cells are told. */
 static bool find_kinds(struct splitter *splitter)
 {
@@ -47,7 +38,7 @@ static bool find_kinds(struct splitter *splitter)
 		size_t last = SIZE_MAX; /* told, and all since is of the same component */
 
 		for (size_t b = 0; b < bins; b++) {
-			if (of[b] == NO_COMPONENT || !is_doubtful(splitter, place * bins + b)) {
+			if (of[b] == NO_COMPONENT) {
 				last = SIZE_MAX;
 				continue;
 			}
