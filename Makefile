@@ -80,7 +80,7 @@ $(B)/.deps-bench: tools/deps.sh
 	@tools/deps.sh bench
 	@touch $@
 
-$(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) tools/bpf_stack.awk include/vapro/kernel.h vmlinux/vmlinux.h | $(B)/.deps-build
+$(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) tools/bpf_stack.awk $(wildcard include/vapro/kernel*.h) vmlinux/vmlinux.h | $(B)/.deps-build
 	@echo "  BPF   $@"
 	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf $(BPF_INCLUDES) -Wall -Werror -c $< -o $@
 	@llvm-objdump -dr --no-show-raw-insn $@ | awk -f tools/bpf_stack.awk

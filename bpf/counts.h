@@ -7,7 +7,7 @@
 #ifndef VAPRO_COUNTS_H
 #define VAPRO_COUNTS_H
 
-#include <vapro/kernel.h>
+#include <vapro/kernel_thread.h>
 
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))

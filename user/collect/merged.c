@@ -15,7 +15,7 @@
 
 struct merged {
 	struct vapro_bpf *bpf;
-	struct kernel_place *mapped; /* the first `count` of the pool; NULL: none */
+	struct kernel_place *mapped; /* the first of the pool, `size` bytes; NULL: none */
 	size_t size;
 	uint32_t told[2]; /* of each half, since it was begun */
 	struct kernel_bundle_key dead[BATCH];

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 #include <vapro/config.h>
-#include <vapro/kernel.h>
+#include <vapro/kernel_thread.h>
 
 #include "probe/facts.h"
 #include "probe/ladder.h"

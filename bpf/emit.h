@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fragments to bundles: what is long, new or abnormal travels singly through the ring, the rest is
+ * merged per bin in the pool (ARCHITECTURE section 4). A single that finds the ring full is merged.
+ */
+#ifndef VAPRO_EMIT_H
+#define VAPRO_EMIT_H
+
+#include "counting.h"
+#include "taken.h"
+
+/* enum vapro_loss, of which this side counts some */
+enum {
+	LOST_RING_FULL,
+	LOST_MAP_FULL,
+	LOST_NO_STORAGE,
+	LOST_NESTING,
+	LOST_ARGUMENT,
+	LOST_TRUNCATED,
+	LOST_GOVERNED,
+	LOST_VANISHED,
+	LOST_UNACCOUNTED, /* user space counts it */
+	LOST_APPROXIMATED,
+	LOST_UNMATCHED,
+	LOST_COUNTER
+};
+
+/* How a fragment travels. */
+#define EMIT_SINGLE 1
+#define EMIT_EVENTS 2 /* counters counted it, or should have: what they did is in the thread's scratch */
+#define EMIT_COUNTS 4 /* the kernel counted something for it, which is there, too */
+
+static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
+					const struct kernel_bundle *one)
+{
+	struct kernel_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+
+	if (!record)
+		return false;
+	record->type = KERNEL_FRAGMENT;
+	record->tgid = thread->tgid;
+	record->tid = thread->tid;
+	record->pad = 0;
+	record->time_ns = one->end_ns;
+	record->key = *key;
+	record->bundle = *one;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+static __always_inline struct kernel_recent_bundle *recent_bundle(struct kernel_thread *thread,
+								  const struct kernel_bundle_key *key)
+{
+	u32 place = recent_bundle_place(key);
+
+	barrier_var(place); /* the compiler knows its bounds, verifiers lose sight of them */
+	return &thread->recent_bundles[place & (KERNEL_RECENT_BUNDLES - 1)];
+}
+
+/* The bundle of a key, or NULL. */
+static __always_inline struct kernel_bundle *bundle_of(struct kernel_thread *thread,
+						       const struct kernel_bundle_key *key)
+{
+	struct kernel_recent_bundle *recent = recent_bundle(thread, key);
+	struct kernel_place *at;
+	u32 place = recent->place, *known;
+
+	if (!same_bundle(&recent->key, key) || !bin_after(key->bin, closed_bin)) {
+		known = bpf_map_lookup_elem(&places, key);
+		if (!known)
+			return 0;
+		place = *known;
+		recent->key = *key;
+		recent->place = place;
+	}
+	at = bpf_map_lookup_elem(&pool, &place);
+	return at ? &at->bundle : 0;
+}
+
+/* Gives the first of a bundle a place. False where there is none left. */
+static __always_inline bool bundle_put(struct kernel_thread *thread, const struct kernel_bundle_key *key,
+				       const struct kernel_bundle *one)
+{
+	struct kernel_recent_bundle *recent = recent_bundle(thread, key);
+	u32 odd = key->bin & 1, place;
+	struct kernel_place *at;
+
+	if (pool_used[odd] >= pool_half)
+		return false;
+	place = 2 * __sync_fetch_and_add(&pool_used[odd], 1) + odd;
+	at = bpf_map_lookup_elem(&pool, &place);
+	if (!at)
+		return false;
+	at->bundle = *one;
+	at->key.tid = key->tid;
+	at->key.bin = key->bin;
+	at->key.cell = key->cell;
+	at->key.abnormal = key->abnormal;
+	at->key.group = key->group;
+	__builtin_memcpy(at->key.named_cell, key->named_cell, sizeof(key->named_cell));
+	__sync_lock_test_and_set(&at->key.state, key->state); /* after all else */
+	/* where that fails the next one gets a place of its own: they are one bundle in two parts */
+	bpf_map_update_elem(&places, key, &place, BPF_ANY);
+	recent->key = *key;
+	recent->place = place;
+	return true;
+}
+
+/* Of a fragment that is told alone, or as the first of its bundle. flags: what of it is in `one` already. */
+static __always_inline void bundle_begin(struct kernel_bundle *one, const struct kernel_thread *thread, u64 now,
+					 u64 bytes, u32 flags)
+{
+	u64 duration = now - thread->start_ns;
+
+	one->start_ns = thread->start_ns;
+	one->end_ns = now;
+	one->sum_ns = one->min_ns = one->max_ns = duration;
+	one->bytes_min = one->bytes_max = bytes;
+	one->first_call = one->last_call = thread->call;
+	if (!(flags & EMIT_COUNTS))
+		__builtin_memset(&one->counts, 0, sizeof(one->counts));
+	if (!(flags & EMIT_EVENTS)) {
+		__builtin_memset(one->event_min, 0, sizeof(one->event_min));
+		__builtin_memset(one->event_max, 0, sizeof(one->event_max));
+		__builtin_memset(one->event_sum, 0, sizeof(one->event_sum));
+	}
+	one->n = 1;
+	one->slot = thread->slot;
+}
+
+/*
+ * Hands on what is single, or the first of its bundle; merged where the ring is full. Returns whether it is
+ * in a bundle. A function of its own, since most fragments do not come here.
+ */
+__noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *of, u64 now, u64 bytes, u32 flags)
+{
+	struct kernel_bundle *one, *into;
+	struct kernel_bundle_key key;
+	struct kernel_thread *own;
+
+	/* the scratch of the current thread, which this one is: as a map's value, which kernels want to copy from */
+	own = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	if (!thread || !of || !own)
+		return false;
+	key = *of;
+	one = &own->one;
+	bundle_begin(one, thread, now, bytes, flags);
+	if (flags & EMIT_SINGLE) {
+		if (send_single(thread, &key, one))
+			return true;
+		into = bundle_of(own, &key);
+		if (into) {
+			bundle_merge(into, one);
+			if (counting)
+				bundle_merge_events(into, one);
+			return true;
+		}
+	}
+	if (bundle_put(own, &key, one))
+		return true;
+	lose(thread->slot, flags & EMIT_SINGLE ? LOST_RING_FULL : LOST_MAP_FULL, 1);
+	return false;
+}
+
+/* A function of its own for its stack, as emit is. */
+__noinline int end_counts(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
+{
+	if (thread && counts)
+		counts_end(thread, counts, duration);
+	return 0;
+}
+
+/*
+ * Hands a finished fragment over. state: with KERNEL_EDGE for edges. Returns whether it is in a bundle.
+ * A global function for its stack: kernels whose JIT gives programs no stack of their own allow 512
+ * bytes for a program with all that it calls.
+ */
+__noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
+{
+	bool edge = state & KERNEL_EDGE;
+	/* ids go on for ever; two that share statistics only travel in each other's way */
+	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0), flags = 0;
+	struct kernel_bundle_key key = {.state = state};
+	struct kernel_state_stats *seen;
+	struct kernel_bundle *into;
+	u64 duration, judged, away = 0;
+
+	if (!thread)
+		return false;
+	duration = now - thread->start_ns;
+	if (duration > long_ns)
+		flags |= EMIT_SINGLE;
+	key.tid = thread->tid;
+	key.bin = bin_of_thread(thread, now + utc_offset_ns);
+	if (counts_changed(thread)) {
+		flags |= EMIT_COUNTS;
+		end_counts(thread, &thread->one.counts, duration);
+		away = counts_off_cpu(&thread->one.counts);
+	}
+	judged = edge && away < duration ? duration - away : duration;
+	if (edge && counting) {
+		__builtin_memset(thread->one.event_min, 0, sizeof(thread->one.event_min));
+		__builtin_memset(thread->one.event_max, 0, sizeof(thread->one.event_max));
+		__builtin_memset(thread->one.event_sum, 0, sizeof(thread->one.event_sum));
+		flags |= EMIT_EVENTS;
+		if (!count_end(&key))
+			lose(thread->slot, LOST_COUNTER, 1);
+		index = work_place(key.state, key.cell, key.bin);
+	} else if (edge) {
+		key.cell = cell_of(judged);
+	}
+	seen = bpf_map_lookup_elem(&stats, &index);
+	if (seen) {
+		if (seen->n < new_fragments) {
+			seen->n++;
+			flags |= EMIT_SINGLE;
+		} else if (is_abnormal(duration, seen->min_ns, abnormal_ratio_1024)) {
+			key.abnormal = 1;
+			if (take_token(thread, now))
+				flags |= EMIT_SINGLE;
+		}
+		if (!seen->min_ns || judged < seen->min_ns)
+			seen->min_ns = judged;
+	}
+	into = flags & EMIT_SINGLE ? 0 : bundle_of(thread, &key);
+	if (!into)
+		return emit_one(thread, &key, now, bytes, flags);
+	bundle_add(into, thread->start_ns, now, bytes, thread->call);
+	if (flags & EMIT_COUNTS)
+		counts_sum(&into->counts, &thread->one.counts);
+	if (flags & EMIT_EVENTS)
+		bundle_merge_events(into, &thread->one);
+	return true;
+}
+
+#endif
