@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fragments to bundles: what is long, new or abnormal travels singly through the ring, the rest is
- * merged per bin in the pool (ARCHITECTURE section 4). A single that finds the ring full is merged.
+ * merged per bin in the pool (ARCHITECTURE section 4). A single that finds the ring full is merged; the
+ * last of its room is kept for the events of processes.
  */
 #ifndef VAPRO_EMIT_H
 #define VAPRO_EMIT_H
@@ -33,8 +34,11 @@ enum {
 static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
 					const struct kernel_bundle *one)
 {
-	struct kernel_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
+	struct kernel_record *record;
 
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > singles_room)
+		return false;
+	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 	if (!record)
 		return false;
 	record->type = KERNEL_FRAGMENT;

@@ -15,8 +15,9 @@ const volatile u64 long_ns = 10000000;
 const volatile u32 abnormal_ratio_1024 = 1229;
 const volatile u32 new_fragments = 5;
 const volatile u32 pool_half = 16384;
-const volatile u8 seccomp_kills; /* this kernel kills a task with a filter where its return was hijacked */
-const volatile u8 counting;	 /* there are counters: without them all that reads them goes away on load */
+const volatile u64 singles_room = 3670016; /* bytes of the ring that singles may fill */
+const volatile u8 seccomp_kills;	   /* this kernel kills a task with a filter where its return was hijacked */
+const volatile u8 counting;		   /* there are counters: without them all that reads them goes away on load */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
 const volatile bool call_paths;
 const volatile u8 governing; /* there is a bound on what probes may cost */

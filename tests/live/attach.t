@@ -46,21 +46,41 @@ def test_sees_a_running_job(tap, jobs):
     tap.equal(check.returncode, 0, "every line is valid by the schema" + ("" if check.returncode == 0 else check.stdout[-600:]))
 
 
-def test_counts_every_call(tap, jobs):
-    program = jobs.start(j.mpirun(1, tool("flat_out"), "--rate", 200000, "--seconds", 3, "--delay", 2), "flat_out")
+def counts(tap, jobs, name, options=(), beside=lambda: None):
+    """The records of a vaprod that watches a program that calls MPI_Send 200,000 times a second; all counted."""
+    program = jobs.start(j.mpirun(1, tool("flat_out"), "--rate", 200000, "--seconds", 3, "--delay", 2), name)
     pid = ready_pid(program)
-    out = os.path.join(jobs.directory, "out.ndjson")
-    daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--overhead-cap", "0", "--io", "off"], "vaprod")
+    out = os.path.join(jobs.directory, name + ".ndjson")
+    daemon = jobs.start([VAPROD, "--exe", tool("flat_out"), "--output", out, "--overhead-cap", "0", "--io", "off", *options],
+                        "vaprod_" + name)
     attached(out, [pid])
-    tap.equal(jobs.wait(program, 30), 0, "the program ends well")
-    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
+    beside()
+    tap.equal(jobs.wait(program, 30), 0, f"{name}: the program ends well")
+    daemon.process.send_signal(signal.SIGINT)
+    tap.equal(jobs.wait(daemon, 20), 0, f"{name}: vaprod ends well")
     calls = int(program.out().rsplit('"calls":', 1)[1].split(",")[0])
     lines = records(out)
     fragments = sum(w["fragments"] for w in of_type(lines, "window"))
     lost = sum(sum(w["lost"].values()) for w in of_type(lines, "window"))
     # a vertex a call, an edge between two; and MPI_Finalize
-    tap.equal(fragments + lost, 2 * calls + 1, "every call is in a bundle or counted as lost")
-    tap.equal(of_type(lines, "process")[-1]["state"], "exited", "the end of the process is told")
+    tap.equal(fragments + lost, 2 * calls + 1, f"{name}: every call is in a bundle or counted as lost")
+    tap.equal(of_type(lines, "process")[-1]["state"], "exited", f"{name}: the end of the process is told")
+    return lines
+
+
+def test_counts_every_call(tap, jobs):
+    counts(tap, jobs, "merged")
+
+
+def test_full_ring(tap, jobs):
+    """Each fragment is a single, and the ring is full for most of the time; processes come and go beside it."""
+    def come_and_go():
+        for _ in range(300):
+            subprocess.run(["/bin/true"], check=True)
+    lines = counts(tap, jobs, "singles", ["--long-fragment", "0", "--ring-bytes", "65536"], come_and_go)
+    bundles = sum(w["bundles"] for w in of_type(lines, "window"))
+    tap.ok(bundles > 1000, "some of them are told singly", bundles)
+    tap.equal([w["text"] for w in of_type(lines, "warning") if w["code"] == "ring_full"], [], "no event of a process is lost in them")
 
 
 def test_kill_leaves_nothing(tap, jobs):
@@ -110,4 +130,4 @@ def test_starts_later(tap, jobs):
     tap.equal(told, set(pids), "processes that start later are found")
 
 
-main(test_sees_a_running_job, test_counts_every_call, test_kill_leaves_nothing, test_throw, test_opt_out, test_starts_later)
+main(test_sees_a_running_job, test_counts_every_call, test_full_ring, test_kill_leaves_nothing, test_throw, test_opt_out, test_starts_later)

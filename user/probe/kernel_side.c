@@ -60,6 +60,7 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 	if (!status)
 		status = bpf_map__set_max_entries(bpf->maps.ring, (uint32_t)config->ring_bytes);
 	bpf->rodata->pool_half = half;
+	bpf->rodata->singles_room = config->ring_bytes - config->ring_bytes / 8;
 	bpf->rodata->long_ns = (uint64_t)(config->long_fragment_s * 1e9);
 	bpf->rodata->abnormal_ratio_1024 = (uint32_t)(config->abnormal_ratio * 1024);
 	bpf->rodata->new_fragments = (uint32_t)config->rare_members;
