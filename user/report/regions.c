@@ -55,6 +55,18 @@ static const char *const meaning[][2] = {
     {"migrations", "moved between CPUs"},
 };
 
+static const char *meaning_of(const struct region *region, const char *name)
+{
+	/* no workload that became slower: MPI asks again and again whether the others have come */
+	if (!strcmp(name, "on_cpu") && region->class && !strcmp(region->class, "communication"))
+		return "inside the call: MPI polls while it waits";
+	for (size_t i = 0; i < sizeof(meaning) / sizeof(meaning[0]); i++) {
+		if (!strcmp(meaning[i][0], name))
+			return meaning[i][1];
+	}
+	return NULL;
+}
+
 struct region *regions__get(struct regions *regions, const char *job, uint64_t id)
 {
 	struct region *region;
@@ -193,12 +205,8 @@ static void tell_why(const struct region *region, FILE *out, unsigned width)
 
 	for (size_t i = 0; i < region->cause_count; i++) {
 		const struct region_cause *cause = &region->causes[i];
-		const char *means = NULL;
+		const char *means = meaning_of(region, cause->name);
 
-		for (size_t k = 0; k < sizeof(meaning) / sizeof(meaning[0]); k++) {
-			if (!strcmp(meaning[k][0], cause->name))
-				means = meaning[k][1];
-		}
 		if (!cause->major)
 			continue;
 		tell(out, head, width, "%s%.0f %% %s%s%s", cause->part ? "of it " : "", 100 * cause->share, cause->name,
