@@ -95,5 +95,5 @@ def part_programs():
                         f"{mean:+.2f} % +- {half:.2f}, upper 95 % bound {mean + half:+.2f} %", "bound at most 2 %, +- 0.7",
                         mean + half <= 2 and half <= HALF_WIDTH_PCT, pairs=pairs, mean_pct=mean, half_width_pct=half))
         rows.append(row(f"{name}: what vaprod said it cost: mean, worst window", f"{told:.3f} %, {max((m for _, m, _ in said), default=math.nan):.3f} %",
-                        told_pct=told))
+                        "mean inside the interval", abs(told - mean) <= half, told_pct=told))
     return rows
