@@ -105,13 +105,21 @@ static __always_inline u32 vertex_of(struct kernel_thread *thread, const struct 
 static __always_inline u32 edge_of(struct kernel_thread *thread, const struct kernel_edge_key *key)
 {
 	struct kernel_recent_edge *recent = &thread->recent_edges[recent_edge_place(key)];
-	u32 epoch = states_epoch, edge;
+	u32 epoch = states_epoch, edge, place;
+	struct kernel_edge *by_id;
 
 	if (recent->epoch == epoch && recent->key.from == key->from && recent->key.to == key->to)
 		return recent->edge;
 	edge = number_of(&edges, key, &next_edge);
 	if (!edge)
 		return 0;
+	place = edge & (KERNEL_STATES - 1);
+	by_id = bpf_map_lookup_elem(&edges_by_id, &place);
+	if (by_id && by_id->id != edge) {
+		__sync_lock_test_and_set(&by_id->id, 0);
+		by_id->key = *key;
+		__sync_lock_test_and_set(&by_id->id, edge);
+	}
 	recent->key = *key;
 	recent->edge = edge;
 	recent->epoch = epoch;

@@ -106,6 +106,14 @@ struct {
 	__type(value, u32);
 } edges SEC(".maps");
 
+/* The same by number, modulo their count. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_STATES);
+	__type(key, u32);
+	__type(value, struct kernel_edge);
+} edges_by_id SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2 * KERNEL_STATES); /* vertices, then edges */

@@ -254,6 +254,13 @@ struct kernel_edge_key {
 	u32 from, to; /* vertex ids */
 };
 
+/* An edge by its number: what user space asks for when it meets a new one. */
+struct kernel_edge {
+	u32 id; /* the key is of this one; written last and read first */
+	u32 pad;
+	struct kernel_edge_key key;
+};
+
 /* Counters of a state, by id; read by user space for nothing but debugging. */
 struct kernel_state_stats {
 	u64 min_ns;  /* least duration (computation: on-CPU time) */

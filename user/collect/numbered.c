@@ -208,9 +208,17 @@ struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id,
 struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int *status)
 {
 	struct numbered_edge *edge = &numbered->edges[id & (CACHE - 1)];
+	uint32_t place = id & (KERNEL_STATES - 1);
+	struct kernel_edge by_id;
 
 	if (edge->id == id)
 		return edge;
+	/* edges come all the time: to walk through their map for each is too dear */
+	if (!bpf_map_lookup_elem(bpf_map__fd(kernel_side__bpf(numbered->side)->maps.edges_by_id), &place, &by_id) &&
+	    by_id.id == id) {
+		keep_edge(numbered, &by_id.key, id);
+		return edge;
+	}
 	*status = numbered->swept.edges ? -EAGAIN : -ENOENT;
 	if (!numbered->swept.edges) {
 		numbered->swept.edges = kernel_side__bpf(numbered->side)->data->next_edge;
