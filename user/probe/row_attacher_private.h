@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What linking (row_attacher.c) and thinning (row_thinning.c) share and nobody else sees. */
+/* What attaching (row_attacher.c), linking (row_links.c) and thinning (row_thinning.c) share and nobody else sees. */
 #ifndef VAPRO_ROW_ATTACHER_PRIVATE_H
 #define VAPRO_ROW_ATTACHER_PRIVATE_H
 
@@ -53,6 +53,16 @@ struct row_attacher {
 	uint32_t cpus;
 	struct kernel_function_counters *per_cpu;
 };
+
+/* The public figures of an image, from its units. 0, or -ENOMEM. */
+int row_image__describe(struct row_image *image);
+
+/*
+ * Links a unit's functions for a process (0: for all), without those that the kernel refuses. 0 with *link the
+ * caller's to close, or -errno: -EOPNOTSUPP where nothing of it is left.
+ */
+int row_unit__link(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, pid_t pid,
+		   struct kernel_link **link);
 
 /* Opens the links of a unit that are closed; closes them. */
 int row_attacher__open(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit);
