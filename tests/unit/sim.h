@@ -94,6 +94,9 @@ void sim_config(struct vapro_config *config);
 void sim_run(const struct sim_scenario *scenario, enum vapro_workload_source source, struct sim_report *report);
 
 /* The found variance with most lost seconds among alarms; NULL where there is none. */
+/* Takes what the end of a window told of the job. */
+void sim_read(struct sim_report *report, const struct job_result *result);
+
 const struct sim_found *sim_alarm(const struct sim_report *report);
 void sim_print(const struct sim_report *report);
 

@@ -30,128 +30,6 @@
 
 static const char question[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm:1.0 x\nformat json\nwidth 120\n\n";
 
-static void test_question(void **state)
-{
-	struct ask_request request, again;
-	char text[ASK_REQUEST_MAX], err[256];
-	size_t size = strlen(question);
-	int length;
-
-	(void)state;
-	for (size_t i = 0; i < size; i++)
-		assert_int_equal(ask_request__parse(question, i, &request, err, sizeof(err)), -EAGAIN);
-	assert_int_equal(ask_request__parse(question, size, &request, err, sizeof(err)), 0);
-	assert_true(request.json && request.width == 120 && request.region.range_count == 2);
-	assert_string_equal(request.job, "slurm:1.0 x");
-	assert_string_equal(request.region_text, "0-3,7@1.5..4");
-	length = ask_request__format(&request, text, sizeof(text));
-	assert_int_equal(length, size);
-	assert_memory_equal(text, question, size);
-	/* what comes later is none of it */
-	snprintf(text, sizeof(text), "%snonsense\n", question);
-	assert_int_equal(ask_request__parse(text, strlen(text), &request, err, sizeof(err)), 0);
-	/* the least there can be */
-	memset(&request, 0, sizeof(request));
-	strcpy(request.region_text, "all@..");
-	length = ask_request__format(&request, text, sizeof(text));
-	assert_true(length > 0);
-	assert_int_equal(ask_request__parse(text, (size_t)length, &again, err, sizeof(err)), 0);
-	assert_true(!again.json && !*again.job && again.region.relative && !again.region.range_count);
-	assert_int_equal(ask_request__format(&request, text, 20), -EINVAL);
-}
-
-static void test_bad_questions(void **state)
-{
-	static const struct {
-		const char *text, *named;
-	} bad[] = {
-	    {"GET / HTTP/1.1\r\n", "no question"},
-	    {"vapro/2 diagnose\n", "no question"},
-	    {"vapro/1 diagnose \n", "no question"},
-	    {"\n", "no question"},
-	    {"vapro/1 diagnose\n\n", "no region"},
-	    {"vapro/1 diagnose\njob a\n\n", "no region"},
-	    {"vapro/1 diagnose\nregion\n", "no region"},
-	    {"vapro/1 diagnose\nregion 0\n", "RANKS@BEGIN..END"},
-	    {"vapro/1 diagnose\nregion 3-1@0..1\n", "no ranks"},
-	    {"vapro/1 diagnose\nregion 0@2..1\n", "ends before"},
-	    {"vapro/1 diagnose\nregion 0@0..1\nregion 0@0..1\n", "region"},
-	    {"vapro/1 diagnose\njob a\njob b\n", "job b"},
-	    {"vapro/1 diagnose\njob \n", "job"},
-	    {"vapro/1 diagnose\nformat xml\n", "format xml"},
-	    {"vapro/1 diagnose\nwidth -1\n", "width -1"},
-	    {"vapro/1 diagnose\nwidth 99999999999999999999\n", "width"},
-	    {"vapro/1 diagnose\nwidth 8x\n", "width"},
-	    {"vapro/1 diagnose\nshutdown now\n", "shutdown"},
-	    {"vapro/1 diagnose\njob a\x1b[2J\n", "no text"},
-	};
-	struct ask_request request;
-	char text[ASK_REQUEST_MAX], err[256];
-	uint64_t seed = 1;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		*err = 0;
-		if (ask_request__parse(bad[i].text, strlen(bad[i].text), &request, err, sizeof(err)) != -EINVAL ||
-		    !strstr(err, bad[i].named))
-			fail_msg("'%s': %s", bad[i].text, err);
-	}
-	assert_int_equal(ask_request__parse("vapro/1 diagnose\njob a\0b\n", 25, &request, err, sizeof(err)), -EINVAL);
-	/* no end of it */
-	memset(text, 'x', sizeof(text));
-	memcpy(text, question, 17);
-	assert_int_equal(ask_request__parse(text, sizeof(text) - 1, &request, err, sizeof(err)), -EAGAIN);
-	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
-	text[sizeof(text) - 1] = '\n';
-	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
-	memset(text, '1', sizeof(text));
-	memcpy(text, "vapro/1 diagnose\nregion ", 24);
-	text[sizeof(text) - 1] = '\n';
-	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
-	/* whatever else may come ends in one of the three */
-	for (int i = 0; i < 20000; i++) {
-		size_t size = strlen(question), at = (size_t)(sim_random(&seed) * (double)size);
-		int outcome;
-
-		memcpy(text, question, size);
-		for (int k = 0; k <= i % 3; k++)
-			text[(at + (size_t)k * 7) % size] = (char)(sim_random(&seed) * 256);
-		outcome = ask_request__parse(text, size - (size_t)(i % 5), &request, err, sizeof(err));
-		assert_true(outcome == 0 || outcome == -EAGAIN || outcome == -EINVAL);
-	}
-}
-
-static void test_heads(void **state)
-{
-	static const char *const bad[] = {
-	    "",	    "ok",     "ok x", "ok -1",	"ok 99999999999999", "error failed", "error a b",
-	    "note", "good 1", "OK 1", "ok 1 2", "note a\tb"};
-	struct ask_head head = {.line = ASK_ERROR, .error = ASK_REFUSED, .sentence = "not you"};
-	char text[2 * ASK_SENTENCE_MAX], sentence[2 * ASK_SENTENCE_MAX];
-
-	(void)state;
-	assert_string_equal(ask_head__format(&head, text, sizeof(text)), "error refused not you\n");
-	text[strlen(text) - 1] = 0;
-	assert_int_equal(ask_head__parse(text, &head), 0);
-	assert_true(head.line == ASK_ERROR && head.error == ASK_REFUSED);
-	assert_string_equal(head.sentence, "not you");
-	head = (struct ask_head){.line = ASK_OK, .bytes = 12345};
-	assert_string_equal(ask_head__format(&head, text, sizeof(text)), "ok 12345\n");
-	text[strlen(text) - 1] = 0;
-	assert_int_equal(ask_head__parse(text, &head), 0);
-	assert_true(head.line == ASK_OK && head.bytes == 12345);
-	memset(sentence, 'a', sizeof(sentence));
-	sentence[sizeof(sentence) - 1] = 0;
-	head = (struct ask_head){.line = ASK_NOTE, .sentence = sentence};
-	ask_head__format(&head, text, sizeof(text));
-	assert_true(strlen(text) <= ASK_SENTENCE_MAX + 5 && text[strlen(text) - 1] == '\n');
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		snprintf(text, sizeof(text), "%s", bad[i]);
-		if (!ask_head__parse(text, &head))
-			fail_msg("'%s' is taken", bad[i]);
-	}
-}
-
 /* ---- sockets: root's affair */
 
 static char directory[64];
@@ -600,9 +478,6 @@ static void test_reasons(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_question),
-	    cmocka_unit_test(test_bad_questions),
-	    cmocka_unit_test(test_heads),
 	    cmocka_unit_test_setup_teardown(test_sockets, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_bad_sockets, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_server, make_directory, remove_directory),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The confined reader: what it may not do, what becomes of one that breaks, that no answer is
- * believed unchecked, and that good answers say what parsing in-process says. Built twice: with
+ * The confined reader: what it may not do, and what becomes of one that breaks. Built twice: with
  * sanitizers as a unit test, without (and so with the limit on memory) for tests/live/confine.t.
  */
 #ifndef _GNU_SOURCE
@@ -27,19 +26,9 @@
 
 #include <cmocka.h>
 
-#include "probe/survey.h"
 #include "target/confine_private.h"
-#include "target/image_tables.h"
-#include "target/process.h"
-#include "target/source.h"
 
 #define CASES "build/test/site_cases.so"
-#define FLIP "VAPRO_TEST_FLIP"
-#define FLIPS 160
-#define TABLE_FLIPS 4000
-#ifndef DAMAGES /* a long run is made with -DDAMAGES=2000 */
-#define DAMAGES 12
-#endif
 
 /* ---- what readers of this program can be asked to do */
 
@@ -143,33 +132,8 @@ static int do_deed(struct flat_reader *about, struct confine_file *files, unsign
 	flat__put(answer, file_count ? files[0].size : 0);
 	return 0;
 }
-
-/* A survey whose answer is spoilt on demand, as a reader might that its image has taken over. */
-static int spoilt_survey(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
-			 struct flat *answer, char *err, size_t err_size)
-{
-	const char *flip = getenv(FLIP);
-	int status = survey__answer(about, files, file_count, answer, err, err_size);
-	uint32_t state = flip ? (uint32_t)atoi(flip) : 0;
-
-	for (int i = 0; state && !status && i < 3; i++) {
-		uint8_t *at;
-
-		state ^= state << 13;
-		state ^= state >> 17;
-		state ^= state << 5;
-		at = &answer->data[state % answer->size];
-		*at = i == 2 ? 0xff : (uint8_t)(state >> 24);
-	}
-	if (state && !status && state % 4 == 0)
-		answer->size -= state % (answer->size / 2);
-	return status;
-}
-
 static const struct confine_service services[] = {
     {"deed", do_deed},
-    {SURVEY_SERVICE, spoilt_survey},
-    {SOURCE_SERVICE, source__answer},
     {0},
 };
 
@@ -409,299 +373,12 @@ static void test_asker_dies(void **state)
 	fail_msg("the reader lives on: %s", text);
 }
 
-struct truth {
-	struct image *image;
-	struct survey_wanted wanted[256];
-	struct image_symbol symbols[256];
-	size_t count;
-};
-
-static int collect(const struct image_symbol *symbol, void *ctx)
-{
-	struct truth *truth = ctx;
-
-	assert_true(truth->count < 256);
-	truth->symbols[truth->count] = *symbol;
-	truth->wanted[truth->count++] = (struct survey_wanted){.symbol = symbol->name, .arguments = 0x3f};
-	return 0;
-}
-
-static void same_text(const char *a, const char *b)
-{
-	assert_string_equal(a ? a : "", b ? b : "");
-}
-
-static void same_objects(struct image *told, struct image *image)
-{
-	uint64_t vaddr, size, other_vaddr, other_size;
-
-	assert_int_equal(image__object(told, "object", &vaddr, &size), 0);
-	assert_int_equal(image__object(image, "object", &other_vaddr, &other_size), 0);
-	assert_int_equal(vaddr, other_vaddr);
-	assert_int_equal(size, other_size);
-	assert_int_equal(image__object(told, "push_first", &vaddr, &size), -ENOENT);
-}
-
-/* The survey says of each function what image.c and site.c say here. */
-static void test_survey(void **state)
-{
-	static struct truth truth;
-	char err[256] = "";
-	const struct survey_function *functions;
-	struct survey *survey;
-	struct image *told;
-	size_t count, matched = 0;
-	int file = open(CASES, O_RDONLY | O_CLOEXEC);
-
-	(void)state;
-	truth.image = image__open(CASES, NULL, err, sizeof(err));
-	assert_non_null(truth.image);
-	image__functions(truth.image, false, collect, &truth);
-	assert_true(truth.count > 10);
-	survey = survey__ask(file, "/cases.so", SURVEY_NAMES, truth.wanted, truth.count, err, sizeof(err));
-	if (!survey)
-		fail_msg("%s", err);
-	told = survey__image(survey);
-	assert_string_equal(image__label(told), "/cases.so");
-	assert_string_equal(image__build_id(told), image__build_id(truth.image));
-	functions = survey__functions(survey, &count);
-	for (size_t i = 0; i < count; i++) {
-		const struct survey_function *function = &functions[i];
-		uint64_t distance, offset;
-		struct site site;
-
-		for (size_t j = 0; j < truth.count; j++) {
-			const struct image_symbol *symbol = &truth.symbols[j];
-
-			if (strcmp(symbol->name, function->symbol.name) || symbol->vaddr != function->symbol.vaddr)
-				continue;
-			matched++;
-			assert_int_equal(site__choose(truth.image, symbol, 0x3f, &site), 0);
-			assert_int_equal(function->symbol.offset, symbol->offset);
-			assert_int_equal(function->symbol.size, symbol->size);
-			assert_int_equal(function->site.vaddr, site.vaddr);
-			assert_int_equal(function->site.offset, site.offset);
-			assert_int_equal(function->site.shift, site.shift);
-			assert_int_equal(function->site.class, site.class);
-			same_text(function->site.reason, site.reason);
-			same_text(function->site.instruction, site.instruction);
-		}
-		assert_int_equal(image__offset_of(told, function->symbol.vaddr, &offset), 0);
-		assert_int_equal(offset, function->symbol.offset);
-		same_text(image__symbolise(told, function->symbol.vaddr, &distance),
-			  image__symbolise(truth.image, function->symbol.vaddr, &distance));
-	}
-	assert_int_equal(matched, truth.count);
-	same_objects(told, truth.image);
-	/* and it has no bytes to be parsed here */
-	assert_null(image__bytes(told, functions[0].symbol.vaddr, &count));
-	survey__free(survey);
-	image__free(truth.image);
-	close(file);
-}
-
-static void test_survey_refuses(void **state)
-{
-	char err[256] = "";
-	int file = open("tests/unit/site_cases.S", O_RDONLY | O_CLOEXEC);
-
-	(void)state;
-	assert_null(survey__ask(file, "/cases.S", SURVEY_NAMES, NULL, 0, err, sizeof(err)));
-	assert_string_equal(err, "/cases.S: not an ELF file");
-	close(file);
-}
-
-/* Spoilt answers are refused by name, or what is left of them is safe to use. */
-static void test_survey_spoilt(void **state)
-{
-	static const struct survey_wanted wanted[] = {{"push_first", 0x3f}, {"no_frame", 0x3f}};
-	int file = open(CASES, O_RDONLY | O_CLOEXEC), refused = 0;
-
-	(void)state;
-	for (int i = 1; i <= FLIPS; i++) {
-		char err[256] = "", number[16];
-		const struct survey_function *functions;
-		struct survey *survey;
-		uint64_t vaddr, size;
-		size_t count;
-
-		snprintf(number, sizeof(number), "%d", i);
-		setenv(FLIP, number, 1);
-		survey = survey__ask(file, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
-		if (!survey) {
-			assert_non_null(strstr(err, "makes no sense"));
-			refused++;
-			continue;
-		}
-		functions = survey__functions(survey, &count);
-		for (size_t j = 0; j < count; j++) {
-			assert_true(functions[j].wanted < 2);
-			assert_true(functions[j].site.class < SITE_CLASSES);
-			assert_true(functions[j].site.vaddr - functions[j].symbol.vaddr < 4096);
-			image__symbolise(survey__image(survey), functions[j].symbol.vaddr, &size);
-		}
-		image__object(survey__image(survey), "object", &vaddr, &size);
-		assert_true(strlen(image__build_id(survey__image(survey))) < IMAGE_BUILD_ID_MAX);
-		survey__free(survey);
-	}
-	unsetenv(FLIP);
-	assert_true(refused > 0 && refused < FLIPS);
-	close(file);
-}
-
-/* The same without a reader, and many more of them: tables in which anything may stand. */
-static void test_tables_spoilt(void **state)
-{
-	char err[256] = "";
-	struct image *image = image__open(CASES, NULL, err, sizeof(err));
-	uint32_t random = 12345;
-	struct flat good = {0};
-	int refused = 0;
-
-	(void)state;
-	assert_non_null(image);
-	image_tables__put(image, true, &good);
-	assert_false(good.failed);
-	for (int i = 0; i < TABLE_FLIPS; i++) {
-		uint8_t *bytes = malloc(good.size);
-		size_t size = good.size;
-		struct flat_reader reader;
-		struct image *told;
-		uint64_t vaddr, distance;
-		bool memory;
-
-		assert_non_null(bytes);
-		memcpy(bytes, good.data, size);
-		for (int j = 0; j < 3; j++) {
-			random ^= random << 13;
-			random ^= random >> 17;
-			random ^= random << 5;
-			bytes[random % size] = (uint8_t)(random >> 24);
-		}
-		if (i % 5 == 0)
-			size = random % size;
-		reader = (struct flat_reader){.at = bytes, .end = bytes + size};
-		told = image_tables__get(&reader, 1 << 20, "spoilt", &memory);
-		refused += !told;
-		for (uint64_t at = 0; told && at < 0x4000; at += 256)
-			if (!image__vaddr_of(told, at, &vaddr))
-				image__symbolise(told, vaddr, &distance);
-		image__free(told);
-		free(bytes);
-	}
-	assert_true(refused > 0 && refused < TABLE_FLIPS);
-	free(good.data);
-	image__free(image);
-}
-
-/* The place that this call returns to, as an offset in the program's file. */
-static __attribute__((noinline)) uint64_t called_from(void)
-{
-	uint64_t address = (uint64_t)__builtin_return_address(0);
-	const struct process_mapping *mapping;
-	struct process *self;
-	char err[256];
-
-	assert_int_equal(process__read(getpid(), &self, err, sizeof(err)), 0);
-	mapping = process__mapping_at(self, address);
-	assert_non_null(mapping);
-	address += mapping->offset - mapping->start;
-	process__free(self);
-	return address;
-}
-
-static void test_source(void **state)
-{
-	const struct source_line *lines;
-	struct source *source;
-	uint64_t offsets[3];
-	char err[256] = "";
-	unsigned int first, second;
-
-	(void)state;
-	/* clang-format off */
-	offsets[0] = called_from(); first = __LINE__;
-	offsets[1] = called_from(); second = __LINE__;
-	/* clang-format on */
-	offsets[2] = UINT64_MAX;
-	source = source__ask("/proc/self/exe", "", offsets, 3, err, sizeof(err));
-	if (!source)
-		fail_msg("%s", err);
-	assert_true(source__has_dwarf(source));
-	lines = source__lines(source);
-	assert_non_null(lines[0].file);
-	assert_non_null(strstr(lines[0].file, "test_confine.c"));
-	assert_int_equal(lines[0].line, first);
-	assert_int_equal(lines[1].line, second);
-	assert_null(lines[2].file);
-	source__free(source);
-	assert_null(source__ask("/proc/self/exe", "0123456789ab", offsets, 3, err, sizeof(err)));
-	assert_non_null(strstr(err, "another build"));
-	assert_null(source__ask("/nonexistent/program", "", offsets, 3, err, sizeof(err)));
-	assert_non_null(strstr(err, "No such file"));
-	/* code without DWARF: an answer, without lines */
-	source = source__ask(CASES, "", offsets, 1, err, sizeof(err));
-	assert_non_null(source);
-	assert_false(source__has_dwarf(source));
-	assert_null(source__lines(source)[0].file);
-	source__free(source);
-}
-
-/* Damaged files, DWARF and all: an answer or a sentence, whatever becomes of the reader. */
-static void test_damaged(void **state)
-{
-	static const struct survey_wanted wanted[] = {{"main", 0}, {"called_from", 0}};
-	uint64_t offsets[] = {called_from(), 0x1000};
-	uint32_t random = 4711;
-	int good = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	off_t size = lseek(good, 0, SEEK_END);
-	char *bytes = malloc((size_t)size);
-
-	(void)state;
-	assert_non_null(bytes);
-	assert_int_equal(pread(good, bytes, (size_t)size, 0), size);
-	close(good);
-	for (int i = 0; i < DAMAGES; i++) {
-		char err[256] = "", path[64];
-		int file = memfd_create("damaged", MFD_CLOEXEC);
-		struct survey *survey;
-		struct source *source;
-
-		assert_int_equal(write(file, bytes, (size_t)size), size);
-		for (int j = 0; j < 200; j++) {
-			/* most of the damage goes where the tables and the DWARF are: the ends of the file */
-			off_t at =
-			    j % 4 ? size - 1 - (off_t)(random % (uint32_t)(size * 2 / 3)) : (off_t)(random % 4096);
-
-			random ^= random << 13;
-			random ^= random >> 17;
-			random ^= random << 5;
-			if (at >= 64) /* the head stays, or nothing is looked at */
-				assert_int_equal(pwrite(file, &random, 1, at), 1);
-		}
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-		survey = survey__ask(file, path, SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
-		assert_true(survey || *err);
-		survey__free(survey);
-		err[0] = '\0';
-		source = source__ask(path, "", offsets, 2, err, sizeof(err));
-		assert_true(source || *err);
-		source__free(source);
-		close(file);
-	}
-	free(bytes);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_answers),	   cmocka_unit_test(test_files),
-	    cmocka_unit_test(test_broken),	   cmocka_unit_test(test_not_tried_again),
-	    cmocka_unit_test(test_not_armed),	   cmocka_unit_test(test_confined),
-	    cmocka_unit_test(test_asker_dies),	   cmocka_unit_test(test_survey),
-	    cmocka_unit_test(test_survey_refuses), cmocka_unit_test(test_survey_spoilt),
-	    cmocka_unit_test(test_tables_spoilt),  cmocka_unit_test(test_source),
-	    cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_answers),	    cmocka_unit_test(test_files),     cmocka_unit_test(test_broken),
+	    cmocka_unit_test(test_not_tried_again), cmocka_unit_test(test_not_armed), cmocka_unit_test(test_confined),
+	    cmocka_unit_test(test_asker_dies),
 	};
 
 	confine__main(argc, argv, services);

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Why, step by step and when asked: counters of one stage after the other, regions chosen by hand, questions
+ * in the midst of a run.
+ */
+#include "why.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* One stage after the other, each with counters of its own, as far down as something is major; then stage 1 again. */
+static void test_progressive(void **state)
+{
+	static const enum factor_node nodes[] = {NODE_DRAM,	   NODE_RETIRING,
+						 NODE_PREEMPTED,   NODE_FRONTEND_LATENCY,
+						 NODE_CLEARS,	   NODE_FRONTEND_BANDWIDTH,
+						 NODE_MISPREDICTS, NODE_CORE,
+						 NODE_L1,	   NODE_L2,
+						 NODE_L3,	   NODE_STORE};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		struct run run = {.causes = {{nodes[i], 0.6, 1}}, .progressive = true, .seed = 9};
+		const char *expected[5] = {"", "", "", "", ""};
+		int stage = factor_infos[nodes[i]].stage;
+		struct answer answer;
+		size_t at = 0;
+
+		/* what the kernel tells in time anyway needs no counters */
+		if (nodes[i] == NODE_PREEMPTED)
+			stage = 1;
+		if (stage == 3)
+			expected[1] = "backend";
+		if (stage >= 2)
+			expected[stage - 1] = factor_infos[factor_infos[nodes[i]].parent].name;
+		why_go(&run, &answer);
+		for (int k = 0; k < answer.request_count; k++) {
+			if (strcmp(answer.expands[k], expected[at])) {
+				at++;
+				assert_true(at < sizeof(expected) / sizeof(*expected));
+				assert_string_equal(answer.expands[k], expected[at]);
+			}
+		}
+		assert_int_equal(at, stage == 1 ? 0 : stage); /* and back to stage 1 */
+		why_expect_only(&answer, nodes[i], 5);
+		assert_true(answer.final);
+		for (uint32_t k = 1; k < answer.tellings; k++)
+			assert_true(answer.stages[k] >= answer.stages[k - 1]);
+		if (stage < 3)
+			continue;
+		/* What was counted for a part of the time speaks for the whole loss. */
+		assert_true(why_find(&answer, "backend")->impact > 0.9 * answer.lost);
+		assert_true(fabs(why_find(&answer, factor_infos[nodes[i]].name)->impact / why_find(&answer, "backend")->impact -
+				 1) < 0.06);
+		assert_int_equal(answer.stages[0], 1);
+		assert_false(answer.finals[0]);
+		assert_int_equal(answer.stages[answer.tellings - 1], 3);
+	}
+	why_tell_worst("one stage after the other");
+}
+
+/* A region chosen by hand: inside of the slow time, around it, and where nothing is slow. */
+static void test_selection(void **state)
+{
+	static const int32_t slow_rank[][2] = {{SLOW, SLOW}}, others[][2] = {{0, 0}, {2, 3}};
+	const struct vapro_selection inside = {.ranks = slow_rank,
+					       .range_count = 1,
+					       .begin_ns = SIM_BEGIN_NS + (uint64_t)13e9,
+					       .end_ns = SIM_BEGIN_NS + (uint64_t)15e9};
+	const struct vapro_selection all = {.relative = true, .begin_ns = (uint64_t)10e9};
+	const struct vapro_selection quick = {
+	    .ranks = others, .range_count = 2, .relative = true, .begin_ns = (uint64_t)12e9, .end_ns = (uint64_t)18e9};
+	static const enum factor_node nodes[] = {NODE_RETIRING, NODE_WAKEUP_WAIT, NODE_SYSTEM_CALLS,
+						 NODE_HARD_IRQ, NODE_CORE,	  NODE_L2};
+	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .selection = &inside, .seed = 6};
+	struct answer answer;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		run.causes[0].node = nodes[i];
+		run.seed = 60 + i;
+		why_go(&run, &answer);
+		assert_int_equal(answer.chosen_count, 1);
+		why_expect_only(&answer, nodes[i], 3);
+	}
+	why_tell_worst("a region chosen by hand");
+	run.causes[0].node = NODE_DRAM;
+	run.seed = 6;
+	why_go(&run, &answer);
+	assert_int_equal(answer.chosen_count, 1);
+	why_expect_only(&answer, NODE_DRAM, 3);
+	/* Two of six seconds of the variance. */
+	assert_true(fabs(answer.chosen[0].lost / answer.lost - 1 / 3.0) < 0.03);
+	assert_true(answer.chosen[0].begin == 13 && answer.chosen[0].end == 15);
+	assert_int_equal(answer.chosen[0].normal, 0);
+	assert_string_equal(answer.chosen[0].who, "rank 1");
+	run.selection = &all;
+	run.seed = 6;
+	why_go(&run, &answer);
+	assert_int_equal(answer.chosen_count, 1);
+	why_expect_only(&answer, NODE_DRAM, 3);
+	/* All that is less than the fastest adds up, quiet as it is. */
+	assert_true(answer.chosen[0].lost > answer.lost && answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 20);
+	assert_true(answer.chosen[0].normal > 1000);
+	assert_true(answer.chosen[0].begin == 10 && answer.chosen[0].end == 30);
+	assert_string_equal(answer.chosen[0].who, "ranks 0-3");
+	run.selection = &quick;
+	run.seed = 6;
+	why_go(&run, &answer);
+	assert_int_equal(answer.chosen_count, 1);
+	assert_int_equal(answer.chosen[0].abnormal, 0);
+	for (uint32_t i = 0; i < answer.count; i++)
+		assert_false(answer.factor[i].major);
+	assert_true(answer.chosen[0].performance > 0.98);
+	assert_string_equal(answer.chosen[0].who, "ranks 0,2-3");
+}
+
+static void assert_same(const struct answer *a, const struct answer *b)
+{
+	assert_int_equal(a->count, b->count);
+	assert_int_equal(a->tellings, b->tellings);
+	assert_string_equal(a->verdict, b->verdict);
+	assert_true(a->lost == b->lost);
+	for (uint32_t i = 0; i < a->count; i++) {
+		assert_string_equal(a->factor[i].name, b->factor[i].name);
+		assert_true(a->factor[i].share == b->factor[i].share && a->factor[i].impact == b->factor[i].impact);
+	}
+}
+
+/*
+ * Asked between windows: the answer is that of a region chosen beforehand, for as long as what it rests on
+ * is kept, and the run goes on as if nobody had asked.
+ */
+static void test_question(void **state)
+{
+	static const int32_t slow_rank[][2] = {{SLOW, SLOW}};
+	const struct vapro_selection inside = {.ranks = slow_rank,
+					       .range_count = 1,
+					       .begin_ns = SIM_BEGIN_NS + (uint64_t)13e9,
+					       .end_ns = SIM_BEGIN_NS + (uint64_t)15e9},
+				     all = {.begin_ns = SIM_BEGIN_NS},
+				     over = {.begin_ns = SIM_BEGIN_NS, .end_ns = SIM_BEGIN_NS + (uint64_t)9e9},
+				     later = {.begin_ns = SIM_BEGIN_NS + (uint64_t)25e9};
+	static const struct {
+		double at, window, remember;
+		uint64_t bytes;
+		double kept_from;
+		bool told;
+	} cases[] = {
+	    {14.9, 0, 0, 0, 0, true},		  /* in the first window, of which nobody has told yet */
+	    {24.9, 0, 0, 0, 10, true},		  /* the present view reaches back to it */
+	    {28.9, 3, 0, 0, 26, false},		  /* no more */
+	    {28.9, 3, 60, 0, 0, true},		  /* but for who remembers */
+	    {28.9, 3, 20, 0, 7, true},		  /* as long as that */
+	    {28.9, 3, 10, 0, 17, false},	  /* and no longer */
+	    {28.9, 3, 60, 1000 * 250, 20, false}, /* nor more */
+	};
+	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .seed = 6}, quiet_run;
+	struct answer answer, quiet_answer;
+	struct asked *asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(asked != MAP_FAILED);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		run.seed = 6;
+		run.asked = NULL;
+		run.question = NULL;
+		run.ask_at = cases[i].at;
+		run.window = cases[i].window;
+		run.remember = cases[i].remember;
+		run.remember_bytes = cases[i].bytes;
+		quiet_run = run;
+		quiet_run.remember = 0;
+		why_go(&quiet_run, &quiet_answer);
+		run.asked = asked;
+		run.question = &inside;
+		why_go(&run, &answer);
+		assert_same(&answer, &quiet_answer);
+		assert_int_equal(asked->jobs, 1);
+		assert_true(asked->end == cases[i].at);
+		if (cases[i].bytes ? asked->begin < cases[i].kept_from : fabs(asked->begin - cases[i].kept_from) > 0.21)
+			fail_msg("case %zu is kept from %g", i, asked->begin);
+		assert_int_equal(asked->answer.chosen_count, cases[i].told);
+		if (!cases[i].told) {
+			assert_int_equal(asked->fragments, 0);
+			continue;
+		}
+		why_expect_only(&asked->answer, NODE_DRAM, 3);
+		assert_string_equal(asked->answer.chosen[0].who, "rank 1");
+		assert_true(asked->answer.chosen[0].begin == 13);
+		assert_true(asked->answer.chosen[0].end == fmin(15, cases[i].at));
+		assert_true(asked->fragments > 60 && asked->judged > 0.99);
+	}
+	/* all of it, what is over, and what is to come */
+	run.window = run.remember = 0;
+	run.remember_bytes = 0;
+	run.ask_at = 24.9;
+	run.seed = 6;
+	run.question = &all;
+	why_go(&run, &answer);
+	assert_int_equal(asked->answer.chosen_count, 1);
+	assert_true(asked->answer.chosen[0].begin == asked->begin && asked->answer.chosen[0].end == 24.9);
+	assert_true(asked->answer.chosen[0].lost > answer.lost);
+	assert_true(asked->answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 15);
+	run.question = &over;
+	run.seed = 6;
+	why_go(&run, &answer);
+	assert_true(asked->jobs == 1 && !asked->answer.chosen_count && !asked->fragments);
+	run.question = &later;
+	run.seed = 6;
+	why_go(&run, &answer);
+	assert_true(asked->jobs == 1 && !asked->answer.chosen_count && !asked->fragments);
+	munmap(asked, sizeof(*asked));
+}
+
+static void add_write(struct analysis *analysis, double begin, double end, uint32_t flags)
+{
+	struct vapro_bundle bundle = {.state = 1, .n = 1, .flags = flags};
+
+	bundle.start_ns = SIM_BEGIN_NS + (uint64_t)llround(begin * 1e9);
+	bundle.end_ns = SIM_BEGIN_NS + (uint64_t)llround(end * 1e9);
+	bundle.sum_ns = bundle.min_ns = bundle.max_ns = bundle.end_ns - bundle.start_ns;
+	bundle.factor[VAPRO_BLOCKED_IO] = (double)bundle.sum_ns * 0.9;
+	bundle.magnitude_min[VAPRO_BYTES] = bundle.magnitude_max[VAPRO_BYTES] = 4096;
+	assert_int_equal(analysis__add_bundle(analysis, &bundle), 0);
+}
+
+static void end_window(struct analysis *analysis, double begin, double end)
+{
+	const struct job_result *results;
+	uint32_t count;
+
+	assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + (uint64_t)(begin * 1e9),
+					      SIM_BEGIN_NS + (uint64_t)(end * 1e9), false, &results, &count),
+			 0);
+}
+
+/* A rank that is stuck in a write is in the answer; once, when it has ended. */
+static void test_question_about_the_stuck(void **state)
+{
+	static const struct vapro_state write = {1,  VAPRO_IO, NULL, "a@b+0x5", "fd_kind=file function=write",
+						 "", NULL,     NULL, NULL,	NULL};
+	const struct vapro_selection all = {.begin_ns = SIM_BEGIN_NS};
+	struct asked *asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct run run = {.question = &all, .asked = asked, .ask_at = 16};
+	struct analysis *analysis;
+	struct vapro_config config;
+
+	(void)state;
+	assert_true(asked != MAP_FAILED);
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	assert_non_null(analysis);
+	analysis__remember(analysis, 60, 1U << 30);
+	assert_int_equal(
+	    analysis__add_thread(analysis,
+				 &(struct vapro_thread){.world_size = 1, .pid = 9, .tid = 9, .job = "j", .host = "n"}),
+	    0);
+	{
+		struct vapro_state first = {0, VAPRO_COMPUTATION, "a", "b", "", "", NULL, NULL, NULL, NULL};
+
+		assert_int_equal(analysis__add_state(analysis, &first), 0);
+		assert_int_equal(analysis__add_state(analysis, &write), 0);
+	}
+	for (double t = 0.1; t < 12; t += 0.02)
+		add_write(analysis, t, t + 0.002, 0);
+	add_write(analysis, 12, 15, VAPRO_BUNDLE_OPEN);
+	end_window(analysis, 0, 15);
+	why_ask(&run, analysis);
+	assert_int_equal(asked->answer.chosen_count, 1);
+	assert_int_equal(asked->answer.chosen[0].class, VAPRO_IO);
+	assert_true(fabs(asked->answer.chosen[0].lost - 3) < 0.05);
+	assert_true(why_find(&asked->answer, "blocked_io")->major);
+	add_write(analysis, 12, 17, 0);
+	for (double t = 17.1; t < 24; t += 0.02)
+		add_write(analysis, t, t + 0.002, 0);
+	run.ask_at = 25;
+	why_ask(&run, analysis);
+	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	end_window(analysis, 15, 25);
+	run.ask_at = 26;
+	why_ask(&run, analysis);
+	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	/* all of the job has fallen silent: what it did is there, for a minute */
+	end_window(analysis, 25, 35);
+	end_window(analysis, 35, 45);
+	run.ask_at = 45;
+	why_ask(&run, analysis);
+	assert_int_equal(asked->answer.chosen_count, 1);
+	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	analysis__free(analysis);
+	munmap(asked, sizeof(*asked));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_progressive),
+	    cmocka_unit_test(test_selection),
+	    cmocka_unit_test(test_question),
+	    cmocka_unit_test(test_question_about_the_stuck),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

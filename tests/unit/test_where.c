@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From facts to an answer: what slow ranks share, the verdict, the queue of stages, how a region is written. */
+#include "why.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/where.h"
+#include "region_option.h"
+
+static void test_where_and_verdict(void **state)
+{
+	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .places = true, .seed = 6};
+	struct answer answer;
+	char expected[160];
+
+	(void)state;
+	why_go(&run, &answer);
+	assert_string_equal(answer.shared_facts, "socket=1 cpu=1 "); /* the cgroup is everybody's */
+	snprintf(expected, sizeof(expected),
+		 "rank 1, on socket 1, lost %.1f s: 100 %% backend bound, nearly all of it memory, nearly all of that "
+		 "DRAM.",
+		 answer.lost);
+	assert_string_equal(answer.verdict, expected);
+	run.places = false;
+	run.causes[0].node = NODE_PREEMPTED;
+	why_go(&run, &answer);
+	assert_string_equal(answer.shared_facts, "");
+	snprintf(expected, sizeof(expected), "rank 1 lost %.1f s: 100 %% off the CPU, nearly all of it preempted.",
+		 answer.lost);
+	assert_string_equal(answer.verdict, expected);
+}
+
+/* What is shared: by all slow ones, by few others, and of sockets only within a host. */
+static void test_where(void **state)
+{
+	static const char *const hosts[] = {"n1", "n1", "n1", "n1", "n2", "n2"};
+	static const int32_t sockets[] = {0, 0, 1, 1, 0, 1};
+	static const unsigned char one_socket[] = {1, 1, 0, 0, 0, 0}, one_host[] = {0, 0, 0, 0, 1, 1},
+				   spread[] = {1, 0, 1, 0, 0, 0}, everybody[] = {1, 1, 1, 1, 1, 1},
+				   gone[] = {1, 1, 2, 2, 2, 2};
+	struct stg *stg = stg__new();
+	struct places places = {0};
+	const struct vapro_place *limited;
+	struct where where[WHERE_FACTS];
+	uint32_t count;
+
+	(void)state;
+	assert_non_null(stg);
+	for (uint32_t i = 0; i < 6; i++) {
+		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .job = "j", .host = hosts[i], .pid = i + 1};
+
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+	}
+	/* Nothing but hosts is known. */
+	assert_int_equal(where__find(&places, stg, 0, one_host, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].fact, "host");
+	for (uint32_t i = 6; i-- > 0;)
+		assert_int_equal(
+		    places__add(&places,
+				&(struct vapro_place){.thread = i, .cpu = -1, .socket = sockets[i], .numa = -1}),
+		    0);
+	assert_int_equal(where__find(&places, stg, 0, one_socket, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].fact, "socket");
+	assert_string_equal(where[0].value, "0");
+	assert_int_equal(where[0].others, 0);
+	assert_int_equal(where__find(&places, stg, 0, one_host, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].value, "n2");
+	assert_int_equal(where__find(&places, stg, 0, spread, where, &count), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(where__find(&places, stg, 0, everybody, where, &count), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(where__find(&places, stg, 0, gone, where, &count), 0);
+	assert_int_equal(count, 0);
+	/* a quota is remembered, and told of the slow ones alone */
+	assert_int_equal(where__limit(&places, stg, 0, one_socket, &limited), 0);
+	assert_null(limited);
+	assert_int_equal(places__add(&places, &(struct vapro_place){.thread = 1, .limit = "l", .limit_cgroup = "/c"}),
+			 0);
+	assert_int_equal(places__add(&places, &(struct vapro_place){.thread = 1}), 0);
+	assert_int_equal(where__limit(&places, stg, 0, one_socket, &limited), 0);
+	assert_non_null(limited);
+	assert_string_equal(limited->limit, "l");
+	assert_string_equal(limited->limit_cgroup, "/c");
+	assert_int_equal(where__limit(&places, stg, 0, one_host, &limited), 0);
+	assert_null(limited);
+	places__free(&places);
+	stg__free(stg);
+}
+
+static void test_region_option(void **state)
+{
+	static const char *const bad[] = {"",
+					  "0-3",
+					  "0-3@1",
+					  "@1..2",
+					  "3-1@1..2",
+					  "0,@1..2",
+					  "x@1..2",
+					  "0@2..1",
+					  "0@1..x",
+					  "0@-1..2",
+					  "0@1m..2",
+					  "0-@1..2",
+					  "0 @1..2",
+					  "0@1..1",
+					  "allx@1..2",
+					  "0@nan..2",
+					  "0@1..inf",
+					  "99999999999@1..2",
+					  "0@2027-01-15T08:00:00Z..20"};
+	struct region_option region;
+	struct vapro_selection selection;
+	char err[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		*err = 0;
+		if (!region_option__parse(&region, bad[i], err, sizeof(err)))
+			fail_msg("'%s' is taken", bad[i]);
+		assert_true(*err);
+	}
+	assert_int_equal(region_option__parse(&region, "0-3,7@12.5..20s", err, sizeof(err)), 0);
+	selection = region_option__selection(&region);
+	assert_true(selection.relative && selection.range_count == 2);
+	assert_true(selection.begin_ns == 12500000000 && selection.end_ns == 20000000000);
+	assert_true(selection.ranks[0][0] == 0 && selection.ranks[0][1] == 3 && selection.ranks[1][0] == 7 &&
+		    selection.ranks[1][1] == 7);
+	assert_int_equal(region_option__parse(&region, "all@..", err, sizeof(err)), 0);
+	selection = region_option__selection(&region);
+	assert_true(!selection.ranks && !selection.begin_ns && !selection.end_ns);
+	assert_int_equal(
+	    region_option__parse(&region, "5@2027-01-15T08:00:00Z..2027-01-15T08:00:01.5Z", err, sizeof(err)), 0);
+	selection = region_option__selection(&region);
+	assert_true(!selection.relative && selection.end_ns - selection.begin_ns == 1500000000);
+}
+
+/* Several cases: one group at a time in the order of the wishes, shared, and given up in the end. */
+static void test_driver(void **state)
+{
+	struct diagnosis_case a = {.id = 1}, b = {.id = 2};
+	unsigned told = 1U << TOLD_TOP;
+	struct driver driver = {0};
+	struct driver_wish vain;
+	bool final;
+
+	(void)state;
+	a.sum.told[TOLD_TOP] = b.sum.told[TOLD_TOP] = 10;
+	a.breakdown.node[NODE_BACKEND].major = true;
+	b.breakdown.node[NODE_FRONTEND].major = true;
+	/* Nobody counts: nobody is asked. */
+	assert_int_equal(driver__see(&driver, 0, &a, 0, 5), 0);
+	assert_false(driver__turn(&driver, &vain));
+	assert_null(driver__current(&driver));
+	for (int window = 0; window < DRIVER_PATIENCE; window++) {
+		assert_int_equal(driver__see(&driver, 0, &a, told, 5), 0);
+		assert_int_equal(driver__see(&driver, 1, &b, told, 5), 0);
+		assert_int_equal(driver__stage(&a, &final), 1);
+		assert_false(final);
+		assert_false(driver__turn(&driver, &vain));
+		assert_int_equal(driver__current(&driver)->group, TOLD_BACKEND);
+	}
+	driver__see(&driver, 0, &a, told, 5);
+	driver__see(&driver, 1, &b, told, 5);
+	assert_true(driver__turn(&driver, &vain));
+	assert_true(vain.job == 0 && vain.variance == 1 && vain.group == TOLD_BACKEND);
+	a.tried |= 1U << vain.group;
+	assert_int_equal(driver__current(&driver)->group, TOLD_FRONTEND);
+	driver__see(&driver, 0, &a, told, 5);
+	assert_int_equal(driver__stage(&a, &final), 2);
+	assert_true(final);
+	/* The other one's variance ends. */
+	assert_false(driver__turn(&driver, &vain));
+	assert_null(driver__current(&driver));
+	driver__free(&driver);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_where_and_verdict),
+	    cmocka_unit_test(test_where),
+	    cmocka_unit_test(test_region_option),
+	    cmocka_unit_test(test_driver),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

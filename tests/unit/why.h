@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A job of four ranks whose rank 1 is slow for 6 s (12 to 18 s after its start) for a reason that the test
+ * knows, through the whole analysis; and what the analysis answered. Shared by the tests of why.
+ */
+#ifndef VAPRO_TESTS_WHY_H
+#define VAPRO_TESTS_WHY_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "diagnose/driver.h"
+#include "sim.h"
+
+#define RANKS 4
+#define MS 1e6
+#define BASE_NS (10 * MS)
+#define SLOW 1
+#define ALL_GROUPS ((1U << TOLD_GROUPS) - 1)
+
+/* Of each leaf of a quiet fragment. */
+extern const double why_jitters[2];
+
+struct cause {
+	enum factor_node node;
+	double share; /* of BASE_NS, on top; of a count its price */
+	double every; /* 1: all fragments in the time, else that share of them */
+};
+
+struct run {
+	struct cause causes[3];
+	unsigned groups; /* of counters that are on; all stages at once, or as the driver wishes */
+	bool progressive;
+	bool kernel_blind; /* nobody tells the kernel's time */
+	bool rare;	   /* some fragments of other work, few and long, at the same time */
+	bool hidden;	   /* causes cost time that no factor tells, beside counts */
+	double jitter;	   /* of each leaf of a quiet fragment */
+	bool merged;	   /* neighbours of a state come as one, slow ones and others apart */
+	double better;	   /* share of frontend that goes while it is slow: of this, less is better */
+	double seconds;
+	const struct vapro_selection *selection;
+	bool places;
+	uint64_t seed;
+	double put[FACTOR_NODES]; /* the truth: what causes added, of BASE_NS */
+	/* a question in the midst of the run, of a copy */
+	const struct vapro_selection *question;
+	double ask_at, remember, window; /* s; window 0: as it is */
+	uint64_t remember_bytes;
+	struct asked *asked;
+};
+
+struct told {
+	char name[32], parent[32], shared[128];
+	int stage;
+	double share, impact, p;
+	bool major, regression, implied;
+};
+
+struct answer {
+	struct told factor[FACTOR_NODES];
+	uint32_t count, tellings, stages[8];
+	bool finals[8], final;
+	char outcome[24];
+	double lost, rows;
+	char verdict[512], shared_facts[128];
+	struct answer_region {
+		uint32_t abnormal, normal;
+		double lost, performance, begin, end;
+		char verdict[512], who[64];
+		enum vapro_class class;
+	} chosen[3];
+	uint32_t chosen_count, rares;
+	struct result_rare rare; /* the last one told */
+	int requests[64];
+	char expands[64][24];
+	int request_count;
+};
+
+/* What a copy has answered, in memory that is shared with it. */
+struct asked {
+	struct answer answer;
+	uint32_t jobs;
+	double begin, end; /* of what is kept, s */
+	uint64_t fragments;
+	double judged;
+};
+
+/* The whole run, and what was told in it. */
+void why_go(struct run *run, struct answer *answer);
+
+/* As the daemon asks: a copy is spoilt, the analysis goes on as if nothing had been. The answer is in run->asked. */
+void why_ask(const struct run *run, struct analysis *analysis);
+
+/* What was told of a factor, or NULL. */
+const struct told *why_find(const struct answer *answer, const char *name);
+void why_show(const struct answer *answer);
+
+/* A factor's share of the whole loss, by the way down the tree. */
+double why_of_all(const struct answer *answer, const char *name);
+
+/* The factor is told to within that many points of the whole loss; it and what holds it are major, and nobody else. */
+void why_expect_only(const struct answer *answer, enum factor_node node, double points);
+void why_assert_levels(const struct answer *answer);
+
+/* Keeps the furthest that any answer was from the truth; prints it and begins anew. */
+void why_measure(double found, double truth, const char *name);
+void why_tell_worst(const char *group);
+
+#endif
