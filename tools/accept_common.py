@@ -189,11 +189,13 @@ def thermo(log):
     return lines
 
 
-def hpcc_input(directory):
+def hpcc_input(directory, order=1000):
+    """order: of the matrices, which all other sizes follow; 1000 takes less than a second, 4000 12 s."""
     with open("/usr/share/doc/hpcc/examples/_hpccinf.txt", encoding="utf-8") as file:
         text = file.read()
     # the default process grid is 2 x 2; 1 x 2 for two ranks, all else as it comes
     text = re.sub(r"^2(\s+Ps)$", r"1\1", text, flags=re.M)
+    text = re.sub(r"^1000(\s+Ns)$", rf"{order}\1", text, flags=re.M)
     with open(os.path.join(directory, "hpccinf.txt"), "w", encoding="utf-8") as file:
         file.write(text)
 
