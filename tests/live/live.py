@@ -55,8 +55,9 @@ class Tap:
     def ok(self, good, name, why=""):
         self.count += 1
         print(f"{'ok' if good else 'not ok'} {self.count} - {name}", flush=True)
-        if not good and why != "":
-            print("\n".join("# " + line for line in str(why).splitlines()[-20:]), flush=True)
+        if not good:
+            # where prove shows it, whose log else tells no more than a number
+            print("\n".join(f"# {self.count} - {name}: {line}" for line in str(why).splitlines()[-20:] or ["-"]), file=sys.stderr, flush=True)
 
     def equal(self, found, wanted, name):
         self.ok(found == wanted, name, f"found {found!r}, wanted {wanted!r}")
