@@ -73,10 +73,9 @@ def pairs_of(jobs, name, command, directory, pattern):
                 if not any(hits_of(r) for r in of_type(records, "process")):
                     raise RuntimeError(f"vaprod saw nothing of {name}")
         pairs.append((seconds[False], seconds[True]))
-        if sys.stderr.isatty() or os.environ.get("VAPRO_PROGRESS"):
-            mean, half = interval(percents(pairs))
-            print(f"{name}: {len(pairs)} pairs, {pairs[-1][0]:.2f} and {pairs[-1][1]:.2f}; {mean:+.2f} % +- {half:.2f}", file=sys.stderr)
-        if len(pairs) >= least and interval(percents(pairs))[1] <= HALF_WIDTH_PCT:
+        mean, half = interval(percents(pairs))
+        print(f"{name}: {len(pairs)} pairs, {pairs[-1][0]:.2f} and {pairs[-1][1]:.2f}; {mean:+.2f} % +- {half:.2f}", file=sys.stderr)
+        if len(pairs) >= least and half <= HALF_WIDTH_PCT:
             break
     return pairs, said
 
