@@ -270,7 +270,7 @@ static int tell_stage(struct pipeline *pipeline, const struct stream_stage *stag
 	    .variance = stage->variance,
 	    .events = stage->events,
 	    .refused = stage->refused,
-	    .uncounted_ns = stage->end_ns - stage->begin_ns,
+	    .uncounted_ns = stage->refused ? 0 : stage->end_ns - stage->begin_ns,
 	};
 	char *line = lines__stage(&told);
 	int ret = line ? put_line(pipeline, line) : -ENOMEM;
