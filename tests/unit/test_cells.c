@@ -296,11 +296,8 @@ static void test_score(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bounded),
-	    cmocka_unit_test(test_odd_input),
-	    cmocka_unit_test(test_paper),
-	    cmocka_unit_test(test_identity),
-	    cmocka_unit_test(test_score),
+	    cmocka_unit_test(test_bounded),  cmocka_unit_test(test_odd_input), cmocka_unit_test(test_paper),
+	    cmocka_unit_test(test_identity), cmocka_unit_test(test_score),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

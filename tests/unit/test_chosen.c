@@ -52,8 +52,9 @@ static void test_progressive(void **state)
 			continue;
 		/* What was counted for a part of the time speaks for the whole loss. */
 		assert_true(why_find(&answer, "backend")->impact > 0.9 * answer.lost);
-		assert_true(fabs(why_find(&answer, factor_infos[nodes[i]].name)->impact / why_find(&answer, "backend")->impact -
-				 1) < 0.06);
+		assert_true(
+		    fabs(why_find(&answer, factor_infos[nodes[i]].name)->impact / why_find(&answer, "backend")->impact -
+			 1) < 0.06);
 		assert_int_equal(answer.stages[0], 1);
 		assert_false(answer.finals[0]);
 		assert_int_equal(answer.stages[answer.tellings - 1], 3);

@@ -348,12 +348,9 @@ static void test_damaged(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_survey),
-	    cmocka_unit_test(test_survey_refuses),
-	    cmocka_unit_test(test_survey_spoilt),
-	    cmocka_unit_test(test_tables_spoilt),
-	    cmocka_unit_test(test_source),
-	    cmocka_unit_test(test_damaged),
+	    cmocka_unit_test(test_survey),	  cmocka_unit_test(test_survey_refuses),
+	    cmocka_unit_test(test_survey_spoilt), cmocka_unit_test(test_tables_spoilt),
+	    cmocka_unit_test(test_source),	  cmocka_unit_test(test_damaged),
 	};
 
 	confine__main(argc, argv, services);

@@ -137,7 +137,7 @@ static int try_link(struct row_attacher *attacher, const struct row_image *image
 }
 
 int row_unit__link(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, pid_t pid,
-		     struct kernel_link **link)
+		   struct kernel_link **link)
 {
 	size_t dropped;
 	int status;
