@@ -302,6 +302,7 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 	unsigned int limit_ms = question->limit_ms ? question->limit_ms : CONFINE_LIMIT_MS;
 	int files[CONFINE_FILES_MAX] = {-1, -1}, about = -1, ends[2] = {-1, -1}, status, how = 0;
 	struct confine_question raised = *question;
+	struct confine_version versions[CONFINE_FILES_MAX];
 	int64_t until = now_ms() + limit_ms;
 	bool known;
 	pid_t pid;
@@ -315,6 +316,8 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 	status = check_files(question, err, err_size);
 	if (status)
 		return status;
+	if (confine_memory__recall(question, versions, answer))
+		return 0;
 	if (is_broken(question)) {
 		snprintf(err, err_size, "its confined reader broke less than a minute ago; it is not tried again yet");
 		return -EPROTO;
@@ -342,6 +345,8 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 		if (status && status != -EINVAL)
 			status = name_failure(status, known, how, limit_ms, err, err_size);
 	}
+	if (!status)
+		confine_memory__keep(question, versions, answer);
 	if (status == -EPROTO)
 		note_broken(question);
 	if (status) {

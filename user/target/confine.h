@@ -39,7 +39,8 @@ struct confine_answer {
 };
 
 /*
- * Asks and waits. Returns 0, or a negative errno with a sentence in err:
+ * Asks and waits. What was asked lately of files that have not changed since is answered from memory.
+ * Returns 0, or a negative errno with a sentence in err:
  * -EINVAL  the service refused, in its own words: the file is none it can read
  * -EFBIG   a file's size is out of range, or it is no regular file
  * -EPROTO  the child broke: crashed, hung, was over a limit, called what is forbidden, or gave no whole

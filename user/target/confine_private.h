@@ -3,6 +3,9 @@
 #ifndef VAPRO_CONFINE_PRIVATE_H
 #define VAPRO_CONFINE_PRIVATE_H
 
+#include <sys/types.h>
+#include <time.h>
+
 #include "target/confine.h"
 
 #define CONFINE_NAME "vapro-reader" /* argv[0] of a reader; then service and number of files */
@@ -24,6 +27,26 @@ struct confine_head {
 };
 
 extern bool confine__armed;
+
+/* What tells a file and what is in it. */
+struct confine_version {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+	bool settled; /* its last change is so long ago that another one would be told by its time */
+};
+
+/*
+ * The answer that the same question about the same files got lately, if it is remembered: a copy, as
+ * confine__ask() would give it. Tells the versions of the question's files as they are before it is asked.
+ */
+bool confine_memory__recall(const struct confine_question *question, struct confine_version *files,
+			    struct confine_answer *answer);
+
+/* Remembers an answer, within bounds (32 of them, 4 MiB); the oldest are forgotten. It does without memory. */
+void confine_memory__keep(const struct confine_question *question, const struct confine_version *files,
+			  const struct confine_answer *answer);
 
 /* Lets nothing through from here on but memory, the pipe and the end. 0 or -errno. */
 int confine__filter(void);

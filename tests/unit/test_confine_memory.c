@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is remembered of readers' answers: the same question about the same bytes, and nothing else. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "target/confine_private.h"
+
+static int file;
+
+static void put(uint64_t about, const char *service, const void *data, size_t size, bool settled)
+{
+	struct flat flat = {0};
+	struct confine_question question = {.service = service, .about = &flat, .files = {file}, .file_count = 1};
+	struct confine_version version[CONFINE_FILES_MAX];
+	struct confine_answer answer = {0};
+
+	flat__put(&flat, about);
+	assert_false(confine_memory__recall(&question, version, &answer));
+	version[0].settled = settled;
+	answer = (struct confine_answer){.data = (uint8_t *)(uintptr_t)data, .size = size};
+	confine_memory__keep(&question, version, &answer);
+	free(flat.data);
+}
+
+/* Whether it is remembered, and then as it was. */
+static bool has(uint64_t about, const char *service, const void *data, size_t size)
+{
+	struct flat flat = {0};
+	struct confine_question question = {.service = service, .about = &flat, .files = {file}, .file_count = 1};
+	struct confine_version version[CONFINE_FILES_MAX];
+	struct confine_answer answer = {0};
+	bool known;
+
+	flat__put(&flat, about);
+	known = confine_memory__recall(&question, version, &answer);
+	if (known) {
+		assert_int_equal(answer.size, size);
+		assert_memory_equal(answer.data, data, size);
+	}
+	free(answer.data);
+	free(flat.data);
+	return known;
+}
+
+/* The file's bytes change, and some time after its last change. */
+static void change(const char *to)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+	assert_int_equal(pwrite(file, to, strlen(to), 0), strlen(to));
+}
+
+static int open_file(void **state)
+{
+	(void)state;
+	file = memfd_create("asked", MFD_CLOEXEC);
+	if (file < 0)
+		return -1;
+	change("old");
+	return 0;
+}
+
+static int close_file(void **state)
+{
+	(void)state;
+	return close(file);
+}
+
+static void the_same_question_is_answered(void **state)
+{
+	(void)state;
+	put(1, "sites", "answer", 6, true);
+	assert_true(has(1, "sites", "answer", 6));
+	assert_true(has(1, "sites", "answer", 6));
+	assert_false(has(2, "sites", "answer", 6));
+	assert_false(has(1, "lines", "answer", 6));
+	put(2, "sites", "", 0, true);
+	assert_true(has(2, "sites", "", 0));
+}
+
+static void a_changed_file_is_read_again(void **state)
+{
+	(void)state;
+	put(1, "sites", "answer", 6, true);
+	change("new");
+	assert_false(has(1, "sites", "answer", 6));
+	put(1, "sites", "other", 5, true);
+	assert_true(has(1, "sites", "other", 5));
+}
+
+static void a_young_file_is_read_again(void **state)
+{
+	struct confine_question question = {.service = "sites", .files = {file}, .file_count = 1};
+	struct confine_version version[CONFINE_FILES_MAX];
+	struct confine_answer answer;
+
+	(void)state;
+	put(1, "sites", "answer", 6, false);
+	assert_false(has(1, "sites", "answer", 6));
+	change("now");
+	assert_false(confine_memory__recall(&question, version, &answer));
+	assert_false(version[0].settled);
+}
+
+static void the_oldest_goes(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 40; i++) {
+		put(i, "sites", &i, sizeof(i), true);
+		if (i)
+			assert_true(has(0, "sites", &(uint64_t){0}, sizeof(i))); /* it is used all the time */
+	}
+	for (uint64_t i = 1; i < 40; i++)
+		assert_int_equal(has(i, "sites", &i, sizeof(i)), i > 8);
+}
+
+static void its_bytes_are_bounded(void **state)
+{
+	char *large = calloc(1, 1 << 20);
+	int known = 0;
+
+	(void)state;
+	assert_non_null(large);
+	put(100, "sites", large, 1 << 20, true); /* too large with its question */
+	assert_false(has(100, "sites", large, 1 << 20));
+	for (uint64_t i = 0; i < 6; i++)
+		put(i, "sites", large, 1000000, true);
+	for (uint64_t i = 0; i < 6; i++)
+		known += has(i, "sites", large, 1000000);
+	assert_int_equal(known, 4);
+	assert_true(has(5, "sites", large, 1000000));
+	free(large);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(the_same_question_is_answered, open_file, close_file),
+	    cmocka_unit_test_setup_teardown(a_changed_file_is_read_again, open_file, close_file),
+	    cmocka_unit_test_setup_teardown(a_young_file_is_read_again, open_file, close_file),
+	    cmocka_unit_test_setup_teardown(the_oldest_goes, open_file, close_file),
+	    cmocka_unit_test_setup_teardown(its_bytes_are_bounded, open_file, close_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
