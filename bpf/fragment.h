@@ -71,6 +71,16 @@ static __always_inline void tell_hits(struct kernel_thread *thread, u64 now)
 	tell_more_hits(thread);
 }
 
+/* A hit of the thread; of a return or not. */
+static __always_inline void note_pause(struct kernel_thread *thread, u32 returned, u64 now)
+{
+	u64 pause = now - thread->hit_ns;
+
+	thread->hit_ns = now;
+	if (pause >= KERNEL_PAUSE_NS)
+		add(counters_of(thread->slot)->pauses[returned][pause_class(pause)], 1);
+}
+
 /* Number of a state, given at first sight; 0 when the map is full. */
 static __always_inline u32 number_of(void *map, const void *key, u32 *next)
 {

@@ -410,6 +410,7 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u32 cookie, u64
 	if (!thread)
 		return 1;
 	thread->hits.enter++;
+	note_pause(thread, 0, now);
 	if (!call_enter(ctx, cookie, task, thread, now))
 		return 0;
 	if (hits_due(&thread->hits, now))
@@ -436,6 +437,7 @@ static __always_inline int invocation_exit(struct pt_regs *ctx)
 	}
 	read_counts(thread, task);
 	now = bpf_ktime_get_ns();
+	note_pause(thread, 1, now);
 	close_vertex(thread, now);
 	requests_settle(thread, task);
 	if (hits_due(&thread->hits, now))

@@ -292,6 +292,15 @@ static __always_inline u32 bin_of_thread(struct kernel_thread *thread, u64 utc_n
 	return thread->bin;
 }
 
+/* Which of KERNEL_PAUSES a pause of at least KERNEL_PAUSE_NS is. */
+static __always_inline u32 pause_class(u64 pause)
+{
+	return pause < 4 * KERNEL_PAUSE_NS    ? 0
+	       : pause < 16 * KERNEL_PAUSE_NS ? 1
+	       : pause < 64 * KERNEL_PAUSE_NS ? 2
+					      : 3;
+}
+
 /* Whether a thread should tell its hits now. */
 static __always_inline bool hits_due(const struct kernel_hits *hits, u64 now)
 {

@@ -20,6 +20,7 @@ const volatile u8 seccomp_kills;	   /* this kernel kills a task with a filter wh
 const volatile u8 counting;		   /* there are counters: without them all that reads them goes away on load */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
 const volatile bool call_paths;
+const volatile u32 own_tgid; /* vaprod: while it or a child of it has a CPU that the watched want, that is its cost */
 const volatile u8 governing; /* there is a bound on what probes may cost */
 
 /* Written by user space while running. */
@@ -163,7 +164,7 @@ struct waiting {
 	u64 attributed_ns;
 	u64 queue, throttled; /* as in struct kernel_offcpu, when this slice began */
 	u32 tid;	      /* 0 = nobody */
-	u32 pad;
+	u32 slot;	      /* of its process */
 };
 
 struct {

@@ -12,8 +12,9 @@
 
 #include "invocation.h"
 
-static __always_inline void count_site(const struct kernel_thread *thread, u32 cookie)
+static __always_inline void count_site(struct kernel_thread *thread, u32 cookie, u64 now)
 {
+	note_pause(thread, 0, now);
 	if (cookie & KERNEL_SITE_EXIT)
 		add(counters_of(thread->slot)->left, 1);
 	else
@@ -92,7 +93,7 @@ static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
 	arguments_read(args, ctx);
 	sp = args->sp;
 	barrier_var(sp);
-	count_site(thread, cookie);
+	count_site(thread, cookie, now);
 	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
 		return 1;
 	function = bpf_map_lookup_elem(&functions, &row);
@@ -161,7 +162,7 @@ static __always_inline int row_leave(struct pt_regs *ctx, u32 cookie, u64 now)
 	arguments_read(args, ctx);
 	sp = args->sp;
 	barrier_var(sp);
-	count_site(thread, cookie);
+	count_site(thread, cookie, now);
 	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
 		return 1;
 	function = bpf_map_lookup_elem(&functions, &row);
@@ -195,7 +196,7 @@ static __always_inline int row_poll(u32 cookie, u64 now)
 
 	if (!thread)
 		return 1;
-	count_site(thread, cookie);
+	count_site(thread, cookie, now);
 	add(polls_seen, 1);
 	if (thread->open == KERNEL_NOTHING)
 		thread->polls++;

@@ -22,6 +22,17 @@ static __always_inline void interfere(u32 tid, u32 pid, const char *comm, u64 no
 	bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST);
 }
 
+/* vaprod, or one that it started: a confined reader. */
+static __always_inline bool is_vaprod(struct task_struct *task)
+{
+	return own_tgid && ((u32)task->tgid == own_tgid || (u32)BPF_CORE_READ(task, real_parent, tgid) == own_tgid);
+}
+
+static __always_inline void hold_up(u32 slot, u64 waited)
+{
+	add(counters_of(slot)->held_ns, waited);
+}
+
 static __always_inline void interfere_task(u32 tid, struct task_struct *task, u64 now, u64 preempted, u64 waited)
 {
 	char comm[16];
@@ -45,6 +56,8 @@ static __always_inline void charge_slice(struct waiting *waiting, struct task_st
 	}
 	if (prev->pid && prev->pid != waiting->tid && slice) {
 		interfere_task(waiting->tid, prev, now, slice, 0);
+		if (is_vaprod(prev))
+			hold_up(waiting->slot, slice);
 		waiting->attributed_ns += slice;
 	}
 	waiting->since_ns = now;
@@ -64,6 +77,7 @@ static __always_inline void leaves(struct kernel_thread *thread, struct waiting 
 	u64 now = bpf_ktime_get_ns();
 
 	offcpu_begin(&thread->off, now, runnable, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait), next->pid);
+	thread->off.own = is_vaprod(next);
 	bpf_probe_read_kernel(thread->off.other_comm, sizeof(thread->off.other_comm), next->comm);
 	thread->off.cpu = cpu;
 	if (runnable)
@@ -71,6 +85,7 @@ static __always_inline void leaves(struct kernel_thread *thread, struct waiting 
 	if (!runnable || !waiting || waiting->tid)
 		return; /* a second one waiting for the same CPU is charged to whom it was switched to */
 	waiting->tid = thread->tid;
+	waiting->slot = thread->slot;
 	waiting->since_ns = now;
 	waiting->attributed_ns = 0;
 	waiting->queue = thread->off.queue;
@@ -97,7 +112,11 @@ static __always_inline void comes_back(struct kernel_thread *thread, struct task
 	if (!preempted) {
 		if (prev->pid)
 			interfere_task(thread->tid, prev, now, 0, waited);
+		if (is_vaprod(prev))
+			hold_up(thread->slot, waited);
 	} else if (thread->off.other_pid && waited > attributed) {
+		if (thread->off.own)
+			hold_up(thread->slot, waited - attributed);
 		interfere(thread->tid, thread->off.other_pid, thread->off.other_comm, now, waited - attributed, 0);
 	}
 }

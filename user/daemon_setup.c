@@ -130,12 +130,15 @@ static void learnt_factors(const struct daemon *daemon, struct line_factor *line
 void daemon__tell_hello(struct daemon *daemon)
 {
 	struct line_factor factors[OS_FACTORS];
+	struct line_pause pauses[KERNEL_PAUSES];
 	struct line_costs costs = {.entry_ns = daemon->costs.entry_ns,
 				   .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
 				   .stepped_ns = daemon->costs.stepped_call_ns,
 				   .nop5_ns = daemon->costs.nop5_ns > 0 ? daemon->costs.nop5_ns : NAN,
 				   .syscall_ns = daemon->costs.syscall_ns,
-				   .bystander_ns = daemon->costs.bystander_ns};
+				   .bystander_ns = daemon->costs.bystander_ns,
+				   .pauses = pauses,
+				   .pause_count = KERNEL_PAUSES};
 	struct line_rung ladder[RUNGS];
 	struct line_facts facts = learnt_facts(daemon);
 	size_t counter_count;
@@ -161,6 +164,10 @@ void daemon__tell_hello(struct daemon *daemon)
 	struct utsname kernel;
 	char *line;
 
+	for (uint32_t i = 0; i < KERNEL_PAUSES; i++)
+		pauses[i] = (struct line_pause){.from_ns = (double)((uint64_t)KERNEL_PAUSE_NS << 2 * i),
+						.entry_ns = daemon->costs.pause_ns[0][i],
+						.return_ns = daemon->costs.pause_ns[1][i]};
 	learnt_factors(daemon, factors);
 	uname(&kernel);
 	hello.kernel = kernel.release;

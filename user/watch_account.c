@@ -74,7 +74,8 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	    .thinned_ns = orders->thinned_ns - governed->thinned_ns,
 	    .thinned = 2 * (orders->thinned - governed->thinned) + 2 * (orders->thinned_io - governed->thinned_io),
 	    .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
-	    .cost_ns = (uint64_t)watch__cost(watch, watched, &watched->window, governed->thinned_io)};
+	    .cost_ns = (uint64_t)watch__cost(watch, watched, &watched->window, governed->thinned_io) + now.held_ns -
+		       watched->window.held_ns};
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];
 	event.facts.lost[VAPRO_LOST_GOVERNED] += event.facts.thinned;

@@ -99,6 +99,10 @@ double watch__cost(const struct watch *watch, const struct watched *watched, con
 					.left = now->left - since->left,
 					.syscalls = now->syscalls - since->syscalls};
 
+	for (int i = 0; i < KERNEL_PAUSES; i++) {
+		delta.pauses[0][i] = now->pauses[0][i] - since->pauses[0][i];
+		delta.pauses[1][i] = now->pauses[1][i] - since->pauses[1][i];
+	}
 	return calibrate__cost(costs, &delta) +
 	       (double)(orders(watch, watched)->thinned_io - io_since) * costs->bystander_ns;
 }

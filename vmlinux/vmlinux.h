@@ -131,6 +131,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct seccomp seccomp;
 	unsigned in_iowait : 1;
+	struct task_struct *real_parent;
 };
 
 struct linux_binprm;

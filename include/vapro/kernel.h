@@ -323,14 +323,23 @@ struct kernel_interference {
 	char comm[16];
 };
 
+/*
+ * A hit is dearer after a pause of its thread from hits: what a trap needs has left the caches, the
+ * hypervisor's too. Pauses by length: from KERNEL_PAUSE_NS on, four times as long each.
+ */
+#define KERNEL_PAUSES 4
+#define KERNEL_PAUSE_NS 50000
+
 /* Counters of one process, in memory that user space has mapped; in cache lines of their own. */
 struct kernel_counters {
 	u64 enter, exit, skipped, vanished, syscalls;
-	u64 stepped;  /* of enter and left, those at single-stepped sites */
-	u64 lost[16]; /* by enum vapro_loss: fragments */
-	u64 emitted;  /* vertex fragments handed over, singly or merged */
-	u64 left;     /* hits at exit sites */
-	u64 io_ns;    /* in system calls that were told */
+	u64 stepped;		      /* of enter and left, those at single-stepped sites */
+	u64 lost[16];		      /* by enum vapro_loss: fragments */
+	u64 emitted;		      /* vertex fragments handed over, singly or merged */
+	u64 left;		      /* hits at exit sites */
+	u64 io_ns;		      /* in system calls that were told */
+	u64 pauses[2][KERNEL_PAUSES]; /* of enter and left, and of exit: those after a pause */
+	u64 held_ns;		      /* its threads waited for a CPU that vaprod had */
 } __attribute__((aligned(64)));
 
 struct kernel_function_counters {

@@ -11,7 +11,8 @@
 struct kernel_offcpu {
 	u64 out_ns; /* 0 while on a CPU */
 	u64 wake_ns;
-	u32 runnable; /* preempted, or yielded */
+	u16 runnable; /* preempted, or yielded */
+	u16 own;      /* it was vaprod that was switched to */
 	u32 io_wait;
 	u32 other_pid; /* who was switched to */
 	u32 cpu;       /* it left */
@@ -153,6 +154,7 @@ struct kernel_thread {
 	u32 computing;		  /* what runs since start_ns is computation, also where returns are not wanted */
 	u32 rows_generation;	  /* of thinned rows */
 	u32 pending;		  /* the last call left something to be read, struct kernel_pending */
+	u64 hit_ns;		  /* its last hit */
 	u64 entered_ns;		  /* the entry of the last call; 0 = nothing is known of it */
 	u64 let_go_ns;		  /* that of one that was let go, after which nothing is a fragment yet; 0 = none */
 	u32 turn, voids;	  /* of its process's probes */

@@ -48,7 +48,7 @@ def test_flat_out(tap, jobs):
     program = own(jobs, "rounds", "rounds_flat_out")
     daemon, out, hello = watch(jobs, "rounds_flat_out")
     tap.ok(hello["tunables"]["overhead_budget"] == 1 and hello["tunables"]["overhead_cap"] == 2, "hello tells budget and cap")
-    job = jobs.start(j.mpirun(1, program, "--us", 1000, "--phase", "250:12", "--phase", "1:45", "--delay", 5), "rounds")
+    job = jobs.start(j.mpirun(1, program, "--us", 40000, "--phase", "10000:12", "--phase", "1:45", "--delay", 5), "rounds")
     pid = ready_pid(job)
     attached(out, [pid])
     tap.equal(jobs.wait(job, 100), 0, "the program ends well")
@@ -69,6 +69,25 @@ def test_flat_out(tap, jobs):
     valid(tap, out)
 
 
+def test_own_time(tap, jobs):
+    """A program that hardly calls, and vaprod on its only CPU: what that takes is told as overhead."""
+    program = own(jobs, "flat_out", "flat_out_slowly")
+    daemon, out, hello = watch(jobs, "flat_out_slowly", "--cpus", 0, "--learn", 0)
+    job = jobs.start(j.mpirun(1, program, "--rate", 0.5, "--seconds", 12, "--delay", 5, "--cpu", 0), "flat_out")
+    pid = ready_pid(job)
+    attached(out, [pid])
+    tap.equal(jobs.wait(job, 60), 0, "the program ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    lines = records(out)
+    costs = hello["costs"]
+    hit = costs["entry_ns"] + costs["return_ns"] + sum(p["entry_ns"] + p["return_ns"] for p in costs["pauses"])
+    calls = 100 * 0.5 * hit * 1e-9  # percent of a second, each as dear as the dearest
+    told = [w["overhead_pct"]["max"] for w in of_type(lines, "window") if w["overhead_pct"]["max"]]
+    tap.ok(told and max(told) > calls, "vaprod's own time is more than the calls can have cost", (told, calls))
+    tap.ok(len(costs["pauses"]) == 4 and costs["pauses"][0]["from_ns"] == 50000, "what pauses add is told", costs)
+    valid(tap, out)
+
+
 def test_short_states(tap, jobs):
     """A little over the budget by many short calls: their returns go, all probes stay."""
     if not works("session"):
@@ -80,7 +99,7 @@ def test_short_states(tap, jobs):
     pair = costs["entry_ns"] + costs["return_ns"]
     # between the two: too dear with their returns, and cheap enough without
     calls_s = 0.018 / pair * (pair / costs["entry_ns"]) ** 0.5 * 1e9
-    short = 20
+    short = 1000  # so many that what the pause after them adds to a call is little
     us = round((short + 1) / calls_s * 1e6)
     job = jobs.start(j.mpirun(1, program, "--us", us, "--phase", f"{short}:24", "--phase", f"0:26", "--delay", 5), "rounds")
     pid = ready_pid(job)
@@ -116,7 +135,7 @@ def test_short_states(tap, jobs):
 def test_slow_caller(tap, jobs):
     program = own(jobs, "flat_out", "slow_flat_out")
     daemon, out, _ = watch(jobs, "slow_flat_out")
-    job = jobs.start(j.mpirun(1, program, "--rate", 1000, "--seconds", 13, "--delay", 5), "flat_out")
+    job = jobs.start(j.mpirun(1, program, "--rate", 40, "--seconds", 13, "--delay", 5), "flat_out")
     attached(out, [ready_pid(job)])
     tap.equal(jobs.wait(job, 60), 0, "the program ends well")
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
@@ -161,4 +180,4 @@ def test_io(tap, jobs):
     valid(tap, out)
 
 
-main(test_io, test_flat_out, test_short_states, test_slow_caller, test_no_cap)
+main(test_io, test_flat_out, test_own_time, test_short_states, test_slow_caller, test_no_cap)

@@ -402,6 +402,17 @@ static void tokens_bound_records(void **state)
 	assert_true(take_token(&thread, now + KERNEL_BIN_NS + 1000));
 }
 
+static void pauses_fall_into_classes(void **state)
+{
+	(void)state;
+	assert_int_equal(pause_class(KERNEL_PAUSE_NS), 0);
+	for (uint32_t i = 1; i < KERNEL_PAUSES; i++) {
+		assert_int_equal(pause_class((KERNEL_PAUSE_NS << 2 * i) - 1), i - 1);
+		assert_int_equal(pause_class(KERNEL_PAUSE_NS << 2 * i), i);
+	}
+	assert_int_equal(pause_class(UINT64_MAX), KERNEL_PAUSES - 1);
+}
+
 static void ranges_hold_their_addresses(void **state)
 {
 	struct kernel_transparent at = {.count = 2, .ranges = {{.begin = 100, .end = 200}, {.begin = 300, .end = 400}}};
@@ -505,6 +516,7 @@ int main(void)
 	    cmocka_unit_test(recent_places_are_within),
 	    cmocka_unit_test(abnormal_needs_ratio_and_floor),
 	    cmocka_unit_test(tokens_bound_records),
+	    cmocka_unit_test(pauses_fall_into_classes),
 	    cmocka_unit_test(ranges_hold_their_addresses),
 	    cmocka_unit_test(frames_go_up_the_stack),
 	    cmocka_unit_test(shares_add_up),

@@ -26,7 +26,11 @@ static void one_that_differs_is_an_accident(void **state)
 static void two_that_agree_are_taken(void **state)
 {
 	struct recheck recheck = {0};
-	struct costs costs = {.entry_ns = 450, .call_ns = 700, .stepped_call_ns = 1600, .bystander_ns = 50};
+	struct costs costs = {.entry_ns = 450,
+			      .call_ns = 700,
+			      .stepped_call_ns = 1600,
+			      .bystander_ns = 50,
+			      .pause_ns = {{900, 3000}, {0, 500}}};
 	double ratio = 0;
 
 	(void)state;
@@ -36,8 +40,24 @@ static void two_that_agree_are_taken(void **state)
 	recheck__scale(&costs, ratio);
 	assert_true(costs.call_ns == 1400 && costs.entry_ns == 900 && costs.bystander_ns == 100);
 	assert_true(costs.nop5_ns == 0);
+	assert_true(costs.pause_ns[0][1] == 6000 && costs.pause_ns[1][1] == 1000);
 	assert_false(recheck__judge(&recheck, costs.call_ns, 1450, &ratio));
 	assert_false(recheck__judge(&recheck, 0, 1450, &ratio)); /* never calibrated */
+}
+
+static void hits_after_pauses_cost_more(void **state)
+{
+	const struct costs costs = {.entry_ns = 450,
+				    .call_ns = 700,
+				    .stepped_call_ns = 1600,
+				    .syscall_ns = 180,
+				    .pause_ns = {{900, 3000}, {0, 500}}};
+	struct kernel_counters counters = {.enter = 10, .exit = 8, .left = 2, .stepped = 3, .syscalls = 5};
+
+	(void)state;
+	assert_true(calibrate__cost(&costs, &counters) == 12 * 450 + 8 * 250 + 3 * 900 + 5 * 180);
+	counters = (struct kernel_counters){.enter = 10, .exit = 10, .pauses = {{4, 1}, {0, 2}}};
+	assert_true(calibrate__cost(&costs, &counters) == 10 * 700 + 4 * 900 + 3000 + 2 * 500);
 }
 
 int main(void)
@@ -45,6 +65,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(one_that_differs_is_an_accident),
 	    cmocka_unit_test(two_that_agree_are_taken),
+	    cmocka_unit_test(hits_after_pauses_cost_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,10 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,22 +21,30 @@
 #define BATCHES 20
 #define QUICK_BATCHES 6
 
+#define PAUSE_CALLS 9
+#define PAUSE_BYTES (2U << 20)
+
 /*
  * One function per class of site: on x86 a push is emulated by the kernel, a mov is single-stepped; on
  * arm64 a branch is emulated, and what most functions begin with is single-stepped by most kernels.
  */
 void vapro_calibrate_emulated(void);
 void vapro_calibrate_stepped(void);
+void vapro_calibrate_around(void (*inner)(void)); /* emulated, too, and calls what it is given */
 #if defined(__x86_64__)
 __asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,@function\n"
 	"vapro_calibrate_emulated:\n\tpush %rbx\n\tpop %rbx\n\tret\n"
 	".globl vapro_calibrate_stepped\n.type vapro_calibrate_stepped,@function\n"
-	"vapro_calibrate_stepped:\n\tmov %rdi,%rax\n\tret\n");
+	"vapro_calibrate_stepped:\n\tmov %rdi,%rax\n\tret\n"
+	".globl vapro_calibrate_around\n.type vapro_calibrate_around,@function\n"
+	"vapro_calibrate_around:\n\tpush %rbx\n\tcall *%rdi\n\tpop %rbx\n\tret\n");
 #elif defined(__aarch64__)
 __asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,@function\n"
 	"vapro_calibrate_emulated:\n\tb 1f\n1:\tret\n"
 	".globl vapro_calibrate_stepped\n.type vapro_calibrate_stepped,@function\n"
-	"vapro_calibrate_stepped:\n\tstp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n\tret\n");
+	"vapro_calibrate_stepped:\n\tstp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n\tret\n"
+	".globl vapro_calibrate_around\n.type vapro_calibrate_around,@function\n"
+	"vapro_calibrate_around:\n\tb 2f\n2:\tstp x29, x30, [sp, #-16]!\n\tblr x0\n\tldp x29, x30, [sp], #16\n\tret\n");
 #endif
 
 /* Kernels from 6.18 turn a probe on a five-byte nop into a call. */
@@ -55,37 +65,101 @@ static double seconds_now(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+/* Least of some batches of calls, ns per call. */
+static double measure_warm(char what, int zero)
+{
+	uint32_t calls = what == 's' ? 100 : what == 'q' ? 500 : 1500;
+	double least = 1e9;
+	char byte;
+
+	for (int batch = 0; batch < (what == 'q' ? QUICK_BATCHES : BATCHES); batch++) {
+		double begin = seconds_now(), each;
+
+		for (uint32_t i = 0; i < calls; i++) {
+			if (what == 'e' || what == 'q')
+				vapro_calibrate_emulated();
+			else if (what == 's')
+				vapro_calibrate_stepped();
+			else if (what == 'n' && nop5)
+				nop5();
+			else if (read(zero, &byte, 1) != 1)
+				break;
+		}
+		each = (seconds_now() - begin) / calls * 1e9;
+		if (each < least)
+			least = each;
+	}
+	return least;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What the child does in a pause: goes through memory for a time. When that began and ended, in seconds. */
+static volatile char *memory;
+static double pause_seconds, pause_begin, pause_end;
+
+static void pause_from_hits(void)
+{
+	static size_t at;
+
+	pause_begin = pause_end = seconds_now();
+	for (; pause_end < pause_begin + pause_seconds; pause_end = seconds_now())
+		for (int line = 0; line < 64; line++, at = (at + 64) % PAUSE_BYTES)
+			memory[at]++;
+}
+
+/* Medians of what an entry and a return take that come after a pause of the middle of its class. */
+static void measure_pauses(double answer[2][KERNEL_PAUSES])
+{
+	double taken[2][PAUSE_CALLS];
+
+	memory = calloc(1, PAUSE_BYTES);
+	if (!memory)
+		return;
+	for (int class = 0; class < KERNEL_PAUSES; class ++) {
+		pause_seconds = 2e-9 * KERNEL_PAUSE_NS * pow(4, class);
+		for (int i = 0; i < PAUSE_CALLS; i++) {
+			double begin;
+
+			pause_from_hits();
+			begin = seconds_now();
+			vapro_calibrate_around(pause_from_hits);
+			taken[1][i] = (seconds_now() - pause_end) * 1e9;
+			taken[0][i] = (pause_begin - begin) * 1e9;
+		}
+		for (int returned = 0; returned < 2; returned++) {
+			qsort(taken[returned], PAUSE_CALLS, sizeof(taken[returned][0]), compare);
+			answer[returned][class] = taken[returned][PAUSE_CALLS / 2];
+		}
+	}
+	free((char *)memory);
+}
+
 /*
  * The child: measures what it is asked for, 'e'mulated, the same 'q'uickly, 's'tepped, 'n'op5 or 'r'ead, and
- * answers in ns per call.
+ * answers in ns per call; or halves of calls after 'p'auses.
  */
 static void serve(int from, int to)
 {
 	int zero = open("/dev/zero", O_RDONLY);
-	char what, byte;
+	char what;
 
 	while (read(from, &what, 1) == 1) {
-		uint32_t calls = what == 's' ? 100 : what == 'q' ? 500 : 1500;
-		double least = 1e9;
+		double answer[2][KERNEL_PAUSES] = {{0}};
+		size_t size = sizeof(answer);
 
-		for (int batch = 0; batch < (what == 'q' ? QUICK_BATCHES : BATCHES); batch++) {
-			double begin = seconds_now(), each;
-
-			for (uint32_t i = 0; i < calls; i++) {
-				if (what == 'e' || what == 'q')
-					vapro_calibrate_emulated();
-				else if (what == 's')
-					vapro_calibrate_stepped();
-				else if (what == 'n' && nop5)
-					nop5();
-				else if (read(zero, &byte, 1) != 1)
-					break;
-			}
-			each = (seconds_now() - begin) / calls * 1e9;
-			if (each < least)
-				least = each;
+		if (what == 'p') {
+			measure_pauses(answer);
+		} else {
+			answer[0][0] = measure_warm(what, zero);
+			size = sizeof(answer[0][0]);
 		}
-		if (write(to, &least, sizeof(least)) != sizeof(least))
+		if (write(to, answer, size) != (ssize_t)size)
 			break;
 	}
 	_exit(0);
@@ -165,6 +239,19 @@ static double extra(double with, double without)
 	return with > without && without > 0 ? with - without : 0;
 }
 
+/* What halves of calls cost more after pauses; a bare call's own time, a tenth of a microsecond, is in it. */
+static void find_pauses(const struct child *child, struct costs *costs)
+{
+	double taken[2][KERNEL_PAUSES];
+
+	if (write(child->ask, "p", 1) != 1 || read(child->answer, taken, sizeof(taken)) != sizeof(taken))
+		return;
+	for (int class = 0; class < KERNEL_PAUSES; class ++) {
+		costs->pause_ns[0][class] = extra(taken[0][class], costs->entry_ns);
+		costs->pause_ns[1][class] = extra(taken[1][class], extra(costs->call_ns, costs->entry_ns));
+	}
+}
+
 int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size)
 {
 	struct kernel_process tracked = {.slot = CALIBRATION_SLOT};
@@ -215,6 +302,17 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	if (!status) {
 		costs->entry_ns = extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
+		tracked.flags = 0;
+		kernel_side__track(side, child.pid, &tracked);
+		kernel_side__bpf(side)->data->generation++;
+		status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child.pid, false, &link);
+	}
+	if (!status) {
+		find_pauses(&child, costs);
+		kernel_side__unlink(side, link);
+		tracked.flags = KERNEL_PROCESS_NO_RETURN;
+		kernel_side__track(side, child.pid, &tracked);
+		kernel_side__bpf(side)->data->generation++;
 		if (nop5)
 			status = link_own(side, self, nop5, child.pid, true, &link);
 	}
@@ -235,10 +333,13 @@ out:
 
 double calibrate__cost(const struct costs *costs, const struct kernel_counters *counters)
 {
-	double returned = (double)counters->exit, entered = (double)counters->enter;
-	double stepped = (double)counters->stepped, return_ns = extra(costs->call_ns, costs->entry_ns);
+	double returned = (double)counters->exit, entered = (double)(counters->enter + counters->left);
+	double cost = entered * costs->entry_ns + returned * extra(costs->call_ns, costs->entry_ns) +
+		      (double)counters->stepped * extra(costs->stepped_call_ns, costs->call_ns) +
+		      (double)counters->syscalls * costs->syscall_ns;
 
-	entered += (double)counters->left;
-	return entered * costs->entry_ns + returned * return_ns +
-	       stepped * extra(costs->stepped_call_ns, costs->call_ns) + (double)counters->syscalls * costs->syscall_ns;
+	for (int i = 0; i < 2 * KERNEL_PAUSES; i++)
+		cost += (double)counters->pauses[i / KERNEL_PAUSES][i % KERNEL_PAUSES] *
+			costs->pause_ns[i / KERNEL_PAUSES][i % KERNEL_PAUSES];
+	return cost;
 }

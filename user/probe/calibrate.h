@@ -16,6 +16,8 @@ struct costs {
 	double nop5_ns;		/* entry at a five-byte nop */
 	double syscall_ns;	/* a traced IO system call */
 	double bystander_ns;	/* any system call of a process that is not watched, while IO is traced */
+	/* what an entry and a return cost more after a pause (KERNEL_PAUSES); medians */
+	double pause_ns[2][KERNEL_PAUSES];
 };
 
 /* Returns 0, or a negative errno with a sentence in err: then costs are 0 and the run should say so. */

@@ -65,6 +65,7 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 	bpf->rodata->abnormal_ratio_1024 = (uint32_t)(config->abnormal_ratio * 1024);
 	bpf->rodata->new_fragments = (uint32_t)config->rare_members;
 	bpf->rodata->seccomp_kills = kernel_range__troubled(KERNEL_SECCOMP_KILLS);
+	bpf->rodata->own_tgid = (uint32_t)getpid();
 	bpf->rodata->governing = config->overhead_cap_pct > 0;
 	bpf->rodata->call_paths = config->states == VAPRO_BY_CALL_PATH;
 	for (size_t i = 0; i < sizeof(io_numbers) / sizeof(io_numbers[0]); i++)

@@ -41,6 +41,8 @@ void recheck__scale(struct costs *costs, double ratio)
 	costs->nop5_ns *= ratio;
 	costs->syscall_ns *= ratio;
 	costs->bystander_ns *= ratio;
+	for (int i = 0; i < 2 * KERNEL_PAUSES; i++)
+		costs->pause_ns[i / KERNEL_PAUSES][i % KERNEL_PAUSES] *= ratio;
 }
 
 double recheck__measure(struct kernel_side *side)

@@ -63,6 +63,22 @@ static bool add_factors(cJSON *object, const struct line_hello *hello)
 	return ok;
 }
 
+static bool add_pauses(cJSON *object, const struct line_costs *costs)
+{
+	cJSON *pauses = cJSON_AddArrayToObject(object, "pauses");
+	bool ok = pauses;
+
+	for (uint32_t i = 0; ok && i < costs->pause_count; i++) {
+		cJSON *item = cJSON_CreateObject();
+
+		ok = item && cJSON_AddItemToArray(pauses, item) &&
+		     json__add_number(item, "from_ns", costs->pauses[i].from_ns, 1) &&
+		     json__add_number(item, "entry_ns", costs->pauses[i].entry_ns, 1) &&
+		     json__add_number(item, "return_ns", costs->pauses[i].return_ns, 1);
+	}
+	return ok;
+}
+
 static bool add_costs(cJSON *object, const struct line_costs *costs)
 {
 	cJSON *item;
@@ -75,7 +91,7 @@ static bool add_costs(cJSON *object, const struct line_costs *costs)
 	       json__add_number(item, "stepped_ns", costs->stepped_ns, 1) &&
 	       json__add_number(item, "nop5_ns", costs->nop5_ns, 1) &&
 	       json__add_number(item, "syscall_ns", costs->syscall_ns, 1) &&
-	       json__add_number(item, "bystander_ns", costs->bystander_ns, 1);
+	       json__add_number(item, "bystander_ns", costs->bystander_ns, 1) && add_pauses(item, costs);
 }
 
 static bool add_clock(cJSON *object, const struct stream_clock *clock)

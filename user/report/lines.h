@@ -17,6 +17,12 @@ struct line_counter {
 	const char *reason; /* why not; NULL where it is */
 };
 
+/* What hits cost more, ns, that come after a pause of their thread from hits of from_ns or more. */
+struct line_pause {
+	double from_ns;
+	double entry_ns, return_ns;
+};
+
 /* Calibrated at start, ns per hit; NAN where not measured. */
 struct line_costs {
 	double entry_ns, return_ns; /* probes on an emulated instruction */
@@ -24,6 +30,8 @@ struct line_costs {
 	double nop5_ns;		    /* on a nop5 */
 	double syscall_ns;	    /* a traced system call */
 	double bystander_ns;	    /* a system call of somebody else */
+	const struct line_pause *pauses;
+	uint32_t pause_count;
 };
 
 /* A way to attach. */
