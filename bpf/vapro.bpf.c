@@ -11,6 +11,27 @@
 #include "task.h"
 
 /*
+ * Kernels from 6.13 on give programs of this type a stack for each CPU, as if nobody could preempt them
+ * there. Those at uprobes can be preempted, and another thread that comes to the same program on that CPU
+ * would write over what the first one has there: the kernel faults in the target's context. A program in
+ * which there is a tail call stays on the kernel's stack; it is enough that it is there.
+ */
+struct nowhere {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} nowhere_in_session SEC(".maps"), nowhere SEC(".maps"); /* one for each way to attach, or kernels refuse them */
+
+const volatile u8 never;
+
+static __always_inline void stay_on_the_kernels_stack(struct pt_regs *ctx, void *map)
+{
+	if (never)
+		bpf_tail_call(ctx, map, 0);
+}
+
+/*
  * Kernels before 6.13 have no sessions: the two programs below serve them. The addresses tell entry
  * and return apart: at the entry both are the site's, at the return the thread is back in the caller.
  * The kernel function that tells it takes other arguments from one kernel to the next.
@@ -18,6 +39,7 @@
 SEC("uprobe")
 int invocation(struct pt_regs *ctx)
 {
+	stay_on_the_kernels_stack(ctx, &nowhere_in_session);
 	if (bpf_get_func_ip(ctx) != SYSCALL_IP(ctx))
 		return invocation_exit(ctx);
 	return entered(ctx, bpf_ktime_get_ns());
@@ -26,6 +48,7 @@ int invocation(struct pt_regs *ctx)
 SEC("uprobe")
 int invocation_entry(struct pt_regs *ctx)
 {
+	stay_on_the_kernels_stack(ctx, &nowhere);
 	entered(ctx, bpf_ktime_get_ns());
 	return 0;
 }
@@ -33,6 +56,7 @@ int invocation_entry(struct pt_regs *ctx)
 SEC("uretprobe")
 int invocation_return(struct pt_regs *ctx)
 {
+	stay_on_the_kernels_stack(ctx, &nowhere);
 	return invocation_exit(ctx);
 }
 

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vaprod on running MPI processes: it sees every call, harms nobody, and leaves nothing behind."""
 import os
+import platform
 import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import jited  # noqa: E402
 from live import (VAPROD, ROOT, attached, j, main, of_type, rank_pids, ready_pid, records, select, text_of, tool,  # noqa: E402
                   until)
 
@@ -77,10 +79,25 @@ def test_full_ring(tap, jobs):
     def come_and_go():
         for _ in range(300):
             subprocess.run(["/bin/true"], check=True)
-    lines = counts(tap, jobs, "singles", ["--long-fragment", "0", "--ring-bytes", "65536"], come_and_go)
+    lines = counts(tap, jobs, "singles", ["--long-fragment", "0", "--ring-bytes", "262144"], come_and_go)
     bundles = sum(w["bundles"] for w in of_type(lines, "window"))
     tap.ok(bundles > 1000, "some of them are told singly", bundles)
     tap.equal([w["text"] for w in of_type(lines, "warning") if w["code"] == "ring_full"], [], "no event of a process is lost in them")
+
+
+def test_kernel_stack(tap, jobs):
+    """Programs at uprobes can be preempted, so none of them may have a stack that belongs to the CPU."""
+    if platform.machine() != "x86_64":
+        return
+    add_cpu_offset = bytes.fromhex("654c030c25")  # add %gs:...,%r9: how code finds such a stack
+    for rung in ("session", "multi", "perf"):
+        out = os.path.join(jobs.directory, rung + ".ndjson")
+        daemon = jobs.start([VAPROD, "--exe", "nobody", "--attach", rung, "--output", out], rung)
+        until(lambda: daemon.process.poll() is not None or (os.path.exists(out) and of_type(records(out), "hello")), 20)
+        if daemon.process.poll() is None:
+            found = {name: add_cpu_offset in code for name, code in jited.programs() if name.startswith("invocation")}
+            tap.ok(found and not any(found.values()), f"{rung}: their stack is the kernel's", found)
+            jobs.interrupt(daemon)
 
 
 def test_kill_leaves_nothing(tap, jobs):
@@ -130,4 +147,4 @@ def test_starts_later(tap, jobs):
     tap.equal(told, set(pids), "processes that start later are found")
 
 
-main(test_sees_a_running_job, test_counts_every_call, test_full_ring, test_kill_leaves_nothing, test_throw, test_opt_out, test_starts_later)
+main(test_sees_a_running_job, test_counts_every_call, test_full_ring, test_kernel_stack, test_kill_leaves_nothing, test_throw, test_opt_out, test_starts_later)
