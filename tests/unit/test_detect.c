@@ -214,6 +214,35 @@ static void test_effect(void **state)
 	variance__free(&book);
 }
 
+/* A sharp loss within a long weak one that costs more in all: the waiting beside it is its effect. */
+static void test_effect_of_the_sharp_one(void **state)
+{
+	uint32_t ids = 0;
+	struct variance_book book = {.last_id = &ids};
+	uint64_t sharp = 0;
+
+	(void)state;
+	paint(0, 30, 40, VAPRO_COMPUTATION, 0.3, true);
+	paint(2, 10, 70, VAPRO_COMPUTATION, 0.8, false);
+	paint(1, 30, 40, VAPRO_COMMUNICATION, 0.1, false);
+	for (int bin = 30; bin < 40; bin++)
+		heatmap__add_wait(&map, HEATMAP_LATE, 1, FIRST + (uint64_t)bin, (float)(0.7 * BIN));
+	match(&book, FIRST + 80, false);
+	for (size_t i = 0; i < book.count; i++)
+		if (!book.variances[i].waiting && book.variances[i].rows[0] == 0)
+			sharp = book.variances[i].id;
+	assert_true(sharp);
+	for (size_t i = 0; i < book.count; i++) {
+		struct variance *variance = &book.variances[i];
+
+		if (!variance->waiting)
+			continue;
+		effect__waits(variance, &map);
+		assert_int_equal(effect__cause(variance, &map, job, &book), sharp);
+	}
+	variance__free(&book);
+}
+
 static void test_tally(void **state)
 {
 	struct tally tally = {0}, copy = {0};
@@ -300,6 +329,7 @@ int main(void)
 	    TEST(test_identity),
 	    TEST(test_merging_variances),
 	    TEST(test_effect),
+	    TEST(test_effect_of_the_sharp_one),
 	    TEST(test_tally),
 	    TEST(test_telling),
 	    TEST(test_tell_seldom),
