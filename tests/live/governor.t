@@ -21,6 +21,8 @@ def own(jobs, name, called):
 def watch(jobs, called, *options):
     """Starts vaprod before its target: (daemon, its output, its hello)."""
     out = os.path.join(jobs.directory, "out.ndjson")
+    if os.path.exists(out):
+        os.unlink(out)  # of a vaprod before this one
     daemon = jobs.start([VAPROD, "--exe", called, "--output", out, "--io", "off", "--window", 3, *options], "vaprod")
     hello = until(lambda: os.path.exists(out) and of_type(records(out), "hello"), 20)
     if not hello:
@@ -94,8 +96,12 @@ def test_short_states(tap, jobs):
         return
     program = own(jobs, "rounds", "rounds_of_short_calls")
     capture = os.path.join(jobs.directory, "run.capture")
-    daemon, out, hello = watch(jobs, "rounds_of_short_calls", "--capture", capture, "--overhead-budget", 2, "--overhead-cap", 8)
-    costs = hello["costs"]
+    for _ in range(8):  # what is calibrated in a disturbed moment may say that returns cost nothing: nothing to let go then
+        daemon, out, hello = watch(jobs, "rounds_of_short_calls", "--capture", capture, "--overhead-budget", 2, "--overhead-cap", 8)
+        costs = hello["costs"]
+        if costs["return_ns"] > costs["entry_ns"] / 3:
+            break
+        jobs.interrupt(daemon)
     pair = costs["entry_ns"] + costs["return_ns"]
     # between the two: too dear with their returns, and cheap enough without
     calls_s = 0.018 / pair * (pair / costs["entry_ns"]) ** 0.5 * 1e9
