@@ -35,10 +35,10 @@ def seconds(alarms, name):
 
 
 def is_partition(factors, lost):
-    """The parts of suspension are all of it, but for those left out: next to nothing of the loss."""
+    """The parts of suspension are all of it, but for those left out: next to nothing of the loss, or less than usual."""
     whole = factors.get("suspension", {}).get("impact_seconds", 0)
     parts = sum(factors.get(name, {}).get("impact_seconds", 0) for name in SUSPENSION)
-    return abs(whole - parts) <= 0.02 * whole + 0.001 * lost
+    return -0.02 * whole - 0.001 * lost <= parts - whole <= 0.02 * whole + 0.01 * lost
 
 
 def skip(tap, why):
