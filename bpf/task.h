@@ -28,15 +28,13 @@ static __always_inline bool is_vaprod(struct task_struct *task)
 	return own_tgid && ((u32)task->tgid == own_tgid || (u32)BPF_CORE_READ(task, real_parent, tgid) == own_tgid);
 }
 
-static __always_inline void hold_up(u32 slot, u64 waited)
-{
-	add(counters_of(slot)->held_ns, waited);
-}
-
-static __always_inline void interfere_task(u32 tid, struct task_struct *task, u64 now, u64 preempted, u64 waited)
+static __always_inline void interfere_task(u32 tid, u32 slot, struct task_struct *task, u64 now, u64 preempted,
+					   u64 waited)
 {
 	char comm[16];
 
+	if (is_vaprod(task))
+		add(counters_of(slot)->held_ns, preempted + waited);
 	bpf_probe_read_kernel(comm, sizeof(comm), task->comm);
 	interfere(tid, task->pid, comm, now, preempted, waited);
 }
@@ -55,9 +53,7 @@ static __always_inline void charge_slice(struct waiting *waiting, struct task_st
 		waiting->throttled = throttled;
 	}
 	if (prev->pid && prev->pid != waiting->tid && slice) {
-		interfere_task(waiting->tid, prev, now, slice, 0);
-		if (is_vaprod(prev))
-			hold_up(waiting->slot, slice);
+		interfere_task(waiting->tid, waiting->slot, prev, now, slice, 0);
 		waiting->attributed_ns += slice;
 	}
 	waiting->since_ns = now;
@@ -111,12 +107,10 @@ static __always_inline void comes_back(struct kernel_thread *thread, struct task
 		return;
 	if (!preempted) {
 		if (prev->pid)
-			interfere_task(thread->tid, prev, now, 0, waited);
-		if (is_vaprod(prev))
-			hold_up(thread->slot, waited);
+			interfere_task(thread->tid, thread->slot, prev, now, 0, waited);
 	} else if (thread->off.other_pid && waited > attributed) {
 		if (thread->off.own)
-			hold_up(thread->slot, waited - attributed);
+			add(counters_of(thread->slot)->held_ns, waited - attributed);
 		interfere(thread->tid, thread->off.other_pid, thread->off.other_comm, now, waited - attributed, 0);
 	}
 }

@@ -121,20 +121,20 @@ static void measure_pauses(double answer[2][KERNEL_PAUSES])
 	memory = calloc(1, PAUSE_BYTES);
 	if (!memory)
 		return;
-	for (int class = 0; class < KERNEL_PAUSES; class ++) {
-		pause_seconds = fmin(3.2e-3, 2e-9 * KERNEL_PAUSE_NS * pow(4, class));
-		for (int i = 0; i < PAUSE_CALLS; i++) {
+	for (int i = 0; i < KERNEL_PAUSES; i++) {
+		pause_seconds = fmin(3.2e-3, 2e-9 * (double)((uint64_t)KERNEL_PAUSE_NS << 2 * i));
+		for (int call = 0; call < PAUSE_CALLS; call++) {
 			double begin;
 
 			pause_from_hits();
 			begin = seconds_now();
 			vapro_calibrate_around(pause_from_hits);
-			taken[1][i] = (seconds_now() - pause_end) * 1e9;
-			taken[0][i] = (pause_begin - begin) * 1e9;
+			taken[1][call] = (seconds_now() - pause_end) * 1e9;
+			taken[0][call] = (pause_begin - begin) * 1e9;
 		}
 		for (int returned = 0; returned < 2; returned++) {
 			qsort(taken[returned], PAUSE_CALLS, sizeof(taken[returned][0]), compare);
-			answer[returned][class] = taken[returned][PAUSE_CALLS / 2];
+			answer[returned][i] = taken[returned][PAUSE_CALLS / 2];
 		}
 	}
 	free((char *)memory);
@@ -239,17 +239,23 @@ static double extra(double with, double without)
 	return with > without && without > 0 ? with - without : 0;
 }
 
-/* What halves of calls cost more after pauses; a bare call's own time, a tenth of a microsecond, is in it. */
-static void find_pauses(const struct child *child, struct costs *costs)
+/* What entries and returns take after pauses, ns; a bare call's own time, a tenth of a microsecond, is in it. */
+static void ask_pauses(const struct child *child, double taken[2][KERNEL_PAUSES])
 {
-	double taken[2][KERNEL_PAUSES];
+	size_t size = 2 * sizeof(taken[0]);
 
-	if (write(child->ask, "p", 1) != 1 || read(child->answer, taken, sizeof(taken)) != sizeof(taken))
-		return;
-	for (int class = 0; class < KERNEL_PAUSES; class ++) {
-		costs->pause_ns[0][class] = extra(taken[0][class], costs->entry_ns);
-		costs->pause_ns[1][class] = extra(taken[1][class], extra(costs->call_ns, costs->entry_ns));
-	}
+	if (write(child->ask, "p", 1) != 1 || read(child->answer, taken, size) != (ssize_t)size)
+		memset(taken, 0, size);
+}
+
+/* Less what they take back to back. */
+static void find_pauses(double taken[2][KERNEL_PAUSES], struct costs *costs)
+{
+	const double warm[2] = {costs->entry_ns, fmax(0, costs->call_ns - costs->entry_ns)};
+
+	for (int returned = 0; returned < 2; returned++)
+		for (int i = 0; i < KERNEL_PAUSES; i++)
+			costs->pause_ns[returned][i] = fmax(0, taken[returned][i] - warm[returned]);
 }
 
 int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size)
@@ -260,6 +266,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	struct process *self = NULL;
 	struct child child = {.pid = -1};
 	double bare, bare_stepped, bare_nop5, bare_read, beside = 0, traced = 0;
+	double paused[2][KERNEL_PAUSES];
 	struct kernel_link *link;
 	int status;
 
@@ -297,6 +304,11 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	if (!status) {
 		costs->stepped_call_ns = extra(calibrate__measure(&child, 's'), bare_stepped);
 		kernel_side__unlink(side, link);
+		status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child.pid, false, &link);
+	}
+	if (!status) {
+		ask_pauses(&child, paused);
+		kernel_side__unlink(side, link);
 		/* the same process without returns; a new generation makes its thread read that */
 		tracked.flags = KERNEL_PROCESS_NO_RETURN;
 		kernel_side__track(side, child.pid, &tracked);
@@ -306,17 +318,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	if (!status) {
 		costs->entry_ns = extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
-		tracked.flags = 0;
-		kernel_side__track(side, child.pid, &tracked);
-		kernel_side__bpf(side)->data->generation++;
-		status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child.pid, false, &link);
-	}
-	if (!status) {
-		find_pauses(&child, costs);
-		kernel_side__unlink(side, link);
-		tracked.flags = KERNEL_PROCESS_NO_RETURN;
-		kernel_side__track(side, child.pid, &tracked);
-		kernel_side__bpf(side)->data->generation++;
+		find_pauses(paused, costs);
 		if (nop5)
 			status = link_own(side, self, nop5, child.pid, true, &link);
 	}
@@ -342,8 +344,8 @@ double calibrate__cost(const struct costs *costs, const struct kernel_counters *
 		      (double)counters->stepped * extra(costs->stepped_call_ns, costs->call_ns) +
 		      (double)counters->syscalls * costs->syscall_ns;
 
-	for (int i = 0; i < 2 * KERNEL_PAUSES; i++)
-		cost += (double)counters->pauses[i / KERNEL_PAUSES][i % KERNEL_PAUSES] *
-			costs->pause_ns[i / KERNEL_PAUSES][i % KERNEL_PAUSES];
+	for (int half = 0; half < 2; half++)
+		for (int i = 0; i < KERNEL_PAUSES; i++)
+			cost += (double)counters->pauses[half][i] * costs->pause_ns[half][i];
 	return cost;
 }

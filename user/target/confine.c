@@ -27,9 +27,7 @@
  * cost us the whole deadline shall not cost us a hundred of them.
  */
 static struct broken {
-	dev_t device;
-	ino_t inode;
-	struct timespec changed;
+	struct confine_version file;
 	int64_t until_ms;
 } broken[BROKEN];
 
@@ -270,31 +268,22 @@ static int check_files(const struct confine_question *question, char *err, size_
 	return 0;
 }
 
-static bool is_broken(const struct confine_question *question)
+static bool is_broken(const struct confine_version *file)
 {
-	struct stat st;
-
-	if (!question->file_count || fstat(question->files[0], &st))
-		return false;
 	for (int i = 0; i < BROKEN; i++)
-		if (broken[i].device == st.st_dev && broken[i].inode == st.st_ino &&
-		    broken[i].changed.tv_sec == st.st_ctim.tv_sec && broken[i].changed.tv_nsec == st.st_ctim.tv_nsec &&
-		    now_ms() < broken[i].until_ms)
+		if (confine_version__same(&broken[i].file, file) && now_ms() < broken[i].until_ms)
 			return true;
 	return false;
 }
 
-static void note_broken(const struct confine_question *question)
+static void note_broken(const struct confine_version *file)
 {
 	struct broken *oldest = &broken[0];
-	struct stat st;
 
-	if (!question->file_count || fstat(question->files[0], &st))
-		return;
 	for (int i = 1; i < BROKEN; i++)
 		if (broken[i].until_ms < oldest->until_ms)
 			oldest = &broken[i];
-	*oldest = (struct broken){st.st_dev, st.st_ino, st.st_ctim, now_ms() + BROKEN_MS};
+	*oldest = (struct broken){*file, now_ms() + BROKEN_MS};
 }
 
 int confine__ask(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size)
@@ -318,7 +307,7 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 		return status;
 	if (confine_memory__recall(question, versions, answer))
 		return 0;
-	if (is_broken(question)) {
+	if (question->file_count && is_broken(&versions[0])) {
 		snprintf(err, err_size, "its confined reader broke less than a minute ago; it is not tried again yet");
 		return -EPROTO;
 	}
@@ -347,8 +336,8 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 	}
 	if (!status)
 		confine_memory__keep(question, versions, answer);
-	if (status == -EPROTO)
-		note_broken(question);
+	if (status == -EPROTO && question->file_count)
+		note_broken(&versions[0]);
 	if (status) {
 		free(answer->data);
 		*answer = (struct confine_answer){0};

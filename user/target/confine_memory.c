@@ -24,7 +24,7 @@ static struct remembered {
 static uint64_t uses;
 static size_t bytes;
 
-static struct confine_version version_of(int fd)
+struct confine_version confine_version__of(int fd)
 {
 	struct timespec now;
 	struct stat st;
@@ -38,7 +38,7 @@ static struct confine_version version_of(int fd)
 					.settled = st.st_ctim.tv_sec + YOUNG_S < now.tv_sec};
 }
 
-static bool same_version(const struct confine_version *a, const struct confine_version *b)
+bool confine_version__same(const struct confine_version *a, const struct confine_version *b)
 {
 	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
 	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
@@ -56,7 +56,7 @@ static bool same_question(const struct remembered *one, const struct confine_que
 	    one->about_size != about_size(question))
 		return false;
 	for (unsigned int i = 0; i < one->file_count; i++)
-		if (!same_version(&one->files[i], &files[i]))
+		if (!confine_version__same(&one->files[i], &files[i]))
 			return false;
 	return !one->about_size || !memcmp(one->data, question->about->data, one->about_size);
 }
@@ -83,7 +83,7 @@ bool confine_memory__recall(const struct confine_question *question, struct conf
 			    struct confine_answer *answer)
 {
 	for (unsigned int i = 0; i < question->file_count; i++)
-		files[i] = version_of(question->files[i]);
+		files[i] = confine_version__of(question->files[i]);
 	for (int i = 0; i < ANSWERS; i++) {
 		struct remembered *one = &answers[i];
 

@@ -37,6 +37,10 @@ struct confine_version {
 	bool settled; /* its last change is so long ago that another one would be told by its time */
 };
 
+/* All 0, which no file is, where it cannot be told. */
+struct confine_version confine_version__of(int fd);
+bool confine_version__same(const struct confine_version *a, const struct confine_version *b);
+
 /*
  * The answer that the same question about the same files got lately, if it is remembered: a copy, as
  * confine__ask() would give it. Tells the versions of the question's files as they are before it is asked.
