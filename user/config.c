@@ -82,7 +82,7 @@ const struct vapro_option vapro_options[] = {
     {"transparent", VAPRO_OPT_TEXT, offsetof(struct vapro_config, transparent), "", 0, 0,
      "wrapper libraries to look through, as Fortran's bindings are: libboost_mpi*.so*,libmine.so"},
     {"counters", VAPRO_OPT_COUNTERS, offsetof(struct vapro_config, counters), "auto", 0, 0,
-     "what counts work; auto = hardware where it can, else none; test = clocks, to test with"},
+     "what counts work; auto = hardware where it can at a fair cost, else none; test = clocks, to test with"},
     {"workload", VAPRO_OPT_EVENTS, offsetof(struct vapro_config, workload), "instructions", 0, 0,
      "events that tell equal work: instructions and up to two more; 1/EVENT = of which more is better"},
     {"bands", VAPRO_OPT_EVENTS, offsetof(struct vapro_config, bands), "", 0, 0,

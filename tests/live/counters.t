@@ -3,6 +3,7 @@
 """Counters: clocks in their place drive what reads them; where there are none, the reasons are said."""
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -105,6 +106,11 @@ def test_says_what_is_missing(tap, jobs):
     code = jobs.wait(hardware, 30)
     if pmu:
         tap.ok(code in (0, 3), "hardware counters or a refusal", hardware.err())
+        out = os.path.join(jobs.directory, "auto.ndjson")
+        tap.equal(jobs.wait(jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out], "auto"), 30), 0, "auto")
+        told = records(out)[0]["pmu"]
+        tap.ok(told["available"] or code or re.search("takes [0-9.]+ us at a probe", told["reason"]),
+               "auto: used where they work, or their cost is said", told)
     else:
         tap.equal(code, 3, "hardware counters that are not there are refused")
         tap.ok("no PMU" in hardware.err(), "with the reason", hardware.err())

@@ -12,6 +12,13 @@
 #include "probe/counters_private.h"
 #include "vapro.skel.h"
 
+/*
+ * Reading them at every probe may take this long where nobody insists on it (--counters hardware). A call
+ * reads them twice: beyond this the counters alone are the whole budget of a program with 1,200 calls/s.
+ */
+#define DEAR_NS 4000
+#define DEAR_TIMES 2 /* and this many times the rest of a reading: an emulated CPU is slow in all that it does */
+
 #define ONLINE "/sys/devices/system/cpu/online"
 
 static struct counter_line *add_line(struct counters *counters, const char *name, bool available, const char *reason)
@@ -152,6 +159,21 @@ static void name_events(struct counters *counters, const struct vapro_config *co
 	}
 }
 
+/* Where reading counters is dear, programs are better watched whole without than in part with them. */
+static void weigh(struct counters *counters)
+{
+	double bare = 0, ns = counters->set ? event_set__read_ns(counters->set, &bare) : 0;
+	char why[160];
+
+	if (ns <= DEAR_NS || ns <= DEAR_TIMES * bare || counters->config->counters != VAPRO_COUNTERS_AUTO)
+		return;
+	snprintf(why, sizeof(why),
+		 "reading the counters takes %.1f us at a probe here, as where a hypervisor catches it; "
+		 "--counters hardware uses them all the same",
+		 ns / 1e3);
+	counters__give_up(counters, why);
+}
+
 static const struct event_group *first_group(const struct counters *counters)
 {
 	return !counters->table				      ? NULL
@@ -182,6 +204,7 @@ struct counters *counters__new(const struct vapro_config *config)
 	counters->usual = usual__new();
 	name_events(counters, config);
 	open_all(counters, first_group(counters), err, sizeof(err));
+	weigh(counters);
 	return counters;
 }
 
