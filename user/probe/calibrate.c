@@ -18,8 +18,12 @@
 #include "probe/calibrate_private.h"
 #include "vapro.skel.h"
 
-#define BATCHES 20
-#define QUICK_BATCHES 6
+/* Batches are short, so that some of many are not disturbed, and go on for a time, however slow traps are here. */
+#define BATCH_CALLS 200
+#define STEPPED_CALLS 50
+#define LEAST_BATCHES 4
+#define MEASURE_S 0.015
+#define QUICK_S 0.003
 
 #define PAUSE_CALLS 5
 #define PAUSE_BYTES (2U << 20)
@@ -68,11 +72,12 @@ static double seconds_now(void)
 /* Least of some batches of calls, ns per call. */
 static double measure_warm(char what, int zero)
 {
-	uint32_t calls = what == 's' ? 100 : what == 'q' ? 500 : 1500;
-	double least = 1e9;
+	uint32_t calls = what == 's' ? STEPPED_CALLS : BATCH_CALLS;
+	double least = 1e9, from = seconds_now(), end = from;
+	double until = from + (what == 'q' ? QUICK_S : MEASURE_S);
 	char byte;
 
-	for (int batch = 0; batch < (what == 'q' ? QUICK_BATCHES : BATCHES); batch++) {
+	for (int batch = 0; batch < LEAST_BATCHES || end < until; batch++) {
 		double begin = seconds_now(), each;
 
 		for (uint32_t i = 0; i < calls; i++) {
@@ -85,7 +90,8 @@ static double measure_warm(char what, int zero)
 			else if (read(zero, &byte, 1) != 1)
 				break;
 		}
-		each = (seconds_now() - begin) / calls * 1e9;
+		end = seconds_now();
+		each = (end - begin) / calls * 1e9;
 		if (each < least)
 			least = each;
 	}
@@ -258,9 +264,18 @@ static void find_pauses(double taken[2][KERNEL_PAUSES], struct costs *costs)
 			costs->pause_ns[returned][i] = fmax(0, taken[returned][i] - warm[returned]);
 }
 
+/* The same process with or without returns; a new generation makes its thread read that. */
+static int without_returns(struct kernel_side *side, pid_t pid, bool without)
+{
+	struct kernel_process tracked = {.slot = CALIBRATION_SLOT, .flags = without ? KERNEL_PROCESS_NO_RETURN : 0};
+	int status = kernel_side__track(side, pid, &tracked);
+
+	kernel_side__bpf(side)->data->generation++;
+	return status;
+}
+
 int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size)
 {
-	struct kernel_process tracked = {.slot = CALIBRATION_SLOT};
 	struct kernel_function row = {.known = 1};
 	uint32_t key = CALIBRATION_ROW;
 	struct process *self = NULL;
@@ -285,7 +300,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	bare_read = calibrate__measure(&child, 'r');
 	if (syscalls && !kernel_side__watch_syscalls(side, true))
 		beside = calibrate__measure(&child, 'r');
-	status = kernel_side__track(side, child.pid, &tracked);
+	status = without_returns(side, child.pid, false);
 	if (syscalls && !status) {
 		traced = calibrate__measure(&child, 'r');
 		kernel_side__watch_syscalls(side, false);
@@ -299,6 +314,22 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	if (!status) {
 		costs->call_ns = extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
+		/* next to it, since a return is the difference */
+		without_returns(side, child.pid, true);
+		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
+	}
+	if (!status) {
+		costs->entry_ns = extra(calibrate__measure(&child, 'e'), bare);
+		kernel_side__unlink(side, link);
+		if (nop5)
+			status = link_own(side, self, nop5, child.pid, true, &link);
+	}
+	if (!status && nop5) {
+		costs->nop5_ns = extra(calibrate__measure(&child, 'n'), bare_nop5);
+		kernel_side__unlink(side, link);
+	}
+	if (!status) {
+		without_returns(side, child.pid, false);
 		status = link_own(side, self, vapro_calibrate_stepped, child.pid, false, &link);
 	}
 	if (!status) {
@@ -309,22 +340,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	if (!status) {
 		ask_pauses(&child, paused);
 		kernel_side__unlink(side, link);
-		/* the same process without returns; a new generation makes its thread read that */
-		tracked.flags = KERNEL_PROCESS_NO_RETURN;
-		kernel_side__track(side, child.pid, &tracked);
-		kernel_side__bpf(side)->data->generation++;
-		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
-	}
-	if (!status) {
-		costs->entry_ns = extra(calibrate__measure(&child, 'e'), bare);
-		kernel_side__unlink(side, link);
 		find_pauses(paused, costs);
-		if (nop5)
-			status = link_own(side, self, nop5, child.pid, true, &link);
-	}
-	if (!status && nop5) {
-		costs->nop5_ns = extra(calibrate__measure(&child, 'n'), bare_nop5);
-		kernel_side__unlink(side, link);
 	}
 	if (status)
 		snprintf(err, err_size, "cannot probe the calibration child: %s", strerror(-status));
