@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,48 +189,39 @@ int event_set__fd(const struct event_set *set, unsigned cpu, size_t event)
 
 #define TIMED_READS 64
 
-/* The least that a reading of a group took, of those that began and ended on its CPU; 0: none did. */
-static double least_read_ns(int leader, unsigned cpu)
+/* The least that a reading of an event takes; 0: it cannot be read. */
+static double least_read_ns(const struct counted *counted)
 {
 	struct timespec begin, end;
 	struct group_read now;
 	double least = 0;
+	char err[256];
+	int fd;
 
+	if (open_group(counted, 1, NULL, 0, -1, &fd, err, sizeof(err)))
+		return 0;
 	for (int i = 0; i < TIMED_READS; i++) {
 		double took;
 
-		if (sched_getcpu() != (int)cpu)
-			return least;
 		clock_gettime(CLOCK_MONOTONIC, &begin);
-		if (read(leader, &now, sizeof(now)) <= 0)
-			return 0;
+		if (read(fd, &now, sizeof(now)) <= 0)
+			break;
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		took = 1e9 * (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec);
-		if (took > 0 && (!least || took < least))
+		if (!i || took < least)
 			least = took;
 	}
+	close(fd);
 	return least;
 }
 
-double event_set__read_ns(const struct event_set *set, double *bare_ns)
+double event_set__read_ns(const struct counted *counted, double *bare_ns)
 {
-	struct counted nothing[KERNEL_EVENTS];
-	int fds[KERNEL_EVENTS], cpu = sched_getcpu();
-	double all;
-	char err[64];
+	const struct counted nothing = {.event = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY},
+					.software = true};
+	double all = least_read_ns(counted);
 
-	*bare_ns = 0;
-	if (cpu < 0 || event_set__fd(set, (unsigned)cpu, 0) < 0)
-		return 0;
-	for (size_t i = 0; i < set->count; i++)
-		nothing[i] = (struct counted){.event = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_DUMMY},
-					      .software = true};
-	if (open_group(nothing, set->count, NULL, -1, cpu, fds, err, sizeof(err)))
-		return 0;
-	all = least_read_ns(event_set__fd(set, (unsigned)cpu, 0), (unsigned)cpu);
-	*bare_ns = least_read_ns(fds[0], (unsigned)cpu);
-	for (size_t i = set->count; i-- > 0;)
-		close(fds[i]);
+	*bare_ns = least_read_ns(&nothing);
 	return *bare_ns > 0 && all > *bare_ns ? all - *bare_ns : 0;
 }
 

@@ -33,11 +33,11 @@ void event_set__close(struct event_set *set);
 int event_set__fd(const struct event_set *set, unsigned cpu, size_t event);
 
 /*
- * What it takes a CPU to read all events of the set, in ns, beyond reading as many that are no counters, which
- * takes *bare_ns: the least of many readings. Natively it is some 30 ns for each; where a hypervisor catches
- * the instruction, microseconds. 0: it cannot be told.
+ * What it takes to read an event in this thread, in ns, beyond reading one that is no counter, which takes
+ * *bare_ns: the least of many readings. Natively it is some 30 ns; where a hypervisor catches the instruction,
+ * microseconds. 0: it cannot be told.
  */
-double event_set__read_ns(const struct event_set *set, double *bare_ns);
+double event_set__read_ns(const struct counted *counted, double *bare_ns);
 
 /*
  * Counts a loop of `loops` rounds, of LOOP_INSTRUCTIONS each, in this thread. Fills counts.
