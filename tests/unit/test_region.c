@@ -114,6 +114,28 @@ static void test_region_parts(void **state)
 	region__clear(&result);
 }
 
+/* The hypervisor takes the CPU and then a hog does: each has its own beginning and end. */
+static void test_region_stolen(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int bin = 17; bin < 20; bin++) {
+		struct kept kept = fragment(bin, bin + 0.999, 0.7 * BIN, 0);
+		float factor[VAPRO_FACTORS] = {[VAPRO_STEAL] = 0.3F * BIN};
+
+		kept.factor = factor;
+		heatmap__add(&map, &kept, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	}
+	paint(0, 20, 35, VAPRO_COMPUTATION, 0.5, true);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].begin, FIRST + 17);
+	assert_int_equal(result.drafts[0].end, FIRST + 20);
+	assert_int_equal(result.drafts[1].begin, FIRST + 20);
+	assert_int_equal(result.drafts[1].end, FIRST + 35);
+	region__clear(&result);
+}
+
 /* Bins at its borders, of which the kernel tells less, are the hog's; so is one in which it had less of the CPU. */
 static void test_region_stays_whole(void **state)
 {
@@ -160,7 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(test_region_basic),	       TEST(test_region_needs_loss), TEST(test_region_bridges),
 	    TEST(test_region_weak_neighbours), TEST(test_region_classes),    TEST(test_region_parts),
-	    TEST(test_region_stays_whole),     TEST(test_region_turns),
+	    TEST(test_region_stays_whole),     TEST(test_region_turns),	     TEST(test_region_stolen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,7 +234,8 @@ static void judge_suspended(struct variance *variance, const struct evidence_inp
 
 	if (told >= share * lost && told_by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
 		return say_crowded(variance);
-	say(variance, lost > 0 && told >= share * lost,
+	/* the rest of the time it waited, as it would have on the CPU: what was taken from it must be worth it alone */
+	say(variance, lost > 0 && told >= share * lost && told >= input->config->min_lost_s * 1e9,
 	    "the kernel tells %.0f %% of the loss inside calls (off the CPU)", lost > 0 ? 100 * told / lost : 0);
 }
 

@@ -217,6 +217,7 @@ int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enu
 		side->dur += (float)(kept->sum_ns * share);
 		side->ref += (float)((double)kept->reference * kept->n * share);
 		side->cpu += (float)(loss.cpu * share);
+		side->stolen += (float)(fmin(loss.cpu, kept__stolen(kept)) * share);
 		side->blocked += (float)(loss.blocked * share);
 	}
 	return 0;

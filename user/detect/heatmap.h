@@ -26,6 +26,7 @@
 struct cell_side {
 	float dur, ref;	    /* of covered fragments, ns */
 	float cpu, blocked; /* of their loss: told by the kernel */
+	float stolen;	    /* of cpu: what the hypervisor took */
 	float seen;	    /* of all fragments, covered or not */
 };
 
@@ -165,6 +166,12 @@ static inline double cell__dur(const struct cell *cell)
 static inline double cell__lost(const struct cell *cell)
 {
 	return (double)cell->closed.dur - cell->closed.ref + cell->open.dur - cell->open.ref;
+}
+
+/* What others on this machine took of its CPUs. */
+static inline double cell__taken(const struct cell *cell)
+{
+	return (double)cell->closed.cpu - cell->closed.stolen + cell->open.cpu - cell->open.stolen;
 }
 
 static inline double cell__told(const struct cell *cell, enum vapro_class class)

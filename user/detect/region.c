@@ -53,6 +53,7 @@ void region__join(struct grower *grower, uint32_t a, uint32_t b)
 	into->cells += from->cells;
 	into->lost += from->lost;
 	into->cpu += from->cpu;
+	into->taken += from->taken;
 	into->blocked += from->blocked;
 	into->begin = from->begin < into->begin ? from->begin : into->begin;
 	into->end = from->end > into->end ? from->end : into->end;
@@ -112,6 +113,7 @@ int region__component(struct grower *grower, size_t place, size_t b, enum layer 
 	    .cells = 1,
 	    .lost = cell__lost(&cell),
 	    .cpu = (double)cell.closed.cpu + cell.open.cpu,
+	    .taken = cell__taken(&cell),
 	    .blocked = (double)cell.closed.blocked + cell.open.blocked,
 	    .begin = b,
 	    .end = b + 1,
@@ -278,13 +280,16 @@ static int trim_rows(struct grower *grower, enum layer layer)
 	return 0;
 }
 
-/* 1: waits for a CPU explain most of the loss; 2: being asleep does; 0: neither. */
+/* 1: others on this machine explain most of the loss, who had its CPUs; 3: with the hypervisor; 2: being asleep does;
+   0: none of these. */
 static int suspended_by(const struct component *component)
 {
 	if (component->layer == LAYER_WAITING || component->lost <= 0)
 		return 0;
-	if (component->cpu >= MOSTLY * component->lost)
+	if (component->taken >= MOSTLY * component->lost)
 		return 1;
+	if (component->cpu >= MOSTLY * component->lost)
+		return 3;
 	return component->layer != LAYER_SUSPENDED && component->blocked >= MOSTLY * component->lost ? 2 : 0;
 }
 

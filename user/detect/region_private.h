@@ -16,6 +16,7 @@ struct component {
 	enum layer layer;
 	size_t cells;
 	double lost, cpu, blocked;
+	double taken; /* of cpu: not by the hypervisor */
 	uint64_t begin, end;
 };
 
@@ -39,9 +40,9 @@ uint32_t region__root(struct grower *grower, uint32_t component);
 void region__join(struct grower *grower, uint32_t a, uint32_t b);
 
 /*
- * Parts what only touches: stretches that the kernel's telling alone makes slow, and those of which it tells
- * next to nothing. A hog in a stretch that is a little slow
- * anyway is a variance of its own, with its own beginning, end and cause. Where the two take turns all the
+ * Parts what only touches: stretches that somebody on this machine makes slow who took the CPU, as the kernel
+ * tells, and those where next to nothing is told, or it was the hypervisor. A hog in a stretch that is a little
+ * slow anyway is a variance of its own, with its own beginning, end and cause. Where the two take turns all the
  * time they stay together. Returns 0 or -ENOMEM.
  */
 int region__split(struct grower *grower, enum layer layer);

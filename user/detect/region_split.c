@@ -8,7 +8,7 @@
 #define TOLD_LITTLE 0.25 /* of a loss that is of another kind */
 #define TOLD_PARTS 2	 /* more of them are no stretches of their own: two causes take turns */
 
-/* What a cell of a component is slow by: what the kernel tells of it would do, or it would not. */
+/* What a cell of a component is slow by: what others took of its CPU would do, as the kernel tells, or it would not. */
 enum kind { KIND_NONE, KIND_TOLD, KIND_REST };
 
 struct splitter {
@@ -22,9 +22,9 @@ struct splitter {
 static bool is_told(const struct splitter *splitter, size_t place, size_t b)
 {
 	struct cell cell = region__cell(splitter->grower, place, b, splitter->layer);
-	double told = (double)cell.closed.cpu + cell.open.cpu;
+	double taken = cell__taken(&cell);
 
-	return told > 0 && told >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
+	return taken > 0 && taken >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
 }
 
 /* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between told cells are told. */
@@ -84,7 +84,7 @@ static int grow_kind(struct splitter *splitter, enum kind kind)
 static bool stands(const struct component *part, enum kind kind, const struct vapro_config *config)
 {
 	return part->cells >= config->min_cells && part->end - part->begin > 1 &&
-	       part->lost >= config->min_lost_s * 1e9 && (kind == KIND_TOLD || part->cpu <= TOLD_LITTLE * part->lost);
+	       part->lost >= config->min_lost_s * 1e9 && (kind == KIND_TOLD || part->taken <= TOLD_LITTLE * part->lost);
 }
 
 /* Parts that cannot stand alone go with what is around them. */

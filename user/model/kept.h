@@ -96,6 +96,12 @@ static inline double kept__cpu_told(const struct kept *kept)
 	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
 }
 
+/* Of it, what the hypervisor took. */
+static inline double kept__stolen(const struct kept *kept)
+{
+	return kept->factor[VAPRO_STEAL];
+}
+
 static inline double kept__blocked(const struct kept *kept)
 {
 	if (kept->factor == kept_no_factors)
