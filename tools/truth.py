@@ -13,7 +13,8 @@ Compares what vaprod said (NDJSON) with what happened: the truth logs of the tes
 Expected duration of a segment: the median of the same segment (id) of the same rank outside the
 hog's time. Lost seconds: sum of (duration - expected) over the segments that overlap the hog.
 An alarm that does not overlap the hog must be confirmed: the rank's segments in the alarm's time
-are at least 15 % slow on average (for class io, its IO calls; that is then said).
+are at least 15 % slow on average. For class io, its IO calls may be instead, for class communication its segments
+and calls together: an alarm of that class says that somebody took the CPU inside of calls. That is then said.
 Clocks: hello.clock {mono_ns, utc}.
 """
 import argparse
@@ -81,6 +82,14 @@ class Truth:
     def io_slowness(self, begin, end):
         calls = [call for call in self.calls() if call[0] in self.io]
         return self._slowness(calls, self.expected_call, begin, end)
+
+    def all_slowness(self, begin, end):
+        """The same of segments and calls together: how much later the rank was than it should have been."""
+        both = [(("in", sid), start, duration) for sid, start, duration in self.segments]
+        both += [(("after", sid), start, duration) for sid, start, duration in self.calls()]
+        expected = {("in", sid): ns for sid, ns in self.expected.items()}
+        expected.update({("after", sid): ns for sid, ns in self.expected_call.items()})
+        return self._slowness(both, expected, begin, end)
 
 
 def load_truth(directory, name="truth"):
@@ -205,6 +214,8 @@ def confirm(truths, variance, begin, end):
         kind = "segments"
         if variance["class"] == "io" and (ratio is None or ratio < SLOW) and rank in truths:
             ratio, kind = truths[rank].io_slowness(begin, end), "IO calls"
+        if variance["class"] == "communication" and (ratio is None or ratio < SLOW) and rank in truths:
+            ratio, kind = truths[rank].all_slowness(begin, end), "segments and calls"
         ok = ok and ratio is not None and ratio >= SLOW
         texts.append(f"rank {rank} {kind} " + (f"{ratio:.2f} x expected" if ratio else "unknown"))
     return ok, ", ".join(texts)
@@ -392,6 +403,16 @@ def self_test():
         truths[0].segments = slow
         io = dict(records[2], **{**other, "class": "io"})
         assert len(wrong(records + [io], truths, hog)) == 1
+        # somebody took the CPU inside of calls: the segments are as fast as ever, and yet each begins later
+        calls, late, moved = dict(records[2], **{**other, "class": "communication"}), 0, []
+        assert len(wrong(records + [calls], truths, hog)) == 1
+        for sid, start, duration in slow:
+            late += int(0.4 * duration) if 13.1 < (start - slow[0][1]) / 1e9 < 16.1 else 0
+            moved.append((sid, start + late, duration))
+        truths[0].segments = moved
+        assert wrong(records + [calls], truths, None) == []
+        assert len(wrong(records + [dict(calls, **{"class": "computation"})], truths, None)) == 1
+        truths[0].segments = slow
         # the hog is confirmed as "any other alarm" too
         assert wrong(records, truths, None) == []
         # clocks and ranks
