@@ -107,7 +107,7 @@ def part_drain():
     with Jobs(scratch("drain")) as jobs:
         job = jobs.start(mpirun(1, tool("flat_out"), "--rate", 1000000, "--seconds", seconds, "--delay", 4, "--cpu", LAST_CPU), "flat_out")
         pid = ready_pid(job)
-        daemon, ndjson = vaprod(jobs, "vapro", [pid], None, "--overhead-cap", "0")
+        daemon, ndjson = vaprod(jobs, "vapro", [pid], None, "--overhead-cap", "0", "--io", "off")
         if not until(lambda: attached(ndjson, pid), 3.5):
             raise RuntimeError("vaprod did not attach in time: " + daemon.err().strip())
         end = time.monotonic() + seconds + 60

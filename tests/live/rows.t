@@ -75,12 +75,12 @@ def test_contains_mpi(tap, jobs):
     pids = rank_pids(program, jobs.directory, 2)
     out, capture = (os.path.join(jobs.directory, name) for name in ("two.ndjson", "two.vap"))
     daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--user-function",
-                         "exe:stencil"], "vaprod")
+                         "exe:relax"], "vaprod")
     attached(out, pids)
     tap.equal(jobs.wait(program, 30), 0, "an MPI program with a user function ends well")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
     found = states(capture)
-    tap.ok(into(found, "stencil") > 0, "the function is seen", found)
+    tap.ok(into(found, "relax") > 0, "the function is seen", found)
     tap.ok(any(kind == "communication" for kind, _, _ in found), "and so are MPI calls", found)
     # what was posted before it was attached is completed after
     tap.ok(not set(lost(records(out))) - {"vanished", "unmatched"}, "nothing is lost", lost(records(out)))
