@@ -269,22 +269,22 @@ def test_number_is_used_again(tap, jobs):
 def test_many_ranks_beside_a_stranger(tap, jobs):
     ranks = 24
     program = copy(tool("sleepers"), jobs.directory)
-    stranger = jobs.start([copy(tool("flat_out"), jobs.directory, "stranger"), "--rate", "10", "--seconds", "12"], "stranger")
+    stranger = jobs.start([copy(tool("flat_out"), jobs.directory, "stranger"), "--rate", "10", "--seconds", "24"], "stranger")
     ready_pid(stranger)
     out = os.path.join(jobs.directory, "out.ndjson")
     daemon = jobs.start([VAPROD, "--exe", program, "--output", out, "--io", "off", *FAST], "vaprod")
     started(out)
-    job = jobs.start(j.mpirun(ranks, program, "--seconds", "4", "--period", "0.5"), "sleepers")
+    job = jobs.start(j.mpirun(ranks, program, "--seconds", "10", "--period", "0.5"), "sleepers")
     tap.equal(jobs.wait(job, 60), 0, f"a job of {ranks} ranks ends well")
     until(lambda: len(processes(out, "exited")) >= ranks, 10)
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
     told = processes(out)
     tap.equal(sorted({r["rank"] for r in told if r["state"] == "attached"}), list(range(ranks)), "all ranks are attached")
     tap.equal([r["reason"] for r in told if r["state"] == "refused"], [], "none is refused")
-    hits = [r["hits"] for r in told if r["state"] == "exited"]
-    # MPI_Init, a barrier, a broadcast, 8 barriers, MPI_Finalize; the first may come before the probes do,
+    hits = [(r["rank"], r["pid"], r["hits"]) for r in told if r["state"] == "exited"]
+    # MPI_Init, a barrier, a broadcast, 20 barriers, MPI_Finalize; the first seconds' may come before the probes do,
     # and while links of their own give way to one for all a call may meet both, and counts by neither
-    tap.ok(hits and min(hits) >= 8 and max(hits) <= 16, "each call is seen once", hits)
+    tap.ok(hits and min(h for _, _, h in hits) >= 8 and max(h for _, _, h in hits) <= 28, "each call is seen once", hits)
 
 
 def bpftool(verb, table):
