@@ -280,22 +280,25 @@ static int trim_rows(struct grower *grower, enum layer layer)
 	return 0;
 }
 
-/* 1: others on this machine explain most of the loss, who had its CPUs; 3: with the hypervisor; 2: being asleep does;
-   0: none of these. */
-static int suspended_by(const struct component *component)
+/* What explains most of a loss: others on this machine, who had its CPUs; the hypervisor, with them; being asleep. */
+enum suspender { SUSPENDED_BY_NONE, SUSPENDED_BY_OTHERS, SUSPENDED_BY_HYPERVISOR, SUSPENDED_BY_SLEEP };
+
+static enum suspender suspended_by(const struct component *component)
 {
 	if (component->layer == LAYER_WAITING || component->lost <= 0)
-		return 0;
+		return SUSPENDED_BY_NONE;
 	if (component->taken >= MOSTLY * component->lost)
-		return 1;
+		return SUSPENDED_BY_OTHERS;
 	if (component->cpu >= MOSTLY * component->lost)
-		return 3;
-	return component->layer != LAYER_SUSPENDED && component->blocked >= MOSTLY * component->lost ? 2 : 0;
+		return SUSPENDED_BY_HYPERVISOR;
+	if (component->layer != LAYER_SUSPENDED && component->blocked >= MOSTLY * component->lost)
+		return SUSPENDED_BY_SLEEP;
+	return SUSPENDED_BY_NONE;
 }
 
 static void unite(struct grower *grower, uint32_t a, uint32_t b)
 {
-	int by;
+	enum suspender by;
 
 	a = region__root(grower, a);
 	b = region__root(grower, b);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOLD_LITTLE 0.25 /* of a loss that is of another kind */
-#define TOLD_PARTS 2	 /* more of them are no stretches of their own: two causes take turns */
+#define TAKEN_LITTLE 0.25 /* of a loss that is of another kind */
+#define TAKEN_PARTS 2	  /* more of them are no stretches of their own: two causes take turns */
 
 /* What a cell of a component is slow by: what others took of its CPU would do, as the kernel tells, or it would not. */
-enum kind { KIND_NONE, KIND_TOLD, KIND_REST };
+enum kind { KIND_NONE, KIND_TAKEN, KIND_REST };
 
 struct splitter {
 	struct grower *grower;
@@ -19,7 +19,7 @@ struct splitter {
 	uint32_t *parts;      /* [place][bin] -> component of cells of one kind */
 };
 
-static bool is_told(const struct splitter *splitter, size_t place, size_t b)
+static bool is_taken(const struct splitter *splitter, size_t place, size_t b)
 {
 	struct cell cell = region__cell(splitter->grower, place, b, splitter->layer);
 	double taken = cell__taken(&cell);
@@ -27,32 +27,32 @@ static bool is_told(const struct splitter *splitter, size_t place, size_t b)
 	return taken > 0 && taken >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
 }
 
-/* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between told cells are told. */
+/* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between taken cells are taken. */
 static bool find_kinds(struct splitter *splitter)
 {
-	size_t bins = splitter->grower->bins, told = 0, rest = 0;
+	size_t bins = splitter->grower->bins, taken = 0, rest = 0;
 
 	for (size_t place = 0; place < splitter->grower->job->row_count; place++) {
 		const uint32_t *of = &splitter->of[place * bins];
 		unsigned char *kinds = &splitter->kinds[place * bins];
-		size_t last = SIZE_MAX; /* told, and all since is of the same component */
+		size_t last = SIZE_MAX; /* taken, and all since is of the same component */
 
 		for (size_t b = 0; b < bins; b++) {
 			if (of[b] == NO_COMPONENT) {
 				last = SIZE_MAX;
 				continue;
 			}
-			kinds[b] = is_told(splitter, place, b) ? KIND_TOLD : KIND_REST;
-			told += kinds[b] == KIND_TOLD;
+			kinds[b] = is_taken(splitter, place, b) ? KIND_TAKEN : KIND_REST;
+			taken += kinds[b] == KIND_TAKEN;
 			rest += kinds[b] == KIND_REST;
-			if (kinds[b] != KIND_TOLD)
+			if (kinds[b] != KIND_TAKEN)
 				continue;
 			if (last != SIZE_MAX && b - last <= REGION_GAP + 1)
-				memset(&kinds[last], KIND_TOLD, b - last);
+				memset(&kinds[last], KIND_TAKEN, b - last);
 			last = b;
 		}
 	}
-	return told && rest;
+	return taken && rest;
 }
 
 /* Neighbours of one kind grow together. All that are neighbours were of one component before. */
@@ -84,7 +84,8 @@ static int grow_kind(struct splitter *splitter, enum kind kind)
 static bool stands(const struct component *part, enum kind kind, const struct vapro_config *config)
 {
 	return part->cells >= config->min_cells && part->end - part->begin > 1 &&
-	       part->lost >= config->min_lost_s * 1e9 && (kind == KIND_TOLD || part->taken <= TOLD_LITTLE * part->lost);
+	       part->lost >= config->min_lost_s * 1e9 &&
+	       (kind == KIND_TAKEN || part->taken <= TAKEN_LITTLE * part->lost);
 }
 
 /* Parts that cannot stand alone go with what is around them. */
@@ -95,7 +96,7 @@ static void give_up(struct splitter *splitter, enum kind kind)
 	for (size_t at = 0; at < grower->job->row_count * grower->bins; at++) {
 		if (splitter->kinds[at] == kind &&
 		    !stands(&grower->components[region__root(grower, splitter->parts[at])], kind, grower->config))
-			splitter->kinds[at] = kind == KIND_TOLD ? KIND_REST : KIND_TOLD;
+			splitter->kinds[at] = kind == KIND_TAKEN ? KIND_REST : KIND_TAKEN;
 	}
 }
 
@@ -104,12 +105,12 @@ static int take_over(struct splitter *splitter)
 {
 	struct grower *grower = splitter->grower;
 	size_t cells = grower->job->row_count * grower->bins;
-	/* by component: its parts that are told, and whether it has others; of a part: whether it was counted */
-	uint32_t *told = calloc(grower->count, sizeof(*told));
+	/* by component: its parts that are taken, and whether it has others; of a part: whether it was counted */
+	uint32_t *taken = calloc(grower->count, sizeof(*taken));
 	bool *rest = calloc(grower->count, sizeof(*rest)), *counted = calloc(grower->count, sizeof(*counted));
 	int error = -ENOMEM;
 
-	if (!told || !rest || !counted)
+	if (!taken || !rest || !counted)
 		goto cleanup;
 	for (size_t at = 0; at < cells; at++) {
 		uint32_t part, whole;
@@ -121,18 +122,18 @@ static int take_over(struct splitter *splitter)
 		if (splitter->kinds[at] == KIND_REST)
 			rest[whole] = true;
 		else if (!counted[part])
-			told[whole]++;
+			taken[whole]++;
 		counted[part] = true;
 	}
 	for (size_t at = 0; at < cells; at++) {
 		uint32_t whole = splitter->kinds[at] != KIND_NONE ? region__root(grower, splitter->of[at]) : 0;
 
-		if (splitter->kinds[at] != KIND_NONE && rest[whole] && told[whole] && told[whole] <= TOLD_PARTS)
+		if (splitter->kinds[at] != KIND_NONE && rest[whole] && taken[whole] && taken[whole] <= TAKEN_PARTS)
 			splitter->of[at] = splitter->parts[at];
 	}
 	error = 0;
 cleanup:
-	free(told);
+	free(taken);
 	free(rest);
 	free(counted);
 	return error;
@@ -153,15 +154,15 @@ int region__split(struct grower *grower, enum layer layer)
 	error = 0;
 	if (!find_kinds(&splitter))
 		goto cleanup;
-	error = grow_kind(&splitter, KIND_TOLD);
+	error = grow_kind(&splitter, KIND_TAKEN);
 	if (error)
 		goto cleanup;
-	give_up(&splitter, KIND_TOLD);
+	give_up(&splitter, KIND_TAKEN);
 	error = grow_kind(&splitter, KIND_REST);
 	if (error)
 		goto cleanup;
 	give_up(&splitter, KIND_REST);
-	error = grow_kind(&splitter, KIND_TOLD);
+	error = grow_kind(&splitter, KIND_TAKEN);
 	if (!error)
 		error = take_over(&splitter);
 cleanup:

@@ -264,10 +264,10 @@ static void find_pauses(double taken[2][KERNEL_PAUSES], struct costs *costs)
 			costs->pause_ns[returned][i] = fmax(0, taken[returned][i] - warm[returned]);
 }
 
-/* The same process with or without returns; a new generation makes its thread read that. */
-static int without_returns(struct kernel_side *side, pid_t pid, bool without)
+/* The child, by other flags from now on: a new generation makes its thread read them. */
+static int track_child(struct kernel_side *side, pid_t pid, uint32_t flags)
 {
-	struct kernel_process tracked = {.slot = CALIBRATION_SLOT, .flags = without ? KERNEL_PROCESS_NO_RETURN : 0};
+	struct kernel_process tracked = {.slot = CALIBRATION_SLOT, .flags = flags};
 	int status = kernel_side__track(side, pid, &tracked);
 
 	kernel_side__bpf(side)->data->generation++;
@@ -300,7 +300,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	bare_read = calibrate__measure(&child, 'r');
 	if (syscalls && !kernel_side__watch_syscalls(side, true))
 		beside = calibrate__measure(&child, 'r');
-	status = without_returns(side, child.pid, false);
+	status = track_child(side, child.pid, 0);
 	if (syscalls && !status) {
 		traced = calibrate__measure(&child, 'r');
 		kernel_side__watch_syscalls(side, false);
@@ -315,7 +315,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		costs->call_ns = extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
 		/* next to it, since a return is the difference */
-		without_returns(side, child.pid, true);
+		track_child(side, child.pid, KERNEL_PROCESS_NO_RETURN);
 		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
 	}
 	if (!status) {
@@ -329,7 +329,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		kernel_side__unlink(side, link);
 	}
 	if (!status) {
-		without_returns(side, child.pid, false);
+		track_child(side, child.pid, 0);
 		status = link_own(side, self, vapro_calibrate_stepped, child.pid, false, &link);
 	}
 	if (!status) {
