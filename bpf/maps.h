@@ -56,6 +56,17 @@ struct {
 	__type(value, struct kernel_thread);
 } threads SEC(".maps");
 
+/* Of most tasks of a node nobody keeps anything: where every task comes by, they are told without a helper's call. */
+static __always_inline bool is_bystander(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage;
+}
+
+static __always_inline struct kernel_thread *known_thread(struct task_struct *task)
+{
+	return is_bystander(task) ? 0 : bpf_task_storage_get(&threads, task, 0, 0);
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, KERNEL_SLOTS);

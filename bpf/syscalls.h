@@ -81,7 +81,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	if (nr < 0 || nr >= KERNEL_SYSCALLS || !io_syscalls[nr])
 		return 0;
 	task = bpf_get_current_task_btf();
-	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	thread = known_thread(task);
 	if (!thread)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -139,7 +139,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 static __always_inline int syscall_end(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct kernel_thread *thread = known_thread(task);
 	u64 now;
 
 	if (!thread || thread->open != KERNEL_SYSCALL || thread->generation != generation)

@@ -124,13 +124,13 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 
 	if (waiting && waiting->tid)
 		charge_slice(waiting, prev);
-	thread = bpf_task_storage_get(&threads, prev, 0, 0);
+	thread = known_thread(prev);
 	if (thread) {
 		cpu_taken(prev, &taken);
 		taken_out(thread, &taken, cpu);
 		leaves(thread, waiting, cpu, prev, next, preempt || !prev_state);
 	}
-	thread = bpf_task_storage_get(&threads, next, 0, 0);
+	thread = known_thread(next);
 	if (thread) {
 		cpu_taken(next, &taken);
 		taken_in(thread, &taken, cpu);
@@ -143,7 +143,7 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 
 static __always_inline int woken(struct task_struct *task)
 {
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct kernel_thread *thread = known_thread(task);
 
 	if (thread && offcpu_wake(&thread->off, bpf_ktime_get_ns()))
 		waits(&thread->off, task);

@@ -131,6 +131,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct mm_struct *mm;
 	struct seccomp seccomp;
+	struct bpf_local_storage *bpf_storage;
 	unsigned in_iowait : 1;
 	struct task_struct *real_parent;
 };
