@@ -51,7 +51,7 @@ static void begin(struct daemon *daemon)
 
 	daemon->begin_ns = mono_now();
 	daemon->recheck.due_ns = daemon->begin_ns + RECHECK_EVERY_NS;
-	daemon->next_second = daemon->begin_ns + 1000000000ULL;
+	daemon->next_second = daemon->begin_ns; /* at once: whether IO is to be traced */
 	daemon->window_begin = to_utc(daemon, daemon->begin_ns) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->window_end = daemon->window_begin + span / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->first_window = daemon->window_begin;

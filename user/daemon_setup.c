@@ -275,7 +275,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
-	io_tracing__init(&daemon->io, daemon->side, &daemon->costs, options->config.io, governor.budget);
+	io_tracing__init(&daemon->io, daemon->side, &daemon->costs, options->config.io, governor.budget, mono_now());
 	if (!daemon->finder)
 		watch__warn(daemon->watch, "no_finder", 0,
 			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);

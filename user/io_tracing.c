@@ -9,11 +9,12 @@
 #include "vapro.skel.h"
 
 void io_tracing__init(struct io_tracing *io, struct kernel_side *side, const struct costs *costs,
-		      enum vapro_io_mode mode, double bound)
+		      enum vapro_io_mode mode, double bound, uint64_t now_ns)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	*io = (struct io_tracing){.side = side, .costs = costs, .mode = mode, .cpus = cpus > 0 ? (double)cpus : 1};
+	*io = (struct io_tracing){
+	    .side = side, .costs = costs, .mode = mode, .looked_ns = now_ns, .cpus = cpus > 0 ? (double)cpus : 1};
 	io_tax__init(&io->tax, bound);
 }
 
@@ -43,7 +44,7 @@ static void tell_given_up(const struct io_tracing *io, struct watch *watch)
 void io_tracing__second(struct io_tracing *io, struct watch *watch, const struct watch_second *second, uint64_t now_ns)
 {
 	bool on = kernel_side__watches_syscalls(io->side);
-	struct io_second last = {.seconds = io->looked_ns ? (double)(now_ns - io->looked_ns) * 1e-9 : 0,
+	struct io_second last = {.seconds = (double)(now_ns - io->looked_ns) * 1e-9,
 				 .asked = second->io_worth,
 				 .inside = second->in_io,
 				 .learnt_ns = (double)second->io_ns,

@@ -17,9 +17,9 @@ struct io_tracing {
 	double cpus;
 };
 
-/* Both must outlive it. bound: share of the node's CPU time; 0 = none. */
+/* Both must outlive it. bound: share of the node's CPU time; 0 = none; now: CLOCK_MONOTONIC. */
 void io_tracing__init(struct io_tracing *io, struct kernel_side *side, const struct costs *costs,
-		      enum vapro_io_mode mode, double bound);
+		      enum vapro_io_mode mode, double bound, uint64_t now_ns);
 
 /* Once a second. */
 void io_tracing__second(struct io_tracing *io, struct watch *watch, const struct watch_second *second, uint64_t now_ns);

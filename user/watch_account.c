@@ -36,7 +36,8 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		if (watched->ended_ns)
 			continue;
 		calls = process__io_calls(watched->pid);
-		second->io_worth |= (double)(calls - watched->io_calls) >= seconds;
+		second->io_worth |= watched->io_asked || (double)(calls - watched->io_calls) >= seconds;
+		watched->io_asked = false;
 		watched->io_calls = calls;
 		second->io_ns += watch__counters(watch, watched)->io_ns - watched->io_ns;
 		watched->io_ns = watch__counters(watch, watched)->io_ns;

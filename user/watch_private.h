@@ -50,6 +50,7 @@ struct watched {
 	uint64_t told;	      /* vertex fragments of this slot, when it was given */
 	uint64_t unaccounted; /* reported so far */
 	uint64_t io_calls, io_ns;
+	bool io_asked;	      /* it did IO before it was watched: traced at once, not after a second of watching */
 	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
 	bool threaded;	      /* its thread rows were looked for when it had threads */
 	bool gone;	      /* its end was seen */

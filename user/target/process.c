@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAPS_MAX (8 << 20)
@@ -366,6 +367,15 @@ bool process__descends(pid_t pid, pid_t ancestor)
 		pid = process.parent;
 	}
 	return false;
+}
+
+double process__age(const struct process *process)
+{
+	struct timespec boot;
+
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	return (double)boot.tv_sec + (double)boot.tv_nsec * 1e-9 -
+	       (double)process->start_time / (double)sysconf(_SC_CLK_TCK);
 }
 
 uint64_t process__io_calls(pid_t pid)

@@ -97,6 +97,9 @@ size_t process__threads(pid_t pid, pid_t *tids, size_t max);
 /* Whether pid descends from ancestor (or is it). */
 bool process__descends(pid_t pid, pid_t ancestor);
 
+/* Seconds since it began. */
+double process__age(const struct process *process);
+
 /* read and write system calls so far (/proc/PID/io), or 0. */
 uint64_t process__io_calls(pid_t pid);
 
