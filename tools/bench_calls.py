@@ -54,6 +54,24 @@ def ratios_of(found, which):
     return [ours / empty for empty, ours in pairs if empty > 0]
 
 
+def bystander(jobs, probes, cycles):
+    """What a read of somebody whom nobody watches costs more while IO is traced: by the kernel alone, and with vaprod."""
+    target = start_calls(jobs, "bystander")
+    found = {"bare": [], "empty": [], "ours": []}
+    for cycle in range(cycles):
+        for state in turns(list(found), cycle):
+            if state != "bare":
+                probes.ask("syscalls", state)
+            target.ask("read", CALLS_OF_BATCH, 10)  # warm
+            found[state].append(target.ask("read", CALLS_OF_BATCH, BATCHES))
+            probes.ask("off")
+    target.leave()
+    empty, ours = extra(found, "empty"), extra(found, "ours")
+    return [row("read of a bystander: empty programs at the tracepoints, added", ns(empty), ns=empty),
+            row("read of a bystander: vaprod's IO tracing, added", ns(ours), ns=ours),
+            row("read of a bystander: of that vaprod's own", ns([a - b for a, b in zip(ours, empty)]))]
+
+
 def outside(jobs, target, name, command, what, cycles, limit=30):
     """ns per call that another tool adds, in turns with nobody; raises where it does not work."""
     added = []
@@ -147,6 +165,7 @@ def part_calls():
             rows.append(row(f"{name}: empty pair at +{site['shift']} ({site['instruction']}), added", ns(extras[what][0]), ns=extras[what][0]))
             if extras[what][1]:
                 rows.append(row(f"{name}: vaprod's pair, added", ns(extras[what][1]), ns=extras[what][1]))
+        rows += bystander(jobs, probes, repeat(12, 3))
         counts = probes.ask("counts")
         rows.append(row("vaprod's pairs: calls, fragments lost", f"{counts['enter']}, {counts['lost']}", **counts))
         probes.leave()

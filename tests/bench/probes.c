@@ -8,6 +8,7 @@
  *   pair empty|ours LIB NAME PID   probes entry and return of a function of LIB in one process (0: in all)
  *   many LIB COUNT [PID...]        probes COUNT functions by vaprod's programs: in all processes by one link,
  *                                  or one link for each PID
+ *   syscalls empty|ours            the system-call tracepoints, which every process of the node passes
  *   off                            takes all of it out
  *   counts                         what the watched were counted for
  */
@@ -51,6 +52,12 @@ static struct kernel_link *links[LINKS_MAX];
 static size_t link_count;
 static uint32_t tracked;
 static int empty = -1;
+static int tracepoints[2] = {-1, -1};
+
+static const struct bpf_insn nothing[] = {
+    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+    {.code = BPF_JMP | BPF_EXIT},
+};
 
 static double ms_now(void)
 {
@@ -130,10 +137,6 @@ static int find_sites(const char *path, const char *name, uint32_t wanted, struc
 
 static int load_empty(void)
 {
-	static const struct bpf_insn nothing[] = {
-	    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-	    {.code = BPF_JMP | BPF_EXIT},
-	};
 	enum ladder_rung rung = kernel_side__rung(side);
 	LIBBPF_OPTS(bpf_prog_load_opts, options,
 		    .expected_attach_type = (enum bpf_attach_type)(rung == RUNG_SESSION ? ATTACH_UPROBE_SESSION
@@ -168,6 +171,12 @@ static double take_out(void)
 
 	while (link_count)
 		kernel_side__unlink(side, links[--link_count]);
+	kernel_side__watch_syscalls(side, false);
+	for (int i = 0; i < 2; i++) {
+		if (tracepoints[i] >= 0)
+			close(tracepoints[i]);
+		tracepoints[i] = -1;
+	}
 	kernel_side__settle(side);
 	/* calls that were open then have no end */
 	kernel_side__bpf(side)->data->generation++;
@@ -193,6 +202,40 @@ static int pair(char *words)
 	printf("{\"shift\":%u,\"class\":\"%s\",\"instruction\":\"%s\"}\n", sites.last.shift,
 	       site_class_name[sites.last.class], sites.last.instruction);
 	return 0;
+}
+
+/* Attaches an empty program to a tracepoint of the kernel; what to close, or -errno. */
+static int empty_at(const char *name)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP);
+	int program, link, id = libbpf_find_vmlinux_btf_id(name, BPF_TRACE_RAW_TP);
+
+	if (id < 0)
+		return id;
+	options.attach_btf_id = (uint32_t)id;
+	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "bench_empty", "GPL", nothing,
+				sizeof(nothing) / sizeof(nothing[0]), &options);
+	if (program < 0)
+		return program;
+	link = bpf_raw_tracepoint_open(NULL, program);
+	close(program);
+	return link;
+}
+
+static int syscalls(const char *what)
+{
+	int status = 0;
+
+	take_out();
+	if (!strncmp(what, "ours", 4)) {
+		status = kernel_side__watch_syscalls(side, true);
+	} else {
+		tracepoints[0] = empty_at("sys_exit");
+		tracepoints[1] = empty_at("sys_enter");
+		for (int i = 0; i < 2 && !status; i++)
+			status = tracepoints[i] < 0 ? tracepoints[i] : 0;
+	}
+	return status ? failed("syscalls", status) : puts("{}") < 0;
 }
 
 static int many(char *words)
@@ -333,6 +376,8 @@ static int obey(char *line)
 		return pair(line + 5);
 	if (!strncmp(line, "many ", 5))
 		return many(line + 5);
+	if (!strncmp(line, "syscalls ", 9))
+		return syscalls(line + 9);
 	if (!strncmp(line, "counts", 6))
 		return counts();
 	if (!strncmp(line, "off", 3))
