@@ -42,6 +42,7 @@ trap 'exit 143' TERM
 
 rm -rf "$out"
 mkdir -p "$out/truth" "$out/scratch"
+sync -f "$out" # what the build wrote is written now, not while the program waits for its own files
 
 echo "1. A real MPI program starts on $ranks cores: four kernels of fixed work per iteration, exchange with"
 echo "   the neighbour, collectives, file IO. It knows nothing of vapro; it logs the time of each of its"
