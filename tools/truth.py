@@ -15,6 +15,7 @@ hog's time. Lost seconds: sum of (duration - expected) over the segments that ov
 An alarm that does not overlap the hog must be confirmed: the rank's segments in the alarm's time
 are at least 15 % slow on average. For class io, its IO calls may be instead, for class communication its segments
 and calls together: an alarm of that class says that somebody took the CPU inside of calls. That is then said.
+An alarm of IO whose cause is a disk is not the hog's, whenever it was, and must be confirmed too.
 Clocks: hello.clock {mono_ns, utc}.
 """
 import argparse
@@ -221,6 +222,13 @@ def confirm(truths, variance, begin, end):
     return ok, ", ".join(texts)
 
 
+def is_of_a_disk(records, alarm):
+    """Whether an alarm says that calls of IO slept for a disk, which nobody who takes a CPU makes them do."""
+    factors, _ = diagnosis(records, alarm["id"])
+    majors = {name for name, factor in factors.items() if factor.get("major")}
+    return alarm["class"] == "io" and "blocked_io" in majors and not majors.intersection(CAUSES)
+
+
 def judge(records, truths, hog=None, hog_rank=None, name="hog"):
     """Rows {what, measured, wanted, ok} on every alarm of a run; hog: an event of load_events() or None."""
     offset = utc_offset(records)
@@ -233,7 +241,7 @@ def judge(records, truths, hog=None, hog_rank=None, name="hog"):
         truth.learn(hog["begin"] if hog else None, hog["end"] if hog else None)
     for alarm in alarms:
         begin, end = parse_time(alarm["begin"]) - offset, parse_time(alarm["end"]) - offset
-        if hog and begin < hog["end"] and end > hog["begin"]:
+        if hog and begin < hog["end"] and end > hog["begin"] and not is_of_a_disk(records, alarm):
             hits.append((alarm, begin, end))
         else:
             ok, text = confirm(truths, alarm, begin, end)
@@ -393,6 +401,12 @@ def self_test():
         assert wrong(changed(records, 5, interferers=[]), truths, hog) == ["interferers"]
         assert wrong(changed(records, 5, factors=[]), truths, hog) == ["major factors"]
         # an alarm elsewhere: false where the truth log shows nothing, confirmed where it does
+        # one beside the hog: of the hog too, but for a disk's, which must be confirmed as one elsewhere
+        beside = dict(records[2], **{"id": 9, "class": "io", "ranks": "1"})
+        disk = {"type": "diagnosis", "variance": 9, "stage": 2, "final": True, "interferers": [],
+                "factors": [{"name": "blocked_io", "stage": 2, "contribution_pct": 99.0, "major": True}]}
+        assert wrong(records + [beside], truths, hog)[0] == "alarms that overlap the hog"
+        assert [w[:13] for w in wrong(records + [beside, disk], truths, hog)] == ["other alarm 9"]
         other = {"id": 9, "begin": format_time(parse_time(records[2]["begin"]) + 5 * 10**9),
                  "end": format_time(parse_time(records[2]["end"]) + 5 * 10**9)}
         assert len(wrong(records + [dict(records[2], **other)], truths, hog)) == 1
