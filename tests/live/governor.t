@@ -186,4 +186,20 @@ def test_io(tap, jobs):
     valid(tap, out)
 
 
-main(test_io, test_flat_out, test_own_time, test_short_states, test_slow_caller, test_no_cap)
+def test_io_at_once(tap, jobs):
+    """A process that did IO before it was attached: traced at once, so vaprod ends before it looks a second time."""
+    out = os.path.join(jobs.directory, "out.ndjson")
+    job = jobs.start([tool("bystander"), "--mode", "read", "--seconds", 6], "bystander")
+    tap.ok(j.until(lambda: reads_of(job.pid) > 1000, 5), "the program reads before it is watched")
+    code, daemon = jobs.run([VAPROD, "--pid", job.pid, "--output", out, "--io", "auto", "--duration", "900ms"], "vaprod", 20)
+    tap.equal(code, 0, f"vaprod ends well {daemon.err()[-200:]}")
+    tap.ok(sum(w["fragments"] for w in of_type(records(out), "window")) > 0, "its IO is told")
+    tap.equal(jobs.wait(job, 20), 0, "the program ends well")
+
+
+def reads_of(pid):
+    with open(f"/proc/{pid}/io", encoding="utf-8") as file:
+        return int(file.read().split("syscr:")[1].split()[0])
+
+
+main(test_io, test_io_at_once, test_flat_out, test_own_time, test_short_states, test_slow_caller, test_no_cap)
