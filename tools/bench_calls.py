@@ -29,19 +29,25 @@ def turns(names, cycle):
     return names if cycle % 2 == 0 else names[::-1]
 
 
-def pairs_of(target, probes, what, cycles):
-    """{bare, empty, ours: [times]} of one function, in turns; which site it was. No read has ours."""
-    name, library = KINDS[what]
-    found, site = {"bare": [], "empty": [], **({"ours": []} if what != "read" else {})}, {}
-    where = mapped(target.pid, library)
+def times_of(target, probes, what, commands, cycles):
+    """{state: [times]} of one kind of call, bare and with what each of {state: command} probes, in turns; the last answer."""
+    found, answer = {state: [] for state in ("bare", *commands)}, {}
     for cycle in range(cycles):
         for state in turns(list(found), cycle):
-            if state != "bare":
-                site = probes.ask("pair", state, where, name, target.pid)
+            if state in commands:
+                answer = probes.ask(*commands[state])
             target.ask(what, CALLS_OF_BATCH, 10)  # warm
             found[state].append(target.ask(what, CALLS_OF_BATCH, BATCHES))
             probes.ask("off")
-    return found, site
+    return found, answer
+
+
+def pairs_of(target, probes, what, cycles):
+    """{bare, empty, ours: [times]} of one function; which site it was. No read has ours."""
+    name, library = KINDS[what]
+    where = mapped(target.pid, library)
+    states = ("empty", "ours") if what != "read" else ("empty",)
+    return times_of(target, probes, what, {state: ("pair", state, where, name, target.pid) for state in states}, cycles)
 
 
 def extra(found, state, which="least_ns"):
@@ -57,14 +63,7 @@ def ratios_of(found, which):
 def bystander(jobs, probes, cycles):
     """What a read of somebody whom nobody watches costs more while IO is traced: by the kernel alone, and with vaprod."""
     target = start_calls(jobs, "bystander")
-    found = {"bare": [], "empty": [], "ours": []}
-    for cycle in range(cycles):
-        for state in turns(list(found), cycle):
-            if state != "bare":
-                probes.ask("syscalls", state)
-            target.ask("read", CALLS_OF_BATCH, 10)  # warm
-            found[state].append(target.ask("read", CALLS_OF_BATCH, BATCHES))
-            probes.ask("off")
+    found, _ = times_of(target, probes, "read", {state: ("syscalls", state) for state in ("empty", "ours")}, cycles)
     target.leave()
     empty, ours = extra(found, "empty"), extra(found, "ours")
     return [row("read of a bystander: empty programs at the tracepoints, added", ns(empty), ns=empty),

@@ -400,13 +400,13 @@ def self_test():
         assert wrong(changed(records, 3, effect_of=None), truths, hog) == ["waiting of other ranks told as its effect"]
         assert wrong(changed(records, 5, interferers=[]), truths, hog) == ["interferers"]
         assert wrong(changed(records, 5, factors=[]), truths, hog) == ["major factors"]
-        # an alarm elsewhere: false where the truth log shows nothing, confirmed where it does
         # one beside the hog: of the hog too, but for a disk's, which must be confirmed as one elsewhere
         beside = dict(records[2], **{"id": 9, "class": "io", "ranks": "1"})
         disk = {"type": "diagnosis", "variance": 9, "stage": 2, "final": True, "interferers": [],
                 "factors": [{"name": "blocked_io", "stage": 2, "contribution_pct": 99.0, "major": True}]}
         assert wrong(records + [beside], truths, hog)[0] == "alarms that overlap the hog"
         assert [w[:13] for w in wrong(records + [beside, disk], truths, hog)] == ["other alarm 9"]
+        # an alarm elsewhere: false where the truth log shows nothing, confirmed where it does
         other = {"id": 9, "begin": format_time(parse_time(records[2]["begin"]) + 5 * 10**9),
                  "end": format_time(parse_time(records[2]["end"]) + 5 * 10**9)}
         assert len(wrong(records + [dict(records[2], **other)], truths, hog)) == 1

@@ -184,7 +184,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	fresh.told = collector__told(watch->parts.collector, fresh.slot);
 	fresh.io_calls = process__io_calls(fresh.pid);
 	fresh.io_asked = (double)fresh.io_calls >= process__age(process);
-	fresh.start_utc_ns = watch__start_utc(fresh.identity.start_time);
+	fresh.start_utc_ns = watch__start_utc(process);
 	status = kernel_side__track(watch->parts.side, fresh.pid, &tracked);
 	snprintf(err, err_size, "%s", strerror(-status));
 	by_itself = library && alone(watch, library, now_ns);

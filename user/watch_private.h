@@ -50,8 +50,8 @@ struct watched {
 	uint64_t told;	      /* vertex fragments of this slot, when it was given */
 	uint64_t unaccounted; /* reported so far */
 	uint64_t io_calls, io_ns;
-	bool io_asked;	      /* it did IO before it was watched: traced at once, not after a second of watching */
 	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
+	bool io_asked;	      /* it did IO before it was watched: traced at once, not after a second of watching */
 	bool threaded;	      /* its thread rows were looked for when it had threads */
 	bool gone;	      /* its end was seen */
 	bool pathless;	      /* keeps no frame pointers, and that was said */
@@ -100,8 +100,8 @@ static inline uint64_t watch__hits_of(const struct watch *watch, const struct wa
 	return watch__counters(watch, watched)->enter;
 }
 
-/* Start of a process as UTC, from clock ticks since boot. */
-uint64_t watch__start_utc(uint64_t ticks);
+/* Start of a process as UTC, ns. */
+uint64_t watch__start_utc(const struct process *process);
 
 struct watched *watch__of(struct watch *watch, pid_t pid);
 

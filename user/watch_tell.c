@@ -43,15 +43,12 @@ void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *f
 	tell_line(watch, lines__warning(&warning));
 }
 
-uint64_t watch__start_utc(uint64_t ticks)
+uint64_t watch__start_utc(const struct process *process)
 {
-	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK), since_boot;
-	struct timespec boot;
+	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t began = utc_now() - (uint64_t)(process__age(process) * 1e9);
 
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	since_boot = (uint64_t)boot.tv_sec * 1000000000ULL + (uint64_t)boot.tv_nsec;
-	since_boot = utc_now() - since_boot + ticks * tick_ns;
-	return (since_boot + tick_ns / 2) / tick_ns * tick_ns; /* to the tick: no more is known */
+	return (began + tick_ns / 2) / tick_ns * tick_ns; /* to the tick: no more is known */
 }
 
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
