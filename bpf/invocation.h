@@ -402,9 +402,8 @@ static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct ta
 	return 0;
 }
 
-static __always_inline int invocation_enter(struct pt_regs *ctx, u32 cookie, u64 now)
+static __always_inline int invocation_enter(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_thread *thread = thread_of(task, now, true);
 
 	if (!thread)
@@ -418,9 +417,8 @@ static __always_inline int invocation_enter(struct pt_regs *ctx, u32 cookie, u64
 	return 1;
 }
 
-static __always_inline int invocation_exit(struct pt_regs *ctx)
+static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
 	u64 sp = entry_sp(ctx), now;

@@ -120,7 +120,7 @@ __noinline int request_mark(u64 handle, struct request_walk *walk)
 	return 0;
 }
 
-/* One handle of a completion or a start. */
+/* One handle of a completion or a start. Returns whether it is the one that stands for none. */
 __noinline int request_visit(u64 slot, u64 handle, struct request_walk *walk, struct request_sum *sum)
 {
 	struct kernel_request *request;
@@ -131,10 +131,10 @@ __noinline int request_visit(u64 slot, u64 handle, struct request_walk *walk, st
 		return 0;
 	bytes = request_bytes(walk, slot, handle, &request, &how);
 	if (!request) {
-		if (!is_number(handle, walk->tgid, KERNEL_REQUEST_NULL)) {
-			sum->n++;
-			sum->unmatched++;
-		}
+		if (is_number(handle, walk->tgid, KERNEL_REQUEST_NULL))
+			return 1;
+		sum->n++;
+		sum->unmatched++;
 		return 0;
 	}
 	if (walk->start)
@@ -293,15 +293,20 @@ static __always_inline void request_post(struct kernel_thread *thread, struct ta
 	thread->pending = 1;
 }
 
-/* Reads the handles that a completion or a start is about. done_at: 0 where it is about all of them. */
+/*
+ * Reads the handles that a completion or a start is about. done_at: 0 where it is about all of them. Programs
+ * often wait for what is done: the null handle is remembered.
+ */
 __noinline int requests_read(struct kernel_thread *thread, struct kernel_pending *pending, struct request_walk *walk,
 			     struct request_sum *sum)
 {
+	struct kernel_recent_handle *null;
+	u32 size, epoch = states_epoch;
 	bool mpich;
-	u32 size;
 
 	if (!thread || !pending || !walk || !sum)
 		return 0;
+	null = &thread->recent_handles[KERNEL_REQUEST];
 	mpich = thread->process_flags & KERNEL_PROCESS_MPICH;
 	size = mpich ? 4 : 8;
 
@@ -315,7 +320,12 @@ __noinline int requests_read(struct kernel_thread *thread, struct kernel_pending
 	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
 		if (i >= pending->count)
 			break;
-		request_visit(pending->array + i * size, pending->handle[i], walk, sum);
+		if (null->handle == pending->handle[i] && null->epoch == epoch)
+			continue;
+		if (request_visit(pending->array + i * size, pending->handle[i], walk, sum)) {
+			null->handle = pending->handle[i];
+			null->epoch = epoch;
+		}
 	}
 	if (!pending->done)
 		pending->count = 0;

@@ -78,9 +78,8 @@ static __always_inline void count_entry(u32 row)
 		add(count->enter, 1);
 }
 
-static __always_inline int row_enter(struct pt_regs *ctx, u32 cookie, u64 now)
+static __always_inline int row_enter(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_thread *thread = thread_of(task, now, true);
 	struct kernel_function *function;
 	struct arguments *args;
@@ -146,9 +145,8 @@ static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64
 	thread->computing = 1;
 }
 
-static __always_inline int row_leave(struct pt_regs *ctx, u32 cookie, u64 now)
+static __always_inline int row_leave(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_thread *thread = thread_of(task, now, false);
 	struct kernel_function_counters *count;
 	struct kernel_function *function;
@@ -190,9 +188,9 @@ static __always_inline int row_leave(struct pt_regs *ctx, u32 cookie, u64 now)
 }
 
 /* A polling call: between two others it says what the thread is doing there, and no more. */
-static __always_inline int row_poll(u32 cookie, u64 now)
+static __always_inline int row_poll(struct task_struct *task, u32 cookie, u64 now)
 {
-	struct kernel_thread *thread = thread_of(bpf_get_current_task_btf(), now, true);
+	struct kernel_thread *thread = thread_of(task, now, true);
 
 	if (!thread)
 		return 1;
@@ -204,17 +202,15 @@ static __always_inline int row_poll(u32 cookie, u64 now)
 }
 
 /* Every entry program begins here. Returns 0 when the return is wanted, else 1. */
-static __always_inline int entered(struct pt_regs *ctx, u64 now)
+static __always_inline int entered(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
 {
-	u32 cookie = (u32)bpf_get_attach_cookie(ctx);
-
 	if (cookie & KERNEL_SITE_EXIT)
-		return row_leave(ctx, cookie, now);
+		return row_leave(ctx, task, cookie, now);
 	if (cookie & KERNEL_SITE_POLL)
-		return row_poll(cookie, now);
+		return row_poll(task, cookie, now);
 	if (cookie & KERNEL_SITE_OWN)
-		return row_enter(ctx, cookie, now);
-	return invocation_enter(ctx, cookie, now);
+		return row_enter(ctx, task, cookie, now);
+	return invocation_enter(ctx, task, cookie, now);
 }
 
 #endif

@@ -32,24 +32,36 @@ static __always_inline void stay_on_the_kernels_stack(struct pt_regs *ctx, void 
 }
 
 /*
- * Kernels before 6.13 have no sessions: the two programs below serve them. The addresses tell entry
- * and return apart: at the entry both are the site's, at the return the thread is back in the caller.
- * The kernel function that tells it takes other arguments from one kernel to the next.
+ * Kernels before 6.13 have no sessions: the two programs below serve them. A session's program finds what it is
+ * called for, and at which site, where the kernel keeps it for the helpers that tell it: a call of one costs
+ * more than all that is read here, much more where kernels guard their returns.
  */
 SEC("uprobe")
 int invocation(struct pt_regs *ctx)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct bpf_uprobe_multi_run_ctx *run = 0;
+	bool returned;
+	u32 cookie;
+
 	stay_on_the_kernels_stack(ctx, &nowhere_in_session);
-	if (bpf_get_func_ip(ctx) != SYSCALL_IP(ctx))
-		return invocation_exit(ctx);
-	return entered(ctx, bpf_ktime_get_ns());
+	if (bpf_core_field_exists(run->session_ctx.is_return) && bpf_core_field_exists(run->uprobe->cookie)) {
+		run = bpf_rdonly_cast(task->bpf_ctx, bpf_core_type_id_kernel(struct bpf_uprobe_multi_run_ctx));
+		returned = run->session_ctx.is_return;
+		cookie = run->uprobe->cookie;
+	} else {
+		/* at the entry both addresses are the site's, at the return the thread is back in the caller */
+		returned = bpf_get_func_ip(ctx) != SYSCALL_IP(ctx);
+		cookie = bpf_get_attach_cookie(ctx);
+	}
+	return returned ? invocation_exit(ctx, task) : entered(ctx, task, cookie, bpf_ktime_get_ns());
 }
 
 SEC("uprobe")
 int invocation_entry(struct pt_regs *ctx)
 {
 	stay_on_the_kernels_stack(ctx, &nowhere);
-	entered(ctx, bpf_ktime_get_ns());
+	entered(ctx, bpf_get_current_task_btf(), (u32)bpf_get_attach_cookie(ctx), bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -57,7 +69,7 @@ SEC("uretprobe")
 int invocation_return(struct pt_regs *ctx)
 {
 	stay_on_the_kernels_stack(ctx, &nowhere);
-	return invocation_exit(ctx);
+	return invocation_exit(ctx, bpf_get_current_task_btf());
 }
 
 SEC("tp_btf/sys_enter")

@@ -118,6 +118,20 @@ struct seccomp {
 	int mode;
 };
 
+/* What a program at a probe of a multi link is run with (kernel/trace/bpf_trace.c). */
+struct bpf_session_run_ctx {
+	_Bool is_return;
+};
+
+struct bpf_uprobe {
+	unsigned long long cookie;
+};
+
+struct bpf_uprobe_multi_run_ctx {
+	struct bpf_session_run_ctx session_ctx;
+	struct bpf_uprobe *uprobe;
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -132,12 +146,16 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct seccomp seccomp;
 	struct bpf_local_storage *bpf_storage;
+	struct bpf_run_ctx *bpf_ctx;
 	unsigned in_iowait : 1;
 	struct task_struct *real_parent;
 };
 
 struct linux_binprm;
 struct irqaction;
+
+/* Lets a program read what lies at obj as of this type; no call, it is gone once the verifier saw it (6.2). */
+extern void *bpf_rdonly_cast(const void *obj, unsigned int btf_id) __attribute__((section(".ksyms"), weak));
 
 #pragma clang attribute pop
 

@@ -177,7 +177,7 @@ struct kernel_thread {
 	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
 	struct kernel_recent_bundle recent_bundles[KERNEL_RECENT_BUNDLES];
-	struct kernel_recent_handle recent_handles[2];		/* by enum kernel_handle_kind */
+	struct kernel_recent_handle recent_handles[3]; /* by enum kernel_handle_kind; of requests the null one */
 	struct kernel_recent_handle recent_types[KERNEL_TYPES]; /* predefined datatypes, and their sizes */
 
 	struct kernel_row_hits rows[KERNEL_ROW_HITS];
