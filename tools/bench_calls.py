@@ -91,8 +91,15 @@ def outside(jobs, target, name, command, what, cycles, limit=30):
     return added
 
 
+def mount_tracefs():
+    """Others find tracepoints there; vaprod does not need it, so nobody may have mounted it."""
+    if not os.path.isdir("/sys/kernel/tracing/events"):
+        subprocess.run(["mount", "-t", "tracefs", "none", "/sys/kernel/tracing"], check=False)
+
+
 def others(jobs, target, cycles):
     """What other tools add to the same calls, or why they cannot."""
+    mount_tracefs()
     mpi, pid = mapped(target.pid, KINDS["send"][1]), target.pid
     keep = "@begin[tid] = nsecs;", "/@begin[tid]/ { @ns = sum(nsecs - @begin[tid]); @n = count(); delete(@begin[tid]); }"
     tools = [

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 #define BUSY_NS 10000000L /* sleeps of the loop */
 #define CALM_NS 50000000L
 #define IDLE_NS 200000000L
+#define SLACK_NS                                                                                                       \
+	4000000UL /* a tick of most kernels: we wake with one, and do not interrupt the target's CPU once more */
 #define RESCAN_NS 2000000000ULL
 
 static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
@@ -308,6 +311,7 @@ int daemon__run(const struct daemon_options *options)
 		return EXIT_USAGE;
 	}
 	sched_setscheduler(0, SCHED_BATCH, &batch);
+	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
 	status = daemon__look_for_counters(&daemon);
 	if (!status)
 		status = daemon__open_outputs(&daemon);
