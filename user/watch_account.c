@@ -2,6 +2,7 @@
 /* What the watched cost and what is known of them, second by second and window by window. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include "watch_private.h"
 
 #define RETIRE_NS 600000000ULL /* after a process's end its last bin is drained by then */
+
+#define SILENT_NS 10000000000ULL /* without any call since it is watched: worth a word */
 
 #define REQUEST_NS 60000000000ULL /* no completion was seen for this long: none will be */
 
@@ -20,6 +23,45 @@ static void say_pathless(struct watch *watch, struct watched *watched)
 	watch__warn(watch, "no_frame_pointers", watched->pid,
 		    "process %d (%s) keeps no frame pointers: its states are told by call-site alone", watched->pid,
 		    watched->identity.exe);
+}
+
+/*
+ * Who attaches to a job because it hangs sees none of its calls begin. What /proc tells of it then is no
+ * fragment, but where to look next.
+ */
+static void say_silent(struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	const struct kernel_counters *counters = watch__counters(watch, watched);
+	struct process_doing doing;
+	char rank[32] = "", where[384] = "runs";
+	bool closed = kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot].turn & 1;
+
+	if (watched->silent || !watched->image || closed ||
+	    (watched->looked_ns && now_ns < watched->looked_ns + SILENT_NS))
+		return;
+	if (counters->enter + counters->left + counters->syscalls) {
+		watched->silent = true; /* it is not, and need not be asked any more */
+		return;
+	}
+	if (process__doing(watched->pid, &doing))
+		return;
+	if (!watched->looked_ns) {
+		watched->looked_ns = now_ns;
+		watched->looked_cpu_s = doing.cpu_s;
+		return;
+	}
+	watched->silent = true;
+	if (watched->identity.rank >= 0)
+		snprintf(rank, sizeof(rank), "rank %d, ", watched->identity.rank);
+	if (doing.state != 'R')
+		snprintf(where, sizeof(where), "%s%s%s%s%s", doing.state == 'T' ? "is stopped" : "sleeps",
+			 *doing.call ? " in " : "", doing.call, *doing.file ? " of " : "", doing.file);
+	watch__warn(
+	    watch, "no_calls", watched->pid,
+	    "process %d (%s%s): no call was seen in the %.0f s since it was attached: what it is in, a call or a "
+	    "computation, began before and is not told; its main thread %s; %.1f s of CPU time meanwhile",
+	    watched->pid, rank, watched->identity.exe, (double)(now_ns - watched->attached_ns) * 1e-9, where,
+	    doing.cpu_s - watched->looked_cpu_s);
 }
 
 void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second)
@@ -47,6 +89,7 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		second->threads += (uint32_t)threads;
 		watch__look_for_threads(watch, watched, threads);
 		say_pathless(watch, watched);
+		say_silent(watch, watched, now_ns);
 	}
 	watch->last_second_ns = now_ns;
 }

@@ -50,11 +50,14 @@ struct watched {
 	uint64_t told;	      /* vertex fragments of this slot, when it was given */
 	uint64_t unaccounted; /* reported so far */
 	uint64_t io_calls, io_ns;
+	uint64_t looked_ns; /* when it was looked at first, and what CPU time it had then */
+	double looked_cpu_s;
 	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
 	bool io_asked;	      /* it did IO before it was watched: traced at once, not after a second of watching */
 	bool threaded;	      /* its thread rows were looked for when it had threads */
 	bool gone;	      /* its end was seen */
 	bool pathless;	      /* keeps no frame pointers, and that was said */
+	bool silent;	      /* no call was seen for long, and that was said */
 };
 
 struct heard {

@@ -32,7 +32,7 @@ void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *f
 {
 	struct line_warning warning = {
 	    .utc_ns = utc_now(), .host = watch->parts.host, .code = code, .pid = (uint32_t)pid};
-	char text[512];
+	char text[1024];
 	va_list args;
 
 	va_start(args, format);

@@ -147,4 +147,29 @@ def test_starts_later(tap, jobs):
     tap.equal(told, set(pids), "processes that start later are found")
 
 
-main(test_sees_a_running_job, test_counts_every_call, test_full_ring, test_kernel_stack, test_kill_leaves_nothing, test_throw, test_opt_out, test_starts_later)
+def test_hangs_already(tap, jobs):
+    """Attached to a job that hangs: none of its calls begins, and that is said, with where it sleeps."""
+    fifo, out = os.path.join(jobs.directory, "fifo"), os.path.join(jobs.directory, "out.ndjson")
+    os.mkfifo(fifo)
+    peer = os.open(fifo, os.O_RDWR)  # opens, and writes nothing yet
+    program = jobs.start(j.mpirun(2, tool("fifo_reader"), "--fifo", fifo, "--seconds", 1, "--log", jobs.directory), "fifo_reader")
+    pids = rank_pids(program, jobs.directory, 2)
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out], "vaprod")
+    attached(out, pids)
+
+    def said():
+        return {w["pid"]: w["text"] for w in of_type(records(out), "warning") if w["code"] == "no_calls"}
+    until(lambda: len(said()) == 2, 30)
+    tap.equal(sorted(said()), sorted(pids), "that no call was seen is told of both ranks")
+    tap.ok(f"sleeps in read of {fifo}" in said().get(pids[1], ""), "what a rank sleeps in is told", said())
+    os.write(peer, b"x" * 65536)
+    tap.equal(jobs.wait(program, 60), 0, "the program goes on, and ends well")
+    tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
+    os.close(peer)
+    tap.equal(len([w for w in of_type(records(out), "warning") if w["code"] == "no_calls"]), 2, "it is told once")
+    hits = {r["pid"]: r["hits"] for r in of_type(records(out), "process") if r["state"] == "exited"}
+    tap.ok(all(hits.get(pid) for pid in pids), "what they called then is seen", hits)
+
+
+main(test_sees_a_running_job, test_counts_every_call, test_full_ring, test_kernel_stack, test_kill_leaves_nothing, test_throw, test_opt_out, test_starts_later,
+     test_hangs_already)

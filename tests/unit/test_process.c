@@ -246,6 +246,29 @@ static void ranks_are_told_apart(void **state)
 	process__free(e);
 }
 
+static void what_a_process_sleeps_in_is_told(void **state)
+{
+	char *const environment[] = {NULL};
+	struct process_doing doing = {0};
+	pid_t pid = start(environment);
+
+	(void)state;
+	/* cat reads from us what never comes */
+	for (int i = 0; i < 5000 && strcmp(doing.call, "read"); i++) {
+		assert_int_equal(process__doing(pid, &doing), 0);
+		usleep(1000);
+	}
+	assert_string_equal(doing.call, "read");
+	assert_int_equal(doing.state, 'S');
+	assert_int_equal(strncmp(doing.file, "socket:[", 8), 0);
+	assert_true(doing.cpu_s >= 0 && doing.cpu_s < 60);
+	stop(pid);
+	assert_int_equal(process__doing(pid, &doing), -ESRCH);
+	assert_int_equal(process__doing(getpid(), &doing), 0);
+	assert_int_equal(doing.state, 'R');
+	assert_string_equal(doing.file, "");
+}
+
 static void ranges_hold_their_releases(void **state)
 {
 	const struct kernel_range range = {.first_major = 6, .first_minor = 11, .last_major = 6, .last_minor = 13};
@@ -271,6 +294,7 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(linked_in_mpi_is_found),
 	    cmocka_unit_test(ranks_are_told_apart),
 	    cmocka_unit_test(selections_match),
+	    cmocka_unit_test(what_a_process_sleeps_in_is_told),
 	    cmocka_unit_test(ranges_hold_their_releases),
 	};
 

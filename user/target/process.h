@@ -100,6 +100,17 @@ bool process__descends(pid_t pid, pid_t ancestor);
 /* Seconds since it began. */
 double process__age(const struct process *process);
 
+/* What the main thread of a process is at just now. */
+struct process_doing {
+	char state;	/* as ps(1) has it: R, S, D, T, ...; ? unknown */
+	double cpu_s;	/* CPU time of all its threads since it began */
+	char call[32];	/* the system call that it sleeps in; empty where it is in none, or runs */
+	char file[256]; /* what that reads or writes, where it can be told */
+};
+
+/* 0, or -errno: -ESRCH where there is no such process (any more). What may not be read stays empty. */
+int process__doing(pid_t pid, struct process_doing *doing);
+
 /* read and write system calls so far (/proc/PID/io), or 0. */
 uint64_t process__io_calls(pid_t pid);
 

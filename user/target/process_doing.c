@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a process is at just now: for one whose calls began before anybody watched it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/process_private.h"
+
+/* System calls that programs sleep in for long; of a descriptor where that is their first argument. */
+static const struct {
+	const char *name;
+	int number;
+	bool of_file;
+} sleeps[] = {
+    {"read", SYS_read, true},
+    {"write", SYS_write, true},
+    {"pread", SYS_pread64, true},
+    {"pwrite", SYS_pwrite64, true},
+    {"readv", SYS_readv, true},
+    {"writev", SYS_writev, true},
+    {"fsync", SYS_fsync, true},
+    {"fdatasync", SYS_fdatasync, true},
+    {"flock", SYS_flock, true},
+    {"fcntl", SYS_fcntl, true},
+    {"ioctl", SYS_ioctl, true},
+    {"recvfrom", SYS_recvfrom, true},
+    {"recvmsg", SYS_recvmsg, true},
+    {"sendto", SYS_sendto, true},
+    {"sendmsg", SYS_sendmsg, true},
+    {"connect", SYS_connect, true},
+    {"accept", SYS_accept, true},
+    {"openat", SYS_openat, false},
+    {"futex", SYS_futex, false},
+    {"ppoll", SYS_ppoll, false},
+    {"pselect", SYS_pselect6, false},
+    {"epoll_pwait", SYS_epoll_pwait, false},
+    {"nanosleep", SYS_nanosleep, false},
+    {"clock_nanosleep", SYS_clock_nanosleep, false},
+    {"wait4", SYS_wait4, false},
+#ifdef SYS_open
+    {"open", SYS_open, false},
+    {"poll", SYS_poll, false},
+    {"select", SYS_select, false},
+    {"epoll_wait", SYS_epoll_wait, false},
+#endif
+};
+
+/* "nr arg0 ... sp pc", "-1 sp pc" outside of any, or "running" (proc(5)). */
+static void read_call(pid_t pid, struct process_doing *doing)
+{
+	char path[64], *text;
+	unsigned long long file;
+	size_t length;
+	ssize_t read;
+	int number;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	text = process__read_file(path, 256, &length);
+	if (!text)
+		return;
+	if (sscanf(text, "%d %llx", &number, &file) != 2 || number < 0)
+		goto done;
+	snprintf(doing->call, sizeof(doing->call), "system call %d", number);
+	for (size_t i = 0; i < sizeof(sleeps) / sizeof(sleeps[0]); i++) {
+		if (sleeps[i].number != number)
+			continue;
+		snprintf(doing->call, sizeof(doing->call), "%s", sleeps[i].name);
+		if (!sleeps[i].of_file)
+			break;
+		snprintf(path, sizeof(path), "/proc/%d/fd/%llu", pid, file);
+		read = readlink(path, doing->file, sizeof(doing->file) - 1);
+		doing->file[read > 0 ? read : 0] = '\0';
+	}
+done:
+	free(text);
+}
+
+int process__doing(pid_t pid, struct process_doing *doing)
+{
+	unsigned long long user = 0, system = 0;
+	char path[64], *text, *after;
+	size_t length;
+
+	*doing = (struct process_doing){.state = '?'};
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	text = process__read_file(path, 4096, &length);
+	if (!text)
+		return errno == ENOENT ? -ESRCH : -errno;
+	after = strrchr(text, ')'); /* the name may hold anything */
+	if (after)
+		sscanf(after + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &doing->state, &user,
+		       &system);
+	free(text);
+	doing->cpu_s = (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+	read_call(pid, doing);
+	return 0;
+}
