@@ -6,11 +6,14 @@ import platform
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import jited  # noqa: E402
 from live import (VAPROD, ROOT, attached, j, main, of_type, rank_pids, ready_pid, records, select, text_of, tool,  # noqa: E402
                   until)
+
+BPF, CLONE = ("280", "220") if platform.machine() == "aarch64" else ("321", "56")  # system calls
 
 
 def demo(jobs, seconds):
@@ -113,6 +116,44 @@ def test_kill_leaves_nothing(tap, jobs):
     tap.equal(jobs.wait(program, 30), 0, "the program ends well")
 
 
+def sets_probes(pid):
+    """Whether a process is making links at this moment, by itself or by one that shares its descriptors; None: it ended."""
+    try:
+        with open(f"/proc/{pid}/syscall", encoding="utf-8") as file:
+            words = file.read().split()
+    except OSError:
+        return None
+    return words[0] == CLONE or words[:2] == [BPF, "0x1c"]  # BPF_LINK_CREATE
+
+
+def test_kill_while_probes_are_set(tap, jobs):
+    """kill -9 while the kernel sets probes, which it does not undo for who is being killed."""
+    program = jobs.start(j.mpirun(8, tool("sleepers"), "--seconds", 300, "--period", 1), "sleepers")
+    ready_pid(program)
+    pids = [pid for pid in j.descendants(program.pid) if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(tool("sleepers"))]
+    before = [text_of(pid) for pid in pids]
+    left, killed = [], 0
+    for skip in range(12):
+        daemon = jobs.start([VAPROD, *select(pids), "--output", os.devnull], f"vaprod{skip}")
+        setting, seen, end = False, -1, time.monotonic() + 10
+        while seen < skip and setting is not None and time.monotonic() < end:
+            was, setting = setting, sets_probes(daemon.pid)
+            seen += bool(setting and not was)
+        killed += setting is True
+        time.sleep(0.001 * (skip % 4))
+        daemon.process.send_signal(signal.SIGKILL)
+        jobs.wait(daemon, 10)
+        if not until(lambda: all(text_of(pid) == old for pid, old in zip(pids, before)), 2):
+            left.append(skip)
+        said = subprocess.run(["dmesg"], capture_output=True, text=True, check=False).stdout
+        if f"vaprod:{daemon.pid} failed to unregister" in said:
+            left.append(f"the kernel says so of {skip}")
+    tap.equal(len(pids), 8, "there are ranks to set probes in")
+    tap.ok(killed >= 4, "vaprod was killed while it set probes", killed)
+    tap.equal(left, [], "none of them is left")
+    tap.ok(program.process.poll() is None and set(pids) <= set(j.descendants(program.pid)), "the program runs on")
+
+
 def test_throw(tap, jobs):
     program = jobs.start(j.mpirun(1, tool("throw"), "--count", 300, "--seconds", 2, "--delay", 2), "throw")
     pid = ready_pid(program)
@@ -171,5 +212,6 @@ def test_hangs_already(tap, jobs):
     tap.ok(all(hits.get(pid) for pid in pids), "what they called then is seen", hits)
 
 
-main(test_sees_a_running_job, test_counts_every_call, test_full_ring, test_kernel_stack, test_kill_leaves_nothing, test_throw, test_opt_out, test_starts_later,
+main(test_sees_a_running_job, test_counts_every_call, test_full_ring, test_kernel_stack, test_kill_leaves_nothing,
+     test_kill_while_probes_are_set, test_throw, test_opt_out, test_starts_later,
      test_hangs_already)

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "probe/shelter.h"
 #include "target/process.h"
 
 #define MULTI_RETURN 1	    /* BPF_F_UPROBE_MULTI_RETURN */
@@ -206,6 +207,40 @@ static int open_perf(const struct half *halves, uint32_t half_count, const struc
 	return link->count ? 0 : -EOPNOTSUPP;
 }
 
+struct opening {
+	enum ladder_rung rung;
+	const struct half *halves;
+	uint32_t half_count;
+	const struct kernel_sites *sites;
+	bool *refused;
+	struct kernel_link *link;
+};
+
+static void close_all(struct kernel_link *link)
+{
+	while (link->count)
+		close(link->fds[--link->count]);
+}
+
+static int open_all(void *ctx)
+{
+	const struct opening *open = ctx;
+	struct kernel_link *link = open->link;
+	int status;
+
+	if (open->rung == RUNG_PERF) {
+		status = open_perf(open->halves, open->half_count, open->sites, open->refused, link);
+	} else {
+		status = open_multi(open->halves, open->half_count, open->sites, link);
+		if (is_refusal(status) && !link->count)
+			status =
+			    open_multi_but_refused(open->halves, open->half_count, open->sites, open->refused, link);
+	}
+	if (status)
+		close_all(link);
+	return status;
+}
+
 int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, const struct kernel_sites *sites,
 		 struct kernel_link **out)
 {
@@ -221,29 +256,29 @@ int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, 
 		goto out;
 	link->rung = rung;
 	link->pid = sites->pid;
-	if (rung == RUNG_PERF) {
-		status = open_perf(halves, half_count, sites, refused, link);
-	} else {
-		status = open_multi(halves, half_count, sites, link);
-		if (is_refusal(status) && !link->count)
-			status = open_multi_but_refused(halves, half_count, sites, refused, link);
-	}
+	status = shelter__run(open_all, &(struct opening){rung, halves, half_count, sites, refused, link});
 	if (sites->refused)
 		memcpy(sites->refused, refused, sites->count * sizeof(*refused));
 out:
 	free(refused);
 	if (status) {
-		ladder__close(link);
+		free(link);
 		return status;
 	}
 	*out = link;
 	return 0;
 }
 
+static int close_in_shelter(void *ctx)
+{
+	close_all(ctx);
+	return 0;
+}
+
 void ladder__close(struct kernel_link *link)
 {
-	while (link && link->count)
-		close(link->fds[--link->count]);
+	if (link)
+		shelter__run(close_in_shelter, link);
 	free(link);
 }
 
