@@ -12,7 +12,7 @@ import traceback
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import truth as t  # noqa: E402
-from jobs import ROOT, Jobs, TimeLimit, descendants, mpirun, path, until  # noqa: E402,F401
+from jobs import ROOT, Jobs, TimeLimit, descendants, leaked_probes, mpirun, path, until  # noqa: E402,F401
 
 VAPROD, VAPRO = path("vaprod"), path("vapro")
 QUICK = "--quick" in sys.argv

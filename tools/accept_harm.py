@@ -155,12 +155,6 @@ def leftover_bpf(before, pid):
     return [key for key, owners in now.items() if key not in before and (not owners or pid in owners)]
 
 
-def kernel_gave_up(pid):
-    """Probes that the kernel says it could not take out for a vaprod; None where its log cannot be read."""
-    done = subprocess.run(["dmesg"], capture_output=True, text=True, timeout=20, check=False)
-    return done.stdout.count(f"vaprod:{pid} failed to unregister") if done.returncode == 0 else None
-
-
 def attach_seconds(jobs, ms):
     """How long vaprod takes on this machine from its start until it has attached to a running job."""
     log = scratch("kill9", "attach")
@@ -197,11 +191,11 @@ def kill_once(jobs, pids, draw, latest):
         os.kill(child, signal.SIGKILL)
     return {"start": start_ns, "end": end_ns, "running": running, "children": sorted(alive),
             "text": sorted(set().union(*(text_differs(pid) - old for pid, old in zip(pids, text)))),
-            "bpf": leftover_bpf(before, daemon.pid), "gave_up": kernel_gave_up(daemon.pid), "attached": attached(ndjson, pids[0])}
+            "bpf": leftover_bpf(before, daemon.pid), "attached": attached(ndjson, pids[0])}
 
 
 def check_kill9():
-    moments, per_run = repeat(50, 4), repeat(5, 2)
+    moments, per_run, leaked = repeat(50, 4), repeat(5, 2), leaked_probes()
     draw = random.Random(20171)
     outcomes, wrong_results, ratios, control = [], 0, [], []
     directory = scratch("kill9")
@@ -248,14 +242,14 @@ def check_kill9():
         (count, worst), (usual, usual_worst) = beyond(ratios, which), beyond(control, which)
         return f"{count} of {len(ratios)}, worst {worst:.1%} (without vaprod: {usual}, worst {usual_worst:.1%})"
     middle = statistics.median(pair[1] for pair in ratios if pair)
-    given_up = sum(map(bool, gave_up)) if None not in (gave_up := [o["gave_up"] for o in outcomes]) else "its log cannot be read"
+    given_up = "its log cannot be read" if leaked is None else leaked_probes() - leaked
     return [t.row(f"kill -9 at {len(outcomes)} random moments: alive when killed, had attached",
                   f"{sum(o['running'] for o in outcomes)}, {sum(o['attached'] for o in outcomes)}", f"all {len(outcomes)}, at least half",
                   all(o["running"] for o in outcomes) and 2 * sum(o["attached"] for o in outcomes) >= len(outcomes)),
             t.row("kill -9: runs with wrong results", wrong_results, 0, wrong_results == 0),
             t.row("kill -9: text pages that differ from their file", sum(bool(o["text"]) for o in outcomes), 0,
                   not any(o["text"] for o in outcomes)),
-            t.row("kill -9: times that the kernel's log says it could not take probes out", given_up, 0, given_up in (0, "its log cannot be read")),
+            t.row("kill -9: probes that the kernel's log says it could not take out", given_up, 0, given_up in (0, "its log cannot be read")),
             t.row("kill -9: BPF links or programs left", sum(bool(o["bpf"]) for o in outcomes), 0,
                   not any(o["bpf"] for o in outcomes)),
             t.row("kill -9: child processes left", sum(bool(o["children"]) for o in outcomes), 0,

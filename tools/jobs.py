@@ -60,6 +60,12 @@ def descendants(root):
     return found
 
 
+def leaked_probes():
+    """How often the kernel's log says that probes could not be taken out of processes; None where it cannot be read."""
+    done = subprocess.run(["dmesg"], capture_output=True, text=True, timeout=20, check=False)
+    return done.stdout.count("failed to unregister, leaking uprobe") if done.returncode == 0 else None
+
+
 class Job:
     """A started program and where its output goes."""
 

@@ -36,11 +36,11 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 	char rank[32] = "", where[384] = "runs";
 	bool closed = kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot].turn & 1;
 
-	if (watched->silent || !watched->image || closed ||
+	if (watched->silence_told || !watched->image || closed ||
 	    (watched->looked_ns && now_ns < watched->looked_ns + SILENT_NS))
 		return;
 	if (counters->enter + counters->left + counters->syscalls) {
-		watched->silent = true; /* it is not, and need not be asked any more */
+		watched->silence_told = true;
 		return;
 	}
 	if (process__doing(watched->pid, &doing))
@@ -50,7 +50,7 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 		watched->looked_cpu_s = doing.cpu_s;
 		return;
 	}
-	watched->silent = true;
+	watched->silence_told = true;
 	if (watched->identity.rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %d, ", watched->identity.rank);
 	if (doing.state != 'R')

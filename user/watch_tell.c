@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is told of processes: lines, and the row that a rank is. */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,9 @@ void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *f
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	warning.text = text;
+	for (char *at = text; *at; at++) /* a target's paths may hold what a terminal obeys */
+		if (iscntrl((unsigned char)*at))
+			*at = '?';
 	fprintf(stderr, "vaprod: %s\n", text);
 	tell_line(watch, lines__warning(&warning));
 }

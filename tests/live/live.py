@@ -83,7 +83,7 @@ def main(*tests, held=True):
         directory = os.path.join(SCRATCH, test.__name__)
         os.makedirs(directory, exist_ok=True)
         for name in os.listdir(directory):
-            if os.path.isfile(os.path.join(directory, name)):
+            if not os.path.isdir(os.path.join(directory, name)):
                 os.unlink(os.path.join(directory, name))
         try:
             os.environ["VAPRO_GO"] = os.path.join(directory, "go") if held else ""

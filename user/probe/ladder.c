@@ -216,25 +216,28 @@ struct opening {
 	struct kernel_link *link;
 };
 
-static void close_all(struct kernel_link *link)
+static int close_all(void *ctx)
 {
+	struct kernel_link *link = ctx;
+
 	while (link->count)
 		close(link->fds[--link->count]);
+	return 0;
 }
 
 static int open_all(void *ctx)
 {
-	const struct opening *open = ctx;
-	struct kernel_link *link = open->link;
+	const struct opening *opening = ctx;
+	struct kernel_link *link = opening->link;
 	int status;
 
-	if (open->rung == RUNG_PERF) {
-		status = open_perf(open->halves, open->half_count, open->sites, open->refused, link);
+	if (opening->rung == RUNG_PERF) {
+		status = open_perf(opening->halves, opening->half_count, opening->sites, opening->refused, link);
 	} else {
-		status = open_multi(open->halves, open->half_count, open->sites, link);
+		status = open_multi(opening->halves, opening->half_count, opening->sites, link);
 		if (is_refusal(status) && !link->count)
-			status =
-			    open_multi_but_refused(open->halves, open->half_count, open->sites, open->refused, link);
+			status = open_multi_but_refused(opening->halves, opening->half_count, opening->sites,
+							opening->refused, link);
 	}
 	if (status)
 		close_all(link);
@@ -269,16 +272,10 @@ out:
 	return 0;
 }
 
-static int close_in_shelter(void *ctx)
-{
-	close_all(ctx);
-	return 0;
-}
-
 void ladder__close(struct kernel_link *link)
 {
 	if (link)
-		shelter__run(close_in_shelter, link);
+		shelter__run(close_all, link);
 	free(link);
 }
 

@@ -37,12 +37,12 @@ int shelter__run(int (*work)(void *ctx), void *ctx)
 
 	if (stack != MAP_FAILED) {
 		sigfillset(&all);
-		sigprocmask(SIG_BLOCK, &all, &before);
+		pthread_sigmask(SIG_BLOCK, &all, &before);
 		/* as vfork: this thread's own storage is the other's meanwhile */
 		pid = clone(enter, stack + STACK_BYTES, CLONE_VM | CLONE_FILES | CLONE_VFORK, &sheltered);
 		if (pid > 0)
 			waitpid(pid, NULL, __WALL);
-		sigprocmask(SIG_SETMASK, &before, NULL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		munmap(stack, STACK_BYTES);
 	}
 	return pid > 0 ? sheltered.result : work(ctx);

@@ -51,21 +51,29 @@ fail:
 	return NULL;
 }
 
+const char *process__read_after_name(pid_t pid, char **text)
+{
+	char path[64], *after;
+	size_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	*text = process__read_file(path, 4096, &length);
+	after = *text ? strrchr(*text, ')') : NULL;
+	return after ? after + 1 : *text ? "" : NULL;
+}
+
 int process__read_stat(struct process *process)
 {
-	char path[64], *text, *after;
-	size_t length;
 	unsigned long long start = 0;
+	const char *after;
 	int parent = 0;
+	char *text;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", process->pid);
-	text = process__read_file(path, 4096, &length);
-	if (!text)
+	after = process__read_after_name(process->pid, &text);
+	if (!after)
 		return errno == ENOENT ? -ESRCH : -errno;
-	after = strrchr(text, ')'); /* the name may hold anything */
-	if (after)
-		sscanf(after + 1, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-		       &parent, &start);
+	sscanf(after, " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &parent,
+	       &start);
 	free(text);
 	process->parent = parent;
 	process->start_time = start;

@@ -81,18 +81,14 @@ done:
 int process__doing(pid_t pid, struct process_doing *doing)
 {
 	unsigned long long user = 0, system = 0;
-	char path[64], *text, *after;
-	size_t length;
+	const char *after;
+	char *text;
 
 	*doing = (struct process_doing){.state = '?'};
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	text = process__read_file(path, 4096, &length);
-	if (!text)
+	after = process__read_after_name(pid, &text);
+	if (!after)
 		return errno == ENOENT ? -ESRCH : -errno;
-	after = strrchr(text, ')'); /* the name may hold anything */
-	if (after)
-		sscanf(after + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &doing->state, &user,
-		       &system);
+	sscanf(after, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &doing->state, &user, &system);
 	free(text);
 	doing->cpu_s = (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
 	read_call(pid, doing);
