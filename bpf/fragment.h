@@ -34,13 +34,20 @@ static __always_inline void note_row(struct kernel_thread *thread, u32 row)
 	hits->calls++;
 }
 
-/* A function of its own for its length. */
-__noinline int tell_more_hits(struct kernel_thread *thread)
+/* Adds what the thread counted to its process's counters. A function of its own, since few hits come here. */
+__noinline int tell_hits(struct kernel_thread *thread, u64 now)
 {
 	struct kernel_governed *governor;
+	struct kernel_counters *to;
 
 	if (!thread)
 		return 0;
+	to = counters_of(thread->slot);
+	add(to->enter, thread->hits.enter);
+	add(to->exit, thread->hits.exit);
+	add(to->emitted, thread->hits.emitted);
+	thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0;
+	thread->hits.told_ns = now;
 	for (u32 i = 0; i < KERNEL_ROW_HITS; i++)
 		tell_row(&thread->rows[i]);
 	if (!governing)
@@ -56,19 +63,6 @@ __noinline int tell_more_hits(struct kernel_thread *thread)
 		hits->calls = hits->time_ns = 0;
 	}
 	return 0;
-}
-
-/* Adds what the thread counted to its process's counters. */
-static __always_inline void tell_hits(struct kernel_thread *thread, u64 now)
-{
-	struct kernel_counters *to = counters_of(thread->slot);
-
-	add(to->enter, thread->hits.enter);
-	add(to->exit, thread->hits.exit);
-	add(to->emitted, thread->hits.emitted);
-	thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0;
-	thread->hits.told_ns = now;
-	tell_more_hits(thread);
 }
 
 /* A hit of the thread; of a return or not. */
@@ -112,28 +106,36 @@ static __always_inline u32 vertex_of(struct kernel_thread *thread, const struct 
 	return vertex;
 }
 
-static __always_inline u32 edge_of(struct kernel_thread *thread, const struct kernel_edge_key *key)
+/* Number of an edge that the thread did not find lately; 0 when the map is full. */
+__noinline u32 find_edge(struct kernel_thread *thread, u32 from, u32 to)
 {
-	struct kernel_recent_edge *recent = &thread->recent_edges[recent_edge_place(key)];
-	u32 epoch = states_epoch, edge, place;
+	struct kernel_edge_key key = {.from = from, .to = to};
+	u32 epoch = states_epoch, edge = number_of(&edges, &key, &next_edge), place = edge & (KERNEL_STATES - 1);
+	struct kernel_recent_edge *recent;
 	struct kernel_edge *by_id;
 
-	if (recent->epoch == epoch && recent->key.from == key->from && recent->key.to == key->to)
-		return recent->edge;
-	edge = number_of(&edges, key, &next_edge);
-	if (!edge)
+	if (!edge || !thread)
 		return 0;
-	place = edge & (KERNEL_STATES - 1);
 	by_id = bpf_map_lookup_elem(&edges_by_id, &place);
 	if (by_id && by_id->id != edge) {
 		__sync_lock_test_and_set(&by_id->id, 0);
-		by_id->key = *key;
+		by_id->key = key;
 		__sync_lock_test_and_set(&by_id->id, edge);
 	}
-	recent->key = *key;
+	recent = &thread->recent_edges[recent_edge_place(&key)];
+	recent->key = key;
 	recent->edge = edge;
 	recent->epoch = epoch;
 	return edge;
+}
+
+static __always_inline u32 edge_of(struct kernel_thread *thread, const struct kernel_edge_key *key)
+{
+	struct kernel_recent_edge *recent = &thread->recent_edges[recent_edge_place(key)];
+
+	if (recent->epoch == states_epoch && recent->key.from == key->from && recent->key.to == key->to)
+		return recent->edge;
+	return find_edge(thread, key->from, key->to);
 }
 
 /* Whether calls of the thread may go unseen at present: then what lies between two of them is not a fragment. */
@@ -251,38 +253,38 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 		drop_open(thread, LOST_GOVERNED);
 }
 
-/*
- * The state of the current thread, made at first sight where its process is watched; NULL for
- * everybody else. Brings it up to the present generation.
- */
-static __always_inline struct kernel_thread *thread_of(struct task_struct *task, u64 now, bool create)
+/* Brings a thread's state up to what was closed or opened. Most calls come where nothing was. */
+__noinline int settle(struct kernel_thread *thread, u32 turn)
 {
-	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
-	struct kernel_process *process;
-	u32 tgid = task->tgid, tid = task->pid, one = 1;
-
-	if (thread && thread->generation == generation && thread->tgid == tgid) {
-		u32 turn = governed_of(thread->slot)->turn;
-
-		settle_rows(thread);
-		if (thread->turn != turn)
-			settle_turn(thread, turn);
-		return thread;
-	}
-	if (!thread && !create)
+	if (!thread)
 		return 0;
-	process = bpf_map_lookup_elem(&processes, &tgid);
+	settle_rows(thread);
+	if (thread->turn != turn)
+		settle_turn(thread, turn);
+	return 0;
+}
+
+/*
+ * For a thread that has no state yet (create: it may get one), whose state is of an earlier generation, or
+ * which has become another process. Returns whether it has one now: its process is watched.
+ */
+__noinline int renew_thread(u64 now, bool create)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 tgid = task->tgid, tid = task->pid, one = 1;
+	struct kernel_process *process = bpf_map_lookup_elem(&processes, &tgid);
+	struct kernel_thread *thread;
+
 	if (!process) {
 		if (discover && create && bpf_map_update_elem(&reported, &tgid, &one, BPF_NOEXIST) == 0)
 			tell(KERNEL_UNKNOWN, tgid, tid, now);
-		return 0;
+		return false;
 	}
+	thread = bpf_task_storage_get(&threads, task, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!thread) {
-		thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (!thread) {
+		if (create)
 			lose(process->slot, LOST_NO_STORAGE, 1);
-			return 0;
-		}
+		return false;
 	}
 	if (thread->tgid != tgid ||
 	    thread->slot != process->slot) { /* what was counted was told nobody, who let it go */
@@ -304,7 +306,27 @@ static __always_inline struct kernel_thread *thread_of(struct task_struct *task,
 	thread->rows_generation = rows_generation;
 	thread->turn = governed_of(process->slot)->turn;
 	thread->voids = governed_of(process->slot)->voids;
-	return thread;
+	return true;
+}
+
+/*
+ * The state of the current thread, whose task this is, made at first sight where its process is watched; NULL
+ * for everybody else. Brings it up to the present generation.
+ */
+static __always_inline struct kernel_thread *thread_of(struct task_struct *task, u64 now, bool create)
+{
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	u32 turn;
+
+	if (thread && thread->generation == generation && thread->tgid == (u32)task->tgid) {
+		turn = governed_of(thread->slot)->turn;
+		if (thread->turn != turn || thread->rows_generation != rows_generation)
+			settle(thread, turn);
+		return thread;
+	}
+	if ((!thread && !create) || !renew_thread(now, create))
+		return 0;
+	return bpf_task_storage_get(&threads, task, 0, 0);
 }
 
 #endif

@@ -232,16 +232,21 @@ static __always_inline u64 trampoline_of(struct kernel_thread *thread, struct ta
 }
 
 /*
- * What the thread was in when it entered another function at args->sp: an outer call, whose inner
- * ones are not ours to see, or nothing any more; frames that vanished are given up.
+ * What the thread was in when it entered another function, whose registers it has kept: an outer call, whose
+ * inner ones are not ours to see, or nothing any more; frames that vanished are given up. A function of its own,
+ * since most calls come when nothing is open.
  */
-static __always_inline enum nesting enter_nesting(struct kernel_thread *thread, struct task_struct *task,
-						  const struct arguments *args, u64 now)
+__noinline int enter_nesting(struct kernel_thread *thread, u64 now)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct kernel_function_counters *count;
 	u64 top = 0, expected = 0;
+	struct arguments *args;
 	enum nesting nesting;
 
+	if (!thread)
+		return NEST_INNER;
+	args = registers_of(thread);
 	if (thread->open == KERNEL_CALL) {
 		expected = thread->own_sites ? thread->return_to : trampoline_of(thread, task);
 		if (expected && !returns_to(args, thread->sp, &top))
@@ -265,6 +270,15 @@ static __always_inline enum nesting enter_nesting(struct kernel_thread *thread, 
 	if (thread->open == KERNEL_WAIT)
 		close_vertex(thread, now);
 	return nesting;
+}
+
+/* Whether the function that the thread enters is not inside of another; then what was open is closed. */
+static __always_inline bool is_outer(struct kernel_thread *thread, struct task_struct *task, u64 now)
+{
+	if (thread->open != KERNEL_NOTHING)
+		return enter_nesting(thread, now) != NEST_INNER;
+	read_counts(thread, task);
+	return true;
 }
 
 /* Where a plain call is remembered; NULL for others. */
@@ -350,24 +364,19 @@ static __always_inline u32 call_vertex(struct kernel_thread *thread, const struc
 }
 
 /* Returns 0 when the return is wanted, 1 to let it go untraced. */
-static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct task_struct *task,
-				      struct kernel_thread *thread, u64 now)
+static __always_inline int call_enter(struct kernel_thread *thread, struct task_struct *task, u32 cookie, u64 now)
 {
 	struct kernel_function_counters *count;
 	struct kernel_function *function;
 	struct arguments *args = registers_of(thread);
-	u64 sp;
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
 	u64 bytes = 0;
 
-	arguments_read(args, ctx);
-	sp = args->sp;
-	barrier_var(sp); /* the compiler must not go back to the context for it */
 	if (hold)
 		return 1;
 	if (seccomp_kills && task->seccomp.mode)
 		thread->process_flags |= KERNEL_PROCESS_NO_RETURN; /* it may have got its filter while watched */
-	if (enter_nesting(thread, task, args, now) == NEST_INNER)
+	if (!is_outer(thread, task, now))
 		return 1;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
@@ -376,7 +385,7 @@ static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct ta
 		add(counters_of(thread->slot)->stepped, 1);
 	if (function->hot && unseen(thread))
 		return 1; /* its probe is being closed: its return may go unseen */
-	requests_settle(thread, task);
+	requests_settle(thread);
 	vertex = call_vertex(thread, args, cookie, &bytes, now);
 	close_previous(thread, vertex, now);
 	thread->computing = 0;
@@ -388,7 +397,7 @@ static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct ta
 	if (governing && is_governed(thread) && is_let_go(thread, vertex, function->class == KERNEL_COMMUNICATION, now))
 		return 1;
 	open_vertex(thread, KERNEL_CALL, vertex, bytes, now);
-	thread->sp = sp;
+	thread->sp = args->sp;
 	thread->function = row;
 	thread->own_sites = 0;
 	thread->counted = cookie & KERNEL_SITE_COUNTED;
@@ -402,15 +411,12 @@ static __always_inline int call_enter(struct pt_regs *ctx, u32 cookie, struct ta
 	return 0;
 }
 
-static __always_inline int invocation_enter(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
+/* Of the current thread, which has kept the registers. */
+static __always_inline int invocation_enter(struct kernel_thread *thread, struct task_struct *task, u32 cookie, u64 now)
 {
-	struct kernel_thread *thread = thread_of(task, now, true);
-
-	if (!thread)
-		return 1;
 	thread->hits.enter++;
 	note_pause(thread, 0, now);
-	if (!call_enter(ctx, cookie, task, thread, now))
+	if (!call_enter(thread, task, cookie, now))
 		return 0;
 	if (hits_due(&thread->hits, now))
 		tell_hits(thread, now);
@@ -437,7 +443,7 @@ static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_stru
 	now = bpf_ktime_get_ns();
 	note_pause(thread, 1, now);
 	close_vertex(thread, now);
-	requests_settle(thread, task);
+	requests_settle(thread);
 	if (hits_due(&thread->hits, now))
 		tell_hits(thread, now);
 	return 0;

@@ -254,19 +254,27 @@ __noinline int requests_completed(struct kernel_thread *thread, struct kernel_pe
 	return 0;
 }
 
-/* What the last call left to be read; a call that was seen to return, or the thread's next one. */
-static __always_inline void requests_settle(struct kernel_thread *thread, struct task_struct *task)
+/* The rest of requests_settle(): few calls leave anything. */
+__noinline int requests_left(struct kernel_thread *thread)
 {
 	struct kernel_pending *pending;
 
-	if (!thread->pending)
-		return;
+	if (!thread)
+		return 0;
 	thread->pending = 0;
-	pending = bpf_task_storage_get(&pending_calls, task, 0, 0);
+	pending = bpf_task_storage_get(&pending_calls, bpf_get_current_task_btf(), 0, 0);
 	if (pending && pending->post_at)
 		request_posted(thread, pending);
 	if (pending && pending->count)
 		requests_completed(thread, pending);
+	return 0;
+}
+
+/* What the last call left to be read; a call that was seen to return, or the thread's next one. */
+static __always_inline void requests_settle(struct kernel_thread *thread)
+{
+	if (thread->pending)
+		requests_left(thread);
 }
 
 static __always_inline struct kernel_pending *pending_of(struct kernel_thread *thread, struct task_struct *task)

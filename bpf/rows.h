@@ -23,11 +23,11 @@ static __always_inline void count_site(struct kernel_thread *thread, u32 cookie,
 		add(counters_of(thread->slot)->stepped, 1);
 }
 
-static __always_inline u32 boundary_vertex(struct kernel_thread *thread, struct pt_regs *ctx, u32 row, u16 flags)
+static __always_inline u32 boundary_vertex(struct kernel_thread *thread, u64 at, u32 row, u16 flags)
 {
 	struct kernel_vertex_key key = {.tgid = thread->tgid, .function = row};
 
-	key.site = place(ctx) + 1; /* as a call there would return to */
+	key.site = at + 1; /* as a call there would return to */
 	key.flags = KERNEL_VERTEX_NO_PEER | KERNEL_VERTEX_NO_ROOT | flags;
 	return vertex_of(thread, &key);
 }
@@ -78,50 +78,64 @@ static __always_inline void count_entry(u32 row)
 		add(count->enter, 1);
 }
 
-static __always_inline int row_enter(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
+#define ROW_DONE (-1)
+
+/*
+ * A row's entry, whose registers the current thread has kept; at: its site. Returns the kind of a row whose vertex is
+ * to be described and opened, or ROW_DONE where nothing is left to do. This one and those below are global functions,
+ * and come to the thread by themselves: calls of MPI do not pass by them, and the verifier looks at each once.
+ */
+__noinline int row_entered(u32 cookie, u64 at, u64 now)
 {
-	struct kernel_thread *thread = thread_of(task, now, true);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function *function;
 	struct arguments *args;
-	u32 row = cookie & KERNEL_SITE_ROW, vertex;
-	u64 sp;
+	u32 row = cookie & KERNEL_SITE_ROW;
 
 	if (!thread)
-		return 1;
+		return ROW_DONE;
 	args = registers_of(thread);
-	arguments_read(args, ctx);
-	sp = args->sp;
-	barrier_var(sp);
 	count_site(thread, cookie, now);
 	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
-		return 1;
+		return ROW_DONE;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
-		return 1;
+		return ROW_DONE;
 	if (function->kind == KERNEL_ROW_FORK)
 		tell_outlined(thread, argument(args, function->forked), now);
-	if (enter_nesting(thread, task, args, now) == NEST_INNER)
-		return 1;
+	if (!is_outer(thread, task, now))
+		return ROW_DONE;
 	count_entry(row);
-	if (function->kind == KERNEL_ROW_BOUNDARY || function->kind == KERNEL_ROW_OUTLINED) {
-		pass_boundary(thread, boundary_vertex(thread, ctx, row, 0), now);
-		return 1;
-	}
-	vertex = described_vertex(thread, cookie, now);
+	if (function->kind != KERNEL_ROW_BOUNDARY && function->kind != KERNEL_ROW_OUTLINED)
+		return function->kind;
+	pass_boundary(thread, boundary_vertex(thread, at, row, 0), now);
+	return ROW_DONE;
+}
+
+/* What the row_entered() before has found is opened at a vertex. */
+__noinline int row_opened(u32 row, u32 kind, u32 vertex, u64 now)
+{
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct arguments *args;
+
+	if (!thread)
+		return 0;
+	args = registers_of(thread);
 	close_previous(thread, vertex, now);
-	if (function->kind == KERNEL_ROW_FORK) {
+	if (kind == KERNEL_ROW_FORK) {
 		open_vertex(thread, KERNEL_WAIT, vertex, thread->described, now);
 		thread->fork_outer = thread->fork_sp;
-		thread->fork_sp = sp;
-		return 1;
+		thread->fork_sp = args->sp;
+		return 0;
 	}
 	open_vertex(thread, KERNEL_CALL, vertex, thread->described, now);
-	thread->sp = sp;
+	thread->sp = args->sp;
 	thread->function = row;
 	thread->own_sites = 1;
 	thread->return_to = 0;
 	call_site(args, &thread->return_to);
-	return 1;
+	return 0;
 }
 
 /* The exit of an invocation: it, or the wait for its team, began at this stack pointer. */
@@ -145,72 +159,80 @@ static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64
 	thread->computing = 1;
 }
 
-static __always_inline int row_leave(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
+/* A row's exit, as row_entered(). */
+__noinline int row_left(u32 cookie, u64 at, u64 now)
 {
-	struct kernel_thread *thread = thread_of(task, now, false);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct kernel_function_counters *count;
 	struct kernel_function *function;
 	struct arguments *args;
 	u32 row = cookie & KERNEL_SITE_ROW, vertex;
-	u64 sp;
 
 	if (!thread)
-		return 1;
+		return 0;
 	args = registers_of(thread);
-	arguments_read(args, ctx);
-	sp = args->sp;
-	barrier_var(sp);
 	count_site(thread, cookie, now);
 	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
-		return 1;
+		return 0;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
-		return 1;
+		return 0;
 	if (function->kind == KERNEL_ROW_CALL || function->kind == KERNEL_ROW_FORK) {
 		read_counts(thread, task);
-		leave_call(thread, sp, now);
-		return 1;
+		leave_call(thread, args->sp, now);
+		return 0;
 	}
-	if (enter_nesting(thread, task, args, now) == NEST_INNER)
-		return 1;
+	if (!is_outer(thread, task, now))
+		return 0;
 	count = function_counter(row);
 	if (count)
 		add(count->exit, 1);
-	vertex = boundary_vertex(thread, ctx, row, KERNEL_VERTEX_EXIT);
+	vertex = boundary_vertex(thread, at, row, KERNEL_VERTEX_EXIT);
 	if (function->kind == KERNEL_ROW_BOUNDARY) {
 		pass_boundary(thread, vertex, now);
-		return 1;
+		return 0;
 	}
 	close_previous(thread, vertex, now);
 	open_vertex(thread, KERNEL_WAIT, vertex, 0, now);
 	thread->computing = 1;
-	return 1;
+	return 0;
 }
 
 /* A polling call: between two others it says what the thread is doing there, and no more. */
-static __always_inline int row_poll(struct task_struct *task, u32 cookie, u64 now)
+static __always_inline void row_polls(struct kernel_thread *thread, u32 cookie, u64 now)
 {
-	struct kernel_thread *thread = thread_of(task, now, true);
-
-	if (!thread)
-		return 1;
 	count_site(thread, cookie, now);
 	add(polls_seen, 1);
 	if (thread->open == KERNEL_NOTHING)
 		thread->polls++;
-	return 1;
+}
+
+static __always_inline void row_enter(struct kernel_thread *thread, u32 cookie, u64 at, u64 now)
+{
+	int kind = row_entered(cookie, at, now);
+
+	if (kind != ROW_DONE)
+		row_opened(cookie & KERNEL_SITE_ROW, kind, described_vertex(thread, cookie, now), now);
 }
 
 /* Every entry program begins here. Returns 0 when the return is wanted, else 1. */
 static __always_inline int entered(struct pt_regs *ctx, struct task_struct *task, u32 cookie, u64 now)
 {
+	struct kernel_thread *thread = thread_of(task, now, !(cookie & KERNEL_SITE_EXIT));
+
+	if (!thread)
+		return 1;
+	arguments_read(registers_of(thread), ctx);
+	if (!(cookie & (KERNEL_SITE_EXIT | KERNEL_SITE_POLL | KERNEL_SITE_OWN)))
+		return invocation_enter(thread, task, cookie, now);
 	if (cookie & KERNEL_SITE_EXIT)
-		return row_leave(ctx, task, cookie, now);
-	if (cookie & KERNEL_SITE_POLL)
-		return row_poll(task, cookie, now);
-	if (cookie & KERNEL_SITE_OWN)
-		return row_enter(ctx, task, cookie, now);
-	return invocation_enter(ctx, task, cookie, now);
+		row_left(cookie, place(ctx), now);
+	else if (cookie & KERNEL_SITE_POLL)
+		row_polls(thread, cookie, now);
+	else
+		row_enter(thread, cookie, place(ctx), now);
+	return 1;
 }
 
 #endif
