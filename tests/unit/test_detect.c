@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "detect/effect.h"
+#include "detect/evidence.h"
 #include "detect/parts.h"
 #include "detect/waiting.h"
 #include "painted.h"
@@ -269,6 +270,37 @@ static void test_tally(void **state)
 	tally__clear(&copy);
 }
 
+/* A call in which the thread lost the CPU: by what the kernel tells it is an alarm, or why it is none. */
+static void test_suspended_calls(void **state)
+{
+	static const struct {
+		double lost_ns, told_ns, own_ns;
+		bool alarm;
+		const char *says;
+	} cases[] = {
+	    {2e9, 1.5e9, 0, true, "tells 75 % of the loss inside calls"},
+	    {2e9, 0.2e9, 0, false, "only 10 %"},
+	    {80e6, 72e6, 0, false, "90 % of the loss inside calls (off the CPU), less than 0.1 s"},
+	    {2e9, 1.5e9, 1.4e9, false, "its own threads"},
+	    {0, 0, 0, false, "no loss"},
+	};
+	const struct vapro_config config = {.evidence_share = 0.5, .min_lost_s = 0.1};
+	const struct evidence_input input = {.config = &config};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct variance variance = {.id = 1, .matched = true, .has = {[VAPRO_COMMUNICATION] = true}};
+		struct variance_book book = {.variances = &variance, .count = 1};
+
+		variance.total.lost[VAPRO_COMMUNICATION] = cases[i].lost_ns;
+		variance.total.cpu[VAPRO_COMMUNICATION] = variance.total.crowd_base = cases[i].told_ns;
+		variance.total.crowd = cases[i].own_ns;
+		evidence__judge(&book, &input);
+		assert_int_equal(variance.alarm, cases[i].alarm);
+		assert_non_null(strstr(variance.evidence, cases[i].says));
+	}
+}
+
 /* What was told is told again where it differs by more than a hundredth. */
 static void test_telling(void **state)
 {
@@ -331,6 +363,7 @@ int main(void)
 	    TEST(test_effect),
 	    TEST(test_effect_of_the_sharp_one),
 	    TEST(test_tally),
+	    TEST(test_suspended_calls),
 	    TEST(test_telling),
 	    TEST(test_tell_seldom),
 	};

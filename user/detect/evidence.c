@@ -230,13 +230,24 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 static void judge_suspended(struct variance *variance, const struct evidence_input *input)
 {
 	double lost = variance->total.lost[VAPRO_COMMUNICATION], told = variance->total.cpu[VAPRO_COMMUNICATION];
-	double share = input->config->evidence_share;
+	double share = input->config->evidence_share, least = input->config->min_lost_s * 1e9;
 
-	if (told >= share * lost && told_by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
-		return say_crowded(variance);
+	if (lost <= 0)
+		say(variance, false, "no loss left");
+	else if (told >= share * lost && told_by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
+		say_crowded(variance);
+	else if (told < share * lost)
+		say(variance, false,
+		    "the kernel tells only %.0f %% of the loss inside calls: the rest may be a late peer's",
+		    100 * told / lost);
 	/* the rest of the time it waited, as it would have on the CPU: what was taken from it must be worth it alone */
-	say(variance, lost > 0 && told >= share * lost && told >= input->config->min_lost_s * 1e9,
-	    "the kernel tells %.0f %% of the loss inside calls (off the CPU)", lost > 0 ? 100 * told / lost : 0);
+	else if (told < least)
+		say(variance, false,
+		    "the kernel tells %.0f %% of the loss inside calls (off the CPU), less than %.2g s",
+		    100 * told / lost, least * 1e-9);
+	else
+		say(variance, true, "the kernel tells %.0f %% of the loss inside calls (off the CPU)",
+		    100 * fmin(1, told / lost));
 }
 
 static void judge_io(struct variance *variance, const struct evidence_input *input)
