@@ -17,6 +17,7 @@ KINDS = {"send": ("MPI_Send", r"libmpi\.so.*"), "waitall": ("MPI_Waitall", r"lib
          "test": ("MPI_Test", r"libmpi\.so.*"), "read": ("read", r"libc\.so.*|libc-.*\.so")}
 SYS_READ = 63 if os.uname().machine == "aarch64" else 0
 CALLS_OF_BATCH, BATCHES = 250, 80  # batches of a quarter of a millisecond: most are not disturbed
+COLD_BYTES, COLD_CALLS = 2 << 20, 400  # what a program goes through between two calls
 SEND_TARGET, SHIFTED_TARGET, PROCESSES_TARGET = 1.25, 1.2, 1.1
 
 
@@ -29,25 +30,26 @@ def turns(names, cycle):
     return names if cycle % 2 == 0 else names[::-1]
 
 
-def times_of(target, probes, what, commands, cycles):
-    """{state: [times]} of one kind of call, bare and with what each of {state: command} probes, in turns; the last answer."""
-    found, answer = {state: [] for state in ("bare", *commands)}, {}
+def times_of(target, probes, kinds, cycles):
+    """Of kinds of calls, {what: {state: command}}, bare and with what each command probes: {what: {state: [times]}} and the last
+    answer for each kind. All of it in turns, since hosts have slow minutes."""
+    found, answers = {what: {state: [] for state in ("bare", *commands)} for what, commands in kinds.items()}, {}
     for cycle in range(cycles):
-        for state in turns(list(found), cycle):
-            if state in commands:
-                answer = probes.ask(*commands[state])
-            target.ask(what, CALLS_OF_BATCH, 10)  # warm
-            found[state].append(target.ask(what, CALLS_OF_BATCH, BATCHES))
-            probes.ask("off")
-    return found, answer
+        for what in turns(list(kinds), cycle):
+            for state in turns(list(found[what]), cycle):
+                if state in kinds[what]:
+                    answers[what] = probes.ask(*kinds[what][state])
+                target.ask(what, CALLS_OF_BATCH, 10)  # warm
+                found[what][state].append(target.ask(what, CALLS_OF_BATCH, BATCHES))
+                probes.ask("off")
+    return found, answers
 
 
-def pairs_of(target, probes, what, cycles):
-    """{bare, empty, ours: [times]} of one function; which site it was. No read has ours."""
+def pairs_of(target, what):
+    """{state: command} of pairs of probes at one function, empty ones and vaprod's. No read has ours."""
     name, library = KINDS[what]
     where = mapped(target.pid, library)
-    states = ("empty", "ours") if what != "read" else ("empty",)
-    return times_of(target, probes, what, {state: ("pair", state, where, name, target.pid) for state in states}, cycles)
+    return {state: ("pair", state, where, name, target.pid) for state in (("empty", "ours") if what != "read" else ("empty",))}
 
 
 def extra(found, state, which="least_ns"):
@@ -63,12 +65,29 @@ def ratios_of(found, which):
 def bystander(jobs, probes, cycles):
     """What a read of somebody whom nobody watches costs more while IO is traced: by the kernel alone, and with vaprod."""
     target = start_calls(jobs, "bystander")
-    found, _ = times_of(target, probes, "read", {state: ("syscalls", state) for state in ("empty", "ours")}, cycles)
+    found, _ = times_of(target, probes, {"read": {state: ("syscalls", state) for state in ("empty", "ours")}}, cycles)
     target.leave()
-    empty, ours = extra(found, "empty"), extra(found, "ours")
+    empty, ours = extra(found["read"], "empty"), extra(found["read"], "ours")
     return [row("read of a bystander: empty programs at the tracepoints, added", ns(empty), ns=empty),
             row("read of a bystander: vaprod's IO tracing, added", ns(ours), ns=ours),
             row("read of a bystander: of that vaprod's own", ns([a - b for a, b in zip(ours, empty)]))]
+
+
+def cold(target, probes, cycles):
+    """What MPI_Send's probes add where the program has used the caches for something else since the call before."""
+    where = mapped(target.pid, KINDS["send"][1])
+    found = {"bare": [], "empty": [], "ours": []}
+    for cycle in range(cycles):
+        for state in turns(list(found), cycle):
+            if state != "bare":
+                probes.ask("pair", state, where, "MPI_Send", target.pid)
+            target.ask("send", CALLS_OF_BATCH, 10)  # its states are known
+            found[state].append(target.ask("cold", "send", COLD_CALLS, COLD_BYTES))
+            probes.ask("off")
+    empty, ours = extra(found, "empty", "median_ns"), extra(found, "ours", "median_ns")
+    after = f"MPI_Send after {COLD_BYTES >> 20} MiB of other memory"
+    return [row(f"{after}: empty pair, added", ns(empty), ns=empty), row(f"{after}: vaprod's pair, added", ns(ours), ns=ours),
+            row(f"{after}: vaprod's pair / empty pair", times(ratios_of(found, "median_ns")), ratios=ratios_of(found, "median_ns"))]
 
 
 def outside(jobs, target, name, command, what, cycles, limit=30):
@@ -155,7 +174,7 @@ def daemon_itself(jobs, target, cycles):
 
 
 def part_calls():
-    rows, extras, all_found = [], {}, {}
+    rows, extras = [], {}
     with Jobs(scratch("calls")) as jobs:
         target = start_calls(jobs)
         probes = Talker(jobs, [PROBES], "probes")
@@ -163,21 +182,23 @@ def part_calls():
         rows.append(row("calibrated at start: entry, entry + return, system call",
                         f"{costs['entry_ns']:.0f}, {costs['call_ns']:.0f}, {costs['syscall_ns']:.0f} ns on rung {costs['rung']}", **costs))
         probes.ask("track", target.pid)
+        found, sites = times_of(target, probes, {what: pairs_of(target, what) for what in KINDS}, repeat(40, 8))
         for what, (name, _) in KINDS.items():
-            found, site = all_found[what] = pairs_of(target, probes, what, repeat(40, 8))
-            extras[what] = extra(found, "empty"), extra(found, "ours")
-            bare = [f["least_ns"] for f in found["bare"]]
+            extras[what] = extra(found[what], "empty"), extra(found[what], "ours")
+            bare = [f["least_ns"] for f in found[what]["bare"]]
+            site = f"+{sites[what]['shift']} ({sites[what]['instruction']})"
             rows.append(row(f"{name}: bare", ns(bare), ns=bare))
-            rows.append(row(f"{name}: empty pair at +{site['shift']} ({site['instruction']}), added", ns(extras[what][0]), ns=extras[what][0]))
+            rows.append(row(f"{name}: empty pair at {site}, added", ns(extras[what][0]), ns=extras[what][0]))
             if extras[what][1]:
                 rows.append(row(f"{name}: vaprod's pair, added", ns(extras[what][1]), ns=extras[what][1]))
+        rows += cold(target, probes, repeat(12, 3))
         rows += bystander(jobs, probes, repeat(12, 3))
         counts = probes.ask("counts")
         rows.append(row("vaprod's pairs: calls, fragments lost", f"{counts['enter']}, {counts['lost']}", **counts))
         probes.leave()
         for what, most in (("send", SEND_TARGET), ("waitall", None), ("test", None)):
             for which, word in (("least_ns", "minima"), ("median_ns", "medians")):
-                ratios = ratios_of(all_found[what][0], which)
+                ratios = ratios_of(found[what], which)
                 limit = most if which == "least_ns" else None
                 rows.append(row(f"{KINDS[what][0]}: vaprod's pair / empty pair at the same site, {word}", times(ratios),
                                 f"at most {limit}" if limit else "-", statistics.median(ratios) <= limit if limit else None, ratios=ratios))

@@ -5,6 +5,7 @@
  *   calls [--cpu N]      prints {"ready":true,"pid":P}, then answers each line
  *
  *   WHAT CALLS BATCHES [STEPS]   with {"least_ns":..,"median_ns":..,"mean_ns":..,"calls":..}, each per call
+ *   cold WHAT CALLS BYTES        with the same of calls one by one, a walk through so much memory before each
  *
  * A batch is CALLS calls in a loop; with STEPS each is followed by so many steps of fixed work
  * (common.h), so that the rate of calls can be chosen. All calls are valid ones that cost little.
@@ -82,11 +83,23 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+/* What the calls of each of `batches` took, ns per call; they are sorted. */
+static void tell(double *each, unsigned int batches, uint64_t calls)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < batches; i++)
+		sum += each[i];
+	qsort(each, batches, sizeof(each[0]), by_value);
+	printf("{\"least_ns\":%.2f,\"median_ns\":%.2f,\"mean_ns\":%.2f,\"calls\":%llu}\n", each[0], each[batches / 2],
+	       sum / batches, (unsigned long long)(calls * batches));
+}
+
+static double each[BATCHES_MAX];
+
 static void measure(void (*call)(void), uint64_t calls, unsigned int batches, uint64_t steps)
 {
-	static double each[BATCHES_MAX];
 	volatile uint64_t keep = 1;
-	double sum = 0;
 
 	for (unsigned int i = 0; i < batches; i++) {
 		uint64_t begin = now_ns();
@@ -97,20 +110,63 @@ static void measure(void (*call)(void), uint64_t calls, unsigned int batches, ui
 				keep = lcg(keep, steps);
 		}
 		each[i] = (double)(now_ns() - begin) / (double)calls;
-		sum += each[i];
 	}
-	qsort(each, batches, sizeof(each[0]), by_value);
-	printf("{\"least_ns\":%.2f,\"median_ns\":%.2f,\"mean_ns\":%.2f,\"calls\":%llu}\n", each[0], each[batches / 2],
-	       sum / batches, (unsigned long long)(calls * batches));
+	tell(each, batches, calls);
+}
+
+/* As programs call: with caches that are full of something else. */
+static int measure_cold(void (*call)(void), unsigned int calls, uint64_t bytes)
+{
+	volatile char *memory = calloc(1, bytes);
+
+	if (!memory)
+		return 1;
+	for (unsigned int i = 0; i < calls; i++) {
+		uint64_t begin;
+
+		for (uint64_t at = 0; at < bytes; at += 64)
+			memory[at]++;
+		begin = now_ns();
+		call();
+		each[i] = (double)(now_ns() - begin);
+	}
+	free((char *)memory);
+	tell(each, calls, 1);
+	return 0;
+}
+
+static void (*kind_of(const char *name))(void)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (!strcmp(kinds[i].name, name))
+			return kinds[i].call;
+	return NULL;
+}
+
+/* 0; 2: the line is none that is known. */
+static int obey(const char *line)
+{
+	unsigned long long calls, amount = 0;
+	unsigned int batches;
+	char name[32];
+
+	if (sscanf(line, "cold %31s %u %llu", name, &batches, &amount) == 3) {
+		if (!kind_of(name) || !batches || batches > BATCHES_MAX || !amount)
+			return 2;
+		return measure_cold(kind_of(name), batches, amount);
+	}
+	if (sscanf(line, "%31s %llu %u %llu", name, &calls, &batches, &amount) < 3 || !kind_of(name) || !calls ||
+	    !batches || batches > BATCHES_MAX)
+		return 2;
+	measure(kind_of(name), calls, batches, amount);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {{"cpu", required_argument, NULL, 'c'}, {NULL, 0, NULL, 0}};
-	unsigned long long calls, steps;
-	unsigned int batches;
-	char line[256], name[32];
-	int option;
+	char line[256];
+	int option, status;
 
 	MPI_Init(&argc, &argv);
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -122,18 +178,9 @@ int main(int argc, char **argv)
 	printf("{\"ready\":true,\"pid\":%d}\n", (int)getpid());
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin)) {
-		void (*call)(void) = NULL;
-
-		steps = 0;
-		if (sscanf(line, "%31s %llu %u %llu", name, &calls, &batches, &steps) < 3 || !calls || !batches ||
-		    batches > BATCHES_MAX)
-			return 2;
-		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-			if (!strcmp(kinds[i].name, name))
-				call = kinds[i].call;
-		if (!call)
-			return 2;
-		measure(call, calls, batches, steps);
+		status = obey(line);
+		if (status)
+			return status;
 		fflush(stdout);
 	}
 	MPI_Finalize();
