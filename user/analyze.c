@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "collect/capture.h"
 #include "command_line.h"
 #include "model/rules.h"
@@ -125,14 +125,6 @@ static int progress_put(struct stream_sink *sink, const struct stream_event *eve
 	if (event->type == STREAM_BUNDLE && ++progress->bundles % 262144 == 0)
 		fprintf(stderr, "\rvapro analyze: %.1f million bundles \033[K", (double)progress->bundles * 1e-6);
 	return stream__put(progress->to, event);
-}
-
-static uint64_t utc_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
 static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)

@@ -11,11 +11,11 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ask_protocol.h"
 #include "ask_socket.h"
+#include "clock.h"
 #include "daemon.h"
 
 #define PATIENCE_S 60 /* for all of an answer: it may have to wait for others */
@@ -91,10 +91,7 @@ static int find_socket(const char *where, char *path)
 
 static double now_s(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+	return (double)mono_now() * 1e-9;
 }
 
 /* Waits until the socket is ready. 0 or -errno. */

@@ -5,9 +5,8 @@
 
 #include "daemon.h"
 
-#include <time.h>
-
 #include "ask_server.h"
+#include "clock.h"
 #include "io_tracing.h"
 #include "probe/counters.h"
 #include "probe/recheck.h"
@@ -54,14 +53,6 @@ struct daemon {
 	uint64_t scanned_at;
 	bool capture_failed, output_failed, ring_warned, mappings_lost, alert, interrupts_failed;
 };
-
-static inline uint64_t mono_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 /* Says what failed on stderr; the exit code for it. */
 int daemon__fail(const char *format, const char *what);

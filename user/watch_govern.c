@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "model/grow.h"
 #include "watch_private.h"
 
@@ -14,14 +14,6 @@
 #define KEEP_SHARE 0.25	      /* of the budget, that they may cost */
 
 #define GRACE_NS 1000000000ULL /* probes that were closed may cost until they are out: no reason to close more */
-
-static uint64_t mono_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static struct kernel_governed *orders(const struct watch *watch, const struct watched *watched)
 {

@@ -20,11 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <vapro/config.h>
 
+#include "clock.h"
 #include "collect/callsite.h"
 #include "collect/labels.h"
 #include "collect/merged.h"
@@ -61,10 +61,7 @@ static const struct bpf_insn nothing[] = {
 
 static double ms_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+	return (double)mono_now() * 1e-6;
 }
 
 static int failed(const char *what, int status)
@@ -351,19 +348,11 @@ static bool take_bundle(void *ctx, const struct kernel_bundle_key *key, const st
 	return true;
 }
 
-static uint64_t utc_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 /* Nobody analyses what is told here: what it is told in must not fill up. */
 static void empty_maps(struct ring_buffer *ring, struct merged *merged)
 {
 	ring_buffer__consume(ring);
-	merged__read(merged, (uint32_t)(utc_ns() / KERNEL_BIN_NS - 1), take_bundle, NULL);
+	merged__read(merged, (uint32_t)(utc_now() / KERNEL_BIN_NS - 1), take_bundle, NULL);
 }
 
 static int obey(char *line)
@@ -403,8 +392,8 @@ int main(int argc, char **argv)
 	}
 	empty = load_empty();
 	ring = ring_buffer__new(bpf_map__fd(kernel_side__bpf(side)->maps.ring), discard, NULL, NULL);
-	kernel_side__bpf(side)->bss->utc_offset_ns = utc_ns() - (uint64_t)(ms_now() * 1e6);
-	merged = merged__new(kernel_side__bpf(side), utc_ns());
+	kernel_side__bpf(side)->bss->utc_offset_ns = utc_now() - mono_now();
+	merged = merged__new(kernel_side__bpf(side), utc_now());
 	if (empty < 0 || !ring || !merged || kernel_side__watch_tasks(side, err, sizeof(err))) {
 		fprintf(stderr, "probes: %s\n", strerror(errno));
 		return 1;

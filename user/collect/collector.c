@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../bpf/logic.h"
+#include "clock.h"
 #include "collect/merged.h"
 #include "probe/counters.h"
 #include "vapro.skel.h"
@@ -39,14 +39,6 @@ struct collector {
 	struct kernel_interference *values;
 };
 
-static uint64_t now_of(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
-
 int collector__set_clock(struct collector *collector, struct stream_clock *clock)
 {
 	struct stream_event event = {.type = STREAM_CLOCK};
@@ -56,11 +48,11 @@ int collector__set_clock(struct collector *collector, struct stream_clock *clock
 	for (int i = 0; i < 8; i++) {
 		uint64_t utc;
 
-		before = now_of(CLOCK_MONOTONIC);
-		utc = now_of(CLOCK_REALTIME);
-		if (now_of(CLOCK_MONOTONIC) - before >= least)
+		before = mono_now();
+		utc = utc_now();
+		if (mono_now() - before >= least)
 			continue;
-		least = now_of(CLOCK_MONOTONIC) - before;
+		least = mono_now() - before;
 		clock->mono_ns = before;
 		clock->utc_ns = utc;
 	}
@@ -177,7 +169,7 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 	collector->dead = calloc(BATCH, sizeof(*collector->keys));
 	collector->values = calloc(BATCH, sizeof(*collector->values));
 	collector->ring = ring_buffer__new(bpf_map__fd(collector->bpf->maps.ring), on_record, collector, NULL);
-	collector->merged = merged__new(collector->bpf, now_of(CLOCK_REALTIME));
+	collector->merged = merged__new(collector->bpf, utc_now());
 	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->merged) {
 		collector__free(collector);
 		errno = ENOMEM;

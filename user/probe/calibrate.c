@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "probe/calibrate_private.h"
 #include "vapro.skel.h"
 
@@ -63,10 +63,7 @@ static void (*const nop5)(void) = NULL; /* there is none */
 
 static double seconds_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+	return (double)mono_now() * 1e-9;
 }
 
 /* Least of some batches of calls, ns per call. */

@@ -9,8 +9,9 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 struct event_set {
 	int *fds; /* by CPU, then event */
@@ -192,7 +193,6 @@ int event_set__fd(const struct event_set *set, unsigned cpu, size_t event)
 /* The least that a reading of an event takes; 0: it cannot be read. */
 static double least_read_ns(const struct counted *counted)
 {
-	struct timespec begin, end;
 	struct group_read now;
 	double least = 0;
 	char err[256];
@@ -201,13 +201,12 @@ static double least_read_ns(const struct counted *counted)
 	if (open_group(counted, 1, NULL, 0, -1, &fd, err, sizeof(err)))
 		return 0;
 	for (int i = 0; i < TIMED_READS; i++) {
+		uint64_t begin = mono_now();
 		double took;
 
-		clock_gettime(CLOCK_MONOTONIC, &begin);
 		if (read(fd, &now, sizeof(now)) <= 0)
 			break;
-		clock_gettime(CLOCK_MONOTONIC, &end);
-		took = 1e9 * (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec);
+		took = (double)(mono_now() - begin);
 		if (!i || took < least)
 			least = took;
 	}

@@ -6,19 +6,11 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "clock.h"
 #include "probe/attacher_private.h"
 
 #define ENOUGH 20000 /* polling calls: some tens of milliseconds of the targets' time at most */
-
-static uint64_t mono_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t polls_seen(const struct attacher *attacher)
 {

@@ -2,22 +2,14 @@
 /* Binary exponential back-off of units that cost too much: see row_attacher.h. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <time.h>
 
+#include "clock.h"
 #include "probe/row_attacher_private.h"
 #include "vapro.skel.h"
 
 #define LEVELS 7		/* spells of 1 to 64 s */
 #define QUIET_NS 2000000000ULL	/* within its share for so long after it was opened: it begins anew */
 #define SHORTEST_NS 10000000ULL /* time over which rates are told at least */
-
-static uint64_t mono_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 static double stepping_ns(const struct costs *costs)
 {

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
+
 #define DESCRIPTORS_FROM 32 /* ours lie above those that a reader gets, so that none covers another */
 #define LINGERERS 16
 #define BROKEN 64
@@ -36,10 +38,7 @@ static pid_t lingerers[LINGERERS];
 
 static int64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)(mono_now() / 1000000);
 }
 
 static int raise_fd(int fd)

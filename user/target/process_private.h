@@ -8,8 +8,7 @@
 /* Reads a file of /proc up to limit bytes; NUL-terminated, the caller's. NULL with errno set. */
 char *process__read_file(const char *path, size_t limit, size_t *length);
 
-/* What /proc/PID/stat says after the name, which may hold anything; *text is the caller's to free. NULL with errno set.
- */
+/* What /proc/PID/stat says after the name, which may hold anything, or NULL with errno set. *text is the caller's. */
 const char *process__read_after_name(pid_t pid, char **text);
 
 /* Parent and start time of process->pid. 0, or -errno: -ESRCH where there is none. */
