@@ -118,7 +118,7 @@ static int tell_coverage(const struct builder *builder, struct job_result *resul
 
 		fragments += share * kept->n;
 		all += share * kept->sum_ns;
-		time[kept->covered ? VAPRO_COVERED : kept->reason] += share * kept->sum_ns;
+		time[kept->covered && !kept->taken ? VAPRO_COVERED : kept->reason] += share * kept->sum_ns;
 	}
 	result->fragments = (uint64_t)llround(fragments);
 	result->coverage_total = all > 0 ? time[VAPRO_COVERED] / all : 0;

@@ -29,16 +29,19 @@ static void take_group(struct series_pile *pile, const struct series_pile *from,
 }
 
 /*
- * What is normal for a series; where it has seen too little of it, or not with the counters that are
- * on now, for its workload on all ranks.
+ * What is normal for the series of a bundle; where it has seen too little of it, or not with the counters
+ * that are on now, for its workload on all ranks. Other work is no measure for work that is not fixed.
  */
-struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct series *series)
+struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct kept *kept)
 {
+	const struct series *series = &context->series.series[kept->series];
 	struct series_pile own = {0}, all = {0};
 	double least = (double)context->config.rare_members;
 	uint32_t at = context->series.workloads[series->workload].series;
 	bool enough;
 
+	if (kept->taken)
+		return own;
 	add_normal(&own, series);
 	enough = own.n >= least;
 	for (int group = 0; group < TOLD_GROUPS; group++)
@@ -148,7 +151,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		at = first_concern(concerns, kept_count, series->workload);
 		if (at == kept_count || concerns[at].workload != series->workload)
 			continue;
-		pile = analysis__normal_pile(context, series);
+		pile = analysis__normal_pile(context, kept);
 		if (!contribution__row(kept, &pile, &row))
 			continue;
 		contribution__add_row(kept__bin(kept) < span->retire ? &rows[at].retiring : &rows[at].staying, &row, 1);
@@ -180,7 +183,7 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		item = cases__get(&job->cases, part->variance);
 		if (!item)
 			return -ENOMEM;
-		pile = analysis__normal_pile(context, series);
+		pile = analysis__normal_pile(context, part->kept);
 		into = part->retiring ? &item->retiring : &item->staying;
 		contribution__add(into, part->kept, part->share, &pile, &context->config);
 		if (analysis__priceable(series) && contribution__row(part->kept, &pile, &row))

@@ -8,7 +8,7 @@
 /* Whether a bundle tells what its work costs when nothing is wrong. */
 static inline bool analysis__normal(const struct analysis_context *context, const struct kept *kept)
 {
-	return kept->covered && !kept->blind && !contribution__abnormal(kept, &context->config);
+	return kept->covered && !kept->blind && !kept->taken && !contribution__abnormal(kept, &context->config);
 }
 
 /* Times that count from the first window become UTC with it. */
@@ -29,8 +29,8 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 int analysis__diagnose_selection(struct analysis_context *context, struct analysis_job *job,
 				 const struct analysis_span *span);
 
-/* What is normal for a series; where it has seen too little of it, for its workload on all ranks. */
-struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct series *series);
+/* What is normal where a bundle belongs; empty where nothing is known to be. */
+struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct kept *kept);
 
 /* In MPI time is waited away, and counts follow it: they explain nothing there. */
 static inline bool analysis__priceable(const struct series *series)

@@ -67,7 +67,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	if (!item)
 		return -ENOMEM;
 	into = !open && kept__bin(kept) < span->retire ? &item->retiring : &item->staying;
-	pile = analysis__normal_pile(context, series);
+	pile = analysis__normal_pile(context, kept);
 	if (share > 0)
 		contribution__add(into, kept, share, &pile, &context->config);
 	if (analysis__priceable(series) && contribution__row(kept, &pile, &row))

@@ -59,7 +59,7 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 		struct kept *kept = &job->kept[i];
 
 		kept->usual_blocked = series[kept->series].usual_blocked;
-		if (!pending(kept, span) && kept->covered && !kept->blind)
+		if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken)
 			series__add_usual(&series[kept->series].usual_live, series[kept->series].class, kept);
 	}
 	for (size_t i = 0; i < job->open_count; i++) {
@@ -265,7 +265,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		}
 		if (analysis__normal(context, at))
 			add_pile(&series->normal, at);
-		if (at->covered && !at->blind)
+		if (at->covered && !at->blind && !at->taken)
 			series__add_usual(&series->usual, series->class, at);
 		error |= past__add(context, &job->past, at);
 	}

@@ -22,8 +22,9 @@ def prefer(job):
         pass
 
 
-def test_disturbed_thread(tap, jobs):
-    crew = jobs.start([tool("crew"), "--seconds", 30, "--delay", 1, "--log", jobs.directory], "crew")
+def disturb(tap, jobs, *options):
+    """A crew whose last thread meets a hog. Returns (that thread, vaprod's records, alarms of the hog)."""
+    crew = jobs.start([tool("crew"), "--seconds", 30, "--delay", 1, "--log", jobs.directory, *options], "crew")
     prefer(crew)
     pid = ready_pid(crew)
     victim = json.loads(crew.out().splitlines()[0])["tids"][-1]
@@ -38,12 +39,25 @@ def test_disturbed_thread(tap, jobs):
     alarms = [v for v in t.variances(lines).values() if v["alarm"]]
     hits = [v for v in alarms if [thread["tid"] for thread in v["threads"]] == [victim]
             and any(i["comm"] == "hog" for i in t.diagnosis(lines, v["id"])[1])]
-    tap.ok(hits, "an alarm names the disturbed thread and the hog", [(v["who"], v["evidence"]) for v in alarms])
+    tap.ok(hits, "an alarm names the disturbed thread and the hog",
+           [(v["who"], v["alarm"], v["lost_seconds"], v["evidence"]) for v in t.variances(lines).values()])
     tap.equal({v["class"] for v in hits}, {"computation"}, "as computation")
+    return victim, lines, hits
+
+
+def test_disturbed_thread(tap, jobs):
+    victim, lines, hits = disturb(tap, jobs)
     waits = [v for v in t.variances(lines).values() if v["effect_of"] in [hit["id"] for hit in hits]]
     tap.ok({thread["tid"] for v in waits for thread in v["threads"]} - {victim}, "others wait for it: its effect",
            [(v["who"], v["evidence"]) for v in waits])
     tap.ok(all(" of this process" in v["who"] for v in hits), "a process without rank is called this process", hits)
+
+
+def test_disturbed_in_varying_work(tap, jobs):
+    """What the hog takes is lost, though nobody can say what such work ought to take."""
+    _, lines, _ = disturb(tap, jobs, "--vary", 2)
+    states = [gap for w in of_type(lines, "window") for gap in w["uncovered"] if gap["class"] == "computation"]
+    tap.ok(any(gap["reason"] == "spread" for gap in states), "and the work is told to vary", states)
 
 
 def test_by_name(tap, jobs):
@@ -115,4 +129,4 @@ def test_hybrid(tap, jobs):
         tap.ok(not set(losses(lines)) - {"approximated"}, f"{name}: nothing is lost", losses(lines))
 
 
-main(test_disturbed_thread, test_by_name, test_running_by_name, test_as_command, test_hybrid)
+main(test_disturbed_thread, test_disturbed_in_varying_work, test_by_name, test_running_by_name, test_as_command, test_hybrid)

@@ -2,12 +2,12 @@
 /* The pure floors from end to end, on simulated jobs: hogs, and what is none. */
 #include "simulated.h"
 
-/* One hog, one alarm: at its rank, its time, its cost, by its name; the other rank's waiting is its effect. */
-static void expect_hog(const struct sim_scenario *scenario)
+/* One hog, one alarm: at its rank, its time, its cost, by its name. */
+static const struct sim_found *expect_cause(const struct sim_scenario *scenario)
 {
 	const struct sim_hog *hog = &scenario->hogs[0];
 	double truth = 0;
-	const struct sim_found *alarm, *effect;
+	const struct sim_found *alarm;
 	int last = hog->rank;
 
 	run(scenario);
@@ -33,11 +33,19 @@ static void expect_hog(const struct sim_scenario *scenario)
 	expect(alarm->closed == 1 && alarm->state == VAPRO_REGION_CLOSED);
 	expect(alarm->exemplars == 5 && alarm->sites >= 2);
 	expect(alarm->culprits >= 1);
+	return alarm;
+}
+
+/* And the other rank's waiting is its effect. */
+static void expect_hog(const struct sim_scenario *scenario)
+{
+	const struct sim_found *alarm = expect_cause(scenario), *effect;
+
 	if (scenario->hog_count == scenario->ranks)
 		return;
 	effect = effect_of(alarm->id);
 	expect(effect && effect->class == VAPRO_COMMUNICATION && !effect->alarm);
-	expect(effect->first_rank != hog->rank);
+	expect(effect->first_rank != scenario->hogs[0].rank);
 }
 
 static void test_hog(void **state)
@@ -253,6 +261,27 @@ static void test_random_work(void **state)
 	}
 }
 
+/* What others take from it is lost whatever the work is; how fast the rest went nobody can say. */
+static void test_hog_in_random_work(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 2,
+					.seconds = 40,
+					.noise = 0.03,
+					.random_work = true,
+					.hogs = {{0, 18.1, 22.1, 77}},
+					.hog_count = 1};
+
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		scenario.seed = 250 + (uint64_t)i;
+		scenario.hogs[0].rank = i & 1;
+		scenario.scale = i < 3 ? 1 : 5;
+		expect_cause(&scenario);
+		expect(report.coverage_max < 0.1);
+		expect(isnan(report.performance));
+	}
+}
+
 static void test_phases(void **state)
 {
 	(void)state;
@@ -295,6 +324,7 @@ int main(void)
 	    cmocka_unit_test(test_many_ranks),
 	    cmocka_unit_test(test_quiet),
 	    cmocka_unit_test(test_random_work),
+	    cmocka_unit_test(test_hog_in_random_work),
 	    cmocka_unit_test(test_phases),
 	};
 

@@ -312,6 +312,49 @@ static void test_judge(void **state)
 	stg__free(stg);
 }
 
+/* Of work that spreads only what the kernel tells is known, and only where it is much. */
+static void test_taken_from_random_work(void **state)
+{
+	const struct vapro_state computation = {.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"};
+	static const struct {
+		double ns, preempted, irq;
+		bool taken;
+	} cases[] = {
+	    {5e6, 0, 0, false}, {5e6, 0.5e6, 0, false}, {5e6, 2e6, 0, true}, {5e6, 0, 2e6, true}, {1e6, 1e6, 0, true}};
+	struct vapro_config config;
+	struct stg *stg = stg__new();
+	struct series_book book;
+	uint64_t random = 7;
+	struct vapro_bundle b;
+	struct kept kept;
+
+	(void)state;
+	sim_config(&config);
+	add_thread(stg, 0, 0, 1);
+	assert_int_equal(stg__add_state(stg, &computation), 0);
+	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	for (int i = 0; i < 200; i++) {
+		b = bundle(0, 0, 1e6 * (0.3 + 1.4 * sim_random(&random)), 1, 0);
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+	}
+	judge__refresh(&book);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		b = bundle(0, 0, cases[i].ns, 1, 0);
+		b.factor[VAPRO_PREEMPTED] = cases[i].preempted;
+		b.factor[VAPRO_IRQ] = cases[i].irq;
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+		judge__bundle(&book, &kept);
+		assert_int_equal(kept.reason, VAPRO_SPREAD);
+		assert_int_equal(kept.covered, cases[i].taken);
+		assert_int_equal(kept.taken, cases[i].taken);
+		assert_false(kept.certified || kept.blind);
+		if (cases[i].taken)
+			assert_near(kept__loss(&kept).lost, cases[i].preempted + cases[i].irq, 10);
+	}
+	series__free(&book);
+	stg__free(stg);
+}
+
 /* What has no return is not judged, however steady: the time is not the call's alone. */
 static void test_without_return(void **state)
 {
@@ -444,6 +487,7 @@ int main(void)
 	    cmocka_unit_test(test_reference_random_work),
 	    cmocka_unit_test(test_stg),
 	    cmocka_unit_test(test_judge),
+	    cmocka_unit_test(test_taken_from_random_work),
 	    cmocka_unit_test(test_without_return),
 	    cmocka_unit_test(test_forgetting),
 	    cmocka_unit_test(test_naps_are_work),

@@ -5,8 +5,9 @@
  * meet. Then the team rests. The same source for pthreads and, compiled for it, OpenMP: there each
  * round is a parallel region, whose end is where the threads meet.
  *
- *   crew [--threads N] [--seconds T] [--delay T] [--log DIR]
+ *   crew [--threads N] [--seconds T] [--delay T] [--log DIR] [--vary F]
  *
+ * Each piece of work takes up to F times its least longer, at random (--vary; 0: none does).
  * Each thread logs its own work (truth.h, DIR/truth.THREAD). Prints pid and, in order, tids.
  */
 #include <getopt.h>
@@ -31,7 +32,7 @@ static struct truth logs[THREADS_MAX];
 static pid_t tids[THREADS_MAX];
 static uint64_t results[THREADS_MAX];
 static const char *directory;
-static double seconds = 10;
+static double seconds = 10, vary;
 static int count = 8, rounds, done;
 static uint64_t end_ns;
 
@@ -56,11 +57,14 @@ static uint64_t steps(uint64_t x, uint64_t n)
 static void work(int me)
 {
 	bool victim = me == count - 1;
+	double us = victim ? VICTIM_US : OTHER_US;
 
 	truth__leave(&logs[me]);
 	if (!victim)
 		usleep((useconds_t)(me * STAGGER_US + 100));
-	results[me] = steps(results[me], LCG_STEPS_PER_US * (victim ? VICTIM_US : OTHER_US));
+	/* the high bits of a result are as good as random */
+	us *= 1 + vary * (double)(results[me] >> 11) / 9007199254740992.0;
+	results[me] = steps(results[me], (uint64_t)(LCG_STEPS_PER_US * us));
 	truth__enter(&logs[me], 1);
 }
 
@@ -141,11 +145,10 @@ static void team(double delay_s)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"threads", required_argument, NULL, 't'},
-						{"seconds", required_argument, NULL, 's'},
-						{"delay", required_argument, NULL, 'd'},
-						{"log", required_argument, NULL, 'l'},
-						{NULL, 0, NULL, 0}};
+	static const struct option options[] = {
+	    {"threads", required_argument, NULL, 't'}, {"seconds", required_argument, NULL, 's'},
+	    {"delay", required_argument, NULL, 'd'},   {"log", required_argument, NULL, 'l'},
+	    {"vary", required_argument, NULL, 'v'},    {NULL, 0, NULL, 0}};
 	double delay_s = 0;
 	uint64_t sum = 0;
 	int opt, failed = 0;
@@ -159,6 +162,8 @@ int main(int argc, char **argv)
 			delay_s = number("--delay", optarg, 0, 100);
 		else if (opt == 'l')
 			directory = optarg;
+		else if (opt == 'v')
+			vary = number("--vary", optarg, 0, 10);
 		else
 			return 2;
 	}

@@ -55,8 +55,9 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 		coverage->covered_ns[series->class] += ns;
 	else
 		series->window_uncovered_ns[kept->reason] += ns;
-	/* An open fragment that is not late yet says nothing about performance. */
-	if (kept->covered && (!open || kept->sum_ns > kept->reference)) {
+	/* An open fragment that is not late yet says nothing about performance, nor does who is covered where
+	 * disturbed. */
+	if (kept->covered && !kept->taken && (!open || kept->sum_ns > kept->reference)) {
 		coverage->dur_ns[series->class] += ns;
 		coverage->ref_ns[series->class] += (double)kept->reference * kept->n * share;
 	}

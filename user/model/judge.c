@@ -129,7 +129,7 @@ static double labels_reference(const struct series_book *book, const struct seri
 
 static void judge_stuck(const struct series_book *book, struct kept *kept, const struct series *series)
 {
-	if (series->class == VAPRO_COMPUTATION || kept->n != 1 || kept->sum_ns < STUCK_NS)
+	if (kept->n != 1 || kept->sum_ns < STUCK_NS)
 		return;
 	if (series->cpu.n >= (double)book->config->rare_members && series->own_ns < kept->sum_ns)
 		kept->reference = (float)series->own_ns;
@@ -160,15 +160,28 @@ static void judge_cluster(const struct series_book *book, struct kept *kept, con
 	kept->covered = kept->certified = 1;
 }
 
+/* Of work that is not known to be fixed: what was taken from it. */
+static void judge_taken(const struct vapro_config *config, struct kept *kept)
+{
+	double own = kept->sum_ns - kept__cpu_told(kept);
+
+	if (kept->covered || (kept->reason != VAPRO_SPREAD && kept->reason != VAPRO_RARE) ||
+	    kept->sum_ns <= config->abnormal_ratio * own)
+		return;
+	kept->reference = (float)(fmax(0, own) / kept->n);
+	kept->covered = kept->taken = 1;
+}
+
 void judge__bundle(const struct series_book *book, struct kept *kept)
 {
 	const struct series *series = &book->series[kept->series];
 	bool enough = series->cpu.n >= (double)book->config->certify_fragments;
 
-	kept->covered = kept->certified = kept->blind = 0;
+	kept->covered = kept->certified = kept->blind = kept->taken = 0;
 	kept->reference = 0;
 	if (series->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS) {
 		judge_cluster(book, kept, series);
+		judge_taken(book->config, kept);
 		return;
 	}
 	/* Without returns time is from entry to entry, waiting and work in one: nothing can be judged. */
@@ -183,7 +196,10 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 		kept->reference = (float)(series->reference_ns + series->asleep_ns);
 		return;
 	}
-	judge_stuck(book, kept, series);
+	if (series->class == VAPRO_COMPUTATION)
+		judge_taken(book->config, kept);
+	else
+		judge_stuck(book, kept, series);
 }
 
 void judge__usual(struct series_book *book, uint32_t job)

@@ -10,6 +10,10 @@
  * spread loses it again. Fragments of states without references that are stuck for long (IO from
  * 1 s on, calls of MPI too) take the reference of states with the same common labels, or are covered
  * blindly, with a performance of 0.
+ *
+ * Where the work of a computation is not known to be fixed (its state spreads, its cluster is rare),
+ * nobody can say what it ought to have cost on the CPU; but what others took from it is lost whatever
+ * it did. Where that makes it abnormal, its own time on the CPU is its reference.
  */
 #ifndef VAPRO_JUDGE_H
 #define VAPRO_JUDGE_H
@@ -19,7 +23,7 @@
 /* Brings all references up to date. Returns 0 or -ENOMEM. */
 int judge__refresh(struct series_book *book);
 
-/* Fills reference, covered, certified, blind and reason. */
+/* Fills reference, covered, certified, blind, taken and reason. */
 void judge__bundle(const struct series_book *book, struct kept *kept);
 
 /* Says what the series of a job usually sleep, once the normal fragments of the view are known. */

@@ -28,6 +28,7 @@ struct kept {
 	uint8_t covered;     /* takes part in the heat map */
 	uint8_t certified;   /* and counts as coverage */
 	uint8_t blind;	     /* covered without any reference: stuck in something never seen before */
+	uint8_t taken;	     /* covered for what the kernel tells alone: its work is not known to be fixed */
 	uint8_t reason;	     /* enum vapro_uncovered_reason */
 	uint8_t renewed;     /* its reference has changed enough since the last window to tell its bins anew */
 	uint8_t waits;	     /* for threads of its process: to be off the CPU costs nothing */
