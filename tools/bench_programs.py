@@ -24,7 +24,7 @@ def hpcc(directory):
 
 
 def lammps_program(directory):
-    return lammps(repeat(6000, 600), os.path.join(directory, "log.lammps")), "*/lmp"
+    return lammps(repeat(4000, 600), os.path.join(directory, "log.lammps")), "*/lmp"
 
 
 def demo(directory):
