@@ -313,9 +313,7 @@ int spatial__clusters(struct spatial *spatial, const struct series_book *book, c
 
 	/* without clusters no bundle is of a rare one */
 	for (size_t i = 0; !error && i < count && book->source == VAPRO_BY_INSTRUCTIONS; i++) {
-		double ns = kept[i].reason == VAPRO_RARE && !kept[i].covered
-				? kept[i].sum_ns * part_in(&kept[i], begin, end)
-				: 0;
+		double ns = kept[i].reason == VAPRO_RARE ? kept[i].sum_ns * part_in(&kept[i], begin, end) : 0;
 
 		if (ns > 0)
 			error = meet(&meetings, book, &kept[i], ns);
