@@ -52,8 +52,7 @@ static __always_inline bool send_single(const struct kernel_thread *thread, cons
 	return true;
 }
 
-static __always_inline struct kernel_recent_bundle *recent_bundle(struct kernel_thread *thread,
-								  const struct kernel_bundle_key *key)
+static __always_inline u32 *recent_bundle(struct kernel_thread *thread, const struct kernel_bundle_key *key)
 {
 	u32 place = recent_bundle_place(key);
 
@@ -61,32 +60,48 @@ static __always_inline struct kernel_recent_bundle *recent_bundle(struct kernel_
 	return &thread->recent_bundles[place & (KERNEL_RECENT_BUNDLES - 1)];
 }
 
-/* The bundle of a key, or NULL. */
+/* Where the last bundle of this kind was or is, of whatever bin; NULL where none is known. */
+static __always_inline u32 *known_place(const struct kernel_bundle_key *key)
+{
+	struct kernel_bundle_key any = *key;
+
+	any.bin = 0;
+	return bpf_map_lookup_elem(&places, &any);
+}
+
+/* The bundle at a place, where it is that of a key: places are given to others once they are told. */
+static __always_inline struct kernel_bundle *bundle_at(u32 place, const struct kernel_bundle_key *key)
+{
+	struct kernel_place *at = bpf_map_lookup_elem(&pool, &place);
+
+	return at && same_bundle(&at->key, key) ? &at->bundle : 0;
+}
+
+/* The bundle of a key, or NULL. Those of a closed bin are being told: what is late gets another. */
 static __always_inline struct kernel_bundle *bundle_of(struct kernel_thread *thread,
 						       const struct kernel_bundle_key *key)
 {
-	struct kernel_recent_bundle *recent = recent_bundle(thread, key);
-	struct kernel_place *at;
-	u32 place = recent->place, *known;
+	u32 *recent = recent_bundle(thread, key), *known;
+	struct kernel_bundle *bundle;
 
-	if (!same_bundle(&recent->key, key) || !bin_after(key->bin, closed_bin)) {
-		known = bpf_map_lookup_elem(&places, key);
-		if (!known)
-			return 0;
-		place = *known;
-		recent->key = *key;
-		recent->place = place;
-	}
-	at = bpf_map_lookup_elem(&pool, &place);
-	return at ? &at->bundle : 0;
+	if (!bin_after(key->bin, closed_bin))
+		return 0;
+	bundle = bundle_at(*recent, key);
+	if (bundle)
+		return bundle;
+	known = known_place(key);
+	if (!known)
+		return 0;
+	*recent = *known;
+	return bundle_at(*known, key);
 }
 
 /* Gives the first of a bundle a place. False where there is none left. */
 static __always_inline bool bundle_put(struct kernel_thread *thread, const struct kernel_bundle_key *key,
 				       const struct kernel_bundle *one)
 {
-	struct kernel_recent_bundle *recent = recent_bundle(thread, key);
-	u32 odd = key->bin & 1, place;
+	u32 odd = key->bin & 1, place, *known;
+	struct kernel_bundle_key any = *key;
 	struct kernel_place *at;
 
 	if (pool_used[odd] >= pool_half)
@@ -103,10 +118,15 @@ static __always_inline bool bundle_put(struct kernel_thread *thread, const struc
 	at->key.group = key->group;
 	__builtin_memcpy(at->key.named_cell, key->named_cell, sizeof(key->named_cell));
 	__sync_lock_test_and_set(&at->key.state, key->state); /* after all else */
-	/* where that fails the next one gets a place of its own: they are one bundle in two parts */
-	bpf_map_update_elem(&places, key, &place, BPF_ANY);
-	recent->key = *key;
-	recent->place = place;
+	*recent_bundle(thread, key) = place;
+	known = known_place(key);
+	if (known) { /* where it has become another's by now, that one finds that the place is not its own */
+		*known = place;
+		return true;
+	}
+	/* where that fails the next one may get a place of its own: they are one bundle in two parts */
+	any.bin = 0;
+	bpf_map_update_elem(&places, &any, &place, BPF_ANY);
 	return true;
 }
 

@@ -145,9 +145,12 @@ struct {
 	__type(value, struct kernel_place);
 } pool SEC(".maps");
 
-/* Where in the pool a bundle is; the threads remember it, too. */
+/*
+ * Where in the pool the last bundle of a thread, state and cell is, told or not (bin 0 in the key): the
+ * place itself says whose it is. The threads remember it, too.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 2 * 16384);
 	__type(key, struct kernel_bundle_key);
 	__type(value, u32);

@@ -80,12 +80,6 @@ struct kernel_recent_handle {
 	u32 epoch;
 };
 
-/* Where in the pool a bundle is, of a bin that is not closed. */
-struct kernel_recent_bundle {
-	struct kernel_bundle_key key;
-	u32 place;
-};
-
 /* A call as it comes in: one of KERNEL_SITE_PLAIN, whose handles stand for the same as long as there is one epoch. */
 struct kernel_recent_call {
 	u64 site;
@@ -176,7 +170,7 @@ struct kernel_thread {
 	struct kernel_recent recent[KERNEL_RECENT];
 	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
-	struct kernel_recent_bundle recent_bundles[KERNEL_RECENT_BUNDLES];
+	u32 recent_bundles[KERNEL_RECENT_BUNDLES];     /* their places in the pool, which say whose they are */
 	struct kernel_recent_handle recent_handles[3]; /* by enum kernel_handle_kind; of requests the null one */
 	struct kernel_recent_handle recent_types[KERNEL_TYPES]; /* predefined datatypes, and their sizes */
 

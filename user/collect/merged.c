@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "collect/merged.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,15 +10,11 @@
 #include "../bpf/logic.h"
 #include "vapro.skel.h"
 
-#define BATCH 256
-
 struct merged {
 	struct vapro_bpf *bpf;
 	struct kernel_place *mapped; /* the first of the pool, `size` bytes; NULL: none */
 	size_t size;
 	uint32_t told[2]; /* of each half, since it was begun */
-	struct kernel_bundle_key dead[BATCH];
-	uint32_t dying;
 };
 
 struct merged *merged__new(struct vapro_bpf *bpf, uint64_t now_ns)
@@ -61,13 +56,6 @@ static int map(struct merged *merged, uint32_t count)
 	return 0;
 }
 
-static void forget_keys(struct merged *merged)
-{
-	if (merged->dying)
-		bpf_map_delete_batch(bpf_map__fd(merged->bpf->maps.places), merged->dead, &merged->dying, NULL);
-	merged->dying = 0;
-}
-
 /* Even bins or odd ones. */
 static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32_t used, merged_bundle tell, void *ctx)
 {
@@ -78,13 +66,9 @@ static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32
 		if (!__atomic_load_n(&place->key.state, __ATOMIC_ACQUIRE) || bin_after(place->key.bin, last) ||
 		    !tell(ctx, &place->key, &place->bundle))
 			continue;
-		merged->dead[merged->dying++] = place->key;
-		if (merged->dying == BATCH)
-			forget_keys(merged);
 		__atomic_store_n(&place->key.state, 0, __ATOMIC_RELEASE);
 		merged->told[odd]++;
 	}
-	forget_keys(merged);
 }
 
 int merged__read(struct merged *merged, uint32_t last, merged_bundle tell, void *ctx)
