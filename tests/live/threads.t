@@ -22,23 +22,46 @@ def prefer(job):
         pass
 
 
-def disturb(tap, jobs, *options):
-    """A crew whose last thread meets a hog. Returns (that thread, vaprod's records, alarms of the hog)."""
+def waited_s(pid, tid):
+    """Seconds that a thread had work and no CPU so far."""
+    with open(f"/proc/{pid}/task/{tid}/schedstat", encoding="utf-8") as file:
+        return int(file.read().split()[1]) / 1e9
+
+
+def disturb_once(tap, jobs, options):
+    """A crew whose last thread meets a hog. Returns (that thread, what was taken from it in seconds, vaprod's records)."""
     crew = jobs.start([tool("crew"), "--seconds", 30, "--delay", 1, "--log", jobs.directory, *options], "crew")
     prefer(crew)
     pid = ready_pid(crew)
     victim = json.loads(crew.out().splitlines()[0])["tids"][-1]
     out = os.path.join(jobs.directory, "out.ndjson")
+    if os.path.exists(out):
+        os.unlink(out)
     daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--duration", 18, "--window", 6, "--io", "off"], "vaprod")
     attached(out, [pid])
+    before = waited_s(pid, victim)
     prefer(jobs.start([tool("hog"), "--cpu", 0, "--start-after", 8, "--seconds", 3], "hog"))
     tap.equal(jobs.wait(daemon, 40), 0, "vaprod ends after its duration")
     tap.equal(crew.process.poll(), None, "the program runs on")
+    taken = waited_s(pid, victim) - before
     jobs.stop(crew)
-    lines = records(out)
-    alarms = [v for v in t.variances(lines).values() if v["alarm"]]
-    hits = [v for v in alarms if [thread["tid"] for thread in v["threads"]] == [victim]
-            and any(i["comm"] == "hog" for i in t.diagnosis(lines, v["id"])[1])]
+    return victim, taken, records(out)
+
+
+def disturb(tap, jobs, *options):
+    """
+    Returns (the disturbed thread, vaprod's records, alarms of the hog). By the kernel's own account the hog must
+    have taken the CPU from it, else there is nothing to be found: then once more. Where the host stops a CPU at the
+    same time, the other threads on it are told with it.
+    """
+    for _ in range(3):
+        victim, taken, lines = disturb_once(tap, jobs, options)
+        if taken >= 0.5:
+            break
+        print(f"# the hog took only {taken:.2f} s from the thread: once more", file=sys.stderr, flush=True)
+    tap.ok(taken >= 0.5, "the hog takes the CPU from the thread", taken)
+    hits = [v for v in t.variances(lines).values() if v["alarm"] and victim in [thread["tid"] for thread in v["threads"]]
+            and [i["comm"] for i in t.diagnosis(lines, v["id"])[1]][:1] == ["hog"]]
     tap.ok(hits, "an alarm names the disturbed thread and the hog",
            [(v["who"], v["alarm"], v["lost_seconds"], v["evidence"]) for v in t.variances(lines).values()])
     tap.equal({v["class"] for v in hits}, {"computation"}, "as computation")
