@@ -31,7 +31,7 @@ static void on_event(void *ctx, const struct kernel_record *record)
 	struct daemon *daemon = ctx;
 
 	if (record->type == KERNEL_EXEC)
-		watch__exec(daemon->watch, (pid_t)record->tgid, mono_now());
+		watch__exec(daemon->watch, (pid_t)record->tgid, record->time_ns, mono_now());
 	else if (record->type == KERNEL_UNKNOWN)
 		watch__heard_of(daemon->watch, (pid_t)record->tgid, mono_now());
 	else if (record->type == KERNEL_OUTLINED)

@@ -341,12 +341,15 @@ void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t no
 		watched->remapped_ns = now_ns;
 }
 
-void watch__exec(struct watch *watch, pid_t pid, uint64_t now_ns)
+void watch__exec(struct watch *watch, pid_t pid, uint64_t exec_ns, uint64_t now_ns)
 {
 	struct watched *watched = watch__of(watch, pid);
 
-	if (watched && !watched->ended_ns)
+	if (watched && !watched->ended_ns) {
+		if (exec_ns < watched->attached_ns)
+			return; /* it was read after that: its mappings, which come another way, were told first */
 		let_go(watch, watched, "it became another program (exec)", now_ns);
+	}
 	watch__executed(watch, pid, now_ns);
 }
 

@@ -52,8 +52,8 @@ void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t no
 /* A process was heard of: it is looked at, now and some times later (libraries come late). */
 void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns);
 
-/* A process became another program: what was known of it is void. */
-void watch__exec(struct watch *watch, pid_t pid, uint64_t now_ns);
+/* A process became another program at exec_ns (CLOCK_MONOTONIC): what was known of it before is void. */
+void watch__exec(struct watch *watch, pid_t pid, uint64_t exec_ns, uint64_t now_ns);
 
 /* Looks at whom we heard of, notices ends, lets go of what ended. */
 void watch__poll(struct watch *watch, uint64_t now_ns);
