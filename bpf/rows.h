@@ -15,10 +15,12 @@
 static __always_inline void count_site(struct kernel_thread *thread, u32 cookie, u64 now)
 {
 	note_pause(thread, 0, now);
-	if (cookie & KERNEL_SITE_EXIT)
+	if (cookie & KERNEL_SITE_EXIT) {
 		add(counters_of(thread->slot)->left, 1);
-	else
+	} else {
 		add(counters_of(thread->slot)->enter, 1);
+		add(counters_of(thread->slot)->rows, 1);
+	}
 	if (cookie & KERNEL_SITE_STEPPED)
 		add(counters_of(thread->slot)->stepped, 1);
 }

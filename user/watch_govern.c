@@ -422,10 +422,23 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 		governor__turned(&watched->governed.account); /* all that can be closed is */
 }
 
+/* Hits of rows whose exits are sites, of everybody so far. */
+static uint64_t row_hits(const struct watch *watch)
+{
+	uint64_t hits = 0;
+
+	for (size_t i = 0; i < watch->count; i++) {
+		const struct kernel_counters *counters = watch__counters(watch, &watch->watched[i]);
+
+		hits += counters->rows + counters->left;
+	}
+	return hits;
+}
+
 bool watch__govern(struct watch *watch, uint64_t now_ns)
 {
 	const struct governor *governor = &watch->parts.governor;
-	bool alert = row_attacher__thin(watch->parts.rows, now_ns, tell_thinned, watch) > 0;
+	bool alert = row_attacher__thin(watch->parts.rows, row_hits(watch), now_ns, tell_thinned, watch) > 0;
 
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *watched = &watch->watched[i];

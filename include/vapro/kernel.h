@@ -337,6 +337,7 @@ struct kernel_counters {
 	u64 lost[16];		      /* by enum vapro_loss: fragments */
 	u64 emitted;		      /* vertex fragments handed over, singly or merged */
 	u64 left;		      /* hits at exit sites */
+	u64 rows;		      /* of enter, those of rows whose exits are sites */
 	u64 io_ns;		      /* in system calls that were told */
 	u64 pauses[2][KERNEL_PAUSES]; /* of enter and left, and of exit: those after a pause */
 	u64 held_ns;		      /* its threads waited for a CPU that vaprod had */

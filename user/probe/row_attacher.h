@@ -68,9 +68,12 @@ struct row_thinned {
 	size_t pid_count;
 };
 
-/* Charges units and opens those whose spell is over; thinned is told of each that is closed. Returns how many are
- * closed now. */
-size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
+/*
+ * Charges units and opens those whose spell is over; thinned is told of each that is closed. hits: of all units so
+ * far; while they are too few for any unit to overdraw, units are looked at once a second, since each look is a
+ * system call for each function that gathers what every CPU has counted. Returns how many are closed now.
+ */
+size_t row_attacher__thin(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns,
 			  void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx);
 
 /*

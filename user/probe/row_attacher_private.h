@@ -52,6 +52,7 @@ struct row_attacher {
 	bool paused;
 	uint32_t cpus;
 	struct kernel_function_counters *per_cpu;
+	uint64_t looked_ns, looked_hits; /* when all units were measured last, and how many hits there were */
 };
 
 /* The public figures of an image, from its units. 0, or -ENOMEM. */

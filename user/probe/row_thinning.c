@@ -10,6 +10,8 @@
 #define LEVELS 7		/* spells of 1 to 64 s */
 #define QUIET_NS 2000000000ULL	/* within its share for so long after it was opened: it begins anew */
 #define SHORTEST_NS 10000000ULL /* time over which rates are told at least */
+#define LOOK_NS 1e9		/* units are measured after so long in any case */
+#define IDLE_SHARE 0.5		/* of the budget: while all units cost less none is measured */
 
 static double stepping_ns(const struct costs *costs)
 {
@@ -120,13 +122,30 @@ static void give_back(struct row_image *image, struct row_unit *unit, uint64_t n
 	thinned(ctx, &told);
 }
 
-size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
+/* Whether units are to be measured now: all hits together might overdraw a unit's share, or it is a second since. */
+static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns)
+{
+	double passed = (double)(now_ns - attacher->looked_ns);
+	double most = attacher->costs->entry_ns + stepping_ns(attacher->costs); /* that a hit costs */
+	bool due = hits < attacher->looked_hits || passed >= LOOK_NS ||
+		   (double)(hits - attacher->looked_hits) * most >= IDLE_SHARE * attacher->budget * passed;
+
+	if (due) {
+		attacher->looked_ns = now_ns;
+		attacher->looked_hits = hits;
+	}
+	return due;
+}
+
+size_t row_attacher__thin(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns,
 			  void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
 {
 	size_t closed = 0;
+	bool due;
 
 	if (attacher->paused || attacher->budget <= 0)
 		return 0;
+	due = is_due(attacher, hits, now_ns);
 	for (size_t i = 0; i < attacher->count; i++) {
 		struct row_image *image = attacher->images[i];
 		struct governor share = share_of(attacher, image);
@@ -148,6 +167,8 @@ size_t row_attacher__thin(struct row_attacher *attacher, uint64_t now_ns,
 				closed++;
 				continue;
 			}
+			if (!due)
+				continue;
 			measure(attacher, unit);
 			if (governor__charge(&share, &unit->account, now_ns, unit->cost_ns - before)) {
 				thin(attacher, image, unit, share.rate, share.room_ns - unit->account.credit_ns, now_ns,
