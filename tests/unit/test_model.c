@@ -312,10 +312,20 @@ static void test_judge(void **state)
 	stg__free(stg);
 }
 
+/* A book of one thread with one state, which computes. */
+static void begin_computation(struct vapro_config *config, struct stg *stg, struct series_book *book)
+{
+	const struct vapro_state computation = {.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"};
+
+	sim_config(config);
+	add_thread(stg, 0, 0, 1);
+	assert_int_equal(stg__add_state(stg, &computation), 0);
+	assert_int_equal(series__init(book, config, VAPRO_BY_ARGUMENTS, stg), 0);
+}
+
 /* Of work that spreads only what the kernel tells is known, and only where it is much. */
 static void test_taken_from_random_work(void **state)
 {
-	const struct vapro_state computation = {.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"};
 	static const struct {
 		double ns, preempted, irq;
 		bool taken;
@@ -329,10 +339,7 @@ static void test_taken_from_random_work(void **state)
 	struct kept kept;
 
 	(void)state;
-	sim_config(&config);
-	add_thread(stg, 0, 0, 1);
-	assert_int_equal(stg__add_state(stg, &computation), 0);
-	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	begin_computation(&config, stg, &book);
 	for (int i = 0; i < 200; i++) {
 		b = bundle(0, 0, 1e6 * (0.3 + 1.4 * sim_random(&random)), 1, 0);
 		assert_int_equal(series__add(&book, &b, &kept), 0);
@@ -435,15 +442,11 @@ static void test_naps_are_work(void **state)
 	struct vapro_config config;
 	struct stg *stg = stg__new();
 	struct series_book book;
-	struct vapro_state computation = {.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"};
 	struct vapro_bundle b;
 	struct kept kept;
 
 	(void)state;
-	sim_config(&config);
-	add_thread(stg, 0, 0, 1);
-	assert_int_equal(stg__add_state(stg, &computation), 0);
-	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	begin_computation(&config, stg, &book);
 	for (int i = 0; i < 100; i++) {
 		b = bundle(0, 0, 3e6, 1, 0);
 		b.factor[VAPRO_BLOCKED_OTHER] = 2e6;
