@@ -194,6 +194,8 @@ static int build_variance(const struct builder *builder, const struct variance *
 	    .ranks = ranks,
 	    .threads = threads,
 	    .confirmed = variance->confirmed,
+	    .confidence = variance->confirmed ? VAPRO_CONFIRMED : VAPRO_UNCONFIRMED,
+	    .severity = variance->alarm ? VAPRO_WARNING : VAPRO_INFO,
 	    .alarm = variance->alarm,
 	    .effect_of = variance->effect_of,
 	    .still_open = tally->open,

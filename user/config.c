@@ -32,6 +32,10 @@ const struct vapro_option vapro_options[] = {
     DOUBLE("threshold", threshold, "0.85", 0.01, 1, "performance below which time counts as slow"),
     UINT("min-cells", min_cells, "2", 1, 1000000, "least cells (one rank, 200 ms) of a slow region"),
     SECONDS("min-lost", min_lost_s, "100ms", 0, 3600, "least time a slow region must have lost"),
+    DOUBLE("min-share", min_share, "0.001", 0, 1,
+	   "share of the job's time that makes a smaller loss, with the waiting it causes, worth a report too"),
+    DOUBLE("warning-share", warning_share, "0.001", 0, 1, "share of the job's time that makes an alarm a warning"),
+    DOUBLE("critical-share", critical_share, "0.05", 0, 1, "share of the job's time that makes an alarm critical"),
     DOUBLE("valid-bin", valid_bin, "0.1", 0, 1, "share of 200 ms that must be covered to be judged"),
     DOUBLE("cluster-tolerance", cluster_tolerance, "0.05", 0, 1, "workloads this close are the same workload"),
     UINT("cluster-floor", cluster_floor, "64", 0, 1000000000, "counts; smaller differences are none"),
@@ -48,6 +52,10 @@ const struct vapro_option vapro_options[] = {
     DOUBLE("rank-agreement", rank_agreement, "0.05", 0, 1,
 	   "without a PMU: ranks this close are compared with each other"),
     DOUBLE("evidence-share", evidence_share, "0.5", 0, 1, "share of a loss that the kernel must explain to confirm it"),
+    {"reference", VAPRO_OPT_REFERENCE, offsetof(struct vapro_config, reference), "typical", 0, 0,
+     "what equal work is measured against; fastest = the fastest fragment (VAPRO's rule: jitter counts as loss)"},
+    UINT("support-batches", support_batches, "25", 1, 1000000,
+	 "batches of fragments, of at least two ranks, that make a reference certain"),
     DOUBLE("abnormal-ratio", abnormal_ratio, "1.2", 1, 100, "fragments this much slower than the fastest are abnormal"),
     DOUBLE("major-share", major_share, "0.25", 0, 1, "share of a loss that makes a factor a major one"),
     DOUBLE("p-value", p_value, "0.05", 0, 1, "significance a regression must reach"),
@@ -103,6 +111,8 @@ static const char *const attach_name[] = {[VAPRO_ATTACH_AUTO] = "auto",
 					  [VAPRO_ATTACH_PERF] = "perf"};
 
 static const char *const states_name[] = {[VAPRO_BY_CALL_SITE] = "call-site", [VAPRO_BY_CALL_PATH] = "call-path"};
+static const char *const reference_name[] = {
+    [VAPRO_REFERENCE_TYPICAL] = "typical", [VAPRO_REFERENCE_FASTEST] = "fastest"};
 static const char *const counters_name[] = {[VAPRO_COUNTERS_AUTO] = "auto",
 					    [VAPRO_COUNTERS_HARDWARE] = "hardware",
 					    [VAPRO_COUNTERS_NONE] = "none",
@@ -382,6 +392,11 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 		if (word >= 0)
 			*(enum vapro_counters *)((char *)config + option->offset) = (enum vapro_counters)word;
 		expected = "auto, hardware, none or test";
+	} else if (option->type == VAPRO_OPT_REFERENCE) {
+		word = find_word(reference_name, sizeof(reference_name) / sizeof(reference_name[0]), value);
+		if (word >= 0)
+			*(enum vapro_reference *)((char *)config + option->offset) = (enum vapro_reference)word;
+		expected = "typical or fastest";
 	} else {
 		return set_number(config, option, prefix, value, err, err_size);
 	}
@@ -480,6 +495,9 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 	case VAPRO_OPT_COUNTERS:
 		snprintf(buf, size, "%s", counters_name[*(const enum vapro_counters *)member]);
 		break;
+	case VAPRO_OPT_REFERENCE:
+		snprintf(buf, size, "%s", reference_name[*(const enum vapro_reference *)member]);
+		break;
 	case VAPRO_OPT_TEXT:
 	case VAPRO_OPT_PATH:
 	case VAPRO_OPT_EVENTS:
@@ -493,12 +511,19 @@ void config__help(FILE *out)
 	for (size_t i = 0; i < vapro_option_count; i++) {
 		const struct vapro_option *option = &vapro_options[i];
 		static const char *const kind[] = {
-		    [VAPRO_OPT_DOUBLE] = "NUMBER",  [VAPRO_OPT_SECONDS] = "TIME",
-		    [VAPRO_OPT_UINT] = "COUNT",	    [VAPRO_OPT_BOOL] = "[=yes|no]",
-		    [VAPRO_OPT_IO] = "off|on|auto", [VAPRO_OPT_ATTACH] = "auto|session|multi|perf",
-		    [VAPRO_OPT_FUNCTIONS] = "ROW",  [VAPRO_OPT_STATES] = "call-site|call-path",
-		    [VAPRO_OPT_TEXT] = "LIST",	    [VAPRO_OPT_COUNTERS] = "auto|hardware|none|test",
-		    [VAPRO_OPT_PATH] = "PATH",	    [VAPRO_OPT_EVENTS] = "LIST",
+		    [VAPRO_OPT_DOUBLE] = "NUMBER",
+		    [VAPRO_OPT_SECONDS] = "TIME",
+		    [VAPRO_OPT_UINT] = "COUNT",
+		    [VAPRO_OPT_BOOL] = "[=yes|no]",
+		    [VAPRO_OPT_IO] = "off|on|auto",
+		    [VAPRO_OPT_ATTACH] = "auto|session|multi|perf",
+		    [VAPRO_OPT_FUNCTIONS] = "ROW",
+		    [VAPRO_OPT_STATES] = "call-site|call-path",
+		    [VAPRO_OPT_TEXT] = "LIST",
+		    [VAPRO_OPT_COUNTERS] = "auto|hardware|none|test",
+		    [VAPRO_OPT_PATH] = "PATH",
+		    [VAPRO_OPT_EVENTS] = "LIST",
+		    [VAPRO_OPT_REFERENCE] = "typical|fastest",
 		};
 		char flag[64];
 

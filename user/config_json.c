@@ -24,6 +24,7 @@ static cJSON *make_value(const struct vapro_config *config, const struct vapro_o
 	case VAPRO_OPT_ATTACH:
 	case VAPRO_OPT_STATES:
 	case VAPRO_OPT_COUNTERS:
+	case VAPRO_OPT_REFERENCE:
 	case VAPRO_OPT_TEXT:
 	case VAPRO_OPT_PATH:
 	case VAPRO_OPT_EVENTS:

@@ -139,6 +139,16 @@ struct result_diagnosis {
 	    *limit_cgroup; /* the CPU quota that slow ones were under, and whose it is; NULL: none known */
 };
 
+/* How certain a variance is. Only a confirmed one, and one by place of weight, is an alarm. */
+enum vapro_confidence {
+	VAPRO_UNCONFIRMED,
+	VAPRO_PLACE, /* the ranks of one place are slow, and no others: speed is likelier than work, but not certain */
+	VAPRO_CONFIRMED,
+};
+
+/* How much a variance costs the job: its own loss and the waiting it causes, as a share of the ranks' time. */
+enum vapro_severity { VAPRO_INFO, VAPRO_WARNING, VAPRO_CRITICAL, VAPRO_SEVERITIES };
+
 struct result_variance {
 	uint64_t id; /* unique in the run; the same over revisions */
 	uint32_t revision;
@@ -154,7 +164,12 @@ struct result_variance {
 	uint32_t thread_count;
 	double performance; /* 0..1 */
 	double lost_seconds;
-	bool confirmed;
+	double caused_seconds; /* others' waiting for it: losses of its effects */
+	double share;	       /* of the ranks' time since it began: lost and caused */
+	enum vapro_severity severity;
+	enum vapro_confidence confidence;
+	bool slow_path;	      /* communication: transfers of these ranks, while nobody was late */
+	bool confirmed;	      /* confidence is VAPRO_CONFIRMED */
 	const char *evidence; /* one phrase: what confirms it, or what is missing */
 	bool alarm;
 	uint64_t effect_of;		 /* id of the cause, 0 = nobody's effect */
@@ -168,12 +183,26 @@ struct result_variance {
 	struct result_diagnosis diagnosis;
 };
 
-/* Ranks differ on the same state, by work or by speed: without a PMU nobody can tell (section 6 b). */
+/*
+ * A set of ranks that always takes longer than the others in the same state. With equal instructions, and in
+ * calls of equal labels and bytes, it is their speed (certain); else it is speed or work (section 6 b).
+ */
 struct result_imbalance {
-	const struct vapro_state *state;
-	int32_t fast_rank, slow_rank;
-	double fast_ns, slow_ns; /* their references */
-	double share;		 /* of the job's wall time spent in this state */
+	const struct vapro_state *state; /* where the set loses most */
+	int32_t fast_rank, slow_rank;	 /* the typical one of the others, the slowest of the set */
+	double fast_ns, slow_ns;	 /* their references, per fragment */
+	double share;			 /* of the job's wall time spent in this state */
+	const int32_t *ranks;		 /* the slow set, ascending */
+	uint32_t rank_count;
+	double ratio;	     /* of the set's typical time to the others', over all its states */
+	double ratio_least;  /* of the state where it is least ... */
+	double ratio_most;   /* ... and where it is most */
+	double lost_seconds; /* of the set in the new part */
+	uint32_t states;     /* in which the set is slow */
+	bool certain;
+	const struct result_shared *shared; /* what the set has in common and the others have not */
+	uint32_t shared_count;
+	uint64_t variance; /* id of the variance that it also is, 0 = none */
 };
 
 /* A slow-down common to all ranks and monotone over windows (section 6 d). */
@@ -239,6 +268,8 @@ struct job_result {
 	const struct result_rare *rares;
 	uint32_t rare_count;
 	struct result_clusters clusters;
+	uint64_t small_count; /* slow regions that cost too little for a variance of their own */
+	double small_seconds; /* that they lost */
 };
 
 /* config is copied. Returns NULL when out of memory. */

@@ -142,6 +142,7 @@ struct vapro_place {
 	uint32_t thread;
 	int32_t cpu, socket, numa; /* -1 unknown */
 	const char *core_type;	   /* NULL unknown, or the machine has one only */
+	const char *cpu_model;	   /* as the kernel names it; NULL unknown */
 	const char *cgroup;	   /* NULL unknown */
 	const char *limit;	   /* its CPU quota as the kernel's files have it; NULL unknown, or there is none */
 	const char *limit_cgroup;  /* whose quota that is: the cgroup or one that it is in */

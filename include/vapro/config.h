@@ -17,6 +17,9 @@
 enum vapro_io_mode { VAPRO_IO_OFF, VAPRO_IO_ON, VAPRO_IO_AUTO };
 enum vapro_states { VAPRO_BY_CALL_SITE, VAPRO_BY_CALL_PATH };
 
+/* typical: the centre of the fastest group of batches; fastest: the fastest member (papers/000 section 3.4) */
+enum vapro_reference { VAPRO_REFERENCE_TYPICAL, VAPRO_REFERENCE_FASTEST };
+
 #define VAPRO_TEXT_MAX 512 /* of a tunable that is text */
 
 /* auto: the best rung of the ladder that the kernel takes */
@@ -36,15 +39,17 @@ struct vapro_event_spec {
 
 struct vapro_config {
 	/* detection: papers/000 sections 3.4 and 3.5 */
-	double window_s;	  /* length of an analysis window; its stride is two thirds */
-	double threshold;	  /* region growing: cells below it are slow */
-	uint64_t min_cells;	  /* least cells of a region */
-	double min_lost_s;	  /* least seconds a region must have lost */
-	double valid_bin;	  /* a bin counts when this share of it is covered */
-	double cluster_tolerance; /* Algorithm 1 */
-	uint64_t cluster_floor;	  /* instructions; differences below it are equal */
-	uint64_t cluster_cells;	  /* of a state; beyond, all its cells become wider */
-	uint64_t rare_members;	  /* clusters with fewer members are rare */
+	double window_s;		      /* length of an analysis window; its stride is two thirds */
+	double threshold;		      /* region growing: cells below it are slow */
+	uint64_t min_cells;		      /* least cells of a region */
+	double min_lost_s;		      /* own loss of a region that is always worth a variance */
+	double min_share;		      /* of the job's rank-seconds: the same for its loss and what it causes */
+	double warning_share, critical_share; /* the same, for severities */
+	double valid_bin;		      /* a bin counts when this share of it is covered */
+	double cluster_tolerance;	      /* Algorithm 1 */
+	uint64_t cluster_floor;		      /* instructions; differences below it are equal */
+	uint64_t cluster_cells;		      /* of a state; beyond, all its cells become wider */
+	uint64_t rare_members;		      /* clusters with fewer members are rare */
 	/* workload without a PMU: ARCHITECTURE section 6, papers/001 section 4 */
 	uint64_t certify_fragments; /* fragments a state needs before it is certified */
 	double certify_share;	    /* share of its on-CPU time near a populous group */
@@ -52,6 +57,8 @@ struct vapro_config {
 	double populous_share;	    /* share of fragments that makes a group populous */
 	double rank_agreement;	    /* references of ranks that may be compared */
 	double evidence_share;	    /* share of a loss that the kernel must tell */
+	enum vapro_reference reference;
+	uint64_t support_batches; /* that a group of batches needs to be a reference */
 	/* diagnosis: papers/000 section 4.3 */
 	double abnormal_ratio; /* k_a */
 	double major_share;
@@ -96,6 +103,7 @@ enum vapro_option_type {
 	VAPRO_OPT_FUNCTIONS, /* rows, each time it is set one more; parted by semicolons; "" takes all away */
 	VAPRO_OPT_STATES,
 	VAPRO_OPT_COUNTERS,
+	VAPRO_OPT_REFERENCE,
 	VAPRO_OPT_TEXT,
 	VAPRO_OPT_PATH,
 	VAPRO_OPT_EVENTS, /* workload and bands, which are read together */
