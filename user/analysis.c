@@ -40,6 +40,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	cases__free(&job->cases);
 	cases__free(&job->chosen);
 	coverage__clear(&job->coverage);
+	sets__clear(&job->sets);
 	spatial__clear(&job->spatial);
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		free(job->retold[class].rows);
@@ -237,6 +238,8 @@ int analysis__place(struct analysis *analysis, const struct vapro_place *place)
 {
 	if (place->thread >= stg__threads(analysis->context.stg))
 		return -EINVAL;
+	if (stg__set_place(analysis->context.stg, place))
+		return -ENOMEM;
 	return places__add(&analysis->context.places, place);
 }
 
@@ -340,8 +343,13 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	*results = NULL;
 	*count = 0;
 	arena__clear(&context->arena);
-	if (grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)) ||
-	    judge__refresh(&context->series))
+	if (grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
+		return -ENOMEM;
+	for (size_t i = 0; i < analysis->job_count; i++) {
+		if (analysis_window__learn(context, &analysis->jobs[i], span.view, span.end))
+			return -ENOMEM;
+	}
+	if (judge__refresh(&context->series))
 		return -ENOMEM;
 	for (size_t i = 0; i < analysis->job_count; i++) {
 		struct analysis_job *job = &analysis->jobs[i];
@@ -374,8 +382,13 @@ int analysis__ask(struct analysis *analysis, const struct vapro_selection *selec
 	*count = 0;
 	arena__clear(&context->arena);
 	if (analysis__select(analysis, selection) ||
-	    grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)) ||
-	    judge__refresh(&context->series))
+	    grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
+		return -ENOMEM;
+	for (size_t i = 0; i < analysis->job_count; i++) {
+		if (analysis_window__learn(context, &analysis->jobs[i], 0, UINT64_MAX))
+			return -ENOMEM;
+	}
+	if (judge__refresh(&context->series))
 		return -ENOMEM;
 	for (size_t i = 0; i < analysis->job_count; i++) {
 		struct analysis_job *job = &analysis->jobs[i];

@@ -194,6 +194,7 @@ static int build_variance(const struct builder *builder, const struct variance *
 	    .ranks = ranks,
 	    .threads = threads,
 	    .confirmed = variance->confirmed,
+	    .slow_path = variance->path,
 	    .confidence = variance->confirmed ? VAPRO_CONFIRMED : VAPRO_UNCONFIRMED,
 	    .severity = variance->alarm ? VAPRO_WARNING : VAPRO_INFO,
 	    .alarm = variance->alarm,

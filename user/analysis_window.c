@@ -25,6 +25,69 @@ static void add_pile(struct series_pile *pile, const struct kept *kept)
 		pile->told_n[group] += kept->told & 1U << group ? kept->n : 0;
 }
 
+/* Whether a bundle lies in time that an alarm owned when the last window ended, or waiting for one. */
+static bool disturbed(const struct analysis_job *job, const struct series *series, const struct kept *kept)
+{
+	uint64_t bins[] = {kept__first_bin(kept), kept__bin(kept)};
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t owner = heatmap__has(&job->map, bins[i])
+				     ? heatmap__owner(&job->map, series->row, bins[i], series->class)
+				     : 0;
+		const struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+
+		if (variance && (variance->alarm || variance->effect_of))
+			return true;
+	}
+	return false;
+}
+
+int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+	double *computing = calloc(about->row_count + 1, sizeof(*computing));
+	struct series *series = context->series.series;
+	int error = computing ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < context->series.count; i++) {
+		if (series[i].job != job->id)
+			continue;
+		series[i].view_n = 0;
+		memset(series[i].third_n, 0, sizeof(series[i].third_n));
+		memset(series[i].third_ns, 0, sizeof(series[i].third_ns));
+		if (!series[i].batches_live.count)
+			continue;
+		batches__empty(&series[i].batches_live);
+		context->series.workloads[series[i].workload].dirty = true;
+	}
+	for (size_t i = 0; !error && i < job->kept_count; i++) {
+		const struct kept *kept = &job->kept[i];
+		struct series *at = &series[kept->series];
+		int third;
+
+		if (kept__bin(kept) >= end || kept->held)
+			continue;
+		if (at->class == VAPRO_COMPUTATION)
+			computing[at->row] += kept->sum_ns;
+		at->view_n += kept->n;
+		third = (int)(SERIES_THIRDS * (kept__bin(kept) - view) / (end - view));
+		if (kept__bin(kept) >= view && !kept->warm_up) {
+			at->third_n[third] += kept->n;
+			at->third_ns[third] += series__compared_ns(at->class, kept);
+		}
+		if (series__learns(at, kept, disturbed(job, at, kept)))
+			error = series__learn(&context->series, kept, true);
+	}
+	for (size_t i = 0; !error && i < context->series.count; i++) {
+		if (series[i].job == job->id)
+			error = batches__close(&series[i].batches_live);
+	}
+	if (!error)
+		error = stg__set_computing(context->stg, job->id, computing);
+	free(computing);
+	return error;
+}
+
 void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span)
 {
@@ -59,7 +122,8 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 		struct kept *kept = &job->kept[i];
 
 		kept->usual_blocked = series[kept->series].usual_blocked;
-		if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken)
+		if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
+		    series__learns(&series[kept->series], kept, disturbed(job, &series[kept->series], kept)))
 			series__add_usual(&series[kept->series].usual_live, series[kept->series].class, kept);
 	}
 	for (size_t i = 0; i < job->open_count; i++) {
@@ -120,20 +184,26 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		if (!open && (kept->fresh || kept->renewed) && mark_retold(job, about, series, kept, span))
 			return -ENOMEM;
 		if (kept->covered && series->class == VAPRO_COMMUNICATION &&
-		    waiting__add(job->waiting, kept, series->row, stg__state(context->stg, series->state)->group, from))
+		    waiting__add(job->waiting, kept, series, stg__state(context->stg, series->state)->group, from))
 			return -ENOMEM;
 	}
-	return waiting__end(job->waiting, about);
+	return waiting__end(job->waiting, about, &context->series);
 }
 
 static int find_variances(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
+	struct sets_span sets = {
+	    .view = span->view, .begin = span->begin, .end = span->end, .wall_ns = job->coverage.wall_ns};
 	struct region_result drafts = {0};
 	int error;
 
 	job->book.last_id = &context->last_variance;
 	error = region__grow(&job->map, about, &context->config, context->source, &drafts);
+	if (!error)
+		error = sets__find(&job->sets, &context->series, context->stg, job->id, &job->map, &sets);
+	if (!error)
+		error = sets__apply(&job->sets, &job->map, about, &context->config, &drafts);
 	if (!error)
 		error = variance__match(&job->book, &job->map, about, &drafts, span->end, span->last);
 	region__clear(&drafts);
@@ -250,6 +320,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 	for (size_t i = 0; i < job->kept_count; i++) {
 		struct kept *at = &job->kept[i];
 		struct series *series = &context->series.series[at->series];
+		bool hit;
 
 		if (!pending(at, span))
 			at->fresh = 0;
@@ -265,8 +336,13 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		}
 		if (analysis__normal(context, at))
 			add_pile(&series->normal, at);
-		if (at->covered && !at->blind && !at->taken)
-			series__add_usual(&series->usual, series->class, at);
+		hit = disturbed(job, series, at);
+		if (series__learns(series, at, hit)) {
+			error |= series__learn(&context->series, at, false);
+			if (at->covered && !at->taken)
+				series__add_usual(&series->usual, series->class, at);
+		}
+		series->disturbed_n += hit ? at->n : 0;
 		error |= past__add(context, &job->past, at);
 	}
 	job->kept_count = kept;

@@ -13,6 +13,7 @@
 #include "detect/coverage.h"
 #include "detect/evidence.h"
 #include "detect/parts.h"
+#include "detect/sets.h"
 #include "detect/spatial.h"
 #include "detect/waiting.h"
 #include "diagnose/driver.h"
@@ -58,6 +59,7 @@ struct analysis_job {
 	struct cases cases;
 	struct cases chosen; /* of the region chosen by hand: one per class, its id the class + 1 */
 	struct coverage coverage;
+	struct sets sets;
 	struct spatial spatial;
 	struct retold retold[VAPRO_CLASSES];
 	struct past past;
@@ -104,6 +106,9 @@ struct analysis_context {
 
 /* Everything up to the verdicts. References must be fresh. Returns 0 or -ENOMEM. */
 int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span);
+
+/* Learns from the bundles that end in bins [view, end); references are to be refreshed then. 0 or -ENOMEM. */
+int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end);
 
 /* Verdicts on all bundles of the job, and what the undisturbed ones cost. References must be fresh. */
 void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,

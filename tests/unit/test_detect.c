@@ -89,28 +89,32 @@ static void test_map_owners(void **state)
 static void test_waiting(void **state)
 {
 	struct waiting *waiting = waiting__new();
+	struct series series[4] = {{.row = 0, .next = 1}, {.row = 1, .next = 2}, {.row = 2, .next = 3}};
+	struct workload workload = {.series = 0};
+	struct series_book book = {.series = series, .workloads = &workload};
 	struct kept kept;
 
 	(void)state;
+	series[3] = (struct series){.row = 3, .next = SERIES_NONE};
 	assert_int_equal(waiting__begin(waiting, &map, 4, FIRST, FIRST + 50), 0);
 	/* In bin 10 ranks 1 to 3 wait half a bin for rank 0; in bin 20 all four do for a tenth at least. */
 	for (uint32_t row = 1; row < 4; row++) {
 		kept = fragment(10, 10.5, 0, 0);
-		assert_int_equal(waiting__add(waiting, &kept, row, STG_WORLD, 0), 0);
+		assert_int_equal(waiting__add(waiting, &kept, &series[row], STG_WORLD, 0), 0);
 	}
 	for (uint32_t row = 0; row < 4; row++) {
 		kept = fragment(20, 20.1 + 0.1 * row, 0, 0);
-		assert_int_equal(waiting__add(waiting, &kept, row, STG_WORLD, 0), 0);
+		assert_int_equal(waiting__add(waiting, &kept, &series[row], STG_WORLD, 0), 0);
 	}
 	/* Preempted time in a call is no waiting. */
 	kept = fragment(30, 30.5, 0, 0.5 * BIN);
-	assert_int_equal(waiting__add(waiting, &kept, 2, STG_WORLD, 0), 0);
+	assert_int_equal(waiting__add(waiting, &kept, &series[2], STG_WORLD, 0), 0);
 	/* A group of two: the others do not take part. */
 	for (uint32_t row = 2; row < 4; row++) {
 		kept = fragment(40, 40.5, 0, 0);
-		assert_int_equal(waiting__add(waiting, &kept, row, 7, 0), 0);
+		assert_int_equal(waiting__add(waiting, &kept, &series[row], 7, 0), 0);
 	}
-	waiting__end(waiting, job);
+	assert_int_equal(waiting__end(waiting, job, &book), 0);
 	assert_near(waited(HEATMAP_LATE, 1, 10), 0.5 * BIN, 100);
 	assert_near(waited(HEATMAP_TRANSFER, 1, 10), 0, 0);
 	assert_near(waited(HEATMAP_TRANSFER, 3, 20), 0.1 * BIN, 100);

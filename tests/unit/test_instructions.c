@@ -333,6 +333,7 @@ static struct analysis *analysis_of(int ranks)
 	struct vapro_state edge = {.class = VAPRO_COMPUTATION, .from = "a@1+1", .to = "a@1+2", .labels = ""};
 
 	sim_config(&config);
+	config.reference = VAPRO_REFERENCE_FASTEST;
 	analysis = analysis__new(&config, VAPRO_BY_INSTRUCTIONS);
 	for (int i = 0; i < ranks; i++) {
 		struct vapro_thread thread = {.id = (uint32_t)i, .rank = i, .job = "j", .host = "n"};

@@ -242,6 +242,7 @@ static void run(const char *bands, struct vapro_score *score, double *performanc
 	fclose(file);
 	config__init(&config);
 	assert_int_equal(config__set(&config, "bands", bands, err, sizeof(err)), 0);
+	assert_int_equal(config__set(&config, "reference", "fastest", err, sizeof(err)), 0);
 	lines = line_sink__open(out, false);
 	ndjson = ndjson__read(files, 1, true, &bad, err, sizeof(err));
 	assert_non_null(ndjson);

@@ -86,6 +86,25 @@ static int compare_rows(const void *a, const void *b)
 	return (left->workload > right->workload) - (left->workload < right->workload);
 }
 
+/* The share of a class's loss in calls that other ranks make faster, or that were faster before, beyond their scatter.
+ */
+static double proven_share(const struct evidence_input *input, const struct variance *variance, enum vapro_class class)
+{
+	const struct tally *tally = &variance->total;
+	double lost = 0, all = 0;
+
+	for (size_t i = 0; i < tally->series_count; i++) {
+		const struct tally_series *entry = &tally->series[i];
+		const struct series *series = &input->series->series[entry->series];
+
+		if (series->class != class || entry->lost <= 0)
+			continue;
+		all += entry->lost;
+		lost += series->slower || witness(input, entry) ? entry->lost : 0;
+	}
+	return all > 0 ? lost / all : 0;
+}
+
 /*
  * Whether two states of one rank testify. It must be one rank: several ranks with one state each are
  * a phase of the program; and two states: several threads in one state are too.
@@ -193,7 +212,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 {
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_COMPUTATION], share = input->config->evidence_share;
-	double told = tally->cpu[VAPRO_COMPUTATION] + tally->faults;
+	double told = tally->cpu[VAPRO_COMPUTATION] + tally->faults + tally->frequency;
 
 	if (lost <= 0)
 		return say(variance, false, "no loss left");
@@ -205,8 +224,16 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		return;
 	}
 	if (told >= share * lost) {
-		say(variance, true, "the kernel tells %.0f %% of the loss (off the CPU, interrupts or faults)",
-		    100 * fmin(1, told / lost));
+		say(variance, true, "%s %.0f %% of the loss (%s)",
+		    tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
+								     : "the kernel attributes",
+		    100 * fmin(1, told / lost),
+		    tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "a lower CPU frequency"
+								     : "off the CPU, interrupts or faults");
+		return;
+	}
+	if (tally->provisional >= share * lost) {
+		say(variance, false, "too little was seen of this work to know what it usually takes");
 		return;
 	}
 	if (input->source == VAPRO_BY_INSTRUCTIONS) {
@@ -255,7 +282,7 @@ static void judge_io(struct variance *variance, const struct evidence_input *inp
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_IO], share = input->config->evidence_share;
 	double told = tally->cpu[VAPRO_IO] + tally->blocked[VAPRO_IO];
-	double known = 0, peer = 0;
+	double known = 0, peer = 0, slower = 0;
 
 	for (size_t i = 0; i < tally->series_count; i++) {
 		const struct tally_series *entry = &tally->series[i];
@@ -267,6 +294,8 @@ static void judge_io(struct variance *variance, const struct evidence_input *inp
 			known += entry->lost;
 		if (stg__state(input->stg, series->state)->peer)
 			peer += entry->lost;
+		if (series->slower)
+			slower += entry->lost;
 	}
 	if (lost <= 0)
 		say(variance, false, "no loss left");
@@ -274,6 +303,8 @@ static void judge_io(struct variance *variance, const struct evidence_input *inp
 		say(variance, false, "nothing like it was seen before: there is no reference");
 	else if (peer >= share * lost)
 		say(variance, false, "on a pipe, socket or terminal: the other end decides how long it takes");
+	else if (slower >= share * lost)
+		say(variance, true, "other ranks make the same calls faster");
 	else if (tally->cpu[VAPRO_IO] < share * lost && strange_share(input, variance, VAPRO_IO) < share)
 		say(variance, false, "these calls are as slow at other times");
 	else if (told >= share * lost)
@@ -307,6 +338,42 @@ static bool computation_is_calm(const struct variance *variance, const struct ev
 	return dur >= CERTIFIED_HALF * other && lost <= (1 - input->config->threshold) * dur;
 }
 
+/* What all rows lost in computation while the region lasted, ns. */
+static double computation_lost(const struct variance *variance, const struct evidence_input *input)
+{
+	double lost = 0;
+
+	for (uint32_t row = 0; row < input->job->row_count; row++) {
+		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
+			struct cell cell;
+
+			if (!heatmap__has(input->map, bin))
+				continue;
+			cell = heatmap__cell(input->map, row, bin, VAPRO_COMPUTATION);
+			lost += fmax(0, cell__lost(&cell));
+		}
+	}
+	return lost;
+}
+
+static void judge_path(struct variance *variance, const struct evidence_input *input)
+{
+	double lost = variance->total.lost[VAPRO_COMMUNICATION];
+
+	if (lost <= 0)
+		say(variance, false, "no loss left");
+	else if (input->partial)
+		say(variance, false, "not all ranks of the job are seen: one of them may be late");
+	else if (!computation_is_calm(variance, input))
+		say(variance, false,
+		    "the computation around it varies or is not certified: late peers cannot be excluded");
+	else if (proven_share(input, variance, VAPRO_COMMUNICATION) < input->config->evidence_share)
+		say(variance, false, "these calls are as slow at other times");
+	else
+		say(variance, true, "equal calls take %.1f times as long as usual while no rank was late",
+		    variance->total.dur[VAPRO_COMMUNICATION] / fmax(1, variance->total.ref[VAPRO_COMMUNICATION]));
+}
+
 static void judge_waiting(struct variance *variance, const struct evidence_input *input,
 			  const struct variance_book *book)
 {
@@ -335,6 +402,12 @@ static void judge_waiting(struct variance *variance, const struct evidence_input
 	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] && two_states(input, variance))
 		say(variance, true,
 		    "different calls are slow in the same bins for all members, while computation is calm");
+	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] &&
+		 proven_share(input, variance, VAPRO_COMMUNICATION) >= share &&
+		 computation_lost(variance, input) <= share * variance->transfer)
+		say(variance, true,
+		    "equal calls are slow for all members by far more than their scatter, while "
+		    "computation is calm");
 	else
 		say(variance, false, "no second call-site is slow in the same bins");
 }
@@ -377,6 +450,8 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 			variance->effect_of = 0;
 			if (waiting)
 				judge_waiting(variance, input, book);
+			else if (variance->path)
+				judge_path(variance, input);
 			else if (variance->class == VAPRO_COMPUTATION)
 				judge_computation(variance, input);
 			else if (variance->class == VAPRO_IO)

@@ -44,9 +44,10 @@ enum heatmap_part {
 	HEATMAP_OPEN = HEATMAP_CLOSED + VAPRO_CLASSES, /* likewise */
 	HEATMAP_OWNER = HEATMAP_OPEN + VAPRO_CLASSES,  /* uint32_t by class: id of the cell's variance, 0 = none */
 	HEATMAP_TOLD = HEATMAP_OWNER + VAPRO_CLASSES, /* unsigned char by class: what was said last, heatmap__telling */
-	/* float, communication: waiting for a late peer, and transfer, which everybody in the group shares */
+	/* float, communication: waiting for a late peer, transfer, which all of the group share, and slow path */
 	HEATMAP_LATE = HEATMAP_TOLD + VAPRO_CLASSES,
 	HEATMAP_TRANSFER,
+	HEATMAP_PATH,
 	HEATMAP_OPEN_LATE,
 	HEATMAP_PARTS,
 };
@@ -90,7 +91,7 @@ void heatmap__clear(struct heatmap *map, uint64_t view);
 int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
 		 uint64_t to);
 
-/* Adds ns to HEATMAP_LATE, _TRANSFER or _OPEN_LATE of a cell. Returns 0 or -ENOMEM. */
+/* Adds ns to HEATMAP_LATE, _TRANSFER, _PATH or _OPEN_LATE of a cell. Returns 0 or -ENOMEM. */
 int heatmap__add_wait(struct heatmap *map, enum heatmap_part part, uint32_t row, uint64_t bin, float ns);
 
 /* Makes a variance the owner of a cell. Returns 0 or -ENOMEM. */
@@ -145,7 +146,7 @@ static inline unsigned char heatmap__told(const struct heatmap *map, uint32_t ro
 	return told ? told[row] : 0;
 }
 
-/* HEATMAP_LATE, _TRANSFER or _OPEN_LATE, ns. */
+/* HEATMAP_LATE, _TRANSFER, _PATH or _OPEN_LATE, ns. */
 static inline double heatmap__wait(const struct heatmap *map, enum heatmap_part part, uint32_t row, uint64_t bin)
 {
 	const float *ns = heatmap__bin(map, bin)->parts[part];

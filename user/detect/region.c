@@ -9,6 +9,7 @@ static const enum vapro_class layer_class[LAYERS] = {
     [LAYER_COMPUTATION] = VAPRO_COMPUTATION,
     [LAYER_SUSPENDED] = VAPRO_COMMUNICATION,
     [LAYER_WAITING] = VAPRO_COMMUNICATION,
+    [LAYER_PATH] = VAPRO_COMMUNICATION,
     [LAYER_IO] = VAPRO_IO,
 };
 
@@ -67,11 +68,14 @@ static uint32_t draft_root(struct grower *grower, uint32_t component)
 }
 
 /* The layer that a slow cell of a class belongs to. */
-static enum layer layer_of(const struct cell *cell, enum vapro_class class)
+static enum layer layer_of(const struct heatmap *map, uint32_t row, uint64_t bin, const struct cell *cell,
+			   enum vapro_class class)
 {
 	if (class != VAPRO_COMMUNICATION)
 		return class == VAPRO_IO ? LAYER_IO : LAYER_COMPUTATION;
-	return cell__told(cell, class) >= MOSTLY * cell__lost(cell) ? LAYER_SUSPENDED : LAYER_WAITING;
+	if (cell__told(cell, class) >= MOSTLY * cell__lost(cell))
+		return LAYER_SUSPENDED;
+	return heatmap__wait(map, HEATMAP_PATH, row, bin) >= MOSTLY * cell__lost(cell) ? LAYER_PATH : LAYER_WAITING;
 }
 
 /* Most cells are not slow: they are looked at once, in the order in which they lie. Returns the layers with any. */
@@ -92,7 +96,7 @@ static unsigned find_slow(struct grower *grower)
 
 				if (!(cell__performance(&cell, grower->config) < grower->config->threshold))
 					continue;
-				bit = 1U << layer_of(&cell, class);
+				bit = 1U << layer_of(map, row, map->begin + b, &cell, class);
 				grower->slow[grower->job->place[row] * grower->bins + b] |= (unsigned char)bit;
 				all |= bit;
 			}
@@ -285,7 +289,7 @@ enum suspender { SUSPENDED_BY_NONE, SUSPENDED_BY_OTHERS, SUSPENDED_BY_HYPERVISOR
 
 static enum suspender suspended_by(const struct component *component)
 {
-	if (component->layer == LAYER_WAITING || component->lost <= 0)
+	if (component->layer == LAYER_WAITING || component->layer == LAYER_PATH || component->lost <= 0)
 		return SUSPENDED_BY_NONE;
 	if (component->taken >= MOSTLY * component->lost)
 		return SUSPENDED_BY_OTHERS;
@@ -383,6 +387,7 @@ static int collect(struct grower *grower, struct region_result *result)
 				draft->lost[class] += lost_at(grower, place, b, layer);
 				draft->has[class] = true;
 				draft->waiting |= layer == LAYER_WAITING;
+				draft->path |= layer == LAYER_PATH;
 				if (grower->map->begin + b < draft->begin)
 					draft->begin = grower->map->begin + b;
 				if (grower->map->begin + b + 1 > draft->end)

@@ -2,8 +2,9 @@
 /*
  * Region growing over the heat map (papers/000 section 3.5): contiguous cells below the threshold,
  * 4-neighbours on rank order and bins, a null cell is a wall. Added to the paper:
- *  - Communication grows in two layers, suspended in a call and waiting, since a rank that lost its
- *    CPU inside MPI and its neighbour that waits for it are not one thing.
+ *  - Communication grows in three layers, suspended in a call, waiting and slow path, since a rank that
+ *    lost its CPU inside MPI, its neighbour that waits for it and one whose transfers are slow are not
+ *    one thing.
  *  - Hysteresis: a hog's share of a 200 ms bin wanders by a time slice, and a rank that mostly
  *    communicates leaves null cells; a gap of at most REGION_GAP bins on one row is bridged where
  *    both sides qualify as regions or border on the gap with a strong cell (a quarter of the bin
@@ -38,6 +39,8 @@ struct draft {
 	double lost[VAPRO_CLASSES]; /* ns */
 	bool has[VAPRO_CLASSES];
 	bool waiting;	     /* of the waiting layer */
+	bool path;	     /* of the layer of slow paths */
+	bool lasting;	     /* of a set of ranks that is slow all the time: detect/sets.h */
 	uint64_t begin, end; /* bins */
 };
 

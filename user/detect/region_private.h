@@ -6,7 +6,7 @@
 #include "detect/region.h"
 
 /* Layers of cells that grow apart. */
-enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_IO, LAYERS };
+enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_PATH, LAYER_IO, LAYERS };
 
 #define NO_COMPONENT UINT32_MAX
 

@@ -60,7 +60,7 @@ static void add_worst(struct tally *tally, const struct tally_worst *worst)
 int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest)
 {
 	struct loss loss = kept__loss(kept);
-	double told = loss.cpu + (class == VAPRO_COMMUNICATION ? 0 : loss.blocked);
+	double told = loss.cpu + (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
 	double ref = (double)kept->reference * kept->n * share, dur = kept->sum_ns * share;
 	struct tally_series *series;
 
@@ -85,6 +85,10 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 	tally->blocked[class] += loss.blocked * share;
 	if (kept->factor[VAPRO_MAJOR_FAULTS] > 0)
 		tally->faults += fmax(0, loss.lost - told) * share;
+	if (class == VAPRO_COMPUTATION)
+		tally->frequency += loss.frequency * share;
+	if (kept->provisional)
+		tally->provisional += fmax(0, loss.lost - loss.cpu) * share;
 	if (kept->blind)
 		tally->blind += loss.lost * share;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
@@ -119,6 +123,8 @@ int tally__merge(struct tally *into, const struct tally *from)
 	}
 	into->faults += from->faults;
 	into->blind += from->blind;
+	into->provisional += from->provisional;
+	into->frequency += from->frequency;
 	into->crowd += from->crowd;
 	into->crowd_base += from->crowd_base;
 	into->pair_lost += from->pair_lost;

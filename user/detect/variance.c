@@ -123,6 +123,8 @@ static int take_over(struct variance *variance, const struct draft *draft, const
 	variance->end = draft->end;
 	variance->matched = true;
 	variance->waiting = draft->waiting;
+	variance->path = draft->path && !draft->waiting;
+	variance->lasting = draft->lasting;
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
 		variance->has[class] = draft->has[class] || (older && variance->has[class]);
 	return take_rows(variance, draft, job, older);

@@ -30,6 +30,8 @@ struct variance {
 	size_t row_count, row_capacity;
 	bool has[VAPRO_CLASSES];
 	bool waiting; /* of the waiting layer */
+	bool path;    /* of the layer of slow paths */
+	bool lasting; /* of a set of ranks: detect/sets.h */
 	bool matched; /* by a draft of this window */
 	bool told_once;
 	bool over; /* closed and told so */

@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Waiting is not work (ARCHITECTURE section 7): what communication costs beyond its reference, waits
- * for a CPU taken out, is split per group and bin. The last arriver waits for nobody, so the least
- * excess of any member that was alive in the bin is transfer for all of them; what a member waited
- * beyond that it waited for a late peer. Threads of a process that wait for each other (STG_PROCESS)
- * are a group per process. A member that was not in a call at all has no excess, hence
- * nothing is transfer while somebody computes. Before the view only fragments that reach back are
- * left to count, and all of their excess is taken as late peer.
+ * Waiting is not work (ARCHITECTURE section 7): what communication costs beyond its reference, waits for a CPU
+ * taken out, is split into three parts.
+ *
+ *  transfer   The last arriver of an operation waits for no peer: the least excess of any member of the group is
+ *             everybody's. Operations are told apart where their calls are single fragments: those of one call-site
+ *             that overlap. Calls that were merged have one excess per bin; the least sum of a bin is more than the
+ *             sum of the leasts, so what the kernel attributes of the group's computation in that bin comes off.
+ *  slow path  Excess of a few members in one call-site while most of its members have none, and while no member lost
+ *             as much in computation or IO in that bin or the one before: no rank was late.
+ *  late peer  The rest.
+ *
+ * Threads of a process that wait for each other (STG_PROCESS) are a group per process. A member that was not in a
+ * call at all has no excess, hence nothing is transfer while one computes. Several threads of a rank that call MPI
+ * are members of their own. Calls on a communicator that was not seen from its start belong to the group that its
+ * label names, of which only ranks that were seen calling are members. Before the view only fragments that reach
+ * back are left to count, and all of their excess is taken as late peer.
  */
 #ifndef VAPRO_WAITING_H
 #define VAPRO_WAITING_H
@@ -25,9 +34,10 @@ size_t waiting__bytes(const struct waiting *waiting);
 int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, uint64_t view, uint64_t end);
 
 /* Adds a covered communication bundle; from is the first bin that may still change. Returns 0 or -ENOMEM. */
-int waiting__add(struct waiting *waiting, const struct kept *kept, uint32_t row, uint32_t group, uint64_t from);
+int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series, uint32_t group,
+		 uint64_t from);
 
-/* Writes late and transfer into the cells. Returns 0 or -ENOMEM. */
-int waiting__end(struct waiting *waiting, const struct stg_job *job);
+/* Writes late, transfer and slow path into the cells, which hold all classes by now. Returns 0 or -ENOMEM. */
+int waiting__end(struct waiting *waiting, const struct stg_job *job, const struct series_book *book);
 
 #endif

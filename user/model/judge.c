@@ -3,6 +3,7 @@
 
 #include "model/grow.h"
 #include "model/reference.h"
+#include "model/typical.h"
 
 #include <math.h>
 
@@ -32,50 +33,6 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 	series->settled = series->certified && series->cpu.n >= 2 * (double)config->certify_fragments;
 }
 
-static int compare_own(const void *a, const void *b)
-{
-	const struct series *left = *(struct series *const *)a, *right = *(struct series *const *)b;
-
-	return (left->own_ns > right->own_ns) - (left->own_ns < right->own_ns);
-}
-
-/*
- * Ranks are compared with each other where their own references agree: ascending, whoever is within
- * rank_agreement of the lowest of its group takes that one.
- */
-static int pool(struct series_book *book, struct workload *workload)
-{
-	struct series **members = NULL;
-	size_t count = 0, capacity = 0;
-	double lowest = 0;
-
-	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
-		struct series *series = &book->series[i];
-
-		series->reference_ns = series->own_ns;
-		series->compared = false;
-		if (series->cpu.n < (double)book->config->certify_fragments || series->own_ns <= 0 ||
-		    (series->class == VAPRO_COMPUTATION && !series->certified))
-			continue;
-		if (grow(&members, &capacity, count + 1, sizeof(*members))) {
-			free(members);
-			return -ENOMEM;
-		}
-		members[count++] = series;
-	}
-	if (count)
-		qsort(members, count, sizeof(*members), compare_own);
-	for (size_t i = 0; i < count; i++) {
-		if (!i || members[i]->own_ns > lowest * (1 + book->config->rank_agreement))
-			lowest = members[i]->own_ns;
-		members[i]->reference_ns = lowest;
-		members[i]->compared = true;
-	}
-	free(members);
-	workload->dirty = false;
-	return 0;
-}
-
 int judge__refresh(struct series_book *book)
 {
 	for (size_t i = 0; i < book->count; i++) {
@@ -89,7 +46,7 @@ int judge__refresh(struct series_book *book)
 			continue;
 		if (workload->clusters && clusters__form(workload->clusters))
 			return -ENOMEM;
-		if (pool(book, workload))
+		if (typical__refresh(book, workload))
 			return -ENOMEM;
 	}
 	return 0;
@@ -155,7 +112,16 @@ static void judge_cluster(const struct series_book *book, struct kept *kept, con
 	kept->reason = VAPRO_RARE;
 	if (cluster->members < book->config->rare_members)
 		return;
-	kept->reference = (float)cluster->fastest_ns;
+	kept->reason = VAPRO_WARM_UP;
+	if (kept->warm_up && book->config->reference != VAPRO_REFERENCE_FASTEST)
+		return;
+	if (book->config->reference == VAPRO_REFERENCE_FASTEST || series->reference_ns <= 0) {
+		kept->reference = (float)cluster->fastest_ns;
+		kept->provisional = book->config->reference != VAPRO_REFERENCE_FASTEST;
+	} else {
+		kept->reference = (float)(series->reference_ns + series->asleep_ns);
+		kept->provisional = !series->supported;
+	}
 	kept->reason = VAPRO_COVERED;
 	kept->covered = kept->certified = 1;
 }
@@ -165,7 +131,8 @@ static void judge_taken(const struct vapro_config *config, struct kept *kept)
 {
 	double own = kept->sum_ns - kept__cpu_told(kept);
 
-	if (kept->covered || (kept->reason != VAPRO_SPREAD && kept->reason != VAPRO_RARE) ||
+	if (kept->covered ||
+	    (kept->reason != VAPRO_SPREAD && kept->reason != VAPRO_RARE && kept->reason != VAPRO_WARM_UP) ||
 	    kept->sum_ns <= config->abnormal_ratio * own)
 		return;
 	kept->reference = (float)(fmax(0, own) / kept->n);
@@ -177,8 +144,9 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 	const struct series *series = &book->series[kept->series];
 	bool enough = series->cpu.n >= (double)book->config->certify_fragments;
 
-	kept->covered = kept->certified = kept->blind = kept->taken = 0;
+	kept->covered = kept->certified = kept->blind = kept->taken = kept->provisional = 0;
 	kept->reference = 0;
+	kept->usual_frequency = series->usual_frequency;
 	if (series->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS) {
 		judge_cluster(book, kept, series);
 		judge_taken(book->config, kept);
@@ -193,6 +161,7 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 	kept->reason = series->certified ? VAPRO_COVERED : enough ? VAPRO_SPREAD : VAPRO_FEW_FRAGMENTS;
 	if (series->certified || (enough && series->class != VAPRO_COMPUTATION)) {
 		kept->covered = 1;
+		kept->provisional = !series->supported;
 		kept->reference = (float)(series->reference_ns + series->asleep_ns);
 		return;
 	}

@@ -9,6 +9,8 @@
 
 #include <vapro/bundle.h>
 
+#include <math.h>
+
 #define KEPT_NO_CELL UINT32_MAX		  /* not clustered, or nothing like it was seen yet */
 #define KEPT_NO_WORKLOAD (UINT32_MAX - 1) /* clustered by what was not measured */
 
@@ -21,19 +23,22 @@ struct kept {
 	const float *factor; /* VAPRO_FACTORS sums over the n fragments: of the book's pool, or kept_no_factors */
 	uint32_t series, n, flags;
 	float min_ns, max_ns;
-	uint32_t cell;	     /* handle of its workload in the clusters of its state; or as below */
-	float reference;     /* per fragment; valid where covered */
-	float usual_blocked; /* per fragment, of the undisturbed members */
-	uint8_t fresh;	     /* arrived since the last window */
-	uint8_t covered;     /* takes part in the heat map */
-	uint8_t certified;   /* and counts as coverage */
-	uint8_t blind;	     /* covered without any reference: stuck in something never seen before */
-	uint8_t taken;	     /* covered for what the kernel tells alone: its work is not known to be fixed */
-	uint8_t reason;	     /* enum vapro_uncovered_reason */
-	uint8_t renewed;     /* its reference has changed enough since the last window to tell its bins anew */
-	uint8_t waits;	     /* for threads of its process: to be off the CPU costs nothing */
-	uint8_t held;	     /* older than the view; kept until its state has enough fragments to be judged */
-	uint8_t told;	     /* bit per told_group; its factors agree with each other, see diagnose/factors.h */
+	uint32_t cell;	       /* handle of its workload in the clusters of its state; or as below */
+	float reference;       /* per fragment; valid where covered */
+	float usual_blocked;   /* per fragment, of the undisturbed members */
+	float usual_frequency; /* likewise: time that a lower frequency than the highest costs anyway */
+	uint8_t fresh;	       /* arrived since the last window */
+	uint8_t covered;       /* takes part in the heat map */
+	uint8_t certified;     /* and counts as coverage */
+	uint8_t blind;	       /* covered without any reference: stuck in something never seen before */
+	uint8_t warm_up;       /* among the first members of its workload on this rank */
+	uint8_t provisional;   /* its reference has no support yet */
+	uint8_t taken;	       /* covered for what the kernel tells alone: its work is not known to be fixed */
+	uint8_t reason;	       /* enum vapro_uncovered_reason */
+	uint8_t renewed;       /* its reference has changed enough since the last window to tell its bins anew */
+	uint8_t waits;	       /* for threads of its process: to be off the CPU costs nothing */
+	uint8_t held;	       /* older than the view; kept until its state has enough fragments to be judged */
+	uint8_t told;	       /* bit per told_group; its factors agree with each other, see diagnose/factors.h */
 };
 
 extern const float kept_no_factors[VAPRO_FACTORS]; /* all 0 */
@@ -116,9 +121,21 @@ static inline double kept__suspension(const struct kept *kept)
 	       kept->factor[VAPRO_STEAL] + kept__blocked(kept);
 }
 
-/* What a bundle lost against its reference, and the part of it that the kernel tells. May be negative. */
+/* Time on the CPU that a frequency below the usual one cost. */
+static inline double kept__slowed(const struct kept *kept)
+{
+	double ns;
+
+	if (kept->factor == kept_no_factors)
+		return 0;
+	ns = (double)kept->factor[VAPRO_FREQUENCY] - (double)kept->usual_frequency * kept->n;
+	return ns > 0 ? ns : 0;
+}
+
+/* What a bundle lost against its reference, and the parts of it that the kernel attributes. May be negative. */
 struct loss {
 	double lost, cpu, blocked;
+	double frequency; /* on the CPU, which the machine reports to run slower */
 };
 
 static inline struct loss kept__loss(const struct kept *kept)
@@ -130,6 +147,8 @@ static inline struct loss kept__loss(const struct kept *kept)
 	loss.cpu = cpu < excess ? cpu : excess;
 	excess -= loss.cpu;
 	loss.blocked = blocked < 0 ? 0 : blocked < excess ? blocked : excess;
+	excess -= loss.blocked;
+	loss.frequency = fmin(kept__slowed(kept), excess);
 	return loss;
 }
 

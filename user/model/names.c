@@ -64,4 +64,5 @@ const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_GOVERNED] = "governed",	 [VAPRO_NO_RETURN] = "no_return",
     [VAPRO_NOT_SEEN] = "not_seen",	 [VAPRO_LOST] = "lost",
     [VAPRO_NO_WORKLOAD] = "no_workload", [VAPRO_SHED] = "shed",
+    [VAPRO_WARM_UP] = "warm_up",
 };

@@ -30,7 +30,10 @@ void series__free(struct series_book *book)
 	for (size_t i = 0; i < book->count; i++) {
 		histogram__clear(&book->series[i].cpu);
 		histogram__clear(&book->series[i].net);
+		batches__clear(&book->series[i].batches);
+		batches__clear(&book->series[i].batches_live);
 	}
+	batches__clear(&book->scratch);
 	for (size_t i = 0; i < book->workload_count; i++)
 		clusters__free(book->workloads[i].clusters);
 	truths__clear(&book->truths);
@@ -297,9 +300,11 @@ static int add(struct series_book *book, const struct vapro_bundle *bundle, enum
 	if (error)
 		return error;
 	series = &book->series[kept->series];
+	kept->warm_up = class == VAPRO_COMPUTATION && series->members < SERIES_WARM_UP;
 	error = add_cluster(book, series, bundle, size, kept);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
 		return error;
+	series->members += bundle->n;
 	if (bundle->truth && truths__add(&book->truths, series->workload, kept->cell, bundle->truth, bundle->n))
 		return -ENOMEM;
 	return add_history(book, series, kept);
@@ -333,7 +338,7 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept)
 {
 	struct loss loss = kept__loss(kept);
-	double net = kept->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked);
+	double net = kept->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
 
 	usual->n += kept->n;
 	usual->bundles += 1;
@@ -371,6 +376,29 @@ bool series__unusual(const struct series *series, const struct vapro_config *con
 	return (here - mean) * sqrt(n) >= UNUSUAL_SIGMAS * sqrt(variance);
 }
 
+/* Time that is not learnt from stays a bounded multiple of what is: a wrong alarm must not end learning. */
+#define DISTURBED_MOST 32
+
+bool series__learns(struct series *series, const struct kept *kept, bool disturbed)
+{
+	if (kept->warm_up || kept->blind || kept->flags & VAPRO_BUNDLE_OPEN)
+		return false;
+	return !disturbed || series->disturbed_n > DISTURBED_MOST * (series->usual.n + 1);
+}
+
+int series__learn(struct series_book *book, const struct kept *kept, bool live)
+{
+	struct series *series = &book->series[kept->series];
+	struct batches *batches = live ? &series->batches_live : &series->batches;
+
+	if (!live) {
+		series->frequency_n += kept->n;
+		series->frequency_ns += kept->factor[VAPRO_FREQUENCY];
+	}
+	series->dirty = book->workloads[series->workload].dirty = true;
+	return batches__add(batches, kept__bin(kept), kept->n, series__compared_ns(series->class, kept));
+}
+
 struct survivors {
 	const struct series_book *book;
 	uint32_t job; /* whose are not kept */
@@ -402,6 +430,8 @@ int series__forget(struct series_book *book, uint32_t job)
 			continue;
 		histogram__clear(&book->series[i].cpu);
 		histogram__clear(&book->series[i].net);
+		batches__clear(&book->series[i].batches);
+		batches__clear(&book->series[i].batches_live);
 		book->series[i] = (struct series){.job = SERIES_NONE, .next = book->free_series};
 		book->free_series = (uint32_t)i;
 	}
@@ -424,7 +454,9 @@ size_t series__bytes(const struct series_book *book)
 
 	for (size_t i = 0; i < book->count; i++)
 		bytes +=
-		    (book->series[i].cpu.capacity + book->series[i].net.capacity) * sizeof(struct histogram_bucket);
+		    (book->series[i].cpu.capacity + book->series[i].net.capacity) * sizeof(struct histogram_bucket) +
+		    (book->series[i].batches.capacity + book->series[i].batches_live.capacity) *
+			sizeof(struct batch_bucket);
 	for (size_t i = 0; i < book->workload_count; i++)
 		bytes += book->workloads[i].clusters ? clusters__bytes(book->workloads[i].clusters) : 0;
 	return bytes;

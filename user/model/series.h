@@ -16,6 +16,7 @@
 #ifndef VAPRO_SERIES_H
 #define VAPRO_SERIES_H
 
+#include "model/batches.h"
 #include "model/cluster.h"
 #include "model/histogram.h"
 #include "model/kept.h"
@@ -26,7 +27,9 @@
 #include <vapro/analysis.h>
 
 #define SERIES_NONE UINT32_MAX
-#define SERIES_WINDOWS 8 /* windows whose means are kept for drift */
+#define SERIES_WINDOWS 8  /* windows whose means are kept for drift */
+#define SERIES_THIRDS 3	  /* parts of the view that are looked at by themselves */
+#define SERIES_WARM_UP 10 /* first members of a workload on a rank */
 
 /* Sums over undisturbed fragments: what a factor costs when nothing is wrong. */
 struct series_pile {
@@ -58,10 +61,20 @@ struct series {
 	struct histogram cpu;	       /* on-CPU time of computation; duration less waits for a CPU of the rest */
 	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
 	bool dirty, certified, settled, compared;
+	bool supported;			  /* its reference rests on enough batches */
+	bool slower;			  /* than other ranks in the same calls, for good: its reference is theirs */
 	float usual_blocked;		  /* time asleep per undisturbed fragment, of computation and IO */
-	double own_ns;			  /* its own expected time */
+	double own_ns;			  /* its own typical time */
 	double asleep_ns;		  /* what its computation usually sleeps on top */
-	double reference_ns;		  /* own, or the lowest of the ranks that agree with it */
+	double reference_ns;		  /* own, or that of the ranks it is compared with */
+	float usual_frequency;		  /* time per fragment that the CPU's usual frequency costs */
+	double frequency_ns, frequency_n; /* sums over undisturbed fragments */
+	uint64_t members;		  /* fragments met */
+	double view_n;			  /* fragments in the current view */
+	double third_n[SERIES_THIRDS], third_ns[SERIES_THIRDS]; /* of its thirds: fragments, and compared time */
+	double disturbed_n;		  /* of them, in time of alarms, which is not learnt from */
+	struct batches batches;		  /* of all that are kept no longer */
+	struct batches batches_live;	  /* of the current view */
 	struct histogram net;		  /* computation that sleeps: with the time asleep; empty where it never did */
 	double window_ns, window_n;	  /* of the new part */
 	double half_n[2], half_net_ns[2]; /* of either half of the new part */
@@ -100,6 +113,7 @@ struct series_book {
 	size_t latest_capacity;
 	struct pool factors; /* of bundles that are kept */
 	struct truths truths;
+	struct batches scratch;
 	bool full;			      /* for the time being there is no room for further histories */
 	uint32_t free_series, free_workloads; /* lists by next of those whose jobs ended; their job is SERIES_NONE */
 };
@@ -126,6 +140,15 @@ void series__drop(struct series_book *book, const struct kept *kept);
  * they are. Returns 0 or -ENOMEM.
  */
 int series__forget(struct series_book *book, uint32_t job);
+
+/*
+ * Whether references and what is usual may be learnt from a bundle: not from the first members, and not in time
+ * that an alarm owns (disturbed), unless that was nearly all of it.
+ */
+bool series__learns(struct series *series, const struct kept *kept, bool disturbed);
+
+/* Adds a bundle to the batches of its series: of the view (live), or for good. Returns 0 or -ENOMEM. */
+int series__learn(struct series_book *book, const struct kept *kept, bool live);
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept);
 

@@ -111,7 +111,8 @@ static int add_row(struct stg_job *job, const struct vapro_thread *thread, int32
 					    .leader = leader,
 					    .pid = thread->pid,
 					    .tid = number ? thread->tid : thread->pid,
-					    .host = thread->host};
+					    .host = thread->host,
+					    .socket = -1};
 	while (at && compare_rows(&job->rows[job->order[at - 1]], &job->rows[count]) > 0) {
 		job->order[at] = job->order[at - 1];
 		at--;
@@ -378,4 +379,49 @@ size_t stg__bytes(const struct stg *stg)
 		bytes += stg->jobs[i].row_capacity * sizeof(*stg->jobs[i].rows) +
 			 (stg->jobs[i].order_capacity + stg->jobs[i].place_capacity) * sizeof(uint32_t);
 	return bytes;
+}
+
+int stg__set_place(struct stg *stg, const struct vapro_place *place)
+{
+	struct stg_thread *thread;
+	char text[256];
+	uint32_t id;
+
+	if (place->thread >= stg->thread_count)
+		return -EINVAL;
+	thread = &stg->threads[place->thread];
+	if (!thread->about.thread)
+		stg->jobs[thread->job].rows[thread->row].socket = place->socket;
+	if (!place->cpu_model && !place->core_type)
+		return 0;
+	snprintf(text, sizeof(text), "processor %s/%s", place->cpu_model ? place->cpu_model : "",
+		 place->core_type ? place->core_type : "");
+	id = intern__id(stg->texts, text);
+	if (id == INTERN_NONE)
+		return -ENOMEM;
+	thread->processor = id + 1;
+	return 0;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const double *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns)
+{
+	struct stg_job *about = &stg->jobs[job];
+	double *sorted = malloc((about->row_count + 1) * sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t row = 0; row < about->row_count; row++)
+		about->rows[row].computing_ns = sorted[row] = computing_ns[row];
+	if (about->row_count)
+		qsort(sorted, about->row_count, sizeof(*sorted), compare_times);
+	about->typical_computing_ns = about->row_count ? sorted[about->row_count / 2] : 0;
+	free(sorted);
+	return 0;
 }

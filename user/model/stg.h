@@ -22,6 +22,7 @@ struct stg_thread {
 	bool watched;		 /* from_ns and to_ns were told, not only inferred from bundles */
 	bool used;		 /* has finished a fragment, unlike the helper threads of MPI libraries */
 	uint64_t from_ns, to_ns; /* to_ns 0: still running; from_ns 0: nothing known yet */
+	uint32_t processor;	 /* equal for threads on CPUs of one model and core type; 0: unknown */
 };
 
 struct stg_state {
@@ -44,6 +45,8 @@ struct stg_row {
 	uint32_t pid, tid;
 	const char *host;
 	uint64_t from_ns, to_ns; /* alive; to_ns 0: still running */
+	double computing_ns;	 /* time of computation in the current view */
+	int32_t socket;		 /* -1 unknown */
 };
 
 struct stg_job {
@@ -53,6 +56,7 @@ struct stg_job {
 	size_t row_count, row_capacity;
 	uint32_t *order, *place; /* rows in the order of ranks and threads, and the place of each row in it */
 	size_t order_capacity, place_capacity;
+	double typical_computing_ns; /* the median of the rows' */
 };
 
 struct stg;
@@ -79,6 +83,12 @@ size_t stg__jobs(const struct stg *stg);
 const struct stg_thread *stg__thread(const struct stg *stg, uint32_t id);
 const struct stg_state *stg__state(const struct stg *stg, uint32_t id);
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id);
+
+/* How long the rows of a job computed in the view; by row. Returns 0 or -ENOMEM. */
+int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns);
+
+/* Where a thread runs: on what kind of CPU, and the socket of its row. Returns 0, -EINVAL or -ENOMEM. */
+int stg__set_place(struct stg *stg, const struct vapro_place *place);
 
 /* Whether a task of this number is a thread of the same process as another thread. */
 bool stg__same_process(const struct stg *stg, uint32_t thread, uint32_t tid);

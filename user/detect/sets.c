@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "detect/sets.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+#define THIRDS SERIES_THIRDS
+#define STEADY 0.6	 /* of the whole excess, in each third of the view */
+#define CERTAIN_SIGMAS 6 /* of a place's mean, and of the gap to a rank */
+#define PLACE_SIGMAS 6
+#define LEAST_GAP 1.02
+#define LEAST_WEIGHT 0.05 /* of a set's time, of a workload whose ratio counts */
+#define DIFFERS 0.03	  /* between the ratios of workloads: work does not differ like that, speed does */
+#define LEAST_SHARE 0.02  /* of the wall time: below it no balancing is worth the trouble */
+
+/* What a row took in each third of the view, and should have taken. */
+struct row_time {
+	double ns[THIRDS], base_ns[THIRDS];
+	double ratio; /* of the sums; 0 where too little is known */
+	bool in_set;
+};
+
+struct finder {
+	const struct series_book *book;
+	const struct stg *stg;
+	const struct stg_job *job;
+	uint32_t id;
+	struct row_time *rows;
+	double *base; /* by workload: ns per fragment; 0 where it is not compared */
+	double *scratch;
+	double median, sigma; /* of the rows' ratios */
+	size_t known;	      /* rows with a ratio */
+};
+
+void sets__clear(struct sets *sets)
+{
+	for (size_t i = 0; i < sets->count; i++)
+		free(sets->items[i].rows);
+	free(sets->items);
+	*sets = (struct sets){0};
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	const double *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+static double median_of(double *values, size_t count)
+{
+	if (!count)
+		return 0;
+	qsort(values, count, sizeof(*values), compare_doubles);
+	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double view_n(const struct series *series)
+{
+	double n = 0;
+
+	for (int i = 0; i < THIRDS; i++)
+		n += series->third_n[i];
+	return n;
+}
+
+static double view_ns(const struct series *series)
+{
+	double ns = 0;
+
+	for (int i = 0; i < THIRDS; i++)
+		ns += series->third_ns[i];
+	return ns;
+}
+
+static bool compared(const struct finder *finder, const struct series *series)
+{
+	return view_n(series) > 0 &&
+	       (finder->book->source == VAPRO_BY_INSTRUCTIONS ? series->supported && series->reference_ns > 0
+							      : series->certified);
+}
+
+/* What a fragment of a workload should take: the reference, or what it takes on the median rank. */
+static void find_base(struct finder *finder, uint32_t at)
+{
+	const struct series_book *book = finder->book;
+	const struct workload *workload = &book->workloads[at];
+	size_t count = 0;
+
+	finder->base[at] = 0;
+	if (workload->job != finder->id || workload->class != VAPRO_COMPUTATION)
+		return;
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct series *series = &book->series[i];
+
+		if (count < finder->job->row_count && compared(finder, series))
+			finder->scratch[count++] = view_ns(series) / view_n(series);
+	}
+	if (count < 2)
+		return;
+	finder->base[at] =
+	    count == 2 ? fmin(finder->scratch[0], finder->scratch[1]) : median_of(finder->scratch, count);
+}
+
+/* Per series: with instructions its reference, which knows its kind of CPU. */
+static double base_of(const struct finder *finder, const struct series *series)
+{
+	if (!(finder->base[series->workload] > 0))
+		return 0;
+	return finder->book->source == VAPRO_BY_INSTRUCTIONS ? series->reference_ns : finder->base[series->workload];
+}
+
+static void add_rows(struct finder *finder)
+{
+	const struct series_book *book = finder->book;
+
+	for (size_t i = 0; i < book->count; i++) {
+		const struct series *series = &book->series[i];
+		double base;
+
+		if (series->job != finder->id || series->class != VAPRO_COMPUTATION || !compared(finder, series))
+			continue;
+		base = base_of(finder, series);
+		for (int k = 0; base > 0 && k < THIRDS; k++) {
+			finder->rows[series->row].ns[k] += series->third_ns[k];
+			finder->rows[series->row].base_ns[k] += base * series->third_n[k];
+		}
+	}
+}
+
+/* The rows' ratios, their median, and how far they scatter: from the lower half, which no slow rank is in. */
+static void find_ratios(struct finder *finder)
+{
+	size_t count = 0;
+
+	for (size_t row = 0; row < finder->job->row_count; row++) {
+		struct row_time *time = &finder->rows[row];
+		double ns = 0, base = 0;
+		bool all = true;
+
+		for (int k = 0; k < THIRDS; k++) {
+			ns += time->ns[k];
+			base += time->base_ns[k];
+			all &= time->base_ns[k] > 0;
+		}
+		time->ratio = all ? ns / base : 0;
+		if (all)
+			finder->scratch[count++] = time->ratio;
+	}
+	finder->known = count;
+	finder->median = median_of(finder->scratch, count);
+	/* the median distance below the median is 0.67 sigma of a normal distribution */
+	finder->sigma = count ? fmax(1e-4, (finder->median - finder->scratch[count / 4]) / 0.6745) : 0;
+}
+
+/* Whether rows are slower than the others by a ratio in every third of the view. */
+static bool steady(const struct finder *finder, const uint32_t *rows, size_t count, double ratio)
+{
+	for (int k = 0; k < THIRDS; k++) {
+		double ns = 0, base = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			ns += finder->rows[rows[i]].ns[k];
+			base += finder->rows[rows[i]].base_ns[k];
+		}
+		if (!(base > 0) || ns / base / finder->median < 1 + STEADY * (ratio - 1))
+			return false;
+	}
+	return true;
+}
+
+/* Of one workload: the set's time, and what it should have taken. */
+static void sum_workload(const struct finder *finder, uint32_t at, double *ns, double *base)
+{
+	const struct series_book *book = finder->book;
+
+	*ns = *base = 0;
+	for (uint32_t i = book->workloads[at].series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct series *series = &book->series[i];
+
+		if (!compared(finder, series) || !finder->rows[series->row].in_set || !(base_of(finder, series) > 0))
+			continue;
+		*ns += view_ns(series);
+		*base += base_of(finder, series) * view_n(series);
+	}
+}
+
+/* The slowest rank of the set in a workload, and the one of the others that is closest to the typical time. */
+static void find_pair(const struct finder *finder, struct rank_set *set, uint32_t at)
+{
+	const struct series_book *book = finder->book;
+	double least = INFINITY;
+
+	set->slow_ns = 0;
+	for (uint32_t i = book->workloads[at].series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct series *series = &book->series[i];
+		double mean, apart;
+
+		if (!compared(finder, series))
+			continue;
+		mean = view_ns(series) / view_n(series);
+		apart = fabs(mean - finder->median * base_of(finder, series));
+		if (finder->rows[series->row].in_set && mean > set->slow_ns) {
+			set->slow = i;
+			set->slow_ns = mean;
+		} else if (!finder->rows[series->row].in_set && apart < least) {
+			least = apart;
+			set->fast = i;
+			set->fast_ns = mean;
+		}
+	}
+}
+
+/* Fills what a set's workloads say of it. Returns whether it has lost anything. */
+static bool weigh(const struct finder *finder, struct rank_set *set, const struct sets_span *span)
+{
+	double all = 0, most = 0, new_part = (double)(span->end - span->begin) / (double)(span->end - span->view);
+	uint32_t worst = SERIES_NONE;
+
+	for (size_t i = 0; i < set->count; i++)
+		for (int k = 0; k < THIRDS; k++)
+			all += finder->rows[set->rows[i]].ns[k];
+	set->ratio_least = INFINITY;
+	for (uint32_t at = 0; at < finder->book->workload_count; at++) {
+		double ns, base, ratio;
+
+		if (!(finder->base[at] > 0))
+			continue;
+		sum_workload(finder, at, &ns, &base);
+		if (ns < LEAST_WEIGHT * all || base <= 0)
+			continue;
+		ratio = ns / base / finder->median;
+		set->ratio_least = fmin(set->ratio_least, ratio);
+		set->ratio_most = fmax(set->ratio_most, ratio);
+		set->states += ratio >= SET_RATIO;
+		if (ns - base * finder->median > most) {
+			most = ns - base * finder->median;
+			worst = at;
+			set->share = span->wall_ns > 0 ? ns * new_part / span->wall_ns : 0;
+		}
+	}
+	if (worst == SERIES_NONE)
+		return false;
+	find_pair(finder, set, worst);
+	for (size_t i = 0; i < set->count; i++)
+		for (int k = 0; k < THIRDS; k++)
+			set->lost_ns += (finder->rows[set->rows[i]].ns[k] -
+					 finder->median * finder->rows[set->rows[i]].base_ns[k]) *
+					new_part;
+	return true;
+}
+
+static double mean_ratio(const struct finder *finder, const uint32_t *rows, size_t count)
+{
+	double ns = 0, base = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		for (int k = 0; k < THIRDS; k++) {
+			ns += finder->rows[rows[i]].ns[k];
+			base += finder->rows[rows[i]].base_ns[k];
+		}
+	}
+	return base > 0 ? ns / base / finder->median : 0;
+}
+
+/* Adds a set of rows, which is copied. Returns 0 or -ENOMEM. */
+static int add_set(struct sets *sets, struct finder *finder, const uint32_t *rows, size_t count, bool place,
+		   const struct sets_span *span)
+{
+	struct rank_set set = {.count = count, .place = place, .ratio = mean_ratio(finder, rows, count)};
+
+	set.rows = malloc(count * sizeof(*set.rows));
+	if (!set.rows || grow(&sets->items, &sets->capacity, sets->count + 1, sizeof(*sets->items))) {
+		free(set.rows);
+		return -ENOMEM;
+	}
+	memcpy(set.rows, rows, count * sizeof(*set.rows));
+	for (size_t i = 0; i < count; i++)
+		finder->rows[rows[i]].in_set = true;
+	set.certain = finder->book->source == VAPRO_BY_INSTRUCTIONS;
+	set.since = span->view;
+	if (!weigh(finder, &set, span) || (!set.certain && set.share < LEAST_SHARE)) {
+		free(set.rows);
+		return 0;
+	}
+	set.variance = set.certain || (place && count > 1 && set.ratio_most - set.ratio_least > DIFFERS * set.ratio);
+	sets->items[sets->count++] = set;
+	return 0;
+}
+
+/* The rows of one host, or of one of its sockets, are they slow as a place? rows: with a ratio, by place. */
+static int try_place(struct sets *sets, struct finder *finder, const uint32_t *rows, size_t count,
+		     const struct sets_span *span)
+{
+	double ratio, sigma = finder->sigma / finder->median / sqrt((double)count);
+	size_t slow = 0;
+
+	if (count < 2 || 2 * count > finder->known)
+		return 0;
+	ratio = mean_ratio(finder, rows, count);
+	for (size_t i = 0; i < count; i++)
+		slow += finder->rows[rows[i]].ratio > finder->median * (1 + (ratio - 1) / 2);
+	if (ratio < SET_RATIO || ratio - 1 < PLACE_SIGMAS * sigma || (double)slow < 0.75 * (double)count ||
+	    !steady(finder, rows, count, ratio))
+		return 0;
+	return add_set(sets, finder, rows, count, true, span);
+}
+
+static int find_places(struct sets *sets, struct finder *finder, const struct sets_span *span)
+{
+	const struct stg_job *job = finder->job;
+	uint32_t *rows = malloc((job->row_count + 1) * sizeof(*rows));
+	unsigned char *seen = calloc(job->row_count + 1, 1);
+	int error = rows && seen ? 0 : -ENOMEM;
+
+	/* Hosts first: of a slow host both sockets are slow. */
+	for (int by_socket = 0; !error && by_socket < 2; by_socket++) {
+		memset(seen, 0, job->row_count);
+		for (size_t place = 0; !error && place < job->row_count; place++) {
+			const struct stg_row *first = &job->rows[job->order[place]];
+			size_t count = 0;
+
+			if (seen[job->order[place]])
+				continue;
+			for (size_t other = place; other < job->row_count; other++) {
+				uint32_t row = job->order[other];
+
+				if (job->rows[row].host != first->host ||
+				    (by_socket && job->rows[row].socket != first->socket))
+					continue;
+				seen[row] = 1;
+				if (finder->rows[row].ratio > 0 && !finder->rows[row].in_set)
+					rows[count++] = row;
+			}
+			error = try_place(sets, finder, rows, count, span);
+		}
+	}
+	free(rows);
+	free(seen);
+	return error;
+}
+
+struct ranked {
+	double ratio;
+	uint32_t row;
+};
+
+static int compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *left = a, *right = b;
+
+	if (left->ratio != right->ratio)
+		return left->ratio < right->ratio ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+static int compare_rows(const void *a, const void *b, void *job)
+{
+	const uint32_t *left = a, *right = b, *place = ((const struct stg_job *)job)->place;
+
+	return (place[*left] > place[*right]) - (place[*left] < place[*right]);
+}
+
+/* Of the rows that no place explains: those beyond the widest gap above the median. */
+static int find_gap(struct sets *sets, struct finder *finder, const struct sets_span *span)
+{
+	struct ranked *order = malloc((finder->job->row_count + 1) * sizeof(*order));
+	uint32_t *rows = malloc((finder->job->row_count + 1) * sizeof(*rows));
+	size_t count = 0, cut = 0, slow = 0;
+	double widest = LEAST_GAP, ratio;
+	int error = order && rows ? 0 : -ENOMEM;
+
+	for (size_t row = 0; !error && row < finder->job->row_count; row++) {
+		if (finder->rows[row].ratio > 0 && !finder->rows[row].in_set)
+			order[count++] = (struct ranked){finder->rows[row].ratio, (uint32_t)row};
+	}
+	if (count)
+		qsort(order, count, sizeof(*order), compare_ranked);
+	for (size_t i = (count + 1) / 2; i < count; i++) {
+		if (order[i].ratio / order[i - 1].ratio > widest &&
+		    order[i].ratio - order[i - 1].ratio > CERTAIN_SIGMAS * finder->sigma) {
+			widest = order[i].ratio / order[i - 1].ratio;
+			cut = i;
+		}
+	}
+	for (size_t i = cut; cut && i < count; i++)
+		rows[slow++] = order[i].row;
+	if (slow) {
+		qsort_r(rows, slow, sizeof(*rows), compare_rows, (void *)finder->job);
+		ratio = mean_ratio(finder, rows, slow);
+		if (ratio >= SET_RATIO && steady(finder, rows, slow, ratio))
+			error = add_set(sets, finder, rows, slow, false, span);
+	}
+	free(order);
+	free(rows);
+	return error;
+}
+
+static bool same_rows(const struct rank_set *a, const struct rank_set *b)
+{
+	return a->count == b->count && !memcmp(a->rows, b->rows, a->count * sizeof(*a->rows));
+}
+
+/* Performance of the rows of a set in a bin, over all of them; NAN where none is covered. */
+static double performance_in(const struct rank_set *set, const struct heatmap *map, uint64_t bin)
+{
+	double dur = 0, lost = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		struct cell cell = heatmap__cell(map, set->rows[i], bin, VAPRO_COMPUTATION);
+
+		dur += cell__dur(&cell);
+		lost += cell__lost(&cell);
+	}
+	return dur > 0 ? 1 - lost / dur : NAN;
+}
+
+/* Where a new set begins: as far back as its rows together are slower than half of what they are now. */
+static void find_begin(struct rank_set *set, const struct heatmap *map)
+{
+	double half = 1 - (1 - 1 / set->ratio) / 2;
+	uint64_t gap = 0;
+
+	for (uint64_t bin = set->since; bin-- > map->begin && gap <= 2 * REGION_GAP;) {
+		double performance = performance_in(set, map, bin);
+
+		if (performance < half) {
+			set->since = bin;
+			gap = 0;
+		} else if (!isnan(performance)) {
+			gap++;
+		}
+	}
+}
+
+int sets__find(struct sets *sets, const struct series_book *book, const struct stg *stg, uint32_t job,
+	       const struct heatmap *map, const struct sets_span *span)
+{
+	struct finder finder = {.book = book, .stg = stg, .job = stg__job(stg, job), .id = job};
+	struct sets before = *sets;
+	int error = -ENOMEM;
+
+	*sets = (struct sets){0};
+	finder.rows = calloc(finder.job->row_count + 1, sizeof(*finder.rows));
+	finder.base = calloc(book->workload_count + 1, sizeof(*finder.base));
+	finder.scratch = malloc((finder.job->row_count + 1) * sizeof(*finder.scratch));
+	if (!finder.rows || !finder.base || !finder.scratch)
+		goto cleanup;
+	for (uint32_t at = 0; at < book->workload_count; at++)
+		find_base(&finder, at);
+	add_rows(&finder);
+	find_ratios(&finder);
+	error = 0;
+	if (finder.known < 2)
+		goto cleanup;
+	error = find_places(sets, &finder, span);
+	if (!error)
+		error = find_gap(sets, &finder, span);
+	for (size_t i = 0; i < sets->count; i++) {
+		const struct rank_set *old = NULL;
+
+		for (size_t k = 0; k < before.count && !old; k++)
+			old = same_rows(&sets->items[i], &before.items[k]) ? &before.items[k] : NULL;
+		if (old)
+			sets->items[i].since = old->since;
+		else
+			find_begin(&sets->items[i], map);
+	}
+cleanup:
+	sets__clear(&before);
+	free(finder.rows);
+	free(finder.base);
+	free(finder.scratch);
+	return error;
+}

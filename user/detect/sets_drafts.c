@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Sets of ranks as drafts of variances: see sets.h. */
+#include "detect/sets.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+#define ABSORBED 1.3 /* times the set's ratio: what is slower has a cause of its own */
+
+/* What the cells of a draft lost, in all and as the kernel attributes it, and how long they took. */
+static void sum_draft(const struct draft *draft, const struct heatmap *map, double *dur, double *lost,
+		      double *attributed)
+{
+	*dur = *lost = *attributed = 0;
+	for (size_t i = 0; i < draft->cell_count; i++) {
+		const struct region_cell *at = &draft->cells[i];
+		struct cell cell = heatmap__cell(map, at->row, at->bin, at->class);
+
+		*dur += cell__dur(&cell);
+		*lost += cell__lost(&cell);
+		*attributed += cell__told(&cell, at->class);
+	}
+}
+
+/* Whether a draft is nothing but the slowest cells of a set. */
+static bool goes_up(const struct rank_set *set, const unsigned char *in, const struct draft *draft,
+		    const struct heatmap *map)
+{
+	double dur, lost, attributed;
+
+	if (draft->waiting || draft->path)
+		return false;
+	for (size_t i = 0; i < draft->cell_count; i++) {
+		if (!in[draft->cells[i].row] || draft->cells[i].class != VAPRO_COMPUTATION)
+			return false;
+	}
+	sum_draft(draft, map, &dur, &lost, &attributed);
+	return attributed < lost / 2 && dur <= ABSORBED * set->ratio * (dur - lost);
+}
+
+/* Marks the cells of a set's rows that drafts have. */
+static void mark_owned(const struct region_result *drafts, const uint32_t *number, uint64_t begin, uint64_t bins,
+		       unsigned char *owned)
+{
+	for (size_t d = 0; d < drafts->count; d++) {
+		for (size_t i = 0; i < drafts->drafts[d].cell_count; i++) {
+			const struct region_cell *at = &drafts->drafts[d].cells[i];
+
+			if (at->class == VAPRO_COMPUTATION && number[at->row] && at->bin >= begin)
+				owned[(number[at->row] - 1) * bins + (at->bin - begin)] = 1;
+		}
+	}
+}
+
+static int add_cells(struct draft *draft, const struct rank_set *set, const struct heatmap *map,
+		     const struct vapro_config *config, uint64_t begin, const unsigned char *owned)
+{
+	uint64_t bins = map->end - begin;
+
+	for (size_t i = 0; i < set->count; i++) {
+		for (uint64_t bin = begin; bin < map->end; bin++) {
+			struct cell cell = heatmap__cell(map, set->rows[i], bin, VAPRO_COMPUTATION);
+
+			if (owned[i * bins + (bin - begin)] || isnan(cell__performance(&cell, config)))
+				continue;
+			if (grow(&draft->cells, &draft->cell_capacity, draft->cell_count + 1, sizeof(*draft->cells)))
+				return -ENOMEM;
+			draft->cells[draft->cell_count++] =
+			    (struct region_cell){.row = set->rows[i], .class = VAPRO_COMPUTATION, .bin = bin};
+			draft->lost[VAPRO_COMPUTATION] += cell__lost(&cell);
+			draft->begin = bin < draft->begin ? bin : draft->begin;
+			draft->end = bin + 1 > draft->end ? bin + 1 : draft->end;
+		}
+	}
+	return 0;
+}
+
+static int apply(const struct rank_set *set, const struct heatmap *map, const struct stg_job *job,
+		 const struct vapro_config *config, struct region_result *drafts)
+{
+	uint64_t begin = set->since > map->begin ? set->since : map->begin, bins = map->end - begin;
+	struct draft draft = {.begin = UINT64_MAX, .has[VAPRO_COMPUTATION] = true, .lasting = true};
+	uint32_t *number = calloc(job->row_count + 1, sizeof(*number));
+	unsigned char *in = calloc(job->row_count + 1, 1), *owned = calloc(set->count * bins + 1, 1);
+	size_t left = 0;
+	int error = -ENOMEM;
+
+	if (!number || !in || !owned || grow(&drafts->drafts, &drafts->capacity, drafts->count + 1, sizeof(draft)))
+		goto cleanup;
+	for (size_t i = 0; i < set->count; i++) {
+		number[set->rows[i]] = (uint32_t)i + 1;
+		in[set->rows[i]] = 1;
+	}
+	for (size_t d = 0; d < drafts->count; d++) {
+		if (goes_up(set, in, &drafts->drafts[d], map))
+			free(drafts->drafts[d].cells);
+		else
+			drafts->drafts[left++] = drafts->drafts[d];
+	}
+	memset(&drafts->drafts[left], 0, (drafts->count - left) * sizeof(*drafts->drafts));
+	drafts->count = left;
+	mark_owned(drafts, number, begin, bins, owned);
+	error = add_cells(&draft, set, map, config, begin, owned);
+	if (!error && draft.cell_count)
+		drafts->drafts[drafts->count++] = draft;
+	else
+		free(draft.cells);
+cleanup:
+	free(number);
+	free(in);
+	free(owned);
+	return error;
+}
+
+int sets__apply(const struct sets *sets, const struct heatmap *map, const struct stg_job *job,
+		const struct vapro_config *config, struct region_result *drafts)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < sets->count; i++) {
+		if (sets->items[i].variance && sets->items[i].since < map->end)
+			error = apply(&sets->items[i], map, job, config, drafts);
+	}
+	return error;
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/batches.h"
+
+#include "model/histogram.h"
+
+#include <vapro/bundle.h>
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BINS_PER_SECOND (1000000000 / VAPRO_BIN_NS)
+#define REACH 4 /* buckets on either side of a peak that make its centre: about a tenth */
+
+static int make_room(struct batches *batches)
+{
+	uint32_t capacity = batches->capacity ? 2 * batches->capacity : 4;
+	struct batch_bucket *items;
+
+	if (batches->count < batches->capacity)
+		return 0;
+	items = realloc(batches->items, capacity * sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	batches->items = items;
+	batches->capacity = capacity;
+	return 0;
+}
+
+static void absorb(struct batch_bucket *into, const struct batch_bucket *from)
+{
+	into->n += from->n;
+	into->sum_ns += from->sum_ns;
+	into->first = from->first < into->first ? from->first : into->first;
+	into->last = from->last > into->last ? from->last : into->last;
+	if (from->row != into->row || from->rows > 1)
+		into->rows = 2;
+}
+
+static int put(struct batches *batches, const struct batch_bucket *bucket)
+{
+	uint32_t low = 0, high = batches->count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+
+		if (batches->items[middle].index < bucket->index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < batches->count && batches->items[low].index == bucket->index) {
+		absorb(&batches->items[low], bucket);
+		return 0;
+	}
+	if (make_room(batches))
+		return -ENOMEM;
+	memmove(&batches->items[low + 1], &batches->items[low], (batches->count - low) * sizeof(*batches->items));
+	batches->items[low] = *bucket;
+	batches->count++;
+	return 0;
+}
+
+int batches__close(struct batches *batches)
+{
+	double mean = batches->open_n ? batches->open_ns / batches->open_n : 0;
+	struct batch_bucket bucket = {.index = histogram__index(mean),
+				      .n = 1,
+				      .sum_ns = mean,
+				      .first = (uint32_t)(batches->open_bin / BINS_PER_SECOND),
+				      .last = (uint32_t)(batches->open_bin / BINS_PER_SECOND),
+				      .rows = 1};
+	bool enough = batches->open_n >= BATCH_MEMBERS;
+
+	batches->open_n = 0;
+	batches->open_ns = 0;
+	return enough ? put(batches, &bucket) : 0;
+}
+
+int batches__add(struct batches *batches, uint64_t bin, uint32_t n, double ns)
+{
+	int error = 0;
+
+	if (batches->open_n >= BATCH_MEMBERS && bin != batches->open_bin)
+		error = batches__close(batches);
+	batches->open_bin = bin;
+	batches->open_n += n;
+	batches->open_ns += ns;
+	return error;
+}
+
+int batches__pool(struct batches *pool, const struct batches *from, uint32_t row)
+{
+	for (uint32_t i = 0; i < from->count; i++) {
+		if (make_room(pool))
+			return -ENOMEM;
+		pool->items[pool->count] = from->items[i];
+		pool->items[pool->count].row = row;
+		pool->items[pool->count++].rows = 1;
+	}
+	return 0;
+}
+
+static int compare_index(const void *a, const void *b)
+{
+	const struct batch_bucket *left = a, *right = b;
+
+	if (left->index != right->index)
+		return left->index < right->index ? -1 : 1;
+	return (left->row > right->row) - (left->row < right->row);
+}
+
+void batches__sort(struct batches *pool)
+{
+	uint32_t count = 0;
+
+	if (pool->count)
+		qsort(pool->items, pool->count, sizeof(*pool->items), compare_index);
+	for (uint32_t i = 0; i < pool->count; i++) {
+		if (count && pool->items[count - 1].index == pool->items[i].index)
+			absorb(&pool->items[count - 1], &pool->items[i]);
+		else
+			pool->items[count++] = pool->items[i];
+	}
+	pool->count = count;
+}
+
+/* Batches in the bucket of item `at` and its neighbours: what is compared, since single buckets vary by chance. */
+static double around(const struct batches *batches, uint32_t at)
+{
+	uint32_t index = batches->items[at].index;
+	double n = 2.0 * batches->items[at].n;
+
+	if (at && batches->items[at - 1].index + 1 == index)
+		n += batches->items[at - 1].n;
+	if (at + 1 < batches->count && batches->items[at + 1].index == index + 1)
+		n += batches->items[at + 1].n;
+	return n / 2;
+}
+
+/* Items [from, to) are a group whose peak is at item `peak`. */
+static struct batch_group make_group(const struct batches *batches, uint32_t from, uint32_t to, uint32_t peak)
+{
+	struct batch_group group = {.first = UINT32_MAX, .row = batches->items[from].row, .rows = 1};
+	uint32_t middle = batches->items[peak].index;
+	double sum = 0, n = 0;
+
+	for (uint32_t i = from; i < to; i++) {
+		const struct batch_bucket *item = &batches->items[i];
+
+		group.n += item->n;
+		if (item->rows > 1 || item->row != group.row)
+			group.rows = 2;
+		group.first = item->first < group.first ? item->first : group.first;
+		group.last = item->last > group.last ? item->last : group.last;
+		if (item->index + REACH >= middle && item->index <= middle + REACH) {
+			sum += item->sum_ns;
+			n += item->n;
+		}
+	}
+	group.centre_ns = sum / n;
+	return group;
+}
+
+/* Whether a valley of so many batches parts peaks of so many. */
+static bool parts(double left, double valley, double right)
+{
+	double lower = fmin(left, right);
+
+	return valley < lower / 2 && lower - valley > 2 * sqrt(lower + valley);
+}
+
+unsigned batches__groups(const struct batches *batches, struct batch_group *groups)
+{
+	uint32_t from = 0, peak = 0, bottom = 0; /* items: of the group; bottom: the first after the valley */
+	double most = 0, valley = INFINITY;
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < batches->count; i++) {
+		double here = around(batches, i);
+		uint32_t gap = i ? batches->items[i].index - batches->items[i - 1].index - 1 : 0;
+
+		/* An empty bucket has its neighbours' batches around it; two have none in their middle. */
+		if (gap > 1 && valley > 0) {
+			valley = 0;
+			bottom = i;
+		}
+		if (here < valley && i > peak) {
+			valley = here;
+			bottom = i;
+		}
+		if (parts(most, valley, here) && count + 1 < BATCH_GROUPS) {
+			groups[count++] = make_group(batches, from, bottom, peak);
+			from = bottom;
+			most = 0;
+		}
+		if (here > most) {
+			most = here;
+			peak = i;
+			valley = INFINITY;
+			bottom = i + 1;
+		}
+	}
+	if (batches->count)
+		groups[count++] = make_group(batches, from, batches->count, peak);
+	return count;
+}
+
+uint64_t batches__total(const struct batches *batches)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < batches->count; i++)
+		n += batches->items[i].n;
+	return n;
+}
+
+double batches__median(const struct batches *batches)
+{
+	uint64_t all = batches__total(batches), seen = 0;
+
+	for (uint32_t i = 0; i < batches->count; i++) {
+		seen += batches->items[i].n;
+		if (2 * seen >= all)
+			return batches->items[i].sum_ns / batches->items[i].n;
+	}
+	return 0;
+}
+
+void batches__empty(struct batches *batches)
+{
+	batches->count = batches->open_n = 0;
+	batches->open_ns = 0;
+}
+
+void batches__clear(struct batches *batches)
+{
+	free(batches->items);
+	*batches = (struct batches){0};
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/typical.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+#define SPREAD_S 10
+#define BEGIN_S 30
+#define CALL_SHARE 0.2 /* of a call's batches, up to CALL_BATCHES times the support: waits make many groups */
+#define CALL_BATCHES 4
+#define FEW_ROWS 2 /* of so many one alone may be the faster */
+
+/* A group of the batches of one series. */
+struct candidate {
+	uint32_t series;
+	struct batch_group group;
+};
+
+struct candidates {
+	struct candidate *items;
+	size_t count, capacity;
+};
+
+static bool spread(const struct batch_group *group, uint32_t begin)
+{
+	return group->last - group->first >= SPREAD_S && group->last >= begin + BEGIN_S;
+}
+
+/* The batches of a series, those of the view too, in the book's scratch. */
+static int gather(struct series_book *book, const struct series *series)
+{
+	batches__empty(&book->scratch);
+	if (batches__pool(&book->scratch, &series->batches, series->row) ||
+	    batches__pool(&book->scratch, &series->batches_live, series->row))
+		return -ENOMEM;
+	batches__sort(&book->scratch);
+	return 0;
+}
+
+/* Batches that a group of those in the scratch, of so many rows, needs. */
+static double needed(const struct series_book *book, enum vapro_class class, size_t rows)
+{
+	double support = (double)book->config->support_batches, most = CALL_BATCHES * support * (double)(rows + !rows);
+
+	if (class == VAPRO_COMPUTATION)
+		return support;
+	return fmin(fmax(support, CALL_SHARE * (double)batches__total(&book->scratch)), most);
+}
+
+/* When any rank had the first batch of the workload, seconds since the epoch. */
+static uint32_t begin_of(const struct series_book *book, const struct workload *workload)
+{
+	uint32_t first = UINT32_MAX;
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct batches *both[] = {&book->series[i].batches, &book->series[i].batches_live};
+
+		for (int k = 0; k < 2; k++) {
+			for (uint32_t b = 0; b < both[k]->count; b++)
+				first = both[k]->items[b].first < first ? both[k]->items[b].first : first;
+		}
+	}
+	return first;
+}
+
+static double mean_frequency(const struct series *series)
+{
+	return series->frequency_n > 0 ? series->frequency_ns / series->frequency_n : 0;
+}
+
+static uint32_t processor_of(const struct series_book *book, const struct series *series)
+{
+	return stg__thread(book->stg, series->thread)->processor;
+}
+
+/* ---- fixed work: all ranks on CPUs of one kind */
+
+/* The lowest group with support among those of several rows; NULL where there is none. */
+static const struct batch_group *lowest(const struct batch_group *groups, unsigned count, size_t rows, uint32_t begin,
+					double need)
+{
+	bool several = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		several |= groups[i].rows > 1 || groups[i].row != groups[0].row;
+		if (groups[i].n < need)
+			continue;
+		if (several || (rows <= FEW_ROWS && spread(&groups[i], begin)))
+			return &groups[i];
+	}
+	return NULL;
+}
+
+static int refresh_kind(struct series_book *book, const struct workload *workload, uint32_t processor, uint32_t begin)
+{
+	struct batch_group groups[BATCH_GROUPS];
+	const struct batch_group *typical;
+	double reference, frequency = INFINITY;
+	uint32_t row = UINT32_MAX;
+	size_t rows = 0;
+	unsigned count;
+
+	batches__empty(&book->scratch);
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct series *series = &book->series[i];
+
+		if (processor_of(book, series) != processor)
+			continue;
+		rows += series->row != row;
+		row = series->row;
+		if (batches__pool(&book->scratch, &series->batches, series->row) ||
+		    batches__pool(&book->scratch, &series->batches_live, series->row))
+			return -ENOMEM;
+		if (series->frequency_n > 0)
+			frequency = fmin(frequency, mean_frequency(series));
+	}
+	batches__sort(&book->scratch);
+	count = batches__groups(&book->scratch, groups);
+	typical = lowest(groups, count, rows, begin, needed(book, workload->class, rows));
+	reference = typical ? typical->centre_ns : batches__median(&book->scratch);
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		struct series *series = &book->series[i];
+
+		if (processor_of(book, series) != processor)
+			continue;
+		series->supported = typical;
+		series->compared = rows > 1 && reference > 0;
+		series->reference_ns = reference > 0 ? reference : series->own_ns;
+		series->usual_frequency = isfinite(frequency) ? (float)frequency : 0;
+	}
+	return 0;
+}
+
+static int refresh_fixed(struct series_book *book, struct workload *workload, uint32_t begin)
+{
+	struct batch_group groups[BATCH_GROUPS];
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		if (gather(book, &book->series[i]))
+			return -ENOMEM;
+		if (batches__groups(&book->scratch, groups))
+			book->series[i].own_ns = batches__median(&book->scratch);
+	}
+	/* There are few kinds of CPUs in a job, mostly one: each series brings its own up to date where it is the
+	 * first. */
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		uint32_t processor = processor_of(book, &book->series[i]), j = workload->series;
+
+		while (j != i && processor_of(book, &book->series[j]) != processor)
+			j = book->series[j].next;
+		if (j == i && refresh_kind(book, workload, processor, begin))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- other work: each rank by itself, and with those that agree */
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *left = a, *right = b;
+
+	if (left->group.centre_ns != right->group.centre_ns)
+		return left->group.centre_ns < right->group.centre_ns ? -1 : 1;
+	return (left->series > right->series) - (left->series < right->series);
+}
+
+/* Whether another row, on a CPU of the same kind, has a group close to a candidate's. */
+static bool agreed(const struct series_book *book, const struct candidates *all, size_t at)
+{
+	const struct series *own = &book->series[all->items[at].series];
+	double centre = all->items[at].group.centre_ns, agreement = 1 + book->config->rank_agreement;
+
+	for (int step = -1; step <= 1; step += 2) {
+		for (size_t i = at + (size_t)step; i < all->count; i += (size_t)step) {
+			const struct series *other = &book->series[all->items[i].series];
+			double there = all->items[i].group.centre_ns;
+
+			if (fmax(there, centre) > agreement * fmin(there, centre))
+				break;
+			if (other->row != own->row && processor_of(book, other) == processor_of(book, own))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int collect(struct series_book *book, const struct workload *workload, struct candidates *all)
+{
+	struct batch_group groups[BATCH_GROUPS];
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		double need;
+		unsigned count;
+
+		if (gather(book, &book->series[i]))
+			return -ENOMEM;
+		need = needed(book, workload->class, 1);
+		count = batches__groups(&book->scratch, groups);
+		for (unsigned k = 0; k < count; k++) {
+			if (groups[k].n < need)
+				continue;
+			if (grow(&all->items, &all->capacity, all->count + 1, sizeof(*all->items)))
+				return -ENOMEM;
+			all->items[all->count++] = (struct candidate){i, groups[k]};
+		}
+	}
+	if (all->count)
+		qsort(all->items, all->count, sizeof(*all->items), compare_candidates);
+	return 0;
+}
+
+/*
+ * Ranks that agree, ascending from the lowest, have one reference: the mean of their own. One that is slower by
+ * what its frequency costs beyond the others' agrees with them.
+ */
+static void pool(struct series_book *book, const struct candidates *own)
+{
+	double agreement = 1 + book->config->rank_agreement;
+
+	for (size_t i = 0, end; i < own->count; i = end) {
+		double lowest = own->items[i].group.centre_ns, sum = 0, frequency = INFINITY;
+
+		for (end = i; end < own->count && own->items[end].group.centre_ns <= lowest * agreement; end++) {
+			const struct series *series = &book->series[own->items[end].series];
+
+			sum += own->items[end].group.centre_ns;
+			frequency = fmin(frequency, mean_frequency(series));
+		}
+		for (size_t k = i; k < end; k++) {
+			struct series *series = &book->series[own->items[k].series];
+
+			series->reference_ns = sum / (double)(end - i);
+			series->usual_frequency = (float)frequency;
+			series->compared = true;
+		}
+	}
+	for (size_t i = 0; i < own->count; i++) {
+		struct series *series = &book->series[own->items[i].series];
+
+		for (size_t k = 0; k < own->count; k++) {
+			const struct series *other = &book->series[own->items[k].series];
+			double more = mean_frequency(series) - mean_frequency(other);
+
+			if (other->reference_ns >= series->own_ns / agreement ||
+			    series->own_ns - other->own_ns > agreement * more)
+				break;
+			if (series->own_ns - more > other->reference_ns * agreement)
+				continue;
+			series->reference_ns = other->reference_ns;
+			series->usual_frequency = other->usual_frequency;
+			break;
+		}
+	}
+}
+
+/* Ranks without support that were seen often enough are compared by what they usually took so far. */
+static int add_provisional(struct series_book *book, const struct workload *workload, struct candidates *own)
+{
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct series *series = &book->series[i];
+
+		if (series->supported || series->cpu.n < (double)book->config->certify_fragments ||
+		    series->own_ns <= 0 || (series->class == VAPRO_COMPUTATION && !series->certified))
+			continue;
+		if (grow(&own->items, &own->capacity, own->count + 1, sizeof(*own->items)))
+			return -ENOMEM;
+		own->items[own->count++] = (struct candidate){i, {.centre_ns = series->own_ns}};
+	}
+	if (own->count)
+		qsort(own->items, own->count, sizeof(*own->items), compare_candidates);
+	return 0;
+}
+
+static int refresh_own(struct series_book *book, struct workload *workload, uint32_t begin)
+{
+	struct candidates all = {0}, own = {0};
+	int error = collect(book, workload, &all);
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		struct series *series = &book->series[i];
+
+		series->supported = series->compared = false;
+		series->reference_ns = series->own_ns;
+		series->usual_frequency = (float)mean_frequency(series);
+	}
+	for (size_t i = 0; !error && i < all.count; i++) {
+		struct series *series = &book->series[all.items[i].series];
+
+		if (series->supported || !(spread(&all.items[i].group, begin) || agreed(book, &all, i)))
+			continue;
+		series->supported = true;
+		series->own_ns = series->reference_ns = all.items[i].group.centre_ns;
+		if (series->class == VAPRO_COMPUTATION && !series->certified)
+			continue;
+		if (grow(&own.items, &own.capacity, own.count + 1, sizeof(*own.items)))
+			error = -ENOMEM;
+		else
+			own.items[own.count++] = all.items[i];
+	}
+	if (!error)
+		error = add_provisional(book, workload, &own);
+	if (!error)
+		pool(book, &own);
+	free(all.items);
+	free(own.items);
+	return error;
+}
+
+/* ---- ranks that are slower than the others in the same calls, for good */
+
+#define SLOWER_TIGHT 0.1  /* of the median: that near to it the others must be */
+#define SLOWER_OTHERS 0.7 /* of the ranks: so many must be */
+
+static int compare_own(const void *a, const void *b)
+{
+	const struct series *left = *(struct series *const *)a, *right = *(struct series *const *)b;
+
+	return (left->own_ns > right->own_ns) - (left->own_ns < right->own_ns);
+}
+
+/* In a rooted collective the root waits for all others, by design. */
+static bool rooted(const struct series_book *book, const struct series *series)
+{
+	const char *labels = stg__state(book->stg, series->state)->about.common;
+
+	return labels && (!strncmp(labels, "root=", 5) || strstr(labels, " root="));
+}
+
+/* A rank that computes less than the others arrives early and waits as long as it computes less. */
+static bool waits_early(const struct series_book *book, const struct series *series, double usual_ns)
+{
+	const struct stg_job *job = stg__job(book->stg, series->job);
+	double less = job->typical_computing_ns - job->rows[series->row].computing_ns;
+
+	return less > 0.5 * (series->own_ns - usual_ns) * series->view_n;
+}
+
+/*
+ * Where most ranks agree, one that takes longer for the same calls of the same size has the others' reference: it
+ * has no good time of its own to be compared with.
+ */
+static int find_slower(struct series_book *book, const struct workload *workload)
+{
+	struct series **ranks = NULL;
+	size_t count = 0, capacity = 0, near = 0;
+	double median;
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		struct series *series = &book->series[i];
+
+		series->slower = false;
+		if (!series->supported || series->own_ns <= 0 || rooted(book, series))
+			continue;
+		if (grow(&ranks, &capacity, count + 1, sizeof(*ranks))) {
+			free(ranks);
+			return -ENOMEM;
+		}
+		ranks[count++] = series;
+	}
+	if (count)
+		qsort(ranks, count, sizeof(*ranks), compare_own);
+	median = count ? ranks[(count - 1) / 2]->own_ns : 0;
+	for (size_t i = 0; i < count; i++)
+		near += fabs(ranks[i]->own_ns - median) <= SLOWER_TIGHT * median;
+	for (size_t i = 0; count > 2 && (double)near >= SLOWER_OTHERS * (double)count && i < count; i++) {
+		struct series *series = ranks[i];
+
+		if (median >= book->config->threshold * series->own_ns ||
+		    (workload->class == VAPRO_COMMUNICATION && waits_early(book, series, median)))
+			continue;
+		series->slower = true;
+		series->reference_ns = median;
+	}
+	free(ranks);
+	return 0;
+}
+
+int typical__refresh(struct series_book *book, struct workload *workload)
+{
+	bool fixed = workload->class == VAPRO_IO ||
+		     (workload->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS);
+	uint32_t begin = begin_of(book, workload);
+
+	workload->dirty = false;
+	if (fixed ? refresh_fixed(book, workload, begin) : refresh_own(book, workload, begin))
+		return -ENOMEM;
+	return workload->class == VAPRO_COMPUTATION ? 0 : find_slower(book, workload);
+}
