@@ -114,7 +114,7 @@ struct result_interferer {
 
 /* What all slow rows have in common and the others of the job have not, or hardly. */
 struct result_shared {
-	const char *fact; /* host, socket, numa, core_type, cgroup or cpu */
+	const char *fact; /* host, cpu_model, socket, numa, core_type, cgroup or cpu */
 	const char *value;
 	uint32_t others; /* rows that have it too and are not slow */
 };

@@ -71,7 +71,10 @@ static int add_place(struct vapro_place *place, const struct vapro_place *from)
 	take_least(&place->cpu, from->cpu);
 	take_least(&place->socket, from->socket);
 	take_least(&place->numa, from->numa);
-	return take_first(&place->core_type, from->core_type) || take_first(&place->cgroup, from->cgroup) ? -ENOMEM : 0;
+	if (take_first(&place->core_type, from->core_type) || take_first(&place->cpu_model, from->cpu_model) ||
+	    take_first(&place->cgroup, from->cgroup))
+		return -ENOMEM;
+	return 0;
 }
 
 /* Counts a host once. Returns 0 or -ENOMEM. */
@@ -336,7 +339,7 @@ static int put_tables(const struct ndjson *ndjson, uint64_t begin_ns, struct str
 		ret = stream__put(sink, &event);
 		event = (struct stream_event){.type = STREAM_PLACE, .place = ndjson->places[i]};
 		if (!ret && (event.place.cpu >= 0 || event.place.socket >= 0 || event.place.numa >= 0 ||
-			     event.place.core_type || event.place.cgroup))
+			     event.place.core_type || event.place.cpu_model || event.place.cgroup))
 			ret = stream__put(sink, &event);
 	}
 	for (size_t i = 0; !ret && i < ndjson->state_count; i++) {
@@ -421,6 +424,7 @@ void ndjson__free(struct ndjson *ndjson)
 		free((char *)ndjson->threads[i].job);
 		free((char *)ndjson->threads[i].host);
 		free((char *)ndjson->places[i].core_type);
+		free((char *)ndjson->places[i].cpu_model);
 		free((char *)ndjson->places[i].cgroup);
 	}
 	for (size_t i = 0; i < ndjson->state_count; i++) {

@@ -121,6 +121,7 @@ static void say_where(const struct result_diagnosis *diagnosis, char *buf, size_
 		 !strcmp(first->fact, "numa")	     ? "NUMA node"
 		 : !strcmp(first->fact, "core_type") ? "cores of type"
 		 : !strcmp(first->fact, "cpu")	     ? "CPU"
+		 : !strcmp(first->fact, "cpu_model") ? "hosts with CPU"
 						     : first->fact,
 		 first->value, first->others ? "hardly anybody else of the job" : "nobody else of the job");
 }

@@ -151,6 +151,8 @@ static void say_where(struct text *text, const struct result_diagnosis *diagnosi
 			continue;
 		if (!strcmp(shared->fact, "core_type"))
 			say(text, ", %son cores of type %s", each, shared->value);
+		else if (!strcmp(shared->fact, "cpu_model"))
+			say(text, ", %s%s %s", each, i ? "with CPU" : "on hosts with CPU", shared->value);
 		else if (!strcmp(shared->fact, "cgroup"))
 			say(text, ", %sin cgroup %s", each, shared->value);
 		else if (!strcmp(shared->fact, "host"))
