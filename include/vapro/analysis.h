@@ -168,7 +168,8 @@ struct result_variance {
 	double share;	       /* of the ranks' time since it began: lost and caused */
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
-	bool slow_path;	      /* communication: transfers of these ranks, while nobody was late */
+	bool from_start;      /* slow since its ranks were first seen: nothing shows that they were faster before */
+	bool slow_path;	      /* communication: transfers of these ranks, while no rank was late */
 	bool confirmed;	      /* confidence is VAPRO_CONFIRMED */
 	const char *evidence; /* one phrase: what confirms it, or what is missing */
 	bool alarm;
