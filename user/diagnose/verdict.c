@@ -139,32 +139,39 @@ static bool narrower(const char *fact)
 	return !strcmp(fact, "numa") || !strcmp(fact, "cpu") || !strcmp(fact, "core_type");
 }
 
-static void say_where(struct text *text, const struct result_diagnosis *diagnosis, uint32_t rows)
+static void say_where(struct text *text, const struct result_shared *shared, uint32_t count, uint32_t rows)
 {
 	const char *each = rows > 1 ? "all " : "";
 
-	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
-		const struct result_shared *shared = &diagnosis->shared[i];
+	for (uint32_t i = 0; i < count; i++) {
+		const char *fact = shared[i].fact, *value = shared[i].value;
 
 		/* Each lies in the one before: the widest says it. */
-		if (i && narrower(shared->fact))
+		if (i && narrower(fact))
 			continue;
-		if (!strcmp(shared->fact, "core_type"))
-			say(text, ", %son cores of type %s", each, shared->value);
-		else if (!strcmp(shared->fact, "cpu_model"))
-			say(text, ", %s%s %s", each, i ? "with CPU" : "on hosts with CPU", shared->value);
-		else if (!strcmp(shared->fact, "cgroup"))
-			say(text, ", %sin cgroup %s", each, shared->value);
-		else if (!strcmp(shared->fact, "host"))
-			say(text, ", %son host %s", each, shared->value);
-		else if (!strcmp(shared->fact, "numa"))
-			say(text, ", %son NUMA node %s", each, shared->value);
+		if (!strcmp(fact, "core_type"))
+			say(text, ", %son cores of type %s", each, value);
+		else if (!strcmp(fact, "cpu_model"))
+			say(text, ", %s%s %s", each, i ? "with CPU" : "on hosts with CPU", value);
+		else if (!strcmp(fact, "cgroup"))
+			say(text, ", %sin cgroup %s", each, value);
+		else if (!strcmp(fact, "host"))
+			say(text, ", %son host %s", each, value);
+		else if (!strcmp(fact, "numa"))
+			say(text, ", %son NUMA node %s", each, value);
 		else
-			say(text, ", %son %s %s", each, !strcmp(shared->fact, "cpu") ? "CPU" : shared->fact,
-			    shared->value);
+			say(text, ", %son %s %s", each, !strcmp(fact, "cpu") ? "CPU" : fact, value);
 		each = "";
 	}
-	say(text, "%s", diagnosis->shared_count ? "," : "");
+	say(text, "%s", count ? "," : "");
+}
+
+void verdict__place(const struct result_shared *shared, uint32_t count, uint32_t rows, char *buf, size_t size)
+{
+	struct text text = {buf, size, 0};
+
+	*buf = 0;
+	say_where(&text, shared, count, rows);
 }
 
 void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
@@ -174,7 +181,8 @@ void verdict__write(const struct result_variance *variance, bool waiting, bool t
 
 	*buf = 0;
 	say(&text, "%s", variance->who);
-	say_where(&text, diagnosis, variance->thread_count ? variance->thread_count : variance->rank_count);
+	say_where(&text, diagnosis->shared, diagnosis->shared_count,
+		  variance->thread_count ? variance->thread_count : variance->rank_count);
 	say(&text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
 	if (waiting && !transfer && variance->effect_of)
 		say(&text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
