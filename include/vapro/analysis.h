@@ -135,6 +135,7 @@ struct result_diagnosis {
 	const char *verdict;	   /* who, where, how much and why in one */
 	const struct result_shared *shared;
 	uint32_t shared_count;
+	const char *host; /* of all slow rows; NULL: they are on several */
 	const char *limit,
 	    *limit_cgroup; /* the CPU quota that slow ones were under, and whose it is; NULL: none known */
 };

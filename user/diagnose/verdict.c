@@ -174,28 +174,53 @@ void verdict__place(const struct result_shared *shared, uint32_t count, uint32_t
 	say_where(&text, shared, count, rows);
 }
 
-void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
+/* The host matters whether other ranks run there or not. */
+static void say_slow_path(struct text *text, const struct result_variance *variance)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	uint32_t rows = variance->thread_count ? variance->thread_count : variance->rank_count;
+	struct result_shared host = {.fact = "host", .value = diagnosis->host};
+
+	say(text, "transfers of %s", variance->who);
+	if (diagnosis->host)
+		say_where(text, &host, 1, rows);
+	else
+		say_where(text, diagnosis->shared, diagnosis->shared_count, rows);
+	say(text, " take %.1f times as long (%.*f s lost); no rank was late", 1 / fmax(variance->performance, 1e-3),
+	    variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
+}
+
+static void say_loss(struct text *text, const struct result_variance *variance, bool waiting, bool transfer)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+
+	say(text, "%s", variance->who);
+	say_where(text, diagnosis->shared, diagnosis->shared_count,
+		  variance->thread_count ? variance->thread_count : variance->rank_count);
+	say(text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
+	if (waiting && !transfer && variance->effect_of)
+		say(text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
+	else if (waiting && transfer)
+		say(text, ": transfers took longer%s", variance->confirmed ? "" : ", or they waited for each other");
+	else if (waiting)
+		say(text, ": they waited for ranks that came late");
+	else
+		say_why(text, diagnosis);
+	if (!diagnosis->final)
+		say(text, " (finer counters follow)");
+}
+
+void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
+{
 	struct text text = {buf, size, 0};
 
 	*buf = 0;
-	say(&text, "%s", variance->who);
-	say_where(&text, diagnosis->shared, diagnosis->shared_count,
-		  variance->thread_count ? variance->thread_count : variance->rank_count);
-	say(&text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
-	if (waiting && !transfer && variance->effect_of)
-		say(&text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
-	else if (waiting && transfer)
-		say(&text, ": transfers took longer%s", variance->confirmed ? "" : ", or they waited for each other");
-	else if (waiting)
-		say(&text, ": they waited for ranks that came late");
+	if (variance->slow_path)
+		say_slow_path(&text, variance);
 	else
-		say_why(&text, diagnosis);
-	if (!diagnosis->final)
-		say(&text, " (finer counters follow)");
+		say_loss(&text, variance, waiting, transfer);
 	if (!variance->confirmed && variance->id)
-		say(&text, "; unconfirmed");
+		say(&text, variance->confidence == VAPRO_PLACE ? "; by their place, not certain" : "; unconfirmed");
 	say(&text, ".");
 	/* A text that was cut must not end inside a character or look complete. */
 	if (text.used >= size && size > 4) {
