@@ -238,10 +238,12 @@ static void test_bundles_and_labels(void **state)
 static void test_places(void **state)
 {
 	static const char *const orders[] = {
-	    IO(",\"socket\":1,\"cpu\":7,\"core_type\":\"p\"") "\n" IO(",\"socket\":0,\"cgroup\":\"/"
-								      "b\",\"cpu_model\":\"y\"") "\n" IO(
-		",\"cgroup\":\"/a\",\"cpu_model\":\"x\"") "\n{\"rank\":5,\"class\":\"io\",\"at\":\"x\",\"start_ns\":1,"
-							  "\"duration_ns\":1}",
+	    IO(",\"socket\":1,\"cpu\":7,\"core_type\":\"p\"") "\n" IO(
+		",\"socket\":0,\"cgroup\":\"/"
+		"b\",\"cpu_model\":\"y\"") "\n" IO(",\"cgroup\":\"/a\",\"cpu_model\":\"x\"") "\n{\"rank\":5,\"class\":"
+											     "\"io\",\"at\":\"x\","
+											     "\"start_ns\":1,"
+											     "\"duration_ns\":1}",
 	    IO(",\"cgroup\":\"/a\",\"cpu_model\":\"x\"") "\n" IO(
 		",\"socket\":0,\"cgroup\":\"/b\",\"cpu_model\":\"y\"") "\n" IO(",\"socket\":1,\"cpu\":7,\"core_type\":"
 									       "\"p\"") "\n{\"rank\":5,\"class\":"
