@@ -129,6 +129,21 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	return 0;
 }
 
+/* NULL where slow rows are on several. */
+static const char *host_of(const struct stg_job *about, const unsigned char *slow)
+{
+	const char *host = NULL;
+
+	for (size_t row = 0; row < about->row_count; row++) {
+		if (slow[row] != 1)
+			continue;
+		if (host && host != about->rows[row].host) /* interned */
+			return NULL;
+		host = about->rows[row].host;
+	}
+	return host && *host ? host : NULL;
+}
+
 static int build_shared(const struct builder *builder, const unsigned char *slow, struct result_diagnosis *diagnosis)
 {
 	struct result_shared *shared = builder__take(builder, WHERE_FACTS, sizeof(*shared));
@@ -145,6 +160,7 @@ static int build_shared(const struct builder *builder, const unsigned char *slow
 		shared[i] = (struct result_shared){where[i].fact, value, where[i].others};
 	}
 	diagnosis->shared = shared;
+	diagnosis->host = host_of(builder->about, slow);
 	return 0;
 }
 

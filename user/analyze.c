@@ -154,7 +154,7 @@ static int tell_score(const struct stream_sink *pipeline)
 	}
 	fprintf(
 	    stderr,
-	    "score: homogeneity %.2f, completeness %.2f, V-measure %.2f (%llu fragments, %llu truths, %llu clusters, "
+	    "score: homogeneity %.6f, completeness %.6f, V-measure %.6f (%llu fragments, %llu truths, %llu clusters, "
 	    "%s",
 	    score.homogeneity, score.completeness, score.v_measure, (unsigned long long)score.fragments,
 	    (unsigned long long)score.truths, (unsigned long long)score.clusters,
@@ -232,6 +232,13 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	return status ? EXIT_FAILED : score;
 }
 
+/* The cap of a run is that of one host times the hosts, unless the options say another. Returns 0 or an exit code. */
+static int allow_memory(struct analyze *analyze, uint64_t hosts, int argc, char **argv)
+{
+	analyze->config.memory_cap *= hosts;
+	return parse(analyze, argc, argv);
+}
+
 int analyze__main(int argc, char **argv)
 {
 	struct analyze analyze = {.output = "-", .files = calloc((size_t)argc, sizeof(char *))};
@@ -269,6 +276,9 @@ int analyze__main(int argc, char **argv)
 			fprintf(stderr, "vapro analyze: %s\n", err);
 			goto out;
 		}
+		config__init(&analyze.config);
+		if (allow_memory(&analyze, ndjson__hosts(ndjson), argc, argv))
+			goto out;
 		if (!check_events(&analyze, ndjson)) {
 			status = EXIT_USAGE;
 			goto out;
@@ -279,8 +289,7 @@ int analyze__main(int argc, char **argv)
 			goto out;
 		}
 		analyze.config = info.config;
-		analyze.config.memory_cap *= (uint64_t)analyze.file_count; /* each host's own */
-		if (parse(&analyze, argc, argv))
+		if (allow_memory(&analyze, (uint64_t)analyze.file_count, argc, argv))
 			goto out;
 	}
 	lines = line_sink__open(analyze.output, false);

@@ -26,7 +26,7 @@ struct watch *watch__new(const struct watch_parts *parts, const struct selection
 	watch->selection = selection;
 	watch->slots[KERNEL_SLOTS - 1] = true; /* the calibration child's */
 	watch->statics = static_mpi__new();
-	watch->topology = topology__new("/sys");
+	watch->topology = topology__new("/sys", "/proc/cpuinfo");
 	watch->named_start = calloc(selection->pid_count + 1, sizeof(*watch->named_start));
 	if (!watch->statics || !watch->topology || !watch->named_start) {
 		watch__free(watch);

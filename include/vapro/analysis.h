@@ -115,7 +115,7 @@ struct result_interferer {
 
 /* What all slow rows have in common and the others of the job have not, or hardly. */
 struct result_shared {
-	const char *fact; /* host, socket, numa, core_type, cgroup or cpu */
+	const char *fact; /* host, cpu_model, socket, numa, core_type, cgroup or cpu */
 	const char *value;
 	uint32_t others; /* rows that have it too and are not slow */
 };
@@ -136,6 +136,7 @@ struct result_diagnosis {
 	const char *verdict;	   /* who, where, how much and why in one */
 	const struct result_shared *shared;
 	uint32_t shared_count;
+	const char *host; /* of all slow rows; NULL: they are on several */
 	const char *limit,
 	    *limit_cgroup; /* the CPU quota that slow ones were under, and whose it is; NULL: none known */
 };
@@ -169,7 +170,8 @@ struct result_variance {
 	double share;	       /* of the ranks' time since it began: lost and caused */
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
-	bool slow_path;	      /* communication: transfers of these ranks, while nobody was late */
+	bool from_start;      /* slow since its ranks were first seen: nothing shows that they were faster before */
+	bool slow_path;	      /* communication: transfers of these ranks, while no rank was late */
 	bool confirmed;	      /* confidence is VAPRO_CONFIRMED */
 	const char *evidence; /* one phrase: what confirms it, or what is missing */
 	bool alarm;

@@ -51,7 +51,10 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		break;
 	case STREAM_PLACE:
 		copy->place.core_type = recorder__copy(event->place.core_type);
+		copy->place.cpu_model = recorder__copy(event->place.cpu_model);
 		copy->place.cgroup = recorder__copy(event->place.cgroup);
+		copy->place.limit = recorder__copy(event->place.limit);
+		copy->place.limit_cgroup = recorder__copy(event->place.limit_cgroup);
 		break;
 	case STREAM_STAGE:
 		copy->stage.expand = recorder__copy(event->stage.expand);
@@ -91,7 +94,10 @@ static inline void recorder__clear(struct recorder *recorder)
 		}
 		if (event->type == STREAM_PLACE) {
 			free((char *)event->place.core_type);
+			free((char *)event->place.cpu_model);
 			free((char *)event->place.cgroup);
+			free((char *)event->place.limit);
+			free((char *)event->place.limit_cgroup);
 		}
 		if (event->type == STREAM_STAGE) {
 			free((char *)event->stage.expand);

@@ -60,7 +60,26 @@ static inline void sample__fill(struct job_result *result)
 	static struct result_variance variances[3];
 	static const struct result_uncovered uncovered[] = {{&sample_vertex, 0.0612, VAPRO_FEW_FRAGMENTS},
 							    {NULL, 0.013, VAPRO_NOT_SEEN}};
-	static const struct result_imbalance imbalances[] = {{&sample_edge, 0, 3, 1e6, 1.25e6, 0.31}};
+	static const struct result_shared same_host[] = {{"host", "n2", 0}};
+	static const struct result_imbalance imbalances[] = {{
+	    .state = &sample_edge,
+	    .fast_rank = 0,
+	    .slow_rank = 3,
+	    .fast_ns = 1e6,
+	    .slow_ns = 1.25e6,
+	    .share = 0.31,
+	    .ranks = &ranks[2],
+	    .rank_count = 2,
+	    .ratio = 1.24,
+	    .ratio_least = 1.2,
+	    .ratio_most = 1.28,
+	    .lost_seconds = 0.75,
+	    .states = 3,
+	    .certain = true,
+	    .shared = same_host,
+	    .shared_count = 1,
+	    .variance = 1,
+	}};
 	static const struct result_drift drifts[] = {{&sample_edge, 1.18, 6}};
 	static const struct result_rare rares[] = {{&sample_vertex, 1, 3, 0.75, 0, NAN},
 						   {&sample_edge, 2, 4, 0.5, 12, 123456.78}};
@@ -97,6 +116,10 @@ static inline void sample__fill(struct job_result *result)
 	    .who = "thread 3 of rank 2",
 	    .performance = 0.52,
 	    .lost_seconds = 1.5000004,
+	    .caused_seconds = 4.25,
+	    .share = 0.0958,
+	    .severity = VAPRO_CRITICAL,
+	    .confidence = VAPRO_CONFIRMED,
 	    .confirmed = true,
 	    .evidence = "the kernel tells 91 % of the loss",
 	    .alarm = true,
@@ -137,6 +160,10 @@ static inline void sample__fill(struct job_result *result)
 	    .who = "ranks 0-1,3",
 	    .performance = 0.3,
 	    .lost_seconds = 4.25,
+	    .share = 0.071,
+	    .severity = VAPRO_WARNING,
+	    .confidence = VAPRO_CONFIRMED,
+	    .slow_path = true,
 	    .confirmed = true,
 	    .evidence = "waiting for rank 2",
 	    .effect_of = 1,
@@ -155,6 +182,8 @@ static inline void sample__fill(struct job_result *result)
 	    .who = "ranks 0-1",
 	    .performance = 0.8,
 	    .lost_seconds = 0.2,
+	    .confidence = VAPRO_PLACE,
+	    .from_start = true,
 	    .evidence = "one state only, and the kernel tells nothing",
 	    .still_open = true,
 	    .sites = sites,
@@ -189,6 +218,8 @@ static inline void sample__fill(struct job_result *result)
 	    .drift_count = 1,
 	    .rares = rares,
 	    .rare_count = 2,
+	    .small_count = 17,
+	    .small_seconds = 0.0625,
 	    .clusters = {.states = 3, .clusters = 9, .rare = 2, .approximate = 1, .coarser = 1, .slack = 0.00123456},
 	};
 }

@@ -61,7 +61,8 @@ static void write_host(const char *path, const char *host, int32_t rank, uint64_
 		.type = STREAM_THREAD,
 		.thread = {.rank = rank, .world_size = 2, .pid = 100, .tid = 100, .job = "slurm:7", .host = host}});
 	put(sink, (struct stream_event){.type = STREAM_SEEN, .seen = {0, mono, 0}});
-	put(sink, (struct stream_event){.type = STREAM_PLACE, .place = {0, rank, rank, -1, NULL, host}});
+	put(sink, (struct stream_event){.type = STREAM_PLACE,
+					.place = {.cpu = rank, .socket = rank, .numa = -1, .cgroup = host}});
 	put(sink,
 	    (struct stream_event){
 		.type = STREAM_STATE,
@@ -160,7 +161,8 @@ static void test_exact(void **state)
 	events[count++] = (struct stream_event){
 	    .type = STREAM_FACTS, .facts = {5, "job", 1, 2, 3, 4, 5, 6, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
 	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
-	events[count++] = (struct stream_event){.type = STREAM_PLACE, .place = {1, -1, 0, 7, "cpu_atom", NULL}};
+	events[count++] = (struct stream_event){
+	    .type = STREAM_PLACE, .place = {1, -1, 0, 7, "cpu_atom", "AMD EPYC 7742", NULL, "max 1000", "/c"}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_STAGE, .stage = {5, 6, 2, "backend", "j", 7, "a,b", NULL}};
 	events[count++] =
@@ -225,7 +227,10 @@ static void test_exact(void **state)
 		case STREAM_PLACE:
 			assert_memory_equal(&a->place, &b->place, offsetof(struct vapro_place, core_type));
 			same_text(a->place.core_type, b->place.core_type);
+			same_text(a->place.cpu_model, b->place.cpu_model);
 			same_text(a->place.cgroup, b->place.cgroup);
+			same_text(a->place.limit, b->place.limit);
+			same_text(a->place.limit_cgroup, b->place.limit_cgroup);
 			break;
 		case STREAM_STAGE:
 			assert_memory_equal(&a->stage, &b->stage, offsetof(struct stream_stage, expand));

@@ -1,78 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Results as lines: rendered, parsed back, compared. VAPRO_TEST_LINES=FILE keeps them for schema_check.py. */
+/* Results as lines: rendered, parsed back, compared. VAPRO_TEST_LINES=FILE leaves them for schema_check.py. */
 #include <errno.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <cmocka.h>
 
+#include "parsed.h"
 #include "report/json.h"
-#include "report/lines.h"
-#include "report/sink.h"
 #include "sample.h"
-
-static char *lines[64];
-static size_t line_count;
-
-static int keep(void *arg, const char *line)
-{
-	assert_true(line_count < 64);
-	assert_null(strchr(line, '\n'));
-	lines[line_count++] = strdup(line);
-	return arg ? *(int *)arg : 0;
-}
-
-static int clear(void **state)
-{
-	(void)state;
-	while (line_count)
-		free(lines[--line_count]);
-	return 0;
-}
-
-/* Each line kept must be JSON again. */
-static cJSON *parsed(size_t number)
-{
-	cJSON *object = cJSON_ParseWithOpts(lines[number], NULL, true);
-
-	assert_non_null(object);
-	return object;
-}
-
-static const cJSON *at(const cJSON *object, const char *path)
-{
-	char copy[128], *rest = NULL;
-
-	snprintf(copy, sizeof(copy), "%s", path);
-	for (char *key = strtok_r(copy, "/", &rest); key; key = strtok_r(NULL, "/", &rest)) {
-		object = *key >= '0' && *key <= '9' ? cJSON_GetArrayItem(object, atoi(key))
-						    : cJSON_GetObjectItemCaseSensitive(object, key);
-		if (!object)
-			fail_msg("%s is missing", path);
-	}
-	return object;
-}
-
-static void is_text(const cJSON *object, const char *path, const char *text)
-{
-	assert_true(cJSON_IsString(at(object, path)));
-	assert_string_equal(at(object, path)->valuestring, text);
-}
-
-static void is_number(const cJSON *object, const char *path, double number)
-{
-	assert_true(cJSON_IsNumber(at(object, path)));
-	assert_true(fabs(at(object, path)->valuedouble - number) < 1e-12);
-}
-
-static void is_null(const cJSON *object, const char *path)
-{
-	assert_true(cJSON_IsNull(at(object, path)));
-}
 
 static struct vapro_thread threads[] = {
     {.rank = 0, .job = "slurm:1234.0", .host = "n1"},
@@ -124,6 +56,8 @@ static void test_window(void **state)
 	is_number(object, "uncovered/0/share_pct", 6.12);
 	is_text(object, "uncovered/0/reason", "few_fragments");
 	is_null(object, "uncovered/1/state");
+	is_number(object, "small/count", 17);
+	is_number(object, "small/lost_seconds", 0.0625);
 	is_number(object, "clusters/clusters", 9);
 	is_number(object, "clusters/slack_pct", 0.1235);
 	assert_true(cJSON_IsFalse(at(object, "clusters/exact")));
@@ -179,6 +113,11 @@ static void test_variance(void **state)
 	is_number(object, "lost_seconds", 1.5);
 	is_number(object, "loss_pct", 48);
 	is_text(object, "confidence", "confirmed");
+	is_text(object, "severity", "critical");
+	is_number(object, "caused_seconds", 4.25);
+	is_number(object, "share_pct", 9.58);
+	is_text(object, "scope", "node"); /* 4 of 8 ranks */
+	assert_true(cJSON_IsFalse(at(object, "from_start")) && cJSON_IsFalse(at(object, "slow_path")));
 	assert_true(cJSON_IsTrue(at(object, "alarm")));
 	is_null(object, "effect_of");
 	is_text(object, "call_sites/0/symbols", "exchange+0x20 -> reduce+0x14");
@@ -195,6 +134,61 @@ static void test_variance(void **state)
 	is_number(object, "effect_of", 1);
 	is_null(object, "call_sites/0/from");
 	is_null(object, "call_sites/0/symbols");
+	is_text(object, "severity", "warning");
+	assert_true(cJSON_IsTrue(at(object, "slow_path")));
+	cJSON_Delete(object);
+	object = parsed(6);
+	is_text(object, "confidence", "place");
+	is_text(object, "severity", "info");
+	assert_true(cJSON_IsTrue(at(object, "from_start")));
+	cJSON_Delete(object);
+}
+
+static void test_imbalance(void **state)
+{
+	struct json_context context = {.host = "n1", .daemon_cpu_pct = NAN};
+	struct result_imbalance imbalance;
+	struct job_result result;
+	cJSON *object;
+
+	(void)state;
+	render();
+	object = parsed(7);
+	is_text(object, "type", "imbalance");
+	is_text(object, "ranks", "2-3");
+	is_number(object, "fast_rank", 0);
+	is_number(object, "slow_rank", 3);
+	is_number(object, "slow_seconds", 0.00125);
+	is_number(object, "ratio", 1.24);
+	is_number(object, "ratio_least", 1.2);
+	is_number(object, "ratio_most", 1.28);
+	is_number(object, "lost_seconds", 0.75);
+	is_number(object, "share_pct", 31);
+	is_number(object, "states", 3);
+	assert_true(cJSON_IsTrue(at(object, "certain")));
+	is_text(object, "shared/0/fact", "host");
+	is_text(object, "shared/0/value", "n2");
+	is_number(object, "shared/0/others", 0);
+	is_number(object, "variance", 1);
+	cJSON_Delete(object);
+	clear(state);
+	/* nothing shared and no variance: the members are there all the same; a job that was seen whole */
+	sample__fill(&result);
+	imbalance = result.imbalances[0];
+	imbalance.shared = NULL;
+	imbalance.shared_count = 0;
+	imbalance.variance = 0;
+	imbalance.certain = false;
+	result.imbalances = &imbalance;
+	result.partial = false;
+	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	object = parsed(7);
+	assert_int_equal(cJSON_GetArraySize(at(object, "shared")), 0);
+	is_null(object, "variance");
+	assert_true(cJSON_IsFalse(at(object, "certain")));
+	cJSON_Delete(object);
+	object = parsed(3);
+	is_text(object, "scope", "job");
 	cJSON_Delete(object);
 }
 
@@ -374,157 +368,12 @@ static void test_helpers(void **state)
 	cJSON_Delete(item);
 }
 
-static void test_lines(void **state)
+/* Not a test of its own. */
+static void test_leave_lines(void **state)
 {
-	const struct line_counter counters[] = {{"instructions", "none", false, "no PMU"}};
-	const struct line_pause pauses[] = {{50000, 900, 300}};
-	const struct line_costs costs = {450, 240, 15400, NAN, 178, NAN, pauses, 1};
-	const struct line_skipped skipped[] = {{"MPI_Init", "jump to its entry"}};
-	const struct line_image images[] = {{"/usr/lib/libmpi.so", "1f2e", 40, 38, 2, skipped, 1}};
-	struct vapro_config config;
-	const struct line_rung ladder[] = {{"session", true, false, "refused"}, {"multi", true, true, NULL}};
-	const struct line_facts facts = {LINE_YES, LINE_NO, LINE_UNKNOWN, LINE_NO};
-	const struct line_factor factors[] = {{"throttled", "run queue", true, true, "an old kernel"},
-					      {"frequency", NULL, false, false, "not told"}};
-	struct line_hello hello = {
-	    SAMPLE_UTC,		"n1",	"0.1",	 "6.18.0",	  "multi", false, "no PMU", counters, 1,
-	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, ladder,  2,	  &facts,   factors,  2};
-	struct line_process process = {.utc_ns = SAMPLE_UTC,
-				       .host = "n1",
-				       .pid = 5,
-				       .exe = "/a.out",
-				       .rank = -1,
-				       .images = images,
-				       .image_count = 1,
-				       .state = LINE_ATTACHED};
-	struct line_warning warning = {SAMPLE_UTC, "n1", "ring_full", "the ring was full", 0};
-	struct line_bye bye = {.utc_ns = SAMPLE_UTC, .host = "n1", .exit_reason = "signal"};
-	char *text;
-	cJSON *object;
-
 	(void)state;
-	config__init(&config);
-	text = lines__hello(&hello);
-	keep(NULL, text);
-	free(text);
-	object = parsed(0);
-	is_text(object, "workload_source", "arguments");
-	is_number(object, "costs/entry_ns", 450);
-	is_null(object, "costs/nop5_ns");
-	is_number(object, "costs/pauses/0/from_ns", 50000);
-	is_number(object, "costs/pauses/0/return_ns", 300);
-	is_number(object, "tunables/window", 15);
-	is_text(object, "tunables/io", "auto");
-	is_text(object, "counters/0/reason", "no PMU");
-	is_text(object, "ladder/0/reason", "refused");
-	is_null(object, "ladder/1/reason");
-	assert_true(cJSON_IsTrue(at(object, "ladder/1/works")));
-	assert_true(cJSON_IsTrue(at(object, "facts/uretprobe_syscall")));
-	assert_true(cJSON_IsFalse(at(object, "facts/nop5_syscall")));
-	is_null(object, "facts/emulation");
-	is_text(object, "factors/0/name", "throttled");
-	assert_true(cJSON_IsTrue(at(object, "factors/0/approx")));
-	is_text(object, "factors/1/reason", "not told");
-	is_null(object, "factors/1/source");
-	cJSON_Delete(object);
-	text = lines__process(&process);
-	keep(NULL, text);
-	free(text);
-	object = parsed(1);
-	is_null(object, "rank");
-	is_null(object, "start_time");
-	is_number(object, "images/0/shifted", 38);
-	is_text(object, "images/0/skipped/0/function", "MPI_Init");
-	is_text(object, "state", "attached");
-	cJSON_Delete(object);
-	text = lines__warning(&warning);
-	keep(NULL, text);
-	free(text);
-	object = parsed(2);
-	is_null(object, "pid");
-	cJSON_Delete(object);
-	text = lines__bye(&bye);
-	keep(NULL, text);
-	free(text);
-	object = parsed(3);
-	is_number(object, "totals/lost/ring_full", 0);
-	is_text(object, "exit_reason", "signal");
-	cJSON_Delete(object);
-}
-
-static void test_sink(void **state)
-{
-	char path[] = "/tmp/vapro-test-sink-XXXXXX", text[64] = "";
-	struct line_sink *sink;
-	FILE *file;
-
-	(void)state;
-	close(mkstemp(path));
-	for (int turn = 0; turn < 2; turn++) { /* truncated at the start */
-		sink = line_sink__open(path, false);
-		assert_non_null(sink);
-		assert_int_equal(line_sink__put(sink, "{\"a\":1}"), 0);
-		assert_int_equal(line_sink__put(sink, "{}"), 0);
-		assert_int_equal(line_sink__close(sink), 0);
-	}
-	file = fopen(path, "r");
-	assert_int_equal(fread(text, 1, sizeof(text) - 1, file), 11);
-	fclose(file);
-	assert_string_equal(text, "{\"a\":1}\n{}\n");
-	unlink(path);
-	assert_null(line_sink__open("/nonexistent/x", false));
-	assert_int_equal(errno, ENOENT);
-
-	sink = line_sink__open("/dev/full", false);
-	assert_null(line_sink__error(sink));
-	line_sink__put(sink, "{}");
-	assert_int_equal(line_sink__flush(sink), -ENOSPC);
-	assert_string_equal(line_sink__error(sink), "/dev/full: No space left on device; lines are being lost");
-	line_sink__put(sink, "{}");
-	line_sink__put(sink, "{}");
-	assert_int_equal(line_sink__flush(sink), 0); /* told once */
-	assert_int_equal(line_sink__lost(sink), 3);
-	assert_int_equal(line_sink__close(sink), -ENOSPC);
-}
-
-static void test_closed_pipe(void **state)
-{
-	int ends[2], saved = dup(STDOUT_FILENO), ret, lost;
-	struct line_sink *sink;
-
-	(void)state;
-	assert_int_equal(pipe(ends), 0);
-	close(ends[0]);
-	fflush(stdout);
-	dup2(ends[1], STDOUT_FILENO);
-	close(ends[1]);
-	sink = line_sink__open("-", false);
-	line_sink__put(sink, "{}");
-	ret = line_sink__flush(sink); /* and not the end of this process */
-	line_sink__put(sink, "{}");
-	line_sink__flush(sink);
-	lost = (int)line_sink__lost(sink);
-	line_sink__close(sink);
-	dup2(saved, STDOUT_FILENO);
-	close(saved);
-	assert_int_equal(ret, -EPIPE);
-	assert_int_equal(lost, 2);
-}
-
-/* Not a test of its own: leaves the lines for the schema's check. */
-static void test_keep_lines(void **state)
-{
-	const char *path = getenv("VAPRO_TEST_LINES");
-	struct line_sink *sink;
-
-	if (!path)
-		skip();
-	test_lines(state);
 	render();
-	sink = line_sink__open(path, false);
-	for (size_t i = 0; i < line_count; i++)
-		line_sink__put(sink, lines[i]);
-	assert_int_equal(line_sink__close(sink), 0);
+	leave_lines();
 }
 
 int main(void)
@@ -532,10 +381,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_teardown(test_window, clear),    cmocka_unit_test_teardown(test_heatmap, clear),
 	    cmocka_unit_test_teardown(test_chosen, clear),    cmocka_unit_test_teardown(test_variance, clear),
-	    cmocka_unit_test_teardown(test_diagnosis, clear), cmocka_unit_test_teardown(test_errors, clear),
-	    cmocka_unit_test_teardown(test_helpers, clear),   cmocka_unit_test_teardown(test_lines, clear),
-	    cmocka_unit_test_teardown(test_sink, clear),      cmocka_unit_test_teardown(test_closed_pipe, clear),
-	    cmocka_unit_test_teardown(test_short, clear),     cmocka_unit_test_teardown(test_keep_lines, clear),
+	    cmocka_unit_test_teardown(test_imbalance, clear), cmocka_unit_test_teardown(test_diagnosis, clear),
+	    cmocka_unit_test_teardown(test_errors, clear),    cmocka_unit_test_teardown(test_helpers, clear),
+	    cmocka_unit_test_teardown(test_short, clear),     cmocka_unit_test_teardown(test_leave_lines, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

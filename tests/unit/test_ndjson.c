@@ -238,11 +238,17 @@ static void test_bundles_and_labels(void **state)
 static void test_places(void **state)
 {
 	static const char *const orders[] = {
-	    IO(",\"socket\":1,\"cpu\":7,\"core_type\":\"p\"") "\n" IO(",\"socket\":0,\"cgroup\":\"/b\"") "\n" IO(
-		",\"cgroup\":\"/a\"") "\n{\"rank\":5,\"class\":\"io\",\"at\":\"x\",\"start_ns\":1,\"duration_ns\":1}",
-	    IO(",\"cgroup\":\"/a\"") "\n" IO(",\"socket\":0,\"cgroup\":\"/b\"") "\n" IO(
-		",\"socket\":1,\"cpu\":7,\"core_type\":\"p\"") "\n{\"rank\":5,\"class\":\"io\",\"at\":\"x\",\"start_"
-							       "ns\":1,\"duration_ns\":1}",
+	    IO(",\"socket\":1,\"cpu\":7,\"core_type\":\"p\"") "\n" IO(
+		",\"socket\":0,\"cgroup\":\"/"
+		"b\",\"cpu_model\":\"y\"") "\n" IO(",\"cgroup\":\"/a\",\"cpu_model\":\"x\"") "\n{\"rank\":5,\"class\":"
+											     "\"io\",\"at\":\"x\","
+											     "\"start_ns\":1,"
+											     "\"duration_ns\":1}",
+	    IO(",\"cgroup\":\"/a\",\"cpu_model\":\"x\"") "\n" IO(
+		",\"socket\":0,\"cgroup\":\"/b\",\"cpu_model\":\"y\"") "\n" IO(",\"socket\":1,\"cpu\":7,\"core_type\":"
+									       "\"p\"") "\n{\"rank\":5,\"class\":"
+											"\"io\",\"at\":\"x\",\"start_"
+											"ns\":1,\"duration_ns\":1}",
 	};
 
 	(void)state;
@@ -256,10 +262,15 @@ static void test_places(void **state)
 		assert_int_equal(place->cpu, 7);
 		assert_int_equal(place->numa, -1);
 		assert_string_equal(place->core_type, "p");
+		assert_string_equal(place->cpu_model, "x");
 		assert_string_equal(place->cgroup, "/a");
 	}
 	assert_int_equal(replay(IO(",\"socket\":\"one\""), true), -EINVAL);
 	assert_int_equal(replay(IO(",\"numa\":-2"), true), -EINVAL);
+	assert_int_equal(replay(IO(",\"cpu_model\":7"), true), -EINVAL);
+	/* the model alone is a place, too */
+	assert_int_equal(replay(IO(",\"cpu_model\":\"z\""), true), 0);
+	assert_string_equal(recorder__find(&seen, STREAM_PLACE, 0)->place.cpu_model, "z");
 }
 
 static void test_windows(void **state)

@@ -67,7 +67,7 @@ static void test_two_sockets(void **state)
 	write_file("devices/system/node/node3/cpulist", "2-3,5-7\n");
 	write_file("bus/event_source/devices/cpu_core/cpus", "0-3\n");
 	write_file("bus/event_source/devices/cpu_atom/cpus", "4-7\n");
-	topology = topology__new(root);
+	topology = topology__new(root, "/nonexistent");
 	assert_non_null(topology);
 	topology__cpu(topology, 4, &place);
 	assert_int_equal(place.cpu, 4);
@@ -87,12 +87,12 @@ static void test_two_sockets(void **state)
 	write_file("bus/event_source/devices/cpu_atom/cpus", "\n");
 	write_file("devices/system/cpu/cpu0/cpu_capacity", "1024\n");
 	write_file("devices/system/cpu/cpu1/cpu_capacity", "1024\n");
-	topology = topology__new(root);
+	topology = topology__new(root, "/nonexistent");
 	topology__cpu(topology, 0, &place);
 	assert_null(place.core_type);
 	topology__free(topology);
 	write_file("devices/system/cpu/cpu1/cpu_capacity", "446\n");
-	topology = topology__new(root);
+	topology = topology__new(root, "/nonexistent");
 	topology__cpu(topology, 0, &place);
 	assert_string_equal(place.core_type, "capacity-1024");
 	topology__cpu(topology, 1, &place);
@@ -100,21 +100,88 @@ static void test_two_sockets(void **state)
 	topology__free(topology);
 }
 
+/* By name, or by numbers; of each CPU its own; a line longer than any buffer and one that only begins alike are none.
+ */
+static void test_models(void **state)
+{
+	struct topology *topology;
+	struct vapro_place place;
+	char path[96], name[96], *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	for (int i = 0; i < 2; i++) {
+		fprintf(out, "processor\t: %d\nvendor_id\t: GenuineIntel\nmodel\t\t: 79\nmodel name\t: ", i);
+		fprintf(out, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz \nflags\t\t:");
+		for (int k = 0; k < 5000; k++)
+			fprintf(out, " model name: %d", k);
+		fprintf(out, "\n\n");
+	}
+	fprintf(out, "processor\t: 99\nmodel name\t: of no CPU here\n");
+	fclose(out);
+	snprintf(path, sizeof(path), "%s/cpuinfo", root);
+	write_file("cpuinfo", text);
+	free(text);
+	write_file("devices/system/cpu/possible", "0-2\n");
+	topology = topology__new(root, path);
+	for (int32_t cpu = 0; cpu < 2; cpu++) {
+		topology__cpu(topology, cpu, &place);
+		assert_string_equal(place.cpu_model, "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz");
+	}
+	topology__cpu(topology, 2, &place); /* offline */
+	assert_null(place.cpu_model);
+	topology__cpu(topology, 3, &place);
+	assert_null(place.cpu_model);
+	topology__free(topology);
+
+	write_file("cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\nCPU implementer\t: 0x41\nCPU architecture: 8\n"
+			      "CPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n\nprocessor\t: 2\n"
+			      "CPU implementer\t: 0x41\nCPU part\t: 0xd05\n");
+	topology = topology__new(root, path);
+	topology__cpu(topology, 0, &place);
+	assert_string_equal(place.cpu_model, "arm 0x41 0xd0c");
+	topology__cpu(topology, 2, &place);
+	assert_string_equal(place.cpu_model, "arm 0x41 0xd05");
+	topology__free(topology);
+
+	/* more models than there is room for: the others are unknown, none is another's */
+	write_file("devices/system/cpu/possible", "0-19\n");
+	text = NULL;
+	out = open_memstream(&text, &size);
+	for (int i = 0; i < 20; i++)
+		fprintf(out, "processor : %d\nmodel name : m%d\n", i, i);
+	fclose(out);
+	write_file("cpuinfo", text);
+	free(text);
+	topology = topology__new(root, path);
+	for (int32_t cpu = 0; cpu < 20; cpu++) {
+		topology__cpu(topology, cpu, &place);
+		snprintf(name, sizeof(name), "m%d", cpu);
+		if (cpu < 8)
+			assert_string_equal(place.cpu_model, name);
+		else
+			assert_null(place.cpu_model);
+	}
+	topology__free(topology);
+}
+
 static void test_nothing_told(void **state)
 {
-	struct topology *topology = topology__new("/nonexistent");
+	struct topology *topology = topology__new("/nonexistent", "/nonexistent");
 	struct vapro_place place;
 
 	(void)state;
 	assert_non_null(topology);
 	topology__cpu(topology, 0, &place);
-	assert_true(place.cpu == -1 && place.socket == -1 && place.numa == -1 && !place.core_type);
+	assert_true(place.cpu == -1 && place.socket == -1 && place.numa == -1 && !place.core_type && !place.cpu_model);
 	topology__free(topology);
 }
 
 static void test_self(void **state)
 {
-	struct topology *topology = topology__new("/sys");
+	struct topology *topology = topology__new("/sys", "/proc/cpuinfo");
 	struct vapro_place place;
 	cpu_set_t before, one;
 	int cpu;
@@ -195,6 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_two_sockets, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_models, setup, teardown),
 	    cmocka_unit_test(test_nothing_told),
 	    cmocka_unit_test(test_self),
 	    cmocka_unit_test_setup_teardown(test_quota, setup, teardown),

@@ -239,7 +239,7 @@ static void by_rows(const struct rows *rows, const bool *use, long double *beta,
 	}
 }
 
-static void make_design(struct rows *rows, uint64_t *seed)
+static void make_design(struct rows *rows, double collinear, uint64_t *seed)
 {
 	double scale[REGRESSION_FACTORS], offset[REGRESSION_FACTORS];
 	int kind = (int)(sim_random(seed) * 4);
@@ -257,7 +257,7 @@ static void make_design(struct rows *rows, uint64_t *seed)
 		rows->y[i] = 1e5 * (10 + sim_gauss(seed));
 		for (uint32_t j = 0; j < rows->factors; j++) {
 			/* kind 1: collinear; kind 2: nearly so */
-			double share = kind == 1 ? 0.99999 : kind == 2 ? 0.9 : 0;
+			double share = kind == 1 ? collinear : kind == 2 ? 0.9 : 0;
 
 			rows->x[i][j] = scale[j] * (offset[j] + share * common + (1 - share) * sim_gauss(seed));
 			rows->y[i] += (j % 3) * 4e4 * rows->x[i][j] / scale[j];
@@ -279,7 +279,7 @@ static void test_random_designs(void **state)
 		long double beta[REGRESSION_FACTORS + 1], error[REGRESSION_FACTORS + 1];
 		bool use[REGRESSION_FACTORS];
 
-		make_design(&rows, &seed);
+		make_design(&rows, 0.99999, &seed);
 		gather(&rows, &moments);
 		regression__fit(&moments, &regression_defaults, &result);
 		assert_int_equal(result.outcome, REGRESSION_FITTED);
@@ -304,6 +304,53 @@ static void test_random_designs(void **state)
 	assert_true(removed > 50 && weighted > 20);
 }
 
+/*
+ * 300 designs and the same with an exact multiple of one factor behind them: the multiple goes first, whatever
+ * else is collinear, and what is kept of the others is what is kept without it.
+ */
+static void test_exact_multiple(void **state)
+{
+	static struct rows rows, with;
+	uint64_t seed = 15;
+	int compared = 0, others_removed = 0;
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		struct regression_moments moments;
+		struct regression_result without, result;
+		uint32_t of;
+		double times;
+
+		make_design(&rows, 0.999, &seed);
+		of = (uint32_t)(sim_random(&seed) * rows.factors);
+		times = pow(2, floor(sim_random(&seed) * 40 - 20)); /* exact in binary */
+		with = rows;
+		with.factors++;
+		for (size_t i = 0; i < rows.count; i++)
+			with.x[i][rows.factors] = times * rows.x[i][of];
+		gather(&rows, &moments);
+		regression__fit(&moments, &regression_defaults, &without);
+		gather(&with, &moments);
+		regression__fit(&moments, &regression_defaults, &result);
+		/* one row is missing where a design has as few as can be */
+		if (moments.rows < with.factors + REGRESSION_ROWS_BEYOND)
+			continue;
+		compared++;
+		assert_int_equal(result.outcome, REGRESSION_FITTED);
+		assert_int_equal(result.factor[rows.factors].fate, REGRESSION_COLLINEAR);
+		assert_int_equal(result.factor[rows.factors].removed_as, 1);
+		assert_true(isinf(result.factor[rows.factors].vif));
+		for (uint32_t j = 0; j < rows.factors; j++) {
+			bool removed = without.factor[j].fate == REGRESSION_COLLINEAR;
+
+			others_removed += removed;
+			assert_int_equal(result.factor[j].fate, without.factor[j].fate);
+			assert_int_equal(result.factor[j].removed_as, removed ? without.factor[j].removed_as + 1 : 0);
+		}
+	}
+	assert_true(compared > 290 && others_removed > 50);
+}
+
 /* Rows gathered in parts and merged in any order give what they give together. */
 static void test_merge(void **state)
 {
@@ -314,7 +361,7 @@ static void test_merge(void **state)
 
 	(void)state;
 	for (int round = 0; round < 50; round++) {
-		make_design(&rows, &seed);
+		make_design(&rows, 0.99999, &seed);
 		gather(&rows, &whole);
 		for (int i = 0; i < 5; i++)
 			regression__begin(&parts[i], rows.factors);
@@ -380,8 +427,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_worked_cases),   cmocka_unit_test(test_implied_coefficient),
-	    cmocka_unit_test(test_random_designs), cmocka_unit_test(test_merge),
-	    cmocka_unit_test(test_degenerate),
+	    cmocka_unit_test(test_random_designs), cmocka_unit_test(test_exact_multiple),
+	    cmocka_unit_test(test_merge),	   cmocka_unit_test(test_degenerate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,12 +4,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "../bpf/logic.h"
 #include "collect/labels.h"
 #include "probe/functions.h"
 #include "probe/transparent.h"
@@ -177,6 +179,35 @@ static void test_labels(void **state)
 				    "to.function=MPI_Send to.unit=elements");
 }
 
+/* A size is exact where its cell has one value only, else the cell's least, marked; one text for all of a cell. */
+static void test_sizes(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} sizes[] = {{0, "=0"},
+		     {7, "=7"},
+		     {8, "=8"},
+		     {15, "=15"},
+		     {16, "=~16"},
+		     {17, "=~16"},
+		     {160000, "=~147456"},
+		     {147456, "=~147456"},
+		     {163840, "=~163840"},
+		     {1ULL << 40, "=~1099511627776"}};
+	struct kernel_vertex_key from = vertex("MPI_Waitall"), to = vertex("MPI_Send");
+	char labels[LABELS_MAX], common[LABELS_MAX], expected[LABELS_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		to.cell = cell_of(sizes[i].bytes);
+		labels__edge(&from, &to, false, labels, common, LABELS_MAX);
+		snprintf(expected, sizeof(expected), " to.bytes%s to.function=MPI_Send", sizes[i].text);
+		assert_non_null(strstr(labels, expected));
+		assert_string_equal(labels, common);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_walk),
 #endif
 		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_sizes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,7 @@ static void test_regions(void **state)
 	    "\"type\":\"variance\",\"id\":4,\"state\":\"closed\",\"class\":\"computation\",\"begin\":"
 	    "\"2027-01-15T08:00:02.000000000Z\",\"end\":\"2027-01-15T08:00:05.000000000Z\",\"ranks\":\"3\","
 	    "\"performance\":0.5,\"lost_seconds\":1.5,\"confidence\":\"confirmed\",\"alarm\":true,\"effect_of\":null,"
+	    "\"severity\":\"critical\",\"caused_seconds\":4,"
 	    "\"call_sites\":[{\"from\":\"a\",\"to\":\"b\",\"symbols\":null,\"lost_seconds\":1}]}\n" HEAD
 	    "\"type\":\"variance\",\"id\":5,\"state\":\"open\",\"class\":\"communication\",\"begin\":"
 	    "\"2027-01-15T08:00:02.000000000Z\",\"end\":\"2027-01-15T08:00:05.000000000Z\",\"ranks\":\"0-2\","
@@ -175,7 +176,8 @@ static void test_regions(void **state)
 	fputs(MAP("io", "00.0", "0", ROW("0", "1")), file);
 	fclose(file);
 	assert_int_equal(view(NULL, &plain), 0);
-	has(" 1. computation of rank 3: 1.50 s lost, running at 50 % of proven speed [ALARM]\n");
+	has(" 1. critical: computation of rank 3: 1.50 s lost, running at 50 % of proven\n"
+	    "    speed, and made others wait 4.00 s\n");
 	has("    when    2027-01-15 08:00:02.0 to 08:00:05.0 UTC: 2.00 s after the start, for");
 	has("    where   a -> b\n");
 	has("    why     80 % preempted: another task ran on its CPU\n");
@@ -183,6 +185,17 @@ static void test_regions(void **state)
 	has("    advice  Move it.\n");
 	has("    effect  ranks 0-2 waited 4.00 s for it (communication)\n");
 	assert_null(strstr(text, " 2. ")); /* an effect is no region of its own */
+
+	/* of an earlier version: an alarm without severity; and one by its place, which comes after what is sure */
+	write_lines(HEAD "\"type\":\"variance\",\"id\":1,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\",\"end\":"
+			 "\"2027-01-15T08:00:05Z\",\"ranks\":\"4-7\",\"performance\":0.9,\"lost_seconds\":9,"
+			 "\"confidence\":\"place\",\"severity\":\"info\",\"alarm\":false}\n" HEAD
+			 "\"type\":\"variance\",\"id\":2,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\",\"end\":"
+			 "\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":0.5,\"lost_seconds\":1,"
+			 "\"confidence\":\"confirmed\",\"alarm\":true}\n" MAP("io", "00.0", "0", ROW("0", "1")));
+	assert_int_equal(view(NULL, &(struct view_options){VIEW_COLOR_NEVER, 120, 0, NULL}), 0);
+	has(" 1. alarm: io of rank 3: 1.00 s lost, running at 50 % of proven speed\n");
+	has(" 2. io of ranks 4-7: 9.00 s lost, running at 90 % of proven speed [by its place, not certain]\n");
 }
 
 static void test_asides(void **state)
@@ -190,20 +203,29 @@ static void test_asides(void **state)
 	static const struct view_options plain = {.color = VIEW_COLOR_NEVER, .width = 200};
 
 	(void)state;
-	assert_int_equal(view(MAP("io", "00.0", "0", ROW("0", "1")) HEAD
-			      "\"type\":\"rare\",\"symbols\":\"a -> b\",\"rank\":2,\"members\":3,\"seconds\":1.5,"
-			      "\"cluster\":4,\"norm\":5}\n" HEAD
-			      "\"type\":\"drift\",\"symbols\":null,\"from\":\"a\",\"to\":\"b\",\"ratio\":1.1,"
-			      "\"windows\":3}\n" HEAD
-			      "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"b\",\"fast_rank\":0,\"slow_rank\":"
-			      "1,\"ratio\":1.4,\"share_pct\":30}\n" HEAD "\"type\":\"rare\"}\n",
-			      &plain),
-			 0);
+	assert_int_equal(
+	    view(MAP("io", "00.0", "0", ROW("0", "1")) HEAD
+		 "\"type\":\"rare\",\"symbols\":\"a -> b\",\"rank\":2,\"members\":3,\"seconds\":1.5,"
+		 "\"cluster\":4,\"norm\":5}\n" HEAD
+		 "\"type\":\"drift\",\"symbols\":null,\"from\":\"a\",\"to\":\"b\",\"ratio\":1.1,"
+		 "\"windows\":3}\n" HEAD
+		 "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"b\",\"fast_rank\":0,\"slow_rank\":"
+		 "1,\"ratio\":1.4,\"share_pct\":30}\n" HEAD
+		 "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"c\",\"slow_rank\":45,\"ranks\":\"43-63\","
+		 "\"ratio\":1.24,\"ratio_least\":1.1,\"ratio_most\":1.3,\"states\":2,\"share_pct\":60,"
+		 "\"lost_seconds\":3,\"certain\":true,\"shared\":[{\"fact\":\"host\",\"value\":\"n\\u001b2\","
+		 "\"others\":0}],\"variance\":null}\n" HEAD "\"type\":\"rare\"}\n",
+		 &plain),
+	    0);
 	assert_int_equal(bad, 1);
 	has("\nrare        a -> b: other work 3 times, 1.50 s in all, longest on rank 2: too seldom to be judged\n");
 	has("\ndrift       a -> b: slower on all ranks together, by 10 % over 3 windows\n");
-	has("\nimbalance   a -> b: rank 1 takes 1.40 times as long as rank 0, always, in 30 % of the time: more work, "
-	    "or");
+	has("\nimbalance   ranks 43-63, all on host n?2, take 1.24 times as long as the others, always (1.10 to 1.30 "
+	    "in 2 "
+	    "states), 3.00 s lost, most in a -> c: slower there\n"
+	    "            rank 1 takes 1.40 times as long as the others, always, most in a -> b: more work or less "
+	    "speed: "
+	    "both look the same without counters\n");
 }
 
 static void test_bad_lines(void **state)

@@ -38,8 +38,8 @@ static void test_where(void **state)
 	static const char *const hosts[] = {"n1", "n1", "n1", "n1", "n2", "n2"};
 	static const int32_t sockets[] = {0, 0, 1, 1, 0, 1};
 	static const unsigned char one_socket[] = {1, 1, 0, 0, 0, 0}, one_host[] = {0, 0, 0, 0, 1, 1},
-				   spread[] = {1, 0, 1, 0, 0, 0}, everybody[] = {1, 1, 1, 1, 1, 1},
-				   gone[] = {1, 1, 2, 2, 2, 2};
+				   spread[] = {1, 0, 1, 0, 0, 0}, one_model[] = {1, 0, 0, 0, 0, 1},
+				   everybody[] = {1, 1, 1, 1, 1, 1}, gone[] = {1, 1, 2, 2, 2, 2};
 	struct stg *stg = stg__new();
 	struct places places = {0};
 	const struct vapro_place *limited;
@@ -76,6 +76,20 @@ static void test_where(void **state)
 	assert_int_equal(count, 0);
 	assert_int_equal(where__find(&places, stg, 0, gone, where, &count), 0);
 	assert_int_equal(count, 0);
+	/* the first and the last rank have another CPU than all others, each on its own host */
+	for (uint32_t i = 0; i < 6; i++)
+		assert_int_equal(
+		    places__add(&places, &(struct vapro_place){.thread = i,
+							       .cpu = -1,
+							       .socket = -1,
+							       .numa = -1,
+							       .cpu_model = i == 0 || i == 5 ? "slow" : "fast"}),
+		    0);
+	assert_int_equal(where__find(&places, stg, 0, one_model, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].fact, "cpu_model");
+	assert_string_equal(where[0].value, "slow");
+	assert_int_equal(where[0].others, 0);
 	/* a quota is remembered, and told of the slow ones alone */
 	assert_int_equal(where__limit(&places, stg, 0, one_socket, &limited), 0);
 	assert_null(limited);

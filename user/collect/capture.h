@@ -53,6 +53,7 @@ struct ndjson;
 struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict, uint64_t *bad_lines, char *err,
 			    size_t err_size);
 bool ndjson__by_instructions(const struct ndjson *ndjson); /* any computation carries `instructions` */
+uint64_t ndjson__hosts(const struct ndjson *ndjson);	   /* distinct ones; lines without a host are of one more */
 const char *ndjson__named(const struct ndjson *ndjson,
 			  int number); /* event of a magnitude from VAPRO_NAMED on, or NULL */
 int ndjson__feed(const struct ndjson *ndjson, double window_s, struct stream_sink *sink, char *err, size_t err_size);

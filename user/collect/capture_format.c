@@ -158,6 +158,7 @@ static const struct capture_column place_columns[] = {
     COLUMN("numa", COLUMN_I32, place.numa, "number of the node, -1 unknown"),
     COLUMN("core_type", COLUMN_TEXT, place.core_type, "where the machine has several"),
     COLUMN("cgroup", COLUMN_TEXT, place.cgroup, "path"),
+    COLUMN("cpu_model", COLUMN_TEXT, place.cpu_model, "as the kernel names it"),
     COLUMN("limit", COLUMN_TEXT, place.limit, "CPU quota, where there is one"),
     COLUMN("limit_cgroup", COLUMN_TEXT, place.limit_cgroup, "path of the one that has it"),
 };

@@ -89,10 +89,15 @@ __attribute__((format(printf, 3, 4))) static void put(char *text, size_t size, c
 		text[used ? used - 1 : 0] = '\0';
 }
 
-/* Least value of a cell of bpf/logic.h's cell_of. */
-static unsigned long long cell_floor(uint16_t cell)
+/*
+ * The size that a cell of bpf/logic.h's cell_of stands for: its least, marked ~ where the cell has others (from 16 on).
+ * All sizes of a cell have one text, so that ranks and calls whose sizes differ a little share a state.
+ */
+static void put_size(char *text, size_t size, const char *which, uint16_t cell)
 {
-	return cell < 8 ? cell : (8ULL + (cell & 7)) << ((cell >> 3) - 1);
+	unsigned long long least = cell < 8 ? cell : (8ULL + (cell & 7)) << ((cell >> 3) - 1);
+
+	put(text, size, "%s.bytes=%s%llu", which, cell < 16 ? "" : "~", least);
 }
 
 static unsigned int comm_number(struct labels_process *process, uint16_t comm)
@@ -168,7 +173,7 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 
 static void side(char *text, size_t size, const char *which, const struct kernel_vertex_key *key)
 {
-	put(text, size, "%s.bytes=%llu", which, cell_floor(key->cell));
+	put_size(text, size, which, key->cell);
 	put(text, size, "%s.function=%s%s", which, function_name(key->function), end_name(key));
 	if (key->op)
 		put(text, size, "%s.op=%s", which, op_name(key->op));

@@ -71,7 +71,22 @@ static int add_place(struct vapro_place *place, const struct vapro_place *from)
 	take_least(&place->cpu, from->cpu);
 	take_least(&place->socket, from->socket);
 	take_least(&place->numa, from->numa);
-	return take_first(&place->core_type, from->core_type) || take_first(&place->cgroup, from->cgroup) ? -ENOMEM : 0;
+	if (take_first(&place->core_type, from->core_type) || take_first(&place->cpu_model, from->cpu_model) ||
+	    take_first(&place->cgroup, from->cgroup))
+		return -ENOMEM;
+	return 0;
+}
+
+/* Counts a host once. Returns 0 or -ENOMEM. */
+static int add_host(struct ndjson *ndjson, const char *host)
+{
+	uint32_t id = intern__id(ndjson->hosts, host);
+
+	if (id == INTERN_NONE)
+		return -ENOMEM;
+	if (id > ndjson->host_count) /* from 1: 0 is that of NULL */
+		ndjson->host_count = id;
+	return 0;
 }
 
 static int64_t add_thread(struct ndjson *ndjson, const struct ndjson_line *line)
@@ -96,7 +111,7 @@ static int64_t add_thread(struct ndjson *ndjson, const struct ndjson_line *line)
 		thread->host = copy(from->host);
 		ndjson->places[id] = (struct vapro_place){.cpu = -1, .socket = -1, .numa = -1};
 		ndjson->thread_count++;
-		if (!thread->job || !thread->host)
+		if (!thread->job || !thread->host || add_host(ndjson, thread->host))
 			return -ENOMEM;
 		ndjson->seen[id] = (struct stream_seen){
 		    .thread = (uint32_t)id,
@@ -273,7 +288,8 @@ struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict,
 	ndjson->thread_keys = intern__new();
 	ndjson->state_keys = intern__new();
 	ndjson->truths = intern__new();
-	if (!ndjson->thread_keys || !ndjson->state_keys || !ndjson->truths)
+	ndjson->hosts = intern__new();
+	if (!ndjson->thread_keys || !ndjson->state_keys || !ndjson->truths || !ndjson->hosts)
 		goto cleanup;
 	ret = 0;
 	for (size_t i = 0; !ret && i < count; i++)
@@ -297,6 +313,11 @@ bool ndjson__by_instructions(const struct ndjson *ndjson)
 	return ndjson->instructions;
 }
 
+uint64_t ndjson__hosts(const struct ndjson *ndjson)
+{
+	return ndjson->host_count;
+}
+
 const char *ndjson__named(const struct ndjson *ndjson, int number)
 {
 	return ndjson->names.magnitude[number];
@@ -318,7 +339,7 @@ static int put_tables(const struct ndjson *ndjson, uint64_t begin_ns, struct str
 		ret = stream__put(sink, &event);
 		event = (struct stream_event){.type = STREAM_PLACE, .place = ndjson->places[i]};
 		if (!ret && (event.place.cpu >= 0 || event.place.socket >= 0 || event.place.numa >= 0 ||
-			     event.place.core_type || event.place.cgroup))
+			     event.place.core_type || event.place.cpu_model || event.place.cgroup))
 			ret = stream__put(sink, &event);
 	}
 	for (size_t i = 0; !ret && i < ndjson->state_count; i++) {
@@ -403,6 +424,7 @@ void ndjson__free(struct ndjson *ndjson)
 		free((char *)ndjson->threads[i].job);
 		free((char *)ndjson->threads[i].host);
 		free((char *)ndjson->places[i].core_type);
+		free((char *)ndjson->places[i].cpu_model);
 		free((char *)ndjson->places[i].cgroup);
 	}
 	for (size_t i = 0; i < ndjson->state_count; i++) {
@@ -418,6 +440,7 @@ void ndjson__free(struct ndjson *ndjson)
 	intern__free(ndjson->thread_keys);
 	intern__free(ndjson->state_keys);
 	intern__free(ndjson->truths);
+	intern__free(ndjson->hosts);
 	ndjson_names__free(&ndjson->names);
 	free(ndjson->threads);
 	free(ndjson->seen);

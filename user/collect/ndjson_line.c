@@ -164,6 +164,8 @@ static int parse_place(struct parser *parser)
 		ret = get_number(parser, "numa", &place->numa);
 	if (!ret)
 		ret = get_text(parser, "core_type", true, &place->core_type);
+	if (!ret)
+		ret = get_text(parser, "cpu_model", true, &place->cpu_model);
 	return ret ? ret : get_text(parser, "cgroup", true, &place->cgroup);
 }
 

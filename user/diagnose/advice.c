@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DOMINATES 0.5 /* share of the loss that a cure must be for */
+#define MOST 0.6      /* share of the interference that names one task */
+
 /* "rank 3", "threads 0-3,7" of an ascending list; cut with an ellipsis where it is too long. Returns its length. */
 static size_t format_list(const char *word, const int32_t *list, uint32_t count, char *buf, size_t size)
 {
@@ -39,75 +42,110 @@ void advice__who(const struct result_variance *variance, bool threads, char *buf
 		format_list("rank", variance->ranks, variance->rank_count, buf + used, size - used);
 }
 
-/* The factor with most impact among those that are not split further; NULL where nothing is major. */
-static const struct result_factor *finest_factor(const struct result_variance *variance)
+/*
+ * The factor with most impact among those that are not split further; NULL where nothing is major. What is off the
+ * CPU as a whole says little and comes last.
+ */
+static const struct result_factor *finest_factor(const struct result_diagnosis *diagnosis)
 {
-	const struct result_factor *best = NULL;
+	const struct result_factor *best = NULL, *off = NULL;
 
-	for (uint32_t i = 0; i < variance->diagnosis.factor_count; i++) {
-		const struct result_factor *factor = &variance->diagnosis.factors[i];
+	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
+		const struct result_factor *factor = &diagnosis->factors[i];
 
+		if (!factor->major)
+			continue;
+		if (!strcmp(factor->name, "suspension")) {
+			off = factor;
+			continue;
+		}
 		/* Of a whole and its part that say the same, the part says more. */
-		if (factor->major && strcmp(factor->name, "suspension") &&
-		    (!best || factor->impact_seconds > best->impact_seconds ||
-		     (factor->parent && !strcmp(factor->parent, best->name))))
+		if (!best || factor->impact_seconds > best->impact_seconds ||
+		    (factor->parent && !strcmp(factor->parent, best->name)))
 			best = factor;
 	}
-	return best;
+	return best ? best : off;
 }
 
-static const char *finest(const struct result_variance *variance)
+static const struct result_factor *find_factor(const struct result_diagnosis *diagnosis, const char *name)
 {
-	const struct result_factor *best = finest_factor(variance);
-
-	return best ? best->name : NULL;
+	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
+		if (!strcmp(diagnosis->factors[i].name, name))
+			return &diagnosis->factors[i];
+	}
+	return NULL;
 }
 
-static const struct {
-	const char *factor, *text;
-} rules[] = {
-    {"blocked_io", "asleep in disk or file system IO; look at the file system and at who else used it then"},
-    {"blocked_other", "asleep where it used to run through; look for a lock, a pipe, a stopped process or a slow "
-		      "server behind the call"},
-    {"throttled", "throttled by the cgroup; raise its CPU quota or lower the number of threads"},
-    {"steal", "the host took the virtual CPU away; move the virtual machine or ask for dedicated cores"},
-    {"frequency",
-     "ran on CPUs below their highest frequency; look at the frequency governor, at power and heat limits, "
-     "and at who else computes on the same socket"},
-    {"irq", "interrupts ran instead; move the interrupts of this node away from the CPUs of the ranks"},
-    {"kernel", "more time in the kernel; look at page faults and system calls"},
-    {"backend", "waited for memory or execution units; look at memory bandwidth, NUMA placement and neighbours"},
-    {"frontend", "waited for instructions; look at code placement and instruction cache misses"},
-    {"bad_speculation", "work thrown away after wrong predictions; the data of these ranks may differ"},
-    {"retiring", "more was executed; the work of these ranks may differ"},
-    {"memory", "waited for data; look at memory bandwidth, NUMA placement and neighbours on the same socket"},
-    {"core", "waited for execution units; look at what shares their cores, and at the frequency"},
-    {"l1", "waited for the L1 cache; look at what shares their cores"},
-    {"l2", "waited for the L2 cache; look at what shares their cores"},
-    {"l3", "waited for the L3 cache; look at who else uses the caches of the same socket"},
-    {"dram", "waited for DRAM; look at who else uses its bandwidth, at NUMA placement, and at the memory's health"},
-    {"store", "waited for stores; look at memory bandwidth and at what writes to the same cache lines"},
-    {"l2_fills", "fetched more from the L2 cache; look at what shares their cores"},
-    {"l3_fills", "fetched more from the L3 cache; look at what shares their cores"},
-    {"dram_fills", "fetched more from DRAM; look at who else uses the caches of the same socket"},
-    {"remote_fills", "fetched more from another socket; look at NUMA placement and bind them to their memory"},
-    {"frontend_latency", "waited for instructions to come; look at instruction cache misses and code placement"},
-    {"frontend_bandwidth", "instructions came too few at a time; look at what shares their cores"},
-    {"mispredicts", "work thrown away after wrong predictions; the data of these ranks may differ"},
-    {"clears", "the pipeline was emptied; look for memory that several threads write, and at denormal numbers"},
-    {"page_faults", "handled page faults; look at memory pressure, huge pages and NUMA balancing"},
-    {"minor_faults", "mapped more pages in; look at memory pressure, huge pages and NUMA balancing"},
-    {"major_faults", "read pages from disk; look at memory pressure and swap"},
-    {"reclaim", "freed memory for others; look at the memory limit of the cgroup and at who fills the memory"},
-    {"system_calls", "were longer in system calls; look at what they call, and at security modules"},
-    {"voluntary_switches", "slept and woke more often; look for locks and at the network"},
-    {"involuntary_switches", "were switched out more often; bind ranks and daemons apart"},
-    {"migrations", "moved between CPUs; bind the ranks"},
-    {"hard_irq", "devices interrupted them; move the interrupts of this node away from the CPUs of the ranks"},
-    {"soft_irq", "the kernel worked for network, timers or disks on their CPUs; move the interrupts away"},
-    {"on_cpu", "on the CPU all the time but got less done; look at frequency, memory bandwidth and neighbours on "
-	       "the same core or socket"},
+/* What else may be done about a factor. */
+enum cure {
+	CURE_MEMORY = 1, /* where the memory of one host is slow */
+	CURE_CACHE = 2,	 /* where a CPU's second-level cache loses lines: HPL in the papers */
 };
+
+static const struct rule {
+	const char *factor, *text;
+	unsigned cures;
+} rules[] = {
+    {"suspension",
+     "off the CPU although there was work; look at what else runs on their CPUs and at what they wait for", 0},
+    {"blocked_io", "asleep in disk or file system IO; look at the file system and at who else used it then", 0},
+    {"blocked_other",
+     "asleep where it used to run through; look for a lock, a pipe, a stopped process or a slow server behind the call",
+     0},
+    {"throttled", "throttled by the cgroup; raise its CPU quota or lower the number of threads", 0},
+    {"steal", "the host took the virtual CPU away; move the virtual machine or ask for dedicated cores", 0},
+    {"frequency",
+     "ran on CPUs below their highest frequency; look at the frequency governor, at power and heat limits, and at who "
+     "else computes on the same socket",
+     0},
+    {"irq", "interrupts ran instead; move the interrupts of this node away from the CPUs of the ranks", 0},
+    {"kernel", "more time in the kernel; look at page faults and system calls", 0},
+    {"kernel_other", "more time in the kernel, of which no count explains more; look at what they call", 0},
+    {"backend", "waited for memory or execution units; look at memory bandwidth, NUMA placement and neighbours",
+     CURE_MEMORY},
+    {"frontend", "waited for instructions; look at code placement and instruction cache misses", 0},
+    {"bad_speculation", "work thrown away after wrong predictions; the data of these ranks may differ", 0},
+    {"retiring", "more instructions were executed; the work of these ranks may differ", 0},
+    {"memory", "waited for data; look at memory bandwidth, NUMA placement and neighbours on the same socket",
+     CURE_MEMORY},
+    {"memory_other", "waited for data, of which no count explains more; look at memory bandwidth and NUMA placement",
+     CURE_MEMORY},
+    {"core", "waited for execution units; look at what shares their cores", 0},
+    {"l1", "waited for the L1 cache; look at what shares their cores", 0},
+    {"l2", "waited for the L2 cache; look at what shares their cores", CURE_CACHE},
+    {"l3", "waited for the L3 cache; look at who else uses the caches of the same socket", 0},
+    {"dram", "waited for DRAM; look at who else uses its bandwidth, at NUMA placement, and at the memory's health",
+     CURE_MEMORY | CURE_CACHE},
+    {"store", "waited for stores; look at memory bandwidth and at what writes to the same cache lines", 0},
+    {"l2_fills", "fetched more from the L2 cache; look at what shares their cores", CURE_CACHE},
+    {"l3_fills", "fetched more from the L3 cache; look at what shares their cores", 0},
+    {"dram_fills", "fetched more from DRAM; look at who else uses the caches of the same socket",
+     CURE_MEMORY | CURE_CACHE},
+    {"remote_fills", "fetched more from another socket; look at NUMA placement and bind them to their memory", 0},
+    {"frontend_latency", "waited for instructions to come; look at instruction cache misses and code placement", 0},
+    {"frontend_bandwidth", "instructions came too few at a time; look at what shares their cores", 0},
+    {"mispredicts", "work thrown away after wrong predictions; the data of these ranks may differ", 0},
+    {"clears", "the pipeline was emptied; look for memory that several threads write, and at denormal numbers", 0},
+    {"page_faults", "handled page faults; look at memory pressure, huge pages and NUMA balancing", 0},
+    {"minor_faults", "mapped more pages in; look at memory pressure, huge pages and NUMA balancing", 0},
+    {"major_faults", "read pages from disk; look at memory pressure and swap", 0},
+    {"reclaim", "freed memory for others; look at the memory limit of the cgroup and at who fills the memory", 0},
+    {"system_calls", "were longer in system calls; look at what they call, and at security modules", 0},
+    {"voluntary_switches", "slept and woke more often; look for locks and at the network", 0},
+    {"involuntary_switches", "were switched out more often; bind ranks and daemons apart", 0},
+    {"migrations", "moved between CPUs; bind the ranks", 0},
+    {"hard_irq", "interrupts of devices ran instead; move those of this node away from the CPUs of the ranks", 0},
+    {"soft_irq", "the kernel worked for network, timers or disks on their CPUs; move the interrupts away", 0},
+};
+
+static const struct result_shared *find_shared(const struct result_diagnosis *diagnosis, const char *fact)
+{
+	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
+		if (!strcmp(diagnosis->shared[i].fact, fact))
+			return &diagnosis->shared[i];
+	}
+	return NULL;
+}
 
 /* Where to look first, when only the slow ones are there; "" otherwise. */
 static void say_where(const struct result_diagnosis *diagnosis, char *buf, size_t size)
@@ -117,75 +155,151 @@ static void say_where(const struct result_diagnosis *diagnosis, char *buf, size_
 	*buf = 0;
 	if (!diagnosis->shared_count)
 		return;
-	snprintf(buf, size, "; begin with %s %s, where %s runs",
+	snprintf(buf, size, "; begin with %s %s, where %s of the job runs",
 		 !strcmp(first->fact, "numa")	     ? "NUMA node"
 		 : !strcmp(first->fact, "core_type") ? "cores of type"
 		 : !strcmp(first->fact, "cpu")	     ? "CPU"
+		 : !strcmp(first->fact, "cpu_model") ? "hosts with CPU"
 						     : first->fact,
-		 first->value, first->others ? "hardly anybody else of the job" : "nobody else of the job");
+		 first->value, first->others ? "hardly any other rank" : "no other rank");
+}
+
+/* The papers' cures, as a second sentence; "" where none fits. */
+static void say_cure(const struct result_variance *variance, const struct rule *rule, char *buf, size_t size)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	const struct result_shared *host = find_shared(diagnosis, "host");
+	bool one_place = host || find_shared(diagnosis, "socket");
+	bool cache = (rule->cures & CURE_CACHE) && one_place && variance->from_start;
+	bool memory = (rule->cures & CURE_MEMORY) && host;
+	const struct result_factor *backend = find_factor(diagnosis, "backend");
+	int used = 0;
+
+	*buf = 0;
+	if (backend && backend->contribution < DOMINATES)
+		return;
+	if (cache)
+		used = snprintf(
+		    buf, size,
+		    " Slow from the start: compare with huge pages (1 GiB); some CPUs have known L2 eviction faults.");
+	if (memory)
+		snprintf(buf + used, size - (size_t)used,
+			 " If nothing else uses the memory there, take host %s out of service or have its memory "
+			 "checked.",
+			 host->value);
+}
+
+static void advise_waiting(const struct result_variance *variance, bool transfer, char *buf, size_t size)
+{
+	const char *ranks = variance->who;
+
+	if (!transfer && variance->effect_of)
+		snprintf(buf, size, "%s waited for others: see variance %llu for the cause.", ranks,
+			 (unsigned long long)variance->effect_of);
+	else if (!transfer)
+		snprintf(buf, size, "%s waited for ranks that came late: compare the work of the ranks.", ranks);
+	else if (!variance->confirmed)
+		snprintf(buf, size,
+			 "%s waited at the same time; whether for the network or for each other cannot be told here.",
+			 ranks);
+	else
+		snprintf(buf, size,
+			 "Transfers of %s took longer than before: look at the network and who else uses it.", ranks);
+}
+
+static void advise_slow_path(const struct result_variance *variance, char *buf, size_t size)
+{
+	const char *host = variance->diagnosis.host;
+
+	if (host)
+		snprintf(
+		    buf, size,
+		    "Transfers of %s are slow while no rank was late: look at the network adapter, cable and switch "
+		    "port of host %s.",
+		    variance->who, host);
+	else
+		snprintf(buf, size,
+			 "Transfers of %s are slow while no rank was late: look at what their hosts share on the way: "
+			 "network adapters, cables and switch ports.",
+			 variance->who);
+}
+
+static void advise_preempted(const struct result_variance *variance, char *buf, size_t size)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	const struct result_interferer *top = diagnosis->interferers;
+
+	if (!diagnosis->interferer_count)
+		snprintf(buf, size, "Other tasks ran on the CPU of %s: bind ranks and daemons apart.", variance->who);
+	else if (top->seconds < MOST * diagnosis->interfered)
+		snprintf(buf, size,
+			 "%.15s (pid %u, %.1f s) and others ran %.1f s on the CPUs of %s: move or stop them, or bind "
+			 "ranks and daemons apart.",
+			 top->comm, top->pid, top->seconds, diagnosis->interfered, variance->who);
+	else
+		snprintf(
+		    buf, size,
+		    "%.15s (pid %u) ran %.1f s on the CPU of %s: move or stop it, or bind ranks and daemons apart.",
+		    top->comm, top->pid, top->seconds, variance->who);
+}
+
+/* Inside a call it is MPI's polling or the kernel's copying, not the program's work. */
+static void advise_on_cpu(const struct result_variance *variance, const char *where, char *buf, size_t size)
+{
+	if (variance->class == VAPRO_COMMUNICATION)
+		snprintf(buf, size, "%s: on the CPU inside the calls; look at who they exchange with%s.", variance->who,
+			 where);
+	else if (variance->class == VAPRO_IO)
+		snprintf(buf, size,
+			 "%s: on the CPU inside the calls; look at the sizes of these calls and at memory bandwidth%s.",
+			 variance->who, where);
+	else
+		snprintf(buf, size,
+			 "%s: on the CPU all the time but got less done; look at %smemory bandwidth and neighbours on "
+			 "the same core or socket%s.",
+			 /* where it was reported, it is a factor of its own */
+			 variance->who, find_factor(&variance->diagnosis, "frequency") ? "" : "frequency, ", where);
+}
+
+static void advise_factor(const struct result_variance *variance, const char *factor, char *buf, size_t size)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	char where[256], cure[512];
+
+	say_where(diagnosis, where, sizeof(where));
+	if (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait")) {
+		advise_preempted(variance, buf, size);
+		return;
+	}
+	if (!strcmp(factor, "on_cpu")) {
+		advise_on_cpu(variance, where, buf, size);
+		return;
+	}
+	if (!strcmp(factor, "throttled") && diagnosis->limit) {
+		snprintf(buf, size,
+			 "%s: cgroup %s used up its CPU quota (%s); raise it or lower the number of threads that run "
+			 "under it%s.",
+			 variance->who, diagnosis->limit_cgroup, diagnosis->limit, where);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
+		if (strcmp(factor, rules[i].factor))
+			continue;
+		say_cure(variance, &rules[i], cure, sizeof(cure));
+		snprintf(buf, size, "%s: %s%s.%s", variance->who, rules[i].text, where, cure);
+		return;
+	}
 }
 
 void advice__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
 {
-	const struct result_diagnosis *diagnosis = &variance->diagnosis;
-	const char *factor = finest(variance);
-	const char *ranks = variance->who;
-	char where[256];
+	const struct result_factor *factor = finest_factor(&variance->diagnosis);
 
-	say_where(diagnosis, where, sizeof(where));
-
-	if (waiting && !transfer && variance->effect_of) {
-		snprintf(buf, size, "%s waited for others: see variance %llu for the cause.", ranks,
-			 (unsigned long long)variance->effect_of);
-		return;
-	}
-	if (waiting && !transfer) {
-		snprintf(buf, size, "%s waited for ranks that came late: compare the work of the ranks.", ranks);
-		return;
-	}
-	if (waiting && !variance->confirmed) {
-		snprintf(buf, size,
-			 "%s waited at the same time; whether for the network or for each other cannot be told here.",
-			 ranks);
-		return;
-	}
-	if (waiting) {
-		snprintf(buf, size,
-			 "Transfers of %s took longer than before: look at the network and who else uses it.", ranks);
-		return;
-	}
-	if (factor && (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait")) && diagnosis->interferer_count) {
-		const struct result_interferer *top = &diagnosis->interferers[0];
-
-		if (top->seconds < 0.6 * diagnosis->interfered) {
-			snprintf(buf, size,
-				 "%.15s (pid %u, %.1f s) and others ran %.1f s on the CPUs of %s: move or stop "
-				 "them, or bind ranks and daemons apart.",
-				 top->comm, top->pid, top->seconds, diagnosis->interfered, ranks);
-			return;
-		}
-		snprintf(
-		    buf, size,
-		    "%.15s (pid %u) ran %.1f s on the CPU of %s: move or stop it, or bind ranks and daemons apart.",
-		    top->comm, top->pid, top->seconds, ranks);
-		return;
-	}
-	if (factor && (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait"))) {
-		snprintf(buf, size, "Other tasks ran on the CPU of %s: bind ranks and daemons apart.", ranks);
-		return;
-	}
-	if (factor && !strcmp(factor, "throttled") && diagnosis->limit) {
-		snprintf(buf, size,
-			 "%s: cgroup %s used up its CPU quota (%s); raise it or lower the number of threads that run "
-			 "under it%s.",
-			 ranks, diagnosis->limit_cgroup, diagnosis->limit, where);
-		return;
-	}
-	for (size_t i = 0; factor && i < sizeof(rules) / sizeof(*rules); i++) {
-		if (!strcmp(factor, rules[i].factor)) {
-			snprintf(buf, size, "%s: %s%s.", ranks, rules[i].text, where);
-			return;
-		}
-	}
-	snprintf(buf, size, "No single factor explains it; look at the call-sites and exemplars of %s.", ranks);
+	snprintf(buf, size, "No single factor explains it; look at the call-sites and exemplars of %s.", variance->who);
+	if (variance->slow_path)
+		advise_slow_path(variance, buf, size);
+	else if (waiting)
+		advise_waiting(variance, transfer, buf, size);
+	else if (factor)
+		advise_factor(variance, factor->name, buf, size);
 }

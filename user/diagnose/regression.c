@@ -144,12 +144,18 @@ static double chi2_p(const struct set *set, double rows)
 	return gsl_cdf_chisq_Q(fmax(0, chi2(set, rows)), set->count * (set->count - 1.0) / 2);
 }
 
-/* Whether a goes before b: more inflated; of equals the one that has less to do with the duration, then the later. */
+/*
+ * Whether a goes before b: infinitely inflated before any finite, then the more inflated; of equals the one that
+ * correlates less with the duration, then the later.
+ */
 static bool worse(const struct regression_moments *m, const struct set *set, uint32_t a, uint32_t b)
 {
 	double x = vif(set, a), y = vif(set, b), x_y, y_y;
 
-	if (!(isinf(x) && isinf(y)) && fabs(x - y) > TIE * fmax(x, y) && set->count > 2)
+	/* the two of a pair are equally inflated */
+	if (set->count > 2 && isinf(x) != isinf(y))
+		return isinf(x);
+	if (set->count > 2 && !isinf(x) && fabs(x - y) > TIE * fmax(x, y))
 		return x > y;
 	x_y = fabs(correlation(m, set->of[a] + 1, 0));
 	y_y = fabs(correlation(m, set->of[b] + 1, 0));

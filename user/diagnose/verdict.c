@@ -139,53 +139,88 @@ static bool narrower(const char *fact)
 	return !strcmp(fact, "numa") || !strcmp(fact, "cpu") || !strcmp(fact, "core_type");
 }
 
-static void say_where(struct text *text, const struct result_diagnosis *diagnosis, uint32_t rows)
+static void say_where(struct text *text, const struct result_shared *shared, uint32_t count, uint32_t rows)
 {
 	const char *each = rows > 1 ? "all " : "";
 
-	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
-		const struct result_shared *shared = &diagnosis->shared[i];
+	for (uint32_t i = 0; i < count; i++) {
+		const char *fact = shared[i].fact, *value = shared[i].value;
 
 		/* Each lies in the one before: the widest says it. */
-		if (i && narrower(shared->fact))
+		if (i && narrower(fact))
 			continue;
-		if (!strcmp(shared->fact, "core_type"))
-			say(text, ", %son cores of type %s", each, shared->value);
-		else if (!strcmp(shared->fact, "cgroup"))
-			say(text, ", %sin cgroup %s", each, shared->value);
-		else if (!strcmp(shared->fact, "host"))
-			say(text, ", %son host %s", each, shared->value);
-		else if (!strcmp(shared->fact, "numa"))
-			say(text, ", %son NUMA node %s", each, shared->value);
+		if (!strcmp(fact, "core_type"))
+			say(text, ", %son cores of type %s", each, value);
+		else if (!strcmp(fact, "cpu_model"))
+			say(text, ", %s%s %s", each, i ? "with CPU" : "on hosts with CPU", value);
+		else if (!strcmp(fact, "cgroup"))
+			say(text, ", %sin cgroup %s", each, value);
+		else if (!strcmp(fact, "host"))
+			say(text, ", %son host %s", each, value);
+		else if (!strcmp(fact, "numa"))
+			say(text, ", %son NUMA node %s", each, value);
 		else
-			say(text, ", %son %s %s", each, !strcmp(shared->fact, "cpu") ? "CPU" : shared->fact,
-			    shared->value);
+			say(text, ", %son %s %s", each, !strcmp(fact, "cpu") ? "CPU" : fact, value);
 		each = "";
 	}
-	say(text, "%s", diagnosis->shared_count ? "," : "");
+	say(text, "%s", count ? "," : "");
+}
+
+void verdict__place(const struct result_shared *shared, uint32_t count, uint32_t rows, char *buf, size_t size)
+{
+	struct text text = {buf, size, 0};
+
+	*buf = 0;
+	say_where(&text, shared, count, rows);
+}
+
+/* The host matters whether other ranks run there or not. */
+static void say_slow_path(struct text *text, const struct result_variance *variance)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	uint32_t rows = variance->thread_count ? variance->thread_count : variance->rank_count;
+	struct result_shared host = {.fact = "host", .value = diagnosis->host};
+
+	say(text, "transfers of %s", variance->who);
+	if (diagnosis->host)
+		say_where(text, &host, 1, rows);
+	else
+		say_where(text, diagnosis->shared, diagnosis->shared_count, rows);
+	say(text, " take %.1f times as long (%.*f s lost); no rank was late", 1 / fmax(variance->performance, 1e-3),
+	    variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
+}
+
+static void say_loss(struct text *text, const struct result_variance *variance, bool waiting, bool transfer)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+
+	say(text, "%s", variance->who);
+	say_where(text, diagnosis->shared, diagnosis->shared_count,
+		  variance->thread_count ? variance->thread_count : variance->rank_count);
+	say(text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
+	if (waiting && !transfer && variance->effect_of)
+		say(text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
+	else if (waiting && transfer)
+		say(text, ": transfers took longer%s", variance->confirmed ? "" : ", or they waited for each other");
+	else if (waiting)
+		say(text, ": they waited for ranks that came late");
+	else
+		say_why(text, diagnosis);
+	if (!diagnosis->final)
+		say(text, " (finer counters follow)");
 }
 
 void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
 {
-	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	struct text text = {buf, size, 0};
 
 	*buf = 0;
-	say(&text, "%s", variance->who);
-	say_where(&text, diagnosis, variance->thread_count ? variance->thread_count : variance->rank_count);
-	say(&text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
-	if (waiting && !transfer && variance->effect_of)
-		say(&text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
-	else if (waiting && transfer)
-		say(&text, ": transfers took longer%s", variance->confirmed ? "" : ", or they waited for each other");
-	else if (waiting)
-		say(&text, ": they waited for ranks that came late");
+	if (variance->slow_path)
+		say_slow_path(&text, variance);
 	else
-		say_why(&text, diagnosis);
-	if (!diagnosis->final)
-		say(&text, " (finer counters follow)");
+		say_loss(&text, variance, waiting, transfer);
 	if (!variance->confirmed && variance->id)
-		say(&text, "; unconfirmed");
+		say(&text, variance->confidence == VAPRO_PLACE ? "; by their place, not certain" : "; unconfirmed");
 	say(&text, ".");
 	/* A text that was cut must not end inside a character or look complete. */
 	if (text.used >= size && size > 4) {

@@ -8,6 +8,12 @@
 
 #include <vapro/analysis.h>
 
+/*
+ * What rows share, as a part of a sentence: ", all on host n2, in cgroup /job,"; "" where nothing is shared.
+ * Writes at most size bytes.
+ */
+void verdict__place(const struct result_shared *shared, uint32_t count, uint32_t rows, char *buf, size_t size);
+
 /* Of a variance whose diagnosis is complete but for it. Writes at most size bytes. */
 void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size);
 

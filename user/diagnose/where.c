@@ -12,7 +12,7 @@
 int places__add(struct places *places, const struct vapro_place *place)
 {
 	struct vapro_place own = *place;
-	const char **texts[] = {&own.core_type, &own.cgroup, &own.limit, &own.limit_cgroup};
+	const char **texts[] = {&own.core_type, &own.cpu_model, &own.cgroup, &own.limit, &own.limit_cgroup};
 	size_t before = places->count;
 
 	if (!places->texts)
@@ -48,12 +48,17 @@ void places__free(struct places *places)
 	*places = (struct places){0};
 }
 
-enum fact { FACT_HOST, FACT_SOCKET, FACT_NUMA, FACT_CORE_TYPE, FACT_CGROUP, FACT_CPU };
+enum fact { FACT_HOST, FACT_CPU_MODEL, FACT_SOCKET, FACT_NUMA, FACT_CORE_TYPE, FACT_CGROUP, FACT_CPU };
 
 static const char *const names[WHERE_FACTS] = {
-    [FACT_HOST] = "host",	    [FACT_SOCKET] = "socket", [FACT_NUMA] = "numa",
-    [FACT_CORE_TYPE] = "core_type", [FACT_CGROUP] = "cgroup", [FACT_CPU] = "cpu",
+    [FACT_HOST] = "host",	    [FACT_CPU_MODEL] = "cpu_model", [FACT_SOCKET] = "socket", [FACT_NUMA] = "numa",
+    [FACT_CORE_TYPE] = "core_type", [FACT_CGROUP] = "cgroup",	    [FACT_CPU] = "cpu",
 };
+
+static bool within_host(enum fact fact)
+{
+	return fact == FACT_SOCKET || fact == FACT_NUMA || fact == FACT_CPU;
+}
 
 /* Writes a fact of a row; false where it is not known. */
 static bool fact_of(enum fact fact, const struct stg_row *row, const struct vapro_place *place, char *buf, size_t size)
@@ -67,8 +72,10 @@ static bool fact_of(enum fact fact, const struct stg_row *row, const struct vapr
 	}
 	if (!place)
 		return false;
-	if (fact == FACT_CORE_TYPE || fact == FACT_CGROUP) {
-		const char *text = fact == FACT_CGROUP ? place->cgroup : place->core_type;
+	if (fact == FACT_CPU_MODEL || fact == FACT_CORE_TYPE || fact == FACT_CGROUP) {
+		const char *text = fact == FACT_CGROUP	    ? place->cgroup
+				   : fact == FACT_CPU_MODEL ? place->cpu_model
+							    : place->core_type;
 
 		snprintf(buf, size, "%s", text ? text : "");
 		return *buf;
@@ -125,8 +132,7 @@ static bool shared(enum fact fact, const struct stg_job *about, const unsigned c
 	}
 	for (size_t row = 0; row < about->row_count && any; row++) {
 		/* A socket, NUMA node or CPU of another host is another one. */
-		if (slow[row] || (fact != FACT_HOST && fact != FACT_CGROUP && fact != FACT_CORE_TYPE &&
-				  !same_host(about, slow_rows, about->rows[row].host)))
+		if (slow[row] || (within_host(fact) && !same_host(about, slow_rows, about->rows[row].host)))
 			continue;
 		if (!fact_of(fact, &about->rows[row], of_row[row], value, sizeof(value)))
 			continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What slow rows share and the others do not: host, socket, NUMA node, core type, cgroup, CPU. Facts come
- * from outside, by thread, and are kept here; what is not known of all slow rows is not told.
+ * What slow rows share and the others do not: host, CPU model, socket, NUMA node, core type, cgroup, CPU. Facts
+ * come from outside, by thread, and are kept here; what is not known of all slow rows is left out.
  */
 #ifndef VAPRO_WHERE_H
 #define VAPRO_WHERE_H
@@ -9,7 +9,7 @@
 #include "model/intern.h"
 #include "model/stg.h"
 
-#define WHERE_FACTS 6
+#define WHERE_FACTS 7
 
 struct places {
 	struct vapro_place *items; /* by thread; texts are interned */

@@ -10,39 +10,54 @@
 #define TOLD 5 /* of a kind */
 #define INDENT 12
 
-/* A rare cluster is that of all ranks, a rare state one rank's. */
+/*
+ * A rare cluster is that of all ranks, a rare state one rank's. A set of ranks stays one where another of its states
+ * loses most now, and a state has one set.
+ */
 static bool same(const struct aside *a, const struct aside *b, const char *job, const char *state)
 {
-	return a->kind == b->kind && a->cluster == b->cluster &&
-	       (a->kind != ASIDE_RARE || a->cluster || a->rank == b->rank) && !strcmp(a->job, job) &&
+	if (a->kind != b->kind || strcmp(a->job, job))
+		return false;
+	if (a->kind == ASIDE_IMBALANCE && a->who && b->who && !strcmp(a->who, b->who))
+		return true;
+	return a->cluster == b->cluster && (a->kind != ASIDE_RARE || a->cluster || a->rank == b->rank) &&
 	       !strcmp(a->state, state);
+}
+
+static void free_texts(struct aside *aside)
+{
+	free(aside->job);
+	free(aside->state);
+	free(aside->who);
+	free(aside->place);
 }
 
 int asides__add(struct asides *asides, const struct aside *aside, const char *job, const char *state)
 {
-	struct aside *own = NULL;
-	char *own_job = NULL, *own_state = NULL;
+	struct aside *own = NULL, copy = *aside;
 
-	if (!region__set_text(&own_job, job) || !region__set_text(&own_state, state))
+	copy.job = copy.state = copy.who = copy.place = NULL;
+	if (!region__set_text(&copy.job, job) || !region__set_text(&copy.state, state) ||
+	    !region__set_text(&copy.who, aside->who) || !region__set_text(&copy.place, aside->place))
 		goto no_memory;
 	for (size_t i = 0; i < asides->count && !own; i++) {
-		if (same(&asides->items[i], aside, own_job, own_state))
+		if (same(&asides->items[i], &copy, copy.job, copy.state))
 			own = &asides->items[i];
 	}
 	if (!own) {
 		if (grow(&asides->items, &asides->capacity, asides->count + 1, sizeof(*asides->items)))
 			goto no_memory;
 		own = &asides->items[asides->count++];
+		*own = (struct aside){0};
 	}
-	free(own->job);
-	free(own->state);
-	*own = *aside;
-	own->job = own_job;
-	own->state = own_state;
+	/* each window has its own loss */
+	if (copy.kind == ASIDE_IMBALANCE)
+		copy.seconds += own->seconds;
+	free_texts(own);
+	*own = copy;
 	return 0;
 no_memory:
-	free(own_job);
-	free(own_state);
+	free_texts(&copy);
 	return -ENOMEM;
 }
 
@@ -64,6 +79,22 @@ static int compare(const void *a, const void *b)
 	return order ? order : (x->cluster > y->cluster) - (x->cluster < y->cluster);
 }
 
+/* Where the ratio differs between states it says so: then it is hardly more of all work. */
+static void write_imbalance(const struct aside *aside, char *text, size_t size)
+{
+	char range[80] = "", lost[40], cost[64] = "";
+
+	if (aside->count > 1 && aside->most - aside->least >= 0.015)
+		snprintf(range, sizeof(range), " (%.2f to %.2f in %llu states)", aside->least, aside->most,
+			 (unsigned long long)aside->count);
+	if (aside->seconds > 0)
+		snprintf(cost, sizeof(cost), ", %s lost", regions__duration(aside->seconds, lost, sizeof(lost)));
+	snprintf(text, size, "%s%s take%s %.2f times as long as the others, always%s%s, most in %s: %s",
+		 aside->who ? aside->who : "?", aside->place ? aside->place : "", aside->many ? "" : "s", aside->ratio,
+		 range, cost, aside->state,
+		 aside->certain ? "slower there" : "more work or less speed: both look the same without counters");
+}
+
 static void tell(const struct aside *aside, const char *head, FILE *out, unsigned width)
 {
 	char text[1024], took[40], rank[40] = "";
@@ -78,11 +109,7 @@ static void tell(const struct aside *aside, const char *head, FILE *out, unsigne
 		snprintf(text, sizeof(text), "%s: slower on all ranks together, by %.0f %% over %llu windows",
 			 aside->state, 100 * (aside->ratio - 1), (unsigned long long)aside->count);
 	else
-		snprintf(text, sizeof(text),
-			 "%s: rank %lld takes %.2f times as long as rank %lld, always, in %.0f %% of the time: more "
-			 "work, or less speed",
-			 aside->state, (long long)aside->rank, aside->ratio, (long long)aside->other,
-			 100 * aside->share);
+		write_imbalance(aside, text, sizeof(text));
 	regions__wrap(out, head, text, INDENT, width);
 }
 
@@ -110,10 +137,8 @@ void asides__print(struct asides *asides, FILE *out, unsigned width)
 
 void asides__free(struct asides *asides)
 {
-	for (size_t i = 0; i < asides->count; i++) {
-		free(asides->items[i].job);
-		free(asides->items[i].state);
-	}
+	for (size_t i = 0; i < asides->count; i++)
+		free_texts(&asides->items[i]);
 	free(asides->items);
 	*asides = (struct asides){0};
 }

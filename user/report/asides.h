@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is told to a person beside the slow regions, since it is none: work too rare to be compared, a
- * slow-down of all ranks together, ranks that differ for good. The end summary fills it from results,
- * `vapro view` from lines; what is told again replaces what was told before. Texts are copied, defused.
+ * Secondary findings, printed after the slow regions: work too rare to be compared, a slow-down of all ranks
+ * together, sets of ranks that always take longer. The end summary fills it from results, `vapro view` from
+ * lines; a later finding replaces an earlier one about the same. Texts are copied, defused.
  */
 #ifndef VAPRO_REPORT_ASIDES_H
 #define VAPRO_REPORT_ASIDES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,13 +18,16 @@ enum aside_kind { ASIDE_RARE, ASIDE_DRIFT, ASIDE_IMBALANCE, ASIDE_KINDS };
 struct aside {
 	enum aside_kind kind;
 	char *job, *state;
-	uint64_t cluster; /* rare: of the state; 0 the state itself */
-	int64_t rank;	  /* rare: where it took longest; imbalance: the slow one */
-	int64_t other;	  /* imbalance: the fast one */
-	uint64_t count;	  /* rare: members; drift: windows */
-	double seconds;	  /* rare */
-	double ratio;	  /* drift: last over first; imbalance: slow over fast */
-	double share;	  /* imbalance: of the ranks' time, 0..1 */
+	uint64_t cluster;   /* rare: of the state; 0 the state itself */
+	char *who, *place;  /* imbalance: "ranks 2-3"; ", all on host n2," or "" */
+	int64_t rank;	    /* rare: where it took longest */
+	bool many;	    /* imbalance: of several ranks */
+	bool certain;	    /* imbalance: speed, not work */
+	uint64_t count;	    /* rare: members; drift: windows; imbalance: states */
+	double seconds;	    /* rare: took; imbalance: lost */
+	double ratio;	    /* drift: last over first; imbalance: the set over the others */
+	double share;	    /* imbalance: of the ranks' time, 0..1 */
+	double least, most; /* imbalance: ratio in one state */
 };
 
 struct asides {
@@ -31,7 +35,7 @@ struct asides {
 	size_t count, capacity;
 };
 
-/* Copies job and state. Returns 0 or -ENOMEM. */
+/* Copies job and state, and of the aside who and place. Returns 0 or -ENOMEM. */
 int asides__add(struct asides *asides, const struct aside *aside, const char *job, const char *state);
 
 /* Those of each kind that matter most, the others counted. Sorts them. Prints nothing where there are none. */

@@ -11,6 +11,11 @@
 
 #define NS_PER_S 1000000000ULL
 
+const char *const json_severity_name[VAPRO_SEVERITIES] = {
+    [VAPRO_INFO] = "info", [VAPRO_WARNING] = "warning", [VAPRO_CRITICAL] = "critical"};
+const char *const json_confidence_name[VAPRO_CONFIRMED + 1] = {
+    [VAPRO_UNCONFIRMED] = "unconfirmed", [VAPRO_PLACE] = "place", [VAPRO_CONFIRMED] = "confirmed"};
+
 char *json__time(uint64_t utc_ns, char *buf)
 {
 	time_t seconds = (time_t)(utc_ns / NS_PER_S);
@@ -183,6 +188,24 @@ bool json__add_ranks(cJSON *object, const char *key, const int32_t *ranks, uint3
 	bool ok = text && json__add(object, key, cJSON_CreateString(text));
 
 	free(text);
+	return ok;
+}
+
+bool json__add_shared(cJSON *object, const struct result_shared *shared, uint32_t count)
+{
+	cJSON *list = cJSON_AddArrayToObject(object, "shared");
+	bool ok = list;
+
+	for (uint32_t i = 0; ok && i < count; i++) {
+		cJSON *item = cJSON_CreateObject();
+
+		if (!item || !cJSON_AddItemToArray(list, item)) {
+			cJSON_Delete(item);
+			return false;
+		}
+		ok = json__add_text(item, "fact", shared[i].fact) && json__add_text(item, "value", shared[i].value) &&
+		     json__add_uint(item, "others", shared[i].others);
+	}
 	return ok;
 }
 

@@ -50,7 +50,8 @@ bool json__add_number(cJSON *object, const char *key, double value, int decimals
 bool json__add_uint(cJSON *object, const char *key, uint64_t value); /* exact beyond 2^53 too */
 bool json__add_time(cJSON *object, const char *key, uint64_t utc_ns);
 bool json__add_ranks(cJSON *object, const char *key, const int32_t *ranks, uint32_t count);
-bool json__add_factors(cJSON *object, const char *key, const double *factor); /* those that are not zero */
+bool json__add_shared(cJSON *object, const struct result_shared *shared, uint32_t count); /* as `shared` */
+bool json__add_factors(cJSON *object, const char *key, const double *factor);		  /* those that are not zero */
 cJSON *json__number(double value, int decimals);
 cJSON *json__text(const char *text);
 
@@ -59,6 +60,10 @@ char *json__symbols(const struct vapro_state *state);
 
 /* Prints without blanks and frees the object. malloc'ed, NULL when out of memory or object is NULL. */
 char *json__finish(cJSON *object);
+
+/* Names of the values in lines. */
+extern const char *const json_severity_name[VAPRO_SEVERITIES];
+extern const char *const json_confidence_name[VAPRO_CONFIRMED + 1];
 
 /* Internal: the variance and diagnosis lines of a window. */
 int json__variances(const struct job_result *result, const struct json_context *context, json_put put, void *arg);

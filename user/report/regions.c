@@ -260,15 +260,20 @@ static void tell_effects(const struct regions *regions, const struct region *cau
 static void tell_region(const struct regions *regions, const struct region *region, size_t number, FILE *out,
 			uint64_t start_ns, unsigned width)
 {
-	char lost[40], head[24], text[2048];
+	char lost[40], waited[40], caused[80] = "", head[40], text[2048];
 
 	regions__duration(region->lost_seconds, lost, sizeof(lost));
+	if (region->caused_seconds > 0)
+		snprintf(caused, sizeof(caused), ", and made others wait %s",
+			 regions__duration(region->caused_seconds, waited, sizeof(waited)));
 	snprintf(head, sizeof(head), "%2zu. ", number);
-	snprintf(text, sizeof(text), "%s of %s: %s lost, running at %.0f %% of proven speed %s",
+	snprintf(text, sizeof(text), "%s%s%s of %s: %s lost, running at %.0f %% of proven speed%s%s",
+		 region->alarm ? *region->severity ? region->severity : "alarm" : "", region->alarm ? ": " : "",
 		 region->class ? region->class : "?", region->who ? region->who : "?", lost, 100 * region->performance,
-		 region->alarm	     ? "[ALARM]"
-		 : region->confirmed ? ""
-				     : "[unconfirmed]");
+		 caused,
+		 region->confirmed ? ""
+		 : region->place   ? " [by its place, not certain]"
+				   : " [unconfirmed]");
 	regions__wrap(out, head, text, 4, width);
 	tell_when(region, out, start_ns, width);
 	if (region->site)
@@ -284,11 +289,18 @@ static void tell_region(const struct regions *regions, const struct region *regi
 	tell_effects(regions, region, out, width);
 }
 
-/* Confirmed ones first, then by what they cost. */
+bool region__sure(const struct region *region)
+{
+	return region->confirmed || region->alarm;
+}
+
+/* Those that are sure first, then by what they cost. */
 static int compare(const void *a, const void *b)
 {
 	const struct region *x = a, *y = b;
 
+	if (region__sure(x) != region__sure(y))
+		return region__sure(x) ? -1 : 1;
 	if (x->confirmed != y->confirmed)
 		return x->confirmed ? -1 : 1;
 	if (x->lost_seconds != y->lost_seconds)

@@ -32,7 +32,10 @@ struct region {
 	char *job, *class, *who, *site, *evidence, *advice, *verdict; /* owned; NULL where unknown */
 	uint64_t begin_ns, end_ns;
 	double performance, lost_seconds;
+	double caused_seconds; /* others' waiting for it */
+	char severity[16];     /* in words; "" unknown */
 	bool confirmed, alarm, ended;
+	bool place; /* not confirmed, but all ranks of one place are slow and no others */
 	struct region_cause causes[REGION_CAUSES];
 	size_t cause_count;
 	struct region_interferer interferers[REGION_INTERFERERS];
@@ -43,6 +46,9 @@ struct regions {
 	struct region *items;
 	size_t count, capacity;
 };
+
+/* Whether it counts as slow: confirmed, or an alarm. Others are perhaps slow. */
+bool region__sure(const struct region *region);
 
 /* The region with that id, made where there is none; NULL when out of memory. */
 struct region *regions__get(struct regions *regions, const char *job, uint64_t id);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/advice.h"
+#include "diagnose/verdict.h"
 #include "model/grow.h"
 #include "report/json.h"
 #include "report/summary.h"
@@ -140,7 +142,10 @@ int region__fill(struct region *region, const struct result_variance *variance)
 	region->end_ns = variance->end_ns;
 	region->performance = variance->performance;
 	region->lost_seconds = variance->lost_seconds;
+	region->caused_seconds = variance->caused_seconds;
+	snprintf(region->severity, sizeof(region->severity), "%s", json_severity_name[variance->severity]);
 	region->confirmed = variance->confirmed;
+	region->place = variance->confidence == VAPRO_PLACE;
 	region->alarm = variance->alarm;
 	region->ended = variance->state == VAPRO_REGION_CLOSED;
 	if (variance->diagnosis.stage)
@@ -187,6 +192,28 @@ static int add_aside(struct summary *summary, const char *job, const struct asid
 	return ret;
 }
 
+static int add_imbalance(struct summary *summary, const char *job, const struct result_imbalance *imbalance)
+{
+	const struct result_variance set = {.ranks = imbalance->ranks, .rank_count = imbalance->rank_count};
+	char who[256], place[512];
+
+	advice__who(&set, false, who, sizeof(who));
+	verdict__place(imbalance->shared, imbalance->shared_count, imbalance->rank_count, place, sizeof(place));
+	return add_aside(summary, job,
+			 &(struct aside){.kind = ASIDE_IMBALANCE,
+					 .who = who,
+					 .place = place,
+					 .many = imbalance->rank_count > 1,
+					 .certain = imbalance->certain,
+					 .ratio = imbalance->ratio,
+					 .least = imbalance->ratio_least,
+					 .most = imbalance->ratio_most,
+					 .count = imbalance->states,
+					 .seconds = imbalance->lost_seconds,
+					 .share = imbalance->share},
+			 imbalance->state);
+}
+
 /* What is no variance, and must not be taken for one. */
 static int add_asides(struct summary *summary, const char *job, const struct job_result *result)
 {
@@ -210,17 +237,8 @@ static int add_asides(struct summary *summary, const char *job, const struct job
 				&(struct aside){.kind = ASIDE_DRIFT, .ratio = drift->ratio, .count = drift->windows},
 				drift->state);
 	}
-	for (uint32_t i = 0; !ret && i < result->imbalance_count; i++) {
-		const struct result_imbalance *imbalance = &result->imbalances[i];
-
-		ret = add_aside(summary, job,
-				&(struct aside){.kind = ASIDE_IMBALANCE,
-						.rank = imbalance->slow_rank,
-						.other = imbalance->fast_rank,
-						.ratio = imbalance->slow_ns / imbalance->fast_ns,
-						.share = imbalance->share},
-				imbalance->state);
-	}
+	for (uint32_t i = 0; !ret && i < result->imbalance_count; i++)
+		ret = add_imbalance(summary, job, &result->imbalances[i]);
 	return ret;
 }
 
@@ -254,6 +272,8 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		job->overhead += weight * result->overhead_pct_mean;
 	job->overhead_max = fmax(job->overhead_max, result->overhead_pct_max);
 	job->fragments += result->fragments;
+	job->small_count += result->small_count;
+	job->small_seconds += result->small_seconds;
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		job->lost[i] += result->lost[i];
 	if (!isnan(daemon_cpu_pct) && result->end_ns > summary->cpu_end_ns) {

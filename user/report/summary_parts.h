@@ -24,6 +24,8 @@ struct job_summary {
 	double performed[VAPRO_CLASSES], performed_weight[VAPRO_CLASSES];
 	double overhead, overhead_max;
 	uint64_t fragments, lost[VAPRO_LOSSES];
+	uint64_t small_count; /* slow regions too small for a variance */
+	double small_seconds;
 	struct gap *gaps;
 	size_t gap_count, gap_capacity;
 };

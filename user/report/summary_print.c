@@ -104,18 +104,22 @@ static void print_job(const struct job_summary *job, FILE *out, unsigned width)
 	fprintf(out, " of what it has shown it can\n");
 	fprintf(out, "  overhead    %.2f %% of the job's time, worst process %.2f %%\n",
 		job->overhead / job->rank_seconds, job->overhead_max);
+	if (job->small_count)
+		fprintf(out, "  small       %llu slow region%s of too little weight to be listed, %s lost\n",
+			(unsigned long long)job->small_count, job->small_count == 1 ? "" : "s",
+			regions__duration(job->small_seconds, lasted, sizeof(lasted)));
 	print_gaps(job, out, width);
 	print_losses(job, out);
 }
 
 /* What was lost, without what only waited for it. */
-static double lost_seconds(const struct regions *regions, bool confirmed, size_t *count)
+static double lost_seconds(const struct regions *regions, bool sure, size_t *count)
 {
 	double seconds = 0;
 
 	*count = 0;
 	for (size_t i = 0; i < regions->count; i++) {
-		if (regions->items[i].confirmed != confirmed || regions->items[i].effect_of)
+		if (region__sure(&regions->items[i]) != sure || regions->items[i].effect_of)
 			continue;
 		seconds += regions->items[i].lost_seconds;
 		(*count)++;

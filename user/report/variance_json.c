@@ -162,6 +162,20 @@ static bool add_exemplars(cJSON *object, const struct result_variance *variance,
 	return ok;
 }
 
+/* Of ranks that were not seen it is unknown whether they were slow or waited, too: then it is the node's view. */
+static bool add_weight(cJSON *object, const struct job_result *result, const struct result_variance *variance)
+{
+	enum vapro_confidence confidence = variance->confirmed ? VAPRO_CONFIRMED : variance->confidence;
+
+	return json__add_text(object, "severity", json_severity_name[variance->severity]) &&
+	       json__add_number(object, "caused_seconds", variance->caused_seconds, 6) &&
+	       json__add_number(object, "share_pct", 100 * variance->share, 4) &&
+	       json__add_text(object, "scope", result->partial ? "node" : "job") &&
+	       json__add_text(object, "confidence", json_confidence_name[confidence]) &&
+	       cJSON_AddBoolToObject(object, "from_start", variance->from_start) &&
+	       cJSON_AddBoolToObject(object, "slow_path", variance->slow_path);
+}
+
 static int put_variance(const struct job_result *result, const struct result_variance *variance,
 			const struct json_context *context, json_put put, void *arg)
 {
@@ -177,8 +191,7 @@ static int put_variance(const struct job_result *result, const struct result_var
 		  json__add_number(object, "performance", variance->performance, 4) &&
 		  json__add_number(object, "lost_seconds", variance->lost_seconds, 6) &&
 		  json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&
-		  json__add_text(object, "confidence", variance->confirmed ? "confirmed" : "unconfirmed") &&
-		  json__add_text(object, "evidence", variance->evidence) &&
+		  add_weight(object, result, variance) && json__add_text(object, "evidence", variance->evidence) &&
 		  cJSON_AddBoolToObject(object, "alarm", variance->alarm);
 
 	if (ok && variance->effect_of)
@@ -289,21 +302,6 @@ static bool add_host(cJSON *hosts, const char *host)
 	return item && cJSON_AddItemToArray(hosts, item);
 }
 
-static bool add_shared(cJSON *where, const struct result_diagnosis *diagnosis)
-{
-	cJSON *list = cJSON_AddArrayToObject(where, "shared");
-	bool ok = list;
-
-	for (uint32_t i = 0; ok && i < diagnosis->shared_count; i++) {
-		const struct result_shared *shared = &diagnosis->shared[i];
-		cJSON *item = append(list);
-
-		ok = item && json__add_text(item, "fact", shared->fact) &&
-		     json__add_text(item, "value", shared->value) && json__add_uint(item, "others", shared->others);
-	}
-	return ok;
-}
-
 static bool add_quota(cJSON *where, const struct result_diagnosis *diagnosis)
 {
 	cJSON *quota = cJSON_AddObjectToObject(where, "quota");
@@ -318,6 +316,7 @@ static bool add_where(cJSON *object, const struct job_result *result, const stru
 {
 	cJSON *where = cJSON_AddObjectToObject(object, "where");
 	cJSON *hosts = where ? cJSON_AddArrayToObject(where, "hosts") : NULL;
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	bool ok = hosts;
 
 	for (uint32_t i = 0; ok && context->threads && i < context->thread_count; i++) {
@@ -326,8 +325,8 @@ static bool add_where(cJSON *object, const struct job_result *result, const stru
 		if (thread->job && result->job && !strcmp(thread->job, result->job) && has_rank(variance, thread->rank))
 			ok = add_host(hosts, thread->host);
 	}
-	return ok && (!variance->diagnosis.shared || add_shared(where, &variance->diagnosis)) &&
-	       (!variance->diagnosis.limit || add_quota(where, &variance->diagnosis));
+	return ok && (!diagnosis->shared || json__add_shared(where, diagnosis->shared, diagnosis->shared_count)) &&
+	       (!diagnosis->limit || add_quota(where, diagnosis));
 }
 
 /* A region chosen by hand is no variance: it says itself where it is. */

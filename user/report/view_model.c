@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/verdict.h"
+#include "diagnose/where.h"
 #include "model/grow.h"
 #include "report/json.h"
 #include "report/view_model.h"
@@ -168,10 +170,20 @@ static int set_site(struct region *region, const cJSON *sites)
 	return region__set_text(&region->site, text) ? 0 : -ENOMEM;
 }
 
+/* Range strings as words; true where there are several. */
+static bool name_ranks(const char *ranks, char *buf, size_t size)
+{
+	bool many = ranks && strpbrk(ranks, "-,");
+
+	snprintf(buf, size, "rank%s %s", many ? "s" : "", ranks ? ranks : "?");
+	return many;
+}
+
 static int add_variance(struct view_model *model, const cJSON *line, const char **why)
 {
 	const char *job = text_of(line, "job"), *state = text_of(line, "state");
 	const char *confidence = text_of(line, "confidence"), *who = text_of(line, "who");
+	const char *severity = text_of(line, "severity");
 	char ranks_only[128];
 	uint64_t begin_ns, end_ns;
 	struct region *region;
@@ -188,14 +200,15 @@ static int add_variance(struct view_model *model, const cJSON *line, const char 
 	region->effect_of = uint_of(line, "effect_of");
 	region->performance = number_of(line, "performance", NAN);
 	region->lost_seconds = number_of(line, "lost_seconds", 0);
+	region->caused_seconds = number_of(line, "caused_seconds", 0);
+	snprintf(region->severity, sizeof(region->severity), "%s", severity ? severity : "");
+	regions__defuse(region->severity);
 	region->confirmed = confidence && !strcmp(confidence, "confirmed");
+	region->place = confidence && !strcmp(confidence, "place");
 	region->alarm = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "alarm"));
 	region->ended = state && !strcmp(state, "closed");
 	if (!who) {
-		const char *ranks = text_of(line, "ranks");
-
-		snprintf(ranks_only, sizeof(ranks_only), "rank%s %s", ranks && strpbrk(ranks, "-,") ? "s" : "",
-			 ranks ? ranks : "?");
+		name_ranks(text_of(line, "ranks"), ranks_only, sizeof(ranks_only));
 		who = ranks_only;
 	}
 	if (!region__set_text(&region->class, text_of(line, "class")) || !region__set_text(&region->who, who) ||
@@ -252,6 +265,40 @@ static int add_diagnosis(struct view_model *model, const cJSON *line, const char
 	return !advice || region__set_text(&region->advice, advice) ? 0 : -ENOMEM;
 }
 
+/* What the ranks of a set share, in words. */
+static void read_place(const cJSON *line, bool many, char *buf, size_t size)
+{
+	struct result_shared shared[WHERE_FACTS];
+	uint32_t count = 0;
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(line, "shared"))
+	{
+		const char *fact = text_of(item, "fact"), *value = text_of(item, "value");
+
+		if (fact && value && count < WHERE_FACTS)
+			shared[count++] = (struct result_shared){.fact = fact, .value = value};
+	}
+	verdict__place(shared, count, many ? 2 : 1, buf, size);
+}
+
+static void read_set(const cJSON *line, struct aside *aside, char *who, size_t who_size, char *place, size_t place_size)
+{
+	char slowest[24];
+
+	/* lines of earlier versions name the slowest rank only */
+	snprintf(slowest, sizeof(slowest), "%.0f", number_of(line, "slow_rank", -1));
+	aside->many = name_ranks(text_of(line, "ranks") ? text_of(line, "ranks") : slowest, who, who_size);
+	read_place(line, aside->many, place, place_size);
+	aside->who = who;
+	aside->place = place;
+	aside->certain = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "certain"));
+	aside->least = number_of(line, "ratio_least", aside->ratio);
+	aside->most = number_of(line, "ratio_most", aside->ratio);
+	aside->count = uint_of(line, "states");
+	aside->seconds = number_of(line, "lost_seconds", 0);
+}
+
 /* Rare work, drift and imbalance: lines about a state. */
 static int add_aside(struct view_model *model, const cJSON *line, enum aside_kind kind, const char **why)
 {
@@ -260,18 +307,19 @@ static int add_aside(struct view_model *model, const cJSON *line, enum aside_kin
 	struct aside aside = {
 	    .kind = kind,
 	    .cluster = uint_of(line, "cluster"),
-	    .rank = (int64_t)number_of(line, kind == ASIDE_RARE ? "rank" : "slow_rank", -1),
-	    .other = (int64_t)number_of(line, "fast_rank", -1),
+	    .rank = (int64_t)number_of(line, "rank", -1),
 	    .count = uint_of(line, kind == ASIDE_RARE ? "members" : "windows"),
 	    .seconds = number_of(line, "seconds", 0),
 	    .ratio = number_of(line, "ratio", 1),
 	    .share = number_of(line, "share_pct", 0) / 100,
 	};
-	char text[1024];
+	char text[1024], who[256], place[512];
 
 	*why = "neither symbols nor call-site";
 	if (!symbols && !to)
 		return -EINVAL;
+	if (kind == ASIDE_IMBALANCE)
+		read_set(line, &aside, who, sizeof(who), place, sizeof(place));
 	snprintf(text, sizeof(text), "%s%s%s", symbols || !from ? "" : from, symbols || !from ? "" : " -> ",
 		 symbols ? symbols : to);
 	return asides__add(&model->asides, &aside, job ? job : "", text);

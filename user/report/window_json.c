@@ -133,6 +133,14 @@ static bool add_clusters(cJSON *object, const struct result_clusters *clusters)
 	       json__add_number(item, "slack_pct", 100 * clusters->slack, 4);
 }
 
+static bool add_small(cJSON *object, const struct job_result *result)
+{
+	cJSON *small = cJSON_AddObjectToObject(object, "small");
+
+	return small && json__add_uint(small, "count", result->small_count) &&
+	       json__add_number(small, "lost_seconds", result->small_seconds, 6);
+}
+
 /* The head, and what the records of a window share. */
 static cJSON *window_head(const char *type, const struct job_result *result, const struct json_context *context)
 {
@@ -159,8 +167,8 @@ static int put_window(const struct job_result *result, const struct json_context
 		  json__add_uint(object, "open", result->open) && add_lost(object, result->lost) &&
 		  add_overhead(object, result) &&
 		  json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_io(object, context) &&
-		  add_uncovered(object, result) && add_clusters(object, &result->clusters) &&
-		  add_clock(object, &context->clock);
+		  add_uncovered(object, result) && add_small(object, result) &&
+		  add_clusters(object, &result->clusters) && add_clock(object, &context->clock);
 
 	return json__emit(object, ok, put, arg);
 }
@@ -252,9 +260,17 @@ static int put_imbalance(const struct job_result *result, const struct result_im
 		  json__add_number(object, "slow_rank", imbalance->slow_rank, 0) &&
 		  json__add_number(object, "fast_seconds", imbalance->fast_ns / NS_PER_S, 9) &&
 		  json__add_number(object, "slow_seconds", imbalance->slow_ns / NS_PER_S, 9) &&
-		  json__add_number(object, "ratio",
-				   imbalance->fast_ns > 0 ? imbalance->slow_ns / imbalance->fast_ns : NAN, 4) &&
-		  json__add_number(object, "share_pct", 100 * imbalance->share, 2);
+		  json__add_number(object, "share_pct", 100 * imbalance->share, 2) &&
+		  json__add_ranks(object, "ranks", imbalance->ranks, imbalance->rank_count) &&
+		  json__add_number(object, "ratio", imbalance->ratio, 4) &&
+		  json__add_number(object, "ratio_least", imbalance->ratio_least, 4) &&
+		  json__add_number(object, "ratio_most", imbalance->ratio_most, 4) &&
+		  json__add_number(object, "lost_seconds", imbalance->lost_seconds, 6) &&
+		  json__add_uint(object, "states", imbalance->states) &&
+		  cJSON_AddBoolToObject(object, "certain", imbalance->certain) &&
+		  json__add_shared(object, imbalance->shared, imbalance->shared_count) &&
+		  (imbalance->variance ? json__add_uint(object, "variance", imbalance->variance)
+				       : cJSON_AddNullToObject(object, "variance") != NULL);
 
 	return json__emit(object, ok, put, arg);
 }

@@ -11,15 +11,18 @@
 
 #define CPUS 8192
 #define NODES 1024
+#define MODELS 8 /* of CPUs in one node */
 
 struct cpu {
 	int32_t socket, numa;
 	char core_type[24];
+	const char *model; /* one of the topology's; NULL unknown */
 };
 
 struct topology {
 	struct cpu *cpus;
 	int32_t count;
+	char models[MODELS][128]; /* "" from the first unused one on */
 	char cgroup[512];
 	struct quota quota;
 	pid_t limited; /* whose quota it is; 0 = nobody's */
@@ -100,6 +103,63 @@ static void read_types(struct topology *topology, const char *sys)
 	}
 }
 
+static const char *add_model(struct topology *topology, const char *model)
+{
+	size_t size = sizeof(*topology->models);
+
+	for (size_t i = 0; i < MODELS; i++) {
+		if (!*topology->models[i])
+			snprintf(topology->models[i], size, "%s", model);
+		if (!strncmp(topology->models[i], model, size - 1))
+			return topology->models[i];
+	}
+	return NULL;
+}
+
+/* The value of a line `key : value` of cpuinfo, which is cut at its end; NULL where the key is another one. */
+static char *value_of(char *line, const char *key)
+{
+	size_t length = strlen(key);
+	char *value, *end;
+
+	if (strncmp(line, key, length) || !strchr(" \t:", line[length]))
+		return NULL;
+	value = strchr(line, ':');
+	if (!value)
+		return NULL;
+	value += 1 + strspn(value + 1, " \t");
+	for (end = value + strlen(value); end > value && isspace((unsigned char)end[-1]); end--)
+		end[-1] = '\0';
+	return value;
+}
+
+/* x86 has a name for each CPU, arm64 the numbers of its implementer and its part. */
+static void read_models(struct topology *topology, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL, *value, implementer[16] = "", model[64];
+	struct cpu *cpu = NULL;
+	size_t size = 0;
+
+	while (file && getline(&line, &size, file) > 0) {
+		if ((value = value_of(line, "processor"))) {
+			int number = isdigit((unsigned char)*value) ? atoi(value) : -1;
+
+			cpu = number >= 0 && number < topology->count ? &topology->cpus[number] : NULL;
+		} else if (cpu && (value = value_of(line, "model name")) && *value) {
+			cpu->model = add_model(topology, value);
+		} else if (cpu && (value = value_of(line, "CPU implementer"))) {
+			snprintf(implementer, sizeof(implementer), "%s", value);
+		} else if (cpu && (value = value_of(line, "CPU part")) && !cpu->model) {
+			snprintf(model, sizeof(model), "arm %s %.32s", implementer, value);
+			cpu->model = add_model(topology, model);
+		}
+	}
+	free(line);
+	if (file)
+		fclose(file);
+}
+
 static int32_t count_cpus(const char *sys)
 {
 	char path[512], list[4096], *last = list;
@@ -116,7 +176,7 @@ static int32_t count_cpus(const char *sys)
 	return count > 0 && count <= CPUS ? count : 0;
 }
 
-struct topology *topology__new(const char *sys)
+struct topology *topology__new(const char *sys, const char *cpuinfo)
 {
 	struct topology *topology = calloc(1, sizeof(*topology));
 	char path[512], list[4096];
@@ -140,6 +200,7 @@ struct topology *topology__new(const char *sys)
 			each_of(topology, list, set_numa, &node);
 	}
 	read_types(topology, sys);
+	read_models(topology, cpuinfo);
 	return topology;
 }
 
@@ -161,6 +222,7 @@ void topology__cpu(const struct topology *topology, int32_t cpu, struct vapro_pl
 	place->numa = topology->cpus[cpu].numa;
 	if (*topology->cpus[cpu].core_type)
 		place->core_type = topology->cpus[cpu].core_type;
+	place->cpu_model = topology->cpus[cpu].model;
 }
 
 /* Field 39 of stat: the CPU it ran on last. The name in field 2 may hold anything. */

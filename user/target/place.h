@@ -11,8 +11,11 @@
 
 struct topology;
 
-/* sys: "/sys", or what stands for it. Returns NULL when out of memory; a node that tells nothing has no CPUs. */
-struct topology *topology__new(const char *sys);
+/*
+ * sys: "/sys", cpuinfo: "/proc/cpuinfo", or what stands for them. Returns NULL when out of memory; a node without
+ * either has no CPUs, or CPUs of unknown model.
+ */
+struct topology *topology__new(const char *sys, const char *cpuinfo);
 void topology__free(struct topology *topology);
 
 /*

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Advice and verdict: each factor's own resource and no other, the papers' cures, slow paths; and no contradictions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "diagnose/advice.h"
+#include "diagnose/factors.h"
+#include "diagnose/verdict.h"
+#include "report/regions.h"
+
+static const int32_t ranks[] = {43, 44, 45};
+
+/* What the advice on a factor must say of what happened. */
+static const struct {
+	const char *factor, *resource;
+} claims[] = {
+    {"on_cpu", "on the CPU"},
+    {"retiring", "more instructions"},
+    {"frontend", "waited for instructions"},
+    {"bad_speculation", "wrong predictions"},
+    {"backend", "memory or execution units"},
+    {"kernel", "in the kernel"},
+    {"irq", "interrupts ran"},
+    {"suspension", "off the CPU"},
+    {"preempted", "Other tasks ran on the CPU"},
+    {"wakeup_wait", "Other tasks ran on the CPU"},
+    {"blocked_io", "disk or file system"},
+    {"blocked_other", "asleep"},
+    {"throttled", "cgroup"},
+    {"steal", "virtual CPU"},
+    {"frequency", "highest frequency"},
+    {"frontend_latency", "waited for instructions"},
+    {"frontend_bandwidth", "instructions came"},
+    {"mispredicts", "wrong predictions"},
+    {"clears", "pipeline"},
+    {"memory", "waited for data"},
+    {"core", "execution units"},
+    {"page_faults", "page faults"},
+    {"system_calls", "system calls"},
+    {"reclaim", "freed memory"},
+    {"hard_irq", "interrupts of devices"},
+    {"soft_irq", "network, timers or disks"},
+    {"minor_faults", "mapped more pages"},
+    {"major_faults", "pages from disk"},
+    {"voluntary_switches", "slept and woke"},
+    {"involuntary_switches", "switched out"},
+    {"migrations", "moved between CPUs"},
+    {"kernel_other", "in the kernel"},
+    {"l1", "L1 cache"},
+    {"l2", "L2 cache"},
+    {"l3", "L3 cache"},
+    {"dram", "DRAM"},
+    {"store", "stores"},
+    {"l2_fills", "L2 cache"},
+    {"l3_fills", "L3 cache"},
+    {"dram_fills", "DRAM"},
+    {"remote_fills", "another socket"},
+    {"memory_other", "waited for data"},
+};
+
+/* Words that claim a resource, and the factors that may: of all others they would be wrong. */
+static const struct {
+	const char *word, *factors;
+} resources[] = {
+    {"DRAM", " dram dram_fills "},
+    {"L1", " l1 "},
+    {"L2", " l2 l2_fills "},
+    {"L3", " l3 l3_fills "},
+    {"frequency", " frequency "},
+    {"virtual CPU", " steal "},
+    {"cgroup", " throttled "},
+    {"interrupt", " irq hard_irq "},
+    {"kernel", " kernel kernel_other soft_irq "},
+    {"predictions", " bad_speculation mispredicts "},
+    {"execution units", " backend core "},
+    {"asleep", " blocked_io blocked_other "},
+    {"Other tasks", " preempted wakeup_wait "},
+    {"page", " page_faults minor_faults major_faults "},
+    {"on the CPU all the time", " on_cpu "},
+    {"No single factor", " "},
+    {"cannot be told", " "},
+    {"nothing", " "},
+};
+
+static struct result_factor factor;
+static char advice[1024], verdict[1024];
+
+static struct result_variance slow(const char *name)
+{
+	factor = (struct result_factor){
+	    .name = name, .stage = 1, .contribution = 1, .impact_seconds = 4, .duration_seconds = 4, .major = true};
+	return (struct result_variance){
+	    .id = 1,
+	    .ranks = ranks,
+	    .rank_count = 3,
+	    .who = "ranks 43-45",
+	    .performance = 0.8,
+	    .lost_seconds = 4,
+	    .confidence = VAPRO_CONFIRMED,
+	    .confirmed = true,
+	    .diagnosis = {.stage = 1, .final = true, .factors = &factor, .factor_count = 1, .abnormal = 10},
+	};
+}
+
+static void write_both(const struct result_variance *variance, bool waiting, bool transfer)
+{
+	advice__write(variance, waiting, transfer, advice, sizeof(advice));
+	verdict__write(variance, waiting, transfer, verdict, sizeof(verdict));
+}
+
+static void has(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("'%s' is not in: %s", part, text);
+}
+
+static void lacks(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("'%s' is in: %s", part, text);
+}
+
+/* With a factor at 100 % each text is about it: what happened names its resource, and no other's. */
+static void test_each_factor(void **state)
+{
+	(void)state;
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		const char *name = factor_infos[node].name;
+		struct result_variance variance = slow(name);
+		char own[64], *claim_end;
+		size_t row = 0;
+
+		while (row < sizeof(claims) / sizeof(*claims) && strcmp(claims[row].factor, name))
+			row++;
+		if (row == sizeof(claims) / sizeof(*claims))
+			fail_msg("a factor that this test does not know: %s", name);
+		write_both(&variance, false, false);
+		has(advice, "ranks 43-45");
+		has(verdict, ": 100 % ");
+		lacks(verdict, "no single factor");
+		/* behind the first stop or semicolon is where to look, which may be anywhere */
+		claim_end = strpbrk(advice, ";.");
+		assert_non_null(claim_end);
+		assert_true(strlen(claim_end) > 10 || node == NODE_PREEMPTED || node == NODE_WAKEUP_WAIT);
+		*claim_end = 0;
+		has(advice, claims[row].resource);
+		snprintf(own, sizeof(own), " %s ", name);
+		for (size_t i = 0; i < sizeof(resources) / sizeof(*resources); i++) {
+			if (!strstr(resources[i].factors, own))
+				lacks(advice, resources[i].word);
+		}
+	}
+}
+
+/* The summary explains each factor in words, too. */
+static void test_each_meaning(void **state)
+{
+	(void)state;
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		struct regions regions = {0};
+		struct region *region = regions__get(&regions, "j", 1);
+		char *text = NULL, expected[80];
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		assert_non_null(region);
+		assert_non_null(out);
+		region->causes[0] = (struct region_cause){.share = 1, .major = true};
+		snprintf(region->causes[0].name, sizeof(region->causes[0].name), "%s", factor_infos[node].name);
+		region->cause_count = 1;
+		regions__print(&regions, out, 0, 200, 5);
+		fclose(out);
+		snprintf(expected, sizeof(expected), "100 %% %s: ", factor_infos[node].name);
+		has(text, expected);
+		free(text);
+		regions__free(&regions);
+	}
+}
+
+/* The whole is major, its part is said; a whole without a major part is said itself; nothing major is nothing. */
+static void test_finest(void **state)
+{
+	struct result_factor tree[] = {
+	    {.name = "suspension", .stage = 1, .contribution = 1, .impact_seconds = 3, .major = true},
+	    {.name = "blocked_io", .stage = 2, .parent = "suspension", .contribution = 0.2, .impact_seconds = 0.6},
+	};
+	struct result_variance variance = slow("suspension");
+
+	(void)state;
+	variance.diagnosis.factors = tree;
+	variance.diagnosis.factor_count = 2;
+	write_both(&variance, false, false);
+	has(advice, "off the CPU");
+	has(verdict, "100 % off the CPU.");
+	tree[1].major = true;
+	write_both(&variance, false, false);
+	has(advice, "disk or file system");
+	tree[0].major = tree[1].major = false;
+	write_both(&variance, false, false);
+	assert_string_equal(advice,
+			    "No single factor explains it; look at the call-sites and exemplars of ranks 43-45.");
+	has(verdict, "no single factor explains it");
+}
+
+/* Time on the CPU: what it means depends on the class, and a frequency that was reported is not looked for again. */
+static void test_on_cpu(void **state)
+{
+	struct result_factor both[2];
+	struct result_variance variance = slow("on_cpu");
+
+	(void)state;
+	write_both(&variance, false, false);
+	has(advice, "look at frequency, memory bandwidth");
+	both[0] = factor;
+	both[1] = (struct result_factor){.name = "frequency", .stage = 1, .contribution = 0.02};
+	variance.diagnosis.factors = both;
+	variance.diagnosis.factor_count = 2;
+	write_both(&variance, false, false);
+	lacks(advice, "frequency");
+	has(advice, "look at memory bandwidth");
+	variance.class = VAPRO_IO;
+	write_both(&variance, false, false);
+	has(advice, "inside the calls");
+	lacks(advice, "got less done");
+	variance.class = VAPRO_COMMUNICATION;
+	write_both(&variance, false, false);
+	has(advice, "inside the calls");
+}
+
+/* L2 or DRAM bound on one socket or host from the start: huge pages; a host whose memory is slow: out of service. */
+static void test_memory_cures(void **state)
+{
+	static const struct {
+		const char *factor, *fact;
+		bool from_start, cache, memory;
+	} cases[] = {
+	    {"l2", "socket", true, true, false},	 {"dram", "socket", true, true, false},
+	    {"l2_fills", "host", true, true, false},	 {"dram", "host", true, true, true},
+	    {"dram_fills", "host", false, false, true},	 {"l2", "socket", false, false, false},
+	    {"l2", "cgroup", true, false, false},	 {"l2", NULL, true, false, false},
+	    {"memory", "host", false, false, true},	 {"backend", "host", true, false, true},
+	    {"memory_other", "host", true, false, true}, {"memory", "socket", true, false, false},
+	    {"core", "host", true, false, false},	 {"l1", "socket", true, false, false},
+	    {"preempted", "host", true, false, false},	 {"frequency", "host", true, false, false},
+	};
+	struct result_factor weak[2];
+	struct result_shared shared;
+	struct result_variance variance;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		variance = slow(cases[i].factor);
+		variance.from_start = cases[i].from_start;
+		shared = (struct result_shared){cases[i].fact, "n2", 0};
+		variance.diagnosis.shared = &shared;
+		variance.diagnosis.shared_count = cases[i].fact != NULL;
+		write_both(&variance, false, false);
+		(cases[i].cache ? has : lacks)(
+		    advice, "compare with huge pages (1 GiB); some CPUs have known L2 eviction faults.");
+		(cases[i].memory ? has : lacks)(advice, "take host n2 out of service or have its memory checked.");
+	}
+	/* a quarter of the loss is no reason to take a host out of service */
+	variance = slow("memory");
+	weak[0] = (struct result_factor){
+	    .name = "backend", .stage = 1, .contribution = 0.3, .impact_seconds = 1, .major = true};
+	weak[1] = (struct result_factor){
+	    .name = "memory", .stage = 2, .parent = "backend", .contribution = 1, .impact_seconds = 1, .major = true};
+	shared = (struct result_shared){"host", "n2", 0};
+	variance.diagnosis.factors = weak;
+	variance.diagnosis.factor_count = 2;
+	variance.diagnosis.shared = &shared;
+	variance.diagnosis.shared_count = 1;
+	write_both(&variance, false, false);
+	lacks(advice, "out of service");
+	has(advice, "begin with host n2, where no other rank of the job runs.");
+	weak[0].contribution = 0.9;
+	write_both(&variance, false, false);
+	has(advice, "take host n2 out of service");
+}
+
+static void test_slow_path(void **state)
+{
+	struct result_variance variance = slow("on_cpu");
+
+	(void)state;
+	variance.class = VAPRO_COMMUNICATION;
+	variance.slow_path = true;
+	variance.who = "rank 3";
+	variance.rank_count = 1;
+	variance.performance = 1 / 3.0;
+	variance.diagnosis.host = "n1";
+	write_both(&variance, true, true);
+	assert_string_equal(verdict,
+			    "transfers of rank 3, on host n1, take 3.0 times as long (4.0 s lost); no rank was late.");
+	assert_string_equal(advice, "Transfers of rank 3 are slow while no rank was late: look at the network adapter, "
+				    "cable and switch port of host n1.");
+	variance.who = "ranks 3,7";
+	variance.rank_count = 2;
+	variance.diagnosis.host = NULL;
+	variance.confirmed = false;
+	variance.confidence = VAPRO_UNCONFIRMED;
+	write_both(&variance, false, false);
+	assert_string_equal(
+	    verdict, "transfers of ranks 3,7 take 3.0 times as long (4.0 s lost); no rank was late; unconfirmed.");
+	lacks(advice, "of host");
+	variance.performance = 0;
+	write_both(&variance, true, true);
+	lacks(verdict, "inf");
+	/* what was late is no slow path */
+	variance.slow_path = false;
+	write_both(&variance, true, false);
+	has(verdict, "they waited for ranks that came late");
+	lacks(advice, "adapter");
+}
+
+/* Places in words: the widest first, what lies in it left out; and how certain it is. */
+static void test_places(void **state)
+{
+	static const struct result_shared facts[] = {
+	    {"host", "n2", 0}, {"cpu_model", "AMD EPYC 7742", 0}, {"numa", "1", 0}, {"cgroup", "/job", 0}};
+	struct result_variance variance = slow("dram");
+
+	(void)state;
+	variance.diagnosis.shared = facts;
+	variance.diagnosis.shared_count = 4;
+	variance.confirmed = false;
+	variance.confidence = VAPRO_PLACE;
+	write_both(&variance, false, false);
+	assert_string_equal(verdict, "ranks 43-45, all on host n2, with CPU AMD EPYC 7742, in cgroup /job, lost 4.0 s: "
+				     "100 % DRAM; by their place, not certain.");
+	variance.diagnosis.shared = &facts[1];
+	variance.diagnosis.shared_count = 1;
+	write_both(&variance, false, false);
+	has(verdict, "ranks 43-45, all on hosts with CPU AMD EPYC 7742, lost");
+	has(advice, "begin with hosts with CPU AMD EPYC 7742, where no other rank of the job runs");
+	verdict__place(NULL, 0, 3, verdict, sizeof(verdict));
+	assert_string_equal(verdict, "");
+	verdict__place(facts, 1, 1, verdict, sizeof(verdict));
+	assert_string_equal(verdict, ", on host n2,");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_each_factor), cmocka_unit_test(test_each_meaning), cmocka_unit_test(test_finest),
+	    cmocka_unit_test(test_on_cpu),	cmocka_unit_test(test_memory_cures), cmocka_unit_test(test_slow_path),
+	    cmocka_unit_test(test_places),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

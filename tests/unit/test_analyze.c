@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vapro analyze: the memory cap that its input gets and the score as text, with a pipeline that only notes its cap. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "analyze.h"
+#include "report/pipeline.h"
+
+static uint64_t cap;
+
+static int take(struct stream_sink *sink, const struct stream_event *event)
+{
+	(void)sink;
+	(void)event;
+	return 0;
+}
+
+static int close_nothing(struct stream_sink *sink)
+{
+	(void)sink;
+	return 0;
+}
+
+static struct stream_sink pipeline = {.put = take, .close = close_nothing};
+
+struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
+				  const char *host, struct line_sink *lines, struct summary *summary)
+{
+	(void)source;
+	(void)host;
+	(void)lines;
+	(void)summary;
+	cap = config->memory_cap;
+	return &pipeline;
+}
+
+int pipeline__name_events(struct stream_sink *sink, const char *const names[RULES_NAMED])
+{
+	(void)sink;
+	(void)names;
+	return 0;
+}
+
+int pipeline__select(struct stream_sink *sink, const struct vapro_selection *selection)
+{
+	(void)sink;
+	(void)selection;
+	return 0;
+}
+
+int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
+{
+	(void)sink;
+	*score = (struct vapro_score){.fragments = 3,
+				      .truths = 2,
+				      .clusters = 2,
+				      .homogeneity = 0.9999994,
+				      .completeness = 0.996204,
+				      .v_measure = 0.998098};
+	return 0;
+}
+
+const char *pipeline__host(const struct stream_sink *sink)
+{
+	(void)sink;
+	return NULL;
+}
+
+void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals)
+{
+	(void)sink;
+	*totals = (struct line_totals){.windows = 1};
+}
+
+/* Runs it on one line for each host; returns what it prints on standard error. */
+static char *run(const char *const *hosts, const char *option)
+{
+	static char text[4096];
+	char path[64], err[64];
+	char *argv[] = {"analyze", "--format", "ndjson", "--output", "/dev/null", path, (char *)option, NULL};
+	FILE *file;
+	size_t size;
+	int saved;
+
+	snprintf(path, sizeof(path), "/tmp/vapro-test-analyze-%d", getpid());
+	snprintf(err, sizeof(err), "%s.err", path);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	for (int i = 0; hosts[i]; i++)
+		fprintf(file,
+			"{\"rank\":%d,\"class\":\"computation\",\"from\":\"a\",\"to\":\"b\",\"start_ns\":1000,"
+			"\"duration_ns\":5%s%s%s}\n",
+			i, *hosts[i] ? ",\"host\":\"" : "", hosts[i], *hosts[i] ? "\"" : "");
+	fclose(file);
+	fflush(stderr);
+	saved = dup(STDERR_FILENO);
+	assert_non_null(freopen(err, "w", stderr));
+	assert_int_equal(analyze__main(option ? 7 : 6, argv), 0);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	file = fopen(err, "r");
+	assert_non_null(file);
+	size = fread(text, 1, sizeof(text) - 1, file);
+	text[size] = '\0';
+	fclose(file);
+	unlink(path);
+	unlink(err);
+	return text;
+}
+
+/* As for captures: each host's own, unless the command line says how much. */
+static void test_memory_cap(void **state)
+{
+	static const char *const one[] = {"n1", "n1", NULL}, *const none[] = {"", "", NULL};
+	static const char *const three[] = {"n1", "n2", "n1", "n3", "n2", NULL};
+	struct vapro_config config;
+
+	(void)state;
+	config__init(&config);
+	run(one, NULL);
+	assert_true(cap == config.memory_cap);
+	run(none, NULL);
+	assert_true(cap == config.memory_cap);
+	run(three, NULL);
+	assert_true(cap == 3 * config.memory_cap);
+	run(three, "--memory-cap=1000000");
+	assert_true(cap == 1000000);
+}
+
+static void test_score(void **state)
+{
+	static const char *const one[] = {"n1", NULL};
+
+	(void)state;
+	assert_string_equal(run(one, "--score"), "score: homogeneity 0.999999, completeness 0.996204, V-measure "
+						 "0.998098 (3 fragments, 2 truths, 2 clusters, exact)\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_memory_cap),
+	    cmocka_unit_test(test_score),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The lines that are no result of a window: rendered and parsed back; and where lines go: files, full disks, pipes. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "parsed.h"
+#include "report/lines.h"
+#include "report/sink.h"
+#include "sample.h"
+
+static void test_lines(void **state)
+{
+	const struct line_counter counters[] = {{"instructions", "none", false, "no PMU"}};
+	const struct line_pause pauses[] = {{50000, 900, 300}};
+	const struct line_costs costs = {450, 240, 15400, NAN, 178, NAN, pauses, 1};
+	const struct line_skipped skipped[] = {{"MPI_Init", "jump to its entry"}};
+	const struct line_image images[] = {{"/usr/lib/libmpi.so", "1f2e", 40, 38, 2, skipped, 1}};
+	struct vapro_config config;
+	const struct line_rung ladder[] = {{"session", true, false, "refused"}, {"multi", true, true, NULL}};
+	const struct line_facts facts = {LINE_YES, LINE_NO, LINE_UNKNOWN, LINE_NO};
+	const struct line_factor factors[] = {{"throttled", "run queue", true, true, "an old kernel"},
+					      {"frequency", NULL, false, false, "not told"}};
+	struct line_hello hello = {
+	    SAMPLE_UTC,		"n1",	"0.1",	 "6.18.0",	  "multi", false, "no PMU", counters, 1,
+	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, ladder,  2,	  &facts,   factors,  2};
+	struct line_process process = {.utc_ns = SAMPLE_UTC,
+				       .host = "n1",
+				       .pid = 5,
+				       .exe = "/a.out",
+				       .rank = -1,
+				       .images = images,
+				       .image_count = 1,
+				       .state = LINE_ATTACHED};
+	struct line_warning warning = {SAMPLE_UTC, "n1", "ring_full", "the ring was full", 0};
+	struct line_bye bye = {.utc_ns = SAMPLE_UTC, .host = "n1", .exit_reason = "signal"};
+	char *text;
+	cJSON *object;
+
+	(void)state;
+	config__init(&config);
+	text = lines__hello(&hello);
+	keep(NULL, text);
+	free(text);
+	object = parsed(0);
+	is_text(object, "workload_source", "arguments");
+	is_number(object, "costs/entry_ns", 450);
+	is_null(object, "costs/nop5_ns");
+	is_number(object, "costs/pauses/0/from_ns", 50000);
+	is_number(object, "costs/pauses/0/return_ns", 300);
+	is_number(object, "tunables/window", 15);
+	is_text(object, "tunables/io", "auto");
+	is_text(object, "counters/0/reason", "no PMU");
+	is_text(object, "ladder/0/reason", "refused");
+	is_null(object, "ladder/1/reason");
+	assert_true(cJSON_IsTrue(at(object, "ladder/1/works")));
+	assert_true(cJSON_IsTrue(at(object, "facts/uretprobe_syscall")));
+	assert_true(cJSON_IsFalse(at(object, "facts/nop5_syscall")));
+	is_null(object, "facts/emulation");
+	is_text(object, "factors/0/name", "throttled");
+	assert_true(cJSON_IsTrue(at(object, "factors/0/approx")));
+	is_text(object, "factors/1/reason", "not told");
+	is_null(object, "factors/1/source");
+	cJSON_Delete(object);
+	text = lines__process(&process);
+	keep(NULL, text);
+	free(text);
+	object = parsed(1);
+	is_null(object, "rank");
+	is_null(object, "start_time");
+	is_number(object, "images/0/shifted", 38);
+	is_text(object, "images/0/skipped/0/function", "MPI_Init");
+	is_text(object, "state", "attached");
+	cJSON_Delete(object);
+	text = lines__warning(&warning);
+	keep(NULL, text);
+	free(text);
+	object = parsed(2);
+	is_null(object, "pid");
+	cJSON_Delete(object);
+	text = lines__bye(&bye);
+	keep(NULL, text);
+	free(text);
+	object = parsed(3);
+	is_number(object, "totals/lost/ring_full", 0);
+	is_text(object, "exit_reason", "signal");
+	cJSON_Delete(object);
+}
+
+static void test_sink(void **state)
+{
+	char path[] = "/tmp/vapro-test-sink-XXXXXX", text[64] = "";
+	struct line_sink *sink;
+	FILE *file;
+
+	(void)state;
+	close(mkstemp(path));
+	for (int turn = 0; turn < 2; turn++) { /* truncated at the start */
+		sink = line_sink__open(path, false);
+		assert_non_null(sink);
+		assert_int_equal(line_sink__put(sink, "{\"a\":1}"), 0);
+		assert_int_equal(line_sink__put(sink, "{}"), 0);
+		assert_int_equal(line_sink__close(sink), 0);
+	}
+	file = fopen(path, "r");
+	assert_int_equal(fread(text, 1, sizeof(text) - 1, file), 11);
+	fclose(file);
+	assert_string_equal(text, "{\"a\":1}\n{}\n");
+	unlink(path);
+	assert_null(line_sink__open("/nonexistent/x", false));
+	assert_int_equal(errno, ENOENT);
+
+	sink = line_sink__open("/dev/full", false);
+	assert_null(line_sink__error(sink));
+	line_sink__put(sink, "{}");
+	assert_int_equal(line_sink__flush(sink), -ENOSPC);
+	assert_string_equal(line_sink__error(sink), "/dev/full: No space left on device; lines are being lost");
+	line_sink__put(sink, "{}");
+	line_sink__put(sink, "{}");
+	assert_int_equal(line_sink__flush(sink), 0); /* told once */
+	assert_int_equal(line_sink__lost(sink), 3);
+	assert_int_equal(line_sink__close(sink), -ENOSPC);
+}
+
+static void test_closed_pipe(void **state)
+{
+	int ends[2], saved = dup(STDOUT_FILENO), ret, lost;
+	struct line_sink *sink;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	fflush(stdout);
+	dup2(ends[1], STDOUT_FILENO);
+	close(ends[1]);
+	sink = line_sink__open("-", false);
+	line_sink__put(sink, "{}");
+	ret = line_sink__flush(sink); /* and not the end of this process */
+	line_sink__put(sink, "{}");
+	line_sink__flush(sink);
+	lost = (int)line_sink__lost(sink);
+	line_sink__close(sink);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	assert_int_equal(ret, -EPIPE);
+	assert_int_equal(lost, 2);
+}
+
+/* Not a test of its own. */
+static void test_leave_lines(void **state)
+{
+	test_lines(state);
+	leave_lines();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_teardown(test_lines, clear),
+	    cmocka_unit_test_teardown(test_sink, clear),
+	    cmocka_unit_test_teardown(test_closed_pipe, clear),
+	    cmocka_unit_test_teardown(test_leave_lines, clear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
