@@ -59,7 +59,7 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo check check-unit check-live check-vm guest-programs accept bench install clean format
+.PHONY: all deps demo check check-unit check-live check-vm guest-programs accept accuracy bench install clean format
 
 all: $(B)/vaprod $(B)/vapro
 
@@ -167,6 +167,16 @@ $(B)/tests/slow_rank: tests/vm/slow_rank.c tools/workloads/common.h | $(B)/.deps
 	@mkdir -p $(@D)
 	@$(MPICC) $(CPPFLAGS) $(CFLAGS) -Itools/workloads $< -o $@
 
+# make accuracy: synthetic jobs of known truth
+ACCURACY_SOURCES := $(wildcard tools/accuracy/*.c)
+ACCURACY_TESTED := $(filter-out tools/accuracy/main.c,$(ACCURACY_SOURCES))
+$(B)/tools/accuracy/accuracy: $(ACCURACY_SOURCES:%.c=$(B)/%.o) $(B)/libvapro.a
+	@echo "  LINK  $@"
+	@$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+$(B)/test/test_accuracy: TEST_LINK = $(ACCURACY_TESTED:%.c=$(B)/test/%.o) $(B)/test/libvapro.a
+$(B)/test/test_accuracy: $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
+
 # make bench: its target, probes on demand, and the library it is compared with
 BENCH := $(addprefix $(B)/tests/bench/,calls probes shim.so)
 $(B)/tests/bench/calls: tests/bench/calls.c tools/workloads/truth.h tools/workloads/common.h | $(B)/.deps-bench
@@ -230,6 +240,10 @@ demo: all workloads
 accept: all workloads $(B)/tests/print_sites $(COUNT)
 	@tools/accept.py $(or $(WHAT),all)
 
+# WHAT: options of build/tools/accuracy/accuracy, as WHAT="--case hog --mode counts --seed 1,3"
+accuracy: $(B)/tools/accuracy/accuracy
+	@$< $(WHAT)
+
 # Captures to analyse come from a generator, where there is one
 bench: all workloads $(BENCH) $(patsubst tests/bench/%.c,$(B)/tests/%,$(wildcard tests/bench/make_capture.c))
 	@tools/bench.py $(or $(WHAT),all)
@@ -257,4 +271,4 @@ clean:
 	rm -rf $(B)
 
 # the parts with dependency files; build/vm holds whole systems
--include $(shell find $(B)/user $(B)/test $(B)/tests -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/user $(B)/test $(B)/tests $(B)/tools/accuracy -name '*.d' 2>/dev/null)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The tables of scenarios. Their parameters are drawn by the seed. */
+#ifndef VAPRO_ACCURACY_CASES_H
+#define VAPRO_ACCURACY_CASES_H
+
+#include "draw.h"
+#include "job.h"
+
+#define CASE_LENGTHS 6
+
+enum case_type {
+	CASE_FAULT,
+	CASE_LASTING, /* a fault to the end of the run, 20 times as long as the good time before */
+	CASE_QUIET,   /* no fault: every alarm is a false one */
+};
+
+struct accuracy_case {
+	const char *part, *kind;
+	enum case_type type;
+	double lengths_ms[CASE_LENGTHS]; /* of the first computation, up to the first 0; none: the case has its own */
+	/* The job is zeroed but for kind and seed; draw is seeded by kind, length and seed. */
+	void (*make)(struct job *job, struct draw *draw, double length_ms);
+};
+
+struct case_table {
+	const struct accuracy_case *cases;
+	size_t count;
+};
+
+extern const struct case_table fault_cases, call_cases, quiet_cases, papers_cases;
+
+/* Makes the job of a case. */
+void cases__make(const struct accuracy_case *at, double length_ms, uint64_t seed, struct job *job);
+
+/* What most cases share: ranks on hosts, a length of the run, the usual program, jitter. */
+void cases__usual(struct job *job, struct draw *draw, double length_ms, double calls, double writes);
+
+/* A rank, host or socket at random. */
+struct job_ranks cases__rank(const struct job *job, struct draw *draw);
+struct job_ranks cases__host(const struct job *job, struct draw *draw);
+struct job_ranks cases__socket(const struct job *job, struct draw *draw);
+
+#endif

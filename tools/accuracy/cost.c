@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "simulation.h"
+
+#include <stdlib.h>
+
+#define CFS_SLICE_NS 4e6
+#define DRIFT_STEP_NS 5e7 /* a drift's factor holds for so long */
+#define SPIN_NS 5e3	  /* on its CPU a call's end takes */
+#define SCATTER 0.2	  /* of transfers, upwards */
+#define HOG_PID 4000
+
+static double begin_ns(const struct job_effect *effect)
+{
+	return effect->begin * S_NS;
+}
+
+static double end_ns(const struct job_effect *effect)
+{
+	return effect->end > 0 ? effect->end * S_NS : INFINITY;
+}
+
+static bool computes(enum effect_kind kind)
+{
+	return kind != EFFECT_CALLS;
+}
+
+/* Whether an effect has to do with a step. */
+static bool concerns(const struct sim *sim, const struct job_effect *effect, int step)
+{
+	bool computation = sim->job->steps[step].kind == STEP_COMPUTE;
+
+	if (effect->steps)
+		return effect->steps >> step & 1;
+	if (effect->kind == EFFECT_CALLS)
+		return !computation;
+	return computation && computes(effect->kind);
+}
+
+static bool makes_occurrences(enum effect_kind kind)
+{
+	return kind == EFFECT_STALLS || kind == EFFECT_MOVING;
+}
+
+static bool prepare_occurrences(struct sim *sim, int number)
+{
+	const struct job_effect *effect = &sim->job->effects[number];
+	double end = effect->end > 0 ? effect->end : sim->job->seconds;
+	size_t count = effect->period > 0 ? (size_t)fmax(0, ceil((end - effect->begin) / effect->period)) : 1;
+	struct occurrence *items = calloc(count ? count : 1, sizeof(*items));
+	struct draw draw = {.seed = sim->job->seed ^ 0x5eed0ccUL ^ (uint64_t)number << 40};
+
+	sim->occurrences[number] = items;
+	sim->occurrence_count[number] = count;
+	if (!items)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		do {
+			items[i].rank = draw__int(&draw, 0, sim->job->ranks - 1);
+		} while (!job__has(sim->job, &effect->ranks, items[i].rank));
+		items[i].t = S_NS * (effect->begin + effect->period * ((double)i + 0.3 * draw__unit(&draw)));
+	}
+	return true;
+}
+
+bool cost__prepare(struct sim *sim)
+{
+	for (int i = 0; i < sim->job->effect_count; i++) {
+		const struct job_effect *effect = &sim->job->effects[i];
+
+		for (int rank = 0; rank < sim->job->ranks; rank++) {
+			if (job__has(sim->job, &effect->ranks, rank))
+				sim->ranks[rank].effects |= 1U << i;
+		}
+		if (makes_occurrences(effect->kind) && !prepare_occurrences(sim, i))
+			return false;
+	}
+	return true;
+}
+
+/* Which effects are in force for a rank now, and until when that holds. */
+static uint32_t refresh(const struct sim *sim, struct rank *rank)
+{
+	if (rank->t < rank->border)
+		return rank->active;
+	rank->active = 0;
+	rank->border = INFINITY;
+	for (uint32_t left = rank->effects; left; left &= left - 1) {
+		int i = __builtin_ctz(left);
+		double begin = begin_ns(&sim->job->effects[i]), end = end_ns(&sim->job->effects[i]);
+
+		if (rank->t < begin) {
+			rank->border = fmin(rank->border, begin);
+		} else if (rank->t < end) {
+			rank->active |= 1U << i;
+			rank->border = fmin(rank->border, end);
+		}
+	}
+	return rank->active;
+}
+
+void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to)
+{
+	struct rank *victim = &sim->ranks[rank];
+
+	while (from < to) {
+		uint64_t bin = sim_utc(from) / VAPRO_BIN_NS;
+		double border = (double)((bin + 1) * VAPRO_BIN_NS - JOB_BEGIN_NS), end = fmin(border, to);
+		struct vapro_interference *last = victim->taken ? &sim->taken[victim->taken - 1] : NULL;
+
+		if (!last || last->bin != bin || last->pid != pid) {
+			struct vapro_interference *items =
+			    sim__room(sim, sim->taken, &sim->taken_capacity, sim->taken_count + 1, sizeof(*items));
+
+			if (!items)
+				return;
+			sim->taken = items;
+			last = &items[sim->taken_count];
+			victim->taken = ++sim->taken_count;
+			*last = (struct vapro_interference){
+			    .thread = (uint32_t)rank, .pid = pid, .bin = bin, .comm = "hog"};
+		}
+		last->preempted_ns += (uint64_t)(end - from + 0.5);
+		from = end;
+	}
+}
+
+/* The rank is off its CPU for a while; `costs`: that is lost. */
+static void occupy(struct sim *sim, struct fragment *fragment, int number, double ns, bool costs)
+{
+	const struct job_effect *effect = &sim->job->effects[number];
+	struct rank *rank = &sim->ranks[fragment->rank];
+
+	if (ns <= 0)
+		return;
+	if (effect->reported) {
+		fragment->factor[effect->cause] += ns;
+		fragment->off += ns;
+		if (effect->cause == VAPRO_PREEMPTED) {
+			cost__take(sim, fragment->rank, HOG_PID + (uint32_t)number, rank->t, rank->t + ns);
+			fragment->switches++;
+		}
+	} else {
+		fragment->waits += ns;
+	}
+	if (costs)
+		truth__lose(sim, number, fragment, rank->t, ns, effect->reported);
+	rank->t += ns;
+}
+
+/* Time until something else takes the CPU; 0: it has just had it. */
+static double until_taken(struct sim *sim, struct fragment *fragment, int number, bool costs)
+{
+	const struct job_effect *effect = &sim->job->effects[number];
+	struct rank *rank = &sim->ranks[fragment->rank];
+	double limit = INFINITY, slice = effect->length > 0 ? effect->length * S_NS : CFS_SLICE_NS;
+
+	if (effect->period > 0) {
+		double period = effect->period * S_NS, on = effect->share * period;
+		double shift = draw__hash(sim->job->seed, (uint64_t)number, (uint64_t)fragment->rank) * (period - on);
+		double phase = fmod(rank->t - begin_ns(effect) + period - shift, period);
+
+		if (phase >= on)
+			return fmax(1, period - phase);
+		limit = fmax(1, on - phase);
+		if (effect->factor <= 1) {
+			occupy(sim, fragment, number, fmin(limit, end_ns(effect) - rank->t), costs);
+			return 0;
+		}
+	}
+	if (rank->slice[number] <= 0) {
+		double ns = slice * (effect->factor - 1) * draw__between(&sim->draw, 0.75, 1.25);
+
+		rank->slice[number] = slice * draw__between(&sim->draw, 0.75, 1.25);
+		occupy(sim, fragment, number, fmin(ns, fmax(1, end_ns(effect) - rank->t)), costs);
+		return 0;
+	}
+	return fmin(limit, rank->slice[number]);
+}
+
+/* The next time that one rank of several is hit. */
+static double until_occurrence(struct sim *sim, struct fragment *fragment, int number)
+{
+	const struct job_effect *effect = &sim->job->effects[number];
+	struct rank *rank = &sim->ranks[fragment->rank];
+	bool moving = effect->kind == EFFECT_MOVING;
+	double length = effect->length * S_NS;
+
+	for (; rank->occurrence[number] < sim->occurrence_count[number]; rank->occurrence[number]++) {
+		const struct occurrence *at = &sim->occurrences[number][rank->occurrence[number]];
+		double left;
+
+		if (at->rank != fragment->rank)
+			continue;
+		if (at->t > rank->t)
+			return at->t - rank->t;
+		rank->occurrence[number]++;
+		left = moving ? at->t + length - rank->t : length;
+		if (left <= 0)
+			return 0;
+		if (!moving && effect->fault)
+			truth__begin(sim, number);
+		occupy(sim, fragment, number, left, true);
+		return 0;
+	}
+	return INFINITY;
+}
+
+static double drift_at(const struct job_effect *effect, double t)
+{
+	double part = (t - begin_ns(effect)) / (end_ns(effect) - begin_ns(effect));
+
+	return 1 + (effect->factor - 1) * fmin(1, part);
+}
+
+/* How many times as long an effect makes what runs on the CPU; 1: it has nothing to do with that. */
+static double slowdown(const struct job_effect *effect, double t, double *limit)
+{
+	switch (effect->kind) {
+	case EFFECT_SLOW:
+	case EFFECT_FREQUENCY:
+		return effect->factor;
+	case EFFECT_DRIFT:
+		*limit = fmin(*limit, DRIFT_STEP_NS);
+		return drift_at(effect, t);
+	default:
+		return 1;
+	}
+}
+
+/* Runs for at most limit ns at what the effects leave of the speed. Returns the work that was carried out. */
+static double run(struct sim *sim, struct fragment *fragment, uint32_t mask, double need, double limit)
+{
+	struct rank *rank = &sim->ranks[fragment->rank];
+	double factor[JOB_EFFECTS], slow = 1, wall;
+
+	for (uint32_t left = mask; left; left &= left - 1) {
+		int i = __builtin_ctz(left);
+
+		factor[i] = slowdown(&sim->job->effects[i], rank->t, &limit);
+		slow *= factor[i];
+	}
+	wall = fmin(need * slow, limit);
+	for (uint32_t left = mask; left; left &= left - 1) {
+		int i = __builtin_ctz(left);
+		const struct job_effect *effect = &sim->job->effects[i];
+		double extra = wall * (1 - 1 / factor[i]);
+
+		rank->slice[i] -= wall;
+		if (factor[i] == 1)
+			continue;
+		if (effect->kind == EFFECT_FREQUENCY) {
+			fragment->factor[VAPRO_FREQUENCY] += fmax(0, extra);
+		} else {
+			fragment->waits += fmax(0, extra);
+			fragment->level = effect->cause;
+		}
+		truth__lose(sim, i, fragment, rank->t, extra, effect->kind == EFFECT_FREQUENCY);
+	}
+	rank->t += wall;
+	return wall / slow;
+}
+
+/* Lets the rank compute until it has had `need` ns of an undisturbed CPU. */
+static void advance(struct sim *sim, struct fragment *fragment, double need)
+{
+	struct rank *rank = &sim->ranks[fragment->rank];
+
+	while (need > 1e-3) {
+		uint32_t mask = 0, active = refresh(sim, rank);
+		double limit = rank->border - rank->t;
+
+		for (uint32_t left = active; left && limit > 0; left &= left - 1) {
+			int i = __builtin_ctz(left);
+			const struct job_effect *effect = &sim->job->effects[i];
+
+			if (!concerns(sim, effect, fragment->step))
+				continue;
+			mask |= 1U << i;
+			if (effect->kind == EFFECT_TAKEN)
+				limit = fmin(limit, until_taken(sim, fragment, i, true));
+			else if (makes_occurrences(effect->kind))
+				limit = fmin(limit, until_occurrence(sim, fragment, i));
+		}
+		if (!mask) {
+			limit = fmin(need, limit);
+			rank->t += limit;
+			need -= limit;
+		} else if (limit > 0) {
+			need -= run(sim, fragment, mask, need, limit);
+		}
+	}
+}
+
+/* What makes a computation longer for itself, its work and its luck. */
+static double own_time(struct sim *sim, struct fragment *fragment, double need)
+{
+	struct rank *rank = &sim->ranks[fragment->rank];
+	double luck = fmax(0.5, 1 + sim->job->jitter * draw__gauss(&sim->draw));
+	unsigned member = rank->members[fragment->step]++;
+
+	for (uint32_t left = refresh(sim, rank); left; left &= left - 1) {
+		int i = __builtin_ctz(left);
+		const struct job_effect *effect = &sim->job->effects[i];
+
+		if (!concerns(sim, effect, fragment->step))
+			continue;
+		if (effect->kind == EFFECT_WORK) {
+			need *= effect->factor;
+		} else if (effect->kind == EFFECT_GROUPS) {
+			uint64_t rank_or_all = effect->alike ? 0 : (uint64_t)fragment->rank + 1;
+			uint64_t which = (uint64_t)i << 8 | (uint64_t)fragment->step;
+
+			if (draw__hash(sim->job->seed ^ which, rank_or_all, (uint64_t)sim->iteration) < effect->share)
+				need *= effect->factor;
+		} else if (effect->kind == EFFECT_TAILS) {
+			if (draw__unit(&sim->draw) < effect->share)
+				luck *= draw__between(&sim->draw, 2, effect->factor);
+		} else if (effect->kind == EFFECT_COLD) {
+			if (member < effect->share)
+				luck *= 1 + (effect->factor - 1) * (1 - member / effect->share) *
+						draw__between(&sim->draw, 0.5, 1);
+		} else if (effect->kind == EFFECT_LUCKY && !rank->once[i]) {
+			rank->once[i] = true;
+			luck *= effect->factor;
+		}
+	}
+	fragment->instructions = need * (1 + 0.003 * draw__between(&sim->draw, -1, 1));
+	return need * luck;
+}
+
+void cost__compute(struct sim *sim, struct fragment *fragment)
+{
+	struct rank *rank = &sim->ranks[fragment->rank];
+
+	fragment->start = rank->t;
+	advance(sim, fragment, own_time(sim, fragment, sim->job->steps[fragment->step].ns));
+	for (uint32_t left = refresh(sim, rank); left; left &= left - 1) {
+		int i = __builtin_ctz(left);
+		const struct job_effect *effect = &sim->job->effects[i];
+
+		if (effect->kind == EFFECT_SLEEP && concerns(sim, effect, fragment->step))
+			occupy(sim, fragment, i, effect->length * S_NS * draw__between(&sim->draw, 1, 1.05), true);
+	}
+	fragment->end = rank->t;
+}
+
+double cost__transfer(struct sim *sim, struct fragment *fragment)
+{
+	struct rank *rank = &sim->ranks[fragment->rank];
+	double ns = sim->job->steps[fragment->step].ns, factor = 1;
+
+	ns *= 1 + SCATTER * draw__unit(&sim->draw) * draw__unit(&sim->draw);
+	for (uint32_t left = refresh(sim, rank); left; left &= left - 1) {
+		int i = __builtin_ctz(left);
+		const struct job_effect *effect = &sim->job->effects[i];
+
+		if (effect->kind != EFFECT_CALLS || !concerns(sim, effect, fragment->step))
+			continue;
+		factor *= effect->factor;
+		truth__lose(sim, i, fragment, rank->t, ns * (effect->factor - 1), effect->reported);
+		if (effect->reported) {
+			fragment->factor[effect->cause] += ns * (effect->factor - 1);
+			fragment->off += ns * (effect->factor - 1);
+		}
+	}
+	return ns * factor;
+}
+
+void cost__write(struct sim *sim, struct fragment *fragment)
+{
+	struct rank *rank = &sim->ranks[fragment->rank];
+	double plain, off;
+
+	fragment->start = rank->t;
+	plain = cost__transfer(sim, fragment);
+	off = fragment->off;
+	/* what is asleep needs no CPU; the rest may be disturbed */
+	rank->t += off;
+	advance(sim, fragment, plain - off);
+	fragment->end = rank->t;
+}
+
+/* Waits on its CPU, as MPI libraries do: whatever runs there now and then can only make the end late. */
+void cost__wait(struct sim *sim, struct fragment *fragment, double until)
+{
+	struct rank *rank = &sim->ranks[fragment->rank];
+	double need = SPIN_NS, late;
+	uint32_t active = refresh(sim, rank);
+
+	if (!active && rank->border >= until + SPIN_NS) {
+		rank->t = fmax(until, rank->t) + SPIN_NS;
+		return;
+	}
+	while (need > 1e-3 || rank->t < until) {
+		double limit = rank->border - rank->t, step = fmax(need, until - rank->t);
+
+		active = refresh(sim, rank);
+		limit = fmin(step, rank->border - rank->t);
+		for (uint32_t left = active; left && limit > 0; left &= left - 1) {
+			int i = __builtin_ctz(left);
+
+			if (sim->job->effects[i].kind == EFFECT_TAKEN)
+				limit = fmin(limit, until_taken(sim, fragment, i, false));
+		}
+		if (limit <= 0)
+			continue;
+		for (uint32_t left = active; left; left &= left - 1)
+			rank->slice[__builtin_ctz(left)] -= limit;
+		rank->t += limit;
+		need -= fmin(need, limit);
+	}
+	late = rank->t - until - SPIN_NS;
+	for (uint32_t left = active; left && late > 1; left &= left - 1) {
+		int i = __builtin_ctz(left);
+
+		if (sim->job->effects[i].kind == EFFECT_TAKEN)
+			truth__lose(sim, i, fragment, until, late, sim->job->effects[i].reported);
+	}
+}

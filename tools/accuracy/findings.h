@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the analysis said of a job, window by window: a sink of events that drives the pure floors in process. */
+#ifndef VAPRO_ACCURACY_FINDINGS_H
+#define VAPRO_ACCURACY_FINDINGS_H
+
+#include <stdio.h>
+
+#include "job.h"
+
+/* A variance as its last revision has it. Times are seconds since the job's start. */
+struct found_variance {
+	uint64_t id, effect_of;
+	enum vapro_class class;
+	bool also[VAPRO_CLASSES];
+	double lost_by_class[VAPRO_CLASSES];
+	double begin, end, lost, caused, share, performance;
+	int32_t *ranks; /* ascending */
+	uint32_t rank_count;
+	enum vapro_severity severity;
+	enum vapro_confidence confidence;
+	enum vapro_region_state state;
+	bool alarm, slow_path;
+	double raised;	/* end of the window that first made it an alarm (of warning or above); NAN: none did */
+	double dropped; /* end of the window that last withdrew it; NAN: none, or it came back */
+	uint32_t revisions;
+	char cause[32]; /* the major factor of most impact */
+	char evidence[160];
+	char verdict[256];
+};
+
+struct found_imbalance {
+	enum vapro_class class;
+	int32_t *ranks;
+	uint32_t rank_count;
+	double ratio, first, last; /* ends of the first and the last window that had it */
+	double lost;
+	bool certain;
+	uint64_t variance;
+	uint32_t windows;
+};
+
+struct found_drift {
+	double first, last, ratio;
+	uint32_t windows;
+};
+
+struct findings {
+	struct found_variance *variances;
+	size_t variance_count, variance_capacity;
+	struct found_imbalance *imbalances; /* those of equal class and ranks are one */
+	size_t imbalance_count, imbalance_capacity;
+	struct found_drift drift; /* of any state; windows 0: none */
+	uint32_t windows;
+	double coverage_sum; /* of windows */
+	double small_seconds;
+	uint64_t small_count;
+	double window_cpu_max; /* s of CPU at a window's end */
+};
+
+/* Closing the sink frees the analysis, not the findings. NULL when out of memory. */
+struct stream_sink *findings__sink(const struct vapro_config *config, enum vapro_workload_source source,
+				   struct findings *findings);
+void findings__free(struct findings *findings);
+
+/* Takes over what a window's end said. 0 or -ENOMEM. */
+int findings__read(struct findings *findings, const struct job_result *result);
+
+void findings__print(const struct findings *findings, FILE *out);
+
+/* "3-7,9" of ascending numbers; cut short with "..." where the room ends. */
+void findings__ranks(const int32_t *ranks, uint32_t count, char *text, size_t size);
+
+#endif
