@@ -67,11 +67,11 @@ static int build_factors(const struct builder *builder, const struct diagnosis_c
 		    .parent = info->parent == FACTOR_ROOT ? NULL : factor_infos[info->parent].name,
 		    .contribution = node->share,
 		    .impact_seconds = node->impact_ns / 1e9,
-		    .duration_seconds = item->sum.duration[at] / 1e9,
+		    .duration_seconds = case__sum(item)->duration[at] / 1e9,
 		    .method = node->regression ? "regression" : "formula",
 		    .p_value = node->p,
 		    .major = node->major,
-		    .approx = item->sum.approx,
+		    .approx = case__sum(item)->approx,
 		    .shared_with = shared,
 		    .implied = node->implied,
 		};
@@ -94,7 +94,7 @@ static int build_regressions(const struct builder *builder, const struct diagnos
 	if (!regressions)
 		return -ENOMEM;
 	for (int set = 0; set < PRICED_SETS; set++) {
-		const struct regression_moments *rows = &item->sum.rows[set];
+		const struct regression_moments *rows = &case__sum(item)->rows[set];
 		bool any = false;
 
 		for (uint32_t i = 1; i <= rows->factors; i++)
@@ -117,15 +117,16 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	struct result_interferer *interferers;
 
 	diagnosis->interferer_count =
-	    (uint32_t)(item->sum_interferers.count < INTERFERERS_SHOWN ? item->sum_interferers.count
-								       : INTERFERERS_SHOWN);
+	    (uint32_t)(item->interferers[CASE_SUM].count < INTERFERERS_SHOWN ? item->interferers[CASE_SUM].count
+									     : INTERFERERS_SHOWN);
 	interferers = builder__take(builder, diagnosis->interferer_count, sizeof(*interferers));
 	if (!interferers)
 		return -ENOMEM;
 	if (diagnosis->interferer_count)
-		memcpy(interferers, item->sum_interferers.items, diagnosis->interferer_count * sizeof(*interferers));
+		memcpy(interferers, item->interferers[CASE_SUM].items,
+		       diagnosis->interferer_count * sizeof(*interferers));
 	diagnosis->interferers = interferers;
-	diagnosis->interfered = interferers__seconds(&item->sum_interferers);
+	diagnosis->interfered = interferers__seconds(&item->interferers[CASE_SUM]);
 	return 0;
 }
 
@@ -211,8 +212,8 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_cas
 	    build_limit(builder, item, slow, diagnosis))
 		return -ENOMEM;
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
-	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);
-	diagnosis->normal = (uint32_t)lround(item->sum.normal);
+	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
+	diagnosis->normal = (uint32_t)lround(case__sum(item)->normal);
 	advice__write(out, waiting, transfer, text, sizeof(text));
 	diagnosis->advice = arena__copy(&builder->context->arena, text);
 	verdict__write(out, waiting, transfer, text, sizeof(text));

@@ -142,14 +142,15 @@ static void test_region_option(void **state)
 /* Several cases: one group at a time in the order of the wishes, shared, and given up in the end. */
 static void test_driver(void **state)
 {
-	struct diagnosis_case a = {.id = 1}, b = {.id = 2};
+	struct contribution counted = {.told = {[TOLD_TOP] = 10}};
+	struct diagnosis_case a = {.id = 1, .parts = {[CASE_SUM] = &counted}};
+	struct diagnosis_case b = {.id = 2, .parts = {[CASE_SUM] = &counted}};
 	unsigned told = 1U << TOLD_TOP;
 	struct driver driver = {0};
 	struct driver_wish vain;
 	bool final;
 
 	(void)state;
-	a.sum.told[TOLD_TOP] = b.sum.told[TOLD_TOP] = 10;
 	a.breakdown.node[NODE_BACKEND].major = true;
 	b.breakdown.node[NODE_FRONTEND].major = true;
 	/* Nobody counts: nobody is asked. */
