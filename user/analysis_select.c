@@ -127,11 +127,12 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 	const struct selection_of *selection = &builder->context->selection;
 	const struct stg_job *about = builder->about;
 	int32_t *ranks = builder__take(builder, about->row_count, sizeof(*ranks));
-	unsigned char *slow = builder__take(builder, about->row_count, 1);
+	uint32_t *rows = builder__take(builder, about->row_count, sizeof(*rows));
+	size_t row_count = 0;
 	const struct contribution *sum;
 	char who[128];
 
-	if (!ranks || !slow)
+	if (!ranks || !rows)
 		return -ENOMEM;
 	sum = case__sum(item);
 	*out = (struct result_variance){
@@ -146,33 +147,47 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 	for (size_t place = 0; place < about->row_count; place++) {
 		const struct stg_row *row = &about->rows[about->order[place]];
 
-		slow[about->order[place]] = analysis__row_selected(selection, row);
-		if (slow[about->order[place]] && (!out->rank_count || ranks[out->rank_count - 1] != row->rank))
+		if (!analysis__row_selected(selection, row))
+			continue;
+		rows[row_count++] = about->order[place];
+		if (!out->rank_count || ranks[out->rank_count - 1] != row->rank)
 			ranks[out->rank_count++] = row->rank;
 	}
 	advice__who(out, false, who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
-	return out->who ? builder__diagnosis(builder, item, slow, NULL, out) : -ENOMEM;
+	return out->who ? builder__diagnosis(builder, item, rows, row_count, NULL, out) : -ENOMEM;
+}
+
+/* Also those that have ended: the region may be older. */
+static bool every_row(const void *arg, uint32_t row)
+{
+	(void)arg;
+	(void)row;
+	return true;
 }
 
 int builder__selections(const struct builder *builder, struct job_result *result)
 {
 	const struct cases *cases = &builder->job->chosen;
 	struct result_variance *selections;
+	struct builder all = *builder;
+	int error = 0;
 
 	if (!builder->context->selection.active || !builder->span->last)
 		return 0;
 	selections = builder__take(builder, cases->count, sizeof(*selections));
-	if (!selections)
-		return -ENOMEM;
-	for (size_t i = 0; i < cases->count; i++) {
+	all.where =
+	    where_index__new(&builder->context->places, builder->context->stg, builder->job->id, every_row, NULL);
+	if (!selections || !all.where)
+		error = -ENOMEM;
+	for (size_t i = 0; !error && i < cases->count; i++) {
 		/* Rows alone, of other times and ranks, are no region. */
 		if (case__sum(cases->items[i])->dur <= 0)
 			continue;
-		if (build_selection(builder, cases->items[i], &selections[result->selection_count]))
-			return -ENOMEM;
+		error = build_selection(&all, cases->items[i], &selections[result->selection_count]);
 		result->selection_count++;
 	}
+	where_index__free(all.where);
 	result->selections = selections;
-	return 0;
+	return error;
 }

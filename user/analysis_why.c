@@ -130,13 +130,13 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	return 0;
 }
 
-static int build_shared(const struct builder *builder, const unsigned char *slow, struct result_diagnosis *diagnosis)
+static int build_shared(const struct builder *builder, const uint32_t *rows, size_t count,
+			struct result_diagnosis *diagnosis)
 {
 	struct result_shared *shared = builder__take(builder, WHERE_FACTS, sizeof(*shared));
 	struct where where[WHERE_FACTS];
 
-	if (!shared || where__find(&builder->context->places, builder->context->stg, builder->job->id, slow, where,
-				   &diagnosis->shared_count))
+	if (!shared || where_index__find(builder->where, rows, count, where, &diagnosis->shared_count))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
 		const char *value = arena__copy(&builder->context->arena, where[i].value);
@@ -150,13 +150,11 @@ static int build_shared(const struct builder *builder, const unsigned char *slow
 }
 
 /* Only where it was used up it is part of the answer. */
-static int build_limit(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
-		       struct result_diagnosis *diagnosis)
+static int build_limit(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+		       size_t count, struct result_diagnosis *diagnosis)
 {
-	const struct vapro_place *limited;
+	const struct vapro_place *limited = where_index__limit(builder->where, rows, count);
 
-	if (where__limit(&builder->context->places, builder->context->stg, builder->job->id, slow, &limited))
-		return -ENOMEM;
 	if (!limited || item->breakdown.node[NODE_THROTTLED].impact_ns <= 0)
 		return 0;
 	diagnosis->limit = arena__copy(&builder->context->arena, limited->limit);
@@ -199,17 +197,17 @@ bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *
 	return same;
 }
 
-int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
-		       const struct variance *variance, struct result_variance *out)
+int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+		       size_t count, const struct variance *variance, struct result_variance *out)
 {
 	struct result_diagnosis *diagnosis = &out->diagnosis;
 	bool waiting = variance && variance->waiting;
 	bool transfer = variance && variance->transfer > variance->late;
 	char text[1024];
 
-	if (!item || build_shared(builder, slow, diagnosis) || build_factors(builder, item, diagnosis) ||
+	if (!item || build_shared(builder, rows, count, diagnosis) || build_factors(builder, item, diagnosis) ||
 	    build_regressions(builder, item, diagnosis) || build_interferers(builder, item, diagnosis) ||
-	    build_limit(builder, item, slow, diagnosis))
+	    build_limit(builder, item, rows, count, diagnosis))
 		return -ENOMEM;
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
 	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
