@@ -135,7 +135,7 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 		     struct job_result *result)
 {
 	struct analysis_span span = {.end_ns = now_ns, .end = (now_ns + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS, .last = true};
-	struct builder builder = {context, job, stg__job(context->stg, job->id), &span};
+	struct builder builder = {context, job, stg__job(context->stg, job->id), &span, NULL};
 	struct selection_of *selection = &context->selection, whole = *selection;
 	int error;
 

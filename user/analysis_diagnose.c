@@ -62,6 +62,7 @@ struct series_pile analysis__normal_pile(const struct analysis_context *context,
 /* A workload that a variance has to do with. */
 struct concern {
 	uint32_t workload, variance;
+	uint32_t number; /* of the workload among those that any variance has to do with */
 };
 
 static int compare_concerns(const void *a, const void *b)
@@ -93,18 +94,32 @@ struct normal_rows {
 	struct contribution retiring, staying;
 };
 
+static int add_rows(struct diagnosis_case *item, enum case_part part, const struct contribution *rows)
+{
+	struct contribution *into;
+	bool any = false;
+
+	for (int set = 0; set < PRICED_SETS; set++)
+		any |= rows->rows[set].rows > 0;
+	if (!any)
+		return 0;
+	into = case__part(item, part);
+	if (!into)
+		return -ENOMEM;
+	contribution__merge(into, rows);
+	return 0;
+}
+
 /* What normal fragments of a workload tell is the same for all variances that have to do with it. */
 static int share_rows(struct cases *cases, const struct concern *concerns, size_t count, const struct normal_rows *rows)
 {
-	for (size_t i = 0, first = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		struct diagnosis_case *item = cases__get(cases, concerns[i].variance);
+		const struct normal_rows *own = &rows[concerns[i].number];
 
-		if (!item)
+		if (!item || add_rows(item, CASE_RETIRING, &own->retiring) ||
+		    add_rows(item, CASE_STAYING, &own->staying))
 			return -ENOMEM;
-		if (concerns[i].workload != concerns[first].workload)
-			first = i;
-		contribution__merge(&item->retiring, &rows[first].retiring);
-		contribution__merge(&item->staying, &rows[first].staying);
 	}
 	return 0;
 }
@@ -114,8 +129,8 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 			   const struct parts *parts)
 {
 	struct concern *concerns = calloc(parts->count + 1, sizeof(*concerns));
-	struct normal_rows *rows = NULL; /* at the first concern of each workload */
-	size_t count = 0, kept_count = 0, part = 0;
+	struct normal_rows *rows = NULL; /* by number of the workload */
+	size_t count = 0, kept_count = 0, workloads = 0, part = 0;
 	int error = -ENOMEM;
 
 	if (!concerns)
@@ -124,15 +139,18 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		const struct series *series = &context->series.series[parts->items[i].kept->series];
 
 		if (!parts->items[i].guest && analysis__priceable(series))
-			concerns[count++] = (struct concern){series->workload, parts->items[i].variance};
+			concerns[count++] = (struct concern){series->workload, parts->items[i].variance, 0};
 	}
 	if (count)
 		qsort(concerns, count, sizeof(*concerns), compare_concerns);
 	for (size_t i = 0; i < count; i++) {
-		if (!kept_count || compare_concerns(&concerns[kept_count - 1], &concerns[i]))
-			concerns[kept_count++] = concerns[i];
+		if (kept_count && !compare_concerns(&concerns[kept_count - 1], &concerns[i]))
+			continue;
+		workloads += !kept_count || concerns[kept_count - 1].workload != concerns[i].workload;
+		concerns[i].number = (uint32_t)workloads - 1;
+		concerns[kept_count++] = concerns[i];
 	}
-	rows = calloc(kept_count + 1, sizeof(*rows));
+	rows = calloc(workloads + 1, sizeof(*rows));
 	if (!rows)
 		goto cleanup;
 	for (size_t i = 0; i < job->kept_count && kept_count; i++) {
@@ -154,6 +172,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		pile = analysis__normal_pile(context, kept);
 		if (!contribution__row(kept, &pile, &row))
 			continue;
+		at = concerns[at].number;
 		contribution__add_row(kept__bin(kept) < span->retire ? &rows[at].retiring : &rows[at].staying, &row, 1);
 	}
 	error = share_rows(&job->cases, concerns, kept_count, rows);
@@ -165,6 +184,11 @@ cleanup:
 
 static int diagnose_parts(struct analysis_context *context, struct analysis_job *job, const struct parts *parts)
 {
+	/* In the order of ids, so that none has to be put between others later. */
+	for (size_t i = 0; i < job->book.count; i++) {
+		if (!cases__get(&job->cases, job->book.variances[i].id))
+			return -ENOMEM;
+	}
 	for (size_t i = 0; i < job->book.count; i++) {
 		if (job->book.variances[i].merged_into &&
 		    cases__merge(&job->cases, job->book.variances[i].id, job->book.variances[i].merged_into))
@@ -181,10 +205,10 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		if (part->guest)
 			continue;
 		item = cases__get(&job->cases, part->variance);
-		if (!item)
+		into = item ? case__part(item, part->retiring ? CASE_RETIRING : CASE_STAYING) : NULL;
+		if (!into)
 			return -ENOMEM;
 		pile = analysis__normal_pile(context, part->kept);
-		into = part->retiring ? &item->retiring : &item->staying;
 		contribution__add(into, part->kept, part->share, &pile, &context->config);
 		if (analysis__priceable(series) && contribution__row(part->kept, &pile, &row))
 			contribution__add_row(into, &row, part->share);
@@ -202,9 +226,8 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 		if (!owner)
 			continue;
 		item = cases__get(&job->cases, owner);
-		if (!item ||
-		    interferers__add(at->bin < span->retire ? &item->retiring_interferers : &item->staying_interferers,
-				     at->comm, at->pid, at->seconds))
+		if (!item || case__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING, at->comm,
+					     at->pid, at->seconds))
 			return -ENOMEM;
 		at->counted = at->bin < span->retire;
 	}
@@ -251,7 +274,11 @@ int analysis__diagnose(struct analysis_context *context, struct analysis_job *jo
 		return -ENOMEM;
 	if (cases__sum(&job->cases))
 		return -ENOMEM;
-	for (size_t i = 0; i < job->cases.count; i++)
-		breakdown__make(&job->cases.items[i].sum, &context->config, &job->cases.items[i].breakdown);
+	for (size_t i = 0; i < job->cases.count; i++) {
+		struct diagnosis_case *item = job->cases.items[i];
+
+		if (item->stale)
+			breakdown__make(case__sum(item), &context->config, &item->breakdown);
+	}
 	return ask(context, job) || analysis__diagnose_selection(context, job, span) ? -ENOMEM : 0;
 }

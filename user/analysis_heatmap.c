@@ -41,20 +41,19 @@ static double performance_of(const struct builder *builder, size_t from, size_t 
 	return cell__performance(&sum, &builder->context->config);
 }
 
-/* A variance lies in these rows: what its threads did is shown one by one. */
-static bool in_variance(const struct builder *builder, uint32_t leader)
+/* By row of a leader: whether a variance lies in its rank, so that what its threads did is shown one by one. */
+static unsigned char *find_varied(const struct builder *builder)
 {
 	const struct variance_book *book = &builder->job->book;
+	unsigned char *varied = builder__take(builder, builder->about->row_count, 1);
 
-	for (size_t i = 0; i < book->count; i++) {
+	for (size_t i = 0; varied && i < book->count; i++) {
 		const struct variance *variance = &book->variances[i];
 
-		for (size_t j = 0; variance->matched && !variance->over && j < variance->row_count; j++) {
-			if (builder->about->rows[variance->rows[j]].leader == leader)
-				return true;
-		}
+		for (size_t j = 0; variance->matched && !variance->over && j < variance->row_count; j++)
+			varied[builder->about->rows[variance->rows[j]].leader] = 1;
 	}
-	return false;
+	return varied;
 }
 
 /* What was told last of the rank whose rows begin at a place. */
@@ -145,7 +144,7 @@ static void narrow(const struct builder *builder, enum vapro_class class, const 
  * line per rank, and one per thread inside a region. Returns 1 where it has no valid cell.
  */
 static int build_map(const struct builder *builder, enum vapro_class class, uint64_t from, uint64_t to,
-		     const unsigned char *rows, struct result_heatmap *out)
+		     const unsigned char *rows, const unsigned char *varied, struct result_heatmap *out)
 {
 	struct heatmap *map = &builder->job->map;
 	const struct stg_job *about = builder->about;
@@ -169,7 +168,7 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 			continue;
 		if (build_row(builder, out, &lines[out->row_count], place, end, -1, &valid))
 			return -ENOMEM;
-		several = end - place > 1 && in_variance(builder, about->rows[about->order[place]].leader);
+		several = end - place > 1 && varied[about->rows[about->order[place]].leader];
 		for (size_t i = place; several && i < end; i++) {
 			if (build_row(builder, out, &lines[out->row_count], i, i + 1,
 				      about->rows[about->order[i]].thread, &valid))
@@ -194,10 +193,11 @@ static int build_map(const struct builder *builder, enum vapro_class class, uint
 int builder__heatmaps(const struct builder *builder, struct job_result *result)
 {
 	struct result_heatmap *maps = builder__take(builder, 2 * VAPRO_CLASSES, sizeof(*maps));
+	const unsigned char *varied = find_varied(builder);
 	const struct analysis_span *span = builder->span;
 	int error;
 
-	if (!maps)
+	if (!maps || !varied)
 		return -ENOMEM;
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
 		const struct retold *retold = &builder->job->retold[class];
@@ -207,12 +207,12 @@ int builder__heatmaps(const struct builder *builder, struct job_result *result)
 		if (from < to)
 			narrow(builder, class, retold->rows, &from, &to);
 		if (from < to) {
-			error = build_map(builder, class, from, to, retold->rows, &maps[result->heatmap_count]);
+			error = build_map(builder, class, from, to, retold->rows, varied, &maps[result->heatmap_count]);
 			if (error < 0)
 				return error;
 			result->heatmap_count += !error;
 		}
-		error = build_map(builder, class, span->begin, span->end, NULL, &maps[result->heatmap_count]);
+		error = build_map(builder, class, span->begin, span->end, NULL, varied, &maps[result->heatmap_count]);
 		if (error < 0)
 			return error;
 		/* An empty map says nothing, but that computation is watched at all should be seen. */

@@ -40,8 +40,8 @@ static size_t job_bytes(const struct analysis_job *job)
 			 tally_bytes(&variance->retiring) + tally_bytes(&variance->staying) +
 			 tally_bytes(&variance->total);
 	}
-	return bytes + job->book.capacity * sizeof(*job->book.variances) +
-	       (job->cases.capacity + job->chosen.capacity) * sizeof(*job->cases.items);
+	return bytes + job->book.capacity * sizeof(*job->book.variances) + cases__bytes(&job->cases) +
+	       cases__bytes(&job->chosen);
 }
 
 /* All but the bundles, which come and go. */

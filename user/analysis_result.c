@@ -3,6 +3,7 @@
 #include "analysis_result.h"
 
 #include "diagnose/advice.h"
+#include "model/grow.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 
 #define SITES_MAX 6
-#define CULPRITS_MAX 5
 
 static int build_ranks(const struct builder *builder, struct job_result *result)
 {
@@ -75,62 +75,11 @@ static int build_sites(const struct builder *builder, const struct variance *var
 	return 0;
 }
 
-static bool several_rows(const struct stg_job *about, const struct stg_row *row)
+bool builder__several_rows(const struct stg_job *about, const struct stg_row *row)
 {
 	size_t place = about->place[row->leader];
 
 	return builder__end_of_rank(about, place) - place > 1;
-}
-
-/* Least wait and most lost computation: that is who holds the others up. */
-static int compare_culprits(const void *a, const void *b)
-{
-	const struct result_culprit *left = a, *right = b;
-	double l = left->lost_seconds - left->wait_seconds, r = right->lost_seconds - right->wait_seconds;
-
-	if (l != r)
-		return l > r ? -1 : 1;
-	return (left->rank > right->rank) - (left->rank < right->rank);
-}
-
-static int build_culprits(const struct builder *builder, const struct variance *variance, struct result_variance *out)
-{
-	const struct heatmap *map = &builder->job->map;
-	struct result_culprit *culprits = builder__take(builder, builder->about->row_count, sizeof(*culprits));
-	uint32_t count = 0;
-
-	if (!culprits)
-		return -ENOMEM;
-	for (size_t row = 0; row < builder->about->row_count; row++) {
-		const struct stg_row *about = &builder->about->rows[row];
-		struct result_culprit culprit = {.rank = about->rank,
-						 .thread = several_rows(builder->about, about) ? about->thread : -1};
-		double blocked = 0;
-
-		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
-			struct cell computation, io;
-
-			if (!heatmap__has(map, bin))
-				continue;
-			computation = heatmap__cell(map, (uint32_t)row, bin, VAPRO_COMPUTATION);
-			io = heatmap__cell(map, (uint32_t)row, bin, VAPRO_IO);
-			culprit.lost_seconds += cell__lost(&computation) / 1e9;
-			blocked += fmax(0, cell__lost(&io)) / 1e9;
-			culprit.wait_seconds += heatmap__late(map, (uint32_t)row, bin) / 1e9;
-		}
-		culprit.lost_seconds = fmax(0, culprit.lost_seconds);
-		/* Time stuck in IO holds others up just as well. */
-		if (culprit.lost_seconds + blocked > culprit.wait_seconds &&
-		    culprit.lost_seconds + blocked > 0.1 * out->lost_seconds) {
-			culprit.lost_seconds += blocked;
-			culprits[count++] = culprit;
-		}
-	}
-	if (count)
-		qsort(culprits, count, sizeof(*culprits), compare_culprits);
-	out->culprits = culprits;
-	out->culprit_count = count < CULPRITS_MAX ? count : CULPRITS_MAX;
-	return 0;
 }
 
 static int build_exemplars(const struct builder *builder, const struct variance *variance, struct result_variance *out)
@@ -173,16 +122,16 @@ static bool split_up(const struct stg_job *about, const struct variance *varianc
 	return false;
 }
 
-static int build_variance(const struct builder *builder, const struct variance *variance, struct result_variance *out)
+static int build_variance(const struct builder *builder, const struct told_variance *told, struct result_variance *out)
 {
+	const struct variance *variance = told->variance;
 	const struct tally *tally = &variance->total;
 	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
-	unsigned char *slow = builder__take(builder, builder->about->row_count, 1);
 	struct result_thread *threads = builder__take(builder, variance->row_count, sizeof(*threads));
 	struct diagnosis_case *item;
 	char who[128];
 
-	if (!ranks || !threads || !slow)
+	if (!ranks || !threads)
 		return -ENOMEM;
 	*out = (struct result_variance){
 	    .id = variance->id,
@@ -200,24 +149,18 @@ static int build_variance(const struct builder *builder, const struct variance *
 	    .alarm = variance->alarm,
 	    .effect_of = variance->effect_of,
 	    .still_open = tally->open,
-	    /* What was withdrawn or went up in another one has nothing left, but was told with a loss. */
-	    .lost_seconds =
-		variance->matched ? fmax(0, tally->lost[variance->class]) / 1e9 : variance->told.lost_seconds,
+	    .lost_seconds = told->lost_seconds,
+	    .culprits = told->culprits,
+	    .culprit_count = told->culprit_count,
 	    .performance = tally->dur[variance->class] > 0
 			       ? fmin(1, fmax(0, tally->ref[variance->class] / tally->dur[variance->class]))
 			       : 1,
 	};
-	for (size_t row = 0; row < builder->about->row_count; row++) {
-		if (!builder__alive(builder, &builder->about->rows[row]))
-			slow[row] = 2;
-	}
 	for (size_t i = 0; i < variance->row_count; i++) {
 		const struct stg_row *row = &builder->about->rows[variance->rows[i]];
 		int32_t rank = row->rank;
 
-		slow[variance->rows[i]] = 1;
-
-		if (several_rows(builder->about, row))
+		if (builder__several_rows(builder->about, row))
 			threads[out->thread_count++] = (struct result_thread){rank, row->thread, row->pid, row->tid};
 		if (!out->rank_count || ranks[out->rank_count - 1] != rank)
 			ranks[out->rank_count++] = rank;
@@ -230,10 +173,10 @@ static int build_variance(const struct builder *builder, const struct variance *
 	advice__who(out, split_up(builder->about, variance), who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
 	if (!out->evidence || !out->who || build_sites(builder, variance, out) ||
-	    build_culprits(builder, variance, out) || build_exemplars(builder, variance, out))
+	    build_exemplars(builder, variance, out))
 		return -ENOMEM;
 	item = cases__find(&builder->job->cases, variance->id);
-	if (builder__diagnosis(builder, item, slow, variance, out))
+	if (builder__diagnosis(builder, item, variance->rows, variance->row_count, variance, out))
 		return -ENOMEM;
 	out->diagnosis.same = diagnosis__told(item, out);
 	return 0;
@@ -248,30 +191,65 @@ static int compare_variances(const void *a, const void *b)
 	return (left->id > right->id) - (left->id < right->id);
 }
 
-static int build_variances(const struct builder *builder, struct job_result *result)
+static bool alive(const void *arg, uint32_t row)
+{
+	const struct builder *builder = arg;
+
+	return builder__alive(builder, &builder->about->rows[row]);
+}
+
+/* The variances of the book that have something to say. */
+static int find_told(const struct builder *builder, struct told_variance **told, size_t *count)
 {
 	struct variance_book *book = &builder->job->book;
-	struct result_variance *variances = builder__take(builder, book->count, sizeof(*variances));
+	size_t capacity = 0;
 
-	if (!variances)
-		return -ENOMEM;
 	for (size_t i = 0; i < book->count; i++) {
-		if (!variance__tell(&book->variances[i], builder->context->config.min_lost_s))
+		struct variance *variance = &book->variances[i];
+
+		if (!variance__tell(variance, builder->context->config.min_lost_s))
 			continue;
-		if (build_variance(builder, &book->variances[i], &variances[result->variance_count]))
+		if (grow(told, &capacity, *count + 1, sizeof(**told)))
 			return -ENOMEM;
-		result->variance_count++;
+		(*told)[(*count)++] = (struct told_variance){
+		    .variance = variance,
+		    /* What was withdrawn or went up in another one has nothing left, but was told with a loss. */
+		    .lost_seconds = variance->matched ? fmax(0, variance->total.lost[variance->class]) / 1e9
+						      : variance->told.lost_seconds,
+		};
 	}
-	if (result->variance_count)
-		qsort(variances, result->variance_count, sizeof(*variances), compare_variances);
-	result->variances = variances;
 	return 0;
+}
+
+static int build_variances(struct builder *builder, struct job_result *result)
+{
+	struct told_variance *told = NULL;
+	struct result_variance *variances = NULL;
+	size_t count = 0;
+	int error = find_told(builder, &told, &count);
+
+	if (!error && count) {
+		variances = builder__take(builder, count, sizeof(*variances));
+		builder->where = where_index__new(&builder->context->places, builder->context->stg, builder->job->id,
+						  alive, builder);
+		error = variances && builder->where ? builder__culprits(builder, told, count) : -ENOMEM;
+	}
+	for (size_t i = 0; i < count && !error; i++)
+		error = build_variance(builder, &told[i], &variances[i]);
+	if (!error && count)
+		qsort(variances, count, sizeof(*variances), compare_variances);
+	result->variances = variances;
+	result->variance_count = (uint32_t)count;
+	where_index__free(builder->where);
+	builder->where = NULL;
+	free(told);
+	return error;
 }
 
 int analysis_result__build(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 			   struct job_result *result)
 {
-	struct builder builder = {context, job, stg__job(context->stg, job->id), span};
+	struct builder builder = {context, job, stg__job(context->stg, job->id), span, NULL};
 	const struct coverage *coverage = &job->coverage;
 	const struct coverage_facts *facts = &job->facts;
 	uint32_t seen = 0;

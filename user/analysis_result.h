@@ -10,6 +10,7 @@ struct builder {
 	struct analysis_job *job;
 	const struct stg_job *about;
 	const struct analysis_span *span;
+	struct where_index *where; /* NULL: no question yet */
 };
 
 /* Zeroed room in the arena, or NULL. */
@@ -20,15 +21,29 @@ bool builder__alive(const struct builder *builder, const struct stg_row *row);
 /* The end of the places that belong to the same rank as the one at `place`. */
 size_t builder__end_of_rank(const struct stg_job *about, size_t place);
 
+/* Whether a row's rank has others. */
+bool builder__several_rows(const struct stg_job *about, const struct stg_row *row);
+
 /* Heat maps of all classes, those told anew first. Returns 0 or -ENOMEM. */
 int builder__heatmaps(const struct builder *builder, struct job_result *result);
 
 /*
- * Why: the diagnosis of a variance that is complete otherwise; slow: its rows, as for where__find. variance
- * NULL: of a region chosen by hand. Returns 0 or -ENOMEM.
+ * Why: the diagnosis of a variance that is complete otherwise; rows: its own, told from those that
+ * builder->where counts. variance NULL: of a region chosen by hand. Returns 0 or -ENOMEM.
  */
-int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
-		       const struct variance *variance, struct result_variance *out);
+int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+		       size_t count, const struct variance *variance, struct result_variance *out);
+
+/* A variance that is told in this window. */
+struct told_variance {
+	struct variance *variance;
+	double lost_seconds;
+	struct result_culprit *culprits; /* in the arena */
+	uint32_t culprit_count;
+};
+
+/* Fills the culprits of all variances that are told, in one pass over the heat map. Returns 0 or -ENOMEM. */
+int builder__culprits(const struct builder *builder, struct told_variance *told, size_t count);
 
 /* Whether all of a diagnosis that counts was told already; if not, notes what is told now. */
 bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *out);

@@ -66,7 +66,9 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	item = cases__get(&job->chosen, series->class + 1);
 	if (!item)
 		return -ENOMEM;
-	into = !open && kept__bin(kept) < span->retire ? &item->retiring : &item->staying;
+	into = case__part(item, !open && kept__bin(kept) < span->retire ? CASE_RETIRING : CASE_STAYING);
+	if (!into)
+		return -ENOMEM;
 	pile = analysis__normal_pile(context, kept);
 	if (share > 0)
 		contribution__add(into, kept, share, &pile, &context->config);
@@ -90,9 +92,7 @@ static int add_interference(struct analysis_context *context, struct analysis_jo
 		if (at->bin < span->begin || at->bin >= span->end)
 			continue;
 		for (size_t k = 0; k < job->chosen.count; k++) {
-			struct interferers *into = &job->chosen.items[k].retiring_interferers;
-
-			if (interferers__add(into, at->comm, at->pid, at->seconds))
+			if (case__interfere(job->chosen.items[k], CASE_RETIRING, at->comm, at->pid, at->seconds))
 				return -ENOMEM;
 		}
 	}
@@ -117,7 +117,7 @@ int analysis__diagnose_selection(struct analysis_context *context, struct analys
 	if (add_interference(context, job, span, about) || cases__sum(&job->chosen))
 		return -ENOMEM;
 	for (size_t i = 0; i < job->chosen.count; i++)
-		breakdown__make(&job->chosen.items[i].sum, &context->config, &job->chosen.items[i].breakdown);
+		breakdown__make(case__sum(job->chosen.items[i]), &context->config, &job->chosen.items[i]->breakdown);
 	return 0;
 }
 
@@ -127,50 +127,67 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 	const struct selection_of *selection = &builder->context->selection;
 	const struct stg_job *about = builder->about;
 	int32_t *ranks = builder__take(builder, about->row_count, sizeof(*ranks));
-	unsigned char *slow = builder__take(builder, about->row_count, 1);
+	uint32_t *rows = builder__take(builder, about->row_count, sizeof(*rows));
+	size_t row_count = 0;
+	const struct contribution *sum;
 	char who[128];
 
-	if (!ranks || !slow)
+	if (!ranks || !rows)
 		return -ENOMEM;
+	sum = case__sum(item);
 	*out = (struct result_variance){
 	    .class = (enum vapro_class)(item->id - 1),
 	    .state = VAPRO_REGION_CLOSED,
 	    .begin_ns = selection->begin_ns,
 	    .end_ns = selection->end_ns < builder->span->end_ns ? selection->end_ns : builder->span->end_ns,
 	    .ranks = ranks,
-	    .performance = item->sum.dur > 0 ? fmin(1, fmax(0, item->sum.ref / item->sum.dur)) : 1,
-	    .lost_seconds = fmax(0, item->sum.dur - item->sum.ref) / 1e9,
+	    .performance = sum->dur > 0 ? fmin(1, fmax(0, sum->ref / sum->dur)) : 1,
+	    .lost_seconds = fmax(0, sum->dur - sum->ref) / 1e9,
 	};
 	for (size_t place = 0; place < about->row_count; place++) {
 		const struct stg_row *row = &about->rows[about->order[place]];
 
-		slow[about->order[place]] = analysis__row_selected(selection, row);
-		if (slow[about->order[place]] && (!out->rank_count || ranks[out->rank_count - 1] != row->rank))
+		if (!analysis__row_selected(selection, row))
+			continue;
+		rows[row_count++] = about->order[place];
+		if (!out->rank_count || ranks[out->rank_count - 1] != row->rank)
 			ranks[out->rank_count++] = row->rank;
 	}
 	advice__who(out, false, who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
-	return out->who ? builder__diagnosis(builder, item, slow, NULL, out) : -ENOMEM;
+	return out->who ? builder__diagnosis(builder, item, rows, row_count, NULL, out) : -ENOMEM;
+}
+
+/* Also those that have ended: the region may be older. */
+static bool every_row(const void *arg, uint32_t row)
+{
+	(void)arg;
+	(void)row;
+	return true;
 }
 
 int builder__selections(const struct builder *builder, struct job_result *result)
 {
 	const struct cases *cases = &builder->job->chosen;
 	struct result_variance *selections;
+	struct builder all = *builder;
+	int error = 0;
 
 	if (!builder->context->selection.active || !builder->span->last)
 		return 0;
 	selections = builder__take(builder, cases->count, sizeof(*selections));
-	if (!selections)
-		return -ENOMEM;
-	for (size_t i = 0; i < cases->count; i++) {
+	all.where =
+	    where_index__new(&builder->context->places, builder->context->stg, builder->job->id, every_row, NULL);
+	if (!selections || !all.where)
+		error = -ENOMEM;
+	for (size_t i = 0; !error && i < cases->count; i++) {
 		/* Rows alone, of other times and ranks, are no region. */
-		if (cases->items[i].sum.dur <= 0)
+		if (case__sum(cases->items[i])->dur <= 0)
 			continue;
-		if (build_selection(builder, &cases->items[i], &selections[result->selection_count]))
-			return -ENOMEM;
+		error = build_selection(&all, cases->items[i], &selections[result->selection_count]);
 		result->selection_count++;
 	}
+	where_index__free(all.where);
 	result->selections = selections;
-	return 0;
+	return error;
 }

@@ -67,11 +67,11 @@ static int build_factors(const struct builder *builder, const struct diagnosis_c
 		    .parent = info->parent == FACTOR_ROOT ? NULL : factor_infos[info->parent].name,
 		    .contribution = node->share,
 		    .impact_seconds = node->impact_ns / 1e9,
-		    .duration_seconds = item->sum.duration[at] / 1e9,
+		    .duration_seconds = case__sum(item)->duration[at] / 1e9,
 		    .method = node->regression ? "regression" : "formula",
 		    .p_value = node->p,
 		    .major = node->major,
-		    .approx = item->sum.approx,
+		    .approx = case__sum(item)->approx,
 		    .shared_with = shared,
 		    .implied = node->implied,
 		};
@@ -94,7 +94,7 @@ static int build_regressions(const struct builder *builder, const struct diagnos
 	if (!regressions)
 		return -ENOMEM;
 	for (int set = 0; set < PRICED_SETS; set++) {
-		const struct regression_moments *rows = &item->sum.rows[set];
+		const struct regression_moments *rows = &case__sum(item)->rows[set];
 		bool any = false;
 
 		for (uint32_t i = 1; i <= rows->factors; i++)
@@ -117,40 +117,38 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	struct result_interferer *interferers;
 
 	diagnosis->interferer_count =
-	    (uint32_t)(item->sum_interferers.count < INTERFERERS_SHOWN ? item->sum_interferers.count
-								       : INTERFERERS_SHOWN);
+	    (uint32_t)(item->interferers[CASE_SUM].count < INTERFERERS_SHOWN ? item->interferers[CASE_SUM].count
+									     : INTERFERERS_SHOWN);
 	interferers = builder__take(builder, diagnosis->interferer_count, sizeof(*interferers));
 	if (!interferers)
 		return -ENOMEM;
 	if (diagnosis->interferer_count)
-		memcpy(interferers, item->sum_interferers.items, diagnosis->interferer_count * sizeof(*interferers));
+		memcpy(interferers, item->interferers[CASE_SUM].items,
+		       diagnosis->interferer_count * sizeof(*interferers));
 	diagnosis->interferers = interferers;
-	diagnosis->interfered = interferers__seconds(&item->sum_interferers);
+	diagnosis->interfered = interferers__seconds(&item->interferers[CASE_SUM]);
 	return 0;
 }
 
 /* NULL where slow rows are on several. */
-static const char *host_of(const struct stg_job *about, const unsigned char *slow)
+static const char *host_of(const struct stg_job *about, const uint32_t *rows, size_t count)
 {
-	const char *host = NULL;
+	const char *host = count ? about->rows[rows[0]].host : NULL;
 
-	for (size_t row = 0; row < about->row_count; row++) {
-		if (slow[row] != 1)
-			continue;
-		if (host && host != about->rows[row].host) /* interned */
+	for (size_t i = 1; i < count; i++) {
+		if (host != about->rows[rows[i]].host) /* interned */
 			return NULL;
-		host = about->rows[row].host;
 	}
 	return host && *host ? host : NULL;
 }
 
-static int build_shared(const struct builder *builder, const unsigned char *slow, struct result_diagnosis *diagnosis)
+static int build_shared(const struct builder *builder, const uint32_t *rows, size_t count,
+			struct result_diagnosis *diagnosis)
 {
 	struct result_shared *shared = builder__take(builder, WHERE_FACTS, sizeof(*shared));
 	struct where where[WHERE_FACTS];
 
-	if (!shared || where__find(&builder->context->places, builder->context->stg, builder->job->id, slow, where,
-				   &diagnosis->shared_count))
+	if (!shared || where_index__find(builder->where, rows, count, where, &diagnosis->shared_count))
 		return -ENOMEM;
 	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
 		const char *value = arena__copy(&builder->context->arena, where[i].value);
@@ -160,18 +158,16 @@ static int build_shared(const struct builder *builder, const unsigned char *slow
 		shared[i] = (struct result_shared){where[i].fact, value, where[i].others};
 	}
 	diagnosis->shared = shared;
-	diagnosis->host = host_of(builder->about, slow);
+	diagnosis->host = host_of(builder->about, rows, count);
 	return 0;
 }
 
 /* Only where it was used up it is part of the answer. */
-static int build_limit(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
-		       struct result_diagnosis *diagnosis)
+static int build_limit(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+		       size_t count, struct result_diagnosis *diagnosis)
 {
-	const struct vapro_place *limited;
+	const struct vapro_place *limited = where_index__limit(builder->where, rows, count);
 
-	if (where__limit(&builder->context->places, builder->context->stg, builder->job->id, slow, &limited))
-		return -ENOMEM;
 	if (!limited || item->breakdown.node[NODE_THROTTLED].impact_ns <= 0)
 		return 0;
 	diagnosis->limit = arena__copy(&builder->context->arena, limited->limit);
@@ -214,21 +210,21 @@ bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *
 	return same;
 }
 
-int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const unsigned char *slow,
-		       const struct variance *variance, struct result_variance *out)
+int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+		       size_t count, const struct variance *variance, struct result_variance *out)
 {
 	struct result_diagnosis *diagnosis = &out->diagnosis;
 	bool waiting = variance && variance->waiting;
 	bool transfer = variance && variance->transfer > variance->late;
 	char text[1024];
 
-	if (!item || build_shared(builder, slow, diagnosis) || build_factors(builder, item, diagnosis) ||
+	if (!item || build_shared(builder, rows, count, diagnosis) || build_factors(builder, item, diagnosis) ||
 	    build_regressions(builder, item, diagnosis) || build_interferers(builder, item, diagnosis) ||
-	    build_limit(builder, item, slow, diagnosis))
+	    build_limit(builder, item, rows, count, diagnosis))
 		return -ENOMEM;
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
-	diagnosis->abnormal = (uint32_t)lround(item->sum.abnormal);
-	diagnosis->normal = (uint32_t)lround(item->sum.normal);
+	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
+	diagnosis->normal = (uint32_t)lround(case__sum(item)->normal);
 	advice__write(out, waiting, transfer, text, sizeof(text));
 	diagnosis->advice = arena__copy(&builder->context->arena, text);
 	verdict__write(out, waiting, transfer, text, sizeof(text));

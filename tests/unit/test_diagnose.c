@@ -322,23 +322,54 @@ static bool only_two(void *arg, uint32_t id)
 	return id == 2;
 }
 
+static bool all(void *arg, uint32_t id)
+{
+	(void)arg;
+	(void)id;
+	return true;
+}
+
 static void test_cases(void **state)
 {
 	struct cases cases = {0};
 
 	(void)state;
-	cases__get(&cases, 2)->staying.impact[NODE_PREEMPTED] = 5;
-	cases__get(&cases, 1)->past.impact[NODE_PREEMPTED] = 3;
-	cases__get(&cases, 2)->retiring.impact[NODE_PREEMPTED] = 7;
-	interferers__add(&cases__get(&cases, 2)->retiring_interferers, "hog", 1, 1);
+	case__part(cases__get(&cases, 2), CASE_STAYING)->impact[NODE_PREEMPTED] = 5;
+	case__part(cases__get(&cases, 1), CASE_PAST)->impact[NODE_PREEMPTED] = 3;
+	case__part(cases__get(&cases, 2), CASE_RETIRING)->impact[NODE_PREEMPTED] = 7;
+	case__interfere(cases__get(&cases, 2), CASE_RETIRING, "hog", 1, 1);
 	assert_int_equal(cases__merge(&cases, 1, 2), 0);
 	assert_int_equal(cases__sum(&cases), 0);
-	assert_near(cases__get(&cases, 2)->sum.impact[NODE_PREEMPTED], 15, 0);
+	assert_near(case__sum(cases__get(&cases, 2))->impact[NODE_PREEMPTED], 15, 0);
 	assert_int_equal(cases__retire(&cases, only_two, NULL), 0);
 	assert_int_equal(cases.count, 1);
 	assert_int_equal(cases__sum(&cases), 0);
-	assert_near(cases__get(&cases, 2)->sum.impact[NODE_PREEMPTED], 10, 0);
-	assert_int_equal(cases__get(&cases, 2)->sum_interferers.count, 1);
+	assert_near(case__sum(cases__get(&cases, 2))->impact[NODE_PREEMPTED], 10, 0);
+	assert_int_equal(cases__get(&cases, 2)->interferers[CASE_SUM].count, 1);
+	cases__free(&cases);
+}
+
+/* A noisy job has thousands of cases: they stay where they are, and those with nothing new hold their past alone. */
+static void test_many_cases(void **state)
+{
+	struct cases cases = {0};
+	struct diagnosis_case *first = cases__get(&cases, 1);
+	size_t busy;
+
+	(void)state;
+	case__part(first, CASE_RETIRING)->impact[NODE_PREEMPTED] = 3;
+	for (uint32_t id = 2; id <= 20000; id++)
+		assert_non_null(case__part(cases__get(&cases, id), CASE_STAYING));
+	assert_ptr_equal(cases__find(&cases, 1), first);
+	assert_int_equal(cases.count, 20000);
+	assert_int_equal(cases__sum(&cases), 0);
+	busy = cases__bytes(&cases);
+	assert_int_equal(cases__retire(&cases, all, NULL), 0);
+	assert_false(first->stale);
+	assert_true(cases__get(&cases, 2)->stale);
+	assert_true(cases__bytes(&cases) < busy / 4);
+	assert_int_equal(cases__sum(&cases), 0);
+	assert_near(case__sum(first)->impact[NODE_PREEMPTED], 3, 0);
 	cases__free(&cases);
 }
 
@@ -404,6 +435,7 @@ int main(void)
 	    cmocka_unit_test(test_interferers),
 	    cmocka_unit_test(test_many_interferers),
 	    cmocka_unit_test(test_cases),
+	    cmocka_unit_test(test_many_cases),
 	    cmocka_unit_test(test_advice),
 	};
 

@@ -203,9 +203,10 @@ static void groups_are_found(void **state)
 /* A case whose backend is a major factor, as counted at stage 1. */
 static struct diagnosis_case slow_case(uint32_t id)
 {
-	struct diagnosis_case item = {.id = id};
+	static struct contribution counted;
+	struct diagnosis_case item = {.id = id, .parts = {[CASE_SUM] = &counted}};
 
-	item.sum.told[TOLD_TOP] = 100;
+	counted.told[TOLD_TOP] = 100;
 	item.breakdown.node[NODE_BACKEND].present = item.breakdown.node[NODE_BACKEND].major = true;
 	item.breakdown.node[NODE_FRONTEND].present = item.breakdown.node[NODE_FRONTEND].major = true;
 	return item;

@@ -32,6 +32,71 @@ static void test_where_and_verdict(void **state)
 	assert_string_equal(answer.verdict, expected);
 }
 
+static bool not_in(const void *arg, uint32_t row)
+{
+	return !((const unsigned char *)arg)[row];
+}
+
+static bool every(const void *arg, uint32_t row)
+{
+	(void)arg;
+	(void)row;
+	return true;
+}
+
+/* The quota of rows [from, to). */
+static const struct vapro_place *limit_of(const struct places *places, const struct stg *stg, uint32_t from,
+					  uint32_t to)
+{
+	struct where_index *index = where_index__new(places, stg, 0, every, NULL);
+	const uint32_t rows[] = {0, 1, 2, 3, 4, 5};
+	const struct vapro_place *limited;
+
+	assert_non_null(index);
+	limited = where_index__limit(index, &rows[from], to - from);
+	where_index__free(index);
+	return limited;
+}
+
+/* One index answers for many regions; rows that are left out count as nobody, also where they are slow. */
+static void test_where_index(void **state)
+{
+	static const unsigned char left_out[] = {0, 0, 0, 1, 0, 0};
+	struct stg *stg = stg__new();
+	struct places places = {0};
+	struct where where[WHERE_FACTS];
+	struct where_index *index;
+	uint32_t count;
+
+	(void)state;
+	for (uint32_t i = 0; i < 6; i++) {
+		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .job = "j", .host = i & 1 ? "b" : "a"};
+
+		thread.pid = i + 1;
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		assert_int_equal(
+		    places__add(&places, &(struct vapro_place){.thread = i, .cpu = -1, .socket = i >= 4, .numa = -1}),
+		    0);
+	}
+	index = where_index__new(&places, stg, 0, not_in, left_out);
+	assert_non_null(index);
+	/* host b: rows 1 and 5 are counted there, and 0, 2, 4 elsewhere */
+	assert_int_equal(where_index__find(index, (uint32_t[]){1, 3, 5}, 3, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].value, "b");
+	assert_int_equal(where[0].others, 0);
+	/* socket 1 of both hosts */
+	assert_int_equal(where_index__find(index, (uint32_t[]){4, 5}, 2, where, &count), 0);
+	assert_int_equal(count, 1);
+	assert_string_equal(where[0].fact, "socket");
+	/* of one host: there is another one */
+	assert_int_equal(where_index__find(index, (uint32_t[]){0}, 1, where, &count), 0);
+	assert_int_equal(count, 0);
+	where_index__free(index);
+	places__free(&places);
+	stg__free(stg);
+}
+
 /* What is shared: by all slow ones, by few others, and of sockets only within a host. */
 static void test_where(void **state)
 {
@@ -91,17 +156,15 @@ static void test_where(void **state)
 	assert_string_equal(where[0].value, "slow");
 	assert_int_equal(where[0].others, 0);
 	/* a quota is remembered, and told of the slow ones alone */
-	assert_int_equal(where__limit(&places, stg, 0, one_socket, &limited), 0);
-	assert_null(limited);
+	assert_null(limit_of(&places, stg, 0, 2));
 	assert_int_equal(places__add(&places, &(struct vapro_place){.thread = 1, .limit = "l", .limit_cgroup = "/c"}),
 			 0);
 	assert_int_equal(places__add(&places, &(struct vapro_place){.thread = 1}), 0);
-	assert_int_equal(where__limit(&places, stg, 0, one_socket, &limited), 0);
+	limited = limit_of(&places, stg, 0, 2);
 	assert_non_null(limited);
 	assert_string_equal(limited->limit, "l");
 	assert_string_equal(limited->limit_cgroup, "/c");
-	assert_int_equal(where__limit(&places, stg, 0, one_host, &limited), 0);
-	assert_null(limited);
+	assert_null(limit_of(&places, stg, 4, 6));
 	places__free(&places);
 	stg__free(stg);
 }
@@ -156,14 +219,15 @@ static void test_region_option(void **state)
 /* Several cases: one group at a time in the order of the wishes, shared, and given up in the end. */
 static void test_driver(void **state)
 {
-	struct diagnosis_case a = {.id = 1}, b = {.id = 2};
+	struct contribution counted = {.told = {[TOLD_TOP] = 10}};
+	struct diagnosis_case a = {.id = 1, .parts = {[CASE_SUM] = &counted}};
+	struct diagnosis_case b = {.id = 2, .parts = {[CASE_SUM] = &counted}};
 	unsigned told = 1U << TOLD_TOP;
 	struct driver driver = {0};
 	struct driver_wish vain;
 	bool final;
 
 	(void)state;
-	a.sum.told[TOLD_TOP] = b.sum.told[TOLD_TOP] = 10;
 	a.breakdown.node[NODE_BACKEND].major = true;
 	b.breakdown.node[NODE_FRONTEND].major = true;
 	/* Nobody counts: nobody is asked. */
@@ -196,10 +260,8 @@ static void test_driver(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_where_and_verdict),
-	    cmocka_unit_test(test_where),
-	    cmocka_unit_test(test_region_option),
-	    cmocka_unit_test(test_driver),
+	    cmocka_unit_test(test_where_and_verdict), cmocka_unit_test(test_where),  cmocka_unit_test(test_where_index),
+	    cmocka_unit_test(test_region_option),     cmocka_unit_test(test_driver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,18 +3,26 @@
 
 #include "model/grow.h"
 
-static void clear(struct diagnosis_case *item)
+static const struct contribution nothing;
+
+static void clear_part(struct diagnosis_case *item, enum case_part part)
 {
-	interferers__clear(&item->past_interferers);
-	interferers__clear(&item->retiring_interferers);
-	interferers__clear(&item->staying_interferers);
-	interferers__clear(&item->sum_interferers);
+	free(item->parts[part]);
+	item->parts[part] = NULL;
+	interferers__clear(&item->interferers[part]);
+}
+
+static void drop(struct diagnosis_case *item)
+{
+	for (int part = 0; part < CASE_PARTS; part++)
+		clear_part(item, (enum case_part)part);
+	free(item);
 }
 
 void cases__free(struct cases *cases)
 {
 	for (size_t i = 0; i < cases->count; i++)
-		clear(&cases->items[i]);
+		drop(cases->items[i]);
 	free(cases->items);
 	*cases = (struct cases){0};
 }
@@ -24,10 +32,12 @@ static size_t place_of(const struct cases *cases, uint32_t id)
 {
 	size_t low = 0, high = cases->count;
 
+	if (high && cases->items[high - 1]->id < id)
+		return high;
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (cases->items[middle].id < id)
+		if (cases->items[middle]->id < id)
 			low = middle + 1;
 		else
 			high = middle;
@@ -39,55 +49,101 @@ struct diagnosis_case *cases__find(const struct cases *cases, uint32_t id)
 {
 	size_t at = place_of(cases, id);
 
-	return at < cases->count && cases->items[at].id == id ? &cases->items[at] : NULL;
+	return at < cases->count && cases->items[at]->id == id ? cases->items[at] : NULL;
 }
 
 struct diagnosis_case *cases__get(struct cases *cases, uint32_t id)
 {
-	size_t low = place_of(cases, id);
+	size_t at = place_of(cases, id);
+	struct diagnosis_case *item;
 
-	if (low < cases->count && cases->items[low].id == id)
-		return &cases->items[low];
+	if (at < cases->count && cases->items[at]->id == id)
+		return cases->items[at];
 	if (grow(&cases->items, &cases->capacity, cases->count + 1, sizeof(*cases->items)))
 		return NULL;
-	memmove(&cases->items[low + 1], &cases->items[low], (cases->count - low) * sizeof(*cases->items));
-	cases->items[low] = (struct diagnosis_case){.id = id};
+	item = calloc(1, sizeof(*item));
+	if (!item)
+		return NULL;
+	item->id = id;
+	item->stale = true;
+	memmove(&cases->items[at + 1], &cases->items[at], (cases->count - at) * sizeof(*cases->items));
+	cases->items[at] = item;
 	cases->count++;
-	return &cases->items[low];
+	return item;
+}
+
+struct contribution *case__part(struct diagnosis_case *item, enum case_part part)
+{
+	item->stale = true;
+	if (!item->parts[part])
+		item->parts[part] = calloc(1, sizeof(*item->parts[part]));
+	return item->parts[part];
+}
+
+int case__interfere(struct diagnosis_case *item, enum case_part part, const char *comm, uint32_t pid, double seconds)
+{
+	item->stale = true;
+	return interferers__add(&item->interferers[part], comm, pid, seconds);
+}
+
+const struct contribution *case__sum(const struct diagnosis_case *item)
+{
+	const struct contribution *sum = item->parts[CASE_SUM] ? item->parts[CASE_SUM] : item->parts[CASE_PAST];
+
+	return sum ? sum : &nothing;
+}
+
+/* One part goes into another one of the same or another case. */
+static int move(struct diagnosis_case *from, enum case_part part, struct diagnosis_case *into, enum case_part at)
+{
+	if (interferers__merge(&into->interferers[at], &from->interferers[part]))
+		return -ENOMEM;
+	if (into->parts[at] && from->parts[part]) {
+		contribution__merge(into->parts[at], from->parts[part]);
+	} else if (from->parts[part]) {
+		into->parts[at] = from->parts[part];
+		from->parts[part] = NULL;
+	}
+	clear_part(from, part);
+	return 0;
 }
 
 int cases__merge(struct cases *cases, uint32_t from_id, uint32_t into_id)
 {
-	struct diagnosis_case *from, *into;
+	struct diagnosis_case *from = cases__get(cases, from_id), *into = cases__get(cases, into_id);
 
-	/* Both must exist before either pointer is taken. */
-	if (!cases__get(cases, from_id) || !cases__get(cases, into_id))
+	if (!from || !into)
 		return -ENOMEM;
-	from = cases__get(cases, from_id);
-	into = cases__get(cases, into_id);
-	contribution__merge(&into->past, &from->past);
-	from->past = (struct contribution){0};
+	from->stale = into->stale = true;
 	into->tried |= from->tried;
-	if (interferers__merge(&into->past_interferers, &from->past_interferers))
+	return move(from, CASE_PAST, into, CASE_PAST);
+}
+
+/* Where there is but the past, that is the sum. */
+static int sum(struct diagnosis_case *item)
+{
+	clear_part(item, CASE_SUM);
+	for (int part = CASE_PAST; part < CASE_SUM; part++) {
+		if (interferers__merge(&item->interferers[CASE_SUM], &item->interferers[part]))
+			return -ENOMEM;
+	}
+	interferers__sort(&item->interferers[CASE_SUM]);
+	if (!item->parts[CASE_RETIRING] && !item->parts[CASE_STAYING])
+		return 0;
+	if (!case__part(item, CASE_SUM))
 		return -ENOMEM;
-	interferers__clear(&from->past_interferers);
+	for (int part = CASE_PAST; part < CASE_SUM; part++) {
+		if (item->parts[part])
+			contribution__merge(item->parts[CASE_SUM], item->parts[part]);
+	}
 	return 0;
 }
 
 int cases__sum(struct cases *cases)
 {
 	for (size_t i = 0; i < cases->count; i++) {
-		struct diagnosis_case *item = &cases->items[i];
-
-		item->sum = item->past;
-		contribution__merge(&item->sum, &item->retiring);
-		contribution__merge(&item->sum, &item->staying);
-		interferers__clear(&item->sum_interferers);
-		if (interferers__merge(&item->sum_interferers, &item->past_interferers) ||
-		    interferers__merge(&item->sum_interferers, &item->retiring_interferers) ||
-		    interferers__merge(&item->sum_interferers, &item->staying_interferers))
+		if (cases->items[i]->stale && sum(cases->items[i]))
 			return -ENOMEM;
-		interferers__sort(&item->sum_interferers);
 	}
 	return 0;
 }
@@ -98,20 +154,40 @@ int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), voi
 	int error = 0;
 
 	for (size_t i = 0; i < cases->count; i++) {
-		struct diagnosis_case *item = &cases->items[i];
+		struct diagnosis_case *item = cases->items[i];
 
 		if (!keep(arg, item->id)) {
-			clear(item);
+			drop(item);
 			continue;
 		}
-		contribution__merge(&item->past, &item->retiring);
-		item->retiring = item->staying = (struct contribution){0};
-		if (interferers__merge(&item->past_interferers, &item->retiring_interferers))
+		/* What stays is told again by the next window, or is missing there. */
+		item->stale = item->parts[CASE_STAYING] || item->interferers[CASE_STAYING].count;
+		if (move(item, CASE_RETIRING, item, CASE_PAST))
 			error = -ENOMEM;
-		interferers__clear(&item->retiring_interferers);
-		interferers__clear(&item->staying_interferers);
-		cases->items[kept++] = *item;
+		clear_part(item, CASE_STAYING);
+		if (item->stale)
+			clear_part(item, CASE_SUM);
+		else if (item->parts[CASE_SUM]) {
+			free(item->parts[CASE_SUM]);
+			item->parts[CASE_SUM] = NULL;
+		}
+		cases->items[kept++] = item;
 	}
 	cases->count = kept;
 	return error;
+}
+
+size_t cases__bytes(const struct cases *cases)
+{
+	size_t bytes = cases->capacity * sizeof(*cases->items);
+
+	for (size_t i = 0; i < cases->count; i++) {
+		const struct diagnosis_case *item = cases->items[i];
+
+		bytes += sizeof(*item);
+		for (int part = 0; part < CASE_PARTS; part++)
+			bytes += (item->parts[part] ? sizeof(*item->parts[part]) : 0) +
+				 item->interferers[part].capacity * sizeof(*item->interferers[part].items);
+	}
+	return bytes;
 }

@@ -2,7 +2,8 @@
 /*
  * One case per variance: its contributions and interferers, over as many windows as it lasts. As
  * with tallies, what comes from bundles that are dropped is kept, what comes from the present ones
- * is added anew in each window.
+ * is added again in each window. Most cases of a noisy job have nothing new in a window: of those only
+ * the past is held, and nothing is computed.
  */
 #ifndef VAPRO_CASES_H
 #define VAPRO_CASES_H
@@ -20,13 +21,14 @@ struct told_case {
 	float share[FACTOR_NODES];
 };
 
+/* The sum is that of the three before, by cases__sum. */
+enum case_part { CASE_PAST, CASE_RETIRING, CASE_STAYING, CASE_SUM, CASE_PARTS };
+
 struct diagnosis_case {
-	uint32_t id; /* of the variance */
-	struct contribution past, retiring, staying;
-	struct interferers past_interferers, retiring_interferers, staying_interferers;
-	/* Sums of the three, by cases__sum. */
-	struct contribution sum;
-	struct interferers sum_interferers;
+	uint32_t id;				/* of the variance */
+	struct contribution *parts[CASE_PARTS]; /* NULL: nothing; use case__part and case__sum */
+	struct interferers interferers[CASE_PARTS];
+	bool stale;		    /* its sum is not that of the last window */
 	struct breakdown breakdown; /* of the sum; the analysis fills it */
 	/* Groups of counters as bits, see driver.h: asked for now, and asked for in vain. */
 	unsigned wished, tried;
@@ -34,22 +36,37 @@ struct diagnosis_case {
 };
 
 struct cases {
-	struct diagnosis_case *items; /* ascending by id */
+	struct diagnosis_case **items; /* ascending by id */
 	size_t count, capacity;
 };
 
-/* The case of a variance, made where it is missing. NULL when out of memory; valid until the next. */
+/*
+ * The case of a variance, made where it is missing: cheapest in the order of ids. NULL when out of memory;
+ * valid until it is retired.
+ */
 struct diagnosis_case *cases__get(struct cases *cases, uint32_t id);
 
 /* NULL where there is none. */
 struct diagnosis_case *cases__find(const struct cases *cases, uint32_t id);
 
+/* A part to add to, made where it is missing; NULL when out of memory. */
+struct contribution *case__part(struct diagnosis_case *item, enum case_part part);
+
+/* Adds who ran instead to a part. Returns 0 or -ENOMEM. */
+int case__interfere(struct diagnosis_case *item, enum case_part part, const char *comm, uint32_t pid, double seconds);
+
+/* The sum of all parts, never NULL; after cases__sum. */
+const struct contribution *case__sum(const struct diagnosis_case *item);
+
 /* The case of a variance that went up in another one goes with it. Returns 0 or -ENOMEM. */
 int cases__merge(struct cases *cases, uint32_t from, uint32_t into);
+
+/* Brings the sums of stale cases up to date. Returns 0 or -ENOMEM. */
 int cases__sum(struct cases *cases);
 
 /* Ends the window; keep tells whether a variance lives on. Returns 0 or -ENOMEM. */
 int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), void *arg);
+size_t cases__bytes(const struct cases *cases);
 void cases__free(struct cases *cases);
 
 #endif

@@ -15,11 +15,11 @@ static bool major_on_cpu(const struct breakdown *breakdown)
 static bool wants(const struct diagnosis_case *item, enum told_group group, unsigned told, double least)
 {
 	/* Without counters there is nothing to ask for. */
-	if (!(told & 1U << TOLD_TOP) || item->tried & 1U << group || item->sum.told[group] >= least)
+	if (!(told & 1U << TOLD_TOP) || item->tried & 1U << group || case__sum(item)->told[group] >= least)
 		return false;
 	if (group == TOLD_TOP)
 		return major_on_cpu(&item->breakdown);
-	return item->sum.told[TOLD_TOP] > 0 && item->breakdown.node[told_infos[group].parent].major;
+	return case__sum(item)->told[TOLD_TOP] > 0 && item->breakdown.node[told_infos[group].parent].major;
 }
 
 /* Interrupts lie in the time on the CPU, or in the kernel's, where nobody tells them apart. */

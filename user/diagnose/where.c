@@ -2,6 +2,7 @@
 #include "diagnose/where.h"
 
 #include "model/grow.h"
+#include "model/table.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -55,137 +56,243 @@ static const char *const names[WHERE_FACTS] = {
     [FACT_CORE_TYPE] = "core_type", [FACT_CGROUP] = "cgroup",	    [FACT_CPU] = "cpu",
 };
 
+/* A fact of a row that is known. */
+static void write_fact(enum fact fact, const struct stg_row *row, const struct vapro_place *place, char *buf,
+		       size_t size)
+{
+	int32_t number;
+
+	if (fact == FACT_HOST || fact == FACT_CPU_MODEL || fact == FACT_CORE_TYPE || fact == FACT_CGROUP) {
+		snprintf(buf, size, "%s",
+			 fact == FACT_HOST	  ? row->host
+			 : fact == FACT_CGROUP	  ? place->cgroup
+			 : fact == FACT_CPU_MODEL ? place->cpu_model
+						  : place->core_type);
+		return;
+	}
+	number = fact == FACT_SOCKET ? place->socket : fact == FACT_NUMA ? place->numa : place->cpu;
+	snprintf(buf, size, "%d", number);
+}
+
+/* A fact as a number that equal facts share; 0 where it is not known. Texts are interned. */
+static uint64_t key_of(enum fact fact, const struct stg_row *row, const struct vapro_place *place)
+{
+	const char *text = row->host;
+	int32_t number;
+
+	if (fact != FACT_HOST && !place)
+		return 0;
+	if (fact == FACT_CORE_TYPE || fact == FACT_CGROUP || fact == FACT_CPU_MODEL)
+		text = fact == FACT_CGROUP	? place->cgroup
+		       : fact == FACT_CPU_MODEL ? place->cpu_model
+						: place->core_type;
+	if (fact == FACT_HOST || fact == FACT_CORE_TYPE || fact == FACT_CGROUP || fact == FACT_CPU_MODEL)
+		return text && *text ? (uint64_t)(uintptr_t)text : 0;
+	number = fact == FACT_SOCKET ? place->socket : fact == FACT_NUMA ? place->numa : place->cpu;
+	return number >= 0 ? (uint64_t)number + 1 : 0;
+}
+
+/* A socket, NUMA node or CPU of another host is another one. */
 static bool within_host(enum fact fact)
 {
 	return fact == FACT_SOCKET || fact == FACT_NUMA || fact == FACT_CPU;
 }
 
-/* Writes a fact of a row; false where it is not known. */
-static bool fact_of(enum fact fact, const struct stg_row *row, const struct vapro_place *place, char *buf, size_t size)
-{
-	int32_t number = -1;
+struct where_index {
+	const struct stg_job *about;
+	const struct vapro_place **of_row; /* the place of each row's own thread; NULL where nobody told it */
+	unsigned char *counted;		   /* rows that are not left out */
+	struct table *numbers;		   /* (host and fact, value) -> number in counts; value 0: all that are known */
+	uint32_t *counts;
+	size_t count, capacity;
+};
 
-	*buf = 0;
-	if (fact == FACT_HOST) {
-		snprintf(buf, size, "%s", row->host);
-		return *buf;
-	}
-	if (!place)
-		return false;
-	if (fact == FACT_CPU_MODEL || fact == FACT_CORE_TYPE || fact == FACT_CGROUP) {
-		const char *text = fact == FACT_CGROUP	    ? place->cgroup
-				   : fact == FACT_CPU_MODEL ? place->cpu_model
-							    : place->core_type;
-
-		snprintf(buf, size, "%s", text ? text : "");
-		return *buf;
-	}
-	number = fact == FACT_SOCKET ? place->socket : fact == FACT_NUMA ? place->numa : place->cpu;
-	snprintf(buf, size, "%d", number);
-	return number >= 0;
-}
-
-/* The place of each row's own thread; NULL where nobody told it. */
-static void find_places(const struct places *places, const struct stg *stg, uint32_t job,
-			const struct vapro_place **of_row)
+static void find_places(struct where_index *index, const struct places *places, const struct stg *stg, uint32_t job)
 {
 	for (size_t i = 0; i < places->count && i < stg__threads(stg); i++) {
 		const struct stg_thread *thread = stg__thread(stg, (uint32_t)i);
 
-		if (thread->job == job && thread->about.thread == stg__job(stg, job)->rows[thread->row].thread)
-			of_row[thread->row] = &places->items[i];
+		if (thread->job == job && thread->about.thread == index->about->rows[thread->row].thread)
+			index->of_row[thread->row] = &places->items[i];
 	}
 }
 
-/* Rows that are slow, by number: there are few. */
-struct slow_rows {
-	uint32_t *rows;
-	size_t count;
-};
-
-static bool same_host(const struct stg_job *about, const struct slow_rows *slow, const char *host)
+static uint64_t scope_of(enum fact fact, const char *host)
 {
-	for (size_t i = 0; i < slow->count; i++) {
-		if (about->rows[slow->rows[i]].host == host) /* interned */
-			return true;
+	return (within_host(fact) ? (uint64_t)(uintptr_t)host : 0) << 3 | fact;
+}
+
+static int count_one(struct where_index *index, uint64_t scope, uint64_t value)
+{
+	uint32_t at;
+
+	if (!table__get(index->numbers, scope, value, &at)) {
+		at = (uint32_t)index->count;
+		if (grow(&index->counts, &index->capacity, index->count + 1, sizeof(*index->counts)) ||
+		    table__put(index->numbers, scope, value, at))
+			return -ENOMEM;
+		index->count++;
 	}
-	return false;
+	index->counts[at]++;
+	return 0;
+}
+
+static uint32_t count_of(const struct where_index *index, uint64_t scope, uint64_t value)
+{
+	uint32_t at;
+
+	return table__get(index->numbers, scope, value, &at) ? index->counts[at] : 0;
+}
+
+static int count_row(struct where_index *index, size_t row)
+{
+	for (int fact = 0; fact < WHERE_FACTS; fact++) {
+		uint64_t value = key_of((enum fact)fact, &index->about->rows[row], index->of_row[row]);
+		uint64_t scope = scope_of((enum fact)fact, index->about->rows[row].host);
+
+		if (value && (count_one(index, scope, value) || count_one(index, scope, 0)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+struct where_index *where_index__new(const struct places *places, const struct stg *stg, uint32_t job,
+				     bool (*counts)(const void *arg, uint32_t row), const void *arg)
+{
+	struct where_index *index = calloc(1, sizeof(*index));
+
+	if (!index)
+		return NULL;
+	index->about = stg__job(stg, job);
+	index->of_row = calloc(index->about->row_count + 1, sizeof(*index->of_row));
+	index->counted = calloc(index->about->row_count + 1, 1);
+	index->numbers = table__new();
+	if (!index->of_row || !index->counted || !index->numbers)
+		goto fail;
+	find_places(index, places, stg, job);
+	for (uint32_t row = 0; row < index->about->row_count; row++) {
+		index->counted[row] = counts(arg, row);
+		if (index->counted[row] && count_row(index, row))
+			goto fail;
+	}
+	return index;
+fail:
+	where_index__free(index);
+	return NULL;
+}
+
+void where_index__free(struct where_index *index)
+{
+	if (!index)
+		return;
+	free(index->of_row);
+	free(index->counted);
+	free(index->counts);
+	table__free(index->numbers);
+	free(index);
+}
+
+static int compare_hosts(const void *a, const void *b)
+{
+	const char *left = *(const char *const *)a, *right = *(const char *const *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* The hosts of the rows, each once. */
+static size_t hosts_of(const struct stg_job *about, const uint32_t *rows, size_t count, const char **hosts)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		hosts[i] = about->rows[rows[i]].host;
+	if (count)
+		qsort(hosts, count, sizeof(*hosts), compare_hosts);
+	for (size_t i = 0; i < count; i++) {
+		if (!kept || hosts[kept - 1] != hosts[i])
+			hosts[kept++] = hosts[i];
+	}
+	return kept;
 }
 
 /* Whether all slow rows have one value, and few of the others, where there are others to be told from. */
-static bool shared(enum fact fact, const struct stg_job *about, const unsigned char *slow,
-		   const struct slow_rows *slow_rows, const struct vapro_place *const *of_row, struct where *out)
+static bool shared(const struct where_index *index, enum fact fact, const uint32_t *rows, size_t count,
+		   const char *const *hosts, size_t host_count, struct where *out)
 {
-	uint32_t others = 0, with = 0;
-	char value[sizeof(out->value)];
-	bool any = false;
+	const struct stg_row *first = &index->about->rows[rows[0]];
+	uint64_t value = key_of(fact, first, index->of_row[rows[0]]);
+	uint32_t others = 0, with = 0, own = 0;
 
-	for (size_t row = 0; row < about->row_count; row++) {
-		if (slow[row] != 1)
-			continue;
-		if (!fact_of(fact, &about->rows[row], of_row[row], value, sizeof(value)))
+	if (!value)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (key_of(fact, &index->about->rows[rows[i]], index->of_row[rows[i]]) != value)
 			return false;
-		if (any && strcmp(value, out->value))
-			return false;
-		memcpy(out->value, value, sizeof(value));
-		any = true;
+		own += index->counted[rows[i]];
 	}
-	for (size_t row = 0; row < about->row_count && any; row++) {
-		/* A socket, NUMA node or CPU of another host is another one. */
-		if (slow[row] || (within_host(fact) && !same_host(about, slow_rows, about->rows[row].host)))
-			continue;
-		if (!fact_of(fact, &about->rows[row], of_row[row], value, sizeof(value)))
-			continue;
-		others++;
-		with += !strcmp(value, out->value);
+	for (size_t i = 0; i < (within_host(fact) ? host_count : 1); i++) {
+		others += count_of(index, scope_of(fact, hosts[i]), 0);
+		with += count_of(index, scope_of(fact, hosts[i]), value);
 	}
+	others -= own;
+	with -= own;
 	out->fact = names[fact];
 	out->others = with;
-	return any && others && with <= FEW_OTHERS * others;
+	write_fact(fact, first, index->of_row[rows[0]], out->value, sizeof(out->value));
+	return others && with <= FEW_OTHERS * others;
+}
+
+int where_index__find(const struct where_index *index, const uint32_t *rows, size_t count, struct where *where,
+		      uint32_t *found)
+{
+	const char **hosts = calloc(count + 1, sizeof(*hosts));
+	size_t host_count;
+
+	*found = 0;
+	if (!hosts)
+		return -ENOMEM;
+	host_count = hosts_of(index->about, rows, count, hosts);
+	for (int fact = 0; fact < WHERE_FACTS && count; fact++) {
+		where[*found] = (struct where){0};
+		*found += shared(index, (enum fact)fact, rows, count, hosts, host_count, &where[*found]);
+	}
+	free(hosts);
+	return 0;
+}
+
+const struct vapro_place *where_index__limit(const struct where_index *index, const uint32_t *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct vapro_place *place = index->of_row[rows[i]];
+
+		if (place && place->limit && *place->limit)
+			return place;
+	}
+	return NULL;
+}
+
+static bool not_left_out(const void *arg, uint32_t row)
+{
+	return ((const unsigned char *)arg)[row] != 2;
 }
 
 int where__find(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
 		struct where *where, uint32_t *count)
 {
+	struct where_index *index = where_index__new(places, stg, job, not_left_out, slow);
 	const struct stg_job *about = stg__job(stg, job);
-	const struct vapro_place **of_row = calloc(about->row_count + 1, sizeof(*of_row));
-	struct slow_rows slow_rows = {.rows = calloc(about->row_count + 1, sizeof(*slow_rows.rows))};
+	uint32_t *rows = calloc(about->row_count + 1, sizeof(*rows));
+	size_t slow_count = 0;
 	int error = -ENOMEM;
 
 	*count = 0;
-	if (!of_row || !slow_rows.rows)
-		goto cleanup;
-	find_places(places, stg, job, of_row);
-	for (uint32_t row = 0; row < about->row_count; row++) {
+	for (uint32_t row = 0; rows && row < about->row_count; row++) {
 		if (slow[row] == 1)
-			slow_rows.rows[slow_rows.count++] = row;
+			rows[slow_count++] = row;
 	}
-	for (int fact = 0; fact < WHERE_FACTS; fact++) {
-		where[*count] = (struct where){0};
-		if (shared((enum fact)fact, about, slow, &slow_rows, of_row, &where[*count]))
-			++*count;
-	}
-	error = 0;
-cleanup:
-	free(slow_rows.rows);
-	free(of_row);
+	if (index && rows)
+		error = where_index__find(index, rows, slow_count, where, count);
+	free(rows);
+	where_index__free(index);
 	return error;
-}
-
-int where__limit(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
-		 const struct vapro_place **limited)
-{
-	const struct stg_job *about = stg__job(stg, job);
-	const struct vapro_place **of_row = calloc(about->row_count + 1, sizeof(*of_row));
-
-	*limited = NULL;
-	if (!of_row)
-		return -ENOMEM;
-	find_places(places, stg, job, of_row);
-	for (size_t row = 0; row < about->row_count && !*limited; row++) {
-		if (slow[row] == 1 && of_row[row] && of_row[row]->limit && *of_row[row]->limit)
-			*limited = of_row[row];
-	}
-	free(of_row);
-	return 0;
 }

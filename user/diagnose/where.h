@@ -9,6 +9,8 @@
 #include "model/intern.h"
 #include "model/stg.h"
 
+#include <stdbool.h>
+
 #define WHERE_FACTS 7
 
 struct places {
@@ -27,15 +29,23 @@ struct where {
 int places__add(struct places *places, const struct vapro_place *place);
 void places__free(struct places *places);
 
-/*
- * Of the rows of a job; slow[row]: 1 slow, 0 another one, 2 to be left out. Fills at most WHERE_FACTS,
- * the widest first, and their number. Returns 0 or -ENOMEM.
- */
+/* How many rows of a job have which value of which fact, counted once for all questions of a window. */
+struct where_index;
+
+/* counts: whether a row is to be told from. NULL when out of memory; valid until a row or a place is added. */
+struct where_index *where_index__new(const struct places *places, const struct stg *stg, uint32_t job,
+				     bool (*counts)(const void *arg, uint32_t row), const void *arg);
+void where_index__free(struct where_index *index);
+
+/* Of slow rows: fills at most WHERE_FACTS, the widest first, and their number. Returns 0 or -ENOMEM. */
+int where_index__find(const struct where_index *index, const uint32_t *rows, size_t count, struct where *where,
+		      uint32_t *found);
+
+/* The place of the first slow row that is under a CPU quota; NULL where none is. */
+const struct vapro_place *where_index__limit(const struct where_index *index, const uint32_t *rows, size_t count);
+
+/* The same for one question: slow[row] is 1 for a slow row, 0 for another one, 2 for one to be left out. */
 int where__find(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
 		struct where *where, uint32_t *count);
-
-/* The place of the first slow row that is under a CPU quota; NULL where none is. Returns 0 or -ENOMEM. */
-int where__limit(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
-		 const struct vapro_place **limited);
 
 #endif
