@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define START_BINS 10 /* attaching takes a while, and so do the first fragments */
 #define SITES_MAX 6
 
 static int build_ranks(const struct builder *builder, struct job_result *result)
@@ -122,6 +123,68 @@ static bool split_up(const struct stg_job *about, const struct variance *varianc
 	return false;
 }
 
+/* Whether it began with the job, as far as the job was seen. */
+static bool from_start(const struct builder *builder, const struct variance *variance)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t row = 0; row < builder->about->row_count; row++) {
+		uint64_t from = builder->about->rows[row].from_ns;
+
+		first = from && from < first ? from : first;
+	}
+	return first != UINT64_MAX && variance->begin <= first / VAPRO_BIN_NS + START_BINS;
+}
+
+/* Sets of ranks that always differ, with what they share. */
+static int build_imbalances(const struct builder *builder, struct job_result *result)
+{
+	const struct sets *sets = &builder->job->sets;
+	struct result_imbalance *imbalances = builder__take(builder, sets->count, sizeof(*imbalances));
+
+	if (!imbalances)
+		return -ENOMEM;
+	for (size_t i = 0; i < sets->count; i++) {
+		const struct rank_set *set = &sets->items[i];
+		const struct series *slow = &builder->context->series.series[set->slow];
+		const struct series *fast = &builder->context->series.series[set->fast];
+		struct result_imbalance *out = &imbalances[result->imbalance_count];
+		int32_t *ranks = builder__take(builder, set->count, sizeof(*ranks));
+
+		if (!ranks)
+			return -ENOMEM;
+		*out = (struct result_imbalance){
+		    .state = &stg__state(builder->context->stg, slow->state)->about,
+		    .fast_rank = builder->about->rows[fast->row].rank,
+		    .slow_rank = builder->about->rows[slow->row].rank,
+		    .fast_ns = set->fast_ns,
+		    .slow_ns = set->slow_ns,
+		    .share = set->share,
+		    .ranks = ranks,
+		    .ratio = set->ratio,
+		    .ratio_least = set->ratio_least,
+		    .ratio_most = set->ratio_most,
+		    .lost_seconds = set->lost_ns / 1e9,
+		    .states = set->states,
+		    .certain = set->certain,
+		};
+		for (size_t k = 0; k < set->count; k++) {
+			int32_t rank = builder->about->rows[set->rows[k]].rank;
+
+			if (!out->rank_count || ranks[out->rank_count - 1] != rank)
+				ranks[out->rank_count++] = rank;
+		}
+		if (set->variance && heatmap__has(&builder->job->map, builder->span->end - 1))
+			out->variance =
+			    heatmap__owner(&builder->job->map, set->rows[0], builder->span->end - 1, VAPRO_COMPUTATION);
+		if (builder__shared(builder, set->rows, set->count, &out->shared, &out->shared_count))
+			return -ENOMEM;
+		result->imbalance_count++;
+	}
+	result->imbalances = imbalances;
+	return 0;
+}
+
 static int build_variance(const struct builder *builder, const struct told_variance *told, struct result_variance *out)
 {
 	const struct variance *variance = told->variance;
@@ -144,8 +207,13 @@ static int build_variance(const struct builder *builder, const struct told_varia
 	    .threads = threads,
 	    .confirmed = variance->confirmed,
 	    .slow_path = variance->path,
-	    .confidence = variance->confirmed ? VAPRO_CONFIRMED : VAPRO_UNCONFIRMED,
-	    .severity = variance->alarm ? VAPRO_WARNING : VAPRO_INFO,
+	    .caused_seconds = variance->caused_ns / 1e9,
+	    .share = variance->share,
+	    .confidence = variance->confirmed  ? VAPRO_CONFIRMED
+			  : variance->by_place ? VAPRO_PLACE
+					       : VAPRO_UNCONFIRMED,
+	    .severity = variance->severity,
+	    .from_start = from_start(builder, variance),
 	    .alarm = variance->alarm,
 	    .effect_of = variance->effect_of,
 	    .still_open = tally->open,
@@ -198,8 +266,15 @@ static bool alive(const void *arg, uint32_t row)
 	return builder__alive(builder, &builder->about->rows[row]);
 }
 
+/* Least loss, in seconds, of a variance that is new. */
+static double least_told(const struct vapro_config *config)
+{
+	return fmin(config->min_lost_s, config->min_share * config->window_s * 2 / 3) / 2;
+}
+
 /* The variances of the book that have something to say. */
-static int find_told(const struct builder *builder, struct told_variance **told, size_t *count)
+static int find_told(const struct builder *builder, struct told_variance **told, size_t *count,
+		     struct job_result *result)
 {
 	struct variance_book *book = &builder->job->book;
 	size_t capacity = 0;
@@ -207,7 +282,11 @@ static int find_told(const struct builder *builder, struct told_variance **told,
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 
-		if (!variance__tell(variance, builder->context->config.min_lost_s))
+		if (variance->small && variance->matched && !variance->told_once) {
+			result->small_count++;
+			result->small_seconds += fmax(0, variance->total.lost[variance->class]) / 1e9;
+		}
+		if (!variance__tell(variance, least_told(&builder->context->config)))
 			continue;
 		if (grow(told, &capacity, *count + 1, sizeof(**told)))
 			return -ENOMEM;
@@ -226,9 +305,9 @@ static int build_variances(struct builder *builder, struct job_result *result)
 	struct told_variance *told = NULL;
 	struct result_variance *variances = NULL;
 	size_t count = 0;
-	int error = find_told(builder, &told, &count);
+	int error = find_told(builder, &told, &count, result);
 
-	if (!error && count) {
+	if (!error && (count || builder->job->sets.count)) {
 		variances = builder__take(builder, count, sizeof(*variances));
 		builder->where = where_index__new(&builder->context->places, builder->context->stg, builder->job->id,
 						  alive, builder);
@@ -238,6 +317,8 @@ static int build_variances(struct builder *builder, struct job_result *result)
 		error = build_variance(builder, &told[i], &variances[i]);
 	if (!error && count)
 		qsort(variances, count, sizeof(*variances), compare_variances);
+	if (!error && builder->where)
+		error = build_imbalances(builder, result);
 	result->variances = variances;
 	result->variance_count = (uint32_t)count;
 	where_index__free(builder->where);
@@ -266,13 +347,13 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	    .overhead_pct_max = facts->overhead_max_pct,
 	    .uncovered = coverage->uncovered,
 	    .uncovered_count = (uint32_t)coverage->uncovered_count,
-	    .imbalances = job->spatial.imbalances,
-	    .imbalance_count = (uint32_t)job->spatial.imbalance_count,
 	    .drifts = job->spatial.drifts,
 	    .drift_count = (uint32_t)job->spatial.drift_count,
 	    .rares = job->spatial.rares,
 	    .rare_count = (uint32_t)job->spatial.rare_count,
 	    .clusters = job->spatial.clusters,
+	    .small_count = job->small_count,
+	    .small_seconds = job->small_ns / 1e9,
 	};
 	memcpy(result->lost, facts->lost, sizeof(result->lost));
 	for (size_t row = 0; row < builder.about->row_count; row++)

@@ -45,6 +45,10 @@ struct told_variance {
 /* Fills the culprits of all variances that are told, in one pass over the heat map. Returns 0 or -ENOMEM. */
 int builder__culprits(const struct builder *builder, struct told_variance *told, size_t count);
 
+/* What rows share and the others do not; the builder has its index of places. Returns 0 or -ENOMEM. */
+int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count,
+		    const struct result_shared **shared, uint32_t *shared_count);
+
 /* Whether all of a diagnosis that counts was told already; if not, notes what is told now. */
 bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *out);
 

@@ -142,23 +142,22 @@ static const char *host_of(const struct stg_job *about, const uint32_t *rows, si
 	return host && *host ? host : NULL;
 }
 
-static int build_shared(const struct builder *builder, const uint32_t *rows, size_t count,
-			struct result_diagnosis *diagnosis)
+int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count, const struct result_shared **out,
+		    uint32_t *out_count)
 {
 	struct result_shared *shared = builder__take(builder, WHERE_FACTS, sizeof(*shared));
 	struct where where[WHERE_FACTS];
 
-	if (!shared || where_index__find(builder->where, rows, count, where, &diagnosis->shared_count))
+	if (!shared || where_index__find(builder->where, rows, count, where, out_count))
 		return -ENOMEM;
-	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
+	for (uint32_t i = 0; i < *out_count; i++) {
 		const char *value = arena__copy(&builder->context->arena, where[i].value);
 
 		if (!value)
 			return -ENOMEM;
 		shared[i] = (struct result_shared){where[i].fact, value, where[i].others};
 	}
-	diagnosis->shared = shared;
-	diagnosis->host = host_of(builder->about, rows, count);
+	*out = shared;
 	return 0;
 }
 
@@ -218,10 +217,11 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_cas
 	bool transfer = variance && variance->transfer > variance->late;
 	char text[1024];
 
-	if (!item || build_shared(builder, rows, count, diagnosis) || build_factors(builder, item, diagnosis) ||
-	    build_regressions(builder, item, diagnosis) || build_interferers(builder, item, diagnosis) ||
-	    build_limit(builder, item, rows, count, diagnosis))
+	if (!item || builder__shared(builder, rows, count, &diagnosis->shared, &diagnosis->shared_count) ||
+	    build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
+	    build_interferers(builder, item, diagnosis) || build_limit(builder, item, rows, count, diagnosis))
 		return -ENOMEM;
+	diagnosis->host = host_of(builder->about, rows, count);
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
 	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
 	diagnosis->normal = (uint32_t)lround(case__sum(item)->normal);

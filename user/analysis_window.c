@@ -183,6 +183,8 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 			return -ENOMEM;
 		if (!open && (kept->fresh || kept->renewed) && mark_retold(job, about, series, kept, span))
 			return -ENOMEM;
+		if (kept->covered && series->class != VAPRO_COMMUNICATION)
+			waiting__reach(job->waiting, kept->max_ns);
 		if (kept->covered && series->class == VAPRO_COMMUNICATION &&
 		    waiting__add(job->waiting, kept, series, stg__state(context->stg, series->state)->group, from))
 			return -ENOMEM;
@@ -206,6 +208,8 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 		error = sets__apply(&job->sets, &job->map, about, &context->config, &drafts);
 	if (!error)
 		error = variance__match(&job->book, &job->map, about, &drafts, span->end, span->last);
+	job->small_count = drafts.small_count;
+	job->small_ns = drafts.small_ns;
 	region__clear(&drafts);
 	return error;
 }
@@ -285,12 +289,13 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	     parts__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
+	weight__judge(&job->book, about, &context->config);
 	if (analysis__diagnose(context, job, span, &parts))
 		goto cleanup;
 	if (coverage__end(&job->coverage, &context->series, job->id, &job->facts))
 		goto cleanup;
 	spatial__window(&context->series, job->id);
-	error = spatial__find(&job->spatial, &context->series, context->stg, job->id, job->coverage.wall_ns);
+	error = spatial__find(&job->spatial, &context->series, context->stg, job->id);
 	if (!error)
 		error = spatial__clusters(&job->spatial, &context->series, context->stg, job->id, job->kept,
 					  job->kept_count, span->begin, span->end);

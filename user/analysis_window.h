@@ -16,6 +16,7 @@
 #include "detect/sets.h"
 #include "detect/spatial.h"
 #include "detect/waiting.h"
+#include "detect/weight.h"
 #include "diagnose/driver.h"
 #include "diagnose/where.h"
 #include "model/arena.h"
@@ -60,6 +61,8 @@ struct analysis_job {
 	struct cases chosen; /* of the region chosen by hand: one per class, its id the class + 1 */
 	struct coverage coverage;
 	struct sets sets;
+	uint64_t small_count; /* regions that cost too little, in the view */
+	double small_ns;
 	struct spatial spatial;
 	struct retold retold[VAPRO_CLASSES];
 	struct past past;

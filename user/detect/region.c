@@ -29,6 +29,14 @@ static double lost_at(const struct grower *grower, size_t place, size_t b, enum 
 	return cell__lost(&cell);
 }
 
+static double told_at(const struct grower *grower, size_t place, size_t b, enum layer layer)
+{
+	struct cell cell = region__cell(grower, place, b, layer);
+
+	/* A program sleeps at will: only in IO it may be attributed. */
+	return layer == LAYER_IO ? cell__told(&cell, VAPRO_IO) : (double)cell.closed.cpu + cell.open.cpu;
+}
+
 uint32_t region__root(struct grower *grower, uint32_t component)
 {
 	struct component *components = grower->components;
@@ -385,6 +393,7 @@ static int collect(struct grower *grower, struct region_result *result)
 				    .bin = grower->map->begin + b,
 				};
 				draft->lost[class] += lost_at(grower, place, b, layer);
+				draft->attributed += told_at(grower, place, b, layer);
 				draft->has[class] = true;
 				draft->waiting |= layer == LAYER_WAITING;
 				draft->path |= layer == LAYER_PATH;
@@ -401,6 +410,14 @@ cleanup:
 	return error;
 }
 
+/* Whether the loss, with all the waiting that it may cause, can be worth a variance, and is no work of the program. */
+static bool may_weigh(const struct draft *draft, double lost, const struct vapro_config *config)
+{
+	double stride = config->window_s * 2 / 3 * 1e9;
+
+	return !draft->waiting && draft->attributed >= MOSTLY * lost && lost >= config->min_share * stride;
+}
+
 static void filter(struct region_result *result, const struct vapro_config *config)
 {
 	size_t kept = 0;
@@ -415,10 +432,15 @@ static void filter(struct region_result *result, const struct vapro_config *conf
 		if (draft->cell_count >= config->min_cells &&
 		    (draft->end - draft->begin > 1 || draft->cell_count >= 2 * config->min_cells ||
 		     draft->cells[0].row != draft->cells[draft->cell_count - 1].row) &&
-		    lost >= config->min_lost_s * 1e9)
+		    lost >= config->min_lost_s * 1e9) {
 			result->drafts[kept++] = *draft;
-		else
+		} else if (may_weigh(draft, lost, config)) {
+			result->drafts[kept++] = *draft;
+		} else {
+			result->small_count++;
+			result->small_ns += fmax(0, lost);
 			free(draft->cells);
+		}
 	}
 	/* The slots that were moved from must not be freed twice. */
 	memset(&result->drafts[kept], 0, (result->count - kept) * sizeof(*result->drafts));

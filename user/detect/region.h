@@ -14,7 +14,8 @@
  *    same suspension mostly explains, are one draft.
  *  - Where the kernel's telling is the evidence, stretches that have it and those that have none are
  *    components of their own (region__split).
- *  - A draft needs min_cells and min_lost_s.
+ *  - A draft needs min_cells and min_lost_s; one that the kernel attributes may be as small as the least that
+ *    can cost the job min_share with the waiting it causes, and lie in one cell.
  */
 #ifndef VAPRO_REGION_H
 #define VAPRO_REGION_H
@@ -37,6 +38,7 @@ struct draft {
 	struct region_cell *cells;
 	size_t cell_count, cell_capacity;
 	double lost[VAPRO_CLASSES]; /* ns */
+	double attributed;	    /* of it, by the kernel or the machine */
 	bool has[VAPRO_CLASSES];
 	bool waiting;	     /* of the waiting layer */
 	bool path;	     /* of the layer of slow paths */
@@ -47,6 +49,8 @@ struct draft {
 struct region_result {
 	struct draft *drafts;
 	size_t count, capacity;
+	uint64_t small_count; /* drafts that cost too little */
+	double small_ns;
 };
 
 void region__clear(struct region_result *result);

@@ -6,7 +6,6 @@
 
 #include <math.h>
 
-#define IMBALANCE_SHARE 0.02 /* of wall: below it nobody would balance anything */
 #define DRIFT_WINDOWS 3
 #define DRIFT_STEP 1.01 /* window to window, above the jitter of a window's mean */
 #define DRIFT_TOTAL 1.05
@@ -15,7 +14,6 @@
 
 void spatial__clear(struct spatial *spatial)
 {
-	free(spatial->imbalances);
 	free(spatial->drifts);
 	free(spatial->rares);
 	*spatial = (struct spatial){0};
@@ -42,41 +40,6 @@ void spatial__window(struct series_book *book, uint32_t job)
 static double window_mean(const struct series *series, unsigned window)
 {
 	return (series->halves[2 * window] + series->halves[2 * window + 1]) / 2;
-}
-
-static int imbalance(struct spatial *spatial, const struct series_book *book, const struct stg *stg,
-		     const struct workload *workload, double wall_ns)
-{
-	const struct series *fast = NULL, *slow = NULL;
-	const struct stg_job *job = stg__job(stg, workload->job);
-	double ns = 0;
-
-	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
-		const struct series *series = &book->series[i];
-
-		ns += series->window_ns;
-		if (!series->compared)
-			continue;
-		if (!fast || series->own_ns < fast->own_ns)
-			fast = series;
-		if (!slow || series->own_ns > slow->own_ns)
-			slow = series;
-	}
-	if (!fast || fast->row == slow->row || slow->own_ns <= fast->own_ns * (1 + book->config->rank_agreement) ||
-	    ns < IMBALANCE_SHARE * wall_ns)
-		return 0;
-	if (grow(&spatial->imbalances, &spatial->imbalance_capacity, spatial->imbalance_count + 1,
-		 sizeof(*spatial->imbalances)))
-		return -ENOMEM;
-	spatial->imbalances[spatial->imbalance_count++] = (struct result_imbalance){
-	    .state = &stg__state(stg, slow->state)->about,
-	    .fast_rank = job->rows[fast->row].rank,
-	    .slow_rank = job->rows[slow->row].rank,
-	    .fast_ns = fast->own_ns,
-	    .slow_ns = slow->own_ns,
-	    .share = ns / wall_ns,
-	};
-	return 0;
 }
 
 /* Windows that the mean has risen without a break, up to now. */
@@ -283,8 +246,7 @@ static int compare_rares(const void *a, const void *b)
 	return (left->cluster > right->cluster) - (left->cluster < right->cluster);
 }
 
-int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
-		  double wall_ns)
+int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job)
 {
 	spatial__clear(spatial);
 	for (size_t i = 0; i < book->workload_count; i++) {
@@ -293,7 +255,7 @@ int spatial__find(struct spatial *spatial, const struct series_book *book, const
 		if (workload->job != job || workload->class != VAPRO_COMPUTATION ||
 		    book->source == VAPRO_BY_INSTRUCTIONS)
 			continue;
-		if (imbalance(spatial, book, stg, workload, wall_ns) || drift(spatial, book, stg, workload))
+		if (drift(spatial, book, stg, workload))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < book->count; i++) {

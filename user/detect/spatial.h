@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is told of states rather than of regions, each window: ranks that differ for good
- * (imbalance, ARCHITECTURE section 6 b), slow-downs common to all ranks and monotone over windows
+ * What is told of states rather than of regions, each window: slow-downs common to all ranks and monotone over windows
  * (drift, section 6 d), and states or clusters with few members that cost long (rare, papers/000
  * section 3.4).
  */
@@ -11,8 +10,6 @@
 #include "model/series.h"
 
 struct spatial {
-	struct result_imbalance *imbalances;
-	size_t imbalance_count, imbalance_capacity;
 	struct result_drift *drifts;
 	size_t drift_count, drift_capacity;
 	struct result_rare *rares;
@@ -25,9 +22,8 @@ void spatial__clear(struct spatial *spatial);
 /* Closes the window's means of all series of a job; call once per window, before spatial__find. */
 void spatial__window(struct series_book *book, uint32_t job);
 
-/* Fills the lists of one job. wall_ns as in coverage. Returns 0 or -ENOMEM. */
-int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
-		  double wall_ns);
+/* Fills the lists of one job. Returns 0 or -ENOMEM. */
+int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job);
 
 /*
  * Adds what clusters tell of the job, after spatial__find: the rare ones that had a judged fragment in

@@ -219,7 +219,7 @@ cleanup:
 	return error;
 }
 
-bool variance__tell(struct variance *variance, double min_lost_s)
+bool variance__tell(struct variance *variance, double least_s)
 {
 	struct variance_told now = {
 	    .begin = variance->begin,
@@ -229,6 +229,8 @@ bool variance__tell(struct variance *variance, double min_lost_s)
 	    .confirmed = variance->confirmed,
 	    .alarm = variance->alarm,
 	    .still_open = variance->total.open,
+	    .by_place = variance->by_place,
+	    .severity = variance->severity,
 	    .effect_of = variance->effect_of,
 	    .diagnosed = variance->diagnosed,
 	};
@@ -237,10 +239,11 @@ bool variance__tell(struct variance *variance, double min_lost_s)
 	bool shape = now.begin != then->begin || now.end != then->end || now.row_count != then->row_count;
 	bool verdict = now.confirmed != then->confirmed || now.alarm != then->alarm ||
 		       now.still_open != then->still_open || now.effect_of != then->effect_of ||
-		       now.diagnosed != then->diagnosed;
+		       now.diagnosed != then->diagnosed || now.by_place != then->by_place ||
+		       now.severity != then->severity;
 	bool closing = variance->state == VAPRO_REGION_CLOSED && !variance->over;
 
-	if (!variance->told_once && (!variance->matched || now.lost_seconds < min_lost_s / 2))
+	if (!variance->told_once && (!variance->matched || variance->small || now.lost_seconds < least_s))
 		return false;
 	if (variance->told_once && !closing) {
 		/*

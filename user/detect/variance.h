@@ -17,7 +17,8 @@ struct variance_told {
 	uint64_t begin, end;
 	uint32_t row_count;
 	double lost_seconds;
-	bool confirmed, alarm, still_open;
+	bool confirmed, alarm, still_open, by_place;
+	enum vapro_severity severity;
 	uint64_t effect_of;
 	uint32_t diagnosed;
 };
@@ -41,6 +42,10 @@ struct variance {
 	enum vapro_class class;
 	double late, transfer; /* ns, of a waiting one */
 	bool confirmed, alarm;
+	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
+	bool small;    /* costs too little to be a variance: weight.h */
+	double caused_ns, share;
+	enum vapro_severity severity;
 	uint64_t effect_of;
 	char evidence[160];
 	uint32_t diagnosed; /* how far its diagnosis is, a number of the caller's */
@@ -66,11 +71,10 @@ struct variance *variance__find(const struct variance_book *book, uint32_t id);
  * Whether the variance must be told in this window; if so, notes what is told and counts the
  * revision. One that goes on is told again where its verdict, its beginning or its rows changed or
  * its loss by half (not that of an effect), so that a long one takes few lines, and when it closes;
- * one that rests on a fragment that has not ended, each time. A new one that lost less than half of
- * min_lost_s is not told at all: its cells are older than all bundles, so it was told under another
- * id.
+ * one that rests on a fragment that has not ended, each time. A small one is not told at all, nor a new one that
+ * lost less than least_s: its cells are older than all bundles, so it was told under another id.
  */
-bool variance__tell(struct variance *variance, double min_lost_s);
+bool variance__tell(struct variance *variance, double least_s);
 
 /* Ends the window: retired tallies become the past, variances that are over and out of the map go. */
 int variance__retire(struct variance_book *book, const struct heatmap *map);

@@ -10,6 +10,7 @@
 #define LEAST_RATIO 0.15
 #define FEW 4		/* one member in so many may be on a slow path; more are the rule */
 #define LEAST_MEMBERS 3 /* of a call-site, for a few of them to be told from the others */
+#define REACH_MOST 50	/* bins before an excess, in which a rank may have become late */
 #define LATE_SHARE 0.5	/* of an excess, lost by another member: that one was late */
 
 /* Communicators beyond these wait together with the whole job, which calls less of it transfer. */
@@ -32,7 +33,7 @@ struct excess {
 
 struct waiting {
 	struct group groups[GROUPS_MAX];
-	size_t group_count, rows, bins;
+	size_t group_count, rows, bins, reach;
 	uint64_t view;
 	struct heatmap *map;
 	struct excess *items;
@@ -93,6 +94,7 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 	waiting->bins = end > waiting->view ? end - waiting->view : 0;
 	waiting->map = map;
 	waiting->item_count = 0;
+	waiting->reach = 0;
 	for (size_t i = 0; i < waiting->group_count; i++) {
 		if (prepare(waiting, &waiting->groups[i]))
 			return -ENOMEM;
@@ -154,6 +156,14 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	    .reference_ns = (double)kept->reference * kept->n,
 	};
 	return 0;
+}
+
+void waiting__reach(struct waiting *waiting, double ns)
+{
+	size_t bins = 2 + (size_t)(ns / (double)VAPRO_BIN_NS);
+
+	bins = bins > REACH_MOST ? REACH_MOST : bins;
+	waiting->reach = bins > waiting->reach ? bins : waiting->reach;
 }
 
 static bool alive(const struct stg_row *row, uint64_t bin)
@@ -322,22 +332,35 @@ static void give_merged(struct waiting *waiting)
 	}
 }
 
-/* What any row lost in computation and IO, the most by bin. */
+static double lost_beside(const struct waiting *waiting, uint32_t row, uint64_t bin)
+{
+	struct cell computation, io;
+
+	if (!heatmap__has(waiting->map, bin))
+		return 0;
+	computation = heatmap__cell(waiting->map, row, bin, VAPRO_COMPUTATION);
+	io = heatmap__cell(waiting->map, row, bin, VAPRO_IO);
+	return fmax(0, cell__lost(&computation)) + fmax(0, cell__lost(&io));
+}
+
+/* What any row lost in computation and IO in a bin and those before it, the most by bin. */
 static int find_late(struct waiting *waiting)
 {
 	if (grow(&waiting->late, &waiting->late_capacity, waiting->bins + 1, sizeof(*waiting->late)))
 		return -ENOMEM;
-	for (size_t b = 0; b < waiting->bins; b++) {
-		double most = 0;
+	memset(waiting->late, 0, (waiting->bins + 1) * sizeof(*waiting->late));
+	for (uint32_t row = 0; row < waiting->rows; row++) {
+		double sum = 0;
 
-		for (uint32_t row = 0; row < waiting->rows; row++) {
-			struct cell computation =
-			    heatmap__cell(waiting->map, row, waiting->view + b, VAPRO_COMPUTATION);
-			struct cell io = heatmap__cell(waiting->map, row, waiting->view + b, VAPRO_IO);
+		for (uint64_t bin = waiting->view - waiting->reach; bin < waiting->view; bin++)
+			sum += lost_beside(waiting, row, bin);
+		for (size_t b = 0; b < waiting->bins; b++) {
+			uint64_t bin = waiting->view + b;
 
-			most = fmax(most, fmax(0, cell__lost(&computation)) + fmax(0, cell__lost(&io)));
+			sum += lost_beside(waiting, row, bin);
+			waiting->late[b] = fmax(waiting->late[b], sum);
+			sum -= lost_beside(waiting, row, bin - waiting->reach);
 		}
-		waiting->late[b] = most;
 	}
 	return 0;
 }
@@ -406,7 +429,7 @@ static int find_paths(struct waiting *waiting, const struct series_book *book, s
 	memset(waiting->last, 0, waiting->rows * sizeof(*waiting->last));
 	for (size_t i = from, next, operation = 1; i < to; i = next, operation++) {
 		size_t b = end_bin(waiting, &waiting->items[i]), slow = 0;
-		double late = fmax(waiting->late[b], b ? waiting->late[b - 1] : 0), median;
+		double late = waiting->late[b], median;
 
 		for (next = i; next < to && end_bin(waiting, &waiting->items[next]) == b; next++) {
 			const struct excess *item = &waiting->items[next];

@@ -8,7 +8,7 @@
  *             that overlap. Calls that were merged have one excess per bin; the least sum of a bin is more than the
  *             sum of the leasts, so what the kernel attributes of the group's computation in that bin comes off.
  *  slow path  Excess of a few members in one call-site while most of its members have none, and while no member lost
- *             as much in computation or IO in that bin or the one before: no rank was late.
+ *             half as much in computation or IO in that bin or shortly before: no rank was late.
  *  late peer  The rest.
  *
  * Threads of a process that wait for each other (STG_PROCESS) are a group per process. A member that was not in a
@@ -32,6 +32,12 @@ size_t waiting__bytes(const struct waiting *waiting);
 
 /* Starts the bins [view, end) of a job of `rows` rows. Returns 0 or -ENOMEM. */
 int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, uint64_t view, uint64_t end);
+
+/*
+ * A computation or IO bundle took so long, ns: as long after its beginning its loss may hold others up. Of all that
+ * are added to the map the longest counts.
+ */
+void waiting__reach(struct waiting *waiting, double ns);
 
 /* Adds a covered communication bundle; from is the first bin that may still change. Returns 0 or -ENOMEM. */
 int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series, uint32_t group,

@@ -131,9 +131,7 @@ static void judge_taken(const struct vapro_config *config, struct kept *kept)
 {
 	double own = kept->sum_ns - kept__cpu_told(kept);
 
-	if (kept->covered ||
-	    (kept->reason != VAPRO_SPREAD && kept->reason != VAPRO_RARE && kept->reason != VAPRO_WARM_UP) ||
-	    kept->sum_ns <= config->abnormal_ratio * own)
+	if (kept->covered || kept->reason == VAPRO_NO_RETURN || own >= config->threshold * kept->sum_ns)
 		return;
 	kept->reference = (float)(fmax(0, own) / kept->n);
 	kept->covered = kept->taken = 1;
