@@ -237,6 +237,7 @@ int analysis__place(struct analysis *analysis, const struct vapro_place *place)
 {
 	if (place->thread >= stg__threads(analysis->context.stg))
 		return -EINVAL;
+	stg__place(analysis->context.stg, place->thread, place->socket);
 	return places__add(&analysis->context.places, place);
 }
 
