@@ -77,6 +77,7 @@ void analysis__free(struct analysis *analysis)
 	driver__free(&analysis->context.driver);
 	places__free(&analysis->context.places);
 	free(analysis->context.selection.ranks);
+	free(analysis->context.normal);
 	arena__clear(&analysis->context.arena);
 	free(analysis);
 }

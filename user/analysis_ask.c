@@ -156,7 +156,8 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 		error = add_past(context, job);
 	}
 	if (!error && selection->begin_ns < selection->end_ns)
-		error = analysis__diagnose_selection(context, job, &span);
+		error =
+		    analysis__forget_normal(context) || analysis__diagnose_selection(context, job, &span) ? -ENOMEM : 0;
 	if (!error)
 		error = tell_coverage(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
 	*selection = whole;

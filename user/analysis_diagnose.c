@@ -28,6 +28,27 @@ static void take_group(struct series_pile *pile, const struct series_pile *from,
 	}
 }
 
+static void add_workload(const struct analysis_context *context, uint32_t workload)
+{
+	struct workload_pile *all = &context->normal[workload];
+	uint32_t at = context->series.workloads[workload].series;
+
+	for (; at != SERIES_NONE; at = context->series.series[at].next)
+		add_normal(&all->pile, &context->series.series[at]);
+	all->known = true;
+}
+
+int analysis__forget_normal(struct analysis_context *context)
+{
+	size_t count = context->series.workload_count;
+
+	if (grow(&context->normal, &context->normal_capacity, count, sizeof(*context->normal)))
+		return -ENOMEM;
+	if (count)
+		memset(context->normal, 0, count * sizeof(*context->normal));
+	return 0;
+}
+
 /*
  * What is normal for the series of a bundle; where it has seen too little of it, or not with the counters
  * that are on now, for its workload on all ranks. Other work is no measure for work that is not fixed.
@@ -35,9 +56,9 @@ static void take_group(struct series_pile *pile, const struct series_pile *from,
 struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct kept *kept)
 {
 	const struct series *series = &context->series.series[kept->series];
-	struct series_pile own = {0}, all = {0};
+	struct series_pile own = {0};
 	double least = (double)context->config.rare_members;
-	uint32_t at = context->series.workloads[series->workload].series;
+	struct workload_pile *all = &context->normal[series->workload];
 	bool enough;
 
 	if (kept->taken)
@@ -48,13 +69,13 @@ struct series_pile analysis__normal_pile(const struct analysis_context *context,
 		enough &= !(context->told & 1U << group) || own.told_n[group] >= least;
 	if (enough)
 		return own;
-	for (; at != SERIES_NONE; at = context->series.series[at].next)
-		add_normal(&all, &context->series.series[at]);
+	if (!all->known)
+		add_workload(context, series->workload);
 	if (own.n < least)
-		return all;
+		return all->pile;
 	for (int group = 0; group < TOLD_GROUPS; group++) {
 		if (own.told_n[group] < least)
-			take_group(&own, &all, (enum told_group)group);
+			take_group(&own, &all->pile, (enum told_group)group);
 	}
 	return own;
 }
@@ -269,8 +290,8 @@ void analysis__turn(struct analysis_context *context, struct analysis_job *jobs)
 int analysis__diagnose(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 		       const struct parts *parts)
 {
-	if (diagnose_parts(context, job, parts) || add_normal_rows(context, job, span, parts) ||
-	    diagnose_interference(job, span))
+	if (analysis__forget_normal(context) || diagnose_parts(context, job, parts) ||
+	    add_normal_rows(context, job, span, parts) || diagnose_interference(job, span))
 		return -ENOMEM;
 	if (cases__sum(&job->cases))
 		return -ENOMEM;

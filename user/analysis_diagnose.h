@@ -29,6 +29,9 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 int analysis__diagnose_selection(struct analysis_context *context, struct analysis_job *job,
 				 const struct analysis_span *span);
 
+/* To be called once all bundles were judged, before anybody asks what is normal. Returns 0 or -ENOMEM. */
+int analysis__forget_normal(struct analysis_context *context);
+
 /* What is normal where a bundle belongs; empty where nothing is known to be. */
 struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct kept *kept);
 

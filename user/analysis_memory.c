@@ -24,11 +24,6 @@ static size_t bundle_bytes(const struct analysis_context *context, const struct 
 	return bytes;
 }
 
-static size_t tally_bytes(const struct tally *tally)
-{
-	return tally->series_capacity * sizeof(*tally->series) + (tally->index ? table__bytes(tally->index) : 0);
-}
-
 static size_t job_bytes(const struct analysis_job *job)
 {
 	size_t bytes = heatmap__bytes(&job->map) + (job->waiting ? waiting__bytes(job->waiting) : 0);
@@ -36,9 +31,9 @@ static size_t job_bytes(const struct analysis_job *job)
 	for (size_t i = 0; i < job->book.count; i++) {
 		const struct variance *variance = &job->book.variances[i];
 
-		bytes += variance->row_capacity * sizeof(*variance->rows) + tally_bytes(&variance->past) +
-			 tally_bytes(&variance->retiring) + tally_bytes(&variance->staying) +
-			 tally_bytes(&variance->total);
+		bytes += variance->row_capacity * sizeof(*variance->rows) + tally__bytes(&variance->past) +
+			 tally__bytes(&variance->retiring) + tally__bytes(&variance->staying) +
+			 tally__bytes(&variance->total);
 	}
 	return bytes + job->book.capacity * sizeof(*job->book.variances) + cases__bytes(&job->cases) +
 	       cases__bytes(&job->chosen);

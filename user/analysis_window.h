@@ -92,6 +92,12 @@ struct analysis_memory {
 	struct vapro_shed shed, told; /* since the last window, and in the window that ended last */
 };
 
+/* What is normal for a workload on all ranks, once somebody has asked for it. */
+struct workload_pile {
+	bool known;
+	struct series_pile pile;
+};
+
 struct analysis_context {
 	struct vapro_config config;
 	enum vapro_workload_source source;
@@ -101,6 +107,8 @@ struct analysis_context {
 	unsigned told; /* groups of counters that any bundle has told, as bits */
 	struct driver driver;
 	struct places places;
+	struct workload_pile *normal; /* by workload */
+	size_t normal_capacity;
 	struct selection_of selection;
 	uint64_t remember_bins, remember_bytes; /* 0: nothing beyond the next view */
 	struct arena arena;

@@ -191,6 +191,62 @@ static void add_thread(struct stg *stg, uint32_t id, int32_t rank, uint32_t pid)
 	assert_int_equal(stg__add_thread(stg, &thread), 0);
 }
 
+/* Rows in the order of ranks, and as neighbours those of one host and socket, whatever came first. */
+static void test_placement(void **state)
+{
+	static const char *const hosts[] = {"z", "y", "x"};
+	static const uint32_t ranks[] = {7, 2, 11, 0, 5, 8, 1, 10, 3, 4, 9, 6};
+	/* rank % 3 is the host, rank / 3 % 2 the socket; of host y no sockets are known */
+	static const int32_t expected[] = {0, 6, 3, 9, 1, 4, 7, 10, 2, 8, 5, 11};
+	struct stg *stg = stg__new();
+	const struct stg_job *job;
+
+	(void)state;
+	for (uint32_t i = 0; i < 12; i++) {
+		struct vapro_thread thread = {.id = i,
+					      .rank = (int32_t)ranks[i],
+					      .pid = ranks[i] + 1,
+					      .job = "j",
+					      .host = hosts[ranks[i] % 3],
+					      .world_size = 12};
+
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		if (ranks[i] % 3 != 1)
+			assert_int_equal(
+			    stg__set_place(stg,
+					   &(struct vapro_place){.thread = i, .socket = (int32_t)(ranks[i] / 3 % 2)}),
+			    0);
+		/* where it runs later moves nobody */
+		assert_int_equal(
+		    stg__set_place(stg, &(struct vapro_place){.thread = i, .socket = ranks[i] % 3 == 1 ? -1 : 5}), 0);
+	}
+	job = stg__job(stg, 0);
+	assert_int_equal(job->host_count, 3);
+	for (uint32_t i = 0; i < 12; i++) {
+		assert_int_equal(job->rows[job->order[i]].rank, i);
+		assert_int_equal(job->place[job->order[i]], i);
+		assert_int_equal(job->rows[job->neighbours[i]].rank, expected[i]);
+	}
+	/* A further thread stays beside its rank. */
+	assert_int_equal(
+	    stg__add_thread(
+		stg,
+		&(struct vapro_thread){
+		    .id = 12, .rank = 6, .pid = 7, .tid = 99, .thread = 1, .job = "j", .host = "z", .world_size = 12}),
+	    0);
+	assert_int_equal(stg__touch(stg, 12, 100, true), 0);
+	job = stg__job(stg, 0);
+	assert_int_equal(job->row_count, 13);
+	assert_int_equal(job->rows[job->neighbours[1]].rank, 6);
+	assert_int_equal(job->rows[job->neighbours[2]].rank, 6);
+	assert_int_equal(job->rows[job->neighbours[2]].thread, 1);
+	/* its rank's row does not wait for it to end */
+	assert_int_equal(stg__thread_seen(stg, 11, 50, 70), 0);
+	assert_int_equal(job->rows[stg__thread(stg, 11)->row].to_ns, 70);
+	assert_int_equal(job->rows[stg__thread(stg, 12)->row].to_ns, 0);
+	stg__free(stg);
+}
+
 static void test_stg(void **state)
 {
 	struct stg *stg = stg__new();
@@ -489,6 +545,7 @@ int main(void)
 	    cmocka_unit_test(test_reference_lowest_populous),
 	    cmocka_unit_test(test_reference_random_work),
 	    cmocka_unit_test(test_stg),
+	    cmocka_unit_test(test_placement),
 	    cmocka_unit_test(test_judge),
 	    cmocka_unit_test(test_taken_from_random_work),
 	    cmocka_unit_test(test_without_return),

@@ -257,11 +257,40 @@ static void test_driver(void **state)
 	driver__free(&driver);
 }
 
+/* However many cases wish for the same, few of them queue, and all are served along. */
+static void test_crowded_driver(void **state)
+{
+	struct contribution few = {.told = {[TOLD_TOP] = 10}};
+	unsigned told = 1U << TOLD_TOP;
+	struct driver driver = {0};
+	struct driver_wish vain;
+	bool final;
+
+	(void)state;
+	for (int window = 0; window < 2; window++) {
+		/* the second time they were counted */
+		few.told[TOLD_BACKEND] = window ? 10 : 0;
+		for (uint32_t id = 1; id <= 1000; id++) {
+			struct diagnosis_case item = {.id = id, .parts = {[CASE_SUM] = &few}};
+
+			item.breakdown.node[NODE_BACKEND].major = true;
+			assert_int_equal(driver__see(&driver, 0, &item, told, 5), 0);
+			driver__stage(&item, &final);
+			assert_int_equal(final, window);
+		}
+		assert_int_equal(driver.count, DRIVER_QUEUE);
+		assert_false(driver__turn(&driver, &vain));
+	}
+	assert_null(driver__current(&driver));
+	driver__free(&driver);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_where_and_verdict), cmocka_unit_test(test_where),  cmocka_unit_test(test_where_index),
-	    cmocka_unit_test(test_region_option),     cmocka_unit_test(test_driver),
+	    cmocka_unit_test(test_where_and_verdict), cmocka_unit_test(test_where),
+	    cmocka_unit_test(test_where_index),	      cmocka_unit_test(test_region_option),
+	    cmocka_unit_test(test_crowded_driver),    cmocka_unit_test(test_driver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,13 +41,17 @@ static struct tally_series *find(struct tally *tally, uint32_t series)
 	return append(tally, series);
 }
 
-static void add_worst(struct tally *tally, const struct tally_worst *worst)
+static int add_worst(struct tally *tally, const struct tally_worst *worst)
 {
 	unsigned at = tally->worst_count;
 
+	if (!tally->worst)
+		tally->worst = malloc(TALLY_WORST * sizeof(*tally->worst));
+	if (!tally->worst)
+		return -ENOMEM;
 	if (at == TALLY_WORST) {
 		if (worst->excess <= tally->worst[at - 1].excess)
-			return;
+			return 0;
 		at--;
 	} else {
 		tally->worst_count++;
@@ -55,6 +59,7 @@ static void add_worst(struct tally *tally, const struct tally_worst *worst)
 	for (; at && tally->worst[at - 1].excess < worst->excess; at--)
 		tally->worst[at] = tally->worst[at - 1];
 	tally->worst[at] = *worst;
+	return 0;
 }
 
 int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest)
@@ -107,7 +112,7 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 		};
 
 		memcpy(worst.factor, kept->factor, sizeof(worst.factor));
-		add_worst(tally, &worst);
+		return add_worst(tally, &worst);
 	}
 	return 0;
 }
@@ -147,14 +152,23 @@ int tally__merge(struct tally *into, const struct tally *from)
 		series->open_n += other->open_n;
 		series->open_dur += other->open_dur;
 	}
-	for (unsigned i = 0; i < from->worst_count; i++)
-		add_worst(into, &from->worst[i]);
+	for (unsigned i = 0; i < from->worst_count; i++) {
+		if (add_worst(into, &from->worst[i]))
+			return -ENOMEM;
+	}
 	return 0;
 }
 
 void tally__clear(struct tally *tally)
 {
 	free(tally->series);
+	free(tally->worst);
 	table__free(tally->index);
 	*tally = (struct tally){0};
+}
+
+size_t tally__bytes(const struct tally *tally)
+{
+	return tally->series_capacity * sizeof(*tally->series) + (tally->index ? table__bytes(tally->index) : 0) +
+	       (tally->worst ? TALLY_WORST * sizeof(*tally->worst) : 0);
 }

@@ -41,8 +41,8 @@ struct tally {
 	double factor[VAPRO_FACTORS];
 	struct tally_series *series;
 	size_t series_count, series_capacity;
-	struct table *index; /* of series, from some number on */
-	struct tally_worst worst[TALLY_WORST];
+	struct table *index;	   /* of series, from some number on */
+	struct tally_worst *worst; /* room for TALLY_WORST, once there is any */
 	unsigned worst_count;
 	bool open;
 };
@@ -54,5 +54,8 @@ struct tally {
 int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest);
 int tally__merge(struct tally *into, const struct tally *from);
 void tally__clear(struct tally *tally);
+
+/* What it holds beside itself. */
+size_t tally__bytes(const struct tally *tally);
 
 #endif

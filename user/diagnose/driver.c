@@ -46,6 +46,8 @@ int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item
 				wish = &driver->queue[i];
 		}
 		if (!wish) {
+			if (driver->count >= DRIVER_QUEUE)
+				continue;
 			if (grow(&driver->queue, &driver->capacity, driver->count + 1, sizeof(*driver->queue)))
 				return -ENOMEM;
 			wish = &driver->queue[driver->count++];

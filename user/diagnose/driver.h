@@ -11,6 +11,7 @@
 
 #include "diagnose/cases.h"
 
+#define DRIVER_QUEUE 64	  /* wishes: who finds no room comes again with the next window */
 #define DRIVER_PATIENCE 3 /* windows: a group that was not told by then will not be */
 
 struct driver_wish {

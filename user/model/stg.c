@@ -10,7 +10,7 @@
 
 struct stg {
 	struct intern *texts;
-	struct table *jobs_by_name, *rows, *kinds, *commons, *tasks;
+	struct table *jobs_by_name, *rows, *kinds, *commons, *tasks, *hosts;
 	struct stg_thread *threads;
 	size_t thread_count, thread_capacity;
 	struct stg_state *states;
@@ -32,7 +32,9 @@ struct stg *stg__new(void)
 	stg->kinds = table__new();
 	stg->commons = table__new();
 	stg->tasks = table__new();
-	if (!stg->texts || !stg->jobs_by_name || !stg->rows || !stg->kinds || !stg->commons || !stg->tasks) {
+	stg->hosts = table__new();
+	if (!stg->texts || !stg->jobs_by_name || !stg->rows || !stg->kinds || !stg->commons || !stg->tasks ||
+	    !stg->hosts) {
 		stg__free(stg);
 		return NULL;
 	}
@@ -47,6 +49,7 @@ void stg__free(struct stg *stg)
 		free(stg->jobs[i].rows);
 		free(stg->jobs[i].order);
 		free(stg->jobs[i].place);
+		free(stg->jobs[i].neighbours);
 	}
 	free(stg->jobs);
 	free(stg->threads);
@@ -56,6 +59,7 @@ void stg__free(struct stg *stg)
 	table__free(stg->kinds);
 	table__free(stg->commons);
 	table__free(stg->tasks);
+	table__free(stg->hosts);
 	intern__free(stg->texts);
 	free(stg);
 }
@@ -68,6 +72,18 @@ static bool keep(struct stg *stg, const char **text, uint32_t *id)
 		return false;
 	*text = intern__text(stg->texts, *id);
 	return true;
+}
+
+/* Equal pairs get equal numbers. */
+static int number_of(struct table *table, uint64_t a, uint64_t b, uint32_t *count, uint32_t *id)
+{
+	if (table__get(table, a, b, id))
+		return 0;
+	*id = *count;
+	if (table__put(table, a, b, *id))
+		return -ENOMEM;
+	++*count;
+	return 0;
 }
 
 static int find_job(struct stg *stg, const char *name, uint32_t name_id, uint32_t *job)
@@ -98,13 +114,15 @@ static int compare_rows(const struct stg_row *a, const struct stg_row *b)
 	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static int add_row(struct stg_job *job, const struct vapro_thread *thread, int32_t number, uint32_t leader)
+static int add_row(struct stg_job *job, const struct vapro_thread *thread, int32_t number, uint32_t leader,
+		   uint32_t host)
 {
-	size_t count = job->row_count, at = count;
+	size_t count = job->row_count;
 
 	if (grow(&job->rows, &job->row_capacity, count + 1, sizeof(*job->rows)) ||
 	    grow(&job->order, &job->order_capacity, count + 1, sizeof(*job->order)) ||
-	    grow(&job->place, &job->place_capacity, count + 1, sizeof(*job->place)))
+	    grow(&job->place, &job->place_capacity, count + 1, sizeof(*job->place)) ||
+	    grow(&job->neighbours, &job->neighbour_capacity, count + 1, sizeof(*job->neighbours)))
 		return -ENOMEM;
 	job->rows[count] = (struct stg_row){.rank = thread->rank,
 					    .thread = number,
@@ -112,16 +130,51 @@ static int add_row(struct stg_job *job, const struct vapro_thread *thread, int32
 					    .pid = thread->pid,
 					    .tid = number ? thread->tid : thread->pid,
 					    .host = thread->host,
+					    .host_number = host,
 					    .socket = -1};
-	while (at && compare_rows(&job->rows[job->order[at - 1]], &job->rows[count]) > 0) {
-		job->order[at] = job->order[at - 1];
-		at--;
-	}
-	job->order[at] = (uint32_t)count;
+	job->order[count] = job->neighbours[count] = (uint32_t)count;
 	job->row_count++;
-	for (size_t i = at; i < job->row_count; i++)
-		job->place[job->order[i]] = (uint32_t)i;
+	job->unordered = true;
 	return 0;
+}
+
+static int compare_places(const void *a, const void *b, void *rows)
+{
+	return compare_rows((const struct stg_row *)rows + *(const uint32_t *)a,
+			    (const struct stg_row *)rows + *(const uint32_t *)b);
+}
+
+/* Hosts in the order of their first ranks. */
+static int compare_neighbours(const void *a, const void *b, void *ctx)
+{
+	const struct stg_job *job = ctx;
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+	const struct stg_row *x = &job->rows[left], *y = &job->rows[right];
+	/* Threads stay with their rank. */
+	int32_t x_socket = job->rows[x->leader].socket, y_socket = job->rows[y->leader].socket;
+
+	if (x->host_place != y->host_place)
+		return x->host_place < y->host_place ? -1 : 1;
+	if (x_socket != y_socket)
+		return x_socket < y_socket ? -1 : 1;
+	return job->place[left] < job->place[right] ? -1 : job->place[left] > job->place[right];
+}
+
+/* Rows come in any order, and all at once: they are brought into theirs when somebody asks. */
+static void order_rows(struct stg_job *job)
+{
+	uint32_t *first = job->neighbours; /* by host: there are no more hosts than rows */
+
+	qsort_r(job->order, job->row_count, sizeof(*job->order), compare_places, job->rows);
+	for (size_t place = job->row_count; place-- > 0;) {
+		job->place[job->order[place]] = (uint32_t)place;
+		first[job->rows[job->order[place]].host_number] = (uint32_t)place;
+	}
+	for (size_t row = 0; row < job->row_count; row++)
+		job->rows[row].host_place = first[job->rows[row].host_number];
+	memcpy(job->neighbours, job->order, job->row_count * sizeof(*job->neighbours));
+	qsort_r(job->neighbours, job->row_count, sizeof(*job->neighbours), compare_neighbours, job);
+	job->unordered = false;
 }
 
 /* The row of a thread, made where there is none. A rank is one row wherever its process runs; unknown ranks are told
@@ -131,16 +184,37 @@ static int find_row(struct stg *stg, const struct stg_thread *thread, int32_t nu
 	struct stg_job *job = &stg->jobs[thread->job];
 	const struct vapro_thread *about = &thread->about;
 	uint64_t whose = thread->job | (uint64_t)number << 32, key = (uint64_t)about->rank;
-	uint32_t fresh = (uint32_t)job->row_count;
+	uint32_t fresh = (uint32_t)job->row_count, host = intern__id(stg->texts, about->host);
 
 	if (about->rank < 0)
-		key = 1ULL << 63 | (uint64_t)intern__id(stg->texts, about->host) << 32 | about->pid;
+		key = 1ULL << 63 | (uint64_t)host << 32 | about->pid;
 	if (table__get(stg->rows, whose, key, row))
 		return 0;
-	if (add_row(job, about, number, number ? thread->row : fresh) || table__put(stg->rows, whose, key, fresh))
+	if (number_of(stg->hosts, thread->job, host, &job->host_count, &host) ||
+	    add_row(job, about, number, number ? thread->row : fresh, host) || table__put(stg->rows, whose, key, fresh))
 		return -ENOMEM;
 	*row = fresh;
 	return 0;
+}
+
+static void link_thread(struct stg *stg, uint32_t id)
+{
+	struct stg_thread *thread = &stg->threads[id];
+	struct stg_row *row = &stg->jobs[thread->job].rows[thread->row];
+
+	thread->next = row->first;
+	row->first = id + 1;
+}
+
+static void unlink_thread(struct stg *stg, uint32_t id)
+{
+	struct stg_thread *thread = &stg->threads[id];
+	uint32_t *at = &stg->jobs[thread->job].rows[thread->row].first;
+
+	while (*at && *at != id + 1)
+		at = &stg->threads[*at - 1].next;
+	if (*at)
+		*at = thread->next;
 }
 
 int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
@@ -171,6 +245,7 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 	if (thread->world_size > job->world_size)
 		job->world_size = thread->world_size;
 	stg->threads[stg->thread_count++] = new;
+	link_thread(stg, thread->id);
 	return 0;
 }
 
@@ -186,17 +261,6 @@ static void label(const char *labels, const char *key, char *buf, size_t size)
 			return;
 		}
 	}
-}
-
-static int number(struct table *table, uint64_t a, uint64_t b, uint32_t *count, uint32_t *id)
-{
-	if (table__get(table, a, b, id))
-		return 0;
-	*id = *count;
-	if (table__put(table, a, b, *id))
-		return -ENOMEM;
-	++*count;
-	return 0;
 }
 
 static bool waits_for_somebody(const char *fd_kind)
@@ -230,9 +294,9 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 	    !keep(stg, &new.about.from_symbol, &symbol) || !keep(stg, &new.about.to_symbol, &symbol))
 		return -ENOMEM;
 	if (grow(&stg->states, &stg->state_capacity, stg->state_count + 1, sizeof(*stg->states)) ||
-	    number(stg->kinds, (uint64_t)from << 32 | to, (uint64_t)common << 2 | state->class, &stg->kind_count,
-		   &new.kind) ||
-	    number(stg->commons, common, state->class, &stg->common_count, &new.common))
+	    number_of(stg->kinds, (uint64_t)from << 32 | to, (uint64_t)common << 2 | state->class, &stg->kind_count,
+		      &new.kind) ||
+	    number_of(stg->commons, common, state->class, &stg->common_count, &new.common))
 		return -ENOMEM;
 	label(new.about.labels, "comm", value, sizeof(value));
 	if (*value && strcmp(value, "0")) {
@@ -276,10 +340,10 @@ int stg__thread_seen(struct stg *stg, uint32_t id, uint64_t from_ns, uint64_t to
 	row->to_ns = 0;
 	if (!thread->to_ns)
 		return 0;
-	for (size_t i = 0; i < stg->thread_count; i++) {
-		const struct stg_thread *other = &stg->threads[i];
+	for (uint32_t at = row->first; at; at = stg->threads[at - 1].next) {
+		const struct stg_thread *other = &stg->threads[at - 1];
 
-		if (other->job != thread->job || other->row != thread->row || !other->from_ns)
+		if (!other->from_ns)
 			continue;
 		if (!other->to_ns) {
 			row->to_ns = 0;
@@ -296,8 +360,15 @@ int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 	struct stg_thread *thread = &stg->threads[id];
 	bool fresh = thread->about.thread > 0 && !stg->jobs[thread->job].rows[thread->row].thread;
 
-	if (fresh && find_row(stg, thread, thread->about.thread, &thread->row))
-		return -ENOMEM;
+	if (fresh) {
+		uint32_t row;
+
+		if (find_row(stg, thread, thread->about.thread, &row))
+			return -ENOMEM;
+		unlink_thread(stg, id);
+		thread->row = row;
+		link_thread(stg, id);
+	}
 	thread->used |= finished;
 	if (!thread->from_ns || (!thread->watched && thread->from_ns > start_ns))
 		thread->from_ns = start_ns;
@@ -336,6 +407,8 @@ const struct stg_state *stg__state(const struct stg *stg, uint32_t id)
 
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id)
 {
+	if (stg->jobs[id].unordered)
+		order_rows(&stg->jobs[id]);
 	return &stg->jobs[id];
 }
 
@@ -369,7 +442,7 @@ uint32_t stg__find_job(const struct stg *stg, const char *name)
 
 size_t stg__bytes(const struct stg *stg)
 {
-	const struct table *tables[] = {stg->jobs_by_name, stg->rows, stg->kinds, stg->commons, stg->tasks};
+	const struct table *tables[] = {stg->jobs_by_name, stg->rows, stg->kinds, stg->commons, stg->tasks, stg->hosts};
 	size_t bytes = intern__bytes(stg->texts) + stg->thread_capacity * sizeof(*stg->threads) +
 		       stg->state_capacity * sizeof(*stg->states) + stg->job_capacity * sizeof(*stg->jobs);
 
@@ -377,21 +450,26 @@ size_t stg__bytes(const struct stg *stg)
 		bytes += table__bytes(tables[i]);
 	for (size_t i = 0; i < stg->job_count; i++)
 		bytes += stg->jobs[i].row_capacity * sizeof(*stg->jobs[i].rows) +
-			 (stg->jobs[i].order_capacity + stg->jobs[i].place_capacity) * sizeof(uint32_t);
+			 (stg->jobs[i].order_capacity + stg->jobs[i].place_capacity + stg->jobs[i].neighbour_capacity) *
+			     sizeof(uint32_t);
 	return bytes;
 }
 
 int stg__set_place(struct stg *stg, const struct vapro_place *place)
 {
 	struct stg_thread *thread;
+	struct stg_row *row;
 	char text[256];
 	uint32_t id;
 
 	if (place->thread >= stg->thread_count)
 		return -EINVAL;
 	thread = &stg->threads[place->thread];
-	if (!thread->about.thread)
-		stg->jobs[thread->job].rows[thread->row].socket = place->socket;
+	row = &stg->jobs[thread->job].rows[thread->row];
+	if (row->socket < 0 && place->socket >= 0 && row->thread == thread->about.thread) {
+		row->socket = place->socket;
+		stg->jobs[thread->job].unordered = true;
+	}
 	if (!place->cpu_model && !place->core_type)
 		return 0;
 	snprintf(text, sizeof(text), "processor %s/%s", place->cpu_model ? place->cpu_model : "",

@@ -19,6 +19,7 @@
 struct stg_thread {
 	struct vapro_thread about;
 	uint32_t job, row;
+	uint32_t next;		 /* thread of the same row, + 1 */
 	bool watched;		 /* from_ns and to_ns were told, not only inferred from bundles */
 	bool used;		 /* has finished a fragment, unlike the helper threads of MPI libraries */
 	uint64_t from_ns, to_ns; /* to_ns 0: still running; from_ns 0: nothing known yet */
@@ -43,10 +44,13 @@ struct stg_row {
 	int32_t thread;	 /* number within the rank, 0 = its first row */
 	uint32_t leader; /* row of thread 0 of the same rank */
 	uint32_t pid, tid;
+	uint32_t first; /* of its threads, + 1 */
 	const char *host;
+	uint32_t host_number;	 /* dense within the job */
+	int32_t socket;		 /* of its rank, as told first; -1: unknown */
+	uint32_t host_place;	 /* of the first row of its host */
 	uint64_t from_ns, to_ns; /* alive; to_ns 0: still running */
 	double computing_ns;	 /* time of computation in the current view */
-	int32_t socket;		 /* -1 unknown */
 };
 
 struct stg_job {
@@ -55,7 +59,10 @@ struct stg_job {
 	struct stg_row *rows;
 	size_t row_count, row_capacity;
 	uint32_t *order, *place; /* rows in the order of ranks and threads, and the place of each row in it */
-	size_t order_capacity, place_capacity;
+	uint32_t *neighbours;	 /* rows with those of one host together, and of one socket, whatever their ranks */
+	size_t order_capacity, place_capacity, neighbour_capacity;
+	uint32_t host_count;
+	bool unordered;		     /* since stg__job was asked last */
 	double typical_computing_ns; /* the median of the rows' */
 };
 
@@ -82,6 +89,8 @@ size_t stg__states(const struct stg *stg);
 size_t stg__jobs(const struct stg *stg);
 const struct stg_thread *stg__thread(const struct stg *stg, uint32_t id);
 const struct stg_state *stg__state(const struct stg *stg, uint32_t id);
+
+/* With its rows in order. */
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id);
 
 /* How long the rows of a job computed in the view; by row. Returns 0 or -ENOMEM. */
