@@ -297,6 +297,9 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	spatial__window(&context->series, job->id);
 	error = spatial__find(&job->spatial, &context->series, context->stg, job->id);
 	if (!error)
+		error = spatial__alike(&job->spatial, &job->book, &context->series, context->stg,
+				       (uint64_t)(context->config.window_s * 2 / 3 * 1e9) / VAPRO_BIN_NS);
+	if (!error)
 		error = spatial__clusters(&job->spatial, &context->series, context->stg, job->id, job->kept,
 					  job->kept_count, span->begin, span->end);
 cleanup:

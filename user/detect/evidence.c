@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "detect/evidence.h"
 
+#include "detect/alone.h"
 #include "detect/effect.h"
 
 #include <math.h>
@@ -208,7 +209,8 @@ static void say_crowded(struct variance *variance)
 	say(variance, false, "its own threads had the CPU: there are more of them than CPUs they may use");
 }
 
-static void judge_computation(struct variance *variance, const struct evidence_input *input)
+static void judge_computation(struct variance *variance, const struct evidence_input *input,
+			      const struct variance_book *book)
 {
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_COMPUTATION], share = input->config->evidence_share;
@@ -223,7 +225,8 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		say_crowded(variance);
 		return;
 	}
-	if (told >= share * lost) {
+	/* What was proven stays so when its region grows. */
+	if (told >= share * lost || (variance->told.confirmed && told >= input->config->min_lost_s * 1e9)) {
 		say(variance, true, "%s %.0f %% of the loss (%s)",
 		    tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
 								     : "the kernel attributes",
@@ -240,14 +243,26 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		say(variance, true, "the same instructions took longer");
 		return;
 	}
-	if (all_alike(input, variance)) {
+	variance->alike = all_alike(input, variance);
+	if (variance->alike) {
 		say(variance, false,
 		    "all ranks slowed alike and the kernel tells nothing: the program may have "
 		    "changed its work");
 		return;
 	}
+	if (alone__moved(variance, book, input)) {
+		say(variance, false, "other ranks changed at the same time: work may have moved between them");
+		return;
+	}
+	if (variance->row_count > 1) {
+		variance->by_place = variance->lasting || alone__place(variance, input);
+		say(variance, false,
+		    variance->by_place ? "the ranks of one place are slow, and no others: less speed, or more work"
+				       : "several ranks are slow: without counts it may be their work");
+		return;
+	}
 	if (two_states(input, variance)) {
-		say(variance, true, "different states of the rank are slow in the same bins");
+		say(variance, true, "different states of one rank alone are slow in the same bins");
 		return;
 	}
 	say(variance, false, "the kernel tells only %.0f %% of the loss and no second state is slow in the same bins",
@@ -367,6 +382,8 @@ static void judge_path(struct variance *variance, const struct evidence_input *i
 	else if (!computation_is_calm(variance, input))
 		say(variance, false,
 		    "the computation around it varies or is not certified: late peers cannot be excluded");
+	else if (variance->total.provisional >= input->config->evidence_share * lost)
+		say(variance, false, "too little was seen of these calls to know what they usually take");
 	else if (proven_share(input, variance, VAPRO_COMMUNICATION) < input->config->evidence_share)
 		say(variance, false, "these calls are as slow at other times");
 	else
@@ -448,12 +465,13 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 			}
 			variance->class = main_class(variance);
 			variance->effect_of = 0;
+			variance->by_place = variance->alike = false;
 			if (waiting)
 				judge_waiting(variance, input, book);
 			else if (variance->path)
 				judge_path(variance, input);
 			else if (variance->class == VAPRO_COMPUTATION)
-				judge_computation(variance, input);
+				judge_computation(variance, input, book);
 			else if (variance->class == VAPRO_IO)
 				judge_io(variance, input);
 			else

@@ -29,8 +29,8 @@ struct finder {
 	struct row_time *rows;
 	double *base; /* by workload: ns per fragment; 0 where it is not compared */
 	double *scratch;
-	double median, sigma; /* of the rows' ratios */
-	size_t known;	      /* rows with a ratio */
+	double median; /* ratio of a typical row that is not slow */
+	size_t known;  /* rows with a ratio */
 };
 
 void sets__clear(struct sets *sets)
@@ -129,7 +129,7 @@ static void add_rows(struct finder *finder)
 	}
 }
 
-/* The rows' ratios, their median, and how far they scatter: from the lower half, which no slow rank is in. */
+/* The rows' ratios, and what they are at least: that of the lowest quarter, which no slow rank is in. */
 static void find_ratios(struct finder *finder)
 {
 	size_t count = 0;
@@ -149,9 +149,9 @@ static void find_ratios(struct finder *finder)
 			finder->scratch[count++] = time->ratio;
 	}
 	finder->known = count;
-	finder->median = median_of(finder->scratch, count);
-	/* the median distance below the median is 0.67 sigma of a normal distribution */
-	finder->sigma = count ? fmax(1e-4, (finder->median - finder->scratch[count / 4]) / 0.6745) : 0;
+	/* a host may be half of the job */
+	median_of(finder->scratch, count);
+	finder->median = count ? finder->scratch[count / 4] : 0;
 }
 
 /* Whether rows are slower than the others by a ratio in every third of the view. */
@@ -289,22 +289,48 @@ static int add_set(struct sets *sets, struct finder *finder, const uint32_t *row
 	return 0;
 }
 
-/* The rows of one host, or of one of its sockets, are they slow as a place? rows: with a ratio, by place. */
+/* The typical ratio of rows that are in no set, nor marked, and how far they scatter. Returns their number. */
+static size_t find_rest(struct finder *finder, const unsigned char *marked, double *typical, double *sigma)
+{
+	size_t count = 0;
+
+	for (size_t row = 0; row < finder->job->row_count; row++) {
+		if (finder->rows[row].ratio > 0 && !finder->rows[row].in_set && !marked[row])
+			finder->scratch[count++] = finder->rows[row].ratio;
+	}
+	*typical = median_of(finder->scratch, count);
+	/* the quarter of a normal distribution lies 0.67 sigma below the median; slow rows are above it */
+	*sigma = count ? fmax(1e-4, (*typical - finder->scratch[count / 4]) / 0.6745) : 0;
+	return count;
+}
+
+/* The rows of one host, or of one of its sockets: are they slow as a place? */
 static int try_place(struct sets *sets, struct finder *finder, const uint32_t *rows, size_t count,
 		     const struct sets_span *span)
 {
-	double ratio, sigma = finder->sigma / finder->median / sqrt((double)count);
-	size_t slow = 0;
+	double before = finder->median, ratio, sigma;
+	unsigned char *marked;
+	size_t slow = 0, rest;
+	int error = 0;
 
-	if (count < 2 || 2 * count > finder->known)
+	if (count < 2 || 2 * count > finder->known || mean_ratio(finder, rows, count) < SET_RATIO)
 		return 0;
-	ratio = mean_ratio(finder, rows, count);
+	marked = calloc(finder->job->row_count, 1);
+	if (!marked)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		marked[rows[i]] = 1;
+	rest = find_rest(finder, marked, &finder->median, &sigma);
+	free(marked);
+	ratio = rest ? mean_ratio(finder, rows, count) : 0;
 	for (size_t i = 0; i < count; i++)
 		slow += finder->rows[rows[i]].ratio > finder->median * (1 + (ratio - 1) / 2);
-	if (ratio < SET_RATIO || ratio - 1 < PLACE_SIGMAS * sigma || (double)slow < 0.75 * (double)count ||
-	    !steady(finder, rows, count, ratio))
-		return 0;
-	return add_set(sets, finder, rows, count, true, span);
+	sigma *= sqrt(1.0 / (double)count + 1.0 / fmax(1, (double)rest)) / fmax(1e-9, finder->median);
+	if (ratio >= SET_RATIO && ratio - 1 >= PLACE_SIGMAS * sigma && (double)slow >= 0.75 * (double)count &&
+	    steady(finder, rows, count, ratio))
+		error = add_set(sets, finder, rows, count, true, span);
+	finder->median = before;
+	return error;
 }
 
 static int find_places(struct sets *sets, struct finder *finder, const struct sets_span *span)
@@ -367,9 +393,13 @@ static int find_gap(struct sets *sets, struct finder *finder, const struct sets_
 {
 	struct ranked *order = malloc((finder->job->row_count + 1) * sizeof(*order));
 	uint32_t *rows = malloc((finder->job->row_count + 1) * sizeof(*rows));
+	unsigned char *marked = calloc(finder->job->row_count + 1, 1);
 	size_t count = 0, cut = 0, slow = 0;
-	double widest = LEAST_GAP, ratio;
-	int error = order && rows ? 0 : -ENOMEM;
+	double widest = LEAST_GAP, ratio, sigma = 0;
+	int error = order && rows && marked ? 0 : -ENOMEM;
+
+	if (!error)
+		find_rest(finder, marked, &finder->median, &sigma);
 
 	for (size_t row = 0; !error && row < finder->job->row_count; row++) {
 		if (finder->rows[row].ratio > 0 && !finder->rows[row].in_set)
@@ -379,7 +409,7 @@ static int find_gap(struct sets *sets, struct finder *finder, const struct sets_
 		qsort(order, count, sizeof(*order), compare_ranked);
 	for (size_t i = (count + 1) / 2; i < count; i++) {
 		if (order[i].ratio / order[i - 1].ratio > widest &&
-		    order[i].ratio - order[i - 1].ratio > CERTAIN_SIGMAS * finder->sigma) {
+		    order[i].ratio - order[i - 1].ratio > CERTAIN_SIGMAS * sigma) {
 			widest = order[i].ratio / order[i - 1].ratio;
 			cut = i;
 		}
@@ -394,6 +424,7 @@ static int find_gap(struct sets *sets, struct finder *finder, const struct sets_
 	}
 	free(order);
 	free(rows);
+	free(marked);
 	return error;
 }
 

@@ -289,3 +289,31 @@ int spatial__clusters(struct spatial *spatial, const struct series_book *book, c
 	table__free(meetings.by_row);
 	return error;
 }
+
+int spatial__alike(struct spatial *spatial, const struct variance_book *variances, const struct series_book *book,
+		   const struct stg *stg, uint64_t stride)
+{
+	for (size_t i = 0; i < variances->count; i++) {
+		const struct variance *variance = &variances->variances[i];
+		const struct tally *tally = &variance->total;
+		const struct tally_series *most = NULL;
+
+		if (!variance->alike || !variance->matched || variance->end - variance->begin < stride)
+			continue;
+		for (size_t k = 0; k < tally->series_count; k++) {
+			if (!most || tally->series[k].lost > most->lost)
+				most = &tally->series[k];
+		}
+		if (!most || !(tally->ref[VAPRO_COMPUTATION] > 0))
+			continue;
+		if (grow(&spatial->drifts, &spatial->drift_capacity, spatial->drift_count + 1,
+			 sizeof(*spatial->drifts)))
+			return -ENOMEM;
+		spatial->drifts[spatial->drift_count++] = (struct result_drift){
+		    .state = &stg__state(stg, book->series[most->series].state)->about,
+		    .ratio = tally->dur[VAPRO_COMPUTATION] / tally->ref[VAPRO_COMPUTATION],
+		    .windows = (uint32_t)((variance->end - variance->begin) / stride),
+		};
+	}
+	return 0;
+}

@@ -7,6 +7,7 @@
 #ifndef VAPRO_SPATIAL_H
 #define VAPRO_SPATIAL_H
 
+#include "detect/variance.h"
 #include "model/series.h"
 
 struct spatial {
@@ -24,6 +25,13 @@ void spatial__window(struct series_book *book, uint32_t job);
 
 /* Fills the lists of one job. Returns 0 or -ENOMEM. */
 int spatial__find(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job);
+
+/*
+ * Adds as drifts the variances in which all ranks slowed alike for at least a stride of so many bins: a step is a drift
+ * too, where no counts say whether it is work or speed. Returns 0 or -ENOMEM.
+ */
+int spatial__alike(struct spatial *spatial, const struct variance_book *variances, const struct series_book *book,
+		   const struct stg *stg, uint64_t stride);
 
 /*
  * Adds what clusters tell of the job, after spatial__find: the rare ones that had a judged fragment in

@@ -42,6 +42,7 @@ struct variance {
 	enum vapro_class class;
 	double late, transfer; /* ns, of a waiting one */
 	bool confirmed, alarm;
+	bool alike;    /* all ranks slowed alike, and nothing attributes it: work or speed of all */
 	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
 	bool small;    /* costs too little to be a variance: weight.h */
 	double caused_ns, share;

@@ -11,6 +11,7 @@
 #define FEW 4		/* one member in so many may be on a slow path; more are the rule */
 #define LEAST_MEMBERS 3 /* of a call-site, for a few of them to be told from the others */
 #define REACH_MOST 50	/* bins before an excess, in which a rank may have become late */
+#define PATH_SHARE 0.6	/* of the most in a bin, from there on a slow path is one's own */
 #define LATE_SHARE 0.5	/* of an excess, lost by another member: that one was late */
 
 /* Communicators beyond these wait together with the whole job, which calls less of it transfer. */
@@ -38,10 +39,10 @@ struct waiting {
 	struct heatmap *map;
 	struct excess *items;
 	size_t item_count, item_capacity;
-	uint32_t *last;	  /* by row: the operation that it was met in last */
-	double *late;	  /* by bin: the most that any member lost beside communication */
-	double *computed; /* scratch, by row */
-	size_t last_capacity, late_capacity, computed_capacity;
+	uint32_t *last; /* by row: the operation that it was met in last */
+	double *late;	/* by bin: the most that any member lost beside communication */
+	double *paths;	/* by row: slow path in the view */
+	size_t last_capacity, late_capacity, path_capacity;
 };
 
 struct waiting *waiting__new(void)
@@ -64,7 +65,7 @@ void waiting__free(struct waiting *waiting)
 	free(waiting->items);
 	free(waiting->last);
 	free(waiting->late);
-	free(waiting->computed);
+	free(waiting->paths);
 	free(waiting);
 }
 
@@ -389,30 +390,25 @@ static bool counts(const struct excess *item)
 	return excess >= LEAST_EXCESS * (double)VAPRO_BIN_NS && excess >= LEAST_RATIO * item->reference_ns;
 }
 
-static int compare_doubles(const void *a, const void *b)
+/*
+ * Slow paths of ranks that computed less than another one did in the view, by half of them or more: the other one
+ * came late, with more work or less speed than is known. Returns 0 or -ENOMEM.
+ */
+static int drop_early(struct waiting *waiting, const struct stg_job *job)
 {
-	const double *left = a, *right = b;
+	if (grow(&waiting->paths, &waiting->path_capacity, waiting->rows, sizeof(*waiting->paths)))
+		return -ENOMEM;
+	memset(waiting->paths, 0, waiting->rows * sizeof(*waiting->paths));
+	for (size_t i = 0; i < waiting->item_count; i++)
+		waiting->paths[waiting->items[i].row] += waiting->items[i].path_ns;
+	for (size_t i = 0; i < waiting->item_count; i++) {
+		struct excess *item = &waiting->items[i];
+		double less = job->most_computing_ns - job->rows[item->row].computing_ns;
 
-	return (*left > *right) - (*left < *right);
-}
-
-/* What a row computed less in a bin than the median of all: with less to do it arrives early and waits. */
-static double lighter_by(const struct waiting *waiting, uint32_t row, size_t b, double median)
-{
-	struct cell cell = heatmap__cell(waiting->map, row, waiting->view + b, VAPRO_COMPUTATION);
-
-	return fmax(0, median - cell.closed.seen - cell.open.seen);
-}
-
-static double median_computation(const struct waiting *waiting, double *scratch, size_t b)
-{
-	for (uint32_t row = 0; row < waiting->rows; row++) {
-		struct cell cell = heatmap__cell(waiting->map, row, waiting->view + b, VAPRO_COMPUTATION);
-
-		scratch[row] = (double)cell.closed.seen + cell.open.seen;
+		if (less >= LATE_SHARE * waiting->paths[item->row])
+			item->path_ns = 0;
 	}
-	qsort(scratch, waiting->rows, sizeof(*scratch), compare_doubles);
-	return scratch[waiting->rows / 2];
+	return 0;
 }
 
 /* Items [from, to) are those of one call-site by their ends: bin by bin, whether it is a few rows that are slow. */
@@ -424,12 +420,10 @@ static int find_paths(struct waiting *waiting, const struct series_book *book, s
 		return 0;
 	if (grow(&waiting->last, &waiting->last_capacity, waiting->rows, sizeof(*waiting->last)))
 		return -ENOMEM;
-	if (grow(&waiting->computed, &waiting->computed_capacity, waiting->rows, sizeof(*waiting->computed)))
-		return -ENOMEM;
 	memset(waiting->last, 0, waiting->rows * sizeof(*waiting->last));
 	for (size_t i = from, next, operation = 1; i < to; i = next, operation++) {
 		size_t b = end_bin(waiting, &waiting->items[i]), slow = 0;
-		double late = waiting->late[b], median;
+		double late = waiting->late[b], most = 0;
 
 		for (next = i; next < to && end_bin(waiting, &waiting->items[next]) == b; next++) {
 			const struct excess *item = &waiting->items[next];
@@ -437,16 +431,17 @@ static int find_paths(struct waiting *waiting, const struct series_book *book, s
 			if (!counts(item) || waiting->last[item->row] == operation)
 				continue;
 			waiting->last[item->row] = (uint32_t)operation;
+			most = fmax(most, open_excess(item));
 			slow++;
 		}
 		if (!slow || (slow > 1 && slow > users / FEW))
 			continue;
-		median = median_computation(waiting, waiting->computed, b);
 		for (size_t k = i; k < next; k++) {
 			struct excess *item = &waiting->items[k];
 
-			if (counts(item) && late <= LATE_SHARE * open_excess(item) &&
-			    lighter_by(waiting, item->row, b, median) <= LATE_SHARE * open_excess(item))
+			/* The others wait for the slowest of them. */
+			if (counts(item) && open_excess(item) >= PATH_SHARE * most &&
+			    late <= LATE_SHARE * open_excess(item))
 				item->path_ns = open_excess(item);
 		}
 	}
@@ -513,5 +508,5 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 		if (split_singles(waiting, job, from, to) || find_paths(waiting, book, from, to))
 			return -ENOMEM;
 	}
-	return write_cells(waiting);
+	return drop_early(waiting, job) ? -ENOMEM : write_cells(waiting);
 }

@@ -155,6 +155,11 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 		kept->reason = VAPRO_NO_RETURN;
 		return;
 	}
+	if (kept->warm_up) {
+		kept->reason = VAPRO_WARM_UP;
+		judge_taken(book->config, kept);
+		return;
+	}
 	kept->certified = series->certified;
 	kept->reason = series->certified ? VAPRO_COVERED : enough ? VAPRO_SPREAD : VAPRO_FEW_FRAGMENTS;
 	if (series->certified || (enough && series->class != VAPRO_COMPUTATION)) {

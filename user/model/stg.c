@@ -500,6 +500,7 @@ int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns
 	if (about->row_count)
 		qsort(sorted, about->row_count, sizeof(*sorted), compare_times);
 	about->typical_computing_ns = about->row_count ? sorted[about->row_count / 2] : 0;
+	about->most_computing_ns = about->row_count ? sorted[about->row_count - 1] : 0;
 	free(sorted);
 	return 0;
 }

@@ -63,7 +63,7 @@ struct stg_job {
 	size_t order_capacity, place_capacity, neighbour_capacity;
 	uint32_t host_count;
 	bool unordered;		     /* since stg__job was asked last */
-	double typical_computing_ns; /* the median of the rows' */
+	double typical_computing_ns, most_computing_ns; /* the median and the most of the rows' */
 };
 
 struct stg;

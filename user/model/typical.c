@@ -13,7 +13,7 @@
 
 /* A group of the batches of one series. */
 struct candidate {
-	uint32_t series;
+	uint32_t processor, series;
 	struct batch_group group;
 };
 
@@ -161,6 +161,8 @@ static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *left = a, *right = b;
 
+	if (left->processor != right->processor)
+		return left->processor < right->processor ? -1 : 1;
 	if (left->group.centre_ns != right->group.centre_ns)
 		return left->group.centre_ns < right->group.centre_ns ? -1 : 1;
 	return (left->series > right->series) - (left->series < right->series);
@@ -179,7 +181,9 @@ static bool agreed(const struct series_book *book, const struct candidates *all,
 
 			if (fmax(there, centre) > agreement * fmin(there, centre))
 				break;
-			if (other->row != own->row && processor_of(book, other) == processor_of(book, own))
+			if (all->items[i].processor != all->items[at].processor)
+				break;
+			if (other->row != own->row)
 				return true;
 		}
 	}
@@ -203,7 +207,8 @@ static int collect(struct series_book *book, const struct workload *workload, st
 				continue;
 			if (grow(&all->items, &all->capacity, all->count + 1, sizeof(*all->items)))
 				return -ENOMEM;
-			all->items[all->count++] = (struct candidate){i, groups[k]};
+			all->items[all->count++] =
+			    (struct candidate){processor_of(book, &book->series[i]), i, groups[k]};
 		}
 	}
 	if (all->count)
@@ -222,7 +227,9 @@ static void pool(struct series_book *book, const struct candidates *own)
 	for (size_t i = 0, end; i < own->count; i = end) {
 		double lowest = own->items[i].group.centre_ns, sum = 0, frequency = INFINITY;
 
-		for (end = i; end < own->count && own->items[end].group.centre_ns <= lowest * agreement; end++) {
+		for (end = i; end < own->count && own->items[end].group.centre_ns <= lowest * agreement &&
+			      own->items[end].processor == own->items[i].processor;
+		     end++) {
 			const struct series *series = &book->series[own->items[end].series];
 
 			sum += own->items[end].group.centre_ns;
@@ -243,6 +250,8 @@ static void pool(struct series_book *book, const struct candidates *own)
 			const struct series *other = &book->series[own->items[k].series];
 			double more = mean_frequency(series) - mean_frequency(other);
 
+			if (own->items[k].processor != own->items[i].processor)
+				continue;
 			if (other->reference_ns >= series->own_ns / agreement ||
 			    series->own_ns - other->own_ns > agreement * more)
 				break;
@@ -266,7 +275,8 @@ static int add_provisional(struct series_book *book, const struct workload *work
 			continue;
 		if (grow(&own->items, &own->capacity, own->count + 1, sizeof(*own->items)))
 			return -ENOMEM;
-		own->items[own->count++] = (struct candidate){i, {.centre_ns = series->own_ns}};
+		own->items[own->count++] =
+		    (struct candidate){processor_of(book, series), i, {.centre_ns = series->own_ns}};
 	}
 	if (own->count)
 		qsort(own->items, own->count, sizeof(*own->items), compare_candidates);

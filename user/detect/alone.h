@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Without instruction counts a slowdown of computation that nothing attributes is speed or work. Work moves: several
+ * ranks on several places change at once, or others become lighter by as much. Speed belongs to a place, or to one
+ * rank alone.
+ */
+#ifndef VAPRO_ALONE_H
+#define VAPRO_ALONE_H
+
+#include "detect/evidence.h"
+
+/* Whether work may have moved to the rows of a variance, by what other variances and the other rows did then. */
+bool alone__moved(const struct variance *variance, const struct variance_book *book,
+		  const struct evidence_input *input);
+
+/* Whether the rows of a variance are most of a host or of a socket, and no others, of a job with other places. */
+bool alone__place(const struct variance *variance, const struct evidence_input *input);
+
+#endif
