@@ -2,6 +2,7 @@
 # make            build/vaprod and build/vapro
 # make demo       the main job, for a stranger
 # make check      all tests;  make accept, make bench: figures, no tests
+# make accuracy   what is found in synthetic jobs of known truth, as a table
 # make check-vm   other kernels and CPUs, in emulated machines
 # make ARCH=arm64 build/arm64/vaprod and build/arm64/vapro, cross-built; needs no arm64 packages here
 # make install PREFIX=/usr DESTDIR=

@@ -57,6 +57,20 @@ static void hog_of_many(struct job *job, struct draw *draw, double length_ms, in
 	effect->end = effect->begin + draw__between(draw, 2, 10);
 }
 
+/* Few ranks, or one alone, need longer for a reference. */
+static void hog_small(struct job *job, struct draw *draw, double length_ms)
+{
+	struct job_effect *effect = taken(job, draw, length_ms);
+	double length = effect->end - effect->begin;
+
+	job->ranks = 1 << draw__int(draw, 0, 3);
+	job->hosts = 1;
+	job->seconds = length_ms >= 400 ? 240 : 120;
+	effect->ranks = cases__rank(job, draw);
+	effect->begin = draw__between(draw, 0.5, 0.75) * job->seconds;
+	effect->end = effect->begin + length;
+}
+
 static void hog_256(struct job *job, struct draw *draw, double length_ms)
 {
 	hog_of_many(job, draw, length_ms, 256, length_ms > 100 ? 120 : 60);
@@ -129,6 +143,7 @@ static void node(struct job *job, struct draw *draw, double length_ms, double fa
 {
 	cases__usual(job, draw, length_ms, 0.05, 0);
 	job->jitter = draw__between(draw, 0.005, 0.02);
+	job->cyclic = draw__unit(draw) < 0.5;
 	job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, middle ? onset(job, draw, length_ms) : 0, 0, factor)->ranks =
 	    cases__host(job, draw);
 }
@@ -333,6 +348,7 @@ static void lasting_frequency(struct job *job, struct draw *draw, double length_
 #define S "simulated",
 static const struct accuracy_case cases[] = {
     {S "hog", CASE_FAULT, {0.1, 1, 20, 500, 2000}, hog},
+    {S "hog-small", CASE_FAULT, {1, 20, 500}, hog_small},
     {S "hog-256", CASE_FAULT | CASE_LARGE, {1, 20, 500}, hog_256},
     {S "hog-1024", CASE_FAULT | CASE_LARGE, {20, 500}, hog_1024},
     {S "hog-4096", CASE_FAULT | CASE_LARGE, {20, 500}, hog_4096},

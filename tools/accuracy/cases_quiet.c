@@ -18,6 +18,13 @@ static void jitter(struct job *job, struct draw *draw, double length_ms)
 	job->jitter = draw__between(draw, 0.01, 0.06);
 }
 
+static void jitter_small(struct job *job, struct draw *draw, double length_ms)
+{
+	jitter(job, draw, length_ms);
+	job->ranks = 1 << draw__int(draw, 0, 3);
+	job->hosts = 1;
+}
+
 static void jitter_1024(struct job *job, struct draw *draw, double length_ms)
 {
 	jitter(job, draw, length_ms);
@@ -166,6 +173,7 @@ static void phases(struct job *job, struct draw *draw, double length_ms)
 #define S "simulated",
 static const struct accuracy_case cases[] = {
     {S "jitter", CASE_QUIET, {0.1, 1, 20, 500, 2000}, jitter},
+    {S "jitter-small", CASE_QUIET, {1, 20, 500}, jitter_small},
     {S "jitter-1024", CASE_QUIET | CASE_LARGE, {20, 500}, jitter_1024},
     {S "jitter-4096", CASE_QUIET | CASE_LARGE, {5}, jitter_4096},
     {S "tails", CASE_QUIET, {1, 20, 500}, tails},

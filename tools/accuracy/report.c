@@ -114,8 +114,8 @@ static void sum_lasting(const struct truth_score *at, struct summary_of *sum)
 
 static void sum_hit(const struct truth_score *at, struct summary_of *sum)
 {
-	if (!isnan(at->found_ratio))
-		sum->ratio[sum->ratio_count++] = fabs((at->found_ratio - 1) / (at->ratio - 1) - 1);
+	if (!isnan(at->found_ratio) && at->expected != FINDING_DRIFT && at->rank_count > 1 && !at->vague)
+		sum->ratio[sum->ratio_count++] = fabs(at->found_ratio / at->ratio - 1);
 	if (at->vague || isnan(at->lost_error))
 		return;
 	sum->loss[sum->loss_count++] = fabs(at->lost_error);

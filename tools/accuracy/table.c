@@ -55,6 +55,8 @@ static void checks(const struct run *runs, size_t count, enum vapro_workload_sou
 	check(out, "jobs without a fault that alarm", sum.quiet ? sum.quiet_alarmed : NAN, 0, false, "");
 	check(out, "loss off by, median", 100 * report__quantile(sum.loss, sum.loss_count, 0.5), 2, false, " %");
 	check(out, "loss off by, 90 %", 100 * report__quantile(sum.loss, sum.loss_count, 0.9), 10, false, " %");
+	check(out, "ratio of sets of ranks off by, 90 %", 100 * report__quantile(sum.ratio, sum.ratio_count, 0.9), 2,
+	      false, " %");
 	check(out, "begin off by, median", 1e3 * report__quantile(sum.begin, sum.begin_count, 0.5), 100, false, " ms");
 	check(out, "end off by, median", 1e3 * report__quantile(sum.end, sum.end_count, 0.5), 100, false, " ms");
 	check(out, "begin and end within 400 ms or one fragment", part(sum.times_good, sum.times), 0.99, true, "");
