@@ -9,14 +9,15 @@
 #define CASE_LENGTHS 6
 
 enum case_type {
-	CASE_FAULT,
-	CASE_LASTING, /* a fault to the end of the run, 20 times as long as the good time before */
-	CASE_QUIET,   /* no fault: every alarm is a false one */
+	CASE_FAULT = 1,
+	CASE_LASTING = 2, /* a fault to the end of the run, 20 times as long as the good time before */
+	CASE_QUIET = 4,	  /* no fault: every alarm is a false one */
+	CASE_LARGE = 8,	  /* with the first seed only */
 };
 
 struct accuracy_case {
 	const char *part, *kind;
-	enum case_type type;
+	unsigned type;			 /* enum case_type */
 	double lengths_ms[CASE_LENGTHS]; /* of the first computation, up to the first 0; none: the case has its own */
 	/* The job is zeroed but for kind and seed; draw is seeded by kind, length and seed. */
 	void (*make)(struct job *job, struct draw *draw, double length_ms);

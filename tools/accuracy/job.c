@@ -34,6 +34,8 @@ bool job__has(const struct job *job, const struct job_ranks *ranks, int rank)
 		     : ranks->of == RANKS_SOCKET ? job__socket(job, rank)
 						 : rank;
 
+	if (ranks->of == RANKS_SECOND_SOCKETS)
+		return job__socket(job, rank) & 1;
 	return ranks->of == RANKS_ALL || (number >= ranks->first && number <= ranks->last);
 }
 
@@ -206,7 +208,10 @@ int job__run(const struct job *job, enum vapro_workload_source source, double wi
 		sim.status = -ENOMEM;
 	} else {
 		collect__announce(&sim);
-		simulate(&sim, arrived);
+		if (job->bulk)
+			bulk__run(&sim);
+		else
+			simulate(&sim, arrived);
 		collect__end(&sim);
 		truth__settle(&sim);
 	}

@@ -39,7 +39,7 @@ struct job_step {
 	unsigned every; /* only in each so many-th iteration; 0: in all */
 };
 
-enum ranks_of { RANKS_ALL, RANKS_RANGE, RANKS_HOST, RANKS_SOCKET };
+enum ranks_of { RANKS_ALL, RANKS_RANGE, RANKS_HOST, RANKS_SOCKET, RANKS_SECOND_SOCKETS /* of all hosts */ };
 
 /* A set of ranks: first..last, all of hosts first..last, or all of sockets first..last (over all hosts). */
 struct job_ranks {

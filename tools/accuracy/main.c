@@ -163,7 +163,7 @@ static size_t add_runs(const struct options *options, const struct accuracy_case
 		snprintf(name, sizeof(name), "%s", at->kind);
 	if (!selected(options, at, name))
 		return count;
-	for (int seed = 0; seed < options->seed_count; seed++) {
+	for (int seed = 0; seed < (at->type & CASE_LARGE ? 1 : options->seed_count); seed++) {
 		for (int mode = JOB_MODES - 1; mode >= 0; mode--) {
 			if (!options->modes[mode])
 				continue;

@@ -114,8 +114,8 @@ static void sum_lasting(const struct truth_score *at, struct summary_of *sum)
 
 static void sum_hit(const struct truth_score *at, struct summary_of *sum)
 {
-	if (!isnan(at->found_ratio))
-		sum->ratio[sum->ratio_count++] = fabs((at->found_ratio - 1) / (at->ratio - 1) - 1);
+	if (!isnan(at->found_ratio) && at->expected != FINDING_DRIFT && at->rank_count > 1 && !at->vague)
+		sum->ratio[sum->ratio_count++] = fabs(at->found_ratio / at->ratio - 1);
 	if (at->vague || isnan(at->lost_error))
 		return;
 	sum->loss[sum->loss_count++] = fabs(at->lost_error);
@@ -140,6 +140,7 @@ static void sum_truth(const struct run *run, const struct truth_score *at, struc
 		sum->below_hit += hit;
 	} else if (at->apart == APART_FREE) {
 		sum->free++;
+		sum->free_hit += hit;
 	} else if (at->stall) {
 		sum->stalls++;
 		sum->stalls_hit += hit;
@@ -156,7 +157,7 @@ static void sum_truth(const struct run *run, const struct truth_score *at, struc
 		sum->demanded++;
 		sum->hit += hit;
 		sum->split += hit && at->parts;
-		if (run->at->type == CASE_LASTING)
+		if (run->at->type & CASE_LASTING)
 			sum_lasting(at, sum);
 	}
 	if (hit)
@@ -189,7 +190,7 @@ bool report__sum(const struct run *runs, size_t count, enum vapro_workload_sourc
 		sum->failed += run->failed;
 		for (int at = 0; at < ALARM_KINDS; at++)
 			sum->alarms[at] += score->by_kind[at];
-		if (run->at->type == CASE_QUIET) {
+		if (run->at->type & CASE_QUIET) {
 			sum->quiet++;
 			sum->quiet_alarmed += wrong > 0;
 		}

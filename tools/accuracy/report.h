@@ -46,7 +46,7 @@ struct summary_of {
 	unsigned demanded, hit; /* faults that an alarm is demanded of */
 	unsigned places, places_hit, drifts, drifts_hit;
 	unsigned stalls, stalls_hit;
-	unsigned unsupported, unsupported_hit, below, below_hit, free;
+	unsigned unsupported, unsupported_hit, below, below_hit, free, free_hit;
 	unsigned alarms[ALARM_KINDS];
 	unsigned split;			/* faults with further alarms */
 	unsigned lasting, lasting_good; /* in time, kept, loss within 5 % */

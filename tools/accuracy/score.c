@@ -122,6 +122,8 @@ static void set_hit(struct truth_score *score, const struct truth *truth, const 
 	score->kept = found->end >= truth->end - fmax(1, near);
 	score->lost_error = lost / truth->lost[truth->class] - 1;
 	score->delay = found->raised - truth->begin;
+	if (truth->class == VAPRO_COMPUTATION && found->performance > 0)
+		score->found_ratio = 1 / found->performance;
 }
 
 /* Pairs of fault and alarm, the best first. used: of the variances. */
@@ -188,7 +190,7 @@ static void find_drift(const struct truth *truth, const struct findings *finding
 {
 	if (score->hit || !findings->drift.windows || findings->drift.last < truth->begin)
 		return;
-	score->hit = true;
+	score->hit = score->kept = true;
 	score->found_ratio = findings->drift.ratio;
 	score->delay = findings->drift.first - truth->begin;
 	snprintf(score->by, sizeof(score->by), "drift");

@@ -45,8 +45,9 @@ static void checks(const struct run *runs, size_t count, enum vapro_workload_sou
 	fprintf(out, "  alarms: %u hits, %u parts, %u allowed, %u of a wrong class, %u false\n", sum.alarms[ALARM_HIT],
 		sum.alarms[ALARM_PART], sum.alarms[ALARM_ALLOWED], sum.alarms[ALARM_WRONG_CLASS],
 		sum.alarms[ALARM_FALSE]);
-	fprintf(out, "  apart: below the bars %u of %u hit, without a reference %u of %u hit, not demanded %u\n",
-		sum.below_hit, sum.below, sum.unsupported_hit, sum.unsupported, sum.free);
+	fprintf(out,
+		"  apart: below the bars %u of %u hit, without a reference %u of %u hit, not demanded %u of %u hit\n",
+		sum.below_hit, sum.below, sum.unsupported_hit, sum.unsupported, sum.free_hit, sum.free);
 	check(out, "recall of faults", part(sum.hit, sum.demanded), 0.98, true, "");
 	check(out, "recall of silent places (place or imbalance)", part(sum.places_hit, sum.places), 0.98, true, "");
 	check(out, "recall of slowdowns of all (drift)", part(sum.drifts_hit, sum.drifts), 0.98, true, "");
@@ -54,6 +55,8 @@ static void checks(const struct run *runs, size_t count, enum vapro_workload_sou
 	check(out, "jobs without a fault that alarm", sum.quiet ? sum.quiet_alarmed : NAN, 0, false, "");
 	check(out, "loss off by, median", 100 * report__quantile(sum.loss, sum.loss_count, 0.5), 2, false, " %");
 	check(out, "loss off by, 90 %", 100 * report__quantile(sum.loss, sum.loss_count, 0.9), 10, false, " %");
+	check(out, "ratio of sets of ranks off by, 90 %", 100 * report__quantile(sum.ratio, sum.ratio_count, 0.9), 2,
+	      false, " %");
 	check(out, "begin off by, median", 1e3 * report__quantile(sum.begin, sum.begin_count, 0.5), 100, false, " ms");
 	check(out, "end off by, median", 1e3 * report__quantile(sum.end, sum.end_count, 0.5), 100, false, " ms");
 	check(out, "begin and end within 400 ms or one fragment", part(sum.times_good, sum.times), 0.99, true, "");
@@ -75,13 +78,15 @@ static void row(FILE *out, const struct run *runs, size_t count, enum vapro_work
 		fprintf(out, "%-22s %-9s %4u %4u/%-4u", kind, source == VAPRO_BY_INSTRUCTIONS ? "counts" : "arguments",
 			sum.runs, sum.hit, sum.demanded);
 		fprintf(out, " %3u/%-3u %3u/%-3u", sum.places_hit + sum.drifts_hit, sum.places + sum.drifts,
-			sum.unsupported_hit + sum.below_hit, sum.unsupported + sum.below + sum.free);
+			sum.unsupported_hit + sum.below_hit + sum.free_hit, sum.unsupported + sum.below + sum.free);
 		fprintf(out, " %4u %4u %5u %5u", sum.alarms[ALARM_PART], sum.alarms[ALARM_ALLOWED],
 			sum.alarms[ALARM_WRONG_CLASS], sum.alarms[ALARM_FALSE]);
-		fprintf(out, " %7.1f %7.1f", 100 * report__quantile(sum.loss, sum.loss_count, 0.5),
-			100 * report__quantile(sum.loss, sum.loss_count, 0.9));
-		fprintf(out, " %6.0f %6.0f", 1e3 * report__quantile(sum.begin, sum.begin_count, 0.5),
-			1e3 * report__quantile(sum.end, sum.end_count, 0.5));
+		if (sum.loss_count)
+			fprintf(out, " %7.1f %7.1f", 100 * report__quantile(sum.loss, sum.loss_count, 0.5),
+				100 * report__quantile(sum.loss, sum.loss_count, 0.9));
+		if (sum.begin_count)
+			fprintf(out, " %6.0f %6.0f", 1e3 * report__quantile(sum.begin, sum.begin_count, 0.5),
+				1e3 * report__quantile(sum.end, sum.end_count, 0.5));
 		fprintf(out, "%s\n", sum.failed ? " FAILED" : "");
 	}
 	report__free(&sum);
