@@ -3,7 +3,7 @@
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
 # iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk, and kernels that log
 # their work: cg ft ep pagerank; plain ones: bystander late_mpi unmap
-# barriers crew solver hog memory_hog fifo_writer; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
+# barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
 # with the other library.
 
 BUILD ?= build
@@ -19,14 +19,14 @@ WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers haz
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver
-INJECT_C := hog memory_hog fifo_writer
+INJECT_C := hog memory_hog fifo_writer pauser
 
 WORKLOAD_FLAGS := -O2 -g -Wall -Wextra -Werror
 WORKLOAD_CFLAGS := -std=c11 -D_GNU_SOURCE $(WORKLOAD_FLAGS)
 WORKLOAD_CXXFLAGS := -std=c++17 $(WORKLOAD_FLAGS)
 
 # the same programs under the other ABI
-MPICH_TOO := $(addprefix $(BUILD)/tools/mpich_,demo_mpi steps requests)
+MPICH_TOO := $(addprefix $(BUILD)/tools/mpich_,demo_mpi steps requests iterate)
 # and the same calls from Fortran, by each of its bindings
 BINDINGS := h use f08
 FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/steps_$b)

@@ -9,9 +9,13 @@
  * Writes, every half second and at the end, DIR/truth.RANK (segments) and DIR/iterations.RANK (number,
  * start and duration of each iteration; both in the form of truth.h). The expected result is computed
  * by matrix powers, without iterating; exits with 1 where the program's own differs.
+ *
+ * With --late-share S a rank that gets SIGUSR1 computes S times as much on top, for the same result, until it
+ * gets SIGUSR2: a rank that comes late by its own work.
  */
 #include <getopt.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdbool.h>
 
 #include "common.h"
@@ -22,6 +26,30 @@ enum { SEG_FIRST = 1, SEG_SECOND, FIRST_US = 3000, SECOND_US = 2000 };
 #define FIRST_STEPS (FIRST_US * LCG_STEPS_PER_US)
 #define SECOND_STEPS (SECOND_US * LCG_STEPS_PER_US)
 #define FLUSH_NS 500000000ULL
+
+static volatile sig_atomic_t late;
+static volatile uint64_t sink;
+
+static void on_signal(int signal)
+{
+	late = signal == SIGUSR1;
+}
+
+static void listen_for_lateness(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR2, &action, NULL);
+}
+
+/* The steps, and where this rank is late so many times as much on top. */
+static uint64_t compute(uint64_t x, uint64_t steps, double late_share)
+{
+	if (late)
+		sink = lcg(sink, (uint64_t)(late_share * (double)steps));
+	return lcg(x, steps);
+}
 
 /* x' = a x + c; the sum adds each iteration's last x. On the vector (x, sum, 1). */
 struct matrix {
@@ -84,6 +112,7 @@ int main(int argc, char **argv)
 	    {"iterations", required_argument, NULL, 'n'},
 	    {"log", required_argument, NULL, 'l'},
 	    {"bind", no_argument, NULL, 'b'},
+	    {"late-share", required_argument, NULL, 's'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
@@ -93,6 +122,7 @@ int main(int argc, char **argv)
 	struct matrix neighbour = steps_at_once(FIRST_STEPS), whole = steps_at_once(FIRST_STEPS + SECOND_STEPS);
 	const char *log_dir = NULL;
 	struct truth log, times;
+	double late_share = 0;
 	bool bind = false;
 
 	MPI_Init(&argc, &argv);
@@ -109,10 +139,14 @@ int main(int argc, char **argv)
 		case 'b':
 			bind = true;
 			break;
+		case 's':
+			late_share = number("--late-share", optarg, 0, 100);
+			listen_for_lateness();
+			break;
 		default:
 			if (rank == 0)
-				fprintf(opt == 'h' ? stdout : stderr,
-					"usage: mpirun -n N iterate [--iterations N] [--log DIR] [--bind]\n");
+				fprintf(opt == 'h' ? stdout : stderr, "usage: mpirun -n N iterate [--iterations N] "
+								      "[--log DIR] [--bind] [--late-share S]\n");
 			MPI_Finalize();
 			return opt == 'h' ? 0 : 2;
 		}
@@ -131,12 +165,12 @@ int main(int argc, char **argv)
 	begin_ns = flush_ns = start_ns = now_ns();
 	truth__leave(&log);
 	for (i = 0; i < iterations; i++) {
-		x = lcg(x, FIRST_STEPS);
+		x = compute(x, FIRST_STEPS, late_share);
 		truth__enter(&log, SEG_FIRST);
 		MPI_Sendrecv(&x, 1, MPI_UINT64_T, right, 1, &other, 1, MPI_UINT64_T, left, 1, MPI_COMM_WORLD,
 			     MPI_STATUS_IGNORE);
 		truth__leave(&log);
-		x = lcg(x, SECOND_STEPS);
+		x = compute(x, SECOND_STEPS, late_share);
 		wrong += other != neighbour.m[0][0] * theirs + neighbour.m[0][2];
 		theirs = whole.m[0][0] * theirs + whole.m[0][2];
 		truth__enter(&log, SEG_SECOND);

@@ -66,7 +66,7 @@ static inline void path__options(int argc, char **argv, int *rounds, const char 
 	*directory = ".";
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (opt == 'r')
-			*rounds = (int)number("--rounds", optarg, 1, 1000);
+			*rounds = (int)number("--rounds", optarg, 1, 1e6);
 		else if (opt == 'l')
 			*directory = optarg;
 		else
