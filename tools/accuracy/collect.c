@@ -134,7 +134,7 @@ void collect__factors(const struct sim *sim, const struct fragment *fragment, do
 	static const double levels[] = {.2, .15, .15, .45, .05}; /* VAPRO_L1 .. VAPRO_STORE */
 	double memory = sim->job->steps[fragment->step].memory;
 	double on_cpu = fmax(0, fragment->end - fragment->start - fragment->off - factor[VAPRO_FREQUENCY]);
-	double usual = fmax(0, on_cpu - fragment->waits), pure = usual * (1 - memory);
+	double usual = fmax(0, on_cpu - fragment->waits), pure = usual * (1 - memory), shown = 0;
 
 	factor[VAPRO_RETIRING] = 0.6 * pure;
 	factor[VAPRO_FRONTEND] = 0.15 * pure;
@@ -142,11 +142,11 @@ void collect__factors(const struct sim *sim, const struct fragment *fragment, do
 	factor[VAPRO_CORE] = 0.2 * pure;
 	factor[VAPRO_MEMORY] = usual * memory + fmin(fragment->waits, on_cpu);
 	factor[VAPRO_BACKEND] = factor[VAPRO_CORE] + factor[VAPRO_MEMORY];
-	for (int i = 0; i < 5; i++)
-		factor[VAPRO_L1 + i] = levels[i] * usual * memory;
-	if (fragment->waits > 0)
-		factor[fragment->level >= VAPRO_L1 && fragment->level <= VAPRO_STORE ? fragment->level : VAPRO_DRAM] +=
-		    fmin(fragment->waits, on_cpu);
+	for (int i = 0; i < 5; i++) {
+		factor[VAPRO_L1 + i] = levels[i] * usual * memory + fragment->level[i];
+		shown += fragment->level[i];
+	}
+	factor[VAPRO_DRAM] += fmax(0, fmin(fragment->waits, on_cpu) - shown);
 }
 
 static void make(const struct sim *sim, const struct fragment *fragment, double end, struct vapro_bundle *bundle)

@@ -227,6 +227,21 @@ static double slowdown(const struct job_effect *effect, double t, double *limit)
 	}
 }
 
+static void show_at(struct fragment *fragment, enum vapro_factor level, double ns)
+{
+	if (level >= VAPRO_L1 && level <= VAPRO_STORE)
+		fragment->level[level - VAPRO_L1] += ns;
+}
+
+/* The parts of memory in which a slowdown shows. */
+static void show(struct fragment *fragment, const struct job_effect *effect, double ns)
+{
+	double second = effect->kind == EFFECT_SLOW && effect->second ? effect->share : 0;
+
+	show_at(fragment, effect->cause, (1 - second) * ns);
+	show_at(fragment, effect->second, second * ns);
+}
+
 /* Runs for at most limit ns at what the effects leave of the speed. Returns the work that was carried out. */
 static double run(struct sim *sim, struct fragment *fragment, uint32_t mask, double need, double limit)
 {
@@ -252,7 +267,7 @@ static double run(struct sim *sim, struct fragment *fragment, uint32_t mask, dou
 			fragment->factor[VAPRO_FREQUENCY] += fmax(0, extra);
 		} else {
 			fragment->waits += fmax(0, extra);
-			fragment->level = effect->cause;
+			show(fragment, effect, fmax(0, extra));
 		}
 		truth__lose(sim, i, fragment, rank->t, extra, effect->kind == EFFECT_FREQUENCY);
 	}

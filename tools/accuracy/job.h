@@ -79,7 +79,8 @@ struct job_effect {
 	    cause;     /* what it is reported as; 0 (preempted) for TAKEN, STALLS and MOVING is meant as such */
 	bool reported; /* `cause` is attributed by the kernel; of EFFECT_SLOW: the counter that it shows in */
 	bool alike;
-	int fault; /* number of the job's fault that it belongs to, from 1; 0: it is none */
+	enum vapro_factor second; /* of EFFECT_SLOW: where `share` of what it costs shows */
+	int fault;		  /* number of the job's fault that it belongs to, from 1; 0: it is none */
 };
 
 /* What the analysis should say of a fault. */

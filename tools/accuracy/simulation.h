@@ -22,8 +22,8 @@ struct fragment {
 	double instructions; /* of computations */
 	double waits;	     /* on the CPU for memory that it would not have waited for otherwise */
 	double factor[VAPRO_FREQUENCY + 1];
-	enum vapro_factor level;	 /* where `waits` shows: a part of memory */
-	struct touched touched[TOUCHED]; /* truths that it adds to */
+	double level[VAPRO_STORE - VAPRO_L1 + 1]; /* parts of `waits`: where they show, the rest in DRAM */
+	struct touched touched[TOUCHED];	  /* truths that it adds to */
 	int touched_count;
 	unsigned switches;
 };
