@@ -56,6 +56,16 @@ static void copy_text(char *to, size_t size, const char *from)
 	snprintf(to, size, "%s", from ? from : "");
 }
 
+static void copy_place(char *to, size_t size, const struct result_shared *shared, uint32_t count)
+{
+	size_t used = 0;
+
+	*to = '\0';
+	for (uint32_t i = 0; i < count && used < size; i++)
+		used +=
+		    (size_t)snprintf(to + used, size - used, "%s%s %s", i ? ", " : "", shared[i].fact, shared[i].value);
+}
+
 static const char *major_cause(const struct result_diagnosis *diagnosis)
 {
 	const struct result_factor *best = NULL;
@@ -110,6 +120,7 @@ static int read_variance(struct findings *findings, const struct result_variance
 	found->slow_path = result->slow_path;
 	found->revisions++;
 	copy_text(found->cause, sizeof(found->cause), major_cause(&result->diagnosis));
+	copy_place(found->place, sizeof(found->place), result->diagnosis.shared, result->diagnosis.shared_count);
 	copy_text(found->evidence, sizeof(found->evidence), result->evidence);
 	copy_text(found->verdict, sizeof(found->verdict), result->diagnosis.verdict);
 	counts = result->alarm && !result->effect_of && result->severity >= VAPRO_WARNING;
@@ -146,6 +157,7 @@ static int read_imbalance(struct findings *findings, const struct result_imbalan
 	}
 	found->ratio = result->ratio;
 	found->lost += result->lost_seconds;
+	copy_place(found->place, sizeof(found->place), result->shared, result->shared_count);
 	found->certain = result->certain;
 	found->variance = result->variance;
 	found->last = window_end;

@@ -24,6 +24,7 @@ struct found_variance {
 	double dropped; /* end of the window that last withdrew it; NAN: none, or it came back */
 	uint32_t revisions;
 	char cause[32]; /* the major factor of most impact */
+	char place[96]; /* what its ranks share: "host n2, socket 1" */
 	char evidence[160];
 	char verdict[256];
 };
@@ -36,6 +37,7 @@ struct found_imbalance {
 	double lost;
 	bool certain;
 	uint64_t variance;
+	char place[96];
 	uint32_t windows;
 };
 
