@@ -62,6 +62,19 @@ static cJSON *of_alarm(const struct alarm_score *at)
 	return object;
 }
 
+static cJSON *of_paper(const struct run *run)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(object, "study", papers__find(run->at->kind)->study);
+	cJSON_AddBoolToObject(object, "demanded", run->paper.judged);
+	cJSON_AddBoolToObject(object, "good", run->paper.good);
+	cJSON_AddStringToObject(object, "wanted", run->paper.wanted);
+	cJSON_AddStringToObject(object, "found", run->paper.found);
+	cJSON_AddStringToObject(object, "missing", run->paper.missing);
+	return object;
+}
+
 static cJSON *of_run(const struct run *run)
 {
 	cJSON *object = cJSON_CreateObject(), *truths, *alarms;
@@ -93,6 +106,8 @@ static cJSON *of_run(const struct run *run)
 	alarms = cJSON_AddArrayToObject(object, "alarms");
 	for (uint32_t i = 0; i < run->score.alarm_count; i++)
 		cJSON_AddItemToArray(alarms, of_alarm(&run->score.alarms[i]));
+	if (papers__find(run->at->kind))
+		cJSON_AddItemToObject(object, "paper", of_paper(run));
 	return object;
 }
 

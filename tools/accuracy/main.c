@@ -227,6 +227,8 @@ static int carry_out(const struct options *options, struct run *run)
 	run->coverage = findings.windows ? findings.coverage_sum / findings.windows : 0;
 	if (!status)
 		score__job(&job, run->source, &truths, &findings, &run->score);
+	if (!status && papers__find(run->at->kind))
+		papers__judge(papers__find(run->at->kind), run->source, &truths, &findings, &run->paper);
 	if (options->verbose)
 		report__verbose(run, &findings, stdout);
 	stream__close(sink);
@@ -372,5 +374,6 @@ int main(int argc, char **argv)
 	}
 	run_all(&options, runs, count);
 	report__table(runs, count, stdout);
+	report__papers(runs, count, stdout);
 	return report__json(runs, count, options.out);
 }

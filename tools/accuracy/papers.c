@@ -1,25 +1,407 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The case studies of the papers. */
+/*
+ * The case studies of the papers. papers/000 is VAPRO, 001 NoiseMiner, 003
+ * vSensor, 004 varbench. Where a paper leaves a number open, it is chosen so
+ * that the fault costs what the paper says.
+ */
+#include "papers.h"
+
+#include <string.h>
+
 #include "cases.h"
 
-/* papers/000: SP, one second of another task on one rank's CPU, which takes half of it. */
+#define C VAPRO_COMPUTATION
+#define COMM VAPRO_COMMUNICATION
+#define IO VAPRO_IO
+#define ALARM FINDING_ALARM
+#define PLACE FINDING_PLACE
+
+static void size(struct job *job, int ranks, int hosts, double seconds)
+{
+	job->ranks = ranks;
+	job->hosts = hosts;
+	job->seconds = seconds;
+	job->jitter = 0.01;
+}
+
+static struct job_ranks one(int rank)
+{
+	return (struct job_ranks){RANKS_RANGE, rank, rank};
+}
+
+static struct job_ranks host(int number)
+{
+	return (struct job_ranks){RANKS_HOST, number, number};
+}
+
+static struct job_ranks socket_of(int number)
+{
+	return (struct job_ranks){RANKS_SOCKET, number, number};
+}
+
+#define UNUSED(draw, length_ms) (void)(draw), (void)(length_ms)
+
+/* 000: one second of another task on one rank's CPU, which takes half of it. */
 static void sp(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	size(job, 8, 1, 40);
+	job__program(job, 8e6, 0.05, 0);
+	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 20, 21, 2)->ranks = one(5);
+}
+
+/* 000: noise on two of 86 nodes, which take 42.8 % of their time; mpiP blames
+ * the network. */
+static void cg2048(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	size(job, 2048, 86, 8);
+	job__program(job, 8e6, 0.05, 0);
+	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(1);
+	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(43);
+}
+
+/* 003: 128 ranks, noise on two nodes, one after the other. */
+static void cg128(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	size(job, 128, 8, 80);
+	job__program(job, 10e6, 0.05, 0);
+	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 20, 30, 2)->ranks = host(2);
+	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 50, 60, 2)->ranks = host(5);
+}
+
+/* One bad host, its ranks dealt out like cards: still one fault. */
+static void cyclic(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	size(job, 64, 8, 60);
+	job->cyclic = true;
+	job__program(job, 10e6, 0.05, 0);
+	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 30, 38, 1.5)->ranks = host(2);
+}
+
+/* 000: the L2 cache of one socket evicts what it should keep. */
+static void eviction(struct job *job, double begin)
 {
 	struct job_effect *effect;
 
-	(void)draw;
-	(void)length_ms;
-	job->ranks = 8;
-	job->hosts = 1;
-	job->seconds = 40;
-	job->jitter = 0.01;
+	size(job, 36, 1, 80);
+	job__program(job, 12e6, 0.05, 0);
+	effect = job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, begin, 0, 1.35);
+	effect->ranks = socket_of(1);
+	effect->cause = VAPRO_L2;
+	effect->second = VAPRO_DRAM;
+	effect->share = 0.44; /* 38.0 of 48.2 + 38.0 */
+}
+
+static void hpl(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	eviction(job, 30);
+}
+
+static void hpl0(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	eviction(job, 0);
+}
+
+/* 000: a node with slow memory, from start to end; all kernels are bound by
+ * memory. */
+static void nekbone(struct job *job, double ratio)
+{
+	size(job, 64, 3, 100);
+	job__program(job, 10e6, 0.05, 0);
+	job->steps[JOB_COMPUTE].memory = 0.6;
+	job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 0, 0, ratio)->ranks = host(2);
+}
+
+static void nek124(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	nekbone(job, 1.24);
+}
+
+static void nek114(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	nekbone(job, 1.15);
+}
+
+/* 003: a bad node of CG, 21 % of the time of all; what computes in registers is
+ * as fast as elsewhere. */
+static void cg_bad_node(struct job *job, struct draw *draw, double length_ms)
+{
+	struct job_effect *effect;
+
+	UNUSED(draw, length_ms);
+	size(job, 256, 16, 80);
+	job__program(job, 6e6, 0.05, 0);
+	job->steps[JOB_MEMORY].ns = 8e6;
+	job->steps[JOB_MEMORY].memory = 0.8;
+	effect = job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 0, 0, 1.37);
+	effect->ranks = host(9);
+	effect->steps = 1U << JOB_MEMORY;
+}
+
+/* 000: the file system is slow for rank 0 alone. */
+static void raxml(struct job *job, double begin, double end, double seconds)
+{
+	struct job_effect *effect;
+
+	size(job, 8, 2, seconds);
+	job__program(job, 10e6, 0.05, 0.2);
+	effect = job__fault(job, IO, ALARM, ALARM, EFFECT_CALLS, begin, end, 3);
+	effect->ranks = one(0);
+	effect->steps = 1U << JOB_WRITE;
+	effect->cause = VAPRO_BLOCKED_IO;
+	effect->reported = true;
+}
+
+static void rax_always(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	raxml(job, 0, 0, 60);
+}
+
+static void rax_spell(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	raxml(job, 30, 38, 60);
+}
+
+static void iolong(struct job *job, struct draw *draw, double length_ms)
+{
+	struct job_effect *effect;
+
+	UNUSED(draw, length_ms);
+	size(job, 8, 2, 630);
+	job__program(job, 20e6, 0.05, 0.2);
+	effect = job__fault(job, IO, ALARM, ALARM, EFFECT_CALLS, 30, 0, 3);
+	effect->steps = 1U << JOB_WRITE;
+	effect->cause = VAPRO_BLOCKED_IO;
+	effect->reported = true;
+}
+
+/* 003: the all-to-all exchanges of FT take 3.37 times as long from 16 s to 67
+ * s. */
+static void fourier(struct job *job, bool second)
+{
+	static const struct job_step steps[] = {
+	    {.kind = STEP_COMPUTE, .ns = 30e6, .memory = 0.4},
+	    {.kind = STEP_COLLECTIVE, .ns = 12e6, .bytes = 4 << 20},
+	    {.kind = STEP_COMPUTE, .ns = 20e6, .memory = 0.2},
+	    {.kind = STEP_COLLECTIVE, .ns = 6e6, .bytes = 2 << 20},
+	};
+
+	size(job, 64, 8, 100);
+	memcpy(job->steps, steps, sizeof(steps));
+	job->step_count = second ? 4 : 2;
+	job__fault(job, COMM, ALARM, ALARM, EFFECT_CALLS, 16, 67, 3.37);
+}
+
+static void ft1(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	fourier(job, false);
+}
+
+static void ft2(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	fourier(job, true);
+}
+
+/* A network adapter that makes all transfers of one rank three times as long.
+ */
+static void adapter(struct job *job, double begin, double end)
+{
+	size(job, 8, 4, 60);
+	job__program(job, 8e6, 0.15, 0);
+	job__fault(job, COMM, ALARM, ALARM, EFFECT_CALLS, begin, end, 3)->ranks = one(3);
+}
+
+static void nic_always(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	adapter(job, 0, 0);
+}
+
+static void nic_spell(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	adapter(job, 25, 35);
+}
+
+static void netbad(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	size(job, 8, 4, 630);
+	job__program(job, 15e6, 0.15, 0);
+	job__fault(job, COMM, ALARM, ALARM, EFFECT_CALLS, 30, 0, 3);
+}
+
+/* 001: each MPI_Send of rank 0 takes 5.70 ms more, every 21.34 ms. */
+static void namd(struct job *job, struct draw *draw, double length_ms)
+{
+	struct job_effect *effect;
+
+	UNUSED(draw, length_ms);
+	size(job, 8, 2, 30.4);
+	job__program(job, 9e6, 0.02, 0);
+	job->steps[JOB_EXCHANGE].ns = 0.1e6;
+	effect = job__fault(job, COMM, FINDING_NONE, FINDING_NONE, EFFECT_CALLS, 0, 0, 58);
+	effect->ranks = one(0);
+	effect->steps = 1U << JOB_EXCHANGE;
+}
+
+/* 000: STREAM on the idle cores of one socket takes its memory for a while. */
+static void mem(struct job *job, struct draw *draw, double length_ms)
+{
+	struct job_effect *effect;
+
+	UNUSED(draw, length_ms);
+	size(job, 16, 1, 60);
 	job__program(job, 8e6, 0.05, 0);
-	effect = job__fault(job, VAPRO_COMPUTATION, FINDING_ALARM, FINDING_ALARM, EFFECT_TAKEN, 20, 21, 2);
-	effect->ranks = (struct job_ranks){RANKS_RANGE, 5, 5};
+	effect = job__fault(job, C, ALARM, FINDING_NONE, EFFECT_SLOW, 25, 35, 1.5);
+	effect->ranks = socket_of(0);
+	effect->steps = 1U << JOB_MEMORY;
+}
+
+/* 004: a power cap, and the machine reports its frequency. */
+static void cap(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	size(job, 16, 2, 80);
+	job__program(job, 8e6, 0.05, 0);
+	job__fault(job, C, ALARM, ALARM, EFFECT_FREQUENCY, 30, 50, 1.4);
+}
+
+/* A node goes bad after 30 s and stays so for 20 times as long. */
+static void gobad(struct job *job, struct draw *draw, double length_ms)
+{
+	struct job_effect *effect;
+
+	UNUSED(draw, length_ms);
+	size(job, 16, 4, 630);
+	job__program(job, 15e6, 0.05, 0);
+	effect = job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 30, 0, 1.3);
+	effect->ranks = host(1);
+	effect->steps = 1U << JOB_COMPUTE;
+	effect = job__effect(job, EFFECT_SLOW, 30, 0, 1.6);
+	effect->ranks = host(1);
+	effect->steps = 1U << JOB_MEMORY;
+	effect->fault = 1;
+}
+
+/* Four ranks with fragments of 5 ms and nothing wrong. */
+static void quiet(struct job *job, double jitter)
+{
+	size(job, 4, 1, 40);
+	job__program(job, 5e6, 0.05, 0);
+	job->jitter = jitter;
+}
+
+static void noisy3(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	quiet(job, 0.03);
+}
+
+static void noisy6(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	quiet(job, 0.06);
+}
+
+/* One computation of all takes 40 % less. */
+static void lucky(struct job *job, struct draw *draw, double length_ms)
+{
+	UNUSED(draw, length_ms);
+	quiet(job, 0.01);
+	job__effect(job, EFFECT_LUCKY, 10, 0, 0.6)->ranks = one(2);
 }
 
 static const struct accuracy_case cases[] = {
     {"papers", "sp", CASE_FAULT, {0}, sp},
+    {"papers", "cg2048", CASE_FAULT, {0}, cg2048},
+    {"papers", "cg128", CASE_FAULT, {0}, cg128},
+    {"papers", "cyclic", CASE_FAULT, {0}, cyclic},
+    {"papers", "hpl", CASE_FAULT, {0}, hpl},
+    {"papers", "hpl0", CASE_FAULT, {0}, hpl0},
+    {"papers", "nek124", CASE_FAULT, {0}, nek124},
+    {"papers", "nek114", CASE_FAULT, {0}, nek114},
+    {"papers", "cg_bad_node", CASE_FAULT, {0}, cg_bad_node},
+    {"papers", "rax_always", CASE_FAULT, {0}, rax_always},
+    {"papers", "rax_spell", CASE_FAULT, {0}, rax_spell},
+    {"papers", "iolong", CASE_LASTING, {0}, iolong},
+    {"papers", "ft1", CASE_FAULT, {0}, ft1},
+    {"papers", "ft2", CASE_FAULT, {0}, ft2},
+    {"papers", "nic_always", CASE_FAULT, {0}, nic_always},
+    {"papers", "nic_spell", CASE_FAULT, {0}, nic_spell},
+    {"papers", "netbad", CASE_LASTING, {0}, netbad},
+    {"papers", "namd", CASE_FAULT, {0}, namd},
+    {"papers", "mem", CASE_FAULT, {0}, mem},
+    {"papers", "cap", CASE_FAULT, {0}, cap},
+    {"papers", "gobad", CASE_LASTING, {0}, gobad},
+    {"papers", "lucky", CASE_QUIET, {0}, lucky},
+    {"papers", "noisy3", CASE_QUIET, {0}, noisy3},
+    {"papers", "noisy6", CASE_QUIET, {0}, noisy6},
 };
 
 const struct case_table papers_cases = {cases, sizeof(cases) / sizeof(*cases)};
+
+#define BOTH(text)                                                                                                     \
+	{                                                                                                              \
+		[VAPRO_BY_INSTRUCTIONS] = text, [VAPRO_BY_ARGUMENTS] = text                                            \
+	}
+#define COUNTED(text)                                                                                                  \
+	{                                                                                                              \
+		[VAPRO_BY_INSTRUCTIONS] = text                                                                         \
+	}
+#define ONE_PATH BOTH("ransfers;nobody was late;times as long")
+#define MEMORY COUNTED("backend|memory|DRAM")
+#define EVICTED COUNTED("backend;memory;L2|DRAM")
+#define HOG BOTH("preempted;hog")
+
+const struct paper papers[] = {
+    {"sp", "000: 1 s of noise, half of a CPU", .verdict = HOG, .ratio = 2, .within = 0.05, .waiting = true},
+    {"cg2048", "000: two nodes, 42.8 %, not the network", .place = "host n", .verdict = HOG, .waiting = true},
+    {"cg128", "003: two injections on two nodes", .place = "host n", .verdict = HOG, .waiting = true},
+    {"cyclic", "one bad host is one fault", .place = "host n2", .verdict = HOG, .waiting = true},
+    {"hpl", "000: L2 evictions on socket 1", .place = "socket 1", .verdict = EVICTED, .ratio = 1.35, .within = 0.05},
+    {"hpl0", "000: the same from the start", .place = "socket 1", .verdict = EVICTED, .ratio = 1.35, .within = 0.05},
+    {"nek124", "000: slow memory, 1.24 times", .place = "host n2", .verdict = MEMORY, .ratio = 1.24, .within = 0.02},
+    {"nek114", "000: slow memory, 1.15 times", .place = "host n2", .verdict = MEMORY, .ratio = 1.15, .within = 0.02},
+    /* of what is slow, and of all computation */
+    {"cg_bad_node", "003: a bad node of CG, 21 %", .place = "host n9", .verdict = MEMORY, .ratio = 1.37,
+     .also_ratio = (6 + 8 * 1.37) / 14, .within = 0.02},
+    {"rax_always", "000: IO of rank 0 is slow", .verdict = BOTH("IO"), .ratio = 3, .within = 0.05},
+    {"rax_spell", "000: the same for 8 s", .verdict = BOTH("IO"), .ratio = 3, .within = 0.05},
+    {"iolong", "000: IO is slow for good", .verdict = BOTH("IO"), .ratio = 3, .within = 0.05},
+    {"ft1", "003: all-to-all 3.37 times, one call-site", .verdict = BOTH("ransfers"), .ratio = 3.37, .within = 0.05},
+    {"ft2", "003: the same, two call-sites", .verdict = BOTH("ransfers"), .ratio = 3.37, .within = 0.05},
+    {"nic_always", "transfers of one rank, three times", .place = "host n1", .verdict = ONE_PATH, .ratio = 3,
+     .within = 0.05},
+    {"nic_spell", "the same for 10 s", .place = "host n1", .verdict = ONE_PATH, .ratio = 3, .within = 0.05},
+    {"netbad", "003: the network is slow for good", .verdict = BOTH("ransfers"), .ratio = 3, .within = 0.05},
+    {.kind = "namd", .study = "001: MPI_Send of rank 0, +5.70 ms"},
+    {"mem", "000: STREAM beside one socket", .place = "socket 0", .verdict = COUNTED("backend;memory;DRAM")},
+    {"cap", "004: a power cap", .verdict = BOTH("frequency"), .ratio = 1.4, .within = 0.05},
+    {"gobad", "003: a node goes bad and stays so", .place = "host n1", .verdict = MEMORY},
+    {.kind = "lucky", .study = "003: one lucky fragment is no fault"},
+    {.kind = "noisy3", .study = "003: jitter of 3 % is no fault"},
+    {.kind = "noisy6", .study = "003: jitter of 6 % is no fault"},
+};
+
+const size_t paper_count = sizeof(papers) / sizeof(*papers);
+
+const struct paper *papers__find(const char *kind)
+{
+	for (size_t i = 0; i < paper_count; i++) {
+		if (!strcmp(papers[i].kind, kind))
+			return &papers[i];
+	}
+	return NULL;
+}

@@ -4,6 +4,7 @@
 #define VAPRO_ACCURACY_REPORT_H
 
 #include "cases.h"
+#include "papers.h"
 #include "score.h"
 
 #define RUN_NAME 48
@@ -24,12 +25,16 @@ struct run {
 	/* of what it took */
 	double cpu_s, rss_mib, window_cpu_max, coverage;
 	struct score score;
+	struct paper_result paper;
 };
 
 extern const char *const report__mode_name[JOB_MODES];
 
 void report__progress(const struct run *run, size_t finished, size_t count);
 void report__verbose(const struct run *run, const struct findings *findings, FILE *out);
+/* The case studies of the papers, one line each. Returns how many are missed. */
+unsigned report__papers(const struct run *runs, size_t count, FILE *out);
+
 void report__table(const struct run *runs, size_t count, FILE *out);
 
 /* Writes DIR/accuracy.json. Returns 0, or 1 with a sentence on stderr. */
