@@ -2,6 +2,7 @@
 # make            build/vaprod and build/vapro
 # make demo       the main job, for a stranger
 # make check      all tests;  make accept, make bench: figures, no tests
+# make accuracy   what it finds of what is known to be there: simulated, papers, live
 # make check-vm   other kernels and CPUs, in emulated machines
 # make ARCH=arm64 build/arm64/vaprod and build/arm64/vapro, cross-built; needs no arm64 packages here
 # make install PREFIX=/usr DESTDIR=
@@ -240,9 +241,17 @@ demo: all workloads
 accept: all workloads $(B)/tests/print_sites $(COUNT)
 	@tools/accept.py $(or $(WHAT),all)
 
-# WHAT: options of build/tools/accuracy/accuracy, as WHAT="--case hog --mode counts --seed 1,3"
-accuracy: $(B)/tools/accuracy/accuracy
-	@$< $(WHAT)
+# WHAT: simulated, papers or live (nothing: all of them), with options of that part behind it, as
+# WHAT="simulated --case hog --mode counts --seed 1,3" or WHAT="live --only late"; build/accuracy has what it found
+ACCURACY_PART := $(firstword $(filter simulated papers live,$(firstword $(WHAT))))
+accuracy: $(if $(filter live,$(ACCURACY_PART)),,$(B)/tools/accuracy/accuracy) $(if $(filter-out live,$(or $(ACCURACY_PART),$(firstword $(WHAT)))),,all workloads)
+ifeq ($(strip $(WHAT)),)
+	@status=0; $(B)/tools/accuracy/accuracy || status=$$?; tools/accuracy_live.py || status=$$?; exit $$status
+else ifeq ($(ACCURACY_PART),live)
+	@tools/accuracy_live.py $(wordlist 2,$(words $(WHAT)),$(WHAT))
+else
+	@$(B)/tools/accuracy/accuracy $(if $(ACCURACY_PART),--part) $(WHAT)
+endif
 
 # Captures to analyse come from a generator, where there is one
 bench: all workloads $(BENCH) $(patsubst tests/bench/%.c,$(B)/tests/%,$(wildcard tests/bench/make_capture.c))
