@@ -94,6 +94,8 @@ def explain(entry, out=sys.stdout):
         for rank, lost in enumerate(run.get("kernel", [])):
             print(f"      the kernel on rank {rank}: {lost['wait_s']:.2f} s ready without a CPU, {lost['asleep_s']:.2f} s asleep or "
                   f"stopped, {lost['steal_s']:.2f} s stolen, of {lost['wall_s']:.2f} s", file=out)
+        if run.get("others", 0) > 0.1:
+            print(f"      other work of the machine took {run['others']:.0%} of the time of a rank that was not disturbed", file=out)
         if run.get("truth", {}).get("throttled_s") is not None:
             print(f"      the kernel throttled its cgroup for {run['truth']['throttled_s']:.2f} s", file=out)
         for said in run.get("seen", []):

@@ -7,7 +7,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import VAPRO, VAPROD, attached, j, main, of_type, rank_pids, records, select, tool  # noqa: E402
+from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, rank_pids, records, select, tool  # noqa: E402
 
 
 def free_pid():
@@ -28,6 +28,13 @@ def test_usage(tap, jobs):
                          (["--workload", "1/instructions"], "instructions"), (["--cpus", "a-b"], "a-b"), (["stray"], "stray"), (["--config", "/nonexistent"], "/nonexistent")):
         code, job = jobs.run([VAPROD, *words], "usage", 10)
         tap.ok(code == 2 and named in job.err(), "vaprod " + " ".join(words) + " is refused", f"{code} {job.err()}")
+
+
+def test_judges(tap, jobs):
+    """What judges vaprod in make accept and make accuracy finds what is wrong with made-up runs."""
+    for command in (["truth.py", "self-test"], ["accuracy_live.py", "--self-test"]):
+        code, job = jobs.run(["/usr/bin/python3", os.path.join(ROOT, "tools", command[0]), command[1]], command[0], 60)
+        tap.equal(code, 0, f"{command[0]} knows right from wrong")
 
 
 def test_bad_targets(tap, jobs):
@@ -127,4 +134,4 @@ def test_check(tap, jobs):
     tap.ok("attach by session" in job.out() and "instruction counter" in job.out(), "it tells what is there", job.out())
 
 
-main(test_usage, test_bad_targets, test_capture_replays, test_run, test_ndjson, test_check)
+main(test_usage, test_judges, test_bad_targets, test_capture_replays, test_run, test_ndjson, test_check)

@@ -360,7 +360,7 @@ const struct case_table papers_cases = {cases, sizeof(cases) / sizeof(*cases)};
 	{                                                                                                              \
 		[VAPRO_BY_INSTRUCTIONS] = text                                                                         \
 	}
-#define ONE_PATH BOTH("ransfers;nobody was late;times as long")
+#define ONE_PATH BOTH("ransfers;nobody was late|no rank was late|no peer was late;times as long")
 #define MEMORY COUNTED("backend|memory|DRAM")
 #define EVICTED COUNTED("backend;memory;L2|DRAM")
 #define HOG BOTH("preempted;hog")

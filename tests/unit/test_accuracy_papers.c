@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The judge of the papers' case studies (tools/accuracy/papers_judge.c): what it takes for found, and what not. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../tools/accuracy/cases.h"
+#include "../../tools/accuracy/papers.h"
+
+#define COUNTS VAPRO_BY_INSTRUCTIONS
+#define ARGUMENTS VAPRO_BY_ARGUMENTS
+
+static int32_t slow[] = {4, 5, 6}, others[] = {4, 5, 7};
+
+static const struct paper paper = {.kind = "made up",
+				   .study = "a bad host",
+				   .place = "host n2",
+				   .verdict = {[COUNTS] = "backend;L2|DRAM"},
+				   .ratio = 1.5,
+				   .within = 0.02,
+				   .waiting = true};
+
+/* A fault of 10 s that was found, as each test changes it. */
+struct made_up {
+	struct truth truth;
+	struct truths truths;
+	struct found_variance variances[2];
+	struct found_imbalance imbalance;
+	struct findings findings;
+};
+
+static void make(struct made_up *at, enum finding expected)
+{
+	*at = (struct made_up){
+	    .truth = {.class = VAPRO_COMPUTATION,
+		      .expected = expected,
+		      .ranks = slow,
+		      .rank_count = 3,
+		      .begin = 10,
+		      .end = 20,
+		      .first = 9.9,
+		      .last = 20.1},
+	    .truths = {&at->truth, 1},
+	    .variances = {{.id = 1,
+			   .class = VAPRO_COMPUTATION,
+			   .begin = 10,
+			   .end = 20.2,
+			   .ranks = slow,
+			   .rank_count = 3,
+			   .performance = 1 / 1.5,
+			   .severity = VAPRO_WARNING,
+			   .confidence = VAPRO_CONFIRMED,
+			   .alarm = true,
+			   .raised = 20,
+			   .dropped = NAN,
+			   .place = "host n2",
+			   .verdict = "ranks 4-6: 96 % backend bound, most of it the L2 cache."},
+			  {.id = 2,
+			   .class = VAPRO_COMMUNICATION,
+			   .begin = 10,
+			   .end = 20,
+			   .ranks = others,
+			   .rank_count = 3,
+			   .effect_of = 1}},
+	    .imbalance = {.class = VAPRO_COMPUTATION,
+			  .ranks = slow,
+			  .rank_count = 3,
+			  .ratio = 1.5,
+			  .last = 25,
+			  .place = "host n2"},
+	    .findings = {.variances = at->variances, .variance_count = 2},
+	};
+}
+
+static struct paper_result judge(const struct made_up *at, enum vapro_workload_source source)
+{
+	struct paper_result result;
+
+	papers__judge(&paper, source, &at->truths, &at->findings, &result);
+	assert_true(result.judged);
+	assert_int_equal(result.good, !*result.missing);
+	return result;
+}
+
+#define assert_misses(at, source, text)                                                                                \
+	do {                                                                                                           \
+		struct paper_result result_ = judge(at, source);                                                       \
+		assert_false(result_.good);                                                                            \
+		assert_non_null(strstr(result_.missing, text));                                                        \
+	} while (0)
+
+static void test_alarm(void **state)
+{
+	struct made_up at;
+
+	(void)state;
+	make(&at, FINDING_ALARM);
+	assert_true(judge(&at, COUNTS).good);
+
+	at.variances[0].ranks = others;
+	assert_misses(&at, COUNTS, "ranks");
+	make(&at, FINDING_ALARM);
+	at.variances[0].end = 14;
+	assert_misses(&at, COUNTS, "time");
+	make(&at, FINDING_ALARM);
+	*at.variances[0].place = '\0';
+	assert_misses(&at, COUNTS, "host n2");
+	make(&at, FINDING_ALARM);
+	at.variances[0].performance = 1 / 1.6;
+	assert_misses(&at, COUNTS, "ratio");
+	make(&at, FINDING_ALARM);
+	at.variances[0].class = VAPRO_IO;
+	assert_misses(&at, COUNTS, "no alarm");
+	make(&at, FINDING_ALARM);
+	at.variances[0].alarm = false;
+	assert_misses(&at, COUNTS, "no alarm");
+	make(&at, FINDING_ALARM);
+	at.variances[1].effect_of = 0;
+	assert_misses(&at, COUNTS, "no effect");
+	at.variances[1].alarm = true;
+	assert_misses(&at, COUNTS, "2 alarms");
+}
+
+static void test_verdict(void **state)
+{
+	struct made_up at;
+
+	(void)state;
+	make(&at, FINDING_ALARM);
+	strcpy(at.variances[0].verdict, "ranks 4-6: 96 % backend bound, most of it DRAM.");
+	assert_true(judge(&at, COUNTS).good);
+	strcpy(at.variances[0].verdict, "ranks 4-6: 96 % backend bound.");
+	assert_misses(&at, COUNTS, "L2|DRAM");
+	assert_true(judge(&at, ARGUMENTS).good); /* where no words are demanded */
+	/* what the verdict says of the ratio is what counts */
+	strcpy(at.variances[0].verdict, "backend, L2: they take 3.0 times as long.");
+	assert_misses(&at, COUNTS, "ratio");
+	strcpy(at.variances[0].verdict, "backend, L2: they take 1.5 times as long.");
+	at.variances[0].performance = 0.1;
+	assert_true(judge(&at, COUNTS).good);
+}
+
+static void test_place(void **state)
+{
+	struct made_up at;
+
+	(void)state;
+	make(&at, FINDING_PLACE);
+	at.findings.variance_count = 0;
+	assert_misses(&at, ARGUMENTS, "no imbalance");
+	at.findings.imbalances = &at.imbalance;
+	at.findings.imbalance_count = 1;
+	assert_true(judge(&at, ARGUMENTS).good);
+	*at.imbalance.place = '\0';
+	assert_misses(&at, ARGUMENTS, "host n2");
+	strcpy(at.imbalance.place, "host n2");
+	at.imbalance.ratio = 1.54;
+	assert_misses(&at, ARGUMENTS, "ratio");
+	at.imbalance.ratio = 1.5;
+	at.imbalance.ranks = others;
+	assert_misses(&at, ARGUMENTS, "ranks");
+	/* a variance by place is as good; an unconfirmed one is not */
+	make(&at, FINDING_PLACE);
+	at.variances[0].alarm = false;
+	at.variances[0].confidence = VAPRO_PLACE;
+	assert_true(judge(&at, ARGUMENTS).good);
+	at.variances[0].confidence = VAPRO_UNCONFIRMED;
+	assert_misses(&at, ARGUMENTS, "no place");
+}
+
+static void test_lasting(void **state)
+{
+	struct made_up at;
+
+	(void)state;
+	make(&at, FINDING_ALARM);
+	at.truth.end = at.truth.last = at.variances[0].end = 600;
+	assert_true(judge(&at, COUNTS).good);
+	at.variances[0].raised = 30;
+	assert_misses(&at, COUNTS, "raised after 20 s");
+	at.variances[0].raised = 20;
+	at.variances[0].end = 500;
+	assert_misses(&at, COUNTS, "ends 100 s early");
+}
+
+static void test_quiet(void **state)
+{
+	struct made_up at;
+
+	(void)state;
+	make(&at, FINDING_ALARM);
+	at.truths.count = 0;
+	at.variances[0].alarm = false;
+	assert_true(judge(&at, COUNTS).good);
+	at.variances[0].alarm = true;
+	assert_misses(&at, COUNTS, "1 alarms");
+}
+
+/* Each case of the papers has its words, and each of those a case. */
+static void test_tables(void **state)
+{
+	(void)state;
+	assert_int_equal(paper_count, papers_cases.count);
+	for (size_t i = 0; i < papers_cases.count; i++) {
+		struct job job;
+
+		assert_non_null(papers__find(papers_cases.cases[i].kind));
+		cases__make(&papers_cases.cases[i], 0, 2, &job);
+		assert_true(job.ranks > 0 && job.step_count > 0 && job.seconds > 0);
+		assert_true(job.effect_count <= JOB_EFFECTS && job.fault_count <= JOB_FAULTS);
+	}
+	assert_null(papers__find("no such case"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_alarm),   cmocka_unit_test(test_verdict), cmocka_unit_test(test_place),
+	    cmocka_unit_test(test_lasting), cmocka_unit_test(test_quiet),   cmocka_unit_test(test_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
