@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A heat map of four ranks that tests paint, bin by bin; included by the one file that is the test. */
+/* A heat map of ranks, four of one host as a rule, that tests paint, bin by bin; included by the one file that is the
+ * test. */
 #ifndef VAPRO_TESTS_PAINTED_H
 #define VAPRO_TESTS_PAINTED_H
 
@@ -29,21 +30,28 @@ static inline void assert_near(double a, double b, double tolerance)
 		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
 }
 
-static inline int setup(void **state)
+/* Ranks by turns on the hosts. */
+static inline void make_job(uint32_t ranks, uint32_t hosts)
 {
-	(void)state;
-	sim_config(&config);
 	stg = stg__new();
-	for (uint32_t i = 0; i < 4; i++) {
-		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .pid = i, .job = "j", .host = "h"};
+	for (uint32_t i = 0; i < ranks; i++) {
+		char host[8] = {'h', (char)('0' + i % hosts)};
+		struct vapro_thread thread = {.id = i, .rank = (int32_t)i, .pid = i, .job = "j", .host = host};
 
 		assert_int_equal(stg__add_thread(stg, &thread), 0);
 		stg__touch(stg, i, 1, true);
 	}
 	job = stg__job(stg, 0);
 	memset(&map, 0, sizeof(map));
-	assert_int_equal(heatmap__rows(&map, 4, 100), 0);
+	assert_int_equal(heatmap__rows(&map, ranks, 100), 0);
 	heatmap__advance(&map, FIRST, FIRST + 50);
+}
+
+static inline int setup(void **state)
+{
+	(void)state;
+	sim_config(&config);
+	make_job(4, 1);
 	return 0;
 }
 
@@ -53,6 +61,13 @@ static inline int teardown(void **state)
 	heatmap__free(&map);
 	stg__free(stg);
 	return 0;
+}
+
+/* In place of the four ranks. */
+static inline void other_job(uint32_t ranks, uint32_t hosts)
+{
+	teardown(NULL);
+	make_job(ranks, hosts);
 }
 
 /* Factors of the last few fragments. */

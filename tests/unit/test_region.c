@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "painted.h"
 
+#include "detect/variance.h"
+
 static void test_region_basic(void **state)
 {
 	struct region_result result;
@@ -177,12 +179,148 @@ static void test_region_turns(void **state)
 	region__clear(&result);
 }
 
+/* A bad host among eight, ranks placed by turns: one thing, whatever its ranks are called. */
+static void test_region_cyclic(void **state)
+{
+	struct variance_book book = {.last_id = &(uint32_t){0}};
+	struct region_result result;
+
+	(void)state;
+	other_job(64, 8);
+	for (uint32_t rank = 3; rank < 64; rank += 8)
+		paint(rank, 10, 30, VAPRO_COMPUTATION, 0.5, true);
+	assert_int_equal(grown(&result), 1);
+	assert_int_equal(result.drafts[0].cell_count, 8 * 20);
+	/* the ranks of a variance ascend all the same */
+	assert_int_equal(variance__match(&book, &map, job, &result, FIRST + 50, false), 0);
+	assert_int_equal(book.count, 1);
+	assert_int_equal(book.variances[0].row_count, 8);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(job->rows[book.variances[0].rows[i]].rank, 3 + 8 * i);
+	variance__free(&book);
+	region__clear(&result);
+}
+
+/* One calm rank of a bad host is no border; where half of them are calm each slow one is by itself. */
+static void test_region_calm_rows(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	other_job(64, 8);
+	for (uint32_t rank = 3; rank < 64; rank += 8) {
+		if (rank != 27)
+			paint(rank, 10, 30, VAPRO_COMPUTATION, 0.5, true);
+		if (rank % 16 == 3)
+			paint(rank, 35, 45, VAPRO_COMPUTATION, 0.5, true);
+	}
+	assert_int_equal(grown(&result), 1 + 4);
+	assert_int_equal(result.drafts[0].cell_count, 7 * 20);
+	for (int i = 1; i < 5; i++)
+		assert_int_equal(result.drafts[i].cell_count, 10);
+	region__clear(&result);
+}
+
+/* Another time or another ratio is another thing, also on a host that is bad as a whole. */
+static void test_region_disagree(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	other_job(14, 2);
+	for (uint32_t rank = 0; rank < 14; rank += 2) {
+		if (rank != 6)
+			paint(rank, rank < 6 ? 10 : 22, 40, VAPRO_COMPUTATION, 0.5, true);
+		if (rank != 6)
+			paint(rank + 1, 10, 40, VAPRO_COMPUTATION, rank < 6 ? 0.4 : 0.7, true);
+	}
+	assert_int_equal(grown(&result), 4);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(result.drafts[i].cell_count, i == 1 ? 3 * 18 : 3 * 30);
+	region__clear(&result);
+}
+
+/* Neighbours of clearly different ratio, or time, are two; the kernel says nothing of either. */
+static void test_region_levels(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 5, 35, VAPRO_COMPUTATION, 1 / 2.0, false);
+	paint(1, 7, 35, VAPRO_COMPUTATION, 1 / 1.4, false);
+	paint(2, 24, 48, VAPRO_COMPUTATION, 1 / 1.4, false);
+	assert_int_equal(grown(&result), 3);
+	assert_near(result.drafts[0].lost[VAPRO_COMPUTATION], 30 * 0.5 * BIN, 0.1 * BIN);
+	assert_near(result.drafts[1].lost[VAPRO_COMPUTATION], 28 * 0.286 * BIN, 0.1 * BIN);
+	assert_int_equal(result.drafts[1].begin, FIRST + 7);
+	assert_int_equal(result.drafts[1].end, FIRST + 35);
+	assert_int_equal(result.drafts[2].begin, FIRST + 24);
+	assert_int_equal(result.drafts[2].end, FIRST + 48);
+	region__clear(&result);
+}
+
+/* Who is between rows that agree does not part them. */
+static void test_region_odd_one(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	other_job(16, 2);
+	for (uint32_t rank = 0; rank < 16; rank++)
+		paint(rank, 10, 40, VAPRO_COMPUTATION, rank == 6 ? 0.3 : 0.7, false);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].cell_count, 15 * 30);
+	assert_int_equal(result.drafts[1].cell_count, 30);
+	assert_int_equal(result.drafts[1].cells[0].row, 6);
+	region__clear(&result);
+}
+
+/* A hog's share of a bin wanders, and short rows tell little: neither is another thing. */
+static void test_region_wanders(void **state)
+{
+	static const double wanders[] = {0.8, 0.3, 0.6, 0.2, 0.7};
+	struct region_result result;
+
+	(void)state;
+	for (int bin = 10; bin < 20; bin++) {
+		paint(0, bin, bin + 1, VAPRO_COMPUTATION, wanders[bin % 5], true);
+		paint(1, bin, bin + 1, VAPRO_COMPUTATION, 0.15 + wanders[(bin * 3 + 1) % 5], true);
+	}
+	paint(2, 30, 34, VAPRO_COMPUTATION, 0.4, true);
+	paint(3, 31, 34, VAPRO_COMPUTATION, 0.7, true);
+	assert_int_equal(grown(&result), 2);
+	region__clear(&result);
+}
+
+/* Suspended in computation and in calls, two ranks by other shares: each is one thing of both classes. */
+static void test_region_two_hogs(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int bin = 10; bin < 40; bin += 10) {
+		paint(0, bin, bin + 5, VAPRO_COMPUTATION, 0.35, true);
+		paint(0, bin + 5, bin + 10, VAPRO_COMMUNICATION, 0.35, true);
+		paint(1, bin, bin + 5, VAPRO_COMPUTATION, 0.75, true);
+		paint(1, bin + 5, bin + 10, VAPRO_COMMUNICATION, 0.75, true);
+	}
+	assert_int_equal(grown(&result), 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(result.drafts[i].cell_count, 30);
+		assert_true(result.drafts[i].has[VAPRO_COMPUTATION] && result.drafts[i].has[VAPRO_COMMUNICATION]);
+	}
+	region__clear(&result);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_region_basic),	       TEST(test_region_needs_loss), TEST(test_region_bridges),
 	    TEST(test_region_weak_neighbours), TEST(test_region_classes),    TEST(test_region_parts),
 	    TEST(test_region_stays_whole),     TEST(test_region_turns),	     TEST(test_region_stolen),
+	    TEST(test_region_cyclic),	       TEST(test_region_calm_rows),  TEST(test_region_disagree),
+	    TEST(test_region_levels),	       TEST(test_region_odd_one),    TEST(test_region_wanders),
+	    TEST(test_region_two_hogs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

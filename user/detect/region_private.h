@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What region.c and region_split.c share: cells of a map while they grow together. */
+/*
+ * What the files of region growing share: cells of a map while they grow together. A place is that of a row among
+ * the job's neighbours: rows of one host lie together.
+ */
 #ifndef VAPRO_REGION_PRIVATE_H
 #define VAPRO_REGION_PRIVATE_H
 
@@ -9,6 +12,9 @@
 enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_PATH, LAYER_IO, LAYERS };
 
 #define NO_COMPONENT UINT32_MAX
+#define MOSTLY 0.5 /* of a loss told by the kernel */
+
+extern const enum vapro_class region__class[LAYERS];
 
 struct component {
 	uint32_t parent; /* union-find */
@@ -24,6 +30,7 @@ struct grower {
 	const struct heatmap *map;
 	const struct stg_job *job;
 	const struct vapro_config *config;
+	uint32_t *place;      /* of each row among neighbours */
 	unsigned char *slow;  /* [place][bin] -> bit per layer that the cell belongs to */
 	uint32_t *of[LAYERS]; /* [place][bin] -> component; NULL where no cell belongs to the layer */
 	size_t bins;
@@ -31,13 +38,32 @@ struct grower {
 	size_t count, capacity;
 };
 
+/* The cells of a layer by component: those of component i are cells[first[i]] to cells[first[i + 1]]. */
+struct region_list {
+	uint32_t *cells; /* place * bins + bin, ascending */
+	uint32_t *first;
+	size_t count; /* components there were */
+};
+
 struct cell region__cell(const struct grower *grower, size_t place, size_t b, enum layer layer);
+
+double region__lost(const struct grower *grower, size_t place, size_t b, enum layer layer);
 
 /* Makes a component of one cell, the last of all. Returns 0 or -ENOMEM. */
 int region__component(struct grower *grower, size_t place, size_t b, enum layer layer);
 
 uint32_t region__root(struct grower *grower, uint32_t component);
 void region__join(struct grower *grower, uint32_t a, uint32_t b);
+
+/* Lists the cells of a layer; the list is to be freed with region__unlist. Returns 0 or -ENOMEM. */
+int region__list(struct grower *grower, enum layer layer, struct region_list *list);
+void region__unlist(struct region_list *list);
+
+/*
+ * Cuts off what only touches a component: columns at either end, and rows, that lose next to nothing beside the
+ * others. Returns 0 or -ENOMEM.
+ */
+int region__trim(struct grower *grower, enum layer layer);
 
 /*
  * Parts what only touches: stretches that somebody on this machine makes slow who took the CPU, as the kernel
@@ -46,5 +72,25 @@ void region__join(struct grower *grower, uint32_t a, uint32_t b);
  * time they stay together. Returns 0 or -ENOMEM.
  */
 int region__split(struct grower *grower, enum layer layer);
+
+/*
+ * Parts rows that are neighbours and not one thing: their losses differ clearly over all of their time in the
+ * component, or they begin or end at clearly different times. Rows that agree stay together, whoever is between
+ * them. Returns 0 or -ENOMEM.
+ */
+int region__level(struct grower *grower, enum layer layer);
+
+/*
+ * Makes one draft of components that are one thing: of several layers on one row that the same suspension explains,
+ * and of one layer that agree in time, ratio and place. Returns 0 or -ENOMEM.
+ */
+int region__unite(struct grower *grower, unsigned layers);
+
+/* The component that stands for a draft; of a root. */
+uint32_t region__draft(struct grower *grower, uint32_t component);
+
+/* Drafts of all cells that belong to something, and only those that are worth it. */
+int region__collect(struct grower *grower, struct region_result *result);
+void region__filter(struct region_result *result, const struct vapro_config *config);
 
 #endif

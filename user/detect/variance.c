@@ -58,57 +58,75 @@ static int compare_overlaps(const void *a, const void *b)
 	return (left->draft > right->draft) - (left->draft < right->draft);
 }
 
-static int find_overlaps(const struct heatmap *map, const struct region_result *drafts, struct overlap **overlaps,
-			 size_t *count)
+static int find_overlaps(const struct variance_book *book, const struct heatmap *map,
+			 const struct region_result *drafts, struct overlap **overlaps, size_t *count)
 {
-	size_t capacity = 0;
+	/* By variance: where its overlap with the draft lies, + 1; older places are of other drafts. */
+	size_t *places = calloc(book->count + 1, sizeof(*places)), capacity = 0;
+	int error = places ? 0 : -ENOMEM;
 
-	for (size_t d = 0; d < drafts->count; d++) {
+	for (size_t d = 0; d < drafts->count && !error; d++) {
+		const struct variance *last = NULL;
 		size_t from = *count;
 
 		for (size_t c = 0; c < drafts->drafts[d].cell_count; c++) {
 			const struct region_cell *at = &drafts->drafts[d].cells[c];
 			uint32_t owner = heatmap__owner(map, at->row, at->bin, at->class);
-			size_t i = from;
+			size_t *place;
 
-			if (!owner)
+			if (owner && (!last || last->id != owner))
+				last = variance__find(book, owner);
+			if (!owner || !last)
 				continue;
-			while (i < *count && (*overlaps)[i].id != owner)
-				i++;
-			if (i == *count) {
-				if (grow(overlaps, &capacity, *count + 1, sizeof(**overlaps)))
-					return -ENOMEM;
+			place = &places[last - book->variances];
+			if (*place <= from) {
+				error = grow(overlaps, &capacity, *count + 1, sizeof(**overlaps));
+				if (error)
+					break;
 				(*overlaps)[(*count)++] = (struct overlap){.draft = d, .id = owner};
+				*place = *count;
 			}
-			(*overlaps)[i].cells++;
+			(*overlaps)[*place - 1].cells++;
 		}
 	}
 	if (*count)
 		qsort(*overlaps, *count, sizeof(**overlaps), compare_overlaps);
-	return 0;
+	free(places);
+	return error;
 }
 
+static int compare_places(const void *a, const void *b)
+{
+	uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* The rows of a draft, and those it has already where it may add to them, by their places. */
 static int take_rows(struct variance *variance, const struct draft *draft, const struct stg_job *job, bool add)
 {
-	unsigned char *in = calloc(job->row_count, 1);
+	size_t count = add ? variance->row_count : 0, kept = 0;
 
-	if (!in)
-		return -ENOMEM;
-	for (size_t i = 0; add && i < variance->row_count; i++)
-		in[job->place[variance->rows[i]]] = 1;
-	for (size_t i = 0; i < draft->cell_count; i++)
-		in[job->place[draft->cells[i].row]] = 1;
 	variance->row_count = 0;
-	for (size_t place = 0; place < job->row_count; place++) {
-		if (!in[place])
+	for (size_t i = 0; i < count; i++)
+		variance->rows[i] = job->place[variance->rows[i]];
+	for (size_t i = 0; i < draft->cell_count; i++) {
+		/* Cells of one row come one after the other. */
+		if (i && draft->cells[i].row == draft->cells[i - 1].row)
 			continue;
-		if (grow(&variance->rows, &variance->row_capacity, variance->row_count + 1, sizeof(*variance->rows))) {
-			free(in);
+		if (grow(&variance->rows, &variance->row_capacity, count + 1, sizeof(*variance->rows)))
 			return -ENOMEM;
-		}
-		variance->rows[variance->row_count++] = job->order[place];
+		variance->rows[count++] = job->place[draft->cells[i].row];
 	}
-	free(in);
+	if (count)
+		qsort(variance->rows, count, sizeof(*variance->rows), compare_places);
+	for (size_t i = 0; i < count; i++) {
+		if (!i || variance->rows[i] != variance->rows[i - 1])
+			variance->rows[kept++] = variance->rows[i];
+	}
+	for (size_t i = 0; i < kept; i++)
+		variance->rows[i] = job->order[variance->rows[i]];
+	variance->row_count = kept;
 	return 0;
 }
 
@@ -171,7 +189,7 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 		book->variances[i].matched = false;
 		book->variances[i].merged_into = 0;
 	}
-	if (!ids || find_overlaps(map, drafts, &overlaps, &overlap_count))
+	if (!ids || find_overlaps(book, map, drafts, &overlaps, &overlap_count))
 		goto cleanup;
 	for (size_t i = 0; i < overlap_count; i++) {
 		struct variance *variance = variance__find(book, overlaps[i].id);

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/region_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WEAK_BORDER 0.2 /* of the mean column or row */
+
+void region__unlist(struct region_list *list)
+{
+	free(list->cells);
+	free(list->first);
+	*list = (struct region_list){0};
+}
+
+int region__list(struct grower *grower, enum layer layer, struct region_list *list)
+{
+	size_t all = grower->job->row_count * grower->bins, count = 0;
+	uint32_t *of = grower->of[layer], sum = 0;
+
+	*list = (struct region_list){.first = calloc(grower->count + 2, sizeof(*list->first)), .count = grower->count};
+	if (!list->first)
+		return -ENOMEM;
+	for (size_t at = 0; at < all; at++) {
+		if (of[at] == NO_COMPONENT)
+			continue;
+		of[at] = region__root(grower, of[at]);
+		list->first[of[at] + 1]++;
+		count++;
+	}
+	list->cells = malloc((count ? count : 1) * sizeof(*list->cells));
+	if (!list->cells) {
+		region__unlist(list);
+		return -ENOMEM;
+	}
+	for (size_t id = 0; id <= grower->count; id++) {
+		sum += list->first[id];
+		list->first[id] = sum;
+	}
+	for (size_t at = 0; at < all; at++) {
+		if (of[at] != NO_COMPONENT)
+			list->cells[list->first[of[at]]++] = (uint32_t)at;
+	}
+	/* Each one has become the first of the next. */
+	memmove(&list->first[1], &list->first[0], grower->count * sizeof(*list->first));
+	list->first[0] = 0;
+	return 0;
+}
+
+/* Columns at either end that lose next to nothing are noise that happens to touch the region. */
+static void trim_columns(struct grower *grower, enum layer layer, uint32_t id, const uint32_t *cells, size_t count,
+			 double *columns)
+{
+	struct component *component = &grower->components[id];
+	uint64_t begin = component->begin, end = component->end;
+	double mean;
+
+	if (end - begin < 3)
+		return;
+	memset(&columns[begin], 0, (end - begin) * sizeof(*columns));
+	for (size_t i = 0; i < count; i++)
+		columns[cells[i] % grower->bins] +=
+		    region__lost(grower, cells[i] / grower->bins, cells[i] % grower->bins, layer);
+	mean = component->lost / (double)(end - begin);
+	while (end - begin > 2 && columns[begin] < WEAK_BORDER * mean)
+		begin++;
+	while (end - begin > 2 && columns[end - 1] < WEAK_BORDER * mean)
+		end--;
+	for (size_t i = 0; i < count && (begin > component->begin || end < component->end); i++) {
+		size_t b = cells[i] % grower->bins;
+
+		if (b < begin || b >= end)
+			grower->of[layer][cells[i]] = NO_COMPONENT;
+	}
+	component->begin = begin;
+	component->end = end;
+}
+
+/* Whether a row as a whole is slow from begin to end, not only in the cells that grew together. */
+static bool row_slow(const struct grower *grower, size_t place, const struct component *component)
+{
+	double lost = 0, dur = 0;
+
+	for (size_t b = component->begin; b < component->end; b++) {
+		struct cell cell = region__cell(grower, place, b, component->layer);
+
+		lost += cell__lost(&cell);
+		dur += cell__dur(&cell);
+	}
+	return dur > 0 && 1 - lost / dur < grower->config->threshold;
+}
+
+/* The losses of a row that begins at cell `from` of a component; *next: the first cell of the next row. */
+static double lost_by_row(const struct grower *grower, enum layer layer, const uint32_t *cells, size_t count,
+			  size_t from, size_t *next)
+{
+	size_t place = cells[from] / grower->bins;
+	double lost = 0;
+
+	for (*next = from; *next < count && cells[*next] / grower->bins == place; ++*next) {
+		if (grower->of[layer][cells[*next]] != NO_COMPONENT)
+			lost += region__lost(grower, place, cells[*next] % grower->bins, layer);
+	}
+	return lost;
+}
+
+/* Rows that lose next to nothing beside the others only touch the region: noise of their own, or what spills over. */
+static void trim_rows(struct grower *grower, enum layer layer, uint32_t id, const uint32_t *cells, size_t count)
+{
+	const struct component *component = &grower->components[id];
+	size_t in = 0;
+	double mean;
+
+	if (component->cells < 3)
+		return;
+	for (size_t i = 0, next; i < count; i = next)
+		in += lost_by_row(grower, layer, cells, count, i, &next) > 0;
+	mean = component->lost / (double)in;
+	for (size_t i = 0, next; in > 1 && i < count; i = next) {
+		double lost = lost_by_row(grower, layer, cells, count, i, &next);
+
+		if (lost >= mean ||
+		    (lost >= WEAK_BORDER * mean && row_slow(grower, cells[i] / grower->bins, component)))
+			continue;
+		for (size_t k = i; k < next; k++)
+			grower->of[layer][cells[k]] = NO_COMPONENT;
+	}
+}
+
+int region__trim(struct grower *grower, enum layer layer)
+{
+	double *columns = calloc(grower->bins, sizeof(*columns));
+	struct region_list list;
+
+	if (!columns || region__list(grower, layer, &list)) {
+		free(columns);
+		return -ENOMEM;
+	}
+	for (uint32_t id = 0; id < list.count; id++) {
+		const uint32_t *cells = &list.cells[list.first[id]];
+		size_t count = list.first[id + 1] - list.first[id];
+
+		if (!count)
+			continue;
+		trim_columns(grower, layer, id, cells, count, columns);
+		trim_rows(grower, layer, id, cells, count);
+	}
+	region__unlist(&list);
+	free(columns);
+	return 0;
+}

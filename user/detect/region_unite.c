@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/region_private.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+#define SAME_BINS 2	/* begins and ends that differ by as much are the same */
+#define SAME_TIME 0.7	/* of the time of both: what overlaps */
+#define SAME_RATIO 0.15 /* of the greater share of time lost */
+#define SAME_PLACE 0.67 /* of the rows of a host, or of a socket: so many are in it */
+#define SOCKETS 64
+#define NEIGHBOURS 16 /* things on a host at one time that a component is compared with */
+
+uint32_t region__draft(struct grower *grower, uint32_t component)
+{
+	struct component *components = grower->components;
+
+	while (components[component].draft != component) {
+		components[component].draft = components[components[component].draft].draft;
+		component = components[component].draft;
+	}
+	return component;
+}
+
+/* What explains most of a loss: others on this machine, who had its CPUs; the hypervisor, with them; being asleep. */
+enum suspender { SUSPENDED_BY_NONE, SUSPENDED_BY_OTHERS, SUSPENDED_BY_HYPERVISOR, SUSPENDED_BY_SLEEP };
+
+static enum suspender suspended_by(const struct component *component)
+{
+	if (component->layer == LAYER_WAITING || component->layer == LAYER_PATH || component->lost <= 0)
+		return SUSPENDED_BY_NONE;
+	if (component->taken >= MOSTLY * component->lost)
+		return SUSPENDED_BY_OTHERS;
+	if (component->cpu >= MOSTLY * component->lost)
+		return SUSPENDED_BY_HYPERVISOR;
+	if (component->layer != LAYER_SUSPENDED && component->blocked >= MOSTLY * component->lost)
+		return SUSPENDED_BY_SLEEP;
+	return SUSPENDED_BY_NONE;
+}
+
+static void unite(struct grower *grower, uint32_t a, uint32_t b)
+{
+	a = region__draft(grower, a);
+	b = region__draft(grower, b);
+	if (a < b)
+		grower->components[b].draft = a;
+	else
+		grower->components[a].draft = b;
+}
+
+static void unite_suspended(struct grower *grower, uint32_t a, uint32_t b)
+{
+	enum suspender by;
+
+	a = region__root(grower, a);
+	b = region__root(grower, b);
+	by = suspended_by(&grower->components[a]);
+	if (by && by == suspended_by(&grower->components[b]))
+		unite(grower, a, b);
+}
+
+/* The component that a cell belongs to in a layer. */
+static uint32_t component_at(const struct grower *grower, int layer, size_t place, size_t b)
+{
+	return grower->of[layer] ? grower->of[layer][place * grower->bins + b] : NO_COMPONENT;
+}
+
+static void unite_classes(struct grower *grower)
+{
+	for (size_t place = 0; place < grower->job->row_count; place++) {
+		/* Per layer the last bins that belonged to something. */
+		size_t last[LAYERS];
+
+		for (int layer = 0; layer < LAYERS; layer++)
+			last[layer] = SIZE_MAX;
+		for (size_t b = 0; b < grower->bins; b++) {
+			for (int layer = 0; layer < LAYERS; layer++) {
+				if (component_at(grower, layer, place, b) != NO_COMPONENT)
+					last[layer] = b;
+			}
+			for (int layer = 0; layer < LAYERS; layer++) {
+				uint32_t here = component_at(grower, layer, place, b);
+
+				for (int other = 0; here != NO_COMPONENT && other < LAYERS; other++) {
+					if (other != layer && last[other] != SIZE_MAX &&
+					    b - last[other] <= REGION_GAP + 1)
+						unite_suspended(grower, here,
+								component_at(grower, other, place, last[other]));
+				}
+			}
+		}
+	}
+}
+
+/* A component, or several that are one thing. */
+struct summary {
+	uint32_t root; /* of the first */
+	uint32_t host;
+	int32_t socket; /* -1: unknown or several */
+	enum layer layer;
+	size_t rows;
+	double lost, dur, begin, end; /* begin and end: of the first */
+	size_t thing;		      /* among those of its host and layer */
+};
+
+static int32_t socket_of(const struct grower *grower, size_t place)
+{
+	const struct stg_row *rows = grower->job->rows;
+
+	return rows[rows[grower->job->neighbours[place]].leader].socket;
+}
+
+static uint32_t host_of(const struct grower *grower, size_t place)
+{
+	return grower->job->rows[grower->job->neighbours[place]].host_number;
+}
+
+/* Returns false for one that lies on several hosts. */
+static bool sum_up(const struct grower *grower, enum layer layer, const uint32_t *cells, size_t count,
+		   struct summary *out)
+{
+	size_t bins = grower->bins, first = cells[0] / bins, last = SIZE_MAX;
+
+	*out = (struct summary){.root = grower->of[layer][cells[0]],
+				.host = host_of(grower, first),
+				.socket = socket_of(grower, first),
+				.layer = layer,
+				.begin = INFINITY};
+	for (size_t i = 0; i < count; i++) {
+		size_t place = cells[i] / bins, b = cells[i] % bins;
+		struct cell cell = region__cell(grower, place, b, layer);
+
+		if (place != last) {
+			if (host_of(grower, place) != out->host)
+				return false;
+			if (socket_of(grower, place) != out->socket)
+				out->socket = -1;
+			out->rows++;
+		}
+		last = place;
+		out->begin = fmin(out->begin, (double)b);
+		out->end = fmax(out->end, (double)b + 1);
+		out->lost += cell__lost(&cell);
+		out->dur += cell__dur(&cell);
+	}
+	return true;
+}
+
+static int compare_summaries(const void *a, const void *b)
+{
+	const struct summary *left = a, *right = b;
+
+	if (left->layer != right->layer)
+		return left->layer < right->layer ? -1 : 1;
+	if (left->host != right->host)
+		return left->host < right->host ? -1 : 1;
+	if (left->begin != right->begin)
+		return left->begin < right->begin ? -1 : 1;
+	return (left->root > right->root) - (left->root < right->root);
+}
+
+static bool agree(const struct summary *a, const struct summary *b)
+{
+	double begin = fabs(a->begin - b->begin), end = fabs(a->end - b->end);
+	double both = fmin(a->end, b->end) - fmax(a->begin, b->begin);
+	double any = fmax(a->end, b->end) - fmin(a->begin, b->begin);
+	double left = a->lost / a->dur, right = b->lost / b->dur;
+
+	return ((begin <= SAME_BINS && end <= SAME_BINS && both > 0) || both >= SAME_TIME * any) &&
+	       fabs(left - right) <= SAME_RATIO * fmax(left, right);
+}
+
+/* Rows of a host that have not ended before. */
+struct crowd {
+	size_t all, socket[SOCKETS];
+};
+
+static struct crowd count_rows(const struct grower *grower, size_t first)
+{
+	uint64_t from_ns = grower->map->begin * VAPRO_BIN_NS;
+	struct crowd crowd = {0};
+
+	for (size_t place = first; place < grower->job->row_count && host_of(grower, place) == host_of(grower, first);
+	     place++) {
+		const struct stg_row *row = &grower->job->rows[grower->job->neighbours[place]];
+		int32_t socket = socket_of(grower, place);
+
+		if (row->to_ns && row->to_ns <= from_ns)
+			continue;
+		crowd.all++;
+		if (socket >= 0 && socket < SOCKETS)
+			crowd.socket[socket]++;
+	}
+	return crowd;
+}
+
+/* Things with few calm rows beside them on their host or socket are one draft each. */
+static void unite_things(struct grower *grower, const struct summary *members, size_t count,
+			 const struct summary *things, const struct crowd *crowd)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct summary *thing = &things[members[i].thing];
+		bool known = thing->socket >= 0 && thing->socket < SOCKETS;
+
+		if (thing->root != members[i].root &&
+		    (double)thing->rows >= SAME_PLACE * (double)(known ? crowd->socket[thing->socket] : crowd->all))
+			unite(grower, thing->root, members[i].root);
+	}
+}
+
+/* Components of one layer on one host, by time: each is compared with those that began last. first: its place. */
+static void unite_host(struct grower *grower, struct summary *members, size_t count, struct summary *things,
+		       size_t first)
+{
+	size_t thing_count = 0;
+	struct crowd crowd;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = thing_count;
+
+		while (at && thing_count - at < NEIGHBOURS && !agree(&things[at - 1], &members[i]))
+			at--;
+		if (!at || !agree(&things[at - 1], &members[i])) {
+			members[i].thing = thing_count;
+			things[thing_count++] = members[i];
+			continue;
+		}
+		members[i].thing = at - 1;
+		things[at - 1].rows += members[i].rows;
+		things[at - 1].lost += members[i].lost;
+		things[at - 1].dur += members[i].dur;
+		if (things[at - 1].socket != members[i].socket)
+			things[at - 1].socket = -1;
+	}
+	if (thing_count == count)
+		return;
+	crowd = count_rows(grower, first);
+	unite_things(grower, members, count, things, &crowd);
+}
+
+static int find_summaries(struct grower *grower, enum layer layer, struct summary **summaries, size_t *capacity,
+			  size_t *count)
+{
+	struct region_list list;
+	int error = region__list(grower, layer, &list);
+
+	for (uint32_t id = 0; !error && id < list.count; id++) {
+		size_t cells = list.first[id + 1] - list.first[id];
+
+		if (!cells)
+			continue;
+		error = grow(summaries, capacity, *count + 1, sizeof(**summaries));
+		if (!error && sum_up(grower, layer, &list.cells[list.first[id]], cells, &(*summaries)[*count]))
+			*count += (*summaries)[*count].dur > 0 && (*summaries)[*count].lost > 0;
+	}
+	region__unlist(&list);
+	return error;
+}
+
+static int unite_places(struct grower *grower, unsigned layers)
+{
+	struct summary *summaries = NULL, *things = NULL;
+	size_t *hosts = NULL; /* first place of each */
+	size_t count = 0, capacity = 0;
+	int error = -ENOMEM;
+
+	for (int layer = 0; layer < LAYERS; layer++) {
+		if (layers & 1U << layer && layer != LAYER_WAITING &&
+		    find_summaries(grower, (enum layer)layer, &summaries, &capacity, &count))
+			goto cleanup;
+	}
+	things = malloc((count + 1) * sizeof(*things));
+	hosts = malloc((grower->job->host_count + 1) * sizeof(*hosts));
+	if (!things || !hosts)
+		goto cleanup;
+	for (size_t place = grower->job->row_count; place-- > 0;)
+		hosts[host_of(grower, place)] = place;
+	if (count)
+		qsort(summaries, count, sizeof(*summaries), compare_summaries);
+	for (size_t i = 0, next; i < count; i = next) {
+		for (next = i + 1; next < count && summaries[next].layer == summaries[i].layer &&
+				   summaries[next].host == summaries[i].host;)
+			next++;
+		unite_host(grower, &summaries[i], next - i, things, hosts[summaries[i].host]);
+	}
+	error = 0;
+cleanup:
+	free(hosts);
+	free(things);
+	free(summaries);
+	return error;
+}
+
+int region__unite(struct grower *grower, unsigned layers)
+{
+	for (uint32_t i = 0; i < grower->count; i++)
+		grower->components[i].draft = i;
+	if (layers & (layers - 1))
+		unite_classes(grower);
+	return unite_places(grower, layers);
+}
