@@ -11,6 +11,7 @@
 #define DRIFT_TOTAL 1.05
 #define DRIFT_STEADY 0.7 /* of the whole rise within one window's time: that is a step */
 #define DRIFT_FRAGMENTS 10
+#define WITNESS_SHARE 0.2 /* of what the state lost that lost most: another one is slow too */
 
 void spatial__clear(struct spatial *spatial)
 {
@@ -297,6 +298,7 @@ int spatial__alike(struct spatial *spatial, const struct variance_book *variance
 		const struct variance *variance = &variances->variances[i];
 		const struct tally *tally = &variance->total;
 		const struct tally_series *most = NULL;
+		bool several = false;
 
 		if (!variance->alike || !variance->matched || variance->end - variance->begin < stride)
 			continue;
@@ -304,7 +306,12 @@ int spatial__alike(struct spatial *spatial, const struct variance_book *variance
 			if (!most || tally->series[k].lost > most->lost)
 				most = &tally->series[k];
 		}
-		if (!most || !(tally->ref[VAPRO_COMPUTATION] > 0))
+		/* One state that changes on all ranks is a phase of the program. */
+		for (size_t k = 0; most && k < tally->series_count; k++)
+			several |=
+			    book->series[tally->series[k].series].workload != book->series[most->series].workload &&
+			    tally->series[k].lost >= WITNESS_SHARE * most->lost;
+		if (!several || !(tally->ref[VAPRO_COMPUTATION] > 0))
 			continue;
 		if (grow(&spatial->drifts, &spatial->drift_capacity, spatial->drift_count + 1,
 			 sizeof(*spatial->drifts)))

@@ -1,49 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "detect/waiting.h"
+#include "detect/waiting_private.h"
 
 #include "model/grow.h"
 
 #include <math.h>
 
-/* Of a call's excess in a bin: what is worth a look, of the bin and of what the calls should have taken. */
-#define LEAST_EXCESS 0.01
-#define LEAST_RATIO 0.15
-#define FEW 4		/* one member in so many may be on a slow path; more are the rule */
-#define LEAST_MEMBERS 3 /* of a call-site, for a few of them to be told from the others */
-#define REACH_MOST 50	/* bins before an excess, in which a rank may have become late */
-#define PATH_SHARE 0.6	/* of the most in a bin, from there on a slow path is one's own */
-#define LATE_SHARE 0.5	/* of an excess, lost by another member: that one was late */
-
-/* Communicators beyond these wait together with the whole job, which calls less of it transfer. */
-#define GROUPS_MAX 8
-
-struct group {
-	uint32_t id;
-	float *excess;	     /* [row][bin of the view] */
-	unsigned char *uses; /* row has called it at least once, ever */
-	size_t excess_capacity, uses_capacity;
-};
-
-/* The excess of a bundle that ended in the view. */
-struct excess {
-	uint32_t group, workload, row, n;
-	uint64_t start_ns, end_ns;
-	double ns, reference_ns; /* of all n */
-	double transfer_ns, path_ns;
-};
-
-struct waiting {
-	struct group groups[GROUPS_MAX];
-	size_t group_count, rows, bins, reach;
-	uint64_t view;
-	struct heatmap *map;
-	struct excess *items;
-	size_t item_count, item_capacity;
-	uint32_t *last; /* by row: the operation that it was met in last */
-	double *late;	/* by bin: the most that any member lost beside communication */
-	double *paths;	/* by row: slow path in the view */
-	size_t last_capacity, late_capacity, path_capacity;
-};
+#define REACH_MOST 50 /* bins before an excess, in which a rank may have become late */
 
 struct waiting *waiting__new(void)
 {
@@ -66,6 +28,7 @@ void waiting__free(struct waiting *waiting)
 	free(waiting->last);
 	free(waiting->late);
 	free(waiting->paths);
+	free(waiting->sums);
 	free(waiting);
 }
 
@@ -198,7 +161,7 @@ static double share_of(const struct waiting *waiting, const struct excess *item,
 	return kept__share(&kept, waiting->view + b);
 }
 
-static size_t end_bin(const struct waiting *waiting, const struct excess *item)
+size_t waiting__end_bin(const struct waiting *waiting, const struct excess *item)
 {
 	size_t from, to;
 
@@ -264,7 +227,7 @@ static int split_singles(struct waiting *waiting, const struct stg_job *job, siz
 		if (item && item->n != 1)
 			continue;
 		if (count && (!item || item->start_ns >= first_end || waiting->last[item->row] == operation)) {
-			size_t b = end_bin(waiting, in[0]);
+			size_t b = waiting__end_bin(waiting, in[0]);
 
 			if (b != wanted_bin)
 				wanted = members(waiting, group, job, 0, waiting->rows, b);
@@ -317,8 +280,8 @@ static void take_merged(struct waiting *waiting)
 		const struct excess *item = &waiting->items[i];
 
 		if (item->n > 1)
-			waiting->groups[item->group].excess[item->row * waiting->bins + end_bin(waiting, item)] +=
-			    (float)item->ns;
+			waiting->groups[item->group]
+			    .excess[item->row * waiting->bins + waiting__end_bin(waiting, item)] += (float)item->ns;
 	}
 }
 
@@ -328,124 +291,10 @@ static void give_merged(struct waiting *waiting)
 		struct excess *item = &waiting->items[i];
 
 		if (item->n > 1)
-			item->transfer_ns = item->ns * (double)waiting->groups[item->group]
-							   .excess[item->row * waiting->bins + end_bin(waiting, item)];
+			item->transfer_ns =
+			    item->ns * (double)waiting->groups[item->group]
+					   .excess[item->row * waiting->bins + waiting__end_bin(waiting, item)];
 	}
-}
-
-static double lost_beside(const struct waiting *waiting, uint32_t row, uint64_t bin)
-{
-	struct cell computation, io;
-
-	if (!heatmap__has(waiting->map, bin))
-		return 0;
-	computation = heatmap__cell(waiting->map, row, bin, VAPRO_COMPUTATION);
-	io = heatmap__cell(waiting->map, row, bin, VAPRO_IO);
-	return fmax(0, cell__lost(&computation)) + fmax(0, cell__lost(&io));
-}
-
-/* What any row lost in computation and IO in a bin and those before it, the most by bin. */
-static int find_late(struct waiting *waiting)
-{
-	if (grow(&waiting->late, &waiting->late_capacity, waiting->bins + 1, sizeof(*waiting->late)))
-		return -ENOMEM;
-	memset(waiting->late, 0, (waiting->bins + 1) * sizeof(*waiting->late));
-	for (uint32_t row = 0; row < waiting->rows; row++) {
-		double sum = 0;
-
-		for (uint64_t bin = waiting->view - waiting->reach; bin < waiting->view; bin++)
-			sum += lost_beside(waiting, row, bin);
-		for (size_t b = 0; b < waiting->bins; b++) {
-			uint64_t bin = waiting->view + b;
-
-			sum += lost_beside(waiting, row, bin);
-			waiting->late[b] = fmax(waiting->late[b], sum);
-			sum -= lost_beside(waiting, row, bin - waiting->reach);
-		}
-	}
-	return 0;
-}
-
-static size_t users_of(const struct series_book *book, uint32_t workload)
-{
-	uint32_t row = UINT32_MAX;
-	size_t count = 0;
-
-	for (uint32_t i = book->workloads[workload].series; i != SERIES_NONE; i = book->series[i].next) {
-		count += book->series[i].row != row;
-		row = book->series[i].row;
-	}
-	return count;
-}
-
-static double open_excess(const struct excess *item)
-{
-	return item->ns - item->transfer_ns;
-}
-
-static bool counts(const struct excess *item)
-{
-	double excess = open_excess(item);
-
-	return excess >= LEAST_EXCESS * (double)VAPRO_BIN_NS && excess >= LEAST_RATIO * item->reference_ns;
-}
-
-/*
- * Slow paths of ranks that computed less than another one did in the view, by half of them or more: the other one
- * came late, with more work or less speed than is known. Returns 0 or -ENOMEM.
- */
-static int drop_early(struct waiting *waiting, const struct stg_job *job)
-{
-	if (grow(&waiting->paths, &waiting->path_capacity, waiting->rows, sizeof(*waiting->paths)))
-		return -ENOMEM;
-	memset(waiting->paths, 0, waiting->rows * sizeof(*waiting->paths));
-	for (size_t i = 0; i < waiting->item_count; i++)
-		waiting->paths[waiting->items[i].row] += waiting->items[i].path_ns;
-	for (size_t i = 0; i < waiting->item_count; i++) {
-		struct excess *item = &waiting->items[i];
-		double less = job->most_computing_ns - job->rows[item->row].computing_ns;
-
-		if (less >= LATE_SHARE * waiting->paths[item->row])
-			item->path_ns = 0;
-	}
-	return 0;
-}
-
-/* Items [from, to) are those of one call-site by their ends: bin by bin, whether it is a few rows that are slow. */
-static int find_paths(struct waiting *waiting, const struct series_book *book, size_t from, size_t to)
-{
-	size_t users = users_of(book, waiting->items[from].workload);
-
-	if (users < LEAST_MEMBERS || waiting->groups[waiting->items[from].group].id == STG_PROCESS)
-		return 0;
-	if (grow(&waiting->last, &waiting->last_capacity, waiting->rows, sizeof(*waiting->last)))
-		return -ENOMEM;
-	memset(waiting->last, 0, waiting->rows * sizeof(*waiting->last));
-	for (size_t i = from, next, operation = 1; i < to; i = next, operation++) {
-		size_t b = end_bin(waiting, &waiting->items[i]), slow = 0;
-		double late = waiting->late[b], most = 0;
-
-		for (next = i; next < to && end_bin(waiting, &waiting->items[next]) == b; next++) {
-			const struct excess *item = &waiting->items[next];
-
-			if (!counts(item) || waiting->last[item->row] == operation)
-				continue;
-			waiting->last[item->row] = (uint32_t)operation;
-			most = fmax(most, open_excess(item));
-			slow++;
-		}
-		if (!slow || (slow > 1 && slow > users / FEW))
-			continue;
-		for (size_t k = i; k < next; k++) {
-			struct excess *item = &waiting->items[k];
-
-			/* The others wait for the slowest of them. */
-			if (counts(item) && open_excess(item) >= PATH_SHARE * most &&
-			    late <= LATE_SHARE * open_excess(item))
-				item->path_ns = open_excess(item);
-		}
-	}
-	return 0;
 }
 
 static int write_cells(struct waiting *waiting)
@@ -496,7 +345,7 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 	take_merged(waiting);
 	split_groups(waiting, job);
 	give_merged(waiting);
-	if (find_late(waiting))
+	if (slow_path__begin(waiting))
 		return -ENOMEM;
 	qsort(waiting->items, waiting->item_count, sizeof(*waiting->items), compare_ends);
 	for (size_t from = 0, to; from < waiting->item_count; from = to) {
@@ -505,8 +354,10 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 		for (to = from + 1; to < waiting->item_count && waiting->items[to].group == first->group &&
 				    waiting->items[to].workload == first->workload;)
 			to++;
-		if (split_singles(waiting, job, from, to) || find_paths(waiting, book, from, to))
+		if (split_singles(waiting, job, from, to))
 			return -ENOMEM;
+		slow_path__find(waiting, book, from, to);
 	}
-	return drop_early(waiting, job) ? -ENOMEM : write_cells(waiting);
+	slow_path__drop(waiting, job);
+	return write_cells(waiting);
 }

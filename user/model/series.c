@@ -383,7 +383,8 @@ bool series__learns(struct series *series, const struct kept *kept, bool disturb
 {
 	if (kept->warm_up || kept->blind || kept->flags & VAPRO_BUNDLE_OPEN)
 		return false;
-	return !disturbed || series->disturbed_n > DISTURBED_MOST * (series->usual.n + 1);
+	/* One that is slower for good is measured against other ranks: nothing is spoilt by what it does. */
+	return !disturbed || series->slower || series->disturbed_n > DISTURBED_MOST * (series->usual.n + 1);
 }
 
 int series__learn(struct series_book *book, const struct kept *kept, bool live)

@@ -321,6 +321,7 @@ static int refresh_own(struct series_book *book, struct workload *workload, uint
 /* ---- ranks that are slower than the others in the same calls, for good */
 
 #define SLOWER_TIGHT 0.1  /* of the median: that near to it the others must be */
+#define SLOWER_MOST 0.7	  /* of what the slowest takes longer: that much is one's own */
 #define SLOWER_OTHERS 0.7 /* of the ranks: so many must be */
 
 static int compare_own(const void *a, const void *b)
@@ -347,6 +348,12 @@ static bool waits_early(const struct series_book *book, const struct series *ser
 	return less > 0.5 * (series->own_ns - usual_ns) * series->view_n;
 }
 
+static bool often_seen(const struct series_book *book, const struct series *series)
+{
+	return batches__total(&series->batches) + batches__total(&series->batches_live) >=
+	       book->config->support_batches;
+}
+
 /*
  * Where most ranks agree, one that takes longer for the same calls of the same size has the others' reference: it
  * has no good time of its own to be compared with.
@@ -361,7 +368,7 @@ static int find_slower(struct series_book *book, const struct workload *workload
 		struct series *series = &book->series[i];
 
 		series->slower = false;
-		if (!series->supported || series->own_ns <= 0 || rooted(book, series))
+		if (!often_seen(book, series) || series->own_ns <= 0 || rooted(book, series))
 			continue;
 		if (grow(&ranks, &capacity, count + 1, sizeof(*ranks))) {
 			free(ranks);
@@ -380,7 +387,10 @@ static int find_slower(struct series_book *book, const struct workload *workload
 		if (median >= book->config->threshold * series->own_ns ||
 		    (workload->class == VAPRO_COMMUNICATION && waits_early(book, series, median)))
 			continue;
-		series->slower = true;
+		/* Those that only deal with a slower one are slower by less. */
+		if (series->own_ns - median < SLOWER_MOST * (ranks[count - 1]->own_ns - median))
+			continue;
+		series->slower = series->supported = true;
 		series->reference_ns = median;
 	}
 	free(ranks);
