@@ -29,6 +29,8 @@ static double lost_beside(const struct waiting *waiting, uint32_t row, uint64_t 
 int slow_path__begin(struct waiting *waiting)
 {
 	if (grow(&waiting->paths, &waiting->path_capacity, waiting->rows, sizeof(*waiting->paths)) ||
+	    grow(&waiting->last, &waiting->last_capacity, waiting->rows, sizeof(*waiting->last)) ||
+	    grow(&waiting->least, &waiting->least_capacity, waiting->rows, sizeof(*waiting->least)) ||
 	    grow(&waiting->sums, &waiting->sum_capacity, waiting->rows, sizeof(*waiting->sums)) ||
 	    grow(&waiting->late, &waiting->late_capacity, waiting->bins + 1, sizeof(*waiting->late)))
 		return -ENOMEM;

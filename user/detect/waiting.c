@@ -21,7 +21,6 @@ void waiting__free(struct waiting *waiting)
 	if (!waiting)
 		return;
 	for (size_t i = 0; i < waiting->group_count; i++) {
-		free(waiting->groups[i].excess);
 		free(waiting->groups[i].uses);
 	}
 	free(waiting->items);
@@ -29,6 +28,7 @@ void waiting__free(struct waiting *waiting)
 	free(waiting->late);
 	free(waiting->paths);
 	free(waiting->sums);
+	free(waiting->least);
 	free(waiting);
 }
 
@@ -37,18 +37,13 @@ size_t waiting__bytes(const struct waiting *waiting)
 	size_t bytes = sizeof(*waiting) + waiting->item_capacity * sizeof(*waiting->items);
 
 	for (size_t i = 0; i < waiting->group_count; i++)
-		bytes += waiting->groups[i].excess_capacity * sizeof(*waiting->groups[i].excess) +
-			 waiting->groups[i].uses_capacity;
+		bytes += waiting->groups[i].uses_capacity;
 	return bytes;
 }
 
 static int prepare(struct waiting *waiting, struct group *group)
 {
-	if (grow(&group->excess, &group->excess_capacity, waiting->rows * waiting->bins, sizeof(*group->excess)) ||
-	    grow(&group->uses, &group->uses_capacity, waiting->rows, sizeof(*group->uses)))
-		return -ENOMEM;
-	memset(group->excess, 0, group->excess_capacity * sizeof(*group->excess));
-	return 0;
+	return grow(&group->uses, &group->uses_capacity, waiting->rows, sizeof(*group->uses));
 }
 
 int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, uint64_t view, uint64_t end)
@@ -182,18 +177,42 @@ static int compare_ends(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
-/* Members of a group that are alive in a bin, of those at places [from, to). */
-static size_t members(const struct waiting *waiting, const struct group *group, const struct stg_job *job, size_t from,
-		      size_t to, size_t b)
+/* Threads of a process that wait for each other are a group per process, which goes by its leader; others are one. */
+static uint32_t leader_of(const struct group *group, const struct stg_job *job, uint32_t row)
 {
+	return group->id == STG_PROCESS ? job->rows[row].leader : 0;
+}
+
+/* Members of a row's group that are alive in a bin, and what the kernel attributes of their computation in it. */
+static size_t members(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t of,
+		      uint64_t bin, double *attributed)
+{
+	uint32_t leader = leader_of(group, job, of);
 	size_t count = 0;
 
-	for (size_t place = from; place < to; place++) {
-		uint32_t row = job->order[place];
+	*attributed = 0;
+	for (uint32_t row = 0; row < waiting->rows; row++) {
+		struct cell cell;
 
-		count += belongs(group, job, row) && alive(&job->rows[row], waiting->view + b);
+		if (leader_of(group, job, row) != leader || !belongs(group, job, row) || !alive(&job->rows[row], bin))
+			continue;
+		count++;
+		cell = heatmap__cell(waiting->map, row, bin, VAPRO_COMPUTATION);
+		*attributed += (double)cell.closed.cpu + cell.open.cpu;
 	}
 	return count;
+}
+
+/* A member that was in no such call has no excess: the least is 0 then. */
+static void settle(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t row,
+		   uint64_t bin, struct least *least)
+{
+	double attributed;
+
+	if (members(waiting, group, job, row, bin, &attributed) > least->rows)
+		least->ns = 0;
+	least->ns = fmax(0, least->ns - attributed);
+	least->known = true;
 }
 
 /* One operation: its transfer, where all members are in it; else the last one's call was too short to be single. */
@@ -212,25 +231,22 @@ static int split_singles(struct waiting *waiting, const struct stg_job *job, siz
 {
 	const struct group *group = &waiting->groups[waiting->items[from].group];
 	struct excess **in = calloc(waiting->rows + 1, sizeof(*in));
-	uint32_t operation = 0;
 	uint64_t first_end = 0;
+	double unused;
 	size_t count = 0, wanted = 0, wanted_bin = SIZE_MAX;
 
-	if (!in || grow(&waiting->last, &waiting->last_capacity, waiting->rows, sizeof(*waiting->last))) {
-		free(in);
+	if (!in)
 		return -ENOMEM;
-	}
-	memset(waiting->last, 0, waiting->rows * sizeof(*waiting->last));
 	for (size_t i = from; i <= to; i++) {
 		struct excess *item = i < to ? &waiting->items[i] : NULL;
 
 		if (item && item->n != 1)
 			continue;
-		if (count && (!item || item->start_ns >= first_end || waiting->last[item->row] == operation)) {
+		if (count && (!item || item->start_ns >= first_end || waiting->last[item->row] == waiting->operation)) {
 			size_t b = waiting__end_bin(waiting, in[0]);
 
 			if (b != wanted_bin)
-				wanted = members(waiting, group, job, 0, waiting->rows, b);
+				wanted = members(waiting, group, job, in[0]->row, waiting->view + b, &unused);
 			wanted_bin = b;
 			finish(in, count, wanted);
 			count = 0;
@@ -239,61 +255,58 @@ static int split_singles(struct waiting *waiting, const struct stg_job *job, siz
 			break;
 		if (!count) {
 			first_end = item->end_ns;
-			operation++;
+			waiting->operation++;
 		}
-		waiting->last[item->row] = operation;
+		waiting->last[item->row] = waiting->operation;
 		in[count++] = item;
 	}
 	free(in);
 	return 0;
 }
 
-/* Merged calls have one excess a bin: the least, less what is known to have held members up in it. */
-static void split_merged(struct waiting *waiting, const struct group *group, const struct stg_job *job, size_t from,
-			 size_t to, size_t b)
+/* Merged calls of one call-site that end in one bin, [from, to): the least excess of any member is everybody's. */
+static void split_merged_in(struct waiting *waiting, const struct stg_job *job, size_t from, size_t to)
 {
-	uint64_t bin = waiting->view + b;
-	double least = INFINITY, attributed = 0;
+	const struct group *group = &waiting->groups[waiting->items[from].group];
+	uint64_t bin = waiting->view + waiting__end_bin(waiting, &waiting->items[from]);
 
-	for (size_t place = from; place < to; place++) {
-		uint32_t row = job->order[place];
-		struct cell cell;
+	waiting->operation++;
+	for (size_t i = from; i < to; i++) {
+		uint32_t row = waiting->items[i].row;
 
-		if (!belongs(group, job, row) || !alive(&job->rows[row], bin))
-			continue;
-		least = fmin(least, group->excess[row * waiting->bins + b]);
-		cell = heatmap__cell(waiting->map, row, bin, VAPRO_COMPUTATION);
-		attributed += cell__told(&cell, VAPRO_COMPUTATION);
+		waiting->sums[row] = 0;
+		waiting->least[leader_of(group, job, row)] = (struct least){.ns = INFINITY};
 	}
-	least = isfinite(least) ? fmax(0, least - attributed) : 0;
-	for (size_t place = from; place < to; place++) {
-		float *excess = &group->excess[job->order[place] * waiting->bins + b];
+	for (size_t i = from; i < to; i++)
+		waiting->sums[waiting->items[i].row] += waiting->items[i].n > 1 ? waiting->items[i].ns : 0;
+	for (size_t i = from; i < to; i++) {
+		uint32_t row = waiting->items[i].row;
+		struct least *least = &waiting->least[leader_of(group, job, row)];
 
-		/* from now on the share of it that is transfer */
-		*excess = *excess > 0 ? (float)fmin(1, least / *excess) : 0;
+		if (waiting->sums[row] > 0)
+			least->ns = fmin(least->ns, waiting->sums[row]);
+		least->rows += waiting->sums[row] > 0 && waiting->last[row] != waiting->operation;
+		waiting->last[row] = waiting->operation;
 	}
-}
-
-static void take_merged(struct waiting *waiting)
-{
-	for (size_t i = 0; i < waiting->item_count; i++) {
-		const struct excess *item = &waiting->items[i];
-
-		if (item->n > 1)
-			waiting->groups[item->group]
-			    .excess[item->row * waiting->bins + waiting__end_bin(waiting, item)] += (float)item->ns;
-	}
-}
-
-static void give_merged(struct waiting *waiting)
-{
-	for (size_t i = 0; i < waiting->item_count; i++) {
+	for (size_t i = from; i < to; i++) {
+		struct least *least = &waiting->least[leader_of(group, job, waiting->items[i].row)];
 		struct excess *item = &waiting->items[i];
 
-		if (item->n > 1)
-			item->transfer_ns =
-			    item->ns * (double)waiting->groups[item->group]
-					   .excess[item->row * waiting->bins + waiting__end_bin(waiting, item)];
+		if (!least->known)
+			settle(waiting, group, job, item->row, bin, least);
+		if (item->n > 1 && waiting->sums[item->row] > 0)
+			item->transfer_ns = item->ns * fmin(1, least->ns / waiting->sums[item->row]);
+	}
+}
+
+static void split_merged(struct waiting *waiting, const struct stg_job *job, size_t from, size_t to)
+{
+	for (size_t next; from < to; from = next) {
+		size_t b = waiting__end_bin(waiting, &waiting->items[from]);
+
+		for (next = from + 1; next < to && waiting__end_bin(waiting, &waiting->items[next]) == b; next++)
+			;
+		split_merged_in(waiting, job, from, next);
 	}
 }
 
@@ -321,30 +334,10 @@ static int write_cells(struct waiting *waiting)
 	return 0;
 }
 
-static void split_groups(struct waiting *waiting, const struct stg_job *job)
-{
-	for (size_t g = 0; g < waiting->group_count; g++) {
-		const struct group *group = &waiting->groups[g];
-
-		for (size_t from = 0, to; from < waiting->rows; from = to) {
-			const struct stg_row *first = &job->rows[job->order[from]];
-
-			to = group->id == STG_PROCESS ? from + 1 : waiting->rows;
-			while (to < waiting->rows && job->rows[job->order[to]].leader == first->leader)
-				to++;
-			for (size_t b = 0; b < waiting->bins; b++)
-				split_merged(waiting, group, job, from, to, b);
-		}
-	}
-}
-
 int waiting__end(struct waiting *waiting, const struct stg_job *job, const struct series_book *book)
 {
 	if (!waiting->item_count)
 		return 0;
-	take_merged(waiting);
-	split_groups(waiting, job);
-	give_merged(waiting);
 	if (slow_path__begin(waiting))
 		return -ENOMEM;
 	qsort(waiting->items, waiting->item_count, sizeof(*waiting->items), compare_ends);
@@ -356,6 +349,7 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 			to++;
 		if (split_singles(waiting, job, from, to))
 			return -ENOMEM;
+		split_merged(waiting, job, from, to);
 		slow_path__find(waiting, book, from, to);
 	}
 	slow_path__drop(waiting, job);

@@ -10,9 +10,8 @@
 
 struct group {
 	uint32_t id;
-	float *excess;	     /* [row][bin of the view] */
 	unsigned char *uses; /* row has called it at least once, ever */
-	size_t excess_capacity, uses_capacity;
+	size_t uses_capacity;
 };
 
 /* The excess of a bundle that ended in the view. */
@@ -23,6 +22,13 @@ struct excess {
 	double transfer_ns, path_ns;
 };
 
+/* The least excess of a group's members in a bin. */
+struct least {
+	double ns;
+	size_t rows; /* that have an excess */
+	bool known;  /* settled: no member is without */
+};
+
 struct waiting {
 	struct group groups[GROUPS_MAX];
 	size_t group_count, rows, bins, reach;
@@ -31,9 +37,11 @@ struct waiting {
 	struct excess *items;
 	size_t item_count, item_capacity;
 	uint32_t *last;	      /* by row: the operation that it was met in last */
+	uint32_t operation;   /* number of the latest one; from 1 */
+	struct least *least;  /* by leader */
 	double *late;	      /* by bin: the most that any member lost beside communication */
 	double *paths, *sums; /* scratch, by row */
-	size_t last_capacity, late_capacity, path_capacity, sum_capacity;
+	size_t last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
 };
 
 /* The bin of the view, relative to its begin, in which an excess ends. */

@@ -9,7 +9,8 @@
 #define BEGIN_S 30
 #define CALL_SHARE 0.2 /* of a call's batches, up to CALL_BATCHES times the support: waits make many groups */
 #define CALL_BATCHES 4
-#define FEW_ROWS 2 /* of so many one alone may be the faster */
+#define OWN_BATCHES 5 /* of one rank, least: with those of ranks that agree they must be enough */
+#define FEW_ROWS 2    /* of so many one alone may be the faster */
 
 /* A group of the batches of one series. */
 struct candidate {
@@ -44,8 +45,8 @@ static double needed(const struct series_book *book, enum vapro_class class, siz
 	double support = (double)book->config->support_batches, most = CALL_BATCHES * support * (double)(rows + !rows);
 
 	if (class == VAPRO_COMPUTATION)
-		return support;
-	return fmin(fmax(support, CALL_SHARE * (double)batches__total(&book->scratch)), most);
+		most = support;
+	return fmin(fmax(rows > 1 ? support : OWN_BATCHES, CALL_SHARE * (double)batches__total(&book->scratch)), most);
 }
 
 /* When any rank had the first batch of the workload, seconds since the epoch. */
@@ -168,22 +169,24 @@ static int compare_candidates(const void *a, const void *b)
 	return (left->series > right->series) - (left->series < right->series);
 }
 
-/* Whether another row, on a CPU of the same kind, has a group close to a candidate's. */
+/* Whether another row, on a CPU of the same kind, has a group close to a candidate's, and all together are enough. */
 static bool agreed(const struct series_book *book, const struct candidates *all, size_t at)
 {
 	const struct series *own = &book->series[all->items[at].series];
 	double centre = all->items[at].group.centre_ns, agreement = 1 + book->config->rank_agreement;
+	uint64_t batches = all->items[at].group.n;
+	bool other = false;
 
 	for (int step = -1; step <= 1; step += 2) {
 		for (size_t i = at + (size_t)step; i < all->count; i += (size_t)step) {
-			const struct series *other = &book->series[all->items[i].series];
 			double there = all->items[i].group.centre_ns;
 
-			if (fmax(there, centre) > agreement * fmin(there, centre))
+			if (fmax(there, centre) > agreement * fmin(there, centre) ||
+			    all->items[i].processor != all->items[at].processor)
 				break;
-			if (all->items[i].processor != all->items[at].processor)
-				break;
-			if (other->row != own->row)
+			batches += all->items[i].group.n;
+			other |= book->series[all->items[i].series].row != own->row;
+			if (other && batches >= book->config->support_batches)
 				return true;
 		}
 	}
@@ -298,7 +301,9 @@ static int refresh_own(struct series_book *book, struct workload *workload, uint
 	for (size_t i = 0; !error && i < all.count; i++) {
 		struct series *series = &book->series[all.items[i].series];
 
-		if (series->supported || !(spread(&all.items[i].group, begin) || agreed(book, &all, i)))
+		if (series->supported ||
+		    !((spread(&all.items[i].group, begin) && all.items[i].group.n >= book->config->support_batches) ||
+		      agreed(book, &all, i)))
 			continue;
 		series->supported = true;
 		series->own_ns = series->reference_ns = all.items[i].group.centre_ns;
