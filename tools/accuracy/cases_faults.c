@@ -14,10 +14,14 @@ static double onset(const struct job *job, struct draw *draw, double length_ms)
 	return draw__between(draw, least, fmax(least + 1, 0.5 * job->seconds));
 }
 
-/* How long something lasts that takes 1 - 1 / factor of the time, so that it costs at least low s. */
-static double lasts(struct draw *draw, double factor, double low, double longest)
+/*
+ * How long something lasts that takes 1 - 1 / factor of the time, so that it costs at least low s, and
+ * clearly more than one fragment scatters: what is less cannot be measured by anything.
+ */
+static double lasts(const struct job *job, struct draw *draw, double factor, double low, double longest)
 {
-	double least = 1.1 * low / (1 - 1 / factor);
+	double scatter = 20 * job->jitter * job->steps[JOB_COMPUTE].ns / 1e9;
+	double least = 1.1 * fmax(low, scatter) / (1 - 1 / factor);
 
 	return least * pow(fmax(1, longest / least), draw__unit(draw));
 }
@@ -35,7 +39,8 @@ static struct job_effect *taken(struct job *job, struct draw *draw, double lengt
 
 	cases__usual(job, draw, length_ms, 0.05, 0);
 	begin = onset(job, draw, length_ms);
-	effect = job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, begin, begin + lasts(draw, factor, 0.12, 20), factor);
+	effect =
+	    job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, begin, begin + lasts(job, draw, factor, 0.12, 20), factor);
 	effect->ranks = cases__rank(job, draw);
 	return effect;
 }
@@ -94,7 +99,7 @@ static void duty(struct job *job, struct draw *draw, double length_ms)
 	effect->period = draw__between(draw, 0.05, 0.2);
 	effect->share = draw__between(draw, 0.1, 0.5);
 	effect->factor = 1;
-	effect->end = effect->begin + lasts(draw, 1 / (1 - effect->share), 0.15, 20);
+	effect->end = effect->begin + lasts(job, draw, 1 / (1 - effect->share), 0.15, 20);
 }
 
 static void steal(struct job *job, struct draw *draw, double length_ms)
@@ -111,7 +116,7 @@ static void quota(struct job *job, struct draw *draw, double length_ms)
 	effect->period = 0.1;
 	effect->share = draw__between(draw, 0.2, 0.6);
 	effect->factor = 1;
-	effect->end = effect->begin + lasts(draw, 1 / (1 - effect->share), 0.15, 20);
+	effect->end = effect->begin + lasts(job, draw, 1 / (1 - effect->share), 0.15, 20);
 }
 
 /* One rank is slow in both computations, and nothing says why. */
@@ -121,7 +126,7 @@ static void silent_rank(struct job *job, struct draw *draw, double length_ms)
 
 	cases__usual(job, draw, length_ms, 0.05, 0);
 	begin = onset(job, draw, length_ms);
-	job__fault(job, C, ALARM, ALARM, EFFECT_SLOW, begin, begin + lasts(draw, factor, 0.4, 25), factor)->ranks =
+	job__fault(job, C, ALARM, ALARM, EFFECT_SLOW, begin, begin + lasts(job, draw, factor, 0.4, 25), factor)->ranks =
 	    cases__rank(job, draw);
 }
 
@@ -268,7 +273,7 @@ static void late_sender(struct job *job, struct draw *draw, double length_ms)
 
 	cases__usual(job, draw, length_ms, 0.05, 0);
 	begin = onset(job, draw, length_ms);
-	effect = job__fault(job, C, ALARM, ALARM, EFFECT_SLEEP, begin, begin + lasts(draw, 1 + part, 0.4, 15), 1);
+	effect = job__fault(job, C, ALARM, ALARM, EFFECT_SLEEP, begin, begin + lasts(job, draw, 1 + part, 0.4, 15), 1);
 	effect->ranks = cases__rank(job, draw);
 	effect->steps = 1U << JOB_COMPUTE;
 	effect->length = part * length_ms / 1e3;
@@ -304,7 +309,7 @@ static void two_same_rank(struct job *job, struct draw *draw, double length_ms)
 	struct job_effect *first = taken(job, draw, length_ms), *second;
 	double begin;
 
-	first->end = first->begin + lasts(draw, first->factor, 0.3, 10);
+	first->end = first->begin + lasts(job, draw, first->factor, 0.3, 10);
 	begin = first->end + draw__between(draw, 6, 12);
 	second = job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, begin, begin + draw__between(draw, 3, 10),
 			    draw__between(draw, 1.3, 2.5));

@@ -29,7 +29,7 @@ struct options {
 	const char *part, *pattern, *out, *capture;
 	bool modes[JOB_MODES];
 	uint64_t seeds[SEEDS];
-	int seed_count, workers;
+	int seed_count, workers, limit_s;
 	bool list, verbose;
 	struct vapro_config config;
 };
@@ -45,6 +45,7 @@ static void usage(FILE *out)
 	      "  --seed N[,N..]     what draws the parameters; the table is of even ones (2,4)\n"
 	      "  --set NAME=VALUE   a tunable of the analysis\n"
 	      "  --jobs N           processes at a time (2)\n"
+	      "  --limit SECONDS    of CPU that one run may take before it has failed (300)\n"
 	      "  --out DIR          for the JSON (build/accuracy)\n"
 	      "  --list             names the runs and ends\n"
 	      "  --verbose          prints each finding beside the truth\n"
@@ -96,9 +97,10 @@ static bool parse_mode(struct options *options, const char *text)
 static bool parse(struct options *options, int argc, char **argv)
 {
 	static const struct option longs[] = {
-	    {"part", 1, NULL, 'p'}, {"case", 1, NULL, 'c'},    {"mode", 1, NULL, 'm'},	  {"seed", 1, NULL, 's'},
-	    {"set", 1, NULL, 'x'},  {"jobs", 1, NULL, 'j'},    {"out", 1, NULL, 'o'},	  {"list", 0, NULL, 'l'},
-	    {"help", 0, NULL, 'h'}, {"verbose", 0, NULL, 'v'}, {"capture", 1, NULL, 'w'}, {NULL, 0, NULL, 0},
+	    {"part", 1, NULL, 'p'}, {"case", 1, NULL, 'c'}, {"mode", 1, NULL, 'm'},    {"seed", 1, NULL, 's'},
+	    {"set", 1, NULL, 'x'},  {"jobs", 1, NULL, 'j'}, {"out", 1, NULL, 'o'},     {"limit", 1, NULL, 't'},
+	    {"list", 0, NULL, 'l'}, {"help", 0, NULL, 'h'}, {"verbose", 0, NULL, 'v'}, {"capture", 1, NULL, 'w'},
+	    {NULL, 0, NULL, 0},
 	};
 	bool good = true;
 
@@ -122,6 +124,10 @@ static bool parse(struct options *options, int argc, char **argv)
 		case 'j':
 			options->workers = atoi(optarg);
 			good = options->workers > 0 && options->workers <= WORKERS;
+			break;
+		case 't':
+			options->limit_s = atoi(optarg);
+			good = options->limit_s > 0;
 			break;
 		case 'o':
 			options->out = optarg;
@@ -323,7 +329,10 @@ static void run_all(const struct options *options, struct run *runs, size_t coun
 			fflush(stderr);
 			pid = fork();
 			if (!pid) {
-				int status = carry_out(options, run);
+				struct rlimit limit = {(rlim_t)options->limit_s, (rlim_t)options->limit_s + 1};
+				int status = setrlimit(RLIMIT_CPU, &limit);
+
+				status = status ? status : carry_out(options, run);
 
 				fflush(stdout);
 				_exit(status ? 1 : 0);
@@ -339,8 +348,12 @@ static void run_all(const struct options *options, struct run *runs, size_t coun
 
 int main(int argc, char **argv)
 {
-	struct options options = {
-	    .out = "build/accuracy", .modes = {true, true}, .seeds = {2, 4}, .seed_count = 2, .workers = 2};
+	struct options options = {.out = "build/accuracy",
+				  .modes = {true, true},
+				  .seeds = {2, 4},
+				  .seed_count = 2,
+				  .workers = 2,
+				  .limit_s = 300};
 	struct run *runs;
 	size_t count;
 

@@ -154,8 +154,10 @@ static void sum_truth(const struct run *run, const struct truth_score *at, struc
 	if (at->apart != APART_NOT)
 		return;
 	if (at->expected == FINDING_ALARM) {
-		sum->demanded++;
-		sum->hit += hit;
+		/* stalls have a bar of their own */
+		sum->demanded += !at->stall;
+		sum->hit += hit && !at->stall;
+		sum->all_hit += hit;
 		sum->split += hit && at->parts;
 		if (run->at->type & CASE_LASTING)
 			sum_lasting(at, sum);
