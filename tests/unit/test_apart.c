@@ -38,7 +38,7 @@ static const struct {
      true},
     {"a step of all",
      {.ranks = 3, .seconds = 80, .seed = 7, .noise = 0.03, .grow_at = 40, .grow_factor = 1.3},
-     false,
+     true,
      false,
      false},
 };

@@ -147,8 +147,34 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 	uint32_t id = grower->of[layer][place * grower->bins + b];
 	const struct component *component = &grower->components[region__root(grower, id)];
 
+	/* It was separated from waiting by what all ranks did: each of its cells counts. */
+	if (layer == LAYER_PATH)
+		return true;
+
 	return (component->cells >= grower->config->min_cells && component->lost >= grower->config->min_lost_s * 1e9) ||
 	       region__lost(grower, place, b, layer) >= STRONG_CELL * (double)VAPRO_BIN_NS;
+}
+
+/*
+ * Whether a row was hardly seen to be better between two of its cells: in at most REGION_GAP bins. Bins in which it
+ * made no such call are no evidence either way, where they are not too many.
+ */
+static bool narrow(const struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
+{
+	size_t better = 0;
+
+	if (to - from <= REGION_GAP + 1)
+		return true;
+	/* A computation that is not seen is one that is not known. */
+	if (layer == LAYER_COMPUTATION)
+		return false;
+	for (size_t b = from + 1; to - from <= REGION_SPARSE + 1 && b < to; b++) {
+		struct cell cell = region__cell(grower, place, b, layer);
+
+		better += !isnan(cell__performance(&cell, grower->config));
+	}
+	/* In other calls nothing is slow: on a slow path that says nothing of those that are. */
+	return to - from <= REGION_SPARSE + 1 && (better <= REGION_GAP || layer == LAYER_PATH);
 }
 
 static void bridge(struct grower *grower, enum layer layer)
@@ -162,10 +188,10 @@ static void bridge(struct grower *grower, enum layer layer)
 
 			if (here == NO_COMPONENT)
 				continue;
-			if (last != SIZE_MAX && b - last > 1 && b - last <= REGION_GAP + 1 &&
+			if (last != SIZE_MAX && b - last > 1 && narrow(grower, place, last, b, layer) &&
 			    qualifies(grower, place, last, layer) && qualifies(grower, place, b, layer)) {
 				region__join(grower, of[last], here);
-				for (size_t gap = last + 1; gap < b; gap++)
+				for (size_t gap = last + 1; gap < b && b - last <= REGION_GAP + 1; gap++)
 					of[gap] = here;
 			}
 			last = b;

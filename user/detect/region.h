@@ -26,6 +26,7 @@
 #include "model/stg.h"
 
 #define REGION_GAP 2
+#define REGION_SPARSE 10 /* with bins in which nothing was seen */
 
 struct region_cell {
 	uint32_t row;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define WEAK_BORDER 0.2 /* of the mean column or row */
+#define PATH_ROW 0.88	/* of the row that lost most */
 
 void region__unlist(struct region_list *list)
 {
@@ -91,7 +92,8 @@ static bool row_slow(const struct grower *grower, size_t place, const struct com
 	return dur > 0 && 1 - lost / dur < grower->config->threshold;
 }
 
-/* The losses of a row that begins at cell `from` of a component; *next: the first cell of the next row. */
+/* What a row loses in a component, of slow paths that part of it; the row begins at cell `from` of a component; *next:
+ * the first cell of the next row. */
 static double lost_by_row(const struct grower *grower, enum layer layer, const uint32_t *cells, size_t count,
 			  size_t from, size_t *next)
 {
@@ -99,10 +101,26 @@ static double lost_by_row(const struct grower *grower, enum layer layer, const u
 	double lost = 0;
 
 	for (*next = from; *next < count && cells[*next] / grower->bins == place; ++*next) {
-		if (grower->of[layer][cells[*next]] != NO_COMPONENT)
-			lost += region__lost(grower, place, cells[*next] % grower->bins, layer);
+		size_t b = cells[*next] % grower->bins;
+
+		if (grower->of[layer][cells[*next]] == NO_COMPONENT)
+			continue;
+		/* Whatever the slow path holds up loses as much in all; only the rank itself loses it there. */
+		lost += layer == LAYER_PATH ? heatmap__wait(grower->map, HEATMAP_PATH, grower->job->neighbours[place],
+							    grower->map->begin + b)
+					    : region__lost(grower, place, b, layer);
 	}
 	return lost;
+}
+
+/* Whether a row is part of a component of which the mean row, and the one that lost most, lost so much. */
+static bool belongs(const struct grower *grower, const struct component *component, size_t place, double lost,
+		    double mean, double most)
+{
+	/* A rank that only deals with one on a slow path is slow by less. */
+	if (component->layer == LAYER_PATH)
+		return lost >= PATH_ROW * most;
+	return lost >= mean || (lost >= WEAK_BORDER * mean && row_slow(grower, place, component));
 }
 
 /* Rows that lose next to nothing beside the others only touch the region: noise of their own, or what spills over. */
@@ -110,18 +128,21 @@ static void trim_rows(struct grower *grower, enum layer layer, uint32_t id, cons
 {
 	const struct component *component = &grower->components[id];
 	size_t in = 0;
-	double mean;
+	double mean, most = 0;
 
 	if (component->cells < 3)
 		return;
-	for (size_t i = 0, next; i < count; i = next)
-		in += lost_by_row(grower, layer, cells, count, i, &next) > 0;
+	for (size_t i = 0, next; i < count; i = next) {
+		double lost = lost_by_row(grower, layer, cells, count, i, &next);
+
+		in += lost > 0;
+		most = lost > most ? lost : most;
+	}
 	mean = component->lost / (double)in;
 	for (size_t i = 0, next; in > 1 && i < count; i = next) {
 		double lost = lost_by_row(grower, layer, cells, count, i, &next);
 
-		if (lost >= mean ||
-		    (lost >= WEAK_BORDER * mean && row_slow(grower, cells[i] / grower->bins, component)))
+		if (belongs(grower, component, cells[i] / grower->bins, lost, mean, most))
 			continue;
 		for (size_t k = i; k < next; k++)
 			grower->of[layer][cells[k]] = NO_COMPONENT;

@@ -112,6 +112,21 @@ static double sum_rows(struct waiting *waiting, size_t from, size_t to, size_t *
 	return most;
 }
 
+/* Rows that are slow by nearly as much as the slowest. */
+static size_t main_rows(struct waiting *waiting, size_t from, size_t to, double most)
+{
+	size_t count = 0;
+
+	waiting->operation++;
+	for (size_t i = from; i < to; i++) {
+		uint32_t row = waiting->items[i].row;
+
+		count += waiting->last[row] != waiting->operation && waiting->sums[row] >= PATH_SHARE * most;
+		waiting->last[row] = waiting->operation;
+	}
+	return count;
+}
+
 void slow_path__find(struct waiting *waiting, const struct series_book *book, size_t from, size_t to)
 {
 	size_t users = users_of(book, waiting->items[from].workload);
@@ -119,13 +134,14 @@ void slow_path__find(struct waiting *waiting, const struct series_book *book, si
 	if (users < LEAST_MEMBERS || waiting->groups[waiting->items[from].group].id == STG_PROCESS)
 		return;
 	for (size_t i = from, next; i < to; i = next) {
-		size_t b = waiting__end_bin(waiting, &waiting->items[i]), slow;
+		size_t b = waiting__end_bin(waiting, &waiting->items[i]), slow, own;
 		double most;
 
 		for (next = i; next < to && waiting__end_bin(waiting, &waiting->items[next]) == b; next++)
 			;
 		most = sum_rows(waiting, i, next, &slow);
-		if (!slow || (slow > 1 && slow > users / FEW))
+		own = main_rows(waiting, i, next, most);
+		if (!slow || 2 * slow > users || (own > 1 && own > users / FEW))
 			continue;
 		for (size_t k = i; k < next; k++) {
 			struct excess *item = &waiting->items[k];

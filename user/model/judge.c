@@ -156,7 +156,7 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 		return;
 	}
 	if (kept->warm_up) {
-		kept->reason = VAPRO_WARM_UP;
+		kept->reason = enough ? VAPRO_WARM_UP : VAPRO_FEW_FRAGMENTS;
 		judge_taken(book->config, kept);
 		return;
 	}

@@ -300,7 +300,7 @@ static int add(struct series_book *book, const struct vapro_bundle *bundle, enum
 	if (error)
 		return error;
 	series = &book->series[kept->series];
-	kept->warm_up = class == VAPRO_COMPUTATION && series->members < SERIES_WARM_UP;
+	kept->warm_up = class == VAPRO_COMPUTATION && series->members + bundle->n <= SERIES_WARM_UP;
 	error = add_cluster(book, series, bundle, size, kept);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
 		return error;

@@ -327,7 +327,7 @@ static int refresh_own(struct series_book *book, struct workload *workload, uint
 
 #define SLOWER_TIGHT 0.1  /* of the median: that near to it the others must be */
 #define SLOWER_MOST 0.7	  /* of what the slowest takes longer: that much is one's own */
-#define SLOWER_OTHERS 0.7 /* of the ranks: so many must be */
+#define SLOWER_OTHERS 0.6 /* of the ranks: so many must be */
 
 static int compare_own(const void *a, const void *b)
 {
@@ -353,10 +353,9 @@ static bool waits_early(const struct series_book *book, const struct series *ser
 	return less > 0.5 * (series->own_ns - usual_ns) * series->view_n;
 }
 
-static bool often_seen(const struct series_book *book, const struct series *series)
+static uint64_t batches_of(const struct series *series)
 {
-	return batches__total(&series->batches) + batches__total(&series->batches_live) >=
-	       book->config->support_batches;
+	return batches__total(&series->batches) + batches__total(&series->batches_live);
 }
 
 /*
@@ -367,13 +366,14 @@ static int find_slower(struct series_book *book, const struct workload *workload
 {
 	struct series **ranks = NULL;
 	size_t count = 0, capacity = 0, near = 0;
+	uint64_t batches = 0;
 	double median;
 
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		struct series *series = &book->series[i];
 
 		series->slower = false;
-		if (!often_seen(book, series) || series->own_ns <= 0 || rooted(book, series))
+		if (batches_of(series) < OWN_BATCHES || series->own_ns <= 0 || rooted(book, series))
 			continue;
 		if (grow(&ranks, &capacity, count + 1, sizeof(*ranks))) {
 			free(ranks);
@@ -384,9 +384,15 @@ static int find_slower(struct series_book *book, const struct workload *workload
 	if (count)
 		qsort(ranks, count, sizeof(*ranks), compare_own);
 	median = count ? ranks[(count - 1) / 2]->own_ns : 0;
-	for (size_t i = 0; i < count; i++)
-		near += fabs(ranks[i]->own_ns - median) <= SLOWER_TIGHT * median;
-	for (size_t i = 0; count > 2 && (double)near >= SLOWER_OTHERS * (double)count && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
+		bool is = fabs(ranks[i]->own_ns - median) <= SLOWER_TIGHT * median;
+
+		near += is;
+		batches += is ? batches_of(ranks[i]) : 0;
+	}
+	if (count < 3 || (double)near < SLOWER_OTHERS * (double)count || batches < book->config->support_batches)
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
 		struct series *series = ranks[i];
 
 		if (median >= book->config->threshold * series->own_ns ||
