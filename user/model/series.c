@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/series.h"
 
+#include "model/alike.h"
 #include "model/grow.h"
 #include "model/table.h"
 
@@ -22,7 +23,8 @@ int series__init(struct series_book *book, const struct vapro_config *config, en
 	book->factors.element_bytes = sizeof(kept_no_factors);
 	book->by_key = table__new();
 	book->by_kind = table__new();
-	return book->by_key && book->by_kind ? 0 : -ENOMEM;
+	book->alike = alike__new();
+	return book->by_key && book->by_kind && book->alike ? 0 : -ENOMEM;
 }
 
 void series__free(struct series_book *book)
@@ -43,6 +45,7 @@ void series__free(struct series_book *book)
 	free(book->workloads);
 	table__free(book->by_key);
 	table__free(book->by_kind);
+	alike__free(book->alike);
 	*book = (struct series_book){0};
 }
 

@@ -112,6 +112,7 @@ struct series_book {
 	uint32_t *latest; /* by thread: the series it was in last */
 	size_t latest_capacity;
 	struct pool factors; /* of bundles that are kept */
+	struct alike *alike; /* what calls of the same labels take: judge.c */
 	struct truths truths;
 	struct batches scratch;
 	bool full;			      /* for the time being there is no room for further histories */
