@@ -13,8 +13,9 @@
  *  6. states that were not met before, and what does not fit at all, are not kept: their time is
  *     uncovered, reason `shed`.
  *
- * All of it is told (analysis__shed), step 1 is no loss, nothing ends the run. Beside the cap lie what a window needs
- * while it is worked on and told, and the numbers of threads and states, which only grow with new ones.
+ * All of it is in analysis__shed, nothing ends the run; step 1 loses nothing of what goes on. Beside the cap lie
+ * what a window needs while it is worked on and reported, and the numbers of threads and states, which only grow
+ * with new ones.
  */
 #ifndef VAPRO_ANALYSIS_MEMORY_H
 #define VAPRO_ANALYSIS_MEMORY_H

@@ -216,7 +216,7 @@ static void test_placement(void **state)
 			    stg__set_place(stg,
 					   &(struct vapro_place){.thread = i, .socket = (int32_t)(ranks[i] / 3 % 2)}),
 			    0);
-		/* where it runs later moves nobody */
+		/* where it runs later moves no row */
 		assert_int_equal(
 		    stg__set_place(stg, &(struct vapro_place){.thread = i, .socket = ranks[i] % 3 == 1 ? -1 : 5}), 0);
 	}

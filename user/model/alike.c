@@ -8,7 +8,7 @@
 
 #define ANY_SIZE 0
 
-/* The two greatest, since nobody is compared with itself. */
+/* The two greatest, since none is compared with itself. */
 struct greatest {
 	uint32_t series;
 	double ns, second_ns;

@@ -10,8 +10,8 @@
 
 /*
  * Frees series until `wanted` numbers are free, where so many were not met in the last EVICT_LEAST windows and
- * nobody uses them; and workloads that no series is left of. used: by series. Numbers of others stay as they are.
- * Histories that truths were told of stay. Returns how many went; without memory, none.
+ * no bundle or variance uses them; and workloads that no series is left of. used: by series. Numbers of others stay as
+ * they are. Histories that have truths stay. Returns how many went; without memory, none.
  */
 size_t evict__series(struct series_book *book, const unsigned char *used, size_t wanted);
 
