@@ -2,6 +2,7 @@
 #include "analysis_memory.h"
 
 #include "analysis_past.h"
+#include "model/evict.h"
 #include "model/grow.h"
 
 #define RECENT 4096	    /* bundles that a further one may be merged with; a power of two */
@@ -9,6 +10,7 @@
 #define SERIES_STEP 256	    /* histories after which to look again */
 #define LEAST_CELLS 64	    /* of a state's workloads; coarser ones tell nothing apart any more */
 #define LEAST_BUNDLES 64
+#define SPARE 4		/* of all histories, one so many-th is made free at once */
 #define HISTORIES 4 / 3 /* what is known of states may take all but a quarter: those who are known need room too */
 
 static size_t bundle_bytes(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
@@ -110,7 +112,7 @@ static void merge(struct series_book *book, struct kept *into, struct kept *from
 	series__drop(book, from);
 }
 
-/* Steps 1 and 4. Bundles of one state and bin come close after each other, so few places are looked at. */
+/* Steps 2 and 5. Bundles of one state and bin come close after each other, so few places are looked at. */
 static bool merge_bundles(struct analysis_context *context, struct analysis_job *job, bool any_norm)
 {
 	uint32_t *recent = malloc(RECENT * sizeof(*recent));
@@ -138,7 +140,54 @@ static bool merge_bundles(struct analysis_context *context, struct analysis_job 
 	return kept <= job->kept_capacity / 4 * 3 && job->kept_capacity;
 }
 
-/* Step 2. */
+static void mark_kept(unsigned char *used, const struct kept *kept, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		used[kept[i].series] = 1;
+}
+
+static void mark_tally(unsigned char *used, const struct tally *tally)
+{
+	for (size_t i = 0; i < tally->series_count; i++)
+		used[tally->series[i].series] = 1;
+	for (unsigned i = 0; i < tally->worst_count; i++)
+		used[tally->worst[i].series] = 1;
+}
+
+/* Step 1. What bundles or variances refer to stays. Returns whether any history went. */
+static bool evict(struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+{
+	unsigned char *used = calloc(context->series.count + 1, 1);
+	size_t evicted;
+
+	if (!used)
+		return false;
+	for (size_t i = 0; i < job_count; i++) {
+		mark_kept(used, jobs[i].kept, jobs[i].kept_count);
+		mark_kept(used, jobs[i].open, jobs[i].open_count);
+		mark_kept(used, jobs[i].past.kept, jobs[i].past.kept_count);
+		mark_kept(used, jobs[i].past.open, jobs[i].past.open_count);
+		for (size_t k = 0; k < jobs[i].book.count; k++) {
+			const struct variance *variance = &jobs[i].book.variances[k];
+
+			mark_tally(used, &variance->past);
+			mark_tally(used, &variance->retiring);
+			mark_tally(used, &variance->staying);
+			mark_tally(used, &variance->total);
+		}
+	}
+	evicted = evict__series(&context->series, used, context->series.count / SPARE);
+	free(used);
+	/* What else there is has grown: histories have less of the cap now. */
+	if (!histories_fit(context))
+		evict__shrink(&context->series);
+	add_up(context, jobs, job_count);
+	context->memory.look_at = context->series.count + SERIES_STEP;
+	context->memory.shed.evicted += evicted;
+	return evicted > 0;
+}
+
+/* Step 3. */
 static void cut_history(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
 {
 	for (size_t i = 0; i < job_count; i++)
@@ -146,7 +195,7 @@ static void cut_history(struct analysis_context *context, struct analysis_job *j
 	context->memory.short_history = true;
 }
 
-/* Step 3. */
+/* Step 4. */
 static bool widen_cells(struct analysis_context *context)
 {
 	bool any = false;
@@ -221,6 +270,11 @@ void analysis_memory__look(struct analysis_context *context, struct analysis_job
 	if (histories_fit(context) && fits(context, jobs, job_count, 0))
 		return;
 	add_up(context, jobs, job_count);
+	/* Numbers that are free may be taken all the same. */
+	if (evict(context, jobs, job_count) && fits(context, jobs, job_count, 0)) {
+		context->series.full = !histories_fit(context);
+		return;
+	}
 	context->series.full = !shed_steps(context, jobs, job_count, 0) || !histories_fit(context);
 }
 
@@ -256,8 +310,11 @@ void analysis_memory__settle(struct analysis_context *context, struct analysis_j
 	struct analysis_memory *memory = &context->memory;
 
 	add_up(context, jobs, job_count);
+	if (!fits(context, jobs, job_count, 0) || !histories_fit(context))
+		evict(context, jobs, job_count);
 	memory->look_at = context->series.count + SERIES_STEP;
 	context->series.full = memory->exhausted = false;
+	context->series.window++;
 	if (!fits(context, jobs, job_count, 0))
 		shrink(jobs, job_count);
 	if (!fits(context, jobs, job_count, 0) && !shed_steps(context, jobs, job_count, 0)) {

@@ -5,15 +5,17 @@
  * step only where the one before was not enough:
  *
  *  0. what windows have dropped and was kept for questions goes;
- *  1. bundles of one state, bin and norm cell become one: their sums stay, single fragments go;
- *  2. the heat map keeps little more than the view: older parts of a region stay as they were told;
- *  3. with instructions: cells of workloads become coarser, as beyond cluster-cells;
- *  4. bundles of one state and bin become one whatever they took: a disturbance counts by its mean;
- *  5. states that were not met before, and what does not fit at all, are not kept: their time is
+ *  1. histories of states that were not met for long go, those met last longest ago first;
+ *  2. bundles of one state, bin and norm cell become one: their sums stay, single fragments go;
+ *  3. the heat map keeps little more than the view: older parts of a region stay as they were told;
+ *  4. with instructions: cells of workloads become coarser, as beyond cluster-cells;
+ *  5. bundles of one state and bin become one whatever they took: a disturbance counts by its mean;
+ *  6. states that were not met before, and what does not fit at all, are not kept: their time is
  *     uncovered, reason `shed`.
  *
- * All of it is told (analysis__shed), nothing ends the run. Beside the cap lie what a window needs while
- * it is worked on and told, and the numbers of threads and states, which only grow with new ones.
+ * All of it is in analysis__shed, nothing ends the run; step 1 loses nothing of what goes on. Beside the cap lie
+ * what a window needs while it is worked on and reported, and the numbers of threads and states, which only grow
+ * with new ones.
  */
 #ifndef VAPRO_ANALYSIS_MEMORY_H
 #define VAPRO_ANALYSIS_MEMORY_H

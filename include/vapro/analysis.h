@@ -360,6 +360,7 @@ struct vapro_shed {
 	uint64_t coarser;	     /* states whose workload cells were made coarser */
 	uint64_t bundles, fragments; /* that were not kept at all; their time is uncovered, reason shed */
 	double seconds;		     /* of those */
+	uint64_t evicted;	     /* histories of states that were not met for long: nothing of it is lost */
 };
 
 /* Of the window that ended last. */

@@ -30,7 +30,7 @@ static inline void assert_near(double a, double b, double tolerance)
 		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
 }
 
-/* Ranks by turns on the hosts. */
+/* Rank i on host i modulo hosts. */
 static inline void make_job(uint32_t ranks, uint32_t hosts)
 {
 	stg = stg__new();

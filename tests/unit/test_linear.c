@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A job with noise on many ranks: hundreds of variances in one window are told right, each with who held the
+ * A job with noise on many ranks: hundreds of variances in one window are right, each with who held the
  * others up in its own time, and none of them costs memory by the number of ranks.
  */
 #include <math.h>

@@ -216,7 +216,7 @@ static void test_placement(void **state)
 			    stg__set_place(stg,
 					   &(struct vapro_place){.thread = i, .socket = (int32_t)(ranks[i] / 3 % 2)}),
 			    0);
-		/* where it runs later moves nobody */
+		/* where it runs later moves no row */
 		assert_int_equal(
 		    stg__set_place(stg, &(struct vapro_place){.thread = i, .socket = ranks[i] % 3 == 1 ? -1 : 5}), 0);
 	}
@@ -448,6 +448,44 @@ static void test_without_return(void **state)
 	stg__free(stg);
 }
 
+/* A call that is stuck where it was never seen before takes what the same call takes elsewhere, of its own size. */
+static void test_stuck_calls(void **state)
+{
+	static const double each_ns[] = {1e6, 9e6, 4e6}, bytes[] = {8, 800, 8};
+	struct vapro_config config;
+	struct stg *stg = stg__new();
+	struct series_book book;
+	struct vapro_bundle b;
+	struct kept kept;
+
+	(void)state;
+	sim_config(&config);
+	add_thread(stg, 0, 0, 0);
+	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
+	for (uint32_t i = 0; i < 5; i++) {
+		char to[8];
+		const struct vapro_state call = {
+		    .id = i, .class = VAPRO_COMMUNICATION, .to = to, .labels = i == 4 ? "f=y" : "f=x"};
+
+		snprintf(to, sizeof(to), "a+%u", i);
+		assert_int_equal(stg__add_state(stg, &call), 0);
+		if (i >= 3)
+			continue;
+		b = bundle(0, i, each_ns[i], 60, bytes[i]);
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		b = bundle(0, i == 2 ? 4 : 3, 5e9, 1, i ? 5000 : 8);
+		assert_int_equal(series__add(&book, &b, &kept), 0);
+		judge__refresh(&book);
+		judge__bundle(&book, &kept);
+		assert_near(kept.reference, i == 2 ? 0 : i ? 9e6 : 4e6, 1e5);
+		assert_int_equal(kept.blind, i == 2);
+	}
+	series__free(&book);
+	stg__free(stg);
+}
+
 /* What a job leaves is given to the next; another job's histories stay as they are. */
 static void test_forgetting(void **state)
 {
@@ -550,6 +588,7 @@ int main(void)
 	    cmocka_unit_test(test_taken_from_random_work),
 	    cmocka_unit_test(test_without_return),
 	    cmocka_unit_test(test_forgetting),
+	    cmocka_unit_test(test_stuck_calls),
 	    cmocka_unit_test(test_naps_are_work),
 	    cmocka_unit_test(test_names),
 	};

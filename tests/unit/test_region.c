@@ -179,7 +179,7 @@ static void test_region_turns(void **state)
 	region__clear(&result);
 }
 
-/* A bad host among eight, ranks placed by turns: one thing, whatever its ranks are called. */
+/* A bad host among eight, cyclic placement: one thing, whatever its ranks are called. */
 static void test_region_cyclic(void **state)
 {
 	struct variance_book book = {.last_id = &(uint32_t){0}};
@@ -275,7 +275,7 @@ static void test_region_odd_one(void **state)
 	region__clear(&result);
 }
 
-/* A hog's share of a bin wanders, and short rows tell little: neither is another thing. */
+/* A hog's share of a bin wanders, and short rows say little: neither is another thing. */
 static void test_region_wanders(void **state)
 {
 	static const double wanders[] = {0.8, 0.3, 0.6, 0.2, 0.7};

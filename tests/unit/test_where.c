@@ -58,7 +58,7 @@ static const struct vapro_place *limit_of(const struct places *places, const str
 	return limited;
 }
 
-/* One index answers for many regions; rows that are left out count as nobody, also where they are slow. */
+/* One index answers for many regions; rows that are left out do not count, also where they are slow. */
 static void test_where_index(void **state)
 {
 	static const unsigned char left_out[] = {0, 0, 0, 1, 0, 0};

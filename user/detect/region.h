@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Region growing over the heat map (papers/000 section 3.5): contiguous cells below the threshold,
- * 4-neighbours on rank order and bins, a null cell is a wall. Added to the paper:
+ * 4-neighbours in rows and bins, a null cell is a wall. Added to the paper:
+ *  - Rows of one host, and of one socket, are neighbours whatever their ranks (struct stg_job).
+ *  - Rows that differ clearly in the share of time they lose, or in when they begin or end, are parted
+ *    (region__level); components of one host or socket that agree in both, with few calm rows beside
+ *    them there, are one draft (region__unite).
  *  - Communication grows in three layers, suspended in a call, waiting and slow path, since a rank that
  *    lost its CPU inside MPI, its neighbour that waits for it and one whose transfers are slow are not
  *    one thing.

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEVEL_CELLS 5	 /* of a row: with fewer nobody can say how slow it is */
+#define LEVEL_CELLS 5	 /* of a row: fewer do not say how slow it is */
 #define LEVEL_RATIO 1.5	 /* of the shares of time that two rows lose */
 #define LEVEL_SIGMAS 4	 /* and their difference, in standard errors of their means over bins */
 #define LEVEL_BINS 5	 /* begins or ends that differ by more are two things ... */

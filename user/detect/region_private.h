@@ -12,7 +12,7 @@
 enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_PATH, LAYER_IO, LAYERS };
 
 #define NO_COMPONENT UINT32_MAX
-#define MOSTLY 0.5 /* of a loss told by the kernel */
+#define MOSTLY 0.5 /* of a loss that the kernel attributes */
 
 extern const enum vapro_class region__class[LAYERS];
 
@@ -75,7 +75,7 @@ int region__split(struct grower *grower, enum layer layer);
 
 /*
  * Parts rows that are neighbours and not one thing: their losses differ clearly over all of their time in the
- * component, or they begin or end at clearly different times. Rows that agree stay together, whoever is between
+ * component, or they begin or end at clearly different times. Rows that agree stay together, whatever rows are between
  * them. Returns 0 or -ENOMEM.
  */
 int region__level(struct grower *grower, enum layer layer);

@@ -160,7 +160,7 @@ int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), voi
 			drop(item);
 			continue;
 		}
-		/* What stays is told again by the next window, or is missing there. */
+		/* What stays is added again by the next window, or is missing there. */
 		item->stale = item->parts[CASE_STAYING] || item->interferers[CASE_STAYING].count;
 		if (move(item, CASE_RETIRING, item, CASE_PAST))
 			error = -ENOMEM;

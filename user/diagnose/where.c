@@ -100,7 +100,7 @@ static bool within_host(enum fact fact)
 
 struct where_index {
 	const struct stg_job *about;
-	const struct vapro_place **of_row; /* the place of each row's own thread; NULL where nobody told it */
+	const struct vapro_place **of_row; /* the place of each row's own thread; NULL where it is not known */
 	unsigned char *counted;		   /* rows that are not left out */
 	struct table *numbers;		   /* (host and fact, value) -> number in counts; value 0: all that are known */
 	uint32_t *counts;

@@ -32,7 +32,8 @@ void places__free(struct places *places);
 /* How many rows of a job have which value of which fact, counted once for all questions of a window. */
 struct where_index;
 
-/* counts: whether a row is to be told from. NULL when out of memory; valid until a row or a place is added. */
+/* counts: whether a row is one of those that slow ones are compared with. NULL when out of memory; valid until a row or
+ * a place is added. */
 struct where_index *where_index__new(const struct places *places, const struct stg *stg, uint32_t job,
 				     bool (*counts)(const void *arg, uint32_t row), const void *arg);
 void where_index__free(struct where_index *index);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/judge.h"
 
+#include "model/alike.h"
 #include "model/grow.h"
 #include "model/reference.h"
 #include "model/typical.h"
@@ -35,6 +36,7 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 
 int judge__refresh(struct series_book *book)
 {
+	alike__forget(book->alike);
 	for (size_t i = 0; i < book->count; i++) {
 		if (book->series[i].dirty)
 			refresh_series(book->config, &book->series[i]);
@@ -67,21 +69,7 @@ static double usual_blocked(const struct series *series)
  */
 static double labels_reference(const struct series_book *book, const struct series *stuck)
 {
-	const struct workload *own = &book->workloads[stuck->workload];
-	double best = 0, best_same = 0;
-
-	for (size_t i = 0; i < book->count; i++) {
-		const struct series *series = &book->series[i];
-		const struct workload *workload = &book->workloads[series->workload];
-
-		if (series == stuck || series->job != stuck->job || workload->common != own->common ||
-		    series->cpu.n < (double)book->config->rare_members)
-			continue;
-		best = fmax(best, series->own_ns);
-		if (!memcmp(workload->seed, own->seed, sizeof(own->seed)))
-			best_same = fmax(best_same, series->own_ns);
-	}
-	return best_same > 0 ? best_same : best;
+	return alike__reference(book->alike, book, stuck);
 }
 
 static void judge_stuck(const struct series_book *book, struct kept *kept, const struct series *series)

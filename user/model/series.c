@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/series.h"
 
+#include "model/alike.h"
 #include "model/grow.h"
 #include "model/table.h"
 
@@ -8,6 +9,7 @@
 
 /* A call-site that is called with more sizes than this has no fixed workload; the last takes the rest. */
 #define WORKLOADS_PER_KIND 64
+#define WIDEN 8		   /* of all series, room for one so many-th at once */
 #define LATEST SERIES_NONE /* in place of a workload: the series that was found last */
 #define UNUSUAL_SIGMAS 4
 #define SCATTER_FLOOR 0.02 /* of the mean: nothing repeats better than that */
@@ -22,17 +24,22 @@ int series__init(struct series_book *book, const struct vapro_config *config, en
 	book->factors.element_bytes = sizeof(kept_no_factors);
 	book->by_key = table__new();
 	book->by_kind = table__new();
-	return book->by_key && book->by_kind ? 0 : -ENOMEM;
+	book->alike = alike__new();
+	return book->by_key && book->by_kind && book->alike ? 0 : -ENOMEM;
+}
+
+static void clear(struct series *series)
+{
+	histogram__clear(&series->cpu);
+	histogram__clear(&series->net);
+	batches__clear(&series->batches);
+	batches__clear(&series->batches_live);
 }
 
 void series__free(struct series_book *book)
 {
-	for (size_t i = 0; i < book->count; i++) {
-		histogram__clear(&book->series[i].cpu);
-		histogram__clear(&book->series[i].net);
-		batches__clear(&book->series[i].batches);
-		batches__clear(&book->series[i].batches_live);
-	}
+	for (size_t i = 0; i < book->count; i++)
+		clear(&book->series[i]);
 	batches__clear(&book->scratch);
 	for (size_t i = 0; i < book->workload_count; i++)
 		clusters__free(book->workloads[i].clusters);
@@ -43,6 +50,7 @@ void series__free(struct series_book *book)
 	free(book->workloads);
 	table__free(book->by_key);
 	table__free(book->by_kind);
+	alike__free(book->alike);
 	*book = (struct series_book){0};
 }
 
@@ -63,6 +71,22 @@ static int take_workload(struct series_book *book, uint32_t *id)
 	return 0;
 }
 
+/* Doubling would take the memory cap at one blow. */
+static int widen(struct series_book *book)
+{
+	size_t capacity = book->capacity + book->capacity / WIDEN + WIDEN;
+	struct series *series;
+
+	if (book->count < book->capacity)
+		return 0;
+	series = realloc(book->series, capacity * sizeof(*series));
+	if (!series)
+		return -ENOMEM;
+	book->series = series;
+	book->capacity = capacity;
+	return 0;
+}
+
 static int take_series(struct series_book *book, uint32_t *id)
 {
 	*id = book->free_series;
@@ -72,7 +96,7 @@ static int take_series(struct series_book *book, uint32_t *id)
 	}
 	if (book->full)
 		return -ENOSPC;
-	if (grow(&book->series, &book->capacity, book->count + 1, sizeof(*book->series)))
+	if (widen(book))
 		return -ENOMEM;
 	*id = (uint32_t)book->count++;
 	book->series[*id] = (struct series){.job = SERIES_NONE};
@@ -300,6 +324,7 @@ static int add(struct series_book *book, const struct vapro_bundle *bundle, enum
 	if (error)
 		return error;
 	series = &book->series[kept->series];
+	series->window = book->window;
 	kept->warm_up = class == VAPRO_COMPUTATION && series->members + bundle->n <= SERIES_WARM_UP;
 	error = add_cluster(book, series, bundle, size, kept);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
@@ -419,6 +444,21 @@ static bool keeps_workload(const void *ctx, uint32_t value)
 	return survivors->book->workloads[value].job != survivors->job;
 }
 
+void series__release(struct series_book *book, uint32_t id)
+{
+	clear(&book->series[id]);
+	book->series[id] = (struct series){.job = SERIES_NONE, .next = book->free_series};
+	book->free_series = id;
+}
+
+void workload__release(struct series_book *book, uint32_t id)
+{
+	clusters__free(book->workloads[id].clusters);
+	book->workloads[id] =
+	    (struct workload){.job = SERIES_NONE, .series = SERIES_NONE, .next = book->free_workloads};
+	book->free_workloads = id;
+}
+
 int series__forget(struct series_book *book, uint32_t job)
 {
 	struct survivors survivors = {.book = book, .job = job};
@@ -427,22 +467,12 @@ int series__forget(struct series_book *book, uint32_t job)
 	    table__prune(book->by_kind, keeps_workload, &survivors))
 		return -ENOMEM;
 	for (size_t i = 0; i < book->count; i++) {
-		if (book->series[i].job != job)
-			continue;
-		histogram__clear(&book->series[i].cpu);
-		histogram__clear(&book->series[i].net);
-		batches__clear(&book->series[i].batches);
-		batches__clear(&book->series[i].batches_live);
-		book->series[i] = (struct series){.job = SERIES_NONE, .next = book->free_series};
-		book->free_series = (uint32_t)i;
+		if (book->series[i].job == job)
+			series__release(book, (uint32_t)i);
 	}
 	for (size_t i = 0; i < book->workload_count; i++) {
-		if (book->workloads[i].job != job)
-			continue;
-		clusters__free(book->workloads[i].clusters);
-		book->workloads[i] =
-		    (struct workload){.job = SERIES_NONE, .series = SERIES_NONE, .next = book->free_workloads};
-		book->free_workloads = (uint32_t)i;
+		if (book->workloads[i].job == job)
+			workload__release(book, (uint32_t)i);
 	}
 	return 0;
 }

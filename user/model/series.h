@@ -55,6 +55,7 @@ struct series_usual {
 struct series {
 	uint32_t thread, state, workload, job, row;
 	uint32_t next;	   /* of the same workload */
+	uint32_t window;   /* in which it was met last */
 	uint32_t follower; /* the series that its thread came to after it, last time */
 	enum vapro_class class;
 	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
@@ -111,7 +112,9 @@ struct series_book {
 	struct table *by_key, *by_kind;
 	uint32_t *latest; /* by thread: the series it was in last */
 	size_t latest_capacity;
+	uint32_t window;     /* that is being filled, a number of the caller's */
 	struct pool factors; /* of bundles that are kept */
+	struct alike *alike; /* what calls of the same labels take: judge.c */
 	struct truths truths;
 	struct batches scratch;
 	bool full;			      /* for the time being there is no room for further histories */
@@ -128,6 +131,10 @@ void series__free(struct series_book *book);
  * full, or -ENOMEM.
  */
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept);
+
+/* Free what nobody refers to any more: series and workloads of model/evict.h. */
+void series__release(struct series_book *book, uint32_t id);
+void workload__release(struct series_book *book, uint32_t id);
 
 /* What it holds, but for factors of bundles. */
 size_t series__bytes(const struct series_book *book);
