@@ -153,6 +153,8 @@ static int build_imbalances(const struct builder *builder, struct job_result *re
 
 		if (!ranks)
 			return -ENOMEM;
+		if (set->over)
+			continue;
 		*out = (struct result_imbalance){
 		    .state = &stg__state(builder->context->stg, slow->state)->about,
 		    .fast_rank = builder->about->rows[fast->row].rank,

@@ -47,6 +47,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	double *computing = calloc(about->row_count + 1, sizeof(*computing));
 	struct series *series = context->series.series;
+	double all = 0, weighted = 0;
 	int error = computing ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < context->series.count; i++) {
@@ -67,8 +68,11 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 
 		if (kept__bin(kept) >= end || kept->held)
 			continue;
-		if (at->class == VAPRO_COMPUTATION)
+		if (at->class == VAPRO_COMPUTATION) {
 			computing[at->row] += kept->sum_ns;
+			all += kept->sum_ns;
+			weighted += kept->sum_ns * kept->sum_ns / kept->n;
+		}
 		at->view_n += kept->n;
 		third = (int)(SERIES_THIRDS * (kept__bin(kept) - view) / (end - view));
 		if (kept__bin(kept) >= view && !kept->warm_up) {
@@ -82,6 +86,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		if (series[i].job == job->id)
 			error = batches__close(&series[i].batches_live);
 	}
+	job->map.fragment_ns = all > 0 ? weighted / all : 0;
 	if (!error)
 		error = stg__set_computing(context->stg, job->id, computing);
 	free(computing);

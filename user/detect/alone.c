@@ -8,7 +8,12 @@
 #define MOVED_ROWS 3	  /* so many rows on several places changed at once: that is the program */
 #define LIGHTER 0.95	  /* of what it should take, or less: a row has less to do */
 #define LIGHTER_SHARE 0.5 /* of a loss that others were spared */
-#define PLACE_SHARE 0.75  /* of the rows of a place, in a variance that is the place's */
+#define REPEATED 1.6	  /* fragments as slow as the slowest: more than one */
+#define MANY_FRAGMENTS 20 /* of a state: outliers are few among them */
+#define SURE_FRAGMENTS 3  /* so many slow ones may be a smaller part of all */
+#define FEW_SHARE 0.6
+#define SURE_SHARE 0.35
+#define PLACE_SHARE 0.75 /* of the rows of a place, in a variance that is the place's */
 
 static bool silent(const struct variance *variance, const struct vapro_config *config)
 {
@@ -98,4 +103,43 @@ static bool is_place(const struct variance *variance, const struct evidence_inpu
 bool alone__place(const struct variance *variance, const struct evidence_input *input)
 {
 	return variance->row_count > 1 && (is_place(variance, input, false) || is_place(variance, input, true));
+}
+
+/*
+ * How many fragments of a state were as slow as the slowest, by their loss; 0 where those are few among others that
+ * were not.
+ */
+static double slow_fragments(const struct tally_series *entry)
+{
+	double greatest = entry->longest - entry->ref / fmax(entry->n, 1);
+	double slow = fmin(entry->n, entry->lost / fmax(1, greatest));
+
+	if (entry->n >= MANY_FRAGMENTS)
+		return slow;
+	return slow >= (slow < SURE_FRAGMENTS ? FEW_SHARE : SURE_SHARE) * entry->n ? slow : fmin(slow, 1);
+}
+
+double alone__repeated(const struct variance *variance, const struct evidence_input *input)
+{
+	const struct tally *tally = &variance->total;
+	double *slow = calloc(input->job->row_count + 1, sizeof(*slow));
+	double *lost = calloc(input->job->row_count + 1, sizeof(*lost));
+	double repeated = 0, all = 0;
+
+	for (size_t i = 0; slow && lost && i < tally->series_count; i++) {
+		const struct tally_series *entry = &tally->series[i];
+		const struct series *series = &input->series->series[entry->series];
+
+		if (series->class != VAPRO_COMPUTATION || entry->lost <= 0)
+			continue;
+		lost[series->row] += entry->lost;
+		slow[series->row] = fmax(slow[series->row], slow_fragments(entry));
+	}
+	for (size_t row = 0; slow && lost && row < input->job->row_count; row++) {
+		all += lost[row];
+		repeated += slow[row] >= REPEATED ? lost[row] : 0;
+	}
+	free(slow);
+	free(lost);
+	return all > 0 ? repeated / all : 0;
 }

@@ -13,6 +13,12 @@
 bool alone__moved(const struct variance *variance, const struct variance_book *book,
 		  const struct evidence_input *input);
 
+/*
+ * The share of the loss of computation in rows on which more than one fragment was slow. What nothing attributes and
+ * happened within one fragment is an outlier: any program has some.
+ */
+double alone__repeated(const struct variance *variance, const struct evidence_input *input);
+
 /* Whether the rows of a variance are most of a host or of a socket, and no others, of a job with other places. */
 bool alone__place(const struct variance *variance, const struct evidence_input *input);
 

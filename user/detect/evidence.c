@@ -239,6 +239,11 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		say(variance, false, "too little was seen of this work to know what it usually takes");
 		return;
 	}
+	variance->outlier = !variance->lasting && alone__repeated(variance, input) < share;
+	if (variance->outlier) {
+		say(variance, false, "nothing attributes it, and only one fragment of a rank was slow");
+		return;
+	}
 	if (input->source == VAPRO_BY_INSTRUCTIONS) {
 		say(variance, true, "the same instructions took longer");
 		return;
@@ -465,7 +470,7 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 			}
 			variance->class = main_class(variance);
 			variance->effect_of = 0;
-			variance->by_place = variance->alike = false;
+			variance->by_place = variance->alike = variance->outlier = false;
 			if (waiting)
 				judge_waiting(variance, input, book);
 			else if (variance->path)

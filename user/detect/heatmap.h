@@ -64,6 +64,7 @@ struct heatmap {
 	uint64_t ring;	     /* room for them: a power of two */
 	uint64_t view;	     /* bins of the longest view so far */
 	bool cut;	     /* of its history little is kept */
+	double fragment_ns;  /* how long a computation takes that is met at any time, as of the last view */
 	uint64_t begin, end; /* bins kept: [begin, end); begin == end: nothing yet */
 };
 

@@ -6,10 +6,14 @@
 
 #include <math.h>
 
+#define FRAGMENTS 3 /* that time looked at together holds, where they are longer than bins */
+#define WIDEST 50   /* bins */
+
 struct entry {
 	uint32_t variance, row, workload, series;
 	uint64_t bin;
 	double n, net, ref, lost;
+	double fragment_ns; /* mean duration of its fragments */
 };
 
 static int compare(const void *a, const void *b)
@@ -59,6 +63,7 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 			    .series = kept->series,
 			    .bin = bin,
 			    .n = kept->n * share,
+			    .fragment_ns = (kept->sum_ns - told) / kept->n,
 			    .net = (kept->sum_ns - told) * share,
 			    .ref = (double)kept->reference * kept->n * share,
 			    .lost = loss.lost * share,
@@ -66,6 +71,29 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 		}
 	}
 	return 0;
+}
+
+/*
+ * Where fragments are longer than bins, two states never share one: the time that is looked at together is as long as
+ * a few fragments. Entries are in order by variance and row.
+ */
+static void widen(struct entry *entries, size_t count)
+{
+	for (size_t i = 0, next; i < count; i = next) {
+		double ns = 0, weighted = 0;
+		uint64_t width;
+
+		for (next = i; next < count && entries[next].variance == entries[i].variance &&
+			       entries[next].row == entries[i].row;
+		     next++) {
+			ns += entries[next].net;
+			weighted += entries[next].net * entries[next].fragment_ns;
+		}
+		width = 1 + (ns > 0 ? (uint64_t)(FRAGMENTS * weighted / ns / (double)VAPRO_BIN_NS) : 0);
+		width = width > WIDEST ? WIDEST : width;
+		for (size_t k = i; k < next; k++)
+			entries[k].bin -= entries[k].bin % width;
+	}
 }
 
 static bool slow(const struct evidence_input *input, const struct entry *sum)
@@ -87,8 +115,11 @@ int evidence__pairs(struct variance_book *book, const struct evidence_input *inp
 			&entry_count);
 	if (error)
 		goto cleanup;
-	if (entry_count)
+	if (entry_count) {
 		qsort(entries, entry_count, sizeof(*entries), compare);
+		widen(entries, entry_count);
+		qsort(entries, entry_count, sizeof(*entries), compare);
+	}
 	for (size_t i = 0; i < entry_count; i = next) {
 		struct variance *variance = variance__find(book, entries[i].variance);
 		struct tally *tally = entries[i].bin < retire ? &variance->retiring : &variance->staying;

@@ -28,6 +28,14 @@ double region__lost(const struct grower *grower, size_t place, size_t b, enum la
 	return cell__lost(&cell);
 }
 
+uint64_t region__gap(const struct heatmap *map)
+{
+	uint64_t bins = (uint64_t)(2 * map->fragment_ns / (double)VAPRO_BIN_NS);
+
+	bins = bins ? REGION_GAP + bins : REGION_GAP;
+	return bins < REGION_GAP_MOST ? bins : REGION_GAP_MOST;
+}
+
 uint32_t region__root(struct grower *grower, uint32_t component)
 {
 	struct component *components = grower->components;
@@ -156,14 +164,14 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 }
 
 /*
- * Whether a row was hardly seen to be better between two of its cells: in at most REGION_GAP bins. Bins in which it
+ * Whether a row was hardly seen to be better between two of its cells: in few bins. Bins in which it
  * made no such call are no evidence either way, where they are not too many.
  */
 static bool narrow(const struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
 {
 	size_t better = 0;
 
-	if (to - from <= REGION_GAP + 1)
+	if (to - from <= grower->gap + 1)
 		return true;
 	/* A computation that is not seen is one that is not known. */
 	if (layer == LAYER_COMPUTATION)
@@ -174,7 +182,7 @@ static bool narrow(const struct grower *grower, size_t place, size_t from, size_
 		better += !isnan(cell__performance(&cell, grower->config));
 	}
 	/* In other calls nothing is slow: on a slow path that says nothing of those that are. */
-	return to - from <= REGION_SPARSE + 1 && (better <= REGION_GAP || layer == LAYER_PATH);
+	return to - from <= REGION_SPARSE + 1 && (better <= grower->gap || layer == LAYER_PATH);
 }
 
 static void bridge(struct grower *grower, enum layer layer)
@@ -191,7 +199,7 @@ static void bridge(struct grower *grower, enum layer layer)
 			if (last != SIZE_MAX && b - last > 1 && narrow(grower, place, last, b, layer) &&
 			    qualifies(grower, place, last, layer) && qualifies(grower, place, b, layer)) {
 				region__join(grower, of[last], here);
-				for (size_t gap = last + 1; gap < b && b - last <= REGION_GAP + 1; gap++)
+				for (size_t gap = last + 1; gap < b && b - last <= grower->gap + 1; gap++)
 					of[gap] = here;
 			}
 			last = b;
@@ -210,7 +218,8 @@ void region__clear(struct region_result *result)
 int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,
 		 enum vapro_workload_source source, struct region_result *result)
 {
-	struct grower grower = {.map = map, .job = job, .config = config, .bins = map->end - map->begin};
+	struct grower grower = {
+	    .map = map, .job = job, .config = config, .bins = map->end - map->begin, .gap = region__gap(map)};
 	unsigned layers;
 	int error = -ENOMEM;
 

@@ -30,6 +30,7 @@
 #include "model/stg.h"
 
 #define REGION_GAP 2
+#define REGION_GAP_MOST 12
 #define REGION_SPARSE 10 /* with bins in which nothing was seen */
 
 struct region_cell {
@@ -59,6 +60,12 @@ struct region_result {
 };
 
 void region__clear(struct region_result *result);
+
+/*
+ * Bins that may lie between two parts of one disturbance. Where computations are longer than bins, slow states and
+ * others alternate: as long as two of them.
+ */
+uint64_t region__gap(const struct heatmap *map);
 
 /* Finds all drafts of a job's map. source: what computation is told alike by. Returns 0 or -ENOMEM. */
 int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,

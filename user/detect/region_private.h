@@ -33,7 +33,7 @@ struct grower {
 	uint32_t *place;      /* of each row among neighbours */
 	unsigned char *slow;  /* [place][bin] -> bit per layer that the cell belongs to */
 	uint32_t *of[LAYERS]; /* [place][bin] -> component; NULL where no cell belongs to the layer */
-	size_t bins;
+	size_t bins, gap;     /* gap: as region__gap */
 	struct component *components;
 	size_t count, capacity;
 };

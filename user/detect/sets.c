@@ -280,6 +280,7 @@ static int add_set(struct sets *sets, struct finder *finder, const uint32_t *row
 		finder->rows[rows[i]].in_set = true;
 	set.certain = finder->book->source == VAPRO_BY_INSTRUCTIONS;
 	set.since = span->view;
+	set.until = span->end;
 	if (!weigh(finder, &set, span) || (!set.certain && set.share < LEAST_SHARE)) {
 		free(set.rows);
 		return 0;
@@ -414,8 +415,13 @@ static int find_gap(struct sets *sets, struct finder *finder, const struct sets_
 			cut = i;
 		}
 	}
-	for (size_t i = cut; cut && i < count; i++)
-		rows[slow++] = order[i].row;
+	for (size_t i = cut; cut && i < count; i++) {
+		uint32_t row = order[i].row;
+
+		/* an outlier is in one third only */
+		if (steady(finder, &row, 1, order[i].ratio / finder->median))
+			rows[slow++] = row;
+	}
 	if (slow) {
 		qsort_r(rows, slow, sizeof(*rows), compare_rows, (void *)finder->job);
 		ratio = mean_ratio(finder, rows, slow);
@@ -428,9 +434,19 @@ static int find_gap(struct sets *sets, struct finder *finder, const struct sets_
 	return error;
 }
 
-static bool same_rows(const struct rank_set *a, const struct rank_set *b)
+/* Whether two sets are mostly the same rows. */
+static bool same_rows(const struct rank_set *a, const struct rank_set *b, const struct stg_job *job)
 {
-	return a->count == b->count && !memcmp(a->rows, b->rows, a->count * sizeof(*a->rows));
+	size_t common = 0;
+
+	for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+		uint32_t left = job->place[a->rows[i]], right = job->place[b->rows[k]];
+
+		common += left == right;
+		i += left <= right;
+		k += right <= left;
+	}
+	return 3 * common >= 2 * (a->count + b->count - common);
 }
 
 /* Performance of the rows of a set in a bin, over all of them; NAN where none is covered. */
@@ -465,6 +481,64 @@ static void find_begin(struct rank_set *set, const struct heatmap *map)
 	}
 }
 
+/* Where a set that is no more has ended: as find_begin, from where it was known to last. */
+static void find_end(struct rank_set *set, const struct heatmap *map)
+{
+	double half = 1 - (1 - 1 / set->ratio) / 2;
+	uint64_t gap = 0;
+
+	for (uint64_t bin = set->until; bin < map->end && gap <= REGION_GAP; bin++) {
+		double performance = bin < map->begin ? NAN : performance_in(set, map, bin);
+
+		if (performance < half) {
+			set->until = bin + 1;
+			gap = 0;
+		} else if (!isnan(performance)) {
+			gap++;
+		}
+	}
+	set->over = true;
+}
+
+/* Sets that were found before and are not now: they stay as long as the map has a part of them. */
+static int keep_over(struct sets *sets, struct sets *before, const struct heatmap *map)
+{
+	for (size_t i = 0; i < before->count; i++) {
+		struct rank_set *old = &before->items[i];
+
+		if (!old->rows || !old->variance || old->until <= map->begin)
+			continue;
+		if (!old->over)
+			find_end(old, map);
+		if (grow(&sets->items, &sets->capacity, sets->count + 1, sizeof(*sets->items)))
+			return -ENOMEM;
+		sets->items[sets->count++] = *old;
+		old->rows = NULL;
+	}
+	return 0;
+}
+
+/* Takes over from before since when each set lasts. */
+static void join_before(struct sets *sets, struct sets *before, const struct stg_job *job, const struct heatmap *map)
+{
+	for (size_t i = 0; i < sets->count; i++) {
+		struct rank_set *old = NULL;
+
+		for (size_t k = 0; k < before->count && !old; k++) {
+			if (before->items[k].rows && !before->items[k].over &&
+			    same_rows(&sets->items[i], &before->items[k], job))
+				old = &before->items[k];
+		}
+		if (!old) {
+			find_begin(&sets->items[i], map);
+			continue;
+		}
+		sets->items[i].since = old->since;
+		free(old->rows);
+		old->rows = NULL;
+	}
+}
+
 int sets__find(struct sets *sets, const struct series_book *book, const struct stg *stg, uint32_t job,
 	       const struct heatmap *map, const struct sets_span *span)
 {
@@ -483,21 +557,16 @@ int sets__find(struct sets *sets, const struct series_book *book, const struct s
 	add_rows(&finder);
 	find_ratios(&finder);
 	error = 0;
-	if (finder.known < 2)
+	if (finder.known < 2) {
+		error = keep_over(sets, &before, map);
 		goto cleanup;
+	}
 	error = find_places(sets, &finder, span);
 	if (!error)
 		error = find_gap(sets, &finder, span);
-	for (size_t i = 0; i < sets->count; i++) {
-		const struct rank_set *old = NULL;
-
-		for (size_t k = 0; k < before.count && !old; k++)
-			old = same_rows(&sets->items[i], &before.items[k]) ? &before.items[k] : NULL;
-		if (old)
-			sets->items[i].since = old->since;
-		else
-			find_begin(&sets->items[i], map);
-	}
+	join_before(sets, &before, finder.job, map);
+	if (!error)
+		error = keep_over(sets, &before, map);
 cleanup:
 	sets__clear(&before);
 	free(finder.rows);

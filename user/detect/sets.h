@@ -31,7 +31,8 @@ struct rank_set {
 	bool certain;			/* equal instructions */
 	bool place;			/* all ranks of a host or socket, and no others */
 	bool variance;			/* it is a variance by itself */
-	uint64_t since;			/* bin */
+	bool over;			/* it is no more: kept as long as the map has it */
+	uint64_t since, until;		/* bins */
 };
 
 struct sets {

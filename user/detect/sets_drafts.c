@@ -62,7 +62,8 @@ static int add_cells(struct draft *draft, const struct rank_set *set, const stru
 		for (uint64_t bin = begin; bin < map->end; bin++) {
 			struct cell cell = heatmap__cell(map, set->rows[i], bin, VAPRO_COMPUTATION);
 
-			if (owned[i * bins + (bin - begin)] || isnan(cell__performance(&cell, config)))
+			if (bin >= set->until || owned[i * bins + (bin - begin)] ||
+			    isnan(cell__performance(&cell, config)))
 				continue;
 			if (grow(&draft->cells, &draft->cell_capacity, draft->cell_count + 1, sizeof(*draft->cells)))
 				return -ENOMEM;

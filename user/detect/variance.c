@@ -224,7 +224,7 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 		goto cleanup;
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
-		bool ended = variance->end + REGION_GAP + 1 <= end;
+		bool ended = variance->end + region__gap(map) + 1 <= end;
 
 		variance->state = last || ended || !variance->matched ? VAPRO_REGION_CLOSED
 				  : variance->told_once		      ? VAPRO_REGION_CHANGED

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#define REACH_FRAGMENTS 3
 #define REACH_MOST 50 /* bins before an excess, in which a rank may have become late */
 
 struct waiting *waiting__new(void)
@@ -119,7 +120,8 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 
 void waiting__reach(struct waiting *waiting, double ns)
 {
-	size_t bins = 2 + (size_t)(ns / (double)VAPRO_BIN_NS);
+	/* A rank that lost time goes on with its work and is waited for later. */
+	size_t bins = 2 + (size_t)(REACH_FRAGMENTS * ns / (double)VAPRO_BIN_NS);
 
 	bins = bins > REACH_MOST ? REACH_MOST : bins;
 	waiting->reach = bins > waiting->reach ? bins : waiting->reach;

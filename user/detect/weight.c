@@ -61,6 +61,8 @@ void weight__judge(struct variance_book *book, const struct stg_job *job, const 
 		/* Ranks wait for each other all the time; without a cause it is worth a report where it is much. */
 		if (variance->waiting && !variance->confirmed && !variance->effect_of)
 			variance->small = variance->share < WAITING_MORE * config->min_share;
+		if (variance->outlier)
+			variance->small = true;
 		if (variance->small)
 			variance->alarm = false;
 		variance->severity = severity_of(variance, config);

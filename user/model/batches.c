@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define BINS_PER_SECOND (1000000000 / VAPRO_BIN_NS)
+#define GAP_SURE 5 /* empty buckets that part groups however few batches there are: a tenth or more */
 #define REACH 4 /* buckets on either side of a peak that make its centre: about a tenth */
 
 static int make_room(struct batches *batches)
@@ -182,7 +183,7 @@ unsigned batches__groups(const struct batches *batches, struct batch_group *grou
 		uint32_t gap = i ? batches->items[i].index - batches->items[i - 1].index - 1 : 0;
 
 		/* An empty bucket has its neighbours' batches around it; two have none in their middle. */
-		if (gap > 1 && valley > 0) {
+		if (gap > 1 && (valley > 0 || gap >= GAP_SURE)) {
 			valley = 0;
 			bottom = i;
 		}
@@ -190,7 +191,7 @@ unsigned batches__groups(const struct batches *batches, struct batch_group *grou
 			valley = here;
 			bottom = i;
 		}
-		if (parts(most, valley, here) && count + 1 < BATCH_GROUPS) {
+		if ((gap >= GAP_SURE || parts(most, valley, here)) && count + 1 < BATCH_GROUPS) {
 			groups[count++] = make_group(batches, from, bottom, peak);
 			from = bottom;
 			most = 0;

@@ -9,8 +9,9 @@
 #define BEGIN_S 30
 #define CALL_SHARE 0.2 /* of a call's batches, up to CALL_BATCHES times the support: waits make many groups */
 #define CALL_BATCHES 4
-#define OWN_BATCHES 5 /* of one rank, least: with those of ranks that agree they must be enough */
-#define FEW_ROWS 2    /* of so many one alone may be the faster */
+#define OWN_COMPUTED 2 /* the same of a computation, which waits for no other rank */
+#define OWN_BATCHES 5  /* of one rank, least: with those of ranks that agree they must be enough */
+#define FEW_ROWS 2     /* of so many one alone may be the faster */
 
 /* A group of the batches of one series. */
 struct candidate {
@@ -39,14 +40,18 @@ static int gather(struct series_book *book, const struct series *series)
 	return 0;
 }
 
-/* Batches that a group of those in the scratch, of so many rows, needs. */
+/*
+ * Batches that a group of those in the scratch, of so many rows, needs. Of one rank few are enough where other ranks
+ * agree. Calls scatter into many groups by who waits for whom: there a share of all is needed, up to a bound.
+ */
 static double needed(const struct series_book *book, enum vapro_class class, size_t rows)
 {
-	double support = (double)book->config->support_batches, most = CALL_BATCHES * support * (double)(rows + !rows);
+	double support = (double)book->config->support_batches, least = rows > 1 ? support : OWN_BATCHES;
 
 	if (class == VAPRO_COMPUTATION)
-		most = support;
-	return fmin(fmax(rows > 1 ? support : OWN_BATCHES, CALL_SHARE * (double)batches__total(&book->scratch)), most);
+		return rows > 1 ? support : OWN_COMPUTED;
+	return fmin(fmax(least, CALL_SHARE * (double)batches__total(&book->scratch)),
+		    CALL_BATCHES * support * (double)rows);
 }
 
 /* When any rank had the first batch of the workload, seconds since the epoch. */
@@ -118,7 +123,7 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 	}
 	batches__sort(&book->scratch);
 	count = batches__groups(&book->scratch, groups);
-	typical = lowest(groups, count, rows, begin, needed(book, workload->class, rows));
+	typical = lowest(groups, count, rows, begin, needed(book, workload->class, rows + !rows));
 	reference = typical ? typical->centre_ns : batches__median(&book->scratch);
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		struct series *series = &book->series[i];
