@@ -9,9 +9,15 @@
 
 #include "detect/evidence.h"
 
+enum alone {
+	ALONE_NOT_MOVED,
+	ALONE_MOVED, /* work may have moved between ranks */
+	ALONE_ALL,   /* nearly all ranks changed */
+};
+
 /* Whether work may have moved to the rows of a variance, by what other variances and the other rows did then. */
-bool alone__moved(const struct variance *variance, const struct variance_book *book,
-		  const struct evidence_input *input);
+enum alone alone__moved(const struct variance *variance, const struct variance_book *book,
+			const struct evidence_input *input);
 
 /*
  * The share of the loss of computation in rows on which more than one fragment was slow. What nothing attributes and

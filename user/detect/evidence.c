@@ -14,7 +14,9 @@
 #define CERTIFIED_HALF 0.5
 #define OTHERS 0.5 /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
 #define STUCK_NS 1e9
-#define STUCK_RATIO 10 /* to the mean of all others */
+#define FAR_SIGMAS 10
+#define WAITED_ANYWAY 0.5 /* of what a suspended call lost, beside a computation's loss */
+#define STUCK_RATIO 10	  /* to the mean of all others */
 
 static void say(struct variance *variance, bool confirmed, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -37,6 +39,27 @@ static bool witness(const struct evidence_input *input, const struct tally_serie
 }
 
 /*
+ * Whether the longest fragment is far out of all others of its series: it would hide itself among few, whose scatter
+ * it makes.
+ */
+static bool far_out(const struct evidence_input *input, const struct tally_series *entry, const struct series *series)
+{
+	double n = series->usual.n + series->usual_live.n - 1, dur = series->usual.dur + series->usual_live.dur;
+	double squares = series->usual.dur_sq + series->usual_live.dur_sq, mean, variance;
+
+	if (n < (double)input->config->certify_fragments || entry->longest < input->config->min_lost_s * 1e9)
+		return false;
+	/* its own part, unless alarms have kept it out */
+	if (dur > entry->longest && squares > entry->longest * entry->longest) {
+		dur -= entry->longest;
+		squares -= entry->longest * entry->longest;
+	}
+	mean = dur / n;
+	variance = fmax(squares / n - mean * mean, 0);
+	return entry->longest > STUCK_RATIO * mean && entry->longest - mean > FAR_SIGMAS * sqrt(variance);
+}
+
+/*
  * Sleep is told by the kernel, but programs sleep at will: only where a state does not usually take
  * that long it tells of something. One fragment that is stuck is judged against all others, since a
  * single one can never be far out among few.
@@ -48,6 +71,8 @@ static bool strange(const struct evidence_input *input, const struct tally_serie
 	double others_ns = series->usual.dur + series->usual_live.dur - (entry->dur - entry->open_dur);
 
 	if (series__unusual(series, input->config, entry->n, entry->dur, false))
+		return true;
+	if (far_out(input, entry, series))
 		return true;
 	if (entry->longest < STUCK_NS)
 		return false;
@@ -215,6 +240,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_COMPUTATION], share = input->config->evidence_share;
 	double told = tally->cpu[VAPRO_COMPUTATION] + tally->faults + tally->frequency;
+	enum alone alone;
 
 	if (lost <= 0)
 		return say(variance, false, "no loss left");
@@ -255,7 +281,15 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		    "changed its work");
 		return;
 	}
-	if (alone__moved(variance, book, input)) {
+	alone = alone__moved(variance, book, input);
+	if (alone == ALONE_ALL) {
+		variance->alike = true;
+		say(variance, false,
+		    "nearly all ranks slowed at once and nothing attributes it: the program may have "
+		    "changed its work");
+		return;
+	}
+	if (alone == ALONE_MOVED) {
 		say(variance, false, "other ranks changed at the same time: work may have moved between them");
 		return;
 	}
@@ -437,11 +471,18 @@ static void judge_waiting(struct variance *variance, const struct evidence_input
 static enum vapro_class main_class(const struct variance *variance)
 {
 	enum vapro_class main = VAPRO_CLASSES;
+	double most = 0;
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
-		if (variance->has[class] &&
-		    (main == VAPRO_CLASSES || variance->total.lost[class] > variance->total.lost[main]))
+		double lost = variance->total.lost[class];
+
+		/* Of a call that was suspended the rest is waiting, which is as long for whoever is not disturbed. */
+		if (class == VAPRO_COMMUNICATION && !variance->waiting && !variance->path)
+			lost = WAITED_ANYWAY * fmin(lost, variance->total.cpu[class]);
+		if (variance->has[class] && (main == VAPRO_CLASSES || lost > most)) {
 			main = class;
+			most = lost;
+		}
 	}
 	return main == VAPRO_CLASSES ? VAPRO_COMPUTATION : main;
 }

@@ -127,6 +127,35 @@ static size_t main_rows(struct waiting *waiting, size_t from, size_t to, double 
 	return count;
 }
 
+/*
+ * Whether another rank came to the same operation when most of a single call's excess was over: its call began then,
+ * and it ends with this one or after it. Items from `at` on are in the order of their ends.
+ */
+static bool arrived_late(const struct waiting *waiting, size_t at, size_t to)
+{
+	const struct excess *item = &waiting->items[at];
+	uint64_t late = item->end_ns - (uint64_t)(LATE_SHARE * open_excess(item));
+
+	if (item->n != 1)
+		return false;
+	for (size_t i = at + 1; i < to && waiting->items[i].start_ns <= item->end_ns; i++) {
+		if (waiting->items[i].n == 1 && waiting->items[i].row != item->row &&
+		    waiting->items[i].start_ns >= late)
+			return true;
+		if (waiting->items[i].end_ns > item->end_ns + VAPRO_BIN_NS)
+			break;
+	}
+	/* ends are as far apart as a transfer takes */
+	for (size_t i = at; i-- > 0 && waiting->items[i].end_ns >= late;) {
+		if (waiting->items[i].workload != item->workload || waiting->items[i].group != item->group)
+			break;
+		if (waiting->items[i].n == 1 && waiting->items[i].row != item->row &&
+		    waiting->items[i].start_ns >= late)
+			return true;
+	}
+	return false;
+}
+
 void slow_path__find(struct waiting *waiting, const struct series_book *book, size_t from, size_t to)
 {
 	size_t users = users_of(book, waiting->items[from].workload);
@@ -148,7 +177,8 @@ void slow_path__find(struct waiting *waiting, const struct series_book *book, si
 			double sum = waiting->sums[item->row];
 
 			/* The others wait for the slowest of them. */
-			if (sum > 0 && sum >= PATH_SHARE * most && waiting->late[b] <= LATE_SHARE * sum &&
+			if (sum > 0 && !arrived_late(waiting, k, to) && sum >= PATH_SHARE * most &&
+			    waiting->late[b] <= LATE_SHARE * sum &&
 			    open_excess(item) >= LEAST_RATIO * item->reference_ns)
 				item->path_ns = open_excess(item);
 		}

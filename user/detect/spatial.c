@@ -294,13 +294,23 @@ int spatial__clusters(struct spatial *spatial, const struct series_book *book, c
 int spatial__alike(struct spatial *spatial, const struct variance_book *variances, const struct series_book *book,
 		   const struct stg *stg, uint64_t stride)
 {
+	const struct variance *worst = NULL;
+
+	/* One cause may be several variances. */
+	for (size_t i = 0; i < variances->count; i++) {
+		const struct variance *variance = &variances->variances[i];
+
+		if (variance->alike && variance->matched &&
+		    (!worst || variance->total.lost[VAPRO_COMPUTATION] > worst->total.lost[VAPRO_COMPUTATION]))
+			worst = variance;
+	}
 	for (size_t i = 0; i < variances->count; i++) {
 		const struct variance *variance = &variances->variances[i];
 		const struct tally *tally = &variance->total;
 		const struct tally_series *most = NULL;
 		bool several = false;
 
-		if (!variance->alike || !variance->matched || variance->end - variance->begin < stride)
+		if (variance != worst || variance->end - variance->begin < stride)
 			continue;
 		for (size_t k = 0; k < tally->series_count; k++) {
 			if (!most || tally->series[k].lost > most->lost)
