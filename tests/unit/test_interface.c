@@ -138,7 +138,7 @@ static void test_threads_and_jobs(void **state)
 		assert_int_equal(results[i].rank_count, 1);
 		assert_true(results[i].partial);
 		assert_int_equal(results[i].bundles, 200);
-		assert_true(results[i].coverage_total > 0.95);
+		assert_true(results[i].coverage_total > 0.85); /* the first ten of a hundred are warm-up */
 		assert_int_equal(results[i].variance_count, 0);
 		assert_int_equal(results[i].heatmaps[0].row_count, 1);
 		assert_int_equal(results[i].heatmaps[0].bins, 50);
@@ -184,7 +184,7 @@ static void test_ended_jobs(void **state)
 		assert_int_equal(
 		    analysis__end_window(analysis, begin, begin + 10000000000ULL, window == 4, &results, &count), 0);
 		assert_int_equal(count, window == 0 || window == 4 ? 2 : 1);
-		assert_true(results[count - 1].coverage_total > 0.95);
+		assert_true(results[count - 1].coverage_total > (window ? 0.95 : 0.85));
 		if (window == 4)
 			assert_true(results[0].coverage_total == 0); /* 5 fragments are too few for what is new */
 	}
