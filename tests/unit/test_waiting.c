@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Transfer and late peer: by operation where calls are single fragments, by bin where they were merged. */
+#include "called.h"
+
+/* One operation at the time `at` that lasts a tenth: the last one arrives when the others have waited enough. */
+static void operation(double at, uint32_t last, double of_last)
+{
+	for (uint32_t rank = 0; rank < 4; rank++)
+		call(0, rank, rank == last ? at + 0.1 - USUAL - of_last : at, at + 0.1);
+}
+
+/*
+ * Each operation has another last arriver. By bin every rank has waited for nine tenths of three operations, and the
+ * least of that is no transfer: no operation was slow.
+ */
+static void test_other_arrivers(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++)
+		operation(10.05 + 0.2 * rank, rank, 0);
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++)
+		assert_parts(rank, 10, 3 * (0.1 - USUAL), 0, 0);
+}
+
+static void test_all_are_slow(void **state)
+{
+	(void)state;
+	begin_calls();
+	/* nobody is late; then the last one's call is slow by half of what the others wait */
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		call(0, rank, 10.1, 10.2);
+		call(0, rank, 10.3, 10.4);
+	}
+	operation(20, 2, 0.04);
+	/* ends that lie a little apart are one operation, the next one of each rank another */
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		call(0, rank, 30 + 0.02 * rank, 30.2 + 0.02 * rank);
+		call(0, rank, 30.2 + 0.02 * rank, 30.5 + 0.01 * rank);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_parts(rank, 10, 0, 2 * (0.1 - USUAL), 0);
+		assert_parts(rank, 20, rank == 2 ? 0 : 0.1 - USUAL - 0.04, 0.04, 0);
+		assert_parts(rank, 30, 0.01 * (3 - rank), 0.2 - USUAL + 0.27 - USUAL, 0);
+	}
+}
+
+/* One that was not in the operation, or too shortly to be told by itself, waited for nobody: nothing is transfer. */
+static void test_missing_member(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 1; rank < 4; rank++) {
+		call(0, rank, 10.1, 10.4);
+		call(0, rank, 20.1, 20.4);
+		/* not before the others have left */
+		call(0, rank, 30.1, 30.4);
+	}
+	calls(0, 0, 20, 0.3);
+	call(0, 0, 30.4, 30.7);
+	end_calls();
+	for (uint32_t rank = 1; rank < 4; rank++) {
+		assert_parts(rank, 10, 0.3 - USUAL, 0, 0);
+		assert_parts(rank, 20, 0.3 - USUAL, 0, 0);
+		assert_parts(rank, 30, 0.3 - USUAL, 0, 0);
+	}
+	assert_int_equal(waited(HEATMAP_TRANSFER, 0, 30), 0);
+}
+
+/* Calls of different call-sites are different operations, also at the same time. */
+static void test_other_call_sites(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++)
+		call(rank / 2, rank, 10.1, 10.4);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		call(0, rank, 20.1, 20.4);
+		call(1, rank, 20.4, 20.9);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_parts(rank, 10, 0.3 - USUAL, 0, 0);
+		assert_parts(rank, 20, 0, 0.8 - 2 * USUAL, 0);
+	}
+}
+
+/* A rank that has ended is no member any more. */
+static void test_ended_member(void **state)
+{
+	(void)state;
+	assert_int_equal(stg__thread_seen(stg, 0, 1, (uint64_t)((FIRST + 15) * BIN)), 0);
+	job = stg__job(stg, 0);
+	begin_calls();
+	for (uint32_t rank = 1; rank < 4; rank++) {
+		call(0, rank, 10.1, 10.4);
+		call(0, rank, 20.1, 20.4);
+	}
+	end_calls();
+	assert_parts(2, 10, 0.3 - USUAL, 0, 0);
+	assert_parts(2, 20, 0, 0.3 - USUAL, 0);
+}
+
+/* An operation over several bins has its parts in each of them. */
+static void test_long_operation(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++)
+		call(0, rank, rank == 3 ? 11.5 : 10.5, 13.5);
+	end_calls();
+	for (int bin = 10; bin < 14; bin++) {
+		double share = bin == 10 || bin == 13 ? 0.5 / 3 : 1.0 / 3;
+
+		assert_parts(0, bin, share, share * (2 - USUAL), 0);
+	}
+	assert_parts(3, 10, 0, 0, 0);
+	assert_parts(3, 11, 0, 0.25 * (2 - USUAL), 0);
+}
+
+/* Calls that have not ended are waiting so far, never transfer. */
+static void test_open_calls(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		struct kept kept = fragment(10.5, 12.5, USUAL * BIN, 0);
+
+		kept.flags = VAPRO_BUNDLE_OPEN;
+		add_call(0, rank, kept, STG_WORLD);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_parts(rank, 11, 0, 0, 0);
+		assert_near(waited(HEATMAP_OPEN_LATE, rank, 11) / BIN, (2 - USUAL) / 2, 1e-4);
+	}
+}
+
+/* What the kernel took from a rank inside a call is no waiting of it. */
+static void test_off_the_cpu(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++)
+		add_call(0, rank, fragment(10.1, 10.4, USUAL * BIN, rank == 1 ? 0.2 * BIN : 0), STG_WORLD);
+	end_calls();
+	assert_parts(1, 10, 0, 0.1 - USUAL, 0);
+	assert_parts(0, 10, 0.2, 0.1 - USUAL, 0);
+}
+
+/* A rank lost so much of bins in computation, which the kernel attributes or does not. */
+static void lose(uint32_t rank, int bin, double lost_bins, bool told)
+{
+	paint(rank, bin, bin + 1, VAPRO_COMPUTATION, 1 - lost_bins, told);
+}
+
+/* Merged calls: the least of a bin is transfer, less what the kernel attributes of the members' computation. */
+static void test_merged(void **state)
+{
+	static const struct {
+		double lost[4];
+		bool told;
+		double transfer;
+	} cases[] = {
+	    {{0}, false, 0.3},		 {{0.2}, true, 0.1}, {{0.2}, false, 0.3}, {{0.1, 0, 0, 0.1}, true, 0.1},
+	    {{0.2, 0.2, 0, 0}, true, 0},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		other_job(4, 1);
+		begin_calls();
+		for (uint32_t rank = 0; rank < 4; rank++) {
+			if (cases[c].lost[rank] > 0)
+				lose(rank, 10, cases[c].lost[rank] / 0.999, cases[c].told);
+			calls(0, rank, 10, 0.3 + 0.1 * rank);
+		}
+		end_calls();
+		for (uint32_t rank = 0; rank < 4; rank++) {
+			assert_near(waited(HEATMAP_TRANSFER, rank, 10) / BIN, cases[c].transfer, 0.002);
+			assert_near(heatmap__late(&map, rank, FIRST + 10) / BIN, 0.3 + 0.1 * rank - cases[c].transfer,
+				    0.002);
+		}
+	}
+}
+
+/* Only what members lost comes off, and only in that bin. */
+static void test_merged_in_groups(void **state)
+{
+	(void)state;
+	begin_calls();
+	lose(0, 10, 0.3, true);
+	lose(2, 19, 0.3, true);
+	for (uint32_t rank = 2; rank < 4; rank++) {
+		add_call(0, rank, merged(10, 10, 0.4), 7);
+		add_call(0, rank, merged(20, 10, 0.4), 7);
+	}
+	for (uint32_t rank = 0; rank < 2; rank++)
+		add_call(1, rank, merged(10, 10, 0.4), 9);
+	end_calls();
+	assert_parts(2, 10, 0, 0.4, 0);
+	assert_parts(3, 20, 0, 0.4, 0);
+	assert_near(waited(HEATMAP_TRANSFER, 0, 10) / BIN, 0.1, 0.002);
+	assert_near(waited(HEATMAP_TRANSFER, 1, 10) / BIN, 0.1, 0.002);
+}
+
+/* Threads of a process that wait for each other: two processes are two groups. */
+static void test_processes(void **state)
+{
+	(void)state;
+	begin_calls();
+	/* rows of different ranks have different leaders: each is alone, and waits for nobody else */
+	for (uint32_t rank = 0; rank < 2; rank++)
+		add_call(0, rank, merged(10, 10, 0.2 + 0.1 * rank), STG_PROCESS);
+	end_calls();
+	assert_near(waited(HEATMAP_TRANSFER, 0, 10) / BIN, 0.2, 1e-3);
+	assert_near(waited(HEATMAP_TRANSFER, 1, 10) / BIN, 0.3, 1e-3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_other_arrivers),	 TEST(test_all_are_slow), TEST(test_missing_member),
+	    TEST(test_other_call_sites), TEST(test_ended_member), TEST(test_long_operation),
+	    TEST(test_open_calls),	 TEST(test_off_the_cpu),  TEST(test_merged),
+	    TEST(test_merged_in_groups), TEST(test_processes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
