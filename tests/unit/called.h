@@ -43,7 +43,7 @@ static inline void add_call(uint32_t site, uint32_t rank, struct kept kept, uint
 	assert_int_equal(waiting__add(waiting, &kept, series, group, 0), 0);
 }
 
-/* A call that is long enough to be told by itself. */
+/* A call that is long enough to be a fragment by itself. */
 static inline void call(uint32_t site, uint32_t rank, double from, double to)
 {
 	add_call(site, rank, fragment(from, to, USUAL * BIN, 0), STG_WORLD);

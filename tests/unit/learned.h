@@ -33,7 +33,7 @@ static inline void assert_near(double a, double b, double tolerance)
 		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
 }
 
-/* Two states of one kind where `common` lacks what labels tell apart. */
+/* Two states of one kind whose labels differ in what `common` lacks. */
 static inline void begin_kind(uint32_t ranks, enum vapro_workload_source source, enum vapro_class class,
 			      const char *labels[2], const char *common)
 {
@@ -147,7 +147,7 @@ static inline double reference(uint32_t rank)
 	return series_of(rank)->reference_ns;
 }
 
-/* What would be told of one more fragment. */
+/* The verdict on one more fragment. */
 static inline struct kept judged(uint32_t rank, uint64_t bin, double ns)
 {
 	struct vapro_bundle b = made(rank, bin, 1, ns);

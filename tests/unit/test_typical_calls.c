@@ -140,7 +140,7 @@ static void test_not_rooted(void **state)
 	finish();
 }
 
-/* Who computes less arrives early: a wait that is explained by it makes nobody slower, the rest of it does. */
+/* Who computes less arrives early: a wait that is explained by it makes it no slower one, the rest of it does. */
 static void test_less_to_compute(void **state)
 {
 	static const struct {
@@ -241,7 +241,7 @@ static void test_lasting_calls(void **state)
 	}
 }
 
-/* One lucky batch, or a first spell in which nobody had to wait, is no reference of calls that usually wait. */
+/* One lucky batch, or a first spell in which no rank had to wait, is no reference of calls that usually wait. */
 static void test_lucky_calls(void **state)
 {
 	(void)state;

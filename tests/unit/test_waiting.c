@@ -28,7 +28,7 @@ static void test_all_are_slow(void **state)
 {
 	(void)state;
 	begin_calls();
-	/* nobody is late; then the last one's call is slow by half of what the others wait */
+	/* no rank is late; then the last one's call is slow by half of what the others wait */
 	for (uint32_t rank = 0; rank < 4; rank++) {
 		call(0, rank, 10.1, 10.2);
 		call(0, rank, 10.3, 10.4);
@@ -47,7 +47,7 @@ static void test_all_are_slow(void **state)
 	}
 }
 
-/* One that was not in the operation, or too shortly to be told by itself, waited for nobody: nothing is transfer. */
+/* Where one was not in the operation, or too shortly to be a fragment by itself, nothing is transfer. */
 static void test_missing_member(void **state)
 {
 	(void)state;
@@ -151,9 +151,9 @@ static void test_off_the_cpu(void **state)
 }
 
 /* A rank lost so much of bins in computation, which the kernel attributes or does not. */
-static void lose(uint32_t rank, int bin, double lost_bins, bool told)
+static void lose(uint32_t rank, int bin, double lost_bins, bool attributed)
 {
-	paint(rank, bin, bin + 1, VAPRO_COMPUTATION, 1 - lost_bins, told);
+	paint(rank, bin, bin + 1, VAPRO_COMPUTATION, 1 - lost_bins, attributed);
 }
 
 /* Merged calls: the least of a bin is transfer, less what the kernel attributes of the members' computation. */
@@ -161,7 +161,7 @@ static void test_merged(void **state)
 {
 	static const struct {
 		double lost[4];
-		bool told;
+		bool attributed;
 		double transfer;
 	} cases[] = {
 	    {{0}, false, 0.3},		 {{0.2}, true, 0.1}, {{0.2}, false, 0.3}, {{0.1, 0, 0, 0.1}, true, 0.1},
@@ -174,7 +174,7 @@ static void test_merged(void **state)
 		begin_calls();
 		for (uint32_t rank = 0; rank < 4; rank++) {
 			if (cases[c].lost[rank] > 0)
-				lose(rank, 10, cases[c].lost[rank] / 0.999, cases[c].told);
+				lose(rank, 10, cases[c].lost[rank] / 0.999, cases[c].attributed);
 			calls(0, rank, 10, 0.3 + 0.1 * rank);
 		}
 		end_calls();
@@ -211,7 +211,7 @@ static void test_processes(void **state)
 {
 	(void)state;
 	begin_calls();
-	/* rows of different ranks have different leaders: each is alone, and waits for nobody else */
+	/* rows of different ranks have different leaders: each is alone, and waits for no other */
 	for (uint32_t rank = 0; rank < 2; rank++)
 		add_call(0, rank, merged(10, 10, 0.2 + 0.1 * rank), STG_PROCESS);
 	end_calls();

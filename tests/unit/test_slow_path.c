@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Excess in calls that is a few ranks' own, while no rank was late: the third part beside transfer and late peer. */
+#include "called.h"
+
+static int setup_eight(void **state)
+{
+	setup(state);
+	other_job(8, 2);
+	return 0;
+}
+
+#define EIGHT(f) cmocka_unit_test_setup_teardown(f, setup_eight, teardown)
+
+/* One rank of eight loses in merged calls and in single ones, while all others do not. */
+static void test_one_of_several(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 8; rank++) {
+		calls(0, rank, 10, rank == 3 ? 0.3 : 0);
+		call(1, rank, 20.1, rank == 3 ? 20.4 : 20.1 + USUAL);
+		call(1, rank, 30.5, rank == 3 ? 32.5 : 30.5 + USUAL);
+	}
+	end_calls();
+	assert_parts(3, 10, 0, 0, 0.3);
+	assert_parts(3, 20, 0, 0, 0.3 - USUAL);
+	assert_parts(3, 31, 0, 0, (2 - USUAL) / 2);
+	for (uint32_t rank = 0; rank < 8; rank++) {
+		if (rank == 3)
+			continue;
+		assert_parts(rank, 10, 0, 0, 0);
+		assert_parts(rank, 31, 0, 0, 0);
+	}
+}
+
+/* Many short excesses of a bin count together, however small each is. */
+static void test_many_short_ones(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (int k = 0; k < 20; k++)
+		for (uint32_t rank = 0; rank < 8; rank++)
+			call(0, rank, 10.04 + 0.04 * k, 10.04 + 0.04 * k + (rank == 6 ? 1.5 : 1) * USUAL);
+	end_calls();
+	assert_parts(6, 10, 0, 0, 20 * 0.5 * USUAL);
+}
+
+/* What another one lost in computation or IO by then, in bins. */
+static const struct {
+	uint32_t rank;
+	int bin;
+	double lost;
+	enum vapro_class class;
+	double longest; /* computation or IO, which may hold others up as long */
+	bool path;
+} late_cases[] = {
+    {5, 20, 0.3, VAPRO_COMPUTATION, 0, false},
+    {5, 20, 0.3, VAPRO_IO, 0, false},
+    /* less than half of the excess explains nothing */
+    {5, 20, 0.1, VAPRO_COMPUTATION, 0, true},
+    /* shortly before: as long as a fragment lasts, and two bins */
+    {5, 19, 0.3, VAPRO_COMPUTATION, 0.1, false},
+    {5, 18, 0.3, VAPRO_COMPUTATION, 0.1, false},
+    {5, 17, 0.3, VAPRO_COMPUTATION, 0.1, true},
+    {5, 12, 0.3, VAPRO_COMPUTATION, 8, false},
+    {5, 21, 0.3, VAPRO_COMPUTATION, 8, true},
+    /* its own loss makes it late in the next call */
+    {3, 20, 0.3, VAPRO_COMPUTATION, 0, false},
+};
+
+/* While some rank was late it may be that one which was waited for. */
+static void test_late_peers(void **state)
+{
+	(void)state;
+	for (size_t c = 0; c < sizeof(late_cases) / sizeof(late_cases[0]); c++) {
+		double late, path;
+
+		other_job(8, 2);
+		paint(late_cases[c].rank, late_cases[c].bin, late_cases[c].bin + 1, late_cases[c].class,
+		      1 - late_cases[c].lost, false);
+		begin_calls();
+		if (late_cases[c].longest > 0)
+			waiting__reach(waiting, late_cases[c].longest * BIN);
+		for (uint32_t rank = 0; rank < 8; rank++)
+			calls(0, rank, 20, rank == 3 ? 0.4 : 0);
+		end_calls();
+		late = waited(HEATMAP_LATE, 3, 20) / BIN;
+		path = waited(HEATMAP_PATH, 3, 20) / BIN;
+		if (fabs(path - (late_cases[c].path ? 0.4 : 0)) > 1e-4 || fabs(late + path - 0.4) > 1e-4)
+			fail_msg("case %d: late %g path %g", (int)c, late, path);
+	}
+}
+
+/* The losses of several bins before add up, and those of several ranks do not. */
+static void test_late_by_little(void **state)
+{
+	(void)state;
+	for (int spread_rows = 0; spread_rows < 2; spread_rows++) {
+		other_job(8, 2);
+		for (int k = 0; k < 3; k++)
+			paint(spread_rows ? (uint32_t)k : 5, 18 + k, 19 + k, VAPRO_COMPUTATION, 0.9, false);
+		begin_calls();
+		waiting__reach(waiting, 0.1 * BIN);
+		for (uint32_t rank = 0; rank < 8; rank++)
+			calls(0, rank, 20, rank == 3 ? 0.4 : 0);
+		end_calls();
+		assert_parts(3, 20, spread_rows ? 0 : 0.4, 0, spread_rows ? 0.4 : 0);
+	}
+}
+
+/* Its partner waits for the slow one: its excess is smaller, and not its own path. */
+static void test_neighbour(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 8; rank++) {
+		calls(0, rank, 10, rank == 3 ? 0.5 : rank == 4 ? 0.2 : 0);
+		calls(0, rank, 20, rank == 3 ? 0.5 : rank == 4 ? 0.45 : 0);
+		calls(0, rank, 30, rank == 3 ? 0.5 : rank == 4 || rank == 5 ? 0.45 : 0);
+	}
+	end_calls();
+	assert_parts(3, 10, 0, 0, 0.5);
+	assert_parts(4, 10, 0.2, 0, 0);
+	/* two of eight may share a slow path; three are the rule, not the exception */
+	assert_parts(3, 20, 0, 0, 0.5);
+	assert_parts(4, 20, 0, 0, 0.45);
+	for (uint32_t rank = 3; rank < 6; rank++)
+		assert_parts(rank, 30, rank == 3 ? 0.5 : 0.45, 0, 0);
+}
+
+/* Of a call-site that two ranks know it cannot be said who is the usual one. */
+static void test_few_members(void **state)
+{
+	(void)state;
+	for (uint32_t ranks = 2; ranks <= 3; ranks++) {
+		other_job(ranks, 1);
+		begin_calls();
+		for (uint32_t rank = 0; rank < ranks; rank++)
+			calls(0, rank, 10, rank == 1 ? 0.4 : 0);
+		end_calls();
+		assert_parts(1, 10, ranks == 2 ? 0.4 : 0, 0, ranks == 2 ? 0 : 0.4);
+	}
+}
+
+/* Scatter is no slow path: less than a hundredth of the bin, or little beside what the calls take. */
+static void test_too_small(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 8; rank++) {
+		calls(0, rank, 10, rank == 3 ? 0.008 : 0);
+		/* 60 calls take 0.6 of the bin */
+		add_call(0, rank, merged(20, 60, rank == 3 ? 0.08 : 0), STG_WORLD);
+		add_call(0, rank, merged(30, 60, rank == 3 ? 0.1 : 0), STG_WORLD);
+	}
+	end_calls();
+	assert_parts(3, 10, 0.008, 0, 0);
+	assert_parts(3, 20, 0.08, 0, 0);
+	assert_parts(3, 30, 0, 0, 0.1);
+}
+
+/* A rank that computes less in the view comes early and waits, by as much as the others compute more. */
+static void test_less_to_compute(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 3; c++) {
+		double computing[8], less = c == 0 ? 0 : c == 1 ? 0.3 : 0.1;
+
+		other_job(8, 2);
+		for (uint32_t rank = 0; rank < 8; rank++)
+			computing[rank] = (rank == 3 ? 10 - less : 10) * BIN;
+		assert_int_equal(stg__set_computing(stg, 0, computing), 0);
+		job = stg__job(stg, 0);
+		begin_calls();
+		for (uint32_t rank = 0; rank < 8; rank++)
+			calls(0, rank, 10, rank == 3 ? 0.4 : 0);
+		end_calls();
+		assert_parts(3, 10, c == 1 ? 0.4 : 0, 0, c == 1 ? 0 : 0.4);
+	}
+}
+
+/* Threads that wait for each other have no network between them. */
+static void test_threads(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 8; rank++)
+		add_call(0, rank, merged(10, 10, rank == 3 ? 0.4 : 0), STG_PROCESS);
+	end_calls();
+	assert_near(waited(HEATMAP_PATH, 3, 10), 0, 0);
+}
+
+/* All ranks wait in one operation: a transfer of all, and only what one takes beyond it is its own path. */
+static void test_beside_transfer(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 8; rank++)
+		calls(0, rank, 10, rank == 3 ? 0.5 : 0.2);
+	end_calls();
+	assert_parts(3, 10, 0, 0.2, 0.3);
+	assert_parts(4, 10, 0, 0.2, 0);
+}
+
+/* A path is a layer of its own on the map: a variance that is marked as one, and no waiting. */
+static void test_draft(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(3, 10, 20, VAPRO_COMMUNICATION, 0.4, false);
+	begin_calls();
+	for (int bin = 10; bin < 20; bin++)
+		for (uint32_t rank = 0; rank < 8; rank++)
+			calls(0, rank, bin, rank == 3 ? 0.6 : 0);
+	end_calls();
+	assert_int_equal(grown(&result), 1);
+	assert_true(result.drafts[0].path && !result.drafts[0].waiting);
+	for (size_t i = 0; i < result.drafts[0].cell_count; i++)
+		assert_int_equal(result.drafts[0].cells[i].row, 3);
+	region__clear(&result);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    EIGHT(test_one_of_several),	 EIGHT(test_many_short_ones), EIGHT(test_late_peers),
+	    EIGHT(test_late_by_little),	 EIGHT(test_neighbour),	      EIGHT(test_few_members),
+	    EIGHT(test_too_small),	 EIGHT(test_less_to_compute), EIGHT(test_threads),
+	    EIGHT(test_beside_transfer), EIGHT(test_draft),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
