@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Sets of ranks that take longer than the others for as long as the view lasts: the bad node, by name. */
+#include "detect/sets.h"
+#include "painted.h"
+
+#define RANKS 64
+#define WORKLOADS 2
+#define MEMBERS 1600 /* of each third of the view */
+#define END (FIRST + 50)
+
+static double slow[WORKLOADS][RANKS]; /* times what it should take */
+static struct series all[WORKLOADS * RANKS];
+static struct workload workloads[WORKLOADS];
+static struct series_book book;
+static struct sets sets;
+
+static int end_sets(void **state)
+{
+	sets__clear(&sets);
+	return teardown(state);
+}
+
+#define SETS(f) cmocka_unit_test_setup_teardown(f, setup, end_sets)
+
+/* A job of ranks by turns on the hosts, which are all alike so far. */
+static void begin(uint32_t ranks, uint32_t hosts, enum vapro_workload_source source)
+{
+	sets__clear(&sets);
+	other_job(ranks, hosts);
+	for (uint32_t i = 0; i < WORKLOADS * RANKS; i++)
+		slow[i / RANKS][i % RANKS] = 1;
+	book = (struct series_book){.config = &config,
+				    .source = source,
+				    .stg = stg,
+				    .series = all,
+				    .count = WORKLOADS * ranks,
+				    .workloads = workloads,
+				    .workload_count = WORKLOADS};
+}
+
+static void slow_down(uint32_t first, uint32_t step, double ratio, double other_ratio)
+{
+	for (uint32_t rank = first; rank < job->row_count; rank += step) {
+		slow[0][rank] = ratio;
+		slow[1][rank] = other_ratio;
+	}
+}
+
+/* What the ranks took in the view, with some scatter of each third. */
+static void measure(uint64_t seed, double jitter)
+{
+	uint32_t ranks = (uint32_t)job->row_count;
+
+	for (uint32_t w = 0; w < WORKLOADS; w++) {
+		workloads[w] = (struct workload){.class = VAPRO_COMPUTATION, .series = w * ranks};
+		for (uint32_t rank = 0; rank < ranks; rank++) {
+			struct series *series = &all[w * ranks + rank];
+
+			*series = (struct series){.row = rank,
+						  .workload = w,
+						  .class = VAPRO_COMPUTATION,
+						  .next = rank + 1 < ranks ? w * ranks + rank + 1 : SERIES_NONE,
+						  .supported = true,
+						  .certified = true,
+						  .compared = true,
+						  .reference_ns = 1e6 * (w + 1)};
+			for (int k = 0; k < SERIES_THIRDS; k++) {
+				series->third_n[k] = MEMBERS;
+				series->third_ns[k] =
+				    MEMBERS * series->reference_ns * slow[w][rank] * (1 + jitter * sim_gauss(&seed));
+			}
+		}
+	}
+}
+
+static size_t find(uint64_t view)
+{
+	struct sets_span span = {.view = view, .begin = view, .end = END, .wall_ns = 15e9 * (double)job->row_count};
+
+	assert_int_equal(sets__find(&sets, &book, stg, 0, &map, &span), 0);
+	return sets.count;
+}
+
+static const struct rank_set *only(void)
+{
+	assert_int_equal(sets.count, 1);
+	return &sets.items[0];
+}
+
+static void assert_rows(const struct rank_set *set, uint32_t first, uint32_t step, size_t count)
+{
+	assert_int_equal(set->count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(set->rows[i], first + i * step);
+}
+
+/* One of eight hosts is 5 % slow, in a cyclic placement: it is one set, and what it lost is known. */
+static void test_bad_host(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		const struct rank_set *set;
+
+		begin(32, 8, VAPRO_BY_INSTRUCTIONS);
+		slow_down(3, 8, 1.05, 1.05);
+		measure(seed, 0.005);
+		find(FIRST);
+		set = only();
+		assert_rows(set, 3, 8, 4);
+		assert_near(set->ratio, 1.05, 0.008);
+		assert_true(set->certain && set->place && set->variance);
+		assert_int_equal(set->states, WORKLOADS);
+		assert_near(set->lost_ns / (4 * 3 * MEMBERS * 3e6 * 0.05), 1, 0.15);
+		assert_int_equal(all[set->slow].row % 8, 3);
+		assert_int_not_equal(all[set->fast].row % 8, 3);
+		assert_int_equal(set->since, FIRST);
+	}
+}
+
+/* A host may be half of the job, but not more than that. */
+static void test_half_of_the_job(void **state)
+{
+	(void)state;
+	begin(8, 2, VAPRO_BY_INSTRUCTIONS);
+	slow_down(1, 2, 1.08, 1.08);
+	measure(1, 0.003);
+	find(FIRST);
+	assert_rows(only(), 1, 2, 4);
+	assert_near(sets.items[0].ratio, 1.08, 0.005);
+	/* one host with all ranks is no place */
+	begin(8, 1, VAPRO_BY_INSTRUCTIONS);
+	slow_down(0, 1, 1.08, 1.08);
+	measure(1, 0.003);
+	assert_int_equal(find(FIRST), 0);
+}
+
+/* The ranks of one socket. */
+static void test_bad_socket(void **state)
+{
+	(void)state;
+	begin(32, 4, VAPRO_BY_INSTRUCTIONS);
+	for (uint32_t rank = 0; rank < 32; rank++)
+		stg__set_place(stg, &(struct vapro_place){.thread = rank, .socket = (int32_t)(rank / 4 % 2)});
+	job = stg__job(stg, 0);
+	/* host 2, socket 1: ranks 6, 14, 22, 30 */
+	slow_down(6, 8, 1.12, 1.12);
+	measure(4, 0.005);
+	find(FIRST);
+	assert_rows(only(), 6, 8, 4);
+	assert_true(sets.items[0].place);
+	assert_near(sets.items[0].ratio, 1.12, 0.01);
+}
+
+/* One rank that no place explains, by its gap to the others; and two of different hosts. */
+static void test_gap(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		begin(16, 4, VAPRO_BY_INSTRUCTIONS);
+		slow_down(5, 16, 1.1, 1.1);
+		measure(seed, 0.005);
+		find(FIRST);
+		assert_rows(only(), 5, 1, 1);
+		assert_true(sets.items[0].certain && sets.items[0].variance && !sets.items[0].place);
+		assert_near(sets.items[0].ratio, 1.1, 0.01);
+	}
+	slow_down(10, 16, 1.1, 1.1);
+	measure(1, 0.005);
+	sets__clear(&sets);
+	find(FIRST);
+	assert_rows(only(), 5, 5, 2);
+}
+
+/* A bad host and a slow rank elsewhere are two sets, each with a ratio of its own. */
+static void test_two_sets(void **state)
+{
+	(void)state;
+	begin(32, 8, VAPRO_BY_INSTRUCTIONS);
+	slow_down(3, 8, 1.1, 1.1);
+	slow_down(20, 32, 1.3, 1.3);
+	measure(2, 0.005);
+	assert_int_equal(find(FIRST), 2);
+	assert_rows(&sets.items[0], 3, 8, 4);
+	assert_near(sets.items[0].ratio, 1.1, 0.01);
+	assert_rows(&sets.items[1], 20, 1, 1);
+	assert_near(sets.items[1].ratio, 1.3, 0.015);
+}
+
+/* Jitter of single fragments of half a second, ten in a third of the view: no set, whatever the number of ranks. */
+static void test_jitter(void **state)
+{
+	static const struct {
+		uint32_t ranks, hosts;
+		double jitter;
+	} jobs[] = {{4, 1, 0.01}, {4, 2, 0.01}, {8, 2, 0.019}, {16, 8, 0.019}, {64, 8, 0.019}, {64, 1, 0.019}};
+
+	(void)state;
+	for (size_t j = 0; j < 2 * sizeof(jobs) / sizeof(jobs[0]); j++) {
+		begin(jobs[j / 2].ranks, jobs[j / 2].hosts, j % 2 ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS);
+		for (uint64_t seed = 1; seed <= 50; seed++) {
+			measure(seed, jobs[j / 2].jitter);
+			if (find(FIRST))
+				fail_msg("%u ranks, seed %d: %g", jobs[j / 2].ranks, (int)seed, sets.items[0].ratio);
+		}
+	}
+}
+
+/* What is slow in a part of the view only is no set. */
+static void test_not_steady(void **state)
+{
+	(void)state;
+	begin(32, 8, VAPRO_BY_INSTRUCTIONS);
+	for (int third = 0; third < SERIES_THIRDS; third++) {
+		measure(3, 0.003);
+		for (uint32_t w = 0; w < WORKLOADS; w++)
+			for (uint32_t rank = 3; rank < 32; rank += 8)
+				all[w * 32 + rank].third_ns[third] *= 1.3;
+		assert_int_equal(find(FIRST), 0);
+	}
+}
+
+/* Only what has a reference with support counts, or without counts what was certified. */
+static void test_without_support(void **state)
+{
+	(void)state;
+	for (int counted = 0; counted < 2; counted++) {
+		begin(32, 8, counted ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS);
+		slow_down(3, 8, 1.2, 1.2);
+		measure(3, 0.003);
+		for (size_t i = 0; i < book.count; i++)
+			all[i].supported = all[i].certified = false;
+		assert_int_equal(find(FIRST), 0);
+	}
+}
+
+/*
+ * Without counts more work looks the same as less speed: a set has both readings. Where ratios of a place
+ * differ between workloads it is speed, likely, and a variance.
+ */
+static void test_uncounted(void **state)
+{
+	static const struct {
+		double first, second;
+		bool variance;
+	} cases[] = {{1.1, 1.1, false}, {1.2, 1, true}, {1.3, 1.15, true}};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		begin(32, 8, VAPRO_BY_ARGUMENTS);
+		slow_down(3, 8, cases[c].first, cases[c].second);
+		measure(c + 1, 0.005);
+		find(FIRST);
+		assert_rows(only(), 3, 8, 4);
+		assert_false(sets.items[0].certain);
+		assert_true(sets.items[0].place);
+		assert_int_equal(sets.items[0].variance, cases[c].variance);
+		/* the workloads take 1 and 2 ms */
+		assert_near(sets.items[0].ratio, (cases[c].first + 2 * cases[c].second) / 3, 0.01);
+		assert_near(sets.items[0].ratio_most, cases[c].first, 0.01);
+		assert_near(sets.items[0].ratio_least, cases[c].second, 0.01);
+	}
+	/* of one rank alone, never: what it computes may be its part of the work */
+	begin(16, 4, VAPRO_BY_ARGUMENTS);
+	slow_down(5, 16, 1.3, 1);
+	measure(1, 0.005);
+	find(FIRST);
+	assert_rows(only(), 5, 1, 1);
+	assert_false(sets.items[0].variance || sets.items[0].certain);
+}
+
+/* A new set begins where its rows together began to be slow; what was found before keeps its beginning. */
+static void test_since(void **state)
+{
+	(void)state;
+	begin(16, 8, VAPRO_BY_INSTRUCTIONS);
+	for (uint32_t rank = 0; rank < 16; rank++) {
+		paint(rank, 0, 12, VAPRO_COMPUTATION, 1, false);
+		paint(rank, 12, 50, VAPRO_COMPUTATION, rank % 8 == 3 ? 1 / 1.1 : 1, false);
+	}
+	slow_down(3, 8, 1.1, 1.1);
+	measure(1, 0.003);
+	find(FIRST + 30);
+	assert_int_equal(only()->since, FIRST + 12);
+	find(FIRST + 40);
+	assert_int_equal(only()->since, FIRST + 12);
+}
+
+/* A set that is no more stays as long as the map has a part of it, and what is slow again is another one. */
+static void test_over(void **state)
+{
+	(void)state;
+	begin(16, 8, VAPRO_BY_INSTRUCTIONS);
+	for (uint32_t rank = 0; rank < 16; rank++) {
+		paint(rank, 0, 35, VAPRO_COMPUTATION, rank % 8 == 3 ? 1 / 1.1 : 1, false);
+		paint(rank, 35, 50, VAPRO_COMPUTATION, 1, false);
+	}
+	slow_down(3, 8, 1.1, 1.1);
+	measure(1, 0.003);
+	find(FIRST);
+	only();
+	sets.items[0].until = FIRST + 30; /* the window ended there */
+	slow_down(3, 8, 1, 1);
+	measure(2, 0.003);
+	find(FIRST + 30);
+	assert_true(only()->over);
+	assert_int_equal(sets.items[0].since, FIRST);
+	assert_int_equal(sets.items[0].until, FIRST + 35);
+	slow_down(3, 8, 1.1, 1.1);
+	measure(3, 0.003);
+	assert_int_equal(find(FIRST + 40), 2);
+	assert_false(sets.items[0].over);
+	assert_true(sets.items[0].since >= FIRST + 35);
+	assert_true(sets.items[1].over);
+	/* out of the map it is forgotten */
+	slow_down(3, 8, 1, 1);
+	measure(2, 0.003);
+	sets__clear(&sets);
+	heatmap__advance(&map, FIRST + 2000, FIRST + 2050);
+	assert_int_equal(find(FIRST + 2000), 0);
+}
+
+/* A rank that one long stall made slow, in a third of the view, is not in the set of the others. */
+static void test_outlier(void **state)
+{
+	(void)state;
+	begin(16, 1, VAPRO_BY_INSTRUCTIONS);
+	slow_down(4, 8, 1.2, 1.2);
+	measure(1, 0.003);
+	for (uint32_t w = 0; w < WORKLOADS; w++)
+		all[w * 16 + 9].third_ns[1] *= 1.6;
+	find(FIRST);
+	assert_rows(only(), 4, 8, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    SETS(test_bad_host),  SETS(test_half_of_the_job), SETS(test_bad_socket), SETS(test_gap),
+	    SETS(test_two_sets),  SETS(test_jitter),	      SETS(test_not_steady), SETS(test_without_support),
+	    SETS(test_uncounted), SETS(test_since),	      SETS(test_over),	     SETS(test_outlier),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
