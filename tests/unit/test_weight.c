@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What variances cost the job decides which of them are alarms, and how severe. */
+#include "detect/weight.h"
+#include "painted.h"
+
+#define STRIDE 50 /* bins, 10 s */
+
+static struct variance items[4];
+static struct variance_book book;
+
+static void empty(void)
+{
+	memset(items, 0, sizeof(items));
+	book = (struct variance_book){.variances = items};
+}
+
+static int begin(void **state)
+{
+	empty();
+	return setup(state);
+}
+
+#define WEIGHT(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
+
+/* One that is confirmed and lost so much. */
+static struct variance *add(double lost_ns, uint64_t bins)
+{
+	struct variance *variance = &items[book.count++];
+
+	*variance = (struct variance){.id = (uint32_t)book.count,
+				      .begin = FIRST,
+				      .end = FIRST + bins,
+				      .matched = true,
+				      .class = VAPRO_COMPUTATION,
+				      .confirmed = true,
+				      .alarm = true};
+	variance->total.lost[VAPRO_COMPUTATION] = lost_ns;
+	return variance;
+}
+
+/* The waiting of others for the first one. */
+static struct variance *add_effect(double lost_ns, uint64_t bins)
+{
+	struct variance *effect = add(lost_ns, bins);
+
+	effect->class = VAPRO_COMMUNICATION;
+	effect->total.lost[VAPRO_COMPUTATION] = 0;
+	effect->total.lost[VAPRO_COMMUNICATION] = lost_ns;
+	effect->waiting = true;
+	effect->effect_of = 1;
+	effect->confirmed = effect->alarm = false;
+	return effect;
+}
+
+static void judge(void)
+{
+	weight__judge(&book, job, &config);
+}
+
+/* 50 ms of one of 64 ranks that hold up the other 63 cost the job 3.2 s; alone they cost next to nothing. */
+static void test_one_of_64(void **state)
+{
+	(void)state;
+	for (int holds_up = 0; holds_up < 2; holds_up++) {
+		empty();
+		other_job(64, 8);
+		add(50e6, 2);
+		if (holds_up)
+			add_effect(63 * 50e6, 2);
+		judge();
+		assert_near(items[0].caused_ns, holds_up ? 63 * 50e6 : 0, 1);
+		assert_near(items[0].share, (holds_up ? 64 : 1) * 0.05 / (64 * 10), 1e-9);
+		assert_int_equal(items[0].small, !holds_up);
+		assert_int_equal(items[0].alarm, holds_up);
+		assert_int_equal(items[0].severity, holds_up ? VAPRO_WARNING : VAPRO_INFO);
+	}
+}
+
+/* A timer tick of 4 ms of one of 4,096 ranks holds up all others and still is no report. */
+static void test_tick_of_4096(void **state)
+{
+	(void)state;
+	other_job(4096, 8);
+	add(4e6, 1);
+	add_effect(4095 * 4e6, 1);
+	judge();
+	assert_near(items[0].share, 4e6 / 10e9, 1e-9);
+	assert_true(items[0].small && !items[0].alarm);
+	assert_int_equal(items[0].severity, VAPRO_INFO);
+}
+
+/* 100 ms of own loss in one region count in a job of any size; just below they do not. */
+static void test_own_loss(void **state)
+{
+	(void)state;
+	other_job(4096, 8);
+	add(101e6, 2);
+	add(99e6, 2);
+	judge();
+	assert_true(items[0].alarm && !items[0].small);
+	assert_int_equal(items[0].severity, VAPRO_WARNING);
+	assert_true(!items[1].alarm && items[1].small);
+}
+
+/* Severity goes by the share of the job's time, over what the variance lasts or at least a stride. */
+static void test_severity(void **state)
+{
+	static const struct {
+		double lost_ns;
+		uint64_t bins;
+		enum vapro_severity severity;
+	} cases[] = {
+	    /* of four ranks: 40 s in a stride */
+	    {0.05 * 40e9 + 1e6, 10, VAPRO_CRITICAL},
+	    {0.05 * 40e9 - 1e6, 10, VAPRO_WARNING},
+	    {0.05 * 40e9 + 1e6, STRIDE, VAPRO_CRITICAL},
+	    /* the same loss in a region three times as long */
+	    {0.05 * 40e9 + 1e6, 3 * STRIDE, VAPRO_WARNING},
+	    {0.15 * 40e9 + 1e6, 3 * STRIDE, VAPRO_CRITICAL},
+	    {0.002 * 40e9, 1, VAPRO_WARNING},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		empty();
+		add(cases[c].lost_ns, cases[c].bins);
+		judge();
+		assert_int_equal(items[0].severity, cases[c].severity);
+		assert_true(items[0].alarm);
+	}
+}
+
+/* Both borders of severity can be set, and so can the share below which nothing is reported. */
+static void test_tunables(void **state)
+{
+	(void)state;
+	add(60e6, 2); /* 0.0015 of the time */
+	judge();
+	assert_int_equal(items[0].severity, VAPRO_WARNING);
+	config.warning_share = 0.002;
+	items[0].alarm = true;
+	judge();
+	assert_int_equal(items[0].severity, VAPRO_INFO);
+	assert_true(items[0].alarm);
+	config.critical_share = 0.001;
+	judge();
+	assert_int_equal(items[0].severity, VAPRO_CRITICAL);
+	config.min_share = 0.01;
+	judge();
+	assert_true(items[0].small && !items[0].alarm);
+	assert_int_equal(items[0].severity, VAPRO_INFO);
+	/* with no least loss at all, everything counts */
+	config.min_lost_s = 0;
+	items[0].alarm = true;
+	judge();
+	assert_true(!items[0].small && items[0].alarm);
+}
+
+/* What is no alarm is information, whatever it costs, and stays none. */
+static void test_unconfirmed(void **state)
+{
+	(void)state;
+	add(20e9, STRIDE);
+	items[0].confirmed = items[0].alarm = false;
+	judge();
+	assert_false(items[0].alarm || items[0].small);
+	assert_int_equal(items[0].severity, VAPRO_INFO);
+}
+
+/* The time of ranks that had ended, or came later, is no part of the job's. */
+static void test_ended_ranks(void **state)
+{
+	(void)state;
+	for (uint32_t rank = 1; rank < 4; rank++)
+		assert_int_equal(stg__thread_seen(stg, rank, 1, (uint64_t)(FIRST * BIN) - 1), 0);
+	job = stg__job(stg, 0);
+	add(0.5e9, STRIDE);
+	judge();
+	assert_near(items[0].share, 0.05, 1e-9);
+	assert_int_equal(items[0].severity, VAPRO_CRITICAL);
+}
+
+/* What went up in another variance, or was withdrawn, causes nothing and is not judged again. */
+static void test_unmatched(void **state)
+{
+	struct variance *effect;
+
+	(void)state;
+	add(50e6, 2);
+	effect = add_effect(9e9, 2);
+	effect->matched = false;
+	judge();
+	assert_near(items[0].caused_ns, 0, 0);
+	/* the causes of the last window are not added to */
+	effect->matched = true;
+	judge();
+	judge();
+	assert_near(items[0].caused_ns, 9e9, 1);
+	effect->effect_of = 77;
+	judge();
+	assert_near(items[0].caused_ns, 0, 0);
+}
+
+/* Two effects of one cause add up; waiting that is known to be an effect is reported with it, however short. */
+static void test_two_effects(void **state)
+{
+	(void)state;
+	add(50e6, 2);
+	add_effect(30e6, 2);
+	add_effect(40e6, 2);
+	judge();
+	assert_near(items[0].caused_ns, 70e6, 1);
+	assert_true(!items[0].small && items[0].alarm);
+}
+
+/* Waiting without a cause is reported where it is much: ranks wait for each other all the time. */
+static void test_waiting_without_cause(void **state)
+{
+	static const struct {
+		double share;
+		bool small;
+	} cases[] = {{0.005, true}, {0.02, false}};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		empty();
+		add_effect(cases[c].share * 40e9, 5);
+		items[0].effect_of = 0;
+		judge();
+		assert_int_equal(items[0].small, cases[c].small);
+	}
+}
+
+/* A gain is no loss. */
+static void test_gain(void **state)
+{
+	(void)state;
+	add(-5e9, STRIDE);
+	add_effect(-1e9, STRIDE);
+	judge();
+	assert_near(items[0].share, 0, 0);
+	assert_true(items[0].small && !items[0].alarm);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    WEIGHT(test_one_of_64),   WEIGHT(test_tick_of_4096),
+	    WEIGHT(test_own_loss),    WEIGHT(test_severity),
+	    WEIGHT(test_tunables),    WEIGHT(test_unconfirmed),
+	    WEIGHT(test_ended_ranks), WEIGHT(test_unmatched),
+	    WEIGHT(test_two_effects), WEIGHT(test_waiting_without_cause),
+	    WEIGHT(test_gain),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
