@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Without counts: work that moves between ranks, one rank alone, and the ranks of one place. */
+#include "detect/alone.h"
+#include "painted.h"
+
+#define LOST 1e9
+
+static struct variance items[4];
+static uint32_t rows[4][16];
+static struct variance_book book;
+static struct evidence_input input;
+
+static void begin(uint32_t ranks, uint32_t hosts)
+{
+	other_job(ranks, hosts);
+	memset(items, 0, sizeof(items));
+	book = (struct variance_book){.variances = items};
+	input = (struct evidence_input){.config = &config,
+					.map = &map,
+					.job = job,
+					.source = VAPRO_BY_ARGUMENTS,
+					.begin = FIRST,
+					.end = FIRST + 50};
+}
+
+/* A slowdown of the rows first, first + step, ... that nothing attributes. */
+static struct variance *add(uint64_t begin_bin, uint64_t end_bin, uint32_t first, uint32_t step, size_t count)
+{
+	uint32_t *own = rows[book.count];
+	struct variance *variance = &items[book.count++];
+
+	for (size_t i = 0; i < count; i++)
+		own[i] = first + (uint32_t)i * step;
+	*variance = (struct variance){.id = (uint32_t)book.count,
+				      .begin = FIRST + begin_bin,
+				      .end = FIRST + end_bin,
+				      .rows = own,
+				      .row_count = count,
+				      .has = {[VAPRO_COMPUTATION] = true},
+				      .matched = true};
+	variance->total.lost[VAPRO_COMPUTATION] = LOST;
+	return variance;
+}
+
+static bool moved(void)
+{
+	return alone__moved(&items[0], &book, &input);
+}
+
+/* Three rows on two hosts that change at once are the program; fewer rows, or one host, are not. */
+static void test_at_once(void **state)
+{
+	static const struct {
+		uint32_t rank;
+		size_t count;
+		uint64_t begin;
+		bool moved;
+	} cases[] = {
+	    /* beside rank 0 of host 0 of four; ranks 1 and 5 are on host 1, 4 and 8 on host 0 */
+	    {1, 2, 10, true}, {1, 1, 10, false}, {4, 2, 10, false}, {1, 2, 15, true},
+	    {1, 2, 5, true},  {1, 2, 16, false}, {1, 2, 4, false},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		begin(16, 4);
+		add(10, 40, 0, 1, 1);
+		add(cases[c].begin, 40, cases[c].rank, 4, cases[c].count);
+		if (moved() != cases[c].moved)
+			fail_msg("case %d", (int)c);
+	}
+	/* one variance of three rows on two hosts by itself */
+	begin(16, 4);
+	add(10, 40, 0, 1, 3);
+	assert_true(moved());
+	/* the rows of a host, however many */
+	begin(16, 4);
+	add(10, 40, 2, 4, 4);
+	assert_false(moved());
+}
+
+/* The same rows twice are no more rows. */
+static void test_same_rows(void **state)
+{
+	(void)state;
+	begin(16, 4);
+	add(10, 20, 0, 1, 2);
+	add(12, 40, 0, 1, 2);
+	add(13, 50, 0, 1, 2);
+	assert_false(moved());
+}
+
+/* Only what is silent counts: waiting, slow paths, and what the kernel or the machine attributes did not move work. */
+static void test_not_silent(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 6; c++) {
+		struct variance *other;
+
+		begin(16, 4);
+		add(10, 40, 0, 1, 1);
+		other = add(10, 40, 1, 4, 3);
+		other->waiting = c == 1;
+		other->path = c == 2;
+		other->total.cpu[VAPRO_COMPUTATION] = c == 3 ? 0.6 * LOST : 0;
+		other->total.frequency = c == 4 ? 0.6 * LOST : 0;
+		other->matched = c != 5;
+		assert_int_equal(moved(), c == 0);
+	}
+}
+
+/* What other rows are spared is what this one got: by as much as half of its loss. */
+static void test_lighter(void **state)
+{
+	static const struct {
+		uint32_t rows;
+		double takes; /* of its usual time */
+		bool moved;
+	} cases[] = {
+	    {1, 0.5, true},
+	    {1, 0.99, false},
+	    /* little from each of many */
+	    {15, 0.9, true},
+	    {15, 0.97, false},
+	    {2, 0.92, false},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		begin(16, 4);
+		add(10, 40, 0, 1, 1);
+		/* it lost 0.2 of 30 bins */
+		items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
+		for (uint32_t rank = 1; rank < 16; rank++) {
+			for (int bin = 0; bin < 50; bin++) {
+				double takes = rank <= cases[c].rows && bin >= 10 && bin < 40 ? cases[c].takes : 1;
+				struct kept kept = fragment(bin, bin + 0.5 * takes, 0.5 * BIN, 0);
+
+				assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
+			}
+		}
+		if (moved() != cases[c].moved)
+			fail_msg("case %d", (int)c);
+	}
+}
+
+/* That others became lighter at another time says nothing. */
+static void test_lighter_before(void **state)
+{
+	(void)state;
+	begin(16, 4);
+	add(25, 40, 0, 1, 1);
+	for (uint32_t rank = 1; rank < 16; rank++) {
+		for (int bin = 0; bin < 25; bin++) {
+			struct kept kept = fragment(bin, bin + 0.25, 0.5 * BIN, 0);
+
+			assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
+		}
+	}
+	assert_false(moved());
+}
+
+static bool place(uint32_t first, uint32_t step, size_t count)
+{
+	book.count = 0;
+	return alone__place(add(10, 40, first, step, count), &input);
+}
+
+/* A place: most of the ranks of a host or a socket, and no others, of a job with as many elsewhere. */
+static void test_place(void **state)
+{
+	(void)state;
+	begin(16, 4);
+	assert_true(place(1, 4, 4));
+	assert_true(place(1, 4, 3));
+	assert_false(place(1, 4, 2));
+	/* one rank alone is no place, and neither are ranks of two */
+	assert_false(place(1, 4, 1));
+	assert_false(place(0, 1, 4));
+	assert_false(place(0, 1, 16));
+	/* half of the job */
+	begin(8, 2);
+	assert_true(place(1, 2, 4));
+	/* the only host */
+	begin(8, 1);
+	assert_false(place(0, 1, 8));
+	assert_false(place(0, 1, 7));
+}
+
+/* A socket is one, also where it is half of the job's only host. */
+static void test_socket(void **state)
+{
+	(void)state;
+	for (uint32_t hosts = 1; hosts <= 2; hosts++) {
+		begin(16, hosts);
+		for (uint32_t rank = 0; rank < 16; rank++)
+			assert_int_equal(
+			    stg__set_place(stg, &(struct vapro_place){.thread = rank, .socket = (int32_t)rank / 8}), 0);
+		input.job = job = stg__job(stg, 0);
+		assert_true(place(8, hosts, 8 / hosts));
+		assert_true(place(0, hosts, 8 / hosts));
+		assert_false(place(4, hosts, 8 / hosts));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_at_once),	       TEST(test_same_rows), TEST(test_not_silent), TEST(test_lighter),
+	    TEST(test_lighter_before), TEST(test_place),     TEST(test_socket),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
