@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What makes a variance an alarm: attributed time, in seconds and as a share; frequency; slow paths; places. */
+#include "detect/evidence.h"
+#include "detect/parts.h"
+#include "painted.h"
+
+static struct variance items[4];
+static uint32_t rows[4][8];
+static struct tally_series entries[4][8];
+static struct variance_book book;
+static struct series series[8];
+static struct series_book series_book;
+static struct evidence_input input;
+
+static int begin(void **state)
+{
+	setup(state);
+	memset(items, 0, sizeof(items));
+	book = (struct variance_book){.variances = items};
+	for (uint32_t i = 0; i < 8; i++)
+		series[i] = (struct series){.row = i};
+	series_book = (struct series_book){.config = &config, .series = series, .count = 8};
+	input = (struct evidence_input){.config = &config,
+					.map = &map,
+					.job = job,
+					.series = &series_book,
+					.stg = stg,
+					.begin = FIRST,
+					.end = FIRST + 50};
+	return 0;
+}
+
+#define EVIDENCE(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
+
+static struct variance *add(enum vapro_class class, uint32_t first, size_t count, double lost_s)
+{
+	uint32_t *own = rows[book.count];
+	struct tally_series *entry = entries[book.count];
+	struct variance *variance = &items[book.count++];
+
+	/* each row lost its part in a hundred fragments of one state, which took three times as long */
+	for (size_t i = 0; i < count; i++) {
+		double lost = lost_s * 1e9 / (double)count;
+
+		own[i] = first + (uint32_t)i;
+		series[own[i]].class = class;
+		entry[i] = (struct tally_series){.series = own[i], .n = 100, .dur = 1.5 * lost, .ref = 0.5 * lost};
+		entry[i].lost = lost;
+		entry[i].net = entry[i].dur;
+		entry[i].longest = 3 * entry[i].ref / entry[i].n;
+	}
+	*variance = (struct variance){.id = (uint32_t)book.count,
+				      .begin = FIRST + 10,
+				      .end = FIRST + 40,
+				      .rows = own,
+				      .row_count = count,
+				      .matched = true};
+	variance->has[class] = true;
+	variance->total.series = entry;
+	variance->total.series_count = count;
+	variance->total.dur[class] = lost_s * 1.5e9;
+	variance->total.ref[class] = lost_s * 0.5e9;
+	variance->total.lost[class] = lost_s * 1e9;
+	return variance;
+}
+
+static void judge(void)
+{
+	evidence__judge(&book, &input);
+}
+
+static void assert_says(const struct variance *variance, bool alarm, const char *words)
+{
+	if (variance->alarm != alarm || !strstr(variance->evidence, words))
+		fail_msg("alarm %d, not %d: %s", variance->alarm, alarm, variance->evidence);
+}
+
+/*
+ * A hog takes 0.8 s of a second that a rank loses: confirmed. Then the region grows by what nothing attributes: what
+ * was proven stays, and is an alarm, as long as it is worth a report by itself.
+ */
+static void test_grown_region(void **state)
+{
+	static const struct {
+		double attributed, lost;
+		bool confirmed_before, alarm;
+	} cases[] = {
+	    {0.8, 1, false, true},
+	    {0.8, 10, true, true},
+	    {0.8, 100, true, true},
+	    {0.8, 10, false, false},
+	    /* less than 100 ms: the attributed part of a large region may be chance */
+	    {0.05, 10, true, false},
+	};
+
+	(void)state;
+	/* two rows: without counts several ranks that slow down may have more work */
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		for (int frequency = 0; frequency < 2; frequency++) {
+			struct variance *variance;
+
+			book.count = 0;
+			variance = add(VAPRO_COMPUTATION, 0, 2, cases[c].lost);
+			*(frequency ? &variance->total.frequency : &variance->total.cpu[VAPRO_COMPUTATION]) =
+			    cases[c].attributed * 1e9;
+			variance->told.confirmed = cases[c].confirmed_before;
+			judge();
+			assert_says(variance, cases[c].alarm,
+				    !cases[c].alarm ? ""
+				    : frequency	    ? "the machine attributes"
+						    : "the kernel attributes");
+		}
+	}
+}
+
+/* The same from one revision to the next. */
+static void test_grown_by_revisions(void **state)
+{
+	struct variance *variance = add(VAPRO_COMPUTATION, 0, 2, 1);
+
+	(void)state;
+	variance->total.cpu[VAPRO_COMPUTATION] = 0.9e9;
+	variance->state = VAPRO_REGION_OPEN;
+	for (int window = 0; window < 5; window++) {
+		judge();
+		assert_says(variance, true, "the kernel attributes");
+		variance__tell(variance, 0.1);
+		assert_true(variance->told.confirmed);
+		variance->total.lost[VAPRO_COMPUTATION] += 5e9;
+		variance->end += 50;
+		variance->state = VAPRO_REGION_CHANGED;
+	}
+}
+
+/* Bundles of all four ranks that the machine says ran at a lower frequency than usual, or that it says nothing of. */
+static void slow_all(double frequency, struct kept *kept)
+{
+	for (uint32_t row = 0; row < 4; row++) {
+		for (int bin = 10; bin < 40; bin++) {
+			struct kept *at = &kept[row * 30 + (uint32_t)bin - 10];
+			float *factor = calloc(VAPRO_FACTORS, sizeof(*factor));
+
+			assert_non_null(factor);
+			*at = fragment(bin, bin + 0.999, 0.7 * BIN, 0);
+			at->factor = factor;
+			factor[VAPRO_FREQUENCY] = (float)((frequency + 0.05) * BIN);
+			at->usual_frequency = (float)(0.05 * BIN);
+			at->series = row;
+			at->certified = 1;
+			assert_int_equal(heatmap__add(&map, at, row, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
+		}
+	}
+}
+
+/*
+ * Where all ranks slow down alike only the machine itself can say that it was no change of work: a power cap is an
+ * alarm where frequency is reported, and none where it is not.
+ */
+static void test_frequency_of_all(void **state)
+{
+	static const double frequency[] = {0.28, 0.1, 0};
+
+	for (size_t c = 0; c < 3; c++) {
+		uint32_t ids = 0;
+		struct variance_book own = {.last_id = &ids};
+		struct region_result drafts;
+		struct parts parts = {0};
+		struct kept kept[4 * 30];
+
+		if (c)
+			begin(state);
+		slow_all(frequency[c], kept);
+		assert_int_equal(grown(&drafts), 1);
+		assert_int_equal(variance__match(&own, &map, job, &drafts, FIRST + 50, true), 0);
+		region__clear(&drafts);
+		assert_int_equal(own.count, 1);
+		assert_int_equal(own.variances[0].row_count, 4);
+		assert_int_equal(parts__find(&parts, &map, &series_book, kept, 4 * 30, FIRST + 50, FIRST), 0);
+		assert_int_equal(parts__tally(&parts, &own, &series_book), 0);
+		assert_near(own.variances[0].total.frequency / (120 * BIN), frequency[c], 0.001);
+		evidence__judge(&own, &input);
+		if (c == 0)
+			assert_says(&own.variances[0], true, "a lower CPU frequency");
+		else
+			assert_says(&own.variances[0], false, "all ranks slowed alike");
+		assert_int_equal(own.variances[0].alike, c > 0);
+		/* with counts equal work that takes longer is an alarm in any case */
+		input.source = VAPRO_BY_INSTRUCTIONS;
+		evidence__judge(&own, &input);
+		assert_true(own.variances[0].alarm);
+		for (size_t i = 0; i < 4 * 30; i++)
+			free((void *)kept[i].factor);
+		free(parts.items);
+		variance__free(&own);
+		if (c < 2)
+			teardown(state);
+	}
+}
+
+/* Against a reference without support a loss is shown, and confirmed only by what is attributed. */
+static void test_provisional(void **state)
+{
+	struct variance *variance = add(VAPRO_COMPUTATION, 0, 1, 2);
+
+	(void)state;
+	input.source = VAPRO_BY_INSTRUCTIONS;
+	variance->total.provisional = 1.5e9;
+	judge();
+	assert_says(variance, false, "too little was seen");
+	variance->total.cpu[VAPRO_COMPUTATION] = 1.2e9;
+	judge();
+	assert_says(variance, true, "the kernel attributes");
+	variance->total.cpu[VAPRO_COMPUTATION] = 0;
+	variance->total.provisional = 0.5e9;
+	judge();
+	assert_says(variance, true, "the same instructions took longer");
+}
+
+/* One fragment that nothing attributes is an outlier, in both modes: programs have some. What is attributed is none. */
+static void test_one_fragment(void **state)
+{
+	(void)state;
+	for (int counted = 0; counted < 2; counted++) {
+		struct variance *variance;
+
+		input.source = counted ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS;
+		book.count = 0;
+		variance = add(VAPRO_COMPUTATION, 0, 1, 0.5);
+		entries[0][0].longest = entries[0][0].lost + entries[0][0].ref / entries[0][0].n;
+		judge();
+		assert_says(variance, false, "only one fragment");
+		assert_true(variance->outlier);
+		variance->total.cpu[VAPRO_COMPUTATION] = 0.4e9;
+		judge();
+		assert_says(variance, true, "the kernel attributes");
+		assert_false(variance->outlier);
+	}
+}
+
+/* Without counts: ranks of one place are likely slow, those of several may have got work. */
+static void test_without_counts(void **state)
+{
+	struct variance *variance;
+
+	(void)state;
+	other_job(8, 4);
+	input.job = job;
+	input.stg = stg;
+	variance = add(VAPRO_COMPUTATION, 3, 1, 2);
+	rows[0][1] = 7;
+	variance->row_count = 2;
+	judge();
+	assert_says(variance, false, "the ranks of one place");
+	assert_true(variance->by_place);
+	/* ranks 3 and 6 are of two hosts */
+	rows[0][1] = 6;
+	judge();
+	assert_says(variance, false, "several ranks are slow");
+	assert_false(variance->by_place);
+	/* with a third one at the same time it is the program */
+	add(VAPRO_COMPUTATION, 1, 1, 2);
+	judge();
+	assert_says(variance, false, "work may have moved");
+	/* what a set of ranks is slow by, always, is by place too */
+	book.count = 1;
+	variance->lasting = true;
+	judge();
+	assert_true(variance->by_place && !variance->alarm);
+}
+
+/* All ranks compute at their usual speed, but for one if any. */
+static void compute(uint32_t slow, double its_performance)
+{
+	for (uint32_t row = 0; row < 4; row++)
+		paint(row, 0, 50, VAPRO_COMPUTATION, row == slow ? its_performance : 1, false);
+}
+
+/* Equal calls of one rank that take three times as long, on a path of their own. */
+static struct variance *add_path(void)
+{
+	struct variance *variance = add(VAPRO_COMMUNICATION, 3, 1, 2);
+
+	variance->path = true;
+	return variance;
+}
+
+/* A slow path has a verdict of its own, once it is proven and no late peer can have been the reason. */
+static void test_slow_path(void **state)
+{
+	struct variance *variance;
+
+	(void)state;
+	variance = add_path();
+	/* nothing is known of what the ranks computed meanwhile */
+	judge();
+	assert_says(variance, false, "late peers cannot be excluded");
+	compute(UINT32_MAX, 1);
+	judge();
+	assert_says(variance, false, "as slow at other times");
+	series[3].slower = true;
+	judge();
+	assert_says(variance, true, "take 3.0 times as long");
+	input.partial = true;
+	judge();
+	assert_says(variance, false, "not all ranks");
+	input.partial = false;
+	variance->total.provisional = 1.5e9;
+	judge();
+	assert_says(variance, false, "too little was seen");
+}
+
+static void test_slow_path_beside_variance(void **state)
+{
+	struct variance *variance;
+
+	(void)state;
+	variance = add_path();
+	series[3].slower = true;
+	compute(1, 0.3);
+	judge();
+	assert_says(variance, false, "late peers cannot be excluded");
+}
+
+/* Calls that were faster before, beyond their scatter, are proven without other ranks. */
+static void test_faster_before(void **state)
+{
+	struct variance *variance;
+
+	(void)state;
+	variance = add_path();
+	compute(UINT32_MAX, 1);
+	/* 1,000 calls of 10 ms in 100 bundles, some of them 11 ms */
+	series[3].usual = (struct series_usual){.n = 1000, .bundles = 100, .dur = 1e10, .dur_sq = 1.01e17};
+	series[3].usual.net = series[3].usual.dur;
+	series[3].usual.net_sq = series[3].usual.dur_sq;
+	judge();
+	assert_says(variance, true, "times as long as usual while no rank was late");
+	/* where they scatter by as much it is not */
+	series[3].usual.dur_sq = series[3].usual.net_sq = 1e18;
+	judge();
+	assert_says(variance, false, "as slow at other times");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    EVIDENCE(test_grown_region),     EVIDENCE(test_grown_by_revisions),
+	    EVIDENCE(test_frequency_of_all), EVIDENCE(test_provisional),
+	    EVIDENCE(test_one_fragment),     EVIDENCE(test_without_counts),
+	    EVIDENCE(test_slow_path),	     EVIDENCE(test_slow_path_beside_variance),
+	    EVIDENCE(test_faster_before),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
