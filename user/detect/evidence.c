@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "detect/evidence.h"
+#include "detect/evidence_private.h"
 
 #include "detect/alone.h"
-#include "detect/effect.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -11,17 +10,13 @@
 
 #define MEANINGFUL 0.1 /* share of a loss that makes a state a witness */
 #define ALIKE 1.15     /* ratio of performance between ranks that are slow alike */
-#define CERTIFIED_HALF 0.5
-#define OTHERS 0.5 /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
+#define OTHERS 0.5     /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
 #define STUCK_NS 1e9
 #define FAR_SIGMAS 10
 #define WAITED_ANYWAY 0.5 /* of what a suspended call lost, beside a computation's loss */
 #define STUCK_RATIO 10	  /* to the mean of all others */
 
-static void say(struct variance *variance, bool confirmed, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void say(struct variance *variance, bool confirmed, const char *format, ...)
+void evidence__say(struct variance *variance, bool confirmed, const char *format, ...)
 {
 	va_list arguments;
 
@@ -83,7 +78,8 @@ static bool strange(const struct evidence_input *input, const struct tally_serie
 }
 
 /* The share of a class's loss that lies in strange states. */
-static double strange_share(const struct evidence_input *input, const struct variance *variance, enum vapro_class class)
+double evidence__strange_share(const struct evidence_input *input, const struct variance *variance,
+			       enum vapro_class class)
 {
 	const struct tally *tally = &variance->total;
 	double lost = 0, all = 0;
@@ -114,7 +110,8 @@ static int compare_rows(const void *a, const void *b)
 
 /* The share of a class's loss in calls that other ranks make faster, or that were faster before, beyond their scatter.
  */
-static double proven_share(const struct evidence_input *input, const struct variance *variance, enum vapro_class class)
+double evidence__proven_share(const struct evidence_input *input, const struct variance *variance,
+			      enum vapro_class class)
 {
 	const struct tally *tally = &variance->total;
 	double lost = 0, all = 0;
@@ -135,7 +132,7 @@ static double proven_share(const struct evidence_input *input, const struct vari
  * Whether two states of one rank testify. It must be one rank: several ranks with one state each are
  * a phase of the program; and two states: several threads in one state are too.
  */
-static bool two_states(const struct evidence_input *input, const struct variance *variance)
+bool evidence__two_states(const struct evidence_input *input, const struct variance *variance)
 {
 	const struct tally *tally = &variance->total;
 	struct row_loss *losses = calloc(tally->series_count ? tally->series_count : 1, sizeof(*losses));
@@ -212,7 +209,7 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
 }
 
 /* What the kernel tells of waits for a CPU, without those for threads of the same process: nobody disturbs it then. */
-static double told_by_others(const struct tally *tally, enum vapro_class class)
+double evidence__by_others(const struct tally *tally, enum vapro_class class)
 {
 	double own = tally->crowd_base > 0 ? tally->crowd / tally->crowd_base : 0;
 
@@ -220,7 +217,7 @@ static double told_by_others(const struct tally *tally, enum vapro_class class)
 }
 
 /* Whether a wait of threads for each other was spent off the CPU mostly, so that others of them might have it. */
-static bool gave_way(const struct variance *variance, double share)
+bool evidence__gave_way(const struct variance *variance, double share)
 {
 	const struct tally *tally = &variance->total;
 	double own = tally->crowd_base > 0 ? fmin(1, tally->crowd / tally->crowd_base) : 0;
@@ -229,9 +226,9 @@ static bool gave_way(const struct variance *variance, double share)
 	       share * tally->lost[VAPRO_COMMUNICATION];
 }
 
-static void say_crowded(struct variance *variance)
+void evidence__say_crowded(struct variance *variance)
 {
-	say(variance, false, "its own threads had the CPU: there are more of them than CPUs they may use");
+	evidence__say(variance, false, "its own threads had the CPU: there are more of them than CPUs they may use");
 }
 
 static void judge_computation(struct variance *variance, const struct evidence_input *input,
@@ -243,229 +240,73 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	enum alone alone;
 
 	if (lost <= 0)
-		return say(variance, false, "no loss left");
-	if (told < share * lost && strange_share(input, variance, VAPRO_COMPUTATION) >= share)
+		return evidence__say(variance, false, "no loss left");
+	if (told < share * lost && evidence__strange_share(input, variance, VAPRO_COMPUTATION) >= share)
 		told += tally->blocked[VAPRO_COMPUTATION];
 	if (told >= share * lost &&
-	    told - tally->cpu[VAPRO_COMPUTATION] + told_by_others(tally, VAPRO_COMPUTATION) < OTHERS * share * lost) {
-		say_crowded(variance);
+	    told - tally->cpu[VAPRO_COMPUTATION] + evidence__by_others(tally, VAPRO_COMPUTATION) <
+		OTHERS * share * lost) {
+		evidence__say_crowded(variance);
 		return;
 	}
 	/* What was proven stays so when its region grows. */
 	if (told >= share * lost || (variance->told.confirmed && told >= input->config->min_lost_s * 1e9)) {
-		say(variance, true, "%s %.0f %% of the loss (%s)",
-		    tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
-								     : "the kernel attributes",
-		    100 * fmin(1, told / lost),
-		    tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "a lower CPU frequency"
-								     : "off the CPU, interrupts or faults");
+		evidence__say(variance, true, "%s %.0f %% of the loss (%s)",
+			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
+									       : "the kernel attributes",
+			      100 * fmin(1, told / lost),
+			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "a lower CPU frequency"
+									       : "off the CPU, interrupts or faults");
 		return;
 	}
 	if (tally->provisional >= share * lost) {
-		say(variance, false, "too little was seen of this work to know what it usually takes");
+		evidence__say(variance, false, "too little was seen of this work to know what it usually takes");
 		return;
 	}
 	variance->outlier = !variance->lasting && alone__repeated(variance, input) < share;
 	if (variance->outlier) {
-		say(variance, false, "nothing attributes it, and only one fragment of a rank was slow");
+		evidence__say(variance, false, "nothing attributes it, and only one fragment of a rank was slow");
 		return;
 	}
 	if (input->source == VAPRO_BY_INSTRUCTIONS) {
-		say(variance, true, "the same instructions took longer");
+		evidence__say(variance, true, "the same instructions took longer");
 		return;
 	}
 	variance->alike = all_alike(input, variance);
 	if (variance->alike) {
-		say(variance, false,
-		    "all ranks slowed alike and the kernel tells nothing: the program may have "
-		    "changed its work");
+		evidence__say(variance, false,
+			      "all ranks slowed alike and the kernel tells nothing: the program may have "
+			      "changed its work");
 		return;
 	}
 	alone = alone__moved(variance, book, input);
 	if (alone == ALONE_ALL) {
 		variance->alike = true;
-		say(variance, false,
-		    "nearly all ranks slowed at once and nothing attributes it: the program may have "
-		    "changed its work");
+		evidence__say(variance, false,
+			      "nearly all ranks slowed at once and nothing attributes it: the program may have "
+			      "changed its work");
 		return;
 	}
 	if (alone == ALONE_MOVED) {
-		say(variance, false, "other ranks changed at the same time: work may have moved between them");
+		evidence__say(variance, false,
+			      "other ranks changed at the same time: work may have moved between them");
 		return;
 	}
 	if (variance->row_count > 1) {
 		variance->by_place = variance->lasting || alone__place(variance, input);
-		say(variance, false,
-		    variance->by_place ? "the ranks of one place are slow, and no others: less speed, or more work"
-				       : "several ranks are slow: without counts it may be their work");
+		evidence__say(variance, false,
+			      variance->by_place
+				  ? "the ranks of one place are slow, and no others: less speed, or more work"
+				  : "several ranks are slow: without counts it may be their work");
 		return;
 	}
-	if (two_states(input, variance)) {
-		say(variance, true, "different states of one rank alone are slow in the same bins");
+	if (evidence__two_states(input, variance)) {
+		evidence__say(variance, true, "different states of one rank alone are slow in the same bins");
 		return;
 	}
-	say(variance, false, "the kernel tells only %.0f %% of the loss and no second state is slow in the same bins",
-	    100 * fmax(0, told / lost));
-}
-
-static void judge_suspended(struct variance *variance, const struct evidence_input *input)
-{
-	double lost = variance->total.lost[VAPRO_COMMUNICATION], told = variance->total.cpu[VAPRO_COMMUNICATION];
-	double share = input->config->evidence_share, least = input->config->min_lost_s * 1e9;
-
-	if (lost <= 0)
-		say(variance, false, "no loss left");
-	else if (told >= share * lost && told_by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
-		say_crowded(variance);
-	else if (told < share * lost)
-		say(variance, false,
-		    "the kernel tells only %.0f %% of the loss inside calls: the rest may be a late peer's",
-		    100 * told / lost);
-	/* the rest of the time it waited, as it would have on the CPU: what was taken from it must be worth it alone */
-	else if (told < least)
-		say(variance, false,
-		    "the kernel tells %.0f %% of the loss inside calls (off the CPU), less than %.2g s",
-		    100 * told / lost, least * 1e-9);
-	else
-		say(variance, true, "the kernel tells %.0f %% of the loss inside calls (off the CPU)",
-		    100 * fmin(1, told / lost));
-}
-
-static void judge_io(struct variance *variance, const struct evidence_input *input)
-{
-	const struct tally *tally = &variance->total;
-	double lost = tally->lost[VAPRO_IO], share = input->config->evidence_share;
-	double told = tally->cpu[VAPRO_IO] + tally->blocked[VAPRO_IO];
-	double known = 0, peer = 0, slower = 0;
-
-	for (size_t i = 0; i < tally->series_count; i++) {
-		const struct tally_series *entry = &tally->series[i];
-		const struct series *series = &input->series->series[entry->series];
-
-		if (series->class != VAPRO_IO)
-			continue;
-		if (series->cpu.n >= (double)input->config->certify_fragments)
-			known += entry->lost;
-		if (stg__state(input->stg, series->state)->peer)
-			peer += entry->lost;
-		if (series->slower)
-			slower += entry->lost;
-	}
-	if (lost <= 0)
-		say(variance, false, "no loss left");
-	else if (tally->blind >= share * lost)
-		say(variance, false, "nothing like it was seen before: there is no reference");
-	else if (peer >= share * lost)
-		say(variance, false, "on a pipe, socket or terminal: the other end decides how long it takes");
-	else if (slower >= share * lost)
-		say(variance, true, "other ranks make the same calls faster");
-	else if (tally->cpu[VAPRO_IO] < share * lost && strange_share(input, variance, VAPRO_IO) < share)
-		say(variance, false, "these calls are as slow at other times");
-	else if (told >= share * lost)
-		say(variance, true, "the kernel tells %.0f %% of the loss (asleep or off the CPU)",
-		    100 * fmin(1, told / lost));
-	else if (known >= share * lost)
-		say(variance, true, "calls with a history of at least %llu were faster before",
-		    (unsigned long long)input->config->certify_fragments);
-	else
-		say(variance, false, "too few calls seen to know what they usually take");
-}
-
-/* Whether computation of all ranks was certified and undisturbed while the region lasted. */
-static bool computation_is_calm(const struct variance *variance, const struct evidence_input *input)
-{
-	double dur = 0, lost = 0, other = 0;
-
-	for (size_t row = 0; row < input->job->row_count; row++) {
-		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
-			struct cell computation, communication;
-
-			if (!heatmap__has(input->map, bin))
-				continue;
-			computation = heatmap__cell(input->map, (uint32_t)row, bin, VAPRO_COMPUTATION);
-			communication = heatmap__cell(input->map, (uint32_t)row, bin, VAPRO_COMMUNICATION);
-			dur += cell__dur(&computation);
-			lost += cell__lost(&computation);
-			other += fmax(0, (double)VAPRO_BIN_NS - communication.closed.seen - communication.open.seen);
-		}
-	}
-	return dur >= CERTIFIED_HALF * other && lost <= (1 - input->config->threshold) * dur;
-}
-
-/* What all rows lost in computation while the region lasted, ns. */
-static double computation_lost(const struct variance *variance, const struct evidence_input *input)
-{
-	double lost = 0;
-
-	for (uint32_t row = 0; row < input->job->row_count; row++) {
-		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
-			struct cell cell;
-
-			if (!heatmap__has(input->map, bin))
-				continue;
-			cell = heatmap__cell(input->map, row, bin, VAPRO_COMPUTATION);
-			lost += fmax(0, cell__lost(&cell));
-		}
-	}
-	return lost;
-}
-
-static void judge_path(struct variance *variance, const struct evidence_input *input)
-{
-	double lost = variance->total.lost[VAPRO_COMMUNICATION];
-
-	if (lost <= 0)
-		say(variance, false, "no loss left");
-	else if (input->partial)
-		say(variance, false, "not all ranks of the job are seen: one of them may be late");
-	else if (!computation_is_calm(variance, input))
-		say(variance, false,
-		    "the computation around it varies or is not certified: late peers cannot be excluded");
-	else if (variance->total.provisional >= input->config->evidence_share * lost)
-		say(variance, false, "too little was seen of these calls to know what they usually take");
-	else if (proven_share(input, variance, VAPRO_COMMUNICATION) < input->config->evidence_share)
-		say(variance, false, "these calls are as slow at other times");
-	else
-		say(variance, true, "equal calls take %.1f times as long as usual while no rank was late",
-		    variance->total.dur[VAPRO_COMMUNICATION] / fmax(1, variance->total.ref[VAPRO_COMMUNICATION]));
-}
-
-static void judge_waiting(struct variance *variance, const struct evidence_input *input,
-			  const struct variance_book *book)
-{
-	const struct tally *tally = &variance->total;
-	double share = input->config->evidence_share;
-
-	effect__waits(variance, input->map);
-	if (variance->late >= variance->transfer) {
-		variance->effect_of = effect__cause(variance, input->map, input->job, book);
-		if (variance->effect_of)
-			say(variance, false, "waiting for ranks that variance %llu holds up",
-			    (unsigned long long)variance->effect_of);
-		else
-			say(variance, false, "waiting for late peers; no variance explains why they are late");
-		return;
-	}
-	if (gave_way(variance, share))
-		say_crowded(variance);
-	else if (input->partial)
-		say(variance, false, "not all ranks of the job are seen: one of them may be late");
-	else if (input->job->row_count < 2)
-		say(variance, false, "only one rank is seen: a peer may be late");
-	else if (!computation_is_calm(variance, input))
-		say(variance, false,
-		    "the computation around it varies or is not certified: late peers cannot be excluded");
-	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] && two_states(input, variance))
-		say(variance, true,
-		    "different calls are slow in the same bins for all members, while computation is calm");
-	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] &&
-		 proven_share(input, variance, VAPRO_COMMUNICATION) >= share &&
-		 computation_lost(variance, input) <= share * variance->transfer)
-		say(variance, true,
-		    "equal calls are slow for all members by far more than their scatter, while "
-		    "computation is calm");
-	else
-		say(variance, false, "no second call-site is slow in the same bins");
+	evidence__say(variance, false,
+		      "the kernel tells only %.0f %% of the loss and no second state is slow in the same bins",
+		      100 * fmax(0, told / lost));
 }
 
 static enum vapro_class main_class(const struct variance *variance)
@@ -503,25 +344,25 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 				variance->alarm = false;
 				variance->effect_of = variance->merged_into;
 				if (variance->merged_into)
-					say(variance, variance->confirmed, "went up in variance %u",
-					    variance->merged_into);
+					evidence__say(variance, variance->confirmed, "went up in variance %u",
+						      variance->merged_into);
 				else
-					say(variance, false, "withdrawn: better references explain it");
+					evidence__say(variance, false, "withdrawn: better references explain it");
 				continue;
 			}
 			variance->class = main_class(variance);
 			variance->effect_of = 0;
 			variance->by_place = variance->alike = variance->outlier = false;
 			if (waiting)
-				judge_waiting(variance, input, book);
+				evidence__judge_waiting(variance, input, book);
 			else if (variance->path)
-				judge_path(variance, input);
+				evidence__judge_path(variance, input);
 			else if (variance->class == VAPRO_COMPUTATION)
 				judge_computation(variance, input, book);
 			else if (variance->class == VAPRO_IO)
-				judge_io(variance, input);
+				evidence__judge_io(variance, input);
 			else
-				judge_suspended(variance, input);
+				evidence__judge_suspended(variance, input);
 			variance->alarm = variance->confirmed && !variance->effect_of;
 		}
 	}

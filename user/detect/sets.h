@@ -55,6 +55,12 @@ int sets__find(struct sets *sets, const struct series_book *book, const struct s
 	       const struct heatmap *map, const struct sets_span *span);
 
 /*
+ * Takes over from the sets of the window before since when each of these lasts, and those that are no more as long as
+ * the map has a part of them. Returns 0 or -ENOMEM.
+ */
+int sets__continue(struct sets *sets, struct sets *before, const struct stg_job *job, const struct heatmap *map);
+
+/*
  * Adds sets that are variances to the drafts: with all their valid cells since they last, less those of drafts that
  * have a cause of their own; drafts that are only the slowest cells of a set go up in it. Returns 0 or -ENOMEM.
  */

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Evidence in calls: suspended, waiting, on a slow path, and IO. */
+#include "detect/evidence_private.h"
+
+#include "detect/effect.h"
+
+#include <math.h>
+
+#define CERTIFIED_HALF 0.5
+#define OTHERS 0.5 /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
+
+void evidence__judge_suspended(struct variance *variance, const struct evidence_input *input)
+{
+	double lost = variance->total.lost[VAPRO_COMMUNICATION], told = variance->total.cpu[VAPRO_COMMUNICATION];
+	double share = input->config->evidence_share, least = input->config->min_lost_s * 1e9;
+
+	if (lost <= 0)
+		evidence__say(variance, false, "no loss left");
+	else if (told >= share * lost &&
+		 evidence__by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
+		evidence__say_crowded(variance);
+	else if (told < share * lost)
+		evidence__say(variance, false,
+			      "the kernel tells only %.0f %% of the loss inside calls: the rest may be a late peer's",
+			      100 * told / lost);
+	/* the rest of the time it waited, as it would have on the CPU: what was taken from it must be worth it alone */
+	else if (told < least)
+		evidence__say(variance, false,
+			      "the kernel tells %.0f %% of the loss inside calls (off the CPU), less than %.2g s",
+			      100 * told / lost, least * 1e-9);
+	else
+		evidence__say(variance, true, "the kernel tells %.0f %% of the loss inside calls (off the CPU)",
+			      100 * fmin(1, told / lost));
+}
+
+void evidence__judge_io(struct variance *variance, const struct evidence_input *input)
+{
+	const struct tally *tally = &variance->total;
+	double lost = tally->lost[VAPRO_IO], share = input->config->evidence_share;
+	double told = tally->cpu[VAPRO_IO] + tally->blocked[VAPRO_IO];
+	double known = 0, peer = 0, slower = 0;
+
+	for (size_t i = 0; i < tally->series_count; i++) {
+		const struct tally_series *entry = &tally->series[i];
+		const struct series *series = &input->series->series[entry->series];
+
+		if (series->class != VAPRO_IO)
+			continue;
+		if (series->cpu.n >= (double)input->config->certify_fragments)
+			known += entry->lost;
+		if (stg__state(input->stg, series->state)->peer)
+			peer += entry->lost;
+		if (series->slower)
+			slower += entry->lost;
+	}
+	if (lost <= 0)
+		evidence__say(variance, false, "no loss left");
+	else if (tally->blind >= share * lost)
+		evidence__say(variance, false, "nothing like it was seen before: there is no reference");
+	else if (peer >= share * lost)
+		evidence__say(variance, false,
+			      "on a pipe, socket or terminal: the other end decides how long it takes");
+	else if (slower >= share * lost)
+		evidence__say(variance, true, "other ranks make the same calls faster");
+	else if (tally->cpu[VAPRO_IO] < share * lost && evidence__strange_share(input, variance, VAPRO_IO) < share)
+		evidence__say(variance, false, "these calls are as slow at other times");
+	else if (told >= share * lost)
+		evidence__say(variance, true, "the kernel tells %.0f %% of the loss (asleep or off the CPU)",
+			      100 * fmin(1, told / lost));
+	else if (known >= share * lost)
+		evidence__say(variance, true, "calls with a history of at least %llu were faster before",
+			      (unsigned long long)input->config->certify_fragments);
+	else
+		evidence__say(variance, false, "too few calls seen to know what they usually take");
+}
+
+/* Whether computation of all ranks was certified and undisturbed while the region lasted. */
+static bool computation_is_calm(const struct variance *variance, const struct evidence_input *input)
+{
+	double dur = 0, lost = 0, other = 0;
+
+	for (size_t row = 0; row < input->job->row_count; row++) {
+		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
+			struct cell computation, communication;
+
+			if (!heatmap__has(input->map, bin))
+				continue;
+			computation = heatmap__cell(input->map, (uint32_t)row, bin, VAPRO_COMPUTATION);
+			communication = heatmap__cell(input->map, (uint32_t)row, bin, VAPRO_COMMUNICATION);
+			dur += cell__dur(&computation);
+			lost += cell__lost(&computation);
+			other += fmax(0, (double)VAPRO_BIN_NS - communication.closed.seen - communication.open.seen);
+		}
+	}
+	return dur >= CERTIFIED_HALF * other && lost <= (1 - input->config->threshold) * dur;
+}
+
+/* What all rows lost in computation while the region lasted, ns. */
+static double computation_lost(const struct variance *variance, const struct evidence_input *input)
+{
+	double lost = 0;
+
+	for (uint32_t row = 0; row < input->job->row_count; row++) {
+		for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
+			struct cell cell;
+
+			if (!heatmap__has(input->map, bin))
+				continue;
+			cell = heatmap__cell(input->map, row, bin, VAPRO_COMPUTATION);
+			lost += fmax(0, cell__lost(&cell));
+		}
+	}
+	return lost;
+}
+
+void evidence__judge_path(struct variance *variance, const struct evidence_input *input)
+{
+	double lost = variance->total.lost[VAPRO_COMMUNICATION];
+
+	if (lost <= 0)
+		evidence__say(variance, false, "no loss left");
+	else if (input->partial)
+		evidence__say(variance, false, "not all ranks of the job are seen: one of them may be late");
+	else if (!computation_is_calm(variance, input))
+		evidence__say(variance, false,
+			      "the computation around it varies or is not certified: late peers cannot be excluded");
+	else if (variance->total.provisional >= input->config->evidence_share * lost)
+		evidence__say(variance, false, "too little was seen of these calls to know what they usually take");
+	else if (evidence__proven_share(input, variance, VAPRO_COMMUNICATION) < input->config->evidence_share)
+		evidence__say(variance, false, "these calls are as slow at other times");
+	else
+		evidence__say(variance, true, "equal calls take %.1f times as long as usual while no rank was late",
+			      variance->total.dur[VAPRO_COMMUNICATION] /
+				  fmax(1, variance->total.ref[VAPRO_COMMUNICATION]));
+}
+
+void evidence__judge_waiting(struct variance *variance, const struct evidence_input *input,
+			     const struct variance_book *book)
+{
+	const struct tally *tally = &variance->total;
+	double share = input->config->evidence_share;
+
+	effect__waits(variance, input->map);
+	if (variance->late >= variance->transfer) {
+		variance->effect_of = effect__cause(variance, input->map, input->job, book);
+		if (variance->effect_of)
+			evidence__say(variance, false, "waiting for ranks that variance %llu holds up",
+				      (unsigned long long)variance->effect_of);
+		else
+			evidence__say(variance, false,
+				      "waiting for late peers; no variance explains why they are late");
+		return;
+	}
+	if (evidence__gave_way(variance, share))
+		evidence__say_crowded(variance);
+	else if (input->partial)
+		evidence__say(variance, false, "not all ranks of the job are seen: one of them may be late");
+	else if (input->job->row_count < 2)
+		evidence__say(variance, false, "only one rank is seen: a peer may be late");
+	else if (!computation_is_calm(variance, input))
+		evidence__say(variance, false,
+			      "the computation around it varies or is not certified: late peers cannot be excluded");
+	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] && evidence__two_states(input, variance))
+		evidence__say(variance, true,
+			      "different calls are slow in the same bins for all members, while computation is calm");
+	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] &&
+		 evidence__proven_share(input, variance, VAPRO_COMMUNICATION) >= share &&
+		 computation_lost(variance, input) <= share * variance->transfer)
+		evidence__say(variance, true,
+			      "equal calls are slow for all members by far more than their scatter, while "
+			      "computation is calm");
+	else
+		evidence__say(variance, false, "no second call-site is slow in the same bins");
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What evidence.c and evidence_calls.c share. */
+#ifndef VAPRO_EVIDENCE_PRIVATE_H
+#define VAPRO_EVIDENCE_PRIVATE_H
+
+#include "detect/evidence.h"
+
+/* Sets whether a variance is confirmed, and by what or why not. */
+__attribute__((format(printf, 3, 4))) void evidence__say(struct variance *variance, bool confirmed, const char *format,
+							 ...);
+void evidence__say_crowded(struct variance *variance);
+
+/* The share of a class's loss that lies in states which take longer than they ever do. */
+double evidence__strange_share(const struct evidence_input *input, const struct variance *variance,
+			       enum vapro_class class);
+
+/* The share of a class's loss in calls that other ranks make faster, or that were faster before, beyond their scatter.
+ */
+double evidence__proven_share(const struct evidence_input *input, const struct variance *variance,
+			      enum vapro_class class);
+
+/* Whether two states of one rank are slow in the same bins, both beyond what they usually take. */
+bool evidence__two_states(const struct evidence_input *input, const struct variance *variance);
+
+/* The waits for a CPU that the kernel attributes, ns, without those for threads of the same process. */
+double evidence__by_others(const struct tally *tally, enum vapro_class class);
+
+/* Whether a wait of threads for each other was spent off the CPU mostly, so that others of them might have it. */
+bool evidence__gave_way(const struct variance *variance, double share);
+
+void evidence__judge_suspended(struct variance *variance, const struct evidence_input *input);
+void evidence__judge_io(struct variance *variance, const struct evidence_input *input);
+void evidence__judge_path(struct variance *variance, const struct evidence_input *input);
+void evidence__judge_waiting(struct variance *variance, const struct evidence_input *input,
+			     const struct variance_book *book);
+
+#endif
