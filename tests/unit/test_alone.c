@@ -44,7 +44,7 @@ static struct variance *add(uint64_t begin_bin, uint64_t end_bin, uint32_t first
 
 static bool moved(void)
 {
-	return alone__moved(&items[0], &book, &input);
+	return alone__moved(&items[0], &book, &input) == ALONE_MOVED;
 }
 
 /* Three rows on two hosts that change at once are the program; fewer rows, or one host, are not. */
@@ -109,22 +109,35 @@ static void test_not_silent(void **state)
 	}
 }
 
+/* All rows compute half of each bin, and those given less or more of it from bin 10 on. */
+static void compute(uint32_t first, uint32_t last, double takes)
+{
+	for (uint32_t rank = 0; rank < 16; rank++) {
+		for (int bin = 0; bin < 40; bin++) {
+			double times = rank < first || rank > last || bin < 10 ? 1 : takes;
+			struct kept kept = fragment(bin, bin + 0.5 * times, 0.5 * BIN, 0);
+
+			assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
+		}
+	}
+}
+
 /* What other rows are spared is what this one got: by as much as half of its loss. */
 static void test_lighter(void **state)
 {
 	static const struct {
-		uint32_t rows;
+		uint32_t last;
 		double takes; /* of its usual time */
 		bool moved;
 	} cases[] = {
 	    {1, 0.5, true},
 	    {1, 0.99, false},
-	    /* little from each of several */
-	    {5, 0.9, true},
-	    {5, 0.97, false},
-	    /* where all others compute less in a bin, they wait for this one */
-	    {15, 0.9, false},
+	    /* little from each of many */
+	    {7, 0.9, true},
+	    {7, 0.97, false},
 	    {2, 0.92, false},
+	    /* all others get on more slowly: they wait for the slow one */
+	    {15, 0.9, false},
 	};
 
 	(void)state;
@@ -133,33 +146,48 @@ static void test_lighter(void **state)
 		add(10, 40, 0, 1, 1);
 		/* it lost 0.2 of 30 bins */
 		items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
-		for (uint32_t rank = 1; rank < 16; rank++) {
-			for (int bin = 0; bin < 50; bin++) {
-				double takes = rank <= cases[c].rows && bin >= 10 && bin < 40 ? cases[c].takes : 1;
-				struct kept kept = fragment(bin, bin + 0.5 * takes, 0.5 * BIN, 0);
-
-				assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
-			}
-		}
+		compute(1, cases[c].last, cases[c].takes);
 		if (moved() != cases[c].moved)
 			fail_msg("case %d", (int)c);
 	}
 }
 
-/* That others became lighter at another time says nothing. */
+/* That others became lighter long before says nothing; and without a time before nothing is known. */
 static void test_lighter_before(void **state)
 {
 	(void)state;
 	begin(16, 4);
 	add(25, 40, 0, 1, 1);
-	for (uint32_t rank = 1; rank < 16; rank++) {
-		for (int bin = 0; bin < 25; bin++) {
-			struct kept kept = fragment(bin, bin + 0.25, 0.5 * BIN, 0);
-
-			assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
-		}
-	}
+	items[0].total.lost[VAPRO_COMPUTATION] = 3 * BIN;
+	compute(1, 1, 0.5);
+	items[0].begin = FIRST + 25;
+	heatmap__advance(&map, FIRST, FIRST + 15 + HEATMAP_SPAN);
+	assert_int_equal(map.begin, FIRST + 15);
 	assert_false(moved());
+	begin(16, 4);
+	add(5, 40, 0, 1, 1);
+	compute(1, 1, 0.5);
+	assert_false(moved());
+}
+
+/* Nearly all rows at once are the program or the whole machine. */
+static void test_nearly_all(void **state)
+{
+	(void)state;
+	for (size_t count = 13; count <= 16; count++) {
+		begin(16, 4);
+		add(10, 40, 0, 1, count);
+		assert_int_equal(alone__moved(&items[0], &book, &input), count < 15 ? ALONE_MOVED : ALONE_ALL);
+	}
+	/* also as several variances */
+	begin(16, 4);
+	add(10, 40, 0, 1, 8);
+	add(12, 40, 8, 1, 8);
+	assert_int_equal(alone__moved(&items[0], &book, &input), ALONE_ALL);
+	/* one rank alone is never all */
+	begin(1, 1);
+	add(10, 40, 0, 1, 1);
+	assert_int_equal(alone__moved(&items[0], &book, &input), ALONE_NOT_MOVED);
 }
 
 static bool place(uint32_t first, uint32_t step, size_t count)
@@ -208,8 +236,8 @@ static void test_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_at_once),	       TEST(test_same_rows), TEST(test_not_silent), TEST(test_lighter),
-	    TEST(test_lighter_before), TEST(test_place),     TEST(test_socket),
+	    TEST(test_at_once),	       TEST(test_same_rows),  TEST(test_not_silent), TEST(test_lighter),
+	    TEST(test_lighter_before), TEST(test_nearly_all), TEST(test_place),	     TEST(test_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
