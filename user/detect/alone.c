@@ -118,7 +118,8 @@ enum alone alone__moved(const struct variance *variance, const struct variance_b
 		}
 	}
 	for (uint32_t row = 0; row < input->job->row_count; row++)
-		alive += input->job->rows[row].from_ns && !input->job->rows[row].to_ns;
+		alive += input->job->rows[row].from_ns &&
+			 (!input->job->rows[row].to_ns || input->job->rows[row].to_ns > variance->begin * VAPRO_BIN_NS);
 	lighter = spared(variance, input, in);
 	free(in);
 	if (rows > 1 && (double)rows >= ALL_SHARE * (double)alive)

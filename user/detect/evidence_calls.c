@@ -19,7 +19,7 @@ void evidence__judge_suspended(struct variance *variance, const struct evidence_
 	else if (told >= share * lost &&
 		 evidence__by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
 		evidence__say_crowded(variance);
-	else if (told < share * lost)
+	else if (told < share * lost && !(variance->told.confirmed && told >= least))
 		evidence__say(variance, false,
 			      "the kernel tells only %.0f %% of the loss inside calls: the rest may be a late peer's",
 			      100 * told / lost);

@@ -10,6 +10,7 @@
 #define CERTAIN_SIGMAS 6 /* of a place's mean, and of the gap to a rank */
 #define PLACE_SIGMAS 6
 #define LEAST_GAP 1.02
+#define FEW_ROWS 4
 #define LEAST_WEIGHT 0.05 /* of a set's time, of a workload whose ratio counts */
 #define DIFFERS 0.03	  /* between the ratios of workloads: work does not differ like that, speed does */
 #define LEAST_SHARE 0.02  /* of the wall time: below it no balancing is worth the trouble */
@@ -389,6 +390,25 @@ static int compare_rows(const void *a, const void *b, void *job)
 	return (place[*left] > place[*right]) - (place[*left] < place[*right]);
 }
 
+/* How far rows scatter between the thirds of the view: of few rows the scatter between them says nothing. */
+static double third_sigma(const struct finder *finder)
+{
+	double squares = 0;
+	size_t count = 0;
+
+	for (size_t row = 0; row < finder->job->row_count; row++) {
+		const struct row_time *time = &finder->rows[row];
+
+		for (int k = 0; time->ratio > 0 && k < THIRDS; k++) {
+			double apart = time->ns[k] / time->base_ns[k] - time->ratio;
+
+			squares += apart * apart;
+			count++;
+		}
+	}
+	return count ? sqrt(squares / (double)count) : 0;
+}
+
 /* Of the rows that no place explains: those beyond the widest gap above the median. */
 static int find_gap(struct sets *sets, struct finder *finder, const struct sets_span *span)
 {
@@ -399,8 +419,8 @@ static int find_gap(struct sets *sets, struct finder *finder, const struct sets_
 	double widest = LEAST_GAP, ratio, sigma = 0;
 	int error = order && rows && marked ? 0 : -ENOMEM;
 
-	if (!error)
-		find_rest(finder, marked, &finder->median, &sigma);
+	if (!error && find_rest(finder, marked, &finder->median, &sigma) < FEW_ROWS)
+		sigma = third_sigma(finder);
 
 	for (size_t row = 0; !error && row < finder->job->row_count; row++) {
 		if (finder->rows[row].ratio > 0 && !finder->rows[row].in_set)

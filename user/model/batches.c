@@ -12,7 +12,7 @@
 
 #define BINS_PER_SECOND (1000000000 / VAPRO_BIN_NS)
 #define GAP_SURE 5 /* empty buckets that part groups however few batches there are: a tenth or more */
-#define REACH 4 /* buckets on either side of a peak that make its centre: about a tenth */
+#define REACH 4	   /* buckets on either side of a peak that make its centre: about a tenth */
 
 static int make_room(struct batches *batches)
 {
@@ -35,6 +35,7 @@ static void absorb(struct batch_bucket *into, const struct batch_bucket *from)
 	into->sum_ns += from->sum_ns;
 	into->first = from->first < into->first ? from->first : into->first;
 	into->last = from->last > into->last ? from->last : into->last;
+	into->late += from->late;
 	if (from->row != into->row || from->rows > 1)
 		into->rows = 2;
 }
@@ -66,17 +67,19 @@ static int put(struct batches *batches, const struct batch_bucket *bucket)
 int batches__close(struct batches *batches)
 {
 	double mean = batches->open_n ? batches->open_ns / batches->open_n : 0;
-	struct batch_bucket bucket = {.index = histogram__index(mean),
-				      .n = 1,
-				      .sum_ns = mean,
-				      .first = (uint32_t)(batches->open_bin / BINS_PER_SECOND),
-				      .last = (uint32_t)(batches->open_bin / BINS_PER_SECOND),
-				      .rows = 1};
+	uint32_t time = (uint32_t)(batches->open_bin / BINS_PER_SECOND);
+	struct batch_bucket bucket = {
+	    .index = histogram__index(mean), .n = 1, .sum_ns = mean, .first = time, .last = time, .rows = 1};
 	bool enough = batches->open_n >= BATCH_MEMBERS;
 
 	batches->open_n = 0;
 	batches->open_ns = 0;
-	return enough ? put(batches, &bucket) : 0;
+	if (!enough)
+		return 0;
+	if (!batches->begin)
+		batches->begin = time;
+	bucket.late = time >= batches->begin + BATCH_LATE_S;
+	return put(batches, &bucket);
 }
 
 int batches__add(struct batches *batches, uint64_t bin, uint32_t n, double ns)
@@ -155,6 +158,7 @@ static struct batch_group make_group(const struct batches *batches, uint32_t fro
 			group.rows = 2;
 		group.first = item->first < group.first ? item->first : group.first;
 		group.last = item->last > group.last ? item->last : group.last;
+		group.late += item->late;
 		if (item->index + REACH >= middle && item->index <= middle + REACH) {
 			sum += item->sum_ns;
 			n += item->n;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #define BATCH_MEMBERS 5
+#define BATCH_LATE_S 30
 #define BATCH_GROUPS 8 /* most groups that are looked at, lowest first */
 
 struct batch_bucket {
@@ -25,6 +26,7 @@ struct batch_bucket {
 	uint32_t n;
 	double sum_ns;
 	uint32_t first, last; /* when its first and last batch ended, seconds since the epoch */
+	uint32_t late;	      /* batches that ended BATCH_LATE_S or more after the first of all of their row */
 	uint32_t row, rows;   /* of a pool: a row that has batches here, and whether it is one (1) or several (2) */
 };
 
@@ -36,6 +38,7 @@ struct batches {
 	uint32_t open_n;
 	uint64_t open_bin;
 	double open_ns;
+	uint32_t begin; /* of the first of all, seconds since the epoch; 0: none yet */
 };
 
 struct batch_group {
@@ -43,6 +46,7 @@ struct batch_group {
 	uint32_t n;
 	uint32_t row, rows;   /* one that has batches here, and whether it is one (1) or several (2) */
 	uint32_t first, last; /* seconds since the epoch */
+	uint32_t late;	      /* as in a bucket */
 };
 
 /* n fragments that took ns together, in a bin of VAPRO_BIN_NS; in the order of time. Returns 0 or -ENOMEM. */

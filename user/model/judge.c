@@ -10,6 +10,15 @@
 
 /* A single fragment that lasts this long is worth showing even where its state has little history. */
 #define STUCK_NS 1e9
+#define SUPPORTED_SHARE 0.4
+
+/* Fragments that a series needs; fewer where other ranks do the same in the same time. */
+static double enough_of(const struct vapro_config *config, const struct series *series)
+{
+	double all = (double)config->certify_fragments;
+
+	return series->supported ? SUPPORTED_SHARE * all : all;
+}
 
 static void refresh_series(const struct vapro_config *config, struct series *series)
 {
@@ -27,7 +36,7 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 	if (series->cpu.sum_ns > 0)
 		cpu.near_share = fmin(cpu.near_share, 1 - series->wide_ns / series->cpu.sum_ns);
 	series->certified =
-	    cpu.groups && series->cpu.n >= (double)config->certify_fragments && cpu.near_share >= config->certify_share;
+	    cpu.groups && series->cpu.n >= enough_of(config, series) && cpu.near_share >= config->certify_share;
 	/* Who sleeps at will, now long and now short, has no fixed duration whatever it does on the CPU. */
 	if (series->net.n > 0 && net.near_share < config->certify_share && series->cpu.sum_ns < series->net.sum_ns / 2)
 		series->certified = false;
@@ -128,7 +137,7 @@ static void judge_taken(const struct vapro_config *config, struct kept *kept)
 void judge__bundle(const struct series_book *book, struct kept *kept)
 {
 	const struct series *series = &book->series[kept->series];
-	bool enough = series->cpu.n >= (double)book->config->certify_fragments;
+	bool enough = series->cpu.n >= enough_of(book->config, series);
 
 	kept->covered = kept->certified = kept->blind = kept->taken = kept->provisional = 0;
 	kept->reference = 0;

@@ -41,6 +41,7 @@ void series__free(struct series_book *book)
 	for (size_t i = 0; i < book->count; i++)
 		clear(&book->series[i]);
 	batches__clear(&book->scratch);
+	free(book->row_batches);
 	for (size_t i = 0; i < book->workload_count; i++)
 		clusters__free(book->workloads[i].clusters);
 	truths__clear(&book->truths);
@@ -416,6 +417,8 @@ int series__learn(struct series_book *book, const struct kept *kept, bool live)
 {
 	struct series *series = &book->series[kept->series];
 	struct batches *batches = live ? &series->batches_live : &series->batches;
+
+	series->batches_live.begin = series->batches.begin;
 
 	if (!live) {
 		series->frequency_n += kept->n;

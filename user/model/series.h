@@ -117,6 +117,8 @@ struct series_book {
 	struct alike *alike; /* what calls of the same labels take: judge.c */
 	struct truths truths;
 	struct batches scratch;
+	uint32_t *row_batches; /* scratch, by row of a job */
+	size_t row_capacity;
 	bool full;			      /* for the time being there is no room for further histories */
 	uint32_t free_series, free_workloads; /* lists by next of those whose jobs ended; their job is SERIES_NONE */
 };

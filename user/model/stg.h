@@ -62,7 +62,7 @@ struct stg_job {
 	uint32_t *neighbours;	 /* rows with those of one host together, and of one socket, whatever their ranks */
 	size_t order_capacity, place_capacity, neighbour_capacity;
 	uint32_t host_count;
-	bool unordered;		     /* since stg__job was asked last */
+	bool unordered;					/* since stg__job was asked last */
 	double typical_computing_ns, most_computing_ns; /* the median and the most of the rows' */
 };
 

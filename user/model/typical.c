@@ -6,12 +6,14 @@
 #include <math.h>
 
 #define SPREAD_S 10
-#define BEGIN_S 30
+#define LATE_BATCHES 5 /* not of the first 30 s: by chance some batch is like any other */
 #define CALL_SHARE 0.2 /* of a call's batches, up to CALL_BATCHES times the support: waits make many groups */
 #define CALL_BATCHES 4
-#define OWN_COMPUTED 2 /* the same of a computation, which waits for no other rank */
-#define OWN_BATCHES 5  /* of one rank, least: with those of ranks that agree they must be enough */
-#define FEW_ROWS 2     /* of so many one alone may be the faster */
+#define OWN_COMPUTED 2	 /* the same of a computation, which waits for no other rank */
+#define OWN_BATCHES 5	 /* of one rank, least: with those of ranks that agree they must be enough */
+#define SHARED_REACH 1.1 /* times a group's centre: up to there batches belong to it */
+#define OTHER_BATCHES 5	 /* of a group, not of the row that has most */
+#define FEW_ROWS 2	 /* of so many one alone may be the faster */
 
 /* A group of the batches of one series. */
 struct candidate {
@@ -24,9 +26,9 @@ struct candidates {
 	size_t count, capacity;
 };
 
-static bool spread(const struct batch_group *group, uint32_t begin)
+static bool spread(const struct batch_group *group)
 {
-	return group->last - group->first >= SPREAD_S && group->last >= begin + BEGIN_S;
+	return group->last - group->first >= SPREAD_S && group->late >= LATE_BATCHES;
 }
 
 /* The batches of a series, those of the view too, in the book's scratch. */
@@ -54,22 +56,6 @@ static double needed(const struct series_book *book, enum vapro_class class, siz
 		    CALL_BATCHES * support * (double)rows);
 }
 
-/* When any rank had the first batch of the workload, seconds since the epoch. */
-static uint32_t begin_of(const struct series_book *book, const struct workload *workload)
-{
-	uint32_t first = UINT32_MAX;
-
-	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
-		const struct batches *both[] = {&book->series[i].batches, &book->series[i].batches_live};
-
-		for (int k = 0; k < 2; k++) {
-			for (uint32_t b = 0; b < both[k]->count; b++)
-				first = both[k]->items[b].first < first ? both[k]->items[b].first : first;
-		}
-	}
-	return first;
-}
-
 static double mean_frequency(const struct series *series)
 {
 	return series->frequency_n > 0 ? series->frequency_ns / series->frequency_n : 0;
@@ -82,39 +68,70 @@ static uint32_t processor_of(const struct series_book *book, const struct series
 
 /* ---- fixed work: all ranks on CPUs of one kind */
 
-/* The lowest group with support among those of several rows; NULL where there is none. */
-static const struct batch_group *lowest(const struct batch_group *groups, unsigned count, size_t rows, uint32_t begin,
-					double need)
+/*
+ * Batches up to a group's upper end by row, in the book's scratch: whether enough of them are not of the row that has
+ * most. By chance some batch of another row is like those of a row that is the only one to be so fast.
+ */
+static bool shared(struct series_book *book, const struct workload *workload, uint32_t processor,
+		   const struct batch_group *group)
 {
-	bool several = false;
+	uint32_t all = 0, most = 0;
 
-	for (unsigned i = 0; i < count; i++) {
-		several |= groups[i].rows > 1 || groups[i].row != groups[0].row;
-		if (groups[i].n < need)
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next)
+		book->row_batches[book->series[i].row] = 0;
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		const struct series *series = &book->series[i];
+		const struct batches *both[] = {&series->batches, &series->batches_live};
+
+		if (processor_of(book, series) != processor)
 			continue;
-		if (several || (rows <= FEW_ROWS && spread(&groups[i], begin)))
-			return &groups[i];
+		for (int k = 0; k < 2; k++) {
+			for (uint32_t b = 0; b < both[k]->count; b++) {
+				const struct batch_bucket *bucket = &both[k]->items[b];
+
+				if (bucket->sum_ns > SHARED_REACH * group->centre_ns * bucket->n)
+					break;
+				all += bucket->n;
+				book->row_batches[series->row] += bucket->n;
+			}
+		}
+		most = book->row_batches[series->row] > most ? book->row_batches[series->row] : most;
 	}
-	return NULL;
+	return all - most >= OTHER_BATCHES;
 }
 
-static int refresh_kind(struct series_book *book, const struct workload *workload, uint32_t processor, uint32_t begin)
+/* Rows that have batches of a workload, on CPUs of a kind. */
+static size_t count_rows(struct series_book *book, const struct workload *workload, uint32_t processor)
+{
+	size_t rows = 0;
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next)
+		book->row_batches[book->series[i].row] = 0;
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		if (processor_of(book, &book->series[i]) == processor)
+			rows += !book->row_batches[book->series[i].row]++;
+	}
+	return rows;
+}
+
+static int refresh_kind(struct series_book *book, const struct workload *workload, uint32_t processor)
 {
 	struct batch_group groups[BATCH_GROUPS];
-	const struct batch_group *typical;
-	double reference, frequency = INFINITY;
-	uint32_t row = UINT32_MAX;
-	size_t rows = 0;
+	const struct batch_group *typical = NULL;
+	double reference, frequency = INFINITY, need;
+	size_t rows;
 	unsigned count;
 
+	if (grow(&book->row_batches, &book->row_capacity, stg__job(book->stg, workload->job)->row_count,
+		 sizeof(*book->row_batches)))
+		return -ENOMEM;
+	rows = count_rows(book, workload, processor);
 	batches__empty(&book->scratch);
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		const struct series *series = &book->series[i];
 
 		if (processor_of(book, series) != processor)
 			continue;
-		rows += series->row != row;
-		row = series->row;
 		if (batches__pool(&book->scratch, &series->batches, series->row) ||
 		    batches__pool(&book->scratch, &series->batches_live, series->row))
 			return -ENOMEM;
@@ -123,7 +140,12 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 	}
 	batches__sort(&book->scratch);
 	count = batches__groups(&book->scratch, groups);
-	typical = lowest(groups, count, rows, begin, needed(book, workload->class, rows + !rows));
+	need = needed(book, workload->class, rows + !rows);
+	for (unsigned i = 0; i < count && !typical; i++) {
+		if (groups[i].n >= need &&
+		    (shared(book, workload, processor, &groups[i]) || (rows <= FEW_ROWS && spread(&groups[i]))))
+			typical = &groups[i];
+	}
 	reference = typical ? typical->centre_ns : batches__median(&book->scratch);
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		struct series *series = &book->series[i];
@@ -138,7 +160,22 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 	return 0;
 }
 
-static int refresh_fixed(struct series_book *book, struct workload *workload, uint32_t begin)
+/* Calls for each kind of CPU that ranks of a workload run on; there are few, mostly one. Returns 0 or -ENOMEM. */
+static int each_processor(struct series_book *book, struct workload *workload,
+			  int (*call)(struct series_book *book, const struct workload *workload, uint32_t processor))
+{
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		uint32_t processor = processor_of(book, &book->series[i]), j = workload->series;
+
+		while (j != i && processor_of(book, &book->series[j]) != processor)
+			j = book->series[j].next;
+		if (j == i && call(book, workload, processor))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int refresh_fixed(struct series_book *book, struct workload *workload)
 {
 	struct batch_group groups[BATCH_GROUPS];
 
@@ -148,17 +185,7 @@ static int refresh_fixed(struct series_book *book, struct workload *workload, ui
 		if (batches__groups(&book->scratch, groups))
 			book->series[i].own_ns = batches__median(&book->scratch);
 	}
-	/* There are few kinds of CPUs in a job, mostly one: each series brings its own up to date where it is the
-	 * first. */
-	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
-		uint32_t processor = processor_of(book, &book->series[i]), j = workload->series;
-
-		while (j != i && processor_of(book, &book->series[j]) != processor)
-			j = book->series[j].next;
-		if (j == i && refresh_kind(book, workload, processor, begin))
-			return -ENOMEM;
-	}
-	return 0;
+	return each_processor(book, workload, refresh_kind);
 }
 
 /* ---- other work: each rank by itself, and with those that agree */
@@ -291,7 +318,7 @@ static int add_provisional(struct series_book *book, const struct workload *work
 	return 0;
 }
 
-static int refresh_own(struct series_book *book, struct workload *workload, uint32_t begin)
+static int refresh_own(struct series_book *book, struct workload *workload)
 {
 	struct candidates all = {0}, own = {0};
 	int error = collect(book, workload, &all);
@@ -307,7 +334,7 @@ static int refresh_own(struct series_book *book, struct workload *workload, uint
 		struct series *series = &book->series[all.items[i].series];
 
 		if (series->supported ||
-		    !((spread(&all.items[i].group, begin) && all.items[i].group.n >= book->config->support_batches) ||
+		    !((spread(&all.items[i].group) && all.items[i].group.n >= book->config->support_batches) ||
 		      agreed(book, &all, i)))
 			continue;
 		series->supported = true;
@@ -367,7 +394,7 @@ static uint64_t batches_of(const struct series *series)
  * Where most ranks agree, one that takes longer for the same calls of the same size has the others' reference: it
  * has no good time of its own to be compared with.
  */
-static int find_slower(struct series_book *book, const struct workload *workload)
+static int find_slower(struct series_book *book, const struct workload *workload, uint32_t processor)
 {
 	struct series **ranks = NULL;
 	size_t count = 0, capacity = 0, near = 0;
@@ -377,6 +404,8 @@ static int find_slower(struct series_book *book, const struct workload *workload
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		struct series *series = &book->series[i];
 
+		if (processor_of(book, series) != processor)
+			continue;
 		series->slower = false;
 		if (batches_of(series) < OWN_BATCHES || series->own_ns <= 0 || rooted(book, series))
 			continue;
@@ -417,10 +446,9 @@ int typical__refresh(struct series_book *book, struct workload *workload)
 {
 	bool fixed = workload->class == VAPRO_IO ||
 		     (workload->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS);
-	uint32_t begin = begin_of(book, workload);
 
 	workload->dirty = false;
-	if (fixed ? refresh_fixed(book, workload, begin) : refresh_own(book, workload, begin))
+	if (fixed ? refresh_fixed(book, workload) : refresh_own(book, workload))
 		return -ENOMEM;
-	return workload->class == VAPRO_COMPUTATION ? 0 : find_slower(book, workload);
+	return workload->class == VAPRO_COMPUTATION ? 0 : each_processor(book, workload, find_slower);
 }
