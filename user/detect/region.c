@@ -13,6 +13,8 @@ const enum vapro_class region__class[LAYERS] = {
     [LAYER_IO] = VAPRO_IO,
 };
 
+#define CERTAIN 0.8	 /* of a cell's loss: the kernel attributes it */
+#define CERTAIN_PART 0.7 /* of the usual loss is enough then */
 #define STRONG_CELL 0.25 /* of a bin lost */
 #define MOSTLY 0.5	 /* of a loss told by the kernel */
 
@@ -78,6 +80,16 @@ static enum layer layer_of(const struct heatmap *map, uint32_t row, uint64_t bin
 	return heatmap__wait(map, HEATMAP_PATH, row, bin) >= MOSTLY * cell__lost(cell) ? LAYER_PATH : LAYER_WAITING;
 }
 
+/* Performance below which a cell is slow: a loss that others took of its CPU, as the kernel attributes, is no jitter.
+ */
+static double limit_of(const struct grower *grower, const struct cell *cell)
+{
+	double threshold = grower->config->threshold;
+	bool certain = (double)cell->closed.cpu + cell->open.cpu >= CERTAIN * cell__lost(cell);
+
+	return certain ? 1 - CERTAIN_PART * (1 - threshold) : threshold;
+}
+
 /* Most cells are not slow: they are looked at once, in the order in which they lie. Returns the layers with any. */
 static unsigned find_slow(struct grower *grower)
 {
@@ -94,7 +106,7 @@ static unsigned find_slow(struct grower *grower)
 				struct cell cell = heatmap__cell(map, row, map->begin + b, class);
 				unsigned bit;
 
-				if (!(cell__performance(&cell, grower->config) < grower->config->threshold))
+				if (!(cell__performance(&cell, grower->config) < limit_of(grower, &cell)))
 					continue;
 				bit = 1U << layer_of(map, row, map->begin + b, &cell, class);
 				grower->slow[grower->place[row] * grower->bins + b] |= (unsigned char)bit;

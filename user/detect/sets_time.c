@@ -103,6 +103,9 @@ static void join_before(struct sets *sets, struct sets *before, const struct stg
 		}
 		if (!old) {
 			find_begin(&sets->items[i], map);
+			/* A few outliers in one view look the same: ranks of no common place must last into the next.
+			 */
+			sets->items[i].variance &= sets->items[i].place;
 			continue;
 		}
 		sets->items[i].since = old->since;
