@@ -25,7 +25,6 @@ static double lost_beside(const struct waiting *waiting, uint32_t row, uint64_t 
 	return fmax(0, cell__lost(&computation)) + fmax(0, cell__lost(&io));
 }
 
-/* What any row lost in computation and IO in a bin and those before it, the most by bin. */
 int slow_path__begin(struct waiting *waiting)
 {
 	if (grow(&waiting->paths, &waiting->path_capacity, waiting->rows, sizeof(*waiting->paths)) ||
@@ -34,21 +33,34 @@ int slow_path__begin(struct waiting *waiting)
 	    grow(&waiting->sums, &waiting->sum_capacity, waiting->rows, sizeof(*waiting->sums)) ||
 	    grow(&waiting->late, &waiting->late_capacity, waiting->bins + 1, sizeof(*waiting->late)))
 		return -ENOMEM;
-	memset(waiting->late, 0, (waiting->bins + 1) * sizeof(*waiting->late));
-	for (uint32_t row = 0; row < waiting->rows; row++) {
-		double sum = 0;
-
-		for (uint64_t bin = waiting->view - waiting->reach; bin < waiting->view; bin++)
-			sum += lost_beside(waiting, row, bin);
-		for (size_t b = 0; b < waiting->bins; b++) {
-			uint64_t bin = waiting->view + b;
-
-			sum += lost_beside(waiting, row, bin);
-			waiting->late[b] = fmax(waiting->late[b], sum);
-			sum -= lost_beside(waiting, row, bin - waiting->reach);
-		}
-	}
 	return 0;
+}
+
+/*
+ * What any row lost in computation and IO in a bin and those before it, the most by bin. Bins lie together for all
+ * rows, so they are the outer loop; the rows' sums are in waiting->paths.
+ */
+static void find_late(struct waiting *waiting)
+{
+	double *sums = waiting->paths;
+
+	waiting->late_known = true;
+	memset(sums, 0, waiting->rows * sizeof(*sums));
+	for (uint64_t bin = waiting->view - waiting->reach; bin < waiting->view; bin++) {
+		for (uint32_t row = 0; row < waiting->rows; row++)
+			sums[row] += lost_beside(waiting, row, bin);
+	}
+	for (size_t b = 0; b < waiting->bins; b++) {
+		uint64_t bin = waiting->view + b;
+		double most = 0;
+
+		for (uint32_t row = 0; row < waiting->rows; row++) {
+			sums[row] += lost_beside(waiting, row, bin);
+			most = sums[row] > most ? sums[row] : most;
+			sums[row] -= lost_beside(waiting, row, bin - waiting->reach);
+		}
+		waiting->late[b] = most;
+	}
 }
 
 static size_t users_of(const struct series_book *book, uint32_t workload)
@@ -82,31 +94,44 @@ void slow_path__drop(struct waiting *waiting, const struct stg_job *job)
 	}
 }
 
-/* The excess of each row in items [from, to) goes to waiting->paths. Returns the most, and how many rows have some. */
+static bool counts(const struct excess *item)
+{
+	return open_excess(item) >= LEAST_RATIO * item->reference_ns;
+}
+
+/* The excess of each row in items [from, to) goes to waiting->sums. Returns the most, and how many rows have some. */
 static double sum_rows(struct waiting *waiting, size_t from, size_t to, size_t *slow)
 {
-	double most = 0, worth = LEAST_EXCESS * (double)VAPRO_BIN_NS;
+	double most = 0, worth = LEAST_EXCESS * (double)VAPRO_BIN_NS, all = 0;
 
-	for (size_t i = from; i < to; i++)
-		waiting->paths[waiting->items[i].row] = 0;
-	for (size_t i = from; i < to; i++) {
-		const struct excess *item = &waiting->items[i];
-
-		if (open_excess(item) >= LEAST_RATIO * item->reference_ns)
-			waiting->paths[item->row] += open_excess(item);
-	}
 	*slow = 0;
 	for (size_t i = from; i < to; i++) {
-		double *excess = &waiting->paths[waiting->items[i].row];
+		const struct excess *item = waiting__item(waiting, i);
+
+		all += counts(item) ? open_excess(item) : 0;
+		waiting->paths[item->row] = 0;
+	}
+	/* Mostly nothing is: no row has more than all of them. */
+	if (all < worth / 2)
+		return 0;
+	for (size_t i = from; i < to; i++) {
+		const struct excess *item = waiting__item(waiting, i);
+
+		if (counts(item))
+			waiting->paths[item->row] += open_excess(item);
+	}
+	for (size_t i = from; i < to; i++) {
+		uint32_t row = waiting__item(waiting, i)->row;
+		double *excess = &waiting->paths[row];
 
 		/* each row once */
 		if (*excess >= worth && *excess < INFINITY) {
 			most = fmax(most, *excess);
 			++*slow;
-			waiting->sums[waiting->items[i].row] = *excess;
+			waiting->sums[row] = *excess;
 			*excess = INFINITY;
 		} else if (*excess < worth) {
-			waiting->sums[waiting->items[i].row] = 0;
+			waiting->sums[row] = 0;
 		}
 	}
 	return most;
@@ -119,7 +144,7 @@ static size_t main_rows(struct waiting *waiting, size_t from, size_t to, double 
 
 	waiting->operation++;
 	for (size_t i = from; i < to; i++) {
-		uint32_t row = waiting->items[i].row;
+		uint32_t row = waiting__item(waiting, i)->row;
 
 		count += waiting->last[row] != waiting->operation && waiting->sums[row] >= PATH_SHARE * most;
 		waiting->last[row] = waiting->operation;
@@ -129,58 +154,76 @@ static size_t main_rows(struct waiting *waiting, size_t from, size_t to, double 
 
 /*
  * Whether another rank came to the same operation when most of a single call's excess was over: its call began then,
- * and it ends with this one or after it. Items from `at` on are in the order of their ends.
+ * and it ends with this one or after it. Items from `at` on are in the order of their ends, as far as the site's end.
  */
-static bool arrived_late(const struct waiting *waiting, size_t at, size_t to)
+static bool arrived_late(const struct waiting *waiting, const struct call_site *site, size_t at)
 {
-	const struct excess *item = &waiting->items[at];
+	const struct excess *item = waiting__item(waiting, at), *other;
 	uint64_t late = item->end_ns - (uint64_t)(LATE_SHARE * open_excess(item));
 
 	if (item->n != 1)
 		return false;
-	for (size_t i = at + 1; i < to && waiting->items[i].start_ns <= item->end_ns; i++) {
-		if (waiting->items[i].n == 1 && waiting->items[i].row != item->row &&
-		    waiting->items[i].start_ns >= late)
+	for (size_t i = at + 1; i < site->begin + site->count; i++) {
+		other = waiting__item(waiting, i);
+		if (other->start_ns > item->end_ns)
+			break;
+		if (other->n == 1 && other->row != item->row && other->start_ns >= late)
 			return true;
-		if (waiting->items[i].end_ns > item->end_ns + VAPRO_BIN_NS)
+		if (other->end_ns > item->end_ns + VAPRO_BIN_NS)
 			break;
 	}
 	/* ends are as far apart as a transfer takes */
-	for (size_t i = at; i-- > 0 && waiting->items[i].end_ns >= late;) {
-		if (waiting->items[i].workload != item->workload || waiting->items[i].group != item->group)
+	for (size_t i = at; i-- > site->begin;) {
+		other = waiting__item(waiting, i);
+		if (other->end_ns < late)
 			break;
-		if (waiting->items[i].n == 1 && waiting->items[i].row != item->row &&
-		    waiting->items[i].start_ns >= late)
+		if (other->n == 1 && other->row != item->row && other->start_ns >= late)
 			return true;
 	}
 	return false;
 }
 
-void slow_path__find(struct waiting *waiting, const struct series_book *book, size_t from, size_t to)
+/* In the items [from, to) of a call-site, which end in one bin. */
+static bool find_in(struct waiting *waiting, const struct series_book *book, struct call_site *site, size_t from,
+		    size_t to)
 {
-	size_t users = users_of(book, waiting->items[from].workload);
+	size_t slow, own;
+	double most = sum_rows(waiting, from, to, &slow);
+	bool any = false;
 
-	if (users < LEAST_MEMBERS || waiting->groups[waiting->items[from].group].id == STG_PROCESS)
-		return;
-	for (size_t i = from, next; i < to; i = next) {
-		size_t b = waiting__end_bin(waiting, &waiting->items[i]), slow, own;
-		double most;
+	if (!slow)
+		return false;
+	if (!site->users)
+		site->users = users_of(book, site->workload);
+	own = main_rows(waiting, from, to, most);
+	if (site->users < LEAST_MEMBERS || 2 * slow > site->users || (own > 1 && own > site->users / FEW))
+		return false;
+	if (!waiting->late_known)
+		find_late(waiting);
+	for (size_t i = from; i < to; i++) {
+		struct excess *item = waiting__item(waiting, i);
+		double sum = waiting->sums[item->row];
 
-		for (next = i; next < to && waiting__end_bin(waiting, &waiting->items[next]) == b; next++)
-			;
-		most = sum_rows(waiting, i, next, &slow);
-		own = main_rows(waiting, i, next, most);
-		if (!slow || 2 * slow > users || (own > 1 && own > users / FEW))
-			continue;
-		for (size_t k = i; k < next; k++) {
-			struct excess *item = &waiting->items[k];
-			double sum = waiting->sums[item->row];
-
-			/* The others wait for the slowest of them. */
-			if (sum > 0 && !arrived_late(waiting, k, to) && sum >= PATH_SHARE * most &&
-			    waiting->late[b] <= LATE_SHARE * sum &&
-			    open_excess(item) >= LEAST_RATIO * item->reference_ns)
-				item->path_ns = open_excess(item);
+		/* The others wait for the slowest of them. */
+		if (sum > 0 && sum >= PATH_SHARE * most && waiting->late[item->bin] <= LATE_SHARE * sum &&
+		    counts(item) && !arrived_late(waiting, site, i)) {
+			item->path_ns = open_excess(item);
+			any = true;
 		}
 	}
+	return any;
+}
+
+bool slow_path__find(struct waiting *waiting, const struct series_book *book, struct call_site *site)
+{
+	size_t end = site->begin + site->count;
+	bool any = false;
+
+	if (waiting->groups[site->group].id == STG_PROCESS)
+		return false;
+	for (size_t from = site->begin, to; from < end; from = to) {
+		to = waiting__bin_end(waiting, from, end);
+		any |= find_in(waiting, book, site, from, to);
+	}
+	return any;
 }

@@ -23,8 +23,16 @@ void waiting__free(struct waiting *waiting)
 		return;
 	for (size_t i = 0; i < waiting->group_count; i++) {
 		free(waiting->groups[i].uses);
+		free(waiting->groups[i].alive);
 	}
 	free(waiting->items);
+	free(waiting->sites);
+	free(waiting->site_of);
+	free(waiting->by_site);
+	free(waiting->by_bin);
+	free(waiting->order);
+	free(waiting->followers.first);
+	free(waiting->followers.next);
 	free(waiting->last);
 	free(waiting->late);
 	free(waiting->paths);
@@ -35,7 +43,10 @@ void waiting__free(struct waiting *waiting)
 
 size_t waiting__bytes(const struct waiting *waiting)
 {
-	size_t bytes = sizeof(*waiting) + waiting->item_capacity * sizeof(*waiting->items);
+	size_t bytes = sizeof(*waiting) + waiting->item_capacity * sizeof(*waiting->items) +
+		       waiting->by_bin_capacity * sizeof(*waiting->by_bin) +
+		       waiting->order_capacity * sizeof(*waiting->order) +
+		       waiting->site_capacity * sizeof(*waiting->sites);
 
 	for (size_t i = 0; i < waiting->group_count; i++)
 		bytes += waiting->groups[i].uses_capacity;
@@ -44,7 +55,11 @@ size_t waiting__bytes(const struct waiting *waiting)
 
 static int prepare(struct waiting *waiting, struct group *group)
 {
-	return grow(&group->uses, &group->uses_capacity, waiting->rows, sizeof(*group->uses));
+	if (grow(&group->uses, &group->uses_capacity, waiting->rows, sizeof(*group->uses)) ||
+	    grow(&group->alive, &group->alive_capacity, waiting->bins + 1, sizeof(*group->alive)))
+		return -ENOMEM;
+	memset(group->alive, 0, group->alive_capacity * sizeof(*group->alive));
+	return 0;
 }
 
 int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, uint64_t view, uint64_t end)
@@ -53,8 +68,9 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 	waiting->view = view < map->begin ? map->begin : view;
 	waiting->bins = end > waiting->view ? end - waiting->view : 0;
 	waiting->map = map;
-	waiting->item_count = 0;
 	waiting->reach = 0;
+	waiting->late_known = false;
+	waiting__empty(waiting);
 	for (size_t i = 0; i < waiting->group_count; i++) {
 		if (prepare(waiting, &waiting->groups[i]))
 			return -ENOMEM;
@@ -82,6 +98,14 @@ static struct group *find_group(struct waiting *waiting, uint32_t id)
 	return &waiting->groups[waiting->group_count++];
 }
 
+/* The bin of the view that a call is counted to, which ends in bin `last` or, where it is open, after the view. */
+static uint32_t end_bin(const struct waiting *waiting, uint64_t last)
+{
+	uint64_t bin = last - waiting->view;
+
+	return (uint32_t)(bin < waiting->bins ? bin : waiting->bins - (waiting->bins > 0));
+}
+
 int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series, uint32_t group_id,
 		 uint64_t from)
 {
@@ -90,10 +114,13 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	struct loss loss = kept__loss(kept);
 	double excess = fmax(0, loss.lost - loss.cpu);
 	bool open = kept->flags & VAPRO_BUNDLE_OPEN;
+	struct excess item;
 
 	if (!group)
 		return -ENOMEM;
 	group->uses[series->row] = 1;
+	if (excess <= 0 && (open || kept->n != 1))
+		return 0;
 	if (from < waiting->map->begin)
 		from = waiting->map->begin;
 	for (uint64_t bin = first < from ? from : first; bin <= last && bin < waiting->view; bin++) {
@@ -103,19 +130,16 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	}
 	if (last < waiting->view || last < from)
 		return 0;
-	if (grow(&waiting->items, &waiting->item_capacity, waiting->item_count + 1, sizeof(*waiting->items)))
-		return -ENOMEM;
-	waiting->items[waiting->item_count++] = (struct excess){
-	    .group = (uint32_t)(group - waiting->groups),
-	    .workload = series->workload,
+	item = (struct excess){
 	    .row = series->row,
 	    .n = open ? 0 : kept->n,
+	    .bin = end_bin(waiting, last),
 	    .start_ns = kept->start_ns,
 	    .end_ns = kept->end_ns,
 	    .ns = excess,
 	    .reference_ns = (double)kept->reference * kept->n,
 	};
-	return 0;
+	return waiting__keep(waiting, (uint32_t)(group - waiting->groups), series->workload, &item);
 }
 
 void waiting__reach(struct waiting *waiting, double ns)
@@ -141,11 +165,11 @@ static bool belongs(const struct group *group, const struct stg_job *job, size_t
 	return group->uses[row] || (group->id == STG_WORLD && !job->rows[row].thread);
 }
 
-/* The bins of the view that an excess lies in, relative to it: [*from, *to). */
+/* The bins of the view that a single or open call lies in, relative to it: [*from, *to). */
 static void bins_of(const struct waiting *waiting, const struct excess *item, size_t *from, size_t *to)
 {
 	uint64_t last = (item->end_ns > item->start_ns ? item->end_ns - 1 : item->end_ns) / VAPRO_BIN_NS;
-	uint64_t first = item->n > 1 ? last : item->start_ns / VAPRO_BIN_NS;
+	uint64_t first = item->start_ns / VAPRO_BIN_NS;
 
 	*from = first > waiting->view ? first - waiting->view : 0;
 	*to = last + 1 < waiting->view + waiting->bins ? last + 1 - waiting->view : waiting->bins;
@@ -153,30 +177,9 @@ static void bins_of(const struct waiting *waiting, const struct excess *item, si
 
 static double share_of(const struct waiting *waiting, const struct excess *item, size_t b)
 {
-	struct kept kept = {.start_ns = item->start_ns, .end_ns = item->end_ns, .n = item->n > 1 ? item->n : 1};
+	struct kept kept = {.start_ns = item->start_ns, .end_ns = item->end_ns, .n = 1};
 
 	return kept__share(&kept, waiting->view + b);
-}
-
-size_t waiting__end_bin(const struct waiting *waiting, const struct excess *item)
-{
-	size_t from, to;
-
-	bins_of(waiting, item, &from, &to);
-	return to ? to - 1 : 0;
-}
-
-static int compare_ends(const void *a, const void *b)
-{
-	const struct excess *left = a, *right = b;
-
-	if (left->group != right->group)
-		return left->group < right->group ? -1 : 1;
-	if (left->workload != right->workload)
-		return left->workload < right->workload ? -1 : 1;
-	if (left->end_ns != right->end_ns)
-		return left->end_ns < right->end_ns ? -1 : 1;
-	return (left->row > right->row) - (left->row < right->row);
 }
 
 /* Threads of a process that wait for each other are a group per process, which goes by its leader; others are one. */
@@ -185,36 +188,78 @@ static uint32_t leader_of(const struct group *group, const struct stg_job *job, 
 	return group->id == STG_PROCESS ? job->rows[row].leader : 0;
 }
 
-/* Members of a row's group that are alive in a bin, and what the kernel attributes of their computation in it. */
-static size_t members(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t of,
-		      uint64_t bin, double *attributed)
+/* The rows of each leader, in lists. */
+static int link_followers(struct waiting *waiting, const struct stg_job *job)
 {
-	uint32_t leader = leader_of(group, job, of);
-	size_t count = 0;
+	struct followers *followers = &waiting->followers;
 
-	*attributed = 0;
-	for (uint32_t row = 0; row < waiting->rows; row++) {
+	if (grow(&followers->first, &followers->first_capacity, waiting->rows, sizeof(*followers->first)) ||
+	    grow(&followers->next, &followers->next_capacity, waiting->rows, sizeof(*followers->next)))
+		return -ENOMEM;
+	memset(followers->first, 0, waiting->rows * sizeof(*followers->first));
+	for (uint32_t row = (uint32_t)waiting->rows; row-- > 0;) {
+		uint32_t leader = job->rows[row].leader;
+
+		followers->next[row] = followers->first[leader];
+		followers->first[leader] = row + 1;
+	}
+	return 0;
+}
+
+/* The first row that may be in a row's group, and those after it, + 1; 0 is the end. */
+static uint32_t first_member(const struct waiting *waiting, const struct group *group, const struct stg_job *job,
+			     uint32_t of)
+{
+	return group->id == STG_PROCESS ? waiting->followers.first[job->rows[of].leader] : waiting->rows > 0;
+}
+
+static uint32_t next_member(const struct waiting *waiting, const struct group *group, uint32_t at)
+{
+	return group->id == STG_PROCESS ? waiting->followers.next[at - 1] : at < waiting->rows ? at + 1 : 0;
+}
+
+/* Members of a row's group that are alive in a bin of the view. */
+static size_t members(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t of,
+		      size_t b)
+{
+	uint32_t count = 0;
+
+	if (group->id != STG_PROCESS && group->alive[b])
+		return group->alive[b] - 1;
+	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at))
+		count += belongs(group, job, at - 1) && alive(&job->rows[at - 1], waiting->view + b);
+	if (group->id != STG_PROCESS)
+		group->alive[b] = count + 1;
+	return count;
+}
+
+/* What the kernel attributes of their computation in it. */
+static double attributed(const struct waiting *waiting, const struct group *group, const struct stg_job *job,
+			 uint32_t of, size_t b)
+{
+	uint64_t bin = waiting->view + b;
+	double sum = 0;
+
+	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at)) {
 		struct cell cell;
 
-		if (leader_of(group, job, row) != leader || !belongs(group, job, row) || !alive(&job->rows[row], bin))
+		if (!belongs(group, job, at - 1) || !alive(&job->rows[at - 1], bin))
 			continue;
-		count++;
-		cell = heatmap__cell(waiting->map, row, bin, VAPRO_COMPUTATION);
-		*attributed += (double)cell.closed.cpu + cell.open.cpu;
+		cell = heatmap__cell(waiting->map, at - 1, bin, VAPRO_COMPUTATION);
+		sum += (double)cell.closed.cpu + cell.open.cpu;
 	}
-	return count;
+	return sum;
 }
 
 /* A member that was in no such call has no excess: the least is 0 then. */
 static void settle(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t row,
-		   uint64_t bin, struct least *least)
+		   size_t b, struct least *least)
 {
-	double attributed;
-
-	if (members(waiting, group, job, row, bin, &attributed) > least->rows)
-		least->ns = 0;
-	least->ns = fmax(0, least->ns - attributed);
 	least->known = true;
+	if (members(waiting, group, job, row, b) > least->rows)
+		least->ns = 0;
+	else
+		least->ns = fmax(0, least->ns - attributed(waiting, group, job, row, b));
 }
 
 /* One operation: its transfer, where all members are in it; else the last one's call was too short to be single. */
@@ -228,28 +273,25 @@ static void finish(struct excess **in, size_t count, size_t wanted)
 		in[i]->transfer_ns = least;
 }
 
-/* Single calls of one call-site, [from, to) of the items by their ends: those that overlap are one operation. */
-static int split_singles(struct waiting *waiting, const struct stg_job *job, size_t from, size_t to)
+/* Single calls of one call-site: those that overlap are one operation. */
+static int split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site)
 {
-	const struct group *group = &waiting->groups[waiting->items[from].group];
+	const struct group *group = &waiting->groups[site->group];
 	struct excess **in = calloc(waiting->rows + 1, sizeof(*in));
+	size_t end = site->begin + site->count, count = 0, wanted = 0, wanted_bin = SIZE_MAX;
 	uint64_t first_end = 0;
-	double unused;
-	size_t count = 0, wanted = 0, wanted_bin = SIZE_MAX;
 
 	if (!in)
 		return -ENOMEM;
-	for (size_t i = from; i <= to; i++) {
-		struct excess *item = i < to ? &waiting->items[i] : NULL;
+	for (size_t i = site->begin; i <= end; i++) {
+		struct excess *item = i < end ? waiting__item(waiting, i) : NULL;
 
 		if (item && item->n != 1)
 			continue;
 		if (count && (!item || item->start_ns >= first_end || waiting->last[item->row] == waiting->operation)) {
-			size_t b = waiting__end_bin(waiting, in[0]);
-
-			if (b != wanted_bin)
-				wanted = members(waiting, group, job, in[0]->row, waiting->view + b, &unused);
-			wanted_bin = b;
+			if (in[0]->bin != wanted_bin)
+				wanted = members(waiting, group, job, in[0]->row, in[0]->bin);
+			wanted_bin = in[0]->bin;
 			finish(in, count, wanted);
 			count = 0;
 		}
@@ -266,94 +308,106 @@ static int split_singles(struct waiting *waiting, const struct stg_job *job, siz
 	return 0;
 }
 
-/* Merged calls of one call-site that end in one bin, [from, to): the least excess of any member is everybody's. */
-static void split_merged_in(struct waiting *waiting, const struct stg_job *job, size_t from, size_t to)
+/*
+ * Merged calls of one call-site that end in one bin, [from, to) of the order: the least excess of any member is
+ * everybody's.
+ */
+static void split_merged_in(struct waiting *waiting, const struct stg_job *job, const struct group *group, size_t from,
+			    size_t to)
 {
-	const struct group *group = &waiting->groups[waiting->items[from].group];
-	uint64_t bin = waiting->view + waiting__end_bin(waiting, &waiting->items[from]);
-
 	waiting->operation++;
 	for (size_t i = from; i < to; i++) {
-		uint32_t row = waiting->items[i].row;
+		const struct excess *item = waiting__item(waiting, i);
+		uint32_t row = item->row;
 
-		waiting->sums[row] = 0;
-		waiting->least[leader_of(group, job, row)] = (struct least){.ns = INFINITY};
+		if (waiting->last[row] != waiting->operation) {
+			waiting->last[row] = waiting->operation;
+			waiting->sums[row] = 0;
+			waiting->least[leader_of(group, job, row)] = (struct least){.ns = INFINITY};
+		}
+		waiting->sums[row] += item->n > 1 ? item->ns : 0;
 	}
-	for (size_t i = from; i < to; i++)
-		waiting->sums[waiting->items[i].row] += waiting->items[i].n > 1 ? waiting->items[i].ns : 0;
+	waiting->operation++;
 	for (size_t i = from; i < to; i++) {
-		uint32_t row = waiting->items[i].row;
-		struct least *least = &waiting->least[leader_of(group, job, row)];
+		uint32_t row = waiting__item(waiting, i)->row;
+		struct least *least;
 
-		if (waiting->sums[row] > 0)
-			least->ns = fmin(least->ns, waiting->sums[row]);
-		least->rows += waiting->sums[row] > 0 && waiting->last[row] != waiting->operation;
+		if (waiting->last[row] == waiting->operation)
+			continue;
 		waiting->last[row] = waiting->operation;
+		least = &waiting->least[leader_of(group, job, row)];
+		if (waiting->sums[row] > 0) {
+			least->ns = waiting->sums[row] < least->ns ? waiting->sums[row] : least->ns;
+			least->rows++;
+		}
 	}
 	for (size_t i = from; i < to; i++) {
-		struct least *least = &waiting->least[leader_of(group, job, waiting->items[i].row)];
-		struct excess *item = &waiting->items[i];
+		struct excess *item = waiting__item(waiting, i);
+		struct least *least = &waiting->least[leader_of(group, job, item->row)];
 
 		if (!least->known)
-			settle(waiting, group, job, item->row, bin, least);
+			settle(waiting, group, job, item->row, item->bin, least);
+		if (least->ns <= 0 && group->id != STG_PROCESS)
+			return;
 		if (item->n > 1 && waiting->sums[item->row] > 0)
 			item->transfer_ns = item->ns * fmin(1, least->ns / waiting->sums[item->row]);
 	}
 }
 
-static void split_merged(struct waiting *waiting, const struct stg_job *job, size_t from, size_t to)
+static void split_merged(struct waiting *waiting, const struct stg_job *job, const struct call_site *site)
 {
-	for (size_t next; from < to; from = next) {
-		size_t b = waiting__end_bin(waiting, &waiting->items[from]);
+	size_t end = site->begin + site->count;
 
-		for (next = from + 1; next < to && waiting__end_bin(waiting, &waiting->items[next]) == b; next++)
-			;
-		split_merged_in(waiting, job, from, next);
+	for (size_t from = site->begin, to; from < end; from = to) {
+		to = waiting__bin_end(waiting, from, end);
+		split_merged_in(waiting, job, &waiting->groups[site->group], from, to);
 	}
 }
 
-static int write_cells(struct waiting *waiting)
+static int write_item(struct waiting *waiting, const struct excess *item)
 {
-	for (size_t i = 0; i < waiting->item_count; i++) {
-		const struct excess *item = &waiting->items[i];
-		double late = item->ns - item->transfer_ns - item->path_ns;
-		size_t from, to;
+	double late = item->ns - item->transfer_ns - item->path_ns;
+	size_t from = item->bin, to = from + 1;
 
+	if (item->n <= 1)
 		bins_of(waiting, item, &from, &to);
-		for (size_t b = from; b < to; b++) {
-			double share = share_of(waiting, item, b);
-			uint64_t bin = waiting->view + b;
+	for (size_t b = from; b < to; b++) {
+		double share = item->n > 1 ? 1 : share_of(waiting, item, b);
+		uint64_t bin = waiting->view + b;
 
-			if ((item->transfer_ns > 0 && heatmap__add_wait(waiting->map, HEATMAP_TRANSFER, item->row, bin,
-									(float)(share * item->transfer_ns))) ||
-			    (item->path_ns > 0 && heatmap__add_wait(waiting->map, HEATMAP_PATH, item->row, bin,
-								    (float)(share * item->path_ns))) ||
-			    (late > 0 && heatmap__add_wait(waiting->map, item->n ? HEATMAP_LATE : HEATMAP_OPEN_LATE,
-							   item->row, bin, (float)(share * late))))
-				return -ENOMEM;
-		}
+		if ((item->transfer_ns > 0 && heatmap__add_wait(waiting->map, HEATMAP_TRANSFER, item->row, bin,
+								(float)(share * item->transfer_ns))) ||
+		    (item->path_ns > 0 &&
+		     heatmap__add_wait(waiting->map, HEATMAP_PATH, item->row, bin, (float)(share * item->path_ns))) ||
+		    (late > 0 && heatmap__add_wait(waiting->map, item->n ? HEATMAP_LATE : HEATMAP_OPEN_LATE, item->row,
+						   bin, (float)(share * late))))
+			return -ENOMEM;
 	}
 	return 0;
 }
 
 int waiting__end(struct waiting *waiting, const struct stg_job *job, const struct series_book *book)
 {
+	bool paths = false;
+
 	if (!waiting->item_count)
 		return 0;
-	if (slow_path__begin(waiting))
+	if (slow_path__begin(waiting) || link_followers(waiting, job) || waiting__order(waiting))
 		return -ENOMEM;
-	qsort(waiting->items, waiting->item_count, sizeof(*waiting->items), compare_ends);
-	for (size_t from = 0, to; from < waiting->item_count; from = to) {
-		const struct excess *first = &waiting->items[from];
+	for (size_t i = 0; i < waiting->site_count; i++) {
+		struct call_site *site = &waiting->sites[waiting->by_site[i]];
 
-		for (to = from + 1; to < waiting->item_count && waiting->items[to].group == first->group &&
-				    waiting->items[to].workload == first->workload;)
-			to++;
-		if (split_singles(waiting, job, from, to))
+		if (site->singles && split_singles(waiting, job, site))
 			return -ENOMEM;
-		split_merged(waiting, job, from, to);
-		slow_path__find(waiting, book, from, to);
+		if (site->merged)
+			split_merged(waiting, job, site);
+		paths |= slow_path__find(waiting, book, site);
 	}
-	slow_path__drop(waiting, job);
-	return write_cells(waiting);
+	if (paths)
+		slow_path__drop(waiting, job);
+	for (size_t i = 0; i < waiting->item_count; i++) {
+		if (write_item(waiting, waiting__item(waiting, i)))
+			return -ENOMEM;
+	}
+	return 0;
 }

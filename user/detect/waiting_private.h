@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What waiting.c and slow_path.c share: the excess of the calls of one view. */
+/* What waiting.c, waiting_order.c and slow_path.c share: the excess of the calls of one view. */
 #ifndef VAPRO_WAITING_PRIVATE_H
 #define VAPRO_WAITING_PRIVATE_H
 
@@ -12,14 +12,26 @@ struct group {
 	uint32_t id;
 	unsigned char *uses; /* row has called it at least once, ever */
 	size_t uses_capacity;
+	uint32_t *alive; /* by bin of the view: members, + 1; 0: not counted yet. Not of STG_PROCESS */
+	size_t alive_capacity;
 };
 
 /* The excess of a bundle that ended in the view. */
 struct excess {
-	uint32_t group, workload, row, n;
+	uint32_t site, row, n; /* n: 0 while it is open */
+	uint32_t bin;	       /* of its end, relative to the view's begin */
 	uint64_t start_ns, end_ns;
 	double ns, reference_ns; /* of all n */
 	double transfer_ns, path_ns;
+};
+
+/* The calls of a workload in a group: those that operations are made of. */
+struct call_site {
+	uint32_t group, workload;
+	uint32_t next;		       /* of the same workload, + 1 */
+	size_t count, singles, merged; /* items; of them calls by themselves, and several calls in one */
+	size_t begin;		       /* in waiting->order */
+	size_t users;		       /* rows that know it; 0: not counted yet */
 };
 
 /* The least excess of a group's members in a bin. */
@@ -29,29 +41,67 @@ struct least {
 	bool known;  /* settled: no member is without */
 };
 
+/* Rows that belong together: lists by leader. Numbers are + 1, 0 is the end. */
+struct followers {
+	uint32_t *first, *next;
+	size_t first_capacity, next_capacity;
+};
+
 struct waiting {
 	struct group groups[GROUPS_MAX];
 	size_t group_count, rows, bins, reach;
 	uint64_t view;
 	struct heatmap *map;
-	struct excess *items;
+	struct excess *items; /* as they came */
 	size_t item_count, item_capacity;
+	struct call_site *sites;
+	size_t site_count, site_capacity;
+	uint32_t *site_of; /* by workload: its first call-site, + 1 */
+	uint32_t *by_site; /* call-sites by group and workload */
+	uint32_t *order;   /* items by call-site as in by_site, and bin; where a site has single calls by end and row */
+	uint32_t *by_bin;
+	size_t site_of_capacity, by_site_capacity, order_capacity, by_bin_capacity;
+	struct followers followers;
 	uint32_t *last;	      /* by row: the operation that it was met in last */
 	uint32_t operation;   /* number of the latest one; from 1 */
 	struct least *least;  /* by leader */
 	double *late;	      /* by bin: the most that any member lost beside communication */
+	bool late_known;      /* in this view */
 	double *paths, *sums; /* scratch, by row */
 	size_t last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
 };
 
-/* The bin of the view, relative to its begin, in which an excess ends. */
-size_t waiting__end_bin(const struct waiting *waiting, const struct excess *item);
+/* Forgets the items and call-sites of the last view. */
+void waiting__empty(struct waiting *waiting);
 
-/* Brings up to date what ranks may have been late by. Returns 0 or -ENOMEM. */
+/* Adds an item to the call-site of a workload in a group. Returns 0 or -ENOMEM. */
+int waiting__keep(struct waiting *waiting, uint32_t group, uint32_t workload, const struct excess *item);
+
+/* Brings the items into order. Returns 0 or -ENOMEM. */
+int waiting__order(struct waiting *waiting);
+
+static inline struct excess *waiting__item(const struct waiting *waiting, size_t at)
+{
+	return &waiting->items[waiting->order[at]];
+}
+
+/* The end of the items from `at` on that end in the same bin; at most `to`. */
+static inline size_t waiting__bin_end(const struct waiting *waiting, size_t at, size_t to)
+{
+	uint32_t bin = waiting__item(waiting, at)->bin;
+
+	while (at < to && waiting__item(waiting, at)->bin == bin)
+		at++;
+	return at;
+}
+
+/* Makes room for what slow paths are found with. Returns 0 or -ENOMEM. */
 int slow_path__begin(struct waiting *waiting);
 
-/* Items [from, to) are those of one call-site by their ends: finds what of their excess is a slow path. */
-void slow_path__find(struct waiting *waiting, const struct series_book *book, size_t from, size_t to);
+/*
+ * Finds what of the excess in the calls of one call-site is a slow path. Returns whether anything is.
+ */
+bool slow_path__find(struct waiting *waiting, const struct series_book *book, struct call_site *site);
 
 /*
  * Takes back the slow paths of ranks that computed less than another one did in the view, by half of them or more:

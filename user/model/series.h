@@ -50,7 +50,7 @@ struct series_usual {
 
 /*
  * In the order of what is asked for together: with many ranks every bundle comes to a series that is in no
- * cache any more.
+ * cache any more. What is met when a bundle arrives comes first, then what judging and learning need.
  */
 struct series {
 	uint32_t thread, state, workload, job, row;
@@ -58,25 +58,21 @@ struct series {
 	uint32_t window;   /* in which it was met last */
 	uint32_t follower; /* the series that its thread came to after it, last time */
 	enum vapro_class class;
-	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
-	struct histogram cpu;	       /* on-CPU time of computation; duration less waits for a CPU of the rest */
-	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
 	bool dirty, certified, settled, compared;
-	bool supported;			  /* its reference rests on enough batches */
-	bool slower;			  /* than other ranks in the same calls, for good: its reference is theirs */
-	float usual_blocked;		  /* time asleep per undisturbed fragment, of computation and IO */
-	double own_ns;			  /* its own typical time */
-	double asleep_ns;		  /* what its computation usually sleeps on top */
-	double reference_ns;		  /* own, or that of the ranks it is compared with */
-	float usual_frequency;		  /* time per fragment that the CPU's usual frequency costs */
-	double frequency_ns, frequency_n; /* sums over undisturbed fragments */
-	uint64_t members;		  /* fragments met */
-	double view_n;			  /* fragments in the current view */
+	bool supported;		       /* its reference rests on enough batches */
+	bool slower;		       /* than other ranks in the same calls, for good: its reference is theirs */
+	float usual_blocked;	       /* time asleep per undisturbed fragment, of computation and IO */
+	float usual_frequency;	       /* time per fragment that the CPU's usual frequency costs */
+	double reference_ns;	       /* own, or that of the ranks it is compared with */
+	struct histogram cpu;	       /* on-CPU time of computation; duration less waits for a CPU of the rest */
+	double asleep_ns;	       /* what its computation usually sleeps on top */
+	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
+	uint64_t members;	       /* fragments met */
+	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
+	struct batches batches_live;				/* of the current view */
+	double view_n;						/* fragments in the current view */
 	double third_n[SERIES_THIRDS], third_ns[SERIES_THIRDS]; /* of its thirds: fragments, and compared time */
-	double disturbed_n;		  /* of them, in time of alarms, which is not learnt from */
-	struct batches batches;		  /* of all that are kept no longer */
-	struct batches batches_live;	  /* of the current view */
-	struct histogram net;		  /* computation that sleeps: with the time asleep; empty where it never did */
+	double disturbed_n;		  /* fragments in time of alarms, which is not learnt from */
 	double window_ns, window_n;	  /* of the new part */
 	double half_n[2], half_net_ns[2]; /* of either half of the new part */
 	/* of all that are kept no longer, and of the current view; normal: of fragments below k_a */
@@ -84,6 +80,10 @@ struct series {
 	struct series_pile normal_live;
 	struct series_usual usual;
 	struct series_pile normal;
+	struct batches batches;		  /* of all that are kept no longer */
+	double frequency_ns, frequency_n; /* sums over undisturbed fragments */
+	double own_ns;			  /* its own typical time */
+	struct histogram net;		  /* computation that sleeps: with the time asleep; empty where it never did */
 	double window_uncovered_ns[VAPRO_UNCOVERED_REASONS];
 	double
 	    halves[2 * SERIES_WINDOWS]; /* mean net time per fragment, oldest first, of halves of windows it ran in */
