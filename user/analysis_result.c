@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_BINS 10 /* attaching takes a while, and so do the first fragments */
+#define PATH_SITES 0.2 /* of the loss of the call-site that loses most */
+#define START_BINS 10  /* attaching takes a while, and so do the first fragments */
 #define SITES_MAX 6
 
 static int build_ranks(const struct builder *builder, struct job_result *result)
@@ -123,6 +124,24 @@ static bool split_up(const struct stg_job *about, const struct variance *varianc
 	return false;
 }
 
+/* Of a slow path only the calls that are slow on it: those made elsewhere say nothing of it. */
+static double performance_of(const struct variance *variance)
+{
+	const struct tally *tally = &variance->total;
+	double dur = tally->dur[variance->class], ref = tally->ref[variance->class], most = 0;
+
+	for (size_t i = 0; i < tally->series_count; i++)
+		most = fmax(most, tally->series[i].lost);
+	if (variance->path && most > 0) {
+		dur = ref = 0;
+		for (size_t i = 0; i < tally->series_count; i++) {
+			dur += tally->series[i].lost >= PATH_SITES * most ? tally->series[i].dur : 0;
+			ref += tally->series[i].lost >= PATH_SITES * most ? tally->series[i].ref : 0;
+		}
+	}
+	return dur > 0 ? fmin(1, fmax(0, ref / dur)) : 1;
+}
+
 /* Whether it began with the job, as far as the job was seen. */
 static bool from_start(const struct builder *builder, const struct variance *variance)
 {
@@ -222,9 +241,7 @@ static int build_variance(const struct builder *builder, const struct told_varia
 	    .lost_seconds = told->lost_seconds,
 	    .culprits = told->culprits,
 	    .culprit_count = told->culprit_count,
-	    .performance = tally->dur[variance->class] > 0
-			       ? fmin(1, fmax(0, tally->ref[variance->class] / tally->dur[variance->class]))
-			       : 1,
+	    .performance = performance_of(variance),
 	};
 	for (size_t i = 0; i < variance->row_count; i++) {
 		const struct stg_row *row = &builder->about->rows[variance->rows[i]];

@@ -175,6 +175,16 @@ static int build_limit(const struct builder *builder, const struct diagnosis_cas
 	return diagnosis->limit && diagnosis->limit_cgroup ? 0 : -ENOMEM;
 }
 
+/* Which ranks: the same number of others is another region. */
+static uint64_t hash_ranks(const struct result_variance *out)
+{
+	uint64_t hash = 14695981039346656037ULL;
+
+	for (uint32_t i = 0; i < out->rank_count; i++)
+		hash = (hash ^ (uint32_t)out->ranks[i]) * 1099511628211ULL;
+	return hash;
+}
+
 bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *out)
 {
 	struct told_case now = {
@@ -184,6 +194,9 @@ bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *
 	    .alarm = out->alarm,
 	    .effect_of = out->effect_of,
 	    .rows = out->rank_count + out->thread_count,
+	    .who = hash_ranks(out),
+	    .confidence = out->confidence,
+	    .slow_path = out->slow_path,
 	    .lost_seconds = out->lost_seconds,
 	};
 	const struct told_case *then = &item->told;
@@ -201,6 +214,7 @@ bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *
 	}
 	same = now.stage == then->stage && now.final == then->final && now.confirmed == then->confirmed &&
 	       now.alarm == then->alarm && now.effect_of == then->effect_of && now.rows == then->rows &&
+	       now.who == then->who && now.confidence == then->confidence && now.slow_path == then->slow_path &&
 	       now.major == then->major && fabs(now.lost_seconds - then->lost_seconds) <= moved * then->lost_seconds;
 	for (int at = 0; same && at < FACTOR_NODES; at++)
 		same = fabsf(now.share[at] - then->share[at]) <= MOVED_SHARE;

