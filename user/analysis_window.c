@@ -15,22 +15,52 @@ static bool pending(const struct kept *kept, const struct analysis_span *span)
 	return kept__bin(kept) >= span->end;
 }
 
+static void add_factors(double *restrict sums, const float *restrict factor)
+{
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		sums[i] += factor[i];
+}
+
 static void add_pile(struct series_pile *pile, const struct kept *kept)
 {
 	pile->n += kept->n;
 	pile->sum_ns += kept->sum_ns;
-	for (int i = 0; kept->factor != kept_no_factors && i < VAPRO_FACTORS; i++)
-		pile->factor[i] += kept->factor[i];
+	if (kept->factor != kept_no_factors)
+		add_factors(pile->factor, kept->factor);
 	for (int group = 0; kept->told && group < TOLD_GROUPS; group++)
 		pile->told_n[group] += kept->told & 1U << group ? kept->n : 0;
 }
 
-/* Whether a bundle lies in time that an alarm owned when the last window ended, or waiting for one. */
-static bool disturbed(const struct analysis_job *job, const struct series *series, const struct kept *kept)
+static bool any_alarm(const struct variance_book *book)
 {
-	uint64_t bins[] = {kept__first_bin(kept), kept__bin(kept)};
+	for (size_t i = 0; i < book->count; i++) {
+		if (book->variances[i].alarm || book->variances[i].effect_of)
+			return true;
+	}
+	return false;
+}
 
-	for (int i = 0; i < 2; i++) {
+/* Fetches what judging adds up of a bundle that comes soon. */
+static void fetch_pile(const struct series *series, const struct kept *kept, size_t i, size_t count)
+{
+	const struct kept *next = &kept[i + SERIES_AHEAD];
+
+	if (count - i <= SERIES_AHEAD)
+		return;
+	series__fetch(series, kept, i, count, offsetof(struct series, usual_live),
+		      offsetof(struct series, normal_live) +
+			  (next->factor == kept_no_factors ? 16 : sizeof(struct series_pile)));
+	for (size_t at = 0; next->factor != kept_no_factors && at < VAPRO_FACTORS; at += 16)
+		__builtin_prefetch(next->factor + at);
+}
+
+/* Whether a bundle lies in time that an alarm owned when the last window ended, or waiting for one. */
+static bool disturbed(const struct analysis_job *job, const struct series *series, const struct kept *kept,
+		      uint64_t last)
+{
+	uint64_t bins[] = {last, kept->n == 1 ? kept__first_bin(kept) : last};
+
+	for (int i = 0; i < 1 + (bins[1] != last); i++) {
 		uint32_t owner = heatmap__has(&job->map, bins[i])
 				     ? heatmap__owner(&job->map, series->row, bins[i], series->class)
 				     : 0;
@@ -42,31 +72,58 @@ static bool disturbed(const struct analysis_job *job, const struct series *serie
 	return false;
 }
 
+/* Makes the job's histories forget what they know of the view. */
+static void begin_view(struct series_book *book, uint32_t job)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		struct series *series = &book->series[i];
+
+		if (series->job != job)
+			continue;
+		series->view_n = 0;
+		memset(series->third_n, 0, sizeof(series->third_n));
+		memset(series->third_ns, 0, sizeof(series->third_ns));
+		if (!series->batches_live.count)
+			continue;
+		batches__empty(&series->batches_live);
+		book->workloads[series->workload].dirty = true;
+	}
+}
+
+/* Which third of the bins [view, end) one of them lies in. */
+static int third_of(uint64_t bin, uint64_t view, uint64_t end)
+{
+	uint64_t all = end - view, rest = all % SERIES_THIRDS;
+	int third = 0;
+
+	while (third + 1 < SERIES_THIRDS &&
+	       bin - view >= all / SERIES_THIRDS * (uint64_t)(third + 1) +
+				 (rest * (uint64_t)(third + 1) + SERIES_THIRDS - 1) / SERIES_THIRDS)
+		third++;
+	return third;
+}
+
 int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	double *computing = calloc(about->row_count + 1, sizeof(*computing));
 	struct series *series = context->series.series;
+	bool alarms = any_alarm(&job->book);
 	double all = 0, weighted = 0;
 	int error = computing ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < context->series.count; i++) {
-		if (series[i].job != job->id)
-			continue;
-		series[i].view_n = 0;
-		memset(series[i].third_n, 0, sizeof(series[i].third_n));
-		memset(series[i].third_ns, 0, sizeof(series[i].third_ns));
-		if (!series[i].batches_live.count)
-			continue;
-		batches__empty(&series[i].batches_live);
-		context->series.workloads[series[i].workload].dirty = true;
-	}
+	begin_view(&context->series, job->id);
 	for (size_t i = 0; !error && i < job->kept_count; i++) {
-		const struct kept *kept = &job->kept[i];
+		struct kept *kept = &job->kept[i];
 		struct series *at = &series[kept->series];
-		int third;
+		uint64_t bin = kept__bin(kept);
 
-		if (kept__bin(kept) >= end || kept->held)
+		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live),
+			      offsetof(struct series, disturbed_n));
+		if (bin >= end)
+			continue;
+		kept->disturbed = alarms && disturbed(job, at, kept, bin);
+		if (kept->held)
 			continue;
 		if (at->class == VAPRO_COMPUTATION) {
 			computing[at->row] += kept->sum_ns;
@@ -74,12 +131,13 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			weighted += kept->sum_ns * kept->sum_ns / kept->n;
 		}
 		at->view_n += kept->n;
-		third = (int)(SERIES_THIRDS * (kept__bin(kept) - view) / (end - view));
-		if (kept__bin(kept) >= view && !kept->warm_up) {
+		if (bin >= view && !kept->warm_up) {
+			int third = third_of(bin, view, end);
+
 			at->third_n[third] += kept->n;
 			at->third_ns[third] += series__compared_ns(at->class, kept);
 		}
-		if (series__learns(at, kept, disturbed(job, at, kept)))
+		if (series__learns(at, kept, kept->disturbed))
 			error = series__learn(&context->series, kept, true);
 	}
 	for (size_t i = 0; !error && i < context->series.count; i++) {
@@ -111,6 +169,9 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 	for (size_t i = 0; i < job->kept_count; i++) {
 		float told = job->kept[i].reference;
 
+		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, cpu),
+			      offsetof(struct series, size));
+		fetch_pile(series, job->kept, i, job->kept_count);
 		judge__bundle(&context->series, &job->kept[i]);
 		/* A faster member of its cluster has turned up, or borders have moved: what was told is no longer so.
 		 */
@@ -126,9 +187,11 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 	for (size_t i = 0; i < job->kept_count; i++) {
 		struct kept *kept = &job->kept[i];
 
+		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
+			      offsetof(struct series, normal_live));
 		kept->usual_blocked = series[kept->series].usual_blocked;
 		if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
-		    series__learns(&series[kept->series], kept, disturbed(job, &series[kept->series], kept)))
+		    series__learns(&series[kept->series], kept, kept->disturbed))
 			series__add_usual(&series[kept->series].usual_live, series[kept->series].class, kept);
 	}
 	for (size_t i = 0; i < job->open_count; i++) {
@@ -327,6 +390,7 @@ static bool always(void *arg, uint32_t id)
 int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span)
 {
+	bool alarms = any_alarm(&job->book);
 	size_t kept = 0;
 	int error = 0;
 
@@ -349,7 +413,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		}
 		if (analysis__normal(context, at))
 			add_pile(&series->normal, at);
-		hit = disturbed(job, series, at);
+		hit = alarms && disturbed(job, series, at, kept__bin(at));
 		if (series__learns(series, at, hit)) {
 			error |= series__learn(&context->series, at, false);
 			if (at->covered && !at->taken)

@@ -42,15 +42,13 @@ static void absorb(struct batch_bucket *into, const struct batch_bucket *from)
 
 static int put(struct batches *batches, const struct batch_bucket *bucket)
 {
-	uint32_t low = 0, high = batches->count;
+	uint32_t low = 0;
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
+	/* Which half it is in is chance: no branch depends on it. */
+	for (uint32_t left = batches->count; left; left /= 2) {
+		uint32_t half = left - left / 2;
 
-		if (batches->items[middle].index < bucket->index)
-			low = middle + 1;
-		else
-			high = middle;
+		low += batches->items[low + half - 1].index < bucket->index ? half : 0;
 	}
 	if (low < batches->count && batches->items[low].index == bucket->index) {
 		absorb(&batches->items[low], bucket);

@@ -30,15 +30,13 @@ double histogram__log_width(uint32_t cell)
 int histogram__add(struct histogram *histogram, double mean_ns, double n)
 {
 	uint32_t index = histogram__index(mean_ns);
-	size_t low = 0, high = histogram->count;
+	size_t low = 0;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
+	/* Which half it is in is chance: no branch depends on it. */
+	for (size_t left = histogram->count; left; left /= 2) {
+		size_t half = left - left / 2;
 
-		if (histogram->buckets[middle].index < index)
-			low = middle + 1;
-		else
-			high = middle;
+		low += histogram->buckets[low + half - 1].index < index ? half : 0;
 	}
 	if (low == histogram->count || histogram->buckets[low].index != index) {
 		if (grow(&histogram->buckets, &histogram->capacity, histogram->count + 1, sizeof(*histogram->buckets)))

@@ -37,7 +37,8 @@ struct kept {
 	uint8_t reason;	       /* enum vapro_uncovered_reason */
 	uint8_t renewed;       /* its reference has changed enough since the last window to tell its bins anew */
 	uint8_t waits;	       /* for threads of its process: to be off the CPU costs nothing */
-	uint8_t held;	       /* older than the view; kept until its state has enough fragments to be judged */
+	uint8_t held : 1;      /* older than the view; kept until its state has enough fragments to be judged */
+	uint8_t disturbed : 1; /* in time that an alarm owned when the last window ended */
 	uint8_t told;	       /* bit per told_group; its factors agree with each other, see diagnose/factors.h */
 };
 
@@ -141,9 +142,12 @@ struct loss {
 static inline struct loss kept__loss(const struct kept *kept)
 {
 	struct loss loss = {.lost = kept->sum_ns - (double)kept->reference * kept->n};
-	double excess = loss.lost > 0 ? loss.lost : 0;
-	double cpu = kept__cpu_told(kept), blocked = kept__blocked(kept) - (double)kept->usual_blocked * kept->n;
+	double excess = loss.lost > 0 ? loss.lost : 0, cpu, blocked;
 
+	if (kept->factor == kept_no_factors)
+		return loss;
+	cpu = kept__cpu_told(kept);
+	blocked = kept__blocked(kept) - (double)kept->usual_blocked * kept->n;
 	loss.cpu = cpu < excess ? cpu : excess;
 	excess -= loss.cpu;
 	loss.blocked = blocked < 0 ? 0 : blocked < excess ? blocked : excess;

@@ -11,6 +11,8 @@
 #define WORKLOADS_PER_KIND 64
 #define WIDEN 8		   /* of all series, room for one so many-th at once */
 #define LATEST SERIES_NONE /* in place of a workload: the series that was found last */
+#define FAR_AHEAD 6	   /* histories that are fetched before they are met, and those whose histograms are */
+#define NEAR_AHEAD 2
 #define UNUSUAL_SIGMAS 4
 #define SCATTER_FLOOR 0.02 /* of the mean: nothing repeats better than that */
 
@@ -195,6 +197,25 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	return make_latest(book, key, size, *id);
 }
 
+/*
+ * Bundles of one time come rank by rank, mostly in the order in which their histories began: those that follow by
+ * number are fetched, since with many ranks no history is in a cache any more when it is met again.
+ */
+static void fetch_ahead(const struct series_book *book, uint32_t id)
+{
+	if (id + FAR_AHEAD < book->count) {
+		const char *far = (const char *)&book->series[id + FAR_AHEAD], *near;
+
+		__builtin_prefetch(far, 1);
+		__builtin_prefetch(far + 64, 1);
+		__builtin_prefetch(far + 128, 1);
+		near = (const char *)book->series[id + NEAR_AHEAD].cpu.buckets;
+		__builtin_prefetch(near, 1);
+		__builtin_prefetch(near + 64, 1);
+		__builtin_prefetch(near + 128, 1);
+	}
+}
+
 /* Programs loop: what came after the last series of a thread most likely comes after it again. */
 static int follow(struct series_book *book, const struct vapro_bundle *bundle, const double *size, uint32_t *id)
 {
@@ -218,16 +239,6 @@ static int follow(struct series_book *book, const struct vapro_bundle *bundle, c
 	book->series[*latest].follower = *id;
 	*latest = *id;
 	return 0;
-}
-
-double series__compared_ns(enum vapro_class class, const struct kept *kept)
-{
-	double ns = kept->sum_ns - (kept->waits ? 0 : kept->factor[VAPRO_PREEMPTED]) - kept->factor[VAPRO_WAKEUP_WAIT] -
-		    kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL];
-
-	if (class == VAPRO_COMPUTATION)
-		ns -= kept__blocked(kept);
-	return ns > 0 ? ns : 0;
 }
 
 /* What the size of a fragment is: how much a call moves, and all that a computation was measured to do. */
@@ -324,6 +335,7 @@ static int add(struct series_book *book, const struct vapro_bundle *bundle, enum
 	error = follow(book, bundle, size, &kept->series);
 	if (error)
 		return error;
+	fetch_ahead(book, kept->series);
 	series = &book->series[kept->series];
 	series->window = book->window;
 	kept->warm_up = class == VAPRO_COMPUTATION && series->members + bundle->n <= SERIES_WARM_UP;
@@ -365,13 +377,15 @@ void series__add_usual(struct series_usual *usual, enum vapro_class class, const
 {
 	struct loss loss = kept__loss(kept);
 	double net = kept->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
+	double square = kept->n == 1 ? kept->sum_ns * kept->sum_ns : kept->sum_ns * kept->sum_ns / kept->n;
 
 	usual->n += kept->n;
 	usual->bundles += 1;
 	usual->dur += kept->sum_ns;
-	usual->dur_sq += kept->n == 1 ? kept->sum_ns * kept->sum_ns : kept->sum_ns * kept->sum_ns / kept->n;
+	usual->dur_sq += square;
 	usual->net += net;
-	usual->net_sq += kept->n == 1 ? net * net : net * net / kept->n;
+	/* mostly the kernel attributes nothing */
+	usual->net_sq += net == kept->sum_ns ? square : kept->n == 1 ? net * net : net * net / kept->n;
 }
 
 double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net)

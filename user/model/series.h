@@ -171,6 +171,34 @@ bool series__unusual(const struct series *series, const struct vapro_config *con
 double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net);
 
 /* The time that is compared: on-CPU time of computation, duration less waits for a CPU of the rest. */
-double series__compared_ns(enum vapro_class class, const struct kept *kept);
+static inline double series__compared_ns(enum vapro_class class, const struct kept *kept)
+{
+	double ns = kept->sum_ns;
+
+	if (kept->factor == kept_no_factors)
+		return ns;
+	ns = ns - (kept->waits ? 0 : kept->factor[VAPRO_PREEMPTED]) - kept->factor[VAPRO_WAKEUP_WAIT] -
+	     kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL];
+	if (class == VAPRO_COMPUTATION)
+		ns -= kept__blocked(kept);
+	return ns > 0 ? ns : 0;
+}
+
+/* Bundles that are gone through come rank by rank: with many ranks no history is in a cache any more. */
+#define SERIES_AHEAD 12 /* bundles whose history is fetched before it is asked for */
+
+/* Fetches what lies at [from, to) of the history of a bundle that comes soon; i: the present one, of count. */
+static inline void series__fetch(const struct series *series, const struct kept *kept, size_t i, size_t count,
+				 size_t from, size_t to)
+{
+	const char *at;
+
+	if (count - i <= SERIES_AHEAD)
+		return;
+	at = (const char *)&series[kept[i + SERIES_AHEAD].series];
+	__builtin_prefetch(at);
+	for (size_t line = from; line < to; line += 64)
+		__builtin_prefetch(at + line, 1);
+}
 
 #endif
