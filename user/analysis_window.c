@@ -40,17 +40,18 @@ static bool any_alarm(const struct variance_book *book)
 	return false;
 }
 
-/* Fetches what judging adds up of a bundle that comes soon. */
-static void fetch_pile(const struct series *series, const struct kept *kept, size_t i, size_t count)
+/* Fetches the sums of what is usual and normal that a bundle which comes soon goes to, and its factors. */
+static void fetch_sums(const struct series *series, const struct kept *kept, size_t i, size_t count, size_t usual,
+		       size_t normal)
 {
 	const struct kept *next = &kept[i + SERIES_AHEAD];
+	bool factors;
 
 	if (count - i <= SERIES_AHEAD)
 		return;
-	series__fetch(series, kept, i, count, offsetof(struct series, usual_live),
-		      offsetof(struct series, normal_live) +
-			  (next->factor == kept_no_factors ? 16 : sizeof(struct series_pile)));
-	for (size_t at = 0; next->factor != kept_no_factors && at < VAPRO_FACTORS; at += 16)
+	factors = next->factor != kept_no_factors;
+	series__fetch(series, kept, i, count, usual, normal + (factors ? sizeof(struct series_pile) : 16));
+	for (size_t at = 0; factors && at < VAPRO_FACTORS; at += 16)
 		__builtin_prefetch(next->factor + at);
 }
 
@@ -118,8 +119,9 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		struct series *at = &series[kept->series];
 		uint64_t bin = kept__bin(kept);
 
-		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live),
+		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, view_n),
 			      offsetof(struct series, disturbed_n));
+		series__fetch_batches(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live));
 		if (bin >= end)
 			continue;
 		kept->disturbed = alarms && disturbed(job, at, kept, bin);
@@ -171,7 +173,8 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 
 		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, cpu),
 			      offsetof(struct series, size));
-		fetch_pile(series, job->kept, i, job->kept_count);
+		fetch_sums(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
+			   offsetof(struct series, normal_live));
 		judge__bundle(&context->series, &job->kept[i]);
 		/* A faster member of its cluster has turned up, or borders have moved: what was told is no longer so.
 		 */
@@ -187,8 +190,8 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 	for (size_t i = 0; i < job->kept_count; i++) {
 		struct kept *kept = &job->kept[i];
 
-		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
-			      offsetof(struct series, normal_live));
+		fetch_sums(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
+			   offsetof(struct series, usual_live));
 		kept->usual_blocked = series[kept->series].usual_blocked;
 		if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
 		    series__learns(&series[kept->series], kept, kept->disturbed))
@@ -244,6 +247,9 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		/* Before the view the map is frozen; only what has just arrived may reach there. */
 		uint64_t from = kept->fresh || open ? 0 : span->view;
 
+		if (!open)
+			series__fetch(context->series.series, job->kept, i, job->kept_count,
+				      offsetof(struct series, window_ns), offsetof(struct series, usual_live));
 		if ((!open && pending(kept, span)) || (kept->held && !kept->covered))
 			continue;
 		coverage__add(&job->coverage, series, kept, span->begin, span->end);
@@ -399,6 +405,12 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		struct series *series = &context->series.series[at->series];
 		bool hit;
 
+		if (kept__bin(at) < span->retire) {
+			fetch_sums(context->series.series, job->kept, i, job->kept_count,
+				   offsetof(struct series, usual), offsetof(struct series, normal));
+			series__fetch_batches(context->series.series, job->kept, i, job->kept_count,
+					      offsetof(struct series, batches));
+		}
 		if (!pending(at, span))
 			at->fresh = 0;
 		if (kept__bin(at) >= span->retire) {

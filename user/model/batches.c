@@ -12,7 +12,7 @@
 
 #define BINS_PER_SECOND (1000000000 / VAPRO_BIN_NS)
 #define GAP_SURE 5 /* empty buckets that part groups however few batches there are: a tenth or more */
-#define REACH 4 /* buckets on either side of a peak that make its centre: about a tenth */
+#define REACH 4	   /* buckets on either side of a peak that make its centre: about a tenth */
 
 static int make_room(struct batches *batches)
 {
@@ -39,7 +39,8 @@ static void absorb(struct batch_bucket *into, const struct batch_bucket *from)
 		into->rows = 2;
 }
 
-static int put(struct batches *batches, const struct batch_bucket *bucket)
+/* The first item whose index is not below one. */
+static inline uint32_t find(const struct batches *batches, uint32_t index)
 {
 	uint32_t low = 0;
 
@@ -47,34 +48,39 @@ static int put(struct batches *batches, const struct batch_bucket *bucket)
 	for (uint32_t left = batches->count; left; left /= 2) {
 		uint32_t half = left - left / 2;
 
-		low += batches->items[low + half - 1].index < bucket->index ? half : 0;
+		low += half & -(uint32_t)(batches->items[low + half - 1].index < index);
 	}
-	if (low < batches->count && batches->items[low].index == bucket->index) {
-		absorb(&batches->items[low], bucket);
-		return 0;
+	return low;
+}
+
+/* Adds a batch of a mean, that ended in a second. */
+static inline int put(struct batches *batches, double mean, uint32_t second)
+{
+	uint32_t index = histogram__index(mean), at = find(batches, index);
+	struct batch_bucket *item = &batches->items[at];
+
+	if (at == batches->count || item->index != index) {
+		if (make_room(batches))
+			return -ENOMEM;
+		item = &batches->items[at];
+		memmove(item + 1, item, (batches->count++ - at) * sizeof(*item));
+		*item = (struct batch_bucket){.index = index, .first = second, .last = second, .rows = 1};
 	}
-	if (make_room(batches))
-		return -ENOMEM;
-	memmove(&batches->items[low + 1], &batches->items[low], (batches->count - low) * sizeof(*batches->items));
-	batches->items[low] = *bucket;
-	batches->count++;
+	item->n++;
+	item->sum_ns += mean;
+	item->first = second < item->first ? second : item->first;
+	item->last = second > item->last ? second : item->last;
 	return 0;
 }
 
 int batches__close(struct batches *batches)
 {
-	double mean = batches->open_n ? batches->open_ns / batches->open_n : 0;
-	struct batch_bucket bucket = {.index = histogram__index(mean),
-				      .n = 1,
-				      .sum_ns = mean,
-				      .first = (uint32_t)(batches->open_bin / BINS_PER_SECOND),
-				      .last = (uint32_t)(batches->open_bin / BINS_PER_SECOND),
-				      .rows = 1};
-	bool enough = batches->open_n >= BATCH_MEMBERS;
+	uint32_t n = batches->open_n;
+	double ns = batches->open_ns;
 
 	batches->open_n = 0;
 	batches->open_ns = 0;
-	return enough ? put(batches, &bucket) : 0;
+	return n >= BATCH_MEMBERS ? put(batches, ns / n, (uint32_t)(batches->open_bin / BINS_PER_SECOND)) : 0;
 }
 
 int batches__add(struct batches *batches, uint64_t bin, uint32_t n, double ns)

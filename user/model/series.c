@@ -11,8 +11,8 @@
 #define WORKLOADS_PER_KIND 64
 #define WIDEN 8		   /* of all series, room for one so many-th at once */
 #define LATEST SERIES_NONE /* in place of a workload: the series that was found last */
-#define FAR_AHEAD 6	   /* histories that are fetched before they are met, and those whose histograms are */
-#define NEAR_AHEAD 2
+#define FAR_AHEAD 12	   /* histories that are fetched before they are met, and those whose histograms are */
+#define NEAR_AHEAD 4
 #define UNUSUAL_SIGMAS 4
 #define SCATTER_FLOOR 0.02 /* of the mean: nothing repeats better than that */
 
