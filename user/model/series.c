@@ -200,7 +200,7 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
  * Bundles of one time come rank by rank, mostly in the order in which their histories began: those that follow by
  * number are fetched, since with many ranks no history is in a cache any more when it is met again.
  */
-static void fetch_ahead(const struct series_book *book, uint32_t id)
+SERIES_FETCH void fetch_ahead(const struct series_book *book, uint32_t id)
 {
 	if (id + FAR_AHEAD < book->count) {
 		const char *far = (const char *)&book->series[id + FAR_AHEAD], *near;
