@@ -40,17 +40,19 @@ static bool any_alarm(const struct variance_book *book)
 	return false;
 }
 
-/* Fetches what judging adds up of a bundle that comes soon. */
-static void fetch_pile(const struct series *series, const struct kept *kept, size_t i, size_t count)
+/* Fetches the sums of what is usual and normal that a bundle which comes soon goes to, and its factors. */
+SERIES_FETCH void fetch_sums(const struct series *series, const struct kept *kept, size_t i, size_t count, size_t usual,
+			     size_t normal)
 {
-	const struct kept *next = &kept[i + SERIES_AHEAD];
+	const struct kept *next;
+	bool factors;
 
 	if (count - i <= SERIES_AHEAD)
 		return;
-	series__fetch(series, kept, i, count, offsetof(struct series, usual_live),
-		      offsetof(struct series, normal_live) +
-			  (next->factor == kept_no_factors ? 16 : sizeof(struct series_pile)));
-	for (size_t at = 0; next->factor != kept_no_factors && at < VAPRO_FACTORS; at += 16)
+	next = &kept[i + SERIES_AHEAD];
+	factors = next->factor != kept_no_factors;
+	series__fetch(series, kept, i, count, usual, normal + (factors ? sizeof(struct series_pile) : 16));
+	for (size_t at = 0; factors && at < VAPRO_FACTORS; at += 16)
 		__builtin_prefetch(next->factor + at);
 }
 
@@ -118,8 +120,9 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		struct series *at = &series[kept->series];
 		uint64_t bin = kept__bin(kept);
 
-		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live),
+		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, view_n),
 			      offsetof(struct series, disturbed_n));
+		series__fetch_batches(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live));
 		if (bin >= end)
 			continue;
 		kept->disturbed = alarms && disturbed(job, at, kept, bin);
@@ -151,8 +154,8 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	return error;
 }
 
-void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
-			    const struct analysis_span *span)
+/* Verdicts on all bundles of the job, and what the normal ones cost. */
+static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	struct series *series = context->series.series;
 
@@ -171,7 +174,8 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 
 		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, cpu),
 			      offsetof(struct series, size));
-		fetch_pile(series, job->kept, i, job->kept_count);
+		fetch_sums(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
+			   offsetof(struct series, normal_live));
 		judge__bundle(&context->series, &job->kept[i]);
 		/* A faster member of its cluster has turned up, or borders have moved: what was told is no longer so.
 		 */
@@ -184,16 +188,6 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 			add_pile(&series[job->kept[i].series].normal_live, &job->kept[i]);
 	}
 	judge__usual(&context->series, job->id);
-	for (size_t i = 0; i < job->kept_count; i++) {
-		struct kept *kept = &job->kept[i];
-
-		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
-			      offsetof(struct series, normal_live));
-		kept->usual_blocked = series[kept->series].usual_blocked;
-		if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
-		    series__learns(&series[kept->series], kept, kept->disturbed))
-			series__add_usual(&series[kept->series].usual_live, series[kept->series].class, kept);
-	}
 	for (size_t i = 0; i < job->open_count; i++) {
 		judge__bundle(&context->series, &job->open[i]);
 		job->open[i].usual_blocked = series[job->open[i].series].usual_blocked;
@@ -201,6 +195,23 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
 			job->open[i].covered = 0;
 	}
+}
+
+/* Adds a bundle that was judged to what is usual, once it is known how long is usually slept. */
+static void add_usual(struct series *series, struct kept *kept, const struct analysis_span *span)
+{
+	kept->usual_blocked = series->usual_blocked;
+	if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
+	    series__learns(series, kept, kept->disturbed))
+		series__add_usual(&series->usual_live, series->class, kept);
+}
+
+void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
+{
+	judge(context, job, span);
+	for (size_t i = 0; i < job->kept_count; i++)
+		add_usual(&context->series.series[job->kept[i].series], &job->kept[i], span);
 }
 
 static int mark_retold(struct analysis_job *job, const struct stg_job *about, const struct series *series,
@@ -225,6 +236,7 @@ static int mark_retold(struct analysis_job *job, const struct stg_job *about, co
 	return 0;
 }
 
+/* Adds all bundles to the map, to the coverage and to what is usual: one way through them for all three. */
 static int fill_map(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
@@ -244,6 +256,11 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		/* Before the view the map is frozen; only what has just arrived may reach there. */
 		uint64_t from = kept->fresh || open ? 0 : span->view;
 
+		if (!open) {
+			fetch_sums(context->series.series, job->kept, i, job->kept_count,
+				   offsetof(struct series, window_ns), offsetof(struct series, usual_live));
+			add_usual(series, kept, span);
+		}
 		if ((!open && pending(kept, span)) || (kept->held && !kept->covered))
 			continue;
 		coverage__add(&job->coverage, series, kept, span->begin, span->end);
@@ -342,7 +359,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		job->retold[class] = (struct retold){.from = UINT64_MAX};
 	}
 	coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns);
-	analysis_window__judge(context, job, span);
+	judge(context, job, span);
 	if (fill_map(context, job, span) || find_variances(context, job, span))
 		goto cleanup;
 	if (job->book.count &&
@@ -399,6 +416,12 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 		struct series *series = &context->series.series[at->series];
 		bool hit;
 
+		if (kept__bin(at) < span->retire) {
+			fetch_sums(context->series.series, job->kept, i, job->kept_count,
+				   offsetof(struct series, usual), offsetof(struct series, normal));
+			series__fetch_batches(context->series.series, job->kept, i, job->kept_count,
+					      offsetof(struct series, batches));
+		}
 		if (!pending(at, span))
 			at->fresh = 0;
 		if (kept__bin(at) >= span->retire) {

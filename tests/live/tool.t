@@ -117,7 +117,7 @@ def test_ndjson(tap, jobs):
                 line["truth"] = "even" if i % 2 else "odd"
                 file.write(json.dumps(line) + "\n")
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--score", "--output", "/dev/null", *hosts], "score", 30)
-    tap.ok(code == 0 and "homogeneity 1.00, completeness 1.00, V-measure 1.00 (2000 fragments, 2 truths, 2 clusters, exact)"
+    tap.ok(code == 0 and "homogeneity 1.000000, completeness 1.000000, V-measure 1.000000 (2000 fragments, 2 truths, 2 clusters, exact)"
            in job.err(), "--score of two hosts' files", f"{code} {job.err()}")
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--workload", "instructions,1/loads", "--score", "--output",
                           "/dev/null", *hosts], "larger", 30)

@@ -69,6 +69,7 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 	waiting->bins = end > waiting->view ? end - waiting->view : 0;
 	waiting->map = map;
 	waiting->reach = 0;
+	waiting->longest_ns = -1;
 	waiting->late_known = false;
 	waiting__empty(waiting);
 	for (size_t i = 0; i < waiting->group_count; i++) {
@@ -144,9 +145,13 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 
 void waiting__reach(struct waiting *waiting, double ns)
 {
-	/* A rank that lost time goes on with its work and is waited for later. */
-	size_t bins = 2 + (size_t)(REACH_FRAGMENTS * ns / (double)VAPRO_BIN_NS);
+	size_t bins;
 
+	if (ns <= waiting->longest_ns)
+		return;
+	waiting->longest_ns = ns;
+	/* A rank that lost time goes on with its work and is waited for later. */
+	bins = 2 + (size_t)(REACH_FRAGMENTS * ns / (double)VAPRO_BIN_NS);
 	bins = bins > REACH_MOST ? REACH_MOST : bins;
 	waiting->reach = bins > waiting->reach ? bins : waiting->reach;
 }
@@ -315,6 +320,9 @@ static int split_singles(struct waiting *waiting, const struct stg_job *job, con
 static void split_merged_in(struct waiting *waiting, const struct stg_job *job, const struct group *group, size_t from,
 			    size_t to)
 {
+	/* Mostly some member is without. */
+	if (group->id != STG_PROCESS && to - from < members(waiting, group, job, 0, waiting__item(waiting, from)->bin))
+		return;
 	waiting->operation++;
 	for (size_t i = from; i < to; i++) {
 		const struct excess *item = waiting__item(waiting, i);

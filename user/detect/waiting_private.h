@@ -50,6 +50,7 @@ struct followers {
 struct waiting {
 	struct group groups[GROUPS_MAX];
 	size_t group_count, rows, bins, reach;
+	double longest_ns; /* that reach is of */
 	uint64_t view;
 	struct heatmap *map;
 	struct excess *items; /* as they came */

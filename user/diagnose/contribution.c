@@ -9,11 +9,6 @@ const struct priced_info priced_infos[PRICED_SETS] = {
     [PRICED_MEMORY] = {NODE_MEMORY, NODE_L2_FILLS, NODE_REMOTE_FILLS - NODE_L2_FILLS + 1},
 };
 
-bool contribution__abnormal(const struct kept *kept, const struct vapro_config *config)
-{
-	return kept->sum_ns > config->abnormal_ratio * kept->reference * kept->n;
-}
-
 void contribution__shares(const double *impact, double *shares)
 {
 	double sums[FACTOR_NODES + 1] = {0}; /* by parent */

@@ -62,6 +62,9 @@ void contribution__merge(struct contribution *into, const struct contribution *f
 void contribution__shares(const double *impact, double *shares);
 
 /* Whether a bundle is abnormal by its mean. */
-bool contribution__abnormal(const struct kept *kept, const struct vapro_config *config);
+static inline bool contribution__abnormal(const struct kept *kept, const struct vapro_config *config)
+{
+	return kept->sum_ns > config->abnormal_ratio * kept->reference * kept->n;
+}
 
 #endif

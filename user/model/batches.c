@@ -40,7 +40,8 @@ static void absorb(struct batch_bucket *into, const struct batch_bucket *from)
 		into->rows = 2;
 }
 
-static int put(struct batches *batches, const struct batch_bucket *bucket)
+/* The first item whose index is not below one. */
+static inline uint32_t find(const struct batches *batches, uint32_t index)
 {
 	uint32_t low = 0;
 
@@ -48,36 +49,44 @@ static int put(struct batches *batches, const struct batch_bucket *bucket)
 	for (uint32_t left = batches->count; left; left /= 2) {
 		uint32_t half = left - left / 2;
 
-		low += batches->items[low + half - 1].index < bucket->index ? half : 0;
+		low += half & -(uint32_t)(batches->items[low + half - 1].index < index);
 	}
-	if (low < batches->count && batches->items[low].index == bucket->index) {
-		absorb(&batches->items[low], bucket);
-		return 0;
+	return low;
+}
+
+/* Adds a batch of a mean, that ended in a second. */
+static inline int put(struct batches *batches, double mean, uint32_t second)
+{
+	uint32_t index = histogram__index(mean), at = find(batches, index);
+	struct batch_bucket *item = &batches->items[at];
+
+	if (at == batches->count || item->index != index) {
+		if (make_room(batches))
+			return -ENOMEM;
+		item = &batches->items[at];
+		memmove(item + 1, item, (batches->count++ - at) * sizeof(*item));
+		*item = (struct batch_bucket){.index = index, .first = second, .last = second, .rows = 1};
 	}
-	if (make_room(batches))
-		return -ENOMEM;
-	memmove(&batches->items[low + 1], &batches->items[low], (batches->count - low) * sizeof(*batches->items));
-	batches->items[low] = *bucket;
-	batches->count++;
+	item->n++;
+	item->sum_ns += mean;
+	item->first = second < item->first ? second : item->first;
+	item->last = second > item->last ? second : item->last;
+	item->late += second >= batches->begin + BATCH_LATE_S;
 	return 0;
 }
 
 int batches__close(struct batches *batches)
 {
-	double mean = batches->open_n ? batches->open_ns / batches->open_n : 0;
-	uint32_t time = (uint32_t)(batches->open_bin / BINS_PER_SECOND);
-	struct batch_bucket bucket = {
-	    .index = histogram__index(mean), .n = 1, .sum_ns = mean, .first = time, .last = time, .rows = 1};
-	bool enough = batches->open_n >= BATCH_MEMBERS;
+	uint32_t n = batches->open_n, second = (uint32_t)(batches->open_bin / BINS_PER_SECOND);
+	double ns = batches->open_ns;
 
 	batches->open_n = 0;
 	batches->open_ns = 0;
-	if (!enough)
+	if (n < BATCH_MEMBERS)
 		return 0;
 	if (!batches->begin)
-		batches->begin = time;
-	bucket.late = time >= batches->begin + BATCH_LATE_S;
-	return put(batches, &bucket);
+		batches->begin = second;
+	return put(batches, ns / n, second);
 }
 
 int batches__add(struct batches *batches, uint64_t bin, uint32_t n, double ns)

@@ -5,20 +5,7 @@
 
 #include <math.h>
 
-#define OCTAVE_BITS 5
-#define PER_OCTAVE (1 << OCTAVE_BITS)
-#define CELLS_PER_OCTAVE (PER_OCTAVE / HISTOGRAM_PER_CELL)
-
-uint32_t histogram__index(double ns)
-{
-	uint64_t v = ns < 1 ? 0 : (uint64_t)ns;
-	uint32_t exponent;
-
-	if (v < PER_OCTAVE)
-		return (uint32_t)v;
-	exponent = 63 - (uint32_t)__builtin_clzll(v);
-	return (exponent - OCTAVE_BITS + 1) * PER_OCTAVE + (uint32_t)(v >> (exponent - OCTAVE_BITS) & (PER_OCTAVE - 1));
-}
+#define CELLS_PER_OCTAVE (HISTOGRAM_PER_OCTAVE / HISTOGRAM_PER_CELL)
 
 double histogram__log_width(uint32_t cell)
 {

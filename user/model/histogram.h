@@ -32,7 +32,19 @@ int histogram__add(struct histogram *histogram, double mean_ns, double n);
 int histogram__merge(struct histogram *histogram, const struct histogram *from);
 void histogram__clear(struct histogram *histogram);
 
-uint32_t histogram__index(double ns);
+#define HISTOGRAM_OCTAVE_BITS 5
+#define HISTOGRAM_PER_OCTAVE (1 << HISTOGRAM_OCTAVE_BITS)
+
+static inline uint32_t histogram__index(double ns)
+{
+	uint64_t v = ns < 1 ? 0 : (uint64_t)ns;
+	uint32_t exponent;
+
+	if (v < HISTOGRAM_PER_OCTAVE)
+		return (uint32_t)v;
+	exponent = 63 - (uint32_t)__builtin_clzll(v) - HISTOGRAM_OCTAVE_BITS;
+	return (exponent + 1) * HISTOGRAM_PER_OCTAVE + (uint32_t)(v >> exponent & (HISTOGRAM_PER_OCTAVE - 1));
+}
 
 /* Logarithmic width of a norm cell: counts divided by it are comparable across the borders of octaves. */
 double histogram__log_width(uint32_t cell);

@@ -11,8 +11,8 @@
 #define WORKLOADS_PER_KIND 64
 #define WIDEN 8		   /* of all series, room for one so many-th at once */
 #define LATEST SERIES_NONE /* in place of a workload: the series that was found last */
-#define FAR_AHEAD 6	   /* histories that are fetched before they are met, and those whose histograms are */
-#define NEAR_AHEAD 2
+#define FAR_AHEAD 12	   /* histories that are fetched before they are met, and those whose histograms are */
+#define NEAR_AHEAD 4
 #define UNUSUAL_SIGMAS 4
 #define SCATTER_FLOOR 0.02 /* of the mean: nothing repeats better than that */
 
@@ -201,7 +201,7 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
  * Bundles of one time come rank by rank, mostly in the order in which their histories began: those that follow by
  * number are fetched, since with many ranks no history is in a cache any more when it is met again.
  */
-static void fetch_ahead(const struct series_book *book, uint32_t id)
+SERIES_FETCH void fetch_ahead(const struct series_book *book, uint32_t id)
 {
 	if (id + FAR_AHEAD < book->count) {
 		const char *far = (const char *)&book->series[id + FAR_AHEAD], *near;

@@ -186,10 +186,14 @@ static inline double series__compared_ns(enum vapro_class class, const struct ke
 
 /* Bundles that are gone through come rank by rank: with many ranks no history is in a cache any more. */
 #define SERIES_AHEAD 12 /* bundles whose history is fetched before it is asked for */
+#define BATCHES_AHEAD 6 /* and whose batches are, which it points to */
+
+/* A function that only fetches has no effect for gcc, which leaves out calls of it: it must not become a call. */
+#define SERIES_FETCH static inline __attribute__((always_inline))
 
 /* Fetches what lies at [from, to) of the history of a bundle that comes soon; i: the present one, of count. */
-static inline void series__fetch(const struct series *series, const struct kept *kept, size_t i, size_t count,
-				 size_t from, size_t to)
+SERIES_FETCH void series__fetch(const struct series *series, const struct kept *kept, size_t i, size_t count,
+				size_t from, size_t to)
 {
 	const char *at;
 
@@ -199,6 +203,20 @@ static inline void series__fetch(const struct series *series, const struct kept 
 	__builtin_prefetch(at);
 	for (size_t line = from; line < to; line += 64)
 		__builtin_prefetch(at + line, 1);
+}
+
+/* The same for the batches that a bundle goes to, which start at an offset of the history. */
+SERIES_FETCH void series__fetch_batches(const struct series *series, const struct kept *kept, size_t i, size_t count,
+					size_t offset)
+{
+	const struct batches *batches;
+
+	series__fetch(series, kept, i, count, offset, offset + sizeof(*batches));
+	if (count - i <= BATCHES_AHEAD)
+		return;
+	batches = (const struct batches *)((const char *)&series[kept[i + BATCHES_AHEAD].series] + offset);
+	for (size_t line = 0; line < 192; line += 64)
+		__builtin_prefetch((const char *)batches->items + line, 1);
 }
 
 #endif

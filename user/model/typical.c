@@ -147,6 +147,13 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 			typical = &groups[i];
 	}
 	reference = typical ? typical->centre_ns : batches__median(&book->scratch);
+	/* A loss against it is not confirmed: it is there to be shown, and to be looked into. */
+	for (unsigned i = 0; i < count && !typical; i++) {
+		if (groups[i].n >= OTHER_BATCHES) {
+			reference = groups[i].centre_ns;
+			break;
+		}
+	}
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		struct series *series = &book->series[i];
 

@@ -6,8 +6,8 @@
  * time depends on who waits for whom, have references of their own per rank, pooled over ranks that agree.
  *
  * Batches of a single rank support a reference where they are spread over 10 s and not only from the first 30 s of
- * the workload. Until there is support a reference is the median of the batches, or provisional: a loss against it
- * is shown, and confirmed only by what the kernel attributes.
+ * the workload. Until there is support a reference is provisional, the centre of the lowest group of a few batches: a
+ * loss against it is shown, and confirmed only by what the kernel attributes.
  */
 #ifndef VAPRO_TYPICAL_H
 #define VAPRO_TYPICAL_H
