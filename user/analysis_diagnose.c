@@ -28,6 +28,15 @@ static void take_group(struct series_pile *pile, const struct series_pile *from,
 	}
 }
 
+/* Fetches what is normal for a bundle that comes soon. */
+SERIES_FETCH void fetch_normal(const struct series_book *book, const struct kept *kept, size_t i, size_t count)
+{
+	series__fetch(book->series, kept, i, count, offsetof(struct series, normal_live),
+		      offsetof(struct series, normal_live) + sizeof(struct series_pile));
+	series__fetch(book->series, kept, i, count, offsetof(struct series, normal),
+		      offsetof(struct series, normal) + sizeof(struct series_pile));
+}
+
 static void add_workload(const struct analysis_context *context, uint32_t workload)
 {
 	struct workload_pile *all = &context->normal[workload];
@@ -181,6 +190,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		struct series_pile pile;
 		size_t at;
 
+		fetch_normal(&context->series, job->kept, i, job->kept_count);
 		/* Parts come in the order of the bundles; what has one is in its case already. */
 		while (part < parts->count && parts->items[part].kept < kept)
 			part++;

@@ -374,8 +374,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	     parts__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
-	weight__judge(&job->book, about, &context->config);
-	if (analysis__diagnose(context, job, span, &parts))
+	if (weight__judge(&job->book, about, &context->config) || analysis__diagnose(context, job, span, &parts))
 		goto cleanup;
 	if (coverage__end(&job->coverage, &context->series, job->id, &job->facts))
 		goto cleanup;

@@ -1,21 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "detect/weight.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define WAITING_MORE 10 /* times min_share */
 
-static size_t alive(const struct stg_job *job, const struct variance *variance)
-{
-	uint64_t from = variance->begin * VAPRO_BIN_NS, to = variance->end * VAPRO_BIN_NS;
-	size_t count = 0;
+/* When rows began and ended, each in order: many variances ask how many were there. */
+struct lives {
+	uint64_t *from, *to;
+	size_t from_count, to_count;
+};
 
+static int compare_times(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+static int lives_of(const struct stg_job *job, struct lives *lives)
+{
+	lives->from = malloc((job->row_count + 1) * sizeof(*lives->from));
+	lives->to = malloc((job->row_count + 1) * sizeof(*lives->to));
+	if (!lives->from || !lives->to)
+		return -ENOMEM;
 	for (size_t row = 0; row < job->row_count; row++) {
 		const struct stg_row *at = &job->rows[row];
 
-		count += at->from_ns && at->from_ns < to && (!at->to_ns || at->to_ns > from);
+		if (!at->from_ns)
+			continue;
+		lives->from[lives->from_count++] = at->from_ns;
+		if (at->to_ns)
+			lives->to[lives->to_count++] = at->to_ns > at->from_ns ? at->to_ns : at->from_ns;
 	}
-	return count;
+	qsort(lives->from, lives->from_count, sizeof(*lives->from), compare_times);
+	qsort(lives->to, lives->to_count, sizeof(*lives->to), compare_times);
+	return 0;
+}
+
+static void clear(struct lives *lives)
+{
+	free(lives->from);
+	free(lives->to);
+}
+
+/* How many of the times lie before another one. */
+static size_t count_before(const uint64_t *times, size_t count, uint64_t before)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (times[middle] < before)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Those that began before its end, less those that had ended when it began. */
+static size_t alive(const struct lives *lives, const struct variance *variance)
+{
+	return count_before(lives->from, lives->from_count, variance->end * VAPRO_BIN_NS) -
+	       count_before(lives->to, lives->to_count, variance->begin * VAPRO_BIN_NS + 1);
 }
 
 static double own_loss(const struct variance *variance)
@@ -34,10 +85,17 @@ static enum vapro_severity severity_of(const struct variance *variance, const st
 		   : VAPRO_INFO;
 }
 
-void weight__judge(struct variance_book *book, const struct stg_job *job, const struct vapro_config *config)
+int weight__judge(struct variance_book *book, const struct stg_job *job, const struct vapro_config *config)
 {
 	double stride = config->window_s * 2 / 3 * 1e9;
+	struct lives lives = {0};
 
+	if (!book->count)
+		return 0;
+	if (lives_of(job, &lives)) {
+		clear(&lives);
+		return -ENOMEM;
+	}
 	for (size_t i = 0; i < book->count; i++)
 		book->variances[i].caused_ns = 0;
 	for (size_t i = 0; i < book->count; i++) {
@@ -55,7 +113,7 @@ void weight__judge(struct variance_book *book, const struct stg_job *job, const 
 		if (!variance->matched)
 			continue;
 		lasts = fmax(stride, (double)((variance->end - variance->begin) * VAPRO_BIN_NS));
-		all = lasts * (double)alive(job, variance);
+		all = lasts * (double)alive(&lives, variance);
 		variance->share = all > 0 ? (lost + variance->caused_ns) / all : 0;
 		variance->small = lost < config->min_lost_s * 1e9 && variance->share < config->min_share;
 		/* Ranks wait for each other all the time; without a cause it is worth a report where it is much. */
@@ -67,4 +125,6 @@ void weight__judge(struct variance_book *book, const struct stg_job *job, const 
 			variance->alarm = false;
 		variance->severity = severity_of(variance, config);
 	}
+	clear(&lives);
+	return 0;
 }

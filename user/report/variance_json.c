@@ -322,7 +322,7 @@ static bool add_where(cJSON *object, const struct job_result *result, const stru
 	for (uint32_t i = 0; ok && context->threads && i < context->thread_count; i++) {
 		const struct vapro_thread *thread = &context->threads[i];
 
-		if (thread->job && result->job && !strcmp(thread->job, result->job) && has_rank(variance, thread->rank))
+		if (has_rank(variance, thread->rank) && thread->job && result->job && !strcmp(thread->job, result->job))
 			ok = add_host(hosts, thread->host);
 	}
 	return ok && (!diagnosis->shared || json__add_shared(where, diagnosis->shared, diagnosis->shared_count)) &&
