@@ -97,8 +97,8 @@ enum alone alone__moved(const struct variance *variance, const struct variance_b
 	unsigned char *in = calloc(input->job->row_count + 1, 1);
 	const char *host = NULL;
 	bool several = false;
+	enum alone is = ALONE_NOT_MOVED;
 	size_t rows = 0, alive = 0;
-	double lighter;
 
 	/* Out of memory nothing is confirmed. */
 	if (!in)
@@ -106,7 +106,7 @@ enum alone alone__moved(const struct variance *variance, const struct variance_b
 	for (size_t i = 0; i < book->count; i++) {
 		const struct variance *other = &book->variances[i];
 
-		if (!silent(other, input->config) || !at_once(variance, other))
+		if (!at_once(variance, other) || !silent(other, input->config))
 			continue;
 		for (size_t k = 0; k < other->row_count; k++) {
 			const struct stg_row *row = &input->job->rows[other->rows[k]];
@@ -120,13 +120,14 @@ enum alone alone__moved(const struct variance *variance, const struct variance_b
 	for (uint32_t row = 0; row < input->job->row_count; row++)
 		alive += input->job->rows[row].from_ns &&
 			 (!input->job->rows[row].to_ns || input->job->rows[row].to_ns > variance->begin * VAPRO_BIN_NS);
-	lighter = spared(variance, input, in);
-	free(in);
+	/* What others were spared is asked last: it takes a walk through the map. */
 	if (rows > 1 && (double)rows >= ALL_SHARE * (double)alive)
-		return ALONE_ALL;
-	if ((rows >= MOVED_ROWS && several) || lighter >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION])
-		return ALONE_MOVED;
-	return ALONE_NOT_MOVED;
+		is = ALONE_ALL;
+	else if ((rows >= MOVED_ROWS && several) ||
+		 spared(variance, input, in) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION])
+		is = ALONE_MOVED;
+	free(in);
+	return is;
 }
 
 static bool is_place(const struct variance *variance, const struct evidence_input *input, bool by_socket)

@@ -2,6 +2,7 @@
 #include "detect/effect.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define EXPLAINS 0.33
 
@@ -24,22 +25,39 @@ void effect__waits(struct variance *variance, const struct heatmap *map)
 	variance->transfer = transfer;
 }
 
-/* The waiting of the effect within the bins of the cause; a bin of slack since waits end after their cause. */
-static double explained(const struct variance *effect, const struct variance *cause, const struct heatmap *map)
+/* The waiting of the effect by bin, from its beginning; NULL when out of memory. */
+static double *late_by_bin(const struct variance *effect, const struct heatmap *map)
 {
-	double late = 0;
+	double *late = calloc(effect->end - effect->begin + 1, sizeof(*late));
 
-	for (size_t i = 0; i < effect->row_count; i++) {
-		for (uint64_t bin = effect->begin; bin < effect->end; bin++) {
-			uint32_t row = effect->rows[i];
-
-			if (!heatmap__has(map, bin) || bin + 1 < cause->begin || bin > cause->end)
-				continue;
-			if (heatmap__owner(map, row, bin, VAPRO_COMMUNICATION) == effect->id)
-				late += heatmap__late(map, row, bin);
+	for (uint64_t bin = effect->begin; late && bin < effect->end; bin++) {
+		for (size_t i = 0; heatmap__has(map, bin) && i < effect->row_count; i++) {
+			if (heatmap__owner(map, effect->rows[i], bin, VAPRO_COMMUNICATION) == effect->id)
+				late[bin - effect->begin] += heatmap__late(map, effect->rows[i], bin);
 		}
 	}
 	return late;
+}
+
+/* The bins of the effect that a cause may explain, [*from, *to): a bin of slack since waits end after their cause. */
+static void common_bins(const struct variance *effect, const struct variance *cause, uint64_t *from, uint64_t *to)
+{
+	uint64_t first = cause->begin ? cause->begin - 1 : 0;
+
+	*from = effect->begin > first ? effect->begin : first;
+	*to = effect->end < cause->end + 1 ? effect->end : cause->end + 1;
+}
+
+/* The waiting of the effect within the bins of the cause. */
+static double explained(const struct variance *effect, const struct variance *cause, const double *late)
+{
+	uint64_t from, to;
+	double sum = 0;
+
+	common_bins(effect, cause, &from, &to);
+	for (uint64_t bin = from; bin < to; bin++)
+		sum += late[bin - effect->begin];
+	return sum;
 }
 
 /* What a row lost to the cause in a bin, ns. */
@@ -75,18 +93,16 @@ static double accounted_in(const struct variance *effect, const struct variance 
 	return sum;
 }
 
-/* The same of all bins: a long slow spell and a sharp one within it overlap the same waiting. A bin of slack as above.
- */
+/* The same of all bins: a long slow spell and a sharp one within it overlap the same waiting. */
 static double accounted(const struct variance *effect, const struct variance *cause, const struct heatmap *map)
 {
+	uint64_t from, to;
 	double sum = 0;
 
-	for (uint64_t bin = effect->begin; bin < effect->end; bin++) {
-		double part;
+	common_bins(effect, cause, &from, &to);
+	for (uint64_t bin = from; bin < to; bin++) {
+		double part = accounted_in(effect, cause, map, bin, bin);
 
-		if (bin + 1 < cause->begin || bin > cause->end)
-			continue;
-		part = accounted_in(effect, cause, map, bin, bin);
 		if (part <= 0 && bin)
 			part = accounted_in(effect, cause, map, bin, bin - 1);
 		sum += part;
@@ -114,16 +130,16 @@ uint64_t effect__cause(const struct variance *effect, const struct heatmap *map,
 		       const struct variance_book *book)
 {
 	const struct variance *best = NULL;
-	double best_part = 0;
+	double best_part = 0, *late = late_by_bin(effect, map);
 	bool best_other = false;
 
-	for (size_t i = 0; i < book->count; i++) {
+	for (size_t i = 0; late && i < book->count; i++) {
 		const struct variance *cause = &book->variances[i];
 		double part;
 		bool other;
 
 		if (cause->waiting || !cause->matched || cause == effect ||
-		    explained(effect, cause, map) < EXPLAINS * effect->late)
+		    explained(effect, cause, late) < EXPLAINS * effect->late)
 			continue;
 		other = other_ranks(effect, cause, job);
 		part = accounted(effect, cause, map);
@@ -133,5 +149,6 @@ uint64_t effect__cause(const struct variance *effect, const struct heatmap *map,
 			best_other = other;
 		}
 	}
+	free(late);
 	return best ? best->id : 0;
 }
