@@ -120,7 +120,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		struct series *at = &series[kept->series];
 		uint64_t bin = kept__bin(kept);
 
-		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, view_n),
+		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, batches),
 			      offsetof(struct series, disturbed_n));
 		series__fetch_batches(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live));
 		if (bin >= end)

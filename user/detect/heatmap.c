@@ -262,16 +262,6 @@ void heatmap__disown(struct heatmap *map)
 		drop_parts(heatmap__bin(map, bin), HEATMAP_OWNER, HEATMAP_TOLD);
 }
 
-double cell__performance(const struct cell *cell, const struct vapro_config *config)
-{
-	double dur = cell__dur(cell), performance;
-
-	if (dur <= 0 || dur < config->valid_bin * (double)VAPRO_BIN_NS)
-		return NAN;
-	performance = 1 - cell__lost(cell) / dur;
-	return performance < 0 ? 0 : performance > 1 ? 1 : performance;
-}
-
 unsigned char heatmap__telling(double performance)
 {
 	return isnan(performance) ? 0 : (unsigned char)(1 + lround(100 * performance));

@@ -185,7 +185,15 @@ static inline double cell__told(const struct cell *cell, enum vapro_class class)
 }
 
 /* Normalised performance 0..1, NAN where less than valid_bin of the bin is covered. */
-double cell__performance(const struct cell *cell, const struct vapro_config *config);
+static inline double cell__performance(const struct cell *cell, const struct vapro_config *config)
+{
+	double dur = cell__dur(cell), performance;
+
+	if (dur <= 0 || dur < config->valid_bin * (double)VAPRO_BIN_NS)
+		return NAN;
+	performance = 1 - cell__lost(cell) / dur;
+	return performance < 0 ? 0 : performance > 1 ? 1 : performance;
+}
 
 /* A performance as it is told, in hundredths: 0 for NAN, as for what was not told yet, else 1 to 101. */
 unsigned char heatmap__telling(double performance);

@@ -70,6 +70,7 @@ struct series {
 	uint64_t members;	       /* fragments met */
 	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
 	struct batches batches_live;				/* of the current view */
+	struct batches batches;					/* of all that are kept no longer */
 	double view_n;						/* fragments in the current view */
 	double third_n[SERIES_THIRDS], third_ns[SERIES_THIRDS]; /* of its thirds: fragments, and compared time */
 	double disturbed_n;		  /* fragments in time of alarms, which is not learnt from */
@@ -80,7 +81,6 @@ struct series {
 	struct series_pile normal_live;
 	struct series_usual usual;
 	struct series_pile normal;
-	struct batches batches;		  /* of all that are kept no longer */
 	double frequency_ns, frequency_n; /* sums over undisturbed fragments */
 	double own_ns;			  /* its own typical time */
 	struct histogram net;		  /* computation that sleeps: with the time asleep; empty where it never did */
