@@ -13,8 +13,6 @@
 #define LATEST SERIES_NONE /* in place of a workload: the series that was found last */
 #define FAR_AHEAD 12	   /* histories that are fetched before they are met, and those whose histograms are */
 #define NEAR_AHEAD 4
-#define UNUSUAL_SIGMAS 4
-#define SCATTER_FLOOR 0.02 /* of the mean: nothing repeats better than that */
 
 const float kept_no_factors[VAPRO_FACTORS];
 
@@ -371,49 +369,6 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 	if (error)
 		series__drop(book, kept);
 	return error;
-}
-
-void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept)
-{
-	struct loss loss = kept__loss(kept);
-	double net = kept->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
-	double square = kept->n == 1 ? kept->sum_ns * kept->sum_ns : kept->sum_ns * kept->sum_ns / kept->n;
-
-	usual->n += kept->n;
-	usual->bundles += 1;
-	usual->dur += kept->sum_ns;
-	usual->dur_sq += square;
-	usual->net += net;
-	/* mostly the kernel attributes nothing */
-	usual->net_sq += net == kept->sum_ns ? square : kept->n == 1 ? net * net : net * net / kept->n;
-}
-
-double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net)
-{
-	const struct series_usual *past = &series->usual, *live = &series->usual_live;
-	double n = past->n + live->n;
-
-	if (n < (double)config->rare_members)
-		return 0;
-	return (net ? past->net + live->net : past->dur + live->dur) / n;
-}
-
-bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net)
-{
-	const struct series_usual *past = &series->usual, *live = &series->usual_live;
-	double mean = series__usual_ns(series, config, net), bundles = past->bundles + live->bundles;
-	double squares = net ? past->net_sq + live->net_sq : past->dur_sq + live->dur_sq;
-	double variance, here;
-
-	if (mean <= 0 || n <= 0 || bundles < 2)
-		return false;
-	here = sum_ns / n;
-	if (mean >= config->threshold * here)
-		return false;
-	/* Means of bundles of n scatter by the variance of a fragment over n: this takes it back. */
-	variance = fmax(0, squares - (past->n + live->n) * mean * mean) / (bundles - 1);
-	variance = fmax(variance, SCATTER_FLOOR * SCATTER_FLOOR * mean * mean);
-	return (here - mean) * sqrt(n) >= UNUSUAL_SIGMAS * sqrt(variance);
 }
 
 /* Time that is not learnt from stays a bounded multiple of what is: a wrong alarm must not end learning. */
