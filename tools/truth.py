@@ -270,7 +270,7 @@ def judge(records, truths, hog=None, hog_rank=None, name="hog"):
         if len(truths) > 1:
             effects = [v for v in last.values() if v.get("effect_of") == alarm["id"]]
             other = sorted({rank for v in effects for rank in parse_ranks(v["ranks"])} - {hog_rank})
-            rows.append(row("waiting of other ranks told as its effect", f"ranks {other}" if other else "none",
+            rows.append(row("waiting is reported as its effect", f"ranks {other}" if other else "none",
                             "every other rank", set(other) == set(truths) - {hog_rank}))
     return rows
 
@@ -397,7 +397,7 @@ def self_test():
         assert wrong(changed(records, 2, ranks="0-1"), truths, hog) == ["rank"]
         assert wrong(changed(records, 2, alarm=False), truths, hog) == ["alarms that overlap the hog"]
         assert wrong(changed(records, 3, alarm=True, effect_of=None), truths, hog)[0] == "alarms that overlap the hog"
-        assert wrong(changed(records, 3, effect_of=None), truths, hog) == ["waiting of other ranks told as its effect"]
+        assert wrong(changed(records, 3, effect_of=None), truths, hog) == ["waiting is reported as its effect"]
         assert wrong(changed(records, 5, interferers=[]), truths, hog) == ["interferers"]
         assert wrong(changed(records, 5, factors=[]), truths, hog) == ["major factors"]
         # one beside the hog: of the hog too, but for a disk's, which must be confirmed as one elsewhere

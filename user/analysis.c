@@ -43,7 +43,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	sets__clear(&job->sets);
 	spatial__clear(&job->spatial);
 	for (int class = 0; class < VAPRO_CLASSES; class ++)
-		free(job->retold[class].rows);
+		free(job->emitted_again[class].rows);
 	past__clear(context, &job->past);
 }
 
@@ -125,7 +125,7 @@ static bool possible(const struct analysis *analysis, const struct vapro_bundle 
 	return bundle->sum_ns <= bundle->end_ns - bundle->start_ns + 1000ULL * bundle->n;
 }
 
-/* What the cap leaves no room for is told, and no error. */
+/* What the cap leaves no room for is reported, and no error. */
 static int refuse(struct analysis_context *context, struct analysis_job *job, const struct vapro_bundle *bundle,
 		  int error)
 {
@@ -141,14 +141,14 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 	struct vapro_bundle settled;
 	struct analysis_job *job;
 	struct kept kept;
-	unsigned told = 0;
+	unsigned counted = 0;
 	int error;
 
 	if (!possible(analysis, bundle, factors))
 		return -EINVAL;
 	if (factors) {
 		settled = *bundle;
-		told = factors__settle((double)bundle->sum_ns, settled.factor);
+		counted = factors__settle((double)bundle->sum_ns, settled.factor);
 		bundle = &settled;
 	}
 	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
@@ -164,8 +164,8 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 	if (error)
 		return refuse(&analysis->context, job, bundle, error);
 	analysis_memory__look(&analysis->context, analysis->jobs, analysis->job_count);
-	kept.told = (uint8_t)told;
-	analysis->context.told |= told;
+	kept.counted = (uint8_t)counted;
+	analysis->context.counted |= counted;
 	job->active = true;
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
 		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open))) {
@@ -314,7 +314,7 @@ static int wake(struct analysis_job *job)
 
 static bool worth_a_word(const struct analysis_job *job)
 {
-	if (job->active || job->chosen.count) /* a chosen region is told at the end, whoever has ended */
+	if (job->active || job->chosen.count) /* a chosen region is emitted at the end, whoever has ended */
 		return true;
 	for (size_t i = 0; i < job->book.count; i++) {
 		if (!job->book.variances[i].over)
@@ -412,22 +412,22 @@ void analysis__stage_request(const struct analysis *analysis, struct vapro_stage
 	*request = (struct vapro_stage_request){.stage = 1, .interrupts = analysis->context.driver.interrupts};
 	if (!wish)
 		return;
-	request->stage = told_infos[wish->group].stage;
-	request->expand = factor_infos[told_infos[wish->group].parent].name;
+	request->stage = counter_group_infos[wish->group].stage;
+	request->expand = factor_infos[counter_group_infos[wish->group].parent].name;
 	request->job = stg__job(analysis->context.stg, wish->job)->name;
 	request->variance = wish->variance;
 }
 
 void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed)
 {
-	*shed = analysis->context.memory.told;
+	*shed = analysis->context.memory.reported;
 }
 
 void analysis__refuse_stage(struct analysis *analysis, const char *expand)
 {
-	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
-		if (!strcmp(factor_infos[told_infos[group].parent].name, expand))
-			driver__refuse(&analysis->context.driver, (enum told_group)group);
+	for (int group = COUNTER_FRONTEND; group < COUNTER_GROUPS; group++) {
+		if (!strcmp(factor_infos[counter_group_infos[group].parent].name, expand))
+			driver__refuse(&analysis->context.driver, (enum counter_group)group);
 	}
 }
 

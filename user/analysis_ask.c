@@ -28,7 +28,7 @@ static int find_last(const struct analysis_context *context, const struct analys
 
 /*
  * Who was in the middle of something at the last window's end, and has not been heard of since, still is.
- * What it has done since then nobody has told yet.
+ * What it has done since then nothing has reported yet.
  */
 static int add_open(struct analysis_context *context, struct analysis_job *job)
 {
@@ -51,7 +51,7 @@ static int add_open(struct analysis_context *context, struct analysis_job *job)
 	return 0;
 }
 
-/* What was dropped comes back, after what is there has told what is normal: it has done so already. */
+/* What was dropped comes back, after what is there has shown what is normal: it has done so already. */
 static int add_past(struct analysis_context *context, struct analysis_job *job)
 {
 	struct past *past = &job->past;
@@ -86,7 +86,7 @@ static uint64_t kept_from(const struct analysis_job *job, const struct stg_job *
 	return first != UINT64_MAX && first > from ? first : from;
 }
 
-static int tell_ranks(const struct builder *builder, struct job_result *result)
+static int add_ranks(const struct builder *builder, struct job_result *result)
 {
 	int32_t *ranks = builder__take(builder, builder->about->row_count, sizeof(*ranks));
 
@@ -103,7 +103,7 @@ static int tell_ranks(const struct builder *builder, struct job_result *result)
 }
 
 /* How much there is in the region, and what of it nobody can judge. */
-static int tell_coverage(const struct builder *builder, struct job_result *result)
+static int add_coverage(const struct builder *builder, struct job_result *result)
 {
 	struct result_uncovered *list = builder__take(builder, VAPRO_UNCOVERED_REASONS, sizeof(*list));
 	const struct analysis_job *job = builder->job;
@@ -141,7 +141,7 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 
 	span.begin_ns = kept_from(job, builder.about);
 	*result = (struct job_result){.job = builder.about->name, .begin_ns = span.begin_ns, .end_ns = now_ns};
-	if (tell_ranks(&builder, result))
+	if (add_ranks(&builder, result))
 		return -ENOMEM;
 	if (!asked)
 		return 0;
@@ -159,7 +159,7 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 		error =
 		    analysis__forget_normal(context) || analysis__diagnose_selection(context, job, &span) ? -ENOMEM : 0;
 	if (!error)
-		error = tell_coverage(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
+		error = add_coverage(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
 	*selection = whole;
 	return error;
 }

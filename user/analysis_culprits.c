@@ -25,10 +25,10 @@ struct candidate {
 	double lost, wait; /* s */
 };
 
-static int compare_told(const void *a, const void *b)
+static int compare_emitted(const void *a, const void *b)
 {
-	const struct variance *left = (*(struct told_variance *const *)a)->variance;
-	const struct variance *right = (*(struct told_variance *const *)b)->variance;
+	const struct variance *left = (*(struct emitted_variance *const *)a)->variance;
+	const struct variance *right = (*(struct emitted_variance *const *)b)->variance;
 
 	if (left->begin != right->begin)
 		return left->begin < right->begin ? -1 : 1;
@@ -83,17 +83,17 @@ static uint32_t find_candidates(const struct builder *builder, const struct row_
 }
 
 static int name_culprits(const struct builder *builder, const struct candidate *found, uint32_t count,
-			 struct told_variance *told)
+			 struct emitted_variance *emitted)
 {
-	told->culprits = builder__take(builder, CULPRITS_MAX, sizeof(*told->culprits));
-	if (!told->culprits)
+	emitted->culprits = builder__take(builder, CULPRITS_MAX, sizeof(*emitted->culprits));
+	if (!emitted->culprits)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count && told->culprit_count < CULPRITS_MAX; i++) {
+	for (uint32_t i = 0; i < count && emitted->culprit_count < CULPRITS_MAX; i++) {
 		const struct stg_row *row = &builder->about->rows[found[i].row];
 
-		if (found[i].lost <= WORTH_NAMING * told->lost_seconds)
+		if (found[i].lost <= WORTH_NAMING * emitted->lost_seconds)
 			continue;
-		told->culprits[told->culprit_count++] = (struct result_culprit){
+		emitted->culprits[emitted->culprit_count++] = (struct result_culprit){
 		    .rank = row->rank,
 		    .thread = builder__several_rows(builder->about, row) ? row->thread : -1,
 		    .lost_seconds = found[i].lost,
@@ -104,41 +104,41 @@ static int name_culprits(const struct builder *builder, const struct candidate *
 }
 
 /* All that begin in the bin of the first one. */
-static int name_all(const struct builder *builder, struct told_variance *const *told, size_t count,
+static int name_all(const struct builder *builder, struct emitted_variance *const *emitted, size_t count,
 		    struct row_sums *sums)
 {
 	struct candidate found[CANDIDATES];
-	uint64_t bin = told[0]->variance->begin;
+	uint64_t bin = emitted[0]->variance->begin;
 	uint32_t found_count = 0;
 
 	memset(sums, 0, builder->about->row_count * sizeof(*sums));
 	if (bin < builder->job->map.begin)
 		bin = builder->job->map.begin;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t end = told[i]->variance->end;
+		uint64_t end = emitted[i]->variance->end;
 
 		for (; bin < end && bin < builder->job->map.end; bin++)
 			add_bin(builder, sums, bin);
-		if (!i || told[i - 1]->variance->end != end)
+		if (!i || emitted[i - 1]->variance->end != end)
 			found_count = find_candidates(builder, sums, found);
-		if (name_culprits(builder, found, found_count, told[i]))
+		if (name_culprits(builder, found, found_count, emitted[i]))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-int builder__culprits(const struct builder *builder, struct told_variance *told, size_t count)
+int builder__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count)
 {
 	struct row_sums *sums = calloc(builder->about->row_count + 1, sizeof(*sums));
-	struct told_variance **sorted = calloc(count + 1, sizeof(*sorted));
+	struct emitted_variance **sorted = calloc(count + 1, sizeof(*sorted));
 	int error = -ENOMEM;
 
 	if (!sums || !sorted)
 		goto cleanup;
 	for (size_t i = 0; i < count; i++)
-		sorted[i] = &told[i];
+		sorted[i] = &emitted[i];
 	if (count)
-		qsort(sorted, count, sizeof(*sorted), compare_told);
+		qsort(sorted, count, sizeof(*sorted), compare_emitted);
 	error = 0;
 	for (size_t i = 0, next; i < count && !error; i = next) {
 		for (next = i + 1; next < count && sorted[next]->variance->begin == sorted[i]->variance->begin;)

@@ -13,15 +13,15 @@ static void add_normal(struct series_pile *sum, const struct series *series)
 		sum->sum_ns += piles[i]->sum_ns;
 		for (int f = 0; f < VAPRO_FACTORS; f++)
 			sum->factor[f] += piles[i]->factor[f];
-		for (int group = 0; group < TOLD_GROUPS; group++)
-			sum->told_n[group] += piles[i]->told_n[group];
+		for (int group = 0; group < COUNTER_GROUPS; group++)
+			sum->counted_n[group] += piles[i]->counted_n[group];
 	}
 }
 
-/* A group of counters as another pile tells it. */
-static void take_group(struct series_pile *pile, const struct series_pile *from, enum told_group group)
+/* A group of counters as another pile has it. */
+static void take_group(struct series_pile *pile, const struct series_pile *from, enum counter_group group)
 {
-	pile->told_n[group] = from->told_n[group];
+	pile->counted_n[group] = from->counted_n[group];
 	for (int node = 0; node < FACTOR_NODES; node++) {
 		if (factors__group(node) == group)
 			pile->factor[factor_infos[node].factor] = from->factor[factor_infos[node].factor];
@@ -74,17 +74,17 @@ struct series_pile analysis__normal_pile(const struct analysis_context *context,
 		return own;
 	add_normal(&own, series);
 	enough = own.n >= least;
-	for (int group = 0; group < TOLD_GROUPS; group++)
-		enough &= !(context->told & 1U << group) || own.told_n[group] >= least;
+	for (int group = 0; group < COUNTER_GROUPS; group++)
+		enough &= !(context->counted & 1U << group) || own.counted_n[group] >= least;
 	if (enough)
 		return own;
 	if (!all->known)
 		add_workload(context, series->workload);
 	if (own.n < least)
 		return all->pile;
-	for (int group = 0; group < TOLD_GROUPS; group++) {
-		if (own.told_n[group] < least)
-			take_group(&own, &all->pile, (enum told_group)group);
+	for (int group = 0; group < COUNTER_GROUPS; group++) {
+		if (own.counted_n[group] < least)
+			take_group(&own, &all->pile, (enum counter_group)group);
 	}
 	return own;
 }
@@ -140,7 +140,7 @@ static int add_rows(struct diagnosis_case *item, enum case_part part, const stru
 	return 0;
 }
 
-/* What normal fragments of a workload tell is the same for all variances that have to do with it. */
+/* What normal fragments of a workload show is the same for all variances that have to do with it. */
 static int share_rows(struct cases *cases, const struct concern *concerns, size_t count, const struct normal_rows *rows)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -154,7 +154,7 @@ static int share_rows(struct cases *cases, const struct concern *concerns, size_
 	return 0;
 }
 
-/* Normal fragments of the same workloads, wherever they ran, tell what events cost as well as those in the variance. */
+/* Normal fragments of the same workloads, wherever they ran, show what events cost as well as those in the variance. */
 static int add_normal_rows(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 			   const struct parts *parts)
 {
@@ -277,7 +277,8 @@ static int ask(struct analysis_context *context, struct analysis_job *job)
 			return -ENOMEM;
 		item->wished = 0;
 		if (variance->state != VAPRO_REGION_CLOSED && !variance->waiting &&
-		    driver__see(&context->driver, job->id, item, context->told, (double)context->config.rare_members))
+		    driver__see(&context->driver, job->id, item, context->counted,
+				(double)context->config.rare_members))
 			return -ENOMEM;
 		variance->diagnosed = (uint32_t)driver__stage(item, &final) << 1;
 		variance->diagnosed |= final;

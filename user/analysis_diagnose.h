@@ -5,7 +5,7 @@
 
 #include "analysis_window.h"
 
-/* Whether a bundle tells what its work costs when nothing is wrong. */
+/* Whether a bundle shows what its work costs when nothing is wrong. */
 static inline bool analysis__normal(const struct analysis_context *context, const struct kept *kept)
 {
 	return kept->covered && !kept->blind && !kept->taken && !contribution__abnormal(kept, &context->config);

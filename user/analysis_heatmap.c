@@ -56,22 +56,22 @@ static unsigned char *find_varied(const struct builder *builder)
 	return varied;
 }
 
-/* What was told last of the rank whose rows begin at a place. */
-static unsigned char told_of(const struct builder *builder, size_t place, enum vapro_class class, uint64_t bin)
+/* What was emitted last of the rank whose rows begin at a place. */
+static unsigned char emitted_at(const struct builder *builder, size_t place, enum vapro_class class, uint64_t bin)
 {
-	return heatmap__told(&builder->job->map, builder->about->order[place], bin, class);
+	return heatmap__emitted(&builder->job->map, builder->about->order[place], bin, class);
 }
 
-/* Leaves of a rank's bins [*from, *to) those from the first to the last that are not as they were told. */
+/* Leaves of a rank's bins [*from, *to) those from the first to the last that are not as they were emitted. */
 static void changed(const struct builder *builder, size_t place, size_t end, enum vapro_class class, uint64_t *from,
 		    uint64_t *to)
 {
 	uint64_t first = *to, past = *from;
 
 	for (uint64_t bin = *from; bin < *to; bin++) {
-		unsigned char now = heatmap__telling(performance_of(builder, place, end, class, bin));
+		unsigned char now = heatmap__hundredths(performance_of(builder, place, end, class, bin));
 
-		if (!heatmap__differs(told_of(builder, place, class, bin), now))
+		if (!heatmap__differs(emitted_at(builder, place, class, bin), now))
 			continue;
 		past = bin + 1;
 		if (first == *to)
@@ -97,8 +97,8 @@ static int build_row(const struct builder *builder, struct result_heatmap *out, 
 		values[i] = kept ? performance_of(builder, from, to, out->class, first + i) : NAN;
 		*valid |= !isnan(values[i]);
 		if (kept && thread < 0 &&
-		    heatmap__tell(&builder->job->map, builder->about->order[from], first + i, out->class,
-				  heatmap__telling(values[i])))
+		    heatmap__emit(&builder->job->map, builder->about->order[from], first + i, out->class,
+				  heatmap__hundredths(values[i])))
 			return -ENOMEM;
 	}
 	*line = (struct result_row){
@@ -119,7 +119,7 @@ static bool wanted(const struct builder *builder, size_t place, size_t end, cons
 	return false;
 }
 
-/* Of bins before the new part those from the first to the last that some rank among rows tells otherwise now. */
+/* Of bins before the new part those from the first to the last that some rank among rows has another value now. */
 static void narrow(const struct builder *builder, enum vapro_class class, const unsigned char *rows, uint64_t *from,
 		   uint64_t *to)
 {
@@ -200,14 +200,16 @@ int builder__heatmaps(const struct builder *builder, struct job_result *result)
 	if (!maps || !varied)
 		return -ENOMEM;
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
-		const struct retold *retold = &builder->job->retold[class];
-		uint64_t from = retold->from < builder->job->map.begin ? builder->job->map.begin : retold->from;
+		const struct emitted_again *emitted_again = &builder->job->emitted_again[class];
+		uint64_t from =
+		    emitted_again->from < builder->job->map.begin ? builder->job->map.begin : emitted_again->from;
 		uint64_t to = span->begin;
 
 		if (from < to)
-			narrow(builder, class, retold->rows, &from, &to);
+			narrow(builder, class, emitted_again->rows, &from, &to);
 		if (from < to) {
-			error = build_map(builder, class, from, to, retold->rows, varied, &maps[result->heatmap_count]);
+			error = build_map(builder, class, from, to, emitted_again->rows, varied,
+					  &maps[result->heatmap_count]);
 			if (error < 0)
 				return error;
 			result->heatmap_count += !error;

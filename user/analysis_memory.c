@@ -8,7 +8,7 @@
 #define RECENT 4096	    /* bundles that a further one may be merged with; a power of two */
 #define SERIES_ROUGHLY 2048 /* bytes of a new history until it is looked at: itself, and a short histogram */
 #define SERIES_STEP 256	    /* histories after which to look again */
-#define LEAST_CELLS 64	    /* of a state's workloads; coarser ones tell nothing apart any more */
+#define LEAST_CELLS 64	    /* of a state's workloads; coarser ones distinguish nothing any more */
 #define LEAST_BUNDLES 64
 #define SPARE 4		/* of all histories, one so many-th is made free at once */
 #define HISTORIES 4 / 3 /* what is known of states may take all but a quarter: those who are known need room too */
@@ -72,7 +72,7 @@ static bool fits(const struct analysis_context *context, const struct analysis_j
 	return !context->config.memory_cap || held(context, jobs, job_count) + more <= context->config.memory_cap;
 }
 
-/* Step 0. What is still open cannot be told otherwise, and stays. */
+/* Step 0. What is still open cannot be determined otherwise, and stays. */
 static bool forget(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
 {
 	size_t before = context->memory.shed.remembered;
@@ -89,7 +89,7 @@ static uint32_t norm_cell(const struct kept *kept)
 
 static bool alike(const struct kept *a, const struct kept *b, bool any_norm)
 {
-	return a->series == b->series && a->cell == b->cell && a->flags == b->flags && a->told == b->told &&
+	return a->series == b->series && a->cell == b->cell && a->flags == b->flags && a->counted == b->counted &&
 	       a->fresh == b->fresh && !a->held && !b->held && kept__bin(a) == kept__bin(b) &&
 	       kept__first_bin(a) == kept__bin(a) && kept__first_bin(b) == kept__bin(b) &&
 	       (any_norm || norm_cell(a) == norm_cell(b)) && a->n <= UINT32_MAX - b->n;
@@ -290,7 +290,7 @@ void analysis_memory__refused(struct analysis_context *context, struct analysis_
 
 void analysis_memory__begin(struct analysis_context *context)
 {
-	context->memory.told = context->memory.shed;
+	context->memory.reported = context->memory.shed;
 	context->memory.shed = (struct vapro_shed){0};
 }
 
@@ -323,5 +323,5 @@ void analysis_memory__settle(struct analysis_context *context, struct analysis_j
 		shrink(jobs, job_count);
 	}
 	context->series.full = !fits(context, jobs, job_count, 0) || !histories_fit(context);
-	memory->told.bytes = held(context, jobs, job_count);
+	memory->reported.bytes = held(context, jobs, job_count);
 }

@@ -7,7 +7,7 @@
  *  0. what windows have dropped and was kept for questions goes;
  *  1. histories of states that were not met for long go, those met last longest ago first;
  *  2. bundles of one state, bin and norm cell become one: their sums stay, single fragments go;
- *  3. the heat map keeps little more than the view: older parts of a region stay as they were told;
+ *  3. the heat map keeps little more than the view: older parts of a region stay as they were emitted;
  *  4. with instructions: cells of workloads become coarser, as beyond cluster-cells;
  *  5. bundles of one state and bin become one whatever they took: a disturbance counts by its mean;
  *  6. states that were not met before, and what does not fit at all, are not kept: their time is

@@ -23,7 +23,7 @@ static int build_ranks(const struct builder *builder, struct job_result *result)
 	for (size_t place = 0; place < builder->about->row_count; place++) {
 		const struct stg_row *row = &builder->about->rows[builder->about->order[place]];
 
-		/* Threads of a rank, and rows without a rank, are told once. */
+		/* Threads of a rank, and rows without a rank, are emitted once. */
 		if (builder__alive(builder, row) && (!result->rank_count || ranks[result->rank_count - 1] != row->rank))
 			ranks[result->rank_count++] = row->rank;
 	}
@@ -206,9 +206,10 @@ static int build_imbalances(const struct builder *builder, struct job_result *re
 	return 0;
 }
 
-static int build_variance(const struct builder *builder, const struct told_variance *told, struct result_variance *out)
+static int build_variance(const struct builder *builder, const struct emitted_variance *emitted,
+			  struct result_variance *out)
 {
-	const struct variance *variance = told->variance;
+	const struct variance *variance = emitted->variance;
 	const struct tally *tally = &variance->total;
 	int32_t *ranks = builder__take(builder, variance->row_count, sizeof(*ranks));
 	struct result_thread *threads = builder__take(builder, variance->row_count, sizeof(*threads));
@@ -238,9 +239,9 @@ static int build_variance(const struct builder *builder, const struct told_varia
 	    .alarm = variance->alarm,
 	    .effect_of = variance->effect_of,
 	    .still_open = tally->open,
-	    .lost_seconds = told->lost_seconds,
-	    .culprits = told->culprits,
-	    .culprit_count = told->culprit_count,
+	    .lost_seconds = emitted->lost_seconds,
+	    .culprits = emitted->culprits,
+	    .culprit_count = emitted->culprit_count,
 	    .performance = performance_of(variance),
 	};
 	for (size_t i = 0; i < variance->row_count; i++) {
@@ -265,7 +266,7 @@ static int build_variance(const struct builder *builder, const struct told_varia
 	item = cases__find(&builder->job->cases, variance->id);
 	if (builder__diagnosis(builder, item, variance->rows, variance->row_count, variance, out))
 		return -ENOMEM;
-	out->diagnosis.same = diagnosis__told(item, out);
+	out->diagnosis.same = diagnosis__emitted(item, out);
 	return 0;
 }
 
@@ -286,14 +287,14 @@ static bool alive(const void *arg, uint32_t row)
 }
 
 /* Least loss, in seconds, of a variance that is new. */
-static double least_told(const struct vapro_config *config)
+static double least_emitted(const struct vapro_config *config)
 {
 	return fmin(config->min_lost_s, config->min_share * config->window_s * 2 / 3) / 2;
 }
 
 /* The variances of the book that have something to say. */
-static int find_told(const struct builder *builder, struct told_variance **told, size_t *count,
-		     struct job_result *result)
+static int find_emitted(const struct builder *builder, struct emitted_variance **emitted, size_t *count,
+			struct job_result *result)
 {
 	struct variance_book *book = &builder->job->book;
 	size_t capacity = 0;
@@ -301,19 +302,19 @@ static int find_told(const struct builder *builder, struct told_variance **told,
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 
-		if (variance->small && variance->matched && !variance->told_once) {
+		if (variance->small && variance->matched && !variance->emitted_once) {
 			result->small_count++;
 			result->small_seconds += fmax(0, variance->total.lost[variance->class]) / 1e9;
 		}
-		if (!variance__tell(variance, least_told(&builder->context->config)))
+		if (!variance__emit(variance, least_emitted(&builder->context->config)))
 			continue;
-		if (grow(told, &capacity, *count + 1, sizeof(**told)))
+		if (grow(emitted, &capacity, *count + 1, sizeof(**emitted)))
 			return -ENOMEM;
-		(*told)[(*count)++] = (struct told_variance){
+		(*emitted)[(*count)++] = (struct emitted_variance){
 		    .variance = variance,
-		    /* What was withdrawn or went up in another one has nothing left, but was told with a loss. */
+		    /* What was withdrawn or went up in another one has nothing left, but was emitted with a loss. */
 		    .lost_seconds = variance->matched ? fmax(0, variance->total.lost[variance->class]) / 1e9
-						      : variance->told.lost_seconds,
+						      : variance->emitted.lost_seconds,
 		};
 	}
 	return 0;
@@ -321,19 +322,19 @@ static int find_told(const struct builder *builder, struct told_variance **told,
 
 static int build_variances(struct builder *builder, struct job_result *result)
 {
-	struct told_variance *told = NULL;
+	struct emitted_variance *emitted = NULL;
 	struct result_variance *variances = NULL;
 	size_t count = 0;
-	int error = find_told(builder, &told, &count, result);
+	int error = find_emitted(builder, &emitted, &count, result);
 
 	if (!error && (count || builder->job->sets.count)) {
 		variances = builder__take(builder, count, sizeof(*variances));
 		builder->where = where_index__new(&builder->context->places, builder->context->stg, builder->job->id,
 						  alive, builder);
-		error = variances && builder->where ? builder__culprits(builder, told, count) : -ENOMEM;
+		error = variances && builder->where ? builder__culprits(builder, emitted, count) : -ENOMEM;
 	}
 	for (size_t i = 0; i < count && !error; i++)
-		error = build_variance(builder, &told[i], &variances[i]);
+		error = build_variance(builder, &emitted[i], &variances[i]);
 	if (!error && count)
 		qsort(variances, count, sizeof(*variances), compare_variances);
 	if (!error && builder->where)
@@ -342,7 +343,7 @@ static int build_variances(struct builder *builder, struct job_result *result)
 	result->variance_count = (uint32_t)count;
 	where_index__free(builder->where);
 	builder->where = NULL;
-	free(told);
+	free(emitted);
 	return error;
 }
 

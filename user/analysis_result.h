@@ -24,33 +24,33 @@ size_t builder__end_of_rank(const struct stg_job *about, size_t place);
 /* Whether a row's rank has others. */
 bool builder__several_rows(const struct stg_job *about, const struct stg_row *row);
 
-/* Heat maps of all classes, those told anew first. Returns 0 or -ENOMEM. */
+/* Heat maps of all classes, those emitted again first. Returns 0 or -ENOMEM. */
 int builder__heatmaps(const struct builder *builder, struct job_result *result);
 
 /*
- * Why: the diagnosis of a variance that is complete otherwise; rows: its own, told from those that
+ * Why: the diagnosis of a variance that is complete otherwise; rows: its own, distinguished from those that
  * builder->where counts. variance NULL: of a region chosen by hand. Returns 0 or -ENOMEM.
  */
 int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
 		       size_t count, const struct variance *variance, struct result_variance *out);
 
-/* A variance that is told in this window. */
-struct told_variance {
+/* A variance that is emitted in this window. */
+struct emitted_variance {
 	struct variance *variance;
 	double lost_seconds;
 	struct result_culprit *culprits; /* in the arena */
 	uint32_t culprit_count;
 };
 
-/* Fills the culprits of all variances that are told, in one pass over the heat map. Returns 0 or -ENOMEM. */
-int builder__culprits(const struct builder *builder, struct told_variance *told, size_t count);
+/* Fills the culprits of all variances that are emitted, in one pass over the heat map. Returns 0 or -ENOMEM. */
+int builder__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count);
 
 /* What rows share and the others do not; the builder has its index of places. Returns 0 or -ENOMEM. */
 int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count,
 		    const struct result_shared **shared, uint32_t *shared_count);
 
-/* Whether all of a diagnosis that counts was told already; if not, notes what is told now. */
-bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *out);
+/* Whether all of a diagnosis that counts was emitted already; if not, notes what is emitted now. */
+bool diagnosis__emitted(struct diagnosis_case *item, const struct result_variance *out);
 
 /* The region chosen by hand, by class. Returns 0 or -ENOMEM. */
 int builder__selections(const struct builder *builder, struct job_result *result);

@@ -77,7 +77,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	return 0;
 }
 
-/* Who ran instead is told for the time and the rows, whatever ran there. */
+/* Who ran instead is emitted for the time and the rows, whatever ran there. */
 static int add_interference(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span, const struct stg_job *about)
 {

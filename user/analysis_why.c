@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define INTERFERERS_SHOWN 6
-/* Changes for which a diagnosis is told again: of what was lost, in the end and before, and of a cause's share. */
+/* Changes for which a diagnosis is emitted again: of what was lost, in the end and before, and of a cause's share. */
 #define MOVED_LOSS 0.02
 #define MOVED_LOSS_OPEN 0.5
 #define MOVED_SHARE 0.02f
@@ -81,7 +81,7 @@ static int build_factors(const struct builder *builder, const struct diagnosis_c
 	return 0;
 }
 
-/* Counts that nobody has told need no word. */
+/* Counts that were not measured need no word. */
 static int build_regressions(const struct builder *builder, const struct diagnosis_case *item,
 			     struct result_diagnosis *diagnosis)
 {
@@ -185,9 +185,9 @@ static uint64_t hash_ranks(const struct result_variance *out)
 	return hash;
 }
 
-bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *out)
+bool diagnosis__emitted(struct diagnosis_case *item, const struct result_variance *out)
 {
-	struct told_case now = {
+	struct emitted_case now = {
 	    .stage = out->diagnosis.stage,
 	    .final = out->diagnosis.final,
 	    .confirmed = out->confirmed,
@@ -199,11 +199,11 @@ bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *
 	    .slow_path = out->slow_path,
 	    .lost_seconds = out->lost_seconds,
 	};
-	const struct told_case *then = &item->told;
+	const struct emitted_case *then = &item->emitted;
 	double moved = out->state == VAPRO_REGION_CLOSED ? MOVED_LOSS : MOVED_LOSS_OPEN;
 	bool same;
 
-	/* Its cause is another one's: why it waits is told once, in the end. */
+	/* Its cause is another one's: why it waits is emitted once, in the end. */
 	if (out->effect_of && out->state != VAPRO_REGION_CLOSED)
 		return true;
 	for (int at = 0; at < FACTOR_NODES; at++) {
@@ -219,7 +219,7 @@ bool diagnosis__told(struct diagnosis_case *item, const struct result_variance *
 	for (int at = 0; same && at < FACTOR_NODES; at++)
 		same = fabsf(now.share[at] - then->share[at]) <= MOVED_SHARE;
 	if (!same)
-		item->told = now;
+		item->emitted = now;
 	return same;
 }
 

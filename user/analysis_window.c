@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* References that change by less leave performances what they are when told with two digits. */
+/* References that change by less leave performances what they are when emitted with two digits. */
 #define RENEWED_SHARE 0.005f
 
 static bool pending(const struct kept *kept, const struct analysis_span *span)
@@ -27,8 +27,8 @@ static void add_pile(struct series_pile *pile, const struct kept *kept)
 	pile->sum_ns += kept->sum_ns;
 	if (kept->factor != kept_no_factors)
 		add_factors(pile->factor, kept->factor);
-	for (int group = 0; kept->told && group < TOLD_GROUPS; group++)
-		pile->told_n[group] += kept->told & 1U << group ? kept->n : 0;
+	for (int group = 0; kept->counted && group < COUNTER_GROUPS; group++)
+		pile->counted_n[group] += kept->counted & 1U << group ? kept->n : 0;
 }
 
 static bool any_alarm(const struct variance_book *book)
@@ -170,18 +170,19 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		memset(series[i].window_uncovered_ns, 0, sizeof(series[i].window_uncovered_ns));
 	}
 	for (size_t i = 0; i < job->kept_count; i++) {
-		float told = job->kept[i].reference;
+		float counted = job->kept[i].reference;
 
 		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, cpu),
 			      offsetof(struct series, size));
 		fetch_sums(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
 			   offsetof(struct series, normal_live));
 		judge__bundle(&context->series, &job->kept[i]);
-		/* A faster member of its cluster has turned up, or borders have moved: what was told is no longer so.
+		/* A faster member of its cluster has turned up, or borders have moved: what was emitted is no longer
+		 * so.
 		 */
 		job->kept[i].renewed = !job->kept[i].fresh && job->kept[i].cell != KEPT_NO_CELL &&
-				       fabsf(job->kept[i].reference - told) > RENEWED_SHARE * told;
-		/* Its state has become known: what it did before the view is told now. */
+				       fabsf(job->kept[i].reference - counted) > RENEWED_SHARE * counted;
+		/* Its state has become known: what it did before the view is emitted now. */
 		if (job->kept[i].held && job->kept[i].covered)
 			job->kept[i].fresh = 1;
 		if (!pending(&job->kept[i], span) && analysis__normal(context, &job->kept[i]))
@@ -214,10 +215,10 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 		add_usual(&context->series.series[job->kept[i].series], &job->kept[i], span);
 }
 
-static int mark_retold(struct analysis_job *job, const struct stg_job *about, const struct series *series,
-		       const struct kept *kept, const struct analysis_span *span)
+static int mark_emitted_again(struct analysis_job *job, const struct stg_job *about, const struct series *series,
+			      const struct kept *kept, const struct analysis_span *span)
 {
-	struct retold *retold = &job->retold[series->class];
+	struct emitted_again *emitted_again = &job->emitted_again[series->class];
 	uint64_t first = kept__first_bin(kept);
 
 	/* Before the view the map is frozen for all but the new. */
@@ -225,14 +226,14 @@ static int mark_retold(struct analysis_job *job, const struct stg_job *about, co
 		first = span->view;
 	if (!(kept->covered || kept->renewed) || first >= span->begin || kept__bin(kept) < first)
 		return 0;
-	if (!retold->rows) {
-		retold->rows = calloc(about->row_count, 1);
-		if (!retold->rows)
+	if (!emitted_again->rows) {
+		emitted_again->rows = calloc(about->row_count, 1);
+		if (!emitted_again->rows)
 			return -ENOMEM;
 	}
-	retold->rows[series->row] = 1;
-	if (first < retold->from)
-		retold->from = first;
+	emitted_again->rows[series->row] = 1;
+	if (first < emitted_again->from)
+		emitted_again->from = first;
 	return 0;
 }
 
@@ -266,7 +267,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		coverage__add(&job->coverage, series, kept, span->begin, span->end);
 		if (heatmap__add(&job->map, kept, series->row, series->class, from, span->end))
 			return -ENOMEM;
-		if (!open && (kept->fresh || kept->renewed) && mark_retold(job, about, series, kept, span))
+		if (!open && (kept->fresh || kept->renewed) && mark_emitted_again(job, about, series, kept, span))
 			return -ENOMEM;
 		if (kept->covered && series->class != VAPRO_COMMUNICATION)
 			waiting__reach(job->waiting, kept->max_ns);
@@ -355,8 +356,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	int error = -ENOMEM;
 
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
-		free(job->retold[class].rows);
-		job->retold[class] = (struct retold){.from = UINT64_MAX};
+		free(job->emitted_again[class].rows);
+		job->emitted_again[class] = (struct emitted_again){.from = UINT64_MAX};
 	}
 	coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns);
 	judge(context, job, span);

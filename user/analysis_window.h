@@ -40,7 +40,7 @@ struct past {
 };
 
 /* Bins before the new part that late fragments changed. */
-struct retold {
+struct emitted_again {
 	uint64_t from;	     /* first such bin, UINT64_MAX = none */
 	unsigned char *rows; /* which rows */
 };
@@ -64,7 +64,7 @@ struct analysis_job {
 	uint64_t small_count; /* regions that cost too little, in the view */
 	double small_ns;
 	struct spatial spatial;
-	struct retold retold[VAPRO_CLASSES];
+	struct emitted_again emitted_again[VAPRO_CLASSES];
 	struct past past;
 	uint64_t bundles, fragments;
 };
@@ -85,11 +85,11 @@ struct selection_of {
 
 /* See analysis_memory.h. */
 struct analysis_memory {
-	size_t fixed;		      /* bytes held by all but the bundles, as last added up */
-	size_t series, look_at;	      /* histories then; and from how many on to add up again */
-	bool short_history;	      /* heat maps keep little more than the view */
-	bool exhausted;		      /* no step helps any more in this window */
-	struct vapro_shed shed, told; /* since the last window, and in the window that ended last */
+	size_t fixed;			  /* bytes held by all but the bundles, as last added up */
+	size_t series, look_at;		  /* histories then; and from how many on to add up again */
+	bool short_history;		  /* heat maps keep little more than the view */
+	bool exhausted;			  /* no step helps any more in this window */
+	struct vapro_shed shed, reported; /* since the last window, and in the window that ended last */
 };
 
 /* What is normal for a workload on all ranks, once somebody has asked for it. */
@@ -104,7 +104,7 @@ struct analysis_context {
 	struct stg *stg;
 	struct series_book series;
 	uint32_t last_variance;
-	unsigned told; /* groups of counters that any bundle has told, as bits */
+	unsigned counted; /* groups of counters that any bundle has, as bits */
 	struct driver driver;
 	struct places places;
 	struct workload_pile *normal; /* by workload */

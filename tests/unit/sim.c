@@ -404,7 +404,7 @@ static void write_file(struct sim *sim, int id, bool *stalled)
 	if (s->stall_s > 0 && !*stalled && id == s->stall_rank && rank->t >= s->stall_at * 1e9) {
 		*stalled = true;
 		rank->t += s->stall_s * 1e9;
-		if (s->stall_tells)
+		if (s->stall_attributed)
 			f.blocked_io = s->stall_s * 1e9;
 	}
 	if (s->flush_share > 0 && sim_random(&sim->seed) < s->flush_share) {

@@ -43,7 +43,7 @@ struct sim_scenario {
 	int write_every; /* iterations; 0: never */
 	int stall_rank;
 	double stall_at, stall_s;			  /* one write takes that long */
-	bool stall_tells;				  /* the kernel tells that it slept */
+	bool stall_attributed;				  /* the kernel attributes that it slept */
 	double flush_share;				  /* of the writes, that sleep for 20 ms, always */
 	double transfer_begin, transfer_end, transfer_ns; /* allreduces take that much longer for everybody */
 	double governed_share;
@@ -79,7 +79,7 @@ struct sim_report {
 	int found_count, alarms, ever_alarms;
 	int windows;
 	double coverage_last, coverage_max, coverage_computation;
-	int drifts, imbalances, rares, retold;
+	int drifts, imbalances, rares, emitted_again;
 	struct result_imbalance imbalance;
 	double governed, not_seen, performance;
 	bool partial;

@@ -103,7 +103,7 @@ void sim_read(struct sim_report *report, const struct job_result *r)
 	for (uint32_t i = 0; i < r->heatmap_count; i++) {
 		const struct result_heatmap *map = &r->heatmaps[i];
 
-		report->retold += map->revision > 0;
+		report->emitted_again += map->revision > 0;
 		for (uint32_t row = 0; row < map->row_count; row++)
 			report->thread_lines += map->rows[row].thread >= 0;
 		/* Only what reaches back tells of bins before the new part. */
@@ -139,8 +139,8 @@ void sim_print(const struct sim_report *report)
 	printf("windows %d coverage %.3f (max %.3f) perf %.3f alarms %d/%d drifts %d imbalances %d rares %d retold %d "
 	       "governed %.3f not_seen %.3f bundles %llu\n",
 	       report->windows, report->coverage_last, report->coverage_max, report->performance, report->alarms,
-	       report->ever_alarms, report->drifts, report->imbalances, report->rares, report->retold, report->governed,
-	       report->not_seen, (unsigned long long)report->bundles);
+	       report->ever_alarms, report->drifts, report->imbalances, report->rares, report->emitted_again,
+	       report->governed, report->not_seen, (unsigned long long)report->bundles);
 	for (int i = 0; i < report->found_count; i++) {
 		const struct sim_found *f = &report->found[i];
 

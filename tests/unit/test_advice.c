@@ -84,7 +84,7 @@ static const struct {
     {"page", " page_faults minor_faults major_faults "},
     {"on the CPU all the time", " on_cpu "},
     {"No single factor", " "},
-    {"cannot be told", " "},
+    {"cannot be determined", " "},
     {"nothing", " "},
 };
 

@@ -28,7 +28,7 @@ static void test_progressive(void **state)
 		struct answer answer;
 		size_t at = 0;
 
-		/* what the kernel tells in time anyway needs no counters */
+		/* what the kernel attributes in time anyway needs no counters */
 		if (nodes[i] == NODE_PREEMPTED)
 			stage = 1;
 		if (stage == 3)

@@ -143,7 +143,7 @@ static void test_identity(void **state)
 	match(&book, FIRST + 50, false);
 	assert_int_equal(book.count, 1);
 	assert_int_equal(book.variances[0].state, VAPRO_REGION_OPEN);
-	assert_true(variance__tell(&book.variances[0], 0));
+	assert_true(variance__emit(&book.variances[0], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
 	heatmap__advance(&map, FIRST, FIRST + 100);
 	paint(0, 50, 60, VAPRO_COMPUTATION, 0.5, true);
@@ -154,16 +154,16 @@ static void test_identity(void **state)
 	assert_int_equal(book.variances[0].begin, FIRST + 40);
 	assert_int_equal(book.variances[0].end, FIRST + 60);
 	assert_int_equal(book.variances[0].state, VAPRO_REGION_CLOSED);
-	assert_true(variance__tell(&book.variances[0], 0));
+	assert_true(variance__emit(&book.variances[0], 0));
 	assert_int_equal(book.variances[0].revision, 1);
-	assert_true(variance__tell(&book.variances[1], 0));
+	assert_true(variance__emit(&book.variances[1], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
-	/* Closed is told once. */
+	/* Closed is emitted once. */
 	heatmap__advance(&map, FIRST, FIRST + 150);
 	match(&book, FIRST + 150, true);
 	assert_int_equal(book.count, 2);
-	assert_false(variance__tell(&book.variances[0], 0));
-	assert_false(variance__tell(&book.variances[1], 0));
+	assert_false(variance__emit(&book.variances[0], 0));
+	assert_false(variance__emit(&book.variances[1], 0));
 	/* Out of the map they are forgotten. */
 	heatmap__advance(&map, FIRST, FIRST + 1000);
 	match(&book, FIRST + 1000, true);
@@ -182,8 +182,8 @@ static void test_merging_variances(void **state)
 	paint(0, 20, 30, VAPRO_COMPUTATION, 0.5, true);
 	match(&book, FIRST + 30, false);
 	assert_int_equal(book.count, 2);
-	assert_true(variance__tell(&book.variances[0], 0));
-	assert_true(variance__tell(&book.variances[1], 0));
+	assert_true(variance__emit(&book.variances[0], 0));
+	assert_true(variance__emit(&book.variances[1], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
 	/* A fragment that arrives late fills the gap: the greater one goes on, the other is closed. */
 	paint(0, 15, 20, VAPRO_COMPUTATION, 0.5, true);
@@ -263,7 +263,7 @@ static void test_tally(void **state)
 	assert_int_equal(tally.series_count, 40);
 	assert_near(tally.lost[VAPRO_COMPUTATION], 25 * BIN, 1000);
 	assert_near(tally.cpu[VAPRO_COMPUTATION], 12.5 * BIN, 1000);
-	/* A guest brings only what the kernel tells. */
+	/* A guest brings only what the kernel attributes. */
 	assert_near(tally.lost[VAPRO_COMMUNICATION], 25 * BIN, 1000);
 	assert_int_equal(tally__merge(&copy, &tally), 0);
 	assert_int_equal(tally__merge(&copy, &tally), 0);
@@ -274,15 +274,15 @@ static void test_tally(void **state)
 	tally__clear(&copy);
 }
 
-/* A call in which the thread lost the CPU: by what the kernel tells it is an alarm, or why it is none. */
+/* A call in which the thread lost the CPU: by what the kernel attributes it is an alarm, or why it is none. */
 static void test_suspended_calls(void **state)
 {
 	static const struct {
-		double lost_ns, told_ns, own_ns;
+		double lost_ns, attributed_ns, own_ns;
 		bool alarm;
 		const char *says;
 	} cases[] = {
-	    {2e9, 1.5e9, 0, true, "tells 75 % of the loss inside calls"},
+	    {2e9, 1.5e9, 0, true, "attributes 75 % of the loss inside calls"},
 	    {2e9, 0.2e9, 0, false, "only 10 %"},
 	    {80e6, 72e6, 0, false, "90 % of the loss inside calls (off the CPU), less than 0.1 s"},
 	    {2e9, 1.5e9, 1.4e9, false, "its own threads"},
@@ -297,7 +297,7 @@ static void test_suspended_calls(void **state)
 		struct variance_book book = {.variances = &variance, .count = 1};
 
 		variance.total.lost[VAPRO_COMMUNICATION] = cases[i].lost_ns;
-		variance.total.cpu[VAPRO_COMMUNICATION] = variance.total.crowd_base = cases[i].told_ns;
+		variance.total.cpu[VAPRO_COMMUNICATION] = variance.total.crowd_base = cases[i].attributed_ns;
 		variance.total.crowd = cases[i].own_ns;
 		evidence__judge(&book, &input);
 		assert_int_equal(variance.alarm, cases[i].alarm);
@@ -305,22 +305,22 @@ static void test_suspended_calls(void **state)
 	}
 }
 
-/* What was told is told again where it differs by more than a hundredth. */
-static void test_telling(void **state)
+/* What was emitted is emitted again where it differs by more than a hundredth. */
+static void test_hundredths(void **state)
 {
 	(void)state;
-	assert_int_equal(heatmap__telling(NAN), 0); /* as what was never told */
-	assert_false(heatmap__differs(heatmap__telling(NAN), heatmap__telling(NAN)));
-	assert_true(heatmap__differs(heatmap__telling(NAN), heatmap__telling(0)));
-	assert_true(heatmap__differs(heatmap__telling(0.5), heatmap__telling(NAN)));
-	assert_false(heatmap__differs(heatmap__telling(0.5), heatmap__telling(0.51)));
-	assert_false(heatmap__differs(heatmap__telling(1), heatmap__telling(0.99)));
-	assert_true(heatmap__differs(heatmap__telling(0.5), heatmap__telling(0.52)));
-	assert_true(heatmap__differs(heatmap__telling(1), heatmap__telling(0)));
+	assert_int_equal(heatmap__hundredths(NAN), 0); /* as what was never emitted */
+	assert_false(heatmap__differs(heatmap__hundredths(NAN), heatmap__hundredths(NAN)));
+	assert_true(heatmap__differs(heatmap__hundredths(NAN), heatmap__hundredths(0)));
+	assert_true(heatmap__differs(heatmap__hundredths(0.5), heatmap__hundredths(NAN)));
+	assert_false(heatmap__differs(heatmap__hundredths(0.5), heatmap__hundredths(0.51)));
+	assert_false(heatmap__differs(heatmap__hundredths(1), heatmap__hundredths(0.99)));
+	assert_true(heatmap__differs(heatmap__hundredths(0.5), heatmap__hundredths(0.52)));
+	assert_true(heatmap__differs(heatmap__hundredths(1), heatmap__hundredths(0)));
 }
 
-/* One that goes on is told again once it lost half as much more; what may be stuck each time; and the end. */
-static void test_tell_seldom(void **state)
+/* One that goes on is emitted again once it lost half as much more; what may be stuck each time; and the end. */
+static void test_emit_seldom(void **state)
 {
 	struct variance variance = {.id = 1,
 				    .state = VAPRO_REGION_OPEN,
@@ -332,26 +332,26 @@ static void test_tell_seldom(void **state)
 
 	(void)state;
 	variance.total.lost[VAPRO_COMPUTATION] = 2e9;
-	assert_true(variance__tell(&variance, 0.1));
+	assert_true(variance__emit(&variance, 0.1));
 	variance.state = VAPRO_REGION_CHANGED;
 	variance.end = FIRST + 60;
 	variance.total.lost[VAPRO_COMPUTATION] = 2.9e9;
-	assert_false(variance__tell(&variance, 0.1));
+	assert_false(variance__emit(&variance, 0.1));
 	assert_int_equal(variance.revision, 0);
 	variance.total.lost[VAPRO_COMPUTATION] = 3.1e9;
-	assert_true(variance__tell(&variance, 0.1));
+	assert_true(variance__emit(&variance, 0.1));
 	assert_int_equal(variance.revision, 1);
 	variance.alarm = true;
-	assert_true(variance__tell(&variance, 0.1));
+	assert_true(variance__emit(&variance, 0.1));
 	variance.total.open = true;
-	assert_true(variance__tell(&variance, 0.1));
+	assert_true(variance__emit(&variance, 0.1));
 	variance.end = FIRST + 110;
-	assert_true(variance__tell(&variance, 0.1));
-	assert_false(variance__tell(&variance, 0.1));
+	assert_true(variance__emit(&variance, 0.1));
+	assert_false(variance__emit(&variance, 0.1));
 	variance.state = VAPRO_REGION_CLOSED;
-	assert_true(variance__tell(&variance, 0.1));
+	assert_true(variance__emit(&variance, 0.1));
 	assert_int_equal(variance.revision, 5);
-	assert_false(variance__tell(&variance, 0.1));
+	assert_false(variance__emit(&variance, 0.1));
 }
 
 int main(void)
@@ -368,8 +368,8 @@ int main(void)
 	    TEST(test_effect_of_the_sharp_one),
 	    TEST(test_tally),
 	    TEST(test_suspended_calls),
-	    TEST(test_telling),
-	    TEST(test_tell_seldom),
+	    TEST(test_hundredths),
+	    TEST(test_emit_seldom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

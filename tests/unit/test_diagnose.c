@@ -37,20 +37,20 @@ static void assert_levels(const double *time, double sum_ns)
 	}
 }
 
-static unsigned part(double sum_ns, const double *told_factor, double *time)
+static unsigned part(double sum_ns, const double *counted_factor, double *time)
 {
 	double factor[VAPRO_FACTORS];
-	unsigned told;
+	unsigned counted;
 
-	memcpy(factor, told_factor, sizeof(factor));
-	told = factors__settle(sum_ns, factor);
-	factors__partition(sum_ns, factor, told, time);
+	memcpy(factor, counted_factor, sizeof(factor));
+	counted = factors__settle(sum_ns, factor);
+	factors__partition(sum_ns, factor, counted, time);
 	assert_levels(time, sum_ns);
 	/* What agrees is left as it is. */
-	assert_int_equal(factors__settle(sum_ns, factor), told);
-	factors__partition(sum_ns, factor, told, time);
+	assert_int_equal(factors__settle(sum_ns, factor), counted);
+	factors__partition(sum_ns, factor, counted, time);
 	assert_levels(time, sum_ns);
-	return told;
+	return counted;
 }
 
 static void test_tree(void **state)
@@ -89,7 +89,7 @@ static void test_partition(void **state)
 	/* With counters on_cpu is split; their time is scaled to what is left. */
 	factor[VAPRO_RETIRING] = 100;
 	factor[VAPRO_BACKEND] = 300;
-	assert_int_equal(part(1000, factor, time), 1U << TOLD_TOP);
+	assert_int_equal(part(1000, factor, time), 1U << COUNTER_TOP);
 	assert_near(time[NODE_ON_CPU], 0, 0);
 	assert_near(time[NODE_RETIRING], 137.5, 1e-9);
 	assert_near(time[NODE_BACKEND], 412.5, 1e-9);
@@ -98,13 +98,13 @@ static void test_partition(void **state)
 	factor[VAPRO_CORE] = 10;
 	factor[VAPRO_DRAM] = 6;
 	factor[VAPRO_L1] = 2;
-	assert_int_equal(part(1000, factor, time), 1U << TOLD_TOP | 1U << TOLD_BACKEND | 1U << TOLD_MEMORY);
+	assert_int_equal(part(1000, factor, time), 1U << COUNTER_TOP | 1U << COUNTER_BACKEND | 1U << COUNTER_MEMORY);
 	assert_near(time[NODE_MEMORY], 0.75 * 412.5, 1e-9);
 	assert_near(time[NODE_DRAM], 0.75 * 0.75 * 412.5, 1e-9);
 	/* A later stage alone: its whole is what it sums to, the rest is on the CPU. */
 	factor[VAPRO_RETIRING] = factor[VAPRO_BACKEND] = 0;
 	factor[VAPRO_L1] = factor[VAPRO_DRAM] = 0;
-	assert_int_equal(part(1000, factor, time), 1U << TOLD_BACKEND);
+	assert_int_equal(part(1000, factor, time), 1U << COUNTER_BACKEND);
 	assert_near(time[NODE_BACKEND], 40, 1e-9);
 	assert_near(time[NODE_ON_CPU], 510, 1e-9);
 	/* More than there is cannot be. */
@@ -142,7 +142,7 @@ static void test_partition_of_the_system(void **state)
 	assert_near(time[NODE_ON_CPU], 400, 1e-9);
 	factor[VAPRO_RETIRING] = 1;
 	factor[VAPRO_BACKEND] = 3;
-	assert_int_equal(part(1000, factor, time), 1U << TOLD_TOP);
+	assert_int_equal(part(1000, factor, time), 1U << COUNTER_TOP);
 	assert_near(time[NODE_RETIRING] + time[NODE_BACKEND], 400, 1e-9);
 }
 
@@ -202,13 +202,13 @@ static struct kept fragment(double ns, double preempted, double backend)
 	factor[VAPRO_PREEMPTED] = (float)preempted;
 	factor[VAPRO_BACKEND] = (float)backend;
 	factor[VAPRO_RETIRING] = (float)(ns - preempted - backend);
-	kept.told = 1U << TOLD_TOP;
+	kept.counted = 1U << COUNTER_TOP;
 	return kept;
 }
 
 static void test_contribution(void **state)
 {
-	struct series_pile normal = {.n = 10, .sum_ns = 1000, .told_n = {[TOLD_TOP] = 10}};
+	struct series_pile normal = {.n = 10, .sum_ns = 1000, .counted_n = {[COUNTER_TOP] = 10}};
 	struct contribution contribution = {0};
 	struct vapro_config config;
 	double shares[FACTOR_NODES], sums[4] = {0};
@@ -260,7 +260,7 @@ static void test_contribution_without_normals(void **state)
 	(void)state;
 	sim_config(&config);
 	kept.factor = factor;
-	kept.told = 0;
+	kept.counted = 0;
 	contribution__add(&contribution, &kept, 1, &none, &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 150, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 50, 1e-4);

@@ -103,7 +103,7 @@ static void test_grown_region(void **state)
 			variance = add(VAPRO_COMPUTATION, 0, 2, cases[c].lost);
 			*(frequency ? &variance->total.frequency : &variance->total.cpu[VAPRO_COMPUTATION]) =
 			    cases[c].attributed * 1e9;
-			variance->told.confirmed = cases[c].confirmed_before;
+			variance->emitted.confirmed = cases[c].confirmed_before;
 			judge();
 			assert_says(variance, cases[c].alarm,
 				    !cases[c].alarm ? ""
@@ -124,8 +124,8 @@ static void test_grown_by_revisions(void **state)
 	for (int window = 0; window < 5; window++) {
 		judge();
 		assert_says(variance, true, "the kernel attributes");
-		variance__tell(variance, 0.1);
-		assert_true(variance->told.confirmed);
+		variance__emit(variance, 0.1);
+		assert_true(variance->emitted.confirmed);
 		variance->total.lost[VAPRO_COMPUTATION] += 5e9;
 		variance->end += 50;
 		variance->state = VAPRO_REGION_CHANGED;

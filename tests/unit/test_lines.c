@@ -19,7 +19,7 @@ static void test_lines(void **state)
 	const struct line_rung ladder[] = {{"session", true, false, "refused"}, {"multi", true, true, NULL}};
 	const struct line_facts facts = {LINE_YES, LINE_NO, LINE_UNKNOWN, LINE_NO};
 	const struct line_factor factors[] = {{"throttled", "run queue", true, true, "an old kernel"},
-					      {"frequency", NULL, false, false, "not told"}};
+					      {"frequency", NULL, false, false, "not measured"}};
 	struct line_hello hello = {
 	    SAMPLE_UTC,		"n1",	"0.1",	 "6.18.0",	  "multi", false, "no PMU", counters, 1,
 	    VAPRO_BY_ARGUMENTS, &costs, &config, {1, SAMPLE_UTC}, ladder,  2,	  &facts,   factors,  2};
@@ -58,7 +58,7 @@ static void test_lines(void **state)
 	is_null(object, "facts/emulation");
 	is_text(object, "factors/0/name", "throttled");
 	assert_true(cJSON_IsTrue(at(object, "factors/0/approx")));
-	is_text(object, "factors/1/reason", "not told");
+	is_text(object, "factors/1/reason", "not measured");
 	is_null(object, "factors/1/source");
 	cJSON_Delete(object);
 	text = lines__process(&process);
@@ -116,7 +116,7 @@ static void test_sink(void **state)
 	assert_string_equal(line_sink__error(sink), "/dev/full: No space left on device; lines are being lost");
 	line_sink__put(sink, "{}");
 	line_sink__put(sink, "{}");
-	assert_int_equal(line_sink__flush(sink), 0); /* told once */
+	assert_int_equal(line_sink__flush(sink), 0); /* reported once */
 	assert_int_equal(line_sink__lost(sink), 3);
 	assert_int_equal(line_sink__close(sink), -ENOSPC);
 }

@@ -379,7 +379,7 @@ static void begin_computation(struct vapro_config *config, struct stg *stg, stru
 	assert_int_equal(series__init(book, config, VAPRO_BY_ARGUMENTS, stg), 0);
 }
 
-/* Of work that spreads only what the kernel tells is known, and only where it is much. */
+/* Of work that spreads only what the kernel attributes is known, and only where it is much. */
 static void test_taken_from_random_work(void **state)
 {
 	static const struct {

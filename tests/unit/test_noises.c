@@ -27,7 +27,7 @@ static void test_io_stall(void **state)
 	for (int tells = 0; tells < 2; tells++) {
 		const struct sim_found *alarm;
 
-		scenario.stall_tells = tells;
+		scenario.stall_attributed = tells;
 		run(&scenario);
 		expect(report.alarms == 1 && report.ever_alarms == 1);
 		alarm = sim_alarm(&report);
@@ -95,7 +95,7 @@ static void test_io_stall_until_the_end(void **state)
 					.stall_rank = 0,
 					.stall_at = 18,
 					.stall_s = 600,
-					.stall_tells = true};
+					.stall_attributed = true};
 	const struct sim_found *alarm;
 
 	(void)state;
@@ -119,7 +119,7 @@ static void test_memory(void **state)
 	const struct sim_found *alarm;
 
 	(void)state;
-	/* The kernel tells nothing, but several states of one rank are slow together. */
+	/* The kernel attributes nothing, but several states of one rank are slow together. */
 	run(&scenario);
 	expect(report.alarms == 1 && report.ever_alarms == 1);
 	alarm = sim_alarm(&report);

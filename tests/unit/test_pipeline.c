@@ -356,7 +356,7 @@ static void test_summary(void **state)
 	has(text, "stress-ng (pid 4242) took 1.30 s\n");
 	has(text, "ranks 0-1,3 waited 4.25 s for it (communication)\n");
 	has(text, " 2. computation of ranks 0-1: 0.20 s lost, running at 80 % of proven speed [by its place,\n");
-	has(text, "    doubt   one state only, and the kernel tells nothing\n");
+	has(text, "    doubt   one state only, and the kernel attributes nothing\n");
 	has(text, "  small       34 slow regions of too little weight to be listed, 0.12 s lost\n");
 	has(text, "4 ranks watched for 25.0 s");
 	has(text, "!!! only 4 of 8 ranks were seen");

@@ -138,7 +138,8 @@ static void test_region_stolen(void **state)
 	region__clear(&result);
 }
 
-/* Bins at its borders, of which the kernel tells less, are the hog's; so is one in which it had less of the CPU. */
+/* Bins at its borders, of which the kernel attributes less, are the hog's; so is one in which it had less of the CPU.
+ */
 static void test_region_stays_whole(void **state)
 {
 	struct region_result result;

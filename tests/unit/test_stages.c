@@ -206,7 +206,7 @@ static struct diagnosis_case slow_case(uint32_t id)
 	static struct contribution counted;
 	struct diagnosis_case item = {.id = id, .parts = {[CASE_SUM] = &counted}};
 
-	counted.told[TOLD_TOP] = 100;
+	counted.counted[COUNTER_TOP] = 100;
 	item.breakdown.node[NODE_BACKEND].present = item.breakdown.node[NODE_BACKEND].major = true;
 	item.breakdown.node[NODE_FRONTEND].present = item.breakdown.node[NODE_FRONTEND].major = true;
 	return item;
@@ -220,17 +220,17 @@ static void what_cannot_be_counted_is_given_up(void **state)
 	bool final;
 
 	(void)state;
-	assert_int_equal(driver__see(&driver, 0, &one, 1U << TOLD_TOP, 5), 0);
-	assert_int_equal(driver__see(&driver, 0, &two, 1U << TOLD_TOP, 5), 0);
+	assert_int_equal(driver__see(&driver, 0, &one, 1U << COUNTER_TOP, 5), 0);
+	assert_int_equal(driver__see(&driver, 0, &two, 1U << COUNTER_TOP, 5), 0);
 	assert_false(driver__turn(&driver, &vain));
-	assert_int_equal(driver__current(&driver)->group, TOLD_FRONTEND);
-	driver__refuse(&driver, TOLD_FRONTEND);
-	assert_int_equal(driver__current(&driver)->group, TOLD_BACKEND);
+	assert_int_equal(driver__current(&driver)->group, COUNTER_FRONTEND);
+	driver__refuse(&driver, COUNTER_FRONTEND);
+	assert_int_equal(driver__current(&driver)->group, COUNTER_BACKEND);
 	assert_int_equal(driver.windows, 1);
-	driver__refuse(&driver, TOLD_BACKEND);
+	driver__refuse(&driver, COUNTER_BACKEND);
 	assert_null(driver__current(&driver));
 	/* not of this variance, nor of any other */
-	assert_int_equal(driver__see(&driver, 0, &two, 1U << TOLD_TOP, 5), 0);
+	assert_int_equal(driver__see(&driver, 0, &two, 1U << COUNTER_TOP, 5), 0);
 	assert_false(driver__turn(&driver, &vain));
 	assert_null(driver__current(&driver));
 	assert_int_equal(driver__stage(&two, &final), 2);

@@ -219,10 +219,10 @@ static void test_region_option(void **state)
 /* Several cases: one group at a time in the order of the wishes, shared, and given up in the end. */
 static void test_driver(void **state)
 {
-	struct contribution counted = {.told = {[TOLD_TOP] = 10}};
+	struct contribution counted = {.counted = {[COUNTER_TOP] = 10}};
 	struct diagnosis_case a = {.id = 1, .parts = {[CASE_SUM] = &counted}};
 	struct diagnosis_case b = {.id = 2, .parts = {[CASE_SUM] = &counted}};
-	unsigned told = 1U << TOLD_TOP;
+	unsigned groups = 1U << COUNTER_TOP;
 	struct driver driver = {0};
 	struct driver_wish vain;
 	bool final;
@@ -235,20 +235,20 @@ static void test_driver(void **state)
 	assert_false(driver__turn(&driver, &vain));
 	assert_null(driver__current(&driver));
 	for (int window = 0; window < DRIVER_PATIENCE; window++) {
-		assert_int_equal(driver__see(&driver, 0, &a, told, 5), 0);
-		assert_int_equal(driver__see(&driver, 1, &b, told, 5), 0);
+		assert_int_equal(driver__see(&driver, 0, &a, groups, 5), 0);
+		assert_int_equal(driver__see(&driver, 1, &b, groups, 5), 0);
 		assert_int_equal(driver__stage(&a, &final), 1);
 		assert_false(final);
 		assert_false(driver__turn(&driver, &vain));
-		assert_int_equal(driver__current(&driver)->group, TOLD_BACKEND);
+		assert_int_equal(driver__current(&driver)->group, COUNTER_BACKEND);
 	}
-	driver__see(&driver, 0, &a, told, 5);
-	driver__see(&driver, 1, &b, told, 5);
+	driver__see(&driver, 0, &a, groups, 5);
+	driver__see(&driver, 1, &b, groups, 5);
 	assert_true(driver__turn(&driver, &vain));
-	assert_true(vain.job == 0 && vain.variance == 1 && vain.group == TOLD_BACKEND);
+	assert_true(vain.job == 0 && vain.variance == 1 && vain.group == COUNTER_BACKEND);
 	a.tried |= 1U << vain.group;
-	assert_int_equal(driver__current(&driver)->group, TOLD_FRONTEND);
-	driver__see(&driver, 0, &a, told, 5);
+	assert_int_equal(driver__current(&driver)->group, COUNTER_FRONTEND);
+	driver__see(&driver, 0, &a, groups, 5);
 	assert_int_equal(driver__stage(&a, &final), 2);
 	assert_true(final);
 	/* The other one's variance ends. */
@@ -260,8 +260,8 @@ static void test_driver(void **state)
 /* However many cases wish for the same, few of them queue, and all are served along. */
 static void test_crowded_driver(void **state)
 {
-	struct contribution few = {.told = {[TOLD_TOP] = 10}};
-	unsigned told = 1U << TOLD_TOP;
+	struct contribution few = {.counted = {[COUNTER_TOP] = 10}};
+	unsigned groups = 1U << COUNTER_TOP;
 	struct driver driver = {0};
 	struct driver_wish vain;
 	bool final;
@@ -269,12 +269,12 @@ static void test_crowded_driver(void **state)
 	(void)state;
 	for (int window = 0; window < 2; window++) {
 		/* the second time they were counted */
-		few.told[TOLD_BACKEND] = window ? 10 : 0;
+		few.counted[COUNTER_BACKEND] = window ? 10 : 0;
 		for (uint32_t id = 1; id <= 1000; id++) {
 			struct diagnosis_case item = {.id = id, .parts = {[CASE_SUM] = &few}};
 
 			item.breakdown.node[NODE_BACKEND].major = true;
-			assert_int_equal(driver__see(&driver, 0, &item, told, 5), 0);
+			assert_int_equal(driver__see(&driver, 0, &item, groups, 5), 0);
 			driver__stage(&item, &final);
 			assert_int_equal(final, window);
 		}

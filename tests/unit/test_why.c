@@ -64,7 +64,7 @@ static void expect_mix(const struct answer *answer, const struct run *run, doubl
 	for (int node = 0; node < FACTOR_NODES; node++)
 		sum += run->put[node];
 	for (int node = 0; node < FACTOR_NODES; node++) {
-		const struct told *told = why_find(answer, factor_infos[node].name);
+		const struct why_factor *shown = why_find(answer, factor_infos[node].name);
 		double truth = 0, found = why_of_all(answer, factor_infos[node].name), level = 0;
 		enum factor_node parent = factor_infos[node].parent;
 
@@ -81,9 +81,9 @@ static void expect_mix(const struct answer *answer, const struct run *run, doubl
 		/* near the border either is right */
 		if (level > 0 && fabs(truth / level - 0.25) < 0.05)
 			continue;
-		if ((told && told->major) != (level > 0 && truth / level > 0.25)) {
+		if ((shown && shown->major) != (level > 0 && truth / level > 0.25)) {
 			why_show(answer);
-			fail_msg("%s is %smajor", factor_infos[node].name, told && told->major ? "" : "not ");
+			fail_msg("%s is %smajor", factor_infos[node].name, shown && shown->major ? "" : "not ");
 		}
 	}
 }
@@ -127,13 +127,13 @@ static void test_each_stage(void **state)
 		enum factor_node node;
 		unsigned groups;
 	} cases[] = {
-	    {NODE_RETIRING, 1U << TOLD_TOP},
-	    {NODE_FRONTEND, 1U << TOLD_TOP},
-	    {NODE_BAD_SPECULATION, 1U << TOLD_TOP},
-	    {NODE_BACKEND, 1U << TOLD_TOP},
-	    {NODE_MEMORY, 1U << TOLD_TOP | 1U << TOLD_BACKEND},
-	    {NODE_CORE, 1U << TOLD_BACKEND},
-	    {NODE_DRAM, 1U << TOLD_MEMORY},
+	    {NODE_RETIRING, 1U << COUNTER_TOP},
+	    {NODE_FRONTEND, 1U << COUNTER_TOP},
+	    {NODE_BAD_SPECULATION, 1U << COUNTER_TOP},
+	    {NODE_BACKEND, 1U << COUNTER_TOP},
+	    {NODE_MEMORY, 1U << COUNTER_TOP | 1U << COUNTER_BACKEND},
+	    {NODE_CORE, 1U << COUNTER_BACKEND},
+	    {NODE_DRAM, 1U << COUNTER_MEMORY},
 	};
 
 	(void)state;
@@ -159,15 +159,15 @@ static void test_each_count(void **state)
 {
 	(void)state;
 	for (int node = NODE_MINOR_FAULTS; node <= NODE_REMOTE_FILLS; node++) {
-		for (int told = 0; told < 2; told++) {
+		for (int counted = 0; counted < 2; counted++) {
 			struct run run = {.causes = {{node, 0.6, 1}},
-					  .groups = told ? 1U << TOLD_TOP | 1U << TOLD_BACKEND : 0,
-					  .kernel_blind = !told,
-					  .hidden = !told,
+					  .groups = counted ? 1U << COUNTER_TOP | 1U << COUNTER_BACKEND : 0,
+					  .kernel_blind = !counted,
+					  .hidden = !counted,
 					  .jitter = why_jitters[node % 2],
-					  .seed = (uint64_t)(node + 100 * told)};
+					  .seed = (uint64_t)(node + 100 * counted)};
 			struct answer answer;
-			const struct told *count;
+			const struct why_factor *count;
 
 			if (!factors__counted((enum factor_node)node))
 				continue;
@@ -287,21 +287,21 @@ static void test_regression_against_formula(void **state)
 		struct run formula = {.groups = ALL_GROUPS, .jitter = why_jitters[at % 2], .seed = 21 + at};
 		struct run counts = {
 		    .kernel_blind = true, .hidden = true, .jitter = why_jitters[at % 2], .seed = 21 + at};
-		struct answer told, found;
+		struct answer counted, found;
 
 		for (int k = 0; k < 2; k++) {
 			formula.causes[k] = (struct cause){cases[i].formula[k], cases[i].shares[k], cases[i].every[k]};
 			counts.causes[k] = (struct cause){cases[i].counts[k], cases[i].shares[k], cases[i].every[k]};
 		}
-		why_go(&formula, &told);
+		why_go(&formula, &counted);
 		why_go(&counts, &found);
 		for (int k = 0; k < 2; k++) {
 			const char *by_formula = factor_infos[cases[i].formula[k]].name,
 				   *by_count = factor_infos[cases[i].counts[k]].name;
 
-			why_measure(why_of_all(&found, by_count), why_of_all(&told, by_formula), by_count);
-			if (fabs(why_of_all(&told, by_formula) - why_of_all(&found, by_count)) > 0.05) {
-				why_show(&told);
+			why_measure(why_of_all(&found, by_count), why_of_all(&counted, by_formula), by_count);
+			if (fabs(why_of_all(&counted, by_formula) - why_of_all(&found, by_count)) > 0.05) {
+				why_show(&counted);
 				why_show(&found);
 				fail_msg("%s is not %s, jitter %g", by_count, by_formula, why_jitters[at % 2]);
 			}

@@ -65,14 +65,14 @@ static void fill(struct run *run, const double *extra, const double *counts, uns
 
 	for (int node = 0; node < FACTOR_NODES; node++) {
 		const struct factor_info *info = &factor_infos[node];
-		enum told_group group = factors__group(node);
+		enum counter_group group = factors__group(node);
 		double ns = (spent[node] + extra[node]) * BASE_NS;
 
 		if (info->parent == FACTOR_ROOT || info->parent == NODE_SUSPENSION)
 			sum += node == NODE_SUSPENSION ? 0 : ns;
 		if (factors__counted((enum factor_node)node))
 			bundle->factor[info->factor] = counts[node];
-		else if (info->factor >= VAPRO_FACTORS || (group != TOLD_GROUPS && !(groups & 1U << group)))
+		else if (info->factor >= VAPRO_FACTORS || (group != COUNTER_GROUPS && !(groups & 1U << group)))
 			continue;
 		else if (!(run->kernel_blind && (node == NODE_KERNEL || info->parent == NODE_KERNEL)))
 			bundle->factor[info->factor] = ns;
@@ -123,20 +123,20 @@ static void take_factors(struct answer *answer, const struct result_diagnosis *d
 	}
 	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
 		const struct result_factor *factor = &diagnosis->factors[i];
-		struct told *told = &answer->factor[i];
+		struct why_factor *shown = &answer->factor[i];
 
-		*told = (struct told){.stage = factor->stage,
-				      .share = factor->contribution,
-				      .impact = factor->impact_seconds,
-				      .p = factor->p_value,
-				      .major = factor->major,
-				      .regression = !strcmp(factor->method, "regression"),
-				      .implied = factor->implied};
-		snprintf(told->name, sizeof(told->name), "%s", factor->name);
-		snprintf(told->parent, sizeof(told->parent), "%s", factor->parent ? factor->parent : "");
-		snprintf(told->shared, sizeof(told->shared), "%s", factor->shared_with ? factor->shared_with : "");
-		assert_true(isfinite(told->share) && isfinite(told->impact));
-		assert_true(isnan(told->p) || (told->p >= 0 && told->p <= 1));
+		*shown = (struct why_factor){.stage = factor->stage,
+					     .share = factor->contribution,
+					     .impact = factor->impact_seconds,
+					     .p = factor->p_value,
+					     .major = factor->major,
+					     .regression = !strcmp(factor->method, "regression"),
+					     .implied = factor->implied};
+		snprintf(shown->name, sizeof(shown->name), "%s", factor->name);
+		snprintf(shown->parent, sizeof(shown->parent), "%s", factor->parent ? factor->parent : "");
+		snprintf(shown->shared, sizeof(shown->shared), "%s", factor->shared_with ? factor->shared_with : "");
+		assert_true(isfinite(shown->share) && isfinite(shown->impact));
+		assert_true(isnan(shown->p) || (shown->p >= 0 && shown->p <= 1));
 	}
 }
 
@@ -220,16 +220,16 @@ static unsigned groups_of(const struct analysis *analysis, struct answer *answer
 	answer->requests[answer->request_count] = request.stage;
 	snprintf(answer->expands[answer->request_count++], sizeof(answer->expands[0]), "%s",
 		 request.expand ? request.expand : "");
-	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
-		if (request.expand && !strcmp(request.expand, factor_infos[told_infos[group].parent].name)) {
-			assert_int_equal(request.stage, told_infos[group].stage);
+	for (int group = COUNTER_FRONTEND; group < COUNTER_GROUPS; group++) {
+		if (request.expand && !strcmp(request.expand, factor_infos[counter_group_infos[group].parent].name)) {
+			assert_int_equal(request.stage, counter_group_infos[group].stage);
 			assert_string_equal(request.job, "j");
 			assert_true(request.variance);
 			return 1U << group;
 		}
 	}
 	assert_int_equal(request.stage, 1);
-	return 1U << TOLD_TOP;
+	return 1U << COUNTER_TOP;
 }
 
 #define TOGETHER 4
@@ -296,7 +296,7 @@ void why_go(struct run *run, struct answer *answer)
 	double seconds = run->seconds > 0 ? run->seconds : 30, step = 2.5 * BASE_NS;
 	struct vapro_bundle held[RANKS][2] = {0};
 	double t[RANKS] = {0};
-	unsigned groups = run->progressive ? 1U << TOLD_TOP : run->groups;
+	unsigned groups = run->progressive ? 1U << COUNTER_TOP : run->groups;
 
 	memset(answer, 0, sizeof(*answer));
 	memset(run->put, 0, sizeof(run->put));
@@ -362,7 +362,7 @@ void why_go(struct run *run, struct answer *answer)
 	analysis__free(analysis);
 }
 
-const struct told *why_find(const struct answer *answer, const char *name)
+const struct why_factor *why_find(const struct answer *answer, const char *name)
 {
 	for (uint32_t i = 0; i < answer->count; i++) {
 		if (!strcmp(answer->factor[i].name, name))
@@ -374,7 +374,7 @@ const struct told *why_find(const struct answer *answer, const char *name)
 void why_show(const struct answer *answer)
 {
 	for (uint32_t i = 0; i < answer->count; i++) {
-		const struct told *at = &answer->factor[i];
+		const struct why_factor *at = &answer->factor[i];
 
 		print_error("  %d %-20s of %-14s %6.2f %% %8.3f s p %-8.2g%s%s%s %s\n", at->stage, at->name, at->parent,
 			    100 * at->share, at->impact, at->p, at->major ? " major" : "",
@@ -404,12 +404,12 @@ double why_of_all(const struct answer *answer, const char *name)
 	double share = 1;
 
 	while (*name) {
-		const struct told *told = why_find(answer, name);
+		const struct why_factor *shown = why_find(answer, name);
 
-		if (!told)
+		if (!shown)
 			return 0;
-		share *= told->share;
-		name = told->parent;
+		share *= shown->share;
+		name = shown->parent;
 	}
 	return share;
 }
@@ -438,15 +438,15 @@ void why_expect_only(const struct answer *answer, enum factor_node node, double 
 	why_assert_levels(answer);
 	why_measure(why_of_all(answer, factor_infos[node].name), 1, factor_infos[node].name);
 	for (uint32_t i = 0; i < answer->count; i++) {
-		const struct told *told = &answer->factor[i];
+		const struct why_factor *shown = &answer->factor[i];
 		bool right = false;
 
 		for (enum factor_node at = node; at != FACTOR_ROOT; at = factor_infos[at].parent)
-			right |= !strcmp(told->name, factor_infos[at].name);
-		if (told->major != right) {
+			right |= !strcmp(shown->name, factor_infos[at].name);
+		if (shown->major != right) {
 			why_show(answer);
-			fail_msg("with %s slow, %s is %smajor", factor_infos[node].name, told->name,
-				 told->major ? "" : "not ");
+			fail_msg("with %s slow, %s is %smajor", factor_infos[node].name, shown->name,
+				 shown->major ? "" : "not ");
 		}
 	}
 	if (!(why_of_all(answer, factor_infos[node].name) >= 1 - points / 100)) {

@@ -20,7 +20,7 @@
 #define MS 1e6
 #define BASE_NS (10 * MS)
 #define SLOW 1
-#define ALL_GROUPS ((1U << TOLD_GROUPS) - 1)
+#define ALL_GROUPS ((1U << COUNTER_GROUPS) - 1)
 
 /* Of each leaf of a quiet fragment. */
 extern const double why_jitters[2];
@@ -53,7 +53,7 @@ struct run {
 	struct asked *asked;
 };
 
-struct told {
+struct why_factor {
 	char name[32], parent[32], shared[128];
 	int stage;
 	double share, impact, p;
@@ -61,7 +61,7 @@ struct told {
 };
 
 struct answer {
-	struct told factor[FACTOR_NODES];
+	struct why_factor factor[FACTOR_NODES];
 	uint32_t count, tellings, stages[8];
 	bool finals[8], final;
 	char outcome[24];
@@ -96,7 +96,7 @@ void why_go(struct run *run, struct answer *answer);
 void why_ask(const struct run *run, struct analysis *analysis);
 
 /* What was told of a factor, or NULL. */
-const struct told *why_find(const struct answer *answer, const char *name);
+const struct why_factor *why_find(const struct answer *answer, const char *name);
 void why_show(const struct answer *answer);
 
 /* A factor's share of the whole loss, by the way down the tree. */

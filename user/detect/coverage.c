@@ -86,8 +86,8 @@ static int compare_uncovered(const void *a, const void *b)
 	return (left->reason > right->reason) - (left->reason < right->reason);
 }
 
-static int tell(struct coverage *coverage, const struct vapro_state *state, double ns,
-		enum vapro_uncovered_reason reason)
+static int add_gap(struct coverage *coverage, const struct vapro_state *state, double ns,
+		   enum vapro_uncovered_reason reason)
 {
 	if (coverage->wall_ns <= 0 || ns < WORTH_TELLING * coverage->wall_ns)
 		return 0;
@@ -99,7 +99,7 @@ static int tell(struct coverage *coverage, const struct vapro_state *state, doub
 	return 0;
 }
 
-static int tell_gaps(struct coverage *coverage, const struct coverage_facts *facts)
+static int list_gaps(struct coverage *coverage, const struct coverage_facts *facts)
 {
 	double gap = fmax(0, coverage->wall_ns - coverage->seen_ns);
 	double mean = coverage->fragments > 0 ? coverage->seen_ns / coverage->fragments : 0;
@@ -119,8 +119,8 @@ static int tell_gaps(struct coverage *coverage, const struct coverage_facts *fac
 	}
 	lost = fmin(gap, lost);
 	gap -= lost;
-	if (tell(coverage, NULL, shed, VAPRO_SHED) || tell(coverage, NULL, governed, VAPRO_GOVERNED) ||
-	    tell(coverage, NULL, lost, VAPRO_LOST) || tell(coverage, NULL, gap, VAPRO_NOT_SEEN))
+	if (add_gap(coverage, NULL, shed, VAPRO_SHED) || add_gap(coverage, NULL, governed, VAPRO_GOVERNED) ||
+	    add_gap(coverage, NULL, lost, VAPRO_LOST) || add_gap(coverage, NULL, gap, VAPRO_NOT_SEEN))
 		return -ENOMEM;
 	return 0;
 }
@@ -158,10 +158,10 @@ int coverage__end(struct coverage *coverage, const struct series_book *book, uin
 			if (gaps[i].ns[reason] > gaps[i].ns[most])
 				most = reason;
 		}
-		if (tell(coverage, &stg__state(book->stg, gaps[i].state)->about, sum, most))
+		if (add_gap(coverage, &stg__state(book->stg, gaps[i].state)->about, sum, most))
 			goto cleanup;
 	}
-	if (tell_gaps(coverage, facts))
+	if (list_gaps(coverage, facts))
 		goto cleanup;
 	if (coverage->uncovered_count)
 		qsort(coverage->uncovered, coverage->uncovered_count, sizeof(*coverage->uncovered), compare_uncovered);

@@ -26,7 +26,7 @@ void evidence__say(struct variance *variance, bool confirmed, const char *format
 	variance->confirmed = confirmed;
 }
 
-/* Slower than its reference, and than what it usually does, both without what the kernel tells. */
+/* Slower than its reference, and than what it usually does, both without what the kernel attributes. */
 static bool witness(const struct evidence_input *input, const struct tally_series *entry)
 {
 	return entry->lost > 0 && entry->ref < input->config->threshold * entry->net &&
@@ -55,8 +55,8 @@ static bool far_out(const struct evidence_input *input, const struct tally_serie
 }
 
 /*
- * Sleep is told by the kernel, but programs sleep at will: only where a state does not usually take
- * that long it tells of something. One fragment that is stuck is judged against all others, since a
+ * Sleep is attributed by the kernel, but programs sleep at will: only where a state does not usually take
+ * that long it means something. One fragment that is stuck is judged against all others, since a
  * single one can never be far out among few.
  */
 static bool strange(const struct evidence_input *input, const struct tally_series *entry)
@@ -171,7 +171,7 @@ cleanup:
 	return found;
 }
 
-/* All ranks of the job are in it and equally slow: the program or the whole machine, nobody can tell. */
+/* All ranks of the job are in it and equally slow: the program or the whole machine, undecidable. */
 static bool all_alike(const struct evidence_input *input, const struct variance *variance)
 {
 	double least = INFINITY, most = 0;
@@ -208,7 +208,8 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
 	return most <= ALIKE * least;
 }
 
-/* What the kernel tells of waits for a CPU, without those for threads of the same process: nobody disturbs it then. */
+/* What the kernel attributes to waits for a CPU, without those for threads of the same process: nobody disturbs it
+ * then. */
 double evidence__by_others(const struct tally *tally, enum vapro_class class)
 {
 	double own = tally->crowd_base > 0 ? tally->crowd / tally->crowd_base : 0;
@@ -236,25 +237,26 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 {
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_COMPUTATION], share = input->config->evidence_share;
-	double told = tally->cpu[VAPRO_COMPUTATION] + tally->faults + tally->frequency;
+	double attributed = tally->cpu[VAPRO_COMPUTATION] + tally->faults + tally->frequency;
 	enum alone alone;
 
 	if (lost <= 0)
 		return evidence__say(variance, false, "no loss left");
-	if (told < share * lost && evidence__strange_share(input, variance, VAPRO_COMPUTATION) >= share)
-		told += tally->blocked[VAPRO_COMPUTATION];
-	if (told >= share * lost &&
-	    told - tally->cpu[VAPRO_COMPUTATION] + evidence__by_others(tally, VAPRO_COMPUTATION) <
+	if (attributed < share * lost && evidence__strange_share(input, variance, VAPRO_COMPUTATION) >= share)
+		attributed += tally->blocked[VAPRO_COMPUTATION];
+	if (attributed >= share * lost &&
+	    attributed - tally->cpu[VAPRO_COMPUTATION] + evidence__by_others(tally, VAPRO_COMPUTATION) <
 		OTHERS * share * lost) {
 		evidence__say_crowded(variance);
 		return;
 	}
 	/* What was proven stays so when its region grows. */
-	if (told >= share * lost || (variance->told.confirmed && told >= input->config->min_lost_s * 1e9)) {
+	if (attributed >= share * lost ||
+	    (variance->emitted.confirmed && attributed >= input->config->min_lost_s * 1e9)) {
 		evidence__say(variance, true, "%s %.0f %% of the loss (%s)",
 			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
 									       : "the kernel attributes",
-			      100 * fmin(1, told / lost),
+			      100 * fmin(1, attributed / lost),
 			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "a lower CPU frequency"
 									       : "off the CPU, interrupts or faults");
 		return;
@@ -275,7 +277,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	variance->alike = all_alike(input, variance);
 	if (variance->alike) {
 		evidence__say(variance, false,
-			      "all ranks slowed alike and the kernel tells nothing: the program may have "
+			      "all ranks slowed alike and the kernel attributes nothing: the program may have "
 			      "changed its work");
 		return;
 	}
@@ -305,8 +307,8 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		return;
 	}
 	evidence__say(variance, false,
-		      "the kernel tells only %.0f %% of the loss and no second state is slow in the same bins",
-		      100 * fmax(0, told / lost));
+		      "the kernel attributes only %.0f %% of the loss and no second state is slow in the same bins",
+		      100 * fmax(0, attributed / lost));
 }
 
 static enum vapro_class main_class(const struct variance *variance)
@@ -340,7 +342,7 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 			if (!variance->matched) {
 				if (variance->over)
 					continue;
-				/* What was told last stays told, but it is nobody's alarm any more. */
+				/* What was emitted last stays emitted, but it is nobody's alarm any more. */
 				variance->alarm = false;
 				variance->effect_of = variance->merged_into;
 				if (variance->merged_into)

@@ -4,12 +4,12 @@
  * and whose effect it is. A false alarm is the cardinal sin: whatever a change of the program could
  * explain as well stays unconfirmed.
  *
- *  computation    the kernel tells at least evidence_share of the loss; or, in the bins that lost
+ *  computation    the kernel attributes at least evidence_share of the loss; or, in the bins that lost
  *                 most, two states of one rank are slow, slow also against what they usually take
  *                 (noise does not respect states, a phase of the program does), and not all ranks
  *                 are slow alike.
- *  suspended calls the kernel tells most of the loss.
- *  io             the kernel tells of sleep, or its states have a history; both unusual for these
+ *  suspended calls the kernel attributes most of the loss.
+ *  io             the kernel attributes sleep, or its states have a history; both unusual for these
  *                 states; not on pipes and sockets, where the other end decides.
  *  waiting        mainly for a late peer: an effect, never an alarm. Transfer: two states slow, all
  *                 ranks seen, and the computation around it certified and undisturbed.

@@ -11,33 +11,34 @@
 
 void evidence__judge_suspended(struct variance *variance, const struct evidence_input *input)
 {
-	double lost = variance->total.lost[VAPRO_COMMUNICATION], told = variance->total.cpu[VAPRO_COMMUNICATION];
+	double lost = variance->total.lost[VAPRO_COMMUNICATION], attributed = variance->total.cpu[VAPRO_COMMUNICATION];
 	double share = input->config->evidence_share, least = input->config->min_lost_s * 1e9;
 
 	if (lost <= 0)
 		evidence__say(variance, false, "no loss left");
-	else if (told >= share * lost &&
+	else if (attributed >= share * lost &&
 		 evidence__by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
 		evidence__say_crowded(variance);
-	else if (told < share * lost && !(variance->told.confirmed && told >= least))
-		evidence__say(variance, false,
-			      "the kernel tells only %.0f %% of the loss inside calls: the rest may be a late peer's",
-			      100 * told / lost);
+	else if (attributed < share * lost && !(variance->emitted.confirmed && attributed >= least))
+		evidence__say(
+		    variance, false,
+		    "the kernel attributes only %.0f %% of the loss inside calls: the rest may be a late peer's",
+		    100 * attributed / lost);
 	/* the rest of the time it waited, as it would have on the CPU: what was taken from it must be worth it alone */
-	else if (told < least)
+	else if (attributed < least)
 		evidence__say(variance, false,
-			      "the kernel tells %.0f %% of the loss inside calls (off the CPU), less than %.2g s",
-			      100 * told / lost, least * 1e-9);
+			      "the kernel attributes %.0f %% of the loss inside calls (off the CPU), less than %.2g s",
+			      100 * attributed / lost, least * 1e-9);
 	else
-		evidence__say(variance, true, "the kernel tells %.0f %% of the loss inside calls (off the CPU)",
-			      100 * fmin(1, told / lost));
+		evidence__say(variance, true, "the kernel attributes %.0f %% of the loss inside calls (off the CPU)",
+			      100 * fmin(1, attributed / lost));
 }
 
 void evidence__judge_io(struct variance *variance, const struct evidence_input *input)
 {
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_IO], share = input->config->evidence_share;
-	double told = tally->cpu[VAPRO_IO] + tally->blocked[VAPRO_IO];
+	double attributed = tally->cpu[VAPRO_IO] + tally->blocked[VAPRO_IO];
 	double known = 0, peer = 0, slower = 0;
 
 	for (size_t i = 0; i < tally->series_count; i++) {
@@ -64,9 +65,9 @@ void evidence__judge_io(struct variance *variance, const struct evidence_input *
 		evidence__say(variance, true, "other ranks make the same calls faster");
 	else if (tally->cpu[VAPRO_IO] < share * lost && evidence__strange_share(input, variance, VAPRO_IO) < share)
 		evidence__say(variance, false, "these calls are as slow at other times");
-	else if (told >= share * lost)
-		evidence__say(variance, true, "the kernel tells %.0f %% of the loss (asleep or off the CPU)",
-			      100 * fmin(1, told / lost));
+	else if (attributed >= share * lost)
+		evidence__say(variance, true, "the kernel attributes %.0f %% of the loss (asleep or off the CPU)",
+			      100 * fmin(1, attributed / lost));
 	else if (known >= share * lost)
 		evidence__say(variance, true, "calls with a history of at least %llu were faster before",
 			      (unsigned long long)input->config->certify_fragments);

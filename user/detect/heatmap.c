@@ -8,10 +8,10 @@
 
 static size_t part_bytes(int part)
 {
-	return part < HEATMAP_OWNER  ? sizeof(struct cell_side)
-	       : part < HEATMAP_TOLD ? sizeof(uint32_t)
-	       : part < HEATMAP_LATE ? sizeof(unsigned char)
-				     : sizeof(float);
+	return part < HEATMAP_OWNER	? sizeof(struct cell_side)
+	       : part < HEATMAP_EMITTED ? sizeof(uint32_t)
+	       : part < HEATMAP_LATE	? sizeof(unsigned char)
+					: sizeof(float);
 }
 
 /* The array of a part, made where there is none; NULL when out of memory. */
@@ -243,33 +243,33 @@ int heatmap__own(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_cla
 	return 0;
 }
 
-int heatmap__tell(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, unsigned char told)
+int heatmap__emit(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, unsigned char emitted)
 {
 	unsigned char *at;
 
-	if (heatmap__told(map, row, bin, class) == told)
+	if (heatmap__emitted(map, row, bin, class) == emitted)
 		return 0;
-	at = take_part(map, bin, HEATMAP_TOLD + (int)class);
+	at = take_part(map, bin, HEATMAP_EMITTED + (int)class);
 	if (!at)
 		return -ENOMEM;
-	at[row] = told;
+	at[row] = emitted;
 	return 0;
 }
 
 void heatmap__disown(struct heatmap *map)
 {
 	for (uint64_t bin = map->begin; bin < map->end; bin++)
-		drop_parts(heatmap__bin(map, bin), HEATMAP_OWNER, HEATMAP_TOLD);
+		drop_parts(heatmap__bin(map, bin), HEATMAP_OWNER, HEATMAP_EMITTED);
 }
 
-unsigned char heatmap__telling(double performance)
+unsigned char heatmap__hundredths(double performance)
 {
 	return isnan(performance) ? 0 : (unsigned char)(1 + lround(100 * performance));
 }
 
-bool heatmap__differs(unsigned char told, unsigned char now)
+bool heatmap__differs(unsigned char emitted, unsigned char now)
 {
-	if (!told || !now)
-		return told != now;
-	return told > now ? told - now > 1 : now - told > 1;
+	if (!emitted || !now)
+		return emitted != now;
+	return emitted > now ? emitted - now > 1 : now - emitted > 1;
 }

@@ -25,7 +25,7 @@
 
 struct cell_side {
 	float dur, ref;	    /* of covered fragments, ns */
-	float cpu, blocked; /* of their loss: told by the kernel */
+	float cpu, blocked; /* of their loss: attributed by the kernel */
 	float stolen;	    /* of cpu: what the hypervisor took */
 	float seen;	    /* of all fragments, covered or not */
 };
@@ -36,16 +36,17 @@ struct cell {
 };
 
 /*
- * A bin lies together for all rows, since all ranks tell of the same time one after the other. Its parts are
+ * A bin lies together for all rows, since all ranks report the same time one after the other. Its parts are
  * arrays by row, there only where something was added: most jobs do not know most of them.
  */
 enum heatmap_part {
 	HEATMAP_CLOSED,				       /* struct cell_side, by class */
 	HEATMAP_OPEN = HEATMAP_CLOSED + VAPRO_CLASSES, /* likewise */
 	HEATMAP_OWNER = HEATMAP_OPEN + VAPRO_CLASSES,  /* uint32_t by class: id of the cell's variance, 0 = none */
-	HEATMAP_TOLD = HEATMAP_OWNER + VAPRO_CLASSES, /* unsigned char by class: what was said last, heatmap__telling */
+	HEATMAP_EMITTED =
+	    HEATMAP_OWNER + VAPRO_CLASSES, /* unsigned char by class: what was said last, heatmap__hundredths */
 	/* float, communication: waiting for a late peer, transfer, which all of the group share, and slow path */
-	HEATMAP_LATE = HEATMAP_TOLD + VAPRO_CLASSES,
+	HEATMAP_LATE = HEATMAP_EMITTED + VAPRO_CLASSES,
 	HEATMAP_TRANSFER,
 	HEATMAP_PATH,
 	HEATMAP_OPEN_LATE,
@@ -98,8 +99,8 @@ int heatmap__add_wait(struct heatmap *map, enum heatmap_part part, uint32_t row,
 /* Makes a variance the owner of a cell. Returns 0 or -ENOMEM. */
 int heatmap__own(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, uint32_t id);
 
-/* Keeps what is told of a cell. Returns 0 or -ENOMEM. */
-int heatmap__tell(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, unsigned char told);
+/* Keeps what is emitted of a cell. Returns 0 or -ENOMEM. */
+int heatmap__emit(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, unsigned char emitted);
 
 /* Takes all cells from their owners. */
 void heatmap__disown(struct heatmap *map);
@@ -140,11 +141,12 @@ static inline uint32_t heatmap__owner(const struct heatmap *map, uint32_t row, u
 	return owner ? owner[row] : 0;
 }
 
-static inline unsigned char heatmap__told(const struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class)
+static inline unsigned char heatmap__emitted(const struct heatmap *map, uint32_t row, uint64_t bin,
+					     enum vapro_class class)
 {
-	const unsigned char *told = heatmap__bin(map, bin)->parts[HEATMAP_TOLD + class];
+	const unsigned char *emitted = heatmap__bin(map, bin)->parts[HEATMAP_EMITTED + class];
 
-	return told ? told[row] : 0;
+	return emitted ? emitted[row] : 0;
 }
 
 /* HEATMAP_LATE, _TRANSFER, _PATH or _OPEN_LATE, ns. */
@@ -176,12 +178,12 @@ static inline double cell__taken(const struct cell *cell)
 	return (double)cell->closed.cpu - cell->closed.stolen + cell->open.cpu - cell->open.stolen;
 }
 
-static inline double cell__told(const struct cell *cell, enum vapro_class class)
+static inline double cell__attributed(const struct cell *cell, enum vapro_class class)
 {
-	double told = (double)cell->closed.cpu + cell->open.cpu;
+	double emitted = (double)cell->closed.cpu + cell->open.cpu;
 
-	/* In MPI being asleep is a way of waiting; only elsewhere does it tell of something. */
-	return class == VAPRO_COMMUNICATION ? told : told + cell->closed.blocked + cell->open.blocked;
+	/* In MPI being asleep is a way of waiting; only elsewhere does it mean something. */
+	return class == VAPRO_COMMUNICATION ? emitted : emitted + cell->closed.blocked + cell->open.blocked;
 }
 
 /* Normalised performance 0..1, NAN where less than valid_bin of the bin is covered. */
@@ -195,10 +197,10 @@ static inline double cell__performance(const struct cell *cell, const struct vap
 	return performance < 0 ? 0 : performance > 1 ? 1 : performance;
 }
 
-/* A performance as it is told, in hundredths: 0 for NAN, as for what was not told yet, else 1 to 101. */
-unsigned char heatmap__telling(double performance);
+/* A performance as it is emitted, in hundredths: 0 for NAN, as for what was not emitted yet, else 1 to 101. */
+unsigned char heatmap__hundredths(double performance);
 
-/* Whether what would be told now differs from what was told by more than a hundredth. */
-bool heatmap__differs(unsigned char told, unsigned char now);
+/* Whether what would be emitted now differs from what was emitted by more than a hundredth. */
+bool heatmap__differs(unsigned char emitted, unsigned char now);
 
 #endif

@@ -41,7 +41,8 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 		const struct series *series = &input->series->series[kept->series];
 		uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
 		struct loss loss = kept__loss(kept);
-		double told = loss.cpu + (series->class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
+		double attributed =
+		    loss.cpu + (series->class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
 
 		/* Before the view each bundle counts once, when it arrives. */
 		uint64_t from = kept->fresh && !(kept->flags & VAPRO_BUNDLE_OPEN) ? input->map->begin : view;
@@ -63,8 +64,8 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 			    .series = kept->series,
 			    .bin = bin,
 			    .n = kept->n * share,
-			    .fragment_ns = (kept->sum_ns - told) / kept->n,
-			    .net = (kept->sum_ns - told) * share,
+			    .fragment_ns = (kept->sum_ns - attributed) / kept->n,
+			    .net = (kept->sum_ns - attributed) * share,
 			    .ref = (double)kept->reference * kept->n * share,
 			    .lost = loss.lost * share,
 			};

@@ -16,7 +16,7 @@ const enum vapro_class region__class[LAYERS] = {
 #define CERTAIN 0.8	 /* of a cell's loss: the kernel attributes it */
 #define CERTAIN_PART 0.7 /* of the usual loss is enough then */
 #define STRONG_CELL 0.25 /* of a bin lost */
-#define MOSTLY 0.5	 /* of a loss told by the kernel */
+#define MOSTLY 0.5	 /* of a loss attributed by the kernel */
 
 struct cell region__cell(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
@@ -75,7 +75,7 @@ static enum layer layer_of(const struct heatmap *map, uint32_t row, uint64_t bin
 {
 	if (class != VAPRO_COMMUNICATION)
 		return class == VAPRO_IO ? LAYER_IO : LAYER_COMPUTATION;
-	if (cell__told(cell, class) >= MOSTLY * cell__lost(cell))
+	if (cell__attributed(cell, class) >= MOSTLY * cell__lost(cell))
 		return LAYER_SUSPENDED;
 	return heatmap__wait(map, HEATMAP_PATH, row, bin) >= MOSTLY * cell__lost(cell) ? LAYER_PATH : LAYER_WAITING;
 }

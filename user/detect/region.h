@@ -16,7 +16,7 @@
  *  - Borders whose column loses less than a fifth of the region's mean column are cut off.
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft.
- *  - Where the kernel's telling is the evidence, stretches that have it and those that have none are
+ *  - Where the kernel's attribution is the evidence, stretches that have it and those that have none are
  *    components of their own (region__split).
  *  - A draft needs min_cells and min_lost_s; one that the kernel attributes may be as small as the least that
  *    can cost the job min_share with the waiting it causes, and lie in one cell.
@@ -67,7 +67,7 @@ void region__clear(struct region_result *result);
  */
 uint64_t region__gap(const struct heatmap *map);
 
-/* Finds all drafts of a job's map. source: what computation is told alike by. Returns 0 or -ENOMEM. */
+/* Finds all drafts of a job's map. source: what computation is distinguished by. Returns 0 or -ENOMEM. */
 int region__grow(const struct heatmap *map, const struct stg_job *job, const struct vapro_config *config,
 		 enum vapro_workload_source source, struct region_result *result);
 

@@ -6,12 +6,12 @@
 
 #include <math.h>
 
-static double told_at(const struct grower *grower, size_t place, size_t b, enum layer layer)
+static double attributed_at(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
 	struct cell cell = region__cell(grower, place, b, layer);
 
 	/* A program sleeps at will: only in IO it may be attributed. */
-	return layer == LAYER_IO ? cell__told(&cell, VAPRO_IO) : (double)cell.closed.cpu + cell.open.cpu;
+	return layer == LAYER_IO ? cell__attributed(&cell, VAPRO_IO) : (double)cell.closed.cpu + cell.open.cpu;
 }
 
 int region__collect(struct grower *grower, struct region_result *result)
@@ -50,7 +50,7 @@ int region__collect(struct grower *grower, struct region_result *result)
 				    .bin = grower->map->begin + b,
 				};
 				draft->lost[class] += region__lost(grower, place, b, layer);
-				draft->attributed += told_at(grower, place, b, layer);
+				draft->attributed += attributed_at(grower, place, b, layer);
 				draft->has[class] = true;
 				draft->waiting |= layer == LAYER_WAITING;
 				draft->path |= layer == LAYER_PATH;

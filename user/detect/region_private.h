@@ -67,7 +67,7 @@ int region__trim(struct grower *grower, enum layer layer);
 
 /*
  * Parts what only touches: stretches that somebody on this machine makes slow who took the CPU, as the kernel
- * tells, and those where next to nothing is told, or it was the hypervisor. A hog in a stretch that is a little
+ * says, and those where next to nothing is attributed, or it was the hypervisor. A hog in a stretch that is a little
  * slow anyway is a variance of its own, with its own beginning, end and cause. Where the two take turns all the
  * time they stay together. Returns 0 or -ENOMEM.
  */

@@ -8,7 +8,7 @@
 #define TAKEN_LITTLE 0.25 /* of a loss that is of another kind */
 #define TAKEN_PARTS 2	  /* more of them are no stretches of their own: two causes take turns */
 
-/* What a cell of a component is slow by: what others took of its CPU would do, as the kernel tells, or it would not. */
+/* What a cell of a component is slow by: what others took of its CPU would do, as the kernel says, or it would not. */
 enum kind { KIND_NONE, KIND_TAKEN, KIND_REST };
 
 struct splitter {
@@ -80,7 +80,7 @@ static int grow_kind(struct splitter *splitter, enum kind kind)
 	return 0;
 }
 
-/* Whether a part can be a variance of its own, and the kernel's telling sets it apart. */
+/* Whether a part can be a variance of its own, and the kernel's attribution sets it apart. */
 static bool stands(const struct component *part, enum kind kind, const struct vapro_config *config)
 {
 	return part->cells >= config->min_cells && part->end - part->begin > 1 &&

@@ -19,7 +19,7 @@ static void sum_draft(const struct draft *draft, const struct heatmap *map, doub
 
 		*dur += cell__dur(&cell);
 		*lost += cell__lost(&cell);
-		*attributed += cell__told(&cell, at->class);
+		*attributed += cell__attributed(&cell, at->class);
 	}
 }
 

@@ -10,7 +10,7 @@
 #define LEAST_EXCESS 0.01
 #define LEAST_RATIO 0.15
 #define FEW 4		/* one member in so many may be on a slow path; more are the rule */
-#define LEAST_MEMBERS 3 /* of a call-site, for a few of them to be told from the others */
+#define LEAST_MEMBERS 3 /* of a call-site, for a few of them to be distinguished from the others */
 #define PATH_SHARE 0.7	/* of the most in a bin, from there on a slow path is one's own */
 #define LATE_SHARE 0.5	/* of an excess, lost by another member: that one was late */
 

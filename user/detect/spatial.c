@@ -187,8 +187,8 @@ static int meet(struct meetings *meetings, const struct series_book *book, const
 }
 
 /* One for each cluster, where it took longest. */
-static int tell_rare(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
-		     struct meetings *meetings)
+static int count_rare(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
+		      struct meetings *meetings)
 {
 	if (meetings->count)
 		qsort(meetings->items, meetings->count, sizeof(*meetings->items), compare_met);
@@ -282,7 +282,7 @@ int spatial__clusters(struct spatial *spatial, const struct series_book *book, c
 			error = meet(&meetings, book, &kept[i], ns);
 	}
 	if (!error)
-		error = tell_rare(spatial, book, stg, job, &meetings);
+		error = count_rare(spatial, book, stg, job, &meetings);
 	if (spatial->rare_count)
 		qsort(spatial->rares, spatial->rare_count, sizeof(*spatial->rares), compare_rares);
 	sum_clusters(&spatial->clusters, book, job);

@@ -65,7 +65,7 @@ static int add_worst(struct tally *tally, const struct tally_worst *worst)
 int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest)
 {
 	struct loss loss = kept__loss(kept);
-	double told = loss.cpu + (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
+	double attributed = loss.cpu + (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
 	double ref = (double)kept->reference * kept->n * share, dur = kept->sum_ns * share;
 	struct tally_series *series;
 
@@ -81,7 +81,7 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 	series->dur += dur;
 	series->ref += ref;
 	series->lost += loss.lost * share;
-	series->net += (kept->sum_ns - told) * share;
+	series->net += (kept->sum_ns - attributed) * share;
 	series->longest = fmax(series->longest, kept->max_ns);
 	tally->dur[class] += dur;
 	tally->ref[class] += ref;
@@ -89,7 +89,7 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 	tally->cpu[class] += loss.cpu * share;
 	tally->blocked[class] += loss.blocked * share;
 	if (kept->factor[VAPRO_MAJOR_FAULTS] > 0)
-		tally->faults += fmax(0, loss.lost - told) * share;
+		tally->faults += fmax(0, loss.lost - attributed) * share;
 	if (class == VAPRO_COMPUTATION)
 		tally->frequency += loss.frequency * share;
 	if (kept->provisional)

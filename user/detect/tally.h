@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the fragments inside one variance add up to: loss by class, what the kernel tells of it, the
+ * What the fragments inside one variance add up to: loss by class, what the kernel attributes of it, the
  * series that lost it, the worst fragments. Tallies add, so a variance that outlives the view keeps
  * one of the bundles that were dropped and adds the present ones to it: nothing counts twice.
  */
@@ -16,7 +16,7 @@ struct table;
 
 struct tally_series {
 	uint32_t series;
-	double n, dur, ref, net, lost; /* net: without what the kernel tells */
+	double n, dur, ref, net, lost; /* net: without what the kernel attributes */
 	double longest;		       /* ns, of one fragment */
 	double open_n, open_dur;       /* of it, not ended yet */
 };
@@ -31,7 +31,7 @@ struct tally_worst {
 
 struct tally {
 	double dur[VAPRO_CLASSES], ref[VAPRO_CLASSES], lost[VAPRO_CLASSES]; /* ns */
-	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* told, of lost */
+	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* attributed, of lost */
 	double faults;							    /* lost by fragments with major faults */
 	double blind;							    /* lost without any reference */
 	double provisional;	     /* lost against a reference without support */
@@ -49,7 +49,7 @@ struct tally {
 
 /*
  * Adds a share of a bundle. A guest is a communication bundle in a cell that the computation of its
- * rank owns: only what the kernel tells of it belongs there. Returns 0 or -ENOMEM.
+ * rank owns: only what the kernel attributes of it belongs there. Returns 0 or -ENOMEM.
  */
 int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest);
 int tally__merge(struct tally *into, const struct tally *from);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define GROWN_SHARE 0.5 /* of a loss that was told: so much more is worth another line while it goes on */
+#define GROWN_SHARE 0.5 /* of a loss that was emitted: so much more is worth another line while it goes on */
 
 struct overlap {
 	size_t draft;
@@ -134,7 +134,7 @@ static int take_over(struct variance *variance, const struct draft *draft, const
 		     const struct stg_job *job)
 {
 	/* What the map has forgotten still belongs to it. */
-	bool older = variance->told_once && variance->begin < map->begin;
+	bool older = variance->emitted_once && variance->begin < map->begin;
 
 	if (!older)
 		variance->begin = draft->begin;
@@ -227,7 +227,7 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 		bool ended = variance->end + region__gap(map) + 1 <= end;
 
 		variance->state = last || ended || !variance->matched ? VAPRO_REGION_CLOSED
-				  : variance->told_once		      ? VAPRO_REGION_CHANGED
+				  : variance->emitted_once	      ? VAPRO_REGION_CHANGED
 								      : VAPRO_REGION_OPEN;
 	}
 	error = 0;
@@ -237,9 +237,9 @@ cleanup:
 	return error;
 }
 
-bool variance__tell(struct variance *variance, double least_s)
+bool variance__emit(struct variance *variance, double least_s)
 {
-	struct variance_told now = {
+	struct variance_emitted now = {
 	    .begin = variance->begin,
 	    .end = variance->end,
 	    .row_count = (uint32_t)variance->row_count,
@@ -252,7 +252,7 @@ bool variance__tell(struct variance *variance, double least_s)
 	    .effect_of = variance->effect_of,
 	    .diagnosed = variance->diagnosed,
 	};
-	const struct variance_told *then = &variance->told;
+	const struct variance_emitted *then = &variance->emitted;
 	double moved = fabs(now.lost_seconds - then->lost_seconds);
 	bool shape = now.begin != then->begin || now.end != then->end || now.row_count != then->row_count;
 	bool verdict = now.confirmed != then->confirmed || now.alarm != then->alarm ||
@@ -261,28 +261,28 @@ bool variance__tell(struct variance *variance, double least_s)
 		       now.severity != then->severity;
 	bool closing = variance->state == VAPRO_REGION_CLOSED && !variance->over;
 
-	if (!variance->told_once && (!variance->matched || variance->small || now.lost_seconds < least_s))
+	if (!variance->emitted_once && (!variance->matched || variance->small || now.lost_seconds < least_s))
 		return false;
-	if (variance->told_once && !closing) {
+	if (variance->emitted_once && !closing) {
 		/*
-		 * What is over is told again only where late fragments changed it for good; references that
+		 * What is over is emitted again only where late fragments changed it for good; references that
 		 * improve shift every sum a little.
 		 */
 		if (variance->over && (!variance->matched || (!shape && moved <= fmax(0.01, 0.1 * then->lost_seconds))))
 			return false;
 		/*
-		 * That it goes on is known: its end and its loss are told when they weigh more, or when it closes. A
-		 * fragment that has not ended may be a rank that is stuck: that is told each time.
+		 * That it goes on is known: its end and its loss are emitted when they weigh more, or when it closes. A
+		 * fragment that has not ended may be a rank that is stuck: that is emitted each time.
 		 */
 		if (!variance->over && !verdict && now.begin == then->begin && now.row_count == then->row_count &&
 		    (now.effect_of || moved <= fmax(0.01, GROWN_SHARE * then->lost_seconds)) &&
 		    !(now.still_open && shape))
 			return false;
 	}
-	variance->revision += variance->told_once;
-	variance->told_once = true;
+	variance->revision += variance->emitted_once;
+	variance->emitted_once = true;
 	variance->over = variance->state == VAPRO_REGION_CLOSED;
-	variance->told = now;
+	variance->emitted = now;
 	return true;
 }
 

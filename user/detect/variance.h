@@ -13,7 +13,7 @@
 
 #include <vapro/analysis.h>
 
-struct variance_told {
+struct variance_emitted {
 	uint64_t begin, end;
 	uint32_t row_count;
 	double lost_seconds;
@@ -34,8 +34,8 @@ struct variance {
 	bool path;    /* of the layer of slow paths */
 	bool lasting; /* of a set of ranks: detect/sets.h */
 	bool matched; /* by a draft of this window */
-	bool told_once;
-	bool over; /* closed and told so */
+	bool emitted_once;
+	bool over; /* closed, and reported as closed */
 	uint32_t merged_into;
 	struct tally past, retiring, staying, total; /* total = the sum of the three */
 	/* The verdict of this window. */
@@ -51,7 +51,7 @@ struct variance {
 	uint64_t effect_of;
 	char evidence[160];
 	uint32_t diagnosed; /* how far its diagnosis is, a number of the caller's */
-	struct variance_told told;
+	struct variance_emitted emitted;
 };
 
 struct variance_book {
@@ -70,13 +70,13 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 struct variance *variance__find(const struct variance_book *book, uint32_t id);
 
 /*
- * Whether the variance must be told in this window; if so, notes what is told and counts the
- * revision. One that goes on is told again where its verdict, its beginning or its rows changed or
+ * Whether the variance must be emitted in this window; if so, notes what is emitted and counts the
+ * revision. One that goes on is emitted again where its verdict, its beginning or its rows changed or
  * its loss by half (not that of an effect), so that a long one takes few lines, and when it closes;
- * one that rests on a fragment that has not ended, each time. A small one is not told at all, nor a new one that
- * lost less than least_s: its cells are older than all bundles, so it was told under another id.
+ * one that rests on a fragment that has not ended, each time. A small one is not emitted at all, nor a new one that
+ * lost less than least_s: its cells are older than all bundles, so it was emitted under another id.
  */
-bool variance__tell(struct variance *variance, double least_s);
+bool variance__emit(struct variance *variance, double least_s);
 
 /* Ends the window: retired tallies become the past, variances that are over and out of the map go. */
 int variance__retire(struct variance_book *book, const struct heatmap *map);

@@ -4,7 +4,7 @@
  * taken out, is split into three parts.
  *
  *  transfer   The last arriver of an operation waits for no peer: the least excess of any member of the group is
- *             everybody's. Operations are told apart where their calls are single fragments: those of one call-site
+ *             everybody's. Operations are distinguished where their calls are single fragments: those of one call-site
  *             that overlap. Calls that were merged have one excess per bin; the least sum of a bin is more than the
  *             sum of the leasts, so what the kernel attributes of the group's computation in that bin comes off.
  *  slow path  Excess of a few members in one call-site while most of its members have none, and while no member lost

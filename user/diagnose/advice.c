@@ -199,9 +199,10 @@ static void advise_waiting(const struct result_variance *variance, bool transfer
 	else if (!transfer)
 		snprintf(buf, size, "%s waited for ranks that came late: compare the work of the ranks.", ranks);
 	else if (!variance->confirmed)
-		snprintf(buf, size,
-			 "%s waited at the same time; whether for the network or for each other cannot be told here.",
-			 ranks);
+		snprintf(
+		    buf, size,
+		    "%s waited at the same time; whether for the network or for each other cannot be determined here.",
+		    ranks);
 	else
 		snprintf(buf, size,
 			 "Transfers of %s took longer than before: look at the network and who else uses it.", ranks);

@@ -16,7 +16,7 @@ static void settle_cpu(const struct contribution *from, double *impact)
 {
 	double counted = 0;
 
-	if (from->told[TOLD_TOP] > 0) {
+	if (from->counted[COUNTER_TOP] > 0) {
 		for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++)
 			counted += fmax(0, impact[node]);
 		for (int node = NODE_RETIRING; node <= NODE_BACKEND && counted > 0; node++)
@@ -26,12 +26,12 @@ static void settle_cpu(const struct contribution *from, double *impact)
 		return;
 	}
 	for (int node = NODE_FRONTEND_LATENCY; node <= NODE_CORE; node++) {
-		if (node == NODE_MEMORY && from->told[TOLD_BACKEND] <= 0)
+		if (node == NODE_MEMORY && from->counted[COUNTER_BACKEND] <= 0)
 			continue;
 		impact[factor_infos[node].parent] += impact[node];
 		impact[NODE_ON_CPU] -= impact[node];
 	}
-	if (from->told[TOLD_BACKEND] > 0)
+	if (from->counted[COUNTER_BACKEND] > 0)
 		return;
 	for (int node = NODE_L1; node <= NODE_STORE; node++) {
 		impact[NODE_MEMORY] += impact[node];
@@ -43,12 +43,12 @@ static void settle_cpu(const struct contribution *from, double *impact)
 /* The parts' shares of what their whole lost, whenever they were counted. */
 static void settle_parts(const struct contribution *from, double *impact)
 {
-	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
-		enum factor_node parent = told_infos[group].parent;
-		bool whole = from->told[group == TOLD_MEMORY ? TOLD_BACKEND : TOLD_TOP] > 0;
+	for (int group = COUNTER_FRONTEND; group < COUNTER_GROUPS; group++) {
+		enum factor_node parent = counter_group_infos[group].parent;
+		bool whole = from->counted[group == COUNTER_MEMORY ? COUNTER_BACKEND : COUNTER_TOP] > 0;
 		double sum = 0;
 
-		if (from->told[group] <= 0 || !whole)
+		if (from->counted[group] <= 0 || !whole)
 			continue;
 		for (int pass = 0; pass < 2; pass++) {
 			for (int node = 0; node < FACTOR_NODES; node++) {
@@ -65,19 +65,20 @@ static void settle_parts(const struct contribution *from, double *impact)
 	}
 }
 
-/* Whether the time that a set of counts is a part of is told, so that they only split it. */
-static bool whole_told(const struct contribution *from, enum priced set)
+/* Whether the time that a set of counts is a part of is known, so that they only split it. */
+static bool whole_counted(const struct contribution *from, enum priced set)
 {
-	return set == PRICED_KERNEL ? from->kernel : from->told[TOLD_BACKEND] > 0 || from->told[TOLD_MEMORY] > 0;
+	return set == PRICED_KERNEL ? from->kernel
+				    : from->counted[COUNTER_BACKEND] > 0 || from->counted[COUNTER_MEMORY] > 0;
 }
 
 static double available(const struct contribution *from, enum priced set, const double *impact)
 {
 	double sum = 0;
 
-	if (whole_told(from, set))
+	if (whole_counted(from, set))
 		return fmax(0, impact[set == PRICED_KERNEL ? NODE_KERNEL_OTHER : NODE_MEMORY_OTHER]);
-	if (set == PRICED_MEMORY && from->told[TOLD_TOP] > 0)
+	if (set == PRICED_MEMORY && from->counted[COUNTER_TOP] > 0)
 		return fmax(0, impact[NODE_BACKEND]);
 	for (int node = 0; cpu_node(node); node++)
 		sum += fmax(0, impact[node]);
@@ -89,11 +90,11 @@ static void move(const struct contribution *from, enum priced set, double cost, 
 {
 	double sum = available(from, set, impact);
 
-	if (whole_told(from, set)) {
+	if (whole_counted(from, set)) {
 		impact[set == PRICED_KERNEL ? NODE_KERNEL_OTHER : NODE_MEMORY_OTHER] = sum - cost;
 		return;
 	}
-	if (set == PRICED_MEMORY && from->told[TOLD_TOP] > 0) {
+	if (set == PRICED_MEMORY && from->counted[COUNTER_TOP] > 0) {
 		impact[NODE_MEMORY] = cost;
 		return;
 	}
@@ -145,7 +146,7 @@ static void price(const struct contribution *from, enum priced set, const struct
 		impact[info->first + i] *= scale;
 	if (result.outcome == REGRESSION_FITTED && cost > 0)
 		move(from, set, cost * scale, impact);
-	if (cost > 0 && !whole_told(from, set))
+	if (cost > 0 && !whole_counted(from, set))
 		breakdown->node[info->parent].regression = true;
 }
 
@@ -156,8 +157,8 @@ static void find_present(const struct contribution *from, const double *impact, 
 	for (int node = NODE_KERNEL; node <= NODE_SUSPENSION; node++)
 		nodes[node].present = true;
 	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++)
-		nodes[node].present = from->told[TOLD_TOP] > 0 || impact[node] > 0;
-	nodes[NODE_ON_CPU].present = from->told[TOLD_TOP] <= 0 || impact[NODE_ON_CPU] > 0;
+		nodes[node].present = from->counted[COUNTER_TOP] > 0 || impact[node] > 0;
+	nodes[NODE_ON_CPU].present = from->counted[COUNTER_TOP] <= 0 || impact[NODE_ON_CPU] > 0;
 	for (int node = NODE_PREEMPTED; node <= NODE_STEAL; node++)
 		nodes[node].present = impact[NODE_SUSPENSION] > 0;
 	nodes[NODE_FREQUENCY].present = impact[NODE_FREQUENCY] > 0;
@@ -165,11 +166,11 @@ static void find_present(const struct contribution *from, const double *impact, 
 		nodes[node].present = impact[node] > 0;
 	for (int node = NODE_L1; node <= NODE_STORE; node++)
 		nodes[node].present = impact[node] > 0;
-	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
+	for (int group = COUNTER_FRONTEND; group < COUNTER_GROUPS; group++) {
 		for (int node = 0; node < FACTOR_NODES; node++) {
-			if (factor_infos[node].parent == told_infos[group].parent && !factors__counted(node) &&
-			    !factor_infos[node].rest && impact[told_infos[group].parent] > 0)
-				nodes[node].present |= from->told[group] > 0;
+			if (factor_infos[node].parent == counter_group_infos[group].parent && !factors__counted(node) &&
+			    !factor_infos[node].rest && impact[counter_group_infos[group].parent] > 0)
+				nodes[node].present |= from->counted[group] > 0;
 		}
 	}
 	for (int set = 0; set < PRICED_SETS; set++) {
@@ -183,7 +184,7 @@ static void find_present(const struct contribution *from, const double *impact, 
 	}
 }
 
-/* A finer factor is major only below a major one; one that cannot be told from a major one is major too. */
+/* A finer factor is major only below a major one; one that cannot be distinguished from a major one is major too. */
 static void find_major(const struct vapro_config *config, struct breakdown *breakdown)
 {
 	for (int node = 0; node < FACTOR_NODES; node++) {
@@ -213,7 +214,7 @@ void breakdown__make(const struct contribution *from, const struct vapro_config 
 	memcpy(impact, from->impact, sizeof(impact));
 	settle_cpu(from, impact);
 	settle_parts(from, impact);
-	impact[NODE_MEMORY_OTHER] = from->told[TOLD_MEMORY] > 0 ? 0 : fmax(0, impact[NODE_MEMORY]);
+	impact[NODE_MEMORY_OTHER] = from->counted[COUNTER_MEMORY] > 0 ? 0 : fmax(0, impact[NODE_MEMORY]);
 	price(from, PRICED_KERNEL, config, impact, breakdown);
 	price(from, PRICED_MEMORY, config, impact, breakdown);
 	find_present(from, impact, breakdown);

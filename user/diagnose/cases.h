@@ -12,7 +12,7 @@
 #include "diagnose/interferers.h"
 
 /* What was said of a case last. */
-struct told_case {
+struct emitted_case {
 	int stage; /* 0: nothing yet */
 	bool final, confirmed, alarm;
 	uint64_t effect_of, major; /* major causes, as bits */
@@ -35,7 +35,7 @@ struct diagnosis_case {
 	struct breakdown breakdown; /* of the sum; the analysis fills it */
 	/* Groups of counters as bits, see driver.h: asked for now, and asked for in vain. */
 	unsigned wished, tried;
-	struct told_case told; /* the analysis fills it */
+	struct emitted_case emitted; /* the analysis fills it */
 };
 
 struct cases {
@@ -67,7 +67,7 @@ int cases__merge(struct cases *cases, uint32_t from, uint32_t into);
 /* Brings the sums of stale cases up to date. Returns 0 or -ENOMEM. */
 int cases__sum(struct cases *cases);
 
-/* Ends the window; keep tells whether a variance lives on. Returns 0 or -ENOMEM. */
+/* Ends the window; keep says whether a variance lives on. Returns 0 or -ENOMEM. */
 int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), void *arg);
 size_t cases__bytes(const struct cases *cases);
 void cases__free(struct cases *cases);

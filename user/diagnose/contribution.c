@@ -22,9 +22,9 @@ void contribution__shares(const double *impact, double *shares)
 		    !factors__counted(node) && impact[node] > 0 ? impact[node] / sums[factor_infos[node].parent] : 0;
 }
 
-static bool has(unsigned told, enum told_group group)
+static bool has(unsigned counted, enum counter_group group)
 {
-	return told & 1U << group;
+	return counted & 1U << group;
 }
 
 /* Time per fragment on the CPU that is no kernel's and no interrupt's. */
@@ -49,23 +49,23 @@ static void usual_of_reference(const struct kept *kept, const double *time, doub
 }
 
 /*
- * What normal fragments spend, n of them; of the groups that the bundle tells, by the normal ones
- * that tell them too. Where there are none, its shares are taken for usual: they explain nothing.
+ * What normal fragments spend, n of them; of the groups that the bundle was counted with, by the normal ones
+ * that were counted with them too. Where there are none, its shares are taken for usual: they explain nothing.
  */
 static void usual_of_pile(const struct kept *kept, const double *time, const struct series_pile *pile, double *usual)
 {
 	double each = kept->n / pile->n, rest = pile->sum_ns * each, now = user_time(time), known = 0;
-	const enum told_group *groups = factors__groups();
+	const enum counter_group *groups = factors__groups();
 
 	for (int node = 0; node < FACTOR_NODES; node++) {
-		enum told_group group = groups[node];
-		double n = group == TOLD_GROUPS ? pile->n : pile->told_n[group];
+		enum counter_group group = groups[node];
+		double n = group == COUNTER_GROUPS ? pile->n : pile->counted_n[group];
 		enum vapro_factor factor = factor_infos[node].factor;
 
-		/* most are 0, and what no counter tells of is not asked for */
+		/* most are 0, and what no counter measures is not asked for */
 		usual[node] = 0;
 		if (factor < VAPRO_FACTORS && pile->factor[factor] != 0 && n > 0 &&
-		    (kept->told || group == TOLD_GROUPS))
+		    (kept->counted || group == COUNTER_GROUPS))
 			usual[node] = pile->factor[factor] * kept->n / n;
 		if (factor_infos[node].parent == NODE_SUSPENSION)
 			usual[NODE_SUSPENSION] += usual[node];
@@ -74,33 +74,33 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 	usual[NODE_KERNEL_OTHER] =
 	    fmax(0, usual[NODE_KERNEL] - usual[NODE_PAGE_FAULTS] - usual[NODE_SYSTEM_CALLS] - usual[NODE_RECLAIM]);
 	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++) {
-		if (has(kept->told, TOLD_TOP) && pile->told_n[TOLD_TOP] <= 0)
+		if (has(kept->counted, COUNTER_TOP) && pile->counted_n[COUNTER_TOP] <= 0)
 			usual[node] = now > 0 ? time[node] / now * rest : 0;
 	}
-	for (int group = TOLD_FRONTEND; kept->told && group < TOLD_GROUPS; group++) {
-		enum factor_node parent = told_infos[group].parent;
-		bool whole = has(kept->told, group == TOLD_MEMORY ? TOLD_BACKEND : TOLD_TOP);
+	for (int group = COUNTER_FRONTEND; kept->counted && group < COUNTER_GROUPS; group++) {
+		enum factor_node parent = counter_group_infos[group].parent;
+		bool whole = has(kept->counted, group == COUNTER_MEMORY ? COUNTER_BACKEND : COUNTER_TOP);
 		const unsigned char *members;
 		double sum = 0;
 		int count;
 
-		members = factors__members((enum told_group)group, &count);
+		members = factors__members((enum counter_group)group, &count);
 		for (int i = 0; i < count; i++) {
 			int node = members[i];
 
-			if (!has(kept->told, (enum told_group)group))
+			if (!has(kept->counted, (enum counter_group)group))
 				usual[node] = 0;
-			else if (pile->told_n[group] <= 0 && whole)
+			else if (pile->counted_n[group] <= 0 && whole)
 				usual[node] = time[parent] > 0 ? time[node] / time[parent] * usual[parent] : 0;
-			else if (pile->told_n[group] <= 0)
+			else if (pile->counted_n[group] <= 0)
 				usual[node] = now > 0 ? time[node] / now * rest : 0;
 			sum += usual[node];
 		}
 		if (!whole)
 			usual[parent] = sum;
 	}
-	usual[NODE_MEMORY_OTHER] = has(kept->told, TOLD_MEMORY) ? 0 : usual[NODE_MEMORY];
-	if (!has(kept->told, TOLD_TOP)) {
+	usual[NODE_MEMORY_OTHER] = has(kept->counted, COUNTER_MEMORY) ? 0 : usual[NODE_MEMORY];
+	if (!has(kept->counted, COUNTER_TOP)) {
 		usual[NODE_RETIRING] = 0;
 		usual[NODE_BACKEND] = usual[NODE_MEMORY] + usual[NODE_CORE];
 		for (int node = NODE_FRONTEND; node <= NODE_BACKEND; node++)
@@ -119,7 +119,7 @@ static void split(const struct kept *kept, const struct series_pile *normal, dou
 	} else {
 		for (int i = 0; i < VAPRO_FACTORS; i++)
 			factor[i] = kept->factor[i];
-		factors__partition(kept->sum_ns, factor, kept->told, time);
+		factors__partition(kept->sum_ns, factor, kept->counted, time);
 	}
 	if (normal->n > 0)
 		usual_of_pile(kept, time, normal, usual);
@@ -128,13 +128,13 @@ static void split(const struct kept *kept, const struct series_pile *normal, dou
 }
 
 /* The time that holds the price of a set of counts. */
-static double priced_time(enum priced set, unsigned told, bool kernel, const double *time)
+static double priced_time(enum priced set, unsigned counted, bool kernel, const double *time)
 {
 	if (set == PRICED_KERNEL)
 		return kernel ? time[NODE_KERNEL_OTHER] : user_time(time) + time[NODE_KERNEL];
-	return has(told, TOLD_BACKEND) ? time[NODE_MEMORY_OTHER]
-	       : has(told, TOLD_TOP)   ? time[NODE_BACKEND]
-				       : user_time(time);
+	return has(counted, COUNTER_BACKEND) ? time[NODE_MEMORY_OTHER]
+	       : has(counted, COUNTER_TOP)   ? time[NODE_BACKEND]
+					     : user_time(time);
 }
 
 bool contribution__row(const struct kept *kept, const struct series_pile *normal, struct contribution_row *row)
@@ -143,12 +143,13 @@ bool contribution__row(const struct kept *kept, const struct series_pile *normal
 	bool kernel;
 
 	if (normal->n <= 0)
-		return false; /* nothing to tell its counts from */
+		return false; /* nothing to compare its counts with */
 	split(kept, normal, time, usual);
 	kernel = normal->factor[VAPRO_KERNEL] > 0 || time[NODE_KERNEL] > 0;
 	for (int set = 0; set < PRICED_SETS; set++) {
 		const struct priced_info *info = &priced_infos[set];
-		double y = priced_time(set, kept->told, kernel, time) - priced_time(set, kept->told, kernel, usual);
+		double y =
+		    priced_time(set, kept->counted, kernel, time) - priced_time(set, kept->counted, kernel, usual);
 
 		for (uint32_t i = 0; i < info->count; i++) {
 			enum vapro_factor factor = factor_infos[info->first + i].factor;
@@ -210,17 +211,17 @@ void contribution__add(struct contribution *contribution, const struct kept *kep
 			    kept->factor[factor] - (normal->n > 0 ? normal->factor[factor] / normal->n * kept->n : 0);
 	}
 	add_durations(contribution, impact, kept->sum_ns * share, config->major_share);
-	if (!has(kept->told, TOLD_TOP)) {
-		/* Wholes that only their parts tell of are for breakdown__make to put together. */
+	if (!has(kept->counted, COUNTER_TOP)) {
+		/* Wholes that only their parts are known of are for breakdown__make to put together. */
 		impact[NODE_ON_CPU] += impact[NODE_FRONTEND] + impact[NODE_BAD_SPECULATION] + impact[NODE_BACKEND];
 		impact[NODE_FRONTEND] = impact[NODE_BAD_SPECULATION] = impact[NODE_BACKEND] = 0;
 	}
-	if (!has(kept->told, TOLD_BACKEND))
+	if (!has(kept->counted, COUNTER_BACKEND))
 		impact[NODE_MEMORY] = 0;
 	for (int node = 0; node < FACTOR_NODES; node++)
 		contribution->impact[node] += impact[node] * share;
-	for (int group = 0; group < TOLD_GROUPS; group++)
-		contribution->told[group] += has(kept->told, (enum told_group)group) ? kept->n * share : 0;
+	for (int group = 0; group < COUNTER_GROUPS; group++)
+		contribution->counted[group] += has(kept->counted, (enum counter_group)group) ? kept->n * share : 0;
 	contribution->abnormal += kept->n * share;
 	contribution->approx |= kept->n > 1 && !(kept->flags & VAPRO_BUNDLE_ABNORMAL);
 }
@@ -231,8 +232,8 @@ void contribution__merge(struct contribution *into, const struct contribution *f
 		into->impact[node] += from->impact[node];
 		into->duration[node] += from->duration[node];
 	}
-	for (int group = 0; group < TOLD_GROUPS; group++)
-		into->told[group] += from->told[group];
+	for (int group = 0; group < COUNTER_GROUPS; group++)
+		into->counted[group] += from->counted[group];
 	for (int set = 0; set < PRICED_SETS; set++)
 		regression__merge(&into->rows[set], &from->rows[set]);
 	into->abnormal += from->abnormal;

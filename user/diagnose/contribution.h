@@ -31,10 +31,11 @@ extern const struct priced_info priced_infos[PRICED_SETS];
 struct contribution {
 	double impact[FACTOR_NODES];   /* ns, of counts their number; may be negative */
 	double duration[FACTOR_NODES]; /* ns of abnormal fragments whose major factors include it */
-	double told[TOLD_GROUPS];      /* of the abnormal fragments, those that tell of a group of counters */
-	double abnormal, normal;       /* fragments */
-	double dur, ref;	       /* ns of all fragments, and what they should have taken */
-	bool approx, kernel;	       /* the kernel's time is told, not only its events */
+	double
+	    counted[COUNTER_GROUPS]; /* of the abnormal fragments, those that were counted with a group of counters */
+	double abnormal, normal;     /* fragments */
+	double dur, ref;	     /* ns of all fragments, and what they should have taken */
+	bool approx, kernel;	     /* the kernel's time is known, not only its events */
 	struct regression_moments rows[PRICED_SETS];
 };
 
@@ -48,10 +49,10 @@ struct contribution_row {
 	double n; /* fragments */
 };
 
-/* Makes a row; false where there is nothing normal to tell its counts from. */
+/* Makes a row; false where there is nothing normal to compare its counts with. */
 bool contribution__row(const struct kept *kept, const struct series_pile *normal, struct contribution_row *row);
 
-/* Adds a share of a row: normal fragments outside of a variance tell as much about prices as those inside. */
+/* Adds a share of a row: normal fragments outside of a variance show as much about prices as those inside. */
 void contribution__add_row(struct contribution *contribution, const struct contribution_row *row, double share);
 void contribution__merge(struct contribution *into, const struct contribution *from);
 

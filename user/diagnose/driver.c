@@ -12,33 +12,34 @@ static bool major_on_cpu(const struct breakdown *breakdown)
 	return major;
 }
 
-static bool wants(const struct diagnosis_case *item, enum told_group group, unsigned told, double least)
+static bool wants(const struct diagnosis_case *item, enum counter_group group, unsigned counted, double least)
 {
 	/* Without counters there is nothing to ask for. */
-	if (!(told & 1U << TOLD_TOP) || item->tried & 1U << group || case__sum(item)->told[group] >= least)
+	if (!(counted & 1U << COUNTER_TOP) || item->tried & 1U << group || case__sum(item)->counted[group] >= least)
 		return false;
-	if (group == TOLD_TOP)
+	if (group == COUNTER_TOP)
 		return major_on_cpu(&item->breakdown);
-	return case__sum(item)->told[TOLD_TOP] > 0 && item->breakdown.node[told_infos[group].parent].major;
+	return case__sum(item)->counted[COUNTER_TOP] > 0 &&
+	       item->breakdown.node[counter_group_infos[group].parent].major;
 }
 
-/* Interrupts lie in the time on the CPU, or in the kernel's, where nobody tells them apart. */
+/* Interrupts lie in the time on the CPU, or in the kernel's, where they are not separated. */
 static bool wants_interrupts(const struct breakdown *breakdown)
 {
 	return major_on_cpu(breakdown) || breakdown->node[NODE_KERNEL].major || breakdown->node[NODE_IRQ].major;
 }
 
-int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned told, double least)
+int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned counted, double least)
 {
 	item->wished = 0;
 	driver->interrupted |= wants_interrupts(&item->breakdown);
-	for (int group = 0; group < TOLD_GROUPS; group++) {
+	for (int group = 0; group < COUNTER_GROUPS; group++) {
 		struct driver_wish *wish = NULL;
 
-		if (driver->refused & 1U << group || !wants(item, (enum told_group)group, told, least))
+		if (driver->refused & 1U << group || !wants(item, (enum counter_group)group, counted, least))
 			continue;
 		item->wished |= 1U << group;
-		if (group == TOLD_TOP)
+		if (group == COUNTER_TOP)
 			continue; /* what is on whenever nobody wishes anything else */
 		for (size_t i = 0; i < driver->count && !wish; i++) {
 			if (driver->queue[i].job == job && driver->queue[i].variance == item->id &&
@@ -51,7 +52,7 @@ int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item
 			if (grow(&driver->queue, &driver->capacity, driver->count + 1, sizeof(*driver->queue)))
 				return -ENOMEM;
 			wish = &driver->queue[driver->count++];
-			*wish = (struct driver_wish){job, item->id, (enum told_group)group, false};
+			*wish = (struct driver_wish){job, item->id, (enum counter_group)group, false};
 		}
 		wish->seen = true;
 	}
@@ -85,7 +86,7 @@ bool driver__turn(struct driver *driver, struct driver_wish *vain)
 	return over;
 }
 
-void driver__refuse(struct driver *driver, enum told_group group)
+void driver__refuse(struct driver *driver, enum counter_group group)
 {
 	bool first = driver->count && driver->queue[0].group == group;
 	size_t kept = 0;
@@ -107,16 +108,16 @@ const struct driver_wish *driver__current(const struct driver *driver)
 
 int driver__stage(const struct diagnosis_case *item, bool *final)
 {
-	int stage = 2; /* all of suspension is told in time anyway */
+	int stage = 2; /* all of suspension is known in time anyway */
 
 	*final = !item->wished;
 	for (int node = 0; node < FACTOR_NODES && *final; node++) {
 		if (item->breakdown.node[node].present && factor_infos[node].stage > stage)
 			stage = factor_infos[node].stage;
 	}
-	for (int group = TOLD_GROUPS - 1; group >= 0; group--) {
+	for (int group = COUNTER_GROUPS - 1; group >= 0; group--) {
 		if (item->wished & 1U << group)
-			stage = told_infos[group].stage > 1 ? told_infos[group].stage - 1 : 1;
+			stage = counter_group_infos[group].stage > 1 ? counter_group_infos[group].stage - 1 : 1;
 	}
 	return stage;
 }

@@ -12,11 +12,11 @@
 #include "diagnose/cases.h"
 
 #define DRIVER_QUEUE 64	  /* wishes: who finds no room comes again with the next window */
-#define DRIVER_PATIENCE 3 /* windows: a group that was not told by then will not be */
+#define DRIVER_PATIENCE 3 /* windows: a group that was not counted by then will not be */
 
 struct driver_wish {
 	uint32_t job, variance;
-	enum told_group group;
+	enum counter_group group;
 	bool seen; /* in this window */
 };
 
@@ -30,17 +30,17 @@ struct driver {
 };
 
 /*
- * Notes what a case still wants, after each window and for each variance that goes on; told: groups
- * that any bundle of the node has told, as bits; least: abnormal fragments that are enough. Fills
+ * Notes what a case still wants, after each window and for each variance that goes on; counted: groups
+ * that any bundle of the node has, as bits; least: abnormal fragments that are enough. Fills
  * wished. Returns 0 or -ENOMEM.
  */
-int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned told, double least);
+int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned counted, double least);
 
 /* Ends the window, after all cases were seen. Returns whether a wish is given up, and which. */
 bool driver__turn(struct driver *driver, struct driver_wish *vain);
 
 /* The node cannot count a group: wishes for it are given up, whosever they are. */
-void driver__refuse(struct driver *driver, enum told_group group);
+void driver__refuse(struct driver *driver, enum counter_group group);
 
 /* Whose turn it is; NULL: stage 1. */
 const struct driver_wish *driver__current(const struct driver *driver);

@@ -51,33 +51,33 @@ const struct factor_info factor_infos[FACTOR_NODES] = {
     [NODE_MEMORY_OTHER] = {"memory_other", 3, NODE_MEMORY, VAPRO_FACTORS, true},
 };
 
-const struct told_info told_infos[TOLD_GROUPS] = {
-    [TOLD_TOP] = {FACTOR_ROOT, 1},
-    [TOLD_FRONTEND] = {NODE_FRONTEND, 2},
-    [TOLD_BAD_SPECULATION] = {NODE_BAD_SPECULATION, 2},
-    [TOLD_BACKEND] = {NODE_BACKEND, 2},
-    [TOLD_MEMORY] = {NODE_MEMORY, 3},
+const struct counter_group_info counter_group_infos[COUNTER_GROUPS] = {
+    [COUNTER_TOP] = {FACTOR_ROOT, 1},
+    [COUNTER_FRONTEND] = {NODE_FRONTEND, 2},
+    [COUNTER_BAD_SPECULATION] = {NODE_BAD_SPECULATION, 2},
+    [COUNTER_BACKEND] = {NODE_BACKEND, 2},
+    [COUNTER_MEMORY] = {NODE_MEMORY, 3},
 };
 
 /* What the tree says, worked out once: it is asked for every bundle that has to do with a variance. */
 static struct {
 	bool ready;
-	enum told_group group[FACTOR_NODES];
-	unsigned char member_count[TOLD_GROUPS + 1], member[TOLD_GROUPS + 1][FACTOR_NODES]; /* of each group */
-	/* parts of a parent that are time, ascending; of FACTOR_ROOT those that counters tell */
+	enum counter_group group[FACTOR_NODES];
+	unsigned char member_count[COUNTER_GROUPS + 1], member[COUNTER_GROUPS + 1][FACTOR_NODES]; /* of each group */
+	/* parts of a parent that are time, ascending; of FACTOR_ROOT those that counters measure */
 	unsigned char count[FACTOR_NODES + 1], part[FACTOR_NODES + 1][FACTOR_NODES];
 } known;
 
-static enum told_group group_of(int node)
+static enum counter_group group_of(int node)
 {
 	if (node >= NODE_RETIRING && node <= NODE_BACKEND)
-		return TOLD_TOP;
-	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
-		if (factor_infos[node].parent == told_infos[group].parent &&
+		return COUNTER_TOP;
+	for (int group = COUNTER_FRONTEND; group < COUNTER_GROUPS; group++) {
+		if (factor_infos[node].parent == counter_group_infos[group].parent &&
 		    !factors__counted((enum factor_node)node) && !factor_infos[node].rest)
-			return (enum told_group)group;
+			return (enum counter_group)group;
 	}
-	return TOLD_GROUPS;
+	return COUNTER_GROUPS;
 }
 
 static bool part_of(enum factor_node node, enum factor_node parent)
@@ -92,7 +92,7 @@ static bool part_of(enum factor_node node, enum factor_node parent)
 static void know(void)
 {
 	for (int node = 0; node < FACTOR_NODES; node++) {
-		enum told_group group = known.group[node] = group_of(node);
+		enum counter_group group = known.group[node] = group_of(node);
 
 		known.member[group][known.member_count[group]++] = (unsigned char)node;
 		for (int parent = 0; parent <= FACTOR_NODES; parent++) {
@@ -103,14 +103,14 @@ static void know(void)
 	known.ready = true;
 }
 
-const enum told_group *factors__groups(void)
+const enum counter_group *factors__groups(void)
 {
 	if (!known.ready)
 		know();
 	return known.group;
 }
 
-const unsigned char *factors__members(enum told_group group, int *count)
+const unsigned char *factors__members(enum counter_group group, int *count)
 {
 	if (!known.ready)
 		know();
@@ -118,7 +118,7 @@ const unsigned char *factors__members(enum told_group group, int *count)
 	return known.member[group];
 }
 
-enum told_group factors__group(int node)
+enum counter_group factors__group(int node)
 {
 	return factors__groups()[node];
 }
@@ -142,7 +142,7 @@ static void scale(double *factor, enum factor_node parent, double by)
 		factor[known.part[parent][i]] *= by;
 }
 
-/* The kernel tells parts of its time without claiming that they are all. */
+/* The kernel attributes parts of its time without claiming that they are all. */
 static void settle_within(double *factor, enum factor_node parent)
 {
 	enum vapro_factor whole = factor_infos[parent].factor;
@@ -163,26 +163,26 @@ static double on_cpu(double sum_ns, const double *factor)
 }
 
 /* Parts whose whole was not counted itself may not sum to more than the time on the CPU. */
-static void bound(double *factor, unsigned told, double rest)
+static void bound(double *factor, unsigned counted, double rest)
 {
 	double sum = 0;
 
-	for (int group = TOLD_FRONTEND; group <= TOLD_BACKEND; group++)
-		sum += parts_of(factor, told_infos[group].parent);
-	if (!(told & 1U << TOLD_BACKEND))
+	for (int group = COUNTER_FRONTEND; group <= COUNTER_BACKEND; group++)
+		sum += parts_of(factor, counter_group_infos[group].parent);
+	if (!(counted & 1U << COUNTER_BACKEND))
 		sum += parts_of(factor, NODE_MEMORY);
 	if (sum <= rest)
 		return;
-	for (int group = TOLD_FRONTEND; group <= TOLD_MEMORY; group++)
-		scale(factor, told_infos[group].parent, rest / sum);
+	for (int group = COUNTER_FRONTEND; group <= COUNTER_MEMORY; group++)
+		scale(factor, counter_group_infos[group].parent, rest / sum);
 }
 
 unsigned factors__settle(double sum_ns, double *factor)
 {
 	double parts = 0, rest;
-	unsigned told = 0;
+	unsigned counted = 0;
 
-	/* Most machines tell none of it, and this is done for every bundle. */
+	/* Most machines have none of it, and this is done for every bundle. */
 	for (int i = VAPRO_RETIRING; i < VAPRO_FACTOR_COUNTS; i++)
 		parts += factor[i];
 	if (parts <= 0)
@@ -194,35 +194,35 @@ unsigned factors__settle(double sum_ns, double *factor)
 	parts = parts_of(factor, FACTOR_ROOT);
 	if (parts > 0) {
 		scale(factor, FACTOR_ROOT, rest / parts);
-		told |= 1U << TOLD_TOP;
+		counted |= 1U << COUNTER_TOP;
 	}
-	for (int group = TOLD_FRONTEND; group < TOLD_GROUPS; group++) {
-		enum factor_node parent = told_infos[group].parent;
-		unsigned whole = group == TOLD_MEMORY ? TOLD_BACKEND : TOLD_TOP;
+	for (int group = COUNTER_FRONTEND; group < COUNTER_GROUPS; group++) {
+		enum factor_node parent = counter_group_infos[group].parent;
+		unsigned whole = group == COUNTER_MEMORY ? COUNTER_BACKEND : COUNTER_TOP;
 
 		parts = parts_of(factor, parent);
 		if (parts <= 0)
 			continue;
-		if (told & 1U << whole)
+		if (counted & 1U << whole)
 			scale(factor, parent, factor[factor_infos[parent].factor] / parts);
-		told |= 1U << group;
+		counted |= 1U << group;
 	}
-	if (!(told & 1U << TOLD_TOP))
-		bound(factor, told, rest);
-	return told;
+	if (!(counted & 1U << COUNTER_TOP))
+		bound(factor, counted, rest);
+	return counted;
 }
 
-void factors__partition(double sum_ns, const double *factor, unsigned told, double *time)
+void factors__partition(double sum_ns, const double *factor, unsigned counted, double *time)
 {
 	for (int node = 0; node < FACTOR_NODES; node++)
 		time[node] = factor_infos[node].factor < VAPRO_FACTOR_COUNTS ? factor[factor_infos[node].factor] : 0;
 	time[NODE_SUSPENSION] = parts_of(factor, NODE_SUSPENSION);
 	time[NODE_KERNEL_OTHER] = fmax(0, time[NODE_KERNEL] - parts_of(factor, NODE_KERNEL));
-	if (!(told & 1U << TOLD_BACKEND))
+	if (!(counted & 1U << COUNTER_BACKEND))
 		time[NODE_MEMORY] = parts_of(factor, NODE_MEMORY);
-	if (!(told & 1U << TOLD_MEMORY))
+	if (!(counted & 1U << COUNTER_MEMORY))
 		time[NODE_MEMORY_OTHER] = time[NODE_MEMORY];
-	if (told & 1U << TOLD_TOP)
+	if (counted & 1U << COUNTER_TOP)
 		return;
 	time[NODE_FRONTEND] = parts_of(factor, NODE_FRONTEND);
 	time[NODE_BAD_SPECULATION] = parts_of(factor, NODE_BAD_SPECULATION);

@@ -2,8 +2,8 @@
 /*
  * The variance breakdown model (papers/000 section 4.1, figure 10) as data: a tree of factors over
  * stages, each level a partition of its parent's time. Stage 1 splits a duration into what the CPU
- * did (one `on_cpu` where no PMU tells more), kernel, irq and suspension; stage 2 splits those;
- * stage 3 memory. What the kernel tells in time is told in every bundle; what counters tell comes in
+ * did (one `on_cpu` where no PMU measures more), kernel, irq and suspension; stage 2 splits those;
+ * stage 3 memory. What the kernel attributes in time is in every bundle; what counters measure comes in
  * groups, of which only the current stage's are on. Counts have a place in the tree too: their time
  * is found by regression (section 4.2).
  */
@@ -72,34 +72,34 @@ struct factor_info {
 extern const struct factor_info factor_infos[FACTOR_NODES];
 
 /* What a group of counters splits, and the stage in which it is on. */
-struct told_info {
+struct counter_group_info {
 	enum factor_node parent; /* FACTOR_ROOT: the CPU's time at stage 1 */
 	int stage;
 };
 
-extern const struct told_info told_infos[TOLD_GROUPS];
+extern const struct counter_group_info counter_group_infos[COUNTER_GROUPS];
 
 static inline bool factors__counted(enum factor_node node)
 {
 	return factor_infos[node].factor >= VAPRO_FACTOR_COUNTS && factor_infos[node].factor < VAPRO_FACTORS;
 }
 
-/* The group of counters that a node comes from; TOLD_GROUPS: told in every bundle. */
-enum told_group factors__group(int node);
-const enum told_group *factors__groups(void); /* of all FACTOR_NODES */
+/* The group of counters that a node comes from; COUNTER_GROUPS: in every bundle. */
+enum counter_group factors__group(int node);
+const enum counter_group *factors__groups(void); /* of all FACTOR_NODES */
 
 /* The nodes of a group, ascending. */
-const unsigned char *factors__members(enum told_group group, int *count);
+const unsigned char *factors__members(enum counter_group group, int *count);
 
 /*
- * Makes the factors of a bundle of sum_ns agree with each other, in place: what counters tell is
+ * Makes the factors of a bundle of sum_ns agree with each other, in place: what counters measure is
  * scaled to the time on the CPU and to the factor it is a part of, since counters stop at the borders
- * of the probes and the clock does not; their shares are what counts. Returns the groups told, as
+ * of the probes and the clock does not; their shares are what counts. Returns the groups counted, as
  * bits.
  */
 unsigned factors__settle(double sum_ns, double *factor);
 
-/* Splits a duration with factors that agree (and `told` groups) into time[]. Counts get none. */
-void factors__partition(double sum_ns, const double *factor, unsigned told, double *time);
+/* Splits a duration with factors that agree (and `counted` groups) into time[]. Counts get none. */
+void factors__partition(double sum_ns, const double *factor, unsigned counted, double *time);
 
 #endif

@@ -15,7 +15,7 @@ struct interferers {
 
 /*
  * Pid 0 is the idle task: it takes nothing from anybody. Of very many tasks those that took least so far
- * are forgotten, so that one which takes much is told, however late it comes. Returns 0 or -ENOMEM.
+ * are forgotten, so that one which takes much is emitted, however late it comes. Returns 0 or -ENOMEM.
  */
 int interferers__add(struct interferers *interferers, const char *comm, uint32_t pid, double seconds);
 int interferers__merge(struct interferers *into, const struct interferers *from);

@@ -84,7 +84,7 @@ static double correlation(const struct regression_moments *m, uint32_t a, uint32
 }
 
 /*
- * By eigenvalues, since a singular matrix must still tell which factors make it so: those with a part
+ * By eigenvalues, since a singular matrix must still show which factors make it so: those with a part
  * in a vanishing direction have an infinite inflation.
  */
 static void invert(const struct regression_moments *m, struct set *set)
@@ -98,7 +98,7 @@ static void invert(const struct regression_moments *m, struct set *set)
 	for (uint32_t i = 0; i < set->count; i++)
 		for (uint32_t j = 0; j < set->count; j++)
 			gsl_matrix_set(&a.matrix, i, j, i == j ? 1 : correlation(m, set->of[i] + 1, set->of[j] + 1));
-	/* Out of memory is told as singular: nothing is claimed. */
+	/* Out of memory is reported as singular: nothing is claimed. */
 	set->singular = !work || gsl_eigen_symmv(&a.matrix, &l.vector, &v.matrix, work);
 	gsl_eigen_symmv_free(work);
 	set->log_determinant = 0;
@@ -216,7 +216,7 @@ static double t_p(double value, double error, double freedom)
 	return value != 0 ? 0 : 1;
 }
 
-static void tell_kept(const struct regression_moments *m, const struct regression_options *options,
+static void list_kept(const struct regression_moments *m, const struct regression_options *options,
 		      const struct set *set, struct regression_result *result)
 {
 	double b[COLUMNS], error[COLUMNS], freedom = (double)m->rows - set->count - 1, spread = 1 / m->weight;
@@ -250,7 +250,7 @@ static void tell_kept(const struct regression_moments *m, const struct regressio
  * What a removed factor would cost if it, not those that go along with it, were the cause: rule A of
  * the project's reading of "estimated by their multicollinear relationship" (papers/000 section 4.2).
  */
-static void tell_removed(const struct regression_moments *m, const struct regression_options *options,
+static void list_removed(const struct regression_moments *m, const struct regression_options *options,
 			 const struct set *set, uint32_t removed, struct regression_result *result)
 {
 	struct regression_factor *factor = &result->factor[removed];
@@ -314,9 +314,9 @@ void regression__fit(const struct regression_moments *moments, const struct regr
 		result->chi2 = chi2(&set, (double)moments->rows);
 		result->chi2_p = chi2_p(&set, (double)moments->rows);
 	}
-	tell_kept(moments, options, &set, result);
+	list_kept(moments, options, &set, result);
 	for (uint32_t i = 0; i < removed_count; i++)
-		tell_removed(moments, options, &set, removed[i], result);
+		list_removed(moments, options, &set, removed[i], result);
 out:
 	gsl_set_error_handler(handler);
 }

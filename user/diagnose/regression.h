@@ -34,7 +34,7 @@ enum regression_outcome {
 enum regression_fate {
 	REGRESSION_KEPT,
 	REGRESSION_CONSTANT,
-	REGRESSION_COLLINEAR, /* removed: its coefficient is implied by those it cannot be told from */
+	REGRESSION_COLLINEAR, /* removed: its coefficient is implied by those it cannot be distinguished from */
 };
 
 struct regression_factor {
@@ -44,7 +44,7 @@ struct regression_factor {
 	double t, p;	    /* two-sided; NAN where it was not fitted */
 	double vif;	    /* variance inflation when it was removed or kept; INFINITY where singular */
 	bool significant;
-	uint32_t shared;     /* bit k: cannot be told from kept factor k */
+	uint32_t shared;     /* bit k: cannot be distinguished from kept factor k */
 	uint32_t removed_as; /* 1 = first; 0 = kept */
 };
 

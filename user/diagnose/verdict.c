@@ -111,7 +111,7 @@ static void say_parts(struct text *text, const struct result_diagnosis *diagnosi
 		say_name(text, part->name);
 		say_interferer(text, diagnosis, part->name);
 		if (part->shared_with)
-			say(text, " (or %s: they cannot be told apart)", part->shared_with);
+			say(text, " (or %s: they cannot be distinguished)", part->shared_with);
 	}
 }
 

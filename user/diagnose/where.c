@@ -215,7 +215,7 @@ static size_t hosts_of(const struct stg_job *about, const uint32_t *rows, size_t
 	return kept;
 }
 
-/* Whether all slow rows have one value, and few of the others, where there are others to be told from. */
+/* Whether all slow rows have one value, and few of the others, where there are others to be distinguished from. */
 static bool shared(const struct where_index *index, enum fact fact, const uint32_t *rows, size_t count,
 		   const char *const *hosts, size_t host_count, struct where *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * States split by the bands of dynamic rules (model/rules.h): a state that computations of several bands
- * belong to becomes one state for each, told apart by a label. Ids that come in are the source's, those
+ * belong to becomes one state for each, distinguished by a label. Ids that come in are the source's, those
  * that go out are dense from 0 in the order in which they are first used.
  */
 #ifndef VAPRO_BANDS_H

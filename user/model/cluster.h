@@ -12,12 +12,12 @@
  *
  * Certificate: where every cell lies wholly inside or wholly outside the reach of every seed that
  * comes to it, the clusters are those of Algorithm 1 on the single vectors, as sets (`exact`).
- * A cell that straddles goes by the middle of its box; `slack` then tells how far from the reach of
+ * A cell that straddles goes by the middle of its box; `slack` then says how far from the reach of
  * its seed any vector was misplaced at most, relative to the seed's length + reach in its own units:
  * the clusters are what Algorithm 1 gives with thresholds that are off by that. Cells of single
  * fragments give a slack of at most half their width, 1/512, and twice that for each of the first
  * eight widenings (cells.h); twice again where cells are wider than the reach, since a seed takes its
- * own cell along. Beyond eight, cells are wider than an octave, and only slack itself tells. A bundle
+ * own cell along. Beyond eight, cells are wider than an octave, and only slack itself decides. A bundle
  * that varies in several components has no known least member: a seed of that kind is not exact either.
  *
  * Identity: a cluster keeps its id as long as its set lives. When a smaller seed turns up later and

@@ -49,7 +49,7 @@ uint32_t intern__id(struct intern *intern, const char *text)
 		return 0;
 	for (const char *c = text; *c; c++)
 		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ULL;
-	/* Texts whose hashes collide are told apart by a second key that counts up. */
+	/* Texts whose hashes collide are distinguished by a second key that counts up. */
 	for (uint64_t turn = 0;; turn++) {
 		if (!table__get(intern->ids, hash, turn, &id)) {
 			if (grow(&intern->texts, &intern->capacity, intern->count + 1, sizeof(*intern->texts)))

@@ -126,7 +126,7 @@ static void judge_cluster(const struct series_book *book, struct kept *kept, con
 /* Of work that is not known to be fixed: what was taken from it. */
 static void judge_taken(const struct vapro_config *config, struct kept *kept)
 {
-	double own = kept->sum_ns - kept__cpu_told(kept);
+	double own = kept->sum_ns - kept__cpu_attributed(kept);
 
 	if (kept->covered || kept->reason == VAPRO_NO_RETURN || own >= config->threshold * kept->sum_ns)
 		return;

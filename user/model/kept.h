@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A bundle as the analysis keeps it for one view: a fifth of the size of a vapro_bundle, its state and
- * thread replaced by the series it belongs to, and with what the model thinks of it. Most bundles tell
- * of no factor at all; those that do have theirs in a block of their own. Times ns.
+ * thread replaced by the series it belongs to, and with what the model thinks of it. Most bundles have
+ * no factor at all; those that do have theirs in a block of their own. Times ns.
  */
 #ifndef VAPRO_KEPT_H
 #define VAPRO_KEPT_H
@@ -14,8 +14,15 @@
 #define KEPT_NO_CELL UINT32_MAX		  /* not clustered, or nothing like it was seen yet */
 #define KEPT_NO_WORKLOAD (UINT32_MAX - 1) /* clustered by what was not measured */
 
-/* Groups of counters that are not always on; a bundle tells of those that it was counted with. */
-enum told_group { TOLD_TOP, TOLD_FRONTEND, TOLD_BAD_SPECULATION, TOLD_BACKEND, TOLD_MEMORY, TOLD_GROUPS };
+/* Groups of counters that are not always on; a bundle has those that it was counted with. */
+enum counter_group {
+	COUNTER_TOP,
+	COUNTER_FRONTEND,
+	COUNTER_BAD_SPECULATION,
+	COUNTER_BACKEND,
+	COUNTER_MEMORY,
+	COUNTER_GROUPS
+};
 
 struct kept {
 	uint64_t start_ns, end_ns;
@@ -33,18 +40,18 @@ struct kept {
 	uint8_t blind;	       /* covered without any reference: stuck in something never seen before */
 	uint8_t warm_up;       /* among the first members of its workload on this rank */
 	uint8_t provisional;   /* its reference has no support yet */
-	uint8_t taken;	       /* covered for what the kernel tells alone: its work is not known to be fixed */
+	uint8_t taken;	       /* covered for what the kernel attributes alone: its work is not known to be fixed */
 	uint8_t reason;	       /* enum vapro_uncovered_reason */
-	uint8_t renewed;       /* its reference has changed enough since the last window to tell its bins anew */
+	uint8_t renewed;       /* its reference has changed enough since the last window to emit its bins again */
 	uint8_t waits;	       /* for threads of its process: to be off the CPU costs nothing */
 	uint8_t held : 1;      /* older than the view; kept until its state has enough fragments to be judged */
 	uint8_t disturbed : 1; /* in time that an alarm owned when the last window ended */
-	uint8_t told;	       /* bit per told_group; its factors agree with each other, see diagnose/factors.h */
+	uint8_t counted;       /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
 };
 
 extern const float kept_no_factors[VAPRO_FACTORS]; /* all 0 */
 
-/* Whether a bundle tells of any factor. Most do not, and this is asked of every one: no comparison by number. */
+/* Whether a bundle has any factor. Most do not, and this is asked of every one: no comparison by number. */
 static inline bool kept__any_factor(const double *factor)
 {
 	typedef uint64_t bits __attribute__((may_alias));
@@ -95,7 +102,7 @@ static inline double kept__share(const struct kept *kept, uint64_t bin)
  * for each other may spin, and where they share CPUs it is each other's way that they are kept from:
  * no loss. Who was woken and has no CPU yet is late in any case.
  */
-static inline double kept__cpu_told(const struct kept *kept)
+static inline double kept__cpu_attributed(const struct kept *kept)
 {
 	if (kept->factor == kept_no_factors)
 		return 0;
@@ -146,7 +153,7 @@ static inline struct loss kept__loss(const struct kept *kept)
 
 	if (kept->factor == kept_no_factors)
 		return loss;
-	cpu = kept__cpu_told(kept);
+	cpu = kept__cpu_attributed(kept);
 	blocked = kept__blocked(kept) - (double)kept->usual_blocked * kept->n;
 	loss.cpu = cpu < excess ? cpu : excess;
 	excess -= loss.cpu;

@@ -292,7 +292,7 @@ static int add_history(struct series_book *book, struct series *series, const st
 		return -ENOMEM;
 	/*
 	 * Calls are merged whatever they took, so their means lie closer together than they do; computations
-	 * are merged by bucket, and there the histogram itself tells.
+	 * are merged by bucket, and there the histogram itself decides.
 	 */
 	if (series->class != VAPRO_COMPUTATION && kept->n > 1 &&
 	    kept->max_ns - kept->min_ns > 2 * book->config->certify_width * kept->sum_ns / kept->n)

@@ -35,17 +35,17 @@
 struct series_pile {
 	double n, sum_ns;
 	double factor[VAPRO_FACTORS];
-	double told_n[TOLD_GROUPS]; /* of n, those that tell of a group of counters */
+	double counted_n[COUNTER_GROUPS]; /* of n, those that were counted with a group of counters */
 };
 
 /*
- * All fragments that take part, disturbed or not: whether something is unusual can only be told
+ * All fragments that take part, disturbed or not: whether something is unusual can only be judged
  * against everything a state does, since regions pick out the slow ones and leave the fast.
  */
 struct series_usual {
 	double n, bundles;
 	double dur, dur_sq; /* sums over bundles of time, and of n times the squared mean */
-	double net, net_sq; /* the same without what the kernel tells */
+	double net, net_sq; /* the same without what the kernel attributes */
 };
 
 /*
@@ -162,7 +162,7 @@ int series__learn(struct series_book *book, const struct kept *kept, bool live);
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept);
 
 /*
- * Whether n fragments that took sum_ns (net: without what the kernel tells) are slower than the
+ * Whether n fragments that took sum_ns (net: without what the kernel attributes) are slower than the
  * series usually is: beyond the threshold, and by four standard deviations.
  */
 bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net);

@@ -123,7 +123,7 @@ static int add_row(struct stg_job *job, const struct vapro_thread *thread, int32
 	return 0;
 }
 
-/* The row of a thread, made where there is none. A rank is one row wherever its process runs; unknown ranks are told
+/* The row of a thread, made where there is none. A rank is one row wherever its process runs; unknown ranks are kept
  * apart by host and pid. */
 static int find_row(struct stg *stg, const struct stg_thread *thread, int32_t number, uint32_t *row)
 {

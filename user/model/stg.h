@@ -20,7 +20,7 @@ struct stg_thread {
 	struct vapro_thread about;
 	uint32_t job, row;
 	uint32_t next;		 /* thread of the same row, + 1 */
-	bool watched;		 /* from_ns and to_ns were told, not only inferred from bundles */
+	bool watched;		 /* from_ns and to_ns were reported, not only inferred from bundles */
 	bool used;		 /* has finished a fragment, unlike the helper threads of MPI libraries */
 	uint64_t from_ns, to_ns; /* to_ns 0: still running; from_ns 0: nothing known yet */
 	uint32_t processor;	 /* equal for threads on CPUs of one model and core type; 0: unknown */
@@ -32,7 +32,7 @@ struct stg_state {
 	uint32_t common; /* equal common labels and class, whatever the call-sites */
 	uint32_t group;	 /* text id of the communicator, STG_WORLD or STG_PROCESS */
 	bool peer;	 /* IO on a pipe, socket or terminal: how long it takes is up to somebody else */
-	bool no_return;	 /* its time is from entry to entry: nothing told where the call ended */
+	bool no_return;	 /* its time is from entry to entry: the end of the call is not recorded */
 };
 
 /*
@@ -47,7 +47,7 @@ struct stg_row {
 	uint32_t first; /* of its threads, + 1 */
 	const char *host;
 	uint32_t host_number;	 /* dense within the job */
-	int32_t socket;		 /* of its rank, as told first; -1: unknown */
+	int32_t socket;		 /* of its rank, as first reported; -1: unknown */
 	uint32_t host_place;	 /* of the first row of its host */
 	uint64_t from_ns, to_ns; /* alive; to_ns 0: still running */
 	double computing_ns;	 /* time of computation in the current view */
