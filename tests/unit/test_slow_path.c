@@ -190,6 +190,20 @@ static void test_threads(void **state)
 	assert_near(waited(HEATMAP_PATH, 3, 10), 0, 0);
 }
 
+/* Two ranks that come to a call-site from several states are no more than two: too few to be compared. */
+static void test_several_states(void **state)
+{
+	(void)state;
+	other_job(2, 2);
+	begin_calls();
+	callers[1].next = 2;
+	callers[2].workload = callers[3].workload = 0;
+	calls(0, 0, 10, 0);
+	calls(0, 1, 10, 0.4);
+	end_calls();
+	assert_parts(1, 10, 0.4, 0, 0);
+}
+
 /* All ranks wait in one operation: a transfer of all, and only what one takes beyond it is its own path. */
 static void test_beside_transfer(void **state)
 {
@@ -227,7 +241,7 @@ int main(void)
 	    EIGHT(test_one_of_several),	 EIGHT(test_many_short_ones), EIGHT(test_late_peers),
 	    EIGHT(test_late_by_little),	 EIGHT(test_neighbour),	      EIGHT(test_few_members),
 	    EIGHT(test_too_small),	 EIGHT(test_less_to_compute), EIGHT(test_threads),
-	    EIGHT(test_beside_transfer), EIGHT(test_draft),
+	    EIGHT(test_beside_transfer), EIGHT(test_draft),	      EIGHT(test_several_states),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -219,13 +219,34 @@ static void test_processes(void **state)
 	assert_near(waited(HEATMAP_TRANSFER, 1, 10) / BIN, 0.3, 1e-3);
 }
 
+/* Single calls of two processes that overlap: the threads of each wait for one of their own. */
+static void test_operations_of_processes(void **state)
+{
+	static const double begins[] = {10.1, 10.2, 10.15, 10.4};
+	const struct stg_job *about = stg__job(stg, 0);
+
+	(void)state;
+	about->rows[2].leader = 0;
+	about->rows[3].leader = 1;
+	begin_calls();
+	for (uint32_t row = 0; row < 4; row++)
+		add_call(0, row, fragment(begins[row], 10.5 + 0.01 * row, USUAL * BIN, 0), STG_PROCESS);
+	end_calls();
+	for (uint32_t row = 0; row < 4; row++) {
+		double own = 0.5 + 0.01 * row - (begins[row] - 10) - USUAL;
+		double last = row % 2 ? 0.53 - 0.4 - USUAL : 0.52 - 0.15 - USUAL;
+
+		assert_parts(row, 10, own - last, last, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(test_other_arrivers),	 TEST(test_all_are_slow), TEST(test_missing_member),
 	    TEST(test_other_call_sites), TEST(test_ended_member), TEST(test_long_operation),
 	    TEST(test_open_calls),	 TEST(test_off_the_cpu),  TEST(test_merged),
-	    TEST(test_merged_in_groups), TEST(test_processes),
+	    TEST(test_merged_in_groups), TEST(test_processes),	  TEST(test_operations_of_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,14 +80,15 @@ static enum layer layer_of(const struct heatmap *map, uint32_t row, uint64_t bin
 	return heatmap__wait(map, HEATMAP_PATH, row, bin) >= MOSTLY * cell__lost(cell) ? LAYER_PATH : LAYER_WAITING;
 }
 
-/* Performance below which a cell is slow: a loss that others took of its CPU, as the kernel attributes, is no jitter.
- */
-static double limit_of(const struct grower *grower, const struct cell *cell)
+/* A cell is slow below the threshold, or where others took its CPU, as the kernel attributes: that is no jitter. */
+static bool is_slow(const struct vapro_config *config, const struct cell *cell)
 {
-	double threshold = grower->config->threshold;
-	bool certain = (double)cell->closed.cpu + cell->open.cpu >= CERTAIN * cell__lost(cell);
+	double performance = cell__performance(cell, config);
 
-	return certain ? 1 - CERTAIN_PART * (1 - threshold) : threshold;
+	if (!(performance < 1 - CERTAIN_PART * (1 - config->threshold)))
+		return false;
+	return performance < config->threshold ||
+	       (double)cell->closed.cpu + cell->open.cpu >= CERTAIN * cell__lost(cell);
 }
 
 /* Most cells are not slow: they are looked at once, in the order in which they lie. Returns the layers with any. */
@@ -106,7 +107,7 @@ static unsigned find_slow(struct grower *grower)
 				struct cell cell = heatmap__cell(map, row, map->begin + b, class);
 				unsigned bit;
 
-				if (!(cell__performance(&cell, grower->config) < limit_of(grower, &cell)))
+				if (!is_slow(grower->config, &cell))
 					continue;
 				bit = 1U << layer_of(map, row, map->begin + b, &cell, class);
 				grower->slow[grower->place[row] * grower->bins + b] |= (unsigned char)bit;

@@ -63,14 +63,17 @@ static void find_late(struct waiting *waiting)
 	}
 }
 
-static size_t users_of(const struct series_book *book, uint32_t workload)
+/* Rows that know a workload: one that comes to it from several states has several series. */
+static size_t users_of(struct waiting *waiting, const struct series_book *book, uint32_t workload)
 {
-	uint32_t row = UINT32_MAX;
 	size_t count = 0;
 
+	waiting->operation++;
 	for (uint32_t i = book->workloads[workload].series; i != SERIES_NONE; i = book->series[i].next) {
-		count += book->series[i].row != row;
-		row = book->series[i].row;
+		uint32_t row = book->series[i].row;
+
+		count += waiting->last[row] != waiting->operation;
+		waiting->last[row] = waiting->operation;
 	}
 	return count;
 }
@@ -194,7 +197,7 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 	if (!slow)
 		return false;
 	if (!site->users)
-		site->users = users_of(book, site->workload);
+		site->users = users_of(waiting, book, site->workload);
 	own = main_rows(waiting, from, to, most);
 	if (site->users < LEAST_MEMBERS || 2 * slow > site->users || (own > 1 && own > site->users / FEW))
 		return false;

@@ -267,49 +267,82 @@ static void settle(const struct waiting *waiting, const struct group *group, con
 		least->ns = fmax(0, least->ns - attributed(waiting, group, job, row, b));
 }
 
+/* A call by itself, and the process whose threads it waits for. */
+struct single {
+	struct excess *item;
+	uint32_t leader, at;
+};
+
+static int compare_singles(const void *a, const void *b)
+{
+	const struct single *left = a, *right = b;
+
+	if (left->leader != right->leader)
+		return left->leader < right->leader ? -1 : 1;
+	return (left->at > right->at) - (left->at < right->at);
+}
+
+/* The single calls of a call-site in the order of their ends; where threads of a process wait, process by process. */
+static struct single *singles_of(const struct waiting *waiting, const struct stg_job *job, const struct call_site *site,
+				 size_t *count)
+{
+	const struct group *group = &waiting->groups[site->group];
+	struct single *singles = calloc(site->singles + 1, sizeof(*singles));
+
+	*count = 0;
+	for (size_t i = site->begin; singles && i < site->begin + site->count; i++) {
+		struct excess *item = waiting__item(waiting, i);
+
+		if (item->n == 1) {
+			singles[*count] = (struct single){item, leader_of(group, job, item->row), (uint32_t)*count};
+			++*count;
+		}
+	}
+	if (singles && group->id == STG_PROCESS)
+		qsort(singles, *count, sizeof(*singles), compare_singles);
+	return singles;
+}
+
 /* One operation: its transfer, where all members are in it; else the last one's call was too short to be single. */
-static void finish(struct excess **in, size_t count, size_t wanted)
+static void finish(const struct single *in, size_t count, size_t wanted)
 {
 	double least = INFINITY;
 
 	for (size_t i = 0; i < count; i++)
-		least = fmin(least, in[i]->ns);
+		least = fmin(least, in[i].item->ns);
 	for (size_t i = 0; count >= wanted && i < count; i++)
-		in[i]->transfer_ns = least;
+		in[i].item->transfer_ns = least;
 }
 
 /* Single calls of one call-site: those that overlap are one operation. */
 static int split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site)
 {
 	const struct group *group = &waiting->groups[site->group];
-	struct excess **in = calloc(waiting->rows + 1, sizeof(*in));
-	size_t end = site->begin + site->count, count = 0, wanted = 0, wanted_bin = SIZE_MAX;
-	uint64_t first_end = 0;
+	size_t count, wanted = 0;
+	struct single *singles = singles_of(waiting, job, site, &count);
+	const struct single *counted = NULL;
 
-	if (!in)
+	if (!singles)
 		return -ENOMEM;
-	for (size_t i = site->begin; i <= end; i++) {
-		struct excess *item = i < end ? waiting__item(waiting, i) : NULL;
+	for (size_t from = 0, to; from < count; from = to) {
+		const struct single *first = &singles[from];
 
-		if (item && item->n != 1)
-			continue;
-		if (count && (!item || item->start_ns >= first_end || waiting->last[item->row] == waiting->operation)) {
-			if (in[0]->bin != wanted_bin)
-				wanted = members(waiting, group, job, in[0]->row, in[0]->bin);
-			wanted_bin = in[0]->bin;
-			finish(in, count, wanted);
-			count = 0;
+		waiting->last[first->item->row] = ++waiting->operation;
+		for (to = from + 1; to < count; to++) {
+			const struct excess *item = singles[to].item;
+
+			if (singles[to].leader != first->leader || item->start_ns >= first->item->end_ns ||
+			    waiting->last[item->row] == waiting->operation)
+				break;
+			waiting->last[item->row] = waiting->operation;
 		}
-		if (!item)
-			break;
-		if (!count) {
-			first_end = item->end_ns;
-			waiting->operation++;
-		}
-		waiting->last[item->row] = waiting->operation;
-		in[count++] = item;
+		/* Those of one bin are counted once. */
+		if (!counted || counted->leader != first->leader || counted->item->bin != first->item->bin)
+			wanted = members(waiting, group, job, first->item->row, first->item->bin);
+		counted = first;
+		finish(first, to - from, wanted);
 	}
-	free(in);
+	free(singles);
 	return 0;
 }
 
