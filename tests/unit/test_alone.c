@@ -109,6 +109,33 @@ static void test_not_silent(void **state)
 	}
 }
 
+/* A program whose work grows slows all ranks alike: the first one below the threshold is not slow alone. */
+static void test_common_slowdown(void **state)
+{
+	static const struct {
+		double others; /* performance */
+		uint32_t from; /* those that have it: the first so many are as ever */
+		enum alone is;
+	} cases[] = {
+	    {0.86, 1, ALONE_ALL},	 {0.9, 1, ALONE_ALL},	  {0.92, 1, ALONE_NOT_MOVED},
+	    {0.86, 12, ALONE_NOT_MOVED}, {1, 1, ALONE_NOT_MOVED},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		begin(16, 4);
+		add(10, 40, 0, 1, 1);
+		for (uint32_t rank = 0; rank < 16; rank++)
+			paint(rank, 10, 40, VAPRO_COMPUTATION,
+			      !rank		     ? 0.81
+			      : rank < cases[c].from ? 1
+						     : cases[c].others,
+			      false);
+		if (alone__moved(&items[0], &book, &input) != cases[c].is)
+			fail_msg("case %d", (int)c);
+	}
+}
+
 /* All rows compute half of each bin, and those given less or more of it from bin 10 on. */
 static void compute(uint32_t first, uint32_t last, double takes)
 {
@@ -236,8 +263,9 @@ static void test_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_at_once),	       TEST(test_same_rows),  TEST(test_not_silent), TEST(test_lighter),
-	    TEST(test_lighter_before), TEST(test_nearly_all), TEST(test_place),	     TEST(test_socket),
+	    TEST(test_at_once),		TEST(test_same_rows), TEST(test_not_silent),
+	    TEST(test_common_slowdown), TEST(test_lighter),   TEST(test_lighter_before),
+	    TEST(test_nearly_all),	TEST(test_place),     TEST(test_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,12 +185,32 @@ static void test_merging_variances(void **state)
 	assert_true(variance__emit(&book.variances[0], 0));
 	assert_true(variance__emit(&book.variances[1], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
-	/* A fragment that arrives late fills the gap: the greater one goes on, the other is closed. */
+	/* A fragment that arrives late fills the gap: the greater one goes on, the other is closed; what it proved
+	 * stays. */
+	book.variances[0].proven = true;
 	paint(0, 15, 20, VAPRO_COMPUTATION, 0.5, true);
 	match(&book, FIRST + 30, false);
 	assert_int_equal(book.variances[0].merged_into, 2);
 	assert_int_equal(book.variances[0].state, VAPRO_REGION_CLOSED);
 	assert_int_equal(book.variances[1].begin, FIRST + 10);
+	variance__free(&book);
+}
+
+/* A loss that was proven stays so in the variance that the proven one is merged into. */
+static void test_merging_proven(void **state)
+{
+	uint32_t ids = 0;
+	struct variance_book book = {.last_id = &ids};
+
+	(void)state;
+	paint(0, 10, 15, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 20, 30, VAPRO_COMPUTATION, 0.5, true);
+	match(&book, FIRST + 30, false);
+	book.variances[0].proven = true;
+	paint(0, 15, 20, VAPRO_COMPUTATION, 0.5, true);
+	match(&book, FIRST + 30, false);
+	assert_int_equal(book.variances[0].merged_into, 2);
+	assert_true(book.variances[1].proven);
 	variance__free(&book);
 }
 
@@ -364,6 +384,7 @@ int main(void)
 	    TEST(test_waiting),
 	    TEST(test_identity),
 	    TEST(test_merging_variances),
+	    TEST(test_merging_proven),
 	    TEST(test_effect),
 	    TEST(test_effect_of_the_sharp_one),
 	    TEST(test_tally),

@@ -83,7 +83,7 @@ static void test_grown_region(void **state)
 {
 	static const struct {
 		double attributed, lost;
-		bool confirmed_before, alarm;
+		bool proven_before, alarm;
 	} cases[] = {
 	    {0.8, 1, false, true},
 	    {0.8, 10, true, true},
@@ -103,7 +103,7 @@ static void test_grown_region(void **state)
 			variance = add(VAPRO_COMPUTATION, 0, 2, cases[c].lost);
 			*(frequency ? &variance->total.frequency : &variance->total.cpu[VAPRO_COMPUTATION]) =
 			    cases[c].attributed * 1e9;
-			variance->emitted.confirmed = cases[c].confirmed_before;
+			variance->proven = cases[c].proven_before;
 			judge();
 			assert_says(variance, cases[c].alarm,
 				    !cases[c].alarm ? ""

@@ -10,6 +10,7 @@
 #define RATE_BINS 50	  /* before and since a change, in which rows are compared */
 #define ALL_SHARE 0.9	  /* of the rows: the program, or the whole machine */
 #define LIGHTER_SHARE 0.5 /* of a loss that others were spared */
+#define COMMON_SHARE 0.5  /* of a row's share of time lost: other rows lose so much as well */
 #define REPEATED 1.6	  /* fragments as slow as the slowest: more than one */
 #define MANY_FRAGMENTS 20 /* of a state: outliers are few among them */
 #define SURE_FRAGMENTS 3  /* so many slow ones may be a smaller part of all */
@@ -91,6 +92,59 @@ cleanup:
 	return sum;
 }
 
+/* The share of its time of computation that a row lost while a variance lasts, as far as the map reaches; NAN: none. */
+static double lost_share(const struct variance *variance, const struct heatmap *map, uint32_t row)
+{
+	double lost = 0, dur = 0;
+
+	for (uint64_t bin = variance->begin; bin < variance->end; bin++) {
+		struct cell cell;
+
+		if (!heatmap__has(map, bin))
+			continue;
+		cell = heatmap__cell(map, row, bin, VAPRO_COMPUTATION);
+		lost += cell__lost(&cell);
+		dur += cell__dur(&cell);
+	}
+	return dur > 0 ? lost / dur : NAN;
+}
+
+/*
+ * Whether the median of the other rows lost half as much of its time: where all get slower together, one of them is
+ * the first below the threshold, and is not slow alone.
+ */
+static bool common(const struct variance *variance, const struct evidence_input *input)
+{
+	size_t rows = input->job->row_count, known = 0, own = 0;
+	unsigned char *in = calloc(rows + 1, 1);
+	double *shares = calloc(rows + 1, sizeof(*shares));
+	bool is = false;
+	double sum = 0;
+
+	if (!in || !shares)
+		goto cleanup;
+	for (size_t k = 0; k < variance->row_count; k++)
+		in[variance->rows[k]] = 1;
+	for (uint32_t row = 0; row < rows; row++) {
+		double share = lost_share(variance, input->map, row);
+
+		if (isnan(share))
+			continue;
+		if (!in[row])
+			shares[known++] = share;
+		sum += in[row] ? share : 0;
+		own += in[row];
+	}
+	if (known && own) {
+		qsort(shares, known, sizeof(*shares), compare_doubles);
+		is = shares[known / 2] >= COMMON_SHARE * sum / (double)own;
+	}
+cleanup:
+	free(in);
+	free(shares);
+	return is;
+}
+
 enum alone alone__moved(const struct variance *variance, const struct variance_book *book,
 			const struct evidence_input *input)
 {
@@ -126,6 +180,8 @@ enum alone alone__moved(const struct variance *variance, const struct variance_b
 	else if ((rows >= MOVED_ROWS && several) ||
 		 spared(variance, input, in) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION])
 		is = ALONE_MOVED;
+	if (is == ALONE_NOT_MOVED && common(variance, input))
+		is = ALONE_ALL;
 	free(in);
 	return is;
 }

@@ -237,6 +237,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 {
 	const struct tally *tally = &variance->total;
 	double lost = tally->lost[VAPRO_COMPUTATION], share = input->config->evidence_share;
+	double least = input->config->min_lost_s * 1e9;
 	double attributed = tally->cpu[VAPRO_COMPUTATION] + tally->faults + tally->frequency;
 	enum alone alone;
 
@@ -250,9 +251,10 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		evidence__say_crowded(variance);
 		return;
 	}
-	/* What was proven stays so when its region grows. */
-	if (attributed >= share * lost ||
-	    (variance->emitted.confirmed && attributed >= input->config->min_lost_s * 1e9)) {
+	/* What was proven stays so when its region grows, or goes up in another one. */
+	if (attributed >= share * lost && attributed >= least)
+		variance->proven = true;
+	if (attributed >= share * lost || (variance->proven && attributed >= least)) {
 		evidence__say(variance, true, "%s %.0f %% of the loss (%s)",
 			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
 									       : "the kernel attributes",

@@ -19,7 +19,7 @@ void evidence__judge_suspended(struct variance *variance, const struct evidence_
 	else if (attributed >= share * lost &&
 		 evidence__by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
 		evidence__say_crowded(variance);
-	else if (attributed < share * lost && !(variance->emitted.confirmed && attributed >= least))
+	else if (attributed < share * lost && !(variance->proven && attributed >= least))
 		evidence__say(
 		    variance, false,
 		    "the kernel attributes only %.0f %% of the loss inside calls: the rest may be a late peer's",
@@ -29,9 +29,11 @@ void evidence__judge_suspended(struct variance *variance, const struct evidence_
 		evidence__say(variance, false,
 			      "the kernel attributes %.0f %% of the loss inside calls (off the CPU), less than %.2g s",
 			      100 * attributed / lost, least * 1e-9);
-	else
+	else {
+		variance->proven = true;
 		evidence__say(variance, true, "the kernel attributes %.0f %% of the loss inside calls (off the CPU)",
 			      100 * fmin(1, attributed / lost));
+	}
 }
 
 void evidence__judge_io(struct variance *variance, const struct evidence_input *input)

@@ -100,6 +100,12 @@ static void give_up(struct splitter *splitter, enum kind kind)
 	}
 }
 
+/* Whether the CPU was stolen in a part, which may also be one of the other kind that could not stand alone. */
+static bool is_stolen(const struct component *part)
+{
+	return part->taken > TAKEN_LITTLE * part->lost;
+}
+
 /* Cells of components that have parts of both kinds belong to those from now on. */
 static int take_over(struct splitter *splitter)
 {
@@ -122,7 +128,7 @@ static int take_over(struct splitter *splitter)
 		if (splitter->kinds[at] == KIND_REST)
 			rest[whole] = true;
 		else if (!counted[part])
-			taken[whole]++;
+			taken[whole] += is_stolen(&grower->components[part]);
 		counted[part] = true;
 	}
 	for (size_t at = 0; at < cells; at++) {

@@ -155,6 +155,7 @@ static int merge_into(struct variance_book *book, struct variance *from, uint32_
 	from->merged_into = survivor_id;
 	if (from->over)
 		return 0;
+	survivor->proven |= from->proven;
 	if (tally__merge(&survivor->past, &from->past))
 		return -ENOMEM;
 	tally__clear(&from->past);

@@ -42,6 +42,7 @@ struct variance {
 	enum vapro_class class;
 	double late, transfer; /* ns, of a waiting one */
 	bool confirmed, alarm;
+	bool proven;   /* the kernel attributed most of its loss once, or of one that was merged into it */
 	bool alike;    /* all ranks slowed alike, and nothing attributes it: work or speed of all */
 	bool outlier;  /* one fragment that nothing attributes */
 	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
