@@ -30,7 +30,7 @@ static inline void begin_calls(void)
 					     .next = last ? SERIES_NONE : i + 1};
 		sites[i / ranks] = (struct workload){.series = i / ranks * ranks, .class = VAPRO_COMMUNICATION};
 	}
-	called = (struct series_book){.series = callers, .workloads = sites, .count = SITES * ranks};
+	called = (struct series_book){.config = &config, .series = callers, .workloads = sites, .count = SITES * ranks};
 	waiting = waiting__new();
 	assert_non_null(waiting);
 	assert_int_equal(waiting__begin(waiting, &map, ranks, FIRST, FIRST + 50), 0);
@@ -40,6 +40,7 @@ static inline void add_call(uint32_t site, uint32_t rank, struct kept kept, uint
 {
 	const struct series *series = &callers[site * job->row_count + rank];
 
+	assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
 	assert_int_equal(waiting__add(waiting, &kept, series, group, 0), 0);
 }
 

@@ -47,6 +47,22 @@ static void test_all_are_slow(void **state)
 	}
 }
 
+/* Operations that make no cell slow are not looked at: what they took longer passes for a late peer's. */
+static void test_calm(void **state)
+{
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		/* 1.2 times as long as usual where most calls of the bin are as ever */
+		call(0, rank, 10.1, 10.1 + 1.2 * USUAL);
+		for (int i = 0; i < 10; i++)
+			call(1, rank, 10.2 + 0.03 * i, 10.2 + 0.03 * i + USUAL);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++)
+		assert_parts(rank, 10, 0.2 * USUAL, 0, 0);
+}
+
 /* Where one was not in the operation, or too shortly to be a fragment by itself, nothing is transfer. */
 static void test_missing_member(void **state)
 {
@@ -243,10 +259,19 @@ static void test_operations_of_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_other_arrivers),	 TEST(test_all_are_slow), TEST(test_missing_member),
-	    TEST(test_other_call_sites), TEST(test_ended_member), TEST(test_long_operation),
-	    TEST(test_open_calls),	 TEST(test_off_the_cpu),  TEST(test_merged),
-	    TEST(test_merged_in_groups), TEST(test_processes),	  TEST(test_operations_of_processes),
+	    TEST(test_other_arrivers),
+	    TEST(test_calm),
+	    TEST(test_all_are_slow),
+	    TEST(test_missing_member),
+	    TEST(test_other_call_sites),
+	    TEST(test_ended_member),
+	    TEST(test_long_operation),
+	    TEST(test_open_calls),
+	    TEST(test_off_the_cpu),
+	    TEST(test_merged),
+	    TEST(test_merged_in_groups),
+	    TEST(test_processes),
+	    TEST(test_operations_of_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

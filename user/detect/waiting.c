@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#define CALM_SHARE 0.5 /* of the loss from which a cell is slow: less of it is not asked for */
 #define REACH_FRAGMENTS 3
 #define REACH_MOST 50 /* bins before an excess, in which a rank may have become late */
 
@@ -33,6 +34,7 @@ void waiting__free(struct waiting *waiting)
 	free(waiting->order);
 	free(waiting->followers.first);
 	free(waiting->followers.next);
+	free(waiting->busy);
 	free(waiting->last);
 	free(waiting->late);
 	free(waiting->paths);
@@ -427,10 +429,78 @@ static int write_item(struct waiting *waiting, const struct excess *item)
 	return 0;
 }
 
+/* Bins of the view in which the calls of some row are slow, or nearly so; counted up to each bin. */
+static int count_busy(struct waiting *waiting, const struct vapro_config *config)
+{
+	double share = CALM_SHARE * (1 - config->threshold);
+
+	if (grow(&waiting->busy, &waiting->busy_capacity, waiting->bins + 1, sizeof(*waiting->busy)))
+		return -ENOMEM;
+	waiting->busy[0] = 0;
+	for (size_t b = 0; b < waiting->bins; b++) {
+		bool busy = false;
+
+		for (uint32_t row = 0; row < waiting->rows && !busy; row++) {
+			struct cell cell = heatmap__cell(waiting->map, row, waiting->view + b, VAPRO_COMMUNICATION);
+
+			busy = cell__lost(&cell) > share * fmax(cell__dur(&cell), config->valid_bin * VAPRO_BIN_NS);
+		}
+		waiting->busy[b + 1] = waiting->busy[b] + busy;
+	}
+	return 0;
+}
+
+/* Whether a call, and those of one operation with it that end a bin earlier or later, lie in calm bins. */
+static bool is_calm(const struct waiting *waiting, const struct excess *item)
+{
+	size_t from = item->bin, to = from + 1;
+
+	if (item->n <= 1)
+		bins_of(waiting, item, &from, &to);
+	from -= from > 0;
+	to += to < waiting->bins;
+	return from >= to || waiting->busy[to] == waiting->busy[from];
+}
+
+/*
+ * Mostly nothing is slow, and what is waited for there is not asked for: it passes for a late peer's, as it comes.
+ * Leaves the other items.
+ */
+static int write_calm(struct waiting *waiting, const struct vapro_config *config)
+{
+	size_t kept = 0;
+
+	if (count_busy(waiting, config))
+		return -ENOMEM;
+	for (size_t i = 0; i < waiting->site_count; i++)
+		waiting->sites[i].count = waiting->sites[i].singles = waiting->sites[i].merged = 0;
+	for (size_t i = 0; i < waiting->item_count; i++) {
+		const struct excess *item = &waiting->items[i];
+		struct call_site *site = &waiting->sites[item->site];
+
+		if (is_calm(waiting, item)) {
+			if (write_item(waiting, item))
+				return -ENOMEM;
+			continue;
+		}
+		site->count++;
+		site->singles += item->n == 1;
+		site->merged += item->n > 1;
+		waiting->items[kept++] = *item;
+	}
+	waiting->item_count = kept;
+	return 0;
+}
+
 int waiting__end(struct waiting *waiting, const struct stg_job *job, const struct series_book *book)
 {
-	bool paths = false;
+	bool paths = false, singles = false;
 
+	/* Merged calls need no order within a bin, and are fewer. */
+	for (size_t i = 0; i < waiting->site_count; i++)
+		singles |= waiting->sites[i].singles > 0;
+	if (singles && write_calm(waiting, book->config))
+		return -ENOMEM;
 	if (!waiting->item_count)
 		return 0;
 	if (slow_path__begin(waiting) || link_followers(waiting, job) || waiting__order(waiting))

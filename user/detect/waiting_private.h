@@ -66,10 +66,11 @@ struct waiting {
 	uint32_t *last;	      /* by row: the operation that it was met in last */
 	uint32_t operation;   /* number of the latest one; from 1 */
 	struct least *least;  /* by leader */
+	uint32_t *busy;	      /* by bin: those before it in which calls are slow */
 	double *late;	      /* by bin: the most that any member lost beside communication */
 	bool late_known;      /* in this view */
 	double *paths, *sums; /* scratch, by row */
-	size_t last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
+	size_t busy_capacity, last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
 };
 
 /* Forgets the items and call-sites of the last view. */
