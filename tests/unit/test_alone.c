@@ -244,6 +244,45 @@ static void test_place(void **state)
 	assert_false(place(0, 1, 7));
 }
 
+/* Calls of equal bytes are fixed work: a place that is slow at them, too, has not just more to do. */
+static void test_fixed_work(void **state)
+{
+	static const struct {
+		uint64_t begin, end;
+		uint32_t first, step;
+		size_t count;
+		enum vapro_class class;
+		bool confirmed, path, waiting, proves;
+	} cases[] = {
+	    {10, 40, 1, 4, 4, VAPRO_IO, true, false, false, true},
+	    {20, 36, 1, 4, 3, VAPRO_IO, true, false, false, true},
+	    {10, 40, 1, 4, 4, VAPRO_COMMUNICATION, true, true, false, true},
+	    {10, 40, 1, 4, 4, VAPRO_COMMUNICATION, true, false, false, false},
+	    {10, 40, 1, 4, 4, VAPRO_IO, true, false, true, false},
+	    {10, 40, 1, 4, 4, VAPRO_IO, false, false, false, false},
+	    /* one of its ranks, more than its ranks, another place, another time */
+	    {10, 40, 1, 4, 1, VAPRO_IO, true, false, false, false},
+	    {10, 40, 0, 1, 16, VAPRO_IO, true, false, false, false},
+	    {10, 40, 2, 4, 4, VAPRO_IO, true, false, false, false},
+	    {30, 60, 1, 4, 4, VAPRO_IO, true, false, false, false},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct variance *other;
+
+		begin(16, 4);
+		add(10, 40, 1, 4, 4);
+		other = add(cases[c].begin, cases[c].end, cases[c].first, cases[c].step, cases[c].count);
+		other->class = cases[c].class;
+		other->confirmed = cases[c].confirmed;
+		other->path = cases[c].path;
+		other->waiting = cases[c].waiting;
+		if (alone__fixed_work(&items[0], &book, job) != cases[c].proves)
+			fail_msg("case %d", (int)c);
+	}
+}
+
 /* A socket is one, also where it is half of the job's only host. */
 static void test_socket(void **state)
 {
@@ -263,9 +302,9 @@ static void test_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_at_once),		TEST(test_same_rows), TEST(test_not_silent),
-	    TEST(test_common_slowdown), TEST(test_lighter),   TEST(test_lighter_before),
-	    TEST(test_nearly_all),	TEST(test_place),     TEST(test_socket),
+	    TEST(test_at_once),	   TEST(test_same_rows),      TEST(test_not_silent), TEST(test_common_slowdown),
+	    TEST(test_lighter),	   TEST(test_lighter_before), TEST(test_nearly_all), TEST(test_place),
+	    TEST(test_fixed_work), TEST(test_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

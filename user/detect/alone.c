@@ -17,6 +17,8 @@
 #define CHANCE 0.01	  /* coincidences of outliers in a run that are too many */
 #define FEW_SHARE 0.6
 #define SURE_SHARE 0.35
+#define FIXED_ROWS 0.5	 /* of a place: so many are slow at fixed work as well */
+#define FIXED_TIME 0.5	 /* of the time for which the place is slow */
 #define PLACE_SHARE 0.75 /* of the rows of a place, in a variance that is the place's */
 
 static bool silent(const struct variance *variance, const struct vapro_config *config)
@@ -276,4 +278,40 @@ double alone__repeated(const struct variance *variance, const struct evidence_in
 	free(slow);
 	free(lost);
 	return all > 0 ? repeated / all : 0;
+}
+
+/* Whether the rows of one variance, in the order of their places, are rows of another one as well. */
+static bool within(const struct variance *inner, const struct variance *outer, const struct stg_job *job)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < inner->row_count; i++) {
+		while (at < outer->row_count && job->place[outer->rows[at]] < job->place[inner->rows[i]])
+			at++;
+		if (at == outer->row_count || outer->rows[at] != inner->rows[i])
+			return false;
+	}
+	return inner->row_count > 0;
+}
+
+static uint64_t common_time(const struct variance *a, const struct variance *b)
+{
+	uint64_t begin = a->begin > b->begin ? a->begin : b->begin, end = a->end < b->end ? a->end : b->end;
+
+	return end > begin ? end - begin : 0;
+}
+
+bool alone__fixed_work(const struct variance *variance, const struct variance_book *book, const struct stg_job *job)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		const struct variance *other = &book->variances[i];
+
+		if (other->matched && other->confirmed && !other->waiting &&
+		    (other->path || other->class == VAPRO_IO) &&
+		    (double)other->row_count >= FIXED_ROWS * (double)variance->row_count &&
+		    (double)common_time(variance, other) >= FIXED_TIME * (double)(variance->end - variance->begin) &&
+		    within(other, variance, job))
+			return true;
+	}
+	return false;
 }

@@ -28,4 +28,10 @@ double alone__repeated(const struct variance *variance, const struct evidence_in
 /* Whether the rows of a variance are most of a host or of a socket, and no others, of a job with other places. */
 bool alone__place(const struct variance *variance, const struct evidence_input *input);
 
+/*
+ * Whether calls of equal bytes, which are fixed work, are confirmed to be slow on most rows of a place and on no
+ * others, for most of the time of its variance: then the place is slow, and has not just more work.
+ */
+bool alone__fixed_work(const struct variance *variance, const struct variance_book *book, const struct stg_job *job);
+
 #endif

@@ -370,4 +370,14 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 			variance->alarm = variance->confirmed && !variance->effect_of;
 		}
 	}
+	for (size_t i = 0; i < book->count; i++) {
+		struct variance *variance = &book->variances[i];
+
+		if (variance->matched && variance->by_place && alone__fixed_work(variance, book, input->job)) {
+			variance->by_place = false;
+			variance->alarm = true;
+			evidence__say(variance, true,
+				      "the ranks of one place are slow, at calls of equal bytes as well");
+		}
+	}
 }
