@@ -5,6 +5,7 @@
 #define VAPRO_TESTS_PAINTED_H
 
 #include "detect/region.h"
+#include "near.h"
 #include "sim.h"
 
 #include <math.h>
@@ -23,12 +24,6 @@ static struct vapro_config config;
 static struct stg *stg;
 static const struct stg_job *job;
 static struct heatmap map;
-
-static inline void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
-}
 
 /* Rank i on host i modulo hosts. */
 static inline void make_job(uint32_t ranks, uint32_t hosts)

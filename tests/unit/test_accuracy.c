@@ -11,6 +11,7 @@
 
 #include "../../tools/accuracy/cases.h"
 #include "../../tools/accuracy/score.h"
+#include "near.h"
 
 #define RANKS 64
 
@@ -108,12 +109,6 @@ static struct job usual(double length_ms)
 
 	job__program(&job, length_ms * 1e6, 0.05, 0.1);
 	return job;
-}
-
-static void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
 }
 
 static void test_time_is_complete(void **state)
