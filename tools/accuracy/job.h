@@ -98,8 +98,9 @@ struct job_fault {
 };
 
 struct job {
-	const char *kind;  /* of case */
-	const char *place; /* "block" or "cyclic", for the record; NULL */
+	const char *kind;    /* of case */
+	const void *variant; /* of case */
+	const char *place;   /* "block" or "cyclic", for the record; NULL */
 	uint64_t seed;
 	int ranks, hosts; /* block: host = rank * hosts / ranks */
 	bool cyclic;	  /* host = rank % hosts */
