@@ -131,6 +131,6 @@ $(HYBRID): tools/workloads/hybrid.c tools/workloads/truth.h tools/workloads/comm
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
 
-$(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/workloads/common.h tools/workloads/lines.h
+$(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/inject/stop.h tools/workloads/common.h tools/workloads/lines.h
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
