@@ -94,10 +94,10 @@ static inline struct kept fragment(double from_bin, double to_bin, double refere
 	return kept;
 }
 
-static inline void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool told)
+static inline void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool attributed)
 {
 	for (int bin = from; bin < to; bin++) {
-		double preempted = told ? (1 - performance) * BIN : 0;
+		double preempted = attributed ? (1 - performance) * BIN : 0;
 		struct kept kept = fragment(bin, bin + 0.999, 0.999 * performance * BIN, preempted);
 
 		heatmap__add(&map, &kept, row, class, 0, UINT64_MAX);

@@ -39,8 +39,8 @@ static struct job_effect *busy_rank(struct job *job, struct draw *draw, double l
 
 	cases__usual(job, draw, length_ms, 0.05, 0);
 	begin = onset(job, draw, length_ms);
-	effect =
-	    job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, begin, begin + lasts(job, draw, factor, 0.12, 20), factor);
+	effect = job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, begin, begin + lasts(job, draw, factor, 0.12, 20),
+			    factor);
 	effect->ranks = cases__rank(job, draw);
 	return effect;
 }
@@ -272,7 +272,7 @@ static void two_adjacent(struct job *job, struct draw *draw, double length_ms)
 
 	first->factor = draw__between(draw, 1.9, 2.6);
 	first->end = first->begin + draw__between(draw, 6, 15);
-	second = job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, first->begin + draw__between(draw, 2, 4),
+	second = job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, first->begin + draw__between(draw, 2, 4),
 			    first->end + draw__between(draw, 2, 5), draw__between(draw, 1.3, 1.45));
 	second->ranks = (struct job_ranks){RANKS_RANGE, rank, rank};
 }
@@ -284,7 +284,7 @@ static void two_same_rank(struct job *job, struct draw *draw, double length_ms)
 
 	first->end = first->begin + lasts(job, draw, first->factor, 0.3, 10);
 	begin = first->end + draw__between(draw, 6, 12);
-	second = job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, begin, begin + draw__between(draw, 3, 10),
+	second = job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, begin, begin + draw__between(draw, 3, 10),
 			    draw__between(draw, 1.3, 2.5));
 	second->ranks = first->ranks;
 	job->seconds = fmax(job->seconds, second->end + 10);
@@ -346,7 +346,7 @@ static const struct accuracy_case cases[] = {
      CASE_LASTING,
      {1, 20, 500},
      lasting,
-     VARIANT(struct lasting, ALARM, EFFECT_TAKEN, 1.3, 2.5, cases__rank)},
+     VARIANT(struct lasting, ALARM, EFFECT_CPU_BUSY, 1.3, 2.5, cases__rank)},
     {S "lasting-rank",
      CASE_LASTING,
      {1, 20, 500},

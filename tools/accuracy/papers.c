@@ -50,7 +50,7 @@ static void sp(struct job *job)
 {
 	size(job, 8, 1, 40);
 	job__program(job, 8e6, 0.05, 0);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 20, 21, 2)->ranks = one(5);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 20, 21, 2)->ranks = one(5);
 }
 
 /* 000: noise on two of 86 nodes, which take 42.8 % of their time; mpiP blames
@@ -59,8 +59,8 @@ static void cg2048(struct job *job)
 {
 	size(job, 2048, 86, 8);
 	job__program(job, 8e6, 0.05, 0);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(1);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(43);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(1);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(43);
 }
 
 /* 003: 128 ranks, noise on two nodes, one after the other. */
@@ -68,8 +68,8 @@ static void cg128(struct job *job)
 {
 	size(job, 128, 8, 80);
 	job__program(job, 10e6, 0.05, 0);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 20, 30, 2)->ranks = host(2);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 50, 60, 2)->ranks = host(5);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 20, 30, 2)->ranks = host(2);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 50, 60, 2)->ranks = host(5);
 }
 
 /* One bad host, its ranks dealt out like cards: still one fault. */
@@ -78,7 +78,7 @@ static void cyclic(struct job *job)
 	size(job, 64, 8, 60);
 	job->cyclic = true;
 	job__program(job, 10e6, 0.05, 0);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 30, 38, 1.5)->ranks = host(2);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 30, 38, 1.5)->ranks = host(2);
 }
 
 /* 000: the L2 cache of one socket evicts what it should keep, from the given second on. */
