@@ -8,7 +8,7 @@
 #define MEMBERS 1600 /* of each third of the view */
 #define END (FIRST + 50)
 
-static double slow[WORKLOADS][RANKS]; /* times what it should take */
+static double slow[WORKLOADS][RANKS]; /* factor over the usual time */
 static struct series all[WORKLOADS * RANKS];
 static struct workload workloads[WORKLOADS];
 static struct series_book book;

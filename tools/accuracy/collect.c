@@ -128,7 +128,7 @@ static uint32_t cell_of(double number)
 	return (exponent - 2) * 8 + (uint32_t)(v >> (exponent - 3) & 7);
 }
 
-/* How a CPU's counters part the time of a computation. */
+/* How a CPU's counters split the time of a computation. */
 void collect__factors(const struct sim *sim, const struct fragment *fragment, double *factor)
 {
 	static const double levels[] = {.2, .15, .15, .45, .05}; /* VAPRO_L1 .. VAPRO_STORE */

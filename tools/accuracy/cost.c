@@ -5,7 +5,7 @@
 
 #define CFS_SLICE_NS 4e6
 #define DRIFT_STEP_NS 5e7 /* a drift's factor holds for so long */
-#define SPIN_NS 5e3	  /* on its CPU a call's end takes */
+#define SPIN_NS 5e3	  /* of CPU time that the end of a call takes */
 #define SCATTER 0.2	  /* of transfers, upwards */
 #define HOG_PID 4000
 

@@ -74,10 +74,9 @@ struct job_effect {
 	struct job_ranks ranks;
 	double begin, end; /* end 0: for ever */
 	double factor, share, period, length;
-	uint32_t steps; /* bit per step; 0: all of the kind that the effect has to do with */
-	enum vapro_factor
-	    cause;     /* what it is reported as; 0 (preempted) for CPU_BUSY, STALLS and MOVING is meant as such */
-	bool reported; /* `cause` is attributed by the kernel; of EFFECT_SLOW: the counter that it shows in */
+	uint32_t steps;		 /* bit per step; 0: all of the kind that the effect has to do with */
+	enum vapro_factor cause; /* what it is reported as; of CPU_BUSY, STALLS and MOVING 0 is VAPRO_PREEMPTED */
+	bool reported;		 /* `cause` is attributed by the kernel; of EFFECT_SLOW: the counter that it shows in */
 	bool alike;
 	enum vapro_factor second; /* of EFFECT_SLOW: where `share` of what it costs shows */
 	int fault;		  /* number of the job's fault that it belongs to, from 1; 0: it is none */
