@@ -53,8 +53,7 @@ static void sp(struct job *job)
 	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 20, 21, 2)->ranks = one(5);
 }
 
-/* 000: noise on two of 86 nodes, which take 42.8 % of their time; mpiP blames
- * the network. */
+/* 000: noise on two of 86 nodes, which costs 42.8 % of their time; mpiP blames the network. */
 static void cg2048(struct job *job)
 {
 	size(job, 2048, 86, 8);
@@ -72,7 +71,7 @@ static void cg128(struct job *job)
 	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 50, 60, 2)->ranks = host(5);
 }
 
-/* One bad host, its ranks dealt out like cards: still one fault. */
+/* One bad host, with cyclic placement of ranks: still one fault. */
 static void cyclic(struct job *job)
 {
 	size(job, 64, 8, 60);
@@ -95,8 +94,7 @@ static void eviction(struct job *job)
 	effect->share = 0.44; /* 38.0 of 48.2 + 38.0 */
 }
 
-/* 000: a node with slow memory, from start to end; all kernels are bound by
- * memory. */
+/* 000: a node with slow memory, from start to end; all kernels are bound by memory. */
 static void nekbone(struct job *job)
 {
 	size(job, 64, 3, 100);
@@ -105,8 +103,7 @@ static void nekbone(struct job *job)
 	job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 0, 0, number(job))->ranks = host(2);
 }
 
-/* 003: a bad node of CG, 21 % of the time of all; what computes in registers is
- * as fast as elsewhere. */
+/* 003: a bad node of CG, 21 % of the time of all; what computes in registers is as fast as elsewhere. */
 static void cg_bad_node(struct job *job)
 {
 	struct job_effect *effect;
@@ -147,8 +144,7 @@ static void iolong(struct job *job)
 	effect->reported = true;
 }
 
-/* 003: the all-to-all exchanges of FT take 3.37 times as long from 16 s to 67
- * s; of its steps the first two, or all. */
+/* 003: the all-to-all exchanges of FT take 3.37 times as long from 16 s to 67 s, at one call-site or at two. */
 static void fourier(struct job *job)
 {
 	static const struct job_step steps[] = {
@@ -194,7 +190,7 @@ static void namd(struct job *job)
 	effect->steps = 1U << JOB_EXCHANGE;
 }
 
-/* 000: STREAM on the idle cores of one socket takes its memory for a while. */
+/* 000: STREAM on the idle cores of one socket uses its memory bandwidth for a while. */
 static void mem(struct job *job)
 {
 	struct job_effect *effect;
