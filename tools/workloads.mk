@@ -55,7 +55,9 @@ workloads: $(WORKLOADS)
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
-	$(MPICC) $(WORKLOAD_CFLAGS) -o $@ $< -lm
+	$(MPICC) $(WORKLOAD_CFLAGS) -o $@ $(filter %.c,$^) -lm
+
+$(BUILD)/tools/hazards: tools/workloads/hazards_stacks.c tools/workloads/hazards.h
 
 # functions are bound before the first fragment
 $(addprefix $(BUILD)/tools/,cg ft ep pagerank): tools/workloads/path.h
@@ -129,6 +131,6 @@ $(HYBRID): tools/workloads/hybrid.c tools/workloads/truth.h tools/workloads/comm
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
 
-$(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/workloads/common.h tools/workloads/lines.h
+$(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/inject/stop.h tools/workloads/common.h tools/workloads/lines.h
 	@mkdir -p $(@D)
 	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<

@@ -6,6 +6,7 @@
 
 #include "model/judge.h"
 #include "model/series.h"
+#include "near.h"
 #include "sim.h"
 
 #include <math.h>
@@ -26,12 +27,6 @@ static struct vapro_config config;
 static struct stg *stg;
 static struct series_book book;
 static enum vapro_class class_of_book;
-
-static inline void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
-}
 
 /* Two states of one kind whose labels differ in what `common` lacks. */
 static inline void begin_kind(uint32_t ranks, enum vapro_workload_source source, enum vapro_class class,

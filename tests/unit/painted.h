@@ -5,6 +5,7 @@
 #define VAPRO_TESTS_PAINTED_H
 
 #include "detect/region.h"
+#include "near.h"
 #include "sim.h"
 
 #include <math.h>
@@ -23,12 +24,6 @@ static struct vapro_config config;
 static struct stg *stg;
 static const struct stg_job *job;
 static struct heatmap map;
-
-static inline void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
-}
 
 /* Rank i on host i modulo hosts. */
 static inline void make_job(uint32_t ranks, uint32_t hosts)
@@ -99,10 +94,10 @@ static inline struct kept fragment(double from_bin, double to_bin, double refere
 	return kept;
 }
 
-static inline void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool told)
+static inline void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool attributed)
 {
 	for (int bin = from; bin < to; bin++) {
-		double preempted = told ? (1 - performance) * BIN : 0;
+		double preempted = attributed ? (1 - performance) * BIN : 0;
 		struct kept kept = fragment(bin, bin + 0.999, 0.999 * performance * BIN, preempted);
 
 		heatmap__add(&map, &kept, row, class, 0, UINT64_MAX);

@@ -93,10 +93,10 @@ void sim_config(struct vapro_config *config);
 /* Runs a scenario from start to end; asserts (cmocka) that the interface accepts everything. */
 void sim_run(const struct sim_scenario *scenario, enum vapro_workload_source source, struct sim_report *report);
 
-/* The found variance with most lost seconds among alarms; NULL where there is none. */
-/* Takes what the end of a window told of the job. */
+/* Gathers what the analysis reported of the job at the end of a window. */
 void sim_read(struct sim_report *report, const struct job_result *result);
 
+/* The found variance with most lost seconds among alarms; NULL where there is none. */
 const struct sim_found *sim_alarm(const struct sim_report *report);
 void sim_print(const struct sim_report *report);
 

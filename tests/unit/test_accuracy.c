@@ -11,6 +11,7 @@
 
 #include "../../tools/accuracy/cases.h"
 #include "../../tools/accuracy/score.h"
+#include "near.h"
 
 #define RANKS 64
 
@@ -20,7 +21,8 @@ struct recorder {
 	uint64_t hash, bundles, open, last_end[RANKS], window_end;
 	unsigned windows, states, threads;
 	double seconds[RANKS], open_seconds[RANKS], class_seconds[RANKS][VAPRO_CLASSES];
-	double factor[RANKS][VAPRO_FACTORS], taken[RANKS], instructions[RANKS]; /* of a fragment of the first step */
+	double factor[RANKS][VAPRO_FACTORS], preempted[RANKS],
+	    instructions[RANKS]; /* of a fragment of the first step */
 	enum vapro_class class[JOB_STEPS];
 	bool ended;
 };
@@ -70,7 +72,7 @@ static int put(struct stream_sink *sink, const struct stream_event *event)
 		put_bundle(&event->bundle);
 		break;
 	case STREAM_INTERFERENCE:
-		recorder.taken[event->interference.thread] += (double)event->interference.preempted_ns / 1e9;
+		recorder.preempted[event->interference.thread] += (double)event->interference.preempted_ns / 1e9;
 		break;
 	case STREAM_WINDOW:
 		if (recorder.windows++)
@@ -110,12 +112,6 @@ static struct job usual(double length_ms)
 	return job;
 }
 
-static void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
-}
-
 static void test_time_is_complete(void **state)
 {
 	struct job job = usual(20);
@@ -123,7 +119,7 @@ static void test_time_is_complete(void **state)
 	struct truths truths;
 
 	(void)state;
-	job__effect(&job, EFFECT_TAKEN, 10, 20, 2)->ranks = (struct job_ranks){RANKS_RANGE, 3, 3};
+	job__effect(&job, EFFECT_CPU_BUSY, 10, 20, 2)->ranks = (struct job_ranks){RANKS_RANGE, 3, 3};
 	job__effect(&job, EFFECT_SLOW, 5, 25, 1.5)->ranks = (struct job_ranks){RANKS_HOST, 1, 1};
 	job__effect(&job, EFFECT_TAILS, 0, 0, 3)->share = 0.01;
 	job__effect(&job, EFFECT_CALLS, 15, 30, 3);
@@ -157,7 +153,7 @@ static void test_same_seed_same_events(void **state)
 
 	(void)state;
 	job.seconds = 10;
-	job__effect(&job, EFFECT_TAKEN, 3, 5, 2)->ranks = (struct job_ranks){RANKS_RANGE, 3, 3};
+	job__effect(&job, EFFECT_CPU_BUSY, 3, 5, 2)->ranks = (struct job_ranks){RANKS_RANGE, 3, 3};
 	simulate(&job, VAPRO_BY_ARGUMENTS, &truths);
 	truths__free(&truths);
 	hash = recorder.hash;
@@ -176,7 +172,7 @@ static void test_hog_takes_what_the_truth_says(void **state)
 	struct truths truths;
 
 	(void)state;
-	job__fault(&job, VAPRO_COMPUTATION, FINDING_ALARM, FINDING_ALARM, EFFECT_TAKEN, 20, 30, 2)->ranks =
+	job__fault(&job, VAPRO_COMPUTATION, FINDING_ALARM, FINDING_ALARM, EFFECT_CPU_BUSY, 20, 30, 2)->ranks =
 	    (struct job_ranks){RANKS_RANGE, 5, 5};
 	simulate(&job, VAPRO_BY_ARGUMENTS, &truths);
 	assert_int_equal(truths.count, 1);
@@ -190,9 +186,9 @@ static void test_hog_takes_what_the_truth_says(void **state)
 	assert_near(truths.items[0].end, 30, 0.05);
 	assert_false(truths.items[0].unsupported);
 	/* who waits is preempted, too, and that costs nothing */
-	assert_true(recorder.taken[5] >= truths.items[0].lost[VAPRO_COMPUTATION]);
+	assert_true(recorder.preempted[5] >= truths.items[0].lost[VAPRO_COMPUTATION]);
 	for (int rank = 0; rank < job.ranks; rank++)
-		assert_true(rank == 5 || recorder.taken[rank] == 0);
+		assert_true(rank == 5 || recorder.preempted[rank] == 0);
 	truths__free(&truths);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The judge of the papers' case studies (tools/accuracy/papers_judge.c): what it takes for found, and what not. */
+/* The judge of the papers' case studies (tools/accuracy/papers_judge.c): what it accepts as found, and what not. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,6 +2,7 @@
 /* Batches of fragments, and the groups that references come from: model/batches.h. */
 #include "model/batches.h"
 #include "model/histogram.h"
+#include "near.h"
 #include "sim.h"
 
 #include <math.h>
@@ -14,12 +15,6 @@
 #include <cmocka.h>
 
 #define SECOND 5 /* bins */
-
-static void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
-}
 
 static void add(struct batches *batches, uint64_t bin, uint32_t n, double ns)
 {

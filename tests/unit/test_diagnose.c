@@ -2,6 +2,7 @@
 #include "diagnose/advice.h"
 #include "diagnose/cases.h"
 #include "diagnose/driver.h"
+#include "near.h"
 #include "sim.h"
 
 #include <math.h>
@@ -13,12 +14,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
-}
 
 /* Every level sums to its whole, whatever was told. */
 static void assert_levels(const double *time, double sum_ns)

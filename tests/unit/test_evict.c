@@ -147,7 +147,7 @@ static struct vapro_bundle bundle_of(uint32_t thread, uint32_t state, double byt
 	return bundle;
 }
 
-/* The oldest go, what is used or was met lately stays, and numbers that are free are taken again. */
+/* The oldest go, what is used or was met lately stays, and numbers that are free are used again. */
 static void test_oldest_go(void **state)
 {
 	unsigned char used[64] = {0};

@@ -8,6 +8,14 @@
 #include "report/sink.h"
 #include "sample.h"
 
+/* Parses a line as the next one, and frees it. */
+static cJSON *line(char *text)
+{
+	keep(NULL, text);
+	free(text);
+	return parsed(line_count - 1);
+}
+
 static void test_lines(void **state)
 {
 	const struct line_counter counters[] = {{"instructions", "none", false, "no PMU"}};
@@ -33,15 +41,11 @@ static void test_lines(void **state)
 				       .state = LINE_ATTACHED};
 	struct line_warning warning = {SAMPLE_UTC, "n1", "ring_full", "the ring was full", 0};
 	struct line_bye bye = {.utc_ns = SAMPLE_UTC, .host = "n1", .exit_reason = "signal"};
-	char *text;
 	cJSON *object;
 
 	(void)state;
 	config__init(&config);
-	text = lines__hello(&hello);
-	keep(NULL, text);
-	free(text);
-	object = parsed(0);
+	object = line(lines__hello(&hello));
 	is_text(object, "workload_source", "arguments");
 	is_number(object, "costs/entry_ns", 450);
 	is_null(object, "costs/nop5_ns");
@@ -61,26 +65,17 @@ static void test_lines(void **state)
 	is_text(object, "factors/1/reason", "not measured");
 	is_null(object, "factors/1/source");
 	cJSON_Delete(object);
-	text = lines__process(&process);
-	keep(NULL, text);
-	free(text);
-	object = parsed(1);
+	object = line(lines__process(&process));
 	is_null(object, "rank");
 	is_null(object, "start_time");
 	is_number(object, "images/0/shifted", 38);
 	is_text(object, "images/0/skipped/0/function", "MPI_Init");
 	is_text(object, "state", "attached");
 	cJSON_Delete(object);
-	text = lines__warning(&warning);
-	keep(NULL, text);
-	free(text);
-	object = parsed(2);
+	object = line(lines__warning(&warning));
 	is_null(object, "pid");
 	cJSON_Delete(object);
-	text = lines__bye(&bye);
-	keep(NULL, text);
-	free(text);
-	object = parsed(3);
+	object = line(lines__bye(&bye));
 	is_number(object, "totals/lost/ring_full", 0);
 	is_text(object, "exit_reason", "signal");
 	cJSON_Delete(object);
@@ -94,7 +89,7 @@ static void test_sink(void **state)
 
 	(void)state;
 	close(mkstemp(path));
-	for (int turn = 0; turn < 2; turn++) { /* truncated at the start */
+	for (int pass = 0; pass < 2; pass++) { /* truncated at the start */
 		sink = line_sink__open(path, false);
 		assert_non_null(sink);
 		assert_int_equal(line_sink__put(sink, "{\"a\":1}"), 0);

@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-/* The kernel side's decisions, compiled natively. */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The kernel side's decisions about calls, bundles and records, compiled natively. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,149 +69,6 @@ static void tail_calls_belong_to_their_call(void **state)
 	/* what only waits is ended by whatever comes */
 	thread.open = KERNEL_WAIT;
 	assert_int_equal(nest(&thread, 900, 0, 0), NEST_OUTER);
-}
-
-static void preemption_is_told_from_sleep(void **state)
-{
-	struct kernel_offcpu off = {0};
-	struct kernel_counts counts = {0};
-	bool preempted;
-
-	(void)state;
-	offcpu_begin(&off, 100, true, false, 42);
-	assert_false(offcpu_wake(&off, 150)); /* means nothing to a runnable thread */
-	assert_int_equal(offcpu_end(&off, &counts, 400, 0, &preempted), 300);
-	assert_true(preempted);
-	assert_int_equal(counts.preempted_ns, 300);
-
-	offcpu_begin(&off, 1000, false, false, 0);
-	assert_true(offcpu_wake(&off, 1600));
-	assert_false(offcpu_wake(&off, 1700)); /* the first counts */
-	assert_int_equal(offcpu_end(&off, &counts, 1900, 0, &preempted), 300);
-	assert_false(preempted);
-	assert_int_equal(counts.blocked_other_ns, 600);
-	assert_int_equal(counts.wakeup_wait_ns, 300);
-
-	offcpu_begin(&off, 2000, false, true, 0);
-	assert_int_equal(offcpu_end(&off, &counts, 2500, 0, &preempted), 0); /* a wake-up that was not seen */
-	assert_int_equal(counts.blocked_io_ns, 500);
-
-	assert_int_equal(offcpu_end(&off, &counts, 9000, 0, &preempted), 0); /* it was not away */
-	assert_int_equal(counts_off_cpu(&counts), 300 + 600 + 300 + 500);
-}
-
-static void throttled_time_is_told_from_other_waits(void **state)
-{
-	struct kernel_offcpu off = {0};
-	struct kernel_counts counts = {0};
-	bool preempted;
-
-	(void)state;
-	/* its quota ran out; then the CPU was somebody else's for a while */
-	offcpu_begin(&off, 1000, true, false, 42);
-	offcpu_queue(&off, 7, 500);
-	assert_int_equal(offcpu_end(&off, &counts, 2000, 1300, &preempted), 200);
-	assert_true(preempted);
-	assert_int_equal(counts.throttled_ns, 800);
-	assert_int_equal(counts.preempted_ns, 200);
-
-	/* woken into a group without quota: the time it slept was not throttled, whatever the queue was then */
-	offcpu_begin(&off, 3000, false, false, 0);
-	assert_true(offcpu_wake(&off, 3600));
-	offcpu_queue(&off, 7, 1500);
-	assert_int_equal(offcpu_end(&off, &counts, 4000, 1650, &preempted), 250);
-	assert_false(preempted);
-	assert_int_equal(counts.throttled_ns, 950);
-	assert_int_equal(counts.blocked_other_ns, 600);
-	assert_int_equal(counts.wakeup_wait_ns, 250);
-
-	/* never more than the wait itself, and nothing where the clock went back or there is no queue */
-	offcpu_begin(&off, 5000, true, false, 42);
-	offcpu_queue(&off, 7, 0);
-	assert_int_equal(offcpu_end(&off, &counts, 5100, 9000, &preempted), 0);
-	offcpu_begin(&off, 6000, true, false, 42);
-	offcpu_queue(&off, 7, 9000);
-	assert_int_equal(offcpu_end(&off, &counts, 6100, 20, &preempted), 100);
-	offcpu_begin(&off, 7000, true, false, 42);
-	assert_int_equal(offcpu_end(&off, &counts, 7100, 20000, &preempted), 100);
-	assert_int_equal(counts.throttled_ns, 1050);
-	assert_int_equal(counts_off_cpu(&counts), 1000 + 1000 + 100 + 100 + 100);
-}
-
-static void what_is_taken_from_a_cpu_is_its_threads(void **state)
-{
-	struct kernel_thread thread = {0};
-	struct kernel_taken cpu3 = {.steal = 5000, .irq = 100, .slow = 70}, cpu4 = {.steal = 100};
-
-	(void)state;
-	/* first seen in the middle of a stay */
-	taken_now(&thread, &cpu3, 3);
-	assert_int_equal(thread.now.steal_ns, 0);
-	cpu3.steal += 40;
-	cpu3.irq += 7;
-	cpu3.hard_irq = 7;
-	taken_now(&thread, &cpu3, 3);
-	assert_int_equal(thread.now.steal_ns, 40);
-	assert_int_equal(thread.now.irq_ns, 7);
-	assert_int_equal(thread.now.hard_irq_ns, 7);
-	cpu3.steal += 10;
-	taken_out(&thread, &cpu3, 3);
-	cpu3.steal += 999; /* somebody else's */
-	taken_in(&thread, &cpu4, 4);
-	cpu4.steal += 3;
-	cpu4.slow = 5;
-	taken_now(&thread, &cpu4, 4);
-	assert_int_equal(thread.now.steal_ns, 53);
-	assert_int_equal(thread.now.slow_ns, 5);
-	/* it left unseen: the stay does not count, and nothing shrinks */
-	taken_out(&thread, &cpu3, 3);
-	taken_now(&thread, &cpu3, 3);
-	assert_int_equal(thread.now.steal_ns, 53);
-	/* a clock that caught up */
-	cpu3.slow = 0;
-	taken_now(&thread, &cpu3, 3);
-	assert_int_equal(thread.now.slow_ns, 5);
-}
-
-/* A fragment of so long ends, and the next one begins; nothing happens to its thread but what was taken from it once.
- */
-static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
-{
-	const struct kernel_taken taken = {.steal = 500, .irq = 90, .hard_irq = 20, .slow = 60};
-
-	memset(counts, 0, sizeof(*counts));
-	if (taken_more(thread, 9))
-		taken_now(thread, &taken, 2);
-	counts_note(thread, 7, 0, 0, 0, 0);
-	if (counts_changed(thread))
-		counts_end(thread, counts, duration);
-	counts_border(thread);
-}
-
-static void what_is_told_late_waits_for_time(void **state)
-{
-	struct kernel_thread thread = {.taken_cpu = 3};
-	struct kernel_counts counts;
-
-	(void)state;
-	thread.now.preempted_ns = 30;
-	late(&thread, &counts, 100);
-	assert_int_equal(counts.preempted_ns, 30);
-	assert_int_equal(counts.minor_faults, 7);
-	assert_int_equal(counts.steal_ns, 70);
-	assert_int_equal(counts.irq_ns + counts.hard_irq_ns + counts.slow_ns, 0);
-	late(&thread, &counts, 80);
-	assert_int_equal(counts.preempted_ns + counts.minor_faults, 0);
-	assert_int_equal(counts.steal_ns, 80);
-	late(&thread, &counts, 600);
-	assert_int_equal(counts.steal_ns, 350);
-	assert_int_equal(counts.irq_ns, 90);
-	assert_int_equal(counts.hard_irq_ns, 20); /* a part of those 90 */
-	assert_int_equal(counts.slow_ns, 60);
-	assert_false(counts_changed(&thread));
-	assert_int_equal(thread.taken_clock, 9); /* all of it is told: nobody looks before the clock goes on */
-	late(&thread, &counts, 600);
-	assert_int_equal(counts.steal_ns + counts.irq_ns + counts.slow_ns, 0);
 }
 
 static void merging_keeps_sums_and_bounds(void **state)
@@ -298,32 +155,6 @@ static void adding_a_fragment_is_merging_its_bundle(void **state)
 	assert_int_equal(added.counts.migrations, 15 * 17);
 }
 
-static void any_count_makes_a_border(void **state)
-{
-	uint64_t counts[5] = {5, 6, 7, 8, 9};
-	struct kernel_thread thread = {0};
-
-	(void)state;
-	for (int i = -1; i < 5; i++) {
-		if (i >= 0)
-			counts[i]++;
-		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
-		assert_true(counts_changed(&thread));
-		assert_int_equal(thread.now.minor_faults, counts[0]);
-		assert_int_equal(thread.now.migrations, counts[4]);
-		thread.now.preempted_ns += 100; /* a switch is counted, so this is seen too */
-		counts_border(&thread);
-		assert_false(counts_changed(&thread));
-		assert_memory_equal(&thread.border, &thread.now, sizeof(thread.now));
-		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
-		assert_false(counts_changed(&thread));
-	}
-	/* so does what was taken from it without a switch */
-	thread.now.steal_ns += 3;
-	counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
-	assert_true(counts_changed(&thread));
-}
-
 static void vertices_differ_by_any_byte(void **state)
 {
 	struct kernel_vertex_key a, b;
@@ -393,12 +224,12 @@ static void tokens_bound_records(void **state)
 {
 	struct kernel_thread thread = {0};
 	uint64_t now = 10 * KERNEL_BIN_NS;
-	int taken = 0;
+	int granted = 0;
 
 	(void)state;
 	for (int i = 0; i < 1000; i++)
-		taken += take_token(&thread, now + (uint64_t)i);
-	assert_int_equal(taken, ABNORMAL_TOKENS);
+		granted += take_token(&thread, now + (uint64_t)i);
+	assert_int_equal(granted, ABNORMAL_TOKENS);
 	assert_true(take_token(&thread, now + KERNEL_BIN_NS + 1000));
 }
 
@@ -482,7 +313,7 @@ static void bundles_have_places(void **state)
 }
 
 /* Whatever period a program's calls have, each of them is looked at as often as the others. */
-static void spans_are_taken_evenly(void **state)
+static void spans_sample_calls_evenly(void **state)
 {
 	(void)state;
 	for (u32 period = 1; period <= 64; period++) {
@@ -499,18 +330,13 @@ static void spans_are_taken_evenly(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(spans_are_taken_evenly),
+	    cmocka_unit_test(spans_sample_calls_evenly),
 	    cmocka_unit_test(bundles_have_places),
 	    cmocka_unit_test(cells_are_log_linear),
 	    cmocka_unit_test(nesting_follows_the_stack_pointer),
-	    cmocka_unit_test(preemption_is_told_from_sleep),
-	    cmocka_unit_test(throttled_time_is_told_from_other_waits),
-	    cmocka_unit_test(what_is_taken_from_a_cpu_is_its_threads),
-	    cmocka_unit_test(what_is_told_late_waits_for_time),
 	    cmocka_unit_test(merging_keeps_sums_and_bounds),
 	    cmocka_unit_test(tail_calls_belong_to_their_call),
 	    cmocka_unit_test(adding_a_fragment_is_merging_its_bundle),
-	    cmocka_unit_test(any_count_makes_a_border),
 	    cmocka_unit_test(vertices_differ_by_any_byte),
 	    cmocka_unit_test(calls_differ_by_what_their_row_reads),
 	    cmocka_unit_test(recent_places_are_within),

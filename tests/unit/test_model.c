@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/arena.h"
 #include "model/intern.h"
-#include "model/judge.h"
 #include "model/reference.h"
+#include "model/stg.h"
 #include "model/table.h"
+#include "near.h"
 #include "sim.h"
 
 #include <errno.h>
@@ -16,12 +17,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static void assert_near(double a, double b, double tolerance)
-{
-	if (!(fabs(a - b) <= tolerance))
-		fail_msg("%.9g is not within %.3g of %.9g", a, tolerance, b);
-}
 
 static bool is_odd(const void *ctx, uint32_t value)
 {
@@ -290,274 +285,6 @@ static void test_stg(void **state)
 	stg__free(stg);
 }
 
-static struct vapro_bundle bundle(uint32_t thread, uint32_t state, double ns, uint32_t n, double bytes)
-{
-	struct vapro_bundle b = {.thread = thread, .state = state, .n = n, .start_ns = 1000};
-
-	b.min_ns = b.max_ns = (uint64_t)ns;
-	b.sum_ns = (uint64_t)ns * n;
-	b.end_ns = b.start_ns + b.sum_ns;
-	b.magnitude_min[VAPRO_BYTES] = b.magnitude_max[VAPRO_BYTES] = bytes;
-	return b;
-}
-
-static void test_judge(void **state)
-{
-	struct vapro_config config;
-	struct stg *stg = stg__new();
-	struct series_book book;
-	struct vapro_state states[] = {
-	    {.id = 0, .class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"},
-	    {.id = 1, .class = VAPRO_IO, .to = "a+2", .labels = "file=1 function=write", .common = "function=write"},
-	    {.id = 2, .class = VAPRO_IO, .to = "a+3", .labels = "file=2 function=write", .common = "function=write"},
-	};
-	struct vapro_bundle b;
-	struct kept kept;
-
-	(void)state;
-	sim_config(&config);
-	for (uint32_t i = 0; i < 4; i++)
-		add_thread(stg, i, (int32_t)i, i);
-	for (int i = 0; i < 3; i++)
-		assert_int_equal(stg__add_state(stg, &states[i]), 0);
-	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
-	/* Ranks 0 to 2 agree within 5 %, rank 3 does not. */
-	for (uint32_t rank = 0; rank < 4; rank++) {
-		b = bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 49, 0);
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-	}
-	judge__refresh(&book);
-	judge__bundle(&book, &kept);
-	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
-	for (uint32_t rank = 0; rank < 4; rank++) {
-		b = bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 1, 0);
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-		judge__refresh(&book);
-	}
-	for (uint32_t rank = 0; rank < 4; rank++) {
-		b = bundle(rank, 0, 1e6, 1, 0);
-		b.flags = VAPRO_BUNDLE_OPEN;
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-		judge__bundle(&book, &kept);
-		assert_true(kept.covered && kept.certified);
-		assert_near(kept.reference, rank == 3 ? 2e6 : 1.02e6, 1);
-	}
-	/* Preempted time is no on-CPU time. */
-	b = bundle(0, 0, 9e6, 1, 0);
-	b.factor[VAPRO_PREEMPTED] = 8e6;
-	assert_int_equal(series__add(&book, &b, &kept), 0);
-	assert_near(series__compared_ns(VAPRO_COMPUTATION, &kept), 1e6, 1);
-	/* Sizes within 5 % are one workload, others are not. */
-	b = bundle(0, 1, 1e5, 60, 100000);
-	assert_int_equal(series__add(&book, &b, &kept), 0);
-	b = bundle(0, 1, 1e5, 1, 104000);
-	assert_int_equal(series__add(&book, &b, &kept), 0);
-	b = bundle(0, 1, 9e5, 1, 900000);
-	assert_int_equal(series__add(&book, &b, &kept), 0);
-	judge__refresh(&book);
-	judge__bundle(&book, &kept);
-	assert_false(kept.covered);
-	/* Stuck in a state never seen: by the common labels. */
-	b = bundle(1, 2, 30e9, 1, 100000);
-	b.flags = VAPRO_BUNDLE_OPEN;
-	assert_int_equal(series__add(&book, &b, &kept), 0);
-	judge__bundle(&book, &kept);
-	assert_true(kept.covered && !kept.certified && !kept.blind);
-	assert_near(kept.reference, 1e5, 1);
-	series__free(&book);
-	stg__free(stg);
-}
-
-/* A book of one thread with one state, which computes. */
-static void begin_computation(struct vapro_config *config, struct stg *stg, struct series_book *book)
-{
-	const struct vapro_state computation = {.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"};
-
-	sim_config(config);
-	add_thread(stg, 0, 0, 1);
-	assert_int_equal(stg__add_state(stg, &computation), 0);
-	assert_int_equal(series__init(book, config, VAPRO_BY_ARGUMENTS, stg), 0);
-}
-
-/* Of work that spreads only what the kernel attributes is known, and only where it is much. */
-static void test_taken_from_random_work(void **state)
-{
-	static const struct {
-		double ns, preempted, irq;
-		bool taken;
-	} cases[] = {
-	    {5e6, 0, 0, false}, {5e6, 0.5e6, 0, false}, {5e6, 2e6, 0, true}, {5e6, 0, 2e6, true}, {1e6, 1e6, 0, true}};
-	struct vapro_config config;
-	struct stg *stg = stg__new();
-	struct series_book book;
-	uint64_t random = 7;
-	struct vapro_bundle b;
-	struct kept kept;
-
-	(void)state;
-	begin_computation(&config, stg, &book);
-	for (int i = 0; i < 200; i++) {
-		b = bundle(0, 0, 1e6 * (0.3 + 1.4 * sim_random(&random)), 1, 0);
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-	}
-	judge__refresh(&book);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		b = bundle(0, 0, cases[i].ns, 1, 0);
-		b.factor[VAPRO_PREEMPTED] = cases[i].preempted;
-		b.factor[VAPRO_IRQ] = cases[i].irq;
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-		judge__bundle(&book, &kept);
-		assert_int_equal(kept.reason, VAPRO_SPREAD);
-		assert_int_equal(kept.covered, cases[i].taken);
-		assert_int_equal(kept.taken, cases[i].taken);
-		assert_false(kept.certified || kept.blind);
-		if (cases[i].taken)
-			assert_near(kept__loss(&kept).lost, cases[i].preempted + cases[i].irq, 10);
-	}
-	series__free(&book);
-	stg__free(stg);
-}
-
-/* What has no return is not judged, however steady: the time is not the call's alone. */
-static void test_without_return(void **state)
-{
-	struct vapro_config config;
-	struct stg *stg = stg__new();
-	struct series_book book;
-	const char *const labels[] = {"function=MPI_Send", "function=MPI_Send no_return=1"};
-	struct vapro_bundle b;
-	struct kept kept;
-
-	(void)state;
-	sim_config(&config);
-	add_thread(stg, 0, 0, 0);
-	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct vapro_state call = {
-		    .id = i, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = labels[i]};
-
-		assert_int_equal(stg__add_state(stg, &call), 0);
-		b = bundle(0, i, 1e6, 200, 8);
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-		judge__refresh(&book);
-		judge__bundle(&book, &kept);
-		assert_int_equal(kept.covered, i == 0);
-		assert_int_equal(kept.reason, i ? VAPRO_NO_RETURN : VAPRO_COVERED);
-	}
-	series__free(&book);
-	stg__free(stg);
-}
-
-/* A call that is stuck where it was never seen before takes what the same call takes elsewhere, of its own size. */
-static void test_stuck_calls(void **state)
-{
-	static const double each_ns[] = {1e6, 9e6, 4e6}, bytes[] = {8, 800, 8};
-	struct vapro_config config;
-	struct stg *stg = stg__new();
-	struct series_book book;
-	struct vapro_bundle b;
-	struct kept kept;
-
-	(void)state;
-	sim_config(&config);
-	add_thread(stg, 0, 0, 0);
-	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
-	for (uint32_t i = 0; i < 5; i++) {
-		char to[8];
-		const struct vapro_state call = {
-		    .id = i, .class = VAPRO_COMMUNICATION, .to = to, .labels = i == 4 ? "f=y" : "f=x"};
-
-		snprintf(to, sizeof(to), "a+%u", i);
-		assert_int_equal(stg__add_state(stg, &call), 0);
-		if (i >= 3)
-			continue;
-		b = bundle(0, i, each_ns[i], 60, bytes[i]);
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-	}
-	for (uint32_t i = 0; i < 3; i++) {
-		b = bundle(0, i == 2 ? 4 : 3, 5e9, 1, i ? 5000 : 8);
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-		judge__refresh(&book);
-		judge__bundle(&book, &kept);
-		assert_near(kept.reference, i == 2 ? 0 : i ? 9e6 : 4e6, 1e5);
-		assert_int_equal(kept.blind, i == 2);
-	}
-	series__free(&book);
-	stg__free(stg);
-}
-
-/* What a job leaves is given to the next; another job's histories stay as they are. */
-static void test_forgetting(void **state)
-{
-	struct vapro_state computation = {.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"};
-	struct vapro_config config;
-	struct stg *stg = stg__new();
-	struct series_book book;
-	struct vapro_bundle b;
-	struct kept first, kept;
-
-	(void)state;
-	sim_config(&config);
-	assert_int_equal(stg__add_state(stg, &computation), 0);
-	assert_int_equal(series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg), 0);
-	for (uint32_t i = 0; i < 40; i++) {
-		char job[16];
-		struct vapro_thread thread = {
-		    .id = i, .rank = 0, .pid = 1 + i, .job = job, .host = "n", .world_size = 1};
-
-		snprintf(job, sizeof(job), "job%u", i);
-		assert_int_equal(stg__add_thread(stg, &thread), 0);
-		b = bundle(i, 0, 1e6, 60, 0);
-		assert_int_equal(series__add(&book, &b, i ? &kept : &first), 0);
-		assert_int_equal(stg__thread_seen(stg, i, 1, 0), 0);
-		assert_false(stg__job_over(stg, i));
-		assert_int_equal(stg__thread_seen(stg, i, 1, 2), 0);
-		assert_true(stg__job_over(stg, i));
-		if (i)
-			assert_int_equal(series__forget(&book, i), 0);
-	}
-	assert_int_equal(book.count, 2);
-	assert_int_equal(book.workload_count, 2);
-	judge__refresh(&book);
-	judge__bundle(&book, &first);
-	assert_true(first.certified);
-	/* the name again: nothing is known of it */
-	b = bundle(39, 0, 1e6, 1, 0);
-	assert_int_equal(series__add(&book, &b, &kept), 0);
-	judge__refresh(&book);
-	judge__bundle(&book, &kept);
-	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
-	series__free(&book);
-	stg__free(stg);
-}
-
-static void test_naps_are_work(void **state)
-{
-	struct vapro_config config;
-	struct stg *stg = stg__new();
-	struct series_book book;
-	struct vapro_bundle b;
-	struct kept kept;
-
-	(void)state;
-	begin_computation(&config, stg, &book);
-	for (int i = 0; i < 100; i++) {
-		b = bundle(0, 0, 3e6, 1, 0);
-		b.factor[VAPRO_BLOCKED_OTHER] = 2e6;
-		assert_int_equal(series__add(&book, &b, &kept), 0);
-	}
-	judge__refresh(&book);
-	judge__bundle(&book, &kept);
-	judge__usual(&book, 0);
-	kept.usual_blocked = book.series[kept.series].usual_blocked;
-	assert_true(kept.certified);
-	assert_near(kept.reference, 3e6, 10);
-	assert_near(kept.usual_blocked, 2e6, 10);
-	assert_near(kept__loss(&kept).blocked, 0, 10);
-	series__free(&book);
-	stg__free(stg);
-}
-
 static void test_names(void **state)
 {
 	(void)state;
@@ -584,12 +311,6 @@ int main(void)
 	    cmocka_unit_test(test_reference_random_work),
 	    cmocka_unit_test(test_stg),
 	    cmocka_unit_test(test_placement),
-	    cmocka_unit_test(test_judge),
-	    cmocka_unit_test(test_taken_from_random_work),
-	    cmocka_unit_test(test_without_return),
-	    cmocka_unit_test(test_forgetting),
-	    cmocka_unit_test(test_stuck_calls),
-	    cmocka_unit_test(test_naps_are_work),
 	    cmocka_unit_test(test_names),
 	};
 

@@ -24,10 +24,10 @@ static void test_io_stall(void **state)
 					.stall_s = 60};
 
 	(void)state;
-	for (int tells = 0; tells < 2; tells++) {
+	for (int attributed = 0; attributed < 2; attributed++) {
 		const struct sim_found *alarm;
 
-		scenario.stall_attributed = tells;
+		scenario.stall_attributed = attributed;
 		run(&scenario);
 		expect(report.alarms == 1 && report.ever_alarms == 1);
 		alarm = sim_alarm(&report);
@@ -39,7 +39,7 @@ static void test_io_stall(void **state)
 		expect(fabs(alarm->lost - 60) < 1);
 		expect(alarm->lost_by_class[VAPRO_COMPUTATION] < 0.1);
 		expect(effect_of(alarm->id) != NULL);
-		expect(!tells || !strcmp(alarm->major, "blocked_io"));
+		expect(!attributed || !strcmp(alarm->major, "blocked_io"));
 		for (int i = 0; i < report.found_count; i++)
 			expect(report.found[i].class != VAPRO_COMPUTATION);
 	}

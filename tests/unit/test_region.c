@@ -3,6 +3,13 @@
 
 #include "detect/variance.h"
 
+/* The bins [begin, end) since the first one of the map. */
+static void assert_bins(const struct draft *draft, uint64_t begin, uint64_t end)
+{
+	assert_int_equal(draft->begin, FIRST + begin);
+	assert_int_equal(draft->end, FIRST + end);
+}
+
 static void test_region_basic(void **state)
 {
 	struct region_result result;
@@ -19,8 +26,7 @@ static void test_region_basic(void **state)
 	paint(3, 20, 26, VAPRO_COMPUTATION, 0.5, false);
 	paint(2, 24, 30, VAPRO_COMPUTATION, 0.5, false);
 	assert_int_equal(grown(&result), 1);
-	assert_int_equal(result.drafts[0].begin, FIRST + 20);
-	assert_int_equal(result.drafts[0].end, FIRST + 30);
+	assert_bins(&result.drafts[0], 20, 30);
 	assert_int_equal(result.drafts[0].cell_count, 12);
 	assert_near(result.drafts[0].lost[VAPRO_COMPUTATION], 12 * 0.4995 * BIN, 0.1 * BIN);
 	region__clear(&result);
@@ -52,8 +58,7 @@ static void test_region_bridges(void **state)
 	paint(0, 14, 16, VAPRO_COMPUTATION, 0.5, true);
 	paint(0, 19, 22, VAPRO_COMPUTATION, 0.5, true);
 	assert_int_equal(grown(&result), 2);
-	assert_int_equal(result.drafts[0].begin, FIRST + 5);
-	assert_int_equal(result.drafts[0].end, FIRST + 16);
+	assert_bins(&result.drafts[0], 5, 16);
 	assert_int_equal(result.drafts[1].begin, FIRST + 19);
 	region__clear(&result);
 }
@@ -71,8 +76,7 @@ static void test_region_weak_neighbours(void **state)
 		heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	}
 	assert_int_equal(grown(&result), 1);
-	assert_int_equal(result.drafts[0].begin, FIRST + 20);
-	assert_int_equal(result.drafts[0].end, FIRST + 30);
+	assert_bins(&result.drafts[0], 20, 30);
 	region__clear(&result);
 }
 
@@ -89,8 +93,7 @@ static void test_region_classes(void **state)
 	assert_int_equal(grown(&result), 2);
 	assert_true(result.drafts[0].has[VAPRO_COMPUTATION] && result.drafts[0].has[VAPRO_COMMUNICATION]);
 	assert_false(result.drafts[0].waiting);
-	assert_int_equal(result.drafts[0].begin, FIRST + 10);
-	assert_int_equal(result.drafts[0].end, FIRST + 22);
+	assert_bins(&result.drafts[0], 10, 22);
 	assert_true(result.drafts[1].waiting);
 	region__clear(&result);
 }
@@ -106,11 +109,9 @@ static void test_region_parts(void **state)
 	paint(0, 25, 40, VAPRO_COMPUTATION, 0.75, false);
 	paint(1, 10, 40, VAPRO_COMPUTATION, 0.75, false);
 	assert_int_equal(grown(&result), 2);
-	assert_int_equal(result.drafts[0].begin, FIRST + 10);
-	assert_int_equal(result.drafts[0].end, FIRST + 40);
+	assert_bins(&result.drafts[0], 10, 40);
 	assert_int_equal(result.drafts[0].cell_count, 55);
-	assert_int_equal(result.drafts[1].begin, FIRST + 20);
-	assert_int_equal(result.drafts[1].end, FIRST + 25);
+	assert_bins(&result.drafts[1], 20, 25);
 	assert_int_equal(result.drafts[1].cell_count, 5);
 	assert_near(result.drafts[1].lost[VAPRO_COMPUTATION], 5 * 0.6 * BIN, 0.1 * BIN);
 	region__clear(&result);
@@ -131,10 +132,8 @@ static void test_region_stolen(void **state)
 	}
 	paint(0, 20, 35, VAPRO_COMPUTATION, 0.5, true);
 	assert_int_equal(grown(&result), 2);
-	assert_int_equal(result.drafts[0].begin, FIRST + 17);
-	assert_int_equal(result.drafts[0].end, FIRST + 20);
-	assert_int_equal(result.drafts[1].begin, FIRST + 20);
-	assert_int_equal(result.drafts[1].end, FIRST + 35);
+	assert_bins(&result.drafts[0], 17, 20);
+	assert_bins(&result.drafts[1], 20, 35);
 	region__clear(&result);
 }
 
@@ -154,10 +153,8 @@ static void test_region_stays_whole(void **state)
 		heatmap__add(&map, &kept, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	}
 	assert_int_equal(grown(&result), 2);
-	assert_int_equal(result.drafts[0].begin, FIRST + 10);
-	assert_int_equal(result.drafts[0].end, FIRST + 19);
-	assert_int_equal(result.drafts[1].begin, FIRST + 30);
-	assert_int_equal(result.drafts[1].end, FIRST + 42);
+	assert_bins(&result.drafts[0], 10, 19);
+	assert_bins(&result.drafts[1], 30, 42);
 	region__clear(&result);
 }
 
@@ -180,7 +177,7 @@ static void test_region_turns(void **state)
 	region__clear(&result);
 }
 
-/* A bad host among eight, cyclic placement: one thing, whatever its ranks are called. */
+/* A bad host among eight, cyclic placement: one region, whatever the numbers of its ranks. */
 static void test_region_cyclic(void **state)
 {
 	struct variance_book book = {.last_id = &(uint32_t){0}};
@@ -222,7 +219,7 @@ static void test_region_calm_rows(void **state)
 	region__clear(&result);
 }
 
-/* Another time or another ratio is another thing, also on a host that is bad as a whole. */
+/* Another time or another ratio makes another region, also on a host that is bad as a whole. */
 static void test_region_disagree(void **state)
 {
 	struct region_result result;
@@ -241,7 +238,7 @@ static void test_region_disagree(void **state)
 	region__clear(&result);
 }
 
-/* Neighbours of clearly different ratio, or time, are two; the kernel says nothing of either. */
+/* Neighbours of clearly different ratio, or time, are two regions; the kernel attributes nothing of either. */
 static void test_region_levels(void **state)
 {
 	struct region_result result;
@@ -253,14 +250,12 @@ static void test_region_levels(void **state)
 	assert_int_equal(grown(&result), 3);
 	assert_near(result.drafts[0].lost[VAPRO_COMPUTATION], 30 * 0.5 * BIN, 0.1 * BIN);
 	assert_near(result.drafts[1].lost[VAPRO_COMPUTATION], 28 * 0.286 * BIN, 0.1 * BIN);
-	assert_int_equal(result.drafts[1].begin, FIRST + 7);
-	assert_int_equal(result.drafts[1].end, FIRST + 35);
-	assert_int_equal(result.drafts[2].begin, FIRST + 24);
-	assert_int_equal(result.drafts[2].end, FIRST + 48);
+	assert_bins(&result.drafts[1], 7, 35);
+	assert_bins(&result.drafts[2], 24, 48);
 	region__clear(&result);
 }
 
-/* Who is between rows that agree does not part them. */
+/* A row between rows that agree does not split their region. */
 static void test_region_odd_one(void **state)
 {
 	struct region_result result;
@@ -276,7 +271,7 @@ static void test_region_odd_one(void **state)
 	region__clear(&result);
 }
 
-/* A hog's share of a bin wanders, and short rows say little: neither is another thing. */
+/* A hog's share of a bin varies, and short rows say little: neither makes another region. */
 static void test_region_wanders(void **state)
 {
 	static const double wanders[] = {0.8, 0.3, 0.6, 0.2, 0.7};
@@ -293,7 +288,7 @@ static void test_region_wanders(void **state)
 	region__clear(&result);
 }
 
-/* Suspended in computation and in calls, two ranks by other shares: each is one thing of both classes. */
+/* Two ranks are suspended in computation and in calls, by different shares: each is one region of both classes. */
 static void test_region_two_hogs(void **state)
 {
 	struct region_result result;

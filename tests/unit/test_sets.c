@@ -8,7 +8,7 @@
 #define MEMBERS 1600 /* of each third of the view */
 #define END (FIRST + 50)
 
-static double slow[WORKLOADS][RANKS]; /* times what it should take */
+static double slow[WORKLOADS][RANKS]; /* factor over the usual time */
 static struct series all[WORKLOADS * RANKS];
 static struct workload workloads[WORKLOADS];
 static struct series_book book;
@@ -22,7 +22,7 @@ static int end_sets(void **state)
 
 #define SETS(f) cmocka_unit_test_setup_teardown(f, setup, end_sets)
 
-/* A job of ranks by turns on the hosts, which are all alike so far. */
+/* A job of ranks that alternate between the hosts, which are all alike so far. */
 static void begin(uint32_t ranks, uint32_t hosts, enum vapro_workload_source source)
 {
 	sets__clear(&sets);

@@ -97,6 +97,17 @@ static void test_where_index(void **state)
 	stg__free(stg);
 }
 
+/* What the slow rows share, which is one fact; NULL: nothing. */
+static const struct where *shared_by(const struct places *places, const struct stg *stg, const unsigned char *slow)
+{
+	static struct where where[WHERE_FACTS];
+	uint32_t count;
+
+	assert_int_equal(where__find(places, stg, 0, slow, where, &count), 0);
+	assert_true(count <= 1);
+	return count ? &where[0] : NULL;
+}
+
 /* What is shared: by all slow ones, by few others, and of sockets only within a host. */
 static void test_where(void **state)
 {
@@ -108,8 +119,7 @@ static void test_where(void **state)
 	struct stg *stg = stg__new();
 	struct places places = {0};
 	const struct vapro_place *limited;
-	struct where where[WHERE_FACTS];
-	uint32_t count;
+	const struct where *shared;
 
 	(void)state;
 	assert_non_null(stg);
@@ -119,28 +129,20 @@ static void test_where(void **state)
 		assert_int_equal(stg__add_thread(stg, &thread), 0);
 	}
 	/* Nothing but hosts is known. */
-	assert_int_equal(where__find(&places, stg, 0, one_host, where, &count), 0);
-	assert_int_equal(count, 1);
-	assert_string_equal(where[0].fact, "host");
+	assert_string_equal(shared_by(&places, stg, one_host)->fact, "host");
 	for (uint32_t i = 6; i-- > 0;)
 		assert_int_equal(
 		    places__add(&places,
 				&(struct vapro_place){.thread = i, .cpu = -1, .socket = sockets[i], .numa = -1}),
 		    0);
-	assert_int_equal(where__find(&places, stg, 0, one_socket, where, &count), 0);
-	assert_int_equal(count, 1);
-	assert_string_equal(where[0].fact, "socket");
-	assert_string_equal(where[0].value, "0");
-	assert_int_equal(where[0].others, 0);
-	assert_int_equal(where__find(&places, stg, 0, one_host, where, &count), 0);
-	assert_int_equal(count, 1);
-	assert_string_equal(where[0].value, "n2");
-	assert_int_equal(where__find(&places, stg, 0, spread, where, &count), 0);
-	assert_int_equal(count, 0);
-	assert_int_equal(where__find(&places, stg, 0, everybody, where, &count), 0);
-	assert_int_equal(count, 0);
-	assert_int_equal(where__find(&places, stg, 0, gone, where, &count), 0);
-	assert_int_equal(count, 0);
+	shared = shared_by(&places, stg, one_socket);
+	assert_string_equal(shared->fact, "socket");
+	assert_string_equal(shared->value, "0");
+	assert_int_equal(shared->others, 0);
+	assert_string_equal(shared_by(&places, stg, one_host)->value, "n2");
+	assert_null(shared_by(&places, stg, spread));
+	assert_null(shared_by(&places, stg, everybody));
+	assert_null(shared_by(&places, stg, gone));
 	/* the first and the last rank have another CPU than all others, each on its own host */
 	for (uint32_t i = 0; i < 6; i++)
 		assert_int_equal(
@@ -150,11 +152,10 @@ static void test_where(void **state)
 							       .numa = -1,
 							       .cpu_model = i == 0 || i == 5 ? "slow" : "fast"}),
 		    0);
-	assert_int_equal(where__find(&places, stg, 0, one_model, where, &count), 0);
-	assert_int_equal(count, 1);
-	assert_string_equal(where[0].fact, "cpu_model");
-	assert_string_equal(where[0].value, "slow");
-	assert_int_equal(where[0].others, 0);
+	shared = shared_by(&places, stg, one_model);
+	assert_string_equal(shared->fact, "cpu_model");
+	assert_string_equal(shared->value, "slow");
+	assert_int_equal(shared->others, 0);
 	/* a quota is remembered, and told of the slow ones alone */
 	assert_null(limit_of(&places, stg, 0, 2));
 	assert_int_equal(places__add(&places, &(struct vapro_place){.thread = 1, .limit = "l", .limit_cgroup = "/c"}),
@@ -257,8 +258,8 @@ static void test_driver(void **state)
 	driver__free(&driver);
 }
 
-/* However many cases wish for the same, few of them queue, and all are served along. */
-static void test_crowded_driver(void **state)
+/* However many cases ask for the same counters, few of them queue, and all are served together. */
+static void test_driver_of_many_cases(void **state)
 {
 	struct contribution few = {.counted = {[COUNTER_TOP] = 10}};
 	unsigned groups = 1U << COUNTER_TOP;
@@ -288,9 +289,9 @@ static void test_crowded_driver(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_where_and_verdict), cmocka_unit_test(test_where),
-	    cmocka_unit_test(test_where_index),	      cmocka_unit_test(test_region_option),
-	    cmocka_unit_test(test_crowded_driver),    cmocka_unit_test(test_driver),
+	    cmocka_unit_test(test_where_and_verdict),	 cmocka_unit_test(test_where),
+	    cmocka_unit_test(test_where_index),		 cmocka_unit_test(test_region_option),
+	    cmocka_unit_test(test_driver_of_many_cases), cmocka_unit_test(test_driver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,9 +18,13 @@ void cases__make(const struct accuracy_case *at, double length_ms, uint64_t seed
 
 	memset(job, 0, sizeof(*job));
 	job->kind = at->kind;
+	job->variant = at->variant;
 	job->seed = draw.seed;
 	draw__unit(&draw);
-	at->make(job, &draw, length_ms);
+	if (at->study)
+		at->study(job);
+	else
+		at->make(job, &draw, length_ms);
 }
 
 void cases__usual(struct job *job, struct draw *draw, double length_ms, double calls, double writes)

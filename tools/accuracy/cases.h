@@ -21,7 +21,11 @@ struct accuracy_case {
 	double lengths_ms[CASE_LENGTHS]; /* of the first computation, up to the first 0; none: the case has its own */
 	/* The job is zeroed but for kind and seed; draw is seeded by kind, length and seed. */
 	void (*make)(struct job *job, struct draw *draw, double length_ms);
+	const void *variant;		/* what distinguishes it from others that the same function makes */
+	void (*study)(struct job *job); /* in place of `make`, where nothing is drawn */
 };
+
+#define VARIANT(type, ...) (&(const type){__VA_ARGS__})
 
 struct case_table {
 	const struct accuracy_case *cases;

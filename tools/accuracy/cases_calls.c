@@ -4,7 +4,11 @@
 
 #define ALARM FINDING_ALARM
 
-enum when { SPELL, TO_THE_END, ALWAYS };
+struct calls {
+	enum vapro_class class;
+	enum { SPELL, TO_THE_END, ALWAYS } when;
+	bool one_rank;
+};
 
 static double onset(const struct job *job, struct draw *draw, double length_ms)
 {
@@ -13,71 +17,39 @@ static double onset(const struct job *job, struct draw *draw, double length_ms)
 	return draw__between(draw, least, fmax(least + 1, 0.5 * job->seconds));
 }
 
-static struct job_effect *slow_calls(struct job *job, struct draw *draw, double length_ms, enum vapro_class class,
-				     enum when when)
+static struct job_effect *fault_of_calls(struct job *job, struct draw *draw, double length_ms)
 {
-	bool io = class == VAPRO_IO;
+	const struct calls *calls = job->variant;
+	bool io = calls->class == VAPRO_IO;
 	struct job_effect *effect;
 	double begin = 0, end = 0;
 
 	cases__usual(job, draw, length_ms, io ? 0.05 : 0.2, io ? 0.2 : 0);
 	/* what is slow must stand out of the waiting that jitter makes */
 	job->jitter = draw__between(draw, 0.005, 0.015);
-	if (when != ALWAYS)
+	if (calls->when != ALWAYS)
 		begin = onset(job, draw, length_ms);
-	if (when == SPELL)
+	if (calls->when == SPELL)
 		end = begin + draw__between(draw, 6, 25);
-	effect = job__fault(job, class, ALARM, ALARM, EFFECT_CALLS, begin, end, draw__between(draw, 2.5, 5));
+	effect = job__fault(job, calls->class, ALARM, ALARM, EFFECT_CALLS, begin, end, draw__between(draw, 2.5, 5));
 	effect->steps = io ? 1U << JOB_WRITE : 1U << JOB_EXCHANGE | 1U << JOB_ALLREDUCE;
 	effect->cause = VAPRO_BLOCKED_IO;
 	effect->reported = io;
 	return effect;
 }
 
-static void network_all(struct job *job, struct draw *draw, double length_ms)
-{
-	slow_calls(job, draw, length_ms, VAPRO_COMMUNICATION, SPELL);
-}
-
-static void network_all_end(struct job *job, struct draw *draw, double length_ms)
-{
-	slow_calls(job, draw, length_ms, VAPRO_COMMUNICATION, TO_THE_END);
-}
-
 /* The transfers of one rank end late for itself; its partners have theirs in time. */
-static void network_rank(struct job *job, struct draw *draw, double length_ms)
+static void choose_rank(struct job *job, struct draw *draw, struct job_effect *effect)
 {
-	slow_calls(job, draw, length_ms, VAPRO_COMMUNICATION, SPELL)->ranks = cases__rank(job, draw);
+	const struct calls *calls = job->variant;
+
+	if (calls->one_rank)
+		effect->ranks = cases__rank(job, draw);
 }
 
-static void network_rank_end(struct job *job, struct draw *draw, double length_ms)
+static void slow_calls(struct job *job, struct draw *draw, double length_ms)
 {
-	slow_calls(job, draw, length_ms, VAPRO_COMMUNICATION, TO_THE_END)->ranks = cases__rank(job, draw);
-}
-
-static void network_rank_always(struct job *job, struct draw *draw, double length_ms)
-{
-	slow_calls(job, draw, length_ms, VAPRO_COMMUNICATION, ALWAYS)->ranks = cases__rank(job, draw);
-}
-
-static void io_all(struct job *job, struct draw *draw, double length_ms)
-{
-	slow_calls(job, draw, length_ms, VAPRO_IO, SPELL);
-}
-
-static void io_all_end(struct job *job, struct draw *draw, double length_ms)
-{
-	slow_calls(job, draw, length_ms, VAPRO_IO, TO_THE_END);
-}
-
-static void io_rank(struct job *job, struct draw *draw, double length_ms)
-{
-	slow_calls(job, draw, length_ms, VAPRO_IO, SPELL)->ranks = cases__rank(job, draw);
-}
-
-static void io_rank_always(struct job *job, struct draw *draw, double length_ms)
-{
-	slow_calls(job, draw, length_ms, VAPRO_IO, ALWAYS)->ranks = cases__rank(job, draw);
+	choose_rank(job, draw, fault_of_calls(job, draw, length_ms));
 }
 
 /* Writes that hang once. */
@@ -94,47 +66,33 @@ static void io_stalls(struct job *job, struct draw *draw, double length_ms)
 	effect->length = draw__between(draw, 0.155, 0.5);
 }
 
-static void lasting(struct job *job, struct draw *draw, double length_ms, enum vapro_class class)
+static void lasting(struct job *job, struct draw *draw, double length_ms)
 {
-	struct job_effect *effect = slow_calls(job, draw, length_ms, class, TO_THE_END);
+	struct job_effect *effect = fault_of_calls(job, draw, length_ms);
 
 	job->ranks = 16;
 	job->hosts = 2;
 	job->seconds = 630;
 	effect->begin = 30;
+	choose_rank(job, draw, effect);
 }
 
-static void lasting_network(struct job *job, struct draw *draw, double length_ms)
-{
-	lasting(job, draw, length_ms, VAPRO_COMMUNICATION);
-}
-
-static void lasting_io(struct job *job, struct draw *draw, double length_ms)
-{
-	lasting(job, draw, length_ms, VAPRO_IO);
-}
-
-static void lasting_io_rank(struct job *job, struct draw *draw, double length_ms)
-{
-	lasting(job, draw, length_ms, VAPRO_IO);
-	job->effects[0].ranks = cases__rank(job, draw);
-}
-
-#define S "simulated",
+#define S .part = "simulated", .kind =
+#define NETWORK VAPRO_COMMUNICATION
 static const struct accuracy_case cases[] = {
-    {S "network-all", CASE_FAULT, {0.1, 1, 20, 500}, network_all},
-    {S "network-all-end", CASE_FAULT, {1, 20, 500}, network_all_end},
-    {S "network-rank", CASE_FAULT, {1, 20, 500}, network_rank},
-    {S "network-rank-end", CASE_FAULT, {1, 20, 500}, network_rank_end},
-    {S "network-rank-always", CASE_FAULT, {1, 20, 500}, network_rank_always},
-    {S "io-all", CASE_FAULT, {1, 20, 500}, io_all},
-    {S "io-all-end", CASE_FAULT, {1, 20, 500}, io_all_end},
-    {S "io-rank", CASE_FAULT, {1, 20, 500}, io_rank},
-    {S "io-rank-always", CASE_FAULT, {1, 20, 500}, io_rank_always},
+    {S "network-all", CASE_FAULT, {0.1, 1, 20, 500}, slow_calls, VARIANT(struct calls, NETWORK, SPELL, false)},
+    {S "network-all-end", CASE_FAULT, {1, 20, 500}, slow_calls, VARIANT(struct calls, NETWORK, TO_THE_END, false)},
+    {S "network-rank", CASE_FAULT, {1, 20, 500}, slow_calls, VARIANT(struct calls, NETWORK, SPELL, true)},
+    {S "network-rank-end", CASE_FAULT, {1, 20, 500}, slow_calls, VARIANT(struct calls, NETWORK, TO_THE_END, true)},
+    {S "network-rank-always", CASE_FAULT, {1, 20, 500}, slow_calls, VARIANT(struct calls, NETWORK, ALWAYS, true)},
+    {S "io-all", CASE_FAULT, {1, 20, 500}, slow_calls, VARIANT(struct calls, VAPRO_IO, SPELL, false)},
+    {S "io-all-end", CASE_FAULT, {1, 20, 500}, slow_calls, VARIANT(struct calls, VAPRO_IO, TO_THE_END, false)},
+    {S "io-rank", CASE_FAULT, {1, 20, 500}, slow_calls, VARIANT(struct calls, VAPRO_IO, SPELL, true)},
+    {S "io-rank-always", CASE_FAULT, {1, 20, 500}, slow_calls, VARIANT(struct calls, VAPRO_IO, ALWAYS, true)},
     {S "io-stalls", CASE_FAULT, {1, 20, 500}, io_stalls},
-    {S "lasting-network", CASE_LASTING, {1, 20, 500}, lasting_network},
-    {S "lasting-io", CASE_LASTING, {1, 20, 500}, lasting_io},
-    {S "lasting-io-rank", CASE_LASTING, {1, 20, 500}, lasting_io_rank},
+    {S "lasting-network", CASE_LASTING, {1, 20, 500}, lasting, VARIANT(struct calls, NETWORK, TO_THE_END, false)},
+    {S "lasting-io", CASE_LASTING, {1, 20, 500}, lasting, VARIANT(struct calls, VAPRO_IO, TO_THE_END, false)},
+    {S "lasting-io-rank", CASE_LASTING, {1, 20, 500}, lasting, VARIANT(struct calls, VAPRO_IO, TO_THE_END, true)},
 };
 
 const struct case_table call_cases = {cases, sizeof(cases) / sizeof(*cases)};

@@ -32,40 +32,46 @@ static double strength(struct draw *draw)
 }
 
 /* Something has the CPU of one rank for a while. */
-static struct job_effect *taken(struct job *job, struct draw *draw, double length_ms)
+static struct job_effect *busy_rank(struct job *job, struct draw *draw, double length_ms)
 {
 	double factor = strength(draw), begin;
 	struct job_effect *effect;
 
 	cases__usual(job, draw, length_ms, 0.05, 0);
 	begin = onset(job, draw, length_ms);
-	effect =
-	    job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, begin, begin + lasts(job, draw, factor, 0.12, 20), factor);
+	effect = job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, begin, begin + lasts(job, draw, factor, 0.12, 20),
+			    factor);
 	effect->ranks = cases__rank(job, draw);
 	return effect;
 }
 
 static void hog(struct job *job, struct draw *draw, double length_ms)
 {
-	taken(job, draw, length_ms);
+	busy_rank(job, draw, length_ms);
 }
 
-static void hog_of_many(struct job *job, struct draw *draw, double length_ms, int ranks, double seconds)
-{
-	struct job_effect *effect = taken(job, draw, length_ms);
+struct many {
+	int ranks;
+	double seconds; /* with fragments of up to 100 ms */
+};
 
-	job->ranks = ranks;
-	job->hosts = ranks / 32;
-	job->seconds = seconds;
+static void hog_of_many(struct job *job, struct draw *draw, double length_ms)
+{
+	struct job_effect *effect = busy_rank(job, draw, length_ms);
+	const struct many *many = job->variant;
+
+	job->ranks = many->ranks;
+	job->hosts = many->ranks / 32;
+	job->seconds = length_ms > 100 ? 120 : many->seconds;
 	effect->ranks = cases__rank(job, draw);
-	effect->begin = draw__between(draw, 0.4, 0.6) * seconds;
+	effect->begin = draw__between(draw, 0.4, 0.6) * job->seconds;
 	effect->end = effect->begin + draw__between(draw, 2, 10);
 }
 
 /* Few ranks, or one alone, need longer for a reference. */
 static void hog_small(struct job *job, struct draw *draw, double length_ms)
 {
-	struct job_effect *effect = taken(job, draw, length_ms);
+	struct job_effect *effect = busy_rank(job, draw, length_ms);
 	double length = effect->end - effect->begin;
 
 	job->ranks = 1 << draw__int(draw, 0, 3);
@@ -76,25 +82,10 @@ static void hog_small(struct job *job, struct draw *draw, double length_ms)
 	effect->end = effect->begin + length;
 }
 
-static void hog_256(struct job *job, struct draw *draw, double length_ms)
-{
-	hog_of_many(job, draw, length_ms, 256, length_ms > 100 ? 120 : 60);
-}
-
-static void hog_1024(struct job *job, struct draw *draw, double length_ms)
-{
-	hog_of_many(job, draw, length_ms, 1024, length_ms > 100 ? 120 : 60);
-}
-
-static void hog_4096(struct job *job, struct draw *draw, double length_ms)
-{
-	hog_of_many(job, draw, length_ms, 4096, length_ms > 100 ? 120 : 45);
-}
-
 /* In the first part of each period only. */
 static void duty(struct job *job, struct draw *draw, double length_ms)
 {
-	struct job_effect *effect = taken(job, draw, length_ms);
+	struct job_effect *effect = busy_rank(job, draw, length_ms);
 
 	effect->period = draw__between(draw, 0.05, 0.2);
 	effect->share = draw__between(draw, 0.1, 0.5);
@@ -104,13 +95,13 @@ static void duty(struct job *job, struct draw *draw, double length_ms)
 
 static void steal(struct job *job, struct draw *draw, double length_ms)
 {
-	taken(job, draw, length_ms)->cause = VAPRO_STEAL;
+	busy_rank(job, draw, length_ms)->cause = VAPRO_STEAL;
 }
 
 /* A CPU quota: nothing for the rest of each 100 ms. */
 static void quota(struct job *job, struct draw *draw, double length_ms)
 {
-	struct job_effect *effect = taken(job, draw, length_ms);
+	struct job_effect *effect = busy_rank(job, draw, length_ms);
 
 	effect->cause = VAPRO_THROTTLED;
 	effect->period = 0.1;
@@ -144,7 +135,7 @@ static void memory_socket(struct job *job, struct draw *draw, double length_ms)
 	effect->ranks = cases__socket(job, draw);
 }
 
-static void node(struct job *job, struct draw *draw, double length_ms, double factor, bool middle)
+static void bad_node(struct job *job, struct draw *draw, double length_ms, double factor, bool middle)
 {
 	cases__usual(job, draw, length_ms, 0.05, 0);
 	job->jitter = draw__between(draw, 0.005, 0.02);
@@ -153,39 +144,21 @@ static void node(struct job *job, struct draw *draw, double length_ms, double fa
 	    cases__host(job, draw);
 }
 
-static void node_start_5(struct job *job, struct draw *draw, double length_ms)
-{
-	node(job, draw, length_ms, 1.055, false);
-}
+struct node {
+	double factor;
+	bool middle; /* of the run, that it becomes slow in */
+};
 
-static void node_start_10(struct job *job, struct draw *draw, double length_ms)
+static void node(struct job *job, struct draw *draw, double length_ms)
 {
-	node(job, draw, length_ms, 1.1, false);
-}
+	const struct node *node = job->variant;
 
-static void node_start_20(struct job *job, struct draw *draw, double length_ms)
-{
-	node(job, draw, length_ms, 1.2, false);
-}
-
-static void node_middle_5(struct job *job, struct draw *draw, double length_ms)
-{
-	node(job, draw, length_ms, 1.055, true);
-}
-
-static void node_middle_10(struct job *job, struct draw *draw, double length_ms)
-{
-	node(job, draw, length_ms, 1.1, true);
-}
-
-static void node_middle_20(struct job *job, struct draw *draw, double length_ms)
-{
-	node(job, draw, length_ms, 1.2, true);
+	bad_node(job, draw, length_ms, node->factor, node->middle);
 }
 
 static void node_256(struct job *job, struct draw *draw, double length_ms)
 {
-	node(job, draw, length_ms, draw__between(draw, 1.2, 1.4), true);
+	bad_node(job, draw, length_ms, draw__between(draw, 1.2, 1.4), true);
 	job->ranks = 256;
 	job->hosts = 8;
 	job->effects[0].ranks = cases__host(job, draw);
@@ -282,7 +255,7 @@ static void late_sender(struct job *job, struct draw *draw, double length_ms)
 /* A hog on one rank, another rank silently slow in both computations, at the same time. */
 static void two_separate(struct job *job, struct draw *draw, double length_ms)
 {
-	struct job_effect *first = taken(job, draw, length_ms), *second;
+	struct job_effect *first = busy_rank(job, draw, length_ms), *second;
 	int rank = (first->ranks.first + draw__int(draw, 3, job->ranks - 3)) % job->ranks;
 
 	first->end = first->begin + draw__between(draw, 6, 20);
@@ -294,80 +267,70 @@ static void two_separate(struct job *job, struct draw *draw, double length_ms)
 /* Two hogs on neighbours, one twice as bad as the other, overlapping. */
 static void two_adjacent(struct job *job, struct draw *draw, double length_ms)
 {
-	struct job_effect *first = taken(job, draw, length_ms), *second;
+	struct job_effect *first = busy_rank(job, draw, length_ms), *second;
 	int rank = first->ranks.first + (first->ranks.first + 1 < job->ranks ? 1 : -1);
 
 	first->factor = draw__between(draw, 1.9, 2.6);
 	first->end = first->begin + draw__between(draw, 6, 15);
-	second = job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, first->begin + draw__between(draw, 2, 4),
+	second = job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, first->begin + draw__between(draw, 2, 4),
 			    first->end + draw__between(draw, 2, 5), draw__between(draw, 1.3, 1.45));
 	second->ranks = (struct job_ranks){RANKS_RANGE, rank, rank};
 }
 
 static void two_same_rank(struct job *job, struct draw *draw, double length_ms)
 {
-	struct job_effect *first = taken(job, draw, length_ms), *second;
+	struct job_effect *first = busy_rank(job, draw, length_ms), *second;
 	double begin;
 
 	first->end = first->begin + lasts(job, draw, first->factor, 0.3, 10);
 	begin = first->end + draw__between(draw, 6, 12);
-	second = job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, begin, begin + draw__between(draw, 3, 10),
+	second = job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, begin, begin + draw__between(draw, 3, 10),
 			    draw__between(draw, 1.3, 2.5));
 	second->ranks = first->ranks;
 	job->seconds = fmax(job->seconds, second->end + 10);
 }
 
-static struct job_effect *lasting(struct job *job, struct draw *draw, double length_ms, enum finding arguments,
-				  enum effect_kind kind, double factor)
+struct lasting {
+	enum finding arguments;
+	enum effect_kind kind;
+	double low, high; /* of its factor */
+	struct job_ranks (*ranks)(const struct job *job, struct draw *draw);
+};
+
+static void lasting(struct job *job, struct draw *draw, double length_ms)
 {
+	const struct lasting *lasting = job->variant;
+	double factor = draw__between(draw, lasting->low, lasting->high);
+	struct job_effect *effect;
+
 	cases__usual(job, draw, length_ms, 0.05, 0);
 	job->ranks = 16;
 	job->hosts = 2;
 	job->seconds = 630;
 	job->jitter = draw__between(draw, 0.005, 0.02);
-	return job__fault(job, C, ALARM, arguments, kind, 30, 0, factor);
+	effect = job__fault(job, C, ALARM, lasting->arguments, lasting->kind, 30, 0, factor);
+	if (lasting->ranks)
+		effect->ranks = lasting->ranks(job, draw);
 }
 
-static void lasting_hog(struct job *job, struct draw *draw, double length_ms)
-{
-	lasting(job, draw, length_ms, ALARM, EFFECT_TAKEN, draw__between(draw, 1.3, 2.5))->ranks =
-	    cases__rank(job, draw);
-}
-
-static void lasting_rank(struct job *job, struct draw *draw, double length_ms)
-{
-	lasting(job, draw, length_ms, ALARM, EFFECT_SLOW, draw__between(draw, 1.22, 2))->ranks = cases__rank(job, draw);
-}
-
-static void lasting_node(struct job *job, struct draw *draw, double length_ms)
-{
-	lasting(job, draw, length_ms, PLACE, EFFECT_SLOW, draw__between(draw, 1.2, 1.5))->ranks =
-	    cases__host(job, draw);
-}
-
-static void lasting_frequency(struct job *job, struct draw *draw, double length_ms)
-{
-	lasting(job, draw, length_ms, ALARM, EFFECT_FREQUENCY, draw__between(draw, 1.22, 1.5));
-}
-
-#define S "simulated",
+#define S .part = "simulated", .kind =
 static const struct accuracy_case cases[] = {
     {S "hog", CASE_FAULT, {0.1, 1, 20, 500, 2000}, hog},
     {S "hog-small", CASE_FAULT, {1, 20, 500}, hog_small},
-    {S "hog-256", CASE_FAULT | CASE_LARGE, {1, 20, 500}, hog_256},
-    {S "hog-1024", CASE_FAULT | CASE_LARGE, {20, 500}, hog_1024},
-    {S "hog-4096", CASE_FAULT | CASE_LARGE, {20, 500}, hog_4096},
+    {S "hog-256", CASE_FAULT | CASE_LARGE, {1, 20, 500}, hog_of_many, VARIANT(struct many, 256, 60)},
+    {S "hog-1024", CASE_FAULT | CASE_LARGE, {20, 500}, hog_of_many, VARIANT(struct many, 1024, 60)},
+    {S "hog-4096", CASE_FAULT | CASE_LARGE, {20, 500}, hog_of_many, VARIANT(struct many, 4096, 45)},
     {S "duty", CASE_FAULT, {1, 20, 500}, duty},
     {S "steal", CASE_FAULT, {1, 20, 500}, steal},
     {S "quota", CASE_FAULT, {1, 20, 500}, quota},
     {S "silent-rank", CASE_FAULT, {0.1, 1, 20, 500}, silent_rank},
     {S "memory-socket", CASE_FAULT, {1, 20, 500}, memory_socket},
-    {S "node-start-5", CASE_FAULT, {1, 20, 500}, node_start_5},
-    {S "node-start-10", CASE_FAULT, {1, 20, 500}, node_start_10},
-    {S "node-start-20", CASE_FAULT, {1, 20, 500}, node_start_20},
-    {S "node-middle-5", CASE_FAULT, {1, 20, 500}, node_middle_5},
-    {S "node-middle-10", CASE_FAULT, {1, 20, 500}, node_middle_10},
-    {S "node-middle-20", CASE_FAULT, {1, 20, 500}, node_middle_20},
+    {S "node-start-5", CASE_FAULT, {1, 20, 500}, node, VARIANT(struct node, 1.055, false)},
+    {S "node-start-10", CASE_FAULT, {1, 20, 500}, node, VARIANT(struct node, 1.1, false)},
+    {S "node-start-20", CASE_FAULT, {1, 20, 500}, node, VARIANT(struct node, 1.2, false)},
+    {S "node-middle-5", CASE_FAULT, {1, 20, 500}, node, VARIANT(struct node, 1.055, true)},
+    {S "node-middle-10", CASE_FAULT, {1, 20, 500}, node, VARIANT(struct node, 1.1, true)},
+    {S "node-middle-20", CASE_FAULT, {1, 20, 500}, node, VARIANT(struct node, 1.2, true)},
     {S "node-256", CASE_FAULT | CASE_LARGE, {20, 500}, node_256},
     {S "stalls", CASE_FAULT, {1, 20, 500}, stalls},
     {S "os-noise", CASE_FAULT, {1, 20, 500}, os_noise},
@@ -379,10 +342,26 @@ static const struct accuracy_case cases[] = {
     {S "two-separate", CASE_FAULT, {1, 20, 500}, two_separate},
     {S "two-adjacent", CASE_FAULT, {1, 20, 500}, two_adjacent},
     {S "two-same-rank", CASE_FAULT, {1, 20, 500}, two_same_rank},
-    {S "lasting-hog", CASE_LASTING, {1, 20, 500}, lasting_hog},
-    {S "lasting-rank", CASE_LASTING, {1, 20, 500}, lasting_rank},
-    {S "lasting-node", CASE_LASTING, {1, 20, 500}, lasting_node},
-    {S "lasting-frequency", CASE_LASTING, {1, 20, 500}, lasting_frequency},
+    {S "lasting-hog",
+     CASE_LASTING,
+     {1, 20, 500},
+     lasting,
+     VARIANT(struct lasting, ALARM, EFFECT_CPU_BUSY, 1.3, 2.5, cases__rank)},
+    {S "lasting-rank",
+     CASE_LASTING,
+     {1, 20, 500},
+     lasting,
+     VARIANT(struct lasting, ALARM, EFFECT_SLOW, 1.22, 2, cases__rank)},
+    {S "lasting-node",
+     CASE_LASTING,
+     {1, 20, 500},
+     lasting,
+     VARIANT(struct lasting, PLACE, EFFECT_SLOW, 1.2, 1.5, cases__host)},
+    {S "lasting-frequency",
+     CASE_LASTING,
+     {1, 20, 500},
+     lasting,
+     VARIANT(struct lasting, ALARM, EFFECT_FREQUENCY, 1.22, 1.5, NULL)},
 };
 
 const struct case_table fault_cases = {cases, sizeof(cases) / sizeof(*cases)};

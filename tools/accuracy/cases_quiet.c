@@ -170,7 +170,7 @@ static void phases(struct job *job, struct draw *draw, double length_ms)
 		effect->steps = 1U << JOB_COMPUTE;
 }
 
-#define S "simulated",
+#define S .part = "simulated", .kind =
 static const struct accuracy_case cases[] = {
     {S "jitter", CASE_QUIET, {0.1, 1, 20, 500, 2000}, jitter},
     {S "jitter-small", CASE_QUIET, {1, 20, 500}, jitter_small},

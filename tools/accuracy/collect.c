@@ -128,7 +128,7 @@ static uint32_t cell_of(double number)
 	return (exponent - 2) * 8 + (uint32_t)(v >> (exponent - 3) & 7);
 }
 
-/* How a CPU's counters part the time of a computation. */
+/* How a CPU's counters split the time of a computation. */
 void collect__factors(const struct sim *sim, const struct fragment *fragment, double *factor)
 {
 	static const double levels[] = {.2, .15, .15, .45, .05}; /* VAPRO_L1 .. VAPRO_STORE */
@@ -344,23 +344,23 @@ static void put_open(struct sim *sim)
 	sim->spanning_count = kept;
 }
 
-static void put_taken(struct sim *sim)
+static void put_interference(struct sim *sim)
 {
 	uint64_t end = sim_utc(sim->window_end) / VAPRO_BIN_NS;
 	size_t kept = 0;
 
 	for (int rank = 0; rank < sim->job->ranks; rank++)
-		sim->ranks[rank].taken = 0;
-	for (size_t i = 0; i < sim->taken_count; i++) {
-		if (sim->taken[i].bin >= end) {
-			sim->taken[kept] = sim->taken[i];
-			sim->ranks[sim->taken[kept].thread].taken = kept + 1;
+		sim->ranks[rank].interference = 0;
+	for (size_t i = 0; i < sim->interference_count; i++) {
+		if (sim->interference[i].bin >= end) {
+			sim->interference[kept] = sim->interference[i];
+			sim->ranks[sim->interference[kept].thread].interference = kept + 1;
 			kept++;
 			continue;
 		}
-		put(sim, &(struct stream_event){.type = STREAM_INTERFERENCE, .interference = sim->taken[i]});
+		put(sim, &(struct stream_event){.type = STREAM_INTERFERENCE, .interference = sim->interference[i]});
 	}
-	sim->taken_count = kept;
+	sim->interference_count = kept;
 }
 
 static void close_window(struct sim *sim)
@@ -373,7 +373,7 @@ static void close_window(struct sim *sim)
 			flush(sim, &sim->ranks[rank]);
 	}
 	put_open(sim);
-	put_taken(sim);
+	put_interference(sim);
 	for (int rank = 0; rank < sim->job->ranks; rank++) {
 		if (last)
 			put(sim,

@@ -5,7 +5,7 @@
 
 #define CFS_SLICE_NS 4e6
 #define DRIFT_STEP_NS 5e7 /* a drift's factor holds for so long */
-#define SPIN_NS 5e3	  /* on its CPU a call's end takes */
+#define SPIN_NS 5e3	  /* of CPU time that the end of a call takes */
 #define SCATTER 0.2	  /* of transfers, upwards */
 #define HOG_PID 4000
 
@@ -105,17 +105,19 @@ void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to)
 	while (from < to) {
 		uint64_t bin = sim_utc(from) / VAPRO_BIN_NS;
 		double border = (double)((bin + 1) * VAPRO_BIN_NS - JOB_BEGIN_NS), end = fmin(border, to);
-		struct vapro_interference *last = victim->taken ? &sim->taken[victim->taken - 1] : NULL;
+		struct vapro_interference *last =
+		    victim->interference ? &sim->interference[victim->interference - 1] : NULL;
 
 		if (!last || last->bin != bin || last->pid != pid) {
 			struct vapro_interference *items =
-			    sim__room(sim, sim->taken, &sim->taken_capacity, sim->taken_count + 1, sizeof(*items));
+			    sim__room(sim, sim->interference, &sim->interference_capacity, sim->interference_count + 1,
+				      sizeof(*items));
 
 			if (!items)
 				return;
-			sim->taken = items;
-			last = &items[sim->taken_count];
-			victim->taken = ++sim->taken_count;
+			sim->interference = items;
+			last = &items[sim->interference_count];
+			victim->interference = ++sim->interference_count;
 			*last = (struct vapro_interference){
 			    .thread = (uint32_t)rank, .pid = pid, .bin = bin, .comm = "hog"};
 		}
@@ -148,7 +150,7 @@ static void occupy(struct sim *sim, struct fragment *fragment, int number, doubl
 }
 
 /* Time until something else takes the CPU; 0: it has just had it. */
-static double until_taken(struct sim *sim, struct fragment *fragment, int number, bool costs)
+static double until_busy(struct sim *sim, struct fragment *fragment, int number, bool costs)
 {
 	const struct job_effect *effect = &sim->job->effects[number];
 	struct rank *rank = &sim->ranks[fragment->rank];
@@ -291,8 +293,8 @@ static void advance(struct sim *sim, struct fragment *fragment, double need)
 			if (!concerns(sim, effect, fragment->step))
 				continue;
 			mask |= 1U << i;
-			if (effect->kind == EFFECT_TAKEN)
-				limit = fmin(limit, until_taken(sim, fragment, i, true));
+			if (effect->kind == EFFECT_CPU_BUSY)
+				limit = fmin(limit, until_busy(sim, fragment, i, true));
 			else if (makes_occurrences(effect->kind))
 				limit = fmin(limit, until_occurrence(sim, fragment, i));
 		}
@@ -414,8 +416,8 @@ void cost__wait(struct sim *sim, struct fragment *fragment, double until)
 		for (uint32_t left = active; left && limit > 0; left &= left - 1) {
 			int i = __builtin_ctz(left);
 
-			if (sim->job->effects[i].kind == EFFECT_TAKEN)
-				limit = fmin(limit, until_taken(sim, fragment, i, false));
+			if (sim->job->effects[i].kind == EFFECT_CPU_BUSY)
+				limit = fmin(limit, until_busy(sim, fragment, i, false));
 		}
 		if (limit <= 0)
 			continue;
@@ -428,7 +430,7 @@ void cost__wait(struct sim *sim, struct fragment *fragment, double until)
 	for (uint32_t left = active; left && late > 1; left &= left - 1) {
 		int i = __builtin_ctz(left);
 
-		if (sim->job->effects[i].kind == EFFECT_TAKEN)
+		if (sim->job->effects[i].kind == EFFECT_CPU_BUSY)
 			truth__lose(sim, i, fragment, until, late, sim->job->effects[i].reported);
 	}
 }

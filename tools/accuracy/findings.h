@@ -64,7 +64,7 @@ struct stream_sink *findings__sink(const struct vapro_config *config, enum vapro
 				   struct findings *findings);
 void findings__free(struct findings *findings);
 
-/* Takes over what a window's end said. 0 or -ENOMEM. */
+/* Adds the results of a window that has ended. 0 or -ENOMEM. */
 int findings__read(struct findings *findings, const struct job_result *result);
 
 void findings__print(const struct findings *findings, FILE *out);

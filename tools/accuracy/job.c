@@ -59,7 +59,7 @@ struct job_effect *job__effect(struct job *job, enum effect_kind kind, double be
 
 	*effect = (struct job_effect){.kind = kind, .begin = begin, .end = end, .factor = factor};
 	switch (kind) {
-	case EFFECT_TAKEN:
+	case EFFECT_CPU_BUSY:
 	case EFFECT_STALLS:
 	case EFFECT_MOVING:
 		effect->cause = VAPRO_PREEMPTED;
@@ -181,7 +181,7 @@ static void free_sim(struct sim *sim)
 	free(sim->ranks);
 	free(sim->pending);
 	free(sim->spanning);
-	free(sim->taken);
+	free(sim->interference);
 }
 
 int job__run(const struct job *job, enum vapro_workload_source source, double window_s, struct stream_sink *sink,

@@ -54,9 +54,9 @@ enum effect_kind {
 	/*
 	 * Something else has the CPU. With factor > 1 both share it in slices of `length` s (0: 4 ms), so
 	 * that everything takes about `factor` times as long. With a period, only in the first `share` of
-	 * each period; with a period and factor <= 1, all of that part is taken.
+	 * each period; with a period and factor <= 1, it has all of that part.
 	 */
-	EFFECT_TAKEN,
+	EFFECT_CPU_BUSY,
 	EFFECT_STALLS, /* at begin, and then every `period`, one rank of the set stands still for `length` s */
 	EFFECT_MOVING, /* the same, but what falls into a call's waiting costs nothing; all are one fault */
 	EFFECT_SLEEP,  /* each computation ends with `length` s of sleep */
@@ -74,10 +74,9 @@ struct job_effect {
 	struct job_ranks ranks;
 	double begin, end; /* end 0: for ever */
 	double factor, share, period, length;
-	uint32_t steps; /* bit per step; 0: all of the kind that the effect has to do with */
-	enum vapro_factor
-	    cause;     /* what it is reported as; 0 (preempted) for TAKEN, STALLS and MOVING is meant as such */
-	bool reported; /* `cause` is attributed by the kernel; of EFFECT_SLOW: the counter that it shows in */
+	uint32_t steps;		 /* bit per step; 0: all of the kind that the effect has to do with */
+	enum vapro_factor cause; /* what it is reported as; of CPU_BUSY, STALLS and MOVING 0 is VAPRO_PREEMPTED */
+	bool reported;		 /* `cause` is attributed by the kernel; of EFFECT_SLOW: the counter that it shows in */
 	bool alike;
 	enum vapro_factor second; /* of EFFECT_SLOW: where `share` of what it costs shows */
 	int fault;		  /* number of the job's fault that it belongs to, from 1; 0: it is none */
@@ -98,8 +97,9 @@ struct job_fault {
 };
 
 struct job {
-	const char *kind;  /* of case */
-	const char *place; /* "block" or "cyclic", for the record; NULL */
+	const char *kind;    /* of case */
+	const void *variant; /* of case */
+	const char *place;   /* "block" or "cyclic", for the record; NULL */
 	uint64_t seed;
 	int ranks, hosts; /* block: host = rank * hosts / ranks */
 	bool cyclic;	  /* host = rank % hosts */

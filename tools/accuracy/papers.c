@@ -39,103 +39,75 @@ static struct job_ranks socket_of(int number)
 	return (struct job_ranks){RANKS_SOCKET, number, number};
 }
 
-#define UNUSED(draw, length_ms) (void)(draw), (void)(length_ms)
-
-/* 000: one second of another task on one rank's CPU, which takes half of it. */
-static void sp(struct job *job, struct draw *draw, double length_ms)
+/* What distinguishes studies of one function: a second, a ratio, a count of steps, or jitter. */
+static double number(const struct job *job)
 {
-	UNUSED(draw, length_ms);
-	size(job, 8, 1, 40);
-	job__program(job, 8e6, 0.05, 0);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 20, 21, 2)->ranks = one(5);
+	return *(const double *)job->variant;
 }
 
-/* 000: noise on two of 86 nodes, which take 42.8 % of their time; mpiP blames
- * the network. */
-static void cg2048(struct job *job, struct draw *draw, double length_ms)
+/* 000: one second of another task on one rank's CPU, which takes half of it. */
+static void sp(struct job *job)
 {
-	UNUSED(draw, length_ms);
+	size(job, 8, 1, 40);
+	job__program(job, 8e6, 0.05, 0);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 20, 21, 2)->ranks = one(5);
+}
+
+/* 000: noise on two of 86 nodes, which costs 42.8 % of their time; mpiP blames the network. */
+static void cg2048(struct job *job)
+{
 	size(job, 2048, 86, 8);
 	job__program(job, 8e6, 0.05, 0);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(1);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(43);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(1);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 2.1, 4.0, 1 / (1 - 0.428))->ranks = host(43);
 }
 
 /* 003: 128 ranks, noise on two nodes, one after the other. */
-static void cg128(struct job *job, struct draw *draw, double length_ms)
+static void cg128(struct job *job)
 {
-	UNUSED(draw, length_ms);
 	size(job, 128, 8, 80);
 	job__program(job, 10e6, 0.05, 0);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 20, 30, 2)->ranks = host(2);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 50, 60, 2)->ranks = host(5);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 20, 30, 2)->ranks = host(2);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 50, 60, 2)->ranks = host(5);
 }
 
-/* One bad host, its ranks dealt out like cards: still one fault. */
-static void cyclic(struct job *job, struct draw *draw, double length_ms)
+/* One bad host, with cyclic placement of ranks: still one fault. */
+static void cyclic(struct job *job)
 {
-	UNUSED(draw, length_ms);
 	size(job, 64, 8, 60);
 	job->cyclic = true;
 	job__program(job, 10e6, 0.05, 0);
-	job__fault(job, C, ALARM, ALARM, EFFECT_TAKEN, 30, 38, 1.5)->ranks = host(2);
+	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 30, 38, 1.5)->ranks = host(2);
 }
 
-/* 000: the L2 cache of one socket evicts what it should keep. */
-static void eviction(struct job *job, double begin)
+/* 000: the L2 cache of one socket evicts what it should keep, from the given second on. */
+static void eviction(struct job *job)
 {
 	struct job_effect *effect;
 
 	size(job, 36, 1, 80);
 	job__program(job, 12e6, 0.05, 0);
-	effect = job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, begin, 0, 1.35);
+	effect = job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, number(job), 0, 1.35);
 	effect->ranks = socket_of(1);
 	effect->cause = VAPRO_L2;
 	effect->second = VAPRO_DRAM;
 	effect->share = 0.44; /* 38.0 of 48.2 + 38.0 */
 }
 
-static void hpl(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	eviction(job, 30);
-}
-
-static void hpl0(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	eviction(job, 0);
-}
-
-/* 000: a node with slow memory, from start to end; all kernels are bound by
- * memory. */
-static void nekbone(struct job *job, double ratio)
+/* 000: a node with slow memory, from start to end; all kernels are bound by memory. */
+static void nekbone(struct job *job)
 {
 	size(job, 64, 3, 100);
 	job__program(job, 10e6, 0.05, 0);
 	job->steps[JOB_COMPUTE].memory = 0.6;
-	job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 0, 0, ratio)->ranks = host(2);
+	job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 0, 0, number(job))->ranks = host(2);
 }
 
-static void nek124(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	nekbone(job, 1.24);
-}
-
-static void nek114(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	nekbone(job, 1.15);
-}
-
-/* 003: a bad node of CG, 21 % of the time of all; what computes in registers is
- * as fast as elsewhere. */
-static void cg_bad_node(struct job *job, struct draw *draw, double length_ms)
+/* 003: a bad node of CG, 21 % of the time of all; what computes in registers is as fast as elsewhere. */
+static void cg_bad_node(struct job *job)
 {
 	struct job_effect *effect;
 
-	UNUSED(draw, length_ms);
 	size(job, 256, 16, 80);
 	job__program(job, 6e6, 0.05, 0);
 	job->steps[JOB_MEMORY].ns = 8e6;
@@ -145,12 +117,13 @@ static void cg_bad_node(struct job *job, struct draw *draw, double length_ms)
 	effect->steps = 1U << JOB_MEMORY;
 }
 
-/* 000: the file system is slow for rank 0 alone. */
-static void raxml(struct job *job, double begin, double end, double seconds)
+/* 000: the file system is slow for rank 0 alone, for 8 s from the given second on; from 0 on always. */
+static void raxml(struct job *job)
 {
+	double begin = number(job), end = begin > 0 ? begin + 8 : 0;
 	struct job_effect *effect;
 
-	size(job, 8, 2, seconds);
+	size(job, 8, 2, 60);
 	job__program(job, 10e6, 0.05, 0.2);
 	effect = job__fault(job, IO, ALARM, ALARM, EFFECT_CALLS, begin, end, 3);
 	effect->ranks = one(0);
@@ -159,23 +132,10 @@ static void raxml(struct job *job, double begin, double end, double seconds)
 	effect->reported = true;
 }
 
-static void rax_always(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	raxml(job, 0, 0, 60);
-}
-
-static void rax_spell(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	raxml(job, 30, 38, 60);
-}
-
-static void iolong(struct job *job, struct draw *draw, double length_ms)
+static void iolong(struct job *job)
 {
 	struct job_effect *effect;
 
-	UNUSED(draw, length_ms);
 	size(job, 8, 2, 630);
 	job__program(job, 20e6, 0.05, 0.2);
 	effect = job__fault(job, IO, ALARM, ALARM, EFFECT_CALLS, 30, 0, 3);
@@ -184,9 +144,8 @@ static void iolong(struct job *job, struct draw *draw, double length_ms)
 	effect->reported = true;
 }
 
-/* 003: the all-to-all exchanges of FT take 3.37 times as long from 16 s to 67
- * s. */
-static void fourier(struct job *job, bool second)
+/* 003: the all-to-all exchanges of FT take 3.37 times as long from 16 s to 67 s, at one call-site or at two. */
+static void fourier(struct job *job)
 {
 	static const struct job_step steps[] = {
 	    {.kind = STEP_COMPUTE, .ns = 30e6, .memory = 0.4},
@@ -197,57 +156,32 @@ static void fourier(struct job *job, bool second)
 
 	size(job, 64, 8, 100);
 	memcpy(job->steps, steps, sizeof(steps));
-	job->step_count = second ? 4 : 2;
+	job->step_count = (int)number(job);
 	job__fault(job, COMM, ALARM, ALARM, EFFECT_CALLS, 16, 67, 3.37);
 }
 
-static void ft1(struct job *job, struct draw *draw, double length_ms)
+/* A network adapter that makes all transfers of one rank three times as long, for 10 s or always. */
+static void adapter(struct job *job)
 {
-	UNUSED(draw, length_ms);
-	fourier(job, false);
-}
+	double begin = number(job), end = begin > 0 ? begin + 10 : 0;
 
-static void ft2(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	fourier(job, true);
-}
-
-/* A network adapter that makes all transfers of one rank three times as long.
- */
-static void adapter(struct job *job, double begin, double end)
-{
 	size(job, 8, 4, 60);
 	job__program(job, 8e6, 0.15, 0);
 	job__fault(job, COMM, ALARM, ALARM, EFFECT_CALLS, begin, end, 3)->ranks = one(3);
 }
 
-static void nic_always(struct job *job, struct draw *draw, double length_ms)
+static void netbad(struct job *job)
 {
-	UNUSED(draw, length_ms);
-	adapter(job, 0, 0);
-}
-
-static void nic_spell(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	adapter(job, 25, 35);
-}
-
-static void netbad(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
 	size(job, 8, 4, 630);
 	job__program(job, 15e6, 0.15, 0);
 	job__fault(job, COMM, ALARM, ALARM, EFFECT_CALLS, 30, 0, 3);
 }
 
 /* 001: each MPI_Send of rank 0 takes 5.70 ms more, every 21.34 ms. */
-static void namd(struct job *job, struct draw *draw, double length_ms)
+static void namd(struct job *job)
 {
 	struct job_effect *effect;
 
-	UNUSED(draw, length_ms);
 	size(job, 8, 2, 30.4);
 	job__program(job, 9e6, 0.02, 0);
 	job->steps[JOB_EXCHANGE].ns = 0.1e6;
@@ -256,12 +190,11 @@ static void namd(struct job *job, struct draw *draw, double length_ms)
 	effect->steps = 1U << JOB_EXCHANGE;
 }
 
-/* 000: STREAM on the idle cores of one socket takes its memory for a while. */
-static void mem(struct job *job, struct draw *draw, double length_ms)
+/* 000: STREAM on the idle cores of one socket uses its memory bandwidth for a while. */
+static void mem(struct job *job)
 {
 	struct job_effect *effect;
 
-	UNUSED(draw, length_ms);
 	size(job, 16, 1, 60);
 	job__program(job, 8e6, 0.05, 0);
 	effect = job__fault(job, C, ALARM, FINDING_NONE, EFFECT_SLOW, 25, 35, 1.5);
@@ -270,20 +203,18 @@ static void mem(struct job *job, struct draw *draw, double length_ms)
 }
 
 /* 004: a power cap, and the machine reports its frequency. */
-static void cap(struct job *job, struct draw *draw, double length_ms)
+static void cap(struct job *job)
 {
-	UNUSED(draw, length_ms);
 	size(job, 16, 2, 80);
 	job__program(job, 8e6, 0.05, 0);
 	job__fault(job, C, ALARM, ALARM, EFFECT_FREQUENCY, 30, 50, 1.4);
 }
 
 /* A node goes bad after 30 s and stays so for 20 times as long. */
-static void gobad(struct job *job, struct draw *draw, double length_ms)
+static void gobad(struct job *job)
 {
 	struct job_effect *effect;
 
-	UNUSED(draw, length_ms);
 	size(job, 16, 4, 630);
 	job__program(job, 15e6, 0.05, 0);
 	effect = job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 30, 0, 1.3);
@@ -295,59 +226,47 @@ static void gobad(struct job *job, struct draw *draw, double length_ms)
 	effect->fault = 1;
 }
 
-/* Four ranks with fragments of 5 ms and nothing wrong. */
-static void quiet(struct job *job, double jitter)
+/* Four ranks with fragments of 5 ms and nothing wrong but jitter. */
+static void quiet(struct job *job)
 {
 	size(job, 4, 1, 40);
 	job__program(job, 5e6, 0.05, 0);
-	job->jitter = jitter;
-}
-
-static void noisy3(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	quiet(job, 0.03);
-}
-
-static void noisy6(struct job *job, struct draw *draw, double length_ms)
-{
-	UNUSED(draw, length_ms);
-	quiet(job, 0.06);
+	job->jitter = number(job);
 }
 
 /* One computation of all takes 40 % less. */
-static void lucky(struct job *job, struct draw *draw, double length_ms)
+static void lucky(struct job *job)
 {
-	UNUSED(draw, length_ms);
-	quiet(job, 0.01);
+	quiet(job);
 	job__effect(job, EFFECT_LUCKY, 10, 0, 0.6)->ranks = one(2);
 }
 
+#define P .part = "papers", .kind =
 static const struct accuracy_case cases[] = {
-    {"papers", "sp", CASE_FAULT, {0}, sp},
-    {"papers", "cg2048", CASE_FAULT, {0}, cg2048},
-    {"papers", "cg128", CASE_FAULT, {0}, cg128},
-    {"papers", "cyclic", CASE_FAULT, {0}, cyclic},
-    {"papers", "hpl", CASE_FAULT, {0}, hpl},
-    {"papers", "hpl0", CASE_FAULT, {0}, hpl0},
-    {"papers", "nek124", CASE_FAULT, {0}, nek124},
-    {"papers", "nek114", CASE_FAULT, {0}, nek114},
-    {"papers", "cg_bad_node", CASE_FAULT, {0}, cg_bad_node},
-    {"papers", "rax_always", CASE_FAULT, {0}, rax_always},
-    {"papers", "rax_spell", CASE_FAULT, {0}, rax_spell},
-    {"papers", "iolong", CASE_LASTING, {0}, iolong},
-    {"papers", "ft1", CASE_FAULT, {0}, ft1},
-    {"papers", "ft2", CASE_FAULT, {0}, ft2},
-    {"papers", "nic_always", CASE_FAULT, {0}, nic_always},
-    {"papers", "nic_spell", CASE_FAULT, {0}, nic_spell},
-    {"papers", "netbad", CASE_LASTING, {0}, netbad},
-    {"papers", "namd", CASE_FAULT, {0}, namd},
-    {"papers", "mem", CASE_FAULT, {0}, mem},
-    {"papers", "cap", CASE_FAULT, {0}, cap},
-    {"papers", "gobad", CASE_LASTING, {0}, gobad},
-    {"papers", "lucky", CASE_QUIET, {0}, lucky},
-    {"papers", "noisy3", CASE_QUIET, {0}, noisy3},
-    {"papers", "noisy6", CASE_QUIET, {0}, noisy6},
+    {P "sp", CASE_FAULT, .study = sp},
+    {P "cg2048", CASE_FAULT, .study = cg2048},
+    {P "cg128", CASE_FAULT, .study = cg128},
+    {P "cyclic", CASE_FAULT, .study = cyclic},
+    {P "hpl", CASE_FAULT, .study = eviction, .variant = VARIANT(double, 30)},
+    {P "hpl0", CASE_FAULT, .study = eviction, .variant = VARIANT(double, 0)},
+    {P "nek124", CASE_FAULT, .study = nekbone, .variant = VARIANT(double, 1.24)},
+    {P "nek114", CASE_FAULT, .study = nekbone, .variant = VARIANT(double, 1.15)},
+    {P "cg_bad_node", CASE_FAULT, .study = cg_bad_node},
+    {P "rax_always", CASE_FAULT, .study = raxml, .variant = VARIANT(double, 0)},
+    {P "rax_spell", CASE_FAULT, .study = raxml, .variant = VARIANT(double, 30)},
+    {P "iolong", CASE_LASTING, .study = iolong},
+    {P "ft1", CASE_FAULT, .study = fourier, .variant = VARIANT(double, 2)},
+    {P "ft2", CASE_FAULT, .study = fourier, .variant = VARIANT(double, 4)},
+    {P "nic_always", CASE_FAULT, .study = adapter, .variant = VARIANT(double, 0)},
+    {P "nic_spell", CASE_FAULT, .study = adapter, .variant = VARIANT(double, 25)},
+    {P "netbad", CASE_LASTING, .study = netbad},
+    {P "namd", CASE_FAULT, .study = namd},
+    {P "mem", CASE_FAULT, .study = mem},
+    {P "cap", CASE_FAULT, .study = cap},
+    {P "gobad", CASE_LASTING, .study = gobad},
+    {P "lucky", CASE_QUIET, .study = lucky, .variant = VARIANT(double, 0.01)},
+    {P "noisy3", CASE_QUIET, .study = quiet, .variant = VARIANT(double, 0.03)},
+    {P "noisy6", CASE_QUIET, .study = quiet, .variant = VARIANT(double, 0.06)},
 };
 
 const struct case_table papers_cases = {cases, sizeof(cases) / sizeof(*cases)};

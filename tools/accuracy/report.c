@@ -128,29 +128,28 @@ static void sum_hit(const struct truth_score *at, struct summary_of *sum)
 	sum->times_good += at->times_good;
 }
 
+static void tally(unsigned *truths, unsigned *found, bool hit)
+{
+	++*truths;
+	*found += hit;
+}
+
 static void sum_truth(const struct run *run, const struct truth_score *at, struct summary_of *sum)
 {
 	bool hit = at->hit;
 
-	if (at->apart == APART_UNSUPPORTED) {
-		sum->unsupported++;
-		sum->unsupported_hit += hit;
-	} else if (at->apart == APART_BELOW) {
-		sum->below++;
-		sum->below_hit += hit;
-	} else if (at->apart == APART_FREE) {
-		sum->free++;
-		sum->free_hit += hit;
-	} else if (at->stall) {
-		sum->stalls++;
-		sum->stalls_hit += hit;
-	} else if (at->expected == FINDING_PLACE) {
-		sum->places++;
-		sum->places_hit += hit;
-	} else if (at->expected == FINDING_DRIFT) {
-		sum->drifts++;
-		sum->drifts_hit += hit;
-	}
+	if (at->apart == APART_UNSUPPORTED)
+		tally(&sum->unsupported, &sum->unsupported_hit, hit);
+	else if (at->apart == APART_BELOW)
+		tally(&sum->below, &sum->below_hit, hit);
+	else if (at->apart == APART_FREE)
+		tally(&sum->free, &sum->free_hit, hit);
+	else if (at->stall)
+		tally(&sum->stalls, &sum->stalls_hit, hit);
+	else if (at->expected == FINDING_PLACE)
+		tally(&sum->places, &sum->places_hit, hit);
+	else if (at->expected == FINDING_DRIFT)
+		tally(&sum->drifts, &sum->drifts_hit, hit);
 	if (at->apart != APART_NOT)
 		return;
 	if (at->expected == FINDING_ALARM) {

@@ -46,7 +46,7 @@ struct rank {
 	double t;
 	uint32_t effects, active;  /* bit per effect of the job: that has to do with this rank; now */
 	double border;		   /* until then `active` holds */
-	double slice[JOB_EFFECTS]; /* ns on the CPU before it is taken away again */
+	double slice[JOB_EFFECTS]; /* ns on the CPU before it loses it again */
 	size_t occurrence[JOB_EFFECTS];
 	bool once[JOB_EFFECTS];
 	unsigned members[JOB_STEPS];
@@ -61,7 +61,7 @@ struct rank {
 	size_t held_count, held_capacity;
 	struct known known[KNOWN];
 	int known_count;
-	size_t taken; /* its latest entry in sim.taken, from 1 */
+	size_t interference; /* its latest entry in sim.interference, from 1 */
 };
 
 struct occurrence {
@@ -93,8 +93,8 @@ struct sim {
 	size_t pending_count, pending_capacity;
 	struct fragment *spanning; /* that end after the window and began in it */
 	size_t spanning_count, spanning_capacity;
-	struct vapro_interference *taken;
-	size_t taken_count, taken_capacity;
+	struct vapro_interference *interference;
+	size_t interference_count, interference_capacity;
 };
 
 /* cost.c: what things take. Ranks' clocks advance; fragments get their factors. */

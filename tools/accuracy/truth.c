@@ -160,8 +160,8 @@ void truth__count(struct sim *sim, const struct fragment *fragment)
 	for (uint32_t left = sim->ranks[fragment->rank].active; left; left &= left - 1) {
 		const struct job_effect *effect = &sim->job->effects[__builtin_ctz(left)];
 		long index = effect->fault ? sim->truth_of[effect->fault - 1] : -1;
-		bool counts =
-		    index >= 0 && effect->kind == EFFECT_TAKEN && sim->job->steps[fragment->step].kind == STEP_COMPUTE;
+		bool counts = index >= 0 && effect->kind == EFFECT_CPU_BUSY &&
+			      sim->job->steps[fragment->step].kind == STEP_COMPUTE;
 
 		for (int i = 0; i < fragment->touched_count; i++)
 			counts = counts && fragment->touched[i].truth != (uint32_t)index;

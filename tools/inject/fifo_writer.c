@@ -17,16 +17,9 @@
 
 #include "../workloads/common.h"
 #include "eventlog.h"
+#include "stop.h"
 
 enum { CHUNK = 4096 };
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int signal)
-{
-	(void)signal;
-	stop = 1;
-}
 
 static void fail(const char *path)
 {
@@ -63,7 +56,6 @@ int main(int argc, char **argv)
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct sigaction action = {.sa_handler = on_signal};
 	double seconds = 60, stall_after = -1, stall = 0;
 	const char *fifo = NULL, *log = NULL;
 	struct moment start;
@@ -99,8 +91,7 @@ int main(int argc, char **argv)
 			"usage: fifo_writer --fifo PATH [--seconds T] [--stall-after T --stall S] [--log FILE]\n");
 		return 2;
 	}
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	stop_on_signals();
 	signal(SIGPIPE, SIG_IGN);
 	if (mkfifo(fifo, 0600) && errno != EEXIST)
 		fail(fifo);

@@ -9,19 +9,17 @@
  * SIGINT and SIGTERM end it early, with a log of what it did.
  */
 #include <getopt.h>
-#include <signal.h>
 
 #include "../workloads/common.h"
 #include "eventlog.h"
+#include "stop.h"
 
 #define PERIOD_NS 100000000ULL
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int signal)
+static int usage(FILE *out)
 {
-	(void)signal;
-	stop = 1;
+	fprintf(out, "usage: hog --cpu N --seconds T [--start-after T] [--share S] [--log FILE]\n");
+	return out == stdout ? 0 : 2;
 }
 
 int main(int argc, char **argv)
@@ -35,7 +33,6 @@ int main(int argc, char **argv)
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct sigaction action = {.sa_handler = on_signal};
 	double seconds = -1, start_after = 0, share = 0;
 	volatile uint64_t sink = 1;
 	const char *log = NULL;
@@ -61,21 +58,12 @@ int main(int argc, char **argv)
 			log = optarg;
 			break;
 		default:
-			fprintf(opt == 'h' ? stdout : stderr,
-				"usage: hog --cpu N --seconds T [--start-after T] [--share S] [--log FILE]\n");
-			return opt == 'h' ? 0 : 2;
+			return usage(opt == 'h' ? stdout : stderr);
 		}
 	}
-	if (cpu < 0 || seconds < 0) {
-		fprintf(stderr, "usage: hog --cpu N --seconds T [--start-after T] [--share S] [--log FILE]\n");
-		return 2;
-	}
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	if (start_after > 0)
-		sleep_until(clock_ns(CLOCK_MONOTONIC) + (uint64_t)(start_after * 1e9));
-	if (stop)
-		return 1;
+	if (cpu < 0 || seconds < 0)
+		return usage(stderr);
+	start_later(start_after);
 	pin(cpu);
 	start = moment_now();
 	end_ns = start.monotonic_ns + (uint64_t)(seconds * 1e9);

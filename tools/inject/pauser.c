@@ -12,14 +12,7 @@
 
 #include "../workloads/common.h"
 #include "eventlog.h"
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int signal)
-{
-	(void)signal;
-	stop = 1;
-}
+#include "stop.h"
 
 static int usage(FILE *out)
 {
@@ -39,7 +32,6 @@ int main(int argc, char **argv)
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct sigaction action = {.sa_handler = on_signal};
 	double seconds = -1, start_after = 0, pause_ms = -1, period_ms = -1;
 	const char *log = NULL;
 	struct moment start;
@@ -73,12 +65,7 @@ int main(int argc, char **argv)
 	}
 	if (pid < 0 || seconds < 0 || pause_ms < 0 || period_ms <= pause_ms)
 		return usage(stderr);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	if (start_after > 0)
-		sleep_until(clock_ns(CLOCK_MONOTONIC) + (uint64_t)(start_after * 1e9));
-	if (stop)
-		return 1;
+	start_later(start_after);
 	start = moment_now();
 	end_ns = start.monotonic_ns + (uint64_t)(seconds * 1e9);
 	for (uint64_t at = start.monotonic_ns; !stop && at < end_ns; at += (uint64_t)(period_ms * 1e6)) {

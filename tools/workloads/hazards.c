@@ -22,31 +22,22 @@
  *   filtered  the same filter, put on before GO
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <mpi.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
-#define TIMES 200
-#define STACK (256 * 1024)
+#include "hazards.h"
 
 static const char *file;
 static char *self;
@@ -65,14 +56,6 @@ static void wait_for(const char *go)
 	fflush(stdout);
 	while (go && access(go, F_OK))
 		pause_ms(10);
-}
-
-static void allreduce(int *sum)
-{
-	int one = 1, got = 0;
-
-	MPI_Allreduce(&one, &got, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	*sum += got;
 }
 
 /* Exit code of a child, 128 + its signal. */
@@ -132,169 +115,6 @@ static int cancel(void)
 	return 0;
 }
 
-/* ---- longjmp */
-
-static jmp_buf before;
-
-static void jump_out(MPI_Comm *comm, int *code, ...)
-{
-	(void)comm;
-	longjmp(before, *code == MPI_SUCCESS ? 1 : 2);
-}
-
-/* Frames of many sizes, so that the calls of MPI stand at different places of the stack. */
-__attribute__((noinline)) static void caller_of_mpi(int depth, int *sum)
-{
-	volatile char frame[512 * depth + 1];
-
-	frame[512 * depth] = 1;
-	allreduce(sum);
-	longjmp(before, 2 + frame[512 * depth]);
-}
-
-static int jump(void)
-{
-	volatile int out = 0, over = 0;
-	static int sum;
-	MPI_Errhandler handler;
-	char byte = 0;
-
-	MPI_Comm_create_errhandler(jump_out, &handler);
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-	for (volatile int i = 0; i < TIMES; i++) {
-		if (!setjmp(before))
-			MPI_Send(&byte, 1, MPI_BYTE, 7, 1, MPI_COMM_WORLD); /* there is no such rank */
-		else
-			out++;
-		if (i % 2)
-			allreduce(&sum);
-	}
-	for (volatile int i = 0; i < TIMES; i++) {
-		if (!setjmp(before))
-			caller_of_mpi(i % 8, &sum);
-		else
-			over++;
-	}
-	MPI_Errhandler_free(&handler);
-	printf("result longjmp out %d, over %d, sum %d calls MPI_Send=%d MPI_Allreduce=%d\n", out, over, sum, TIMES,
-	       TIMES / 2 + TIMES);
-	return 0;
-}
-
-/* ---- contexts */
-
-static ucontext_t contexts[3]; /* of main and two others */
-static char stacks[2][STACK];
-static int context_sums[2];
-
-static void coroutine(int number)
-{
-	for (int i = 0; i < TIMES; i++) {
-		allreduce(&context_sums[number]);
-		swapcontext(&contexts[1 + number], &contexts[2 - number]);
-		MPI_Barrier(MPI_COMM_WORLD);
-	}
-}
-
-static void make_contexts(void (*run)(int))
-{
-	for (int i = 0; i < 2; i++) {
-		getcontext(&contexts[1 + i]);
-		contexts[1 + i].uc_stack.ss_sp = stacks[i];
-		contexts[1 + i].uc_stack.ss_size = STACK;
-		contexts[1 + i].uc_link = i ? &contexts[0] : &contexts[2];
-		makecontext(&contexts[1 + i], (void (*)(void))run, 1, i);
-	}
-}
-
-static int switch_contexts(void)
-{
-	make_contexts(coroutine);
-	swapcontext(&contexts[0], &contexts[1]);
-	printf("result contexts sums %d %d calls MPI_Allreduce=%d MPI_Barrier=%d\n", context_sums[0], context_sums[1],
-	       2 * TIMES, 2 * TIMES);
-	return 0;
-}
-
-/* ---- callback */
-
-static int base, other; /* the context that copies a communicator, and the one that the callback goes to */
-static int other_sum;
-
-static bool copy_forks;
-static int forked_code;
-static bool in_child;
-
-static int on_copy(MPI_Comm comm, int key, void *extra, void *from, void *to, int *flag)
-{
-	(void)comm;
-	(void)key;
-	(void)extra;
-	(void)from;
-	(void)to;
-	*flag = 0;
-	if (copy_forks) {
-		pid_t child = fork();
-
-		if (child)
-			forked_code += code_of(child);
-		else
-			in_child = true;
-	} else {
-		swapcontext(&contexts[base], &contexts[other]);
-	}
-	return MPI_SUCCESS;
-}
-
-static int attribute(void)
-{
-	int key;
-
-	MPI_Comm_create_keyval(on_copy, MPI_COMM_NULL_DELETE_FN, &key, NULL);
-	MPI_Comm_set_attr(MPI_COMM_SELF, key, &key);
-	return key;
-}
-
-static void copy_communicators(void)
-{
-	int key = attribute(), sum = 0;
-	MPI_Comm comm;
-
-	for (int i = 0; i < TIMES; i++) {
-		MPI_Comm_dup(MPI_COMM_SELF, &comm);
-		MPI_Comm_free(&comm);
-		allreduce(&sum);
-	}
-	MPI_Comm_delete_attr(MPI_COMM_SELF, key);
-	context_sums[0] = sum;
-}
-
-static void call_and_go_back(int number)
-{
-	if (number == 0 && other != 1) {
-		copy_communicators();
-		setcontext(&contexts[0]);
-	}
-	for (;;) {
-		allreduce(&other_sum);
-		swapcontext(&contexts[other], &contexts[base]);
-	}
-}
-
-static int callback(bool above)
-{
-	make_contexts(call_and_go_back);
-	base = above ? 1 : 0;
-	other = above ? 2 : 1;
-	if (above)
-		swapcontext(&contexts[0], &contexts[1]);
-	else
-		copy_communicators();
-	printf("result %s sums %d %d calls MPI_Comm_free=%d\n", above ? "above" : "below", context_sums[0], other_sum,
-	       TIMES);
-	return 0;
-}
-
 /* ---- vfork, fork, setuid, exec */
 
 static char *const shell[] = {"sh", "-c", "exit 3", NULL};
@@ -340,6 +160,19 @@ static void *forks(void *codes)
 	return NULL;
 }
 
+static int forked_code;
+static bool in_child;
+
+static void fork_in_copy(void)
+{
+	pid_t child = fork();
+
+	if (child)
+		forked_code += code_of(child);
+	else
+		in_child = true;
+}
+
 static int fork_away(void)
 {
 	int key, codes = 0, sum = 0;
@@ -350,8 +183,7 @@ static int fork_away(void)
 	for (int i = 0; i < TIMES; i++)
 		allreduce(&sum);
 	pthread_join(thread, NULL);
-	key = attribute();
-	copy_forks = true;
+	key = call_in_copy(fork_in_copy);
 	for (int i = 0; i < 20; i++) {
 		MPI_Comm_dup(MPI_COMM_SELF, &comm);
 		if (in_child)
@@ -395,44 +227,6 @@ static int run_exec(void)
 	fflush(stdout);
 	execl(self, self, "who", (char *)NULL);
 	return 99;
-}
-
-/* ---- signals */
-
-static volatile sig_atomic_t handled, odd;
-static int null_file;
-
-static void on_alarm(int number)
-{
-	char here;
-
-	(void)number;
-	if (gettid() != getpid())
-		return; /* a thread of the library: the stack is the main thread's */
-	odd += write(null_file, "x", 1) != 1;
-	odd += &here < stacks[0] || &here >= stacks[0] + STACK;
-	handled = handled + 1;
-}
-
-static int take_signals(void)
-{
-	const stack_t stack = {.ss_sp = stacks[0], .ss_size = STACK};
-	const struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_ONSTACK | SA_RESTART};
-	const struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
-	int sum = 0, calls = 0, got = -1;
-
-	null_file = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	sigaltstack(&stack, NULL);
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &often, NULL);
-	for (; handled < 400 && calls < 50000000; calls++) {
-		MPI_Sendrecv(&calls, 1, MPI_INT, 0, 1, &got, 1, MPI_INT, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-		sum += got != calls;
-	}
-	setitimer(ITIMER_REAL, &never, NULL);
-	printf("result signals enough %d, odd %d, wrong %d calls MPI_Sendrecv=%d\n", handled >= 400, (int)odd, sum,
-	       calls);
-	return 0;
 }
 
 /* ---- seccomp */

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The verdict on a bundle: whether it is covered, by which reference, and what it lost. */
+#include "model/judge.h"
+#include "near.h"
+#include "sim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct vapro_config config;
+static struct stg *stg;
+static struct series_book book;
+
+static int setup(void **state)
+{
+	(void)state;
+	sim_config(&config);
+	stg = stg__new();
+	return series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	series__free(&book);
+	stg__free(stg);
+	return 0;
+}
+
+/* A thread of each of so many ranks. */
+static void add_ranks(uint32_t ranks)
+{
+	for (uint32_t i = 0; i < ranks; i++) {
+		struct vapro_thread thread = {
+		    .id = i, .rank = (int32_t)i, .pid = i, .job = "j", .host = "h", .world_size = 4};
+
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+	}
+}
+
+static void add_state(struct vapro_state state)
+{
+	assert_int_equal(stg__add_state(stg, &state), 0);
+}
+
+static void add_computation(void)
+{
+	add_state((struct vapro_state){.class = VAPRO_COMPUTATION, .from = "a+0", .to = "a+1", .labels = "x"});
+}
+
+static struct vapro_bundle bundle(uint32_t thread, uint32_t state, double ns, uint32_t n, double bytes)
+{
+	struct vapro_bundle b = {.thread = thread, .state = state, .n = n, .start_ns = 1000};
+
+	b.min_ns = b.max_ns = (uint64_t)ns;
+	b.sum_ns = (uint64_t)ns * n;
+	b.end_ns = b.start_ns + b.sum_ns;
+	b.magnitude_min[VAPRO_BYTES] = b.magnitude_max[VAPRO_BYTES] = bytes;
+	return b;
+}
+
+static struct kept add(struct vapro_bundle b)
+{
+	struct kept kept;
+
+	assert_int_equal(series__add(&book, &b, &kept), 0);
+	return kept;
+}
+
+/* By the references that were computed last. */
+static struct kept judge(struct vapro_bundle b)
+{
+	struct kept kept = add(b);
+
+	judge__bundle(&book, &kept);
+	return kept;
+}
+
+/* By references that the bundle itself counts for. */
+static struct kept refresh_and_judge(struct vapro_bundle b)
+{
+	struct kept kept = add(b);
+
+	judge__refresh(&book);
+	judge__bundle(&book, &kept);
+	return kept;
+}
+
+static void test_judge(void **state)
+{
+	static const char *const labels[] = {"file=1 function=write", "file=2 function=write"};
+	struct vapro_bundle b;
+	struct kept kept;
+
+	(void)state;
+	add_ranks(4);
+	add_computation();
+	for (uint32_t i = 0; i < 2; i++)
+		add_state((struct vapro_state){.id = i + 1,
+					       .class = VAPRO_IO,
+					       .to = i ? "a+3" : "a+2",
+					       .labels = labels[i],
+					       .common = "function=write"});
+	/* Ranks 0 to 2 agree within 5 %, rank 3 does not. */
+	for (uint32_t rank = 0; rank < 4; rank++)
+		kept = add(bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 49, 0));
+	judge__refresh(&book);
+	judge__bundle(&book, &kept);
+	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		add(bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 1, 0));
+		judge__refresh(&book);
+	}
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		b = bundle(rank, 0, 1e6, 1, 0);
+		b.flags = VAPRO_BUNDLE_OPEN;
+		kept = judge(b);
+		assert_true(kept.covered && kept.certified);
+		assert_near(kept.reference, rank == 3 ? 2e6 : 1.02e6, 1);
+	}
+	/* Preempted time is no on-CPU time. */
+	b = bundle(0, 0, 9e6, 1, 0);
+	b.factor[VAPRO_PREEMPTED] = 8e6;
+	kept = add(b);
+	assert_near(series__compared_ns(VAPRO_COMPUTATION, &kept), 1e6, 1);
+	/* Sizes within 5 % are one workload, others are not. */
+	add(bundle(0, 1, 1e5, 60, 100000));
+	add(bundle(0, 1, 1e5, 1, 104000));
+	kept = refresh_and_judge(bundle(0, 1, 9e5, 1, 900000));
+	assert_false(kept.covered);
+	/* Stuck in a state never seen: by the common labels. */
+	b = bundle(1, 2, 30e9, 1, 100000);
+	b.flags = VAPRO_BUNDLE_OPEN;
+	kept = judge(b);
+	assert_true(kept.covered && !kept.certified && !kept.blind);
+	assert_near(kept.reference, 1e5, 1);
+}
+
+/* Of work that spreads only what the kernel attributes is known, and only where it is much. */
+static void test_losses_of_random_work(void **state)
+{
+	static const struct {
+		double ns, preempted, irq;
+		bool taken;
+	} cases[] = {
+	    {5e6, 0, 0, false}, {5e6, 0.5e6, 0, false}, {5e6, 2e6, 0, true}, {5e6, 0, 2e6, true}, {1e6, 1e6, 0, true}};
+	uint64_t random = 7;
+
+	(void)state;
+	add_ranks(1);
+	add_computation();
+	for (int i = 0; i < 200; i++)
+		add(bundle(0, 0, 1e6 * (0.3 + 1.4 * sim_random(&random)), 1, 0));
+	judge__refresh(&book);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct vapro_bundle b = bundle(0, 0, cases[i].ns, 1, 0);
+		struct kept kept;
+
+		b.factor[VAPRO_PREEMPTED] = cases[i].preempted;
+		b.factor[VAPRO_IRQ] = cases[i].irq;
+		kept = judge(b);
+		assert_int_equal(kept.reason, VAPRO_SPREAD);
+		assert_int_equal(kept.covered, cases[i].taken);
+		assert_int_equal(kept.taken, cases[i].taken);
+		assert_false(kept.certified || kept.blind);
+		if (cases[i].taken)
+			assert_near(kept__loss(&kept).lost, cases[i].preempted + cases[i].irq, 10);
+	}
+}
+
+/* What has no return is not judged, however steady: the time is not the call's alone. */
+static void test_without_return(void **state)
+{
+	static const char *const labels[] = {"function=MPI_Send", "function=MPI_Send no_return=1"};
+
+	(void)state;
+	add_ranks(1);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct kept kept;
+
+		add_state(
+		    (struct vapro_state){.id = i, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = labels[i]});
+		kept = refresh_and_judge(bundle(0, i, 1e6, 200, 8));
+		assert_int_equal(kept.covered, i == 0);
+		assert_int_equal(kept.reason, i ? VAPRO_NO_RETURN : VAPRO_COVERED);
+	}
+}
+
+/* A call that is stuck where it was never seen before takes what the same call takes elsewhere, of its own size. */
+static void test_stuck_calls(void **state)
+{
+	static const double each_ns[] = {1e6, 9e6, 4e6}, bytes[] = {8, 800, 8};
+
+	(void)state;
+	add_ranks(1);
+	for (uint32_t i = 0; i < 5; i++) {
+		char to[8];
+
+		snprintf(to, sizeof(to), "a+%u", i);
+		add_state((struct vapro_state){
+		    .id = i, .class = VAPRO_COMMUNICATION, .to = to, .labels = i == 4 ? "f=y" : "f=x"});
+		if (i < 3)
+			add(bundle(0, i, each_ns[i], 60, bytes[i]));
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		struct kept kept = refresh_and_judge(bundle(0, i == 2 ? 4 : 3, 5e9, 1, i ? 5000 : 8));
+
+		assert_near(kept.reference, i == 2 ? 0 : i ? 9e6 : 4e6, 1e5);
+		assert_int_equal(kept.blind, i == 2);
+	}
+}
+
+/* What a job leaves is given to the next; another job's histories stay as they are. */
+static void test_forgetting(void **state)
+{
+	struct kept first, kept;
+
+	(void)state;
+	add_computation();
+	for (uint32_t i = 0; i < 40; i++) {
+		char job[16];
+		struct vapro_thread thread = {
+		    .id = i, .rank = 0, .pid = 1 + i, .job = job, .host = "n", .world_size = 1};
+
+		snprintf(job, sizeof(job), "job%u", i);
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+		kept = add(bundle(i, 0, 1e6, 60, 0));
+		if (!i)
+			first = kept;
+		assert_int_equal(stg__thread_seen(stg, i, 1, 0), 0);
+		assert_false(stg__job_over(stg, i));
+		assert_int_equal(stg__thread_seen(stg, i, 1, 2), 0);
+		assert_true(stg__job_over(stg, i));
+		if (i)
+			assert_int_equal(series__forget(&book, i), 0);
+	}
+	assert_int_equal(book.count, 2);
+	assert_int_equal(book.workload_count, 2);
+	judge__refresh(&book);
+	judge__bundle(&book, &first);
+	assert_true(first.certified);
+	/* the name again: nothing is known of it */
+	kept = refresh_and_judge(bundle(39, 0, 1e6, 1, 0));
+	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
+}
+
+static void test_naps_are_work(void **state)
+{
+	struct kept kept;
+
+	(void)state;
+	add_ranks(1);
+	add_computation();
+	for (int i = 0; i < 100; i++) {
+		struct vapro_bundle b = bundle(0, 0, 3e6, 1, 0);
+
+		b.factor[VAPRO_BLOCKED_OTHER] = 2e6;
+		kept = add(b);
+	}
+	judge__refresh(&book);
+	judge__bundle(&book, &kept);
+	judge__usual(&book, 0);
+	kept.usual_blocked = book.series[kept.series].usual_blocked;
+	assert_true(kept.certified);
+	assert_near(kept.reference, 3e6, 10);
+	assert_near(kept.usual_blocked, 2e6, 10);
+	assert_near(kept__loss(&kept).blocked, 0, 10);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_judge),	   TEST(test_losses_of_random_work), TEST(test_without_return),
+	    TEST(test_forgetting), TEST(test_stuck_calls),	     TEST(test_naps_are_work),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the kernel side makes of a thread's time off its CPU and of its counts, compiled natively. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../bpf/logic.h"
+
+static void preemption_is_distinguished_from_sleep(void **state)
+{
+	struct kernel_offcpu off = {0};
+	struct kernel_counts counts = {0};
+	bool preempted;
+
+	(void)state;
+	offcpu_begin(&off, 100, true, false, 42);
+	assert_false(offcpu_wake(&off, 150)); /* means nothing to a runnable thread */
+	assert_int_equal(offcpu_end(&off, &counts, 400, 0, &preempted), 300);
+	assert_true(preempted);
+	assert_int_equal(counts.preempted_ns, 300);
+
+	offcpu_begin(&off, 1000, false, false, 0);
+	assert_true(offcpu_wake(&off, 1600));
+	assert_false(offcpu_wake(&off, 1700)); /* the first counts */
+	assert_int_equal(offcpu_end(&off, &counts, 1900, 0, &preempted), 300);
+	assert_false(preempted);
+	assert_int_equal(counts.blocked_other_ns, 600);
+	assert_int_equal(counts.wakeup_wait_ns, 300);
+
+	offcpu_begin(&off, 2000, false, true, 0);
+	assert_int_equal(offcpu_end(&off, &counts, 2500, 0, &preempted), 0); /* a wake-up that was not seen */
+	assert_int_equal(counts.blocked_io_ns, 500);
+
+	assert_int_equal(offcpu_end(&off, &counts, 9000, 0, &preempted), 0); /* it was not away */
+	assert_int_equal(counts_off_cpu(&counts), 300 + 600 + 300 + 500);
+}
+
+static void throttled_time_is_distinguished_from_other_waits(void **state)
+{
+	struct kernel_offcpu off = {0};
+	struct kernel_counts counts = {0};
+	bool preempted;
+
+	(void)state;
+	/* its quota ran out; then the CPU was somebody else's for a while */
+	offcpu_begin(&off, 1000, true, false, 42);
+	offcpu_queue(&off, 7, 500);
+	assert_int_equal(offcpu_end(&off, &counts, 2000, 1300, &preempted), 200);
+	assert_true(preempted);
+	assert_int_equal(counts.throttled_ns, 800);
+	assert_int_equal(counts.preempted_ns, 200);
+
+	/* woken into a group without quota: the time it slept was not throttled, whatever the queue was then */
+	offcpu_begin(&off, 3000, false, false, 0);
+	assert_true(offcpu_wake(&off, 3600));
+	offcpu_queue(&off, 7, 1500);
+	assert_int_equal(offcpu_end(&off, &counts, 4000, 1650, &preempted), 250);
+	assert_false(preempted);
+	assert_int_equal(counts.throttled_ns, 950);
+	assert_int_equal(counts.blocked_other_ns, 600);
+	assert_int_equal(counts.wakeup_wait_ns, 250);
+
+	/* never more than the wait itself, and nothing where the clock went back or there is no queue */
+	offcpu_begin(&off, 5000, true, false, 42);
+	offcpu_queue(&off, 7, 0);
+	assert_int_equal(offcpu_end(&off, &counts, 5100, 9000, &preempted), 0);
+	offcpu_begin(&off, 6000, true, false, 42);
+	offcpu_queue(&off, 7, 9000);
+	assert_int_equal(offcpu_end(&off, &counts, 6100, 20, &preempted), 100);
+	offcpu_begin(&off, 7000, true, false, 42);
+	assert_int_equal(offcpu_end(&off, &counts, 7100, 20000, &preempted), 100);
+	assert_int_equal(counts.throttled_ns, 1050);
+	assert_int_equal(counts_off_cpu(&counts), 1000 + 1000 + 100 + 100 + 100);
+}
+
+static void what_a_cpu_loses_is_lost_by_its_thread(void **state)
+{
+	struct kernel_thread thread = {0};
+	struct kernel_taken cpu3 = {.steal = 5000, .irq = 100, .slow = 70}, cpu4 = {.steal = 100};
+
+	(void)state;
+	/* first seen in the middle of a stay */
+	taken_now(&thread, &cpu3, 3);
+	assert_int_equal(thread.now.steal_ns, 0);
+	cpu3.steal += 40;
+	cpu3.irq += 7;
+	cpu3.hard_irq = 7;
+	taken_now(&thread, &cpu3, 3);
+	assert_int_equal(thread.now.steal_ns, 40);
+	assert_int_equal(thread.now.irq_ns, 7);
+	assert_int_equal(thread.now.hard_irq_ns, 7);
+	cpu3.steal += 10;
+	taken_out(&thread, &cpu3, 3);
+	cpu3.steal += 999; /* somebody else's */
+	taken_in(&thread, &cpu4, 4);
+	cpu4.steal += 3;
+	cpu4.slow = 5;
+	taken_now(&thread, &cpu4, 4);
+	assert_int_equal(thread.now.steal_ns, 53);
+	assert_int_equal(thread.now.slow_ns, 5);
+	/* it left unseen: the stay does not count, and nothing shrinks */
+	taken_out(&thread, &cpu3, 3);
+	taken_now(&thread, &cpu3, 3);
+	assert_int_equal(thread.now.steal_ns, 53);
+	/* a clock that caught up */
+	cpu3.slow = 0;
+	taken_now(&thread, &cpu3, 3);
+	assert_int_equal(thread.now.slow_ns, 5);
+}
+
+/* A fragment of that length ends and the next one begins; the CPU lost time once, before. */
+static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
+{
+	const struct kernel_taken taken = {.steal = 500, .irq = 90, .hard_irq = 20, .slow = 60};
+
+	memset(counts, 0, sizeof(*counts));
+	if (taken_more(thread, 9))
+		taken_now(thread, &taken, 2);
+	counts_note(thread, 7, 0, 0, 0, 0);
+	if (counts_changed(thread))
+		counts_end(thread, counts, duration);
+	counts_border(thread);
+}
+
+static void what_is_reported_late_waits_for_time(void **state)
+{
+	struct kernel_thread thread = {.taken_cpu = 3};
+	struct kernel_counts counts;
+
+	(void)state;
+	thread.now.preempted_ns = 30;
+	late(&thread, &counts, 100);
+	assert_int_equal(counts.preempted_ns, 30);
+	assert_int_equal(counts.minor_faults, 7);
+	assert_int_equal(counts.steal_ns, 70);
+	assert_int_equal(counts.irq_ns + counts.hard_irq_ns + counts.slow_ns, 0);
+	late(&thread, &counts, 80);
+	assert_int_equal(counts.preempted_ns + counts.minor_faults, 0);
+	assert_int_equal(counts.steal_ns, 80);
+	late(&thread, &counts, 600);
+	assert_int_equal(counts.steal_ns, 350);
+	assert_int_equal(counts.irq_ns, 90);
+	assert_int_equal(counts.hard_irq_ns, 20); /* a part of those 90 */
+	assert_int_equal(counts.slow_ns, 60);
+	assert_false(counts_changed(&thread));
+	assert_int_equal(thread.taken_clock, 9); /* all of it is reported: nobody looks before the clock goes on */
+	late(&thread, &counts, 600);
+	assert_int_equal(counts.steal_ns + counts.irq_ns + counts.slow_ns, 0);
+}
+
+static void any_count_makes_a_border(void **state)
+{
+	uint64_t counts[5] = {5, 6, 7, 8, 9};
+	struct kernel_thread thread = {0};
+
+	(void)state;
+	for (int i = -1; i < 5; i++) {
+		if (i >= 0)
+			counts[i]++;
+		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+		assert_true(counts_changed(&thread));
+		assert_int_equal(thread.now.minor_faults, counts[0]);
+		assert_int_equal(thread.now.migrations, counts[4]);
+		thread.now.preempted_ns += 100; /* a switch is counted, so this is seen too */
+		counts_border(&thread);
+		assert_false(counts_changed(&thread));
+		assert_memory_equal(&thread.border, &thread.now, sizeof(thread.now));
+		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+		assert_false(counts_changed(&thread));
+	}
+	/* so does time lost without a switch */
+	thread.now.steal_ns += 3;
+	counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+	assert_true(counts_changed(&thread));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(preemption_is_distinguished_from_sleep),
+	    cmocka_unit_test(throttled_time_is_distinguished_from_other_waits),
+	    cmocka_unit_test(what_a_cpu_loses_is_lost_by_its_thread),
+	    cmocka_unit_test(what_is_reported_late_waits_for_time),
+	    cmocka_unit_test(any_count_makes_a_border),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
