@@ -89,6 +89,47 @@ struct series_pile analysis__normal_pile(const struct analysis_context *context,
 	return own;
 }
 
+static bool has_row(const struct variance *variance, const struct stg_job *job, uint32_t row)
+{
+	size_t low = 0, high = variance->row_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (job->place[variance->rows[middle]] < job->place[row])
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < variance->row_count && variance->rows[low] == row;
+}
+
+/*
+ * What is normal for a bundle of a set of ranks that always takes longer: what the other ranks take. Before the set
+ * was known its own fragments passed for normal.
+ */
+static struct series_pile normal_of_others(const struct analysis_context *context, const struct analysis_job *job,
+					   const struct variance *variance, const struct kept *kept)
+{
+	uint32_t workload = context->series.series[kept->series].workload;
+	const struct stg_job *about = stg__job(context->stg, job->id);
+	struct workload_pile *all = &context->normal[workload];
+
+	if (kept->taken)
+		return (struct series_pile){0};
+	if (all->set != variance->id) {
+		all->set = variance->id;
+		all->others = (struct series_pile){0};
+		for (uint32_t at = context->series.workloads[workload].series; at != SERIES_NONE;
+		     at = context->series.series[at].next) {
+			if (!has_row(variance, about, context->series.series[at].row))
+				add_normal(&all->others, &context->series.series[at]);
+		}
+	}
+	return all->others.n >= (double)context->config.rare_members ? all->others
+								     : analysis__normal_pile(context, kept);
+}
+
 /* A workload that a variance has to do with. */
 struct concern {
 	uint32_t workload, variance;
@@ -230,8 +271,10 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		const struct series *series = &context->series.series[part->kept->series];
 		struct diagnosis_case *item;
 		struct contribution *into;
+		const struct variance *variance;
 		struct contribution_row row;
 		struct series_pile pile;
+		bool lasting;
 
 		if (part->guest)
 			continue;
@@ -239,8 +282,14 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		into = item ? case__part(item, part->retiring ? CASE_RETIRING : CASE_STAYING) : NULL;
 		if (!into)
 			return -ENOMEM;
-		pile = analysis__normal_pile(context, part->kept);
-		contribution__add(into, part->kept, part->share, &pile, &context->config);
+		variance = variance__find(&job->book, part->variance);
+		lasting = variance && variance->lasting;
+		pile = lasting ? normal_of_others(context, job, variance, part->kept)
+			       : analysis__normal_pile(context, part->kept);
+		/* Of a set that always takes longer all bundles are abnormal, however little it is. */
+		contribution__add(into, part->kept, part->share,
+				  lasting || contribution__abnormal(part->kept, &context->config), &pile,
+				  &context->config);
 		if (analysis__priceable(series) && contribution__row(part->kept, &pile, &row))
 			contribution__add_row(into, &row, part->share);
 	}

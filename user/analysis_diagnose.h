@@ -5,10 +5,14 @@
 
 #include "analysis_window.h"
 
-/* Whether a bundle shows what its work costs when nothing is wrong. */
+/*
+ * Whether a bundle shows what its work costs when nothing is wrong. Of a set of ranks that is slower by less than the
+ * threshold no bundle is abnormal by itself, but all are disturbed.
+ */
 static inline bool analysis__normal(const struct analysis_context *context, const struct kept *kept)
 {
-	return kept->covered && !kept->blind && !kept->taken && !contribution__abnormal(kept, &context->config);
+	return kept->covered && !kept->blind && !kept->taken && !kept->disturbed &&
+	       !contribution__abnormal(kept, &context->config);
 }
 
 /* Times that count from the first window become UTC with it. */

@@ -71,7 +71,8 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 		return -ENOMEM;
 	pile = analysis__normal_pile(context, kept);
 	if (share > 0)
-		contribution__add(into, kept, share, &pile, &context->config);
+		contribution__add(into, kept, share, contribution__abnormal(kept, &context->config), &pile,
+				  &context->config);
 	if (analysis__priceable(series) && contribution__row(kept, &pile, &row))
 		contribution__add_row(into, &row, 1);
 	return 0;

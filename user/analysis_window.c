@@ -414,7 +414,6 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 	for (size_t i = 0; i < job->kept_count; i++) {
 		struct kept *at = &job->kept[i];
 		struct series *series = &context->series.series[at->series];
-		bool hit;
 
 		if (kept__bin(at) < span->retire) {
 			fetch_sums(context->series.series, job->kept, i, job->kept_count,
@@ -434,15 +433,15 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			job->kept[kept++] = *at;
 			continue;
 		}
+		at->disturbed = alarms && disturbed(job, series, at, kept__bin(at));
 		if (analysis__normal(context, at))
 			add_pile(&series->normal, at);
-		hit = alarms && disturbed(job, series, at, kept__bin(at));
-		if (series__learns(series, at, hit)) {
+		if (series__learns(series, at, at->disturbed)) {
 			error |= series__learn(&context->series, at, false);
 			if (at->covered && !at->taken)
 				series__add_usual(&series->usual, series->class, at);
 		}
-		series->disturbed_n += hit ? at->n : 0;
+		series->disturbed_n += at->disturbed ? at->n : 0;
 		error |= past__add(context, &job->past, at);
 	}
 	job->kept_count = kept;

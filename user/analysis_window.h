@@ -95,7 +95,9 @@ struct analysis_memory {
 /* What is normal for a workload on all ranks, once somebody has asked for it. */
 struct workload_pile {
 	bool known;
-	struct series_pile pile;
+	struct series_pile pile;   /* of all ranks */
+	uint32_t set;		   /* a lasting variance, or 0: none asked yet */
+	struct series_pile others; /* of the ranks that are not in the set */
 };
 
 struct analysis_context {

@@ -154,7 +154,7 @@ static void test_frequency(void **state)
 	(void)state;
 	sim_config(&config);
 	normal.factor[VAPRO_FREQUENCY] = 200; /* it is usual not to run at the highest one */
-	contribution__add(&contribution, &kept, 1, &normal, &config);
+	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
 	assert_near(contribution.impact[NODE_FREQUENCY], 50, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 10, 1e-4);
 	breakdown__make(&contribution, &config, &breakdown);
@@ -215,11 +215,11 @@ static void test_contribution(void **state)
 	normal.factor[VAPRO_BACKEND] = 400;
 	/* 100 ns usual: 60 retiring, 40 backend. One preempted for 60, one with 40 more backend, one normal. */
 	kept = fragment(160, 60, 40);
-	contribution__add(&contribution, &kept, 1, &normal, &config);
+	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
 	kept = fragment(140, 0, 80);
-	contribution__add(&contribution, &kept, 1, &normal, &config);
+	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
 	kept = fragment(119, 0, 40);
-	contribution__add(&contribution, &kept, 1, &normal, &config);
+	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 60, 1e-4);
 	assert_near(contribution.impact[NODE_SUSPENSION], 60, 1e-4);
 	assert_near(contribution.impact[NODE_BACKEND], 40, 1e-4);
@@ -239,7 +239,7 @@ static void test_contribution(void **state)
 	kept = fragment(1000, 0, 400);
 	kept.n = 10;
 	kept.max_ns = 300;
-	contribution__add(&contribution, &kept, 1, &normal, &config);
+	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
 	assert_true(contribution.approx);
 	assert_near(contribution.normal, 11, 0);
 }
@@ -256,7 +256,7 @@ static void test_contribution_without_normals(void **state)
 	sim_config(&config);
 	kept.factor = factor;
 	kept.counted = 0;
-	contribution__add(&contribution, &kept, 1, &none, &config);
+	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &none, &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 150, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 50, 1e-4);
 }

@@ -120,6 +120,28 @@ static void test_pairs(void **state)
 	why_tell_worst("each factor beside another one");
 }
 
+/*
+ * A rank that is slower from start to end, by less than makes a fragment abnormal: measured by what the other ranks
+ * take, from its first diagnosis on.
+ */
+static void test_always(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		enum factor_node node = i < 2 ? NODE_DRAM : NODE_FRONTEND_LATENCY;
+		struct run run = {.causes = {{node, 0.12, 1}},
+				  .groups = ALL_GROUPS,
+				  .always = true,
+				  .jitter = why_jitters[i % 2],
+				  .seconds = i % 2 ? 20 : 50,
+				  .seed = (uint64_t)(7 + i)};
+		struct answer answer;
+
+		why_go(&run, &answer);
+		why_expect_only(&answer, node, 5);
+	}
+}
+
 /* Wholes, where only their stage was counted. */
 static void test_each_stage(void **state)
 {
@@ -337,6 +359,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_each_factor),
 	    cmocka_unit_test(test_pairs),
+	    cmocka_unit_test(test_always),
 	    cmocka_unit_test(test_each_stage),
 	    cmocka_unit_test(test_each_count),
 	    cmocka_unit_test(test_collinear),

@@ -36,6 +36,7 @@ struct run {
 	unsigned groups; /* of counters that are on; all stages at once, or as the driver wishes */
 	bool progressive;
 	bool kernel_blind; /* nobody tells the kernel's time */
+	bool always;	   /* slow from the start to the end */
 	bool rare;	   /* some fragments of other work, few and long, at the same time */
 	bool hidden;	   /* causes cost time that no factor tells, beside counts */
 	double jitter;	   /* of each leaf of a quiet fragment */

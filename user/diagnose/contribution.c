@@ -188,7 +188,7 @@ static void add_durations(struct contribution *contribution, const double *impac
 	}
 }
 
-void contribution__add(struct contribution *contribution, const struct kept *kept, double share,
+void contribution__add(struct contribution *contribution, const struct kept *kept, double share, bool abnormal,
 		       const struct series_pile *normal, const struct vapro_config *config)
 {
 	double time[FACTOR_NODES], usual[FACTOR_NODES], impact[FACTOR_NODES];
@@ -197,7 +197,7 @@ void contribution__add(struct contribution *contribution, const struct kept *kep
 	contribution->dur += kept->sum_ns * share;
 	contribution->ref += (double)kept->reference * kept->n * share;
 	contribution->kernel |= time[NODE_KERNEL] > 0 || normal->factor[VAPRO_KERNEL] > 0;
-	if (!contribution__abnormal(kept, config)) {
+	if (!abnormal) {
 		contribution->normal += kept->n * share;
 		contribution->approx |= kept->max_ns > config->abnormal_ratio * kept->reference;
 		return;

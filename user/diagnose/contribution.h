@@ -39,8 +39,11 @@ struct contribution {
 	struct regression_moments rows[PRICED_SETS];
 };
 
-/* Adds a share of a bundle; the normal pile may be empty, then the reference stands for it. */
-void contribution__add(struct contribution *contribution, const struct kept *kept, double share,
+/*
+ * Adds a share of a bundle; abnormal: what it took too long is to be explained; the normal pile may be empty, then the
+ * reference stands for it.
+ */
+void contribution__add(struct contribution *contribution, const struct kept *kept, double share, bool abnormal,
 		       const struct series_pile *normal, const struct vapro_config *config);
 
 /* A bundle as a row of the regressions. */
