@@ -82,7 +82,7 @@ static void begin_view(struct series_book *book, uint32_t job)
 
 		if (series->job != job)
 			continue;
-		series->view_n = 0;
+		series->view_n = series->view_bundles = series->view_squares = 0;
 		memset(series->third_n, 0, sizeof(series->third_n));
 		memset(series->third_ns, 0, sizeof(series->third_ns));
 		if (!series->batches_live.count)
@@ -136,9 +136,12 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		at->view_n += kept->n;
 		if (bin >= view && !kept->warm_up) {
 			int third = third_of(bin, view, end);
+			double ns = series__compared_ns(at->class, kept);
 
 			at->third_n[third] += kept->n;
-			at->third_ns[third] += series__compared_ns(at->class, kept);
+			at->third_ns[third] += ns;
+			at->view_bundles++;
+			at->view_squares += ns * ns / kept->n;
 		}
 		if (series__learns(at, kept, kept->disturbed))
 			error = series__learn(&context->series, kept, true);
