@@ -105,6 +105,19 @@ static int third_of(uint64_t bin, uint64_t view, uint64_t end)
 	return third;
 }
 
+/*
+ * What of a computation lies in the bins [view, end): where fragments are long, one more of them that only ends in the
+ * view, or one that has begun in it, would make a rank that computes more or less than others.
+ */
+static double computed_in(const struct kept *kept, uint64_t view, uint64_t end)
+{
+	double from = (double)(view * VAPRO_BIN_NS), to = (double)(end * VAPRO_BIN_NS);
+
+	if (kept->n != 1)
+		return kept__bin(kept) >= view && kept__bin(kept) < end ? kept->sum_ns : 0;
+	return fmax(0, fmin(to, (double)kept->end_ns) - fmax(from, (double)kept->start_ns));
+}
+
 int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
@@ -123,13 +136,14 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, batches),
 			      offsetof(struct series, disturbed_n));
 		series__fetch_batches(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live));
+		if (at->class == VAPRO_COMPUTATION)
+			computing[at->row] += computed_in(kept, view, end);
 		if (bin >= end)
 			continue;
 		kept->disturbed = alarms && disturbed(job, at, kept, bin);
 		if (kept->held)
 			continue;
 		if (at->class == VAPRO_COMPUTATION) {
-			computing[at->row] += kept->sum_ns;
 			all += kept->sum_ns;
 			weighted += kept->sum_ns * kept->sum_ns / kept->n;
 		}
@@ -149,6 +163,10 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	for (size_t i = 0; !error && i < context->series.count; i++) {
 		if (series[i].job == job->id)
 			error = batches__close(&series[i].batches_live);
+	}
+	for (size_t i = 0; !error && i < job->open_count; i++) {
+		if (series[job->open[i].series].class == VAPRO_COMPUTATION)
+			computing[series[job->open[i].series].row] += computed_in(&job->open[i], view, end);
 	}
 	job->map.fragment_ns = all > 0 ? weighted / all : 0;
 	if (!error)
