@@ -82,7 +82,7 @@ static void begin_view(struct series_book *book, uint32_t job)
 
 		if (series->job != job)
 			continue;
-		series->view_n = 0;
+		series->view_n = series->view_bundles = series->view_squares = 0;
 		memset(series->third_n, 0, sizeof(series->third_n));
 		memset(series->third_ns, 0, sizeof(series->third_ns));
 		if (!series->batches_live.count)
@@ -105,6 +105,19 @@ static int third_of(uint64_t bin, uint64_t view, uint64_t end)
 	return third;
 }
 
+/*
+ * What of a computation lies in the bins [view, end): where fragments are long, one more of them that only ends in the
+ * view, or one that has begun in it, would make a rank that computes more or less than others.
+ */
+static double computed_in(const struct kept *kept, uint64_t view, uint64_t end)
+{
+	double from = (double)(view * VAPRO_BIN_NS), to = (double)(end * VAPRO_BIN_NS);
+
+	if (kept->n != 1)
+		return kept__bin(kept) >= view && kept__bin(kept) < end ? kept->sum_ns : 0;
+	return fmax(0, fmin(to, (double)kept->end_ns) - fmax(from, (double)kept->start_ns));
+}
+
 int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
@@ -123,22 +136,26 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, batches),
 			      offsetof(struct series, disturbed_n));
 		series__fetch_batches(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live));
+		if (at->class == VAPRO_COMPUTATION)
+			computing[at->row] += computed_in(kept, view, end);
 		if (bin >= end)
 			continue;
 		kept->disturbed = alarms && disturbed(job, at, kept, bin);
 		if (kept->held)
 			continue;
 		if (at->class == VAPRO_COMPUTATION) {
-			computing[at->row] += kept->sum_ns;
 			all += kept->sum_ns;
 			weighted += kept->sum_ns * kept->sum_ns / kept->n;
 		}
 		at->view_n += kept->n;
 		if (bin >= view && !kept->warm_up) {
 			int third = third_of(bin, view, end);
+			double ns = series__compared_ns(at->class, kept);
 
 			at->third_n[third] += kept->n;
-			at->third_ns[third] += series__compared_ns(at->class, kept);
+			at->third_ns[third] += ns;
+			at->view_bundles++;
+			at->view_squares += ns * ns / kept->n;
 		}
 		if (series__learns(at, kept, kept->disturbed))
 			error = series__learn(&context->series, kept, true);
@@ -146,6 +163,10 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	for (size_t i = 0; !error && i < context->series.count; i++) {
 		if (series[i].job == job->id)
 			error = batches__close(&series[i].batches_live);
+	}
+	for (size_t i = 0; !error && i < job->open_count; i++) {
+		if (series[job->open[i].series].class == VAPRO_COMPUTATION)
+			computing[series[job->open[i].series].row] += computed_in(&job->open[i], view, end);
 	}
 	job->map.fragment_ns = all > 0 ? weighted / all : 0;
 	if (!error)

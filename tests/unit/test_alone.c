@@ -179,6 +179,24 @@ static void test_lighter(void **state)
 	}
 }
 
+/* Also where the lighter row is in a variance of its own: its time just before is slow beside what it does since. */
+static void test_lighter_in_variance(void **state)
+{
+	(void)state;
+	begin(16, 4);
+	add(10, 40, 0, 1, 1);
+	items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
+	add(7, 10, 1, 1, 1);
+	compute(1, 1, 0.5);
+	assert_true(moved());
+	/* but what the rows of the variance itself are spared nobody else got */
+	begin(16, 4);
+	add(10, 40, 0, 1, 2);
+	items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
+	compute(1, 1, 0.5);
+	assert_false(moved());
+}
+
 /* That others became lighter long before says nothing; and without a time before nothing is known. */
 static void test_lighter_before(void **state)
 {
@@ -302,9 +320,17 @@ static void test_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_at_once),	   TEST(test_same_rows),      TEST(test_not_silent), TEST(test_common_slowdown),
-	    TEST(test_lighter),	   TEST(test_lighter_before), TEST(test_nearly_all), TEST(test_place),
-	    TEST(test_fixed_work), TEST(test_socket),
+	    TEST(test_at_once),
+	    TEST(test_same_rows),
+	    TEST(test_not_silent),
+	    TEST(test_common_slowdown),
+	    TEST(test_lighter),
+	    TEST(test_lighter_before),
+	    TEST(test_nearly_all),
+	    TEST(test_place),
+	    TEST(test_fixed_work),
+	    TEST(test_socket),
+	    TEST(test_lighter_in_variance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

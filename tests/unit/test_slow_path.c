@@ -108,6 +108,56 @@ static void test_late_by_little(void **state)
 	}
 }
 
+#define TRANSFER 0.3 /* of a long call, in bins */
+
+static void long_call(uint32_t rank, double from, double to, bool open)
+{
+	struct kept kept = fragment(from, to, TRANSFER * BIN, 0);
+
+	kept.flags |= open ? VAPRO_BUNDLE_OPEN : 0;
+	add_call(0, rank, kept, STG_WORLD);
+}
+
+/*
+ * Long calls: rank 3 comes late from a slow call and is in the next one for long; its partners wait for it first, then
+ * for the transfer. Its own call ends more than a bin later than theirs, or has not ended yet.
+ */
+static void test_partners(void **state)
+{
+	(void)state;
+	for (int ended = 0; ended < 2; ended++) {
+		other_job(8, 2);
+		begin_calls();
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			if (rank == 3)
+				long_call(3, 10.5, ended ? 11.9 : 10.75, !ended);
+			else
+				long_call(rank, 10.2, rank == 2 || rank == 4 ? 10.8 : 10.5, false);
+		}
+		end_calls();
+		assert_parts(2, 10, 0.3, 0, 0);
+		assert_parts(4, 10, 0.3, 0, 0);
+		assert_parts(3, 11, 0, 0, ended ? (1.4 - TRANSFER) * 0.9 / 1.4 : 0);
+	}
+}
+
+/* Who came later than the slow one by less than half of its excess was not waited for. */
+static void test_a_little_later(void **state)
+{
+	(void)state;
+	for (int half = 0; half < 2; half++) {
+		other_job(8, 2);
+		begin_calls();
+		for (uint32_t rank = 0; rank < 8; rank++) {
+			double from = rank != 5 ? 10.1 : half ? 10.35 : 10.25;
+
+			long_call(rank, from, rank == 3 ? 10.8 : from + TRANSFER, false);
+		}
+		end_calls();
+		assert_parts(3, 10, half ? 0.4 : 0, 0, half ? 0 : 0.4);
+	}
+}
+
 /* Its partner waits for the slow one: its excess is smaller, and not its own path. */
 static void test_neighbour(void **state)
 {
@@ -242,6 +292,7 @@ int main(void)
 	    EIGHT(test_late_by_little),	 EIGHT(test_neighbour),	      EIGHT(test_few_members),
 	    EIGHT(test_too_small),	 EIGHT(test_less_to_compute), EIGHT(test_threads),
 	    EIGHT(test_beside_transfer), EIGHT(test_draft),	      EIGHT(test_several_states),
+	    EIGHT(test_partners),	 EIGHT(test_a_little_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

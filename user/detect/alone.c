@@ -58,10 +58,11 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /*
- * What rows that are not marked were spared since a variance began, ns: how much less they compute than before, beside
- * the median row, since all of a job get on as fast as the slowest.
+ * What other rows were spared since a variance began, ns: how much less they compute than before, beside the median
+ * row, since all of a job get on as fast as the slowest. Variances of their own do not matter: once the lighter work is
+ * their reference, what they did just before is slow.
  */
-static double spared(const struct variance *variance, const struct evidence_input *input, const unsigned char *marked)
+static double spared(const struct variance *variance, const struct evidence_input *input)
 {
 	const struct heatmap *map = input->map;
 	uint64_t begin = variance->begin > map->begin ? variance->begin : map->begin;
@@ -70,10 +71,13 @@ static double spared(const struct variance *variance, const struct evidence_inpu
 	size_t rows = input->job->row_count, known = 0;
 	double *before = calloc(rows + 1, sizeof(*before)), *during = calloc(rows + 1, sizeof(*during));
 	double *change = calloc(rows + 1, sizeof(*change));
+	unsigned char *own = calloc(rows + 1, 1);
 	double sum = 0, usual;
 
-	if (!before || !during || !change || begin - from < RATE_BINS / 5 || end <= begin)
+	if (!before || !during || !change || !own || begin - from < RATE_BINS / 5 || end <= begin)
 		goto cleanup;
+	for (size_t i = 0; i < variance->row_count; i++)
+		own[variance->rows[i]] = 1;
 	for (uint32_t row = 0; row < rows; row++) {
 		before[row] = computed(map, row, from, begin);
 		during[row] = computed(map, row, begin, end);
@@ -84,13 +88,14 @@ static double spared(const struct variance *variance, const struct evidence_inpu
 		qsort(change, known, sizeof(*change), compare_doubles);
 	usual = known ? change[known / 2] : 0;
 	for (uint32_t row = 0; row < rows; row++) {
-		if (!marked[row] && during[row] < LIGHTER * usual * before[row])
+		if (!own[row] && during[row] < LIGHTER * usual * before[row])
 			sum += (usual * before[row] - during[row]) * (double)(variance->end - variance->begin);
 	}
 cleanup:
 	free(before);
 	free(during);
 	free(change);
+	free(own);
 	return sum;
 }
 
@@ -180,7 +185,7 @@ enum alone alone__moved(const struct variance *variance, const struct variance_b
 	if (rows > 1 && (double)rows >= ALL_SHARE * (double)alive)
 		is = ALONE_ALL;
 	else if ((rows >= MOVED_ROWS && several) ||
-		 spared(variance, input, in) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION])
+		 spared(variance, input) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION])
 		is = ALONE_MOVED;
 	if (is == ALONE_NOT_MOVED && common(variance, input))
 		is = ALONE_ALL;

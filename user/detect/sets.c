@@ -7,7 +7,7 @@
 
 #define THIRDS SERIES_THIRDS
 #define STEADY 0.6	 /* of the whole excess, in each third of the view */
-#define CERTAIN_SIGMAS 6 /* of a place's mean, and of the gap to a rank */
+#define CERTAIN_SIGMAS 6 /* of the gap to a rank, and of the mean of what is slow */
 #define PLACE_SIGMAS 6
 #define LEAST_GAP 1.02
 #define FEW_ROWS 4
@@ -18,7 +18,8 @@
 /* What a row took in each third of the view, and should have taken. */
 struct row_time {
 	double ns[THIRDS], base_ns[THIRDS];
-	double ratio; /* of the sums; 0 where too little is known */
+	double chance; /* by which the sum of ns may be off, squared; with instructions */
+	double ratio;  /* of the sums; 0 where too little is known */
 	bool in_set;
 };
 
@@ -59,20 +60,12 @@ static double median_of(double *values, size_t count)
 
 static double view_n(const struct series *series)
 {
-	double n = 0;
-
-	for (int i = 0; i < THIRDS; i++)
-		n += series->third_n[i];
-	return n;
+	return series->third_n[0] + series->third_n[1] + series->third_n[2];
 }
 
 static double view_ns(const struct series *series)
 {
-	double ns = 0;
-
-	for (int i = 0; i < THIRDS; i++)
-		ns += series->third_ns[i];
-	return ns;
+	return series->third_ns[0] + series->third_ns[1] + series->third_ns[2];
 }
 
 static bool compared(const struct finder *finder, const struct series *series)
@@ -127,6 +120,9 @@ static void add_rows(struct finder *finder)
 			finder->rows[series->row].ns[k] += series->third_ns[k];
 			finder->rows[series->row].base_ns[k] += base * series->third_n[k];
 		}
+		/* without instructions fragments may be of different work */
+		if (base > 0 && book->source == VAPRO_BY_INSTRUCTIONS)
+			finder->rows[series->row].chance += series__view_chance(series, base);
 	}
 }
 
@@ -155,9 +151,14 @@ static void find_ratios(struct finder *finder)
 	finder->median = count ? finder->scratch[count / 4] : 0;
 }
 
-/* Whether rows are slower than the others by a ratio in every third of the view. */
+/*
+ * Whether rows are slower than the others by a ratio in every third of the view, and by more than their own fragments
+ * scatter: k outliers among many are sqrt(k) standard errors of the mean that they are part of, however long they are.
+ */
 static bool steady(const struct finder *finder, const uint32_t *rows, size_t count, double ratio)
 {
+	double excess = 0, chance = 0;
+
 	for (int k = 0; k < THIRDS; k++) {
 		double ns = 0, base = 0;
 
@@ -167,8 +168,11 @@ static bool steady(const struct finder *finder, const uint32_t *rows, size_t cou
 		}
 		if (!(base > 0) || ns / base / finder->median < 1 + STEADY * (ratio - 1))
 			return false;
+		excess += ns - finder->median * base;
 	}
-	return true;
+	for (size_t i = 0; i < count; i++)
+		chance += finder->rows[rows[i]].chance;
+	return excess >= CERTAIN_SIGMAS * sqrt(chance);
 }
 
 /* Of one workload: the set's time, and what it should have taken. */

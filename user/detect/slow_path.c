@@ -5,6 +5,7 @@
 #include "model/grow.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Of a call's excess in a bin: what is worth a look, of the bin and of what the calls should have taken. */
 #define LEAST_EXCESS 0.01
@@ -155,35 +156,58 @@ static size_t main_rows(struct waiting *waiting, size_t from, size_t to, double 
 	return count;
 }
 
-/*
- * Whether another rank came to the same operation when most of a single call's excess was over: its call began then,
- * and it ends with this one or after it. Items from `at` on are in the order of their ends, as far as the site's end.
- */
-static bool arrived_late(const struct waiting *waiting, const struct call_site *site, size_t at)
+static int compare_arrivals(const void *a, const void *b)
 {
-	const struct excess *item = waiting__item(waiting, at), *other;
-	uint64_t late = item->end_ns - (uint64_t)(LATE_SHARE * open_excess(item));
+	const struct arrival *left = a, *right = b;
+
+	return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* The beginnings of a call-site's single calls, in order. Returns 0 or -ENOMEM. */
+static int find_arrivals(struct waiting *waiting, struct call_site *site)
+{
+	if (site->arrivals_known)
+		return 0;
+	if (grow_untouched(&waiting->arrivals, &waiting->arrival_capacity, site->count, sizeof(*waiting->arrivals)))
+		return -ENOMEM;
+	waiting->arrival_count = 0;
+	for (size_t i = site->begin; i < site->begin + site->count; i++) {
+		const struct excess *item = waiting__item(waiting, i);
+
+		if (item->n <= 1)
+			waiting->arrivals[waiting->arrival_count++] = (struct arrival){item->start_ns, item->row};
+	}
+	qsort(waiting->arrivals, waiting->arrival_count, sizeof(*waiting->arrivals), compare_arrivals);
+	site->arrivals_known = true;
+	return 0;
+}
+
+/*
+ * Whether another rank came to the same operation when most of a single call's excess was over: its call began then.
+ * Who waits for a late rank does so first, and the transfer follows, so the excess is counted from the beginning. That
+ * rank's own call may take much longer than this one, where it is on a slow path, and end in a later bin.
+ */
+static bool arrived_late(struct waiting *waiting, struct call_site *site, const struct excess *item)
+{
+	uint64_t late = item->start_ns + (uint64_t)(LATE_SHARE * open_excess(item));
+	size_t low = 0, high;
 
 	if (item->n != 1)
 		return false;
-	for (size_t i = at + 1; i < site->begin + site->count; i++) {
-		other = waiting__item(waiting, i);
-		if (other->start_ns > item->end_ns)
-			break;
-		if (other->n == 1 && other->row != item->row && other->start_ns >= late)
-			return true;
-		if (other->end_ns > item->end_ns + VAPRO_BIN_NS)
-			break;
+	/* Out of memory nobody is accused. */
+	if (find_arrivals(waiting, site))
+		return true;
+	for (high = waiting->arrival_count; low < high;) {
+		size_t middle = (low + high) / 2;
+
+		if (waiting->arrivals[middle].start_ns < late)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	/* ends are as far apart as a transfer takes */
-	for (size_t i = at; i-- > site->begin;) {
-		other = waiting__item(waiting, i);
-		if (other->end_ns < late)
-			break;
-		if (other->n == 1 && other->row != item->row && other->start_ns >= late)
-			return true;
-	}
-	return false;
+	while (low < waiting->arrival_count && waiting->arrivals[low].row == item->row)
+		low++;
+	return low < waiting->arrival_count && waiting->arrivals[low].start_ns <= item->end_ns;
 }
 
 /* In the items [from, to) of a call-site, which end in one bin. */
@@ -209,7 +233,7 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 
 		/* The others wait for the slowest of them. */
 		if (sum > 0 && sum >= PATH_SHARE * most && waiting->late[item->bin] <= LATE_SHARE * sum &&
-		    counts(item) && !arrived_late(waiting, site, i)) {
+		    counts(item) && !arrived_late(waiting, site, item)) {
 			item->path_ns = open_excess(item);
 			any = true;
 		}

@@ -37,6 +37,7 @@ void waiting__free(struct waiting *waiting)
 	free(waiting->busy);
 	free(waiting->last);
 	free(waiting->late);
+	free(waiting->arrivals);
 	free(waiting->paths);
 	free(waiting->sums);
 	free(waiting->least);
@@ -45,10 +46,10 @@ void waiting__free(struct waiting *waiting)
 
 size_t waiting__bytes(const struct waiting *waiting)
 {
-	size_t bytes = sizeof(*waiting) + waiting->item_capacity * sizeof(*waiting->items) +
-		       waiting->by_bin_capacity * sizeof(*waiting->by_bin) +
-		       waiting->order_capacity * sizeof(*waiting->order) +
-		       waiting->site_capacity * sizeof(*waiting->sites);
+	size_t bytes =
+	    sizeof(*waiting) + waiting->item_capacity * sizeof(*waiting->items) +
+	    waiting->by_bin_capacity * sizeof(*waiting->by_bin) + waiting->order_capacity * sizeof(*waiting->order) +
+	    waiting->site_capacity * sizeof(*waiting->sites) + waiting->arrival_capacity * sizeof(*waiting->arrivals);
 
 	for (size_t i = 0; i < waiting->group_count; i++)
 		bytes += waiting->groups[i].uses_capacity;
@@ -122,7 +123,8 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	if (!group)
 		return -ENOMEM;
 	group->uses[series->row] = 1;
-	if (excess <= 0 && (open || kept->n != 1))
+	/* single calls without an excess say when a rank arrived */
+	if (excess <= 0 && kept->n != 1)
 		return 0;
 	if (from < waiting->map->begin)
 		from = waiting->map->begin;

@@ -32,6 +32,13 @@ struct call_site {
 	size_t count, singles, merged; /* items; of them calls by themselves, and several calls in one */
 	size_t begin;		       /* in waiting->order */
 	size_t users;		       /* rows that know it; 0: not counted yet */
+	bool arrivals_known;	       /* waiting->arrivals are of it */
+};
+
+/* The beginning of a call. */
+struct arrival {
+	uint64_t start_ns;
+	uint32_t row;
 };
 
 /* The least excess of a group's members in a bin. */
@@ -63,12 +70,14 @@ struct waiting {
 	uint32_t *by_bin;
 	size_t site_of_capacity, by_site_capacity, order_capacity, by_bin_capacity;
 	struct followers followers;
-	uint32_t *last;	      /* by row: the operation that it was met in last */
-	uint32_t operation;   /* number of the latest one; from 1 */
-	struct least *least;  /* by leader */
-	uint32_t *busy;	      /* by bin: those before it in which calls are slow */
-	double *late;	      /* by bin: the most that any member lost beside communication */
-	bool late_known;      /* in this view */
+	uint32_t *last;		  /* by row: the operation that it was met in last */
+	uint32_t operation;	  /* number of the latest one; from 1 */
+	struct least *least;	  /* by leader */
+	uint32_t *busy;		  /* by bin: those before it in which calls are slow */
+	double *late;		  /* by bin: the most that any member lost beside communication */
+	bool late_known;	  /* in this view */
+	struct arrival *arrivals; /* of single calls of one call-site, in order */
+	size_t arrival_count, arrival_capacity;
 	double *paths, *sums; /* scratch, by row */
 	size_t busy_capacity, last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
 };

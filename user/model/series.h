@@ -73,9 +73,10 @@ struct series {
 	struct batches batches;					/* of all that are kept no longer */
 	double view_n;						/* fragments in the current view */
 	double third_n[SERIES_THIRDS], third_ns[SERIES_THIRDS]; /* of its thirds: fragments, and compared time */
-	double disturbed_n;		  /* fragments in time of alarms, which is not learnt from */
-	double window_ns, window_n;	  /* of the new part */
-	double half_n[2], half_net_ns[2]; /* of either half of the new part */
+	double view_bundles, view_squares; /* likewise: bundles, and n times the squared mean of each */
+	double disturbed_n;		   /* fragments in time of alarms, which is not learnt from */
+	double window_ns, window_n;	   /* of the new part */
+	double half_n[2], half_net_ns[2];  /* of either half of the new part */
 	/* of all that are kept no longer, and of the current view; normal: of fragments below k_a */
 	struct series_usual usual_live;
 	struct series_pile normal_live;
@@ -166,6 +167,12 @@ void series__add_usual(struct series_usual *usual, enum vapro_class class, const
  * series usually is: beyond the threshold, and by four standard deviations.
  */
 bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net);
+
+/*
+ * How far the time that the fragments of the view took in all may be off by chance, squared, as they scatter: of one
+ * bundle it is not known, and what it is off an expected time per fragment counts.
+ */
+double series__view_chance(const struct series *series, double expected_ns);
 
 /* Its usual time per fragment; 0 where too little of it was seen. */
 double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net);

@@ -49,3 +49,17 @@ bool series__unusual(const struct series *series, const struct vapro_config *con
 	variance = fmax(variance, SCATTER_FLOOR * SCATTER_FLOOR * mean * mean);
 	return (here - mean) * sqrt(n) >= UNUSUAL_SIGMAS * sqrt(variance);
 }
+
+double series__view_chance(const struct series *series, double expected_ns)
+{
+	double n = 0, ns = 0;
+
+	for (int i = 0; i < SERIES_THIRDS; i++) {
+		n += series->third_n[i];
+		ns += series->third_ns[i];
+	}
+	if (series->view_bundles < 2)
+		return (ns - n * expected_ns) * (ns - n * expected_ns);
+	/* as in series__unusual */
+	return n * fmax(0, series->view_squares - ns * ns / n) / (series->view_bundles - 1);
+}
