@@ -111,11 +111,13 @@ static int third_of(uint64_t bin, uint64_t view, uint64_t end)
  */
 static double computed_in(const struct kept *kept, uint64_t view, uint64_t end)
 {
-	double from = (double)(view * VAPRO_BIN_NS), to = (double)(end * VAPRO_BIN_NS);
+	uint64_t from = view * VAPRO_BIN_NS, to = end * VAPRO_BIN_NS;
 
 	if (kept->n != 1)
-		return kept__bin(kept) >= view && kept__bin(kept) < end ? kept->sum_ns : 0;
-	return fmax(0, fmin(to, (double)kept->end_ns) - fmax(from, (double)kept->start_ns));
+		return kept->end_ns > from && kept->end_ns <= to ? kept->sum_ns : 0;
+	from = kept->start_ns > from ? kept->start_ns : from;
+	to = kept->end_ns < to ? kept->end_ns : to;
+	return to > from ? (double)(to - from) : 0;
 }
 
 int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
@@ -155,7 +157,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			at->third_n[third] += kept->n;
 			at->third_ns[third] += ns;
 			at->view_bundles++;
-			at->view_squares += ns * ns / kept->n;
+			at->view_squares += kept->n == 1 ? ns * ns : ns * ns / kept->n;
 		}
 		if (series__learns(at, kept, kept->disturbed))
 			error = series__learn(&context->series, kept, true);
