@@ -430,14 +430,14 @@ static void test_what_is_no_alarm(void **state)
 static void test_places_and_drifts(void **state)
 {
 	struct truth truths[] = {fault(VAPRO_COMPUTATION, ranks_0_7, 8, 0, 60, 80)};
-	struct found_imbalance imbalance = {
-	    .class = VAPRO_COMPUTATION, .ranks = ranks_0_7, .rank_count = 8, .ratio = 1.24, .first = 25, .last = 60};
+	struct found_imbalance imbalance = {VAPRO_COMPUTATION, ranks_0_7, 8, .first = 25, .last = 60};
 	struct job job = {.ranks = 16, .hosts = 2, .seconds = 60};
 	struct truths all = {truths, 1};
 	struct findings findings = {.imbalances = &imbalance, .imbalance_count = 1};
 	struct score result;
 
 	(void)state;
+	imbalance.ratio_slow = 1.24;
 	truths[0].base = 8 * 50;
 	truths[0].expected = FINDING_PLACE;
 	score__job(&job, VAPRO_BY_ARGUMENTS, &all, &findings, &result);

@@ -23,6 +23,7 @@ struct rank_set {
 	size_t count;
 	double ratio;			/* of its time to what it should have taken */
 	double ratio_least, ratio_most; /* of its workloads of weight */
+	double ratio_slow;		/* over those in which it is slow */
 	double lost_ns;			/* in the new part */
 	double share;			/* of the wall time of all ranks, in the workload where it loses most */
 	uint32_t fast, slow;		/* series: of a typical rank of the others, and of the slowest of the set */
