@@ -4,7 +4,8 @@
  * (ARCHITECTURE section 6 b): the bad node. Found by the time of each rank in the view, without what the kernel
  * attributes, over what its workloads should have taken: with instructions the reference, else the median of the
  * ranks. First by place (host, socket), since the mean of a place's ranks scatters less than each of them; then by
- * the widest gap between the ranks that are left. Each third of the view must agree.
+ * the widest gap between the ranks that are left. Each third of the view must agree; where within it the set begins
+ * or ends its cells say.
  *
  * With instructions a set is certain from SET_RATIO on. Without, more work looks the same as less speed, unless a
  * place is slow by ratios that differ between its workloads: then it is the speed of that place, likely. Such sets
