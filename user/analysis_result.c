@@ -31,6 +31,12 @@ static int build_ranks(const struct builder *builder, struct job_result *result)
 	return 0;
 }
 
+/* What a variance's time in one state adds up to. */
+struct state_sum {
+	const struct stg_state *state;
+	double lost, dur, ref; /* lost: of the series that lost */
+};
+
 static int compare_sites(const void *a, const void *b)
 {
 	const struct result_site *left = a, *right = b;
@@ -40,40 +46,79 @@ static int compare_sites(const void *a, const void *b)
 	return (left->state->id > right->state->id) - (left->state->id < right->state->id);
 }
 
-static int compare_site_states(const void *a, const void *b)
+static int compare_sums(const void *a, const void *b)
 {
-	const struct result_site *left = a, *right = b;
+	const struct state_sum *left = a, *right = b;
 
-	return (left->state->id > right->state->id) - (left->state->id < right->state->id);
+	return (left->state->about.id > right->state->about.id) - (left->state->about.id < right->state->about.id);
+}
+
+/* Sums by state; of all its ranks, also of those that lost nothing there. Returns how many, or SIZE_MAX. */
+static size_t sum_states(const struct builder *builder, const struct tally *tally, struct state_sum **sums)
+{
+	struct state_sum *out = builder__take(builder, tally->series_count, sizeof(*out));
+	size_t kept = 0;
+
+	if (!out)
+		return SIZE_MAX;
+	for (size_t i = 0; i < tally->series_count; i++) {
+		const struct tally_series *at = &tally->series[i];
+		const struct series *series = &builder->context->series.series[at->series];
+
+		out[i] = (struct state_sum){stg__state(builder->context->stg, series->state), fmax(0, at->lost),
+					    at->dur, at->ref};
+	}
+	if (tally->series_count)
+		qsort(out, tally->series_count, sizeof(*out), compare_sums);
+	for (size_t i = 0; i < tally->series_count; i++) {
+		if (!kept || out[kept - 1].state != out[i].state) {
+			out[kept++] = out[i];
+			continue;
+		}
+		out[kept - 1].lost += out[i].lost;
+		out[kept - 1].dur += out[i].dur;
+		out[kept - 1].ref += out[i].ref;
+	}
+	*sums = out;
+	return kept;
+}
+
+/*
+ * How many times as long as it should take what is slow takes: a fault that only one kind of work meets (slow memory)
+ * is as strong as it is there, however much other work is beside it.
+ */
+static double ratio_slow(const struct state_sum *sums, size_t count, const struct result_variance *variance)
+{
+	double dur = 0, ref = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (sums[i].state->about.class != variance->class || sums[i].dur < SET_RATIO * sums[i].ref)
+			continue;
+		dur += sums[i].dur;
+		ref += sums[i].ref;
+	}
+	return variance->slow_path || ref <= 0 ? 1 / variance->performance : dur / ref;
 }
 
 static int build_sites(const struct builder *builder, const struct variance *variance, struct result_variance *out)
 {
 	const struct tally *tally = &variance->total;
 	struct result_site *sites = builder__take(builder, tally->series_count, sizeof(*sites));
-	size_t count = 0, kept = 0;
+	struct state_sum *sums;
+	size_t count = sum_states(builder, tally, &sums), kept = 0;
 
-	if (!sites)
+	if (!sites || count == SIZE_MAX)
 		return -ENOMEM;
-	for (size_t i = 0; i < tally->series_count; i++) {
-		const struct series *series = &builder->context->series.series[tally->series[i].series];
-
-		if (tally->series[i].lost > 0)
-			sites[count++] = (struct result_site){&stg__state(builder->context->stg, series->state)->about,
-							      tally->series[i].lost / 1e9};
-	}
-	if (count)
-		qsort(sites, count, sizeof(*sites), compare_site_states);
 	for (size_t i = 0; i < count; i++) {
-		if (kept && sites[kept - 1].state == sites[i].state)
-			sites[kept - 1].lost_seconds += sites[i].lost_seconds;
-		else
-			sites[kept++] = sites[i];
+		if (sums[i].lost > 0)
+			sites[kept++] = (struct result_site){&sums[i].state->about, sums[i].lost / 1e9,
+							     sums[i].ref > 0 ? sums[i].dur / sums[i].ref : NAN};
 	}
 	if (kept)
 		qsort(sites, kept, sizeof(*sites), compare_sites);
 	out->sites = sites;
 	out->site_count = (uint32_t)(kept < SITES_MAX ? kept : SITES_MAX);
+	out->ratio_slow = ratio_slow(sums, count, out);
 	return 0;
 }
 
@@ -185,6 +230,7 @@ static int build_imbalances(const struct builder *builder, struct job_result *re
 		    .ratio = set->ratio,
 		    .ratio_least = set->ratio_least,
 		    .ratio_most = set->ratio_most,
+		    .ratio_slow = set->ratio_slow,
 		    .lost_seconds = set->lost_ns / 1e9,
 		    .states = set->states,
 		    .certain = set->certain,

@@ -60,6 +60,7 @@ struct result_heatmap {
 struct result_site {
 	const struct vapro_state *state;
 	double lost_seconds;
+	double ratio; /* of the region's time there to what it should have taken; NAN: unknown */
 };
 
 struct result_exemplar {
@@ -164,7 +165,8 @@ struct result_variance {
 	const char *who;		     /* in words: "rank 3", "threads 1-2 of rank 0" */
 	const struct result_thread *threads; /* in it, of ranks with several rows; in order */
 	uint32_t thread_count;
-	double performance; /* 0..1 */
+	double performance; /* 0..1, over all states of the class in the region */
+	double ratio_slow;  /* of its time in states that are slow there to what that should have taken */
 	double lost_seconds;
 	double caused_seconds; /* others' waiting for it: losses of its effects */
 	double share;	       /* of the ranks' time since it began: lost and caused */
@@ -200,6 +202,7 @@ struct result_imbalance {
 	double ratio;	     /* of the set's typical time to the others', over all its states */
 	double ratio_least;  /* of the state where it is least ... */
 	double ratio_most;   /* ... and where it is most */
+	double ratio_slow;   /* as ratio, over the states in which the set is slow */
 	double lost_seconds; /* of the set in the new part */
 	uint32_t states;     /* in which the set is slow */
 	bool certain;

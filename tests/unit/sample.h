@@ -37,7 +37,7 @@ static inline void sample__fill(struct job_result *result)
 	static double values[2][SAMPLE_RANKS][SAMPLE_BINS];
 	static struct result_row rows[2][SAMPLE_RANKS];
 	static struct result_heatmap heatmaps[2];
-	static const struct result_site sites[] = {{&sample_edge, 1.5}}, waits[] = {{&sample_vertex, 4.25}};
+	static const struct result_site sites[] = {{&sample_edge, 1.5, 2.25}}, waits[] = {{&sample_vertex, 4.25, NAN}};
 	static const struct result_culprit culprits[] = {{2, -1, 1.5, 0.01}};
 	static const struct result_thread threads[] = {{2, 3, 1002, 1005}};
 	static const struct result_exemplar exemplars[] = {
@@ -73,6 +73,7 @@ static inline void sample__fill(struct job_result *result)
 	    .ratio = 1.24,
 	    .ratio_least = 1.2,
 	    .ratio_most = 1.28,
+	    .ratio_slow = 1.25,
 	    .lost_seconds = 0.75,
 	    .states = 3,
 	    .certain = true,
@@ -115,6 +116,7 @@ static inline void sample__fill(struct job_result *result)
 	    .thread_count = 1,
 	    .who = "thread 3 of rank 2",
 	    .performance = 0.52,
+	    .ratio_slow = 2.125,
 	    .lost_seconds = 1.5000004,
 	    .caused_seconds = 4.25,
 	    .share = 0.0958,

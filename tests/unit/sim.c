@@ -128,7 +128,8 @@ static double work_of(struct sim *sim, int id, int state, int iteration, double 
 		ns *= s->slow_rank_factor;
 	*instructions = ns;
 	ns *= 1 + s->drift * t;
-	if (s->memory_factor > 0 && id == s->memory_rank && t >= s->memory_begin && t < s->memory_end)
+	if (s->memory_factor > 0 && id == s->memory_rank && t >= s->memory_begin && t < s->memory_end &&
+	    (state == C1 || !s->memory_first))
 		ns *= s->memory_factor;
 	if (s->bin_noise > 0) {
 		uint64_t bin = sim_utc(rank->t) / VAPRO_BIN_NS;

@@ -40,7 +40,8 @@ struct sim_scenario {
 	int hog_count;
 	int memory_rank; /* its computations are slow on the CPU ... */
 	double memory_begin, memory_end, memory_factor;
-	int write_every; /* iterations; 0: never */
+	bool memory_first; /* only the first computation of an iteration */
+	int write_every;   /* iterations; 0: never */
 	int stall_rank;
 	double stall_at, stall_s;			  /* one write takes that long */
 	bool stall_attributed;				  /* the kernel attributes that it slept */
@@ -60,7 +61,7 @@ struct sim_found {
 	enum vapro_class class;
 	enum vapro_region_state state;
 	bool alarm, ever_alarm, confirmed, still_open, ever_open;
-	double begin, end, lost, lost_by_class[VAPRO_CLASSES], performance;
+	double begin, end, lost, lost_by_class[VAPRO_CLASSES], performance, ratio_slow, site_ratio;
 	int32_t first_rank, last_rank; /* or threads, where the scenario has those */
 	uint32_t rank_count, tellings, closed, culprits;
 	int32_t culprit;

@@ -44,6 +44,8 @@ static void note(struct sim_report *report, const struct result_variance *v)
 	f->lost = v->lost_seconds;
 	memcpy(f->lost_by_class, v->lost_by_class, sizeof(f->lost_by_class));
 	f->performance = v->performance;
+	f->ratio_slow = v->ratio_slow;
+	f->site_ratio = v->site_count ? v->sites[0].ratio : 0;
 	f->rank_count = v->thread_count ? v->thread_count : v->rank_count;
 	f->first_rank = v->thread_count ? v->threads[0].thread : v->ranks[0];
 	f->last_rank = v->thread_count ? v->threads[v->thread_count - 1].thread : v->ranks[v->rank_count - 1];

@@ -112,6 +112,7 @@ static void test_variance(void **state)
 	is_text(object, "ranks", "2");
 	is_number(object, "lost_seconds", 1.5);
 	is_number(object, "loss_pct", 48);
+	is_number(object, "ratio_slow", 2.125);
 	is_text(object, "confidence", "confirmed");
 	is_text(object, "severity", "critical");
 	is_number(object, "caused_seconds", 4.25);
@@ -121,6 +122,7 @@ static void test_variance(void **state)
 	assert_true(cJSON_IsTrue(at(object, "alarm")));
 	is_null(object, "effect_of");
 	is_text(object, "call_sites/0/symbols", "exchange+0x20 -> reduce+0x14");
+	is_number(object, "call_sites/0/ratio", 2.25);
 	is_number(object, "culprits/0/rank", 2);
 	is_text(object, "exemplars/0/start", "2027-01-15T08:00:05.123456789Z");
 	is_number(object, "exemplars/0/rank", 2);
@@ -133,6 +135,7 @@ static void test_variance(void **state)
 	is_text(object, "type", "variance");
 	is_number(object, "effect_of", 1);
 	is_null(object, "call_sites/0/from");
+	is_null(object, "call_sites/0/ratio");
 	is_null(object, "call_sites/0/symbols");
 	is_text(object, "severity", "warning");
 	assert_true(cJSON_IsTrue(at(object, "slow_path")));
@@ -162,6 +165,7 @@ static void test_imbalance(void **state)
 	is_number(object, "ratio", 1.24);
 	is_number(object, "ratio_least", 1.2);
 	is_number(object, "ratio_most", 1.28);
+	is_number(object, "ratio_slow", 1.25);
 	is_number(object, "lost_seconds", 0.75);
 	is_number(object, "share_pct", 31);
 	is_number(object, "states", 3);
@@ -257,7 +261,7 @@ static void test_short(void **state)
 {
 	const struct vapro_state *edge = &sample_edge, *vertex = &sample_vertex;
 	struct json_context context = {.host = "n1", .daemon_cpu_pct = NAN};
-	struct result_site sites[] = {{edge, 10}, {vertex, 0.4}};
+	struct result_site sites[] = {{edge, 10, 2}, {vertex, 0.4, 2}};
 	struct result_exemplar exemplars[5] = {{.state = vertex}, {.state = edge}};
 	struct result_factor factors[] = {
 	    {"suspension", 1, NULL, 1, 10, 10, "formula", NAN, true, false, NULL, false},

@@ -224,6 +224,15 @@ static void test_slow_from_start(void **state)
 	expect(alarm->first_rank == 2 && alarm->rank_count == 1);
 	expect(alarm->begin < 0.5 && alarm->end > 29.5);
 	expect(fabs(alarm->performance - 1 / 1.5) < 0.05);
+	expect(fabs(alarm->ratio_slow - 1.5) < 0.05);
+	/* where only one kind of work is slow, that is as slow as it is, whatever else there is */
+	scenario.memory_first = true;
+	sim_run(&scenario, VAPRO_BY_INSTRUCTIONS, &report);
+	alarm = sim_alarm(&report);
+	expect(alarm && alarm->performance > 1 / 1.4);
+	expect(fabs(alarm->ratio_slow - 1.5) < 0.03 && fabs(alarm->site_ratio - 1.5) < 0.03);
+	expect(fabs(report.imbalance.ratio_slow - 1.5) < 0.03 && report.imbalance.ratio < 1.4);
+	scenario.memory_first = false;
 	/* without instructions nobody knows whether it has more to do: shown, and no variance at all */
 	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
 	expect(report.ever_alarms == 0);

@@ -433,6 +433,7 @@ static void test_asides(void **state)
 					     .ratio = 1.5,
 					     .ratio_least = 1.5,
 					     .ratio_most = 1.51,
+					     .ratio_slow = 1.5,
 					     .states = 2};
 	struct job_result result = {.job = "j",
 				    .begin_ns = SAMPLE_UTC,

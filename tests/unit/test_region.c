@@ -63,6 +63,33 @@ static void test_region_bridges(void **state)
 	region__clear(&result);
 }
 
+/* A loss that wanders about the threshold has no end where it crosses it. */
+static void test_region_about_the_threshold(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	/* what others take, as the kernel attributes, also before and after cells that are slow enough */
+	paint(0, 5, 8, VAPRO_COMPUTATION, 0.95, true);
+	paint(0, 8, 10, VAPRO_COMPUTATION, 0.91, true);
+	paint(0, 10, 14, VAPRO_COMPUTATION, 0.8, true);
+	paint(0, 14, 18, VAPRO_COMPUTATION, 0.91, true);
+	paint(0, 18, 20, VAPRO_COMPUTATION, 0.8, true);
+	paint(0, 20, 23, VAPRO_COMPUTATION, 0.91, true);
+	/* what is not attributed may be jitter */
+	paint(2, 28, 30, VAPRO_COMPUTATION, 0.9, false);
+	paint(2, 30, 36, VAPRO_COMPUTATION, 0.75, false);
+	paint(2, 36, 38, VAPRO_COMPUTATION, 0.9, false);
+	assert_int_equal(grown(&result), 2);
+	assert_int_equal(result.drafts[0].begin, FIRST + 8);
+	assert_int_equal(result.drafts[0].end, FIRST + 23);
+	assert_int_equal(result.drafts[0].cell_count, 15);
+	assert_int_equal(result.drafts[1].begin, FIRST + 30);
+	assert_int_equal(result.drafts[1].end, FIRST + 36);
+	assert_int_equal(result.drafts[1].cell_count, 6);
+	region__clear(&result);
+}
+
 static void test_region_weak_neighbours(void **state)
 {
 	struct region_result result;
@@ -311,11 +338,14 @@ static void test_region_two_hogs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_region_basic),	       TEST(test_region_needs_loss), TEST(test_region_bridges),
-	    TEST(test_region_weak_neighbours), TEST(test_region_classes),    TEST(test_region_parts),
-	    TEST(test_region_stays_whole),     TEST(test_region_turns),	     TEST(test_region_stolen),
-	    TEST(test_region_cyclic),	       TEST(test_region_calm_rows),  TEST(test_region_disagree),
-	    TEST(test_region_levels),	       TEST(test_region_odd_one),    TEST(test_region_wanders),
+	    TEST(test_region_basic),	       TEST(test_region_needs_loss),
+	    TEST(test_region_bridges),	       TEST(test_region_about_the_threshold),
+	    TEST(test_region_weak_neighbours), TEST(test_region_classes),
+	    TEST(test_region_parts),	       TEST(test_region_stays_whole),
+	    TEST(test_region_turns),	       TEST(test_region_stolen),
+	    TEST(test_region_cyclic),	       TEST(test_region_calm_rows),
+	    TEST(test_region_disagree),	       TEST(test_region_levels),
+	    TEST(test_region_odd_one),	       TEST(test_region_wanders),
 	    TEST(test_region_two_hogs),
 	};
 

@@ -264,6 +264,8 @@ static void test_uncounted(void **state)
 		assert_near(sets.items[0].ratio, (cases[c].first + 2 * cases[c].second) / 3, 0.01);
 		assert_near(sets.items[0].ratio_most, cases[c].first, 0.01);
 		assert_near(sets.items[0].ratio_least, cases[c].second, 0.01);
+		/* work that is not slow is no part of how slow the rest is */
+		assert_near(sets.items[0].ratio_slow, cases[c].second > 1 ? sets.items[0].ratio : cases[c].first, 0.01);
 	}
 	/* of one rank alone, never: what it computes may be its part of the work */
 	begin(16, 4, VAPRO_BY_ARGUMENTS);
@@ -289,6 +291,58 @@ static void test_since(void **state)
 	assert_int_equal(only()->since, FIRST + 12);
 	find(FIRST + 40);
 	assert_int_equal(only()->since, FIRST + 12);
+}
+
+/* Two ranks of a host, or those of the others, in bins [from, to) of the map. */
+static void paint_host(uint64_t from, uint64_t to, double performance)
+{
+	for (uint32_t rank = 0; rank < 16; rank++)
+		paint(rank, from, to, VAPRO_COMPUTATION, rank % 8 == 3 ? performance : 1, false);
+}
+
+/*
+ * A set is found by what its ranks take in the whole view, and may begin or end within it: it begins and ends where its
+ * cells do, also where a short calm stretch is in it.
+ */
+static void test_within_the_view(void **state)
+{
+	(void)state;
+	begin(16, 8, VAPRO_BY_INSTRUCTIONS);
+	paint_host(0, 6, 1);
+	paint_host(6, 12, 1 / 1.1);
+	paint_host(12, 15, 1);
+	paint_host(15, 44, 1 / 1.1);
+	paint_host(44, 50, 1);
+	slow_down(3, 8, 1.1, 1.1);
+	measure(1, 0.003);
+	find(FIRST);
+	assert_int_equal(only()->since, FIRST + 6);
+	assert_int_equal(sets.items[0].until, FIRST + 44);
+}
+
+/* After a few calm bins it may still go on; when it is over, they are no part of it. */
+static void test_end_in_the_stride(void **state)
+{
+	(void)state;
+	begin(16, 8, VAPRO_BY_INSTRUCTIONS);
+	paint_host(0, 48, 1 / 1.1);
+	paint_host(48, 50, 1);
+	slow_down(3, 8, 1.1, 1.1);
+	measure(1, 0.003);
+	find(FIRST);
+	assert_int_equal(only()->since, FIRST);
+	assert_int_equal(sets.items[0].until, END);
+	slow_down(3, 8, 1, 1);
+	measure(2, 0.003);
+	find(FIRST);
+	assert_true(only()->over);
+	assert_int_equal(sets.items[0].until, END);
+	heatmap__advance(&map, FIRST, END + 20);
+	sets.items[0].over = false;
+	paint_host(50, 70, 1);
+	find(FIRST + 20);
+	assert_true(only()->over);
+	assert_int_equal(sets.items[0].until, FIRST + 48);
 }
 
 /* A set that is no more stays as long as the map has a part of it, and what is slow again is another one. */
@@ -404,10 +458,10 @@ static void test_chance(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    SETS(test_bad_host),     SETS(test_half_of_the_job), SETS(test_bad_socket), SETS(test_gap),
-	    SETS(test_two_sets),     SETS(test_jitter),		 SETS(test_not_steady), SETS(test_without_support),
-	    SETS(test_uncounted),    SETS(test_since),		 SETS(test_over),	SETS(test_outlier),
-	    SETS(test_few_outliers), SETS(test_chance),
+	    SETS(test_bad_host),  SETS(test_half_of_the_job), SETS(test_bad_socket),	  SETS(test_gap),
+	    SETS(test_two_sets),  SETS(test_jitter),	      SETS(test_not_steady),	  SETS(test_without_support),
+	    SETS(test_uncounted), SETS(test_since),	      SETS(test_within_the_view), SETS(test_end_in_the_stride),
+	    SETS(test_over),	  SETS(test_outlier),	      SETS(test_few_outliers),	  SETS(test_chance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,7 +210,7 @@ static void test_asides(void **state)
 		 "\"type\":\"drift\",\"symbols\":null,\"from\":\"a\",\"to\":\"b\",\"ratio\":1.1,"
 		 "\"windows\":3}\n" HEAD
 		 "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"b\",\"fast_rank\":0,\"slow_rank\":"
-		 "1,\"ratio\":1.4,\"share_pct\":30}\n" HEAD
+		 "1,\"ratio\":1.4,\"ratio_slow\":1.8,\"states\":1,\"share_pct\":30}\n" HEAD
 		 "\"type\":\"imbalance\",\"from\":\"a\",\"to\":\"c\",\"slow_rank\":45,\"ranks\":\"43-63\","
 		 "\"ratio\":1.24,\"ratio_least\":1.1,\"ratio_most\":1.3,\"states\":2,\"share_pct\":60,"
 		 "\"lost_seconds\":3,\"certain\":true,\"shared\":[{\"fact\":\"host\",\"value\":\"n\\u001b2\","
@@ -223,7 +223,9 @@ static void test_asides(void **state)
 	has("\nimbalance   ranks 43-63, all on host n?2, take 1.24 times as long as the others, always (1.10 to 1.30 "
 	    "in 2 "
 	    "states), 3.00 s lost, most in a -> c: slower there\n"
-	    "            rank 1 takes 1.40 times as long as the others, always, most in a -> b: more work or less "
+	    "            rank 1 takes 1.80 times as long as the others, always, in 1 state (1.40 times over all), most "
+	    "in "
+	    "a -> b: more work or less "
 	    "speed: "
 	    "both look the same without counters\n");
 }

@@ -114,6 +114,7 @@ static int read_variance(struct findings *findings, const struct result_variance
 	found->caused = result->caused_seconds;
 	found->share = result->share;
 	found->performance = result->performance;
+	found->ratio_slow = result->ratio_slow;
 	found->severity = result->severity;
 	found->confidence = result->confidence;
 	found->state = result->state;
@@ -156,6 +157,7 @@ static int read_imbalance(struct findings *findings, const struct result_imbalan
 			return -ENOMEM;
 	}
 	found->ratio = result->ratio;
+	found->ratio_slow = result->ratio_slow;
 	found->lost += result->lost_seconds;
 	copy_place(found->place, sizeof(found->place), result->shared, result->shared_count);
 	found->certain = result->certain;

@@ -14,7 +14,8 @@ struct found_variance {
 	bool also[VAPRO_CLASSES];
 	double lost_by_class[VAPRO_CLASSES];
 	double begin, end, lost, caused, share, performance;
-	int32_t *ranks; /* ascending */
+	double ratio_slow; /* of the states that are slow */
+	int32_t *ranks;	   /* ascending */
 	uint32_t rank_count;
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
@@ -33,6 +34,7 @@ struct found_imbalance {
 	enum vapro_class class;
 	int32_t *ranks;
 	uint32_t rank_count;
+	double ratio_slow;	   /* of the states that are slow */
 	double ratio, first, last; /* ends of the first and the last window that had it */
 	double lost;
 	bool certain;

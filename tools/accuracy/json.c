@@ -41,6 +41,9 @@ static cJSON *of_truth(const struct truth_score *at)
 	number(object, "overlap", at->overlap);
 	number(object, "begin_error", at->begin_error);
 	number(object, "end_error", at->end_error);
+	number(object, "fragment_seconds", at->length);
+	cJSON_AddBoolToObject(object, "times_good", at->times_good);
+	cJSON_AddBoolToObject(object, "times_vague", at->vague || at->grows);
 	number(object, "loss_error", at->lost_error);
 	number(object, "delay", at->delay);
 	number(object, "found_ratio", at->found_ratio);

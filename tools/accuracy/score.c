@@ -132,8 +132,9 @@ static void set_hit(struct truth_score *score, const struct truth *truth, const 
 	score->kept = found->end >= truth->end - fmax(1, near);
 	score->lost_error = lost / truth->lost[truth->class] - 1;
 	score->delay = found->raised - truth->begin;
+	/* what the fault did not touch is no part of the truth's ratio either */
 	if (truth->class == VAPRO_COMPUTATION && found->performance > 0)
-		score->found_ratio = 1 / found->performance;
+		score->found_ratio = found->ratio_slow;
 }
 
 /* Pairs of fault and alarm, the best first. used: of the variances. */
@@ -183,7 +184,7 @@ static void find_place(const struct truth *truth, const struct findings *finding
 		if (at->class != truth->class || ranks < LEAST_RANKS || ranks <= best || at->last < truth->begin)
 			continue;
 		best = ranks;
-		score->found_ratio = at->ratio;
+		score->found_ratio = at->ratio_slow;
 		if (score->hit)
 			continue;
 		score->jaccard = ranks;

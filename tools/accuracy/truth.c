@@ -133,6 +133,14 @@ static void count_batches(struct sim *sim, const struct fragment *fragment)
 	sim->all_batches[step] += fresh;
 }
 
+/* Members of its workload before a fragment that has ended: computations are counted when they begin. */
+static unsigned members_before(const struct sim *sim, const struct fragment *fragment)
+{
+	unsigned members = sim->ranks[fragment->rank].members[fragment->step];
+
+	return sim->job->steps[fragment->step].kind == STEP_COMPUTE ? members - 1 : members;
+}
+
 /* A fragment has ended: what it would have taken is what its loss is compared with. */
 void truth__count(struct sim *sim, const struct fragment *fragment)
 {
@@ -148,7 +156,7 @@ void truth__count(struct sim *sim, const struct fragment *fragment)
 			without = fmin(without, 1.1 * sim->job->steps[fragment->step].ns);
 		truth->first = fmin(truth->first, fragment->start / S_NS);
 		if (whole >= BAR * without && class_of(sim, fragment->step) == truth->class &&
-		    sim->ranks[fragment->rank].members[fragment->step] >= WARM_UP)
+		    members_before(sim, fragment) >= WARM_UP)
 			truth->judged = fmin(truth->judged, fragment->start / S_NS);
 		truth->last = fmax(truth->last, fmin(fragment->end / S_NS, sim->job->seconds));
 		if (class_of(sim, fragment->step) != truth->class)

@@ -15,6 +15,7 @@ const enum vapro_class region__class[LAYERS] = {
 
 #define CERTAIN 0.8	 /* of a cell's loss: the kernel attributes it */
 #define CERTAIN_PART 0.7 /* of the usual loss is enough then */
+#define GOES_ON 0.5	 /* of the usual loss: beside slow cells it is no end */
 #define STRONG_CELL 0.25 /* of a bin lost */
 #define MOSTLY 0.5	 /* of a loss attributed by the kernel */
 
@@ -176,6 +177,42 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 	       region__lost(grower, place, b, layer) >= STRONG_CELL * (double)VAPRO_BIN_NS;
 }
 
+/* What others took of a CPU, as the kernel attributes, and half of what makes a cell slow. */
+static bool goes_on(const struct grower *grower, size_t place, size_t b, enum layer layer)
+{
+	struct cell cell = region__cell(grower, place, b, layer);
+	double taken = (double)cell.closed.cpu + cell.open.cpu;
+
+	return cell__performance(&cell, grower->config) < 1 - GOES_ON * (1 - grower->config->threshold) &&
+	       taken >= CERTAIN * cell__lost(&cell);
+}
+
+/*
+ * A loss about the threshold wanders over it: cells beside slow ones of a row that lose less than those, but as surely,
+ * are no end of it. `forward` in time, or backward. Returns 0 or -ENOMEM.
+ */
+static int follow(struct grower *grower, enum layer layer, bool forward)
+{
+	for (size_t place = 0; place < grower->job->row_count; place++) {
+		uint32_t *of = &grower->of[layer][place * grower->bins];
+
+		for (size_t i = 1; i < grower->bins; i++) {
+			size_t b = forward ? i : grower->bins - 1 - i, before = forward ? b - 1 : b + 1;
+			size_t after = forward ? b + 1 : b - 1; /* beyond either end: no bin */
+
+			if (of[before] == NO_COMPONENT || of[b] != NO_COMPONENT || !goes_on(grower, place, b, layer))
+				continue;
+			of[b] = (uint32_t)grower->count;
+			if (region__component(grower, place, b, layer))
+				return -ENOMEM;
+			region__join(grower, of[before], of[b]);
+			if (after < grower->bins && of[after] != NO_COMPONENT)
+				region__join(grower, of[b], of[after]);
+		}
+	}
+	return 0;
+}
+
 /*
  * Whether a row was hardly seen to be better between two of its cells: in few bins. Bins in which it
  * made no such call are no evidence either way, where they are not too many.
@@ -250,6 +287,8 @@ int region__grow(const struct heatmap *map, const struct stg_job *job, const str
 			continue;
 		grower.of[layer] = malloc(job->row_count * grower.bins * sizeof(**grower.of));
 		if (!grower.of[layer] || grow_layer(&grower, layer))
+			goto cleanup;
+		if (layer == LAYER_COMPUTATION && (follow(&grower, layer, true) || follow(&grower, layer, false)))
 			goto cleanup;
 		bridge(&grower, layer);
 		if (region__trim(&grower, layer))

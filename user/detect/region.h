@@ -12,7 +12,8 @@
  *  - Hysteresis: a hog's share of a 200 ms bin wanders by a time slice, and a rank that mostly
  *    communicates leaves null cells; a gap of at most REGION_GAP bins on one row is bridged where
  *    both sides qualify as regions or border on the gap with a strong cell (a quarter of the bin
- *    lost).
+ *    lost). Computation beside slow cells goes on with them where it loses half of what makes a cell slow
+ *    and the kernel attributes that.
  *  - Borders whose column loses less than a fifth of the region's mean column are cut off.
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft.

@@ -220,7 +220,8 @@ static void find_pair(const struct finder *finder, struct rank_set *set, uint32_
 /* Fills what a set's workloads say of it. Returns whether it has lost anything. */
 static bool weigh(const struct finder *finder, struct rank_set *set, const struct sets_span *span)
 {
-	double all = 0, most = 0, new_part = (double)(span->end - span->begin) / (double)(span->end - span->view);
+	double all = 0, most = 0, slow_ns = 0, slow_base = 0;
+	double new_part = (double)(span->end - span->begin) / (double)(span->end - span->view);
 	uint32_t worst = SERIES_NONE;
 
 	for (size_t i = 0; i < set->count; i++)
@@ -238,13 +239,19 @@ static bool weigh(const struct finder *finder, struct rank_set *set, const struc
 		ratio = ns / base / finder->median;
 		set->ratio_least = fmin(set->ratio_least, ratio);
 		set->ratio_most = fmax(set->ratio_most, ratio);
-		set->states += ratio >= SET_RATIO;
+		if (ratio >= SET_RATIO) {
+			set->states++;
+			slow_ns += ns;
+			slow_base += base;
+		}
 		if (ns - base * finder->median > most) {
 			most = ns - base * finder->median;
 			worst = at;
 			set->share = span->wall_ns > 0 ? ns * new_part / span->wall_ns : 0;
 		}
 	}
+	/* a fault that only one kind of work meets is as strong as it is there, however much other work is beside it */
+	set->ratio_slow = slow_base > 0 ? slow_ns / slow_base / finder->median : set->ratio;
 	if (worst == SERIES_NONE)
 		return false;
 	find_pair(finder, set, worst);

@@ -4,8 +4,9 @@
  * (ARCHITECTURE section 6 b): the bad node. Found by the time of each rank in the view, without what the kernel
  * attributes, over what its workloads should have taken: with instructions the reference, else the median of the
  * ranks. First by place (host, socket), since the mean of a place's ranks scatters less than each of them; then by
- * the widest gap between the ranks that are left. Each third of the view must agree. With instructions a mean must be
- * slow by more than the fragments that it is of scatter: a few long ones are no place's speed.
+ * the widest gap between the ranks that are left. Each third of the view must agree; where within it the set begins
+ * or ends its cells say. With instructions a mean must be slow by more than the fragments that it is of scatter: a few
+ * long ones are no place's speed.
  *
  * With instructions a set is certain from SET_RATIO on. Without, more work looks the same as less speed, unless a
  * place is slow by ratios that differ between its workloads: then it is the speed of that place, likely. Such sets
@@ -24,6 +25,7 @@ struct rank_set {
 	size_t count;
 	double ratio;			/* of its time to what it should have taken */
 	double ratio_least, ratio_most; /* of its workloads of weight */
+	double ratio_slow;		/* over those in which it is slow */
 	double lost_ns;			/* in the new part */
 	double share;			/* of the wall time of all ranks, in the workload where it loses most */
 	uint32_t fast, slow;		/* series: of a typical rank of the others, and of the slowest of the set */

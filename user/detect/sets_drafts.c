@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#define SHOWN 0.5    /* of what a set takes longer: so much of it is lost against references */
 #define ABSORBED 1.3 /* times the set's ratio: what is slower has a cause of its own */
 
 /* What the cells of a draft lost, in all and as the kernel attributes it, and how long they took. */
@@ -77,6 +78,27 @@ static int add_cells(struct draft *draft, const struct rank_set *set, const stru
 	return 0;
 }
 
+/*
+ * Whether the cells of a set show it, by half at least: what its ranks' own references were learnt in, nothing was lost
+ * against, and a variance would say so. It is an imbalance all the same. With instructions all ranks have one
+ * reference.
+ */
+static bool shows(const struct rank_set *set, const struct heatmap *map)
+{
+	uint64_t begin = set->since > map->begin ? set->since : map->begin;
+	double dur = 0, lost = 0;
+
+	for (uint64_t bin = begin; bin < map->end && bin < set->until; bin++) {
+		for (size_t i = 0; i < set->count; i++) {
+			struct cell cell = heatmap__cell(map, set->rows[i], bin, VAPRO_COMPUTATION);
+
+			dur += cell__dur(&cell);
+			lost += cell__lost(&cell);
+		}
+	}
+	return lost >= SHOWN * (1 - 1 / set->ratio) * dur;
+}
+
 static int apply(const struct rank_set *set, const struct heatmap *map, const struct stg_job *job,
 		 const struct vapro_config *config, struct region_result *drafts)
 {
@@ -120,8 +142,10 @@ int sets__apply(const struct sets *sets, const struct heatmap *map, const struct
 	int error = 0;
 
 	for (size_t i = 0; !error && i < sets->count; i++) {
-		if (sets->items[i].variance && sets->items[i].since < map->end)
-			error = apply(&sets->items[i], map, job, config, drafts);
+		const struct rank_set *set = &sets->items[i];
+
+		if (set->variance && set->since < map->end && (set->certain || shows(set, map)))
+			error = apply(set, map, job, config, drafts);
 	}
 	return error;
 }

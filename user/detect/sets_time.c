@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define SURE_BINS 25 /* a third of a view: a set is slow in each, so it begins and ends no further within one */
+
 /* Whether two sets are mostly the same rows. */
 static bool same_rows(const struct rank_set *a, const struct rank_set *b, const struct stg_job *job)
 {
@@ -35,10 +37,45 @@ static double performance_in(const struct rank_set *set, const struct heatmap *m
 	return dur > 0 ? 1 - lost / dur : NAN;
 }
 
-/* Where a new set begins: as far back as its rows together are slower than half of what they are now. */
+/* Performance half way between what is calm and what a set is. */
+static double half_of(const struct rank_set *set)
+{
+	return 1 - (1 - 1 / set->ratio) / 2;
+}
+
+/*
+ * Bins at the end or the begin of a set in which its rows were not slow: a set is found by the time it takes in a whole
+ * view, and may begin or end within it. A bin counts as 1 where it is calm, as -1 where it is as slow as the set, so
+ * that the greatest sum is the likeliest border, if more than `least` bins are before it.
+ */
+static uint64_t calm_bins(const struct rank_set *set, const struct heatmap *map, bool at_end, uint64_t least)
+{
+	uint64_t from = set->since > map->begin ? set->since : map->begin, calm = 0;
+	uint64_t to = set->until < map->end ? set->until : map->end;
+	double half = half_of(set), sum = 0, most = (double)least;
+
+	for (uint64_t i = 0; from + i < to && sum > -SURE_BINS; i++) {
+		double performance = performance_in(set, map, at_end ? to - 1 - i : from + i);
+
+		if (isnan(performance))
+			continue;
+		sum += (performance - half) / (1 - half);
+		if (sum > most) {
+			most = sum;
+			calm = i + 1;
+		}
+	}
+	/* of a set that is slow nowhere in the map nothing is known */
+	return from + calm < to ? calm : 0;
+}
+
+/*
+ * Where a new set begins: as far back as its rows together are slower than half of what they are now, or within the
+ * view.
+ */
 static void find_begin(struct rank_set *set, const struct heatmap *map)
 {
-	double half = 1 - (1 - 1 / set->ratio) / 2;
+	double half = half_of(set);
 	uint64_t gap = 0;
 
 	for (uint64_t bin = set->since; bin-- > map->begin && gap <= 2 * REGION_GAP;) {
@@ -51,13 +88,25 @@ static void find_begin(struct rank_set *set, const struct heatmap *map)
 			gap++;
 		}
 	}
+	set->since = set->since > map->begin ? set->since : map->begin;
+	set->since += calm_bins(set, map, false, REGION_GAP);
+}
+
+static void trim_end(struct rank_set *set, const struct heatmap *map)
+{
+	/* fewer calm bins than may lie between two parts of one disturbance are no end yet */
+	uint64_t calm = calm_bins(set, map, true, region__gap(map));
+	uint64_t to = set->until < map->end ? set->until : map->end;
+
+	if (calm)
+		set->until = to - calm;
 }
 
 /* Where a set that is no more has ended: as find_begin, from where it was known to last. */
 static void find_end(struct rank_set *set, const struct heatmap *map)
 {
-	double half = 1 - (1 - 1 / set->ratio) / 2;
-	uint64_t gap = 0;
+	double half = half_of(set);
+	uint64_t gap = 0, known;
 
 	for (uint64_t bin = set->until; bin < map->end && gap <= REGION_GAP; bin++) {
 		double performance = bin < map->begin ? NAN : performance_in(set, map, bin);
@@ -70,6 +119,11 @@ static void find_end(struct rank_set *set, const struct heatmap *map)
 		}
 	}
 	set->over = true;
+	known = set->until;
+	/* what comes after it is calm: so a few calm bins before it are its end, too */
+	set->until += region__gap(map);
+	trim_end(set, map);
+	set->until = set->until < known ? set->until : known;
 }
 
 /* Sets that were found before and are not now: they stay as long as the map has a part of them. */
@@ -96,6 +150,7 @@ static void join_before(struct sets *sets, struct sets *before, const struct stg
 	for (size_t i = 0; i < sets->count; i++) {
 		struct rank_set *old = NULL;
 
+		trim_end(&sets->items[i], map);
 		for (size_t k = 0; k < before->count && !old; k++) {
 			if (before->items[k].rows && !before->items[k].over &&
 			    same_rows(&sets->items[i], &before->items[k], job))

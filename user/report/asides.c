@@ -79,19 +79,26 @@ static int compare(const void *a, const void *b)
 	return order ? order : (x->cluster > y->cluster) - (x->cluster < y->cluster);
 }
 
-/* Where the ratio differs between states it says so: then it is hardly more of all work. */
+/*
+ * Where the ratio differs between states it says so: then it is hardly more of all work. Where only some are slow, how
+ * slow those are says what is wrong, and the ratio over all states what it costs.
+ */
 static void write_imbalance(const struct aside *aside, char *text, size_t size)
 {
+	bool some = aside->slow - aside->ratio >= 0.015;
 	char range[80] = "", lost[40], cost[64] = "";
 
-	if (aside->count > 1 && aside->most - aside->least >= 0.015)
+	if (some)
+		snprintf(range, sizeof(range), ", in %llu state%s (%.2f times over all)",
+			 (unsigned long long)aside->count, aside->count == 1 ? "" : "s", aside->ratio);
+	else if (aside->count > 1 && aside->most - aside->least >= 0.015)
 		snprintf(range, sizeof(range), " (%.2f to %.2f in %llu states)", aside->least, aside->most,
 			 (unsigned long long)aside->count);
 	if (aside->seconds > 0)
 		snprintf(cost, sizeof(cost), ", %s lost", regions__duration(aside->seconds, lost, sizeof(lost)));
 	snprintf(text, size, "%s%s take%s %.2f times as long as the others, always%s%s, most in %s: %s",
-		 aside->who ? aside->who : "?", aside->place ? aside->place : "", aside->many ? "" : "s", aside->ratio,
-		 range, cost, aside->state,
+		 aside->who ? aside->who : "?", aside->place ? aside->place : "", aside->many ? "" : "s",
+		 some ? aside->slow : aside->ratio, range, cost, aside->state,
 		 aside->certain ? "slower there" : "more work or less speed: both look the same without counters");
 }
 

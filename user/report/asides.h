@@ -28,6 +28,7 @@ struct aside {
 	double ratio;	    /* drift: last over first; imbalance: the set over the others */
 	double share;	    /* imbalance: of the ranks' time, 0..1 */
 	double least, most; /* imbalance: ratio in one state */
+	double slow;	    /* imbalance: ratio over the states in which the set is slow; 0: as over all */
 };
 
 struct asides {

@@ -208,6 +208,7 @@ static int add_imbalance(struct summary *summary, const char *job, const struct 
 					 .ratio = imbalance->ratio,
 					 .least = imbalance->ratio_least,
 					 .most = imbalance->ratio_most,
+					 .slow = imbalance->ratio_slow,
 					 .count = imbalance->states,
 					 .seconds = imbalance->lost_seconds,
 					 .share = imbalance->share},

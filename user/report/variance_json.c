@@ -84,7 +84,8 @@ static bool add_sites(cJSON *object, const struct result_variance *variance)
 		ok = item && json__add_text(item, "class", vapro_class_name[site->state->class]) &&
 		     json__add_text(item, "from", site->state->from) && json__add_text(item, "to", site->state->to) &&
 		     json__add_text(item, "symbols", symbols) && json__add_text(item, "labels", site->state->labels) &&
-		     json__add_number(item, "lost_seconds", site->lost_seconds, 6);
+		     json__add_number(item, "lost_seconds", site->lost_seconds, 6) &&
+		     json__add_number(item, "ratio", site->ratio, 4);
 		free(symbols);
 	}
 	return ok;
@@ -191,6 +192,7 @@ static int put_variance(const struct job_result *result, const struct result_var
 		  json__add_number(object, "performance", variance->performance, 4) &&
 		  json__add_number(object, "lost_seconds", variance->lost_seconds, 6) &&
 		  json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&
+		  json__add_number(object, "ratio_slow", variance->ratio_slow, 4) &&
 		  add_weight(object, result, variance) && json__add_text(object, "evidence", variance->evidence) &&
 		  cJSON_AddBoolToObject(object, "alarm", variance->alarm);
 

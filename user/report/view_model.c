@@ -295,6 +295,7 @@ static void read_set(const cJSON *line, struct aside *aside, char *who, size_t w
 	aside->certain = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "certain"));
 	aside->least = number_of(line, "ratio_least", aside->ratio);
 	aside->most = number_of(line, "ratio_most", aside->ratio);
+	aside->slow = number_of(line, "ratio_slow", aside->ratio);
 	aside->count = uint_of(line, "states");
 	aside->seconds = number_of(line, "lost_seconds", 0);
 }

@@ -265,6 +265,7 @@ static int put_imbalance(const struct job_result *result, const struct result_im
 		  json__add_number(object, "ratio", imbalance->ratio, 4) &&
 		  json__add_number(object, "ratio_least", imbalance->ratio_least, 4) &&
 		  json__add_number(object, "ratio_most", imbalance->ratio_most, 4) &&
+		  json__add_number(object, "ratio_slow", imbalance->ratio_slow, 4) &&
 		  json__add_number(object, "lost_seconds", imbalance->lost_seconds, 6) &&
 		  json__add_uint(object, "states", imbalance->states) &&
 		  cJSON_AddBoolToObject(object, "certain", imbalance->certain) &&
