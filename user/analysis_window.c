@@ -202,8 +202,9 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 static void add_usual(struct series *series, struct kept *kept, const struct analysis_span *span)
 {
 	kept->usual_blocked = series->usual_blocked;
-	if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
-	    series__learns(series, kept, kept->disturbed))
+	kept->learnt = !pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
+		       series__learns(series, kept, kept->disturbed);
+	if (kept->learnt)
 		series__add_usual(&series->usual_live, series->class, kept);
 }
 
@@ -363,16 +364,16 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	judge(context, job, span);
 	if (fill_map(context, job, span) || find_variances(context, job, span))
 		goto cleanup;
-	if (job->book.count &&
-	    (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
-	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
-		goto cleanup;
 	count_crowd(job, span);
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&
 	    (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
 	     parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
 	     parts__tally(&parts, &job->book, &context->series)))
+		goto cleanup;
+	if (job->book.count &&
+	    (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
+	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
 	if (weight__judge(&job->book, about, &context->config) || analysis__diagnose(context, job, span, &parts))

@@ -170,6 +170,24 @@ static void test_lighter_before(void **state)
 	assert_false(moved());
 }
 
+/* What was seen while the map had its beginning holds for as long as it goes on. */
+static void test_lighter_long_ago(void **state)
+{
+	(void)state;
+	for (int light = 0; light < 2; light++) {
+		begin(16, 4);
+		add(15, 40, 0, 1, 1);
+		items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
+		compute(1, 1, light ? 0.5 : 1);
+		assert_int_equal(moved(), light);
+		items[0].end = FIRST + 20 + HEATMAP_SPAN;
+		items[0].total.lost[VAPRO_COMPUTATION] = 100 * BIN;
+		heatmap__advance(&map, FIRST, FIRST + 20 + HEATMAP_SPAN);
+		assert_true(map.begin > items[0].begin);
+		assert_int_equal(moved(), light);
+	}
+}
+
 /* Nearly all rows at once are the program or the whole machine. */
 static void test_nearly_all(void **state)
 {
@@ -236,8 +254,9 @@ static void test_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_at_once),	       TEST(test_same_rows),  TEST(test_not_silent), TEST(test_lighter),
-	    TEST(test_lighter_before), TEST(test_nearly_all), TEST(test_place),	     TEST(test_socket),
+	    TEST(test_at_once),	   TEST(test_same_rows),      TEST(test_not_silent),
+	    TEST(test_lighter),	   TEST(test_lighter_before), TEST(test_lighter_long_ago),
+	    TEST(test_nearly_all), TEST(test_place),	      TEST(test_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

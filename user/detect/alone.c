@@ -54,6 +54,12 @@ static int compare_doubles(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
+/* Whether the map still has enough of the time before a variance to compare with. */
+static bool has_before(const struct variance *variance, const struct heatmap *map)
+{
+	return variance->begin >= map->begin + RATE_BINS / 5;
+}
+
 /*
  * What rows that are not marked were spared since a variance began, ns: how much less they compute than before, beside
  * the median row, since all of a job get on as fast as the slowest.
@@ -61,7 +67,7 @@ static int compare_doubles(const void *a, const void *b)
 static double spared(const struct variance *variance, const struct evidence_input *input, const unsigned char *marked)
 {
 	const struct heatmap *map = input->map;
-	uint64_t begin = variance->begin > map->begin ? variance->begin : map->begin;
+	uint64_t begin = variance->begin;
 	uint64_t end = variance->end < begin + RATE_BINS ? variance->end : begin + RATE_BINS;
 	uint64_t from = begin > map->begin + RATE_BINS ? begin - RATE_BINS : map->begin;
 	size_t rows = input->job->row_count, known = 0;
@@ -69,7 +75,7 @@ static double spared(const struct variance *variance, const struct evidence_inpu
 	double *change = calloc(rows + 1, sizeof(*change));
 	double sum = 0, usual;
 
-	if (!before || !during || !change || begin - from < RATE_BINS / 5 || end <= begin)
+	if (!before || !during || !change || end <= begin)
 		goto cleanup;
 	for (uint32_t row = 0; row < rows; row++) {
 		before[row] = computed(map, row, from, begin);
@@ -91,8 +97,7 @@ cleanup:
 	return sum;
 }
 
-enum alone alone__moved(const struct variance *variance, const struct variance_book *book,
-			const struct evidence_input *input)
+enum alone alone__moved(struct variance *variance, const struct variance_book *book, const struct evidence_input *input)
 {
 	unsigned char *in = calloc(input->job->row_count + 1, 1);
 	const char *host = NULL;
@@ -123,8 +128,12 @@ enum alone alone__moved(const struct variance *variance, const struct variance_b
 	/* What others were spared is asked last: it takes a walk through the map. */
 	if (rows > 1 && (double)rows >= ALL_SHARE * (double)alive)
 		is = ALONE_ALL;
-	else if ((rows >= MOVED_ROWS && several) ||
-		 spared(variance, input, in) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION])
+	else if (rows >= MOVED_ROWS && several)
+		is = ALONE_MOVED;
+	else if (has_before(variance, input->map))
+		variance->moved =
+		    spared(variance, input, in) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION];
+	if (is == ALONE_NOT_MOVED && variance->moved)
 		is = ALONE_MOVED;
 	free(in);
 	return is;

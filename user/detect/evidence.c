@@ -26,11 +26,15 @@ void evidence__say(struct variance *variance, bool confirmed, const char *format
 	variance->confirmed = confirmed;
 }
 
-/* Slower than its reference, and than what it usually does, both without what the kernel attributes. */
+/*
+ * Slower than its reference, and than what it does at other times, both without what the kernel attributes. A slowdown
+ * that goes on would make itself usual: what the variance has of it is left out.
+ */
 static bool witness(const struct evidence_input *input, const struct tally_series *entry)
 {
 	return entry->lost > 0 && entry->ref < input->config->threshold * entry->net &&
-	       series__unusual(&input->series->series[entry->series], input->config, entry->n, entry->net, true);
+	       series__unusual(&input->series->series[entry->series], input->config, entry->n, entry->net, true,
+			       &entry->own);
 }
 
 /*
@@ -65,7 +69,7 @@ static bool strange(const struct evidence_input *input, const struct tally_serie
 	double others = series->usual.n + series->usual_live.n - (entry->n - entry->open_n);
 	double others_ns = series->usual.dur + series->usual_live.dur - (entry->dur - entry->open_dur);
 
-	if (series__unusual(series, input->config, entry->n, entry->dur, false))
+	if (series__unusual(series, input->config, entry->n, entry->dur, false, NULL))
 		return true;
 	if (far_out(input, entry, series))
 		return true;

@@ -44,6 +44,7 @@ struct variance {
 	bool confirmed, alarm;
 	bool alike;    /* all ranks slowed alike, and nothing attributes it: work or speed of all */
 	bool outlier;  /* one fragment that nothing attributes */
+	bool moved;    /* when it began other ranks became lighter by as much */
 	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
 	bool small;    /* costs too little to be a variance: weight.h */
 	double caused_ns, share;
