@@ -126,6 +126,10 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		if (bin >= end)
 			continue;
 		kept->disturbed = alarms && disturbed(job, at, kept, bin);
+		/* What is held for a verdict is part of what a verdict can rest on, and of nothing that is of the view.
+		 */
+		if (series__learns(at, kept, kept->disturbed))
+			error = series__learn(&context->series, kept, true);
 		if (kept->held)
 			continue;
 		if (at->class == VAPRO_COMPUTATION) {
@@ -140,8 +144,6 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			at->third_n[third] += kept->n;
 			at->third_ns[third] += series__compared_ns(at->class, kept);
 		}
-		if (series__learns(at, kept, kept->disturbed))
-			error = series__learn(&context->series, kept, true);
 	}
 	for (size_t i = 0; !error && i < context->series.count; i++) {
 		if (series[i].job == job->id)
