@@ -152,6 +152,17 @@ static void test_lighter(void **state)
 	}
 }
 
+/* Where half of the rows are slow the others wait for them, all alike: nothing moved to those. */
+static void test_half_is_slow(void **state)
+{
+	(void)state;
+	begin(16, 1);
+	add(10, 40, 0, 1, 8);
+	items[0].total.lost[VAPRO_COMPUTATION] = 8 * 6 * BIN;
+	compute(8, 15, 0.7);
+	assert_false(moved());
+}
+
 /* That others became lighter long before says nothing; and without a time before nothing is known. */
 static void test_lighter_before(void **state)
 {
@@ -254,9 +265,9 @@ static void test_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_at_once),	   TEST(test_same_rows),      TEST(test_not_silent),
-	    TEST(test_lighter),	   TEST(test_lighter_before), TEST(test_lighter_long_ago),
-	    TEST(test_nearly_all), TEST(test_place),	      TEST(test_socket),
+	    TEST(test_at_once),	       TEST(test_same_rows),	    TEST(test_not_silent),   TEST(test_lighter),
+	    TEST(test_lighter_before), TEST(test_lighter_long_ago), TEST(test_half_is_slow), TEST(test_nearly_all),
+	    TEST(test_place),	       TEST(test_socket),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,7 +62,7 @@ static bool has_before(const struct variance *variance, const struct heatmap *ma
 
 /*
  * What rows that are not marked were spared since a variance began, ns: how much less they compute than before, beside
- * the median row, since all of a job get on as fast as the slowest.
+ * the median of them, since all of a job get on as fast as the slowest.
  */
 static double spared(const struct variance *variance, const struct evidence_input *input, const unsigned char *marked)
 {
@@ -80,7 +80,7 @@ static double spared(const struct variance *variance, const struct evidence_inpu
 	for (uint32_t row = 0; row < rows; row++) {
 		before[row] = computed(map, row, from, begin);
 		during[row] = computed(map, row, begin, end);
-		if (before[row] > 0)
+		if (before[row] > 0 && !marked[row])
 			change[known++] = during[row] / before[row];
 	}
 	if (known)
