@@ -375,6 +375,30 @@ static void test_goes_on(void **state)
 	}
 }
 
+/* Two calls that took 30 ms among 12 that took 10 ms do not go on: any state has outliers. */
+static void test_does_not_go_on(void **state)
+{
+	struct tally_series *entry = &entries[0][0];
+	struct variance *variance;
+
+	(void)state;
+	for (int calls = 2; calls <= 3; calls++) {
+		book.count = 0;
+		variance = add_path();
+		compute(UINT32_MAX, 1);
+		entry->n = calls;
+		entry->dur = entry->net = calls * 30e6;
+		entry->ref = calls * 10e6;
+		entry->lost = calls * 20e6;
+		series[3].usual = (struct series_usual){0};
+		repeat(&series[3].usual, 12, 10e6);
+		repeat(&series[3].usual, calls, 30e6);
+		repeat(&entry->own, calls, 30e6);
+		judge();
+		assert_says(variance, calls > 2, calls > 2 ? "as long as usual" : "as slow at other times");
+	}
+}
+
 /* What a variance knows to be its own of what is usual, over windows: not what its alarm has kept out. */
 static void test_own_part(void **state)
 {
@@ -416,7 +440,7 @@ int main(void)
 	    EVIDENCE(test_one_fragment),     EVIDENCE(test_without_counts),
 	    EVIDENCE(test_slow_path),	     EVIDENCE(test_slow_path_beside_variance),
 	    EVIDENCE(test_faster_before),    EVIDENCE(test_goes_on),
-	    EVIDENCE(test_own_part),
+	    EVIDENCE(test_does_not_go_on),   EVIDENCE(test_own_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

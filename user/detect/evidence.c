@@ -16,6 +16,7 @@
 #define WAITED_ANYWAY 0.5 /* of what a suspended call lost, beside a computation's loss */
 #define STUCK_RATIO 10	  /* to the mean of all others */
 #define OTHERS_MOST 64	  /* other ranks that are looked at */
+#define GOES_ON 2.5	  /* fragments: what is over sooner is an outlier, of which any state has some */
 
 void evidence__say(struct variance *variance, bool confirmed, const char *format, ...)
 {
@@ -64,7 +65,8 @@ static bool witness(const struct evidence_input *input, const struct tally_serie
 	if (entry->lost <= 0 || entry->ref >= input->config->threshold * entry->net)
 		return false;
 	return series__unusual(series, input->config, entry->n, entry->net, true, NULL) ||
-	       (series__unusual(series, input->config, entry->n, entry->net, true, &entry->own) &&
+	       (entry->own.n >= GOES_ON &&
+		series__unusual(series, input->config, entry->n, entry->net, true, &entry->own) &&
 		evidence__beyond_others(input, entry->series, entry->net / entry->n));
 }
 
