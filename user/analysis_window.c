@@ -143,6 +143,10 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		if (bin >= end)
 			continue;
 		kept->disturbed = alarms && disturbed(job, at, kept, bin);
+		/* What is held for a verdict is part of what a verdict can rest on, and of nothing that is of the view.
+		 */
+		if (series__learns(at, kept, kept->disturbed))
+			error = series__learn(&context->series, kept, true);
 		if (kept->held)
 			continue;
 		if (at->class == VAPRO_COMPUTATION) {
@@ -159,8 +163,6 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			at->view_bundles++;
 			at->view_squares += kept->n == 1 ? ns * ns : ns * ns / kept->n;
 		}
-		if (series__learns(at, kept, kept->disturbed))
-			error = series__learn(&context->series, kept, true);
 	}
 	for (size_t i = 0; !error && i < context->series.count; i++) {
 		if (series[i].job == job->id)
@@ -225,8 +227,9 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 static void add_usual(struct series *series, struct kept *kept, const struct analysis_span *span)
 {
 	kept->usual_blocked = series->usual_blocked;
-	if (!pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
-	    series__learns(series, kept, kept->disturbed))
+	kept->learnt = !pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
+		       series__learns(series, kept, kept->disturbed);
+	if (kept->learnt)
 		series__add_usual(&series->usual_live, series->class, kept);
 }
 
@@ -386,16 +389,16 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	judge(context, job, span);
 	if (fill_map(context, job, span) || find_variances(context, job, span))
 		goto cleanup;
-	if (job->book.count &&
-	    (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
-	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
-		goto cleanup;
 	count_crowd(job, span);
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&
 	    (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
 	     parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
 	     parts__tally(&parts, &job->book, &context->series)))
+		goto cleanup;
+	if (job->book.count &&
+	    (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
+	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
 	if (weight__judge(&job->book, about, &context->config) || analysis__diagnose(context, job, span, &parts))

@@ -197,6 +197,17 @@ static void test_lighter_in_variance(void **state)
 	assert_false(moved());
 }
 
+/* Where half of the rows are slow the others wait for them, all alike: nothing moved to those. */
+static void test_half_is_slow(void **state)
+{
+	(void)state;
+	begin(16, 1);
+	add(10, 40, 0, 1, 8);
+	items[0].total.lost[VAPRO_COMPUTATION] = 8 * 6 * BIN;
+	compute(8, 15, 0.7);
+	assert_false(moved());
+}
+
 /* That others became lighter long before says nothing; and without a time before nothing is known. */
 static void test_lighter_before(void **state)
 {
@@ -213,6 +224,24 @@ static void test_lighter_before(void **state)
 	add(5, 40, 0, 1, 1);
 	compute(1, 1, 0.5);
 	assert_false(moved());
+}
+
+/* What was seen while the map had its beginning holds for as long as it goes on. */
+static void test_lighter_long_ago(void **state)
+{
+	(void)state;
+	for (int light = 0; light < 2; light++) {
+		begin(16, 4);
+		add(15, 40, 0, 1, 1);
+		items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
+		compute(1, 1, light ? 0.5 : 1);
+		assert_int_equal(moved(), light);
+		items[0].end = FIRST + 20 + HEATMAP_SPAN;
+		items[0].total.lost[VAPRO_COMPUTATION] = 100 * BIN;
+		heatmap__advance(&map, FIRST, FIRST + 20 + HEATMAP_SPAN);
+		assert_true(map.begin > items[0].begin);
+		assert_int_equal(moved(), light);
+	}
 }
 
 /* Nearly all rows at once are the program or the whole machine. */
@@ -331,6 +360,8 @@ int main(void)
 	    TEST(test_fixed_work),
 	    TEST(test_socket),
 	    TEST(test_lighter_in_variance),
+	    TEST(test_lighter_long_ago),
+	    TEST(test_half_is_slow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

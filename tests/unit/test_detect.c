@@ -86,12 +86,19 @@ static void test_map_owners(void **state)
 	assert_int_equal(heatmap__owner(&map, 2, FIRST + 10, VAPRO_COMPUTATION), 0);
 }
 
+/* On the map as well, as a window does. */
+static void add_call(struct waiting *waiting, const struct series *series, const struct kept *kept, uint32_t group)
+{
+	assert_int_equal(heatmap__add(&map, kept, series->row, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
+	assert_int_equal(waiting__add(waiting, kept, series, group, 0), 0);
+}
+
 static void test_waiting(void **state)
 {
 	struct waiting *waiting = waiting__new();
 	struct series series[4] = {{.row = 0, .next = 1}, {.row = 1, .next = 2}, {.row = 2, .next = 3}};
 	struct workload workload = {.series = 0};
-	struct series_book book = {.series = series, .workloads = &workload};
+	struct series_book book = {.config = &config, .series = series, .workloads = &workload};
 	struct kept kept;
 
 	(void)state;
@@ -100,19 +107,19 @@ static void test_waiting(void **state)
 	/* In bin 10 ranks 1 to 3 wait half a bin for rank 0; in bin 20 all four do for a tenth at least. */
 	for (uint32_t row = 1; row < 4; row++) {
 		kept = fragment(10, 10.5, 0, 0);
-		assert_int_equal(waiting__add(waiting, &kept, &series[row], STG_WORLD, 0), 0);
+		add_call(waiting, &series[row], &kept, STG_WORLD);
 	}
 	for (uint32_t row = 0; row < 4; row++) {
 		kept = fragment(20, 20.1 + 0.1 * row, 0, 0);
-		assert_int_equal(waiting__add(waiting, &kept, &series[row], STG_WORLD, 0), 0);
+		add_call(waiting, &series[row], &kept, STG_WORLD);
 	}
 	/* Preempted time in a call is no waiting. */
 	kept = fragment(30, 30.5, 0, 0.5 * BIN);
-	assert_int_equal(waiting__add(waiting, &kept, &series[2], STG_WORLD, 0), 0);
+	add_call(waiting, &series[2], &kept, STG_WORLD);
 	/* A group of two: the others do not take part. */
 	for (uint32_t row = 2; row < 4; row++) {
 		kept = fragment(40, 40.5, 0, 0);
-		assert_int_equal(waiting__add(waiting, &kept, &series[row], 7, 0), 0);
+		add_call(waiting, &series[row], &kept, 7);
 	}
 	assert_int_equal(waiting__end(waiting, job, &book), 0);
 	assert_near(waited(HEATMAP_LATE, 1, 10), 0.5 * BIN, 100);

@@ -341,6 +341,97 @@ static void test_faster_before(void **state)
 	assert_says(variance, false, "as slow at other times");
 }
 
+static void repeat(struct series_usual *usual, double n, double ns)
+{
+	const struct series_usual sums = {n, n, n * ns, n * ns * ns, n * ns, n * ns * ns};
+
+	series__merge_usual(usual, &sums, 1);
+}
+
+/*
+ * 12 calls took 10 ms, and since then they take 30 ms: what goes on does not make itself usual, however long it does,
+ * but what was as slow at other times does.
+ */
+static void test_goes_on(void **state)
+{
+	static const double lengths[] = {3, 20, 1000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct variance *variance;
+
+		book.count = 0;
+		variance = add_path();
+		compute(UINT32_MAX, 1);
+		series[3].usual = series[3].usual_live = (struct series_usual){0};
+		repeat(&series[3].usual, 12, 10e6);
+		repeat(&series[3].usual_live, lengths[i], 30e6);
+		repeat(&entries[0][0].own, lengths[i], 30e6);
+		judge();
+		assert_says(variance, true, "take 3.0 times as long as usual");
+		repeat(&series[3].usual, 100, 30e6);
+		judge();
+		assert_says(variance, false, "as slow at other times");
+	}
+}
+
+/* Two calls that took 30 ms among 12 that took 10 ms do not go on: any state has outliers. */
+static void test_does_not_go_on(void **state)
+{
+	struct tally_series *entry = &entries[0][0];
+	struct variance *variance;
+
+	(void)state;
+	for (int calls = 2; calls <= 3; calls++) {
+		book.count = 0;
+		variance = add_path();
+		compute(UINT32_MAX, 1);
+		entry->n = calls;
+		entry->dur = entry->net = calls * 30e6;
+		entry->ref = calls * 10e6;
+		entry->lost = calls * 20e6;
+		series[3].usual = (struct series_usual){0};
+		repeat(&series[3].usual, 12, 10e6);
+		repeat(&series[3].usual, calls, 30e6);
+		repeat(&entry->own, calls, 30e6);
+		judge();
+		assert_says(variance, calls > 2, calls > 2 ? "as long as usual" : "as slow at other times");
+	}
+}
+
+/* What a variance knows to be its own of what is usual, over windows: not what its alarm has kept out. */
+static void test_own_part(void **state)
+{
+	struct variance *variance;
+
+	(void)state;
+	book = (struct variance_book){.variances = items};
+	for (int alarm = 0; alarm < 2; alarm++) {
+		const struct tally_series *entry;
+
+		items[0] = (struct variance){.id = 1, .end = FIRST + 40, .matched = true, .alarm = alarm};
+		variance = &items[0];
+		book.count = 1;
+		for (int i = 0; i < 4; i++) {
+			struct kept kept = fragment(10 + i, 11 + i, 0.5 * BIN, 0);
+
+			kept.series = 3;
+			kept.learnt = i != 1;
+			assert_int_equal(tally__add(i < 2 ? &variance->retiring : &variance->staying, &kept,
+						    VAPRO_COMPUTATION, 0.5, false),
+					 0);
+		}
+		assert_near(tally__of(&variance->retiring, 3)->own.n, 0.5, 1e-9);
+		assert_near(tally__of(&variance->staying, 3)->own.net, BIN, 1);
+		assert_null(tally__of(&variance->staying, 2));
+		assert_int_equal(variance__retire(&book, &map), 0);
+		entry = tally__of(&variance->past, 3);
+		assert_near(entry->n, 1, 1e-9);
+		assert_near(entry->own.n, alarm ? 0 : 0.5, 1e-9);
+		tally__clear(&variance->past);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,7 +439,8 @@ int main(void)
 	    EVIDENCE(test_frequency_of_all), EVIDENCE(test_provisional),
 	    EVIDENCE(test_one_fragment),     EVIDENCE(test_without_counts),
 	    EVIDENCE(test_slow_path),	     EVIDENCE(test_slow_path_beside_variance),
-	    EVIDENCE(test_faster_before),
+	    EVIDENCE(test_faster_before),    EVIDENCE(test_goes_on),
+	    EVIDENCE(test_does_not_go_on),   EVIDENCE(test_own_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,23 @@ static void test_transfer(void **state)
 	expect(report.alarms == 0 && report.partial);
 }
 
+/*
+ * Ranks that agree certify long computations from twenty of each on: those that were held until they were enough are
+ * what the verdict rests on.
+ */
+static void test_few_that_agree(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 8, .seconds = 45, .seed = 10, .noise = 0.005, .scale = 70};
+
+	(void)state;
+	run(&scenario);
+	expect(report.coverage_last > 0.7 && report.alarms == 0);
+	/* one rank has nobody to agree with */
+	scenario.ranks = 1;
+	run(&scenario);
+	expect(report.coverage_last < 0.1);
+}
+
 static void test_imbalance(void **state)
 {
 	struct sim_scenario scenario = {.ranks = 3, .seconds = 30, .seed = 11, .noise = 0.03, .slow_rank_factor = 1.4};
@@ -273,6 +290,7 @@ int main(void)
 	    cmocka_unit_test(test_io_stall_until_the_end),
 	    cmocka_unit_test(test_memory),
 	    cmocka_unit_test(test_transfer),
+	    cmocka_unit_test(test_few_that_agree),
 	    cmocka_unit_test(test_imbalance),
 	    cmocka_unit_test(test_governed),
 	    cmocka_unit_test(test_instructions),

@@ -409,7 +409,8 @@ void cost__wait(struct sim *sim, struct fragment *fragment, double until)
 		return;
 	}
 	while (need > 1e-3 || rank->t < until) {
-		double limit = rank->border - rank->t, step = fmax(need, until - rank->t);
+		bool over = rank->t >= until;
+		double limit, step = over ? need : until - rank->t;
 
 		active = refresh(sim, rank);
 		limit = fmin(step, rank->border - rank->t);
@@ -424,7 +425,7 @@ void cost__wait(struct sim *sim, struct fragment *fragment, double until)
 		for (uint32_t left = active; left; left &= left - 1)
 			rank->slice[__builtin_ctz(left)] -= limit;
 		rank->t += limit;
-		need -= fmin(need, limit);
+		need -= over ? fmin(need, limit) : 0;
 	}
 	late = rank->t - until - SPIN_NS;
 	for (uint32_t left = active; left && late > 1; left &= left - 1) {

@@ -57,15 +57,21 @@ static int compare_doubles(const void *a, const void *b)
 	return (*left > *right) - (*left < *right);
 }
 
+/* Whether the map still has enough of the time before a variance to compare with. */
+static bool has_before(const struct variance *variance, const struct heatmap *map)
+{
+	return variance->begin >= map->begin + RATE_BINS / 5;
+}
+
 /*
- * What other rows were spared since a variance began, ns: how much less they compute than before, beside the median
- * row, since all of a job get on as fast as the slowest. Variances of their own do not matter: once the lighter work is
- * their reference, what they did just before is slow.
+ * What other rows were spared since a variance began, ns: how much less they compute than before, beside the median of
+ * them, since all of a job get on as fast as the slowest. Variances of their own do not matter: once the lighter work
+ * is their reference, what they did just before is slow.
  */
 static double spared(const struct variance *variance, const struct evidence_input *input)
 {
 	const struct heatmap *map = input->map;
-	uint64_t begin = variance->begin > map->begin ? variance->begin : map->begin;
+	uint64_t begin = variance->begin;
 	uint64_t end = variance->end < begin + RATE_BINS ? variance->end : begin + RATE_BINS;
 	uint64_t from = begin > map->begin + RATE_BINS ? begin - RATE_BINS : map->begin;
 	size_t rows = input->job->row_count, known = 0;
@@ -74,14 +80,14 @@ static double spared(const struct variance *variance, const struct evidence_inpu
 	unsigned char *own = calloc(rows + 1, 1);
 	double sum = 0, usual;
 
-	if (!before || !during || !change || !own || begin - from < RATE_BINS / 5 || end <= begin)
+	if (!before || !during || !change || !own || end <= begin)
 		goto cleanup;
 	for (size_t i = 0; i < variance->row_count; i++)
 		own[variance->rows[i]] = 1;
 	for (uint32_t row = 0; row < rows; row++) {
 		before[row] = computed(map, row, from, begin);
 		during[row] = computed(map, row, begin, end);
-		if (before[row] > 0)
+		if (before[row] > 0 && !own[row])
 			change[known++] = during[row] / before[row];
 	}
 	if (known)
@@ -152,8 +158,7 @@ cleanup:
 	return is;
 }
 
-enum alone alone__moved(const struct variance *variance, const struct variance_book *book,
-			const struct evidence_input *input)
+enum alone alone__moved(struct variance *variance, const struct variance_book *book, const struct evidence_input *input)
 {
 	unsigned char *in = calloc(input->job->row_count + 1, 1);
 	const char *host = NULL;
@@ -184,8 +189,11 @@ enum alone alone__moved(const struct variance *variance, const struct variance_b
 	/* What others were spared is asked last: it takes a walk through the map. */
 	if (rows > 1 && (double)rows >= ALL_SHARE * (double)alive)
 		is = ALONE_ALL;
-	else if ((rows >= MOVED_ROWS && several) ||
-		 spared(variance, input) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION])
+	else if (rows >= MOVED_ROWS && several)
+		is = ALONE_MOVED;
+	else if (has_before(variance, input->map))
+		variance->moved = spared(variance, input) >= LIGHTER_SHARE * variance->total.lost[VAPRO_COMPUTATION];
+	if (is == ALONE_NOT_MOVED && variance->moved)
 		is = ALONE_MOVED;
 	if (is == ALONE_NOT_MOVED && common(variance, input))
 		is = ALONE_ALL;

@@ -15,8 +15,11 @@ enum alone {
 	ALONE_ALL,   /* nearly all ranks changed */
 };
 
-/* Whether work may have moved to the rows of a variance, by what other variances and the other rows did then. */
-enum alone alone__moved(const struct variance *variance, const struct variance_book *book,
+/*
+ * Whether work may have moved to the rows of a variance, by what other variances and the other rows did then. What the
+ * other rows did is kept in `moved`, since the map forgets it while the variance goes on.
+ */
+enum alone alone__moved(struct variance *variance, const struct variance_book *book,
 			const struct evidence_input *input);
 
 /*

@@ -15,6 +15,8 @@
 #define FAR_SIGMAS 10
 #define WAITED_ANYWAY 0.5 /* of what a suspended call lost, beside a computation's loss */
 #define STUCK_RATIO 10	  /* to the mean of all others */
+#define OTHERS_MOST 64	  /* other ranks that are looked at */
+#define GOES_ON 2.5	  /* fragments: what is over sooner is an outlier, of which any state has some */
 
 void evidence__say(struct variance *variance, bool confirmed, const char *format, ...)
 {
@@ -26,11 +28,46 @@ void evidence__say(struct variance *variance, bool confirmed, const char *format
 	variance->confirmed = confirmed;
 }
 
-/* Slower than its reference, and than what it usually does, both without what the kernel attributes. */
+bool evidence__beyond_others(const struct evidence_input *input, uint32_t series, double ns)
+{
+	const struct series_book *book = input->series;
+	const struct series *own = &book->series[series];
+	unsigned looked_at = 0, faster = 0;
+
+	if (own->class != VAPRO_COMPUTATION || input->source == VAPRO_BY_INSTRUCTIONS)
+		return true;
+	for (uint32_t i = book->workloads[own->workload].series; i != SERIES_NONE && looked_at < OTHERS_MOST;
+	     i = book->series[i].next) {
+		const struct series *other = &book->series[i];
+		double n = 0, sum = 0;
+
+		for (int third = 0; third < SERIES_THIRDS; third++) {
+			n += other->third_n[third];
+			sum += other->third_ns[third];
+		}
+		if (other->row == own->row || !(n > 0))
+			continue;
+		looked_at++;
+		faster += sum / n < input->config->threshold * ns;
+	}
+	return 2 * faster >= looked_at;
+}
+
+/*
+ * Slower than its reference, and than what it usually does, both without what the kernel attributes. A slowdown that
+ * goes on makes itself usual: then what the variance has of it is left out, but where work is not known most other
+ * ranks must be faster at the same time, since all of them may have more to do now.
+ */
 static bool witness(const struct evidence_input *input, const struct tally_series *entry)
 {
-	return entry->lost > 0 && entry->ref < input->config->threshold * entry->net &&
-	       series__unusual(&input->series->series[entry->series], input->config, entry->n, entry->net, true);
+	const struct series *series = &input->series->series[entry->series];
+
+	if (entry->lost <= 0 || entry->ref >= input->config->threshold * entry->net)
+		return false;
+	return series__unusual(series, input->config, entry->n, entry->net, true, NULL) ||
+	       (entry->own.n >= GOES_ON &&
+		series__unusual(series, input->config, entry->n, entry->net, true, &entry->own) &&
+		evidence__beyond_others(input, entry->series, entry->net / entry->n));
 }
 
 /*
@@ -65,7 +102,7 @@ static bool strange(const struct evidence_input *input, const struct tally_serie
 	double others = series->usual.n + series->usual_live.n - (entry->n - entry->open_n);
 	double others_ns = series->usual.dur + series->usual_live.dur - (entry->dur - entry->open_dur);
 
-	if (series__unusual(series, input->config, entry->n, entry->dur, false))
+	if (series__unusual(series, input->config, entry->n, entry->dur, false, NULL))
 		return true;
 	if (far_out(input, entry, series))
 		return true;

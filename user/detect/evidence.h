@@ -32,7 +32,8 @@ struct evidence_input {
 
 /*
  * Adds the loss of bins in which two states were slow to the tallies, for bins in [view, retire) to
- * the retiring and in [retire, end) to the staying ones. Returns 0 or -ENOMEM.
+ * the retiring and in [retire, end) to the staying ones, and to their totals, which are up to date but for that.
+ * Returns 0 or -ENOMEM.
  */
 int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct kept *kept,
 		    size_t count, uint64_t view, uint64_t retire);

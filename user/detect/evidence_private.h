@@ -5,6 +5,12 @@
 
 #include "detect/evidence.h"
 
+/*
+ * Whether work of a series that takes so long per fragment is slower than most other ranks are in it in this view.
+ * Always, where equal work is known to be equal.
+ */
+bool evidence__beyond_others(const struct evidence_input *input, uint32_t series, double ns);
+
 /* Sets whether a variance is confirmed, and by what or why not. */
 __attribute__((format(printf, 3, 4))) void evidence__say(struct variance *variance, bool confirmed, const char *format,
 							 ...);

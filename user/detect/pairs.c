@@ -97,9 +97,12 @@ static void widen(struct entry *entries, size_t count)
 	}
 }
 
-static bool slow(const struct evidence_input *input, const struct entry *sum)
+/* Slower than its reference, and than at other times than the variance's. */
+static bool slow(const struct evidence_input *input, const struct variance *variance, const struct entry *sum)
 {
-	double usual = series__usual_ns(&input->series->series[sum->series], input->config, true);
+	const struct tally_series *entry = tally__of(&variance->total, sum->series);
+	double usual =
+	    series__usual_ns(&input->series->series[sum->series], input->config, true, entry ? &entry->own : NULL);
 
 	return usual > 0 && sum->ref < input->config->threshold * sum->net &&
 	       usual * sum->n < input->config->threshold * sum->net;
@@ -143,7 +146,7 @@ int evidence__pairs(struct variance_book *book, const struct evidence_input *inp
 				sum.lost += entries[next].lost;
 			}
 			lost += sum.lost;
-			if (sum.workload != counted && slow(input, &sum)) {
+			if (sum.workload != counted && slow(input, variance, &sum)) {
 				counted = sum.workload;
 				states++;
 			}
@@ -151,8 +154,11 @@ int evidence__pairs(struct variance_book *book, const struct evidence_input *inp
 		if (lost <= 0)
 			continue;
 		tally->pair_base += lost;
-		if (states >= 2)
+		variance->total.pair_base += lost;
+		if (states >= 2) {
 			tally->pair_lost += lost;
+			variance->total.pair_lost += lost;
+		}
 	}
 cleanup:
 	free(entries);

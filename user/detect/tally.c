@@ -28,17 +28,30 @@ static struct tally_series *append(struct tally *tally, uint32_t series)
 	return tally->index ? &tally->series[at] : NULL;
 }
 
-static struct tally_series *find(struct tally *tally, uint32_t series)
+const struct tally_series *tally__of(const struct tally *tally, uint32_t series)
 {
 	uint32_t at;
 
 	if (tally->index)
-		return table__get(tally->index, series, 0, &at) ? &tally->series[at] : append(tally, series);
+		return table__get(tally->index, series, 0, &at) ? &tally->series[at] : NULL;
 	for (size_t i = 0; i < tally->series_count; i++) {
 		if (tally->series[i].series == series)
 			return &tally->series[i];
 	}
-	return append(tally, series);
+	return NULL;
+}
+
+static struct tally_series *find(struct tally *tally, uint32_t series)
+{
+	const struct tally_series *found = tally__of(tally, series);
+
+	return found ? &tally->series[found - tally->series] : append(tally, series);
+}
+
+void tally__unlearn(struct tally *tally)
+{
+	for (size_t i = 0; i < tally->series_count; i++)
+		tally->series[i].own = (struct series_usual){0};
 }
 
 static int add_worst(struct tally *tally, const struct tally_worst *worst)
@@ -83,6 +96,12 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 	series->lost += loss.lost * share;
 	series->net += (kept->sum_ns - attributed) * share;
 	series->longest = fmax(series->longest, kept->max_ns);
+	if (kept->learnt) {
+		struct series_usual own = {0};
+
+		series__add_usual(&own, class, kept);
+		series__merge_usual(&series->own, &own, share);
+	}
 	tally->dur[class] += dur;
 	tally->ref[class] += ref;
 	tally->lost[class] += loss.lost * share;
@@ -149,6 +168,7 @@ int tally__merge(struct tally *into, const struct tally *from)
 		series->net += other->net;
 		series->lost += other->lost;
 		series->longest = fmax(series->longest, other->longest);
+		series__merge_usual(&series->own, &other->own, 1);
 		series->open_n += other->open_n;
 		series->open_dur += other->open_dur;
 	}

@@ -19,6 +19,7 @@ struct tally_series {
 	double n, dur, ref, net, lost; /* net: without what the kernel attributes */
 	double longest;		       /* ns, of one fragment */
 	double open_n, open_dur;       /* of it, not ended yet */
+	struct series_usual own;       /* what it is of what is usual of the series */
 };
 
 struct tally_worst {
@@ -53,6 +54,13 @@ struct tally {
  */
 int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest);
 int tally__merge(struct tally *into, const struct tally *from);
+
+/* NULL where it has nothing of the series. */
+const struct tally_series *tally__of(const struct tally *tally, uint32_t series);
+
+/* What it has of any series is not learnt from. */
+void tally__unlearn(struct tally *tally);
+
 void tally__clear(struct tally *tally);
 
 /* What it holds beside itself. */

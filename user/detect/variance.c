@@ -294,6 +294,9 @@ int variance__retire(struct variance_book *book, const struct heatmap *map)
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 
+		/* An alarm keeps what retires in its time out of what is usual. */
+		if (variance->alarm || variance->effect_of)
+			tally__unlearn(&variance->retiring);
 		if (tally__merge(&variance->past, &variance->retiring))
 			return -ENOMEM;
 		tally__clear(&variance->retiring);

@@ -45,6 +45,7 @@ struct variance {
 	bool proven;   /* the kernel attributed most of its loss once, or of one that was merged into it */
 	bool alike;    /* all ranks slowed alike, and nothing attributes it: work or speed of all */
 	bool outlier;  /* one fragment that nothing attributes */
+	bool moved;    /* when it began other ranks became lighter by as much */
 	bool by_place; /* not confirmed, but likely: enum vapro_confidence */
 	bool small;    /* costs too little to be a variance: weight.h */
 	double caused_ns, share;

@@ -46,6 +46,7 @@ struct kept {
 	uint8_t waits;	       /* for threads of its process: to be off the CPU costs nothing */
 	uint8_t held : 1;      /* older than the view; kept until its state has enough fragments to be judged */
 	uint8_t disturbed : 1; /* in time that an alarm owned when the last window ended */
+	uint8_t learnt : 1;    /* part of what is usual of its series */
 	uint8_t counted;       /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
 };
 

@@ -164,9 +164,11 @@ void series__add_usual(struct series_usual *usual, enum vapro_class class, const
 
 /*
  * Whether n fragments that took sum_ns (net: without what the kernel attributes) are slower than the
- * series usually is: beyond the threshold, and by four standard deviations.
+ * series usually is: beyond the threshold, and by four standard deviations. own: what they are of it themselves,
+ * which is left out, NULL: nothing.
  */
-bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net);
+bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net,
+		     const struct series_usual *own);
 
 /*
  * How far the time that the fragments of the view took in all may be off by chance, squared, as they scatter: of one
@@ -174,8 +176,12 @@ bool series__unusual(const struct series *series, const struct vapro_config *con
  */
 double series__view_chance(const struct series *series, double expected_ns);
 
-/* Its usual time per fragment; 0 where too little of it was seen. */
-double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net);
+/* Its usual time per fragment, without `own`; 0 where too little of it was seen. */
+double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net,
+			const struct series_usual *own);
+
+/* Adds a share of sums. */
+void series__merge_usual(struct series_usual *into, const struct series_usual *from, double share);
 
 /* The time that is compared: on-CPU time of computation, duration less waits for a CPU of the rest. */
 static inline double series__compared_ns(enum vapro_class class, const struct kept *kept)

@@ -22,30 +22,55 @@ void series__add_usual(struct series_usual *usual, enum vapro_class class, const
 	usual->net_sq += net == kept->sum_ns ? square : kept->n == 1 ? net * net : net * net / kept->n;
 }
 
-double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net)
+void series__merge_usual(struct series_usual *into, const struct series_usual *from, double share)
 {
-	const struct series_usual *past = &series->usual, *live = &series->usual_live;
-	double n = past->n + live->n;
-
-	if (n < (double)config->rare_members)
-		return 0;
-	return (net ? past->net + live->net : past->dur + live->dur) / n;
+	into->n += share * from->n;
+	into->bundles += share * from->bundles;
+	into->dur += share * from->dur;
+	into->dur_sq += share * from->dur_sq;
+	into->net += share * from->net;
+	into->net_sq += share * from->net_sq;
 }
 
-bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net)
+static struct series_usual without(const struct series *series, const struct series_usual *own)
 {
-	const struct series_usual *past = &series->usual, *live = &series->usual_live;
-	double mean = series__usual_ns(series, config, net), bundles = past->bundles + live->bundles;
-	double squares = net ? past->net_sq + live->net_sq : past->dur_sq + live->dur_sq;
+	struct series_usual all = series->usual;
+
+	series__merge_usual(&all, &series->usual_live, 1);
+	if (own)
+		series__merge_usual(&all, own, -1);
+	return all;
+}
+
+static double mean_of(const struct series_usual *usual, const struct vapro_config *config, bool net)
+{
+	if (usual->n < (double)config->rare_members)
+		return 0;
+	return (net ? usual->net : usual->dur) / usual->n;
+}
+
+double series__usual_ns(const struct series *series, const struct vapro_config *config, bool net,
+			const struct series_usual *own)
+{
+	struct series_usual usual = without(series, own);
+
+	return mean_of(&usual, config, net);
+}
+
+bool series__unusual(const struct series *series, const struct vapro_config *config, double n, double sum_ns, bool net,
+		     const struct series_usual *own)
+{
+	struct series_usual usual = without(series, own);
+	double mean = mean_of(&usual, config, net), squares = net ? usual.net_sq : usual.dur_sq;
 	double variance, here;
 
-	if (mean <= 0 || n <= 0 || bundles < 2)
+	if (mean <= 0 || n <= 0 || usual.bundles < 2)
 		return false;
 	here = sum_ns / n;
 	if (mean >= config->threshold * here)
 		return false;
 	/* Means of bundles of n scatter by the variance of a fragment over n: this takes it back. */
-	variance = fmax(0, squares - (past->n + live->n) * mean * mean) / (bundles - 1);
+	variance = fmax(0, squares - usual.n * mean * mean) / (usual.bundles - 1);
 	variance = fmax(variance, SCATTER_FLOOR * SCATTER_FLOOR * mean * mean);
 	return (here - mean) * sqrt(n) >= UNUSUAL_SIGMAS * sqrt(variance);
 }
