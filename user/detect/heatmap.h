@@ -173,7 +173,7 @@ static inline double cell__lost(const struct cell *cell)
 }
 
 /* What others on this machine took of its CPUs. */
-static inline double cell__taken(const struct cell *cell)
+static inline double cell__preempted(const struct cell *cell)
 {
 	return (double)cell->closed.cpu - cell->closed.stolen + cell->open.cpu - cell->open.stolen;
 }

@@ -64,7 +64,7 @@ void region__join(struct grower *grower, uint32_t a, uint32_t b)
 	into->cells += from->cells;
 	into->lost += from->lost;
 	into->cpu += from->cpu;
-	into->taken += from->taken;
+	into->preempted += from->preempted;
 	into->blocked += from->blocked;
 	into->begin = from->begin < into->begin ? from->begin : into->begin;
 	into->end = from->end > into->end ? from->end : into->end;
@@ -131,7 +131,7 @@ int region__component(struct grower *grower, size_t place, size_t b, enum layer 
 	    .cells = 1,
 	    .lost = cell__lost(&cell),
 	    .cpu = (double)cell.closed.cpu + cell.open.cpu,
-	    .taken = cell__taken(&cell),
+	    .preempted = cell__preempted(&cell),
 	    .blocked = (double)cell.closed.blocked + cell.open.blocked,
 	    .begin = b,
 	    .end = b + 1,
@@ -181,10 +181,10 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 static bool goes_on(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
 	struct cell cell = region__cell(grower, place, b, layer);
-	double taken = (double)cell.closed.cpu + cell.open.cpu;
+	double attributed = (double)cell.closed.cpu + cell.open.cpu;
 
 	return cell__performance(&cell, grower->config) < 1 - GOES_ON * (1 - grower->config->threshold) &&
-	       taken >= CERTAIN * cell__lost(&cell);
+	       attributed >= CERTAIN * cell__lost(&cell);
 }
 
 /*

@@ -22,7 +22,7 @@ struct component {
 	enum layer layer;
 	size_t cells;
 	double lost, cpu, blocked;
-	double taken; /* of cpu: not by the hypervisor */
+	double preempted; /* of cpu: by others on this machine, not by the hypervisor */
 	uint64_t begin, end;
 };
 

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKEN_LITTLE 0.25 /* of a loss that is of another kind */
-#define TAKEN_PARTS 2	  /* more of them are no stretches of their own: two causes take turns */
+#define PREEMPTED_LITTLE 0.25 /* of a loss that is of another kind */
+#define PREEMPTED_PARTS 2     /* more of them are no stretches of their own: two causes take turns */
 
-/* What a cell of a component is slow by: what others took of its CPU would do, as the kernel says, or it would not. */
-enum kind { KIND_NONE, KIND_TAKEN, KIND_REST };
+/* What a cell of a component is slow by: what others stole of its CPU would do, as the kernel says, or it would not. */
+enum kind { KIND_NONE, KIND_PREEMPTED, KIND_REST };
 
 struct splitter {
 	struct grower *grower;
@@ -19,40 +19,40 @@ struct splitter {
 	uint32_t *parts;      /* [place][bin] -> component of cells of one kind */
 };
 
-static bool is_taken(const struct splitter *splitter, size_t place, size_t b)
+static bool cell_is_preempted(const struct splitter *splitter, size_t place, size_t b)
 {
 	struct cell cell = region__cell(splitter->grower, place, b, splitter->layer);
-	double taken = cell__taken(&cell);
+	double preempted = cell__preempted(&cell);
 
-	return taken > 0 && taken >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
+	return preempted > 0 && preempted >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
 }
 
-/* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between taken cells are taken. */
+/* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between preempted cells are, too. */
 static bool find_kinds(struct splitter *splitter)
 {
-	size_t bins = splitter->grower->bins, taken = 0, rest = 0;
+	size_t bins = splitter->grower->bins, preempted = 0, rest = 0;
 
 	for (size_t place = 0; place < splitter->grower->job->row_count; place++) {
 		const uint32_t *of = &splitter->of[place * bins];
 		unsigned char *kinds = &splitter->kinds[place * bins];
-		size_t last = SIZE_MAX; /* taken, and all since is of the same component */
+		size_t last = SIZE_MAX; /* preempted, and all since is of the same component */
 
 		for (size_t b = 0; b < bins; b++) {
 			if (of[b] == NO_COMPONENT) {
 				last = SIZE_MAX;
 				continue;
 			}
-			kinds[b] = is_taken(splitter, place, b) ? KIND_TAKEN : KIND_REST;
-			taken += kinds[b] == KIND_TAKEN;
+			kinds[b] = cell_is_preempted(splitter, place, b) ? KIND_PREEMPTED : KIND_REST;
+			preempted += kinds[b] == KIND_PREEMPTED;
 			rest += kinds[b] == KIND_REST;
-			if (kinds[b] != KIND_TAKEN)
+			if (kinds[b] != KIND_PREEMPTED)
 				continue;
 			if (last != SIZE_MAX && b - last <= REGION_GAP + 1)
-				memset(&kinds[last], KIND_TAKEN, b - last);
+				memset(&kinds[last], KIND_PREEMPTED, b - last);
 			last = b;
 		}
 	}
-	return taken && rest;
+	return preempted && rest;
 }
 
 /* Neighbours of one kind grow together. All that are neighbours were of one component before. */
@@ -85,7 +85,7 @@ static bool stands(const struct component *part, enum kind kind, const struct va
 {
 	return part->cells >= config->min_cells && part->end - part->begin > 1 &&
 	       part->lost >= config->min_lost_s * 1e9 &&
-	       (kind == KIND_TAKEN || part->taken <= TAKEN_LITTLE * part->lost);
+	       (kind == KIND_PREEMPTED || part->preempted <= PREEMPTED_LITTLE * part->lost);
 }
 
 /* Parts that cannot stand alone go with what is around them. */
@@ -96,14 +96,14 @@ static void give_up(struct splitter *splitter, enum kind kind)
 	for (size_t at = 0; at < grower->job->row_count * grower->bins; at++) {
 		if (splitter->kinds[at] == kind &&
 		    !stands(&grower->components[region__root(grower, splitter->parts[at])], kind, grower->config))
-			splitter->kinds[at] = kind == KIND_TAKEN ? KIND_REST : KIND_TAKEN;
+			splitter->kinds[at] = kind == KIND_PREEMPTED ? KIND_REST : KIND_PREEMPTED;
 	}
 }
 
-/* Whether the CPU was stolen in a part, which may also be one of the other kind that could not stand alone. */
-static bool is_stolen(const struct component *part)
+/* Whether others had the CPU in a part: it may also be one of the other kind that could not stand alone. */
+static bool part_is_preempted(const struct component *part)
 {
-	return part->taken > TAKEN_LITTLE * part->lost;
+	return part->preempted > PREEMPTED_LITTLE * part->lost;
 }
 
 /* Cells of components that have parts of both kinds belong to those from now on. */
@@ -111,12 +111,12 @@ static int take_over(struct splitter *splitter)
 {
 	struct grower *grower = splitter->grower;
 	size_t cells = grower->job->row_count * grower->bins;
-	/* by component: its parts that are taken, and whether it has others; of a part: whether it was counted */
-	uint32_t *taken = calloc(grower->count, sizeof(*taken));
+	/* by component: its parts that are preempted, and whether it has others; of a part: whether it was counted */
+	uint32_t *preempted = calloc(grower->count, sizeof(*preempted));
 	bool *rest = calloc(grower->count, sizeof(*rest)), *counted = calloc(grower->count, sizeof(*counted));
 	int error = -ENOMEM;
 
-	if (!taken || !rest || !counted)
+	if (!preempted || !rest || !counted)
 		goto cleanup;
 	for (size_t at = 0; at < cells; at++) {
 		uint32_t part, whole;
@@ -128,18 +128,19 @@ static int take_over(struct splitter *splitter)
 		if (splitter->kinds[at] == KIND_REST)
 			rest[whole] = true;
 		else if (!counted[part])
-			taken[whole] += is_stolen(&grower->components[part]);
+			preempted[whole] += part_is_preempted(&grower->components[part]);
 		counted[part] = true;
 	}
 	for (size_t at = 0; at < cells; at++) {
 		uint32_t whole = splitter->kinds[at] != KIND_NONE ? region__root(grower, splitter->of[at]) : 0;
 
-		if (splitter->kinds[at] != KIND_NONE && rest[whole] && taken[whole] && taken[whole] <= TAKEN_PARTS)
+		if (splitter->kinds[at] != KIND_NONE && rest[whole] && preempted[whole] &&
+		    preempted[whole] <= PREEMPTED_PARTS)
 			splitter->of[at] = splitter->parts[at];
 	}
 	error = 0;
 cleanup:
-	free(taken);
+	free(preempted);
 	free(rest);
 	free(counted);
 	return error;
@@ -160,15 +161,15 @@ int region__split(struct grower *grower, enum layer layer)
 	error = 0;
 	if (!find_kinds(&splitter))
 		goto cleanup;
-	error = grow_kind(&splitter, KIND_TAKEN);
+	error = grow_kind(&splitter, KIND_PREEMPTED);
 	if (error)
 		goto cleanup;
-	give_up(&splitter, KIND_TAKEN);
+	give_up(&splitter, KIND_PREEMPTED);
 	error = grow_kind(&splitter, KIND_REST);
 	if (error)
 		goto cleanup;
 	give_up(&splitter, KIND_REST);
-	error = grow_kind(&splitter, KIND_TAKEN);
+	error = grow_kind(&splitter, KIND_PREEMPTED);
 	if (!error)
 		error = take_over(&splitter);
 cleanup:

@@ -30,7 +30,7 @@ static enum suspender suspended_by(const struct component *component)
 {
 	if (component->layer == LAYER_WAITING || component->layer == LAYER_PATH || component->lost <= 0)
 		return SUSPENDED_BY_NONE;
-	if (component->taken >= MOSTLY * component->lost)
+	if (component->preempted >= MOSTLY * component->lost)
 		return SUSPENDED_BY_OTHERS;
 	if (component->cpu >= MOSTLY * component->lost)
 		return SUSPENDED_BY_HYPERVISOR;
@@ -172,14 +172,14 @@ static bool agree(const struct summary *a, const struct summary *b)
 }
 
 /* Rows of a host that have not ended before. */
-struct crowd {
+struct row_counts {
 	size_t all, socket[SOCKETS];
 };
 
-static struct crowd count_rows(const struct grower *grower, size_t first)
+static struct row_counts count_rows(const struct grower *grower, size_t first)
 {
 	uint64_t from_ns = grower->map->begin * VAPRO_BIN_NS;
-	struct crowd crowd = {0};
+	struct row_counts counts = {0};
 
 	for (size_t place = first; place < grower->job->row_count && host_of(grower, place) == host_of(grower, first);
 	     place++) {
@@ -188,23 +188,23 @@ static struct crowd count_rows(const struct grower *grower, size_t first)
 
 		if (row->to_ns && row->to_ns <= from_ns)
 			continue;
-		crowd.all++;
+		counts.all++;
 		if (socket >= 0 && socket < SOCKETS)
-			crowd.socket[socket]++;
+			counts.socket[socket]++;
 	}
-	return crowd;
+	return counts;
 }
 
 /* Things with few calm rows beside them on their host or socket are one draft each. */
 static void unite_things(struct grower *grower, const struct summary *members, size_t count,
-			 const struct summary *things, const struct crowd *crowd)
+			 const struct summary *things, const struct row_counts *counts)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct summary *thing = &things[members[i].thing];
 		bool known = thing->socket >= 0 && thing->socket < SOCKETS;
 
 		if (thing->root != members[i].root &&
-		    (double)thing->rows >= SAME_PLACE * (double)(known ? crowd->socket[thing->socket] : crowd->all))
+		    (double)thing->rows >= SAME_PLACE * (double)(known ? counts->socket[thing->socket] : counts->all))
 			unite(grower, thing->root, members[i].root);
 	}
 }
@@ -214,7 +214,7 @@ static void unite_host(struct grower *grower, struct summary *members, size_t co
 		       size_t first)
 {
 	size_t thing_count = 0;
-	struct crowd crowd;
+	struct row_counts counts;
 
 	for (size_t i = 0; i < count; i++) {
 		size_t at = thing_count;
@@ -235,8 +235,8 @@ static void unite_host(struct grower *grower, struct summary *members, size_t co
 	}
 	if (thing_count == count)
 		return;
-	crowd = count_rows(grower, first);
-	unite_things(grower, members, count, things, &crowd);
+	counts = count_rows(grower, first);
+	unite_things(grower, members, count, things, &counts);
 }
 
 static int find_summaries(struct grower *grower, enum layer layer, struct summary **summaries, size_t *capacity,
