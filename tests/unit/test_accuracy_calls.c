@@ -47,10 +47,36 @@ static void test_calls_cost_what_the_truth_says(void **state)
 	truths__free(&truths);
 }
 
+/* Where ranks wait for each other's slow transfers they lose that, too: the truth has all that the job loses. */
+static void test_waiting_for_slow_transfers(void **state)
+{
+	(void)state;
+	for (unsigned seed = 1; seed < 4; seed++) {
+		struct job job = {.seed = seed, .ranks = 8, .hosts = 2, .seconds = 20};
+		struct job_totals without, with;
+		struct truths truths;
+		double lost;
+
+		job__program(&job, 1e6, 0.2, 0);
+		without = simulate(&job, &truths);
+		truths__free(&truths);
+		job__fault(&job, VAPRO_COMMUNICATION, FINDING_ALARM, FINDING_ALARM, EFFECT_CALLS, 0, 0, 4);
+		with = simulate(&job, &truths);
+		assert_int_equal(truths.count, 1);
+		lost = truths.items[0].lost[VAPRO_COMMUNICATION] / job.ranks;
+		if (fabs((double)with.fragments / (double)without.fragments * job.seconds + lost - job.seconds) >
+		    0.002 * job.seconds)
+			fail_msg("%.3f s lost in %.3f s, %.3f of the work done", lost, job.seconds,
+				 (double)with.fragments / (double)without.fragments);
+		truths__free(&truths);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_calls_cost_what_the_truth_says),
+	    cmocka_unit_test(test_waiting_for_slow_transfers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -374,13 +374,43 @@ double cost__transfer(struct sim *sim, struct fragment *fragment)
 		if (effect->kind != EFFECT_CALLS || !concerns(sim, effect, fragment->step))
 			continue;
 		factor *= effect->factor;
-		truth__lose(sim, i, fragment, rank->t, ns * (effect->factor - 1), effect->reported);
+		fragment->slowed |= 1U << i;
 		if (effect->reported) {
 			fragment->factor[effect->cause] += ns * (effect->factor - 1);
 			fragment->off += ns * (effect->factor - 1);
 		}
 	}
+	fragment->plain = ns;
 	return ns * factor;
+}
+
+/* What a call took longer than without the effects that made it slow, by their parts in that. */
+static void lose_call(struct sim *sim, struct fragment *fragment, double extra)
+{
+	double all = 0;
+
+	for (uint32_t left = fragment->slowed; left; left &= left - 1)
+		all += sim->job->effects[__builtin_ctz(left)].factor - 1;
+	for (uint32_t left = fragment->slowed; left && all > 0; left &= left - 1) {
+		int i = __builtin_ctz(left);
+		const struct job_effect *effect = &sim->job->effects[i];
+
+		truth__lose(sim, i, fragment, fragment->start, extra * (effect->factor - 1) / all, effect->reported);
+	}
+}
+
+/*
+ * A slow network costs what the calls take longer than they would without it, on a clock of its own: more than the
+ * transfers themselves where ranks wait for each other's, less where a rank waits no more.
+ */
+void cost__end_call(struct sim *sim, struct fragment *fragment, double usual)
+{
+	struct rank *rank = &sim->ranks[fragment->rank];
+
+	fragment->end = rank->t;
+	usual += SPIN_NS;
+	lose_call(sim, fragment, fragment->end - fragment->start - (usual - rank->usual_t));
+	rank->usual_t = usual;
 }
 
 void cost__write(struct sim *sim, struct fragment *fragment)
@@ -390,6 +420,8 @@ void cost__write(struct sim *sim, struct fragment *fragment)
 
 	fragment->start = rank->t;
 	plain = cost__transfer(sim, fragment);
+	lose_call(sim, fragment, plain - fragment->plain);
+	rank->usual_t -= plain - fragment->plain;
 	off = fragment->off;
 	/* what is asleep needs no CPU; the rest may be disturbed */
 	rank->t += off;

@@ -97,33 +97,45 @@ static struct fragment begin_fragment(const struct sim *sim, int rank, int step)
 	return (struct fragment){.rank = rank, .step = step, .start = sim->ranks[rank].t};
 }
 
-static void exchange(struct sim *sim, int step, double *arrived)
+/* When ranks come to a call, and when they would if no call had been slow. */
+struct arrivals {
+	double *at, *usual;
+};
+
+static void exchange(struct sim *sim, int step, const struct arrivals *arrived)
 {
 	int ranks = sim->job->ranks;
 
-	for (int rank = 0; rank < ranks; rank++)
-		arrived[rank] = sim->ranks[rank].t;
+	for (int rank = 0; rank < ranks; rank++) {
+		arrived->at[rank] = sim->ranks[rank].t;
+		arrived->usual[rank] = sim->ranks[rank].usual_t;
+	}
 	for (int rank = 0; rank < ranks; rank++) {
 		struct fragment fragment = begin_fragment(sim, rank, step);
-		double peers = fmax(arrived[(rank + ranks - 1) % ranks], arrived[(rank + 1) % ranks]);
+		int left = (rank + ranks - 1) % ranks, right = (rank + 1) % ranks;
+		double transfer = cost__transfer(sim, &fragment);
+		double last = fmax(arrived->at[rank], fmax(arrived->at[left], arrived->at[right]));
+		double usual = fmax(arrived->usual[rank], fmax(arrived->usual[left], arrived->usual[right]));
 
-		cost__wait(sim, &fragment, fmax(arrived[rank], peers) + cost__transfer(sim, &fragment));
-		fragment.end = sim->ranks[rank].t;
+		cost__wait(sim, &fragment, last + transfer);
+		cost__end_call(sim, &fragment, usual + fragment.plain);
 		collect__fragment(sim, &fragment);
 	}
 }
 
 static void collective(struct sim *sim, int step)
 {
-	double last = 0;
+	double last = 0, usual = 0;
 
-	for (int rank = 0; rank < sim->job->ranks; rank++)
+	for (int rank = 0; rank < sim->job->ranks; rank++) {
 		last = fmax(last, sim->ranks[rank].t);
+		usual = fmax(usual, sim->ranks[rank].usual_t);
+	}
 	for (int rank = 0; rank < sim->job->ranks; rank++) {
 		struct fragment fragment = begin_fragment(sim, rank, step);
 
 		cost__wait(sim, &fragment, last + cost__transfer(sim, &fragment));
-		fragment.end = sim->ranks[rank].t;
+		cost__end_call(sim, &fragment, usual + fragment.plain);
 		collect__fragment(sim, &fragment);
 	}
 }
@@ -132,11 +144,13 @@ static void alone(struct sim *sim, int step)
 {
 	for (int rank = 0; rank < sim->job->ranks; rank++) {
 		struct fragment fragment = begin_fragment(sim, rank, step);
+		double before = sim->ranks[rank].t;
 
 		if (sim->job->steps[step].kind == STEP_COMPUTE)
 			cost__compute(sim, &fragment);
 		else
 			cost__write(sim, &fragment);
+		sim->ranks[rank].usual_t += sim->ranks[rank].t - before;
 		collect__fragment(sim, &fragment);
 	}
 }
@@ -150,7 +164,7 @@ static double earliest(const struct sim *sim)
 	return t;
 }
 
-static void simulate(struct sim *sim, double *arrived)
+static void simulate(struct sim *sim, const struct arrivals *arrived)
 {
 	const struct job *job = sim->job;
 
@@ -198,24 +212,24 @@ int job__run(const struct job *job, enum vapro_workload_source source, double wi
 	    .window_end = fmin(window_s, job->seconds) * S_NS,
 	    .window_s = window_s,
 	};
-	double *arrived = calloc((size_t)job->ranks, sizeof(*arrived));
+	double *times = calloc((size_t)job->ranks, 2 * sizeof(*times));
 
 	*truths = (struct truths){0};
 	*totals = (struct job_totals){.elapsed_seconds = job->ranks * job->seconds};
 	for (int i = 0; i < JOB_FAULTS; i++)
 		sim.truth_of[i] = -1;
-	if (!sim.ranks || !arrived || !cost__prepare(&sim)) {
+	if (!sim.ranks || !times || !cost__prepare(&sim)) {
 		sim.status = -ENOMEM;
 	} else {
 		collect__announce(&sim);
 		if (job->bulk)
 			bulk__run(&sim);
 		else
-			simulate(&sim, arrived);
+			simulate(&sim, &(struct arrivals){times, times + job->ranks});
 		collect__end(&sim);
 		truth__settle(&sim);
 	}
 	free_sim(&sim);
-	free(arrived);
+	free(times);
 	return sim.status;
 }

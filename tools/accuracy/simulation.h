@@ -23,6 +23,8 @@ struct fragment {
 	double waits;	     /* on the CPU for memory that it would not have waited for otherwise */
 	double factor[VAPRO_FREQUENCY + 1];
 	double level[VAPRO_STORE - VAPRO_L1 + 1]; /* parts of `waits`: where they show, the rest in DRAM */
+	uint32_t slowed;			  /* bit per effect that makes this call slow */
+	double plain;				  /* ns of its transfer without them */
 	struct touched touched[TOUCHED];	  /* truths that it adds to */
 	int touched_count;
 	unsigned switches;
@@ -44,6 +46,7 @@ struct known {
 
 struct rank {
 	double t;
+	double usual_t;		   /* what it would be if no fault had made calls slow */
 	uint32_t effects, active;  /* bit per effect of the job: that has to do with this rank; now */
 	double border;		   /* until then `active` holds */
 	double slice[JOB_EFFECTS]; /* ns on the CPU before it loses it again */
@@ -103,6 +106,8 @@ void cost__compute(struct sim *sim, struct fragment *fragment);
 void cost__write(struct sim *sim, struct fragment *fragment);
 double cost__transfer(struct sim *sim, struct fragment *fragment);	   /* ns, without waiting */
 void cost__wait(struct sim *sim, struct fragment *fragment, double until); /* in a call */
+/* A call that ended: it would have ended at `usual` on the clock without slow calls. */
+void cost__end_call(struct sim *sim, struct fragment *fragment, double usual);
 void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to);
 
 /* truth.c: what faults cost. */
