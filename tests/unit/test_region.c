@@ -90,6 +90,20 @@ static void test_region_about_the_threshold(void **state)
 	region__clear(&result);
 }
 
+/* A light disturbance before and after a hog does not move its begin and end, however surely it is attributed. */
+static void test_region_light_disturbance(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 2, 20, VAPRO_COMPUTATION, 0.91, true);
+	paint(0, 20, 35, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 35, 45, VAPRO_COMPUTATION, 0.91, true);
+	assert_int_equal(grown(&result), 1);
+	assert_bins(&result.drafts[0], 20, 35);
+	region__clear(&result);
+}
+
 static void test_region_weak_neighbours(void **state)
 {
 	struct region_result result;
@@ -338,14 +352,23 @@ static void test_region_two_hogs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_region_basic),	       TEST(test_region_needs_loss),
-	    TEST(test_region_bridges),	       TEST(test_region_about_the_threshold),
-	    TEST(test_region_weak_neighbours), TEST(test_region_classes),
-	    TEST(test_region_parts),	       TEST(test_region_stays_whole),
-	    TEST(test_region_turns),	       TEST(test_region_stolen),
-	    TEST(test_region_cyclic),	       TEST(test_region_calm_rows),
-	    TEST(test_region_disagree),	       TEST(test_region_levels),
-	    TEST(test_region_odd_one),	       TEST(test_region_wanders),
+	    TEST(test_region_basic),
+	    TEST(test_region_needs_loss),
+	    TEST(test_region_bridges),
+	    TEST(test_region_about_the_threshold),
+	    TEST(test_region_light_disturbance),
+	    TEST(test_region_weak_neighbours),
+	    TEST(test_region_classes),
+	    TEST(test_region_parts),
+	    TEST(test_region_stays_whole),
+	    TEST(test_region_turns),
+	    TEST(test_region_stolen),
+	    TEST(test_region_cyclic),
+	    TEST(test_region_calm_rows),
+	    TEST(test_region_disagree),
+	    TEST(test_region_levels),
+	    TEST(test_region_odd_one),
+	    TEST(test_region_wanders),
 	    TEST(test_region_two_hogs),
 	};
 

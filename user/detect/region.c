@@ -16,6 +16,7 @@ const enum vapro_class region__class[LAYERS] = {
 #define CERTAIN 0.8	 /* of a cell's loss: the kernel attributes it */
 #define CERTAIN_PART 0.7 /* of the usual loss is enough then */
 #define GOES_ON 0.5	 /* of the usual loss: beside slow cells it is no end */
+#define GOES_ON_LIKE 0.4 /* of what the cells of its component lose */
 #define STRONG_CELL 0.25 /* of a bin lost */
 #define MOSTLY 0.5	 /* of a loss attributed by the kernel */
 
@@ -177,13 +178,18 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 	       region__lost(grower, place, b, layer) >= STRONG_CELL * (double)VAPRO_BIN_NS;
 }
 
-/* What others took of a CPU, as the kernel attributes, and half of what makes a cell slow. */
-static bool goes_on(const struct grower *grower, size_t place, size_t b, enum layer layer)
+/*
+ * What others took of a CPU, as the kernel attributes: half of what makes a cell slow, and not much less than the cells
+ * of its component lose. A light disturbance before a hog is none of the hog's.
+ */
+static bool goes_on(struct grower *grower, size_t place, size_t b, enum layer layer, uint32_t id)
 {
+	const struct component *component = &grower->components[region__root(grower, id)];
 	struct cell cell = region__cell(grower, place, b, layer);
 	double attributed = (double)cell.closed.cpu + cell.open.cpu;
 
 	return cell__performance(&cell, grower->config) < 1 - GOES_ON * (1 - grower->config->threshold) &&
+	       cell__lost(&cell) >= GOES_ON_LIKE * component->lost / (double)component->cells &&
 	       attributed >= CERTAIN * cell__lost(&cell);
 }
 
@@ -200,7 +206,8 @@ static int follow(struct grower *grower, enum layer layer, bool forward)
 			size_t b = forward ? i : grower->bins - 1 - i, before = forward ? b - 1 : b + 1;
 			size_t after = forward ? b + 1 : b - 1; /* beyond either end: no bin */
 
-			if (of[before] == NO_COMPONENT || of[b] != NO_COMPONENT || !goes_on(grower, place, b, layer))
+			if (of[before] == NO_COMPONENT || of[b] != NO_COMPONENT ||
+			    !goes_on(grower, place, b, layer, of[before]))
 				continue;
 			of[b] = (uint32_t)grower->count;
 			if (region__component(grower, place, b, layer))
