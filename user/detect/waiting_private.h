@@ -106,6 +106,15 @@ static inline size_t waiting__bin_end(const struct waiting *waiting, size_t at, 
 	return at;
 }
 
+/* Lists the rows of each leader. Returns 0 or -ENOMEM. */
+int waiting__link(struct waiting *waiting, const struct stg_job *job);
+
+/* Single calls of one call-site: those that overlap are one operation. Returns 0 or -ENOMEM. */
+int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);
+
+/* Merged calls of one call-site: those that end in one bin are compared. */
+void waiting__split_merged(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);
+
 /* Makes room for what slow paths are found with. Returns 0 or -ENOMEM. */
 int slow_path__begin(struct waiting *waiting);
 

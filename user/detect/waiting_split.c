@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The excess of calls parted into transfer and the rest, by operation or by bin: see waiting.h. */
+#include "detect/waiting_private.h"
+
+#include "model/grow.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool alive(const struct stg_row *row, uint64_t bin)
+{
+	uint64_t from = bin * VAPRO_BIN_NS, to = from + VAPRO_BIN_NS;
+
+	return row->from_ns && row->from_ns < to && (!row->to_ns || row->to_ns > from);
+}
+
+/* Whether a row is a member. Every rank belongs to the world, whether it was seen calling or not; its threads do not.
+ */
+static bool belongs(const struct group *group, const struct stg_job *job, size_t row)
+{
+	return group->uses[row] || (group->id == STG_WORLD && !job->rows[row].thread);
+}
+
+/* Threads of a process that wait for each other are a group per process, which goes by its leader; others are one. */
+static uint32_t leader_of(const struct group *group, const struct stg_job *job, uint32_t row)
+{
+	return group->id == STG_PROCESS ? job->rows[row].leader : 0;
+}
+
+int waiting__link(struct waiting *waiting, const struct stg_job *job)
+{
+	struct followers *followers = &waiting->followers;
+
+	if (grow(&followers->first, &followers->first_capacity, waiting->rows, sizeof(*followers->first)) ||
+	    grow(&followers->next, &followers->next_capacity, waiting->rows, sizeof(*followers->next)))
+		return -ENOMEM;
+	memset(followers->first, 0, waiting->rows * sizeof(*followers->first));
+	for (uint32_t row = (uint32_t)waiting->rows; row-- > 0;) {
+		uint32_t leader = job->rows[row].leader;
+
+		followers->next[row] = followers->first[leader];
+		followers->first[leader] = row + 1;
+	}
+	return 0;
+}
+
+/* The first row that may be in a row's group, and those after it, + 1; 0 is the end. */
+static uint32_t first_member(const struct waiting *waiting, const struct group *group, const struct stg_job *job,
+			     uint32_t of)
+{
+	return group->id == STG_PROCESS ? waiting->followers.first[job->rows[of].leader] : waiting->rows > 0;
+}
+
+static uint32_t next_member(const struct waiting *waiting, const struct group *group, uint32_t at)
+{
+	return group->id == STG_PROCESS ? waiting->followers.next[at - 1] : at < waiting->rows ? at + 1 : 0;
+}
+
+/* Members of a row's group that are alive in a bin of the view. */
+static size_t members(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t of,
+		      size_t b)
+{
+	uint32_t count = 0;
+
+	if (group->id != STG_PROCESS && group->alive[b])
+		return group->alive[b] - 1;
+	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at))
+		count += belongs(group, job, at - 1) && alive(&job->rows[at - 1], waiting->view + b);
+	if (group->id != STG_PROCESS)
+		group->alive[b] = count + 1;
+	return count;
+}
+
+/* What the kernel attributes of their computation in it. */
+static double attributed(const struct waiting *waiting, const struct group *group, const struct stg_job *job,
+			 uint32_t of, size_t b)
+{
+	uint64_t bin = waiting->view + b;
+	double sum = 0;
+
+	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at)) {
+		struct cell cell;
+
+		if (!belongs(group, job, at - 1) || !alive(&job->rows[at - 1], bin))
+			continue;
+		cell = heatmap__cell(waiting->map, at - 1, bin, VAPRO_COMPUTATION);
+		sum += (double)cell.closed.cpu + cell.open.cpu;
+	}
+	return sum;
+}
+
+/* A member that was in no such call has no excess: the least is 0 then. */
+static void settle(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t row,
+		   size_t b, struct least *least)
+{
+	least->known = true;
+	if (members(waiting, group, job, row, b) > least->rows)
+		least->ns = 0;
+	else
+		least->ns = fmax(0, least->ns - attributed(waiting, group, job, row, b));
+}
+
+/* A call by itself, and the process whose threads it waits for. */
+struct single {
+	struct excess *item;
+	uint32_t leader, at;
+};
+
+static int compare_singles(const void *a, const void *b)
+{
+	const struct single *left = a, *right = b;
+
+	if (left->leader != right->leader)
+		return left->leader < right->leader ? -1 : 1;
+	return (left->at > right->at) - (left->at < right->at);
+}
+
+/* The single calls of a call-site in the order of their ends; where threads of a process wait, process by process. */
+static struct single *singles_of(const struct waiting *waiting, const struct stg_job *job, const struct call_site *site,
+				 size_t *count)
+{
+	const struct group *group = &waiting->groups[site->group];
+	struct single *singles = calloc(site->singles + 1, sizeof(*singles));
+
+	*count = 0;
+	for (size_t i = site->begin; singles && i < site->begin + site->count; i++) {
+		struct excess *item = waiting__item(waiting, i);
+
+		if (item->n == 1) {
+			singles[*count] = (struct single){item, leader_of(group, job, item->row), (uint32_t)*count};
+			++*count;
+		}
+	}
+	if (singles && group->id == STG_PROCESS)
+		qsort(singles, *count, sizeof(*singles), compare_singles);
+	return singles;
+}
+
+/* One operation: its transfer, where all members are in it; else the last one's call was too short to be single. */
+static void finish(const struct single *in, size_t count, size_t wanted)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < count; i++)
+		least = fmin(least, in[i].item->ns);
+	for (size_t i = 0; count >= wanted && i < count; i++)
+		in[i].item->transfer_ns = least;
+}
+
+int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site)
+{
+	const struct group *group = &waiting->groups[site->group];
+	size_t count, wanted = 0;
+	struct single *singles = singles_of(waiting, job, site, &count);
+	const struct single *counted = NULL;
+
+	if (!singles)
+		return -ENOMEM;
+	for (size_t from = 0, to; from < count; from = to) {
+		const struct single *first = &singles[from];
+
+		waiting->last[first->item->row] = ++waiting->operation;
+		for (to = from + 1; to < count; to++) {
+			const struct excess *item = singles[to].item;
+
+			if (singles[to].leader != first->leader || item->start_ns >= first->item->end_ns ||
+			    waiting->last[item->row] == waiting->operation)
+				break;
+			waiting->last[item->row] = waiting->operation;
+		}
+		/* Those of one bin are counted once. */
+		if (!counted || counted->leader != first->leader || counted->item->bin != first->item->bin)
+			wanted = members(waiting, group, job, first->item->row, first->item->bin);
+		counted = first;
+		finish(first, to - from, wanted);
+	}
+	free(singles);
+	return 0;
+}
+
+/*
+ * Merged calls of one call-site that end in one bin, [from, to) of the order: the least excess of any member is
+ * everybody's.
+ */
+static void split_merged_in(struct waiting *waiting, const struct stg_job *job, const struct group *group, size_t from,
+			    size_t to)
+{
+	/* Mostly some member is without. */
+	if (group->id != STG_PROCESS && to - from < members(waiting, group, job, 0, waiting__item(waiting, from)->bin))
+		return;
+	waiting->operation++;
+	for (size_t i = from; i < to; i++) {
+		const struct excess *item = waiting__item(waiting, i);
+		uint32_t row = item->row;
+
+		if (waiting->last[row] != waiting->operation) {
+			waiting->last[row] = waiting->operation;
+			waiting->sums[row] = 0;
+			waiting->least[leader_of(group, job, row)] = (struct least){.ns = INFINITY};
+		}
+		waiting->sums[row] += item->n > 1 ? item->ns : 0;
+	}
+	waiting->operation++;
+	for (size_t i = from; i < to; i++) {
+		uint32_t row = waiting__item(waiting, i)->row;
+		struct least *least;
+
+		if (waiting->last[row] == waiting->operation)
+			continue;
+		waiting->last[row] = waiting->operation;
+		least = &waiting->least[leader_of(group, job, row)];
+		if (waiting->sums[row] > 0) {
+			least->ns = waiting->sums[row] < least->ns ? waiting->sums[row] : least->ns;
+			least->rows++;
+		}
+	}
+	for (size_t i = from; i < to; i++) {
+		struct excess *item = waiting__item(waiting, i);
+		struct least *least = &waiting->least[leader_of(group, job, item->row)];
+
+		if (!least->known)
+			settle(waiting, group, job, item->row, item->bin, least);
+		if (least->ns <= 0 && group->id != STG_PROCESS)
+			return;
+		if (item->n > 1 && waiting->sums[item->row] > 0)
+			item->transfer_ns = item->ns * fmin(1, least->ns / waiting->sums[item->row]);
+	}
+}
+
+void waiting__split_merged(struct waiting *waiting, const struct stg_job *job, const struct call_site *site)
+{
+	size_t end = site->begin + site->count;
+
+	for (size_t from = site->begin, to; from < end; from = to) {
+		to = waiting__bin_end(waiting, from, end);
+		split_merged_in(waiting, job, &waiting->groups[site->group], from, to);
+	}
+}
