@@ -90,6 +90,22 @@ static void test_region_about_the_threshold(void **state)
 	region__clear(&result);
 }
 
+/* A rank that waits for another one between short computations: nothing says that its hog has gone meanwhile. */
+static void test_region_unseen(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	for (int bin = 10; bin < 40; bin += 5)
+		paint(0, bin, bin + 3, VAPRO_COMPUTATION, 0.79, true);
+	/* what is not attributed may be jitter */
+	for (int bin = 10; bin < 40; bin += 5)
+		paint(2, bin, bin + 2, VAPRO_COMPUTATION, 0.79, false);
+	assert_int_equal(grown(&result), 1);
+	assert_bins(&result.drafts[0], 10, 38);
+	region__clear(&result);
+}
+
 /* A light disturbance before and after a hog does not move its begin and end, however surely it is attributed. */
 static void test_region_light_disturbance(void **state)
 {
@@ -357,6 +373,7 @@ int main(void)
 	    TEST(test_region_bridges),
 	    TEST(test_region_about_the_threshold),
 	    TEST(test_region_light_disturbance),
+	    TEST(test_region_unseen),
 	    TEST(test_region_weak_neighbours),
 	    TEST(test_region_classes),
 	    TEST(test_region_parts),

@@ -178,6 +178,14 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 	       region__lost(grower, place, b, layer) >= STRONG_CELL * (double)VAPRO_BIN_NS;
 }
 
+/* Whether others had the CPU in a cell, as the kernel attributes: that is no jitter, however short. */
+static bool is_certain(const struct grower *grower, size_t place, size_t b, enum layer layer)
+{
+	struct cell cell = region__cell(grower, place, b, layer);
+
+	return (double)cell.closed.cpu + cell.open.cpu >= CERTAIN * cell__lost(&cell);
+}
+
 /*
  * What others took of a CPU, as the kernel attributes: half of what makes a cell slow, and not much less than the cells
  * of its component lose. A light disturbance before a hog is none of the hog's.
@@ -186,11 +194,10 @@ static bool goes_on(struct grower *grower, size_t place, size_t b, enum layer la
 {
 	const struct component *component = &grower->components[region__root(grower, id)];
 	struct cell cell = region__cell(grower, place, b, layer);
-	double attributed = (double)cell.closed.cpu + cell.open.cpu;
 
 	return cell__performance(&cell, grower->config) < 1 - GOES_ON * (1 - grower->config->threshold) &&
 	       cell__lost(&cell) >= GOES_ON_LIKE * component->lost / (double)component->cells &&
-	       attributed >= CERTAIN * cell__lost(&cell);
+	       is_certain(grower, place, b, layer);
 }
 
 /*
@@ -242,6 +249,28 @@ static bool narrow(const struct grower *grower, size_t place, size_t from, size_
 	return to - from <= REGION_SPARSE + 1 && (better <= grower->gap || layer == LAYER_PATH);
 }
 
+/* Whether the row computed in no bin between two, waiting for another one perhaps: nothing says that it was better. */
+static bool is_unseen(const struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
+{
+	for (size_t b = from + 1; b < to; b++) {
+		struct cell cell = region__cell(grower, place, b, layer);
+
+		if (!isnan(cell__performance(&cell, grower->config)))
+			return false;
+	}
+	return true;
+}
+
+static bool bridges(struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
+{
+	if (!narrow(grower, place, from, to, layer))
+		return false;
+	if (qualifies(grower, place, from, layer) && qualifies(grower, place, to, layer))
+		return true;
+	return layer == LAYER_COMPUTATION && is_certain(grower, place, from, layer) &&
+	       is_certain(grower, place, to, layer) && is_unseen(grower, place, from, to, layer);
+}
+
 static void bridge(struct grower *grower, enum layer layer)
 {
 	for (size_t place = 0; place < grower->job->row_count; place++) {
@@ -253,8 +282,7 @@ static void bridge(struct grower *grower, enum layer layer)
 
 			if (here == NO_COMPONENT)
 				continue;
-			if (last != SIZE_MAX && b - last > 1 && narrow(grower, place, last, b, layer) &&
-			    qualifies(grower, place, last, layer) && qualifies(grower, place, b, layer)) {
+			if (last != SIZE_MAX && b - last > 1 && bridges(grower, place, last, b, layer)) {
 				region__join(grower, of[last], here);
 				for (size_t gap = last + 1; gap < b && b - last <= grower->gap + 1; gap++)
 					of[gap] = here;
