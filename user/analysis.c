@@ -314,7 +314,7 @@ static int wake(struct analysis_job *job)
 
 static bool worth_a_word(const struct analysis_job *job)
 {
-	if (job->active || job->chosen.count) /* a chosen region is emitted at the end, whoever has ended */
+	if (job->active || job->chosen.count) /* a chosen region is emitted at the end, also of a job that has ended */
 		return true;
 	for (size_t i = 0; i < job->book.count; i++) {
 		if (!job->book.variances[i].over)

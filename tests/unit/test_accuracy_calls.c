@@ -27,24 +27,33 @@ static struct job_totals simulate(const struct job *job, struct truths *truths)
 	return totals;
 }
 
-/* One rank waits for nobody: a fault takes from it what the truth says, and the rest of its time goes as without. */
+/* Done work and what the truth says was lost to slow calls, per rank, are the whole time of a job. */
+static void assert_complete(struct job *job, double length_ns, double factor, double tolerance)
+{
+	struct job_totals without, with;
+	struct truths truths;
+	double done, lost;
+
+	job__program(job, length_ns, 0.2, 0);
+	without = simulate(job, &truths);
+	truths__free(&truths);
+	job__fault(job, VAPRO_COMMUNICATION, FINDING_ALARM, FINDING_ALARM, EFFECT_CALLS, 0, 0, factor);
+	with = simulate(job, &truths);
+	assert_int_equal(truths.count, 1);
+	done = (double)with.fragments / (double)without.fragments;
+	lost = truths.items[0].lost[VAPRO_COMMUNICATION] / job->ranks;
+	truths__free(&truths);
+	if (fabs(done * job->seconds + lost - job->seconds) > tolerance * job->seconds)
+		fail_msg("%.3f s lost in %.3f s, %.3f of the work done", lost, job->seconds, done);
+}
+
+/* A single rank waits for no other: it loses to a fault what the truth says, and the rest of its time is as without. */
 static void test_calls_cost_what_the_truth_says(void **state)
 {
 	struct job job = {.seed = 3, .ranks = 1, .hosts = 1, .seconds = 10};
-	struct job_totals without, with;
-	struct truths truths;
 
 	(void)state;
-	job__program(&job, 1e5, 0.2, 0);
-	without = simulate(&job, &truths);
-	truths__free(&truths);
-	job__fault(&job, VAPRO_COMMUNICATION, FINDING_ALARM, FINDING_ALARM, EFFECT_CALLS, 0, 0, 3);
-	with = simulate(&job, &truths);
-	assert_int_equal(truths.count, 1);
-	if (fabs((double)with.fragments / (double)without.fragments * job.seconds +
-		 truths.items[0].lost[VAPRO_COMMUNICATION] - job.seconds) > 0.001 * job.seconds)
-		fail_msg("%.3f s of %.3f s are missing", truths.items[0].lost[VAPRO_COMMUNICATION], job.seconds);
-	truths__free(&truths);
+	assert_complete(&job, 1e5, 3, 0.001);
 }
 
 /* Where ranks wait for each other's slow transfers they lose that, too: the truth has all that the job loses. */
@@ -53,22 +62,8 @@ static void test_waiting_for_slow_transfers(void **state)
 	(void)state;
 	for (unsigned seed = 1; seed < 4; seed++) {
 		struct job job = {.seed = seed, .ranks = 8, .hosts = 2, .seconds = 20};
-		struct job_totals without, with;
-		struct truths truths;
-		double lost;
 
-		job__program(&job, 1e6, 0.2, 0);
-		without = simulate(&job, &truths);
-		truths__free(&truths);
-		job__fault(&job, VAPRO_COMMUNICATION, FINDING_ALARM, FINDING_ALARM, EFFECT_CALLS, 0, 0, 4);
-		with = simulate(&job, &truths);
-		assert_int_equal(truths.count, 1);
-		lost = truths.items[0].lost[VAPRO_COMMUNICATION] / job.ranks;
-		if (fabs((double)with.fragments / (double)without.fragments * job.seconds + lost - job.seconds) >
-		    0.002 * job.seconds)
-			fail_msg("%.3f s lost in %.3f s, %.3f of the work done", lost, job.seconds,
-				 (double)with.fragments / (double)without.fragments);
-		truths__free(&truths);
+		assert_complete(&job, 1e6, 4, 0.002);
 	}
 }
 

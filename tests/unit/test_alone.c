@@ -189,7 +189,7 @@ static void test_lighter_in_variance(void **state)
 	add(7, 10, 1, 1, 1);
 	compute(1, 1, 0.5);
 	assert_true(moved());
-	/* but what the rows of the variance itself are spared nobody else got */
+	/* what the variance's own rows are spared is no work that moved to other rows */
 	begin(16, 4);
 	add(10, 40, 0, 1, 2);
 	items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;

@@ -179,15 +179,21 @@ static void test_identity(void **state)
 	variance__free(&book);
 }
 
+/* Two variances of one row with a gap between them. */
+static void match_two(struct variance_book *book)
+{
+	paint(0, 10, 15, VAPRO_COMPUTATION, 0.5, true);
+	paint(0, 20, 30, VAPRO_COMPUTATION, 0.5, true);
+	match(book, FIRST + 30, false);
+}
+
 static void test_merging_variances(void **state)
 {
 	uint32_t ids = 0;
 	struct variance_book book = {.last_id = &ids};
 
 	(void)state;
-	paint(0, 10, 15, VAPRO_COMPUTATION, 0.5, true);
-	paint(0, 20, 30, VAPRO_COMPUTATION, 0.5, true);
-	match(&book, FIRST + 30, false);
+	match_two(&book);
 	assert_int_equal(book.count, 2);
 	assert_true(variance__emit(&book.variances[0], 0));
 	assert_true(variance__emit(&book.variances[1], 0));
@@ -210,9 +216,7 @@ static void test_merging_proven(void **state)
 	struct variance_book book = {.last_id = &ids};
 
 	(void)state;
-	paint(0, 10, 15, VAPRO_COMPUTATION, 0.5, true);
-	paint(0, 20, 30, VAPRO_COMPUTATION, 0.5, true);
-	match(&book, FIRST + 30, false);
+	match_two(&book);
 	book.variances[0].proven = true;
 	paint(0, 15, 20, VAPRO_COMPUTATION, 0.5, true);
 	match(&book, FIRST + 30, false);

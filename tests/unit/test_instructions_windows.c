@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fragments with instructions in windows of an analysis: what a better minimum changes of earlier
- * windows, which clusters are rare, and input that nobody should send.
+ * windows, which clusters are rare, and input that no sender should send.
  */
 #include <errno.h>
 #include <math.h>
@@ -191,7 +191,7 @@ static void test_odd_input(void **state)
 	result = window(analysis, 0, 15);
 	assert_int_equal(result->rare_count, 1);
 	assert_true(isfinite(result->rares[0].norm));
-	/* all zeros: measured by nobody */
+	/* all zeros: not measured */
 	for (uint64_t at = 15000; at < 25000; at += 100)
 		assert_int_equal(add(analysis, 0, at, 100, 0, 0), 0);
 	result = window(analysis, 15, 25);

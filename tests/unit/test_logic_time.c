@@ -44,7 +44,7 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 	bool preempted;
 
 	(void)state;
-	/* its quota ran out; then the CPU was somebody else's for a while */
+	/* its quota ran out; then another task had the CPU for a while */
 	offcpu_begin(&off, 1000, true, false, 42);
 	offcpu_queue(&off, 7, 500);
 	assert_int_equal(offcpu_end(&off, &counts, 2000, 1300, &preempted), 200);
@@ -93,7 +93,7 @@ static void what_a_cpu_loses_is_lost_by_its_thread(void **state)
 	assert_int_equal(thread.now.hard_irq_ns, 7);
 	cpu3.steal += 10;
 	taken_out(&thread, &cpu3, 3);
-	cpu3.steal += 999; /* somebody else's */
+	cpu3.steal += 999; /* another guest's */
 	taken_in(&thread, &cpu4, 4);
 	cpu4.steal += 3;
 	cpu4.slow = 5;
@@ -145,7 +145,7 @@ static void what_is_reported_late_waits_for_time(void **state)
 	assert_int_equal(counts.hard_irq_ns, 20); /* a part of those 90 */
 	assert_int_equal(counts.slow_ns, 60);
 	assert_false(counts_changed(&thread));
-	assert_int_equal(thread.taken_clock, 9); /* all of it is reported: nobody looks before the clock goes on */
+	assert_int_equal(thread.taken_clock, 9); /* all of it is reported: no reader looks before the clock advances */
 	late(&thread, &counts, 600);
 	assert_int_equal(counts.steal_ns + counts.irq_ns + counts.slow_ns, 0);
 }

@@ -164,7 +164,7 @@ static void test_few_that_agree(void **state)
 	(void)state;
 	run(&scenario);
 	expect(report.coverage_last > 0.7 && report.alarms == 0);
-	/* one rank has nobody to agree with */
+	/* one rank has no other rank to agree with */
 	scenario.ranks = 1;
 	run(&scenario);
 	expect(report.coverage_last < 0.1);

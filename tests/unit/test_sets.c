@@ -440,7 +440,7 @@ static void test_few_outliers(void **state)
 	}
 }
 
-/* What was seen in one bundle only scatters by what it is off: nobody knows how much it usually does. */
+/* What was seen in one bundle scatters by what it is off alone: its usual scatter is unknown. */
 static void test_chance(void **state)
 {
 	struct series series = {.third_n = {0, 10, 0}, .third_ns = {0, 20, 0}, .view_bundles = 1, .view_squares = 40};

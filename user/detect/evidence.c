@@ -245,8 +245,8 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
 	return most <= ALIKE * least;
 }
 
-/* What the kernel attributes to waits for a CPU, without those for threads of the same process: nobody disturbs it
- * then. */
+/* What the kernel attributes to waits for a CPU, without those for threads of the same process: these are no
+ * disturbance from outside. */
 double evidence__by_others(const struct tally *tally, enum vapro_class class)
 {
 	double own = tally->crowd_base > 0 ? tally->crowd / tally->crowd_base : 0;
@@ -358,7 +358,8 @@ static enum vapro_class main_class(const struct variance *variance)
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
 		double lost = variance->total.lost[class];
 
-		/* Of a call that was suspended the rest is waiting, which is as long for whoever is not disturbed. */
+		/* Of a call that was suspended the rest is waiting, which is as long for a rank that is not disturbed.
+		 */
 		if (class == VAPRO_COMMUNICATION && !variance->waiting && !variance->path)
 			lost = WAITED_ANYWAY * fmin(lost, variance->total.cpu[class]);
 		if (variance->has[class] && (main == VAPRO_CLASSES || lost > most)) {
@@ -381,7 +382,7 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 			if (!variance->matched) {
 				if (variance->over)
 					continue;
-				/* What was emitted last stays emitted, but it is nobody's alarm any more. */
+				/* What was emitted last stays emitted, but it is no alarm any more. */
 				variance->alarm = false;
 				variance->effect_of = variance->merged_into;
 				if (variance->merged_into)

@@ -194,7 +194,7 @@ static bool arrived_late(struct waiting *waiting, struct call_site *site, const 
 
 	if (item->n != 1)
 		return false;
-	/* Out of memory nobody is accused. */
+	/* Out of memory no rank is named. */
 	if (find_arrivals(waiting, site))
 		return true;
 	for (high = waiting->arrival_count; low < high;) {
