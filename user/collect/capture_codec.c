@@ -116,140 +116,136 @@ void capture__encode(struct capture_buffer *buffer, const struct stream_event *e
 	}
 }
 
-struct cursor {
-	uint8_t *at, *end;
-};
-
-/* Byte by byte: near the end, and for what needs more than 56 bits. */
-static bool take_long_varint(struct cursor *cursor, uint64_t *value)
+/*
+ * Byte by byte: what needs more than 56 bits. Returns what follows, or NULL where the bytes end before the number or it
+ * has more than 64 bits.
+ */
+static uint8_t *take_long_varint(uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	*value = 0;
-	for (int shift = 0; shift < 64 && cursor->at < cursor->end; shift += 7) {
-		uint8_t byte = *cursor->at++;
+	for (int shift = 0; shift < 64 && at < end; shift += 7) {
+		uint8_t byte = *at++;
 
 		if (shift == 63 && byte > 1)
-			return false;
+			return NULL;
 		*value |= (uint64_t)(byte & 0x7f) << shift;
 		if (!(byte & 0x80))
-			return true;
+			return at;
 	}
-	return false;
+	return NULL;
 }
 
-static inline bool take_varint(struct cursor *cursor, uint64_t *value)
+/* At most CAPTURE_SLACK bytes are read, whatever the end. */
+static inline uint8_t *take_varint(uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	uint64_t word, stop;
 
-	if (cursor->end - cursor->at < 8)
-		return take_long_varint(cursor, value);
-	if (*cursor->at < 0x80) {
-		*value = *cursor->at++;
-		return true;
+	if (*at < 0x80) {
+		*value = *at;
+		return at < end ? at + 1 : NULL;
 	}
-	memcpy(&word, cursor->at, sizeof(word));
+	memcpy(&word, at, sizeof(word));
 	word = le64toh(word);
 	stop = ~word & 0x8080808080808080ULL; /* bytes without a successor */
 	if (!stop)
-		return take_long_varint(cursor, value);
-	cursor->at += __builtin_ctzll(stop) / 8 + 1;
+		return take_long_varint(at, end, value);
+	at += __builtin_ctzll(stop) / 8 + 1;
 	word &= stop ^ (stop - 1);
 	/* eight groups of 7 bits move together: by two, by four, by eight */
 	word = (word & 0x007f007f007f007fULL) | (word & 0x7f007f007f007f00ULL) >> 1;
 	word = (word & 0x00003fff00003fffULL) | (word & 0x3fff00003fff0000ULL) >> 2;
 	*value = (word & 0x000000000fffffffULL) | (word & 0x0fffffff00000000ULL) >> 4;
-	return true;
+	return at <= end ? at : NULL;
 }
 
-static bool take_text(struct cursor *cursor, char **text)
+static uint8_t *take_text(uint8_t *at, const uint8_t *end, const char **text)
 {
 	uint64_t length;
 
-	if (!take_varint(cursor, &length) || length >= (uint64_t)(cursor->end - cursor->at))
-		return false;
-	*text = (char *)cursor->at;
-	cursor->at += length + 1;
-	return strnlen(*text, length + 1) == length;
+	at = take_varint(at, end, &length);
+	if (!at || length >= (uint64_t)(end - at))
+		return NULL;
+	*text = (const char *)at;
+	return strnlen(*text, length + 1) == length ? at + length + 1 : NULL;
 }
 
-static const char *store_integer(const struct capture_column *column, char *member, uint64_t value)
+void capture_layout__add(struct capture_layout *layout, enum column_wire wire, const struct capture_column *own)
 {
-	uint64_t least = value >> 1;
+	static const enum column_kind widest[WIRES] = {
+	    [WIRE_UINT] = COLUMN_U64, [WIRE_INT] = COLUMN_U64, [WIRE_FLOAT] = COLUMN_DOUBLE, [WIRE_TEXT] = COLUMN_TEXT};
 
-	switch (column->kind) {
-	case COLUMN_U64:
-		*(uint64_t *)member = value;
-		return NULL;
-	case COLUMN_BOOL:
-		*(bool *)member = value != 0;
-		return NULL;
-	case COLUMN_U32:
-	case COLUMN_I32:
-		if (value > UINT32_MAX)
-			return "a number is too large";
-		break;
-	case COLUMN_DOUBLE:
-	case COLUMN_TEXT:
-	case COLUMN_COMM:
-		return "a column has another type";
-	}
-	if (column->kind == COLUMN_U32)
-		*(uint32_t *)member = (uint32_t)value;
-	else
-		*(int32_t *)member = (int32_t)(value & 1 ? ~least : least);
-	return NULL;
-}
-
-static void store_text(const struct capture_column *column, char *member, const char *text)
-{
-	if (column->kind == COLUMN_TEXT)
-		memcpy(member, &text, sizeof(text));
-	else /* not ended where it fills all 16 */
-		strncpy(member, text, sizeof(((struct vapro_interference *)0)->comm));
+	layout->columns[layout->count].kind = own ? own->kind : widest[wire];
+	layout->columns[layout->count++].offset = own ? (uint32_t)own->offset : CAPTURE_NO_MEMBER;
 }
 
 const char *capture__decode(const struct capture_layout *layout, uint8_t *payload, size_t length,
 			    struct stream_event *event)
 {
-	struct cursor cursor = {payload, payload + length};
+	uint8_t *at = payload;
+	const uint8_t *end = payload + length;
 	uint64_t bitmap, value;
-	const char *wrong;
-	char *text;
+	const char *text;
 
-	if (!take_varint(&cursor, &bitmap))
+	at = take_varint(at, end, &bitmap);
+	if (!at)
 		return "its bitmap is cut";
 	if (layout->count < 64 && bitmap >> layout->count)
 		return "it has columns that the head does not name";
 	for (; bitmap; bitmap &= bitmap - 1) {
 		int i = __builtin_ctzll(bitmap);
-		const struct capture_column *column = layout->columns[i].own;
-		char *member = column ? (char *)event + column->offset : NULL;
+		uint32_t offset = layout->columns[i].offset;
+		char *member = (char *)event + offset;
 
-		switch (layout->columns[i].wire) {
-		case WIRE_UINT:
-		case WIRE_INT:
-			if (!take_varint(&cursor, &value))
+		switch (layout->columns[i].kind) {
+		case COLUMN_U64:
+			at = take_varint(at, end, &value);
+			if (!at)
 				return "a number is cut";
-			wrong = column ? store_integer(column, member, value) : NULL;
-			if (wrong)
-				return wrong;
+			if (offset != CAPTURE_NO_MEMBER)
+				*(uint64_t *)member = value;
 			break;
-		case WIRE_FLOAT:
-			if (cursor.end - cursor.at < (ptrdiff_t)sizeof(value))
+		case COLUMN_U32:
+			at = take_varint(at, end, &value);
+			if (!at)
 				return "a number is cut";
-			memcpy(&value, cursor.at, sizeof(value));
-			cursor.at += sizeof(value);
+			if (value > UINT32_MAX)
+				return "a number is too large";
+			*(uint32_t *)member = (uint32_t)value;
+			break;
+		case COLUMN_I32:
+			at = take_varint(at, end, &value);
+			if (!at)
+				return "a number is cut";
+			if (value > UINT32_MAX)
+				return "a number is too large";
+			*(int32_t *)member = (int32_t)(value & 1 ? ~(value >> 1) : value >> 1);
+			break;
+		case COLUMN_BOOL:
+			at = take_varint(at, end, &value);
+			if (!at)
+				return "a number is cut";
+			*(bool *)member = value != 0;
+			break;
+		case COLUMN_DOUBLE:
+			if (end - at < (ptrdiff_t)sizeof(value))
+				return "a number is cut";
+			memcpy(&value, at, sizeof(value));
+			at += sizeof(value);
 			value = le64toh(value);
-			if (column)
+			if (offset != CAPTURE_NO_MEMBER)
 				memcpy(member, &value, sizeof(value));
 			break;
-		case WIRE_TEXT:
-		case WIRES:
-			if (!take_text(&cursor, &text))
+		case COLUMN_TEXT:
+		case COLUMN_COMM:
+			at = take_text(at, end, &text);
+			if (!at)
 				return "a text is cut";
-			if (column)
-				store_text(column, member, text);
+			if (layout->columns[i].kind == COLUMN_COMM) /* not ended where it fills all 16 */
+				strncpy(member, text, sizeof(event->interference.comm));
+			else if (offset != CAPTURE_NO_MEMBER)
+				memcpy(member, &text, sizeof(text));
 			break;
 		}
 	}
-	return cursor.at == cursor.end ? NULL : "there is more in it than its columns";
+	return at == end ? NULL : "there is more in it than its columns";
 }

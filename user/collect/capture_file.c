@@ -37,6 +37,7 @@ static const char *read_columns(struct capture_layout *layout, const struct capt
 	{
 		const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name"));
 		const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "type"));
+		const struct capture_column *own = NULL;
 		uint32_t wire = 0;
 
 		if (!name || !type || layout->count == CAPTURE_COLUMNS_MAX)
@@ -45,16 +46,14 @@ static const char *read_columns(struct capture_layout *layout, const struct capt
 			wire++;
 		if (wire == WIRES)
 			return "its head has a column of unknown type";
-		layout->columns[layout->count].wire = wire;
-		layout->columns[layout->count].own = NULL;
 		for (uint32_t i = 0; table && i < table->count; i++) {
 			if (strcmp(table->columns[i].name, name))
 				continue;
 			if (capture__wire(table->columns[i].kind) != wire)
 				return "its head has a column of another type than ours";
-			layout->columns[layout->count].own = &table->columns[i];
+			own = &table->columns[i];
 		}
-		layout->count++;
+		capture_layout__add(layout, wire, own);
 	}
 	return NULL;
 }
@@ -111,10 +110,11 @@ static int fill(struct capture_file *file, size_t need)
 	}
 	if (need > file->capacity) {
 		size_t capacity = need > READ_BYTES ? need : READ_BYTES;
-		uint8_t *grown = realloc(file->buffer, capacity);
+		uint8_t *grown = realloc(file->buffer, capacity + CAPTURE_SLACK);
 
 		if (!grown)
 			return -ENOMEM;
+		memset(grown + capacity, 0, CAPTURE_SLACK);
 		file->buffer = grown;
 		file->capacity = capacity;
 	}

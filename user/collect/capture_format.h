@@ -56,18 +56,24 @@ void capture_buffer__add_u32(struct capture_buffer *buffer, uint32_t value);
 /* Adds an event's payload. */
 void capture__encode(struct capture_buffer *buffer, const struct stream_event *event);
 
-/* How a file lays out one kind of event: its columns, and ours where we know them. */
+#define CAPTURE_NO_MEMBER UINT32_MAX
+#define CAPTURE_SLACK 8 /* bytes behind a payload that can be read, whatever they hold */
+
+/* How a file lays out one kind of event: what each of its columns is for us. */
 struct capture_layout {
 	uint32_t count;
 	struct {
-		enum column_wire wire;
-		const struct capture_column *own; /* NULL: passed over */
+		enum column_kind kind; /* of a column that we do not know: the widest of its wire type */
+		uint32_t offset;       /* in struct stream_event; CAPTURE_NO_MEMBER: read, and stored nowhere */
 	} columns[CAPTURE_COLUMNS_MAX];
 };
 
+/* Adds a column of a file that has room for it; own: ours of that name, of the same wire type, or NULL. */
+void capture_layout__add(struct capture_layout *layout, enum column_wire wire, const struct capture_column *own);
+
 /*
- * Fills the event (its type is set by the caller); texts point into payload. Returns NULL, or what is
- * wrong with the payload.
+ * Fills the event (its type is set by the caller); texts point into payload, which CAPTURE_SLACK bytes follow. Returns
+ * NULL, or what is wrong with the payload.
  */
 const char *capture__decode(const struct capture_layout *layout, uint8_t *payload, size_t length,
 			    struct stream_event *event);
