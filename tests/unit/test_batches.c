@@ -117,7 +117,7 @@ static void test_first_and_last(void **state)
 	batches__clear(&batches);
 }
 
-/* A pool says of each group which row it is of, or that it is of several. */
+/* A pool has the batches of all rows, each in its group. */
 static void test_rows(void **state)
 {
 	struct batches turbo = {0}, usual = {0}, pool = {0};
@@ -133,19 +133,8 @@ static void test_rows(void **state)
 	assert_int_equal(batches__pool(&pool, &usual, 5), 0);
 	batches__sort(&pool);
 	assert_int_equal(batches__groups(&pool, groups), 2);
-	assert_int_equal(groups[0].rows, 1);
-	assert_int_equal(groups[0].row, 9);
 	assert_int_equal(groups[0].n, 40);
-	assert_int_equal(groups[1].rows, 2);
 	assert_int_equal(groups[1].n, 80);
-	/* twice the same row, as several threads of a rank, is one */
-	batches__empty(&pool);
-	assert_int_equal(batches__pool(&pool, &usual, 4), 0);
-	assert_int_equal(batches__pool(&pool, &usual, 4), 0);
-	batches__sort(&pool);
-	assert_int_equal(batches__groups(&pool, groups), 1);
-	assert_int_equal(groups[0].rows, 1);
-	assert_int_equal(groups[0].row, 4);
 	batches__clear(&turbo);
 	batches__clear(&usual);
 	batches__clear(&pool);
@@ -208,7 +197,6 @@ static void test_any_order(void **state)
 		for (unsigned g = 0; g < count; g++) {
 			assert_near(groups[g].centre_ns, first[g].centre_ns, 1e-3);
 			assert_int_equal(groups[g].n, first[g].n);
-			assert_int_equal(groups[g].rows, first[g].rows);
 			assert_int_equal(groups[g].first, first[g].first);
 			assert_int_equal(groups[g].last, first[g].last);
 		}
@@ -324,10 +312,8 @@ static void test_far_batches(void **state)
 	assert_int_equal(batches__groups(&pool, groups), 3);
 	assert_int_equal(groups[0].n, 1);
 	assert_int_equal(groups[1].n, 40);
-	assert_int_equal(groups[1].rows, 1);
 	assert_int_equal(groups[1].first, 100);
 	assert_int_equal(groups[1].last, 139);
-	assert_int_equal(groups[2].row, 5);
 	batches__clear(&usual);
 	batches__clear(&lucky);
 	batches__clear(&pool);

@@ -36,8 +36,6 @@ static void absorb(struct batch_bucket *into, const struct batch_bucket *from)
 	into->first = from->first < into->first ? from->first : into->first;
 	into->last = from->last > into->last ? from->last : into->last;
 	into->late += from->late;
-	if (from->row != into->row || from->rows > 1)
-		into->rows = 2;
 }
 
 /* The first item whose index is not below one. */
@@ -57,15 +55,23 @@ static inline uint32_t find(const struct batches *batches, uint32_t index)
 /* Adds a batch of a mean, that ended in a second. */
 static inline int put(struct batches *batches, double mean, uint32_t second)
 {
-	uint32_t index = histogram__index(mean), at = find(batches, index);
-	struct batch_bucket *item = &batches->items[at];
+	uint32_t index = histogram__index(mean), at = batches->latest;
+	struct batch_bucket *item;
 
+	if (at < batches->count && batches->items[at].index < index)
+		at++;
+	else if (at && at < batches->count && batches->items[at].index > index)
+		at--;
+	if (at >= batches->count || batches->items[at].index != index)
+		at = find(batches, index);
+	batches->latest = at;
+	item = &batches->items[at];
 	if (at == batches->count || item->index != index) {
 		if (make_room(batches))
 			return -ENOMEM;
 		item = &batches->items[at];
 		memmove(item + 1, item, (batches->count++ - at) * sizeof(*item));
-		*item = (struct batch_bucket){.index = index, .first = second, .last = second, .rows = 1};
+		*item = (struct batch_bucket){.index = index, .first = second, .last = second};
 	}
 	item->n++;
 	item->sum_ns += mean;
@@ -89,26 +95,13 @@ int batches__close(struct batches *batches)
 	return put(batches, ns / n, second);
 }
 
-int batches__add(struct batches *batches, uint64_t bin, uint32_t n, double ns)
-{
-	int error = 0;
-
-	if (batches->open_n >= BATCH_MEMBERS && bin != batches->open_bin)
-		error = batches__close(batches);
-	batches->open_bin = bin;
-	batches->open_n += n;
-	batches->open_ns += ns;
-	return error;
-}
-
 int batches__pool(struct batches *pool, const struct batches *from, uint32_t row)
 {
 	for (uint32_t i = 0; i < from->count; i++) {
 		if (make_room(pool))
 			return -ENOMEM;
 		pool->items[pool->count] = from->items[i];
-		pool->items[pool->count].row = row;
-		pool->items[pool->count++].rows = 1;
+		pool->items[pool->count++].row = row;
 	}
 	return 0;
 }
@@ -153,7 +146,9 @@ static double around(const struct batches *batches, uint32_t at)
 /* Items [from, to) are a group whose peak is at item `peak`. */
 static struct batch_group make_group(const struct batches *batches, uint32_t from, uint32_t to, uint32_t peak)
 {
-	struct batch_group group = {.first = UINT32_MAX, .row = batches->items[from].row, .rows = 1};
+	struct batch_group group = {
+	    .first = UINT32_MAX,
+	};
 	uint32_t middle = batches->items[peak].index;
 	double sum = 0, n = 0;
 
@@ -161,8 +156,6 @@ static struct batch_group make_group(const struct batches *batches, uint32_t fro
 		const struct batch_bucket *item = &batches->items[i];
 
 		group.n += item->n;
-		if (item->rows > 1 || item->row != group.row)
-			group.rows = 2;
 		group.first = item->first < group.first ? item->first : group.first;
 		group.last = item->last > group.last ? item->last : group.last;
 		group.late += item->late;

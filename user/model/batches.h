@@ -27,13 +27,14 @@ struct batch_bucket {
 	double sum_ns;
 	uint32_t first, last; /* when its first and last batch ended, seconds since the epoch */
 	uint32_t late;	      /* batches that ended BATCH_LATE_S or more after the first of all of their row */
-	uint32_t row, rows;   /* of a pool: a row that has batches here, and whether it is one (1) or several (2) */
+	uint32_t row;	      /* of a pool that is not sorted yet: whose batches they are */
 };
 
 /* A plain value; zero is empty, batches__clear frees. */
 struct batches {
 	struct batch_bucket *items; /* ascending by index, none empty */
 	uint32_t count, capacity;
+	uint32_t latest; /* item that the last batch went to: mostly the next one does, too */
 	/* The batch that is being filled. */
 	uint32_t open_n;
 	uint64_t open_bin;
@@ -44,16 +45,25 @@ struct batches {
 struct batch_group {
 	double centre_ns;
 	uint32_t n;
-	uint32_t row, rows;   /* one that has batches here, and whether it is one (1) or several (2) */
 	uint32_t first, last; /* seconds since the epoch */
 	uint32_t late;	      /* as in a bucket */
 };
 
-/* n fragments that took ns together, in a bin of VAPRO_BIN_NS; in the order of time. Returns 0 or -ENOMEM. */
-int batches__add(struct batches *batches, uint64_t bin, uint32_t n, double ns);
-
 /* Closes the batch that is being filled where it has enough members; drops it otherwise. Returns 0 or -ENOMEM. */
 int batches__close(struct batches *batches);
+
+/* n fragments that took ns together, in a bin of VAPRO_BIN_NS; in the order of time. Returns 0 or -ENOMEM. */
+static inline int batches__add(struct batches *batches, uint64_t bin, uint32_t n, double ns)
+{
+	int error = 0;
+
+	if (batches->open_n >= BATCH_MEMBERS && bin != batches->open_bin)
+		error = batches__close(batches);
+	batches->open_bin = bin;
+	batches->open_n += n;
+	batches->open_ns += ns;
+	return error;
+}
 
 /* Adds the buckets of a row's batches to a pool, which batches__group needs batches__sort for. 0 or -ENOMEM. */
 int batches__pool(struct batches *pool, const struct batches *from, uint32_t row);
