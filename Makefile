@@ -47,8 +47,10 @@ MPIF90_MPICH = $(GFORTRAN) -I$(MPICH_INCLUDE) -I$(MPI_MODULES)/mpich $(addprefix
 endif
 
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
-CFLAGS ?= -O2 -g
+CFLAGS ?= -O3 -g
 CFLAGS += -std=gnu11 $(WARNINGS)
+# The programs are optimised as a whole at their link; what links the library for a test takes the plain objects in it.
+LTO ?= -flto=auto -ffat-lto-objects
 LDLIBS = -lbpf -ldw -lelf -lcapstone -lcjson -lgsl -lgslcblas -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
@@ -94,7 +96,7 @@ $(B)/vapro.skel.h: $(B)/vapro.bpf.o
 $(B)/%.o: %.c $(B)/vapro.skel.h | $(B)/.deps-build
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $(LTO) -MMD -MP -c $< -o $@
 
 $(B)/test/%.o: %.c $(B)/vapro.skel.h | $(B)/.deps-build
 	@mkdir -p $(@D)
@@ -115,7 +117,7 @@ $(B)/test/libvapro.a: $(TEST_OBJECTS)
 
 $(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/%.o $(B)/libvapro.a
 	@echo "  LINK  $@"
-	@$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	@$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 # ---- tests
 

@@ -337,7 +337,7 @@ static int ask(struct analysis_context *context, struct analysis_job *job)
 
 void analysis__turn(struct analysis_context *context, struct analysis_job *jobs)
 {
-	struct driver_wish vain;
+	struct driver_wish vain = {0};
 	struct diagnosis_case *item;
 
 	if (!driver__turn(&context->driver, &vain))

@@ -32,7 +32,7 @@ static int gather(const struct counters *counters, const struct event_group *gro
 static void tell_shares(struct counters *counters, const struct event_group *group, size_t count, FILE *out)
 {
 	struct counter_layout layout;
-	uint64_t counts[KERNEL_EVENTS];
+	uint64_t counts[KERNEL_EVENTS] = {0};
 	double share[TOPDOWN_PARTS];
 	char err[256];
 
