@@ -105,15 +105,15 @@ int analysis__add_state(struct analysis *analysis, const struct vapro_state *sta
 	return stg__add_state(analysis->context.stg, state);
 }
 
-static bool possible(const struct analysis *analysis, const struct vapro_bundle *bundle, bool factors)
+static bool possible(const struct analysis *analysis, const struct vapro_bundle *bundle, const double *factor)
 {
 	if (bundle->thread >= stg__threads(analysis->context.stg) ||
 	    bundle->state >= stg__states(analysis->context.stg))
 		return false;
 	if (!bundle->n || bundle->end_ns < bundle->start_ns || bundle->min_ns > bundle->max_ns)
 		return false;
-	for (int i = 0; factors && i < VAPRO_FACTORS; i++) {
-		if (!isfinite(bundle->factor[i]))
+	for (int i = 0; factor && i < VAPRO_FACTORS; i++) {
+		if (!isfinite(factor[i]))
 			return false;
 	}
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
@@ -137,19 +137,19 @@ static int refuse(struct analysis_context *context, struct analysis_job *job, co
 
 int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
 {
-	bool factors = kept__any_factor(bundle->factor);
-	struct vapro_bundle settled;
+	const double *factor = kept__any_factor(bundle->factor) ? bundle->factor : NULL;
+	double settled[VAPRO_FACTORS];
 	struct analysis_job *job;
 	struct kept kept;
 	unsigned counted = 0;
 	int error;
 
-	if (!possible(analysis, bundle, factors))
+	if (!possible(analysis, bundle, factor))
 		return -EINVAL;
-	if (factors) {
-		settled = *bundle;
-		counted = factors__settle((double)bundle->sum_ns, settled.factor);
-		bundle = &settled;
+	if (factor) {
+		memcpy(settled, factor, sizeof(settled));
+		counted = factors__settle((double)bundle->sum_ns, settled);
+		factor = settled;
 	}
 	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
 	if (!(bundle->flags & VAPRO_BUNDLE_OPEN)) {
@@ -160,7 +160,7 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 	error =
 	    stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns, !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	if (!error)
-		error = series__add(&analysis->context.series, bundle, &kept);
+		error = series__add(&analysis->context.series, bundle, factor, &kept);
 	if (error)
 		return refuse(&analysis->context, job, bundle, error);
 	analysis_memory__look(&analysis->context, analysis->jobs, analysis->job_count);

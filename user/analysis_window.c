@@ -92,17 +92,14 @@ static void begin_view(struct series_book *book, uint32_t job)
 	}
 }
 
-/* Which third of the bins [view, end) one of them lies in. */
-static int third_of(uint64_t bin, uint64_t view, uint64_t end)
+/* The first bins of the second and of the last third of the bins [view, end). */
+static void set_thirds(uint64_t view, uint64_t end, uint64_t begins[static SERIES_THIRDS - 1])
 {
 	uint64_t all = end - view, rest = all % SERIES_THIRDS;
-	int third = 0;
 
-	while (third + 1 < SERIES_THIRDS &&
-	       bin - view >= all / SERIES_THIRDS * (uint64_t)(third + 1) +
-				 (rest * (uint64_t)(third + 1) + SERIES_THIRDS - 1) / SERIES_THIRDS)
-		third++;
-	return third;
+	for (uint64_t third = 1; third < SERIES_THIRDS; third++)
+		begins[third - 1] =
+		    view + all / SERIES_THIRDS * third + (rest * third + SERIES_THIRDS - 1) / SERIES_THIRDS;
 }
 
 /*
@@ -126,9 +123,11 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	double *computing = calloc(about->row_count + 1, sizeof(*computing));
 	struct series *series = context->series.series;
 	bool alarms = any_alarm(&job->book);
+	uint64_t thirds[SERIES_THIRDS - 1];
 	double all = 0, weighted = 0;
 	int error = computing ? 0 : -ENOMEM;
 
+	set_thirds(view, end, thirds);
 	begin_view(&context->series, job->id);
 	for (size_t i = 0; !error && i < job->kept_count; i++) {
 		struct kept *kept = &job->kept[i];
@@ -155,7 +154,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 		}
 		at->view_n += kept->n;
 		if (bin >= view && !kept->warm_up) {
-			int third = third_of(bin, view, end);
+			int third = (bin >= thirds[0]) + (bin >= thirds[1]);
 			double ns = series__compared_ns(at->class, kept);
 
 			at->third_n[third] += kept->n;

@@ -89,7 +89,7 @@ static inline struct series *learn_bundle(const struct vapro_bundle *bundle, boo
 	struct series *series;
 	struct kept kept;
 
-	assert_int_equal(series__add(&book, bundle, &kept), 0);
+	assert_int_equal(series__add(&book, bundle, bundle->factor, &kept), 0);
 	series = &book.series[kept.series];
 	if (series__learns(series, &kept, disturbed)) {
 		assert_int_equal(series__learn(&book, &kept, false), 0);
@@ -148,7 +148,7 @@ static inline struct kept judged(uint32_t rank, uint64_t bin, double ns)
 	struct vapro_bundle b = made(rank, bin, 1, ns);
 	struct kept kept;
 
-	assert_int_equal(series__add(&book, &b, &kept), 0);
+	assert_int_equal(series__add(&book, &b, b.factor, &kept), 0);
 	refresh();
 	judge__bundle(&book, &kept);
 	return kept;

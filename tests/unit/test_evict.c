@@ -177,7 +177,7 @@ static void test_oldest_go(void **state)
 	for (uint32_t i = 0; i < 40; i++) {
 		book.window = i / 4;
 		bundle = bundle_of(i & 1, i / 4, i & 2 ? 8000 : 8);
-		assert_int_equal(series__add(&book, &bundle, &kept[i]), 0);
+		assert_int_equal(series__add(&book, &bundle, bundle.factor, &kept[i]), 0);
 	}
 	assert_int_equal(book.count, 40);
 	assert_int_equal(book.workload_count, 20);
@@ -198,12 +198,12 @@ static void test_oldest_go(void **state)
 	book.full = true;
 	for (uint32_t i = 0; i < 28; i++) {
 		bundle = bundle_of(i & 1, 10 + i / 16, 1000 << i / 2 % 8);
-		assert_int_equal(series__add(&book, &bundle, &kept[i]), 0);
+		assert_int_equal(series__add(&book, &bundle, bundle.factor, &kept[i]), 0);
 		assert_true(kept[i].series < 40);
 		assert_int_equal(book.series[kept[i].series].cpu.n, MEMBERS);
 	}
 	bundle = bundle_of(1, 11, 1e9);
-	assert_int_equal(series__add(&book, &bundle, &kept[31]), -ENOSPC);
+	assert_int_equal(series__add(&book, &bundle, bundle.factor, &kept[31]), -ENOSPC);
 	series__free(&book);
 	stg__free(stg);
 }

@@ -67,7 +67,7 @@ static struct kept add(struct vapro_bundle b)
 {
 	struct kept kept;
 
-	assert_int_equal(series__add(&book, &b, &kept), 0);
+	assert_int_equal(series__add(&book, &b, b.factor, &kept), 0);
 	return kept;
 }
 

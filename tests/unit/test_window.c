@@ -14,7 +14,7 @@ static struct kept entered(uint32_t rank, double from, double to, unsigned flags
 	b.start_ns = FIRST * VAPRO_BIN_NS + (uint64_t)(from * VAPRO_BIN_NS);
 	b.end_ns = b.start_ns + b.sum_ns;
 	b.flags = flags;
-	assert_int_equal(series__add(&book, &b, &kept), 0);
+	assert_int_equal(series__add(&book, &b, b.factor, &kept), 0);
 	return kept;
 }
 

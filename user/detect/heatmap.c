@@ -216,6 +216,8 @@ int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enu
 			continue;
 		side->dur += (float)(kept->sum_ns * share);
 		side->ref += (float)((double)kept->reference * kept->n * share);
+		if (!(loss.cpu > 0 || loss.blocked > 0)) /* mostly the kernel attributes nothing */
+			continue;
 		side->cpu += (float)(loss.cpu * share);
 		side->stolen += (float)(fmin(loss.cpu, kept__stolen(kept)) * share);
 		side->blocked += (float)(loss.blocked * share);

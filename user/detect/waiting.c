@@ -118,7 +118,7 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	struct loss loss = kept__loss(kept);
 	double excess = fmax(0, loss.lost - loss.cpu);
 	bool open = kept->flags & VAPRO_BUNDLE_OPEN;
-	struct excess item;
+	struct excess *item;
 
 	if (!group)
 		return -ENOMEM;
@@ -135,16 +135,17 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	}
 	if (last < waiting->view || last < from)
 		return 0;
-	item = (struct excess){
-	    .row = series->row,
-	    .n = open ? 0 : kept->n,
-	    .bin = end_bin(waiting, last),
-	    .start_ns = kept->start_ns,
-	    .end_ns = kept->end_ns,
-	    .ns = excess,
-	    .reference_ns = (double)kept->reference * kept->n,
-	};
-	return waiting__keep(waiting, (uint32_t)(group - waiting->groups), series->workload, &item);
+	item = waiting__new_item(waiting, (uint32_t)(group - waiting->groups), series->workload, open ? 0 : kept->n);
+	if (!item)
+		return -ENOMEM;
+	item->row = series->row;
+	item->bin = end_bin(waiting, last);
+	item->start_ns = kept->start_ns;
+	item->end_ns = kept->end_ns;
+	item->ns = excess;
+	item->reference_ns = (double)kept->reference * kept->n;
+	item->transfer_ns = item->path_ns = 0;
+	return 0;
 }
 
 void waiting__reach(struct waiting *waiting, double ns)
@@ -160,14 +161,23 @@ void waiting__reach(struct waiting *waiting, double ns)
 	waiting->reach = bins > waiting->reach ? bins : waiting->reach;
 }
 
-/* The bins of the view that a single or open call lies in, relative to it: [*from, *to). */
-static void bins_of(const struct waiting *waiting, const struct excess *item, size_t *from, size_t *to)
+/* The bins of the view that an item counts in, relative to it: [from, to). */
+struct bins {
+	size_t from, to;
+};
+
+static inline struct bins bins_of(const struct waiting *waiting, const struct excess *item)
 {
 	uint64_t last = (item->end_ns > item->start_ns ? item->end_ns - 1 : item->end_ns) / VAPRO_BIN_NS;
 	uint64_t first = item->start_ns / VAPRO_BIN_NS;
 
-	*from = first > waiting->view ? first - waiting->view : 0;
-	*to = last + 1 < waiting->view + waiting->bins ? last + 1 - waiting->view : waiting->bins;
+	/* Only a single or open call is spread over the bins that it lies in. */
+	if (item->n > 1)
+		return (struct bins){item->bin, item->bin + 1};
+	return (struct bins){
+	    .from = first > waiting->view ? first - waiting->view : 0,
+	    .to = last + 1 < waiting->view + waiting->bins ? last + 1 - waiting->view : waiting->bins,
+	};
 }
 
 static double share_of(const struct waiting *waiting, const struct excess *item, size_t b)
@@ -177,14 +187,13 @@ static double share_of(const struct waiting *waiting, const struct excess *item,
 	return kept__share(&kept, waiting->view + b);
 }
 
-static int write_item(struct waiting *waiting, const struct excess *item)
+static int write_item(struct waiting *waiting, const struct excess *item, struct bins bins)
 {
 	double late = item->ns - item->transfer_ns - item->path_ns;
-	size_t from = item->bin, to = from + 1;
 
-	if (item->n <= 1)
-		bins_of(waiting, item, &from, &to);
-	for (size_t b = from; b < to; b++) {
+	if (item->ns <= 0)
+		return 0;
+	for (size_t b = bins.from; b < bins.to; b++) {
 		double share = item->n > 1 ? 1 : share_of(waiting, item, b);
 		uint64_t bin = waiting->view + b;
 
@@ -221,14 +230,10 @@ static int count_busy(struct waiting *waiting, const struct vapro_config *config
 }
 
 /* Whether a call, and those of one operation with it that end a bin earlier or later, lie in calm bins. */
-static bool is_calm(const struct waiting *waiting, const struct excess *item)
+static bool is_calm(const struct waiting *waiting, struct bins bins)
 {
-	size_t from = item->bin, to = from + 1;
+	size_t from = bins.from - (bins.from > 0), to = bins.to + (bins.to < waiting->bins);
 
-	if (item->n <= 1)
-		bins_of(waiting, item, &from, &to);
-	from -= from > 0;
-	to += to < waiting->bins;
 	return from >= to || waiting->busy[to] == waiting->busy[from];
 }
 
@@ -247,9 +252,10 @@ static int write_calm(struct waiting *waiting, const struct vapro_config *config
 	for (size_t i = 0; i < waiting->item_count; i++) {
 		const struct excess *item = &waiting->items[i];
 		struct call_site *site = &waiting->sites[item->site];
+		struct bins bins = bins_of(waiting, item);
 
-		if (is_calm(waiting, item)) {
-			if (write_item(waiting, item))
+		if (is_calm(waiting, bins)) {
+			if (write_item(waiting, item, bins))
 				return -ENOMEM;
 			continue;
 		}
@@ -287,7 +293,9 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 	if (paths)
 		slow_path__drop(waiting, job);
 	for (size_t i = 0; i < waiting->item_count; i++) {
-		if (write_item(waiting, waiting__item(waiting, i)))
+		const struct excess *item = waiting__item(waiting, i);
+
+		if (write_item(waiting, item, bins_of(waiting, item)))
 			return -ENOMEM;
 	}
 	return 0;

@@ -37,19 +37,21 @@ static int find_site(struct waiting *waiting, uint32_t group, uint32_t workload,
 	return 0;
 }
 
-int waiting__keep(struct waiting *waiting, uint32_t group, uint32_t workload, const struct excess *item)
+struct excess *waiting__new_item(struct waiting *waiting, uint32_t group, uint32_t workload, uint32_t n)
 {
+	struct excess *item;
 	uint32_t site;
 
 	if (find_site(waiting, group, workload, &site) ||
 	    grow_untouched(&waiting->items, &waiting->item_capacity, waiting->item_count + 1, sizeof(*waiting->items)))
-		return -ENOMEM;
-	waiting->items[waiting->item_count] = *item;
-	waiting->items[waiting->item_count++].site = site;
+		return NULL;
+	item = &waiting->items[waiting->item_count++];
+	item->site = site;
+	item->n = n;
 	waiting->sites[site].count++;
-	waiting->sites[site].singles += item->n == 1;
-	waiting->sites[site].merged += item->n > 1;
-	return 0;
+	waiting->sites[site].singles += n == 1;
+	waiting->sites[site].merged += n > 1;
+	return item;
 }
 
 static int compare_sites(const void *a, const void *b, void *arg)

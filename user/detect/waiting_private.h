@@ -85,8 +85,11 @@ struct waiting {
 /* Forgets the items and call-sites of the last view. */
 void waiting__empty(struct waiting *waiting);
 
-/* Adds an item to the call-site of a workload in a group. Returns 0 or -ENOMEM. */
-int waiting__keep(struct waiting *waiting, uint32_t group, uint32_t workload, const struct excess *item);
+/*
+ * A new item of the call-site of a workload in a group, of n calls, for the caller to fill but for these three. NULL
+ * when out of memory.
+ */
+struct excess *waiting__new_item(struct waiting *waiting, uint32_t group, uint32_t workload, uint32_t n);
 
 /* Brings the items into order. Returns 0 or -ENOMEM. */
 int waiting__order(struct waiting *waiting);

@@ -306,7 +306,7 @@ static bool take_factors(struct series_book *book, const double *factor, struct 
 	float *own;
 
 	kept->factor = kept_no_factors;
-	if (!kept__any_factor(factor))
+	if (!factor)
 		return true;
 	own = pool__take(&book->factors);
 	if (!own)
@@ -346,7 +346,7 @@ static int add(struct series_book *book, const struct vapro_bundle *bundle, enum
 	return add_history(book, series, kept);
 }
 
-int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept)
+int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor, struct kept *kept)
 {
 	const struct stg_state *state = stg__state(book->stg, bundle->state);
 	enum vapro_class class = state->about.class;
@@ -363,23 +363,12 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, str
 	    .fresh = 1,
 	    .waits = class == VAPRO_COMMUNICATION && state->group == STG_PROCESS,
 	};
-	if (!take_factors(book, bundle->factor, kept))
+	if (!take_factors(book, factor, kept))
 		return -ENOMEM;
 	error = add(book, bundle, class, kept);
 	if (error)
 		series__drop(book, kept);
 	return error;
-}
-
-/* Time that is not learnt from stays a bounded multiple of what is: a wrong alarm must not end learning. */
-#define DISTURBED_MOST 32
-
-bool series__learns(struct series *series, const struct kept *kept, bool disturbed)
-{
-	if (kept->warm_up || kept->blind || kept->flags & VAPRO_BUNDLE_OPEN)
-		return false;
-	/* One that is slower for good is measured against other ranks: nothing is spoilt by what it does. */
-	return !disturbed || series->slower || series->disturbed_n > DISTURBED_MOST * (series->usual.n + 1);
 }
 
 int series__learn(struct series_book *book, const struct kept *kept, bool live)

@@ -129,11 +129,12 @@ int series__init(struct series_book *book, const struct vapro_config *config, en
 void series__free(struct series_book *book);
 
 /*
- * Enters a bundle into its history and fills kept. Open fragments make no history.
+ * Enters a bundle into its history and fills kept. Open fragments make no history. factor: what the bundle's are
+ * taken for, VAPRO_FACTORS sums, or NULL where all are 0.
  * Returns 0, -EINVAL for impossible magnitudes, -ENOSPC for one that needs a new history while the book is
  * full, or -ENOMEM.
  */
-int series__add(struct series_book *book, const struct vapro_bundle *bundle, struct kept *kept);
+int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor, struct kept *kept);
 
 /* Free what nobody refers to any more: series and workloads of model/evict.h. */
 void series__release(struct series_book *book, uint32_t id);
@@ -151,11 +152,20 @@ void series__drop(struct series_book *book, const struct kept *kept);
  */
 int series__forget(struct series_book *book, uint32_t job);
 
+/* Time that is not learnt from stays a bounded multiple of what is: a wrong alarm must not end learning. */
+#define SERIES_DISTURBED_MOST 32
+
 /*
  * Whether references and what is usual may be learnt from a bundle: not from the first members, and not in time
  * that an alarm owns (disturbed), unless that was nearly all of it.
  */
-bool series__learns(struct series *series, const struct kept *kept, bool disturbed);
+static inline bool series__learns(const struct series *series, const struct kept *kept, bool disturbed)
+{
+	if (kept->warm_up || kept->blind || kept->flags & VAPRO_BUNDLE_OPEN)
+		return false;
+	/* One that is slower for good is measured against other ranks: nothing is spoilt by what it does. */
+	return !disturbed || series->slower || series->disturbed_n > SERIES_DISTURBED_MOST * (series->usual.n + 1);
+}
 
 /* Adds a bundle to the batches of its series: of the view (live), or for good. Returns 0 or -ENOMEM. */
 int series__learn(struct series_book *book, const struct kept *kept, bool live);
