@@ -158,7 +158,9 @@ void truth__count(struct sim *sim, const struct fragment *fragment)
 		if (whole >= BAR * without && class_of(sim, fragment->step) == truth->class &&
 		    members_before(sim, fragment) >= WARM_UP)
 			truth->judged = fmin(truth->judged, fragment->start / S_NS);
-		truth->last = fmax(truth->last, fmin(fragment->end / S_NS, sim->job->seconds));
+		/* One that the run's end cuts off before it is late shows nothing. */
+		if (fragment->end / S_NS <= sim->job->seconds || sim->job->seconds * S_NS - fragment->start > without)
+			truth->last = fmax(truth->last, fmin(fragment->end / S_NS, sim->job->seconds));
 		if (class_of(sim, fragment->step) != truth->class)
 			continue;
 		truth->fragment = fmax(truth->fragment, without / S_NS);
@@ -209,9 +211,9 @@ static void settle(struct sim *sim, size_t index)
 	if (truth->begin < AT_ONCE_S)
 		truth->batches = healthy(sim, lost, worst);
 	truth->unsupported = truth->batches < SUPPORT || (sim->job->ranks == 1 && truth->begin < LONELY_S);
-	/* ends within the last fragment: a fault that lasts to the end of the run */
-	if (truth->end > sim->job->seconds)
-		truth->end = sim->job->seconds;
+	/* lasts to the end of the run, or to the last fragment that showed it */
+	if (truth->end > truth->last)
+		truth->end = truth->last;
 }
 
 void truth__settle(struct sim *sim)
