@@ -193,6 +193,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		memset(series[i].half_net_ns, 0, sizeof(series[i].half_net_ns));
 		memset(series[i].window_uncovered_ns, 0, sizeof(series[i].window_uncovered_ns));
 	}
+	job->known_from = span->view;
 	for (size_t i = 0; i < job->kept_count; i++) {
 		float counted = job->kept[i].reference;
 
@@ -207,8 +208,11 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		job->kept[i].renewed = !job->kept[i].fresh && job->kept[i].cell != KEPT_NO_CELL &&
 				       fabsf(job->kept[i].reference - counted) > RENEWED_SHARE * counted;
 		/* Its state has become known: what it did before the view is emitted now. */
-		if (job->kept[i].held && job->kept[i].covered)
+		if (job->kept[i].held && job->kept[i].covered) {
 			job->kept[i].fresh = 1;
+			if (kept__first_bin(&job->kept[i]) < job->known_from)
+				job->known_from = kept__first_bin(&job->kept[i]);
+		}
 		if (!pending(&job->kept[i], span) && analysis__normal(context, &job->kept[i]))
 			add_pile(&series[job->kept[i].series].normal_live, &job->kept[i]);
 	}
@@ -273,7 +277,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		return -ENOMEM;
 	heatmap__advance(&job->map, span->view, span->end);
 	heatmap__clear(&job->map, span->view);
-	if (waiting__begin(job->waiting, &job->map, about->row_count, span->view, span->end))
+	if (waiting__begin(job->waiting, &job->map, about->row_count, job->known_from, span->view, span->end))
 		return -ENOMEM;
 	for (size_t i = 0; i < job->kept_count + job->open_count; i++) {
 		bool open = i >= job->kept_count;

@@ -16,8 +16,8 @@ static struct workload sites[SITES];
 static struct series_book called;
 static struct waiting *waiting;
 
-/* Two call-sites that all ranks know. */
-static inline void begin_calls(void)
+/* Two call-sites that all ranks know; of the first `old` bins only what has just become known is added. */
+static inline void begin_calls_after(uint64_t old)
 {
 	uint32_t ranks = (uint32_t)job->row_count;
 
@@ -33,7 +33,12 @@ static inline void begin_calls(void)
 	called = (struct series_book){.config = &config, .series = callers, .workloads = sites, .count = SITES * ranks};
 	waiting = waiting__new();
 	assert_non_null(waiting);
-	assert_int_equal(waiting__begin(waiting, &map, ranks, FIRST, FIRST + 50), 0);
+	assert_int_equal(waiting__begin(waiting, &map, ranks, FIRST, FIRST + old, FIRST + 50), 0);
+}
+
+static inline void begin_calls(void)
+{
+	begin_calls_after(0);
 }
 
 static inline void add_call(uint32_t site, uint32_t rank, struct kept kept, uint32_t group)

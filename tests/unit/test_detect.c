@@ -103,7 +103,7 @@ static void test_waiting(void **state)
 
 	(void)state;
 	series[3] = (struct series){.row = 3, .next = SERIES_NONE};
-	assert_int_equal(waiting__begin(waiting, &map, 4, FIRST, FIRST + 50), 0);
+	assert_int_equal(waiting__begin(waiting, &map, 4, FIRST, FIRST, FIRST + 50), 0);
 	/* In bin 10 ranks 1 to 3 wait half a bin for rank 0; in bin 20 all four do for a tenth at least. */
 	for (uint32_t row = 1; row < 4; row++) {
 		kept = fragment(10, 10.5, 0, 0);

@@ -266,6 +266,24 @@ static void test_beside_transfer(void **state)
 	assert_parts(4, 10, 0, 0.2, 0);
 }
 
+/*
+ * Of calls before the view, ranks whose calls are not known yet may have been as slow: one of eight changes nothing,
+ * and a rank that is known alone is on no slow path.
+ */
+static void test_just_known(void **state)
+{
+	(void)state;
+	begin_calls_after(30);
+	for (uint32_t rank = 0; rank < 8; rank++) {
+		if (rank != 5)
+			call(0, rank, 20.1, rank == 3 ? 20.4 : 20.1 + USUAL);
+	}
+	call(1, 3, 25.1, 25.4);
+	end_calls();
+	assert_parts(3, 20, 0, 0, 0.3 - USUAL);
+	assert_parts(3, 25, 0.3 - USUAL, 0, 0);
+}
+
 /* A path is a layer of its own on the map: a variance that is marked as one, and no waiting. */
 static void test_draft(void **state)
 {
@@ -292,7 +310,7 @@ int main(void)
 	    EIGHT(test_late_by_little),	 EIGHT(test_neighbour),	      EIGHT(test_few_members),
 	    EIGHT(test_too_small),	 EIGHT(test_less_to_compute), EIGHT(test_threads),
 	    EIGHT(test_beside_transfer), EIGHT(test_draft),	      EIGHT(test_several_states),
-	    EIGHT(test_partners),	 EIGHT(test_a_little_later),
+	    EIGHT(test_partners),	 EIGHT(test_a_little_later),  EIGHT(test_just_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

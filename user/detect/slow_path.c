@@ -210,9 +210,9 @@ static bool arrived_late(struct waiting *waiting, struct call_site *site, const 
 	return low < waiting->arrival_count && waiting->arrivals[low].start_ns <= item->end_ns;
 }
 
-/* In the items [from, to) of a call-site, which end in one bin. */
+/* In the items [from, to) of a call-site, which end in one bin. unknown: further rows that may have been slow in it. */
 static bool find_in(struct waiting *waiting, const struct series_book *book, struct call_site *site, size_t from,
-		    size_t to)
+		    size_t to, size_t unknown)
 {
 	size_t slow, own;
 	double most = sum_rows(waiting, from, to, &slow);
@@ -222,7 +222,8 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 		return false;
 	if (!site->users)
 		site->users = users_of(waiting, book, site->workload);
-	own = main_rows(waiting, from, to, most);
+	own = main_rows(waiting, from, to, most) + unknown;
+	slow += unknown;
 	if (site->users < LEAST_MEMBERS || 2 * slow > site->users || (own > 1 && own > site->users / FEW))
 		return false;
 	if (!waiting->late_known)
@@ -241,16 +242,42 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 	return any;
 }
 
+/*
+ * A state becomes known rank by rank: those of whom no call before the view is known may have been slow there, too.
+ * Their number; 0 where all calls of the call-site lie in the view.
+ */
+static size_t unknown_rows(struct waiting *waiting, const struct series_book *book, struct call_site *site)
+{
+	size_t rows = 0;
+
+	waiting->operation++;
+	for (size_t i = site->begin; i < site->begin + site->count && waiting__item(waiting, i)->bin < waiting->old;
+	     i++) {
+		uint32_t row = waiting__item(waiting, i)->row;
+
+		rows += waiting->last[row] != waiting->operation;
+		waiting->last[row] = waiting->operation;
+	}
+	if (!rows)
+		return 0;
+	if (!site->users)
+		site->users = users_of(waiting, book, site->workload);
+	return site->users - rows;
+}
+
 bool slow_path__find(struct waiting *waiting, const struct series_book *book, struct call_site *site)
 {
 	size_t end = site->begin + site->count;
+	size_t unknown;
 	bool any = false;
 
 	if (waiting->groups[site->group].id == STG_PROCESS)
 		return false;
+	unknown = unknown_rows(waiting, book, site);
 	for (size_t from = site->begin, to; from < end; from = to) {
 		to = waiting__bin_end(waiting, from, end);
-		any |= find_in(waiting, book, site, from, to);
+		any |= find_in(waiting, book, site, from, to,
+			       waiting__item(waiting, from)->bin < waiting->old ? unknown : 0);
 	}
 	return any;
 }

@@ -65,10 +65,12 @@ static int prepare(struct waiting *waiting, struct group *group)
 	return 0;
 }
 
-int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, uint64_t view, uint64_t end)
+int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, uint64_t from, uint64_t view,
+		   uint64_t end)
 {
 	waiting->rows = rows;
-	waiting->view = view < map->begin ? map->begin : view;
+	waiting->view = from < map->begin ? map->begin : from;
+	waiting->old = view > waiting->view ? view - waiting->view : 0;
 	waiting->bins = end > waiting->view ? end - waiting->view : 0;
 	waiting->map = map;
 	waiting->reach = 0;
@@ -102,10 +104,10 @@ static struct group *find_group(struct waiting *waiting, uint32_t id)
 	return &waiting->groups[waiting->group_count++];
 }
 
-/* The bin of the view that a call is counted to, which ends in bin `last` or, where it is open, after the view. */
-static uint32_t end_bin(const struct waiting *waiting, uint64_t last)
+/* A bin relative to the view; of what is open, at most the last one of the view. */
+static uint32_t in_view(const struct waiting *waiting, uint64_t at)
 {
-	uint64_t bin = last - waiting->view;
+	uint64_t bin = at - waiting->view;
 
 	return (uint32_t)(bin < waiting->bins ? bin : waiting->bins - (waiting->bins > 0));
 }
@@ -128,18 +130,20 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 		return 0;
 	if (from < waiting->map->begin)
 		from = waiting->map->begin;
-	for (uint64_t bin = first < from ? from : first; bin <= last && bin < waiting->view; bin++) {
+	first = first < from ? from : first;
+	for (uint64_t bin = first; bin <= last && bin < waiting->view; bin++) {
 		if (heatmap__add_wait(waiting->map, open ? HEATMAP_OPEN_LATE : HEATMAP_LATE, series->row, bin,
 				      (float)(excess * kept__share(kept, bin))))
 			return -ENOMEM;
 	}
-	if (last < waiting->view || last < from)
+	if (last < waiting->view || last < from || !waiting->bins)
 		return 0;
 	item = waiting__new_item(waiting, (uint32_t)(group - waiting->groups), series->workload, open ? 0 : kept->n);
 	if (!item)
 		return -ENOMEM;
 	item->row = series->row;
-	item->bin = end_bin(waiting, last);
+	item->bin = in_view(waiting, last);
+	item->from = first < waiting->view ? 0 : in_view(waiting, first);
 	item->start_ns = kept->start_ns;
 	item->end_ns = kept->end_ns;
 	item->ns = excess;
@@ -161,25 +165,6 @@ void waiting__reach(struct waiting *waiting, double ns)
 	waiting->reach = bins > waiting->reach ? bins : waiting->reach;
 }
 
-/* The bins of the view that an item counts in, relative to it: [from, to). */
-struct bins {
-	size_t from, to;
-};
-
-static inline struct bins bins_of(const struct waiting *waiting, const struct excess *item)
-{
-	uint64_t last = (item->end_ns > item->start_ns ? item->end_ns - 1 : item->end_ns) / VAPRO_BIN_NS;
-	uint64_t first = item->start_ns / VAPRO_BIN_NS;
-
-	/* Only a single or open call is spread over the bins that it lies in. */
-	if (item->n > 1)
-		return (struct bins){item->bin, item->bin + 1};
-	return (struct bins){
-	    .from = first > waiting->view ? first - waiting->view : 0,
-	    .to = last + 1 < waiting->view + waiting->bins ? last + 1 - waiting->view : waiting->bins,
-	};
-}
-
 static double share_of(const struct waiting *waiting, const struct excess *item, size_t b)
 {
 	struct kept kept = {.start_ns = item->start_ns, .end_ns = item->end_ns, .n = 1};
@@ -187,13 +172,13 @@ static double share_of(const struct waiting *waiting, const struct excess *item,
 	return kept__share(&kept, waiting->view + b);
 }
 
-static int write_item(struct waiting *waiting, const struct excess *item, struct bins bins)
+static int write_item(struct waiting *waiting, const struct excess *item)
 {
 	double late = item->ns - item->transfer_ns - item->path_ns;
 
 	if (item->ns <= 0)
 		return 0;
-	for (size_t b = bins.from; b < bins.to; b++) {
+	for (uint32_t b = item->from; b <= item->bin; b++) {
 		double share = item->n > 1 ? 1 : share_of(waiting, item, b);
 		uint64_t bin = waiting->view + b;
 
@@ -230,11 +215,12 @@ static int count_busy(struct waiting *waiting, const struct vapro_config *config
 }
 
 /* Whether a call, and those of one operation with it that end a bin earlier or later, lie in calm bins. */
-static bool is_calm(const struct waiting *waiting, struct bins bins)
+static bool is_calm(const struct waiting *waiting, const struct excess *item)
 {
-	size_t from = bins.from - (bins.from > 0), to = bins.to + (bins.to < waiting->bins);
+	size_t from = item->from - (item->from > 0), to = item->bin + 1;
 
-	return from >= to || waiting->busy[to] == waiting->busy[from];
+	to += to < waiting->bins;
+	return waiting->busy[to] == waiting->busy[from];
 }
 
 /*
@@ -252,10 +238,9 @@ static int write_calm(struct waiting *waiting, const struct vapro_config *config
 	for (size_t i = 0; i < waiting->item_count; i++) {
 		const struct excess *item = &waiting->items[i];
 		struct call_site *site = &waiting->sites[item->site];
-		struct bins bins = bins_of(waiting, item);
 
-		if (is_calm(waiting, bins)) {
-			if (write_item(waiting, item, bins))
+		if (is_calm(waiting, item)) {
+			if (write_item(waiting, item))
 				return -ENOMEM;
 			continue;
 		}
@@ -293,9 +278,7 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 	if (paths)
 		slow_path__drop(waiting, job);
 	for (size_t i = 0; i < waiting->item_count; i++) {
-		const struct excess *item = waiting__item(waiting, i);
-
-		if (write_item(waiting, item, bins_of(waiting, item)))
+		if (write_item(waiting, waiting__item(waiting, i)))
 			return -ENOMEM;
 	}
 	return 0;

@@ -19,7 +19,7 @@ struct group {
 /* The excess of a bundle that ended in the view. */
 struct excess {
 	uint32_t site, row, n; /* n: 0 while it is open */
-	uint32_t bin;	       /* of its end, relative to the view's begin */
+	uint32_t from, bin;    /* bins of its begin, or the first that may still change, and end, of the view */
 	uint64_t start_ns, end_ns;
 	double ns, reference_ns; /* of all n */
 	double transfer_ns, path_ns;
@@ -58,7 +58,8 @@ struct waiting {
 	struct group groups[GROUPS_MAX];
 	size_t group_count, rows, bins, reach;
 	double longest_ns; /* that reach is of */
-	uint64_t view;
+	uint64_t view;	   /* the first bin */
+	uint64_t old;	   /* bins from there that have only what has just become known */
 	struct heatmap *map;
 	struct excess *items; /* as they came */
 	size_t item_count, item_capacity;
