@@ -3,7 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include "model/grow.h"
 #include "probe/survey.h"
 #include "probe/transparent.h"
+#include "target/user_file.h"
 
 #define KEPT_SITES 1024 /* direct-mapped by address */
 
@@ -101,7 +101,7 @@ static struct cached_image *cache_get(struct image_cache *cache, const struct pr
 	cached->device = mapping->device;
 	cached->inode = mapping->inode;
 	cached->path = strdup(mapping->path);
-	cached->file = open(path, O_RDONLY | O_CLOEXEC);
+	cached->file = user_file__open(path);
 	if (!cached->path || grow(&cache->images, &cache->room, cache->count + 1, sizeof(*cache->images))) {
 		cached_free(cache, cached);
 		return NULL;

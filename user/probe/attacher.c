@@ -2,7 +2,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "probe/attacher_private.h"
 #include "probe/functions.h"
 #include "probe/survey.h"
+#include "target/user_file.h"
 
 _Static_assert(VAPRO_COMMUNICATION == KERNEL_COMMUNICATION, "what may be let go");
 
@@ -183,7 +183,7 @@ static struct attached *image_open(const struct attacher *attacher, const struct
 		return NULL;
 	}
 	process__map_file(process, mapping, path, sizeof(path));
-	attached->file = open(path, O_RDONLY | O_CLOEXEC);
+	attached->file = user_file__open(path);
 	attached->path = strdup(mapping->path);
 	if (attached->file < 0 || !attached->path) {
 		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));

@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 
 #include "model/grow.h"
 #include "probe/row_attacher_private.h"
+#include "target/user_file.h"
 #include "vapro.skel.h"
 
 struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
@@ -81,7 +81,7 @@ static struct row_image *image_of(struct row_attacher *attacher, const struct pr
 		return NULL;
 	}
 	process__map_file(process, mapping, path, sizeof(path));
-	image->file = open(path, O_RDONLY | O_CLOEXEC);
+	image->file = user_file__open(path);
 	image->path = strdup(mapping->path);
 	image->public = (struct attached_image){
 	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};

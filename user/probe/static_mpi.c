@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/static_mpi.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "probe/survey.h"
+#include "target/user_file.h"
 
 #define KNOWN 256 /* files; the oldest makes way */
 
@@ -50,7 +50,7 @@ static int look_at(const struct image_symbol *symbol, void *ctx)
 
 static enum process_mpi mpi_of(const char *path, const char *label)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC);
+	int file = user_file__open(path);
 	struct signs signs = {0};
 	struct survey *survey;
 	char err[256];

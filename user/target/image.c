@@ -8,12 +8,13 @@
 
 #include <dwarf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "target/user_file.h"
 
 #define IMAGE_BYTES_MAX (512ULL << 20)
 
@@ -37,8 +38,7 @@
 
 static int read_file(struct image *image, const char *path, char *err, size_t err_size)
 {
-	/* O_NONBLOCK: a FIFO in a user's directory must not hold us up before fstat tells what it is. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = user_file__open(path);
 	struct stat st;
 	size_t done = 0;
 	int ret = 0;

@@ -3,7 +3,6 @@
 #include "target/source.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 
 #include "target/image.h"
 #include "target/source_private.h"
+#include "target/user_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 
@@ -40,12 +40,6 @@ const struct source_line *source__lines(const struct source *source)
 bool source__has_dwarf(const struct source *source)
 {
 	return source->has_dwarf;
-}
-
-/* A FIFO in a user's directory must not hold us up; what is no regular file is refused later. */
-static int open_file(const char *path)
-{
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
 static int get(struct source *source, size_t size, size_t wanted)
@@ -121,7 +115,7 @@ struct source *source__ask(const char *path, const char *build_id, const uint64_
 	struct source *source = NULL, *better = NULL;
 	char place[SOURCE_FILE_MAX + 512], ignored[256];
 	struct flat about = {0};
-	int image = open_file(path);
+	int image = user_file__open(path);
 
 	if (image < 0) {
 		snprintf(err, err_size, "cannot open: %s", strerror(errno));
@@ -134,7 +128,7 @@ struct source *source__ask(const char *path, const char *build_id, const uint64_
 	source = ask(image, -1, &about, count, err, err_size);
 	for (int i = 0; source && !source->has_dwarf && !better && debug_path(source, path, i, place, sizeof(place));
 	     i++) {
-		int debug = *place ? open_file(place) : -1;
+		int debug = *place ? user_file__open(place) : -1;
 
 		if (debug < 0)
 			continue;
