@@ -137,6 +137,35 @@ static void test_region_weak_neighbours(void **state)
 	region__clear(&result);
 }
 
+/* Ranks that wait once more, in a much lower ratio, once a fault in calls is over: not where calls have not ended yet.
+ */
+static void test_region_waits_after(void **state)
+{
+	static const struct {
+		double performance;
+		bool open;
+		int end;
+	} cases[] = {{0.7, false, 20}, {0.45, false, 22}, {0.7, true, 22}};
+	struct region_result result;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		other_job(4, 1);
+		for (uint32_t row = 0; row < 4; row++) {
+			paint(row, 10, 20, VAPRO_COMMUNICATION, 0.3, false);
+			for (int bin = 20; bin < 22; bin++) {
+				struct kept kept = fragment(bin, bin + 0.999, 0.999 * cases[i].performance * BIN, 0);
+
+				kept.flags = cases[i].open ? VAPRO_BUNDLE_OPEN : 0;
+				heatmap__add(&map, &kept, row, VAPRO_COMMUNICATION, 0, UINT64_MAX);
+			}
+		}
+		assert_int_equal(grown(&result), 1);
+		assert_bins(&result.drafts[0], 10, cases[i].end);
+		region__clear(&result);
+	}
+}
+
 static void test_region_classes(void **state)
 {
 	struct region_result result;
@@ -375,6 +404,7 @@ int main(void)
 	    TEST(test_region_light_disturbance),
 	    TEST(test_region_unseen),
 	    TEST(test_region_weak_neighbours),
+	    TEST(test_region_waits_after),
 	    TEST(test_region_classes),
 	    TEST(test_region_parts),
 	    TEST(test_region_stays_whole),

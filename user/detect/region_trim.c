@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define WEAK_BORDER 0.2 /* of the mean column or row */
+#define WEAK_WAIT 0.5	/* of the ratio of all waiting */
 #define PATH_ROW 0.88	/* of the row that lost most */
 
 void region__unlist(struct region_list *list)
@@ -49,24 +50,47 @@ int region__list(struct grower *grower, enum layer layer, struct region_list *li
 	return 0;
 }
 
+/* What the cells of a component lose in a bin, and what they should have cost, ns. */
+struct column {
+	double lost, ref;
+	bool open; /* of calls that have not ended: they have not lost all of it yet */
+};
+
+/*
+ * Whether a column loses next to nothing beside the mean one, of `bins`. What a fault in calls leaves behind, ranks
+ * that wait once more for those that it held up, is waiting, too, but in a much lower ratio.
+ */
+static bool is_weak(const struct column *column, const struct column *all, uint64_t bins, enum layer layer)
+{
+	if (column->lost < WEAK_BORDER * all->lost / (double)bins)
+		return true;
+	return layer == LAYER_WAITING && !column->open && column->lost * all->ref < WEAK_WAIT * all->lost * column->ref;
+}
+
 /* Columns at either end that lose next to nothing are noise that happens to touch the region. */
 static void trim_columns(struct grower *grower, enum layer layer, uint32_t id, const uint32_t *cells, size_t count,
-			 double *columns)
+			 struct column *columns)
 {
 	struct component *component = &grower->components[id];
-	uint64_t begin = component->begin, end = component->end;
-	double mean;
+	uint64_t begin = component->begin, end = component->end, bins = end - begin;
+	struct column all = {.lost = component->lost};
 
-	if (end - begin < 3)
+	if (bins < 3)
 		return;
-	memset(&columns[begin], 0, (end - begin) * sizeof(*columns));
-	for (size_t i = 0; i < count; i++)
-		columns[cells[i] % grower->bins] +=
-		    region__lost(grower, cells[i] / grower->bins, cells[i] % grower->bins, layer);
-	mean = component->lost / (double)(end - begin);
-	while (end - begin > 2 && columns[begin] < WEAK_BORDER * mean)
+	memset(&columns[begin], 0, bins * sizeof(*columns));
+	for (size_t i = 0; i < count; i++) {
+		size_t b = cells[i] % grower->bins;
+		struct cell cell = region__cell(grower, cells[i] / grower->bins, b, layer);
+		double lost = cell__lost(&cell), ref = cell__dur(&cell) - lost;
+
+		columns[b].lost += lost;
+		columns[b].ref += ref;
+		columns[b].open |= cell.open.dur > 0;
+		all.ref += ref;
+	}
+	while (end - begin > 2 && is_weak(&columns[begin], &all, bins, layer))
 		begin++;
-	while (end - begin > 2 && columns[end - 1] < WEAK_BORDER * mean)
+	while (end - begin > 2 && is_weak(&columns[end - 1], &all, bins, layer))
 		end--;
 	for (size_t i = 0; i < count && (begin > component->begin || end < component->end); i++) {
 		size_t b = cells[i] % grower->bins;
@@ -151,7 +175,7 @@ static void trim_rows(struct grower *grower, enum layer layer, uint32_t id, cons
 
 int region__trim(struct grower *grower, enum layer layer)
 {
-	double *columns = calloc(grower->bins, sizeof(*columns));
+	struct column *columns = calloc(grower->bins, sizeof(*columns));
 	struct region_list list;
 
 	if (!columns || region__list(grower, layer, &list)) {
