@@ -128,6 +128,7 @@ struct truth {
 	uint32_t rank_count;
 	double begin, end;	    /* first and last moment that was lost */
 	double first, last;	    /* begin of the first fragment with a loss, end of the last */
+	double shown;		    /* end of the last one that has ended, or was late by 100 ms when the run ended */
 	double judged;		    /* begin of the first that is no warm-up and beyond the bar; INFINITY: none */
 	double fragment;	    /* longest fragment with a loss, as it would have been without */
 	double lost[VAPRO_CLASSES]; /* own time of these ranks, not others' waiting for them */

@@ -12,6 +12,7 @@
 #define BATCH 5	    /* least members of a batch */
 #define BAR 1.175   /* times what it should take: faults below have no sharp begin */
 #define AT_ONCE_S 1 /* what begins before is from the start */
+#define SHOWN_S 0.1 /* that a fragment is late by when the run ends */
 
 long truth__begin(struct sim *sim, int effect)
 {
@@ -158,9 +159,11 @@ void truth__count(struct sim *sim, const struct fragment *fragment)
 		if (whole >= BAR * without && class_of(sim, fragment->step) == truth->class &&
 		    members_before(sim, fragment) >= WARM_UP)
 			truth->judged = fmin(truth->judged, fragment->start / S_NS);
-		/* One that the run's end cuts off before it is late shows nothing. */
-		if (fragment->end / S_NS <= sim->job->seconds || sim->job->seconds * S_NS - fragment->start > without)
-			truth->last = fmax(truth->last, fmin(fragment->end / S_NS, sim->job->seconds));
+		truth->last = fmax(truth->last, fmin(fragment->end / S_NS, sim->job->seconds));
+		/* One that the run's end cuts off before it is late by as much as a fault must cost shows nothing. */
+		if (fragment->end / S_NS <= sim->job->seconds ||
+		    sim->job->seconds - (fragment->start + without) / S_NS >= SHOWN_S)
+			truth->shown = fmax(truth->shown, fmin(fragment->end / S_NS, sim->job->seconds));
 		if (class_of(sim, fragment->step) != truth->class)
 			continue;
 		truth->fragment = fmax(truth->fragment, without / S_NS);
@@ -211,9 +214,11 @@ static void settle(struct sim *sim, size_t index)
 	if (truth->begin < AT_ONCE_S)
 		truth->batches = healthy(sim, lost, worst);
 	truth->unsupported = truth->batches < SUPPORT || (sim->job->ranks == 1 && truth->begin < LONELY_S);
-	/* lasts to the end of the run, or to the last fragment that showed it */
-	if (truth->end > truth->last)
-		truth->end = truth->last;
+	/* ends within the last fragment: a fault that lasts to the end of the run, or to what showed it last */
+	if (truth->end > sim->job->seconds)
+		truth->end = sim->job->seconds;
+	if (truth->end > truth->shown && truth->shown > truth->begin)
+		truth->end = truth->shown;
 }
 
 void truth__settle(struct sim *sim)
