@@ -22,6 +22,9 @@ ifeq ($(ARCH),$(HERE))
 B = build
 CC = gcc
 WARNINGS += -Wshadow=local -Wno-format-truncation
+# The programs are optimised as a whole at their link; what links the library for a test takes the plain objects in it.
+# Options of gcc: `make CC=clang LTO=`.
+LTO = -flto=auto -ffat-lto-objects
 DEPS = build
 MPICC_MPICH = mpicc.mpich -Wno-stringop-overflow
 else
@@ -49,8 +52,6 @@ endif
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
 CFLAGS ?= -O3 -g
 CFLAGS += -std=gnu11 $(WARNINGS)
-# The programs are optimised as a whole at their link; what links the library for a test takes the plain objects in it.
-LTO ?= -flto=auto -ffat-lto-objects
 LDLIBS = -lbpf -ldw -lelf -lcapstone -lcjson -lgsl -lgslcblas -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
