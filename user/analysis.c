@@ -137,6 +137,11 @@ static int refuse(struct analysis_context *context, struct analysis_job *job, co
 
 int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
 {
+	return analysis__add_bundle_at(analysis, bundle, 0);
+}
+
+int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns)
+{
 	const double *factor = kept__any_factor(bundle->factor) ? bundle->factor : NULL;
 	double settled[VAPRO_FACTORS];
 	struct analysis_job *job;
@@ -157,13 +162,15 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 		if (error)
 			return refuse(&analysis->context, job, bundle, error);
 	}
-	error =
-	    stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns, !(bundle->flags & VAPRO_BUNDLE_OPEN));
+	error = stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns + offset_ns,
+			   !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	if (!error)
 		error = series__add(&analysis->context.series, bundle, factor, &kept);
 	if (error)
 		return refuse(&analysis->context, job, bundle, error);
 	analysis_memory__look(&analysis->context, analysis->jobs, analysis->job_count);
+	kept.start_ns += offset_ns;
+	kept.end_ns += offset_ns;
 	kept.counted = (uint8_t)counted;
 	analysis->context.counted |= counted;
 	job->active = true;

@@ -48,10 +48,17 @@ int analysis__add_state(struct analysis *analysis, const struct vapro_state *sta
 	return state->id == analysis->states++ ? 0 : -EINVAL;
 }
 
-int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
+int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns)
 {
 	analysis->bundle = *bundle;
+	analysis->bundle.start_ns += offset_ns;
+	analysis->bundle.end_ns += offset_ns;
 	return bundle->thread < analysis->threads ? 0 : -EINVAL;
+}
+
+int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
+{
+	return analysis__add_bundle_at(analysis, bundle, 0);
 }
 
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)

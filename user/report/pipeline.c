@@ -100,18 +100,21 @@ static int add_state(struct pipeline *pipeline, const struct vapro_state *state)
 
 static int add_bundle(struct pipeline *pipeline, const struct vapro_bundle *bundle)
 {
-	struct vapro_bundle timed = *bundle;
+	uint64_t offset_ns = utc(pipeline, 0);
+	struct vapro_bundle placed;
 	struct vapro_state fresh;
-	int ret = pipeline->bands ? bands__place(pipeline->bands, &timed, &fresh) : 0;
+	int ret;
 
+	if (!pipeline->bands && !pipeline->rules.event_count)
+		return counted(pipeline, analysis__add_bundle_at(pipeline->analysis, bundle, offset_ns));
+	placed = *bundle;
+	ret = pipeline->bands ? bands__place(pipeline->bands, &placed, &fresh) : 0;
 	if (ret > 0)
 		ret = analysis__add_state(pipeline->analysis, &fresh);
 	if (ret)
 		return counted(pipeline, ret);
-	rules__apply(&pipeline->rules, &timed);
-	timed.start_ns = utc(pipeline, bundle->start_ns);
-	timed.end_ns = utc(pipeline, bundle->end_ns);
-	return counted(pipeline, analysis__add_bundle(pipeline->analysis, &timed));
+	rules__apply(&pipeline->rules, &placed);
+	return counted(pipeline, analysis__add_bundle_at(pipeline->analysis, &placed, offset_ns));
 }
 
 static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
