@@ -137,6 +137,22 @@ static void test_region_weak_neighbours(void **state)
 	region__clear(&result);
 }
 
+/* One bin in which the kernel took a little: a variance from what makes a whole bin slow on, and counted below. */
+static void test_region_light_bin(void **state)
+{
+	struct region_result result;
+
+	(void)state;
+	paint(0, 20, 21, VAPRO_COMPUTATION, 0.89, true);
+	assert_int_equal(grown(&result), 0);
+	assert_int_equal(result.small_count, 1);
+	region__clear(&result);
+	other_job(4, 1);
+	paint(0, 20, 21, VAPRO_COMPUTATION, 0.8, true);
+	assert_int_equal(grown(&result), 1);
+	region__clear(&result);
+}
+
 /* Ranks that wait once more, in a much lower ratio, once a fault in calls is over: not where calls have not ended yet.
  */
 static void test_region_waits_after(void **state)
@@ -404,6 +420,7 @@ int main(void)
 	    TEST(test_region_light_disturbance),
 	    TEST(test_region_unseen),
 	    TEST(test_region_weak_neighbours),
+	    TEST(test_region_light_bin),
 	    TEST(test_region_waits_after),
 	    TEST(test_region_classes),
 	    TEST(test_region_parts),

@@ -67,12 +67,15 @@ cleanup:
 	return error;
 }
 
-/* Whether the loss, with all the waiting that it may cause, can be worth a variance, and is no work of the program. */
+/*
+ * Whether the loss, with all the waiting that it may cause, can be worth a variance, and is no work of the program. It
+ * is at least what makes one whole bin slow: cells that the kernel attributes are slow for less.
+ */
 static bool may_weigh(const struct draft *draft, double lost, const struct vapro_config *config)
 {
-	double stride = config->window_s * 2 / 3 * 1e9;
+	double stride = config->window_s * 2 / 3 * 1e9, least = (1 - config->threshold) * (double)VAPRO_BIN_NS;
 
-	return !draft->waiting && draft->attributed >= MOSTLY * lost && lost >= config->min_share * stride;
+	return !draft->waiting && draft->attributed >= MOSTLY * lost && lost >= fmax(config->min_share * stride, least);
 }
 
 void region__filter(struct region_result *result, const struct vapro_config *config)
