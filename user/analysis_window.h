@@ -56,7 +56,7 @@ struct analysis_job {
 	bool forgotten; /* it ended, and its histories with it */
 	struct heatmap map;
 	struct waiting *waiting;
-	uint64_t known_from; /* first bin of the view, or of what has become known in this window and lies before it */
+	uint64_t known_from; /* first bin of the view, or before it: of the calls that became known in this window */
 	struct variance_book book;
 	struct cases cases;
 	struct cases chosen; /* of the region chosen by hand: one per class, its id the class + 1 */

@@ -293,7 +293,9 @@ int analysis__add_state(struct analysis *analysis, const struct vapro_state *sta
  */
 int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle);
 
-/* The same with times of another clock, which is offset_ns behind UTC (modulo 2^64). */
+/*
+ * Adds a bundle as analysis__add_bundle does, with times of a clock that is offset_ns behind UTC (ns, modulo 2^64).
+ */
 int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns);
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference);
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts);

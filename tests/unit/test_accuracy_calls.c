@@ -67,11 +67,40 @@ static void test_waiting_for_slow_transfers(void **state)
 	}
 }
 
+/*
+ * A fault that lasts to the end of a run ends there, or with the last call that shows it: one that the run's end cuts
+ * off before it has lost what a fault must cost does not. Both are met.
+ */
+static void test_end_of_run(void **state)
+{
+	unsigned cut = 0, seen = 0;
+
+	(void)state;
+	for (unsigned seed = 1; seed < 30; seed++) {
+		struct job job = {.seed = seed, .ranks = 4, .hosts = 1, .seconds = 15};
+		const struct truth *truth;
+		struct truths truths;
+
+		job__program(&job, 5e8, 0.2, 0);
+		job__fault(&job, VAPRO_COMMUNICATION, FINDING_ALARM, FINDING_ALARM, EFFECT_CALLS, 5, 0, 4);
+		simulate(&job, &truths);
+		assert_int_equal(truths.count, 1);
+		truth = &truths.items[0];
+		assert_true(truth->end <= truth->shown && truth->shown <= truth->last && truth->last <= job.seconds);
+		assert_true(truth->end > job.seconds - 2);
+		cut += truth->shown < truth->last;
+		seen += truth->shown == job.seconds;
+		truths__free(&truths);
+	}
+	assert_true(cut && seen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_calls_cost_what_the_truth_says),
 	    cmocka_unit_test(test_waiting_for_slow_transfers),
+	    cmocka_unit_test(test_end_of_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static char directory[] = "/tmp/vapro-user-file-XXXXXX";
+static char directory[32];
 static char path[sizeof(directory) + 8];
 
 static int setup(void **state)

@@ -18,6 +18,7 @@
 
 #define JOB_BEGIN_NS 1800000000000000000ULL /* UTC, a bin border */
 #define JOB_MONO_NS 100000000000ULL	    /* the same moment, CLOCK_MONOTONIC */
+#define JOB_LEAST_LOST_S 0.1		    /* of a fault that is demanded: own loss */
 #define JOB_STEPS 8
 #define JOB_EFFECTS 12
 #define JOB_FAULTS 6
@@ -126,11 +127,11 @@ struct truth {
 	bool unsupported; /* there was no reference before it */
 	int32_t *ranks;	  /* ascending, those that lost something */
 	uint32_t rank_count;
-	double begin, end;	    /* first and last moment that was lost */
-	double first, last;	    /* begin of the first fragment with a loss, end of the last */
-	double shown;		    /* end of the last one that has ended, or was late by 100 ms when the run ended */
-	double judged;		    /* begin of the first that is no warm-up and beyond the bar; INFINITY: none */
-	double fragment;	    /* longest fragment with a loss, as it would have been without */
+	double begin, end;  /* first and last moment that was lost */
+	double first, last; /* begin of the first fragment with a loss, end of the last */
+	double shown;	    /* end of the last one that had ended, or lost JOB_LEAST_LOST_S, by the end of the run */
+	double judged;	    /* begin of the first that is no warm-up and beyond the bar; INFINITY: none */
+	double fragment;    /* longest fragment with a loss, as it would have been without */
 	double lost[VAPRO_CLASSES]; /* own time of these ranks, not others' waiting for them */
 	double base;		    /* what the disturbed fragments would have taken */
 	double attributed;	    /* of lost: what the kernel reports */

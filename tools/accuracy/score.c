@@ -10,7 +10,6 @@
 #define LEAST_RATIO 1.18
 #define LEAST_SET_RATIO 1.05 /* of several ranks, with counts */
 #define GROWS_S 15	     /* longer than any warm-up: it crosses the bar by growing */
-#define LEAST_LOST_S 0.1
 #define LEAST_STALL_S 0.15
 #define NEAR_S 0.4 /* begin and end */
 #define BINS_PER_S 5.0
@@ -89,7 +88,7 @@ enum apart score__apart(const struct job *job, enum vapro_workload_source source
 	if (source == VAPRO_BY_INSTRUCTIONS && truth->class == VAPRO_COMPUTATION && one_place(job, truth))
 		least = LEAST_SET_RATIO;
 	/* what was drawn at a bar came out a little beside it */
-	if (ratio < least - 0.005 || lost < LEAST_LOST_S || (truth->stall && lost < LEAST_STALL_S - 0.002))
+	if (ratio < least - 0.005 || lost < JOB_LEAST_LOST_S || (truth->stall && lost < LEAST_STALL_S - 0.002))
 		return APART_BELOW;
 	return truth->unsupported ? APART_UNSUPPORTED : APART_NOT;
 }

@@ -12,7 +12,6 @@
 #define BATCH 5	    /* least members of a batch */
 #define BAR 1.175   /* times what it should take: faults below have no sharp begin */
 #define AT_ONCE_S 1 /* what begins before is from the start */
-#define SHOWN_S 0.1 /* that a fragment is late by when the run ends */
 
 long truth__begin(struct sim *sim, int effect)
 {
@@ -160,9 +159,10 @@ void truth__count(struct sim *sim, const struct fragment *fragment)
 		    members_before(sim, fragment) >= WARM_UP)
 			truth->judged = fmin(truth->judged, fragment->start / S_NS);
 		truth->last = fmax(truth->last, fmin(fragment->end / S_NS, sim->job->seconds));
-		/* One that the run's end cuts off before it is late by as much as a fault must cost shows nothing. */
+		/* A fragment that the run's end cuts off shows the fault if it has lost by then what a fault must cost.
+		 */
 		if (fragment->end / S_NS <= sim->job->seconds ||
-		    sim->job->seconds - (fragment->start + without) / S_NS >= SHOWN_S)
+		    sim->job->seconds - (fragment->start + without) / S_NS >= JOB_LEAST_LOST_S)
 			truth->shown = fmax(truth->shown, fmin(fragment->end / S_NS, sim->job->seconds));
 		if (class_of(sim, fragment->step) != truth->class)
 			continue;
@@ -214,7 +214,7 @@ static void settle(struct sim *sim, size_t index)
 	if (truth->begin < AT_ONCE_S)
 		truth->batches = healthy(sim, lost, worst);
 	truth->unsupported = truth->batches < SUPPORT || (sim->job->ranks == 1 && truth->begin < LONELY_S);
-	/* ends within the last fragment: a fault that lasts to the end of the run, or to what showed it last */
+	/* A fault that lasts to the end of the run ends there, or with the last fragment that shows it. */
 	if (truth->end > sim->job->seconds)
 		truth->end = sim->job->seconds;
 	if (truth->end > truth->shown && truth->shown > truth->begin)

@@ -117,8 +117,8 @@ void capture__encode(struct capture_buffer *buffer, const struct stream_event *e
 }
 
 /*
- * Byte by byte: what needs more than 56 bits. Returns what follows, or NULL where the bytes end before the number or it
- * has more than 64 bits.
+ * A number of more than 56 bits, byte by byte. Returns what follows it, or NULL where the bytes end before it does, or
+ * it has more than 64 bits.
  */
 static uint8_t *take_long_varint(uint8_t *at, const uint8_t *end, uint64_t *value)
 {
@@ -135,7 +135,7 @@ static uint8_t *take_long_varint(uint8_t *at, const uint8_t *end, uint64_t *valu
 	return NULL;
 }
 
-/* At most CAPTURE_SLACK bytes are read, whatever the end. */
+/* Returns what follows the number, or NULL where it is cut. CAPTURE_SLACK bytes are read, also beyond the end. */
 static inline uint8_t *take_varint(uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	uint64_t word, stop;
@@ -169,6 +169,22 @@ static uint8_t *take_text(uint8_t *at, const uint8_t *end, const char **text)
 	return strnlen(*text, length + 1) == length ? at + length + 1 : NULL;
 }
 
+/* Returns whether the member has room for the value. */
+static inline bool store_integer(enum column_kind kind, char *member, uint64_t value)
+{
+	if (kind == COLUMN_U64)
+		*(uint64_t *)member = value;
+	else if (kind == COLUMN_BOOL)
+		*(bool *)member = value != 0;
+	else if (value > UINT32_MAX)
+		return false;
+	else if (kind == COLUMN_U32)
+		*(uint32_t *)member = (uint32_t)value;
+	else /* zigzag */
+		*(int32_t *)member = (int32_t)(value & 1 ? ~(value >> 1) : value >> 1);
+	return true;
+}
+
 void capture_layout__add(struct capture_layout *layout, enum column_wire wire, const struct capture_column *own)
 {
 	static const enum column_kind widest[WIRES] = {
@@ -193,38 +209,20 @@ const char *capture__decode(const struct capture_layout *layout, uint8_t *payloa
 		return "it has columns that the head does not name";
 	for (; bitmap; bitmap &= bitmap - 1) {
 		int i = __builtin_ctzll(bitmap);
+		enum column_kind kind = layout->columns[i].kind;
 		uint32_t offset = layout->columns[i].offset;
 		char *member = (char *)event + offset;
 
-		switch (layout->columns[i].kind) {
+		switch (kind) {
 		case COLUMN_U64:
-			at = take_varint(at, end, &value);
-			if (!at)
-				return "a number is cut";
-			if (offset != CAPTURE_NO_MEMBER)
-				*(uint64_t *)member = value;
-			break;
 		case COLUMN_U32:
-			at = take_varint(at, end, &value);
-			if (!at)
-				return "a number is cut";
-			if (value > UINT32_MAX)
-				return "a number is too large";
-			*(uint32_t *)member = (uint32_t)value;
-			break;
 		case COLUMN_I32:
-			at = take_varint(at, end, &value);
-			if (!at)
-				return "a number is cut";
-			if (value > UINT32_MAX)
-				return "a number is too large";
-			*(int32_t *)member = (int32_t)(value & 1 ? ~(value >> 1) : value >> 1);
-			break;
 		case COLUMN_BOOL:
 			at = take_varint(at, end, &value);
 			if (!at)
 				return "a number is cut";
-			*(bool *)member = value != 0;
+			if (offset != CAPTURE_NO_MEMBER && !store_integer(kind, member, value))
+				return "a number is too large";
 			break;
 		case COLUMN_DOUBLE:
 			if (end - at < (ptrdiff_t)sizeof(value))
@@ -240,7 +238,7 @@ const char *capture__decode(const struct capture_layout *layout, uint8_t *payloa
 			at = take_text(at, end, &text);
 			if (!at)
 				return "a text is cut";
-			if (layout->columns[i].kind == COLUMN_COMM) /* not ended where it fills all 16 */
+			if (kind == COLUMN_COMM) /* not ended where it fills all 16 */
 				strncpy(member, text, sizeof(event->interference.comm));
 			else if (offset != CAPTURE_NO_MEMBER)
 				memcpy(member, &text, sizeof(text));

@@ -57,7 +57,7 @@ void capture_buffer__add_u32(struct capture_buffer *buffer, uint32_t value);
 void capture__encode(struct capture_buffer *buffer, const struct stream_event *event);
 
 #define CAPTURE_NO_MEMBER UINT32_MAX
-#define CAPTURE_SLACK 8 /* bytes behind a payload that can be read, whatever they hold */
+#define CAPTURE_SLACK 8 /* bytes after a payload that must be readable; their values do not matter */
 
 /* How a file lays out one kind of event: what each of its columns is for us. */
 struct capture_layout {

@@ -82,15 +82,20 @@ static enum layer layer_of(const struct heatmap *map, uint32_t row, uint64_t bin
 	return heatmap__wait(map, HEATMAP_PATH, row, bin) >= MOSTLY * cell__lost(cell) ? LAYER_PATH : LAYER_WAITING;
 }
 
-/* A cell is slow below the threshold, or where others took its CPU, as the kernel attributes: that is no jitter. */
+/* Whether others had the CPU in a cell, as the kernel attributes: that is no jitter, however short. */
+static bool is_certain(const struct cell *cell)
+{
+	return (double)cell->closed.cpu + cell->open.cpu >= CERTAIN * cell__lost(cell);
+}
+
+/* A cell is slow below the threshold, or a little above it where the loss is certain. */
 static bool is_slow(const struct vapro_config *config, const struct cell *cell)
 {
 	double performance = cell__performance(cell, config);
 
 	if (!(performance < 1 - CERTAIN_PART * (1 - config->threshold)))
 		return false;
-	return performance < config->threshold ||
-	       (double)cell->closed.cpu + cell->open.cpu >= CERTAIN * cell__lost(cell);
+	return performance < config->threshold || is_certain(cell);
 }
 
 /* Most cells are not slow: they are looked at once, in the order in which they lie. Returns the layers with any. */
@@ -178,14 +183,6 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 	       region__lost(grower, place, b, layer) >= STRONG_CELL * (double)VAPRO_BIN_NS;
 }
 
-/* Whether others had the CPU in a cell, as the kernel attributes: that is no jitter, however short. */
-static bool is_certain(const struct grower *grower, size_t place, size_t b, enum layer layer)
-{
-	struct cell cell = region__cell(grower, place, b, layer);
-
-	return (double)cell.closed.cpu + cell.open.cpu >= CERTAIN * cell__lost(&cell);
-}
-
 /*
  * What others took of a CPU, as the kernel attributes: half of what makes a cell slow, and not much less than the cells
  * of its component lose. A light disturbance before a hog is none of the hog's.
@@ -196,8 +193,7 @@ static bool goes_on(struct grower *grower, size_t place, size_t b, enum layer la
 	struct cell cell = region__cell(grower, place, b, layer);
 
 	return cell__performance(&cell, grower->config) < 1 - GOES_ON * (1 - grower->config->threshold) &&
-	       cell__lost(&cell) >= GOES_ON_LIKE * component->lost / (double)component->cells &&
-	       is_certain(grower, place, b, layer);
+	       cell__lost(&cell) >= GOES_ON_LIKE * component->lost / (double)component->cells && is_certain(&cell);
 }
 
 /*
@@ -249,7 +245,7 @@ static bool narrow(const struct grower *grower, size_t place, size_t from, size_
 	return to - from <= REGION_SPARSE + 1 && (better <= grower->gap || layer == LAYER_PATH);
 }
 
-/* Whether the row computed in no bin between two, waiting for another one perhaps: nothing says that it was better. */
+/* Whether the row computed in no bin between two, waiting for another row perhaps: nothing says that it was faster. */
 static bool is_unseen(const struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
 {
 	for (size_t b = from + 1; b < to; b++) {
@@ -261,14 +257,17 @@ static bool is_unseen(const struct grower *grower, size_t place, size_t from, si
 	return true;
 }
 
+/* Whether two cells of a row belong together although the bins between them are not slow. */
 static bool bridges(struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
 {
+	struct cell first = region__cell(grower, place, from, layer), last = region__cell(grower, place, to, layer);
+
 	if (!narrow(grower, place, from, to, layer))
 		return false;
 	if (qualifies(grower, place, from, layer) && qualifies(grower, place, to, layer))
 		return true;
-	return layer == LAYER_COMPUTATION && is_certain(grower, place, from, layer) &&
-	       is_certain(grower, place, to, layer) && is_unseen(grower, place, from, to, layer);
+	return layer == LAYER_COMPUTATION && is_certain(&first) && is_certain(&last) &&
+	       is_unseen(grower, place, from, to, layer);
 }
 
 static void bridge(struct grower *grower, enum layer layer)

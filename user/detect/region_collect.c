@@ -68,8 +68,8 @@ cleanup:
 }
 
 /*
- * Whether the loss, with all the waiting that it may cause, can be worth a variance, and is no work of the program. It
- * is at least what makes one whole bin slow: cells that the kernel attributes are slow for less.
+ * Whether the loss, with all the waiting that it may cause, can be worth a variance, and is no work of the program. The
+ * loss must be at least what makes one whole bin slow, since attributed cells count as slow for less.
  */
 static bool may_weigh(const struct draft *draft, double lost, const struct vapro_config *config)
 {

@@ -53,12 +53,13 @@ int region__list(struct grower *grower, enum layer layer, struct region_list *li
 /* What the cells of a component lose in a bin, and what they should have cost, ns. */
 struct column {
 	double lost, ref;
-	bool open; /* of calls that have not ended: they have not lost all of it yet */
+	bool open; /* some calls in it have not ended, and not lost yet all that they will lose */
 };
 
 /*
- * Whether a column loses next to nothing beside the mean one, of `bins`. What a fault in calls leaves behind, ranks
- * that wait once more for those that it held up, is waiting, too, but in a much lower ratio.
+ * Whether a column is too weak for a border of a component of `bins` columns: it loses next to nothing beside the mean
+ * column. Waiting is also too weak where its ratio is much lower than that of the component: after a fault in calls,
+ * ranks wait once more for the ranks that the fault held up.
  */
 static bool is_weak(const struct column *column, const struct column *all, uint64_t bins, enum layer layer)
 {

@@ -47,12 +47,12 @@ static void find_late(struct waiting *waiting)
 
 	waiting->late_known = true;
 	memset(sums, 0, waiting->rows * sizeof(*sums));
-	for (uint64_t bin = waiting->view - waiting->reach; bin < waiting->view; bin++) {
+	for (uint64_t bin = waiting->begin - waiting->reach; bin < waiting->begin; bin++) {
 		for (uint32_t row = 0; row < waiting->rows; row++)
 			sums[row] += lost_beside(waiting, row, bin);
 	}
 	for (size_t b = 0; b < waiting->bins; b++) {
-		uint64_t bin = waiting->view + b;
+		uint64_t bin = waiting->begin + b;
 		double most = 0;
 
 		for (uint32_t row = 0; row < waiting->rows; row++) {
@@ -194,7 +194,7 @@ static bool arrived_late(struct waiting *waiting, struct call_site *site, const 
 
 	if (item->n != 1)
 		return false;
-	/* Out of memory no rank is named. */
+	/* Where memory runs out, no rank is named. */
 	if (find_arrivals(waiting, site))
 		return true;
 	for (high = waiting->arrival_count; low < high;) {
@@ -210,7 +210,10 @@ static bool arrived_late(struct waiting *waiting, struct call_site *site, const 
 	return low < waiting->arrival_count && waiting->arrivals[low].start_ns <= item->end_ns;
 }
 
-/* In the items [from, to) of a call-site, which end in one bin. unknown: further rows that may have been slow in it. */
+/*
+ * Finds slow paths in the items [from, to) of a call-site, which end in one bin. unknown: further rows that may have
+ * been slow in that bin.
+ */
 static bool find_in(struct waiting *waiting, const struct series_book *book, struct call_site *site, size_t from,
 		    size_t to, size_t unknown)
 {
@@ -243,16 +246,16 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 }
 
 /*
- * A state becomes known rank by rank: those of whom no call before the view is known may have been slow there, too.
- * Their number; 0 where all calls of the call-site lie in the view.
+ * How many rows of a call-site have no call before the view that is known: a state becomes known rank by rank, and
+ * these rows may have been slow there, too. 0 where all known calls lie in the view.
  */
 static size_t unknown_rows(struct waiting *waiting, const struct series_book *book, struct call_site *site)
 {
 	size_t rows = 0;
 
 	waiting->operation++;
-	for (size_t i = site->begin; i < site->begin + site->count && waiting__item(waiting, i)->bin < waiting->old;
-	     i++) {
+	for (size_t i = site->begin;
+	     i < site->begin + site->count && waiting__item(waiting, i)->bin < waiting->before_view; i++) {
 		uint32_t row = waiting__item(waiting, i)->row;
 
 		rows += waiting->last[row] != waiting->operation;
@@ -277,7 +280,7 @@ bool slow_path__find(struct waiting *waiting, const struct series_book *book, st
 	for (size_t from = site->begin, to; from < end; from = to) {
 		to = waiting__bin_end(waiting, from, end);
 		any |= find_in(waiting, book, site, from, to,
-			       waiting__item(waiting, from)->bin < waiting->old ? unknown : 0);
+			       waiting__item(waiting, from)->bin < waiting->before_view ? unknown : 0);
 	}
 	return any;
 }

@@ -69,9 +69,9 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 		   uint64_t end)
 {
 	waiting->rows = rows;
-	waiting->view = from < map->begin ? map->begin : from;
-	waiting->old = view > waiting->view ? view - waiting->view : 0;
-	waiting->bins = end > waiting->view ? end - waiting->view : 0;
+	waiting->begin = from < map->begin ? map->begin : from;
+	waiting->before_view = view > waiting->begin ? view - waiting->begin : 0;
+	waiting->bins = end > waiting->begin ? end - waiting->begin : 0;
 	waiting->map = map;
 	waiting->reach = 0;
 	waiting->longest_ns = -1;
@@ -104,10 +104,10 @@ static struct group *find_group(struct waiting *waiting, uint32_t id)
 	return &waiting->groups[waiting->group_count++];
 }
 
-/* A bin relative to the view; of what is open, at most the last one of the view. */
-static uint32_t in_view(const struct waiting *waiting, uint64_t at)
+/* A bin, counted from the first one; that of an open call is at most the last one. */
+static uint32_t from_begin(const struct waiting *waiting, uint64_t at)
 {
-	uint64_t bin = at - waiting->view;
+	uint64_t bin = at - waiting->begin;
 
 	return (uint32_t)(bin < waiting->bins ? bin : waiting->bins - (waiting->bins > 0));
 }
@@ -131,19 +131,19 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	if (from < waiting->map->begin)
 		from = waiting->map->begin;
 	first = first < from ? from : first;
-	for (uint64_t bin = first; bin <= last && bin < waiting->view; bin++) {
+	for (uint64_t bin = first; bin <= last && bin < waiting->begin; bin++) {
 		if (heatmap__add_wait(waiting->map, open ? HEATMAP_OPEN_LATE : HEATMAP_LATE, series->row, bin,
 				      (float)(excess * kept__share(kept, bin))))
 			return -ENOMEM;
 	}
-	if (last < waiting->view || last < from || !waiting->bins)
+	if (last < waiting->begin || last < from || !waiting->bins)
 		return 0;
 	item = waiting__new_item(waiting, (uint32_t)(group - waiting->groups), series->workload, open ? 0 : kept->n);
 	if (!item)
 		return -ENOMEM;
 	item->row = series->row;
-	item->bin = in_view(waiting, last);
-	item->from = first < waiting->view ? 0 : in_view(waiting, first);
+	item->bin = from_begin(waiting, last);
+	item->from = first < waiting->begin ? 0 : from_begin(waiting, first);
 	item->start_ns = kept->start_ns;
 	item->end_ns = kept->end_ns;
 	item->ns = excess;
@@ -169,7 +169,7 @@ static double share_of(const struct waiting *waiting, const struct excess *item,
 {
 	struct kept kept = {.start_ns = item->start_ns, .end_ns = item->end_ns, .n = 1};
 
-	return kept__share(&kept, waiting->view + b);
+	return kept__share(&kept, waiting->begin + b);
 }
 
 static int write_item(struct waiting *waiting, const struct excess *item)
@@ -180,7 +180,7 @@ static int write_item(struct waiting *waiting, const struct excess *item)
 		return 0;
 	for (uint32_t b = item->from; b <= item->bin; b++) {
 		double share = item->n > 1 ? 1 : share_of(waiting, item, b);
-		uint64_t bin = waiting->view + b;
+		uint64_t bin = waiting->begin + b;
 
 		if ((item->transfer_ns > 0 && heatmap__add_wait(waiting->map, HEATMAP_TRANSFER, item->row, bin,
 								(float)(share * item->transfer_ns))) ||
@@ -193,7 +193,7 @@ static int write_item(struct waiting *waiting, const struct excess *item)
 	return 0;
 }
 
-/* Bins of the view in which the calls of some row are slow, or nearly so; counted up to each bin. */
+/* Bins in which the calls of some row are slow, or nearly so; counted up to each bin. */
 static int count_busy(struct waiting *waiting, const struct vapro_config *config)
 {
 	double share = CALM_SHARE * (1 - config->threshold);
@@ -205,7 +205,7 @@ static int count_busy(struct waiting *waiting, const struct vapro_config *config
 		bool busy = false;
 
 		for (uint32_t row = 0; row < waiting->rows && !busy; row++) {
-			struct cell cell = heatmap__cell(waiting->map, row, waiting->view + b, VAPRO_COMMUNICATION);
+			struct cell cell = heatmap__cell(waiting->map, row, waiting->begin + b, VAPRO_COMMUNICATION);
 
 			busy = cell__lost(&cell) > share * fmax(cell__dur(&cell), config->valid_bin * VAPRO_BIN_NS);
 		}

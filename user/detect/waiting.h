@@ -14,8 +14,8 @@
  * Threads of a process that wait for each other (STG_PROCESS) are a group per process. A member that was not in a
  * call at all has no excess, hence nothing is transfer while one computes. Several threads of a rank that call MPI
  * are members of their own. Calls on a communicator that was not seen from its start belong to the group that its
- * label names, of which only ranks that were seen calling are members. What reaches back before the first bin is
- * taken as late peer.
+ * label names, of which only ranks that were seen calling are members. The excess of a call
+ * in bins before the first one is taken as late peer.
  */
 #ifndef VAPRO_WAITING_H
 #define VAPRO_WAITING_H
@@ -31,8 +31,8 @@ void waiting__free(struct waiting *waiting);
 size_t waiting__bytes(const struct waiting *waiting);
 
 /*
- * Starts the bins [from, end) of a job of `rows` rows. Those before the view have only the calls of states that have
- * just become known. Returns 0 or -ENOMEM.
+ * Starts the bins [from, end) of a job of `rows` rows. The bins before the view have only the calls of states that
+ * became known in this window. Returns 0 or -ENOMEM.
  */
 int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, uint64_t from, uint64_t view,
 		   uint64_t end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What waiting.c, waiting_order.c and slow_path.c share: the excess of the calls of one view. */
+/* What waiting.c, waiting_order.c and slow_path.c share: the excess of calls. */
 #ifndef VAPRO_WAITING_PRIVATE_H
 #define VAPRO_WAITING_PRIVATE_H
 
@@ -12,14 +12,14 @@ struct group {
 	uint32_t id;
 	unsigned char *uses; /* row has called it at least once, ever */
 	size_t uses_capacity;
-	uint32_t *alive; /* by bin of the view: members, + 1; 0: not counted yet. Not of STG_PROCESS */
+	uint32_t *alive; /* by bin: members, + 1; 0: not counted yet. Not of STG_PROCESS */
 	size_t alive_capacity;
 };
 
-/* The excess of a bundle that ended in the view. */
+/* The excess of a bundle that ended in the first bin or later. */
 struct excess {
 	uint32_t site, row, n; /* n: 0 while it is open */
-	uint32_t from, bin;    /* bins of its begin, or the first that may still change, and end, of the view */
+	uint32_t from, bin;    /* bins, counted from the first: of its begin, or the first that may change, and end */
 	uint64_t start_ns, end_ns;
 	double ns, reference_ns; /* of all n */
 	double transfer_ns, path_ns;
@@ -57,9 +57,9 @@ struct followers {
 struct waiting {
 	struct group groups[GROUPS_MAX];
 	size_t group_count, rows, bins, reach;
-	double longest_ns; /* that reach is of */
-	uint64_t view;	   /* the first bin */
-	uint64_t old;	   /* bins from there that have only what has just become known */
+	double longest_ns;    /* that reach is of */
+	uint64_t begin;	      /* the first bin */
+	uint64_t before_view; /* bins from the first one on that have only the calls of states that became known now */
 	struct heatmap *map;
 	struct excess *items; /* as they came */
 	size_t item_count, item_capacity;

@@ -58,7 +58,7 @@ static uint32_t next_member(const struct waiting *waiting, const struct group *g
 	return group->id == STG_PROCESS ? waiting->followers.next[at - 1] : at < waiting->rows ? at + 1 : 0;
 }
 
-/* Members of a row's group that are alive in a bin of the view. */
+/* Members of a row's group that are alive in a bin. */
 static size_t members(const struct waiting *waiting, const struct group *group, const struct stg_job *job, uint32_t of,
 		      size_t b)
 {
@@ -67,7 +67,7 @@ static size_t members(const struct waiting *waiting, const struct group *group, 
 	if (group->id != STG_PROCESS && group->alive[b])
 		return group->alive[b] - 1;
 	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at))
-		count += belongs(group, job, at - 1) && alive(&job->rows[at - 1], waiting->view + b);
+		count += belongs(group, job, at - 1) && alive(&job->rows[at - 1], waiting->begin + b);
 	if (group->id != STG_PROCESS)
 		group->alive[b] = count + 1;
 	return count;
@@ -77,7 +77,7 @@ static size_t members(const struct waiting *waiting, const struct group *group, 
 static double attributed(const struct waiting *waiting, const struct group *group, const struct stg_job *job,
 			 uint32_t of, size_t b)
 {
-	uint64_t bin = waiting->view + b;
+	uint64_t bin = waiting->begin + b;
 	double sum = 0;
 
 	for (uint32_t at = first_member(waiting, group, job, of); at; at = next_member(waiting, group, at)) {

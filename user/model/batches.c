@@ -146,9 +146,7 @@ static double around(const struct batches *batches, uint32_t at)
 /* Items [from, to) are a group whose peak is at item `peak`. */
 static struct batch_group make_group(const struct batches *batches, uint32_t from, uint32_t to, uint32_t peak)
 {
-	struct batch_group group = {
-	    .first = UINT32_MAX,
-	};
+	struct batch_group group = {.first = UINT32_MAX};
 	uint32_t middle = batches->items[peak].index;
 	double sum = 0, n = 0;
 

@@ -34,7 +34,7 @@ struct batch_bucket {
 struct batches {
 	struct batch_bucket *items; /* ascending by index, none empty */
 	uint32_t count, capacity;
-	uint32_t latest; /* item that the last batch went to: mostly the next one does, too */
+	uint32_t latest; /* item that the last batch went to: the next batch mostly goes there, too */
 	/* The batch that is being filled. */
 	uint32_t open_n;
 	uint64_t open_bin;

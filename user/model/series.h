@@ -129,8 +129,8 @@ int series__init(struct series_book *book, const struct vapro_config *config, en
 void series__free(struct series_book *book);
 
 /*
- * Enters a bundle into its history and fills kept. Open fragments make no history. factor: what the bundle's are
- * taken for, VAPRO_FACTORS sums, or NULL where all are 0.
+ * Enters a bundle into its history and fills kept. Open fragments make no history. factor: VAPRO_FACTORS sums that
+ * replace the bundle's own, or NULL where all are 0.
  * Returns 0, -EINVAL for impossible magnitudes, -ENOSPC for one that needs a new history while the book is
  * full, or -ENOMEM.
  */
@@ -152,7 +152,7 @@ void series__drop(struct series_book *book, const struct kept *kept);
  */
 int series__forget(struct series_book *book, uint32_t job);
 
-/* Time that is not learnt from stays a bounded multiple of what is: a wrong alarm must not end learning. */
+/* Disturbed fragments are left out until they are so many times as many as the others: no wrong alarm ends learning. */
 #define SERIES_DISTURBED_MOST 32
 
 /*

@@ -44,9 +44,15 @@ static struct pipeline *pipeline_of(const struct stream_sink *sink)
 	return (struct pipeline *)sink;
 }
 
+/* What CLOCK_MONOTONIC is behind UTC, ns. */
+static uint64_t clock_offset(const struct pipeline *pipeline)
+{
+	return pipeline->clock.utc_ns - pipeline->clock.mono_ns;
+}
+
 static uint64_t utc(const struct pipeline *pipeline, uint64_t mono_ns)
 {
-	return mono_ns + (pipeline->clock.utc_ns - pipeline->clock.mono_ns);
+	return mono_ns + clock_offset(pipeline);
 }
 
 /* An output that fails costs lines, not the run: the sink has counted them and keeps the sentence. */
@@ -100,7 +106,7 @@ static int add_state(struct pipeline *pipeline, const struct vapro_state *state)
 
 static int add_bundle(struct pipeline *pipeline, const struct vapro_bundle *bundle)
 {
-	uint64_t offset_ns = utc(pipeline, 0);
+	uint64_t offset_ns = clock_offset(pipeline);
 	struct vapro_bundle placed;
 	struct vapro_state fresh;
 	int ret;
