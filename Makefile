@@ -94,12 +94,13 @@ $(B)/vapro.skel.h: $(B)/vapro.bpf.o
 	@$(BPFTOOL) gen skeleton $< name vapro_bpf > $@.tmp
 	@{ echo '#include <vapro/kernel.h>'; cat $@.tmp; } > $@ && rm $@.tmp
 
-$(B)/%.o: %.c $(B)/vapro.skel.h | $(B)/.deps-build
+# The skeleton is made before the first object; who includes it is in the dependency files.
+$(B)/%.o: %.c | $(B)/vapro.skel.h $(B)/.deps-build
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $(LTO) -MMD -MP -c $< -o $@
 
-$(B)/test/%.o: %.c $(B)/vapro.skel.h | $(B)/.deps-build
+$(B)/test/%.o: %.c | $(B)/vapro.skel.h $(B)/.deps-build
 	@mkdir -p $(@D)
 	@echo "  CC    $< (sanitizers)"
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
