@@ -61,8 +61,22 @@ __noinline int true_caller(struct caller *caller, u32 tgid)
 	return 0;
 }
 
+static __always_inline u32 number_path(const struct kernel_path_key *key, struct kernel_counters *to)
+{
+	u32 *known = bpf_map_lookup_elem(&paths, key), number = 0;
+
+	if (known)
+		return *known;
+	if (has_share(to->paths, paths_used, KERNEL_PATHS, KERNEL_PATHS_MOST))
+		number = give_number(&paths, key, &next_path, &to->paths, &paths_used);
+	if (number)
+		return number;
+	note_bounded(to, KERNEL_BOUNDED_VALUES);
+	return KERNEL_OTHER_PATHS;
+}
+
 /* Number of the chain of callers above the call-site; 0 where the caller keeps no frame pointer. */
-__noinline u32 path_of(struct caller *caller, u32 tgid)
+__noinline u32 path_of(struct caller *caller, u32 tgid, u32 slot)
 {
 	struct kernel_path_key key = {.tgid = tgid};
 	struct {
@@ -82,7 +96,7 @@ __noinline u32 path_of(struct caller *caller, u32 tgid)
 		below = at + sizeof(frame);
 		at = frame.next;
 	}
-	return key.count ? number_of(&paths, &key, &next_path) : 0;
+	return key.count ? number_path(&key, counters_of(slot)) : 0;
 }
 
 #endif

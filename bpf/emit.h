@@ -23,7 +23,8 @@ enum {
 	LOST_UNACCOUNTED, /* user space counts it */
 	LOST_APPROXIMATED,
 	LOST_UNMATCHED,
-	LOST_COUNTER
+	LOST_COUNTER,
+	LOST_STATES
 };
 
 /* How a fragment travels. */
@@ -96,6 +97,24 @@ static __always_inline struct kernel_bundle *bundle_of(struct kernel_thread *thr
 	return bundle_at(*known, key);
 }
 
+/*
+ * Whether a process may have another place of the pool in a bin; then it is counted. All that the others leave
+ * free is gone after a bin, so half of it may be one's: threads of one process may be all that there are.
+ */
+static __always_inline bool has_place(struct kernel_counters *of, u32 bin)
+{
+	u32 odd = bin & 1;
+
+	if (of->pool_bin[odd] != bin) {
+		of->pool_bin[odd] = bin;
+		of->pool_used[odd] = 0;
+	}
+	if (!has_share(of->pool_used[odd] / 4, pool_used[odd], pool_half, pool_half))
+		return false;
+	add(of->pool_used[odd], 1);
+	return true;
+}
+
 /* Gives the first of a bundle a place. False where there is none left. */
 static __always_inline bool bundle_put(struct kernel_thread *thread, const struct kernel_bundle_key *key,
 				       const struct kernel_bundle *one)
@@ -104,7 +123,7 @@ static __always_inline bool bundle_put(struct kernel_thread *thread, const struc
 	struct kernel_bundle_key any = *key;
 	struct kernel_place *at;
 
-	if (pool_used[odd] >= pool_half)
+	if (pool_used[odd] >= pool_half || !has_place(counters_of(thread->slot), key->bin))
 		return false;
 	place = 2 * __sync_fetch_and_add(&pool_used[odd], 1) + odd;
 	at = bpf_map_lookup_elem(&pool, &place);

@@ -75,29 +75,70 @@ static __always_inline void note_pause(struct kernel_thread *thread, u32 returne
 		add(counters_of(thread->slot)->pauses[returned][pause_class(pause)], 1);
 }
 
-/* Number of a state, given at first sight; 0 when the map is full. */
-static __always_inline u32 number_of(void *map, const void *key, u32 *next)
+/* Gives a key a number, and counts the entry; 0 when the map is full. */
+static __always_inline u32 give_number(void *map, const void *key, u32 *next, u32 *made, u32 *used)
 {
-	u32 *known = bpf_map_lookup_elem(map, key), fresh;
+	u32 *known, fresh = __sync_fetch_and_add(next, 1);
 
-	if (known)
-		return *known;
-	fresh = __sync_fetch_and_add(next, 1);
-	if (bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST) == 0)
+	if (bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST) == 0) {
+		add(*made, 1);
+		add(*used, 1);
 		return fresh;
+	}
 	known = bpf_map_lookup_elem(map, key);
 	return known ? *known : 0;
 }
 
-/* The same for a vertex, by what the thread found lately. */
-static __always_inline u32 vertex_of(struct kernel_thread *thread, const struct kernel_vertex_key *key)
+/* A process is bounded from here on; user space says so once. */
+static __always_inline void note_bounded(struct kernel_counters *of, u32 what)
+{
+	if (!(of->bounded & what))
+		of->bounded |= what;
+}
+
+/* A state that has no number: its process has more than its share, or the map is full. */
+static __always_inline void lose_state(u32 slot)
+{
+	lose(slot, counters_of(slot)->bounded & KERNEL_BOUNDED_STATES ? LOST_STATES : LOST_MAP_FULL, 1);
+}
+
+/* Number of a vertex, given at first sight; 0 where its process may have no further one, or the map is full. */
+__noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
+{
+	struct kernel_counters *to = counters_of(slot);
+	struct kernel_vertex_key key;
+	u32 *known;
+
+	if (!of)
+		return 0;
+	key = *of;
+	known = bpf_map_lookup_elem(&vertices, &key);
+	if (known)
+		return *known;
+	if (!has_share(to->vertices, vertices_used, KERNEL_STATES, KERNEL_DETAILED)) {
+		note_bounded(to, KERNEL_BOUNDED_VALUES);
+		coarsen_vertex(&key);
+		known = bpf_map_lookup_elem(&vertices, &key);
+		if (known)
+			return *known;
+		/* these have as much room again */
+		if (!has_share(to->vertices / 2, vertices_used, KERNEL_STATES, KERNEL_VERTICES_MOST / 2)) {
+			note_bounded(to, KERNEL_BOUNDED_STATES);
+			return 0;
+		}
+	}
+	return give_number(&vertices, &key, &next_vertex, &to->vertices, &vertices_used);
+}
+
+/* The number of a vertex, by what the thread found lately. */
+static __always_inline u32 vertex_of(struct kernel_thread *thread, struct kernel_vertex_key *key)
 {
 	struct kernel_recent *recent = &thread->recent[recent_place(key)];
 	u32 epoch = states_epoch, vertex;
 
 	if (recent->epoch == epoch && same_vertex(&recent->key, key))
 		return recent->vertex;
-	vertex = number_of(&vertices, key, &next_vertex);
+	vertex = find_vertex(key, thread->slot);
 	if (!vertex)
 		return 0;
 	recent->key = *key;
@@ -106,16 +147,34 @@ static __always_inline u32 vertex_of(struct kernel_thread *thread, const struct 
 	return vertex;
 }
 
-/* Number of an edge that the thread did not find lately; 0 when the map is full. */
+/* Number of an edge, given at first sight; 0 where its process may have no further one, or the map is full. */
+static __always_inline u32 number_edge(const struct kernel_edge_key *key, struct kernel_counters *to)
+{
+	u32 *known = bpf_map_lookup_elem(&edges, key);
+
+	if (known)
+		return *known;
+	if (!has_share(to->edges, edges_used, KERNEL_STATES, KERNEL_EDGES_MOST)) {
+		note_bounded(to, KERNEL_BOUNDED_STATES);
+		return 0;
+	}
+	return give_number(&edges, key, &next_edge, &to->edges, &edges_used);
+}
+
+/* Number of an edge that the thread did not find lately; 0 as above. */
 __noinline u32 find_edge(struct kernel_thread *thread, u32 from, u32 to)
 {
 	struct kernel_edge_key key = {.from = from, .to = to};
-	u32 epoch = states_epoch, edge = number_of(&edges, &key, &next_edge), place = edge & (KERNEL_STATES - 1);
+	u32 epoch = states_epoch, edge, place;
 	struct kernel_recent_edge *recent;
 	struct kernel_edge *by_id;
 
-	if (!edge || !thread)
+	if (!thread)
 		return 0;
+	edge = number_edge(&key, counters_of(thread->slot));
+	if (!edge)
+		return 0;
+	place = edge & (KERNEL_STATES - 1);
 	by_id = bpf_map_lookup_elem(&edges_by_id, &place);
 	if (by_id && by_id->id != edge) {
 		__sync_lock_test_and_set(&by_id->id, 0);
@@ -154,7 +213,7 @@ static __always_inline void close_computation(struct kernel_thread *thread, u32 
 		return;
 	edge = edge_of(thread, &key);
 	if (!edge) {
-		lose(thread->slot, LOST_MAP_FULL, 1);
+		lose_state(thread->slot);
 		return;
 	}
 	/* before anybody hears of the edge */
@@ -180,7 +239,7 @@ static __always_inline void open_vertex(struct kernel_thread *thread, u32 open, 
 static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
 {
 	if (!thread->vertex)
-		lose(thread->slot, LOST_MAP_FULL, 1);
+		lose_state(thread->slot);
 	else if (emit(thread, thread->vertex, now, thread->bytes))
 		thread->hits.emitted++;
 	thread->open = KERNEL_NOTHING;

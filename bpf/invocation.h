@@ -20,27 +20,47 @@ static __always_inline struct arguments *registers_of(struct kernel_thread *thre
 	return (struct arguments *)thread->registers;
 }
 
+/* Number of a handle that is not known yet; KERNEL_OTHER_HANDLES - 1 where its process may have no further one. */
+__noinline u32 number_handle(struct kernel_handle_key *of, u32 slot)
+{
+	struct kernel_counters *to = counters_of(slot);
+	struct kernel_handle_key key;
+	u32 *known, fresh;
+
+	if (!of)
+		return 0;
+	key = *of;
+	if (has_share(to->handles, handles_used, KERNEL_HANDLES, KERNEL_HANDLES_MOST)) {
+		fresh = handle_number_of(__sync_fetch_and_add(&next_handle, 1));
+		if (bpf_map_update_elem(&handles, &key, &fresh, BPF_NOEXIST) == 0) {
+			add(to->handles, 1);
+			add(handles_used, 1);
+			return fresh;
+		}
+		known = bpf_map_lookup_elem(&handles, &key);
+		if (known)
+			return *known;
+	}
+	note_bounded(to, KERNEL_BOUNDED_VALUES);
+	return KERNEL_OTHER_HANDLES - 1;
+}
+
 static __always_inline u16 handle_number(struct kernel_thread *thread, u32 kind, u64 handle)
 {
 	struct kernel_handle_key key = {.handle = handle, .tgid = thread->tgid, .kind = kind};
 	struct kernel_recent_handle *recent = &thread->recent_handles[kind];
-	u32 *known, fresh, epoch = states_epoch;
+	u32 *known, number, epoch = states_epoch;
 
 	if (thread->process_flags & KERNEL_PROCESS_MPICH)
 		key.handle = (u32)handle;
 	if (recent->epoch == epoch && recent->handle == key.handle)
 		return (u16)(recent->number + 1);
 	known = bpf_map_lookup_elem(&handles, &key);
-	if (!known) {
-		fresh = __sync_fetch_and_add(&next_handle, 1);
-		if (bpf_map_update_elem(&handles, &key, &fresh, BPF_NOEXIST))
-			return (u16)(fresh + 1);
-		known = &fresh;
-	}
+	number = known ? *known : number_handle(&key, thread->slot);
 	recent->handle = key.handle;
-	recent->number = *known;
+	recent->number = number;
 	recent->epoch = epoch;
-	return (u16)(recent->number + 1);
+	return (u16)(number + 1);
 }
 
 #define OPEN_MPI_PREDEFINED 2 /* OPAL_DATATYPE_FLAG_PREDEFINED: neither freed nor changed */
@@ -182,7 +202,7 @@ static __always_inline void describe_caller(struct kernel_thread *thread, const 
 		key->flags |= KERNEL_VERTEX_APPROX;
 	if (!call_paths)
 		return;
-	key->path = path_of(&caller, thread->tgid);
+	key->path = path_of(&caller, thread->tgid, thread->slot);
 	if (!key->path)
 		key->flags |= KERNEL_VERTEX_NO_FRAMES;
 }

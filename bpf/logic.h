@@ -150,6 +150,39 @@ static __always_inline u64 request_share(u64 bytes, u32 count)
 	return count ? bytes / count : 0;
 }
 
+/*
+ * Whether a process that has `made` entries of a table may make another, where `used` of `size` are taken by
+ * all: an eighth of what is free, so that those who come later find as much as anybody who was there before.
+ */
+static __always_inline bool has_share(u32 made, u32 used, u32 size, u32 most)
+{
+	return made < most && used < size && made < (size - used) / 8;
+}
+
+/* A handle's number, of the n-th that was given: those of 64 Ki are used again. */
+static __always_inline u32 handle_number_of(u32 n)
+{
+	return KERNEL_FIRST_UNKNOWN + n % (KERNEL_OTHER_HANDLES - 1 - KERNEL_FIRST_UNKNOWN);
+}
+
+static __always_inline u16 coarse_handle(u16 handle)
+{
+	return handle > KERNEL_FIRST_UNKNOWN ? KERNEL_OTHER_HANDLES : handle;
+}
+
+/* The vertex in which all further values of arguments are one. */
+static __always_inline void coarsen_vertex(struct kernel_vertex_key *key)
+{
+	key->peer = key->root = 0;
+	key->comm = coarse_handle(key->comm);
+	key->op = coarse_handle(key->op);
+	key->mode = 0;
+	key->file = 0;
+	if (key->path)
+		key->path = KERNEL_OTHER_PATHS;
+	key->flags |= KERNEL_VERTEX_OTHERS;
+}
+
 static __always_inline bool same_vertex(const struct kernel_vertex_key *a, const struct kernel_vertex_key *b)
 {
 	typedef u64 __attribute__((may_alias)) word;

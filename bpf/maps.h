@@ -45,9 +45,10 @@ u32 event_group;     /* which they are, for the bundles */
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
 struct kernel_governed governed[KERNEL_SLOTS]; /* read and written by both */
-u32 next_vertex = 1, next_edge = 1, next_path = 1;
-u64 polls_seen;	  /* polling calls, while they are learnt */
-u64 records_lost; /* records other than fragments that found the ring full */
+u32 next_vertex = 1, next_edge = 1, next_path = 1, next_handle;
+u32 vertices_used, edges_used, handles_used, paths_used; /* entries; user space takes off what it deletes */
+u64 polls_seen;						 /* polling calls, while they are learnt */
+u64 records_lost;					 /* records other than fragments that found the ring full */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -97,12 +98,10 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 8192);
+	__uint(max_entries, KERNEL_HANDLES);
 	__type(key, struct kernel_handle_key);
 	__type(value, u32);
 } handles SEC(".maps");
-
-u32 next_handle = KERNEL_FIRST_UNKNOWN;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -262,7 +261,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
+	__uint(max_entries, KERNEL_PATHS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct kernel_path_key);
 	__type(value, u32);

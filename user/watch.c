@@ -227,7 +227,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	watch__tell_row(watch, &fresh, 0);
 	return 0;
 forget:
-	resolver__remove(watch->parts.resolver, fresh.pid);
+	resolver__remove(watch->parts.resolver, fresh.pid, (uint32_t)slot);
 refused:
 	watch__tell_process(watch, &fresh, LINE_REFUSED, 0, reason);
 	if (reason != err)

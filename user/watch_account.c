@@ -25,6 +25,24 @@ static void say_pathless(struct watch *watch, struct watched *watched)
 		    watched->identity.exe);
 }
 
+/* A process with more states than its share: each consequence is reported once. */
+static void say_bounded(struct watch *watch, struct watched *watched)
+{
+	uint32_t fresh = watch__counters(watch, watched)->bounded & ~watched->bounded_told;
+
+	watched->bounded_told |= fresh;
+	if (fresh & KERNEL_BOUNDED_STATES)
+		watch__warn(watch, "states_bounded", watched->pid,
+			    "process %d (%s) has more states than its share of the kernel's tables: fragments of "
+			    "further states are lost, by the cause 'states'",
+			    watched->pid, watched->identity.exe);
+	else if (fresh & KERNEL_BOUNDED_VALUES)
+		watch__warn(watch, "states_bounded", watched->pid,
+			    "process %d (%s) has more states than its share of the kernel's tables: further values "
+			    "of peer, root, communicator, operation, file, mode and call path are one, 'other'",
+			    watched->pid, watched->identity.exe);
+}
+
 /*
  * Who attaches to a job because it hangs sees none of its calls begin. What /proc tells of it then is no
  * fragment, but where to look next.
@@ -89,6 +107,7 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		second->threads += (uint32_t)threads;
 		watch__look_for_threads(watch, watched, threads);
 		say_pathless(watch, watched);
+		say_bounded(watch, watched);
 		say_silent(watch, watched, now_ns);
 	}
 	watch->last_second_ns = now_ns;
@@ -150,7 +169,7 @@ int watch__tell_place(struct watch *watch, const struct watched *watched, pid_t 
 static void forget(struct watch *watch, struct watched *watched)
 {
 	watch->hits += watch__hits_of(watch, watched);
-	resolver__remove(watch->parts.resolver, watched->pid);
+	resolver__remove(watch->parts.resolver, watched->pid, watched->slot);
 	watch->slots[watched->slot] = false;
 	close(watched->pidfd);
 	*watched = watch->watched[--watch->count];
@@ -161,6 +180,7 @@ bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns
 	if (!watched->ended_ns || watched->ended_ns + RETIRE_NS > now_ns)
 		return false;
 	say_pathless(watch, watched);
+	say_bounded(watch, watched);
 	tell_facts(watch, watched, watch->window_ns, now_ns);
 	forget(watch, watched);
 	return true;
@@ -225,6 +245,7 @@ int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
 		if (!status)
 			status = tell_facts(watch, watched, begin_ns, end_ns);
 		say_pathless(watch, watched); /* of one that has ended since the last second, too */
+		say_bounded(watch, watched);
 	}
 	retire(watch, end_ns);
 	watch->window_ns = end_ns;

@@ -52,12 +52,13 @@ struct watched {
 	uint64_t io_calls, io_ns;
 	uint64_t looked_ns; /* when it was looked at first, and what CPU time it had then */
 	double looked_cpu_s;
-	uint64_t remapped_ns; /* it mapped more at this time; 0: it is as it was read */
-	bool io_asked;	      /* it did IO before it was watched: traced at once, not after a second of watching */
-	bool threaded;	      /* its thread rows were looked for when it had threads */
-	bool gone;	      /* its end was seen */
-	bool pathless;	      /* keeps no frame pointers, and that was said */
-	bool silence_told;    /* that no call was seen, or one was and there is nothing to tell */
+	uint64_t remapped_ns;  /* it mapped more at this time; 0: it is as it was read */
+	bool io_asked;	       /* it did IO before it was watched: traced at once, not after a second of watching */
+	bool threaded;	       /* its thread rows were looked for when it had threads */
+	bool gone;	       /* its end was seen */
+	bool pathless;	       /* keeps no frame pointers, and that was said */
+	uint32_t bounded_told; /* KERNEL_BOUNDED_* that were reported */
+	bool silence_told;     /* that no call was seen, or one was and there is nothing to tell */
 };
 
 struct heard {

@@ -162,6 +162,7 @@ enum vapro_loss {
 	VAPRO_LOST_APPROXIMATED, /* not lost: calls told with an approximate call-site or size */
 	VAPRO_LOST_UNMATCHED,	 /* not lost: requests of which post or completion was not seen */
 	VAPRO_LOST_COUNTER,	 /* computations that were not counted: time kept, workload unknown */
+	VAPRO_LOST_STATES,	 /* of a process that has more states than its share of the kernel's tables */
 	VAPRO_LOSSES,
 };
 

@@ -21,6 +21,8 @@ typedef int64_t s64;
 #define KERNEL_SLOTS 1024     /* processes watched at once */
 #define KERNEL_FUNCTIONS 1024 /* rows of the function table, and rows of images */
 #define KERNEL_STATES 65536   /* vertices, and as many edges */
+#define KERNEL_HANDLES 8192   /* communicators, operations and requests with a number */
+#define KERNEL_PATHS 16384    /* chains of callers */
 #define KERNEL_SYSCALLS 512
 #define KERNEL_CPUS 4096
 #define KERNEL_EVENTS 8	    /* counters read at once: instructions first, then the named ones */
@@ -136,6 +138,24 @@ struct kernel_handle_key {
 
 #define KERNEL_FIRST_UNKNOWN 64 /* numbers from here on are given by first sight */
 
+/*
+ * All processes of the node share the tables of states. One may have an eighth of what the others leave free,
+ * and never more entries than these. Beyond KERNEL_DETAILED vertices, the arguments that may have any number of
+ * values (peer, root, communicator, operation, file, open flags, call path) no longer make new states: all
+ * further values of each are one. Beyond its share of vertices or edges its fragments are lost.
+ */
+#define KERNEL_DETAILED 1024
+#define KERNEL_VERTICES_MOST 2048
+#define KERNEL_EDGES_MOST 8192
+#define KERNEL_HANDLES_MOST 1024
+#define KERNEL_PATHS_MOST 4096
+#define KERNEL_OTHER_HANDLES 0xffff    /* in place of a handle's number + 1 */
+#define KERNEL_OTHER_PATHS 0xffffffffu /* in place of a path's number */
+
+/* What of a process was bounded, in struct kernel_counters. */
+#define KERNEL_BOUNDED_VALUES 1 /* further values of arguments are one */
+#define KERNEL_BOUNDED_STATES 2 /* further states are lost */
+
 /* Vertex: call-site, labels and norm cell (of bytes); all-zero padding, it is hashed. */
 struct kernel_vertex_key {
 	u64 site; /* return address */
@@ -160,6 +180,7 @@ struct kernel_vertex_key {
 #define KERNEL_VERTEX_NO_RETURN 4
 #define KERNEL_VERTEX_APPROX 8	   /* call-site or bytes not exact */
 #define KERNEL_VERTEX_NO_SIZE 16   /* the datatype does not tell its size: bytes are elements */
+#define KERNEL_VERTEX_OTHERS 128   /* arguments of this vertex stand for all further values, see KERNEL_DETAILED */
 #define KERNEL_VERTEX_EXIT 64	   /* the exit of a boundary; the call-site of both is their own place */
 #define KERNEL_VERTEX_NO_FRAMES 32 /* a path was wanted, and the caller keeps no frame pointer */
 
@@ -333,14 +354,18 @@ struct kernel_interference {
 /* Counters of one process, in memory that user space has mapped; in cache lines of their own. */
 struct kernel_counters {
 	u64 enter, exit, skipped, vanished, syscalls;
-	u64 stepped;		      /* of enter and left, those at single-stepped sites */
-	u64 lost[16];		      /* by enum vapro_loss: fragments */
-	u64 emitted;		      /* vertex fragments handed over, singly or merged */
-	u64 left;		      /* hits at exit sites */
-	u64 rows;		      /* of enter, those of rows whose exits are sites */
-	u64 io_ns;		      /* in system calls that were told */
-	u64 pauses[2][KERNEL_PAUSES]; /* of enter and left, and of exit: those after a pause */
-	u64 held_ns;		      /* its threads waited for a CPU that vaprod had */
+	u64 stepped;			     /* of enter and left, those at single-stepped sites */
+	u64 lost[16];			     /* by enum vapro_loss: fragments */
+	u64 emitted;			     /* vertex fragments handed over, singly or merged */
+	u64 left;			     /* hits at exit sites */
+	u64 rows;			     /* of enter, those of rows whose exits are sites */
+	u64 io_ns;			     /* in system calls that were told */
+	u64 pauses[2][KERNEL_PAUSES];	     /* of enter and left, and of exit: those after a pause */
+	u64 held_ns;			     /* its threads waited for a CPU that vaprod had */
+	u32 vertices, edges, handles, paths; /* entries of the tables that all processes share */
+	u32 pool_bin[2], pool_used[2];	     /* places of the pool in its latest even bin and odd one */
+	u32 bounded;			     /* KERNEL_BOUNDED_* */
+	u32 pad;
 } __attribute__((aligned(64)));
 
 struct kernel_function_counters {

@@ -170,6 +170,76 @@ static void vertices_differ_by_any_byte(void **state)
 	}
 }
 
+/* Whoever takes all that it may, the next one finds an eighth of the rest. */
+static void a_share_leaves_room_for_others(void **state)
+{
+	uint32_t used = 0, last = UINT32_MAX;
+
+	(void)state;
+	assert_true(has_share(0, 0, 65536, 1024));
+	assert_false(has_share(1024, 1024, 65536, 1024));
+	assert_false(has_share(0, 65536, 65536, 1024));
+	assert_false(has_share(0, 65537, 65536, 1024));
+	for (int process = 0; process < 24; process++) {
+		uint32_t made = 0;
+
+		while (has_share(made, used, 65536, UINT32_MAX)) {
+			made++;
+			used++;
+		}
+		assert_true(made > 0 && made <= last);
+		assert_true(made >= (65536 - used) / 8);
+		last = made;
+	}
+	assert_true(used < 65536);
+}
+
+static void further_values_are_one_vertex(void **state)
+{
+	struct kernel_vertex_key a = {.site = 0x1000,
+				      .tgid = 7,
+				      .function = 3,
+				      .cell = 9,
+				      .peer = 5,
+				      .root = 1,
+				      .comm = 1,
+				      .op = 200,
+				      .file = 17};
+	struct kernel_vertex_key b = a, path = a;
+
+	(void)state;
+	b.peer = -1;
+	b.root = 9;
+	b.op = 300;
+	b.file = 18;
+	b.mode = 02;
+	path.path = 12;
+	coarsen_vertex(&a);
+	coarsen_vertex(&b);
+	coarsen_vertex(&path);
+	assert_true(same_vertex(&a, &b));
+	assert_int_equal(a.flags, KERNEL_VERTEX_OTHERS);
+	assert_int_equal(a.comm, 1); /* MPI_COMM_WORLD stays itself */
+	assert_int_equal(a.cell, 9);
+	assert_int_equal(path.path, KERNEL_OTHER_PATHS);
+	b.site++; /* what a process has few of keeps vertices apart */
+	assert_false(same_vertex(&a, &b));
+}
+
+/* Numbers of handles are 16 bits wide: they never become those of predefined ones, or of all others. */
+static void handles_keep_their_range(void **state)
+{
+	(void)state;
+	assert_int_equal(handle_number_of(0), KERNEL_FIRST_UNKNOWN);
+	for (uint32_t n = 0; n < 300000; n++) {
+		assert_true(handle_number_of(n) >= KERNEL_FIRST_UNKNOWN);
+		assert_true(handle_number_of(n) + 1 < KERNEL_OTHER_HANDLES);
+	}
+	assert_int_equal(coarse_handle(0), 0);
+	assert_int_equal(coarse_handle(KERNEL_FIRST_UNKNOWN), KERNEL_FIRST_UNKNOWN);
+	assert_int_equal(coarse_handle(KERNEL_FIRST_UNKNOWN + 1), KERNEL_OTHER_HANDLES);
+}
+
 static void calls_differ_by_what_their_row_reads(void **state)
 {
 	uint32_t cookie = 17 | KERNEL_SITE_PLAIN | 0x2eU << KERNEL_SITE_READS; /* not the first nor the fifth */
@@ -338,6 +408,9 @@ int main(void)
 	    cmocka_unit_test(tail_calls_belong_to_their_call),
 	    cmocka_unit_test(adding_a_fragment_is_merging_its_bundle),
 	    cmocka_unit_test(vertices_differ_by_any_byte),
+	    cmocka_unit_test(a_share_leaves_room_for_others),
+	    cmocka_unit_test(further_values_are_one_vertex),
+	    cmocka_unit_test(handles_keep_their_range),
 	    cmocka_unit_test(calls_differ_by_what_their_row_reads),
 	    cmocka_unit_test(recent_places_are_within),
 	    cmocka_unit_test(abnormal_needs_ratio_and_floor),

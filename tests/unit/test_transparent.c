@@ -172,6 +172,15 @@ static void test_labels(void **state)
 	labels__vertex(&process, &send, labels, common, LABELS_MAX);
 	assert_string_equal(labels, "function=MPI_Send peer=3 root=0 unit=elements");
 	assert_string_equal(common, "function=MPI_Send root=0 unit=elements");
+	send.flags |= KERNEL_VERTEX_OTHERS;
+	send.comm = KERNEL_OTHER_HANDLES;
+	labels__vertex(&process, &send, labels, common, LABELS_MAX);
+	assert_string_equal(labels, "comm=other function=MPI_Send peer=other root=other unit=elements");
+	assert_string_equal(common, "function=MPI_Send root=other unit=elements");
+	labels__edge(&send, &send, false, labels, common, LABELS_MAX);
+	assert_non_null(strstr(labels, "from.root=other"));
+	send.comm = 0;
+	send.flags = KERNEL_VERTEX_NO_SIZE;
 	send.flags |= KERNEL_VERTEX_NO_ROOT;
 	wait.requests = 2;
 	labels__edge(&wait, &send, false, labels, common, LABELS_MAX);

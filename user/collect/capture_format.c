@@ -146,6 +146,7 @@ static const struct capture_column facts_columns[] = {
     LOST("approximated", VAPRO_LOST_APPROXIMATED),
     LOST("unmatched", VAPRO_LOST_UNMATCHED),
     LOST("counter", VAPRO_LOST_COUNTER),
+    LOST("states", VAPRO_LOST_STATES),
 };
 
 _Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 8 + VAPRO_LOSSES,

@@ -130,6 +130,15 @@ static const char *fd_kind(uint16_t kind)
 	return kind < 16 && names[kind] ? names[kind] : "other";
 }
 
+/* A rank that an argument names, or all those that have no state of their own. */
+static void put_rank(char *text, size_t size, const char *which, int rank, bool others)
+{
+	if (others)
+		put(text, size, "%s=other", which);
+	else
+		put(text, size, "%s=%d", which, rank);
+}
+
 /* Whether the call completes or starts requests: how many is part of its work, none of them too. */
 static bool names_requests(const struct kernel_vertex_key *key)
 {
@@ -140,11 +149,17 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 		    size_t size)
 {
 	const struct function_row *row = functions__row(key->function);
+	bool others = key->flags & KERNEL_VERTEX_OTHERS;
 
 	labels[0] = common[0] = '\0';
-	if (key->comm)
+	if (key->comm == KERNEL_OTHER_HANDLES)
+		put(labels, size, "comm=other");
+	else if (key->comm)
 		put(labels, size, "comm=%u", comm_number(process, key->comm));
-	if (key->fd_kind) {
+	if (key->fd_kind && others) {
+		put(labels, size, "fd_kind=%s file=other", fd_kind(key->fd_kind));
+		put(common, size, "fd_kind=%s", fd_kind(key->fd_kind));
+	} else if (key->fd_kind) {
 		put(labels, size, "fd_kind=%s file=%u", fd_kind(key->fd_kind), key->file);
 		put(common, size, "fd_kind=%s", fd_kind(key->fd_kind));
 	}
@@ -159,11 +174,11 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 		if (key->op)
 			put(text, size, "op=%s", op_name(key->op));
 		if (!i && !(key->flags & KERNEL_VERTEX_NO_PEER))
-			put(text, size, "peer=%d", key->peer);
+			put_rank(text, size, "peer", key->peer, others);
 		if (names_requests(key))
 			put(text, size, "requests=%u", key->requests);
 		if (!(key->flags & KERNEL_VERTEX_NO_ROOT))
-			put(text, size, "root=%d", key->root);
+			put_rank(text, size, "root", key->root, others);
 		if (row && row->threads)
 			put(text, size, "scope=process");
 		if (key->flags & KERNEL_VERTEX_NO_SIZE)
@@ -179,7 +194,9 @@ static void side(char *text, size_t size, const char *which, const struct kernel
 		put(text, size, "%s.op=%s", which, op_name(key->op));
 	if (names_requests(key))
 		put(text, size, "%s.requests=%u", which, key->requests);
-	if (!(key->flags & KERNEL_VERTEX_NO_ROOT))
+	if (!(key->flags & KERNEL_VERTEX_NO_ROOT) && key->flags & KERNEL_VERTEX_OTHERS)
+		put(text, size, "%s.root=other", which);
+	else if (!(key->flags & KERNEL_VERTEX_NO_ROOT))
 		put(text, size, "%s.root=%d", which, key->root);
 	if (key->flags & KERNEL_VERTEX_NO_SIZE)
 		put(text, size, "%s.unit=elements", which);

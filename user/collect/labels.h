@@ -2,7 +2,8 @@
 /*
  * Labels of states as canonical text: `key=value` sorted by key. A vertex has those of its call; an
  * edge has, as assumed workload, those of the calls around it without peer, comm and file: what is
- * sent to whom does not change the work between two calls, how much and what does.
+ * sent to whom does not change the work between two calls, how much and what does. `other` stands for all values
+ * of an argument for which a process has too many states (KERNEL_DETAILED).
  */
 #ifndef VAPRO_LABELS_H
 #define VAPRO_LABELS_H

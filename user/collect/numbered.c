@@ -9,7 +9,7 @@
 
 #include "vapro.skel.h"
 
-#define PATHS 16384
+#define PATHS KERNEL_PATHS
 #define CACHE KERNEL_STATES /* direct-mapped by id; a miss sweeps the kernel's map again */
 #define SWEEP 512
 
@@ -168,7 +168,17 @@ static bool edge_belongs(const void *key, const void *ctx)
 	return vertex->id == edge->from && vertex->key.tgid == 0;
 }
 
-void numbered__purge(struct numbered *numbered, pid_t pid)
+/* The entries that a process made are free again. */
+static void give_back(struct vapro_bpf *bpf, struct kernel_counters *made)
+{
+	__atomic_fetch_sub(&bpf->bss->vertices_used, made->vertices, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&bpf->bss->edges_used, made->edges, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&bpf->bss->handles_used, made->handles, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&bpf->bss->paths_used, made->paths, __ATOMIC_RELAXED);
+	made->vertices = made->edges = made->handles = made->paths = 0;
+}
+
+void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(numbered->side);
 	uint32_t tgid = (uint32_t)pid;
@@ -187,6 +197,7 @@ void numbered__purge(struct numbered *numbered, pid_t pid)
 	purge(bpf_map__fd(bpf->maps.requests), request_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.request_slots), request_belongs, &tgid);
 	bpf_map_delete_elem(bpf_map__fd(bpf->maps.transparent), &tgid);
+	give_back(bpf, &bpf->bss->counters[slot & (KERNEL_SLOTS - 1)]);
 	bpf->data->states_epoch++;
 }
 

@@ -48,7 +48,7 @@ const struct kernel_path_key *numbered__path(struct numbered *numbered, uint32_t
 const struct numbered_vertex *numbered__known_vertex(const struct numbered *numbered, uint32_t id);
 const struct numbered_edge *numbered__known_edge(const struct numbered *numbered, uint32_t id);
 
-/* Removes from all maps of the kernel side what belongs to a process. */
-void numbered__purge(struct numbered *numbered, pid_t pid);
+/* Removes from all maps of the kernel side what belongs to a process, which had this slot. */
+void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot);
 
 #endif

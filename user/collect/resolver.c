@@ -215,11 +215,11 @@ void resolver__begin(struct resolver *resolver)
 	numbered__begin(resolver->numbered);
 }
 
-void resolver__remove(struct resolver *resolver, pid_t pid)
+void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot)
 {
 	uint32_t tgid = (uint32_t)pid, kept = 0;
 
-	numbered__purge(resolver->numbered, pid);
+	numbered__purge(resolver->numbered, pid, slot);
 	table__free(resolver->by_tid);
 	resolver->by_tid = table__new();
 	for (size_t i = 0; i < resolver->thread_count; i++)
@@ -266,7 +266,9 @@ static int64_t announce(struct resolver *resolver, struct vapro_state *state)
 static void resolve_site(struct resolver *resolver, struct known_process *known, const struct kernel_vertex_key *key,
 			 struct callsite *site)
 {
-	const struct kernel_path_key *path = key->path ? numbered__path(resolver->numbered, key->path) : NULL;
+	bool other_path = key->path == KERNEL_OTHER_PATHS;
+	const struct kernel_path_key *path =
+	    key->path && !other_path ? numbered__path(resolver->numbered, key->path) : NULL;
 	struct callsite caller;
 	uint32_t hash = 2166136261u;
 	size_t length;
@@ -279,12 +281,15 @@ static void resolve_site(struct resolver *resolver, struct known_process *known,
 			hash = (hash ^ (unsigned char)*c) * 16777619u;
 		hash = (hash ^ '\n') * 16777619u;
 	}
-	if (!path)
+	if (!path && !other_path)
 		return;
 	length = strlen(site->text);
 	if (length > CALLSITE_MAX - sizeof("#path:01234567"))
 		length = CALLSITE_MAX - sizeof("#path:01234567");
-	snprintf(site->text + length, sizeof(site->text) - length, "#path:%08x", hash);
+	if (other_path)
+		snprintf(site->text + length, sizeof(site->text) - length, "#path:other");
+	else
+		snprintf(site->text + length, sizeof(site->text) - length, "#path:%08x", hash);
 }
 
 static int64_t vertex_state(struct resolver *resolver, struct numbered_vertex *vertex)

@@ -37,8 +37,8 @@ const char *resolver__build_id(struct resolver *resolver, pid_t pid);
 /* A sentence about an image that could not be read, each once; false where there is none. */
 bool resolver__trouble(struct resolver *resolver, char *text, size_t size);
 
-/* Forgets a process: call it when all its bundles are drained. */
-void resolver__remove(struct resolver *resolver, pid_t pid);
+/* Forgets a process, which had this slot: call it when all its bundles are drained. */
+void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot);
 
 /* Number of a thread in the stream, -ENOENT for a process that is not known, or -ENOMEM. */
 int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid);

@@ -35,6 +35,7 @@ static const char *const loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_APPROXIMATED] = "calls have an approximate call-site or size",
     [VAPRO_LOST_UNMATCHED] = "requests were not seen both posted and completed",
     [VAPRO_LOST_COUNTER] = "their instructions were not counted",
+    [VAPRO_LOST_STATES] = "a process had more states than its share",
 };
 
 static int compare_gaps(const void *a, const void *b)
