@@ -216,7 +216,7 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts)
 {
-	uint32_t id = stg__find_job(analysis->context.stg, facts->job);
+	uint32_t id = stg__find_job(analysis->context.stg, facts->job, facts->user);
 	struct coverage_facts *sum;
 	double overhead;
 

@@ -140,7 +140,8 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 	int error;
 
 	span.begin_ns = kept_from(job, builder.about);
-	*result = (struct job_result){.job = builder.about->name, .begin_ns = span.begin_ns, .end_ns = now_ns};
+	*result = (struct job_result){
+	    .job = builder.about->name, .user = builder.about->user, .begin_ns = span.begin_ns, .end_ns = now_ns};
 	if (add_ranks(&builder, result))
 		return -ENOMEM;
 	if (!asked)

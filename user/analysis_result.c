@@ -403,6 +403,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 
 	*result = (struct job_result){
 	    .job = builder.about->name,
+	    .user = builder.about->user,
 	    .begin_ns = span->begin_ns,
 	    .end_ns = span->end_ns,
 	    .world_size = builder.about->world_size,

@@ -132,6 +132,7 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	event.facts = (struct vapro_process_facts){
 	    .pid = (uint32_t)watched->pid,
 	    .job = watched->identity.job,
+	    .user = (uint32_t)watched->identity.uid + 1,
 	    .wall_ns = to > from ? to - from : 0,
 	    .governed_ns = governed->closed_ns,
 	    .thinned_ns = orders->thinned_ns - governed->thinned_ns,

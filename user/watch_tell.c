@@ -67,6 +67,7 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 	    .job_id = process->job_id,
 	    .job_step = process->job_step[0] ? process->job_step : NULL,
 	    .job = process->job,
+	    .user = (uint32_t)process->uid + 1,
 	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
 	    .hits = hits,
 	    .state = state,

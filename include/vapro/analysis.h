@@ -249,6 +249,7 @@ struct vapro_score {
 /* One job's window: a record speaks for its new part [begin_ns, end_ns). */
 struct job_result {
 	const char *job;
+	uint32_t user; /* as in struct vapro_thread */
 	uint64_t begin_ns, end_ns;
 	const int32_t *ranks;
 	uint32_t rank_count;

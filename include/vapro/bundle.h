@@ -110,6 +110,7 @@ struct vapro_thread {
 	uint32_t pid, tid;
 	const char *job;  /* identity, equal on all hosts of the job */
 	const char *host; /* never NULL */
+	uint32_t user;	  /* whose job it is, which is part of its identity: uid + 1, 0 unknown */
 };
 
 /*
@@ -177,6 +178,7 @@ struct vapro_process_facts {
 	uint64_t hits;
 	uint64_t cost_ns; /* hits times calibrated cost */
 	uint64_t lost[VAPRO_LOSSES];
+	uint32_t user; /* as in struct vapro_thread */
 };
 
 extern const char *const vapro_class_name[VAPRO_CLASSES];

@@ -62,10 +62,14 @@ static inline void write_host(const char *path, const char *host, int32_t rank, 
 	    host);
 	put(sink, (struct stream_event){.type = STREAM_LINE, .line = hello});
 	put(sink, (struct stream_event){.type = STREAM_CLOCK, .clock = {mono, mono + boot_ns}});
-	put(sink,
-	    (struct stream_event){
-		.type = STREAM_THREAD,
-		.thread = {.rank = rank, .world_size = 2, .pid = 100, .tid = 100, .job = "slurm:7", .host = host}});
+	put(sink, (struct stream_event){.type = STREAM_THREAD,
+					.thread = {.rank = rank,
+						   .world_size = 2,
+						   .pid = 100,
+						   .tid = 100,
+						   .job = "slurm:7",
+						   .host = host,
+						   .user = 1001}});
 	put(sink, (struct stream_event){.type = STREAM_SEEN, .seen = {0, mono, 0}});
 	put(sink, (struct stream_event){.type = STREAM_PLACE,
 					.place = {.cpu = rank, .socket = rank, .numa = -1, .cgroup = host}});
@@ -85,9 +89,10 @@ static inline void write_host(const char *path, const char *host, int32_t rank, 
 		put(sink, bundle(0, 0, mono + i * S, S / 2));
 		put(sink, bundle(0, 1, mono + i * S + S / 2, S / 4));
 		if (i == 14 || i == 24) {
-			put(sink, (struct stream_event){
-				      .type = STREAM_FACTS,
-				      .facts = {.pid = 100, .job = "slurm:7", .wall_ns = 10 * S, .hits = 50}});
+			put(sink,
+			    (struct stream_event){
+				.type = STREAM_FACTS,
+				.facts = {.pid = 100, .job = "slurm:7", .user = 1001, .wall_ns = 10 * S, .hits = 50}});
 			put(sink, (struct stream_event){.type = STREAM_WINDOW,
 							.window = {UTC + (begin_s + (i == 14 ? 0 : 15)) * S,
 								   UTC + (begin_s + i + 1) * S, i == 24, 0.5}});

@@ -24,10 +24,10 @@ static void test_exact(void **state)
 	assert_non_null(sink);
 	events[count++] = (struct stream_event){.type = STREAM_LINE, .line = "{\"a\":\"\\u00fc \xc3\xbc\"}"};
 	events[count++] = (struct stream_event){.type = STREAM_CLOCK, .clock = {UINT64_MAX, 1}};
+	events[count++] = (struct stream_event){
+	    .type = STREAM_THREAD, .thread = {0, -1, 5, UINT32_MAX, 77, 78, "job 1", "node-1", UINT32_MAX}};
 	events[count++] =
-	    (struct stream_event){.type = STREAM_THREAD, .thread = {0, -1, 5, UINT32_MAX, 77, 78, "job 1", "node-1"}};
-	events[count++] =
-	    (struct stream_event){.type = STREAM_THREAD, .thread = {1, INT32_MAX, INT32_MIN, 1, 0, 0, "", ""}};
+	    (struct stream_event){.type = STREAM_THREAD, .thread = {1, INT32_MAX, INT32_MIN, 1, 0, 0, "", "", 0}};
 	events[count++] = (struct stream_event){.type = STREAM_STATE,
 						.state = {0, VAPRO_IO, NULL, "to", "labels", "", NULL, "symbol"}};
 	events[count++] = (struct stream_event){.type = STREAM_STATE,
@@ -73,6 +73,7 @@ static void test_exact(void **state)
 		case STREAM_THREAD:
 			assert_memory_equal(&a->thread, &b->thread, offsetof(struct vapro_thread, job));
 			assert_string_equal(a->thread.job, b->thread.job);
+			assert_int_equal(a->thread.user, b->thread.user);
 			assert_string_equal(a->thread.host, b->thread.host);
 			break;
 		case STREAM_STATE:
@@ -214,6 +215,8 @@ static void test_merge(void **state)
 
 			assert_int_equal(place->socket, thread->rank);
 			assert_string_equal(place->cgroup, thread->host);
+			assert_int_equal(thread->user, 1001);
+			assert_int_equal(recorder__find(&seen, STREAM_FACTS, k)->facts.user, 1001);
 		}
 		if (!begin_s[i])
 			assert_int_equal(recorder__count(&seen, STREAM_WINDOW), 2);

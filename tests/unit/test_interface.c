@@ -26,6 +26,48 @@ static struct vapro_bundle fragment(uint32_t thread, uint32_t state, double from
 	return b;
 }
 
+/* Two users whose processes say the same of their job, and one of whom nothing is known, have three jobs. */
+static void test_users(void **state)
+{
+	struct vapro_state io = {.id = 0, .class = VAPRO_IO, .to = "a@b+1", .labels = "function=read"};
+	const struct job_result *results;
+	struct vapro_config config;
+	struct analysis *analysis;
+	uint32_t count;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	assert_int_equal(analysis__add_state(analysis, &io), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		/* the last one is the second's on another host */
+		struct vapro_thread thread = {.id = i,
+					      .rank = (int32_t)i / 3,
+					      .pid = 5,
+					      .tid = 5,
+					      .job = "slurm:4711",
+					      .host = i == 3 ? "m" : "n",
+					      .user = i < 3 ? i : 1};
+		struct vapro_process_facts facts = {.job = "slurm:4711", .user = i, .wall_ns = 1000};
+		struct vapro_bundle b = fragment(i, 0, 1, 2);
+
+		assert_int_equal(analysis__add_thread(analysis, &thread), 0);
+		assert_int_equal(analysis__add_bundle(analysis, &b), 0);
+		facts.lost[VAPRO_LOST_STATES] = i + 1;
+		assert_int_equal(analysis__add_facts(analysis, &facts), i < 3 ? 0 : -EINVAL);
+	}
+	assert_int_equal(
+	    analysis__end_window(analysis, SIM_BEGIN_NS, SIM_BEGIN_NS + 15000000000ULL, true, &results, &count), 0);
+	assert_int_equal(count, 3);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_string_equal(results[i].job, "slurm:4711");
+		assert_int_equal(results[i].user, i);
+		assert_int_equal(results[i].rank_count, i == 1 ? 2 : 1);
+		assert_int_equal(results[i].lost[VAPRO_LOST_STATES], i + 1);
+	}
+	analysis__free(analysis);
+}
+
 static void test_interface(void **state)
 {
 	struct vapro_config config;
@@ -195,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_interface),
+	    cmocka_unit_test(test_users),
 	    cmocka_unit_test(test_threads_and_jobs),
 	    cmocka_unit_test(test_ended_jobs),
 	};

@@ -372,6 +372,34 @@ static void test_helpers(void **state)
 	cJSON_Delete(item);
 }
 
+/* A job whose user is known says so in each of its records, and the others do not. */
+static void test_user(void **state)
+{
+	struct json_context context = {.host = "n1", .clock = {5000, SAMPLE_UTC}};
+	struct job_result result;
+
+	(void)state;
+	sample__fill(&result);
+	result.user = 1;
+	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	assert_true(line_count > 5);
+	for (size_t i = 0; i < line_count; i++) {
+		cJSON *object = parsed(i);
+
+		is_number(object, "uid", 0);
+		cJSON_Delete(object);
+	}
+	clear(NULL);
+	result.user = 0;
+	assert_int_equal(json__window(&result, &context, keep, NULL), 0);
+	for (size_t i = 0; i < line_count; i++) {
+		cJSON *object = parsed(i);
+
+		assert_null(cJSON_GetObjectItemCaseSensitive(object, "uid"));
+		cJSON_Delete(object);
+	}
+}
+
 /* Not a test of its own. */
 static void test_leave_lines(void **state)
 {
@@ -383,11 +411,12 @@ static void test_leave_lines(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_teardown(test_window, clear),    cmocka_unit_test_teardown(test_heatmap, clear),
-	    cmocka_unit_test_teardown(test_chosen, clear),    cmocka_unit_test_teardown(test_variance, clear),
-	    cmocka_unit_test_teardown(test_imbalance, clear), cmocka_unit_test_teardown(test_diagnosis, clear),
-	    cmocka_unit_test_teardown(test_errors, clear),    cmocka_unit_test_teardown(test_helpers, clear),
-	    cmocka_unit_test_teardown(test_short, clear),     cmocka_unit_test_teardown(test_leave_lines, clear),
+	    cmocka_unit_test_teardown(test_window, clear),	cmocka_unit_test_teardown(test_heatmap, clear),
+	    cmocka_unit_test_teardown(test_chosen, clear),	cmocka_unit_test_teardown(test_variance, clear),
+	    cmocka_unit_test_teardown(test_imbalance, clear),	cmocka_unit_test_teardown(test_diagnosis, clear),
+	    cmocka_unit_test_teardown(test_errors, clear),	cmocka_unit_test_teardown(test_helpers, clear),
+	    cmocka_unit_test_teardown(test_short, clear),	cmocka_unit_test_teardown(test_user, clear),
+	    cmocka_unit_test_teardown(test_leave_lines, clear),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,8 +57,8 @@ static void go(double least, double most, bool merged, struct found *found)
 	memset(found, 0, sizeof(*found));
 	assert_non_null(analysis);
 	for (uint32_t i = 0; i < RANKS; i++)
-		assert_int_equal(analysis__add_thread(
-				     analysis, &(struct vapro_thread){i, (int32_t)i, 0, RANKS, i + 1, i + 1, "j", "n"}),
+		assert_int_equal(analysis__add_thread(analysis, &(struct vapro_thread){i, (int32_t)i, 0, RANKS, i + 1,
+										       i + 1, "j", "n", 0}),
 				 0);
 	assert_int_equal(analysis__add_state(analysis, &about), 0);
 	for (double begin = 0, end = 15; begin < 30; begin = end, end += 15) {

@@ -236,6 +236,8 @@ static void ranks_are_told_apart(void **state)
 
 	(void)state;
 	assert_true(process__same_rank(a, b));
+	b->uid = a->uid + 1; /* what another user's process says of itself is another job's */
+	assert_false(process__same_rank(a, b));
 	assert_false(process__same_rank(a, c));
 	assert_false(process__same_rank(d, e));	 /* no rank at all is not the same rank */
 	assert_false(process__child_of_rank(a)); /* this process, its parent, is none */

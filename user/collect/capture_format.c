@@ -25,6 +25,7 @@ static const struct capture_column thread_columns[] = {
     COLUMN("tid", COLUMN_U32, thread.tid, "tid"),
     COLUMN("job", COLUMN_TEXT, thread.job, "identity"),
     COLUMN("host", COLUMN_TEXT, thread.host, "name"),
+    COLUMN("user", COLUMN_U32, thread.user, "uid + 1, 0 unknown: part of the job's identity"),
 };
 
 static const struct capture_column seen_columns[] = {
@@ -147,9 +148,10 @@ static const struct capture_column facts_columns[] = {
     LOST("unmatched", VAPRO_LOST_UNMATCHED),
     LOST("counter", VAPRO_LOST_COUNTER),
     LOST("states", VAPRO_LOST_STATES),
+    COLUMN("user", COLUMN_U32, facts.user, "uid + 1, 0 unknown: part of the job's identity"),
 };
 
-_Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 8 + VAPRO_LOSSES,
+_Static_assert(sizeof(facts_columns) / sizeof(facts_columns[0]) == 9 + VAPRO_LOSSES,
 	       "there is a cause of loss that captures do not know");
 
 static const struct capture_column place_columns[] = {

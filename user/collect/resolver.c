@@ -200,6 +200,7 @@ int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
 	    .pid = tgid,
 	    .tid = tid,
 	    .job = known->process->job,
+	    .user = (uint32_t)known->process->uid + 1,
 	    .host = resolver->host,
 	};
 	status = stream__put(resolver->sink, &event);

@@ -87,15 +87,16 @@ static int number_of(struct table *table, uint64_t a, uint64_t b, uint32_t *coun
 	return 0;
 }
 
-static int find_job(struct stg *stg, const char *name, uint32_t name_id, uint32_t *job)
+/* What a process says of its job counts within its user's only: what another one says makes another job. */
+static int find_job(struct stg *stg, const struct vapro_thread *thread, uint32_t name_id, uint32_t *job)
 {
-	if (table__get(stg->jobs_by_name, name_id, 0, job))
+	if (table__get(stg->jobs_by_name, name_id, thread->user, job))
 		return 0;
 	*job = (uint32_t)stg->job_count;
 	if (grow(&stg->jobs, &stg->job_capacity, stg->job_count + 1, sizeof(*stg->jobs)) ||
-	    table__put(stg->jobs_by_name, name_id, 0, *job))
+	    table__put(stg->jobs_by_name, name_id, thread->user, *job))
 		return -ENOMEM;
-	stg->jobs[stg->job_count++] = (struct stg_job){.name = name};
+	stg->jobs[stg->job_count++] = (struct stg_job){.name = thread->job, .user = thread->user};
 	return 0;
 }
 
@@ -180,7 +181,7 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 	if (!keep(stg, &new.about.job, &job_text) || !keep(stg, &new.about.host, &host_text))
 		return -ENOMEM;
 	if (grow(&stg->threads, &stg->thread_capacity, stg->thread_count + 1, sizeof(*stg->threads)) ||
-	    find_job(stg, new.about.job, job_text, &new.job))
+	    find_job(stg, &new.about, job_text, &new.job))
 		return -ENOMEM;
 	job = &stg->jobs[new.job];
 	if (find_row(stg, &new, 0, &new.row))
@@ -377,10 +378,10 @@ bool stg__job_over(const struct stg *stg, uint32_t id)
 	return job->row_count > 0;
 }
 
-uint32_t stg__find_job(const struct stg *stg, const char *name)
+uint32_t stg__find_job(const struct stg *stg, const char *name, uint32_t user)
 {
 	for (size_t i = 0; i < stg->job_count; i++) {
-		if (!strcmp(stg->jobs[i].name, name ? name : ""))
+		if (stg->jobs[i].user == user && !strcmp(stg->jobs[i].name, name ? name : ""))
 			return (uint32_t)i;
 	}
 	return UINT32_MAX;

@@ -55,6 +55,7 @@ struct stg_row {
 
 struct stg_job {
 	const char *name;
+	uint32_t user; /* as in struct vapro_thread */
 	uint32_t world_size;
 	struct stg_row *rows;
 	size_t row_count, row_capacity;
@@ -108,7 +109,7 @@ bool stg__job_over(const struct stg *stg, uint32_t id);
 /* What it holds. */
 size_t stg__bytes(const struct stg *stg);
 
-/* The id of a job's name, or UINT32_MAX. */
-uint32_t stg__find_job(const struct stg *stg, const char *name);
+/* The id of a user's job, or UINT32_MAX. */
+uint32_t stg__find_job(const struct stg *stg, const char *name, uint32_t user);
 
 #endif

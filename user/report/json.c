@@ -156,6 +156,11 @@ bool json__add(cJSON *object, const char *key, cJSON *item)
 	return false;
 }
 
+bool json__add_job(cJSON *object, const char *job, uint32_t user)
+{
+	return json__add_text(object, "job", job) && (!user || json__add_uint(object, "uid", user - 1));
+}
+
 bool json__add_text(cJSON *object, const char *key, const char *text)
 {
 	return json__add(object, key, json__text(text));

@@ -45,6 +45,9 @@ cJSON *json__head(const char *type, uint64_t utc_ns, const char *host);
 
 /* Members; NULL text and NAN become null. A failed allocation shows in the return value only. */
 bool json__add(cJSON *object, const char *key, cJSON *item); /* takes the item; NULL fails */
+/* The job of a record, and whose it is where that is known. */
+bool json__add_job(cJSON *object, const char *job, uint32_t user);
+
 bool json__add_text(cJSON *object, const char *key, const char *text);
 bool json__add_number(cJSON *object, const char *key, double value, int decimals);
 bool json__add_uint(cJSON *object, const char *key, uint64_t value); /* exact beyond 2^53 too */

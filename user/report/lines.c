@@ -175,7 +175,8 @@ static bool add_job(cJSON *object, const struct line_process *process)
 	cJSON *job = cJSON_AddObjectToObject(object, "job");
 
 	return job && json__add_text(job, "kind", process->job_kind) && json__add_text(job, "id", process->job_id) &&
-	       json__add_text(job, "step", process->job_step) && json__add_text(job, "identity", process->job);
+	       json__add_text(job, "step", process->job_step) && json__add_text(job, "identity", process->job) &&
+	       (!process->user || json__add_uint(job, "uid", process->user - 1));
 }
 
 char *lines__process(const struct line_process *process)
@@ -187,7 +188,8 @@ char *lines__process(const struct line_process *process)
 		  json__add_text(object, "exe", process->exe) &&
 		  json__add_text(object, "build_id", process->build_id) &&
 		  json__add_number(object, "rank", process->rank >= 0 ? process->rank : NAN, 0) &&
-		  json__add_number(object, "world_size", process->world_size ? process->world_size : NAN, 0) &&
+		  (process->world_size ? json__add_uint(object, "world_size", process->world_size)
+				       : json__add_number(object, "world_size", NAN, 0)) &&
 		  add_job(object, process) && json__add_uint(object, "threads", process->threads);
 
 	images = ok ? cJSON_AddArrayToObject(object, "images") : NULL;

@@ -99,6 +99,7 @@ struct line_process {
 	uint32_t world_size;			  /* 0 where unknown: null */
 	const char *job_kind, *job_id, *job_step; /* slurm, 1234, 0 */
 	const char *job;			  /* the identity that records call `job` */
+	uint32_t user;				  /* as in struct vapro_thread */
 	uint32_t threads;
 	const struct line_image *images;
 	uint32_t image_count;

@@ -25,6 +25,7 @@ void summary__free(struct summary *summary)
 			free(summary->jobs[i].gaps[k].state);
 		free(summary->jobs[i].gaps);
 		free(summary->jobs[i].name);
+		free(summary->jobs[i].said);
 	}
 	for (size_t i = 0; i < summary->trouble_count; i++)
 		free(summary->troubles[i]);
@@ -38,20 +39,32 @@ void summary__free(struct summary *summary)
 	free(summary);
 }
 
-static struct job_summary *find_job(struct summary *summary, const char *name)
+/* Where several users say the same of their jobs, all but the first are named with their user. */
+static struct job_summary *find_job(struct summary *summary, const char *said, uint32_t user)
 {
 	struct job_summary *job;
+	char name[256];
 
+	snprintf(name, sizeof(name), "%s", said);
 	for (size_t i = 0; i < summary->job_count; i++) {
-		if (!strcmp(summary->jobs[i].name, name))
+		if (strcmp(summary->jobs[i].said, said))
+			continue;
+		if (summary->jobs[i].user == user)
 			return &summary->jobs[i];
+		if (user)
+			snprintf(name, sizeof(name), "%s of uid %u", said, user - 1);
 	}
 	if (grow(&summary->jobs, &summary->job_capacity, summary->job_count + 1, sizeof(*job)))
 		return NULL;
 	job = &summary->jobs[summary->job_count];
+	job->user = user;
+	job->said = strdup(said);
 	job->name = regions__defuse(strdup(name));
-	if (!job->name)
+	if (!job->name || !job->said) {
+		free(job->name);
+		free(job->said);
 		return NULL;
+	}
 	summary->job_count++;
 	return job;
 }
@@ -246,7 +259,7 @@ static int add_asides(struct summary *summary, const char *job, const struct job
 int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct)
 {
 	const char *name = result->job ? result->job : "";
-	struct job_summary *job = find_job(summary, name);
+	struct job_summary *job = find_job(summary, name, result->user);
 	double seconds = (double)(result->end_ns - result->begin_ns) / 1e9, weight = seconds * result->rank_count;
 	int ret = 0;
 

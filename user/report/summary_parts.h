@@ -15,7 +15,8 @@ struct gap {
 };
 
 struct job_summary {
-	char *name;
+	char *name, *said; /* as it is printed, and as its processes say */
+	uint32_t user;
 	uint64_t begin_ns, end_ns;
 	uint32_t world_size, ranks;
 	bool partial;

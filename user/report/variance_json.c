@@ -181,20 +181,20 @@ static int put_variance(const struct job_result *result, const struct result_var
 			const struct json_context *context, json_put put, void *arg)
 {
 	cJSON *object = json__head("variance", result->end_ns, context->host);
-	bool ok = object && json__add_text(object, "job", result->job) && json__add_uint(object, "id", variance->id) &&
-		  json__add_uint(object, "revision", variance->revision) &&
-		  json__add_text(object, "state", region_state_name[variance->state]) &&
-		  json__add_text(object, "class", vapro_class_name[variance->class]) &&
-		  json__add_time(object, "begin", variance->begin_ns) &&
-		  json__add_time(object, "end", variance->end_ns) &&
-		  json__add_ranks(object, "ranks", variance->ranks, variance->rank_count) &&
-		  add_threads(object, variance) && json__add_text(object, "who", variance->who) &&
-		  json__add_number(object, "performance", variance->performance, 4) &&
-		  json__add_number(object, "lost_seconds", variance->lost_seconds, 6) &&
-		  json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&
-		  json__add_number(object, "ratio_slow", variance->ratio_slow, 4) &&
-		  add_weight(object, result, variance) && json__add_text(object, "evidence", variance->evidence) &&
-		  cJSON_AddBoolToObject(object, "alarm", variance->alarm);
+	bool ok =
+	    object && json__add_job(object, result->job, result->user) && json__add_uint(object, "id", variance->id) &&
+	    json__add_uint(object, "revision", variance->revision) &&
+	    json__add_text(object, "state", region_state_name[variance->state]) &&
+	    json__add_text(object, "class", vapro_class_name[variance->class]) &&
+	    json__add_time(object, "begin", variance->begin_ns) && json__add_time(object, "end", variance->end_ns) &&
+	    json__add_ranks(object, "ranks", variance->ranks, variance->rank_count) && add_threads(object, variance) &&
+	    json__add_text(object, "who", variance->who) &&
+	    json__add_number(object, "performance", variance->performance, 4) &&
+	    json__add_number(object, "lost_seconds", variance->lost_seconds, 6) &&
+	    json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&
+	    json__add_number(object, "ratio_slow", variance->ratio_slow, 4) && add_weight(object, result, variance) &&
+	    json__add_text(object, "evidence", variance->evidence) &&
+	    cJSON_AddBoolToObject(object, "alarm", variance->alarm);
 
 	if (ok && variance->effect_of)
 		ok = json__add_uint(object, "effect_of", variance->effect_of);
@@ -324,7 +324,8 @@ static bool add_where(cJSON *object, const struct job_result *result, const stru
 	for (uint32_t i = 0; ok && context->threads && i < context->thread_count; i++) {
 		const struct vapro_thread *thread = &context->threads[i];
 
-		if (has_rank(variance, thread->rank) && thread->job && result->job && !strcmp(thread->job, result->job))
+		if (has_rank(variance, thread->rank) && thread->user == result->user && thread->job && result->job &&
+		    !strcmp(thread->job, result->job))
 			ok = add_host(hosts, thread->host);
 	}
 	return ok && (!diagnosis->shared || json__add_shared(where, diagnosis->shared, diagnosis->shared_count)) &&
@@ -351,7 +352,7 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	cJSON *object = json__head("diagnosis", result->end_ns, context->host);
-	bool ok = object && json__add_text(object, "job", result->job) &&
+	bool ok = object && json__add_job(object, result->job, result->user) &&
 		  json__add_uint(object, "variance", variance->id) &&
 		  json__add_uint(object, "revision", variance->revision) &&
 		  json__add_number(object, "stage", diagnosis->stage, 0) &&

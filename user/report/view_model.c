@@ -38,23 +38,42 @@ static bool time_of(const cJSON *object, const char *key, uint64_t *utc_ns)
 	return text && json__parse_time(text, utc_ns);
 }
 
-static struct view_map *find_map(struct view_model *model, const char *job, const char *class, uint64_t bin_ns)
+/* NAN: not known, as in older records. */
+static bool same_user(double a, double b)
 {
+	return a == b || (isnan(a) && isnan(b));
+}
+
+/* A job as it is shown: where several users say the same of their jobs, all but the first with their user. */
+static struct view_map *find_map(struct view_model *model, const char *job, double uid, const char *class,
+				 uint64_t bin_ns)
+{
+	char name[256];
 	struct view_map *map;
 
+	snprintf(name, sizeof(name), "%s", job);
 	for (size_t i = 0; i < model->map_count; i++) {
 		map = &model->maps[i];
-		if (map->bin_ns == bin_ns && !strcmp(map->job, job) && !strcmp(map->class, class))
+		if (strcmp(map->said, job))
+			continue;
+		if (!same_user(map->uid, uid)) {
+			if (!isnan(uid))
+				snprintf(name, sizeof(name), "%s of uid %.0f", job, uid);
+			continue;
+		}
+		if (map->bin_ns == bin_ns && !strcmp(map->class, class))
 			return map;
 	}
 	if (grow(&model->maps, &model->map_capacity, model->map_count + 1, sizeof(*map)))
 		return NULL;
 	map = &model->maps[model->map_count++];
 	memset(map, 0, sizeof(*map));
-	map->job = strdup(job);
+	map->job = strdup(name);
+	map->said = strdup(job);
+	map->uid = uid;
 	map->class = strdup(class);
 	map->bin_ns = bin_ns;
-	return map->job && map->class ? map : NULL;
+	return map->job && map->said && map->class ? map : NULL;
 }
 
 /* Lines of one run tell rows in one order: the guess is right but for the first time. */
@@ -124,7 +143,7 @@ static int add_heatmap(struct view_model *model, const cJSON *line, const char *
 			return -EINVAL;
 		bins = count > bins ? count : bins;
 	}
-	map = find_map(model, job ? job : "", class, bin_ns);
+	map = find_map(model, job ? job : "", number_of(line, "uid", NAN), class, bin_ns);
 	if (!map)
 		return -ENOMEM;
 	bin = begin_ns / bin_ns;
@@ -411,6 +430,7 @@ void view_model__free(struct view_model *model)
 		}
 		free(map->rows);
 		free(map->job);
+		free(map->said);
 		free(map->class);
 	}
 	free(model->maps);

@@ -24,7 +24,9 @@ struct view_row {
 };
 
 struct view_map {
-	char *job, *class;
+	char *job, *class;	     /* the job as it is shown */
+	char *said;		     /* and as its processes say */
+	double uid;		     /* NAN where it is not known */
 	uint64_t bin_ns, first, end; /* bins since the epoch */
 	struct view_row *rows;	     /* by rank once read */
 	size_t row_count, row_capacity;

@@ -146,7 +146,7 @@ static cJSON *window_head(const char *type, const struct job_result *result, con
 {
 	cJSON *object = json__head(type, result->end_ns, context->host);
 
-	if (object && json__add_text(object, "job", result->job))
+	if (object && json__add_job(object, result->job, result->user))
 		return object;
 	cJSON_Delete(object);
 	return NULL;

@@ -312,7 +312,7 @@ enum process_mpi process__mpi(const struct process *process, const struct proces
 
 bool process__same_rank(const struct process *a, const struct process *b)
 {
-	return a->rank >= 0 && a->rank == b->rank && !strcmp(a->job, b->job);
+	return a->rank >= 0 && a->rank == b->rank && a->uid == b->uid && !strcmp(a->job, b->job);
 }
 
 bool process__child_of_rank(const struct process *process)

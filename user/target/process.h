@@ -34,7 +34,7 @@ struct process {
 	char job_kind[16];   /* slurm, pmix, mpi, none */
 	char job_id[96];
 	char job_step[32];
-	char job[160];		 /* the three as one identity */
+	char job[160];		 /* the three as one text: the job's identity within its user's */
 	enum process_mpi linked; /* statically, into the executable: filled by static_mpi__look */
 	struct process_mapping *mappings;
 	size_t mapping_count;
@@ -82,7 +82,7 @@ enum process_mpi process__mpi(const struct process *process, const struct proces
 /* Path through which the mapped file can be opened from here, whatever its name space: /proc/PID/map_files/... */
 void process__map_file(const struct process *process, const struct process_mapping *mapping, char *buf, size_t size);
 
-/* Whether two are one rank of one job. */
+/* Whether two are one rank of one job: a user's job, since a process says itself which job it belongs to. */
 bool process__same_rank(const struct process *a, const struct process *b);
 
 /*
