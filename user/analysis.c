@@ -273,6 +273,11 @@ int analysis__select(struct analysis *analysis, const struct vapro_selection *se
 	return 0;
 }
 
+void analysis__held_elsewhere(struct analysis *analysis, size_t bytes)
+{
+	analysis->context.memory.elsewhere = bytes;
+}
+
 void analysis__remember(struct analysis *analysis, double seconds, uint64_t bytes)
 {
 	analysis->context.remember_bins = (uint64_t)(seconds * 1e9) / VAPRO_BIN_NS;

@@ -87,6 +87,7 @@ struct selection_of {
 /* See analysis_memory.h. */
 struct analysis_memory {
 	size_t fixed;			  /* bytes held by all but the bundles, as last added up */
+	size_t elsewhere;		  /* of them, what is not held here (analysis__held_elsewhere) */
 	size_t series, look_at;		  /* histories then; and from how many on to add up again */
 	bool short_history;		  /* heat maps keep little more than the view */
 	bool exhausted;			  /* no step helps any more in this window */

@@ -88,6 +88,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 					      .last = last,
 					      .daemon_cpu_pct =
 						  (cpu - daemon->cpu_at_window) / ((double)(end - begin) * 1e-9) * 100};
+	pipeline__held_elsewhere(daemon->tee.pipeline, resolver__bytes(daemon->resolver));
 	io_tracing__end_window(&daemon->io, &event.window, (double)(end - begin) * 1e-9);
 	if (stream__put(&daemon->tee.sink, &event))
 		daemon__fail("%s", "out of memory: this window is lost");

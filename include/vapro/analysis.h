@@ -317,6 +317,9 @@ struct vapro_selection {
 
 int analysis__select(struct analysis *analysis, const struct vapro_selection *selection);
 
+/* What others hold that the memory cap is for as well, from now on: the names of states before they come here. */
+void analysis__held_elsewhere(struct analysis *analysis, size_t bytes);
+
 /*
  * From now on keeps what windows drop, for questions: at most so many seconds of it and about so many
  * bytes, the oldest goes first. Without it a question reaches back as far as the next window's view.

@@ -257,6 +257,30 @@ static void test_flat(void **state)
 	}
 }
 
+/* What is held elsewhere is part of the cap, too: less is left for bundles. */
+static void test_held_elsewhere(void **state)
+{
+	struct flow flow;
+	uint64_t held;
+
+	(void)state;
+	begin(&flow, VAPRO_BY_ARGUMENTS, 8000000, 2);
+	assert_int_equal(window(&flow), 0);
+	assert_int_equal(window(&flow), 0);
+	held = flow.shed.bytes;
+	assert_int_equal(flow.shed.merged + flow.shed.bundles, 0);
+	analysis__held_elsewhere(flow.analysis, 7900000);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(window(&flow), 0);
+	assert_true(flow.shed.bytes >= 7900000);
+	assert_true(flow.shed.merged + flow.shed.bundles > 0);
+	analysis__held_elsewhere(flow.analysis, 0);
+	assert_int_equal(window(&flow), 0);
+	assert_int_equal(window(&flow), 0);
+	assert_true(flow.shed.bytes < 2 * held);
+	analysis__free(flow.analysis);
+}
+
 /* Enough for all but the single fragments: they merge, and every second is still covered. */
 static void test_merging(void **state)
 {
@@ -479,6 +503,7 @@ int main(void)
 	    cmocka_unit_test(test_cut_history),
 	    cmocka_unit_test(test_coarsen),
 	    cmocka_unit_test(test_flat),
+	    cmocka_unit_test(test_held_elsewhere),
 	    cmocka_unit_test(test_merging),
 	    cmocka_unit_test(test_tiny_caps),
 	    cmocka_unit_test(test_states_without_end),

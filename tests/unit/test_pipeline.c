@@ -61,6 +61,12 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 	return analysis__add_bundle_at(analysis, bundle, 0);
 }
 
+void analysis__held_elsewhere(struct analysis *analysis, size_t bytes)
+{
+	(void)analysis;
+	(void)bytes;
+}
+
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)
 {
 	return interference->thread < analysis->threads ? 0 : -EINVAL;

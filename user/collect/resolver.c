@@ -11,12 +11,14 @@
 #include "collect/callsite.h"
 #include "collect/labels.h"
 #include "collect/numbered.h"
+#include "collect/state_names.h"
 #include "model/grow.h"
-#include "model/intern.h"
 #include "model/table.h"
 #include "vapro.skel.h"
 
-#define PATHLESS 2 /* vertices without a path before we say so */
+#define UNUSED_SHARE 16		/* of the memory cap: states of processes that ended, for the next of their kind */
+#define UNUSED_BYTES (16 << 20) /* where there is no cap */
+#define PATHLESS 2		/* vertices without a path before we say so */
 
 struct known_thread {
 	uint32_t tid, tgid, id;
@@ -41,8 +43,7 @@ struct resolver {
 	struct table *by_tid;		  /* places in it, of who has the number now; NULL: look through it */
 	uint32_t next_thread;
 	struct numbered *numbered;
-	struct intern *states;
-	uint32_t state_count;
+	struct state_names *states;
 	struct image_cache *images;
 	const struct vapro_config *config;
 };
@@ -59,7 +60,7 @@ struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sin
 	resolver->host = host;
 	resolver->config = config;
 	resolver->numbered = numbered__new(side, config->states == VAPRO_BY_CALL_PATH);
-	resolver->states = intern__new();
+	resolver->states = state_names__new(config->memory_cap ? config->memory_cap / UNUSED_SHARE : UNUSED_BYTES);
 	resolver->images = image_cache__new();
 	resolver->by_tid = table__new();
 	if (!resolver->numbered || !resolver->states || !resolver->images || !resolver->by_tid) {
@@ -85,7 +86,7 @@ void resolver__free(struct resolver *resolver)
 	free(resolver->threads);
 	table__free(resolver->by_tid);
 	numbered__free(resolver->numbered);
-	intern__free(resolver->states);
+	state_names__free(resolver->states);
 	image_cache__free(resolver->images);
 	free(resolver);
 }
@@ -221,6 +222,7 @@ void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot)
 	uint32_t tgid = (uint32_t)pid, kept = 0;
 
 	numbered__purge(resolver->numbered, pid, slot);
+	state_names__release(resolver->states, tgid);
 	table__free(resolver->by_tid);
 	resolver->by_tid = table__new();
 	for (size_t i = 0; i < resolver->thread_count; i++)
@@ -238,26 +240,24 @@ void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot)
 	}
 }
 
-/* Announces a state unless one with equal texts is known. */
-static int64_t announce(struct resolver *resolver, struct vapro_state *state)
+/* Announces a state of a process unless one with equal texts is known. */
+static int64_t announce(struct resolver *resolver, pid_t pid, struct vapro_state *state)
 {
 	struct stream_event event = {.type = STREAM_STATE};
 	char text[2 * CALLSITE_MAX + LABELS_MAX + 8];
-	uint32_t id;
+	int64_t id;
+	bool fresh;
 	int status;
 
 	snprintf(text, sizeof(text), "%d|%s|%s|%s", (int)state->class, state->from ? state->from : "", state->to,
 		 state->labels);
-	id = intern__id(resolver->states, text);
-	if (id == INTERN_NONE)
-		return -ENOMEM;
-	if (--id < resolver->state_count) /* its ids are dense and begin at 1 */
+	id = state_names__use(resolver->states, (uint32_t)pid, text, &fresh);
+	if (id < 0 || !fresh)
 		return id;
-	resolver->state_count++;
-	state->id = id;
+	state->id = (uint32_t)id;
 	event.state = *state;
 	status = stream__put(resolver->sink, &event);
-	return status ? status : (int64_t)id;
+	return status ? status : id;
 }
 
 /*
@@ -314,7 +314,7 @@ static int64_t vertex_state(struct resolver *resolver, struct numbered_vertex *v
 				     .common = common,
 				     .to_symbol = site.symbol[0] ? site.symbol : NULL,
 				     .to_path = site.path};
-	return announce(resolver, &state);
+	return announce(resolver, known->process->pid, &state);
 }
 
 static int64_t edge_state(struct resolver *resolver, uint32_t id, const struct kernel_edge_key *key)
@@ -345,7 +345,7 @@ static int64_t edge_state(struct resolver *resolver, uint32_t id, const struct k
 				     .to_symbol = site_to.symbol[0] ? site_to.symbol : NULL,
 				     .from_path = site_from.path,
 				     .to_path = site_to.path};
-	return announce(resolver, &state);
+	return announce(resolver, known->process->pid, &state);
 }
 
 int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid)
@@ -390,6 +390,12 @@ bool resolver__approx(struct resolver *resolver, uint32_t id)
 	id &= ~KERNEL_EDGE;
 	edge = numbered__known_edge(resolver->numbered, id);
 	return edge && (vertex_approx(resolver, edge->key.from) || vertex_approx(resolver, edge->key.to));
+}
+
+size_t resolver__bytes(const struct resolver *resolver)
+{
+	return state_names__bytes(resolver->states) + resolver->thread_room * sizeof(*resolver->threads) +
+	       (resolver->by_tid ? table__bytes(resolver->by_tid) : 0);
 }
 
 bool resolver__pathless(struct resolver *resolver, pid_t pid)

@@ -53,6 +53,9 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid);
 /* Whether the call-site or the size of a state that was resolved is approximate. */
 bool resolver__approx(struct resolver *resolver, uint32_t id);
 
+/* What it holds for as long as processes live or longer: names of states, and threads. */
+size_t resolver__bytes(const struct resolver *resolver);
+
 /* Whether call paths were wanted of a process and none of its calls so far had any: it keeps no frame pointers. */
 bool resolver__pathless(struct resolver *resolver, pid_t pid);
 

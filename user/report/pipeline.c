@@ -419,6 +419,11 @@ int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
 	return analysis__score(pipeline_of(sink)->analysis, score);
 }
 
+void pipeline__held_elsewhere(struct stream_sink *sink, size_t bytes)
+{
+	analysis__held_elsewhere(pipeline_of(sink)->analysis, bytes);
+}
+
 void pipeline__remember(struct stream_sink *sink, double seconds, uint64_t bytes)
 {
 	analysis__remember(pipeline_of(sink)->analysis, seconds, bytes);

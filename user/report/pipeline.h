@@ -40,6 +40,9 @@ void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_st
 
 int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *score);
 
+/* As analysis__held_elsewhere. */
+void pipeline__held_elsewhere(struct stream_sink *pipeline, size_t bytes);
+
 /* As analysis__remember and analysis__ask; with what lines of the answer tell beside it. */
 void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
 int pipeline__ask(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
