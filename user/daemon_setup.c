@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collect/capture.h"
+#include "collect/output_file.h"
 #include "config_json.h"
 #include "daemon_private.h"
 #include "model/rules.h"
@@ -71,25 +72,33 @@ int daemon__look_for_counters(struct daemon *daemon)
 	return EXIT_REFUSED;
 }
 
+/* For a reader that has stopped: a small part of what the daemon may hold. */
+static size_t backlog(const struct vapro_config *config)
+{
+	uint64_t part = config->memory_cap / 16;
+
+	return part && part < LINE_SINK_BACKLOG ? part : LINE_SINK_BACKLOG;
+}
+
 int daemon__open_outputs(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
 	char *tunables;
 
 	daemon->tee.sink.put = tee_put;
-	daemon->lines = line_sink__open(options->output, options->to_stdout);
+	daemon->lines = line_sink__append(options->output, options->to_stdout, backlog(&options->config));
 	if (!daemon->lines) {
 		fprintf(stderr, "vaprod: cannot write %s: %s\n", options->output ? options->output : "standard output",
-			strerror(errno));
+			output_file__reason(errno));
 		return EXIT_FAILED;
 	}
 	if (!options->capture)
 		return EXIT_OK;
 	tunables = config__to_text(&options->config);
-	daemon->tee.capture = tunables ? capture__create(options->capture, tunables) : NULL;
+	daemon->tee.capture = tunables ? capture__append(options->capture, tunables) : NULL;
 	free(tunables);
 	if (!daemon->tee.capture) {
-		fprintf(stderr, "vaprod: cannot write capture %s: %s\n", options->capture, strerror(errno));
+		fprintf(stderr, "vaprod: cannot write capture %s: %s\n", options->capture, output_file__reason(errno));
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
