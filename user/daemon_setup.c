@@ -13,6 +13,7 @@
 #include "config_json.h"
 #include "daemon_private.h"
 #include "model/rules.h"
+#include "privileges.h"
 #include "probe/os_factors.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
@@ -215,6 +216,18 @@ static int make_pipeline(struct daemon *daemon)
 	return daemon->tee.pipeline ? pipeline__name_events(daemon->tee.pipeline, named) : -ENOMEM;
 }
 
+/* Much of what they are needed for fails in silence: what cannot be seen is not there. */
+static void warn_of_capabilities(struct daemon *daemon)
+{
+	uint64_t held = privileges__held();
+
+	for (size_t i = 0; i < privilege_count; i++) {
+		if (privilege__missing(&privileges[i], held))
+			watch__warn(daemon->watch, "missing_capability", 0, "%s is missing: %s", privileges[i].name,
+				    privileges[i].consequence);
+	}
+}
+
 int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 {
 	const struct daemon_options *options = daemon->options;
@@ -285,6 +298,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		return EXIT_FAILED;
 	}
 	io_tracing__init(&daemon->io, daemon->side, &daemon->costs, options->config.io, governor.budget, mono_now());
+	warn_of_capabilities(daemon);
 	if (!daemon->finder)
 		watch__warn(daemon->watch, "no_finder", 0,
 			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);
