@@ -29,6 +29,8 @@ static const uint8_t *part__at(struct part *part, uint64_t offset, size_t need, 
 
 	if (offset > part->size || need > part->size - offset)
 		return NULL;
+	if (wanted > part->size - offset)
+		wanted = (size_t)(part->size - offset);
 	if (offset < part->begin || offset - part->begin + need > part->length) {
 		*error = grow_untouched(&part->bytes, &part->capacity, wanted, 1);
 		part->begin = offset;
