@@ -85,6 +85,15 @@ class Job:
         return self._read(self.err_path)
 
 
+def forget(command):
+    """Removes the files that a run of vaprod or vapro would add its lines to."""
+    if os.path.basename(str(command[0])) not in ("vaprod", "vapro"):
+        return
+    for option, value in zip(command, command[1:]):
+        if option in ("--output", "--capture") and os.path.isfile(value):
+            os.unlink(value)
+
+
 class Jobs:
     """All jobs of a measurement; a context manager that leaves none behind."""
 
@@ -100,7 +109,10 @@ class Jobs:
         for job in reversed(self.jobs):
             self.stop(job)
 
-    def start(self, command, name, cwd=None, env=None, user=None):
+    def start(self, command, name, cwd=None, env=None, user=None, add=False):
+        """Starts a command; vaprod adds to its files: those of an earlier run are removed unless add is true."""
+        if not add:
+            forget(command)
         out_path = os.path.join(self.directory, name + ".out")
         err_path = os.path.join(self.directory, name + ".err")
         environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **(env or {}))

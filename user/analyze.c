@@ -9,10 +9,12 @@
 
 #include "clock.h"
 #include "collect/capture.h"
+#include "collect/output_file.h"
 #include "command_line.h"
 #include "model/rules.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
+#include "report/run_option.h"
 #include "region_option.h"
 #include "report/summary.h"
 
@@ -20,6 +22,7 @@ struct analyze {
 	struct vapro_config config;
 	const char *output;
 	struct region_option region;
+	int run; /* of each capture */
 	bool ndjson, strict, summary, score;
 	const char **files;
 	int file_count;
@@ -43,6 +46,7 @@ static void usage(FILE *out)
 	      "  --region RANKS@BEGIN..END\n"
 	      "                    also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not:\n"
 	      "                    seconds since the begin of the input, or as in the records\n"
+	      "  --run N           of captures that hold several runs: 1 = the first, -1 = the last (-1)\n"
 	      "  --config FILE     read `name = value` lines\n"
 	      "Tunables:\n",
 	      out);
@@ -81,7 +85,11 @@ static int set(struct analyze *analyze, int argc, char **argv, int *i)
 		fprintf(stderr, "vapro analyze: --format: '%s' is neither capture nor ndjson\n", value);
 		return EXIT_USAGE;
 	}
-	if (!strcmp(text, "region"))
+	if (!strcmp(text, "run")) {
+		status = run_option__parse(value, &analyze->run) ? 0 : -EINVAL;
+		if (status)
+			snprintf(err, sizeof(err), "--run: '%s' is no number of a run", value);
+	} else if (!strcmp(text, "region"))
 		status = region_option__parse(&analyze->region, value, err, sizeof(err));
 	else if (!strcmp(text, "config"))
 		status = config__read(&analyze->config, value, err, sizeof(err));
@@ -216,7 +224,8 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	if (ndjson)
 		status = ndjson__feed(ndjson, analyze->config.window_s, sink, err, sizeof(err));
 	else
-		status = capture__replay(analyze->files, (size_t)analyze->file_count, sink, err, sizeof(err));
+		status = capture__replay_run(analyze->files, (size_t)analyze->file_count, analyze->run, sink, err,
+					     sizeof(err));
 	if (progress.bundles >= 262144)
 		fputs("\r\033[K", stderr);
 	if (status) {
@@ -241,7 +250,8 @@ static int allow_memory(struct analyze *analyze, uint64_t hosts, int argc, char 
 
 int analyze__main(int argc, char **argv)
 {
-	struct analyze analyze = {.output = "-", .files = calloc((size_t)argc, sizeof(char *))};
+	struct analyze analyze = {
+	    .output = "-", .run = CAPTURE_LAST_RUN, .files = calloc((size_t)argc, sizeof(char *))};
 	struct capture_info info = {.by_instructions = false};
 	struct summary *summary = NULL;
 	struct line_sink *lines = NULL;
@@ -266,6 +276,10 @@ int analyze__main(int argc, char **argv)
 		fprintf(stderr, "vapro analyze: --score needs --format ndjson: captures know no truth\n");
 		status = EXIT_USAGE;
 	}
+	if (!status && analyze.run != CAPTURE_LAST_RUN && analyze.ndjson) {
+		fprintf(stderr, "vapro analyze: --run needs captures: fragments belong to no run\n");
+		status = EXIT_USAGE;
+	}
 	if (status)
 		goto out;
 	status = EXIT_FAILED;
@@ -284,17 +298,18 @@ int analyze__main(int argc, char **argv)
 			goto out;
 		}
 	} else {
-		if (capture__info(analyze.files[0], &info, err, sizeof(err))) {
+		if (capture__run_info(analyze.files[0], analyze.run, &info, err, sizeof(err))) {
 			fprintf(stderr, "vapro analyze: %s\n", err);
 			goto out;
 		}
+		run_option__say("analyze", analyze.files[0], info.run, info.runs);
 		analyze.config = info.config;
 		if (allow_memory(&analyze, (uint64_t)analyze.file_count, argc, argv))
 			goto out;
 	}
 	lines = line_sink__open(analyze.output, false);
 	if (!lines) {
-		fprintf(stderr, "vapro analyze: cannot write %s: %s\n", analyze.output, strerror(errno));
+		fprintf(stderr, "vapro analyze: cannot write %s: %s\n", analyze.output, output_file__reason(errno));
 		goto out;
 	}
 	if (analyze.summary)

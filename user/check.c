@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon.h"
+#include "privileges.h"
 #include "probe/counters.h"
 #include "target/finder.h"
 #include "target/kernel_range.h"
@@ -38,6 +39,21 @@ static void need(const char *what, bool there, const char *detail)
 	problems += !there;
 }
 
+/* Root may have lost some to a service manager or a container. */
+static void check_capabilities(void)
+{
+	uint64_t held = privileges__held();
+
+	for (size_t i = 0; i < privilege_count; i++) {
+		if (!privilege__missing(&privileges[i], held))
+			continue;
+		if (privileges[i].required)
+			need(privileges[i].name, false, privileges[i].consequence);
+		else
+			row(privileges[i].name, "no", privileges[i].consequence);
+	}
+}
+
 static void check_kernel(void)
 {
 	struct utsname kernel;
@@ -48,6 +64,8 @@ static void check_kernel(void)
 	need("BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
 	     "/sys/kernel/btf/vmlinux: types of the running kernel (CONFIG_DEBUG_INFO_BTF)");
 	need("privileges", geteuid() == 0, geteuid() == 0 ? "root" : "not root: run it as root");
+	if (geteuid() == 0)
+		check_capabilities();
 	for (size_t i = 0; i < kernel_range_count; i++) {
 		if (!kernel_range__holds(&kernel_ranges[i], kernel.release))
 			continue;

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "model/grow.h"
 
@@ -187,6 +188,8 @@ int command_line__parse(struct command_line *line, const char *program, int argc
 	end = options_end(program, argc, argv, &config, &asked);
 	if (end < 0 || asked)
 		return end < 0 ? EXIT_USAGE : asked;
+	if (!config && !access(VAPRO_CONFIG_FILE, F_OK))
+		config = VAPRO_CONFIG_FILE;
 	if (config && config__read(&options->config, config, err, sizeof(err))) {
 		fprintf(stderr, "%s: %s\n", program, err);
 		return EXIT_USAGE;
@@ -221,13 +224,14 @@ void command_line__help(FILE *out)
 	    "  --user-function IMAGE:FUNCTION  watch this function of the program too, as --function with class=user;\n"
 	    "                    may be given more than once; IMAGE is a glob of the file's name, or exe\n"
 	    "Output:\n"
-	    "  --output FILE|-   NDJSON lines, to a file, standard output (-), or both: give it twice\n"
-	    "  --capture FILE    write all bundles, to be analysed again with `vapro analyze FILE`\n"
+	    "  --output FILE|-   NDJSON lines, added to a file, to standard output (-), or both: give it twice\n"
+	    "  --capture FILE    add all bundles as one more run, to be analysed again with `vapro analyze FILE`\n"
 	    "  --quiet           no progress on a terminal\n"
 	    "Run:\n"
 	    "  --duration T      end after this time (30, 500ms, 5m)\n"
 	    "  --cpus LIST       run on these CPUs (default: not on isolated ones)\n"
-	    "  --config FILE     read `name = value` lines; options on the command line win\n"
+	    "  --config FILE     read `name = value` lines; options on the command line win (" VAPRO_CONFIG_FILE ",\n"
+	    "                    where it exists)\n"
 	    "  --help, --version\n"
 	    "Tunables (also in --config FILE):\n",
 	    out);

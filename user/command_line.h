@@ -8,6 +8,8 @@
 
 #include "daemon.h"
 
+#define VAPRO_CONFIG_FILE "/etc/vapro.conf" /* read where no other is given, and it exists */
+
 enum { COMMAND_LINE_HELP = 100, COMMAND_LINE_VERSION };
 
 struct command_line {
@@ -20,7 +22,7 @@ struct command_line {
 };
 
 /*
- * Fills options from the defaults, then --config's file, then the other options, wherever they
+ * Fills options from the defaults, then --config's file or VAPRO_CONFIG_FILE, then the other options, wherever they
  * stand; the first argument that is no option, or `--`, ends them. Returns 0, COMMAND_LINE_HELP or
  * _VERSION, or EXIT_USAGE after saying what is wrong. line must be freed after the options' use.
  */

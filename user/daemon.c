@@ -13,6 +13,7 @@
 #include "cpus.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
+#include "stderr_guard.h"
 #include "vapro.skel.h"
 
 #define BUSY_NS 10000000L /* sleeps of the loop */
@@ -107,6 +108,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 /* Outputs and images that fail are told once and do not stop the run; the exit code remembers. */
 static void check_outputs(struct daemon *daemon)
 {
+	const char *code;
 	char text[512];
 
 	if (daemon->tee.capture_status && !daemon->capture_failed) {
@@ -117,16 +119,30 @@ static void check_outputs(struct daemon *daemon)
 	}
 	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
 		watch__warn(daemon->watch, "image_unreadable", 0, "%s; its call-sites stay without names", text);
-	if (line_sink__error(daemon->lines) && !daemon->output_failed) {
-		daemon->output_failed = true;
+	if (line_sink__error(daemon->lines) && !daemon->output_warned) {
+		daemon->output_failed = daemon->output_warned = true;
 		fprintf(stderr, "vaprod: %s; the run goes on\n", line_sink__error(daemon->lines));
 	}
+	while ((code = line_sink__news(daemon->lines, text, sizeof(text))))
+		watch__warn(daemon->watch, code, 0, "%s", text);
 	if (collector__records_lost(daemon->collector) && !daemon->ring_warned) {
 		daemon->ring_warned = true;
 		watch__warn(
 		    daemon->watch, "ring_full", 0,
 		    "the ring was full: process events were lost and processes may be missed; raise --ring-bytes");
 	}
+}
+
+/* What a rotation of logs asks for. The capture is one run in one file, and goes on in it. */
+static void reopen_output(struct daemon *daemon)
+{
+	char text[512];
+
+	*daemon->options->reopen = 0;
+	if (line_sink__reopen(daemon->lines, text, sizeof(text)))
+		watch__warn(daemon->watch, "reopen_failed", 0, "%s", text);
+	else
+		daemon->output_warned = false;
 }
 
 /* What a probe costs now, against what it cost at the start; not while each turn of the loop counts. */
@@ -243,6 +259,7 @@ static void rest(const struct daemon *daemon, long ns)
 
 static const char *loop(struct daemon *daemon)
 {
+	const struct daemon_options *options = daemon->options;
 	const char *reason = NULL;
 
 	while (!reason) {
@@ -260,6 +277,9 @@ static const char *loop(struct daemon *daemon)
 		}
 		if (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
 			end_window(daemon, daemon->window_end, false);
+		line_sink__retry(daemon->lines);
+		if (options->reopen && *options->reopen)
+			reopen_output(daemon);
 		if (daemon->asks)
 			ask_server__turn(daemon->asks, now);
 		reason = reason_to_end(daemon, now);
@@ -303,7 +323,7 @@ int daemon__run(const struct daemon_options *options)
 	struct daemon daemon = {.options = options};
 	struct sched_param batch = {0};
 	char err[512] = "";
-	int status, watched;
+	int status, watched, messages;
 
 	if (gethostname(daemon.host, sizeof(daemon.host) - 1))
 		snprintf(daemon.host, sizeof(daemon.host), "localhost");
@@ -311,6 +331,7 @@ int daemon__run(const struct daemon_options *options)
 		fprintf(stderr, "vaprod: %s\n", err);
 		return EXIT_USAGE;
 	}
+	messages = stderr_guard__begin();
 	sched_setscheduler(0, SCHED_BATCH, &batch);
 	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
 	status = daemon__look_for_counters(&daemon);
@@ -350,5 +371,6 @@ int daemon__run(const struct daemon_options *options)
 		fprintf(stderr, "vaprod: the output could not be completed\n");
 		daemon.output_failed = true;
 	}
+	stderr_guard__end(messages);
 	return status ? status : daemon.capture_failed || daemon.output_failed ? EXIT_FAILED : EXIT_OK;
 }

@@ -19,15 +19,16 @@ enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_REFUSED };
 struct daemon_options {
 	struct vapro_config config;
 	struct selection selection;
-	const char *output;	 /* file for lines, or NULL */
+	const char *output;	 /* file that lines are added to, or NULL */
 	bool to_stdout;		 /* lines go to standard output (as well) */
-	const char *capture;	 /* file, or NULL */
+	const char *capture;	 /* file that the run's bundles are added to, or NULL */
 	const char *cpus;	 /* list for ourselves, or NULL: housekeeping cores where the node has isolated ones */
 	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
 	bool quiet;		 /* no progress on stderr */
 	struct summary *summary; /* or NULL */
 	const volatile sig_atomic_t *stop;
-	void (*ready)(void *ctx); /* called once targets may start; or NULL */
+	volatile sig_atomic_t *reopen; /* set: the output file is to be opened again by its path; or NULL */
+	void (*ready)(void *ctx);      /* called once targets may start; or NULL */
 	void *ready_ctx;
 };
 

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "collect/capture.h"
+#include "collect/output_file.h"
 #include "config_json.h"
 #include "daemon_private.h"
 #include "model/rules.h"
+#include "privileges.h"
 #include "probe/os_factors.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
@@ -71,25 +73,33 @@ int daemon__look_for_counters(struct daemon *daemon)
 	return EXIT_REFUSED;
 }
 
+/* For a reader that has stopped: a small part of what the daemon may hold. */
+static size_t backlog(const struct vapro_config *config)
+{
+	uint64_t part = config->memory_cap / 16;
+
+	return part && part < LINE_SINK_BACKLOG ? part : LINE_SINK_BACKLOG;
+}
+
 int daemon__open_outputs(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
 	char *tunables;
 
 	daemon->tee.sink.put = tee_put;
-	daemon->lines = line_sink__open(options->output, options->to_stdout);
+	daemon->lines = line_sink__append(options->output, options->to_stdout, backlog(&options->config));
 	if (!daemon->lines) {
 		fprintf(stderr, "vaprod: cannot write %s: %s\n", options->output ? options->output : "standard output",
-			strerror(errno));
+			output_file__reason(errno));
 		return EXIT_FAILED;
 	}
 	if (!options->capture)
 		return EXIT_OK;
 	tunables = config__to_text(&options->config);
-	daemon->tee.capture = tunables ? capture__create(options->capture, tunables) : NULL;
+	daemon->tee.capture = tunables ? capture__append(options->capture, tunables) : NULL;
 	free(tunables);
 	if (!daemon->tee.capture) {
-		fprintf(stderr, "vaprod: cannot write capture %s: %s\n", options->capture, strerror(errno));
+		fprintf(stderr, "vaprod: cannot write capture %s: %s\n", options->capture, output_file__reason(errno));
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
@@ -206,6 +216,18 @@ static int make_pipeline(struct daemon *daemon)
 	return daemon->tee.pipeline ? pipeline__name_events(daemon->tee.pipeline, named) : -ENOMEM;
 }
 
+/* Much of what they are needed for fails in silence: what cannot be seen is not there. */
+static void warn_of_capabilities(struct daemon *daemon)
+{
+	uint64_t held = privileges__held();
+
+	for (size_t i = 0; i < privilege_count; i++) {
+		if (privilege__missing(&privileges[i], held))
+			watch__warn(daemon->watch, "missing_capability", 0, "%s is missing: %s", privileges[i].name,
+				    privileges[i].consequence);
+	}
+}
+
 int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 {
 	const struct daemon_options *options = daemon->options;
@@ -276,6 +298,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		return EXIT_FAILED;
 	}
 	io_tracing__init(&daemon->io, daemon->side, &daemon->costs, options->config.io, governor.budget, mono_now());
+	warn_of_capabilities(daemon);
 	if (!daemon->finder)
 		watch__warn(daemon->watch, "no_finder", 0,
 			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The daemon: a command line around daemon__run(). */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,45 @@
 #include "daemon.h"
 #include "reader.h"
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, reopen;
+static bool had_terminal;
 
 static void on_signal(int number)
 {
 	(void)number;
 	stop = 1;
+}
+
+static bool has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Who rotates logs sends it; so does a terminal that goes away, and then the run ends as with SIGTERM. */
+static void on_hangup(int number)
+{
+	int error = errno;
+
+	(void)number;
+	if (had_terminal && !has_terminal())
+		stop = 1;
+	else
+		reopen = 1;
+	errno = error;
+}
+
+static void handle_hangup(bool has_file)
+{
+	struct sigaction action = {.sa_handler = has_file ? on_hangup : on_signal}, before;
+	bool ignored = !sigaction(SIGHUP, NULL, &before) && before.sa_handler == SIG_IGN; /* nohup */
+
+	had_terminal = !ignored && has_terminal();
+	if (has_file || !ignored)
+		sigaction(SIGHUP, &action, NULL);
 }
 
 static void usage(FILE *out)
@@ -25,7 +59,7 @@ static void usage(FILE *out)
 	      "\n"
 	      "Watches running parallel programs of this node and says when, where and why they are slow.\n"
 	      "Without a selection: every process that maps libmpi, running now or started later.\n"
-	      "Needs root. SIGINT and SIGTERM end it with a last window.\n"
+	      "Needs root. SIGINT and SIGTERM end it with a last window; SIGHUP opens the file of --output again.\n"
 	      "\n",
 	      out);
 	command_line__help(out);
@@ -37,7 +71,7 @@ static void usage(FILE *out)
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
-	struct daemon_options options = {.stop = &stop};
+	struct daemon_options options = {.stop = &stop, .reopen = &reopen};
 	struct command_line line;
 	int status;
 
@@ -63,6 +97,7 @@ int main(int argc, char **argv)
 		options.to_stdout = true;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	handle_hangup(options.output != NULL);
 	signal(SIGPIPE, SIG_IGN);
 	status = daemon__run(&options);
 	command_line__free(&line);

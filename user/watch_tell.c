@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is told of processes: lines, and the row that a rank is. */
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "printable.h"
 #include "watch_private.h"
 
 #define IMAGES_MAX 16
@@ -32,9 +32,7 @@ void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *f
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	warning.text = text;
-	for (char *at = text; *at; at++) /* a target's paths may hold what a terminal obeys */
-		if (iscntrl((unsigned char)*at))
-			*at = '?';
+	printable(text); /* a target's paths may hold what a terminal obeys */
 	fprintf(stderr, "vaprod: %s\n", text);
 	tell_line(watch, lines__warning(&warning));
 }

@@ -134,4 +134,18 @@ def test_check(tap, jobs):
     tap.ok("attach by session" in job.out() and "instruction counter" in job.out(), "it tells what is there", job.out())
 
 
-main(test_usage, test_judges, test_bad_targets, test_capture_replays, test_run, test_ndjson, test_check)
+def test_capabilities(tap, jobs):
+    """Root without the capability to look at others: it says so, where it would see nobody in silence."""
+    out = os.path.join(jobs.directory, "out.ndjson")
+    less = ["setpriv", "--bounding-set=-sys_ptrace"]
+    code, job = jobs.run([*less, VAPROD, "--duration", "0.3", "--output", out], "vaprod", 30, add=True)
+    warnings = of_type(records(out), "warning")
+    tap.ok(any(w["code"] == "missing_capability" and "CAP_SYS_PTRACE" in w["text"] for w in warnings), "vaprod names it",
+           f"{code} {job.err()}")
+    code, job = jobs.run([*less, VAPRO, "check"], "check", 60)
+    tap.ok(code == 3 and "CAP_SYS_PTRACE" in job.out(), "vapro check names it", f"{code} {job.out()}")
+    code, job = jobs.run([VAPROD, "--duration", "0.3", "--output", out], "all", 30)
+    tap.equal([w for w in of_type(records(out), "warning") if w["code"] == "missing_capability"], [], "with all of them nothing is said")
+
+
+main(test_usage, test_judges, test_bad_targets, test_capture_replays, test_run, test_ndjson, test_check, test_capabilities)

@@ -89,7 +89,7 @@ static void test_sink(void **state)
 
 	(void)state;
 	close(mkstemp(path));
-	for (int pass = 0; pass < 2; pass++) { /* truncated at the start */
+	for (int pass = 0; pass < 2; pass++) { /* replaced by the second */
 		sink = line_sink__open(path, false);
 		assert_non_null(sink);
 		assert_int_equal(line_sink__put(sink, "{\"a\":1}"), 0);

@@ -123,7 +123,7 @@ static void test_slow_stays_visible(void **state)
 	}
 	fputs("]}\n", out);
 	fclose(out);
-	assert_int_equal(view(lines, &(struct view_options){VIEW_COLOR_NEVER, 66, 10, NULL}), 0);
+	assert_int_equal(view(lines, &(struct view_options){.color = VIEW_COLOR_NEVER, .width = 66, .rows = 10}), 0);
 	free(lines);
 	has("one row is 10 ranks");
 	has("each cell shows");
@@ -193,7 +193,7 @@ static void test_regions(void **state)
 			 "\"type\":\"variance\",\"id\":2,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\",\"end\":"
 			 "\"2027-01-15T08:00:05Z\",\"ranks\":\"3\",\"performance\":0.5,\"lost_seconds\":1,"
 			 "\"confidence\":\"confirmed\",\"alarm\":true}\n" MAP("io", "00.0", "0", ROW("0", "1")));
-	assert_int_equal(view(NULL, &(struct view_options){VIEW_COLOR_NEVER, 120, 0, NULL}), 0);
+	assert_int_equal(view(NULL, &(struct view_options){.color = VIEW_COLOR_NEVER, .width = 120}), 0);
 	has(" 1. alarm: io of rank 3: 1.00 s lost, running at 50 % of proven speed\n");
 	has(" 2. io of ranks 4-7: 9.00 s lost, running at 90 % of proven speed [by its place, not certain]\n");
 }
@@ -251,6 +251,59 @@ static void test_bad_lines(void **state)
 	assert_int_equal(view__file("/nonexistent", &plain, stdout, NULL, err, sizeof(err)), -ENOENT);
 }
 
+#define HELLO(host)                                                                                                    \
+	"{\"schema\":\"vapro/1\",\"type\":\"hello\",\"time\":\"2027-01-15T08:00:15.000000000Z\",\"host\":\"" host      \
+	"\"}\n"
+
+/* A file that daemons have added to: the last run is drawn, or the one that was asked for. */
+static void test_runs(void **state)
+{
+	/* a run whose begin was rotated away, one that was killed inside a line, one that is whole */
+	static const char *const lines = MAP("io", "00.0", "0", ROW("1", "1")) HELLO("n1")
+	    MAP("io", "10.0", "0", ROW("2", "1")) "{\"schema\":\"vap\n" HELLO("n1")
+		MAP("io", "20.0", "0", ROW("3", "1"));
+	static const struct {
+		int run;
+		const char *shown;
+		uint64_t bad;
+	} cases[] = {{0, "rank 3", 0},	{-1, "rank 3", 0}, {3, "rank 3", 0}, {2, "rank 2", 1},
+		     {-2, "rank 2", 1}, {1, "rank 1", 0},  {-3, "rank 1", 0}};
+	struct view_options options = {.color = VIEW_COLOR_NEVER, .width = 80};
+
+	(void)state;
+	write_lines(lines);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		options.run = cases[i].run;
+		assert_int_equal(view(NULL, &options), 0);
+		assert_int_equal(bad, cases[i].bad);
+		for (const char *rank = "123"; *rank; rank++) {
+			char name[] = "rank ?";
+
+			name[5] = *rank;
+			assert_int_equal(strstr(text, name) != NULL, !strcmp(name, cases[i].shown));
+		}
+	}
+	options.run = 4;
+	assert_int_equal(view(NULL, &options), -ENOENT);
+	assert_non_null(strstr(err, "no run 4, but 3"));
+}
+
+/* Output of two hosts in one file is one run of each. */
+static void test_hosts(void **state)
+{
+	struct view_options options = {.color = VIEW_COLOR_NEVER, .width = 80};
+
+	(void)state;
+	assert_int_equal(view(HELLO("n1") HELLO("n2") MAP("io", "00.0", "0", ROW("1", "1")) HELLO("n2"), &options), 0);
+	has("rank 1");
+	assert_int_equal(view(HELLO("n2") HELLO("n1") MAP("io", "00.0", "0", ROW("1", "1")) HELLO("n1")
+				  MAP("io", "00.0", "0", ROW("2", "1")),
+			      &options),
+			 0);
+	has("rank 2");
+	assert_null(strstr(text, "rank 1"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +314,8 @@ int main(void)
 	    cmocka_unit_test(test_regions),
 	    cmocka_unit_test(test_asides),
 	    cmocka_unit_test(test_bad_lines),
+	    cmocka_unit_test(test_runs),
+	    cmocka_unit_test(test_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

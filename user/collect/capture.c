@@ -2,7 +2,6 @@
 /* The writer of captures: a sink whose file replays into the events it was given. */
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "collect/capture.h"
 #include "collect/capture_format.h"
 #include "collect/crc.h"
+#include "collect/output_file.h"
 
 #define FLUSH_BYTES (256U << 10)
 
@@ -139,19 +139,40 @@ cleanup:
 	return text;
 }
 
-struct stream_sink *capture__create(const char *path, const char *tunables)
+/* Returns 0, or the errno for a file that no capture can be added to. */
+static int check_file(int fd, const struct stat *status)
+{
+	char begin[sizeof(CAPTURE_HEAD_BEGIN) - 1];
+
+	if (S_ISFIFO(status->st_mode))
+		return ESPIPE; /* a reader that stops would end it, and no reader may be waited for */
+	if (!S_ISREG(status->st_mode) || !status->st_size)
+		return 0;
+	if (output_file__read(fd, 0, begin, sizeof(begin)) && !memcmp(begin, CAPTURE_HEAD_BEGIN, sizeof(begin)))
+		return 0;
+	return EEXIST;
+}
+
+static struct stream_sink *open_capture(const char *path, enum output_file_mode mode, const char *tunables)
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
 	char *head = capture ? make_head(tunables) : NULL;
+	struct stat status;
 	int error;
 
 	if (!head)
 		goto failed;
 	capture->sink.put = capture__put;
 	capture->sink.close = capture__close;
-	capture->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600); /* call-sites and paths of users */
+	capture->fd = output_file__open(path, mode, 0600, &status); /* call-sites and paths of users */
 	if (capture->fd < 0)
 		goto failed;
+	error = mode == OUTPUT_FILE_APPEND ? check_file(capture->fd, &status) : 0;
+	if (error) {
+		close(capture->fd);
+		errno = error;
+		goto failed;
+	}
 	capture_buffer__add(&capture->buffer, head, strlen(head));
 	capture_buffer__add(&capture->buffer, "\n", 1);
 	free(head);
@@ -167,4 +188,14 @@ failed:
 	free(capture);
 	errno = error;
 	return NULL;
+}
+
+struct stream_sink *capture__create(const char *path, const char *tunables)
+{
+	return open_capture(path, OUTPUT_FILE_REPLACE, tunables);
+}
+
+struct stream_sink *capture__append(const char *path, const char *tunables)
+{
+	return open_capture(path, OUTPUT_FILE_APPEND, tunables);
 }

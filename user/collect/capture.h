@@ -12,17 +12,27 @@
 #include "collect/stream.h"
 #include "model/rules.h"
 
+#define CAPTURE_LAST_RUN (-1)
+
 /*
- * Opens a capture for writing; tunables is the JSON text of the config in force. Returns NULL with
- * errno set. put() returns -errno on a full disk; what was written before stays readable.
+ * Opens a capture for writing, in place of what the file held; tunables is the JSON text of the config in
+ * force. Mode 0600, and no symbolic link is followed. Returns NULL with an errno that
+ * output_file__reason() explains. put() returns -errno on a full disk; what was written before stays readable.
  */
 struct stream_sink *capture__create(const char *path, const char *tunables);
 
+/* The same as one more run of a file that holds runs already; EEXIST where it holds something else. */
+struct stream_sink *capture__append(const char *path, const char *tunables);
+
 /*
- * Replays the files into sink in time order of their windows; several files (hosts) have their
- * thread and state ids renumbered. A sentence about what is wrong goes to err. Returns 0, 1 when a
+ * Replays a run of each file (1 = the first, -1 = the last) into sink in time order of their windows; several files
+ * (hosts) have their thread and state ids renumbered. A sentence about what is wrong goes to err. Returns 0, 1 when a
  * file was cut short (all before the cut was replayed), or a negative errno.
  */
+int capture__replay_run(const char *const *paths, size_t count, int run, struct stream_sink *sink, char *err,
+			size_t err_size);
+
+/* The same of the last run. */
 int capture__replay(const char *const *paths, size_t count, struct stream_sink *sink, char *err, size_t err_size);
 
 /*
@@ -39,9 +49,13 @@ struct capture_info {
 	bool by_instructions;	     /* its hello's workload_source */
 	char host[256];		     /* its hello's, "" where it has none */
 	char named[RULES_NAMED][64]; /* the events of magnitudes from VAPRO_NAMED on, "" none */
+	size_t run, runs;	     /* the number of this run, from 1, and how many the file holds */
 };
 
-/* Reads the head and the first lines. Returns 0 or a negative errno with a sentence in err. */
+/* Reads the head and the first lines of a run. Returns 0 or a negative errno with a sentence in err. */
+int capture__run_info(const char *path, int run, struct capture_info *info, char *err, size_t err_size);
+
+/* The same of the last run. */
 int capture__info(const char *path, struct capture_info *info, char *err, size_t err_size);
 
 /*

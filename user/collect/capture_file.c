@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "collect/capture_file.h"
+#include "collect/capture_runs.h"
 #include "collect/crc.h"
 
 #define READ_BYTES (256U << 10)
@@ -19,6 +20,8 @@ struct capture_file {
 	char *path;
 	int fd;
 	uint64_t offset; /* of the record being read */
+	uint64_t left;	 /* bytes of the run that were not read yet */
+	size_t run, runs;
 	uint8_t *buffer; /* what was read ahead; records are decoded where they lie */
 	size_t at, length, capacity;
 	char *tunables;
@@ -119,7 +122,8 @@ static int fill(struct capture_file *file, size_t need)
 		file->capacity = capacity;
 	}
 	while (file->length < need) {
-		ssize_t got = read(file->fd, file->buffer + file->length, file->capacity - file->length);
+		size_t room = file->capacity - file->length;
+		ssize_t got = read(file->fd, file->buffer + file->length, room < file->left ? room : file->left);
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -128,6 +132,7 @@ static int fill(struct capture_file *file, size_t need)
 		if (!got)
 			return 0;
 		file->length += (size_t)got;
+		file->left -= (uint64_t)got;
 	}
 	return 1;
 }
@@ -154,7 +159,29 @@ static char *read_line(struct capture_file *file, int *error)
 	return NULL;
 }
 
-struct capture_file *capture_file__open(const char *path, char *err, size_t err_size)
+/* Chooses the run and goes to its begin. Returns a sentence about what is wrong, or NULL, or NULL with *error. */
+static const char *go_to_run(struct capture_file *file, int run, int *error)
+{
+	struct capture_run *runs;
+	const char *wrong = NULL;
+
+	*error = -capture_runs__find(file->fd, &runs, &file->runs);
+	if (*error)
+		return NULL;
+	file->run = run < 0 ? file->runs + 1 - (size_t)-run : (size_t)run;
+	if (!run || file->run > file->runs || (run < 0 && (size_t)-run > file->runs)) {
+		wrong = "it has no such run";
+	} else {
+		file->offset = runs[file->run - 1].begin;
+		file->left = runs[file->run - 1].end - file->offset;
+		if (file->offset && lseek(file->fd, (off_t)file->offset, SEEK_SET) < 0)
+			*error = errno;
+	}
+	free(runs);
+	return wrong;
+}
+
+struct capture_file *capture_file__open(const char *path, int run, char *err, size_t err_size)
 {
 	struct capture_file *file = calloc(1, sizeof(*file));
 	const char *wrong = NULL;
@@ -171,10 +198,12 @@ struct capture_file *capture_file__open(const char *path, char *err, size_t err_
 		snprintf(err, err_size, "%s: %s", path, strerror(error));
 		goto failed;
 	}
-	line = read_line(file, &error);
+	wrong = go_to_run(file, run, &error);
+	line = wrong || error ? NULL : read_line(file, &error);
 	head = line ? cJSON_Parse(line) : NULL;
-	wrong = error ? strerror(error) : head ? read_head(file, head) : "it is no capture";
-	file->offset = file->at;
+	if (!wrong)
+		wrong = error ? strerror(error) : head ? read_head(file, head) : "it is no capture";
+	file->offset += file->at;
 	if (!error)
 		error = EBADMSG;
 	cJSON_Delete(head);
@@ -197,6 +226,12 @@ void capture_file__close(struct capture_file *file)
 	free(file->buffer);
 	free(file->tunables);
 	free(file);
+}
+
+size_t capture_file__runs(const struct capture_file *file, size_t *run)
+{
+	*run = file->run;
+	return file->runs;
 }
 
 const char *capture_file__tunables(const struct capture_file *file)

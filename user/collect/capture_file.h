@@ -10,8 +10,11 @@
 
 struct capture_file;
 
-/* Opens and reads the head. Returns NULL with errno set and a sentence in err. */
-struct capture_file *capture_file__open(const char *path, char *err, size_t err_size);
+/*
+ * Opens a run of the file (1 = the first, -1 = the last) and reads its head. Returns NULL with errno set
+ * and a sentence in err.
+ */
+struct capture_file *capture_file__open(const char *path, int run, char *err, size_t err_size);
 void capture_file__close(struct capture_file *file);
 
 /*
@@ -23,5 +26,8 @@ int capture_file__next(struct capture_file *file, struct stream_event *event, ch
 
 /* The tunables of the head as JSON; lives as long as the file. */
 const char *capture_file__tunables(const struct capture_file *file);
+
+/* How many runs the file holds; *run is the number of this one, from 1. */
+size_t capture_file__runs(const struct capture_file *file, size_t *run);
 
 #endif

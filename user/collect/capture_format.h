@@ -16,6 +16,7 @@
 #include "collect/stream.h"
 
 #define CAPTURE_MAGIC "vapro-capture/1"
+#define CAPTURE_HEAD_BEGIN "{\"magic\":\"vapro-capture/" /* of any version's head */
 #define CAPTURE_RECORD_MAX (16U << 20)
 #define CAPTURE_HEAD_MAX (1U << 20)
 #define CAPTURE_COLUMNS_MAX 64

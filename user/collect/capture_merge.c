@@ -296,7 +296,7 @@ static int put_rest(struct merge *merge, uint64_t begin_ns)
 	return put_window(merge, begin_ns, (end_ns / VAPRO_BIN_NS + 1) * VAPRO_BIN_NS, true);
 }
 
-static int run(struct merge *merge)
+static int merge_sources(struct merge *merge)
 {
 	struct stream_event end = {.type = STREAM_END}, clock = {.type = STREAM_CLOCK, .clock = {1, 1}};
 	struct source *leader;
@@ -340,7 +340,7 @@ static void source__close(struct source *source)
 	free(source->states);
 }
 
-int capture_merge(const char *const *paths, size_t count, struct stream_sink *sink, char *err, size_t err_size)
+int capture_merge(const char *const *paths, size_t count, int run, struct stream_sink *sink, char *err, size_t err_size)
 {
 	struct merge merge = {.sink = sink, .count = count, .err = err, .err_size = err_size};
 	int ret = -ENOMEM;
@@ -354,13 +354,13 @@ int capture_merge(const char *const *paths, size_t count, struct stream_sink *si
 	if (!merge.sources || !merge.states)
 		goto cleanup;
 	for (size_t i = 0; i < count; i++) {
-		merge.sources[i].file = capture_file__open(paths[i], err, err_size);
+		merge.sources[i].file = capture_file__open(paths[i], run, err, err_size);
 		if (!merge.sources[i].file) {
 			ret = -errno;
 			goto cleanup;
 		}
 	}
-	ret = run(&merge);
+	ret = merge_sources(&merge);
 	if (ret)
 		snprintf(err, err_size, "the replay stopped: %s", strerror(-ret));
 	else

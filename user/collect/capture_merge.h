@@ -11,6 +11,7 @@
 #include "collect/stream.h"
 
 /* As capture__replay(). A file that is damaged or cut short ends there; the others go on. */
-int capture_merge(const char *const *paths, size_t count, struct stream_sink *sink, char *err, size_t err_size);
+int capture_merge(const char *const *paths, size_t count, int run, struct stream_sink *sink, char *err,
+		  size_t err_size);
 
 #endif

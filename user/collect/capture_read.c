@@ -54,9 +54,9 @@ static int tail__close(const struct tail *tail, struct stream_sink *sink)
 	return stream__put(sink, &event);
 }
 
-static int replay_one(const char *path, struct stream_sink *sink, char *err, size_t err_size)
+static int replay_one(const char *path, int run, struct stream_sink *sink, char *err, size_t err_size)
 {
-	struct capture_file *file = capture_file__open(path, err, err_size);
+	struct capture_file *file = capture_file__open(path, run, err, err_size);
 	struct stream_event event;
 	struct tail tail = {0};
 	int ret, put = 0;
@@ -81,11 +81,17 @@ static int replay_one(const char *path, struct stream_sink *sink, char *err, siz
 
 int capture__replay(const char *const *paths, size_t count, struct stream_sink *sink, char *err, size_t err_size)
 {
+	return capture__replay_run(paths, count, CAPTURE_LAST_RUN, sink, err, err_size);
+}
+
+int capture__replay_run(const char *const *paths, size_t count, int run, struct stream_sink *sink, char *err,
+			size_t err_size)
+{
 	if (err_size)
 		err[0] = 0;
 	if (count == 1)
-		return replay_one(paths[0], sink, err, err_size);
-	return capture_merge(paths, count, sink, err, err_size);
+		return replay_one(paths[0], run, sink, err, err_size);
+	return capture_merge(paths, count, run, sink, err, err_size);
 }
 
 /* Events took their places in the order in which they were wanted, where they could be counted. */
@@ -130,14 +136,21 @@ static void read_hello(struct capture_info *info, const char *line)
 
 int capture__info(const char *path, struct capture_info *info, char *err, size_t err_size)
 {
-	struct capture_file *file = capture_file__open(path, err, err_size);
+	return capture__run_info(path, CAPTURE_LAST_RUN, info, err, err_size);
+}
+
+int capture__run_info(const char *path, int run, struct capture_info *info, char *err, size_t err_size)
+{
+	struct capture_file *file;
 	struct stream_event event;
 	int ret;
 
 	memset(info, 0, sizeof(*info));
 	config__init(&info->config);
+	file = capture_file__open(path, run, err, err_size);
 	if (!file)
 		return -errno;
+	info->runs = capture_file__runs(file, &info->run);
 	ret = config__from_text(&info->config, capture_file__tunables(file), err, err_size);
 	/* damage further on is the replay's to tell */
 	while (!ret && !info->host[0] && capture_file__next(file, &event, err, err_size) > 0 &&

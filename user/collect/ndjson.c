@@ -4,7 +4,6 @@
  * are read first; threads and states are numbered in the order of their texts, and the bundles told
  * in the order of their ends, window by window: the same lines make the same stream in any order.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "collect/capture.h"
 #include "collect/ndjson_private.h"
 #include "model/grow.h"
+#include "printable.h"
 
 #define SHOWN_MAX 20	    /* bad lines told one by one */
 #define WINDOWS_MAX 1000000 /* beyond, times are not of one clock */
@@ -207,10 +207,7 @@ static void tell_unknown(const struct ndjson *ndjson)
 
 	cJSON_ArrayForEach(item, ndjson->names.unknown_factors)
 	{
-		for (char *c = item->string; *c; c++) { /* it goes to a terminal */
-			if (iscntrl((unsigned char)*c))
-				*c = '?';
-		}
+		printable(item->string); /* it goes to a terminal */
 		fprintf(stderr, "vapro: %s: no factor is called '%s' (in %.0f lines); it is passed over\n",
 			ndjson->path, item->string, item->valuedouble);
 	}

@@ -9,6 +9,7 @@
 
 #include "collect/ndjson_line.h"
 #include "model/cells.h"
+#include "printable.h"
 
 struct parser {
 	const char *text;
@@ -25,10 +26,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct parser *parser, c
 	va_start(arguments, format);
 	vsnprintf(parser->why, parser->why_size, format, arguments);
 	va_end(arguments);
-	for (char *c = parser->why; *c; c++) { /* it quotes the input and goes to a terminal */
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
-	}
+	printable(parser->why); /* it quotes the input and goes to a terminal */
 	return -EINVAL;
 }
 

@@ -327,15 +327,19 @@ int ladder__try(enum ladder_rung rung, char *reason, size_t reason_size)
 	uint32_t type = rung == RUNG_SESSION ? ATTACH_UPROBE_SESSION : rung == RUNG_MULTI ? ATTACH_UPROBE_MULTI : 0;
 	struct process *self = NULL;
 	int program = empty_program(type), status = program < 0 ? program : 0;
-	bool loaded = !status;
+	bool loaded = !status, denied;
 
 	if (!status)
 		status = process__read(getpid(), &self, reason, reason_size);
 	if (!status)
 		status = try_link(rung, self, program);
+	denied = status == -EPERM || status == -EACCES;
 	if (status)
 		snprintf(reason, reason_size, "the kernel refuses %s: %s (%s)",
-			 loaded ? "the link" : "an empty program", strerror(-status), since[rung]);
+			 loaded ? "the link" : "an empty program", strerror(-status),
+			 !denied	     ? since[rung]
+			 : rung == RUNG_PERF ? "it needs CAP_SYS_ADMIN"
+					     : "it needs CAP_BPF and CAP_PERFMON");
 	process__free(self);
 	if (program >= 0)
 		close(program);

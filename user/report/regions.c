@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "model/grow.h"
+#include "printable.h"
 #include "report/regions.h"
 
 #define INDENT 12
@@ -106,11 +107,7 @@ void regions__free(struct regions *regions)
 
 char *regions__defuse(char *text)
 {
-	for (char *c = text; c && *c; c++) {
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
-	}
-	return text;
+	return printable(text);
 }
 
 bool region__set_text(char **text, const char *value)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/run_option.h"
 #include "report/stg_view.h"
 
 #include <cjson/cJSON.h>
@@ -419,7 +420,8 @@ static void usage(FILE *out)
 	      "\n"
 	      "  --dot       as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg\n"
 	      "  --json      one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters\n"
-	      "  --rank N    of one rank only\n",
+	      "  --rank N    of one rank only\n"
+	      "  --run N     of a capture that holds several runs: 1 = the first, -1 = the last (-1)\n",
 	      out);
 }
 
@@ -429,7 +431,7 @@ int stg__main(int argc, char **argv)
 	struct stg_view *view = NULL;
 	struct capture_info info = {0};
 	bool dot = false, json = false;
-	int rank = -1, count = 0, status = 2;
+	int rank = -1, run = RUN_OPTION_LAST, count = 0, status = 2;
 	char err[512], *end;
 
 	for (int i = 1; files && i < argc; i++) {
@@ -448,6 +450,11 @@ int stg__main(int argc, char **argv)
 				fprintf(stderr, "vapro stg: --rank: '%s' is no rank\n", argv[i]);
 				goto out;
 			}
+		} else if (!strcmp(argv[i], "--run") && i + 1 < argc) {
+			if (!run_option__parse(argv[++i], &run)) {
+				fprintf(stderr, "vapro stg: --run: '%s' is no number of a run\n", argv[i]);
+				goto out;
+			}
 		} else if (argv[i][0] == '-') {
 			fprintf(stderr, "vapro stg: unknown option '%s'; --help lists them\n", argv[i]);
 			goto out;
@@ -459,14 +466,15 @@ int stg__main(int argc, char **argv)
 		fprintf(stderr, "vapro stg: a capture is needed; --help tells more\n");
 		goto out;
 	}
-	status = capture__info(files[0], &info, err, sizeof(err));
+	status = capture__run_info(files[0], run, &info, err, sizeof(err));
 	if (status) {
 		fprintf(stderr, "vapro stg: %s\n", err);
 		status = 1;
 		goto out;
 	}
+	run_option__say("stg", files[0], info.run, info.runs);
 	view = stg_view__new(rank, &info);
-	status = view ? capture__replay(files, (size_t)count, &view->sink, err, sizeof(err)) : -ENOMEM;
+	status = view ? capture__replay_run(files, (size_t)count, run, &view->sink, err, sizeof(err)) : -ENOMEM;
 	if (view && stg_view__ask_lines(view, stderr))
 		fprintf(stderr, "vapro stg: out of memory for lines of source\n");
 	if (status)

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "report/run_option.h"
 #include "report/view.h"
 #include "report/view_model.h"
 
@@ -89,12 +90,17 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
 		return ret;
 	}
-	ret = view_model__read(&model, file, standard ? "standard input" : path);
+	ret = view_model__read(&model, file, options->run ? options->run : RUN_OPTION_LAST,
+			       standard ? "standard input" : path);
+	if (!ret)
+		run_option__say("view", standard ? "standard input" : path, model.run, model.runs);
 	if (bad_lines)
 		*bad_lines = model.bad_lines;
 	if (!ret)
 		ret = draw(&model, options, out, &drawn);
-	if (ret) {
+	if (ret == -ENOENT) {
+		snprintf(err, err_size, "%s: it has no run %d, but %zu", path, options->run, model.runs);
+	} else if (ret) {
 		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
 	} else if (!drawn) {
 		ret = -ENODATA;

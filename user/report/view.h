@@ -18,6 +18,7 @@ struct view_options {
 	unsigned width;	       /* columns; 0: COLUMNS, else the terminal's, else 80 */
 	unsigned rows;	       /* most rows of a map; 0: 48 */
 	const char *class;     /* only this class; NULL: all */
+	int run;	       /* of each host; 1 = the first, -1 (or 0) = the last */
 };
 
 /* "auto", "always" or "never". */

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/run_option.h"
 #include "report/view.h"
 
-enum { OPT_COLOR = 256, OPT_WIDTH, OPT_ROWS, OPT_CLASS };
+enum { OPT_COLOR = 256, OPT_WIDTH, OPT_ROWS, OPT_CLASS, OPT_RUN };
 
 static const struct option options_table[] = {
     {"color", required_argument, NULL, OPT_COLOR},
@@ -14,6 +15,7 @@ static const struct option options_table[] = {
     {"width", required_argument, NULL, OPT_WIDTH},
     {"rows", required_argument, NULL, OPT_ROWS},
     {"class", required_argument, NULL, OPT_CLASS},
+    {"run", required_argument, NULL, OPT_RUN},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
@@ -28,7 +30,8 @@ static void usage(FILE *out)
 	      "  --color auto|always|never  colours; auto = on a terminal, unless NO_COLOR is set (auto)\n"
 	      "  --width COLUMNS            how wide (that of the terminal)\n"
 	      "  --rows COUNT               most rows of a map; more ranks share rows (48)\n"
-	      "  --class CLASS              only computation, communication or io\n",
+	      "  --class CLASS              only computation, communication or io\n"
+	      "  --run N                    of a file that holds several runs: 1 = the first, -1 = the last (-1)\n",
 	      out);
 }
 
@@ -70,6 +73,9 @@ int view__main(int argc, char **argv)
 			options.class = optarg;
 			good =
 			    !strcmp(optarg, "computation") || !strcmp(optarg, "communication") || !strcmp(optarg, "io");
+			break;
+		case OPT_RUN:
+			good = run_option__parse(optarg, &options.run);
 			break;
 		case 'h':
 			usage(stdout);

@@ -8,6 +8,8 @@
 #include "diagnose/where.h"
 #include "model/grow.h"
 #include "report/json.h"
+#include "report/line_runs.h"
+#include "report/run_option.h"
 #include "report/view_model.h"
 
 #define SHOWN_MAX 20 /* bad lines told one by one */
@@ -345,12 +347,16 @@ static int add_aside(struct view_model *model, const cJSON *line, enum aside_kin
 	return asides__add(&model->asides, &aside, job ? job : "", text);
 }
 
-static int add_line(struct view_model *model, const char *text, const char **why)
+static int add_line(struct view_model *model, struct line_runs *runs, const char *text, const char **why)
 {
 	cJSON *line = cJSON_ParseWithOpts(text, NULL, true);
 	const char *type = text_of(line, "type"), *schema = text_of(line, "schema");
 	int ret = 0;
 
+	if (!line_runs__has(runs, line)) {
+		cJSON_Delete(line);
+		return 0;
+	}
 	if (!line) {
 		*why = "no JSON";
 		return -EINVAL;
@@ -387,13 +393,36 @@ static int compare_rows(const void *a, const void *b)
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-int view_model__read(struct view_model *model, FILE *file, const char *name)
+/* What cannot be sought in is copied to a file of no name; it is read from its begin again. Returns NULL with errno. */
+static FILE *seekable(FILE *file)
+{
+	char bytes[65536];
+	FILE *copy;
+	size_t got;
+
+	if (!fseeko(file, 0, SEEK_SET))
+		return file;
+	copy = tmpfile();
+	while (copy && (got = fread(bytes, 1, sizeof(bytes), file)) > 0) {
+		if (fwrite(bytes, 1, got, copy) == got)
+			continue;
+		fclose(copy);
+		return NULL;
+	}
+	if (copy)
+		rewind(copy);
+	return copy;
+}
+
+/* Returns 0 or a negative errno. */
+static int read_lines(struct view_model *model, struct line_runs *runs, FILE *file, const char *name)
 {
 	size_t capacity = 0;
 	char *text = NULL;
 	int ret = 0;
 
-	memset(model, 0, sizeof(*model));
+	if (fseeko(file, line_runs__begin(runs, &model->lines), SEEK_SET))
+		return -errno;
 	errno = 0;
 	while (ret != -ENOMEM && getline(&text, &capacity, file) >= 0) {
 		const char *why = "";
@@ -401,7 +430,7 @@ int view_model__read(struct view_model *model, FILE *file, const char *name)
 		model->lines++;
 		if (!text[strspn(text, " \t\r\n")])
 			continue;
-		ret = add_line(model, text, &why);
+		ret = add_line(model, runs, text, &why);
 		if (ret == -EINVAL && model->bad_lines++ < SHOWN_MAX)
 			fprintf(stderr, "vapro: %s:%llu: %s\n", name, (unsigned long long)model->lines, why);
 	}
@@ -409,11 +438,32 @@ int view_model__read(struct view_model *model, FILE *file, const char *name)
 		ret = ferror(file) ? (errno ? -errno : -EIO) : 0;
 	if (model->bad_lines > SHOWN_MAX)
 		fprintf(stderr, "vapro: %s: %llu bad lines in all\n", name, (unsigned long long)model->bad_lines);
+	free(text);
+	return ret;
+}
+
+int view_model__read(struct view_model *model, FILE *file, int run, const char *name)
+{
+	FILE *input = seekable(file);
+	struct line_runs *runs = input ? line_runs__read(input) : NULL;
+	int ret = runs ? 0 : -errno;
+
+	memset(model, 0, sizeof(*model));
+	if (runs) {
+		model->runs = line_runs__count(runs);
+		model->run = line_runs__choose(runs, run);
+		if (!model->run && (model->runs || run != RUN_OPTION_LAST))
+			ret = -ENOENT;
+		else
+			ret = read_lines(model, runs, input, name);
+	}
 	for (size_t i = 0; i < model->map_count; i++) {
 		if (model->maps[i].row_count)
 			qsort(model->maps[i].rows, model->maps[i].row_count, sizeof(struct view_row), compare_rows);
 	}
-	free(text);
+	line_runs__free(runs);
+	if (input && input != file)
+		fclose(input);
 	return ret;
 }
 

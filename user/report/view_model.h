@@ -39,10 +39,14 @@ struct view_model {
 	struct asides asides;
 	uint64_t start_ns; /* of the first window or map */
 	uint64_t lines, bad_lines;
+	size_t run, runs; /* the number of the run that was read, from 1, and how many there are */
 };
 
-/* Reads all lines; bad ones are told on stderr with their number. Returns 0 or a negative errno. */
-int view_model__read(struct view_model *model, FILE *file, const char *name);
+/*
+ * Reads all lines of a run of each host (line_runs.h); bad ones are reported on stderr with their number.
+ * Returns 0, -ENOENT where there is no such run, or another negative errno.
+ */
+int view_model__read(struct view_model *model, FILE *file, int run, const char *name);
 void view_model__free(struct view_model *model);
 
 /*

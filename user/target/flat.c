@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "printable.h"
+
 static void put_bytes(struct flat *flat, const void *bytes, size_t size)
 {
 	if (flat->failed)
@@ -89,9 +91,7 @@ const char *flat__get_text(struct flat_reader *reader, size_t max)
 		reader->bad = true;
 		return "";
 	}
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
-			text[i] = '?';
+	printable__bytes(text, length);
 	reader->at += length + 1;
 	return text;
 }

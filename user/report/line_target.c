@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "model/grow.h"
+#include "report/line_target.h"
+
+#define FLUSH_BYTES (256U << 10)
+#define PERMISSIONS 0640
+#define ROOM_NS 50000000ULL  /* for a reader that has taken everything so far */
+#define END_NS 1000000000ULL /* for any reader, when the run ends */
+#define STEP_NS 10000000ULL  /* longest single wait */
+
+struct line_target {
+	int fd;
+	char *path; /* NULL: standard output */
+	size_t limit;
+	bool waits;   /* for its reader, as long as that takes */
+	bool regular; /* can be cut back to its last whole line */
+	bool socket;
+	bool shared;	  /* its O_NONBLOCK is not ours to set */
+	bool torn;	  /* a newline is missing before the next line */
+	bool inside;	  /* what was written ends inside a line */
+	bool stalled;	  /* at the last attempt its reader did not take everything */
+	bool dropping;	  /* new lines are dropped */
+	bool has_stalled; /* not reported yet */
+	bool has_resumed; /* not reported yet */
+	bool reported;	  /* its error was returned */
+	bool dead;	  /* nothing can reach it any more */
+	int error;	  /* the first one */
+	char *data;	  /* lines, and the rest of a line that was written in part */
+	size_t length, capacity;
+	uint64_t lines;	  /* in data */
+	uint64_t dropped; /* since the reader stopped */
+	uint64_t lost;
+};
+
+/* The descriptor with an O_NONBLOCK of its own, where the file allows that; else the one that is shared. */
+static void open_standard_output(struct line_target *target, struct stat *status)
+{
+	int fd = -1;
+
+	target->fd = STDOUT_FILENO;
+	target->shared = true;
+	memset(status, 0, sizeof(*status));
+	if (fstat(STDOUT_FILENO, status) || target->waits)
+		return;
+	if (S_ISFIFO(status->st_mode) || S_ISCHR(status->st_mode))
+		fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	target->fd = fd;
+	target->shared = false;
+}
+
+static bool appends(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && flags & O_APPEND;
+}
+
+static bool ends_inside_line(int fd, const struct stat *status)
+{
+	char last;
+
+	return S_ISREG(status->st_mode) && status->st_size && output_file__read(fd, status->st_size - 1, &last, 1) &&
+	       last != '\n';
+}
+
+struct line_target *line_target__open(const char *path, enum output_file_mode mode, size_t limit)
+{
+	struct line_target *target = calloc(1, sizeof(*target));
+	struct stat status;
+	int error;
+
+	if (!target)
+		return NULL;
+	target->limit = limit;
+	target->waits = mode == OUTPUT_FILE_REPLACE;
+	if (path) {
+		target->path = strdup(path);
+		target->fd = target->path ? output_file__open(path, mode, PERMISSIONS, &status) : -1;
+		if (target->fd < 0) {
+			error = target->path ? errno : ENOMEM;
+			free(target->path);
+			free(target);
+			errno = error;
+			return NULL;
+		}
+	} else {
+		open_standard_output(target, &status);
+	}
+	target->torn = appends(target->fd) && ends_inside_line(target->fd, &status);
+	target->regular = S_ISREG(status.st_mode);
+	target->socket = S_ISSOCK(status.st_mode);
+	return target;
+}
+
+/* A closed pipe must come back as EPIPE and not end the process, whatever it does with SIGPIPE elsewhere. */
+static ssize_t write_quietly(int fd, const char *data, size_t size)
+{
+	static const struct timespec now;
+	sigset_t pipe_set, old, pending;
+	bool was_pending;
+	ssize_t written;
+	int error;
+
+	sigemptyset(&pipe_set);
+	sigaddset(&pipe_set, SIGPIPE);
+	sigpending(&pending);
+	was_pending = sigismember(&pending, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe_set, &old);
+	written = write(fd, data, size);
+	error = errno;
+	if (written < 0 && error == EPIPE && !was_pending)
+		sigtimedwait(&pipe_set, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = error;
+	return written;
+}
+
+/* Writes what goes without waiting. Returns the bytes, or -1 with EAGAIN or another errno. */
+static ssize_t write_some(struct line_target *target, const char *data, size_t size)
+{
+	struct pollfd ready = {.fd = target->fd, .events = POLLOUT};
+
+	if (target->socket)
+		return send(target->fd, data, size, MSG_NOSIGNAL | (target->waits ? 0 : MSG_DONTWAIT));
+	if (target->shared && !target->regular && !target->waits) {
+		/* it may block: no more than what a pipe that is ready takes at once */
+		if (poll(&ready, 1, 0) == 0) {
+			errno = EAGAIN;
+			return -1;
+		}
+		if (size > PIPE_BUF)
+			size = PIPE_BUF;
+	}
+	return write_quietly(target->fd, data, size);
+}
+
+/* Returns whether to try again. */
+static bool wait_for_room(const struct line_target *target, uint64_t until_ns)
+{
+	struct pollfd ready = {.fd = target->fd, .events = POLLOUT};
+	uint64_t now = mono_now(), left = until_ns > now ? until_ns - now : 0;
+
+	if (target->waits)
+		return poll(&ready, 1, -1) > 0 || errno == EINTR;
+	if (!left)
+		return false;
+	poll(&ready, 1, (int)((left < STEP_NS ? left : STEP_NS) / 1000000) + 1);
+	return true;
+}
+
+static uint64_t count_lines(const char *data, size_t size)
+{
+	uint64_t lines = 0;
+
+	for (size_t i = 0; i < size; i++)
+		lines += data[i] == '\n';
+	return lines;
+}
+
+/* Returns 0, -EAGAIN where the reader takes no more, or another negative errno; *done bytes were written. */
+static int write_all(struct line_target *target, uint64_t until_ns, size_t *done)
+{
+	*done = 0;
+	while (*done < target->length) {
+		const char *from = target->torn ? "\n" : target->data + *done;
+		ssize_t written = write_some(target, from, target->torn ? 1 : target->length - *done);
+
+		if (written > 0) {
+			*done += target->torn ? 0 : (size_t)written;
+			target->inside = from[written - 1] != '\n';
+			target->torn = false;
+		} else if (written < 0 && errno == EINTR) {
+			continue;
+		} else if (written < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
+			return -errno;
+		} else if (!wait_for_room(target, until_ns)) {
+			return -EAGAIN;
+		}
+	}
+	return 0;
+}
+
+/* The rest of a line that was written in part is removed, so that the file stays NDJSON. */
+static void cut_back(struct line_target *target, size_t done)
+{
+	size_t partial = 0;
+	off_t end;
+
+	while (partial < done && target->data[done - 1 - partial] != '\n')
+		partial++;
+	if (!partial)
+		return;
+	end = lseek(target->fd, 0, SEEK_CUR);
+	if (!target->regular || end < (off_t)partial || ftruncate(target->fd, end - (off_t)partial) ||
+	    lseek(target->fd, end - (off_t)partial, SEEK_SET) < 0)
+		target->dead = true; /* a second half would begin inside a line */
+	else
+		target->inside = false;
+}
+
+/* What has not been written is lost. */
+static void clear(struct line_target *target)
+{
+	target->lost += target->lines;
+	target->lines = 0;
+	target->length = 0;
+	target->stalled = false;
+}
+
+static int fail(struct line_target *target, int error, size_t done)
+{
+	target->lines -= count_lines(target->data, done);
+	cut_back(target, done);
+	clear(target);
+	if (error == EPIPE || error == EBADF)
+		target->dead = true;
+	if (!target->error)
+		target->error = error;
+	if (target->reported)
+		return 0;
+	target->reported = true;
+	return -error;
+}
+
+static void keep_rest(struct line_target *target, size_t done)
+{
+	target->lines -= count_lines(target->data, done);
+	target->length -= done;
+	memmove(target->data, target->data + done, target->length);
+	target->stalled = target->length;
+	if (!target->dropping || target->length > target->limit / 2)
+		return;
+	target->dropping = false;
+	target->has_resumed = true;
+}
+
+static int flush(struct line_target *target, uint64_t wait_ns)
+{
+	size_t done;
+	int ret;
+
+	if (target->dead) {
+		clear(target);
+		return 0;
+	}
+	ret = write_all(target, mono_now() + wait_ns, &done);
+	if (ret && ret != -EAGAIN)
+		return fail(target, -ret, done);
+	keep_rest(target, done);
+	return 0;
+}
+
+int line_target__flush(struct line_target *target)
+{
+	return flush(target, target->stalled ? 0 : ROOM_NS);
+}
+
+int line_target__retry(struct line_target *target)
+{
+	return target->stalled ? flush(target, 0) : 0;
+}
+
+int line_target__put(struct line_target *target, const char *line, size_t length)
+{
+	if (!target->dropping && target->stalled && target->length + length > target->limit) {
+		target->dropping = true;
+		target->has_stalled = true;
+		target->dropped = 0;
+	}
+	if (target->dropping) {
+		target->dropped++;
+		target->lost++;
+		return 0;
+	}
+	if (grow_untouched(&target->data, &target->capacity, target->length + length, 1)) {
+		target->lost++;
+		return -ENOMEM;
+	}
+	memcpy(target->data + target->length, line, length);
+	target->length += length;
+	target->lines++;
+	return target->length >= FLUSH_BYTES && !target->stalled ? line_target__flush(target) : 0;
+}
+
+/* Delayed errors (NFS, quota) show at close only. */
+static void close_file(struct line_target *target)
+{
+	if (target->fd != STDOUT_FILENO && close(target->fd) && !target->error)
+		target->error = errno;
+}
+
+int line_target__reopen(struct line_target *target)
+{
+	struct stat old, status;
+	bool same;
+	int fd;
+
+	if (!target->path)
+		return 0;
+	flush(target, ROOM_NS);
+	fd = output_file__open(target->path, OUTPUT_FILE_APPEND, PERMISSIONS, &status);
+	if (fd < 0)
+		return -errno;
+	same = !fstat(target->fd, &old) && old.st_dev == status.st_dev && old.st_ino == status.st_ino;
+	if (same && !target->dead) {
+		close(fd);
+		return 0;
+	}
+	clear(target);
+	target->torn = S_ISREG(status.st_mode) ? ends_inside_line(fd, &status) : same && target->inside;
+	target->regular = S_ISREG(status.st_mode);
+	target->inside = target->dead = target->reported = false;
+	target->has_resumed |= target->dropping;
+	target->dropping = false;
+	close_file(target);
+	target->fd = fd;
+	return 0;
+}
+
+const char *line_target__name(const struct line_target *target)
+{
+	return target->path ? target->path : "standard output";
+}
+
+uint64_t line_target__lost(const struct line_target *target)
+{
+	return target->lost;
+}
+
+enum line_target_news line_target__news(struct line_target *target, uint64_t *lines)
+{
+	*lines = target->dropped;
+	if (target->has_stalled) {
+		target->has_stalled = false;
+		return LINE_TARGET_STALLED;
+	}
+	if (target->has_resumed) {
+		target->has_resumed = false;
+		return LINE_TARGET_RESUMED;
+	}
+	return LINE_TARGET_NO_NEWS;
+}
+
+int line_target__close(struct line_target *target)
+{
+	int error;
+
+	if (!target)
+		return 0;
+	flush(target, END_NS);
+	if ((target->length || target->dropped) && !target->error)
+		target->error = ETIMEDOUT;
+	clear(target);
+	close_file(target);
+	error = target->error;
+	free(target->data);
+	free(target->path);
+	free(target);
+	return -error;
+}
