@@ -144,6 +144,10 @@ $(B)/tests/%: tests/sites/%.c $(B)/libvapro.a
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
+$(B)/tests/%: tests/moves/%.c $(B)/libvapro.a
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+
 $(B)/tests/%: tests/bench/%.c $(B)/libvapro.a
 	@mkdir -p $(@D)
 	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
@@ -213,7 +217,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	@tests/counters/compare_events.py $(B)/tests/print_events
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
-check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts refuse_counting.so)
+check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
 	@rm -f $(B)/.prove; prove --timer --statefile=$(B)/.prove --state=save tests/live/*.t || \
 		{ echo "== once more, what failed"; prove --timer --statefile=$(B)/.prove --state=failed; }
 

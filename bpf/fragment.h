@@ -18,11 +18,11 @@ static __always_inline void tell_row(struct kernel_row_hits *hits)
 	struct kernel_function_counters *count = hits->calls ? function_counter(hits->row) : 0;
 
 	if (count)
-		count->enter += hits->calls;
+		count->calls += hits->calls;
 	hits->calls = 0;
 }
 
-/* A call of a row whose entries and returns need not be told exactly. */
+/* A call of a function whose entries and returns need not be counted exactly. */
 static __always_inline void note_row(struct kernel_thread *thread, u32 row)
 {
 	struct kernel_row_hits *hits = &thread->rows[row & (KERNEL_ROW_HITS - 1)];
@@ -252,6 +252,12 @@ static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
 /* Forgets what is open: a frame that will not return, or links that were closed. */
 static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 {
+	struct kernel_function_counters *count = 0;
+
+	if (thread->open == KERNEL_CALL && (thread->counted || thread->own_sites))
+		count = function_counter(thread->function);
+	if (count)
+		add(count->vanished, 1);
 	if (thread->open != KERNEL_NOTHING)
 		lose(thread->slot, cause, 1);
 	thread->open = KERNEL_NOTHING;

@@ -259,7 +259,6 @@ static __always_inline u64 trampoline_of(struct kernel_thread *thread, struct ta
 __noinline int enter_nesting(struct kernel_thread *thread, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct kernel_function_counters *count;
 	u64 top = 0, expected = 0;
 	struct arguments *args;
 	enum nesting nesting;
@@ -278,9 +277,6 @@ __noinline int enter_nesting(struct kernel_thread *thread, u64 now)
 		return nesting;
 	}
 	if (nesting == NEST_VANISHED) {
-		count = function_counter(thread->function);
-		if (count)
-			add(count->vanished, 1);
 		add(counters_of(thread->slot)->vanished, 1);
 		drop_open(thread, LOST_VANISHED);
 	} else if (thread->open == KERNEL_SYSCALL) {

@@ -154,18 +154,11 @@ static __always_inline int woken(struct task_struct *task)
 static __always_inline void ended(struct task_struct *task, u32 type)
 {
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
-	struct kernel_function_counters *count;
-	u32 row;
 
 	if (!thread)
 		return;
-	if (thread->open == KERNEL_CALL) {
-		row = thread->function;
-		count = bpf_map_lookup_elem(&function_counters, &row);
-		if (count)
-			add(count->vanished, 1);
+	if (thread->open == KERNEL_CALL)
 		add(counters_of(thread->slot)->vanished, 1);
-	}
 	if (thread->open == KERNEL_WAIT) {
 		read_counts(thread, task);
 		close_vertex(thread, bpf_ktime_get_ns());

@@ -368,8 +368,15 @@ struct kernel_counters {
 	u32 pad;
 } __attribute__((aligned(64)));
 
+/*
+ * Calls of one function, in all images that define it. Where entries and returns are counted exactly
+ * (KERNEL_SITE_COUNTED, and functions whose exits are sites) enter - exit - vanished is the number of calls in flight;
+ * calls at other sites have no counted return and are kept apart.
+ */
 struct kernel_function_counters {
-	u64 enter, exit, vanished;
+	u64 enter, exit;
+	u64 vanished; /* calls of enter whose return is not waited for any more */
+	u64 calls;    /* at sites that are not counted exactly */
 };
 
 enum kernel_record_type {

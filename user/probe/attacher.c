@@ -361,11 +361,11 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 	}
 }
 
-/* Moves a probe to its function's entry: new links first, then the old ones go. */
-static void move_to_entry(struct attacher *attacher, struct attached *image, struct probe *probe)
+void attached__move(struct attacher *attacher, struct attached *image, struct probe *probe, uint64_t offset,
+		    enum site_class class)
 {
-	probe->offset = probe->entry;
-	probe->class = SITE_STEPPED; /* at worst; its cost is not underrated */
+	probe->offset = offset;
+	probe->class = class;
 	attached__count_probes(image);
 	attached__tell_rows(attacher, image);
 	kernel_side__hold(attacher->side, true); /* calls are seen twice meanwhile */
@@ -396,7 +396,8 @@ const char *attacher__check(struct attacher *attacher, uint32_t threads)
 			probe->departed = missing > (int64_t)threads ? probe->departed + 1 : 0;
 			if (probe->departed < 3)
 				continue;
-			move_to_entry(attacher, image, probe);
+			/* its instruction is not known: the cost of a single step is the most that it can be */
+			attached__move(attacher, image, probe, probe->entry, SITE_STEPPED);
 			moved = probe->name;
 		}
 	}

@@ -92,6 +92,13 @@ int attached__open_link(struct attacher *attacher, struct attached *image, struc
 /* The kernel side's view of the rows that this image defines. */
 void attached__tell_rows(struct attacher *attacher, const struct attached *image);
 
+/*
+ * Moves a probe to another site of its function: new links are opened before the old ones are closed, so that no
+ * call in flight loses a return that the kernel has hijacked for it. Fragments that are open are discarded.
+ */
+void attached__move(struct attacher *attacher, struct attached *image, struct probe *probe, uint64_t offset,
+		    enum site_class class);
+
 /* Opens the links that hold a probe anew, then closes the old ones. */
 void attached__relink(struct attacher *attacher, struct attached *image, const struct probe *probe);
 

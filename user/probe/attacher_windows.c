@@ -24,7 +24,7 @@ static void count_calls(const struct attacher *attacher, const struct attached *
 		if (bpf_map_lookup_elem(map, &row, per_cpu))
 			continue;
 		for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++)
-			calls[row] += per_cpu[cpu].enter;
+			calls[row] += per_cpu[cpu].enter + per_cpu[cpu].calls;
 	}
 	free(per_cpu);
 }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * move_probes RUNG PID...: probes the MPI functions of the processes as vaprod does, then moves each probe between its
+ * site and its function's entry, one after the other, until the processes have ended: calls are in flight
+ * at every move. Prints a line when all are attached, and at the end how often probes were moved, how many calls were
+ * seen, and of the functions that are counted exactly those whose returns stayed away.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <vapro/config.h>
+
+#include "probe/attacher_private.h"
+#include "probe/functions.h"
+#include "reader.h"
+
+#define BETWEEN_US 5000 /* calls that enter now are in flight at the next move, during which none is seen */
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "move_probes: %s\n", what);
+	return 1;
+}
+
+static int attach(struct kernel_side *side, struct attacher *attacher, pid_t pid, uint32_t slot)
+{
+	struct kernel_process tracked = {.slot = slot};
+	const struct process_mapping *library = NULL;
+	const struct attached_image *image;
+	struct process *process;
+	char err[512];
+	int status = process__read(pid, &process, err, sizeof(err));
+
+	if (status)
+		return fail(err);
+	if (process__mpi(process, &library) == PROCESS_MPICH)
+		tracked.flags |= KERNEL_PROCESS_MPICH;
+	if (!library)
+		status = fail("a process has no MPI library");
+	else if (kernel_side__track(side, pid, &tracked))
+		status = fail("a process cannot be tracked");
+	else if (attacher__attach(attacher, process, library, true, &image, err, sizeof(err)))
+		status = fail(err);
+	process__free(process);
+	return status;
+}
+
+static bool any_alive(char **pids)
+{
+	for (; *pids; pids++)
+		if (!kill(atoi(*pids), 0))
+			return true;
+	return false;
+}
+
+/* Moves each probe that is not at its function's entry there and back; others are linked anew. */
+static unsigned long move_all(struct attacher *attacher, char **pids)
+{
+	unsigned long moves = 0;
+
+	for (size_t i = 0; i < attacher->count; i++) {
+		struct attached *image = attacher->images[i];
+
+		for (size_t j = 0; j < image->probe_count && any_alive(pids); j++) {
+			struct probe *probe = &image->probes[j], at = *probe;
+
+			if (at.offset == at.entry && strcmp(at.name, "MPI_Waitall") && strcmp(at.name, "MPI_Allreduce"))
+				continue;
+			attached__move(attacher, image, probe, at.entry, SITE_STEPPED);
+			usleep(BETWEEN_US);
+			attached__move(attacher, image, probe, at.offset, at.class);
+			usleep(BETWEEN_US);
+			moves += 2;
+		}
+	}
+	return moves;
+}
+
+static void report(const struct attacher *attacher, unsigned long moves)
+{
+	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
+	int64_t calls = 0, missing = 0;
+
+	for (uint32_t row = 0; per_cpu && row < function_row_count; row++) {
+		if (bpf_map_lookup_elem(map, &row, per_cpu))
+			continue;
+		for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
+			calls += (int64_t)(per_cpu[cpu].enter + per_cpu[cpu].calls);
+			missing += (int64_t)(per_cpu[cpu].enter - per_cpu[cpu].exit - per_cpu[cpu].vanished);
+		}
+	}
+	free(per_cpu);
+	printf("{\"moves\":%lu,\"calls\":%" PRId64 ",\"missing\":%" PRId64 "}\n", moves, calls, missing);
+}
+
+int main(int argc, char **argv)
+{
+	struct vapro_config config;
+	struct kernel_side *side;
+	struct attacher *attacher;
+	unsigned long moves = 0;
+	char err[512];
+	int status;
+
+	reader__main(argc, argv);
+	config__init(&config);
+	if (argc < 3)
+		return fail("usage: move_probes session|multi|perf PID...");
+	if (config__set(&config, "attach", argv[1], err, sizeof(err)))
+		return fail(err);
+	side = kernel_side__load(&config, NULL, err, sizeof(err), &status);
+	attacher = side ? attacher__new(side, 0) : NULL;
+	if (!attacher)
+		return fail(side ? "out of memory" : err);
+	/* processes end with their threads' open calls accounted for */
+	if (kernel_side__watch_tasks(side, err, sizeof(err)))
+		return fail(err);
+	for (int i = 2; i < argc; i++)
+		if (attach(side, attacher, atoi(argv[i]), (uint32_t)i - 1))
+			return 1;
+	puts("{\"ready\":true}");
+	fflush(stdout);
+	while (any_alive(argv + 2))
+		moves += move_all(attacher, argv + 2);
+	report(attacher, moves);
+	attacher__pause(attacher);
+	attacher__free(attacher);
+	kernel_side__free(side);
+	return 0;
+}
