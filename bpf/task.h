@@ -5,9 +5,15 @@
 
 #include "fragment.h"
 
-static __always_inline void interfere(u32 tid, u32 pid, const char *comm, u64 now, u64 preempted, u64 waited)
+/* A task that ran while another one waited. */
+struct runner {
+	u32 pid, tgid, monitor;
+	char comm[16];
+};
+
+static __always_inline void interfere(u32 tid, const struct runner *runner, u64 now, u64 preempted, u64 waited)
 {
-	struct kernel_interference_key key = {.tid = tid, .pid = pid, .bin = bin_of(now)};
+	struct kernel_interference_key key = {.tid = tid, .pid = runner->pid, .bin = bin_of(now)};
 	void *map = key.bin & 1 ? (void *)&interference_odd : (void *)&interference_even;
 	struct kernel_interference *into = bpf_map_lookup_elem(map, &key), fresh = {};
 
@@ -18,7 +24,9 @@ static __always_inline void interfere(u32 tid, u32 pid, const char *comm, u64 no
 	}
 	fresh.preempted_ns = preempted;
 	fresh.wakeup_wait_ns = waited;
-	__builtin_memcpy(fresh.comm, comm, sizeof(fresh.comm));
+	fresh.tgid = runner->tgid;
+	fresh.monitor = runner->monitor;
+	__builtin_memcpy(fresh.comm, runner->comm, sizeof(fresh.comm));
 	bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST);
 }
 
@@ -31,12 +39,12 @@ static __always_inline bool is_vaprod(struct task_struct *task)
 static __always_inline void interfere_task(u32 tid, u32 slot, struct task_struct *task, u64 now, u64 preempted,
 					   u64 waited)
 {
-	char comm[16];
+	struct runner runner = {.pid = task->pid, .tgid = task->tgid, .monitor = is_vaprod(task)};
 
-	if (is_vaprod(task))
+	if (runner.monitor)
 		add(counters_of(slot)->held_ns, preempted + waited);
-	bpf_probe_read_kernel(comm, sizeof(comm), task->comm);
-	interfere(tid, task->pid, comm, now, preempted, waited);
+	bpf_probe_read_kernel(runner.comm, sizeof(runner.comm), task->comm);
+	interfere(tid, &runner, now, preempted, waited);
 }
 
 /*
@@ -74,6 +82,7 @@ static __always_inline void leaves(struct kernel_thread *thread, struct waiting 
 
 	offcpu_begin(&thread->off, now, runnable, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait), next->pid);
 	thread->off.own = is_vaprod(next);
+	thread->off.other_tgid = next->tgid;
 	bpf_probe_read_kernel(thread->off.other_comm, sizeof(thread->off.other_comm), next->comm);
 	thread->off.cpu = cpu;
 	if (runnable)
@@ -109,9 +118,13 @@ static __always_inline void comes_back(struct kernel_thread *thread, struct task
 		if (prev->pid)
 			interfere_task(thread->tid, thread->slot, prev, now, 0, waited);
 	} else if (thread->off.other_pid && waited > attributed) {
+		struct runner runner = {
+		    .pid = thread->off.other_pid, .tgid = thread->off.other_tgid, .monitor = thread->off.own};
+
 		if (thread->off.own)
 			add(counters_of(thread->slot)->held_ns, waited - attributed);
-		interfere(thread->tid, thread->off.other_pid, thread->off.other_comm, now, waited - attributed, 0);
+		__builtin_memcpy(runner.comm, thread->off.other_comm, sizeof(runner.comm));
+		interfere(thread->tid, &runner, now, waited - attributed, 0);
 	}
 }
 

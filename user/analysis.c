@@ -188,6 +188,19 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 	return 0;
 }
 
+static enum vapro_relation relation_of(const struct stg *stg, const struct vapro_interference *interference)
+{
+	const struct stg_thread *thread = stg__thread(stg, interference->thread), *other;
+
+	if (interference->monitor)
+		return VAPRO_MONITOR;
+	if (interference->process == thread->about.pid ||
+	    stg__task(stg, thread->about.host, thread->about.pid, interference->pid))
+		return VAPRO_OWN_THREAD;
+	other = stg__task(stg, thread->about.host, interference->process, interference->process);
+	return other && other->job == thread->job ? VAPRO_SAME_JOB : VAPRO_FOREIGN;
+}
+
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)
 {
 	const struct stg_thread *thread;
@@ -203,14 +216,14 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 		return -ENOMEM;
 	kept = &job->interference[job->interference_count++];
 	*kept = (struct kept_interference){
-	    .own = stg__same_process(analysis->context.stg, interference->thread, interference->pid),
 	    .row = thread->row,
-	    .pid = interference->pid,
 	    .bin = interference->bin,
-	    .seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9,
+	    .task = {.pid = interference->pid,
+		     .relation = relation_of(analysis->context.stg, interference),
+		     .seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9},
 	};
-	memcpy(kept->comm, interference->comm, sizeof(kept->comm));
-	kept->comm[sizeof(kept->comm) - 1] = 0;
+	memcpy(kept->task.comm, interference->comm, sizeof(kept->task.comm));
+	kept->task.comm[sizeof(kept->task.comm) - 1] = 0;
 	return 0;
 }
 

@@ -306,8 +306,7 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 		if (!owner)
 			continue;
 		item = cases__get(&job->cases, owner);
-		if (!item || case__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING, at->comm,
-					     at->pid, at->seconds))
+		if (!item || case__interfere(item, at->bin < span->retire ? CASE_RETIRING : CASE_STAYING, &at->task))
 			return -ENOMEM;
 		at->counted = at->bin < span->retire;
 	}

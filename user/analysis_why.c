@@ -130,6 +130,8 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	return 0;
 }
 
+#define MOSTLY_OWN 0.5 /* of the waits for a CPU, that make a job's own threads the reason */
+
 /* NULL where slow rows are on several. */
 static const char *host_of(const struct stg_job *about, const uint32_t *rows, size_t count)
 {
@@ -235,6 +237,8 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_cas
 	    build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
 	    build_interferers(builder, item, diagnosis) || build_limit(builder, item, rows, count, diagnosis))
 		return -ENOMEM;
+	if (variance && tally__own_share(&variance->total) >= MOSTLY_OWN)
+		diagnosis->oversubscribed = variance->total.demand;
 	diagnosis->host = host_of(builder->about, rows, count);
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
 	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "analysis_diagnose.h"
 #include "analysis_past.h"
+#include "analysis_sharing.h"
 
 #include "model/grow.h"
 #include "model/judge.h"
@@ -341,21 +342,33 @@ uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_in
 	return owner;
 }
 
-/* How much of the waits for a CPU was for threads of the same process. */
-static void count_crowd(struct analysis_job *job, const struct analysis_span *span)
+/* How much of the waits for a CPU was for the job's own threads, where they are more than the CPUs. 0 or -ENOMEM. */
+static int count_own_waits(const struct analysis_context *context, struct analysis_job *job,
+			   const struct analysis_span *span)
 {
+	struct sharing *sharing = NULL;
+
 	for (size_t i = 0; i < job->interference_count; i++) {
 		const struct kept_interference *at = &job->interference[i];
+		bool own = at->task.relation == VAPRO_OWN_THREAD || at->task.relation == VAPRO_SAME_JOB, many;
 		uint32_t owner = analysis__owner_of(job, at);
 		struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+		struct cpu_demand demand = {0};
 		struct tally *tally;
 
 		if (!variance)
 			continue;
+		if (own && !sharing && !(sharing = sharing__new(context, job, span)))
+			return -ENOMEM;
+		if (own)
+			demand = sharing__of(sharing, at->row);
+		/* where the CPUs are not known, threads of one process are taken for too many */
+		many = sharing__oversubscribed(&demand) || (!demand.cpus && at->task.relation == VAPRO_OWN_THREAD);
 		tally = at->bin < span->retire ? &variance->retiring : &variance->staying;
-		tally->crowd_base += at->seconds;
-		tally->crowd += at->own ? at->seconds : 0;
+		tally__add_cpu_wait(tally, at->task.seconds, many ? &demand : NULL);
 	}
+	sharing__free(sharing);
+	return 0;
 }
 
 static bool partial(const struct stg_job *about)
@@ -390,9 +403,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	}
 	coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns);
 	judge(context, job, span);
-	if (fill_map(context, job, span) || find_variances(context, job, span))
+	if (fill_map(context, job, span) || find_variances(context, job, span) || count_own_waits(context, job, span))
 		goto cleanup;
-	count_crowd(job, span);
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&
 	    (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||

@@ -22,12 +22,10 @@
 #include "model/arena.h"
 
 struct kept_interference {
-	uint32_t row, pid;
+	uint32_t row;
 	uint64_t bin;
-	double seconds;
 	bool counted; /* for good */
-	bool own;     /* by a thread of the same process */
-	char comm[16];
+	struct result_interferer task;
 };
 
 /* What windows have dropped, kept for questions (analysis_past.h). */

@@ -108,10 +108,26 @@ struct result_regression {
 	double r2; /* NAN where nothing was fitted */
 };
 
+/* Whose task ran instead of a thread of the job. */
+enum vapro_relation {
+	VAPRO_FOREIGN,	  /* of no process of the job */
+	VAPRO_OWN_THREAD, /* of the same process */
+	VAPRO_SAME_JOB,	  /* of another rank of the job */
+	VAPRO_MONITOR,	  /* vaprod itself */
+	VAPRO_RELATIONS,
+};
+
 struct result_interferer {
 	char comm[16];
 	uint32_t pid;
+	enum vapro_relation relation;
 	double seconds;
+};
+
+/* CPUs that a thread may use, and how many threads of its job that may use no others are runnable on average. */
+struct cpu_demand {
+	double threads;
+	uint32_t cpus; /* 0: not known */
 };
 
 /* What all slow rows have in common and the others of the job have not, or hardly. */
@@ -129,7 +145,8 @@ struct result_diagnosis {
 	uint32_t factor_count;
 	const struct result_interferer *interferers; /* most seconds first */
 	uint32_t interferer_count;
-	double interfered; /* seconds that all of them took together, those not listed too */
+	double interfered;		  /* seconds that all of them took together, those not listed too */
+	struct cpu_demand oversubscribed; /* cpus 0: it is not, or its own threads are not what took the CPU */
 	const struct result_regression *regressions;
 	uint32_t regression_count;
 	uint32_t abnormal, normal; /* fragments it rests on */

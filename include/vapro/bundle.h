@@ -136,6 +136,8 @@ struct vapro_interference {
 	uint64_t bin; /* UTC ns / VAPRO_BIN_NS */
 	uint64_t preempted_ns, wakeup_wait_ns;
 	char comm[16];
+	uint32_t process; /* pid of that task's process; 0 unknown: captures of older versions */
+	uint32_t monitor; /* 1: it is vaprod, or a process that it started */
 };
 
 /* Where a thread ran when last looked at: what slow ranks may share. Told again whenever it changes. */
@@ -147,6 +149,7 @@ struct vapro_place {
 	const char *cgroup;	   /* NULL unknown */
 	const char *limit;	   /* its CPU quota as the kernel's files have it; NULL unknown, or there is none */
 	const char *limit_cgroup;  /* whose quota that is: the cgroup or one that it is in */
+	const char *cpus;	   /* that it may use, as a list such as 0-3,7; NULL unknown */
 };
 
 /* Causes of loss; every one is shown beside the numbers it takes from. */

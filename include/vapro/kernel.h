@@ -342,6 +342,8 @@ struct kernel_interference_key {
 struct kernel_interference {
 	u64 preempted_ns, wakeup_wait_ns;
 	char comm[16];
+	u32 tgid;    /* the process of the task that ran instead */
+	u32 monitor; /* that is vaprod, or one that it started */
 };
 
 /*

@@ -19,6 +19,8 @@ struct kernel_offcpu {
 	u64 queue;     /* that it waits in since it is runnable; 0 where none can be throttled */
 	u64 throttled; /* ns that this queue had been throttled then */
 	char other_comm[16];
+	u32 other_tgid;
+	u32 pad;
 };
 
 /*

@@ -55,6 +55,7 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		copy->place.cgroup = recorder__copy(event->place.cgroup);
 		copy->place.limit = recorder__copy(event->place.limit);
 		copy->place.limit_cgroup = recorder__copy(event->place.limit_cgroup);
+		copy->place.cpus = recorder__copy(event->place.cpus);
 		break;
 	case STREAM_STAGE:
 		copy->stage.expand = recorder__copy(event->stage.expand);
@@ -98,6 +99,7 @@ static inline void recorder__clear(struct recorder *recorder)
 			free((char *)event->place.cgroup);
 			free((char *)event->place.limit);
 			free((char *)event->place.limit_cgroup);
+			free((char *)event->place.cpus);
 		}
 		if (event->type == STREAM_STAGE) {
 			free((char *)event->stage.expand);

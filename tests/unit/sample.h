@@ -53,7 +53,9 @@ static inline void sample__fill(struct job_result *result)
 	    {"preempted", 2, "suspension", 0.97, 1.32, 1.4, "formula", NAN, true, false, NULL, false},
 	    {"involuntary_switches", 2, NULL, 0.3, 0.4, 0.5, "regression", 0.0012, true, false, "migrations", true},
 	};
-	static const struct result_interferer interferers[] = {{"stress-ng", 4242, 1.3}, {"odd\xff\"name", 7, 0.02}};
+	static const struct result_interferer interferers[] = {
+	    {.comm = "stress-ng", .pid = 4242, .seconds = 1.3},
+	    {.comm = "odd\xff\"name", .pid = 7, .relation = VAPRO_SAME_JOB, .seconds = 0.02}};
 	static const struct result_regression regressions[] = {{"kernel", "fitted", 120, 0.75},
 							       {"memory", "too_few_rows", 4, NAN}};
 	static const struct result_shared shared[] = {{"socket", "1", 2}};

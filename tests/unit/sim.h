@@ -12,6 +12,7 @@
 #include <vapro/analysis.h>
 
 #define SIM_BEGIN_NS 1700000000000000000ULL
+#define SIM_MONITOR 4000 /* a hog of this pid is vaprod */
 #define SIM_HOGS 8
 #define SIM_FOUND 256
 
@@ -53,6 +54,7 @@ struct sim_scenario {
 	bool threads;	     /* not ranks but threads of one process, which wait at barriers */
 	bool spins;	     /* who waits is on the CPU, and is preempted by who waits elsewhere */
 	uint32_t world_size; /* 0: ranks */
+	const char *cpus;    /* that each rank may use; NULL: not known */
 };
 
 /* A variance as last told. */
@@ -66,9 +68,11 @@ struct sim_found {
 	uint32_t rank_count, tellings, closed, culprits;
 	int32_t culprit;
 	char evidence[160], advice[512], who[64];
-	char major[64];	     /* finest major factor with most impact */
-	double preempted;    /* its contribution at stage 2 */
-	double level_sum[3]; /* contributions at stage 1, and of suspension at stage 2 */
+	char major[64];		      /* finest major factor with most impact */
+	double preempted;	      /* its contribution at stage 2 */
+	double level_sum[3];	      /* contributions at stage 1, and of suspension at stage 2 */
+	enum vapro_relation relation; /* of the first interferer */
+	struct cpu_demand oversubscribed;
 	char interferer[16];
 	uint32_t interferer_pid;
 	double interferer_seconds;

@@ -165,7 +165,12 @@ void sim_preempt(struct sim *sim, int rank, uint32_t pid, double from, double to
 						 sim->interference_count + 1, sizeof(*sim->interference));
 			last = &sim->interference[sim->interference_count++];
 			*last = (struct vapro_interference){
-			    .thread = (uint32_t)rank, .pid = pid, .bin = bin, .comm = "hog"};
+			    .thread = (uint32_t)rank,
+			    .pid = pid,
+			    .bin = bin,
+			    .comm = "hog",
+			    .process = sim->s->threads && pid >= 1000 && pid < 1100 ? 1000 : pid,
+			    .monitor = pid == SIM_MONITOR};
 		}
 		last->preempted_ns += (uint64_t)(end - from);
 		from = end;
@@ -204,6 +209,12 @@ static void announce(struct sim *sim, struct analysis *analysis)
 		};
 
 		assert_int_equal(analysis__add_thread(analysis, &thread), 0);
+		if (sim->s->cpus) {
+			struct vapro_place place = {
+			    .thread = (uint32_t)i, .cpu = -1, .socket = -1, .numa = -1, .cpus = sim->s->cpus};
+
+			assert_int_equal(analysis__place(analysis, &place), 0);
+		}
 	}
 	for (int i = 0; i < STATES; i++) {
 		struct vapro_state state = states[i];

@@ -74,10 +74,12 @@ static void note(struct sim_report *report, const struct result_variance *v)
 		}
 	}
 	f->interferer[0] = 0;
+	f->oversubscribed = v->diagnosis.oversubscribed;
 	if (v->diagnosis.interferer_count) {
 		snprintf(f->interferer, sizeof(f->interferer), "%.15s", v->diagnosis.interferers[0].comm);
 		f->interferer_pid = v->diagnosis.interferers[0].pid;
 		f->interferer_seconds = v->diagnosis.interferers[0].seconds;
+		f->relation = v->diagnosis.interferers[0].relation;
 	}
 }
 

@@ -184,6 +184,50 @@ static void test_threads_in_each_others_way(void **state)
 	expect(report.ever_alarms == 0);
 }
 
+static void test_oversubscribed(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 8,
+					.seconds = 30,
+					.seed = 3,
+					.noise = 0.04,
+					.hogs = {{2, 18, 21, 1001}},
+					.hog_count = 1,
+					.cpus = "0-1"};
+	const struct sim_found *found;
+
+	(void)state;
+	/* 8 ranks on 2 CPUs: what one of them takes from another is no alarm, and the numbers are in the words */
+	run(&scenario);
+	expect(report.found_count > 0);
+	expect(report.ever_alarms == 0);
+	for (found = report.found; found->effect_of; found++)
+		;
+	expect(found->oversubscribed.cpus == 2);
+	expect(found->oversubscribed.threads > 7 && found->oversubscribed.threads < 8.1);
+	expect(strstr(found->evidence, "oversubscribed: ") && strstr(found->evidence, "share 2 CPUs"));
+	expect(strstr(found->advice, "The job is oversubscribed"));
+	/* with a CPU for each it was displaced: an alarm, but no other rank is said to be an intruder */
+	scenario.cpus = "0-3,8-11";
+	run(&scenario);
+	expect(report.alarms == 1);
+	found = sim_alarm(&report);
+	expect(!found->oversubscribed.cpus);
+	expect(found->relation == VAPRO_SAME_JOB);
+	expect(strstr(found->advice, "Threads of the job ran on each other's CPUs"));
+	/* what comes from outside is an alarm in an oversubscribed job, too */
+	scenario.hogs[0].pid = 77;
+	scenario.cpus = "0-1";
+	run(&scenario);
+	expect(report.alarms == 1);
+	expect(!sim_alarm(&report)->oversubscribed.cpus);
+	expect(sim_alarm(&report)->relation == VAPRO_FOREIGN);
+	scenario.hogs[0].pid = SIM_MONITOR;
+	run(&scenario);
+	expect(report.alarms == 1);
+	expect(sim_alarm(&report)->relation == VAPRO_MONITOR);
+	expect(strstr(sim_alarm(&report)->advice, "This monitor"));
+}
+
 static void test_two_hogs(void **state)
 {
 	struct sim_scenario scenario = {.ranks = 2,
@@ -321,6 +365,7 @@ int main(void)
 	    cmocka_unit_test(test_threads_in_each_others_way),
 	    cmocka_unit_test(test_two_hogs),
 	    cmocka_unit_test(test_two_hogs_apart),
+	    cmocka_unit_test(test_oversubscribed),
 	    cmocka_unit_test(test_many_ranks),
 	    cmocka_unit_test(test_quiet),
 	    cmocka_unit_test(test_random_work),

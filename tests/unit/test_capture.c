@@ -118,6 +118,7 @@ static void test_exact(void **state)
 			same_text(a->place.cgroup, b->place.cgroup);
 			same_text(a->place.limit, b->place.limit);
 			same_text(a->place.limit_cgroup, b->place.limit_cgroup);
+			same_text(a->place.cpus, b->place.cpus);
 			break;
 		case STREAM_STAGE:
 			assert_memory_equal(&a->stage, &b->stage, offsetof(struct stream_stage, expand));

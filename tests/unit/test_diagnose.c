@@ -274,16 +274,24 @@ static void test_negative_shares(void **state)
 	assert_near(shares[NODE_PREEMPTED], 1, 0);
 }
 
+static int add(struct interferers *interferers, const char *comm, uint32_t pid, double seconds)
+{
+	struct result_interferer task = {.pid = pid, .seconds = seconds};
+
+	snprintf(task.comm, sizeof(task.comm), "%s", comm);
+	return interferers__add(interferers, &task);
+}
+
 static void test_interferers(void **state)
 {
 	struct interferers interferers = {0};
 
 	(void)state;
-	assert_int_equal(interferers__add(&interferers, "swapper/0", 0, 9), 0);
-	assert_int_equal(interferers__add(&interferers, "kworker/1:0", 7, 0.1), 0);
-	assert_int_equal(interferers__add(&interferers, "hog", 8, 1), 0);
-	assert_int_equal(interferers__add(&interferers, "hog", 8, 1.5), 0);
-	assert_int_equal(interferers__add(&interferers, "hog", 9, 1), 0);
+	assert_int_equal(add(&interferers, "swapper/0", 0, 9), 0);
+	assert_int_equal(add(&interferers, "kworker/1:0", 7, 0.1), 0);
+	assert_int_equal(add(&interferers, "hog", 8, 1), 0);
+	assert_int_equal(add(&interferers, "hog", 8, 1.5), 0);
+	assert_int_equal(add(&interferers, "hog", 9, 1), 0);
 	interferers__sort(&interferers);
 	assert_int_equal(interferers.count, 3);
 	assert_string_equal(interferers.items[0].comm, "hog");
@@ -299,9 +307,9 @@ static void test_many_interferers(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 5000; i++) {
-		assert_int_equal(interferers__add(&interferers, "sh", 1000 + i, 1e-3 + i * 1e-9), 0);
+		assert_int_equal(add(&interferers, "sh", 1000 + i, 1e-3 + i * 1e-9), 0);
 		if (i >= 3000 && i % 10 == 0)
-			assert_int_equal(interferers__add(&interferers, "hog", 7, 0.05), 0);
+			assert_int_equal(add(&interferers, "hog", 7, 0.05), 0);
 	}
 	interferers__sort(&interferers);
 	assert_true(interferers.count <= 256);
@@ -332,7 +340,8 @@ static void test_cases(void **state)
 	case__part(cases__get(&cases, 2), CASE_STAYING)->impact[NODE_PREEMPTED] = 5;
 	case__part(cases__get(&cases, 1), CASE_PAST)->impact[NODE_PREEMPTED] = 3;
 	case__part(cases__get(&cases, 2), CASE_RETIRING)->impact[NODE_PREEMPTED] = 7;
-	case__interfere(cases__get(&cases, 2), CASE_RETIRING, "hog", 1, 1);
+	case__interfere(cases__get(&cases, 2), CASE_RETIRING,
+			&(struct result_interferer){.comm = "hog", .pid = 1, .seconds = 1});
 	assert_int_equal(cases__merge(&cases, 1, 2), 0);
 	assert_int_equal(cases__sum(&cases), 0);
 	assert_near(case__sum(cases__get(&cases, 2))->impact[NODE_PREEMPTED], 15, 0);

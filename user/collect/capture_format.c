@@ -122,6 +122,8 @@ static const struct capture_column interference_columns[] = {
     COLUMN("preempted_ns", COLUMN_U64, interference.preempted_ns, "ns"),
     COLUMN("wakeup_wait_ns", COLUMN_U64, interference.wakeup_wait_ns, "ns"),
     COLUMN("comm", COLUMN_COMM, interference.comm, "name"),
+    COLUMN("process", COLUMN_U32, interference.process, "pid of its process, 0 unknown"),
+    COLUMN("monitor", COLUMN_U32, interference.monitor, "1: it is vaprod"),
 };
 
 #define LOST(name, index) COLUMN("lost_" name, COLUMN_U64, facts.lost[index], "count")
@@ -164,6 +166,7 @@ static const struct capture_column place_columns[] = {
     COLUMN("cpu_model", COLUMN_TEXT, place.cpu_model, "as the kernel names it"),
     COLUMN("limit", COLUMN_TEXT, place.limit, "CPU quota, where there is one"),
     COLUMN("limit_cgroup", COLUMN_TEXT, place.limit_cgroup, "path of the one that has it"),
+    COLUMN("cpus", COLUMN_TEXT, place.cpus, "CPUs that it may use, a list"),
 };
 
 static const struct capture_column window_columns[] = {

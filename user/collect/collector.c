@@ -244,7 +244,9 @@ static void tell_interference(struct collector *collector, const struct kernel_i
 							 .pid = key->pid,
 							 .bin = whole_bin(key->bin, collector->last_bin + 64),
 							 .preempted_ns = value->preempted_ns,
-							 .wakeup_wait_ns = value->wakeup_wait_ns};
+							 .wakeup_wait_ns = value->wakeup_wait_ns,
+							 .process = value->tgid,
+							 .monitor = value->monitor};
 	memcpy(event.interference.comm, value->comm, sizeof(event.interference.comm));
 	event.interference.comm[sizeof(event.interference.comm) - 1] = '\0';
 	status = stream__put(collector->sink, &event);

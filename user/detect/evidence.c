@@ -245,28 +245,34 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
 	return most <= ALIKE * least;
 }
 
-/* What the kernel attributes to waits for a CPU, without those for threads of the same process: these are no
- * disturbance from outside. */
+/*
+ * What the kernel attributes to waits for a CPU, without those of an oversubscribed job for its own threads: these are
+ * no disturbance from outside.
+ */
 double evidence__by_others(const struct tally *tally, enum vapro_class class)
 {
-	double own = tally->crowd_base > 0 ? tally->crowd / tally->crowd_base : 0;
-
-	return tally->cpu[class] * (1 - fmin(1, own));
+	return tally->cpu[class] * (1 - tally__own_share(tally));
 }
 
 /* Whether a wait of threads for each other was spent off the CPU mostly, so that others of them might have it. */
 bool evidence__gave_way(const struct variance *variance, double share)
 {
 	const struct tally *tally = &variance->total;
-	double own = tally->crowd_base > 0 ? fmin(1, tally->crowd / tally->crowd_base) : 0;
 
-	return (tally->factor[VAPRO_PREEMPTED] + tally->factor[VAPRO_WAKEUP_WAIT]) * own >=
+	return (tally->factor[VAPRO_PREEMPTED] + tally->factor[VAPRO_WAKEUP_WAIT]) * tally__own_share(tally) >=
 	       share * tally->lost[VAPRO_COMMUNICATION];
 }
 
-void evidence__say_crowded(struct variance *variance)
+void evidence__say_oversubscribed(struct variance *variance)
 {
-	evidence__say(variance, false, "its own threads had the CPU: there are more of them than CPUs they may use");
+	const struct cpu_demand *demand = &variance->total.demand;
+
+	if (!demand->cpus) {
+		evidence__say(variance, false, "its own threads had the CPU");
+		return;
+	}
+	evidence__say(variance, false, "oversubscribed: %.1f runnable threads of the job share %u CPU%s",
+		      demand->threads, demand->cpus, demand->cpus == 1 ? "" : "s");
 }
 
 static void judge_computation(struct variance *variance, const struct evidence_input *input,
@@ -285,7 +291,7 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	if (attributed >= share * lost &&
 	    attributed - tally->cpu[VAPRO_COMPUTATION] + evidence__by_others(tally, VAPRO_COMPUTATION) <
 		OTHERS * share * lost) {
-		evidence__say_crowded(variance);
+		evidence__say_oversubscribed(variance);
 		return;
 	}
 	/* What was proven stays so when its region grows, or goes up in another one. */

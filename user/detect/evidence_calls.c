@@ -18,7 +18,7 @@ void evidence__judge_suspended(struct variance *variance, const struct evidence_
 		evidence__say(variance, false, "no loss left");
 	else if (attributed >= share * lost &&
 		 evidence__by_others(&variance->total, VAPRO_COMMUNICATION) < OTHERS * share * lost)
-		evidence__say_crowded(variance);
+		evidence__say_oversubscribed(variance);
 	else if (attributed < share * lost && !(variance->proven && attributed >= least))
 		evidence__say(
 		    variance, false,
@@ -155,7 +155,7 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 		return;
 	}
 	if (evidence__gave_way(variance, share))
-		evidence__say_crowded(variance);
+		evidence__say_oversubscribed(variance);
 	else if (input->partial)
 		evidence__say(variance, false, "not all ranks of the job are seen: one of them may be late");
 	else if (input->job->row_count < 2)

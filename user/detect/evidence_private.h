@@ -14,7 +14,7 @@ bool evidence__beyond_others(const struct evidence_input *input, uint32_t series
 /* Sets whether a variance is confirmed, and by what or why not. */
 __attribute__((format(printf, 3, 4))) void evidence__say(struct variance *variance, bool confirmed, const char *format,
 							 ...);
-void evidence__say_crowded(struct variance *variance);
+void evidence__say_oversubscribed(struct variance *variance);
 
 /* The share of a class's loss that lies in states which take longer than they ever do. */
 double evidence__strange_share(const struct evidence_input *input, const struct variance *variance,

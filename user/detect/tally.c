@@ -136,6 +136,16 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 	return 0;
 }
 
+void tally__add_cpu_wait(struct tally *tally, double seconds, const struct cpu_demand *oversubscribed)
+{
+	tally->cpu_waits += seconds;
+	if (!oversubscribed)
+		return;
+	tally->own_waits += seconds;
+	if (oversubscribed->threads > tally->demand.threads)
+		tally->demand = *oversubscribed;
+}
+
 int tally__merge(struct tally *into, const struct tally *from)
 {
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
@@ -149,8 +159,10 @@ int tally__merge(struct tally *into, const struct tally *from)
 	into->blind += from->blind;
 	into->provisional += from->provisional;
 	into->frequency += from->frequency;
-	into->crowd += from->crowd;
-	into->crowd_base += from->crowd_base;
+	into->cpu_waits += from->cpu_waits;
+	into->own_waits += from->own_waits;
+	if (from->demand.threads > into->demand.threads)
+		into->demand = from->demand;
 	into->pair_lost += from->pair_lost;
 	into->pair_base += from->pair_base;
 	into->open |= from->open;

@@ -35,9 +35,11 @@ struct tally {
 	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* attributed, of lost */
 	double faults;							    /* lost by fragments with major faults */
 	double blind;							    /* lost without any reference */
-	double provisional;	     /* lost against a reference without support */
-	double frequency;	     /* of computation: lost to a lower frequency than usual */
-	double crowd, crowd_base;    /* waits for a CPU that threads of the same process had, and for any */
+	double provisional; /* lost against a reference without support */
+	double frequency;   /* of computation: lost to a lower frequency than usual */
+	double cpu_waits,
+	    own_waits; /* s: for a CPU; of them while more of the job's own threads had it than it has CPUs */
+	struct cpu_demand demand;    /* of own_waits: where the most threads share CPUs */
 	double pair_lost, pair_base; /* lost in bins where two states were slow, and in all bins looked at */
 	double factor[VAPRO_FACTORS];
 	struct tally_series *series;
@@ -53,7 +55,16 @@ struct tally {
  * rank owns: only what the kernel attributes of it belongs there. Returns 0 or -ENOMEM.
  */
 int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest);
+/* A thread waited for a CPU. oversubscribed: it was for threads of the job that are more than its CPUs; else NULL. */
+void tally__add_cpu_wait(struct tally *tally, double seconds, const struct cpu_demand *oversubscribed);
+
 int tally__merge(struct tally *into, const struct tally *from);
+
+/* Share of the waits for a CPU that were for the job's own threads, where these are more than its CPUs. */
+static inline double tally__own_share(const struct tally *tally)
+{
+	return tally->own_waits > 0 ? fmin(1, tally->own_waits / tally->cpu_waits) : 0;
+}
 
 /* NULL where it has nothing of the series. */
 const struct tally_series *tally__of(const struct tally *tally, uint32_t series);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/advice.h"
 
+#include "diagnose/interferers.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -228,10 +230,25 @@ static void advise_slow_path(const struct result_variance *variance, char *buf, 
 static void advise_preempted(const struct result_variance *variance, char *buf, size_t size)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
-	const struct result_interferer *top = diagnosis->interferers;
+	const struct result_interferer *top = interferers__named(diagnosis);
 
-	if (!diagnosis->interferer_count)
+	if (diagnosis->oversubscribed.cpus)
+		snprintf(buf, size,
+			 "The job is oversubscribed: %.1f of its threads are runnable on %u CPU%s. Start fewer ranks "
+			 "or threads, or allow them more CPUs.",
+			 diagnosis->oversubscribed.threads, diagnosis->oversubscribed.cpus,
+			 diagnosis->oversubscribed.cpus == 1 ? "" : "s");
+	else if (!top)
 		snprintf(buf, size, "Other tasks ran on the CPU of %s: bind ranks and daemons apart.", variance->who);
+	else if (top->relation == VAPRO_MONITOR)
+		snprintf(buf, size,
+			 "This monitor (%.15s, pid %u) ran %.1f s on the CPU of %s: give it a CPU of its own (--cpus).",
+			 top->comm, top->pid, top->seconds, variance->who);
+	else if (top->relation != VAPRO_FOREIGN)
+		snprintf(buf, size,
+			 "Threads of the job ran on each other's CPUs, although there are enough: bind each rank and "
+			 "thread of %s to CPUs of its own.",
+			 variance->who);
 	else if (top->seconds < MOST * diagnosis->interfered)
 		snprintf(buf, size,
 			 "%.15s (pid %u, %.1f s) and others ran %.1f s on the CPUs of %s: move or stop them, or bind "

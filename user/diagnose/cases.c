@@ -80,10 +80,10 @@ struct contribution *case__part(struct diagnosis_case *item, enum case_part part
 	return item->parts[part];
 }
 
-int case__interfere(struct diagnosis_case *item, enum case_part part, const char *comm, uint32_t pid, double seconds)
+int case__interfere(struct diagnosis_case *item, enum case_part part, const struct result_interferer *task)
 {
 	item->stale = true;
-	return interferers__add(&item->interferers[part], comm, pid, seconds);
+	return interferers__add(&item->interferers[part], task);
 }
 
 const struct contribution *case__sum(const struct diagnosis_case *item)

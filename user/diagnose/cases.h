@@ -56,7 +56,7 @@ struct diagnosis_case *cases__find(const struct cases *cases, uint32_t id);
 struct contribution *case__part(struct diagnosis_case *item, enum case_part part);
 
 /* Adds who ran instead to a part. Returns 0 or -ENOMEM. */
-int case__interfere(struct diagnosis_case *item, enum case_part part, const char *comm, uint32_t pid, double seconds);
+int case__interfere(struct diagnosis_case *item, enum case_part part, const struct result_interferer *task);
 
 /* The sum of all parts, never NULL; after cases__sum. */
 const struct contribution *case__sum(const struct diagnosis_case *item);

@@ -3,10 +3,13 @@
 
 #include "model/grow.h"
 
-#include <stdio.h>
-
 /* A node runs thousands of short tasks: of this many the half that took least is forgotten. */
 #define INTERFERERS_MAX 256
+
+const char *const interferers__relation[VAPRO_RELATIONS] = {[VAPRO_FOREIGN] = "foreign",
+							    [VAPRO_OWN_THREAD] = "own_thread",
+							    [VAPRO_SAME_JOB] = "same_job",
+							    [VAPRO_MONITOR] = "monitor"};
 
 static int compare(const void *a, const void *b)
 {
@@ -23,16 +26,16 @@ void interferers__sort(struct interferers *interferers)
 		qsort(interferers->items, interferers->count, sizeof(*interferers->items), compare);
 }
 
-int interferers__add(struct interferers *interferers, const char *comm, uint32_t pid, double seconds)
+int interferers__add(struct interferers *interferers, const struct result_interferer *task)
 {
 	struct result_interferer *item;
 
-	if (!pid || seconds <= 0)
+	if (!task->pid || task->seconds <= 0)
 		return 0;
 	for (size_t i = interferers->count; i-- > 0;) {
 		item = &interferers->items[i];
-		if (item->pid == pid && !strncmp(item->comm, comm, sizeof(item->comm) - 1)) {
-			item->seconds += seconds;
+		if (item->pid == task->pid && !strncmp(item->comm, task->comm, sizeof(item->comm) - 1)) {
+			item->seconds += task->seconds;
 			return 0;
 		}
 	}
@@ -44,15 +47,15 @@ int interferers__add(struct interferers *interferers, const char *comm, uint32_t
 	if (grow(&interferers->items, &interferers->capacity, interferers->count + 1, sizeof(*interferers->items)))
 		return -ENOMEM;
 	item = &interferers->items[interferers->count++];
-	*item = (struct result_interferer){.pid = pid, .seconds = seconds};
-	snprintf(item->comm, sizeof(item->comm), "%.15s", comm);
+	*item = *task;
+	item->comm[sizeof(item->comm) - 1] = '\0';
 	return 0;
 }
 
 int interferers__merge(struct interferers *into, const struct interferers *from)
 {
 	for (size_t i = 0; i < from->count; i++) {
-		if (interferers__add(into, from->items[i].comm, from->items[i].pid, from->items[i].seconds))
+		if (interferers__add(into, &from->items[i]))
 			return -ENOMEM;
 	}
 	into->forgotten += from->forgotten;
@@ -66,6 +69,29 @@ double interferers__seconds(const struct interferers *interferers)
 	for (size_t i = 0; i < interferers->count; i++)
 		sum += interferers->items[i].seconds;
 	return sum;
+}
+
+static bool is_own(const struct result_interferer *task)
+{
+	return task->relation == VAPRO_OWN_THREAD || task->relation == VAPRO_SAME_JOB;
+}
+
+const struct result_interferer *interferers__named(const struct result_diagnosis *diagnosis)
+{
+	for (uint32_t i = 0; i < diagnosis->interferer_count; i++)
+		if (!is_own(&diagnosis->interferers[i]))
+			return &diagnosis->interferers[i];
+	return diagnosis->interferer_count ? diagnosis->interferers : NULL;
+}
+
+const char *interferers__says(enum vapro_relation relation)
+{
+	static const char *const words[VAPRO_RELATIONS] = {[VAPRO_FOREIGN] = "",
+							   [VAPRO_OWN_THREAD] = "a thread of the same process",
+							   [VAPRO_SAME_JOB] = "a rank of the job",
+							   [VAPRO_MONITOR] = "this monitor"};
+
+	return words[relation];
 }
 
 void interferers__clear(struct interferers *interferers)

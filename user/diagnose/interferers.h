@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who ran instead: time taken from the threads of a variance, added by (comm, pid). Sums add over windows. */
+/* Tasks that ran instead of the threads of a variance: their time, added by (comm, pid). Sums add over windows. */
 #ifndef VAPRO_INTERFERERS_H
 #define VAPRO_INTERFERERS_H
 
@@ -17,11 +17,23 @@ struct interferers {
  * Pid 0 is the idle task: it takes nothing from anybody. Of very many tasks those that took least so far
  * are forgotten, so that one which takes much is emitted, however late it comes. Returns 0 or -ENOMEM.
  */
-int interferers__add(struct interferers *interferers, const char *comm, uint32_t pid, double seconds);
+int interferers__add(struct interferers *interferers, const struct result_interferer *task);
 int interferers__merge(struct interferers *into, const struct interferers *from);
 
 /* Seconds of all that were added. */
 double interferers__seconds(const struct interferers *interferers);
+
+/*
+ * Of a diagnosis: the task to be named, the one that took most of those that are not the job's own, or of all where
+ * all are. NULL where there is none.
+ */
+const struct result_interferer *interferers__named(const struct result_diagnosis *diagnosis);
+
+/* Names of enum vapro_relation in records. */
+extern const char *const interferers__relation[VAPRO_RELATIONS];
+
+/* What a task is to the job, for people: "" for a foreign one. */
+const char *interferers__says(enum vapro_relation relation);
 
 /* Most seconds first. */
 void interferers__sort(struct interferers *interferers);

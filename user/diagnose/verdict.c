@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/verdict.h"
 
+#include "diagnose/interferers.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -85,12 +87,21 @@ static const struct result_factor *greatest_part(const struct result_diagnosis *
 
 static void say_interferer(struct text *text, const struct result_diagnosis *diagnosis, const char *factor)
 {
-	const struct result_interferer *top = diagnosis->interferers;
+	const struct result_interferer *top = interferers__named(diagnosis);
+	const char *relation;
 
-	if ((strcmp(factor, "preempted") && strcmp(factor, "wakeup_wait")) || !diagnosis->interferer_count)
+	if ((strcmp(factor, "preempted") && strcmp(factor, "wakeup_wait")) || !top)
 		return;
-	say(text, "%s%.15s (pid %u)", top->seconds >= MOSTLY * diagnosis->interfered ? " by " : " by several, most by ",
-	    top->comm, top->pid);
+	if (diagnosis->oversubscribed.cpus) {
+		say(text, " by the job itself, which is oversubscribed: %.1f runnable threads share %u CPU%s",
+		    diagnosis->oversubscribed.threads, diagnosis->oversubscribed.cpus,
+		    diagnosis->oversubscribed.cpus == 1 ? "" : "s");
+		return;
+	}
+	relation = interferers__says(top->relation);
+	say(text, "%s%.15s (pid %u%s%s)",
+	    top->seconds >= MOSTLY * diagnosis->interfered ? " by " : " by several, most by ", top->comm, top->pid,
+	    *relation ? ", " : "", relation);
 }
 
 /* Down the tree as long as something stands out. */

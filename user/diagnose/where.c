@@ -13,7 +13,7 @@
 int places__add(struct places *places, const struct vapro_place *place)
 {
 	struct vapro_place own = *place;
-	const char **texts[] = {&own.core_type, &own.cpu_model, &own.cgroup, &own.limit, &own.limit_cgroup};
+	const char **texts[] = {&own.core_type, &own.cpu_model, &own.cgroup, &own.limit, &own.limit_cgroup, &own.cpus};
 	size_t before = places->count;
 
 	if (!places->texts)

@@ -359,12 +359,13 @@ const struct stg_job *stg__job(const struct stg *stg, uint32_t id)
 	return &stg->jobs[id];
 }
 
-bool stg__same_process(const struct stg *stg, uint32_t thread, uint32_t tid)
+const struct stg_thread *stg__task(const struct stg *stg, const char *host, uint32_t pid, uint32_t tid)
 {
-	const struct vapro_thread *about = &stg->threads[thread].about;
-	uint32_t known;
+	uint32_t thread;
 
-	return table__get(stg->tasks, (uint64_t)about->pid << 32 | tid, intern__id(stg->texts, about->host), &known);
+	if (!table__get(stg->tasks, (uint64_t)pid << 32 | tid, intern__id(stg->texts, host), &thread))
+		return NULL;
+	return &stg->threads[thread];
 }
 
 bool stg__job_over(const struct stg *stg, uint32_t id)

@@ -100,8 +100,8 @@ int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns
 /* Where a thread runs: on what kind of CPU, and the socket of its row. Returns 0, -EINVAL or -ENOMEM. */
 int stg__set_place(struct stg *stg, const struct vapro_place *place);
 
-/* Whether a task of this number is a thread of the same process as another thread. */
-bool stg__same_process(const struct stg *stg, uint32_t thread, uint32_t tid);
+/* The thread that is a task of a host; NULL where it is not known. */
+const struct stg_thread *stg__task(const struct stg *stg, const char *host, uint32_t pid, uint32_t tid);
 
 /* Whether all rows of a job were watched to their end. */
 bool stg__job_over(const struct stg *stg, uint32_t id);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "diagnose/interferers.h"
 #include "model/grow.h"
 #include "printable.h"
 #include "report/regions.h"
@@ -230,7 +231,8 @@ static void tell_who(const struct region *region, FILE *out, unsigned width)
 
 		regions__duration(who->seconds, taken, sizeof(taken));
 		if (who->pid)
-			tell(out, head, width, "%s (pid %u) took %s", who->comm, who->pid, taken);
+			tell(out, head, width, "%s (pid %u%s%s) took %s", who->comm, who->pid,
+			     who->relation ? ", " : "", interferers__says(who->relation), taken);
 		else
 			tell(out, head, width, "%s took %s", who->comm, taken);
 		head = "";

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <vapro/analysis.h>
 
 #define REGION_CAUSES 48
 #define REGION_INTERFERERS 3
@@ -24,6 +25,7 @@ struct region_cause {
 struct region_interferer {
 	char comm[32];
 	uint32_t pid;
+	enum vapro_relation relation;
 	double seconds;
 };
 

@@ -135,6 +135,7 @@ static void add_causes(struct region *region, const struct result_diagnosis *dia
 			 diagnosis->interferers[i].comm);
 		regions__defuse(who->comm);
 		who->pid = diagnosis->interferers[i].pid;
+		who->relation = diagnosis->interferers[i].relation;
 		who->seconds = diagnosis->interferers[i].seconds;
 	}
 }

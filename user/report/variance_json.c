@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/interferers.h"
 #include "report/json.h"
 
 #define NS_PER_S 1e9
@@ -259,6 +260,15 @@ static bool add_regressions(cJSON *object, const struct result_diagnosis *diagno
 	return ok;
 }
 
+/* Where the job's own threads are what it waits for: how many share how many CPUs. */
+static bool add_oversubscribed(cJSON *object, const struct cpu_demand *demand)
+{
+	cJSON *item = demand->cpus ? cJSON_AddObjectToObject(object, "oversubscribed") : NULL;
+
+	return !demand->cpus || (item && json__add_number(item, "threads", demand->threads, 3) &&
+				 json__add_uint(item, "cpus", demand->cpus));
+}
+
 /* A region chosen by hand is worth as much as an alarm. */
 static bool add_interferers(cJSON *object, const struct result_variance *variance)
 {
@@ -277,7 +287,8 @@ static bool add_interferers(cJSON *object, const struct result_variance *varianc
 		item = append(list);
 		memcpy(comm, interferer->comm, sizeof(interferer->comm));
 		ok = item && json__add_text(item, "comm", comm) && json__add_uint(item, "pid", interferer->pid) &&
-		     json__add_number(item, "seconds", interferer->seconds, 6);
+		     json__add_number(item, "seconds", interferer->seconds, 6) &&
+		     json__add_text(item, "relation", interferers__relation[interferer->relation]);
 	}
 	return ok;
 }
@@ -358,7 +369,8 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 		  json__add_number(object, "stage", diagnosis->stage, 0) &&
 		  cJSON_AddBoolToObject(object, "final", diagnosis->final) &&
 		  add_diagnosis_factors(object, diagnosis) && add_regressions(object, diagnosis) &&
-		  add_interferers(object, variance) && json__add_uint(object, "abnormal", diagnosis->abnormal) &&
+		  add_interferers(object, variance) && add_oversubscribed(object, &diagnosis->oversubscribed) &&
+		  json__add_uint(object, "abnormal", diagnosis->abnormal) &&
 		  json__add_uint(object, "normal", diagnosis->normal) && add_where(object, result, variance, context) &&
 		  json__add_text(object, "advice", diagnosis->advice) &&
 		  (!diagnosis->verdict || json__add_text(object, "verdict", diagnosis->verdict)) &&

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "diagnose/where.h"
 #include "model/grow.h"
@@ -17,6 +18,15 @@
 static const char *text_of(const cJSON *object, const char *key)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+}
+
+/* Of older records, which do not have it, and of newer ones with a word of theirs: foreign. */
+static enum vapro_relation relation_of(const char *name)
+{
+	for (int i = 0; name && i < VAPRO_RELATIONS; i++)
+		if (!strcmp(name, interferers__relation[i]))
+			return (enum vapro_relation)i;
+	return VAPRO_FOREIGN;
 }
 
 static double number_of(const cJSON *object, const char *key, double missing)
@@ -278,6 +288,7 @@ static int add_diagnosis(struct view_model *model, const cJSON *line, const char
 		snprintf(who->comm, sizeof(who->comm), "%s", comm);
 		regions__defuse(who->comm);
 		who->pid = (uint32_t)uint_of(item, "pid");
+		who->relation = relation_of(text_of(item, "relation"));
 		who->seconds = number_of(item, "seconds", 0);
 		region->interferer_count++;
 	}

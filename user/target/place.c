@@ -24,6 +24,7 @@ struct topology {
 	int32_t count;
 	char models[MODELS][128]; /* "" from the first unused one on */
 	char cgroup[512];
+	char allowed[4096]; /* CPUs of the thread that was looked at last */
 	struct quota quota;
 	pid_t limited; /* whose quota it is; 0 = nobody's */
 	bool has_quota;
@@ -287,16 +288,51 @@ static void read_limit(struct topology *topology, pid_t pid, pid_t tid, struct v
 	place->limit_cgroup = topology->has_quota ? topology->quota.cgroup : NULL;
 }
 
+/* A set of CPUs as a list such as 0-3,7; NULL where it does not fit. */
+static const char *write_list(const cpu_set_t *set, size_t size, char *buf, size_t buf_size)
+{
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (int first = 0; first < CPUS; first++) {
+		int last = first;
+
+		if (!CPU_ISSET_S(first, size, set))
+			continue;
+		while (last + 1 < CPUS && CPU_ISSET_S(last + 1, size, set))
+			last++;
+		used += (size_t)snprintf(buf + used, buf_size - used, last > first ? "%s%d-%d" : "%s%d",
+					 used ? "," : "", first, last);
+		if (used >= buf_size)
+			return NULL;
+		first = last;
+	}
+	return used ? buf : NULL;
+}
+
+/* CPUs that a thread may use: how many, and their list; 0 where that is not known. */
+static int read_allowed(struct topology *topology, pid_t tid, const char **list)
+{
+	size_t size = CPU_ALLOC_SIZE(CPUS);
+	cpu_set_t *set = CPU_ALLOC(CPUS);
+	int count = 0;
+
+	*list = NULL;
+	if (set && !sched_getaffinity(tid, size, set)) {
+		count = CPU_COUNT_S(size, set);
+		*list = write_list(set, size, topology->allowed, sizeof(topology->allowed));
+	}
+	CPU_FREE(set);
+	return count;
+}
+
 bool topology__place(struct topology *topology, pid_t pid, pid_t tid, struct vapro_place *place)
 {
 	int32_t cpu = last_cpu(pid, tid);
-	cpu_set_t *set = CPU_ALLOC(CPUS);
-	size_t size = CPU_ALLOC_SIZE(CPUS);
 
 	topology__cpu(topology, cpu, place);
-	if (!set || sched_getaffinity(tid, size, set) || CPU_COUNT_S(size, set) != 1)
+	if (read_allowed(topology, tid, &place->cpus) != 1)
 		place->cpu = -1;
-	CPU_FREE(set);
 	place->cgroup = read_cgroup(topology, pid);
 	read_limit(topology, pid, tid, place);
 	return cpu >= 0;
