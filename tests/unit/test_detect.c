@@ -328,8 +328,8 @@ static void test_suspended_calls(void **state)
 		struct variance_book book = {.variances = &variance, .count = 1};
 
 		variance.total.lost[VAPRO_COMMUNICATION] = cases[i].lost_ns;
-		variance.total.cpu[VAPRO_COMMUNICATION] = variance.total.crowd_base = cases[i].attributed_ns;
-		variance.total.crowd = cases[i].own_ns;
+		variance.total.cpu[VAPRO_COMMUNICATION] = variance.total.cpu_waits = cases[i].attributed_ns;
+		variance.total.own_waits = cases[i].own_ns;
 		evidence__judge(&book, &input);
 		assert_int_equal(variance.alarm, cases[i].alarm);
 		assert_non_null(strstr(variance.evidence, cases[i].says));
