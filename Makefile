@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make            build/vaprod and build/vapro
 # make demo       the main job, for a stranger
-# make check      all tests;  make accept, make bench: figures, no tests
+# make check      all tests;  make accept, make bench: figures, no tests (WHAT=demo, WHAT="programs:coverage --program posts")
 # make accuracy   what it finds of what is known to be there: simulated, papers, live
 # make check-vm   other kernels and CPUs, in emulated machines
 # make ARCH=arm64 build/arm64/vaprod and build/arm64/vapro, cross-built; needs no arm64 packages here
@@ -211,6 +211,7 @@ check: check-unit check-live
 check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(B)/tests/print_events
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	@tests/counters/compare_events.py $(B)/tests/print_events
+	@tests/tools/test_programs.py
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts refuse_counting.so)
@@ -243,7 +244,7 @@ $(addprefix $(B)/tools/,$(GUEST_FORTRAN)): | $(if $(SYSROOT),$(B)/.deps-vm)
 demo: all workloads
 	@tools/demo.sh
 
-accept: all workloads $(B)/tests/print_sites $(COUNT)
+accept: all workloads $(B)/tests/print_sites $(B)/tests/bench/calls $(COUNT)
 	@tools/accept.py $(or $(WHAT),all)
 
 # WHAT: simulated, papers or live (nothing: all of them), with options of that part behind it, as
