@@ -3,7 +3,8 @@
 What the parts of `make accept WHAT=programs` share: options, results that are kept per commit, units of work that can be
 resumed, and runs in a cgroup whose large share of the CPUs keeps other work of the machine away.
 
-A unit is the least that is measured and kept, one file build/accept/programs/COMMIT/PART/PROGRAM/UNIT.json. A part does
+A unit is the least that is measured and kept, one file build/accept/programs/COMMIT/PART/PROGRAM/UNIT.json, COMMIT being
+the last one that changed what is measured. A part does
 the units that its commit lacks until its time is over; the table is made of all units of the commit, whichever
 invocation measured them.
 """
@@ -39,16 +40,19 @@ class Options:
         return quick if self.quick else times
 
 
+MEASURED = ("user", "bpf", "include", "vmlinux", "tools/workloads", "tools/inject")
+
+
 def version_name(root=ROOT, build=None):
-    """The commit that is measured, and a digest of vaprod where the sources differ from it."""
+    """The last commit that changed what is measured, and a digest of vaprod where the files differ from it."""
     def git(*words):
-        return subprocess.run(["git", "-C", root, *words], capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+        command = ["git", "-C", root, *words, "--", *MEASURED]
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
     try:
-        commit = git("rev-parse", "--short=10", "HEAD")
-        changed = git("status", "--porcelain", "--", "user", "bpf", "include", "vmlinux")
+        commit, changed = git("log", "-1", "--abbrev=10", "--format=%h"), git("status", "--porcelain")
     except (OSError, subprocess.SubprocessError):
         commit, changed = "unknown", True
-    if changed:
+    if changed or not commit:
         with open(build or path("vaprod"), "rb") as file:
             commit += "+" + hashlib.sha1(file.read()).hexdigest()[:8]
     return commit

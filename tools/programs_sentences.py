@@ -24,7 +24,8 @@ def texts_of(records, ids):
     said = []
     for record in records:
         if record.get("type") == "diagnosis" and record["variance"] in ids:
-            said += [record.get("verdict") or ""] + [a if isinstance(a, str) else a.get("text", "") for a in record.get("advice") or []]
+            advice = record.get("advice") or []
+            said += [record.get("verdict") or "", *([advice] if isinstance(advice, str) else map(str, advice))]
         if record.get("type") == "variance" and record["id"] in ids:
             said.append(record.get("evidence") or "")
     return " | ".join(dict.fromkeys(s for s in said if s))
@@ -74,7 +75,8 @@ def judge_stop(records, one, word):
     mine = [v for v in variances if v["alarm"] and score.at_place(v, where)]
     said = texts_of(records, {v["id"] for v in mine})
     majors = sorted({name for v in mine for name in v["majors"]})
-    blamed = [v["id"] for v in variances if v["alarm"] and v["ranks"] == [0] and v["effect_of"] is None]
+    # the debugger takes the CPU itself while it reads symbols
+    blamed = [v["id"] for v in variances if v["alarm"] and v["ranks"] == [0] and v["effect_of"] is None and "gdb" not in v["interferers"]]
     return [t.row("rank and factor", f"{'rank 1' if mine else 'no alarm of rank 1'}; {', '.join(majors) or 'none'}", "rank 1; stopped",
                   bool(mine) and "stopped" in majors),
             t.row("the sentence", said[:160] or "none", f"says {word}", bool(re.search(word, said, re.I))),
