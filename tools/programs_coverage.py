@@ -17,6 +17,7 @@ TRIES = 3
 LONG, MIDDLE, SHORT = 30, 5, 1
 HOG_SHARE, HOG_POINTS = 0.4, 0.10
 WATCHED_LEAST = 0.6
+MEAN_MOST = 1.0  # percent of a run's time that vaprod may say it cost
 ALLOWED = ("few_fragments", "not_seen", "rare", "no_return")
 OTHER_REASONS_MOST = 0.02  # of the time, where coverage is below its bar
 UNSEEN = ("not_seen", "governed")  # reasons of time in which vaprod had no fragment at all
@@ -41,6 +42,13 @@ def coverage_of(records):
     return {**{name: round(value, 4) for name, value in found.items()}, "wall_s": round(wall, 2),
             "reasons": {k: round(v, 4) for k, v in sorted(reasons.items(), key=lambda item: -item[1])},
             "states": [[round(item[0], 4), *item[1:]] for item in worst]}
+
+
+def said_overhead(records):
+    """Percent of its time that vaprod says it cost the job, or None."""
+    pairs = [(w["overhead_pct"]["mean"], s) for w, s in weights(records) if w["overhead_pct"]["mean"] is not None]
+    wall = sum(s for _, s in pairs)
+    return sum(p * s for p, s in pairs) / wall if wall else None
 
 
 def judge(found, wanted):
@@ -84,7 +92,7 @@ def one_run(directory, program, seconds, options, hog=False):
         end_vaprod(jobs, daemon)
     records = t.load_records(ndjson)
     alarms = [v for v in t.variances(records).values() if v.get("alarm")]
-    return {**coverage_of(records), "others": round(sampler.others(), 4), "alarms": len(alarms),
+    return {**coverage_of(records), "overhead_pct": said_overhead(records), "others": round(sampler.others(), 4), "alarms": len(alarms),
             "warnings": sorted({w["code"] for w in of_type(records, "warning")})}
 
 
@@ -110,7 +118,10 @@ def long_unit(program, options):
     def measure(directory, progress):
         found = quietest(directory, program, options.repeat(LONG, 12), options, progress)
         wanted = f"at least {program.wanted:.0%}, or the rest only for {', '.join(ALLOWED)}"
-        rows = [t.row("coverage in 30 s", in_words(found) + mark(found), wanted, judge(found, program.wanted))]
+        cost = found["overhead_pct"]
+        rows = [t.row("coverage in 30 s", in_words(found) + mark(found), wanted, judge(found, program.wanted)),
+                t.row("overhead by the model in 30 s", "unknown" if cost is None else f"{cost:.2f} %", f"at most {MEAN_MOST:g} %",
+                      cost is not None and cost <= MEAN_MOST)]
         return {"rows": rows, "found": found, "brief": f"{found['total']:.1%} covered"}
     return Unit(program.name, "30s", 45, measure)
 
@@ -183,6 +194,9 @@ def short_entry(records, program):
             wanted, good = "attached within its first second", late <= 1
         rows.append(t.row(f"run {what}: watched, attached after, coverage", f"{watched:.0%}, {late:.2f} s, {in_words(covered)}",
                           wanted, good))
+        cost = found[what]["overhead_pct"] = said_overhead([w for w in of_type(records, "window") if w["job"] == job])
+        rows.append(t.row(f"run {what}: overhead by the model", "unknown" if cost is None else f"{cost:.2f} %", f"at most {MEAN_MOST:g} %",
+                          cost is not None and cost <= MEAN_MOST))
     return {"rows": rows, "found": found, "brief": f"attached after {found['first of 5 s']['attached_after_s']:.2f} s"}
 
 

@@ -25,7 +25,7 @@ from programs_list import CPUS, PROGRAMS, ranks_of, team_of, truths_of  # noqa: 
 
 RUNS = 3                # of each program, with one injection of each kind
 LEAD, TAIL = (7.0, 10.0), 6.0
-GAP = (3.5, 7.0)        # seconds between the end of one injection and the begin of the next
+GAP = (3.5, 6.0)        # seconds between the end of one injection and the begin of the next
 LENGTHS = {"hog": (1.2, 3.0), "duty": (2.0, 3.5), "quota": (1.5, 3.0), "stop": (1.0, 2.0), "freeze": (1.0, 2.0), "late": (2.0, 3.0)}
 SHARES = {"duty": (0.35, 0.55), "quota": (0.4, 0.65)}
 QUOTA_PERIOD_US = 100000
@@ -113,10 +113,8 @@ class Run:
         found.update(getattr(self, "_" + {"duty": "hog"}.get(one["kind"], one["kind"]))(one, pid))
         if one["kind"] in ("hog", "duty"):
             found["delay_of"] = [tid for _, tid in threads]
-        elif one["kind"] == "stop":  # all threads of a process stop
-            length = (found["end"] - found["begin"]) / 1e9
-            found["tids"] = [tid for _, of in self.team.values() for owner, tid in of if owner == pid] if found["tids"] else []
-            found["lost_s"] = [length, length * self.program.threads]
+        elif one["kind"] in ("stop", "quota") and found["tids"]:  # all threads of the process
+            found["tids"] = [tid for _, of in self.team.values() for owner, tid in of if owner == pid]
         return found
 
     def _hog(self, one, _):
@@ -140,7 +138,10 @@ class Run:
         return {"begin": start, "end": last}
 
     def _stop(self, one, pid):
-        return self._for_a_while(one, lambda: os.kill(pid, signal.SIGSTOP), lambda: os.kill(pid, signal.SIGCONT))
+        found = self._for_a_while(one, lambda: os.kill(pid, signal.SIGSTOP), lambda: os.kill(pid, signal.SIGCONT))
+        length = (found["end"] - found["begin"]) / 1e9
+        # of a team those that waited for another one have lost nothing
+        return {**found, "lost_s": [length, length * self.program.threads]}
 
     def _late(self, one, pid):
         return {**self._for_a_while(one, lambda: os.kill(pid, signal.SIGUSR1), lambda: os.kill(pid, signal.SIGUSR2)), "by_log": True}
@@ -275,6 +276,9 @@ def unit_of(program, name, run, kinds, options, group=None):
     cpus = list(range(min(CPUS, program.ranks * program.threads)))
     # nothing has ended from the start on: the first may be early; probes must have been closed by then
     injections = plan(options.seed, f"{program.name}{group or ''}", run, kinds, cpus, (3.0, 5.0) if group == "first" else LEAD)
+    for one in injections:
+        if one["kind"] == "late" and program.threads > 1:
+            one["cpu"] = cpus[-1]  # the last thread is who can be late
 
     def measure(directory, progress):
         for one in injections:

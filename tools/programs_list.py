@@ -69,8 +69,10 @@ class Program:
         if not self.mpi:
             return list(map(str, words))
         command = mpirun(ranks, *words)
-        if ranks <= CPUS and self.threads == 1:
+        if ranks * self.threads <= CPUS and (ranks > 1 or self.threads == 1):
             command[command.index("none")] = "core"
+            if self.threads > 1:
+                command[1:1] = ["--map-by", f"slot:PE={self.threads}"]
         return command
 
     def start(self, jobs, groups, directory, files=None, name=None, ranks=None, **how):

@@ -25,7 +25,10 @@ CULPRITS = {"hog": "hog", "duty": "hog"}
 
 def variances_of(records):
     """What a run's last revisions say, with times in CLOCK_MONOTONIC ns."""
-    offset, found = t.utc_offset(records), []
+    offset, found, numbers = t.utc_offset(records), [], {}
+    for record in records:
+        if record.get("type") == "variance":
+            numbers.update({(thread["rank"], thread["thread"]): thread["tid"] for thread in record.get("threads") or []})
     for variance in t.variances(records).values():
         factors, interferers = t.diagnosis(records, variance["id"])
         text = str(variance["ranks"])
@@ -38,7 +41,7 @@ def variances_of(records):
             "lost_s": variance["lost_seconds"], "caused_s": variance.get("caused_seconds", 0),
             "evidence": variance.get("evidence"), "majors": live_score.majors_of(factors),
             "interferers": [i["comm"] for i in interferers],
-            "culprits": [(c["rank"], c.get("thread")) for c in variance.get("culprits") or []]})
+            "culprits": [{"rank": c["rank"], "tid": numbers.get((c["rank"], c.get("thread")))} for c in variance.get("culprits") or []]})
     return found
 
 
@@ -56,8 +59,11 @@ def at_place(variance, one):
 
 
 def names_late(variance, one):
-    """Others wait, and the late rank is named first."""
-    return not at_place(variance, one) and [rank for rank, _ in variance["culprits"][:1]] == [one["rank"]]
+    """Others wait, and the late rank or thread is named first."""
+    if at_place(variance, one) or not variance["culprits"]:
+        return False
+    first = variance["culprits"][0]
+    return first["tid"] in one["tids"] if one["tids"] and first["tid"] else first["rank"] == one["rank"]
 
 
 def missing_of(variance, one):

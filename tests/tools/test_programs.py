@@ -92,7 +92,7 @@ class Scores(unittest.TestCase):
     def test_threads(self):
         one = injection("hog", tids=[71], rank=0)
         for tids, found in (([71], True), ([70, 71], False), ([70], False)):
-            records = [variance(3, 10, 12, ranks="?", threads=[{"tid": tid} for tid in tids]), diagnosis(3, "preempted", "hog")]
+            records = [variance(3, 10, 12, ranks="?", threads=[{"rank": -1, "thread": tid - 70, "tid": tid} for tid in tids]), diagnosis(3, "preempted", "hog")]
             self.assertEqual(verdict(records, one)["found"], found, tids)
 
     def test_late(self):
@@ -100,6 +100,13 @@ class Scores(unittest.TestCase):
         self.assertTrue(verdict([waiting], injection("late"))["found"])
         self.assertFalse(verdict([dict(waiting, culprits=[{"rank": 0}])], injection("late"))["found"])
         self.assertTrue(verdict([variance(3, 10, 12)], injection("late"))["found"])
+
+    def test_late_thread(self):
+        one = injection("late", tids=[71], rank=0)
+        known = variance(2, 1, 2, threads=[{"rank": -1, "thread": 1, "tid": 71}])
+        waiting = variance(3, 10, 12, ranks="?", alarm=False, threads=[{"rank": -1, "thread": 0, "tid": 70}], culprits=[{"rank": -1, "thread": 1}])
+        self.assertTrue(verdict([known, waiting], one)["found"])
+        self.assertFalse(verdict([known, dict(waiting, culprits=[{"rank": -1, "thread": 0}])], one)["found"])
 
     def test_freeze(self):
         io = {"class": "io", "ranks": "0-1"}
@@ -191,7 +198,7 @@ class Joining(unittest.TestCase):
 class Coverage(unittest.TestCase):
     @staticmethod
     def window(begin, end, total, **uncovered):
-        return {"type": "window", "begin": utc(begin), "end": utc(end),
+        return {"type": "window", "begin": utc(begin), "end": utc(end), "overhead_pct": {"mean": 0.5, "max": 0.6},
                 "coverage": {"total": total, "computation": total, "communication": 0, "io": 0},
                 "uncovered": [{"reason": reason, "share_pct": share, "class": None, "state": None} for reason, share in uncovered.items()]}
 
@@ -224,7 +231,8 @@ class Coverage(unittest.TestCase):
         self.assertAlmostEqual(entry["found"]["first of 5 s"]["watched"], 0.72)
         records[-1]["uncovered"][0]["share_pct"] = 90
         records[4]["uncovered"][0]["share_pct"] = 90
-        self.assertEqual([row["ok"] for row in coverage.short_entry(records, program)["rows"]], [False, True, True])
+        records[-1]["overhead_pct"]["mean"] = 1.5
+        self.assertEqual([row["ok"] for row in coverage.short_entry(records, program)["rows"]], [False, True, True, True, True, False])
 
 
 class Overhead(unittest.TestCase):
