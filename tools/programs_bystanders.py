@@ -75,16 +75,13 @@ def entry_of(what, unit, values, free):
     """free: it must cost nothing at all; what cannot be free is compared with the reference only."""
     found, apart = added(values)
     bare = statistics.median(one["none"] for one in values)
-    wanted, rows = "inside the A/A scatter", []
-    if free:
-        rows.append(t.row(f"{what} ({bare:.1f} {unit}) beside a job that is watched, {len(values)} turns", f"{found['this']:+.1f} {unit}, A/A scatter {apart:.1f}",
-                          wanted, abs(found["this"]) <= apart))
-    else:
-        rows.append(t.row(f"{what} ({bare:.1f} {unit}), with vaprod, {len(values)} turns", f"{found['this']:+.1f} {unit}, A/A scatter {apart:.1f}",
-                          "- (information; --reference compares)", True))
+    wanted = "inside the A/A scatter"
+    rows = [t.row(f"{what} ({bare:.1f} {unit}), with vaprod, {len(values)} turns", f"{found['this']:+.1f} {unit}, A/A scatter {apart:.1f}",
+                  wanted if free else "- (information; --reference compares)", not free or abs(found["this"]) <= apart)]
     if "reference" in found:
         differ = statistics.median(one["this"] - one["reference"] for one in values)
-        rows.append(t.row(f"{what}: against the reference's {found['reference']:+.1f} {unit}", f"{differ:+.1f} {unit}", wanted, differ <= apart))
+        rows.append(t.row(f"{what}: against the reference's {found['reference']:+.1f} {unit}", f"{differ:+.1f} {unit}", wanted,
+                          differ <= apart))
     return {"rows": rows, "values": values, "brief": rows[0]["measured"]}
 
 

@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "tests", "live")]
 import truth as t  # noqa: E402
 from cgroups import Cgroups, NoCgroups  # noqa: E402
-from jobs import ROOT, Jobs, TimeLimit, path, until  # noqa: E402
+from jobs import ROOT, Jobs, TimeLimit, path, until  # noqa: E402,F401
 
 FAILURES = (RuntimeError, OSError, KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, TimeLimit, NoCgroups,
             subprocess.SubprocessError)

@@ -225,8 +225,7 @@ def one_run(directory, program, injections, options, group=None):
         sampler.finish()
         end_vaprod(jobs, daemon)
     truths = truths_of(program, directory, sampler)
-    if len(done) == 1 or truths:
-        learn_outside(truths, done)
+    learn_outside(truths, done)
     for one in done:
         if "delay_of" in one:
             one["lost_s"] = sampler.waited_s(one["delay_of"], one["begin"], one["end"])
@@ -234,14 +233,7 @@ def one_run(directory, program, injections, options, group=None):
             one["closed"] = sampler.closed_share(one["begin"], one["end"])
     log_losses(done, truths)
     records = t.load_records(ndjson)
-
-    def delay_s(variance):
-        ranks = variance["ranks"] or range(len(pids))
-        tids = variance["tids"] or [tid for rank in ranks if rank < len(pids) for _, of in team.values() for owner, tid in of
-                                    if owner == pids[rank]]
-        on = [cpu for cpu, (rank, _) in team.items() if rank in ranks]
-        return sampler.waited_s(tids, variance["begin"], variance["end"]) + sampler.stolen_s(on, variance["begin"], variance["end"])
-    result = score.score_run(records, done, truths, delay_s)
+    result = score.score_run(records, done, truths, sampler.delay_s)
     overhead = [w["overhead_pct"]["mean"] for w in of_type(records, "window") if w["overhead_pct"]["mean"] is not None]
     result.update(overhead_pct=max(overhead, default=None), others=round(sampler.others_beside(done), 4),
                   warnings=sorted({w["code"] for w in of_type(records, "warning")}))
@@ -288,7 +280,7 @@ def unit_of(program, name, run, kinds, options, group=None):
             latest = one_run(os.path.join(directory, str(attempt)), program, injections, options, group)
             if result is None or latest["others"] < result["others"]:
                 result = latest
-            if result["others"] < OTHERS_MOST:
+            if result["others"] < OTHERS_MOST or progress.over(length_of(injections) + 15):
                 break
             progress.say(f"  {program.name}: others took {latest['others']:.1%} of its time beside the injections")
         for one in result["injections"]:

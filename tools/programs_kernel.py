@@ -28,7 +28,7 @@ class Sampler(threading.Thread):
     def __init__(self, pids, cpus, daemon=None, log=None, watch_text=None, step=0.1):
         super().__init__(daemon=True)
         self.pids, self.cpus, self.vaprod, self.log, self.step = pids, cpus, daemon, log, step
-        self.samples, self.files, self.ahead = [], {}, None
+        self.samples, self.files, self.owners, self.ahead = [], {}, {}, None
         self.text = watch_text  # a function that says whether probes are set, or None
         self.set = []           # [(mono_ns, bool)]
         self.lock, self.over = threading.Lock(), threading.Event()
@@ -41,6 +41,7 @@ class Sampler(threading.Thread):
                 for tid in map(int, os.listdir(f"/proc/{pid}/task")):
                     if tid not in self.files:
                         self.files[tid] = os.open(f"/proc/{pid}/task/{tid}/schedstat", os.O_RDONLY)
+                        self.owners[tid] = pid
             except OSError:
                 pass
 
@@ -118,6 +119,14 @@ class Sampler(threading.Thread):
     def stolen_s(self, cpus, begin, end):
         inside = [s for s in self.samples if begin - 0.6e9 <= s["mono_ns"] <= end + 0.6e9]
         return sum(inside[-1]["steal"][cpu] - inside[0]["steal"][cpu] for cpu in cpus) / 1e9 if inside else 0.0
+
+    def delay_s(self, variance):
+        """Run delay and steal of what a variance names (programs_score.py), in its time: of its threads, or of all of its ranks."""
+        ranks = [rank for rank in variance["ranks"] or range(len(self.pids)) if rank < len(self.pids)]
+        pids = {self.pids[rank] for rank in ranks}
+        tids = variance["tids"] or [tid for tid, pid in self.owners.items() if pid in pids]
+        cpus = [self.cpus[rank] for rank in ranks] if len(self.cpus) == len(self.pids) else self.cpus
+        return self.waited_s(tids, variance["begin"], variance["end"]) + self.stolen_s(cpus, variance["begin"], variance["end"])
 
     def others(self):
         """Share of the processes' time that others took: run delay that vaprod did not make, and steal."""

@@ -92,7 +92,8 @@ class Scores(unittest.TestCase):
     def test_threads(self):
         one = injection("hog", tids=[71], rank=0)
         for tids, found in (([71], True), ([70, 71], False), ([70], False)):
-            records = [variance(3, 10, 12, ranks="?", threads=[{"rank": -1, "thread": tid - 70, "tid": tid} for tid in tids]), diagnosis(3, "preempted", "hog")]
+            threads = [{"rank": -1, "thread": tid - 70, "tid": tid} for tid in tids]
+            records = [variance(3, 10, 12, ranks="?", threads=threads), diagnosis(3, "preempted", "hog")]
             self.assertEqual(verdict(records, one)["found"], found, tids)
 
     def test_late(self):
@@ -275,6 +276,8 @@ class Kernel(unittest.TestCase):
         self.assertEqual(sampler.waited_s([8], at(9), at(13)), 0)
         self.assertAlmostEqual(sampler.stolen_s([1], at(5), at(10)), 0.05)
         self.assertAlmostEqual(sampler.others(), (1.0 + 0.2) / 40)
+        sampler.pids, sampler.owners = [70], {7: 70}
+        self.assertAlmostEqual(sampler.delay_s({"ranks": [0], "tids": [], "begin": at(9), "end": at(13)}), 1.04, places=2)
         self.assertTrue(kernel.is_quiet(0.009) and not kernel.is_quiet(0.01))
         self.assertIsNone(sampler.closed_share(at(0), at(1)))
         sampler.set = [(at(1), True), (at(2), False), (at(3), False)]
