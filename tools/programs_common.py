@@ -197,11 +197,15 @@ def rows_of_units(joined, left):
 
 @contextlib.contextmanager
 def shielded(options, *names):
-    """Cgroups of this run with a large share of the CPUs: `job` for all of it and one for each name, or None."""
+    """
+    Cgroups of this run with a large share of the CPUs: `job` for all of it and one for each name, or None. Who measures is
+    in `job`, too: its times and samples must not be late where the machine has other work.
+    """
     if not options.shield:
         yield None
         return
     with Cgroups(f"vapro-programs-{os.getpid()}", "job", *names) as groups:
+        groups.move("job", os.getpid())  # until they are removed
         yield groups
 
 

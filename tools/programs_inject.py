@@ -230,7 +230,9 @@ def one_run(directory, program, injections, options, group=None):
         if "delay_of" in one:
             one["lost_s"] = sampler.waited_s(one["delay_of"], one["begin"], one["end"])
         if group == "closed":
-            one["closed"] = sampler.closed_share(one["begin"], one["end"])
+            # a rank that is stopped costs nothing, and its probes may be opened meanwhile
+            looks = (one["begin"] - 10**9, one["begin"]) if one["kind"] == "stop" else (one["begin"], one["end"])
+            one["closed"] = sampler.closed_share(*looks)
     log_losses(done, truths)
     records = t.load_records(ndjson)
     result = score.score_run(records, done, truths, sampler.delay_s)

@@ -19,7 +19,8 @@ OVERLAP_LEAST = 0.3  # of the times of an injection and of what is said: both to
 FOUND_SHARE = 0.95
 NEAR_NS = 400_000_000  # an alarm that touches an injection so closely may be about it
 CAUSES = {"hog": {"preempted", "wakeup_wait"}, "duty": {"preempted", "wakeup_wait"}, "quota": {"throttled"},
-          "stop": {"stopped"}, "freeze": {"blocked_io"}, "late": None}
+          "stop": {"stopped"}, "freeze": {"blocked_io", "blocked_other"}, "late": None}
+CLASSES = {"freeze": "io"}  # who waits for a thawing sleeps in a call of IO, and not for a device
 CULPRITS = {"hog": "hog", "duty": "hog"}
 
 
@@ -77,6 +78,8 @@ def missing_of(variance, one):
         missing.append("alarm")
     if CAUSES[kind] and not CAUSES[kind].intersection(variance["majors"]):
         missing.append("cause")
+    if kind in CLASSES and variance["class"] != CLASSES[kind]:
+        missing.append("class " + CLASSES[kind])
     if kind in CULPRITS and CULPRITS[kind] not in variance["interferers"]:
         missing.append("culprit")
     return missing

@@ -112,7 +112,8 @@ class Scores(unittest.TestCase):
     def test_freeze(self):
         io = {"class": "io", "ranks": "0-1"}
         self.assertTrue(verdict([variance(3, 10, 12, **io), diagnosis(3, "blocked_io")], injection("freeze"))["found"])
-        self.assertIn("cause", verdict([variance(3, 10, 12, **io), diagnosis(3, "blocked_other")], injection("freeze"))["why"])
+        self.assertIn("cause", verdict([variance(3, 10, 12, **io), diagnosis(3, "preempted")], injection("freeze"))["why"])
+        self.assertIn("class", verdict([variance(3, 10, 12), diagnosis(3, "blocked_other")], injection("freeze"))["why"])
 
     def test_other_alarms(self):
         truth = t.Truth(0)
