@@ -185,7 +185,7 @@ $(ACCURACY_TESTS): $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
 
 # make bench: its target, probes on demand, and the library it is compared with
 BENCH := $(addprefix $(B)/tests/bench/,calls probes shim.so)
-$(B)/tests/bench/calls: tests/bench/calls.c tools/workloads/truth.h tools/workloads/common.h | $(B)/.deps-bench
+$(B)/tests/bench/calls: tests/bench/calls.c tools/workloads/truth.h tools/workloads/common.h | $(B)/.deps-test
 	@mkdir -p $(@D)
 	@mpicc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Itools/workloads -o $@ $< -lm
 
