@@ -111,7 +111,9 @@ def score(variances, one):
         why = f"variance {counted[0]['id']} is of {(begin - one['begin']) / 1e9:+.1f} s to {(end - one['end']) / 1e9:+.1f} s around it"
         return {"found": False, "parts": len(counted), "borders": None, "loss": None, "why": why}
     begin_off, end_off = (begin - one["begin"]) / 1e6, (end - one["end"]) / 1e6
-    lost = sum(v["lost_s"] for v in counted)
+    # of a late rank its own work and the others' wait for it are the same seconds
+    own = [v for v in counted if at_place(v, one)]
+    lost = sum(v["lost_s"] for v in own or counted)
     return {"found": True, "parts": len(counted), "begin_off_ms": round(begin_off), "end_off_ms": round(end_off),
             "borders": abs(begin_off) <= BORDER_MS and abs(end_off) <= BORDER_MS, "said_s": round(lost, 3),
             "loss": None if one["lost_s"] is None else loss_is_right(lost, one["lost_s"]), "why": None}

@@ -101,6 +101,7 @@ class Scores(unittest.TestCase):
         self.assertTrue(verdict([waiting], injection("late"))["found"])
         self.assertFalse(verdict([dict(waiting, culprits=[{"rank": 0}])], injection("late"))["found"])
         self.assertTrue(verdict([variance(3, 10, 12)], injection("late"))["found"])
+        self.assertEqual(verdict([waiting, variance(4, 10, 12)], injection("late"))["said_s"], 1.0)
 
     def test_late_thread(self):
         one = injection("late", tids=[71], rank=0)
