@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -91,7 +92,7 @@ class Store:
     def scratch(self, part, program, unit):
         """An empty directory for what the runs of a unit leave."""
         directory = os.path.join(self.directory, part, program, unit)
-        subprocess.run(["rm", "-rf", directory], check=True)
+        shutil.rmtree(directory, ignore_errors=True)
         os.makedirs(directory)
         return directory
 

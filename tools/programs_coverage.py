@@ -6,10 +6,11 @@ one that was not quiet is made again, at most twice, and the quietest counts, ma
 """
 import os
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import programs_score as score  # noqa: E402
-from programs_common import (Jobs, Unit, end_vaprod, of_type, rows_of_units, shielded, start_vaprod, t, weights)  # noqa: E402
+from programs_common import (Jobs, Unit, end_vaprod, in_group, of_type, rows_of_units, shielded, start_vaprod, t, weights)  # noqa: E402
 from programs_kernel import QUIET, Sampler, is_quiet  # noqa: E402
 from programs_list import CPUS, PROGRAMS, RANDOM_WORK, ranks_of, truths_of  # noqa: E402
 from jobs import path  # noqa: E402
@@ -77,16 +78,15 @@ def one_run(directory, program, seconds, options, hog=False):
         sampler.start()
         if hog:
             log = os.path.join(directory, "hog.json")
-            command = [path("tools", "hog"), "--cpu", 0, "--share", HOG_SHARE, "--start-after", 3, "--seconds", seconds, "--log", log]
-            hog = jobs.start(["sh", "-c", 'echo $$ > "$0" && exec "$@"', f"{groups.top}/job/cgroup.procs", *map(str, command)]
-                             if groups else command, "hog")
+            hog = jobs.start(in_group(groups, "job", [path("tools", "hog"), "--cpu", 0, "--share", HOG_SHARE, "--start-after", 3,
+                                                      "--seconds", seconds, "--log", log]), "hog")
         if program.ends:
             code = jobs.wait(job, seconds * 3 + 60)
             if code:
                 raise RuntimeError(f"{program.name} failed with {code}: {job.err().strip()[-300:]}")
             program.check(job)
         else:
-            sampler.over.wait(seconds)
+            time.sleep(seconds)
             jobs.stop(job)
         sampler.finish()
         if hog:
@@ -170,8 +170,8 @@ def short_unit(program, options):
                     if code:
                         raise RuntimeError(f"{program.name} failed with {code}: {job.err().strip()[-300:]}")
                 else:
-                    pids = ranks_of(job, program)
-                    Sampler(pids, []).over.wait(seconds)
+                    ranks_of(job, program)
+                    time.sleep(seconds)
                     jobs.stop(job)
             end_vaprod(jobs, daemon)
         return short_entry(t.load_records(ndjson), program)

@@ -19,7 +19,6 @@ from programs_common import in_group  # noqa: E402
 CPUS = os.cpu_count() or 1
 TAKES_CPU = ("hog", "duty", "quota", "stop")
 LATE_SHARE = 0.6
-FREEZABLE = ("freeze",)
 
 
 class Program:

@@ -9,6 +9,7 @@ anything, and are repeated.
 import os
 import statistics
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from bench_common import shift  # noqa: E402
@@ -69,7 +70,7 @@ def watch_parts(directory, program, seconds, options):
             if code:
                 raise RuntimeError(f"{program.name} failed with {code}: {job.err().strip()[-300:]}")
         else:
-            sampler.over.wait(seconds)
+            time.sleep(seconds)
             jobs.stop(job)
         sampler.finish()
 

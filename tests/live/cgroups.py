@@ -56,7 +56,7 @@ class Cgroups:
                 _write(self.top + "/cgroup.subtree_control", "+cpu")
                 _write(self.top + "/cpu.weight", 10000)
             else:
-                _write(self.top + "/cpu.shares", 262144)  # the most there is
+                _write(self.top + "/cpu.shares", 100000)
             for name in self.names:
                 os.mkdir(f"{self.top}/{name}")
             if not os.path.exists(f"{self.top}/{self.names[0]}/{'cpu.max' if self.version == 2 else 'cpu.cfs_quota_us'}"):
