@@ -15,6 +15,7 @@ invocations (build/accept/programs/COMMIT/results.json); what is known is not me
   --minutes N                   time of each part (40 at most); another invocation goes on with what is left
   --seed N                      of the injections' times
   --again                       measures what is known, too
+  --noisy                       measures again what others disturbed
   --bare                        not in a cgroup with a large share of the CPUs (then there are no quotas either)
   --reference BUILD             directory of another build, which bystanders is compared with
 

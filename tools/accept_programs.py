@@ -266,13 +266,15 @@ def add_options(parser):
     parser.add_argument("--minutes", type=float, default=programs_common.MINUTES_MOST)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--noisy", action="store_true")
     parser.add_argument("--bare", action="store_true")
     parser.add_argument("--reference", metavar="BUILD")
 
 
 def use_options(args):
     global OPTIONS
-    OPTIONS = programs_common.Options(args.program, args.minutes, args.seed, args.again, not args.bare, args.reference, args.quick)
+    OPTIONS = programs_common.Options(args.program, args.minutes, args.seed, args.again, args.noisy, not args.bare,
+                                      args.reference, args.quick)
     if OPTIONS.shield:
         try:
             with programs_common.shielded(OPTIONS):

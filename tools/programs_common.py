@@ -31,14 +31,21 @@ MINUTES_MOST = 40
 
 
 class Options:
-    """programs: names of the only programs to measure, or None; again: measure also what is known."""
+    """
+    programs: names of the only programs to measure, or None; again: measure also what is known; noisy: what is known from
+    runs that others disturbed.
+    """
 
-    def __init__(self, programs=None, minutes=MINUTES_MOST, seed=1, again=False, shield=True, reference=None, quick=False):
-        self.programs, self.minutes, self.seed = programs, min(minutes, MINUTES_MOST), seed
+    def __init__(self, programs=None, minutes=MINUTES_MOST, seed=1, again=False, noisy=False, shield=True, reference=None, quick=False):
+        self.noisy, self.programs, self.minutes, self.seed = noisy, programs, min(minutes, MINUTES_MOST), seed
         self.again, self.shield, self.reference, self.quick = again, shield, reference, quick
 
     def repeat(self, times, quick):
         return quick if self.quick else times
+
+    def is_enough(self, known):
+        """Whether a unit that was measured need not be measured again."""
+        return not self.again and (self.quick or not known["quick"]) and not (self.noisy and known.get("noisy"))
 
 
 MEASURED = ("user", "bpf", "include", "vmlinux", "tools/workloads", "tools/inject")
@@ -138,7 +145,10 @@ class Progress:
 
 
 class Unit:
-    """measure(directory, progress) returns the entry: {"rows": [...]} and whatever the table needs."""
+    """
+    measure(directory, progress) returns the entry: {"rows": [...]} and whatever the table needs; noisy: whether others
+    disturbed it.
+    """
 
     def __init__(self, program, name, expected_s, measure):
         self.program, self.name, self.expected_s, self.measure = program, name, expected_s, measure
@@ -161,7 +171,7 @@ def do_units(store, part, units, options, progress):
         done += 1
         place = f"{done}/{len(units)} {unit.program} {unit.name}"
         known = store.get(part, unit.program, unit.name)
-        if known and not options.again and (options.quick or not known["quick"]):
+        if known and options.is_enough(known):
             progress.say(place + ": known")
             continue
         if progress.over(unit.expected_s):

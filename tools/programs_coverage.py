@@ -128,7 +128,7 @@ def long_unit(program, options):
         wrong = found["unconfirmed"]
         rows.append(t.row("alarms that neither schedstat nor the program's log confirms",
                           f"{len(wrong)} of {found['alarms']}{': ' + wrong[0] if wrong else ''}", 0, not wrong))
-        return {"rows": rows, "found": found, "brief": f"{found['total']:.1%} covered"}
+        return {"rows": rows, "found": found, "noisy": not is_quiet(found["others"]), "brief": f"{found['total']:.1%} covered"}
     return Unit(program.name, "30s", 45, measure)
 
 

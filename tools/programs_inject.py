@@ -291,7 +291,7 @@ def unit_of(program, name, run, kinds, options, group=None):
             elif not one["borders"] or one["loss"] is False:
                 progress.say(f"  {program.name}: {one['kind']} found, begins {one['begin_off_ms']:+} ms, ends {one['end_off_ms']:+} ms, "
                              f"lost {one['said_s']:.2f} s of {true_loss(one)}")
-        return {"rows": [], "result": result, "group": group, "brief": brief(result)}
+        return {"rows": [], "result": result, "group": group, "noisy": result["others"] >= OTHERS_MOST, "brief": brief(result)}
     return Unit(program.name, name, length_of(injections) + 12, measure)
 
 

@@ -210,7 +210,7 @@ def turns_unit(program, options):
                       f"lower bound at most {MEAN_MOST:g} %", not found["refuted"]),
                 t.row("the control, budget 10 against bare", f"{in_words(found['control'])}, said {found['control_said']:.2f} %", wanted,
                       found["sensitive"])]
-        return {"rows": rows, "found": found, "values": turns, "brief": in_words(found["watched"])}
+        return {"rows": rows, "found": found, "values": turns, "noisy": not found["sensitive"], "brief": in_words(found["watched"])}
     return Unit(program.name, "turns", 210, measure)
 
 

@@ -136,7 +136,7 @@ def confirm(variance, truths, delay_s):
     if delay >= 0.5 * variance["lost_s"]:
         return True, f"run delay and steal {delay:.2f} s"
     logged = []
-    for rank in variance["ranks"]:
+    for rank in variance["ranks"] or truths:  # a program without ranks has one log
         if rank in truths:
             truth = truths[rank]
             logged.append(truth.lost_ns(variance["begin"], variance["end"]) / 1e9)

@@ -126,6 +126,7 @@ class Scores(unittest.TestCase):
         self.assertTrue(score.score_run(records, [injection("hog")], {0: truth}, lambda v: 0.3)["alarms"][0]["ok"])
         truth.segments = [(sid, start, took + (5_000_000 if at(15) < start < at(16) else 0)) for sid, start, took in truth.segments]
         self.assertTrue(score.score_run(records, [injection("hog")], {0: truth}, lambda v: 0.0)["alarms"][0]["ok"])
+        self.assertTrue(score.score_run([hello(), variance(4, 15, 16, ranks="?", lost_seconds=0.4)], [], {0: truth}, lambda v: 0.0)["alarms"][0]["ok"])
         # an alarm of another rank at the time of an injection is about it where it names the victim, and only there
         beside = variance(5, 10, 12, ranks="0")
         self.assertEqual(len(score.score_run([hello(), beside], [injection("hog")], {}, lambda v: 0.0)["alarms"]), 1)
@@ -187,6 +188,16 @@ class Joining(unittest.TestCase):
         self.measured.clear()
         self.go(self.units())
         self.assertEqual(len(self.measured), 4)
+
+    def test_noisy_ones_are_measured_again_where_that_is_asked_for(self):
+        self.go(self.units())
+        entry = self.store.get("part", "one", "b")
+        self.store.put("part", "one", "b", {**entry, "noisy": True})
+        self.measured.clear()
+        self.go(self.units())
+        self.assertEqual(self.measured, [])
+        self.go(self.units(), noisy=True)
+        self.assertEqual(self.measured, [("one", "b")])
 
     def test_joined(self):
         self.go(self.units(failing=[("one", "b")]), programs=["one"])
