@@ -20,9 +20,9 @@ TURNS = 10
 SEND_CALLS, SEND_BATCHES = 250, 80
 
 
-def scatter(without):
-    """The 90 % quantile of how far neighbours without vaprod are apart."""
-    apart = sorted(abs(b - a) for a, b in zip(without, without[1:]))
+def scatter(values):
+    """The 90 % quantile of how far neighbours that ought to be equal are apart."""
+    apart = sorted(abs(b - a) for a, b in zip(values, values[1:])) or [0.0]
     return apart[min(len(apart) - 1, len(apart) * 9 // 10)]
 
 
@@ -80,8 +80,9 @@ def entry_of(what, unit, values, free):
                   wanted if free else "- (information; --reference compares)", not free or abs(found["this"]) <= apart)]
     if "reference" in found:
         differ = statistics.median(one["this"] - one["reference"] for one in values)
-        rows.append(t.row(f"{what}: against the reference's {found['reference']:+.1f} {unit}", f"{differ:+.1f} {unit}", wanted,
-                          differ <= apart))
+        apart = max(apart, *(scatter([one[name] for one in values]) for name in ("this", "reference")))
+        rows.append(t.row(f"{what}: against the reference's {found['reference']:+.1f} {unit}",
+                          f"{differ:+.1f} {unit}, scatter of each {apart:.1f}", "inside it", differ <= apart))
     return {"rows": rows, "values": values, "brief": rows[0]["measured"]}
 
 
