@@ -140,7 +140,7 @@ class Sampler(threading.Thread):
         return (max(0.0, waited - vaprod) + self.stolen_s(self.cpus, begin, end)) / wall
 
     def others_beside(self, injections):
-        """The same share outside the times of injections, where run delay is nobody's but others'."""
+        """The same share outside the times of injections, where all run delay is made by others."""
         tids = {tid for sample in self.samples for tid in sample["threads"]}
         borders = [self.samples[0]["mono_ns"], *(ns for one in injections for ns in (one["begin"], one["end"])), self.samples[-1]["mono_ns"]]
         waited = wall = 0
@@ -150,7 +150,7 @@ class Sampler(threading.Thread):
         return waited / (wall * max(1, len(self.cpus))) if wall > 0 else 0.0
 
     def closed_share(self, begin, end):
-        """Share of the looks from begin to end that found no probe set, or None where nobody looked."""
+        """Share of the looks from begin to end that found no probe set, or None without a look."""
         looks = [is_set for at, is_set in self.set if begin <= at <= end]
         return sum(not is_set for is_set in looks) / len(looks) if looks else None
 

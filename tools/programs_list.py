@@ -40,7 +40,7 @@ class Program:
             setattr(self, key, value)
 
     def pattern(self):
-        """What --exe selects: this file of this tree, so that nobody else's process of the name is watched."""
+        """What --exe selects: this file of this tree, so that no other process of the name is watched."""
         return self.file
 
     def words(self, directory, files, seconds=None, work=None, first=0):
