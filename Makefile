@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make            build/vaprod and build/vapro
 # make demo       the main job, for a stranger
-# make check      all tests;  make accept, make bench: figures, no tests
+# make check      all tests;  make accept, make bench: figures, no tests (WHAT=demo, WHAT="programs:coverage --program posts")
 # make accuracy   what it finds of what is known to be there: simulated, papers, live
 # make check-vm   other kernels and CPUs, in emulated machines
 # make ARCH=arm64 build/arm64/vaprod and build/arm64/vapro, cross-built; needs no arm64 packages here
@@ -189,7 +189,7 @@ $(ACCURACY_TESTS): $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
 
 # make bench: its target, probes on demand, and the library it is compared with
 BENCH := $(addprefix $(B)/tests/bench/,calls probes shim.so)
-$(B)/tests/bench/calls: tests/bench/calls.c tools/workloads/truth.h tools/workloads/common.h | $(B)/.deps-bench
+$(B)/tests/bench/calls: tests/bench/calls.c tools/workloads/truth.h tools/workloads/common.h | $(B)/.deps-test
 	@mkdir -p $(@D)
 	@mpicc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Itools/workloads -o $@ $< -lm
 
@@ -215,6 +215,7 @@ check: check-unit check-live
 check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(B)/tests/print_events
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	@tests/counters/compare_events.py $(B)/tests/print_events
+	@tests/tools/test_programs.py
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
@@ -247,7 +248,7 @@ $(addprefix $(B)/tools/,$(GUEST_FORTRAN)): | $(if $(SYSROOT),$(B)/.deps-vm)
 demo: all workloads
 	@tools/demo.sh
 
-accept: all workloads $(B)/tests/print_sites $(COUNT)
+accept: all workloads $(B)/tests/print_sites $(B)/tests/bench/calls $(COUNT)
 	@tools/accept.py $(or $(WHAT),all)
 
 # WHAT: simulated, papers or live (nothing: all of them), with options of that part behind it, as

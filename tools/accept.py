@@ -8,6 +8,17 @@ wanted. Needs a finished build, root, two cores and an otherwise idle machine.
                                 throw kill9 rate cap badinput programs ranks64 threads hogs
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
+programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
+programs:sentences, each of which can be asked for alone. What these measure is kept for each commit and joined over
+invocations (build/accept/programs/COMMIT/results.json); what is known is not measured again:
+  --program NAME,...            only these programs
+  --minutes N                   time of each part (40 at most); another invocation goes on with what is left
+  --seed N                      of the injections' times
+  --again                       measures what is known, too
+  --noisy                       measures again what others disturbed
+  --bare                        not in a cgroup with a large share of the CPUs (then there are no quotas either)
+  --reference BUILD             directory of another build, which bystanders is compared with
+
 Results go to build/accept/accept.json ({"checks": {CHECK: {time, seconds, quick, rows [{what, measured,
 wanted, ok}]}}}; other checks' earlier rows stay), what each run left to build/accept/CHECK/. Exit code
 1 where a row is not ok. Every run has a time limit; nothing that was started here stays.
@@ -35,18 +46,22 @@ CHECKS = {
     "slowpeer": accept_detect.check_slowpeer, "sites": accept_input.check_sites,
     "bystander": accept_harm.check_bystander, "throw": accept_harm.check_throw, "kill9": accept_harm.check_kill9,
     "rate": accept_harm.check_rate, "cap": accept_harm.check_cap, "badinput": accept_input.check_badinput,
-    "programs": accept_programs.check_programs, "ranks64": accept_many.check_ranks64,
+    **accept_programs.CHECKS, "ranks64": accept_many.check_ranks64,
     "threads": accept_threads.check_threads, "hogs": accept_hogs.check_hogs,
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checks", nargs="+", choices=["all", *CHECKS], metavar="CHECK")
+    parser.add_argument("checks", nargs="+", choices=["all", "programs", *CHECKS], metavar="CHECK")
     parser.add_argument("--quick", action="store_true")
+    accept_programs.add_options(parser)
     args = parser.parse_args()
+    accept_programs.use_options(args)
     signal.signal(signal.SIGTERM, lambda *unused: sys.exit(143))
-    names = list(CHECKS) if "all" in args.checks else args.checks
+    names = []
+    for name in CHECKS if "all" in args.checks else args.checks:
+        names += accept_programs.CHECKS if name == "programs" else [name]
     if os.geteuid() != 0:
         print("accept: vaprod needs root", file=sys.stderr)
         return 3

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Programs that people run: the same results as without vaprod, and every MPI call seen. Check programs.
+Programs that people run, and programs like them. Check programs and its parts:
 
-Each runs bare, then under `vapro run` with tests/count preloaded, which counts the calls for itself.
+results     the same results as without vaprod, and every MPI call seen (here). Each runs bare, then under `vapro run` with
+            tests/count preloaded, which counts the calls for itself
+coverage, overhead, inject, bystanders, sentences
+            programs_*.py, on the programs of programs_list.py
 """
+import argparse
 import os
 import re
 import shutil
@@ -12,7 +16,17 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from accept_common import *  # noqa: E402,F401,F403 - the checks' own vocabulary
 from accept_common import t  # noqa: E402
+import programs_bystanders  # noqa: E402
+import programs_common  # noqa: E402
+import programs_coverage  # noqa: E402
+import programs_inject  # noqa: E402
+import programs_overhead  # noqa: E402
+import programs_sentences  # noqa: E402
+from programs_list import PROGRAMS as WATCHED  # noqa: E402
 
+PARTS = {"coverage": programs_coverage, "overhead": programs_overhead, "inject": programs_inject, "bystanders": programs_bystanders,
+         "sentences": programs_sentences}
+OPTIONS = programs_common.Options()
 EXAML = "/usr/lib/examl/bin/examl-sse3"  # any processor has it, and the other builds round otherwise
 EXAML_DATA = "/usr/share/doc/examl/testData"
 SCALAPACK = "/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests"
@@ -228,8 +242,8 @@ def check_program(jobs, base, program):
     return rows
 
 
-def check_programs():
-    base, rows = scratch("programs"), []
+def check_results():
+    base, rows = scratch("programs_results"), []
     for program in PROGRAMS:
         with Jobs(base) as jobs:
             try:
@@ -238,3 +252,47 @@ def check_programs():
                 rows.append(t.row(f"{program.name} could not be measured", f"{type(error).__name__}: {error}", "a measurement",
                                   False))
     return rows
+
+
+def add_options(parser):
+    """The command line's part that is about programs."""
+    def names(text):
+        wanted = text.split(",")
+        unknown = set(wanted) - {*WATCHED, "random_work", "bystanders", "oversubscribed", "stopped_rank", "debugger"}
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{', '.join(sorted(unknown))}: there are {', '.join(WATCHED)}")
+        return wanted
+    parser.add_argument("--program", type=names, metavar="NAME,...")
+    parser.add_argument("--minutes", type=float, default=programs_common.MINUTES_MOST)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--noisy", action="store_true")
+    parser.add_argument("--bare", action="store_true")
+    parser.add_argument("--reference", metavar="BUILD")
+
+
+def use_options(args):
+    global OPTIONS
+    OPTIONS = programs_common.Options(args.program, args.minutes, args.seed, args.again, args.noisy, not args.bare,
+                                      args.reference, args.quick)
+    if OPTIONS.shield:
+        try:
+            with programs_common.shielded(OPTIONS):
+                pass
+        except programs_common.NoCgroups as error:
+            print(f"accept: no cgroups, and no quotas: {error}", file=sys.stderr)
+            OPTIONS.shield = False
+
+
+def check_part(name):
+    """A part's rows of all that is known of this version."""
+    def check():
+        store = programs_common.Store(path("accept", "programs", programs_common.version_name()))
+        progress = programs_common.Progress(name, OPTIONS.minutes)
+        left = programs_common.do_units(store, name, PARTS[name].units(OPTIONS), OPTIONS, progress)
+        progress.say(f"{left} units left; {store.join(PARTS)}")
+        return PARTS[name].table(store.joined(name), left)
+    return check
+
+
+CHECKS = {"programs:results": check_results, **{f"programs:{name}": check_part(name) for name in PARTS}}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk, and kernels that log
-# their work: cg ft ep pagerank; plain ones: bystander late_mpi unmap
+# iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk, with the frame of loop.h posts
+# sendrecv wrapped_twice kernels3 mpiio hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft ep
+# pagerank; plain ones: bystander late_mpi unmap
 # barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
 # with the other library.
 
@@ -14,8 +15,10 @@ MPIF90 ?= mpif90
 MPIF90_MPICH ?= mpif90.mpich
 CLANG ?= clang
 
+# the programs of make accept WHAT=programs
+LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes \
-	rounds stalls walk cg ft ep pagerank
+	rounds stalls walk cg ft ep pagerank $(LOOPS_MPI)
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver
@@ -43,8 +46,8 @@ MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
 UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
 
 # the same programs, libgomp's and libomp's
-TEAMS := $(BUILD)/tools/team $(BUILD)/tools/crew_omp
-HYBRID := $(BUILD)/tools/hybrid
+TEAMS := $(addprefix $(BUILD)/tools/,team crew_omp omp_small)
+HYBRID := $(addprefix $(BUILD)/tools/,hybrid hybrid_steps)
 TEAMS_LLVM := $(BUILD)/tools/team_llvm $(BUILD)/tools/crew_llvm
 
 WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
@@ -59,11 +62,16 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workload
 
 $(BUILD)/tools/hazards: tools/workloads/hazards_stacks.c tools/workloads/hazards.h
 
+$(addprefix $(BUILD)/tools/,$(LOOPS_MPI) hybrid_steps omp_small): tools/workloads/loop.h tools/workloads/loop_mpi.h
+
 # functions are bound before the first fragment
 $(addprefix $(BUILD)/tools/,cg ft ep pagerank): tools/workloads/path.h
 $(addprefix $(BUILD)/tools/,cg ft ep pagerank): WORKLOAD_CFLAGS += -Wl,-z,now
 
 $(BUILD)/tools/walk: tools/workloads/lines.h
+
+# the usual build of an application: frame pointers are nowhere
+$(BUILD)/tools/wrapped_twice: WORKLOAD_CFLAGS += -fomit-frame-pointer
 
 # each marked line is one call-site, whatever the compiler
 $(BUILD)/tools/steps $(BUILD)/tools/mpich_steps: WORKLOAD_CFLAGS += -fno-unroll-loops
@@ -124,10 +132,11 @@ $(TEAMS_LLVM): $(BUILD)/tools/%: tools/workloads/truth.h tools/workloads/common.
 	@mkdir -p $(@D)
 	$(CLANG) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $(filter %.c,$^)
 
+$(BUILD)/tools/omp_small: tools/workloads/omp_small.c
 $(BUILD)/tools/team $(BUILD)/tools/team_llvm: tools/workloads/team.c
 $(BUILD)/tools/crew_omp $(BUILD)/tools/crew_llvm: tools/workloads/crew.c
 
-$(HYBRID): tools/workloads/hybrid.c tools/workloads/truth.h tools/workloads/common.h
+$(HYBRID): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
 

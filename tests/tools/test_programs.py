@@ -1,0 +1,341 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What judges vaprod in make accept WHAT=programs, on made-up runs, right and wrong ones. Starts no program."""
+import io
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tools"))
+import programs_bystanders as bystanders  # noqa: E402
+import programs_common as common  # noqa: E402
+import programs_coverage as coverage  # noqa: E402
+import programs_inject as inject  # noqa: E402
+import programs_kernel as kernel  # noqa: E402
+import programs_overhead as overhead  # noqa: E402
+import programs_score as score  # noqa: E402
+import programs_sentences as sentences  # noqa: E402
+import truth as t  # noqa: E402
+from programs_list import PROGRAMS  # noqa: E402
+
+BASE, OFFSET = 5_000_000_000_000, 1_790_000_000_000_000_000
+
+
+def at(seconds):
+    """CLOCK_MONOTONIC of a made-up run."""
+    return BASE + int(seconds * 1e9)
+
+
+def utc(seconds):
+    return t.format_time(at(seconds) + OFFSET)
+
+
+def hello():
+    return {"type": "hello", "clock": {"mono_ns": BASE, "utc": utc(0)}}
+
+
+def variance(number, begin, end, **changes):
+    return {"type": "variance", "id": number, "revision": 1, "class": "computation", "ranks": "1", "threads": [], "alarm": True,
+            "confidence": "confirmed", "evidence": "", "effect_of": None, "lost_seconds": 1.0, "culprits": [], "begin": utc(begin),
+            "end": utc(end), **changes}
+
+
+def diagnosis(number, factor, *interferers, **more):
+    return {"type": "diagnosis", "variance": number, "factors": [{"name": factor, "major": True}],
+            "interferers": [{"comm": comm, "seconds": 1.0} for comm in interferers], **more}
+
+
+def injection(kind, begin=10, end=12, lost=1.0, **changes):
+    return {"kind": kind, "rank": 1, "ranks": [0, 1], "tids": [], "begin": at(begin), "end": at(end), "lost_s": lost, **changes}
+
+
+def verdict(records, one):
+    return score.score(score.variances_of([hello(), *records]), one)
+
+
+class Scores(unittest.TestCase):
+    def test_hog(self):
+        found = verdict([variance(3, 10.1, 12.2), diagnosis(3, "preempted", "hog")], injection("hog"))
+        self.assertTrue(found["found"] and found["borders"] and found["loss"])
+        self.assertEqual((found["begin_off_ms"], found["end_off_ms"]), (100, 200))
+        for changes, word in (({"ranks": "0"}, "place"), ({"ranks": "0-1"}, "place"), ({"ranks": "?"}, "place"), ({"alarm": False}, "alarm")):
+            found = verdict([variance(3, 10.1, 12.2, **changes), diagnosis(3, "preempted", "hog")], injection("hog"))
+            self.assertFalse(found["found"])
+            self.assertIn(word, found["why"])
+        self.assertIn("culprit", verdict([variance(3, 10, 12), diagnosis(3, "preempted", "other")], injection("hog"))["why"])
+        self.assertIn("cause", verdict([variance(3, 10, 12), diagnosis(3, "on_cpu", "hog")], injection("hog"))["why"])
+        self.assertEqual(verdict([variance(3, 13, 14)], injection("hog"))["why"], "no variance meets its time")
+
+    def test_borders_and_loss(self):
+        late = verdict([variance(3, 10.5, 12), diagnosis(3, "throttled")], injection("quota"))
+        self.assertTrue(late["found"] and not late["borders"])
+        self.assertFalse(verdict([variance(3, 10, 12, lost_seconds=1.2), diagnosis(3, "throttled")], injection("quota"))["loss"])
+        self.assertTrue(verdict([variance(3, 10, 12, lost_seconds=1.9), diagnosis(3, "stopped")], injection("stop", lost=[1, 2]))["loss"])
+        self.assertIsNone(verdict([variance(3, 10, 12), diagnosis(3, "stopped")], injection("stop", lost=None))["loss"])
+
+    def test_overlap(self):
+        for begin, end, found in ((11.7, 11.9, False), (11, 12, True), (5, 20, False)):
+            records = [variance(3, begin, end), diagnosis(3, "stopped")]
+            self.assertEqual(verdict(records, injection("stop"))["found"], found, (begin, end))
+
+    def test_parts_count_together(self):
+        records = [variance(3, 10, 11, lost_seconds=0.6), diagnosis(3, "stopped"), variance(4, 11.2, 12, lost_seconds=0.4), diagnosis(4, "stopped")]
+        found = verdict(records, injection("stop"))
+        self.assertEqual((found["parts"], found["said_s"], found["borders"], found["loss"]), (2, 1.0, True, True))
+
+    def test_last_revision_counts(self):
+        withdrawn = variance(3, 10, 12, revision=2, alarm=False)
+        self.assertFalse(verdict([variance(3, 10, 12), withdrawn, diagnosis(3, "stopped")], injection("stop"))["found"])
+
+    def test_threads(self):
+        one = injection("hog", tids=[71], rank=0)
+        for tids, found in (([71], True), ([70, 71], False), ([70], False)):
+            threads = [{"rank": -1, "thread": tid - 70, "tid": tid} for tid in tids]
+            records = [variance(3, 10, 12, ranks="?", threads=threads), diagnosis(3, "preempted", "hog")]
+            self.assertEqual(verdict(records, one)["found"], found, tids)
+
+    def test_late(self):
+        waiting = variance(3, 10, 12, **{"class": "communication"}, ranks="0", alarm=False, culprits=[{"rank": 1}])
+        self.assertTrue(verdict([waiting], injection("late"))["found"])
+        self.assertFalse(verdict([dict(waiting, culprits=[{"rank": 0}])], injection("late"))["found"])
+        self.assertTrue(verdict([variance(3, 10, 12)], injection("late"))["found"])
+        self.assertEqual(verdict([waiting, variance(4, 10, 12)], injection("late"))["said_s"], 1.0)
+
+    def test_late_thread(self):
+        one = injection("late", tids=[71], rank=0)
+        known = variance(2, 1, 2, threads=[{"rank": -1, "thread": 1, "tid": 71}])
+        waiting = variance(3, 10, 12, ranks="?", alarm=False, threads=[{"rank": -1, "thread": 0, "tid": 70}], culprits=[{"rank": -1, "thread": 1}])
+        self.assertTrue(verdict([known, waiting], one)["found"])
+        self.assertFalse(verdict([known, dict(waiting, culprits=[{"rank": -1, "thread": 0}])], one)["found"])
+
+    def test_freeze(self):
+        io = {"class": "io", "ranks": "0-1"}
+        self.assertTrue(verdict([variance(3, 10, 12, **io), diagnosis(3, "blocked_io")], injection("freeze"))["found"])
+        self.assertIn("cause", verdict([variance(3, 10, 12, **io), diagnosis(3, "preempted")], injection("freeze"))["why"])
+        self.assertIn("class", verdict([variance(3, 10, 12), diagnosis(3, "blocked_other")], injection("freeze"))["why"])
+
+    def test_other_alarms(self):
+        truth = t.Truth(0)
+        truth.segments = [(1, at(i * 0.01), 9_000_000) for i in range(2000)]
+        truth.learn()
+        records = [hello(), variance(3, 10, 12), diagnosis(3, "preempted", "hog"), variance(4, 15, 16, ranks="0", lost_seconds=0.4)]
+        scored = score.score_run(records, [injection("hog")], {0: truth}, lambda v: 0.0)
+        self.assertEqual([(a["id"], a["ok"]) for a in scored["alarms"]], [(4, False)])
+        self.assertTrue(score.score_run(records, [injection("hog")], {0: truth}, lambda v: 0.3)["alarms"][0]["ok"])
+        truth.segments = [(sid, start, took + (5_000_000 if at(15) < start < at(16) else 0)) for sid, start, took in truth.segments]
+        self.assertTrue(score.score_run(records, [injection("hog")], {0: truth}, lambda v: 0.0)["alarms"][0]["ok"])
+        self.assertTrue(score.score_run([hello(), variance(4, 15, 16, ranks="?", lost_seconds=0.4)], [], {0: truth}, lambda v: 0.0)["alarms"][0]["ok"])
+        # an alarm of another rank at the time of an injection is about it where it names the victim, and only there
+        beside = variance(5, 10, 12, ranks="0")
+        self.assertEqual(len(score.score_run([hello(), beside], [injection("hog")], {}, lambda v: 0.0)["alarms"]), 1)
+        beside["culprits"] = [{"rank": 1}]
+        self.assertEqual(score.score_run([hello(), beside], [injection("hog")], {}, lambda v: 0.0)["alarms"], [])
+
+    def test_groups(self):
+        good = {"found": True, "borders": True, "loss": True}
+        bad = {"found": False, "borders": None, "loss": None}
+        self.assertTrue(all(row["ok"] for row in score.group_rows("x", [good] * 10, 10)))
+        self.assertFalse(any(row["ok"] for row in score.group_rows("x", [good] * 9, 10)))
+        self.assertEqual([row["ok"] for row in score.group_rows("x", [good] * 18 + [bad] * 2, 10)], [False, True, True])
+        self.assertTrue(score.group_rows("x", [good] * 19 + [bad])[0]["ok"])
+
+
+class Joining(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.store = common.Store(os.path.join(self.directory.name, "abc"))
+        self.measured = []
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def units(self, failing=()):
+        def unit(program, name):
+            def measure(directory, progress):
+                self.measured.append((program, name))
+                if (program, name) in failing:
+                    raise RuntimeError("it failed")
+                return {"rows": [t.row("figure", name, "-", True)]}
+            return common.Unit(program, name, 10, measure)
+        return [unit(program, name) for program in ("one", "two") for name in ("a", "b")]
+
+    def go(self, units, minutes=1, **options):
+        return common.do_units(self.store, "part", units, common.Options(**options), common.Progress("part", minutes, io.StringIO()))
+
+    def test_programs_take_turns(self):
+        self.go(self.units())
+        self.assertEqual(self.measured, [("one", "a"), ("two", "a"), ("one", "b"), ("two", "b")])
+
+    def test_resumes(self):
+        self.assertEqual(self.go(self.units(failing=[("two", "a")])), 0)
+        self.measured.clear()
+        self.go(self.units())
+        self.assertEqual(self.measured, [("two", "a")])  # what failed, and nothing else
+        self.measured.clear()
+        self.go(self.units(), again=True, programs=["one"])
+        self.assertEqual(self.measured, [("one", "a"), ("one", "b")])
+
+    def test_time(self):
+        self.assertEqual(self.go(self.units(), minutes=0.1), 4)
+        self.assertEqual(self.measured, [])
+        rows = common.rows_of_units(self.store.joined("part"), 4)
+        self.assertEqual([row["ok"] for row in rows], [False])
+
+    def test_quick_ones_are_measured_again(self):
+        self.go(self.units(), quick=True)
+        self.measured.clear()
+        self.go(self.units())
+        self.assertEqual(len(self.measured), 4)
+
+    def test_noisy_ones_are_measured_again_where_that_is_asked_for(self):
+        self.go(self.units())
+        entry = self.store.get("part", "one", "b")
+        self.store.put("part", "one", "b", {**entry, "noisy": True})
+        self.measured.clear()
+        self.go(self.units())
+        self.assertEqual(self.measured, [])
+        self.go(self.units(), noisy=True)
+        self.assertEqual(self.measured, [("one", "b")])
+
+    def test_joined(self):
+        self.go(self.units(failing=[("one", "b")]), programs=["one"])
+        self.go(self.units(), programs=["two"])
+        rows = common.rows_of_units(self.store.joined("part"), 0)
+        self.assertEqual([(row["what"], row["ok"]) for row in rows],
+                         [("one: figure", True), ("one b: could not be measured", False), ("two: figure", True), ("two: figure", True)])
+        name = self.store.join(["part", "other"])
+        self.assertEqual(set(common.Store.read(name)["parts"]["part"]["two"]), {"a", "b"})
+
+
+class Coverage(unittest.TestCase):
+    @staticmethod
+    def window(begin, end, total, **uncovered):
+        return {"type": "window", "begin": utc(begin), "end": utc(end), "overhead_pct": {"mean": 0.5, "max": 0.6},
+                "coverage": {"total": total, "computation": total, "communication": 0, "io": 0},
+                "uncovered": [{"reason": reason, "share_pct": share, "class": None, "state": None} for reason, share in uncovered.items()]}
+
+    def test_weights(self):
+        found = coverage.coverage_of([self.window(0, 10, 0.5, spread=50), self.window(10, 40, 0.9, rare=10)])
+        self.assertAlmostEqual(found["total"], 0.8)
+        self.assertAlmostEqual(found["reasons"]["spread"], 0.125)
+        self.assertTrue(coverage.judge(found, 0.75))
+        self.assertFalse(coverage.judge(found, 0.85))
+        self.assertTrue(coverage.judge(coverage.coverage_of([self.window(0, 10, 0.5, few_fragments=49, spread=1)]), 0.75))
+        with self.assertRaises(RuntimeError):
+            coverage.coverage_of([hello()])
+
+    def test_beside_a_hog(self):
+        def entry(total):
+            return {"rows": [], "found": {**coverage.coverage_of([self.window(0, 10, total, spread=100 * (1 - total))]), "others": 0}}
+        for beside, ok in ((0.71, True), (0.69, False)):
+            rows = coverage.table({"posts": {"30s": entry(0.8), "30s_hog": entry(beside)}}, 0)
+            self.assertEqual(rows[0]["ok"], ok)
+
+    def test_short_runs(self):
+        records, program = [], PROGRAMS["kernels3"]
+        for number, (begin, length, after) in enumerate(((0, 5, 0.5), (10, 5, 0.2), (20, 1, 0.2))):
+            for rank in range(program.ranks):
+                same = {"type": "process", "pid": 10 * number + rank, "start_time": utc(begin)}
+                records += [{**same, "state": "attached", "time": utc(begin + after)}, {**same, "state": "exited", "time": utc(begin + length)}]
+            records.append({**self.window(begin + after, begin + length, 0.5, not_seen=20), "job": str(number)})
+        entry = coverage.short_entry(records, program)
+        self.assertTrue(all(row["ok"] for row in entry["rows"]))
+        self.assertAlmostEqual(entry["found"]["first of 5 s"]["watched"], 0.72)
+        records[-1]["uncovered"][0]["share_pct"] = 90
+        records[4]["uncovered"][0]["share_pct"] = 90
+        records[-1]["overhead_pct"]["mean"] = 1.5
+        self.assertEqual([row["ok"] for row in coverage.short_entry(records, program)["rows"]], [False, True, True, True, True, False])
+
+
+class Overhead(unittest.TestCase):
+    def test_worst(self):
+        self.assertAlmostEqual(overhead.worst_of([(1, 1)] * 5 + [(6, 1)] * 5 + [(1, 1)] * 5), 6)
+        self.assertAlmostEqual(overhead.worst_of([(11, 1)] + [(1, 1)] * 9), 3)  # the first included
+        self.assertAlmostEqual(overhead.worst_of([(2, 1), (4, 1)]), 3)
+        self.assertIsNone(overhead.worst_of([]))
+
+    def test_hits(self):
+        found = {"hits": 1000, "runs": 2000, "governed": False}
+        self.assertTrue(overhead.hits_agree(found))
+        self.assertFalse(overhead.hits_agree({**found, "runs": 1900}))
+        self.assertTrue(overhead.hits_agree({**found, "runs": 1400, "governed": True}))
+        self.assertFalse(overhead.hits_agree({**found, "runs": 2400, "governed": True}))
+
+    @staticmethod
+    def turns(watched, control, control_said, noise=0.0):
+        return [{"bare": 4.0, "watched": 4.0 * (1 + watched / 100 + noise * (-1) ** i), "control": 4.0 * (1 + control / 100), "said": watched,
+                 "control_said": control_said} for i in range(10)]
+
+    def test_turns(self):
+        good = overhead.judge_turns(self.turns(0.5, 5, 5))
+        self.assertTrue(good["sensitive"] and not good["refuted"])
+        self.assertTrue(overhead.judge_turns(self.turns(2, 5, 5))["refuted"])
+        # the control is said to cost 5 %, and that does not show
+        self.assertFalse(overhead.judge_turns(self.turns(0.5, 0.1, 5))["sensitive"])
+        # nothing to spend a larger budget on: then the interval decides
+        self.assertTrue(overhead.judge_turns(self.turns(0.5, 0.5, 0.5))["sensitive"])
+        self.assertFalse(overhead.judge_turns(self.turns(0.5, 0.5, 0.5, noise=0.1))["sensitive"])
+
+
+class Kernel(unittest.TestCase):
+    def test_samples(self):
+        sampler = kernel.Sampler([], [0, 1])
+        sampler.samples = [{"mono_ns": at(s), "threads": {7: [int(s * 1e9), int(max(0, min(s, 12) - 10) * 5e8)]}, "steal": {0: 0, 1: int(s * 1e7)},
+                            "vaprod_ns": 0} for s in range(21)]
+        self.assertAlmostEqual(sampler.waited_s([7], at(9), at(13)), 1.0)
+        self.assertAlmostEqual(sampler.waited_s([7], at(10.5), at(11.5)), 0.5)
+        self.assertEqual(sampler.waited_s([8], at(9), at(13)), 0)
+        self.assertAlmostEqual(sampler.stolen_s([1], at(5), at(10)), 0.05)
+        self.assertAlmostEqual(sampler.others(), (1.0 + 0.2) / 40)
+        sampler.pids, sampler.owners = [70], {7: 70}
+        self.assertAlmostEqual(sampler.delay_s({"ranks": [0], "tids": [], "begin": at(9), "end": at(13)}), 1.04, places=2)
+        self.assertTrue(kernel.is_quiet(0.009) and not kernel.is_quiet(0.01))
+        self.assertIsNone(sampler.closed_share(at(0), at(1)))
+        sampler.set = [(at(1), True), (at(2), False), (at(3), False)]
+        self.assertAlmostEqual(sampler.closed_share(at(1), at(3)), 2 / 3)
+
+
+class Plans(unittest.TestCase):
+    def test_same_seed_same_plan(self):
+        program = PROGRAMS["mpiio"]
+        first = inject.plan(1, program.name, 1, program.kinds, [0, 1])
+        self.assertEqual(first, inject.plan(1, program.name, 1, program.kinds, [0, 1]))
+        self.assertNotEqual(first, inject.plan(2, program.name, 1, program.kinds, [0, 1]))
+        self.assertEqual(sorted(one["kind"] for one in first), sorted(program.kinds))
+        for one, following in zip(first, first[1:]):
+            self.assertGreaterEqual(following["onset_s"] - one["onset_s"] - one["length_s"], inject.GAP[0] - 0.02)
+
+    def test_numbers(self):
+        runs = [unit for unit in inject.units(common.Options())]
+        for program in PROGRAMS.values():
+            self.assertEqual(sum(unit.program == program.name and "_run" in unit.name for unit in runs), 3)
+        for group in ("closed", "first"):
+            self.assertGreaterEqual(len(inject.GROUP_KINDS) * sum("_" + group in unit.name for unit in runs), 10)
+
+
+class Others(unittest.TestCase):
+    def test_bystanders(self):
+        values = [{"none": 100, "this": 104, "reference": 103, "after": 102}, {"none": 102, "this": 105, "reference": 104, "after": 102}]
+        found, apart = bystanders.added(values)
+        self.assertEqual((found, apart), ({"this": 3.0, "reference": 2.0}, 2))
+        entry = bystanders.entry_of("read", "ns", values, True)
+        self.assertEqual([row["ok"] for row in entry["rows"]], [False, True])
+        self.assertTrue(bystanders.entry_of("send", "ns", values, False)["rows"][0]["ok"])
+
+    def test_stopped(self):
+        records = [hello(), variance(3, 10, 12), diagnosis(3, "stopped", verdict="rank 1 was stopped by a signal")]
+        self.assertTrue(all(row["ok"] for row in sentences.judge_stop(records, (at(10), at(12)), "stop")))
+        wrong = [hello(), variance(3, 10, 12, ranks="0"), diagnosis(3, "blocked_other", verdict="transfers took longer")]
+        self.assertFalse(any(row["ok"] for row in sentences.judge_stop(wrong, (at(10), at(12)), "stop")))
+
+    def test_oversubscribed(self):
+        said = diagnosis(3, "preempted", verdict="kernels3 (pid 12) and others ran 5 s on the CPUs of ranks 0-3: move or stop them")
+        self.assertEqual([row["ok"] for row in sentences.judge_oversubscribed([said], {12, 13})], [False, False])
+        said = diagnosis(3, "preempted", verdict="the job is oversubscribed: 4 runnable threads on 2 CPUs")
+        self.assertEqual([row["ok"] for row in sentences.judge_oversubscribed([said], {12, 13})], [True, True])
+
+
+if __name__ == "__main__":
+    unittest.main()

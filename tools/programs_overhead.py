@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+Part overhead: what watching costs the programs. By vaprod's own model, mean and worst 5 s, the first included; by what the
+kernel says of the parts of that model (hits of probes, context switches, vaprod's time on the ranks' CPUs); and by the CPU
+time of a fixed amount of work: bare, watched, and watched with a budget ten times as large, in turns. The last is the
+control: where the model says that it costs more than 3 % and the turns do not show that, they are too noisy to refute
+anything, and are repeated.
+"""
+import os
+import statistics
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from bench_common import shift  # noqa: E402
+from programs_common import (Jobs, TimeLimit, Unit, end_vaprod, of_type, rows_of_units, shielded, start_vaprod, t, until,  # noqa: E402
+                             weights)
+from programs_kernel import Sampler, bpf_stats, program_runs  # noqa: E402
+from programs_list import CPUS, PROGRAMS, ranks_of  # noqa: E402
+
+MEAN_MOST, WORST_MOST = 1.0, 2.0     # percent
+TURNS, TURNS_MOST = 10, 20
+CONTROL = ("--overhead-budget", "10", "--overhead-cap", "20")
+CONTROL_LEAST = 3.0                  # percent
+LIMIT = 60
+SLIDE_S = 5
+HITS_TOLERANCE = 0.02
+PROBES = ("invocation", "invocation_entry", "invocation_return")
+SWITCHES = ("task_switch", "task_switch_before_5_18", "task_wakeup")
+
+
+def worst_of(pairs, length=SLIDE_S):
+    """The largest mean over `length` seconds of [(percent, seconds)], or over all where that is shorter."""
+    worst = None
+    for first in range(len(pairs)):
+        cost = wall = 0.0
+        for percent, seconds in pairs[first:]:
+            cost, wall = cost + percent * seconds, wall + seconds
+            if wall >= length - 0.01:
+                break
+        if wall and (wall >= length - 0.01 or worst is None):
+            worst = max(worst or 0.0, cost / wall)
+    return worst
+
+
+def model_of(records):
+    """(mean, worst 5 s) of what vaprod says it cost, in percent; windows come each second or so."""
+    pairs = [(w["overhead_pct"]["mean"], s) for w, s in weights(records) if w["overhead_pct"]["mean"] is not None]
+    most = [(w["overhead_pct"]["max"], s) for w, s in weights(records) if w["overhead_pct"]["max"] is not None]
+    wall = sum(seconds for _, seconds in pairs)
+    if not wall:
+        raise RuntimeError("no window says what it cost")
+    return sum(percent * seconds for percent, seconds in pairs) / wall, worst_of(most)
+
+
+def watch_parts(directory, program, seconds, options):
+    """One run with the kernel's counts of BPF programs: {mean, worst, hits, runs, ...}"""
+    with shielded(options) as groups, Jobs(directory) as jobs, bpf_stats():
+        if hasattr(program, "prepare"):
+            program.prepare()
+        daemon, ndjson = start_vaprod(jobs, groups, "vaprod", program.pattern(), "--window", "1500ms")
+        before = program_runs(daemon.pid)
+        job = program.start(jobs, groups, directory, directory, seconds=seconds)
+        pids = ranks_of(job, program)
+        cpus = list(range(min(CPUS, len(pids) * program.threads)))
+        sampler = Sampler(pids, cpus, daemon.pid)
+        sampler.start()
+        if program.ends:
+            code = jobs.wait(job, seconds * 3 + 60)
+            if code:
+                raise RuntimeError(f"{program.name} failed with {code}: {job.err().strip()[-300:]}")
+        else:
+            time.sleep(seconds)
+            jobs.stop(job)
+        sampler.finish()
+
+        def ended():
+            return all(any(r["pid"] == pid and r["state"] != "attached" for r in of_type(t.load_records(ndjson), "process")) for pid in pids)
+        until(ended, 10, 0.1)
+        after = program_runs(daemon.pid)
+        end_vaprod(jobs, daemon)
+    records = t.load_records(ndjson)
+    mean, worst = model_of(records)
+    spent = {name: tuple(b - a for a, b in zip(before.get(name, (0, 0)), values)) for name, values in after.items()}
+    wall = (sampler.samples[-1]["mono_ns"] - sampler.samples[0]["mono_ns"]) / 1e9 * len(cpus)
+    vaprod = (sampler.samples[-1]["vaprod_ns"] - sampler.samples[0]["vaprod_ns"]) / 1e9
+    hits = {}
+    for record in of_type(records, "process"):
+        hits[record["pid"]] = record["hits"] if isinstance(record["hits"], int) else sum((record["hits"] or {}).values())
+    return {"mean": mean, "worst": worst, "hits": sum(hits.values()), "runs": sum(spent.get(name, (0, 0))[0] for name in PROBES),
+            "switches": sum(spent.get(name, (0, 0))[0] for name in SWITCHES),
+            "switches_pct": 100 * sum(spent.get(name, (0, 0))[1] for name in SWITCHES) / 1e9 / wall,
+            "probes_bpf_pct": 100 * sum(spent.get(name, (0, 0))[1] for name in PROBES) / 1e9 / wall,
+            "vaprod_pct": 100 * vaprod / wall, "others": sampler.others(),
+            "governed": any(w["code"] in ("governed", "thinned") for w in of_type(records, "warning")),
+            "programs": {name: list(values) for name, values in spent.items() if values[0]}}
+
+
+def hits_agree(found):
+    """
+    Each call is one or two runs of a program, at its entry and its return; where nothing was governed, two. Returns that
+    were not followed are none.
+    """
+    hits, runs = found["hits"], found["runs"]
+    if not hits:
+        return runs == 0
+    if found["governed"]:
+        return hits * (1 - HITS_TOLERANCE) <= runs <= 2 * hits * (1 + HITS_TOLERANCE)
+    return abs(runs - 2 * hits) <= 2 * hits * HITS_TOLERANCE
+
+
+def parts_unit(program, options):
+    def measure(directory, progress):
+        found = watch_parts(directory, program, options.repeat(20, 8), options)
+        rows = [t.row("overhead by the model: mean, worst 5 s", f"{found['mean']:.2f} %, {found['worst']:.2f} %",
+                      f"at most {MEAN_MOST:g} %, {WORST_MOST:g} %", found["mean"] <= MEAN_MOST and found["worst"] <= WORST_MOST),
+                t.row("hits by the model, runs of BPF programs by the kernel",
+                      f"{found['hits']}, {found['runs']}{', some governed' if found['governed'] else ''}",
+                      "two runs a hit" if not found["governed"] else "one or two runs a hit", hits_agree(found)),
+                t.row("context switches' programs; vaprod on the ranks' CPUs, at most", f"{found['switches_pct']:.3f} %; {found['vaprod_pct']:.2f} %",
+                      "in the model (information)", True)]
+        return {"rows": rows, "found": found, "brief": f"{found['mean']:.2f} %, worst 5 s {found['worst']:.2f} %"}
+    return Unit(program.name, "model", 30, measure)
+
+
+def cpu_of_run(jobs, groups, directory, program, name, options=None):
+    """(CPU seconds of the program's work, what vaprod says it cost or None)."""
+    daemon = ndjson = None
+    os.makedirs(directory, exist_ok=True)
+    if options is not None:
+        daemon, ndjson = start_vaprod(jobs, groups, name + ".vaprod", program.pattern(), *options)
+    job = program.start(jobs, groups, directory, directory, name=name, work=program.work)
+    usage = wait4(job, LIMIT)
+    if job.process.returncode:
+        raise RuntimeError(f"{program.name} failed with {job.process.returncode}: {job.err().strip()[-300:]}")
+    cost = program.cost(job, usage)
+    said = None
+    if daemon:
+        end_vaprod(jobs, daemon)
+        pairs = [(w["overhead_pct"]["mean"], s) for w, s in weights(t.load_records(ndjson)) if w["overhead_pct"]["mean"] is not None]
+        wall = sum(s for _, s in pairs)
+        said = sum(p * s for p, s in pairs) / wall if wall else 0.0
+    return cost, said
+
+
+def wait4(job, limit):
+    """User and system seconds of a job and of what it has waited for."""
+    def look():
+        pid, status, usage = os.wait4(job.pid, os.WNOHANG)
+        if not pid:
+            return None
+        job.process.returncode = os.waitstatus_to_exitcode(status)
+        return (usage.ru_utime + usage.ru_stime,)
+    found = until(look, limit, 0.02)
+    if not found:
+        raise TimeLimit(f"{job.name} did not end within {limit} s")
+    return found[0]
+
+
+def judge_turns(turns):
+    """
+    turns: [{bare, watched, control, said, control_said}]. {shift, lower, upper of watched and control in percent, refuted,
+    sensitive, applicable}. Where the control is said to cost less than it must show, the program has nothing to spend a
+    larger budget on: then the interval itself must be so narrow that such a cost would have been seen.
+    """
+    def percents(name):
+        return [100 * (turn[name] / turn["bare"] - 1) for turn in turns]
+    found = {"turns": len(turns)}
+    for name in ("watched", "control"):
+        found[name] = [round(value, 3) for value in shift(percents(name))]
+    found["said"] = round(statistics.fmean(turn["said"] for turn in turns), 3)
+    found["control_said"] = round(statistics.fmean(turn["control_said"] for turn in turns), 3)
+    found["applicable"] = found["control_said"] > CONTROL_LEAST
+    found["sensitive"] = (found["control"][0] > CONTROL_LEAST if found["applicable"] else
+                          found["watched"][2] - found["watched"][1] <= 2 * (CONTROL_LEAST - MEAN_MOST))
+    found["refuted"] = found["watched"][1] > MEAN_MOST
+    return found
+
+
+def in_words(interval):
+    middle, lower, upper = interval
+    return f"{middle:+.2f} % ({lower:+.2f} .. {upper:+.2f})"
+
+
+def turns_unit(program, options):
+    def measure(directory, progress):
+        turns, least = [], options.repeat(TURNS, 3)
+        order = (("bare", None), ("watched", ()), ("control", CONTROL))
+        with shielded(options) as groups, Jobs(directory) as jobs:
+            if hasattr(program, "prepare"):
+                program.prepare()
+            cpu_of_run(jobs, groups, os.path.join(directory, "warm"), program, "warm")
+            while True:
+                turn = {}
+                for name, how in order if len(turns) % 2 == 0 else order[::-1]:
+                    where = os.path.join(directory, f"{len(turns) + 1}{name}")
+                    turn[name], said = cpu_of_run(jobs, groups, where, program, f"{len(turns) + 1}{name}", how)
+                    if said is not None:
+                        turn["said" if name == "watched" else "control_said"] = said
+                turns.append(turn)
+                if len(turns) < least:
+                    continue
+                found = judge_turns(turns)
+                if found["sensitive"] or len(turns) >= options.repeat(TURNS_MOST, least) or progress.over(30):
+                    break
+                progress.say(f"  {program.name}: {len(turns)} turns are too noisy, one more")
+        wanted = f"over {CONTROL_LEAST:g} %" if found["applicable"] else \
+            f"said to cost too little to show: interval of the turns at most {2 * (CONTROL_LEAST - MEAN_MOST):g} points wide"
+        rows = [t.row(f"CPU time of {len(turns)} turns, watched against bare", f"{in_words(found['watched'])}, said {found['said']:.2f} %",
+                      f"lower bound at most {MEAN_MOST:g} %", not found["refuted"]),
+                t.row("the control, budget 10 against bare", f"{in_words(found['control'])}, said {found['control_said']:.2f} %", wanted,
+                      found["sensitive"])]
+        return {"rows": rows, "found": found, "values": turns, "noisy": not found["sensitive"], "brief": in_words(found["watched"])}
+    return Unit(program.name, "turns", 210, measure)
+
+
+def units(options):
+    return [make(program, options) for program in PROGRAMS.values() for make in (parts_unit, turns_unit)]
+
+
+def table(joined, left):
+    return rows_of_units(joined, left)
