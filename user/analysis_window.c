@@ -266,6 +266,23 @@ static int mark_emitted_again(struct analysis_job *job, const struct stg_job *ab
 	return 0;
 }
 
+/* Covers the waiting of the new part that late peers explain, whose work is known. */
+static void explain_waiting(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
+{
+	struct series *series = context->series.series;
+
+	for (size_t i = 0; i < job->kept_count; i++) {
+		const struct kept *kept = &job->kept[i];
+
+		if (kept__bin(kept) >= span->begin && !pending(kept, span))
+			coverage__explain(&job->coverage, &series[kept->series], context->stg, job->waiting, kept);
+	}
+	for (size_t i = 0; i < job->open_count; i++)
+		coverage__explain(&job->coverage, &series[job->open[i].series], context->stg, job->waiting,
+				  &job->open[i]);
+}
+
 /* Adds all bundles to the map, to the coverage and to what is usual: one way through them for all three. */
 static int fill_map(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
@@ -304,6 +321,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		    waiting__add(job->waiting, kept, series, stg__state(context->stg, series->state)->group, from))
 			return -ENOMEM;
 	}
+	explain_waiting(context, job, span);
 	return waiting__end(job->waiting, about, &context->series);
 }
 
@@ -388,7 +406,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		free(job->emitted_again[class].rows);
 		job->emitted_again[class] = (struct emitted_again){.from = UINT64_MAX};
 	}
-	coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns);
+	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
+		goto cleanup;
 	judge(context, job, span);
 	if (fill_map(context, job, span) || find_variances(context, job, span))
 		goto cleanup;

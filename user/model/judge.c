@@ -3,6 +3,7 @@
 
 #include "model/alike.h"
 #include "model/grow.h"
+#include "model/own_part.h"
 #include "model/reference.h"
 #include "model/typical.h"
 
@@ -59,6 +60,8 @@ int judge__refresh(struct series_book *book)
 			return -ENOMEM;
 		if (typical__refresh(book, workload))
 			return -ENOMEM;
+		if (workload->class == VAPRO_COMMUNICATION)
+			own_part__refresh(book, workload);
 	}
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include "model/alike.h"
 #include "model/grow.h"
+#include "model/own_part.h"
 #include "model/table.h"
 
 #include <math.h>
@@ -32,6 +33,7 @@ static void clear(struct series *series)
 {
 	histogram__clear(&series->cpu);
 	histogram__clear(&series->net);
+	histogram__clear(&series->least);
 	batches__clear(&series->batches);
 	batches__clear(&series->batches_live);
 }
@@ -290,6 +292,8 @@ static int add_history(struct series_book *book, struct series *series, const st
 		return -ENOMEM;
 	if (histogram__add(&series->cpu, ns / kept->n, kept->n))
 		return -ENOMEM;
+	if (series->class == VAPRO_COMMUNICATION && own_part__add(series, kept))
+		return -ENOMEM;
 	/*
 	 * Calls are merged whatever they took, so their means lie closer together than they do; computations
 	 * are merged by bucket, and there the histogram itself decides.
@@ -446,7 +450,8 @@ size_t series__bytes(const struct series_book *book)
 
 	for (size_t i = 0; i < book->count; i++)
 		bytes +=
-		    (book->series[i].cpu.capacity + book->series[i].net.capacity) * sizeof(struct histogram_bucket) +
+		    (book->series[i].cpu.capacity + book->series[i].net.capacity + book->series[i].least.capacity) *
+			sizeof(struct histogram_bucket) +
 		    (book->series[i].batches.capacity + book->series[i].batches_live.capacity) *
 			sizeof(struct batch_bucket);
 	for (size_t i = 0; i < book->workload_count; i++)

@@ -69,6 +69,11 @@ struct series {
 	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
 	uint64_t members;	       /* fragments met */
 	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
+	struct histogram least; /* of calls: the least one of each bin; model/own_part.h */
+	uint64_t least_bin;	/* the bin that is being filled, and its least call so far; 0: none yet */
+	float least_ns;
+	float part_ns;	  /* of a call, when no peer is late; 0: not known */
+	bool part_steady; /* it repeats */
 	struct batches batches_live;				/* of the current view */
 	struct batches batches;					/* of all that are kept no longer */
 	double view_n;						/* fragments in the current view */
