@@ -108,7 +108,7 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 		int half = kept__bin(kept) * 2 >= begin + end;
 
 		series->window_n += kept->n;
-		series->half_n[half] += kept->n;
+		series->half_n[half] += kept__units(kept);
 		series->half_net_ns[half] += series__compared_ns(series->class, kept);
 	}
 }
@@ -123,7 +123,8 @@ void coverage__explain(struct coverage *coverage, struct series *series, const s
 	if (!is_parted(series, kept))
 		return;
 	waited = waited_ns(series, kept, &known);
-	for (uint64_t bin = first < lateness->begin ? lateness->begin : first; bin <= last && bin < lateness->end; bin++)
+	for (uint64_t bin = first < lateness->begin ? lateness->begin : first; bin <= last && bin < lateness->end;
+	     bin++)
 		explained += waited * kept__share(kept, bin) *
 			     lateness__explained(lateness, waiting, stg__job(stg, series->job),
 						 stg__state(stg, series->state)->group, series->row, bin);

@@ -31,6 +31,7 @@ struct kept {
 	uint32_t series, n, flags;
 	float min_ns, max_ns;
 	uint32_t cell;	       /* handle of its workload in the clusters of its state; or as below */
+	float ratio;	       /* work of a fragment, in units of the lightest group of its state; model/groups.h */
 	float reference;       /* per fragment; valid where covered */
 	float usual_blocked;   /* per fragment, of the undisturbed members */
 	float usual_frequency; /* likewise: time that a lower frequency than the highest costs anyway */
@@ -69,6 +70,12 @@ static inline bool kept__any_factor(const double *factor)
 	for (; i < VAPRO_FACTORS; i++)
 		any[0] |= at[i];
 	return (any[0] | any[1] | any[2] | any[3]) << 1; /* -0 is 0 */
+}
+
+/* The work of a bundle: its fragments, or as many of the lightest of their state. */
+static inline double kept__units(const struct kept *kept)
+{
+	return (double)kept->n * kept->ratio;
 }
 
 static inline uint64_t kept__bin(const struct kept *kept)
