@@ -120,21 +120,19 @@ static void test_disturbed(void **state)
 static void test_kernels(void **state)
 {
 	(void)state;
-	for (int c = 0; c < 8; c++) {
+	for (int c = 0; c < 4; c++) {
 		struct sim_scenario scenario = {.ranks = c & 1 ? 3 : 1,
 						.seconds = 45,
 						.seed = 23,
 						.noise = 0.02,
-						.scale = c & 4 ? 10 : 1,
-						.kernels = c & 2 ? SIM_AT_RANDOM : SIM_IN_TURN};
+						.scale = c & 2 ? 10 : 1,
+						.kernels = c == 1 || c == 2 ? SIM_AT_RANDOM : SIM_IN_TURN};
 
 		sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
-		sim_print(&report);
 		assert_true(report.found_count == 0 && report.performance > 0.9);
 		scenario.hogs[0] = (struct sim_hog){0, 25, 28, 9};
 		scenario.hog_count = 1;
 		sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
-		sim_print(&report);
 		assert_true(report.alarms == 1 && fabs(sim_alarm(&report)->begin - 25) <= 0.4 &&
 			    fabs(sim_alarm(&report)->end - 28) <= 0.4);
 		/* a slowdown of all is shown, and no alarm: it may be more work */
@@ -143,7 +141,6 @@ static void test_kernels(void **state)
 		scenario.grow_at = 45;
 		scenario.grow_factor = 1.5;
 		sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
-		sim_print(&report);
 		assert_true(report.alarms == 0 && report.performance < 0.75);
 	}
 }

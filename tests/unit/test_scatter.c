@@ -103,13 +103,37 @@ static void test_peer(void **state)
 	finish();
 }
 
+static struct sim_report report;
+
+/* Writes of which some flush for 20 ms whenever they like: no variance, and one that hangs for 400 ms is an alarm. */
+static void test_stall_among_flushes(void **state)
+{
+	struct sim_scenario scenario = {
+	    .ranks = 3, .seconds = 45, .seed = 31, .noise = 0.02, .write_every = 2, .flush_share = 0.3};
+	const struct sim_found *alarm;
+
+	(void)state;
+	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+	assert_int_equal(report.ever_alarms, 0);
+	assert_true(report.coverage_last > 0.95);
+	scenario.stall_rank = 1;
+	scenario.stall_at = 26;
+	scenario.stall_s = 0.4;
+	scenario.stall_attributed = true;
+	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+	assert_int_equal(report.alarms, 1);
+	alarm = sim_alarm(&report);
+	assert_true(alarm->class == VAPRO_IO && alarm->first_rank == 1 && alarm->rank_count == 1);
+	assert_near(alarm->begin, 26, 0.4);
+	assert_near(alarm->end, 26.4, 0.4);
+	assert_near(alarm->lost_by_class[VAPRO_IO], 0.4, 0.04);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_wide),
-	    cmocka_unit_test(test_one_stall),
-	    cmocka_unit_test(test_level_bins),
-	    cmocka_unit_test(test_peer),
+	    cmocka_unit_test(test_wide), cmocka_unit_test(test_one_stall),	     cmocka_unit_test(test_level_bins),
+	    cmocka_unit_test(test_peer), cmocka_unit_test(test_stall_among_flushes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

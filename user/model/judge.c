@@ -147,7 +147,7 @@ static void judge_scattered(const struct series_book *book, struct kept *kept, c
 		return;
 	kept->certified = 1;
 	kept->reason = VAPRO_COVERED;
-	if (!series->level)
+	if (scatter__judges(series))
 		kept->reference = (float)scatter__reference(series, kept);
 }
 
@@ -180,7 +180,7 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 		kept->covered = 1;
 		kept->provisional = !series->supported;
 		kept->reference = (float)(series->reference_ns * kept->ratio + series->asleep_ns);
-		if (series->class == VAPRO_IO && !series->certified)
+		if (series->class == VAPRO_IO)
 			judge_scattered(book, kept, series);
 		return;
 	}

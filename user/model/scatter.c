@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#define LEVEL_BATCHES 10
 #define LEVEL_SHARE 0.8	  /* of the batches lie near the reference */
 #define TAIL_RATIO 10	  /* to the median: less is no stall */
 #define HIGH_SHARE 0.98	  /* of the calls take no longer than what the tail is continued from */
@@ -10,7 +11,8 @@
 #define FAR_SIGMAS 6
 #define FEW_CALLS 3	/* so many calls show what may happen at any time ... */
 #define FEW_SHARE 0.005 /* ... or this share of all */
-#define FEW_RATIO 2	/* times what they took */
+#define NEAR_RATIO 2	/* times what they took: still the same */
+#define FAR_RATIO 10	/* times that: beyond any tail */
 #define MERGED_SIGMAS 3 /* of calls that were merged */
 
 /* The duration that all but `above` of the calls do not exceed. */
@@ -26,12 +28,17 @@ static double quantile(const struct histogram *histogram, double above)
 	return 0;
 }
 
-/* Whether most batches are what the reference says, or faster. */
+/*
+ * Whether most batches are what the reference says, or faster. What was level stays so: a fault that lasts is no
+ * scatter.
+ */
 static bool is_level(const struct series *series, const struct vapro_config *config)
 {
 	const struct batches *both[] = {&series->batches, &series->batches_live};
 	double all = 0, near = 0;
 
+	if (series->level)
+		return true;
 	for (int k = 0; k < 2; k++) {
 		for (uint32_t i = 0; i < both[k]->count; i++) {
 			const struct batch_bucket *bucket = &both[k]->items[i];
@@ -40,7 +47,7 @@ static bool is_level(const struct series *series, const struct vapro_config *con
 			near += config->threshold * bucket->sum_ns <= series->reference_ns * bucket->n ? bucket->n : 0;
 		}
 	}
-	return all > 0 && near >= LEVEL_SHARE * all;
+	return near >= LEVEL_SHARE * all && (all >= LEVEL_BATCHES || series->certified);
 }
 
 void scatter__refresh(struct series_book *book, const struct workload *workload)
@@ -48,7 +55,7 @@ void scatter__refresh(struct series_book *book, const struct workload *workload)
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
 		struct series *series = &book->series[i];
 		const struct histogram *cpu = &series->cpu;
-		double high, tail;
+		double high, few, tail;
 
 		series->level = series->slower || is_level(series, book->config);
 		if (series->level || !(cpu->n > 0))
@@ -56,10 +63,16 @@ void scatter__refresh(struct series_book *book, const struct workload *workload)
 		series->middle_ns = (float)quantile(cpu, cpu->n / 2);
 		high = quantile(cpu, (1 - HIGH_SHARE) * cpu->n);
 		tail = series->middle_ns * pow(high / series->middle_ns, FAR_SIGMAS / HIGH_SIGMAS);
-		tail = fmax(tail, FEW_RATIO * quantile(cpu, fmax(FEW_CALLS - 1, FEW_SHARE * cpu->n)));
+		few = quantile(cpu, fmax(FEW_CALLS - 1, FEW_SHARE * cpu->n));
+		tail = fmax(fmin(tail, FAR_RATIO * few), NEAR_RATIO * few);
 		series->tail_ns = (float)fmax(tail, TAIL_RATIO * series->middle_ns);
 		series->high_ns = (float)high;
 	}
+}
+
+bool scatter__judges(const struct series *series)
+{
+	return series->class == VAPRO_IO && !series->level && series->tail_ns > 0;
 }
 
 double scatter__reference(const struct series *series, const struct kept *kept)

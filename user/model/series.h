@@ -85,7 +85,7 @@ struct series {
 	uint8_t group_count, group_stretches;
 	float group_ns[SERIES_GROUPS]; /* of the last steady stretches, ascending */
 	/* Of IO whose durations spread; model/scatter.h. */
-	bool level; /* its batches do not */
+	bool level; /* its batches did not, once */
 	float middle_ns, high_ns, tail_ns;
 	struct batches batches_live;				/* of the current view */
 	struct batches batches;					/* of all that are kept no longer */
