@@ -4,6 +4,7 @@
 #include "analysis_memory.h"
 #include "analysis_past.h"
 
+#include "model/groups.h"
 #include "model/grow.h"
 #include "model/judge.h"
 #include "model/score.h"
@@ -371,6 +372,7 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 	arena__clear(&context->arena);
 	if (grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
 		return -ENOMEM;
+	groups__find(&context->series);
 	for (size_t i = 0; i < analysis->job_count; i++) {
 		if (analysis_window__learn(context, &analysis->jobs[i], span.view, span.end))
 			return -ENOMEM;
@@ -410,6 +412,7 @@ int analysis__ask(struct analysis *analysis, const struct vapro_selection *selec
 	if (analysis__select(analysis, selection) ||
 	    grow(&analysis->results, &analysis->result_capacity, analysis->job_count, sizeof(*analysis->results)))
 		return -ENOMEM;
+	groups__find(&context->series);
 	for (size_t i = 0; i < analysis->job_count; i++) {
 		if (analysis_window__learn(context, &analysis->jobs[i], 0, UINT64_MAX))
 			return -ENOMEM;

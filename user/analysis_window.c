@@ -3,6 +3,7 @@
 #include "analysis_past.h"
 #include "analysis_sharing.h"
 
+#include "model/groups.h"
 #include "model/grow.h"
 #include "model/judge.h"
 
@@ -24,12 +25,12 @@ static void add_factors(double *restrict sums, const float *restrict factor)
 
 static void add_pile(struct series_pile *pile, const struct kept *kept)
 {
-	pile->n += kept->n;
+	pile->n += kept__units(kept);
 	pile->sum_ns += kept->sum_ns;
 	if (kept->factor != kept_no_factors)
 		add_factors(pile->factor, kept->factor);
 	for (int group = 0; kept->counted && group < COUNTER_GROUPS; group++)
-		pile->counted_n[group] += kept->counted & 1U << group ? kept->n : 0;
+		pile->counted_n[group] += kept->counted & 1U << group ? kept__units(kept) : 0;
 }
 
 static bool any_alarm(const struct variance_book *book)
@@ -142,6 +143,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			computing[at->row] += computed_in(kept, view, end);
 		if (bin >= end)
 			continue;
+		kept->ratio = groups__ratio(at, kept);
 		kept->disturbed = alarms && disturbed(job, at, kept, bin);
 		/* What is held for a verdict is part of what a verdict can rest on, and of nothing that is of the view.
 		 */
@@ -158,10 +160,10 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			int third = (bin >= thirds[0]) + (bin >= thirds[1]);
 			double ns = series__compared_ns(at->class, kept);
 
-			at->third_n[third] += kept->n;
+			at->third_n[third] += kept__units(kept);
 			at->third_ns[third] += ns;
 			at->view_bundles++;
-			at->view_squares += kept->n == 1 ? ns * ns : ns * ns / kept->n;
+			at->view_squares += ns * ns / kept__units(kept);
 		}
 	}
 	for (size_t i = 0; !error && i < context->series.count; i++) {
@@ -219,8 +221,9 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 	}
 	judge__usual(&context->series, job->id);
 	for (size_t i = 0; i < job->open_count; i++) {
+		job->open[i].ratio = groups__ratio(&series[job->open[i].series], &job->open[i]);
 		judge__bundle(&context->series, &job->open[i]);
-		job->open[i].usual_blocked = series[job->open[i].series].usual_blocked;
+		job->open[i].usual_blocked = series[job->open[i].series].usual_blocked * job->open[i].ratio;
 		/* What has not ended is only worth a word once it lasts too long. */
 		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
 			job->open[i].covered = 0;
@@ -230,7 +233,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 /* Adds a bundle that was judged to what is usual, once it is known how long is usually slept. */
 static void add_usual(struct series *series, struct kept *kept, const struct analysis_span *span)
 {
-	kept->usual_blocked = series->usual_blocked;
+	kept->usual_blocked = series->usual_blocked * kept->ratio;
 	kept->learnt = !pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
 		       series__learns(series, kept, kept->disturbed);
 	if (kept->learnt)
@@ -265,6 +268,23 @@ static int mark_emitted_again(struct analysis_job *job, const struct stg_job *ab
 	if (first < emitted_again->from)
 		emitted_again->from = first;
 	return 0;
+}
+
+/* Covers the waiting of the new part that late peers explain, whose work is known. */
+static void explain_waiting(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
+{
+	struct series *series = context->series.series;
+
+	for (size_t i = 0; i < job->kept_count; i++) {
+		const struct kept *kept = &job->kept[i];
+
+		if (kept__bin(kept) >= span->begin && !pending(kept, span))
+			coverage__explain(&job->coverage, &series[kept->series], context->stg, job->waiting, kept);
+	}
+	for (size_t i = 0; i < job->open_count; i++)
+		coverage__explain(&job->coverage, &series[job->open[i].series], context->stg, job->waiting,
+				  &job->open[i]);
 }
 
 /* Adds all bundles to the map, to the coverage and to what is usual: one way through them for all three. */
@@ -305,6 +325,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		    waiting__add(job->waiting, kept, series, stg__state(context->stg, series->state)->group, from))
 			return -ENOMEM;
 	}
+	explain_waiting(context, job, span);
 	return waiting__end(job->waiting, about, &context->series);
 }
 
@@ -401,7 +422,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		free(job->emitted_again[class].rows);
 		job->emitted_again[class] = (struct emitted_again){.from = UINT64_MAX};
 	}
-	coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns);
+	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
+		goto cleanup;
 	judge(context, job, span);
 	if (fill_map(context, job, span) || find_variances(context, job, span) || count_own_waits(context, job, span))
 		goto cleanup;

@@ -80,6 +80,7 @@ static inline struct kept fragment(double from_bin, double to_bin, double refere
 {
 	float *factor = factors();
 	struct kept kept = {
+	    .ratio = 1,
 	    .factor = factor,
 	    .start_ns = (uint64_t)((FIRST + from_bin) * BIN),
 	    .end_ns = (uint64_t)((FIRST + to_bin) * BIN),

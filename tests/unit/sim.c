@@ -108,6 +108,8 @@ static double run(struct sim *sim, int id, double need, double until)
 	return preempted;
 }
 
+static const double kernel_work[] = {1, 3, 10};
+
 static double work_of(struct sim *sim, int id, int state, int iteration, double *instructions)
 {
 	const struct sim_scenario *s = sim->s;
@@ -118,6 +120,11 @@ static double work_of(struct sim *sim, int id, int state, int iteration, double 
 		ns *= 0.3 + 1.4 * sim_random(&sim->seed);
 	if (s->alternating && state <= C2 && iteration & 1)
 		ns *= 2;
+	if (s->kernels && state == C1) {
+		uint64_t drawn = (uint64_t)iteration * 7919 + 5;
+
+		ns *= kernel_work[s->kernels == SIM_IN_TURN ? iteration % 3 : (int)(3 * sim_random(&drawn))];
+	}
 	if (s->modes > 0 && sim_random(&sim->seed) < s->modes)
 		ns *= 2;
 	if (s->phase_factor > 0 && state == C1 && t >= s->phase_at)

@@ -26,10 +26,15 @@ struct sim_scenario {
 	int ranks;
 	double seconds;
 	uint64_t seed;
-	double noise;		       /* standard deviation of a fragment's on-CPU time */
-	double bin_noise;	       /* a whole bin of a rank is up to this much slower */
-	bool random_work;	       /* uniform between 0.3 and 1.7 of the usual */
-	bool alternating;	       /* two states cost double in every other iteration */
+	double noise;	  /* standard deviation of a fragment's on-CPU time */
+	double bin_noise; /* a whole bin of a rank is up to this much slower */
+	bool random_work; /* uniform between 0.3 and 1.7 of the usual */
+	bool alternating; /* two states cost double in every other iteration */
+	enum {
+		SIM_ONE_KERNEL,
+		SIM_IN_TURN,
+		SIM_AT_RANDOM
+	} kernels;		       /* the first computation has 1, 3 or 10 times the work */
 	bool naps;		       /* one computation sleeps for a while in each iteration */
 	double modes;		       /* share of computations that cost double, at random, always */
 	double odd_naps;	       /* share of iterations in which one computation sleeps 20 ms, always */
@@ -83,7 +88,7 @@ struct sim_report {
 	struct sim_found found[SIM_FOUND];
 	int found_count, alarms, ever_alarms;
 	int windows;
-	double coverage_last, coverage_max, coverage_computation;
+	double coverage_last, coverage_max, coverage_computation, coverage_communication;
 	int drifts, imbalances, rares, emitted_again;
 	struct result_imbalance imbalance;
 	double governed, not_seen, performance;

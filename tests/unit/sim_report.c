@@ -89,6 +89,7 @@ void sim_read(struct sim_report *report, const struct job_result *r)
 	report->coverage_last = r->coverage_total;
 	report->coverage_max = fmax(report->coverage_max, r->coverage_total);
 	report->coverage_computation = r->coverage[VAPRO_COMPUTATION];
+	report->coverage_communication = r->coverage[VAPRO_COMMUNICATION];
 	report->performance = r->performance[VAPRO_COMPUTATION];
 	report->drifts += (int)r->drift_count;
 	report->imbalances += (int)r->imbalance_count;

@@ -148,7 +148,8 @@ static void test_frequency(void **state)
 	struct breakdown breakdown;
 	struct vapro_config config;
 	float factor[VAPRO_FACTORS] = {[VAPRO_FREQUENCY] = 70};
-	struct kept kept = {.sum_ns = 160, .factor = factor, .n = 1, .max_ns = 160, .reference = 100, .covered = 1};
+	struct kept kept = {
+	    .sum_ns = 160, .factor = factor, .n = 1, .ratio = 1, .max_ns = 160, .reference = 100, .covered = 1};
 	double sum = 0;
 
 	(void)state;
@@ -191,7 +192,7 @@ static struct kept fragment(double ns, double preempted, double backend)
 {
 	static float factor[VAPRO_FACTORS];
 	struct kept kept = {
-	    .sum_ns = ns, .factor = factor, .n = 1, .max_ns = (float)ns, .reference = 100, .covered = 1};
+	    .ratio = 1, .sum_ns = ns, .factor = factor, .n = 1, .max_ns = (float)ns, .reference = 100, .covered = 1};
 
 	memset(factor, 0, sizeof(factor));
 	factor[VAPRO_PREEMPTED] = (float)preempted;

@@ -15,12 +15,17 @@ struct gap {
 void coverage__clear(struct coverage *coverage)
 {
 	free(coverage->uncovered);
+	lateness__clear(&coverage->lateness);
 	*coverage = (struct coverage){0};
 }
 
-void coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t job, uint64_t begin_ns, uint64_t end_ns)
+int coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t job, uint64_t begin_ns, uint64_t end_ns)
 {
+	struct lateness lateness = coverage->lateness;
+
+	coverage->lateness = (struct lateness){0};
 	coverage__clear(coverage);
+	coverage->lateness = lateness;
 	for (uint32_t i = 0; i < stg__threads(stg); i++) {
 		const struct stg_thread *thread = stg__thread(stg, i);
 		uint64_t from = thread->from_ns > begin_ns ? thread->from_ns : begin_ns;
@@ -30,14 +35,47 @@ void coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t 
 		if (thread->job == job && thread->from_ns && to > from && (thread->used || !thread->about.thread))
 			coverage->wall_ns += (double)(to - from);
 	}
+	return lateness__begin(&coverage->lateness, stg__job(stg, job)->row_count, begin_ns / VAPRO_BIN_NS,
+			       end_ns / VAPRO_BIN_NS);
+}
+
+/* Whether a call's waiting is separated: its state is known, and its durations spread. */
+static bool is_parted(const struct series *series, const struct kept *kept)
+{
+	return series->class == VAPRO_COMMUNICATION && !kept->certified && kept->covered && !kept->blind &&
+	       kept->reason == VAPRO_SPREAD;
+}
+
+/* What a call takes beyond its own part and what the kernel attributes: *known is the rest of it. */
+static double waited_ns(const struct series *series, const struct kept *kept, double *known)
+{
+	double attributed = fmin(kept->sum_ns, kept__cpu_attributed(kept)), rest = kept->sum_ns - attributed;
+	double part = fmin(rest, (double)series->part_ns * kept->n);
+
+	*known = attributed + (series->part_steady ? part : 0);
+	return rest - part;
+}
+
+static void enter_cell(struct coverage *coverage, const struct series *series, const struct kept *kept, double known,
+		       double waited, uint64_t bin)
+{
+	struct lateness_cell *cell = lateness__cell(&coverage->lateness, series->row, bin);
+	double share = kept__share(kept, bin);
+
+	if (series->class == VAPRO_COMMUNICATION) {
+		cell->called += (float)(kept->sum_ns * share);
+		cell->waited += (float)(waited * share);
+	} else {
+		cell->known += (float)(known * share);
+	}
 }
 
 void coverage__add(struct coverage *coverage, struct series *series, const struct kept *kept, uint64_t begin,
 		   uint64_t end)
 {
 	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
-	bool open = kept->flags & VAPRO_BUNDLE_OPEN;
-	double share = 0, ns;
+	bool open = kept->flags & VAPRO_BUNDLE_OPEN, parted = is_parted(series, kept);
+	double share = 0, ns, known = kept->certified ? kept->sum_ns : 0, waited = 0;
 
 	if (first >= begin && last < end) {
 		share = 1;
@@ -51,10 +89,15 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 	coverage->seen_ns += ns;
 	coverage->fragments += kept->n * share;
 	series->window_ns += ns;
-	if (kept->certified)
-		coverage->covered_ns[series->class] += ns;
-	else
-		series->window_uncovered_ns[kept->reason] += ns;
+	if (parted)
+		waited = waited_ns(series, kept, &known);
+	else if (kept->taken)
+		known = fmin(kept->sum_ns, kept__cpu_attributed(kept));
+	coverage->covered_ns[series->class] += kept->certified || parted ? known * share : 0;
+	if (!kept->certified)
+		series->window_uncovered_ns[kept->reason] += ns - (parted ? known * share : 0);
+	for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
+		enter_cell(coverage, series, kept, known, waited, bin);
 	/* An open fragment that is not late yet says nothing about performance, nor does who is covered where
 	 * disturbed. */
 	if (kept->covered && !kept->taken && (!open || kept->sum_ns > kept->reference)) {
@@ -65,9 +108,28 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 		int half = kept__bin(kept) * 2 >= begin + end;
 
 		series->window_n += kept->n;
-		series->half_n[half] += kept->n;
+		series->half_n[half] += kept__units(kept);
 		series->half_net_ns[half] += series__compared_ns(series->class, kept);
 	}
+}
+
+void coverage__explain(struct coverage *coverage, struct series *series, const struct stg *stg,
+		       const struct waiting *waiting, const struct kept *kept)
+{
+	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+	struct lateness *lateness = &coverage->lateness;
+	double waited, known, explained = 0;
+
+	if (!is_parted(series, kept))
+		return;
+	waited = waited_ns(series, kept, &known);
+	for (uint64_t bin = first < lateness->begin ? lateness->begin : first; bin <= last && bin < lateness->end;
+	     bin++)
+		explained += waited * kept__share(kept, bin) *
+			     lateness__explained(lateness, waiting, stg__job(stg, series->job),
+						 stg__state(stg, series->state)->group, series->row, bin);
+	coverage->covered_ns[VAPRO_COMMUNICATION] += explained;
+	series->window_uncovered_ns[VAPRO_SPREAD] -= explained;
 }
 
 static int compare_gaps(const void *a, const void *b)

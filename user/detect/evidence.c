@@ -2,6 +2,7 @@
 #include "detect/evidence_private.h"
 
 #include "detect/alone.h"
+#include "model/scatter.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -102,6 +103,8 @@ static bool strange(const struct evidence_input *input, const struct tally_serie
 	double others = series->usual.n + series->usual_live.n - (entry->n - entry->open_n);
 	double others_ns = series->usual.dur + series->usual_live.dur - (entry->dur - entry->open_dur);
 
+	if (scatter__judges(series))
+		return entry->longest > series->tail_ns;
 	if (series__unusual(series, input->config, entry->n, entry->dur, false, NULL))
 		return true;
 	if (far_out(input, entry, series))

@@ -90,7 +90,7 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 	series = find(tally, kept->series);
 	if (!series)
 		return -ENOMEM;
-	series->n += kept->n * share;
+	series->n += kept__units(kept) * share;
 	series->dur += dur;
 	series->ref += ref;
 	series->lost += loss.lost * share;
@@ -119,7 +119,7 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 		tally->factor[i] += kept->factor[i] * share;
 	if (kept->flags & VAPRO_BUNDLE_OPEN) {
 		tally->open = true;
-		series->open_n += kept->n * share;
+		series->open_n += kept__units(kept) * share;
 		series->open_dur += dur;
 	}
 	if (kept->n == 1 && share >= 0.5) {

@@ -47,6 +47,9 @@ void waiting__reach(struct waiting *waiting, double ns);
 int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series, uint32_t group,
 		 uint64_t from);
 
+/* Whether a row has called on the communicator of a group; every rank belongs to the world. Not of STG_PROCESS. */
+bool waiting__is_member(const struct waiting *waiting, const struct stg_job *job, uint32_t group, uint32_t row);
+
 /* Writes late, transfer and slow path into the cells, which hold all classes by now. Returns 0 or -ENOMEM. */
 int waiting__end(struct waiting *waiting, const struct stg_job *job, const struct series_book *book);
 

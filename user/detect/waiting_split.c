@@ -23,6 +23,15 @@ static bool belongs(const struct group *group, const struct stg_job *job, size_t
 	return group->uses[row] || (group->id == STG_WORLD && !job->rows[row].thread);
 }
 
+bool waiting__is_member(const struct waiting *waiting, const struct stg_job *job, uint32_t id, uint32_t row)
+{
+	for (size_t i = 1; i < waiting->group_count; i++) {
+		if (waiting->groups[i].id == id)
+			return belongs(&waiting->groups[i], job, row);
+	}
+	return belongs(&waiting->groups[0], job, row);
+}
+
 /* Threads of a process that wait for each other are a group per process, which goes by its leader; others are one. */
 static uint32_t leader_of(const struct group *group, const struct stg_job *job, uint32_t row)
 {

@@ -54,7 +54,7 @@ static void usual_of_reference(const struct kept *kept, const double *time, doub
  */
 static void usual_of_pile(const struct kept *kept, const double *time, const struct series_pile *pile, double *usual)
 {
-	double each = kept->n / pile->n, rest = pile->sum_ns * each, now = user_time(time), known = 0;
+	double each = kept__units(kept) / pile->n, rest = pile->sum_ns * each, now = user_time(time), known = 0;
 	const enum counter_group *groups = factors__groups();
 
 	for (int node = 0; node < FACTOR_NODES; node++) {
@@ -66,7 +66,7 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 		usual[node] = 0;
 		if (factor < VAPRO_FACTORS && pile->factor[factor] != 0 && n > 0 &&
 		    (kept->counted || group == COUNTER_GROUPS))
-			usual[node] = pile->factor[factor] * kept->n / n;
+			usual[node] = pile->factor[factor] * kept__units(kept) / n;
 		if (factor_infos[node].parent == NODE_SUSPENSION)
 			usual[NODE_SUSPENSION] += usual[node];
 	}
@@ -154,7 +154,8 @@ bool contribution__row(const struct kept *kept, const struct series_pile *normal
 		for (uint32_t i = 0; i < info->count; i++) {
 			enum vapro_factor factor = factor_infos[info->first + i].factor;
 
-			row->x[set][i] = kept->factor[factor] / kept->n - normal->factor[factor] / normal->n;
+			row->x[set][i] =
+			    kept->factor[factor] / kept->n - normal->factor[factor] / normal->n * kept->ratio;
 		}
 		row->y[set] = y / kept->n;
 	}
@@ -207,8 +208,8 @@ void contribution__add(struct contribution *contribution, const struct kept *kep
 
 		impact[node] = time[node] - usual[node];
 		if (factors__counted(node))
-			impact[node] =
-			    kept->factor[factor] - (normal->n > 0 ? normal->factor[factor] / normal->n * kept->n : 0);
+			impact[node] = kept->factor[factor] -
+				       (normal->n > 0 ? normal->factor[factor] / normal->n * kept__units(kept) : 0);
 	}
 	add_durations(contribution, impact, kept->sum_ns * share, config->major_share);
 	if (!has(kept->counted, COUNTER_TOP)) {

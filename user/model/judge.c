@@ -3,7 +3,9 @@
 
 #include "model/alike.h"
 #include "model/grow.h"
+#include "model/own_part.h"
 #include "model/reference.h"
+#include "model/scatter.h"
 #include "model/typical.h"
 
 #include <math.h>
@@ -35,8 +37,8 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 		return;
 	if (series->cpu.sum_ns > 0)
 		cpu.near_share = fmin(cpu.near_share, 1 - series->wide_ns / series->cpu.sum_ns);
-	series->certified =
-	    cpu.groups && series->cpu.n >= enough_of(config, series) && cpu.near_share >= config->certify_share;
+	series->certified = series->cpu.n >= enough_of(config, series) &&
+			    (series->proven || (cpu.groups && cpu.near_share >= config->certify_share));
 	/* Who sleeps at will, now long and now short, has no fixed duration whatever it does on the CPU. */
 	if (series->net.n > 0 && net.near_share < config->certify_share && series->cpu.sum_ns < series->net.sum_ns / 2)
 		series->certified = false;
@@ -59,6 +61,10 @@ int judge__refresh(struct series_book *book)
 			return -ENOMEM;
 		if (typical__refresh(book, workload))
 			return -ENOMEM;
+		if (workload->class == VAPRO_COMMUNICATION)
+			own_part__refresh(book, workload);
+		if (workload->class == VAPRO_IO)
+			scatter__refresh(book, workload);
 	}
 	return 0;
 }
@@ -134,6 +140,17 @@ static void judge_taken(const struct vapro_config *config, struct kept *kept)
 	kept->covered = kept->taken = 1;
 }
 
+/* IO of a state whose durations spread. How long the other end of a pipe takes is no distribution of calls. */
+static void judge_scattered(const struct series_book *book, struct kept *kept, const struct series *series)
+{
+	if (stg__state(book->stg, series->state)->peer)
+		return;
+	kept->certified = 1;
+	kept->reason = VAPRO_COVERED;
+	if (scatter__judges(series))
+		kept->reference = (float)scatter__reference(series, kept);
+}
+
 void judge__bundle(const struct series_book *book, struct kept *kept)
 {
 	const struct series *series = &book->series[kept->series];
@@ -141,7 +158,7 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 
 	kept->covered = kept->certified = kept->blind = kept->taken = kept->provisional = 0;
 	kept->reference = 0;
-	kept->usual_frequency = series->usual_frequency;
+	kept->usual_frequency = series->usual_frequency * kept->ratio;
 	if (series->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS) {
 		judge_cluster(book, kept, series);
 		judge_taken(book->config, kept);
@@ -162,7 +179,9 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 	if (series->certified || (enough && series->class != VAPRO_COMPUTATION)) {
 		kept->covered = 1;
 		kept->provisional = !series->supported;
-		kept->reference = (float)(series->reference_ns + series->asleep_ns);
+		kept->reference = (float)(series->reference_ns * kept->ratio + series->asleep_ns);
+		if (series->class == VAPRO_IO)
+			judge_scattered(book, kept, series);
 		return;
 	}
 	if (series->class == VAPRO_COMPUTATION)

@@ -30,24 +30,25 @@ struct kept {
 	const float *factor; /* VAPRO_FACTORS sums over the n fragments: of the book's pool, or kept_no_factors */
 	uint32_t series, n, flags;
 	float min_ns, max_ns;
-	uint32_t cell;	       /* handle of its workload in the clusters of its state; or as below */
-	float reference;       /* per fragment; valid where covered */
-	float usual_blocked;   /* per fragment, of the undisturbed members */
-	float usual_frequency; /* likewise: time that a lower frequency than the highest costs anyway */
-	uint8_t fresh;	       /* arrived since the last window */
-	uint8_t covered;       /* takes part in the heat map */
-	uint8_t certified;     /* and counts as coverage */
-	uint8_t blind;	       /* covered without any reference: stuck in something never seen before */
-	uint8_t warm_up;       /* among the first members of its workload on this rank */
-	uint8_t provisional;   /* its reference has no support yet */
-	uint8_t taken;	       /* covered for what the kernel attributes alone: its work is not known to be fixed */
-	uint8_t reason;	       /* enum vapro_uncovered_reason */
-	uint8_t renewed;       /* its reference has changed enough since the last window to emit its bins again */
-	uint8_t waits;	       /* for threads of its process: to be off the CPU costs nothing */
-	uint8_t held : 1;      /* older than the view; kept until its state has enough fragments to be judged */
-	uint8_t disturbed : 1; /* in time that an alarm owned when the last window ended */
-	uint8_t learnt : 1;    /* part of what is usual of its series */
-	uint8_t counted;       /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
+	uint32_t cell;		 /* handle of its workload in the clusters of its state; or as below */
+	float ratio;		 /* work of a fragment, in units of the lightest group of its state; model/groups.h */
+	float reference;	 /* per fragment; valid where covered */
+	float usual_blocked;	 /* per fragment, of the undisturbed members */
+	float usual_frequency;	 /* likewise: time that a lower frequency than the highest costs anyway */
+	uint8_t fresh : 1;	 /* arrived since the last window */
+	uint8_t covered : 1;	 /* takes part in the heat map */
+	uint8_t certified : 1;	 /* and counts as coverage */
+	uint8_t blind : 1;	 /* covered without any reference: stuck in something never seen before */
+	uint8_t warm_up : 1;	 /* among the first members of its workload on this rank */
+	uint8_t provisional : 1; /* its reference has no support yet */
+	uint8_t taken : 1;	 /* covered for what the kernel attributes alone: its work is not known to be fixed */
+	uint8_t reason;		 /* enum vapro_uncovered_reason */
+	uint8_t renewed : 1;	 /* its reference has changed enough since the last window to emit its bins again */
+	uint8_t waits : 1;	 /* for threads of its process: to be off the CPU costs nothing */
+	uint8_t held : 1;	 /* older than the view; kept until its state has enough fragments to be judged */
+	uint8_t disturbed : 1;	 /* in time that an alarm owned when the last window ended */
+	uint8_t learnt : 1;	 /* part of what is usual of its series */
+	uint8_t counted;	 /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
 };
 
 extern const float kept_no_factors[VAPRO_FACTORS]; /* all 0 */
@@ -69,6 +70,12 @@ static inline bool kept__any_factor(const double *factor)
 	for (; i < VAPRO_FACTORS; i++)
 		any[0] |= at[i];
 	return (any[0] | any[1] | any[2] | any[3]) << 1; /* -0 is 0 */
+}
+
+/* The work of a bundle: its fragments, or as many of the lightest of their state. */
+static inline double kept__units(const struct kept *kept)
+{
+	return (double)kept->n * kept->ratio;
 }
 
 static inline uint64_t kept__bin(const struct kept *kept)

@@ -9,6 +9,9 @@ struct group {
 	double peak, peak_density; /* fragments of the fullest cell, and per logarithmic width */
 };
 
+#define HEAVY_LEAST 10	 /* members of a group that is populous by its time alone */
+#define CENTRE_SHARE 0.1 /* of the fragments or the time: a group that is listed */
+
 /* More separate groups than this are no groups that matter. */
 #define GROUPS_MAX 64
 
@@ -97,6 +100,16 @@ static size_t find_groups(const struct histogram *histogram, struct group *group
 	return count;
 }
 
+/*
+ * A group that has its share of the fragments, or of the time: few heavy computations among many light ones are work of
+ * their own, where they are not just a few outliers.
+ */
+static bool has_share(const struct histogram *histogram, const struct group *group, double share)
+{
+	return group->n >= share * histogram->n ||
+	       (group->n >= HEAVY_LEAST && group->sum_ns >= share * histogram->sum_ns);
+}
+
 struct reference reference__of(const struct histogram *histogram, const struct vapro_config *config)
 {
 	struct group groups[GROUPS_MAX];
@@ -105,10 +118,10 @@ struct reference reference__of(const struct histogram *histogram, const struct v
 	double near_ns = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (groups[i].n < config->populous_share * histogram->n)
-			continue;
-		if (!reference.groups++)
+		if (groups[i].n >= config->populous_share * histogram->n && !reference.groups++)
 			reference.expected_ns = groups[i].sum_ns / groups[i].n;
+		if (has_share(histogram, &groups[i], CENTRE_SHARE) && reference.centre_count < REFERENCE_CENTRES)
+			reference.centre_ns[reference.centre_count++] = groups[i].sum_ns / groups[i].n;
 	}
 	if (!reference.groups && histogram->n > 0) {
 		/* No group is populous: the median bucket, which nobody may certify. */
@@ -129,7 +142,7 @@ struct reference reference__of(const struct histogram *histogram, const struct v
 		for (size_t i = 0; i < count; i++) {
 			double group_mean = groups[i].sum_ns / groups[i].n;
 
-			if (groups[i].n >= config->populous_share * histogram->n &&
+			if (has_share(histogram, &groups[i], config->populous_share) &&
 			    fabs(mean - group_mean) <= config->certify_width * group_mean) {
 				near_ns += histogram->buckets[b].sum_ns;
 				break;

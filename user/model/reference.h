@@ -12,10 +12,15 @@
 
 #include <vapro/config.h>
 
+#define REFERENCE_CENTRES 8
+
 struct reference {
 	double expected_ns; /* 0 where the histogram is empty */
 	double near_share;  /* of the time: within certify_width of a populous group's mean */
 	unsigned groups;    /* populous ones */
+	/* The means of the lowest groups that are a tenth of the fragments, or of the time. */
+	double centre_ns[REFERENCE_CENTRES];
+	unsigned centre_count;
 };
 
 struct reference reference__of(const struct histogram *histogram, const struct vapro_config *config);

@@ -2,7 +2,9 @@
 #include "model/series.h"
 
 #include "model/alike.h"
+#include "model/groups.h"
 #include "model/grow.h"
+#include "model/own_part.h"
 #include "model/table.h"
 
 #include <math.h>
@@ -32,6 +34,8 @@ static void clear(struct series *series)
 {
 	histogram__clear(&series->cpu);
 	histogram__clear(&series->net);
+	histogram__clear(&series->least);
+	histogram__clear(&series->stretch);
 	batches__clear(&series->batches);
 	batches__clear(&series->batches_live);
 }
@@ -290,6 +294,11 @@ static int add_history(struct series_book *book, struct series *series, const st
 		return -ENOMEM;
 	if (histogram__add(&series->cpu, ns / kept->n, kept->n))
 		return -ENOMEM;
+	if (series->class == VAPRO_COMMUNICATION && own_part__add(series, kept))
+		return -ENOMEM;
+	if (series->class == VAPRO_COMPUTATION && book->source != VAPRO_BY_INSTRUCTIONS &&
+	    groups__add(book, series, kept, ns))
+		return -ENOMEM;
 	/*
 	 * Calls are merged whatever they took, so their means lie closer together than they do; computations
 	 * are merged by bucket, and there the histogram itself decides.
@@ -361,6 +370,7 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, con
 	    .min_ns = (float)bundle->min_ns,
 	    .max_ns = (float)bundle->max_ns,
 	    .fresh = 1,
+	    .ratio = 1,
 	    .waits = class == VAPRO_COMMUNICATION && state->group == STG_PROCESS,
 	};
 	if (!take_factors(book, factor, kept))
@@ -368,6 +378,8 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, con
 	error = add(book, bundle, class, kept);
 	if (error)
 		series__drop(book, kept);
+	else
+		kept->ratio = groups__ratio(&book->series[kept->series], kept);
 	return error;
 }
 
@@ -379,11 +391,11 @@ int series__learn(struct series_book *book, const struct kept *kept, bool live)
 	series->batches_live.begin = series->batches.begin;
 
 	if (!live) {
-		series->frequency_n += kept->n;
+		series->frequency_n += kept__units(kept);
 		series->frequency_ns += kept->factor[VAPRO_FREQUENCY];
 	}
 	series->dirty = book->workloads[series->workload].dirty = true;
-	return batches__add(batches, kept__bin(kept), kept->n, series__compared_ns(series->class, kept));
+	return batches__add(batches, kept__bin(kept), kept->n, series__compared_ns(series->class, kept) / kept->ratio);
 }
 
 struct survivors {
@@ -445,10 +457,11 @@ size_t series__bytes(const struct series_book *book)
 		       table__bytes(book->by_kind) + book->truths.capacity * sizeof(*book->truths.items);
 
 	for (size_t i = 0; i < book->count; i++)
-		bytes +=
-		    (book->series[i].cpu.capacity + book->series[i].net.capacity) * sizeof(struct histogram_bucket) +
-		    (book->series[i].batches.capacity + book->series[i].batches_live.capacity) *
-			sizeof(struct batch_bucket);
+		bytes += (book->series[i].cpu.capacity + book->series[i].net.capacity + book->series[i].least.capacity +
+			  book->series[i].stretch.capacity) *
+			     sizeof(struct histogram_bucket) +
+			 (book->series[i].batches.capacity + book->series[i].batches_live.capacity) *
+			     sizeof(struct batch_bucket);
 	for (size_t i = 0; i < book->workload_count; i++)
 		bytes += book->workloads[i].clusters ? clusters__bytes(book->workloads[i].clusters) : 0;
 	return bytes;

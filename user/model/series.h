@@ -29,6 +29,7 @@
 #define SERIES_NONE UINT32_MAX
 #define SERIES_WINDOWS 8  /* windows whose means are kept for drift */
 #define SERIES_THIRDS 3	  /* parts of the view that are looked at by themselves */
+#define SERIES_GROUPS 6	  /* of durations in one state */
 #define SERIES_WARM_UP 10 /* first members of a workload on a rank */
 
 /* Sums over undisturbed fragments: what a factor costs when nothing is wrong. */
@@ -68,7 +69,24 @@ struct series {
 	double asleep_ns;	       /* what its computation usually sleeps on top */
 	double size[VAPRO_MAGNITUDES]; /* that it was last found by */
 	uint64_t members;	       /* fragments met */
-	double wide_ns; /* of cpu: in merged calls whose members differ more than a certified state's may */
+	double wide_ns;		/* of cpu: in merged calls whose members differ more than a certified state's may */
+	struct histogram least; /* of calls: the least one of each bin; model/own_part.h */
+	uint64_t least_bin;	/* the bin that is being filled, and its least call so far; 0: none yet */
+	float least_ns;
+	float part_ns;	  /* of a call, when no peer is late; 0: not known */
+	bool part_steady; /* it repeats */
+	/* Of computation without counts; model/groups.h. */
+	struct histogram stretch; /* the one that is being filled */
+	uint64_t stretch_begin;	  /* its first bin; 0: none yet */
+	uint64_t stretch_last;	  /* its last one */
+	bool proven;		  /* a stretch was steady */
+	bool grouped;		  /* it has several workloads: those of group_ns */
+	bool single;		  /* it has one */
+	uint8_t group_count, group_stretches;
+	float group_ns[SERIES_GROUPS]; /* of the last steady stretches, ascending */
+	/* Of IO whose durations spread; model/scatter.h. */
+	bool level; /* its batches did not, once */
+	float middle_ns, high_ns, tail_ns;
 	struct batches batches_live;				/* of the current view */
 	struct batches batches;					/* of all that are kept no longer */
 	double view_n;						/* fragments in the current view */

@@ -11,15 +11,16 @@ void series__add_usual(struct series_usual *usual, enum vapro_class class, const
 {
 	struct loss loss = kept__loss(kept);
 	double net = kept->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
-	double square = kept->n == 1 ? kept->sum_ns * kept->sum_ns : kept->sum_ns * kept->sum_ns / kept->n;
+	double n = kept__units(kept);
+	double square = n == 1 ? kept->sum_ns * kept->sum_ns : kept->sum_ns * kept->sum_ns / n;
 
-	usual->n += kept->n;
+	usual->n += n;
 	usual->bundles += 1;
 	usual->dur += kept->sum_ns;
 	usual->dur_sq += square;
 	usual->net += net;
 	/* mostly the kernel attributes nothing */
-	usual->net_sq += net == kept->sum_ns ? square : kept->n == 1 ? net * net : net * net / kept->n;
+	usual->net_sq += net == kept->sum_ns ? square : n == 1 ? net * net : net * net / n;
 }
 
 void series__merge_usual(struct series_usual *into, const struct series_usual *from, double share)

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Coverage of calls: their own part, and waiting that is explained by late peers whose work is known. */
+#include "learned.h"
+
+#include "detect/coverage.h"
+
+#define RANKS 4
+#define PART 2e4 /* of a call */
+
+/* Calls of a bin: the first of them waits for nobody, where `last` is set. */
+static void learn_calls(uint32_t rank, uint64_t bin, double waited, bool last)
+{
+	struct vapro_bundle b = made(rank, bin, 10, PART + waited);
+
+	b.min_ns = (uint64_t)(last ? PART : PART + waited / 2);
+	learn_bundle(&b, false);
+}
+
+/* Only one rank is ever the last one: what its calls take is what those of all others do by themselves. */
+static void test_own_part(void **state)
+{
+	uint64_t seed = 1;
+
+	(void)state;
+	begin(RANKS, VAPRO_BY_ARGUMENTS, VAPRO_COMMUNICATION, "function=MPI_Allreduce");
+	for (uint64_t bin = 0; bin < 20; bin++)
+		for (uint32_t rank = 0; rank < RANKS; rank++)
+			learn_calls(rank, bin, rank == 2 ? 0 : 1e6 * (1 + 9 * sim_random(&seed)), rank == 2);
+	refresh();
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		assert_true(series_of(rank)->part_steady);
+		assert_near(series_of(rank)->part_ns / PART, 1, 0.02);
+	}
+	finish();
+	/* nobody knows what calls take that always wait for somebody, each time as long as chance will have it */
+	begin(RANKS, VAPRO_BY_ARGUMENTS, VAPRO_COMMUNICATION, "function=MPI_Allreduce");
+	for (uint64_t bin = 0; bin < 60; bin++)
+		for (uint32_t rank = 0; rank < RANKS; rank++)
+			learn_calls(rank, bin, 1e6 * (0.1 + 9 * sim_random(&seed)), false);
+	refresh();
+	assert_false(series_of(0)->part_steady);
+	finish();
+}
+
+/* What a rank did in a bin, in parts of it; the rest is not seen. */
+static void did(struct lateness *lateness, uint32_t rank, uint64_t bin, double called, double waited, double known)
+{
+	*lateness__cell(lateness, rank, bin) = (struct lateness_cell){.called = (float)(called * VAPRO_BIN_NS),
+								      .known = (float)(known * VAPRO_BIN_NS),
+								      .waited = (float)(waited * VAPRO_BIN_NS)};
+}
+
+static double explained(struct lateness *lateness, uint32_t rank, uint64_t bin)
+{
+	return lateness__explained(lateness, NULL, stg__job(stg, 0), STG_WORLD, rank, bin);
+}
+
+static void test_explained(void **state)
+{
+	struct lateness lateness = {0};
+
+	(void)state;
+	begin(RANKS, VAPRO_BY_ARGUMENTS, VAPRO_COMMUNICATION, "x");
+	for (uint32_t rank = 0; rank < RANKS; rank++)
+		assert_int_equal(stg__touch(stg, rank, FIRST * VAPRO_BIN_NS, true), 0);
+	assert_int_equal(lateness__begin(&lateness, RANKS, FIRST, FIRST + 5), 0);
+	for (uint64_t bin = FIRST; bin < FIRST + 5; bin++)
+		for (uint32_t rank = 0; rank < RANKS; rank++)
+			did(&lateness, rank, bin, 0.8, 0.7, 0.2);
+	/* one is late in work that is known, half of it, or not at all */
+	did(&lateness, 1, FIRST, 0.1, 0, 0.9);
+	did(&lateness, 1, FIRST + 1, 0.1, 0, 0.45);
+	did(&lateness, 1, FIRST + 2, 0.1, 0, 0);
+	assert_near(explained(&lateness, 0, FIRST), 1, 1e-4);
+	assert_near(explained(&lateness, 3, FIRST + 1), 0.5, 1e-4);
+	assert_near(explained(&lateness, 3, FIRST + 2), 0, 1e-4);
+	/* all are in calls most of the time: nobody was late by that */
+	assert_near(explained(&lateness, 2, FIRST + 3), 0.2 / 0.7, 1e-4);
+	/* its own lateness explains nothing to the late one */
+	did(&lateness, 1, FIRST + 4, 0.1, 0.05, 0);
+	assert_near(explained(&lateness, 1, FIRST + 4), 1, 1e-4);
+	lateness__clear(&lateness);
+	finish();
+}
+
+static struct sim_report report;
+
+/* A program whose ranks wait for each other by chance: nearly all of its time is known, and nothing of random work. */
+static void test_program(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 4, .seconds = 40, .seed = 21, .noise = 0.05};
+
+	(void)state;
+	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+	assert_true(report.coverage_communication > 0.02 && report.coverage_last > 0.95);
+	scenario.noise = 0;
+	scenario.random_work = true;
+	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+	assert_true(report.coverage_last < 0.1 && report.ever_alarms == 0);
+}
+
+/* A hog that comes and goes beside it, from the beginning to the end. */
+static void test_disturbed(void **state)
+{
+	struct sim_scenario scenario = {.ranks = 4, .seconds = 40, .seed = 22, .noise = 0.03};
+	double quiet;
+
+	(void)state;
+	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+	quiet = report.coverage_last;
+	for (int i = 0; i < SIM_HOGS; i++)
+		scenario.hogs[i] = (struct sim_hog){.rank = 1, .begin = 5 * i, .end = 5 * i + 2.5, .pid = 7};
+	scenario.hog_count = SIM_HOGS;
+	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+	assert_true(report.coverage_last > quiet - 0.1 && report.coverage_max > quiet - 0.1);
+	assert_true(report.alarms >= 1);
+}
+
+/* Kernels before one call-site, of one rank and of several: none is slow, and a hog is found. */
+static void test_kernels(void **state)
+{
+	(void)state;
+	for (int c = 0; c < 4; c++) {
+		struct sim_scenario scenario = {.ranks = c & 1 ? 3 : 1,
+						.seconds = 45,
+						.seed = 23,
+						.noise = 0.02,
+						.scale = c & 2 ? 10 : 1,
+						.kernels = c == 1 || c == 2 ? SIM_AT_RANDOM : SIM_IN_TURN};
+
+		sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+		assert_true(report.found_count == 0 && report.performance > 0.9);
+		scenario.hogs[0] = (struct sim_hog){0, 25, 28, 9};
+		scenario.hog_count = 1;
+		sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+		assert_true(report.alarms == 1 && fabs(sim_alarm(&report)->begin - 25) <= 0.4 &&
+			    fabs(sim_alarm(&report)->end - 28) <= 0.4);
+		/* a slowdown of all is shown, and no alarm: it may be more work */
+		scenario.hog_count = 0;
+		scenario.seconds = 60;
+		scenario.grow_at = 45;
+		scenario.grow_factor = 1.5;
+		sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+		assert_true(report.alarms == 0 && report.performance < 0.75);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_own_part),  cmocka_unit_test(test_explained), cmocka_unit_test(test_program),
+	    cmocka_unit_test(test_disturbed), cmocka_unit_test(test_kernels),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/groups.h"
+
+#include "model/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STRETCH_BINS (2 * 1000000000ULL / VAPRO_BIN_NS)
+#define STRETCH_PART                                                                                                   \
+	0.5 /* of certify_fragments: least in a stretch; two of them prove what one with all of them does */
+#define STEADY_SHARE 0.8   /* of a stretch's time, near populous durations */
+#define SAME_CENTRE 1.1	   /* groups of two stretches this close are the same */
+#define GROUP_STRETCHES 2  /* with the same groups, from the first steady one on */
+#define GROUP_REACH 1.12   /* a computation this much shorter than a group's centre still belongs to it */
+#define AGREEING_RANKS 0.5 /* of those that have a verdict */
+#define APART 1.25	   /* centres closer than this are not distinguished */
+
+/* What of a stretch's groups may be workloads of their own; ascending. */
+static unsigned centres_of(const struct reference *reference, float *centres)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < reference->centre_count && count < SERIES_GROUPS; i++) {
+		if (!count || reference->centre_ns[i] > APART * centres[count - 1])
+			centres[count++] = (float)reference->centre_ns[i];
+	}
+	return count;
+}
+
+static bool same_groups(const struct series *series, const float *centres, unsigned count)
+{
+	if (count != series->group_count)
+		return false;
+	for (unsigned i = 0; i < count; i++) {
+		if (fmaxf(centres[i], series->group_ns[i]) > SAME_CENTRE * fminf(centres[i], series->group_ns[i]))
+			return false;
+	}
+	return true;
+}
+
+static void end_stretch(struct series_book *book, struct series *series)
+{
+	struct reference reference = reference__of(&series->stretch, book->config);
+	bool enough = series->stretch.n >= (double)book->config->certify_fragments;
+	float centres[SERIES_GROUPS] = {0};
+	unsigned count;
+
+	histogram__clear(&series->stretch);
+	series->stretch_begin = 0;
+	if (!reference.groups || reference.near_share < STEADY_SHARE)
+		return;
+	count = centres_of(&reference, centres);
+	if (!series->grouped && !series->single) {
+		if (same_groups(series, centres, count)) {
+			series->group_stretches++;
+		} else {
+			series->group_stretches = 1;
+			series->group_count = (uint8_t)count;
+			memcpy(series->group_ns, centres, sizeof(centres));
+		}
+		if (series->group_stretches >= GROUP_STRETCHES && count < 2)
+			series->single = true;
+	}
+	series->proven |= enough || series->group_stretches >= GROUP_STRETCHES;
+}
+
+/* Ends a stretch that is complete before `bin`. */
+static void end_before(struct series_book *book, struct series *series, uint64_t bin)
+{
+	if (series->stretch_begin && bin >= series->stretch_begin + STRETCH_BINS &&
+	    series->stretch.n >= STRETCH_PART * (double)book->config->certify_fragments)
+		end_stretch(book, series);
+}
+
+int groups__add(struct series_book *book, struct series *series, const struct kept *kept, double ns)
+{
+	/* All is known that stretches can prove. */
+	if (series->proven && (series->grouped || series->single))
+		return 0;
+	end_before(book, series, kept__bin(kept));
+	series->stretch_last = kept__bin(kept);
+	if (!series->stretch_begin)
+		series->stretch_begin = series->stretch_last;
+	return histogram__add(&series->stretch, ns / kept->n, kept->n);
+}
+
+/* What was learnt of fragments is not of units. */
+static void begin_units(struct series *series)
+{
+	series->grouped = true;
+	batches__empty(&series->batches);
+	series->usual = (struct series_usual){0};
+	series->normal = (struct series_pile){0};
+	series->frequency_n = series->frequency_ns = 0;
+	series->mean_count = 0;
+}
+
+static void find(struct series_book *book, const struct workload *workload)
+{
+	size_t decided = 0, several = 0;
+
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		struct series *series = &book->series[i];
+		bool known;
+
+		end_before(book, series, series->stretch_last + 1);
+		known = series->group_stretches >= GROUP_STRETCHES;
+		decided += known;
+		several += known && series->group_count >= 2;
+	}
+	if (!several || (double)several < AGREEING_RANKS * (double)decided)
+		return;
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		struct series *series = &book->series[i];
+
+		if (!series->grouped && !series->single && series->group_count >= 2 &&
+		    series->group_stretches >= GROUP_STRETCHES)
+			begin_units(series);
+	}
+}
+
+void groups__find(struct series_book *book)
+{
+	if (book->source == VAPRO_BY_INSTRUCTIONS)
+		return;
+	for (size_t i = 0; i < book->workload_count; i++) {
+		const struct workload *workload = &book->workloads[i];
+
+		if (workload->job != SERIES_NONE && workload->dirty && workload->class == VAPRO_COMPUTATION)
+			find(book, workload);
+	}
+}
+
+float groups__ratio(const struct series *series, const struct kept *kept)
+{
+	double ns = series__compared_ns(series->class, kept) / kept->n;
+	unsigned group = 0;
+
+	if (!series->grouped)
+		return 1;
+	/* One that has not ended may be any of them. */
+	if (kept->flags & VAPRO_BUNDLE_OPEN)
+		group = series->group_count - 1U;
+	while (group + 1 < series->group_count && series->group_ns[group + 1] <= GROUP_REACH * ns)
+		group++;
+	return series->group_ns[group] / series->group_ns[0];
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The part of a call that is its own: what it takes when no peer is late. Durations of calls are mostly waiting, and
+ * the least call of a bin is the one that waited least. The lowest group of these, of the rank that has the lowest,
+ * is what equal calls of all ranks take by themselves; it is steady where most of that group lie near its centre.
+ */
+#ifndef VAPRO_OWN_PART_H
+#define VAPRO_OWN_PART_H
+
+#include "model/series.h"
+
+/* Enters the least call of a bundle that has ended, in the order of time. Returns 0 or -ENOMEM. */
+int own_part__add(struct series *series, const struct kept *kept);
+
+/* Sets part_ns and part_steady of all series of a workload of calls. */
+void own_part__refresh(struct series_book *book, const struct workload *workload);
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "model/scatter.h"
+
+#include <math.h>
+
+#define LEVEL_BATCHES 10
+#define LEVEL_SHARE 0.8	  /* of the batches lie near the reference */
+#define TAIL_RATIO 10	  /* to the median: less is no stall */
+#define HIGH_SHARE 0.98	  /* of the calls take no longer than what the tail is continued from */
+#define HIGH_SIGMAS 2.054 /* of that share of a normal distribution */
+#define FAR_SIGMAS 6
+#define FEW_CALLS 3	/* so many calls show what may happen at any time ... */
+#define FEW_SHARE 0.005 /* ... or this share of all */
+#define NEAR_RATIO 2	/* times what they took: still the same */
+#define FAR_RATIO 10	/* times that: beyond any tail */
+#define MERGED_SIGMAS 3 /* of calls that were merged */
+
+/* The duration that all but `above` of the calls do not exceed. */
+static double quantile(const struct histogram *histogram, double above)
+{
+	double seen = 0;
+
+	for (size_t i = histogram->count; i-- > 0;) {
+		seen += histogram->buckets[i].n;
+		if (seen > above || !i)
+			return histogram->buckets[i].sum_ns / histogram->buckets[i].n;
+	}
+	return 0;
+}
+
+/*
+ * Whether most batches are what the reference says, or faster. What was level stays so: a fault that lasts is no
+ * scatter.
+ */
+static bool is_level(const struct series *series, const struct vapro_config *config)
+{
+	const struct batches *both[] = {&series->batches, &series->batches_live};
+	double all = 0, near = 0;
+
+	if (series->level)
+		return true;
+	for (int k = 0; k < 2; k++) {
+		for (uint32_t i = 0; i < both[k]->count; i++) {
+			const struct batch_bucket *bucket = &both[k]->items[i];
+
+			all += bucket->n;
+			near += config->threshold * bucket->sum_ns <= series->reference_ns * bucket->n ? bucket->n : 0;
+		}
+	}
+	return near >= LEVEL_SHARE * all && (all >= LEVEL_BATCHES || series->certified);
+}
+
+void scatter__refresh(struct series_book *book, const struct workload *workload)
+{
+	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
+		struct series *series = &book->series[i];
+		const struct histogram *cpu = &series->cpu;
+		double high, few, tail;
+
+		series->level = series->slower || is_level(series, book->config);
+		if (series->level || !(cpu->n > 0))
+			continue;
+		series->middle_ns = (float)quantile(cpu, cpu->n / 2);
+		high = quantile(cpu, (1 - HIGH_SHARE) * cpu->n);
+		tail = series->middle_ns * pow(high / series->middle_ns, FAR_SIGMAS / HIGH_SIGMAS);
+		few = quantile(cpu, fmax(FEW_CALLS - 1, FEW_SHARE * cpu->n));
+		tail = fmax(fmin(tail, FAR_RATIO * few), NEAR_RATIO * few);
+		series->tail_ns = (float)fmax(tail, TAIL_RATIO * series->middle_ns);
+		series->high_ns = (float)high;
+	}
+}
+
+bool scatter__judges(const struct series *series)
+{
+	return series->class == VAPRO_IO && !series->level && series->tail_ns > 0;
+}
+
+double scatter__reference(const struct series *series, const struct kept *kept)
+{
+	double own = fmax(0, kept->sum_ns - kept__cpu_attributed(kept)) / kept->n, limit = series->tail_ns;
+
+	/* The mean of several wanders less. */
+	if (kept->n > 1)
+		limit = fmin(limit, series->high_ns * (1 + MERGED_SIGMAS / sqrt(kept->n)));
+	return own <= limit ? own : series->middle_ns;
+}
