@@ -70,6 +70,9 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
 /* After a window: counts what the analysis asks for until the next one. */
 void daemon__turn_stage(struct daemon *daemon);
 
+/* Once a second: call-sites of wrappers are hopped to their callers, or no more, as the analysis asks. */
+void daemon__hop(struct daemon *daemon);
+
 /* Says what this daemon is and has learnt of the machine. */
 void daemon__tell_hello(struct daemon *daemon);
 
