@@ -3,6 +3,9 @@
  * The analysis decides which call-sites are hopped to their callers (model/hops.h); here it is done, for all
  * processes at once, and told: a replay has the states that were seen, and the decisions as events.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "daemon_private.h"
 #include "report/pipeline.h"
 
@@ -12,6 +15,23 @@
 static const char *shown(const struct vapro_hop_event *event)
 {
 	return event->symbol ? event->symbol : event->site;
+}
+
+/* What cannot be hopped is said once for all call-sites of an image that share the reason. */
+static bool is_known(struct daemon *daemon, const struct vapro_hop_event *event)
+{
+	struct hop_refusals *refusals = &daemon->refusals;
+	char *image;
+
+	if (refusals->count == HOP_REFUSALS)
+		return true;
+	image = refusals->image[refusals->count];
+	snprintf(image, sizeof(refusals->image[0]), "%.*s", (int)strcspn(event->site, "@"), event->site);
+	for (unsigned i = 0; i < refusals->count; i++)
+		if (refusals->reason[i] == event->reason && !strcmp(refusals->image[i], image))
+			return true;
+	refusals->reason[refusals->count++] = event->reason;
+	return false;
 }
 
 static void say(struct daemon *daemon, const struct vapro_hop_event *event)
@@ -30,10 +50,11 @@ static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 			    shown(event), event->site);
 		break;
 	case VAPRO_HOP_REFUSED:
-		watch__warn(daemon->watch, "hop_refused", 0,
-			    "times between the calls at %s (%s) spread, but its calls cannot be told apart by their "
-			    "callers: it %s",
-			    shown(event), event->site, event->reason);
+		if (!is_known(daemon, event))
+			watch__warn(daemon->watch, "hop_refused", 0,
+				    "times between the calls at %s (%s) spread, but its calls cannot be told apart by "
+				    "their callers: it %s",
+				    shown(event), event->site, event->reason);
 		break;
 	case VAPRO_HOP_NONE:
 	case VAPRO_HOP_STAYS:
@@ -45,12 +66,14 @@ static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 static void carry_out(struct daemon *daemon, struct vapro_hop_event *event)
 {
 	struct stream_event done = {.type = STREAM_HOP, .hop = {.begin_ns = mono_now(), .site = event->site}};
+	bool top = false;
 
 	if (event->hop != VAPRO_HOP_STAYS)
-		event->reason = resolver__hop(daemon->resolver, event->site, event->hop == VAPRO_HOP_UP);
+		event->reason = resolver__hop(daemon->resolver, event->site, event->hop == VAPRO_HOP_UP, &top);
 	if (event->reason)
 		event->hop = VAPRO_HOP_REFUSED;
-	say(daemon, event);
+	if (!top) /* of a caller that nobody calls there is nothing to say */
+		say(daemon, event);
 	done.hop.end_ns = mono_now();
 	done.hop.hop = event->hop;
 	done.hop.symbol = event->symbol;

@@ -64,10 +64,11 @@ bool callsites__frame(struct callsites *callsites, uint64_t address, struct call
 
 /*
  * Hopping: calls of a call-site are told apart by their callers, for all processes that map its image. site is a text
- * of callsites__resolve(). Returns NULL, or why it cannot be: the end of a sentence whose subject is the call-site.
- * callsites__tell_hops() carries it out for a process.
+ * of callsites__resolve(). Returns NULL, or why it cannot be: the end of a sentence whose subject is the call-site;
+ * then *top says whether that is since nothing of the program calls it. callsites__tell_hops() carries it out for a
+ * process.
  */
-const char *image_cache__hop(struct image_cache *cache, const char *site);
+const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top);
 void image_cache__unhop(struct image_cache *cache, const char *site);
 
 /*

@@ -132,26 +132,31 @@ static const char *refusal_of(const struct hopped_site *site)
 	return "lies in a file whose unwind information could not be read";
 }
 
-/* Why no call-site at a place of an image should be hopped, whatever its frame is. */
-static const char *never(struct cached_image *cached, uint64_t offset)
+/*
+ * Why no call-site at a place of an image should be hopped, whatever its frame is. *top: nothing of the program calls
+ * it.
+ */
+static const char *never(struct cached_image *cached, uint64_t offset, bool *top)
 {
 	const char *base = base_of(cached->path);
 
 	if (AMONG(interpreters, base))
 		return "is called by an interpreter, all of whose calls come from the same frames";
+	*top = true;
 	if (AMONG(runtimes, base))
 		return "lies in the C library or the runtime of a language";
 	if (in_main(cached, offset))
 		return "lies in the main function, which nothing of the program calls";
+	*top = false;
 	if (!image__build_id(cached_image__parsed(cached))[0])
 		return "lies in a file without a build-id";
 	return NULL;
 }
 
 /* Hops a place of an image. NULL, or why not. */
-static const char *hop(struct cached_image *cached, uint64_t offset)
+static const char *hop(struct cached_image *cached, uint64_t offset, bool *top)
 {
-	const char *refusal = never(cached, offset);
+	const char *refusal = never(cached, offset, top);
 	struct hopped_site *site;
 
 	if (refusal)
@@ -177,15 +182,16 @@ static bool remember(struct image_cache *cache, const char *site)
 	return true;
 }
 
-const char *image_cache__hop(struct image_cache *cache, const char *site)
+const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top)
 {
 	const char *refusal = "lies in no file that is mapped now";
 	uint64_t offset;
 
+	*top = false;
 	for (size_t i = 0; i < cache->count; i++) {
 		if (!is_of(cache->images[i], site, &offset))
 			continue;
-		refusal = hop(cache->images[i], offset);
+		refusal = hop(cache->images[i], offset, top);
 		if (refusal)
 			break;
 	}
@@ -200,9 +206,10 @@ void cached_image__resume_hops(struct cached_image *cached)
 {
 	struct image_cache *cache = cached->cache;
 	uint64_t offset;
+	bool top;
 
 	for (size_t i = 0; i < cache->hopped_count; i++)
-		if (is_of(cached, cache->hopped[i], &offset) && !hop(cached, offset))
+		if (is_of(cached, cache->hopped[i], &offset) && !hop(cached, offset, &top))
 			cache->changed = true;
 }
 

@@ -116,10 +116,10 @@ static uint32_t *turn_of(struct vapro_bpf *bpf, pid_t pid)
 	return &bpf->bss->governed[process.slot & (KERNEL_SLOTS - 1)].turn;
 }
 
-const char *resolver__hop(struct resolver *resolver, const char *site, bool up)
+const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
-	const char *refusal = up ? image_cache__hop(resolver->images, site) : NULL;
+	const char *refusal = up ? image_cache__hop(resolver->images, site, top) : NULL;
 	uint32_t *turn;
 
 	if (refusal)

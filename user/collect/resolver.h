@@ -35,7 +35,7 @@ int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mp
  * Tells calls of a call-site (a text of a state) apart by their callers, or no more, in all processes at once: what
  * their threads compute meanwhile is no fragment. Returns NULL, or why it cannot be: see image_cache__hop().
  */
-const char *resolver__hop(struct resolver *resolver, const char *site, bool up);
+const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top);
 
 /* Carries out what has become possible since: call-sites behind a runtime, and those of images that are mapped anew. */
 void resolver__resume_hops(struct resolver *resolver);
