@@ -23,17 +23,17 @@ def codes(path):
     return [r["code"] for r in of_type(records(path), "warning")]
 
 
-def watch(jobs, program, done, *options, limit=150, mpich=False):
+def watch(jobs, program, done, *options, limit=150, mpich=False, more=(), io="off"):
     """Watches a program until done(path of the lines) says so, then ends it. Returns (records, capture)."""
     logs = os.path.join(jobs.directory, program + "".join(options))
     os.makedirs(logs, exist_ok=True)
     for name in os.listdir(logs):
         os.unlink(os.path.join(logs, name))
     command = ["mpirun.mpich", "-n", "1", tool(program)] if mpich else j.mpirun(1, tool(program))
-    job = jobs.start([*command, "--seconds", "3", "--log", logs, "--rounds", "100000000", "--scale", "0.1"], program)
+    job = jobs.start([*command, "--seconds", "3", "--log", logs, "--rounds", "100000000", "--scale", "0.1", *more], program)
     pids = rank_pids(job, logs, 1)
     out, capture = os.path.join(logs, "out.ndjson"), os.path.join(logs, "run.capture")
-    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--io", "off", "--overhead-cap", "0",
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--io", io, "--overhead-cap", "0",
                          "--window", "3s", *options], program + "_vaprod")
     attached(out, pids)
     until(lambda: done(out), limit)
@@ -124,6 +124,21 @@ def test_mpich(tap, jobs):
     tap.ok(len(deep) >= 8, "under MPICH, too", deep)
 
 
+def test_buffered_io(tap, jobs):
+    seen = []
+
+    def some_windows(path):
+        seen.append(len(of_type(records(path), "window")))
+        return seen[-1] >= 5
+    _, capture = watch(jobs, "nested", some_windows, "--hop-frames", "4", more=("--notes", os.path.join(jobs.directory, "notes")),
+                       io="on")
+    writes = [(s["at"].split(JOIN), s["n"]) for s in graph(jobs, capture) if "at" in s and "function=write" in s["labels"]]
+    marks = lines_of("nested", {chain[1] for chain, _ in writes if len(chain) == 2 and chain[1].startswith("nested@")})
+    told = sum(n for chain, n in writes if len(chain) == 2 and marks.get(chain[1]) == 21)
+    tap.ok(told > 0 and told > 0.8 * sum(n for chain, n in writes if chain[0].startswith("libc.so")),
+           "writes through the C library's buffer have the program's line", writes)
+
+
 def test_result(tap, jobs):
     """The same sum with vaprod and without, also where frames are left by longjmp."""
     sums = []
@@ -138,4 +153,4 @@ def test_result(tap, jobs):
     tap.equal(sums[1], sums[0], "its result is the same")
 
 
-main(test_hopped, test_stripped, test_untold, test_off, test_mpich, test_result)
+main(test_hopped, test_stripped, test_untold, test_off, test_mpich, test_buffered_io, test_result)

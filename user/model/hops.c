@@ -18,6 +18,7 @@
 #define HOPPED_MOST 32	    /* call-sites */
 #define TRIALS_MOST 8	    /* at the same time */
 #define TRIAL_NS 60000000000ULL
+#define GROWN 1.1 /* times as many fragments: steadiness is worth another look */
 
 const char *const vapro_hop_name[VAPRO_HOPS] = {
     [VAPRO_HOP_NONE] = "none", [VAPRO_HOP_UP] = "up",		[VAPRO_HOP_STAYS] = "stays",
@@ -54,12 +55,19 @@ struct hops_state {
 	bool counts; /* its time says something */
 };
 
+/* How steady a series was when it was looked at last: worth another look once it has grown. */
+struct hops_series {
+	double n, steady;
+};
+
 struct hops {
 	struct intern *texts; /* ids of sites, from 1 */
 	struct site *sites;
 	size_t site_count, site_room;
 	struct hops_state *states; /* by state id */
 	size_t state_count, state_room;
+	struct hops_series *series; /* by number in the book */
+	size_t series_room;
 	double all_ns;
 };
 
@@ -84,12 +92,14 @@ void hops__free(struct hops *hops)
 	intern__free(hops->texts);
 	free(hops->sites);
 	free(hops->states);
+	free(hops->series);
 	free(hops);
 }
 
 size_t hops__bytes(const struct hops *hops)
 {
-	return hops->site_room * sizeof(*hops->sites) + hops->state_room * sizeof(*hops->states);
+	return hops->site_room * sizeof(*hops->sites) + hops->state_room * sizeof(*hops->states) +
+	       hops->series_room * sizeof(*hops->series);
 }
 
 /* ---- call-sites and the states that they are ends of */
@@ -236,26 +246,28 @@ static void add_to_sites(struct hops *hops, const struct hops_state *state, cons
 	}
 }
 
-static struct sums sums_of(const struct series_book *book, const struct series *series)
+static struct sums sums_of(const struct series_book *book, const struct series *series, struct hops_series *last)
 {
 	struct sums sums = {.n = series->cpu.n};
-	struct reference reference;
-	double steady;
 
 	if (series->cpu.n < (double)book->config->certify_fragments) {
 		sums.few_ns = series->cpu.sum_ns;
 		return sums;
 	}
-	reference = reference__of(&series->cpu, book->config);
-	steady = reference.groups ? reference.near_share / reference.groups : 0;
-	sums.steady_ns = steady * series->cpu.sum_ns;
+	if (series->cpu.n < last->n || series->cpu.n > GROWN * last->n) { /* less: its number was another's */
+		struct reference reference = reference__of(&series->cpu, book->config);
+
+		last->n = series->cpu.n;
+		last->steady = reference.groups ? reference.near_share / reference.groups : 0;
+	}
+	sums.steady_ns = last->steady * series->cpu.sum_ns;
 	sums.spread_ns = series->cpu.sum_ns - sums.steady_ns;
 	return sums;
 }
 
 static int review(struct hops *hops, const struct series_book *book)
 {
-	if (read_states(hops, book->stg))
+	if (read_states(hops, book->stg) || grow(&hops->series, &hops->series_room, book->count, sizeof(*hops->series)))
 		return -ENOMEM;
 	for (size_t i = 0; i < hops->site_count; i++)
 		hops->sites[i].own = hops->sites[i].above = (struct sums){0};
@@ -271,7 +283,7 @@ static int review(struct hops *hops, const struct series_book *book)
 		hops->all_ns += series->cpu.sum_ns;
 		if (!state->counts || !is_current(hops, state))
 			continue;
-		sums = sums_of(book, series);
+		sums = sums_of(book, series, &hops->series[i]);
 		add_to_sites(hops, state, &sums);
 	}
 	return 0;
