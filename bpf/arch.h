@@ -73,6 +73,7 @@ static __always_inline u64 place(struct pt_regs *ctx)
 #define SYSCALL_A1(regs) ((regs)->si)
 #define SYSCALL_A2(regs) ((regs)->dx)
 #define SYSCALL_IP(regs) ((regs)->ip)
+#define SYSCALL_FRAME(regs) ((regs)->bp)
 
 enum {
 	NR_READ = 0,
@@ -145,6 +146,7 @@ static __always_inline u64 place(struct pt_regs *ctx)
 #define SYSCALL_A1(regs) ((regs)->regs[1])
 #define SYSCALL_A2(regs) ((regs)->regs[2])
 #define SYSCALL_IP(regs) ((regs)->pc)
+#define SYSCALL_FRAME(regs) ((regs)->regs[29])
 
 enum {
 	NR_OPENAT = 56,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Who called: through transparent images (language bindings) to the true caller, by tables that user
- * space made of their unwind information, and from there up the stack by frame pointers.
+ * space made of their unwind information, and from there up the stack: by frame pointers, or from
+ * hopped call-sites by rules that user space looked up for them.
  */
 #ifndef VAPRO_CALLER_H
 #define VAPRO_CALLER_H
@@ -18,13 +19,28 @@ struct caller {
 	u64 approx; /* an image in between did not tell */
 };
 
+/* One step out of a frame by its rule. False, and the caller is as it was, where its stack cannot be read. */
+static __always_inline bool leave_frame(const struct kernel_hop *to, struct caller *caller)
+{
+	u64 site = 0, frame = caller->frame, base = to->by_frame ? caller->frame : caller->sp;
+
+	if (bpf_probe_read_user(&site, sizeof(site), (void *)(base + to->return_at)))
+		return false;
+	if (to->frame_at != KERNEL_FRAME_KEPT &&
+	    bpf_probe_read_user(&frame, sizeof(frame), (void *)(base + to->frame_at)))
+		return false;
+	caller->site = site;
+	caller->frame = frame;
+	caller->sp = base + to->sp;
+	return true;
+}
+
 /* One step out of a transparent image. False where there is none to make, or none can be made. */
 static __always_inline bool hop(const struct kernel_transparent *transparent, struct caller *caller)
 {
 	const struct kernel_text *range = range_of(transparent, caller->site);
 	struct kernel_hop_key key = {};
 	struct kernel_hop *to;
-	u64 site = 0, frame = caller->frame, base;
 
 	if (!range)
 		return false;
@@ -32,22 +48,13 @@ static __always_inline bool hop(const struct kernel_transparent *transparent, st
 	key.vaddr = (u32)(caller->site - range->bias);
 	to = bpf_map_lookup_elem(&hops, &key);
 	caller->approx = true;
-	if (!to)
-		return false;
-	base = to->by_frame ? caller->frame : caller->sp;
-	if (bpf_probe_read_user(&site, sizeof(site), (void *)(base + to->return_at)))
-		return false;
-	if (to->frame_at != KERNEL_FRAME_KEPT &&
-	    bpf_probe_read_user(&frame, sizeof(frame), (void *)(base + to->frame_at)))
+	if (!to || !leave_frame(to, caller))
 		return false;
 	caller->approx = false;
-	caller->site = site;
-	caller->frame = frame;
-	caller->sp = base + to->sp;
 	return true;
 }
 
-/* Both are global functions: the verifier looks at each once. */
+/* These are global functions: the verifier looks at each once. */
 __noinline int true_caller(struct caller *caller, u32 tgid)
 {
 	struct kernel_transparent *at = bpf_map_lookup_elem(&transparent, &tgid);
@@ -97,6 +104,33 @@ __noinline u32 path_of(struct caller *caller, u32 tgid, u32 slot)
 		at = frame.next;
 	}
 	return key.count ? number_path(&key, counters_of(slot)) : 0;
+}
+
+/*
+ * Number of the chain of callers above a hopped call-site, at most so many frames of it; 0 where the call-site is
+ * none. A frame that cannot be read ends the chain, and makes it approximate.
+ */
+__noinline u32 hopped_path_of(struct caller *caller, u32 tgid, u32 frames)
+{
+	struct kernel_path_key key = {.tgid = tgid};
+	struct kernel_hopped_key at = {.tgid = tgid};
+	struct kernel_hop *to;
+
+	if (!caller)
+		return 0;
+	for (u32 i = 0; i < KERNEL_PATH_DEPTH; i++) {
+		at.address = caller->site;
+		to = i < frames ? bpf_map_lookup_elem(&hopped, &at) : 0;
+		if (!to)
+			break;
+		if (!leave_frame(to, caller)) {
+			caller->approx = true;
+			break;
+		}
+		key.address[i] = caller->site;
+		key.count = i + 1;
+	}
+	return key.count ? number_of(&paths, &key, &next_path) : 0;
 }
 
 #endif

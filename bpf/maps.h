@@ -33,6 +33,7 @@ u32 watch_interrupts; /* they are timed: programs at their tracepoints are attac
 u32 rows_generation;  /* raised whenever links of single rows were closed or opened: no edge may span that */
 u32 states_epoch = 1; /* raised whenever entries of vertices, edges or handles were changed or taken out */
 u32 transparents;     /* processes told in `transparent`, ever */
+u32 hopping;	      /* there are hopped call-sites */
 
 u32 pool_used[2]; /* places given away, of even bins and of odd ones; user space takes all of a half back at once */
 u32 closed_bin;	  /* bins up to this one are being told, or have been: nobody's memory of their places holds */
@@ -258,6 +259,14 @@ struct {
 	__type(key, struct kernel_hop_key);
 	__type(value, struct kernel_hop);
 } hops SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct kernel_hopped_key);
+	__type(value, struct kernel_hop);
+} hopped SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

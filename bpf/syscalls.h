@@ -7,6 +7,7 @@
 #define VAPRO_SYSCALLS_H
 
 #include "arch.h"
+#include "caller.h"
 #include "thinning.h"
 
 #define IOVECS 8
@@ -60,8 +61,16 @@ static __always_inline void io_call_site(struct pt_regs *regs, u32 tgid, struct 
 	s32 *displacement = bpf_map_lookup_elem(&io_sites, &at);
 	u64 sp = regs->sp;
 
-	if (displacement && !bpf_probe_read_user(&key->site, sizeof(key->site), (void *)(sp + *displacement)))
+	if (displacement && !bpf_probe_read_user(&key->site, sizeof(key->site), (void *)(sp + *displacement))) {
+		struct caller caller = {
+		    .site = key->site, .sp = sp + *displacement + sizeof(u64), .frame = SYSCALL_FRAME(regs)};
+
+		if (hopping && !call_paths)
+			key->path = hopped_path_of(&caller, tgid, KERNEL_PATH_DEPTH);
+		if (caller.approx)
+			key->flags |= KERNEL_VERTEX_APPROX;
 		return;
+	}
 	key->site = at.ip;
 	key->flags |= KERNEL_VERTEX_APPROX;
 }

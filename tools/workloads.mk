@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk, with the frame of loop.h posts
-# sendrecv wrapped_twice kernels3 mpiio hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft ep
-# pagerank; plain ones: bystander late_mpi unmap
+# iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk nested, with the frame of loop.h
+# posts sendrecv wrapped_twice kernels3 mpiio hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
+# ep pagerank; plain ones: bystander late_mpi unmap
 # barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
 # with the other library.
 
@@ -18,7 +18,7 @@ CLANG ?= clang
 # the programs of make accept WHAT=programs
 LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes \
-	rounds stalls walk cg ft ep pagerank $(LOOPS_MPI)
+	rounds stalls walk cg ft ep pagerank nested $(LOOPS_MPI)
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver
@@ -29,13 +29,16 @@ WORKLOAD_CFLAGS := -std=c11 -D_GNU_SOURCE $(WORKLOAD_FLAGS)
 WORKLOAD_CXXFLAGS := -std=c++17 $(WORKLOAD_FLAGS)
 
 # the same programs under the other ABI
-MPICH_TOO := $(addprefix $(BUILD)/tools/mpich_,demo_mpi steps requests iterate)
+MPICH_TOO := $(addprefix $(BUILD)/tools/mpich_,demo_mpi steps requests iterate nested)
 # and the same calls from Fortran, by each of its bindings
 BINDINGS := h use f08
 FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/steps_$b)
 MPICH_FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/mpich_steps_$b)
 # with and without frame pointers
 PATHS := $(BUILD)/tools/paths $(BUILD)/tools/paths_unframed
+
+# its wrappers' frames: without symbols, and without what tells how to leave them
+NESTED := $(BUILD)/tools/nested_stripped $(BUILD)/tools/nested_untold
 
 # and one whose MPI is in the executable, which maps no library of it
 STATIC_MPI := $(BUILD)/tools/static_mpi
@@ -50,7 +53,7 @@ TEAMS := $(addprefix $(BUILD)/tools/,team crew_omp omp_small)
 HYBRID := $(addprefix $(BUILD)/tools/,hybrid hybrid_steps)
 TEAMS_LLVM := $(BUILD)/tools/team_llvm $(BUILD)/tools/crew_llvm
 
-WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
+WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
 
 .PHONY: workloads
@@ -111,6 +114,14 @@ $(BUILD)/tools/paths: tools/workloads/paths.c
 $(BUILD)/tools/paths_unframed: tools/workloads/paths.c
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
+
+$(BUILD)/tools/nested_stripped: tools/workloads/nested.c tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(MPICC) $(WORKLOAD_CFLAGS) -s -o $@ $<
+
+$(BUILD)/tools/nested_untold: tools/workloads/nested.c tools/workloads/common.h
+	@mkdir -p $(@D)
+	$(MPICC) $(WORKLOAD_CFLAGS) -g0 -fno-asynchronous-unwind-tables -fno-unwind-tables -o $@ $<
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp
 	@mkdir -p $(@D)

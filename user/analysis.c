@@ -57,7 +57,8 @@ struct analysis *analysis__new(const struct vapro_config *config, enum vapro_wor
 	analysis->context.config = *config;
 	analysis->context.source = source;
 	analysis->context.stg = stg__new();
-	if (!analysis->context.stg ||
+	analysis->context.hops = hops__new();
+	if (!analysis->context.stg || !analysis->context.hops ||
 	    series__init(&analysis->context.series, &analysis->context.config, source, analysis->context.stg)) {
 		analysis__free(analysis);
 		return NULL;
@@ -74,6 +75,7 @@ void analysis__free(struct analysis *analysis)
 	free(analysis->jobs);
 	free(analysis->results);
 	series__free(&analysis->context.series);
+	hops__free(analysis->context.hops);
 	stg__free(analysis->context.stg);
 	driver__free(&analysis->context.driver);
 	places__free(&analysis->context.places);
@@ -444,6 +446,18 @@ void analysis__stage_request(const struct analysis *analysis, struct vapro_stage
 	request->expand = factor_infos[counter_group_infos[wish->group].parent].name;
 	request->job = stg__job(analysis->context.stg, wish->job)->name;
 	request->variance = wish->variance;
+}
+
+void analysis__hop_request(struct analysis *analysis, uint64_t now_ns, struct vapro_hop_event *event)
+{
+	/* without memory for it nothing is decided now */
+	if (hops__next(analysis->context.hops, &analysis->context.series, now_ns, event))
+		*event = (struct vapro_hop_event){0};
+}
+
+int analysis__hopped(struct analysis *analysis, const struct vapro_hop_event *event, uint64_t now_ns)
+{
+	return hops__note(analysis->context.hops, event, now_ns);
 }
 
 void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed)

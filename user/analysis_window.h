@@ -20,6 +20,7 @@
 #include "diagnose/driver.h"
 #include "diagnose/where.h"
 #include "model/arena.h"
+#include "model/hops.h"
 
 struct kept_interference {
 	uint32_t row;
@@ -105,6 +106,7 @@ struct analysis_context {
 	enum vapro_workload_source source;
 	struct stg *stg;
 	struct series_book series;
+	struct hops *hops;
 	uint32_t last_variance;
 	unsigned counted; /* groups of counters that any bundle has, as bits */
 	struct driver driver;

@@ -82,6 +82,8 @@ const struct vapro_option vapro_options[] = {
      "how probes are attached; auto = the first of these that the kernel takes"},
     {"states", VAPRO_OPT_STATES, offsetof(struct vapro_config, states), "call-site", 0, 0,
      "what tells states apart; call-path = also the callers above, by frame pointers"},
+    UINT("hop-frames", hop_frames, "4", 0, 4,
+	 "call-sites in wrappers whose times spread are told apart by so many callers at most; 0: never"),
     {"transparent", VAPRO_OPT_TEXT, offsetof(struct vapro_config, transparent), "", 0, 0,
      "wrapper libraries to look through, as Fortran's bindings are: libboost_mpi*.so*,libmine.so"},
     {"counters", VAPRO_OPT_COUNTERS, offsetof(struct vapro_config, counters), "auto", 0, 0,

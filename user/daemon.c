@@ -188,6 +188,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
 		watch__warn(daemon->watch, "cpus_changed", 0, "%s", text);
 	recheck_costs(daemon, now);
+	daemon__hop(daemon);
 	line_sink__flush(daemon->lines);
 	check_outputs(daemon);
 	progress(daemon, now);
@@ -267,6 +268,7 @@ static const char *loop(struct daemon *daemon)
 		int drained = collector__drain_ring(daemon->collector);
 
 		collector__drain_bins(daemon->collector, now);
+		resolver__resume_hops(daemon->resolver);
 		find(daemon, now);
 		watch__poll(daemon->watch, now);
 		attacher__learn(daemon->attacher, now);

@@ -23,6 +23,15 @@ struct tee {
 	int capture_status;
 };
 
+#define HOP_REFUSALS 16
+
+/* Why call-sites of images could not be hopped, as far as it was said. */
+struct hop_refusals {
+	const char *reason[HOP_REFUSALS]; /* static text */
+	char image[HOP_REFUSALS][64];
+	unsigned count;
+};
+
 struct daemon {
 	const struct daemon_options *options;
 	char host[256];
@@ -42,6 +51,7 @@ struct daemon {
 	struct finder *finder; /* or NULL: then whoever executes something is looked at for a while */
 	struct costs costs;
 	struct recheck recheck;
+	struct hop_refusals refusals;
 	struct stream_clock clock;
 	struct ask_server *asks;	   /* or NULL */
 	uint64_t begin_ns;		   /* of the run, CLOCK_MONOTONIC */
@@ -69,6 +79,9 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
 
 /* After a window: counts what the analysis asks for until the next one. */
 void daemon__turn_stage(struct daemon *daemon);
+
+/* Once a second: call-sites of wrappers are hopped to their callers, or no more, as the analysis asks. */
+void daemon__hop(struct daemon *daemon);
 
 /* Says what this daemon is and has learnt of the machine. */
 void daemon__tell_hello(struct daemon *daemon);

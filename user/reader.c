@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "reader.h"
 
+#include "probe/frames.h"
 #include "probe/row_sites.h"
 #include "probe/survey.h"
 #include "target/confine.h"
@@ -10,6 +11,7 @@ static const struct confine_service services[] = {
     {SURVEY_SERVICE, survey__answer},
     {ROW_SITES_SERVICE, row_sites__answer},
     {SOURCE_SERVICE, source__answer},
+    {FRAMES_SERVICE, frames__answer},
     {0},
 };
 

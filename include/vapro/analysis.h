@@ -380,6 +380,35 @@ struct vapro_stage_request {
 
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request);
 
+/*
+ * Hopping: the calls of a call-site in a wrapper, whose states' times spread, are told apart by their callers, one
+ * frame at a time; that stays only where times become steady. A decision holds for the call-site, whatever the rank.
+ */
+enum vapro_hop {
+	VAPRO_HOP_NONE,
+	VAPRO_HOP_UP,	   /* to be told apart by its callers from now on */
+	VAPRO_HOP_STAYS,   /* its states became steady: it remains so */
+	VAPRO_HOP_BACK,	   /* they did not: as before, for good */
+	VAPRO_HOP_REFUSED, /* it was to go up, and cannot */
+	VAPRO_HOPS,
+};
+
+extern const char *const vapro_hop_name[VAPRO_HOPS];
+
+/* A decision about a call-site, or what became of it. */
+struct vapro_hop_event {
+	enum vapro_hop hop;
+	const char *site;   /* the last of the call-sites that a state's text names at one end */
+	const char *symbol; /* for people; NULL where unknown */
+	const char *reason; /* why it is refused, else NULL */
+};
+
+/* The next decision that is due, HOP_NONE where none is; now_ns of any clock. Texts live until the next call. */
+void analysis__hop_request(struct analysis *analysis, uint64_t now_ns, struct vapro_hop_event *request);
+
+/* What was decided has been carried out, or could not be. Returns 0 or -ENOMEM. */
+int analysis__hopped(struct analysis *analysis, const struct vapro_hop_event *event, uint64_t now_ns);
+
 /* What a window gave up for the sake of the memory cap. */
 struct vapro_shed {
 	uint64_t bytes;		     /* held at its end */

@@ -118,8 +118,10 @@ struct vapro_thread {
  * labels that must be equal. Texts are canonical, so that equal states of several ranks, runs and
  * hosts have equal texts: call-sites are `name@<build-id>+0xOFFSET`, labels `key=value` sorted by
  * key and joined by one blank. `common` holds the labels that count across ranks (peer, comm and
- * file dropped).
+ * file dropped). Callers that a call-site is hopped to follow it, each after SITE_CALLED_BY.
  */
+#define SITE_CALLED_BY " < "
+
 struct vapro_state {
 	uint32_t id;
 	enum vapro_class class;

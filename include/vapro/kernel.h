@@ -218,7 +218,19 @@ struct kernel_hop {
 
 #define KERNEL_FRAME_KEPT (-1) /* still in its register: nothing is saved at an odd place */
 
-/* The callers above a call-site, innermost first, by frame pointers. */
+/*
+ * Hopped call-sites: return addresses of one process whose frames an unwinder can leave by a kernel_hop. A call
+ * from there has the chain of its callers, up to the first address without such a rule, as its path.
+ */
+#define KERNEL_HOPS 4 /* frames above a call; more only through the C library and the runtimes of languages */
+
+struct kernel_hopped_key {
+	u64 address;
+	u32 tgid;
+	u32 pad;
+};
+
+/* The callers above a call-site, innermost first: by frame pointers, or by the rules of hopped call-sites. */
 #define KERNEL_PATH_DEPTH 8
 
 struct kernel_path_key {

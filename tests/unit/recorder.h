@@ -63,6 +63,11 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		copy->stage.events = recorder__copy(event->stage.events);
 		copy->stage.refused = recorder__copy(event->stage.refused);
 		break;
+	case STREAM_HOP:
+		copy->hop.site = recorder__copy(event->hop.site);
+		copy->hop.symbol = recorder__copy(event->hop.symbol);
+		copy->hop.reason = recorder__copy(event->hop.reason);
+		break;
 	case STREAM_FACTS:
 		copy->facts.job = recorder__copy(event->facts.job);
 		break;
@@ -106,6 +111,11 @@ static inline void recorder__clear(struct recorder *recorder)
 			free((char *)event->stage.job);
 			free((char *)event->stage.events);
 			free((char *)event->stage.refused);
+		}
+		if (event->type == STREAM_HOP) {
+			free((char *)event->hop.site);
+			free((char *)event->hop.symbol);
+			free((char *)event->hop.reason);
 		}
 		if (event->type == STREAM_FACTS)
 			free((char *)event->facts.job);

@@ -53,6 +53,8 @@ static void test_exact(void **state)
 	    (struct stream_event){.type = STREAM_STAGE, .stage = {5, 6, 2, "backend", "j", 7, "a,b", NULL}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_STAGE, .stage = {8, 9, 3, "memory", "j", 1ULL << 60, NULL, "no"}};
+	events[count++] = (struct stream_event){.type = STREAM_HOP, .hop = {3, 4, 1, "a@0+0x1", "f+0x2", NULL}};
+	events[count++] = (struct stream_event){.type = STREAM_HOP, .hop = {5, 5, 4, "b@0+0x1", NULL, "is none"}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
@@ -127,6 +129,12 @@ static void test_exact(void **state)
 			same_text(a->stage.job, b->stage.job);
 			same_text(a->stage.events, b->stage.events);
 			same_text(a->stage.refused, b->stage.refused);
+			break;
+		case STREAM_HOP:
+			assert_memory_equal(&a->hop, &b->hop, offsetof(struct stream_hop, site));
+			same_text(a->hop.site, b->hop.site);
+			same_text(a->hop.symbol, b->hop.symbol);
+			same_text(a->hop.reason, b->hop.reason);
 			break;
 		case STREAM_SEEN:
 			assert_memory_equal(&a->seen, &b->seen, sizeof(a->seen));

@@ -18,7 +18,7 @@ struct analysis {
 	struct vapro_bundle bundle;
 	struct job_result result;
 	uint64_t from_ns, to_ns;
-	uint32_t threads, states, windows, refused;
+	uint32_t threads, states, windows, refused, hops;
 	bool last;
 	bool fresh; /* the variances of each window are new ones */
 };
@@ -153,6 +153,17 @@ void analysis__refuse_stage(struct analysis *analysis, const char *expand)
 	analysis->refused++;
 }
 
+void analysis__hop_request(struct analysis *analysis, uint64_t now_ns, struct vapro_hop_event *event)
+{
+	*event = (struct vapro_hop_event){.hop = now_ns == analysis->hops ? VAPRO_HOP_UP : VAPRO_HOP_NONE};
+}
+
+int analysis__hopped(struct analysis *analysis, const struct vapro_hop_event *event, uint64_t now_ns)
+{
+	analysis->hops += event->hop == VAPRO_HOP_REFUSED && now_ns == 7 && !strcmp(event->site, "a+1");
+	return 0;
+}
+
 int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 {
 	(void)analysis;
@@ -209,6 +220,8 @@ static struct stream_sink *run(struct line_sink *lines, struct summary *summary)
 	put(sink, (struct stream_event){.type = STREAM_STAGE,
 					.stage = {8000, 8000, 3, "memory", "slurm:1234.0", 3, NULL, "no room"}});
 	assert_int_equal(stub.refused, 1);
+	put(sink, (struct stream_event){.type = STREAM_HOP, .hop = {6, 7, VAPRO_HOP_REFUSED, "a+1", NULL, "no"}});
+	assert_int_equal(stub.hops, 1);
 	put(sink, (struct stream_event){.type = STREAM_WINDOW,
 					.window = {SAMPLE_UTC + 15 * second, SAMPLE_UTC + 25 * second, true, 0.75}});
 	put(sink, (struct stream_event){.type = STREAM_END});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "collect/callsite.h"
+#include "collect/callsite_private.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -10,46 +10,8 @@
 #include <unistd.h>
 
 #include "model/grow.h"
-#include "probe/survey.h"
 #include "probe/transparent.h"
 #include "target/user_file.h"
-
-#define KEPT_SITES 1024 /* direct-mapped by address */
-
-struct cached_image {
-	uint64_t device, inode;
-	char *path;
-	int file;
-	bool tried;
-	struct survey *survey; /* asked for at first need; NULL where it cannot be had */
-	char *trouble;	       /* why, until it was told */
-	uint32_t users;
-	uint32_t number; /* among transparent images; 0 = not told to the kernel side */
-	bool transparent;
-};
-
-struct image_cache {
-	struct cached_image **images;
-	size_t count, room;
-	uint32_t numbers;
-	int hops; /* the kernel side's table */
-};
-
-struct kept_site {
-	uint64_t address;
-	struct callsite site;
-};
-
-struct callsites {
-	struct image_cache *cache;
-	struct process *process;
-	struct cached_image **held;
-	size_t held_count, held_room;
-	int transparent; /* the kernel side's table, -1 = not to be told */
-	const char *more_transparent;
-	uint32_t *told; /* the kernel side looks there first */
-	struct kept_site *kept[KEPT_SITES];
-};
 
 struct image_cache *image_cache__new(void)
 {
@@ -70,6 +32,7 @@ static void cached_free(struct image_cache *cache, struct cached_image *cached)
 	if (cached->file >= 0)
 		close(cached->file);
 	survey__free(cached->survey);
+	free(cached->sites);
 	free(cached->trouble);
 	free(cached->path);
 	free(cached);
@@ -81,6 +44,9 @@ void image_cache__free(struct image_cache *cache)
 		return;
 	for (size_t i = 0; i < cache->count; i++)
 		cached_free(cache, cache->images[i]);
+	for (size_t i = 0; i < cache->hopped_count; i++)
+		free(cache->hopped[i]);
+	free(cache->hopped);
 	free(cache->images);
 	free(cache);
 }
@@ -98,6 +64,7 @@ static struct cached_image *cache_get(struct image_cache *cache, const struct pr
 	if (!cached)
 		return NULL;
 	process__map_file(process, mapping, path, sizeof(path));
+	cached->cache = cache;
 	cached->device = mapping->device;
 	cached->inode = mapping->inode;
 	cached->path = strdup(mapping->path);
@@ -130,7 +97,7 @@ static bool is_libc(const struct cached_image *cached)
 	return base && !fnmatch("libc.so.6*", base + 1, 0);
 }
 
-static struct image *parsed(struct cached_image *cached)
+struct image *cached_image__parsed(struct cached_image *cached)
 {
 	unsigned int parts =
 	    SURVEY_NAMES | (is_libc(cached) ? SURVEY_IO : 0) | (cached->transparent ? SURVEY_CALLS : 0);
@@ -140,6 +107,9 @@ static struct image *parsed(struct cached_image *cached)
 		cached->survey = survey__ask(cached->file, cached->path, parts, NULL, 0, err, sizeof(err));
 		if (!cached->survey)
 			cached->trouble = strdup(err);
+		cached->tried = true;
+		if (cached->survey)
+			cached_image__resume_hops(cached);
 	}
 	cached->tried = true;
 	return cached->survey ? survey__image(cached->survey) : NULL;
@@ -160,8 +130,7 @@ bool image_cache__trouble(struct image_cache *cache, char *text, size_t size)
 	return false;
 }
 
-/* Holds the image of a mapping for this process. */
-static struct cached_image *hold(struct callsites *callsites, const struct process_mapping *mapping)
+struct cached_image *callsites__hold(struct callsites *callsites, const struct process_mapping *mapping)
 {
 	struct cached_image *cached;
 
@@ -183,7 +152,7 @@ static void hold_mapped(struct callsites *callsites)
 
 	for (size_t i = 0; i < process->mapping_count; i++)
 		if (process->mappings[i].executable && process->mappings[i].inode)
-			hold(callsites, &process->mappings[i]);
+			callsites__hold(callsites, &process->mappings[i]);
 }
 
 int callsites__remapped(struct callsites *callsites)
@@ -230,7 +199,7 @@ static bool number_transparent(struct image_cache *cache, struct cached_image *c
 	if (cached->number)
 		return true;
 	cached->transparent = true;
-	calls = parsed(cached) ? survey__calls(cached->survey, &count) : NULL;
+	calls = cached_image__parsed(cached) ? survey__calls(cached->survey, &count) : NULL;
 	if (!count)
 		return false;
 	key.image = cached->number = ++cache->numbers;
@@ -255,7 +224,7 @@ static void tell_transparent(struct callsites *callsites)
 		if (!mapping->executable || !mapping->inode || !base ||
 		    !transparent__is(base + 1, callsites->more_transparent))
 			continue;
-		cached = hold(callsites, mapping);
+		cached = callsites__hold(callsites, mapping);
 		if (!cached || !number_transparent(callsites->cache, cached) ||
 		    image__vaddr_of(survey__image(cached->survey), mapping->offset, &vaddr))
 			continue;
@@ -304,7 +273,7 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 		if (callsites->transparent >= 0)
 			tell_transparent(callsites);
 	}
-	cached = mapping && mapping->inode ? hold(callsites, mapping) : NULL;
+	cached = mapping && mapping->inode ? callsites__hold(callsites, mapping) : NULL;
 	site->symbol[0] = '\0';
 	site->path = cached ? cached->path : NULL;
 	site->transparent = false;
@@ -312,7 +281,7 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 		snprintf(site->text, sizeof(site->text), "anonymous@0+%#llx", (unsigned long long)address);
 		return;
 	}
-	image = parsed(cached);
+	image = cached_image__parsed(cached);
 	offset = address - mapping->start + mapping->offset;
 	base = strrchr(mapping->path, '/');
 	base = base ? base + 1 : mapping->path;
@@ -347,15 +316,14 @@ const char *callsites__build_id(struct callsites *callsites)
 	for (size_t i = 0; i < callsites->held_count; i++) {
 		struct cached_image *cached = callsites->held[i];
 
-		if (!strcmp(cached->path, callsites->process->exe) && parsed(cached))
+		if (!strcmp(cached->path, callsites->process->exe) && cached_image__parsed(cached))
 			return image__build_id(survey__image(cached->survey));
 	}
 	return "";
 }
 
-/* Where a linked address of an image lies in the process. */
-static int loaded_at(const struct callsites *callsites, const struct cached_image *cached, struct image *image,
-		     uint64_t vaddr, uint64_t *address)
+int callsites__loaded_at(const struct callsites *callsites, const struct cached_image *cached, struct image *image,
+			 uint64_t vaddr, uint64_t *address)
 {
 	uint64_t text_vaddr;
 
@@ -386,9 +354,9 @@ int callsites__object(struct callsites *callsites, const char *library_glob, con
 
 			if (!(pass ? library : executable))
 				continue;
-			image = parsed(cached);
+			image = cached_image__parsed(cached);
 			if (image && !image__object(image, name, &vaddr, &size) &&
-			    !loaded_at(callsites, cached, image, vaddr, address))
+			    !callsites__loaded_at(callsites, cached, image, vaddr, address))
 				return 0;
 		}
 	return -ENOENT;
@@ -404,13 +372,13 @@ int callsites__tell_io(struct callsites *callsites, int map, pid_t pid)
 
 	for (size_t i = 0; i < callsites->held_count; i++) {
 		struct cached_image *cached = callsites->held[i];
-		struct image *image = is_libc(cached) ? parsed(cached) : NULL;
+		struct image *image = is_libc(cached) ? cached_image__parsed(cached) : NULL;
 		const struct io_site *sites;
 		size_t count = 0;
 
 		sites = image ? survey__io_sites(cached->survey, &count) : NULL;
 		for (size_t j = 0; j < count; j++) {
-			if (loaded_at(callsites, cached, image, sites[j].vaddr, &key.ip))
+			if (callsites__loaded_at(callsites, cached, image, sites[j].vaddr, &key.ip))
 				continue;
 			told += !bpf_map_update_elem(map, &key, &sites[j].displacement, BPF_ANY);
 		}

@@ -62,6 +62,30 @@ void callsites__tell_transparent(struct callsites *callsites, int transparent, i
 /* The place of one caller of a path, or false where the path ends: outside files, or in the C library. */
 bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site);
 
+/*
+ * Hopping: calls of a call-site are told apart by their callers, for all processes that map its image. site is a text
+ * of callsites__resolve(). Returns NULL, or why it cannot be: the end of a sentence whose subject is the call-site;
+ * then *top says whether that is since nothing of the program calls it. callsites__tell_hops() carries it out for a
+ * process.
+ */
+const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top);
+void image_cache__unhop(struct image_cache *cache, const char *site);
+
+/*
+ * Whether an address lies in the C library or in the runtime of a language: between the program and a system call.
+ * Its frame is hopped then, from the next image_cache__look_up() on.
+ */
+bool callsites__in_runtime(struct callsites *callsites, uint64_t address);
+
+/* Looks up what is wanted of runtimes. Whether there is something new for callsites__tell_hops(). */
+bool image_cache__look_up(struct image_cache *cache);
+
+/* A sentence about a runtime whose frames cannot all be left, once each. false: none. */
+bool image_cache__hop_trouble(struct image_cache *cache, char *text, size_t size);
+
+/* Gives the kernel side the hopped call-sites of the process, and takes back those that are no more. How many are. */
+size_t callsites__tell_hops(struct callsites *callsites, int map);
+
 /* Tells the kernel side where the process's libc leaves the caller of a system call. Returns how many places. */
 int callsites__tell_io(struct callsites *callsites, int map, pid_t pid);
 

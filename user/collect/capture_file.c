@@ -293,6 +293,10 @@ static const char *check(struct capture_file *file, struct stream_event *event)
 		if (event->stage.refused && !event->stage.expand)
 			return "a stage of no factor is refused";
 		return event->stage.begin_ns <= event->stage.end_ns ? NULL : "an impossible change of stage";
+	case STREAM_HOP:
+		if (!event->hop.site)
+			return "a hop of no call-site";
+		return event->hop.begin_ns <= event->hop.end_ns ? NULL : "an impossible hop";
 	case STREAM_CLOCK:
 	case STREAM_END:
 		break;

@@ -189,6 +189,15 @@ static const struct capture_column stage_columns[] = {
     COLUMN("refused", COLUMN_TEXT, stage.refused, "why it cannot be counted"),
 };
 
+static const struct capture_column hop_columns[] = {
+    COLUMN("begin_ns", COLUMN_U64, hop.begin_ns, "ns, CLOCK_MONOTONIC"),
+    COLUMN("end_ns", COLUMN_U64, hop.end_ns, "ns, CLOCK_MONOTONIC"),
+    COLUMN("hop", COLUMN_U32, hop.hop, "1 told apart by callers, 2 and it stays so, 3 no more, 4 refused"),
+    COLUMN("site", COLUMN_TEXT, hop.site, "call-site"),
+    COLUMN("symbol", COLUMN_TEXT, hop.symbol, "for people"),
+    COLUMN("reason", COLUMN_TEXT, hop.reason, "why it was refused"),
+};
+
 #define TABLE(member)                                                                                                  \
 	{                                                                                                              \
 #member, member##_columns, sizeof(member##_columns) / sizeof(member##_columns[0]),                     \
@@ -208,6 +217,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_END] = {"end", NULL, 0, 0},
     [STREAM_PLACE] = TABLE(place),
     [STREAM_STAGE] = TABLE(stage),
+    [STREAM_HOP] = TABLE(hop),
 };
 
 const char *const capture_wire_name[WIRES] = {

@@ -148,6 +148,10 @@ static int take(struct merge *merge, struct source *source, struct stream_event 
 		event->stage.begin_ns += source->offset;
 		event->stage.end_ns += source->offset;
 		return stream__put(merge->sink, event);
+	case STREAM_HOP:
+		event->hop.begin_ns += source->offset;
+		event->hop.end_ns += source->offset;
+		return stream__put(merge->sink, event);
 	case STREAM_INTERFERENCE:
 		event->interference.thread = source->threads[event->interference.thread];
 		return hold(source, event, event->interference.bin * VAPRO_BIN_NS);

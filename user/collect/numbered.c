@@ -22,13 +22,13 @@ struct numbered {
 	struct kernel_side *side;
 	struct numbered_vertex *vertices;
 	struct numbered_edge *edges;
-	struct path *paths; /* NULL where none are wanted */
+	struct path *paths;
 	struct sweeps {
 		uint32_t vertices, edges, paths;
 	} swept; /* ids below this were looked for in this drain */
 };
 
-struct numbered *numbered__new(struct kernel_side *side, bool paths)
+struct numbered *numbered__new(struct kernel_side *side)
 {
 	struct numbered *numbered = calloc(1, sizeof(*numbered));
 
@@ -37,9 +37,8 @@ struct numbered *numbered__new(struct kernel_side *side, bool paths)
 	numbered->side = side;
 	numbered->vertices = calloc(CACHE, sizeof(*numbered->vertices));
 	numbered->edges = calloc(CACHE, sizeof(*numbered->edges));
-	if (paths)
-		numbered->paths = calloc(PATHS, sizeof(*numbered->paths));
-	if (numbered->vertices && numbered->edges && (!paths || numbered->paths))
+	numbered->paths = calloc(PATHS, sizeof(*numbered->paths));
+	if (numbered->vertices && numbered->edges && numbered->paths)
 		return numbered;
 	numbered__free(numbered);
 	return NULL;
@@ -193,6 +192,7 @@ void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 	purge(bpf_map__fd(bpf->maps.handles), handle_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.io_sites), io_site_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.outlined), io_site_belongs, &tgid); /* the same place in the key */
+	purge(bpf_map__fd(bpf->maps.hopped), io_site_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.paths), path_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.requests), request_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.request_slots), request_belongs, &tgid);

@@ -27,8 +27,8 @@ struct numbered_edge {
 
 struct numbered;
 
-/* paths: call paths are wanted too. NULL when out of memory. */
-struct numbered *numbered__new(struct kernel_side *side, bool paths);
+/* NULL when out of memory. */
+struct numbered *numbered__new(struct kernel_side *side);
 void numbered__free(struct numbered *numbered);
 
 /*

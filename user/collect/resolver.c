@@ -11,6 +11,7 @@
 #include "collect/callsite.h"
 #include "collect/labels.h"
 #include "collect/numbered.h"
+#include "collect/site_name.h"
 #include "collect/state_names.h"
 #include "model/grow.h"
 #include "model/table.h"
@@ -28,6 +29,7 @@ struct known_process {
 	struct process *process;
 	struct callsites *callsites;
 	struct labels_process labels;
+	bool unseen; /* its turn was odd before a call-site was hopped */
 	uint32_t threads;
 	uint32_t with_path, without_path; /* vertices */
 };
@@ -59,7 +61,7 @@ struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sin
 	resolver->sink = sink;
 	resolver->host = host;
 	resolver->config = config;
-	resolver->numbered = numbered__new(side, config->states == VAPRO_BY_CALL_PATH);
+	resolver->numbered = numbered__new(side);
 	resolver->states = state_names__new(config->memory_cap ? config->memory_cap / UNUSED_SHARE : UNUSED_BYTES);
 	resolver->images = image_cache__new();
 	resolver->by_tid = table__new();
@@ -99,6 +101,65 @@ static struct known_process *process_of(struct resolver *resolver, uint32_t tgid
 	return NULL;
 }
 
+static void tell_hops(struct vapro_bpf *bpf, struct callsites *callsites)
+{
+	if (callsites__tell_hops(callsites, bpf_map__fd(bpf->maps.hopped)))
+		bpf->bss->hopping = 1;
+}
+
+/* Odd: what lies between two calls of a process is no fragment. Both changes of it make threads begin anew. */
+static uint32_t *turn_of(struct vapro_bpf *bpf, pid_t pid)
+{
+	struct kernel_process process;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(bpf->maps.processes), &pid, &process))
+		return NULL;
+	return &bpf->bss->governed[process.slot & (KERNEL_SLOTS - 1)].turn;
+}
+
+const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top)
+{
+	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
+	const char *refusal = up ? image_cache__hop(resolver->images, site, top) : NULL;
+	uint32_t *turn;
+
+	if (refusal)
+		return refusal;
+	if (!up)
+		image_cache__unhop(resolver->images, site);
+	for (size_t i = 0; i < resolver->process_count; i++) {
+		turn = turn_of(bpf, resolver->processes[i].process->pid);
+		resolver->processes[i].unseen = turn && *turn & 1;
+		if (turn)
+			__atomic_fetch_add(turn, *turn & 1 ? 2 : 1, __ATOMIC_RELEASE);
+	}
+	for (size_t i = 0; i < resolver->process_count; i++)
+		tell_hops(bpf, resolver->processes[i].callsites);
+	__atomic_fetch_add(&bpf->data->states_epoch, 1, __ATOMIC_RELEASE);
+	for (size_t i = 0; i < resolver->process_count; i++) {
+		turn = turn_of(bpf, resolver->processes[i].process->pid);
+		if (turn && !resolver->processes[i].unseen)
+			__atomic_fetch_add(turn, 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+void resolver__resume_hops(struct resolver *resolver)
+{
+	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
+
+	if (!image_cache__look_up(resolver->images))
+		return;
+	for (size_t i = 0; i < resolver->process_count; i++)
+		tell_hops(bpf, resolver->processes[i].callsites);
+	__atomic_fetch_add(&bpf->data->states_epoch, 1, __ATOMIC_RELEASE);
+}
+
+bool resolver__hop_trouble(struct resolver *resolver, char *text, size_t size)
+{
+	return image_cache__hop_trouble(resolver->images, text, size);
+}
+
 static void tell_kernel(struct resolver *resolver, struct callsites *callsites, pid_t pid, enum process_mpi mpi)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
@@ -108,6 +169,7 @@ static void tell_kernel(struct resolver *resolver, struct callsites *callsites, 
 	callsites__tell_transparent(callsites, bpf_map__fd(bpf->maps.transparent), bpf_map__fd(bpf->maps.hops),
 				    resolver->config->transparent, &bpf->bss->transparents);
 	callsites__tell_io(callsites, bpf_map__fd(bpf->maps.io_sites), pid);
+	tell_hops(bpf, callsites);
 	bpf->data->states_epoch++;
 }
 
@@ -244,7 +306,7 @@ void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot)
 static int64_t announce(struct resolver *resolver, pid_t pid, struct vapro_state *state)
 {
 	struct stream_event event = {.type = STREAM_STATE};
-	char text[2 * CALLSITE_MAX + LABELS_MAX + 8];
+	char text[2 * SITE_TEXT_MAX + LABELS_MAX + 8];
 	int64_t id;
 	bool fresh;
 	int status;
@@ -260,44 +322,26 @@ static int64_t announce(struct resolver *resolver, pid_t pid, struct vapro_state
 	return status ? status : id;
 }
 
-/*
- * The call-site of a vertex as text, with what tells its path from others: a hash (FNV-1a) of the
- * callers' places, which are the same on all ranks where raw addresses are not.
- */
+/* The call-site of a vertex, with what tells its callers from others. */
 static void resolve_site(struct resolver *resolver, struct known_process *known, const struct kernel_vertex_key *key,
-			 struct callsite *site)
+			 struct site_name *name)
 {
-	bool other_path = key->path == KERNEL_OTHER_PATHS;
-	const struct kernel_path_key *path =
-	    key->path && !other_path ? numbered__path(resolver->numbered, key->path) : NULL;
-	struct callsite caller;
-	uint32_t hash = 2166136261u;
-	size_t length;
+	bool other = key->path == KERNEL_OTHER_PATHS;
+	const struct kernel_path_key *path = key->path && !other ? numbered__path(resolver->numbered, key->path) : NULL;
 
-	callsites__resolve(known->callsites, key->site, site);
-	for (uint32_t i = 0; path && i < path->count && i < KERNEL_PATH_DEPTH; i++) {
-		if (!callsites__frame(known->callsites, path->address[i], &caller))
-			break;
-		for (const char *c = caller.text; *c; c++)
-			hash = (hash ^ (unsigned char)*c) * 16777619u;
-		hash = (hash ^ '\n') * 16777619u;
-	}
-	if (!path && !other_path)
-		return;
-	length = strlen(site->text);
-	if (length > CALLSITE_MAX - sizeof("#path:01234567"))
-		length = CALLSITE_MAX - sizeof("#path:01234567");
-	if (other_path)
-		snprintf(site->text + length, sizeof(site->text) - length, "#path:other");
+	if (resolver->config->states == VAPRO_BY_CALL_PATH)
+		site_name__by_path(name, known->callsites, key, path);
 	else
-		snprintf(site->text + length, sizeof(site->text) - length, "#path:%08x", hash);
+		site_name__hopped(name, known->callsites, key, path, resolver->config->hop_frames);
+	if (other)
+		site_name__other_path(name);
 }
 
 static int64_t vertex_state(struct resolver *resolver, struct numbered_vertex *vertex)
 {
 	char labels[LABELS_MAX], common[LABELS_MAX];
 	struct known_process *known = process_of(resolver, vertex->key.tgid);
-	struct callsite site;
+	struct site_name site;
 	struct vapro_state state;
 
 	if (!known)
@@ -324,7 +368,7 @@ static int64_t edge_state(struct resolver *resolver, uint32_t id, const struct k
 	struct numbered_vertex *to = from ? numbered__vertex(resolver->numbered, key->to, &status) : NULL;
 	struct known_process *known = to ? process_of(resolver, to->key.tgid) : NULL;
 	char labels[LABELS_MAX], common[LABELS_MAX];
-	struct callsite site_from, site_to;
+	struct site_name site_from, site_to;
 	struct vapro_state state;
 	uint32_t times;
 	bool polls;

@@ -31,6 +31,18 @@ int resolver__add(struct resolver *resolver, struct process *process);
  */
 int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi);
 
+/*
+ * Tells calls of a call-site (a text of a state) apart by their callers, or no more, in all processes at once: what
+ * their threads compute meanwhile is no fragment. Returns NULL, or why it cannot be: see image_cache__hop().
+ */
+const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top);
+
+/* Carries out what has become possible since: call-sites behind a runtime, and those of images that are mapped anew. */
+void resolver__resume_hops(struct resolver *resolver);
+
+/* A sentence about a runtime whose frames cannot be hopped, each once; false where there is none. */
+bool resolver__hop_trouble(struct resolver *resolver, char *text, size_t size);
+
 /* Build-id of a known process's executable, or "". */
 const char *resolver__build_id(struct resolver *resolver, pid_t pid);
 

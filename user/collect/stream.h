@@ -25,7 +25,8 @@ enum stream_type {
 	STREAM_WINDOW,
 	STREAM_END, /* a capture that lacks it was cut short */
 	STREAM_PLACE,
-	STREAM_STAGE, /* last: the numbers of the others are in files */
+	STREAM_STAGE,
+	STREAM_HOP, /* last: the numbers of the others are in files */
 };
 
 struct stream_clock {
@@ -56,6 +57,13 @@ struct stream_stage {
 	const char *refused; /* why it cannot be counted; NULL: it is */
 };
 
+/* The calls of a call-site are told apart by their callers from now on, or no more: see struct vapro_hop_event. */
+struct stream_hop {
+	uint64_t begin_ns, end_ns; /* what was computed in between is no fragment */
+	uint32_t hop;		   /* enum vapro_hop */
+	const char *site, *symbol, *reason;
+};
+
 struct stream_event {
 	enum stream_type type;
 	union {
@@ -69,6 +77,7 @@ struct stream_event {
 		struct vapro_process_facts facts;
 		struct vapro_place place;
 		struct stream_stage stage;
+		struct stream_hop hop;
 		struct stream_window window;
 	};
 };

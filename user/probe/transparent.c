@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "model/grow.h"
+#include "probe/frames.h"
 
 /* Fortran bindings of Open MPI, MPICH and those that descend from it. */
 static const char *const bindings[] = {"libmpi_mpifh*.so*", "libmpi_usempi*.so*", "libmpichfort*.so*",
@@ -68,26 +69,6 @@ static bool is_call(const cs_insn *insn)
 #error "no such CPU here: say which instructions call"
 #endif
 
-static bool fits(int64_t value)
-{
-	return value >= INT32_MIN && value <= INT32_MAX;
-}
-
-/* sp at a call is sp after it has returned. */
-static bool hop_of(struct image *image, uint64_t call, struct kernel_hop *hop)
-{
-	struct image_frame frame;
-
-	if (image__frame(image, call, &frame) || !fits(frame.cfa) || !fits(frame.return_at) ||
-	    (!frame.frame_kept && !fits(frame.frame_at)))
-		return false;
-	*hop = (struct kernel_hop){.return_at = (int32_t)frame.return_at,
-				   .sp = (int32_t)frame.cfa,
-				   .by_frame = frame.by_frame,
-				   .frame_at = frame.frame_kept ? KERNEL_FRAME_KEPT : (int32_t)frame.frame_at};
-	return true;
-}
-
 int transparent__find(struct image *image, struct transparent_call **calls)
 {
 	size_t count = 0, room = 0, left;
@@ -112,7 +93,7 @@ int transparent__find(struct image *image, struct transparent_call **calls)
 		while (cs_disasm_iter(handle, &code, &left, &vaddr, insn)) {
 			struct kernel_hop hop;
 
-			if (!is_call(insn) || vaddr > UINT32_MAX || !hop_of(image, insn->address, &hop))
+			if (!is_call(insn) || vaddr > UINT32_MAX || frames__of(image, vaddr, &hop) != FRAME_FOUND)
 				continue;
 			if (grow(calls, &room, count + 1, sizeof(**calls)))
 				goto cleanup;

@@ -290,6 +290,16 @@ static int tell_stage(struct pipeline *pipeline, const struct stream_stage *stag
 	return ret;
 }
 
+static int add_hop(struct pipeline *pipeline, const struct stream_hop *hop)
+{
+	const struct vapro_hop_event event = {
+	    .hop = (enum vapro_hop)hop->hop, .site = hop->site, .symbol = hop->symbol, .reason = hop->reason};
+
+	if (!hop->site || hop->hop >= VAPRO_HOPS)
+		return counted(pipeline, -EINVAL);
+	return analysis__hopped(pipeline->analysis, &event, hop->end_ns);
+}
+
 static int pipeline__put(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct pipeline *pipeline = pipeline_of(sink);
@@ -316,6 +326,8 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return counted(pipeline, analysis__place(pipeline->analysis, &event->place));
 	case STREAM_STAGE:
 		return tell_stage(pipeline, &event->stage);
+	case STREAM_HOP:
+		return add_hop(pipeline, &event->hop);
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:
@@ -412,6 +424,11 @@ int pipeline__select(struct stream_sink *sink, const struct vapro_selection *sel
 void pipeline__stage_request(const struct stream_sink *sink, struct vapro_stage_request *request)
 {
 	analysis__stage_request(pipeline_of(sink)->analysis, request);
+}
+
+void pipeline__hop_request(struct stream_sink *sink, uint64_t now_ns, struct vapro_hop_event *event)
+{
+	analysis__hop_request(pipeline_of(sink)->analysis, now_ns, event);
 }
 
 int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)

@@ -38,6 +38,9 @@ void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *to
 int pipeline__select(struct stream_sink *pipeline, const struct vapro_selection *selection);
 void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_stage_request *request);
 
+/* As analysis__hop_request; what came of it returns as a STREAM_HOP. */
+void pipeline__hop_request(struct stream_sink *pipeline, uint64_t now_ns, struct vapro_hop_event *event);
+
 int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *score);
 
 /* As analysis__held_elsewhere. */

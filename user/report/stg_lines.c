@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vapro/bundle.h>
 
 #include "model/grow.h"
 #include "model/intern.h"
@@ -50,9 +52,9 @@ void stg_lines__free(struct stg_lines *lines)
 }
 
 /* The parts behind the name, which may itself hold '@' and '+'. false for a place in no file. */
-static bool parse(const char *site, struct place *place)
+static bool parse_one(const char *site, size_t length, struct place *place)
 {
-	const char *plus = strrchr(site, '+'), *at = plus;
+	const char *plus = memrchr(site, '+', length), *at = plus;
 	char *end;
 
 	while (at && at > site && *at != '@')
@@ -61,7 +63,25 @@ static bool parse(const char *site, struct place *place)
 		return false;
 	snprintf(place->build_id, sizeof(place->build_id), "%.*s", (int)(plus - at - 1), at + 1);
 	place->offset = strtoull(plus + 1, &end, 16);
-	return end != plus + 1 && !*end;
+	return end != plus + 1 && end == site + length;
+}
+
+/* A call-site, or the last of its callers that lies in the same image. */
+static bool parse(const char *site, struct place *place)
+{
+	const char *next = strstr(site, SITE_CALLED_BY);
+	bool known = parse_one(site, next ? (size_t)(next - site) : strlen(site), place);
+
+	while (known && next) {
+		const char *caller = next + strlen(SITE_CALLED_BY);
+		struct place other = {0};
+
+		next = strstr(caller, SITE_CALLED_BY);
+		if (parse_one(caller, next ? (size_t)(next - caller) : strlen(caller), &other) &&
+		    !strcmp(other.build_id, place->build_id))
+			place->offset = other.offset;
+	}
+	return known;
 }
 
 int stg_lines__add(struct stg_lines *lines, const char *site, const char *path)

@@ -13,7 +13,10 @@ struct stg_lines;
 struct stg_lines *stg_lines__new(void);
 void stg_lines__free(struct stg_lines *lines);
 
-/* Notes a call-site (`name@build-id+0xOFFSET`) and the path of its image, NULL where unknown. 0 or -ENOMEM. */
+/*
+ * Notes a call-site (`name@build-id+0xOFFSET`) and the path of its image, NULL where unknown; where callers follow,
+ * the line is that of the last of them in the same image. 0 or -ENOMEM.
+ */
 int stg_lines__add(struct stg_lines *lines, const char *site, const char *path);
 
 /* Asks for all of them, one question an image. What could not be had is said to complaints, once an image. */

@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+A program that wraps MPI twice: its call-sites are told apart by the callers of the outer wrapper, whose lines are
+known. One rank: what it waits for would be somebody else's time.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import ROOT, VAPRO, VAPROD, attached, graph, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
+import jobs as j  # noqa: E402
+
+JOIN = " < "
+SOURCE = os.path.join(ROOT, "tools", "workloads", "nested.c")
+MARKER = re.compile(r"/\* site (\d+) \*/")
+
+
+def codes(path):
+    return [r["code"] for r in of_type(records(path), "warning")]
+
+
+def watch(jobs, program, done, *options, limit=150, mpich=False, more=(), io="off"):
+    """Watches a program until done(path of the lines) says so, then ends it. Returns (records, capture)."""
+    logs = os.path.join(jobs.directory, program + "".join(options))
+    os.makedirs(logs, exist_ok=True)
+    for name in os.listdir(logs):
+        os.unlink(os.path.join(logs, name))
+    command = ["mpirun.mpich", "-n", "1", tool(program)] if mpich else j.mpirun(1, tool(program))
+    job = jobs.start([*command, "--seconds", "3", "--log", logs, "--rounds", "100000000", "--scale", "0.1", *more], program)
+    pids = rank_pids(job, logs, 1)
+    out, capture = os.path.join(logs, "out.ndjson"), os.path.join(logs, "run.capture")
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--io", io, "--overhead-cap", "0",
+                         "--window", "3s", *options], program + "_vaprod")
+    attached(out, pids)
+    until(lambda: done(out), limit)
+    jobs.interrupt(daemon)
+    jobs.stop(job)
+    return records(out), capture
+
+
+def lines_of(program, sites):
+    """{call-site: marker of its line}; without debug information there is none."""
+    found = {}
+    source = open(SOURCE, encoding="utf-8").read().splitlines()
+    loads = [line.split() for line in subprocess.run(["readelf", "-lW", tool(program)], capture_output=True, text=True,
+                                                     check=True).stdout.splitlines() if line.split()[:1] == ["LOAD"]]
+    for site in sites:
+        offset = int(site.rpartition("+")[2], 16) - 1
+        for load in loads:
+            at, address, size = (int(load[i], 16) for i in (1, 2, 4))
+            if at <= offset < at + size:
+                line = subprocess.run(["addr2line", "-e", tool(program), hex(offset - at + address)], capture_output=True,
+                                      text=True, check=True).stdout.split(" (")[0].rpartition(":")[2].strip()
+                match = MARKER.search(source[int(line) - 1]) if line.isdigit() else None
+                if match:
+                    found[site] = int(match.group(1))
+    return found
+
+
+def chains(states):
+    """Call-sites of computations, each a tuple of its frames."""
+    return {tuple(state[end].split(JOIN)) for state in states for end in ("from", "to") if end in state}
+
+
+def steady(path):
+    """Whether some window had most of its time in certified states."""
+    return any(w["coverage"]["computation"] > 0.6 for w in of_type(records(path), "window"))
+
+
+def test_hopped(tap, jobs):
+    lines, capture = watch(jobs, "nested", steady)
+    told = [r for r in of_type(lines, "warning") if r["code"] == "hopped"]
+    tap.ok(any("send_receive+" in r["text"] for r in told), "the inner wrapper is hopped", told)
+    tap.ok(any("exchange+" in r["text"] for r in told), "and the outer one, a frame further", told)
+    tap.ok(not any("assemble+" in r["text"] or "correct+" in r["text"] for r in told), "and there it ends", told)
+    share = max((w["coverage"]["computation"] for w in of_type(lines, "window")), default=0)
+    tap.ok(share > 0.6, "then computation is covered", share)
+    found = chains(graph(jobs, capture))
+    marks = lines_of("nested", {site for chain in found for site in chain})
+    callers = {marks.get(chain[2]) for chain in found if len(chain) == 3 and marks.get(chain[0]) == 1}
+    tap.equal(callers, set(range(11, 19)), "each phase is a call-site, by the line of the program")
+    tap.equal({tuple(marks.get(s) for s in chain[:2]) for chain in found if len(chain) == 3 and marks.get(chain[0]) == 1},
+              {(1, 2)}, "behind the names of the wrappers")
+    tap.ok(any(len(chain) == 1 and marks[chain[0]] == 1 for chain in found if chain[0] in marks), "the coarse state is a prefix")
+    again = subprocess.run([VAPRO, "analyze", capture], capture_output=True, text=True, check=False)
+    replayed = [json.loads(line) for line in again.stdout.splitlines()]
+    tap.equal([w["coverage"] for w in of_type(replayed, "window")], [w["coverage"] for w in of_type(lines, "window")],
+              "a replay has the same states")
+    tap.equal([r["text"] for r in of_type(replayed, "warning") if r["code"] == "hopped"], [r["text"] for r in told],
+              "and tells the same decisions")
+
+
+def test_stripped(tap, jobs):
+    _, capture = watch(jobs, "nested_stripped", steady)
+    deep = [chain for chain in chains(graph(jobs, capture)) if len(chain) == 3]
+    tap.ok(len(deep) >= 8, "a stripped program is hopped the same way", deep)
+
+
+def test_untold(tap, jobs):
+    lines, capture = watch(jobs, "nested_untold", lambda path: "hop_refused" in codes(path))
+    told = [r["text"] for r in of_type(lines, "warning") if r["code"] == "hop_refused"]
+    tap.ok(told and "without unwind information" in told[0], "code without unwind information is not, and it is said", told)
+    tap.ok(all(len(chain) == 1 for chain in chains(graph(jobs, capture))), "its states stay what they are")
+
+
+def test_off(tap, jobs):
+    start = []
+
+    def long_enough(path):
+        start.append(len(of_type(records(path), "window")))
+        return start[-1] >= 4
+    lines, capture = watch(jobs, "nested", long_enough, "--hop-frames", "0")
+    tap.ok(all(len(chain) == 1 for chain in chains(graph(jobs, capture))), "without frames to hop nothing changes")
+    tap.ok("hopped" not in [r["code"] for r in of_type(lines, "warning")], "and nothing is said")
+
+
+def test_mpich(tap, jobs):
+    _, capture = watch(jobs, "mpich_nested", steady, mpich=True)
+    deep = [chain for chain in chains(graph(jobs, capture)) if len(chain) == 3]
+    tap.ok(len(deep) >= 8, "under MPICH, too", deep)
+
+
+def test_buffered_io(tap, jobs):
+    seen = []
+
+    def some_windows(path):
+        seen.append(len(of_type(records(path), "window")))
+        return seen[-1] >= 5
+    _, capture = watch(jobs, "nested", some_windows, "--hop-frames", "4", more=("--notes", os.path.join(jobs.directory, "notes")),
+                       io="on")
+    writes = [(s["at"].split(JOIN), s["n"]) for s in graph(jobs, capture) if "at" in s and "function=write" in s["labels"]]
+    marks = lines_of("nested", {chain[1] for chain, _ in writes if len(chain) == 2 and chain[1].startswith("nested@")})
+    told = sum(n for chain, n in writes if len(chain) == 2 and marks.get(chain[1]) == 21)
+    tap.ok(told > 0 and told > 0.8 * sum(n for chain, n in writes if chain[0].startswith("libc.so")),
+           "writes through the C library's buffer have the program's line", writes)
+
+
+def test_result(tap, jobs):
+    """The same sum with vaprod and without, also where frames are left by longjmp."""
+    sums = []
+    for watched in (False, True):
+        job = jobs.start([*j.mpirun(1, tool("nested")), "--rounds", "3000", "--scale", "0.1"], f"nested_{watched}")
+        daemon = jobs.start([VAPROD, "--exe", "nested", "--output", os.path.join(jobs.directory, "result.ndjson"), "--io",
+                             "off"], "vaprod") if watched else None
+        tap.equal(jobs.wait(job, 300), 0, f"the program ends well, {'' if watched else 'not '}watched")
+        sums.append(json.loads(job.out().splitlines()[-1])["sum"])
+        if daemon:
+            jobs.stop(daemon)
+    tap.equal(sums[1], sums[0], "its result is the same")
+
+
+main(test_hopped, test_stripped, test_untold, test_off, test_mpich, test_buffered_io, test_result)

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which call-sites are hopped, how far, and when they go back: simulated programs that wrap their calls. */
+#include "model/hops.h"
+#include "sim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define PHASES_MOST 128
+#define DEPTH_MOST 8
+#define TEXT_MAX 1024
+#define SECOND 1000000000ULL
+#define STATES_MOST 4096
+
+/* A call and what was computed before it. */
+struct phase {
+	const char *chain[DEPTH_MOST]; /* of return addresses, innermost first */
+	double ns, scatter;	       /* of the computation: at least ns, at most ns * (1 + scatter) */
+	enum vapro_class class;
+};
+
+static struct vapro_config config;
+static struct stg *stg;
+static struct series_book book;
+static struct hops *hops;
+static struct phase phases[PHASES_MOST];
+static size_t phase_count;
+static uint32_t ranks;
+static char *texts[STATES_MOST];
+static const char *up[PHASES_MOST], *refused[PHASES_MOST];
+static size_t up_count, refused_count;
+static uint64_t now_ns;
+static uint32_t chance;
+static char story[8192]; /* decisions, one a line */
+
+static int setup(void **state)
+{
+	(void)state;
+	sim_config(&config);
+	config.hop_frames = 4;
+	stg = stg__new();
+	hops = hops__new();
+	phase_count = up_count = refused_count = 0;
+	now_ns = SECOND;
+	chance = 1;
+	story[0] = '\0';
+	ranks = 2;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct vapro_thread thread = {
+		    .id = i, .rank = (int32_t)i, .pid = i + 1, .job = "j", .host = "h", .world_size = 2};
+
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+	}
+	return series__init(&book, &config, VAPRO_BY_ARGUMENTS, stg);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < stg__states(stg); i++)
+		free(texts[i]);
+	hops__free(hops);
+	series__free(&book);
+	stg__free(stg);
+	return 0;
+}
+
+static double random_unit(void)
+{
+	chance = chance * 1664525u + 1013904223u;
+	return (chance >> 8) / 16777216.0;
+}
+
+static bool among(const char *const *names, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* What a call's site is named at present. */
+static void name(const struct phase *phase, char *text)
+{
+	strcpy(text, phase->chain[0]);
+	for (int i = 0; i + 1 < DEPTH_MOST && phase->chain[i + 1] && among(up, up_count, phase->chain[i]); i++) {
+		strcat(text, SITE_CALLED_BY);
+		strcat(text, phase->chain[i + 1]);
+	}
+}
+
+static uint32_t state_of(const char *from, const char *to, enum vapro_class class)
+{
+	struct vapro_state about = {.class = class, .from = from, .to = to, .labels = "", .common = ""};
+	char text[2 * TEXT_MAX + 16];
+	size_t count = stg__states(stg);
+
+	snprintf(text, sizeof(text), "%d %s %s", (int)class, from, to);
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(texts[i], text))
+			return (uint32_t)i;
+	assert_true(count < STATES_MOST);
+	about.id = (uint32_t)count;
+	assert_int_equal(stg__add_state(stg, &about), 0);
+	texts[count] = strdup(text);
+	return about.id;
+}
+
+static void add(uint32_t rank, uint32_t state, double ns)
+{
+	struct vapro_bundle bundle = {.thread = rank, .state = state, .n = 1, .start_ns = now_ns};
+	struct kept kept;
+
+	bundle.sum_ns = bundle.min_ns = bundle.max_ns = (uint64_t)ns;
+	bundle.end_ns = bundle.start_ns + bundle.sum_ns;
+	assert_int_equal(series__add(&book, &bundle, NULL, &kept), 0);
+}
+
+/* The program runs its phases in turn, so many times on each rank. */
+static void run(int rounds)
+{
+	char from[TEXT_MAX], to[TEXT_MAX];
+
+	for (int round = 0; round < rounds; round++)
+		for (uint32_t rank = 0; rank < ranks; rank++)
+			for (size_t i = 0; i < phase_count; i++) {
+				const struct phase *phase = &phases[i];
+
+				name(&phases[(i + phase_count - 1) % phase_count], from);
+				name(phase, to);
+				add(rank, state_of(from, to, phase->class),
+				    phase->ns * (1 + phase->scatter * random_unit()));
+			}
+}
+
+/* Carries out all that is due, as the daemon does each second. */
+static void decide(void)
+{
+	struct vapro_hop_event event;
+
+	for (int i = 0; i < 64; i++) {
+		size_t length = strlen(story);
+
+		assert_int_equal(hops__next(hops, &book, now_ns, &event), 0);
+		if (event.hop == VAPRO_HOP_NONE)
+			return;
+		if (event.hop == VAPRO_HOP_UP && among(refused, refused_count, event.site))
+			event.hop = VAPRO_HOP_REFUSED;
+		if (event.hop == VAPRO_HOP_UP)
+			up[up_count++] = strdup(event.site);
+		for (size_t k = 0; event.hop == VAPRO_HOP_BACK && k < up_count; k++)
+			if (!strcmp(up[k], event.site)) {
+				free((char *)up[k]);
+				up[k] = up[--up_count];
+			}
+		snprintf(story + length, sizeof(story) - length, "%s %s\n", vapro_hop_name[event.hop], event.site);
+		assert_int_equal(hops__note(hops, &event, now_ns), 0);
+	}
+	fail_msg("decisions do not end: %s", story);
+}
+
+static void live(int seconds, int rounds_each)
+{
+	for (int i = 0; i < seconds; i++) {
+		run(rounds_each);
+		now_ns += SECOND;
+		decide();
+	}
+	for (size_t i = 0; i < up_count; i++)
+		assert_non_null(up[i]);
+}
+
+static void forget_up(void)
+{
+	while (up_count)
+		free((char *)up[--up_count]);
+}
+
+static void add_phase(struct phase phase)
+{
+	assert_true(phase_count < PHASES_MOST);
+	phases[phase_count++] = phase;
+}
+
+static const char *const callers[] = {"p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"};
+static const double times[] = {10e6, 12e6, 14.5e6, 17e6, 20e6, 24e6, 29e6, 35e6};
+
+static void test_wrapper(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01});
+	live(2, 20);
+	assert_string_equal(story, "up w\n");
+	live(10, 20);
+	assert_string_equal(story, "up w\nstays w\n");
+	forget_up();
+}
+
+/* Groups that are narrow by themselves are several workloads all the same. */
+static void test_few_callers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		add_phase((struct phase){.chain = {"w", callers[3 * i]}, .ns = times[3 * i], .scatter = 0.01});
+	live(20, 20);
+	assert_string_equal(story, "up w\nstays w\n");
+	forget_up();
+}
+
+static void test_wrapper_in_wrapper(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", "x", callers[i]}, .ns = times[i], .scatter = 0.01});
+	live(20, 20);
+	assert_string_equal(story, "up w\nup x\nstays x\nstays w\n");
+	forget_up();
+}
+
+/* Where only some callers still spread, they alone go on. */
+static void test_one_caller_goes_on(void **state)
+{
+	(void)state;
+	add_phase((struct phase){.chain = {"w", "a", "main"}, .ns = 30e6, .scatter = 0.01});
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", "x", callers[i]}, .ns = 3 * times[i], .scatter = 0.01});
+	live(40, 20);
+	assert_true(among(up, up_count, "w"));
+	assert_true(among(up, up_count, "x"));
+	assert_false(among(up, up_count, "a"));
+	assert_null(strstr(story, "back"));
+	forget_up();
+}
+
+static void test_nothing_to_find(void **state)
+{
+	(void)state;
+	add_phase((struct phase){.chain = {"w", "main", "libc"}, .ns = 10e6, .scatter = 3});
+	refused[refused_count++] = "main";
+	live(10, 50);
+	assert_string_equal(story, "up w\nrefused main\nback w\n");
+	live(100, 50);
+	assert_string_equal(story, "up w\nrefused main\nback w\n"); /* for good */
+	assert_int_equal(up_count, 0);
+}
+
+static void test_spreads_whoever_calls(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		add_phase((struct phase){.chain = {"w", callers[i], "main"}, .ns = 10e6, .scatter = 3});
+	for (size_t i = 0; i < 3; i++)
+		refused[refused_count++] = callers[i];
+	live(60, 50);
+	assert_int_equal(up_count, 0);
+	assert_non_null(strstr(story, "up w\n"));
+	assert_non_null(strstr(story, "back w\n"));
+	assert_non_null(strstr(story, "refused p1\n"));
+}
+
+static void test_frames_are_bounded(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){
+		    .chain = {"w", "x1", "x2", "x3", "x4", "x5", callers[i]}, .ns = times[i], .scatter = 0.01});
+	live(40, 20);
+	assert_string_equal(story, "up w\nup x1\nup x2\nup x3\nback x3\nback x2\nback x1\nback w\n");
+	config.hop_frames = 1;
+	live(5, 20);
+	assert_int_equal(up_count, 0);
+}
+
+static void test_one_frame_is_wanted(void **state)
+{
+	(void)state;
+	config.hop_frames = 1;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", "x", callers[i]}, .ns = times[i], .scatter = 0.01});
+	live(10, 20);
+	assert_string_equal(story, "up w\nback w\n");
+}
+
+static void test_off(void **state)
+{
+	(void)state;
+	config.hop_frames = 0;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01});
+	live(10, 20);
+	assert_string_equal(story, "");
+}
+
+static void test_steady(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {callers[i], "main"}, .ns = times[i], .scatter = 0.05});
+	live(20, 20);
+	assert_string_equal(story, "");
+}
+
+/* Calls take long or not as others come late or not: nobody's caller changes that. */
+static void test_calls_do_not_count(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		add_phase(
+		    (struct phase){.chain = {"w", callers[i]}, .ns = 10e6, .scatter = 3, .class = VAPRO_COMMUNICATION});
+	live(20, 20);
+	assert_string_equal(story, "");
+}
+
+/* A state that spreads is worth nothing where it is a small part of all time. */
+static void test_small(void **state)
+{
+	(void)state;
+	add_phase((struct phase){.chain = {"steady", "main"}, .ns = 400e6, .scatter = 0.01});
+	add_phase((struct phase){.chain = {"steady", "main"}, .ns = 400e6, .scatter = 0.01});
+	add_phase((struct phase){.chain = {"w", "main"}, .ns = 4e6, .scatter = 3});
+	live(20, 60);
+	assert_string_equal(story, "");
+}
+
+static void test_too_many_callers(void **state)
+{
+	static char names[100][16];
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		snprintf(names[i], sizeof(names[i]), "q%d", i);
+		add_phase((struct phase){.chain = {"w", names[i]}, .ns = 1e6 * (10 + i), .scatter = 0.01});
+	}
+	live(10, 3);
+	assert_string_equal(story, "up w\nback w\n");
+}
+
+static void test_trials_are_bounded(void **state)
+{
+	static char names[10][16];
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		snprintf(names[i], sizeof(names[i]), "w%d", i);
+		for (int k = 0; k < 4; k++) /* mostly after itself: what becomes of others is none of its business */
+			add_phase((struct phase){.chain = {names[i]}, .ns = 10e6, .scatter = 9});
+	}
+	live(1, 20);
+	assert_int_equal(up_count, 8);
+	live(70, 1); /* callers that are not seen are not waited for for ever */
+	assert_int_equal(up_count, 2);
+	live(70, 1);
+	assert_int_equal(up_count, 0);
+	live(70, 1);
+	assert_int_equal(up_count, 0);
+}
+
+/* IO through a runtime has the program's call-site behind it: that is the one that counts. */
+static void test_runtime(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 8; i++) {
+		static char names[8][32];
+
+		snprintf(names[i], sizeof(names[i]), "libc%slogs", SITE_CALLED_BY);
+		add_phase((struct phase){.chain = {names[i]}, .ns = times[i], .scatter = 0.01});
+	}
+	refused[refused_count++] = "logs";
+	live(3, 20);
+	assert_string_equal(story, "refused logs\n");
+}
+
+/* Decisions that were made elsewhere, as a capture has them. */
+static void test_noted(void **state)
+{
+	const struct vapro_hop_event event = {.hop = VAPRO_HOP_REFUSED, .site = "w", .reason = "is none"};
+
+	(void)state;
+	assert_int_equal(hops__note(hops, &event, now_ns), 0);
+	for (size_t i = 0; i < 8; i++)
+		add_phase((struct phase){.chain = {"w", callers[i]}, .ns = times[i], .scatter = 0.01});
+	live(10, 20);
+	assert_string_equal(story, "");
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_wrapper),
+	    TEST(test_few_callers),
+	    TEST(test_wrapper_in_wrapper),
+	    TEST(test_one_caller_goes_on),
+	    TEST(test_nothing_to_find),
+	    TEST(test_spreads_whoever_calls),
+	    TEST(test_frames_are_bounded),
+	    TEST(test_one_frame_is_wanted),
+	    TEST(test_off),
+	    TEST(test_steady),
+	    TEST(test_calls_do_not_count),
+	    TEST(test_small),
+	    TEST(test_too_many_callers),
+	    TEST(test_trials_are_bounded),
+	    TEST(test_runtime),
+	    TEST(test_noted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Which return addresses are hopped to their callers is kept by image, since it holds for all processes that map
+ * one. Frames are looked up on demand: of call-sites that the analysis asks for at once, of runtimes (between the
+ * program and its IO) when a call-site ends there, all of an image in one question.
+ */
+#include "collect/callsite_private.h"
+
+#include <bpf/bpf.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/grow.h"
+
+#define RUNTIME_SITES_MOST 128 /* of an image */
+
+static const char no_memory[] = "needs memory that there is not";
+
+static const char *const runtimes[] = {"libc.so.6*", "ld-linux*",      "libstdc++.so*",	 "libgfortran.so*",
+				       "libc++.so*", "libflang*.so*",  "libpgf90*",	 "libifcore*",
+				       "libifport*", "libpthread.so*", "libFortran*.so*"};
+
+/* Programs of which all calls come from one loop, and what they load to be called from there. */
+static const char *const interpreters[] = {"python[0-9]*", "libpython*.so*", "*.cpython-*.so", "*.abi3.so",
+					   "perl*",	   "libperl.so*",    "ruby*",	       "libruby*.so*",
+					   "libR.so*",	   "java",	     "libjvm.so",      "libjulia*.so*",
+					   "lua*",	   "liblua*.so*",    "node",	       "liboctinterp.so*"};
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+#define AMONG(globs, name) among(globs, sizeof(globs) / sizeof((globs)[0]), name)
+
+static bool among(const char *const *globs, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!fnmatch(globs[i], name, 0))
+			return true;
+	return false;
+}
+
+static struct hopped_site *site_at(const struct cached_image *cached, uint64_t offset)
+{
+	for (size_t i = 0; i < cached->site_count; i++)
+		if (cached->sites[i].offset == offset)
+			return &cached->sites[i];
+	return NULL;
+}
+
+static struct hopped_site *add_site(struct cached_image *cached, uint64_t offset)
+{
+	if (grow(&cached->sites, &cached->site_room, cached->site_count + 1, sizeof(*cached->sites)))
+		return NULL;
+	cached->sites[cached->site_count] = (struct hopped_site){.offset = offset};
+	return &cached->sites[cached->site_count++];
+}
+
+/* Whether a text is of this image: `name@<first 12 of build-id>+0xOFFSET`. */
+static bool is_of(struct cached_image *cached, const char *site, uint64_t *offset)
+{
+	const char *base = base_of(cached->path);
+	size_t length = strcspn(base, " ");
+	struct image *image = cached->tried ? cached_image__parsed(cached) : NULL;
+	char head[CALLSITE_MAX];
+	char *end;
+
+	if (!image)
+		return false;
+	snprintf(head, sizeof(head), "%.*s@%.12s+", (int)length, base,
+		 image__build_id(image)[0] ? image__build_id(image) : "0");
+	if (strncmp(site, head, strlen(head)))
+		return false;
+	*offset = strtoull(site + strlen(head), &end, 16);
+	return !*end;
+}
+
+static bool in_main(struct cached_image *cached, uint64_t offset)
+{
+	struct image *image = cached_image__parsed(cached);
+	uint64_t vaddr, distance;
+	const char *name;
+
+	if (image__vaddr_of(image, offset - 1, &vaddr))
+		return false;
+	name = image__symbolise(image, vaddr, &distance);
+	return name && (!strcmp(name, "main") || !strcmp(name, "MAIN__"));
+}
+
+/* Looks up frames of an image that are not known yet. */
+static void look_up(struct cached_image *cached)
+{
+	uint64_t offsets[FRAMES_MOST];
+	struct frame frames[FRAMES_MOST];
+	char err[256];
+	size_t count = 0;
+
+	for (size_t i = 0; i < cached->site_count && count < FRAMES_MOST; i++)
+		if (!cached->sites[i].known)
+			offsets[count++] = cached->sites[i].offset;
+	if (!count)
+		return;
+	if (cached->file < 0 || frames__ask(cached->file, offsets, count, frames, err, sizeof(err)))
+		for (size_t i = 0; i < count; i++)
+			frames[i] = (struct frame){.rule = FRAME_RULES};
+	for (size_t i = 0; i < count; i++) {
+		struct hopped_site *site = site_at(cached, offsets[i]);
+
+		site->frame = frames[i];
+		site->known = true;
+	}
+}
+
+static const char *refusal_of(const struct hopped_site *site)
+{
+	switch (site->frame.rule) {
+	case FRAME_FOUND:
+		return NULL;
+	case FRAME_NONE:
+		return "lies in code without unwind information (.eh_frame)";
+	case FRAME_EXPRESSION:
+		return "has a frame that only an expression describes, based on neither the stack pointer nor the "
+		       "frame pointer";
+	case FRAME_RULES:
+		break;
+	}
+	return "lies in a file whose unwind information could not be read";
+}
+
+/*
+ * Why no call-site at a place of an image should be hopped, whatever its frame is. *top: nothing of the program calls
+ * it.
+ */
+static const char *never(struct cached_image *cached, uint64_t offset, bool *top)
+{
+	const char *base = base_of(cached->path);
+
+	if (AMONG(interpreters, base))
+		return "is called by an interpreter, all of whose calls come from the same frames";
+	*top = true;
+	if (AMONG(runtimes, base))
+		return "lies in the C library or the runtime of a language";
+	if (in_main(cached, offset))
+		return "lies in the main function, which nothing of the program calls";
+	*top = false;
+	if (!image__build_id(cached_image__parsed(cached))[0])
+		return "lies in a file without a build-id";
+	return NULL;
+}
+
+/* Hops a place of an image. NULL, or why not. */
+static const char *hop(struct cached_image *cached, uint64_t offset, bool *top)
+{
+	const char *refusal = never(cached, offset, top);
+	struct hopped_site *site;
+
+	if (refusal)
+		return refusal;
+	if (!site_at(cached, offset) && !add_site(cached, offset))
+		return no_memory;
+	look_up(cached);
+	site = site_at(cached, offset);
+	refusal = site->known ? refusal_of(site) : "is one of too many";
+	site->on = !refusal;
+	return refusal;
+}
+
+static bool remember(struct image_cache *cache, const char *site)
+{
+	for (size_t i = 0; i < cache->hopped_count; i++)
+		if (!strcmp(cache->hopped[i], site))
+			return true;
+	if (grow(&cache->hopped, &cache->hopped_room, cache->hopped_count + 1, sizeof(*cache->hopped)) ||
+	    !(cache->hopped[cache->hopped_count] = strdup(site)))
+		return false;
+	cache->hopped_count++;
+	return true;
+}
+
+const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top)
+{
+	const char *refusal = "lies in no file that is mapped now";
+	uint64_t offset;
+
+	*top = false;
+	for (size_t i = 0; i < cache->count; i++) {
+		if (!is_of(cache->images[i], site, &offset))
+			continue;
+		refusal = hop(cache->images[i], offset, top);
+		if (refusal)
+			break;
+	}
+	if (!refusal && !remember(cache, site))
+		refusal = no_memory;
+	if (refusal)
+		image_cache__unhop(cache, site);
+	return refusal;
+}
+
+void cached_image__resume_hops(struct cached_image *cached)
+{
+	struct image_cache *cache = cached->cache;
+	uint64_t offset;
+	bool top;
+
+	for (size_t i = 0; i < cache->hopped_count; i++)
+		if (is_of(cached, cache->hopped[i], &offset) && !hop(cached, offset, &top))
+			cache->changed = true;
+}
+
+void image_cache__unhop(struct image_cache *cache, const char *site)
+{
+	for (size_t i = 0; i < cache->hopped_count; i++) {
+		if (strcmp(cache->hopped[i], site))
+			continue;
+		free(cache->hopped[i]);
+		cache->hopped[i] = cache->hopped[--cache->hopped_count];
+	}
+	for (size_t i = 0; i < cache->count; i++) {
+		struct hopped_site *hopped;
+		uint64_t offset;
+
+		hopped = is_of(cache->images[i], site, &offset) ? site_at(cache->images[i], offset) : NULL;
+		if (hopped)
+			hopped->on = false;
+	}
+}
+
+bool callsites__in_runtime(struct callsites *callsites, uint64_t address)
+{
+	const struct process_mapping *mapping = process__mapping_at(callsites->process, address);
+	struct cached_image *cached;
+	uint64_t offset;
+
+	if (!mapping || !mapping->inode || !AMONG(runtimes, base_of(mapping->path)))
+		return false;
+	cached = callsites__hold(callsites, mapping);
+	offset = address - mapping->start + mapping->offset;
+	if (cached && cached->site_count < RUNTIME_SITES_MOST && !site_at(cached, offset) && add_site(cached, offset))
+		callsites->cache->wanted = true;
+	return true;
+}
+
+bool image_cache__look_up(struct image_cache *cache)
+{
+	bool found = cache->changed;
+
+	cache->changed = false;
+	if (!cache->wanted)
+		return found;
+	cache->wanted = false;
+	for (size_t i = 0; i < cache->count; i++) {
+		struct cached_image *cached = cache->images[i];
+
+		if (!AMONG(runtimes, base_of(cached->path)))
+			continue;
+		look_up(cached);
+		for (size_t k = 0; k < cached->site_count; k++) {
+			struct hopped_site *site = &cached->sites[k];
+
+			found |= !site->on && site->frame.rule == FRAME_FOUND;
+			site->on = site->known && site->frame.rule == FRAME_FOUND;
+			cache->wanted |= !site->known;
+		}
+	}
+	return found;
+}
+
+bool image_cache__hop_trouble(struct image_cache *cache, char *text, size_t size)
+{
+	for (size_t i = 0; i < cache->count; i++) {
+		struct cached_image *cached = cache->images[i];
+
+		if (cached->refused || !AMONG(runtimes, base_of(cached->path)))
+			continue;
+		for (size_t k = 0; k < cached->site_count; k++) {
+			const struct hopped_site *site = &cached->sites[k];
+
+			if (!site->known || site->frame.rule == FRAME_FOUND)
+				continue;
+			cached->refused = true;
+			snprintf(text, size, "%s+%#llx %s: IO that comes through it stays without its callers",
+				 base_of(cached->path), (unsigned long long)site->offset, refusal_of(site));
+			return true;
+		}
+	}
+	return false;
+}
+
+size_t callsites__tell_hops(struct callsites *callsites, int map)
+{
+	struct kernel_hopped_key key = {.tgid = (uint32_t)callsites->process->pid};
+	size_t count = 0;
+
+	for (size_t i = 0; i < callsites->held_count; i++) {
+		struct cached_image *cached = callsites->held[i];
+		struct image *image = cached->site_count ? cached_image__parsed(cached) : NULL;
+
+		for (size_t k = 0; image && k < cached->site_count; k++) {
+			const struct hopped_site *site = &cached->sites[k];
+			uint64_t vaddr;
+
+			if (image__vaddr_of(image, site->offset, &vaddr) ||
+			    callsites__loaded_at(callsites, cached, image, vaddr, &key.address))
+				continue;
+			if (!site->on)
+				bpf_map_delete_elem(map, &key);
+			else
+				count += !bpf_map_update_elem(map, &key, &site->frame.hop, BPF_ANY);
+		}
+	}
+	return count;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What callsite.c and callsite_hops.c share; nobody else includes it. */
+#ifndef VAPRO_CALLSITE_PRIVATE_H
+#define VAPRO_CALLSITE_PRIVATE_H
+
+#include "collect/callsite.h"
+
+#include "probe/frames.h"
+#include "probe/survey.h"
+
+#define KEPT_SITES 1024 /* direct-mapped by address */
+
+/* A return address whose callers are (or could not be) told apart. */
+struct hopped_site {
+	uint64_t offset; /* in the file */
+	struct frame frame;
+	bool known; /* its frame was looked up */
+	bool on;
+};
+
+struct cached_image {
+	struct image_cache *cache;
+	uint64_t device, inode;
+	char *path;
+	int file;
+	bool tried;
+	struct survey *survey; /* asked for at first need; NULL where it cannot be had */
+	char *trouble;	       /* why, until it was told */
+	uint32_t users;
+	uint32_t number; /* among transparent images; 0 = not told to the kernel side */
+	bool transparent;
+	struct hopped_site *sites;
+	size_t site_count, site_room;
+	bool refused; /* a frame of a runtime that cannot be left was reported */
+};
+
+struct image_cache {
+	struct cached_image **images;
+	size_t count, room;
+	uint32_t numbers;
+	int hops;      /* the kernel side's table */
+	char **hopped; /* texts of call-sites, also of images that nobody maps at present */
+	size_t hopped_count, hopped_room;
+	bool wanted;  /* frames of runtimes are to be looked up */
+	bool changed; /* an image came that has hopped call-sites */
+};
+
+struct kept_site {
+	uint64_t address;
+	struct callsite site;
+};
+
+struct callsites {
+	struct image_cache *cache;
+	struct process *process;
+	struct cached_image **held;
+	size_t held_count, held_room;
+	int transparent; /* the kernel side's table, -1 = not to be told */
+	const char *more_transparent;
+	uint32_t *told; /* the kernel side looks there first */
+	struct kept_site *kept[KEPT_SITES];
+};
+
+/* The image of a cached file, surveyed at first need, or NULL. */
+struct image *cached_image__parsed(struct cached_image *cached);
+
+/* An image was surveyed: what is hopped already in another copy of it, or was in an earlier run, is in it as well. */
+void cached_image__resume_hops(struct cached_image *cached);
+
+/* Holds the image of a mapping for this process; NULL when out of memory. */
+struct cached_image *callsites__hold(struct callsites *callsites, const struct process_mapping *mapping);
+
+/* Where a linked address of an image lies in the process. 0 or -ENOENT. */
+int callsites__loaded_at(const struct callsites *callsites, const struct cached_image *cached, struct image *image,
+			 uint64_t vaddr, uint64_t *address);
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/hops.h"
+
+#include "model/grow.h"
+#include "model/intern.h"
+#include "model/reference.h"
+
+#include <math.h>
+
+#define FRAMES_MOST 5	    /* of a call-site's text: itself and its callers */
+#define SHARE_LEAST 0.05    /* of all time, that a call-site's states must have to be worth it */
+#define TIME_LEAST_NS 5e8   /* and in absolute time */
+#define STEADY_LEAST 0.5    /* steadier call-sites are left alone */
+#define STEADIER 0.2	    /* by so much a trial must improve */
+#define JUDGED_LEAST 0.67   /* of a trial's time, in states that were seen often enough */
+#define SINGLE_FRAGMENTS 20 /* that one caller must have to be the only one */
+#define CALLERS_MOST 64	    /* told apart by more, nothing would be seen often enough */
+#define HOPPED_MOST 32	    /* call-sites */
+#define TRIALS_MOST 8	    /* at the same time */
+#define TRIAL_NS 60000000000ULL
+#define GROWN 1.1 /* times as many fragments: steadiness is worth another look */
+
+const char *const vapro_hop_name[VAPRO_HOPS] = {
+    [VAPRO_HOP_NONE] = "none", [VAPRO_HOP_UP] = "up",		[VAPRO_HOP_STAYS] = "stays",
+    [VAPRO_HOP_BACK] = "back", [VAPRO_HOP_REFUSED] = "refused",
+};
+
+/* What lies in states, by how well their times are known. */
+struct sums {
+	double steady_ns, spread_ns, few_ns, n;
+};
+
+struct site {
+	char *text, *symbol; /* symbol: NULL where unknown */
+	enum vapro_hop hop;
+	uint64_t since_ns; /* of the trial */
+	double before;	   /* how steady it was */
+	uint32_t below;	   /* the call-site that it is a caller of, + 1; 0: it calls MPI, or does IO */
+	unsigned depth;	   /* frames below it */
+	unsigned callers;  /* that were seen */
+	uint32_t only;	   /* the first of them, + 1 */
+	/* of the present review */
+	struct sums own;   /* of states that end at it */
+	struct sums above; /* that end at callers of it, however far up */
+};
+
+/* The call-sites of a state's ends, innermost first: numbers. */
+struct chain {
+	uint32_t site[FRAMES_MOST];
+	unsigned count;
+};
+
+struct hops_state {
+	struct chain end[2];
+	bool counts; /* its time says something */
+};
+
+/* How steady a series was when it was looked at last: worth another look once it has grown. */
+struct hops_series {
+	double n, steady;
+};
+
+struct hops {
+	struct intern *texts; /* ids of sites, from 1 */
+	struct site *sites;
+	size_t site_count, site_room;
+	struct hops_state *states; /* by state id */
+	size_t state_count, state_room;
+	struct hops_series *series; /* by number in the book */
+	size_t series_room;
+	double all_ns;
+};
+
+struct hops *hops__new(void)
+{
+	struct hops *hops = calloc(1, sizeof(*hops));
+
+	if (hops && (hops->texts = intern__new()))
+		return hops;
+	free(hops);
+	return NULL;
+}
+
+void hops__free(struct hops *hops)
+{
+	if (!hops)
+		return;
+	for (size_t i = 0; i < hops->site_count; i++) {
+		free(hops->sites[i].text);
+		free(hops->sites[i].symbol);
+	}
+	intern__free(hops->texts);
+	free(hops->sites);
+	free(hops->states);
+	free(hops->series);
+	free(hops);
+}
+
+size_t hops__bytes(const struct hops *hops)
+{
+	return hops->site_room * sizeof(*hops->sites) + hops->state_room * sizeof(*hops->states) +
+	       hops->series_room * sizeof(*hops->series);
+}
+
+/* ---- call-sites and the states that they are ends of */
+
+static int site_of(struct hops *hops, const char *text, size_t length, uint32_t *number)
+{
+	char name[512];
+	struct site *site;
+	uint32_t id;
+
+	if (length >= sizeof(name))
+		length = sizeof(name) - 1;
+	memcpy(name, text, length);
+	name[length] = '\0';
+	id = intern__id(hops->texts, name);
+	if (id == INTERN_NONE)
+		return -ENOMEM;
+	*number = id - 1;
+	if (*number < hops->site_count)
+		return 0;
+	if (grow(&hops->sites, &hops->site_room, hops->site_count + 1, sizeof(*hops->sites)))
+		return -ENOMEM;
+	site = &hops->sites[hops->site_count];
+	*site = (struct site){.text = strdup(name)};
+	if (!site->text)
+		return -ENOMEM;
+	hops->site_count++;
+	return 0;
+}
+
+/* The i-th of the names that a text joins: its length, or 0. */
+static size_t part_of(const char *text, unsigned i, const char **part)
+{
+	const char *end;
+
+	for (*part = text; i; i--) {
+		*part = strstr(*part, SITE_CALLED_BY);
+		if (!*part)
+			return 0;
+		*part += strlen(SITE_CALLED_BY);
+	}
+	end = strstr(*part, SITE_CALLED_BY);
+	return end ? (size_t)(end - *part) : strlen(*part);
+}
+
+static int read_chain(struct hops *hops, const char *text, const char *symbols, struct chain *chain)
+{
+	unsigned skipped = 0;
+	const char *part;
+	size_t length;
+
+	while (chain->count < FRAMES_MOST && (length = part_of(text, skipped + chain->count, &part))) {
+		uint32_t number;
+		struct site *site, *below;
+
+		if (site_of(hops, part, length, &number))
+			return -ENOMEM;
+		site = &hops->sites[number];
+		/* a runtime's, which is hopped whatever it does: the program's own call-site is behind it */
+		if (!chain->count && !skipped && site->hop == VAPRO_HOP_NONE && part_of(text, 1, &part)) {
+			skipped = 1;
+			continue;
+		}
+		if (!site->symbol && symbols && (length = part_of(symbols, skipped + chain->count, &part)))
+			site->symbol = strndup(part, length);
+		chain->site[chain->count] = number;
+		if (chain->count && !site->below && number != chain->site[chain->count - 1]) {
+			below = &hops->sites[chain->site[chain->count - 1]];
+			site->below = chain->site[chain->count - 1] + 1;
+			site->depth = chain->count;
+			below->only = below->callers++ ? below->only : number + 1;
+		}
+		chain->count++;
+	}
+	return 0;
+}
+
+static int read_states(struct hops *hops, const struct stg *stg)
+{
+	if (grow(&hops->states, &hops->state_room, stg__states(stg), sizeof(*hops->states)))
+		return -ENOMEM;
+	for (; hops->state_count < stg__states(stg); hops->state_count++) {
+		const struct vapro_state *about = &stg__state(stg, (uint32_t)hops->state_count)->about;
+		struct hops_state *state = &hops->states[hops->state_count];
+
+		*state = (struct hops_state){.counts = about->class == VAPRO_COMPUTATION};
+		if (!state->counts)
+			continue;
+		if (read_chain(hops, about->to, about->to_symbol, &state->end[1]) ||
+		    (about->from && read_chain(hops, about->from, about->from_symbol, &state->end[0])))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- what their times are like */
+
+static bool is_up(const struct site *site)
+{
+	return site->hop == VAPRO_HOP_UP || site->hop == VAPRO_HOP_STAYS;
+}
+
+/* Whether fragments of a state are still met: not where one end has been hopped since, or is no more. */
+static bool is_current(const struct hops *hops, const struct hops_state *state)
+{
+	for (int end = 0; end < 2; end++) {
+		const struct chain *chain = &state->end[end];
+
+		for (unsigned i = 0; i < chain->count; i++)
+			if (is_up(&hops->sites[chain->site[i]]) != (i + 1 < chain->count) && i + 1 < FRAMES_MOST)
+				return false;
+	}
+	return true;
+}
+
+static void add(struct sums *sums, const struct sums *more)
+{
+	sums->steady_ns += more->steady_ns;
+	sums->spread_ns += more->spread_ns;
+	sums->few_ns += more->few_ns;
+	sums->n += more->n;
+}
+
+/* To each call-site of a state once, however often it is on the way. */
+static void add_to_sites(struct hops *hops, const struct hops_state *state, const struct sums *sums)
+{
+	uint32_t met[2 * FRAMES_MOST];
+	unsigned count = 0;
+
+	for (int end = 0; end < 2; end++) {
+		const struct chain *chain = &state->end[end];
+
+		for (unsigned i = 0; i < chain->count; i++) {
+			struct site *site = &hops->sites[chain->site[i]];
+			bool known = false;
+
+			for (unsigned k = 0; k < count; k++)
+				known |= met[k] == chain->site[i];
+			if (known)
+				continue;
+			met[count++] = chain->site[i];
+			add(i + 1 < chain->count ? &site->above : &site->own, sums);
+		}
+	}
+}
+
+static struct sums sums_of(const struct series_book *book, const struct series *series, struct hops_series *last)
+{
+	struct sums sums = {.n = series->cpu.n};
+
+	if (series->cpu.n < (double)book->config->certify_fragments) {
+		sums.few_ns = series->cpu.sum_ns;
+		return sums;
+	}
+	if (series->cpu.n < last->n || series->cpu.n > GROWN * last->n) { /* less: its number was another's */
+		struct reference reference = reference__of(&series->cpu, book->config);
+
+		last->n = series->cpu.n;
+		last->steady = reference.groups ? reference.near_share / reference.groups : 0;
+	}
+	sums.steady_ns = last->steady * series->cpu.sum_ns;
+	sums.spread_ns = series->cpu.sum_ns - sums.steady_ns;
+	return sums;
+}
+
+static int review(struct hops *hops, const struct series_book *book)
+{
+	if (read_states(hops, book->stg) || grow(&hops->series, &hops->series_room, book->count, sizeof(*hops->series)))
+		return -ENOMEM;
+	for (size_t i = 0; i < hops->site_count; i++)
+		hops->sites[i].own = hops->sites[i].above = (struct sums){0};
+	hops->all_ns = 0;
+	for (size_t i = 0; i < book->count; i++) {
+		const struct series *series = &book->series[i];
+		const struct hops_state *state;
+		struct sums sums;
+
+		if (series->job == SERIES_NONE || !series->cpu.n)
+			continue;
+		state = &hops->states[series->state];
+		hops->all_ns += series->cpu.sum_ns;
+		if (!state->counts || !is_current(hops, state))
+			continue;
+		sums = sums_of(book, series, &hops->series[i]);
+		add_to_sites(hops, state, &sums);
+	}
+	return 0;
+}
+
+static double steadiness(const struct sums *sums)
+{
+	double judged = sums->steady_ns + sums->spread_ns;
+
+	return judged > 0 ? sums->steady_ns / judged : 0;
+}
+
+/* ---- decisions */
+
+/* Whether a call-site should be hopped: never was, spreads, and is worth it. */
+static bool is_candidate(const struct hops *hops, const struct series_book *book, const struct site *site)
+{
+	return site->hop == VAPRO_HOP_NONE && site->depth < book->config->hop_frames &&
+	       site->own.spread_ns >= TIME_LEAST_NS && site->own.spread_ns >= SHARE_LEAST * hops->all_ns &&
+	       steadiness(&site->own) < STEADY_LEAST;
+}
+
+/* Whether a call-site is `of` another's callers, or theirs. */
+static bool is_above(const struct hops *hops, const struct site *site, const struct site *of)
+{
+	for (unsigned i = 0; i < FRAMES_MOST && site->below; i++) {
+		site = &hops->sites[site->below - 1];
+		if (site == of)
+			return true;
+	}
+	return false;
+}
+
+static bool is_tried_above(const struct hops *hops, const struct site *of)
+{
+	for (size_t i = 0; i < hops->site_count; i++)
+		if (hops->sites[i].hop == VAPRO_HOP_UP && is_above(hops, &hops->sites[i], of))
+			return true;
+	return false;
+}
+
+static struct site *best_candidate(const struct hops *hops, const struct series_book *book, const struct site *above)
+{
+	struct site *best = NULL;
+
+	for (size_t i = 0; i < hops->site_count; i++) {
+		struct site *site = &hops->sites[i];
+
+		if ((above && !is_above(hops, site, above)) || !is_candidate(hops, book, site))
+			continue;
+		if (!best || site->own.spread_ns > best->own.spread_ns)
+			best = site;
+	}
+	return best;
+}
+
+/* What a trial comes to, HOP_NONE where that is not known yet; *next: the call-site that it is about. */
+static enum vapro_hop judge_trial(const struct hops *hops, const struct series_book *book, struct site *site,
+				  uint64_t now_ns, struct site **next)
+{
+	bool over = now_ns > site->since_ns + TRIAL_NS;
+	double judged = site->above.steady_ns + site->above.spread_ns;
+	struct site *only = site->callers == 1 ? &hops->sites[site->only - 1] : NULL;
+
+	*next = site;
+	if (site->callers > CALLERS_MOST)
+		return VAPRO_HOP_BACK;
+	if (only && only->hop == VAPRO_HOP_STAYS)
+		return VAPRO_HOP_STAYS;
+	if (is_tried_above(hops, site) && !over)
+		return VAPRO_HOP_NONE;
+	if (only && site->above.n >= SINGLE_FRAGMENTS) {
+		if (only->hop != VAPRO_HOP_NONE || only->depth >= book->config->hop_frames)
+			return VAPRO_HOP_BACK;
+		*next = only;
+		only->before = site->before;
+		return VAPRO_HOP_UP;
+	}
+	if (site->callers < 2 || judged < JUDGED_LEAST * (judged + site->above.few_ns) || judged < TIME_LEAST_NS / 2)
+		return over ? VAPRO_HOP_BACK : VAPRO_HOP_NONE;
+	if (steadiness(&site->above) >= site->before + STEADIER)
+		return VAPRO_HOP_STAYS;
+	*next = best_candidate(hops, book, site);
+	if (*next && !over) {
+		(*next)->before = steadiness(&(*next)->own);
+		return VAPRO_HOP_UP;
+	}
+	*next = site;
+	return VAPRO_HOP_BACK;
+}
+
+static void say(struct vapro_hop_event *event, const struct site *site, enum vapro_hop hop)
+{
+	*event = (struct vapro_hop_event){.hop = hop, .site = site->text, .symbol = site->symbol};
+}
+
+int hops__next(struct hops *hops, const struct series_book *book, uint64_t now_ns, struct vapro_hop_event *next)
+{
+	unsigned trials = 0, up = 0;
+	struct site *site;
+
+	*next = (struct vapro_hop_event){0};
+	if (!book->config->hop_frames)
+		return 0;
+	if (review(hops, book))
+		return -ENOMEM;
+	for (size_t i = 0; i < hops->site_count; i++) {
+		struct site *at = &hops->sites[i];
+		enum vapro_hop hop = VAPRO_HOP_NONE;
+
+		up += is_up(at);
+		if (at->hop != VAPRO_HOP_UP)
+			continue;
+		trials++;
+		hop = judge_trial(hops, book, at, now_ns, &site);
+		if (hop != VAPRO_HOP_NONE) {
+			say(next, site, hop);
+			return 0;
+		}
+	}
+	site = trials < TRIALS_MOST && up < HOPPED_MOST ? best_candidate(hops, book, NULL) : NULL;
+	if (site) {
+		site->before = steadiness(&site->own);
+		say(next, site, VAPRO_HOP_UP);
+	}
+	return 0;
+}
+
+int hops__note(struct hops *hops, const struct vapro_hop_event *event, uint64_t now_ns)
+{
+	uint32_t number;
+
+	if (site_of(hops, event->site, strlen(event->site), &number))
+		return -ENOMEM;
+	hops->sites[number].hop = event->hop;
+	hops->sites[number].since_ns = now_ns;
+	return 0;
+}
