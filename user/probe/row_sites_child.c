@@ -117,22 +117,40 @@ static void keep_apart(struct image *image, const struct image_symbol *symbol, c
 	}
 }
 
+/* Why the exits of a function are not known: "not all decodable: 62 f1 7c 48 10 07 at +0x1c". */
+static const char *reason_of(const struct exits *exits, const struct image_symbol *symbol, char *text, size_t size)
+{
+	size_t used;
+
+	if (!exits->undecoded_count)
+		return exits->reason;
+	used = (size_t)snprintf(text, size, "%s:", exits->reason);
+	for (size_t i = 0; i < exits->undecoded_count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, " %02x", exits->undecoded_bytes[i]);
+	if (used < size)
+		snprintf(text + used, size - used, " at %s%#llx", exits->undecoded < symbol->vaddr ? "-" : "+",
+			 (unsigned long long)(exits->undecoded < symbol->vaddr ? symbol->vaddr - exits->undecoded
+									       : exits->undecoded - symbol->vaddr));
+	return text;
+}
+
 static int add_function(struct reading *reading, const struct image_symbol *symbol, size_t index)
 {
 	const struct wanted *wanted = &reading->wanted[index];
 	bool call = wanted->kind == KERNEL_ROW_CALL || wanted->kind == KERNEL_ROW_FORK;
 	struct exits *exits = malloc(sizeof(*exits));
-	int status = -ENOMEM;
 	struct site site;
+	int status = 0;
+	char text[128];
 
-	if (!exits || site__choose(reading->image, symbol, wanted->arguments, &site) ||
-	    exits__find(reading->image, symbol, call, exits))
-		goto out;
-	status = 0;
+	if (!exits)
+		return -ENOMEM;
+	site__choose(reading->image, symbol, wanted->arguments, &site);
+	exits__find(reading->image, symbol, call, exits);
 	if (!exits->reason)
 		keep_apart(reading->image, symbol, exits, &site);
 	if (site.class == SITE_REFUSED || exits->reason) {
-		skip(reading, symbol->name, exits->reason ? exits->reason : site.reason);
+		skip(reading, symbol->name, exits->reason ? reason_of(exits, symbol, text, sizeof(text)) : site.reason);
 		goto out;
 	}
 	if (exits->unseen)
