@@ -3,8 +3,8 @@
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
 # iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk, and kernels that log
 # their work: cg ft ep pagerank; plain ones: bystander late_mpi unmap
-# barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
-# with the other library.
+# barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
+# and regions_llvm, the same with the other library.
 
 BUILD ?= build
 MPICC ?= mpicc
@@ -43,9 +43,10 @@ MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
 UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
 
 # the same programs, libgomp's and libomp's
-TEAMS := $(BUILD)/tools/team $(BUILD)/tools/crew_omp
+TEAMS := $(BUILD)/tools/team $(BUILD)/tools/crew_omp $(BUILD)/tools/regions \
+	$(if $(filter x86_64,$(shell uname -m)),$(BUILD)/tools/regions_avx512)
 HYBRID := $(BUILD)/tools/hybrid
-TEAMS_LLVM := $(BUILD)/tools/team_llvm $(BUILD)/tools/crew_llvm
+TEAMS_LLVM := $(BUILD)/tools/team_llvm $(BUILD)/tools/crew_llvm $(BUILD)/tools/regions_llvm
 
 WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
@@ -126,6 +127,10 @@ $(TEAMS_LLVM): $(BUILD)/tools/%: tools/workloads/truth.h tools/workloads/common.
 
 $(BUILD)/tools/team $(BUILD)/tools/team_llvm: tools/workloads/team.c
 $(BUILD)/tools/crew_omp $(BUILD)/tools/crew_llvm: tools/workloads/crew.c
+$(BUILD)/tools/regions $(BUILD)/tools/regions_llvm $(BUILD)/tools/regions_avx512: tools/workloads/regions.c
+
+# with instructions that not every decoder knows; it need not run here
+$(BUILD)/tools/regions_avx512: WORKLOAD_CFLAGS += -O3 -march=x86-64-v4 -mprefer-vector-width=512
 
 $(HYBRID): tools/workloads/hybrid.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)

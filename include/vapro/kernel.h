@@ -73,6 +73,7 @@ enum kernel_row_kind {
 #define KERNEL_SITE_READS 16		/* from this bit on, for each of six arguments: the row reads it */
 #define KERNEL_PLAIN_ARGUMENTS 6	/* so many */
 #define KERNEL_SITE_PLAIN 0x00400000u	/* and nothing but those registers, as they are, tells the vertex */
+#define KERNEL_SITE_LOOK 0x04000000u	/* of a row whose calls are counted, to know what its probes would cost */
 #define KERNEL_SITE_COUNTED 0x08000000u /* entries and returns of the function must be told exactly */
 #define KERNEL_SITE_POLL 0x10000000u	/* a call that only asks how far communication is */
 #define KERNEL_SITE_OWN 0x20000000u	/* of such a row */
@@ -83,11 +84,13 @@ enum kernel_row_kind {
 struct kernel_function {
 	struct vapro_roles roles;
 	u8 class;   /* enum vapro_class */
-	u8 known;   /* 0: row not in use */
+	u8 known;   /* 0: not in use, or not open: what its probes see is not looked at */
 	u8 stepped; /* its site is single-stepped: costs more */
 	u8 kind;    /* enum kernel_row_kind */
 	u8 forked;  /* KERNEL_ROW_FORK: the argument that is the function */
 	u8 hot;	    /* of those whose probes the governor closes */
+	u8 no_wait; /* KERNEL_ROW_OUTLINED: regions may begin unseen, so that nothing is known of what follows its exit
+		     */
 };
 
 /* A watched process, by tgid. */
@@ -343,8 +346,15 @@ struct kernel_counters {
 	u64 held_ns;		      /* its threads waited for a CPU that vaprod had */
 } __attribute__((aligned(64)));
 
+/* Parallel regions of a process, by its slot; the functions of some may not be seen. */
+struct kernel_team {
+	u32 regions; /* begun so far: the number of the last one */
+	u32 joined;  /* the last one whose function a thread entered that had not begun it */
+};
+
 struct kernel_function_counters {
 	u64 enter, exit, vanished;
+	u64 pauses[KERNEL_PAUSES]; /* hits at sites of its own that came after a pause of their thread */
 };
 
 enum kernel_record_type {

@@ -77,6 +77,27 @@ begin vectors
 	ret
 end vectors
 
+	/* as a compiler names functions of parallel regions */
+begin region._omp_fn.0
+	push	%rbx
+	.cfi_def_cfa_offset 16
+	pop	%rbx
+	.cfi_def_cfa_offset 8
+	ret
+end region._omp_fn.0
+
+begin region._omp_fn.1
+	nop
+	.byte	0x06
+	nop
+	ret
+end region._omp_fn.1
+
+begin .omp_outlined..2
+	nop
+	ret
+end .omp_outlined..2
+
 begin padded_return
 	push	%rbx
 	pop	%rbx

@@ -142,6 +142,20 @@ static void test_sizes_are_not_believed(void **state)
 	image__free(image);
 }
 
+static void test_names_of_outlined_functions(void **state)
+{
+	static const char *const names[] = {"main._omp_fn.0",	"hydro_._omp_fn.12", ".omp_outlined.",
+					    ".omp_outlined..7", "main.omp_outlined", "_ZN1A1fEv._omp_fn.3",
+					    "main..omp_par.2"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_true(row_sites__is_outlined(names[i]));
+	assert_false(row_sites__is_outlined("omp_get_num_threads"));
+	assert_false(row_sites__is_outlined("main"));
+	assert_false(row_sites__is_outlined("main._omp_fn.0.cold")); /* a part of one, which nobody calls */
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -216,16 +230,28 @@ static void test_sites_of_rows(void **state)
 	row_sites__free(sites);
 
 	/* by place: the function that begins there, without a name where it is local and stripped */
-	sites = row_sites__ask_at(fd, CASES, entry, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	sites = row_sites__ask_at(fd, CASES, entry, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 1);
 	assert_string_equal(sites->functions[0].name, "two_returns");
-	row_sites__number(sites, 77);
+	row_function__number(&sites->functions[0], 77);
 	assert_int_equal(sites->functions[0].sites[1].cookie & KERNEL_SITE_ROW, 77);
 	row_sites__free(sites);
-	sites = row_sites__ask_at(fd, CASES, entry + 1, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	sites = row_sites__ask_at(fd, CASES, entry + 1, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 0);
+	row_sites__free(sites);
+
+	/* with all others that were outlined, in one query; what cannot be decoded is named, with its place */
+	sites = row_sites__ask_at(fd, CASES, entry, true, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	assert_non_null(sites);
+	assert_int_equal(sites->function_count, 3);
+	for (size_t i = 0; i < sites->function_count; i++)
+		assert_true(sites->functions[i].entry == entry || row_sites__is_outlined(sites->functions[i].name));
+	assert_int_equal(sites->skip_count, 1);
+	assert_string_equal(sites->skips[0].function, "region._omp_fn.1");
+	assert_string_equal(sites->skips[0].reason, "not all decodable: 06 90 c3 at +0x1");
+	assert_int_not_equal(sites->skips[0].entry, 0);
 	row_sites__free(sites);
 	close(fd);
 	functions__clear();
@@ -266,11 +292,10 @@ static void test_numbers_are_used_again_late(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_exits),
-	    cmocka_unit_test(test_sizes_are_not_believed),
+	    cmocka_unit_test(test_exits),	  cmocka_unit_test(test_sizes_are_not_believed),
 	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_sites_of_rows),
-	    cmocka_unit_test(test_numbers_are_used_again_late),
+    cmocka_unit_test(test_names_of_outlined_functions),
+	    cmocka_unit_test(test_sites_of_rows), cmocka_unit_test(test_numbers_are_used_again_late),
 	};
 
 	reader__main(argc, argv);

@@ -45,11 +45,11 @@ double row_plan__choose(struct row_load *loads, size_t count, double share)
 unsigned int row_plan__class(double calls_per_s)
 {
 	static const double at_least[ROW_CLASSES - 1] = {10, 100, 1000};
-	unsigned int class = 0;
+	unsigned int number = 0;
 
-	while (class < ROW_CLASSES - 1 && calls_per_s >= at_least[class])
-		class ++;
-	return class;
+	while (number < ROW_CLASSES - 1 && calls_per_s >= at_least[number])
+		number++;
+	return number;
 }
 
 void row_backoff__refuse(struct row_backoff *backoff, uint64_t now_ns, double random)
