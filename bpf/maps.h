@@ -48,7 +48,7 @@ struct kernel_governed governed[KERNEL_SLOTS]; /* read and written by both */
 struct kernel_team teams[KERNEL_SLOTS];
 u32 next_vertex = 1, next_edge = 1, next_path = 1;
 u64 polls_seen;	  /* polling calls, while they are learnt */
-u64 row_looks;	  /* calls counted at KERNEL_SITE_LOOK */
+u64 row_looks;	  /* hits at KERNEL_SITE_LOOK */
 u64 records_lost; /* records other than fragments that found the ring full */
 
 struct {

@@ -12,18 +12,24 @@
 
 #include "invocation.h"
 
-/* What a hit costs depends on how long its thread had met no probe: the function is charged for it, too. */
-static __always_inline void count_pause(u32 row, u64 pause)
+/* What hits cost is charged to the row: more after a pause of their thread. */
+static __always_inline void charge_row(u32 cookie, u64 pause)
 {
-	struct kernel_function_counters *count = pause < KERNEL_PAUSE_NS ? 0 : function_counter(row);
+	struct kernel_function_counters *count = function_counter(cookie & KERNEL_SITE_ROW);
 
-	if (count)
+	if (!count)
+		return;
+	if (cookie & KERNEL_SITE_EXIT)
+		count->exit_hits++;
+	else
+		count->entry_hits++;
+	if (pause >= KERNEL_PAUSE_NS)
 		count->pauses[pause_class(pause) & (KERNEL_PAUSES - 1)]++;
 }
 
 static __always_inline void count_site(struct kernel_thread *thread, u32 cookie, u64 now)
 {
-	count_pause(cookie & KERNEL_SITE_ROW, now - thread->hit_ns);
+	charge_row(cookie, now - thread->hit_ns);
 	note_pause(thread, 0, now);
 	if (cookie & KERNEL_SITE_EXIT) {
 		add(counters_of(thread->slot)->left, 1);
@@ -90,7 +96,7 @@ static __always_inline void count_entry(u32 row)
 		add(count->enter, 1);
 }
 
-/* A call of a function that is not open yet: it is counted, and no more. */
+/* A hit of a function that is not open yet: it is counted, and no more. */
 __noinline int row_looked(u32 cookie, u64 now)
 {
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
@@ -100,10 +106,9 @@ __noinline int row_looked(u32 cookie, u64 now)
 	if (!thread)
 		return 0;
 	count_site(thread, cookie, now);
-	count_entry(row);
 	add(row_looks, 1);
 	function = bpf_map_lookup_elem(&functions, &row);
-	if (function && function->kind == KERNEL_ROW_FORK)
+	if (function && function->kind == KERNEL_ROW_FORK && !(cookie & KERNEL_SITE_EXIT))
 		tell_outlined(thread, argument(registers_of(thread), function->forked), now);
 	return 0;
 }

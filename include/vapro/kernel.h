@@ -354,7 +354,10 @@ struct kernel_team {
 
 struct kernel_function_counters {
 	u64 enter, exit, vanished;
-	u64 pauses[KERNEL_PAUSES]; /* hits at sites of its own that came after a pause of their thread */
+	/* of rows whose exits are sites: all hits, whatever they meant, and those of them after a pause of their thread
+	 */
+	u64 entry_hits, exit_hits;
+	u64 pauses[KERNEL_PAUSES];
 };
 
 enum kernel_record_type {

@@ -15,11 +15,10 @@
 static void test_least_expensive_first(void **state)
 {
 	struct row_load loads[] = {
-	    {.calls_per_s = 35000, .call_ns = 11000}, /* 38 % */
-	    {.calls_per_s = 100, .call_ns = 11000},   /* 0.11 % */
-	    {.calls_per_s = 1, .call_ns = 11000},
-	    {.calls_per_s = 2000, .call_ns = 700}, /* 0.14 %: its rate alone does not decide */
-	    {.calls_per_s = 0, .call_ns = 11000},
+	    {.share = 35000 * 11000e-9},			   /* 38 % */
+	    {.share = 100 * 11000e-9},				   /* 0.11 % */
+	    {.share = 1 * 11000e-9},	 {.share = 2000 * 700e-9}, /* 0.14 %: its rate alone does not decide */
+	    {.share = 0 * 11000e-9},
 	};
 	double used = row_plan__choose(loads, 5, 0.002);
 
@@ -39,13 +38,13 @@ static void test_nothing_fits(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 20; i++)
-		loads[i] = (struct row_load){.calls_per_s = 3500, .call_ns = 11000, .open = true};
+		loads[i] = (struct row_load){.share = 3500 * 11000e-9, .open = true};
 	assert_true(row_plan__choose(loads, 20, 0.0045) < NEAR);
 	for (size_t i = 0; i < 20; i++)
 		assert_false(loads[i].open);
 	/* together they count: each of them alone would fit */
 	for (size_t i = 0; i < 20; i++)
-		loads[i].calls_per_s = 20;
+		loads[i].share = 20 * 11000e-9;
 	assert_true(row_plan__choose(loads, 20, 0.0009) <= 0.0009);
 	assert_true(loads[0].open + loads[1].open + loads[19].open < 3);
 }

@@ -24,12 +24,12 @@ struct row_probe {
 	enum row_state state;
 	struct row_backoff backoff;
 	double calls_per_s; /* of one process: at the last look or, while open, lately */
+	double share;	    /* of its time that its probes cost, or would cost */
 	uint64_t calls, calls_mark;
-	double pauses_ns, pauses_mark_ns; /* part of its cost: hits are more expensive after a pause of their thread */
-	uint64_t hits, hits_mark;
-	double cost_ns, cost_mark_ns; /* so far, and when rates began to be taken */
-	bool reported;		      /* that it was left out */
-	char *left_out;		      /* why, for people */
+	double entry_ns, entry_mark_ns; /* what hits have cost, and when rates began to be taken: at its entry */
+	double exit_ns, exit_mark_ns;	/* ... at exits, all with its number */
+	bool reported;			/* that it was left out */
+	char *left_out;			/* why, for people */
 };
 
 struct row_link {
@@ -129,10 +129,10 @@ bool row_attacher__is_closing(struct row_attacher *attacher);
 
 /*
  * Links sites of functions for a process (0: for all). refused: NULL, or one for each function, set where a site of it
- * is refused by the kernel; then nothing is linked. entries: only these, with this flag in their cookies.
+ * is refused by the kernel; then nothing is linked. flag: more in the cookies.
  */
 int row_attacher__link(struct row_attacher *attacher, const struct row_image *image, struct row_probe *const *probes,
-		       size_t count, uint64_t entries, pid_t pid, bool *refused, struct kernel_link **link);
+		       size_t count, uint64_t flag, pid_t pid, bool *refused, struct kernel_link **link);
 
 /* Calls of a function so far and what its probes have cost. */
 void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe);
@@ -141,7 +141,14 @@ void row_attacher__measure(struct row_attacher *attacher, struct row_probe *prob
 void row_probe__mark(struct row_probe *probe);
 
 /*
- * Counts entries of functions for some milliseconds: their rates are known then. Returns 0, or -errno where they could
+ * Measures functions that were linked together: their rates and shares since their marks, so long ago, of so many
+ * processes. An exit that several share has one's number, and is charged to each: it is hit as long as one is open.
+ */
+void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
+			double processes);
+
+/*
+ * Counts hits of functions for some milliseconds: their rates are known then. Returns 0, or -errno where they could
  * not be linked. What the look cost is charged to the image.
  */
 int row_image__look(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,

@@ -63,24 +63,24 @@ static int compare_sites(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Functions that end in the same waiting function share its exits: each offset once. entries: only these. */
-static size_t gather(struct row_probe *const *probes, size_t count, bool entries, struct row_site **out)
+/* Functions that end in the same waiting function share its exits: each offset once. */
+static size_t gather(struct row_probe *const *probes, size_t count, struct row_site **out)
 {
 	size_t total = 0, once = 0;
 	struct row_site *sites;
 
 	for (size_t i = 0; i < count; i++)
-		total += entries ? 1 : probes[i]->function.site_count;
+		total += probes[i]->function.site_count;
 	sites = calloc(total + 1, sizeof(*sites));
 	*out = sites;
 	if (!sites)
 		return 0;
 	total = 0;
 	for (size_t i = 0; i < count; i++) {
-		size_t some = entries ? 1 : probes[i]->function.site_count;
+		const struct row_function *function = &probes[i]->function;
 
-		memcpy(sites + total, probes[i]->function.sites, some * sizeof(*sites));
-		total += some;
+		memcpy(sites + total, function->sites, function->site_count * sizeof(*sites));
+		total += function->site_count;
 	}
 	qsort(sites, total, sizeof(*sites), compare_sites);
 	for (size_t i = 0; i < total; i++)
@@ -113,10 +113,10 @@ static size_t find_refused(struct row_probe *const *probes, size_t count, const 
 }
 
 int row_attacher__link(struct row_attacher *attacher, const struct row_image *image, struct row_probe *const *probes,
-		       size_t count, uint64_t entries, pid_t pid, bool *refused, struct kernel_link **link)
+		       size_t count, uint64_t flag, pid_t pid, bool *refused, struct kernel_link **link)
 {
 	struct row_site *sites;
-	size_t site_count = gather(probes, count, entries != 0, &sites);
+	size_t site_count = gather(probes, count, &sites);
 	uint64_t *offsets = calloc(site_count + 1, sizeof(*offsets)),
 		 *cookies = calloc(site_count + 1, sizeof(*cookies));
 	struct kernel_sites linked = {.offsets = offsets,
@@ -132,7 +132,7 @@ int row_attacher__link(struct row_attacher *attacher, const struct row_image *im
 	if (sites && offsets && cookies && linked.refused) {
 		for (size_t i = 0; i < site_count; i++) {
 			offsets[i] = sites[i].offset;
-			cookies[i] = sites[i].cookie | entries;
+			cookies[i] = sites[i].cookie | flag;
 			/* a page that is not cached makes the kernel warn when a breakpoint goes into it */
 			if (pread(image->file, &byte, 1, (off_t)sites[i].offset) < 0)
 				break;

@@ -38,14 +38,14 @@ static void wait_for_hits(const struct row_attacher *attacher, uint64_t begin_ns
 /* So many hits are enough, and cost little. */
 static uint64_t enough_hits(const struct costs *costs, struct row_probe *const *probes, size_t count)
 {
-	double most = costs->entry_ns, stepping = costs->stepped_call_ns - costs->call_ns;
+	double most = costs->entry_ns + costs->pause_ns[0][KERNEL_PAUSES - 1];
+	double stepping = costs->stepped_call_ns - costs->call_ns;
+	bool stepped = false;
 
-	for (size_t i = 0; i < count; i++)
-		if (probes[i]->function.stepped && stepping > 0) {
-			most += stepping;
-			break;
-		}
-	most += costs->pause_ns[0][KERNEL_PAUSES - 1];
+	for (size_t i = 0; i < count && !stepped; i++)
+		stepped = probes[i]->function.stepped || probes[i]->function.exit_stepped;
+	if (stepped && stepping > 0)
+		most += stepping;
 	return most * LOOK_HITS < LOOK_HITS_NS ? (uint64_t)(LOOK_HITS_NS / most) : LOOK_HITS;
 }
 
@@ -62,7 +62,7 @@ int row_image__look(struct row_attacher *attacher, struct row_image *image, stru
 		    size_t count)
 {
 	pid_t pid = subject_of(image);
-	double seconds, processes = pid || !image->mapper_count ? 1 : (double)image->mapper_count;
+	double processes = pid || !image->mapper_count ? 1 : (double)image->mapper_count;
 	struct kernel_link *link = NULL;
 	uint64_t begin_ns;
 	int status;
@@ -76,12 +76,7 @@ int row_image__look(struct row_attacher *attacher, struct row_image *image, stru
 	if (!status) {
 		begin_ns = mono_now();
 		wait_for_hits(attacher, begin_ns, enough_hits(attacher->costs, probes, count));
-		seconds = (double)(mono_now() - begin_ns) * 1e-9;
-		for (size_t i = 0; i < count; i++) {
-			row_attacher__measure(attacher, probes[i]);
-			probes[i]->calls_per_s =
-			    (double)(probes[i]->calls - probes[i]->calls_mark) / seconds / processes;
-		}
+		row_attacher__rate(attacher, probes, count, (double)(mono_now() - begin_ns), processes);
 		row_attacher__unlink(attacher, link);
 	}
 	return status;

@@ -9,15 +9,10 @@
 
 #define MEMORY_MAX 8192 /* functions that are remembered; the oldest are forgotten */
 
-double row_plan__share(const struct row_load *load)
-{
-	return load->calls_per_s * load->call_ns * 1e-9;
-}
-
 static int by_share(const void *a, const void *b)
 {
-	double x = row_plan__share(*(const struct row_load *const *)a);
-	double y = row_plan__share(*(const struct row_load *const *)b);
+	double x = (*(const struct row_load *const *)a)->share;
+	double y = (*(const struct row_load *const *)b)->share;
 
 	return x < y ? -1 : x > y;
 }
@@ -34,8 +29,8 @@ double row_plan__choose(struct row_load *loads, size_t count, double share)
 	for (size_t i = 0; i < count; i++)
 		sorted[i] = &loads[i];
 	qsort(sorted, count, sizeof(*sorted), by_share);
-	for (size_t i = 0; i < count && used + row_plan__share(sorted[i]) <= share; i++) {
-		used += row_plan__share(sorted[i]);
+	for (size_t i = 0; i < count && used + sorted[i]->share <= share; i++) {
+		used += sorted[i]->share;
 		sorted[i]->open = true;
 	}
 	free(sorted);

@@ -3,8 +3,8 @@
  * Which of an image's functions can be probed within a share of its processes' time, and when one that
  * was too expensive is looked at again.
  *
- * A function is never opened to find out what it costs: its call rate comes from a look at its entries,
- * which lasts milliseconds (row_look.c), its cost per call from the calibration. Of all functions those
+ * A function is never opened to find out what it costs: how often its sites are hit comes from a look that lasts
+ * milliseconds (row_look.c), what a hit costs from the calibration. Of all functions those
  * that cost least are opened, until the share is used up, since that leaves the fewest out.
  *
  * Pure: rates and times come in as arguments. Costs are ns, shares 0..1 of the time of one process.
@@ -22,12 +22,9 @@
 /* A function that may be opened. */
 struct row_load {
 	double calls_per_s; /* of one process */
-	double call_ns;	    /* what its probes cost per call */
+	double share;	    /* of its time, that the function's probes cost */
 	bool open;	    /* the plan's answer */
 };
-
-/* The share of a process's time that a function's probes cost. */
-double row_plan__share(const struct row_load *load);
 
 /* Sets open in each of the loads; those that are open cost at most a share together. Returns what they cost. */
 double row_plan__choose(struct row_load *loads, size_t count, double share);

@@ -30,24 +30,11 @@ static double stepped_exits(const struct row_function *function)
 	return function->exit_sites ? (double)function->exit_stepped / function->exit_sites : 0;
 }
 
-/* What the probes of a function cost per call: after pauses as they were since the mark. */
-static double call_ns(const struct row_attacher *attacher, const struct row_probe *probe)
-{
-	const struct costs *costs = attacher->costs;
-	const struct row_function *function = &probe->function;
-	double hits = function->exit_sites ? 2 : 1, after = 0;
-
-	if (probe->hits > probe->hits_mark)
-		after = (probe->pauses_ns - probe->pauses_mark_ns) / (double)(probe->hits - probe->hits_mark);
-	return hits * (costs->entry_ns + after) + (function->stepped + stepped_exits(function)) * stepping_ns(costs);
-}
-
 void row_probe__mark(struct row_probe *probe)
 {
 	probe->calls_mark = probe->calls;
-	probe->hits_mark = probe->hits;
-	probe->pauses_mark_ns = probe->pauses_ns;
-	probe->cost_mark_ns = probe->cost_ns;
+	probe->entry_mark_ns = probe->entry_ns;
+	probe->exit_mark_ns = probe->exit_ns;
 }
 
 void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe)
@@ -56,22 +43,47 @@ void row_attacher__measure(struct row_attacher *attacher, struct row_probe *prob
 	const struct row_function *function = &probe->function;
 	const struct costs *costs = attacher->costs;
 	uint32_t key = function->row;
-	uint64_t enter = 0, exit = 0;
+	uint64_t entries = 0, exits = 0;
 	double pauses_ns = 0;
 
 	if (!attacher->per_cpu || bpf_map_lookup_elem(map, &key, attacher->per_cpu))
 		return;
 	for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
-		enter += attacher->per_cpu[cpu].enter;
-		exit += attacher->per_cpu[cpu].exit;
+		entries += attacher->per_cpu[cpu].entry_hits;
+		exits += attacher->per_cpu[cpu].exit_hits;
 		for (int i = 0; i < KERNEL_PAUSES; i++)
 			pauses_ns += (double)attacher->per_cpu[cpu].pauses[i] * costs->pause_ns[0][i];
 	}
-	probe->calls = enter;
-	probe->hits = enter + exit;
-	probe->pauses_ns = pauses_ns;
-	probe->cost_ns = pauses_ns + (double)enter * (costs->entry_ns + function->stepped * stepping_ns(costs)) +
-			 (double)exit * (costs->entry_ns + stepped_exits(function) * stepping_ns(costs));
+	probe->calls = entries;
+	probe->entry_ns = pauses_ns + (double)entries * (costs->entry_ns + function->stepped * stepping_ns(costs));
+	probe->exit_ns = (double)exits * (costs->entry_ns + stepped_exits(function) * stepping_ns(costs));
+}
+
+static bool shares_exit(const struct row_function *a, const struct row_function *b)
+{
+	for (size_t i = 1; i < a->site_count; i++) /* the first is the entry */
+		for (size_t j = 1; j < b->site_count; j++)
+			if (a->sites[i].offset == b->sites[j].offset)
+				return true;
+	return false;
+}
+
+void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
+			double processes)
+{
+	for (size_t i = 0; i < count; i++)
+		row_attacher__measure(attacher, probes[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct row_probe *probe = probes[i];
+		double exit_ns = probe->exit_ns - probe->exit_mark_ns;
+
+		for (size_t j = 0; j < count; j++)
+			if (probes[j]->exit_ns - probes[j]->exit_mark_ns > exit_ns &&
+			    shares_exit(&probe->function, &probes[j]->function))
+				exit_ns = probes[j]->exit_ns - probes[j]->exit_mark_ns;
+		probe->calls_per_s = (double)(probe->calls - probe->calls_mark) / passed_ns * 1e9 / processes;
+		probe->share = (probe->entry_ns - probe->entry_mark_ns + exit_ns) / passed_ns / processes;
+	}
 }
 
 void row_attacher__scale(struct row_attacher *attacher, double ratio)
@@ -80,10 +92,10 @@ void row_attacher__scale(struct row_attacher *attacher, double ratio)
 		for (size_t j = 0; j < attacher->images[i]->probe_count; j++) {
 			struct row_probe *probe = attacher->images[i]->probes[j];
 
-			probe->cost_ns *= ratio;
-			probe->cost_mark_ns *= ratio;
-			probe->pauses_ns *= ratio;
-			probe->pauses_mark_ns *= ratio;
+			probe->entry_ns *= ratio;
+			probe->entry_mark_ns *= ratio;
+			probe->exit_ns *= ratio;
+			probe->exit_mark_ns *= ratio;
 		}
 }
 
@@ -105,10 +117,9 @@ static void mark(struct row_image *image, uint64_t now_ns)
 		row_probe__mark(image->probes[i]);
 }
 
-/* What a function costs lately, or would cost: share of the time of one process. */
-static struct row_load load_of(const struct row_attacher *attacher, const struct row_probe *probe)
+static struct row_load load_of(const struct row_probe *probe)
 {
-	return (struct row_load){.calls_per_s = probe->calls_per_s, .call_ns = call_ns(attacher, probe)};
+	return (struct row_load){.calls_per_s = probe->calls_per_s, .share = probe->share};
 }
 
 /* The share of a process's time that is left for functions of an image beside what is open, here and in its others. */
@@ -122,10 +133,8 @@ static double available(const struct row_attacher *attacher, const struct row_im
 		if (other != image && !row_image__shares_mapper(image, other))
 			continue;
 		for (size_t j = 0; j < other->probe_count; j++) {
-			struct row_load load = load_of(attacher, other->probes[j]);
-
 			if (other->probes[j]->state == ROW_OPEN || other->probes[j]->state == ROW_FITTING)
-				share -= row_plan__share(&load);
+				share -= other->probes[j]->share;
 		}
 	}
 	return share > 0 ? share : 0;
@@ -158,10 +167,9 @@ static void name_functions(const struct picked *picked, char *text, size_t size)
 
 	text[0] = '\0';
 	for (; named < picked->count && named < NAMED_MAX && used < size; named++)
-		used +=
-		    (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.2g %%)", named ? ", " : "",
-				     functions__row(picked->probes[named]->function.row)->symbol,
-				     picked->loads[named].calls_per_s, row_plan__share(&picked->loads[named]) * 100);
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.2g %%)", named ? ", " : "",
+					 functions__row(picked->probes[named]->function.row)->symbol,
+					 picked->loads[named].calls_per_s, picked->loads[named].share * 100);
 	if (named < picked->count && used < size)
 		snprintf(text + used, size - used, " and %zu more", picked->count - named);
 }
@@ -185,7 +193,7 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 		double left_s = ((double)probe->backoff.until_ns - (double)now_ns) * 1e-9;
 
 		decision.calls_per_s += picked->loads[i].calls_per_s;
-		decision.cost_pct += row_plan__share(&picked->loads[i]) * 100;
+		decision.cost_pct += picked->loads[i].share * 100;
 		decision.reported &= probe->reported;
 		probe->reported = true;
 		if (kind == ROWS_LEFT_OUT && (!i || left_s < decision.left_out_s))
@@ -205,7 +213,7 @@ static void leave_out(struct row_attacher *attacher, struct row_image *image, st
 	row_backoff__refuse(&probe->backoff, now_ns, random);
 	row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
 	snprintf(text, sizeof(text), "too expensive: %.0f calls/s would cost %.2g %% of its process's time",
-		 load->calls_per_s, row_plan__share(load) * 100);
+		 load->calls_per_s, load->share * 100);
 	free(probe->left_out);
 	probe->left_out = strdup(text);
 	if (probe->state == ROW_OPEN)
@@ -259,7 +267,7 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 	/* where the look fails the link would, too: it says why */
 	row_image__look(attacher, image, picked.probes, picked.count);
 	for (size_t i = 0; i < picked.count; i++)
-		picked.loads[i] = load_of(attacher, picked.probes[i]);
+		picked.loads[i] = load_of(picked.probes[i]);
 	row_plan__choose(picked.loads, picked.count, available(attacher, image));
 	for (size_t i = 0; i < picked.count; i++) {
 		struct row_probe *probe = picked.probes[i];
@@ -282,33 +290,34 @@ out:
 	drop(&again);
 }
 
-/* Rates and costs of what is open, since the mark. Returns what all of it cost since then, ns. */
-static double measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
-{
-	double passed = (double)(now_ns - image->mark_ns), cost = 0;
-
-	if (passed < SHORTEST_NS)
-		passed = SHORTEST_NS;
-	for (size_t i = 0; i < image->probe_count; i++) {
-		struct row_probe *probe = image->probes[i];
-
-		if (probe->state != ROW_OPEN)
-			continue;
-		row_attacher__measure(attacher, probe);
-		probe->calls_per_s = (double)(probe->calls - probe->calls_mark) / passed * 1e9 / processes_of(image);
-		cost += probe->cost_ns - probe->cost_mark_ns;
-	}
-	return cost;
-}
-
+/* What the functions that are open have cost so far, ns. */
 static double cost_of(const struct row_image *image)
 {
 	double cost = 0;
 
 	for (size_t i = 0; i < image->probe_count; i++)
 		if (image->probes[i]->state == ROW_OPEN)
-			cost += image->probes[i]->cost_ns;
+			cost += image->probes[i]->entry_ns + image->probes[i]->exit_ns;
 	return cost;
+}
+
+/* Rates and shares of what is open, since the mark. Returns what all of it cost since then, ns. */
+static double measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
+{
+	double passed = (double)(now_ns - image->mark_ns), before = 0;
+	struct row_probe **open = calloc(image->probe_count + 1, sizeof(struct row_probe *));
+	size_t count = 0;
+
+	if (!open)
+		return 0;
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN) {
+			before += image->probes[i]->entry_mark_ns + image->probes[i]->exit_mark_ns;
+			open[count++] = image->probes[i];
+		}
+	row_attacher__rate(attacher, open, count, passed > SHORTEST_NS ? passed : SHORTEST_NS, processes_of(image));
+	free(open);
+	return cost_of(image) - before;
 }
 
 /* Closes what does not fit into a share of a process's time at the rates that were measured. Returns whether any. */
@@ -323,7 +332,7 @@ static bool close_unfit(struct row_attacher *attacher, struct row_image *image, 
 
 		for (size_t i = 0; i < image->probe_count; i++)
 			if (image->probes[i]->state == ROW_OPEN) {
-				picked.loads[picked.count] = load_of(attacher, image->probes[i]);
+				picked.loads[picked.count] = load_of(image->probes[i]);
 				picked.probes[picked.count++] = image->probes[i];
 			}
 		before = picked.count;
