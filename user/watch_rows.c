@@ -199,7 +199,7 @@ void watch__rows_decided(void *ctx, const struct row_decision *decision)
 		pay_debt(watch, decision);
 		if (!decision->reported)
 			watch__warn(watch, "thinned", 0,
-				    "%zu function%s of %s would cost %.2g %% of the time of %s (%.0f calls/s) and %s "
+				    "%zu function%s of %s would cost %.3g %% of the time of %s (%.0f calls/s) and %s "
 				    "left out: %s; looked at again in %.0f s, and less often each time; what only they "
 				    "show is not covered meanwhile",
 				    decision->count, decision->count == 1 ? "" : "s", decision->image,
@@ -208,7 +208,7 @@ void watch__rows_decided(void *ctx, const struct row_decision *decision)
 		break;
 	case ROWS_OPENED:
 		watch__warn(watch, "released", 0,
-			    "%zu function%s of %s cost%s %.2g %% of the time of %s now and %s probed again: %s",
+			    "%zu function%s of %s cost%s %.3g %% of the time of %s now and %s probed again: %s",
 			    decision->count, decision->count == 1 ? "" : "s", decision->image,
 			    decision->count == 1 ? "s" : "", decision->cost_pct, processes,
 			    decision->count == 1 ? "is" : "are", decision->functions);

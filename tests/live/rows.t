@@ -167,7 +167,9 @@ def test_team_of_one(tap, jobs):
 
 
 def test_hot_regions(tap, jobs):
-    for name in ("regions", "regions_llvm"):
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        wide = ["regions_avx512"] if "avx512vl" in file.read() else []
+    for name in ["regions", "regions_llvm", *wide]:
         program = jobs.start([tool(name), "--seconds", 8, "--elements", 400, "--delay", 1], name, env={"OMP_NUM_THREADS": "2"})
         pid = ready_pid(program)
         daemon, out, capture = watch(jobs, pid, cap=2)
@@ -178,6 +180,7 @@ def test_hot_regions(tap, jobs):
         tap.ok(0 < len(thinned) <= 6, "functions that are called too often are left out, reported together", thinned)
         skipped = {s["function"] for i in of_type(lines, "process")[-1]["images"] for s in i["skipped"] if "too expensive" in s["reason"]}
         tap.ok(skipped, "and named with the process")
+        tap.equal([w["text"] for w in of_type(lines, "warning") if "cannot be watched" in w["text"]], [], "every function is decoded")
         check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
                                text=True, check=False)
         tap.equal(check.returncode, 0, "every line is valid by the schema" + ("" if check.returncode == 0 else check.stdout[-600:]))

@@ -24,7 +24,8 @@ struct row_probe {
 	enum row_state state;
 	struct row_backoff backoff;
 	double calls_per_s; /* of one process: at the last look or, while open, lately */
-	double share;	    /* of its time that its probes cost, or would cost */
+	double share;	    /* of its time that its probes cost, or would cost: with exits that others share */
+	double own_share;   /* the same of the hits with its number alone: these add up */
 	uint64_t calls, calls_mark;
 	double entry_ns, entry_mark_ns; /* what hits have cost, and when rates began to be taken: at its entry */
 	double exit_ns, exit_mark_ns;	/* ... at exits, all with its number */
@@ -70,9 +71,10 @@ struct row_image {
 	struct attached_skip *skips;
 	size_t skip_room;
 	struct governor_account account;
-	uint64_t mark_ns;   /* since when rates are taken */
-	uint64_t opened_ns; /* the last time that something was opened */
-	uint64_t looked_ns; /* ... that functions were looked at */
+	uint64_t mark_ns;	 /* since when rates are taken */
+	uint64_t opened_ns;	 /* the last time that something was opened */
+	unsigned int idle_looks; /* at which nothing was hit, in a row */
+	uint64_t looked_ns;	 /* ... that functions were looked at */
 };
 
 struct row_attacher {

@@ -13,11 +13,11 @@
 #define LOOK_NS 1e9		     /* functions are measured after so long in any case */
 #define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less none is measured */
 #define SOON_NS 500000000ULL	     /* after something was opened what it costs is looked at often */
-#define RATES_NS 2000000000ULL	     /* over which rates of open functions are taken */
 #define PLAN_SHARE 0.8		     /* of the share, that is planned with: rates change */
 #define NAMED_MAX 6		     /* functions named in one decision */
 #define SHORTEST_NS 10000000.0	     /* time over which rates are taken at least */
 #define LOOKS_APART_NS 5000000000ULL /* between two looks at functions of an image that were left out */
+#define IDLE_LOOKS 3		     /* in a row, at what was left out */
 #define CAUSE 0.25		     /* of a debt, that functions must have cost lately to be its cause */
 
 static double stepping_ns(const struct costs *costs)
@@ -75,14 +75,16 @@ void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *
 		row_attacher__measure(attacher, probes[i]);
 	for (size_t i = 0; i < count; i++) {
 		struct row_probe *probe = probes[i];
+		double entry_ns = probe->entry_ns - probe->entry_mark_ns;
 		double exit_ns = probe->exit_ns - probe->exit_mark_ns;
 
+		probe->own_share = (entry_ns + exit_ns) / passed_ns / processes;
 		for (size_t j = 0; j < count; j++)
 			if (probes[j]->exit_ns - probes[j]->exit_mark_ns > exit_ns &&
 			    shares_exit(&probe->function, &probes[j]->function))
 				exit_ns = probes[j]->exit_ns - probes[j]->exit_mark_ns;
 		probe->calls_per_s = (double)(probe->calls - probe->calls_mark) / passed_ns * 1e9 / processes;
-		probe->share = (probe->entry_ns - probe->entry_mark_ns + exit_ns) / passed_ns / processes;
+		probe->share = (entry_ns + exit_ns) / passed_ns / processes;
 	}
 }
 
@@ -167,7 +169,7 @@ static void name_functions(const struct picked *picked, char *text, size_t size)
 
 	text[0] = '\0';
 	for (; named < picked->count && named < NAMED_MAX && used < size; named++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.2g %%)", named ? ", " : "",
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.3g %%)", named ? ", " : "",
 					 functions__row(picked->probes[named]->function.row)->symbol,
 					 picked->loads[named].calls_per_s, picked->loads[named].share * 100);
 	if (named < picked->count && used < size)
@@ -193,7 +195,7 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 		double left_s = ((double)probe->backoff.until_ns - (double)now_ns) * 1e-9;
 
 		decision.calls_per_s += picked->loads[i].calls_per_s;
-		decision.cost_pct += picked->loads[i].share * 100;
+		decision.cost_pct += probe->own_share * 100;
 		decision.reported &= probe->reported;
 		probe->reported = true;
 		if (kind == ROWS_LEFT_OUT && (!i || left_s < decision.left_out_s))
@@ -212,7 +214,7 @@ static void leave_out(struct row_attacher *attacher, struct row_image *image, st
 
 	row_backoff__refuse(&probe->backoff, now_ns, random);
 	row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
-	snprintf(text, sizeof(text), "too expensive: %.0f calls/s would cost %.2g %% of its process's time",
+	snprintf(text, sizeof(text), "too expensive: %.0f calls/s would cost %.3g %% of its process's time",
 		 load->calls_per_s, load->share * 100);
 	free(probe->left_out);
 	probe->left_out = strdup(text);
@@ -250,30 +252,53 @@ static bool is_candidate(const struct row_image *image, const struct row_probe *
 		now_ns >= image->looked_ns + LOOKS_APART_NS);
 }
 
+/*
+ * Nothing at all was hit: the program waits, or has no CPU. That tells nothing of functions that were too expensive
+ * before: they are left out for as long as at first, some times.
+ */
+static bool is_idle(struct row_image *image, const struct picked *picked)
+{
+	for (size_t i = 0; i < picked->count; i++)
+		if (picked->loads[i].share > 0) {
+			image->idle_looks = 0;
+			return false;
+		}
+	return image->idle_looks++ < IDLE_LOOKS;
+}
+
 /* Looks at functions whose rate is not known, and decides. */
 static void consider(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
 		     void *ctx)
 {
-	struct picked picked, again = {0};
+	struct picked picked, again;
+	bool idle, any = false;
 
-	if (!pick(image, &picked) || !pick(image, &again))
+	for (size_t i = 0; i < image->probe_count && !any; i++)
+		any = is_candidate(image, image->probes[i], now_ns);
+	if (!any)
+		return;
+	any = pick(image, &picked);
+	if (!pick(image, &again) || !any)
 		goto out;
 	for (size_t i = 0; i < image->probe_count; i++)
 		if (is_candidate(image, image->probes[i], now_ns))
 			picked.probes[picked.count++] = image->probes[i];
-	if (!picked.count)
-		goto out;
 	image->looked_ns = now_ns;
 	/* where the look fails the link would, too: it says why */
 	row_image__look(attacher, image, picked.probes, picked.count);
 	for (size_t i = 0; i < picked.count; i++)
 		picked.loads[i] = load_of(picked.probes[i]);
 	row_plan__choose(picked.loads, picked.count, available(attacher, image));
+	idle = is_idle(image, &picked);
 	for (size_t i = 0; i < picked.count; i++) {
 		struct row_probe *probe = picked.probes[i];
 
 		if (!picked.loads[i].open)
 			continue;
+		if (probe->state == ROW_LEFT_OUT && idle) {
+			probe->backoff.until_ns = now_ns + ROW_BACKOFF_FIRST_S * 1000000000ULL;
+			continue;
+		}
 		if (probe->state == ROW_LEFT_OUT && probe->reported) {
 			again.loads[again.count] = picked.loads[i];
 			again.probes[again.count++] = probe;
@@ -360,7 +385,9 @@ static bool charge(struct row_attacher *attacher, struct row_image *image, uint6
 		if (image->account.credit_ns < 0)
 			image->account.credit_ns = 0; /* what is closed for long pays it */
 	}
-	if (overdrawn || now_ns > image->mark_ns + RATES_NS)
+	/* the next time only what comes from here on counts: a program that was idle before tells nothing of its rates
+	 */
+	if (overdrawn || now_ns > image->mark_ns + (uint64_t)SHORTEST_NS)
 		mark(image, now_ns);
 	return overdrawn || image->account.speed > share.rate;
 }
