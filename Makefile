@@ -52,7 +52,9 @@ endif
 CPPFLAGS = -D_GNU_SOURCE -Iinclude -Iuser -I$(B)
 CFLAGS ?= -O3 -g
 CFLAGS += -std=gnu11 $(WARNINGS)
-LDLIBS = -lbpf -ldw -lelf -lcapstone -lcjson -lgsl -lgslcblas -lz -lm
+# the decoder of instructions, by CPU
+DECODER = $(if $(filter amd64,$(ARCH)),-lZydis,-lcapstone)
+LDLIBS = -lbpf -ldw -lelf $(DECODER) -lcjson -lgsl -lgslcblas -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
 LIB_SOURCES := $(filter-out user/vaprod.c user/vapro.c,$(wildcard user/*.c user/*/*.c))

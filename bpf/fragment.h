@@ -249,6 +249,27 @@ static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
 		count_begin();
 }
 
+/* What is open is no fragment; what is known of the thread's last call stays. From here on the thread computes. */
+static __always_inline void skip_vertex(struct kernel_thread *thread, u64 now)
+{
+	thread->open = KERNEL_NOTHING;
+	thread->start_ns = now;
+	counts_border(thread);
+	if (counting)
+		count_begin();
+}
+
+/* Something begins for a thread that waits for its team: where it may have been in a region unseen, that was no wait.
+ */
+static __always_inline void judge_wait(struct kernel_thread *thread, u32 enters)
+{
+	if (thread->open != KERNEL_WAIT || waited(thread, team_of(thread->slot)->regions, enters))
+		return;
+	lose(thread->slot, LOST_GOVERNED, 1);
+	thread->open = KERNEL_NOTHING;
+	thread->vertex = 0;
+}
+
 /* Forgets what is open: a frame that will not return, or links that were closed. */
 static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 {

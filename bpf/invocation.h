@@ -285,6 +285,7 @@ __noinline int enter_nesting(struct kernel_thread *thread, u64 now)
 		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
 	}
 	read_counts(thread, task);
+	judge_wait(thread, 0);
 	if (thread->open == KERNEL_WAIT)
 		close_vertex(thread, now);
 	return nesting;

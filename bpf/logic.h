@@ -110,6 +110,18 @@ static __always_inline enum nesting nest(const struct kernel_thread *thread, u64
 	return sp > thread->sp && sp - thread->sp < STACK_NEAR ? NEST_VANISHED : NEST_INNER;
 }
 
+/*
+ * Whether a thread's wait for what its team does next is known to be one, when something else begins for it; enters:
+ * that is the function of a region. A thread that began a region and was not seen in its function may have computed
+ * there, unseen; so may one that was last seen in an earlier region than the last but `enters`.
+ */
+static __always_inline bool waited(const struct kernel_thread *thread, u32 regions, u32 enters)
+{
+	if (!thread->region)
+		return true;
+	return thread->unentered ? enters : regions - thread->region <= enters;
+}
+
 /* Size of a predefined MPICH datatype; 1 for derived ones, whose handle does not tell. */
 static __always_inline u64 mpich_size(u32 handle)
 {

@@ -46,9 +46,11 @@ u32 event_group;     /* which they are, for the bundles */
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
 struct kernel_governed governed[KERNEL_SLOTS]; /* read and written by both */
+struct kernel_team teams[KERNEL_SLOTS];
 u32 next_vertex = 1, next_edge = 1, next_path = 1, next_handle;
 u32 vertices_used, edges_used, handles_used, paths_used; /* entries; user space takes off what it deletes */
 u64 polls_seen;						 /* polling calls, while they are learnt */
+u64 row_looks;						 /* hits at KERNEL_SITE_LOOK */
 u64 records_lost;					 /* records other than fragments that found the ring full */
 
 struct {
@@ -317,6 +319,11 @@ static __always_inline struct kernel_counters *counters_of(u32 slot)
 static __always_inline struct kernel_governed *governed_of(u32 slot)
 {
 	return &governed[slot & (KERNEL_SLOTS - 1)];
+}
+
+static __always_inline struct kernel_team *team_of(u32 slot)
+{
+	return &teams[slot & (KERNEL_SLOTS - 1)];
 }
 
 static __always_inline void lose(u32 slot, u32 cause, u64 n)

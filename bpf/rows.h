@@ -12,8 +12,24 @@
 
 #include "invocation.h"
 
+/* What hits cost is charged to the row: more after a pause of their thread. */
+static __always_inline void charge_row(u32 cookie, u64 pause)
+{
+	struct kernel_function_counters *count = function_counter(cookie & KERNEL_SITE_ROW);
+
+	if (!count)
+		return;
+	if (cookie & KERNEL_SITE_EXIT)
+		count->exit_hits++;
+	else
+		count->entry_hits++;
+	if (pause >= KERNEL_PAUSE_NS)
+		count->pauses[pause_class(pause) & (KERNEL_PAUSES - 1)]++;
+}
+
 static __always_inline void count_site(struct kernel_thread *thread, u32 cookie, u64 now)
 {
+	charge_row(cookie, now - thread->hit_ns);
 	note_pause(thread, 0, now);
 	if (cookie & KERNEL_SITE_EXIT) {
 		add(counters_of(thread->slot)->left, 1);
@@ -80,6 +96,35 @@ static __always_inline void count_entry(u32 row)
 		add(count->enter, 1);
 }
 
+/* A hit of a function that is not open yet: it is counted, and no more. */
+__noinline int row_looked(u32 cookie, u64 now)
+{
+	struct kernel_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct kernel_function *function;
+	u32 row = cookie & KERNEL_SITE_ROW;
+
+	if (!thread)
+		return 0;
+	count_site(thread, cookie, now);
+	add(row_looks, 1);
+	function = bpf_map_lookup_elem(&functions, &row);
+	if (function && function->kind == KERNEL_ROW_FORK && !(cookie & KERNEL_SITE_EXIT))
+		tell_outlined(thread, argument(registers_of(thread), function->forked), now);
+	return 0;
+}
+
+/* A thread enters the function of a region: the last one that its process began. */
+static __always_inline void enter_region(struct kernel_thread *thread)
+{
+	struct kernel_team *team = team_of(thread->slot);
+
+	judge_wait(thread, 1);
+	thread->region = team->regions;
+	thread->unentered = 0;
+	if (!thread->fork_sp)
+		team->joined = thread->region;
+}
+
 #define ROW_DONE (-1)
 
 /*
@@ -106,6 +151,8 @@ __noinline int row_entered(u32 cookie, u64 at, u64 now)
 		return ROW_DONE;
 	if (function->kind == KERNEL_ROW_FORK)
 		tell_outlined(thread, argument(args, function->forked), now);
+	if (function->kind == KERNEL_ROW_OUTLINED)
+		enter_region(thread);
 	if (!is_outer(thread, task, now))
 		return ROW_DONE;
 	count_entry(row);
@@ -129,6 +176,8 @@ __noinline int row_opened(u32 row, u32 kind, u32 vertex, u64 now)
 		open_vertex(thread, KERNEL_WAIT, vertex, thread->described, now);
 		thread->fork_outer = thread->fork_sp;
 		thread->fork_sp = args->sp;
+		thread->region = __sync_fetch_and_add(&team_of(thread->slot)->regions, 1) + 1;
+		thread->unentered = 1;
 		return 0;
 	}
 	open_vertex(thread, KERNEL_CALL, vertex, thread->described, now);
@@ -156,6 +205,15 @@ static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64
 		thread->fork_outer = 0;
 		if (thread->open != KERNEL_WAIT)
 			return;
+		/* its function was not seen: that was no wait; nor is there one at the end of a team of one */
+		if (thread->unentered || team_of(thread->slot)->joined != thread->region) {
+			if (thread->unentered)
+				lose(thread->slot, LOST_GOVERNED, 1);
+			thread->unentered = 0;
+			skip_vertex(thread, now);
+			thread->computing = 1;
+			return;
+		}
 	}
 	close_vertex(thread, now);
 	thread->computing = 1;
@@ -196,6 +254,11 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 		return 0;
 	}
 	close_previous(thread, vertex, now);
+	if (function->no_wait) {
+		thread->vertex = 0;
+		thread->computing = 0;
+		return 0;
+	}
 	open_vertex(thread, KERNEL_WAIT, vertex, 0, now);
 	thread->computing = 1;
 	return 0;
@@ -228,7 +291,9 @@ static __always_inline int entered(struct pt_regs *ctx, struct task_struct *task
 	arguments_read(registers_of(thread), ctx);
 	if (!(cookie & (KERNEL_SITE_EXIT | KERNEL_SITE_POLL | KERNEL_SITE_OWN)))
 		return invocation_enter(thread, task, cookie, now);
-	if (cookie & KERNEL_SITE_EXIT)
+	if (cookie & KERNEL_SITE_LOOK)
+		row_looked(cookie, now);
+	else if (cookie & KERNEL_SITE_EXIT)
 		row_left(cookie, place(ctx), now);
 	else if (cookie & KERNEL_SITE_POLL)
 		row_polls(thread, cookie, now);

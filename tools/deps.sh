@@ -2,12 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that vapro needs, where they are missing; the one place that knows
 # their names. deps.sh build | test | bench | cross | vm; quiet and without the network where nothing is missing.
-# deps.sh names sysroot | guest ARCH | kernel ARCH | headers RELEASE prints what tools/vm/fetch.sh unpacks for another
+# deps.sh names sysroot ARCH | guest ARCH | kernel ARCH | headers RELEASE prints what tools/vm/fetch.sh unpacks for another
 # machine, without installing it here.
 set -eu
 
-build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev
+# the decoder of a CPU's instructions: on x86-64 Zydis, since capstone 4 knows no EVEX instruction
+decoder() { # ARCH
+	case "$1" in
+	amd64 | x86_64) echo libzydis-dev ;;
+	*) echo libcapstone-dev ;;
+	esac
+}
+
+build='gcc g++ clang llvm make pkg-config libbpf-dev libelf-dev libdw-dev libcjson-dev
 zlib1g-dev libgsl-dev libcmocka-dev bpftool clang-format'
+build="$build $(decoder "$(uname -m)")"
 run='perl gfortran openmpi-bin libopenmpi-dev mpich libmpich-dev libucx-dev libhwloc-dev libomp-dev hpcc lammps scalapack-mpi-test netpipe-openmpi examl
 python3-mpi4py stress-ng python3 python3-jsonschema binutils mandoc gdb e2fsprogs'
 bench='bpftrace linux-perf'
@@ -15,7 +24,7 @@ cross='clang llvm lld make bpftool'
 vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gcc-aarch64-linux-gnu gfortran-aarch64-linux-gnu'
 
 # for another CPU: what vapro and the test programs are built with and run on there
-sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev libcapstone-dev libcjson-dev libgsl-dev
+sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev DECODER libcjson-dev libgsl-dev
 zlib1g-dev libopenmpi-dev openmpi-bin libmpich-dev mpich libucx-dev libhwloc-dev gfortran'
 
 case "${1-}" in
@@ -26,7 +35,7 @@ cross) wanted=$cross ;;
 vm) wanted="$build $run $cross $vm" ;;
 names)
 	case "${2-}" in
-	sysroot) echo $sysroot ;; # in one line
+	sysroot) echo $sysroot | sed "s/DECODER/$(decoder "${3:?}")/" ;; # in one line
 	guest) echo busybox-static ;;
 	kernel) echo "linux-image-cloud-${3:?}" ;;
 	headers) # of a kernel's release, such as 6.1.0-50-cloud-arm64

@@ -4,8 +4,8 @@
 # iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk nested, with the frame of loop.h
 # posts sendrecv wrapped_twice kernels3 mpiio hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
 # ep pagerank; plain ones: bystander late_mpi unmap
-# barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
-# with the other library.
+# barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
+# and regions_llvm, the same with the other library.
 
 BUILD ?= build
 MPICC ?= mpicc
@@ -49,9 +49,10 @@ MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich
 UNMAPPED := $(BUILD)/tools/unmapped/libmpi.so.40
 
 # the same programs, libgomp's and libomp's
-TEAMS := $(addprefix $(BUILD)/tools/,team crew_omp omp_small)
+TEAMS := $(addprefix $(BUILD)/tools/,team crew_omp omp_small regions \
+	$(if $(filter x86_64,$(shell uname -m)),regions_avx512))
 HYBRID := $(addprefix $(BUILD)/tools/,hybrid hybrid_steps)
-TEAMS_LLVM := $(BUILD)/tools/team_llvm $(BUILD)/tools/crew_llvm
+TEAMS_LLVM := $(addprefix $(BUILD)/tools/,team_llvm crew_llvm regions_llvm)
 
 WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
@@ -146,6 +147,10 @@ $(TEAMS_LLVM): $(BUILD)/tools/%: tools/workloads/truth.h tools/workloads/common.
 $(BUILD)/tools/omp_small: tools/workloads/omp_small.c
 $(BUILD)/tools/team $(BUILD)/tools/team_llvm: tools/workloads/team.c
 $(BUILD)/tools/crew_omp $(BUILD)/tools/crew_llvm: tools/workloads/crew.c
+$(BUILD)/tools/regions $(BUILD)/tools/regions_llvm $(BUILD)/tools/regions_avx512: tools/workloads/regions.c
+
+# with instructions that not every decoder knows; it need not run here
+$(BUILD)/tools/regions_avx512: WORKLOAD_CFLAGS += -O3 -march=x86-64-v4 -mprefer-vector-width=512
 
 $(HYBRID): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
 	@mkdir -p $(@D)

@@ -73,7 +73,7 @@ const struct vapro_option vapro_options[] = {
      "one more function to watch: IMAGE:FUNCTION [class=user|thread|communication|io] [count=N ...]; IMAGE is a glob, "
      "or exe"},
     DOUBLE("function-share", function_share, "0.5", 0.01, 1,
-	   "share of the overhead budget that one of these functions may cost before it is thinned"),
+	   "share of the overhead budget that all these functions of a process may cost; the others are left out"),
     {"no-return", VAPRO_OPT_BOOL, offsetof(struct vapro_config, no_return), "false", 0, 0,
      "place no return probes: for programs that unwind through MPI calls"},
     SECONDS("learn", learn_s, "2s", 0, 60,

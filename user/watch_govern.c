@@ -361,31 +361,6 @@ static void open_io(struct watch *watch, struct watched *watched, uint64_t now_n
 		    watched->identity.exe);
 }
 
-static void tell_thinned(void *ctx, const struct row_thinned *thinned)
-{
-	struct watch *watch = ctx;
-
-	for (size_t i = 0; i < watch->count; i++)
-		for (size_t j = 0; j < thinned->pid_count; j++)
-			if (watch->watched[i].pid == thinned->pids[j])
-				watch->watched[i].governed.account.credit_ns +=
-				    thinned->debt_ns / (double)thinned->pid_count;
-	if (thinned->told)
-		return;
-	if (!thinned->closed_s)
-		watch__warn(
-		    watch, "released", 0,
-		    "%s in %s: %.0f calls/s cost %.2g %% of the time of each of %zu processes; its probes stay open",
-		    thinned->name, thinned->image, thinned->calls_per_s, thinned->cost_pct, thinned->pid_count);
-	else
-		watch__warn(
-		    watch, "thinned", 0,
-		    "%s in %s: %.0f calls/s would cost %.2g %% of the time of each of %zu processes; its probes are "
-		    "closed for %.1f s, and longer each time; what only they show is not covered meanwhile",
-		    thinned->name, thinned->image, thinned->calls_per_s, thinned->cost_pct, thinned->pid_count,
-		    thinned->closed_s);
-}
-
 /* A process overdraws: the least that is to be missed of it goes first, but what goes is gone at once. */
 static void relieve(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
@@ -402,8 +377,9 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 			return;
 		}
 	}
-	if (row_attacher__thin_costliest(watch->parts.rows, watch->parts.governor.room_ns - governed->account.credit_ns,
-					 now_ns, tell_thinned, watch))
+	if (row_attacher__close_costliest(watch->parts.rows,
+					  watch->parts.governor.room_ns - governed->account.credit_ns, now_ns,
+					  watch__rows_decided, watch))
 		return;
 	if (is_io(watch, watched)) {
 		close_io(watch, watched, now_ns);
@@ -438,7 +414,7 @@ static uint64_t row_hits(const struct watch *watch)
 bool watch__govern(struct watch *watch, uint64_t now_ns)
 {
 	const struct governor *governor = &watch->parts.governor;
-	bool alert = row_attacher__thin(watch->parts.rows, row_hits(watch), now_ns, tell_thinned, watch) > 0;
+	bool alert = row_attacher__govern(watch->parts.rows, row_hits(watch), now_ns, watch__rows_decided, watch);
 
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *watched = &watch->watched[i];

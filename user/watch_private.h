@@ -133,6 +133,9 @@ void watch__rows_remapped(struct watch *watch, struct watched *watched);
 /* A process may have got threads since. */
 void watch__look_for_threads(struct watch *watch, struct watched *watched, size_t threads);
 
+/* Reports a decision about functions' probes; ctx: the watch. */
+void watch__rows_decided(void *ctx, const struct row_decision *decision);
+
 /* Whether a process maps a library of OpenMP's. */
 bool watch__maps_openmp(const struct process *process);
 

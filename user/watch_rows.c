@@ -180,6 +180,46 @@ void watch__look_for_threads(struct watch *watch, struct watched *watched, size_
 	process__free(process);
 }
 
+static void pay_debt(struct watch *watch, const struct row_decision *decision)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		for (size_t j = 0; j < decision->pid_count; j++)
+			if (watch->watched[i].pid == decision->pids[j])
+				watch->watched[i].governed.account.credit_ns +=
+				    decision->debt_ns / (double)decision->pid_count;
+}
+
+void watch__rows_decided(void *ctx, const struct row_decision *decision)
+{
+	struct watch *watch = ctx;
+	const char *processes = decision->pid_count == 1 ? "its process" : "each process";
+
+	switch (decision->kind) {
+	case ROWS_LEFT_OUT:
+		pay_debt(watch, decision);
+		if (!decision->reported)
+			watch__warn(watch, "thinned", 0,
+				    "%zu function%s of %s would cost %.3g %% of the time of %s (%.0f calls/s) and %s "
+				    "left out: %s; looked at again in %.0f s, and less often each time; what only they "
+				    "show is not covered meanwhile",
+				    decision->count, decision->count == 1 ? "" : "s", decision->image,
+				    decision->cost_pct, processes, decision->calls_per_s,
+				    decision->count == 1 ? "is" : "are", decision->functions, decision->left_out_s);
+		break;
+	case ROWS_OPENED:
+		watch__warn(watch, "released", 0,
+			    "%zu function%s of %s cost%s %.3g %% of the time of %s now and %s probed again: %s",
+			    decision->count, decision->count == 1 ? "" : "s", decision->image,
+			    decision->count == 1 ? "s" : "", decision->cost_pct, processes,
+			    decision->count == 1 ? "is" : "are", decision->functions);
+		break;
+	case ROWS_FAILED:
+		watch__warn(watch, "rows_not_attached", 0, "functions of %s cannot be probed: %s", decision->image,
+			    strerror(-decision->error));
+		break;
+	}
+}
+
 void watch__outlined(struct watch *watch, pid_t pid, uint64_t address)
 {
 	const struct process_mapping *mapping;

@@ -78,7 +78,7 @@ struct vapro_config {
 	double learn_s; /* how long polling calls are learnt when a process is attached */
 	enum vapro_attach attach;
 	/* functions beyond the built-in ones */
-	double function_share; /* of the cap, that one of them may cost */
+	double function_share; /* of the budget, that all of them may cost a process */
 	char functions[VAPRO_FUNCTIONS_TEXT];
 	enum vapro_states states; /* what tells states apart: papers/000 section 3.2 */
 	uint64_t hop_frames;	  /* callers that a call-site whose times spread is followed to, at most; 0: none */

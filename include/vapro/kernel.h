@@ -75,6 +75,7 @@ enum kernel_row_kind {
 #define KERNEL_SITE_READS 16		/* from this bit on, for each of six arguments: the row reads it */
 #define KERNEL_PLAIN_ARGUMENTS 6	/* so many */
 #define KERNEL_SITE_PLAIN 0x00400000u	/* and nothing but those registers, as they are, tells the vertex */
+#define KERNEL_SITE_LOOK 0x04000000u	/* of a row whose calls are counted, to know what its probes would cost */
 #define KERNEL_SITE_COUNTED 0x08000000u /* entries and returns of the function must be told exactly */
 #define KERNEL_SITE_POLL 0x10000000u	/* a call that only asks how far communication is */
 #define KERNEL_SITE_OWN 0x20000000u	/* of such a row */
@@ -85,11 +86,13 @@ enum kernel_row_kind {
 struct kernel_function {
 	struct vapro_roles roles;
 	u8 class;   /* enum vapro_class */
-	u8 known;   /* 0: row not in use */
+	u8 known;   /* 0: not in use, or not open: what its probes see is not looked at */
 	u8 stepped; /* its site is single-stepped: costs more */
 	u8 kind;    /* enum kernel_row_kind */
 	u8 forked;  /* KERNEL_ROW_FORK: the argument that is the function */
 	u8 hot;	    /* of those whose probes the governor closes */
+	u8 no_wait; /* KERNEL_ROW_OUTLINED: regions may begin unseen, so that nothing is known of what follows its exit
+		     */
 };
 
 /* A watched process, by tgid. */
@@ -382,6 +385,12 @@ struct kernel_counters {
 	u32 pad;
 } __attribute__((aligned(64)));
 
+/* Parallel regions of a process, by its slot; the functions of some may not be seen. */
+struct kernel_team {
+	u32 regions; /* begun so far: the number of the last one */
+	u32 joined;  /* the last one whose function a thread entered that had not begun it */
+};
+
 /*
  * Calls of one function, in all images that define it. Where entries and returns are counted exactly
  * (KERNEL_SITE_COUNTED, and functions whose exits are sites) enter - exit - vanished is the number of calls in flight;
@@ -391,6 +400,10 @@ struct kernel_function_counters {
 	u64 enter, exit;
 	u64 vanished; /* calls of enter whose return is not waited for any more */
 	u64 calls;    /* at sites that are not counted exactly */
+	/* of rows whose exits are sites: all hits, whatever they meant, and those of them after a pause of their thread
+	 */
+	u64 entry_hits, exit_hits;
+	u64 pauses[KERNEL_PAUSES];
 };
 
 enum kernel_record_type {

@@ -165,6 +165,8 @@ struct kernel_thread {
 	u64 bin_ns;		 /* UTC, where the bin of the last fragment began */
 	u32 bin;		 /* its number */
 	u32 counted;		 /* KERNEL_SITE_COUNTED of the open call */
+	u32 region;		 /* number of the parallel region that it began or entered last; 0 = none */
+	u32 unentered;		 /* it began that one, and has not been seen to enter its function */
 
 	/* from here on it need not be cleared */
 	u64 registers[11]; /* scratch, as `one`: at an entry */

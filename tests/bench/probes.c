@@ -86,8 +86,7 @@ static int collect(const struct image_symbol *symbol, void *ctx)
 
 	if (!symbol->dynamic || (sites->name ? strcmp(symbol->name, sites->name) : strncmp(symbol->name, "MPI_", 4)))
 		return 0;
-	if (site__choose(sites->image, symbol, row >= 0 ? functions__arguments(&function_rows[row]) : 0, &site))
-		return -ENOMEM;
+	site__choose(sites->image, symbol, row >= 0 ? functions__arguments(&function_rows[row]) : 0, &site);
 	if (site.class != SITE_EMULATED || has_offset(sites, site.offset))
 		return 0;
 	sites->last = site;

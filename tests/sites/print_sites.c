@@ -35,10 +35,7 @@ static int print_site(const struct image_symbol *symbol, void *ctx)
 		return 0;
 	if (!job->mask && row >= 0)
 		arguments = functions__arguments(&function_rows[row]);
-	if (site__choose(job->image, symbol, arguments, &site)) {
-		job->failed = 1;
-		return -1;
-	}
+	site__choose(job->image, symbol, arguments, &site);
 	printf("%s %#lx %u %s %s # %s\n", symbol->name, (unsigned long)symbol->vaddr, site.shift,
 	       site_class_name[site.class], *site.instruction ? site.instruction : "-", site.reason ? site.reason : "");
 	return 0;

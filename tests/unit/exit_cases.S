@@ -56,6 +56,48 @@ begin two_returns
 	ret	$8
 end two_returns
 
+	/* as compilers write loops for AVX-512: EVEX instructions, vzeroupper, two exits */
+begin vectors
+	push	%rbx
+	.cfi_def_cfa_offset 16
+1:	.byte	0x62, 0xf1, 0xfd, 0x48, 0x28, 0x04, 0x07	/* vmovapd (%rdi,%rax,1),%zmm0 */
+	.byte	0x62, 0xf2, 0xf5, 0x49, 0x98, 0xc2	/* vfmadd132pd %zmm2,%zmm1,%zmm0{%k1} */
+	.byte	0x62, 0xf3, 0xfd, 0x48, 0x39, 0xc1, 0x01	/* vextracti64x4 $1,%zmm0,%ymm1 */
+	dec	%esi
+	jnz	1b
+	test	%rdi, %rdi
+	je	2f
+	pop	%rbx
+	.cfi_def_cfa_offset 8
+	.byte	0xc5, 0xf8, 0x77	/* vzeroupper */
+	ret
+2:	.cfi_def_cfa_offset 16
+	pop	%rbx
+	.cfi_def_cfa_offset 8
+	ret
+end vectors
+
+	/* as a compiler names functions of parallel regions */
+begin region._omp_fn.0
+	push	%rbx
+	.cfi_def_cfa_offset 16
+	pop	%rbx
+	.cfi_def_cfa_offset 8
+	ret
+end region._omp_fn.0
+
+begin region._omp_fn.1
+	nop
+	.byte	0x06
+	nop
+	ret
+end region._omp_fn.1
+
+begin .omp_outlined..2
+	nop
+	ret
+end .omp_outlined..2
+
 begin padded_return
 	push	%rbx
 	pop	%rbx

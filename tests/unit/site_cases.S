@@ -68,6 +68,33 @@ end mov_push
 	.set	mov_push_alias, mov_push
 	.size	mov_push_alias, 10
 
+	/* AVX-512: vxorps %zmm0,%zmm0,%zmm0 (EVEX, 6 bytes) */
+begin evex_push
+	.byte	0x62, 0xf1, 0x7c, 0x48, 0x57, 0xc0
+	push_pop_ret
+end evex_push
+
+	/* mov %rdi,%rax, vmovdqu64 (%rdi),%zmm0, then kmovw %k1,%esi: a mask register's value goes to an argument */
+begin evex_writes_argument
+	.byte	0x48, 0x89, 0xf8
+	.byte	0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x07
+	.byte	0xc5, 0xf8, 0x93, 0xf1
+	push_pop_ret
+end evex_writes_argument
+
+	/* a site before EVEX instructions that a landing place may lie behind */
+begin evex_behind_branch
+	mov	$7, %eax
+	push	%rbx
+	.cfi_def_cfa_offset 16
+1:	.byte	0x62, 0xf1, 0x7c, 0x48, 0x57, 0xc0
+	dec	%eax
+	jnz	1b
+	pop	%rbx
+	.cfi_def_cfa_offset 8
+	ret
+end evex_behind_branch
+
 begin endbr_push
 	endbr64
 	push_pop_ret

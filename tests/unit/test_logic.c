@@ -397,9 +397,33 @@ static void spans_sample_calls_evenly(void **state)
 	}
 }
 
+static void test_waits_of_a_team(void **state)
+{
+	struct kernel_thread thread = {0};
+
+	(void)state;
+	assert_true(waited(&thread, 0, 0)); /* where no region was seen to begin, nothing speaks against it */
+	/* a worker was in region 7: it waits until it enters the next one */
+	thread.region = 7;
+	assert_true(waited(&thread, 8, 1));
+	assert_true(waited(&thread, 7, 0));
+	/* one that it was not seen in came between; or it does something else, in one that it was not seen to enter */
+	assert_false(waited(&thread, 9, 1));
+	assert_false(waited(&thread, 8, 0));
+	/* numbers begin again */
+	thread.region = UINT32_MAX;
+	assert_true(waited(&thread, 0, 1));
+	/* a thread that has begun a region waits until it is in the function, and not for what comes instead */
+	thread.region = 8;
+	thread.unentered = 1;
+	assert_true(waited(&thread, 8, 1));
+	assert_false(waited(&thread, 8, 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_waits_of_a_team),
 	    cmocka_unit_test(spans_sample_calls_evenly),
 	    cmocka_unit_test(bundles_have_places),
 	    cmocka_unit_test(cells_are_log_linear),

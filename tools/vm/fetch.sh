@@ -93,7 +93,7 @@ kernel() { # ARCH SUITE
 }
 
 sysroot() { # ARCH
-	packages=$("$here/../deps.sh" names sysroot)
+	packages=$("$here/../deps.sh" names sysroot "$1")
 	echo "$packages" | cmp -s - "$cache/sysroot-$1/packages" || rm -rf "$cache/sysroot-$1"
 	begin "sysroot-$1" || return 0
 	apt_state "$1" $user_space

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "diagnose/verdict.h"
+
 #define DOMINATES 0.5 /* share of the loss that a cure must be for */
 #define MOST 0.6      /* share of the interference that names one task */
 
@@ -193,9 +195,16 @@ static void say_cure(const struct result_variance *variance, const struct rule *
 
 static void advise_waiting(const struct result_variance *variance, bool transfer, char *buf, size_t size)
 {
-	const char *ranks = variance->who;
+	const char *ranks = variance->who, *region;
+	int length;
 
-	if (!transfer && variance->effect_of)
+	region = verdict__region(variance, &length);
+	if (region && !variance->effect_of)
+		snprintf(buf, size,
+			 "%s waited at the barrier of %.*s: compare the work of the region's threads, and what runs "
+			 "between regions.",
+			 ranks, length, region);
+	else if (!transfer && variance->effect_of)
 		snprintf(buf, size, "%s waited for others: see variance %llu for the cause.", ranks,
 			 (unsigned long long)variance->effect_of);
 	else if (!transfer)

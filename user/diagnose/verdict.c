@@ -201,15 +201,52 @@ static void say_slow_path(struct text *text, const struct result_variance *varia
 	    variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
 }
 
+const char *verdict__region(const struct result_variance *variance, int *length)
+{
+	static const char before[] = "function=", after[] = ":barrier";
+	const char *labels = variance->site_count ? variance->sites[0].state->labels : NULL;
+	const char *name = labels ? strstr(labels, before) : NULL, *end;
+
+	if (!name)
+		return NULL;
+	name += sizeof(before) - 1;
+	end = name + strcspn(name, " ");
+	*length = (int)(end - name) - (int)(sizeof(after) - 1);
+	return *length > 0 && !strncmp(name + *length, after, sizeof(after) - 1) ? name : NULL;
+}
+
+/* At the barrier of a team nothing is transferred: its threads wait for the last one of them. */
+static void say_barrier(struct text *text, const struct result_variance *variance, const char *region, int length)
+{
+	say(text, ": threads of %s wait at the barrier of %.*s",
+	    variance->rank_count && variance->ranks[0] >= 0 ? "a rank" : "the process", length, region);
+	for (uint32_t i = 0; i < variance->culprit_count; i++) {
+		const struct result_culprit *culprit = &variance->culprits[i];
+
+		if (culprit->thread < 0)
+			continue;
+		say(text, " for thread %d", (int)culprit->thread);
+		if (culprit->rank >= 0)
+			say(text, " of rank %d", (int)culprit->rank);
+		break;
+	}
+	if (variance->effect_of)
+		say(text, ", which variance %llu is about", (unsigned long long)variance->effect_of);
+}
+
 static void say_loss(struct text *text, const struct result_variance *variance, bool waiting, bool transfer)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
+	int length = 0;
+	const char *region = waiting ? verdict__region(variance, &length) : NULL;
 
 	say(text, "%s", variance->who);
 	say_where(text, diagnosis->shared, diagnosis->shared_count,
 		  variance->thread_count ? variance->thread_count : variance->rank_count);
 	say(text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
-	if (waiting && !transfer && variance->effect_of)
+	if (region)
+		say_barrier(text, variance, region, length);
+	else if (waiting && !transfer && variance->effect_of)
 		say(text, ": they waited for what variance %llu is about", (unsigned long long)variance->effect_of);
 	else if (waiting && transfer)
 		say(text, ": transfers took longer%s", variance->confirmed ? "" : ", or they waited for each other");

@@ -14,6 +14,12 @@
  */
 void verdict__place(const struct result_shared *shared, uint32_t count, uint32_t rows, char *buf, size_t size);
 
+/*
+ * The parallel region at whose barrier most was lost: its name, which is so long; NULL where most was lost elsewhere
+ * than at the barrier of a team of threads.
+ */
+const char *verdict__region(const struct result_variance *variance, int *length);
+
 /* Of a variance whose diagnosis is complete but for it. Writes at most size bytes. */
 void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/exits.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,87 +40,40 @@ struct search {
 	struct part parts[PARTS_MAX];
 	size_t part_count;
 	uint64_t bytes;
-	struct decoder *decoder;
 };
 
 #if defined(__x86_64__)
 
-#include <capstone/capstone.h>
+#include "probe/instruction.h"
 
-struct decoder {
-	csh handle;
-	cs_insn *insn;
-};
-
-static struct decoder *decoder_new(void)
+static struct step step_at(uint64_t vaddr, const uint8_t *code, size_t left)
 {
-	struct decoder *decoder = calloc(1, sizeof(*decoder));
+	struct step step = {FLOW_UNREADABLE, 0, 0};
+	struct instruction instruction;
 
-	if (decoder && !cs_open(CS_ARCH_X86, CS_MODE_64, &decoder->handle)) {
-		if (!cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON) &&
-		    (decoder->insn = cs_malloc(decoder->handle)))
-			return decoder;
-		cs_close(&decoder->handle);
-	}
-	free(decoder);
-	return NULL;
-}
-
-static void decoder_free(struct decoder *decoder)
-{
-	cs_free(decoder->insn, 1);
-	cs_close(&decoder->handle);
-	free(decoder);
-}
-
-static bool is_branch(csh handle, const cs_insn *insn)
-{
-	return cs_insn_group(handle, insn, CS_GRP_JUMP) || insn->id == X86_INS_LOOP || insn->id == X86_INS_LOOPE ||
-	       insn->id == X86_INS_LOOPNE || insn->id == X86_INS_JRCXZ || insn->id == X86_INS_JECXZ ||
-	       insn->id == X86_INS_JCXZ;
-}
-
-static struct step step_at(struct decoder *decoder, uint64_t vaddr, const uint8_t *code, size_t left)
-{
-	cs_insn *insn = decoder->insn;
-	struct step step = {FLOW_ON, 0, 0};
-	const cs_x86_op *operand;
-	uint64_t address = vaddr;
-
-	if (!cs_disasm_iter(decoder->handle, &code, &left, &address, insn))
-		return (struct step){FLOW_UNREADABLE, 0, 0};
-	step.size = insn->size;
-	if (cs_insn_group(decoder->handle, insn, CS_GRP_RET)) {
-		step.flow = FLOW_RETURN;
-	} else if (is_branch(decoder->handle, insn) && insn->detail->x86.op_count == 1) {
-		operand = &insn->detail->x86.operands[0];
-		if (operand->type == X86_OP_IMM) {
-			step.flow = insn->id == X86_INS_JMP ? FLOW_JUMP : FLOW_BRANCH;
-			step.target = (uint64_t)operand->imm;
-		} else if (operand->type == X86_OP_MEM && operand->mem.index == X86_REG_INVALID) {
-			step.flow = FLOW_THROUGH; /* a slot: of the linker's table, of an object's methods */
-		} else {
-			step.flow = FLOW_COMPUTED;
-		}
+	if (!instruction__decode(code, left, vaddr, &instruction))
+		return step;
+	step.size = instruction.size;
+	step.flow = instruction.returns ? FLOW_RETURN : FLOW_ON;
+	if (!instruction.jump)
+		return step;
+	switch (instruction.target_kind) {
+	case TARGET_DIRECT:
+		step.flow = instruction.always ? FLOW_JUMP : FLOW_BRANCH;
+		step.target = instruction.target;
+		break;
+	case TARGET_SLOT:    /* of the linker's table */
+	case TARGET_POINTER: /* of an object's methods */
+		step.flow = FLOW_THROUGH;
+		break;
+	default:
+		step.flow = FLOW_COMPUTED;
+		break;
 	}
 	return step;
 }
 
 #elif defined(__aarch64__)
-
-struct decoder {
-	char none;
-};
-
-static struct decoder *decoder_new(void)
-{
-	return calloc(1, sizeof(struct decoder));
-}
-
-static void decoder_free(struct decoder *decoder)
-{
-	free(decoder);
-}
 
 static uint64_t branch_target(uint64_t vaddr, uint32_t word, int low, int bits)
 {
@@ -130,12 +82,11 @@ static uint64_t branch_target(uint64_t vaddr, uint32_t word, int low, int bits)
 	return vaddr + 4 * (uint64_t)distance;
 }
 
-static struct step step_at(struct decoder *decoder, uint64_t vaddr, const uint8_t *code, size_t left)
+static struct step step_at(uint64_t vaddr, const uint8_t *code, size_t left)
 {
 	struct step step = {FLOW_ON, 4, 0};
 	uint32_t word;
 
-	(void)decoder;
 	if (left < sizeof(word))
 		return (struct step){FLOW_UNREADABLE, 0, 0};
 	memcpy(&word, code, sizeof(word));
@@ -210,7 +161,7 @@ static bool is_stub(const struct search *search, uint64_t vaddr)
 	const uint8_t *code = image__bytes(search->image, vaddr, &left);
 
 	for (int i = 0; code && i < 4; i++) {
-		struct step step = step_at(search->decoder, vaddr, code, left);
+		struct step step = step_at(vaddr, code, left);
 
 		if (step.flow == FLOW_THROUGH || (i && step.flow == FLOW_COMPUTED))
 			return true;
@@ -276,6 +227,17 @@ static void leave(struct search *search, const struct part *from, const struct s
 		not_seen(search, "a conditional tail call");
 }
 
+/* The function must be left alone: its exits are not known. */
+static void undecodable(struct search *search, uint64_t vaddr, const uint8_t *code, size_t left)
+{
+	struct exits *exits = search->exits;
+
+	exits->reason = "not all decodable";
+	exits->undecoded = vaddr;
+	exits->undecoded_count = left < sizeof(exits->undecoded_bytes) ? left : sizeof(exits->undecoded_bytes);
+	memcpy(exits->undecoded_bytes, code, exits->undecoded_count);
+}
+
 static void read_part(struct search *search, const struct part *part)
 {
 	uint64_t vaddr = part->start, end = part->start + part->size;
@@ -288,11 +250,11 @@ static void read_part(struct search *search, const struct part *part)
 		return;
 	}
 	for (; vaddr < end && !search->exits->reason; vaddr += step.size, code += step.size) {
-		step = step_at(search->decoder, vaddr, code, end - vaddr);
+		step = step_at(vaddr, code, end - vaddr);
 		switch (step.flow) {
 		case FLOW_UNREADABLE:
 			if (part->own)
-				search->exits->reason = "not all decodable";
+				undecodable(search, vaddr, code, end - vaddr);
 			else
 				not_seen(search, "what it calls last is not all decodable");
 			return;
@@ -326,7 +288,7 @@ static int compare(const void *a, const void *b)
 	return x->vaddr < y->vaddr ? -1 : x->vaddr > y->vaddr;
 }
 
-int exits__find(struct image *image, const struct image_symbol *function, bool follow, struct exits *exits)
+void exits__find(struct image *image, const struct image_symbol *function, bool follow, struct exits *exits)
 {
 	struct search search = {.image = image, .exits = exits, .function = function, .follow = follow};
 	uint64_t start, size = function->size;
@@ -334,15 +296,12 @@ int exits__find(struct image *image, const struct image_symbol *function, bool f
 	memset(exits, 0, sizeof(*exits));
 	if (!size && (image__extent(image, function->vaddr, &start, &size) || start != function->vaddr)) {
 		exits->reason = "size unknown";
-		return 0;
+		return;
 	}
 	if (size > BYTES_MAX) {
 		exits->reason = "size out of range";
-		return 0;
+		return;
 	}
-	search.decoder = decoder_new();
-	if (!search.decoder)
-		return -ENOMEM;
 	search.framed = !image__cfa(image, function->vaddr, &search.at_entry);
 	search.parts[search.part_count++] = (struct part){function->vaddr, size, true};
 	search.bytes = size;
@@ -351,9 +310,7 @@ int exits__find(struct image *image, const struct image_symbol *function, bool f
 
 		read_part(&search, &part);
 	}
-	decoder_free(search.decoder);
 	if (!exits->reason && !exits->count)
 		exits->reason = "no exit found";
 	qsort(exits->sites, exits->count, sizeof(*exits->sites), compare);
-	return 0;
 }

@@ -15,6 +15,7 @@
 #include "probe/site.h"
 
 #define EXITS_MAX 128
+#define EXITS_BYTES 8
 
 struct exit_site {
 	uint64_t vaddr, offset; /* as linked, and in the file */
@@ -27,9 +28,14 @@ struct exits {
 	size_t count;
 	const char *reason; /* why the function must be left alone, or NULL; static text */
 	const char *unseen; /* why some exit is not seen, or NULL; static text */
+	/* where the reason is that the decoder does not know an instruction: its address, and the bytes that are there
+	 */
+	uint64_t undecoded;
+	uint8_t undecoded_bytes[EXITS_BYTES];
+	size_t undecoded_count;
 };
 
-/* Finds the exits of a function. 0, or -ENOMEM. */
-int exits__find(struct image *image, const struct image_symbol *function, bool follow, struct exits *exits);
+/* Finds the exits of a function. */
+void exits__find(struct image *image, const struct image_symbol *function, bool follow, struct exits *exits);
 
 #endif

@@ -2,7 +2,6 @@
 /* The wrappers are disassembled; .eh_frame tells how far the stack has moved at each `syscall`. */
 #include "probe/iosites.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +20,12 @@ const char *iosites__wrapper(size_t index)
 
 #if defined(__x86_64__)
 
-#include <capstone/capstone.h>
+#include "probe/instruction.h"
 
 #define WRAPPER_BYTES_MAX 8192
 
 struct search {
 	struct image *image;
-	csh handle;
-	cs_insn *insn;
 	struct io_site *out;
 	size_t count, max;
 };
@@ -51,13 +48,13 @@ static bool known(const struct search *search, uint64_t vaddr)
 	return false;
 }
 
-static void add(struct search *search, const char *name)
+static void add(struct search *search, const char *name, const struct instruction *instruction)
 {
-	uint64_t after = search->insn->address + search->insn->size, offset;
+	uint64_t after = instruction->address + instruction->size, offset;
 	int64_t cfa;
 
 	/* The return address is the word below the CFA. A system call does not touch the stack. */
-	if (known(search, after) || image__cfa(search->image, search->insn->address, &cfa) || cfa < 8 ||
+	if (known(search, after) || image__cfa(search->image, instruction->address, &cfa) || cfa < 8 ||
 	    cfa > INT32_MAX || image__offset_of(search->image, after, &offset))
 		return;
 	search->out[search->count++] = (struct io_site){
@@ -72,7 +69,7 @@ static int visit(const struct image_symbol *symbol, void *ctx)
 {
 	struct search *search = ctx;
 	const char *name = wrapper_name(symbol->name);
-	uint64_t address = symbol->vaddr;
+	struct instruction instruction;
 	const uint8_t *code;
 	size_t left;
 
@@ -81,10 +78,12 @@ static int visit(const struct image_symbol *symbol, void *ctx)
 	code = image__bytes(search->image, symbol->vaddr, &left);
 	if (!code || symbol->size > left)
 		return 0;
-	left = symbol->size;
-	while (search->count < search->max && cs_disasm_iter(search->handle, &code, &left, &address, search->insn))
-		if (search->insn->id == X86_INS_SYSCALL)
-			add(search, name);
+	for (uint64_t k = 0; k < symbol->size && search->count < search->max; k += instruction.size) {
+		if (!instruction__decode(code + k, symbol->size - k, symbol->vaddr + k, &instruction))
+			break;
+		if (instruction.system_call)
+			add(search, name, &instruction);
+	}
 	return 0;
 }
 
@@ -98,21 +97,11 @@ static int compare(const void *a, const void *b)
 int iosites__find(struct image *image, struct io_site *out, size_t max)
 {
 	struct search search = {.image = image, .out = out, .max = max};
-	int ret = -ENOMEM;
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &search.handle))
-		return -ENOMEM;
-	search.insn = cs_malloc(search.handle);
-	if (!search.insn)
-		goto cleanup;
 	image__functions(image, false, visit, &search);
 	if (search.count)
 		qsort(out, search.count, sizeof(*out), compare);
-	cs_free(search.insn, 1);
-	ret = (int)search.count;
-cleanup:
-	cs_close(&search.handle);
-	return ret;
+	return (int)search.count;
 }
 
 #else

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+/* Images, their functions and who maps them: see row_attacher.h. */
 #include "probe/row_attacher.h"
 
 #include <bpf/bpf.h>
@@ -9,46 +10,68 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "model/grow.h"
 #include "probe/row_attacher_private.h"
 #include "target/user_file.h"
 #include "vapro.skel.h"
+
+#define NAMED_MAX 8 /* functions that cannot be probed, in one sentence */
 
 struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
 				       uint64_t seed)
 {
 	struct row_attacher *attacher = calloc(1, sizeof(*attacher));
 
-	if (attacher) {
-		attacher->side = side;
-		attacher->costs = costs;
-		attacher->budget = budget;
-		attacher->random.seed = seed | 1;
-		attacher->cpus = (uint32_t)libbpf_num_possible_cpus();
-		attacher->per_cpu = calloc(attacher->cpus, sizeof(*attacher->per_cpu));
+	if (!attacher)
+		return NULL;
+	attacher->side = side;
+	attacher->costs = costs;
+	attacher->budget = budget;
+	attacher->random.seed = seed | 1;
+	attacher->cpus = (uint32_t)libbpf_num_possible_cpus();
+	attacher->per_cpu = calloc(attacher->cpus, sizeof(*attacher->per_cpu));
+	attacher->memory = row_memory__new();
+	attacher->closer = closer__new();
+	if (!attacher->memory || !attacher->closer) {
+		row_attacher__free(attacher);
+		return NULL;
 	}
 	return attacher;
 }
 
-static void unit_free(struct row_attacher *attacher, struct row_unit *unit)
+static void probe_free(struct row_probe *probe)
 {
-	row_attacher__close(attacher, unit);
-	if (unit->group == ROW_OUTLINED)
-		for (size_t i = 0; i < unit->sites->function_count; i++)
-			functions__drop(unit->sites->functions[i].row);
-	row_sites__free(unit->sites);
-	free(unit->links);
-	free(unit);
+	if (probe->group == ROW_OUTLINED)
+		functions__drop(probe->function.row);
+	free(probe->function.name);
+	free(probe->function.sites);
+	free(probe->left_out);
+	free(probe);
 }
 
 static void image_free(struct row_attacher *attacher, struct row_image *image)
 {
-	for (size_t i = 0; i < image->unit_count; i++)
-		unit_free(attacher, image->units[i]);
+	row_image__unlink(attacher, image, 0);
+	for (size_t i = 0; i < image->unit_count; i++) {
+		free(image->units[i]->probes);
+		free(image->units[i]->links);
+		free(image->units[i]);
+	}
+	for (size_t i = 0; i < image->probe_count; i++)
+		probe_free(image->probes[i]);
+	for (size_t i = 0; i < image->kept_skip_count; i++) {
+		free(image->kept_skips[i].function);
+		free(image->kept_skips[i].reason);
+	}
 	if (image->file >= 0)
 		close(image->file);
+	row_sites__free(image->outlined);
+	free(image->probes);
 	free(image->units);
 	free(image->mappers);
+	free(image->pids);
+	free(image->kept_skips);
 	free(image->skips);
 	free(image->path);
 	free(image);
@@ -60,6 +83,8 @@ void row_attacher__free(struct row_attacher *attacher)
 		return;
 	for (size_t i = 0; i < attacher->count; i++)
 		image_free(attacher, attacher->images[i]);
+	closer__free(attacher->closer);
+	row_memory__free(attacher->memory);
 	free(attacher->images);
 	free(attacher->per_cpu);
 	free(attacher);
@@ -83,6 +108,7 @@ static struct row_image *image_of(struct row_attacher *attacher, const struct pr
 	process__map_file(process, mapping, path, sizeof(path));
 	image->file = user_file__open(path);
 	image->path = strdup(mapping->path);
+	image->mark_ns = image->account.last_ns = mono_now();
 	image->public = (struct attached_image){
 	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};
 	if (image->file < 0 || !image->path ||
@@ -95,113 +121,140 @@ static struct row_image *image_of(struct row_attacher *attacher, const struct pr
 	return image;
 }
 
-/* The kernel side's view of a unit's rows. */
-static void tell_rows(struct row_attacher *attacher, const struct row_sites *sites)
-{
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
-
-	for (size_t i = 0; i < sites->function_count; i++) {
-		uint32_t key = sites->functions[i].row;
-		const struct function_row *row = functions__row(key);
-		struct kernel_function function = {.roles = row->roles,
-						   .class = (u8)row->class,
-						   .known = 1,
-						   .kind = (u8)row->kind,
-						   .forked = row->forked};
-
-		bpf_map_update_elem(map, &key, &function, BPF_ANY);
-	}
-}
-
-static struct row_unit *add_unit(struct row_attacher *attacher, struct row_image *image, enum row_group group,
-				 struct row_sites *sites)
-{
-	struct row_unit *unit = calloc(1, sizeof(*unit));
-
-	if (!unit || grow(&image->units, &image->unit_room, image->unit_count + 1, sizeof(*image->units))) {
-		free(unit);
-		row_sites__free(sites);
-		return NULL;
-	}
-	unit->group = group;
-	unit->sites = sites;
-	image->units[image->unit_count++] = unit;
-	snprintf(image->build_id, sizeof(image->build_id), "%s", sites->build_id);
-	tell_rows(attacher, sites);
-	row_attacher__reset(attacher, image, unit);
-	return row_image__describe(image) ? NULL : unit;
-}
-
-static int add_mapper(struct row_image *image, pid_t pid)
+bool row_image__shares_mapper(const struct row_image *image, const struct row_image *other)
 {
 	for (size_t i = 0; i < image->mapper_count; i++)
-		if (image->mappers[i] == pid)
-			return 0;
-	if (grow(&image->mappers, &image->mapper_room, image->mapper_count + 1, sizeof(*image->mappers)))
+		for (size_t j = 0; j < other->mapper_count; j++)
+			if (image->pids[i] == other->pids[j])
+				return true;
+	return false;
+}
+
+/* Whether some function that hands others to teams is left out, in an image that processes of this one map, too. */
+static bool misses_forks(const struct row_attacher *attacher, const struct row_image *image)
+{
+	for (size_t i = 0; i < attacher->count; i++) {
+		const struct row_image *other = attacher->images[i];
+
+		if (!row_image__shares_mapper(image, other))
+			continue;
+		for (size_t j = 0; j < other->probe_count; j++)
+			if (other->probes[j]->state != ROW_OPEN && other->probes[j]->state != ROW_REFUSED &&
+			    functions__row(other->probes[j]->function.row)->kind == KERNEL_ROW_FORK)
+				return true;
+	}
+	return false;
+}
+
+void row_attacher__describe_row(struct row_attacher *attacher, const struct row_image *image,
+				const struct row_probe *probe)
+{
+	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
+	uint32_t key = probe->function.row;
+	const struct function_row *row = functions__row(key);
+	struct kernel_function function = {
+	    .roles = row->roles,
+	    .class = (u8)row->class,
+	    .known = probe->state == ROW_OPEN,
+	    .kind = (u8)row->kind,
+	    .forked = row->forked,
+	    .no_wait = row->kind == KERNEL_ROW_OUTLINED && misses_forks(attacher, image),
+	};
+
+	bpf_map_update_elem(map, &key, &function, BPF_ANY);
+}
+
+void row_attacher__describe_outlined(struct row_attacher *attacher)
+{
+	for (size_t i = 0; i < attacher->count; i++)
+		for (size_t j = 0; j < attacher->images[i]->probe_count; j++)
+			if (attacher->images[i]->probes[j]->group == ROW_OUTLINED)
+				row_attacher__describe_row(attacher, attacher->images[i],
+							   attacher->images[i]->probes[j]);
+}
+
+/* Takes the function over. */
+static int add_probe(struct row_attacher *attacher, struct row_image *image, enum row_group group,
+		     struct row_function *function)
+{
+	struct row_probe *probe = calloc(1, sizeof(*probe));
+
+	if (!probe || grow(&image->probes, &image->probe_room, image->probe_count + 1, sizeof(*image->probes))) {
+		free(probe);
 		return -ENOMEM;
-	image->mappers[image->mapper_count++] = pid;
+	}
+	probe->function = *function;
+	*function = (struct row_function){0};
+	probe->group = group;
+	row_memory__recall(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
+	if (probe->backoff.until_ns) {
+		probe->state = ROW_LEFT_OUT;
+		probe->left_out = strdup("it was too expensive in another process of this image");
+	} else {
+		probe->state = attacher->budget > 0 && !kernel_side__frugal(attacher->side) ? ROW_NEW : ROW_FITTING;
+	}
+	image->probes[image->probe_count++] = probe;
+	row_attacher__measure(attacher, probe);
+	row_attacher__describe_row(attacher, image, probe);
 	return 0;
 }
 
-static size_t filtered(const struct row_unit *unit)
+static void keep_skips(struct row_image *image, const struct row_sites *sites)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; i < unit->link_count; i++)
-		count += unit->links[i].pid != 0;
-	return count;
+	for (size_t i = 0; i < sites->skip_count; i++)
+		row_image__skip(image, sites->skips[i].function, sites->skips[i].entry, sites->skips[i].reason);
 }
 
-static int link_unit(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit,
-		     const struct process *process, bool alone, char *err, size_t err_size)
+static int add_mapper(struct row_attacher *attacher, struct row_image *image, const struct process *process, bool alone,
+		      char *err, size_t err_size)
 {
-	struct row_link link = {.pid = alone ? process->pid : 0};
-	int status = 0;
+	struct row_mapper mapper = {process->pid, alone};
+	size_t filtered = 0;
 
-	for (size_t i = 0; i < unit->link_count; i++)
-		if (unit->links[i].pid == link.pid || unit->links[i].pid == 0)
+	for (size_t i = 0; i < image->mapper_count; i++) {
+		if (image->pids[i] == process->pid)
 			return 0;
-	if (link.pid && filtered(unit) >= ATTACHER_MAX_FILTERED) {
+		filtered += image->mappers[i].alone;
+	}
+	if (alone && filtered >= ATTACHER_MAX_FILTERED) {
 		snprintf(err, err_size,
 			 "process %d: functions of %s are watched in %d processes beside others that map it; each "
 			 "further one would slow all of them",
 			 process->pid, image->path, ATTACHER_MAX_FILTERED);
 		return -E2BIG;
 	}
-	if (grow(&unit->links, &unit->link_room, unit->link_count + 1, sizeof(*unit->links)))
+	if (grow(&image->mappers, &image->mapper_room, image->mapper_count + 1, sizeof(*image->mappers)) ||
+	    grow(&image->pids, &image->pid_room, image->mapper_count + 1, sizeof(*image->pids)))
 		return -ENOMEM;
-	if (!attacher->paused && !unit->closed_until_ns)
-		status = row_unit__link(attacher, image, unit, link.pid, &link.open);
-	if (status)
-		snprintf(err, err_size, "process %d: cannot probe functions of %s: %s", process->pid, image->path,
-			 strerror(-status));
-	else
-		unit->links[unit->link_count++] = link;
+	image->pids[image->mapper_count] = process->pid;
+	image->mappers[image->mapper_count++] = mapper;
+	return row_image__link_mapper(attacher, image, &mapper);
+}
+
+/* The file's functions of these rows become probes. */
+static int read_rows(struct row_attacher *attacher, struct row_image *image, enum row_group group,
+		     const unsigned int *rows, size_t count, char *err, size_t err_size)
+{
+	struct row_sites *sites = row_sites__ask(image->file, image->path, rows, count, err, err_size);
+	int status = 0;
+
+	if (!sites)
+		return -ENOEXEC;
+	snprintf(image->build_id, sizeof(image->build_id), "%s", sites->build_id);
+	for (size_t i = 0; i < sites->function_count && !status; i++)
+		status = add_probe(attacher, image, group, &sites->functions[i]);
+	keep_skips(image, sites);
+	row_sites__free(sites);
+	image->read |= 1U << group;
 	return status;
 }
 
-/* Each function a unit of its own, except for thread rows. Takes sites over. */
-static int split_units(struct row_attacher *attacher, struct row_image *image, enum row_group group,
-		       struct row_sites *sites)
+/* What fits is opened at once, where nothing has to be looked at or waited for. */
+static int open_at_once(struct row_attacher *attacher, struct row_image *image)
 {
-	if (group == ROW_THREADS || sites->function_count < 2)
-		return add_unit(attacher, image, group, sites) ? 0 : -ENOMEM;
-	while (sites->function_count > 1) {
-		struct row_sites *one = calloc(1, sizeof(*one));
-
-		if (!one || grow(&one->functions, &one->function_room, 1, sizeof(*one->functions))) {
-			free(one);
-			row_sites__free(sites);
-			return -ENOMEM;
-		}
-		memcpy(one->build_id, sites->build_id, sizeof(one->build_id));
-		one->functions[one->function_count++] = sites->functions[--sites->function_count];
-		if (!add_unit(attacher, image, group, one)) {
-			row_sites__free(sites);
-			return -ENOMEM;
-		}
-	}
-	return add_unit(attacher, image, group, sites) ? 0 : -ENOMEM;
+	if (attacher->paused || row_attacher__is_closing(attacher))
+		return row_image__describe(image);
+	return row_image__open(attacher, image);
 }
 
 int row_attacher__attach(struct row_attacher *attacher, const struct process *process,
@@ -209,28 +262,135 @@ int row_attacher__attach(struct row_attacher *attacher, const struct process *pr
 			 size_t count, bool alone, char *err, size_t err_size)
 {
 	struct row_image *image = image_of(attacher, process, mapping, err, err_size);
-	struct row_sites *sites;
 	int functions = 0, status;
 
 	if (!image)
 		return -ENOEXEC;
-	status = add_mapper(image, process->pid);
-	if (!status && !(image->read & 1U << group)) {
-		sites = row_sites__ask(image->file, image->path, rows, count, err, err_size);
-		if (!sites)
-			return -ENOEXEC;
-		status = split_units(attacher, image, group, sites);
-		image->read |= 1U << group;
+	status = add_mapper(attacher, image, process, alone, err, err_size);
+	if (!status && !(image->read & 1U << group))
+		status = read_rows(attacher, image, group, rows, count, err, err_size);
+	if (status)
+		return status;
+	status = open_at_once(attacher, image);
+	if (status) {
+		snprintf(err, err_size, "process %d: cannot probe functions of %s: %s", process->pid, image->path,
+			 strerror(-status));
+		return status;
 	}
-	for (size_t i = 0; i < image->unit_count && !status; i++) {
-		struct row_unit *unit = image->units[i];
+	for (size_t i = 0; i < image->probe_count; i++)
+		functions += image->probes[i]->group == group && image->probes[i]->state != ROW_REFUSED;
+	return functions;
+}
 
-		if (unit->group != group || !unit->sites->function_count)
-			continue;
-		status = link_unit(attacher, image, unit, process, alone, err, err_size);
-		functions += (int)unit->sites->function_count;
+/* The outlined function at a place of the file, as far as it is known; NULL where it is not, or has its probe. */
+static struct row_function *outlined_at(struct row_image *image, uint64_t offset)
+{
+	for (size_t i = 0; image->outlined && i < image->outlined->function_count; i++)
+		if (image->outlined->functions[i].entry == offset && image->outlined->functions[i].site_count)
+			return &image->outlined->functions[i];
+	return NULL;
+}
+
+static bool is_settled(const struct row_image *image, uint64_t offset)
+{
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->group == ROW_OUTLINED && image->probes[i]->function.entry == offset)
+			return true;
+	for (size_t i = 0; image->outlined && i < image->outlined->skip_count; i++)
+		if (image->outlined->skips[i].entry == offset)
+			return true;
+	return false;
+}
+
+/* Whether a function of a team is not probed at all: others are noted where not all of their exits are seen. */
+static bool is_left_alone(struct row_image *image, const struct row_skip *skip)
+{
+	if (outlined_at(image, skip->entry))
+		return false;
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->group == ROW_OUTLINED && image->probes[i]->function.entry == skip->entry)
+			return false;
+	return true;
+}
+
+/* All functions of the image's teams that are not probed, in a sentence. false where there are none. */
+static bool name_skips(struct row_image *image, pid_t pid, char *err, size_t err_size)
+{
+	size_t count = 0, named = 0, used;
+
+	for (size_t i = 0; i < image->outlined->skip_count; i++)
+		count += is_left_alone(image, &image->outlined->skips[i]);
+	if (!count)
+		return false;
+	used = (size_t)snprintf(err, err_size,
+				"process %d: %s: %zu functions of its thread teams cannot be watched: ", pid,
+				image->path, count);
+	for (size_t i = 0; i < image->outlined->skip_count && used < err_size && named < NAMED_MAX; i++) {
+		const struct row_skip *skip = &image->outlined->skips[i];
+
+		if (is_left_alone(image, skip))
+			used +=
+			    (size_t)snprintf(err + used, err_size - used, "%s%s (%s)", named++ ? ", " : "",
+					     skip->function[0] ? skip->function : "one without a name", skip->reason);
 	}
-	return status ? status : functions;
+	if (named < count && used < err_size)
+		snprintf(err + used, err_size - used, " and %zu more", count - named);
+	return true;
+}
+
+/* Moves what one answer tells into another. */
+static int join_sites(struct row_sites *sites, struct row_sites *more)
+{
+	int status = 0;
+
+	if (grow(&sites->functions, &sites->function_room, sites->function_count + more->function_count,
+		 sizeof(*sites->functions)))
+		return -ENOMEM;
+	for (size_t i = 0; i < more->function_count; i++)
+		sites->functions[sites->function_count++] = more->functions[i];
+	more->function_count = 0;
+	for (size_t i = 0; i < more->skip_count && !status; i++)
+		status = row_sites__skip(sites, more->skips[i].function, more->skips[i].entry, more->skips[i].reason);
+	return status;
+}
+
+static int read_outlined(struct row_image *image, uint64_t offset, char *err, size_t err_size)
+{
+	struct row_sites *sites =
+	    row_sites__ask_at(image->file, image->path, offset, !image->outlined, KERNEL_ROW_OUTLINED, err, err_size);
+	int status = 0;
+
+	if (!sites)
+		return -ENOEXEC;
+	keep_skips(image, sites);
+	if (!image->outlined) {
+		image->outlined = sites;
+		snprintf(image->build_id, sizeof(image->build_id), "%s", sites->build_id);
+		return 0;
+	}
+	image->named &= !sites->skip_count;
+	status = join_sites(image->outlined, sites);
+	row_sites__free(sites);
+	return status;
+}
+
+static int add_outlined(struct row_attacher *attacher, struct row_image *image, struct row_function *function,
+			char *err, size_t err_size)
+{
+	struct function_row row = {
+	    .class = VAPRO_COMMUNICATION, .threads = true, .kind = KERNEL_ROW_OUTLINED, .own_sites = true};
+	char name[48];
+	int number;
+
+	snprintf(name, sizeof(name), "outlined+%#llx", (unsigned long long)function->entry);
+	row.symbol = function->name[0] ? function->name : name;
+	number = functions__add(&row);
+	if (number < 0) {
+		snprintf(err, err_size, "%s: %s: no room for another function", image->path, row.symbol);
+		return number;
+	}
+	row_function__number(function, (unsigned int)number);
+	return add_probe(attacher, image, ROW_OUTLINED, function);
 }
 
 int row_attacher__outlined(struct row_attacher *attacher, const struct process *process,
@@ -239,73 +399,38 @@ int row_attacher__outlined(struct row_attacher *attacher, const struct process *
 {
 	struct row_image *image = image_of(attacher, process, mapping, err, err_size);
 	uint64_t offset = address - mapping->start + mapping->offset;
-	struct function_row row = {
-	    .class = VAPRO_COMMUNICATION, .threads = true, .kind = KERNEL_ROW_OUTLINED, .own_sites = true};
-	struct row_unit *unit = NULL;
-	struct row_sites *sites;
-	char name[48];
-	int number, status;
+	struct row_function *function;
+	int status;
 
 	if (!image)
 		return -ENOEXEC;
-	status = add_mapper(image, process->pid);
-	for (size_t i = 0; i < image->unit_count && !unit; i++)
-		if (image->units[i]->group == ROW_OUTLINED && image->units[i]->offset == offset)
-			unit = image->units[i];
-	if (!unit && !status) {
-		snprintf(name, sizeof(name), "outlined+%#llx", (unsigned long long)offset);
-		sites = row_sites__ask_at(image->file, image->path, offset, row.kind, err, err_size);
-		if (!sites)
-			return -ENOEXEC;
-		if (sites->function_count) {
-			row.symbol = sites->functions[0].name[0] ? sites->functions[0].name : name;
-			number = functions__add(&row);
-			if (number < 0) {
-				snprintf(err, err_size, "%s: %s: no room for another function", image->path,
-					 row.symbol);
-				row_sites__free(sites);
-				return number;
-			}
-			row_sites__number(sites, (unsigned int)number);
-		}
-		unit = add_unit(attacher, image, ROW_OUTLINED, sites);
-		if (!unit)
-			return -ENOMEM;
-		unit->offset = offset;
-	}
-	if (status)
+	status = add_mapper(attacher, image, process, alone, err, err_size);
+	if (!status && !is_settled(image, offset) && !outlined_at(image, offset))
+		status = read_outlined(image, offset, err, err_size);
+	function = outlined_at(image, offset);
+	if (!status && function)
+		status = add_outlined(attacher, image, function, err, err_size);
+	if (!status)
+		status = open_at_once(attacher, image);
+	if (status || image->named || !image->outlined)
 		return status;
-	if (!unit->sites->function_count) {
-		snprintf(err, err_size, "process %d: %s: a function of its thread team cannot be watched: %s",
-			 process->pid, image->path,
-			 unit->sites->skip_count ? unit->sites->skips[0].reason : "it is not in the file");
-		return -ENOENT;
-	}
-	return link_unit(attacher, image, unit, process, alone, err, err_size);
+	image->named = true;
+	return name_skips(image, process->pid, err, err_size) ? -ENOENT : 0;
 }
 
 void row_attacher__release(struct row_attacher *attacher, pid_t pid)
 {
 	for (size_t i = 0; i < attacher->count; i++) {
 		struct row_image *image = attacher->images[i];
-		size_t kept = 0;
+		size_t left = 0;
 
 		for (size_t j = 0; j < image->mapper_count; j++)
-			if (image->mappers[j] != pid)
-				image->mappers[kept++] = image->mappers[j];
-		image->mapper_count = kept;
-		for (size_t u = 0; u < image->unit_count; u++) {
-			struct row_unit *unit = image->units[u];
-
-			kept = 0;
-			for (size_t j = 0; j < unit->link_count; j++) {
-				if (unit->links[j].pid != pid)
-					unit->links[kept++] = unit->links[j];
-				else
-					kernel_side__unlink(attacher->side, unit->links[j].open);
+			if (image->pids[j] != pid) {
+				image->pids[left] = image->pids[j];
+				image->mappers[left++] = image->mappers[j];
 			}
-			unit->link_count = kept;
-		}
+		image->mapper_count = left;
+		row_image__unlink(attacher, image, pid);
 		if (image->mapper_count)
 			continue;
 		image_free(attacher, image);
@@ -320,10 +445,9 @@ bool row_attacher__linked(const struct row_attacher *attacher, const struct proc
 
 		if (image->public.device != mapping->device || image->public.inode != mapping->inode)
 			continue;
-		for (size_t j = 0; j < image->unit_count; j++)
-			for (size_t k = 0; k < image->units[j]->link_count; k++)
-				if (!image->units[j]->links[k].pid)
-					return true;
+		for (size_t j = 0; j < image->mapper_count; j++)
+			if (!image->mappers[j].alone)
+				return true;
 	}
 	return false;
 }
@@ -333,8 +457,8 @@ void row_attacher__pause(struct row_attacher *attacher)
 	if (!attacher)
 		return;
 	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->unit_count; j++)
-			row_attacher__close(attacher, attacher->images[i]->units[j]);
+		row_image__unlink(attacher, attacher->images[i], 0);
+	closer__wait(attacher->closer);
 	attacher->paused = true;
 }
 
@@ -345,7 +469,7 @@ size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, cons
 
 	for (size_t i = 0; i < attacher->count && count < max; i++)
 		for (size_t j = 0; j < attacher->images[i]->mapper_count; j++)
-			if (attacher->images[i]->mappers[j] == pid) {
+			if (attacher->images[i]->pids[j] == pid) {
 				images[count++] = &attacher->images[i]->public;
 				break;
 			}

@@ -12,9 +12,9 @@
 #include "probe/exits.h"
 #include "probe/row_sites_private.h"
 
-int row_sites__skip(struct row_sites *sites, const char *function, const char *reason)
+int row_sites__skip(struct row_sites *sites, const char *function, uint64_t entry, const char *reason)
 {
-	struct row_skip skip = {strdup(function), strdup(reason)};
+	struct row_skip skip = {strdup(function), strdup(reason), entry};
 
 	if (!skip.function || !skip.reason ||
 	    grow(&sites->skips, &sites->skip_room, sites->skip_count + 1, sizeof(*sites->skips))) {
@@ -95,8 +95,9 @@ static int get(struct row_sites *sites, struct flat_reader *reader, const unsign
 		status = get_function(sites, reader, rows, count, file_bytes);
 	for (left = flat__get_count(reader, ROW_SKIP_BYTES); left && !status && !reader->bad; left--) {
 		const char *function = flat__get_text(reader, ROW_TEXT_MAX);
+		uint64_t entry = get_offset(reader, file_bytes);
 
-		status = row_sites__skip(sites, function, flat__get_text(reader, ROW_TEXT_MAX));
+		status = row_sites__skip(sites, function, entry, flat__get_text(reader, ROW_TEXT_MAX));
 	}
 	return status ? status : flat__done(reader) ? 0 : -EBADMSG;
 }
@@ -143,6 +144,7 @@ struct row_sites *row_sites__ask(int fd, const char *label, const unsigned int *
 	struct flat about = {0};
 
 	flat__put(&about, 0);
+	flat__put(&about, false);
 	flat__put(&about, count);
 	for (size_t i = 0; i < count; i++) {
 		const struct function_row *row = functions__row(rows[i]);
@@ -156,13 +158,14 @@ struct row_sites *row_sites__ask(int fd, const char *label, const unsigned int *
 	return sites;
 }
 
-struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, enum kernel_row_kind kind, char *err,
-				    size_t err_size)
+struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, bool all, enum kernel_row_kind kind,
+				    char *err, size_t err_size)
 {
 	struct row_sites *sites;
 	struct flat about = {0};
 
 	flat__put(&about, offset + 1);
+	flat__put(&about, all);
 	flat__put(&about, 1);
 	flat__put_text(&about, "");
 	flat__put(&about, kind);
@@ -172,15 +175,11 @@ struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, 
 	return sites;
 }
 
-void row_sites__number(struct row_sites *sites, unsigned int row)
+void row_function__number(struct row_function *function, unsigned int row)
 {
-	for (size_t i = 0; i < sites->function_count; i++) {
-		struct row_function *function = &sites->functions[i];
-
-		function->row = row;
-		for (size_t j = 0; j < function->site_count; j++)
-			function->sites[j].cookie = (function->sites[j].cookie & ~(uint64_t)KERNEL_SITE_ROW) | row;
-	}
+	function->row = row;
+	for (size_t i = 0; i < function->site_count; i++)
+		function->sites[i].cookie = (function->sites[i].cookie & ~(uint64_t)KERNEL_SITE_ROW) | row;
 }
 
 void row_sites__free(struct row_sites *sites)

@@ -30,6 +30,7 @@ struct row_function {
 
 struct row_skip {
 	char *function, *reason;
+	uint64_t entry; /* file offset of the function */
 };
 
 struct row_sites {
@@ -47,16 +48,19 @@ struct row_sites {
 struct row_sites *row_sites__ask(int fd, const char *label, const unsigned int *rows, size_t count, char *err,
 				 size_t err_size);
 
-/* The same for the one function that begins at a file offset, as a row of this kind without a number yet. */
-struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, enum kernel_row_kind kind, char *err,
-				    size_t err_size);
+/*
+ * The same for the function that begins at a file offset and, with all, every other one that a compiler outlined for
+ * a team of threads, as its symbol says: in one query. They are rows of this kind without a number yet.
+ */
+struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, bool all, enum kernel_row_kind kind,
+				    char *err, size_t err_size);
 void row_sites__free(struct row_sites *sites);
 
-/* Gives all functions a row's number. */
-void row_sites__number(struct row_sites *sites, unsigned int row);
+/* Gives a function its row's number. */
+void row_function__number(struct row_function *function, unsigned int row);
 
 /* Notes a function that is left alone. 0 or -ENOMEM. */
-int row_sites__skip(struct row_sites *sites, const char *function, const char *reason);
+int row_sites__skip(struct row_sites *sites, const char *function, uint64_t entry, const char *reason);
 
 /* ---- the reader's side */
 
@@ -69,5 +73,8 @@ int row_sites__answer(struct flat_reader *about, struct confine_file *files, uns
  * (a::b), or as a copy that a compiler made of it (name.constprop.0). Templates have mangled names only.
  */
 bool row_sites__matches(const char *symbol, const char *wanted);
+
+/* Whether a symbol's name is one that a compiler gives to the function of a parallel region. */
+bool row_sites__is_outlined(const char *symbol);
 
 #endif

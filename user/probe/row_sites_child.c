@@ -24,8 +24,10 @@ struct reading {
 	struct wanted *wanted;
 	size_t wanted_count;
 	uint64_t offset; /* + 1; 0: look for wanted ones by name */
+	bool all;	 /* with an offset: every outlined function as well */
 	uint64_t *entries;
 	size_t entry_room, function_count, skip_count;
+	bool found; /* the one at the offset */
 	struct flat functions, skips;
 	int status;
 };
@@ -77,9 +79,21 @@ bool row_sites__matches(const char *symbol, const char *wanted)
 	       plain_name(symbol, name, sizeof(name)) && !strcmp(name, wanted);
 }
 
-static void skip(struct reading *reading, const char *function, const char *reason)
+bool row_sites__is_outlined(const char *symbol)
+{
+	/* gcc: main._omp_fn.0; clang: .omp_outlined., .omp_outlined..3, main.omp_outlined; Intel's: main..omp_par.2 */
+	static const char *const marks[] = {"._omp_fn.", "omp_outlined", ".omp_par"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (strstr(symbol, marks[i]) && !strstr(symbol, ".cold"))
+			return true;
+	return false;
+}
+
+static void skip(struct reading *reading, const char *function, uint64_t entry, const char *reason)
 {
 	flat__put_text(&reading->skips, function);
+	flat__put(&reading->skips, entry);
 	flat__put_text(&reading->skips, reason);
 	reading->skip_count++;
 }
@@ -117,26 +131,45 @@ static void keep_apart(struct image *image, const struct image_symbol *symbol, c
 	}
 }
 
+/* Why the exits of a function are not known: "not all decodable: 62 f1 7c 48 10 07 at +0x1c". */
+static const char *reason_of(const struct exits *exits, const struct image_symbol *symbol, char *text, size_t size)
+{
+	size_t used;
+
+	if (!exits->undecoded_count)
+		return exits->reason;
+	used = (size_t)snprintf(text, size, "%s:", exits->reason);
+	for (size_t i = 0; i < exits->undecoded_count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, " %02x", exits->undecoded_bytes[i]);
+	if (used < size)
+		snprintf(text + used, size - used, " at %s%#llx", exits->undecoded < symbol->vaddr ? "-" : "+",
+			 (unsigned long long)(exits->undecoded < symbol->vaddr ? symbol->vaddr - exits->undecoded
+									       : exits->undecoded - symbol->vaddr));
+	return text;
+}
+
 static int add_function(struct reading *reading, const struct image_symbol *symbol, size_t index)
 {
 	const struct wanted *wanted = &reading->wanted[index];
 	bool call = wanted->kind == KERNEL_ROW_CALL || wanted->kind == KERNEL_ROW_FORK;
 	struct exits *exits = malloc(sizeof(*exits));
-	int status = -ENOMEM;
 	struct site site;
+	int status = 0;
+	char text[128];
 
-	if (!exits || site__choose(reading->image, symbol, wanted->arguments, &site) ||
-	    exits__find(reading->image, symbol, call, exits))
-		goto out;
-	status = 0;
+	if (!exits)
+		return -ENOMEM;
+	site__choose(reading->image, symbol, wanted->arguments, &site);
+	exits__find(reading->image, symbol, call, exits);
 	if (!exits->reason)
 		keep_apart(reading->image, symbol, exits, &site);
 	if (site.class == SITE_REFUSED || exits->reason) {
-		skip(reading, symbol->name, exits->reason ? exits->reason : site.reason);
+		skip(reading, symbol->name, symbol->offset,
+		     exits->reason ? reason_of(exits, symbol, text, sizeof(text)) : site.reason);
 		goto out;
 	}
 	if (exits->unseen)
-		skip(reading, symbol->name, exits->unseen);
+		skip(reading, symbol->name, symbol->offset, exits->unseen);
 	status = grow(&reading->entries, &reading->entry_room, reading->function_count + 1, sizeof(*reading->entries));
 	if (status)
 		goto out;
@@ -169,11 +202,14 @@ static int visit(const struct image_symbol *symbol, void *ctx)
 static int visit_at(const struct image_symbol *symbol, void *ctx)
 {
 	struct reading *reading = ctx;
+	bool it = reading->offset - 1 == symbol->offset;
 
-	if (reading->offset - 1 != symbol->offset)
+	if (!it && !(reading->all && row_sites__is_outlined(symbol->name)))
 		return 0;
-	reading->status = add_function(reading, symbol, 0);
-	return 1;
+	if (!known(reading, symbol->offset))
+		reading->status = add_function(reading, symbol, 0);
+	reading->found |= it;
+	return reading->status || (it && !reading->all);
 }
 
 static void read_at(struct reading *reading)
@@ -182,14 +218,14 @@ static void read_at(struct reading *reading)
 
 	image__functions(reading->image, true, visit_at, reading);
 	/* stripped: its extent comes from its frame description */
-	if (!reading->status && !reading->function_count && !reading->skip_count &&
-	    !image__vaddr_of(reading->image, unnamed.offset, &unnamed.vaddr))
+	if (!reading->status && !reading->found && !image__vaddr_of(reading->image, unnamed.offset, &unnamed.vaddr))
 		reading->status = add_function(reading, &unnamed, 0);
 }
 
 static int read_wanted(struct flat_reader *about, struct reading *reading)
 {
 	reading->offset = flat__get(about);
+	reading->all = flat__get_upto(about, 1);
 	reading->wanted_count = (size_t)flat__get_upto(about, ROW_WANTED_MAX);
 	reading->wanted = calloc(reading->wanted_count + 1, sizeof(*reading->wanted));
 	if (!reading->wanted)

@@ -2,8 +2,9 @@
 /*
  * What the asker and the reader of rows agree on; nobody else includes it.
  *
- * Question: offset + 1 or 0, count, then per row symbol, kind, arguments. Answer: build-id, functions
- * (index in the question, name, entry, shift, class, exits (offset, class)), skips (function, reason).
+ * Question: offset + 1 or 0, whether all outlined functions are wanted, count, then per row symbol, kind, arguments.
+ * Answer: build-id, functions (index in the question, name, entry, shift, class, exits (offset, class)), skips
+ * (function, entry, reason).
  */
 #ifndef VAPRO_ROW_SITES_PRIVATE_H
 #define VAPRO_ROW_SITES_PRIVATE_H
@@ -12,6 +13,6 @@
 #define ROW_TEXT_MAX 4096
 #define ROW_FUNCTION_BYTES (7 * 8 + 1)
 #define ROW_EXIT_BYTES (2 * 8)
-#define ROW_SKIP_BYTES (2 * 8 + 2)
+#define ROW_SKIP_BYTES (3 * 8 + 2)
 
 #endif

@@ -1,128 +1,398 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Binary exponential back-off of units that cost too much: see row_attacher.h. */
+/* Which functions are open, so that the budget holds: see row_attacher.h and row_plan.h. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "probe/row_attacher_private.h"
 #include "vapro.skel.h"
 
-#define LEVELS 7		/* spells of 1 to 64 s */
-#define QUIET_NS 2000000000ULL	/* within its share for so long after it was opened: it begins anew */
-#define SHORTEST_NS 10000000ULL /* time over which rates are told at least */
-#define LOOK_NS 1e9		/* units are measured after so long in any case */
-#define IDLE_SHARE 0.5		/* of the budget: while all units cost less none is measured */
+#define LOOK_NS 1e9		     /* functions are measured after so long in any case */
+#define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less none is measured */
+#define SOON_NS 500000000ULL	     /* after something was opened what it costs is looked at often */
+#define PLAN_SHARE 0.8		     /* of the share, that is planned with: rates change */
+#define NAMED_MAX 6		     /* functions named in one decision */
+#define SHORTEST_NS 10000000.0	     /* time over which rates are taken at least */
+#define LOOKS_APART_NS 5000000000ULL /* between two looks at functions of an image that were left out */
+#define IDLE_LOOKS 3		     /* in a row, at what was left out */
+#define CAUSE 0.25		     /* of a debt, that functions must have cost lately to be its cause */
 
 static double stepping_ns(const struct costs *costs)
 {
 	return costs->stepped_call_ns > costs->call_ns ? costs->stepped_call_ns - costs->call_ns : 0;
 }
 
-/* Calls of a unit's functions so far and what their probes cost. */
-static void measure(struct row_attacher *attacher, struct row_unit *unit)
+static double stepped_exits(const struct row_function *function)
+{
+	return function->exit_sites ? (double)function->exit_stepped / function->exit_sites : 0;
+}
+
+void row_probe__mark(struct row_probe *probe)
+{
+	probe->calls_mark = probe->calls;
+	probe->entry_mark_ns = probe->entry_ns;
+	probe->exit_mark_ns = probe->exit_ns;
+}
+
+void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe)
 {
 	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	const struct row_function *function = &probe->function;
 	const struct costs *costs = attacher->costs;
+	uint32_t key = function->row;
+	uint64_t entries = 0, exits = 0;
+	double pauses_ns = 0;
 
-	unit->calls = 0;
-	unit->cost_ns = 0;
-	for (size_t i = 0; i < unit->sites->function_count; i++) {
-		const struct row_function *function = &unit->sites->functions[i];
-		uint32_t key = function->row;
-		double stepped_exits = function->exit_sites ? (double)function->exit_stepped / function->exit_sites : 0;
-		uint64_t enter = 0, exit = 0;
+	if (!attacher->per_cpu || bpf_map_lookup_elem(map, &key, attacher->per_cpu))
+		return;
+	for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
+		entries += attacher->per_cpu[cpu].entry_hits;
+		exits += attacher->per_cpu[cpu].exit_hits;
+		for (int i = 0; i < KERNEL_PAUSES; i++)
+			pauses_ns += (double)attacher->per_cpu[cpu].pauses[i] * costs->pause_ns[0][i];
+	}
+	probe->calls = entries;
+	probe->entry_ns = pauses_ns + (double)entries * (costs->entry_ns + function->stepped * stepping_ns(costs));
+	probe->exit_ns = (double)exits * (costs->entry_ns + stepped_exits(function) * stepping_ns(costs));
+}
 
-		if (!attacher->per_cpu || bpf_map_lookup_elem(map, &key, attacher->per_cpu))
-			continue;
-		for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
-			enter += attacher->per_cpu[cpu].enter;
-			exit += attacher->per_cpu[cpu].exit;
-		}
-		unit->calls += enter;
-		unit->cost_ns += (double)enter * (costs->entry_ns + function->stepped * stepping_ns(costs)) +
-				 (double)exit * (costs->entry_ns + stepped_exits * stepping_ns(costs));
+static bool shares_exit(const struct row_function *a, const struct row_function *b)
+{
+	for (size_t i = 1; i < a->site_count; i++) /* the first is the entry */
+		for (size_t j = 1; j < b->site_count; j++)
+			if (a->sites[i].offset == b->sites[j].offset)
+				return true;
+	return false;
+}
+
+void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
+			double processes)
+{
+	for (size_t i = 0; i < count; i++)
+		row_attacher__measure(attacher, probes[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct row_probe *probe = probes[i];
+		double entry_ns = probe->entry_ns - probe->entry_mark_ns;
+		double exit_ns = probe->exit_ns - probe->exit_mark_ns;
+
+		probe->own_share = (entry_ns + exit_ns) / passed_ns / processes;
+		for (size_t j = 0; j < count; j++)
+			if (probes[j]->exit_ns - probes[j]->exit_mark_ns > exit_ns &&
+			    shares_exit(&probe->function, &probes[j]->function))
+				exit_ns = probes[j]->exit_ns - probes[j]->exit_mark_ns;
+		probe->calls_per_s = (double)(probe->calls - probe->calls_mark) / passed_ns * 1e9 / processes;
+		probe->share = (entry_ns + exit_ns) / passed_ns / processes;
 	}
 }
 
 void row_attacher__scale(struct row_attacher *attacher, double ratio)
 {
 	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->unit_count; j++) {
-			attacher->images[i]->units[j]->cost_ns *= ratio;
-			attacher->images[i]->units[j]->cost_at_open_ns *= ratio;
+		for (size_t j = 0; j < attacher->images[i]->probe_count; j++) {
+			struct row_probe *probe = attacher->images[i]->probes[j];
+
+			probe->entry_ns *= ratio;
+			probe->entry_mark_ns *= ratio;
+			probe->exit_ns *= ratio;
+			probe->exit_mark_ns *= ratio;
 		}
+}
+
+static double processes_of(const struct row_image *image)
+{
+	return image->mapper_count ? (double)image->mapper_count : 1;
 }
 
 static struct governor share_of(const struct row_attacher *attacher, const struct row_image *image)
 {
-	return governor__of_share(attacher->budget * (double)(image->mapper_count ? image->mapper_count : 1));
+	return governor__of_share(attacher->budget * processes_of(image));
 }
 
-void row_attacher__reset(struct row_attacher *attacher, const struct row_image *image, struct row_unit *unit)
+/* Rates of what is open begin to be taken again. */
+static void mark(struct row_image *image, uint64_t now_ns)
+{
+	image->mark_ns = now_ns;
+	for (size_t i = 0; i < image->probe_count; i++)
+		row_probe__mark(image->probes[i]);
+}
+
+static struct row_load load_of(const struct row_probe *probe)
+{
+	return (struct row_load){.calls_per_s = probe->calls_per_s, .share = probe->share};
+}
+
+/* The share of a process's time that is left for functions of an image beside what is open, here and in its others. */
+static double available(const struct row_attacher *attacher, const struct row_image *image)
+{
+	double share = attacher->budget * PLAN_SHARE;
+
+	for (size_t i = 0; i < attacher->count; i++) {
+		const struct row_image *other = attacher->images[i];
+
+		if (other != image && !row_image__shares_mapper(image, other))
+			continue;
+		for (size_t j = 0; j < other->probe_count; j++) {
+			if (other->probes[j]->state == ROW_OPEN || other->probes[j]->state == ROW_FITTING)
+				share -= other->probes[j]->share;
+		}
+	}
+	return share > 0 ? share : 0;
+}
+
+/* Functions of an image, picked for a decision. */
+struct picked {
+	struct row_probe **probes;
+	struct row_load *loads;
+	size_t count;
+};
+
+static bool pick(const struct row_image *image, struct picked *picked)
+{
+	*picked = (struct picked){.probes = calloc(image->probe_count + 1, sizeof(struct row_probe *)),
+				  .loads = calloc(image->probe_count + 1, sizeof(struct row_load))};
+	return picked->probes && picked->loads;
+}
+
+static void drop(struct picked *picked)
+{
+	free(picked->probes);
+	free(picked->loads);
+}
+
+/* "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)", of the first few. */
+static void name_functions(const struct picked *picked, char *text, size_t size)
+{
+	size_t used = 0, named = 0;
+
+	text[0] = '\0';
+	for (; named < picked->count && named < NAMED_MAX && used < size; named++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.3g %%)", named ? ", " : "",
+					 functions__row(picked->probes[named]->function.row)->symbol,
+					 picked->loads[named].calls_per_s, picked->loads[named].share * 100);
+	if (named < picked->count && used < size)
+		snprintf(text + used, size - used, " and %zu more", picked->count - named);
+}
+
+static void report(const struct row_image *image, enum row_decision_kind kind, const struct picked *picked,
+		   double debt_ns, uint64_t now_ns, row_decided *decided, void *ctx)
+{
+	struct row_decision decision = {.kind = kind,
+					.image = image->path,
+					.count = picked->count,
+					.debt_ns = debt_ns,
+					.reported = true,
+					.pids = image->pids,
+					.pid_count = image->mapper_count};
+	char functions[768];
+
+	if (!picked->count)
+		return;
+	for (size_t i = 0; i < picked->count; i++) {
+		struct row_probe *probe = picked->probes[i];
+		double left_s = ((double)probe->backoff.until_ns - (double)now_ns) * 1e-9;
+
+		decision.calls_per_s += picked->loads[i].calls_per_s;
+		decision.cost_pct += probe->own_share * 100;
+		decision.reported &= probe->reported;
+		probe->reported = true;
+		if (kind == ROWS_LEFT_OUT && (!i || left_s < decision.left_out_s))
+			decision.left_out_s = left_s;
+	}
+	name_functions(picked, functions, sizeof(functions));
+	decision.functions = functions;
+	decided(ctx, &decision);
+}
+
+/* A function is left out, at these costs; one that is open is closed. */
+static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
+		      const struct row_load *load, double random, uint64_t now_ns)
+{
+	char text[128];
+
+	row_backoff__refuse(&probe->backoff, now_ns, random);
+	row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
+	snprintf(text, sizeof(text), "too expensive: %.0f calls/s would cost %.3g %% of its process's time",
+		 load->calls_per_s, load->share * 100);
+	free(probe->left_out);
+	probe->left_out = strdup(text);
+	if (probe->state == ROW_OPEN)
+		row_image__close(attacher, image, probe);
+	probe->state = ROW_LEFT_OUT;
+}
+
+/* Of those picked, what does not fit is left out and reported. Returns how many fit. */
+static size_t sort_out(struct row_attacher *attacher, struct row_image *image, struct picked *picked, double debt_ns,
+		       uint64_t now_ns, row_decided *decided, void *ctx)
+{
+	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
+	size_t out = 0, fitting = picked->count;
+
+	for (size_t i = 0; i < picked->count; i++) {
+		struct row_load load = picked->loads[i];
+
+		if (load.open)
+			continue;
+		leave_out(attacher, image, picked->probes[i], &load, random, now_ns);
+		picked->probes[out] = picked->probes[i];
+		picked->loads[out++] = load;
+	}
+	fitting -= out;
+	picked->count = out;
+	report(image, ROWS_LEFT_OUT, picked, debt_ns, now_ns, decided, ctx);
+	return fitting;
+}
+
+static bool is_candidate(const struct row_image *image, const struct row_probe *probe, uint64_t now_ns)
+{
+	return probe->state == ROW_NEW ||
+	       (probe->state == ROW_LEFT_OUT && row_backoff__is_over(&probe->backoff, now_ns) &&
+		now_ns >= image->looked_ns + LOOKS_APART_NS);
+}
+
+/*
+ * Nothing at all was hit: the program waits, or has no CPU. That tells nothing of functions that were too expensive
+ * before: they are left out for as long as at first, some times.
+ */
+static bool is_idle(struct row_image *image, const struct picked *picked)
+{
+	for (size_t i = 0; i < picked->count; i++)
+		if (picked->loads[i].share > 0) {
+			image->idle_looks = 0;
+			return false;
+		}
+	return image->idle_looks++ < IDLE_LOOKS;
+}
+
+/* Looks at functions whose rate is not known, and decides. */
+static void consider(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
+		     void *ctx)
+{
+	struct picked picked, again;
+	bool idle, any = false;
+
+	for (size_t i = 0; i < image->probe_count && !any; i++)
+		any = is_candidate(image, image->probes[i], now_ns);
+	if (!any)
+		return;
+	any = pick(image, &picked);
+	if (!pick(image, &again) || !any)
+		goto out;
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (is_candidate(image, image->probes[i], now_ns))
+			picked.probes[picked.count++] = image->probes[i];
+	image->looked_ns = now_ns;
+	/* where the look fails the link would, too: it says why */
+	row_image__look(attacher, image, picked.probes, picked.count);
+	for (size_t i = 0; i < picked.count; i++)
+		picked.loads[i] = load_of(picked.probes[i]);
+	row_plan__choose(picked.loads, picked.count, available(attacher, image));
+	idle = is_idle(image, &picked);
+	for (size_t i = 0; i < picked.count; i++) {
+		struct row_probe *probe = picked.probes[i];
+
+		if (!picked.loads[i].open)
+			continue;
+		if (probe->state == ROW_LEFT_OUT && idle) {
+			probe->backoff.until_ns = now_ns + ROW_BACKOFF_FIRST_S * 1000000000ULL;
+			continue;
+		}
+		if (probe->state == ROW_LEFT_OUT && probe->reported) {
+			again.loads[again.count] = picked.loads[i];
+			again.probes[again.count++] = probe;
+		}
+		probe->state = ROW_FITTING;
+	}
+	sort_out(attacher, image, &picked, 0, mono_now(), decided, ctx);
+	report(image, ROWS_OPENED, &again, 0, now_ns, decided, ctx);
+	for (size_t i = 0; i < again.count; i++)
+		again.probes[i]->reported = false;
+	row_image__describe(image);
+out:
+	drop(&picked);
+	drop(&again);
+}
+
+/* What the functions that are open have cost so far, ns. */
+static double cost_of(const struct row_image *image)
+{
+	double cost = 0;
+
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN)
+			cost += image->probes[i]->entry_ns + image->probes[i]->exit_ns;
+	return cost;
+}
+
+/* Rates and shares of what is open, since the mark. Returns what all of it cost since then, ns. */
+static double measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
+{
+	double passed = (double)(now_ns - image->mark_ns), before = 0;
+	struct row_probe **open = calloc(image->probe_count + 1, sizeof(struct row_probe *));
+	size_t count = 0;
+
+	if (!open)
+		return 0;
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN) {
+			before += image->probes[i]->entry_mark_ns + image->probes[i]->exit_mark_ns;
+			open[count++] = image->probes[i];
+		}
+	row_attacher__rate(attacher, open, count, passed > SHORTEST_NS ? passed : SHORTEST_NS, processes_of(image));
+	free(open);
+	return cost_of(image) - before;
+}
+
+/* Closes what does not fit into a share of a process's time at the rates that were measured. Returns whether any. */
+static bool close_unfit(struct row_attacher *attacher, struct row_image *image, double share, double debt_ns,
+			uint64_t now_ns, row_decided *decided, void *ctx)
+{
+	struct picked picked;
+	bool closed = false;
+
+	if (pick(image, &picked)) {
+		size_t before;
+
+		for (size_t i = 0; i < image->probe_count; i++)
+			if (image->probes[i]->state == ROW_OPEN) {
+				picked.loads[picked.count] = load_of(image->probes[i]);
+				picked.probes[picked.count++] = image->probes[i];
+			}
+		before = picked.count;
+		row_plan__choose(picked.loads, picked.count, share);
+		closed = sort_out(attacher, image, &picked, debt_ns, now_ns, decided, ctx) < before;
+	}
+	drop(&picked);
+	return closed;
+}
+
+/* Charges an image what its functions cost since the last time. True where it has to be looked at again soon. */
+static bool charge(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
+		   void *ctx)
 {
 	struct governor share = share_of(attacher, image);
+	double before = cost_of(image);
+	bool overdrawn;
 
-	measure(attacher, unit);
-	unit->opened_ns = mono_now();
-	unit->calls_at_open = unit->calls;
-	unit->cost_at_open_ns = unit->cost_ns;
-	governor__open_account(&share, &unit->account, unit->opened_ns);
+	measure_image(attacher, image, now_ns);
+	overdrawn = governor__charge(&share, &image->account, now_ns, cost_of(image) - before);
+	if (overdrawn) {
+		close_unfit(attacher, image, attacher->budget * PLAN_SHARE / 2,
+			    share.room_ns - image->account.credit_ns, now_ns, decided, ctx);
+		governor__turned(&image->account);
+		if (image->account.credit_ns < 0)
+			image->account.credit_ns = 0; /* what is closed for long pays it */
+	}
+	/* the next time only what comes from here on counts: a program that was idle before tells nothing of its rates
+	 */
+	if (overdrawn || now_ns > image->mark_ns + (uint64_t)SHORTEST_NS)
+		mark(image, now_ns);
+	return overdrawn || image->account.speed > share.rate;
 }
 
-static void forget_edges(struct row_attacher *attacher)
-{
-	kernel_side__bpf(attacher->side)->bss->rows_generation++;
-}
-
-/* What a unit has cost since it was opened. */
-static struct row_thinned told_of(const struct row_image *image, const struct row_unit *unit, uint64_t now_ns)
-{
-	double open_ns = now_ns > unit->opened_ns + SHORTEST_NS ? (double)(now_ns - unit->opened_ns) : SHORTEST_NS;
-
-	return (struct row_thinned){
-	    .name = unit->group == ROW_THREADS ? "its thread functions"
-					       : functions__row(unit->sites->functions[0].row)->symbol,
-	    .image = image->path,
-	    .calls_per_s = (double)(unit->calls - unit->calls_at_open) / open_ns * 1e9,
-	    .cost_pct = (unit->cost_ns - unit->cost_at_open_ns) / open_ns / (double)image->mapper_count * 100,
-	    .pids = image->mappers,
-	    .pid_count = image->mapper_count,
-	};
-}
-
-static void thin(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, double rate,
-		 double debt, uint64_t now_ns, void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
-{
-	double spell = (double)(1U << unit->level) * 1e9;
-	struct row_thinned told = told_of(image, unit, now_ns);
-
-	told.told = unit->level < unit->told_level;
-	told.debt_ns = debt;
-	if (spell < debt / rate)
-		spell = debt / rate;
-	spell *= 1 + 0.5 * governor__random(&attacher->random);
-	told.closed_s = spell * 1e-9;
-	unit->closed_until_ns = now_ns + (uint64_t)spell;
-	if (unit->level + 1 < LEVELS)
-		unit->level++;
-	if (unit->told_level < unit->level)
-		unit->told_level = unit->level;
-	row_attacher__close(attacher, unit);
-	forget_edges(attacher);
-	thinned(ctx, &told);
-}
-
-/* It keeps to its share again. */
-static void give_back(struct row_image *image, struct row_unit *unit, uint64_t now_ns,
-		      void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
-{
-	struct row_thinned told = told_of(image, unit, now_ns);
-
-	unit->told_level = 0;
-	thinned(ctx, &told);
-}
-
-/* Whether units are to be measured now: all hits together might overdraw a unit's share, or it is a second since. */
+/* Whether functions are to be measured now: their hits might overdraw a share, or it is a second since. */
 static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns)
 {
 	double passed = (double)(now_ns - attacher->looked_ns);
@@ -137,74 +407,70 @@ static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns
 	return due;
 }
 
-size_t row_attacher__thin(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns,
-			  void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
+/* Opens what fits. True where that has to wait until other links are gone. */
+static bool open_fitting(struct row_attacher *attacher, struct row_image *image, row_decided *decided, void *ctx)
 {
-	size_t closed = 0;
-	bool due;
+	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->path, .pids = image->pids};
+	struct governor share = share_of(attacher, image);
+	bool any = false;
 
-	if (attacher->paused || attacher->budget <= 0)
-		return 0;
-	due = is_due(attacher, hits, now_ns);
-	for (size_t i = 0; i < attacher->count; i++) {
-		struct row_image *image = attacher->images[i];
-		struct governor share = share_of(attacher, image);
-
-		for (size_t j = 0; j < image->unit_count; j++) {
-			struct row_unit *unit = image->units[j];
-			double before = unit->cost_ns;
-
-			if (!unit->sites->function_count || !unit->link_count)
-				continue;
-			if (unit->closed_until_ns && now_ns >= unit->closed_until_ns) {
-				unit->closed_until_ns = 0;
-				row_attacher__open(attacher, image, unit);
-				row_attacher__reset(attacher, image, unit);
-				forget_edges(attacher);
-				continue;
-			}
-			if (unit->closed_until_ns) {
-				closed++;
-				continue;
-			}
-			if (!due)
-				continue;
-			measure(attacher, unit);
-			if (governor__charge(&share, &unit->account, now_ns, unit->cost_ns - before)) {
-				thin(attacher, image, unit, share.rate, share.room_ns - unit->account.credit_ns, now_ns,
-				     thinned, ctx);
-				closed++;
-			} else if (now_ns > unit->opened_ns + QUIET_NS) {
-				unit->level = 0;
-				if (unit->told_level && now_ns > unit->opened_ns + GOVERNOR_STEP_NS)
-					give_back(image, unit, now_ns, thinned, ctx);
-			}
-		}
-	}
-	return closed;
+	for (size_t i = 0; i < image->probe_count && !any; i++)
+		any = image->probes[i]->state == ROW_FITTING;
+	if (!any)
+		return false;
+	if (row_attacher__is_closing(attacher))
+		return true;
+	decision.error = row_image__open(attacher, image);
+	decision.pid_count = image->mapper_count;
+	mark(image, image->opened_ns);
+	if (!image->account.last_ns || image->account.credit_ns <= 0)
+		governor__open_account(&share, &image->account, image->opened_ns);
+	if (decision.error)
+		decided(ctx, &decision);
+	return true;
 }
 
-bool row_attacher__thin_costliest(struct row_attacher *attacher, double debt_ns, uint64_t now_ns,
-				  void (*thinned)(void *ctx, const struct row_thinned *thinned), void *ctx)
+bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns, row_decided *decided,
+			  void *ctx)
 {
-	struct row_image *image = NULL;
-	struct row_unit *costliest = NULL;
-	double most = debt_ns / 4; /* less is not the cause */
+	bool soon = false, due;
+
+	if (attacher->paused)
+		return false;
+	due = attacher->budget > 0 && is_due(attacher, hits, now_ns);
+	for (size_t i = 0; i < attacher->count; i++) {
+		struct row_image *image = attacher->images[i];
+
+		if (attacher->budget > 0)
+			consider(attacher, image, now_ns, decided, ctx);
+		soon |= open_fitting(attacher, image, decided, ctx);
+		if (due)
+			soon |= charge(attacher, image, mono_now(), decided, ctx);
+		soon |= image->opened_ns && now_ns < image->opened_ns + SOON_NS;
+	}
+	return soon;
+}
+
+bool row_attacher__close_costliest(struct row_attacher *attacher, double debt_ns, uint64_t now_ns, row_decided *decided,
+				   void *ctx)
+{
+	struct row_image *costliest = NULL;
+	double most = debt_ns * CAUSE;
 
 	if (attacher->paused || attacher->budget <= 0)
 		return false;
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->unit_count; j++) {
-			struct row_unit *unit = attacher->images[i]->units[j];
+	for (size_t i = 0; i < attacher->count; i++) {
+		struct row_image *image = attacher->images[i];
+		double cost = measure_image(attacher, image, now_ns) / processes_of(image);
 
-			if (unit->closed_until_ns || !unit->link_count || unit->cost_ns - unit->cost_at_open_ns < most)
-				continue;
-			most = unit->cost_ns - unit->cost_at_open_ns;
-			costliest = unit;
-			image = attacher->images[i];
-		}
-	if (costliest)
-		thin(attacher, image, costliest, share_of(attacher, image).rate, debt_ns * (double)image->mapper_count,
-		     now_ns, thinned, ctx);
-	return costliest != NULL;
+		if (cost <= most)
+			continue;
+		most = cost;
+		costliest = image;
+	}
+	if (!costliest)
+		return false;
+	/* half of what is open of it lately */
+	return close_unfit(attacher, costliest, most / (double)(now_ns - costliest->mark_ns + 1) / 2,
+			   debt_ns * processes_of(costliest), now_ns, decided, ctx);
 }

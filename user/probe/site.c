@@ -4,7 +4,7 @@
  *
  * Two things are decided from the instruction's bytes, as the kernel does it (arch/x86/kernel/
  * uprobes.c): whether it emulates the instruction, and whether it refuses it. What an instruction
- * reads and writes is capstone's to say.
+ * writes and where it leads is the decoder's to say.
  *
  * Indirect jumps and rule (c). The targets of a jump table are not in the code, so a function with
  * `jmp *reg` or `jmp *table(,reg,8)` could in principle land in (entry, k]. But a jump leaves the
@@ -15,7 +15,6 @@
  */
 #include "probe/site.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -28,11 +27,10 @@ const char *const site_class_name[SITE_CLASSES] = {
 
 #if defined(__x86_64__)
 
-#include <capstone/capstone.h>
+#include "probe/instruction.h"
 
 #define WALK_INSTRUCTIONS 64	   /* a site further in is not worth the doubt */
 #define FUNCTION_BYTES_MAX 1048576 /* larger ones are not searched for landing places */
-#define ARGUMENT_REGISTERS 6
 
 /*
  * One-byte opcodes that the kernel refuses in 64-bit code: invalid ones, in/out, int, hlt, cli/sti,
@@ -143,94 +141,6 @@ enum site_class site__classify(const uint8_t *bytes, size_t size, const char **w
 	return SITE_STEPPED;
 }
 
-/* Number of the integer argument that a register or a part of it holds, or -1. */
-static int argument_of(unsigned int reg)
-{
-	static const uint16_t parts[ARGUMENT_REGISTERS][5] = {
-	    {X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL},
-	    {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL},
-	    {X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
-	    {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
-	    {X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B},
-	    {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B},
-	};
-
-	for (int i = 0; i < ARGUMENT_REGISTERS; i++)
-		for (int j = 0; j < 5 && parts[i][j]; j++)
-			if (parts[i][j] == reg)
-				return i;
-	return -1;
-}
-
-static bool is_stack_pointer(unsigned int reg)
-{
-	return reg == X86_REG_RSP || reg == X86_REG_ESP || reg == X86_REG_SP || reg == X86_REG_SPL;
-}
-
-/* What one instruction writes, of what we care about. */
-static void note_written(unsigned int reg, unsigned int *arguments, bool *stack)
-{
-	int argument = argument_of(reg);
-
-	if (argument >= 0)
-		*arguments |= 1U << argument;
-	*stack |= is_stack_pointer(reg);
-}
-
-static void written(csh handle, const cs_insn *insn, unsigned int *arguments, bool *stack)
-{
-	const cs_x86 *x86 = &insn->detail->x86;
-	uint8_t read_count, write_count;
-	cs_regs read, write;
-
-	*arguments = 0;
-	*stack = insn->id == X86_INS_ENTER || insn->id == X86_INS_LEAVE;
-	if (cs_regs_access(handle, insn, read, &read_count, write, &write_count)) {
-		*arguments = (1U << ARGUMENT_REGISTERS) - 1;
-		*stack = true;
-		return;
-	}
-	for (int i = 0; i < write_count; i++)
-		note_written(write[i], arguments, stack);
-	/* capstone does not know the access of every operand: doubt counts as a write. */
-	for (int i = 0; i < x86->op_count; i++)
-		if (x86->operands[i].type == X86_OP_REG && x86->operands[i].access == CS_AC_INVALID)
-			note_written(x86->operands[i].reg, arguments, stack);
-}
-
-/* Jumps of all kinds. capstone's groups forget loop and xbegin. */
-static bool is_jump(csh handle, const cs_insn *insn)
-{
-	return cs_insn_group(handle, insn, CS_GRP_JUMP) || cs_insn_group(handle, insn, CS_GRP_BRANCH_RELATIVE) ||
-	       insn->id == X86_INS_LOOP || insn->id == X86_INS_LOOPE || insn->id == X86_INS_LOOPNE ||
-	       insn->id == X86_INS_JRCXZ || insn->id == X86_INS_JECXZ || insn->id == X86_INS_JCXZ ||
-	       insn->id == X86_INS_LJMP || insn->id == X86_INS_XBEGIN;
-}
-
-/* Whether the instruction may go on elsewhere than at the next one. */
-static bool leaves_line(csh handle, const cs_insn *insn)
-{
-	switch (insn->id) {
-	case X86_INS_SYSCALL:
-	case X86_INS_SYSENTER:
-	case X86_INS_SYSRET:
-	case X86_INS_SYSEXIT:
-	case X86_INS_HLT:
-	case X86_INS_UD0:
-	case X86_INS_UD2:
-	case X86_INS_UD2B:
-	case X86_INS_XABORT:
-	case X86_INS_LCALL:
-	case X86_INS_RETF:
-	case X86_INS_RETFQ:
-		return true;
-	default:
-		return is_jump(handle, insn) || cs_insn_group(handle, insn, CS_GRP_CALL) ||
-		       cs_insn_group(handle, insn, CS_GRP_RET) || cs_insn_group(handle, insn, CS_GRP_INT) ||
-		       cs_insn_group(handle, insn, CS_GRP_IRET);
-	}
-}
-
 /* What rule (c) needs of a function; filled by the first candidate that asks. */
 struct landings {
 	bool known;
@@ -239,48 +149,39 @@ struct landings {
 };
 
 /* Whether an indirect jump of this function could land where the stack is as at the entry. */
-static bool may_land_at_head(struct image *image, const cs_insn *insn, uint64_t entry)
+static bool may_land_at_head(struct image *image, const struct instruction *jump, uint64_t entry)
 {
-	const cs_x86_op *target = &insn->detail->x86.operands[0];
 	int64_t here, there;
 
-	if (target->type == X86_OP_MEM && target->mem.base == X86_REG_RIP && target->mem.index == X86_REG_INVALID)
+	if (jump->target_kind == TARGET_SLOT)
 		return false;
-	if (image__cfa(image, insn->address, &here) || image__cfa(image, entry, &there))
+	if (image__cfa(image, jump->address, &here) || image__cfa(image, entry, &there))
 		return true;
 	return here == there;
 }
 
-static void find_landings(struct image *image, csh handle, cs_insn *insn, const struct image_symbol *function,
-			  const uint8_t *code, size_t available, struct landings *landings)
+static void find_landings(struct image *image, const struct image_symbol *function, const uint8_t *code,
+			  size_t available, struct landings *landings)
 {
-	uint64_t address = function->vaddr;
-	size_t left = function->size;
+	struct instruction instruction;
 
 	landings->known = true;
 	landings->first = UINT64_MAX;
-	if (!left || left > available || left > FUNCTION_BYTES_MAX) {
-		landings->reason = left ? "size out of range" : "size unknown";
+	if (!function->size || function->size > available || function->size > FUNCTION_BYTES_MAX) {
+		landings->reason = function->size ? "size out of range" : "size unknown";
 		return;
 	}
-	while (left) {
-		const cs_x86 *x86;
-		bool call;
-
-		if (!cs_disasm_iter(handle, &code, &left, &address, insn)) {
+	for (uint64_t k = 0; k < function->size; k += instruction.size) {
+		if (!instruction__decode(code + k, function->size - k, function->vaddr + k, &instruction)) {
 			landings->reason = "not all decodable";
 			return;
 		}
-		call = cs_insn_group(handle, insn, CS_GRP_CALL);
-		if (!call && !is_jump(handle, insn))
+		if (!instruction.call && !instruction.jump)
 			continue;
-		x86 = &insn->detail->x86;
-		if (x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM) {
-			uint64_t target = (uint64_t)x86->operands[0].imm;
-
-			if (target > function->vaddr && target < landings->first)
-				landings->first = target;
-		} else if (!call && (x86->op_count != 1 || may_land_at_head(image, insn, function->vaddr))) {
+		if (instruction.target_kind == TARGET_DIRECT) {
+			if (instruction.target > function->vaddr && instruction.target < landings->first)
+				landings->first = instruction.target;
+		} else if (!instruction.call && may_land_at_head(image, &instruction, function->vaddr)) {
 			landings->reason = "indirect jump";
 			return;
 		}
@@ -303,70 +204,61 @@ static const char *check_site(struct image *image, uint64_t entry, uint64_t vadd
 	return at_entry == here ? NULL : "stack pointer moved";
 }
 
-/* Walks straight from the entry until a site is found or the walk must end; says why it found none. */
-static const char *walk(struct image *image, csh handle, const struct image_symbol *function, unsigned int arguments,
-			const uint8_t *code, size_t available, struct site *site)
+/* Walks straight from the entry until a site is found or the walk must end; then the reason is why it found none. */
+static void walk(struct image *image, const struct image_symbol *function, unsigned int arguments, const uint8_t *code,
+		 size_t available, struct site *site)
 {
-	struct landings landings = {0};
-	cs_insn *insn = cs_malloc(handle), *scan = cs_malloc(handle);
 	const char *reason = "nothing the kernel emulates", *refused = NULL;
-	uint64_t address = function->vaddr;
-	const uint8_t *at = code;
-	size_t left = available;
+	struct landings landings = {0};
+	struct instruction instruction;
+	uint64_t k = 0;
 
-	if (!insn || !scan) {
-		reason = NULL;
-		goto cleanup;
-	}
-	for (int i = 0; i < WALK_INSTRUCTIONS; i++) {
-		uint64_t k = address - function->vaddr;
+	for (int i = 0; i < WALK_INSTRUCTIONS; i++, k += instruction.size) {
 		enum site_class class;
-		unsigned int clobbered;
 		const char *why;
-		bool stack;
 
 		if (i && k >= function->size) {
 			reason = function->size ? "end of the function" : "size unknown";
 			break;
 		}
-		if (!cs_disasm_iter(handle, &at, &left, &address, insn)) {
+		if (k >= available ||
+		    !instruction__decode(code + k, available - k, function->vaddr + k, &instruction)) {
 			reason = "not decodable";
 			if (!i)
 				site->reason = reason;
 			break;
 		}
-		class = site__classify(insn->bytes, insn->size, &why);
+		class = site__classify(code + k, instruction.size, &why);
 		if (!i) {
 			site->class = class;
 			site->reason = why;
-			site->instruction = cs_insn_name(handle, insn->id);
+			site->instruction = instruction.mnemonic;
 			if (class == SITE_EMULATED || class == SITE_NOP5)
-				break;
+				return;
 		} else if (class == SITE_EMULATED) {
 			if (!landings.known)
-				find_landings(image, handle, scan, function, code, available, &landings);
-			why = check_site(image, function->vaddr, insn->address, &landings);
+				find_landings(image, function, code, available, &landings);
+			why = check_site(image, function->vaddr, instruction.address, &landings);
 			if (!why) {
-				site->vaddr = insn->address;
+				site->vaddr = instruction.address;
 				site->shift = (uint32_t)k;
 				site->class = class;
-				site->instruction = cs_insn_name(handle, insn->id);
+				site->instruction = instruction.mnemonic;
 				site->reason = NULL;
-				goto cleanup;
+				return;
 			}
 			if (!refused)
 				refused = why;
 		}
-		if (leaves_line(handle, insn)) {
+		if (instruction.leaves_line) {
 			reason = "control leaves the line";
 			break;
 		}
-		written(handle, insn, &clobbered, &stack);
-		if (stack) {
+		if (instruction.writes_stack) {
 			reason = "stack pointer moved";
 			break;
 		}
-		if (clobbered & arguments) {
+		if (instruction.writes & arguments) {
 			reason = "argument written";
 			break;
 		}
@@ -375,34 +267,17 @@ static const char *walk(struct image *image, csh handle, const struct image_symb
 		reason = refused;
 	if (!site->reason && site->class == SITE_STEPPED)
 		site->reason = reason;
-cleanup:
-	if (insn)
-		cs_free(insn, 1);
-	if (scan)
-		cs_free(scan, 1);
-	return reason;
 }
 
-static int choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
+static void choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
 {
 	size_t available;
 	const uint8_t *code = image__bytes(image, function->vaddr, &available);
-	const char *done;
-	csh handle;
 
-	if (!code) {
+	if (code)
+		walk(image, function, arguments, code, available, site);
+	else
 		site->reason = "no code in the file";
-		return 0;
-	}
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
-		return -ENOMEM;
-	if (cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON)) {
-		cs_close(&handle);
-		return -ENOMEM;
-	}
-	done = walk(image, handle, function, arguments, code, available, site);
-	cs_close(&handle);
-	return done ? 0 : -ENOMEM;
 }
 
 #else
@@ -425,26 +300,23 @@ enum site_class site__classify(const uint8_t *bytes, size_t size, const char **w
 }
 
 /* arm64: the link register holds the return address only at the entry, and traps cost alike. */
-static int choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
+static void choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
 {
 	size_t available;
 
 	(void)arguments;
 	if (!image__bytes(image, function->vaddr, &available) || available < 4) {
 		site->reason = "no code in the file";
-		return 0;
+		return;
 	}
 	site->class = SITE_STEPPED;
 	site->reason = "always the entry on this machine";
-	return 0;
 }
 
 #endif
 
-int site__choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
+void site__choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site)
 {
-	int ret;
-
 	*site = (struct site){
 	    .vaddr = function->vaddr,
 	    .offset = function->offset,
@@ -453,12 +325,11 @@ int site__choose(struct image *image, const struct image_symbol *function, unsig
 	};
 	if (function->ifunc) {
 		site->reason = "chosen at load time (IFUNC)";
-		return 0;
+		return;
 	}
-	ret = choose(image, function, arguments, site);
-	if (!ret && image__offset_of(image, site->vaddr, &site->offset)) {
+	choose(image, function, arguments, site);
+	if (image__offset_of(image, site->vaddr, &site->offset)) {
 		site->class = SITE_REFUSED;
 		site->reason = "no code in the file";
 	}
-	return ret;
 }

@@ -31,10 +31,9 @@ struct site {
 
 /*
  * Chooses the site of a function. arguments: bit i is set when the row reads integer argument i
- * (System V order: rdi, rsi, rdx, rcx, r8, r9). Returns 0 with *site (class SITE_REFUSED where no
- * probe may be set), or -ENOMEM.
+ * (System V order: rdi, rsi, rdx, rcx, r8, r9). The class is SITE_REFUSED where no probe may be set.
  */
-int site__choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site);
+void site__choose(struct image *image, const struct image_symbol *function, unsigned int arguments, struct site *site);
 
 /* Class of one instruction at any place; *why is set where it must not be probed. */
 enum site_class site__classify(const uint8_t *bytes, size_t size, const char **why);

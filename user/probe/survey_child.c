@@ -21,7 +21,6 @@ struct search {
 	size_t wanted_count;
 	struct flat *found;
 	size_t count;
-	int status;
 };
 
 static int by_symbol(const void *a, const void *b)
@@ -41,9 +40,7 @@ static int visit(const struct image_symbol *symbol, void *ctx)
 	    search->wanted_count ? bsearch(&key, search->wanted, search->wanted_count, sizeof(key), by_symbol) : NULL;
 	if (!wanted)
 		return 0;
-	search->status = site__choose(search->image, symbol, wanted->arguments, &site);
-	if (search->status)
-		return search->status;
+	site__choose(search->image, symbol, wanted->arguments, &site);
 	flat__put(search->found, wanted->index);
 	flat__put(search->found, symbol->vaddr);
 	flat__put(search->found, symbol->size);
@@ -131,9 +128,6 @@ int survey__answer(struct flat_reader *about, struct confine_file *files, unsign
 	}
 	image_tables__put(search.image, parts & SURVEY_NAMES, answer);
 	image__functions(search.image, false, visit, &search);
-	status = search.status;
-	if (status)
-		goto cleanup;
 	flat__put(answer, search.count);
 	flat__put_flat(answer, &found);
 	if (parts & SURVEY_IO)

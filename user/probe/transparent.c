@@ -5,7 +5,6 @@
  */
 #include "probe/transparent.h"
 
-#include <capstone/capstone.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -41,28 +40,71 @@ bool transparent__is(const char *basename, const char *more)
 	return false;
 }
 
-#if defined(__x86_64__)
+struct found {
+	struct image *image;
+	struct transparent_call *calls;
+	size_t count, room;
+};
 
-static int open_disassembler(csh *handle)
+/* Notes a call that returns to `after`. 0 or -ENOMEM. */
+static int note_call(struct found *found, uint64_t after)
 {
-	return cs_open(CS_ARCH_X86, CS_MODE_64, handle);
+	struct kernel_hop hop;
+
+	if (after > UINT32_MAX || frames__of(found->image, after, &hop) != FRAME_FOUND)
+		return 0;
+	if (grow(&found->calls, &found->room, found->count + 1, sizeof(*found->calls)))
+		return -ENOMEM;
+	found->calls[found->count++] = (struct transparent_call){(uint32_t)after, hop};
+	return 0;
 }
 
-static bool is_call(const cs_insn *insn)
+#if defined(__x86_64__)
+
+#include "probe/instruction.h"
+
+static int read_text(struct found *found, const uint8_t *code, uint64_t vaddr, uint64_t size)
 {
-	return insn->id == X86_INS_CALL;
+	int status = 0;
+
+	for (uint64_t k = 0; k < size && !status;) {
+		struct instruction instruction;
+
+		if (!instruction__decode(code + k, size - k, vaddr + k, &instruction)) {
+			k++; /* data */
+			continue;
+		}
+		k += instruction.size;
+		if (instruction.call)
+			status = note_call(found, vaddr + k);
+	}
+	return status;
 }
 
 #elif defined(__aarch64__)
 
-static int open_disassembler(csh *handle)
-{
-	return cs_open(CS_ARCH_ARM64, CS_MODE_ARM, handle);
-}
+#include <capstone/capstone.h>
 
-static bool is_call(const cs_insn *insn)
+static int read_text(struct found *found, const uint8_t *code, uint64_t vaddr, uint64_t size)
 {
-	return insn->id == ARM64_INS_BL || insn->id == ARM64_INS_BLR;
+	int status = -ENOMEM;
+	size_t left = size;
+	cs_insn *insn;
+	csh handle;
+
+	if (cs_open(CS_ARCH_ARM64, CS_MODE_ARM, &handle))
+		return -ENOMEM;
+	cs_option(handle, CS_OPT_SKIPDATA, CS_OPT_ON);
+	insn = cs_malloc(handle);
+	if (insn)
+		status = 0;
+	while (!status && cs_disasm_iter(handle, &code, &left, &vaddr, insn))
+		if (insn->id == ARM64_INS_BL || insn->id == ARM64_INS_BLR)
+			status = note_call(found, vaddr);
+	if (insn)
+		cs_free(insn, 1);
+	cs_close(&handle);
+	return status;
 }
 
 #else
@@ -71,43 +113,22 @@ static bool is_call(const cs_insn *insn)
 
 int transparent__find(struct image *image, struct transparent_call **calls)
 {
-	size_t count = 0, room = 0, left;
+	struct found found = {.image = image};
 	uint64_t vaddr, size;
-	cs_insn *insn = NULL;
-	int ret = -ENOMEM;
-	csh handle;
+	int status = 0;
 
 	*calls = NULL;
-	if (open_disassembler(&handle))
-		return -ENOMEM;
-	cs_option(handle, CS_OPT_SKIPDATA, CS_OPT_ON);
-	insn = cs_malloc(handle);
-	if (!insn)
-		goto cleanup;
-	for (size_t i = 0; image__text(image, i, &vaddr, &size); i++) {
+	for (size_t i = 0; image__text(image, i, &vaddr, &size) && !status; i++) {
+		size_t left;
 		const uint8_t *code = image__bytes(image, vaddr, &left);
 
-		if (!code || size > left)
-			continue;
-		left = size;
-		while (cs_disasm_iter(handle, &code, &left, &vaddr, insn)) {
-			struct kernel_hop hop;
-
-			if (!is_call(insn) || vaddr > UINT32_MAX || frames__of(image, vaddr, &hop) != FRAME_FOUND)
-				continue;
-			if (grow(calls, &room, count + 1, sizeof(**calls)))
-				goto cleanup;
-			(*calls)[count++] = (struct transparent_call){(uint32_t)vaddr, hop};
-		}
+		if (code && size <= left)
+			status = read_text(&found, code, vaddr, size);
 	}
-	ret = (int)count;
-cleanup:
-	if (insn)
-		cs_free(insn, 1);
-	cs_close(&handle);
-	if (ret < 0) {
-		free(*calls);
-		*calls = NULL;
+	if (status) {
+		free(found.calls);
+		return status;
 	}
-	return ret;
+	*calls = found.calls;
+	return (int)found.count;
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Which of an image's functions can be probed within a share of its processes' time, and when one that
+ * was too expensive is looked at again.
+ *
+ * A function is never opened to find out what it costs: how often its sites are hit comes from a look that lasts
+ * milliseconds (row_look.c), what a hit costs from the calibration. Of all functions those
+ * that cost least are opened, until the share is used up, since that leaves the fewest out.
+ *
+ * Pure: rates and times come in as arguments. Costs are ns, shares 0..1 of the time of one process.
+ */
+#ifndef VAPRO_ROW_PLAN_H
+#define VAPRO_ROW_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROW_BACKOFF_FIRST_S 10 /* a function is left out for so long at first, then four times as long */
+#define ROW_BACKOFF_LEVELS 4   /* 10, 40, 160 and 640 s */
+
+/* A function that may be opened. */
+struct row_load {
+	double calls_per_s; /* of one process */
+	double share;	    /* of its time, that the function's probes cost */
+	bool open;	    /* the plan's answer */
+};
+
+/* Sets open in each of the loads; those that are open cost at most a share together. Returns what they cost. */
+double row_plan__choose(struct row_load *loads, size_t count, double share);
+
+/* Functions of one class share links: 0 is called least. A class that becomes hot is closed without the others. */
+#define ROW_CLASSES 4
+unsigned int row_plan__class(double calls_per_s);
+
+/* How long a function is left out; zeroed: it was not yet. */
+struct row_backoff {
+	uint64_t until_ns; /* CLOCK_MONOTONIC; 0 = it is not left out */
+	unsigned int level;
+};
+
+/* It is too expensive now. random: 0..1; hosts and processes should not keep step. */
+void row_backoff__refuse(struct row_backoff *backoff, uint64_t now_ns, double random);
+
+/* Whether it is left out, and may be looked at again. */
+bool row_backoff__is_over(const struct row_backoff *backoff, uint64_t now_ns);
+
+/* It is opened; when it turns out to be too expensive again, it is left out for longer. */
+void row_backoff__opened(struct row_backoff *backoff);
+
+/* What is known of functions that were too expensive, by build-id and place in the file, beyond their processes' lives.
+ */
+struct row_memory;
+
+/* NULL when out of memory. */
+struct row_memory *row_memory__new(void);
+void row_memory__free(struct row_memory *memory);
+
+/* An image's functions without a build-id are not remembered. */
+void row_memory__keep(struct row_memory *memory, const char *build_id, uint64_t offset,
+		      const struct row_backoff *backoff);
+
+/* Zeroes *backoff where nothing is remembered. */
+void row_memory__recall(const struct row_memory *memory, const char *build_id, uint64_t offset,
+			struct row_backoff *backoff);
+
+#endif
