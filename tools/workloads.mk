@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk, and kernels that log
+# iterate rounds busy_calls sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk, and kernels that log
 # their work: cg ft ep pagerank; plain ones: bystander late_mpi unmap
 # barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team and crew_omp, and team_llvm and crew_llvm, the same
 # with the other library.
@@ -15,7 +15,7 @@ MPIF90_MPICH ?= mpif90.mpich
 CLANG ?= clang
 
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes \
-	rounds stalls walk cg ft ep pagerank
+	rounds busy_calls stalls walk cg ft ep pagerank
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver
