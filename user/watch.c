@@ -204,9 +204,9 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		fresh.image = NULL;
 		goto forget;
 	}
-	watch__join_image(watch, &fresh, now_ns);
 	snprintf(fresh.build_id, sizeof(fresh.build_id), "%s", resolver__build_id(watch->parts.resolver, fresh.pid));
 	functions = watch__attach_rows(watch, &fresh, process);
+	watch__join_image(watch, &fresh, now_ns);
 	watch->slots[slot] = true;
 	watch->watched[watch->count++] = fresh;
 	watch->ever++;
@@ -298,14 +298,16 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 		watched->flags = tracked.flags;
 		resolver__remapped(watch->parts.resolver, watched->pid, mpi);
 		kernel_side__reflag(watch->parts.side, watched->pid, &tracked);
+		watch__leave_image(watch, watched);
 		status = attacher__attach(watch->parts.attacher, process, library, alone(watch, library, now_ns),
 					  &watched->image, err, sizeof(err));
 		if (status) {
 			attacher__release(watch->parts.attacher, watched->pid);
 			watched->image = NULL;
 			watch__warn(watch, "attach_failed", watched->pid, "its MPI came late and is not seen: %s", err);
-		} else {
-			watch__join_image(watch, watched, now_ns);
+		}
+		watch__join_image(watch, watched, now_ns);
+		if (!status) {
 			watch__tell_process(watch, watched, LINE_ATTACHED, watch__hits_of(watch, watched),
 					    "its MPI came late");
 		}

@@ -21,14 +21,17 @@ struct governed {
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
 	double cost;	    /* of the last load, share of its time */
+	bool looked;	    /* once, soon after it was attached */
 	uint64_t gap_ns;    /* since when some of it is not seen and not counted yet; 0 = all is seen */
 	uint64_t closed_ns; /* such time in this window */
 	uint64_t thinned, thinned_ns, thinned_io; /* at the last window's end */
 };
 
-/* An image's probes, closed and opened in turns. */
+/* An image's probes: what is left out of them, and whether they are closed and opened in turns. */
 struct image_turns {
 	const struct attached_image *image;
+	struct governor_set set;
+	uint64_t counted_ns; /* since when calls are counted, for the shares of functions */
 	struct governor_turns turns;
 	uint64_t closed_ns; /* when links were closed last */
 	bool told;
@@ -138,8 +141,46 @@ bool watch__maps_openmp(const struct process *process);
 /* A process begins to be governed: its slot is its own from now on. */
 void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns);
 
-/* It has got its image, whose probes may be closed at present. */
-void watch__join_image(const struct watch *watch, struct watched *watched, uint64_t now_ns);
+/* All that will be probed of it is: its image's probes may be closed at present, or some left out. */
+void watch__join_image(struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* Its links are about to change one by one: until it joins its image, no time between two calls is a fragment. */
+void watch__leave_image(const struct watch *watch, const struct watched *watched);
+
+/*
+ * Leaves functions that never wait out of the image of a process that costs too much (watch_sets.c). Returns whether
+ * there were any: then it costs less from now on.
+ */
+bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* Probes them again where all processes of the image can afford it. */
+void watch__probe_again(struct watch *watch, struct image_turns *turns, uint64_t now_ns);
+
+/* What the governor wants of a process, as the kernel side reads it. */
+struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched);
+
+/* A new interval begins, over which the cost of a process's calls is measured. */
+void watch__begin_load(const struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* "process 12 (lmp): 31000 calls/s cost 2.9 % of its time", of the interval. */
+const char *watch__say_load(const struct watch *watch, const struct watched *watched, char *text, size_t size);
+
+/* The record of an image, made at first sight; NULL when out of memory. */
+struct image_turns *watch__turns_of(struct watch *watch, const struct attached_image *image);
+
+/*
+ * Links of an image change: threads of its processes begin anew. unseen: from here on some of their calls are not
+ * seen. voids: open calls will not be seen to return.
+ */
+void watch__turn_image(struct watch *watch, const struct attached_image *image, bool unseen, bool voids);
+
+/* What its processes cost until its links were closed or opened says nothing of what they will cost. */
+void watch__charge_image(struct watch *watch, const struct attached_image *image, uint64_t now_ns);
+
+double watch__budget_pct(const struct watch *watch);
+
+/* How many times as much a call costs whose site is single-stepped. */
+double watch__stepped_ratio(const struct costs *costs);
 
 /* An image may be gone with the process that let go of it. */
 void watch__forget_image(struct watch *watch, const struct attached_image *image);

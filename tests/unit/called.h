@@ -46,7 +46,7 @@ static inline void add_call(uint32_t site, uint32_t rank, struct kept kept, uint
 	const struct series *series = &callers[site * job->row_count + rank];
 
 	assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
-	assert_int_equal(waiting__add(waiting, &kept, series, group, 0), 0);
+	assert_int_equal(waiting__add(waiting, &kept, series, &(struct stg_state){.group = group}, 0), 0);
 }
 
 /* A call that is long enough to be a fragment by itself. */

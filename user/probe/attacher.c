@@ -86,7 +86,8 @@ static int add_polling(struct learning *learning, const struct survey_function *
 							     .entry = function->symbol.offset,
 							     .row = row,
 							     .name = function_rows[row].symbol,
-							     .class = function->site.class};
+							     .class = function->site.class,
+							     .unit = -1};
 	return 0;
 }
 
@@ -124,7 +125,8 @@ static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 								     .entry = function->symbol.offset,
 								     .row = row,
 								     .name = function_rows[row].symbol,
-								     .class = function->site.class};
+								     .class = function->site.class,
+								     .unit = functions__unit(row)};
 	}
 	return 0;
 }
@@ -211,6 +213,13 @@ fail:
 	return NULL;
 }
 
+static bool is_left_out(const struct attached *image, size_t probe)
+{
+	int unit = image->probes[probe].unit;
+
+	return unit >= 0 && image->public.without >> unit & 1;
+}
+
 void attached__tell_rows(struct attacher *attacher, const struct attached *image)
 {
 	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
@@ -221,7 +230,7 @@ void attached__tell_rows(struct attacher *attacher, const struct attached *image
 						   .class = (u8)row->class,
 						   .known = 1,
 						   .stepped = image->probes[i].class == SITE_STEPPED,
-						   .hot = image->probes[i].hot};
+						   .hot = image->probes[i].hot || is_left_out(image, i)};
 		uint32_t key = (uint32_t)image->probes[i].row;
 
 		bpf_map_update_elem(map, &key, &function, BPF_ANY);
@@ -300,6 +309,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		}
 		attacher->images[attacher->count++] = image;
 		attached__tell_rows(attacher, image);
+		attached__begin_count(attacher, image);
 	}
 	*out = &image->public;
 	status = add_mapper(image, process->pid);
