@@ -47,6 +47,7 @@ struct watched {
 	const struct attached_image *image;
 	char build_id[IMAGE_BUILD_ID_MAX];
 	uint64_t attached_ns, ended_ns;
+	uint64_t attach_cost_ns; /* CPU time that was spent on reading its images and setting its probes */
 	uint64_t start_utc_ns;
 	struct kernel_counters window; /* at the last window's end */
 	struct governed governed;
@@ -67,7 +68,17 @@ struct heard {
 	pid_t pid;
 	uint64_t since_ns;
 	int looks, limit;
+	uint64_t due_ns; /* it is old enough for its attachment then; 0 = that was not asked yet */
+	char exe[64];	 /* set with due_ns */
 };
+
+/* What the last attachment to an image cost, ns: the next one is put off by it. 0 = not known yet. */
+struct image_cost {
+	uint64_t device, inode;
+	uint64_t join_ns; /* of a process whose image had its links */
+	uint64_t open_ns; /* where they were opened; not the first time, when the image was read as well */
+};
+#define IMAGE_COSTS 16
 
 /* Whether the last image that was asked about is shared with others than targets. */
 struct verdict {
@@ -83,6 +94,7 @@ struct watch {
 	size_t count, room;
 	struct heard *heard;
 	size_t heard_count, heard_room;
+	struct heard later; /* of one that was too young: its due_ns and exe */
 	bool slots[KERNEL_SLOTS];
 	size_t ever;
 	uint64_t hits; /* of processes that ended */
@@ -92,6 +104,8 @@ struct watch {
 	struct topology *topology;
 	uint64_t *named_start; /* of the processes asked for by number; 0 not seen yet */
 	struct verdict verdict;
+	struct image_cost costs[IMAGE_COSTS]; /* a ring */
+	size_t cost_count;
 	struct image_turns *turns;
 	size_t turn_count, turn_room;
 };
@@ -116,6 +130,9 @@ struct watched *watch__of(struct watch *watch, pid_t pid);
  * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence.
  */
 int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size);
+
+/* What an attachment to an image will cost by what the last one did, ns; 0 where there was none. */
+uint64_t watch__attach_cost(struct watch *watch, const struct process_mapping *mapping);
 
 /* A process became another program: it is looked at soon. */
 void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns);

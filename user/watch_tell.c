@@ -69,6 +69,7 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 	    .job = process->job,
 	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
 	    .hits = hits,
+	    .attach_cpu_ms = (double)watched->attach_cost_ns * 1e-6,
 	    .state = state,
 	    .reason = reason,
 	};
