@@ -27,10 +27,23 @@ struct attacher *attacher__new(struct kernel_side *side, double learn_s)
 	return attacher;
 }
 
+static bool is_any(const struct attached *image, const struct link *link, int64_t by)
+{
+	(void)image;
+	(void)link;
+	(void)by;
+	return true;
+}
+
+static bool is_of_process(const struct attached *image, const struct link *link, int64_t pid)
+{
+	(void)image;
+	return link->pid == (pid_t)pid;
+}
+
 static void image_close(struct attacher *attacher, struct attached *image)
 {
-	for (size_t i = 0; i < image->link_count; i++)
-		kernel_side__unlink(attacher->side, image->links[i].open);
+	attached__close_links(attacher, image, is_any, 0);
 	attached__learnt(attacher, image);
 	if (image->file >= 0)
 		close(image->file);
@@ -356,13 +369,10 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 				image->mappers[kept++] = image->mappers[j];
 		image->mapper_count = kept;
 		kept = 0;
-		for (size_t j = 0; j < image->link_count; j++) {
-			if (image->links[j].pid != pid) {
+		attached__close_links(attacher, image, is_of_process, pid);
+		for (size_t j = 0; j < image->link_count; j++)
+			if (image->links[j].pid != pid)
 				image->links[kept++] = image->links[j];
-				continue;
-			}
-			kernel_side__unlink(attacher->side, image->links[j].open);
-		}
 		image->link_count = kept;
 		if (image->mapper_count)
 			continue;

@@ -185,6 +185,13 @@ static int insert_hot(struct attached *image, size_t calm)
 	return 0;
 }
 
+static bool is_part(const struct attached *image, const struct link *link, int64_t by)
+{
+	(void)image;
+	(void)by;
+	return link->row == LINK_CALM || link->row == LINK_HOT;
+}
+
 int attached__part(struct attacher *attacher, struct attached *image)
 {
 	int status = 0;
@@ -195,14 +202,7 @@ int attached__part(struct attacher *attacher, struct attached *image)
 	if (status)
 		return status;
 	image->parted = true;
-	for (size_t i = 0; i < image->link_count; i++) {
-		struct link *link = &image->links[i];
-
-		if (link->row != LINK_CALM && link->row != LINK_HOT)
-			continue;
-		kernel_side__unlink(attacher->side, link->open);
-		link->open = NULL;
-	}
+	attached__close_links(attacher, image, is_part, 0);
 	for (size_t i = 0; i < image->link_count && !attacher->paused; i++) {
 		int made =
 		    image->links[i].row == LINK_CALM ? attached__open_link(attacher, image, &image->links[i]) : 0;
@@ -213,12 +213,39 @@ int attached__part(struct attacher *attacher, struct attached *image)
 	return status;
 }
 
+void attached__close_links(struct attacher *attacher, struct attached *image,
+			   bool (*chosen)(const struct attached *image, const struct link *link, int64_t by),
+			   int64_t by)
+{
+	struct kernel_link **links = calloc(image->link_count + 1, sizeof(*links));
+	size_t count = 0;
+
+	for (size_t i = 0; i < image->link_count; i++) {
+		struct link *link = &image->links[i];
+
+		if (!link->open || !chosen(image, link, by))
+			continue;
+		if (links)
+			links[count++] = link->open;
+		else
+			kernel_side__unlink(attacher->side, link->open);
+		link->open = NULL;
+	}
+	if (count)
+		kernel_side__unlink_all(attacher->side, links, count);
+	free(links);
+}
+
+static bool is_before(const struct attached *image, const struct link *link, int64_t end)
+{
+	return link - image->links < end;
+}
+
 void attached__drop_links(struct attacher *attacher, struct attached *image, size_t count)
 {
 	if (!count)
 		return;
-	for (size_t i = 0; i < count; i++)
-		kernel_side__unlink(attacher->side, image->links[i].open);
+	attached__close_links(attacher, image, is_before, (int64_t)count);
 	image->link_count -= count;
 	memmove(image->links, image->links + count, image->link_count * sizeof(*image->links));
 	kernel_side__settle(attacher->side);
@@ -243,10 +270,7 @@ void attacher__pause(struct attacher *attacher)
 		struct attached *image = attacher->images[i];
 
 		attached__learnt(attacher, image);
-		for (size_t j = 0; j < image->link_count; j++) {
-			kernel_side__unlink(attacher->side, image->links[j].open);
-			image->links[j].open = NULL;
-		}
+		attached__close_links(attacher, image, is_before, INT64_MAX);
 	}
 	attacher->paused = true;
 }

@@ -81,6 +81,11 @@ void attached__count_probes(struct attached *image);
  */
 int attached__link(struct attacher *attacher, struct attached *image, pid_t pid);
 
+/* Closes those links of the image that are chosen, as far as they are open. */
+void attached__close_links(struct attacher *attacher, struct attached *image,
+			   bool (*chosen)(const struct attached *image, const struct link *link, int64_t by),
+			   int64_t by);
+
 /* Closes the first count links of the image and waits until they are gone. */
 void attached__drop_links(struct attacher *attacher, struct attached *image, size_t count);
 

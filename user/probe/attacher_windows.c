@@ -103,26 +103,15 @@ out:
 }
 
 /* Which of its links are of functions that go. */
-static bool is_hot(const struct attached *image, const struct link *link)
+static bool is_hot(const struct attached *image, const struct link *link, int64_t by)
 {
+	(void)by;
 	if (link->row == LINK_WAITING || link->row == LINK_HOT)
 		return true;
 	for (size_t i = 0; i < image->probe_count && link->row != LINK_CALM; i++)
 		if (image->probes[i].hot && attached__is_of(&image->probes[i], link->row))
 			return true;
 	return false;
-}
-
-static void close_hot(struct attacher *attacher, struct attached *image)
-{
-	for (size_t i = 0; i < image->link_count; i++) {
-		struct link *link = &image->links[i];
-
-		if (!is_hot(image, link))
-			continue;
-		kernel_side__unlink(attacher->side, link->open);
-		link->open = NULL;
-	}
 }
 
 static struct attached *find(const struct attacher *attacher, const struct attached_image *public)
@@ -150,7 +139,7 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 		told->parted = true;
 		status = attached__part(attacher, image);
 	}
-	close_hot(attacher, image);
+	attached__close_links(attacher, image, is_hot, 0);
 	return changed < 0 ? changed : status;
 }
 
@@ -163,7 +152,8 @@ static int open_links(struct attacher *attacher, struct attached *image)
 		struct link *link = &image->links[i];
 		int made = 0;
 
-		if (!link->open && !attached__leaves_out(image, link) && !(image->public.closed && is_hot(image, link)))
+		if (!link->open && !attached__leaves_out(image, link) &&
+		    !(image->public.closed && is_hot(image, link, 0)))
 			made = attached__open_link(attacher, image, link);
 		if (made && made != -EOPNOTSUPP && !status)
 			status = made;
@@ -219,6 +209,12 @@ void attacher__unit_shares(struct attacher *attacher, const struct attached_imag
 	free(calls);
 }
 
+static bool is_left_out(const struct attached *image, const struct link *link, int64_t by)
+{
+	(void)by;
+	return attached__leaves_out(image, link);
+}
+
 int attacher__leave_out(struct attacher *attacher, const struct attached_image *public, uint32_t units)
 {
 	struct attached *image = find(attacher, public);
@@ -228,14 +224,7 @@ int attacher__leave_out(struct attacher *attacher, const struct attached_image *
 		return 0;
 	image->public.without = units;
 	attached__tell_rows(attacher, image);
-	for (size_t i = 0; i < image->link_count; i++) {
-		struct link *link = &image->links[i];
-
-		if (!link->open || !attached__leaves_out(image, link))
-			continue;
-		kernel_side__unlink(attacher->side, link->open);
-		link->open = NULL;
-	}
+	attached__close_links(attacher, image, is_left_out, 0);
 	kernel_side__settle(attacher->side);
 	status = open_links(attacher, image);
 	attached__begin_count(attacher, image);
