@@ -247,12 +247,17 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 	struct kernel_governed *governor = governed_of(thread->slot);
 	u32 row = thread->function, voids = governor->voids;
 	bool none_returns = thread->voids != voids;
+	struct kernel_function_counters *count;
 	struct kernel_function *function;
 
 	if (thread->open == KERNEL_CALL && !thread->own_sites) {
 		function = bpf_map_lookup_elem(&functions, &row);
-		if (none_returns || (function && function->hot))
+		if (none_returns || (function && function->hot)) {
+			count = thread->counted ? function_counter(row) : 0;
+			if (count) /* its return is not missing: nobody will look for it */
+				add(count->vanished, 1);
 			drop_open(thread, LOST_GOVERNED);
+		}
 	}
 	if (thread->set != governor->set) {
 		/* what is open ends as a state of the set that it began in, and what follows it is void: not yet */

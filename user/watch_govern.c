@@ -8,11 +8,12 @@
 #include "model/grow.h"
 #include "watch_private.h"
 
-#define ALERT_NS 500000000ULL /* who was over its budget once will be again soon after probes open */
-#define AHEAD_NS 2.5e8	      /* an allowance that lasts no longer is looked at often */
-#define FIRST_LOOK_NS 2e7     /* of open time after a process is attached */
-#define KEEP_MOST 0.0625      /* of the calls, that may stay where the functions called most are closed */
-#define KEEP_SHARE 0.25	      /* of the budget, that they may cost */
+#define ALERT_NS 500000000ULL	   /* who was over its budget once will be again soon after probes open */
+#define AHEAD_NS 2.5e8		   /* an allowance that lasts no longer is looked at often */
+#define FIRST_LOOK_NS 2e7	   /* of open time after a process is attached */
+#define ASKED_EACH_NS 500000000ULL /* to ask is to read a counter of each function on each CPU */
+#define KEEP_MOST 0.0625	   /* of the calls, that may stay where the functions called most are closed */
+#define KEEP_SHARE 0.25		   /* of the budget, that they may cost */
 
 #define GRACE_NS 1000000000ULL /* probes that were closed may cost until they are out: no reason to close more */
 
@@ -448,7 +449,7 @@ static uint64_t row_hits(const struct watch *watch)
  * Whether a process costs more than its budget, though its allowance lasts for a while: it is looked at once soon after
  * it is attached, and then where the allowance is half gone.
  */
-static bool costs_too_much(const struct watch *watch, struct watched *watched)
+static bool costs_too_much(const struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	const struct governor *governor = &watch->parts.governor;
 	struct governed *governed = &watched->governed;
@@ -459,7 +460,11 @@ static bool costs_too_much(const struct watch *watch, struct watched *watched)
 		governed->looked = true;
 		return governed->load.cost_ns > governor->rate * governed->load.open_ns;
 	}
-	return governed->account.mean > governor->rate && governed->account.credit_ns < governor->room_ns / 2;
+	if (governed->account.mean <= governor->rate || governed->account.credit_ns >= governor->room_ns / 2 ||
+	    now_ns < governed->asked_ns + ASKED_EACH_NS)
+		return false;
+	governed->asked_ns = now_ns;
+	return true;
 }
 
 bool watch__govern(struct watch *watch, uint64_t now_ns)
@@ -476,7 +481,7 @@ bool watch__govern(struct watch *watch, uint64_t now_ns)
 		if (charge(watch, watched, now_ns)) {
 			relieve(watch, watched, now_ns);
 			alert = true;
-		} else if (costs_too_much(watch, watched) && watch__leave_out(watch, watched, now_ns)) {
+		} else if (costs_too_much(watch, watched, now_ns) && watch__leave_out(watch, watched, now_ns)) {
 			alert = true;
 		} else if (now_ns >= watched->governed.load_ns + GOVERNOR_STEP_NS && !closed(watched)) {
 			look(watch, watched, now_ns);

@@ -22,6 +22,7 @@ struct governed {
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
 	double cost;	    /* of the last load, share of its time */
 	bool looked;	    /* once, soon after it was attached */
+	uint64_t asked_ns;  /* when it was last asked what could be left out, before its allowance is used up */
 	uint64_t gap_ns;    /* since when some of it is not seen and not counted yet; 0 = all is seen */
 	uint64_t closed_ns; /* such time in this window */
 	uint64_t thinned, thinned_ns, thinned_io; /* at the last window's end */
