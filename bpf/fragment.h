@@ -315,16 +315,42 @@ static __always_inline void settle_rows(struct kernel_thread *thread)
 		drop_open(thread, LOST_GOVERNED);
 }
 
+/* Calls are states of another set of probed functions from here on: none that was remembered is one of them. */
+static __always_inline void enter_set(struct kernel_thread *thread, u32 set)
+{
+	thread->set = set;
+	thread->pending = 0; /* a request that was posted in the other set is forgotten with it */
+	for (u32 i = 0; i < KERNEL_RECENT_CALLS; i++)
+		thread->recent_calls[i].epoch = 0;
+}
+
 /*
  * Probes of the process were closed or opened. What lies between two calls is void, since others may
  * have come there unseen; so is an open call whose return probe was among them. All else has its end.
  */
 static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 {
-	struct kernel_function *function;
-	u32 row = thread->function, voids = governed_of(thread->slot)->voids;
+	struct kernel_governed *governor = governed_of(thread->slot);
+	u32 row = thread->function, voids = governor->voids;
 	bool none_returns = thread->voids != voids;
+	struct kernel_function_counters *count;
+	struct kernel_function *function;
 
+	if (thread->open == KERNEL_CALL && !thread->own_sites) {
+		function = bpf_map_lookup_elem(&functions, &row);
+		if (none_returns || (function && function->hot)) {
+			count = thread->counted ? function_counter(row) : 0;
+			if (count) /* its return is not missing: nobody will look for it */
+				add(count->vanished, 1);
+			drop_open(thread, LOST_GOVERNED);
+		}
+	}
+	if (thread->set != governor->set) {
+		/* what is open ends as a state of the set that it began in, and what follows it is void: not yet */
+		if (thread->open != KERNEL_NOTHING)
+			return;
+		enter_set(thread, governor->set);
+	}
 	thread->turn = turn;
 	thread->voids = voids;
 	thread->let_go_ns = thread->entered_ns = 0;
@@ -332,11 +358,6 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 		thread->vertex = 0;
 		thread->computing = 0;
 	}
-	if (thread->open != KERNEL_CALL || thread->own_sites)
-		return;
-	function = bpf_map_lookup_elem(&functions, &row);
-	if (none_returns || (function && function->hot))
-		drop_open(thread, LOST_GOVERNED);
 }
 
 /* Brings a thread's state up to what was closed or opened. Most calls come where nothing was. */
@@ -390,6 +411,7 @@ __noinline int renew_thread(u64 now, bool create)
 	thread->process_flags = process->flags;
 	thread->generation = generation;
 	thread->rows_generation = rows_generation;
+	enter_set(thread, governed_of(process->slot)->set);
 	thread->turn = governed_of(process->slot)->turn;
 	thread->voids = governed_of(process->slot)->voids;
 	return true;

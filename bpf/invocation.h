@@ -139,6 +139,10 @@ static __always_inline void describe_post(struct kernel_thread *thread, struct t
 	u64 at = argument(args, roles->request);
 	bool own = is_own(args, sp, at);
 
+	/* completions could not tell which of their requests are known: only those that outlive them are followed */
+	if (thread->set && !(roles->flags & VAPRO_ROLE_PERSISTENT))
+		return;
+
 	/* without returns the handle is read at the next call, and a binding's variable is gone by then */
 	if (own || !(thread->process_flags & KERNEL_PROCESS_NO_RETURN))
 		request_post(thread, task, at, bytes, roles->flags & VAPRO_ROLE_PERSISTENT, own);
@@ -151,10 +155,18 @@ static __always_inline void describe_requests(struct kernel_thread *thread, stru
 {
 	struct request_walk walk = {
 	    .tgid = thread->tgid, .counters = thread->slot, .start = roles->flags & VAPRO_ROLE_START, .id = now};
-	struct kernel_pending *pending = pending_of(thread, task);
+	struct kernel_pending *pending;
 	struct request_sum sum = {};
 	s32 count = 1;
 
+	if (thread->set) {
+		if (roles->requests != 255)
+			count = (s32)argument(args, roles->requests);
+		key->requests = count > 0 ? (u16)count : 0;
+		key->flags |= KERNEL_VERTEX_NO_BYTES;
+		return;
+	}
+	pending = pending_of(thread, task);
 	if (!pending)
 		return;
 	pending->done = roles->flags & (VAPRO_ROLE_DONE_FLAG | VAPRO_ROLE_DONE_INDEX | VAPRO_ROLE_DONE_SOME);
@@ -179,7 +191,9 @@ static __always_inline void describe_requests(struct kernel_thread *thread, stru
 		pending->indices_at = argument(args, roles->done + 1);
 		thread->pending = 1;
 	}
-	if (sum.unmatched)
+	if (sum.unmatched && now < governed_of(thread->slot)->known_ns)
+		key->flags |= KERNEL_VERTEX_NO_BYTES;
+	else if (sum.unmatched)
 		lose(thread->slot, LOST_UNMATCHED, sum.unmatched);
 	if (sum.guessed)
 		key->flags |= KERNEL_VERTEX_APPROX;
@@ -217,6 +231,7 @@ static __always_inline void describe(struct kernel_thread *thread, struct task_s
 	u64 sp = 0;
 
 	key->tgid = thread->tgid;
+	key->set = (u16)thread->set;
 	key->function = row;
 	if (roles->count)
 		*bytes = bytes_of(thread, args, roles->count, roles->type, roles->flags & VAPRO_ROLE_COUNT_ARRAY, key);

@@ -43,7 +43,7 @@ static __always_inline void count_site(struct kernel_thread *thread, u32 cookie,
 
 static __always_inline u32 boundary_vertex(struct kernel_thread *thread, u64 at, u32 row, u16 flags)
 {
-	struct kernel_vertex_key key = {.tgid = thread->tgid, .function = row};
+	struct kernel_vertex_key key = {.tgid = thread->tgid, .function = row, .set = (u16)thread->set};
 
 	key.site = at + 1; /* as a call there would return to */
 	key.flags = KERNEL_VERTEX_NO_PEER | KERNEL_VERTEX_NO_ROOT | flags;

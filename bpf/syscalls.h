@@ -108,6 +108,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	a1 = SYSCALL_A1(regs);
 	a2 = SYSCALL_A2(regs);
 	key.tgid = thread->tgid;
+	key.set = (u16)thread->set;
 	key.function = (u16)(KERNEL_FUNCTIONS + nr);
 	key.flags = KERNEL_VERTEX_NO_PEER | KERNEL_VERTEX_NO_ROOT;
 	switch (nr) {
@@ -133,7 +134,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	if (nr != NR_OPEN && nr != NR_OPENAT)
 		describe_fd(task, a0, &key);
 	/* it may be an MPI call's that is not seen, but those read and write no files */
-	if (unseen(thread) && key.fd_kind != KIND_FILE && key.fd_kind != KIND_BLOCK)
+	if ((unseen(thread) || thread->set) && key.fd_kind != KIND_FILE && key.fd_kind != KIND_BLOCK)
 		return 0;
 	key.cell = cell_of(bytes);
 	io_call_site(regs, thread->tgid, &key);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate rounds sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk nested, with the frame of loop.h
-# posts sendrecv wrapped_twice kernels3 mpiio hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
+# iterate rounds busy_calls sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk nested, with the frame
+# of loop.h posts sendrecv wrapped_twice kernels3 mpiio hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
 # ep pagerank; plain ones: bystander late_mpi unmap
 # barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
 # and regions_llvm, the same with the other library.
@@ -18,7 +18,7 @@ CLANG ?= clang
 # the programs of make accept WHAT=programs
 LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes \
-	rounds stalls walk cg ft ep pagerank nested $(LOOPS_MPI)
+	rounds busy_calls stalls walk cg ft ep pagerank nested $(LOOPS_MPI)
 WORKLOAD_MPI_CXX := throw
 WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver

@@ -322,7 +322,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 		if (kept->covered && series->class != VAPRO_COMMUNICATION)
 			waiting__reach(job->waiting, kept->max_ns);
 		if (kept->covered && series->class == VAPRO_COMMUNICATION &&
-		    waiting__add(job->waiting, kept, series, stg__state(context->stg, series->state)->group, from))
+		    waiting__add(job->waiting, kept, series, stg__state(context->stg, series->state), from))
 			return -ENOMEM;
 	}
 	explain_waiting(context, job, span);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "model/grow.h"
 #include "target/kernel_range.h"
 
@@ -141,6 +142,40 @@ static uint32_t flags_of(const struct watch *watch, const struct process *proces
 	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0);
 }
 
+static struct image_cost *cost_of(struct watch *watch, uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < IMAGE_COSTS; i++)
+		if (watch->costs[i].inode == inode && watch->costs[i].device == device)
+			return &watch->costs[i];
+	return NULL;
+}
+
+uint64_t watch__attach_cost(struct watch *watch, const struct process_mapping *mapping)
+{
+	const struct image_cost *cost = cost_of(watch, mapping->device, mapping->inode);
+
+	if (!cost)
+		return 0;
+	return attacher__linked(watch->parts.attacher, mapping) ? cost->join_ns : cost->open_ns;
+}
+
+/* linked: its image had its links already. */
+static void note_attach_cost(struct watch *watch, const struct attached_image *image, bool linked, uint64_t ns)
+{
+	struct image_cost *cost = cost_of(watch, image->device, image->inode);
+
+	if (!cost) {
+		cost = &watch->costs[watch->cost_count++ % IMAGE_COSTS];
+		*cost = (struct image_cost){.device = image->device, .inode = image->inode};
+		if (!linked)
+			return;
+	}
+	if (linked)
+		cost->join_ns = ns;
+	else
+		cost->open_ns = ns;
+}
+
 /*
  * Begins to watch a process that was read; takes it over. The kernel side must know the process, its
  * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence.
@@ -152,8 +187,9 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	struct watched fresh = {.pid = process->pid, .pidfd = -1, .attached_ns = now_ns, .identity = *process};
 	struct kernel_process tracked = {.flags = flags_of(watch, process, mpi)};
 	struct vapro_bpf *bpf = kernel_side__bpf(watch->parts.side);
+	uint64_t spent_ns = cpus__spent_ns();
 	const char *reason;
-	bool owned = true, by_itself;
+	bool owned = true, by_itself, linked = library && attacher__linked(watch->parts.attacher, library);
 	int slot, status, functions;
 
 	fresh.identity.mappings = NULL; /* they stay the resolver's */
@@ -204,9 +240,12 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		fresh.image = NULL;
 		goto forget;
 	}
-	watch__join_image(watch, &fresh, now_ns);
 	snprintf(fresh.build_id, sizeof(fresh.build_id), "%s", resolver__build_id(watch->parts.resolver, fresh.pid));
 	functions = watch__attach_rows(watch, &fresh, process);
+	watch__join_image(watch, &fresh, now_ns);
+	fresh.attach_cost_ns = cpus__spent_ns() - spent_ns;
+	if (fresh.image)
+		note_attach_cost(watch, fresh.image, linked, fresh.attach_cost_ns);
 	watch->slots[slot] = true;
 	watch->watched[watch->count++] = fresh;
 	watch->ever++;
@@ -298,14 +337,16 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 		watched->flags = tracked.flags;
 		resolver__remapped(watch->parts.resolver, watched->pid, mpi);
 		kernel_side__reflag(watch->parts.side, watched->pid, &tracked);
+		watch__leave_image(watch, watched);
 		status = attacher__attach(watch->parts.attacher, process, library, alone(watch, library, now_ns),
 					  &watched->image, err, sizeof(err));
 		if (status) {
 			attacher__release(watch->parts.attacher, watched->pid);
 			watched->image = NULL;
 			watch__warn(watch, "attach_failed", watched->pid, "its MPI came late and is not seen: %s", err);
-		} else {
-			watch__join_image(watch, watched, now_ns);
+		}
+		watch__join_image(watch, watched, now_ns);
+		if (!status) {
 			watch__tell_process(watch, watched, LINE_ATTACHED, watch__hits_of(watch, watched),
 					    "its MPI came late");
 		}
@@ -315,12 +356,15 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 
 static void remap(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
+	uint64_t spent_ns = cpus__spent_ns();
+
 	watched->remapped_ns = 0;
 	watch__rows_remapped(watch, watched);
 	if (watched->image)
 		resolver__remapped(watch->parts.resolver, watched->pid, PROCESS_NO_MPI);
 	else
 		join(watch, watched, now_ns);
+	watched->attach_cost_ns += cpus__spent_ns() - spent_ns;
 }
 
 void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t now_ns)

@@ -206,7 +206,7 @@ static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *requ
 		if (!watched->ended_ns &&
 		    (request->flags & KERNEL_REQUEST_PERSISTENT || request->time_ns + REQUEST_NS > aging->now_ns))
 			return false;
-		if (!(request->flags & KERNEL_REQUEST_PERSISTENT))
+		if (!(request->flags & KERNEL_REQUEST_PERSISTENT) && !watch__orders(aging->watch, watched)->set)
 			__atomic_fetch_add(&counters[watched->slot].lost[VAPRO_LOST_UNMATCHED], request->count,
 					   __ATOMIC_RELAXED);
 		return true;

@@ -2,6 +2,8 @@
 /* Who is watched next: what runs now, what was heard of, and who takes the place of one that ended. */
 #include <errno.h>
 #include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include "watch_private.h"
 
 #define LOOKS 5
+#define ATTACH_SHARE 0.01 /* of a process's life, that its attachment may take of CPU time */
 
 /* Times after which somebody we heard of is looked at: a library is mapped some time after exec. */
 static const uint64_t look_after_ms[LOOKS] = {3, 20, 100, 400, 1500};
@@ -77,10 +80,30 @@ static bool tells_without_mpi(const struct watch *watch, const struct process *p
 }
 
 /*
+ * Whether the attachment to a process, by what the last one to its library cost, would take more than 1 % of its life
+ * so far: then it is put off until it would not. The first one to a library is not: what it will cost is not known.
+ */
+static bool is_too_young(struct watch *watch, const struct process *process, uint64_t now_ns)
+{
+	const struct process_mapping *library = NULL;
+	double cost, age = process__age(process) * 1e9;
+
+	if (!process__mpi(process, &library) || !library)
+		return false;
+	cost = (double)watch__attach_cost(watch, library);
+	if (cost <= ATTACH_SHARE * age)
+		return false;
+	watch->later.due_ns = now_ns + (uint64_t)(cost / ATTACH_SHARE - age);
+	snprintf(watch->later.exe, sizeof(watch->later.exe), "%s", process->exe);
+	return true;
+}
+
+/*
  * Looks at one process: attaches it when it is selected and has an MPI or, without one, something else
  * to tell, or was asked for by number. look: how often it was before, as it may
  * still map what it needs.
- * 0, -EAGAIN for later, -EBUSY while one of this number is not quite over, -errno.
+ * 0, -EAGAIN for later, -EINPROGRESS until watch->later.due_ns, -EBUSY while one of this number is not quite over,
+ * -errno.
  */
 static int consider(struct watch *watch, pid_t pid, int look, uint64_t now_ns, char *err, size_t err_size)
 {
@@ -107,6 +130,10 @@ static int consider(struct watch *watch, pid_t pid, int look, uint64_t now_ns, c
 	}
 	if (is_selective(watch->selection))
 		static_mpi__look(watch->statics, process);
+	if (!named && is_too_young(watch, process, now_ns)) {
+		status = -EINPROGRESS;
+		goto leave;
+	}
 	status = -EAGAIN;
 	if (named || process__mpi(process, NULL) || tells_without_mpi(watch, process, look))
 		return watch__attach(watch, process, now_ns, err, err_size);
@@ -159,9 +186,12 @@ void watch__rescan(struct watch *watch, uint64_t now_ns)
 	if (watch->selection->pid_count && !watch->selection->glob_count)
 		return;
 	process__each(is_candidate, collect_candidate, &scanning);
-	for (size_t i = 0; i < scanning.count; i++)
-		if (consider(watch, scanning.pids[i], 0, now_ns, ignored, sizeof(ignored)) == -EAGAIN)
+	for (size_t i = 0; i < scanning.count; i++) {
+		int status = consider(watch, scanning.pids[i], 0, now_ns, ignored, sizeof(ignored));
+
+		if (status == -EAGAIN || status == -EINPROGRESS)
 			watch__heard_of(watch, scanning.pids[i], now_ns); /* it may have just begun */
+	}
 	free(scanning.pids);
 }
 
@@ -179,7 +209,7 @@ static void hear(struct watch *watch, pid_t pid, uint64_t now_ns, int limit)
 		}
 	if (grow(&watch->heard, &watch->heard_room, watch->heard_count + 1, sizeof(*watch->heard)))
 		return;
-	watch->heard[watch->heard_count++] = (struct heard){pid, now_ns, 0, limit};
+	watch->heard[watch->heard_count++] = (struct heard){.pid = pid, .since_ns = now_ns, .limit = limit};
 }
 
 void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns)
@@ -196,6 +226,11 @@ void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns)
 	hear(watch, pid, now_ns, watch->parts.finds && !is_selective(watch->selection) ? 1 : LOOKS);
 }
 
+static bool has_ended(pid_t pid)
+{
+	return kill(pid, 0) && errno == ESRCH;
+}
+
 void watch__look(struct watch *watch, uint64_t now_ns)
 {
 	char err[512];
@@ -204,9 +239,24 @@ void watch__look(struct watch *watch, uint64_t now_ns)
 		struct heard *heard = &watch->heard[i];
 		int status;
 
-		if (now_ns < heard->since_ns + look_after_ms[heard->looks] * 1000000)
+		if (now_ns < heard->since_ns + look_after_ms[heard->looks] * 1000000 ||
+		    (now_ns < heard->due_ns && !has_ended(heard->pid)))
 			continue;
+		if (heard->due_ns && has_ended(heard->pid)) {
+			watch__warn(watch, "too_short", heard->pid,
+				    "process %d (%s) ended before it could be attached: to read its image and set its "
+				    "probes would have cost more than %g %% of its time",
+				    heard->pid, heard->exe, ATTACH_SHARE * 100);
+			*heard = watch->heard[--watch->heard_count];
+			i--;
+			continue;
+		}
 		status = consider(watch, heard->pid, heard->looks, now_ns, err, sizeof(err));
+		if (status == -EINPROGRESS) {
+			heard->due_ns = watch->later.due_ns;
+			memcpy(heard->exe, watch->later.exe, sizeof(heard->exe));
+			continue;
+		}
 		if (status == -EBUSY || (status == -EAGAIN && ++heard->looks < heard->limit))
 			continue;
 		*heard = watch->heard[--watch->heard_count];

@@ -8,14 +8,16 @@
 #include "model/grow.h"
 #include "watch_private.h"
 
-#define ALERT_NS 500000000ULL /* who was over its budget once will be again soon after probes open */
-#define AHEAD_NS 2.5e8	      /* an allowance that lasts no longer is looked at often */
-#define KEEP_MOST 0.0625      /* of the calls, that may stay where the functions called most are closed */
-#define KEEP_SHARE 0.25	      /* of the budget, that they may cost */
+#define ALERT_NS 500000000ULL	   /* who was over its budget once will be again soon after probes open */
+#define AHEAD_NS 2.5e8		   /* an allowance that lasts no longer is looked at often */
+#define FIRST_LOOK_NS 2e7	   /* of open time after a process is attached */
+#define ASKED_EACH_NS 500000000ULL /* to ask is to read a counter of each function on each CPU */
+#define KEEP_MOST 0.0625	   /* of the calls, that may stay where the functions called most are closed */
+#define KEEP_SHARE 0.25		   /* of the budget, that they may cost */
 
 #define GRACE_NS 1000000000ULL /* probes that were closed may cost until they are out: no reason to close more */
 
-static struct kernel_governed *orders(const struct watch *watch, const struct watched *watched)
+struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched)
 {
 	return &kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot];
 }
@@ -49,8 +51,7 @@ static void refresh_gap(struct watched *watched, uint64_t now_ns)
 	watch__count_gap(watched, now_ns, closed(watched) || watched->governed.io.closed_until_ns);
 }
 
-/* What its calls cost begins to be looked at anew. */
-static void begin_load(const struct watch *watch, struct watched *watched, uint64_t now_ns)
+void watch__begin_load(const struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	struct governed *governed = &watched->governed;
 	const struct kernel_counters *counters = watch__counters(watch, watched);
@@ -59,25 +60,33 @@ static void begin_load(const struct watch *watch, struct watched *watched, uint6
 	governed->load_ns = now_ns;
 	governed->load_calls = counters->enter;
 	governed->load_io = counters->syscalls;
-	governed->load_thinned_io = orders(watch, watched)->thinned_io;
-	memcpy(governed->calls, orders(watch, watched)->calls, sizeof(governed->calls));
-	memcpy(governed->time_ns, orders(watch, watched)->time_ns, sizeof(governed->time_ns));
+	governed->load_thinned_io = watch__orders(watch, watched)->thinned_io;
+	memcpy(governed->calls, watch__orders(watch, watched)->calls, sizeof(governed->calls));
+	memcpy(governed->time_ns, watch__orders(watch, watched)->time_ns, sizeof(governed->time_ns));
 }
 
 void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
-	memset(orders(watch, watched), 0, sizeof(struct kernel_governed));
+	/* until all links are open what lies between two calls is not a fragment: watch__join_image() */
+	*watch__orders(watch, watched) = (struct kernel_governed){.turn = 1};
 	watched->governed = (struct governed){0};
 	governor__open_account(&watch->parts.governor, &watched->governed.account, now_ns);
-	begin_load(watch, watched, now_ns);
+	watch__begin_load(watch, watched, now_ns);
 }
 
-void watch__join_image(const struct watch *watch, struct watched *watched, uint64_t now_ns)
+void watch__join_image(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
-	if (!closed(watched))
-		return;
-	turn(orders(watch, watched), true);
+	if (watched->image) {
+		watch__turns_of(watch, watched->image);
+		watch__orders(watch, watched)->set = watched->image->without;
+	}
+	turn(watch__orders(watch, watched), closed(watched));
 	refresh_gap(watched, now_ns);
+}
+
+void watch__leave_image(const struct watch *watch, const struct watched *watched)
+{
+	turn(watch__orders(watch, watched), true);
 }
 
 double watch__cost(const struct watch *watch, const struct watched *watched, const struct kernel_counters *since,
@@ -96,7 +105,7 @@ double watch__cost(const struct watch *watch, const struct watched *watched, con
 		delta.pauses[1][i] = now->pauses[1][i] - since->pauses[1][i];
 	}
 	return calibrate__cost(costs, &delta) +
-	       (double)(orders(watch, watched)->thinned_io - io_since) * costs->bystander_ns;
+	       (double)(watch__orders(watch, watched)->thinned_io - io_since) * costs->bystander_ns;
 }
 
 /* True where it overdraws. */
@@ -110,17 +119,16 @@ static bool charge(struct watch *watch, struct watched *watched, uint64_t now_ns
 		governed->load.cost_ns += spent;
 	}
 	governed->charged = *watch__counters(watch, watched);
-	governed->charged_io = orders(watch, watched)->thinned_io;
+	governed->charged_io = watch__orders(watch, watched)->thinned_io;
 	return governor__charge(&watch->parts.governor, &governed->account, now_ns, spent);
 }
 
-static double budget_pct(const struct watch *watch)
+double watch__budget_pct(const struct watch *watch)
 {
 	return watch->parts.governor.budget * 100;
 }
 
-/* "process 12 (lmp): 31000 calls/s cost 2.9 % of its time", of the load. */
-static const char *say_load(const struct watch *watch, const struct watched *watched, char *text, size_t size)
+const char *watch__say_load(const struct watch *watch, const struct watched *watched, char *text, size_t size)
 {
 	const struct governed *governed = &watched->governed;
 	double seconds = governed->load.open_ns * 1e-9;
@@ -140,20 +148,20 @@ static void tell_step(struct watch *watch, const struct watched *watched, const 
 {
 	char load[512], what[64] = "all returns are seen again";
 
-	say_load(watch, watched, load, sizeof(load));
+	watch__say_load(watch, watched, load, sizeof(load));
 	if (plan->thin)
 		snprintf(what, sizeof(what), "only states that come back within %g ms are let go",
 			 (double)governor__thin_ns(plan->thin) * 1e-6);
 	if (plan->thin < before)
 		watch__warn(watch, "released", watched->pid, "%s, which the budget of %.2g %% allows for: %s", load,
-			    budget_pct(watch), what);
+			    watch__budget_pct(watch), what);
 	else
 		watch__warn(watch, "governed", watched->pid,
 			    "%s, over the budget of %.2g %%: the returns of calls in states that come back within %g "
 			    "ms are let go, which saves %.2g %%; %.0f %% of the time in and between calls stays told, "
 			    "the rest is uncovered, reason governed",
-			    load, budget_pct(watch), (double)governor__thin_ns(plan->thin) * 1e-6, plan->saved * 100,
-			    plan->covered * 100);
+			    load, watch__budget_pct(watch), (double)governor__thin_ns(plan->thin) * 1e-6,
+			    plan->saved * 100, plan->covered * 100);
 }
 
 /* Looks at what a process cost lately. The plan for it. */
@@ -161,7 +169,7 @@ static struct governor_plan look(struct watch *watch, struct watched *watched, u
 {
 	struct governed *governed = &watched->governed;
 	const struct costs *costs = watch->parts.costs;
-	struct kernel_governed *out = orders(watch, watched);
+	struct kernel_governed *out = watch__orders(watch, watched);
 	struct governor_plan plan;
 	unsigned before = governed->steps.thin;
 
@@ -179,11 +187,11 @@ static struct governor_plan look(struct watch *watch, struct watched *watched, u
 	return plan;
 }
 
-static void turn_image(struct watch *watch, const struct attached_image *image, bool unseen, bool voids)
+void watch__turn_image(struct watch *watch, const struct attached_image *image, bool unseen, bool voids)
 {
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *watched = &watch->watched[i];
-		struct kernel_governed *out = orders(watch, watched);
+		struct kernel_governed *out = watch__orders(watch, watched);
 
 		if (watched->image != image)
 			continue;
@@ -192,8 +200,7 @@ static void turn_image(struct watch *watch, const struct attached_image *image, 
 	}
 }
 
-/* What its processes cost until its links were closed or opened tells nothing of what they will cost. */
-static void charge_image(struct watch *watch, const struct attached_image *image, uint64_t now_ns)
+void watch__charge_image(struct watch *watch, const struct attached_image *image, uint64_t now_ns)
 {
 	for (size_t i = 0; i < watch->count; i++)
 		if (watch->watched[i].image == image && !watch->watched[i].ended_ns) {
@@ -209,8 +216,7 @@ static void refresh_gaps(struct watch *watch, uint64_t now_ns)
 			refresh_gap(&watch->watched[i], now_ns);
 }
 
-/* The turns of an image, made at first sight; NULL when out of memory. */
-static struct image_turns *turns_of(struct watch *watch, const struct attached_image *image)
+struct image_turns *watch__turns_of(struct watch *watch, const struct attached_image *image)
 {
 	for (size_t i = 0; i < watch->turn_count; i++)
 		if (watch->turns[i].image == image)
@@ -231,7 +237,7 @@ void watch__forget_image(struct watch *watch, const struct attached_image *image
 			watch->turns[i--] = watch->turns[--watch->turn_count];
 }
 
-static double stepped_ratio(const struct costs *costs)
+double watch__stepped_ratio(const struct costs *costs)
 {
 	return costs->call_ns > 0 ? fmax(1, costs->stepped_call_ns / costs->call_ns) : 1;
 }
@@ -249,15 +255,15 @@ static void close_image(struct watch *watch, struct image_turns *turns, struct w
 	cost = fmax(cost, governed->account.speed);
 	if (!again)
 		keep = fmin(KEEP_MOST, KEEP_SHARE * governor->rate / cost);
-	say_load(watch, worst, load, sizeof(load));
+	watch__say_load(watch, worst, load, sizeof(load));
 	/* blind first: what is seen while links go is not the whole */
-	turn_image(watch, turns->image, true, false);
-	if (attacher__close(watch->parts.attacher, turns->image, keep, stepped_ratio(watch->parts.costs), &told))
+	watch__turn_image(watch, turns->image, true, false);
+	if (attacher__close(watch->parts.attacher, turns->image, keep, watch__stepped_ratio(watch->parts.costs), &told))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
-	turn_image(watch, turns->image, true, told.parted);
+	watch__turn_image(watch, turns->image, true, told.parted);
 	refresh_gaps(watch, now_ns);
 	now_ns = mono_now();
-	charge_image(watch, turns->image, now_ns);
+	watch__charge_image(watch, turns->image, now_ns);
 	turns->closed_ns = now_ns;
 	if (again)
 		governor__prolong(governor, &turns->turns, now_ns, governed->account.credit_ns);
@@ -270,8 +276,10 @@ static void close_image(struct watch *watch, struct image_turns *turns, struct w
 	watch__warn(
 	    watch, "governed", worst->pid,
 	    "%s, over the budget of %.2g %%: the probes of %u of %u functions of %s (most calls: %s) are closed for "
-	    "%.1f s and then opened in turns, about %.2g %% of the time; the gaps are uncovered, reason governed",
-	    load, budget_pct(watch), told.functions, told.of, turns->image->path, told.name ? told.name : "none",
+	    "%.1f s and then opened in turns, about %.2g %% of the time; the gaps are uncovered, reason governed: what "
+	    "the "
+	    "kernel's scheduler did to their threads is all that is known of them",
+	    load, watch__budget_pct(watch), told.functions, told.of, turns->image->path, told.name ? told.name : "none",
 	    (double)(turns->turns.closed_until_ns - now_ns) * 1e-9, fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
 }
 
@@ -279,13 +287,13 @@ static void open_image(struct watch *watch, struct image_turns *turns, uint64_t 
 {
 	if (attacher__open(watch->parts.attacher, turns->image))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
-	turn_image(watch, turns->image, false, false);
+	watch__turn_image(watch, turns->image, false, false);
 	now_ns = mono_now();
 	refresh_gaps(watch, now_ns);
-	charge_image(watch, turns->image, now_ns);
+	watch__charge_image(watch, turns->image, now_ns);
 	for (size_t i = 0; i < watch->count; i++)
 		if (watch->watched[i].image == turns->image)
-			begin_load(watch, &watch->watched[i], now_ns);
+			watch__begin_load(watch, &watch->watched[i], now_ns);
 }
 
 /* Whether all that map it would keep the budget, with something to spare, if it stayed open. */
@@ -302,7 +310,7 @@ static void release_image(struct watch *watch, struct image_turns *turns, uint64
 	turns->turns = (struct governor_turns){.opened_ns = turns->turns.opened_ns};
 	watch__warn(watch, "released", 0,
 		    "the probes of %s stay open again: no process that maps it costs over %.2g %%", turns->image->path,
-		    budget_pct(watch) * GOVERNOR_GIVE_BACK);
+		    watch__budget_pct(watch) * GOVERNOR_GIVE_BACK);
 }
 
 /* Its system calls cost more than half of what it does. */
@@ -318,7 +326,7 @@ static bool is_io(const struct watch *watch, const struct watched *watched)
 static bool is_tax(const struct watch *watch, const struct watched *watched)
 {
 	const struct governed *governed = &watched->governed;
-	double io = (double)(orders(watch, watched)->thinned_io - governed->load_thinned_io);
+	double io = (double)(watch__orders(watch, watched)->thinned_io - governed->load_thinned_io);
 
 	return io * watch->parts.costs->bystander_ns * 2 > governed->load.cost_ns;
 }
@@ -329,7 +337,7 @@ static void close_io(struct watch *watch, struct watched *watched, uint64_t now_
 	char load[512];
 
 	governor__close(&watch->parts.governor, &governed->io, now_ns, governed->account.credit_ns);
-	__atomic_store_n(&orders(watch, watched)->no_io, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&watch__orders(watch, watched)->no_io, 1, __ATOMIC_RELEASE);
 	governor__turned(&governed->account);
 	refresh_gap(watched, now_ns);
 	if (governed->io.count > 1)
@@ -338,7 +346,7 @@ static void close_io(struct watch *watch, struct watched *watched, uint64_t now_
 	    watch, "governed", watched->pid,
 	    "%s, over the budget of %.2g %%, most of it for system calls: they are let go for %.1f s and then told "
 	    "in turns; the gaps are uncovered, reason governed",
-	    say_load(watch, watched, load, sizeof(load)), budget_pct(watch),
+	    watch__say_load(watch, watched, load, sizeof(load)), watch__budget_pct(watch),
 	    (double)(governed->io.closed_until_ns - now_ns) * 1e-9);
 }
 
@@ -347,10 +355,10 @@ static void open_io(struct watch *watch, struct watched *watched, uint64_t now_n
 	struct governed *governed = &watched->governed;
 
 	if (governor__is_due(&governed->io, now_ns)) {
-		__atomic_store_n(&orders(watch, watched)->no_io, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&watch__orders(watch, watched)->no_io, 0, __ATOMIC_RELEASE);
 		governor__turned(&governed->account);
 		refresh_gap(watched, now_ns);
-		begin_load(watch, watched, now_ns);
+		watch__begin_load(watch, watched, now_ns);
 		return;
 	}
 	if (!governed->io.count || governed->io.closed_until_ns ||
@@ -368,11 +376,13 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 	unsigned before = governed->steps.thin;
 	struct image_turns *turns;
 
+	if (watch__leave_out(watch, watched, now_ns))
+		return;
 	if (!closed(watched)) {
 		struct governor_plan plan = look(watch, watched, now_ns);
 
 		if (governed->steps.thin > before && plan.open >= 1) {
-			begin_load(watch, watched, now_ns);
+			watch__begin_load(watch, watched, now_ns);
 			governor__turned(&watched->governed.account);
 			return;
 		}
@@ -389,7 +399,7 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 		governor__turned(&watched->governed.account);
 		return;
 	}
-	turns = watched->image ? turns_of(watch, watched->image) : NULL;
+	turns = watched->image ? watch__turns_of(watch, watched->image) : NULL;
 	if (turns && turns->image->closed && now_ns < turns->closed_ns + GRACE_NS)
 		return;
 	if (turns)
@@ -411,6 +421,28 @@ static uint64_t row_hits(const struct watch *watch)
 	return hits;
 }
 
+/*
+ * Whether a process costs more than its budget, though its allowance lasts for a while: it is looked at once soon after
+ * it is attached, and then where the allowance is half gone.
+ */
+static bool costs_too_much(const struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	const struct governor *governor = &watch->parts.governor;
+	struct governed *governed = &watched->governed;
+
+	if (!watched->image || closed(watched) || governor->rate <= 0)
+		return false;
+	if (!governed->looked && governed->load.open_ns >= FIRST_LOOK_NS) {
+		governed->looked = true;
+		return governed->load.cost_ns > governor->rate * governed->load.open_ns;
+	}
+	if (governed->account.mean <= governor->rate || governed->account.credit_ns >= governor->room_ns / 2 ||
+	    now_ns < governed->asked_ns + ASKED_EACH_NS)
+		return false;
+	governed->asked_ns = now_ns;
+	return true;
+}
+
 bool watch__govern(struct watch *watch, uint64_t now_ns)
 {
 	const struct governor *governor = &watch->parts.governor;
@@ -425,9 +457,11 @@ bool watch__govern(struct watch *watch, uint64_t now_ns)
 		if (charge(watch, watched, now_ns)) {
 			relieve(watch, watched, now_ns);
 			alert = true;
+		} else if (costs_too_much(watch, watched, now_ns) && watch__leave_out(watch, watched, now_ns)) {
+			alert = true;
 		} else if (now_ns >= watched->governed.load_ns + GOVERNOR_STEP_NS && !closed(watched)) {
 			look(watch, watched, now_ns);
-			begin_load(watch, watched, now_ns);
+			watch__begin_load(watch, watched, now_ns);
 		}
 		open_io(watch, watched, now_ns);
 		alert |= account->speed > governor->rate && account->credit_ns < account->speed * AHEAD_NS;
@@ -437,6 +471,7 @@ bool watch__govern(struct watch *watch, uint64_t now_ns)
 			open_image(watch, &watch->turns[i], now_ns);
 		else
 			release_image(watch, &watch->turns[i], now_ns);
+		watch__probe_again(watch, &watch->turns[i], now_ns);
 		alert |= watch->turns[i].turns.closed_until_ns || now_ns < watch->turns[i].turns.opened_ns + ALERT_NS;
 	}
 	return alert;

@@ -21,14 +21,18 @@ struct governed {
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
 	double cost;	    /* of the last load, share of its time */
+	bool looked;	    /* once, soon after it was attached */
+	uint64_t asked_ns;  /* when it was last asked what could be left out, before its allowance is used up */
 	uint64_t gap_ns;    /* since when some of it is not seen and not counted yet; 0 = all is seen */
 	uint64_t closed_ns; /* such time in this window */
 	uint64_t thinned, thinned_ns, thinned_io; /* at the last window's end */
 };
 
-/* An image's probes, closed and opened in turns. */
+/* An image's probes: what is left out of them, and whether they are closed and opened in turns. */
 struct image_turns {
 	const struct attached_image *image;
+	struct governor_set set;
+	uint64_t counted_ns; /* since when calls are counted, for the shares of functions */
 	struct governor_turns turns;
 	uint64_t closed_ns; /* when links were closed last */
 	bool told;
@@ -44,6 +48,7 @@ struct watched {
 	const struct attached_image *image;
 	char build_id[IMAGE_BUILD_ID_MAX];
 	uint64_t attached_ns, ended_ns;
+	uint64_t attach_cost_ns; /* CPU time that was spent on reading its images and setting its probes */
 	uint64_t start_utc_ns;
 	struct kernel_counters window; /* at the last window's end */
 	struct governed governed;
@@ -65,7 +70,17 @@ struct heard {
 	pid_t pid;
 	uint64_t since_ns;
 	int looks, limit;
+	uint64_t due_ns; /* it is old enough for its attachment then; 0 = that was not asked yet */
+	char exe[64];	 /* set with due_ns */
 };
+
+/* What the last attachment to an image cost, ns: the next one is put off by it. 0 = not known yet. */
+struct image_cost {
+	uint64_t device, inode;
+	uint64_t join_ns; /* of a process whose image had its links */
+	uint64_t open_ns; /* where they were opened; not the first time, when the image was read as well */
+};
+#define IMAGE_COSTS 16
 
 /* Whether the last image that was asked about is shared with others than targets. */
 struct verdict {
@@ -81,6 +96,7 @@ struct watch {
 	size_t count, room;
 	struct heard *heard;
 	size_t heard_count, heard_room;
+	struct heard later; /* of one that was too young: its due_ns and exe */
 	bool slots[KERNEL_SLOTS];
 	size_t ever;
 	uint64_t hits; /* of processes that ended */
@@ -90,6 +106,8 @@ struct watch {
 	struct topology *topology;
 	uint64_t *named_start; /* of the processes asked for by number; 0 not seen yet */
 	struct verdict verdict;
+	struct image_cost costs[IMAGE_COSTS]; /* a ring */
+	size_t cost_count;
 	struct image_turns *turns;
 	size_t turn_count, turn_room;
 };
@@ -114,6 +132,9 @@ struct watched *watch__of(struct watch *watch, pid_t pid);
  * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence.
  */
 int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size);
+
+/* What an attachment to an image will cost by what the last one did, ns; 0 where there was none. */
+uint64_t watch__attach_cost(struct watch *watch, const struct process_mapping *mapping);
 
 /* A process became another program: it is looked at soon. */
 void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns);
@@ -142,8 +163,46 @@ bool watch__maps_openmp(const struct process *process);
 /* A process begins to be governed: its slot is its own from now on. */
 void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns);
 
-/* It has got its image, whose probes may be closed at present. */
-void watch__join_image(const struct watch *watch, struct watched *watched, uint64_t now_ns);
+/* All that will be probed of it is: its image's probes may be closed at present, or some left out. */
+void watch__join_image(struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* Its links are about to change one by one: until it joins its image, no time between two calls is a fragment. */
+void watch__leave_image(const struct watch *watch, const struct watched *watched);
+
+/*
+ * Leaves functions that never wait out of the image of a process that costs too much (watch_sets.c). Returns whether
+ * there were any: then it costs less from now on.
+ */
+bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* Probes them again where all processes of the image can afford it. */
+void watch__probe_again(struct watch *watch, struct image_turns *turns, uint64_t now_ns);
+
+/* What the governor wants of a process, as the kernel side reads it. */
+struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched);
+
+/* A new interval begins, over which the cost of a process's calls is measured. */
+void watch__begin_load(const struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* "process 12 (lmp): 31000 calls/s cost 2.9 % of its time", of the interval. */
+const char *watch__say_load(const struct watch *watch, const struct watched *watched, char *text, size_t size);
+
+/* The record of an image, made at first sight; NULL when out of memory. */
+struct image_turns *watch__turns_of(struct watch *watch, const struct attached_image *image);
+
+/*
+ * Links of an image change: threads of its processes begin anew. unseen: from here on some of their calls are not
+ * seen. voids: open calls will not be seen to return.
+ */
+void watch__turn_image(struct watch *watch, const struct attached_image *image, bool unseen, bool voids);
+
+/* What its processes cost until its links were closed or opened says nothing of what they will cost. */
+void watch__charge_image(struct watch *watch, const struct attached_image *image, uint64_t now_ns);
+
+double watch__budget_pct(const struct watch *watch);
+
+/* How many times as much a call costs whose site is single-stepped. */
+double watch__stepped_ratio(const struct costs *costs);
 
 /* An image may be gone with the process that let go of it. */
 void watch__forget_image(struct watch *watch, const struct attached_image *image);

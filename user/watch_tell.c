@@ -68,6 +68,7 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 	    .user = (uint32_t)process->uid + 1,
 	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
 	    .hits = hits,
+	    .attach_cpu_ms = (double)watched->attach_cost_ns * 1e-6,
 	    .state = state,
 	    .reason = reason,
 	};

@@ -115,11 +115,12 @@ struct kernel_process {
 
 struct kernel_governed {
 	/* user space's */
-	u32 turn;  /* raised whenever probes that it hits were closed or opened; odd: not all its calls are seen */
-	u32 voids; /* raised with turn where open calls will not be seen to return */
-	u32 no_io; /* its system calls are let go */
-	u32 pad;
-	u64 thin_ns; /* returns of calls in states of a shorter span are let go */
+	u32 turn;     /* raised whenever probes that it hits were closed or opened; odd: not all its calls are seen */
+	u32 voids;    /* raised with turn where open calls will not be seen to return */
+	u32 no_io;    /* its system calls are let go */
+	u32 set;      /* bitmap of the units of functions that are not probed (functions__unit()); 0 = all are probed */
+	u64 thin_ns;  /* returns of calls in states of a shorter span are let go */
+	u64 known_ns; /* requests posted before this time (CLOCK_MONOTONIC) may be unknown, which is no loss then */
 	/* the kernel side's */
 	u64 calls[KERNEL_SPANS];   /* by the span of their state, of those that may be let go */
 	u64 time_ns[KERNEL_SPANS]; /* from them to the next call, as it was */
@@ -175,7 +176,7 @@ struct kernel_vertex_key {
 	u16 flags;   /* KERNEL_VERTEX_* */
 	u32 path;    /* number of the chain of callers; 0 = none */
 	u16 requests;
-	u16 pad;
+	u16 set; /* of struct kernel_governed: calls of other sets are states of their own */
 };
 
 #define KERNEL_VERTEX_NO_PEER 1 /* peer holds no rank */
@@ -186,6 +187,7 @@ struct kernel_vertex_key {
 #define KERNEL_VERTEX_OTHERS 128   /* arguments of this vertex stand for all further values, see KERNEL_DETAILED */
 #define KERNEL_VERTEX_EXIT 64	   /* the exit of a boundary; the call-site of both is their own place */
 #define KERNEL_VERTEX_NO_FRAMES 32 /* a path was wanted, and the caller keeps no frame pointer */
+#define KERNEL_VERTEX_NO_BYTES 128 /* the requests that it completes or starts are unknown: so are their bytes */
 
 /*
  * Transparent images (ARCHITECTURE section 3): where a process has them mapped, and per image what an

@@ -139,7 +139,7 @@ struct kernel_thread {
 	struct kernel_taken taken_at; /* the CPU's, when the present stay began */
 	u64 taken_clock;	      /* its queue's, when it was looked at last; 0 = look again */
 	u32 taken_cpu;		      /* of that stay, + 1; 0 = its beginning was not seen */
-	u32 pad;
+	u32 set;		      /* of its process, in which its present states are */
 	u64 token_ns;
 	u32 tokens;
 	u32 polls;		  /* in the open computation, while polling calls are learnt */

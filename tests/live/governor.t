@@ -138,6 +138,42 @@ def test_short_states(tap, jobs):
     valid(tap, out)
 
 
+def label(state, key):
+    return dict(pair.split("=", 1) for pair in state["labels"].split()).get(key)
+
+
+def test_posts(tap, jobs, mode=None):
+    """Many posts to each completion, of one rank to itself: they go first, and all that is seen says that they are not."""
+    program = own(jobs, "busy_calls", "busy_posts")
+    capture = os.path.join(jobs.directory, "run.capture")
+    daemon, out, _ = watch(jobs, "busy_posts", "--capture", capture, "--overhead-budget", 0.2, "--overhead-cap", 2)
+    job = jobs.start(j.mpirun(1, program, "--rate", 40000, "--seconds", 20, "--delay", 5, *([mode] if mode else [])), "busy_calls")
+    attached(out, [ready_pid(job)])
+    tap.equal(jobs.wait(job, 120), 0, "the program ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    lines = records(out)
+    names = ("Start",) if mode else ("Irecv", "Isend")
+    told = warned(lines, "coarser")
+    tap.ok(told and "calls/s" in told[0] and "never wait" in told[0], "that posts are not probed any more is said", told)
+    tap.ok(1 <= len(told) <= 2, "once, or once more where the first guess was too small", told)
+    states = graph(jobs, capture)
+    without = [s for s in states if label(s, "without")]
+    tap.ok(any(all(name in label(s, "without").split(",") for name in names) for s in without), "states say what is left out",
+           [s["labels"] for s in states])
+    tap.ok(not any(label(s, "function") in [f"MPI_{name}" for name in label(s, "without").split(",")] for s in without if "at" in s),
+           "and what is left out is not among them", [s["labels"] for s in without])
+    completions = [s for s in without if "at" in s and label(s, "function") == "MPI_Waitall"]
+    tap.ok(completions and all(label(s, "bytes") == "unknown" and label(s, "requests") == "8" for s in completions),
+           "completions have unknown bytes, and say for how many requests", [s["labels"] for s in completions])
+    tap.ok(any("from" in s and label(s, "from.bytes") == "unknown" for s in without), "the time between them is computation")
+    tap.ok(not losses(lines).get("unmatched"), "no request is counted as unmatched", losses(lines))
+    valid(tap, out)
+
+
+def test_persistent(tap, jobs):
+    test_posts(tap, jobs, "--start")
+
+
 def test_slow_caller(tap, jobs):
     program = own(jobs, "flat_out", "slow_flat_out")
     daemon, out, _ = watch(jobs, "slow_flat_out")
@@ -202,4 +238,4 @@ def reads_of(pid):
         return int(file.read().split("syscr:")[1].split()[0])
 
 
-main(test_io, test_io_at_once, test_flat_out, test_own_time, test_short_states, test_slow_caller, test_no_cap)
+main(test_io, test_io_at_once, test_posts, test_persistent, test_flat_out, test_own_time, test_short_states, test_slow_caller, test_no_cap)

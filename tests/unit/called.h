@@ -41,12 +41,17 @@ static inline void begin_calls(void)
 	begin_calls_after(0);
 }
 
-static inline void add_call(uint32_t site, uint32_t rank, struct kept kept, uint32_t group)
+static inline void add_call_of(uint32_t site, uint32_t rank, struct kept kept, const struct stg_state *of)
 {
 	const struct series *series = &callers[site * job->row_count + rank];
 
 	assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
-	assert_int_equal(waiting__add(waiting, &kept, series, group, 0), 0);
+	assert_int_equal(waiting__add(waiting, &kept, series, of, 0), 0);
+}
+
+static inline void add_call(uint32_t site, uint32_t rank, struct kept kept, uint32_t group)
+{
+	add_call_of(site, rank, kept, &(struct stg_state){.group = group});
 }
 
 /* A call that is long enough to be a fragment by itself. */

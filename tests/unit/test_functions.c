@@ -349,6 +349,40 @@ static void test_classes(void **state)
 	assert_false(function_rows[functions__find("MPI_Wait")].polling);
 }
 
+/* What may be left out: nothing that the standard allows to wait, and no file access. */
+static void test_units(void **state)
+{
+	static const char *const posts[] = {"MPI_Isend", "MPI_Irecv", "MPI_Start", "MPI_Startall"};
+	static const char *const others[] = {"MPI_Ibsend", "MPI_Irsend", "MPI_Issend", "MPI_Iallreduce",
+					     "MPI_Send_init"};
+	static const char *const wait[] = {"MPI_Send",	"MPI_Recv", "MPI_Wait",	     "MPI_Waitall",	"MPI_Sendrecv",
+					   "MPI_Probe", "MPI_Put",  "MPI_Win_fence", "MPI_File_iwrite", "MPI_Barrier",
+					   "MPI_Test",	"MPI_Get",  "MPI_Bcast",     "MPI_Comm_dup",	"MPI_Rput"};
+	uint32_t seen = 0;
+	char text[96];
+
+	(void)state;
+	assert_in_range(functions__other_unit(), sizeof(posts) / sizeof(posts[0]), FUNCTIONS_UNITS - 1);
+	for (size_t i = 0; i < sizeof(posts) / sizeof(posts[0]); i++) {
+		int unit = functions__unit((unsigned int)functions__find(posts[i]));
+
+		assert_in_range(unit, 0, functions__other_unit() - 1);
+		assert_false(seen >> unit & 1);
+		seen |= 1U << unit;
+		functions__name_units(1U << unit, text, sizeof(text));
+		assert_string_equal(text, posts[i] + strlen("MPI_"));
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_int_equal(functions__unit((unsigned int)functions__find(others[i])), functions__other_unit());
+	for (size_t i = 0; i < sizeof(wait) / sizeof(wait[0]); i++)
+		assert_int_equal(functions__unit((unsigned int)functions__find(wait[i])), -1);
+	assert_int_equal(functions__unit(function_row_count), -1);
+	functions__name_units(0, text, sizeof(text));
+	assert_string_equal(text, "");
+	functions__name_units(UINT32_MAX, text, sizeof(text)); /* all, and each once */
+	assert_string_equal(text, "Isend,Irecv,Start,Startall,others");
+}
+
 /* Six registers tell all of a plain call; requests, arrays of counts and arguments on the stack do not. */
 static void test_plain(void **state)
 {
@@ -374,7 +408,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_prototypes), cmocka_unit_test(test_complete), cmocka_unit_test(test_find),
 	    cmocka_unit_test(test_arguments),  cmocka_unit_test(test_classes),	cmocka_unit_test(test_common),
-	    cmocka_unit_test(test_plain),
+	    cmocka_unit_test(test_units),      cmocka_unit_test(test_plain),
 	};
 
 	return cmocka_run_group_tests(tests, read_header, free_header);

@@ -187,7 +187,7 @@ static void hot_programs_keep_budget_and_cap(void **state)
 				assert_true(mean(&life, 0) < 0.01);
 				assert_true(mean(&life, 0) > 0.001); /* it is not simply switched off */
 				assert_true(life.openings > 5);
-				assert_true(life.least_between_openings >= GOVERNOR_STEP_NS);
+				assert_true(life.least_between_openings >= GOVERNOR_OPENING_NS);
 				assert_true(life.told > 0);
 				free(life.spent);
 			}
@@ -411,6 +411,88 @@ static void spells_double_while_in_vain(void **state)
 	assert_true(turns.closed_until_ns > before);
 }
 
+/* What never waits goes first, the most expensive of it, until the rest keeps the budget with something to spare. */
+static void posts_are_left_out_by_their_cost(void **state)
+{
+	const double shares[GOVERNOR_UNITS] = {[0] = 0.3, [1] = 0.5, [4] = 0.01};
+	struct governor_set set = {0};
+	struct governor governor;
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	assert_false(governor__leave_out(&governor, &set, shares, 0.0085, SECOND));
+	assert_true(governor__leave_out(&governor, &set, shares, 0.0105, SECOND));
+	assert_int_equal(set.without, 1 << 1);
+	set = (struct governor_set){0};
+	assert_true(governor__leave_out(&governor, &set, shares, 0.025, SECOND));
+	assert_int_equal(set.without, 3); /* not what costs next to nothing */
+	/* where the rest costs too much by itself, it must still be worth it */
+	set = (struct governor_set){0};
+	assert_true(governor__leave_out(&governor, &set, shares, 0.2, SECOND));
+	set = (struct governor_set){0};
+	assert_false(governor__leave_out(&governor, &set, (const double[GOVERNOR_UNITS]){[1] = 0.2}, 0.2, SECOND));
+	assert_int_equal(set.without, 0);
+	/* without a bound nothing is */
+	governor__init(&governor, 1, 0, 1);
+	assert_false(governor__leave_out(&governor, &set, shares, 0.2, SECOND));
+}
+
+static void a_set_is_changed_once_more_and_then_kept(void **state)
+{
+	double shares[GOVERNOR_UNITS] = {[0] = 0.5, [1] = 0.2, [2] = 0.1};
+	struct governor_set set = {0};
+	struct governor governor;
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	assert_true(governor__leave_out(&governor, &set, shares, 0.0105, SECOND));
+	assert_int_equal(set.without, 1);
+	shares[0] = 0;
+	assert_true(governor__leave_out(&governor, &set, shares, 0.0105, 6 * SECOND));
+	assert_int_equal(set.without, 7); /* all that is worth it at once */
+	shares[1] = shares[2] = 0;
+	assert_false(governor__leave_out(&governor, &set, shares, 0.0105, 7 * SECOND));
+}
+
+static void posts_are_probed_again_where_they_can_be_afforded(void **state)
+{
+	const double shares[GOVERNOR_UNITS] = {[0] = 0.8};
+	struct governor_set set = {0};
+	struct governor governor;
+	uint64_t now = SECOND;
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	assert_true(governor__leave_out(&governor, &set, shares, 0.02, now));
+	assert_false(governor__restore(&governor, &set, 0.0001, now + GOVERNOR_KEEP_NS - 1)); /* kept for a minute */
+	assert_false(governor__restore(&governor, &set, 0.004, now + 10 * GOVERNOR_KEEP_NS)); /* 0.02 with them */
+	assert_int_equal(set.without, 1);
+	now += GOVERNOR_KEEP_NS;
+	assert_true(governor__restore(&governor, &set, 0.001, now)); /* 0.005 with them */
+	assert_int_equal(set.without, 0);
+	assert_false(governor__restore(&governor, &set, 0.001, now));
+	/* to no avail: the next time they stay out for longer */
+	assert_true(governor__leave_out(&governor, &set, shares, 0.02, now + SECOND));
+	assert_false(governor__restore(&governor, &set, 0.001, now + SECOND + GOVERNOR_KEEP_NS));
+	assert_true(governor__restore(&governor, &set, 0.001, now + SECOND + 2 * GOVERNOR_KEEP_NS));
+}
+
+/* Probes that cost three times the budget are open for nearly a third of the time: what is saved up is used. */
+static void turns_use_the_budget(void **state)
+{
+	struct program program = {.short_calls = 1};
+	struct life life;
+
+	(void)state;
+	program.short_calls = 0.027 / ((ENTRY_NS + RETURN_NS) * 1e-9);
+	begin(&life, 1, 2, 7, 300);
+	run(&life, &program, 300);
+	assert_true(mean(&life, 0) < 0.01);
+	assert_true(peak(&life) < 0.02);
+	assert_true(life.open_looks > 0.26 * (double)life.looks);
+	free(life.spent);
+}
+
 static void the_kernel_side_agrees_on_octaves(void **state)
 {
 	(void)state;
@@ -459,6 +541,10 @@ int main(void)
 	    cmocka_unit_test(the_cap_alone_holds),
 	    cmocka_unit_test(hosts_do_not_keep_step),
 	    cmocka_unit_test(spells_double_while_in_vain),
+	    cmocka_unit_test(posts_are_left_out_by_their_cost),
+	    cmocka_unit_test(a_set_is_changed_once_more_and_then_kept),
+	    cmocka_unit_test(posts_are_probed_again_where_they_can_be_afforded),
+	    cmocka_unit_test(turns_use_the_budget),
 	    cmocka_unit_test(the_kernel_side_agrees_on_octaves),
 	    cmocka_unit_test(spans_follow_what_is_seen),
 	};

@@ -188,6 +188,36 @@ static void test_labels(void **state)
 				    "to.function=MPI_Send to.unit=elements");
 }
 
+/* States of a set of functions say which are left out, and completions whose requests were not followed that too. */
+static void test_sets(void **state)
+{
+	struct labels_process process = {0};
+	struct kernel_vertex_key wait = vertex("MPI_Waitall"), reduce = vertex("MPI_Reduce_scatter_block");
+	char labels[LABELS_MAX], common[LABELS_MAX], names[96], last[128];
+
+	(void)state;
+	wait.requests = 8;
+	wait.set = 3;
+	wait.flags |= KERNEL_VERTEX_NO_BYTES;
+	labels__vertex(&process, &wait, labels, common, LABELS_MAX);
+	assert_string_equal(labels, "bytes=unknown function=MPI_Waitall requests=8 without=Isend,Irecv");
+	assert_string_equal(common, labels);
+	labels__edge(&wait, &wait, false, labels, common, LABELS_MAX);
+	assert_string_equal(labels, "from.bytes=unknown from.function=MPI_Waitall from.requests=8 to.bytes=unknown "
+				    "to.function=MPI_Waitall to.requests=8 without=Isend,Irecv");
+	/* however much else is said, which set it is is not left out */
+	reduce.set = UINT16_MAX;
+	reduce.op = 14;
+	reduce.root = INT32_MIN;
+	reduce.flags = KERNEL_VERTEX_NO_SIZE;
+	reduce.cell = cell_of(UINT64_MAX);
+	labels__edge(&reduce, &reduce, true, labels, common, LABELS_MAX);
+	functions__name_units(UINT16_MAX, names, sizeof(names));
+	snprintf(last, sizeof(last), " without=%s", names);
+	assert_non_null(strstr(names, "others"));
+	assert_string_equal(labels + strlen(labels) - strlen(last), last);
+}
+
 /* A size is exact where its cell has one value only, else the cell's least, marked; one text for all of a cell. */
 static void test_sizes(void **state)
 {
@@ -225,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_walk),
 #endif
 		cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_sizes),
 	};
 

@@ -47,6 +47,25 @@ static void test_all_are_slow(void **state)
 	}
 }
 
+/* Where it is not known how much calls transfer nothing of what they take longer is called transfer. */
+static void test_unknown_bytes(void **state)
+{
+	const struct stg_state completion = {.no_bytes = true};
+
+	(void)state;
+	begin_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		add_call_of(0, rank, fragment(10.1, 10.2, USUAL * BIN, 0), &completion);
+		add_call_of(0, rank, merged(20, 10, 0.3), &completion);
+	}
+	end_calls();
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		assert_parts(rank, 10, 0.1 - USUAL, 0, 0);
+		assert_near(waited(HEATMAP_TRANSFER, rank, 20), 0, 1);
+		assert_near(heatmap__late(&map, rank, FIRST + 20) / BIN, 0.3, 0.002);
+	}
+}
+
 /* Operations that make no cell slow are not looked at: what they took longer passes for a late peer's. */
 static void test_calm(void **state)
 {
@@ -259,19 +278,13 @@ static void test_operations_of_processes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_other_arrivers),
-	    TEST(test_calm),
-	    TEST(test_all_are_slow),
-	    TEST(test_missing_member),
-	    TEST(test_other_call_sites),
-	    TEST(test_ended_member),
-	    TEST(test_long_operation),
-	    TEST(test_open_calls),
-	    TEST(test_off_the_cpu),
-	    TEST(test_merged),
-	    TEST(test_merged_in_groups),
-	    TEST(test_processes),
-	    TEST(test_operations_of_processes),
+	    TEST(test_other_arrivers),	 TEST(test_calm),
+	    TEST(test_all_are_slow),	 TEST(test_missing_member),
+	    TEST(test_other_call_sites), TEST(test_ended_member),
+	    TEST(test_long_operation),	 TEST(test_open_calls),
+	    TEST(test_off_the_cpu),	 TEST(test_unknown_bytes),
+	    TEST(test_merged),		 TEST(test_merged_in_groups),
+	    TEST(test_processes),	 TEST(test_operations_of_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

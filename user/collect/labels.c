@@ -100,6 +100,26 @@ static void put_size(char *text, size_t size, const char *which, uint16_t cell)
 	put(text, size, "%s.bytes=%s%llu", which, cell < 16 ? "" : "~", least);
 }
 
+/* The size of one end of an edge. */
+static void put_side_size(char *text, size_t size, const char *which, const struct kernel_vertex_key *key)
+{
+	if (key->flags & KERNEL_VERTEX_NO_BYTES)
+		put(text, size, "%s.bytes=unknown", which);
+	else
+		put_size(text, size, which, key->cell);
+}
+
+/* Which functions are not probed: what lies between two calls may hold calls of them. */
+static void put_set(char *text, size_t size, const struct kernel_vertex_key *key)
+{
+	char names[96];
+
+	if (!key->set)
+		return;
+	functions__name_units(key->set, names, sizeof(names));
+	put(text, size, "without=%s", names);
+}
+
 static unsigned int comm_number(struct labels_process *process, uint16_t comm)
 {
 	unsigned int number = comm - 1u; /* the kernel side's, 0 = none being taken off */
@@ -152,6 +172,10 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 	bool others = key->flags & KERNEL_VERTEX_OTHERS;
 
 	labels[0] = common[0] = '\0';
+	if (key->flags & KERNEL_VERTEX_NO_BYTES) {
+		put(labels, size, "bytes=unknown");
+		put(common, size, "bytes=unknown");
+	}
 	if (key->comm == KERNEL_OTHER_HANDLES)
 		put(labels, size, "comm=other");
 	else if (key->comm)
@@ -183,12 +207,13 @@ void labels__vertex(struct labels_process *process, const struct kernel_vertex_k
 			put(text, size, "scope=process");
 		if (key->flags & KERNEL_VERTEX_NO_SIZE)
 			put(text, size, "unit=elements");
+		put_set(text, size, key);
 	}
 }
 
 static void side(char *text, size_t size, const char *which, const struct kernel_vertex_key *key)
 {
-	put_size(text, size, which, key->cell);
+	put_side_size(text, size, which, key);
 	put(text, size, "%s.function=%s%s", which, function_name(key->function), end_name(key));
 	if (key->op)
 		put(text, size, "%s.op=%s", which, op_name(key->op));
@@ -210,6 +235,7 @@ void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vert
 	if (polls)
 		put(labels, size, "polls=1");
 	side(labels, size, "to", to);
+	put_set(labels, size, to);
 	memcpy(common, labels, size);
 }
 

@@ -112,10 +112,10 @@ static uint32_t from_begin(const struct waiting *waiting, uint64_t at)
 	return (uint32_t)(bin < waiting->bins ? bin : waiting->bins - (waiting->bins > 0));
 }
 
-int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series, uint32_t group_id,
-		 uint64_t from)
+int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series,
+		 const struct stg_state *state, uint64_t from)
 {
-	struct group *group = find_group(waiting, group_id);
+	struct group *group = find_group(waiting, state->group);
 	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
 	struct loss loss = kept__loss(kept);
 	double excess = fmax(0, loss.lost - loss.cpu);
@@ -149,6 +149,7 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	item->ns = excess;
 	item->reference_ns = (double)kept->reference * kept->n;
 	item->transfer_ns = item->path_ns = 0;
+	item->no_bytes = state->no_bytes;
 	return 0;
 }
 
@@ -278,7 +279,11 @@ int waiting__end(struct waiting *waiting, const struct stg_job *job, const struc
 	if (paths)
 		slow_path__drop(waiting, job);
 	for (size_t i = 0; i < waiting->item_count; i++) {
-		if (write_item(waiting, waiting__item(waiting, i)))
+		struct excess *item = waiting__item(waiting, i);
+
+		if (item->no_bytes)
+			item->transfer_ns = item->path_ns = 0;
+		if (write_item(waiting, item))
 			return -ENOMEM;
 	}
 	return 0;

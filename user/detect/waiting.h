@@ -43,9 +43,13 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
  */
 void waiting__reach(struct waiting *waiting, double ns);
 
-/* Adds a covered communication bundle; from is the first bin that may still change. Returns 0 or -ENOMEM. */
-int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series, uint32_t group,
-		 uint64_t from);
+/*
+ * Adds a covered communication bundle of a state; from is the first bin that may still change. Where it is not known
+ * how much the state transfers none of the excess is called transfer or a slow path: larger transfers take longer.
+ * Returns 0 or -ENOMEM.
+ */
+int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series,
+		 const struct stg_state *state, uint64_t from);
 
 /* Whether a row has called on the communicator of a group; every rank belongs to the world. Not of STG_PROCESS. */
 bool waiting__is_member(const struct waiting *waiting, const struct stg_job *job, uint32_t group, uint32_t row);

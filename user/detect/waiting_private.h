@@ -23,6 +23,7 @@ struct excess {
 	uint64_t start_ns, end_ns;
 	double ns, reference_ns; /* of all n */
 	double transfer_ns, path_ns;
+	bool no_bytes; /* both are 0 in the end: how much was transferred is unknown */
 };
 
 /* The calls of a workload in a group: those that operations are made of. */

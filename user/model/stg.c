@@ -258,6 +258,8 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 	new.peer = waits_for_somebody(value);
 	label(new.about.labels, "no_return", value, sizeof(value));
 	new.no_return = *value != '\0';
+	label(new.about.labels, "bytes", value, sizeof(value));
+	new.no_bytes = !strcmp(value, "unknown");
 	stg->states[stg->state_count++] = new;
 	return 0;
 }

@@ -33,6 +33,7 @@ struct stg_state {
 	uint32_t group;	 /* text id of the communicator, STG_WORLD or STG_PROCESS */
 	bool peer;	 /* IO on a pipe, socket or terminal: how long it takes is up to somebody else */
 	bool no_return;	 /* its time is from entry to entry: the end of the call is not recorded */
+	bool no_bytes;	 /* a completion of requests that were not followed: how much it transfers is unknown */
 };
 
 /*

@@ -27,10 +27,23 @@ struct attacher *attacher__new(struct kernel_side *side, double learn_s)
 	return attacher;
 }
 
+static bool is_any(const struct attached *image, const struct link *link, int64_t by)
+{
+	(void)image;
+	(void)link;
+	(void)by;
+	return true;
+}
+
+static bool is_of_process(const struct attached *image, const struct link *link, int64_t pid)
+{
+	(void)image;
+	return link->pid == (pid_t)pid;
+}
+
 static void image_close(struct attacher *attacher, struct attached *image)
 {
-	for (size_t i = 0; i < image->link_count; i++)
-		kernel_side__unlink(attacher->side, image->links[i].open);
+	attached__close_links(attacher, image, is_any, 0);
 	attached__learnt(attacher, image);
 	if (image->file >= 0)
 		close(image->file);
@@ -86,7 +99,8 @@ static int add_polling(struct learning *learning, const struct survey_function *
 							     .entry = function->symbol.offset,
 							     .row = row,
 							     .name = function_rows[row].symbol,
-							     .class = function->site.class};
+							     .class = function->site.class,
+							     .unit = -1};
 	return 0;
 }
 
@@ -124,7 +138,8 @@ static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 								     .entry = function->symbol.offset,
 								     .row = row,
 								     .name = function_rows[row].symbol,
-								     .class = function->site.class};
+								     .class = function->site.class,
+								     .unit = functions__unit(row)};
 	}
 	return 0;
 }
@@ -211,6 +226,13 @@ fail:
 	return NULL;
 }
 
+static bool is_left_out(const struct attached *image, size_t probe)
+{
+	int unit = image->probes[probe].unit;
+
+	return unit >= 0 && image->public.without >> unit & 1;
+}
+
 void attached__tell_rows(struct attacher *attacher, const struct attached *image)
 {
 	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
@@ -221,7 +243,7 @@ void attached__tell_rows(struct attacher *attacher, const struct attached *image
 						   .class = (u8)row->class,
 						   .known = 1,
 						   .stepped = image->probes[i].class == SITE_STEPPED,
-						   .hot = image->probes[i].hot};
+						   .hot = image->probes[i].hot || is_left_out(image, i)};
 		uint32_t key = (uint32_t)image->probes[i].row;
 
 		bpf_map_update_elem(map, &key, &function, BPF_ANY);
@@ -300,6 +322,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		}
 		attacher->images[attacher->count++] = image;
 		attached__tell_rows(attacher, image);
+		attached__begin_count(attacher, image);
 	}
 	*out = &image->public;
 	status = add_mapper(image, process->pid);
@@ -346,13 +369,10 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 				image->mappers[kept++] = image->mappers[j];
 		image->mapper_count = kept;
 		kept = 0;
-		for (size_t j = 0; j < image->link_count; j++) {
-			if (image->links[j].pid != pid) {
+		attached__close_links(attacher, image, is_of_process, pid);
+		for (size_t j = 0; j < image->link_count; j++)
+			if (image->links[j].pid != pid)
 				image->links[kept++] = image->links[j];
-				continue;
-			}
-			kernel_side__unlink(attacher->side, image->links[j].open);
-		}
 		image->link_count = kept;
 		if (image->mapper_count)
 			continue;

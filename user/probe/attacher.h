@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "probe/functions.h"
 #include "probe/kernel_side.h"
 #include "target/process.h"
 
@@ -32,7 +33,8 @@ struct attached_image {
 	uint32_t stepped; /* of them single-stepped */
 	const struct attached_skip *skipped;
 	uint32_t skipped_count;
-	bool closed; /* its functions that are called most, or all, are not seen at present */
+	bool closed;	  /* its functions that are called most, or all, are not seen at present */
+	uint32_t without; /* units of functions that never wait, which are left out: functions__unit() */
 };
 
 /*
@@ -75,6 +77,20 @@ int attacher__close(struct attacher *attacher, const struct attached_image *imag
 
 /* Opens them again. 0 or the first -errno. */
 int attacher__open(struct attacher *attacher, const struct attached_image *image);
+
+/*
+ * Leaves units of functions that never wait out of what is probed, and probes those again that were left out and are
+ * not any more. The caller sees to it that the kernel side takes nothing for a fragment meanwhile, and that it knows
+ * the set. Returns 0 or the first -errno of links that could not be opened again.
+ */
+int attacher__leave_out(struct attacher *attacher, const struct attached_image *image, uint32_t units);
+
+/* What part of the cost of calls, since these were counted from, each unit had. stepped: as of attacher__close(). */
+void attacher__unit_shares(struct attacher *attacher, const struct attached_image *image, double stepped,
+			   double shares[FUNCTIONS_UNITS]);
+
+/* Calls are counted from now on. */
+void attacher__begin_count(struct attacher *attacher, const struct attached_image *image);
 
 /* Closes every link for good: the end. */
 void attacher__pause(struct attacher *attacher);

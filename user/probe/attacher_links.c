@@ -23,11 +23,30 @@ static void warm_pages(const struct attached *image)
 			return;
 }
 
-static bool is_of(const struct probe *probe, int64_t row)
+/* Functions that never wait and that programs call in loops are linked one by one. */
+static bool is_of_others(const struct probe *probe)
 {
-	if (row == LINK_CALM || row == LINK_HOT)
-		return probe->hot == (row == LINK_HOT);
-	return row < 0 || probe->row == (uint64_t)row;
+	return probe->unit >= 0 && probe->unit == functions__other_unit();
+}
+
+bool attached__is_of(const struct probe *probe, int64_t row)
+{
+	if (row >= 0)
+		return probe->row == (uint64_t)row;
+	if (row == LINK_OTHERS)
+		return is_of_others(probe);
+	return probe->unit < 0 && (row == LINK_WAITING || probe->hot == (row == LINK_HOT));
+}
+
+bool attached__leaves_out(const struct attached *image, const struct link *link)
+{
+	for (size_t i = 0; i < image->probe_count; i++) {
+		const struct probe *probe = &image->probes[i];
+
+		if (probe->unit >= 0 && attached__is_of(probe, link->row))
+			return image->public.without >> probe->unit & 1;
+	}
+	return false;
 }
 
 /* Takes out of the image the sites that the kernel refuses, of those that were linked for row. */
@@ -36,7 +55,7 @@ static void drop_refused(struct attached *image, int64_t row, const bool *refuse
 	size_t kept = 0, site = 0;
 
 	for (size_t i = 0; i < image->probe_count; i++) {
-		if (is_of(&image->probes[i], row) && refused[site++])
+		if (attached__is_of(&image->probes[i], row) && refused[site++])
 			attached__skip(image, image->probes[i].name, "the kernel refuses to probe its instruction");
 		else
 			image->probes[kept++] = image->probes[i];
@@ -60,7 +79,7 @@ int attached__open_link(struct attacher *attacher, struct attached *image, struc
 	link->open = NULL;
 	if (offsets && cookies && refused) {
 		for (size_t i = 0; i < image->probe_count; i++) {
-			if (!is_of(&image->probes[i], link->row))
+			if (!attached__is_of(&image->probes[i], link->row))
 				continue;
 			offsets[sites.count] = image->probes[i].offset;
 			cookies[sites.count] =
@@ -84,7 +103,8 @@ int attached__open_link(struct attacher *attacher, struct attached *image, struc
 static int add_link(struct attacher *attacher, struct attached *image, pid_t pid, int64_t row)
 {
 	struct link link = {.pid = pid, .row = row};
-	bool closed = attacher->paused || (row == LINK_HOT && image->public.closed);
+	bool closed =
+	    attacher->paused || (row == LINK_HOT && image->public.closed) || attached__leaves_out(image, &link);
 	int status = closed ? 0 : attached__open_link(attacher, image, &link);
 
 	if (!status)
@@ -105,48 +125,127 @@ static bool has_link(const struct attached *image, size_t first, uint64_t row)
 	return false;
 }
 
-int attached__link(struct attacher *attacher, struct attached *image, pid_t pid)
+/* A link for each function of those that are linked one by one. */
+static int link_each(struct attacher *attacher, struct attached *image, pid_t pid, size_t before)
 {
-	size_t before = image->link_count, i = 0;
-	int status = 0;
+	size_t i = 0;
 
-	if (image->parted) {
-		status = add_link(attacher, image, pid, LINK_CALM);
-		if (!status)
-			status = add_link(attacher, image, pid, LINK_HOT);
-		goto out;
-	}
-	if (!kernel_side__frugal(attacher->side))
-		return add_link(attacher, image, pid, LINK_ALL);
-	while (i < image->probe_count && !status) {
+	while (i < image->probe_count) {
 		size_t count = image->probe_count;
+		const struct probe *probe = &image->probes[i];
+		bool alone = kernel_side__frugal(attacher->side) || (probe->unit >= 0 && !is_of_others(probe));
+		int status = 0;
 
 		/* MPI_X and PMPI_X, where they are two functions, share a row and its link */
-		if (has_link(image, before, image->probes[i].row)) {
-			i++;
-			continue;
-		}
-
-		status = add_link(attacher, image, pid, (int64_t)image->probes[i].row);
+		if (alone && !has_link(image, before, probe->row))
+			status = add_link(attacher, image, pid, (int64_t)probe->row);
 		if (image->probe_count < count)
-			status = 0; /* refused, and out of the list */
-		else
-			i++;
+			continue; /* refused, and out of the list */
+		if (status)
+			return status;
+		i++;
 	}
-	if (!status && image->link_count == before)
+	return 0;
+}
+
+/* A link of many functions; that all of them are refused leaves none. */
+static int link_many(struct attacher *attacher, struct attached *image, pid_t pid, int64_t row)
+{
+	int status = add_link(attacher, image, pid, row);
+
+	return status == -EOPNOTSUPP ? 0 : status;
+}
+
+int attached__link(struct attacher *attacher, struct attached *image, pid_t pid)
+{
+	static const int64_t whole[] = {LINK_WAITING, LINK_OTHERS}, parts[] = {LINK_CALM, LINK_HOT, LINK_OTHERS};
+	const int64_t *rows = image->parted ? parts : whole;
+	size_t before = image->link_count, count = kernel_side__frugal(attacher->side) ? 0 : image->parted ? 3 : 2;
+	int status = 0;
+
+	for (size_t i = 0; i < count && !status; i++)
+		status = link_many(attacher, image, pid, rows[i]);
+	if (!status)
+		status = link_each(attacher, image, pid, before);
+	if (!status && !image->probe_count)
 		status = -EOPNOTSUPP;
-out:
 	while (status && image->link_count > before)
 		kernel_side__unlink(attacher->side, image->links[--image->link_count].open);
 	return status;
+}
+
+static int insert_hot(struct attached *image, size_t calm)
+{
+	if (grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links)))
+		return -ENOMEM;
+	memmove(&image->links[calm + 1], &image->links[calm], (image->link_count - calm) * sizeof(*image->links));
+	image->links[calm].row = LINK_CALM;
+	image->links[calm + 1] = (struct link){.pid = image->links[calm].pid, .row = LINK_HOT};
+	image->link_count++;
+	return 0;
+}
+
+static bool is_part(const struct attached *image, const struct link *link, int64_t by)
+{
+	(void)image;
+	(void)by;
+	return link->row == LINK_CALM || link->row == LINK_HOT;
+}
+
+int attached__part(struct attacher *attacher, struct attached *image)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < image->link_count && !status; i++)
+		if (image->links[i].row == LINK_WAITING)
+			status = insert_hot(image, i);
+	if (status)
+		return status;
+	image->parted = true;
+	attached__close_links(attacher, image, is_part, 0);
+	for (size_t i = 0; i < image->link_count && !attacher->paused; i++) {
+		int made =
+		    image->links[i].row == LINK_CALM ? attached__open_link(attacher, image, &image->links[i]) : 0;
+
+		if (made && made != -EOPNOTSUPP && !status)
+			status = made;
+	}
+	return status;
+}
+
+void attached__close_links(struct attacher *attacher, struct attached *image,
+			   bool (*chosen)(const struct attached *image, const struct link *link, int64_t by),
+			   int64_t by)
+{
+	struct kernel_link **links = calloc(image->link_count + 1, sizeof(*links));
+	size_t count = 0;
+
+	for (size_t i = 0; i < image->link_count; i++) {
+		struct link *link = &image->links[i];
+
+		if (!link->open || !chosen(image, link, by))
+			continue;
+		if (links)
+			links[count++] = link->open;
+		else
+			kernel_side__unlink(attacher->side, link->open);
+		link->open = NULL;
+	}
+	if (count)
+		kernel_side__unlink_all(attacher->side, links, count);
+	free(links);
+}
+
+static bool is_before(const struct attached *image, const struct link *link, int64_t end)
+{
+	return link - image->links < end;
 }
 
 void attached__drop_links(struct attacher *attacher, struct attached *image, size_t count)
 {
 	if (!count)
 		return;
-	for (size_t i = 0; i < count; i++)
-		kernel_side__unlink(attacher->side, image->links[i].open);
+	attached__close_links(attacher, image, is_before, (int64_t)count);
 	image->link_count -= count;
 	memmove(image->links, image->links + count, image->link_count * sizeof(*image->links));
 	kernel_side__settle(attacher->side);
@@ -157,7 +256,7 @@ void attached__relink(struct attacher *attacher, struct attached *image, const s
 	for (size_t i = 0; i < image->link_count; i++) {
 		struct link *link = &image->links[i], fresh = {.pid = link->pid, .row = link->row};
 
-		if (!link->open || !is_of(probe, link->row) || attached__open_link(attacher, image, &fresh))
+		if (!link->open || !attached__is_of(probe, link->row) || attached__open_link(attacher, image, &fresh))
 			continue;
 		kernel_side__unlink(attacher->side, link->open);
 		link->open = fresh.open;
@@ -171,10 +270,7 @@ void attacher__pause(struct attacher *attacher)
 		struct attached *image = attacher->images[i];
 
 		attached__learnt(attacher, image);
-		for (size_t j = 0; j < image->link_count; j++) {
-			kernel_side__unlink(attacher->side, image->links[j].open);
-			image->links[j].open = NULL;
-		}
+		attached__close_links(attacher, image, is_before, INT64_MAX);
 	}
 	attacher->paused = true;
 }

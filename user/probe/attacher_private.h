@@ -16,6 +16,7 @@ struct probe {
 	uint32_t departed; /* checks in a row at which returns were missing */
 	uint64_t entered;  /* calls of the row until it was opened last */
 	bool hot;	   /* of those that are closed in turns */
+	int unit;	   /* functions__unit() of its row: -1 where its calls can wait */
 };
 
 struct link {
@@ -24,8 +25,11 @@ struct link {
 	int64_t row;		  /* of its one function, or LINK_* */
 };
 
-/* Links of many functions: all of the image, or once they were parted, those that stay and those that go. */
-enum { LINK_ALL = -1, LINK_CALM = -2, LINK_HOT = -3 };
+/*
+ * Links of many functions: those that can wait, as one or, once they were parted, those that stay and those that go;
+ * and those that never wait, of which each one that loops call has a link of its own from the beginning.
+ */
+enum { LINK_WAITING = -1, LINK_CALM = -2, LINK_HOT = -3, LINK_OTHERS = -4 };
 
 /* Polling calls, linked for a short time at the start of a process. */
 struct learning {
@@ -52,7 +56,7 @@ struct attached {
 	pid_t *mappers;
 	size_t mapper_count, mapper_room;
 	struct learning learning;
-	bool parted; /* its links are LINK_CALM and LINK_HOT */
+	bool parted; /* its links are LINK_CALM and LINK_HOT, not LINK_WAITING */
 };
 
 struct attacher {
@@ -71,11 +75,16 @@ bool attached__skip(struct attached *image, const char *function, const char *re
 void attached__count_probes(struct attached *image);
 
 /*
- * Links all probes of the image, less those that the kernel refuses, for one process or all (pid 0).
- * Where links are slow to close each function has its own, so that only the busy ones need to go.
- * Returns 0 or -errno, and then no link is added.
+ * Links all probes of the image, less those that the kernel refuses and those of units that are left out, for one
+ * process or all (pid 0). Functions that never wait have links of their own, so that they can be closed alone; where
+ * links are slow to close each function has one. Returns 0 or -errno, and then no link is added.
  */
 int attached__link(struct attacher *attacher, struct attached *image, pid_t pid);
+
+/* Closes those links of the image that are chosen, as far as they are open. */
+void attached__close_links(struct attacher *attacher, struct attached *image,
+			   bool (*chosen)(const struct attached *image, const struct link *link, int64_t by),
+			   int64_t by);
 
 /* Closes the first count links of the image and waits until they are gone. */
 void attached__drop_links(struct attacher *attacher, struct attached *image, size_t count);
@@ -86,8 +95,21 @@ void attached__learn(struct attacher *attacher, struct attached *image, pid_t pi
 /* Ends it. */
 void attached__learnt(struct attacher *attacher, struct attached *image);
 
+/* Whether a probe is of the links of a row, or LINK_*. */
+bool attached__is_of(const struct probe *probe, int64_t row);
+
+/* Whether a link is of functions that are left out at present. */
+bool attached__leaves_out(const struct attached *image, const struct link *link);
+
+/* From now on calls count for the next choice of what is closed or left out. */
+void attached__begin_count(const struct attacher *attacher, struct attached *image);
+
 /* Opens a link: link->open stays NULL where that fails, or where there is nothing to link. 0 or -errno. */
 int attached__open_link(struct attacher *attacher, struct attached *image, struct link *link);
+
+/* Links functions that can wait as those that stay and those that go, each anew; the latter stay closed. 0 or -errno.
+ */
+int attached__part(struct attacher *attacher, struct attached *image);
 
 /* The kernel side's view of the rows that this image defines. */
 void attached__tell_rows(struct attacher *attacher, const struct attached *image);

@@ -29,8 +29,7 @@ static void count_calls(const struct attacher *attacher, const struct attached *
 	free(per_cpu);
 }
 
-/* From now on calls count for the next choice. */
-static void begin_count(const struct attacher *attacher, struct attached *image)
+void attached__begin_count(const struct attacher *attacher, struct attached *image)
 {
 	uint64_t *calls = calloc(KERNEL_FUNCTIONS, sizeof(*calls));
 
@@ -104,54 +103,15 @@ out:
 }
 
 /* Which of its links are of functions that go. */
-static bool is_hot(const struct attached *image, const struct link *link)
+static bool is_hot(const struct attached *image, const struct link *link, int64_t by)
 {
-	if (link->row < 0)
-		return link->row != LINK_CALM;
-	for (size_t i = 0; i < image->probe_count; i++)
-		if (image->probes[i].row == (uint64_t)link->row)
-			return image->probes[i].hot;
+	(void)by;
+	if (link->row == LINK_WAITING || link->row == LINK_HOT)
+		return true;
+	for (size_t i = 0; i < image->probe_count && link->row != LINK_CALM; i++)
+		if (image->probes[i].hot && attached__is_of(&image->probes[i], link->row))
+			return true;
 	return false;
-}
-
-static void close_hot(struct attacher *attacher, struct attached *image)
-{
-	for (size_t i = 0; i < image->link_count; i++) {
-		struct link *link = &image->links[i];
-
-		if (!is_hot(image, link))
-			continue;
-		kernel_side__unlink(attacher->side, link->open);
-		link->open = NULL;
-	}
-}
-
-/* Links anew: for each process, or for all, one for those that stay, and one for those that go, which is closed. */
-static int part(struct attacher *attacher, struct attached *image)
-{
-	size_t count = image->link_count, kept = 0;
-	pid_t *pids = calloc(count + 1, sizeof(*pids));
-	int status = 0;
-
-	if (!pids) {
-		close_hot(attacher, image);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < count; i++) {
-		if (!kept || pids[kept - 1] != image->links[i].pid)
-			pids[kept++] = image->links[i].pid;
-		kernel_side__unlink(attacher->side, image->links[i].open);
-	}
-	image->link_count = 0;
-	image->parted = true;
-	for (size_t i = 0; i < kept; i++) {
-		int made = attached__link(attacher, image, pids[i]);
-
-		if (made && !status)
-			status = made;
-	}
-	free(pids);
-	return status;
 }
 
 static struct attached *find(const struct attacher *attacher, const struct attached_image *public)
@@ -175,30 +135,98 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 	changed = choose_hot(attacher, image, keep, stepped, told);
 	image->public.closed = true;
 	attached__tell_rows(attacher, image);
-	if (kernel_side__frugal(attacher->side) || (image->parted && !changed)) {
-		close_hot(attacher, image);
-	} else {
+	if (!kernel_side__frugal(attacher->side) && (!image->parted || changed)) {
 		told->parted = true;
-		status = part(attacher, image);
+		status = attached__part(attacher, image);
 	}
+	attached__close_links(attacher, image, is_hot, 0);
 	return changed < 0 ? changed : status;
+}
+
+/* Opens links that should be open and are not. 0 or the first -errno. */
+static int open_links(struct attacher *attacher, struct attached *image)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < image->link_count; i++) {
+		struct link *link = &image->links[i];
+		int made = 0;
+
+		if (!link->open && !attached__leaves_out(image, link) &&
+		    !(image->public.closed && is_hot(image, link, 0)))
+			made = attached__open_link(attacher, image, link);
+		if (made && made != -EOPNOTSUPP && !status)
+			status = made;
+	}
+	return status;
 }
 
 int attacher__open(struct attacher *attacher, const struct attached_image *public)
 {
 	struct attached *image = find(attacher, public);
-	int status = 0;
+	int status;
 
 	if (!image || attacher->paused)
 		return 0;
-	for (size_t i = 0; i < image->link_count; i++) {
-		struct link *link = &image->links[i];
-		int made = link->open ? 0 : attached__open_link(attacher, image, link);
-
-		if (made && !status)
-			status = made;
-	}
 	image->public.closed = false;
-	begin_count(attacher, image);
+	attached__tell_rows(attacher, image);
+	status = open_links(attacher, image);
+	attached__begin_count(attacher, image);
+	return status;
+}
+
+void attacher__begin_count(struct attacher *attacher, const struct attached_image *public)
+{
+	struct attached *image = find(attacher, public);
+
+	if (image)
+		attached__begin_count(attacher, image);
+}
+
+void attacher__unit_shares(struct attacher *attacher, const struct attached_image *public, double stepped,
+			   double shares[FUNCTIONS_UNITS])
+{
+	struct attached *image = find(attacher, public);
+	uint64_t *calls = image ? calloc(KERNEL_FUNCTIONS, sizeof(*calls)) : NULL;
+	double all = 0;
+
+	memset(shares, 0, FUNCTIONS_UNITS * sizeof(*shares));
+	if (!calls)
+		return;
+	count_calls(attacher, image, calls);
+	for (size_t i = 0; i < image->probe_count; i++) {
+		const struct probe *probe = &image->probes[i];
+		double cost =
+		    (double)(calls[probe->row] - probe->entered) * (probe->class == SITE_STEPPED ? stepped : 1);
+
+		all += cost;
+		if (probe->unit >= 0)
+			shares[probe->unit] += cost;
+		calls[probe->row] = probe->entered; /* MPI_X and PMPI_X share a row */
+	}
+	for (int i = 0; i < FUNCTIONS_UNITS && all > 0; i++)
+		shares[i] /= all;
+	free(calls);
+}
+
+static bool is_left_out(const struct attached *image, const struct link *link, int64_t by)
+{
+	(void)by;
+	return attached__leaves_out(image, link);
+}
+
+int attacher__leave_out(struct attacher *attacher, const struct attached_image *public, uint32_t units)
+{
+	struct attached *image = find(attacher, public);
+	int status;
+
+	if (!image || attacher->paused)
+		return 0;
+	image->public.without = units;
+	attached__tell_rows(attacher, image);
+	attached__close_links(attacher, image, is_left_out, 0);
+	kernel_side__settle(attacher->side);
+	status = open_links(attacher, image);
+	attached__begin_count(attacher, image);
 	return status;
 }

@@ -11,6 +11,7 @@
  */
 #include "probe/functions.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ROW(name, of, waits, polls, ...)                                                                               \
@@ -139,18 +140,19 @@ const struct function_row function_rows[] = {
 	NEIGHBORS(Neighbor_alltoallw, neighbor_alltoallw, 9, 0),
 
 	/*
-	 * One-sided. Sizes are those of the origin; the epochs are where one waits.
+	 * One-sided. Sizes are those of the origin. The epochs are where one waits; the standard allows the
+	 * operations themselves to wait until the target has opened its own.
 	 */
-	POSTS(Put, .count = 2, .type = 3, .peer = 4),
-	POSTS(Get, .count = 2, .type = 3, .peer = 4),
-	POSTS(Accumulate, .count = 2, .type = 3, .peer = 4, .op = 8),
-	POSTS(Get_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11),
-	POSTS(Rput, .count = 2, .type = 3, .peer = 4, .request = 9),
-	POSTS(Rget, .count = 2, .type = 3, .peer = 4, .request = 9),
-	POSTS(Raccumulate, .count = 2, .type = 3, .peer = 4, .op = 8, .request = 10),
-	POSTS(Rget_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11, .request = 13),
-	POSTS(Fetch_and_op, .peer = 4, .op = 6),
-	POSTS(Compare_and_swap, .peer = 5),
+	WAITS(Put, .count = 2, .type = 3, .peer = 4),
+	WAITS(Get, .count = 2, .type = 3, .peer = 4),
+	WAITS(Accumulate, .count = 2, .type = 3, .peer = 4, .op = 8),
+	WAITS(Get_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11),
+	WAITS(Rput, .count = 2, .type = 3, .peer = 4, .request = 9),
+	WAITS(Rget, .count = 2, .type = 3, .peer = 4, .request = 9),
+	WAITS(Raccumulate, .count = 2, .type = 3, .peer = 4, .op = 8, .request = 10),
+	WAITS(Rget_accumulate, .count = 2, .type = 3, .peer = 7, .op = 11, .request = 13),
+	WAITS(Fetch_and_op, .peer = 4, .op = 6),
+	WAITS(Compare_and_swap, .peer = 5),
 	WAITS(Win_fence, 0),
 	WAITS(Win_start, 0),
 	WAITS(Win_complete, 0),
@@ -318,6 +320,64 @@ const struct function_row function_rows[] = {
 /* clang-format on */
 
 const unsigned int function_row_count = sizeof(function_rows) / sizeof(*function_rows);
+
+bool functions__never_waits(const struct function_row *row)
+{
+	return row->class == VAPRO_COMMUNICATION && row->kind == KERNEL_ROW_CALL && !row->own_sites && !row->threads &&
+	       !row->blocking && !row->polling;
+}
+
+/* Of those that never wait, the ones that loops call: what is done once for many operations is not among them. */
+static bool is_unit_of_its_own(const struct function_row *row)
+{
+	return row->common && functions__never_waits(row) && !(row->roles.flags & VAPRO_ROLE_PERSISTENT);
+}
+
+int functions__other_unit(void)
+{
+	int units = 0;
+
+	for (unsigned int i = 0; i < function_row_count; i++)
+		units += is_unit_of_its_own(&function_rows[i]);
+	return units;
+}
+
+int functions__unit(unsigned int number)
+{
+	int unit = 0;
+
+	if (number >= function_row_count || !functions__never_waits(&function_rows[number]))
+		return -1;
+	if (!is_unit_of_its_own(&function_rows[number]))
+		return functions__other_unit();
+	for (unsigned int i = 0; i < number; i++)
+		unit += is_unit_of_its_own(&function_rows[i]);
+	return unit;
+}
+
+void functions__name_units(uint32_t units, char *text, size_t size)
+{
+	unsigned int unit = 0;
+	size_t used = 0;
+
+	*text = '\0';
+	for (unsigned int i = 0; i <= function_row_count && unit < FUNCTIONS_UNITS; i++) {
+		const char *name = "others";
+		int n;
+
+		if (i < function_row_count) {
+			if (!is_unit_of_its_own(&function_rows[i]))
+				continue;
+			name = function_rows[i].symbol + strlen("MPI_");
+		}
+		if (!(units >> unit++ & 1))
+			continue;
+		n = snprintf(text + used, size - used, "%s%s", used ? "," : "", name);
+		if (n < 0 || (size_t)n >= size - used)
+			return;
+		used += (size_t)n;
+	}
+}
 
 int functions__find(const char *symbol)
 {

@@ -6,6 +6,7 @@
 #ifndef VAPRO_FUNCTIONS_H
 #define VAPRO_FUNCTIONS_H
 
+#include <stddef.h>
 #include <vapro/bundle.h>
 #include <vapro/kernel.h>
 
@@ -57,6 +58,22 @@ int functions__find(const char *symbol);
 
 /* Bit i set where the row reads argument i; for site__choose. Arguments on the stack are not counted. */
 unsigned int functions__arguments(const struct function_row *row);
+
+/* Whether a call of the row returns without waiting for anything: it begins an operation, or ends none. */
+bool functions__never_waits(const struct function_row *row);
+
+/*
+ * Functions that never wait may be left out together, unit by unit, where calls cost too much: each one that loops
+ * call is a unit, and the last unit is all others. Which are left out is a bitmap of units: it means the same to all
+ * ranks and runs of one version. -1 of functions that can wait.
+ */
+#define FUNCTIONS_UNITS 16
+
+int functions__unit(unsigned int number);
+int functions__other_unit(void);
+
+/* "Isend,Irecv,others"; what does not fit is left out. */
+void functions__name_units(uint32_t units, char *text, size_t size);
 
 /* Those bits in a probe's cookie and KERNEL_SITE_PLAIN, or 0 where a call of the row is told by more than registers. */
 uint32_t functions__plain(const struct function_row *row);

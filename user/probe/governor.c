@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/governor.h"
 
+#include <math.h>
+
 #define SHARE 0.9	  /* of the budget that is spent: reaction time and cold caches take the rest */
 #define PEAK_SHARE 0.8	  /* the same of the cap */
 #define REACTION_NS 5e7	  /* until probes are closed, once that was decided */
@@ -9,8 +11,17 @@
 #define LEAST_SPELL_NS 1e9
 #define MOST_LEVEL 4 /* 16 s */
 #define SHORT_WINDOW_NS 1000000000ULL
-#define WORTH_MORE 1.1	  /* times as much must be told before more is let go */
-#define LEAST_LOAD_NS 5e7 /* of open time before a plan is made */
+#define WORTH_MORE 1.1	      /* times as much must be told before more is let go */
+#define LEAST_LOAD_NS 5e7     /* of open time before a plan is made */
+#define LEAST_UNIT 0.02	      /* of the cost: less is not worth a link's change */
+#define TO_SPARE 0.6	      /* of the budget: a set is chosen once, and shares of calls are not quite those of cost */
+#define WORTH_LEAVING_OUT 0.3 /* of the cost, where the rest does not keep the budget either */
+
+/* How long a set stays as it is. */
+static uint64_t kept_ns(const struct governor_set *set)
+{
+	return GOVERNOR_KEEP_NS << set->level;
+}
 
 void governor__init(struct governor *governor, double budget_pct, double cap_pct, uint64_t seed)
 {
@@ -144,6 +155,48 @@ bool governor__step(const struct governor *governor, struct governor_steps *step
 	return true;
 }
 
+bool governor__leave_out(const struct governor *governor, struct governor_set *set, const double shares[GOVERNOR_UNITS],
+			 double cost, uint64_t now_ns)
+{
+	uint32_t without = set->without;
+	double share = 0; /* of the cost, of what is to be left out */
+	/* one that proves too small soon is changed once more, not again and again */
+	bool soon = without && now_ns < set->changed_ns + kept_ns(set);
+	double spend = soon ? 0 : governor->rate * TO_SPARE;
+
+	if (governor->rate <= 0 || cost <= governor->rate)
+		return false;
+	while (cost * (1 - share) > spend) {
+		int most = -1;
+
+		for (int i = 0; i < GOVERNOR_UNITS; i++)
+			if (!(without >> i & 1) && shares[i] >= LEAST_UNIT && (most < 0 || shares[i] > shares[most]))
+				most = i;
+		if (most < 0)
+			break;
+		without |= 1U << most;
+		share += shares[most];
+	}
+	if (without == set->without || (cost * (1 - share) > governor->rate && share < WORTH_LEAVING_OUT))
+		return false;
+	if (set->restored_ns && now_ns < set->restored_ns + kept_ns(set) && set->level < MOST_LEVEL)
+		set->level++;
+	/* what was left out before is of the cost then, not of this one */
+	set->ratio = (1 + set->ratio) / fmax(1 - share, LEAST_UNIT) - 1;
+	set->without = without;
+	set->changed_ns = now_ns;
+	return true;
+}
+
+bool governor__restore(const struct governor *governor, struct governor_set *set, double cost, uint64_t now_ns)
+{
+	if (!set->without || now_ns < set->changed_ns + kept_ns(set) ||
+	    cost * (1 + set->ratio) > governor->rate * GOVERNOR_GIVE_BACK)
+		return false;
+	*set = (struct governor_set){.restored_ns = now_ns, .level = set->level};
+	return true;
+}
+
 void governor__close(struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns)
 {
 	bool in_vain = turns->count && now_ns < turns->opened_ns + SHORT_WINDOW_NS;
@@ -153,13 +206,17 @@ void governor__close(struct governor *governor, struct governor_turns *turns, ui
 		turns->level++;
 	else if (!in_vain)
 		turns->level = 0;
-	least = LEAST_SPELL_NS * (double)(1U << turns->level);
+	least = LEAST_SPELL_NS * (double)(1U << turns->level) * (1 + 0.5 * governor__random(governor));
+	/* on average what was overdrawn is paid back, and no more: a full allowance grows no further */
+	spell *= 0.75 + 0.5 * governor__random(governor);
 	if (spell < least)
 		spell = least;
-	if (turns->count && turns->opened_ns + GOVERNOR_STEP_NS > now_ns &&
-	    spell < (double)(turns->opened_ns + GOVERNOR_STEP_NS - now_ns))
-		spell = (double)(turns->opened_ns + GOVERNOR_STEP_NS - now_ns);
-	spell *= 1 + 0.5 * governor__random(governor);
+	if (turns->count && turns->opened_ns + GOVERNOR_OPENING_NS > now_ns) {
+		least =
+		    (double)(turns->opened_ns + GOVERNOR_OPENING_NS - now_ns) * (1 + 0.5 * governor__random(governor));
+		if (spell < least)
+			spell = least;
+	}
 	turns->closed_until_ns = now_ns + (uint64_t)spell;
 	turns->count++;
 }

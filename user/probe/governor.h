@@ -5,6 +5,9 @@
  *
  * What a process costs beyond it is taken away in this order, and given back in reverse, at most one
  * step in 10 s:
+ *  (0) functions that never wait are not probed, most expensive first, by all processes of an image and for at
+ *      least a minute: all time stays covered, but the time between two calls that can wait is one computation,
+ *      and what completions transfer is unknown;
  *  (a) the return half of calls in states whose span, entry to entry, is short: the entry's trap stays,
  *      the call and what follows it are no fragments. Short ones go first, since least time is lost;
  *  (b) polling calls and the functions of a site or a thread library (row_attacher.h);
@@ -26,9 +29,10 @@
 #include <stdint.h>
 #include <vapro/kernel.h>
 
-#define GOVERNOR_STEP_NS 10000000000ULL /* between two steps, and between two openings */
-#define GOVERNOR_PEAK_NS 5000000000ULL	/* over which the cap holds */
-#define GOVERNOR_GIVE_BACK 0.7		/* of the budget must be enough before a step is taken back */
+#define GOVERNOR_STEP_NS 10000000000ULL	  /* between two steps */
+#define GOVERNOR_OPENING_NS 5000000000ULL /* between two openings */
+#define GOVERNOR_PEAK_NS 5000000000ULL	  /* over which the cap holds */
+#define GOVERNOR_GIVE_BACK 0.7		  /* of the budget must be enough before a step is taken back */
 
 struct governor {
 	double budget;	/* share of time, as it was asked for; 0 = no bound */
@@ -101,6 +105,32 @@ struct governor_steps {
  */
 bool governor__step(const struct governor *governor, struct governor_steps *steps, const struct governor_load *load,
 		    uint64_t now_ns, struct governor_plan *plan);
+
+/* Which functions that never wait are left out of an image: a bitmap of units (functions__unit()). */
+#define GOVERNOR_UNITS 16
+#define GOVERNOR_KEEP_NS 60000000000ULL /* a set is kept for at least so long */
+
+struct governor_set {
+	uint32_t without;
+	double ratio;	      /* cost of what is left out to that of the rest, when it was decided */
+	uint64_t changed_ns;  /* 0 = never */
+	uint64_t restored_ns; /* all were probed again; 0 = never */
+	unsigned level;	      /* it is kept 2^level times as long: they had to be left out again soon */
+};
+
+/*
+ * What more to leave out where the process that costs most costs so much: units by their shares of its cost, the
+ * greatest first, until the rest keeps the budget with something to spare. Nothing where that does not make much of a
+ * difference. Returns whether the set has changed.
+ */
+bool governor__leave_out(const struct governor *governor, struct governor_set *set, const double shares[GOVERNOR_UNITS],
+			 double cost, uint64_t now_ns);
+
+/*
+ * Whether all may be probed again: with them the process that costs most, which costs so much without, would keep the
+ * budget with something to spare, and the set was kept long enough. Then the set is empty.
+ */
+bool governor__restore(const struct governor *governor, struct governor_set *set, double cost, uint64_t now_ns);
 
 /* Probes that are closed and opened in turns. */
 struct governor_turns {

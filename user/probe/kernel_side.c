@@ -309,6 +309,16 @@ void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
 		ladder__close(link);
 }
 
+void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count)
+{
+	if (side->rung != RUNG_PERF) {
+		ladder__close_all(links, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		kernel_side__unlink(side, links[i]);
+}
+
 void kernel_side__settle(struct kernel_side *side)
 {
 	closer__wait(side->closer);

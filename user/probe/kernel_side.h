@@ -60,6 +60,9 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 /* Takes probes out. Where that takes long it goes on in the background; link may be NULL. */
 void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link);
 
+/* Several at once, none of them NULL: where the kernel is waited for, it is for all together. */
+void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count);
+
 /* Waits until all that was unlinked is out. */
 void kernel_side__settle(struct kernel_side *side);
 

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,6 +279,40 @@ void ladder__close(struct kernel_link *link)
 	if (link)
 		shelter__run(close_all, link);
 	free(link);
+}
+
+static void *close_one(void *link)
+{
+	ladder__close(link);
+	return NULL;
+}
+
+static void close_together(struct kernel_link *const *links, size_t count)
+{
+	pthread_t threads[LADDER_TOGETHER];
+	bool started[LADDER_TOGETHER] = {false};
+
+	for (size_t i = 1; i < count; i++)
+		started[i] = !pthread_create(&threads[i], NULL, close_one, links[i]);
+	ladder__close(links[0]);
+	for (size_t i = 1; i < count; i++) {
+		if (started[i])
+			pthread_join(threads[i], NULL);
+		else
+			ladder__close(links[i]);
+	}
+}
+
+void ladder__close_all(struct kernel_link *const *links, size_t count)
+{
+	sigset_t all, before;
+
+	/* signals are for the daemon's own thread */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	for (size_t i = 0; i < count; i += LADDER_TOGETHER)
+		close_together(links + i, count - i < LADDER_TOGETHER ? count - i : LADDER_TOGETHER);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* What rungs are tried on: nobody else calls it. */

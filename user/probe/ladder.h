@@ -75,4 +75,9 @@ int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, 
 /* Entries go first, so that no call is entered whose return would stay away. Blocks until no probe is left. */
 void ladder__close(struct kernel_link *link);
 
+/* Closes several, at most LADDER_TOGETHER at a time: the kernel waits for each, and they wait together. */
+#define LADDER_TOGETHER 8
+
+void ladder__close_all(struct kernel_link *const *links, size_t count);
+
 #endif
