@@ -110,7 +110,7 @@ __noinline u32 path_of(struct caller *caller, u32 tgid, u32 slot)
  * Number of the chain of callers above a hopped call-site, at most so many frames of it; 0 where the call-site is
  * none. A frame that cannot be read ends the chain, and makes it approximate.
  */
-__noinline u32 hopped_path_of(struct caller *caller, u32 tgid, u32 frames)
+__noinline u32 hopped_path_of(struct caller *caller, u32 tgid, u32 frames, u32 slot)
 {
 	struct kernel_path_key key = {.tgid = tgid};
 	struct kernel_hopped_key at = {.tgid = tgid};
@@ -130,7 +130,7 @@ __noinline u32 hopped_path_of(struct caller *caller, u32 tgid, u32 frames)
 		key.address[i] = caller->site;
 		key.count = i + 1;
 	}
-	return key.count ? number_of(&paths, &key, &next_path) : 0;
+	return key.count ? number_path(&key, counters_of(slot)) : 0;
 }
 
 #endif

@@ -213,7 +213,7 @@ static __always_inline void describe_caller(struct kernel_thread *thread, const 
 	key->site = caller.site;
 	*sp = caller.sp;
 	if (hopping && !call_paths)
-		key->path = hopped_path_of(&caller, thread->tgid, KERNEL_HOPS);
+		key->path = hopped_path_of(&caller, thread->tgid, KERNEL_HOPS, thread->slot);
 	if (caller.approx)
 		key->flags |= KERNEL_VERTEX_APPROX;
 	if (!call_paths)
@@ -373,8 +373,8 @@ __noinline u32 described_vertex(struct kernel_thread *thread, u32 cookie, u64 no
 		key.flags |= KERNEL_VERTEX_NO_RETURN;
 	vertex = vertex_of(thread, &key);
 	recent = recent_call(thread, args, cookie, &site);
-	if (recent && vertex && key.site == site && !key.path && !(key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE)) &&
-	    keeps_size(thread, args, &function->roles))
+	if (recent && vertex && key.site == site && !key.path &&
+	    !(key.flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE)) && keeps_size(thread, args, &function->roles))
 		remember_call(recent, epoch, site, cookie, args, vertex, bytes);
 	return vertex;
 }

@@ -55,9 +55,10 @@ static __always_inline void describe_fd(struct task_struct *task, u64 fd, struct
 }
 
 /* The application's call-site: the libc wrapper's return address, whose place a table of its system calls tells. */
-static __always_inline void io_call_site(struct pt_regs *regs, u32 tgid, struct kernel_vertex_key *key)
+static __always_inline void io_call_site(struct pt_regs *regs, const struct kernel_thread *thread,
+					 struct kernel_vertex_key *key)
 {
-	struct io_site_key at = {.ip = SYSCALL_IP(regs), .tgid = tgid};
+	struct io_site_key at = {.ip = SYSCALL_IP(regs), .tgid = thread->tgid};
 	s32 *displacement = bpf_map_lookup_elem(&io_sites, &at);
 	u64 sp = regs->sp;
 
@@ -66,7 +67,7 @@ static __always_inline void io_call_site(struct pt_regs *regs, u32 tgid, struct 
 		    .site = key->site, .sp = sp + *displacement + sizeof(u64), .frame = SYSCALL_FRAME(regs)};
 
 		if (hopping && !call_paths)
-			key->path = hopped_path_of(&caller, tgid, KERNEL_PATH_DEPTH);
+			key->path = hopped_path_of(&caller, thread->tgid, KERNEL_PATH_DEPTH, thread->slot);
 		if (caller.approx)
 			key->flags |= KERNEL_VERTEX_APPROX;
 		return;
@@ -137,7 +138,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	if ((unseen(thread) || thread->set) && key.fd_kind != KIND_FILE && key.fd_kind != KIND_BLOCK)
 		return 0;
 	key.cell = cell_of(bytes);
-	io_call_site(regs, thread->tgid, &key);
+	io_call_site(regs, thread, &key);
 	read_counts(thread, task);
 	vertex = vertex_of(thread, &key);
 	close_computation(thread, vertex, now);
