@@ -67,12 +67,19 @@ static __always_inline void waits(struct kernel_offcpu *off, struct task_struct 
 	offcpu_queue(off, (u64)queue, queue ? throttled_time(queue) : 0);
 }
 
-static __always_inline void leaves(struct kernel_thread *thread, struct waiting *waiting, u32 cpu,
-				   struct task_struct *prev, struct task_struct *next, bool runnable)
+/* It is stopped, by whatever means, or about to be. */
+static __always_inline bool is_frozen(struct task_struct *task)
 {
+	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
+}
+
+static __always_inline void leaves(struct kernel_thread *thread, struct waiting *waiting, u32 cpu,
+				   struct task_struct *prev, struct task_struct *next, enum kernel_away away)
+{
+	bool runnable = away == KERNEL_AWAY_RUNNABLE;
 	u64 now = bpf_ktime_get_ns();
 
-	offcpu_begin(&thread->off, now, runnable, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait), next->pid);
+	offcpu_begin(&thread->off, now, away, next->pid);
 	thread->off.own = is_vaprod(next);
 	bpf_probe_read_kernel(thread->off.other_comm, sizeof(thread->off.other_comm), next->comm);
 	thread->off.cpu = cpu;
@@ -128,7 +135,8 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	if (thread) {
 		cpu_taken(prev, &taken);
 		taken_out(thread, &taken, cpu);
-		leaves(thread, waiting, cpu, prev, next, preempt || !prev_state);
+		leaves(thread, waiting, cpu, prev, next,
+		       away_of(preempt, prev_state, is_frozen(prev), BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)));
 	}
 	thread = known_thread(next);
 	if (thread) {

@@ -34,6 +34,7 @@ enum vapro_factor {
 	VAPRO_BLOCKED_OTHER, /* asleep for anything else */
 	VAPRO_THROTTLED,     /* runnable, in a cgroup that had used up its CPU quota */
 	VAPRO_STEAL,	     /* the hypervisor ran something else on its CPU */
+	VAPRO_STOPPED,	     /* by a signal, a tracer or the freezer of its cgroup */
 	VAPRO_IRQ,
 	VAPRO_KERNEL,
 	VAPRO_RETIRING,

@@ -272,7 +272,7 @@ struct kernel_state_stats {
 
 /* Counts at a fragment's border; all monotone. */
 struct kernel_counts {
-	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns, throttled_ns;
+	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns, throttled_ns, stopped_ns;
 	u64 steal_ns, irq_ns, hard_irq_ns, soft_irq_ns, slow_ns; /* taken from it while it was on a CPU */
 	u64 minor_faults, major_faults, voluntary_switches, involuntary_switches, migrations;
 };

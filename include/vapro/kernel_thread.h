@@ -7,13 +7,20 @@
 
 #include <vapro/kernel.h>
 
+/* Why a thread is off the CPU. */
+enum kernel_away {
+	KERNEL_AWAY_RUNNABLE, /* preempted, or it yielded */
+	KERNEL_AWAY_IO,	      /* asleep in IO wait */
+	KERNEL_AWAY_ASLEEP,   /* asleep for anything else */
+	KERNEL_AWAY_STOPPED,  /* by a signal, a tracer or the freezer of its cgroup */
+};
+
 /* Off-CPU accounting of one thread. */
 struct kernel_offcpu {
 	u64 out_ns; /* 0 while on a CPU */
 	u64 wake_ns;
-	u16 runnable; /* preempted, or yielded */
-	u16 own;      /* it was vaprod that was switched to */
-	u32 io_wait;
+	u32 away;      /* enum kernel_away */
+	u32 own;       /* it was vaprod that was switched to */
 	u32 other_pid; /* who was switched to */
 	u32 cpu;       /* it left */
 	u64 queue;     /* that it waits in since it is runnable; 0 where none can be throttled */

@@ -76,6 +76,7 @@ static const struct capture_column bundle_columns[] = {
     FACTOR("blocked_other_ns", VAPRO_BLOCKED_OTHER, "ns"),
     FACTOR("throttled_ns", VAPRO_THROTTLED, "ns"),
     FACTOR("steal_ns", VAPRO_STEAL, "ns"),
+    FACTOR("stopped_ns", VAPRO_STOPPED, "ns"),
     FACTOR("irq_ns", VAPRO_IRQ, "ns"),
     FACTOR("kernel_ns", VAPRO_KERNEL, "ns"),
     FACTOR("retiring_ns", VAPRO_RETIRING, "ns"),

@@ -70,6 +70,7 @@ static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts
 	bundle->factor[VAPRO_BLOCKED_OTHER] = (double)counts->blocked_other_ns;
 	bundle->factor[VAPRO_THROTTLED] = (double)counts->throttled_ns;
 	bundle->factor[VAPRO_STEAL] = (double)counts->steal_ns;
+	bundle->factor[VAPRO_STOPPED] = (double)counts->stopped_ns;
 	bundle->factor[VAPRO_IRQ] = (double)counts->irq_ns;
 	bundle->factor[VAPRO_HARD_IRQ] = (double)counts->hard_irq_ns;
 	bundle->factor[VAPRO_SOFT_IRQ] = (double)counts->soft_irq_ns;

@@ -99,7 +99,7 @@ static inline double kept__share(const struct kept *kept, uint64_t bin)
 }
 
 /*
- * Off the CPU against the task's will: waits for a CPU, and what was taken from it. Threads that wait
+ * Off the CPU against the task's will: waits for a CPU, stops, and what was taken from it. Threads that wait
  * for each other may spin, and where they share CPUs it is each other's way that they are kept from:
  * no loss. Who was woken and has no CPU yet is late in any case.
  */
@@ -108,7 +108,8 @@ static inline double kept__cpu_attributed(const struct kept *kept)
 	if (kept->factor == kept_no_factors)
 		return 0;
 	return (kept->waits ? 0 : (double)kept->factor[VAPRO_PREEMPTED]) + kept->factor[VAPRO_WAKEUP_WAIT] +
-	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
+	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_STOPPED] +
+	       kept->factor[VAPRO_IRQ];
 }
 
 /* Of it, what the hypervisor took. */
@@ -127,7 +128,7 @@ static inline double kept__blocked(const struct kept *kept)
 static inline double kept__suspension(const struct kept *kept)
 {
 	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] + kept->factor[VAPRO_THROTTLED] +
-	       kept->factor[VAPRO_STEAL] + kept__blocked(kept);
+	       kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_STOPPED] + kept__blocked(kept);
 }
 
 /* Time on the CPU that a frequency below the usual one cost. */

@@ -193,7 +193,7 @@ double series__usual_ns(const struct series *series, const struct vapro_config *
 /* Adds a share of sums. */
 void series__merge_usual(struct series_usual *into, const struct series_usual *from, double share);
 
-/* The time that is compared: on-CPU time of computation, duration less waits for a CPU of the rest. */
+/* The time that is compared: on-CPU time of computation, duration less waits for a CPU and stops of the rest. */
 static inline double series__compared_ns(enum vapro_class class, const struct kept *kept)
 {
 	double ns = kept->sum_ns;
@@ -201,7 +201,7 @@ static inline double series__compared_ns(enum vapro_class class, const struct ke
 	if (kept->factor == kept_no_factors)
 		return ns;
 	ns = ns - (kept->waits ? 0 : kept->factor[VAPRO_PREEMPTED]) - kept->factor[VAPRO_WAKEUP_WAIT] -
-	     kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL];
+	     kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL] - kept->factor[VAPRO_STOPPED];
 	if (class == VAPRO_COMPUTATION)
 		ns -= kept__blocked(kept);
 	return ns > 0 ? ns : 0;
