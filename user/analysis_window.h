@@ -10,6 +10,7 @@
 #ifndef VAPRO_ANALYSIS_WINDOW_H
 #define VAPRO_ANALYSIS_WINDOW_H
 
+#include "detect/account.h"
 #include "detect/coverage.h"
 #include "detect/evidence.h"
 #include "detect/parts.h"
@@ -26,7 +27,7 @@ struct kept_interference {
 	uint64_t bin;
 	double seconds;
 	bool counted; /* for good */
-	bool own;     /* by a thread of the same process */
+	bool own;     /* by a thread of the same job */
 	char comm[16];
 };
 
@@ -51,6 +52,7 @@ struct analysis_job {
 	size_t kept_count, kept_capacity, open_count, open_capacity;
 	struct kept_interference *interference;
 	size_t interference_count, interference_capacity;
+	struct account account;
 	struct coverage_facts facts;
 	bool active;	/* something arrived since the last window */
 	bool forgotten; /* it ended, and its histories with it */

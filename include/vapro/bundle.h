@@ -138,6 +138,18 @@ struct vapro_interference {
 	char comm[16];
 };
 
+/*
+ * What a thread was in during one bin, as the scheduler's events say, whatever was seen of its calls. What is missing
+ * from a bin's length it slept, or nothing was known of it yet.
+ */
+struct vapro_account {
+	uint32_t thread;
+	uint64_t bin;	    /* UTC ns / VAPRO_BIN_NS */
+	uint64_t on_cpu_ns; /* without what was stolen */
+	uint64_t preempted_ns, wakeup_wait_ns, throttled_ns, stopped_ns, steal_ns;
+	uint64_t blocked_io_ns, blocked_other_ns;
+};
+
 /* Where a thread ran when last looked at: what slow ranks may share. Told again whenever it changes. */
 struct vapro_place {
 	uint32_t thread;

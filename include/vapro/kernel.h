@@ -374,4 +374,12 @@ struct kernel_record {
 	struct kernel_bundle bundle;
 };
 
+/* A look at an account (bpf/accounts.h): which it is, and what no switch has brought into it yet. */
+struct kernel_account_look {
+	u32 number; /* from 0 */
+	u32 pad;
+	u64 steal_ns;	  /* stolen from its thread so far */
+	u64 throttled_ns; /* of the wait for a CPU that it is in */
+};
+
 #endif

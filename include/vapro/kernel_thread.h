@@ -170,6 +170,9 @@ struct kernel_thread {
 	u64 bin_ns;		 /* UTC, where the bin of the last fragment began */
 	u32 bin;		 /* its number */
 	u32 counted;		 /* KERNEL_SITE_COUNTED of the open call */
+	u32 account;		 /* its number + 1; 0 = none yet, KERNEL_NO_ACCOUNT = none to be had */
+	u32 pad_account;
+	u64 rq; /* the kernel's run queue of the CPU that it got last; 0 unknown */
 
 	/* from here on it need not be cleared */
 	u64 registers[11]; /* scratch, as `one`: at an entry */

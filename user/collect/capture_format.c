@@ -184,6 +184,19 @@ static const struct capture_column stage_columns[] = {
     COLUMN("refused", COLUMN_TEXT, stage.refused, "why it cannot be counted"),
 };
 
+static const struct capture_column account_columns[] = {
+    COLUMN("thread", COLUMN_U32, account.thread, "thread id"),
+    COLUMN("bin", COLUMN_U64, account.bin, "200 ms since the epoch"),
+    COLUMN("on_cpu_ns", COLUMN_U64, account.on_cpu_ns, "ns, without steal_ns"),
+    COLUMN("preempted_ns", COLUMN_U64, account.preempted_ns, "ns"),
+    COLUMN("wakeup_wait_ns", COLUMN_U64, account.wakeup_wait_ns, "ns"),
+    COLUMN("throttled_ns", COLUMN_U64, account.throttled_ns, "ns"),
+    COLUMN("stopped_ns", COLUMN_U64, account.stopped_ns, "ns"),
+    COLUMN("steal_ns", COLUMN_U64, account.steal_ns, "ns"),
+    COLUMN("blocked_io_ns", COLUMN_U64, account.blocked_io_ns, "ns"),
+    COLUMN("blocked_other_ns", COLUMN_U64, account.blocked_other_ns, "ns"),
+};
+
 #define TABLE(member)                                                                                                  \
 	{                                                                                                              \
 #member, member##_columns, sizeof(member##_columns) / sizeof(member##_columns[0]),                     \
@@ -203,6 +216,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_END] = {"end", NULL, 0, 0},
     [STREAM_PLACE] = TABLE(place),
     [STREAM_STAGE] = TABLE(stage),
+    [STREAM_ACCOUNT] = TABLE(account),
 };
 
 const char *const capture_wire_name[WIRES] = {

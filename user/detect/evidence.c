@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MEANINGFUL 0.1 /* share of a loss that makes a state a witness */
-#define ALIKE 1.15     /* ratio of performance between ranks that are slow alike */
-#define OTHERS 0.5     /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
+#define WORK_UNKNOWN 0.5 /* of a loss that rests on the kernel's account */
+#define MEANINGFUL 0.1	 /* share of a loss that makes a state a witness */
+#define ALIKE 1.15	 /* ratio of performance between ranks that are slow alike */
+#define OTHERS 0.5	 /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
 #define STUCK_NS 1e9
 #define FAR_SIGMAS 10
 #define WAITED_ANYWAY 0.5 /* of what a suspended call lost, beside a computation's loss */
@@ -250,7 +251,13 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
 double evidence__by_others(const struct tally *tally, enum vapro_class class)
 {
 	double own = tally->crowd_base > 0 ? tally->crowd / tally->crowd_base : 0;
+	double waits = tally->factor[VAPRO_PREEMPTED] + tally->factor[VAPRO_WAKEUP_WAIT];
+	double all = waits + tally->factor[VAPRO_THROTTLED] + tally->factor[VAPRO_STEAL] +
+		     tally->factor[VAPRO_STOPPED] + tally->factor[VAPRO_IRQ];
 
+	/* a quota, the hypervisor or a signal is nobody's of the job, however many threads it has */
+	if (all > 0)
+		own *= waits / all;
 	return tally->cpu[class] * (1 - fmin(1, own));
 }
 
@@ -266,7 +273,8 @@ bool evidence__gave_way(const struct variance *variance, double share)
 
 void evidence__say_crowded(struct variance *variance)
 {
-	evidence__say(variance, false, "its own threads had the CPU: there are more of them than CPUs they may use");
+	evidence__say(variance, false,
+		      "its own threads or ranks had the CPU: more of them want to run than there are CPUs for them");
 }
 
 static void judge_computation(struct variance *variance, const struct evidence_input *input,
@@ -292,12 +300,19 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	if (attributed >= share * lost && attributed >= least)
 		variance->proven = true;
 	if (attributed >= share * lost || (variance->proven && attributed >= least)) {
-		evidence__say(variance, true, "%s %.0f %% of the loss (%s)",
-			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
-									       : "the kernel attributes",
-			      100 * fmin(1, attributed / lost),
-			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "a lower CPU frequency"
-									       : "off the CPU, interrupts or faults");
+		if (tally->account > WORK_UNKNOWN * lost)
+			evidence__say(
+			    variance, true,
+			    "the kernel attributes %.0f %% of the loss (off the CPU); what was done is not known",
+			    100 * fmin(1, attributed / lost));
+		else
+			evidence__say(variance, true, "%s %.0f %% of the loss (%s)",
+				      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
+										       : "the kernel attributes",
+				      100 * fmin(1, attributed / lost),
+				      tally->frequency > tally->cpu[VAPRO_COMPUTATION]
+					  ? "a lower CPU frequency"
+					  : "off the CPU, interrupts or faults");
 		return;
 	}
 	if (tally->provisional >= share * lost) {

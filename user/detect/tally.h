@@ -35,9 +35,10 @@ struct tally {
 	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* attributed, of lost */
 	double faults;							    /* lost by fragments with major faults */
 	double blind;							    /* lost without any reference */
+	double account;							    /* lost by the kernel's account alone */
 	double provisional;	     /* lost against a reference without support */
 	double frequency;	     /* of computation: lost to a lower frequency than usual */
-	double crowd, crowd_base;    /* waits for a CPU that threads of the same process had, and for any */
+	double crowd, crowd_base;    /* waits for a CPU that threads of the same job had, and for any */
 	double pair_lost, pair_base; /* lost in bins where two states were slow, and in all bins looked at */
 	double factor[VAPRO_FACTORS];
 	struct tally_series *series;

@@ -11,7 +11,11 @@
 
 #include <math.h>
 
-#define KEPT_NO_CELL UINT32_MAX		  /* not clustered, or nothing like it was seen yet */
+#define KEPT_NO_CELL UINT32_MAX /* not clustered, or nothing like it was seen yet */
+/* kept.account: made anew in each window, or for the last time. */
+#define KEPT_ACCOUNT 1
+#define KEPT_ACCOUNT_RETIRING 2
+
 #define KEPT_NO_WORKLOAD (UINT32_MAX - 1) /* clustered by what was not measured */
 
 /* Groups of counters that are not always on; a bundle has those that it was counted with. */
@@ -47,6 +51,7 @@ struct kept {
 	uint8_t held : 1;      /* older than the view; kept until its state has enough fragments to be judged */
 	uint8_t disturbed : 1; /* in time that an alarm owned when the last window ended */
 	uint8_t learnt : 1;    /* part of what is usual of its series */
+	uint8_t account : 2;   /* made of the kernel's own account: no fragment (detect/account.h) */
 	uint8_t counted;       /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
 };
 

@@ -136,6 +136,12 @@ void series__free(struct series_book *book);
  */
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor, struct kept *kept);
 
+/*
+ * The series of what is known of a thread from its account alone: without history. Returns 0, -ENOSPC while the book
+ * is full, or -ENOMEM.
+ */
+int series__unseen(struct series_book *book, uint32_t thread, uint32_t *id);
+
 /* Free what nobody refers to any more: series and workloads of model/evict.h. */
 void series__release(struct series_book *book, uint32_t id);
 void workload__release(struct series_book *book, uint32_t id);

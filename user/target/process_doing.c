@@ -94,3 +94,16 @@ int process__doing(pid_t pid, struct process_doing *doing)
 	read_call(pid, doing);
 	return 0;
 }
+
+char process__thread_state(pid_t tid)
+{
+	const char *after;
+	char *text, state = '?';
+
+	after = process__read_after_name(tid, &text);
+	if (!after)
+		return state;
+	sscanf(after, " %c", &state);
+	free(text);
+	return state;
+}
