@@ -505,6 +505,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 				series__add_usual(&series->usual, series->class, at);
 		}
 		series->disturbed_n += at->disturbed ? at->n : 0;
+		account__carry_past(&job->account, &context->series, at);
 		error |= past__add(context, &job->past, at);
 	}
 	job->kept_count = kept;

@@ -202,6 +202,14 @@ static void interfere(uint32_t rank, uint64_t at, uint32_t pid, uint64_t ns)
 	assert_int_equal(analysis__add_interference(analysis, &one), 0);
 }
 
+/* What a process reports before each window: without anything a job has ended. */
+static void facts(void)
+{
+	const struct vapro_process_facts one = {.pid = 10, .job = "j", .wall_ns = 10 * BIN};
+
+	assert_int_equal(analysis__add_facts(analysis, &one), 0);
+}
+
 /* Ends the windows up to so many seconds: 15, 25, 35 ... */
 static void windows(unsigned seconds)
 {
@@ -210,6 +218,7 @@ static void windows(unsigned seconds)
 
 		if (to > seconds)
 			to = seconds;
+		facts();
 		assert_int_equal(analysis__end_window(analysis, UTC(from), UTC(to), to == seconds, &result, &count), 0);
 		assert_int_equal(count, 1);
 		found.stopped += result->account.stopped_s;
@@ -439,7 +448,7 @@ static void a_long_computation(void **state)
 	states();
 	for (uint64_t at = 0; at < 75; at++) {
 		bin(0, at, (struct vapro_account){0});
-		bin(1, at, (struct vapro_account){.preempted_ns = at >= 30 && at < 45 ? 100 * MS : 0});
+		bin(1, at, (struct vapro_account){.preempted_ns = at >= 60 ? 100 * MS : 0});
 	}
 	for (uint64_t at = 75; at < 100; at++)
 		bin(0, at, (struct vapro_account){0});
@@ -451,12 +460,13 @@ static void a_long_computation(void **state)
 		assert_int_equal(result->variance_count, 1);
 		assert_near(result->variances[0].lost_seconds, 1.5, 1e-4);
 		fragment(1, 1, 0.1, 18.1, 1.5);
+		facts();
 		assert_int_equal(analysis__end_window(analysis, UTC(15), UTC(20), true, &result, &count), 0);
 		assert_int_equal(result->variance_count, 1);
 		assert_true(result->variances[0].alarm);
 		assert_near(result->variances[0].lost_seconds, 1.5, 1e-4);
-		assert_near((double)(result->variances[0].begin_ns - UTC(0)) / 1e9, 6, 1e-6);
-		assert_near((double)(result->variances[0].end_ns - UTC(0)) / 1e9, 9, 1e-6);
+		assert_near((double)(result->variances[0].begin_ns - UTC(0)) / 1e9, 12, 1e-6);
+		assert_near((double)(result->variances[0].end_ns - UTC(0)) / 1e9, 15, 1e-6);
 	}
 }
 

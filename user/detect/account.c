@@ -146,47 +146,53 @@ static double carried_by(const struct kept *kept)
 	return sum;
 }
 
+static void carry(struct account *account, const struct series_book *book, const struct kept *kept, bool past)
+{
+	uint64_t from = account->records[0].bin, to = account->records[account->count - 1].bin;
+	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+	uint32_t row = book->series[kept->series].row;
+
+	if (!kept->covered || kept->taken || last < from || first > to)
+		return;
+	first = first < from ? from : first;
+	last = last > to ? to : last;
+	for (uint64_t bin = first; bin <= last; bin++) {
+		size_t at = find(account, bin, row);
+		struct account_record *record = &account->records[at];
+		double share;
+
+		if (at == account->count)
+			break;
+		if (record->bin > bin) { /* nothing in between */
+			bin = record->bin - 1;
+			continue;
+		}
+		if (record->row != row)
+			continue;
+		share = kept__share(kept, bin);
+		*(past ? &record->past_judged_ns : &record->judged_ns) += (float)(kept->sum_ns * share);
+		*(past ? &record->past_carried_ns : &record->carried_ns) += (float)(carried_by(kept) * share);
+	}
+}
+
 void account__carry(struct account *account, const struct series_book *book, const struct kept *kept, size_t count)
 {
-	uint64_t from, to;
+	for (size_t i = 0; account->count && i < count; i++)
+		carry(account, book, &kept[i], false);
+}
 
-	if (!account->count)
-		return;
-	from = account->records[0].bin;
-	to = account->records[account->count - 1].bin;
-	for (size_t i = 0; i < count; i++) {
-		uint64_t first = kept__first_bin(&kept[i]), last = kept__bin(&kept[i]);
-		uint32_t row = book->series[kept[i].series].row;
-
-		if (!kept[i].covered || kept[i].taken || last < from || first > to)
-			continue;
-		first = first < from ? from : first;
-		last = last > to ? to : last;
-		for (uint64_t bin = first; bin <= last; bin++) {
-			size_t at = find(account, bin, row);
-			double share;
-
-			if (at == account->count)
-				break;
-			if (account->records[at].bin > bin) { /* nothing in between */
-				bin = account->records[at].bin - 1;
-				continue;
-			}
-			if (account->records[at].row != row)
-				continue;
-			share = kept__share(&kept[i], bin);
-			account->records[at].judged_ns += (float)(kept[i].sum_ns * share);
-			account->records[at].carried_ns += (float)(carried_by(&kept[i]) * share);
-		}
-	}
+void account__carry_past(struct account *account, const struct series_book *book, const struct kept *kept)
+{
+	if (account->count)
+		carry(account, book, kept, true);
 }
 
 /* Returns whether a record is a loss of its own, with the time that it is of and what was attributed of that. */
 static bool is_loss(const struct account_record *record, const struct vapro_config *config, double *time, double *lost)
 {
-	double rest = attributed_in(record) - (double)record->carried_ns;
+	double rest = attributed_in(record) - (double)record->carried_ns - (double)record->past_carried_ns;
 
-	*time = (double)VAPRO_BIN_NS - (double)record->judged_ns;
+	*time = (double)VAPRO_BIN_NS - (double)record->judged_ns - (double)record->past_judged_ns;
 	*lost = fmin(rest, *time);
 	return record->row != SERIES_NONE && *time >= config->valid_bin * (double)VAPRO_BIN_NS &&
 	       *lost >= ACCOUNT_LEAST_NS && *lost > (1 - config->threshold) * *time;
@@ -227,7 +233,7 @@ int account__make(struct account *account, struct series_book *book, uint64_t en
 		    .min_ns = (float)time,
 		    .max_ns = (float)time,
 		    .cell = KEPT_NO_CELL,
-		    .reference = (float)(time - lost),
+		    .reference = (float)fmax(1, time - lost), /* 0 would be unknown */
 		    .covered = 1,
 		    .taken = 1,
 		    .reason = VAPRO_NOT_SEEN,

@@ -30,7 +30,8 @@ struct account_record {
 	uint32_t thread;
 	uint32_t row; /* as of the present window; SERIES_NONE: it takes no part */
 	float ns[ACCOUNT_CAUSES];
-	float judged_ns, carried_ns; /* of the bin, in judged fragments; and of ns, with them */
+	float judged_ns, carried_ns; /* of the bin, in judged fragments of the present view; and of ns, with them */
+	float past_judged_ns, past_carried_ns; /* the same of those that are kept no longer */
 };
 
 /* What all threads of the job were in during a bin. */
@@ -67,6 +68,9 @@ int account__rows(struct account *account, struct stg *stg, uint64_t end);
 
 /* Notes what judged bundles of the job carry of the records. To be called for all of them, between the other two. */
 void account__carry(struct account *account, const struct series_book *book, const struct kept *kept, size_t count);
+
+/* The same of a bundle that is dropped after this window, for good. */
+void account__carry_past(struct account *account, const struct series_book *book, const struct kept *kept);
 
 /*
  * Makes the bundles of the records before bin `end`; those of records before bin `retire` are retiring. Returns 0 or
