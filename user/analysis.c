@@ -205,6 +205,7 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 	kept = &job->interference[job->interference_count++];
 	*kept = (struct kept_interference){
 	    .own = stg__same_job(analysis->context.stg, interference->thread, interference->pid),
+	    .thread = interference->thread,
 	    .row = thread->row,
 	    .pid = interference->pid,
 	    .bin = interference->bin,

@@ -396,6 +396,13 @@ static bool partial(const struct stg_job *about)
 	return seen < about->world_size;
 }
 
+/* Threads may have got rows of their own since. */
+static void place_interference(const struct stg *stg, struct analysis_job *job)
+{
+	for (size_t i = 0; i < job->interference_count; i++)
+		job->interference[i].row = stg__thread(stg, job->interference[i].thread)->row;
+}
+
 int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	int status = account__rows(&job->account, context->stg, span->end);
@@ -420,6 +427,7 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	}
 	if (status)
 		return status;
+	place_interference(context->stg, job);
 	coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns);
 	judge(context, job, span);
 	if (fill_map(context, job, span) || find_variances(context, job, span))

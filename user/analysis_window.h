@@ -23,7 +23,7 @@
 #include "model/arena.h"
 
 struct kept_interference {
-	uint32_t row, pid;
+	uint32_t thread, row, pid; /* row: as of the present window */
 	uint64_t bin;
 	double seconds;
 	bool counted; /* for good */

@@ -354,6 +354,7 @@ enum kernel_record_type {
 	KERNEL_EXIT,
 	KERNEL_THREAD,	 /* a thread is seen for the first time */
 	KERNEL_OUTLINED, /* a function is handed to a team for the first time in its process */
+	KERNEL_STOPPED,	 /* a thread was stopped in a bin: user space's own, never in the ring */
 };
 
 struct kernel_outlined_key {

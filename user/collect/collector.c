@@ -253,6 +253,9 @@ static void tell_account(void *ctx, uint32_t tgid, uint32_t tid, const struct va
 	int64_t thread = resolver__thread(collector->resolver, tid, tid == tgid || !is_idle(account) ? tgid : 0);
 	int status;
 
+	if (account->stopped_ns)
+		collector->event(collector->ctx,
+				 &(struct kernel_record){.type = KERNEL_STOPPED, .tgid = tgid, .tid = tid});
 	if (thread < 0)
 		return; /* idle, or of a process already forgotten */
 	event.account.thread = (uint32_t)thread;

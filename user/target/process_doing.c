@@ -107,3 +107,17 @@ char process__thread_state(pid_t tid)
 	free(text);
 	return state;
 }
+
+pid_t process__tracer(pid_t pid)
+{
+	char path[64], *text, *line;
+	size_t length;
+	pid_t tracer;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	text = process__read_file(path, 65536, &length);
+	line = text ? strstr(text, "\nTracerPid:") : NULL;
+	tracer = line ? (pid_t)atoi(line + 11) : 0;
+	free(text);
+	return tracer;
+}
