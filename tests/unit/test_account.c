@@ -470,6 +470,29 @@ static void a_long_computation(void **state)
 	}
 }
 
+/* A question between windows about the same time has the same answer. */
+static void a_question_about_the_account(void **state)
+{
+	const struct vapro_selection asked = {.begin_ns = UTC(5.8), .end_ns = UTC(9.2)};
+	const struct result_variance *selection;
+	uint32_t count;
+
+	(void)state;
+	for (uint64_t at = 0; at < 75; at++) {
+		bin(0, at, (struct vapro_account){0});
+		bin(1, at, (struct vapro_account){.throttled_ns = at >= 30 && at < 45 ? 120 * MS : 0});
+	}
+	states();
+	fragment(0, 0, 1, 1.02, 0); /* nobody asks about a job of which nothing is kept */
+	analysis__remember(analysis, 60, 1 << 20);
+	assert_int_equal(analysis__ask(analysis, &asked, "j", UTC(15), &result, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(result->selection_count, 1);
+	selection = &result->selections[0];
+	assert_near(selection->lost_seconds, 1.8, 1e-3);
+	assert_non_null(strstr(selection->diagnosis.verdict, "throttled"));
+}
+
 #define KERNEL(f) cmocka_unit_test_setup(f, fresh)
 #define JOB(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
@@ -489,6 +512,7 @@ int main(void)
 	    JOB(an_idle_thread_takes_no_part),
 	    JOB(fragments_carry_their_own),
 	    JOB(a_long_computation),
+	    JOB(a_question_about_the_account),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -187,6 +187,12 @@ void account__carry_past(struct account *account, const struct series_book *book
 		carry(account, book, kept, true);
 }
 
+void account__forget_past(struct account *account)
+{
+	for (size_t i = 0; i < account->count; i++)
+		account->records[i].past_judged_ns = account->records[i].past_carried_ns = 0;
+}
+
 /* Returns whether a record is a loss of its own, with the time that it is of and what was attributed of that. */
 static bool is_loss(const struct account_record *record, const struct vapro_config *config, double *time, double *lost)
 {

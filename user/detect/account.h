@@ -72,6 +72,9 @@ void account__carry(struct account *account, const struct series_book *book, con
 /* The same of a bundle that is dropped after this window, for good. */
 void account__carry_past(struct account *account, const struct series_book *book, const struct kept *kept);
 
+/* The bundles that were dropped are back: they will be carried like all others. */
+void account__forget_past(struct account *account);
+
 /*
  * Makes the bundles of the records before bin `end`; those of records before bin `retire` are retiring. Returns 0 or
  * -ENOMEM.
