@@ -13,13 +13,30 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* A thread leaves the CPU. runnable: it was preempted or yielded, else it sleeps. */
-static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, bool runnable, bool io_wait, u32 other_pid)
+/* Bits of a task's state that all kernels have. */
+#define STATE_STOPPED 0x4 /* by a signal */
+#define STATE_TRACED 0x8
+
+/*
+ * Why a thread leaves the CPU, by the state in which it does; frozen: a stop of any kind, also that of the cgroup's
+ * freezer, in which its state is that of any sleep. A sleeping thread is woken before it stops, so that each stop is
+ * a stay off the CPU of its own.
+ */
+static __always_inline enum kernel_away away_of(bool preempted, u32 state, bool frozen, bool io_wait)
+{
+	if (preempted || !state)
+		return KERNEL_AWAY_RUNNABLE;
+	if (state & (STATE_STOPPED | STATE_TRACED) || frozen)
+		return KERNEL_AWAY_STOPPED;
+	return io_wait ? KERNEL_AWAY_IO : KERNEL_AWAY_ASLEEP;
+}
+
+/* A thread leaves the CPU. */
+static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, enum kernel_away away, u32 other_pid)
 {
 	off->out_ns = now;
 	off->wake_ns = 0;
-	off->runnable = runnable;
-	off->io_wait = io_wait;
+	off->away = away;
 	off->other_pid = other_pid;
 	off->queue = 0;
 }
@@ -27,7 +44,7 @@ static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, boo
 /* It is woken. Returns whether it waits for a CPU from now on. */
 static __always_inline bool offcpu_wake(struct kernel_offcpu *off, u64 now)
 {
-	if (!off->out_ns || off->runnable || off->wake_ns)
+	if (!off->out_ns || off->away == KERNEL_AWAY_RUNNABLE || off->wake_ns)
 		return false;
 	off->wake_ns = now;
 	return true;
@@ -62,20 +79,22 @@ static __always_inline u64 offcpu_end(struct kernel_offcpu *off, struct kernel_c
 	if (!off->out_ns || now < off->out_ns)
 		goto out;
 	away = now - off->out_ns;
-	asleep = off->runnable					     ? 0
+	asleep = off->away == KERNEL_AWAY_RUNNABLE		     ? 0
 		 : off->wake_ns > off->out_ns && off->wake_ns <= now ? off->wake_ns - off->out_ns
 								     : away;
 	waited = away - asleep;
 	held = off->queue ? throttled_part(waited, off->throttled, throttled) : 0;
 	counts->throttled_ns += held;
 	waited -= held;
-	if (off->runnable) {
+	if (off->away == KERNEL_AWAY_RUNNABLE) {
 		counts->preempted_ns += waited;
 		*preempted = true;
 		goto out;
 	}
 	counts->wakeup_wait_ns += waited;
-	if (off->io_wait)
+	if (off->away == KERNEL_AWAY_STOPPED)
+		counts->stopped_ns += asleep;
+	else if (off->away == KERNEL_AWAY_IO)
 		counts->blocked_io_ns += asleep;
 	else
 		counts->blocked_other_ns += asleep;
@@ -155,6 +174,7 @@ static __always_inline void counts_delta(struct kernel_counts *delta, const stru
 	delta->blocked_io_ns = to->blocked_io_ns - from->blocked_io_ns;
 	delta->blocked_other_ns = to->blocked_other_ns - from->blocked_other_ns;
 	delta->throttled_ns = to->throttled_ns - from->throttled_ns;
+	delta->stopped_ns = to->stopped_ns - from->stopped_ns;
 	delta->steal_ns = to->steal_ns - from->steal_ns;
 	delta->irq_ns = to->irq_ns - from->irq_ns;
 	delta->hard_irq_ns = to->hard_irq_ns - from->hard_irq_ns;
@@ -233,7 +253,8 @@ static __always_inline bool tally_now(struct kernel_tally *tally, u32 turns, u64
 
 static __always_inline u64 counts_off_cpu(const struct kernel_counts *c)
 {
-	return c->preempted_ns + c->wakeup_wait_ns + c->blocked_io_ns + c->blocked_other_ns + c->throttled_ns;
+	return c->preempted_ns + c->wakeup_wait_ns + c->blocked_io_ns + c->blocked_other_ns + c->throttled_ns +
+	       c->stopped_ns;
 }
 
 static __always_inline u64 take_from(u64 *rest, u64 wanted)
@@ -329,6 +350,7 @@ static __always_inline void counts_sum(struct kernel_counts *sum, const struct k
 	sum->blocked_io_ns += c->blocked_io_ns;
 	sum->blocked_other_ns += c->blocked_other_ns;
 	sum->throttled_ns += c->throttled_ns;
+	sum->stopped_ns += c->stopped_ns;
 	sum->steal_ns += c->steal_ns;
 	sum->irq_ns += c->irq_ns;
 	sum->hard_irq_ns += c->hard_irq_ns;

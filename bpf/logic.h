@@ -6,6 +6,7 @@
 #ifndef VAPRO_LOGIC_H
 #define VAPRO_LOGIC_H
 
+#include "account.h"
 #include "counts.h"
 
 /* Log-linear cell of a value, 2^bits per octave: values below 2^bits have a cell each, then 2^k..2^(k+1) has 2^bits. */

@@ -38,6 +38,10 @@ u32 hopping;	      /* there are hopped call-sites */
 u32 pool_used[2]; /* places given away, of even bins and of odd ones; user space takes all of a half back at once */
 u32 closed_bin;	  /* bins up to this one are being told, or have been: nobody's memory of their places holds */
 
+u32 accounts_given; /* numbers, ever: the next one is this, modulo the table's size */
+u32 accounts_lost;  /* threads that found the table full */
+struct kernel_account_look account_looked;
+
 u32 event_count;     /* counters that are read; 0 while they are being changed */
 u32 event_epoch;     /* raised before and after every change */
 u32 magnitude_count; /* how many of them, from the first on, are the workload */
@@ -189,6 +193,15 @@ struct {
 	__type(key, u32);
 	__type(value, struct waiting);
 } waiting_on SEC(".maps");
+
+/* By number; most are never used, and what is not used is never touched. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, KERNEL_ACCOUNTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, u32);
+	__type(value, struct kernel_account);
+} accounts SEC(".maps");
 
 /* Interrupts of this CPU, while they are watched. */
 struct interrupts {

@@ -48,6 +48,12 @@ static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
 	return task->se.cfs_rq;
 }
 
+/* That of the CPU that the task is on; 0 where kernels do not schedule by groups. */
+static __always_inline struct rq *run_queue_of(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq->rq : 0;
+}
+
 /* What was taken of the CPU that the task is on. */
 static __always_inline void cpu_taken(struct task_struct *task, struct kernel_taken *taken)
 {

@@ -3,7 +3,7 @@
 #ifndef VAPRO_TASK_H
 #define VAPRO_TASK_H
 
-#include "fragment.h"
+#include "accounts.h"
 
 /* A task that ran while another one waited. */
 struct runner {
@@ -75,18 +75,25 @@ static __always_inline void waits(struct kernel_offcpu *off, struct task_struct 
 	offcpu_queue(off, (u64)queue, queue ? throttled_time(queue) : 0);
 }
 
-static __always_inline void leaves(struct kernel_thread *thread, struct waiting *waiting, u32 cpu,
-				   struct task_struct *prev, struct task_struct *next, bool runnable)
+/* It is stopped, by whatever means, or about to be. */
+static __always_inline bool is_frozen(struct task_struct *task)
 {
-	u64 now = bpf_ktime_get_ns();
+	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
+}
 
-	offcpu_begin(&thread->off, now, runnable, BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait), next->pid);
+static __always_inline void leaves(struct kernel_thread *thread, struct waiting *waiting, u32 cpu,
+				   struct task_struct *prev, struct task_struct *next, enum kernel_away away, u64 now)
+{
+	bool runnable = away == KERNEL_AWAY_RUNNABLE;
+
+	offcpu_begin(&thread->off, now, away, next->pid);
 	thread->off.own = is_vaprod(next);
 	thread->off.other_tgid = next->tgid;
 	bpf_probe_read_kernel(thread->off.other_comm, sizeof(thread->off.other_comm), next->comm);
 	thread->off.cpu = cpu;
 	if (runnable)
 		waits(&thread->off, prev);
+	account_left(thread, now);
 	if (!runnable || !waiting || waiting->tid)
 		return; /* a second one waiting for the same CPU is charged to whom it was switched to */
 	waiting->tid = thread->tid;
@@ -97,9 +104,9 @@ static __always_inline void leaves(struct kernel_thread *thread, struct waiting 
 	waiting->throttled = thread->off.throttled;
 }
 
-static __always_inline void comes_back(struct kernel_thread *thread, struct task_struct *prev)
+static __always_inline void comes_back(struct kernel_thread *thread, struct task_struct *prev, u64 now)
 {
-	u64 now = bpf_ktime_get_ns(), waited, attributed = 0, queue = thread->off.queue, throttled = 0;
+	u64 waited, attributed = 0, queue = thread->off.queue, throttled = 0, held = thread->now.throttled_ns;
 	u32 cpu = thread->off.cpu;
 	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
 	bool preempted;
@@ -108,6 +115,7 @@ static __always_inline void comes_back(struct kernel_thread *thread, struct task
 	if (queue)
 		throttled = throttled_time((struct cfs_rq *)queue);
 	waited = offcpu_end(&thread->off, &thread->now, now, throttled, &preempted);
+	account_got(thread, now, thread->now.throttled_ns - held);
 	if (waiting && waiting->tid == thread->tid) {
 		attributed = waiting->attributed_ns;
 		waiting->tid = 0;
@@ -141,13 +149,16 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	if (thread) {
 		cpu_taken(prev, &taken);
 		taken_out(thread, &taken, cpu);
-		leaves(thread, waiting, cpu, prev, next, preempt || !prev_state);
+		leaves(thread, waiting, cpu, prev, next,
+		       away_of(preempt, prev_state, is_frozen(prev), BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)),
+		       bpf_ktime_get_ns());
 	}
 	thread = known_thread(next);
 	if (thread) {
 		cpu_taken(next, &taken);
 		taken_in(thread, &taken, cpu);
-		comes_back(thread, prev);
+		thread->rq = (u64)run_queue_of(next);
+		comes_back(thread, prev, bpf_ktime_get_ns());
 	}
 	if (counting)
 		count_switch(prev, next);
@@ -157,9 +168,15 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 static __always_inline int woken(struct task_struct *task)
 {
 	struct kernel_thread *thread = known_thread(task);
+	u64 now;
 
-	if (thread && offcpu_wake(&thread->off, bpf_ktime_get_ns()))
-		waits(&thread->off, task);
+	if (!thread)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (!offcpu_wake(&thread->off, now))
+		return 0;
+	waits(&thread->off, task);
+	account_woken(thread, now);
 	return 0;
 }
 
@@ -177,6 +194,7 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 		close_vertex(thread, bpf_ktime_get_ns());
 	}
 	drop_open(thread, LOST_VANISHED);
+	account_ended(thread, bpf_ktime_get_ns());
 	tell_hits(thread, 0);
 	tell(type, thread->tgid, thread->tid, bpf_ktime_get_ns());
 	if (type == KERNEL_EXEC)

@@ -144,4 +144,16 @@ int BPF_PROG(task_exit, struct task_struct *task)
 	return 0;
 }
 
+SEC("tp_btf/task_newtask")
+int BPF_PROG(task_new, struct task_struct *task, u64 clone_flags)
+{
+	return thread_begins(task, clone_flags);
+}
+
+SEC("syscall")
+int account_look(void *ctx)
+{
+	return look_at_account();
+}
+
 char _license[] SEC("license") = "GPL";

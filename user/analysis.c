@@ -40,6 +40,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	variance__free(&job->book);
 	cases__free(&job->cases);
 	cases__free(&job->chosen);
+	account__clear(&job->account);
 	coverage__clear(&job->coverage);
 	sets__clear(&job->sets);
 	spatial__clear(&job->spatial);
@@ -219,6 +220,7 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 		return -ENOMEM;
 	kept = &job->interference[job->interference_count++];
 	*kept = (struct kept_interference){
+	    .thread = interference->thread,
 	    .row = thread->row,
 	    .bin = interference->bin,
 	    .task = {.pid = interference->pid,
@@ -228,6 +230,17 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 	memcpy(kept->task.comm, interference->comm, sizeof(kept->task.comm));
 	kept->task.comm[sizeof(kept->task.comm) - 1] = 0;
 	return 0;
+}
+
+int analysis__add_account(struct analysis *analysis, const struct vapro_account *account)
+{
+	struct analysis_job *job;
+
+	if (account->thread >= stg__threads(analysis->context.stg))
+		return -EINVAL;
+	job = &analysis->jobs[stg__thread(analysis->context.stg, account->thread)->job];
+	job->active = true;
+	return account__add(&job->account, analysis->context.stg, account);
 }
 
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts)
@@ -319,6 +332,7 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 	if (past__add_all(context, job))
 		return -ENOMEM;
 	past__trim(context, job, span);
+	account__clear(&job->account);
 	heatmap__free(&job->map);
 	free(job->kept);
 	free(job->open);

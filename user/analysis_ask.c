@@ -74,6 +74,17 @@ static int add_past(struct analysis_context *context, struct analysis_job *job)
 	return 0;
 }
 
+/* What the kernel's account says beside all of that. */
+static int add_account(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	account__forget_past(&job->account);
+	if (account__rows(&job->account, context->stg, span->end))
+		return -ENOMEM;
+	account__carry(&job->account, &context->series, job->kept, job->kept_count);
+	account__carry(&job->account, &context->series, job->open, job->open_count);
+	return account__make(&job->account, &context->series, span->end, 0);
+}
+
 /* From when on all that happened is there. */
 static uint64_t kept_from(const struct analysis_job *job, const struct stg_job *about)
 {
@@ -155,6 +166,8 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 	if (!error) {
 		analysis_window__judge(context, job, &span);
 		error = add_past(context, job);
+		if (!error)
+			error = add_account(context, job, &span);
 	}
 	if (!error && selection->begin_ns < selection->end_ns)
 		error =

@@ -275,6 +275,7 @@ static int build_variance(const struct builder *builder, const struct emitted_va
 	    .threads = threads,
 	    .confirmed = variance->confirmed,
 	    .slow_path = variance->path,
+	    .work_unknown = tally->account > 0.5 * tally->lost[variance->class],
 	    .caused_seconds = variance->caused_ns / 1e9,
 	    .share = variance->share,
 	    .confidence = variance->confirmed  ? VAPRO_CONFIRMED
@@ -419,6 +420,7 @@ int analysis_result__build(struct analysis_context *context, struct analysis_job
 	    .rares = job->spatial.rares,
 	    .rare_count = (uint32_t)job->spatial.rare_count,
 	    .clusters = job->spatial.clusters,
+	    .account = account__window(&job->account, span->end),
 	    .small_count = job->small_count,
 	    .small_seconds = job->small_ns / 1e9,
 	};

@@ -56,6 +56,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	struct contribution *into;
 	struct contribution_row row;
 	struct series_pile pile;
+	bool retiring;
 	double share;
 
 	if (!kept->covered || (!open && kept__bin(kept) >= span->end))
@@ -66,7 +67,9 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	item = cases__get(&job->chosen, series->class + 1);
 	if (!item)
 		return -ENOMEM;
-	into = case__part(item, !open && kept__bin(kept) < span->retire ? CASE_RETIRING : CASE_STAYING);
+	/* bundles of the account are made anew in each window */
+	retiring = kept->account ? kept->account == KEPT_ACCOUNT_RETIRING : !open && kept__bin(kept) < span->retire;
+	into = case__part(item, retiring ? CASE_RETIRING : CASE_STAYING);
 	if (!into)
 		return -ENOMEM;
 	pile = analysis__normal_pile(context, kept);
@@ -113,6 +116,10 @@ int analysis__diagnose_selection(struct analysis_context *context, struct analys
 	}
 	for (size_t i = 0; i < job->open_count; i++) {
 		if (add_bundle(context, job, span, about, &job->open[i], true))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < job->account.kept_count; i++) {
+		if (add_bundle(context, job, span, about, &job->account.kept[i], false))
 			return -ENOMEM;
 	}
 	if (add_interference(context, job, span, about) || cases__sum(&job->chosen))

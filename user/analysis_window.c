@@ -181,6 +181,15 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	return error;
 }
 
+/* What was taken from work that is not known to be fixed the kernel's account says bin by bin, where there is one. */
+static void leave_to_account(const struct analysis_job *job, struct kept *kept)
+{
+	if (!kept->taken || !job->account.known)
+		return;
+	kept->covered = kept->taken = 0;
+	kept->reference = 0;
+}
+
 /* Verdicts on all bundles of the job, and what the normal ones cost. */
 static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
@@ -205,6 +214,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		fetch_sums(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
 			   offsetof(struct series, normal_live));
 		judge__bundle(&context->series, &job->kept[i]);
+		leave_to_account(job, &job->kept[i]);
 		/* A faster member of its cluster has turned up, or borders have moved: what was emitted is no longer
 		 * so.
 		 */
@@ -223,6 +233,7 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 	for (size_t i = 0; i < job->open_count; i++) {
 		job->open[i].ratio = groups__ratio(&series[job->open[i].series], &job->open[i]);
 		judge__bundle(&context->series, &job->open[i]);
+		leave_to_account(job, &job->open[i]);
 		job->open[i].usual_blocked = series[job->open[i].series].usual_blocked * job->open[i].ratio;
 		/* What has not ended is only worth a word once it lasts too long. */
 		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
@@ -287,6 +298,24 @@ static void explain_waiting(struct analysis_context *context, struct analysis_jo
 				  &job->open[i]);
 }
 
+/* Time of which the kernel's account alone is known takes part in the map, and in nothing that is learnt from. */
+static int add_account(struct analysis_job *job, struct analysis_context *context, const struct analysis_span *span)
+{
+	account__carry(&job->account, &context->series, job->kept, job->kept_count);
+	account__carry(&job->account, &context->series, job->open, job->open_count);
+	if (account__make(&job->account, &context->series, span->end, account__retire_bin(&job->map, span->end)))
+		return -ENOMEM;
+	for (size_t i = 0; i < job->account.kept_count; i++) {
+		const struct kept *kept = &job->account.kept[i];
+
+		if (heatmap__add(&job->map, kept, context->series.series[kept->series].row, VAPRO_COMPUTATION, 0,
+				 span->end))
+			return -ENOMEM;
+		waiting__reach(job->waiting, kept->max_ns);
+	}
+	return 0;
+}
+
 /* Adds all bundles to the map, to the coverage and to what is usual: one way through them for all three. */
 static int fill_map(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
@@ -326,7 +355,7 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 			return -ENOMEM;
 	}
 	explain_waiting(context, job, span);
-	return waiting__end(job->waiting, about, &context->series);
+	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ? -ENOMEM : 0;
 }
 
 static int find_variances(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
@@ -401,8 +430,16 @@ static bool partial(const struct stg_job *about)
 	return seen < about->world_size;
 }
 
+/* Threads may have got rows of their own since. */
+static void place_interference(const struct stg *stg, struct analysis_job *job)
+{
+	for (size_t i = 0; i < job->interference_count; i++)
+		job->interference[i].row = stg__thread(stg, job->interference[i].thread)->row;
+}
+
 int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
+	int status = account__rows(&job->account, context->stg, span->end);
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	struct evidence_input input = {
 	    .config = &context->config,
@@ -422,6 +459,9 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		free(job->emitted_again[class].rows);
 		job->emitted_again[class] = (struct emitted_again){.from = UINT64_MAX};
 	}
+	if (status)
+		return status;
+	place_interference(context->stg, job);
 	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
 		goto cleanup;
 	judge(context, job, span);
@@ -431,6 +471,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	if (job->book.count &&
 	    (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
 	     parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
+	     parts__find(&parts, &job->map, &context->series, job->account.kept, job->account.kept_count, span->end,
+			 account__retire_bin(&job->map, span->end)) ||
 	     parts__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	if (job->book.count &&
@@ -505,6 +547,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 				series__add_usual(&series->usual, series->class, at);
 		}
 		series->disturbed_n += at->disturbed ? at->n : 0;
+		account__carry_past(&job->account, &context->series, at);
 		error |= past__add(context, &job->past, at);
 	}
 	job->kept_count = kept;
@@ -519,6 +562,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 	job->interference_count = kept;
 	error |= past__hold_open(context, job);
 	past__trim(context, job, span);
+	account__retire(&job->account, account__retire_bin(&job->map, span->end));
 	/* Until the next judgement what stayed is counted again: the live piles begin anew there. */
 	job->facts = (struct coverage_facts){0};
 	job->bundles = job->fragments = 0;

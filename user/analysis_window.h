@@ -10,6 +10,7 @@
 #ifndef VAPRO_ANALYSIS_WINDOW_H
 #define VAPRO_ANALYSIS_WINDOW_H
 
+#include "detect/account.h"
 #include "detect/coverage.h"
 #include "detect/evidence.h"
 #include "detect/parts.h"
@@ -23,7 +24,7 @@
 #include "model/hops.h"
 
 struct kept_interference {
-	uint32_t row;
+	uint32_t thread, row; /* row: as of the present window */
 	uint64_t bin;
 	bool counted; /* for good */
 	struct result_interferer task;
@@ -50,6 +51,7 @@ struct analysis_job {
 	size_t kept_count, kept_capacity, open_count, open_capacity;
 	struct kept_interference *interference;
 	size_t interference_count, interference_capacity;
+	struct account account;
 	struct coverage_facts facts;
 	bool active;	/* something arrived since the last window */
 	bool forgotten; /* it ended, and its histories with it */

@@ -86,6 +86,9 @@ bool watch__is_governed(const struct watch *watch);
 /* A process handed a function to its threads that was not seen before: it becomes a row. */
 void watch__outlined(struct watch *watch, pid_t pid, uint64_t address);
 
+/* A thread of the process was stopped a moment ago: where a debugger or tracer is attached now, it is reported once. */
+void watch__stopped(struct watch *watch, pid_t pid);
+
 /* Tells open fragments and facts for the window [begin_ns, end_ns), CLOCK_MONOTONIC. 0 or -errno of the sink. */
 int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns);
 

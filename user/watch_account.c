@@ -113,6 +113,26 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 	watch->last_second_ns = now_ns;
 }
 
+void watch__stopped(struct watch *watch, pid_t pid)
+{
+	struct watched *watched = watch__of(watch, pid);
+	pid_t tracer = watched && !watched->ended_ns ? process__tracer(pid) : 0;
+	char exe[512] = "", *base;
+
+	if (!watched || tracer == watched->tracer)
+		return;
+	watched->tracer = tracer;
+	if (!tracer)
+		return;
+	process__read_exe(tracer, exe, sizeof(exe));
+	base = strrchr(exe, '/');
+	watch__warn(
+	    watch, "traced", pid,
+	    "process %d (%s): a debugger or tracer is attached to it, %s (pid %d): the time in which that stops it "
+	    "is reported as stopped",
+	    pid, watched->identity.exe, base ? base + 1 : "unknown", tracer);
+}
+
 static int tell_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
 {
 	const struct kernel_governed *orders = &kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot];

@@ -62,6 +62,7 @@ struct watched {
 	bool threaded;	       /* its thread rows were looked for when it had threads */
 	bool gone;	       /* its end was seen */
 	bool pathless;	       /* keeps no frame pointers, and that was said */
+	pid_t tracer;	       /* that a warning was given of; 0: none */
 	uint32_t bounded_told; /* KERNEL_BOUNDED_* that were reported */
 	bool silence_told;     /* that no call was seen, or one was and there is nothing to tell */
 };

@@ -148,6 +148,7 @@ struct task_struct {
 	struct bpf_local_storage *bpf_storage;
 	struct bpf_run_ctx *bpf_ctx;
 	unsigned in_iowait : 1;
+	unsigned frozen : 1;
 	struct task_struct *real_parent;
 };
 

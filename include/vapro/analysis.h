@@ -189,6 +189,7 @@ struct result_variance {
 	double share;	       /* of the ranks' time since it began: lost and caused */
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
+	bool work_unknown;    /* it rests on the kernel's account: what was done in its time is not known */
 	bool from_start;      /* slow since its ranks were first seen: nothing shows that they were faster before */
 	bool slow_path;	      /* communication: transfers of these ranks, while no rank was late */
 	bool confirmed;	      /* confidence is VAPRO_CONFIRMED */
@@ -245,6 +246,15 @@ struct result_rare {
 	double norm;	  /* of the cluster's seed; NAN of a state */
 };
 
+/*
+ * What the threads of a job were in during the new part, seconds, by the kernel's account. What is missing from their
+ * time they slept.
+ */
+struct result_account {
+	bool known; /* false: there is none (an older capture) */
+	double on_cpu_s, preempted_s, wakeup_wait_s, throttled_s, stopped_s, steal_s, blocked_io_s, blocked_other_s;
+};
+
 /* The clusters of all states of a job by instructions, and whether they are those of Algorithm 1. */
 struct result_clusters {
 	uint32_t states; /* that have clusters; 0 without instructions */
@@ -292,6 +302,7 @@ struct job_result {
 	const struct result_rare *rares;
 	uint32_t rare_count;
 	struct result_clusters clusters;
+	struct result_account account;
 	uint64_t small_count; /* slow regions that cost too little for a variance of their own */
 	double small_seconds; /* that they lost */
 };
@@ -316,6 +327,8 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
  */
 int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns);
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference);
+/* What a thread was in during a bin. */
+int analysis__add_account(struct analysis *analysis, const struct vapro_account *account);
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts);
 
 /* What is known of where a thread runs; later tellings hold. -EINVAL for an unknown thread. */

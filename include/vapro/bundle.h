@@ -34,6 +34,7 @@ enum vapro_factor {
 	VAPRO_BLOCKED_OTHER, /* asleep for anything else */
 	VAPRO_THROTTLED,     /* runnable, in a cgroup that had used up its CPU quota */
 	VAPRO_STEAL,	     /* the hypervisor ran something else on its CPU */
+	VAPRO_STOPPED,	     /* by a signal, a tracer or the freezer of its cgroup */
 	VAPRO_IRQ,
 	VAPRO_KERNEL,
 	VAPRO_RETIRING,
@@ -140,6 +141,18 @@ struct vapro_interference {
 	char comm[16];
 	uint32_t process; /* pid of that task's process; 0 unknown: captures of older versions */
 	uint32_t monitor; /* 1: it is vaprod, or a process that it started */
+};
+
+/*
+ * What a thread was in during one bin, as the scheduler's events say, whatever was seen of its calls. What is missing
+ * from a bin's length it slept, or nothing was known of it yet.
+ */
+struct vapro_account {
+	uint32_t thread;
+	uint64_t bin;	    /* UTC ns / VAPRO_BIN_NS */
+	uint64_t on_cpu_ns; /* without what was stolen */
+	uint64_t preempted_ns, wakeup_wait_ns, throttled_ns, stopped_ns, steal_ns;
+	uint64_t blocked_io_ns, blocked_other_ns;
 };
 
 /* Where a thread ran when last looked at: what slow ranks may share. Told again whenever it changes. */

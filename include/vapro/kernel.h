@@ -310,7 +310,7 @@ struct kernel_state_stats {
 
 /* Counts at a fragment's border; all monotone. */
 struct kernel_counts {
-	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns, throttled_ns;
+	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns, throttled_ns, stopped_ns;
 	u64 steal_ns, irq_ns, hard_irq_ns, soft_irq_ns, slow_ns; /* taken from it while it was on a CPU */
 	u64 minor_faults, major_faults, voluntary_switches, involuntary_switches, migrations;
 };
@@ -415,6 +415,7 @@ enum kernel_record_type {
 	KERNEL_EXIT,
 	KERNEL_THREAD,	 /* a thread is seen for the first time */
 	KERNEL_OUTLINED, /* a function is handed to a team for the first time in its process */
+	KERNEL_STOPPED,	 /* a thread was stopped in a bin: user space's own, never in the ring */
 };
 
 struct kernel_outlined_key {
@@ -433,6 +434,14 @@ struct kernel_record {
 		u64 address; /* KERNEL_OUTLINED */
 	};
 	struct kernel_bundle bundle;
+};
+
+/* A look at an account (bpf/accounts.h): which it is, and what no switch has brought into it yet. */
+struct kernel_account_look {
+	u32 number; /* from 0 */
+	u32 pad;
+	u64 steal_ns;	  /* stolen from its thread so far */
+	u64 throttled_ns; /* of the wait for a CPU that it is in */
 };
 
 #endif

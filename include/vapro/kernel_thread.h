@@ -7,13 +7,20 @@
 
 #include <vapro/kernel.h>
 
+/* Why a thread is off the CPU. */
+enum kernel_away {
+	KERNEL_AWAY_RUNNABLE, /* preempted, or it yielded */
+	KERNEL_AWAY_IO,	      /* asleep in IO wait */
+	KERNEL_AWAY_ASLEEP,   /* asleep for anything else */
+	KERNEL_AWAY_STOPPED,  /* by a signal, a tracer or the freezer of its cgroup */
+};
+
 /* Off-CPU accounting of one thread. */
 struct kernel_offcpu {
 	u64 out_ns; /* 0 while on a CPU */
 	u64 wake_ns;
-	u16 runnable; /* preempted, or yielded */
-	u16 own;      /* it was vaprod that was switched to */
-	u32 io_wait;
+	u32 away;      /* enum kernel_away */
+	u32 own;       /* it was vaprod that was switched to */
 	u32 other_pid; /* who was switched to */
 	u32 cpu;       /* it left */
 	u64 queue;     /* that it waits in since it is runnable; 0 where none can be throttled */
@@ -167,6 +174,9 @@ struct kernel_thread {
 	u32 counted;		 /* KERNEL_SITE_COUNTED of the open call */
 	u32 region;		 /* number of the parallel region that it began or entered last; 0 = none */
 	u32 unentered;		 /* it began that one, and has not been seen to enter its function */
+	u32 account;		 /* its number + 1; 0 = none yet, KERNEL_NO_ACCOUNT = none to be had */
+	u32 pad_account;
+	u64 rq; /* the kernel's run queue of the CPU that it got last; 0 unknown */
 
 	/* from here on it need not be cleared */
 	u64 registers[11]; /* scratch, as `one`: at an entry */

@@ -38,6 +38,7 @@ static void add(struct sums *sums, const struct vapro_bundle *bundle)
 	sums->ns += (double)bundle->sum_ns;
 	for (int i = VAPRO_PREEMPTED; i <= VAPRO_THROTTLED; i++)
 		sums->away_ns += bundle->factor[i];
+	sums->away_ns += bundle->factor[VAPRO_STOPPED];
 	for (int i = VAPRO_KERNEL; i <= VAPRO_BACKEND; i++)
 		sums->parts_ns += bundle->factor[i];
 	sums->migrations += bundle->factor[VAPRO_MIGRATIONS];

@@ -13,7 +13,7 @@ from live import VAPROD, attached, j, main, of_type, rank_pids, ready_pid, recor
 import truth as t  # noqa: E402
 
 QUIET, DISTURBED, BETWEEN = 7, 4, 5  # seconds
-SUSPENSION = ("preempted", "wakeup_wait", "blocked_io", "blocked_other", "throttled", "steal")
+SUSPENSION = ("preempted", "wakeup_wait", "blocked_io", "blocked_other", "throttled", "steal", "stopped")
 
 
 def alarms_of(lines, begin, end):

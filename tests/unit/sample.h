@@ -222,6 +222,7 @@ static inline void sample__fill(struct job_result *result)
 	    .drift_count = 1,
 	    .rares = rares,
 	    .rare_count = 2,
+	    .account = {.known = true, .on_cpu_s = 12.25, .stopped_s = 2.5},
 	    .small_count = 17,
 	    .small_seconds = 0.0625,
 	    .clusters = {.states = 3, .clusters = 9, .rare = 2, .approximate = 1, .coarser = 1, .slack = 0.00123456},

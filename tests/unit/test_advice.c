@@ -34,6 +34,7 @@ static const struct {
     {"blocked_other", "asleep"},
     {"throttled", "cgroup"},
     {"steal", "virtual CPU"},
+    {"stopped", "stopped by a signal"},
     {"frequency", "highest frequency"},
     {"frontend_latency", "waited for instructions"},
     {"frontend_bandwidth", "instructions came"},
@@ -206,6 +207,37 @@ static void test_finest(void **state)
 	assert_string_equal(advice,
 			    "No single factor explains it; look at the call-sites and exemplars of ranks 43-45.");
 	has(verdict, "no single factor explains it");
+}
+
+/* A stop is said as such, with its length, and is no sleep. */
+static void test_stopped(void **state)
+{
+	struct result_factor tree[] = {
+	    {.name = "suspension", .stage = 1, .contribution = 0.98, .impact_seconds = 2.04, .major = true},
+	    {.name = "stopped",
+	     .stage = 2,
+	     .parent = "suspension",
+	     .contribution = 0.99,
+	     .impact_seconds = 2.01,
+	     .major = true},
+	};
+	struct result_variance variance = slow("suspension");
+
+	(void)state;
+	variance.diagnosis.factors = tree;
+	variance.diagnosis.factor_count = 2;
+	write_both(&variance, false, false);
+	has(verdict, "ranks 43-45 lost 4.0 s: were stopped (signal or tracer) for 2.0 s in all.");
+	has(advice, "SIGSTOP");
+	lacks(verdict, "asleep");
+	variance.rank_count = 1;
+	variance.who = "rank 43";
+	write_both(&variance, false, false);
+	has(verdict, "rank 43 lost 4.0 s: was stopped (signal or tracer) for 2.0 s.");
+	/* beside other causes it is a part as any other */
+	tree[1].contribution = 0.5;
+	write_both(&variance, false, false);
+	has(verdict, "98 % off the CPU, 50 % of it stopped (signal or tracer) for 2.0 s.");
 }
 
 /* Time on the CPU: what it means depends on the class, and a frequency that was reported is not looked for again. */
@@ -387,6 +419,7 @@ int main(void)
 	    cmocka_unit_test(test_each_factor),
 	    cmocka_unit_test(test_each_meaning),
 	    cmocka_unit_test(test_finest),
+	    cmocka_unit_test(test_stopped),
 	    cmocka_unit_test(test_on_cpu),
 	    cmocka_unit_test(test_memory_cures),
 	    cmocka_unit_test(test_slow_path),

@@ -46,6 +46,8 @@ static void test_exact(void **state)
 						.interference = {1, 4242, 1ULL << 50, 5, 6, "sixteen--letters"}};
 	events[count++] = (struct stream_event){
 	    .type = STREAM_FACTS, .facts = {5, "job", 1, 2, 3, 4, 5, 6, {10, 11, 12, 13, 14, 15, 16, 17, 18}}};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_ACCOUNT, .account = {1, 1ULL << 40, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX}};
 	events[count++] = (struct stream_event){.type = STREAM_SEEN, .seen = {1, 2, 3}};
 	events[count++] = (struct stream_event){
 	    .type = STREAM_PLACE, .place = {1, -1, 0, 7, "cpu_atom", "AMD EPYC 7742", NULL, "max 1000", "/c"}};
@@ -95,6 +97,9 @@ static void test_exact(void **state)
 			break;
 		case STREAM_INTERFERENCE:
 			assert_memory_equal(&a->interference, &b->interference, sizeof(a->interference));
+			break;
+		case STREAM_ACCOUNT:
+			assert_memory_equal(&a->account, &b->account, sizeof(a->account));
 			break;
 		case STREAM_FACTS:
 			assert_string_equal(a->facts.job, b->facts.job);

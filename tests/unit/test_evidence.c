@@ -432,6 +432,25 @@ static void test_own_part(void **state)
 	}
 }
 
+/* A read on a pipe takes as long as the other end wants, unless the reader itself was stopped in it. */
+static void test_stopped_in_io(void **state)
+{
+	const struct vapro_state pipe = {.class = VAPRO_IO, .to = "exe+0x10", .labels = "fd_kind=pipe function=read"};
+	struct variance *variance = add(VAPRO_IO, 1, 1, 2);
+
+	(void)state;
+	assert_int_equal(stg__add_state(stg, &pipe), 0);
+	judge();
+	assert_says(variance, false, "on a pipe");
+	variance->total.cpu[VAPRO_IO] = 1.9e9;
+	judge();
+	assert_says(variance, true, "the kernel attributes 95 %");
+	/* also of a call that nothing is known of */
+	variance->total.blind = 2e9;
+	judge();
+	assert_says(variance, true, "the kernel attributes 95 %");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -441,6 +460,7 @@ int main(void)
 	    EVIDENCE(test_slow_path),	     EVIDENCE(test_slow_path_beside_variance),
 	    EVIDENCE(test_faster_before),    EVIDENCE(test_goes_on),
 	    EVIDENCE(test_does_not_go_on),   EVIDENCE(test_own_part),
+	    EVIDENCE(test_stopped_in_io),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,8 @@ static void test_window(void **state)
 	is_number(object, "uncovered/0/share_pct", 6.12);
 	is_text(object, "uncovered/0/reason", "few_fragments");
 	is_null(object, "uncovered/1/state");
+	is_number(object, "account/stopped_seconds", 2.5);
+	is_number(object, "account/on_cpu_seconds", 12.25);
 	is_number(object, "small/count", 17);
 	is_number(object, "small/lost_seconds", 0.0625);
 	is_number(object, "clusters/clusters", 9);

@@ -15,13 +15,13 @@ static void preemption_is_distinguished_from_sleep(void **state)
 	bool preempted;
 
 	(void)state;
-	offcpu_begin(&off, 100, true, false, 42);
+	offcpu_begin(&off, 100, KERNEL_AWAY_RUNNABLE, 42);
 	assert_false(offcpu_wake(&off, 150)); /* means nothing to a runnable thread */
 	assert_int_equal(offcpu_end(&off, &counts, 400, 0, &preempted), 300);
 	assert_true(preempted);
 	assert_int_equal(counts.preempted_ns, 300);
 
-	offcpu_begin(&off, 1000, false, false, 0);
+	offcpu_begin(&off, 1000, KERNEL_AWAY_ASLEEP, 0);
 	assert_true(offcpu_wake(&off, 1600));
 	assert_false(offcpu_wake(&off, 1700)); /* the first counts */
 	assert_int_equal(offcpu_end(&off, &counts, 1900, 0, &preempted), 300);
@@ -29,12 +29,43 @@ static void preemption_is_distinguished_from_sleep(void **state)
 	assert_int_equal(counts.blocked_other_ns, 600);
 	assert_int_equal(counts.wakeup_wait_ns, 300);
 
-	offcpu_begin(&off, 2000, false, true, 0);
+	offcpu_begin(&off, 2000, KERNEL_AWAY_IO, 0);
 	assert_int_equal(offcpu_end(&off, &counts, 2500, 0, &preempted), 0); /* a wake-up that was not seen */
 	assert_int_equal(counts.blocked_io_ns, 500);
 
 	assert_int_equal(offcpu_end(&off, &counts, 9000, 0, &preempted), 0); /* it was not away */
 	assert_int_equal(counts_off_cpu(&counts), 300 + 600 + 300 + 500);
+}
+
+static void stops_are_distinguished_from_sleep(void **state)
+{
+	struct kernel_offcpu off = {0};
+	struct kernel_counts counts = {0}, delta = {0}, none = {0};
+	bool preempted;
+
+	(void)state;
+	assert_int_equal(away_of(true, STATE_STOPPED, false, false), KERNEL_AWAY_RUNNABLE);
+	assert_int_equal(away_of(false, 0, true, false), KERNEL_AWAY_RUNNABLE); /* on its way to a stop */
+	assert_int_equal(away_of(false, 1, false, false), KERNEL_AWAY_ASLEEP);
+	assert_int_equal(away_of(false, 2, false, true), KERNEL_AWAY_IO);
+	assert_int_equal(away_of(false, STATE_STOPPED | 0x100, false, true), KERNEL_AWAY_STOPPED);
+	assert_int_equal(away_of(false, STATE_TRACED, false, false), KERNEL_AWAY_STOPPED);
+	assert_int_equal(away_of(false, 1, true, false), KERNEL_AWAY_STOPPED); /* the freezer of a cgroup */
+
+	/* asleep in a call, woken by the signal, stopped, continued */
+	offcpu_begin(&off, 1000, KERNEL_AWAY_ASLEEP, 0);
+	assert_true(offcpu_wake(&off, 1400));
+	assert_int_equal(offcpu_end(&off, &counts, 1450, 0, &preempted), 50);
+	offcpu_begin(&off, 1460, KERNEL_AWAY_STOPPED, 0);
+	assert_true(offcpu_wake(&off, 9460));
+	assert_int_equal(offcpu_end(&off, &counts, 9490, 0, &preempted), 30);
+	assert_int_equal(counts.blocked_other_ns, 400);
+	assert_int_equal(counts.stopped_ns, 8000);
+	assert_int_equal(counts.wakeup_wait_ns, 80);
+	assert_int_equal(counts_off_cpu(&counts), 8480);
+	counts_delta(&delta, &counts, &none);
+	counts_sum(&delta, &counts);
+	assert_int_equal(delta.stopped_ns, 16000);
 }
 
 static void throttled_time_is_distinguished_from_other_waits(void **state)
@@ -45,7 +76,7 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 
 	(void)state;
 	/* its quota ran out; then another task had the CPU for a while */
-	offcpu_begin(&off, 1000, true, false, 42);
+	offcpu_begin(&off, 1000, KERNEL_AWAY_RUNNABLE, 42);
 	offcpu_queue(&off, 7, 500);
 	assert_int_equal(offcpu_end(&off, &counts, 2000, 1300, &preempted), 200);
 	assert_true(preempted);
@@ -53,7 +84,7 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 	assert_int_equal(counts.preempted_ns, 200);
 
 	/* woken into a group without quota: the time it slept was not throttled, whatever the queue was then */
-	offcpu_begin(&off, 3000, false, false, 0);
+	offcpu_begin(&off, 3000, KERNEL_AWAY_ASLEEP, 0);
 	assert_true(offcpu_wake(&off, 3600));
 	offcpu_queue(&off, 7, 1500);
 	assert_int_equal(offcpu_end(&off, &counts, 4000, 1650, &preempted), 250);
@@ -63,13 +94,13 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 	assert_int_equal(counts.wakeup_wait_ns, 250);
 
 	/* never more than the wait itself, and nothing where the clock went back or there is no queue */
-	offcpu_begin(&off, 5000, true, false, 42);
+	offcpu_begin(&off, 5000, KERNEL_AWAY_RUNNABLE, 42);
 	offcpu_queue(&off, 7, 0);
 	assert_int_equal(offcpu_end(&off, &counts, 5100, 9000, &preempted), 0);
-	offcpu_begin(&off, 6000, true, false, 42);
+	offcpu_begin(&off, 6000, KERNEL_AWAY_RUNNABLE, 42);
 	offcpu_queue(&off, 7, 9000);
 	assert_int_equal(offcpu_end(&off, &counts, 6100, 20, &preempted), 100);
-	offcpu_begin(&off, 7000, true, false, 42);
+	offcpu_begin(&off, 7000, KERNEL_AWAY_RUNNABLE, 42);
 	assert_int_equal(offcpu_end(&off, &counts, 7100, 20000, &preempted), 100);
 	assert_int_equal(counts.throttled_ns, 1050);
 	assert_int_equal(counts_off_cpu(&counts), 1000 + 1000 + 100 + 100 + 100);
@@ -180,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(preemption_is_distinguished_from_sleep),
+	    cmocka_unit_test(stops_are_distinguished_from_sleep),
 	    cmocka_unit_test(throttled_time_is_distinguished_from_other_waits),
 	    cmocka_unit_test(what_a_cpu_loses_is_lost_by_its_thread),
 	    cmocka_unit_test(what_is_reported_late_waits_for_time),

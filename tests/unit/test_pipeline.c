@@ -72,6 +72,13 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 	return interference->thread < analysis->threads ? 0 : -EINVAL;
 }
 
+int analysis__add_account(struct analysis *unused, const struct vapro_account *account)
+{
+	(void)unused;
+	(void)account;
+	return 0;
+}
+
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts)
 {
 	(void)analysis;

@@ -168,7 +168,8 @@ static void node_256(struct job *job, struct draw *draw, double length_ms)
 static void stalls(struct job *job, struct draw *draw, double length_ms)
 {
 	static const double lengths[][2] = {{0.05, 0.14}, {0.152, 0.25}, {0.25, 0.5}};
-	static const enum vapro_factor causes[] = {VAPRO_PREEMPTED, VAPRO_STEAL, VAPRO_WAKEUP_WAIT, VAPRO_BLOCKED_IO};
+	static const enum vapro_factor causes[] = {VAPRO_PREEMPTED, VAPRO_STEAL, VAPRO_WAKEUP_WAIT, VAPRO_BLOCKED_IO,
+						   VAPRO_STOPPED};
 	double begin;
 
 	cases__usual(job, draw, length_ms, 0.05, 0);
@@ -179,7 +180,7 @@ static void stalls(struct job *job, struct draw *draw, double length_ms)
 
 		effect->period = 12;
 		effect->length = draw__between(draw, lengths[i][0], lengths[i][1]);
-		effect->cause = causes[draw__int(draw, 0, 3)];
+		effect->cause = causes[draw__int(draw, 0, 4)];
 	}
 }
 

@@ -280,6 +280,8 @@ static const char *check(struct capture_file *file, struct stream_event *event)
 		return event->place.thread < file->threads ? NULL : "an unknown thread";
 	case STREAM_INTERFERENCE:
 		return event->interference.thread < file->threads ? NULL : "an unknown thread";
+	case STREAM_ACCOUNT:
+		return event->account.thread < file->threads ? NULL : "an unknown thread";
 	case STREAM_FACTS:
 		event->facts.job = empty_for_null(event->facts.job);
 		return NULL;

@@ -77,6 +77,7 @@ static const struct capture_column bundle_columns[] = {
     FACTOR("blocked_other_ns", VAPRO_BLOCKED_OTHER, "ns"),
     FACTOR("throttled_ns", VAPRO_THROTTLED, "ns"),
     FACTOR("steal_ns", VAPRO_STEAL, "ns"),
+    FACTOR("stopped_ns", VAPRO_STOPPED, "ns"),
     FACTOR("irq_ns", VAPRO_IRQ, "ns"),
     FACTOR("kernel_ns", VAPRO_KERNEL, "ns"),
     FACTOR("retiring_ns", VAPRO_RETIRING, "ns"),
@@ -198,6 +199,19 @@ static const struct capture_column hop_columns[] = {
     COLUMN("reason", COLUMN_TEXT, hop.reason, "why it was refused"),
 };
 
+static const struct capture_column account_columns[] = {
+    COLUMN("thread", COLUMN_U32, account.thread, "thread id"),
+    COLUMN("bin", COLUMN_U64, account.bin, "200 ms since the epoch"),
+    COLUMN("on_cpu_ns", COLUMN_U64, account.on_cpu_ns, "ns, without steal_ns"),
+    COLUMN("preempted_ns", COLUMN_U64, account.preempted_ns, "ns"),
+    COLUMN("wakeup_wait_ns", COLUMN_U64, account.wakeup_wait_ns, "ns"),
+    COLUMN("throttled_ns", COLUMN_U64, account.throttled_ns, "ns"),
+    COLUMN("stopped_ns", COLUMN_U64, account.stopped_ns, "ns"),
+    COLUMN("steal_ns", COLUMN_U64, account.steal_ns, "ns"),
+    COLUMN("blocked_io_ns", COLUMN_U64, account.blocked_io_ns, "ns"),
+    COLUMN("blocked_other_ns", COLUMN_U64, account.blocked_other_ns, "ns"),
+};
+
 #define TABLE(member)                                                                                                  \
 	{                                                                                                              \
 #member, member##_columns, sizeof(member##_columns) / sizeof(member##_columns[0]),                     \
@@ -218,6 +232,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_PLACE] = TABLE(place),
     [STREAM_STAGE] = TABLE(stage),
     [STREAM_HOP] = TABLE(hop),
+    [STREAM_ACCOUNT] = TABLE(account),
 };
 
 const char *const capture_wire_name[WIRES] = {

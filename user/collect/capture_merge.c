@@ -155,6 +155,9 @@ static int take(struct merge *merge, struct source *source, struct stream_event 
 	case STREAM_INTERFERENCE:
 		event->interference.thread = source->threads[event->interference.thread];
 		return hold(source, event, event->interference.bin * VAPRO_BIN_NS);
+	case STREAM_ACCOUNT:
+		event->account.thread = source->threads[event->account.thread];
+		return hold(source, event, event->account.bin * VAPRO_BIN_NS);
 	case STREAM_FACTS:
 		return hold(source, event, UINT64_MAX);
 	case STREAM_WINDOW:

@@ -10,6 +10,7 @@
 
 #include "../bpf/logic.h"
 #include "clock.h"
+#include "collect/accounts.h"
 #include "collect/merged.h"
 #include "probe/counters.h"
 #include "vapro.skel.h"
@@ -17,6 +18,7 @@
 #define BATCH 1024
 #define GRACE_NS 60000000ULL /* a program that read the clock just before a bin's end has merged by then */
 #define OPEN_LEAST_NS 100000000ULL
+#define IDLE_NS 2000000ULL
 
 struct collector {
 	struct kernel_side *side;
@@ -25,6 +27,7 @@ struct collector {
 	struct stream_sink *sink;
 	struct ring_buffer *ring;
 	struct merged *merged;
+	struct accounts *accounts;
 	collector_event event;
 	void *ctx;
 	const struct counters *counters; /* NULL: nothing is counted */
@@ -70,6 +73,7 @@ static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts
 	bundle->factor[VAPRO_BLOCKED_OTHER] = (double)counts->blocked_other_ns;
 	bundle->factor[VAPRO_THROTTLED] = (double)counts->throttled_ns;
 	bundle->factor[VAPRO_STEAL] = (double)counts->steal_ns;
+	bundle->factor[VAPRO_STOPPED] = (double)counts->stopped_ns;
 	bundle->factor[VAPRO_IRQ] = (double)counts->irq_ns;
 	bundle->factor[VAPRO_HARD_IRQ] = (double)counts->hard_irq_ns;
 	bundle->factor[VAPRO_SOFT_IRQ] = (double)counts->soft_irq_ns;
@@ -170,7 +174,9 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 	collector->values = calloc(BATCH, sizeof(*collector->values));
 	collector->ring = ring_buffer__new(bpf_map__fd(collector->bpf->maps.ring), on_record, collector, NULL);
 	collector->merged = merged__new(collector->bpf, utc_now());
-	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->merged) {
+	collector->accounts = accounts__new(side);
+	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->merged ||
+	    !collector->accounts) {
 		collector__free(collector);
 		errno = ENOMEM;
 		return NULL;
@@ -189,6 +195,7 @@ void collector__free(struct collector *collector)
 		return;
 	ring_buffer__free(collector->ring);
 	merged__free(collector->merged);
+	accounts__free(collector->accounts);
 	free(collector->keys);
 	free(collector->dead);
 	free(collector->values);
@@ -231,6 +238,32 @@ static bool tell_merged(void *ctx, const struct kernel_bundle_key *key, const st
 	return tell_bundle(ctx, key, bundle);
 }
 
+/* Threads of MPI libraries that sleep nearly always are nothing to announce for their own sake. */
+static bool is_idle(const struct vapro_account *account)
+{
+	return account->on_cpu_ns + account->preempted_ns + account->wakeup_wait_ns + account->throttled_ns +
+		   account->stopped_ns + account->steal_ns <
+	       IDLE_NS;
+}
+
+static void tell_account(void *ctx, uint32_t tgid, uint32_t tid, const struct vapro_account *account)
+{
+	struct stream_event event = {.type = STREAM_ACCOUNT, .account = *account};
+	struct collector *collector = ctx;
+	int64_t thread = resolver__thread(collector->resolver, tid, tid == tgid || !is_idle(account) ? tgid : 0);
+	int status;
+
+	if (account->stopped_ns)
+		collector->event(collector->ctx,
+				 &(struct kernel_record){.type = KERNEL_STOPPED, .tgid = tgid, .tid = tid});
+	if (thread < 0)
+		return; /* idle, or of a process already forgotten */
+	event.account.thread = (uint32_t)thread;
+	status = stream__put(collector->sink, &event);
+	if (status && !collector->status)
+		collector->status = status;
+}
+
 static void tell_interference(struct collector *collector, const struct kernel_interference_key *key,
 			      const struct kernel_interference *value)
 {
@@ -239,7 +272,7 @@ static void tell_interference(struct collector *collector, const struct kernel_i
 	int status;
 
 	if (thread < 0)
-		return; /* never called anything: no row of it */
+		return; /* never called anything, and hardly ever ran: no row of it */
 	event.interference = (struct vapro_interference){.thread = (uint32_t)thread,
 							 .pid = key->pid,
 							 .bin = whole_bin(key->bin, collector->last_bin + 64),
@@ -291,6 +324,7 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 	uint64_t now_bin = (now_ns + collector->offset_ns) / KERNEL_BIN_NS;
 	uint64_t last = (now_ns + collector->offset_ns - GRACE_NS) / KERNEL_BIN_NS - 1;
 	bool several = last > collector->last_bin + 1;
+	uint64_t from = collector->last_bin ? collector->last_bin : last - 1;
 	int status;
 
 	if (last <= collector->last_bin)
@@ -298,6 +332,8 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 	collector->last_bin = last;
 	resolver__begin(collector->resolver);
 	status = merged__read(collector->merged, (uint32_t)last, tell_merged, collector);
+	if (!status)
+		status = accounts__read(collector->accounts, from, last, collector->offset_ns, tell_account, collector);
 	/* To read a map is to walk through all its buckets: only that which has anything new. */
 	if (several || !(last & 1))
 		read_interference(collector, collector->bpf->maps.interference_even, last, now_bin);

@@ -26,7 +26,8 @@ enum stream_type {
 	STREAM_END, /* a capture that lacks it was cut short */
 	STREAM_PLACE,
 	STREAM_STAGE,
-	STREAM_HOP, /* last: the numbers of the others are in files */
+	STREAM_HOP,
+	STREAM_ACCOUNT, /* last: the numbers of the others are in files */
 };
 
 struct stream_clock {
@@ -74,6 +75,7 @@ struct stream_event {
 		struct vapro_state state;
 		struct vapro_bundle bundle;
 		struct vapro_interference interference; /* its bin counts from the clock's UTC */
+		struct vapro_account account;		/* likewise */
 		struct vapro_process_facts facts;
 		struct vapro_place place;
 		struct stream_stage stage;

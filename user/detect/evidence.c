@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MEANINGFUL 0.1 /* share of a loss that makes a state a witness */
-#define ALIKE 1.15     /* ratio of performance between ranks that are slow alike */
-#define OTHERS 0.5     /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
+#define WORK_UNKNOWN 0.5 /* of a loss that rests on the kernel's account */
+#define MEANINGFUL 0.1	 /* share of a loss that makes a state a witness */
+#define ALIKE 1.15	 /* ratio of performance between ranks that are slow alike */
+#define OTHERS 0.5	 /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
 #define STUCK_NS 1e9
 #define FAR_SIGMAS 10
 #define WAITED_ANYWAY 0.5 /* of what a suspended call lost, beside a computation's loss */
@@ -254,7 +255,14 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
  */
 double evidence__by_others(const struct tally *tally, enum vapro_class class)
 {
-	return tally->cpu[class] * (1 - tally__own_share(tally));
+	double own = tally__own_share(tally), waits = tally->factor[VAPRO_PREEMPTED] + tally->factor[VAPRO_WAKEUP_WAIT];
+	double all = waits + tally->factor[VAPRO_THROTTLED] + tally->factor[VAPRO_STEAL] +
+		     tally->factor[VAPRO_STOPPED] + tally->factor[VAPRO_IRQ];
+
+	/* a quota, the hypervisor or a signal is not the job's doing, however many threads it has */
+	if (all > 0)
+		own *= waits / all;
+	return tally->cpu[class] * (1 - own);
 }
 
 /* Whether a wait of threads for each other was spent off the CPU mostly, so that others of them might have it. */
@@ -301,12 +309,19 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 	if (attributed >= share * lost && attributed >= least)
 		variance->proven = true;
 	if (attributed >= share * lost || (variance->proven && attributed >= least)) {
-		evidence__say(variance, true, "%s %.0f %% of the loss (%s)",
-			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
-									       : "the kernel attributes",
-			      100 * fmin(1, attributed / lost),
-			      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "a lower CPU frequency"
-									       : "off the CPU, interrupts or faults");
+		if (tally->account > WORK_UNKNOWN * lost)
+			evidence__say(
+			    variance, true,
+			    "the kernel attributes %.0f %% of the loss (off the CPU); what was done is not known",
+			    100 * fmin(1, attributed / lost));
+		else
+			evidence__say(variance, true, "%s %.0f %% of the loss (%s)",
+				      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
+										       : "the kernel attributes",
+				      100 * fmin(1, attributed / lost),
+				      tally->frequency > tally->cpu[VAPRO_COMPUTATION]
+					  ? "a lower CPU frequency"
+					  : "off the CPU, interrupts or faults");
 		return;
 	}
 	if (tally->provisional >= share * lost) {

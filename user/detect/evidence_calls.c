@@ -58,6 +58,9 @@ void evidence__judge_io(struct variance *variance, const struct evidence_input *
 	}
 	if (lost <= 0)
 		evidence__say(variance, false, "no loss left");
+	else if (tally->cpu[VAPRO_IO] >= share * lost) /* whatever the calls wait for */
+		evidence__say(variance, true, "the kernel attributes %.0f %% of the loss inside calls (off the CPU)",
+			      100 * fmin(1, tally->cpu[VAPRO_IO] / lost));
 	else if (tally->blind >= share * lost)
 		evidence__say(variance, false, "nothing like it was seen before: there is no reference");
 	else if (peer >= share * lost)
@@ -65,7 +68,7 @@ void evidence__judge_io(struct variance *variance, const struct evidence_input *
 			      "on a pipe, socket or terminal: the other end decides how long it takes");
 	else if (slower >= share * lost)
 		evidence__say(variance, true, "other ranks make the same calls faster");
-	else if (tally->cpu[VAPRO_IO] < share * lost && evidence__strange_share(input, variance, VAPRO_IO) < share)
+	else if (evidence__strange_share(input, variance, VAPRO_IO) < share)
 		evidence__say(variance, false, "these calls are as slow at other times");
 	else if (attributed >= share * lost)
 		evidence__say(variance, true, "the kernel attributes %.0f %% of the loss (asleep or off the CPU)",

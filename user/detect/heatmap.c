@@ -192,7 +192,8 @@ void heatmap__clear(struct heatmap *map, uint64_t view)
 int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
 		 uint64_t to)
 {
-	int part = (kept->flags & VAPRO_BUNDLE_OPEN ? HEATMAP_OPEN : HEATMAP_CLOSED) + (int)class;
+	bool anew = kept->flags & VAPRO_BUNDLE_OPEN || kept->account == KEPT_ACCOUNT;
+	int part = (anew ? HEATMAP_OPEN : HEATMAP_CLOSED) + (int)class;
 	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
 	struct loss loss = kept__loss(kept);
 
@@ -210,7 +211,7 @@ int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enu
 			return -ENOMEM;
 		side += row;
 		/* What was held back was seen when it arrived. */
-		if (!kept->held)
+		if (!kept->held && !kept->account)
 			side->seen += (float)(kept->sum_ns * share);
 		if (!kept->covered)
 			continue;

@@ -113,6 +113,8 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 		tally->frequency += loss.frequency * share;
 	if (kept->provisional)
 		tally->provisional += fmax(0, loss.lost - loss.cpu) * share;
+	if (kept->account)
+		tally->account += loss.lost * share;
 	if (kept->blind)
 		tally->blind += loss.lost * share;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
@@ -157,6 +159,7 @@ int tally__merge(struct tally *into, const struct tally *from)
 	}
 	into->faults += from->faults;
 	into->blind += from->blind;
+	into->account += from->account;
 	into->provisional += from->provisional;
 	into->frequency += from->frequency;
 	into->cpu_waits += from->cpu_waits;

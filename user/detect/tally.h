@@ -35,6 +35,7 @@ struct tally {
 	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* attributed, of lost */
 	double faults;							    /* lost by fragments with major faults */
 	double blind;							    /* lost without any reference */
+	double account;							    /* lost by the kernel's account alone */
 	double provisional; /* lost against a reference without support */
 	double frequency;   /* of computation: lost to a lower frequency than usual */
 	double cpu_waits,

@@ -96,6 +96,11 @@ static const struct rule {
     {"blocked_other",
      "asleep where it used to run through; look for a lock, a pipe, a stopped process or a slow server behind the call",
      0},
+    {"stopped",
+     "stopped by a signal (SIGSTOP), a tracer or a freezer; look at who suspends or freezes jobs of this node, and for "
+     "a "
+     "debugger that is attached to these processes",
+     0},
     {"throttled", "throttled by the cgroup; raise its CPU quota or lower the number of threads", 0},
     {"steal", "the host took the virtual CPU away; move the virtual machine or ask for dedicated cores", 0},
     {"frequency",

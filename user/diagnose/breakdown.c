@@ -159,7 +159,7 @@ static void find_present(const struct contribution *from, const double *impact, 
 	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++)
 		nodes[node].present = from->counted[COUNTER_TOP] > 0 || impact[node] > 0;
 	nodes[NODE_ON_CPU].present = from->counted[COUNTER_TOP] <= 0 || impact[NODE_ON_CPU] > 0;
-	for (int node = NODE_PREEMPTED; node <= NODE_STEAL; node++)
+	for (int node = NODE_PREEMPTED; node <= NODE_STOPPED; node++)
 		nodes[node].present = impact[NODE_SUSPENSION] > 0;
 	nodes[NODE_FREQUENCY].present = impact[NODE_FREQUENCY] > 0;
 	for (int node = NODE_FRONTEND_LATENCY; node <= NODE_SOFT_IRQ; node++)

@@ -21,6 +21,7 @@ const struct factor_info factor_infos[FACTOR_NODES] = {
     NODE(BLOCKED_OTHER, "blocked_other", 2, NODE_SUSPENSION),
     NODE(THROTTLED, "throttled", 2, NODE_SUSPENSION),
     NODE(STEAL, "steal", 2, NODE_SUSPENSION),
+    NODE(STOPPED, "stopped", 2, NODE_SUSPENSION),
     NODE(FREQUENCY, "frequency", 1, FACTOR_ROOT),
     NODE(FRONTEND_LATENCY, "frontend_latency", 2, NODE_FRONTEND),
     NODE(FRONTEND_BANDWIDTH, "frontend_bandwidth", 2, NODE_FRONTEND),

@@ -44,6 +44,7 @@ static const char *const words[][2] = {
     {"blocked_other", "asleep for something else than IO"},
     {"throttled", "throttled by its cgroup"},
     {"steal", "stolen by the hypervisor"},
+    {"stopped", "stopped (signal or tracer)"},
     {"frequency", "a lower CPU frequency"},
     {"frontend_latency", "fetch latency"},
     {"frontend_bandwidth", "fetch bandwidth"},
@@ -120,15 +121,39 @@ static void say_parts(struct text *text, const struct result_diagnosis *diagnosi
 		else
 			say(text, ", %.0f %% of %s ", 100 * part->contribution, of);
 		say_name(text, part->name);
+		if (!strcmp(part->name, "stopped"))
+			say(text, " for %.1f s", part->impact_seconds);
 		say_interferer(text, diagnosis, part->name);
 		if (part->shared_with)
 			say(text, " (or %s: they cannot be distinguished)", part->shared_with);
 	}
 }
 
-static void say_why(struct text *text, const struct result_diagnosis *diagnosis)
+/* Seconds that it was stopped, where that is nearly all of the loss; else 0. */
+static double stopped(const struct result_diagnosis *diagnosis)
 {
+	const struct result_factor *part = greatest_part(diagnosis, "suspension");
+
+	for (uint32_t i = 0; part && i < diagnosis->factor_count; i++) {
+		const struct result_factor *factor = &diagnosis->factors[i];
+
+		if (!strcmp(factor->name, "suspension") && !strcmp(part->name, "stopped") &&
+		    factor->contribution * part->contribution >= NEARLY_ALL)
+			return part->impact_seconds;
+	}
+	return 0;
+}
+
+static void say_why(struct text *text, const struct result_variance *variance)
+{
+	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	bool any = false;
+
+	if (stopped(diagnosis) > 0) {
+		say(text, ": %s stopped (signal or tracer) for %.1f s%s", variance->rank_count > 1 ? "were" : "was",
+		    stopped(diagnosis), variance->rank_count > 1 ? " in all" : "");
+		return;
+	}
 
 	/* In the order of their shares. */
 	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
@@ -253,7 +278,7 @@ static void say_loss(struct text *text, const struct result_variance *variance, 
 	else if (waiting)
 		say(text, ": they waited for ranks that came late");
 	else
-		say_why(text, diagnosis);
+		say_why(text, variance);
 	if (!diagnosis->final)
 		say(text, " (finer counters follow)");
 }

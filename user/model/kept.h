@@ -11,7 +11,11 @@
 
 #include <math.h>
 
-#define KEPT_NO_CELL UINT32_MAX		  /* not clustered, or nothing like it was seen yet */
+#define KEPT_NO_CELL UINT32_MAX /* not clustered, or nothing like it was seen yet */
+/* kept.account: made anew in each window, or for the last time. */
+#define KEPT_ACCOUNT 1
+#define KEPT_ACCOUNT_RETIRING 2
+
 #define KEPT_NO_WORKLOAD (UINT32_MAX - 1) /* clustered by what was not measured */
 
 /* Groups of counters that are not always on; a bundle has those that it was counted with. */
@@ -48,6 +52,7 @@ struct kept {
 	uint8_t held : 1;	 /* older than the view; kept until its state has enough fragments to be judged */
 	uint8_t disturbed : 1;	 /* in time that an alarm owned when the last window ended */
 	uint8_t learnt : 1;	 /* part of what is usual of its series */
+	uint8_t account : 2;	 /* made of the kernel's own account: no fragment (detect/account.h) */
 	uint8_t counted;	 /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
 };
 
@@ -106,7 +111,7 @@ static inline double kept__share(const struct kept *kept, uint64_t bin)
 }
 
 /*
- * Off the CPU against the task's will: waits for a CPU, and what was taken from it. Threads that wait
+ * Off the CPU against the task's will: waits for a CPU, stops, and what was taken from it. Threads that wait
  * for each other may spin, and where they share CPUs it is each other's way that they are kept from:
  * no loss. Who was woken and has no CPU yet is late in any case.
  */
@@ -115,7 +120,8 @@ static inline double kept__cpu_attributed(const struct kept *kept)
 	if (kept->factor == kept_no_factors)
 		return 0;
 	return (kept->waits ? 0 : (double)kept->factor[VAPRO_PREEMPTED]) + kept->factor[VAPRO_WAKEUP_WAIT] +
-	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_IRQ];
+	       kept->factor[VAPRO_THROTTLED] + kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_STOPPED] +
+	       kept->factor[VAPRO_IRQ];
 }
 
 /* Of it, what the hypervisor took. */
@@ -134,7 +140,7 @@ static inline double kept__blocked(const struct kept *kept)
 static inline double kept__suspension(const struct kept *kept)
 {
 	return (double)kept->factor[VAPRO_PREEMPTED] + kept->factor[VAPRO_WAKEUP_WAIT] + kept->factor[VAPRO_THROTTLED] +
-	       kept->factor[VAPRO_STEAL] + kept__blocked(kept);
+	       kept->factor[VAPRO_STEAL] + kept->factor[VAPRO_STOPPED] + kept__blocked(kept);
 }
 
 /* Time on the CPU that a frequency below the usual one cost. */

@@ -15,6 +15,7 @@ const char *const vapro_factor_name[VAPRO_FACTORS] = {
     [VAPRO_BLOCKED_OTHER] = "blocked_other",
     [VAPRO_THROTTLED] = "throttled",
     [VAPRO_STEAL] = "steal",
+    [VAPRO_STOPPED] = "stopped",
     [VAPRO_IRQ] = "irq",
     [VAPRO_KERNEL] = "kernel",
     [VAPRO_RETIRING] = "retiring",

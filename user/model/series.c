@@ -383,6 +383,17 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, con
 	return error;
 }
 
+int series__unseen(struct series_book *book, uint32_t thread, uint32_t *id)
+{
+	const struct vapro_bundle bundle = {.thread = thread, .state = STG_UNSEEN};
+	const double size[VAPRO_MAGNITUDES] = {0};
+	int error = find_series(book, &bundle, size, id);
+
+	if (!error)
+		book->series[*id].window = book->window;
+	return error;
+}
+
 int series__learn(struct series_book *book, const struct kept *kept, bool live)
 {
 	struct series *series = &book->series[kept->series];

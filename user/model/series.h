@@ -154,6 +154,12 @@ void series__free(struct series_book *book);
  */
 int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor, struct kept *kept);
 
+/*
+ * The series of what is known of a thread from its account alone: without history. Returns 0, -ENOSPC while the book
+ * is full, or -ENOMEM.
+ */
+int series__unseen(struct series_book *book, uint32_t thread, uint32_t *id);
+
 /* Free what nobody refers to any more: series and workloads of model/evict.h. */
 void series__release(struct series_book *book, uint32_t id);
 void workload__release(struct series_book *book, uint32_t id);
@@ -211,7 +217,7 @@ double series__usual_ns(const struct series *series, const struct vapro_config *
 /* Adds a share of sums. */
 void series__merge_usual(struct series_usual *into, const struct series_usual *from, double share);
 
-/* The time that is compared: on-CPU time of computation, duration less waits for a CPU of the rest. */
+/* The time that is compared: on-CPU time of computation, duration less waits for a CPU and stops of the rest. */
 static inline double series__compared_ns(enum vapro_class class, const struct kept *kept)
 {
 	double ns = kept->sum_ns;
@@ -219,7 +225,7 @@ static inline double series__compared_ns(enum vapro_class class, const struct ke
 	if (kept->factor == kept_no_factors)
 		return ns;
 	ns = ns - (kept->waits ? 0 : kept->factor[VAPRO_PREEMPTED]) - kept->factor[VAPRO_WAKEUP_WAIT] -
-	     kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL];
+	     kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL] - kept->factor[VAPRO_STOPPED];
 	if (class == VAPRO_COMPUTATION)
 		ns -= kept__blocked(kept);
 	return ns > 0 ? ns : 0;

@@ -21,6 +21,12 @@ struct stg {
 	uint32_t kind_count, common_count;
 };
 
+static const struct stg_state unseen = {
+    .about = {.id = STG_UNSEEN, .class = VAPRO_COMPUTATION, .to = "unknown work", .labels = "", .common = ""},
+    .kind = UINT32_MAX,
+    .common = UINT32_MAX,
+};
+
 struct stg *stg__new(void)
 {
 	struct stg *stg = calloc(1, sizeof(*stg));
@@ -329,6 +335,27 @@ int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 	return 0;
 }
 
+void stg__add_work(struct stg *stg, uint32_t id, uint64_t bin, double on_cpu_ns, double attributed_ns)
+{
+	struct stg_thread *thread = &stg->threads[id];
+
+	if (!thread->work_from || bin + 1 < thread->work_from)
+		thread->work_from = bin + 1;
+	thread->on_cpu_ns += on_cpu_ns;
+	thread->attributed_ns += attributed_ns;
+}
+
+double stg__work_share(const struct stg *stg, uint32_t id, uint64_t bin)
+{
+	const struct stg_thread *thread = &stg->threads[id];
+	double all;
+
+	if (!thread->work_from || bin + 1 < thread->work_from)
+		return 0;
+	all = (double)((bin + 2 - thread->work_from) * VAPRO_BIN_NS) - thread->attributed_ns;
+	return all > thread->on_cpu_ns ? thread->on_cpu_ns / all : 1;
+}
+
 size_t stg__threads(const struct stg *stg)
 {
 	return stg->thread_count;
@@ -351,7 +378,7 @@ const struct stg_thread *stg__thread(const struct stg *stg, uint32_t id)
 
 const struct stg_state *stg__state(const struct stg *stg, uint32_t id)
 {
-	return &stg->states[id];
+	return id == STG_UNSEEN ? &unseen : &stg->states[id];
 }
 
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id)

@@ -14,16 +14,19 @@
 #include <stddef.h>
 
 #define STG_WORLD 0		     /* the waiting group of calls without `comm` label, or on communicator 0 */
+#define STG_UNSEEN (UINT32_MAX - 1)  /* the state of what is known from the kernel's account alone */
 #define STG_PROCESS (UINT32_MAX - 1) /* that of calls with `scope=process`: threads waiting for each other */
 
 struct stg_thread {
 	struct vapro_thread about;
 	uint32_t job, row;
-	uint32_t next;		 /* thread of the same row, + 1 */
-	bool watched;		 /* from_ns and to_ns were reported, not only inferred from bundles */
-	bool used;		 /* has finished a fragment, unlike the helper threads of MPI libraries */
-	uint64_t from_ns, to_ns; /* to_ns 0: still running; from_ns 0: nothing known yet */
-	uint32_t processor;	 /* equal for threads on CPUs of one model and core type; 0: unknown */
+	uint32_t next;			 /* thread of the same row, + 1 */
+	bool watched;			 /* from_ns and to_ns were reported, not only inferred from bundles */
+	bool used;			 /* has finished a fragment, unlike the helper threads of MPI libraries */
+	uint64_t from_ns, to_ns;	 /* to_ns 0: still running; from_ns 0: nothing known yet */
+	uint64_t work_from;		 /* bin in which its account began, + 1; 0: it has none */
+	double on_cpu_ns, attributed_ns; /* by its account, since then */
+	uint32_t processor;		 /* equal for threads on CPUs of one model and core type; 0: unknown */
 };
 
 struct stg_state {
@@ -85,6 +88,12 @@ int stg__thread_seen(struct stg *stg, uint32_t thread, uint64_t from_ns, uint64_
  * the first gets a row of its own. To be called before its first bundle is added. 0 or -ENOMEM.
  */
 int stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns, bool finished);
+
+/* A bin of a thread's account: time on a CPU, and time in which it was kept from one. */
+void stg__add_work(struct stg *stg, uint32_t thread, uint64_t bin, double on_cpu_ns, double attributed_ns);
+
+/* Of the time up to the end of a bin in which a thread could have run the share that it did, by its account. */
+double stg__work_share(const struct stg *stg, uint32_t thread, uint64_t bin);
 
 size_t stg__threads(const struct stg *stg);
 size_t stg__states(const struct stg *stg);

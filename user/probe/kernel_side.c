@@ -15,6 +15,7 @@
 
 #include "probe/closer.h"
 #include "probe/counters.h"
+#include "probe/first_account.h"
 #include "target/kernel_range.h"
 #include "target/process.h"
 #include "vapro.skel.h"
@@ -29,7 +30,8 @@ struct kernel_side {
 	struct facts facts;
 	bool no_return, held, switch_tells_state;
 	struct closer *closer;
-	struct bpf_link *task_links[4];
+	bool looks_at_accounts; /* a program that user space runs can be loaded */
+	struct bpf_link *task_links[5];
 	struct bpf_link *syscall_links[2];
 	struct bpf_link *interrupt_links[4];
 };
@@ -128,11 +130,12 @@ static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
 	bpf_program__set_expected_attach_type(exited, type);
 	bpf_program__set_autoload(session, rung == RUNG_SESSION && !side->no_return);
 	bpf_program__set_autoload(exited, rung != RUNG_SESSION && !side->no_return);
+	bpf_program__set_autoload(side->bpf->progs.account_look, side->looks_at_accounts);
 	bpf_program__set_autoload(side->bpf->progs.task_switch, side->switch_tells_state);
 	bpf_program__set_autoload(side->bpf->progs.task_switch_before_5_18, !side->switch_tells_state);
 }
 
-static int load_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
+static int try_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
 {
 	int error;
 
@@ -149,6 +152,19 @@ static int load_object(struct kernel_side *side, enum ladder_rung rung, const st
 		return 0;
 	vapro_bpf__destroy(side->bpf);
 	side->bpf = NULL;
+	return error;
+}
+
+/* The program that user space runs is worth no more than what it tells: where it is in the way it is left out. */
+static int load_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
+{
+	int error = try_object(side, rung, config);
+
+	if (!error || !side->looks_at_accounts)
+		return error;
+	side->looks_at_accounts = false;
+	error = try_object(side, rung, config);
+	side->looks_at_accounts = error != 0;
 	return error;
 }
 
@@ -220,6 +236,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
 	side->no_return = config->no_return;
 	side->switch_tells_state = switch_tells_state();
+	side->looks_at_accounts = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SYSCALL, NULL) > 0;
 	side->counters = counters;
 	error = climb(side, config);
 	if (error && counters && counters__count(counters))
@@ -334,9 +351,10 @@ void kernel_side__hold(struct kernel_side *side, bool held)
 
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size)
 {
-	struct bpf_program *programs[] = {
-	    side->switch_tells_state ? side->bpf->progs.task_switch : side->bpf->progs.task_switch_before_5_18,
-	    side->bpf->progs.task_wakeup, side->bpf->progs.task_exec, side->bpf->progs.task_exit};
+	struct bpf_program *programs[] = {side->switch_tells_state ? side->bpf->progs.task_switch
+								   : side->bpf->progs.task_switch_before_5_18,
+					  side->bpf->progs.task_wakeup, side->bpf->progs.task_exec,
+					  side->bpf->progs.task_exit, side->bpf->progs.task_new};
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		side->task_links[i] = bpf_program__attach(programs[i]);
@@ -450,7 +468,11 @@ int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_
 
 		if (fd < 0)
 			continue;
-		bpf_map_update_elem(bpf_map__fd(side->bpf->maps.threads), &fd, &thread, BPF_NOEXIST);
+		first_account__open(side->bpf, &thread, process__thread_state(tids[i]));
+		if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.threads), &fd, &thread, BPF_NOEXIST))
+			first_account__drop(side->bpf, &thread);
+		else
+			first_account__check(side->bpf, &thread, process__thread_state(tids[i]));
 		close(fd);
 	}
 	return 0;

@@ -320,6 +320,8 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return add_bundle(pipeline, &event->bundle);
 	case STREAM_INTERFERENCE:
 		return counted(pipeline, analysis__add_interference(pipeline->analysis, &event->interference));
+	case STREAM_ACCOUNT:
+		return counted(pipeline, analysis__add_account(pipeline->analysis, &event->account));
 	case STREAM_FACTS:
 		return counted(pipeline, analysis__add_facts(pipeline->analysis, &event->facts));
 	case STREAM_PLACE:

@@ -20,6 +20,7 @@ static const char *const meaning[][2] = {
     {"blocked_other", "asleep for something else than IO"},
     {"throttled", "stopped by the CPU limit of its cgroup"},
     {"steal", "the hypervisor gave the CPU to somebody else"},
+    {"stopped", "stopped by a signal, a tracer or a freezer"},
     {"frequency", "its CPU ran below its highest frequency"},
     {"irq", "interrupts ran on its CPU"},
     {"kernel", "inside the kernel"},

@@ -133,6 +133,23 @@ static bool add_clusters(cJSON *object, const struct result_clusters *clusters)
 	       json__add_number(item, "slack_pct", 100 * clusters->slack, 4);
 }
 
+static bool add_account(cJSON *object, const struct result_account *account)
+{
+	cJSON *item;
+
+	if (!account->known)
+		return cJSON_AddNullToObject(object, "account");
+	item = cJSON_AddObjectToObject(object, "account");
+	return item && json__add_number(item, "on_cpu_seconds", account->on_cpu_s, 6) &&
+	       json__add_number(item, "preempted_seconds", account->preempted_s, 6) &&
+	       json__add_number(item, "wakeup_wait_seconds", account->wakeup_wait_s, 6) &&
+	       json__add_number(item, "throttled_seconds", account->throttled_s, 6) &&
+	       json__add_number(item, "stopped_seconds", account->stopped_s, 6) &&
+	       json__add_number(item, "steal_seconds", account->steal_s, 6) &&
+	       json__add_number(item, "blocked_io_seconds", account->blocked_io_s, 6) &&
+	       json__add_number(item, "blocked_other_seconds", account->blocked_other_s, 6);
+}
+
 static bool add_small(cJSON *object, const struct job_result *result)
 {
 	cJSON *small = cJSON_AddObjectToObject(object, "small");
@@ -167,7 +184,7 @@ static int put_window(const struct job_result *result, const struct json_context
 		  json__add_uint(object, "open", result->open) && add_lost(object, result->lost) &&
 		  add_overhead(object, result) &&
 		  json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_io(object, context) &&
-		  add_uncovered(object, result) && add_small(object, result) &&
+		  add_uncovered(object, result) && add_small(object, result) && add_account(object, &result->account) &&
 		  add_clusters(object, &result->clusters) && add_clock(object, &context->clock);
 
 	return json__emit(object, ok, put, arg);

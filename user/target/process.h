@@ -94,6 +94,12 @@ bool process__child_of_rank(const struct process *process);
 /* Threads of a process, at most max; returns how many there are. */
 size_t process__threads(pid_t pid, pid_t *tids, size_t max);
 
+/* The process that traces one (ptrace); 0: none, or it cannot be read. */
+pid_t process__tracer(pid_t pid);
+
+/* The state of a thread, as in struct process_doing; ? where it cannot be told. */
+char process__thread_state(pid_t tid);
+
 /* Whether pid descends from ancestor (or is it). */
 bool process__descends(pid_t pid, pid_t ancestor);
 

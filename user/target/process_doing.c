@@ -94,3 +94,30 @@ int process__doing(pid_t pid, struct process_doing *doing)
 	read_call(pid, doing);
 	return 0;
 }
+
+char process__thread_state(pid_t tid)
+{
+	const char *after;
+	char *text, state = '?';
+
+	after = process__read_after_name(tid, &text);
+	if (!after)
+		return state;
+	sscanf(after, " %c", &state);
+	free(text);
+	return state;
+}
+
+pid_t process__tracer(pid_t pid)
+{
+	char path[64], *text, *line;
+	size_t length;
+	pid_t tracer;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	text = process__read_file(path, 65536, &length);
+	line = text ? strstr(text, "\nTracerPid:") : NULL;
+	tracer = line ? (pid_t)atoi(line + 11) : 0;
+	free(text);
+	return tracer;
+}

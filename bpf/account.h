@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How an account adds up: plain functions of their arguments, as in logic.h, which includes this. A thread is in one
+ * condition at a time; whenever that changes, the time in it goes to the bins that it lies in.
+ */
+#ifndef VAPRO_ACCOUNT_H
+#define VAPRO_ACCOUNT_H
+
+#include <vapro/kernel_account.h>
+#include <vapro/kernel_thread.h>
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+#define ACCOUNT_LATE 1024 /* bins: a number so little above another one's is newer, not 27 years older */
+
+static __always_inline void account_add_in(struct kernel_account *account, u64 bin, u32 kind, u64 ns)
+{
+	struct kernel_account_bin *at = &account->bins[bin & (KERNEL_ACCOUNT_BINS - 1)];
+
+	if (at->bin != (u32)bin) {
+		if (at->bin - (u32)bin < ACCOUNT_LATE)
+			return; /* user space has read it */
+		__builtin_memset(at, 0, sizeof(*at));
+		at->bin = (u32)bin;
+	}
+	at->ns[kind & (ACCOUNT_KINDS - 1)] += (u32)ns;
+}
+
+/* The part of `held` ns, spread evenly over a time of `all` ns, that lies in `part` ns of it. */
+static __always_inline u64 account_part(u64 held, u64 part, u64 all)
+{
+	u64 share = held >= all ? part : (held >> 8) * part / ((all >> 8) + 1);
+
+	return share < part ? share : part;
+}
+
+/* Adds the time [from, to), UTC; held: ns of it in which the thread was throttled, wherever they lie. */
+static __always_inline void account_add(struct kernel_account *account, u32 kind, u64 from, u64 to, u64 held)
+{
+	u64 first = from / KERNEL_BIN_NS, last, bin, begin, end, throttled;
+
+	if (to <= from)
+		return;
+	last = (to - 1) / KERNEL_BIN_NS;
+	/* the latest bins of a long time: what was before them has been read as far as it was reached */
+	for (u32 i = 0; i < KERNEL_ACCOUNT_BINS; i++) {
+		bin = last - i;
+		if (bin < first)
+			break;
+		begin = bin * KERNEL_BIN_NS;
+		end = begin + KERNEL_BIN_NS < to ? begin + KERNEL_BIN_NS : to;
+		begin = begin > from ? begin : from;
+		throttled = held ? account_part(held, end - begin, to - from) : 0;
+		if (throttled)
+			account_add_in(account, bin, ACCOUNT_THROTTLED, throttled);
+		account_add_in(account, bin, kind, end - begin - throttled);
+	}
+}
+
+/* The thread is in something else from now on; held: how long it was throttled in what it was in before. */
+static __always_inline void account_turn(struct kernel_account *account, u32 kind, u64 now, u64 utc_offset, u64 held)
+{
+	u32 writing = account->writing;
+
+	__sync_lock_test_and_set(&account->writing, writing + 1);
+	if (account->kind != ACCOUNT_UNKNOWN)
+		account_add(account, account->kind, account->since_ns + utc_offset, now + utc_offset, held);
+	account->kind = kind;
+	account->since_ns = now;
+	account->queue = 0;
+	__sync_lock_test_and_set(&account->writing, writing + 2);
+}
+
+static __always_inline u32 account_kind_of(u32 away)
+{
+	return away == KERNEL_AWAY_RUNNABLE  ? ACCOUNT_PREEMPTED
+	       : away == KERNEL_AWAY_STOPPED ? ACCOUNT_STOPPED
+	       : away == KERNEL_AWAY_IO	     ? ACCOUNT_BLOCKED_IO
+					     : ACCOUNT_BLOCKED_OTHER;
+}
+
+/* It leaves its CPU. Where it was not known to have one nothing is known of the time before. */
+static __always_inline void account_leave(struct kernel_account *account, u32 away, u64 now, u64 utc_offset)
+{
+	if (account->kind != ACCOUNT_ON_CPU)
+		account->kind = ACCOUNT_UNKNOWN;
+	account_turn(account, account_kind_of(away), now, utc_offset, 0);
+}
+
+/* It is woken while it sleeps or is stopped. */
+static __always_inline void account_wake(struct kernel_account *account, u64 now, u64 utc_offset)
+{
+	if (account->kind >= ACCOUNT_STOPPED)
+		account_turn(account, ACCOUNT_WAKEUP_WAIT, now, utc_offset, 0);
+}
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The accounts of tracked threads, kept at the scheduler's events and read by user space. */
+#ifndef VAPRO_ACCOUNTS_H
+#define VAPRO_ACCOUNTS_H
+
+#include "fragment.h"
+
+#define CLONE_THREAD 0x10000
+#define ACCOUNT_TRIES 8
+
+/* An account for a thread that has none. Numbers go round; those of threads that live are passed over. */
+__noinline int give_account(struct kernel_thread *thread)
+{
+	struct kernel_account *account;
+
+	if (!thread)
+		return 0;
+	for (u32 i = 0; i < ACCOUNT_TRIES; i++) {
+		u32 at = __sync_fetch_and_add(&accounts_given, 1) & (KERNEL_ACCOUNTS - 1);
+
+		account = bpf_map_lookup_elem(&accounts, &at);
+		if (!account || account->tid)
+			continue;
+		__builtin_memset(account, 0, offsetof(struct kernel_account, bins));
+		account->tgid = thread->tgid;
+		thread->account = at + 1;
+		__sync_lock_test_and_set(&account->tid, thread->tid);
+		return 0;
+	}
+	add(accounts_lost, 1);
+	thread->account = KERNEL_NO_ACCOUNT;
+	return 0;
+}
+
+static __always_inline struct kernel_account *account_of(struct kernel_thread *thread)
+{
+	struct kernel_account *account;
+	u32 at;
+
+	if (!thread->account)
+		give_account(thread);
+	at = thread->account - 1;
+	account = bpf_map_lookup_elem(&accounts, &at);
+	if (!account || account->tid != thread->tid || account->ended_ns)
+		return 0;
+	return account;
+}
+
+static __always_inline void account_waits(struct kernel_account *account, const struct kernel_thread *thread)
+{
+	account->throttled = thread->off.throttled;
+	account->queue = thread->off.queue;
+}
+
+/*
+ * The three below are functions of their own for the verifier, which looks at them once, and for their stack.
+ * It has left its CPU, as thread->off says.
+ */
+__noinline int account_left(struct kernel_thread *thread, u64 now)
+{
+	struct kernel_account *account;
+
+	if (!thread)
+		return 0;
+	account = account_of(thread);
+	if (!account)
+		return 0;
+	account->steal_ns = thread->taken.steal;
+	account_leave(account, thread->off.away, now, utc_offset_ns);
+	account_waits(account, thread);
+	return 0;
+}
+
+/* It is woken. */
+__noinline int account_woken(struct kernel_thread *thread, u64 now)
+{
+	struct kernel_account *account;
+
+	if (!thread)
+		return 0;
+	account = account_of(thread);
+	if (!account)
+		return 0;
+	account_wake(account, now, utc_offset_ns);
+	account_waits(account, thread);
+	return 0;
+}
+
+/* It has a CPU, with the run queue thread->rq; held: how long it was throttled while it waited for one. */
+__noinline int account_got(struct kernel_thread *thread, u64 now, u64 held)
+{
+	struct kernel_account *account;
+
+	if (!thread)
+		return 0;
+	account = account_of(thread);
+	if (!account)
+		return 0;
+	account->rq = thread->rq;
+	account->steal_at = thread->taken_at.steal;
+	account_turn(account, ACCOUNT_ON_CPU, now, utc_offset_ns, held);
+	return 0;
+}
+
+/* It has ended, or become another program, which is another account. */
+static __always_inline void account_ended(struct kernel_thread *thread, u64 now)
+{
+	struct kernel_account *account = account_of(thread);
+
+	if (!account)
+		return;
+	account_turn(account, ACCOUNT_UNKNOWN, now, utc_offset_ns, 0);
+	account->ended_ns = now;
+}
+
+/* A thread of a tracked process begins: what its parent is, it is, before its first call. */
+static __always_inline int thread_begins(struct task_struct *task, u64 clone_flags)
+{
+	struct kernel_thread *parent, *thread;
+	u32 tgid = task->tgid;
+
+	if (!(clone_flags & CLONE_THREAD))
+		return 0;
+	parent = known_thread(bpf_get_current_task_btf());
+	if (!parent || parent->tgid != tgid || !bpf_map_lookup_elem(&processes, &tgid))
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread) {
+		lose(parent->slot, LOST_NO_STORAGE, 1);
+		return 0;
+	}
+	thread->tgid = tgid;
+	thread->tid = task->pid;
+	thread->slot = parent->slot;
+	thread->process_flags = parent->process_flags;
+	thread->generation = generation;
+	thread->rows_generation = rows_generation;
+	thread->turn = governed_of(parent->slot)->turn;
+	thread->voids = governed_of(parent->slot)->voids;
+	tell(KERNEL_THREAD, tgid, task->pid, bpf_ktime_get_ns());
+	return 0;
+}
+
+static __always_inline u64 stolen_of(u64 queue)
+{
+	struct rq *rq = (struct rq *)queue;
+
+	if (!rq)
+		return 0;
+	if (bpf_core_field_exists(rq->prev_steal_time_rq))
+		return BPF_CORE_READ(rq, prev_steal_time_rq);
+	return bpf_core_field_exists(rq->prev_steal_time) ? BPF_CORE_READ(rq, prev_steal_time) : 0;
+}
+
+/*
+ * What no switch has brought into an account yet: stolen from the present stay on a CPU, and throttled in the
+ * present wait for one. User space says which, runs the program and reads the answer, all in the object's memory.
+ */
+static __always_inline int look_at_account(void)
+{
+	u32 number = account_looked.number, writing;
+	volatile struct kernel_account *account = bpf_map_lookup_elem(&accounts, &number);
+	u64 stolen, queue, now, then, throttled = 0;
+
+	if (!account)
+		return 0;
+	writing = account->writing;
+	stolen = account->steal_ns;
+	if (account->kind == ACCOUNT_ON_CPU) {
+		now = stolen_of(account->rq);
+		then = account->steal_at;
+		if (now > then && account->writing == writing) /* else it is another stay by now */
+			stolen += now - then;
+	} else {
+		queue = account->queue;
+		now = queue ? throttled_time((struct cfs_rq *)queue) : 0;
+		then = account->throttled;
+		if (now > then && account->writing == writing)
+			throttled = now - then;
+	}
+	account_looked.steal_ns = stolen;
+	account_looked.throttled_ns = throttled;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the scheduler says of a thread needs no fragment: stops, and hogs where no call is seen. Structure, no times."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from live import VAPRO, VAPROD, attached, j, main, of_type, rank_pids, ready_pid, records, select, tool, until  # noqa: E402
+import truth as t  # noqa: E402
+
+QUIET, DISTURBED = 7, 3  # seconds
+
+
+def alarms(lines, factor):
+    """Alarms of which a factor is major: [(variance, interferers, verdict)]."""
+    found = []
+    for variance in t.variances(lines).values():
+        factors, interferers = t.diagnosis(lines, variance["id"])
+        told = [d for d in of_type(lines, "diagnosis") if d["variance"] == variance["id"]]
+        if variance["alarm"] and factors.get(factor, {}).get("major"):
+            found.append((variance, interferers, told[-1]["verdict"]))
+    return found
+
+
+def said(lines):
+    return [(v["ranks"], v["alarm"], v["effect_of"], v["evidence"]) for v in t.variances(lines).values()]
+
+
+def test_stopped_rank(tap, jobs):
+    """A rank that is stopped, whatever it is in, is the cause; the other one polls for it."""
+    logs, out = jobs.directory, os.path.join(jobs.directory, "out.ndjson")
+    demo = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", 150, "--log", logs, "--bind"), "demo_mpi")
+    pids = rank_pids(demo, logs, 2)
+    daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--window", 6, "--io", "off"], "vaprod")
+    attached(out, pids)
+    time.sleep(QUIET)
+    os.kill(pids[1], signal.SIGSTOP)
+    time.sleep(DISTURBED)
+    os.kill(pids[1], signal.SIGCONT)
+    time.sleep(5)
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    jobs.stop(demo)
+    lines = records(out)
+    found = [alarm for alarm in alarms(lines, "stopped") if alarm[0]["ranks"] == "1"]
+    tap.ok(found, "a stopped rank: stopped is major", said(lines))
+    tap.ok(any("stopped (signal or tracer)" in verdict for _, _, verdict in found), "and said so",
+           [verdict for _, _, verdict in found])
+    causes = {variance["id"] for variance, _, _ in found}
+    tap.ok(any(v["effect_of"] in causes and v["ranks"] == "0" for v in t.variances(lines).values()),
+           "that the other one waits is its effect", said(lines))
+    stopped = sum(w["account"]["stopped_seconds"] for w in of_type(lines, "window"))
+    # its helper threads are stopped as well
+    tap.ok(stopped > 0.9 * DISTURBED, f"the account has the stop: {stopped:.2f} s of threads")
+
+
+def test_no_call_at_all(tap, jobs):
+    """A program without MPI that only computes: a hog beside it is an alarm, with its name; the replay says the same."""
+    out, capture = os.path.join(jobs.directory, "out.ndjson"), os.path.join(jobs.directory, "run.capture")
+    victim = os.path.join(jobs.directory, "victim")
+    shutil.copy(tool("hog"), victim)
+    program = jobs.start([victim, "--cpu", 0, "--seconds", 40], "victim")
+    daemon = jobs.start([VAPROD, "--pid", program.pid, "--output", out, "--capture", capture, "--window", 6], "vaprod")
+    attached(out, [program.pid])
+    time.sleep(3)
+    hog = jobs.start([tool("hog"), "--cpu", 0, "--seconds", DISTURBED], "hog")
+    tap.equal(jobs.wait(hog, DISTURBED + 20), 0, "the hog ends well")
+    time.sleep(3)
+    os.kill(program.pid, signal.SIGSTOP)
+    time.sleep(DISTURBED)
+    os.kill(program.pid, signal.SIGCONT)
+    time.sleep(3)
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    jobs.stop(program)
+    lines = records(out)
+    tap.equal(sum(w["fragments"] for w in of_type(lines, "window")), 0, "no fragment was seen")
+    found = alarms(lines, "preempted")
+    tap.ok(any(i["pid"] == hog.pid for _, some, _ in found for i in some), "a hog: preempted, and by whom",
+           [(some, verdict) for _, some, verdict in found])
+    tap.ok(all(v["work_unknown"] and "not known" in v["evidence"] for v, _, _ in found), "that the work is not known is said",
+           said(lines))
+    lost = sum(f.get("stopped", {}).get("impact_seconds", 0)
+               for f, _ in (t.diagnosis(lines, v) for v in t.variances(lines)))
+    tap.ok(0.9 * DISTURBED < lost < 1.5 * DISTURBED, f"the stop is lost as long as it was: {lost:.2f} s")
+    tap.ok(all(w["coverage"]["total"] == 0 for w in of_type(lines, "window")), "nothing of it is coverage")
+    again = subprocess.run([VAPRO, "analyze", capture], capture_output=True, text=True, check=False).stdout.splitlines()
+    tap.equal([line for line in again if '"variance"' in line], [line for line in open(out).read().splitlines() if '"variance"' in line],
+              "the capture says the same")
+
+
+def test_probes_closed(tap, jobs):
+    """While the governor has closed the probes a hog is found all the same."""
+    program, out = os.path.join(jobs.directory, "rounds_closed"), os.path.join(jobs.directory, "out.ndjson")
+    shutil.copy(tool("rounds"), program)
+    daemon = jobs.start([VAPROD, "--exe", "rounds_closed", "--output", out, "--io", "off", "--window", 6], "vaprod")
+    until(lambda: os.path.exists(out) and of_type(records(out), "hello"), 20)
+    job = jobs.start(["taskset", "-c", 0, *j.mpirun(1, program, "--us", 40000, "--phase", "10000:25", "--delay", 3)], "rounds")
+    pid = ready_pid(job)
+    attached(out, [pid])
+    time.sleep(10)
+    hog = jobs.start([tool("hog"), "--cpu", 0, "--seconds", DISTURBED], "hog")
+    tap.equal(jobs.wait(hog, DISTURBED + 20), 0, "the hog ends well")
+    tap.equal(jobs.wait(job, 120), 0, "the program ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
+    lines = records(out)
+    tap.ok([w for w in of_type(lines, "warning") if w["code"] == "governed"], "probes were closed")
+    found = alarms(lines, "preempted")
+    tap.ok(any(i["pid"] == hog.pid for _, some, _ in found for i in some), "the hog is named",
+           [(v["begin"], v["end"], some) for v, some, _ in found] + said(lines))
+
+
+main(test_stopped_rank, test_no_call_at_all, test_probes_closed)

@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The kernel's own account: how it adds up in the kernel side, how it is read, and what the analysis makes of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <vapro/analysis.h>
+
+#include "../../bpf/logic.h"
+#include "collect/accounts.h"
+#include "near.h"
+#include "sim.h"
+
+#define MS 1000000ULL
+#define BIN VAPRO_BIN_NS
+#define FIRST 8900000000ULL /* a bin of these years: its number does not fit 32 bits */
+#define AT(ms) (FIRST * BIN + (uint64_t)(ms)*MS)
+
+static struct kernel_account account;
+
+static int fresh(void **state)
+{
+	(void)state;
+	memset(&account, 0, sizeof(account));
+	return 0;
+}
+
+static struct vapro_account sum(uint64_t bin, uint64_t now, uint64_t throttled)
+{
+	struct kernel_account_look look = {.throttled_ns = throttled};
+	struct vapro_account sums;
+
+	accounts__sum(&account, &look, FIRST + bin, 0, now, &sums);
+	assert_int_equal(sums.bin, FIRST + bin);
+	return sums;
+}
+
+/* Times are UTC here: the offset is 0. A hog in the middle of a bin, and a sleep over several. */
+static void conditions_go_to_their_bins(void **state)
+{
+	struct vapro_account sums;
+
+	(void)state;
+	account_turn(&account, ACCOUNT_ON_CPU, AT(50), 0, 0); /* before that nothing is known */
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, AT(120), 0);
+	account_turn(&account, ACCOUNT_ON_CPU, AT(180), 0, 0);
+	account_leave(&account, KERNEL_AWAY_ASLEEP, AT(210), 0);
+	account_wake(&account, AT(650), 0);
+	account_turn(&account, ACCOUNT_ON_CPU, AT(660), 0, 0);
+	assert_int_equal(account.writing % 2, 0);
+
+	sums = sum(0, AT(800), 0);
+	assert_int_equal(sums.on_cpu_ns, (70 + 20) * MS);
+	assert_int_equal(sums.preempted_ns, 60 * MS);
+	assert_int_equal(sums.blocked_other_ns + sums.wakeup_wait_ns + sums.stopped_ns, 0);
+	sums = sum(1, AT(800), 0);
+	assert_int_equal(sums.on_cpu_ns, 10 * MS);
+	assert_int_equal(sums.blocked_other_ns, 190 * MS);
+	assert_int_equal(sum(2, AT(800), 0).blocked_other_ns, 200 * MS);
+	/* what it is in just now has not been added yet */
+	sums = sum(3, AT(800), 0);
+	assert_int_equal(sums.blocked_other_ns, 50 * MS);
+	assert_int_equal(sums.wakeup_wait_ns, 10 * MS);
+	assert_int_equal(sums.on_cpu_ns, 140 * MS);
+	assert_int_equal(sum(4, AT(1000), 0).on_cpu_ns, 200 * MS);
+}
+
+/* Asleep, woken for the signal, stopped, continued: each of it by itself, in a stop that still lasts, too. */
+static void a_stop_is_told_while_it_lasts(void **state)
+{
+	struct vapro_account sums;
+
+	(void)state;
+	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
+	account_leave(&account, KERNEL_AWAY_ASLEEP, AT(20), 0);
+	account_wake(&account, AT(100), 0);
+	account_turn(&account, ACCOUNT_ON_CPU, AT(101), 0, 0);
+	account_leave(&account, KERNEL_AWAY_STOPPED, AT(102), 0);
+	sums = sum(0, AT(260), 0);
+	assert_int_equal(sums.stopped_ns, 98 * MS);
+	assert_int_equal(sums.blocked_other_ns, 80 * MS);
+	assert_int_equal(sum(1, AT(460), 0).stopped_ns, 200 * MS);
+	account_wake(&account, AT(500), 0);
+	account_wake(&account, AT(510), 0); /* it waits for a CPU already */
+	account_turn(&account, ACCOUNT_ON_CPU, AT(530), 0, 0);
+	sums = sum(2, AT(660), 0);
+	assert_int_equal(sums.stopped_ns, 100 * MS);
+	assert_int_equal(sums.wakeup_wait_ns, 30 * MS);
+	assert_int_equal(sums.on_cpu_ns, 70 * MS);
+	/* of one that has ended nothing goes on */
+	account_turn(&account, ACCOUNT_UNKNOWN, AT(900), 0, 0);
+	account.ended_ns = AT(900);
+	assert_int_equal(sum(4, AT(1100), 0).on_cpu_ns, 100 * MS);
+	assert_int_equal(sum(5, AT(1300), 0).on_cpu_ns, 0);
+}
+
+static void throttled_time_is_a_part_of_waits(void **state)
+{
+	struct vapro_account sums;
+
+	(void)state;
+	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, AT(100), 0);
+	/* 180 of the 300 ms so far it was throttled, wherever those lie */
+	sums = sum(1, AT(400), 180 * MS);
+	assert_in_range(sums.throttled_ns, 119 * MS, 120 * MS);
+	assert_int_equal(sums.throttled_ns + sums.preempted_ns, 200 * MS);
+	account_turn(&account, ACCOUNT_ON_CPU, AT(500), 0, 400 * MS);
+	sums = sum(0, AT(700), 0);
+	assert_int_equal(sums.throttled_ns, 100 * MS);
+	assert_int_equal(sums.preempted_ns, 0);
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, AT(600), 0);
+	account_turn(&account, ACCOUNT_ON_CPU, AT(1000), 0, 100 * MS);
+	sums = sum(4, AT(1200), 0);
+	assert_in_range(sums.throttled_ns, 49 * MS, 50 * MS);
+	assert_int_equal(sums.throttled_ns + sums.preempted_ns, 200 * MS);
+	/* years in a queue do not overflow */
+	assert_in_range(account_part(1ULL << 61, BIN, 1ULL << 62), 0, BIN);
+}
+
+/* A switch that was not seen, bins that were read long ago, and more bins than there is room for. */
+static void what_is_not_known_is_left_out(void **state)
+{
+	(void)state;
+	account_turn(&account, ACCOUNT_STOPPED, AT(0), 0, 0); /* as /proc had it */
+	account_leave(&account, KERNEL_AWAY_ASLEEP, AT(150), 0);
+	assert_int_equal(sum(0, AT(160), 0).stopped_ns, 0);
+	account_wake(&account, AT(200 * 40), 0);
+	for (uint64_t bin = 40 - KERNEL_ACCOUNT_BINS; bin < 40; bin++)
+		assert_int_equal(sum(bin, AT(200 * 41), 0).blocked_other_ns, BIN);
+	assert_int_equal(sum(39 - KERNEL_ACCOUNT_BINS, AT(200 * 41), 0).blocked_other_ns, 0);
+	/* into one whose place a later one has */
+	account_add(&account, ACCOUNT_ON_CPU, AT(200 * 20), AT(200 * 20 + 50), 0);
+	assert_int_equal(sum(36, AT(200 * 41), 0).on_cpu_ns, 0);
+	assert_int_equal(sum(20, AT(200 * 41), 0).on_cpu_ns, 0);
+}
+
+/* A job of two ranks, of which the analysis is told bins and, where wanted, fragments. */
+#define START (FIRST + 5 - FIRST % 5)
+#define UTC(s) (START * BIN + (uint64_t)((s)*1e9))
+
+static struct analysis *analysis;
+static const struct job_result *result;
+
+static struct found {
+	uint32_t variances, alarms;
+	double begin, end, lost, performance, stopped, coverage;
+	int32_t rank;
+	bool work_unknown;
+	char evidence[160], major[32];
+} found;
+
+static int begin(void **state)
+{
+	struct vapro_config config;
+
+	(void)state;
+	sim_config(&config);
+	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct vapro_thread thread = {.id = i,
+					      .rank = (int32_t)i,
+					      .world_size = 2,
+					      .pid = 10 + i,
+					      .tid = 10 + i,
+					      .job = "j",
+					      .host = "h"};
+
+		assert_int_equal(analysis__add_thread(analysis, &thread), 0);
+		assert_int_equal(analysis__thread_seen(analysis, i, UTC(0), 0), 0);
+	}
+	memset(&found, 0, sizeof(found));
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	analysis__free(analysis);
+	return 0;
+}
+
+/* One bin of a rank; the rest of it on the CPU. */
+static void bin(uint32_t rank, uint64_t at, struct vapro_account sums)
+{
+	sums.thread = rank;
+	sums.bin = START + at;
+	sums.on_cpu_ns = BIN - sums.preempted_ns - sums.wakeup_wait_ns - sums.throttled_ns - sums.stopped_ns -
+			 sums.steal_ns - sums.blocked_other_ns;
+	assert_int_equal(analysis__add_account(analysis, &sums), 0);
+}
+
+static void interfere(uint32_t rank, uint64_t at, uint32_t pid, uint64_t ns)
+{
+	struct vapro_interference one = {
+	    .thread = rank, .pid = pid, .bin = START + at, .preempted_ns = ns, .comm = "hog"};
+
+	assert_int_equal(analysis__add_interference(analysis, &one), 0);
+}
+
+/* What a process reports before each window: without anything a job has ended. */
+static void facts(void)
+{
+	const struct vapro_process_facts one = {.pid = 10, .job = "j", .wall_ns = 10 * BIN};
+
+	assert_int_equal(analysis__add_facts(analysis, &one), 0);
+}
+
+/* Ends the windows up to so many seconds: 15, 25, 35 ... */
+static void windows(unsigned seconds)
+{
+	for (unsigned from = 0, to = 15; from < seconds; from = to, to += 10) {
+		uint32_t count;
+
+		if (to > seconds)
+			to = seconds;
+		facts();
+		assert_int_equal(analysis__end_window(analysis, UTC(from), UTC(to), to == seconds, &result, &count), 0);
+		assert_int_equal(count, 1);
+		found.stopped += result->account.stopped_s;
+		found.coverage = fmax(found.coverage, result->coverage_total);
+		for (uint32_t i = 0; i < result->variance_count; i++) {
+			const struct result_variance *at = &result->variances[i];
+
+			if (at->state != VAPRO_REGION_CLOSED && to != seconds)
+				continue;
+			found.variances++;
+			found.alarms += at->alarm;
+			found.begin = ((double)at->begin_ns - (double)UTC(0)) / 1e9;
+			found.end = ((double)at->end_ns - (double)UTC(0)) / 1e9;
+			found.lost = at->lost_seconds;
+			found.performance = at->performance;
+			found.rank = at->ranks[0];
+			found.work_unknown = at->work_unknown;
+			snprintf(found.evidence, sizeof(found.evidence), "%s", at->evidence);
+			for (uint32_t f = 0; f < at->diagnosis.factor_count; f++) {
+				if (at->diagnosis.factors[f].major && at->diagnosis.factors[f].parent)
+					snprintf(found.major, sizeof(found.major), "%s", at->diagnosis.factors[f].name);
+			}
+		}
+	}
+}
+
+/* Both ranks run; of rank 1 something takes `ns` of each bin from 6 s to 9 s. */
+static void run_with(size_t offset, uint64_t ns)
+{
+	for (uint64_t at = 0; at < 100; at++) {
+		struct vapro_account sums = {0};
+
+		bin(0, at, sums);
+		if (at >= 30 && at < 45)
+			*(uint64_t *)((char *)&sums + offset) = ns;
+		bin(1, at, sums);
+	}
+	windows(20);
+}
+
+static void expect(double lost, const char *major)
+{
+	assert_int_equal(found.variances, 1);
+	assert_int_equal(found.alarms, 1);
+	assert_int_equal(found.rank, 1);
+	assert_near(found.begin, 6, 1e-6);
+	assert_near(found.end, 9, 1e-6);
+	assert_near(found.lost, lost, 1e-4);
+	assert_near(found.performance, 1 - lost / 3, 1e-4);
+	assert_string_equal(found.major, major);
+	assert_true(found.work_unknown);
+	assert_non_null(strstr(found.evidence, "not known"));
+	assert_near(found.coverage, 0, 1e-9);
+}
+
+#define OF(member) offsetof(struct vapro_account, member)
+
+static void a_hog_without_a_fragment(void **state)
+{
+	(void)state;
+	for (uint64_t at = 30; at < 45; at++)
+		interfere(1, at, 4242, 100 * MS);
+	run_with(OF(preempted_ns), 100 * MS);
+	expect(1.5, "preempted");
+}
+
+static void a_quota_without_a_fragment(void **state)
+{
+	(void)state;
+	run_with(OF(throttled_ns), 120 * MS);
+	expect(1.8, "throttled");
+}
+
+static void a_stop_without_a_fragment(void **state)
+{
+	(void)state;
+	run_with(OF(stopped_ns), 200 * MS);
+	expect(3, "stopped");
+	assert_near(found.stopped, 3, 1e-6);
+	assert_true(result->account.known);
+}
+
+static void stolen_time_without_a_fragment(void **state)
+{
+	(void)state;
+	run_with(OF(steal_ns), 80 * MS);
+	expect(1.2, "steal");
+}
+
+/* Ticks, daemons and other small things take less than the threshold leaves; sleep is the program's own. */
+static void a_quiet_account_is_silent(void **state)
+{
+	(void)state;
+	run_with(OF(preempted_ns), 20 * MS);
+	assert_int_equal(found.variances, 0);
+	end(NULL);
+	begin(NULL);
+	run_with(OF(blocked_other_ns), 180 * MS);
+	assert_int_equal(found.variances, 0);
+}
+
+/* Its own ranks have the CPUs by turns: that is no intruder's doing. A stop in the same job is one all the same. */
+static void an_oversubscribed_job(void **state)
+{
+	(void)state;
+	for (uint64_t at = 0; at < 100; at++) {
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			bin(rank, at, (struct vapro_account){.preempted_ns = 100 * MS});
+			interfere(rank, at, 11 - rank, 100 * MS);
+		}
+	}
+	windows(20);
+	assert_int_equal(found.alarms, 0);
+	assert_int_equal(found.variances, 1);
+	assert_non_null(strstr(found.evidence, "its own threads or ranks"));
+
+	end(NULL);
+	begin(NULL);
+	for (uint64_t at = 30; at < 45; at++)
+		interfere(1, at, 10, 1 * MS);
+	run_with(OF(stopped_ns), 199 * MS);
+	assert_int_equal(found.alarms, 1);
+}
+
+/* A thread that sleeps all the time, as those of MPI libraries do, loses nothing when its process is stopped. */
+static void an_idle_thread_takes_no_part(void **state)
+{
+	struct vapro_thread helper = {
+	    .id = 2, .rank = 1, .thread = 1, .world_size = 2, .pid = 11, .tid = 12, .job = "j", .host = "h"};
+
+	(void)state;
+	assert_int_equal(analysis__add_thread(analysis, &helper), 0);
+	for (uint64_t at = 0; at < 45; at++) {
+		struct vapro_account sums = {.blocked_other_ns = 198 * MS};
+
+		if (at >= 30)
+			sums = (struct vapro_account){.stopped_ns = 200 * MS};
+		bin(2, at, sums);
+	}
+	run_with(OF(stopped_ns), 200 * MS);
+	expect(3, "stopped");
+}
+
+static void states(void)
+{
+	const struct vapro_state list[] = {
+	    {.id = 0, .class = VAPRO_COMPUTATION, .from = "e@1+1", .to = "e@1+2", .labels = ""},
+	    {.id = 1, .class = VAPRO_COMPUTATION, .from = "e@1+3", .to = "e@1+4", .labels = ""}};
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(analysis__add_state(analysis, &list[i]), 0);
+}
+
+static void fragment(uint32_t rank, uint32_t state, double from, double to, double preempted)
+{
+	struct vapro_bundle one = {.thread = rank,
+				   .state = state,
+				   .n = 1,
+				   .start_ns = UTC(from),
+				   .end_ns = UTC(to),
+				   .sum_ns = UTC(to) - UTC(from),
+				   .min_ns = UTC(to) - UTC(from),
+				   .max_ns = UTC(to) - UTC(from)};
+
+	one.factor[VAPRO_PREEMPTED] = preempted * 1e9;
+	assert_int_equal(analysis__add_bundle(analysis, &one), 0);
+}
+
+/* 20 ms each; from 6 s to 9 s they take twice as long, since a hog has the CPU for half of the time. */
+static void run_fragments(bool with_account, double until)
+{
+	states();
+	for (double t = 0; t < until;) {
+		bool hog = t > 5.999 && t < 8.999;
+
+		fragment(0, 0, t, t + 0.02, 0);
+		fragment(0, 0, t + 0.02, t + 0.04, 0);
+		fragment(1, 0, t, t + (hog ? 0.04 : 0.02), hog ? 0.02 : 0);
+		if (!hog)
+			fragment(1, 0, t + 0.02, t + 0.04, 0);
+		t += 0.04;
+	}
+	for (uint64_t at = 0; with_account && at < 100; at++) {
+		bin(0, at, (struct vapro_account){0});
+		bin(1, at, (struct vapro_account){.preempted_ns = at >= 30 && at < 45 ? 100 * MS : 0});
+	}
+	windows(20);
+}
+
+/* What judged fragments carry counts once. Where they end the account goes on. */
+static void fragments_carry_their_own(void **state)
+{
+	struct found without;
+
+	(void)state;
+	run_fragments(false, 20);
+	without = found;
+	assert_int_equal(without.alarms, 1);
+	assert_near(without.lost, 1.5, 0.05);
+	end(NULL);
+	begin(NULL);
+	run_fragments(true, 20);
+	assert_int_equal(found.variances, without.variances);
+	assert_int_equal(found.alarms, 1);
+	assert_near(found.lost, without.lost, 1e-6);
+	assert_near(found.begin, without.begin, 1e-6);
+	assert_near(found.end, without.end, 1e-6);
+	assert_false(found.work_unknown);
+	end(NULL);
+	begin(NULL);
+	/* probes are closed at 7.4 s: half of the hog's time is known from the account alone */
+	run_fragments(true, 7.4);
+	assert_int_equal(found.alarms, 1);
+	assert_near(found.lost, 1.5, 0.05);
+	assert_near(found.begin, 6, 0.21);
+	assert_near(found.end, 9, 0.21);
+}
+
+/*
+ * A computation of 18 s that nothing is known of is reported before it ends; when it does, its fragment cannot be
+ * judged, and the bins stay what the account says. Without an account it would be a slow one as a whole, or none at
+ * all.
+ */
+static void a_long_computation(void **state)
+{
+	(void)state;
+	states();
+	for (uint64_t at = 0; at < 75; at++) {
+		bin(0, at, (struct vapro_account){0});
+		bin(1, at, (struct vapro_account){.preempted_ns = at >= 60 ? 100 * MS : 0});
+	}
+	for (uint64_t at = 75; at < 100; at++)
+		bin(0, at, (struct vapro_account){0});
+	/* told after the first window, for which windows() has no place: it begins before and ends within the second */
+	{
+		uint32_t count;
+
+		assert_int_equal(analysis__end_window(analysis, UTC(0), UTC(15), false, &result, &count), 0);
+		assert_int_equal(result->variance_count, 1);
+		assert_near(result->variances[0].lost_seconds, 1.5, 1e-4);
+		fragment(1, 1, 0.1, 18.1, 1.5);
+		facts();
+		assert_int_equal(analysis__end_window(analysis, UTC(15), UTC(20), true, &result, &count), 0);
+		assert_int_equal(result->variance_count, 1);
+		assert_true(result->variances[0].alarm);
+		assert_near(result->variances[0].lost_seconds, 1.5, 1e-4);
+		assert_near((double)(result->variances[0].begin_ns - UTC(0)) / 1e9, 12, 1e-6);
+		assert_near((double)(result->variances[0].end_ns - UTC(0)) / 1e9, 15, 1e-6);
+	}
+}
+
+/* A question between windows about the same time has the same answer. */
+static void a_question_about_the_account(void **state)
+{
+	const struct vapro_selection asked = {.begin_ns = UTC(5.8), .end_ns = UTC(9.2)};
+	const struct result_variance *selection;
+	uint32_t count;
+
+	(void)state;
+	for (uint64_t at = 0; at < 75; at++) {
+		bin(0, at, (struct vapro_account){0});
+		bin(1, at, (struct vapro_account){.throttled_ns = at >= 30 && at < 45 ? 120 * MS : 0});
+	}
+	states();
+	fragment(0, 0, 1, 1.02, 0); /* nobody asks about a job of which nothing is kept */
+	analysis__remember(analysis, 60, 1 << 20);
+	assert_int_equal(analysis__ask(analysis, &asked, "j", UTC(15), &result, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(result->selection_count, 1);
+	selection = &result->selections[0];
+	assert_near(selection->lost_seconds, 1.8, 1e-3);
+	assert_non_null(strstr(selection->diagnosis.verdict, "throttled"));
+}
+
+#define KERNEL(f) cmocka_unit_test_setup(f, fresh)
+#define JOB(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    KERNEL(conditions_go_to_their_bins),
+	    KERNEL(a_stop_is_told_while_it_lasts),
+	    KERNEL(throttled_time_is_a_part_of_waits),
+	    KERNEL(what_is_not_known_is_left_out),
+	    JOB(a_hog_without_a_fragment),
+	    JOB(a_quota_without_a_fragment),
+	    JOB(a_stop_without_a_fragment),
+	    JOB(stolen_time_without_a_fragment),
+	    JOB(a_quiet_account_is_silent),
+	    JOB(an_oversubscribed_job),
+	    JOB(an_idle_thread_takes_no_part),
+	    JOB(fragments_carry_their_own),
+	    JOB(a_long_computation),
+	    JOB(a_question_about_the_account),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/accounts.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../bpf/logic.h"
+#include "clock.h"
+#include "vapro.skel.h"
+
+#define COPY_ATTEMPTS 16
+
+struct accounts {
+	struct vapro_bpf *bpf;
+	struct kernel_account *table;
+	size_t size;
+	uint64_t stolen[KERNEL_ACCOUNTS]; /* by number: of what was stolen so far, how much has been handed over */
+	uint32_t owner[KERNEL_ACCOUNTS];  /* tid that this is of */
+};
+
+struct accounts *accounts__new(struct kernel_side *side)
+{
+	struct accounts *accounts = calloc(1, sizeof(*accounts));
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	if (!accounts)
+		return NULL;
+	accounts->bpf = kernel_side__bpf(side);
+	accounts->size = (sizeof(*accounts->table) * KERNEL_ACCOUNTS + page - 1) & ~(page - 1);
+	accounts->table = mmap(NULL, accounts->size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       bpf_map__fd(accounts->bpf->maps.accounts), 0);
+	if (accounts->table != MAP_FAILED)
+		return accounts;
+	accounts->table = NULL;
+	accounts__free(accounts);
+	return NULL;
+}
+
+void accounts__free(struct accounts *accounts)
+{
+	if (!accounts)
+		return;
+	if (accounts->table)
+		munmap(accounts->table, accounts->size);
+	free(accounts);
+}
+
+/* An account as it was at one time. False where the kernel side changes it again and again. */
+static bool copy(const struct kernel_account *account, struct kernel_account *into)
+{
+	for (int i = 0; i < COPY_ATTEMPTS; i++) {
+		uint32_t writing = __atomic_load_n(&account->writing, __ATOMIC_ACQUIRE);
+
+		if (writing & 1)
+			continue;
+		*into = *account;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&account->writing, __ATOMIC_RELAXED) == writing)
+			return true;
+	}
+	return false;
+}
+
+static bool waits(const struct kernel_account *account)
+{
+	return account->kind == ACCOUNT_PREEMPTED || account->kind == ACCOUNT_WAKEUP_WAIT;
+}
+
+void accounts__sum(const struct kernel_account *account, const struct kernel_account_look *look, uint64_t bin,
+		   uint64_t offset_ns, uint64_t now_ns, struct vapro_account *sums)
+{
+	const struct kernel_account_bin *at = &account->bins[bin & (KERNEL_ACCOUNT_BINS - 1)];
+	uint64_t ns[ACCOUNT_KINDS] = {0}, begin = bin * KERNEL_BIN_NS, end = begin + KERNEL_BIN_NS;
+	uint64_t since = account->since_ns + offset_ns, now = now_ns + offset_ns, throttled;
+
+	for (int i = 0; at->bin == (uint32_t)bin && i < ACCOUNT_KINDS; i++)
+		ns[i] = at->ns[i];
+	begin = since > begin ? since : begin;
+	if (account->kind != ACCOUNT_UNKNOWN && account->kind < ACCOUNT_KINDS && !account->ended_ns && begin < end) {
+		throttled = waits(account) && now > since && look->throttled_ns
+				? account_part(look->throttled_ns, end - begin, now - since)
+				: 0;
+		ns[account->kind] += end - begin - throttled;
+		ns[ACCOUNT_THROTTLED] += throttled;
+	}
+	*sums = (struct vapro_account){
+	    .bin = bin,
+	    .on_cpu_ns = ns[ACCOUNT_ON_CPU],
+	    .preempted_ns = ns[ACCOUNT_PREEMPTED],
+	    .wakeup_wait_ns = ns[ACCOUNT_WAKEUP_WAIT],
+	    .throttled_ns = ns[ACCOUNT_THROTTLED],
+	    .stopped_ns = ns[ACCOUNT_STOPPED],
+	    .blocked_io_ns = ns[ACCOUNT_BLOCKED_IO],
+	    .blocked_other_ns = ns[ACCOUNT_BLOCKED_OTHER],
+	};
+}
+
+/*
+ * What was stolen since the last reading, as far as the thread was on a CPU in the bin. The rest waits for the next
+ * bin, but not longer: readings lie a little behind the ends of bins.
+ */
+static void take_steal(struct accounts *accounts, uint32_t number, const struct kernel_account_look *look,
+		       unsigned bins_left, struct vapro_account *sums)
+{
+	uint64_t *given = &accounts->stolen[number], fresh = look->steal_ns > *given ? look->steal_ns - *given : 0;
+	uint64_t part = fresh / bins_left;
+
+	if (part > sums->on_cpu_ns)
+		part = sums->on_cpu_ns;
+	sums->steal_ns = part;
+	sums->on_cpu_ns -= part;
+	*given += part;
+	if (fresh - part > KERNEL_BIN_NS)
+		*given = look->steal_ns - KERNEL_BIN_NS;
+}
+
+/* Brings a look up to the present; where the kernel cannot tell it stays as it is. */
+static void look_at(struct accounts *accounts, struct kernel_account_look *look)
+{
+	int program = bpf_program__fd(accounts->bpf->progs.account_look);
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	if (program < 0)
+		return;
+	accounts->bpf->bss->account_looked = *look;
+	if (!bpf_prog_test_run_opts(program, &run))
+		*look = accounts->bpf->bss->account_looked;
+}
+
+static bool is_asleep(const struct vapro_account *sums)
+{
+	return !(sums->on_cpu_ns | sums->preempted_ns | sums->wakeup_wait_ns | sums->throttled_ns | sums->stopped_ns |
+		 sums->steal_ns | sums->blocked_io_ns);
+}
+
+int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums tell,
+		   void *ctx)
+{
+	uint32_t given = __atomic_load_n(&accounts->bpf->bss->accounts_given, __ATOMIC_ACQUIRE);
+
+	if (last > from + KERNEL_ACCOUNT_BINS - 1)
+		from = last - (KERNEL_ACCOUNT_BINS - 1); /* older ones have been written over */
+	for (uint32_t i = 0; i < given && i < KERNEL_ACCOUNTS; i++) {
+		struct kernel_account_look look = {.number = i};
+		struct kernel_account account;
+		struct vapro_account sums;
+		uint64_t now;
+
+		if (!__atomic_load_n(&accounts->table[i].tid, __ATOMIC_ACQUIRE))
+			continue;
+		now = mono_now();
+		if (!copy(&accounts->table[i], &account))
+			continue;
+		if (accounts->owner[i] != account.tid) {
+			accounts->owner[i] = account.tid;
+			accounts->stolen[i] = 0;
+		}
+		look.steal_ns = account.steal_ns;
+		if (account.kind == ACCOUNT_ON_CPU || account.queue)
+			look_at(accounts, &look);
+		for (uint64_t bin = from + 1; bin <= last; bin++) {
+			accounts__sum(&account, &look, bin, offset_ns, now, &sums);
+			take_steal(accounts, i, &look, (unsigned)(last - bin) + 1, &sums);
+			if (!is_asleep(&sums))
+				tell(ctx, account.tgid, account.tid, &sums);
+		}
+		if (account.ended_ns && account.ended_ns + offset_ns < (last + 1) * KERNEL_BIN_NS)
+			__atomic_store_n(&accounts->table[i].tid, 0, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+uint32_t accounts__lost(const struct accounts *accounts)
+{
+	return accounts->bpf->bss->accounts_lost;
+}

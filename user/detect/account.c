@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "detect/account.h"
+
+#include "model/grow.h"
+
+#include <math.h>
+
+static const enum vapro_factor factor_of[ACCOUNT_CAUSES] = {
+    [CAUSE_PREEMPTED] = VAPRO_PREEMPTED, [CAUSE_WAKEUP_WAIT] = VAPRO_WAKEUP_WAIT,
+    [CAUSE_THROTTLED] = VAPRO_THROTTLED, [CAUSE_STOPPED] = VAPRO_STOPPED,
+    [CAUSE_STEAL] = VAPRO_STEAL,
+};
+
+void account__clear(struct account *account)
+{
+	free(account->records);
+	free(account->kept);
+	free(account->factors);
+	free(account->bins);
+	*account = (struct account){0};
+}
+
+size_t account__bytes(const struct account *account)
+{
+	return account->capacity * sizeof(*account->records) + account->kept_capacity * sizeof(*account->kept) +
+	       account->factor_capacity * sizeof(*account->factors) + account->bin_capacity * sizeof(*account->bins);
+}
+
+static int add_sums(struct account *account, const struct vapro_account *bin)
+{
+	struct account_bin *at = NULL;
+	struct result_account *sums;
+
+	for (size_t i = account->bin_count; !at && i-- > 0;)
+		at = account->bins[i].bin == bin->bin ? &account->bins[i] : NULL;
+	if (!at) {
+		if (grow(&account->bins, &account->bin_capacity, account->bin_count + 1, sizeof(*account->bins)))
+			return -ENOMEM;
+		at = &account->bins[account->bin_count++];
+		*at = (struct account_bin){.bin = bin->bin};
+	}
+	sums = &at->sums;
+	sums->on_cpu_s += (double)bin->on_cpu_ns / 1e9;
+	sums->preempted_s += (double)bin->preempted_ns / 1e9;
+	sums->wakeup_wait_s += (double)bin->wakeup_wait_ns / 1e9;
+	sums->throttled_s += (double)bin->throttled_ns / 1e9;
+	sums->stopped_s += (double)bin->stopped_ns / 1e9;
+	sums->steal_s += (double)bin->steal_ns / 1e9;
+	sums->blocked_io_s += (double)bin->blocked_io_ns / 1e9;
+	sums->blocked_other_s += (double)bin->blocked_other_ns / 1e9;
+	return 0;
+}
+
+int account__add(struct account *account, struct stg *stg, const struct vapro_account *bin)
+{
+	struct account_record record = {
+	    .bin = bin->bin,
+	    .thread = bin->thread,
+	    .row = SERIES_NONE,
+	    .ns =
+		{
+		    [CAUSE_PREEMPTED] = (float)bin->preempted_ns,
+		    [CAUSE_WAKEUP_WAIT] = (float)bin->wakeup_wait_ns,
+		    [CAUSE_THROTTLED] = (float)bin->throttled_ns,
+		    [CAUSE_STOPPED] = (float)bin->stopped_ns,
+		    [CAUSE_STEAL] = (float)bin->steal_ns,
+		},
+	};
+	double attributed = 0;
+
+	account->known = true;
+	for (int cause = 0; cause < ACCOUNT_CAUSES; cause++)
+		attributed += (double)record.ns[cause];
+	stg__add_work(stg, bin->thread, bin->bin, (double)bin->on_cpu_ns, attributed);
+	if (add_sums(account, bin))
+		return -ENOMEM;
+	if (attributed < ACCOUNT_LEAST_NS)
+		return 0;
+	if (grow(&account->records, &account->capacity, account->count + 1, sizeof(*account->records)))
+		return -ENOMEM;
+	account->records[account->count++] = record;
+	return 0;
+}
+
+static double attributed_in(const struct account_record *record)
+{
+	double sum = 0;
+
+	for (int cause = 0; cause < ACCOUNT_CAUSES; cause++)
+		sum += (double)record->ns[cause];
+	return sum;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct account_record *left = a, *right = b;
+
+	if (left->bin != right->bin)
+		return left->bin < right->bin ? -1 : 1;
+	if (left->row != right->row)
+		return left->row < right->row ? -1 : 1;
+	return (left->thread > right->thread) - (left->thread < right->thread);
+}
+
+int account__rows(struct account *account, struct stg *stg, uint64_t end)
+{
+	for (size_t i = 0; i < account->count; i++) {
+		struct account_record *record = &account->records[i];
+
+		record->row = SERIES_NONE;
+		record->judged_ns = record->carried_ns = 0;
+		if (record->bin >= end || stg__work_share(stg, record->thread, record->bin) < ACCOUNT_BUSY)
+			continue;
+		if (stg__touch(stg, record->thread, record->bin * VAPRO_BIN_NS, false))
+			return -ENOMEM;
+		record->row = stg__thread(stg, record->thread)->row;
+	}
+	if (account->count)
+		qsort(account->records, account->count, sizeof(*account->records), compare);
+	return 0;
+}
+
+/* The first record of a bin and row, or after it. */
+static size_t find(const struct account *account, uint64_t bin, uint32_t row)
+{
+	const struct account_record wanted = {.bin = bin, .row = row};
+	size_t low = 0, high = account->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (compare(&account->records[middle], &wanted) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static double carried_by(const struct kept *kept)
+{
+	double sum = 0;
+
+	for (int cause = 0; kept->factor != kept_no_factors && cause < ACCOUNT_CAUSES; cause++)
+		sum += (double)kept->factor[factor_of[cause]];
+	return sum;
+}
+
+static void carry(struct account *account, const struct series_book *book, const struct kept *kept, bool past)
+{
+	uint64_t from = account->records[0].bin, to = account->records[account->count - 1].bin;
+	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+	uint32_t row = book->series[kept->series].row;
+
+	if (!kept->covered || kept->taken || last < from || first > to)
+		return;
+	first = first < from ? from : first;
+	last = last > to ? to : last;
+	for (uint64_t bin = first; bin <= last; bin++) {
+		size_t at = find(account, bin, row);
+		struct account_record *record = &account->records[at];
+		double share;
+
+		if (at == account->count)
+			break;
+		if (record->bin > bin) { /* nothing in between */
+			bin = record->bin - 1;
+			continue;
+		}
+		if (record->row != row)
+			continue;
+		share = kept__share(kept, bin);
+		*(past ? &record->past_judged_ns : &record->judged_ns) += (float)(kept->sum_ns * share);
+		*(past ? &record->past_carried_ns : &record->carried_ns) += (float)(carried_by(kept) * share);
+	}
+}
+
+void account__carry(struct account *account, const struct series_book *book, const struct kept *kept, size_t count)
+{
+	for (size_t i = 0; account->count && i < count; i++)
+		carry(account, book, &kept[i], false);
+}
+
+void account__carry_past(struct account *account, const struct series_book *book, const struct kept *kept)
+{
+	if (account->count)
+		carry(account, book, kept, true);
+}
+
+void account__forget_past(struct account *account)
+{
+	for (size_t i = 0; i < account->count; i++)
+		account->records[i].past_judged_ns = account->records[i].past_carried_ns = 0;
+}
+
+/* Returns whether a record is a loss of its own, with the time that it is of and what was attributed of that. */
+static bool is_loss(const struct account_record *record, const struct vapro_config *config, double *time, double *lost)
+{
+	double rest = attributed_in(record) - (double)record->carried_ns - (double)record->past_carried_ns;
+
+	*time = (double)VAPRO_BIN_NS - (double)record->judged_ns - (double)record->past_judged_ns;
+	*lost = fmin(rest, *time);
+	return record->row != SERIES_NONE && *time >= config->valid_bin * (double)VAPRO_BIN_NS &&
+	       *lost >= ACCOUNT_LEAST_NS && *lost > (1 - config->threshold) * *time;
+}
+
+int account__make(struct account *account, struct series_book *book, uint64_t end, uint64_t retire)
+{
+	account->kept_count = 0;
+	if (grow(&account->kept, &account->kept_capacity, account->count, sizeof(*account->kept)) ||
+	    grow(&account->factors, &account->factor_capacity, account->count, sizeof(*account->factors)))
+		return -ENOMEM;
+	for (size_t i = 0; i < account->count; i++) {
+		const struct account_record *record = &account->records[i];
+		struct kept *kept = &account->kept[account->kept_count];
+		float *factor = account->factors[account->kept_count];
+		double time, lost, part;
+		uint32_t series;
+		int error;
+
+		if (record->bin >= end || !is_loss(record, book->config, &time, &lost))
+			continue;
+		error = series__unseen(book, record->thread, &series);
+		if (error == -ENOSPC)
+			continue;
+		if (error)
+			return error;
+		part = lost / attributed_in(record);
+		memset(factor, 0, sizeof(account->factors[0]));
+		for (int cause = 0; cause < ACCOUNT_CAUSES; cause++)
+			factor[factor_of[cause]] = (float)(part * (double)record->ns[cause]);
+		*kept = (struct kept){
+		    .start_ns = record->bin * VAPRO_BIN_NS,
+		    .end_ns = (record->bin + 1) * VAPRO_BIN_NS,
+		    .sum_ns = time,
+		    .factor = factor,
+		    .series = series,
+		    .n = 1,
+		    .min_ns = (float)time,
+		    .max_ns = (float)time,
+		    .cell = KEPT_NO_CELL,
+		    .reference = (float)fmax(1, time - lost), /* 0 would be unknown */
+		    .covered = 1,
+		    .taken = 1,
+		    .reason = VAPRO_NOT_SEEN,
+		    .account = record->bin < retire ? KEPT_ACCOUNT_RETIRING : KEPT_ACCOUNT,
+		};
+		account->kept_count++;
+	}
+	return 0;
+}
+
+uint64_t account__retire_bin(const struct heatmap *map, uint64_t end)
+{
+	uint64_t oldest = end > ACCOUNT_BINS ? end - ACCOUNT_BINS : 0;
+
+	return oldest > map->begin ? oldest : map->begin;
+}
+
+void account__retire(struct account *account, uint64_t retire)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < account->count; i++) {
+		if (account->records[i].bin >= retire)
+			account->records[left++] = account->records[i];
+	}
+	account->count = left;
+}
+
+struct result_account account__window(struct account *account, uint64_t end)
+{
+	struct result_account sum = {.known = account->known};
+	size_t left = 0;
+
+	for (size_t i = 0; i < account->bin_count; i++) {
+		const struct result_account *from = &account->bins[i].sums;
+
+		if (account->bins[i].bin >= end) {
+			account->bins[left++] = account->bins[i];
+			continue;
+		}
+		sum.on_cpu_s += from->on_cpu_s;
+		sum.preempted_s += from->preempted_s;
+		sum.wakeup_wait_s += from->wakeup_wait_s;
+		sum.throttled_s += from->throttled_s;
+		sum.stopped_s += from->stopped_s;
+		sum.steal_s += from->steal_s;
+		sum.blocked_io_s += from->blocked_io_s;
+		sum.blocked_other_s += from->blocked_other_s;
+	}
+	account->bin_count = left;
+	return sum;
+}
