@@ -52,7 +52,9 @@ static void did(struct lateness *lateness, uint32_t rank, uint64_t bin, double c
 
 static double explained(struct lateness *lateness, uint32_t rank, uint64_t bin)
 {
-	return lateness__explained(lateness, NULL, stg__job(stg, 0), STG_WORLD, rank, bin);
+	double known;
+
+	return lateness__explained(lateness, NULL, stg__job(stg, 0), STG_WORLD, rank, bin, &known);
 }
 
 static void test_explained(void **state)
@@ -97,6 +99,11 @@ static void test_program(void **state)
 	scenario.random_work = true;
 	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
 	assert_true(report.coverage_last < 0.1 && report.ever_alarms == 0);
+	/* beside a hog that is there all the time neither */
+	scenario.hogs[0] = (struct sim_hog){1, 0, 40, 7};
+	scenario.hog_count = 1;
+	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
+	assert_true(report.coverage_last < 0.1);
 }
 
 /* A hog that comes and goes beside it, from the beginning to the end. */

@@ -46,14 +46,21 @@ static bool is_parted(const struct series *series, const struct kept *kept)
 	       kept->reason == VAPRO_SPREAD;
 }
 
-/* What a call takes beyond its own part and what the kernel attributes: *known is the rest of it. */
-static double waited_ns(const struct series *series, const struct kept *kept, double *known)
-{
-	double attributed = fmin(kept->sum_ns, kept__cpu_attributed(kept)), rest = kept->sum_ns - attributed;
-	double part = fmin(rest, (double)series->part_ns * kept->n);
+/* What the durations of calls are made of. */
+struct call_parts {
+	double own;	   /* taken by themselves, where that is steady */
+	double attributed; /* off the CPU, as the kernel attributes */
+	double waited;	   /* the rest, beyond their own part */
+};
 
-	*known = attributed + (series->part_steady ? part : 0);
-	return rest - part;
+static struct call_parts parts_of(const struct series *series, const struct kept *kept)
+{
+	struct call_parts parts = {.attributed = fmin(kept->sum_ns, kept__cpu_attributed(kept))};
+	double rest = kept->sum_ns - parts.attributed, part = fmin(rest, (double)series->part_ns * kept->n);
+
+	parts.own = series->part_steady ? part : 0;
+	parts.waited = rest - part;
+	return parts;
 }
 
 static void enter_cell(struct coverage *coverage, const struct series *series, const struct kept *kept, double known,
@@ -89,10 +96,12 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 	coverage->seen_ns += ns;
 	coverage->fragments += kept->n * share;
 	series->window_ns += ns;
-	if (parted)
-		waited = waited_ns(series, kept, &known);
-	else if (kept->taken)
-		known = fmin(kept->sum_ns, kept__cpu_attributed(kept));
+	if (parted) {
+		struct call_parts parts = parts_of(series, kept);
+
+		known = parts.own;
+		waited = parts.waited;
+	}
 	coverage->covered_ns[series->class] += kept->certified || parted ? known * share : 0;
 	if (!kept->certified)
 		series->window_uncovered_ns[kept->reason] += ns - (parted ? known * share : 0);
@@ -118,16 +127,20 @@ void coverage__explain(struct coverage *coverage, struct series *series, const s
 {
 	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
 	struct lateness *lateness = &coverage->lateness;
-	double waited, known, explained = 0;
+	struct call_parts parts;
+	double explained = 0;
 
 	if (!is_parted(series, kept))
 		return;
-	waited = waited_ns(series, kept, &known);
+	parts = parts_of(series, kept);
 	for (uint64_t bin = first < lateness->begin ? lateness->begin : first; bin <= last && bin < lateness->end;
-	     bin++)
-		explained += waited * kept__share(kept, bin) *
-			     lateness__explained(lateness, waiting, stg__job(stg, series->job),
-						 stg__state(stg, series->state)->group, series->row, bin);
+	     bin++) {
+		double known,
+		    share = lateness__explained(lateness, waiting, stg__job(stg, series->job),
+						stg__state(stg, series->state)->group, series->row, bin, &known);
+
+		explained += kept__share(kept, bin) * (share * parts.waited + known * parts.attributed);
+	}
 	coverage->covered_ns[VAPRO_COMMUNICATION] += explained;
 	series->window_uncovered_ns[VAPRO_SPREAD] -= explained;
 }

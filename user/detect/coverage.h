@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Coverage: time in certified, repeated, fixed-workload fragments over wall, per class. Calls whose durations spread
- * count with what they take by themselves where that is steady (model/own_part.h), with what the kernel attributes, and
- * with the waiting that is explained (detect/lateness.h). And where
+ * count with what they take by themselves where that is steady (model/own_part.h), with the waiting that is explained
+ * (detect/lateness.h), and with what the kernel attributes as far as the work of their peers is known. And where
  * the rest went, state by state with its reason, and gaps that belong to no state. Wall is the time
  * the threads of the job were watched in the new part, without those that never finish a fragment. The share of lost
  * bundles is an estimate: their number times the mean fragment, at most the gap. What the governor took is known:

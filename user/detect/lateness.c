@@ -120,13 +120,14 @@ static struct lateness_group *find_group(struct lateness *lateness, uint32_t id)
 }
 
 double lateness__explained(struct lateness *lateness, const struct waiting *waiting, const struct stg_job *job,
-			   uint32_t id, uint32_t row, uint64_t bin)
+			   uint32_t id, uint32_t row, uint64_t bin, double *known_share)
 {
 	struct lateness_group *group = find_group(lateness, id);
 	size_t at = bin - lateness->begin;
 	double out, known, late, others, share, most, waited;
 	struct lateness_sum *sum;
 
+	*known_share = 0;
 	if (!group)
 		return 0;
 	sum = &group->sums[id == STG_PROCESS ? at * lateness->rows + job->rows[row].leader : at];
@@ -143,5 +144,6 @@ double lateness__explained(struct lateness *lateness, const struct waiting *wait
 		share = sum->out > out ? (sum->out_known - known) / (sum->out - out) : 0;
 	most = out >= sum->most ? sum->second : sum->most;
 	waited = lateness__cell(lateness, row, bin)->waited;
-	return fmin(1, fmax(0, share)) * (waited > most ? most / waited : 1);
+	*known_share = fmin(1, fmax(0, share));
+	return *known_share * (waited > most ? most / waited : 1);
 }

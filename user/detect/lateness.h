@@ -2,7 +2,7 @@
 /*
  * Waiting that is explained: by peers that were late because of work that is known. What a rank waits in a bin beyond
  * the own part of its calls is explained as far as the peers that were out of calls longest in that bin spent that
- * time in certified computation or IO, or off the CPU as the kernel attributes; and by no more than that time.
+ * time in certified computation or IO; and by no more than that time.
  * Waiting for work that cannot be judged stays unexplained. Of the new part of a window only. Times ns.
  */
 #ifndef VAPRO_LATENESS_H
@@ -13,7 +13,7 @@
 /* What a row did in a bin. */
 struct lateness_cell {
 	float called; /* time in calls */
-	float known;  /* time out of calls that is certified or attributed */
+	float known;  /* time out of calls that is certified */
 	float waited; /* in calls, beyond their own part */
 };
 
@@ -55,10 +55,11 @@ static inline struct lateness_cell *lateness__cell(const struct lateness *latene
 }
 
 /*
- * The share of what a row waited in a bin that is explained, once all cells are complete. waiting knows the members
- * of groups; NULL: all rows. Out of memory nothing is explained.
+ * The share of what a row waited in a bin that is explained, once all cells are complete. *known_share is the share of
+ * its peers' work that is known, however long it waited. waiting knows the members of groups; NULL: all rows. Out of
+ * memory nothing is explained.
  */
 double lateness__explained(struct lateness *lateness, const struct waiting *waiting, const struct stg_job *job,
-			   uint32_t group, uint32_t row, uint64_t bin);
+			   uint32_t group, uint32_t row, uint64_t bin, double *known_share);
 
 #endif
