@@ -215,11 +215,11 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
  * turns: it comes back once pause_s have paid what it cost.
  */
 static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
-		      const struct row_load *load, double pause_s, double random, uint64_t now_ns)
+		      const struct row_load *load, bool in_turns, double pause_s, double random, uint64_t now_ns)
 {
 	char text[128];
 
-	probe->in_turns = load->share <= attacher->budget * TURNS_MOST;
+	probe->in_turns = in_turns && load->share <= attacher->budget * TURNS_MOST;
 	if (probe->in_turns) {
 		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, TURN_LEAST_S) * (1 + random / 2) * 1e9);
 	} else {
@@ -242,13 +242,17 @@ static size_t sort_out(struct row_attacher *attacher, struct row_image *image, s
 	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
 	double pause_s = debt_ns / share_of(attacher, image).rate * 1e-9;
 	size_t out = 0, fitting = picked->count;
+	double share = 0; /* of all that are left out: they take turns together, or not at all */
 
+	for (size_t i = 0; i < picked->count; i++)
+		share += picked->loads[i].open ? 0 : picked->probes[i]->own_share;
 	for (size_t i = 0; i < picked->count; i++) {
 		struct row_load load = picked->loads[i];
 
 		if (load.open)
 			continue;
-		leave_out(attacher, image, picked->probes[i], &load, pause_s, random, now_ns);
+		leave_out(attacher, image, picked->probes[i], &load, share <= attacher->budget * TURNS_MOST, pause_s,
+			  random, now_ns);
 		picked->probes[out] = picked->probes[i];
 		picked->loads[out++] = load;
 	}
