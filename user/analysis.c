@@ -195,13 +195,16 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 static enum vapro_relation relation_of(const struct stg *stg, const struct vapro_interference *interference)
 {
 	const struct stg_thread *thread = stg__thread(stg, interference->thread), *other;
+	uint32_t pid;
 
 	if (interference->monitor)
 		return VAPRO_MONITOR;
 	if (interference->process == thread->about.pid ||
 	    stg__task(stg, thread->about.host, thread->about.pid, interference->pid))
 		return VAPRO_OWN_THREAD;
-	other = stg__task(stg, thread->about.host, interference->process, interference->process);
+	/* older captures do not know the process: an MPI program's ranks run on their first threads */
+	pid = interference->process ? interference->process : interference->pid;
+	other = stg__task(stg, thread->about.host, pid, pid);
 	return other && other->job == thread->job ? VAPRO_SAME_JOB : VAPRO_FOREIGN;
 }
 

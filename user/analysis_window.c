@@ -412,8 +412,8 @@ static int count_own_waits(const struct analysis_context *context, struct analys
 			return -ENOMEM;
 		if (own)
 			demand = sharing__of(sharing, at->row);
-		/* where the CPUs are not known, threads of one process are taken for too many */
-		many = sharing__oversubscribed(&demand) || (!demand.cpus && at->task.relation == VAPRO_OWN_THREAD);
+		/* where the CPUs are not known, the job's own threads are taken for too many */
+		many = own && (sharing__oversubscribed(&demand) || !demand.cpus);
 		tally = at->bin < span->retire ? &variance->retiring : &variance->staying;
 		tally__add_cpu_wait(tally, at->task.seconds, many ? &demand : NULL);
 	}

@@ -200,11 +200,13 @@ void watch__rows_decided(void *ctx, const struct row_decision *decision)
 		if (!decision->reported)
 			watch__warn(watch, "thinned", 0,
 				    "%zu function%s of %s would cost %.3g %% of the time of %s (%.0f calls/s) and %s "
-				    "left out: %s; looked at again in %.0f s, and less often each time; what only they "
-				    "show is not covered meanwhile",
+				    "%s: %s; %s in %.0f s%s; what only they show is not covered meanwhile",
 				    decision->count, decision->count == 1 ? "" : "s", decision->image,
 				    decision->cost_pct, processes, decision->calls_per_s,
-				    decision->count == 1 ? "is" : "are", decision->functions, decision->left_out_s);
+				    decision->count == 1 ? "is" : "are",
+				    decision->in_turns ? "opened in turns" : "left out", decision->functions,
+				    decision->in_turns ? "the first opens" : "looked at again", decision->left_out_s,
+				    decision->in_turns ? "" : ", and less often each time");
 		break;
 	case ROWS_OPENED:
 		watch__warn(watch, "released", 0,

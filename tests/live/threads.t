@@ -149,7 +149,8 @@ def test_hybrid(tap, jobs):
             tap.equal(found, told, f"{name}: rank {rank}: the calls of each thread are counted, {told}")
         teams = {s["labels"]: s["n"] for s in graph(jobs, capture) if ":barrier" in s["labels"] and "at" in s}
         tap.equal(sum(teams.values()), 2 * threads * 99, f"{name}: and every thread's part of every region but the first")
-        tap.ok(not set(losses(lines)) - {"approximated"}, f"{name}: nothing is lost", losses(lines))
+        # governed: in the first region, whose function is not known in time, nothing is taken for a wait
+        tap.ok(not set(losses(lines)) - {"approximated", "governed"}, f"{name}: nothing is lost", losses(lines))
 
 
 main(test_disturbed_thread, test_disturbed_in_varying_work, test_by_name, test_running_by_name, test_as_command, test_hybrid)

@@ -333,7 +333,7 @@ static void an_oversubscribed_job(void **state)
 	windows(20);
 	assert_int_equal(found.alarms, 0);
 	assert_int_equal(found.variances, 1);
-	assert_non_null(strstr(found.evidence, "its own threads or ranks"));
+	assert_non_null(strstr(found.evidence, "its own threads had the CPU"));
 
 	end(NULL);
 	begin(NULL);

@@ -15,7 +15,7 @@ static void same_text(const char *a, const char *b)
 /* Every member of every event, with values that no two members share. */
 static void test_exact(void **state)
 {
-	struct stream_event events[18] = {0};
+	struct stream_event events[20] = {0};
 	struct stream_sink *sink = capture__create(path_a, "{}");
 	struct vapro_bundle *full = &events[6].bundle;
 	size_t count = 0;

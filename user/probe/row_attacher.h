@@ -7,6 +7,7 @@
  * new, are counted for some 10 ms through one link, at most for a few hundred calls; then those that fit into the
  * share of the budget are opened (row_plan.h), and the others are left out by name, for 10 s at first and for minutes
  * in the end, remembered by build-id and function for all processes of the image, until a look shows that they fit.
+ * What costs no more than ten times its share is opened in turns instead, for as long as what was saved lasts.
  * Functions that are called about equally often share links, since links cannot be partly detached.
  *
  * What is open is measured: where an image's functions cost more than their share, those that cost most are closed, in
@@ -79,6 +80,7 @@ struct row_decision {
 	double left_out_s;	      /* until they are looked at again, the first of them */
 	double debt_ns;		      /* what was overdrawn: forgiven, since the functions are closed */
 	bool reported;		      /* all of them were reported as left out before */
+	bool in_turns;		      /* some of them are opened again as soon as what they cost is paid */
 	int error;
 	const pid_t *pids; /* processes that map the image */
 	size_t pid_count;

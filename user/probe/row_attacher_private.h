@@ -29,6 +29,7 @@ struct row_probe {
 	uint64_t calls, calls_mark;
 	double entry_ns, entry_mark_ns; /* what hits have cost, and when rates began to be taken: at its entry */
 	double exit_ns, exit_mark_ns;	/* ... at exits, all with its number */
+	bool in_turns;			/* left out for as long as it takes to pay what it cost */
 	bool reported;			/* that it was left out */
 	char *left_out;			/* why, for people */
 };

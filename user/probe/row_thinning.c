@@ -2,6 +2,7 @@
 /* Which functions are open, so that the budget holds: see row_attacher.h and row_plan.h. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #define NAMED_MAX 6		     /* functions named in one decision */
 #define SHORTEST_NS 10000000.0	     /* time over which rates are taken at least */
 #define LOOKS_APART_NS 5000000000ULL /* between two looks at functions of an image that were left out */
+#define TURNS_MOST 10		     /* times the share: what costs more is not opened in turns */
+#define TURN_LEAST_S 1.0	     /* that a function is closed, when it has used up what was saved */
 #define IDLE_LOOKS 3		     /* in a row, at what was left out */
 #define CAUSE 0.25		     /* of a debt, that functions must have cost lately to be its cause */
 
@@ -197,6 +200,7 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 		decision.calls_per_s += picked->loads[i].calls_per_s;
 		decision.cost_pct += probe->own_share * 100;
 		decision.reported &= probe->reported;
+		decision.in_turns |= probe->in_turns;
 		probe->reported = true;
 		if (kind == ROWS_LEFT_OUT && (!i || left_s < decision.left_out_s))
 			decision.left_out_s = left_s;
@@ -206,16 +210,24 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 	decided(ctx, &decision);
 }
 
-/* A function is left out, at these costs; one that is open is closed. */
+/*
+ * A function is left out, at these costs; one that is open is closed. One that is not far too expensive is opened in
+ * turns: it comes back once pause_s have paid what it cost.
+ */
 static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
-		      const struct row_load *load, double random, uint64_t now_ns)
+		      const struct row_load *load, bool in_turns, double pause_s, double random, uint64_t now_ns)
 {
 	char text[128];
 
-	row_backoff__refuse(&probe->backoff, now_ns, random);
-	row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
-	snprintf(text, sizeof(text), "too expensive: %.0f calls/s would cost %.3g %% of its process's time",
-		 load->calls_per_s, load->share * 100);
+	probe->in_turns = in_turns && load->share <= attacher->budget * TURNS_MOST;
+	if (probe->in_turns) {
+		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, TURN_LEAST_S) * (1 + random / 2) * 1e9);
+	} else {
+		row_backoff__refuse(&probe->backoff, now_ns, random);
+		row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
+	}
+	snprintf(text, sizeof(text), "too expensive%s: %.0f calls/s would cost %.3g %% of its process's time",
+		 probe->in_turns ? " but in turns" : "", load->calls_per_s, load->share * 100);
 	free(probe->left_out);
 	probe->left_out = strdup(text);
 	if (probe->state == ROW_OPEN)
@@ -228,14 +240,19 @@ static size_t sort_out(struct row_attacher *attacher, struct row_image *image, s
 		       uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
+	double pause_s = debt_ns / share_of(attacher, image).rate * 1e-9;
 	size_t out = 0, fitting = picked->count;
+	double share = 0; /* of all that are left out: they take turns together, or not at all */
 
+	for (size_t i = 0; i < picked->count; i++)
+		share += picked->loads[i].open ? 0 : picked->probes[i]->own_share;
 	for (size_t i = 0; i < picked->count; i++) {
 		struct row_load load = picked->loads[i];
 
 		if (load.open)
 			continue;
-		leave_out(attacher, image, picked->probes[i], &load, random, now_ns);
+		leave_out(attacher, image, picked->probes[i], &load, share <= attacher->budget * TURNS_MOST, pause_s,
+			  random, now_ns);
 		picked->probes[out] = picked->probes[i];
 		picked->loads[out++] = load;
 	}
@@ -249,7 +266,26 @@ static bool is_candidate(const struct row_image *image, const struct row_probe *
 {
 	return probe->state == ROW_NEW ||
 	       (probe->state == ROW_LEFT_OUT && row_backoff__is_over(&probe->backoff, now_ns) &&
-		now_ns >= image->looked_ns + LOOKS_APART_NS);
+		(probe->in_turns || now_ns >= image->looked_ns + LOOKS_APART_NS));
+}
+
+/* Functions that take turns are opened again, at the rates that are known. Returns whether that is all there is to do.
+ */
+static bool resume_turns(struct row_image *image, uint64_t now_ns)
+{
+	bool others = false;
+
+	for (size_t i = 0; i < image->probe_count; i++) {
+		struct row_probe *probe = image->probes[i];
+
+		if (!is_candidate(image, probe, now_ns))
+			continue;
+		if (probe->state == ROW_LEFT_OUT && probe->in_turns)
+			probe->state = ROW_FITTING;
+		else
+			others = true;
+	}
+	return !others;
 }
 
 /*
@@ -277,6 +313,8 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 		any = is_candidate(image, image->probes[i], now_ns);
 	if (!any)
 		return;
+	if (resume_turns(image, now_ns))
+		return;
 	any = pick(image, &picked);
 	if (!pick(image, &again) || !any)
 		goto out;
@@ -288,7 +326,8 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 	row_image__look(attacher, image, picked.probes, picked.count);
 	for (size_t i = 0; i < picked.count; i++)
 		picked.loads[i] = load_of(picked.probes[i]);
-	row_plan__choose(picked.loads, picked.count, available(attacher, image));
+	/* what does not fit all the time, but is not far from it, is closed once it has used up what is saved */
+	row_plan__choose(picked.loads, picked.count, available(attacher, image) * TURNS_MOST);
 	idle = is_idle(image, &picked);
 	for (size_t i = 0; i < picked.count; i++) {
 		struct row_probe *probe = picked.probes[i];
@@ -382,8 +421,6 @@ static bool charge(struct row_attacher *attacher, struct row_image *image, uint6
 		close_unfit(attacher, image, attacher->budget * PLAN_SHARE / 2,
 			    share.room_ns - image->account.credit_ns, now_ns, decided, ctx);
 		governor__turned(&image->account);
-		if (image->account.credit_ns < 0)
-			image->account.credit_ns = 0; /* what is closed for long pays it */
 	}
 	/* the next time only what comes from here on counts: a program that was idle before tells nothing of its rates
 	 */
@@ -412,7 +449,7 @@ static bool open_fitting(struct row_attacher *attacher, struct row_image *image,
 {
 	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->path, .pids = image->pids};
 	struct governor share = share_of(attacher, image);
-	bool any = false;
+	bool any = false, first = !image->opened_ns;
 
 	for (size_t i = 0; i < image->probe_count && !any; i++)
 		any = image->probes[i]->state == ROW_FITTING;
@@ -423,8 +460,9 @@ static bool open_fitting(struct row_attacher *attacher, struct row_image *image,
 	decision.error = row_image__open(attacher, image);
 	decision.pid_count = image->mapper_count;
 	mark(image, image->opened_ns);
-	if (!image->account.last_ns || image->account.credit_ns <= 0)
+	if (first)
 		governor__open_account(&share, &image->account, image->opened_ns);
+	governor__turned(&image->account);
 	if (decision.error)
 		decided(ctx, &decision);
 	return true;
