@@ -340,7 +340,7 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 		function = bpf_map_lookup_elem(&functions, &row);
 		if (none_returns || (function && function->hot)) {
 			count = thread->counted ? function_counter(row) : 0;
-			if (count) /* its return is not missing: nobody will look for it */
+			if (count) /* its return is given up, not missing */
 				add(count->vanished, 1);
 			drop_open(thread, LOST_GOVERNED);
 		}

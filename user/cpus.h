@@ -14,7 +14,7 @@ int cpus__settle(const char *list, char *err, size_t err_size);
 
 /*
  * CPU time of this thread and of the children that it has waited for, ns: what reading images and setting probes
- * costs, whoever does it.
+ * costs, here and in children.
  */
 uint64_t cpus__spent_ns(void);
 

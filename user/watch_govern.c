@@ -8,12 +8,10 @@
 #include "model/grow.h"
 #include "watch_private.h"
 
-#define ALERT_NS 500000000ULL	   /* who was over its budget once will be again soon after probes open */
-#define AHEAD_NS 2.5e8		   /* an allowance that lasts no longer is looked at often */
-#define FIRST_LOOK_NS 2e7	   /* of open time after a process is attached */
-#define ASKED_EACH_NS 500000000ULL /* to ask is to read a counter of each function on each CPU */
-#define KEEP_MOST 0.0625	   /* of the calls, that may stay where the functions called most are closed */
-#define KEEP_SHARE 0.25		   /* of the budget, that they may cost */
+#define ALERT_NS 500000000ULL /* who was over its budget once will be again soon after probes open */
+#define AHEAD_NS 2.5e8	      /* an allowance that lasts no longer is looked at often */
+#define KEEP_MOST 0.0625      /* of the calls, that may stay where the functions called most are closed */
+#define KEEP_SHARE 0.25	      /* of the budget, that they may cost */
 
 #define GRACE_NS 1000000000ULL /* probes that were closed may cost until they are out: no reason to close more */
 
@@ -421,28 +419,6 @@ static uint64_t row_hits(const struct watch *watch)
 	return hits;
 }
 
-/*
- * Whether a process costs more than its budget, though its allowance lasts for a while: it is looked at once soon after
- * it is attached, and then where the allowance is half gone.
- */
-static bool costs_too_much(const struct watch *watch, struct watched *watched, uint64_t now_ns)
-{
-	const struct governor *governor = &watch->parts.governor;
-	struct governed *governed = &watched->governed;
-
-	if (!watched->image || closed(watched) || governor->rate <= 0)
-		return false;
-	if (!governed->looked && governed->load.open_ns >= FIRST_LOOK_NS) {
-		governed->looked = true;
-		return governed->load.cost_ns > governor->rate * governed->load.open_ns;
-	}
-	if (governed->account.mean <= governor->rate || governed->account.credit_ns >= governor->room_ns / 2 ||
-	    now_ns < governed->asked_ns + ASKED_EACH_NS)
-		return false;
-	governed->asked_ns = now_ns;
-	return true;
-}
-
 bool watch__govern(struct watch *watch, uint64_t now_ns)
 {
 	const struct governor *governor = &watch->parts.governor;
@@ -457,7 +433,7 @@ bool watch__govern(struct watch *watch, uint64_t now_ns)
 		if (charge(watch, watched, now_ns)) {
 			relieve(watch, watched, now_ns);
 			alert = true;
-		} else if (costs_too_much(watch, watched, now_ns) && watch__leave_out(watch, watched, now_ns)) {
+		} else if (watch__leave_out_early(watch, watched, now_ns)) {
 			alert = true;
 		} else if (now_ns >= watched->governed.load_ns + GOVERNOR_STEP_NS && !closed(watched)) {
 			look(watch, watched, now_ns);

@@ -176,6 +176,9 @@ void watch__leave_image(const struct watch *watch, const struct watched *watched
  */
 bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now_ns);
 
+/* The same where a process costs more than its budget, though its allowance lasts for a while yet. */
+bool watch__leave_out_early(struct watch *watch, struct watched *watched, uint64_t now_ns);
+
 /* Probes them again where all processes of the image can afford it. */
 void watch__probe_again(struct watch *watch, struct image_turns *turns, uint64_t now_ns);
 

@@ -18,6 +18,9 @@ _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 
 #define LEAST_LOOK_NS 2e7 /* of open time, before what a process cost in it is believed */
 
+#define FIRST_LOOK_NS 2e7	   /* of open time after a process is attached */
+#define ASKED_EACH_NS 500000000ULL /* to ask is to read a counter of each function on each CPU */
+
 /* Requests under way when posts are probed again are unknown; nearly all of them end within this time. */
 #define UNDER_WAY_NS 5000000000ULL
 
@@ -49,7 +52,7 @@ static void count_gaps(struct watch *watch, const struct attached_image *image, 
 }
 
 /* The set of an image's processes, and until when requests that nobody saw posted are no loss. */
-static void tell_set(struct watch *watch, const struct image_turns *turns, uint32_t without, uint64_t known_ns)
+static void publish_set(struct watch *watch, const struct image_turns *turns, uint32_t without, uint64_t known_ns)
 {
 	for (size_t i = 0; i < watch->count; i++) {
 		struct kernel_governed *orders = watch__orders(watch, &watch->watched[i]);
@@ -68,13 +71,13 @@ static void change_set(struct watch *watch, struct image_turns *turns, uint32_t 
 	uint64_t now_ns;
 
 	count_gaps(watch, turns->image, mono_now(), true);
-	tell_set(watch, turns, before, UINT64_MAX);
+	publish_set(watch, turns, before, UINT64_MAX);
 	watch__turn_image(watch, turns->image, true, false);
 	if (attacher__leave_out(watch->parts.attacher, turns->image, turns->set.without))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
 	requests__age(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.requests), is_forgotten, &forgetting);
 	now_ns = mono_now();
-	tell_set(watch, turns, turns->set.without, now_ns + UNDER_WAY_NS);
+	publish_set(watch, turns, turns->set.without, now_ns + UNDER_WAY_NS);
 	watch__turn_image(watch, turns->image, false, false);
 	count_gaps(watch, turns->image, now_ns, false);
 	watch__charge_image(watch, turns->image, now_ns);
@@ -110,6 +113,33 @@ bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now
 	    say, watch__budget_pct(watch), turns->image->path, names,
 	    (double)(GOVERNOR_KEEP_NS << turns->set.level) * 1e-9, turns->set.ratio / (1 + turns->set.ratio) * 100);
 	return true;
+}
+
+/*
+ * Whether a process costs more than its budget, though its allowance lasts for a while: it is looked at once soon after
+ * it is attached, and then where the allowance is half gone.
+ */
+static bool costs_too_much(const struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	const struct governor *governor = &watch->parts.governor;
+	struct governed *governed = &watched->governed;
+
+	if (!watched->image || watched->image->closed || governor->rate <= 0)
+		return false;
+	if (!governed->looked && governed->load.open_ns >= FIRST_LOOK_NS) {
+		governed->looked = true;
+		return governed->load.cost_ns > governor->rate * governed->load.open_ns;
+	}
+	if (governed->account.mean <= governor->rate || governed->account.credit_ns >= governor->room_ns / 2 ||
+	    now_ns < governed->asked_ns + ASKED_EACH_NS)
+		return false;
+	governed->asked_ns = now_ns;
+	return true;
+}
+
+bool watch__leave_out_early(struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	return costs_too_much(watch, watched, now_ns) && watch__leave_out(watch, watched, now_ns);
 }
 
 void watch__probe_again(struct watch *watch, struct image_turns *turns, uint64_t now_ns)

@@ -190,6 +190,21 @@ static void test_without_return(void **state)
 	}
 }
 
+/* A completion of requests that were not followed is known by its label; one of a size, or of other labels, is not. */
+static void test_unknown_bytes(void **state)
+{
+	static const char *const labels[] = {"bytes=unknown function=MPI_Waitall requests=8 without=Irecv",
+					     "function=MPI_Waitall requests=8", "function=MPI_Send unit=unknown"};
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		add_state(
+		    (struct vapro_state){.id = i, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = labels[i]});
+		assert_int_equal(stg__state(stg, i)->no_bytes, i == 0);
+	}
+	assert_int_not_equal(stg__state(stg, 0)->kind, stg__state(stg, 1)->kind);
+}
+
 /* A call that is stuck where it was never seen before takes what the same call takes elsewhere, of its own size. */
 static void test_stuck_calls(void **state)
 {
@@ -276,8 +291,10 @@ static void test_naps_are_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    TEST(test_judge),	   TEST(test_losses_of_random_work), TEST(test_without_return),
-	    TEST(test_forgetting), TEST(test_stuck_calls),	     TEST(test_naps_are_work),
+	    TEST(test_judge),	       TEST(test_losses_of_random_work),
+	    TEST(test_without_return), TEST(test_unknown_bytes),
+	    TEST(test_forgetting),     TEST(test_stuck_calls),
+	    TEST(test_naps_are_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

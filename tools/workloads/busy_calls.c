@@ -7,7 +7,7 @@
  *
  *   mpirun -n 2 busy_calls [--rate 10000] [--seconds 30] [--delay 3] [--start | --sendrecv] [--log DIR]
  *
- * The work of a step is so many iterations of lcg() that the rate is reached where nobody disturbs (each rank
+ * The work of a step is so many iterations of lcg() that the rate is reached on quiet CPUs (each rank
  * measures the speed of its CPU; the fastest one's counts for all), so a rank that is disturbed falls behind.
  * Every 256 steps rank 0 says with an MPI_Bcast whether the time is over. Ranks pin themselves. Rank 0 prints
  * {"ready":true,"pid":P} before the first call, and at the end calls, steps, seconds and a checksum as JSON, which

@@ -5,13 +5,13 @@
  *
  * What a process costs beyond it is taken away in this order, and given back in reverse, at most one
  * step in 10 s:
- *  (0) functions that never wait are not probed, most expensive first, by all processes of an image and for at
+ *  (a) functions that never wait are not probed, most expensive first, by all processes of an image and for at
  *      least a minute: all time stays covered, but the time between two calls that can wait is one computation,
  *      and what completions transfer is unknown;
- *  (a) the return half of calls in states whose span, entry to entry, is short: the entry's trap stays,
+ *  (b) the return half of calls in states whose span, entry to entry, is short: the entry's trap stays,
  *      the call and what follows it are no fragments. Short ones go first, since least time is lost;
- *  (b) polling calls and the functions of a site or a thread library (row_attacher.h);
- *  (c) where even entries are too dear, or returns cannot be let go: probes are closed and opened in
+ *  (c) polling calls and the functions of a site or a thread library (row_attacher.h);
+ *  (d) where even entries are too dear, or returns cannot be let go: probes are closed and opened in
  *      turns, the dearest functions alone if that is enough. Closed spells are randomised, so that
  *      neither a periodic program nor other nodes keep step, and double while what is opened costs so
  *      much that a second of it cannot be afforded.
