@@ -14,6 +14,7 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "vapro.skel.h"
+#include <vapro/kernel_account.h>
 
 #define BUSY_NS 10000000L /* sleeps of the loop */
 #define CALM_NS 50000000L
@@ -119,6 +120,13 @@ static void check_outputs(struct daemon *daemon)
 	if (line_sink__error(daemon->lines) && !daemon->output_failed) {
 		daemon->output_failed = true;
 		fprintf(stderr, "vaprod: %s; the run goes on\n", line_sink__error(daemon->lines));
+	}
+	if (kernel_side__bpf(daemon->side)->bss->accounts_lost && !daemon->accounts_warned) {
+		daemon->accounts_warned = true;
+		watch__warn(
+		    daemon->watch, "accounts_full", 0,
+		    "more than %u threads are tracked at once: what the kernel says of further ones is not kept",
+		    KERNEL_ACCOUNTS);
 	}
 	if (collector__records_lost(daemon->collector) && !daemon->ring_warned) {
 		daemon->ring_warned = true;

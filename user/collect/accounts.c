@@ -175,8 +175,3 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
 	}
 	return 0;
 }
-
-uint32_t accounts__lost(const struct accounts *accounts)
-{
-	return accounts->bpf->bss->accounts_lost;
-}
