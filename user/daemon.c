@@ -15,6 +15,7 @@
 #include "report/pipeline.h"
 #include "stderr_guard.h"
 #include "vapro.skel.h"
+#include <vapro/kernel_account.h>
 
 #define BUSY_NS 10000000L /* sleeps of the loop */
 #define CALM_NS 50000000L
@@ -125,6 +126,13 @@ static void check_outputs(struct daemon *daemon)
 	}
 	while ((code = line_sink__news(daemon->lines, text, sizeof(text))))
 		watch__warn(daemon->watch, code, 0, "%s", text);
+	if (kernel_side__bpf(daemon->side)->bss->accounts_lost && !daemon->accounts_warned) {
+		daemon->accounts_warned = true;
+		watch__warn(
+		    daemon->watch, "accounts_full", 0,
+		    "more than %u threads are tracked at once: what the kernel says of further ones is not kept",
+		    KERNEL_ACCOUNTS);
+	}
 	if (collector__records_lost(daemon->collector) && !daemon->ring_warned) {
 		daemon->ring_warned = true;
 		watch__warn(

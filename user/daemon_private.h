@@ -61,7 +61,8 @@ struct daemon {
 	double cpu_at_window;
 	uint64_t hits;
 	uint64_t scanned_at;
-	bool capture_failed, output_failed, output_warned, ring_warned, mappings_lost, alert, interrupts_failed;
+	bool capture_failed, output_failed, output_warned, ring_warned, accounts_warned, mappings_lost, alert,
+	    interrupts_failed;
 };
 
 /* Says what failed on stderr; the exit code for it. */

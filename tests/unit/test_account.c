@@ -84,6 +84,8 @@ static void a_stop_is_told_while_it_lasts(void **state)
 	assert_int_equal(sums.stopped_ns, 98 * MS);
 	assert_int_equal(sums.blocked_other_ns, 80 * MS);
 	assert_int_equal(sum(1, AT(460), 0).stopped_ns, 200 * MS);
+	assert_int_equal(sum(2, AT(460), 0).stopped_ns, 60 * MS); /* not before it is over */
+	assert_int_equal(sum(3, AT(460), 0).stopped_ns, 0);
 	account_wake(&account, AT(500), 0);
 	account_wake(&account, AT(510), 0); /* it waits for a CPU already */
 	account_turn(&account, ACCOUNT_ON_CPU, AT(530), 0, 0);

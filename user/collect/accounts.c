@@ -81,6 +81,7 @@ void accounts__sum(const struct kernel_account *account, const struct kernel_acc
 	for (int i = 0; at->bin == (uint32_t)bin && i < ACCOUNT_KINDS; i++)
 		ns[i] = at->ns[i];
 	begin = since > begin ? since : begin;
+	end = now < end ? now : end; /* the last bins of a run are read before they are over */
 	if (account->kind != ACCOUNT_UNKNOWN && account->kind < ACCOUNT_KINDS && !account->ended_ns && begin < end) {
 		throttled = waits(account) && now > since && look->throttled_ns
 				? account_part(look->throttled_ns, end - begin, now - since)
@@ -173,9 +174,4 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
 			__atomic_store_n(&accounts->table[i].tid, 0, __ATOMIC_RELEASE);
 	}
 	return 0;
-}
-
-uint32_t accounts__lost(const struct accounts *accounts)
-{
-	return accounts->bpf->bss->accounts_lost;
 }

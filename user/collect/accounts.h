@@ -28,9 +28,6 @@ void accounts__free(struct accounts *accounts);
 int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums tell,
 		   void *ctx);
 
-/* Threads that found the table full. */
-uint32_t accounts__lost(const struct accounts *accounts);
-
 /*
  * The sums of one bin, of an account as it was copied: account->bin and all times. look: as of the copy. Pure.
  */

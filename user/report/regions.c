@@ -267,10 +267,11 @@ static void tell_region(const struct regions *regions, const struct region *regi
 		snprintf(caused, sizeof(caused), ", and made others wait %s",
 			 regions__duration(region->caused_seconds, waited, sizeof(waited)));
 	snprintf(head, sizeof(head), "%2zu. ", number);
-	snprintf(text, sizeof(text), "%s%s%s of %s: %s lost, running at %.0f %% of proven speed%s%s",
+	snprintf(text, sizeof(text), "%s%s%s of %s: %s lost, %s %.0f %% of %s%s%s",
 		 region->alarm ? *region->severity ? region->severity : "alarm" : "", region->alarm ? ": " : "",
-		 region->class ? region->class : "?", region->who ? region->who : "?", lost, 100 * region->performance,
-		 caused,
+		 region->class ? region->class : "?", region->who ? region->who : "?", lost,
+		 region->work_unknown ? "could run" : "running at", 100 * region->performance,
+		 region->work_unknown ? "the time" : "proven speed", caused,
 		 region->confirmed ? ""
 		 : region->place   ? " [by its place, not certain]"
 				   : " [unconfirmed]");

@@ -33,6 +33,7 @@ struct region {
 	uint64_t id, effect_of;
 	char *job, *class, *who, *site, *evidence, *advice, *verdict; /* owned; NULL where unknown */
 	uint64_t begin_ns, end_ns;
+	bool work_unknown; /* performance is the share of the time that it was not kept from running */
 	double performance, lost_seconds;
 	double caused_seconds; /* others' waiting for it */
 	char severity[16];     /* in words; "" unknown */

@@ -155,6 +155,7 @@ int region__fill(struct region *region, const struct result_variance *variance)
 	region->begin_ns = variance->begin_ns;
 	region->end_ns = variance->end_ns;
 	region->performance = variance->performance;
+	region->work_unknown = variance->work_unknown;
 	region->lost_seconds = variance->lost_seconds;
 	region->caused_seconds = variance->caused_seconds;
 	snprintf(region->severity, sizeof(region->severity), "%s", json_severity_name[variance->severity]);

@@ -230,6 +230,7 @@ static int add_variance(struct view_model *model, const cJSON *line, const char 
 	region->end_ns = end_ns;
 	region->effect_of = uint_of(line, "effect_of");
 	region->performance = number_of(line, "performance", NAN);
+	region->work_unknown = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "work_unknown"));
 	region->lost_seconds = number_of(line, "lost_seconds", 0);
 	region->caused_seconds = number_of(line, "caused_seconds", 0);
 	snprintf(region->severity, sizeof(region->severity), "%s", severity ? severity : "");
