@@ -270,7 +270,7 @@ static void test_mixed(void **state)
 	static const struct cause mixtures[][3] = {
 	    {{NODE_PREEMPTED, 0.9, 0.5}, {NODE_DRAM, 0.3, 1}},
 	    {{NODE_PREEMPTED, 0.5, 0.5}, {NODE_DRAM, 0.6, 0.6}},
-	    {{NODE_WAKEUP_WAIT, 0.8, 0.3}, {NODE_L3, 0.4, 0.8}, {NODE_STORE, 0.4, 0.8}},
+	    {{NODE_WAKEUP_WAIT, 0.8, 0.45}, {NODE_L3, 0.4, 0.8}, {NODE_STORE, 0.4, 0.8}},
 	    {{NODE_STEAL, 0.9, 0.4}, {NODE_SOFT_IRQ, 0.4, 1}},
 	    {{NODE_THROTTLED, 0.9, 0.5}, {NODE_PAGE_FAULTS, 0.4, 0.9}, {NODE_MISPREDICTS, 0.5, 0.8}},
 	    {{NODE_BLOCKED_IO, 2, 0.3}, {NODE_RECLAIM, 0.5, 1}},
