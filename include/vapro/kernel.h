@@ -187,7 +187,7 @@ struct kernel_vertex_key {
 #define KERNEL_VERTEX_OTHERS 128   /* arguments of this vertex stand for all further values, see KERNEL_DETAILED */
 #define KERNEL_VERTEX_EXIT 64	   /* the exit of a boundary; the call-site of both is their own place */
 #define KERNEL_VERTEX_NO_FRAMES 32 /* a path was wanted, and the caller keeps no frame pointer */
-#define KERNEL_VERTEX_NO_BYTES 128 /* the requests that it completes or starts are unknown: so are their bytes */
+#define KERNEL_VERTEX_NO_BYTES 256 /* the requests that it completes or starts are unknown: so are their bytes */
 
 /*
  * Transparent images (ARCHITECTURE section 3): where a process has them mapped, and per image what an
