@@ -274,9 +274,8 @@ static void close_image(struct watch *watch, struct image_turns *turns, struct w
 	watch__warn(
 	    watch, "governed", worst->pid,
 	    "%s, over the budget of %.2g %%: the probes of %u of %u functions of %s (most calls: %s) are closed for "
-	    "%.1f s and then opened in turns, about %.2g %% of the time; the gaps are uncovered, reason governed: what "
-	    "the "
-	    "kernel's scheduler did to their threads is all that is known of them",
+	    "%.1f s and then opened in turns, about %.2g %% of the time; the gaps are uncovered, reason governed: "
+	    "all that is known of them is what the kernel's scheduler did to their threads",
 	    load, watch__budget_pct(watch), told.functions, told.of, turns->image->path, told.name ? told.name : "none",
 	    (double)(turns->turns.closed_until_ns - now_ns) * 1e-9, fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
 }

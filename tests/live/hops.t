@@ -143,7 +143,7 @@ def test_result(tap, jobs):
     """The same sum with vaprod and without, also where frames are left by longjmp."""
     sums = []
     for watched in (False, True):
-        job = jobs.start([*j.mpirun(1, tool("nested")), "--rounds", "3000", "--scale", "0.1"], f"nested_{watched}")
+        job = jobs.start([*j.mpirun(1, tool("nested")), "--rounds", "400", "--scale", "0.1"], f"nested_{watched}")
         daemon = jobs.start([VAPROD, "--exe", "nested", "--output", os.path.join(jobs.directory, "result.ndjson"), "--io",
                              "off"], "vaprod") if watched else None
         tap.equal(jobs.wait(job, 300), 0, f"the program ends well, {'' if watched else 'not '}watched")

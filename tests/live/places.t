@@ -356,7 +356,9 @@ def test_crowd(tap, jobs):
     tap.equal(sorted(r["state"] for r in ours), ["attached"] * 2 + ["exited"] * 2, "the job's ranks are watched from begin to end")
     brief_ones = {r["pid"] for r in told if r["pid"] not in pids and r["state"] == "attached"}
     gone = {r["pid"] for r in told if r["pid"] not in pids and r["state"] == "exited"}
-    tap.ok(brief_ones and brief_ones == gone, "of the brief ones that have MPI, who was attached was let go", len(brief_ones))
+    short = [w for w in of_type(records(out), "warning") if w["code"] == "too_short"]
+    tap.ok((brief_ones or short) and brief_ones == gone,
+           "of the brief ones that have MPI, those that were attached were detached, or they were too short", len(brief_ones))
     tap.ok(after[0] <= before[0], "no descriptor is left of 1000 brief processes", (before, after))
     tap.ok(after[1] < before[1] + 8192, "no more than 8 MiB of memory", (before, after))
     tap.ok(after[2].get("processes") == before[2].get("processes") == 2, "no process in the kernel side's table", (before, after))

@@ -148,7 +148,9 @@ def test_hybrid(tap, jobs):
                          if "at" in state and f" function={function} " in f" {state['labels']} ") for function in functions]
             tap.equal(found, told, f"{name}: rank {rank}: the calls of each thread are counted, {told}")
         teams = {s["labels"]: s["n"] for s in graph(jobs, capture) if ":barrier" in s["labels"] and "at" in s}
-        tap.equal(sum(teams.values()), 2 * threads * 99, f"{name}: and every thread's part of every region but the first")
+        parts = sum(teams.values())
+        tap.ok(2 * threads * 99 <= parts <= 2 * threads * 100,
+               f"{name}: and every thread's part of every region, but of the first perhaps", parts)
         # governed: in the first region, whose function is not known in time, nothing is taken for a wait
         tap.ok(not set(losses(lines)) - {"approximated", "governed"}, f"{name}: nothing is lost", losses(lines))
 

@@ -20,7 +20,9 @@
 #include "probe/functions.h"
 #include "reader.h"
 
-#define BETWEEN_US 5000 /* calls that enter now are in flight at the next move, during which none is seen */
+/* Calls that enter between two moves are in flight at the next one, during which none is seen; perf links take long. */
+#define BETWEEN_US 5000
+#define BETWEEN_PERF_US 200000
 
 static int fail(const char *what)
 {
@@ -60,7 +62,7 @@ static bool any_alive(char **pids)
 }
 
 /* Moves each probe that is not at its function's entry there and back; others are linked anew. */
-static unsigned long move_all(struct attacher *attacher, char **pids)
+static unsigned long move_all(struct attacher *attacher, char **pids, useconds_t between)
 {
 	unsigned long moves = 0;
 
@@ -73,9 +75,9 @@ static unsigned long move_all(struct attacher *attacher, char **pids)
 			if (at.offset == at.entry && strcmp(at.name, "MPI_Waitall") && strcmp(at.name, "MPI_Allreduce"))
 				continue;
 			attached__move(attacher, image, probe, at.entry, SITE_STEPPED);
-			usleep(BETWEEN_US);
+			usleep(between);
 			attached__move(attacher, image, probe, at.offset, at.class);
-			usleep(BETWEEN_US);
+			usleep(between);
 			moves += 2;
 		}
 	}
@@ -128,7 +130,7 @@ int main(int argc, char **argv)
 	puts("{\"ready\":true}");
 	fflush(stdout);
 	while (any_alive(argv + 2))
-		moves += move_all(attacher, argv + 2);
+		moves += move_all(attacher, argv + 2, strcmp(argv[1], "perf") ? BETWEEN_US : BETWEEN_PERF_US);
 	report(attacher, moves);
 	attacher__pause(attacher);
 	attacher__free(attacher);
