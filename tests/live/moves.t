@@ -13,8 +13,8 @@ from live import (ROOT, RUNGS, VAPROD, attached, go, j, main, of_rung, of_type, 
                   tool, until, works)
 
 MOVE = os.path.join(ROOT, "build", "tests", "move_probes")
-# perf links take long to close: fewer rounds see as many moves
-ROUNDS = {"session": 600, "multi": 600, "perf": 200}
+# a move of perf links takes seconds
+ROUNDS = {"session": 600, "multi": 600, "perf": 3000}
 
 
 def launcher(name):
