@@ -293,8 +293,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_exits),	  cmocka_unit_test(test_sizes_are_not_believed),
-	    cmocka_unit_test(test_names),
-    cmocka_unit_test(test_names_of_outlined_functions),
+	    cmocka_unit_test(test_names),	  cmocka_unit_test(test_names_of_outlined_functions),
 	    cmocka_unit_test(test_sites_of_rows), cmocka_unit_test(test_numbers_are_used_again_late),
 	};
 
