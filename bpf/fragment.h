@@ -34,6 +34,21 @@ static __always_inline void note_row(struct kernel_thread *thread, u32 row)
 	hits->calls++;
 }
 
+/* Hits of a thread by their weight: the greatest sum of an epoch is that of the busiest thread. */
+static __always_inline void note_busy(struct kernel_thread *thread, u64 weight)
+{
+	struct kernel_counters *to = counters_of(thread->slot);
+	u32 epoch = governed_of(thread->slot)->epoch;
+
+	if (thread->epoch != epoch) {
+		thread->epoch = epoch;
+		thread->epoch_hits = 0;
+	}
+	thread->epoch_hits += weight;
+	if (to->busiest < thread->epoch_hits)
+		to->busiest = thread->epoch_hits;
+}
+
 /* Adds what the thread counted to its process's counters. A function of its own, since few hits come here. */
 __noinline int tell_hits(struct kernel_thread *thread, u64 now)
 {
@@ -43,6 +58,7 @@ __noinline int tell_hits(struct kernel_thread *thread, u64 now)
 	if (!thread)
 		return 0;
 	to = counters_of(thread->slot);
+	note_busy(thread, (u64)thread->hits.enter + thread->hits.exit);
 	add(to->enter, thread->hits.enter);
 	add(to->exit, thread->hits.exit);
 	add(to->emitted, thread->hits.emitted);

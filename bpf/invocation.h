@@ -415,8 +415,10 @@ static __always_inline int call_enter(struct kernel_thread *thread, struct task_
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
 		return 1;
-	if (function->stepped)
+	if (function->stepped) {
 		add(counters_of(thread->slot)->stepped, 1);
+		note_busy(thread, KERNEL_STEPPED_WEIGHT - 1);
+	}
 	if (function->hot && unseen(thread))
 		return 1; /* its probe is being closed: its return may go unseen */
 	requests_settle(thread);

@@ -39,6 +39,7 @@ static __always_inline void count_site(struct kernel_thread *thread, u32 cookie,
 	}
 	if (cookie & KERNEL_SITE_STEPPED)
 		add(counters_of(thread->slot)->stepped, 1);
+	note_busy(thread, cookie & KERNEL_SITE_STEPPED ? KERNEL_STEPPED_WEIGHT : 1);
 }
 
 static __always_inline u32 boundary_vertex(struct kernel_thread *thread, u64 at, u32 row, u16 flags)

@@ -38,6 +38,8 @@ static void on_event(void *ctx, const struct kernel_record *record)
 		watch__heard_of(daemon->watch, (pid_t)record->tgid, mono_now());
 	else if (record->type == KERNEL_OUTLINED)
 		watch__outlined(daemon->watch, (pid_t)record->tgid, record->address);
+	else if (record->type == KERNEL_EXIT)
+		watch__thread_ended(daemon->watch, (pid_t)record->tgid, (pid_t)record->tid, record->time_ns);
 	else if (record->type == KERNEL_STOPPED)
 		watch__stopped(daemon->watch, (pid_t)record->tgid);
 }

@@ -46,6 +46,7 @@ void watch__free(struct watch *watch)
 	free(watch->heard);
 	free(watch->named_start);
 	free(watch->turns);
+	free(watch->ended);
 	static_mpi__free(watch->statics);
 	topology__free(watch->topology);
 	free(watch);

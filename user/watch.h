@@ -89,6 +89,9 @@ void watch__outlined(struct watch *watch, pid_t pid, uint64_t address);
 /* A thread of the process was stopped a moment ago: where a debugger or tracer is attached now, it is reported once. */
 void watch__stopped(struct watch *watch, pid_t pid);
 
+/* A thread of a process ended at this time (CLOCK_MONOTONIC). Its last bundles are under way. */
+void watch__thread_ended(struct watch *watch, pid_t pid, pid_t tid, uint64_t time_ns);
+
 /* Tells open fragments and facts for the window [begin_ns, end_ns), CLOCK_MONOTONIC. 0 or -errno of the sink. */
 int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns);
 

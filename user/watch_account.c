@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "collect/requests.h"
+#include "model/grow.h"
 #include "watch_private.h"
 
 #define RETIRE_NS 600000000ULL /* after a process's end its last bin is drained by then */
+
+#define ENDED_MOST 65536 /* threads whose end is not reported yet */
 
 #define SILENT_NS 10000000000ULL /* without any call since it is watched: worth a word */
 
@@ -82,11 +85,39 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 	    doing.cpu_s - watched->looked_cpu_s);
 }
 
+void watch__thread_ended(struct watch *watch, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	/* a main thread may end long before its process: that is reported by itself */
+	if (tid == pid || watch->ended_count >= ENDED_MOST ||
+	    grow(&watch->ended, &watch->ended_room, watch->ended_count + 1, sizeof(*watch->ended)))
+		return;
+	watch->ended[watch->ended_count++] = (struct ended_thread){tid, time_ns};
+}
+
+/* Reports the ends of threads whose last bundles were drained: one that has none has no number either. */
+static void report_ended(struct watch *watch, uint64_t now_ns)
+{
+	size_t done = 0;
+
+	for (; done < watch->ended_count && watch->ended[done].time_ns + RETIRE_NS <= now_ns; done++) {
+		int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)watch->ended[done].tid, 0);
+		struct stream_event event = {.type = STREAM_SEEN};
+
+		if (thread < 0)
+			continue;
+		event.seen = (struct stream_seen){.thread = (uint32_t)thread, .to_ns = watch->ended[done].time_ns};
+		stream__put(watch->parts.sink, &event);
+	}
+	watch->ended_count -= done;
+	memmove(watch->ended, watch->ended + done, watch->ended_count * sizeof(*watch->ended));
+}
+
 void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second)
 {
 	double seconds = (double)(now_ns - watch->last_second_ns) * 1e-9;
 
 	*second = (struct watch_second){0};
+	report_ended(watch, now_ns);
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *watched = &watch->watched[i];
 		struct kernel_thread thread;
@@ -158,8 +189,7 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	    .thinned_ns = orders->thinned_ns - governed->thinned_ns,
 	    .thinned = 2 * (orders->thinned - governed->thinned) + 2 * (orders->thinned_io - governed->thinned_io),
 	    .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
-	    .cost_ns = (uint64_t)watch__cost(watch, watched, &watched->window, governed->thinned_io) + now.held_ns -
-		       watched->window.held_ns};
+	    .cost_ns = watch__spent(watch, watched) + now.held_ns - watched->window.held_ns};
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];
 	event.facts.lost[VAPRO_LOST_GOVERNED] += event.facts.thinned;

@@ -9,7 +9,7 @@
 #include "watch_private.h"
 
 #define ALERT_NS 500000000ULL /* who was over its budget once will be again soon after probes open */
-#define AHEAD_NS 2.5e8	      /* an allowance that lasts no longer is looked at often */
+#define HELD_MOST 0.5	      /* of the budget, that the time for which it waited for vaprod is charged with */
 #define KEEP_MOST 0.0625      /* of the calls, that may stay where the functions called most are closed */
 #define KEEP_SHARE 0.25	      /* of the budget, that they may cost */
 
@@ -87,38 +87,65 @@ void watch__leave_image(const struct watch *watch, const struct watched *watched
 	turn(watch__orders(watch, watched), true);
 }
 
-double watch__cost(const struct watch *watch, const struct watched *watched, const struct kernel_counters *since,
-		   uint64_t io_since)
+/*
+ * What its hits cost the thread that was hit most since the last charge, ns: a thread waits for its own hits only, so
+ * that this is what the process may be slower by. What system calls cost is not divided.
+ */
+static void spend(const struct watch *watch, struct watched *watched)
 {
-	const struct kernel_counters *now = watch__counters(watch, watched);
+	struct governed *governed = &watched->governed;
+	struct kernel_governed *orders = watch__orders(watch, watched);
+	struct kernel_counters *counters = &kernel_side__bpf(watch->parts.side)->bss->counters[watched->slot];
+	const struct kernel_counters now = *counters, *since = &governed->charged;
 	const struct costs *costs = watch->parts.costs;
-	struct kernel_counters delta = {.enter = now->enter - since->enter,
-					.exit = now->exit - since->exit,
-					.stepped = now->stepped - since->stepped,
-					.left = now->left - since->left,
-					.syscalls = now->syscalls - since->syscalls};
+	struct kernel_counters delta = {.enter = now.enter - since->enter,
+					.exit = now.exit - since->exit,
+					.stepped = now.stepped - since->stepped,
+					.left = now.left - since->left};
+	uint64_t thinned_io = orders->thinned_io, hits;
 
 	for (int i = 0; i < KERNEL_PAUSES; i++) {
-		delta.pauses[0][i] = now->pauses[0][i] - since->pauses[0][i];
-		delta.pauses[1][i] = now->pauses[1][i] - since->pauses[1][i];
+		delta.pauses[0][i] = now.pauses[0][i] - since->pauses[0][i];
+		delta.pauses[1][i] = now.pauses[1][i] - since->pauses[1][i];
 	}
-	return calibrate__cost(costs, &delta) +
-	       (double)(watch__orders(watch, watched)->thinned_io - io_since) * costs->bystander_ns;
+	hits = delta.enter + delta.exit + delta.left + delta.stepped * (KERNEL_STEPPED_WEIGHT - 1);
+	governed->spent_ns += (uint64_t)(calibrate__cost(costs, &delta) * governor__busiest(now.busiest, hits) +
+					 (double)(now.syscalls - since->syscalls) * costs->syscall_ns +
+					 (double)(thinned_io - governed->charged_io) * costs->bystander_ns);
+	__atomic_store_n(&counters->busiest, 0, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&orders->epoch, 1, __ATOMIC_RELEASE);
+	governed->charged = now;
+	governed->charged_io = thinned_io;
 }
 
 /* True where it overdraws. */
 static bool charge(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	struct governed *governed = &watched->governed;
-	double spent = watch__cost(watch, watched, &governed->charged, governed->charged_io);
+	double passed = (double)(now_ns - governed->account.last_ns), spent;
+	uint64_t held_ns = watch__counters(watch, watched)->held_ns;
 
+	spend(watch, watched);
+	spent = (double)(governed->spent_ns - governed->paid_ns);
+	governed->paid_ns = governed->spent_ns;
+	/* what vaprod itself took is paid as well, but fewer probes bring only some of that back */
+	spent += fmin((double)(held_ns - governed->held_ns), HELD_MOST * watch->parts.governor.rate * passed);
+	governed->held_ns = held_ns;
 	if (!closed(watched)) {
-		governed->load.open_ns += (double)(now_ns - governed->account.last_ns);
+		governed->load.open_ns += passed;
 		governed->load.cost_ns += spent;
 	}
-	governed->charged = *watch__counters(watch, watched);
-	governed->charged_io = watch__orders(watch, watched)->thinned_io;
 	return governor__charge(&watch->parts.governor, &governed->account, now_ns, spent);
+}
+
+uint64_t watch__spent(const struct watch *watch, struct watched *watched)
+{
+	struct governed *governed = &watched->governed;
+	uint64_t before = governed->reported_ns;
+
+	spend(watch, watched);
+	governed->reported_ns = governed->spent_ns;
+	return governed->spent_ns - before;
 }
 
 double watch__budget_pct(const struct watch *watch)
@@ -439,7 +466,7 @@ bool watch__govern(struct watch *watch, uint64_t now_ns)
 			watch__begin_load(watch, watched, now_ns);
 		}
 		open_io(watch, watched, now_ns);
-		alert |= account->speed > governor->rate && account->credit_ns < account->speed * AHEAD_NS;
+		alert |= governor__is_close(governor, account);
 	}
 	for (size_t i = 0; i < watch->turn_count; i++) {
 		if (governor__is_due(&watch->turns[i].turns, now_ns))

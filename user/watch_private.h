@@ -17,7 +17,10 @@ struct governed {
 	struct governor_turns io; /* its system calls */
 	struct kernel_counters charged;
 	uint64_t charged_io;
-	struct governor_load load; /* of the time since load_ns; and what counters were then */
+	uint64_t held_ns;	       /* its threads waited for vaprod, up to the last charge */
+	uint64_t spent_ns;	       /* by its busiest thread, so far */
+	uint64_t paid_ns, reported_ns; /* of that, charged to the account, and in windows that ended */
+	struct governor_load load;     /* of the time since load_ns; and what counters were then */
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
 	double cost;	    /* of the last load, share of its time */
@@ -90,6 +93,12 @@ struct verdict {
 	uint32_t uses; /* by processes that are alone */
 };
 
+/* A thread that ended. */
+struct ended_thread {
+	pid_t tid;
+	uint64_t time_ns;
+};
+
 struct watch {
 	struct watch_parts parts;
 	const struct selection *selection;
@@ -111,6 +120,8 @@ struct watch {
 	size_t cost_count;
 	struct image_turns *turns;
 	size_t turn_count, turn_room;
+	struct ended_thread *ended; /* in the order of their ends */
+	size_t ended_count, ended_room;
 };
 
 static inline const struct kernel_counters *watch__counters(const struct watch *watch, const struct watched *watched)
@@ -214,9 +225,8 @@ void watch__forget_image(struct watch *watch, const struct attached_image *image
 /* Adds the time up to now in which some of it was not seen to the window's; goes_on: it still is not. */
 void watch__count_gap(struct watched *watched, uint64_t now_ns, bool goes_on);
 
-/* What a process cost since counters were such, ns. */
-double watch__cost(const struct watch *watch, const struct watched *watched, const struct kernel_counters *since,
-		   uint64_t io_since);
+/* What the probes of a process cost its busiest thread since the last call, ns. */
+uint64_t watch__spent(const struct watch *watch, struct watched *watched);
 
 /* A `process` line. */
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,

@@ -115,11 +115,13 @@ struct kernel_process {
 
 struct kernel_governed {
 	/* user space's */
-	u32 turn;     /* raised whenever probes that it hits were closed or opened; odd: not all its calls are seen */
-	u32 voids;    /* raised with turn where open calls will not be seen to return */
-	u32 no_io;    /* its system calls are let go */
-	u32 set;      /* bitmap of the units of functions that are not probed (functions__unit()); 0 = all are probed */
-	u64 thin_ns;  /* returns of calls in states of a shorter span are let go */
+	u32 turn;    /* raised whenever probes that it hits were closed or opened; odd: not all its calls are seen */
+	u32 voids;   /* raised with turn where open calls will not be seen to return */
+	u32 no_io;   /* its system calls are let go */
+	u32 set;     /* bitmap of the units of functions that are not probed (functions__unit()); 0 = all are probed */
+	u64 thin_ns; /* returns of calls in states of a shorter span are let go */
+	u32 epoch;   /* raised whenever what it cost was read: its busiest thread is found again from then on */
+	u32 pad_epoch;
 	u64 known_ns; /* requests posted before this time (CLOCK_MONOTONIC) may be unknown, which is no loss then */
 	/* the kernel side's */
 	u64 calls[KERNEL_SPANS];   /* by the span of their state, of those that may be let go */
@@ -370,6 +372,12 @@ struct kernel_interference {
 #define KERNEL_PAUSES 4
 #define KERNEL_PAUSE_NS 50000
 
+/*
+ * The weight of a single-stepped hit, where threads of a process are compared by their hits. A thread is slowed down by
+ * its own hits alone: what a process pays is what its busiest thread pays.
+ */
+#define KERNEL_STEPPED_WEIGHT 8
+
 /* Counters of one process, in memory that user space has mapped; in cache lines of their own. */
 struct kernel_counters {
 	u64 enter, exit, skipped, vanished, syscalls;
@@ -381,6 +389,7 @@ struct kernel_counters {
 	u64 io_ns;			     /* in system calls that were told */
 	u64 pauses[2][KERNEL_PAUSES];	     /* of enter and left, and of exit: those after a pause */
 	u64 held_ns;			     /* its threads waited for a CPU that vaprod had */
+	u64 busiest;			     /* hits of the thread with most of them in this epoch, by their weight */
 	u32 vertices, edges, handles, paths; /* entries of the tables that all processes share */
 	u32 pool_bin[2], pool_used[2];	     /* places of the pool in its latest even bin and odd one */
 	u32 bounded;			     /* KERNEL_BOUNDED_* */

@@ -175,8 +175,9 @@ struct kernel_thread {
 	u32 region;		 /* number of the parallel region that it began or entered last; 0 = none */
 	u32 unentered;		 /* it began that one, and has not been seen to enter its function */
 	u32 account;		 /* its number + 1; 0 = none yet, KERNEL_NO_ACCOUNT = none to be had */
-	u32 pad_account;
-	u64 rq; /* the kernel's run queue of the CPU that it got last; 0 unknown */
+	u32 epoch;		 /* of its process, for which hits are summed up */
+	u64 epoch_hits;		 /* by their weight */
+	u64 rq;			 /* the kernel's run queue of the CPU that it got last; 0 unknown */
 
 	/* from here on it need not be cleared */
 	u64 registers[11]; /* scratch, as `one`: at an entry */

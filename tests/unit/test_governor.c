@@ -526,6 +526,33 @@ static void spans_follow_what_is_seen(void **state)
 	assert_true(mean < 10);
 }
 
+static void a_process_pays_what_its_busiest_thread_pays(void **state)
+{
+	(void)state;
+	assert_true(fabs(governor__busiest(250, 1000) - 0.25) < 1e-12);
+	assert_true(governor__busiest(1000, 1000) == 1);
+	assert_true(governor__busiest(0, 1000) == 1); /* not known */
+	assert_true(governor__busiest(1200, 1000) == 1);
+	assert_true(governor__busiest(0, 0) == 1);
+}
+
+static void an_account_is_close_when_little_is_left(void **state)
+{
+	struct governor governor;
+	struct governor_account account;
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	governor__open_account(&governor, &account, 0);
+	assert_false(governor__is_close(&governor, &account)); /* nothing is spent */
+	governor__charge(&governor, &account, SECOND, 0.015e9);
+	assert_false(governor__is_close(&governor, &account)); /* the rest lasts for seconds */
+	account.credit_ns = 1e6;
+	assert_true(governor__is_close(&governor, &account));
+	account.speed = governor.rate / 2;
+	assert_false(governor__is_close(&governor, &account));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -547,6 +574,8 @@ int main(void)
 	    cmocka_unit_test(turns_use_the_budget),
 	    cmocka_unit_test(the_kernel_side_agrees_on_octaves),
 	    cmocka_unit_test(spans_follow_what_is_seen),
+	    cmocka_unit_test(a_process_pays_what_its_busiest_thread_pays),
+	    cmocka_unit_test(an_account_is_close_when_little_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,7 +52,7 @@ static void a_dear_one_is_given_up_and_tried_again(void **state)
 
 	(void)state;
 	io_tax__init(&tax, 0.01);
-	assert_in_range(seconds(&tax, &dear, 20), 5, 7);
+	assert_in_range(seconds(&tax, &dear, 20), 1, 2); /* it has cost much by then */
 	assert_true(tax.traced_s == 0);
 	assert_true(tax.tax > 0.024 && tax.tax < 0.026);
 	assert_true(tax.calls_s > 1.9e6 && tax.calls_s < 2.1e6);
@@ -60,7 +60,7 @@ static void a_dear_one_is_given_up_and_tried_again(void **state)
 	for (i = 0; !tax.traced_s; i++)
 		io_tax__second(&tax, &dear);
 	assert_true(i >= first - 1 && i <= first + 1);
-	assert_in_range(seconds(&tax, &dear, 20), 4, 7);
+	assert_in_range(seconds(&tax, &dear, 20), 1, 2);
 	assert_true(tax.idle_s > 1.9 * first); /* later and later */
 }
 
@@ -73,7 +73,7 @@ static void little_learnt_is_not_worth_much(void **state)
 	io_tax__init(&tax, 0.01);
 	assert_int_equal(seconds(&tax, &much, 100), 0); /* 20 ms of CPU time for half a second of IO */
 	io_tax__init(&tax, 0.01);
-	assert_in_range(seconds(&tax, &little, 20), 5, 7);
+	assert_in_range(seconds(&tax, &little, 20), 2, 4);
 	io_tax__init(&tax, 0.01);
 	assert_int_equal(seconds(&tax, &cheap, 100), 0); /* nobody notices */
 }

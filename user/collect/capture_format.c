@@ -30,7 +30,7 @@ static const struct capture_column thread_columns[] = {
 
 static const struct capture_column seen_columns[] = {
     COLUMN("thread", COLUMN_U32, seen.thread, "thread id"),
-    COLUMN("from_ns", COLUMN_U64, seen.from_ns, "ns, CLOCK_MONOTONIC"),
+    COLUMN("from_ns", COLUMN_U64, seen.from_ns, "ns, CLOCK_MONOTONIC, 0 since its first fragment"),
     COLUMN("to_ns", COLUMN_U64, seen.to_ns, "ns, CLOCK_MONOTONIC, 0 still running"),
 };
 

@@ -130,7 +130,8 @@ static int take(struct merge *merge, struct source *source, struct stream_event 
 		return add_state(merge, source, event);
 	case STREAM_SEEN:
 		event->seen.thread = source->threads[event->seen.thread];
-		event->seen.from_ns += source->offset;
+		if (event->seen.from_ns)
+			event->seen.from_ns += source->offset;
 		if (!event->seen.to_ns)
 			return stream__put(merge->sink, event);
 		event->seen.to_ns += source->offset;

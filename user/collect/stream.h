@@ -36,7 +36,7 @@ struct stream_clock {
 
 struct stream_seen {
 	uint32_t thread;
-	uint64_t from_ns, to_ns; /* to_ns 0: still running */
+	uint64_t from_ns, to_ns; /* from_ns 0: since its first fragment; to_ns 0: still running */
 };
 
 struct stream_window {

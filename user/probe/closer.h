@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Closes links in the background. The kernel takes about 0.1 s to take one perf probe out, one after
- * the other however many threads ask for it; the daemon cannot stand still for that long.
+ * Closes links in the background, side by side. The kernel takes about 0.1 s to take one perf probe out, one after
+ * the other however many threads ask for it, and waits for a grace period at other links, meanwhile probes of links
+ * that are not begun fire on; the daemon cannot stand still for that long.
  */
 #ifndef VAPRO_CLOSER_H
 #define VAPRO_CLOSER_H

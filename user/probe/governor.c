@@ -8,6 +8,8 @@
 #define REACTION_NS 5e7	  /* until probes are closed, once that was decided */
 #define SHORTEST_LOOK 1e6 /* ns; what was spent in less says nothing of the speed */
 #define MEAN_NS 1e9
+#define OPENING_CREDIT 0.25 /* of the room: the mean holds for a short run, too */
+#define AHEAD_NS 2.5e8 /* an allowance that lasts no longer is looked at often */
 #define LEAST_SPELL_NS 1e9
 #define MOST_LEVEL 4 /* 16 s */
 #define SHORT_WINDOW_NS 1000000000ULL
@@ -57,9 +59,14 @@ double governor__random(struct governor *governor)
 	return (double)(governor->seed >> 11) / 9007199254740992.0;
 }
 
+double governor__busiest(uint64_t busiest, uint64_t hits)
+{
+	return busiest && busiest < hits ? (double)busiest / (double)hits : 1;
+}
+
 void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns)
 {
-	*account = (struct governor_account){.credit_ns = governor->room_ns, .last_ns = now_ns};
+	*account = (struct governor_account){.credit_ns = governor->room_ns * OPENING_CREDIT, .last_ns = now_ns};
 }
 
 void governor__turned(struct governor_account *account)
@@ -87,6 +94,11 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 	/* whoever has slowed down pays its debt without being closed */
 	return (lesser > governor->rate && account->credit_ns < lesser * REACTION_NS) ||
 	       (account->mean > governor->rate && account->credit_ns < 0);
+}
+
+bool governor__is_close(const struct governor *governor, const struct governor_account *account)
+{
+	return account->speed > governor->rate && account->credit_ns < account->speed * AHEAD_NS;
 }
 
 static struct governor_plan plan_of(double rate, const struct governor_load *load, unsigned thin)

@@ -53,6 +53,12 @@ double governor__random(struct governor *governor);
 /* A seed that differs from host to host and from run to run. */
 uint64_t governor__seed(const char *host, uint64_t time_ns);
 
+/*
+ * The share of a process's cost that its busiest thread has, which alone slows it down: of so many hits it had these,
+ * by their weight. 1 where that is not known.
+ */
+double governor__busiest(uint64_t busiest, uint64_t hits);
+
 /* Allowance of one process. */
 struct governor_account {
 	double credit_ns;
@@ -71,6 +77,10 @@ void governor__turned(struct governor_account *account);
  */
 bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
 		      double spent_ns);
+
+/* Whether it spends more than it gets, and what it has saved will last for a moment only: it has to be charged often.
+ */
+bool governor__is_close(const struct governor *governor, const struct governor_account *account);
 
 /* What one process's calls were while its probes were open. */
 struct governor_load {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "probe/io_tax.h"
 
-#define LINGER_S 5 /* traced so long after it was asked for, and at least so long before it is judged */
+#include <math.h>
+
+#define LINGER_S 5 /* traced so long after it was asked for, and so long before it is judged, unless it costs much */
+#define EARLY 0.2  /* of what its bound allows in that time: once it has cost so much it is judged */
 #define SMALL 0.1  /* of the bound: a tax below is worth it whatever is learnt */
 #define FIRST_IDLE_S 60
 #define MOST_VAIN 4 /* 16 minutes */
@@ -29,7 +32,9 @@ static void note(struct io_tax *tax, const struct io_second *second)
 
 static bool is_too_dear(const struct io_tax *tax, const struct io_second *second)
 {
-	if (tax->bound <= 0 || tax->traced_s < LINGER_S)
+	if (tax->bound <= 0)
+		return false;
+	if (tax->traced_s < LINGER_S && tax->tax * tax->traced_s < EARLY * tax->bound * LINGER_S)
 		return false;
 	return tax->tax > tax->bound || (tax->tax > tax->bound * SMALL && tax->tax * second->cpus > tax->learnt);
 }
@@ -44,7 +49,8 @@ enum io_verdict io_tax__second(struct io_tax *tax, const struct io_second *secon
 		tax->traced_s += second->seconds;
 		note(tax, second);
 		if (is_too_dear(tax, second)) {
-			tax->idle_s = FIRST_IDLE_S * (double)(1U << tax->vain);
+			/* what was judged after a moment only is tried again sooner */
+			tax->idle_s = FIRST_IDLE_S * fmin(1, tax->traced_s / LINGER_S) * (double)(1U << tax->vain);
 			tax->vain += tax->vain < MOST_VAIN;
 			tax->traced_s = 0;
 			return IO_GIVEN_UP;

@@ -47,6 +47,7 @@ static void probe_free(struct row_probe *probe)
 	free(probe->function.name);
 	free(probe->function.sites);
 	free(probe->left_out);
+	free(probe->cpu);
 	free(probe);
 }
 
@@ -179,7 +180,12 @@ static int add_probe(struct row_attacher *attacher, struct row_image *image, enu
 {
 	struct row_probe *probe = calloc(1, sizeof(*probe));
 
-	if (!probe || grow(&image->probes, &image->probe_room, image->probe_count + 1, sizeof(*image->probes))) {
+	if (probe)
+		probe->cpu = calloc(attacher->cpus, sizeof(*probe->cpu));
+	if (!probe || !probe->cpu ||
+	    grow(&image->probes, &image->probe_room, image->probe_count + 1, sizeof(*image->probes))) {
+		if (probe)
+			free(probe->cpu);
 		free(probe);
 		return -ENOMEM;
 	}
@@ -228,6 +234,8 @@ static int add_mapper(struct row_attacher *attacher, struct row_image *image, co
 		return -ENOMEM;
 	image->pids[image->mapper_count] = process->pid;
 	image->mappers[image->mapper_count++] = mapper;
+	image->learn_ns = 1;
+	image->learn_looks = 0;
 	return row_image__link_mapper(attacher, image, &mapper);
 }
 

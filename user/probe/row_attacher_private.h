@@ -17,21 +17,29 @@ enum row_state {
 	ROW_REFUSED,  /* the kernel does not probe it */
 };
 
-/* One function, and what is known of its calls. */
+/* What hits have cost, ns: at a function's entry, and at exits, all with its number. Of the former those after pauses.
+ */
+struct row_cost {
+	double entry_ns, exit_ns, pauses_ns;
+};
+
+/* One function, and what is known of its calls. What it costs is what it costs the CPU with most of its hits. */
 struct row_probe {
 	struct row_function function; /* its name and sites are its own */
 	enum row_group group;
 	enum row_state state;
 	struct row_backoff backoff;
 	double calls_per_s; /* of one process: at the last look or, while open, lately */
-	double share;	    /* of its time that its probes cost, or would cost: with exits that others share */
+	double share;	    /* of that CPU's time that its probes cost, or would cost: with exits that others share */
 	double own_share;   /* the same of the hits with its number alone: these add up */
 	uint64_t calls, calls_mark;
-	double entry_ns, entry_mark_ns; /* what hits have cost, and when rates began to be taken: at its entry */
-	double exit_ns, exit_mark_ns;	/* ... at exits, all with its number */
-	bool in_turns;			/* left out for as long as it takes to pay what it cost */
-	bool reported;			/* that it was left out */
-	char *left_out;			/* why, for people */
+	double pauses_ns, pauses_mark_ns; /* of entry_ns, what is due to pauses */
+	double entry_ns, entry_mark_ns;	  /* what hits have cost, and when rates began to be taken: at its entry */
+	double exit_ns, exit_mark_ns;	  /* ... at exits, all with its number */
+	struct row_cost *cpu;		  /* of each CPU, at the last measurement */
+	bool in_turns;			  /* left out for as long as it takes to pay what it cost */
+	bool reported;			  /* that it was left out */
+	char *left_out;			  /* why, for people */
 };
 
 struct row_link {
@@ -76,6 +84,8 @@ struct row_image {
 	uint64_t opened_ns;	 /* the last time that something was opened */
 	unsigned int idle_looks; /* at which nothing was hit, in a row */
 	uint64_t looked_ns;	 /* ... that functions were looked at */
+	uint64_t learn_ns;	 /* when a look may show which functions a new mapper's teams are given; 0 = not */
+	unsigned int learn_looks;
 };
 
 struct row_attacher {
@@ -130,15 +140,24 @@ void row_attacher__unlink(struct row_attacher *attacher, struct kernel_link *lin
 /* Whether links are still being taken out: new ones at the same sites would be hit twice. */
 bool row_attacher__is_closing(struct row_attacher *attacher);
 
+enum row_sites_wanted {
+	ROW_SITES,	  /* all, to see calls */
+	ROW_LOOK,	  /* all, to count hits */
+	ROW_LOOK_ENTRIES, /* entries alone, to count hits */
+};
+
 /*
  * Links sites of functions for a process (0: for all). refused: NULL, or one for each function, set where a site of it
- * is refused by the kernel; then nothing is linked. flag: more in the cookies.
+ * is refused by the kernel; then nothing is linked.
  */
 int row_attacher__link(struct row_attacher *attacher, const struct row_image *image, struct row_probe *const *probes,
-		       size_t count, uint64_t flag, pid_t pid, bool *refused, struct kernel_link **link);
+		       size_t count, enum row_sites_wanted wanted, pid_t pid, bool *refused, struct kernel_link **link);
 
 /* Calls of a function so far and what its probes have cost. */
 void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe);
+
+/* What a hit at a single-stepped site costs more. */
+double row_costs__stepping_ns(const struct costs *costs);
 
 /* Its rates begin to be taken from here on. */
 void row_probe__mark(struct row_probe *probe);
@@ -150,11 +169,21 @@ void row_probe__mark(struct row_probe *probe);
 void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
 			double processes);
 
+/* Adds what the exits of all calls since its mark would have cost, each after the pause that its entry came after. */
+void row_costs__estimate_exits(const struct costs *costs, struct row_probe *probe);
+
 /*
- * Counts hits of functions for some milliseconds: their rates are known then. Returns 0, or -errno where they could
- * not be linked. What the look cost is charged to the image.
+ * Counts hits of functions for some milliseconds: their rates are known then. An exit is mostly single-stepped, so that
+ * entries are counted alone at first, and exits only of functions that may cost no more than most, a share of time, by
+ * that; of the others they are estimated. Returns 0, or -errno where they could not be linked.
  */
 int row_image__look(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,
-		    size_t count);
+		    size_t count, double most);
+
+/*
+ * Functions that hand others to teams and are left out show none of those that a new process's teams are given: their
+ * entries are looked at for a moment, now and then until some are hit.
+ */
+void row_image__learn_teams(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns);
 
 #endif

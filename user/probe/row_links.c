@@ -63,8 +63,11 @@ static int compare_sites(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Functions that end in the same waiting function share its exits: each offset once. */
-static size_t gather(struct row_probe *const *probes, size_t count, struct row_site **out)
+/*
+ * Functions that end in the same waiting function share its exits: each offset once. entries: of each function its
+ * first site alone, which is its entry.
+ */
+static size_t gather(struct row_probe *const *probes, size_t count, bool entries, struct row_site **out)
 {
 	size_t total = 0, once = 0;
 	struct row_site *sites;
@@ -78,9 +81,10 @@ static size_t gather(struct row_probe *const *probes, size_t count, struct row_s
 	total = 0;
 	for (size_t i = 0; i < count; i++) {
 		const struct row_function *function = &probes[i]->function;
+		size_t own = entries && function->site_count ? 1 : function->site_count;
 
-		memcpy(sites + total, function->sites, function->site_count * sizeof(*sites));
-		total += function->site_count;
+		memcpy(sites + total, function->sites, own * sizeof(*sites));
+		total += own;
 	}
 	qsort(sites, total, sizeof(*sites), compare_sites);
 	for (size_t i = 0; i < total; i++)
@@ -113,10 +117,11 @@ static size_t find_refused(struct row_probe *const *probes, size_t count, const 
 }
 
 int row_attacher__link(struct row_attacher *attacher, const struct row_image *image, struct row_probe *const *probes,
-		       size_t count, uint64_t flag, pid_t pid, bool *refused, struct kernel_link **link)
+		       size_t count, enum row_sites_wanted wanted, pid_t pid, bool *refused, struct kernel_link **link)
 {
+	uint64_t flag = wanted == ROW_SITES ? 0 : KERNEL_SITE_LOOK;
 	struct row_site *sites;
-	size_t site_count = gather(probes, count, &sites);
+	size_t site_count = gather(probes, count, wanted == ROW_LOOK_ENTRIES, &sites);
 	uint64_t *offsets = calloc(site_count + 1, sizeof(*offsets)),
 		 *cookies = calloc(site_count + 1, sizeof(*cookies));
 	struct kernel_sites linked = {.offsets = offsets,
@@ -188,7 +193,8 @@ static int link_unit(struct row_attacher *attacher, struct row_image *image, str
 	while (!status && unit->count) {
 		size_t left = 0;
 
-		status = row_attacher__link(attacher, image, unit->probes, unit->count, 0, pid, refused, &link.open);
+		status =
+		    row_attacher__link(attacher, image, unit->probes, unit->count, ROW_SITES, pid, refused, &link.open);
 		if (!status)
 			unit->links[unit->link_count++] = link;
 		if (status != -EOPNOTSUPP)

@@ -50,9 +50,10 @@ static int get_function(struct row_sites *sites, struct flat_reader *reader, con
 	struct row_function function = {.row = rows ? rows[index] : 0};
 	const char *name = flat__get_text(reader, ROW_TEXT_MAX);
 	enum site_class class;
-	uint64_t shift;
+	uint64_t shift, size;
 
 	function.entry = get_offset(reader, file_bytes);
+	size = flat__get_upto(reader, file_bytes - function.entry);
 	shift = flat__get_upto(reader, file_bytes - function.entry);
 	class = get_class(reader);
 	exits = flat__get_count(reader, ROW_EXIT_BYTES);
@@ -78,6 +79,7 @@ static int get_function(struct row_sites *sites, struct flat_reader *reader, con
 		class = get_class(reader);
 		function.sites[function.site_count++] = (struct row_site){offset, cookie_of(function.row, class, true)};
 		function.exit_sites++;
+		function.ends_elsewhere |= offset - function.entry >= size;
 		function.exit_stepped += class == SITE_STEPPED;
 	}
 	sites->functions[sites->function_count++] = function;

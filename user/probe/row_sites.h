@@ -25,6 +25,7 @@ struct row_function {
 	struct row_site *sites;
 	size_t site_count;
 	bool shifted, stepped; /* of its entry's probe */
+	bool ends_elsewhere;   /* some exits lie in functions that it ends in, or in parts of its own apart from it */
 	uint32_t exit_sites, exit_stepped;
 };
 

@@ -177,6 +177,7 @@ static int add_function(struct reading *reading, const struct image_symbol *symb
 	flat__put(&reading->functions, index);
 	flat__put_text(&reading->functions, symbol->name);
 	flat__put(&reading->functions, symbol->offset);
+	flat__put(&reading->functions, symbol->size);
 	flat__put(&reading->functions, site.offset - symbol->offset);
 	flat__put(&reading->functions, site.class);
 	flat__put(&reading->functions, exits->count);

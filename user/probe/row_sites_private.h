@@ -11,7 +11,7 @@
 
 #define ROW_WANTED_MAX 1024
 #define ROW_TEXT_MAX 4096
-#define ROW_FUNCTION_BYTES (7 * 8 + 1)
+#define ROW_FUNCTION_BYTES (8 * 8 + 1)
 #define ROW_EXIT_BYTES (2 * 8)
 #define ROW_SKIP_BYTES (3 * 8 + 2)
 

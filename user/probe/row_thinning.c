@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Which functions are open, so that the budget holds: see row_attacher.h and row_plan.h. */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +7,6 @@
 
 #include "clock.h"
 #include "probe/row_attacher_private.h"
-#include "vapro.skel.h"
 
 #define LOOK_NS 1e9		     /* functions are measured after so long in any case */
 #define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less none is measured */
@@ -23,95 +20,9 @@
 #define IDLE_LOOKS 3		     /* in a row, at what was left out */
 #define CAUSE 0.25		     /* of a debt, that functions must have cost lately to be its cause */
 
-static double stepping_ns(const struct costs *costs)
+static struct governor share_of(const struct row_attacher *attacher)
 {
-	return costs->stepped_call_ns > costs->call_ns ? costs->stepped_call_ns - costs->call_ns : 0;
-}
-
-static double stepped_exits(const struct row_function *function)
-{
-	return function->exit_sites ? (double)function->exit_stepped / function->exit_sites : 0;
-}
-
-void row_probe__mark(struct row_probe *probe)
-{
-	probe->calls_mark = probe->calls;
-	probe->entry_mark_ns = probe->entry_ns;
-	probe->exit_mark_ns = probe->exit_ns;
-}
-
-void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe)
-{
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
-	const struct row_function *function = &probe->function;
-	const struct costs *costs = attacher->costs;
-	uint32_t key = function->row;
-	uint64_t entries = 0, exits = 0;
-	double pauses_ns = 0;
-
-	if (!attacher->per_cpu || bpf_map_lookup_elem(map, &key, attacher->per_cpu))
-		return;
-	for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
-		entries += attacher->per_cpu[cpu].entry_hits;
-		exits += attacher->per_cpu[cpu].exit_hits;
-		for (int i = 0; i < KERNEL_PAUSES; i++)
-			pauses_ns += (double)attacher->per_cpu[cpu].pauses[i] * costs->pause_ns[0][i];
-	}
-	probe->calls = entries;
-	probe->entry_ns = pauses_ns + (double)entries * (costs->entry_ns + function->stepped * stepping_ns(costs));
-	probe->exit_ns = (double)exits * (costs->entry_ns + stepped_exits(function) * stepping_ns(costs));
-}
-
-static bool shares_exit(const struct row_function *a, const struct row_function *b)
-{
-	for (size_t i = 1; i < a->site_count; i++) /* the first is the entry */
-		for (size_t j = 1; j < b->site_count; j++)
-			if (a->sites[i].offset == b->sites[j].offset)
-				return true;
-	return false;
-}
-
-void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
-			double processes)
-{
-	for (size_t i = 0; i < count; i++)
-		row_attacher__measure(attacher, probes[i]);
-	for (size_t i = 0; i < count; i++) {
-		struct row_probe *probe = probes[i];
-		double entry_ns = probe->entry_ns - probe->entry_mark_ns;
-		double exit_ns = probe->exit_ns - probe->exit_mark_ns;
-
-		probe->own_share = (entry_ns + exit_ns) / passed_ns / processes;
-		for (size_t j = 0; j < count; j++)
-			if (probes[j]->exit_ns - probes[j]->exit_mark_ns > exit_ns &&
-			    shares_exit(&probe->function, &probes[j]->function))
-				exit_ns = probes[j]->exit_ns - probes[j]->exit_mark_ns;
-		probe->calls_per_s = (double)(probe->calls - probe->calls_mark) / passed_ns * 1e9 / processes;
-		probe->share = (entry_ns + exit_ns) / passed_ns / processes;
-	}
-}
-
-void row_attacher__scale(struct row_attacher *attacher, double ratio)
-{
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->probe_count; j++) {
-			struct row_probe *probe = attacher->images[i]->probes[j];
-
-			probe->entry_ns *= ratio;
-			probe->entry_mark_ns *= ratio;
-			probe->exit_ns *= ratio;
-			probe->exit_mark_ns *= ratio;
-		}
-}
-
-static double processes_of(const struct row_image *image)
-{
-	return image->mapper_count ? (double)image->mapper_count : 1;
-}
-
-static struct governor share_of(const struct row_attacher *attacher, const struct row_image *image)
-{
-	return governor__of_share(attacher->budget * processes_of(image));
+	return governor__of_share(attacher->budget);
 }
 
 /* Rates of what is open begin to be taken again. */
@@ -240,7 +151,7 @@ static size_t sort_out(struct row_attacher *attacher, struct row_image *image, s
 		       uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
-	double pause_s = debt_ns / share_of(attacher, image).rate * 1e-9;
+	double pause_s = debt_ns / share_of(attacher).rate * 1e-9;
 	size_t out = 0, fitting = picked->count;
 	double share = 0; /* of all that are left out: they take turns together, or not at all */
 
@@ -323,7 +234,7 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 			picked.probes[picked.count++] = image->probes[i];
 	image->looked_ns = now_ns;
 	/* where the look fails the link would, too: it says why */
-	row_image__look(attacher, image, picked.probes, picked.count);
+	row_image__look(attacher, image, picked.probes, picked.count, available(attacher, image) * TURNS_MOST);
 	for (size_t i = 0; i < picked.count; i++)
 		picked.loads[i] = load_of(picked.probes[i]);
 	/* what does not fit all the time, but is not far from it, is closed once it has used up what is saved */
@@ -379,7 +290,8 @@ static double measure_image(struct row_attacher *attacher, struct row_image *ima
 			before += image->probes[i]->entry_mark_ns + image->probes[i]->exit_mark_ns;
 			open[count++] = image->probes[i];
 		}
-	row_attacher__rate(attacher, open, count, passed > SHORTEST_NS ? passed : SHORTEST_NS, processes_of(image));
+	row_attacher__rate(attacher, open, count, passed > SHORTEST_NS ? passed : SHORTEST_NS,
+			   (double)image->mapper_count);
 	free(open);
 	return cost_of(image) - before;
 }
@@ -411,7 +323,7 @@ static bool close_unfit(struct row_attacher *attacher, struct row_image *image, 
 static bool charge(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
 		   void *ctx)
 {
-	struct governor share = share_of(attacher, image);
+	struct governor share = share_of(attacher);
 	double before = cost_of(image);
 	bool overdrawn;
 
@@ -426,14 +338,14 @@ static bool charge(struct row_attacher *attacher, struct row_image *image, uint6
 	 */
 	if (overdrawn || now_ns > image->mark_ns + (uint64_t)SHORTEST_NS)
 		mark(image, now_ns);
-	return overdrawn || image->account.speed > share.rate;
+	return overdrawn || governor__is_close(&share, &image->account);
 }
 
 /* Whether functions are to be measured now: their hits might overdraw a share, or it is a second since. */
 static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns)
 {
 	double passed = (double)(now_ns - attacher->looked_ns);
-	double most = attacher->costs->entry_ns + stepping_ns(attacher->costs); /* that a hit costs */
+	double most = attacher->costs->entry_ns + row_costs__stepping_ns(attacher->costs); /* that a hit costs */
 	bool due = hits < attacher->looked_hits || passed >= LOOK_NS ||
 		   (double)(hits - attacher->looked_hits) * most >= IDLE_SHARE * attacher->budget * passed;
 
@@ -448,7 +360,7 @@ static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns
 static bool open_fitting(struct row_attacher *attacher, struct row_image *image, row_decided *decided, void *ctx)
 {
 	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->path, .pids = image->pids};
-	struct governor share = share_of(attacher, image);
+	struct governor share = share_of(attacher);
 	bool any = false, first = !image->opened_ns;
 
 	for (size_t i = 0; i < image->probe_count && !any; i++)
@@ -479,6 +391,7 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 	for (size_t i = 0; i < attacher->count; i++) {
 		struct row_image *image = attacher->images[i];
 
+		row_image__learn_teams(attacher, image, now_ns);
 		if (attacher->budget > 0)
 			consider(attacher, image, now_ns, decided, ctx);
 		soon |= open_fitting(attacher, image, decided, ctx);
@@ -499,7 +412,7 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, double debt_ns
 		return false;
 	for (size_t i = 0; i < attacher->count; i++) {
 		struct row_image *image = attacher->images[i];
-		double cost = measure_image(attacher, image, now_ns) / processes_of(image);
+		double cost = measure_image(attacher, image, now_ns);
 
 		if (cost <= most)
 			continue;
@@ -509,6 +422,6 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, double debt_ns
 	if (!costliest)
 		return false;
 	/* half of what is open of it lately */
-	return close_unfit(attacher, costliest, most / (double)(now_ns - costliest->mark_ns + 1) / 2,
-			   debt_ns * processes_of(costliest), now_ns, decided, ctx);
+	return close_unfit(attacher, costliest, most / (double)(now_ns - costliest->mark_ns + 1) / 2, debt_ns, now_ns,
+			   decided, ctx);
 }

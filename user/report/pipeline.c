@@ -125,10 +125,10 @@ static int add_bundle(struct pipeline *pipeline, const struct vapro_bundle *bund
 
 static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
 {
+	uint64_t from_ns = seen->from_ns ? utc(pipeline, seen->from_ns) : 0;
 	uint64_t to_ns = seen->to_ns ? utc(pipeline, seen->to_ns) : 0;
 
-	return counted(pipeline,
-		       analysis__thread_seen(pipeline->analysis, seen->thread, utc(pipeline, seen->from_ns), to_ns));
+	return counted(pipeline, analysis__thread_seen(pipeline->analysis, seen->thread, from_ns, to_ns));
 }
 
 /* The older half is told for good. */
