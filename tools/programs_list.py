@@ -25,11 +25,12 @@ class Program:
     """
     name, and in the order of use: file, its executable; ranks; threads, of each rank; kinds, the injections that apply;
     work, rounds or steps of a run of some four seconds; wanted, its least coverage; log, what kind of log its ranks
-    write ("truth", "thermo" or None); ends, whether a run ends by itself after its time.
+    write ("truth", "thermo" or None); ends, whether a run ends by itself after its time; hot, whether it calls so often
+    that the kernel's account may be all that remains inside the budget.
     """
     ranks, threads, mpi = 2, 1, True
     kinds, wanted, log, ends, env = TAKES_CPU + ("late",), 0.75, "truth", True, None
-    needs_files = False
+    needs_files, hot = False, False
 
     def __init__(self, name, work, **changes):
         self.name, self.work = name, work
@@ -158,10 +159,10 @@ class Mpi4py(Installed):
 
 # The amount of work of a pair takes some four seconds on the machine that README's figures are from.
 PROGRAMS = {program.name: program for program in (
-    Program("omp_small", 1000, ranks=1, threads=min(CPUS, 2), mpi=False),
+    Program("omp_small", 1000, ranks=1, threads=min(CPUS, 2), mpi=False, hot=True),
     Program("hybrid_steps", 800, ranks=max(1, CPUS // 2), threads=min(CPUS, 2)),
     Program("posts", 4500),
-    Program("sendrecv", 40000),
+    Program("sendrecv", 40000, hot=True),
     Program("wrapped_twice", 430),
     Program("kernels3", 450),
     Program("mpiio", 300, needs_files=True, kinds=TAKES_CPU + ("late", "freeze")),

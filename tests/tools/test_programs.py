@@ -242,10 +242,12 @@ class Coverage(unittest.TestCase):
             records.append({**self.window(begin + after, begin + length, 0.5, not_seen=20), "job": str(number)})
         entry = coverage.short_entry(records, program)
         self.assertTrue(all(row["ok"] for row in entry["rows"]))
-        self.assertAlmostEqual(entry["found"]["first of 5 s"]["watched"], 0.72)
+        self.assertAlmostEqual(entry["found"]["first of 5 s"]["seen"], 0.72)
+        self.assertAlmostEqual(entry["found"]["first of 5 s"]["accounted"], 0.9)
+        self.assertAlmostEqual(entry["found"]["first of 5 s"]["overhead_pct"], 0.9 * records[4]["overhead_pct"]["mean"])
         records[-1]["uncovered"][0]["share_pct"] = 90
         records[4]["uncovered"][0]["share_pct"] = 90
-        records[-1]["overhead_pct"]["mean"] = 1.5
+        records[-1]["overhead_pct"]["mean"] = 1.5  # of the 0.8 s of 1 s in which it was attached
         self.assertEqual([row["ok"] for row in coverage.short_entry(records, program)["rows"]], [False, True, True, True, True, False])
 
 
