@@ -242,6 +242,48 @@ static void test_placement(void **state)
 	stg__free(stg);
 }
 
+/* Threads end by themselves or with their process, and a number that is used again begins a life of its own. */
+static void test_ends(void **state)
+{
+	struct stg *stg = stg__new();
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		uint32_t pid = i < 3 ? 100 : 200;
+		struct vapro_thread thread = {.id = i,
+					      .rank = i / 3,
+					      .thread = i % 3,
+					      .world_size = 2,
+					      .pid = pid,
+					      .tid = pid + i % 3,
+					      .job = "j",
+					      .host = "h"};
+
+		assert_int_equal(stg__add_thread(stg, &thread), 0);
+	}
+	assert_int_equal(stg__thread_seen(stg, 0, 10, 0), 0);
+	assert_int_equal(stg__thread_seen(stg, 3, 10, 0), 0);
+	assert_int_equal(stg__touch(stg, 1, 20, true), 0);
+	assert_int_equal(stg__touch(stg, 2, 20, true), 0);
+	assert_int_equal(stg__thread_seen(stg, 1, 0, 50), 0);
+	assert_int_equal(stg__thread(stg, 1)->from_ns, 20);
+	assert_int_equal(stg__thread(stg, 1)->to_ns, 50);
+	assert_int_equal(stg__job(stg, 0)->rows[stg__thread(stg, 1)->row].to_ns, 50);
+	assert_int_equal(stg__thread(stg, 2)->to_ns, 0);
+	assert_int_equal(stg__touch(stg, 1, 40, true), 0); /* a bundle that was drained late */
+	assert_int_equal(stg__thread(stg, 1)->to_ns, 50);
+	assert_int_equal(stg__touch(stg, 1, 60, true), 0);
+	assert_int_equal(stg__thread(stg, 1)->to_ns, 0);
+	assert_int_equal(stg__job(stg, 0)->rows[stg__thread(stg, 1)->row].to_ns, 0);
+	assert_int_equal(stg__thread_seen(stg, 0, 10, 90), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(stg__thread(stg, i)->to_ns, 90);
+		assert_int_equal(stg__job(stg, 0)->rows[stg__thread(stg, i)->row].to_ns, 90);
+	}
+	assert_int_equal(stg__thread(stg, 3)->to_ns, 0);
+	stg__free(stg);
+}
+
 static void test_stg(void **state)
 {
 	struct stg *stg = stg__new();
@@ -310,6 +352,7 @@ int main(void)
 	    cmocka_unit_test(test_reference_lowest_populous),
 	    cmocka_unit_test(test_reference_random_work),
 	    cmocka_unit_test(test_stg),
+	    cmocka_unit_test(test_ends),
 	    cmocka_unit_test(test_placement),
 	    cmocka_unit_test(test_names),
 	};

@@ -278,35 +278,55 @@ static void widen_row(struct stg *stg, const struct stg_thread *thread)
 		row->from_ns = thread->from_ns;
 }
 
+/* A row ends with its last thread. */
+static void end_row(struct stg *stg, struct stg_row *row)
+{
+	row->to_ns = 0;
+	for (uint32_t at = row->first; at; at = stg->threads[at - 1].next) {
+		const struct stg_thread *thread = &stg->threads[at - 1];
+
+		if (!thread->from_ns)
+			continue;
+		if (!thread->to_ns) {
+			row->to_ns = 0;
+			return;
+		}
+		if (thread->to_ns > row->to_ns)
+			row->to_ns = thread->to_ns;
+	}
+}
+
+/* What is left of a process ends with it, whose main thread this is. */
+static void end_process(struct stg *stg, const struct stg_thread *leader)
+{
+	for (uint32_t i = 0; i < stg->thread_count; i++) {
+		struct stg_thread *thread = &stg->threads[i];
+
+		if (thread->job != leader->job || thread->about.pid != leader->about.pid || thread->to_ns ||
+		    strcmp(thread->about.host, leader->about.host))
+			continue;
+		thread->to_ns = leader->to_ns;
+		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
+	}
+}
+
 int stg__thread_seen(struct stg *stg, uint32_t id, uint64_t from_ns, uint64_t to_ns)
 {
 	struct stg_thread *thread;
-	struct stg_row *row;
 
 	if (id >= stg->thread_count)
 		return -EINVAL;
 	thread = &stg->threads[id];
-	thread->watched = true;
-	thread->from_ns = from_ns;
-	thread->to_ns = to_ns == UINT64_MAX ? 0 : to_ns;
-	widen_row(stg, thread);
-	/* The row ends with its last thread. */
-	row = &stg->jobs[thread->job].rows[thread->row];
-	row->to_ns = 0;
-	if (!thread->to_ns)
-		return 0;
-	for (uint32_t at = row->first; at; at = stg->threads[at - 1].next) {
-		const struct stg_thread *other = &stg->threads[at - 1];
-
-		if (!other->from_ns)
-			continue;
-		if (!other->to_ns) {
-			row->to_ns = 0;
-			return 0;
-		}
-		if (other->to_ns > row->to_ns)
-			row->to_ns = other->to_ns;
+	if (from_ns) {
+		thread->watched = true;
+		thread->from_ns = from_ns;
 	}
+	thread->to_ns = to_ns == UINT64_MAX ? 0 : to_ns;
+	if (thread->from_ns)
+		widen_row(stg, thread);
+	end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
+	if (thread->to_ns && thread->about.pid && thread->about.tid == thread->about.pid)
+		end_process(stg, thread);
 	return 0;
 }
 
@@ -325,13 +345,17 @@ int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 		link_thread(stg, id);
 	}
 	thread->used |= finished;
+	if (thread->to_ns && start_ns >= thread->to_ns) { /* another thread has its number */
+		thread->to_ns = 0;
+		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
+	}
 	if (!thread->from_ns || (!thread->watched && thread->from_ns > start_ns))
 		thread->from_ns = start_ns;
 	else if (!fresh)
 		return 0;
 	widen_row(stg, thread);
-	if (fresh && thread->to_ns)
-		stg->jobs[thread->job].rows[thread->row].to_ns = thread->to_ns;
+	if (fresh)
+		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
 	return 0;
 }
 

@@ -80,7 +80,10 @@ void stg__free(struct stg *stg);
 int stg__add_thread(struct stg *stg, const struct vapro_thread *thread);
 int stg__add_state(struct stg *stg, const struct vapro_state *state);
 
-/* A thread was watched from..to (0: still is), UTC ns. Returns 0 or -EINVAL. */
+/*
+ * A thread was watched from (0: since its first fragment) .. to (0: still is), UTC ns. With the main thread of a
+ * process all its others end. Returns 0 or -EINVAL.
+ */
 int stg__thread_seen(struct stg *stg, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 /*
