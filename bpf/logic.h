@@ -48,7 +48,7 @@ static __always_inline u16 cell_of(u64 value)
 	return log_linear(value, 3);
 }
 
-/* Of counted work: within 0.8 %, far less than the 5 % by which workloads are told apart. */
+/* Of counted work: within 0.8 %, far less than the 5 % by which workloads are distinguished. */
 static __always_inline u16 work_cell_of(u64 value)
 {
 	return log_linear(value, 7);

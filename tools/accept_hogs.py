@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Two disturbances at once are told apart: a CPU hog on the rank's CPU, a memory hog on another one, both together. Check hogs.
+Two disturbances at once are distinguished: a CPU hog on the rank's CPU, a memory hog on another one, both together. Check hogs.
 
 The rank works without a pause (tools/workloads/walk.c). The CPU hog takes a tenth of its CPU, in bursts: a hog that took half
 of it would halve what the rank loses to memory in a second, since it would run half as long. The memory hog writes cache

@@ -39,20 +39,20 @@ static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 	switch (event->hop) {
 	case VAPRO_HOP_UP:
 		watch__warn(daemon->watch, "hopped", 0,
-			    "times between the calls at %s (%s) spread: from now on its calls are told apart by their "
+			    "times between the calls at %s (%s) spread: from now on its calls are distinguished by their "
 			    "callers, and stay so if that makes times steady",
 			    shown(event), event->site);
 		break;
 	case VAPRO_HOP_BACK:
 		watch__warn(daemon->watch, "hopped_back", 0,
-			    "times between the calls at %s (%s) spread whoever calls it: its calls are told apart by "
+			    "times between the calls at %s (%s) spread whoever calls it: its calls are distinguished by "
 			    "their callers no more",
 			    shown(event), event->site);
 		break;
 	case VAPRO_HOP_REFUSED:
 		if (!is_known(daemon, event))
 			watch__warn(daemon->watch, "hop_refused", 0,
-				    "times between the calls at %s (%s) spread, but its calls cannot be told apart by "
+				    "times between the calls at %s (%s) spread, but its calls cannot be distinguished by "
 				    "their callers: it %s",
 				    shown(event), event->site, event->reason);
 		break;

@@ -394,12 +394,12 @@ struct vapro_stage_request {
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request);
 
 /*
- * Hopping: the calls of a call-site in a wrapper, whose states' times spread, are told apart by their callers, one
+ * Hopping: the calls of a call-site in a wrapper, whose states' times spread, are distinguished by their callers, one
  * frame at a time; that stays only where times become steady. A decision holds for the call-site, whatever the rank.
  */
 enum vapro_hop {
 	VAPRO_HOP_NONE,
-	VAPRO_HOP_UP,	   /* to be told apart by its callers from now on */
+	VAPRO_HOP_UP,	   /* to be distinguished by its callers from now on */
 	VAPRO_HOP_STAYS,   /* its states became steady: it remains so */
 	VAPRO_HOP_BACK,	   /* they did not: as before, for good */
 	VAPRO_HOP_REFUSED, /* it was to go up, and cannot */

@@ -80,7 +80,7 @@ struct vapro_config {
 	/* functions beyond the built-in ones */
 	double function_share; /* of the budget, that all of them may cost a process */
 	char functions[VAPRO_FUNCTIONS_TEXT];
-	enum vapro_states states; /* what tells states apart: papers/000 section 3.2 */
+	enum vapro_states states; /* what distinguishes states: papers/000 section 3.2 */
 	uint64_t hop_frames;	  /* callers that a call-site whose times spread is followed to, at most; 0: none */
 	char transparent[VAPRO_TEXT_MAX]; /* globs of images that are hopped over, joined by ',' */
 	enum vapro_counters counters;

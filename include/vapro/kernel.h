@@ -268,7 +268,7 @@ struct kernel_request {
 #define KERNEL_REQUEST_PERSISTENT 1
 #define KERNEL_REQUEST_ACTIVE 2
 
-/* The variable a handle was written to: it tells operations apart that share one. */
+/* The variable a handle was written to: it distinguishes operations that share one. */
 struct kernel_request_slot {
 	u64 handle;
 	u64 bytes;

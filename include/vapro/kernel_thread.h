@@ -64,7 +64,7 @@ struct kernel_tally {
 
 /*
  * What a thread found in the maps lately: those of a loop's calls come again and again. Entries hold as
- * long as their epoch is the present one, and are told apart by their whole key.
+ * long as their epoch is the present one, and are distinguished by their whole key.
  */
 #define KERNEL_RECENT 16
 #define KERNEL_RECENT_CALLS 8

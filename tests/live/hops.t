@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-A program that wraps MPI twice: its call-sites are told apart by the callers of the outer wrapper, whose lines are
+A program that wraps MPI twice: its call-sites are distinguished by the callers of the outer wrapper, whose lines are
 known. One rank: what it waits for would be somebody else's time.
 """
 import json

@@ -346,7 +346,8 @@ def test_crowd(tap, jobs):
         crowd(350, [brief, "0.05"], plain)
         crowd(100, [brief, "0.05"], with_mpi)
     time.sleep(2.5)
-    until(lambda: footprint(daemon.pid)[0] <= before[0], 10)
+    # links may be closed and opened meanwhile: a descriptor of each process would be hundreds
+    until(lambda: footprint(daemon.pid)[0] <= before[0] + 16, 10)
     after = footprint(daemon.pid)
     tap.equal(jobs.wait(program, 40), 0, "the job ends well")
     until(lambda: set(pids) <= {r["pid"] for r in processes(out, "exited")}, 10)
@@ -359,7 +360,7 @@ def test_crowd(tap, jobs):
     short = [w for w in of_type(records(out), "warning") if w["code"] == "too_short"]
     tap.ok((brief_ones or short) and brief_ones == gone,
            "of the brief ones that have MPI, those that were attached were detached, or they were too short", len(brief_ones))
-    tap.ok(after[0] <= before[0], "no descriptor is left of 1000 brief processes", (before, after))
+    tap.ok(after[0] <= before[0] + 16, "no descriptor is left of 1000 brief processes", (before, after))
     tap.ok(after[1] < before[1] + 8192, "no more than 8 MiB of memory", (before, after))
     tap.ok(after[2].get("processes") == before[2].get("processes") == 2, "no process in the kernel side's table", (before, after))
     tap.ok(all(after[2][name] <= before[2][name] for name in ("handles", "io_sites")), "nor what belongs to one", (before, after))

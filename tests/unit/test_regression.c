@@ -160,7 +160,7 @@ static void test_worked_cases(void **state)
 	check_case("tests/data/stats/case2_orth.csv", "tests/data/stats/case2_orth.expected.json");
 }
 
-/* The removed one of a pair costs what the pair does, and says with whom it cannot be told apart. */
+/* The removed one of a pair costs what the pair does, and says with whom it cannot be distinguished. */
 static void test_implied_coefficient(void **state)
 {
 	static struct rows rows;

@@ -278,7 +278,7 @@ static void test_whole(void **state)
 	uint32_t states;
 
 	(void)state;
-	/* misses are in the vector: they tell the two apart, as two clusters of a state */
+	/* misses are in the vector: they distinguish the two, as two clusters of a state */
 	run("", &score, &performance, &states);
 	assert_true(states == 1 && score.clusters == 2 && score.v_measure == 1 && performance > 0.99);
 	/* in bands they are not, and the two are states of their own */

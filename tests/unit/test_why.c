@@ -204,7 +204,7 @@ static void test_each_count(void **state)
 	why_tell_worst("each count alone");
 }
 
-/* Two counts that always come together cannot be told apart, and that is said. */
+/* Two counts that always come together cannot be distinguished, and that is said. */
 static void test_collinear(void **state)
 {
 	struct contribution contribution = {0};

@@ -10,7 +10,7 @@
 
 #define KEPT_SITES 1024 /* direct-mapped by address */
 
-/* A return address whose callers are (or could not be) told apart. */
+/* A return address whose callers are (or could not be) distinguished. */
 struct hopped_site {
 	uint64_t offset; /* in the file */
 	struct frame frame;

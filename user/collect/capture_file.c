@@ -87,7 +87,7 @@ static const char *read_head(struct capture_file *file, const cJSON *head)
 		while (type < CAPTURE_TYPES &&
 		       (!capture_tables[type].name || strcmp(capture_tables[type].name, record->string)))
 			type++;
-		/* a later version's: told apart by its number, and passed over */
+		/* a later version's: distinguished by its number, and passed over */
 		if (type == CAPTURE_TYPES || number->valueint >= CAPTURE_TYPES)
 			continue;
 		file->type_of[number->valueint] = type;

@@ -193,7 +193,7 @@ static const struct capture_column stage_columns[] = {
 static const struct capture_column hop_columns[] = {
     COLUMN("begin_ns", COLUMN_U64, hop.begin_ns, "ns, CLOCK_MONOTONIC"),
     COLUMN("end_ns", COLUMN_U64, hop.end_ns, "ns, CLOCK_MONOTONIC"),
-    COLUMN("hop", COLUMN_U32, hop.hop, "1 told apart by callers, 2 and it stays so, 3 no more, 4 refused"),
+    COLUMN("hop", COLUMN_U32, hop.hop, "1 distinguished by callers, 2 and it stays so, 3 no more, 4 refused"),
     COLUMN("site", COLUMN_TEXT, hop.site, "call-site"),
     COLUMN("symbol", COLUMN_TEXT, hop.symbol, "for people"),
     COLUMN("reason", COLUMN_TEXT, hop.reason, "why it was refused"),

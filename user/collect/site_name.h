@@ -30,7 +30,7 @@ void site_name__hopped(struct site_name *name, struct callsites *callsites, cons
 void site_name__by_path(struct site_name *name, struct callsites *callsites, const struct kernel_vertex_key *key,
 			const struct kernel_path_key *path);
 
-/* The callers are one of very many that the process came by: they are not told apart. */
+/* The callers are one of very many that the process came by: they are not distinguished. */
 void site_name__other_path(struct site_name *name);
 
 #endif

@@ -58,7 +58,7 @@ struct stream_stage {
 	const char *refused; /* why it cannot be counted; NULL: it is */
 };
 
-/* The calls of a call-site are told apart by their callers from now on, or no more: see struct vapro_hop_event. */
+/* The calls of a call-site are distinguished by their callers from now on, or no more: see struct vapro_hop_event. */
 struct stream_hop {
 	uint64_t begin_ns, end_ns; /* what was computed in between is no fragment */
 	uint32_t hop;		   /* enum vapro_hop */

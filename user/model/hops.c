@@ -14,7 +14,7 @@
 #define STEADIER 0.2	    /* by so much a trial must improve */
 #define JUDGED_LEAST 0.67   /* of a trial's time, in states that were seen often enough */
 #define SINGLE_FRAGMENTS 20 /* that one caller must have to be the only one */
-#define CALLERS_MOST 64	    /* told apart by more, nothing would be seen often enough */
+#define CALLERS_MOST 64	    /* distinguished by more, nothing would be seen often enough */
 #define HOPPED_MOST 32	    /* call-sites */
 #define TRIALS_MOST 8	    /* at the same time */
 #define TRIAL_NS 60000000000ULL

@@ -2,7 +2,7 @@
 /*
  * Which call-sites are hopped: a program that wraps MPI makes all its calls from few call-sites, and what lies
  * between two of them is now this and now that. Where the times of a call-site's states spread and are a large share
- * of all, its calls are told apart by their callers (one frame up); the callers are call-sites like others, so that
+ * of all, its calls are distinguished by their callers (one frame up); the callers are call-sites like others, so that
  * what still spreads goes on to the next frame, HOP frames at most. While this is tried (a trial), it is looked at
  * what came of it:
  *

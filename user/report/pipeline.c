@@ -185,7 +185,7 @@ static void say_shed(const struct vapro_shed *shed, uint64_t cap, char *text, si
 	    {shed->remembered, "bundles that were kept for questions forgotten"},
 	    {shed->merged, "bundles merged with others of their state"},
 	    {shed->bins, "bins of the heat map's history forgotten"},
-	    {shed->coarser, "times a state's workloads told apart more coarsely"},
+	    {shed->coarser, "times a state's workloads were distinguished more coarsely"},
 	    {shed->bundles, "bundles not kept"},
 	};
 	size_t used =

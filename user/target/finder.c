@@ -135,7 +135,7 @@ static size_t drain_ring(struct finder *finder, struct ring *ring, finder_mapped
 	while (at < head) {
 		const struct perf_event_header *header = record_at(finder, ring, at);
 
-		if (!header) { /* never seen; what is left cannot be told apart */
+		if (!header) { /* never seen; what is left cannot be distinguished */
 			*lost += 1;
 			at = head;
 			break;
