@@ -7,7 +7,8 @@
 #define EARLY 0.2  /* of what its bound allows in that time: once it has cost so much it is judged */
 #define SMALL 0.1  /* of the bound: a tax below is worth it whatever is learnt */
 #define FIRST_IDLE_S 60
-#define MOST_VAIN 4 /* 16 minutes */
+#define RETRY_SHARE 0.1 /* of the bound, that trying again may cost on average at first */
+#define MOST_VAIN 4	/* 16 minutes */
 
 void io_tax__init(struct io_tax *tax, double bound)
 {
@@ -39,6 +40,13 @@ static bool is_too_dear(const struct io_tax *tax, const struct io_second *second
 	return tax->tax > tax->bound || (tax->tax > tax->bound * SMALL && tax->tax * second->cpus > tax->learnt);
 }
 
+/* What was judged after a moment is tried again sooner, unless it cost so much that it has to be rare. */
+static double idle_s(const struct io_tax *tax)
+{
+	return fmax(FIRST_IDLE_S * fmin(1, tax->traced_s / LINGER_S),
+		    tax->tax * tax->traced_s / (tax->bound * RETRY_SHARE));
+}
+
 enum io_verdict io_tax__second(struct io_tax *tax, const struct io_second *second)
 {
 	if (second->seconds <= 0)
@@ -49,8 +57,7 @@ enum io_verdict io_tax__second(struct io_tax *tax, const struct io_second *secon
 		tax->traced_s += second->seconds;
 		note(tax, second);
 		if (is_too_dear(tax, second)) {
-			/* what was judged after a moment only is tried again sooner */
-			tax->idle_s = FIRST_IDLE_S * fmin(1, tax->traced_s / LINGER_S) * (double)(1U << tax->vain);
+			tax->idle_s = idle_s(tax) * (double)(1U << tax->vain);
 			tax->vain += tax->vain < MOST_VAIN;
 			tax->traced_s = 0;
 			return IO_GIVEN_UP;
