@@ -180,13 +180,13 @@ void watch__look_for_threads(struct watch *watch, struct watched *watched, size_
 	process__free(process);
 }
 
-static void pay_debt(struct watch *watch, const struct row_decision *decision)
+/* What the processes spent until then says nothing of what they will: what was overdrawn stays overdrawn. */
+static void forget_speed(struct watch *watch, const struct row_decision *decision)
 {
 	for (size_t i = 0; i < watch->count; i++)
 		for (size_t j = 0; j < decision->pid_count; j++)
 			if (watch->watched[i].pid == decision->pids[j])
-				watch->watched[i].governed.account.credit_ns +=
-				    decision->debt_ns / (double)decision->pid_count;
+				governor__turned(&watch->watched[i].governed.account);
 }
 
 void watch__rows_decided(void *ctx, const struct row_decision *decision)
@@ -196,7 +196,7 @@ void watch__rows_decided(void *ctx, const struct row_decision *decision)
 
 	switch (decision->kind) {
 	case ROWS_LEFT_OUT:
-		pay_debt(watch, decision);
+		forget_speed(watch, decision);
 		if (!decision->reported)
 			watch__warn(watch, "thinned", 0,
 				    "%zu function%s of %s would cost %.3g %% of the time of %s (%.0f calls/s) and %s "
