@@ -135,6 +135,7 @@ static __always_inline int thread_begins(struct task_struct *task, u64 clone_fla
 	thread->process_flags = parent->process_flags;
 	thread->generation = generation;
 	thread->rows_generation = rows_generation;
+	thread->set = governed_of(parent->slot)->set;
 	thread->turn = governed_of(parent->slot)->turn;
 	thread->voids = governed_of(parent->slot)->voids;
 	tell(KERNEL_THREAD, tgid, task->pid, bpf_ktime_get_ns());

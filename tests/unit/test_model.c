@@ -281,6 +281,15 @@ static void test_ends(void **state)
 		assert_int_equal(stg__job(stg, 0)->rows[stg__thread(stg, i)->row].to_ns, 90);
 	}
 	assert_int_equal(stg__thread(stg, 3)->to_ns, 0);
+	assert_int_equal(
+	    stg__add_thread(
+		stg,
+		&(struct vapro_thread){
+		    .id = 4, .rank = 0, .thread = 3, .world_size = 2, .pid = 100, .tid = 103, .job = "j", .host = "h"}),
+	    0);
+	assert_int_equal(stg__touch(stg, 4, 80, true), 0); /* its first bundle is drained after its process's end */
+	assert_int_equal(stg__thread(stg, 4)->to_ns, 90);
+	assert_int_equal(stg__job(stg, 0)->rows[stg__thread(stg, 4)->row].to_ns, 90);
 	stg__free(stg);
 }
 
