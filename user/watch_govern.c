@@ -8,6 +8,7 @@
 #include "model/grow.h"
 #include "watch_private.h"
 
+#define AHEAD_NS 60000000ULL  /* before probes are opened the loop is faster than it sleeps else */
 #define ALERT_NS 500000000ULL /* who was over its budget once will be again soon after probes open */
 #define HELD_MOST 0.5	      /* of the budget, that the time for which it waited for vaprod is charged with */
 #define KEEP_MOST 0.0625      /* of the calls, that may stay where the functions called most are closed */
@@ -411,9 +412,9 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 			return;
 		}
 	}
-	if (row_attacher__close_costliest(watch->parts.rows,
-					  watch->parts.governor.room_ns - governed->account.credit_ns, now_ns,
-					  watch__rows_decided, watch))
+	if (row_attacher__close_costliest(
+		watch->parts.rows, watched->pid, fmax(governed->account.speed, governed->account.mean),
+		watch->parts.governor.room_ns - governed->account.credit_ns, now_ns, watch__rows_decided, watch))
 		return;
 	if (is_io(watch, watched)) {
 		close_io(watch, watched, now_ns);
@@ -474,7 +475,9 @@ bool watch__govern(struct watch *watch, uint64_t now_ns)
 		else
 			release_image(watch, &watch->turns[i], now_ns);
 		watch__probe_again(watch, &watch->turns[i], now_ns);
-		alert |= watch->turns[i].turns.closed_until_ns || now_ns < watch->turns[i].turns.opened_ns + ALERT_NS;
+		alert |= (watch->turns[i].turns.closed_until_ns &&
+			  now_ns + AHEAD_NS > watch->turns[i].turns.closed_until_ns) ||
+			 now_ns < watch->turns[i].turns.opened_ns + ALERT_NS;
 	}
 	return alert;
 }

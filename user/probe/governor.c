@@ -9,7 +9,7 @@
 #define SHORTEST_LOOK 1e6 /* ns; what was spent in less says nothing of the speed */
 #define MEAN_NS 1e9
 #define OPENING_CREDIT 0.25 /* of the room: the mean holds for a short run, too */
-#define AHEAD_NS 2.5e8 /* an allowance that lasts no longer is looked at often */
+#define AHEAD_NS 1e8 /* an allowance that lasts no longer is looked at often */
 #define LEAST_SPELL_NS 1e9
 #define MOST_LEVEL 4 /* 16 s */
 #define SHORT_WINDOW_NS 1000000000ULL

@@ -78,7 +78,6 @@ struct row_decision {
 	size_t count;		      /* functions */
 	double calls_per_s, cost_pct; /* of one process; what all of them cost or would cost */
 	double left_out_s;	      /* until they are looked at again, the first of them */
-	double debt_ns;		      /* what was overdrawn: forgiven, since the functions are closed */
 	bool reported;		      /* all of them were reported as left out before */
 	bool in_turns;		      /* some of them are opened again as soon as what they cost is paid */
 	int error;
@@ -98,10 +97,11 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 			  void *ctx);
 
 /*
- * A process overdrew its allowance by debt_ns although each image kept to its share: closes the functions that cost
- * most lately, so that the rest need not go. false where none is to blame.
+ * A process overdrew its allowance by debt_ns, spending such a share of its time (speed), although each image stays
+ * within its own: closes the functions that cost it most lately, so that the rest need not be closed. false where none
+ * costs a considerable part.
  */
-bool row_attacher__close_costliest(struct row_attacher *attacher, double debt_ns, uint64_t now_ns, row_decided *decided,
-				   void *ctx);
+bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double debt_ns,
+				   uint64_t now_ns, row_decided *decided, void *ctx);
 
 #endif

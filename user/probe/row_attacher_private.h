@@ -82,6 +82,7 @@ struct row_image {
 	struct governor_account account;
 	uint64_t mark_ns;	 /* since when rates are taken */
 	uint64_t opened_ns;	 /* the last time that something was opened */
+	uint64_t soon_ns;	 /* up to then what it costs is looked at often */
 	unsigned int idle_looks; /* at which nothing was hit, in a row */
 	uint64_t looked_ns;	 /* ... that functions were looked at */
 	uint64_t learn_ns;	 /* when a look may show which functions a new mapper's teams are given; 0 = not */

@@ -10,7 +10,7 @@
 
 #define LOOK_NS 1e9		     /* functions are measured after so long in any case */
 #define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less none is measured */
-#define SOON_NS 500000000ULL	     /* after something was opened what it costs is looked at often */
+#define SOON_NS 500000000ULL	     /* after something new was opened what it costs is looked at often */
 #define PLAN_SHARE 0.8		     /* of the share, that is planned with: rates change */
 #define NAMED_MAX 6		     /* functions named in one decision */
 #define SHORTEST_NS 10000000.0	     /* time over which rates are taken at least */
@@ -18,11 +18,33 @@
 #define TURNS_MOST 10		     /* times the share: what costs more is not opened in turns */
 #define TURN_LEAST_S 1.0	     /* that a function is closed, when it has used up what was saved */
 #define IDLE_LOOKS 3		     /* in a row, at what was left out */
-#define CAUSE 0.25		     /* of a debt, that functions must have cost lately to be its cause */
+#define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
 
-static struct governor share_of(const struct row_attacher *attacher)
+/* Whether functions of an image are open, or will be again as soon as they can be afforded. */
+static bool spends(const struct row_image *image)
 {
-	return governor__of_share(attacher->budget);
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN || image->probes[i]->state == ROW_FITTING ||
+		    (image->probes[i]->state == ROW_LEFT_OUT && image->probes[i]->in_turns))
+			return true;
+	return false;
+}
+
+/* What an image may spend: one budget is for all images of a process. Each has its part, or what the others leave. */
+static struct governor share_of(const struct row_attacher *attacher, const struct row_image *image)
+{
+	double left = attacher->budget;
+	size_t images = 1;
+
+	for (size_t i = 0; i < attacher->count; i++) {
+		const struct row_image *other = attacher->images[i];
+
+		if (other == image || !spends(other) || !row_image__shares_mapper(image, other))
+			continue;
+		images++;
+		left -= other->account.mean;
+	}
+	return governor__of_share(fmax(left, attacher->budget / (double)images));
 }
 
 /* Rates of what is open begin to be taken again. */
@@ -91,12 +113,11 @@ static void name_functions(const struct picked *picked, char *text, size_t size)
 }
 
 static void report(const struct row_image *image, enum row_decision_kind kind, const struct picked *picked,
-		   double debt_ns, uint64_t now_ns, row_decided *decided, void *ctx)
+		   uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	struct row_decision decision = {.kind = kind,
 					.image = image->path,
 					.count = picked->count,
-					.debt_ns = debt_ns,
 					.reported = true,
 					.pids = image->pids,
 					.pid_count = image->mapper_count};
@@ -151,7 +172,7 @@ static size_t sort_out(struct row_attacher *attacher, struct row_image *image, s
 		       uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
-	double pause_s = debt_ns / share_of(attacher).rate * 1e-9;
+	double pause_s = debt_ns / share_of(attacher, image).rate * 1e-9;
 	size_t out = 0, fitting = picked->count;
 	double share = 0; /* of all that are left out: they take turns together, or not at all */
 
@@ -169,7 +190,7 @@ static size_t sort_out(struct row_attacher *attacher, struct row_image *image, s
 	}
 	fitting -= out;
 	picked->count = out;
-	report(image, ROWS_LEFT_OUT, picked, debt_ns, now_ns, decided, ctx);
+	report(image, ROWS_LEFT_OUT, picked, now_ns, decided, ctx);
 	return fitting;
 }
 
@@ -256,7 +277,7 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 		probe->state = ROW_FITTING;
 	}
 	sort_out(attacher, image, &picked, 0, mono_now(), decided, ctx);
-	report(image, ROWS_OPENED, &again, 0, now_ns, decided, ctx);
+	report(image, ROWS_OPENED, &again, now_ns, decided, ctx);
 	for (size_t i = 0; i < again.count; i++)
 		again.probes[i]->reported = false;
 	row_image__describe(image);
@@ -323,15 +344,15 @@ static bool close_unfit(struct row_attacher *attacher, struct row_image *image, 
 static bool charge(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
 		   void *ctx)
 {
-	struct governor share = share_of(attacher);
+	struct governor share = share_of(attacher, image);
 	double before = cost_of(image);
 	bool overdrawn;
 
 	measure_image(attacher, image, now_ns);
 	overdrawn = governor__charge(&share, &image->account, now_ns, cost_of(image) - before);
 	if (overdrawn) {
-		close_unfit(attacher, image, attacher->budget * PLAN_SHARE / 2,
-			    share.room_ns - image->account.credit_ns, now_ns, decided, ctx);
+		close_unfit(attacher, image, share.budget * PLAN_SHARE / 2, share.room_ns - image->account.credit_ns,
+			    now_ns, decided, ctx);
 		governor__turned(&image->account);
 	}
 	/* the next time only what comes from here on counts: a program that was idle before tells nothing of its rates
@@ -360,17 +381,20 @@ static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns
 static bool open_fitting(struct row_attacher *attacher, struct row_image *image, row_decided *decided, void *ctx)
 {
 	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->path, .pids = image->pids};
-	struct governor share = share_of(attacher);
-	bool any = false, first = !image->opened_ns;
+	struct governor share = share_of(attacher, image);
+	bool any = false, first = !image->opened_ns, known = true;
 
-	for (size_t i = 0; i < image->probe_count && !any; i++)
-		any = image->probes[i]->state == ROW_FITTING;
+	for (size_t i = 0; i < image->probe_count; i++) {
+		any |= image->probes[i]->state == ROW_FITTING;
+		known &= image->probes[i]->state != ROW_FITTING || image->probes[i]->in_turns;
+	}
 	if (!any)
 		return false;
 	if (row_attacher__is_closing(attacher))
 		return true;
 	decision.error = row_image__open(attacher, image);
 	decision.pid_count = image->mapper_count;
+	image->soon_ns = known ? 0 : image->opened_ns + SOON_NS;
 	mark(image, image->opened_ns);
 	if (first)
 		governor__open_account(&share, &image->account, image->opened_ns);
@@ -397,31 +421,36 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 		soon |= open_fitting(attacher, image, decided, ctx);
 		if (due)
 			soon |= charge(attacher, image, mono_now(), decided, ctx);
-		soon |= image->opened_ns && now_ns < image->opened_ns + SOON_NS;
+		soon |= now_ns < image->soon_ns;
 	}
 	return soon;
 }
 
-bool row_attacher__close_costliest(struct row_attacher *attacher, double debt_ns, uint64_t now_ns, row_decided *decided,
-				   void *ctx)
+static bool is_mapped_by(const struct row_image *image, pid_t pid)
+{
+	for (size_t i = 0; i < image->mapper_count; i++)
+		if (image->pids[i] == pid)
+			return true;
+	return false;
+}
+
+bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double debt_ns,
+				   uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	struct row_image *costliest = NULL;
-	double most = debt_ns * CAUSE;
+	double most = speed * CAUSE;
 
 	if (attacher->paused || attacher->budget <= 0)
 		return false;
 	for (size_t i = 0; i < attacher->count; i++) {
 		struct row_image *image = attacher->images[i];
-		double cost = measure_image(attacher, image, now_ns);
+		double share = fmax(image->account.speed, image->account.mean);
 
-		if (cost <= most)
+		if (share <= most || !is_mapped_by(image, pid))
 			continue;
-		most = cost;
+		most = share;
 		costliest = image;
 	}
-	if (!costliest)
-		return false;
 	/* half of what is open of it lately */
-	return close_unfit(attacher, costliest, most / (double)(now_ns - costliest->mark_ns + 1) / 2, debt_ns, now_ns,
-			   decided, ctx);
+	return costliest && close_unfit(attacher, costliest, most / 2, debt_ns, now_ns, decided, ctx);
 }
