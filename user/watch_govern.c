@@ -11,6 +11,7 @@
 #define AHEAD_NS 60000000ULL  /* before probes are opened the loop is faster than it sleeps else */
 #define ALERT_NS 500000000ULL /* who was over its budget once will be again soon after probes open */
 #define HELD_MOST 0.5	      /* of the budget, that the time for which it waited for vaprod is charged with */
+#define FAR_OVER 0.5	      /* of its time, that a process spends: all that is expensive is closed at once */
 #define KEEP_MOST 0.0625      /* of the calls, that may stay where the functions called most are closed */
 #define KEEP_SHARE 0.25	      /* of the budget, that they may cost */
 
@@ -401,7 +402,8 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 	unsigned before = governed->steps.thin;
 	struct image_turns *turns;
 
-	if (watch__leave_out(watch, watched, now_ns))
+	/* what costs so much cannot wait until links of some functions are gone */
+	if (governed->account.speed < FAR_OVER && watch__leave_out(watch, watched, now_ns))
 		return;
 	if (!closed(watched)) {
 		struct governor_plan plan = look(watch, watched, now_ns);

@@ -8,9 +8,11 @@
 #define REACTION_NS 5e7	  /* until probes are closed, once that was decided */
 #define SHORTEST_LOOK 1e6 /* ns; what was spent in less says nothing of the speed */
 #define MEAN_NS 1e9
+#define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
 #define OPENING_CREDIT 0.25 /* of the room: the mean holds for a short run, too */
-#define AHEAD_NS 1e8 /* an allowance that lasts no longer is looked at often */
+#define AHEAD_NS 1e8	    /* an allowance that lasts no longer is looked at often */
 #define LEAST_SPELL_NS 1e9
+#define REFILL 0.5   /* of the room, that a closed period fills up */
 #define MOST_LEVEL 4 /* 16 s */
 #define SHORT_WINDOW_NS 1000000000ULL
 #define WORTH_MORE 1.1	      /* times as much must be told before more is let go */
@@ -91,8 +93,9 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 	}
 	if (governor->rate <= 0)
 		return false;
-	/* whoever has slowed down pays its debt without being closed */
-	return (lesser > governor->rate && account->credit_ns < lesser * REACTION_NS) ||
+	/* a process that has slowed down pays its debt with its probes open; a short burst is no reason to close them
+	 */
+	return (lesser > governor->rate * BURST && account->credit_ns < lesser * REACTION_NS) ||
 	       (account->mean > governor->rate && account->credit_ns < 0);
 }
 
@@ -212,7 +215,7 @@ bool governor__restore(const struct governor *governor, struct governor_set *set
 void governor__close(struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns)
 {
 	bool in_vain = turns->count && now_ns < turns->opened_ns + SHORT_WINDOW_NS;
-	double spell = (governor->room_ns - credit_ns) / governor->rate, least;
+	double spell = (governor->room_ns * REFILL - credit_ns) / governor->rate, least;
 
 	if (in_vain && turns->level < MOST_LEVEL)
 		turns->level++;
