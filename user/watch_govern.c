@@ -469,7 +469,9 @@ bool watch__govern(struct watch *watch, uint64_t now_ns)
 			watch__begin_load(watch, watched, now_ns);
 		}
 		open_io(watch, watched, now_ns);
-		alert |= governor__is_close(governor, account);
+		/* what a program calls is not known before its first look */
+		alert |= governor__is_close(governor, account) ||
+			 (watched->image && !closed(watched) && !watched->governed.looked && governor->rate > 0);
 	}
 	for (size_t i = 0; i < watch->turn_count; i++) {
 		if (governor__is_due(&watch->turns[i].turns, now_ns))
