@@ -57,7 +57,7 @@ DECODER = $(if $(filter amd64,$(ARCH)),-lZydis,-lcapstone)
 LDLIBS = -lbpf -ldw -lelf $(DECODER) -lcjson -lgsl -lgslcblas -lz -lm
 SANITIZE = -fsanitize=address,undefined -fno-omit-frame-pointer -O1
 
-LIB_SOURCES := $(filter-out user/vaprod.c user/vapro.c,$(wildcard user/*.c user/*/*.c))
+LIB_SOURCES := $(filter-out user/cli/vaprod.c user/cli/vapro.c,$(wildcard user/*/*.c user/*/*/*.c))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(B)/%.o)
 TEST_OBJECTS := $(LIB_SOURCES:%.c=$(B)/test/%.o)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/test_*.c))
@@ -113,13 +113,13 @@ $(B)/test/shared/%.o: tests/unit/%.c | $(B)/.deps-build
 
 $(B)/libvapro.a: $(LIB_OBJECTS)
 	@rm -f $@
-	@ar rcs $@ $^
+	@ar rcsP $@ $^ # files of one name lie in several folders
 
 $(B)/test/libvapro.a: $(TEST_OBJECTS)
 	@rm -f $@
-	@ar rcs $@ $^
+	@ar rcsP $@ $^ # files of one name lie in several folders
 
-$(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/%.o $(B)/libvapro.a
+$(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
 	@echo "  LINK  $@"
 	@$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
@@ -218,6 +218,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	@tests/counters/compare_events.py $(B)/tests/print_events
 	@tests/tools/test_programs.py
+	@tests/tools/test_layers.py
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/capture.h"
-#include "config_json.h"
+#include "capture/capture.h"
+#include "config/config_json.h"
 #include "report/lines.h"
 
 #define S 1000000000ULL

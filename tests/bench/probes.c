@@ -24,14 +24,14 @@
 
 #include <vapro/config.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "collect/callsite.h"
 #include "collect/labels.h"
-#include "collect/merged.h"
-#include "probe/calibrate.h"
-#include "probe/functions.h"
-#include "probe/site.h"
-#include "reader.h"
+#include "collect/pool_reader.h"
+#include "overhead/calibrate.h"
+#include "functions/functions.h"
+#include "probe/elf/site.h"
+#include "probe/elf/reader.h"
 #include "target/image.h"
 #include "target/process.h"
 #include "vapro.skel.h"

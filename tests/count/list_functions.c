@@ -2,7 +2,7 @@
 /* Prints WRAP(Send) and so on: one line for each function of the table that vaprod attaches. */
 #include <stdio.h>
 
-#include "probe/functions.h"
+#include "functions/functions.h"
 
 int main(void)
 {

@@ -2,7 +2,7 @@
 /* print_events: the event tables as CSV, one line per CPU and event: for compare_events.py. */
 #include <stdio.h>
 
-#include "probe/events.h"
+#include "probe/pmu/events.h"
 
 static void print(const char *cpu, const struct event *event)
 {

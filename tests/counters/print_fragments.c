@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/capture.h"
+#include "capture/capture.h"
 
 #define IDS 4096
 

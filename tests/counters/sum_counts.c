@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collect/capture.h"
+#include "capture/capture.h"
 
 #define IDS 4096
 #define SINGLES 65536

@@ -16,9 +16,9 @@
 
 #include <vapro/config.h>
 
-#include "probe/attacher_private.h"
-#include "probe/functions.h"
-#include "reader.h"
+#include "probe/attach/attacher_private.h"
+#include "functions/functions.h"
+#include "probe/elf/reader.h"
 
 /* Calls that enter between two moves are in flight at the next one, during which none is seen; perf links take long. */
 #define BETWEEN_US 5000

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/functions.h"
-#include "probe/iosites.h"
-#include "probe/site.h"
+#include "functions/functions.h"
+#include "probe/elf/iosites.h"
+#include "probe/elf/site.h"
 #include "target/image.h"
 
 struct job {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "collect/capture.h"
+#include "capture/capture.h"
 #include "recorder.h"
 
 #define UTC 1800000000000000000ULL /* a bin border */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/stream.h"
+#include "capture/stream.h"
 
 struct recorder {
 	struct stream_sink sink; /* first */

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "analyze.h"
+#include "cli/analyze.h"
 #include "report/pipeline.h"
 
 static uint64_t cap;

@@ -20,9 +20,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "ask_protocol.h"
-#include "ask_server.h"
-#include "ask_socket.h"
+#include "query/protocol.h"
+#include "query/server.h"
+#include "query/socket.h"
 #include "report/answer.h"
 #include "sim.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "ask_protocol.h"
+#include "query/protocol.h"
 #include "sim.h"
 
 static const char question[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm:1.0 x\nformat json\nwidth 120\n\n";

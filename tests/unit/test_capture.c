@@ -3,7 +3,7 @@
 #include <zlib.h>
 
 #include "captured.h"
-#include "collect/crc.h"
+#include "capture/crc.h"
 
 static void same_text(const char *a, const char *b)
 {

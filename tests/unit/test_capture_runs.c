@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "captured.h"
-#include "collect/capture_file.h"
-#include "collect/output_file.h"
+#include "capture/capture_file.h"
+#include "capture/output_file.h"
 
 /* A run of one line, a user's text among its states. */
 static void add_run(const char *name, const char *text)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "config_json.h"
+#include "config/config_json.h"
 
 static struct vapro_config config;
 static char err[512];

@@ -26,7 +26,7 @@
 
 #include <cmocka.h>
 
-#include "target/confine_private.h"
+#include "sandbox/confine_private.h"
 
 #define CASES "build/test/site_cases.so"
 

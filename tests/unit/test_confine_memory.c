@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "target/confine_private.h"
+#include "sandbox/confine_private.h"
 
 static int file;
 

@@ -13,8 +13,8 @@
 
 #include <vapro/config.h>
 
-#include "probe/events.h"
-#include "probe/pmu.h"
+#include "probe/pmu/events.h"
+#include "probe/pmu/pmu.h"
 
 static const struct event_cpu *x86(const char *vendor, unsigned family, unsigned model, unsigned stepping)
 {

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "probe/exits.h"
-#include "probe/row_sites.h"
-#include "reader.h"
+#include "probe/elf/exits.h"
+#include "probe/elf/row_sites.h"
+#include "probe/elf/reader.h"
 
 #define CASES "build/test/exit_cases.so"
 

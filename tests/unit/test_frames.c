@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "probe/frames.h"
-#include "reader.h"
+#include "probe/elf/frames.h"
+#include "probe/elf/reader.h"
 #include "target/image.h"
 
 #if defined(__x86_64__)

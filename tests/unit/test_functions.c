@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "probe/functions.h"
+#include "functions/functions.h"
 
 #define ARGUMENTS_MAX 16
 #define TEXT_MAX 2048

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../bpf/logic.h"
-#include "probe/governor.h"
+#include "overhead/governor.h"
 
 #define SECOND 1000000000ULL
 #define LOOK (SECOND / 100)
@@ -20,7 +20,7 @@
 
 /*
  * A program, as the daemon sees it every 10 ms: some states of short span, some of long. What the
- * governor decides is carried out as watch_govern.c does it, closing late.
+ * governor decides is carried out as enforce.c does it, closing late.
  */
 struct program {
 	double short_calls, long_calls; /* a second, when nothing is probed */

@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "probe/iosites.h"
-#include "probe/site.h"
+#include "probe/elf/iosites.h"
+#include "probe/elf/site.h"
 #include "target/image.h"
 
 #define CASES "build/test/site_cases.so"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "collect/capture.h"
+#include "capture/capture.h"
 #include "report/pipeline.h"
 #include "report/sink.h"
 #include "sim.h"

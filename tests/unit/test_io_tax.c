@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probe/io_tax.h"
+#include "overhead/io_tax.h"
 
 /* Seconds alike, until it is given up. Returns how many passed, 0 = it was not. */
 static unsigned seconds(struct io_tax *tax, const struct io_second *second, unsigned limit)

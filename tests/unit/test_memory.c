@@ -18,7 +18,7 @@
 
 #include "detect/heatmap.h"
 #include "model/cluster.h"
-#include "model/pool.h"
+#include "base/pool.h"
 #include "model/series.h"
 #include "sim.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "model/rules.h"
+#include "config/rules.h"
 #include "sim.h"
 
 #define RANKS 4

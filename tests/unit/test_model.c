@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model/arena.h"
-#include "model/intern.h"
+#include "base/arena.h"
+#include "base/intern.h"
 #include "model/reference.h"
 #include "model/stg.h"
-#include "model/table.h"
+#include "base/table.h"
 #include "near.h"
 #include "sim.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "probe/os_factors.h"
+#include "probe/pmu/os_factors.h"
 
 static struct os_factor factor_of(const struct os_facts *facts, const char *name)
 {

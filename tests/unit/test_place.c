@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "target/place.h"
+#include "target/topology.h"
 #include "target/quota.h"
 
 static char root[64];

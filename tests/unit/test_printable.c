@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "printable.h"
+#include "base/printable.h"
 #include "report/regions.h"
 
 static void becomes(const char *text, const char *wanted)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "privileges.h"
+#include "daemon/privileges.h"
 
 #define SYS_PTRACE 19
 #define SYS_ADMIN 21

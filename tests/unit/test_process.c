@@ -17,8 +17,8 @@
 #include "target/kernel_range.h"
 #include "target/process.h"
 #include "target/selection.h"
-#include "probe/static_mpi.h"
-#include "reader.h"
+#include "probe/elf/static_mpi.h"
+#include "probe/elf/reader.h"
 
 /* What makes this executable one that has MPI linked in. */
 int MPI_Init(int *argc, char ***argv);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "probe/recheck.h"
+#include "overhead/recalibrate.h"
 
 static void one_that_differs_is_an_accident(void **state)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probe/row_plan.h"
+#include "probe/attach/row_plan.h"
 
 #define NEAR 1e-12
 

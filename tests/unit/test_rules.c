@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "collect/capture.h"
-#include "config_json.h"
+#include "capture/capture.h"
+#include "config/config_json.h"
 #include "model/bands.h"
 #include "report/pipeline.h"
 #include "sim.h"

@@ -15,9 +15,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "collect/output_file.h"
+#include "capture/output_file.h"
 #include "report/sink.h"
-#include "stderr_guard.h"
+#include "daemon/stderr_guard.h"
 
 #define BACKLOG (64U << 10)
 #define LINE_BYTES 1000 /* its newline included */

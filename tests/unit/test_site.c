@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "probe/functions.h"
-#include "probe/iosites.h"
-#include "probe/site.h"
+#include "functions/functions.h"
+#include "probe/elf/iosites.h"
+#include "probe/elf/site.h"
 #include "target/image.h"
 
 #define CASES "build/test/site_cases.so"

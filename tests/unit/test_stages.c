@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "diagnose/driver.h"
-#include "probe/counters_private.h"
+#include "probe/pmu/counters_private.h"
 
 #define NEAR(value, wanted) assert_true(fabs((double)(value) - (wanted)) < 1e-6 * (wanted) + 1e-3)
 #define MS 1e6

@@ -21,8 +21,8 @@
 
 #include <cmocka.h>
 
-#include "probe/survey.h"
-#include "target/confine.h"
+#include "probe/elf/survey.h"
+#include "sandbox/confine.h"
 #include "target/image_tables.h"
 #include "target/process.h"
 #include "target/source.h"

@@ -13,8 +13,8 @@
 
 #include "../bpf/logic.h"
 #include "collect/labels.h"
-#include "probe/functions.h"
-#include "probe/transparent.h"
+#include "functions/functions.h"
+#include "probe/elf/transparent.h"
 
 static void test_names(void **state)
 {

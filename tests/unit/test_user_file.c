@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files of users are opened without waiting for their owner: target/user_file.h. */
-#include "target/user_file.h"
+#include "sandbox/user_file.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "diagnose/where.h"
-#include "region_option.h"
+#include "query/region_option.h"
 
 static void test_where_and_verdict(void **state)
 {

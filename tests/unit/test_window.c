@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* How long ranks computed in a view: of fragments that cross its borders the part within. */
-#include "analysis_window.h"
+#include "analysis/window.h"
 #include "learned.h"
 
 #define VIEW (FIRST + 10)

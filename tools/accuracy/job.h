@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include <vapro/analysis.h>
-#include "collect/stream.h"
+#include "capture/stream.h"
 
 #define JOB_BEGIN_NS 1800000000000000000ULL /* UTC, a bin border */
 #define JOB_MONO_NS 100000000000ULL	    /* the same moment, CLOCK_MONOTONIC */

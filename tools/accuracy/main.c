@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "cases.h"
-#include "collect/capture.h"
-#include "config_json.h"
+#include "capture/capture.h"
+#include "config/config_json.h"
 #include "report.h"
 #include "report/lines.h"
 

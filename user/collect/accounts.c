@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../bpf/logic.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "vapro.skel.h"
 
 #define COPY_ATTEMPTS 16

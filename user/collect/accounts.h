@@ -9,7 +9,7 @@
 #include <vapro/bundle.h>
 #include <vapro/kernel_account.h>
 
-#include "probe/kernel_side.h"
+#include "probe/bpf/bpf_object.h"
 
 struct accounts;
 

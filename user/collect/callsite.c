@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/grow.h"
-#include "probe/transparent.h"
-#include "target/user_file.h"
+#include "base/grow.h"
+#include "probe/elf/transparent.h"
+#include "sandbox/user_file.h"
 
 struct image_cache *image_cache__new(void)
 {

@@ -63,10 +63,10 @@ void callsites__tell_transparent(struct callsites *callsites, int transparent, i
 bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site);
 
 /*
- * Hopping: calls of a call-site are distinguished by their callers, for all processes that map its image. site is a text
- * of callsites__resolve(). Returns NULL, or why it cannot be: the end of a sentence whose subject is the call-site;
- * then *top says whether that is since nothing of the program calls it. callsites__tell_hops() carries it out for a
- * process.
+ * Hopping: calls of a call-site are distinguished by their callers, for all processes that map its image. site is a
+ * text of callsites__resolve(). Returns NULL, or why it cannot be: the end of a sentence whose subject is the
+ * call-site; then *top says whether that is since nothing of the program calls it. callsites__tell_hops() carries it
+ * out for a process.
  */
 const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top);
 void image_cache__unhop(struct image_cache *cache, const char *site);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #define RUNTIME_SITES_MOST 128 /* of an image */
 

@@ -5,8 +5,8 @@
 
 #include "collect/callsite.h"
 
-#include "probe/frames.h"
-#include "probe/survey.h"
+#include "probe/elf/frames.h"
+#include "probe/elf/survey.h"
 
 #define KEPT_SITES 1024 /* direct-mapped by address */
 

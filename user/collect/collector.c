@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "../bpf/logic.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "collect/accounts.h"
-#include "collect/merged.h"
-#include "probe/counters.h"
+#include "collect/pool_reader.h"
+#include "probe/pmu/counters.h"
 #include "vapro.skel.h"
 
 #define BATCH 1024

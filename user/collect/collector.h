@@ -7,8 +7,8 @@
 #define VAPRO_COLLECTOR_H
 
 #include "collect/resolver.h"
-#include "collect/stream.h"
-#include "probe/kernel_side.h"
+#include "capture/stream.h"
+#include "probe/bpf/bpf_object.h"
 
 struct collector;
 

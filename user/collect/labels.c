@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "probe/functions.h"
+#include "functions/functions.h"
 
 /* Predefined handles of Open MPI, in the order of their numbers. */
 static const char *const comm_objects[] = {"ompi_mpi_comm_world", "ompi_mpi_comm_self"};

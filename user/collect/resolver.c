@@ -10,11 +10,11 @@
 
 #include "collect/callsite.h"
 #include "collect/labels.h"
-#include "collect/numbered.h"
+#include "collect/id_cache.h"
 #include "collect/site_name.h"
 #include "collect/state_names.h"
-#include "model/grow.h"
-#include "model/table.h"
+#include "base/grow.h"
+#include "base/table.h"
 #include "vapro.skel.h"
 
 #define UNUSED_SHARE 16		/* of the memory cap: states of processes that ended, for the next of their kind */

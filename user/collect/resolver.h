@@ -7,8 +7,8 @@
 #ifndef VAPRO_RESOLVER_H
 #define VAPRO_RESOLVER_H
 
-#include "collect/stream.h"
-#include "probe/kernel_side.h"
+#include "capture/stream.h"
+#include "probe/bpf/bpf_object.h"
 #include "target/process.h"
 
 struct resolver;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/grow.h"
-#include "model/table.h"
+#include "base/grow.h"
+#include "base/table.h"
 
 #define NONE UINT32_MAX
 #define LEAST_BUCKETS 1024 /* a power of two */

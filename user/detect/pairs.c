@@ -2,7 +2,7 @@
 /* The second half of evidence.h: bins in which two states of one rank are slow together. */
 #include "detect/evidence.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "detect/parts.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 static uint32_t owner_of(const struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, bool *guest)
 {

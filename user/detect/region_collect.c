@@ -2,7 +2,7 @@
 /* From cells that grew together to drafts. */
 #include "detect/region_private.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #include <math.h>
 

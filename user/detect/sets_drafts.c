@@ -2,7 +2,7 @@
 /* Sets of ranks as drafts of variances: see sets.h. */
 #include "detect/sets.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 /* Since when and until when sets of ranks last: see sets.h. */
 #include "detect/sets.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 /* The part of waiting in calls that is a few ranks' own: see waiting.h. */
 #include "detect/waiting_private.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* The items of waiting.c by call-site and bin: numbers are sorted, by counting, and not the items. */
 #include "detect/waiting_private.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 /* What single calls of one bin are sorted by. */
 struct end_key {

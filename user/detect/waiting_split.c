@@ -2,7 +2,7 @@
 /* The excess of calls parted into transfer and the rest, by operation or by bin: see waiting.h. */
 #include "detect/waiting_private.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/cases.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 static const struct contribution nothing;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/driver.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 static bool major_on_cpu(const struct breakdown *breakdown)
 {

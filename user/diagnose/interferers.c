@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/interferers.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 /* A node runs thousands of short tasks: of this many the half that took least is forgotten. */
 #define INTERFERERS_MAX 256

@@ -6,7 +6,7 @@
 #ifndef VAPRO_WHERE_H
 #define VAPRO_WHERE_H
 
-#include "model/intern.h"
+#include "base/intern.h"
 #include "model/stg.h"
 
 #include <stdbool.h>

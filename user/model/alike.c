@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/alike.h"
 
-#include "model/grow.h"
-#include "model/table.h"
+#include "base/grow.h"
+#include "base/table.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/bands.h"
 
-#include "model/grow.h"
-#include "model/intern.h"
-#include "model/table.h"
+#include "base/grow.h"
+#include "base/intern.h"
+#include "base/table.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #ifndef VAPRO_BANDS_H
 #define VAPRO_BANDS_H
 
-#include "model/rules.h"
+#include "config/rules.h"
 
 struct bands;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/cells.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #include <math.h>
 

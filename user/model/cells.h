@@ -17,7 +17,7 @@
 #ifndef VAPRO_CELLS_H
 #define VAPRO_CELLS_H
 
-#include "model/table.h"
+#include "base/table.h"
 
 #include <vapro/bundle.h>
 

@@ -2,7 +2,7 @@
 #include "model/evict.h"
 
 #include "model/alike.h"
-#include "model/table.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 

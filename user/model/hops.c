@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/hops.h"
 
-#include "model/grow.h"
-#include "model/intern.h"
+#include "base/grow.h"
+#include "base/intern.h"
 #include "model/reference.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "model/judge.h"
 
 #include "model/alike.h"
-#include "model/grow.h"
+#include "base/grow.h"
 #include "model/own_part.h"
 #include "model/reference.h"
 #include "model/scatter.h"

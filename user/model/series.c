@@ -3,9 +3,9 @@
 
 #include "model/alike.h"
 #include "model/groups.h"
-#include "model/grow.h"
+#include "base/grow.h"
 #include "model/own_part.h"
-#include "model/table.h"
+#include "base/table.h"
 
 #include <math.h>
 

@@ -20,7 +20,7 @@
 #include "model/cluster.h"
 #include "model/histogram.h"
 #include "model/kept.h"
-#include "model/pool.h"
+#include "base/pool.h"
 #include "model/stg.h"
 #include "model/truth.h"
 

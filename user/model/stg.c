@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/stg.h"
 
-#include "model/grow.h"
-#include "model/intern.h"
+#include "base/grow.h"
+#include "base/intern.h"
 #include "model/rows.h"
-#include "model/table.h"
+#include "base/table.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/truth.h"
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 int truths__add(struct truths *truths, uint32_t workload, uint32_t cell, uint32_t truth, uint64_t n)
 {

@@ -6,7 +6,7 @@
 #ifndef VAPRO_TRUTH_H
 #define VAPRO_TRUTH_H
 
-#include "model/table.h"
+#include "base/table.h"
 
 struct truth_count {
 	uint32_t workload; /* of the series book */

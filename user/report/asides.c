@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/grow.h"
+#include "base/grow.h"
 #include "report/regions.h"
 
 #define TOLD 5 /* of a kind */

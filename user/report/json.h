@@ -10,7 +10,7 @@
 
 #include <cjson/cJSON.h>
 #include <vapro/analysis.h>
-#include "collect/stream.h"
+#include "capture/stream.h"
 
 #define JSON_SCHEMA "vapro/1"
 #define JSON_TIME_SIZE 96 /* the compiler cannot know that months are below 13 */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/grow.h"
+#include "base/grow.h"
 #include "report/line_runs.h"
 
 struct run {

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "model/grow.h"
+#include "base/clock.h"
+#include "base/grow.h"
 #include "report/line_target.h"
 
 #define FLUSH_BYTES (256U << 10)

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/output_file.h"
+#include "capture/output_file.h"
 
 struct line_target;
 

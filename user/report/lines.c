@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config_json.h"
+#include "config/config_json.h"
 #include "report/json.h"
 #include "report/lines.h"
 

@@ -8,7 +8,7 @@
 #define VAPRO_REPORT_LINES_H
 
 #include <vapro/analysis.h>
-#include "collect/stream.h"
+#include "capture/stream.h"
 
 struct line_counter {
 	const char *name;     /* "instructions" */

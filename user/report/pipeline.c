@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/bands.h"
-#include "model/grow.h"
+#include "base/grow.h"
 #include "report/json.h"
 #include "report/lines.h"
 #include "report/pipeline.h"

@@ -12,8 +12,8 @@
 #define VAPRO_REPORT_PIPELINE_H
 
 #include <vapro/analysis.h>
-#include "collect/stream.h"
-#include "model/rules.h"
+#include "capture/stream.h"
+#include "config/rules.h"
 #include "report/answer.h"
 #include "report/lines.h"
 #include "report/sink.h"

@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "diagnose/interferers.h"
-#include "model/grow.h"
-#include "printable.h"
+#include "base/grow.h"
+#include "base/printable.h"
 #include "report/regions.h"
 
 #define INDENT 12

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <vapro/bundle.h>
 
-#include "model/grow.h"
-#include "model/intern.h"
+#include "base/grow.h"
+#include "base/intern.h"
 #include "target/source.h"
 
 struct place {

@@ -6,7 +6,7 @@
 
 #include "diagnose/advice.h"
 #include "diagnose/verdict.h"
-#include "model/grow.h"
+#include "base/grow.h"
 #include "report/json.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"

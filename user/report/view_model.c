@@ -7,7 +7,7 @@
 #include "diagnose/interferers.h"
 #include "diagnose/verdict.h"
 #include "diagnose/where.h"
-#include "model/grow.h"
+#include "base/grow.h"
 #include "report/json.h"
 #include "report/line_runs.h"
 #include "report/run_option.h"

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "target/user_file.h"
+#include "sandbox/user_file.h"
 
 #define IMAGE_BYTES_MAX (512ULL << 20)
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/grow.h"
+#include "base/grow.h"
 
 #define SYMBOL_NAME_MAX 4096 /* longer names are skipped: comparing them is a way to burn our time */
 #define SYMBOLISE_BACK 64    /* symbols looked at before giving up on nested or overlapping ones */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/confine.h"
+#include "sandbox/confine.h"
 #include "target/image_private.h"
 
 #define NAMES_BYTES_MAX (CONFINE_ANSWER_BYTES_MAX / 4 * 3)

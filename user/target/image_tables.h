@@ -6,7 +6,7 @@
 #ifndef VAPRO_IMAGE_TABLES_H
 #define VAPRO_IMAGE_TABLES_H
 
-#include "target/flat.h"
+#include "sandbox/flat.h"
 #include "target/image.h"
 
 /* names: symbols and objects as well. Those beyond what an answer holds are left out, highest addresses first. */

@@ -11,7 +11,7 @@
 
 #include "target/image.h"
 #include "target/source_private.h"
-#include "target/user_file.h"
+#include "sandbox/user_file.h"
 
 #define DEBUG_ROOT "/usr/lib/debug"
 

@@ -6,7 +6,7 @@
 #ifndef VAPRO_SOURCE_H
 #define VAPRO_SOURCE_H
 
-#include "target/confine.h"
+#include "sandbox/confine.h"
 
 #define SOURCE_SERVICE "source"
 #define SOURCE_FILE_MAX 4096

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who holds the others up: least wait and most lost computation, over all rows of the job while a variance
+ * lasted. There may be thousands of variances, but few stretches of time: rows are summed once for all variances
+ * that begin in one bin, and looked through once for all that have the same end too.
+ */
+#include "analysis/result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CULPRITS_MAX 5
+#define CANDIDATES 32	 /* of a stretch, for variances of any loss */
+#define WORTH_NAMING 0.1 /* of a variance's loss */
+
+/* Sums of a row over the bins of a stretch, ns. */
+struct row_sums {
+	double computation, io, wait;
+};
+
+struct candidate {
+	uint32_t row;
+	double lost, wait; /* s */
+};
+
+static int compare_emitted(const void *a, const void *b)
+{
+	const struct variance *left = (*(struct emitted_variance *const *)a)->variance;
+	const struct variance *right = (*(struct emitted_variance *const *)b)->variance;
+
+	if (left->begin != right->begin)
+		return left->begin < right->begin ? -1 : 1;
+	if (left->end != right->end)
+		return left->end < right->end ? -1 : 1;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static void add_bin(const struct builder *builder, struct row_sums *sums, uint64_t bin)
+{
+	const struct heatmap *map = &builder->job->map;
+
+	for (uint32_t row = 0; row < builder->about->row_count; row++) {
+		struct cell computation = heatmap__cell(map, row, bin, VAPRO_COMPUTATION);
+		struct cell io = heatmap__cell(map, row, bin, VAPRO_IO);
+
+		sums[row].computation += cell__lost(&computation);
+		sums[row].io += fmax(0, cell__lost(&io));
+		sums[row].wait += heatmap__late(map, row, bin);
+	}
+}
+
+static bool comes_before(const struct builder *builder, const struct candidate *a, const struct candidate *b)
+{
+	double left = a->lost - a->wait, right = b->lost - b->wait;
+
+	if (left != right)
+		return left > right;
+	return builder->about->place[a->row] < builder->about->place[b->row];
+}
+
+/* The rows that lost most more than they waited, most first. */
+static uint32_t find_candidates(const struct builder *builder, const struct row_sums *sums, struct candidate *found)
+{
+	uint32_t count = 0;
+
+	for (uint32_t row = 0; row < builder->about->row_count; row++) {
+		struct candidate own = {.row = row,
+					/* Time stuck in IO holds others up just as well. */
+					.lost = (fmax(0, sums[row].computation) + sums[row].io) / 1e9,
+					.wait = sums[row].wait / 1e9};
+		uint32_t at;
+
+		if (own.lost <= own.wait || (count == CANDIDATES && !comes_before(builder, &own, &found[count - 1])))
+			continue;
+		at = count < CANDIDATES ? count++ : count - 1;
+		for (; at && comes_before(builder, &own, &found[at - 1]); at--)
+			found[at] = found[at - 1];
+		found[at] = own;
+	}
+	return count;
+}
+
+static int name_culprits(const struct builder *builder, const struct candidate *found, uint32_t count,
+			 struct emitted_variance *emitted)
+{
+	emitted->culprits = builder__take(builder, CULPRITS_MAX, sizeof(*emitted->culprits));
+	if (!emitted->culprits)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count && emitted->culprit_count < CULPRITS_MAX; i++) {
+		const struct stg_row *row = &builder->about->rows[found[i].row];
+
+		if (found[i].lost <= WORTH_NAMING * emitted->lost_seconds)
+			continue;
+		emitted->culprits[emitted->culprit_count++] = (struct result_culprit){
+		    .rank = row->rank,
+		    .thread = builder__several_rows(builder->about, row) ? row->thread : -1,
+		    .lost_seconds = found[i].lost,
+		    .wait_seconds = found[i].wait,
+		};
+	}
+	return 0;
+}
+
+/* All that begin in the bin of the first one. */
+static int name_all(const struct builder *builder, struct emitted_variance *const *emitted, size_t count,
+		    struct row_sums *sums)
+{
+	struct candidate found[CANDIDATES];
+	uint64_t bin = emitted[0]->variance->begin;
+	uint32_t found_count = 0;
+
+	memset(sums, 0, builder->about->row_count * sizeof(*sums));
+	if (bin < builder->job->map.begin)
+		bin = builder->job->map.begin;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t end = emitted[i]->variance->end;
+
+		for (; bin < end && bin < builder->job->map.end; bin++)
+			add_bin(builder, sums, bin);
+		if (!i || emitted[i - 1]->variance->end != end)
+			found_count = find_candidates(builder, sums, found);
+		if (name_culprits(builder, found, found_count, emitted[i]))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int builder__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count)
+{
+	struct row_sums *sums = calloc(builder->about->row_count + 1, sizeof(*sums));
+	struct emitted_variance **sorted = calloc(count + 1, sizeof(*sorted));
+	int error = -ENOMEM;
+
+	if (!sums || !sorted)
+		goto cleanup;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = &emitted[i];
+	if (count)
+		qsort(sorted, count, sizeof(*sorted), compare_emitted);
+	error = 0;
+	for (size_t i = 0, next; i < count && !error; i = next) {
+		for (next = i + 1; next < count && sorted[next]->variance->begin == sorted[i]->variance->begin;)
+			next++;
+		error = name_all(builder, &sorted[i], next - i, sums);
+	}
+cleanup:
+	free(sums);
+	free(sorted);
+	return error;
+}

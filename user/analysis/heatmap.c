@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The heat maps of a window as lines: ranks, and threads inside a region (ARCHITECTURE section 7). */
+#include "analysis/result.h"
+
+#include <errno.h>
+#include <math.h>
+
+void *builder__take(const struct builder *builder, size_t count, size_t size)
+{
+	return arena__take(&builder->context->arena, count * size);
+}
+
+bool builder__alive(const struct builder *builder, const struct stg_row *row)
+{
+	return row->from_ns && row->from_ns < builder->span->end_ns &&
+	       (!row->to_ns || row->to_ns > builder->span->begin_ns);
+}
+
+size_t builder__end_of_rank(const struct stg_job *about, size_t place)
+{
+	uint32_t leader = about->rows[about->order[place]].leader;
+
+	do
+		place++;
+	while (place < about->row_count && about->rows[about->order[place]].leader == leader);
+	return place;
+}
+
+/* Performance of a class in one bin, over the rows at places [from, to). */
+static double performance_of(const struct builder *builder, size_t from, size_t to, enum vapro_class class,
+			     uint64_t bin)
+{
+	struct cell sum = {0};
+
+	for (size_t place = from; place < to; place++) {
+		struct cell cell = heatmap__cell(&builder->job->map, builder->about->order[place], bin, class);
+
+		sum.closed.dur += (float)cell__dur(&cell);
+		sum.closed.ref += (float)(cell__dur(&cell) - cell__lost(&cell));
+	}
+	return cell__performance(&sum, &builder->context->config);
+}
+
+/* By row of a leader: whether a variance lies in its rank, so that what its threads did is shown one by one. */
+static unsigned char *find_varied(const struct builder *builder)
+{
+	const struct variance_book *book = &builder->job->book;
+	unsigned char *varied = builder__take(builder, builder->about->row_count, 1);
+
+	for (size_t i = 0; varied && i < book->count; i++) {
+		const struct variance *variance = &book->variances[i];
+
+		for (size_t j = 0; variance->matched && !variance->over && j < variance->row_count; j++)
+			varied[builder->about->rows[variance->rows[j]].leader] = 1;
+	}
+	return varied;
+}
+
+/* What was emitted last of the rank whose rows begin at a place. */
+static unsigned char emitted_at(const struct builder *builder, size_t place, enum vapro_class class, uint64_t bin)
+{
+	return heatmap__emitted(&builder->job->map, builder->about->order[place], bin, class);
+}
+
+/* Leaves of a rank's bins [*from, *to) those from the first to the last that are not as they were emitted. */
+static void changed(const struct builder *builder, size_t place, size_t end, enum vapro_class class, uint64_t *from,
+		    uint64_t *to)
+{
+	uint64_t first = *to, past = *from;
+
+	for (uint64_t bin = *from; bin < *to; bin++) {
+		unsigned char now = heatmap__hundredths(performance_of(builder, place, end, class, bin));
+
+		if (!heatmap__differs(emitted_at(builder, place, class, bin), now))
+			continue;
+		past = bin + 1;
+		if (first == *to)
+			first = bin;
+	}
+	*from = first;
+	*to = past;
+}
+
+/* Adds the line of the rows at places [from, to). thread: -1 = the rank. */
+static int build_row(const struct builder *builder, struct result_heatmap *out, struct result_row *line, size_t from,
+		     size_t to, int32_t thread, bool *valid)
+{
+	const struct stg_row *row = &builder->about->rows[builder->about->order[from]];
+	uint64_t first = out->begin_ns / VAPRO_BIN_NS;
+	double *values = builder__take(builder, out->bins, sizeof(*values));
+
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < out->bins; i++) {
+		bool kept = heatmap__has(&builder->job->map, first + i);
+
+		values[i] = kept ? performance_of(builder, from, to, out->class, first + i) : NAN;
+		*valid |= !isnan(values[i]);
+		if (kept && thread < 0 &&
+		    heatmap__emit(&builder->job->map, builder->about->order[from], first + i, out->class,
+				  heatmap__hundredths(values[i])))
+			return -ENOMEM;
+	}
+	*line = (struct result_row){
+	    .rank = row->rank, .thread = thread, .pid = row->pid, .host = row->host, .values = values};
+	out->row_count++;
+	return 0;
+}
+
+/* Whether a rank's line, or its threads', are among those wanted; rows NULL: all that are alive. */
+static bool wanted(const struct builder *builder, size_t place, size_t end, const unsigned char *rows)
+{
+	for (size_t i = place; i < end; i++) {
+		uint32_t row = builder->about->order[i];
+
+		if (rows ? rows[row] : builder__alive(builder, &builder->about->rows[row]))
+			return true;
+	}
+	return false;
+}
+
+/* Of bins before the new part those from the first to the last that some rank among rows has another value now. */
+static void narrow(const struct builder *builder, enum vapro_class class, const unsigned char *rows, uint64_t *from,
+		   uint64_t *to)
+{
+	uint64_t first = *to, past = *from;
+
+	for (size_t place = 0, end; place < builder->about->row_count; place = end) {
+		uint64_t begin = *from, stop = *to;
+
+		end = builder__end_of_rank(builder->about, place);
+		if (!wanted(builder, place, end, rows))
+			continue;
+		changed(builder, place, end, class, &begin, &stop);
+		first = begin < first ? begin : first;
+		past = stop > past ? stop : past;
+	}
+	*from = first;
+	*to = past;
+}
+
+/*
+ * One heat map of bins [from, to); rows NULL: all that are alive, else of those the ranks that changed. A
+ * line per rank, and one per thread inside a region. Returns 1 where it has no valid cell.
+ */
+static int build_map(const struct builder *builder, enum vapro_class class, uint64_t from, uint64_t to,
+		     const unsigned char *rows, const unsigned char *varied, struct result_heatmap *out)
+{
+	struct heatmap *map = &builder->job->map;
+	const struct stg_job *about = builder->about;
+	struct result_row *lines = builder__take(builder, 2 * about->row_count, sizeof(*lines));
+	bool valid = false;
+
+	if (!lines)
+		return -ENOMEM;
+	*out = (struct result_heatmap){
+	    .class = class, .begin_ns = from * VAPRO_BIN_NS, .bins = (uint32_t)(to - from), .rows = lines};
+	for (size_t place = 0, end; place < about->row_count; place = end) {
+		uint64_t first = from, past = to;
+		bool several;
+
+		end = builder__end_of_rank(about, place);
+		if (!wanted(builder, place, end, rows))
+			continue;
+		if (rows)
+			changed(builder, place, end, class, &first, &past);
+		if (first >= past)
+			continue;
+		if (build_row(builder, out, &lines[out->row_count], place, end, -1, &valid))
+			return -ENOMEM;
+		several = end - place > 1 && varied[about->rows[about->order[place]].leader];
+		for (size_t i = place; several && i < end; i++) {
+			if (build_row(builder, out, &lines[out->row_count], i, i + 1,
+				      about->rows[about->order[i]].thread, &valid))
+				return -ENOMEM;
+		}
+	}
+	for (uint64_t bin = from; bin < to; bin++) {
+		uint32_t emitted = heatmap__bin(map, bin)->emitted[class];
+
+		if (heatmap__has(map, bin) && emitted > out->revision)
+			out->revision = emitted;
+	}
+	if (!valid)
+		return 1;
+	for (uint64_t bin = from; bin < to; bin++) {
+		if (heatmap__has(map, bin))
+			heatmap__bin(map, bin)->emitted[class] = out->revision + 1;
+	}
+	return 0;
+}
+
+int builder__heatmaps(const struct builder *builder, struct job_result *result)
+{
+	struct result_heatmap *maps = builder__take(builder, 2 * VAPRO_CLASSES, sizeof(*maps));
+	const unsigned char *varied = find_varied(builder);
+	const struct analysis_span *span = builder->span;
+	int error;
+
+	if (!maps || !varied)
+		return -ENOMEM;
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		const struct emitted_again *emitted_again = &builder->job->emitted_again[class];
+		uint64_t from =
+		    emitted_again->from < builder->job->map.begin ? builder->job->map.begin : emitted_again->from;
+		uint64_t to = span->begin;
+
+		if (from < to)
+			narrow(builder, class, emitted_again->rows, &from, &to);
+		if (from < to) {
+			error = build_map(builder, class, from, to, emitted_again->rows, varied,
+					  &maps[result->heatmap_count]);
+			if (error < 0)
+				return error;
+			result->heatmap_count += !error;
+		}
+		error = build_map(builder, class, span->begin, span->end, NULL, varied, &maps[result->heatmap_count]);
+		if (error < 0)
+			return error;
+		/* An empty map says nothing, but that computation is watched at all should be seen. */
+		result->heatmap_count += !error || class == VAPRO_COMPUTATION;
+	}
+	result->heatmaps = maps;
+	return 0;
+}

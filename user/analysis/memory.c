@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analysis/memory.h"
+
+#include "analysis/history.h"
+#include "model/evict.h"
+#include "base/grow.h"
+
+#define RECENT 4096	    /* bundles that a further one may be merged with; a power of two */
+#define SERIES_ROUGHLY 2048 /* bytes of a new history until it is looked at: itself, and a short histogram */
+#define SERIES_STEP 256	    /* histories after which to look again */
+#define LEAST_CELLS 64	    /* of a state's workloads; coarser ones distinguish nothing any more */
+#define LEAST_BUNDLES 64
+#define SPARE 4		/* of all histories, one so many-th is made free at once */
+#define HISTORIES 4 / 3 /* what is known of states may take all but a quarter: those who are known need room too */
+
+static size_t bundle_bytes(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+{
+	size_t bytes = context->series.factors.bytes;
+
+	for (size_t i = 0; i < job_count; i++)
+		bytes += (jobs[i].kept_capacity + jobs[i].open_capacity + jobs[i].past.kept_capacity +
+			  jobs[i].past.open_capacity) *
+			     sizeof(struct kept) +
+			 (jobs[i].interference_capacity + jobs[i].past.interference_capacity) *
+			     sizeof(*jobs[i].interference);
+	return bytes;
+}
+
+static size_t job_bytes(const struct analysis_job *job)
+{
+	size_t bytes = heatmap__bytes(&job->map) + account__bytes(&job->account) +
+		       (job->waiting ? waiting__bytes(job->waiting) : 0) + lateness__bytes(&job->coverage.lateness);
+
+	for (size_t i = 0; i < job->book.count; i++) {
+		const struct variance *variance = &job->book.variances[i];
+
+		bytes += variance->row_capacity * sizeof(*variance->rows) + tally__bytes(&variance->past) +
+			 tally__bytes(&variance->retiring) + tally__bytes(&variance->staying) +
+			 tally__bytes(&variance->total);
+	}
+	return bytes + job->book.capacity * sizeof(*job->book.variances) + cases__bytes(&job->cases) +
+	       cases__bytes(&job->chosen);
+}
+
+/* All but the bundles, which come and go. */
+static void add_up(struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+{
+	struct analysis_memory *memory = &context->memory;
+
+	memory->fixed = memory->elsewhere + series__bytes(&context->series) + stg__bytes(context->stg) +
+			hops__bytes(context->hops) + arena__bytes(&context->arena);
+	for (size_t i = 0; i < job_count; i++)
+		memory->fixed += job_bytes(&jobs[i]);
+	memory->series = context->series.count;
+}
+
+static size_t held(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+{
+	size_t more = context->series.count - context->memory.series;
+
+	return context->memory.fixed + more * SERIES_ROUGHLY + bundle_bytes(context, jobs, job_count);
+}
+
+static bool histories_fit(const struct analysis_context *context)
+{
+	size_t more = context->series.count - context->memory.series;
+
+	return !context->config.memory_cap ||
+	       (context->memory.fixed + more * SERIES_ROUGHLY) * HISTORIES <= context->config.memory_cap;
+}
+
+static bool fits(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count, size_t more)
+{
+	return !context->config.memory_cap || held(context, jobs, job_count) + more <= context->config.memory_cap;
+}
+
+/* Step 0. What is still open cannot be determined otherwise, and stays. */
+static bool forget(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
+{
+	size_t before = context->memory.shed.remembered;
+
+	for (size_t i = 0; i < job_count; i++)
+		context->memory.shed.remembered += past__forget(context, &jobs[i].past);
+	return context->memory.shed.remembered > before;
+}
+
+static uint32_t norm_cell(const struct kept *kept)
+{
+	return histogram__index(kept->sum_ns / kept->n) / HISTOGRAM_PER_CELL;
+}
+
+static bool alike(const struct kept *a, const struct kept *b, bool any_norm)
+{
+	return a->series == b->series && a->cell == b->cell && a->flags == b->flags && a->counted == b->counted &&
+	       a->fresh == b->fresh && !a->held && !b->held && kept__bin(a) == kept__bin(b) &&
+	       kept__first_bin(a) == kept__bin(a) && kept__first_bin(b) == kept__bin(b) &&
+	       (any_norm || norm_cell(a) == norm_cell(b)) && a->n <= UINT32_MAX - b->n;
+}
+
+static void merge(struct series_book *book, struct kept *into, struct kept *from)
+{
+	into->start_ns = from->start_ns < into->start_ns ? from->start_ns : into->start_ns;
+	into->end_ns = from->end_ns > into->end_ns ? from->end_ns : into->end_ns;
+	into->min_ns = from->min_ns < into->min_ns ? from->min_ns : into->min_ns;
+	into->max_ns = from->max_ns > into->max_ns ? from->max_ns : into->max_ns;
+	into->sum_ns += from->sum_ns;
+	into->n += from->n;
+	if (into->factor == kept_no_factors) {
+		into->factor = from->factor;
+		return;
+	}
+	for (int i = 0; from->factor != kept_no_factors && i < VAPRO_FACTORS; i++)
+		((float *)into->factor)[i] += from->factor[i];
+	series__drop(book, from);
+}
+
+/* Steps 2 and 5. Bundles of one state and bin come close after each other, so few places are looked at. */
+static bool merge_bundles(struct analysis_context *context, struct analysis_job *job, bool any_norm)
+{
+	uint32_t *recent = malloc(RECENT * sizeof(*recent));
+	size_t kept = 0;
+
+	if (!recent)
+		return false;
+	memset(recent, 0xff, RECENT * sizeof(*recent));
+	for (size_t i = 0; i < job->kept_count; i++) {
+		struct kept *from = &job->kept[i];
+		uint64_t place = table__hash((uint64_t)from->series << 32 | from->cell, kept__bin(from)) +
+				 (any_norm ? 0 : norm_cell(from));
+		uint32_t *at = &recent[place & (RECENT - 1)];
+
+		if (*at < kept && alike(&job->kept[*at], from, any_norm)) {
+			merge(&context->series, &job->kept[*at], from);
+			continue;
+		}
+		*at = (uint32_t)kept;
+		job->kept[kept++] = *from;
+	}
+	context->memory.shed.merged += job->kept_count - kept;
+	job->kept_count = kept;
+	free(recent);
+	return kept <= job->kept_capacity / 4 * 3 && job->kept_capacity;
+}
+
+static void mark_kept(unsigned char *used, const struct kept *kept, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		used[kept[i].series] = 1;
+}
+
+static void mark_tally(unsigned char *used, const struct tally *tally)
+{
+	for (size_t i = 0; i < tally->series_count; i++)
+		used[tally->series[i].series] = 1;
+	for (unsigned i = 0; i < tally->worst_count; i++)
+		used[tally->worst[i].series] = 1;
+}
+
+/* Step 1. What bundles or variances refer to stays. Returns whether any history went. */
+static bool evict(struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
+{
+	unsigned char *used = calloc(context->series.count + 1, 1);
+	size_t evicted;
+
+	if (!used)
+		return false;
+	for (size_t i = 0; i < job_count; i++) {
+		mark_kept(used, jobs[i].kept, jobs[i].kept_count);
+		mark_kept(used, jobs[i].open, jobs[i].open_count);
+		mark_kept(used, jobs[i].past.kept, jobs[i].past.kept_count);
+		mark_kept(used, jobs[i].past.open, jobs[i].past.open_count);
+		for (size_t k = 0; k < jobs[i].book.count; k++) {
+			const struct variance *variance = &jobs[i].book.variances[k];
+
+			mark_tally(used, &variance->past);
+			mark_tally(used, &variance->retiring);
+			mark_tally(used, &variance->staying);
+			mark_tally(used, &variance->total);
+		}
+	}
+	evicted = evict__series(&context->series, used, context->series.count / SPARE);
+	free(used);
+	/* What else there is has grown: histories have less of the cap now. */
+	if (!histories_fit(context))
+		evict__shrink(&context->series);
+	add_up(context, jobs, job_count);
+	context->memory.look_at = context->series.count + SERIES_STEP;
+	context->memory.shed.evicted += evicted;
+	return evicted > 0;
+}
+
+/* Step 3. */
+static void cut_history(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
+{
+	for (size_t i = 0; i < job_count; i++)
+		context->memory.shed.bins += heatmap__cut(&jobs[i].map);
+	context->memory.short_history = true;
+}
+
+/* Step 4. */
+static bool widen_cells(struct analysis_context *context)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < context->series.workload_count; i++) {
+		struct clusters *clusters = context->series.workloads[i].clusters;
+
+		if (clusters && clusters__coarsen(clusters, LEAST_CELLS)) {
+			context->memory.shed.coarser++;
+			any = true;
+		}
+	}
+	return any;
+}
+
+static bool shed_steps(struct analysis_context *context, struct analysis_job *jobs, size_t job_count, size_t more)
+{
+	if (forget(context, jobs, job_count) && fits(context, jobs, job_count, more))
+		return true;
+	if (!context->memory.short_history) {
+		cut_history(context, jobs, job_count);
+		add_up(context, jobs, job_count);
+	}
+	while (!fits(context, jobs, job_count, more) && widen_cells(context))
+		add_up(context, jobs, job_count);
+	return fits(context, jobs, job_count, more);
+}
+
+static int enlarge(struct analysis_job *job, size_t capacity)
+{
+	struct kept *kept = realloc(job->kept, capacity * sizeof(*kept));
+
+	if (!kept)
+		return -ENOMEM;
+	job->kept = kept;
+	job->kept_capacity = capacity;
+	return 0;
+}
+
+int analysis_memory__reserve(struct analysis_context *context, struct analysis_job *jobs, size_t job_count,
+			     struct analysis_job *job)
+{
+	size_t more = job->kept_capacity ? job->kept_capacity : LEAST_BUNDLES, now, left;
+
+	if (job->kept_count < job->kept_capacity)
+		return 0;
+	if (fits(context, jobs, job_count, more * sizeof(*job->kept)))
+		return enlarge(job, job->kept_capacity + more);
+	if (forget(context, jobs, job_count) && fits(context, jobs, job_count, more * sizeof(*job->kept)))
+		return enlarge(job, job->kept_capacity + more);
+	if (context->memory.exhausted)
+		return -ENOSPC;
+	if (merge_bundles(context, job, false))
+		return 0;
+	if (shed_steps(context, jobs, job_count, more * sizeof(*job->kept)))
+		return enlarge(job, job->kept_capacity + more);
+	now = held(context, jobs, job_count);
+	left = now < context->config.memory_cap ? (context->config.memory_cap - now) / sizeof(*job->kept) : 0;
+	if (left >= LEAST_BUNDLES)
+		return enlarge(job, job->kept_capacity + left);
+	if (merge_bundles(context, job, true))
+		return 0;
+	context->memory.exhausted = context->series.full = true;
+	return job->kept_count < job->kept_capacity ? 0 : -ENOSPC;
+}
+
+void analysis_memory__look(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
+{
+	if (context->series.count < context->memory.look_at || context->series.full)
+		return;
+	context->memory.look_at = context->series.count + SERIES_STEP;
+	if (histories_fit(context) && fits(context, jobs, job_count, 0))
+		return;
+	add_up(context, jobs, job_count);
+	/* Numbers that are free may be taken all the same. */
+	if (evict(context, jobs, job_count) && fits(context, jobs, job_count, 0)) {
+		context->series.full = !histories_fit(context);
+		return;
+	}
+	context->series.full = !shed_steps(context, jobs, job_count, 0) || !histories_fit(context);
+}
+
+void analysis_memory__refused(struct analysis_context *context, struct analysis_job *job,
+			      const struct vapro_bundle *bundle)
+{
+	context->memory.shed.bundles++;
+	context->memory.shed.fragments += bundle->n;
+	context->memory.shed.seconds += (double)bundle->sum_ns / 1e9;
+	job->facts.shed_ns += (double)bundle->sum_ns;
+	job->active = true;
+}
+
+void analysis_memory__begin(struct analysis_context *context)
+{
+	context->memory.reported = context->memory.shed;
+	context->memory.shed = (struct vapro_shed){0};
+}
+
+/* What a burst of bundles left behind. */
+static void shrink(struct analysis_job *jobs, size_t job_count)
+{
+	for (size_t i = 0; i < job_count; i++) {
+		size_t wanted = jobs[i].kept_count > LEAST_BUNDLES ? jobs[i].kept_count : LEAST_BUNDLES;
+
+		if (jobs[i].kept_capacity > wanted)
+			enlarge(&jobs[i], wanted);
+	}
+}
+
+void analysis_memory__settle(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
+{
+	struct analysis_memory *memory = &context->memory;
+
+	add_up(context, jobs, job_count);
+	if (!fits(context, jobs, job_count, 0) || !histories_fit(context))
+		evict(context, jobs, job_count);
+	memory->look_at = context->series.count + SERIES_STEP;
+	context->series.full = memory->exhausted = false;
+	context->series.window++;
+	if (!fits(context, jobs, job_count, 0))
+		shrink(jobs, job_count);
+	if (!fits(context, jobs, job_count, 0) && !shed_steps(context, jobs, job_count, 0)) {
+		for (size_t i = 0; i < job_count; i++)
+			merge_bundles(context, &jobs[i], true);
+		shrink(jobs, job_count);
+	}
+	context->series.full = !fits(context, jobs, job_count, 0) || !histories_fit(context);
+	memory->reported.bytes = held(context, jobs, job_count);
+}

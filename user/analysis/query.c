@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The answer to a question between windows: what the job still has, past and present, is put together
+ * and judged, and the region diagnosed as one that was chosen by hand. Nothing is put back.
+ */
+#include "analysis/diagnose.h"
+#include "analysis/result.h"
+
+#include "base/grow.h"
+#include "model/judge.h"
+
+#include <math.h>
+
+/* When threads were seen at work last: what was open before that has ended since. Returns 0 or -ENOMEM. */
+static int find_last(const struct analysis_context *context, const struct analysis_job *job, uint64_t **last)
+{
+	*last = calloc(stg__threads(context->stg) + 1, sizeof(**last));
+	if (!*last)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->kept_count; i++) {
+		uint64_t *at = &(*last)[context->series.series[job->kept[i].series].thread];
+
+		if (job->kept[i].end_ns > *at)
+			*at = job->kept[i].end_ns;
+	}
+	return 0;
+}
+
+/*
+ * Who was in the middle of something at the last window's end, and has not been heard of since, still is.
+ * What it has done since then nothing has reported yet.
+ */
+static int add_open(struct analysis_context *context, struct analysis_job *job)
+{
+	struct past *past = &job->past;
+	uint64_t *last;
+
+	if (grow(&job->open, &job->open_capacity, job->open_count + past->open_count, sizeof(*job->open)) ||
+	    find_last(context, job, &last))
+		return -ENOMEM;
+	for (size_t i = 0; i < past->open_count; i++) {
+		const struct kept *open = &past->open[i];
+
+		if (last[context->series.series[open->series].thread] >= open->end_ns)
+			series__drop(&context->series, open);
+		else
+			job->open[job->open_count++] = *open;
+	}
+	past->open_count = 0;
+	free(last);
+	return 0;
+}
+
+/* What was dropped comes back, after what is there has shown what is normal: it has done so already. */
+static int add_past(struct analysis_context *context, struct analysis_job *job)
+{
+	struct past *past = &job->past;
+	size_t kept = job->kept_count + past->kept_count;
+	size_t interference = job->interference_count + past->interference_count;
+
+	if (grow(&job->kept, &job->kept_capacity, kept, sizeof(*job->kept)) ||
+	    grow(&job->interference, &job->interference_capacity, interference, sizeof(*job->interference)))
+		return -ENOMEM;
+	for (size_t i = 0; i < past->kept_count; i++) {
+		judge__bundle(&context->series, &past->kept[i]);
+		past->kept[i].usual_blocked = context->series.series[past->kept[i].series].usual_blocked;
+		job->kept[job->kept_count++] = past->kept[i];
+	}
+	past->kept_count = 0;
+	if (past->interference_count)
+		memcpy(job->interference + job->interference_count, past->interference,
+		       past->interference_count * sizeof(*past->interference));
+	job->interference_count = interference;
+	return 0;
+}
+
+/* What the kernel's account says beside all of that. */
+static int add_account(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	account__forget_past(&job->account);
+	if (account__rows(&job->account, context->stg, span->end))
+		return -ENOMEM;
+	account__carry(&job->account, &context->series, job->kept, job->kept_count);
+	account__carry(&job->account, &context->series, job->open, job->open_count);
+	return account__make(&job->account, &context->series, span->end, 0);
+}
+
+/* From when on all that happened is there. */
+static uint64_t kept_from(const struct analysis_job *job, const struct stg_job *about)
+{
+	uint64_t first = UINT64_MAX, from = job->past.from * VAPRO_BIN_NS;
+
+	for (size_t i = 0; i < about->row_count; i++) {
+		if (about->rows[i].from_ns && about->rows[i].from_ns < first)
+			first = about->rows[i].from_ns;
+	}
+	return first != UINT64_MAX && first > from ? first : from;
+}
+
+static int add_ranks(const struct builder *builder, struct job_result *result)
+{
+	int32_t *ranks = builder__take(builder, builder->about->row_count, sizeof(*ranks));
+
+	if (!ranks)
+		return -ENOMEM;
+	for (size_t i = 0; i < builder->about->row_count; i++) {
+		const struct stg_row *row = &builder->about->rows[builder->about->order[i]];
+
+		if (!result->rank_count || ranks[result->rank_count - 1] != row->rank)
+			ranks[result->rank_count++] = row->rank;
+	}
+	result->ranks = ranks;
+	return 0;
+}
+
+/* How much there is in the region, and what of it nobody can judge. */
+static int add_coverage(const struct builder *builder, struct job_result *result)
+{
+	struct result_uncovered *list = builder__take(builder, VAPRO_UNCOVERED_REASONS, sizeof(*list));
+	const struct analysis_job *job = builder->job;
+	double time[VAPRO_UNCOVERED_REASONS] = {0}, all = 0, fragments = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->kept_count + job->open_count; i++) {
+		const struct kept *kept = i < job->kept_count ? &job->kept[i] : &job->open[i - job->kept_count];
+		const struct stg_row *row = &builder->about->rows[builder->context->series.series[kept->series].row];
+		double share = analysis__share_selected(&builder->context->selection, row, kept);
+
+		fragments += share * kept->n;
+		all += share * kept->sum_ns;
+		time[kept->covered && !kept->taken ? VAPRO_COVERED : kept->reason] += share * kept->sum_ns;
+	}
+	result->fragments = (uint64_t)llround(fragments);
+	result->coverage_total = all > 0 ? time[VAPRO_COVERED] / all : 0;
+	for (int reason = VAPRO_COVERED + 1; reason < VAPRO_UNCOVERED_REASONS; reason++) {
+		if (time[reason] > 0.005 * all)
+			list[result->uncovered_count++] = (struct result_uncovered){
+			    .share = time[reason] / all, .reason = (enum vapro_uncovered_reason)reason};
+	}
+	result->uncovered = list;
+	return 0;
+}
+
+int analysis__answer(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool asked,
+		     struct job_result *result)
+{
+	struct analysis_span span = {.end_ns = now_ns, .end = (now_ns + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS, .last = true};
+	struct builder builder = {context, job, stg__job(context->stg, job->id), &span, NULL};
+	struct selection_of *selection = &context->selection, whole = *selection;
+	int error;
+
+	span.begin_ns = kept_from(job, builder.about);
+	*result = (struct job_result){
+	    .job = builder.about->name, .user = builder.about->user, .begin_ns = span.begin_ns, .end_ns = now_ns};
+	if (add_ranks(&builder, result))
+		return -ENOMEM;
+	if (!asked)
+		return 0;
+	if (selection->begin_ns < span.begin_ns)
+		selection->begin_ns = span.begin_ns;
+	if (selection->end_ns > now_ns)
+		selection->end_ns = now_ns;
+	cases__free(&job->chosen);
+	error = add_open(context, job);
+	if (!error) {
+		analysis_window__judge(context, job, &span);
+		error = add_past(context, job);
+		if (!error)
+			error = add_account(context, job, &span);
+	}
+	if (!error && selection->begin_ns < selection->end_ns)
+		error =
+		    analysis__forget_normal(context) || analysis__diagnose_selection(context, job, &span) ? -ENOMEM : 0;
+	if (!error)
+		error = add_coverage(&builder, result) || builder__selections(&builder, result) ? -ENOMEM : 0;
+	*selection = whole;
+	return error;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A region that somebody chose by hand: the same diagnosis as a variance's, one for each class. */
+#include "analysis/diagnose.h"
+#include "analysis/result.h"
+
+#include "diagnose/advice.h"
+
+#include <errno.h>
+#include <math.h>
+
+void analysis__settle_selection(struct selection_of *selection, uint64_t begin_ns)
+{
+	if (!selection->relative)
+		return;
+	selection->relative = false;
+	selection->begin_ns += begin_ns;
+	if (selection->end_ns != UINT64_MAX)
+		selection->end_ns += begin_ns;
+}
+
+bool analysis__row_selected(const struct selection_of *selection, const struct stg_row *row)
+{
+	for (uint32_t i = 0; i < selection->range_count; i++) {
+		if (row->rank >= selection->ranks[i][0] && row->rank <= selection->ranks[i][1])
+			return true;
+	}
+	return !selection->range_count;
+}
+
+/* The share of a bundle that lies in the time; merged ones belong to the bin of their end, by its middle. */
+static double share_of(const struct selection_of *selection, const struct kept *kept)
+{
+	uint64_t from = kept->start_ns, to = kept->end_ns, middle = kept__bin(kept) * VAPRO_BIN_NS + VAPRO_BIN_NS / 2;
+
+	if (kept->n != 1 || to <= from)
+		return middle >= selection->begin_ns && middle < selection->end_ns ? 1 : 0;
+	if (from < selection->begin_ns)
+		from = selection->begin_ns;
+	if (to > selection->end_ns)
+		to = selection->end_ns;
+	return to > from ? (double)(to - from) / (double)(kept->end_ns - kept->start_ns) : 0;
+}
+
+double analysis__share_selected(const struct selection_of *selection, const struct stg_row *row,
+				const struct kept *kept)
+{
+	return analysis__row_selected(selection, row) ? share_of(selection, kept) : 0;
+}
+
+static int add_bundle(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
+		      const struct stg_job *about, const struct kept *kept, bool open)
+{
+	const struct series *series = &context->series.series[kept->series];
+	const struct selection_of *selection = &context->selection;
+	struct diagnosis_case *item;
+	struct contribution *into;
+	struct contribution_row row;
+	struct series_pile pile;
+	bool retiring;
+	double share;
+
+	if (!kept->covered || (!open && kept__bin(kept) >= span->end))
+		return 0;
+	share = analysis__share_selected(selection, &about->rows[series->row], kept);
+	if (share <= 0 && !(analysis__priceable(series) && analysis__normal(context, kept)))
+		return 0;
+	item = cases__get(&job->chosen, series->class + 1);
+	if (!item)
+		return -ENOMEM;
+	/* bundles of the account are made anew in each window */
+	retiring = kept->account ? kept->account == KEPT_ACCOUNT_RETIRING : !open && kept__bin(kept) < span->retire;
+	into = case__part(item, retiring ? CASE_RETIRING : CASE_STAYING);
+	if (!into)
+		return -ENOMEM;
+	pile = analysis__normal_pile(context, kept);
+	if (share > 0)
+		contribution__add(into, kept, share, contribution__abnormal(kept, &context->config), &pile,
+				  &context->config);
+	if (analysis__priceable(series) && contribution__row(kept, &pile, &row))
+		contribution__add_row(into, &row, 1);
+	return 0;
+}
+
+/* Who ran instead is emitted for the time and the rows, whatever ran there. */
+static int add_interference(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span, const struct stg_job *about)
+{
+	for (size_t i = 0; i < job->interference_count; i++) {
+		const struct kept_interference *at = &job->interference[i];
+		uint64_t middle = at->bin * VAPRO_BIN_NS + VAPRO_BIN_NS / 2;
+
+		if (middle < context->selection.begin_ns || middle >= context->selection.end_ns ||
+		    !analysis__row_selected(&context->selection, &about->rows[at->row]))
+			continue;
+		/* once: with the window that it is new in */
+		if (at->bin < span->begin || at->bin >= span->end)
+			continue;
+		for (size_t k = 0; k < job->chosen.count; k++) {
+			if (case__interfere(job->chosen.items[k], CASE_RETIRING, &at->task))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+int analysis__diagnose_selection(struct analysis_context *context, struct analysis_job *job,
+				 const struct analysis_span *span)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+
+	if (!context->selection.active)
+		return 0;
+	for (size_t i = 0; i < job->kept_count; i++) {
+		if (add_bundle(context, job, span, about, &job->kept[i], false))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < job->open_count; i++) {
+		if (add_bundle(context, job, span, about, &job->open[i], true))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < job->account.kept_count; i++) {
+		if (add_bundle(context, job, span, about, &job->account.kept[i], false))
+			return -ENOMEM;
+	}
+	if (add_interference(context, job, span, about) || cases__sum(&job->chosen))
+		return -ENOMEM;
+	for (size_t i = 0; i < job->chosen.count; i++)
+		breakdown__make(case__sum(job->chosen.items[i]), &context->config, &job->chosen.items[i]->breakdown);
+	return 0;
+}
+
+static int build_selection(const struct builder *builder, const struct diagnosis_case *item,
+			   struct result_variance *out)
+{
+	const struct selection_of *selection = &builder->context->selection;
+	const struct stg_job *about = builder->about;
+	int32_t *ranks = builder__take(builder, about->row_count, sizeof(*ranks));
+	uint32_t *rows = builder__take(builder, about->row_count, sizeof(*rows));
+	size_t row_count = 0;
+	const struct contribution *sum;
+	char who[128];
+
+	if (!ranks || !rows)
+		return -ENOMEM;
+	sum = case__sum(item);
+	*out = (struct result_variance){
+	    .class = (enum vapro_class)(item->id - 1),
+	    .state = VAPRO_REGION_CLOSED,
+	    .begin_ns = selection->begin_ns,
+	    .end_ns = selection->end_ns < builder->span->end_ns ? selection->end_ns : builder->span->end_ns,
+	    .ranks = ranks,
+	    .performance = sum->dur > 0 ? fmin(1, fmax(0, sum->ref / sum->dur)) : 1,
+	    .lost_seconds = fmax(0, sum->dur - sum->ref) / 1e9,
+	};
+	for (size_t place = 0; place < about->row_count; place++) {
+		const struct stg_row *row = &about->rows[about->order[place]];
+
+		if (!analysis__row_selected(selection, row))
+			continue;
+		rows[row_count++] = about->order[place];
+		if (!out->rank_count || ranks[out->rank_count - 1] != row->rank)
+			ranks[out->rank_count++] = row->rank;
+	}
+	advice__who(out, false, who, sizeof(who));
+	out->who = arena__copy(&builder->context->arena, who);
+	return out->who ? builder__diagnosis(builder, item, rows, row_count, NULL, out) : -ENOMEM;
+}
+
+/* Also those that have ended: the region may be older. */
+static bool every_row(const void *arg, uint32_t row)
+{
+	(void)arg;
+	(void)row;
+	return true;
+}
+
+int builder__selections(const struct builder *builder, struct job_result *result)
+{
+	const struct cases *cases = &builder->job->chosen;
+	struct result_variance *selections;
+	struct builder all = *builder;
+	int error = 0;
+
+	if (!builder->context->selection.active || !builder->span->last)
+		return 0;
+	selections = builder__take(builder, cases->count, sizeof(*selections));
+	all.where =
+	    where_index__new(&builder->context->places, builder->context->stg, builder->job->id, every_row, NULL);
+	if (!selections || !all.where)
+		error = -ENOMEM;
+	for (size_t i = 0; !error && i < cases->count; i++) {
+		/* Rows alone, of other times and ranks, are no region. */
+		if (case__sum(cases->items[i])->dur <= 0)
+			continue;
+		error = build_selection(&all, cases->items[i], &selections[result->selection_count]);
+		result->selection_count++;
+	}
+	where_index__free(all.where);
+	result->selections = selections;
+	return error;
+}

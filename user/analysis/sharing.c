@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "analysis/sharing.h"
+
+#include "base/grow.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CPUS_MAX 8192
+#define MARGIN 1.1 /* threads that sleep now and then are counted a little too high */
+
+struct cpu_list {
+	uint64_t bits[CPUS_MAX / 64];
+};
+
+/* Rows of one host with equal lists of CPUs. */
+struct group {
+	uint32_t host;
+	const char *list; /* interned: equal lists have equal addresses */
+	struct cpu_list set;
+	double threads; /* runnable on average */
+};
+
+struct sharing {
+	const struct stg_job *about;
+	const char **lists; /* by row; NULL unknown */
+	struct group *groups;
+	size_t count, capacity;
+};
+
+static void read_list(const char *list, struct cpu_list *set)
+{
+	memset(set, 0, sizeof(*set));
+	while (isdigit((unsigned char)*list)) {
+		char *end;
+		unsigned long first = strtoul(list, &end, 10), last = first;
+
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		for (; first <= last && first < CPUS_MAX; first++)
+			set->bits[first / 64] |= 1ULL << first % 64;
+		list = *end == ',' ? end + 1 : end;
+	}
+}
+
+static bool is_within(const struct cpu_list *inner, const struct cpu_list *outer)
+{
+	for (size_t i = 0; i < CPUS_MAX / 64; i++)
+		if (inner->bits[i] & ~outer->bits[i])
+			return false;
+	return true;
+}
+
+static uint32_t size_of(const struct cpu_list *set)
+{
+	uint32_t size = 0;
+
+	for (size_t i = 0; i < CPUS_MAX / 64; i++)
+		size += (uint32_t)__builtin_popcountll(set->bits[i]);
+	return size;
+}
+
+/* The group of a row, made at first sight; NULL where its CPUs are not known, or when out of memory. */
+static struct group *group_of(struct sharing *sharing, uint32_t row)
+{
+	uint32_t host = sharing->about->rows[row].host_number;
+	const char *list = sharing->lists[row];
+	struct group *group;
+
+	if (!list)
+		return NULL;
+	for (size_t i = 0; i < sharing->count; i++)
+		if (sharing->groups[i].host == host && sharing->groups[i].list == list)
+			return &sharing->groups[i];
+	if (grow(&sharing->groups, &sharing->capacity, sharing->count + 1, sizeof(*sharing->groups)))
+		return NULL;
+	group = &sharing->groups[sharing->count++];
+	*group = (struct group){.host = host, .list = list};
+	read_list(list, &group->set);
+	return group;
+}
+
+/* Part of a bundle's time inside [from, to) in which its thread was on a CPU or waited for one, ns. */
+static double runnable_ns(const struct kept *kept, uint64_t from, uint64_t to)
+{
+	uint64_t begin = kept->start_ns > from ? kept->start_ns : from, end = kept->end_ns < to ? kept->end_ns : to;
+	double wall = kept->end_ns > kept->start_ns ? (double)(kept->end_ns - kept->start_ns) : 1;
+	double runnable = kept->sum_ns - kept->factor[VAPRO_BLOCKED_IO] - kept->factor[VAPRO_BLOCKED_OTHER];
+
+	return end > begin && runnable > 0 ? runnable * (double)(end - begin) / wall : 0;
+}
+
+static void add_time(struct sharing *sharing, const struct analysis_context *context, const struct kept *kept,
+		     size_t count, const struct analysis_span *span)
+{
+	uint64_t from = span->view * VAPRO_BIN_NS, to = span->end * VAPRO_BIN_NS;
+
+	for (size_t i = 0; i < count && to > from; i++) {
+		uint32_t row = context->series.series[kept[i].series].row;
+		struct group *group = group_of(sharing, row);
+
+		if (group)
+			group->threads += runnable_ns(&kept[i], from, to) / (double)(to - from);
+	}
+}
+
+struct sharing *sharing__new(const struct analysis_context *context, const struct analysis_job *job,
+			     const struct analysis_span *span)
+{
+	struct sharing *sharing = calloc(1, sizeof(*sharing));
+
+	if (!sharing)
+		return NULL;
+	sharing->about = stg__job(context->stg, job->id);
+	sharing->lists = calloc(sharing->about->row_count + 1, sizeof(*sharing->lists));
+	if (!sharing->lists) {
+		sharing__free(sharing);
+		return NULL;
+	}
+	for (size_t i = 0; i < context->places.count && i < stg__threads(context->stg); i++) {
+		const struct stg_thread *thread = stg__thread(context->stg, (uint32_t)i);
+
+		if (thread->job == job->id)
+			sharing->lists[thread->row] = context->places.items[i].cpus;
+	}
+	add_time(sharing, context, job->kept, job->kept_count, span);
+	add_time(sharing, context, job->open, job->open_count, span);
+	return sharing;
+}
+
+void sharing__free(struct sharing *sharing)
+{
+	if (!sharing)
+		return;
+	free(sharing->lists);
+	free(sharing->groups);
+	free(sharing);
+}
+
+struct cpu_demand sharing__of(struct sharing *sharing, uint32_t row)
+{
+	struct cpu_demand demand = {0};
+	const struct group *own = group_of(sharing, row);
+
+	if (!own)
+		return demand;
+	demand.cpus = size_of(&own->set);
+	for (size_t i = 0; i < sharing->count; i++)
+		if (sharing->groups[i].host == own->host && is_within(&sharing->groups[i].set, &own->set))
+			demand.threads += sharing->groups[i].threads;
+	return demand;
+}
+
+bool sharing__oversubscribed(const struct cpu_demand *demand)
+{
+	return demand->cpus && demand->threads > MARGIN * demand->cpus;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The diagnosis of a variance as include/vapro/analysis.h promises it. */
+#include "analysis/result.h"
+
+#include "diagnose/advice.h"
+#include "diagnose/verdict.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERFERERS_SHOWN 6
+/* Changes for which a diagnosis is emitted again: of what was lost, in the end and before, and of a cause's share. */
+#define MOVED_LOSS 0.02
+#define MOVED_LOSS_OPEN 0.5
+#define MOVED_SHARE 0.02f
+
+static int compare_factors(const void *a, const void *b)
+{
+	const struct result_factor *left = a, *right = b;
+
+	if (left->stage != right->stage)
+		return left->stage < right->stage ? -1 : 1;
+	if (left->contribution != right->contribution)
+		return left->contribution > right->contribution ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+/* The names of a set of nodes; "" where it is empty, NULL when out of memory. */
+static const char *names_of(const struct builder *builder, uint64_t nodes)
+{
+	char text[256] = "";
+	size_t used = 0;
+
+	for (int node = 0; node < FACTOR_NODES; node++) {
+		if (nodes & 1ULL << node && used + 32 < sizeof(text))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? "," : "",
+						 factor_infos[node].name);
+	}
+	return arena__copy(&builder->context->arena, text);
+}
+
+static int build_factors(const struct builder *builder, const struct diagnosis_case *item,
+			 struct result_diagnosis *diagnosis)
+{
+	struct result_factor *factors = builder__take(builder, FACTOR_NODES, sizeof(*factors));
+
+	if (!factors)
+		return -ENOMEM;
+	for (int at = 0; at < FACTOR_NODES; at++) {
+		const struct breakdown_node *node = &item->breakdown.node[at];
+		const struct factor_info *info = &factor_infos[at];
+		const char *shared = NULL;
+
+		if (!node->present)
+			continue;
+		if (node->shared) {
+			shared = names_of(builder, node->shared);
+			if (!shared)
+				return -ENOMEM;
+		}
+		factors[diagnosis->factor_count++] = (struct result_factor){
+		    .name = info->name,
+		    .stage = info->stage,
+		    .parent = info->parent == FACTOR_ROOT ? NULL : factor_infos[info->parent].name,
+		    .contribution = node->share,
+		    .impact_seconds = node->impact_ns / 1e9,
+		    .duration_seconds = case__sum(item)->duration[at] / 1e9,
+		    .method = node->regression ? "regression" : "formula",
+		    .p_value = node->p,
+		    .major = node->major,
+		    .approx = case__sum(item)->approx,
+		    .shared_with = shared,
+		    .implied = node->implied,
+		};
+	}
+	qsort(factors, diagnosis->factor_count, sizeof(*factors), compare_factors);
+	diagnosis->factors = factors;
+	return 0;
+}
+
+/* Counts that were not measured need no word. */
+static int build_regressions(const struct builder *builder, const struct diagnosis_case *item,
+			     struct result_diagnosis *diagnosis)
+{
+	static const char *const outcomes[] = {[REGRESSION_FITTED] = "fitted",
+					       [REGRESSION_TOO_FEW] = "too_few_rows",
+					       [REGRESSION_NO_VARIANCE] = "no_variance",
+					       [REGRESSION_NO_FACTOR] = "no_factor"};
+	struct result_regression *regressions = builder__take(builder, PRICED_SETS, sizeof(*regressions));
+
+	if (!regressions)
+		return -ENOMEM;
+	for (int set = 0; set < PRICED_SETS; set++) {
+		const struct regression_moments *rows = &case__sum(item)->rows[set];
+		bool any = false;
+
+		for (uint32_t i = 1; i <= rows->factors; i++)
+			any |= rows->co[i][i] > 0;
+		if (any)
+			regressions[diagnosis->regression_count++] = (struct result_regression){
+			    .factor = factor_infos[priced_infos[set].parent].name,
+			    .outcome = outcomes[item->breakdown.outcome[set]],
+			    .rows = item->breakdown.rows[set],
+			    .r2 = item->breakdown.r2[set],
+			};
+	}
+	diagnosis->regressions = regressions;
+	return 0;
+}
+
+static int build_interferers(const struct builder *builder, const struct diagnosis_case *item,
+			     struct result_diagnosis *diagnosis)
+{
+	struct result_interferer *interferers;
+
+	diagnosis->interferer_count =
+	    (uint32_t)(item->interferers[CASE_SUM].count < INTERFERERS_SHOWN ? item->interferers[CASE_SUM].count
+									     : INTERFERERS_SHOWN);
+	interferers = builder__take(builder, diagnosis->interferer_count, sizeof(*interferers));
+	if (!interferers)
+		return -ENOMEM;
+	if (diagnosis->interferer_count)
+		memcpy(interferers, item->interferers[CASE_SUM].items,
+		       diagnosis->interferer_count * sizeof(*interferers));
+	diagnosis->interferers = interferers;
+	diagnosis->interfered = interferers__seconds(&item->interferers[CASE_SUM]);
+	return 0;
+}
+
+#define MOSTLY_OWN 0.5 /* of the waits for a CPU, that make a job's own threads the reason */
+
+/* NULL where slow rows are on several. */
+static const char *host_of(const struct stg_job *about, const uint32_t *rows, size_t count)
+{
+	const char *host = count ? about->rows[rows[0]].host : NULL;
+
+	for (size_t i = 1; i < count; i++) {
+		if (host != about->rows[rows[i]].host) /* interned */
+			return NULL;
+	}
+	return host && *host ? host : NULL;
+}
+
+int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count, const struct result_shared **out,
+		    uint32_t *out_count)
+{
+	struct result_shared *shared = builder__take(builder, WHERE_FACTS, sizeof(*shared));
+	struct where where[WHERE_FACTS];
+
+	if (!shared || where_index__find(builder->where, rows, count, where, out_count))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < *out_count; i++) {
+		const char *value = arena__copy(&builder->context->arena, where[i].value);
+
+		if (!value)
+			return -ENOMEM;
+		shared[i] = (struct result_shared){where[i].fact, value, where[i].others};
+	}
+	*out = shared;
+	return 0;
+}
+
+/* Only where it was used up it is part of the answer. */
+static int build_limit(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+		       size_t count, struct result_diagnosis *diagnosis)
+{
+	const struct vapro_place *limited = where_index__limit(builder->where, rows, count);
+
+	if (!limited || item->breakdown.node[NODE_THROTTLED].impact_ns <= 0)
+		return 0;
+	diagnosis->limit = arena__copy(&builder->context->arena, limited->limit);
+	diagnosis->limit_cgroup =
+	    arena__copy(&builder->context->arena, limited->limit_cgroup ? limited->limit_cgroup : "");
+	return diagnosis->limit && diagnosis->limit_cgroup ? 0 : -ENOMEM;
+}
+
+/* Which ranks: the same number of others is another region. */
+static uint64_t hash_ranks(const struct result_variance *out)
+{
+	uint64_t hash = 14695981039346656037ULL;
+
+	for (uint32_t i = 0; i < out->rank_count; i++)
+		hash = (hash ^ (uint32_t)out->ranks[i]) * 1099511628211ULL;
+	return hash;
+}
+
+bool diagnosis__emitted(struct diagnosis_case *item, const struct result_variance *out)
+{
+	struct emitted_case now = {
+	    .stage = out->diagnosis.stage,
+	    .final = out->diagnosis.final,
+	    .confirmed = out->confirmed,
+	    .alarm = out->alarm,
+	    .effect_of = out->effect_of,
+	    .rows = out->rank_count + out->thread_count,
+	    .who = hash_ranks(out),
+	    .confidence = out->confidence,
+	    .slow_path = out->slow_path,
+	    .lost_seconds = out->lost_seconds,
+	};
+	const struct emitted_case *then = &item->emitted;
+	double moved = out->state == VAPRO_REGION_CLOSED ? MOVED_LOSS : MOVED_LOSS_OPEN;
+	bool same;
+
+	/* Its cause is another one's: why it waits is emitted once, in the end. */
+	if (out->effect_of && out->state != VAPRO_REGION_CLOSED)
+		return true;
+	for (int at = 0; at < FACTOR_NODES; at++) {
+		const struct breakdown_node *node = &item->breakdown.node[at];
+
+		now.share[at] = node->present ? (float)node->share : 0;
+		now.major |= (uint64_t)(node->present && node->major) << at;
+	}
+	same = now.stage == then->stage && now.final == then->final && now.confirmed == then->confirmed &&
+	       now.alarm == then->alarm && now.effect_of == then->effect_of && now.rows == then->rows &&
+	       now.who == then->who && now.confidence == then->confidence && now.slow_path == then->slow_path &&
+	       now.major == then->major && fabs(now.lost_seconds - then->lost_seconds) <= moved * then->lost_seconds;
+	for (int at = 0; same && at < FACTOR_NODES; at++)
+		same = fabsf(now.share[at] - then->share[at]) <= MOVED_SHARE;
+	if (!same)
+		item->emitted = now;
+	return same;
+}
+
+int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
+		       size_t count, const struct variance *variance, struct result_variance *out)
+{
+	struct result_diagnosis *diagnosis = &out->diagnosis;
+	bool waiting = variance && variance->waiting;
+	bool transfer = variance && variance->transfer > variance->late;
+	char text[1024];
+
+	if (!item || builder__shared(builder, rows, count, &diagnosis->shared, &diagnosis->shared_count) ||
+	    build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
+	    build_interferers(builder, item, diagnosis) || build_limit(builder, item, rows, count, diagnosis))
+		return -ENOMEM;
+	if (variance && tally__own_share(&variance->total) >= MOSTLY_OWN)
+		diagnosis->oversubscribed = variance->total.demand;
+	diagnosis->host = host_of(builder->about, rows, count);
+	diagnosis->stage = driver__stage(item, &diagnosis->final);
+	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
+	diagnosis->normal = (uint32_t)lround(case__sum(item)->normal);
+	advice__write(out, waiting, transfer, text, sizeof(text));
+	diagnosis->advice = arena__copy(&builder->context->arena, text);
+	verdict__write(out, waiting, transfer, text, sizeof(text));
+	diagnosis->verdict = arena__copy(&builder->context->arena, text);
+	return diagnosis->advice && diagnosis->verdict ? 0 : -ENOMEM;
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "analysis/diagnose.h"
+#include "analysis/history.h"
+#include "analysis/sharing.h"
+
+#include "model/groups.h"
+#include "base/grow.h"
+#include "model/judge.h"
+
+#include <math.h>
+
+/* References that change by less leave performances what they are when emitted with two digits. */
+#define RENEWED_SHARE 0.005f
+
+static bool pending(const struct kept *kept, const struct analysis_span *span)
+{
+	return kept__bin(kept) >= span->end;
+}
+
+static void add_factors(double *restrict sums, const float *restrict factor)
+{
+	for (int i = 0; i < VAPRO_FACTORS; i++)
+		sums[i] += factor[i];
+}
+
+static void add_pile(struct series_pile *pile, const struct kept *kept)
+{
+	pile->n += kept__units(kept);
+	pile->sum_ns += kept->sum_ns;
+	if (kept->factor != kept_no_factors)
+		add_factors(pile->factor, kept->factor);
+	for (int group = 0; kept->counted && group < COUNTER_GROUPS; group++)
+		pile->counted_n[group] += kept->counted & 1U << group ? kept__units(kept) : 0;
+}
+
+static bool any_alarm(const struct variance_book *book)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		if (book->variances[i].alarm || book->variances[i].effect_of)
+			return true;
+	}
+	return false;
+}
+
+/* Fetches the sums of what is usual and normal that a bundle which comes soon goes to, and its factors. */
+SERIES_FETCH void fetch_sums(const struct series *series, const struct kept *kept, size_t i, size_t count, size_t usual,
+			     size_t normal)
+{
+	const struct kept *next;
+	bool factors;
+
+	if (count - i <= SERIES_AHEAD)
+		return;
+	next = &kept[i + SERIES_AHEAD];
+	factors = next->factor != kept_no_factors;
+	series__fetch(series, kept, i, count, usual, normal + (factors ? sizeof(struct series_pile) : 16));
+	for (size_t at = 0; factors && at < VAPRO_FACTORS; at += 16)
+		__builtin_prefetch(next->factor + at);
+}
+
+/* Whether a bundle lies in time that an alarm owned when the last window ended, or waiting for one. */
+static bool disturbed(const struct analysis_job *job, const struct series *series, const struct kept *kept,
+		      uint64_t last)
+{
+	uint64_t bins[] = {last, kept->n == 1 ? kept__first_bin(kept) : last};
+
+	for (int i = 0; i < 1 + (bins[1] != last); i++) {
+		uint32_t owner = heatmap__has(&job->map, bins[i])
+				     ? heatmap__owner(&job->map, series->row, bins[i], series->class)
+				     : 0;
+		const struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+
+		if (variance && (variance->alarm || variance->effect_of))
+			return true;
+	}
+	return false;
+}
+
+/* Makes the job's histories forget what they know of the view. */
+static void begin_view(struct series_book *book, uint32_t job)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		struct series *series = &book->series[i];
+
+		if (series->job != job)
+			continue;
+		series->view_n = series->view_bundles = series->view_squares = 0;
+		memset(series->third_n, 0, sizeof(series->third_n));
+		memset(series->third_ns, 0, sizeof(series->third_ns));
+		if (!series->batches_live.count)
+			continue;
+		batches__empty(&series->batches_live);
+		book->workloads[series->workload].dirty = true;
+	}
+}
+
+/* The first bins of the second and of the last third of the bins [view, end). */
+static void set_thirds(uint64_t view, uint64_t end, uint64_t begins[static SERIES_THIRDS - 1])
+{
+	uint64_t all = end - view, rest = all % SERIES_THIRDS;
+
+	for (uint64_t third = 1; third < SERIES_THIRDS; third++)
+		begins[third - 1] =
+		    view + all / SERIES_THIRDS * third + (rest * third + SERIES_THIRDS - 1) / SERIES_THIRDS;
+}
+
+/*
+ * What of a computation lies in the bins [view, end): where fragments are long, one more of them that only ends in the
+ * view, or one that has begun in it, would make a rank that computes more or less than others.
+ */
+static double computed_in(const struct kept *kept, uint64_t view, uint64_t end)
+{
+	uint64_t from = view * VAPRO_BIN_NS, to = end * VAPRO_BIN_NS;
+
+	if (kept->n != 1)
+		return kept->end_ns > from && kept->end_ns <= to ? kept->sum_ns : 0;
+	from = kept->start_ns > from ? kept->start_ns : from;
+	to = kept->end_ns < to ? kept->end_ns : to;
+	return to > from ? (double)(to - from) : 0;
+}
+
+int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+	double *computing = calloc(about->row_count + 1, sizeof(*computing));
+	struct series *series = context->series.series;
+	bool alarms = any_alarm(&job->book);
+	uint64_t thirds[SERIES_THIRDS - 1];
+	double all = 0, weighted = 0;
+	int error = computing ? 0 : -ENOMEM;
+
+	set_thirds(view, end, thirds);
+	begin_view(&context->series, job->id);
+	for (size_t i = 0; !error && i < job->kept_count; i++) {
+		struct kept *kept = &job->kept[i];
+		struct series *at = &series[kept->series];
+		uint64_t bin = kept__bin(kept);
+
+		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, batches),
+			      offsetof(struct series, disturbed_n));
+		series__fetch_batches(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live));
+		if (at->class == VAPRO_COMPUTATION)
+			computing[at->row] += computed_in(kept, view, end);
+		if (bin >= end)
+			continue;
+		kept->ratio = groups__ratio(at, kept);
+		kept->disturbed = alarms && disturbed(job, at, kept, bin);
+		/* What is held for a verdict is part of what a verdict can rest on, and of nothing that is of the view.
+		 */
+		if (series__learns(at, kept, kept->disturbed))
+			error = series__learn(&context->series, kept, true);
+		if (kept->held)
+			continue;
+		if (at->class == VAPRO_COMPUTATION) {
+			all += kept->sum_ns;
+			weighted += kept->sum_ns * kept->sum_ns / kept->n;
+		}
+		at->view_n += kept->n;
+		if (bin >= view && !kept->warm_up) {
+			int third = (bin >= thirds[0]) + (bin >= thirds[1]);
+			double ns = series__compared_ns(at->class, kept);
+
+			at->third_n[third] += kept__units(kept);
+			at->third_ns[third] += ns;
+			at->view_bundles++;
+			at->view_squares += ns * ns / kept__units(kept);
+		}
+	}
+	for (size_t i = 0; !error && i < context->series.count; i++) {
+		if (series[i].job == job->id)
+			error = batches__close(&series[i].batches_live);
+	}
+	for (size_t i = 0; !error && i < job->open_count; i++) {
+		if (series[job->open[i].series].class == VAPRO_COMPUTATION)
+			computing[series[job->open[i].series].row] += computed_in(&job->open[i], view, end);
+	}
+	job->map.fragment_ns = all > 0 ? weighted / all : 0;
+	if (!error)
+		error = stg__set_computing(context->stg, job->id, computing);
+	free(computing);
+	return error;
+}
+
+/* What was taken from work that is not known to be fixed the kernel's account says bin by bin, where there is one. */
+static void leave_to_account(const struct analysis_job *job, struct kept *kept)
+{
+	if (!kept->taken || !job->account.known)
+		return;
+	kept->covered = kept->taken = 0;
+	kept->reference = 0;
+}
+
+/* Verdicts on all bundles of the job, and what the normal ones cost. */
+static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	struct series *series = context->series.series;
+
+	for (size_t i = 0; i < context->series.count; i++) {
+		if (series[i].job != job->id)
+			continue;
+		series[i].normal_live = (struct series_pile){0};
+		series[i].usual_live = (struct series_usual){0};
+		series[i].window_ns = series[i].window_n = 0;
+		memset(series[i].half_n, 0, sizeof(series[i].half_n));
+		memset(series[i].half_net_ns, 0, sizeof(series[i].half_net_ns));
+		memset(series[i].window_uncovered_ns, 0, sizeof(series[i].window_uncovered_ns));
+	}
+	job->known_from = span->view;
+	for (size_t i = 0; i < job->kept_count; i++) {
+		float counted = job->kept[i].reference;
+
+		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, cpu),
+			      offsetof(struct series, size));
+		fetch_sums(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
+			   offsetof(struct series, normal_live));
+		judge__bundle(&context->series, &job->kept[i]);
+		leave_to_account(job, &job->kept[i]);
+		/* A faster member of its cluster has turned up, or borders have moved: what was emitted is no longer
+		 * so.
+		 */
+		job->kept[i].renewed = !job->kept[i].fresh && job->kept[i].cell != KEPT_NO_CELL &&
+				       fabsf(job->kept[i].reference - counted) > RENEWED_SHARE * counted;
+		/* Its state has become known: what it did before the view is emitted now. */
+		if (job->kept[i].held && job->kept[i].covered) {
+			job->kept[i].fresh = 1;
+			if (kept__first_bin(&job->kept[i]) < job->known_from)
+				job->known_from = kept__first_bin(&job->kept[i]);
+		}
+		if (!pending(&job->kept[i], span) && analysis__normal(context, &job->kept[i]))
+			add_pile(&series[job->kept[i].series].normal_live, &job->kept[i]);
+	}
+	judge__usual(&context->series, job->id);
+	for (size_t i = 0; i < job->open_count; i++) {
+		job->open[i].ratio = groups__ratio(&series[job->open[i].series], &job->open[i]);
+		judge__bundle(&context->series, &job->open[i]);
+		leave_to_account(job, &job->open[i]);
+		job->open[i].usual_blocked = series[job->open[i].series].usual_blocked * job->open[i].ratio;
+		/* What has not ended is only worth a word once it lasts too long. */
+		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
+			job->open[i].covered = 0;
+	}
+}
+
+/* Adds a bundle that was judged to what is usual, once it is known how long is usually slept. */
+static void add_usual(struct series *series, struct kept *kept, const struct analysis_span *span)
+{
+	kept->usual_blocked = series->usual_blocked * kept->ratio;
+	kept->learnt = !pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
+		       series__learns(series, kept, kept->disturbed);
+	if (kept->learnt)
+		series__add_usual(&series->usual_live, series->class, kept);
+}
+
+void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
+{
+	judge(context, job, span);
+	for (size_t i = 0; i < job->kept_count; i++)
+		add_usual(&context->series.series[job->kept[i].series], &job->kept[i], span);
+}
+
+static int mark_emitted_again(struct analysis_job *job, const struct stg_job *about, const struct series *series,
+			      const struct kept *kept, const struct analysis_span *span)
+{
+	struct emitted_again *emitted_again = &job->emitted_again[series->class];
+	uint64_t first = kept__first_bin(kept);
+
+	/* Before the view the map is frozen for all but the new. */
+	if (!kept->fresh && first < span->view)
+		first = span->view;
+	if (!(kept->covered || kept->renewed) || first >= span->begin || kept__bin(kept) < first)
+		return 0;
+	if (!emitted_again->rows) {
+		emitted_again->rows = calloc(about->row_count, 1);
+		if (!emitted_again->rows)
+			return -ENOMEM;
+	}
+	emitted_again->rows[series->row] = 1;
+	if (first < emitted_again->from)
+		emitted_again->from = first;
+	return 0;
+}
+
+/* Covers the waiting of the new part that late peers explain, whose work is known. */
+static void explain_waiting(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
+{
+	struct series *series = context->series.series;
+
+	for (size_t i = 0; i < job->kept_count; i++) {
+		const struct kept *kept = &job->kept[i];
+
+		if (kept__bin(kept) >= span->begin && !pending(kept, span))
+			coverage__explain(&job->coverage, &series[kept->series], context->stg, job->waiting, kept);
+	}
+	for (size_t i = 0; i < job->open_count; i++)
+		coverage__explain(&job->coverage, &series[job->open[i].series], context->stg, job->waiting,
+				  &job->open[i]);
+}
+
+/* Time of which the kernel's account alone is known takes part in the map, and in nothing that is learnt from. */
+static int add_account(struct analysis_job *job, struct analysis_context *context, const struct analysis_span *span)
+{
+	account__carry(&job->account, &context->series, job->kept, job->kept_count);
+	account__carry(&job->account, &context->series, job->open, job->open_count);
+	if (account__make(&job->account, &context->series, span->end, account__retire_bin(&job->map, span->end)))
+		return -ENOMEM;
+	for (size_t i = 0; i < job->account.kept_count; i++) {
+		const struct kept *kept = &job->account.kept[i];
+
+		if (heatmap__add(&job->map, kept, context->series.series[kept->series].row, VAPRO_COMPUTATION, 0,
+				 span->end))
+			return -ENOMEM;
+		waiting__reach(job->waiting, kept->max_ns);
+	}
+	return 0;
+}
+
+/* Adds all bundles to the map, to the coverage and to what is usual: one way through them for all three. */
+static int fill_map(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+
+	if (context->memory.short_history)
+		heatmap__cut(&job->map);
+	if (heatmap__rows(&job->map, about->row_count, span->end - span->view))
+		return -ENOMEM;
+	heatmap__advance(&job->map, span->view, span->end);
+	heatmap__clear(&job->map, span->view);
+	if (waiting__begin(job->waiting, &job->map, about->row_count, job->known_from, span->view, span->end))
+		return -ENOMEM;
+	for (size_t i = 0; i < job->kept_count + job->open_count; i++) {
+		bool open = i >= job->kept_count;
+		struct kept *kept = open ? &job->open[i - job->kept_count] : &job->kept[i];
+		struct series *series = &context->series.series[kept->series];
+		/* Before the view the map is frozen; only what has just arrived may reach there. */
+		uint64_t from = kept->fresh || open ? 0 : span->view;
+
+		if (!open) {
+			fetch_sums(context->series.series, job->kept, i, job->kept_count,
+				   offsetof(struct series, window_ns), offsetof(struct series, usual_live));
+			add_usual(series, kept, span);
+		}
+		if ((!open && pending(kept, span)) || (kept->held && !kept->covered))
+			continue;
+		coverage__add(&job->coverage, series, kept, span->begin, span->end);
+		if (heatmap__add(&job->map, kept, series->row, series->class, from, span->end))
+			return -ENOMEM;
+		if (!open && (kept->fresh || kept->renewed) && mark_emitted_again(job, about, series, kept, span))
+			return -ENOMEM;
+		if (kept->covered && series->class != VAPRO_COMMUNICATION)
+			waiting__reach(job->waiting, kept->max_ns);
+		if (kept->covered && series->class == VAPRO_COMMUNICATION &&
+		    waiting__add(job->waiting, kept, series, stg__state(context->stg, series->state), from))
+			return -ENOMEM;
+	}
+	explain_waiting(context, job, span);
+	return add_account(job, context, span) || waiting__end(job->waiting, about, &context->series) ? -ENOMEM : 0;
+}
+
+static int find_variances(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+	struct sets_span sets = {
+	    .view = span->view, .begin = span->begin, .end = span->end, .wall_ns = job->coverage.wall_ns};
+	struct region_result drafts = {0};
+	int error;
+
+	job->book.last_id = &context->last_variance;
+	error = region__grow(&job->map, about, &context->config, context->source, &drafts);
+	if (!error)
+		error = sets__find(&job->sets, &context->series, context->stg, job->id, &job->map, &sets);
+	if (!error)
+		error = sets__apply(&job->sets, &job->map, about, &context->config, &drafts);
+	if (!error)
+		error = variance__match(&job->book, &job->map, about, &drafts, span->end, span->last);
+	job->small_count = drafts.small_count;
+	job->small_ns = drafts.small_ns;
+	region__clear(&drafts);
+	return error;
+}
+
+/* Whose variance an interference belongs to, or 0. */
+uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at)
+{
+	uint32_t owner = 0;
+
+	if (!heatmap__has(&job->map, at->bin))
+		return 0;
+	for (int class = 0; class < VAPRO_CLASSES && !owner; class ++)
+		owner = heatmap__owner(&job->map, at->row, at->bin, class);
+	return owner;
+}
+
+/* How much of the waits for a CPU was for the job's own threads, where they are more than the CPUs. 0 or -ENOMEM. */
+static int count_own_waits(const struct analysis_context *context, struct analysis_job *job,
+			   const struct analysis_span *span)
+{
+	struct sharing *sharing = NULL;
+
+	for (size_t i = 0; i < job->interference_count; i++) {
+		const struct kept_interference *at = &job->interference[i];
+		bool own = at->task.relation == VAPRO_OWN_THREAD || at->task.relation == VAPRO_SAME_JOB, many;
+		uint32_t owner = analysis__owner_of(job, at);
+		struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+		struct cpu_demand demand = {0};
+		struct tally *tally;
+
+		if (!variance)
+			continue;
+		if (own && !sharing && !(sharing = sharing__new(context, job, span)))
+			return -ENOMEM;
+		if (own)
+			demand = sharing__of(sharing, at->row);
+		/* where the CPUs are not known, the job's own threads are taken for too many */
+		many = own && (sharing__oversubscribed(&demand) || !demand.cpus);
+		tally = at->bin < span->retire ? &variance->retiring : &variance->staying;
+		tally__add_cpu_wait(tally, at->task.seconds, many ? &demand : NULL);
+	}
+	sharing__free(sharing);
+	return 0;
+}
+
+static bool partial(const struct stg_job *about)
+{
+	uint32_t seen = 0;
+
+	for (size_t row = 0; row < about->row_count; row++)
+		seen += about->rows[row].rank >= 0 && !about->rows[row].thread;
+	return seen < about->world_size;
+}
+
+/* Threads may have got rows of their own since. */
+static void place_interference(const struct stg *stg, struct analysis_job *job)
+{
+	for (size_t i = 0; i < job->interference_count; i++)
+		job->interference[i].row = stg__thread(stg, job->interference[i].thread)->row;
+}
+
+int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
+{
+	int status = account__rows(&job->account, context->stg, span->end);
+	const struct stg_job *about = stg__job(context->stg, job->id);
+	struct evidence_input input = {
+	    .config = &context->config,
+	    .map = &job->map,
+	    .job = about,
+	    .series = &context->series,
+	    .stg = context->stg,
+	    .source = context->source,
+	    .begin = span->begin,
+	    .end = span->end,
+	    .partial = partial(about),
+	};
+	struct parts parts = {0};
+	int error = -ENOMEM;
+
+	for (int class = 0; class < VAPRO_CLASSES; class ++) {
+		free(job->emitted_again[class].rows);
+		job->emitted_again[class] = (struct emitted_again){.from = UINT64_MAX};
+	}
+	if (status)
+		return status;
+	place_interference(context->stg, job);
+	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
+		goto cleanup;
+	judge(context, job, span);
+	if (fill_map(context, job, span) || find_variances(context, job, span) || count_own_waits(context, job, span))
+		goto cleanup;
+	/* without a variance no bundle is part of one */
+	if (job->book.count &&
+	    (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
+	     parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
+	     parts__find(&parts, &job->map, &context->series, job->account.kept, job->account.kept_count, span->end,
+			 account__retire_bin(&job->map, span->end)) ||
+	     parts__tally(&parts, &job->book, &context->series)))
+		goto cleanup;
+	if (job->book.count &&
+	    (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
+	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
+		goto cleanup;
+	evidence__judge(&job->book, &input);
+	if (weight__judge(&job->book, about, &context->config) || analysis__diagnose(context, job, span, &parts))
+		goto cleanup;
+	if (coverage__end(&job->coverage, &context->series, job->id, &job->facts))
+		goto cleanup;
+	spatial__window(&context->series, job->id);
+	error = spatial__find(&job->spatial, &context->series, context->stg, job->id);
+	if (!error)
+		error = spatial__alike(&job->spatial, &job->book, &context->series, context->stg,
+				       (uint64_t)(context->config.window_s * 2 / 3 * 1e9) / VAPRO_BIN_NS);
+	if (!error)
+		error = spatial__clusters(&job->spatial, &context->series, context->stg, job->id, job->kept,
+					  job->kept_count, span->begin, span->end);
+cleanup:
+	free(parts.items);
+	return error;
+}
+
+static bool lives(void *arg, uint32_t id)
+{
+	return variance__find(arg, id) != NULL;
+}
+
+static bool always(void *arg, uint32_t id)
+{
+	(void)arg;
+	(void)id;
+	return true;
+}
+
+int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
+{
+	bool alarms = any_alarm(&job->book);
+	size_t kept = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < job->kept_count; i++) {
+		struct kept *at = &job->kept[i];
+		struct series *series = &context->series.series[at->series];
+
+		if (kept__bin(at) < span->retire) {
+			fetch_sums(context->series.series, job->kept, i, job->kept_count,
+				   offsetof(struct series, usual), offsetof(struct series, normal));
+			series__fetch_batches(context->series.series, job->kept, i, job->kept_count,
+					      offsetof(struct series, batches));
+		}
+		if (!pending(at, span))
+			at->fresh = 0;
+		if (kept__bin(at) >= span->retire) {
+			job->kept[kept++] = *at;
+			continue;
+		}
+		/* Few fragments are few to hold, and slow iterations deserve a verdict on their beginning too. */
+		if (!at->covered && at->reason == VAPRO_FEW_FRAGMENTS && kept__first_bin(at) >= job->map.begin) {
+			at->held = 1;
+			job->kept[kept++] = *at;
+			continue;
+		}
+		at->disturbed = alarms && disturbed(job, series, at, kept__bin(at));
+		if (analysis__normal(context, at))
+			add_pile(&series->normal, at);
+		if (series__learns(series, at, at->disturbed)) {
+			error |= series__learn(&context->series, at, false);
+			if (at->covered && !at->taken)
+				series__add_usual(&series->usual, series->class, at);
+		}
+		series->disturbed_n += at->disturbed ? at->n : 0;
+		account__carry_past(&job->account, &context->series, at);
+		error |= past__add(context, &job->past, at);
+	}
+	job->kept_count = kept;
+	kept = 0;
+	for (size_t i = 0; i < job->interference_count; i++) {
+		/* Nobody's yet: the fragments it disturbed may still be held. */
+		if (!job->interference[i].counted && job->interference[i].bin >= job->map.begin)
+			job->interference[kept++] = job->interference[i];
+		else
+			error |= past__add_interference(context, &job->past, &job->interference[i]);
+	}
+	job->interference_count = kept;
+	error |= past__hold_open(context, job);
+	past__trim(context, job, span);
+	account__retire(&job->account, account__retire_bin(&job->map, span->end));
+	/* Until the next judgement what stayed is counted again: the live piles begin anew there. */
+	job->facts = (struct coverage_facts){0};
+	job->bundles = job->fragments = 0;
+	job->active = false;
+	if (error || variance__retire(&job->book, &job->map))
+		return -ENOMEM;
+	return cases__retire(&job->cases, lives, &job->book) || cases__retire(&job->chosen, always, NULL) ? -ENOMEM : 0;
+}

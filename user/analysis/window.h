@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One job's way through a window: model -> detect -> diagnose. Internal to the analysis; the door
+ * is include/vapro/analysis.h. Bins are absolute (UTC ns / VAPRO_BIN_NS): the new part is
+ * [begin, end), the view [view, end); bundles that end before bin `retire` are dropped afterwards,
+ * since the next view begins there. Bundles of states with too few fragments to be judged are held
+ * longer, as long as the heat map reaches, and take part once their state is certified: there are
+ * fewer than certify_fragments of them.
+ */
+#ifndef VAPRO_ANALYSIS_WINDOW_H
+#define VAPRO_ANALYSIS_WINDOW_H
+
+#include "detect/account.h"
+#include "detect/coverage.h"
+#include "detect/evidence.h"
+#include "detect/parts.h"
+#include "detect/sets.h"
+#include "detect/spatial.h"
+#include "detect/waiting.h"
+#include "detect/weight.h"
+#include "diagnose/driver.h"
+#include "diagnose/where.h"
+#include "base/arena.h"
+#include "model/hops.h"
+
+struct kept_interference {
+	uint32_t thread, row; /* row: as of the present window */
+	uint64_t bin;
+	bool counted; /* for good */
+	struct result_interferer task;
+};
+
+/* What windows have dropped, kept for questions (history.h). */
+struct past {
+	struct kept *kept, *open; /* open: as of the last window's end */
+	size_t kept_count, kept_capacity, open_count, open_capacity;
+	struct kept_interference *interference;
+	size_t interference_count, interference_capacity;
+	uint64_t from; /* bin; nothing later is missing */
+};
+
+/* Bins before the new part that late fragments changed. */
+struct emitted_again {
+	uint64_t from;	     /* first such bin, UINT64_MAX = none */
+	unsigned char *rows; /* which rows */
+};
+
+struct analysis_job {
+	uint32_t id;
+	struct kept *kept, *open;
+	size_t kept_count, kept_capacity, open_count, open_capacity;
+	struct kept_interference *interference;
+	size_t interference_count, interference_capacity;
+	struct account account;
+	struct coverage_facts facts;
+	bool active;	/* something arrived since the last window */
+	bool forgotten; /* it ended, and its histories with it */
+	struct heatmap map;
+	struct waiting *waiting;
+	uint64_t known_from; /* first bin of the view, or before it: of the calls that became known in this window */
+	struct variance_book book;
+	struct cases cases;
+	struct cases chosen; /* of the region chosen by hand: one per class, its id the class + 1 */
+	struct coverage coverage;
+	struct sets sets;
+	uint64_t small_count; /* regions that cost too little, in the view */
+	double small_ns;
+	struct spatial spatial;
+	struct emitted_again emitted_again[VAPRO_CLASSES];
+	struct past past;
+	uint64_t bundles, fragments;
+};
+
+struct analysis_span {
+	uint64_t begin_ns, end_ns;
+	uint64_t view, begin, end, retire; /* bins */
+	bool last;
+};
+
+/* The region chosen by hand. */
+struct selection_of {
+	int32_t (*ranks)[2];
+	uint32_t range_count; /* 0: all */
+	bool active, relative;
+	uint64_t begin_ns, end_ns;
+};
+
+/* See memory.h. */
+struct analysis_memory {
+	size_t fixed;			  /* bytes held by all but the bundles, as last added up */
+	size_t elsewhere;		  /* of them, what is not held here (analysis__held_elsewhere) */
+	size_t series, look_at;		  /* histories then; and from how many on to add up again */
+	bool short_history;		  /* heat maps keep little more than the view */
+	bool exhausted;			  /* no step helps any more in this window */
+	struct vapro_shed shed, reported; /* since the last window, and in the window that ended last */
+};
+
+/* What is normal for a workload on all ranks, once somebody has asked for it. */
+struct workload_pile {
+	bool known;
+	struct series_pile pile;   /* of all ranks */
+	uint32_t set;		   /* a lasting variance, or 0: none asked yet */
+	struct series_pile others; /* of the ranks that are not in the set */
+};
+
+struct analysis_context {
+	struct vapro_config config;
+	enum vapro_workload_source source;
+	struct stg *stg;
+	struct series_book series;
+	struct hops *hops;
+	uint32_t last_variance;
+	unsigned counted; /* groups of counters that any bundle has, as bits */
+	struct driver driver;
+	struct places places;
+	struct workload_pile *normal; /* by workload */
+	size_t normal_capacity;
+	struct selection_of selection;
+	uint64_t remember_bins, remember_bytes; /* 0: nothing beyond the next view */
+	struct arena arena;
+	struct analysis_memory memory;
+};
+
+/* Everything up to the verdicts. References must be fresh. Returns 0 or -ENOMEM. */
+int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span);
+
+/* Learns from the bundles that end in bins [view, end); references are to be refreshed then. 0 or -ENOMEM. */
+int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end);
+
+/* Verdicts on all bundles of the job, and what the undisturbed ones cost. References must be fresh. */
+void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span);
+
+/* The variance that an interference lies in, or 0. */
+uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at);
+
+/* Drops what the next view does not need. Returns 0 or -ENOMEM. */
+int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span);
+
+/* The job's result, in the context's arena. Returns 0 or -ENOMEM. */
+int analysis_result__build(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
+			   struct job_result *result);
+
+#endif

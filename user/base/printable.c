@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "base/printable.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_continuation(unsigned char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/* The bytes of the character that begins here: 1 where it is ASCII or no UTF-8. */
+static size_t character_bytes(const unsigned char *at, size_t left)
+{
+	size_t bytes = *at >= 0xf0 && *at < 0xf5   ? 4
+		       : *at >= 0xe0 && *at < 0xf0 ? 3
+		       : *at >= 0xc2 && *at < 0xe0 ? 2
+						   : 1;
+
+	if (bytes > left)
+		return 1;
+	for (size_t i = 1; i < bytes; i++) {
+		if (!is_continuation(at[i]))
+			return 1;
+	}
+	return bytes;
+}
+
+void printable__bytes(char *text, size_t length)
+{
+	unsigned char *at = (unsigned char *)text;
+
+	for (size_t i = 0, bytes; i < length; i += bytes) {
+		bytes = character_bytes(at + i, length - i);
+		if (bytes == 1 && (at[i] < ' ' || (at[i] >= 0x7f && at[i] < 0xa0)))
+			at[i] = '?';
+		if (bytes == 2 && at[i] == 0xc2 && at[i + 1] < 0xa0)
+			at[i] = at[i + 1] = '?';
+	}
+}
+
+char *printable(char *text)
+{
+	if (text)
+		printable__bytes(text, strlen(text));
+	return text;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Captures: a self-describing file of stream events (ARCHITECTURE section 10). A one-line JSON head
+ * names version, byte order and the columns of a bundle; after it come records {u32 type, u32
+ * length, payload, u32 crc}. A file cut short is read up to the cut and said to be so; a damaged
+ * record ends the reading with its offset.
+ */
+#ifndef VAPRO_CAPTURE_H
+#define VAPRO_CAPTURE_H
+
+#include <vapro/config.h>
+#include "capture/stream.h"
+#include "config/rules.h"
+
+#define CAPTURE_LAST_RUN (-1)
+
+/*
+ * Opens a capture for writing, in place of what the file held; tunables is the JSON text of the config in
+ * force. Mode 0600, and no symbolic link is followed. Returns NULL with an errno that
+ * output_file__reason() explains. put() returns -errno on a full disk; what was written before stays readable.
+ */
+struct stream_sink *capture__create(const char *path, const char *tunables);
+
+/* The same as one more run of a file that holds runs already; EEXIST where it holds something else. */
+struct stream_sink *capture__append(const char *path, const char *tunables);
+
+/*
+ * Replays a run of each file (1 = the first, -1 = the last) into sink in time order of their windows; several files
+ * (hosts) have their thread and state ids renumbered. A sentence about what is wrong goes to err. Returns 0, 1 when a
+ * file was cut short (all before the cut was replayed), or a negative errno.
+ */
+int capture__replay_run(const char *const *paths, size_t count, int run, struct stream_sink *sink, char *err,
+			size_t err_size);
+
+/* The same of the last run. */
+int capture__replay(const char *const *paths, size_t count, struct stream_sink *sink, char *err, size_t err_size);
+
+/*
+ * Reads fragments as NDJSON (section 10), `-` is standard input. Bad lines are refused with their
+ * number on stderr and counted; with strict the first one ends the reading with -EINVAL. Lines of
+ * several files (hosts) are one run, and what follows does not depend on their order.
+ */
+int ndjson__replay(const char *const *paths, size_t count, bool strict, double window_s, struct stream_sink *sink,
+		   uint64_t *bad_lines, char *err, size_t err_size);
+
+/* What a capture says of itself, for those who must know before the replay. */
+struct capture_info {
+	struct vapro_config config;  /* defaults, and over them the tunables in force at its time */
+	bool by_instructions;	     /* its hello's workload_source */
+	char host[256];		     /* its hello's, "" where it has none */
+	char named[RULES_NAMED][64]; /* the events of magnitudes from VAPRO_NAMED on, "" none */
+	size_t run, runs;	     /* the number of this run, from 1, and how many the file holds */
+};
+
+/* Reads the head and the first lines of a run. Returns 0 or a negative errno with a sentence in err. */
+int capture__run_info(const char *path, int run, struct capture_info *info, char *err, size_t err_size);
+
+/* The same of the last run. */
+int capture__info(const char *path, struct capture_info *info, char *err, size_t err_size);
+
+/*
+ * The same in two steps, for those who must know the workload source before they make the sink:
+ * read (and check) all lines, then feed them.
+ */
+struct ndjson;
+
+struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict, uint64_t *bad_lines, char *err,
+			    size_t err_size);
+bool ndjson__by_instructions(const struct ndjson *ndjson); /* any computation carries `instructions` */
+uint64_t ndjson__hosts(const struct ndjson *ndjson);	   /* distinct ones; lines without a host are of one more */
+const char *ndjson__named(const struct ndjson *ndjson,
+			  int number); /* event of a magnitude from VAPRO_NAMED on, or NULL */
+int ndjson__feed(const struct ndjson *ndjson, double window_s, struct stream_sink *sink, char *err, size_t err_size);
+void ndjson__free(struct ndjson *ndjson);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <cjson/cJSON.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/capture_file.h"
+#include "capture/capture_runs.h"
+#include "capture/crc.h"
+
+#define READ_BYTES (256U << 10)
+#define HEAD_BYTES 8 /* of a record: type and length */
+#define CRC_BYTES 4
+
+struct capture_file {
+	char *path;
+	int fd;
+	uint64_t offset; /* of the record being read */
+	uint64_t left;	 /* bytes of the run that were not read yet */
+	size_t run, runs;
+	uint8_t *buffer; /* what was read ahead; records are decoded where they lie */
+	size_t at, length, capacity;
+	char *tunables;
+	struct capture_layout layouts[CAPTURE_TYPES];
+	uint32_t type_of[CAPTURE_TYPES]; /* our type of the file's */
+	uint32_t threads, states;
+	bool ended;
+};
+
+/* Returns a sentence about what is wrong, or NULL. */
+static const char *read_columns(struct capture_layout *layout, const struct capture_table *table, const cJSON *columns)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, columns)
+	{
+		const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "name"));
+		const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "type"));
+		const struct capture_column *own = NULL;
+		uint32_t wire = 0;
+
+		if (!name || !type || layout->count == CAPTURE_COLUMNS_MAX)
+			return "its head names a column badly";
+		while (wire < WIRES && strcmp(type, capture_wire_name[wire]))
+			wire++;
+		if (wire == WIRES)
+			return "its head has a column of unknown type";
+		for (uint32_t i = 0; table && i < table->count; i++) {
+			if (strcmp(table->columns[i].name, name))
+				continue;
+			if (capture__wire(table->columns[i].kind) != wire)
+				return "its head has a column of another type than ours";
+			own = &table->columns[i];
+		}
+		capture_layout__add(layout, wire, own);
+	}
+	return NULL;
+}
+
+static const char *read_head(struct capture_file *file, const cJSON *head)
+{
+	const char *magic = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(head, "magic"));
+	const char *order = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(head, "byte_order"));
+	const cJSON *records = cJSON_GetObjectItemCaseSensitive(head, "records"), *record;
+	const cJSON *tunables = cJSON_GetObjectItemCaseSensitive(head, "tunables");
+	const char *wrong = NULL;
+
+	if (!magic)
+		return "it is no capture";
+	if (strcmp(magic, CAPTURE_MAGIC))
+		return "it is a capture of another version (this program reads " CAPTURE_MAGIC ")";
+	if (!order || strcmp(order, "little"))
+		return "its byte order is not little";
+	if (!cJSON_IsObject(records))
+		return "its head names no records";
+	cJSON_ArrayForEach(record, records)
+	{
+		const cJSON *number = cJSON_GetObjectItemCaseSensitive(record, "type");
+		uint32_t type = 0;
+
+		if (!cJSON_IsNumber(number) || number->valuedouble < 0 || number->valuedouble != number->valueint)
+			return "its head has a record without a type";
+		while (type < CAPTURE_TYPES &&
+		       (!capture_tables[type].name || strcmp(capture_tables[type].name, record->string)))
+			type++;
+		/* a later version's: distinguished by its number, and passed over */
+		if (type == CAPTURE_TYPES || number->valueint >= CAPTURE_TYPES)
+			continue;
+		file->type_of[number->valueint] = type;
+		file->layouts[type].count = 0;
+		wrong = read_columns(&file->layouts[type], &capture_tables[type],
+				     cJSON_GetObjectItemCaseSensitive(record, "columns"));
+		if (wrong)
+			return wrong;
+	}
+	file->tunables = tunables ? cJSON_PrintUnformatted(tunables) : strdup("{}");
+	return file->tunables ? NULL : "out of memory";
+}
+
+/* Reads on until `need` bytes lie at `at`. Returns 1, 0 where the file ends before, or a negative errno. */
+static int fill(struct capture_file *file, size_t need)
+{
+	if (file->length - file->at >= need)
+		return 1;
+	if (file->at) {
+		memmove(file->buffer, file->buffer + file->at, file->length - file->at);
+		file->length -= file->at;
+		file->at = 0;
+	}
+	if (need > file->capacity) {
+		size_t capacity = need > READ_BYTES ? need : READ_BYTES;
+		uint8_t *grown = realloc(file->buffer, capacity + CAPTURE_SLACK);
+
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + capacity, 0, CAPTURE_SLACK);
+		file->buffer = grown;
+		file->capacity = capacity;
+	}
+	while (file->length < need) {
+		size_t room = file->capacity - file->length;
+		ssize_t got = read(file->fd, file->buffer + file->length, room < file->left ? room : file->left);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return 0;
+		file->length += (size_t)got;
+		file->left -= (uint64_t)got;
+	}
+	return 1;
+}
+
+/* The first line, ended by a NUL in the buffer; NULL where it is too long, or with an errno in *error. */
+static char *read_line(struct capture_file *file, int *error)
+{
+	size_t length = 0;
+
+	/* A head that never ends is no head: do not read a whole disk in search of one. */
+	for (*error = 0; length < CAPTURE_HEAD_MAX; length++) {
+		int ret = length < file->length ? 1 : fill(file, length + 1);
+
+		if (ret < 0) {
+			*error = -ret;
+			return NULL;
+		}
+		if (ret && file->buffer[length] != '\n')
+			continue;
+		file->at = ret ? length + 1 : length;
+		file->buffer[length] = 0;
+		return (char *)file->buffer;
+	}
+	return NULL;
+}
+
+/* Chooses the run and goes to its begin. Returns a sentence about what is wrong, or NULL, or NULL with *error. */
+static const char *go_to_run(struct capture_file *file, int run, int *error)
+{
+	struct capture_run *runs;
+	const char *wrong = NULL;
+
+	*error = -capture_runs__find(file->fd, &runs, &file->runs);
+	if (*error)
+		return NULL;
+	file->run = run < 0 ? file->runs + 1 - (size_t)-run : (size_t)run;
+	if (!run || file->run > file->runs || (run < 0 && (size_t)-run > file->runs)) {
+		wrong = "it has no such run";
+	} else {
+		file->offset = runs[file->run - 1].begin;
+		file->left = runs[file->run - 1].end - file->offset;
+		if (file->offset && lseek(file->fd, (off_t)file->offset, SEEK_SET) < 0)
+			*error = errno;
+	}
+	free(runs);
+	return wrong;
+}
+
+struct capture_file *capture_file__open(const char *path, int run, char *err, size_t err_size)
+{
+	struct capture_file *file = calloc(1, sizeof(*file));
+	const char *wrong = NULL;
+	cJSON *head = NULL;
+	char *line = NULL;
+	int error;
+
+	if (file) {
+		file->path = strdup(path);
+		file->fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	if (!file || !file->path || file->fd < 0) {
+		error = errno;
+		snprintf(err, err_size, "%s: %s", path, strerror(error));
+		goto failed;
+	}
+	wrong = go_to_run(file, run, &error);
+	line = wrong || error ? NULL : read_line(file, &error);
+	head = line ? cJSON_Parse(line) : NULL;
+	if (!wrong)
+		wrong = error ? strerror(error) : head ? read_head(file, head) : "it is no capture";
+	file->offset += file->at;
+	if (!error)
+		error = EBADMSG;
+	cJSON_Delete(head);
+	if (!wrong)
+		return file;
+	snprintf(err, err_size, "%s: %s", path, wrong);
+failed:
+	capture_file__close(file);
+	errno = error;
+	return NULL;
+}
+
+void capture_file__close(struct capture_file *file)
+{
+	if (!file)
+		return;
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file->path);
+	free(file->buffer);
+	free(file->tunables);
+	free(file);
+}
+
+size_t capture_file__runs(const struct capture_file *file, size_t *run)
+{
+	*run = file->run;
+	return file->runs;
+}
+
+const char *capture_file__tunables(const struct capture_file *file)
+{
+	return file->tunables;
+}
+
+static int refuse(struct capture_file *file, int ret, const char *what, char *err, size_t err_size)
+{
+	file->ended = true;
+	snprintf(err, err_size, "%s: %s at offset %llu%s%s", file->path,
+		 ret == -ENODATA   ? "cut short"
+		 : ret == -EBADMSG ? "damaged"
+				   : "cannot be read",
+		 (unsigned long long)file->offset, what ? ": " : "", what ? what : "");
+	return ret;
+}
+
+static const char *empty_for_null(const char *text)
+{
+	return text ? text : "";
+}
+
+/* What consumers take for granted. Returns what is wrong, or NULL. */
+static const char *check(struct capture_file *file, struct stream_event *event)
+{
+	const struct vapro_bundle *bundle = &event->bundle;
+
+	switch (event->type) {
+	case STREAM_LINE:
+		return event->line ? NULL : "an empty line";
+	case STREAM_THREAD:
+		event->thread.job = empty_for_null(event->thread.job);
+		event->thread.host = empty_for_null(event->thread.host);
+		return event->thread.id == file->threads++ ? NULL : "a thread is out of order";
+	case STREAM_STATE:
+		event->state.to = empty_for_null(event->state.to);
+		event->state.labels = empty_for_null(event->state.labels);
+		event->state.common = empty_for_null(event->state.common);
+		if ((uint32_t)event->state.class >= VAPRO_CLASSES)
+			return "a state is of no class";
+		return event->state.id == file->states++ ? NULL : "a state is out of order";
+	case STREAM_SEEN:
+		return event->seen.thread < file->threads ? NULL : "an unknown thread";
+	case STREAM_PLACE:
+		return event->place.thread < file->threads ? NULL : "an unknown thread";
+	case STREAM_INTERFERENCE:
+		return event->interference.thread < file->threads ? NULL : "an unknown thread";
+	case STREAM_ACCOUNT:
+		return event->account.thread < file->threads ? NULL : "an unknown thread";
+	case STREAM_FACTS:
+		event->facts.job = empty_for_null(event->facts.job);
+		return NULL;
+	case STREAM_BUNDLE:
+		if (bundle->thread >= file->threads || bundle->state >= file->states)
+			return "a bundle of an unknown thread or state";
+		return bundle->n && bundle->start_ns <= bundle->end_ns ? NULL : "an impossible bundle";
+	case STREAM_WINDOW:
+		return event->window.begin_ns <= event->window.end_ns ? NULL : "an impossible window";
+	case STREAM_STAGE:
+		if (event->stage.refused && !event->stage.expand)
+			return "a stage of no factor is refused";
+		return event->stage.begin_ns <= event->stage.end_ns ? NULL : "an impossible change of stage";
+	case STREAM_HOP:
+		if (!event->hop.site)
+			return "a hop of no call-site";
+		return event->hop.begin_ns <= event->hop.end_ns ? NULL : "an impossible hop";
+	case STREAM_CLOCK:
+	case STREAM_END:
+		break;
+	}
+	return NULL;
+}
+
+static uint32_t word_at(const uint8_t *bytes)
+{
+	uint32_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	return le32toh(word);
+}
+
+/* Reads one record whole; *record is {type, length, payload, crc}. 1, 0 at the end, or a negative errno with err. */
+static int read_record(struct capture_file *file, uint8_t **record, uint32_t *length, char *err, size_t err_size)
+{
+	int ret = fill(file, HEAD_BYTES);
+
+	if (ret > 0) {
+		*length = word_at(file->buffer + file->at + 4);
+		if (*length > CAPTURE_RECORD_MAX)
+			return refuse(file, -EBADMSG, "an impossible length", err, err_size);
+		ret = fill(file, HEAD_BYTES + (size_t)*length + CRC_BYTES);
+	} else if (!ret && file->length == file->at) {
+		return 0;
+	}
+	if (ret < 0)
+		return refuse(file, ret == -ENOMEM ? ret : -EIO, strerror(-ret), err, err_size);
+	if (!ret)
+		return refuse(file, -ENODATA, NULL, err, err_size);
+	*record = file->buffer + file->at;
+	if (word_at(*record + HEAD_BYTES + *length) != crc__of(*record, HEAD_BYTES + (size_t)*length))
+		return refuse(file, -EBADMSG, "the checksum differs", err, err_size);
+	file->at += HEAD_BYTES + (size_t)*length + CRC_BYTES;
+	return 1;
+}
+
+int capture_file__next(struct capture_file *file, struct stream_event *event, char *err, size_t err_size)
+{
+	uint32_t type, length;
+	const char *wrong;
+	uint8_t *record;
+	int ret;
+
+	while (!file->ended) {
+		ret = read_record(file, &record, &length, err, err_size);
+		if (ret < 0)
+			return ret;
+		if (!ret)
+			return refuse(file, -ENODATA, "the end record is missing", err, err_size);
+		type = word_at(record);
+		if (type < CAPTURE_TYPES && file->type_of[type]) {
+			event->type = file->type_of[type];
+			memset((char *)event + offsetof(struct stream_event, line), 0,
+			       capture_tables[event->type].bytes);
+			wrong = capture__decode(&file->layouts[event->type], record + HEAD_BYTES, length, event);
+			if (!wrong)
+				wrong = check(file, event);
+			if (wrong)
+				return refuse(file, -EBADMSG, wrong, err, err_size);
+			file->ended = event->type == STREAM_END;
+			file->offset += HEAD_BYTES + (uint64_t)length + CRC_BYTES;
+			return 1;
+		}
+		file->offset += HEAD_BYTES + (uint64_t)length + CRC_BYTES;
+	}
+	return 0;
+}

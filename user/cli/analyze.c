@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/analyze.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "capture/output_file.h"
+#include "cli/command_line.h"
+#include "config/rules.h"
+#include "report/lines.h"
+#include "report/pipeline.h"
+#include "report/run_option.h"
+#include "query/region_option.h"
+#include "report/summary.h"
+
+struct analyze {
+	struct vapro_config config;
+	const char *output;
+	struct region_option region;
+	int run; /* of each capture */
+	bool ndjson, strict, summary, score;
+	const char **files;
+	int file_count;
+};
+
+static void usage(FILE *out)
+{
+	fputs("Usage: vapro analyze [options] CAPTURE...\n"
+	      "       vapro analyze [options] --format ndjson FILE|-...\n"
+	      "\n"
+	      "Replays captures of vaprod (several hosts of one job: several files) or fragments as NDJSON, one a\n"
+	      "line (several files are one run), into the lines a live run writes. A capture's own tunables hold\n"
+	      "unless others are given.\n"
+	      "\n"
+	      "  --format ndjson   the input is NDJSON fragments or bundles, any order across ranks\n"
+	      "  --strict          the first bad line ends it\n"
+	      "  --output FILE|-   NDJSON lines (default: standard output)\n"
+	      "  --summary         a readable summary on standard error at the end\n"
+	      "  --score           NDJSON that carries `truth`: how well the clusters agree with it (homogeneity,\n"
+	      "                    completeness, V-measure), one line on standard error\n"
+	      "  --region RANKS@BEGIN..END\n"
+	      "                    also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not:\n"
+	      "                    seconds since the begin of the input, or as in the records\n"
+	      "  --run N           of captures that hold several runs: 1 = the first, -1 = the last (-1)\n"
+	      "  --config FILE     read `name = value` lines\n"
+	      "Tunables:\n",
+	      out);
+	config__help(out);
+}
+
+static int set(struct analyze *analyze, int argc, char **argv, int *i)
+{
+	const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+	char text[64], err[512];
+	const char *value;
+	int status;
+
+	if (!strcmp(name, "strict") || !strcmp(name, "summary") || !strcmp(name, "score")) {
+		*(name[1] == 't' ? &analyze->strict : name[1] == 'u' ? &analyze->summary : &analyze->score) = true;
+		return 0;
+	}
+	snprintf(text, sizeof(text), "%.*s", equals ? (int)(equals - name) : (int)strlen(name), name);
+	if (!equals && (!strcmp(text, "no-return") || *i + 1 >= argc)) {
+		if (strcmp(text, "no-return")) {
+			fprintf(stderr, "vapro analyze: '--%s' is unknown or needs a value\n", text);
+			return EXIT_USAGE;
+		}
+		value = "true";
+	} else {
+		value = equals ? equals + 1 : argv[++*i];
+	}
+	if (!strcmp(text, "output")) {
+		analyze->output = value;
+		return 0;
+	}
+	if (!strcmp(text, "format")) {
+		analyze->ndjson = !strcmp(value, "ndjson");
+		if (analyze->ndjson || !strcmp(value, "capture"))
+			return 0;
+		fprintf(stderr, "vapro analyze: --format: '%s' is neither capture nor ndjson\n", value);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(text, "run")) {
+		status = run_option__parse(value, &analyze->run) ? 0 : -EINVAL;
+		if (status)
+			snprintf(err, sizeof(err), "--run: '%s' is no number of a run", value);
+	} else if (!strcmp(text, "region"))
+		status = region_option__parse(&analyze->region, value, err, sizeof(err));
+	else if (!strcmp(text, "config"))
+		status = config__read(&analyze->config, value, err, sizeof(err));
+	else
+		status = config__set(&analyze->config, text, value, err, sizeof(err));
+	if (status == -ENOENT && strcmp(text, "config"))
+		snprintf(err, sizeof(err), "unknown option '--%s'; --help lists them", text);
+	if (status)
+		fprintf(stderr, "vapro analyze: %s\n", err);
+	return status ? EXIT_USAGE : 0;
+}
+
+/* 0, a code to end with, or COMMAND_LINE_HELP. Options are read twice: the capture's tunables come between. */
+static int parse(struct analyze *analyze, int argc, char **argv)
+{
+	int status = 0;
+
+	analyze->file_count = 0;
+	for (int i = 1; i < argc && !status; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return COMMAND_LINE_HELP;
+		if (!strncmp(argv[i], "--", 2) && argv[i][2])
+			status = set(analyze, argc, argv, &i);
+		else
+			analyze->files[analyze->file_count++] = argv[i];
+	}
+	return status;
+}
+
+/* Passes events on and shows a person that long work goes on. */
+struct progress {
+	struct stream_sink sink; /* first */
+	struct stream_sink *to;
+	uint64_t bundles;
+};
+
+static int progress_put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct progress *progress = (struct progress *)sink;
+
+	if (event->type == STREAM_BUNDLE && ++progress->bundles % 262144 == 0)
+		fprintf(stderr, "\rvapro analyze: %.1f million bundles \033[K", (double)progress->bundles * 1e-6);
+	return stream__put(progress->to, event);
+}
+
+static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines, const char *reason)
+{
+	struct line_bye bye = {.utc_ns = utc_now(), .host = pipeline__host(pipeline), .exit_reason = reason};
+	char *line;
+
+	if (!bye.host)
+		bye.host = "unknown";
+	pipeline__totals(pipeline, &bye.totals);
+	line = lines__bye(&bye);
+	if (line)
+		line_sink__put(lines, line);
+	free(line);
+}
+
+/* Says how well the clusters agree with the truth. Returns an exit code. */
+static int tell_score(const struct stream_sink *pipeline)
+{
+	struct vapro_score score;
+	int status = pipeline__score(pipeline, &score);
+
+	if (status) {
+		fprintf(stderr, "vapro analyze: no score: %s\n",
+			status == -ENODATA ? "no fragment carries a `truth`" : strerror(-status));
+		return EXIT_FAILED;
+	}
+	fprintf(
+	    stderr,
+	    "score: homogeneity %.6f, completeness %.6f, V-measure %.6f (%llu fragments, %llu truths, %llu clusters, "
+	    "%s",
+	    score.homogeneity, score.completeness, score.v_measure, (unsigned long long)score.fragments,
+	    (unsigned long long)score.truths, (unsigned long long)score.clusters,
+	    score.approximate ? "approximate in " : "exact");
+	if (score.approximate)
+		fprintf(stderr, "%u state%s", score.approximate, score.approximate > 1 ? "s" : "");
+	if (score.unclustered)
+		fprintf(stderr, "; %llu not measured", (unsigned long long)score.unclustered);
+	fprintf(stderr, ")\n");
+	return EXIT_OK;
+}
+
+/* What the rules are for must be in the lines. False after saying what is not. */
+static bool check_events(const struct analyze *analyze, const struct ndjson *ndjson)
+{
+	const struct vapro_config *config = &analyze->config;
+	const char *const named[RULES_NAMED] = {ndjson__named(ndjson, 0), ndjson__named(ndjson, 1)};
+	struct rules rules;
+	char why[256];
+
+	/* they could be read as options, or there would be none */
+	if (rules__parse(&rules, config->workload, config->bands, why, sizeof(why)))
+		return true;
+	rules__settle(&rules, named);
+	for (unsigned i = 0; i < rules.event_count; i++) {
+		if (rules.slot[i] >= 0)
+			continue;
+		fprintf(stderr, "vapro analyze: no fragment's workload has '%s'\n", rules.events[i].name);
+		return false;
+	}
+	return true;
+}
+
+/* Feeds the input and writes what is found. Returns an exit code. */
+static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
+		  struct line_sink *lines, struct summary *summary)
+{
+	enum vapro_workload_source source = (ndjson ? ndjson__by_instructions(ndjson) : info->by_instructions)
+						? VAPRO_BY_INSTRUCTIONS
+						: VAPRO_BY_ARGUMENTS;
+	struct stream_sink *pipeline =
+	    pipeline__new(&analyze->config, source, !ndjson && info->host[0] ? info->host : NULL, lines, summary);
+	struct progress progress = {.sink = {.put = progress_put}, .to = pipeline};
+	struct stream_sink *sink = isatty(STDERR_FILENO) ? &progress.sink : pipeline;
+	char err[512] = "";
+	int status, score = EXIT_OK;
+
+	struct vapro_selection selection = region_option__selection(&analyze->region);
+	const char *named[RULES_NAMED];
+
+	for (int i = 0; i < RULES_NAMED; i++)
+		named[i] = ndjson ? ndjson__named(ndjson, i) : info->named[i][0] ? info->named[i] : NULL;
+	if (!pipeline || pipeline__name_events(pipeline, named) ||
+	    (analyze->region.given && pipeline__select(pipeline, &selection))) {
+		fprintf(stderr, "vapro analyze: out of memory\n");
+		stream__close(pipeline);
+		return EXIT_FAILED;
+	}
+	if (ndjson)
+		status = ndjson__feed(ndjson, analyze->config.window_s, sink, err, sizeof(err));
+	else
+		status = capture__replay_run(analyze->files, (size_t)analyze->file_count, analyze->run, sink, err,
+					     sizeof(err));
+	if (progress.bundles >= 262144)
+		fputs("\r\033[K", stderr);
+	if (status) {
+		fprintf(stderr, "vapro analyze: %s\n", err);
+		if (summary)
+			summary__add_trouble(summary, err);
+	} else if (analyze->score)
+		score = tell_score(pipeline);
+	/* a whole capture brings the bye of its run */
+	if (ndjson || status)
+		say_bye(pipeline, lines, status ? "error" : "end_of_input");
+	stream__close(pipeline);
+	return status ? EXIT_FAILED : score;
+}
+
+/* The cap of a run is that of one host times the hosts, unless the options say another. Returns 0 or an exit code. */
+static int allow_memory(struct analyze *analyze, uint64_t hosts, int argc, char **argv)
+{
+	analyze->config.memory_cap *= hosts;
+	return parse(analyze, argc, argv);
+}
+
+int analyze__main(int argc, char **argv)
+{
+	struct analyze analyze = {
+	    .output = "-", .run = CAPTURE_LAST_RUN, .files = calloc((size_t)argc, sizeof(char *))};
+	struct capture_info info = {.by_instructions = false};
+	struct summary *summary = NULL;
+	struct line_sink *lines = NULL;
+	struct ndjson *ndjson = NULL;
+	uint64_t bad_lines = 0;
+	char err[512] = "";
+	int status;
+
+	config__init(&analyze.config);
+	status = analyze.files ? parse(&analyze, argc, argv) : EXIT_FAILED;
+	if (status == COMMAND_LINE_HELP) {
+		usage(stdout);
+		status = EXIT_OK;
+		goto out;
+	}
+	if (!status && !analyze.file_count) {
+		fprintf(stderr, "vapro analyze: %s is needed; --help tells more\n",
+			analyze.ndjson ? "a file (or -)" : "a capture");
+		status = EXIT_USAGE;
+	}
+	if (!status && analyze.score && !analyze.ndjson) {
+		fprintf(stderr, "vapro analyze: --score needs --format ndjson: captures know no truth\n");
+		status = EXIT_USAGE;
+	}
+	if (!status && analyze.run != CAPTURE_LAST_RUN && analyze.ndjson) {
+		fprintf(stderr, "vapro analyze: --run needs captures: fragments belong to no run\n");
+		status = EXIT_USAGE;
+	}
+	if (status)
+		goto out;
+	status = EXIT_FAILED;
+	if (analyze.ndjson) {
+		ndjson = ndjson__read(analyze.files, (size_t)analyze.file_count, analyze.strict, &bad_lines, err,
+				      sizeof(err));
+		if (!ndjson) {
+			fprintf(stderr, "vapro analyze: %s\n", err);
+			goto out;
+		}
+		config__init(&analyze.config);
+		if (allow_memory(&analyze, ndjson__hosts(ndjson), argc, argv))
+			goto out;
+		if (!check_events(&analyze, ndjson)) {
+			status = EXIT_USAGE;
+			goto out;
+		}
+	} else {
+		if (capture__run_info(analyze.files[0], analyze.run, &info, err, sizeof(err))) {
+			fprintf(stderr, "vapro analyze: %s\n", err);
+			goto out;
+		}
+		run_option__say("analyze", analyze.files[0], info.run, info.runs);
+		analyze.config = info.config;
+		if (allow_memory(&analyze, (uint64_t)analyze.file_count, argc, argv))
+			goto out;
+	}
+	lines = line_sink__open(analyze.output, false);
+	if (!lines) {
+		fprintf(stderr, "vapro analyze: cannot write %s: %s\n", analyze.output, output_file__reason(errno));
+		goto out;
+	}
+	if (analyze.summary)
+		summary = summary__new();
+	status = replay(&analyze, ndjson, &info, lines, summary);
+	if (line_sink__close(lines)) {
+		fprintf(stderr, "vapro analyze: %s could not be written\n", analyze.output);
+		status = EXIT_FAILED;
+	}
+	if (bad_lines) {
+		snprintf(err, sizeof(err), "%llu bad lines of %s%s were refused", (unsigned long long)bad_lines,
+			 analyze.files[0], analyze.file_count > 1 ? " and others" : "");
+		fprintf(stderr, "vapro analyze: %s\n", err);
+		if (summary)
+			summary__add_trouble(summary, err);
+	}
+	if (summary)
+		summary__print(summary, stderr, 0);
+out:
+	summary__free(summary);
+	ndjson__free(ndjson);
+	free(analyze.files);
+	return status;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Options that vaprod and `vapro run` share: selection, outputs, and every tunable of the table. */
+#ifndef VAPRO_COMMAND_LINE_H
+#define VAPRO_COMMAND_LINE_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "daemon/daemon.h"
+
+#define VAPRO_CONFIG_FILE "/etc/vapro.conf" /* read where no other is given, and it exists */
+
+enum { COMMAND_LINE_HELP = 100, COMMAND_LINE_VERSION };
+
+struct command_line {
+	pid_t *pids;
+	size_t pid_count, pid_room;
+	const char **globs;
+	size_t glob_count, glob_room;
+	char **rest; /* what is no option, in argv */
+	int rest_count;
+};
+
+/*
+ * Fills options from the defaults, then --config's file or VAPRO_CONFIG_FILE, then the other options, wherever they
+ * stand; the first argument that is no option, or `--`, ends them. Returns 0, COMMAND_LINE_HELP or
+ * _VERSION, or EXIT_USAGE after saying what is wrong. line must be freed after the options' use.
+ */
+int command_line__parse(struct command_line *line, const char *program, int argc, char **argv,
+			struct daemon_options *options);
+void command_line__free(struct command_line *line);
+
+/* The options, one a line. */
+void command_line__help(FILE *out);
+
+/* A duration such as 10, 250ms, 2m into seconds. 0 or -EINVAL. */
+int command_line__seconds(const char *text, double *seconds);
+
+#endif

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/command_line.h"
+#include "daemon/daemon.h"
+
+static volatile sig_atomic_t stop;
+static pid_t command_pid;
+
+/* Other children (calibration's) end too; only the command's end is ours. It stays to be waited for. */
+static void on_child(int number)
+{
+	siginfo_t info = {.si_pid = 0};
+	int error = errno;
+
+	if (number == SIGTERM && command_pid > 0)
+		kill(command_pid, SIGTERM); /* its end is then ours */
+	else if (!waitid(P_PID, (id_t)command_pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid)
+		stop = 1;
+	errno = error;
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: vapro run [options] -- COMMAND [ARGUMENT]...\n"
+	      "\n"
+	      "Runs the command (normally mpirun ...) unchanged, watches what it starts (MPI processes, programs\n"
+	      "with OpenMP or threads of their own), and ends with a summary on standard error: what was slow,\n"
+	      "when, on which ranks, why, and who interfered.\n"
+	      "The exit code is the command's. --output keeps the NDJSON lines, for `vapro view`.\n"
+	      "\n",
+	      out);
+	command_line__help(out);
+}
+
+/* The command, held back until the daemon is ready. Returns its pid, or -errno. */
+static pid_t start(char *const *command, int *gate)
+{
+	int ends[2];
+	pid_t pid;
+	char go;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	pid = fork();
+	if (pid < 0) {
+		pid = -errno;
+		close(ends[0]);
+		close(ends[1]);
+		return pid;
+	}
+	if (pid) {
+		close(ends[0]);
+		*gate = ends[1];
+		return pid;
+	}
+	close(ends[1]);
+	signal(SIGINT, SIG_DFL);
+	if (read(ends[0], &go, 1) != 1)
+		_exit(EXIT_FAILED); /* the daemon could not start: neither does the command */
+	execvp(command[0], command);
+	fprintf(stderr, "vapro run: cannot run %s: %s\n", command[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static void open_gate(void *ctx)
+{
+	int gate = *(int *)ctx;
+
+	if (write(gate, "g", 1) != 1)
+		stop = 1;
+}
+
+static unsigned int terminal_width(void)
+{
+	struct winsize size;
+
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 0 : size.ws_col;
+}
+
+static int code_of(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int run__main(int argc, char **argv)
+{
+	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
+	struct daemon_options options = {.stop = &stop};
+	struct command_line line;
+	int status, gate = -1, ended = 0;
+	pid_t pid;
+
+	status = command_line__parse(&line, "vapro run", argc, argv, &options);
+	if (status == COMMAND_LINE_HELP)
+		usage(stdout);
+	else if (status == COMMAND_LINE_VERSION)
+		puts("vapro " VAPRO_VERSION);
+	if (status >= COMMAND_LINE_HELP)
+		return EXIT_OK;
+	if (!status && (line.pid_count || line.glob_count || options.duration_s > 0)) {
+		fprintf(stderr, "vapro run: watches its command; --pid, --exe and --duration are vaprod's\n");
+		status = EXIT_USAGE;
+	}
+	if (!status && !line.rest_count) {
+		fprintf(stderr, "vapro run: a command is needed: vapro run [options] -- mpirun ...\n");
+		status = EXIT_USAGE;
+	}
+	if (status)
+		goto out;
+	options.summary = summary__new();
+	signal(SIGINT, SIG_IGN); /* the terminal sends it to the command as well; we end when that does */
+	signal(SIGPIPE, SIG_IGN);
+	pid = options.summary ? start(line.rest, &gate) : -ENOMEM;
+	if (pid < 0) {
+		fprintf(stderr, "vapro run: cannot start %s: %s\n", line.rest[0], strerror(-(int)pid));
+		status = EXIT_FAILED;
+		goto out;
+	}
+	command_pid = pid;
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGCHLD, &action, NULL);
+	on_child(SIGCHLD); /* it may have ended already */
+	options.selection.ancestor = pid;
+	options.ready = open_gate;
+	options.ready_ctx = &gate;
+	status = daemon__run(&options);
+	close(gate);
+	while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
+		;
+	if (status && WIFEXITED(ended) && WEXITSTATUS(ended) == EXIT_FAILED)
+		goto out; /* the gate never opened */
+	fputc('\n', stderr);
+	summary__print(options.summary, stderr, terminal_width());
+	status = code_of(ended) ? code_of(ended) : status;
+out:
+	summary__free(options.summary);
+	command_line__free(&line);
+	return status;
+}

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "report/run_option.h"
+#include "cli/stg_view.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/capture.h"
+#include "model/cluster.h"
+#include "base/grow.h"
+#include "model/bands.h"
+#include "model/series.h"
+#include "report/stg_lines.h"
+
+#define SOURCE_WIDTH_MAX 48 /* of the column; longer ones stick out */
+
+struct state {
+	enum vapro_class class;
+	char *from, *to, *labels; /* from NULL: a vertex */
+	char *from_symbol, *to_symbol, *from_path, *to_path;
+	struct clusters *clusters; /* NULL: no workload that could be clustered */
+	uint64_t calls;
+	double seconds;
+	double bytes_min, bytes_max; /* vertices */
+	bool approx;
+};
+
+struct stg_view {
+	struct stream_sink sink; /* first */
+	int rank;
+	struct vapro_config config;
+	bool by_instructions;
+	struct rules rules;
+	struct bands *bands; /* NULL where no rule splits states */
+	struct stg_lines *lines;
+	struct state *states;
+	size_t state_count, state_room;
+	int32_t *ranks; /* by thread id */
+	size_t rank_count, rank_room;
+};
+
+static char *copy(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static int add_state(struct stg_view *view, const struct vapro_state *state)
+{
+	struct state *own;
+
+	if (state->id != view->state_count)
+		return state->id < view->state_count ? 0 : -EINVAL;
+	if (grow(&view->states, &view->state_room, view->state_count + 1, sizeof(*view->states)))
+		return -ENOMEM;
+	own = &view->states[view->state_count++];
+	*own = (struct state){.class = state->class,
+			      .from = copy(state->from),
+			      .to = copy(state->to),
+			      .labels = copy(state->labels),
+			      .from_symbol = copy(state->from_symbol),
+			      .to_symbol = copy(state->to_symbol),
+			      .from_path = copy(state->from_path),
+			      .to_path = copy(state->to_path)};
+	if (state->class == VAPRO_COMPUTATION && !view->by_instructions)
+		return own->to && own->labels ? 0 : -ENOMEM;
+	own->clusters = clusters__new(&view->config);
+	return own->to && own->labels && own->clusters ? 0 : -ENOMEM;
+}
+
+static int add_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
+{
+	struct state *state = &view->states[bundle->state];
+	double least = bundle->magnitude_min[VAPRO_BYTES], most = bundle->magnitude_max[VAPRO_BYTES];
+	double low[VAPRO_MAGNITUDES], high[VAPRO_MAGNITUDES];
+	uint32_t handle;
+
+	if (!state->calls || least < state->bytes_min)
+		state->bytes_min = least;
+	if (!state->calls || most > state->bytes_max)
+		state->bytes_max = most;
+	state->approx |= (bundle->flags & VAPRO_BUNDLE_APPROX) != 0;
+	state->calls += bundle->n;
+	state->seconds += (double)bundle->sum_ns * 1e-9;
+	if (!state->clusters || !bundle->n)
+		return 0;
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		bool counts = (i == VAPRO_BYTES) != (state->class == VAPRO_COMPUTATION);
+
+		low[i] = counts ? bundle->magnitude_min[i] : 0;
+		high[i] = counts ? bundle->magnitude_max[i] : 0;
+	}
+	return clusters__add(state->clusters, low, high, bundle->n, bundle->sum_ns, bundle->min_ns, &handle);
+}
+
+/* Into its state, by the rules of the user. */
+static int place_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
+{
+	struct vapro_bundle placed = *bundle;
+	struct vapro_state fresh;
+	int ret = view->bands ? bands__place(view->bands, &placed, &fresh) : 0;
+
+	if (ret > 0)
+		ret = add_state(view, &fresh);
+	if (ret)
+		return ret;
+	if (placed.state >= view->state_count)
+		return -EINVAL;
+	rules__apply(&view->rules, &placed);
+	return add_bundle(view, &placed);
+}
+
+static int put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct stg_view *view = (struct stg_view *)sink;
+	const struct vapro_bundle *bundle = &event->bundle;
+
+	switch (event->type) {
+	case STREAM_THREAD:
+		if (grow(&view->ranks, &view->rank_room, (size_t)event->thread.id + 1, sizeof(*view->ranks)))
+			return -ENOMEM;
+		if (event->thread.id >= view->rank_count)
+			view->rank_count = (size_t)event->thread.id + 1;
+		view->ranks[event->thread.id] = event->thread.rank;
+		return 0;
+	case STREAM_STATE:
+		return view->bands ? bands__add_state(view->bands, &event->state) : add_state(view, &event->state);
+	case STREAM_BUNDLE:
+		if (bundle->thread >= view->rank_count)
+			return -EINVAL;
+		if (bundle->flags & VAPRO_BUNDLE_OPEN || (view->rank >= 0 && view->ranks[bundle->thread] != view->rank))
+			return 0;
+		return place_bundle(view, bundle);
+	default:
+		return 0;
+	}
+}
+
+/* The rules in force at the capture's time. Returns 0 or -ENOMEM. */
+static int read_rules(struct stg_view *view, const struct capture_info *info)
+{
+	const char *named[RULES_NAMED];
+	char why[256];
+
+	for (int i = 0; i < RULES_NAMED; i++)
+		named[i] = info->named[i][0] ? info->named[i] : NULL;
+	if (rules__parse(&view->rules, info->config.workload, info->config.bands, why, sizeof(why)))
+		memset(&view->rules, 0, sizeof(view->rules));
+	rules__settle(&view->rules, named);
+	if (!rules__split(&view->rules))
+		return 0;
+	view->bands = bands__new(&view->rules);
+	return view->bands ? 0 : -ENOMEM;
+}
+
+struct stg_view *stg_view__new(int rank, const struct capture_info *info)
+{
+	struct stg_view *view = calloc(1, sizeof(*view));
+
+	if (!view)
+		return NULL;
+	view->sink.put = put;
+	view->rank = rank;
+	view->config = info->config;
+	view->by_instructions = info->by_instructions;
+	view->lines = stg_lines__new();
+	if (view->lines && !read_rules(view, info))
+		return view;
+	stg_view__free(view);
+	return NULL;
+}
+
+void stg_view__free(struct stg_view *view)
+{
+	if (!view)
+		return;
+	for (size_t i = 0; i < view->state_count; i++) {
+		free(view->states[i].from);
+		free(view->states[i].to);
+		free(view->states[i].labels);
+		free(view->states[i].from_symbol);
+		free(view->states[i].to_symbol);
+		free(view->states[i].from_path);
+		free(view->states[i].to_path);
+		clusters__free(view->states[i].clusters);
+	}
+	bands__free(view->bands);
+	stg_lines__free(view->lines);
+	free(view->states);
+	free(view->ranks);
+	free(view);
+}
+
+struct stream_sink *stg_view__sink(struct stg_view *view)
+{
+	return &view->sink;
+}
+
+int stg_view__ask_lines(struct stg_view *view, FILE *complaints)
+{
+	for (size_t i = 0; i < view->state_count; i++) {
+		const struct state *state = &view->states[i];
+
+		if (!state->calls)
+			continue;
+		if (stg_lines__add(view->lines, state->to, state->to_path) ||
+		    (state->from && stg_lines__add(view->lines, state->from, state->from_path)))
+			return -ENOMEM;
+	}
+	stg_lines__ask(view->lines, complaints);
+	return 0;
+}
+
+/* How many clusters a state's workloads form; 0 where they have no measure. */
+static size_t cluster_count(const struct state *state)
+{
+	size_t count = 0;
+
+	if (state->clusters && !clusters__form(state->clusters))
+		clusters__all(state->clusters, &count);
+	return count;
+}
+
+/* `file:line`, of an edge `file:line -> file:line`, or "". Returns the length. */
+static size_t source_of(const struct stg_view *view, const struct state *state, char *buf, size_t size)
+{
+	const char *from = state->from ? stg_lines__of(view->lines, state->from) : "";
+	const char *to = stg_lines__of(view->lines, state->to);
+
+	if (*from || (state->from && *to))
+		snprintf(buf, size, "%s -> %s", *from ? from : "?", *to ? to : "?");
+	else
+		snprintf(buf, size, "%s", to);
+	return strlen(buf);
+}
+
+static int by_seconds(const void *a, const void *b)
+{
+	const struct state *x = a, *y = b;
+
+	return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
+}
+
+static const char *place(const char *symbol, const char *site)
+{
+	return symbol ? symbol : site;
+}
+
+void stg_view__table(struct stg_view *view, FILE *out)
+{
+	char source[512], clusters[24];
+	size_t width = strlen("source");
+
+	qsort(view->states, view->state_count, sizeof(*view->states), by_seconds);
+	for (size_t i = 0; i < view->state_count; i++) {
+		size_t length = view->states[i].calls ? source_of(view, &view->states[i], source, sizeof(source)) : 0;
+
+		if (length > width && length <= SOURCE_WIDTH_MAX)
+			width = length;
+	}
+	fprintf(out, "%10s %11s %11s %8s  %-13s  %-*s  %s\n", "calls", "seconds", "mean us", "clusters", "class",
+		(int)width, "source", "state [labels]");
+	for (size_t i = 0; i < view->state_count; i++) {
+		const struct state *state = &view->states[i];
+
+		if (!state->calls)
+			continue;
+		snprintf(clusters, sizeof(clusters), state->clusters ? "%zu" : "-", cluster_count(state));
+		source_of(view, state, source, sizeof(source));
+		fprintf(out, "%10llu %11.4f %11.1f %8s  %-13s  %-*s  ", (unsigned long long)state->calls,
+			state->seconds, state->seconds * 1e6 / (double)state->calls, clusters,
+			vapro_class_name[state->class], (int)width, source);
+		if (state->from)
+			fprintf(out, "%s -> ", place(state->from_symbol, state->from));
+		fprintf(out, "%s [%s]\n", place(state->to_symbol, state->to), state->labels);
+	}
+}
+
+static bool add_text(cJSON *object, const char *name, const char *text)
+{
+	return !text || cJSON_AddStringToObject(object, name, text);
+}
+
+/* Nothing where the line is not known. */
+static bool add_source(cJSON *object, const char *name, const char *line)
+{
+	return add_text(object, name, *line ? line : NULL);
+}
+
+static bool add_clusters(cJSON *object, const struct state *state)
+{
+	return !state->clusters || cJSON_AddNumberToObject(object, "clusters", (double)cluster_count(state));
+}
+
+int stg_view__json(struct stg_view *view, FILE *out)
+{
+	for (size_t i = 0; i < view->state_count; i++) {
+		const struct state *state = &view->states[i];
+		const char *from = state->from ? stg_lines__of(view->lines, state->from) : "";
+		const char *to = stg_lines__of(view->lines, state->to);
+		cJSON *object = state->calls ? cJSON_CreateObject() : NULL;
+		char *text = NULL;
+
+		if (!state->calls)
+			continue;
+		if (object && add_text(object, "class", vapro_class_name[state->class]) &&
+		    add_text(object, "from", state->from) && add_text(object, state->from ? "to" : "at", state->to) &&
+		    add_text(object, "from_symbol", state->from_symbol) &&
+		    add_text(object, state->from ? "to_symbol" : "at_symbol", state->to_symbol) &&
+		    add_source(object, "from_source", from) &&
+		    add_source(object, state->from ? "to_source" : "at_source", to) &&
+		    add_text(object, "labels", state->labels) &&
+		    cJSON_AddNumberToObject(object, "n", (double)state->calls) &&
+		    cJSON_AddNumberToObject(object, "seconds", state->seconds) &&
+		    (state->from || (cJSON_AddNumberToObject(object, "min_bytes", state->bytes_min) &&
+				     cJSON_AddNumberToObject(object, "max_bytes", state->bytes_max))) &&
+		    add_clusters(object, state) && cJSON_AddBoolToObject(object, "approx", state->approx))
+			text = cJSON_PrintUnformatted(object);
+		cJSON_Delete(object);
+		if (!text)
+			return -ENOMEM;
+		fprintf(out, "%s\n", text);
+		free(text);
+	}
+	return 0;
+}
+
+/* A text inside double quotes of DOT. */
+static void quote(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putc('\\', out);
+		putc(*text, out);
+	}
+}
+
+/* The value of a label, or "". */
+static void label(const char *labels, const char *key, char *buf, size_t size)
+{
+	const char *at = strstr(labels, key);
+	size_t length;
+
+	buf[0] = '\0';
+	if (!at || (at != labels && at[-1] != ' '))
+		return;
+	at += strlen(key);
+	length = strcspn(at, " ");
+	snprintf(buf, size, "%.*s", (int)length, at);
+}
+
+static int by_sites(const void *a, const void *b)
+{
+	const struct state *x = a, *y = b;
+	int order = strcmp(x->from ? x->from : "", y->from ? y->from : "");
+
+	return order ? order : strcmp(x->to, y->to);
+}
+
+static bool same_sites(const struct state *x, const struct state *y)
+{
+	return by_sites(x, y) == 0 && x->class == y->class;
+}
+
+void stg_view__dot(struct stg_view *view, FILE *out)
+{
+	char function[64], source[512];
+
+	qsort(view->states, view->state_count, sizeof(*view->states), by_sites);
+	fputs("digraph stg {\n\tnode [shape=box, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\"];\n", out);
+	for (size_t i = 0, next; i < view->state_count; i = next) {
+		const struct state *state = &view->states[i];
+		double seconds = 0;
+		uint64_t calls = 0;
+		size_t clusters = 0;
+
+		for (next = i; next < view->state_count && same_sites(state, &view->states[next]); next++) {
+			seconds += view->states[next].seconds;
+			calls += view->states[next].calls;
+			if (cluster_count(&view->states[next]) > clusters)
+				clusters = cluster_count(&view->states[next]); /* per set of labels */
+		}
+		if (!calls)
+			continue;
+		label(state->labels, "function=", function, sizeof(function));
+		fputs("\t\"", out);
+		quote(out, state->from ? state->from : state->to);
+		if (state->from) {
+			fputs("\" -> \"", out);
+			quote(out, state->to);
+		}
+		fputs("\" [label=\"", out);
+		if (!state->from) {
+			quote(out, function);
+			fputs("\\n", out);
+			quote(out, place(state->to_symbol, state->to));
+			fputs("\\n", out);
+			if (source_of(view, state, source, sizeof(source))) {
+				quote(out, source);
+				fputs("\\n", out);
+			}
+		}
+		fprintf(out, "%llu x, %.3f s", (unsigned long long)calls, seconds);
+		if (clusters)
+			fprintf(out, ", %zu cluster%s", clusters, clusters == 1 ? "" : "s");
+		fputs("\"];\n", out);
+	}
+	fputs("}\n", out);
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: vapro stg [options] CAPTURE...\n"
+	      "\n"
+	      "Shows the State Transition Graph of a capture (vaprod --capture FILE): call-sites, the computation\n"
+	      "between them, how often, how long, how many clusters their workloads form (bytes of calls;\n"
+	      "instructions of computation, '-' where those were not counted), and their lines of source where\n"
+	      "the program's file of the same build is still there and has them. Most time first.\n"
+	      "\n"
+	      "  --dot       as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg\n"
+	      "  --json      one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters\n"
+	      "  --rank N    of one rank only\n"
+	      "  --run N     of a capture that holds several runs: 1 = the first, -1 = the last (-1)\n",
+	      out);
+}
+
+int stg__main(int argc, char **argv)
+{
+	const char **files = calloc((size_t)argc, sizeof(*files));
+	struct stg_view *view = NULL;
+	struct capture_info info = {0};
+	bool dot = false, json = false;
+	int rank = -1, run = RUN_OPTION_LAST, count = 0, status = 2;
+	char err[512], *end;
+
+	for (int i = 1; files && i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			usage(stdout);
+			status = 0;
+			goto out;
+		}
+		if (!strcmp(argv[i], "--dot")) {
+			dot = true;
+		} else if (!strcmp(argv[i], "--json")) {
+			json = true;
+		} else if (!strcmp(argv[i], "--rank") && i + 1 < argc) {
+			rank = (int)strtol(argv[++i], &end, 10);
+			if (end == argv[i] || *end || rank < 0) {
+				fprintf(stderr, "vapro stg: --rank: '%s' is no rank\n", argv[i]);
+				goto out;
+			}
+		} else if (!strcmp(argv[i], "--run") && i + 1 < argc) {
+			if (!run_option__parse(argv[++i], &run)) {
+				fprintf(stderr, "vapro stg: --run: '%s' is no number of a run\n", argv[i]);
+				goto out;
+			}
+		} else if (argv[i][0] == '-') {
+			fprintf(stderr, "vapro stg: unknown option '%s'; --help lists them\n", argv[i]);
+			goto out;
+		} else {
+			files[count++] = argv[i];
+		}
+	}
+	if (!count) {
+		fprintf(stderr, "vapro stg: a capture is needed; --help tells more\n");
+		goto out;
+	}
+	status = capture__run_info(files[0], run, &info, err, sizeof(err));
+	if (status) {
+		fprintf(stderr, "vapro stg: %s\n", err);
+		status = 1;
+		goto out;
+	}
+	run_option__say("stg", files[0], info.run, info.runs);
+	view = stg_view__new(rank, &info);
+	status = view ? capture__replay_run(files, (size_t)count, run, &view->sink, err, sizeof(err)) : -ENOMEM;
+	if (view && stg_view__ask_lines(view, stderr))
+		fprintf(stderr, "vapro stg: out of memory for lines of source\n");
+	if (status)
+		fprintf(stderr, "vapro stg: %s\n", view ? err : "out of memory");
+	if (view && dot)
+		stg_view__dot(view, stdout);
+	else if (view && json)
+		status = stg_view__json(view, stdout) ? 1 : status;
+	else if (view && status >= 0)
+		stg_view__table(view, stdout);
+	status = status ? 1 : 0;
+out:
+	stg_view__free(view);
+	free(files);
+	return status;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The tool a person types: run, analyze, diagnose, view, check. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/analyze.h"
+#include "cli/diagnose.h"
+#include "cli/check.h"
+#include "daemon/daemon.h"
+#include "probe/elf/reader.h"
+#include "cli/stg_view.h"
+#include "report/view.h"
+#include "cli/run.h"
+
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *help;
+} commands[] = {
+    {"run", run__main, "run a command (mpirun ...), watch it, end with a summary"},
+    {"analyze", analyze__main, "replay captures or NDJSON fragments into the lines of a live run"},
+    {"diagnose", ask__main, "ask a running vaprod why ranks were slow in a time that you choose"},
+    {"view", view__main, "draw the heat maps and regions of NDJSON output in the terminal"},
+    {"stg", stg__main, "show the State Transition Graph of a capture, as a table or for dot(1)"},
+    {"check", check__main, "say what this machine can do, what is missing and why"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void usage(FILE *out)
+{
+	fputs("Usage: vapro COMMAND [argument]...\n"
+	      "\n"
+	      "Finds out when, where and why a running parallel job is slower than it could be.\n"
+	      "\n",
+	      out);
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+	fputs("\n`vapro COMMAND --help` tells more. The daemon is vaprod.\n"
+	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it.\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	reader__main(argc, argv);
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].main(argc - 1, argv + 1);
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("vapro " VAPRO_VERSION);
+		return EXIT_OK;
+	}
+	fprintf(stderr, "vapro: '%s' is no command; --help lists them\n", argv[1]);
+	return EXIT_USAGE;
+}

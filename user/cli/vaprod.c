@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The daemon: a command line around daemon__run(). */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command_line.h"
+#include "daemon/daemon.h"
+#include "probe/elf/reader.h"
+
+static volatile sig_atomic_t stop, reopen;
+static bool had_terminal;
+
+static void on_signal(int number)
+{
+	(void)number;
+	stop = 1;
+}
+
+static bool has_terminal(void)
+{
+	int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* Who rotates logs sends it; so does a terminal that goes away, and then the run ends as with SIGTERM. */
+static void on_hangup(int number)
+{
+	int error = errno;
+
+	(void)number;
+	if (had_terminal && !has_terminal())
+		stop = 1;
+	else
+		reopen = 1;
+	errno = error;
+}
+
+static void handle_hangup(bool has_file)
+{
+	struct sigaction action = {.sa_handler = has_file ? on_hangup : on_signal}, before;
+	bool ignored = !sigaction(SIGHUP, NULL, &before) && before.sa_handler == SIG_IGN; /* nohup */
+
+	had_terminal = !ignored && has_terminal();
+	if (has_file || !ignored)
+		sigaction(SIGHUP, &action, NULL);
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: vaprod [options]\n"
+	      "\n"
+	      "Watches running parallel programs of this node and says when, where and why they are slow.\n"
+	      "Without a selection: every process that maps libmpi, running now or started later.\n"
+	      "Needs root. SIGINT and SIGTERM end it with a last window; SIGHUP opens the file of --output again.\n"
+	      "\n",
+	      out);
+	command_line__help(out);
+	fputs("\nExit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it.\n"
+	      "See also: vapro(1), vaprod(8).\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = {.sa_handler = on_signal};
+	struct daemon_options options = {.stop = &stop, .reopen = &reopen};
+	struct command_line line;
+	int status;
+
+	reader__main(argc, argv);
+	status = command_line__parse(&line, "vaprod", argc, argv, &options);
+	if (status == COMMAND_LINE_HELP) {
+		usage(stdout);
+		return EXIT_OK;
+	}
+	if (status == COMMAND_LINE_VERSION) {
+		puts("vaprod " VAPRO_VERSION);
+		return EXIT_OK;
+	}
+	if (!status && line.rest_count) {
+		fprintf(stderr, "vaprod: '%s' is no option; --help lists them\n", line.rest[0]);
+		status = EXIT_USAGE;
+	}
+	if (status) {
+		command_line__free(&line);
+		return EXIT_USAGE;
+	}
+	if (!options.output && !options.capture)
+		options.to_stdout = true;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	handle_hangup(options.output != NULL);
+	signal(SIGPIPE, SIG_IGN);
+	status = daemon__run(&options);
+	command_line__free(&line);
+	return status;
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/id_cache.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vapro.skel.h"
+
+#define PATHS KERNEL_PATHS
+#define CACHE KERNEL_STATES /* direct-mapped by id; a miss sweeps the kernel's map again */
+#define SWEEP 512
+
+struct path {
+	uint32_t id;
+	struct kernel_path_key key;
+};
+
+struct numbered {
+	struct kernel_side *side;
+	struct numbered_vertex *vertices;
+	struct numbered_edge *edges;
+	struct path *paths;
+	struct sweeps {
+		uint32_t vertices, edges, paths;
+	} swept; /* ids below this were looked for in this drain */
+};
+
+struct numbered *numbered__new(struct kernel_side *side)
+{
+	struct numbered *numbered = calloc(1, sizeof(*numbered));
+
+	if (!numbered)
+		return NULL;
+	numbered->side = side;
+	numbered->vertices = calloc(CACHE, sizeof(*numbered->vertices));
+	numbered->edges = calloc(CACHE, sizeof(*numbered->edges));
+	numbered->paths = calloc(PATHS, sizeof(*numbered->paths));
+	if (numbered->vertices && numbered->edges && numbered->paths)
+		return numbered;
+	numbered__free(numbered);
+	return NULL;
+}
+
+void numbered__free(struct numbered *numbered)
+{
+	if (!numbered)
+		return;
+	free(numbered->vertices);
+	free(numbered->edges);
+	free(numbered->paths);
+	free(numbered);
+}
+
+void numbered__begin(struct numbered *numbered)
+{
+	numbered->swept = (struct sweeps){0};
+}
+
+static void keep_vertex(struct numbered *numbered, const void *key, uint32_t id)
+{
+	struct numbered_vertex *vertex = &numbered->vertices[id & (CACHE - 1)];
+
+	if (vertex->id == id && vertex->key.tgid)
+		return;
+	vertex->id = id;
+	vertex->key = *(const struct kernel_vertex_key *)key;
+	vertex->state = -1;
+}
+
+static void keep_edge(struct numbered *numbered, const void *key, uint32_t id)
+{
+	struct numbered_edge *edge = &numbered->edges[id & (CACHE - 1)];
+
+	if (edge->id == id)
+		return;
+	edge->id = id;
+	edge->key = *(const struct kernel_edge_key *)key;
+	edge->state = -1;
+}
+
+static void keep_path(struct numbered *numbered, const void *key, uint32_t id)
+{
+	struct path *path = &numbered->paths[id & (PATHS - 1)];
+
+	path->id = id;
+	path->key = *(const struct kernel_path_key *)key;
+}
+
+/* Reads a whole kernel table of {key -> id} into the cache. */
+static void sweep(struct numbered *numbered, int map, size_t key_size,
+		  void (*keep)(struct numbered *numbered, const void *key, uint32_t id))
+{
+	char *keys = calloc(SWEEP, key_size);
+	uint32_t *ids = calloc(SWEEP, sizeof(*ids)), count, in, out = 0;
+	int status = 0;
+
+	for (bool first = true; keys && ids && !status; first = false) {
+		count = SWEEP;
+		in = out;
+		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, keys, ids, &count, NULL);
+		if (status && errno != ENOENT)
+			break;
+		for (uint32_t i = 0; i < count; i++)
+			keep(numbered, keys + i * key_size, ids[i]);
+	}
+	free(keys);
+	free(ids);
+}
+
+/* Removes from a kernel map what belongs to a process, as belongs() says. */
+static void purge(int map, bool (*belongs)(const void *key, const void *ctx), const void *ctx)
+{
+	_Alignas(8) char keys[2][96];
+	void *previous = NULL;
+	int at = 0;
+
+	while (!bpf_map_get_next_key(map, previous, keys[at])) {
+		bool drop = belongs(keys[at], ctx);
+
+		if (drop) { /* the walk goes on from the key before, or starts anew */
+			bpf_map_delete_elem(map, keys[at]);
+			continue;
+		}
+		previous = keys[at];
+		at ^= 1;
+	}
+}
+
+static bool vertex_belongs(const void *key, const void *ctx)
+{
+	return ((const struct kernel_vertex_key *)key)->tgid == *(const uint32_t *)ctx;
+}
+
+static bool handle_belongs(const void *key, const void *ctx)
+{
+	return ((const struct kernel_handle_key *)key)->tgid == *(const uint32_t *)ctx;
+}
+
+static bool io_site_belongs(const void *key, const void *ctx)
+{
+	uint32_t tgid;
+
+	memcpy(&tgid, (const char *)key + 8, sizeof(tgid));
+	return tgid == *(const uint32_t *)ctx;
+}
+
+static bool path_belongs(const void *key, const void *ctx)
+{
+	return ((const struct kernel_path_key *)key)->tgid == *(const uint32_t *)ctx;
+}
+
+static bool request_belongs(const void *key, const void *ctx)
+{
+	return ((const struct kernel_request_key *)key)->tgid == *(const uint32_t *)ctx;
+}
+
+/* An edge goes with its vertices: those that the sweep no longer finds. */
+static bool edge_belongs(const void *key, const void *ctx)
+{
+	const struct numbered *numbered = ctx;
+	const struct kernel_edge_key *edge = key;
+	const struct numbered_vertex *vertex = &numbered->vertices[edge->from & (CACHE - 1)];
+
+	return vertex->id == edge->from && vertex->key.tgid == 0;
+}
+
+/* The entries that a process made are free again. */
+static void give_back(struct vapro_bpf *bpf, struct kernel_counters *made)
+{
+	__atomic_fetch_sub(&bpf->bss->vertices_used, made->vertices, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&bpf->bss->edges_used, made->edges, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&bpf->bss->handles_used, made->handles, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&bpf->bss->paths_used, made->paths, __ATOMIC_RELAXED);
+	made->vertices = made->edges = made->handles = made->paths = 0;
+}
+
+void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
+{
+	struct vapro_bpf *bpf = kernel_side__bpf(numbered->side);
+	uint32_t tgid = (uint32_t)pid;
+
+	/* edges are known by their vertices, so all of those must be */
+	sweep(numbered, bpf_map__fd(bpf->maps.vertices), sizeof(struct kernel_vertex_key), keep_vertex);
+	for (uint32_t i = 0; i < CACHE; i++)
+		if (numbered->vertices[i].key.tgid == tgid)
+			numbered->vertices[i].key.tgid = 0;
+	purge(bpf_map__fd(bpf->maps.edges), edge_belongs, numbered);
+	purge(bpf_map__fd(bpf->maps.vertices), vertex_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.handles), handle_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.io_sites), io_site_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.outlined), io_site_belongs, &tgid); /* the same place in the key */
+	purge(bpf_map__fd(bpf->maps.hopped), io_site_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.paths), path_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.requests), request_belongs, &tgid);
+	purge(bpf_map__fd(bpf->maps.request_slots), request_belongs, &tgid);
+	bpf_map_delete_elem(bpf_map__fd(bpf->maps.transparent), &tgid);
+	give_back(bpf, &bpf->bss->counters[slot & (KERNEL_SLOTS - 1)]);
+	bpf->data->states_epoch++;
+}
+
+struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id, int *status)
+{
+	struct numbered_vertex *vertex = &numbered->vertices[id & (CACHE - 1)];
+
+	if (vertex->id == id)
+		return vertex;
+	*status = numbered->swept.vertices ? -EAGAIN : -ENOENT;
+	if (!numbered->swept.vertices) {
+		numbered->swept.vertices = kernel_side__bpf(numbered->side)->data->next_vertex;
+		sweep(numbered, bpf_map__fd(kernel_side__bpf(numbered->side)->maps.vertices),
+		      sizeof(struct kernel_vertex_key), keep_vertex);
+	}
+	return vertex->id == id ? vertex : NULL;
+}
+
+struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int *status)
+{
+	struct numbered_edge *edge = &numbered->edges[id & (CACHE - 1)];
+	uint32_t place = id & (KERNEL_STATES - 1);
+	struct kernel_edge by_id;
+
+	if (edge->id == id)
+		return edge;
+	/* edges come all the time: to walk through their map for each is too dear */
+	if (!bpf_map_lookup_elem(bpf_map__fd(kernel_side__bpf(numbered->side)->maps.edges_by_id), &place, &by_id) &&
+	    by_id.id == id) {
+		keep_edge(numbered, &by_id.key, id);
+		return edge;
+	}
+	*status = numbered->swept.edges ? -EAGAIN : -ENOENT;
+	if (!numbered->swept.edges) {
+		numbered->swept.edges = kernel_side__bpf(numbered->side)->data->next_edge;
+		sweep(numbered, bpf_map__fd(kernel_side__bpf(numbered->side)->maps.edges),
+		      sizeof(struct kernel_edge_key), keep_edge);
+	}
+	return edge->id == id ? edge : NULL;
+}
+
+const struct kernel_path_key *numbered__path(struct numbered *numbered, uint32_t id)
+{
+	struct path *path = &numbered->paths[id & (PATHS - 1)];
+
+	if (path->id != id && id >= numbered->swept.paths) {
+		numbered->swept.paths = kernel_side__bpf(numbered->side)->data->next_path;
+		sweep(numbered, bpf_map__fd(kernel_side__bpf(numbered->side)->maps.paths),
+		      sizeof(struct kernel_path_key), keep_path);
+	}
+	return path->id == id ? &path->key : NULL;
+}
+
+const struct numbered_vertex *numbered__known_vertex(const struct numbered *numbered, uint32_t id)
+{
+	const struct numbered_vertex *vertex = &numbered->vertices[id & (CACHE - 1)];
+
+	return vertex->id == id ? vertex : NULL;
+}
+
+const struct numbered_edge *numbered__known_edge(const struct numbered *numbered, uint32_t id)
+{
+	const struct numbered_edge *edge = &numbered->edges[id & (CACHE - 1)];
+
+	return edge->id == id ? edge : NULL;
+}

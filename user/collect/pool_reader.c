@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "collect/pool_reader.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../bpf/logic.h"
+#include "vapro.skel.h"
+
+struct merged {
+	struct vapro_bpf *bpf;
+	struct kernel_place *mapped; /* the first of the pool, `size` bytes; NULL: none */
+	size_t size;
+	uint32_t told[2]; /* of each half, since it was begun */
+};
+
+struct merged *merged__new(struct vapro_bpf *bpf, uint64_t now_ns)
+{
+	struct merged *merged = calloc(1, sizeof(*merged));
+
+	if (!merged)
+		return NULL;
+	merged->bpf = bpf;
+	bpf->bss->closed_bin = (uint32_t)(now_ns / KERNEL_BIN_NS - 1);
+	return merged;
+}
+
+void merged__free(struct merged *merged)
+{
+	if (!merged)
+		return;
+	if (merged->mapped)
+		munmap(merged->mapped, merged->size);
+	free(merged);
+}
+
+/* Maps the first count places at least. Returns 0 or -errno. */
+static int map(struct merged *merged, uint32_t count)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE),
+	       size = (sizeof(struct kernel_place) * count + page - 1) & ~(page - 1);
+	void *mapped;
+
+	if (size <= merged->size)
+		return 0;
+	mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(merged->bpf->maps.pool), 0);
+	if (mapped == MAP_FAILED)
+		return -errno;
+	if (merged->mapped)
+		munmap(merged->mapped, merged->size);
+	merged->mapped = mapped;
+	merged->size = size;
+	return 0;
+}
+
+/* Even bins or odd ones. */
+static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32_t used, merged_bundle tell, void *ctx)
+{
+	for (uint32_t i = 0; i < used; i++) {
+		struct kernel_place *place = &merged->mapped[2 * i + odd];
+
+		/* 0: it was told before, or is being written; its bin is not over then */
+		if (!__atomic_load_n(&place->key.state, __ATOMIC_ACQUIRE) || bin_after(place->key.bin, last) ||
+		    !tell(ctx, &place->key, &place->bundle))
+			continue;
+		__atomic_store_n(&place->key.state, 0, __ATOMIC_RELEASE);
+		merged->told[odd]++;
+	}
+}
+
+int merged__read(struct merged *merged, uint32_t last, merged_bundle tell, void *ctx)
+{
+	uint32_t half = bpf_map__max_entries(merged->bpf->maps.pool) / 2;
+
+	merged->bpf->bss->closed_bin = last;
+	for (unsigned odd = 0; odd < 2; odd++) {
+		uint32_t *given = &merged->bpf->bss->pool_used[odd], used = __atomic_load_n(given, __ATOMIC_ACQUIRE);
+		uint32_t count = used < half ? used : half;
+		int status = map(merged, 2 * count);
+
+		if (status)
+			return status;
+		read_half(merged, odd, last, count, tell, ctx);
+		/* unless more were given away meanwhile */
+		if (merged->told[odd] == count &&
+		    __atomic_compare_exchange_n(given, &used, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			merged->told[odd] = 0;
+	}
+	return 0;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What sets tunables, from the command line and from files. */
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vapro/config.h>
+
+#include "config/config_words.h"
+#include "config/rules.h"
+#include "functions/user_rows.h"
+
+/* The hello record and captures spell names with _, the command line with -. */
+static bool name_equal(const char *a, const char *b)
+{
+	for (; *a && *b; a++, b++) {
+		if ((*a == '_' ? '-' : *a) != (*b == '_' ? '-' : *b))
+			return false;
+	}
+	return *a == *b;
+}
+
+static const struct vapro_option *find(const char *name)
+{
+	for (size_t i = 0; i < vapro_option_count; i++) {
+		if (name_equal(vapro_options[i].name, name))
+			return &vapro_options[i];
+	}
+	return NULL;
+}
+
+/* Reads a plain number; the rest of the text goes to unit. No hex, no nan, no infinity. */
+static bool parse_number(const char *text, double *number, const char **unit)
+{
+	const char *digits = text + (*text == '+' || *text == '-');
+	char *end;
+
+	if (!isdigit((unsigned char)*digits) && !(*digits == '.' && isdigit((unsigned char)digits[1])))
+		return false;
+	if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))
+		return false;
+	errno = 0;
+	*number = strtod(text, &end);
+	if (errno == ERANGE || !isfinite(*number))
+		return false;
+	*unit = end;
+	return true;
+}
+
+static bool parse_seconds(const char *text, double *seconds)
+{
+	const char *unit;
+
+	if (!parse_number(text, seconds, &unit))
+		return false;
+	while (*unit == ' ')
+		unit++;
+	if (!*unit || !strcmp(unit, "s"))
+		return true;
+	/* divided, so that 10ms is the very double that 0.01 is */
+	if (!strcmp(unit, "ms"))
+		*seconds /= 1000;
+	else if (!strcmp(unit, "m"))
+		*seconds *= 60;
+	else
+		return false;
+	return true;
+}
+
+static bool parse_bool(const char *text, bool *value)
+{
+	static const char *const yes[] = {"true", "yes", "on", "1"}, *const no[] = {"false", "no", "off", "0"};
+
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++) {
+		if (!strcmp(text, yes[i]) || !strcmp(text, no[i])) {
+			*value = !strcmp(text, yes[i]);
+			return true;
+		}
+	}
+	return false;
+}
+
+static int refuse_number(const struct vapro_option *option, const char *what, const char *prefix, const char *value,
+			 char *err, size_t err_size)
+{
+	const char *unit = option->type == VAPRO_OPT_SECONDS ? " seconds (units ms, s, m)" : "";
+
+	snprintf(err, err_size, "%s%s: '%s' is %s; expected %.15g to %.15g%s", prefix, option->name, value, what,
+		 option->min, option->max, unit);
+	return -EINVAL;
+}
+
+static int set_number(struct vapro_config *config, const struct vapro_option *option, const char *prefix,
+		      const char *value, char *err, size_t err_size)
+{
+	char *member = (char *)config + option->offset;
+	const char *unit = "";
+	double number;
+	bool parsed;
+
+	if (option->type == VAPRO_OPT_SECONDS)
+		parsed = parse_seconds(value, &number);
+	else
+		parsed = parse_number(value, &number, &unit) && !*unit;
+	if (!parsed)
+		return refuse_number(option, option->type == VAPRO_OPT_SECONDS ? "no time" : "no number", prefix, value,
+				     err, err_size);
+	if (number < option->min || number > option->max)
+		return refuse_number(option, "out of range", prefix, value, err, err_size);
+	if (option->type != VAPRO_OPT_UINT) {
+		memcpy(member, &number, sizeof(number));
+		return 0;
+	}
+	if (number != floor(number))
+		return refuse_number(option, "no whole number", prefix, value, err, err_size);
+
+	uint64_t whole = (uint64_t)number;
+
+	if (option->offset == offsetof(struct vapro_config, ring_bytes) && (whole & (whole - 1)))
+		return refuse_number(option, "no power of two", prefix, value, err, err_size);
+	memcpy(member, &whole, sizeof(whole));
+	return 0;
+}
+
+static char *trim(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]); end--)
+		;
+	*end = 0;
+	return text;
+}
+
+/* Every row is read at once, so that the place that is wrong can be named. */
+static int add_functions(char *member, const struct vapro_option *option, const char *prefix, const char *value,
+			 char *err, size_t err_size)
+{
+	char read[VAPRO_FUNCTIONS_TEXT], texts[VAPRO_FUNCTIONS_TEXT], scratch[1024], why[256], *rest = NULL;
+	struct function_row row;
+
+	if ((size_t)snprintf(texts, sizeof(texts), "%s", value) >= sizeof(texts))
+		goto too_long;
+	snprintf(read, sizeof(read), "%s", *value ? member : "");
+	for (char *text = strtok_r(texts, ";", &rest); text; text = strtok_r(NULL, ";", &rest)) {
+		size_t used = strlen(read);
+
+		text = trim(text);
+		if (user_rows__parse(text, &row, scratch, sizeof(scratch), why, sizeof(why))) {
+			snprintf(err, err_size, "%s%s: %s", prefix, option->name, why);
+			return -EINVAL;
+		}
+		if ((size_t)snprintf(read + used, sizeof(read) - used, "%s%s", used ? "; " : "", text) >=
+		    sizeof(read) - used)
+			goto too_long;
+	}
+	memset(member, 0, VAPRO_FUNCTIONS_TEXT);
+	memcpy(member, read, strlen(read));
+	return 0;
+too_long:
+	snprintf(err, err_size, "%s%s: too many functions", prefix, option->name);
+	return -EINVAL;
+}
+
+/* Read at once, so that the place that is wrong can be named. */
+static int set_events(char *member, const struct vapro_option *option, const char *prefix, const char *value, char *err,
+		      size_t err_size)
+{
+	bool bands = option->offset == offsetof(struct vapro_config, bands);
+	struct rules rules;
+	char why[256];
+
+	if (rules__parse(&rules, bands ? "" : value, bands ? value : "", why, sizeof(why))) {
+		snprintf(err, err_size, "%s%s: %s", prefix, option->name, why);
+		return -EINVAL;
+	}
+	memset(member, 0, VAPRO_TEXT_MAX);
+	strcpy(member, value);
+	return 0;
+}
+
+#define EVENT_PREFIX "event "
+
+/* A site's own encoding of an event; the last one of a name counts. */
+static int set_event(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
+		     size_t err_size)
+{
+	struct vapro_event_spec *event = config->events;
+
+	while (isspace((unsigned char)*name))
+		name++;
+	if (!*name || strlen(name) >= sizeof(event->name) || !value || strlen(value) >= sizeof(event->spec)) {
+		snprintf(err, err_size, "%sevent: expected such as `event NAME=cpu/event=0xc0,umask=0/`", prefix);
+		return -EINVAL;
+	}
+	while (event < config->events + config->event_count && strcmp(event->name, name))
+		event++;
+	if (event == config->events + VAPRO_EVENT_SPECS) {
+		snprintf(err, err_size, "%sevent %s: only %d events can be given", prefix, name, VAPRO_EVENT_SPECS);
+		return -EINVAL;
+	}
+	snprintf(event->name, sizeof(event->name), "%s", name);
+	snprintf(event->spec, sizeof(event->spec), "%s", value);
+	if (event == config->events + config->event_count)
+		config->event_count++;
+	return 0;
+}
+
+static int set(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
+	       size_t err_size)
+{
+	const struct vapro_option *option = find(name);
+	const char *const *words;
+	char expected[64];
+
+	if (!strncmp(name, EVENT_PREFIX, strlen(EVENT_PREFIX)))
+		return set_event(config, name + strlen(EVENT_PREFIX), value, prefix, err, err_size);
+	if (!option) {
+		snprintf(err, err_size, "%s%s: no tunable has that name", prefix, name);
+		return -ENOENT;
+	}
+	if (option->type == VAPRO_OPT_BOOL) {
+		bool *member = (bool *)((char *)config + option->offset);
+
+		/* a bare --no-return means yes */
+		if (parse_bool(value ? value : "true", member))
+			return 0;
+		snprintf(err, err_size, "%s%s: '%s' is neither yes nor no; expected true or false", prefix,
+			 option->name, value);
+		return -EINVAL;
+	}
+	if (option->type == VAPRO_OPT_FUNCTIONS)
+		return add_functions((char *)config + option->offset, option, prefix, value ? value : "", err,
+				     err_size);
+	if (option->type == VAPRO_OPT_EVENTS && value)
+		return set_events((char *)config + option->offset, option, prefix, value, err, err_size);
+	if ((option->type == VAPRO_OPT_TEXT || option->type == VAPRO_OPT_PATH) && value) {
+		if (strlen(value) < VAPRO_TEXT_MAX) {
+			strcpy((char *)config + option->offset, value);
+			return 0;
+		}
+		snprintf(err, err_size, "%s%s: the value is longer than %d bytes", prefix, option->name,
+			 VAPRO_TEXT_MAX - 1);
+		return -EINVAL;
+	}
+	if (!value || !*value) {
+		snprintf(err, err_size, "%s%s: a value is missing", prefix, option->name);
+		return -EINVAL;
+	}
+	words = config__words(option->type);
+	if (!words)
+		return set_number(config, option, prefix, value, err, err_size);
+	for (unsigned word = 0; words[word]; word++) {
+		if (!strcmp(words[word], value)) {
+			memcpy((char *)config + option->offset, &word, sizeof(word));
+			return 0;
+		}
+	}
+	config__join(words, ", ", " or ", expected, sizeof(expected));
+	snprintf(err, err_size, "%s%s: '%s' is unknown; expected %s", prefix, option->name, value, expected);
+	return -EINVAL;
+}
+
+int config__set(struct vapro_config *config, const char *name, const char *value, char *err, size_t err_size)
+{
+	return set(config, name, value, "--", err, err_size);
+}
+
+int config__read(struct vapro_config *config, const char *path, char *err, size_t err_size)
+{
+	struct vapro_config read = *config; /* a bad file changes nothing */
+	char *line = NULL, prefix[512];
+	size_t capacity = 0;
+	unsigned number = 0;
+	int ret = 0;
+	FILE *file = fopen(path, "re");
+
+	if (!file) {
+		ret = -errno;
+		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
+		return ret;
+	}
+	errno = 0;
+	while (getline(&line, &capacity, file) >= 0) {
+		char *name, *value;
+
+		number++;
+		line[strcspn(line, "#")] = 0;
+		name = trim(line);
+		if (!*name)
+			continue;
+		snprintf(prefix, sizeof(prefix), "%s:%u: ", path, number);
+		value = strchr(name, '=');
+		if (!value) {
+			snprintf(err, err_size, "%sexpected 'name = value', found '%s'", prefix, name);
+			ret = -EINVAL;
+			goto cleanup;
+		}
+		*value++ = 0;
+		ret = set(&read, trim(name), trim(value), prefix, err, err_size);
+		if (ret)
+			goto cleanup;
+	}
+	if (ferror(file)) {
+		ret = errno ? -errno : -EIO;
+		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
+		goto cleanup;
+	}
+	*config = read;
+cleanup:
+	free(line);
+	fclose(file);
+	return ret;
+}

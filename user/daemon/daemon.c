@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/daemon_private.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "daemon/cpus.h"
+#include "report/lines.h"
+#include "report/pipeline.h"
+#include "daemon/stderr_guard.h"
+#include "vapro.skel.h"
+#include <vapro/kernel_account.h>
+
+#define BUSY_NS 10000000L /* sleeps of the loop */
+#define CALM_NS 50000000L
+#define IDLE_NS 200000000L
+#define SLACK_NS                                                                                                       \
+	4000000UL /* a tick of most kernels: we wake with one, and do not interrupt the target's CPU once more */
+#define RESCAN_NS 2000000000ULL
+
+static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
+{
+	return mono + (daemon->clock.utc_ns - daemon->clock.mono_ns);
+}
+
+static uint64_t to_mono(const struct daemon *daemon, uint64_t utc)
+{
+	return utc - (daemon->clock.utc_ns - daemon->clock.mono_ns);
+}
+
+/* Our own and the confined readers'. */
+static double cpu_seconds(void)
+{
+	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+	double seconds = 0;
+
+	for (size_t i = 0; i < sizeof(whose) / sizeof(whose[0]); i++) {
+		struct rusage usage;
+
+		getrusage(whose[i], &usage);
+		seconds += (double)usage.ru_utime.tv_sec + (double)usage.ru_stime.tv_sec +
+			   1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	}
+	return seconds;
+}
+
+static void begin(struct daemon *daemon)
+{
+	uint64_t span = (uint64_t)(daemon->options->config.window_s * 1e9);
+
+	daemon->begin_ns = mono_now();
+	daemon->recheck.due_ns = daemon->begin_ns + RECHECK_EVERY_NS;
+	daemon->next_second = daemon->begin_ns; /* at once: whether IO is to be traced */
+	daemon->window_begin = to_utc(daemon, daemon->begin_ns) / VAPRO_BIN_NS * VAPRO_BIN_NS;
+	daemon->window_end = daemon->window_begin + span / VAPRO_BIN_NS * VAPRO_BIN_NS;
+	daemon->first_window = daemon->window_begin;
+	daemon->cpu_at_window = cpu_seconds();
+}
+
+/* As the diagnosis asks. */
+static void time_interrupts(struct daemon *daemon)
+{
+	struct vapro_stage_request request;
+	int status;
+
+	pipeline__stage_request(daemon->tee.pipeline, &request);
+	status = kernel_side__watch_interrupts(daemon->side, request.interrupts);
+	if (status && !daemon->interrupts_failed) {
+		daemon->interrupts_failed = true;
+		watch__warn(daemon->watch, "no_interrupts", 0, "interrupts cannot be timed: %s", strerror(-status));
+	}
+}
+
+static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
+{
+	struct stream_event event = {.type = STREAM_WINDOW};
+	uint64_t begin = to_mono(daemon, daemon->window_begin), end = to_mono(daemon, end_utc);
+	uint64_t stride = (uint64_t)(daemon->options->config.window_s * 1e9 * 2 / 3);
+	double cpu = cpu_seconds();
+
+	watch__end_window(daemon->watch, begin, end);
+	event.window = (struct stream_window){.begin_ns = daemon->window_begin,
+					      .end_ns = end_utc,
+					      .last = last,
+					      .daemon_cpu_pct =
+						  (cpu - daemon->cpu_at_window) / ((double)(end - begin) * 1e-9) * 100};
+	pipeline__held_elsewhere(daemon->tee.pipeline, resolver__bytes(daemon->resolver));
+	io_tracing__end_window(&daemon->io, &event.window, (double)(end - begin) * 1e-9);
+	if (stream__put(&daemon->tee.sink, &event))
+		daemon__fail("%s", "out of memory: this window is lost");
+	daemon->cpu_at_window = cpu;
+	daemon->window_begin = end_utc;
+	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
+	if (!last) {
+		daemon__turn_stage(daemon);
+		collector__set_clock(daemon->collector, &daemon->clock);
+		if (daemon->options->config.interrupts == VAPRO_IO_AUTO)
+			time_interrupts(daemon);
+	}
+	line_sink__flush(daemon->lines);
+}
+
+/* Outputs and images that fail are told once and do not stop the run; the exit code remembers. */
+static void check_outputs(struct daemon *daemon)
+{
+	const char *code;
+	char text[512];
+
+	if (daemon->tee.capture_status && !daemon->capture_failed) {
+		daemon->capture_failed = true;
+		watch__warn(daemon->watch, "capture_failed", 0,
+			    "capture %s: %s; it ends here and can be analysed up to here", daemon->options->capture,
+			    strerror(-daemon->tee.capture_status));
+	}
+	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
+		watch__warn(daemon->watch, "image_unreadable", 0, "%s; its call-sites stay without names", text);
+	if (line_sink__error(daemon->lines) && !daemon->output_warned) {
+		daemon->output_failed = daemon->output_warned = true;
+		fprintf(stderr, "vaprod: %s; the run goes on\n", line_sink__error(daemon->lines));
+	}
+	while ((code = line_sink__news(daemon->lines, text, sizeof(text))))
+		watch__warn(daemon->watch, code, 0, "%s", text);
+	if (kernel_side__bpf(daemon->side)->bss->accounts_lost && !daemon->accounts_warned) {
+		daemon->accounts_warned = true;
+		watch__warn(
+		    daemon->watch, "accounts_full", 0,
+		    "more than %u threads are tracked at once: what the kernel says of further ones is not kept",
+		    KERNEL_ACCOUNTS);
+	}
+	if (collector__records_lost(daemon->collector) && !daemon->ring_warned) {
+		daemon->ring_warned = true;
+		watch__warn(
+		    daemon->watch, "ring_full", 0,
+		    "the ring was full: process events were lost and processes may be missed; raise --ring-bytes");
+	}
+}
+
+/* What a rotation of logs asks for. The capture is one run in one file, and goes on in it. */
+static void reopen_output(struct daemon *daemon)
+{
+	char text[512];
+
+	*daemon->options->reopen = 0;
+	if (line_sink__reopen(daemon->lines, text, sizeof(text)))
+		watch__warn(daemon->watch, "reopen_failed", 0, "%s", text);
+	else
+		daemon->output_warned = false;
+}
+
+/* What a probe costs now, against what it cost at the start; not while each turn of the loop counts. */
+static void recheck_costs(struct daemon *daemon, uint64_t now)
+{
+	struct recheck *recheck = &daemon->recheck;
+	double before = daemon->costs.call_ns, ratio;
+
+	if (now < recheck->due_ns || daemon->alert || before <= 0)
+		return;
+	if (recheck__judge(recheck, before, recheck__measure(daemon->side), &ratio)) {
+		recheck__scale(&daemon->costs, ratio);
+		row_attacher__scale(daemon->rows, ratio);
+		watch__warn(daemon->watch, "cost_changed", 0,
+			    "a probed call costs %.0f ns now, not %.0f ns: all costs are taken %.2g times from here on",
+			    daemon->costs.call_ns, before, ratio);
+	}
+	recheck->due_ns = now + (recheck->doubted_ns > 0 ? RECHECK_SOON_NS : RECHECK_EVERY_NS);
+}
+
+static void progress(const struct daemon *daemon, uint64_t now)
+{
+	if (daemon->options->quiet || !isatty(STDERR_FILENO))
+		return;
+	fprintf(stderr, "\rvaprod: %4.0f s, %zu processes, %llu calls%s \033[K",
+		(double)(now - daemon->begin_ns) * 1e-9, watch__alive(daemon->watch),
+		(unsigned long long)watch__hits(daemon->watch),
+		watch__is_governed(daemon->watch) ? ", over the overhead budget: some probes are closed" : "");
+}
+
+static void every_second(struct daemon *daemon, uint64_t now)
+{
+	struct watch_second second;
+	const char *moved;
+	char text[512];
+
+	watch__second(daemon->watch, now, &second);
+	io_tracing__second(&daemon->io, daemon->watch, &second, now);
+	moved = attacher__check(daemon->attacher, second.threads);
+	if (moved)
+		watch__warn(daemon->watch, "returns_missing", 0,
+			    "%s: entries and returns departed; its probe moved to the function's entry", moved);
+	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
+		watch__warn(daemon->watch, "cpus_changed", 0, "%s", text);
+	recheck_costs(daemon, now);
+	daemon__hop(daemon);
+	line_sink__flush(daemon->lines);
+	check_outputs(daemon);
+	progress(daemon, now);
+}
+
+/* How long the loop may sleep: 10 ms while much comes in, up to 200 ms when nobody is watched. */
+static long pause_ns(struct daemon *daemon, int drained, uint64_t hits)
+{
+	bool busy = drained > 256 || hits - daemon->hits > 500;
+
+	daemon->hits = hits;
+	if (busy || daemon->alert)
+		return BUSY_NS;
+	return watch__alive(daemon->watch) ? CALM_NS : IDLE_NS;
+}
+
+/* Why the loop should end now, or NULL. */
+static const char *reason_to_end(const struct daemon *daemon, uint64_t now)
+{
+	const struct daemon_options *options = daemon->options;
+
+	if (*options->stop)
+		return "signal";
+	if (options->duration_s > 0 && (double)(now - daemon->begin_ns) >= options->duration_s * 1e9)
+		return "duration";
+	if (options->selection.pid_count && !options->selection.glob_count && !watch__alive(daemon->watch) &&
+	    !watch__expects(daemon->watch))
+		return "targets_gone";
+	return NULL;
+}
+
+static void on_mapped(void *ctx, pid_t pid, const char *path)
+{
+	struct daemon *daemon = ctx;
+
+	watch__mapped(daemon->watch, pid, path, mono_now());
+}
+
+/* New mappings; where some could not be told, everybody is looked at, but not all the time. */
+static void find(struct daemon *daemon, uint64_t now)
+{
+	uint64_t lost;
+
+	if (daemon->finder) {
+		finder__drain(daemon->finder, on_mapped, daemon, &lost);
+		daemon->mappings_lost |= lost > 0;
+	}
+	if (!daemon->mappings_lost || now < daemon->scanned_at + RESCAN_NS)
+		return;
+	daemon->mappings_lost = false;
+	daemon->scanned_at = now;
+	watch__rescan(daemon->watch, now);
+}
+
+/* Sleeps, less where many mappings wait to be read, but never so little that the loop turns over 100 times a second. */
+static void rest(const struct daemon *daemon, long ns)
+{
+	struct timespec left = {.tv_nsec = ns};
+	uint64_t slept = mono_now();
+
+	if (daemon->finder) {
+		finder__wait(daemon->finder, ns);
+		slept = mono_now() - slept;
+		left.tv_nsec = slept < BUSY_NS ? BUSY_NS - (long)slept : 0;
+	}
+	if (left.tv_nsec && !*daemon->options->stop)
+		nanosleep(&left, NULL);
+}
+
+static const char *loop(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+	const char *reason = NULL;
+
+	while (!reason) {
+		uint64_t now = mono_now();
+		int drained = collector__drain_ring(daemon->collector);
+
+		collector__drain_bins(daemon->collector, now);
+		resolver__resume_hops(daemon->resolver);
+		find(daemon, now);
+		watch__poll(daemon->watch, now);
+		attacher__learn(daemon->attacher, now);
+		daemon->alert = watch__govern(daemon->watch, now);
+		if (now >= daemon->next_second) {
+			every_second(daemon, now);
+			daemon->next_second = now + 1000000000ULL;
+		}
+		if (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
+			end_window(daemon, daemon->window_end, false);
+		line_sink__retry(daemon->lines);
+		if (options->reopen && *options->reopen)
+			reopen_output(daemon);
+		if (daemon->asks)
+			ask_server__turn(daemon->asks, now);
+		reason = reason_to_end(daemon, now);
+		if (!reason)
+			rest(daemon, pause_ns(daemon, drained, watch__hits(daemon->watch)));
+	}
+	return reason;
+}
+
+/* Probes go first, then everything they left is drained, and the last window is told. */
+static void finish(struct daemon *daemon, const char *reason)
+{
+	uint64_t now = mono_now(), end;
+	struct line_bye bye = {.host = daemon->host, .exit_reason = reason};
+	char *line;
+
+	if (!daemon->options->quiet && isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+	attacher__pause(daemon->attacher);
+	row_attacher__pause(daemon->rows);
+	kernel_side__watch_syscalls(daemon->side, false);
+	collector__drain_ring(daemon->collector);
+	while (to_utc(daemon, now) >= daemon->window_end + SETTLE_NS)
+		end_window(daemon, daemon->window_end, false);
+	watch__detach_all(daemon->watch, now, reason);
+	collector__drain_bins(daemon->collector, now + 2 * VAPRO_BIN_NS);
+	end = (to_utc(daemon, now) + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS * VAPRO_BIN_NS;
+	end_window(daemon, end, true);
+	check_outputs(daemon);
+	pipeline__totals(daemon->tee.pipeline, &bye.totals);
+	bye.utc_ns = to_utc(daemon, mono_now());
+	line = lines__bye(&bye);
+	if (line)
+		stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_LINE, .line = line});
+	free(line);
+	stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_END});
+}
+
+int daemon__run(const struct daemon_options *options)
+{
+	struct daemon daemon = {.options = options};
+	struct sched_param batch = {0};
+	char err[512] = "";
+	int status, watched, messages;
+
+	if (gethostname(daemon.host, sizeof(daemon.host) - 1))
+		snprintf(daemon.host, sizeof(daemon.host), "localhost");
+	if (cpus__settle(options->cpus, err, sizeof(err))) {
+		fprintf(stderr, "vaprod: %s\n", err);
+		return EXIT_USAGE;
+	}
+	messages = stderr_guard__begin();
+	sched_setscheduler(0, SCHED_BATCH, &batch);
+	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+	status = daemon__look_for_counters(&daemon);
+	if (!status)
+		status = daemon__open_outputs(&daemon);
+	if (!status) {
+		status = daemon__set_up(&daemon, err, sizeof(err));
+		if (status)
+			fprintf(stderr, "vaprod: %s\n", err);
+	}
+	if (!status) {
+		collector__set_clock(daemon.collector, &daemon.clock);
+		daemon__tell_hello(&daemon);
+		begin(&daemon);
+		daemon__hear(&daemon);
+		watched = watch__scan(daemon.watch, daemon.begin_ns, err, sizeof(err));
+		if (watched < 0) {
+			fprintf(stderr, "vaprod: %s\n", err);
+			status = EXIT_FAILED;
+		}
+		line_sink__flush(daemon.lines);
+		if (options->config.io == VAPRO_IO_ON)
+			kernel_side__watch_syscalls(daemon.side, true);
+		if (options->config.interrupts == VAPRO_IO_ON)
+			kernel_side__watch_interrupts(daemon.side, true);
+		if (!status && options->ready)
+			options->ready(options->ready_ctx);
+		finish(&daemon, status ? err : loop(&daemon));
+	}
+	daemon__tear_down(&daemon);
+	if (stream__close(daemon.tee.capture) && !daemon.capture_failed) {
+		fprintf(stderr, "vaprod: capture %s could not be completed\n", options->capture);
+		daemon.capture_failed = true;
+	}
+	stream__close(daemon.tee.pipeline);
+	if (line_sink__close(daemon.lines) && !daemon.output_failed) {
+		fprintf(stderr, "vaprod: the output could not be completed\n");
+		daemon.output_failed = true;
+	}
+	stderr_guard__end(messages);
+	return status ? status : daemon.capture_failed || daemon.output_failed ? EXIT_FAILED : EXIT_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The live run: wires the floors together and owns the loop. vaprod is this and a command line;
+ * `vapro run` is this around a command.
+ */
+#ifndef VAPRO_DAEMON_H
+#define VAPRO_DAEMON_H
+
+#include <signal.h>
+#include <vapro/config.h>
+
+#include "report/summary.h"
+#include "daemon/tracker.h"
+
+#define VAPRO_VERSION "0.1.0"
+
+enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_REFUSED };
+
+struct daemon_options {
+	struct vapro_config config;
+	struct selection selection;
+	const char *output;	 /* file that lines are added to, or NULL */
+	bool to_stdout;		 /* lines go to standard output (as well) */
+	const char *capture;	 /* file that the run's bundles are added to, or NULL */
+	const char *cpus;	 /* list for ourselves, or NULL: housekeeping cores where the node has isolated ones */
+	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
+	bool quiet;		 /* no progress on stderr */
+	struct summary *summary; /* or NULL */
+	const volatile sig_atomic_t *stop;
+	volatile sig_atomic_t *reopen; /* set: the output file is to be opened again by its path; or NULL */
+	void (*ready)(void *ctx);      /* called once targets may start; or NULL */
+	void *ready_ctx;
+};
+
+/*
+ * Runs until the end. Says what went wrong on stderr. Returns one of the exit codes above; where
+ * probing failed the status tells kernel and privileges (3) from the rest (1).
+ */
+int daemon__run(const struct daemon_options *options);
+
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Functions beyond MPI's in a watched process: thread libraries, a site's own, and outlined ones. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "probe/attach/row_attacher.h"
+#include "daemon/tracker_private.h"
+
+#define ROWS_OF_IMAGE 128
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool is_libc(const struct process_mapping *mapping)
+{
+	const char *base = base_name(mapping->path);
+
+	return !strcmp(base, "libc.so.6") || !strcmp(base, "libpthread.so.0");
+}
+
+static bool is_in(const struct function_row *row, const struct process *process, const struct process_mapping *mapping)
+{
+	if (!row->image)
+		return false;
+	if (!strcmp(row->image, "exe"))
+		return !strcmp(process->exe, mapping->path);
+	return !fnmatch(row->image, base_name(mapping->path), FNM_EXTMATCH);
+}
+
+/* Each image once: the first executable mapping of it. */
+static bool is_first(const struct process *process, size_t index)
+{
+	const struct process_mapping *mapping = &process->mappings[index];
+
+	if (!mapping->executable || !mapping->inode)
+		return false;
+	for (size_t i = 0; i < index; i++)
+		if (process->mappings[i].executable && process->mappings[i].inode == mapping->inode &&
+		    process->mappings[i].device == mapping->device)
+			return false;
+	return true;
+}
+
+bool watch__maps_openmp(const struct process *process)
+{
+	static const char *const globs[] = {"libgomp.so*", "libomp.so*", "libomp-*.so*", "libiomp5.so*"};
+
+	for (size_t i = 0; i < sizeof(globs) / sizeof(globs[0]); i++)
+		if (process__mapping_named(process, globs[i]))
+			return true;
+	return false;
+}
+
+/*
+ * MPI and OpenMP libraries wait in libc from threads of their own, which tells nothing of the
+ * program: libc's rows are not automatic beside them.
+ */
+static bool wants_threads(const struct watch *watch, const struct watched *watched, const struct process *process,
+			  const struct process_mapping *mapping, size_t threads)
+{
+	if (watch->parts.threads != VAPRO_IO_AUTO)
+		return watch->parts.threads == VAPRO_IO_ON;
+	return !is_libc(mapping) || (threads > 1 && !watched->image && !watch__maps_openmp(process));
+}
+
+/* As for MPI libraries: beside others, few targets get links of their own. */
+static bool is_alone(const struct watch *watch, const struct process_mapping *mapping)
+{
+	size_t targets, others;
+
+	if (is_libc(mapping))
+		return true; /* everybody maps it: never a link for all of them */
+	if (row_attacher__linked(watch->parts.rows, mapping))
+		return false;
+	selection__sharers(watch->selection, mapping, &targets, &others);
+	return others && targets <= ATTACHER_MAX_FILTERED;
+}
+
+static int attach_rows(struct watch *watch, const struct process *process, const struct process_mapping *mapping,
+		       enum row_group group, const unsigned int *rows, size_t count)
+{
+	char err[512] = "";
+	int status;
+
+	if (!count)
+		return 0;
+	status = row_attacher__attach(watch->parts.rows, process, mapping, group, rows, count, is_alone(watch, mapping),
+				      err, sizeof(err));
+	if (status >= 0)
+		return status;
+	watch__warn(watch, "rows_not_attached", process->pid, "%s", err[0] ? err : strerror(-status));
+	return 0;
+}
+
+static int attach_thread_rows(struct watch *watch, struct watched *watched, const struct process *process,
+			      size_t threads)
+{
+	int functions = 0;
+
+	/* where each probe is dear only what was asked for */
+	if (watch->parts.threads == VAPRO_IO_OFF ||
+	    (watch->parts.threads == VAPRO_IO_AUTO && kernel_side__frugal(watch->parts.side)))
+		return 0;
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct process_mapping *mapping = &process->mappings[i];
+		unsigned int rows[ROWS_OF_IMAGE];
+		size_t count = 0;
+
+		if (!is_first(process, i) || !wants_threads(watch, watched, process, mapping, threads))
+			continue;
+		for (unsigned int j = 0; j < thread_row_count && count < ROWS_OF_IMAGE; j++)
+			if (!thread_rows[j].polling && is_in(&thread_rows[j], process, mapping))
+				rows[count++] = function_row_count + j;
+		functions += attach_rows(watch, process, mapping, ROW_THREADS, rows, count);
+	}
+	return functions;
+}
+
+static int attach_user_rows(struct watch *watch, const struct process *process)
+{
+	int functions = 0;
+
+	for (size_t i = 0; i < process->mapping_count; i++) {
+		const struct process_mapping *mapping = &process->mappings[i];
+		unsigned int rows[ROWS_OF_IMAGE];
+		size_t count = 0;
+
+		if (!is_first(process, i))
+			continue;
+		for (size_t j = 0; j < watch->parts.user_row_count && count < ROWS_OF_IMAGE; j++)
+			if (is_in(functions__row(watch->parts.user_rows[j]), process, mapping))
+				rows[count++] = watch->parts.user_rows[j];
+		functions += attach_rows(watch, process, mapping, ROW_USER, rows, count);
+	}
+	return functions;
+}
+
+int watch__attach_rows(struct watch *watch, struct watched *watched, const struct process *process)
+{
+	size_t threads = process__threads(process->pid, NULL, 0);
+	int functions = attach_user_rows(watch, process);
+
+	if (watch->parts.user_row_count && !functions)
+		watch__warn(watch, "function_missing", process->pid,
+			    "process %d: none of the functions asked for is in what it maps", process->pid);
+	watched->threaded = threads > 1;
+	return functions + attach_thread_rows(watch, watched, process, threads);
+}
+
+void watch__rows_remapped(struct watch *watch, struct watched *watched)
+{
+	struct process *process;
+	char err[256];
+
+	if (!watch->parts.user_row_count && watch->parts.threads == VAPRO_IO_OFF)
+		return;
+	if (process__read(watched->pid, &process, err, sizeof(err)))
+		return;
+	attach_user_rows(watch, process);
+	attach_thread_rows(watch, watched, process, process__threads(watched->pid, NULL, 0));
+	process__free(process);
+}
+
+void watch__look_for_threads(struct watch *watch, struct watched *watched, size_t threads)
+{
+	struct process *process;
+	char err[256];
+
+	if (watched->threaded || threads < 2 || watch->parts.threads == VAPRO_IO_OFF)
+		return;
+	watched->threaded = true;
+	if (process__read(watched->pid, &process, err, sizeof(err)))
+		return;
+	attach_thread_rows(watch, watched, process, threads);
+	process__free(process);
+}
+
+/* What the processes spent until then says nothing of what they will: what was overdrawn stays overdrawn. */
+static void forget_speed(struct watch *watch, const struct row_decision *decision)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		for (size_t j = 0; j < decision->pid_count; j++)
+			if (watch->watched[i].pid == decision->pids[j])
+				governor__turned(&watch->watched[i].governed.account);
+}
+
+void watch__rows_decided(void *ctx, const struct row_decision *decision)
+{
+	struct watch *watch = ctx;
+	const char *processes = decision->pid_count == 1 ? "its process" : "each process";
+
+	switch (decision->kind) {
+	case ROWS_LEFT_OUT:
+		forget_speed(watch, decision);
+		if (!decision->reported)
+			watch__warn(watch, "thinned", 0,
+				    "%zu function%s of %s would cost %.3g %% of the time of %s (%.0f calls/s) and %s "
+				    "%s: %s; %s in %.0f s%s; what only they show is not covered meanwhile",
+				    decision->count, decision->count == 1 ? "" : "s", decision->image,
+				    decision->cost_pct, processes, decision->calls_per_s,
+				    decision->count == 1 ? "is" : "are",
+				    decision->in_turns ? "opened in turns" : "left out", decision->functions,
+				    decision->in_turns ? "the first opens" : "looked at again", decision->left_out_s,
+				    decision->in_turns ? "" : ", and less often each time");
+		break;
+	case ROWS_OPENED:
+		watch__warn(watch, "released", 0,
+			    "%zu function%s of %s cost%s %.3g %% of the time of %s now and %s probed again: %s",
+			    decision->count, decision->count == 1 ? "" : "s", decision->image,
+			    decision->count == 1 ? "s" : "", decision->cost_pct, processes,
+			    decision->count == 1 ? "is" : "are", decision->functions);
+		break;
+	case ROWS_FAILED:
+		watch__warn(watch, "rows_not_attached", 0, "functions of %s cannot be probed: %s", decision->image,
+			    strerror(-decision->error));
+		break;
+	}
+}
+
+void watch__outlined(struct watch *watch, pid_t pid, uint64_t address)
+{
+	const struct process_mapping *mapping;
+	struct process *process;
+	char err[512] = "";
+	int status = 0;
+
+	for (size_t i = 0; i < watch->count; i++)
+		if (watch->watched[i].pid == pid && !watch->watched[i].ended_ns)
+			status = 1;
+	if (!status || process__read(pid, &process, err, sizeof(err)))
+		return;
+	mapping = process__mapping_at(process, address);
+	if (mapping && mapping->executable && mapping->inode) {
+		status = row_attacher__outlined(watch->parts.rows, process, mapping, address, is_alone(watch, mapping),
+						err, sizeof(err));
+		if (status)
+			watch__warn(watch, "rows_not_attached", pid, "%s", err[0] ? err : strerror(-status));
+	}
+	process__free(process);
+}

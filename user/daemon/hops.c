@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The analysis decides which call-sites are hopped to their callers (model/hops.h); here it is done, for all
+ * processes at once, and told: a replay has the states that were seen, and the decisions as events.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/daemon_private.h"
+#include "report/pipeline.h"
+
+#define AT_ONCE 8 /* decisions; the next second has others */
+
+/* How people find a call-site: by its symbol, where there is one. */
+static const char *shown(const struct vapro_hop_event *event)
+{
+	return event->symbol ? event->symbol : event->site;
+}
+
+/* What cannot be hopped is said once for all call-sites of an image that share the reason. */
+static bool is_known(struct daemon *daemon, const struct vapro_hop_event *event)
+{
+	struct hop_refusals *refusals = &daemon->refusals;
+	char *image;
+
+	if (refusals->count == HOP_REFUSALS)
+		return true;
+	image = refusals->image[refusals->count];
+	snprintf(image, sizeof(refusals->image[0]), "%.*s", (int)strcspn(event->site, "@"), event->site);
+	for (unsigned i = 0; i < refusals->count; i++)
+		if (refusals->reason[i] == event->reason && !strcmp(refusals->image[i], image))
+			return true;
+	refusals->reason[refusals->count++] = event->reason;
+	return false;
+}
+
+static void say(struct daemon *daemon, const struct vapro_hop_event *event)
+{
+	switch (event->hop) {
+	case VAPRO_HOP_UP:
+		watch__warn(
+		    daemon->watch, "hopped", 0,
+		    "times between the calls at %s (%s) spread: from now on its calls are distinguished by their "
+		    "callers, and stay so if that makes times steady",
+		    shown(event), event->site);
+		break;
+	case VAPRO_HOP_BACK:
+		watch__warn(
+		    daemon->watch, "hopped_back", 0,
+		    "times between the calls at %s (%s) spread whoever calls it: its calls are distinguished by "
+		    "their callers no more",
+		    shown(event), event->site);
+		break;
+	case VAPRO_HOP_REFUSED:
+		if (!is_known(daemon, event))
+			watch__warn(
+			    daemon->watch, "hop_refused", 0,
+			    "times between the calls at %s (%s) spread, but its calls cannot be distinguished by "
+			    "their callers: it %s",
+			    shown(event), event->site, event->reason);
+		break;
+	case VAPRO_HOP_NONE:
+	case VAPRO_HOP_STAYS:
+	case VAPRO_HOPS:
+		break;
+	}
+}
+
+static void carry_out(struct daemon *daemon, struct vapro_hop_event *event)
+{
+	struct stream_event done = {.type = STREAM_HOP, .hop = {.begin_ns = mono_now(), .site = event->site}};
+	bool top = false;
+
+	if (event->hop != VAPRO_HOP_STAYS)
+		event->reason = resolver__hop(daemon->resolver, event->site, event->hop == VAPRO_HOP_UP, &top);
+	if (event->reason)
+		event->hop = VAPRO_HOP_REFUSED;
+	if (!top) /* of a caller that nobody calls there is nothing to say */
+		say(daemon, event);
+	done.hop.end_ns = mono_now();
+	done.hop.hop = event->hop;
+	done.hop.symbol = event->symbol;
+	done.hop.reason = event->reason;
+	stream__put(&daemon->tee.sink, &done);
+}
+
+void daemon__hop(struct daemon *daemon)
+{
+	struct vapro_hop_event event;
+	char text[512];
+
+	if (daemon->options->config.states == VAPRO_BY_CALL_PATH)
+		return;
+	for (int i = 0; i < AT_ONCE; i++) {
+		pipeline__hop_request(daemon->tee.pipeline, mono_now(), &event);
+		if (event.hop == VAPRO_HOP_NONE)
+			break;
+		carry_out(daemon, &event);
+	}
+	while (resolver__hop_trouble(daemon->resolver, text, sizeof(text)))
+		watch__warn(daemon->watch, "hop_refused", 0, "%s", text);
+}

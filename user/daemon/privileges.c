@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/privileges.h"
+
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* of kernel headers that may be older */
+#define PERFMON 38
+#define BPF 39
+#define RESTORE 40
+
+#define BIT(number) (1ULL << (number))
+
+const struct privilege privileges[] = {
+    {"CAP_BPF", "the kernel side cannot be loaded", BIT(BPF) | BIT(CAP_SYS_ADMIN), true},
+    {"CAP_PERFMON", "no probe can be attached", BIT(PERFMON) | BIT(CAP_SYS_ADMIN), true},
+    {"CAP_SYS_PTRACE", "processes of other users are not seen, and none of them is watched", BIT(CAP_SYS_PTRACE), true},
+    {"CAP_CHECKPOINT_RESTORE", "what processes map cannot be opened, and all are refused",
+     BIT(RESTORE) | BIT(CAP_SYS_ADMIN), true},
+    {"CAP_DAC_READ_SEARCH", "programs below directories that only their users may read are refused",
+     BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE), false},
+    {"CAP_SETUID", "no file of a user can be read in a confined process, and all processes are refused",
+     BIT(CAP_SETUID), true},
+    {"CAP_SETGID", "no file of a user can be read in a confined process, and all processes are refused",
+     BIT(CAP_SETGID), true},
+    {"CAP_KILL", "a confined process that takes too long for a user's file cannot be ended", BIT(CAP_KILL), false},
+};
+
+const size_t privilege_count = sizeof(privileges) / sizeof(privileges[0]);
+
+uint64_t privileges__held(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	if (syscall(SYS_capget, &header, data))
+		return 0;
+	return data[0].effective | (uint64_t)data[1].effective << 32;
+}
+
+bool privilege__missing(const struct privilege *privilege, uint64_t held)
+{
+	return !(privilege->any_of & held);
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the daemon opens, loads and makes before its loop, and what it says of itself. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "capture/output_file.h"
+#include "config/config_json.h"
+#include "daemon/daemon_private.h"
+#include "config/rules.h"
+#include "daemon/privileges.h"
+#include "probe/pmu/os_factors.h"
+#include "report/lines.h"
+#include "report/pipeline.h"
+#include "vapro.skel.h"
+
+static int tee_put(struct stream_sink *sink, const struct stream_event *event)
+{
+	struct tee *tee = (struct tee *)sink;
+
+	if (tee->capture && !tee->capture_status)
+		tee->capture_status = stream__put(tee->capture, event);
+	return stream__put(tee->pipeline, event);
+}
+
+static void on_event(void *ctx, const struct kernel_record *record)
+{
+	struct daemon *daemon = ctx;
+
+	if (record->type == KERNEL_EXEC)
+		watch__exec(daemon->watch, (pid_t)record->tgid, record->time_ns, mono_now());
+	else if (record->type == KERNEL_UNKNOWN)
+		watch__heard_of(daemon->watch, (pid_t)record->tgid, mono_now());
+	else if (record->type == KERNEL_OUTLINED)
+		watch__outlined(daemon->watch, (pid_t)record->tgid, record->address);
+	else if (record->type == KERNEL_EXIT)
+		watch__thread_ended(daemon->watch, (pid_t)record->tgid, (pid_t)record->tid, record->time_ns);
+	else if (record->type == KERNEL_STOPPED)
+		watch__stopped(daemon->watch, (pid_t)record->tgid);
+}
+
+int daemon__fail(const char *format, const char *what)
+{
+	fprintf(stderr, "vaprod: ");
+	fprintf(stderr, format, what);
+	fputc('\n', stderr);
+	return EXIT_FAILED;
+}
+
+static enum vapro_workload_source workload_source(const struct daemon *daemon)
+{
+	return counters__count(daemon->counters) ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS;
+}
+
+/* Whether there are no counters although they were asked for. */
+static bool counters_missed(const struct daemon *daemon)
+{
+	enum vapro_counters wanted = daemon->options->config.counters;
+
+	return !counters__count(daemon->counters) && wanted != VAPRO_COUNTERS_AUTO && wanted != VAPRO_COUNTERS_NONE;
+}
+
+/* What can be counted decides what everything else rests on. */
+int daemon__look_for_counters(struct daemon *daemon)
+{
+	daemon->counters = counters__new(&daemon->options->config);
+	if (!daemon->counters)
+		return daemon__fail("%s", "out of memory");
+	if (!counters_missed(daemon))
+		return EXIT_OK;
+	daemon__fail("--counters: %s", counters__reason(daemon->counters));
+	return EXIT_REFUSED;
+}
+
+/* For a reader that has stopped: a small part of what the daemon may hold. */
+static size_t backlog(const struct vapro_config *config)
+{
+	uint64_t part = config->memory_cap / 16;
+
+	return part && part < LINE_SINK_BACKLOG ? part : LINE_SINK_BACKLOG;
+}
+
+int daemon__open_outputs(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+	char *tunables;
+
+	daemon->tee.sink.put = tee_put;
+	daemon->lines = line_sink__append(options->output, options->to_stdout, backlog(&options->config));
+	if (!daemon->lines) {
+		fprintf(stderr, "vaprod: cannot write %s: %s\n", options->output ? options->output : "standard output",
+			output_file__reason(errno));
+		return EXIT_FAILED;
+	}
+	if (!options->capture)
+		return EXIT_OK;
+	tunables = config__to_text(&options->config);
+	daemon->tee.capture = tunables ? capture__append(options->capture, tunables) : NULL;
+	free(tunables);
+	if (!daemon->tee.capture) {
+		fprintf(stderr, "vaprod: cannot write capture %s: %s\n", options->capture, output_file__reason(errno));
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
+static enum line_fact told(enum fact fact)
+{
+	return fact == FACT_UNKNOWN ? LINE_UNKNOWN : fact == FACT_YES ? LINE_YES : LINE_NO;
+}
+
+static struct line_facts learnt_facts(const struct daemon *daemon)
+{
+	const struct facts *facts = kernel_side__facts(daemon->side);
+	const struct costs *costs = &daemon->costs;
+	enum fact emulation = FACT_UNKNOWN;
+
+	/* about twice on bare metal, far more where each step leaves a virtual machine */
+	if (costs->call_ns > 0 && costs->stepped_call_ns > 0)
+		emulation = costs->stepped_call_ns > 1.3 * costs->call_ns ? FACT_YES : FACT_NO;
+	return (struct line_facts){.return_syscall = told(facts->return_syscall),
+				   .nop5_syscall = told(facts->nop5_syscall),
+				   .emulation = told(emulation),
+				   .thread_filter = told(facts->thread_filter)};
+}
+
+static void learnt_factors(const struct daemon *daemon, struct line_factor *lines)
+{
+	struct os_factor factors[OS_FACTORS];
+	struct os_facts facts;
+
+	os_facts__learn(&facts, daemon->options->config.interrupts != VAPRO_IO_OFF);
+	os_factors__of(&facts, factors);
+	for (int i = 0; i < OS_FACTORS; i++)
+		lines[i] = (struct line_factor){factors[i].name, factors[i].source, factors[i].available,
+						factors[i].approx, factors[i].reason};
+}
+
+void daemon__tell_hello(struct daemon *daemon)
+{
+	struct line_factor factors[OS_FACTORS];
+	struct line_pause pauses[KERNEL_PAUSES];
+	struct line_costs costs = {.entry_ns = daemon->costs.entry_ns,
+				   .return_ns = fmax(0, daemon->costs.call_ns - daemon->costs.entry_ns),
+				   .stepped_ns = daemon->costs.stepped_call_ns,
+				   .nop5_ns = daemon->costs.nop5_ns > 0 ? daemon->costs.nop5_ns : NAN,
+				   .syscall_ns = daemon->costs.syscall_ns,
+				   .bystander_ns = daemon->costs.bystander_ns,
+				   .pauses = pauses,
+				   .pause_count = KERNEL_PAUSES};
+	struct line_rung ladder[RUNGS];
+	struct line_facts facts = learnt_facts(daemon);
+	size_t counter_count;
+	const struct counter_line *found = counters__lines(daemon->counters, &counter_count);
+	struct line_counter *counters = calloc(counter_count + 1, sizeof(*counters));
+	struct line_hello hello = {.utc_ns = daemon->clock.utc_ns,
+				   .host = daemon->host,
+				   .version = VAPRO_VERSION,
+				   .rung = ladder_rung_name[kernel_side__rung(daemon->side)],
+				   .pmu_available = counters__count(daemon->counters),
+				   .counters = counters,
+				   .counter_count = counters ? (uint32_t)counter_count : 0,
+				   .factors = factors,
+				   .factor_count = OS_FACTORS,
+				   .workload_source = workload_source(daemon),
+				   .costs = &costs,
+				   .config = &daemon->options->config,
+				   .clock = daemon->clock,
+				   .ladder = ladder,
+				   .ladder_count = RUNGS,
+				   .facts = &facts};
+	struct stream_event event = {.type = STREAM_LINE};
+	struct utsname kernel;
+	char *line;
+
+	for (uint32_t i = 0; i < KERNEL_PAUSES; i++)
+		pauses[i] = (struct line_pause){.from_ns = (double)((uint64_t)KERNEL_PAUSE_NS << 2 * i),
+						.entry_ns = daemon->costs.pause_ns[0][i],
+						.return_ns = daemon->costs.pause_ns[1][i]};
+	learnt_factors(daemon, factors);
+	uname(&kernel);
+	hello.kernel = kernel.release;
+	if (!hello.pmu_available)
+		hello.pmu_reason = counters__reason(daemon->counters);
+	for (size_t i = 0; i < hello.counter_count; i++)
+		counters[i] = (struct line_counter){.name = found[i].name,
+						    .provider = found[i].provider,
+						    .available = found[i].available,
+						    .reason = found[i].reason[0] ? found[i].reason : NULL};
+	for (int i = 0; i < RUNGS; i++) {
+		const struct kernel_rung *rung = &kernel_side__rungs(daemon->side)[i];
+
+		ladder[i] = (struct line_rung){.name = ladder_rung_name[i],
+					       .tried = rung->tried,
+					       .works = rung->works,
+					       .reason = rung->reason[0] ? rung->reason : NULL};
+	}
+	line = lines__hello(&hello);
+	event.line = line;
+	if (line)
+		stream__put(&daemon->tee.sink, &event);
+	free(line);
+	free(counters);
+}
+
+/* Once it is known what is counted. Returns 0 or -ENOMEM. */
+static int make_pipeline(struct daemon *daemon)
+{
+	const struct daemon_options *options = daemon->options;
+	const char *const named[RULES_NAMED] = {counters__named(daemon->counters, 0),
+						counters__named(daemon->counters, 1)};
+
+	daemon->tee.pipeline =
+	    pipeline__new(&options->config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
+	return daemon->tee.pipeline ? pipeline__name_events(daemon->tee.pipeline, named) : -ENOMEM;
+}
+
+/* Much of what they are needed for fails in silence: what cannot be seen is not there. */
+static void warn_of_capabilities(struct daemon *daemon)
+{
+	uint64_t held = privileges__held();
+
+	for (size_t i = 0; i < privilege_count; i++) {
+		if (privilege__missing(&privileges[i], held))
+			watch__warn(daemon->watch, "missing_capability", 0, "%s is missing: %s", privileges[i].name,
+				    privileges[i].consequence);
+	}
+}
+
+int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
+{
+	const struct daemon_options *options = daemon->options;
+	char finder_err[256];
+	struct governor governor;
+	int status = EXIT_FAILED, user_rows;
+	bool counts = counters__count(daemon->counters);
+
+	user_rows = user_rows__add(options->config.functions, daemon->user_rows, err, err_size);
+	if (user_rows < 0)
+		return EXIT_FAILED;
+	daemon->side = kernel_side__load(&options->config, daemon->counters, err, err_size, &status);
+	if (!daemon->side)
+		return status;
+	if (counters_missed(daemon)) {
+		snprintf(err, err_size, "--counters: %s", counters__reason(daemon->counters));
+		return EXIT_REFUSED;
+	}
+	if (counts && !counters__count(daemon->counters))
+		fprintf(stderr, "vaprod: %s: workload is assumed from call arguments\n",
+			counters__reason(daemon->counters));
+	if (make_pipeline(daemon)) {
+		snprintf(err, err_size, "out of memory");
+		return EXIT_FAILED;
+	}
+	/* before what a probe costs is measured: reading them is part of it */
+	status = counters__arm(daemon->counters, kernel_side__bpf(daemon->side));
+	if (status) {
+		snprintf(err, err_size, "the kernel does not take the counters: %s", strerror(-status));
+		return EXIT_FAILED;
+	}
+	if (calibrate__run(daemon->side, options->config.io != VAPRO_IO_OFF, &daemon->costs, err, err_size))
+		fprintf(stderr, "vaprod: %s; overhead is not known\n", err);
+	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
+	governor__init(&governor, options->config.overhead_budget_pct, options->config.overhead_cap_pct,
+		       governor__seed(daemon->host, mono_now()));
+	daemon->rows = row_attacher__new(daemon->side, &daemon->costs, governor.budget * options->config.function_share,
+					 governor.seed);
+	daemon->resolver = resolver__new(daemon->side, &daemon->tee.sink, daemon->host, &options->config);
+	daemon->collector = daemon->resolver
+				? collector__new(daemon->side, daemon->resolver, &daemon->tee.sink, on_event, daemon)
+				: NULL;
+	if (!daemon->attacher || !daemon->rows || !daemon->collector) {
+		snprintf(err, err_size, "out of memory");
+		return EXIT_FAILED;
+	}
+	if (counters__count(daemon->counters))
+		collector__count(daemon->collector, daemon->counters);
+	daemon->finder = finder__new(finder_err, sizeof(finder_err));
+	daemon->watch = watch__new(&(struct watch_parts){.side = daemon->side,
+							 .attacher = daemon->attacher,
+							 .resolver = daemon->resolver,
+							 .collector = daemon->collector,
+							 .sink = &daemon->tee.sink,
+							 .host = daemon->host,
+							 .costs = &daemon->costs,
+							 .governor = governor,
+							 .no_return = options->config.no_return,
+							 .io = options->config.io != VAPRO_IO_OFF,
+							 .finds = daemon->finder != NULL,
+							 .rows = daemon->rows,
+							 .threads = options->config.threads,
+							 .user_rows = daemon->user_rows,
+							 .user_row_count = (size_t)user_rows},
+				   &options->selection);
+	if (!daemon->watch) {
+		snprintf(err, err_size, "out of memory");
+		return EXIT_FAILED;
+	}
+	io_tracing__init(&daemon->io, daemon->side, &daemon->costs, options->config.io, governor.budget, mono_now());
+	warn_of_capabilities(daemon);
+	if (!daemon->finder)
+		watch__warn(daemon->watch, "no_finder", 0,
+			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);
+	/* of others, what is executed matters only where MPI may be in the executable of one that is selected */
+	kernel_side__bpf(daemon->side)->data->tell_execs =
+	    !daemon->finder || options->selection.glob_count || options->selection.ancestor;
+	if (kernel_side__watch_tasks(daemon->side, err, err_size))
+		return EXIT_REFUSED;
+	return EXIT_OK;
+}
+
+void daemon__tear_down(struct daemon *daemon)
+{
+	ask_server__close(daemon->asks);
+	watch__free(daemon->watch);
+	finder__free(daemon->finder);
+	attacher__free(daemon->attacher);
+	row_attacher__free(daemon->rows);
+	functions__clear();
+	collector__free(daemon->collector);
+	resolver__free(daemon->resolver);
+	kernel_side__free(daemon->side);
+	counters__free(daemon->counters);
+}

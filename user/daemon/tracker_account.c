@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What the watched cost and what is known of them, second by second and window by window. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collect/requests.h"
+#include "base/grow.h"
+#include "daemon/tracker_private.h"
+
+#define RETIRE_NS 600000000ULL /* after a process's end its last bin is drained by then */
+
+#define ENDED_MOST 65536 /* threads whose end is not reported yet */
+
+#define SILENT_NS 10000000000ULL /* without any call since it is watched: worth a word */
+
+#define REQUEST_NS 60000000000ULL /* no completion was seen for this long: none will be */
+
+static void say_pathless(struct watch *watch, struct watched *watched)
+{
+	if (watched->pathless || !resolver__pathless(watch->parts.resolver, watched->pid))
+		return;
+	watched->pathless = true;
+	watch__warn(watch, "no_frame_pointers", watched->pid,
+		    "process %d (%s) keeps no frame pointers: its states are told by call-site alone", watched->pid,
+		    watched->identity.exe);
+}
+
+/* A process with more states than its share: each consequence is reported once. */
+static void say_bounded(struct watch *watch, struct watched *watched)
+{
+	uint32_t fresh = watch__counters(watch, watched)->bounded & ~watched->bounded_told;
+
+	watched->bounded_told |= fresh;
+	if (fresh & KERNEL_BOUNDED_STATES)
+		watch__warn(watch, "states_bounded", watched->pid,
+			    "process %d (%s) has more states than its share of the kernel's tables: fragments of "
+			    "further states are lost, by the cause 'states'",
+			    watched->pid, watched->identity.exe);
+	else if (fresh & KERNEL_BOUNDED_VALUES)
+		watch__warn(watch, "states_bounded", watched->pid,
+			    "process %d (%s) has more states than its share of the kernel's tables: further values "
+			    "of peer, root, communicator, operation, file, mode and call path are one, 'other'",
+			    watched->pid, watched->identity.exe);
+}
+
+/*
+ * Who attaches to a job because it hangs sees none of its calls begin. What /proc tells of it then is no
+ * fragment, but where to look next.
+ */
+static void say_silent(struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	const struct kernel_counters *counters = watch__counters(watch, watched);
+	struct process_doing doing;
+	char rank[32] = "", where[384] = "runs";
+	bool closed = kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot].turn & 1;
+
+	if (watched->silence_told || !watched->image || closed ||
+	    (watched->looked_ns && now_ns < watched->looked_ns + SILENT_NS))
+		return;
+	if (counters->enter + counters->left + counters->syscalls) {
+		watched->silence_told = true;
+		return;
+	}
+	if (process__doing(watched->pid, &doing))
+		return;
+	if (!watched->looked_ns) {
+		watched->looked_ns = now_ns;
+		watched->looked_cpu_s = doing.cpu_s;
+		return;
+	}
+	watched->silence_told = true;
+	if (watched->identity.rank >= 0)
+		snprintf(rank, sizeof(rank), "rank %d, ", watched->identity.rank);
+	if (doing.state != 'R')
+		snprintf(where, sizeof(where), "%s%s%s%s%s", doing.state == 'T' ? "is stopped" : "sleeps",
+			 *doing.call ? " in " : "", doing.call, *doing.file ? " of " : "", doing.file);
+	watch__warn(
+	    watch, "no_calls", watched->pid,
+	    "process %d (%s%s): no call was seen in the %.0f s since it was attached: what it is in, a call or a "
+	    "computation, began before and is not told; its main thread %s; %.1f s of CPU time meanwhile",
+	    watched->pid, rank, watched->identity.exe, (double)(now_ns - watched->attached_ns) * 1e-9, where,
+	    doing.cpu_s - watched->looked_cpu_s);
+}
+
+void watch__thread_ended(struct watch *watch, pid_t pid, pid_t tid, uint64_t time_ns)
+{
+	/* a main thread may end long before its process: that is reported by itself */
+	if (tid == pid || watch->ended_count >= ENDED_MOST ||
+	    grow(&watch->ended, &watch->ended_room, watch->ended_count + 1, sizeof(*watch->ended)))
+		return;
+	watch->ended[watch->ended_count++] = (struct ended_thread){tid, time_ns};
+}
+
+/* Reports the ends of threads whose last bundles were drained: one that has none has no number either. */
+static void report_ended(struct watch *watch, uint64_t now_ns)
+{
+	size_t done = 0;
+
+	for (; done < watch->ended_count && watch->ended[done].time_ns + RETIRE_NS <= now_ns; done++) {
+		int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)watch->ended[done].tid, 0);
+		struct stream_event event = {.type = STREAM_SEEN};
+
+		if (thread < 0)
+			continue;
+		event.seen = (struct stream_seen){.thread = (uint32_t)thread, .to_ns = watch->ended[done].time_ns};
+		stream__put(watch->parts.sink, &event);
+	}
+	watch->ended_count -= done;
+	memmove(watch->ended, watch->ended + done, watch->ended_count * sizeof(*watch->ended));
+}
+
+void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *second)
+{
+	double seconds = (double)(now_ns - watch->last_second_ns) * 1e-9;
+
+	*second = (struct watch_second){0};
+	report_ended(watch, now_ns);
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *watched = &watch->watched[i];
+		struct kernel_thread thread;
+		uint64_t calls;
+		size_t threads;
+
+		if (watched->ended_ns)
+			continue;
+		calls = process__io_calls(watched->pid);
+		second->io_worth |= watched->io_asked || (double)(calls - watched->io_calls) >= seconds;
+		watched->io_asked = false;
+		watched->io_calls = calls;
+		second->io_ns += watch__counters(watch, watched)->io_ns - watched->io_ns;
+		watched->io_ns = watch__counters(watch, watched)->io_ns;
+		second->in_io |=
+		    !kernel_side__thread(watch->parts.side, watched->pid, &thread) && thread.open == KERNEL_SYSCALL;
+		threads = process__threads(watched->pid, NULL, 0);
+		second->threads += (uint32_t)threads;
+		watch__look_for_threads(watch, watched, threads);
+		say_pathless(watch, watched);
+		say_bounded(watch, watched);
+		say_silent(watch, watched, now_ns);
+	}
+	watch->last_second_ns = now_ns;
+}
+
+void watch__stopped(struct watch *watch, pid_t pid)
+{
+	struct watched *watched = watch__of(watch, pid);
+	pid_t tracer = watched && !watched->ended_ns ? process__tracer(pid) : 0;
+	char exe[512] = "", *base;
+
+	if (!watched || tracer == watched->tracer)
+		return;
+	watched->tracer = tracer;
+	if (!tracer)
+		return;
+	process__read_exe(tracer, exe, sizeof(exe));
+	base = strrchr(exe, '/');
+	watch__warn(
+	    watch, "traced", pid,
+	    "process %d (%s): a debugger or tracer is attached to it, %s (pid %d): the time in which that stops it "
+	    "is reported as stopped",
+	    pid, watched->identity.exe, base ? base + 1 : "unknown", tracer);
+}
+
+static int tell_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
+{
+	const struct kernel_governed *orders = &kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot];
+	struct kernel_counters now = *watch__counters(watch, watched), delta = {0};
+	struct governed *governed = &watched->governed;
+	struct stream_event event = {.type = STREAM_FACTS};
+	uint64_t from = begin_ns > watched->attached_ns ? begin_ns : watched->attached_ns;
+	uint64_t to = watched->ended_ns && watched->ended_ns < end_ns ? watched->ended_ns : end_ns;
+	uint64_t told = collector__told(watch->parts.collector, watched->slot) - watched->told;
+
+	if (governed->gap_ns)
+		watch__count_gap(watched, to, true);
+	delta.enter = now.enter - watched->window.enter;
+	delta.exit = now.exit - watched->window.exit;
+	delta.left = now.left - watched->window.left;
+	delta.syscalls = now.syscalls - watched->window.syscalls;
+	event.facts = (struct vapro_process_facts){
+	    .pid = (uint32_t)watched->pid,
+	    .job = watched->identity.job,
+	    .user = (uint32_t)watched->identity.uid + 1,
+	    .wall_ns = to > from ? to - from : 0,
+	    .governed_ns = governed->closed_ns,
+	    .thinned_ns = orders->thinned_ns - governed->thinned_ns,
+	    .thinned = 2 * (orders->thinned - governed->thinned) + 2 * (orders->thinned_io - governed->thinned_io),
+	    .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
+	    .cost_ns = watch__spent(watch, watched) + now.held_ns - watched->window.held_ns};
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];
+	event.facts.lost[VAPRO_LOST_GOVERNED] += event.facts.thinned;
+	/* handed over by the kernel side and never told; of the living some are always under way */
+	if (watched->ended_ns && now.emitted > told + watched->unaccounted) {
+		event.facts.lost[VAPRO_LOST_UNACCOUNTED] += now.emitted - told - watched->unaccounted;
+		watched->unaccounted = now.emitted - told;
+	}
+	watched->window = now;
+	governed->closed_ns = 0;
+	governed->thinned = orders->thinned;
+	governed->thinned_ns = orders->thinned_ns;
+	governed->thinned_io = orders->thinned_io;
+	return stream__put(watch->parts.sink, &event);
+}
+
+int watch__tell_place(struct watch *watch, const struct watched *watched, pid_t tid)
+{
+	int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)tid, 0);
+	struct stream_event event = {.type = STREAM_PLACE};
+
+	if (thread < 0 || !topology__place(watch->topology, watched->pid, tid, &event.place))
+		return 0;
+	event.place.thread = (uint32_t)thread;
+	return stream__put(watch->parts.sink, &event);
+}
+
+static void forget(struct watch *watch, struct watched *watched)
+{
+	watch->hits += watch__hits_of(watch, watched);
+	resolver__remove(watch->parts.resolver, watched->pid, watched->slot);
+	watch->slots[watched->slot] = false;
+	close(watched->pidfd);
+	*watched = watch->watched[--watch->count];
+}
+
+bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns)
+{
+	if (!watched->ended_ns || watched->ended_ns + RETIRE_NS > now_ns)
+		return false;
+	say_pathless(watch, watched);
+	say_bounded(watch, watched);
+	tell_facts(watch, watched, watch->window_ns, now_ns);
+	forget(watch, watched);
+	return true;
+}
+
+struct aging {
+	struct watch *watch;
+	uint64_t now_ns;
+};
+
+/* A request of a process that has ended, or an old one, is one whose completion we do not see. */
+static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *request)
+{
+	struct aging *aging = ctx;
+	struct kernel_counters *counters = kernel_side__bpf(aging->watch->parts.side)->bss->counters;
+
+	for (size_t i = 0; i < aging->watch->count; i++) {
+		const struct watched *watched = &aging->watch->watched[i];
+
+		if ((uint32_t)watched->pid != tgid)
+			continue;
+		if (!watched->ended_ns &&
+		    (request->flags & KERNEL_REQUEST_PERSISTENT || request->time_ns + REQUEST_NS > aging->now_ns))
+			return false;
+		if (!(request->flags & KERNEL_REQUEST_PERSISTENT) && !watch__orders(aging->watch, watched)->set)
+			__atomic_fetch_add(&counters[watched->slot].lost[VAPRO_LOST_UNMATCHED], request->count,
+					   __ATOMIC_RELAXED);
+		return true;
+	}
+	return true;
+}
+
+/* What ended before a window's end and has been drained since. */
+static void retire(struct watch *watch, uint64_t end_ns)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		struct watched *watched = &watch->watched[i];
+
+		if (!watched->ended_ns || watched->ended_ns + RETIRE_NS > end_ns)
+			continue;
+		forget(watch, watched);
+		i--;
+	}
+}
+
+int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
+{
+	pid_t tids[256];
+	int status = 0;
+
+	requests__age(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.requests), is_stale,
+		      &(struct aging){watch, end_ns});
+	for (size_t i = 0; i < watch->count && !status; i++) {
+		struct watched *watched = &watch->watched[i];
+		size_t count = watched->ended_ns ? 0 : process__threads(watched->pid, tids, 256);
+
+		for (size_t j = 0; j < count && j < 256 && !status; j++) {
+			status = collector__tell_open(watch->parts.collector, tids[j], end_ns);
+			if (!status)
+				status = watch__tell_place(watch, watched, tids[j]);
+		}
+		if (!status)
+			status = tell_facts(watch, watched, begin_ns, end_ns);
+		say_pathless(watch, watched); /* of one that has ended since the last second, too */
+		say_bounded(watch, watched);
+	}
+	retire(watch, end_ns);
+	watch->window_ns = end_ns;
+	return status;
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is told of processes: lines, and the row that a rank is. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/printable.h"
+#include "daemon/tracker_private.h"
+
+#define IMAGES_MAX 16
+
+static void tell_line(struct watch *watch, char *line)
+{
+	struct stream_event event = {.type = STREAM_LINE, .line = line};
+
+	if (line)
+		stream__put(watch->parts.sink, &event);
+	free(line);
+}
+
+void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *format, ...)
+{
+	struct line_warning warning = {
+	    .utc_ns = utc_now(), .host = watch->parts.host, .code = code, .pid = (uint32_t)pid};
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	warning.text = text;
+	printable(text); /* a target's paths may hold what a terminal obeys */
+	fprintf(stderr, "vaprod: %s\n", text);
+	tell_line(watch, lines__warning(&warning));
+}
+
+uint64_t watch__start_utc(const struct process *process)
+{
+	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t began = utc_now() - (uint64_t)(process__age(process) * 1e9);
+
+	return (began + tick_ns / 2) / tick_ns * tick_ns; /* to the tick: no more is known */
+}
+
+void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
+			 uint64_t hits, const char *reason)
+{
+	const struct process *process = &watched->identity;
+	const struct attached_image *images[IMAGES_MAX];
+	struct line_image line_images[IMAGES_MAX];
+	size_t count = 0;
+	struct line_process line = {
+	    .utc_ns = utc_now(),
+	    .host = watch->parts.host,
+	    .pid = (uint32_t)process->pid,
+	    .start_utc_ns = watched->start_utc_ns,
+	    .exe = process->exe,
+	    .build_id = watched->build_id[0] ? watched->build_id : NULL,
+	    .rank = process->rank,
+	    .world_size = process->world_size,
+	    .job_kind = process->job_kind,
+	    .job_id = process->job_id,
+	    .job_step = process->job_step[0] ? process->job_step : NULL,
+	    .job = process->job,
+	    .user = (uint32_t)process->uid + 1,
+	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
+	    .hits = hits,
+	    .attach_cpu_ms = (double)watched->attach_cost_ns * 1e-6,
+	    .state = state,
+	    .reason = reason,
+	};
+
+	if (watched->image)
+		images[count++] = watched->image;
+	count += row_attacher__images(watch->parts.rows, process->pid, images + count, IMAGES_MAX - count);
+	/* the two skip lists have the same shape; the attachers are the owners */
+	for (size_t i = 0; i < count; i++)
+		line_images[i] = (struct line_image){.path = images[i]->path,
+						     .build_id = images[i]->build_id,
+						     .functions = images[i]->functions,
+						     .shifted = images[i]->shifted,
+						     .at_entry = images[i]->at_entry,
+						     .skipped = (const struct line_skipped *)images[i]->skipped,
+						     .skipped_count = images[i]->skipped_count};
+	line.images = count ? line_images : NULL;
+	line.image_count = count;
+	tell_line(watch, lines__process(&line));
+}
+
+void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_t to_ns)
+{
+	int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)watched->pid, (uint32_t)watched->pid);
+	struct stream_event event = {.type = STREAM_SEEN};
+
+	if (thread < 0)
+		return;
+	event.seen = (struct stream_seen){.thread = (uint32_t)thread, .from_ns = watched->attached_ns, .to_ns = to_ns};
+	stream__put(watch->parts.sink, &event);
+	if (!to_ns)
+		watch__tell_place(watch, watched, watched->pid);
+}

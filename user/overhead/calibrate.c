@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "overhead/calibrate.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "overhead/calibrate_private.h"
+#include "vapro.skel.h"
+
+/* Batches are short, so that some of many are not disturbed, and go on for a time, however slow traps are here. */
+#define BATCH_CALLS 200
+#define STEPPED_CALLS 50
+#define LEAST_BATCHES 4
+#define MEASURE_S 0.015
+#define QUICK_S 0.003
+
+#define PAUSE_CALLS 5
+#define PAUSE_BYTES (2U << 20)
+
+/*
+ * One function per class of site: on x86 a push is emulated by the kernel, a mov is single-stepped; on
+ * arm64 a branch is emulated, and what most functions begin with is single-stepped by most kernels.
+ */
+void vapro_calibrate_emulated(void);
+void vapro_calibrate_stepped(void);
+void vapro_calibrate_around(void (*inner)(void)); /* emulated, too, and calls what it is given */
+#if defined(__x86_64__)
+__asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,@function\n"
+	"vapro_calibrate_emulated:\n\tpush %rbx\n\tpop %rbx\n\tret\n"
+	".globl vapro_calibrate_stepped\n.type vapro_calibrate_stepped,@function\n"
+	"vapro_calibrate_stepped:\n\tmov %rdi,%rax\n\tret\n"
+	".globl vapro_calibrate_around\n.type vapro_calibrate_around,@function\n"
+	"vapro_calibrate_around:\n\tpush %rbx\n\tcall *%rdi\n\tpop %rbx\n\tret\n");
+#elif defined(__aarch64__)
+__asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,@function\n"
+	"vapro_calibrate_emulated:\n\tb 1f\n1:\tret\n"
+	".globl vapro_calibrate_stepped\n.type vapro_calibrate_stepped,@function\n"
+	"vapro_calibrate_stepped:\n\tstp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n\tret\n"
+	".globl vapro_calibrate_around\n.type vapro_calibrate_around,@function\n"
+	"vapro_calibrate_around:\n\tb 2f\n2:\tstp x29, x30, [sp, #-16]!\n\tblr x0\n\tldp x29, x30, [sp], #16\n\tret\n");
+#endif
+
+/* Kernels from 6.18 turn a probe on a five-byte nop into a call. */
+#if defined(__x86_64__)
+void vapro_calibrate_nop5(void);
+__asm__(".text\n.globl vapro_calibrate_nop5\n.type vapro_calibrate_nop5,@function\n"
+	"vapro_calibrate_nop5:\n\t.byte 0x0f,0x1f,0x44,0x00,0x00\n\tret\n");
+static void (*const nop5)(void) = vapro_calibrate_nop5;
+#else
+static void (*const nop5)(void) = NULL; /* there is none */
+#endif
+
+static double seconds_now(void)
+{
+	return (double)mono_now() * 1e-9;
+}
+
+/* Least of some batches of calls, ns per call. */
+static double measure_warm(char what, int zero)
+{
+	uint32_t calls = what == 's' ? STEPPED_CALLS : BATCH_CALLS;
+	double least = 1e9, from = seconds_now(), end = from;
+	double until = from + (what == 'q' ? QUICK_S : MEASURE_S);
+	char byte;
+
+	for (int batch = 0; batch < LEAST_BATCHES || end < until; batch++) {
+		double begin = seconds_now(), each;
+
+		for (uint32_t i = 0; i < calls; i++) {
+			if (what == 'e' || what == 'q')
+				vapro_calibrate_emulated();
+			else if (what == 's')
+				vapro_calibrate_stepped();
+			else if (what == 'n' && nop5)
+				nop5();
+			else if (read(zero, &byte, 1) != 1)
+				break;
+		}
+		end = seconds_now();
+		each = (end - begin) / calls * 1e9;
+		if (each < least)
+			least = each;
+	}
+	return least;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What the child does in a pause: goes through memory for a time. When that began and ended, in seconds. */
+static volatile char *memory;
+static double pause_seconds, pause_begin, pause_end;
+
+static void pause_from_hits(void)
+{
+	static size_t at;
+
+	pause_begin = pause_end = seconds_now();
+	for (; pause_end < pause_begin + pause_seconds; pause_end = seconds_now())
+		for (int line = 0; line < 64; line++, at = (at + 64) % PAUSE_BYTES)
+			memory[at]++;
+}
+
+/* Medians of what an entry and a return take that come after a pause of the middle of its class, or of 3.2 ms. */
+static void measure_pauses(double answer[2][KERNEL_PAUSES])
+{
+	double taken[2][PAUSE_CALLS];
+
+	memory = calloc(1, PAUSE_BYTES);
+	if (!memory)
+		return;
+	for (int i = 0; i < KERNEL_PAUSES; i++) {
+		pause_seconds = fmin(3.2e-3, 2e-9 * (double)((uint64_t)KERNEL_PAUSE_NS << 2 * i));
+		for (int call = 0; call < PAUSE_CALLS; call++) {
+			double begin;
+
+			pause_from_hits();
+			begin = seconds_now();
+			vapro_calibrate_around(pause_from_hits);
+			taken[1][call] = (seconds_now() - pause_end) * 1e9;
+			taken[0][call] = (pause_begin - begin) * 1e9;
+		}
+		for (int returned = 0; returned < 2; returned++) {
+			qsort(taken[returned], PAUSE_CALLS, sizeof(taken[returned][0]), compare);
+			answer[returned][i] = taken[returned][PAUSE_CALLS / 2];
+		}
+	}
+	free((char *)memory);
+}
+
+/*
+ * The child: measures what it is asked for, 'e'mulated, the same 'q'uickly, 's'tepped, 'n'op5 or 'r'ead, and
+ * answers in ns per call; or halves of calls after 'p'auses.
+ */
+static void serve(int from, int to)
+{
+	int zero = open("/dev/zero", O_RDONLY);
+	char what;
+
+	while (read(from, &what, 1) == 1) {
+		double answer[2][KERNEL_PAUSES] = {{0}};
+		size_t size = sizeof(answer);
+
+		if (what == 'p') {
+			measure_pauses(answer);
+		} else {
+			answer[0][0] = measure_warm(what, zero);
+			size = sizeof(answer[0][0]);
+		}
+		if (write(to, answer, size) != (ssize_t)size)
+			break;
+	}
+	_exit(0);
+}
+
+int calibrate__start_child(struct child *child)
+{
+	int ask[2] = {-1, -1}, answer[2] = {-1, -1};
+
+	if (pipe2(ask, O_CLOEXEC) || pipe2(answer, O_CLOEXEC) || (child->pid = fork()) < 0) {
+		int error = errno;
+
+		for (int i = 0; i < 2; i++) {
+			if (ask[i] >= 0)
+				close(ask[i]);
+			if (answer[i] >= 0)
+				close(answer[i]);
+		}
+		return -error;
+	}
+	if (!child->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(ask[1]);
+		close(answer[0]);
+		serve(ask[0], answer[1]);
+	}
+	close(ask[0]);
+	close(answer[1]);
+	child->ask = ask[1];
+	child->answer = answer[0];
+	return 0;
+}
+
+double calibrate__measure(const struct child *child, char what)
+{
+	double ns = 0;
+
+	if (write(child->ask, &what, 1) != 1 || read(child->answer, &ns, sizeof(ns)) != sizeof(ns))
+		return 0;
+	return ns;
+}
+
+static int link_own(struct kernel_side *side, const struct process *self, void (*function)(void), pid_t pid,
+		    bool entry_only, struct kernel_link **link)
+{
+	const struct process_mapping *mapping = process__mapping_at(self, (uint64_t)(uintptr_t)function);
+	uint64_t offset, cookie = CALIBRATION_ROW;
+	struct kernel_sites sites = {.path = "/proc/self/exe",
+				     .offsets = &offset,
+				     .cookies = &cookie,
+				     .count = 1,
+				     .pid = pid,
+				     .entry_only = entry_only};
+
+	*link = NULL;
+	if (!mapping)
+		return -ENOENT;
+	offset = (uint64_t)(uintptr_t)function - mapping->start + mapping->offset;
+	return kernel_side__link(side, &sites, link);
+}
+
+int calibrate__link_call(struct kernel_side *side, const struct process *self, pid_t pid, struct kernel_link **link)
+{
+	return link_own(side, self, vapro_calibrate_emulated, pid, false, link);
+}
+
+void calibrate__end_child(const struct child *child)
+{
+	close(child->ask);
+	close(child->answer);
+	kill(child->pid, SIGKILL);
+	waitpid(child->pid, NULL, 0);
+}
+
+static double extra(double with, double without)
+{
+	return with > without && without > 0 ? with - without : 0;
+}
+
+/* What entries and returns take after pauses, ns; a bare call's own time, a tenth of a microsecond, is in it. */
+static void ask_pauses(const struct child *child, double taken[2][KERNEL_PAUSES])
+{
+	size_t size = 2 * sizeof(taken[0]);
+
+	if (write(child->ask, "p", 1) != 1 || read(child->answer, taken, size) != (ssize_t)size)
+		memset(taken, 0, size);
+}
+
+/* Less what they take back to back. */
+static void find_pauses(double taken[2][KERNEL_PAUSES], struct costs *costs)
+{
+	const double warm[2] = {costs->entry_ns, fmax(0, costs->call_ns - costs->entry_ns)};
+
+	for (int returned = 0; returned < 2; returned++)
+		for (int i = 0; i < KERNEL_PAUSES; i++)
+			costs->pause_ns[returned][i] = fmax(0, taken[returned][i] - warm[returned]);
+}
+
+/* The child, by other flags from now on: a new generation makes its thread read them. */
+static int track_child(struct kernel_side *side, pid_t pid, uint32_t flags)
+{
+	struct kernel_process tracked = {.slot = CALIBRATION_SLOT, .flags = flags};
+	int status = kernel_side__track(side, pid, &tracked);
+
+	kernel_side__bpf(side)->data->generation++;
+	return status;
+}
+
+int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs, char *err, size_t err_size)
+{
+	struct kernel_function row = {.known = 1};
+	uint32_t key = CALIBRATION_ROW;
+	struct process *self = NULL;
+	struct child child = {.pid = -1};
+	double bare, bare_stepped, bare_nop5, bare_read, beside = 0, traced = 0;
+	double paused[2][KERNEL_PAUSES];
+	struct kernel_link *link;
+	int status;
+
+	memset(costs, 0, sizeof(*costs));
+	status = process__read(getpid(), &self, err, err_size);
+	if (!status)
+		status = calibrate__start_child(&child);
+	if (status) {
+		snprintf(err, err_size, "cannot start the calibration child: %s", strerror(-status));
+		goto out;
+	}
+	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(side)->maps.functions), &key, &row, BPF_ANY);
+	bare = calibrate__measure(&child, 'e');
+	bare_stepped = calibrate__measure(&child, 's');
+	bare_nop5 = calibrate__measure(&child, 'n');
+	bare_read = calibrate__measure(&child, 'r');
+	if (syscalls && !kernel_side__watch_syscalls(side, true))
+		beside = calibrate__measure(&child, 'r');
+	status = track_child(side, child.pid, 0);
+	if (syscalls && !status) {
+		traced = calibrate__measure(&child, 'r');
+		kernel_side__watch_syscalls(side, false);
+		/* before and after: one that was disturbed would make the others cost nothing */
+		bare_read = fmin(bare_read, calibrate__measure(&child, 'r'));
+		costs->bystander_ns = extra(beside, bare_read);
+		costs->syscall_ns = extra(traced, bare_read);
+	}
+	if (!status)
+		status = calibrate__link_call(side, self, child.pid, &link);
+	if (!status) {
+		costs->call_ns = extra(calibrate__measure(&child, 'e'), bare);
+		kernel_side__unlink(side, link);
+		/* next to it, since a return is the difference */
+		track_child(side, child.pid, KERNEL_PROCESS_NO_RETURN);
+		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
+	}
+	if (!status) {
+		costs->entry_ns = extra(calibrate__measure(&child, 'e'), bare);
+		kernel_side__unlink(side, link);
+		if (nop5)
+			status = link_own(side, self, nop5, child.pid, true, &link);
+	}
+	if (!status && nop5) {
+		costs->nop5_ns = extra(calibrate__measure(&child, 'n'), bare_nop5);
+		kernel_side__unlink(side, link);
+	}
+	if (!status) {
+		track_child(side, child.pid, 0);
+		status = link_own(side, self, vapro_calibrate_stepped, child.pid, false, &link);
+	}
+	if (!status) {
+		costs->stepped_call_ns = extra(calibrate__measure(&child, 's'), bare_stepped);
+		kernel_side__unlink(side, link);
+		status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child.pid, false, &link);
+	}
+	if (!status) {
+		ask_pauses(&child, paused);
+		kernel_side__unlink(side, link);
+		find_pauses(paused, costs);
+	}
+	if (status)
+		snprintf(err, err_size, "cannot probe the calibration child: %s", strerror(-status));
+out:
+	if (child.pid > 0) {
+		kernel_side__untrack(side, child.pid);
+		calibrate__end_child(&child);
+	}
+	process__free(self);
+	return status < 0 ? status : 0;
+}
+
+double calibrate__cost(const struct costs *costs, const struct kernel_counters *counters)
+{
+	double returned = (double)counters->exit, entered = (double)(counters->enter + counters->left);
+	double cost = entered * costs->entry_ns + returned * extra(costs->call_ns, costs->entry_ns) +
+		      (double)counters->stepped * extra(costs->stepped_call_ns, costs->call_ns) +
+		      (double)counters->syscalls * costs->syscall_ns;
+
+	for (int half = 0; half < 2; half++)
+		for (int i = 0; i < KERNEL_PAUSES; i++)
+			cost += (double)counters->pauses[half][i] * costs->pause_ns[half][i];
+	return cost;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "overhead/governor.h"
+
+#include <math.h>
+
+#define SHARE 0.9	  /* of the budget that is spent: reaction time and cold caches take the rest */
+#define PEAK_SHARE 0.8	  /* the same of the cap */
+#define REACTION_NS 5e7	  /* until probes are closed, once that was decided */
+#define SHORTEST_LOOK 1e6 /* ns; what was spent in less says nothing of the speed */
+#define MEAN_NS 1e9
+#define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
+#define OPENING_CREDIT 0.25 /* of the room: the mean holds for a short run, too */
+#define AHEAD_NS 1e8	    /* an allowance that lasts no longer is looked at often */
+#define LEAST_SPELL_NS 1e9
+#define REFILL 0.5   /* of the room, that a closed period fills up */
+#define MOST_LEVEL 4 /* 16 s */
+#define SHORT_WINDOW_NS 1000000000ULL
+#define WORTH_MORE 1.1	      /* times as much must be told before more is let go */
+#define LEAST_LOAD_NS 5e7     /* of open time before a plan is made */
+#define LEAST_UNIT 0.02	      /* of the cost: less is not worth a link's change */
+#define TO_SPARE 0.6	      /* of the budget: a set is chosen once, and shares of calls are not quite those of cost */
+#define WORTH_LEAVING_OUT 0.3 /* of the cost, where the rest does not keep the budget either */
+
+/* How long a set stays as it is. */
+static uint64_t kept_ns(const struct governor_set *set)
+{
+	return GOVERNOR_KEEP_NS << set->level;
+}
+
+void governor__init(struct governor *governor, double budget_pct, double cap_pct, uint64_t seed)
+{
+	double cap = cap_pct / 100, mean = budget_pct > 0 && budget_pct < cap_pct ? budget_pct / 100 : cap;
+
+	*governor = (struct governor){.seed = seed | 1};
+	if (cap <= 0)
+		return;
+	governor->budget = mean;
+	governor->rate = mean * SHARE;
+	governor->room_ns = (cap - governor->rate) * (double)GOVERNOR_PEAK_NS * PEAK_SHARE;
+}
+
+struct governor governor__of_share(double share)
+{
+	return (struct governor){.budget = share, .rate = share * SHARE, .room_ns = share * 1e9, .seed = 1};
+}
+
+uint64_t governor__seed(const char *host, uint64_t time_ns)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL ^ time_ns; /* FNV-1a */
+
+	for (; *host; host++)
+		hash = (hash ^ (unsigned char)*host) * 0x100000001b3ULL;
+	return (hash ^ hash >> 32) | 1;
+}
+
+double governor__random(struct governor *governor)
+{
+	governor->seed ^= governor->seed << 13; /* xorshift */
+	governor->seed ^= governor->seed >> 7;
+	governor->seed ^= governor->seed << 17;
+	return (double)(governor->seed >> 11) / 9007199254740992.0;
+}
+
+double governor__busiest(uint64_t busiest, uint64_t hits)
+{
+	return busiest && busiest < hits ? (double)busiest / (double)hits : 1;
+}
+
+void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns)
+{
+	*account = (struct governor_account){.credit_ns = governor->room_ns * OPENING_CREDIT, .last_ns = now_ns};
+}
+
+void governor__turned(struct governor_account *account)
+{
+	account->speed = account->mean = 0;
+}
+
+bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
+		      double spent_ns)
+{
+	double passed = (double)(now_ns - account->last_ns), speed = account->speed, lesser = speed;
+
+	account->credit_ns += governor->rate * passed - spent_ns;
+	if (account->credit_ns > governor->room_ns)
+		account->credit_ns = governor->room_ns;
+	account->last_ns = now_ns;
+	if (passed >= SHORTEST_LOOK) {
+		speed = spent_ns / passed;
+		lesser = speed < lesser ? speed : lesser; /* one look may be an accident */
+		account->speed = speed;
+		account->mean += (speed - account->mean) * passed / (passed + MEAN_NS);
+	}
+	if (governor->rate <= 0)
+		return false;
+	/* a process that has slowed down pays its debt with its probes open; a short burst is no reason to close them
+	 */
+	return (lesser > governor->rate * BURST && account->credit_ns < lesser * REACTION_NS) ||
+	       (account->mean > governor->rate && account->credit_ns < 0);
+}
+
+bool governor__is_close(const struct governor *governor, const struct governor_account *account)
+{
+	return account->speed > governor->rate && account->credit_ns < account->speed * AHEAD_NS;
+}
+
+static struct governor_plan plan_of(double rate, const struct governor_load *load, unsigned thin)
+{
+	struct governor_plan plan = {.thin = thin, .open = 1};
+	double time = 0, told = 0, now_saved = 0, saved = 0;
+
+	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
+		time += load->time_ns[i];
+		told += i >= thin ? load->time_ns[i] : 0;
+		now_saved += i < load->thin ? load->calls[i] * load->return_ns : 0;
+		saved += i < thin ? load->calls[i] * load->return_ns : 0;
+	}
+	plan.cost = (load->cost_ns + now_saved - saved) / load->open_ns;
+	plan.saved = saved / load->open_ns;
+	plan.covered = time > 0 ? told / time : 1;
+	if (plan.cost > rate)
+		plan.open = rate / plan.cost;
+	return plan;
+}
+
+/* Of all that keep the rate, in turns if need be, the one that shows most; of equals the one that lets least go. */
+static struct governor_plan best_plan(double rate, const struct governor_load *load)
+{
+	struct governor_plan best = plan_of(rate, load, 0);
+
+	for (unsigned thin = 1; thin < KERNEL_SPANS && load->return_ns > 0; thin++) {
+		struct governor_plan plan = plan_of(rate, load, thin);
+
+		/* probes that stay open are worth something by themselves */
+		double more = plan.open >= 1 && best.open < 1 ? 1 : WORTH_MORE;
+
+		if (plan.covered * plan.open > best.covered * best.open * more)
+			best = plan;
+	}
+	return best;
+}
+
+struct governor_plan governor__plan(const struct governor *governor, const struct governor_load *load)
+{
+	if (governor->rate <= 0 || load->open_ns < LEAST_LOAD_NS)
+		return (struct governor_plan){.thin = load->thin, .covered = 1, .open = 1};
+	return best_plan(governor->rate, load);
+}
+
+bool governor__step(const struct governor *governor, struct governor_steps *steps, const struct governor_load *load,
+		    uint64_t now_ns, struct governor_plan *plan)
+{
+	*plan = governor__plan(governor, load);
+	if (governor->rate <= 0 || load->open_ns < LEAST_LOAD_NS ||
+	    (steps->changed_ns && now_ns < steps->changed_ns + GOVERNOR_STEP_NS))
+		return false;
+	if (plan->thin < steps->thin) {
+		struct governor_plan wary = best_plan(governor->rate * GOVERNOR_GIVE_BACK, load);
+		/* with their returns back spans are longer by what these cost: the octave at the border stays */
+		unsigned back = wary.thin ? wary.thin + 1 : 0;
+
+		if (back >= steps->thin)
+			return false;
+		*plan = plan_of(governor->rate, load, back);
+	}
+	if (plan->thin == steps->thin)
+		return false;
+	steps->thin = plan->thin;
+	steps->changed_ns = now_ns;
+	return true;
+}
+
+bool governor__leave_out(const struct governor *governor, struct governor_set *set, const double shares[GOVERNOR_UNITS],
+			 double cost, uint64_t now_ns)
+{
+	uint32_t without = set->without;
+	double share = 0; /* of the cost, of what is to be left out */
+	/* one that proves too small soon is changed once more, not again and again */
+	bool soon = without && now_ns < set->changed_ns + kept_ns(set);
+	double spend = soon ? 0 : governor->rate * TO_SPARE;
+
+	if (governor->rate <= 0 || cost <= governor->rate)
+		return false;
+	while (cost * (1 - share) > spend) {
+		int most = -1;
+
+		for (int i = 0; i < GOVERNOR_UNITS; i++)
+			if (!(without >> i & 1) && shares[i] >= LEAST_UNIT && (most < 0 || shares[i] > shares[most]))
+				most = i;
+		if (most < 0)
+			break;
+		without |= 1U << most;
+		share += shares[most];
+	}
+	if (without == set->without || (cost * (1 - share) > governor->rate && share < WORTH_LEAVING_OUT))
+		return false;
+	if (set->restored_ns && now_ns < set->restored_ns + kept_ns(set) && set->level < MOST_LEVEL)
+		set->level++;
+	/* what was left out before is of the cost then, not of this one */
+	set->ratio = (1 + set->ratio) / fmax(1 - share, LEAST_UNIT) - 1;
+	set->without = without;
+	set->changed_ns = now_ns;
+	return true;
+}
+
+bool governor__restore(const struct governor *governor, struct governor_set *set, double cost, uint64_t now_ns)
+{
+	if (!set->without || now_ns < set->changed_ns + kept_ns(set) ||
+	    cost * (1 + set->ratio) > governor->rate * GOVERNOR_GIVE_BACK)
+		return false;
+	*set = (struct governor_set){.restored_ns = now_ns, .level = set->level};
+	return true;
+}
+
+void governor__close(struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns)
+{
+	bool in_vain = turns->count && now_ns < turns->opened_ns + SHORT_WINDOW_NS;
+	double spell = (governor->room_ns * REFILL - credit_ns) / governor->rate, least;
+
+	if (in_vain && turns->level < MOST_LEVEL)
+		turns->level++;
+	else if (!in_vain)
+		turns->level = 0;
+	least = LEAST_SPELL_NS * (double)(1U << turns->level) * (1 + 0.5 * governor__random(governor));
+	/* on average what was overdrawn is paid back, and no more: a full allowance grows no further */
+	spell *= 0.75 + 0.5 * governor__random(governor);
+	if (spell < least)
+		spell = least;
+	if (turns->count && turns->opened_ns + GOVERNOR_OPENING_NS > now_ns) {
+		least =
+		    (double)(turns->opened_ns + GOVERNOR_OPENING_NS - now_ns) * (1 + 0.5 * governor__random(governor));
+		if (spell < least)
+			spell = least;
+	}
+	turns->closed_until_ns = now_ns + (uint64_t)spell;
+	turns->count++;
+}
+
+void governor__prolong(const struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns)
+{
+	uint64_t until = now_ns + (uint64_t)((governor->room_ns - credit_ns) / governor->rate);
+
+	if (turns->closed_until_ns < until)
+		turns->closed_until_ns = until;
+}
+
+bool governor__is_due(struct governor_turns *turns, uint64_t now_ns)
+{
+	if (!turns->closed_until_ns || now_ns < turns->closed_until_ns)
+		return false;
+	turns->closed_until_ns = 0;
+	turns->opened_ns = now_ns;
+	return true;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "overhead/recalibrate.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <unistd.h>
+
+#include "overhead/calibrate_private.h"
+#include "vapro.skel.h"
+
+#define BOUND 1.25
+
+static bool differs(double a, double b)
+{
+	return a > b * BOUND || b > a * BOUND;
+}
+
+bool recheck__judge(struct recheck *recheck, double call_ns, double found_ns, double *ratio)
+{
+	double doubted = recheck->doubted_ns;
+
+	recheck->doubted_ns = 0;
+	if (call_ns <= 0 || found_ns <= 0 || !differs(call_ns, found_ns))
+		return false;
+	if (doubted <= 0 || (doubted > call_ns) != (found_ns > call_ns)) {
+		recheck->doubted_ns = found_ns;
+		return false;
+	}
+	/* of two that agree, the one that is nearer to what it was */
+	if ((found_ns > call_ns) == (doubted < found_ns))
+		found_ns = doubted;
+	*ratio = found_ns / call_ns;
+	return true;
+}
+
+void recheck__scale(struct costs *costs, double ratio)
+{
+	costs->entry_ns *= ratio;
+	costs->call_ns *= ratio;
+	costs->stepped_call_ns *= ratio;
+	costs->nop5_ns *= ratio;
+	costs->syscall_ns *= ratio;
+	costs->bystander_ns *= ratio;
+	for (int returned = 0; returned < 2; returned++)
+		for (int i = 0; i < KERNEL_PAUSES; i++)
+			costs->pause_ns[returned][i] *= ratio;
+}
+
+double recheck__measure(struct kernel_side *side)
+{
+	struct kernel_process tracked = {.slot = CALIBRATION_SLOT};
+	struct kernel_function row = {.known = 1};
+	struct process *self = NULL;
+	struct kernel_link *link;
+	struct child child;
+	uint32_t key = CALIBRATION_ROW;
+	double bare, found = 0;
+	char err[256];
+
+	if (kernel_side__frugal(side) || process__read(getpid(), &self, err, sizeof(err)))
+		return 0;
+	if (calibrate__start_child(&child))
+		goto out;
+	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(side)->maps.functions), &key, &row, BPF_ANY);
+	bare = calibrate__measure(&child, 'q');
+	if (!kernel_side__track(side, child.pid, &tracked) && !calibrate__link_call(side, self, child.pid, &link)) {
+		found = calibrate__measure(&child, 'q') - bare;
+		kernel_side__unlink(side, link);
+	}
+	kernel_side__untrack(side, child.pid);
+	calibrate__end_child(&child);
+out:
+	process__free(self);
+	return found > 0 ? found : 0;
+}

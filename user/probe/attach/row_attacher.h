@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Probes of rows whose exits are probes of their own: thread libraries, a site's functions, outlined
+ * functions.
+ *
+ * A function is not probed to find out what that costs. Its entries, with those of all others of its image that are
+ * new, are counted for some 10 ms through one link, at most for a few hundred calls; then those that fit into the
+ * share of the budget are opened (row_plan.h), and the others are left out by name, for 10 s at first and for minutes
+ * in the end, remembered by build-id and function for all processes of the image, until a look shows that they fit.
+ * What costs no more than ten times its share is opened in turns instead, for as long as what was saved lasts.
+ * Functions that are called about equally often share links, since links cannot be partly detached.
+ *
+ * What is open is measured: where an image's functions cost more than their share, those that cost most are closed, in
+ * the background. Each such decision is reported once, for all functions that it is about.
+ */
+#ifndef VAPRO_ROW_ATTACHER_H
+#define VAPRO_ROW_ATTACHER_H
+
+#include "probe/attach/attacher.h"
+#include "overhead/calibrate.h"
+#include "functions/functions.h"
+
+enum row_group { ROW_THREADS, ROW_USER, ROW_OUTLINED };
+
+struct row_attacher;
+
+/*
+ * side and costs must outlive it. budget: share of a process's time that all of its functions here may cost; 0 = no
+ * bound. seed: differs from host to host.
+ */
+struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
+				       uint64_t seed);
+void row_attacher__free(struct row_attacher *attacher);
+
+/*
+ * Attaches the functions that these rows name in one mapped image of a process. alone: a link for
+ * this process only. Returns how many functions are or will be probed for the process, 0 where the image has
+ * none, -E2BIG for too many filtered links, or another -errno with a sentence.
+ */
+int row_attacher__attach(struct row_attacher *attacher, const struct process *process,
+			 const struct process_mapping *mapping, enum row_group group, const unsigned int *rows,
+			 size_t count, bool alone, char *err, size_t err_size);
+
+/*
+ * Attaches the outlined function at an address of a process, as a row of its own. The first one of an image asks for
+ * all of them. 0, or -errno with a sentence; -ENOENT names all functions of the image that cannot be probed, once.
+ */
+int row_attacher__outlined(struct row_attacher *attacher, const struct process *process,
+			   const struct process_mapping *mapping, uint64_t address, bool alone, char *err,
+			   size_t err_size);
+
+/* Whether an image has a link for all processes that map it. */
+bool row_attacher__linked(const struct row_attacher *attacher, const struct process_mapping *mapping);
+
+/* A process has ended, or is no target any more. */
+void row_attacher__release(struct row_attacher *attacher, pid_t pid);
+
+/* Closes all links for good: the end. */
+void row_attacher__pause(struct row_attacher *attacher);
+
+/* The images on which a process has links, at most max; returns how many. They belong to the attacher. */
+size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, const struct attached_image **images,
+			    size_t max);
+
+/* What a hit costs is taken for so many times what it was. */
+void row_attacher__scale(struct row_attacher *attacher, double ratio);
+
+enum row_decision_kind {
+	ROWS_LEFT_OUT, /* not opened, or closed: too expensive */
+	ROWS_OPENED,   /* left out before, and probed from now on */
+	ROWS_FAILED,   /* the kernel does not link them: error */
+};
+
+struct row_decision {
+	enum row_decision_kind kind;
+	const char *image;
+	const char *functions;	      /* the first few, with their rates: "f (31000 calls/s, 34 %), g (...)" */
+	size_t count;		      /* functions */
+	double calls_per_s, cost_pct; /* of one process; what all of them cost or would cost */
+	double left_out_s;	      /* until they are looked at again, the first of them */
+	bool reported;		      /* all of them were reported as left out before */
+	bool in_turns;		      /* some of them are opened again as soon as what they cost is paid */
+	int error;
+	const pid_t *pids; /* processes that map the image */
+	size_t pid_count;
+};
+
+typedef void row_decided(void *ctx, const struct row_decision *decision);
+
+/*
+ * To be called in each pass of the loop: looks at new functions and at those whose time has come, opens what fits,
+ * charges what is open, and closes what costs too much. hits: of all functions so far; while they are too few to
+ * overdraw, functions are measured once a second, since each is a system call that gathers what every CPU has
+ * counted. Takes up to 20 ms where there is something to look at. Returns whether the next call should come soon.
+ */
+bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns, row_decided *decided,
+			  void *ctx);
+
+/*
+ * A process overdrew its allowance by debt_ns, spending such a share of its time (speed), although each image stays
+ * within its own: closes the functions that cost it most lately, so that the rest need not be closed. false where none
+ * costs a considerable part.
+ */
+bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double debt_ns,
+				   uint64_t now_ns, row_decided *decided, void *ctx);
+
+#endif

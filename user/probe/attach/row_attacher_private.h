@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What attaching (row_attacher.c), linking (row_links.c), looking (row_look.c) and deciding (row_thinning.c) share. */
+#ifndef VAPRO_ROW_ATTACHER_PRIVATE_H
+#define VAPRO_ROW_ATTACHER_PRIVATE_H
+
+#include "probe/bpf/async_detach.h"
+#include "overhead/governor.h"
+#include "probe/attach/row_attacher.h"
+#include "probe/attach/row_plan.h"
+#include "probe/elf/row_sites.h"
+
+enum row_state {
+	ROW_NEW,     /* its call rate is not known */
+	ROW_FITTING, /* it is to be opened */
+	ROW_OPEN,
+	ROW_LEFT_OUT, /* too expensive */
+	ROW_REFUSED,  /* the kernel does not probe it */
+};
+
+/* What hits have cost, ns: at a function's entry, and at exits, all with its number. Of the former those after pauses.
+ */
+struct row_cost {
+	double entry_ns, exit_ns, pauses_ns;
+};
+
+/* One function, and what is known of its calls. What it costs is what it costs the CPU with most of its hits. */
+struct row_probe {
+	struct row_function function; /* its name and sites are its own */
+	enum row_group group;
+	enum row_state state;
+	struct row_backoff backoff;
+	double calls_per_s; /* of one process: at the last look or, while open, lately */
+	double share;	    /* of that CPU's time that its probes cost, or would cost: with exits that others share */
+	double own_share;   /* the same of the hits with its number alone: these add up */
+	uint64_t calls, calls_mark;
+	double pauses_ns, pauses_mark_ns; /* of entry_ns, what is due to pauses */
+	double entry_ns, entry_mark_ns;	  /* what hits have cost, and when rates began to be taken: at its entry */
+	double exit_ns, exit_mark_ns;	  /* ... at exits, all with its number */
+	struct row_cost *cpu;		  /* of each CPU, at the last measurement */
+	bool in_turns;			  /* left out for as long as it takes to pay what it cost */
+	bool reported;			  /* that it was left out */
+	char *left_out;			  /* why, for people */
+};
+
+struct row_link {
+	struct kernel_link *open;
+	pid_t pid; /* 0 = all processes */
+};
+
+/* Functions that share links. */
+struct row_unit {
+	struct row_probe **probes;
+	size_t count;
+	struct row_link *links;
+	size_t link_count, link_room;
+};
+
+struct row_mapper {
+	pid_t pid;
+	bool alone; /* links for this process only */
+};
+
+struct row_image {
+	struct attached_image public;
+	char *path;
+	char build_id[IMAGE_BUILD_ID_MAX];
+	int file;
+	unsigned int read;	    /* groups whose rows were looked for, one bit each */
+	struct row_sites *outlined; /* what is known of outlined functions; those with probes are moved there */
+	bool named;		    /* those that cannot be probed were reported */
+	struct row_probe **probes;
+	size_t probe_count, probe_room;
+	struct row_unit **units;
+	size_t unit_count, unit_room;
+	struct row_mapper *mappers;
+	pid_t *pids; /* of the mappers, as many */
+	size_t mapper_count, mapper_room, pid_room;
+	struct row_skip *kept_skips; /* of all groups */
+	size_t kept_skip_count, kept_skip_room;
+	struct attached_skip *skips;
+	size_t skip_room;
+	struct governor_account account;
+	uint64_t mark_ns;	 /* since when rates are taken */
+	uint64_t opened_ns;	 /* the last time that something was opened */
+	uint64_t soon_ns;	 /* up to then what it costs is looked at often */
+	unsigned int idle_looks; /* at which nothing was hit, in a row */
+	uint64_t looked_ns;	 /* ... that functions were looked at */
+	uint64_t learn_ns;	 /* when a look may show which functions a new mapper's teams are given; 0 = not */
+	unsigned int learn_looks;
+};
+
+struct row_attacher {
+	struct kernel_side *side;
+	const struct costs *costs;
+	double budget;
+	struct governor random; /* only its seed */
+	struct row_memory *memory;
+	struct closer *closer;
+	struct row_image **images;
+	size_t count, room;
+	bool paused;
+	uint32_t cpus;
+	struct kernel_function_counters *per_cpu;
+	uint64_t looked_ns, looked_hits; /* when all were measured last, and how many hits there were */
+};
+
+/* The public figures of an image, from its functions. 0, or -ENOMEM. */
+int row_image__describe(struct row_image *image);
+
+/* Notes why a function is not probed, or not fully seen. */
+void row_image__skip(struct row_image *image, const char *function, uint64_t entry, const char *reason);
+
+/* Whether two images are mapped by one process. */
+bool row_image__shares_mapper(const struct row_image *image, const struct row_image *other);
+
+/* Tells the kernel side of a function's row: hits of one that is not open are not looked at. */
+void row_attacher__describe_row(struct row_attacher *attacher, const struct row_image *image,
+				const struct row_probe *probe);
+
+/* The same of all functions that were outlined, after functions that hand them to teams were opened or closed. */
+void row_attacher__describe_outlined(struct row_attacher *attacher);
+
+/*
+ * Opens all functions of an image that fit, those of a group and a class of rates together. Returns 0 or the first
+ * -errno; what could not be opened is refused then.
+ */
+int row_image__open(struct row_attacher *attacher, struct row_image *image);
+
+/* Links that a new mapper needs, where it is alone. 0 or -errno. */
+int row_image__link_mapper(struct row_attacher *attacher, struct row_image *image, const struct row_mapper *mapper);
+
+/* Closes the unit of a function in the background; the others of the unit fit and are to be opened again. */
+void row_image__close(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe);
+
+/* Closes links for one process, 0: all links. */
+void row_image__unlink(struct row_attacher *attacher, struct row_image *image, pid_t pid);
+
+/* Takes a link out in the background. */
+void row_attacher__unlink(struct row_attacher *attacher, struct kernel_link *link);
+
+/* Whether links are still being taken out: new ones at the same sites would be hit twice. */
+bool row_attacher__is_closing(struct row_attacher *attacher);
+
+enum row_sites_wanted {
+	ROW_SITES,	  /* all, to see calls */
+	ROW_LOOK,	  /* all, to count hits */
+	ROW_LOOK_ENTRIES, /* entries alone, to count hits */
+};
+
+/*
+ * Links sites of functions for a process (0: for all). refused: NULL, or one for each function, set where a site of it
+ * is refused by the kernel; then nothing is linked.
+ */
+int row_attacher__link(struct row_attacher *attacher, const struct row_image *image, struct row_probe *const *probes,
+		       size_t count, enum row_sites_wanted wanted, pid_t pid, bool *refused, struct kernel_link **link);
+
+/* Calls of a function so far and what its probes have cost. */
+void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe);
+
+/* What a hit at a single-stepped site costs more. */
+double row_costs__stepping_ns(const struct costs *costs);
+
+/* Its rates begin to be taken from here on. */
+void row_probe__mark(struct row_probe *probe);
+
+/*
+ * Measures functions that were linked together: their rates and shares since their marks, so long ago, of so many
+ * processes. An exit that several share has one's number, and is charged to each: it is hit as long as one is open.
+ */
+void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
+			double processes);
+
+/* Adds what the exits of all calls since its mark would have cost, each after the pause that its entry came after. */
+void row_costs__estimate_exits(const struct costs *costs, struct row_probe *probe);
+
+/*
+ * Counts hits of functions for some milliseconds: their rates are known then. An exit is mostly single-stepped, so that
+ * entries are counted alone at first, and exits only of functions that may cost no more than most, a share of time, by
+ * that; of the others they are estimated. Returns 0, or -errno where they could not be linked.
+ */
+int row_image__look(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,
+		    size_t count, double most);
+
+/*
+ * Functions that hand others to teams and are left out show none of those that a new process's teams are given: their
+ * entries are looked at for a moment, now and then until some are hit.
+ */
+void row_image__learn_teams(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns);
+
+#endif

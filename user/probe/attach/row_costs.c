@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What probes of functions cost, by what every CPU has counted: see row_attacher_private.h. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdlib.h>
+
+#include "probe/attach/row_attacher_private.h"
+#include "vapro.skel.h"
+
+double row_costs__stepping_ns(const struct costs *costs)
+{
+	return costs->stepped_call_ns > costs->call_ns ? costs->stepped_call_ns - costs->call_ns : 0;
+}
+
+static double stepped_exits(const struct row_function *function)
+{
+	return function->exit_sites ? (double)function->exit_stepped / function->exit_sites : 0;
+}
+
+void row_probe__mark(struct row_probe *probe)
+{
+	probe->calls_mark = probe->calls;
+	probe->entry_mark_ns = probe->entry_ns;
+	probe->pauses_mark_ns = probe->pauses_ns;
+	probe->exit_mark_ns = probe->exit_ns;
+}
+
+/* What the hits of one CPU have cost so far. */
+static struct row_cost cost_of(const struct costs *costs, const struct row_function *function,
+			       const struct kernel_function_counters *hits)
+{
+	double stepping_ns = row_costs__stepping_ns(costs);
+	struct row_cost cost = {
+	    .entry_ns = (double)hits->entry_hits * (costs->entry_ns + function->stepped * stepping_ns),
+	    .exit_ns = (double)hits->exit_hits * (costs->entry_ns + stepped_exits(function) * stepping_ns)};
+
+	for (int i = 0; i < KERNEL_PAUSES; i++)
+		cost.pauses_ns += (double)hits->pauses[i] * costs->pause_ns[0][i];
+	cost.entry_ns += cost.pauses_ns;
+	return cost;
+}
+
+/* Adds what the CPU with most of it spent since the last time: threads wait for their own hits only. */
+static void add_busiest(struct row_attacher *attacher, struct row_probe *probe)
+{
+	struct row_cost busiest = {0};
+
+	for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
+		struct row_cost now = cost_of(attacher->costs, &probe->function, &attacher->per_cpu[cpu]);
+		struct row_cost spent = {.entry_ns = now.entry_ns - probe->cpu[cpu].entry_ns,
+					 .exit_ns = now.exit_ns - probe->cpu[cpu].exit_ns,
+					 .pauses_ns = now.pauses_ns - probe->cpu[cpu].pauses_ns};
+
+		probe->cpu[cpu] = now;
+		if (spent.entry_ns + spent.exit_ns > busiest.entry_ns + busiest.exit_ns)
+			busiest = spent;
+	}
+	probe->entry_ns += busiest.entry_ns;
+	probe->exit_ns += busiest.exit_ns;
+	probe->pauses_ns += busiest.pauses_ns;
+}
+
+void row_costs__estimate_exits(const struct costs *costs, struct row_probe *probe)
+{
+	const struct row_function *function = &probe->function;
+	double stepping_ns = row_costs__stepping_ns(costs);
+	double entry_ns = costs->entry_ns + function->stepped * stepping_ns;
+	double exit_ns = costs->entry_ns + stepped_exits(function) * stepping_ns;
+	double pauses_ns = probe->pauses_ns - probe->pauses_mark_ns;
+
+	if (entry_ns > 0)
+		probe->exit_ns += pauses_ns + (probe->entry_ns - probe->entry_mark_ns - pauses_ns) * exit_ns / entry_ns;
+}
+
+void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe)
+{
+	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	uint32_t key = probe->function.row;
+
+	if (!attacher->per_cpu || bpf_map_lookup_elem(map, &key, attacher->per_cpu))
+		return;
+	probe->calls = 0;
+	for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++)
+		probe->calls += attacher->per_cpu[cpu].entry_hits;
+	add_busiest(attacher, probe);
+}
+
+static bool shares_exit(const struct row_function *a, const struct row_function *b)
+{
+	for (size_t i = 1; i < a->site_count; i++) /* the first is the entry */
+		for (size_t j = 1; j < b->site_count; j++)
+			if (a->sites[i].offset == b->sites[j].offset)
+				return true;
+	return false;
+}
+
+void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
+			double processes)
+{
+	for (size_t i = 0; i < count; i++)
+		row_attacher__measure(attacher, probes[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct row_probe *probe = probes[i];
+		double entry_ns = probe->entry_ns - probe->entry_mark_ns;
+		double exit_ns = probe->exit_ns - probe->exit_mark_ns;
+
+		probe->own_share = (entry_ns + exit_ns) / passed_ns;
+		for (size_t j = 0; j < count; j++)
+			if (probes[j]->exit_ns - probes[j]->exit_mark_ns > exit_ns &&
+			    shares_exit(&probe->function, &probes[j]->function))
+				exit_ns = probes[j]->exit_ns - probes[j]->exit_mark_ns;
+		probe->calls_per_s =
+		    (double)(probe->calls - probe->calls_mark) / passed_ns * 1e9 / (processes > 1 ? processes : 1);
+		probe->share = (entry_ns + exit_ns) / passed_ns;
+	}
+}
+
+void row_attacher__scale(struct row_attacher *attacher, double ratio)
+{
+	for (size_t i = 0; i < attacher->count; i++)
+		for (size_t j = 0; j < attacher->images[i]->probe_count; j++) {
+			struct row_probe *probe = attacher->images[i]->probes[j];
+
+			probe->entry_ns *= ratio;
+			probe->entry_mark_ns *= ratio;
+			probe->exit_ns *= ratio;
+			probe->exit_mark_ns *= ratio;
+			probe->pauses_ns *= ratio;
+			probe->pauses_mark_ns *= ratio;
+			for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
+				probe->cpu[cpu].entry_ns *= ratio;
+				probe->cpu[cpu].exit_ns *= ratio;
+				probe->cpu[cpu].pauses_ns *= ratio;
+			}
+		}
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* How often functions are called, before they are opened: see row_attacher.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "probe/attach/row_attacher_private.h"
+#include "vapro.skel.h"
+
+#define LOOK_NS 10000000ULL	 /* long enough for a function that is too expensive */
+#define LONG_LOOK_NS 20000000ULL /* where there was little to count */
+#define LOOK_FEW 16		 /* that is, fewer calls than that */
+#define LOOK_HITS_NS 3000000.0	 /* what the hits of a look may cost, where each comes after a long pause */
+#define LOOK_HITS 50		 /* that end it at least */
+#define LOOK_STEP_NS 1000000
+#define LEARN_NS 500000000ULL /* from one look at what teams are given to the next, then twice as long each time */
+#define LEARN_LOOKS 6
+
+static uint64_t hits_of(const struct row_attacher *attacher)
+{
+	return __atomic_load_n(&kernel_side__bpf(attacher->side)->bss->row_looks, __ATOMIC_RELAXED);
+}
+
+/* Waits until enough was counted. */
+static void wait_for_hits(const struct row_attacher *attacher, uint64_t begin_ns, uint64_t enough)
+{
+	const struct timespec step = {.tv_nsec = LOOK_STEP_NS};
+	uint64_t before = hits_of(attacher);
+
+	for (;;) {
+		uint64_t passed, hits;
+
+		nanosleep(&step, NULL);
+		passed = mono_now() - begin_ns;
+		hits = hits_of(attacher) - before;
+		if (hits >= enough || passed >= LONG_LOOK_NS || (passed >= LOOK_NS && hits >= LOOK_FEW))
+			return;
+	}
+}
+
+/* So many hits are enough, and cost little. */
+static uint64_t enough_hits(const struct costs *costs, struct row_probe *const *probes, size_t count,
+			    enum row_sites_wanted wanted)
+{
+	double most = costs->entry_ns + costs->pause_ns[0][KERNEL_PAUSES - 1];
+	double stepping = costs->stepped_call_ns - costs->call_ns;
+	bool stepped = false;
+
+	for (size_t i = 0; i < count && !stepped; i++)
+		stepped = probes[i]->function.stepped || (wanted == ROW_LOOK && probes[i]->function.exit_stepped);
+	if (stepped && stepping > 0)
+		most += stepping;
+	return most * LOOK_HITS < LOOK_HITS_NS ? (uint64_t)(LOOK_HITS_NS / most) : LOOK_HITS;
+}
+
+/* The process to look at: 0 where links are for all of them, else one stands for the others. */
+static pid_t subject_of(const struct row_image *image)
+{
+	for (size_t i = 0; i < image->mapper_count; i++)
+		if (!image->mappers[i].alone)
+			return 0;
+	return image->mapper_count ? image->pids[image->mapper_count - 1] : 0;
+}
+
+/* Counts hits at these sites of functions since their marks, which are set. */
+static int count_hits(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,
+		      size_t count, enum row_sites_wanted wanted)
+{
+	pid_t pid = subject_of(image);
+	double processes = pid || !image->mapper_count ? 1 : (double)image->mapper_count;
+	struct kernel_link *link = NULL;
+	uint64_t begin_ns, end_ns;
+	int status;
+
+	for (size_t i = 0; i < count; i++) {
+		row_attacher__measure(attacher, probes[i]);
+		row_probe__mark(probes[i]);
+	}
+	status = row_attacher__link(attacher, image, probes, count, wanted, pid, NULL, &link);
+	if (status)
+		return status;
+	begin_ns = mono_now();
+	wait_for_hits(attacher, begin_ns, enough_hits(attacher->costs, probes, count, wanted));
+	end_ns = mono_now();
+	for (size_t i = 0; i < count && wanted == ROW_LOOK_ENTRIES; i++) {
+		row_attacher__measure(attacher, probes[i]);
+		row_costs__estimate_exits(attacher->costs, probes[i]);
+	}
+	row_attacher__rate(attacher, probes, count, (double)(end_ns - begin_ns), processes);
+	row_attacher__unlink(attacher, link);
+	return 0;
+}
+
+int row_image__look(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,
+		    size_t count, double most)
+{
+	struct row_probe **fitting = calloc(count + 1, sizeof(*fitting));
+	double highest = 0;
+	size_t fitting_count = 0;
+	int status = -ENOMEM;
+
+	if (!fitting)
+		return status;
+	for (size_t i = 0; i < count; i++)
+		row_attacher__describe_row(attacher, image, probes[i]);
+	status = count_hits(attacher, image, probes, count, ROW_LOOK_ENTRIES);
+	for (size_t i = 0; i < count; i++)
+		highest = fmax(highest, probes[i]->share);
+	for (size_t i = 0; i < count; i++) {
+		/* the functions that it ends in may be those that others call too often */
+		if (highest > most && !probes[i]->share && probes[i]->function.ends_elsewhere)
+			probes[i]->share = highest;
+		if (probes[i]->share <= most)
+			fitting[fitting_count++] = probes[i];
+	}
+	if (!status && fitting_count)
+		status = count_hits(attacher, image, fitting, fitting_count, ROW_LOOK);
+	free(fitting);
+	return status;
+}
+
+void row_image__learn_teams(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
+{
+	struct row_probe **forks;
+	size_t count = 0;
+	uint64_t calls = 0;
+
+	if (!image->learn_ns || now_ns < image->learn_ns)
+		return;
+	image->learn_ns = 0;
+	forks = calloc(image->probe_count + 1, sizeof(*forks));
+	for (size_t i = 0; forks && i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_LEFT_OUT &&
+		    functions__row(image->probes[i]->function.row)->kind == KERNEL_ROW_FORK)
+			forks[count++] = image->probes[i];
+	if (count && !count_hits(attacher, image, forks, count, ROW_LOOK_ENTRIES)) {
+		for (size_t i = 0; i < count; i++)
+			calls += forks[i]->calls - forks[i]->calls_mark;
+		if (!calls && image->learn_looks < LEARN_LOOKS)
+			image->learn_ns = now_ns + (LEARN_NS << image->learn_looks++);
+	}
+	free(forks);
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Which functions are open, so that the budget holds: see row_attacher.h and row_plan.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "probe/attach/row_attacher_private.h"
+
+#define LOOK_NS 1e9		     /* functions are measured after so long in any case */
+#define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less none is measured */
+#define SOON_NS 500000000ULL	     /* after something new was opened what it costs is looked at often */
+#define PLAN_SHARE 0.8		     /* of the share, that is planned with: rates change */
+#define NAMED_MAX 6		     /* functions named in one decision */
+#define SHORTEST_NS 10000000.0	     /* time over which rates are taken at least */
+#define LOOKS_APART_NS 5000000000ULL /* between two looks at functions of an image that were left out */
+#define TURNS_MOST 10		     /* times the share: what costs more is not opened in turns */
+#define TURN_LEAST_S 1.0	     /* that a function is closed, when it has used up what was saved */
+#define IDLE_LOOKS 3		     /* in a row, at what was left out */
+#define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
+
+/* Whether functions of an image are open, or will be again as soon as they can be afforded. */
+static bool spends(const struct row_image *image)
+{
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN || image->probes[i]->state == ROW_FITTING ||
+		    (image->probes[i]->state == ROW_LEFT_OUT && image->probes[i]->in_turns))
+			return true;
+	return false;
+}
+
+/* What an image may spend: one budget is for all images of a process. Each has its part, or what the others leave. */
+static struct governor share_of(const struct row_attacher *attacher, const struct row_image *image)
+{
+	double left = attacher->budget;
+	size_t images = 1;
+
+	for (size_t i = 0; i < attacher->count; i++) {
+		const struct row_image *other = attacher->images[i];
+
+		if (other == image || !spends(other) || !row_image__shares_mapper(image, other))
+			continue;
+		images++;
+		left -= other->account.mean;
+	}
+	return governor__of_share(fmax(left, attacher->budget / (double)images));
+}
+
+/* Rates of what is open begin to be taken again. */
+static void mark(struct row_image *image, uint64_t now_ns)
+{
+	image->mark_ns = now_ns;
+	for (size_t i = 0; i < image->probe_count; i++)
+		row_probe__mark(image->probes[i]);
+}
+
+static struct row_load load_of(const struct row_probe *probe)
+{
+	return (struct row_load){.calls_per_s = probe->calls_per_s, .share = probe->share};
+}
+
+/* The share of a process's time that is left for functions of an image beside what is open, here and in its others. */
+static double available(const struct row_attacher *attacher, const struct row_image *image)
+{
+	double share = attacher->budget * PLAN_SHARE;
+
+	for (size_t i = 0; i < attacher->count; i++) {
+		const struct row_image *other = attacher->images[i];
+
+		if (other != image && !row_image__shares_mapper(image, other))
+			continue;
+		for (size_t j = 0; j < other->probe_count; j++) {
+			if (other->probes[j]->state == ROW_OPEN || other->probes[j]->state == ROW_FITTING)
+				share -= other->probes[j]->share;
+		}
+	}
+	return share > 0 ? share : 0;
+}
+
+/* Functions of an image, picked for a decision. */
+struct picked {
+	struct row_probe **probes;
+	struct row_load *loads;
+	size_t count;
+};
+
+static bool pick(const struct row_image *image, struct picked *picked)
+{
+	*picked = (struct picked){.probes = calloc(image->probe_count + 1, sizeof(struct row_probe *)),
+				  .loads = calloc(image->probe_count + 1, sizeof(struct row_load))};
+	return picked->probes && picked->loads;
+}
+
+static void drop(struct picked *picked)
+{
+	free(picked->probes);
+	free(picked->loads);
+}
+
+/* "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)", of the first few. */
+static void name_functions(const struct picked *picked, char *text, size_t size)
+{
+	size_t used = 0, named = 0;
+
+	text[0] = '\0';
+	for (; named < picked->count && named < NAMED_MAX && used < size; named++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.3g %%)", named ? ", " : "",
+					 functions__row(picked->probes[named]->function.row)->symbol,
+					 picked->loads[named].calls_per_s, picked->loads[named].share * 100);
+	if (named < picked->count && used < size)
+		snprintf(text + used, size - used, " and %zu more", picked->count - named);
+}
+
+static void report(const struct row_image *image, enum row_decision_kind kind, const struct picked *picked,
+		   uint64_t now_ns, row_decided *decided, void *ctx)
+{
+	struct row_decision decision = {.kind = kind,
+					.image = image->path,
+					.count = picked->count,
+					.reported = true,
+					.pids = image->pids,
+					.pid_count = image->mapper_count};
+	char functions[768];
+
+	if (!picked->count)
+		return;
+	for (size_t i = 0; i < picked->count; i++) {
+		struct row_probe *probe = picked->probes[i];
+		double left_s = ((double)probe->backoff.until_ns - (double)now_ns) * 1e-9;
+
+		decision.calls_per_s += picked->loads[i].calls_per_s;
+		decision.cost_pct += probe->own_share * 100;
+		decision.reported &= probe->reported;
+		decision.in_turns |= probe->in_turns;
+		probe->reported = true;
+		if (kind == ROWS_LEFT_OUT && (!i || left_s < decision.left_out_s))
+			decision.left_out_s = left_s;
+	}
+	name_functions(picked, functions, sizeof(functions));
+	decision.functions = functions;
+	decided(ctx, &decision);
+}
+
+/*
+ * A function is left out, at these costs; one that is open is closed. One that is not far too expensive is opened in
+ * turns: it comes back once pause_s have paid what it cost.
+ */
+static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
+		      const struct row_load *load, bool in_turns, double pause_s, double random, uint64_t now_ns)
+{
+	char text[128];
+
+	probe->in_turns = in_turns && load->share <= attacher->budget * TURNS_MOST;
+	if (probe->in_turns) {
+		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, TURN_LEAST_S) * (1 + random / 2) * 1e9);
+	} else {
+		row_backoff__refuse(&probe->backoff, now_ns, random);
+		row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
+	}
+	snprintf(text, sizeof(text), "too expensive%s: %.0f calls/s would cost %.3g %% of its process's time",
+		 probe->in_turns ? " but in turns" : "", load->calls_per_s, load->share * 100);
+	free(probe->left_out);
+	probe->left_out = strdup(text);
+	if (probe->state == ROW_OPEN)
+		row_image__close(attacher, image, probe);
+	probe->state = ROW_LEFT_OUT;
+}
+
+/* Of those picked, what does not fit is left out and reported. Returns how many fit. */
+static size_t sort_out(struct row_attacher *attacher, struct row_image *image, struct picked *picked, double debt_ns,
+		       uint64_t now_ns, row_decided *decided, void *ctx)
+{
+	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
+	double pause_s = debt_ns / share_of(attacher, image).rate * 1e-9;
+	size_t out = 0, fitting = picked->count;
+	double share = 0; /* of all that are left out: they take turns together, or not at all */
+
+	for (size_t i = 0; i < picked->count; i++)
+		share += picked->loads[i].open ? 0 : picked->probes[i]->own_share;
+	for (size_t i = 0; i < picked->count; i++) {
+		struct row_load load = picked->loads[i];
+
+		if (load.open)
+			continue;
+		leave_out(attacher, image, picked->probes[i], &load, share <= attacher->budget * TURNS_MOST, pause_s,
+			  random, now_ns);
+		picked->probes[out] = picked->probes[i];
+		picked->loads[out++] = load;
+	}
+	fitting -= out;
+	picked->count = out;
+	report(image, ROWS_LEFT_OUT, picked, now_ns, decided, ctx);
+	return fitting;
+}
+
+static bool is_candidate(const struct row_image *image, const struct row_probe *probe, uint64_t now_ns)
+{
+	return probe->state == ROW_NEW ||
+	       (probe->state == ROW_LEFT_OUT && row_backoff__is_over(&probe->backoff, now_ns) &&
+		(probe->in_turns || now_ns >= image->looked_ns + LOOKS_APART_NS));
+}
+
+/* Functions that take turns are opened again, at the rates that are known. Returns whether that is all there is to do.
+ */
+static bool resume_turns(struct row_image *image, uint64_t now_ns)
+{
+	bool others = false;
+
+	for (size_t i = 0; i < image->probe_count; i++) {
+		struct row_probe *probe = image->probes[i];
+
+		if (!is_candidate(image, probe, now_ns))
+			continue;
+		if (probe->state == ROW_LEFT_OUT && probe->in_turns)
+			probe->state = ROW_FITTING;
+		else
+			others = true;
+	}
+	return !others;
+}
+
+/*
+ * Nothing at all was hit: the program waits, or has no CPU. That tells nothing of functions that were too expensive
+ * before: they are left out for as long as at first, some times.
+ */
+static bool is_idle(struct row_image *image, const struct picked *picked)
+{
+	for (size_t i = 0; i < picked->count; i++)
+		if (picked->loads[i].share > 0) {
+			image->idle_looks = 0;
+			return false;
+		}
+	return image->idle_looks++ < IDLE_LOOKS;
+}
+
+/* Looks at functions whose rate is not known, and decides. */
+static void consider(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
+		     void *ctx)
+{
+	struct picked picked, again;
+	bool idle, any = false;
+
+	for (size_t i = 0; i < image->probe_count && !any; i++)
+		any = is_candidate(image, image->probes[i], now_ns);
+	if (!any)
+		return;
+	if (resume_turns(image, now_ns))
+		return;
+	any = pick(image, &picked);
+	if (!pick(image, &again) || !any)
+		goto out;
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (is_candidate(image, image->probes[i], now_ns))
+			picked.probes[picked.count++] = image->probes[i];
+	image->looked_ns = now_ns;
+	/* where the look fails the link would, too: it says why */
+	row_image__look(attacher, image, picked.probes, picked.count, available(attacher, image) * TURNS_MOST);
+	for (size_t i = 0; i < picked.count; i++)
+		picked.loads[i] = load_of(picked.probes[i]);
+	/* what does not fit all the time, but is not far from it, is closed once it has used up what is saved */
+	row_plan__choose(picked.loads, picked.count, available(attacher, image) * TURNS_MOST);
+	idle = is_idle(image, &picked);
+	for (size_t i = 0; i < picked.count; i++) {
+		struct row_probe *probe = picked.probes[i];
+
+		if (!picked.loads[i].open)
+			continue;
+		if (probe->state == ROW_LEFT_OUT && idle) {
+			probe->backoff.until_ns = now_ns + ROW_BACKOFF_FIRST_S * 1000000000ULL;
+			continue;
+		}
+		if (probe->state == ROW_LEFT_OUT && probe->reported) {
+			again.loads[again.count] = picked.loads[i];
+			again.probes[again.count++] = probe;
+		}
+		probe->state = ROW_FITTING;
+	}
+	sort_out(attacher, image, &picked, 0, mono_now(), decided, ctx);
+	report(image, ROWS_OPENED, &again, now_ns, decided, ctx);
+	for (size_t i = 0; i < again.count; i++)
+		again.probes[i]->reported = false;
+	row_image__describe(image);
+out:
+	drop(&picked);
+	drop(&again);
+}
+
+/* What the functions that are open have cost so far, ns. */
+static double cost_of(const struct row_image *image)
+{
+	double cost = 0;
+
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN)
+			cost += image->probes[i]->entry_ns + image->probes[i]->exit_ns;
+	return cost;
+}
+
+/* Rates and shares of what is open, since the mark. Returns what all of it cost since then, ns. */
+static double measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
+{
+	double passed = (double)(now_ns - image->mark_ns), before = 0;
+	struct row_probe **open = calloc(image->probe_count + 1, sizeof(struct row_probe *));
+	size_t count = 0;
+
+	if (!open)
+		return 0;
+	for (size_t i = 0; i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN) {
+			before += image->probes[i]->entry_mark_ns + image->probes[i]->exit_mark_ns;
+			open[count++] = image->probes[i];
+		}
+	row_attacher__rate(attacher, open, count, passed > SHORTEST_NS ? passed : SHORTEST_NS,
+			   (double)image->mapper_count);
+	free(open);
+	return cost_of(image) - before;
+}
+
+/* Closes what does not fit into a share of a process's time at the rates that were measured. Returns whether any. */
+static bool close_unfit(struct row_attacher *attacher, struct row_image *image, double share, double debt_ns,
+			uint64_t now_ns, row_decided *decided, void *ctx)
+{
+	struct picked picked;
+	bool closed = false;
+
+	if (pick(image, &picked)) {
+		size_t before;
+
+		for (size_t i = 0; i < image->probe_count; i++)
+			if (image->probes[i]->state == ROW_OPEN) {
+				picked.loads[picked.count] = load_of(image->probes[i]);
+				picked.probes[picked.count++] = image->probes[i];
+			}
+		before = picked.count;
+		row_plan__choose(picked.loads, picked.count, share);
+		closed = sort_out(attacher, image, &picked, debt_ns, now_ns, decided, ctx) < before;
+	}
+	drop(&picked);
+	return closed;
+}
+
+/* Charges an image what its functions cost since the last time. True where it has to be looked at again soon. */
+static bool charge(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
+		   void *ctx)
+{
+	struct governor share = share_of(attacher, image);
+	double before = cost_of(image);
+	bool overdrawn;
+
+	measure_image(attacher, image, now_ns);
+	overdrawn = governor__charge(&share, &image->account, now_ns, cost_of(image) - before);
+	if (overdrawn) {
+		close_unfit(attacher, image, share.budget * PLAN_SHARE / 2, share.room_ns - image->account.credit_ns,
+			    now_ns, decided, ctx);
+		governor__turned(&image->account);
+	}
+	/* the next time only what comes from here on counts: a program that was idle before tells nothing of its rates
+	 */
+	if (overdrawn || now_ns > image->mark_ns + (uint64_t)SHORTEST_NS)
+		mark(image, now_ns);
+	return overdrawn || governor__is_close(&share, &image->account);
+}
+
+/* Whether functions are to be measured now: their hits might overdraw a share, or it is a second since. */
+static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns)
+{
+	double passed = (double)(now_ns - attacher->looked_ns);
+	double most = attacher->costs->entry_ns + row_costs__stepping_ns(attacher->costs); /* that a hit costs */
+	bool due = hits < attacher->looked_hits || passed >= LOOK_NS ||
+		   (double)(hits - attacher->looked_hits) * most >= IDLE_SHARE * attacher->budget * passed;
+
+	if (due) {
+		attacher->looked_ns = now_ns;
+		attacher->looked_hits = hits;
+	}
+	return due;
+}
+
+/* Opens what fits. True where that has to wait until other links are gone. */
+static bool open_fitting(struct row_attacher *attacher, struct row_image *image, row_decided *decided, void *ctx)
+{
+	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->path, .pids = image->pids};
+	struct governor share = share_of(attacher, image);
+	bool any = false, first = !image->opened_ns, known = true;
+
+	for (size_t i = 0; i < image->probe_count; i++) {
+		any |= image->probes[i]->state == ROW_FITTING;
+		known &= image->probes[i]->state != ROW_FITTING || image->probes[i]->in_turns;
+	}
+	if (!any)
+		return false;
+	if (row_attacher__is_closing(attacher))
+		return true;
+	decision.error = row_image__open(attacher, image);
+	decision.pid_count = image->mapper_count;
+	image->soon_ns = known ? 0 : image->opened_ns + SOON_NS;
+	mark(image, image->opened_ns);
+	if (first)
+		governor__open_account(&share, &image->account, image->opened_ns);
+	governor__turned(&image->account);
+	if (decision.error)
+		decided(ctx, &decision);
+	return true;
+}
+
+bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns, row_decided *decided,
+			  void *ctx)
+{
+	bool soon = false, due;
+
+	if (attacher->paused)
+		return false;
+	due = attacher->budget > 0 && is_due(attacher, hits, now_ns);
+	for (size_t i = 0; i < attacher->count; i++) {
+		struct row_image *image = attacher->images[i];
+
+		row_image__learn_teams(attacher, image, now_ns);
+		if (attacher->budget > 0)
+			consider(attacher, image, now_ns, decided, ctx);
+		soon |= open_fitting(attacher, image, decided, ctx);
+		if (due)
+			soon |= charge(attacher, image, mono_now(), decided, ctx);
+		soon |= now_ns < image->soon_ns;
+	}
+	return soon;
+}
+
+static bool is_mapped_by(const struct row_image *image, pid_t pid)
+{
+	for (size_t i = 0; i < image->mapper_count; i++)
+		if (image->pids[i] == pid)
+			return true;
+	return false;
+}
+
+bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double debt_ns,
+				   uint64_t now_ns, row_decided *decided, void *ctx)
+{
+	struct row_image *costliest = NULL;
+	double most = speed * CAUSE;
+
+	if (attacher->paused || attacher->budget <= 0)
+		return false;
+	for (size_t i = 0; i < attacher->count; i++) {
+		struct row_image *image = attacher->images[i];
+		double share = fmax(image->account.speed, image->account.mean);
+
+		if (share <= most || !is_mapped_by(image, pid))
+			continue;
+		most = share;
+		costliest = image;
+	}
+	/* half of what is open of it lately */
+	return costliest && close_unfit(attacher, costliest, most / 2, debt_ns, now_ns, decided, ctx);
+}

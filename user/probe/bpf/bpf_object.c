@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/bpf/bpf_object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "probe/bpf/async_detach.h"
+#include "probe/pmu/counters.h"
+#include "probe/bpf/first_account.h"
+#include "target/kernel_range.h"
+#include "target/process.h"
+#include "vapro.skel.h"
+
+#define PIDFD_THREAD_FLAG 0200 /* O_EXCL: a descriptor of one thread, kernel 6.9 */
+
+struct kernel_side {
+	struct vapro_bpf *bpf;
+	const struct counters *counters; /* while loading */
+	enum ladder_rung rung;
+	struct kernel_rung rungs[RUNGS];
+	struct facts facts;
+	bool no_return, held, switch_tells_state;
+	struct closer *closer;
+	bool looks_at_accounts; /* a program that user space runs can be loaded */
+	struct bpf_link *task_links[5];
+	struct bpf_link *syscall_links[2];
+	struct bpf_link *interrupt_links[4];
+};
+
+static bool log_libbpf;
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (!log_libbpf && level != LIBBPF_WARN)
+		return 0;
+	return log_libbpf ? vfprintf(stderr, format, args) : 0;
+}
+
+static const unsigned short io_numbers[] = {SYS_read,	SYS_write,  SYS_pread64, SYS_pwrite64, SYS_readv,
+					    SYS_writev, SYS_openat, SYS_close,	 SYS_fsync,    SYS_fdatasync,
+#ifdef SYS_open
+					    SYS_open
+#endif
+};
+
+static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
+{
+	uint32_t half = (uint32_t)config->map_entries;
+	int status = bpf_map__set_max_entries(bpf->maps.pool, 2 * half);
+
+	if (!status)
+		status = bpf_map__set_max_entries(bpf->maps.places, 2 * half);
+	if (!status)
+		status = bpf_map__set_max_entries(bpf->maps.ring, (uint32_t)config->ring_bytes);
+	bpf->rodata->pool_half = half;
+	bpf->rodata->singles_room = config->ring_bytes - config->ring_bytes / 8;
+	bpf->rodata->long_ns = (uint64_t)(config->long_fragment_s * 1e9);
+	bpf->rodata->abnormal_ratio_1024 = (uint32_t)(config->abnormal_ratio * 1024);
+	bpf->rodata->new_fragments = (uint32_t)config->rare_members;
+	bpf->rodata->seccomp_kills = kernel_range__troubled(KERNEL_SECCOMP_KILLS);
+	bpf->rodata->own_tgid = (uint32_t)getpid();
+	bpf->rodata->governing = config->overhead_cap_pct > 0;
+	bpf->rodata->call_paths = config->states == VAPRO_BY_CALL_PATH;
+	for (size_t i = 0; i < sizeof(io_numbers) / sizeof(io_numbers[0]); i++)
+		bpf->rodata->io_syscalls[io_numbers[i]] = 1;
+	return status;
+}
+
+/* Says why the kernel did not take the object, in words an operator can act on. */
+static int refusal(int status, char *err, size_t err_size)
+{
+	if (geteuid() != 0) {
+		snprintf(err, err_size,
+			 "missing privileges: vaprod needs root (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYS_ADMIN)");
+		return 3;
+	}
+	if (status == -EPERM || status == -EACCES) {
+		snprintf(err, err_size,
+			 "the kernel refused the BPF object (%s): missing CAP_BPF or CAP_PERFMON, or lockdown; `vapro "
+			 "check` tells",
+			 strerror(-status));
+		return 3;
+	}
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		snprintf(err, err_size,
+			 "this kernel has no BTF (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF is needed");
+		return 3;
+	}
+	snprintf(err, err_size, "this kernel takes no probes as vapro attaches them (%s); `vapro check` tells why",
+		 strerror(-status));
+	return status == -EINVAL || status == -ESRCH || status == -ENOENT || status == -EOPNOTSUPP ? 3 : 1;
+}
+
+/* Whether sched_switch has the state of the task that leaves among its arguments: after preempt, prev and next. */
+static bool switch_tells_state(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *type = NULL;
+	bool tells = true;
+	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : -1;
+
+	if (id > 0)
+		type = btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
+	if (type && btf_is_ptr(type))
+		type = btf__type_by_id(btf, type->type);
+	if (type && btf_is_func_proto(type))
+		tells = btf_vlen(type) > 4; /* the first is the tracepoint's own */
+	btf__free(btf);
+	return tells;
+}
+
+/* Which programs a rung needs, and how they will be attached. */
+static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
+{
+	struct bpf_program *session = side->bpf->progs.invocation, *entry = side->bpf->progs.invocation_entry,
+			   *exited = side->bpf->progs.invocation_return;
+	enum bpf_attach_type type = rung == RUNG_PERF ? 0 : (enum bpf_attach_type)ATTACH_UPROBE_MULTI;
+
+	bpf_program__set_expected_attach_type(session, (enum bpf_attach_type)ATTACH_UPROBE_SESSION);
+	bpf_program__set_expected_attach_type(entry, type);
+	bpf_program__set_expected_attach_type(exited, type);
+	bpf_program__set_autoload(session, rung == RUNG_SESSION && !side->no_return);
+	bpf_program__set_autoload(exited, rung != RUNG_SESSION && !side->no_return);
+	bpf_program__set_autoload(side->bpf->progs.account_look, side->looks_at_accounts);
+	bpf_program__set_autoload(side->bpf->progs.task_switch, side->switch_tells_state);
+	bpf_program__set_autoload(side->bpf->progs.task_switch_before_5_18, !side->switch_tells_state);
+}
+
+static int try_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
+{
+	int error;
+
+	side->bpf = vapro_bpf__open();
+	if (!side->bpf)
+		return -errno;
+	prepare_programs(side, rung);
+	error = set_sizes(side->bpf, config);
+	if (!error)
+		error = counters__prepare(side->counters, side->bpf);
+	if (!error)
+		error = vapro_bpf__load(side->bpf);
+	if (!error)
+		return 0;
+	vapro_bpf__destroy(side->bpf);
+	side->bpf = NULL;
+	return error;
+}
+
+/* The program that user space runs is worth no more than what it tells: where it is in the way it is left out. */
+static int load_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
+{
+	int error = try_object(side, rung, config);
+
+	if (!error || !side->looks_at_accounts)
+		return error;
+	side->looks_at_accounts = false;
+	error = try_object(side, rung, config);
+	side->looks_at_accounts = error != 0;
+	return error;
+}
+
+/* Down the ladder to the first rung that this kernel takes. 0 or the first rung's -errno. */
+static int climb(struct kernel_side *side, const struct vapro_config *config)
+{
+	int error = 0;
+
+	for (enum ladder_rung rung = 0; rung < RUNGS; rung++) {
+		struct kernel_rung *learnt = &side->rungs[rung];
+		int status;
+
+		if (side->bpf || (config->attach && config->attach != rung + VAPRO_ATTACH_SESSION)) {
+			snprintf(learnt->reason, sizeof(learnt->reason), "not tried: %s",
+				 config->attach ? "another one was asked for" : "a better one works");
+			continue;
+		}
+		learnt->tried = true;
+		status = ladder__try(rung, learnt->reason, sizeof(learnt->reason));
+		if (!status) {
+			status = load_object(side, rung, config);
+			if (status)
+				snprintf(learnt->reason, sizeof(learnt->reason),
+					 "the kernel refuses the BPF object: %s", strerror(-status));
+		}
+		if (!status) {
+			learnt->works = true;
+			side->rung = rung;
+		} else if (!error) {
+			error = status;
+		}
+	}
+	return side->bpf ? 0 : error;
+}
+
+/* The code that reads counters makes the object bigger: without it the kernel may take it. */
+static int climb_uncounted(struct kernel_side *side, const struct vapro_config *config, struct counters *counters,
+			   int error)
+{
+	char why[160];
+
+	side->counters = NULL;
+	memset(side->rungs, 0, sizeof(side->rungs));
+	if (climb(side, config))
+		return error;
+	snprintf(why, sizeof(why), "the kernel refuses the BPF object with the code that reads counters (%s)",
+		 strerror(-error));
+	counters__give_up(counters, why);
+	return 0;
+}
+
+struct kernel_side *kernel_side__load(const struct vapro_config *config, struct counters *counters, char *err,
+				      size_t err_size, int *status)
+{
+	struct kernel_side *side = calloc(1, sizeof(*side));
+	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY}, files;
+	int error;
+
+	*status = 1;
+	if (side)
+		side->closer = closer__new();
+	if (!side || !side->closer) {
+		snprintf(err, err_size, "out of memory");
+		free(side);
+		return NULL;
+	}
+	log_libbpf = getenv("VAPRO_DEBUG_BPF") != NULL;
+	libbpf_set_print(quiet);
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
+	side->no_return = config->no_return;
+	side->switch_tells_state = switch_tells_state();
+	side->looks_at_accounts = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SYSCALL, NULL) > 0;
+	side->counters = counters;
+	error = climb(side, config);
+	if (error && counters && counters__count(counters))
+		error = climb_uncounted(side, config, counters, error);
+	if (!error)
+		facts__learn(&side->facts, side->rung != RUNG_PERF);
+	if (!error && side->rung == RUNG_PERF && !getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max; /* it needs a descriptor per site and half */
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	if (error) {
+		*status = refusal(error, err, err_size);
+		kernel_side__free(side);
+		return NULL;
+	}
+	return side;
+}
+
+void kernel_side__free(struct kernel_side *side)
+{
+	if (!side)
+		return;
+	kernel_side__watch_syscalls(side, false);
+	kernel_side__watch_interrupts(side, false);
+	for (size_t i = 0; i < sizeof(side->task_links) / sizeof(side->task_links[0]); i++)
+		bpf_link__destroy(side->task_links[i]);
+	vapro_bpf__destroy(side->bpf);
+	closer__free(side->closer);
+	free(side);
+}
+
+struct vapro_bpf *kernel_side__bpf(struct kernel_side *side)
+{
+	return side->bpf;
+}
+
+enum ladder_rung kernel_side__rung(const struct kernel_side *side)
+{
+	return side->rung;
+}
+
+const struct kernel_rung *kernel_side__rungs(const struct kernel_side *side)
+{
+	return side->rungs;
+}
+
+const struct facts *kernel_side__facts(const struct kernel_side *side)
+{
+	return &side->facts;
+}
+
+bool kernel_side__frugal(const struct kernel_side *side)
+{
+	return side->rung == RUNG_PERF;
+}
+
+bool kernel_side__spares_returns(const struct kernel_side *side)
+{
+	return side->rung == RUNG_SESSION;
+}
+
+int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link)
+{
+	const struct ladder_programs programs = {.session = bpf_program__fd(side->bpf->progs.invocation),
+						 .entry = bpf_program__fd(side->bpf->progs.invocation_entry),
+						 .exited = bpf_program__fd(side->bpf->progs.invocation_return)};
+	bool hold = side->rung == RUNG_PERF && !side->held;
+	struct kernel_sites wanted = *sites;
+	int status;
+
+	wanted.entry_only |= side->no_return;
+	if (closer__busy(side->closer, sites->pid))
+		closer__wait(side->closer); /* they would fire beside the new ones */
+	if (hold)
+		kernel_side__hold(side, true);
+	status = ladder__open(side->rung, &programs, &wanted, link);
+	if (hold)
+		kernel_side__hold(side, false);
+	return status;
+}
+
+void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
+{
+	if (link && link->rung == RUNG_PERF)
+		closer__close(side->closer, link);
+	else
+		ladder__close(link);
+}
+
+void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count)
+{
+	if (side->rung != RUNG_PERF) {
+		ladder__close_all(links, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		kernel_side__unlink(side, links[i]);
+}
+
+void kernel_side__settle(struct kernel_side *side)
+{
+	closer__wait(side->closer);
+}
+
+void kernel_side__hold(struct kernel_side *side, bool held)
+{
+	if (!held && side->held)
+		side->bpf->data->generation++;
+	side->held = held;
+	__atomic_store_n(&side->bpf->bss->hold, held, __ATOMIC_RELEASE);
+}
+
+int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size)
+{
+	struct bpf_program *programs[] = {side->switch_tells_state ? side->bpf->progs.task_switch
+								   : side->bpf->progs.task_switch_before_5_18,
+					  side->bpf->progs.task_wakeup, side->bpf->progs.task_exec,
+					  side->bpf->progs.task_exit, side->bpf->progs.task_new};
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		side->task_links[i] = bpf_program__attach(programs[i]);
+		if (!side->task_links[i]) {
+			snprintf(err, err_size, "cannot attach %s: %s", bpf_program__name(programs[i]),
+				 strerror(errno));
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+int kernel_side__watch_syscalls(struct kernel_side *side, bool on)
+{
+	struct bpf_program *programs[] = {side->bpf ? side->bpf->progs.syscall_exit : NULL,
+					  side->bpf ? side->bpf->progs.syscall_enter : NULL};
+
+	for (size_t i = 0; i < 2; i++) {
+		if (!on) {
+			bpf_link__destroy(side->syscall_links[i]);
+			side->syscall_links[i] = NULL;
+		} else if (!side->syscall_links[i]) {
+			/* exits first: an entry that is seen must have its exit seen */
+			side->syscall_links[i] = bpf_program__attach(programs[i]);
+			if (!side->syscall_links[i])
+				return -errno;
+		}
+	}
+	return 0;
+}
+
+bool kernel_side__watches_syscalls(const struct kernel_side *side)
+{
+	return side->syscall_links[0] != NULL;
+}
+
+/* What was begun when they were watched the last time has no end. */
+static int forget_interrupts(struct kernel_side *side)
+{
+	size_t size = bpf_map__value_size(side->bpf->maps.interrupted);
+	void *none = calloc((size_t)libbpf_num_possible_cpus(), (size + 7) & ~(size_t)7);
+	uint32_t zero = 0;
+	int status = -ENOMEM;
+
+	if (none)
+		status =
+		    bpf_map_update_elem(bpf_map__fd(side->bpf->maps.interrupted), &zero, none, BPF_ANY) ? -errno : 0;
+	free(none);
+	return status;
+}
+
+int kernel_side__watch_interrupts(struct kernel_side *side, bool on)
+{
+	/* ends first: a beginning that is seen must have its end seen */
+	struct bpf_program *programs[] = {
+	    side->bpf ? side->bpf->progs.hard_exit : NULL, side->bpf ? side->bpf->progs.soft_exit : NULL,
+	    side->bpf ? side->bpf->progs.hard_entry : NULL, side->bpf ? side->bpf->progs.soft_entry : NULL};
+	size_t count = sizeof(programs) / sizeof(programs[0]);
+	int status = 0;
+
+	if (on == (side->interrupt_links[0] != NULL))
+		return 0;
+	if (on)
+		status = forget_interrupts(side);
+	for (size_t i = 0; on && !status && i < count; i++) {
+		side->interrupt_links[i] = bpf_program__attach(programs[i]);
+		if (!side->interrupt_links[i])
+			status = -errno;
+	}
+	if (on && !status) {
+		__atomic_store_n(&side->bpf->bss->watch_interrupts, 1, __ATOMIC_RELEASE);
+		return 0;
+	}
+	if (side->bpf)
+		__atomic_store_n(&side->bpf->bss->watch_interrupts, 0, __ATOMIC_RELEASE);
+	for (size_t i = count; i-- > 0;) {
+		bpf_link__destroy(side->interrupt_links[i]);
+		side->interrupt_links[i] = NULL;
+	}
+	return status;
+}
+
+static int thread_descriptor(pid_t tid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD_FLAG);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_pidfd_open, tid, 0); /* before 6.9: thread group leaders only */
+	return fd;
+}
+
+int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process)
+{
+	uint32_t key = (uint32_t)pid;
+	pid_t tids[1024];
+	size_t count;
+
+	if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.processes), &key, process, BPF_ANY))
+		return -errno;
+	count = process__threads(pid, tids, sizeof(tids) / sizeof(tids[0]));
+	if (count > sizeof(tids) / sizeof(tids[0]))
+		count = sizeof(tids) / sizeof(tids[0]);
+	/* threads that never call anything must still be known to the scheduler's accounting */
+	for (size_t i = 0; i < count; i++) {
+		struct kernel_thread thread = {.tgid = key,
+					       .tid = (uint32_t)tids[i],
+					       .slot = process->slot,
+					       .process_flags = process->flags,
+					       .generation = side->bpf->data->generation};
+		int fd = thread_descriptor(tids[i]);
+
+		if (fd < 0)
+			continue;
+		first_account__open(side->bpf, &thread, process__thread_state(tids[i]));
+		if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.threads), &fd, &thread, BPF_NOEXIST))
+			first_account__drop(side->bpf, &thread);
+		else
+			first_account__check(side->bpf, &thread, process__thread_state(tids[i]));
+		close(fd);
+	}
+	return 0;
+}
+
+int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel_process *process)
+{
+	uint32_t key = (uint32_t)pid;
+	pid_t tids[1024];
+	size_t count = process__threads(pid, tids, sizeof(tids) / sizeof(tids[0]));
+
+	if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.processes), &key, process, BPF_EXIST))
+		return -errno;
+	for (size_t i = 0; i < count && i < sizeof(tids) / sizeof(tids[0]); i++) {
+		int fd = thread_descriptor(tids[i]), map = bpf_map__fd(side->bpf->maps.threads);
+		struct kernel_thread thread;
+
+		if (fd < 0)
+			continue;
+		if (!bpf_map_lookup_elem(map, &fd, &thread)) {
+			thread.process_flags = process->flags;
+			bpf_map_update_elem(map, &fd, &thread, BPF_EXIST);
+		}
+		close(fd);
+	}
+	side->bpf->data->states_epoch++; /* what the threads found lately may have been copied half way */
+	return 0;
+}
+
+int kernel_side__untrack(struct kernel_side *side, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+
+	bpf_map_delete_elem(bpf_map__fd(side->bpf->maps.reported), &key);
+	return bpf_map_delete_elem(bpf_map__fd(side->bpf->maps.processes), &key) ? -errno : 0;
+}
+
+int kernel_side__thread(struct kernel_side *side, pid_t tid, struct kernel_thread *out)
+{
+	int fd = thread_descriptor(tid), status;
+
+	if (fd < 0)
+		return -ENOENT;
+	status = bpf_map_lookup_elem(bpf_map__fd(side->bpf->maps.threads), &fd, out);
+	close(fd);
+	return status ? -ENOENT : 0;
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/bpf/sigkill_guard.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STACK_BYTES (256U << 10)
+
+struct sheltered {
+	int (*work)(void *ctx);
+	void *ctx;
+	int result;
+};
+
+static int enter(void *ctx)
+{
+	struct sheltered *sheltered = ctx;
+
+	/* kill -9 of our group, or of all of our name, is not for it */
+	setpgid(0, 0);
+	prctl(PR_SET_NAME, "vapro-shelter");
+	sheltered->result = sheltered->work(sheltered->ctx);
+	return 0;
+}
+
+int shelter__run(int (*work)(void *ctx), void *ctx)
+{
+	struct sheltered sheltered = {.work = work, .ctx = ctx};
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	sigset_t all, before;
+	pid_t pid = -1;
+
+	if (stack != MAP_FAILED) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_BLOCK, &all, &before);
+		/* as vfork: this thread's own storage is the other's meanwhile */
+		pid = clone(enter, stack + STACK_BYTES, CLONE_VM | CLONE_FILES | CLONE_VFORK, &sheltered);
+		if (pid > 0)
+			waitpid(pid, NULL, __WALL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		munmap(stack, STACK_BYTES);
+	}
+	return pid > 0 ? sheltered.result : work(ctx);
+}

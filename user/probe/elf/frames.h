@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How an unwinder leaves the frames that some calls of an image return to, looked up in its .eh_frame by the
+ * confined reader (target/confine.h) for just those addresses.
+ */
+#ifndef VAPRO_FRAMES_H
+#define VAPRO_FRAMES_H
+
+#include <stdint.h>
+#include <vapro/kernel.h>
+
+#include "sandbox/confine.h"
+
+#define FRAMES_SERVICE "frames"
+#define FRAMES_MOST 64 /* asked for at once */
+
+enum frame_rule {
+	FRAME_FOUND,
+	FRAME_NONE,	  /* no unwind information covers the address */
+	FRAME_EXPRESSION, /* its frame is based on neither the stack pointer nor the frame pointer */
+	FRAME_RULES,
+};
+
+struct frame {
+	enum frame_rule rule;
+	struct kernel_hop hop; /* where one was found */
+};
+
+/*
+ * Looks up count (at most FRAMES_MOST) return addresses, as offsets in the file behind fd, a regular one. 0 with
+ * frames filled, or a negative errno with a sentence in err: what is wrong with the image, or what became of its
+ * reader.
+ */
+int frames__ask(int fd, const uint64_t *offsets, size_t count, struct frame *frames, char *err, size_t err_size);
+
+struct image;
+
+/* The rule of one return address of an image that has its bytes, as linked. */
+enum frame_rule frames__of(struct image *image, uint64_t vaddr, struct kernel_hop *hop);
+
+/* The reader's side; runs confined. */
+int frames__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
+		   char *err, size_t err_size);
+
+#endif

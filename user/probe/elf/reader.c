@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/elf/reader.h"
+
+#include "probe/elf/frames.h"
+#include "probe/elf/row_sites.h"
+#include "probe/elf/survey.h"
+#include "sandbox/confine.h"
+#include "target/source.h"
+
+static const struct confine_service services[] = {
+    {SURVEY_SERVICE, survey__answer},
+    {ROW_SITES_SERVICE, row_sites__answer},
+    {SOURCE_SERVICE, source__answer},
+    {FRAMES_SERVICE, frames__answer},
+    {0},
+};
+
+void reader__main(int argc, char **argv)
+{
+	confine__main(argc, argv, services);
+}

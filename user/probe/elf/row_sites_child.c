@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The reader's side of rows. All of it runs confined, on bytes that may be anything. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "probe/elf/exits.h"
+#include "probe/elf/row_sites.h"
+#include "probe/elf/row_sites_private.h"
+
+#define NAME_MAX_BYTES 512
+
+struct wanted {
+	const char *symbol;
+	enum kernel_row_kind kind;
+	unsigned int arguments;
+};
+
+struct reading {
+	struct image *image;
+	struct wanted *wanted;
+	size_t wanted_count;
+	uint64_t offset; /* + 1; 0: look for wanted ones by name */
+	bool all;	 /* with an offset: every outlined function as well */
+	uint64_t *entries;
+	size_t entry_room, function_count, skip_count;
+	bool found; /* the one at the offset */
+	struct flat functions, skips;
+	int status;
+};
+
+/* _Z4stepv, _ZN3sim4stepEi, _ZNK3sim4stepEv: lengths and names, no templates or operators. */
+static bool plain_name(const char *symbol, char *name, size_t size)
+{
+	const char *at = symbol + 2;
+	bool nested = false;
+	size_t used = 0;
+
+	if (strncmp(symbol, "_Z", 2) != 0)
+		return false;
+	if (*at == 'N') {
+		nested = true;
+		at++;
+		while (*at == 'r' || *at == 'V' || *at == 'K')
+			at++;
+	}
+	do {
+		size_t length = 0;
+
+		if (*at == 'L') /* of internal linkage */
+			at++;
+		for (; isdigit((unsigned char)*at) && length < size; at++)
+			length = 10 * length + (size_t)(*at - '0');
+		if (!length || strnlen(at, length) < length || used + length + 3 > size)
+			return false;
+		used += (size_t)snprintf(name + used, size - used, "%s%.*s", used ? "::" : "", (int)length, at);
+		at += length;
+	} while (nested && *at != 'E');
+	return nested || *at != 'I';
+}
+
+static bool is_copy_suffix(const char *suffix)
+{
+	return !*suffix ||
+	       (*suffix == '.' && !strstr(suffix, ".cold") && !strstr(suffix, ".part") && !strstr(suffix, "_omp_fn"));
+}
+
+bool row_sites__matches(const char *symbol, const char *wanted)
+{
+	size_t length = strlen(wanted);
+	char name[NAME_MAX_BYTES];
+
+	if (!strncmp(symbol, wanted, length) && is_copy_suffix(symbol + length))
+		return true;
+	return is_copy_suffix(strchr(symbol, '.') ? strchr(symbol, '.') : "") &&
+	       plain_name(symbol, name, sizeof(name)) && !strcmp(name, wanted);
+}
+
+bool row_sites__is_outlined(const char *symbol)
+{
+	/* gcc: main._omp_fn.0; clang: .omp_outlined., .omp_outlined..3, main.omp_outlined; Intel's: main..omp_par.2 */
+	static const char *const marks[] = {"._omp_fn.", "omp_outlined", ".omp_par"};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (strstr(symbol, marks[i]) && !strstr(symbol, ".cold"))
+			return true;
+	return false;
+}
+
+static void skip(struct reading *reading, const char *function, uint64_t entry, const char *reason)
+{
+	flat__put_text(&reading->skips, function);
+	flat__put(&reading->skips, entry);
+	flat__put_text(&reading->skips, reason);
+	reading->skip_count++;
+}
+
+static bool known(const struct reading *reading, uint64_t entry)
+{
+	for (size_t i = 0; i < reading->function_count; i++)
+		if (reading->entries[i] == entry)
+			return true; /* two names of one place, or versions */
+	return false;
+}
+
+static bool is_exit(const struct exits *exits, uint64_t vaddr)
+{
+	for (size_t i = 0; i < exits->count; i++)
+		if (exits->sites[i].vaddr == vaddr)
+			return true;
+	return false;
+}
+
+/* An entry's probe cannot share an instruction with an exit's: then it goes to the entry itself. */
+static void keep_apart(struct image *image, const struct image_symbol *symbol, const struct exits *exits,
+		       struct site *site)
+{
+	size_t left;
+	const uint8_t *code;
+
+	if (!is_exit(exits, site->vaddr))
+		return;
+	site->class = SITE_REFUSED;
+	site->reason = "it is left where it is entered";
+	code = image__bytes(image, symbol->vaddr, &left);
+	if (code && site->vaddr != symbol->vaddr) {
+		*site = (struct site){.vaddr = symbol->vaddr, .offset = symbol->offset, .class = SITE_STEPPED};
+	}
+}
+
+/* Why the exits of a function are not known: "not all decodable: 62 f1 7c 48 10 07 at +0x1c". */
+static const char *reason_of(const struct exits *exits, const struct image_symbol *symbol, char *text, size_t size)
+{
+	size_t used;
+
+	if (!exits->undecoded_count)
+		return exits->reason;
+	used = (size_t)snprintf(text, size, "%s:", exits->reason);
+	for (size_t i = 0; i < exits->undecoded_count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, " %02x", exits->undecoded_bytes[i]);
+	if (used < size)
+		snprintf(text + used, size - used, " at %s%#llx", exits->undecoded < symbol->vaddr ? "-" : "+",
+			 (unsigned long long)(exits->undecoded < symbol->vaddr ? symbol->vaddr - exits->undecoded
+									       : exits->undecoded - symbol->vaddr));
+	return text;
+}
+
+static int add_function(struct reading *reading, const struct image_symbol *symbol, size_t index)
+{
+	const struct wanted *wanted = &reading->wanted[index];
+	bool call = wanted->kind == KERNEL_ROW_CALL || wanted->kind == KERNEL_ROW_FORK;
+	struct exits *exits = malloc(sizeof(*exits));
+	struct site site;
+	int status = 0;
+	char text[128];
+
+	if (!exits)
+		return -ENOMEM;
+	site__choose(reading->image, symbol, wanted->arguments, &site);
+	exits__find(reading->image, symbol, call, exits);
+	if (!exits->reason)
+		keep_apart(reading->image, symbol, exits, &site);
+	if (site.class == SITE_REFUSED || exits->reason) {
+		skip(reading, symbol->name, symbol->offset,
+		     exits->reason ? reason_of(exits, symbol, text, sizeof(text)) : site.reason);
+		goto out;
+	}
+	if (exits->unseen)
+		skip(reading, symbol->name, symbol->offset, exits->unseen);
+	status = grow(&reading->entries, &reading->entry_room, reading->function_count + 1, sizeof(*reading->entries));
+	if (status)
+		goto out;
+	reading->entries[reading->function_count++] = symbol->offset;
+	flat__put(&reading->functions, index);
+	flat__put_text(&reading->functions, symbol->name);
+	flat__put(&reading->functions, symbol->offset);
+	flat__put(&reading->functions, symbol->size);
+	flat__put(&reading->functions, site.offset - symbol->offset);
+	flat__put(&reading->functions, site.class);
+	flat__put(&reading->functions, exits->count);
+	for (size_t i = 0; i < exits->count; i++) {
+		flat__put(&reading->functions, exits->sites[i].offset);
+		flat__put(&reading->functions, exits->sites[i].class);
+	}
+out:
+	free(exits);
+	return status;
+}
+
+static int visit(const struct image_symbol *symbol, void *ctx)
+{
+	struct reading *reading = ctx;
+
+	for (size_t i = 0; i < reading->wanted_count && !reading->status; i++)
+		if (row_sites__matches(symbol->name, reading->wanted[i].symbol) && !known(reading, symbol->offset))
+			reading->status = add_function(reading, symbol, i);
+	return reading->status;
+}
+
+static int visit_at(const struct image_symbol *symbol, void *ctx)
+{
+	struct reading *reading = ctx;
+	bool it = reading->offset - 1 == symbol->offset;
+
+	if (!it && !(reading->all && row_sites__is_outlined(symbol->name)))
+		return 0;
+	if (!known(reading, symbol->offset))
+		reading->status = add_function(reading, symbol, 0);
+	reading->found |= it;
+	return reading->status || (it && !reading->all);
+}
+
+static void read_at(struct reading *reading)
+{
+	struct image_symbol unnamed = {.name = "", .offset = reading->offset - 1};
+
+	image__functions(reading->image, true, visit_at, reading);
+	/* stripped: its extent comes from its frame description */
+	if (!reading->status && !reading->found && !image__vaddr_of(reading->image, unnamed.offset, &unnamed.vaddr))
+		reading->status = add_function(reading, &unnamed, 0);
+}
+
+static int read_wanted(struct flat_reader *about, struct reading *reading)
+{
+	reading->offset = flat__get(about);
+	reading->all = flat__get_upto(about, 1);
+	reading->wanted_count = (size_t)flat__get_upto(about, ROW_WANTED_MAX);
+	reading->wanted = calloc(reading->wanted_count + 1, sizeof(*reading->wanted));
+	if (!reading->wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < reading->wanted_count; i++) {
+		reading->wanted[i].symbol = flat__get_text(about, ROW_TEXT_MAX);
+		reading->wanted[i].kind = (enum kernel_row_kind)flat__get_upto(about, KERNEL_ROW_OUTLINED);
+		reading->wanted[i].arguments = (unsigned int)flat__get(about);
+	}
+	return flat__done(about) && reading->wanted_count ? 0 : -EINVAL;
+}
+
+int row_sites__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
+		      struct flat *answer, char *err, size_t err_size)
+{
+	struct reading reading = {0};
+	int status = read_wanted(about, &reading);
+
+	if (status || file_count != 1) {
+		snprintf(err, err_size, "the question makes no sense");
+		free(reading.wanted);
+		return status ? status : -EINVAL;
+	}
+	reading.image = image__from_bytes(files[0].data, files[0].size, "", err, err_size);
+	files[0].data = NULL;
+	status = reading.image ? 0 : -EINVAL;
+	if (status)
+		goto cleanup;
+	if (reading.offset)
+		read_at(&reading);
+	else
+		image__functions(reading.image, true, visit, &reading);
+	status = reading.status;
+	if (status)
+		goto cleanup;
+	flat__put_text(answer, image__build_id(reading.image));
+	flat__put(answer, reading.function_count);
+	flat__put_flat(answer, &reading.functions);
+	flat__put(answer, reading.skip_count);
+	flat__put_flat(answer, &reading.skips);
+cleanup:
+	image__free(reading.image);
+	free(reading.wanted);
+	free(reading.entries);
+	free(reading.functions.data);
+	free(reading.skips.data);
+	return status;
+}

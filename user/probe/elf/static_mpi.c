@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/elf/static_mpi.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "probe/elf/survey.h"
+#include "sandbox/user_file.h"
+
+#define KNOWN 256 /* files; the oldest makes way */
+
+struct known {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+	enum process_mpi mpi;
+};
+
+struct static_mpi {
+	struct known files[KNOWN];
+	size_t next;
+};
+
+struct static_mpi *static_mpi__new(void)
+{
+	return calloc(1, sizeof(struct static_mpi));
+}
+
+void static_mpi__free(struct static_mpi *known)
+{
+	free(known);
+}
+
+struct signs {
+	bool mpi, open_mpi;
+};
+
+static int look_at(const struct image_symbol *symbol, void *ctx)
+{
+	struct signs *signs = ctx;
+
+	signs->mpi |= !strcmp(symbol->name, "MPI_Init") || !strcmp(symbol->name, "PMPI_Init") ||
+		      !strcmp(symbol->name, "MPI_Init_thread") || !strcmp(symbol->name, "PMPI_Init_thread");
+	signs->open_mpi |= !strcmp(symbol->name, "ompi_mpi_init");
+	return signs->mpi && signs->open_mpi;
+}
+
+static enum process_mpi mpi_of(const char *path, const char *label)
+{
+	int file = user_file__open(path);
+	struct signs signs = {0};
+	struct survey *survey;
+	char err[256];
+
+	survey = file < 0 ? NULL : survey__ask(file, label, SURVEY_NAMES, NULL, 0, err, sizeof(err));
+	if (survey)
+		image__functions(survey__image(survey), false, look_at, &signs);
+	survey__free(survey);
+	if (file >= 0)
+		close(file);
+	return !signs.mpi ? PROCESS_NO_MPI : signs.open_mpi ? PROCESS_OPEN_MPI : PROCESS_MPICH;
+}
+
+void static_mpi__look(struct static_mpi *known, struct process *process)
+{
+	const struct process_mapping *executable = process__executable(process);
+	struct known *file;
+	char path[128];
+	struct stat st;
+
+	if (!executable || process__mpi(process, NULL))
+		return;
+	process__map_file(process, executable, path, sizeof(path));
+	if (stat(path, &st))
+		return;
+	for (size_t i = 0; i < KNOWN; i++) {
+		file = &known->files[i];
+		if (file->inode != st.st_ino || file->device != st.st_dev || file->size != st.st_size ||
+		    file->changed.tv_sec != st.st_ctim.tv_sec || file->changed.tv_nsec != st.st_ctim.tv_nsec)
+			continue;
+		process->linked = file->mpi;
+		return;
+	}
+	file = &known->files[known->next++ % KNOWN];
+	*file = (struct known){.device = st.st_dev,
+			       .inode = st.st_ino,
+			       .size = st.st_size,
+			       .changed = st.st_ctim,
+			       .mpi = mpi_of(path, executable->path)};
+	process->linked = file->mpi;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The survey of an image: all that vapro needs to know of a user's executable or library, found out
+ * in the confined reader (target/confine.h) and told as checked tables. Which functions to look for
+ * is part of the question, since rows are data.
+ */
+#ifndef VAPRO_SURVEY_H
+#define VAPRO_SURVEY_H
+
+#include "probe/elf/iosites.h"
+#include "probe/elf/site.h"
+#include "probe/elf/transparent.h"
+#include "sandbox/confine.h"
+#include "target/image.h"
+
+#define SURVEY_SERVICE "survey"
+
+enum survey_part {
+	SURVEY_NAMES = 1, /* functions and objects by name: for call-sites and handles */
+	SURVEY_IO = 2,	  /* libc's system calls */
+	SURVEY_CALLS = 4, /* of a transparent image: where its calls lead back to */
+};
+
+struct survey_wanted {
+	const char *symbol;	/* MPI_X stands for PMPI_X as well */
+	unsigned int arguments; /* that are read: site__choose() */
+};
+
+struct survey_function {
+	size_t wanted; /* index in the question */
+	struct image_symbol symbol;
+	struct site site;
+};
+
+struct survey;
+
+/*
+ * Surveys the image behind fd (a regular file). label is the name to show; it is copied. The texts of
+ * wanted must outlive the survey. NULL with a sentence in err: what is wrong with the image, or what
+ * became of its reader.
+ */
+struct survey *survey__ask(int fd, const char *label, unsigned int parts, const struct survey_wanted *wanted,
+			   size_t wanted_count, char *err, size_t err_size);
+void survey__free(struct survey *survey);
+
+/* Build-id, segments and, with SURVEY_NAMES, symbols: an image without its bytes. */
+struct image *survey__image(const struct survey *survey);
+
+/* Wanted functions that the image defines, by address; aliases share one. Refused ones are among them. Names are the
+ * wanted ones. */
+const struct survey_function *survey__functions(const struct survey *survey, size_t *count);
+
+const struct transparent_call *survey__calls(const struct survey *survey, size_t *count);
+const struct io_site *survey__io_sites(const struct survey *survey, size_t *count);
+
+/* The reader's side; runs confined. */
+int survey__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
+		   char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "query/socket.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BACKLOG 8
+#define LOCK_TRIES 100
+#define LOCK_PAUSE_US 10000
+
+static int address_of(const char *path, struct sockaddr_un *address)
+{
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
+bool ask_socket__peer_is_root(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.uid == 0;
+}
+
+int ask_socket__connect(const char *path)
+{
+	struct sockaddr_un address;
+	int fd, error = address_of(path, &address);
+
+	if (error)
+		return error;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		error = -errno;
+	else if (!ask_socket__peer_is_root(fd))
+		error = -EPERM;
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+/* Somebody listens: also where the queue of those who want to be heard is full. */
+static bool alive(const char *path)
+{
+	int fd = ask_socket__connect(path);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || (fd != -ECONNREFUSED && fd != -ENOENT);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t room)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+	int count = 0;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir))) {
+		char path[512];
+
+		if (strncmp(entry->d_name, ASK_PREFIX, strlen(ASK_PREFIX)) ||
+		    (size_t)snprintf(path, sizeof(path), "%s%s%s", directory,
+				     directory[strlen(directory) - 1] == '/' ? "" : "/",
+				     entry->d_name) >= ASK_PATH_MAX ||
+		    !alive(path))
+			continue;
+		if ((size_t)count < room)
+			strcpy(paths[count], path);
+		count++;
+	}
+	closedir(dir);
+	qsort(paths, (size_t)count < room ? (size_t)count : room, sizeof(*paths), compare_paths);
+	return count;
+}
+
+/* Makes a directory that is not there (its name ends in '/'), and those above it. Returns 0 or -errno. */
+static int make(const char *directory)
+{
+	char path[ASK_PATH_MAX + 1];
+
+	snprintf(path, sizeof(path), "%s", directory);
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = 0;
+		/* the last one is ours alone, above it there may be others */
+		if (mkdir(path, slash[1] ? 0755 : 0700) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return 0;
+}
+
+/* Others hold it for a moment only; who holds it for longer, and it needs no rights for that, is not waited for. */
+static int lock_alone(int fd)
+{
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB); i++) {
+		if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+			return -errno;
+		usleep(LOCK_PAUSE_US);
+	}
+	return 0;
+}
+
+/*
+ * The directory, locked against others who open in it. alone: of nobody's concern but root's; else it is
+ * enough that nobody else can change it. fd or -errno, with a sentence.
+ */
+static int lock_directory(const char *directory, bool alone, char *err, size_t err_size)
+{
+	struct stat status;
+	int error = make(directory), fd = error ? -1 : open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (!error && (fd < 0 || fstat(fd, &status)))
+		error = -errno;
+	if (!error && (status.st_uid != 0 || status.st_mode & (alone ? 077 : 022))) {
+		snprintf(err, err_size, "%s is not root's alone: user %u, mode %04o", directory, status.st_uid,
+			 status.st_mode & 07777);
+		close(fd);
+		return -EPERM;
+	}
+	if (!error)
+		error = lock_alone(fd);
+	if (!error)
+		return fd;
+	snprintf(err, err_size, "%s: %s", directory, strerror(-error));
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* Sockets of those who were killed. */
+static void sweep(int directory, const char *name)
+{
+	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	struct dirent *entry;
+
+	if (!dir) {
+		if (copy >= 0)
+			close(copy);
+		return;
+	}
+	while ((entry = readdir(dir))) {
+		struct stat status;
+		char path[512];
+
+		snprintf(path, sizeof(path), "%s%s", name, entry->d_name);
+		if (!strncmp(entry->d_name, ASK_PREFIX, strlen(ASK_PREFIX)) &&
+		    !fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(status.st_mode) &&
+		    strlen(path) < ASK_PATH_MAX && !alive(path))
+			unlinkat(directory, entry->d_name, 0);
+	}
+	closedir(dir);
+}
+
+/* Takes a name that nobody answers at. Returns 0 or -errno, with a sentence. */
+static int take_name(int fd, const char *path, char *err, size_t err_size)
+{
+	struct sockaddr_un address;
+	struct stat status;
+	mode_t mask;
+	int error = address_of(path, &address);
+
+	if (!error && !lstat(path, &status)) {
+		if (!S_ISSOCK(status.st_mode))
+			error = -EEXIST;
+		else if (alive(path))
+			error = -EADDRINUSE;
+		else if (unlink(path))
+			error = -errno;
+	}
+	if (!error) {
+		mask = umask(0177);
+		if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, BACKLOG))
+			error = -errno;
+		umask(mask);
+	}
+	if (error)
+		snprintf(err, err_size, "%s: %s", path,
+			 error == -EADDRINUSE ? "another vaprod answers there" : strerror(-error));
+	return error;
+}
+
+int ask_socket__listen(const char *where, char *path, char *err, size_t err_size)
+{
+	size_t length = strlen(where);
+	bool own = length && where[length - 1] == '/';
+	const char *slash = strrchr(where, '/');
+	char directory[ASK_PATH_MAX + 1];
+	int fd = -1, lock = -1, error = 0, used;
+
+	if (!slash || *where != '/') {
+		snprintf(err, err_size, "'%s' is no absolute path", where);
+		return -EINVAL;
+	}
+	used = own ? snprintf(path, ASK_PATH_MAX, "%s" ASK_PREFIX "%d", where, (int)getpid())
+		   : snprintf(path, ASK_PATH_MAX, "%s", where);
+	if (used < 0 || (size_t)used >= ASK_PATH_MAX) {
+		snprintf(err, err_size, "%s: a socket's name has at most %zu bytes", where, ASK_PATH_MAX - 1);
+		return -ENAMETOOLONG;
+	}
+	snprintf(directory, sizeof(directory), "%.*s", (int)(slash - where) + 1, where);
+	lock = lock_directory(directory, own, err, err_size);
+	if (lock < 0)
+		return lock;
+	if (own)
+		sweep(lock, directory);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		error = -errno;
+		snprintf(err, err_size, "no socket: %s", strerror(-error));
+	} else {
+		error = take_name(fd, path, err, err_size);
+	}
+	close(lock);
+	if (!error)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}

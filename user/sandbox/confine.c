@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The asker's side: starts a reader, waits for its answer within limits, and names what went wrong. */
+#include "sandbox/confine_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define DESCRIPTORS_FROM 32 /* ours lie above those that a reader gets, so that none covers another */
+#define LINGERERS 16
+#define BROKEN 64
+#define BROKEN_MS 60000
+#define DIE_MS 200 /* for a killed reader to be gone; one inside a dead file system is left behind */
+
+/*
+ * Files that broke a reader, for a while: who starts a hundred processes of a program that is made to
+ * cost us the whole deadline shall not cost us a hundred of them.
+ */
+static struct broken {
+	struct confine_version file;
+	int64_t until_ms;
+} broken[BROKEN];
+
+/* Readers that were killed but had not died yet; looked after at the next question. */
+static pid_t lingerers[LINGERERS];
+
+static int64_t now_ms(void)
+{
+	return (int64_t)(mono_now() / 1000000);
+}
+
+static int raise_fd(int fd)
+{
+	int high = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
+
+	if (fd >= 0)
+		close(fd);
+	return high;
+}
+
+/* The question's bytes as a file. */
+static int about_file(const struct flat *about)
+{
+	int fd = raise_fd(memfd_create("vapro-question", MFD_CLOEXEC));
+	size_t done = 0;
+
+	while (fd >= 0 && about && done < about->size) {
+		ssize_t n = write(fd, about->data + done, about->size - done);
+
+		if (n <= 0) {
+			close(fd);
+			return -1;
+		}
+		done += (size_t)n;
+	}
+	return fd;
+}
+
+static int start(const struct confine_question *question, int about, int pipe_end, pid_t *pid)
+{
+	char count[16], name[] = CONFINE_NAME, service[64];
+	char *argv[] = {name, service, count, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, common;
+	int status;
+
+	snprintf(service, sizeof(service), "%s", question->service);
+	snprintf(count, sizeof(count), "%u", question->file_count);
+	if (posix_spawn_file_actions_init(&actions))
+		return -ENOMEM;
+	if (posix_spawnattr_init(&attributes)) {
+		posix_spawn_file_actions_destroy(&actions);
+		return -ENOMEM;
+	}
+	sigemptyset(&none);
+	sigemptyset(&common);
+	sigaddset(&common, SIGPIPE);
+	sigaddset(&common, SIGINT);
+	/* a group of its own: a terminal's ^C is not for it */
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &common);
+	status = posix_spawn_file_actions_adddup2(&actions, pipe_end, CONFINE_PIPE);
+	if (!status)
+		status = posix_spawn_file_actions_adddup2(&actions, about, CONFINE_ABOUT);
+	for (unsigned int i = 0; i < question->file_count && !status; i++)
+		status = posix_spawn_file_actions_adddup2(&actions, question->files[i], CONFINE_FIRST_FILE + (int)i);
+#if !defined(__SANITIZE_ADDRESS__) /* what it says is for the tests' terminal, else nothing of it is for ours */
+	for (int fd = 0; fd < 3 && !status; fd++)
+		status = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+#endif
+	if (!status)
+		status = posix_spawn(pid, "/proc/self/exe", &actions, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return -status;
+}
+
+static bool reaped(pid_t pid, int *how)
+{
+	pid_t got;
+
+	do
+		got = waitpid(pid, how, WNOHANG);
+	while (got < 0 && errno == EINTR);
+	return got == pid || (got < 0 && errno == ECHILD);
+}
+
+/* Waits for the end, with force unless it comes of itself soon. Returns whether *how is known. */
+static bool end(pid_t pid, bool force, int *how)
+{
+	int64_t until = now_ms() + DIE_MS;
+
+	for (;;) {
+		struct timespec rest = {.tv_nsec = 500000};
+
+		if (force)
+			kill(pid, SIGKILL);
+		*how = 0;
+		if (reaped(pid, how))
+			return true;
+		if (now_ms() >= until) {
+			if (force)
+				break;
+			force = true;
+			until = now_ms() + DIE_MS;
+		}
+		nanosleep(&rest, NULL);
+	}
+	for (int i = 0; i < LINGERERS; i++)
+		if (!lingerers[i]) {
+			lingerers[i] = pid;
+			break;
+		}
+	return false;
+}
+
+static void reap_lingerers(void)
+{
+	int how;
+
+	for (int i = 0; i < LINGERERS; i++)
+		if (lingerers[i] && reaped(lingerers[i], &how))
+			lingerers[i] = 0;
+}
+
+/* Reads exactly size bytes. 0, -ETIMEDOUT, -EPIPE where the pipe ends before, or another -errno. */
+static int receive(int fd, void *to, size_t size, int64_t until)
+{
+	char *at = to;
+
+	while (size) {
+		struct pollfd wait = {.fd = fd, .events = POLLIN};
+		int64_t left = until - now_ms();
+		ssize_t got;
+
+		if (left <= 0)
+			return -ETIMEDOUT;
+		if (poll(&wait, 1, (int)left) < 0 && errno != EINTR)
+			return -errno;
+		if (!wait.revents)
+			continue;
+		got = read(fd, at, size);
+		if (got < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (got == 0)
+			return -EPIPE;
+		if (got > 0) {
+			at += got;
+			size -= (size_t)got;
+		}
+	}
+	return 0;
+}
+
+/* The answer's head and body; a refusal's sentence goes to err. */
+static int receive_answer(int fd, struct confine_answer *answer, int64_t until, char *err, size_t err_size)
+{
+	struct confine_head head;
+	char sentence[CONFINE_SENTENCE_MAX] = "", more;
+	int status = receive(fd, &head, sizeof(head), until);
+
+	if (status)
+		return status;
+	if (head.status) {
+		if (head.size >= sizeof(sentence))
+			return -EBADMSG;
+		status = receive(fd, sentence, head.size, until);
+		for (char *at = sentence; *at; at++)
+			if (*at < ' ' || *at > '~')
+				*at = '?';
+		snprintf(err, err_size, "%s", sentence);
+		return status ? status : -EINVAL;
+	}
+	if (head.size > CONFINE_ANSWER_BYTES_MAX)
+		return -EBADMSG;
+	answer->data = malloc(head.size + 1);
+	if (!answer->data)
+		return -ENOMEM;
+	answer->size = head.size;
+	status = receive(fd, answer->data, head.size, until);
+	if (!status && receive(fd, &more, 1, until) != -EPIPE)
+		status = -EBADMSG;
+	return status;
+}
+
+static int name_failure(int received, bool known, int how, unsigned int limit_ms, char *err, size_t err_size)
+{
+	static const char reader[] = "its confined reader";
+
+	if (received == -ENOMEM) {
+		snprintf(err, err_size, "out of memory for its answer");
+		return -ENOMEM;
+	}
+	if (received == -ETIMEDOUT)
+		snprintf(err, err_size, "%s gave no answer within %u ms", reader, limit_ms);
+	else if (known && WIFSIGNALED(how) && WTERMSIG(how) == SIGSYS)
+		snprintf(err, err_size, "%s made a system call that is forbidden to it", reader);
+	else if (known && WIFSIGNALED(how) && WTERMSIG(how) == SIGXCPU)
+		snprintf(err, err_size, "%s used more than %d s of processor time", reader, CONFINE_CPU_SECONDS);
+	else if (known && WIFSIGNALED(how) && received != -EBADMSG)
+		snprintf(err, err_size, "%s crashed (signal %d)", reader, WTERMSIG(how));
+	else if (known && WIFEXITED(how) && WEXITSTATUS(how) == CONFINE_EXIT_MEMORY)
+		snprintf(err, err_size, "%s needed more memory than it may have", reader);
+	else if (known && WIFEXITED(how) && WEXITSTATUS(how) == CONFINE_EXIT_READ)
+		snprintf(err, err_size, "it could not be read");
+	else if (known && WIFEXITED(how) && WEXITSTATUS(how) == CONFINE_EXIT_SETUP) {
+		snprintf(err, err_size, "%s could not be confined, and has read nothing", reader);
+		return -EPERM;
+	} else {
+		snprintf(err, err_size, "%s gave an answer that makes no sense", reader);
+	}
+	return -EPROTO;
+}
+
+static int check_files(const struct confine_question *question, char *err, size_t err_size)
+{
+	for (unsigned int i = 0; i < question->file_count; i++) {
+		struct stat st;
+
+		if (fstat(question->files[i], &st)) {
+			snprintf(err, err_size, "cannot stat: %s", strerror(errno));
+			return -EFBIG;
+		}
+		if (!S_ISREG(st.st_mode)) {
+			snprintf(err, err_size, "not a regular file");
+			return -EFBIG;
+		}
+		if ((uint64_t)st.st_size > CONFINE_FILE_BYTES_MAX) {
+			snprintf(err, err_size, "a size of %lld bytes is out of range", (long long)st.st_size);
+			return -EFBIG;
+		}
+	}
+	return 0;
+}
+
+static bool is_broken(const struct confine_version *file)
+{
+	for (int i = 0; i < BROKEN; i++)
+		if (confine_version__same(&broken[i].file, file) && now_ms() < broken[i].until_ms)
+			return true;
+	return false;
+}
+
+static void note_broken(const struct confine_version *file)
+{
+	struct broken *oldest = &broken[0];
+
+	for (int i = 1; i < BROKEN; i++)
+		if (broken[i].until_ms < oldest->until_ms)
+			oldest = &broken[i];
+	*oldest = (struct broken){*file, now_ms() + BROKEN_MS};
+}
+
+int confine__ask(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size)
+{
+	unsigned int limit_ms = question->limit_ms ? question->limit_ms : CONFINE_LIMIT_MS;
+	int files[CONFINE_FILES_MAX] = {-1, -1}, about = -1, ends[2] = {-1, -1}, status, how = 0;
+	struct confine_question raised = *question;
+	struct confine_version versions[CONFINE_FILES_MAX];
+	int64_t until = now_ms() + limit_ms;
+	bool known;
+	pid_t pid;
+
+	*answer = (struct confine_answer){0};
+	if (!confine__armed) {
+		snprintf(err, err_size, "this program has no confined reader");
+		return -ENOSYS;
+	}
+	reap_lingerers();
+	status = check_files(question, err, err_size);
+	if (status)
+		return status;
+	if (confine_memory__recall(question, versions, answer))
+		return 0;
+	if (question->file_count && is_broken(&versions[0])) {
+		snprintf(err, err_size, "its confined reader broke less than a minute ago; it is not tried again yet");
+		return -EPROTO;
+	}
+	for (unsigned int i = 0; i < question->file_count; i++)
+		raised.files[i] = files[i] = fcntl(question->files[i], F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
+	about = about_file(question->about);
+	status = pipe2(ends, O_CLOEXEC) ? -errno : 0;
+	ends[0] = raise_fd(ends[0]);
+	ends[1] = raise_fd(ends[1]);
+	if (!status && about >= 0 && ends[0] >= 0 && ends[1] >= 0)
+		status = start(&raised, about, ends[1], &pid);
+	else if (!status)
+		status = -EMFILE;
+	if (ends[1] >= 0)
+		close(ends[1]);
+	if (status) {
+		snprintf(err, err_size, "its confined reader could not be started: %s", strerror(-status));
+	} else {
+		fcntl(ends[0], F_SETPIPE_SZ, 1 << 20); /* fewer turns; without it is well too */
+		status = receive_answer(ends[0], answer, until, err, err_size);
+		known = end(pid, status && status != -EPIPE && status != -EINVAL, &how);
+		if (!status && known && (!WIFEXITED(how) || WEXITSTATUS(how)))
+			status = -EBADMSG;
+		if (status && status != -EINVAL)
+			status = name_failure(status, known, how, limit_ms, err, err_size);
+	}
+	if (!status)
+		confine_memory__keep(question, versions, answer);
+	if (status == -EPROTO && question->file_count)
+		note_broken(&versions[0]);
+	if (status) {
+		free(answer->data);
+		*answer = (struct confine_answer){0};
+	}
+	if (ends[0] >= 0)
+		close(ends[0]);
+	if (about >= 0)
+		close(about);
+	for (unsigned int i = 0; i < question->file_count; i++)
+		if (files[i] >= 0)
+			close(files[i]);
+	return status;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* A reader's life: read the question and the files, lock the door, answer, end. */
+#include "sandbox/confine_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool confine__armed;
+
+/* The address sanitizer reserves terabytes and speaks of its finds. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+/* A whole descriptor into memory. The size was checked by the asker, and is here again. */
+static int read_whole(int fd, struct confine_file *file)
+{
+	struct stat st;
+	size_t done = 0;
+
+	if (fstat(fd, &st))
+		return CONFINE_EXIT_READ;
+	if (!S_ISREG(st.st_mode) || st.st_size < 0 || (uint64_t)st.st_size > CONFINE_FILE_BYTES_MAX)
+		return CONFINE_EXIT_READ;
+	file->data = malloc((size_t)st.st_size + 1);
+	if (!file->data)
+		return CONFINE_EXIT_MEMORY;
+	while (done < (size_t)st.st_size) {
+		ssize_t got = pread(fd, file->data + done, (size_t)st.st_size - done, (off_t)done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return CONFINE_EXIT_READ;
+		if (got == 0)
+			break; /* truncated meanwhile: what is left must do */
+		done += (size_t)got;
+	}
+	file->size = done;
+	return 0;
+}
+
+static bool limit(int what, uint64_t most)
+{
+	struct rlimit now, wanted = {.rlim_cur = most, .rlim_max = most};
+
+	if (getrlimit(what, &now))
+		return false;
+	if (now.rlim_max < wanted.rlim_max) /* already less, and we need not be able to raise it */
+		wanted.rlim_cur = wanted.rlim_max = now.rlim_max;
+	return !setrlimit(what, &wanted);
+}
+
+/* Memory is limited before the files are read, the rest once they are. */
+static bool limit_memory(unsigned int file_count)
+{
+	uint64_t bytes = CONFINE_MEMORY_BYTES;
+	struct stat st;
+
+	for (unsigned int i = 0; i < file_count; i++)
+		if (!fstat(CONFINE_FIRST_FILE + (int)i, &st) && st.st_size > 0)
+			bytes += 2 * (uint64_t)st.st_size;
+	return SANITIZED || limit(RLIMIT_AS, bytes);
+}
+
+/* Where memory runs short for the daemon's whole group, the reader goes first. It does without if it cannot be had. */
+static void offer_to_die(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, "1000", 4) < 0)
+		errno = 0;
+	close(fd);
+}
+
+static bool lock(void)
+{
+	uid_t real, effective, saved;
+
+	if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_FSIZE, 0) || !limit(RLIMIT_CPU, CONFINE_CPU_SECONDS) ||
+	    !limit(RLIMIT_NOFILE, 0) || !limit(RLIMIT_NPROC, 0))
+		return false;
+	if (!geteuid()) {
+		if (setgroups(0, NULL) || setresgid(CONFINE_NOBODY, CONFINE_NOBODY, CONFINE_NOBODY) ||
+		    setresuid(CONFINE_NOBODY, CONFINE_NOBODY, CONFINE_NOBODY))
+			return false;
+		if (getresuid(&real, &effective, &saved) || real != CONFINE_NOBODY || effective != CONFINE_NOBODY ||
+		    saved != CONFINE_NOBODY)
+			return false;
+	}
+	/* the daemon's death is ours; a change of user has undone what was asked before */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
+		return false;
+	return !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !confine__filter();
+}
+
+static bool write_whole(const void *data, size_t size)
+{
+	for (const char *at = data; size;) {
+		ssize_t done = write(CONFINE_PIPE, at, size);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return false;
+		at += done;
+		size -= (size_t)done;
+	}
+	return true;
+}
+
+static int serve(const struct confine_service *service, unsigned int file_count)
+{
+	struct confine_file about = {0}, files[CONFINE_FILES_MAX] = {0};
+	struct confine_head head = {0};
+	struct flat_reader reader;
+	struct flat answer = {0};
+	char sentence[CONFINE_SENTENCE_MAX] = "";
+	int status;
+
+	closefrom(CONFINE_FIRST_FILE + (int)file_count);
+	offer_to_die();
+	if (!limit_memory(file_count))
+		return CONFINE_EXIT_SETUP;
+	status = read_whole(CONFINE_ABOUT, &about);
+	close(CONFINE_ABOUT);
+	for (unsigned int i = 0; i < file_count && !status; i++) {
+		status = read_whole(CONFINE_FIRST_FILE + (int)i, &files[i]);
+		close(CONFINE_FIRST_FILE + (int)i);
+	}
+	if (status)
+		return status;
+	if (!lock())
+		return CONFINE_EXIT_SETUP;
+	reader = (struct flat_reader){.at = (uint8_t *)about.data, .end = (uint8_t *)about.data + about.size};
+	status = service->answer(&reader, files, file_count, &answer, sentence, sizeof(sentence));
+	if (!status && answer.failed)
+		status = -ENOMEM;
+	if (status == -ENOMEM)
+		return CONFINE_EXIT_MEMORY;
+	head.status = (uint64_t)-status;
+	head.size = status ? strlen(sentence) : answer.size;
+	if (!write_whole(&head, sizeof(head)) || !write_whole(status ? sentence : (char *)answer.data, head.size))
+		return CONFINE_EXIT_READ;
+	return 0;
+}
+
+/* Without the leak search of sanitizers, whose system calls are none of ours. */
+static void __attribute__((noreturn)) leave(int code)
+{
+	for (;;)
+		syscall(SYS_exit_group, code);
+}
+
+void confine__main(int argc, char **argv, const struct confine_service *services)
+{
+	if (argc != 3 || strcmp(argv[0], CONFINE_NAME)) {
+		confine__armed = true;
+		return;
+	}
+	for (; services->name; services++) {
+		unsigned long files = strtoul(argv[2], NULL, 10);
+
+		if (!strcmp(services->name, argv[1]) && files <= CONFINE_FILES_MAX)
+			leave(serve(services, (unsigned int)files));
+	}
+	leave(CONFINE_EXIT_SETUP);
+}

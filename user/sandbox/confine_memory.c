@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Answers that readers gave lately: the programs of a node come again and again, and are the same. */
+#include "sandbox/confine_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define ANSWERS 32
+#define ANSWER_BYTES (1U << 20)
+#define ALL_BYTES (4U << 20)
+#define YOUNG_S 1 /* the time of a change is coarse: a file that changed just now may change again unseen */
+
+static struct remembered {
+	char service[64];
+	struct confine_version files[CONFINE_FILES_MAX];
+	unsigned int file_count;
+	uint64_t used; /* by a count of uses; 0: this one is free */
+	size_t about_size, size;
+	uint8_t *data; /* what it was asked about, then the answer */
+} answers[ANSWERS];
+
+static uint64_t uses;
+static size_t bytes;
+
+struct confine_version confine_version__of(int fd)
+{
+	struct timespec now;
+	struct stat st;
+
+	if (fstat(fd, &st) || clock_gettime(CLOCK_REALTIME, &now))
+		return (struct confine_version){0};
+	return (struct confine_version){.device = st.st_dev,
+					.inode = st.st_ino,
+					.size = st.st_size,
+					.changed = st.st_ctim,
+					.settled = st.st_ctim.tv_sec + YOUNG_S < now.tv_sec};
+}
+
+bool confine_version__same(const struct confine_version *a, const struct confine_version *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+}
+
+static size_t about_size(const struct confine_question *question)
+{
+	return question->about ? question->about->size : 0;
+}
+
+static bool same_question(const struct remembered *one, const struct confine_question *question,
+			  const struct confine_version *files)
+{
+	if (!one->used || strcmp(one->service, question->service) || one->file_count != question->file_count ||
+	    one->about_size != about_size(question))
+		return false;
+	for (unsigned int i = 0; i < one->file_count; i++)
+		if (!confine_version__same(&one->files[i], &files[i]))
+			return false;
+	return !one->about_size || !memcmp(one->data, question->about->data, one->about_size);
+}
+
+static void forget(struct remembered *one)
+{
+	bytes -= one->about_size + one->size;
+	free(one->data);
+	*one = (struct remembered){0};
+}
+
+/* The one that was not used for longest; free ones come first, unless only used ones are wanted. */
+static struct remembered *oldest(bool used)
+{
+	struct remembered *found = NULL;
+
+	for (int i = 0; i < ANSWERS; i++)
+		if ((answers[i].used || !used) && (!found || answers[i].used < found->used))
+			found = &answers[i];
+	return found;
+}
+
+bool confine_memory__recall(const struct confine_question *question, struct confine_version *files,
+			    struct confine_answer *answer)
+{
+	for (unsigned int i = 0; i < question->file_count; i++)
+		files[i] = confine_version__of(question->files[i]);
+	for (int i = 0; i < ANSWERS; i++) {
+		struct remembered *one = &answers[i];
+
+		if (!same_question(one, question, files))
+			continue;
+		answer->data = malloc(one->size + 1);
+		if (!answer->data)
+			return false;
+		memcpy(answer->data, one->data + one->about_size, one->size);
+		answer->size = one->size;
+		one->used = ++uses;
+		return true;
+	}
+	return false;
+}
+
+void confine_memory__keep(const struct confine_question *question, const struct confine_version *files,
+			  const struct confine_answer *answer)
+{
+	struct remembered fresh = {
+	    .file_count = question->file_count, .about_size = about_size(question), .size = answer->size};
+	size_t size = fresh.about_size + fresh.size;
+
+	if (!question->file_count || strlen(question->service) >= sizeof(fresh.service) || size > ANSWER_BYTES)
+		return;
+	for (unsigned int i = 0; i < question->file_count; i++) {
+		if (!files[i].settled)
+			return;
+		fresh.files[i] = files[i];
+	}
+	fresh.data = malloc(size + 1);
+	if (!fresh.data)
+		return;
+	if (fresh.about_size)
+		memcpy(fresh.data, question->about->data, fresh.about_size);
+	memcpy(fresh.data + fresh.about_size, answer->data, fresh.size);
+	strcpy(fresh.service, question->service);
+	fresh.used = ++uses;
+	while (bytes + size > ALL_BYTES)
+		forget(oldest(true));
+	if (oldest(false)->used)
+		forget(oldest(true));
+	*oldest(false) = fresh;
+	bytes += size;
+}
