@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# make            build/vaprod and build/vapro
+# make            build/vaprod and build/vapro; installs nothing, V=1 shows commands
+# make deps       installs the packages that are missing (Debian 12, as root)
 # make demo       the main job, for a stranger
 # make check      all tests;  make accept, make bench: figures, no tests (WHAT=demo, WHAT="programs:coverage --program posts")
 # make accuracy   what it finds of what is known to be there: simulated, papers, live
 # make check-vm   other kernels and CPUs, in emulated machines
 # make ARCH=arm64 build/arm64/vaprod and build/arm64/vapro, cross-built; needs no arm64 packages here
 # make install PREFIX=/usr DESTDIR=
+# make format, make clean, make help
 
 PREFIX ?= /usr/local
+Q = $(if $(V),,@)
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/local/sbin/bpftool) bpftool)
 WARNINGS = -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes
@@ -65,125 +68,133 @@ UNIT_SHARED := $(patsubst tests/unit/%.c,$(B)/test/shared/%.o,$(filter-out $(wil
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo check check-unit check-live check-vm guest-programs accept accuracy bench install clean format
+.PHONY: all deps help demo check check-unit check-live check-vm guest-programs accept accuracy bench install clean format
 
 all: $(B)/vaprod $(B)/vapro
 
-# What is missing on a fresh Debian 12 machine is installed first; the script alone knows package names.
+# The script alone knows package names. What only builds installs nothing: it names what is missing, and `make deps`
+# installs it; so do the targets that set up a fresh Debian 12 machine by themselves.
+MORE_THAN_BUILDS = $(filter-out all help install clean format,$(or $(MAKECMDGOALS),all))
+DEPS_MODE = $(if $(MORE_THAN_BUILDS),,missing)
+
 $(B)/.deps-build: tools/deps.sh
-	@mkdir -p $(B)
-	@tools/deps.sh $(DEPS)
-	@$(if $(SYSROOT),tools/vm/fetch.sh sysroot $(ARCH) >/dev/null)
-	@touch $@
+	$(Q)mkdir -p $(B)
+	$(Q)tools/deps.sh $(DEPS_MODE) $(DEPS)
+	$(Q)$(if $(SYSROOT),tools/vm/fetch.sh sysroot $(ARCH) >/dev/null)
+	$(Q)touch $@
 
-$(B)/.deps-test: tools/deps.sh
-	@mkdir -p $(B)
-	@tools/deps.sh test
-	@touch $@
+# one after the other: packages are installed by one at a time
+$(B)/.deps-test: $(B)/.deps-build
+	$(Q)tools/deps.sh $(DEPS_MODE) test
+	$(Q)touch $@
 
-$(B)/.deps-bench: tools/deps.sh
-	@mkdir -p $(B)
-	@tools/deps.sh bench
-	@touch $@
+$(B)/.deps-bench: $(B)/.deps-test
+	$(Q)tools/deps.sh $(DEPS_MODE) bench
+	$(Q)touch $@
+
+deps: $(B)/.deps-test
+
+help:
+	$(Q)sed -n '2,/^$$/s/^# //p' Makefile
 
 $(B)/vapro.bpf.o: bpf/vapro.bpf.c $(wildcard bpf/*.h) tools/bpf_stack.awk $(wildcard include/vapro/kernel*.h) vmlinux/vmlinux.h | $(B)/.deps-build
 	@echo "  BPF   $@"
-	@$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf $(BPF_INCLUDES) -Wall -Werror -c $< -o $@
-	@llvm-objdump -dr --no-show-raw-insn $@ | awk -f tools/bpf_stack.awk
+	$(Q)$(CLANG) -g -O2 -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -Ivmlinux -Iinclude -Ibpf $(BPF_INCLUDES) -Wall -Werror -c $< -o $@
+	$(Q)llvm-objdump -dr --no-show-raw-insn $@ | awk -f tools/bpf_stack.awk
 
 $(B)/vapro.skel.h: $(B)/vapro.bpf.o
 	@echo "  SKEL  $@"
-	@$(BPFTOOL) gen skeleton $< name vapro_bpf > $@.tmp
-	@{ echo '#include <vapro/kernel.h>'; cat $@.tmp; } > $@ && rm $@.tmp
+	$(Q)$(BPFTOOL) gen skeleton $< name vapro_bpf > $@.tmp
+	$(Q){ echo '#include <vapro/kernel.h>'; cat $@.tmp; } > $@ && rm $@.tmp
 
 # The skeleton is made before the first object; who includes it is in the dependency files.
 $(B)/%.o: %.c | $(B)/vapro.skel.h $(B)/.deps-build
-	@mkdir -p $(@D)
+	$(Q)mkdir -p $(@D)
 	@echo "  CC    $<"
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $(LTO) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(LTO) -MMD -MP -c $< -o $@
 
 $(B)/test/%.o: %.c | $(B)/vapro.skel.h $(B)/.deps-build
-	@mkdir -p $(@D)
+	$(Q)mkdir -p $(@D)
 	@echo "  CC    $< (sanitizers)"
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
 
 $(B)/test/shared/%.o: tests/unit/%.c | $(B)/.deps-build
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -MMD -MP -c $< -o $@
 
 $(B)/libvapro.a: $(LIB_OBJECTS)
-	@rm -f $@
-	@ar rcsP $@ $^ # files of one name lie in several folders
+	$(Q)rm -f $@
+	$(Q)ar rcsP $@ $^ # files of one name lie in several folders
 
 $(B)/test/libvapro.a: $(TEST_OBJECTS)
-	@rm -f $@
-	@ar rcsP $@ $^ # files of one name lie in several folders
+	$(Q)rm -f $@
+	$(Q)ar rcsP $@ $^ # files of one name lie in several folders
 
 $(B)/vaprod $(B)/vapro: $(B)/%: $(B)/user/cli/%.o $(B)/libvapro.a
 	@echo "  LINK  $@"
-	@$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LTO) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 # ---- tests
 
 $(B)/test/%_cases.so: tests/unit/%_cases.S | $(B)/.deps-build
-	@mkdir -p $(@D)
-	@$(CC) -shared -nostdlib -o $@ $<
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared -nostdlib -o $@ $<
 
 # Its own allocator counts, and fails where it is told to.
 $(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
 comma := ,
 
 $(B)/test/test_%: tests/unit/test_%.c $(UNIT_SHARED) $(B)/test/libvapro.a | $(B)/.deps-test
-	@mkdir -p $(@D)
+	$(Q)mkdir -p $(@D)
 	@echo "  TEST  $@"
-	@$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(SANITIZE) -MMD -MP $< $(UNIT_SHARED) $(B)/test/libvapro.a $(TEST_LINK) -lcmocka $(LDLIBS) -o $@
+	$(Q)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(SANITIZE) -MMD -MP $< $(UNIT_SHARED) $(B)/test/libvapro.a $(TEST_LINK) -lcmocka $(LDLIBS) -o $@
 
 $(B)/tests/%: tests/counters/%.c $(B)/libvapro.a
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
 $(B)/tests/%: tests/sites/%.c $(B)/libvapro.a
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
 $(B)/tests/%: tests/moves/%.c $(B)/libvapro.a
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
 $(B)/tests/%: tests/bench/%.c $(B)/libvapro.a
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
 # An independent count of MPI calls, one library for each MPI.
 $(B)/tests/list_functions: tests/count/list_functions.c $(B)/libvapro.a
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
 $(B)/tests/count_functions.h: $(B)/tests/list_functions
-	@$< > $@
+	$(Q)$< > $@
 
 COUNT := $(B)/tests/count_openmpi.so $(B)/tests/count_mpich.so
 $(B)/tests/count_openmpi.so: COUNT_CC = mpicc.openmpi
 $(B)/tests/count_mpich.so: COUNT_CC = mpicc.mpich
 $(COUNT): tests/count/count.c $(B)/tests/count_functions.h | $(B)/.deps-test
-	@$(COUNT_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -I$(B)/tests -shared -fPIC \
+	$(Q)$(COUNT_CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -I$(B)/tests -shared -fPIC \
 		-Wl,--no-as-needed -o $@ $<
 
 # The unit test once more without sanitizers, which stand in the way of some limits
 $(B)/tests/confine: tests/unit/test_confine.c $(B)/libvapro.a $(B)/test/site_cases.so | $(B)/.deps-test
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $< $(B)/libvapro.a -lcmocka $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $< $(B)/libvapro.a -lcmocka $(LDLIBS) -o $@
 
 $(B)/tests/slow_rank: tests/vm/slow_rank.c tools/workloads/common.h | $(B)/.deps-test
-	@mkdir -p $(@D)
-	@$(MPICC) $(CPPFLAGS) $(CFLAGS) -Itools/workloads $< -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(MPICC) $(CPPFLAGS) $(CFLAGS) -Itools/workloads $< -o $@
 
 # make accuracy: synthetic jobs of known truth
 ACCURACY_SOURCES := $(wildcard tools/accuracy/*.c)
 ACCURACY_TESTED := $(filter-out tools/accuracy/main.c,$(ACCURACY_SOURCES))
 $(B)/tools/accuracy/accuracy: $(ACCURACY_SOURCES:%.c=$(B)/%.o) $(B)/libvapro.a
 	@echo "  LINK  $@"
-	@$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 ACCURACY_TESTS := $(B)/test/test_accuracy $(B)/test/test_accuracy_calls $(B)/test/test_accuracy_papers
 $(ACCURACY_TESTS): TEST_LINK = $(ACCURACY_TESTED:%.c=$(B)/test/%.o) $(B)/test/libvapro.a
@@ -192,37 +203,37 @@ $(ACCURACY_TESTS): $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
 # make bench: its target, probes on demand, and the library it is compared with
 BENCH := $(addprefix $(B)/tests/bench/,calls probes shim.so)
 $(B)/tests/bench/calls: tests/bench/calls.c tools/workloads/truth.h tools/workloads/common.h | $(B)/.deps-test
-	@mkdir -p $(@D)
-	@mpicc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Itools/workloads -o $@ $< -lm
+	$(Q)mkdir -p $(@D)
+	$(Q)mpicc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror -Itools/workloads -o $@ $< -lm
 
 $(B)/tests/bench/shim.so: tests/bench/shim.c | $(B)/.deps-bench
-	@mkdir -p $(@D)
-	@mpicc -std=gnu11 -O2 -g -Wall -Wextra -Werror -shared -fPIC -o $@ $<
+	$(Q)mkdir -p $(@D)
+	$(Q)mpicc -std=gnu11 -O2 -g -Wall -Wextra -Werror -shared -fPIC -o $@ $<
 
 $(B)/tests/bench/probes: tests/bench/probes.c $(B)/libvapro.a
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< $(B)/libvapro.a $(LDLIBS) -o $@
 
 $(B)/tests/changed_text: tests/vm/changed_text.c | $(B)/.deps-build
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@
 
 # A libbpf whose kernel takes no code that reads counters, for tests of what is done then
 $(B)/tests/refuse_counting.so: tests/counters/refuse_counting.c | $(B)/.deps-build
-	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC $< -o $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC $< -o $@
 
 check: check-unit check-live
 
 check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(B)/tests/print_events
-	@for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
-	@tests/counters/compare_events.py $(B)/tests/print_events
-	@tests/tools/test_programs.py
-	@tests/tools/test_layers.py
+	$(Q)for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
+	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
+	$(Q)tests/tools/test_programs.py
+	$(Q)tests/tools/test_layers.py
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
-	@rm -f $(B)/.prove; prove --timer --statefile=$(B)/.prove --state=save tests/live/*.t || \
+	$(Q)rm -f $(B)/.prove; prove --timer --statefile=$(B)/.prove --state=save tests/live/*.t || \
 		{ echo "== once more, what failed"; prove --timer --statefile=$(B)/.prove --state=failed; }
 
 # Guests of this CPU run what is built here, the others the cross-build; tools/vm/guest.py packs these.
@@ -232,16 +243,16 @@ GUEST_PROGRAMS = $(addprefix tools/,classes hog iterate flat_out stalls mpich_de
 	tests/changed_text tests/slow_rank tests/refuse_counting.so $(addprefix tools/,$(KERNELS))
 
 $(B)/.deps-vm: tools/deps.sh
-	@mkdir -p $(B)
-	@tools/deps.sh vm
-	@touch $@
+	$(Q)mkdir -p $(B)
+	$(Q)tools/deps.sh vm
+	$(Q)touch $@
 
 guest-programs: all $(addprefix $(B)/,$(GUEST_PROGRAMS))
 
 check-vm: $(B)/.deps-vm guest-programs
-	@$(MAKE) --no-print-directory ARCH=arm64 guest-programs
-	@$(MAKE) --no-print-directory $(B)/tests/sum_counts $(B)/tests/print_fragments
-	@prove --timer tests/vm/*.t
+	$(Q)$(MAKE) --no-print-directory ARCH=arm64 guest-programs
+	$(Q)$(MAKE) --no-print-directory $(B)/tests/sum_counts $(B)/tests/print_fragments
+	$(Q)prove --timer tests/vm/*.t
 
 BUILD = $(B)
 include tools/workloads.mk
@@ -249,33 +260,33 @@ $(WORKLOADS): | $(B)/.deps-$(if $(SYSROOT),build,test)
 $(addprefix $(B)/tools/,$(GUEST_FORTRAN)): | $(if $(SYSROOT),$(B)/.deps-vm)
 
 demo: all workloads
-	@tools/demo.sh
+	$(Q)tools/demo.sh
 
 accept: all workloads $(B)/tests/print_sites $(B)/tests/bench/calls $(COUNT)
-	@tools/accept.py $(or $(WHAT),all)
+	$(Q)tools/accept.py $(or $(WHAT),all)
 
 # WHAT: simulated, papers or live (nothing: all of them), with options of that part behind it, as
 # WHAT="simulated --case hog --mode counts --seed 1,3" or WHAT="live --only late"; build/accuracy has what it found
 ACCURACY_PART := $(firstword $(filter simulated papers live,$(firstword $(WHAT))))
 accuracy: $(if $(filter live,$(ACCURACY_PART)),,$(B)/tools/accuracy/accuracy) $(if $(filter-out live,$(or $(ACCURACY_PART),$(firstword $(WHAT)))),,all workloads)
 ifeq ($(strip $(WHAT)),)
-	@status=0; $(B)/tools/accuracy/accuracy || status=$$?; tools/accuracy_live.py || status=$$?; exit $$status
+	$(Q)status=0; $(B)/tools/accuracy/accuracy || status=$$?; tools/accuracy_live.py || status=$$?; exit $$status
 else ifeq ($(ACCURACY_PART),live)
-	@tools/accuracy_live.py $(wordlist 2,$(words $(WHAT)),$(WHAT))
+	$(Q)tools/accuracy_live.py $(wordlist 2,$(words $(WHAT)),$(WHAT))
 else
-	@$(B)/tools/accuracy/accuracy $(if $(ACCURACY_PART),--part) $(WHAT)
+	$(Q)$(B)/tools/accuracy/accuracy $(if $(ACCURACY_PART),--part) $(WHAT)
 endif
 
 # Captures to analyse come from a generator, where there is one
 bench: all workloads $(BENCH) $(patsubst tests/bench/%.c,$(B)/tests/%,$(wildcard tests/bench/make_capture.c))
-	@tools/bench.py $(or $(WHAT),all)
+	$(Q)tools/bench.py $(or $(WHAT),all)
 
 # ---- the rest
 
 # The man page's tunables come from the table, through --help.
 $(B)/vaprod.8: deploy/vaprod.8.in deploy/tunables.awk $(B)/vaprod
-	@$(B)/vaprod --help | awk -f deploy/tunables.awk > $@.tunables
-	@sed -e '/^@TUNABLES@$$/{' -e 'r $@.tunables' -e 'd' -e '}' deploy/vaprod.8.in > $@ && rm $@.tunables
+	$(Q)$(B)/vaprod --help | awk -f deploy/tunables.awk > $@.tunables
+	$(Q)sed -e '/^@TUNABLES@$$/{' -e 'r $@.tunables' -e 'd' -e '}' deploy/vaprod.8.in > $@ && rm $@.tunables
 
 install: all $(B)/vaprod.8
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
@@ -287,7 +298,7 @@ install: all $(B)/vaprod.8
 	install -m 644 deploy/vapro.schema.json $(DESTDIR)$(PREFIX)/share/vapro/vapro.schema.json
 
 format:
-	@clang-format -i $(shell git ls-files '*.c' '*.h' '*.cpp' | grep -v '^vmlinux/')
+	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h' '*.cpp' | grep -v '^vmlinux/')
 
 clean:
 	rm -rf $(B)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How an account adds up: plain functions of their arguments, as in logic.h, which includes this. A thread is in one
- * condition at a time; whenever that changes, the time in it goes to the bins that it lies in.
+ * Arithmetic of accounts: plain functions of their arguments, as in logic.h, which includes this file. A thread is in
+ * one condition at a time; each change adds the time in the old condition to the bins that it overlaps.
  */
 #ifndef VAPRO_ACCOUNT_H
 #define VAPRO_ACCOUNT_H
@@ -13,7 +13,7 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define ACCOUNT_LATE 1024 /* bins: a number so little above another one's is newer, not 27 years older */
+#define ACCOUNT_LATE 1024 /* bins; a number ahead by less than this is newer, not 27 years older */
 
 static __always_inline void account_add_in(struct kernel_account *account, u64 bin, u32 kind, u64 ns)
 {
@@ -21,14 +21,14 @@ static __always_inline void account_add_in(struct kernel_account *account, u64 b
 
 	if (at->bin != (u32)bin) {
 		if (at->bin - (u32)bin < ACCOUNT_LATE)
-			return; /* user space has read it */
+			return; /* read by user space */
 		__builtin_memset(at, 0, sizeof(*at));
 		at->bin = (u32)bin;
 	}
 	at->ns[kind & (ACCOUNT_KINDS - 1)] += (u32)ns;
 }
 
-/* The part of `held` ns, spread evenly over a time of `all` ns, that lies in `part` ns of it. */
+/* Returns how much of `held` ns, spread evenly over `all` ns, lies in `part` ns of those. */
 static __always_inline u64 account_part(u64 held, u64 part, u64 all)
 {
 	u64 share = held >= all ? part : (held >> 8) * part / ((all >> 8) + 1);
@@ -36,7 +36,7 @@ static __always_inline u64 account_part(u64 held, u64 part, u64 all)
 	return share < part ? share : part;
 }
 
-/* Adds the time [from, to), UTC; held: ns of it in which the thread was throttled, wherever they lie. */
+/* Adds the time [from, to), UTC; held: ns throttled anywhere in that time. */
 static __always_inline void account_add(struct kernel_account *account, u32 kind, u64 from, u64 to, u64 held)
 {
 	u64 first = from / KERNEL_BIN_NS, last, bin, begin, end, throttled;
@@ -44,7 +44,7 @@ static __always_inline void account_add(struct kernel_account *account, u32 kind
 	if (to <= from)
 		return;
 	last = (to - 1) / KERNEL_BIN_NS;
-	/* the latest bins of a long time: what was before them has been read as far as it was reached */
+	/* the latest bins of a long time: user space reads earlier ones while the condition lasts */
 	for (u32 i = 0; i < KERNEL_ACCOUNT_BINS; i++) {
 		bin = last - i;
 		if (bin < first)
@@ -59,7 +59,7 @@ static __always_inline void account_add(struct kernel_account *account, u32 kind
 	}
 }
 
-/* The thread is in something else from now on; held: how long it was throttled in what it was in before. */
+/* Changes the thread's condition; held: ns throttled in the condition that ends. */
 static __always_inline void account_turn(struct kernel_account *account, u32 kind, u64 now, u64 utc_offset, u64 held)
 {
 	u32 writing = account->writing;
@@ -81,7 +81,7 @@ static __always_inline u32 account_kind_of(u32 away)
 					     : ACCOUNT_BLOCKED_OTHER;
 }
 
-/* It leaves its CPU. Where it was not known to have one nothing is known of the time before. */
+/* The thread leaves its CPU. Without a known stay on a CPU the time before is unknown. */
 static __always_inline void account_leave(struct kernel_account *account, u32 away, u64 now, u64 utc_offset)
 {
 	if (account->kind != ACCOUNT_ON_CPU)
@@ -89,7 +89,7 @@ static __always_inline void account_leave(struct kernel_account *account, u32 aw
 	account_turn(account, account_kind_of(away), now, utc_offset, 0);
 }
 
-/* It is woken while it sleeps or is stopped. */
+/* The thread is woken while asleep or stopped. */
 static __always_inline void account_wake(struct kernel_account *account, u64 now, u64 utc_offset)
 {
 	if (account->kind >= ACCOUNT_STOPPED)

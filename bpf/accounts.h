@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The accounts of tracked threads, kept at the scheduler's events and read by user space. */
+/* The accounts of tracked threads, updated at the scheduler's events, read by user space. */
 #ifndef VAPRO_ACCOUNTS_H
 #define VAPRO_ACCOUNTS_H
 
@@ -8,7 +8,7 @@
 #define CLONE_THREAD 0x10000
 #define ACCOUNT_TRIES 8
 
-/* An account for a thread that has none. Numbers go round; those of threads that live are passed over. */
+/* Gives an account to a thread without one. Numbers wrap around; those of live threads are skipped. */
 __noinline int give_account(struct kernel_thread *thread)
 {
 	struct kernel_account *account;
@@ -53,8 +53,8 @@ static __always_inline void account_waits(struct kernel_account *account, const 
 }
 
 /*
- * The three below are functions of their own for the verifier, which looks at them once, and for their stack.
- * It has left its CPU, as thread->off says.
+ * The three functions below are global: the verifier checks each once, and each has its own stack.
+ * The thread has left its CPU, as thread->off says.
  */
 __noinline int account_left(struct kernel_thread *thread, u64 now)
 {
@@ -71,7 +71,7 @@ __noinline int account_left(struct kernel_thread *thread, u64 now)
 	return 0;
 }
 
-/* It is woken. */
+/* The thread is woken. */
 __noinline int account_woken(struct kernel_thread *thread, u64 now)
 {
 	struct kernel_account *account;
@@ -86,7 +86,7 @@ __noinline int account_woken(struct kernel_thread *thread, u64 now)
 	return 0;
 }
 
-/* It has a CPU, with the run queue thread->rq; held: how long it was throttled while it waited for one. */
+/* The thread gets a CPU with the run queue thread->rq; held: ns throttled in the wait for the CPU. */
 __noinline int account_got(struct kernel_thread *thread, u64 now, u64 held)
 {
 	struct kernel_account *account;
@@ -102,7 +102,7 @@ __noinline int account_got(struct kernel_thread *thread, u64 now, u64 held)
 	return 0;
 }
 
-/* It has ended, or become another program, which is another account. */
+/* The thread has ended, or executes another program with another account. */
 static __always_inline void account_ended(struct kernel_thread *thread, u64 now)
 {
 	struct kernel_account *account = account_of(thread);
@@ -113,7 +113,7 @@ static __always_inline void account_ended(struct kernel_thread *thread, u64 now)
 	account->ended_ns = now;
 }
 
-/* A thread of a tracked process begins: what its parent is, it is, before its first call. */
+/* A new thread of a tracked process is tracked as its parent is, before its first call. */
 static __always_inline int thread_begins(struct task_struct *task, u64 clone_flags)
 {
 	struct kernel_thread *parent, *thread;
@@ -154,8 +154,8 @@ static __always_inline u64 stolen_of(u64 queue)
 }
 
 /*
- * What no switch has brought into an account yet: stolen from the present stay on a CPU, and throttled in the
- * present wait for one. User space says which, runs the program and reads the answer, all in the object's memory.
+ * Computes what no switch has added to an account yet: time stolen from the present stay on a CPU, or throttled in
+ * the present wait. User space sets the number, runs the program and reads the result in the object's memory.
  */
 static __always_inline int look_at_account(void)
 {
@@ -170,7 +170,7 @@ static __always_inline int look_at_account(void)
 	if (account->kind == ACCOUNT_ON_CPU) {
 		now = stolen_of(account->rq);
 		then = account->steal_at;
-		if (now > then && account->writing == writing) /* else it is another stay by now */
+		if (now > then && account->writing == writing) /* else another stay has begun */
 			stolen += now - then;
 	} else {
 		queue = account->queue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What differs between CPUs: where a call's arguments, its call-site and its stack pointer lie, and
- * the numbers and registers of system calls. A context may only be read at constant offsets, so all
- * of it is copied once.
+ * CPU-specific parts: where a call's arguments, its call-site and its stack pointer lie, and
+ * the numbers and registers of system calls. A context may only be read at constant offsets, so its
+ * registers are copied once.
  */
 #ifndef VAPRO_ARCH_H
 #define VAPRO_ARCH_H
@@ -12,7 +12,7 @@
 struct arguments {
 	u64 in[8]; /* registers; a power of two for the masks */
 	u64 sp;
-	u64 frame; /* frame pointer: the caller's, at a function's entry */
+	u64 frame; /* the caller's frame pointer at a function's entry */
 	u64 site;  /* call-site of arm64; on x86 it lies at sp */
 };
 
@@ -35,7 +35,7 @@ static __always_inline void arguments_read(struct arguments *args, struct pt_reg
 	args->site = 0;
 }
 
-/* Where the arguments past the registers begin. */
+/* Returns where the stack arguments begin. */
 static __always_inline u64 stack_arguments(const struct arguments *args)
 {
 	return args->sp + 8;
@@ -46,19 +46,19 @@ static __always_inline long call_site(const struct arguments *args, u64 *site)
 	return bpf_probe_read_user(site, sizeof(*site), (void *)args->sp);
 }
 
-/* The stack pointer that the caller sees when the call has returned. */
+/* Returns the caller's stack pointer after the call has returned. */
 static __always_inline u64 caller_sp(const struct arguments *args)
 {
 	return args->sp + 8;
 }
 
-/* The stack pointer at the entry of the call that now returns: `ret` has taken the return address off. */
+/* Returns the stack pointer at the entry of the returning call: `ret` has popped the return address. */
 static __always_inline u64 entry_sp(struct pt_regs *ctx)
 {
 	return ctx->sp - 8;
 }
 
-/* Where the call that entered at sp returns to, as its frame has it now. */
+/* Reads the present return address of the call that entered at sp. */
 static __always_inline bool returns_to(const struct arguments *args, u64 sp, u64 *address)
 {
 	return !bpf_probe_read_user(address, sizeof(*address), (void *)sp);
@@ -159,14 +159,14 @@ enum {
 	NR_PWRITE = 68,
 	NR_FSYNC = 82,
 	NR_FDATASYNC = 83,
-	NR_OPEN = -1, /* there is none */
+	NR_OPEN = -1, /* no such call */
 };
 
 #else
-#error "no such CPU here: declare its registers"
+#error "unsupported CPU: declare its registers"
 #endif
 
-/* Argument i (from 1). */
+/* Returns argument i (from 1). */
 static __always_inline u64 argument(const struct arguments *args, u8 i)
 {
 	u64 value = 0;

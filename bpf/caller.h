@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who called: through transparent images (language bindings) to the true caller, by tables that user
- * space made of their unwind information, and from there up the stack: by frame pointers, or from
- * hopped call-sites by rules that user space looked up for them.
+ * Finds the caller: through transparent images (language bindings) to the true caller, by tables that
+ * user space makes of their unwind information, and from there up the stack: by frame pointers, or
+ * from hopped call-sites by rules that user space looks up.
  */
 #ifndef VAPRO_CALLER_H
 #define VAPRO_CALLER_H
@@ -14,12 +14,12 @@
 
 struct caller {
 	u64 site;
-	u64 sp;	    /* of the caller, when the call has returned */
-	u64 frame;  /* its frame pointer */
-	u64 approx; /* an image in between did not tell */
+	u64 sp;	    /* caller's stack pointer after the return */
+	u64 frame;  /* caller's frame pointer */
+	u64 approx; /* the true caller was not reached */
 };
 
-/* One step out of a frame by its rule. False, and the caller is as it was, where its stack cannot be read. */
+/* Leaves a frame by its rule. Returns false, and the caller is unchanged, where the stack cannot be read. */
 static __always_inline bool leave_frame(const struct kernel_hop *to, struct caller *caller)
 {
 	u64 site = 0, frame = caller->frame, base = to->by_frame ? caller->frame : caller->sp;
@@ -35,7 +35,7 @@ static __always_inline bool leave_frame(const struct kernel_hop *to, struct call
 	return true;
 }
 
-/* One step out of a transparent image. False where there is none to make, or none can be made. */
+/* Leaves a transparent image. Returns false where there is none, or it cannot be left. */
 static __always_inline bool hop(const struct kernel_transparent *transparent, struct caller *caller)
 {
 	const struct kernel_text *range = range_of(transparent, caller->site);
@@ -54,7 +54,7 @@ static __always_inline bool hop(const struct kernel_transparent *transparent, st
 	return true;
 }
 
-/* These are global functions: the verifier looks at each once. */
+/* These functions are global: the verifier checks each once. */
 __noinline int true_caller(struct caller *caller, u32 tgid)
 {
 	struct kernel_transparent *at = bpf_map_lookup_elem(&transparent, &tgid);
@@ -82,7 +82,7 @@ static __always_inline u32 number_path(const struct kernel_path_key *key, struct
 	return KERNEL_OTHER_PATHS;
 }
 
-/* Number of the chain of callers above the call-site; 0 where the caller keeps no frame pointer. */
+/* Returns the path number of the callers above a call-site; 0 if the caller keeps no frame pointer. */
 __noinline u32 path_of(struct caller *caller, u32 tgid, u32 slot)
 {
 	struct kernel_path_key key = {.tgid = tgid};
@@ -107,8 +107,8 @@ __noinline u32 path_of(struct caller *caller, u32 tgid, u32 slot)
 }
 
 /*
- * Number of the chain of callers above a hopped call-site, at most so many frames of it; 0 where the call-site is
- * none. A frame that cannot be read ends the chain, and makes it approximate.
+ * Returns the path number of at most `frames` callers above a hopped call-site; 0 where the call-site is not hopped.
+ * A frame that cannot be read ends the chain and makes it approximate.
  */
 __noinline u32 hopped_path_of(struct caller *caller, u32 tgid, u32 frames, u32 slot)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counters. They count per CPU and for whoever runs there; what belongs to a tracked thread is summed
- * up over its stays by the scheduler's switches, and read at the borders of its computations
+ * Counters count per CPU, for every thread that runs there; a tracked thread's counts are summed up
+ * over its stays at the scheduler's switches and read at the borders of its computations
  * (ARCHITECTURE section 3). The arithmetic is in counts.h.
  *
- * A probe's program may be preempted between reading counters and using what it read; the scheduler's
- * program may not. So the latter alone writes the sums, and who sees it did so meanwhile reads again.
+ * A probe's program may be preempted between reading counters and using the values; the scheduler's
+ * program may not. So the latter alone writes the sums, and a probe that sees such a write reads again.
  */
 #ifndef VAPRO_COUNTING_H
 #define VAPRO_COUNTING_H
@@ -14,7 +14,7 @@
 
 #define COUNT_ATTEMPTS 3
 
-/* What this CPU's counters show. Fails where one is missing, displaced by somebody else's, or being exchanged. */
+/* Reads this CPU's counters. Fails where one is missing, displaced by another user's, or being exchanged. */
 static __always_inline bool read_events(struct task_struct *task, struct kernel_reading *reading)
 {
 	u64 first = (u64)bpf_get_smp_processor_id() * KERNEL_EVENTS;
@@ -47,7 +47,7 @@ static __always_inline void count_switch(struct task_struct *prev, struct task_s
 	leaves = bpf_task_storage_get(&tallies, prev, 0, 0);
 	if (leaves) {
 		known = read = read_events(prev, &reading);
-		reading.switches--; /* this one is in it already */
+		reading.switches--; /* without this switch */
 		tally_out(leaves, &reading, known);
 	}
 	comes = bpf_task_storage_get(&tallies, next, 0, 0);
@@ -59,7 +59,7 @@ static __always_inline void count_switch(struct task_struct *prev, struct task_s
 	}
 }
 
-/* The current thread's counts up to now. False where they are not known. */
+/* Reads the current thread's counts up to now. False: they are unknown. */
 static __always_inline bool count_now(struct task_struct *task, struct kernel_tally *tally, u64 *counts)
 {
 	volatile u32 *turns = &tally->turns;
@@ -77,8 +77,8 @@ static __always_inline bool count_now(struct task_struct *task, struct kernel_ta
 }
 
 /*
- * Those below are functions that the verifier looks at once, and alone: the programs that call them have
- * nearly the stack and the length that kernels allow.
+ * The verifier checks each function below once and alone: the programs that call them nearly reach the
+ * stack size and the length that kernels allow.
  */
 
 /* A computation of the current thread begins. */
@@ -93,7 +93,7 @@ __noinline int count_begin(void)
 	return 0;
 }
 
-/* It ends: its counts go into the thread's bundle and into the key. Returns 0 where they are not known. */
+/* The computation ends: its counts go into the thread's bundle and the key. Returns 0 where unknown. */
 __noinline int count_end(struct kernel_bundle_key *key)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -107,12 +107,12 @@ __noinline int count_end(struct kernel_bundle_key *key)
 		return 0;
 	if (!tally->mark || !count_now(task, tally, tally->delta) || tally->gaps + 1 != tally->mark)
 		return 0;
-	thread = bpf_task_storage_get(&threads, task, 0, 0); /* late, and so nothing to hold on the stack */
+	thread = bpf_task_storage_get(&threads, task, 0, 0); /* looked up late to save stack */
 	if (!thread)
 		return 0;
 	group = event_group;
 	if (*epoch != tally->now.epoch)
-		return 0; /* the counters were exchanged since: it may be the next one's number */
+		return 0; /* the counters were exchanged: `group` may be the next one's */
 	one = &thread->one;
 	for (u32 i = 0; i < KERNEL_EVENTS; i++)
 		one->event_sum[i] = tally->delta[i] - tally->border[i];
@@ -125,12 +125,12 @@ __noinline int count_end(struct kernel_bundle_key *key)
 	return 1;
 }
 
-#define STATS_STALE_BINS 50 /* 10 s unused: others may have the place */
+#define STATS_STALE_BINS 50 /* 10 s unused: others may have the entry */
 
 /*
- * The statistics of counted computation are those of its state and its work. Two that meet in one
- * place do not share it: what takes long is nothing unusual where more is done. Returns the place in
- * `stats`, or one past its end where somebody else has it.
+ * Counted computation has statistics by state and work. Two workloads with one index do not share
+ * the entry: a long duration is not unusual for more work. Returns the index in `stats`, or one past
+ * its end where another workload has the entry.
  */
 __noinline u32 work_place(u32 state, u32 cell, u32 bin)
 {

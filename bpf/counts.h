@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel and the counters tell of a thread between two borders of fragments: its time away from
- * the CPU by cause, what was taken of its time on it, faults and switches, and sums of counters over its
- * stays. Plain functions of their arguments, as in logic.h, which includes this.
+ * Counts of a thread between two borders of fragments, from the kernel and the counters: time away from
+ * the CPU by cause, time stolen on the CPU, faults and switches, and sums of counters over its stays.
+ * Plain functions of their arguments, as in logic.h, which includes this file.
  */
 #ifndef VAPRO_COUNTS_H
 #define VAPRO_COUNTS_H
@@ -18,9 +18,8 @@
 #define STATE_TRACED 0x8
 
 /*
- * Why a thread leaves the CPU, by the state in which it does; frozen: a stop of any kind, also that of the cgroup's
- * freezer, in which its state is that of any sleep. A sleeping thread is woken before it stops, so that each stop is
- * a stay off the CPU of its own.
+ * Returns why a thread leaves the CPU, by its state; frozen: a stop of any kind, also by the cgroup's freezer, whose
+ * state looks like any sleep. A sleeping thread is woken before it stops, so each stop is a separate stay off the CPU.
  */
 static __always_inline enum kernel_away away_of(bool preempted, u32 state, bool frozen, bool io_wait)
 {
@@ -41,7 +40,7 @@ static __always_inline void offcpu_begin(struct kernel_offcpu *off, u64 now, enu
 	off->queue = 0;
 }
 
-/* It is woken. Returns whether it waits for a CPU from now on. */
+/* The thread is woken. Returns whether it waits for a CPU from now on. */
 static __always_inline bool offcpu_wake(struct kernel_offcpu *off, u64 now)
 {
 	if (!off->out_ns || off->away == KERNEL_AWAY_RUNNABLE || off->wake_ns)
@@ -50,14 +49,14 @@ static __always_inline bool offcpu_wake(struct kernel_offcpu *off, u64 now)
 	return true;
 }
 
-/* The queue that it waits in, and how long that has been throttled so far. */
+/* Notes the thread's queue and that queue's throttled time so far. */
 static __always_inline void offcpu_queue(struct kernel_offcpu *off, u64 queue, u64 throttled)
 {
 	off->queue = queue;
 	off->throttled = throttled;
 }
 
-/* Of a wait in a queue the part in which that was throttled: it had been so for `before` ns and then for `after`. */
+/* Returns the throttled part of a wait, by the queue's throttled total `before` and `after` the wait. */
 static __always_inline u64 throttled_part(u64 waited, u64 before, u64 after)
 {
 	u64 part = after > before ? after - before : 0;
@@ -66,9 +65,9 @@ static __always_inline u64 throttled_part(u64 waited, u64 before, u64 after)
 }
 
 /*
- * A thread gets a CPU back: its time away is parted into the suspension factors. throttled: as for
- * offcpu_queue, now. Returns the time that it was runnable, in no throttled queue, and without a CPU;
- * *preempted tells which of the two kinds that was.
+ * A thread gets a CPU back: its time away is split into the suspension factors. throttled: as for
+ * offcpu_queue, now. Returns the time spent runnable without a CPU, in no throttled queue;
+ * *preempted: that time was preemption, not wakeup wait.
  */
 static __always_inline u64 offcpu_end(struct kernel_offcpu *off, struct kernel_counts *counts, u64 now, u64 throttled,
 				      bool *preempted)
@@ -114,7 +113,7 @@ static __always_inline void taken_add(struct kernel_taken *sum, const struct ker
 	sum->slow += to->slow > from->slow ? to->slow - from->slow : 0;
 }
 
-/* A thread gets a CPU, of which so much was taken so far. */
+/* A thread gets a CPU; now: the CPU's stolen time so far. */
 static __always_inline void taken_in(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
 {
 	thread->taken_at = *now;
@@ -123,8 +122,8 @@ static __always_inline void taken_in(struct kernel_thread *thread, const struct 
 }
 
 /*
- * Whether there may be more than at the last look, at this clock of the CPU's queue: kernels add up what was
- * taken where they set that. 0: there is no such clock.
+ * Returns whether more time may have been stolen since the last look. clock: the CPU queue's, where kernels add up
+ * stolen time; 0: no such clock.
  */
 static __always_inline bool taken_more(struct kernel_thread *thread, u64 clock)
 {
@@ -134,7 +133,7 @@ static __always_inline bool taken_more(struct kernel_thread *thread, u64 clock)
 	return true;
 }
 
-/* It leaves it. A stay whose beginning was not seen is left out. */
+/* A thread leaves its CPU. A stay that began unseen is left out. */
 static __always_inline void taken_out(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
 {
 	if (thread->taken_cpu == cpu + 1)
@@ -143,8 +142,8 @@ static __always_inline void taken_out(struct kernel_thread *thread, const struct
 }
 
 /*
- * What was taken from the running thread up to now, into its counts. Those only grow: a switch between
- * the reads of what it goes by makes this time's too small, which the next one makes up for.
+ * Raises the running thread's counts to the time stolen up to now. Counts only grow: a switch between
+ * the reads behind `now` makes this sum too small, which the next one makes up for.
  */
 static __always_inline void taken_now(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
 {
@@ -194,8 +193,8 @@ static __always_inline void counts_add(u64 *sum, const u64 *add, const u64 *less
 }
 
 /*
- * Whether the counters went on from one reading to another of the same stay on a CPU. Not every switch is
- * told to us, so the kernel's own number decides.
+ * Returns whether the counters advanced between two readings of one stay on a CPU. Not every switch is
+ * seen here, so the kernel's own number decides.
  */
 static __always_inline bool reading_follows(const struct kernel_reading *reading, const struct kernel_reading *last)
 {
@@ -203,17 +202,17 @@ static __always_inline bool reading_follows(const struct kernel_reading *reading
 	       reading->switches == last->switches;
 }
 
-/* A thread gets a CPU, whose counters show `reading`; known: they could be read. */
+/* A thread gets a CPU, whose counters show `reading`; known: `reading` is valid. */
 static __always_inline void tally_in(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
 {
 	tally->turns++;
 	if (tally->on || reading->epoch != tally->last.epoch)
-		tally->gaps++; /* it left the CPU unseen, or other counters came while it was away */
+		tally->gaps++; /* the thread left the CPU unseen, or its counters were exchanged */
 	tally->on = known;
 	tally->last = *reading;
 }
 
-/* It leaves the CPU. */
+/* The thread leaves the CPU. */
 static __always_inline void tally_out(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
 {
 	tally->turns++;
@@ -225,9 +224,9 @@ static __always_inline void tally_out(struct kernel_tally *tally, const struct k
 }
 
 /*
- * The running thread's counts up to the reading in tally->now, into counts. turns: what the tally's was
- * before that reading was made; a switch since then makes the two differ, and false asks for another
- * reading. A stay whose beginning was not seen is counted from here on: a gap.
+ * Writes the running thread's counts up to the reading in tally->now to counts. turns: tally->turns
+ * before that reading; a switch since then changes it, and false requests another reading. A stay
+ * whose beginning was not seen is counted from here on: a gap.
  */
 static __always_inline bool tally_now(struct kernel_tally *tally, u32 turns, u64 *counts)
 {
@@ -265,7 +264,7 @@ static __always_inline u64 take_from(u64 *rest, u64 wanted)
 	return taken;
 }
 
-/* What was taken from a thread while it was on a CPU. */
+/* Returns the time stolen from a thread on a CPU. */
 static __always_inline u64 counts_taken(const struct kernel_counts *c)
 {
 	return c->steal_ns + c->irq_ns + c->hard_irq_ns + c->soft_irq_ns + c->slow_ns;
@@ -287,8 +286,8 @@ static __always_inline void counts_bound(struct kernel_counts *c, u64 duration)
 }
 
 /*
- * Counts of the fragment that ends. The kernel adds up what is taken from a CPU at its ticks, so that more
- * may be found than the fragment has time: the rest is left for the next one, which has to look again.
+ * Ends a fragment's counts. The kernel adds up the time stolen from a CPU at its ticks, so more may
+ * be found than the fragment lasts: the rest is left to the next fragment, which has to look again.
  */
 static __always_inline void counts_end(struct kernel_thread *thread, struct kernel_counts *c, u64 duration)
 {
@@ -309,9 +308,9 @@ static __always_inline void counts_end(struct kernel_thread *thread, struct kern
 }
 
 /*
- * Takes note of what the kernel counts for a task, what was taken from it by then included. All of it is
- * monotone, and nobody leaves a CPU without a switch that is counted: as long as the sum is the same nothing
- * has happened, as in most fragments.
+ * Notes the kernel's counts of a task; stolen time is in thread->now already. All counts are monotone, and
+ * no thread leaves a CPU without a counted switch: while the sum is unchanged nothing has happened, as in
+ * most fragments.
  */
 static __always_inline void counts_note(struct kernel_thread *thread, u64 minor_faults, u64 major_faults, u64 voluntary,
 					u64 involuntary, u64 migrations)
@@ -328,7 +327,7 @@ static __always_inline void counts_note(struct kernel_thread *thread, u64 minor_
 	thread->now.migrations = migrations;
 }
 
-/* Whether anything happened since the last border. */
+/* Returns whether anything happened since the last border. */
 static __always_inline bool counts_changed(const struct kernel_thread *thread)
 {
 	return thread->noted != thread->border_noted;

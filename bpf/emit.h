@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fragments to bundles: what is long, new or abnormal travels singly through the ring, the rest is
+ * Fragments become bundles: long, new and abnormal ones travel singly through the ring, the rest is
  * merged per bin in the pool (ARCHITECTURE section 4). A single that finds the ring full is merged; the
- * last of its room is kept for the events of processes.
+ * ring's last room is for the events of processes.
  */
 #ifndef VAPRO_EMIT_H
 #define VAPRO_EMIT_H
@@ -10,7 +10,7 @@
 #include "counting.h"
 #include "taken.h"
 
-/* enum vapro_loss, of which this side counts some */
+/* Mirrors enum vapro_loss; this side counts some */
 enum {
 	LOST_RING_FULL,
 	LOST_MAP_FULL,
@@ -20,7 +20,7 @@ enum {
 	LOST_TRUNCATED,
 	LOST_GOVERNED,
 	LOST_VANISHED,
-	LOST_UNACCOUNTED, /* user space counts it */
+	LOST_UNACCOUNTED, /* counted by user space */
 	LOST_APPROXIMATED,
 	LOST_UNMATCHED,
 	LOST_COUNTER,
@@ -29,8 +29,8 @@ enum {
 
 /* How a fragment travels. */
 #define EMIT_SINGLE 1
-#define EMIT_EVENTS 2 /* counters counted it, or should have: what they did is in the thread's scratch */
-#define EMIT_COUNTS 4 /* the kernel counted something for it, which is there, too */
+#define EMIT_EVENTS 2 /* counters counted it, or should have: the counts are in the thread's scratch */
+#define EMIT_COUNTS 4 /* the kernel counted something for it: in the scratch, too */
 
 static __always_inline bool send_single(const struct kernel_thread *thread, const struct kernel_bundle_key *key,
 					const struct kernel_bundle *one)
@@ -61,7 +61,7 @@ static __always_inline u32 *recent_bundle(struct kernel_thread *thread, const st
 	return &thread->recent_bundles[place & (KERNEL_RECENT_BUNDLES - 1)];
 }
 
-/* Where the last bundle of this kind was or is, of whatever bin; NULL where none is known. */
+/* Returns the pool slot of the last bundle of this kind, of any bin; NULL if unknown. */
 static __always_inline u32 *known_place(const struct kernel_bundle_key *key)
 {
 	struct kernel_bundle_key any = *key;
@@ -70,7 +70,7 @@ static __always_inline u32 *known_place(const struct kernel_bundle_key *key)
 	return bpf_map_lookup_elem(&places, &any);
 }
 
-/* The bundle at a place, where it is that of a key: places are given to others once they are told. */
+/* Returns the bundle in a pool slot if its key matches: drained slots are reused. */
 static __always_inline struct kernel_bundle *bundle_at(u32 place, const struct kernel_bundle_key *key)
 {
 	struct kernel_place *at = bpf_map_lookup_elem(&pool, &place);
@@ -78,7 +78,7 @@ static __always_inline struct kernel_bundle *bundle_at(u32 place, const struct k
 	return at && same_bundle(&at->key, key) ? &at->bundle : 0;
 }
 
-/* The bundle of a key, or NULL. Those of a closed bin are being told: what is late gets another. */
+/* Returns the bundle of a key, or NULL. A closed bin is being drained: late fragments get another. */
 static __always_inline struct kernel_bundle *bundle_of(struct kernel_thread *thread,
 						       const struct kernel_bundle_key *key)
 {
@@ -98,8 +98,8 @@ static __always_inline struct kernel_bundle *bundle_of(struct kernel_thread *thr
 }
 
 /*
- * Whether a process may have another place of the pool in a bin; then it is counted. All that the others leave
- * free is gone after a bin, so half of it may be one's: threads of one process may be all that there are.
+ * Returns whether a process may have another pool slot in a bin, and counts that slot. Free slots of a
+ * bin are of no use after it, so one process may take half of them: its threads may be the only ones.
  */
 static __always_inline bool has_place(struct kernel_counters *of, u32 bin)
 {
@@ -115,7 +115,7 @@ static __always_inline bool has_place(struct kernel_counters *of, u32 bin)
 	return true;
 }
 
-/* Gives the first of a bundle a place. False where there is none left. */
+/* Puts the first of a bundle into a pool slot. Returns false if none is left. */
 static __always_inline bool bundle_put(struct kernel_thread *thread, const struct kernel_bundle_key *key,
 				       const struct kernel_bundle *one)
 {
@@ -136,20 +136,20 @@ static __always_inline bool bundle_put(struct kernel_thread *thread, const struc
 	at->key.abnormal = key->abnormal;
 	at->key.group = key->group;
 	__builtin_memcpy(at->key.named_cell, key->named_cell, sizeof(key->named_cell));
-	__sync_lock_test_and_set(&at->key.state, key->state); /* after all else */
+	__sync_lock_test_and_set(&at->key.state, key->state); /* written last */
 	*recent_bundle(thread, key) = place;
 	known = known_place(key);
-	if (known) { /* where it has become another's by now, that one finds that the place is not its own */
+	if (known) { /* if this entry was reused by now, bundle_at() detects the key mismatch */
 		*known = place;
 		return true;
 	}
-	/* where that fails the next one may get a place of its own: they are one bundle in two parts */
+	/* if this fails, the next fragment may get another slot: one bundle in two parts */
 	any.bin = 0;
 	bpf_map_update_elem(&places, &any, &place, BPF_ANY);
 	return true;
 }
 
-/* Of a fragment that is told alone, or as the first of its bundle. flags: what of it is in `one` already. */
+/* Fills `one` with a single fragment, or the first of a bundle. flags: counts that `one` has already. */
 static __always_inline void bundle_begin(struct kernel_bundle *one, const struct kernel_thread *thread, u64 now,
 					 u64 bytes, u32 flags)
 {
@@ -172,8 +172,8 @@ static __always_inline void bundle_begin(struct kernel_bundle *one, const struct
 }
 
 /*
- * Hands on what is single, or the first of its bundle; merged where the ring is full. Returns whether it is
- * in a bundle. A function of its own, since most fragments do not come here.
+ * Emits a single fragment, merged where the ring is full, or the first of a bundle. Returns whether it is in a
+ * bundle. noinline: most fragments do not come here.
  */
 __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *of, u64 now, u64 bytes, u32 flags)
 {
@@ -181,7 +181,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 	struct kernel_bundle_key key;
 	struct kernel_thread *own;
 
-	/* the scratch of the current thread, which this one is: as a map's value, which kernels want to copy from */
+	/* `thread` itself, looked up again: kernels only copy from what they know as a map's value */
 	own = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
 	if (!thread || !of || !own)
 		return false;
@@ -205,7 +205,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 	return false;
 }
 
-/* A function of its own for its stack, as emit is. */
+/* noinline for its stack, as emit() is. */
 __noinline int end_counts(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
 {
 	if (thread && counts)
@@ -214,14 +214,14 @@ __noinline int end_counts(struct kernel_thread *thread, struct kernel_counts *co
 }
 
 /*
- * Hands a finished fragment over. state: with KERNEL_EDGE for edges. Returns whether it is in a bundle.
- * A global function for its stack: kernels whose JIT gives programs no stack of their own allow 512
- * bytes for a program with all that it calls.
+ * Emits a finished fragment. state: with KERNEL_EDGE for edges. Returns whether it is in a bundle.
+ * A global function for its stack: kernels whose JIT gives programs no separate stack allow 512
+ * bytes for a program with all its callees.
  */
 __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 {
 	bool edge = state & KERNEL_EDGE;
-	/* ids go on for ever; two that share statistics only travel in each other's way */
+	/* ids grow without end; sharing statistics only changes how fragments travel */
 	u32 index = (state & (KERNEL_STATES - 1)) + (edge ? KERNEL_STATES : 0), flags = 0;
 	struct kernel_bundle_key key = {.state = state};
 	struct kernel_state_stats *seen;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where fragments of a thread begin and end: its state, the vertices and edges it goes through, and what
- * is counted of it until that is told.
+ * Begins and ends of a thread's fragments: its state, the vertices and edges it goes through, and its
+ * counts until they are reported.
  */
 #ifndef VAPRO_FRAGMENT_H
 #define VAPRO_FRAGMENT_H
@@ -22,7 +22,7 @@ static __always_inline void tell_row(struct kernel_row_hits *hits)
 	hits->calls = 0;
 }
 
-/* A call of a function whose entries and returns need not be counted exactly. */
+/* Counts a call of a function whose entries and returns need not be exact. */
 static __always_inline void note_row(struct kernel_thread *thread, u32 row)
 {
 	struct kernel_row_hits *hits = &thread->rows[row & (KERNEL_ROW_HITS - 1)];
@@ -34,7 +34,7 @@ static __always_inline void note_row(struct kernel_thread *thread, u32 row)
 	hits->calls++;
 }
 
-/* Hits of a thread by their weight: the greatest sum of an epoch is that of the busiest thread. */
+/* Sums up a thread's hits by weight: the greatest sum of an epoch is the busiest thread's. */
 static __always_inline void note_busy(struct kernel_thread *thread, u64 weight)
 {
 	struct kernel_counters *to = counters_of(thread->slot);
@@ -49,7 +49,7 @@ static __always_inline void note_busy(struct kernel_thread *thread, u64 weight)
 		to->busiest = thread->epoch_hits;
 }
 
-/* Adds what the thread counted to its process's counters. A function of its own, since few hits come here. */
+/* Adds the thread's counts to its process's counters. noinline: few hits come here. */
 __noinline int tell_hits(struct kernel_thread *thread, u64 now)
 {
 	struct kernel_governed *governor;
@@ -81,7 +81,7 @@ __noinline int tell_hits(struct kernel_thread *thread, u64 now)
 	return 0;
 }
 
-/* A hit of the thread; of a return or not. */
+/* Notes a hit of the thread, of a return or not. */
 static __always_inline void note_pause(struct kernel_thread *thread, u32 returned, u64 now)
 {
 	u64 pause = now - thread->hit_ns;
@@ -105,20 +105,20 @@ static __always_inline u32 give_number(void *map, const void *key, u32 *next, u3
 	return known ? *known : 0;
 }
 
-/* A process is bounded from here on; user space says so once. */
+/* A process is bounded from here on; user space reports it once. */
 static __always_inline void note_bounded(struct kernel_counters *of, u32 what)
 {
 	if (!(of->bounded & what))
 		of->bounded |= what;
 }
 
-/* A state that has no number: its process has more than its share, or the map is full. */
+/* Counts a state without number as lost: its process exceeds its share, or the map is full. */
 static __always_inline void lose_state(u32 slot)
 {
 	lose(slot, counters_of(slot)->bounded & KERNEL_BOUNDED_STATES ? LOST_STATES : LOST_MAP_FULL, 1);
 }
 
-/* Number of a vertex, given at first sight; 0 where its process may have no further one, or the map is full. */
+/* Returns a vertex's number, new at first sight; 0 where its process may have no more, or the map is full. */
 __noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
 {
 	struct kernel_counters *to = counters_of(slot);
@@ -137,7 +137,7 @@ __noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
 		known = bpf_map_lookup_elem(&vertices, &key);
 		if (known)
 			return *known;
-		/* these have as much room again */
+		/* coarse vertices have as much room again */
 		if (!has_share(to->vertices / 2, vertices_used, KERNEL_STATES, KERNEL_VERTICES_MOST / 2)) {
 			note_bounded(to, KERNEL_BOUNDED_STATES);
 			return 0;
@@ -146,7 +146,7 @@ __noinline u32 find_vertex(struct kernel_vertex_key *of, u32 slot)
 	return give_number(&vertices, &key, &next_vertex, &to->vertices, &vertices_used);
 }
 
-/* The number of a vertex, by what the thread found lately. */
+/* Returns a vertex's number, cached if it is recent. */
 static __always_inline u32 vertex_of(struct kernel_thread *thread, struct kernel_vertex_key *key)
 {
 	struct kernel_recent *recent = &thread->recent[recent_place(key)];
@@ -163,7 +163,7 @@ static __always_inline u32 vertex_of(struct kernel_thread *thread, struct kernel
 	return vertex;
 }
 
-/* Number of an edge, given at first sight; 0 where its process may have no further one, or the map is full. */
+/* Returns an edge's number, new at first sight; 0 where its process may have no more, or the map is full. */
 static __always_inline u32 number_edge(const struct kernel_edge_key *key, struct kernel_counters *to)
 {
 	u32 *known = bpf_map_lookup_elem(&edges, key);
@@ -177,7 +177,7 @@ static __always_inline u32 number_edge(const struct kernel_edge_key *key, struct
 	return give_number(&edges, key, &next_edge, &to->edges, &edges_used);
 }
 
-/* Number of an edge that the thread did not find lately; 0 as above. */
+/* Returns the number of an edge that is not cached; 0 as above. */
 __noinline u32 find_edge(struct kernel_thread *thread, u32 from, u32 to)
 {
 	struct kernel_edge_key key = {.from = from, .to = to};
@@ -213,7 +213,7 @@ static __always_inline u32 edge_of(struct kernel_thread *thread, const struct ke
 	return find_edge(thread, key->from, key->to);
 }
 
-/* Whether calls of the thread may go unseen at present: then what lies between two of them is not a fragment. */
+/* Returns whether calls of the thread may go unseen at present: the time between two is no fragment then. */
 static __always_inline bool unseen(const struct kernel_thread *thread)
 {
 	return thread->turn & 1;
@@ -232,14 +232,13 @@ static __always_inline void close_computation(struct kernel_thread *thread, u32 
 		lose_state(thread->slot);
 		return;
 	}
-	/* before anybody hears of the edge */
+	/* before user space sees the edge */
 	if (thread->polls)
 		bpf_map_update_elem(&polled, &edge, &thread->polls, BPF_NOEXIST);
 	thread->polls = 0;
 	emit(thread, edge | KERNEL_EDGE, now, 0);
 }
 
-/* Opens a vertex at now. */
 static __always_inline void open_vertex(struct kernel_thread *thread, u32 open, u32 vertex, u64 bytes, u64 now)
 {
 	thread->open = open;
@@ -265,7 +264,7 @@ static __always_inline void close_vertex(struct kernel_thread *thread, u64 now)
 		count_begin();
 }
 
-/* What is open is no fragment; what is known of the thread's last call stays. From here on the thread computes. */
+/* Drops the open vertex, which is no fragment; the last call stays known. From here on the thread computes. */
 static __always_inline void skip_vertex(struct kernel_thread *thread, u64 now)
 {
 	thread->open = KERNEL_NOTHING;
@@ -275,8 +274,7 @@ static __always_inline void skip_vertex(struct kernel_thread *thread, u64 now)
 		count_begin();
 }
 
-/* Something begins for a thread that waits for its team: where it may have been in a region unseen, that was no wait.
- */
+/* Ends a thread's wait for its team, as no wait, where the thread may have been in a region unseen. */
 static __always_inline void judge_wait(struct kernel_thread *thread, u32 enters)
 {
 	if (thread->open != KERNEL_WAIT || waited(thread, team_of(thread->slot)->regions, enters))
@@ -286,7 +284,7 @@ static __always_inline void judge_wait(struct kernel_thread *thread, u32 enters)
 	thread->vertex = 0;
 }
 
-/* Forgets what is open: a frame that will not return, or links that were closed. */
+/* Drops the open vertex: its frame will not return, or its links were closed. */
 static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 {
 	struct kernel_function_counters *count = 0;
@@ -305,11 +303,11 @@ static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 	thread->let_go_ns = thread->entered_ns = 0;
 }
 
-/* What ended before `to` begins: the computation, or the time of a call whose return was not wanted. */
+/* Closes what ends where `to` begins: the computation, or a call whose return was not wanted. */
 static __always_inline void close_previous(struct kernel_thread *thread, u32 to, u64 now)
 {
 	if (thread->open == KERNEL_NOTHING && thread->start_ns == now)
-		return; /* a wait ended by this very entry */
+		return; /* this very entry ended a wait */
 	if (!(thread->process_flags & KERNEL_PROCESS_NO_RETURN) || thread->computing)
 		close_computation(thread, to, now);
 	else if (thread->vertex && !unseen(thread))
@@ -317,8 +315,8 @@ static __always_inline void close_previous(struct kernel_thread *thread, u32 to,
 }
 
 /*
- * A row's links were closed or opened: a computation that began before was not seen as it is now, and
- * the exit of what is open may have gone unseen. Calls whose return is hijacked have theirs.
+ * A row's links were closed or opened: drops a computation that began before, and what is open if its
+ * exit may have gone unseen. Calls whose return is hijacked still return.
  */
 static __always_inline void settle_rows(struct kernel_thread *thread)
 {
@@ -331,18 +329,18 @@ static __always_inline void settle_rows(struct kernel_thread *thread)
 		drop_open(thread, LOST_GOVERNED);
 }
 
-/* Calls are states of another set of probed functions from here on: none that was remembered is one of them. */
+/* Switches to another set of probed functions, whose calls are other states: cached calls are void. */
 static __always_inline void enter_set(struct kernel_thread *thread, u32 set)
 {
 	thread->set = set;
-	thread->pending = 0; /* a request that was posted in the other set is forgotten with it */
+	thread->pending = 0; /* a request posted in the other set is dropped with it */
 	for (u32 i = 0; i < KERNEL_RECENT_CALLS; i++)
 		thread->recent_calls[i].epoch = 0;
 }
 
 /*
- * Probes of the process were closed or opened. What lies between two calls is void, since others may
- * have come there unseen; so is an open call whose return probe was among them. All else has its end.
+ * Enters a probe epoch: probes were closed or opened. The time between two calls is void, since others may
+ * have gone unseen; so is an open call whose return probe was closed. All else has its end.
  */
 static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 {
@@ -356,13 +354,13 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 		function = bpf_map_lookup_elem(&functions, &row);
 		if (none_returns || (function && function->hot)) {
 			count = thread->counted ? function_counter(row) : 0;
-			if (count) /* its return is given up, not missing */
+			if (count) /* the return is given up, not missing */
 				add(count->vanished, 1);
 			drop_open(thread, LOST_GOVERNED);
 		}
 	}
 	if (thread->set != governor->set) {
-		/* what is open ends as a state of the set that it began in, and what follows it is void: not yet */
+		/* not yet: what is open ends as a state of its own set, and what follows is void */
 		if (thread->open != KERNEL_NOTHING)
 			return;
 		enter_set(thread, governor->set);
@@ -376,7 +374,7 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 	}
 }
 
-/* Brings a thread's state up to what was closed or opened. Most calls come where nothing was. */
+/* Applies closed and opened probes to a thread's state. noinline: most calls find none. */
 __noinline int settle(struct kernel_thread *thread, u32 turn)
 {
 	if (!thread)
@@ -388,8 +386,8 @@ __noinline int settle(struct kernel_thread *thread, u32 turn)
 }
 
 /*
- * For a thread that has no state yet (create: it may get one), whose state is of an earlier generation, or
- * which has become another process. Returns whether it has one now: its process is watched.
+ * Renews the state of a thread that has none yet (create: it may get one) or one of an earlier generation,
+ * or became another process. Returns whether it has one now: its process is watched.
  */
 __noinline int renew_thread(u64 now, bool create)
 {
@@ -409,8 +407,7 @@ __noinline int renew_thread(u64 now, bool create)
 			lose(process->slot, LOST_NO_STORAGE, 1);
 		return false;
 	}
-	if (thread->tgid != tgid ||
-	    thread->slot != process->slot) { /* what was counted was told nobody, who let it go */
+	if (thread->tgid != tgid || thread->slot != process->slot) { /* drops counts of a released process */
 		thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0;
 		__builtin_memset(thread->rows, 0, sizeof(thread->rows));
 		__builtin_memset(thread->spans, 0, sizeof(thread->spans));
@@ -434,8 +431,8 @@ __noinline int renew_thread(u64 now, bool create)
 }
 
 /*
- * The state of the current thread, whose task this is, made at first sight where its process is watched; NULL
- * for everybody else. Brings it up to the present generation.
+ * Returns the state of the current thread, whose task this is, made at first sight where its process is watched,
+ * else NULL. Brings the state up to the present generation.
  */
 static __always_inline struct kernel_thread *thread_of(struct task_struct *task, u64 now, bool create)
 {

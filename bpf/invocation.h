@@ -20,7 +20,7 @@ static __always_inline struct arguments *registers_of(struct kernel_thread *thre
 	return (struct arguments *)thread->registers;
 }
 
-/* Number of a handle that is not known yet; KERNEL_OTHER_HANDLES - 1 where its process may have no further one. */
+/* Numbers an unknown handle. Returns KERNEL_OTHER_HANDLES - 1 where its process may have no more. */
 __noinline u32 number_handle(struct kernel_handle_key *of, u32 slot)
 {
 	struct kernel_counters *to = counters_of(slot);
@@ -66,8 +66,8 @@ static __always_inline u16 handle_number(struct kernel_thread *thread, u32 kind,
 #define OPEN_MPI_PREDEFINED 2 /* OPAL_DATATYPE_FLAG_PREDEFINED: neither freed nor changed */
 
 /*
- * Size of a datatype of Open MPI, which it keeps as a size_t at +24 of what the handle points to, behind
- * the type's flags. A handle of the program's own may be another type's by the next call.
+ * Reads the size of an Open MPI datatype: a size_t at +24 of the object that the handle points to, behind
+ * the type's flags. A program's own handle may be another type's by the next call.
  */
 static __always_inline bool open_mpi_size(struct kernel_thread *thread, u64 handle, u64 *size)
 {
@@ -94,9 +94,9 @@ static __always_inline bool open_mpi_size(struct kernel_thread *thread, u64 hand
 }
 
 /*
- * Bytes of count elements. MPICH has a predefined datatype's size in bits 8-15 of the handle. Of its
- * others, and where memory cannot be read, the size is not known: the number of elements stands for it,
- * and the vertex says so.
+ * Returns the bytes of count elements. MPICH has a predefined datatype's size in bits 8-15 of the handle.
+ * The size of other types, or in unreadable memory, is unknown: the number of elements stands for it,
+ * and the vertex has a flag.
  */
 static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct arguments *args, u8 count_at, u8 type_at,
 				    bool array, struct kernel_vertex_key *key)
@@ -126,7 +126,7 @@ static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct a
 	return (u64)(u32)count * size;
 }
 
-/* Whether a variable is the application's, and not one of a binding: those lie between the two stack pointers. */
+/* Returns whether a variable is the application's; a binding's lie between the two stack pointers. */
 static __always_inline bool is_own(const struct arguments *args, u64 caller_sp, u64 at)
 {
 	return at < args->sp || at >= caller_sp;
@@ -139,7 +139,7 @@ static __always_inline void describe_post(struct kernel_thread *thread, struct t
 	u64 at = argument(args, roles->request);
 	bool own = is_own(args, sp, at);
 
-	/* completions could not tell which of their requests are known: only those that outlive them are followed */
+	/* completions could not distinguish known requests: only those that outlive completions are followed */
 	if (thread->set && !(roles->flags & VAPRO_ROLE_PERSISTENT))
 		return;
 
@@ -148,7 +148,7 @@ static __always_inline void describe_post(struct kernel_thread *thread, struct t
 		request_post(thread, task, at, bytes, roles->flags & VAPRO_ROLE_PERSISTENT, own);
 }
 
-/* The requests that a completion waits for, or that are started: their number and bytes are the call's own. */
+/* Describes the requests that a call completes or starts: their number and bytes are the call's own. */
 static __always_inline void describe_requests(struct kernel_thread *thread, struct task_struct *task,
 					      const struct arguments *args, const struct vapro_roles *roles, u64 sp,
 					      struct kernel_vertex_key *key, u64 *bytes, u64 now)
@@ -185,7 +185,7 @@ static __always_inline void describe_requests(struct kernel_thread *thread, stru
 	pending->count = count > 0 ? count : 0;
 	requests_read(thread, pending, &walk, &sum);
 	if (pending->done && !sum.n)
-		pending->count = 0; /* nothing there that could be done */
+		pending->count = 0; /* no request that could be done */
 	if (pending->done && pending->count) {
 		pending->done_at = argument(args, roles->done);
 		pending->indices_at = argument(args, roles->done + 1);
@@ -269,9 +269,8 @@ static __always_inline u64 trampoline_of(struct kernel_thread *thread, struct ta
 }
 
 /*
- * What the thread was in when it entered another function, whose registers it has kept: an outer call, whose
- * inner ones are not ours to see, or nothing any more; frames that vanished are given up. A function of its own,
- * since most calls come when nothing is open.
+ * Returns how an entered function, whose registers the thread has saved, nests in what is open. Calls inside an
+ * open call are skipped, frames that vanished are given up. noinline: most calls come when nothing is open.
  */
 __noinline int enter_nesting(struct kernel_thread *thread, u64 now)
 {
@@ -306,7 +305,7 @@ __noinline int enter_nesting(struct kernel_thread *thread, u64 now)
 	return nesting;
 }
 
-/* Whether the function that the thread enters is not inside of another; then what was open is closed. */
+/* Returns whether the entered function is not inside another; then what was open is closed. */
 static __always_inline bool is_outer(struct kernel_thread *thread, struct task_struct *task, u64 now)
 {
 	if (thread->open != KERNEL_NOTHING)
@@ -315,7 +314,7 @@ static __always_inline bool is_outer(struct kernel_thread *thread, struct task_s
 	return true;
 }
 
-/* Where a plain call is remembered; NULL for others. */
+/* Returns a plain call's cache entry; NULL for others. */
 static __always_inline struct kernel_recent_call *recent_call(struct kernel_thread *thread,
 							      const struct arguments *args, u32 cookie, u64 *site)
 {
@@ -325,7 +324,7 @@ static __always_inline struct kernel_recent_call *recent_call(struct kernel_thre
 	return &thread->recent_calls[recent_call_place(*site)];
 }
 
-/* Whether the bytes of a call are told by its registers alone: its datatype is neither freed nor changed. */
+/* Returns whether registers alone determine a call's bytes: its datatype is neither freed nor changed. */
 static __always_inline bool keeps_size(const struct kernel_thread *thread, const struct arguments *args,
 				       const struct vapro_roles *roles)
 {
@@ -352,8 +351,8 @@ static __always_inline void remember_call(struct kernel_recent_call *recent, u32
 }
 
 /*
- * The vertex of the call whose registers the current thread has kept; its bytes go to thread->described. 0
- * where the map is full. Most calls are remembered: a function of its own, so that theirs is a short way.
+ * Returns the vertex of the call whose registers the current thread has saved, 0 where the map is full; the
+ * call's bytes go to thread->described. noinline slow path: cached calls stay in the caller.
  */
 __noinline u32 described_vertex(struct kernel_thread *thread, u32 cookie, u64 now)
 {
@@ -379,7 +378,7 @@ __noinline u32 described_vertex(struct kernel_thread *thread, u32 cookie, u64 no
 	return vertex;
 }
 
-/* The vertex that a call opens; its bytes go to *bytes. */
+/* Returns the vertex that a call opens; writes *bytes. */
 static __always_inline u32 call_vertex(struct kernel_thread *thread, const struct arguments *args, u32 cookie,
 				       u64 *bytes, u64 now)
 {
@@ -397,7 +396,7 @@ static __always_inline u32 call_vertex(struct kernel_thread *thread, const struc
 	return vertex;
 }
 
-/* Returns 0 when the return is wanted, 1 to let it go untraced. */
+/* Returns 0 when the return is wanted, 1 to leave it untraced. */
 static __always_inline int call_enter(struct kernel_thread *thread, struct task_struct *task, u32 cookie, u64 now)
 {
 	struct kernel_function_counters *count;
@@ -409,7 +408,7 @@ static __always_inline int call_enter(struct kernel_thread *thread, struct task_
 	if (hold)
 		return 1;
 	if (seccomp_kills && task->seccomp.mode)
-		thread->process_flags |= KERNEL_PROCESS_NO_RETURN; /* it may have got its filter while watched */
+		thread->process_flags |= KERNEL_PROCESS_NO_RETURN; /* the task may have got its filter while watched */
 	if (!is_outer(thread, task, now))
 		return 1;
 	function = bpf_map_lookup_elem(&functions, &row);
@@ -426,7 +425,7 @@ static __always_inline int call_enter(struct kernel_thread *thread, struct task_
 	close_previous(thread, vertex, now);
 	thread->computing = 0;
 	if (thread->process_flags & KERNEL_PROCESS_NO_RETURN) {
-		/* time is entry to entry and belongs to the call that began it */
+		/* time counts entry to entry and belongs to the first call */
 		open_vertex(thread, KERNEL_NOTHING, vertex, bytes, now);
 		return 1;
 	}
@@ -447,7 +446,7 @@ static __always_inline int call_enter(struct kernel_thread *thread, struct task_
 	return 0;
 }
 
-/* Of the current thread, which has kept the registers. */
+/* The current thread enters, with saved registers. */
 static __always_inline int invocation_enter(struct kernel_thread *thread, struct task_struct *task, u32 cookie, u64 now)
 {
 	thread->hits.enter++;

@@ -42,19 +42,19 @@ static __always_inline u16 log_linear(u64 value, u32 bits)
 	return (u16)(((octave - bits + 1) << bits) + ((value >> (octave - bits)) & ((1ULL << bits) - 1)));
 }
 
-/* Of bytes and on-CPU time: same cell means within 12.5 %. */
+/* Returns the cell of bytes or on-CPU time: within 12.5 %. */
 static __always_inline u16 cell_of(u64 value)
 {
 	return log_linear(value, 3);
 }
 
-/* Of counted work: within 0.8 %, far less than the 5 % by which workloads are distinguished. */
+/* Returns the cell of counted work: within 0.8 %, far less than the 5 % between workloads. */
 static __always_inline u16 work_cell_of(u64 value)
 {
 	return log_linear(value, 7);
 }
 
-/* The mean span of a state after one more, which weighs an eighth; saturates at 4 s. */
+/* Returns a state's mean span after one more, which weighs an eighth; saturates at 4 s. */
 static __always_inline u32 span_after(u32 mean, u64 span)
 {
 	u32 one = span < 0xffffffffULL ? (u32)span : 0xffffffffU;
@@ -64,7 +64,7 @@ static __always_inline u32 span_after(u32 mean, u64 span)
 	return one > mean ? mean + (one - mean) / 8 : mean - (mean - one) / 8;
 }
 
-/* Its octave, of KERNEL_SPANS. */
+/* Returns a span's octave, of KERNEL_SPANS. */
 static __always_inline u32 span_octave(u64 span)
 {
 	u32 octave = log_linear(span >> 11, 0);
@@ -73,8 +73,8 @@ static __always_inline u32 span_octave(u64 span)
 }
 
 /*
- * While nothing is let go, the spans of one call in so many are enough. Those are spread evenly among a
- * program's calls (multiples of the golden ratio), whatever these repeat by.
+ * While no call is suppressed, the spans of one call in so many are enough. These are spread evenly
+ * among a program's calls (multiples of the golden ratio), whatever their period.
  */
 #define KERNEL_SPAN_EACH 8
 
@@ -83,22 +83,22 @@ static __always_inline bool span_due(u64 call)
 	return (u32)call * 0x9e3779b1u < 0xffffffffu / KERNEL_SPAN_EACH;
 }
 
-/* How a probed entry stands to what is open on its thread (ARCHITECTURE section 3, nesting by stack pointer). */
+/* A probed entry relative to its thread's open call (ARCHITECTURE section 3, nesting by stack pointer). */
 enum nesting { NEST_OUTER, NEST_INNER, NEST_VANISHED };
 
 /* A longjmp seldom goes further up a stack, and no two stacks that call MPI are as near. */
 #define STACK_NEAR 8192
 
 /*
- * sp: stack pointer at this entry. top: where the open call returns to as its frame has it now;
- * expected: what it must be, 0 where that is not known. The kernel put its trampoline there, or it
- * is the return address of a call whose exits are sites; anything else means that the frame is gone
- * (longjmp, exception). At the open call's own stack pointer the trampoline proves that this is its
- * tail call; a return address does not, since a call that comes again from the same place has the same.
+ * sp: stack pointer at this entry. top: the open call's return address as its frame has it now;
+ * expected: what top must be, 0 where unknown: the kernel's trampoline, or the return address of a
+ * call whose exits are sites. Any other top means that the frame is gone (longjmp, exception). At the
+ * open call's own stack pointer the trampoline proves that this entry is the open call's tail call; a
+ * return address does not, since a repeated call from the same place has the same.
  *
- * A slot that still holds the trampoline may be that of a living call although this entry is higher:
- * it came from a callback of the open call, on another stack (swapcontext). To hijack its return would
- * make the kernel forget the open call's, which kills the process when that returns.
+ * A frame that still holds the trampoline may be a live call's although this entry is higher: the
+ * entry came from a callback of the open call, on another stack (swapcontext). To hijack its return
+ * would make the kernel forget the open call's, which kills the process when the open call returns.
  */
 static __always_inline enum nesting nest(const struct kernel_thread *thread, u64 sp, u64 top, u64 expected)
 {
@@ -112,9 +112,9 @@ static __always_inline enum nesting nest(const struct kernel_thread *thread, u64
 }
 
 /*
- * Whether a thread's wait for what its team does next is known to be one, when something else begins for it; enters:
- * that is the function of a region. A thread that began a region and was not seen in its function may have computed
- * there, unseen; so may one that was last seen in an earlier region than the last but `enters`.
+ * Returns whether a thread's wait for its team is known to be one, when something else begins; enters: a region's
+ * function begins. A thread that began a region and was not seen in the region's function may have computed there,
+ * unseen; so may a thread that was last seen in an earlier region than the last but `enters`.
  */
 static __always_inline bool waited(const struct kernel_thread *thread, u32 regions, u32 enters)
 {
@@ -123,7 +123,7 @@ static __always_inline bool waited(const struct kernel_thread *thread, u32 regio
 	return thread->unentered ? enters : regions - thread->region <= enters;
 }
 
-/* Size of a predefined MPICH datatype; 1 for derived ones, whose handle does not tell. */
+/* Returns a predefined MPICH datatype's size; 1 for derived ones, whose handle has none. */
 static __always_inline u64 mpich_size(u32 handle)
 {
 	return handle >> 30 == 1 ? (handle >> 8) & 0xff : 1;
@@ -134,7 +134,7 @@ static __always_inline bool mpich_sized(u32 handle)
 	return handle >> 30 == 1;
 }
 
-/* The range that holds an address, or NULL. */
+/* Returns the range that holds an address, or NULL. */
 static __always_inline const struct kernel_text *range_of(const struct kernel_transparent *transparent, u64 address)
 {
 	for (u32 i = 0; i < KERNEL_TRANSPARENT; i++) {
@@ -146,17 +146,17 @@ static __always_inline const struct kernel_text *range_of(const struct kernel_tr
 	return 0;
 }
 
-#define FRAME_MAX (1 << 20) /* nobody's frame is larger: a register that holds something else is */
+#define FRAME_MAX (1 << 20) /* no frame is larger; other contents of the register are */
 
-/* Whether a frame pointer can be one of the stack below which `below` lies. */
+/* Returns whether a frame pointer can lie on the stack above `below`. */
 static __always_inline bool is_frame(u64 frame, u64 below)
 {
 	return frame >= below && frame - below < FRAME_MAX && !(frame & 7);
 }
 
 /*
- * Bytes of one operation that a shared handle stands for, as long as nothing tells which: the mean,
- * so that all of them together have what they were posted with.
+ * Returns the bytes of one operation of a shared handle, while nothing shows which one: the mean,
+ * so that all operations together have the posted bytes.
  */
 static __always_inline u64 request_share(u64 bytes, u32 count)
 {
@@ -164,15 +164,15 @@ static __always_inline u64 request_share(u64 bytes, u32 count)
 }
 
 /*
- * Whether a process that has `made` entries of a table may make another, where `used` of `size` are taken by
- * all: an eighth of what is free, so that those who come later find as much as anybody who was there before.
+ * Returns whether a process with `made` entries of a table may make another, where all processes together use
+ * `used` of `size`: an eighth of what is free, so that later processes find as much as earlier ones.
  */
 static __always_inline bool has_share(u32 made, u32 used, u32 size, u32 most)
 {
 	return made < most && used < size && made < (size - used) / 8;
 }
 
-/* A handle's number, of the n-th that was given: those of 64 Ki are used again. */
+/* Returns the number of the n-th handle: numbers repeat after 64 Ki. */
 static __always_inline u32 handle_number_of(u32 n)
 {
 	return KERNEL_FIRST_UNKNOWN + n % (KERNEL_OTHER_HANDLES - 1 - KERNEL_FIRST_UNKNOWN);
@@ -183,7 +183,7 @@ static __always_inline u16 coarse_handle(u16 handle)
 	return handle > KERNEL_FIRST_UNKNOWN ? KERNEL_OTHER_HANDLES : handle;
 }
 
-/* The vertex in which all further values of arguments are one. */
+/* Makes a vertex the one for all further values of arguments. */
 static __always_inline void coarsen_vertex(struct kernel_vertex_key *key)
 {
 	key->peer = key->root = 0;
@@ -208,7 +208,7 @@ static __always_inline bool same_vertex(const struct kernel_vertex_key *a, const
 	return !differ;
 }
 
-/* Where a vertex has its place among a thread's recent ones. */
+/* Returns a vertex's index among a thread's recent ones. */
 static __always_inline u32 recent_place(const struct kernel_vertex_key *key)
 {
 	u32 of = (u32)key->site ^ (u32)key->site >> 5 ^ (u32)key->peer ^ (u32)key->cell << 1;
@@ -238,7 +238,7 @@ static __always_inline bool same_bundle(const struct kernel_bundle_key *a, const
 	return !differ;
 }
 
-/* Where a bundle has its place among a thread's recent ones: ids follow each other. */
+/* Returns a bundle's index among a thread's recent ones: ids are consecutive. */
 static __always_inline u32 recent_bundle_place(const struct kernel_bundle_key *key)
 {
 	u32 half = KERNEL_RECENT_BUNDLES / 2;
@@ -246,13 +246,13 @@ static __always_inline u32 recent_bundle_place(const struct kernel_bundle_key *k
 	return ((key->state ^ key->cell ^ key->abnormal << 2) & (half - 1)) | (key->state & KERNEL_EDGE ? half : 0);
 }
 
-/* Whether a bin comes after another; their numbers are low halves. */
+/* Returns whether a bin comes after another, by low halves. */
 static __always_inline bool bin_after(u32 bin, u32 other)
 {
 	return (s32)(bin - other) > 0;
 }
 
-/* Whether a call comes as one before it did. cookie: of its probe; in: the argument registers. */
+/* Returns whether a call equals an earlier one. cookie: its probe's; in: argument registers. */
 static __always_inline bool same_call(const struct kernel_recent_call *recent, u64 site, u32 cookie, const u64 *in)
 {
 	u64 differ = (recent->site ^ site) | (recent->function ^ (cookie & KERNEL_SITE_ROW));
@@ -269,7 +269,7 @@ static __always_inline u32 recent_type_place(u64 handle)
 	return (u32)(handle >> 9) & (KERNEL_TYPES - 1);
 }
 
-/* Adds what a fragment counted to a bundle of its key. */
+/* Adds a fragment's events to a bundle of its key. */
 static __always_inline void bundle_merge_events(struct kernel_bundle *into, const struct kernel_bundle *one)
 {
 	for (u32 i = 0; i < KERNEL_MAGNITUDES; i++) {
@@ -307,8 +307,8 @@ static __always_inline void bundle_merge(struct kernel_bundle *into, const struc
 }
 
 /*
- * Adds one fragment to a bundle of its key, the latest of its thread, in which nothing was counted: as
- * bundle_merge() does, without making a bundle of it first.
+ * Adds one fragment, the latest of its thread and without counts, to a bundle of its key: as
+ * bundle_merge() does, without making a bundle of the fragment first.
  */
 static __always_inline void bundle_add(struct kernel_bundle *into, u64 start_ns, u64 end_ns, u64 bytes, u64 call)
 {
@@ -328,7 +328,7 @@ static __always_inline void bundle_add(struct kernel_bundle *into, u64 start_ns,
 	into->n++;
 }
 
-/* The bin of a time (UTC); a thread's fragments mostly share the last one's. */
+/* Returns the bin of a time (UTC), mostly that of the last fragment. */
 static __always_inline u32 bin_of_thread(struct kernel_thread *thread, u64 utc_ns)
 {
 	if (utc_ns - thread->bin_ns >= KERNEL_BIN_NS) {
@@ -338,7 +338,7 @@ static __always_inline u32 bin_of_thread(struct kernel_thread *thread, u64 utc_n
 	return thread->bin;
 }
 
-/* Which of KERNEL_PAUSES a pause of at least KERNEL_PAUSE_NS is. */
+/* Returns the class of a pause of at least KERNEL_PAUSE_NS. */
 static __always_inline u32 pause_class(u64 pause)
 {
 	return pause < 4 * KERNEL_PAUSE_NS    ? 0
@@ -347,7 +347,7 @@ static __always_inline u32 pause_class(u64 pause)
 					      : 3;
 }
 
-/* Whether a thread should tell its hits now. */
+/* Returns whether a thread's hits are due. */
 static __always_inline bool hits_due(const struct kernel_hits *hits, u64 now)
 {
 	return now - hits->told_ns >= KERNEL_HITS_NS || hits->enter >= KERNEL_HITS_HELD;
@@ -358,7 +358,7 @@ static __always_inline bool hits_due(const struct kernel_hits *hits, u64 now)
 /* Records of abnormal fragments per thread and 200 ms; the excess merges. */
 #define ABNORMAL_TOKENS 20
 
-/* Over ratio_1024/1024 times the least of its cell (k_a of papers/000 section 4.3). */
+/* Returns whether a duration is over ratio_1024/1024 times the cell's least (k_a of papers/000 section 4.3). */
 static __always_inline bool is_abnormal(u64 duration, u64 least, u32 ratio_1024)
 {
 	return least && duration > least + ABNORMAL_FLOOR_NS && duration * 1024 > least * ratio_1024;

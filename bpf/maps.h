@@ -16,44 +16,44 @@ const volatile u32 abnormal_ratio_1024 = 1229;
 const volatile u32 new_fragments = 5;
 const volatile u32 pool_half = 16384;
 const volatile u64 singles_room = 3670016; /* bytes of the ring that singles may fill */
-const volatile u8 seccomp_kills;	   /* this kernel kills a task with a filter where its return was hijacked */
-const volatile u8 counting;		   /* there are counters: without them all that reads them goes away on load */
+const volatile u8 seccomp_kills;	   /* this kernel kills a task with a filter at a hijacked return */
+const volatile u8 counting;		   /* counters exist: without them their readers are removed on load */
 const volatile u8 io_syscalls[KERNEL_SYSCALLS];
 const volatile bool call_paths;
-const volatile u32 own_tgid; /* vaprod: while it or a child of it has a CPU that the watched want, that is its cost */
-const volatile u8 governing; /* there is a bound on what probes may cost */
+const volatile u32 own_tgid; /* vaprod's: CPU time that it and its children keep from watched threads is its cost */
+const volatile u8 governing; /* the cost of probes is bounded */
 
 /* Written by user space while running. */
 u64 utc_offset_ns;    /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
-u32 generation = 1;   /* raised whenever links were closed: what was open before is not a fragment */
-u32 discover = 1;     /* report processes that are not known */
-u32 tell_execs = 1;   /* report every exec: where mappings are not watched, or what is executed matters */
-u32 hold;	      /* links are being opened or closed one by one: what some of them see is not the whole */
-u32 watch_interrupts; /* they are timed: programs at their tracepoints are attached */
+u32 generation = 1;   /* raised whenever links were closed: calls open before are no fragments */
+u32 discover = 1;     /* report unknown processes */
+u32 tell_execs = 1;   /* report every exec: mappings are not watched, or the executed file matters */
+u32 hold;	      /* links are being opened or closed one by one: hits of some are incomplete */
+u32 watch_interrupts; /* interrupts are timed: programs at their tracepoints are attached */
 u32 rows_generation;  /* raised whenever links of single rows were closed or opened: no edge may span that */
-u32 states_epoch = 1; /* raised whenever entries of vertices, edges or handles were changed or taken out */
-u32 transparents;     /* processes told in `transparent`, ever */
-u32 hopping;	      /* there are hopped call-sites */
+u32 states_epoch = 1; /* raised whenever entries of vertices, edges or handles were changed or removed */
+u32 transparents;     /* processes ever put into `transparent` */
+u32 hopping;	      /* hopped call-sites exist */
 
-u32 pool_used[2]; /* places given away, of even bins and of odd ones; user space takes all of a half back at once */
-u32 closed_bin;	  /* bins up to this one are being told, or have been: nobody's memory of their places holds */
+u32 pool_used[2]; /* slots in use, of even bins and of odd ones; user space frees all of a half at once */
+u32 closed_bin;	  /* bins up to this one are being drained, or have been: cached slots of these are stale */
 
-u32 accounts_given; /* numbers, ever: the next one is this, modulo the table's size */
+u32 accounts_given; /* numbers given: the next one is this, modulo the table's size */
 u32 accounts_lost;  /* threads that found the table full */
 struct kernel_account_look account_looked;
 
-u32 event_count;     /* counters that are read; 0 while they are being changed */
+u32 event_count;     /* counters to read; 0 while the set is being changed */
 u32 event_epoch;     /* raised before and after every change */
-u32 magnitude_count; /* how many of them, from the first on, are the workload */
-u32 event_group;     /* which they are, for the bundles */
+u32 magnitude_count; /* counters, from the first on, that are the workload */
+u32 event_group;     /* number of the counters' set, for the bundles */
 
 /* Read by user space. */
 struct kernel_counters counters[KERNEL_SLOTS];
 struct kernel_governed governed[KERNEL_SLOTS]; /* read and written by both */
 struct kernel_team teams[KERNEL_SLOTS];
 u32 next_vertex = 1, next_edge = 1, next_path = 1, next_handle;
-u32 vertices_used, edges_used, handles_used, paths_used; /* entries; user space takes off what it deletes */
-u64 polls_seen;						 /* polling calls, while they are learnt */
+u32 vertices_used, edges_used, handles_used, paths_used; /* entries; user space subtracts deleted ones */
+u64 polls_seen;						 /* polling calls, while these are learnt */
 u64 row_looks;						 /* hits at KERNEL_SITE_LOOK */
 u64 records_lost;					 /* records other than fragments that found the ring full */
 
@@ -64,7 +64,7 @@ struct {
 	__type(value, struct kernel_thread);
 } threads SEC(".maps");
 
-/* Of most tasks of a node nobody keeps anything: where every task comes by, they are told without a helper's call. */
+/* Most tasks of a node have no task storage: programs that see every task recognise them without a helper's call. */
 static __always_inline bool is_bystander(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage;
@@ -124,7 +124,7 @@ struct {
 	__type(value, u32);
 } edges SEC(".maps");
 
-/* The same by number, modulo their count. */
+/* Edges by number, modulo KERNEL_STATES. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KERNEL_STATES);
@@ -140,7 +140,7 @@ struct {
 } stats SEC(".maps");
 
 /*
- * Merged bundles: places of even bins and of odd ones by turns, so that user space may empty one half
+ * Merged bundles: slots of even bins and of odd ones alternate, so that user space may drain one half
  * while the other fills.
  */
 struct {
@@ -152,8 +152,8 @@ struct {
 } pool SEC(".maps");
 
 /*
- * Where in the pool the last bundle of a thread, state and cell is, told or not (bin 0 in the key): the
- * place itself says whose it is. The threads remember it, too.
+ * Pool slot of the last bundle of a thread, state and cell, drained or not (bin 0 in the key): the slot
+ * itself holds the full key. Threads cache these slots, too.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -162,7 +162,7 @@ struct {
 	__type(value, u32);
 } places SEC(".maps");
 
-/* Two of them, taken in turn by bins: user space reads one while the other fills. */
+/* Two maps, of even and odd bins: user space reads one while the other fills. */
 struct interference_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -178,13 +178,13 @@ struct {
 	__type(value, u32);
 } polled SEC(".maps");
 
-/* Per CPU the tracked thread that waits to get it back: who runs meanwhile takes the time from it. */
+/* Per CPU the tracked thread that waits to get the CPU back: tasks that run meanwhile are charged. */
 struct waiting {
-	u64 since_ns; /* of the present slice */
+	u64 since_ns; /* start of the present slice */
 	u64 attributed_ns;
 	u64 queue, throttled; /* as in struct kernel_offcpu, when this slice began */
-	u32 tid;	      /* 0 = nobody */
-	u32 slot;	      /* of its process */
+	u32 tid;	      /* 0 = no thread */
+	u32 slot;	      /* process's slot */
 };
 
 struct {
@@ -194,7 +194,7 @@ struct {
 	__type(value, struct waiting);
 } waiting_on SEC(".maps");
 
-/* By number; most are never used, and what is not used is never touched. */
+/* Accounts by number; most are never used, and never touched. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, KERNEL_ACCOUNTS);
@@ -206,8 +206,8 @@ struct {
 /* Interrupts of this CPU, while they are watched. */
 struct interrupts {
 	u64 hard_ns, soft_ns;
-	u64 hard_since, soft_since; /* 0 = in none */
-	u64 hard_before;	    /* hard_ns when the soft one began: hard ones interrupt those */
+	u64 hard_since, soft_since; /* 0 = in no interrupt */
+	u64 hard_before;	    /* hard_ns when the soft one began: hard ones interrupt soft ones */
 };
 
 struct {
@@ -237,7 +237,7 @@ struct {
 	__type(value, struct kernel_tally);
 } tallies SEC(".maps");
 
-/* Where the system-call wrappers of a libc leave the caller: {ip after the syscall} -> displacement, per process. */
+/* Call-sites of a libc's system-call wrappers: {ip after the syscall} -> displacement, per process. */
 struct io_site_key {
 	u64 ip;
 	u32 tgid;
@@ -252,14 +252,14 @@ struct {
 	__type(value, s32);
 } io_sites SEC(".maps");
 
-/* Functions that forked calls were given, told to user space once. */
+/* Functions that forked calls were given, reported once. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
 	__type(key, struct kernel_outlined_key);
 	__type(value, u32);
 } outlined SEC(".maps");
-/* Per process where its transparent images are mapped; per image where its calls lead back to. */
+/* Ranges of a process's transparent images; rules to leave the calls of an image. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, KERNEL_SLOTS);
@@ -314,7 +314,7 @@ struct {
 	__type(value, struct kernel_pending);
 } pending_calls SEC(".maps");
 
-/* System calls of everybody, while IO is traced: what that costs the node. */
+/* System calls of all processes while IO is traced: the cost for the node. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -349,7 +349,7 @@ static __always_inline u32 bin_of(u64 now)
 	return (u32)((now + utc_offset_ns) / KERNEL_BIN_NS);
 }
 
-/* A small record: process and thread events. */
+/* Sends a process or thread event. */
 static __always_inline void tell(u32 type, u32 tgid, u32 tid, u64 now)
 {
 	struct kernel_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Non-blocking and persistent operations, joined to their completion: the handle of a posted request
- * is read when the post has returned, and a completion finds by it what was posted. A handle is the
- * key; where the library uses one for several operations, the variable it was written to tells them
- * apart (ARCHITECTURE section 3). Global functions, so that the verifier looks at each once and not
- * for every turn of a loop.
+ * is read when the post has returned, and a completion finds the post by it. A handle is the key;
+ * where the library uses one for several operations, the variable it was written to distinguishes
+ * them (ARCHITECTURE section 3). Global functions: the verifier checks each once and not for every
+ * iteration of a loop.
  */
 #ifndef VAPRO_REQUESTS_H
 #define VAPRO_REQUESTS_H
 
 #include "fragment.h"
 
-/* What a completion or a start is about. */
+/* Requests of a completion or a start. */
 struct request_sum {
 	u64 bytes;
 	u64 guessed;   /* a handle whose bytes are a share of those of several operations; 0 = none */
 	u32 n;	       /* requests that are not null */
-	u32 unmatched; /* of them those nobody saw posted */
+	u32 unmatched; /* requests not seen when posted */
 };
 
-/* How handles lie in memory, and what to do with each. */
+/* Layout of handles in memory, and the action on each. */
 struct request_walk {
 	u32 tgid;
-	u32 counters; /* slot of the process's */
+	u32 counters; /* slot of the process's counters */
 	u32 slots;    /* variables are the application's own, not a wrapper's */
-	u32 start;    /* make active, instead of */
-	u32 all;      /* all that are named are done */
-	u64 id;	      /* another for each walk of a process: the time */
+	u32 start;    /* 1: starts requests */
+	u32 all;      /* all named requests are done */
+	u64 id;	      /* unique for each walk of a process: the time */
 };
 
 static __always_inline bool is_number(u64 handle, u32 tgid, u32 number)
@@ -37,10 +37,10 @@ static __always_inline bool is_number(u64 handle, u32 tgid, u32 number)
 	return known && *known == number;
 }
 
-/* How the bytes of an operation are known. */
+/* Source of the bytes of an operation. */
 enum request_how { REQUEST_ALONE, REQUEST_BY_SLOT, REQUEST_LAST, REQUEST_SHARE };
 
-/* Takes one operation off what a handle stands for. */
+/* Removes one operation from those of a handle. */
 static __always_inline void request_done(const struct request_walk *walk, u64 slot, u64 handle, u64 bytes,
 					 enum request_how how)
 {
@@ -71,9 +71,9 @@ static __always_inline void request_done(const struct request_walk *walk, u64 sl
 }
 
 /*
- * Bytes of the operation in a variable that holds handle. Where the handle stands for several and the
- * variable is not the one it was written to, each has its share: together they have what was posted.
- * A handle that libraries do not share belongs to the last one: the others ended where nobody looked.
+ * Returns the bytes of the operation in a variable that holds handle. Where the handle stands for several
+ * and was written to another variable, each operation has its share: together all have what was posted.
+ * A handle that libraries do not share belongs to its last operation: the others ended unseen.
  */
 static __always_inline u64 request_bytes(const struct request_walk *walk, u64 slot, u64 handle,
 					 struct kernel_request **found, enum request_how *how)
@@ -100,7 +100,7 @@ static __always_inline u64 request_bytes(const struct request_walk *walk, u64 sl
 	return request_share(request->bytes, request->count);
 }
 
-/* Before a walk: a handle that stands there twice is one that the library shares. */
+/* Prepares a walk: a handle that occurs twice is one that the library shares. */
 __noinline int request_mark(u64 handle, struct request_walk *walk)
 {
 	struct kernel_handle_key shared = {.handle = handle, .kind = KERNEL_REQUEST};
@@ -120,7 +120,7 @@ __noinline int request_mark(u64 handle, struct request_walk *walk)
 	return 0;
 }
 
-/* One handle of a completion or a start. Returns whether it is the one that stands for none. */
+/* Visits one handle of a completion or a start. Returns whether it is the null handle. */
 __noinline int request_visit(u64 slot, u64 handle, struct request_walk *walk, struct request_sum *sum)
 {
 	struct kernel_request *request;
@@ -144,7 +144,7 @@ __noinline int request_visit(u64 slot, u64 handle, struct request_walk *walk, st
 	if (how == REQUEST_SHARE)
 		sum->guessed = handle;
 	else if (sum->guessed == handle)
-		sum->guessed = 0; /* the last one of it: what was shared out is whole again */
+		sum->guessed = 0; /* the handle's last operation: the shares are whole again */
 	sum->n++;
 	sum->bytes += bytes;
 	if (walk->all)
@@ -152,7 +152,7 @@ __noinline int request_visit(u64 slot, u64 handle, struct request_walk *walk, st
 	return 0;
 }
 
-/* The same for one that a partial completion has told of. */
+/* Completes a request that a partial completion reports. */
 __noinline int request_complete(u64 slot, u64 handle, struct request_walk *walk)
 {
 	struct kernel_request *request;
@@ -178,7 +178,7 @@ static __always_inline u64 handle_at(u64 at, bool mpich)
 	return handle;
 }
 
-/* Keeps what a post left behind, now that its handle is written. */
+/* Records a posted operation, now that its handle is written. */
 __noinline int request_posted(struct kernel_thread *thread, struct kernel_pending *pending)
 {
 	struct kernel_request_key key = {}, slot_key = {};
@@ -195,7 +195,7 @@ __noinline int request_posted(struct kernel_thread *thread, struct kernel_pendin
 		return 0;
 	slot.bytes = fresh.bytes = fresh.last = pending->post_bytes;
 	fresh.flags = pending->post_flags;
-	fresh.time_ns = thread->start_ns; /* of the post, or of what came after it */
+	fresh.time_ns = thread->start_ns; /* start of the post or of its successor */
 	if (pending->slots) {
 		if (fresh.flags & KERNEL_REQUEST_PERSISTENT)
 			bpf_map_delete_elem(&request_slots, &slot_key);
@@ -215,7 +215,7 @@ __noinline int request_posted(struct kernel_thread *thread, struct kernel_pendin
 	return 0;
 }
 
-/* A completion that may leave requests open has returned: those that it told of are done. */
+/* A completion that may leave requests open has returned: those that it reports are done. */
 __noinline int requests_completed(struct kernel_thread *thread, struct kernel_pending *pending)
 {
 	struct request_walk walk = {};
@@ -254,7 +254,7 @@ __noinline int requests_completed(struct kernel_thread *thread, struct kernel_pe
 	return 0;
 }
 
-/* The rest of requests_settle(): few calls leave anything. */
+/* Slow path of requests_settle(): few calls leave anything. */
 __noinline int requests_left(struct kernel_thread *thread)
 {
 	struct kernel_pending *pending;
@@ -270,7 +270,7 @@ __noinline int requests_left(struct kernel_thread *thread)
 	return 0;
 }
 
-/* What the last call left to be read; a call that was seen to return, or the thread's next one. */
+/* Reads what the last call left, after that call's return or at the thread's next call. */
 static __always_inline void requests_settle(struct kernel_thread *thread)
 {
 	if (thread->pending)
@@ -302,8 +302,8 @@ static __always_inline void request_post(struct kernel_thread *thread, struct ta
 }
 
 /*
- * Reads the handles that a completion or a start is about. done_at: 0 where it is about all of them. Programs
- * often wait for what is done: the null handle is remembered.
+ * Reads the handles of a completion or a start. pending->done: 0 where the call is about all. Programs
+ * often wait for completed requests: the null handle is cached.
  */
 __noinline int requests_read(struct kernel_thread *thread, struct kernel_pending *pending, struct request_walk *walk,
 			     struct request_sum *sum)

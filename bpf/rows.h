@@ -5,14 +5,14 @@
  * entry to exit. User functions may contain calls and must not hide them: their entry and exit are
  * vertices without duration, nothing is open between, and an exit that is not seen (an exception, a
  * tail call) leaves nothing behind. Functions that a compiler outlined for a team of threads are the
- * same at their entry; their exit begins the wait for what the thread is given next.
+ * same at their entry; their exit begins the wait for the thread's next function.
  */
 #ifndef VAPRO_ROWS_H
 #define VAPRO_ROWS_H
 
 #include "invocation.h"
 
-/* What hits cost is charged to the row: more after a pause of their thread. */
+/* Charges a hit to its row: a hit costs more after a pause of its thread. */
 static __always_inline void charge_row(u32 cookie, u64 pause)
 {
 	struct kernel_function_counters *count = function_counter(cookie & KERNEL_SITE_ROW);
@@ -46,12 +46,12 @@ static __always_inline u32 boundary_vertex(struct kernel_thread *thread, u64 at,
 {
 	struct kernel_vertex_key key = {.tgid = thread->tgid, .function = row, .set = (u16)thread->set};
 
-	key.site = at + 1; /* as a call there would return to */
+	key.site = at + 1; /* a call's return address there */
 	key.flags = KERNEL_VERTEX_NO_PEER | KERNEL_VERTEX_NO_ROOT | flags;
 	return vertex_of(thread, &key);
 }
 
-/* A vertex without duration: what led to it ends, what follows begins. */
+/* Passes a vertex without duration: one computation ends, the next begins. */
 static __always_inline void pass_boundary(struct kernel_thread *thread, u32 vertex, u64 now)
 {
 	close_previous(thread, vertex, now);
@@ -65,7 +65,7 @@ static __always_inline void pass_boundary(struct kernel_thread *thread, u32 vert
 		count_begin();
 }
 
-/* User space learns of a function that a team is given, once per process. */
+/* Reports a function that a team is given to user space, once per process. */
 static __always_inline void tell_outlined(const struct kernel_thread *thread, u64 address, u64 now)
 {
 	struct kernel_outlined_key key = {.address = address, .tgid = thread->tgid};
@@ -76,7 +76,7 @@ static __always_inline void tell_outlined(const struct kernel_thread *thread, u6
 		return;
 	record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 	if (!record) {
-		add(records_lost, 1); /* the next one tells */
+		add(records_lost, 1); /* the next call reports it */
 		return;
 	}
 	__builtin_memset(record, 0, sizeof(*record));
@@ -97,7 +97,7 @@ static __always_inline void count_entry(u32 row)
 		add(count->enter, 1);
 }
 
-/* A hit of a function that is not open yet: it is counted, and no more. */
+/* A hit of a function that is not open yet is only counted. */
 __noinline int row_looked(u32 cookie, u64 now)
 {
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
@@ -114,7 +114,7 @@ __noinline int row_looked(u32 cookie, u64 now)
 	return 0;
 }
 
-/* A thread enters the function of a region: the last one that its process began. */
+/* A thread enters the function of the last region that its process began. */
 static __always_inline void enter_region(struct kernel_thread *thread)
 {
 	struct kernel_team *team = team_of(thread->slot);
@@ -129,9 +129,9 @@ static __always_inline void enter_region(struct kernel_thread *thread)
 #define ROW_DONE (-1)
 
 /*
- * A row's entry, whose registers the current thread has kept; at: its site. Returns the kind of a row whose vertex is
- * to be described and opened, or ROW_DONE where nothing is left to do. This one and those below are global functions,
- * and come to the thread by themselves: calls of MPI do not pass by them, and the verifier looks at each once.
+ * The current thread, with saved registers, enters a row at the site `at`. Returns the kind of a row whose vertex is
+ * to be described and opened, or ROW_DONE where nothing is left to do. This function and the __noinline ones below are
+ * global and look up the thread themselves: calls of MPI do not use them, and the verifier checks each once.
  */
 __noinline int row_entered(u32 cookie, u64 at, u64 now)
 {
@@ -145,7 +145,7 @@ __noinline int row_entered(u32 cookie, u64 at, u64 now)
 		return ROW_DONE;
 	args = registers_of(thread);
 	count_site(thread, cookie, now);
-	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
+	if (hold || thread->let_go_ns) /* the thread may be inside a suppressed call */
 		return ROW_DONE;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
@@ -163,7 +163,7 @@ __noinline int row_entered(u32 cookie, u64 at, u64 now)
 	return ROW_DONE;
 }
 
-/* What the row_entered() before has found is opened at a vertex. */
+/* Opens what the preceding row_entered() found, at a vertex. */
 __noinline int row_opened(u32 row, u32 kind, u32 vertex, u64 now)
 {
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
@@ -190,7 +190,7 @@ __noinline int row_opened(u32 row, u32 kind, u32 vertex, u64 now)
 	return 0;
 }
 
-/* The exit of an invocation: it, or the wait for its team, began at this stack pointer. */
+/* The exit of an invocation: the call, or the wait for its team, began at this stack pointer. */
 static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64 now)
 {
 	struct kernel_function_counters *count;
@@ -206,7 +206,7 @@ static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64
 		thread->fork_outer = 0;
 		if (thread->open != KERNEL_WAIT)
 			return;
-		/* its function was not seen: that was no wait; nor is there one at the end of a team of one */
+		/* no wait: the region's function was not seen, or the team has one thread only */
 		if (thread->unentered || team_of(thread->slot)->joined != thread->region) {
 			if (thread->unentered)
 				lose(thread->slot, LOST_GOVERNED, 1);
@@ -220,7 +220,7 @@ static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64
 	thread->computing = 1;
 }
 
-/* A row's exit, as row_entered(). */
+/* Leaves a row; arguments as of row_entered(). */
 __noinline int row_left(u32 cookie, u64 at, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -234,7 +234,7 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 		return 0;
 	args = registers_of(thread);
 	count_site(thread, cookie, now);
-	if (hold || thread->let_go_ns) /* it may be inside a call that was let go */
+	if (hold || thread->let_go_ns) /* the thread may be inside a suppressed call */
 		return 0;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
@@ -265,7 +265,7 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 	return 0;
 }
 
-/* A polling call: between two others it says what the thread is doing there, and no more. */
+/* A polling call only shows the thread's activity between two other calls. */
 static __always_inline void row_polls(struct kernel_thread *thread, u32 cookie, u64 now)
 {
 	count_site(thread, cookie, now);

@@ -16,7 +16,7 @@
 #define KIND_BLOCK 6
 #define KIND_FILE 8
 
-/* Bytes asked for by a vector; *cut when it is longer than we read. */
+/* Returns a vector's requested bytes; *cut: it is longer than IOVECS. */
 static __always_inline u64 vector_bytes(u64 at, u64 count, bool *cut)
 {
 	struct {
@@ -35,7 +35,7 @@ static __always_inline u64 vector_bytes(u64 at, u64 count, bool *cut)
 	return sum;
 }
 
-/* What kind of thing a descriptor is, and which. */
+/* Writes a descriptor's kind and inode to key. */
 static __always_inline void describe_fd(struct task_struct *task, u64 fd, struct kernel_vertex_key *key)
 {
 	struct fdtable *table = task->files ? BPF_CORE_READ(task, files, fdt) : 0;
@@ -54,7 +54,7 @@ static __always_inline void describe_fd(struct task_struct *task, u64 fd, struct
 	key->file = (u32)BPF_CORE_READ(inode, i_ino);
 }
 
-/* The application's call-site: the libc wrapper's return address, whose place a table of its system calls tells. */
+/* Sets the application's call-site: the libc wrapper's return address, found by a table of its system calls. */
 static __always_inline void io_call_site(struct pt_regs *regs, const struct kernel_thread *thread,
 					 struct kernel_vertex_key *key)
 {
@@ -134,7 +134,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 		lose(thread->slot, LOST_TRUNCATED, 1);
 	if (nr != NR_OPEN && nr != NR_OPENAT)
 		describe_fd(task, a0, &key);
-	/* it may be an MPI call's that is not seen, but those read and write no files */
+	/* the system call may be an unseen MPI call's, but those read and write no files */
 	if ((unseen(thread) || thread->set) && key.fd_kind != KIND_FILE && key.fd_kind != KIND_BLOCK)
 		return 0;
 	key.cell = cell_of(bytes);

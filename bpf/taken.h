@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel keeps per run queue: how long the queue of a group has been throttled by its CPU
- * quota, and what of a CPU's time the hypervisor, interrupts and a low frequency took (ARCHITECTURE
- * section 8). Read where a kernel has it; interrupts are timed here too, while they are watched.
+ * The kernel's sums per run queue: how long the queue of a group has been throttled by its CPU quota,
+ * and the CPU time stolen by the hypervisor, interrupts and a low frequency (ARCHITECTURE section 8).
+ * Sums are read where kernels have them; interrupts are timed here too, while watched.
  */
 #ifndef VAPRO_TAKEN_H
 #define VAPRO_TAKEN_H
 
 #include "maps.h"
 
-#define FIRST_FAIR_PRIO 100 /* real-time tasks have smaller ones, and no quota */
+#define FIRST_FAIR_PRIO 100 /* real-time tasks have smaller priorities, and no quota */
 
 /*
- * Time that a queue has been throttled since ever, ns. Of a queue that is one no more, anything. Before
- * 6.6 it is told by a clock that may stand while the CPU idles or runs slowly.
+ * Returns the total throttled time of a queue, ns; undefined if the queue was freed. Before 6.6 the time is
+ * measured by a clock that may stand while the CPU idles or runs slowly.
  */
 static __always_inline u64 throttled_time(struct cfs_rq *queue)
 {
@@ -40,7 +40,7 @@ static __always_inline u64 throttled_time(struct cfs_rq *queue)
 	return begun && now > begun ? sum + (now - begun) : sum;
 }
 
-/* The queue that a runnable task waits in; 0 where it cannot be throttled. */
+/* Returns the queue that a runnable task waits in; 0 where it cannot be throttled. */
 static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->se.cfs_rq) || task->prio < FIRST_FAIR_PRIO)
@@ -48,13 +48,13 @@ static __always_inline struct cfs_rq *queue_of(struct task_struct *task)
 	return task->se.cfs_rq;
 }
 
-/* That of the CPU that the task is on; 0 where kernels do not schedule by groups. */
+/* Returns the run queue of the task's CPU; 0 where kernels have no group scheduling. */
 static __always_inline struct rq *run_queue_of(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq->rq : 0;
 }
 
-/* What was taken of the CPU that the task is on. */
+/* Reads the time stolen from the task's CPU. */
 static __always_inline void cpu_taken(struct task_struct *task, struct kernel_taken *taken)
 {
 	struct interrupts *interrupts;
@@ -70,7 +70,7 @@ static __always_inline void cpu_taken(struct task_struct *task, struct kernel_ta
 			taken->steal = rq->prev_steal_time;
 		if (bpf_core_field_exists(rq->prev_irq_time))
 			taken->irq = rq->prev_irq_time;
-		/* one of the clocks goes as fast as the CPU does, and catches up while that is idle */
+		/* clock_pelt goes as fast as the CPU does, and catches up while the CPU is idle */
 		if (bpf_core_field_exists(rq->clock_pelt) && rq->clock_task > rq->clock_pelt)
 			taken->slow = rq->clock_task - rq->clock_pelt;
 	}
@@ -81,15 +81,15 @@ static __always_inline void cpu_taken(struct task_struct *task, struct kernel_ta
 	}
 }
 
-/* By what the queue of the task's CPU goes at present; 0 where kernels have none such. */
+/* Returns the present clock of the task's CPU's queue; 0 where kernels have none. */
 static __always_inline u64 queue_clock(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq->rq->clock : 0;
 }
 
 /*
- * Takes note of what the kernel counts for the current thread, and of what was taken from it. Looked at by
- * the verifier once, and alone, as in counting.h.
+ * Notes the kernel's counts of the current thread and the time stolen from the thread. The verifier checks
+ * this function once and alone, as in counting.h.
  */
 __noinline int note_counts(struct kernel_thread *thread)
 {
@@ -105,8 +105,8 @@ __noinline int note_counts(struct kernel_thread *thread)
 }
 
 /*
- * The same, where there may be anything new. No thread leaves a CPU and none comes back without that its
- * queue's clock goes on; faults are all that it does not tell of, and interrupts that are timed here.
+ * Notes counts where any may be new. The queue's clock advances whenever a thread leaves a CPU or comes
+ * back; it shows all but faults, and interrupts that are timed here.
  */
 static __always_inline void read_counts(struct kernel_thread *thread, struct task_struct *task)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tracked threads on and off the CPU: the suspension partition as the kernel tells it, and who ran instead. */
+/* Tracked threads on and off the CPU: the suspension partition by kernel events, and the tasks run instead. */
 #ifndef VAPRO_TASK_H
 #define VAPRO_TASK_H
 
@@ -30,7 +30,7 @@ static __always_inline void interfere(u32 tid, const struct runner *runner, u64 
 	bpf_map_update_elem(map, &key, &fresh, BPF_NOEXIST);
 }
 
-/* vaprod, or one that it started: a confined reader. */
+/* Returns whether a task is vaprod or its confined reader. */
 static __always_inline bool is_vaprod(struct task_struct *task)
 {
 	return own_tgid && ((u32)task->tgid == own_tgid || (u32)BPF_CORE_READ(task, real_parent, tgid) == own_tgid);
@@ -48,8 +48,8 @@ static __always_inline void interfere_task(u32 tid, u32 slot, struct task_struct
 }
 
 /*
- * prev gives up a CPU that a tracked thread waits for: the slice it had is charged to it, less the time
- * in which the thread could not have had the CPU anyway.
+ * prev gives up a CPU that a tracked thread waits for: prev is charged with its slice, less the time in
+ * which the thread could not have had the CPU anyway.
  */
 static __always_inline void charge_slice(struct waiting *waiting, struct task_struct *prev)
 {
@@ -75,7 +75,7 @@ static __always_inline void waits(struct kernel_offcpu *off, struct task_struct 
 	offcpu_queue(off, (u64)queue, queue ? throttled_time(queue) : 0);
 }
 
-/* It is stopped, by whatever means, or about to be. */
+/* Returns whether a task is stopped by any means, or about to be. */
 static __always_inline bool is_frozen(struct task_struct *task)
 {
 	return bpf_core_field_exists(task->frozen) && BPF_CORE_READ_BITFIELD_PROBED(task, frozen);
@@ -95,7 +95,7 @@ static __always_inline void leaves(struct kernel_thread *thread, struct waiting 
 		waits(&thread->off, prev);
 	account_left(thread, now);
 	if (!runnable || !waiting || waiting->tid)
-		return; /* a second one waiting for the same CPU is charged to whom it was switched to */
+		return; /* a second thread waiting for this CPU charges the task it was switched to */
 	waiting->tid = thread->tid;
 	waiting->slot = thread->slot;
 	waiting->since_ns = now;
@@ -111,7 +111,7 @@ static __always_inline void comes_back(struct kernel_thread *thread, struct task
 	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
 	bool preempted;
 
-	/* of the queue it waited in: it may have come from another CPU's */
+	/* the queue that the thread waited in may be another CPU's */
 	if (queue)
 		throttled = throttled_time((struct cfs_rq *)queue);
 	waited = offcpu_end(&thread->off, &thread->now, now, throttled, &preempted);
@@ -180,7 +180,7 @@ static __always_inline int woken(struct task_struct *task)
 	return 0;
 }
 
-/* The thread ends, or becomes another program: what it was in will not return. */
+/* The thread ends, or executes another program: its open call will not return. */
 static __always_inline void ended(struct task_struct *task, u32 type)
 {
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);

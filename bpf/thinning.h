@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the governor lets go (user/probe/governor.h): the return half of calls in states whose span,
- * from entry to next entry, is short. The trap of the entry stays, and with it what led to the call
- * is told; the call itself and what follows it are no fragments, and nothing is joined across them:
- * until the thread's next call nothing is known of it.
+ * The governor (user/overhead/governor.h) suppresses the return half of calls in states whose span,
+ * from entry to next entry, is short. The trap of the entry stays and emits the computation before
+ * the call; the call itself and what follows are no fragments, and nothing is joined across them:
+ * until its next call nothing is known of the thread.
  *
- * Spans are learnt entry to entry, so a state that becomes slow is seen again, and one call in 64 of
- * those that could be let go is kept.
+ * Spans are learnt entry to entry, so a state that becomes slow is seen again, and one call in
+ * 64 that could be suppressed is recorded.
  */
 #ifndef VAPRO_THINNING_H
 #define VAPRO_THINNING_H
@@ -41,14 +41,14 @@ static __always_inline void note_span(struct kernel_thread *thread, u64 now)
 		    (now - thread->entered_ns) * thread->weight;
 }
 
-/* Whether the next function has anything to do: most calls pass it by while nothing is let go. */
+/* Returns whether is_let_go() has work: most calls skip it while no call is suppressed. */
 static __always_inline bool is_governed(const struct kernel_thread *thread)
 {
 	return thread->entered_ns || thread->let_go_ns || governed_of(thread->slot)->thin_ns || span_due(thread->call);
 }
 
 /*
- * A call enters `vertex`; able: its return may be let go at all. Returns whether it is, and then nothing is
+ * A call enters `vertex`; able: its return may be suppressed. Returns whether it is, and then nothing is
  * open. A global function for its stack, as emit() is.
  */
 __noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64 now)
@@ -63,7 +63,7 @@ __noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64
 	if (thread->let_go_ns && now > thread->let_go_ns)
 		add(governor->thinned_ns, now - thread->let_go_ns);
 	thread->let_go_ns = 0;
-	if (unseen(thread)) { /* what comes next may not be the next call */
+	if (unseen(thread)) { /* the next hit may not be the next call */
 		thread->entered_ns = 0;
 		return 0;
 	}
@@ -88,12 +88,12 @@ __noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64
 	thread->open = KERNEL_NOTHING;
 	thread->vertex = 0;
 	thread->polls = 0;
-	thread->fork_sp = thread->fork_outer = 0; /* its end will not be looked at */
+	thread->fork_sp = thread->fork_outer = 0; /* the fork's end is ignored */
 	thread->call++;
 	return 1;
 }
 
-/* A system call is not told: what it ends and what it begins are no fragments. */
+/* Suppresses a system call: the times before and after are no fragments. */
 static __always_inline void let_io_go(struct kernel_thread *thread)
 {
 	add(governed_of(thread->slot)->thinned_io, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The kernel side, one object. Which of the invocation programs are loaded, and how they attach, the
- * ladder of user/probe/ chooses; everything they decide lives in the headers beside this file.
+ * The kernel side, one object. The attach mode (user/probe/bpf/) decides which of the invocation
+ * programs are loaded and how they attach; their logic lives in the headers beside this file.
  */
 #include "maps.h"
 #include "fragment.h"
@@ -11,10 +11,10 @@
 #include "task.h"
 
 /*
- * Kernels from 6.13 on give programs of this type a stack for each CPU, as if nobody could preempt them
- * there. Those at uprobes can be preempted, and another thread that comes to the same program on that CPU
- * would write over what the first one has there: the kernel faults in the target's context. A program in
- * which there is a tail call stays on the kernel's stack; it is enough that it is there.
+ * Kernels from 6.13 on give programs of this type a stack for each CPU, as if they could not be preempted.
+ * Programs at uprobes can be, and another thread that runs the same program on that CPU would overwrite
+ * the first one's stack: the kernel faults in the target's context. A program that contains a tail call
+ * stays on the kernel's stack; the tail call need not be made.
  */
 struct nowhere {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
@@ -32,9 +32,9 @@ static __always_inline void stay_on_the_kernels_stack(struct pt_regs *ctx, void 
 }
 
 /*
- * Kernels before 6.13 have no sessions: the two programs below serve them. A session's program finds what it is
- * called for, and at which site, where the kernel keeps it for the helpers that tell it: a call of one costs
- * more than all that is read here, much more where kernels guard their returns.
+ * Kernels before 6.13 have no sessions: the two programs below serve them. A session's program reads whether it is
+ * at a return, and its cookie, where the kernel stores them for its helpers: a helper's call costs more than all
+ * these reads, much more where kernels guard their returns.
  */
 SEC("uprobe")
 int invocation(struct pt_regs *ctx)
@@ -90,7 +90,7 @@ int BPF_PROG(task_switch, bool preempt, struct task_struct *prev, struct task_st
 	return switched(preempt, prev, next, prev_state);
 }
 
-/* Kernels before 5.18 do not hand over the state with which prev leaves; it stands in the task then. */
+/* Kernels before 5.18 do not pass the state with which prev leaves; it is in the task then. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(task_switch_before_5_18, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -103,7 +103,7 @@ int BPF_PROG(task_wakeup, struct task_struct *task)
 	return woken(task);
 }
 
-/* Attached only while a diagnosis asks for it: they cost every interrupt of the node. */
+/* The next four, attached only while a diagnosis wants them, cost every interrupt of the node. */
 SEC("tp_btf/irq_handler_entry")
 int BPF_PROG(hard_entry, int irq, struct irqaction *action)
 {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian packages that vapro needs, where they are missing; the one place that knows
-# their names. deps.sh build | test | bench | cross | vm; quiet and without the network where nothing is missing.
+# their names. deps.sh [missing] build | test | bench | cross | vm; quiet and without the network where nothing is missing.
+# With `missing` it installs nothing: it names what is missing and fails.
 # deps.sh names sysroot ARCH | guest ARCH | kernel ARCH | headers RELEASE prints what tools/vm/fetch.sh unpacks for another
 # machine, without installing it here.
 set -eu
@@ -27,6 +28,12 @@ vm='qemu-system-x86 qemu-system-arm debian-archive-keyring gcc-aarch64-linux-gnu
 sysroot='libc6-dev libgcc-12-dev libstdc++-12-dev libbpf-dev libelf-dev libdw-dev DECODER libcjson-dev libgsl-dev
 zlib1g-dev libopenmpi-dev openmpi-bin libmpich-dev mpich libucx-dev libhwloc-dev gfortran'
 
+install=yes
+if [ "${1-}" = missing ]; then
+	install=
+	shift
+fi
+
 case "${1-}" in
 build) wanted=$build ;;
 test) wanted="$build $run" ;;
@@ -47,7 +54,7 @@ names)
 	exit 0
 	;;
 *)
-	echo "usage: deps.sh build|test|bench|cross|vm" >&2
+	echo "usage: deps.sh [missing] build|test|bench|cross|vm" >&2
 	exit 2
 	;;
 esac
@@ -66,6 +73,11 @@ for package in $wanted; do
 	fi
 done
 [ -n "$missing" ] || exit 0
+if [ -z "$install" ]; then
+	echo "these packages (Debian's names) are missing:$missing" >&2
+	echo "\`make deps\` installs them, as root." >&2
+	exit 1
+fi
 
 if ! command -v apt-get >/dev/null; then
 	echo "deps.sh: no apt-get here; these packages (Debian's names) are missing:$missing" >&2

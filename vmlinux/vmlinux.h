@@ -82,7 +82,7 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-/* Which of its fields a kernel has depends on its version and its configuration: ask before reading. */
+/* A kernel's version and configuration determine which of these fields exist: check before reading. */
 struct rq {
 	u64 clock, clock_task, clock_pelt, lost_idle_time;
 	u64 prev_irq_time, prev_steal_time, prev_steal_time_rq;
@@ -118,7 +118,7 @@ struct seccomp {
 	int mode;
 };
 
-/* What a program at a probe of a multi link is run with (kernel/trace/bpf_trace.c). */
+/* Run context of a program at a probe of a multi link (kernel/trace/bpf_trace.c). */
 struct bpf_session_run_ctx {
 	_Bool is_return;
 };
@@ -155,7 +155,7 @@ struct task_struct {
 struct linux_binprm;
 struct irqaction;
 
-/* Lets a program read what lies at obj as of this type; no call, it is gone once the verifier saw it (6.2). */
+/* Lets a program read obj as this type; no call at run time: the verifier removes it (6.2). */
 extern void *bpf_rdonly_cast(const void *obj, unsigned int btf_id) __attribute__((section(".ksyms"), weak));
 
 #pragma clang attribute pop

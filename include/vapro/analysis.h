@@ -15,19 +15,19 @@ struct analysis;
 
 enum vapro_workload_source { VAPRO_BY_ARGUMENTS, VAPRO_BY_INSTRUCTIONS };
 
-/* Why time of a state is not covered. */
+/* Reasons for uncovered time. */
 enum vapro_uncovered_reason {
 	VAPRO_COVERED,
 	VAPRO_FEW_FRAGMENTS, /* fewer than certify_fragments seen (or than rare_members with instructions) */
 	VAPRO_SPREAD,	     /* no populous group holds enough of its on-CPU time: the workload varies */
 	VAPRO_RARE,	     /* with instructions: its cluster is rare */
-	VAPRO_GOVERNED,	     /* links closed, or calls let go, by the governor */
+	VAPRO_GOVERNED,	     /* links closed or calls suppressed by the governor */
 	VAPRO_NO_RETURN,     /* --no-return: time is entry to entry */
 	VAPRO_NOT_SEEN,	     /* before the first or after the last call of the thread */
 	VAPRO_LOST,	     /* bundles lost, by cause in `lost` */
 	VAPRO_NO_WORKLOAD,   /* with instructions: a computation that was not measured */
 	VAPRO_WARM_UP,	     /* a computation among the first of its workload on a rank */
-	VAPRO_SHED,	     /* not kept for the sake of the memory cap */
+	VAPRO_SHED,	     /* dropped for the sake of the memory cap */
 	VAPRO_UNCOVERED_REASONS,
 };
 
@@ -35,11 +35,11 @@ extern const char *const vapro_uncovered_name[VAPRO_UNCOVERED_REASONS];
 
 struct result_uncovered {
 	const struct vapro_state *state; /* NULL for gaps that belong to no state */
-	double share;			 /* of the wall time of the job's ranks in the new part */
+	double share;			 /* share of the ranks' wall time in the new part */
 	enum vapro_uncovered_reason reason;
 };
 
-/* A rank, all its threads together; beside it each thread of ranks that a variance lies in. */
+/* A rank, all its threads together, or one thread of a rank with a variance. */
 struct result_row {
 	int32_t rank;
 	int32_t thread; /* -1 = the rank */
@@ -52,7 +52,7 @@ struct result_heatmap {
 	enum vapro_class class;
 	uint64_t begin_ns; /* UTC; a multiple of VAPRO_BIN_NS */
 	uint32_t bins;
-	uint32_t revision; /* 0 first, higher where bins are told again */
+	uint32_t revision; /* 0 first, higher for bins emitted again */
 	const struct result_row *rows;
 	uint32_t row_count;
 };
@@ -60,7 +60,7 @@ struct result_heatmap {
 struct result_site {
 	const struct vapro_state *state;
 	double lost_seconds;
-	double ratio; /* of the region's time there to what it should have taken; NAN: unknown */
+	double ratio; /* the region's time there over its expected time; NAN: unknown */
 };
 
 struct result_exemplar {
@@ -73,11 +73,11 @@ struct result_exemplar {
 struct result_culprit {
 	int32_t rank;
 	int32_t thread;	     /* -1 where the rank has one row only */
-	double lost_seconds; /* of its computation in the region's time */
+	double lost_seconds; /* its computation's loss in the region's time */
 	double wait_seconds; /* its late-peer waiting in the same time */
 };
 
-/* A thread of a rank that has rows for several. */
+/* A thread of a rank with several rows. */
 struct result_thread {
 	int32_t rank, thread;
 	uint32_t pid, tid;
@@ -96,23 +96,23 @@ struct result_factor {
 	double p_value;		 /* NAN where the method has none */
 	bool major;
 	bool approx;
-	const char *shared_with; /* NULL, or factors it cannot be told from, joined by commas */
-	bool implied;		 /* estimated from those: no part of its level's sum */
+	const char *shared_with; /* NULL, or factors inseparable from it, joined by commas */
+	bool implied;		 /* estimated from shared_with: no part of its level's sum */
 };
 
-/* What a regression of counts rests on. */
+/* The basis of a regression of counts. */
 struct result_regression {
-	const char *factor;  /* the one that the counts are parts of */
+	const char *factor;  /* factor that the counts are parts of */
 	const char *outcome; /* fitted, too_few_rows, no_variance or no_factor */
 	uint64_t rows;
 	double r2; /* NAN where nothing was fitted */
 };
 
-/* Whose task ran instead of a thread of the job. */
+/* Owner of a task that ran instead of a job's thread. */
 enum vapro_relation {
-	VAPRO_FOREIGN,	  /* of no process of the job */
-	VAPRO_OWN_THREAD, /* of the same process */
-	VAPRO_SAME_JOB,	  /* of another rank of the job */
+	VAPRO_FOREIGN,	  /* no process of the job */
+	VAPRO_OWN_THREAD, /* the same process */
+	VAPRO_SAME_JOB,	  /* another rank of the job */
 	VAPRO_MONITOR,	  /* vaprod itself */
 	VAPRO_RELATIONS,
 };
@@ -124,13 +124,13 @@ struct result_interferer {
 	double seconds;
 };
 
-/* CPUs that a thread may use, and how many threads of its job that may use no others are runnable on average. */
+/* CPUs that a thread may use, and the mean number of runnable threads of its job that may use no others. */
 struct cpu_demand {
 	double threads;
 	uint32_t cpus; /* 0: not known */
 };
 
-/* What all slow rows have in common and the others of the job have not, or hardly. */
+/* A fact that all slow rows share and the others of the job do not, or hardly. */
 struct result_shared {
 	const char *fact; /* host, cpu_model, socket, numa, core_type, cgroup or cpu */
 	const char *value;
@@ -140,33 +140,32 @@ struct result_shared {
 struct result_diagnosis {
 	int stage;
 	bool final;
-	bool same; /* nothing of weight changed since it was told with an earlier revision */
+	bool same; /* no change of weight since an earlier revision reported it */
 	const struct result_factor *factors;
 	uint32_t factor_count;
 	const struct result_interferer *interferers; /* most seconds first */
 	uint32_t interferer_count;
-	double interfered;		  /* seconds that all of them took together, those not listed too */
-	struct cpu_demand oversubscribed; /* cpus 0: it is not, or its own threads are not what took the CPU */
+	double interfered;		  /* seconds of all interferers, also of those not listed */
+	struct cpu_demand oversubscribed; /* cpus 0: not oversubscribed, or not by the job's own threads */
 	const struct result_regression *regressions;
 	uint32_t regression_count;
-	uint32_t abnormal, normal; /* fragments it rests on */
+	uint32_t abnormal, normal; /* fragments of the diagnosis */
 	const char *advice;	   /* one or two sentences */
-	const char *verdict;	   /* who, where, how much and why in one */
+	const char *verdict;	   /* one sentence: who, where, how much and why */
 	const struct result_shared *shared;
 	uint32_t shared_count;
-	const char *host; /* of all slow rows; NULL: they are on several */
-	const char *limit,
-	    *limit_cgroup; /* the CPU quota that slow ones were under, and whose it is; NULL: none known */
+	const char *host;		  /* host of all slow rows; NULL: several */
+	const char *limit, *limit_cgroup; /* CPU quota of slow rows, and the cgroup that has it; NULL: none known */
 };
 
-/* How certain a variance is. Only a confirmed one, and one by place of weight, is an alarm. */
+/* Certainty of a variance. Only a confirmed one, or a weighty one by place, is an alarm. */
 enum vapro_confidence {
 	VAPRO_UNCONFIRMED,
 	VAPRO_PLACE, /* the ranks of one place are slow, and no others: speed is likelier than work, but not certain */
 	VAPRO_CONFIRMED,
 };
 
-/* How much a variance costs the job: its own loss and the waiting it causes, as a share of the ranks' time. */
+/* Cost of a variance for the job: its own loss and the waiting it causes, as a share of the ranks' time. */
 enum vapro_severity { VAPRO_INFO, VAPRO_WARNING, VAPRO_CRITICAL, VAPRO_SEVERITIES };
 
 struct result_variance {
@@ -180,22 +179,22 @@ struct result_variance {
 	const int32_t *ranks;		     /* ascending */
 	uint32_t rank_count;
 	const char *who;		     /* in words: "rank 3", "threads 1-2 of rank 0" */
-	const struct result_thread *threads; /* in it, of ranks with several rows; in order */
+	const struct result_thread *threads; /* threads in it, of ranks with several rows; ordered */
 	uint32_t thread_count;
 	double performance; /* 0..1, over all states of the class in the region */
-	double ratio_slow;  /* of its time in states that are slow there to what that should have taken */
+	double ratio_slow;  /* its time in states that are slow there over the expected time */
 	double lost_seconds;
 	double caused_seconds; /* others' waiting for it: losses of its effects */
-	double share;	       /* of the ranks' time since it began: lost and caused */
+	double share;	       /* lost and caused share of ranks' time since its begin */
 	enum vapro_severity severity;
 	enum vapro_confidence confidence;
-	bool work_unknown;    /* it rests on the kernel's account: what was done in its time is not known */
+	bool work_unknown;    /* it rests on the kernel's account: the work in its time is unknown */
 	bool from_start;      /* slow since its ranks were first seen: nothing shows that they were faster before */
 	bool slow_path;	      /* communication: transfers of these ranks, while no rank was late */
 	bool confirmed;	      /* confidence is VAPRO_CONFIRMED */
 	const char *evidence; /* one phrase: what confirms it, or what is missing */
 	bool alarm;
-	uint64_t effect_of;		 /* id of the cause, 0 = nobody's effect */
+	uint64_t effect_of;		 /* id of the cause, 0 = not an effect */
 	bool still_open;		 /* rests on a fragment that has not ended */
 	const struct result_site *sites; /* most lost first */
 	uint32_t site_count;
@@ -208,25 +207,25 @@ struct result_variance {
 
 /*
  * A set of ranks that always takes longer than the others in the same state. With equal instructions, and in
- * calls of equal labels and bytes, it is their speed (certain); else it is speed or work (section 6 b).
+ * calls of equal labels and bytes, the cause is speed (certain); else it is speed or work (section 6 b).
  */
 struct result_imbalance {
 	const struct vapro_state *state; /* where the set loses most */
-	int32_t fast_rank, slow_rank;	 /* the typical one of the others, the slowest of the set */
-	double fast_ns, slow_ns;	 /* their references, per fragment */
-	double share;			 /* of the job's wall time spent in this state */
+	int32_t fast_rank, slow_rank;	 /* typical rank of the others, slowest rank of the set */
+	double fast_ns, slow_ns;	 /* references of both, per fragment */
+	double share;			 /* share of the job's wall time in this state */
 	const int32_t *ranks;		 /* the slow set, ascending */
 	uint32_t rank_count;
-	double ratio;	     /* of the set's typical time to the others', over all its states */
-	double ratio_least;  /* of the state where it is least ... */
-	double ratio_most;   /* ... and where it is most */
+	double ratio;	     /* the set's typical time over the others', in all its states */
+	double ratio_least;  /* least ratio of a state */
+	double ratio_most;   /* greatest ratio of a state */
 	double ratio_slow;   /* as ratio, over the states in which the set is slow */
-	double lost_seconds; /* of the set in the new part */
-	uint32_t states;     /* in which the set is slow */
+	double lost_seconds; /* lost by the set in the new part */
+	uint32_t states;     /* states where the set is slow */
 	bool certain;
-	const struct result_shared *shared; /* what the set has in common and the others have not */
+	const struct result_shared *shared; /* facts that the set shares and the others do not */
 	uint32_t shared_count;
-	uint64_t variance; /* id of the variance that it also is, 0 = none */
+	uint64_t variance; /* id of the variance that the set is, 0 = none */
 };
 
 /* A slow-down common to all ranks and monotone over windows (section 6 d). */
@@ -239,41 +238,41 @@ struct result_drift {
 /* A state, or with instructions a cluster, of few members that took long. */
 struct result_rare {
 	const struct vapro_state *state;
-	int32_t rank; /* of a cluster: where it took longest in this window */
+	int32_t rank; /* rank where a cluster took longest in this window */
 	uint32_t members;
 	double seconds;
-	uint32_t cluster; /* the same over windows, unique among the clusters of its state; 0: a whole state */
-	double norm;	  /* of the cluster's seed; NAN of a state */
+	uint32_t cluster; /* stable id, unique among the clusters of its state; 0: a whole state */
+	double norm;	  /* norm of the cluster's seed; NAN: a state */
 };
 
 /*
- * What the threads of a job were in during the new part, seconds, by the kernel's account. What is missing from their
- * time they slept.
+ * Seconds of a job's threads in the new part by condition, from the kernel's account. The threads slept in the rest of
+ * their time.
  */
 struct result_account {
-	bool known; /* false: there is none (an older capture) */
+	bool known; /* false: no account (an older capture) */
 	double on_cpu_s, preempted_s, wakeup_wait_s, throttled_s, stopped_s, steal_s, blocked_io_s, blocked_other_s;
 };
 
 /* The clusters of all states of a job by instructions, and whether they are those of Algorithm 1. */
 struct result_clusters {
-	uint32_t states; /* that have clusters; 0 without instructions */
+	uint32_t states; /* states with clusters; 0 without instructions */
 	uint32_t clusters, rare;
 	uint32_t approximate; /* states whose clusters are not certified to be exact */
 	uint32_t coarser;     /* states that were too diverse for their bound on cells */
-	double slack;	      /* of the worst state, see model/cluster.h */
+	double slack;	      /* slack of the worst state, see model/cluster.h */
 };
 
 /* Clusters against the truth that bundles carry, since the start. A truth counts within its state. */
 struct vapro_score {
-	uint64_t fragments;   /* that carry a truth */
-	uint64_t unclustered; /* of them, not measured: one cluster per state */
+	uint64_t fragments;   /* fragments with a truth */
+	uint64_t unclustered; /* fragments with a truth, not measured: one cluster per state */
 	uint64_t truths, clusters;
-	uint32_t approximate; /* states among them whose clusters are not certified to be exact */
+	uint32_t approximate; /* states with a truth whose clusters are not certified to be exact */
 	double homogeneity, completeness, v_measure;
 };
 
-/* One job's window: a record speaks for its new part [begin_ns, end_ns). */
+/* One job's window: a record covers its new part [begin_ns, end_ns). */
 struct job_result {
 	const char *job;
 	uint32_t user; /* as in struct vapro_thread */
@@ -293,7 +292,7 @@ struct job_result {
 	uint32_t heatmap_count;
 	const struct result_variance *variances; /* changed in this window; most lost first */
 	uint32_t variance_count;
-	const struct result_variance *selections; /* of the region chosen by hand, by class; with the last window */
+	const struct result_variance *selections; /* the region chosen by hand, by class; with the last window */
 	uint32_t selection_count;
 	const struct result_imbalance *imbalances;
 	uint32_t imbalance_count;
@@ -304,20 +303,20 @@ struct job_result {
 	struct result_clusters clusters;
 	struct result_account account;
 	uint64_t small_count; /* slow regions that cost too little for a variance of their own */
-	double small_seconds; /* that they lost */
+	double small_seconds; /* lost by these regions */
 };
 
 /* config is copied. Returns NULL when out of memory. */
 struct analysis *analysis__new(const struct vapro_config *config, enum vapro_workload_source source);
 void analysis__free(struct analysis *analysis);
 
-/* Announce a thread or a state before its first bundle; ids are dense from 0. Texts are copied. 0 or -errno. */
+/* Add a thread or a state before its first bundle; ids are dense from 0. Texts are copied. 0 or -errno. */
 int analysis__add_thread(struct analysis *analysis, const struct vapro_thread *thread);
 int analysis__add_state(struct analysis *analysis, const struct vapro_state *state);
 
 /*
  * Adds a bundle (times in UTC ns), in any order between threads, time-ordered within one. An open
- * fragment (VAPRO_BUNDLE_OPEN) is kept for the next window only and told anew each time.
+ * fragment (VAPRO_BUNDLE_OPEN) lasts for the next window only: it is added again each time.
  * Returns 0, -EINVAL for an unknown thread or state or impossible times, or -ENOMEM.
  */
 int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle);
@@ -327,11 +326,11 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
  */
 int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns);
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference);
-/* What a thread was in during a bin. */
+/* Adds a thread's account of a bin. */
 int analysis__add_account(struct analysis *analysis, const struct vapro_account *account);
 int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts);
 
-/* What is known of where a thread runs; later tellings hold. -EINVAL for an unknown thread. */
+/* Sets a thread's location; the last call holds. Returns -EINVAL for an unknown thread. */
 int analysis__place(struct analysis *analysis, const struct vapro_place *place);
 
 /*
@@ -347,23 +346,22 @@ struct vapro_selection {
 
 int analysis__select(struct analysis *analysis, const struct vapro_selection *selection);
 
-/* What others hold that the memory cap is for as well, from now on: the names of states before they come here. */
+/* Sets the bytes that others hold under the same memory cap: the names of states before they come here. */
 void analysis__held_elsewhere(struct analysis *analysis, size_t bytes);
 
 /*
- * From now on keeps what windows drop, for questions: at most so many seconds of it and about so many
- * bytes, the oldest goes first. Without it a question reaches back as far as the next window's view.
+ * From now on retains what windows drop, for queries: at most so many seconds and about so many bytes,
+ * the oldest goes first. Without retention a query reaches back as far as the next window's view.
  */
 void analysis__remember(struct analysis *analysis, double seconds, uint64_t bytes);
 
 /*
- * A question between windows: why a region (its times UTC, not relative) of one job, or of all (NULL), was
- * slow. The answer rests on what is kept and on references as of now_ns, which are brought up to date for
- * it: afterwards windows would not be what they would have been, so ask a copy (a forked process) that
- * does nothing else. The results name every job of which something is kept, of the new part's times those
- * that are; of jobs that were asked for, fragments are those of the region, coverage_total the share of
- * their time that could be judged, uncovered the rest by reason (without states), ranks those of the job.
- * Returns 0 or -ENOMEM.
+ * Serves a query between windows: why a region (its times UTC, not relative) of one job, or of all (NULL),
+ * was slow. The response rests on retained bundles and on references as of now_ns, which the query updates:
+ * later windows would differ, so query a copy (a forked process) that has no other task. The results name
+ * every job with retained data; begin_ns and end_ns span that data. For jobs that the query is about,
+ * fragments are those of the region, coverage_total the share of their time that could be judged, uncovered
+ * the rest by reason (without states), ranks those of the job. Returns 0 or -ENOMEM.
  */
 int analysis__ask(struct analysis *analysis, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
 		  const struct job_result **results, uint32_t *count);
@@ -380,35 +378,35 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 			 const struct job_result **results, uint32_t *count);
 
 /*
- * Which counters the node should have on until the next window (papers/000 section 4.3): those of one
+ * Counters that the node should have on until the next window (papers/000 section 4.3): those of one
  * stage at a time. Valid after each end_window; the text belongs to the analysis.
  */
 struct vapro_stage_request {
 	int stage;	    /* 1: the CPU's time as a whole */
 	const char *expand; /* the factor whose parts are to be counted; NULL at stage 1 */
-	const char *job;    /* whose turn it is; NULL at stage 1 */
+	const char *job;    /* the stage's job; NULL at stage 1 */
 	uint64_t variance;  /* 0 at stage 1 */
-	bool interrupts;    /* they are to be timed, whatever is counted */
+	bool interrupts;    /* interrupts are to be timed, whatever is counted */
 };
 
 void analysis__stage_request(const struct analysis *analysis, struct vapro_stage_request *request);
 
 /*
  * Hopping: the calls of a call-site in a wrapper, whose states' times spread, are distinguished by their callers, one
- * frame at a time; that stays only where times become steady. A decision holds for the call-site, whatever the rank.
+ * frame at a time; this stays only where times become steady. A decision holds for the call-site, whatever the rank.
  */
 enum vapro_hop {
 	VAPRO_HOP_NONE,
 	VAPRO_HOP_UP,	   /* to be distinguished by its callers from now on */
 	VAPRO_HOP_STAYS,   /* its states became steady: it remains so */
-	VAPRO_HOP_BACK,	   /* they did not: as before, for good */
-	VAPRO_HOP_REFUSED, /* it was to go up, and cannot */
+	VAPRO_HOP_BACK,	   /* its states stayed unsteady: as before, for good */
+	VAPRO_HOP_REFUSED, /* the decided hop is not possible */
 	VAPRO_HOPS,
 };
 
 extern const char *const vapro_hop_name[VAPRO_HOPS];
 
-/* A decision about a call-site, or what became of it. */
+/* A decision about a call-site, or its outcome. */
 struct vapro_hop_event {
 	enum vapro_hop hop;
 	const char *site;   /* the last of the call-sites that a state's text names at one end */
@@ -416,28 +414,28 @@ struct vapro_hop_event {
 	const char *reason; /* why it is refused, else NULL */
 };
 
-/* The next decision that is due, HOP_NONE where none is; now_ns of any clock. Texts live until the next call. */
+/* Gets the next decision that is due, HOP_NONE if none; now_ns of any clock. Texts live until the next call. */
 void analysis__hop_request(struct analysis *analysis, uint64_t now_ns, struct vapro_hop_event *request);
 
-/* What was decided has been carried out, or could not be. Returns 0 or -ENOMEM. */
+/* Notes that a decision was carried out, or could not be. Returns 0 or -ENOMEM. */
 int analysis__hopped(struct analysis *analysis, const struct vapro_hop_event *event, uint64_t now_ns);
 
-/* What a window gave up for the sake of the memory cap. */
+/* Data that a window gave up for the memory cap. */
 struct vapro_shed {
-	uint64_t bytes;		     /* held at its end */
-	uint64_t remembered;	     /* bundles that windows had dropped and were kept for questions */
-	uint64_t merged;	     /* bundles that went up in others of their state, bin and norm cell */
-	uint64_t bins;		     /* of the heat maps' history */
+	uint64_t bytes;		     /* bytes held at the window's end */
+	uint64_t remembered;	     /* dropped bundles that were retained for queries */
+	uint64_t merged;	     /* bundles merged into others of their state, bin and norm cell */
+	uint64_t bins;		     /* bins of the heat maps' history */
 	uint64_t coarser;	     /* states whose workload cells were made coarser */
-	uint64_t bundles, fragments; /* that were not kept at all; their time is uncovered, reason shed */
-	double seconds;		     /* of those */
-	uint64_t evicted;	     /* histories of states that were not met for long: nothing of it is lost */
+	uint64_t bundles, fragments; /* dropped altogether; their time is uncovered, reason shed */
+	double seconds;		     /* time of these fragments */
+	uint64_t evicted;	     /* histories of states that were not met for long: no loss */
 };
 
-/* Of the window that ended last. */
+/* Gets what the last window gave up. */
 void analysis__shed(const struct analysis *analysis, struct vapro_shed *shed);
 
-/* The parts of a factor cannot be counted here: they are not asked for any more, and another request may follow. */
+/* Notes that a factor's parts cannot be counted here: they are not requested again, another request may follow. */
 void analysis__refuse_stage(struct analysis *analysis, const char *expand);
 
 /* Scores all clusters as of the last window. Returns 0, -ENODATA where no bundle carried a truth, or -ENOMEM. */

@@ -17,15 +17,15 @@
 
 enum vapro_class {
 	VAPRO_COMPUTATION,
-	VAPRO_COMMUNICATION, /* with the label scope=process: of threads with each other */
+	VAPRO_COMMUNICATION, /* with the label scope=process: between threads */
 	VAPRO_IO,
 	VAPRO_CLASSES,
 };
 
 /*
  * Factors of a fragment: the leaves of the variance breakdown (papers/000 section 4.1) that the
- * kernel tells or the counters give. Those before VAPRO_FACTOR_COUNTS are time in ns and parts of
- * the duration; those from there on are counts. The names are those of the output contract.
+ * kernel or the counters report. Factors before VAPRO_FACTOR_COUNTS are time in ns and parts of
+ * the duration; later factors are counts. The names are those of the output contract.
  */
 enum vapro_factor {
 	VAPRO_PREEMPTED,     /* off the CPU while runnable, switched out by another task */
@@ -54,7 +54,7 @@ enum vapro_factor {
 	VAPRO_L3,
 	VAPRO_DRAM,
 	VAPRO_STORE,
-	/* parts of kernel and irq, for tracers that tell them */
+	/* parts of kernel and irq, for tracers that report them */
 	VAPRO_PAGE_FAULTS,
 	VAPRO_SYSTEM_CALLS,
 	VAPRO_RECLAIM,
@@ -67,7 +67,7 @@ enum vapro_factor {
 	VAPRO_VOLUNTARY_SWITCHES,
 	VAPRO_INVOLUNTARY_SWITCHES,
 	VAPRO_MIGRATIONS,
-	/* cache lines filled on demand, by source: where no counter tells memory stalls by level */
+	/* cache lines filled on demand, by source: where no counter shows memory stalls by level */
 	VAPRO_L2_FILLS,
 	VAPRO_L3_FILLS,
 	VAPRO_DRAM_FILLS,
@@ -99,7 +99,7 @@ struct vapro_bundle {
 	uint64_t first_call, last_call; /* call numbers of the thread */
 	double magnitude_min[VAPRO_MAGNITUDES], magnitude_max[VAPRO_MAGNITUDES];
 	double factor[VAPRO_FACTORS]; /* sums over the n fragments */
-	uint32_t truth; /* number of what it is known to be (NDJSON only, in no capture); 0: nobody said */
+	uint32_t truth;		      /* number of the known true workload (NDJSON only, in no capture); 0: unknown */
 };
 
 /* One row of a job: rank (-1 where unknown) and thread number within the rank (0 = main). */
@@ -111,7 +111,7 @@ struct vapro_thread {
 	uint32_t pid, tid;
 	const char *job;  /* identity, equal on all hosts of the job */
 	const char *host; /* never NULL */
-	uint32_t user;	  /* whose job it is, which is part of its identity: uid + 1, 0 unknown */
+	uint32_t user;	  /* owner of the job, part of the job's identity: uid + 1, 0 unknown */
 };
 
 /*
@@ -129,45 +129,45 @@ struct vapro_state {
 	const char *from, *to;
 	const char *labels, *common;
 	const char *from_symbol, *to_symbol; /* for people; NULL where unknown */
-	const char *from_path, *to_path; /* of the call-sites' images, as the process saw them; NULL where unknown */
+	const char *from_path, *to_path; /* paths of the call-sites' images, as the process saw them; NULL if unknown */
 };
 
-/* Time that one task took from one thread, inside one bin. */
+/* Time that one thread lost to one task, inside one bin. */
 struct vapro_interference {
 	uint32_t thread;
-	uint32_t pid; /* of the task that ran instead, as the init pid namespace counts */
+	uint32_t pid; /* pid of the task that ran instead, in the init pid namespace */
 	uint64_t bin; /* UTC ns / VAPRO_BIN_NS */
 	uint64_t preempted_ns, wakeup_wait_ns;
 	char comm[16];
 	uint32_t process; /* pid of that task's process; 0 unknown: captures of older versions */
-	uint32_t monitor; /* 1: it is vaprod, or a process that it started */
+	uint32_t monitor; /* 1: that process is vaprod or its child */
 };
 
 /*
- * What a thread was in during one bin, as the scheduler's events say, whatever was seen of its calls. What is missing
- * from a bin's length it slept, or nothing was known of it yet.
+ * A thread's time in one bin by condition, from the scheduler's events, whatever was seen of its calls. In the rest of
+ * the bin the thread slept, or was not known yet.
  */
 struct vapro_account {
 	uint32_t thread;
 	uint64_t bin;	    /* UTC ns / VAPRO_BIN_NS */
-	uint64_t on_cpu_ns; /* without what was stolen */
+	uint64_t on_cpu_ns; /* without stolen time */
 	uint64_t preempted_ns, wakeup_wait_ns, throttled_ns, stopped_ns, steal_ns;
 	uint64_t blocked_io_ns, blocked_other_ns;
 };
 
-/* Where a thread ran when last looked at: what slow ranks may share. Told again whenever it changes. */
+/* A thread's last known location: facts that slow ranks may share. Emitted again at each change. */
 struct vapro_place {
 	uint32_t thread;
 	int32_t cpu, socket, numa; /* -1 unknown */
 	const char *core_type;	   /* NULL unknown, or the machine has one only */
 	const char *cpu_model;	   /* as the kernel names it; NULL unknown */
 	const char *cgroup;	   /* NULL unknown */
-	const char *limit;	   /* its CPU quota as the kernel's files have it; NULL unknown, or there is none */
-	const char *limit_cgroup;  /* whose quota that is: the cgroup or one that it is in */
-	const char *cpus;	   /* that it may use, as a list such as 0-3,7; NULL unknown */
+	const char *limit;	   /* its CPU quota as the kernel's files have it; NULL unknown, or none */
+	const char *limit_cgroup;  /* cgroup with that quota: its own or an ancestor */
+	const char *cpus;	   /* CPUs it may use, as a list such as 0-3,7; NULL unknown */
 };
 
-/* Causes of loss; every one is shown beside the numbers it takes from. */
+/* Causes of loss; each is shown beside the numbers that it reduces. */
 enum vapro_loss {
 	VAPRO_LOST_RING_FULL,
 	VAPRO_LOST_MAP_FULL,
@@ -175,24 +175,24 @@ enum vapro_loss {
 	VAPRO_LOST_NESTING,
 	VAPRO_LOST_ARGUMENT,
 	VAPRO_LOST_TRUNCATED,
-	VAPRO_LOST_GOVERNED, /* fragments that the governor let go, or that were open when it closed links */
+	VAPRO_LOST_GOVERNED, /* fragments that the governor suppressed, or that were open when it closed links */
 	VAPRO_LOST_VANISHED, /* frames left without a return: longjmp, exit, exec */
 	VAPRO_LOST_UNACCOUNTED,
-	VAPRO_LOST_APPROXIMATED, /* not lost: calls told with an approximate call-site or size */
-	VAPRO_LOST_UNMATCHED,	 /* not lost: requests of which post or completion was not seen */
-	VAPRO_LOST_COUNTER,	 /* computations that were not counted: time kept, workload unknown */
-	VAPRO_LOST_STATES,	 /* of a process that has more states than its share of the kernel's tables */
+	VAPRO_LOST_APPROXIMATED, /* not lost: calls emitted with an approximate call-site or size */
+	VAPRO_LOST_UNMATCHED,	 /* not lost: requests whose post or completion was not seen */
+	VAPRO_LOST_COUNTER,	 /* computations that were not counted: time known, workload unknown */
+	VAPRO_LOST_STATES,	 /* fragments of a process beyond its share of the kernel's tables */
 	VAPRO_LOSSES,
 };
 
-/* What is known of one process for the new part of a window. */
+/* Facts about one process for the new part of a window. */
 struct vapro_process_facts {
 	uint32_t pid;
 	const char *job;
-	uint64_t wall_ns;     /* time it was watched */
-	uint64_t governed_ns; /* of it, links closed by the governor */
-	uint64_t thinned_ns;  /* of its threads' time, in calls that the governor let go and after them */
-	uint64_t thinned;     /* fragments that this is; they are in lost[VAPRO_LOST_GOVERNED] too */
+	uint64_t wall_ns;     /* watched time */
+	uint64_t governed_ns; /* part of wall_ns with links closed by the governor */
+	uint64_t thinned_ns;  /* threads' time in and after calls that the governor suppressed */
+	uint64_t thinned;     /* suppressed fragments; they are in lost[VAPRO_LOST_GOVERNED] too */
 	uint64_t hits;
 	uint64_t cost_ns; /* hits times calibrated cost */
 	uint64_t lost[VAPRO_LOSSES];

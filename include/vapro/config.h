@@ -20,15 +20,15 @@ enum vapro_states { VAPRO_BY_CALL_SITE, VAPRO_BY_CALL_PATH };
 /* typical: the centre of the fastest group of batches; fastest: the fastest member (papers/000 section 3.4) */
 enum vapro_reference { VAPRO_REFERENCE_TYPICAL, VAPRO_REFERENCE_FASTEST };
 
-#define VAPRO_TEXT_MAX 512 /* of a tunable that is text */
+#define VAPRO_TEXT_MAX 512 /* size of a text tunable */
 
-/* auto: the best rung of the ladder that the kernel takes */
+/* auto: the best attach mode that the kernel accepts */
 enum vapro_attach { VAPRO_ATTACH_AUTO, VAPRO_ATTACH_SESSION, VAPRO_ATTACH_MULTI, VAPRO_ATTACH_PERF };
 
-/* auto: hardware where there are counters, else none; test: clocks in their place, to test what reads them */
+/* auto: hardware where counters exist, else none; test: clocks instead, to test the readers of counters */
 enum vapro_counters { VAPRO_COUNTERS_AUTO, VAPRO_COUNTERS_HARDWARE, VAPRO_COUNTERS_NONE, VAPRO_COUNTERS_TEST };
 
-/* How a site writes an event that the built-in tables have otherwise, or not at all: `event NAME=pmu/terms/`. */
+/* A site's definition of an event that the built-in tables lack or define otherwise: `event NAME=pmu/terms/`. */
 struct vapro_event_spec {
 	char name[64];
 	char spec[128];
@@ -43,28 +43,28 @@ struct vapro_config {
 	double threshold;		      /* region growing: cells below it are slow */
 	uint64_t min_cells;		      /* least cells of a region */
 	double min_lost_s;		      /* own loss of a region that is always worth a variance */
-	double min_share;		      /* of the job's rank-seconds: the same for its loss and what it causes */
+	double min_share;		      /* share of the job's rank-seconds: the same for own and caused loss */
 	double warning_share, critical_share; /* the same, for severities */
 	double valid_bin;		      /* a bin counts when this share of it is covered */
 	double cluster_tolerance;	      /* Algorithm 1 */
 	uint64_t cluster_floor;		      /* instructions; differences below it are equal */
-	uint64_t cluster_cells;		      /* of a state; beyond, all its cells become wider */
+	uint64_t cluster_cells;		      /* cells of a state; beyond, all become wider */
 	uint64_t rare_members;		      /* clusters with fewer members are rare */
 	/* workload without a PMU: ARCHITECTURE section 6, papers/001 section 4 */
 	uint64_t certify_fragments; /* fragments a state needs before it is certified */
 	double certify_share;	    /* share of its on-CPU time near a populous group */
-	double certify_width;	    /* what near means, relative to the group's mean */
+	double certify_width;	    /* distance called near, relative to the group's mean */
 	double populous_share;	    /* share of fragments that makes a group populous */
 	double rank_agreement;	    /* references of ranks that may be compared */
-	double evidence_share;	    /* share of a loss that the kernel must tell */
+	double evidence_share;	    /* share of a loss that the kernel must explain */
 	enum vapro_reference reference;
-	uint64_t support_batches; /* that a group of batches needs to be a reference */
+	uint64_t support_batches; /* batches that a group needs to be a reference */
 	/* diagnosis: papers/000 section 4.3 */
 	double abnormal_ratio; /* k_a */
 	double major_share;
 	double p_value;
 	/* cost */
-	double overhead_cap_pct;    /* of any 5 s; 0 = no bound at all */
+	double overhead_cap_pct;    /* percent of any 5 s; 0 = no bound */
 	double overhead_budget_pct; /* the mean; 0 = the cap alone */
 	uint64_t memory_cap;	    /* bytes that the analysis may hold; 0 = no cap */
 	/* collection */
@@ -73,14 +73,14 @@ struct vapro_config {
 	uint64_t ring_bytes;
 	enum vapro_io_mode io;
 	enum vapro_io_mode threads;
-	enum vapro_io_mode interrupts; /* timing them; auto: while a diagnosis asks for it */
+	enum vapro_io_mode interrupts; /* timing of interrupts; auto: while a diagnosis wants it */
 	bool no_return;
 	double learn_s; /* how long polling calls are learnt when a process is attached */
 	enum vapro_attach attach;
 	/* functions beyond the built-in ones */
-	double function_share; /* of the budget, that all of them may cost a process */
+	double function_share; /* share of the budget that all may cost a process */
 	char functions[VAPRO_FUNCTIONS_TEXT];
-	enum vapro_states states; /* what distinguishes states: papers/000 section 3.2 */
+	enum vapro_states states; /* distinction of states: papers/000 section 3.2 */
 	uint64_t hop_frames;	  /* callers that a call-site whose times spread is followed to, at most; 0: none */
 	char transparent[VAPRO_TEXT_MAX]; /* globs of images that are hopped over, joined by ',' */
 	enum vapro_counters counters;
@@ -88,9 +88,9 @@ struct vapro_config {
 	char bands[VAPRO_TEXT_MAX];    /* dynamic rules: model/rules.h */
 	struct vapro_event_spec events[VAPRO_EVENT_SPECS];
 	uint32_t event_count;
-	/* questions: vapro diagnose */
-	char socket[VAPRO_TEXT_MAX]; /* "": nobody can ask */
-	double keep_s;		     /* what windows have dropped, for questions; 0: nothing */
+	/* queries: vapro diagnose */
+	char socket[VAPRO_TEXT_MAX]; /* "": no queries */
+	double keep_s;		     /* retention of dropped data, for queries; 0: none */
 	uint64_t keep_bytes;
 };
 
@@ -101,7 +101,7 @@ enum vapro_option_type {
 	VAPRO_OPT_BOOL,
 	VAPRO_OPT_IO, /* off, on, auto */
 	VAPRO_OPT_ATTACH,
-	VAPRO_OPT_FUNCTIONS, /* rows, each time it is set one more; parted by semicolons; "" takes all away */
+	VAPRO_OPT_FUNCTIONS, /* rows, one more each time; separated by semicolons; "" removes all */
 	VAPRO_OPT_STATES,
 	VAPRO_OPT_COUNTERS,
 	VAPRO_OPT_REFERENCE,

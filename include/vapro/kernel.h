@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What kernel side and user side share: plain structs and enums, no pointers, fixed sizes. Included
+ * Shared by kernel side and user side: plain structs and enums, no pointers, fixed sizes. Included
  * by the BPF object, by the daemon and by the unit tests that compile the BPF logic natively.
  */
 #ifndef VAPRO_KERNEL_H
@@ -26,11 +26,11 @@ typedef int64_t s64;
 #define KERNEL_SYSCALLS 512
 #define KERNEL_CPUS 4096
 #define KERNEL_EVENTS 8	    /* counters read at once: instructions first, then the named ones */
-#define KERNEL_MAGNITUDES 3 /* of them are the workload: instructions and two named */
+#define KERNEL_MAGNITUDES 3 /* workload counters: instructions and two named */
 
 /*
- * Roles: the number of the argument that means it, counted from 1; 0 = the function has none.
- * Arguments 1-6 are registers, from 7 on 8-byte slots above the return address.
+ * Roles: for each the number of its argument, counted from 1; 0 = the function has none.
+ * Arguments 1-6 (arm64: 1-8) are registers, later ones 8-byte slots on the stack.
  */
 struct vapro_roles {
 	u8 count;  /* number of elements */
@@ -41,58 +41,56 @@ struct vapro_roles {
 	u8 root;
 	u8 op; /* reduction operation handle */
 	u8 comm;
-	u8 requests; /* number of requests completed or started, the array follows; 255 = the first argument is the one
-		      */
+	u8 requests; /* number of requests completed or started, the array follows; 255 = argument 1 is the request */
 	u8 flags;    /* VAPRO_ROLE_* */
 	u8 request;  /* where the handle of a posted operation is written to */
-	u8 done;     /* where a completion that may leave requests open tells which are done */
+	u8 done;     /* where a completion that may leave requests open reports which are done */
 };
 
-/* count is an array of counts: its first element stands for it */
+/* count is an array of counts: its first element stands for all */
 #define VAPRO_ROLE_COUNT_ARRAY 1
 /* the request posted outlives its completions, and works only once started */
 #define VAPRO_ROLE_PERSISTENT 2
 /* the requests named are started, not completed */
 #define VAPRO_ROLE_START 4
-/* what done points to: a flag for all of them; the index of one; a number of indices, which follow */
+/* done points to a flag for all, the index of one, or a number of indices, which follow */
 #define VAPRO_ROLE_DONE_FLAG 8
 #define VAPRO_ROLE_DONE_INDEX 16
 #define VAPRO_ROLE_DONE_SOME 32
 
-/* What a row's entry and exit mean for the thread. */
+/* Meaning of a row's entry and exit for the thread. */
 enum kernel_row_kind {
 	KERNEL_ROW_CALL,     /* an invocation: a vertex from entry to exit */
-	KERNEL_ROW_FORK,     /* hands a function to threads: its own wait ends where that begins */
+	KERNEL_ROW_FORK,     /* hands a function to threads: its own wait ends where the function begins */
 	KERNEL_ROW_BOUNDARY, /* entry and exit are vertices without duration, computation goes on between them */
-	KERNEL_ROW_OUTLINED, /* entry is such a vertex, exit begins the wait for the next one */
+	KERNEL_ROW_OUTLINED, /* entry has no duration, exit begins the wait for the next function */
 };
 
 /*
- * Cookie of a probe: the row, and what kind of site it is. A row with sites of its own has its
- * return never hijacked: each place where it is left has a probe.
+ * Cookie of a probe: the row and the kind of site. The return of a row with own exit sites is never
+ * hijacked: each place where the row is left has a probe.
  */
 #define KERNEL_SITE_ROW 0xffffu
 #define KERNEL_SITE_READS 16		/* from this bit on, for each of six arguments: the row reads it */
-#define KERNEL_PLAIN_ARGUMENTS 6	/* so many */
-#define KERNEL_SITE_PLAIN 0x00400000u	/* and nothing but those registers, as they are, tells the vertex */
-#define KERNEL_SITE_LOOK 0x04000000u	/* of a row whose calls are counted, to know what its probes would cost */
-#define KERNEL_SITE_COUNTED 0x08000000u /* entries and returns of the function must be told exactly */
-#define KERNEL_SITE_POLL 0x10000000u	/* a call that only asks how far communication is */
-#define KERNEL_SITE_OWN 0x20000000u	/* of such a row */
-#define KERNEL_SITE_STEPPED 0x40000000u /* single-stepped (told so for such rows alone) */
+#define KERNEL_PLAIN_ARGUMENTS 6	/* number of those arguments */
+#define KERNEL_SITE_PLAIN 0x00400000u	/* those registers alone, as they are, determine the vertex */
+#define KERNEL_SITE_LOOK 0x04000000u	/* site of a row whose calls are counted, to learn its probes' cost */
+#define KERNEL_SITE_COUNTED 0x08000000u /* entries and returns of the function must be counted exactly */
+#define KERNEL_SITE_POLL 0x10000000u	/* a call that only polls the progress of communication */
+#define KERNEL_SITE_OWN 0x20000000u	/* site of a row with own exit sites */
+#define KERNEL_SITE_STEPPED 0x40000000u /* single-stepped (set for such rows alone) */
 #define KERNEL_SITE_EXIT 0x80000000u	/* a `ret`, or a jump that leaves the function */
 
 /* A function as the kernel side sees it; index = row in the probe's cookie. */
 struct kernel_function {
 	struct vapro_roles roles;
 	u8 class;   /* enum vapro_class */
-	u8 known;   /* 0: not in use, or not open: what its probes see is not looked at */
+	u8 known;   /* 0: not in use, or not open: its probes' hits are ignored */
 	u8 stepped; /* its site is single-stepped: costs more */
 	u8 kind;    /* enum kernel_row_kind */
 	u8 forked;  /* KERNEL_ROW_FORK: the argument that is the function */
-	u8 hot;	    /* of those whose probes the governor closes */
-	u8 no_wait; /* KERNEL_ROW_OUTLINED: regions may begin unseen, so that nothing is known of what follows its exit
-		     */
+	u8 hot;	    /* 1: the governor closes the function's probes */
+	u8 no_wait; /* KERNEL_ROW_OUTLINED: regions may begin unseen: the time after its exit is unknown */
 };
 
 /* A watched process, by tgid. */
@@ -101,36 +99,36 @@ struct kernel_process {
 	u32 flags; /* KERNEL_PROCESS_* */
 };
 
-#define KERNEL_COMMUNICATION 1 /* enum vapro_class's, of a function */
+#define KERNEL_COMMUNICATION 1 /* a function's class, as in enum vapro_class */
 
 #define KERNEL_PROCESS_NO_RETURN 1
 #define KERNEL_PROCESS_MPICH 2 /* MPICH's ABI: handles are 32-bit numbers, not addresses */
 
 /*
- * What the governor lets a process's calls cost, and what it learns of them; by slot. The span of a
- * state is the time from its entry to the next one, on average: what is lost of a thread's time when
- * the return is let go.
+ * The governor's limits on a process's calls, and its observations of them; by slot. The span of a
+ * state is the mean time from its entry to the next entry: the loss of a thread's time when the return
+ * is suppressed.
  */
 #define KERNEL_SPANS 16 /* octaves of microseconds: below 2, 4, .. 32768, and all others */
 
 struct kernel_governed {
-	/* user space's */
-	u32 turn;    /* raised whenever probes that it hits were closed or opened; odd: not all its calls are seen */
-	u32 voids;   /* raised with turn where open calls will not be seen to return */
-	u32 no_io;   /* its system calls are let go */
+	/* set by user space */
+	u32 turn;    /* probe epoch, raised whenever its probes were closed or opened; odd: some calls are unseen */
+	u32 voids;   /* raised with turn where returns of open calls go unseen */
+	u32 no_io;   /* its system calls are suppressed */
 	u32 set;     /* bitmap of the units of functions that are not probed (functions__unit()); 0 = all are probed */
-	u64 thin_ns; /* returns of calls in states of a shorter span are let go */
-	u32 epoch;   /* raised whenever what it cost was read: its busiest thread is found again from then on */
+	u64 thin_ns; /* returns of calls in states of a shorter span are suppressed */
+	u32 epoch;   /* raised whenever the cost was read: the busiest thread is found again from then on */
 	u32 pad_epoch;
 	u64 known_ns; /* requests posted before this time (CLOCK_MONOTONIC) may be unknown, which is no loss then */
-	/* the kernel side's */
-	u64 calls[KERNEL_SPANS];   /* by the span of their state, of those that may be let go */
-	u64 time_ns[KERNEL_SPANS]; /* from them to the next call, as it was */
-	u64 thinned, thinned_io;   /* calls let go */
-	u64 thinned_ns;		   /* of threads, from there to their next call */
+	/* set by the kernel side */
+	u64 calls[KERNEL_SPANS];   /* calls that may be suppressed, by the span of their state */
+	u64 time_ns[KERNEL_SPANS]; /* time from such calls to the next ones */
+	u64 thinned, thinned_io;   /* calls suppressed */
+	u64 thinned_ns;		   /* threads' time from these to next calls */
 };
 
-/* Handles whose number user space sets beforehand (MPI_COMM_WORLD, MPI_SUM, ...), or given by first sight. */
+/* Handles with a number, set by user space (MPI_COMM_WORLD, MPI_SUM, ...) or given at first sight. */
 enum kernel_handle_kind { KERNEL_COMM, KERNEL_OP, KERNEL_REQUEST };
 
 /* Numbers of requests: null, or one handle for all operations that were done when posted. */
@@ -142,23 +140,23 @@ struct kernel_handle_key {
 	u32 kind;
 };
 
-#define KERNEL_FIRST_UNKNOWN 64 /* numbers from here on are given by first sight */
+#define KERNEL_FIRST_UNKNOWN 64 /* numbers from here on are given at first sight */
 
 /*
- * All processes of the node share the tables of states. One may have an eighth of what the others leave free,
- * and never more entries than these. Beyond KERNEL_DETAILED vertices, the arguments that may have any number of
- * values (peer, root, communicator, operation, file, open flags, call path) no longer make new states: all
- * further values of each are one. Beyond its share of vertices or edges its fragments are lost.
+ * All processes of the node share the tables of states. A process may have an eighth of what is free, and never
+ * more entries than these. Beyond KERNEL_DETAILED vertices, the arguments that may have any number of values
+ * (peer, root, communicator, operation, file, open flags, call path) no longer make new states: all further
+ * values of each are one. Beyond a process's share of vertices or edges its fragments are lost.
  */
 #define KERNEL_DETAILED 1024
 #define KERNEL_VERTICES_MOST 2048
 #define KERNEL_EDGES_MOST 8192
 #define KERNEL_HANDLES_MOST 1024
 #define KERNEL_PATHS_MOST 4096
-#define KERNEL_OTHER_HANDLES 0xffff    /* in place of a handle's number + 1 */
-#define KERNEL_OTHER_PATHS 0xffffffffu /* in place of a path's number */
+#define KERNEL_OTHER_HANDLES 0xffff    /* instead of a handle's number + 1 */
+#define KERNEL_OTHER_PATHS 0xffffffffu /* instead of a path's number */
 
-/* What of a process was bounded, in struct kernel_counters. */
+/* Bounds reached by a process, in struct kernel_counters. */
 #define KERNEL_BOUNDED_VALUES 1 /* further values of arguments are one */
 #define KERNEL_BOUNDED_STATES 2 /* further states are lost */
 
@@ -167,7 +165,7 @@ struct kernel_vertex_key {
 	u64 site; /* return address */
 	u32 tgid;
 	u16 function;
-	u16 cell; /* of bytes */
+	u16 cell; /* cell of bytes */
 	s32 peer;
 	s32 root;
 	u16 op;	     /* number + 1; 0 = none */
@@ -178,30 +176,30 @@ struct kernel_vertex_key {
 	u16 flags;   /* KERNEL_VERTEX_* */
 	u32 path;    /* number of the chain of callers; 0 = none */
 	u16 requests;
-	u16 set; /* of struct kernel_governed: calls of other sets are states of their own */
+	u16 set; /* as in struct kernel_governed: calls of other sets are other states */
 };
 
 #define KERNEL_VERTEX_NO_PEER 1 /* peer holds no rank */
 #define KERNEL_VERTEX_NO_ROOT 2
 #define KERNEL_VERTEX_NO_RETURN 4
 #define KERNEL_VERTEX_APPROX 8	   /* call-site or bytes not exact */
-#define KERNEL_VERTEX_NO_SIZE 16   /* the datatype does not tell its size: bytes are elements */
+#define KERNEL_VERTEX_NO_SIZE 16   /* the datatype's size is unknown: bytes are elements */
 #define KERNEL_VERTEX_OTHERS 128   /* arguments of this vertex stand for all further values, see KERNEL_DETAILED */
-#define KERNEL_VERTEX_EXIT 64	   /* the exit of a boundary; the call-site of both is their own place */
+#define KERNEL_VERTEX_EXIT 64	   /* the exit of a boundary; entry and exit are their own call-sites */
 #define KERNEL_VERTEX_NO_FRAMES 32 /* a path was wanted, and the caller keeps no frame pointer */
-#define KERNEL_VERTEX_NO_BYTES 256 /* the requests that it completes or starts are unknown: so are their bytes */
+#define KERNEL_VERTEX_NO_BYTES 256 /* the completed or started requests are unknown: so are their bytes */
 
 /*
- * Transparent images (ARCHITECTURE section 3): where a process has them mapped, and per image what an
- * unwinder would know at each of its calls. All distances are from the stack pointer, or from the
- * frame pointer, as it is when the call has returned.
+ * Transparent images (ARCHITECTURE section 3): their mappings in a process, and per image an unwinder's
+ * knowledge at each call. All distances are from the stack pointer, or from the frame pointer, as it is
+ * when the call has returned.
  */
 #define KERNEL_TRANSPARENT 8 /* executable ranges per process */
 
 struct kernel_text {
 	u64 begin, end;
 	u64 bias;  /* linked address + bias = address */
-	u32 image; /* number of ours */
+	u32 image; /* vapro's number of the image */
 	u32 pad;
 };
 
@@ -217,9 +215,9 @@ struct kernel_hop_key {
 };
 
 struct kernel_hop {
-	s32 return_at; /* where the wrapper's own return address lies */
-	s32 sp;	       /* what the stack pointer is once the wrapper has returned */
-	s32 frame_at;  /* where its caller's frame pointer lies, or KERNEL_FRAME_KEPT */
+	s32 return_at; /* distance of the wrapper's own return address */
+	s32 sp;	       /* distance of the stack pointer after the wrapper's return */
+	s32 frame_at;  /* distance of the caller's frame pointer, or KERNEL_FRAME_KEPT */
 	u32 by_frame;  /* distances are from the frame pointer */
 };
 
@@ -247,7 +245,7 @@ struct kernel_path_key {
 };
 
 /*
- * What is known of a request handle between post and completion. A handle may stand for several
+ * The state of a request handle between post and completion. A handle may stand for several
  * operations at once: MPI libraries have one for all that were done when posted.
  */
 struct kernel_request_key {
@@ -257,10 +255,10 @@ struct kernel_request_key {
 };
 
 struct kernel_request {
-	u64 bytes;   /* of all that the handle stands for */
-	u64 last;    /* of the last of them */
-	u64 time_ns; /* that one was posted */
-	u64 walk;    /* the last completion that it was seen in */
+	u64 bytes;   /* bytes of all its operations */
+	u64 last;    /* bytes of the last operation */
+	u64 time_ns; /* post of the last operation */
+	u64 walk;    /* the last completion with this handle */
 	u32 count;
 	u32 flags; /* KERNEL_REQUEST_* */
 };
@@ -276,13 +274,13 @@ struct kernel_request_slot {
 
 #define KERNEL_REQUESTS 64 /* read per completion */
 
-/* What a call leaves to be read when it has returned; per thread, in task storage. */
+/* Data that a call leaves to be read after its return; per thread, in task storage. */
 struct kernel_pending {
 	u64 post_at; /* address of the request, 0 = nothing was posted */
 	u64 post_bytes;
 	u32 post_flags;
 	u32 count;   /* handles below; 0 = no completion is pending */
-	u64 done_at; /* what VAPRO_ROLE_DONE_* is about */
+	u64 done_at; /* address of VAPRO_ROLE_DONE_* data */
 	u64 indices_at;
 	u64 array; /* address of the first handle */
 	u32 done;  /* VAPRO_ROLE_DONE_* */
@@ -294,9 +292,9 @@ struct kernel_edge_key {
 	u32 from, to; /* vertex ids */
 };
 
-/* An edge by its number: what user space asks for when it meets a new one. */
+/* An edge by its number: user space looks up new ones. */
 struct kernel_edge {
-	u32 id; /* the key is of this one; written last and read first */
+	u32 id; /* the key belongs to this edge; written last and read first */
 	u32 pad;
 	struct kernel_edge_key key;
 };
@@ -305,15 +303,15 @@ struct kernel_edge {
 struct kernel_state_stats {
 	u64 min_ns;  /* least duration (computation: on-CPU time) */
 	u32 n;	     /* saturates; racy between threads, decides only how fragments travel */
-	u32 of;	     /* computation whose instructions are counted: whose these are, of all that share the place */
-	u32 bin;     /* in which they were last used */
-	u32 span_ns; /* of a vertex: see struct kernel_governed */
+	u32 of;	     /* counted computation: hash of the state and work that have the entry */
+	u32 bin;     /* bin of the last use */
+	u32 span_ns; /* mean span of a vertex: see struct kernel_governed */
 };
 
 /* Counts at a fragment's border; all monotone. */
 struct kernel_counts {
 	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns, throttled_ns, stopped_ns;
-	u64 steal_ns, irq_ns, hard_irq_ns, soft_irq_ns, slow_ns; /* taken from it while it was on a CPU */
+	u64 steal_ns, irq_ns, hard_irq_ns, soft_irq_ns, slow_ns; /* stolen from it while it was on a CPU */
 	u64 minor_faults, major_faults, voluntary_switches, involuntary_switches, migrations;
 };
 
@@ -325,9 +323,9 @@ struct kernel_bundle {
 	u64 first_call, last_call;
 	struct kernel_counts counts;
 	u64 event_min[KERNEL_MAGNITUDES], event_max[KERNEL_MAGNITUDES];
-	u64 event_sum[KERNEL_EVENTS]; /* of computation; 0 where it was not counted */
+	u64 event_sum[KERNEL_EVENTS]; /* counts of computation; 0 where not counted */
 	u32 n;
-	u32 slot; /* of the process's counters */
+	u32 slot; /* slot of the process's counters */
 };
 
 #define KERNEL_EDGE 0x80000000u
@@ -336,15 +334,15 @@ struct kernel_bundle_key {
 	u32 state; /* vertex id, or edge id | KERNEL_EDGE */
 	u32 tid;
 	u32 bin;  /* low bits of UTC ns / 200 ms */
-	u16 cell; /* for edges, of instructions; where they are not counted, of on-CPU time */
+	u16 cell; /* cell of an edge's instructions, or of on-CPU time if not counted */
 	u8 abnormal;
-	u8 group; /* which events were counted: a number of user space's, 0 = none */
+	u8 group; /* user space's number of the set of counted events, 0 = none */
 	u16 named_cell[KERNEL_MAGNITUDES - 1];
 };
 
 /*
- * A place of the pool, in which merged bundles lie. Its state is written last, and is 0 while it is free:
- * user space clears it when it has told the bundle.
+ * A slot of the pool of merged bundles. key.state is written last, and is 0 while the slot is free:
+ * user space clears it when it has drained the bundle.
  */
 struct kernel_place {
 	struct kernel_bundle_key key;
@@ -362,69 +360,68 @@ struct kernel_interference {
 	u64 preempted_ns, wakeup_wait_ns;
 	char comm[16];
 	u32 tgid;    /* the process of the task that ran instead */
-	u32 monitor; /* that is vaprod, or one that it started */
+	u32 monitor; /* 1: that process is vaprod or its child */
 };
 
 /*
- * A hit is dearer after a pause of its thread from hits: what a trap needs has left the caches, the
- * hypervisor's too. Pauses by length: from KERNEL_PAUSE_NS on, four times as long each.
+ * A hit costs more after a pause of its thread from hits: the trap's working set has left the caches,
+ * the hypervisor's too. Pauses by length: from KERNEL_PAUSE_NS on, four times as long each.
  */
 #define KERNEL_PAUSES 4
 #define KERNEL_PAUSE_NS 50000
 
 /*
  * The weight of a single-stepped hit, where threads of a process are compared by their hits. A thread is slowed down by
- * its own hits alone: what a process pays is what its busiest thread pays.
+ * its own hits alone: a process pays the cost of its busiest thread.
  */
 #define KERNEL_STEPPED_WEIGHT 8
 
 /* Counters of one process, in memory that user space has mapped; in cache lines of their own. */
 struct kernel_counters {
 	u64 enter, exit, skipped, vanished, syscalls;
-	u64 stepped;			     /* of enter and left, those at single-stepped sites */
-	u64 lost[16];			     /* by enum vapro_loss: fragments */
-	u64 emitted;			     /* vertex fragments handed over, singly or merged */
+	u64 stepped;			     /* hits of enter and left at single-stepped sites */
+	u64 lost[16];			     /* fragments lost, by enum vapro_loss */
+	u64 emitted;			     /* vertex fragments emitted, singly or merged */
 	u64 left;			     /* hits at exit sites */
-	u64 rows;			     /* of enter, those of rows whose exits are sites */
-	u64 io_ns;			     /* in system calls that were told */
-	u64 pauses[2][KERNEL_PAUSES];	     /* of enter and left, and of exit: those after a pause */
-	u64 held_ns;			     /* its threads waited for a CPU that vaprod had */
-	u64 busiest;			     /* hits of the thread with most of them in this epoch, by their weight */
+	u64 rows;			     /* hits of enter in rows whose exits are sites */
+	u64 io_ns;			     /* time in emitted system calls */
+	u64 pauses[2][KERNEL_PAUSES];	     /* hits of enter and left, and of exit, after a pause */
+	u64 held_ns;			     /* its threads' wait for a CPU that vaprod had */
+	u64 busiest;			     /* weighted hits of the busiest thread in this epoch */
 	u32 vertices, edges, handles, paths; /* entries of the tables that all processes share */
-	u32 pool_bin[2], pool_used[2];	     /* places of the pool in its latest even bin and odd one */
+	u32 pool_bin[2], pool_used[2];	     /* pool slots used in the latest even bin and odd one */
 	u32 bounded;			     /* KERNEL_BOUNDED_* */
 	u32 pad;
 } __attribute__((aligned(64)));
 
 /* Parallel regions of a process, by its slot; the functions of some may not be seen. */
 struct kernel_team {
-	u32 regions; /* begun so far: the number of the last one */
-	u32 joined;  /* the last one whose function a thread entered that had not begun it */
+	u32 regions; /* regions begun so far: the number of the last one */
+	u32 joined;  /* last region whose function a thread entered without having begun it */
 };
 
 /*
  * Calls of one function, in all images that define it. Where entries and returns are counted exactly
  * (KERNEL_SITE_COUNTED, and functions whose exits are sites) enter - exit - vanished is the number of calls in flight;
- * calls at other sites have no counted return and are kept apart.
+ * calls at other sites have no counted return and are counted apart.
  */
 struct kernel_function_counters {
 	u64 enter, exit;
-	u64 vanished; /* calls of enter whose return is not waited for any more */
+	u64 vanished; /* calls of enter whose return is given up */
 	u64 calls;    /* at sites that are not counted exactly */
-	/* of rows whose exits are sites: all hits, whatever they meant, and those of them after a pause of their thread
-	 */
+	/* rows whose exits are sites: all hits, whatever their meaning, and the hits after a pause of the thread */
 	u64 entry_hits, exit_hits;
 	u64 pauses[KERNEL_PAUSES];
 };
 
 enum kernel_record_type {
 	KERNEL_FRAGMENT = 1,
-	KERNEL_UNKNOWN, /* a process that nobody asked for called a probed function */
+	KERNEL_UNKNOWN, /* an untracked process called a probed function */
 	KERNEL_EXEC,
 	KERNEL_EXIT,
 	KERNEL_THREAD,	 /* a thread is seen for the first time */
 	KERNEL_OUTLINED, /* a function is handed to a team for the first time in its process */
-	KERNEL_STOPPED,	 /* a thread was stopped in a bin: user space's own, never in the ring */
+	KERNEL_STOPPED,	 /* a thread was stopped in a bin: made by user space, never in the ring */
 };
 
 struct kernel_outlined_key {
@@ -445,12 +442,12 @@ struct kernel_record {
 	struct kernel_bundle bundle;
 };
 
-/* A look at an account (bpf/accounts.h): which it is, and what no switch has brought into it yet. */
+/* A look at an account (bpf/accounts.h): its number, and times that no switch has added to it yet. */
 struct kernel_account_look {
 	u32 number; /* from 0 */
 	u32 pad;
 	u64 steal_ns;	  /* stolen from its thread so far */
-	u64 throttled_ns; /* of the wait for a CPU that it is in */
+	u64 throttled_ns; /* throttled in its present wait for a CPU */
 };
 
 #endif

@@ -40,7 +40,7 @@ def valid(path):
 def test_usage(tap, jobs):
     code, out, _ = ask(jobs, "help", "--help")
     tap.ok(code == 0 and "RANKS@BEGIN..END" in out and "--socket" in out, "--help")
-    for words, named in (([], "Usage"), (["0@2..1"], "ends before"), (["3-1@0..1"], "no ranks"), (["0"], "RANKS@BEGIN..END"),
+    for words, named in (([], "Usage"), (["0@2..1"], "ends before"), (["3-1@0..1"], "invalid ranks"), (["0"], "RANKS@BEGIN..END"),
                          (["all@..", "more"], "Usage"), (["--job", "", "all@.."], "--job"), (["--nonsense", "all@.."], "nonsense"),
                          (["--socket", "/" + "a" * 200, "all@.."], "at most 107 bytes")):
         code, out, err = ask(jobs, "usage", *words)
@@ -117,7 +117,7 @@ def test_answers(tap, jobs):
 
     # who hangs is dropped, and the loop went on meanwhile
     said = hung.recv(1000).decode()
-    tap.ok("no question came" in said and hung.recv(1) == b"", "who does not ask is sent away", said)
+    tap.ok("no request came" in said and hung.recv(1) == b"", "who does not ask is sent away", said)
     hung.close()
     strange = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     strange.connect(where)
@@ -133,7 +133,7 @@ def test_answers(tap, jobs):
         deep.append(os.path.dirname(deep[-1]))
     if all(os.stat(d).st_mode & 1 for d in deep[1:]):
         code, job = jobs.run(["/usr/bin/python3", "-c", other, where], "other_user", 30, user=65534, cwd="/")
-        tap.ok("only root may ask" in job.out(), "another user is refused, were the socket open to all", job.out() + job.err())
+        tap.ok("only root may query" in job.out(), "another user is refused, were the socket open to all", job.out() + job.err())
     deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     deaf.connect(where)
     deaf.sendall(b"vapro/1 diagnose\nregion all@..\nformat json\n\n")  # and does not listen to the answer
@@ -179,7 +179,7 @@ def test_several_and_killed(tap, jobs):
         return until(lambda: ask(jobs, name, "--socket", where, "all@..")[0] == 0, 30)
     tap.ok(answered(run + "/", "one"), "the other one is found")
     third = start(2, names[1])
-    tap.ok("another vaprod answers there" in str(of_type(records(outs[2]), "warning")), "a live one's socket is not taken")
+    tap.ok("another vaprod listens there" in str(of_type(records(outs[2]), "warning")), "a live one's socket is not taken")
     tap.ok(answered(names[1], "kept"), "and goes on to answer")
     tap.equal(jobs.interrupt(third), 0, "the one without a socket ends well")
     fourth = start(3, names[0])

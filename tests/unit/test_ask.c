@@ -274,7 +274,7 @@ static void test_server(void **state)
 	assert_int_equal(errno, EAGAIN);
 	ask_server__turn(server, now + 3 * SECOND);
 	take(server, silent, now + 3 * SECOND, text, sizeof(text));
-	assert_string_equal(text, "error failed no question came\n");
+	assert_string_equal(text, "error failed no request came\n");
 	close(silent);
 	/* who leaves without an answer does no harm */
 	close(ask(server, ""));
@@ -285,7 +285,7 @@ static void test_server(void **state)
 		ask_server__turn(server, now);
 	}
 	take(server, others[2], now + 30 * SECOND, text, sizeof(text));
-	assert_string_equal(text, "error failed others are asking; try again\n");
+	assert_string_equal(text, "error failed other requests are at work; try again\n");
 	fd = open(ask_server__path(server), O_PATH);
 	assert_true(fd >= 0);
 	close(fd);
@@ -393,7 +393,7 @@ static void test_refused_user(void **state)
 			_exit(2);
 		for (int i = 0; i < 1000 && recv(fd, text, sizeof(text) - 1, 0) < 0; i++)
 			usleep(10000);
-		_exit(strcmp(text, "error refused only root may ask\n") ? 3 : 0);
+		_exit(strcmp(text, "error refused only root may query\n") ? 3 : 0);
 	}
 	for (int i = 0; i < 1000 && !waitpid(pid, &status, WNOHANG); i++) {
 		ask_server__turn(server, SECOND);

@@ -49,15 +49,15 @@ static void test_bad_questions(void **state)
 	static const struct {
 		const char *text, *named;
 	} bad[] = {
-	    {"GET / HTTP/1.1\r\n", "no question"},
-	    {"vapro/2 diagnose\n", "no question"},
-	    {"vapro/1 diagnose \n", "no question"},
-	    {"\n", "no question"},
+	    {"GET / HTTP/1.1\r\n", "not a request"},
+	    {"vapro/2 diagnose\n", "not a request"},
+	    {"vapro/1 diagnose \n", "not a request"},
+	    {"\n", "not a request"},
 	    {"vapro/1 diagnose\n\n", "no region"},
 	    {"vapro/1 diagnose\njob a\n\n", "no region"},
-	    {"vapro/1 diagnose\nregion\n", "no region"},
+	    {"vapro/1 diagnose\nregion\n", "invalid region"},
 	    {"vapro/1 diagnose\nregion 0\n", "RANKS@BEGIN..END"},
-	    {"vapro/1 diagnose\nregion 3-1@0..1\n", "no ranks"},
+	    {"vapro/1 diagnose\nregion 3-1@0..1\n", "invalid ranks"},
 	    {"vapro/1 diagnose\nregion 0@2..1\n", "ends before"},
 	    {"vapro/1 diagnose\nregion 0@0..1\nregion 0@0..1\n", "region"},
 	    {"vapro/1 diagnose\njob a\njob b\n", "job b"},
@@ -67,7 +67,7 @@ static void test_bad_questions(void **state)
 	    {"vapro/1 diagnose\nwidth 99999999999999999999\n", "width"},
 	    {"vapro/1 diagnose\nwidth 8x\n", "width"},
 	    {"vapro/1 diagnose\nshutdown now\n", "shutdown"},
-	    {"vapro/1 diagnose\njob a\x1b[2J\n", "no text"},
+	    {"vapro/1 diagnose\njob a\x1b[2J\n", "not text"},
 	};
 	struct ask_request request;
 	char text[ASK_REQUEST_MAX], err[256];

@@ -180,7 +180,7 @@ static void test_functions(void **state)
 
 	again = config;
 	assert_int_equal(set("function", "solve_step"), -EINVAL);
-	assert_non_null(strstr(err, "is no IMAGE:FUNCTION"));
+	assert_non_null(strstr(err, "invalid IMAGE:FUNCTION"));
 	assert_int_equal(set("function", "exe:solve class=fast"), -EINVAL);
 	assert_int_equal(set("function", "exe:solve peer=1"), -EINVAL); /* a boundary reads no arguments */
 	assert_int_equal(set("function", "exe:post class=io count=17"), -EINVAL);

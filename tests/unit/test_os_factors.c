@@ -55,7 +55,7 @@ static void what_a_kernel_has_is_told(void **state)
 	assert_false(factor_of(&facts, "throttled").approx);
 	assert_null(factor_of(&facts, "throttled").reason);
 	facts.virtual_machine = true;
-	assert_non_null(strstr(factor_of(&facts, "steal").reason, "does not tell"));
+	assert_non_null(strstr(factor_of(&facts, "steal").reason, "does not report it"));
 	facts.steal_ever = true;
 	assert_null(factor_of(&facts, "steal").reason);
 	assert_string_equal(factor_of(&facts, "irq").source, "tracepoints");

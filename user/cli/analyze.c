@@ -22,7 +22,7 @@ struct analyze {
 	struct vapro_config config;
 	const char *output;
 	struct region_option region;
-	int run; /* of each capture */
+	int run; /* number of the run in each capture */
 	bool ndjson, strict, summary, score;
 	const char **files;
 	int file_count;
@@ -88,7 +88,7 @@ static int set(struct analyze *analyze, int argc, char **argv, int *i)
 	if (!strcmp(text, "run")) {
 		status = run_option__parse(value, &analyze->run) ? 0 : -EINVAL;
 		if (status)
-			snprintf(err, sizeof(err), "--run: '%s' is no number of a run", value);
+			snprintf(err, sizeof(err), "--run: invalid run number '%s'", value);
 	} else if (!strcmp(text, "region"))
 		status = region_option__parse(&analyze->region, value, err, sizeof(err));
 	else if (!strcmp(text, "config"))
@@ -102,7 +102,7 @@ static int set(struct analyze *analyze, int argc, char **argv, int *i)
 	return status ? EXIT_USAGE : 0;
 }
 
-/* 0, a code to end with, or COMMAND_LINE_HELP. Options are read twice: the capture's tunables come between. */
+/* Returns 0, an exit code or COMMAND_LINE_HELP. Options are read twice: the capture's tunables come between. */
 static int parse(struct analyze *analyze, int argc, char **argv)
 {
 	int status = 0;
@@ -119,7 +119,7 @@ static int parse(struct analyze *analyze, int argc, char **argv)
 	return status;
 }
 
-/* Passes events on and shows a person that long work goes on. */
+/* A sink that passes events on and prints the progress of long work. */
 struct progress {
 	struct stream_sink sink; /* first */
 	struct stream_sink *to;
@@ -149,8 +149,8 @@ static void say_bye(const struct stream_sink *pipeline, struct line_sink *lines,
 	free(line);
 }
 
-/* Says how well the clusters agree with the truth. Returns an exit code. */
-static int tell_score(const struct stream_sink *pipeline)
+/* Prints how well the clusters agree with the truth. Returns an exit code. */
+static int print_score(const struct stream_sink *pipeline)
 {
 	struct vapro_score score;
 	int status = pipeline__score(pipeline, &score);
@@ -175,7 +175,7 @@ static int tell_score(const struct stream_sink *pipeline)
 	return EXIT_OK;
 }
 
-/* What the rules are for must be in the lines. False after saying what is not. */
+/* Returns whether the lines have every event of the rules; false after reporting a missing one. */
 static bool check_events(const struct analyze *analyze, const struct ndjson *ndjson)
 {
 	const struct vapro_config *config = &analyze->config;
@@ -183,7 +183,7 @@ static bool check_events(const struct analyze *analyze, const struct ndjson *ndj
 	struct rules rules;
 	char why[256];
 
-	/* they could be read as options, or there would be none */
+	/* the options were checked: rules that cannot be parsed do not occur */
 	if (rules__parse(&rules, config->workload, config->bands, why, sizeof(why)))
 		return true;
 	rules__settle(&rules, named);
@@ -233,8 +233,8 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 		if (summary)
 			summary__add_trouble(summary, err);
 	} else if (analyze->score)
-		score = tell_score(pipeline);
-	/* a whole capture brings the bye of its run */
+		score = print_score(pipeline);
+	/* a complete capture holds the bye of its run */
 	if (ndjson || status)
 		say_bye(pipeline, lines, status ? "error" : "end_of_input");
 	stream__close(pipeline);
@@ -268,12 +268,12 @@ int analyze__main(int argc, char **argv)
 		goto out;
 	}
 	if (!status && !analyze.file_count) {
-		fprintf(stderr, "vapro analyze: %s is needed; --help tells more\n",
+		fprintf(stderr, "vapro analyze: %s is needed; see --help\n",
 			analyze.ndjson ? "a file (or -)" : "a capture");
 		status = EXIT_USAGE;
 	}
 	if (!status && analyze.score && !analyze.ndjson) {
-		fprintf(stderr, "vapro analyze: --score needs --format ndjson: captures know no truth\n");
+		fprintf(stderr, "vapro analyze: --score needs --format ndjson: captures hold no truth\n");
 		status = EXIT_USAGE;
 	}
 	if (!status && analyze.run != CAPTURE_LAST_RUN && analyze.ndjson) {

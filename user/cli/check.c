@@ -20,8 +20,8 @@ static void row(const char *what, const char *state, const char *detail)
 	printf("  %-22s %-8s %s\n", what, state, detail);
 }
 
-/* "0.4 us more after 50 us without a hit, 1.3 after 200 us, ..." */
-static void tell_pauses(const struct costs *costs)
+/* Prints "0.4 us more after 50 us without a hit, 1.3 after 200 us, ...". */
+static void print_pauses(const struct costs *costs)
 {
 	char text[256];
 	int used = 0;
@@ -39,7 +39,7 @@ static void need(const char *what, bool there, const char *detail)
 	problems += !there;
 }
 
-/* Root may have lost some to a service manager or a container. */
+/* Checks capabilities even for root, which may lack some under a service manager or in a container. */
 static void check_capabilities(void)
 {
 	uint64_t held = privileges__held();
@@ -74,7 +74,7 @@ static void check_kernel(void)
 	}
 }
 
-static void tell_fact(const char *what, enum fact fact, const char *yes, const char *no)
+static void print_fact(const char *what, enum fact fact, const char *yes, const char *no)
 {
 	row(what,
 	    fact == FACT_YES  ? "yes"
@@ -85,7 +85,7 @@ static void tell_fact(const char *what, enum fact fact, const char *yes, const c
 			      : "");
 }
 
-/* Every rung of the ladder, the one in use and those below it too. */
+/* Prints every attach mode, the one in use and its fallbacks too. */
 static void check_ladder(void)
 {
 	static const char *const what[RUNGS] = {
@@ -103,8 +103,8 @@ static void check_ladder(void)
 }
 
 /*
- * Tries the whole thing: what loads and attaches here is available, whatever the version says. Counters
- * that the kernel does not take are given up.
+ * Loads and attaches for real: what works here is available, whatever the version says. Counters that
+ * the kernel rejects are given up.
  */
 static void check_probes(struct counters *counters)
 {
@@ -125,16 +125,16 @@ static void check_probes(struct counters *counters)
 		return;
 	status = calibrate__run(side, true, &costs, err, sizeof(err));
 	need("probes", !status, status ? err : "fire in a process of our own");
-	tell_fact("returns by system call", kernel_side__facts(side)->return_syscall,
-		  "seccomp filters may stop them, see known trouble", "seccomp filters do not see them");
-	tell_fact("filter by thread", kernel_side__facts(side)->thread_filter,
-		  "of a process watched beside others of its image only the main thread is seen",
-		  "a link for one process sees all its threads");
+	print_fact("returns by system call", kernel_side__facts(side)->return_syscall,
+		   "seccomp filters may stop them, see known trouble", "seccomp filters do not see them");
+	print_fact("filter by thread", kernel_side__facts(side)->thread_filter,
+		   "of a process watched beside others of its image only the main thread is seen",
+		   "a link for one process sees all its threads");
 	if (!status) {
 		snprintf(text, sizeof(text), "%.2f us entry and return, %.2f us entry alone, %.2f us single-stepped",
 			 costs.call_ns * 1e-3, costs.entry_ns * 1e-3, costs.stepped_call_ns * 1e-3);
 		row("cost of a probe", "", text);
-		tell_pauses(&costs);
+		print_pauses(&costs);
 		if (costs.nop5_ns > 0) {
 			snprintf(text, sizeof(text), "%.2f us entry alone%s", costs.nop5_ns * 1e-3,
 				 kernel_side__facts(side)->nop5_syscall == FACT_YES ? ", by system call" : "");
@@ -162,7 +162,8 @@ static void check_counters(const struct counters *counters)
 		return;
 	lines = counters__lines(counters, &count);
 	if (counters__count(counters))
-		snprintf(text, sizeof(text), "equal work is told by what is executed (workload_source: instructions)");
+		snprintf(text, sizeof(text),
+			 "equal work is recognised by executed instructions (workload_source: instructions)");
 	else
 		snprintf(text, sizeof(text), "%s: workload is assumed from call arguments (workload_source: arguments)",
 			 counters__reason(counters));

@@ -9,7 +9,7 @@
 
 #include "base/grow.h"
 
-/* What one option's name and value stand for while parsing. */
+/* One option's name and value while parsing. */
 struct argument {
 	const char *name;
 	const char *value; /* NULL where the option stands alone */
@@ -56,7 +56,7 @@ static bool takes_value(const char *name)
 	return option && option->type != VAPRO_OPT_BOOL;
 }
 
-/* Splits argv[*i] (and its value, if that is the next one). 0, or EXIT_USAGE after saying why. */
+/* Splits argv[*i] (and its value, if that is the next argument). 0, or EXIT_USAGE after reporting why. */
 static int next_argument(const char *program, int argc, char **argv, int *i, struct argument *argument)
 {
 	const char *text = argv[*i], *equals = strchr(text, '=');
@@ -96,7 +96,7 @@ static int add_pid(struct command_line *line, const char *program, const char *t
 	long pid = strtol(text, &end, 10);
 
 	if (end == text || *end || pid <= 0 || pid > INT_MAX) {
-		fprintf(stderr, "%s: --pid: '%s' is no process number\n", program, text);
+		fprintf(stderr, "%s: --pid: invalid process number '%s'\n", program, text);
 		return EXIT_USAGE;
 	}
 	if (grow(&line->pids, &line->pid_room, line->pid_count + 1, sizeof(*line->pids)))
@@ -136,8 +136,8 @@ static int set_option(struct command_line *line, const char *program, const stru
 		options->quiet = true;
 	} else if (!strcmp(argument->name, "duration")) {
 		if (command_line__seconds(argument->value, &options->duration_s) || options->duration_s <= 0) {
-			fprintf(stderr, "%s: --duration: '%s' is no time; expected such as 30, 500ms, 5m\n", program,
-				argument->value);
+			fprintf(stderr, "%s: --duration: invalid duration '%s'; expected such as 30, 500ms, 5m\n",
+				program, argument->value);
 			return EXIT_USAGE;
 		}
 	} else {
@@ -154,8 +154,8 @@ static int set_option(struct command_line *line, const char *program, const stru
 	return 0;
 }
 
-/* Where the options end: at `--` or at the first argument that is none. */
-static int options_end(const char *program, int argc, char **argv, const char **config, int *asked)
+/* Returns where the options end, at `--` or the first argument that is no option; -1 after an error. */
+static int options_end(const char *program, int argc, char **argv, const char **config, int *requested)
 {
 	struct argument argument;
 	int i;
@@ -168,9 +168,9 @@ static int options_end(const char *program, int argc, char **argv, const char **
 		if (!strcmp(argument.name, "config"))
 			*config = argument.value;
 		else if (!strcmp(argument.name, "help"))
-			*asked = COMMAND_LINE_HELP;
-		else if (!strcmp(argument.name, "version") && !*asked)
-			*asked = COMMAND_LINE_VERSION;
+			*requested = COMMAND_LINE_HELP;
+		else if (!strcmp(argument.name, "version") && !*requested)
+			*requested = COMMAND_LINE_VERSION;
 	}
 	return i;
 }
@@ -180,14 +180,14 @@ int command_line__parse(struct command_line *line, const char *program, int argc
 {
 	const char *config = NULL;
 	struct argument argument;
-	int end, asked = 0, status = 0;
+	int end, requested = 0, status = 0;
 	char err[512];
 
 	memset(line, 0, sizeof(*line));
 	config__init(&options->config);
-	end = options_end(program, argc, argv, &config, &asked);
-	if (end < 0 || asked)
-		return end < 0 ? EXIT_USAGE : asked;
+	end = options_end(program, argc, argv, &config, &requested);
+	if (end < 0 || requested)
+		return end < 0 ? EXIT_USAGE : requested;
 	if (!config && !access(VAPRO_CONFIG_FILE, F_OK))
 		config = VAPRO_CONFIG_FILE;
 	if (config && config__read(&options->config, config, err, sizeof(err))) {

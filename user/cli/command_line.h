@@ -17,23 +17,23 @@ struct command_line {
 	size_t pid_count, pid_room;
 	const char **globs;
 	size_t glob_count, glob_room;
-	char **rest; /* what is no option, in argv */
+	char **rest; /* arguments after the options, in argv */
 	int rest_count;
 };
 
 /*
  * Fills options from the defaults, then --config's file or VAPRO_CONFIG_FILE, then the other options, wherever they
  * stand; the first argument that is no option, or `--`, ends them. Returns 0, COMMAND_LINE_HELP or
- * _VERSION, or EXIT_USAGE after saying what is wrong. line must be freed after the options' use.
+ * _VERSION, or EXIT_USAGE after reporting the error. line must be freed after the options' use.
  */
 int command_line__parse(struct command_line *line, const char *program, int argc, char **argv,
 			struct daemon_options *options);
 void command_line__free(struct command_line *line);
 
-/* The options, one a line. */
+/* Prints the options, one a line. */
 void command_line__help(FILE *out);
 
-/* A duration such as 10, 250ms, 2m into seconds. 0 or -EINVAL. */
+/* Parses a duration such as 10, 250ms, 2m into seconds. Returns 0 or -EINVAL. */
 int command_line__seconds(const char *text, double *seconds);
 
 #endif

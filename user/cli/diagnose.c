@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "daemon/daemon.h"
 
-#define PATIENCE_S 60 /* for all of an answer: it may have to wait for others */
+#define PATIENCE_S 60 /* time for a whole response, which may have to wait for others */
 #define SOCKETS_TOLD 16
 
 enum { OPT_SOCKET = 256, OPT_JOB, OPT_JSON };
@@ -35,10 +35,10 @@ static void usage(FILE *out)
 {
 	fputs("Usage: vapro diagnose [option]... RANKS@BEGIN..END\n"
 	      "\n"
-	      "Asks a running vaprod (or vapro run) why these ranks (all, or as in 0-3,7) were slow in this time,\n"
-	      "slow or not. BEGIN and END are seconds since vaprod began, or times as in the records; an empty one\n"
-	      "is the begin or the end of what is kept, so that all@.. is all of it. What is kept is said where the\n"
-	      "region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.\n"
+	      "Queries a running vaprod (or vapro run) for why these ranks (all, or as in 0-3,7) were slow in this\n"
+	      "time, slow or not. BEGIN and END are seconds since vaprod began, or times as in the records; an empty\n"
+	      "one is the begin or the end of the retained time, so that all@.. is all of it. The retained time is\n"
+	      "printed where the region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.\n"
 	      "\n"
 	      "  --socket PATH  where vaprod is reached, as its --socket; needed where several run\n"
 	      "                 (" VAPRO_SOCKET ")\n"
@@ -47,7 +47,7 @@ static void usage(FILE *out)
 	      out);
 }
 
-/* Says why not and gives the exit code. */
+/* Prints an error. Returns code. */
 __attribute__((format(printf, 2, 3))) static int fail(int code, const char *format, ...)
 {
 	va_list arguments;
@@ -60,7 +60,7 @@ __attribute__((format(printf, 2, 3))) static int fail(int code, const char *form
 	return code;
 }
 
-/* The one socket that somebody answers on. Returns 0 or an exit code, after saying why. */
+/* Finds the one socket that has a listener. Returns 0, or an exit code after reporting why. */
 static int find_socket(const char *where, char *path)
 {
 	char found[SOCKETS_TOLD][ASK_PATH_MAX];
@@ -78,12 +78,12 @@ static int find_socket(const char *where, char *path)
 	if (count < 0 && count != -ENOENT)
 		return fail(EXIT_FAILED, "%s: %s", where, strerror(-count));
 	if (count <= 0)
-		return fail(EXIT_FAILED, "no vaprod is running here: nobody answers in %s", where);
+		return fail(EXIT_FAILED, "no vaprod is running here: no process listens in %s", where);
 	if (count == 1) {
 		strcpy(path, found[0]);
 		return 0;
 	}
-	fail(EXIT_USAGE, "%d of them are running; choose one with --socket:", count);
+	fail(EXIT_USAGE, "%d vaprods are running; choose one with --socket:", count);
 	for (int i = 0; i < count && i < SOCKETS_TOLD; i++)
 		fprintf(stderr, "  %s\n", found[i]);
 	return EXIT_USAGE;
@@ -94,7 +94,7 @@ static double now_s(void)
 	return (double)mono_now() * 1e-9;
 }
 
-/* Waits until the socket is ready. 0 or -errno. */
+/* Waits until the socket is ready. Returns 0 or -errno. */
 static int ready(int fd, short events, double until)
 {
 	for (;;) {
@@ -129,7 +129,7 @@ static int send_whole(int fd, const char *text, size_t size, double until)
 	return 0;
 }
 
-/* Everything until the other side closes; NUL-terminated, malloc'ed. */
+/* Reads until the other side closes; *text is NUL-terminated and malloc'ed. */
 static int receive(int fd, double until, char **text, size_t *size)
 {
 	size_t room = 0;
@@ -165,7 +165,7 @@ static int receive(int fd, double until, char **text, size_t *size)
 	}
 }
 
-/* Reads the head, and prints what it says. Returns an exit code. */
+/* Parses the head and prints the body, or the error. Returns an exit code. */
 static int print_answer(char *text, size_t size)
 {
 	static const int codes[ASK_ERRORS] = {
@@ -190,10 +190,10 @@ static int print_answer(char *text, size_t size)
 			return fail(EXIT_FAILED, "standard output: %s", strerror(errno));
 		return EXIT_OK;
 	}
-	return fail(EXIT_FAILED, "vaprod gave no whole answer; it may have ended");
+	return fail(EXIT_FAILED, "the response of vaprod is incomplete; it may have ended");
 }
 
-static int ask(const char *path, const struct ask_request *request)
+static int query(const char *path, const struct ask_request *request)
 {
 	char question[ASK_REQUEST_MAX + 1], *answer = NULL;
 	double until = now_s() + PATIENCE_S;
@@ -204,19 +204,19 @@ static int ask(const char *path, const struct ask_request *request)
 		return fail(EXIT_USAGE, "the region or the job is too long");
 	fd = ask_socket__connect(path);
 	if (fd == -ENOENT || fd == -ECONNREFUSED)
-		return fail(EXIT_FAILED, "no vaprod is running here: nobody answers at %s", path);
+		return fail(EXIT_FAILED, "no vaprod is running here: no process listens at %s", path);
 	if (fd == -EPERM)
-		return fail(EXIT_REFUSED, "%s: whoever answers there is not root", path);
+		return fail(EXIT_REFUSED, "%s: the process that listens there is not root", path);
 	if (fd == -EACCES)
-		return fail(EXIT_REFUSED, "%s: only root may ask", path);
+		return fail(EXIT_REFUSED, "%s: only root may query", path);
 	if (fd < 0)
-		return fail(EXIT_FAILED, "%s: %s", path, fd == -EAGAIN ? "too many are asking" : strerror(-fd));
+		return fail(EXIT_FAILED, "%s: %s", path, fd == -EAGAIN ? "too many requests" : strerror(-fd));
 	error = send_whole(fd, question, (size_t)length, until);
-	/* who was refused may find the door closed, and the reason before it */
+	/* a refused client may find its connection closed, with the reason still to be read */
 	if (!error || error == -EPIPE)
 		error = receive(fd, until, &answer, &size);
 	close(fd);
-	code = error ? fail(EXIT_FAILED, "no answer: %s", strerror(-error)) : print_answer(answer, size);
+	code = error ? fail(EXIT_FAILED, "no response: %s", strerror(-error)) : print_answer(answer, size);
 	free(answer);
 	return code;
 }
@@ -244,7 +244,7 @@ int ask__main(int argc, char **argv)
 		case OPT_JOB:
 			if (!*optarg ||
 			    (size_t)snprintf(request.job, sizeof(request.job), "%s", optarg) >= sizeof(request.job))
-				return fail(EXIT_USAGE, "--job: '%s' is no job", optarg);
+				return fail(EXIT_USAGE, "--job: invalid job '%s'", optarg);
 			break;
 		case OPT_JSON:
 			request.json = true;
@@ -266,7 +266,7 @@ int ask__main(int argc, char **argv)
 	    sizeof(request.region_text))
 		return fail(EXIT_USAGE, "the region is too long");
 	if (geteuid() != 0)
-		return fail(EXIT_REFUSED, "needs root: what vaprod knows is of everybody's processes");
+		return fail(EXIT_REFUSED, "needs root: vaprod has data on the processes of all users");
 	code = find_socket(where, path);
-	return code ? code : ask(path, &request);
+	return code ? code : query(path, &request);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `vapro diagnose`: asks a running vaprod why a region chosen by hand was slow (papers/000 section 3.5). */
+/* `vapro diagnose`: queries a running vaprod why a region chosen by hand was slow (papers/000 section 3.5). */
 #ifndef VAPRO_ASK_H
 #define VAPRO_ASK_H
 
-/* argv[0] is "diagnose". Returns 0, 1 no answer, 2 usage, 3 not root. */
+/* argv[0] is "diagnose". Returns 0, 1 no response, 2 usage, 3 not root. */
 int ask__main(int argc, char **argv);
 
 #endif

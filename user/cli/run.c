@@ -17,14 +17,14 @@
 static volatile sig_atomic_t stop;
 static pid_t command_pid;
 
-/* Other children (calibration's) end too; only the command's end is ours. It stays to be waited for. */
+/* Only the command's end stops the run: other children (calibration's) end too. The command stays a zombie. */
 static void on_child(int number)
 {
 	siginfo_t info = {.si_pid = 0};
 	int error = errno;
 
 	if (number == SIGTERM && command_pid > 0)
-		kill(command_pid, SIGTERM); /* its end is then ours */
+		kill(command_pid, SIGTERM); /* the command's end then stops the run */
 	else if (!waitid(P_PID, (id_t)command_pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid)
 		stop = 1;
 	errno = error;
@@ -43,7 +43,7 @@ static void usage(FILE *out)
 	command_line__help(out);
 }
 
-/* The command, held back until the daemon is ready. Returns its pid, or -errno. */
+/* Forks the command, held back until the daemon is ready. Returns its pid, or -errno. */
 static pid_t start(char *const *command, int *gate)
 {
 	int ends[2];
@@ -67,7 +67,7 @@ static pid_t start(char *const *command, int *gate)
 	close(ends[1]);
 	signal(SIGINT, SIG_DFL);
 	if (read(ends[0], &go, 1) != 1)
-		_exit(EXIT_FAILED); /* the daemon could not start: neither does the command */
+		_exit(EXIT_FAILED); /* the daemon could not start, so the command does not */
 	execvp(command[0], command);
 	fprintf(stderr, "vapro run: cannot run %s: %s\n", command[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
@@ -119,7 +119,7 @@ int run__main(int argc, char **argv)
 	if (status)
 		goto out;
 	options.summary = summary__new();
-	signal(SIGINT, SIG_IGN); /* the terminal sends it to the command as well; we end when that does */
+	signal(SIGINT, SIG_IGN); /* the terminal sends SIGINT to the command as well, whose end stops the run */
 	signal(SIGPIPE, SIG_IGN);
 	pid = options.summary ? start(line.rest, &gate) : -ENOMEM;
 	if (pid < 0) {
@@ -130,7 +130,7 @@ int run__main(int argc, char **argv)
 	command_pid = pid;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGCHLD, &action, NULL);
-	on_child(SIGCHLD); /* it may have ended already */
+	on_child(SIGCHLD); /* the command may have ended already */
 	options.selection.ancestor = pid;
 	options.ready = open_gate;
 	options.ready_ctx = &gate;

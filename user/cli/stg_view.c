@@ -14,7 +14,7 @@
 #include "model/series.h"
 #include "report/stg_lines.h"
 
-#define SOURCE_WIDTH_MAX 48 /* of the column; longer ones stick out */
+#define SOURCE_WIDTH_MAX 48 /* width of the column; longer sources stick out */
 
 struct state {
 	enum vapro_class class;
@@ -23,7 +23,7 @@ struct state {
 	struct clusters *clusters; /* NULL: no workload that could be clustered */
 	uint64_t calls;
 	double seconds;
-	double bytes_min, bytes_max; /* vertices */
+	double bytes_min, bytes_max; /* vertices only */
 	bool approx;
 };
 
@@ -94,7 +94,7 @@ static int add_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
 	return clusters__add(state->clusters, low, high, bundle->n, bundle->sum_ns, bundle->min_ns, &handle);
 }
 
-/* Into its state, by the rules of the user. */
+/* Adds a bundle to its state by the rules of the user. */
 static int place_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
 {
 	struct vapro_bundle placed = *bundle;
@@ -137,7 +137,7 @@ static int put(struct stream_sink *sink, const struct stream_event *event)
 	}
 }
 
-/* The rules in force at the capture's time. Returns 0 or -ENOMEM. */
+/* Reads the rules in force at the capture's time. Returns 0 or -ENOMEM. */
 static int read_rules(struct stg_view *view, const struct capture_info *info)
 {
 	const char *named[RULES_NAMED];
@@ -212,7 +212,7 @@ int stg_view__ask_lines(struct stg_view *view, FILE *complaints)
 	return 0;
 }
 
-/* How many clusters a state's workloads form; 0 where they have no measure. */
+/* Returns how many clusters a state's workloads form; 0 where these have no measure. */
 static size_t cluster_count(const struct state *state)
 {
 	size_t count = 0;
@@ -222,7 +222,7 @@ static size_t cluster_count(const struct state *state)
 	return count;
 }
 
-/* `file:line`, of an edge `file:line -> file:line`, or "". Returns the length. */
+/* Formats `file:line`, of an edge `file:line -> file:line`, or "". Returns the length. */
 static size_t source_of(const struct stg_view *view, const struct state *state, char *buf, size_t size)
 {
 	const char *from = state->from ? stg_lines__of(view->lines, state->from) : "";
@@ -282,7 +282,7 @@ static bool add_text(cJSON *object, const char *name, const char *text)
 	return !text || cJSON_AddStringToObject(object, name, text);
 }
 
-/* Nothing where the line is not known. */
+/* Adds nothing where the line is not known. */
 static bool add_source(cJSON *object, const char *name, const char *line)
 {
 	return add_text(object, name, *line ? line : NULL);
@@ -326,7 +326,7 @@ int stg_view__json(struct stg_view *view, FILE *out)
 	return 0;
 }
 
-/* A text inside double quotes of DOT. */
+/* Writes a text inside double quotes of DOT. */
 static void quote(FILE *out, const char *text)
 {
 	for (; *text; text++) {
@@ -336,7 +336,7 @@ static void quote(FILE *out, const char *text)
 	}
 }
 
-/* The value of a label, or "". */
+/* Copies the value of a label, or "". */
 static void label(const char *labels, const char *key, char *buf, size_t size)
 {
 	const char *at = strstr(labels, key);
@@ -447,12 +447,12 @@ int stg__main(int argc, char **argv)
 		} else if (!strcmp(argv[i], "--rank") && i + 1 < argc) {
 			rank = (int)strtol(argv[++i], &end, 10);
 			if (end == argv[i] || *end || rank < 0) {
-				fprintf(stderr, "vapro stg: --rank: '%s' is no rank\n", argv[i]);
+				fprintf(stderr, "vapro stg: --rank: invalid rank '%s'\n", argv[i]);
 				goto out;
 			}
 		} else if (!strcmp(argv[i], "--run") && i + 1 < argc) {
 			if (!run_option__parse(argv[++i], &run)) {
-				fprintf(stderr, "vapro stg: --run: '%s' is no number of a run\n", argv[i]);
+				fprintf(stderr, "vapro stg: --run: invalid run number '%s'\n", argv[i]);
 				goto out;
 			}
 		} else if (argv[i][0] == '-') {
@@ -463,7 +463,7 @@ int stg__main(int argc, char **argv)
 		}
 	}
 	if (!count) {
-		fprintf(stderr, "vapro stg: a capture is needed; --help tells more\n");
+		fprintf(stderr, "vapro stg: a capture is needed; see --help\n");
 		goto out;
 	}
 	status = capture__run_info(files[0], run, &info, err, sizeof(err));

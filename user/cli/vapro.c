@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The tool a person types: run, analyze, diagnose, view, check. */
+/* The command-line tool: run, analyze, diagnose, view, stg, check. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static const struct {
 } commands[] = {
     {"run", run__main, "run a command (mpirun ...), watch it, end with a summary"},
     {"analyze", analyze__main, "replay captures or NDJSON fragments into the lines of a live run"},
-    {"diagnose", ask__main, "ask a running vaprod why ranks were slow in a time that you choose"},
+    {"diagnose", ask__main, "query a running vaprod for why ranks were slow in a time that you choose"},
     {"view", view__main, "draw the heat maps and regions of NDJSON output in the terminal"},
     {"stg", stg__main, "show the State Transition Graph of a capture, as a table or for dot(1)"},
     {"check", check__main, "say what this machine can do, what is missing and why"},
@@ -36,7 +36,7 @@ static void usage(FILE *out)
 	      out);
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
-	fputs("\n`vapro COMMAND --help` tells more. The daemon is vaprod.\n"
+	fputs("\n`vapro COMMAND --help` has the details. The daemon is vaprod.\n"
 	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it.\n",
 	      out);
 }
@@ -59,6 +59,6 @@ int main(int argc, char **argv)
 		puts("vapro " VAPRO_VERSION);
 		return EXIT_OK;
 	}
-	fprintf(stderr, "vapro: '%s' is no command; --help lists them\n", argv[1]);
+	fprintf(stderr, "vapro: unknown command '%s'; --help lists them\n", argv[1]);
 	return EXIT_USAGE;
 }

@@ -30,7 +30,7 @@ static bool has_terminal(void)
 	return fd >= 0;
 }
 
-/* Who rotates logs sends it; so does a terminal that goes away, and then the run ends as with SIGTERM. */
+/* Handles SIGHUP of log rotation, or of a terminal that goes away: then the run ends as with SIGTERM. */
 static void on_hangup(int number)
 {
 	int error = errno;
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (!status && line.rest_count) {
-		fprintf(stderr, "vaprod: '%s' is no option; --help lists them\n", line.rest[0]);
+		fprintf(stderr, "vaprod: unknown option '%s'; --help lists them\n", line.rest[0]);
 		status = EXIT_USAGE;
 	}
 	if (status) {

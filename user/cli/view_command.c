@@ -84,7 +84,7 @@ int view__main(int argc, char **argv)
 			return 2; /* getopt has said what is wrong */
 		}
 		if (!good) {
-			fprintf(stderr, "vapro view: '%s' is no value for this option; --help tells them\n", optarg);
+			fprintf(stderr, "vapro view: invalid value '%s' for this option; --help lists them\n", optarg);
 			return 2;
 		}
 	}

@@ -55,7 +55,7 @@ int cpus__settle(const char *list, char *err, size_t err_size)
 
 	if (list) {
 		if (!parse(list, &set)) {
-			snprintf(err, err_size, "--cpus: '%s' is no list of CPUs such as 0,2-3", list);
+			snprintf(err, err_size, "--cpus: invalid list of CPUs '%s'; expected such as 0,2-3", list);
 			return -EINVAL;
 		}
 		if (sched_setaffinity(0, sizeof(set), &set)) {

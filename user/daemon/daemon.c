@@ -21,7 +21,7 @@
 #define CALM_NS 50000000L
 #define IDLE_NS 200000000L
 #define SLACK_NS                                                                                                       \
-	4000000UL /* a tick of most kernels: we wake with one, and do not interrupt the target's CPU once more */
+	4000000UL /* a tick of most kernels: vaprod wakes with one, without another interrupt of the target's CPU */
 #define RESCAN_NS 2000000000ULL
 
 static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
@@ -34,7 +34,7 @@ static uint64_t to_mono(const struct daemon *daemon, uint64_t utc)
 	return utc - (daemon->clock.utc_ns - daemon->clock.mono_ns);
 }
 
-/* Our own and the confined readers'. */
+/* Returns the CPU time of the daemon and of its confined readers, s. */
 static double cpu_seconds(void)
 {
 	static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
@@ -56,14 +56,14 @@ static void begin(struct daemon *daemon)
 
 	daemon->begin_ns = mono_now();
 	daemon->recheck.due_ns = daemon->begin_ns + RECHECK_EVERY_NS;
-	daemon->next_second = daemon->begin_ns; /* at once: whether IO is to be traced */
+	daemon->next_second = daemon->begin_ns; /* at once, to decide whether IO is traced */
 	daemon->window_begin = to_utc(daemon, daemon->begin_ns) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->window_end = daemon->window_begin + span / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	daemon->first_window = daemon->window_begin;
 	daemon->cpu_at_window = cpu_seconds();
 }
 
-/* As the diagnosis asks. */
+/* Switches interrupt timing on or off as the diagnosis requests. */
 static void time_interrupts(struct daemon *daemon)
 {
 	struct vapro_stage_request request;
@@ -106,7 +106,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	line_sink__flush(daemon->lines);
 }
 
-/* Outputs and images that fail are told once and do not stop the run; the exit code remembers. */
+/* Reports each failed output or image once; the run goes on, and a failed output sets the exit code. */
 static void check_outputs(struct daemon *daemon)
 {
 	const char *code;
@@ -130,7 +130,7 @@ static void check_outputs(struct daemon *daemon)
 		daemon->accounts_warned = true;
 		watch__warn(
 		    daemon->watch, "accounts_full", 0,
-		    "more than %u threads are tracked at once: what the kernel says of further ones is not kept",
+		    "more than %u threads are tracked at once: the kernel's account of further threads is not recorded",
 		    KERNEL_ACCOUNTS);
 	}
 	if (collector__records_lost(daemon->collector) && !daemon->ring_warned) {
@@ -141,7 +141,7 @@ static void check_outputs(struct daemon *daemon)
 	}
 }
 
-/* What a rotation of logs asks for. The capture is one run in one file, and goes on in it. */
+/* Reopens the output after a rotation of logs. The capture is one run in one file and stays open. */
 static void reopen_output(struct daemon *daemon)
 {
 	char text[512];
@@ -153,7 +153,7 @@ static void reopen_output(struct daemon *daemon)
 		daemon->output_warned = false;
 }
 
-/* What a probe costs now, against what it cost at the start; not while each turn of the loop counts. */
+/* Compares a probe's cost with its cost at the start; not while the loop must not be delayed. */
 static void recheck_costs(struct daemon *daemon, uint64_t now)
 {
 	struct recheck *recheck = &daemon->recheck;
@@ -165,7 +165,7 @@ static void recheck_costs(struct daemon *daemon, uint64_t now)
 		recheck__scale(&daemon->costs, ratio);
 		row_attacher__scale(daemon->rows, ratio);
 		watch__warn(daemon->watch, "cost_changed", 0,
-			    "a probed call costs %.0f ns now, not %.0f ns: all costs are taken %.2g times from here on",
+			    "a probed call costs %.0f ns now, not %.0f ns: all costs are scaled by %.2g from here on",
 			    daemon->costs.call_ns, before, ratio);
 	}
 	recheck->due_ns = now + (recheck->doubted_ns > 0 ? RECHECK_SOON_NS : RECHECK_EVERY_NS);
@@ -192,7 +192,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	moved = attacher__check(daemon->attacher, second.threads);
 	if (moved)
 		watch__warn(daemon->watch, "returns_missing", 0,
-			    "%s: entries and returns departed; its probe moved to the function's entry", moved);
+			    "%s: entries and returns no longer match; its probe moved to the function's entry", moved);
 	if (counters__refresh(daemon->counters, kernel_side__bpf(daemon->side), text, sizeof(text)))
 		watch__warn(daemon->watch, "cpus_changed", 0, "%s", text);
 	recheck_costs(daemon, now);
@@ -202,7 +202,7 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	progress(daemon, now);
 }
 
-/* How long the loop may sleep: 10 ms while much comes in, up to 200 ms when nobody is watched. */
+/* Returns the loop's next sleep: 10 ms under load, up to 200 ms while no process is tracked. */
 static long pause_ns(struct daemon *daemon, int drained, uint64_t hits)
 {
 	bool busy = drained > 256 || hits - daemon->hits > 500;
@@ -213,7 +213,7 @@ static long pause_ns(struct daemon *daemon, int drained, uint64_t hits)
 	return watch__alive(daemon->watch) ? CALM_NS : IDLE_NS;
 }
 
-/* Why the loop should end now, or NULL. */
+/* Returns why the loop ends now, or NULL. */
 static const char *reason_to_end(const struct daemon *daemon, uint64_t now)
 {
 	const struct daemon_options *options = daemon->options;
@@ -235,7 +235,7 @@ static void on_mapped(void *ctx, pid_t pid, const char *path)
 	watch__mapped(daemon->watch, pid, path, mono_now());
 }
 
-/* New mappings; where some could not be told, everybody is looked at, but not all the time. */
+/* Reads new mappings; where some were lost, inspects every process, at most every RESCAN_NS. */
 static void find(struct daemon *daemon, uint64_t now)
 {
 	uint64_t lost;
@@ -251,7 +251,7 @@ static void find(struct daemon *daemon, uint64_t now)
 	watch__rescan(daemon->watch, now);
 }
 
-/* Sleeps, less where many mappings wait to be read, but never so little that the loop turns over 100 times a second. */
+/* Sleeps, less where many mappings wait to be read, but long enough for at most 100 iterations of the loop a second. */
 static void rest(const struct daemon *daemon, long ns)
 {
 	struct timespec left = {.tv_nsec = ns};
@@ -299,7 +299,7 @@ static const char *loop(struct daemon *daemon)
 	return reason;
 }
 
-/* Probes go first, then everything they left is drained, and the last window is told. */
+/* Removes the probes, drains all they left and emits the last window. */
 static void finish(struct daemon *daemon, const char *reason)
 {
 	uint64_t now = mono_now(), end;

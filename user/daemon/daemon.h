@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The live run: wires the floors together and owns the loop. vaprod is this and a command line;
- * `vapro run` is this around a command.
+ * The live run wires the layers together and owns the loop. vaprod adds a command line;
+ * `vapro run` adds a command to run.
  */
 #ifndef VAPRO_DAEMON_H
 #define VAPRO_DAEMON_H
@@ -22,19 +22,19 @@ struct daemon_options {
 	const char *output;	 /* file that lines are added to, or NULL */
 	bool to_stdout;		 /* lines go to standard output (as well) */
 	const char *capture;	 /* file that the run's bundles are added to, or NULL */
-	const char *cpus;	 /* list for ourselves, or NULL: housekeeping cores where the node has isolated ones */
+	const char *cpus;	 /* CPUs of the daemon, or NULL: housekeeping cores where the node has isolated ones */
 	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
 	bool quiet;		 /* no progress on stderr */
 	struct summary *summary; /* or NULL */
 	const volatile sig_atomic_t *stop;
-	volatile sig_atomic_t *reopen; /* set: the output file is to be opened again by its path; or NULL */
+	volatile sig_atomic_t *reopen; /* nonzero: the output file is reopened by its path; or NULL */
 	void (*ready)(void *ctx);      /* called once targets may start; or NULL */
 	void *ready_ctx;
 };
 
 /*
- * Runs until the end. Says what went wrong on stderr. Returns one of the exit codes above; where
- * probing failed the status tells kernel and privileges (3) from the rest (1).
+ * Runs until the end. Reports errors on stderr. Returns one of the exit codes above; where probing
+ * failed, EXIT_REFUSED means kernel or privileges, EXIT_FAILED any other cause.
  */
 int daemon__run(const struct daemon_options *options);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon's parts, for the files that set it up and run it; nobody else includes it. */
+/* The daemon's parts, private to the files that set it up and run it. */
 #ifndef VAPRO_DAEMON_PRIVATE_H
 #define VAPRO_DAEMON_PRIVATE_H
 
@@ -14,9 +14,9 @@
 #include "report/sink.h"
 #include "target/finder.h"
 
-#define SETTLE_NS 300000000ULL /* a window ends this much after its last bin: everything of it is drained by then */
+#define SETTLE_NS 300000000ULL /* delay after a window's last bin, in which all its records are drained */
 
-/* Events go to the analysis and, while that works, to the capture. */
+/* Events go to the analysis and, until its first error, to the capture. */
 struct tee {
 	struct stream_sink sink; /* first */
 	struct stream_sink *pipeline, *capture;
@@ -25,7 +25,7 @@ struct tee {
 
 #define HOP_REFUSALS 16
 
-/* Why call-sites of images could not be hopped, as far as it was said. */
+/* The reported reasons why call-sites of images cannot be hopped. */
 struct hop_refusals {
 	const char *reason[HOP_REFUSALS]; /* static text */
 	char image[HOP_REFUSALS][64];
@@ -39,7 +39,7 @@ struct daemon {
 	struct line_sink *lines;
 	struct counters *counters;
 	const char *expanded; /* the factor whose parts are counted; NULL: the time as a whole */
-	bool counters_lost;   /* while changing them, to somebody else */
+	bool counters_lost;   /* to another user of the counters, during a switch */
 	struct kernel_side *side;
 	struct attacher *attacher;
 	struct row_attacher *rows;
@@ -48,14 +48,14 @@ struct daemon {
 	struct collector *collector;
 	struct watch *watch;
 	struct io_tracing io;
-	struct finder *finder; /* or NULL: then whoever executes something is looked at for a while */
+	struct finder *finder; /* or NULL: every process is then inspected for a while after its exec */
 	struct costs costs;
 	struct recheck recheck;
 	struct hop_refusals refusals;
 	struct stream_clock clock;
 	struct ask_server *asks;	   /* or NULL */
-	uint64_t begin_ns;		   /* of the run, CLOCK_MONOTONIC */
-	uint64_t first_window;		   /* its begin, UTC */
+	uint64_t begin_ns;		   /* begin of the run, CLOCK_MONOTONIC */
+	uint64_t first_window;		   /* begin of the first window, UTC */
 	uint64_t window_begin, window_end; /* UTC, bin borders */
 	uint64_t next_second;
 	double cpu_at_window;
@@ -65,32 +65,32 @@ struct daemon {
 	    interrupts_failed;
 };
 
-/* Says what failed on stderr; the exit code for it. */
+/* Reports what failed on stderr. Returns EXIT_FAILED. */
 int daemon__fail(const char *format, const char *what);
 
-/* What can be counted here; refused where counters were asked for that there are not. Returns an exit code. */
+/* Finds the counters of this machine; refuses where requested ones are missing. Returns an exit code. */
 int daemon__look_for_counters(struct daemon *daemon);
 
-/* Outputs first: they must not cost a probed process anything when they cannot be had. Returns an exit code. */
+/* Opens the outputs before any probe, so that their failure costs no probed process. Returns an exit code. */
 int daemon__open_outputs(struct daemon *daemon);
 
-/* Loads and calibrates the kernel side and makes everything that stands on it, the analysis too, since what can be
- * counted is certain only then. Returns an exit code, with a sentence. */
+/* Loads and calibrates the kernel side and makes all that depends on it; the analysis too, since the countable events
+ * are certain only then. Returns an exit code, with a sentence in err. */
 int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
 
-/* After a window: counts what the analysis asks for until the next one. */
+/* Switches the counters after a window to what the analysis requests until the next window. */
 void daemon__turn_stage(struct daemon *daemon);
 
-/* Once a second: call-sites of wrappers are hopped to their callers, or no more, as the analysis asks. */
+/* Hops call-sites of wrappers to their callers, or back, once a second, as the analysis requests. */
 void daemon__hop(struct daemon *daemon);
 
-/* Says what this daemon is and has learnt of the machine. */
+/* Emits the hello line: the daemon and what it has learnt of the machine. */
 void daemon__tell_hello(struct daemon *daemon);
 
-/* Lets people ask (vapro diagnose); where it cannot, it warns. */
+/* Starts the query server (vapro diagnose); warns where that fails. */
 void daemon__hear(struct daemon *daemon);
 
-/* Gives back what was set up, also where that failed half way. */
+/* Frees what was set up, also after a set-up that failed half way. */
 void daemon__tear_down(struct daemon *daemon);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Who is watched next: what runs now, what was heard of, and who takes the place of one that ended. */
+/* Finds the processes to track: running ones, candidates, and successors of ended ones. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <signal.h>
@@ -12,12 +12,12 @@
 #include "daemon/tracker_private.h"
 
 #define LOOKS 5
-#define ATTACH_SHARE 0.01 /* of a process's life, that its attachment may take of CPU time */
+#define ATTACH_SHARE 0.01 /* share of a process's life that its attachment may cost in CPU time */
 
-/* Times after which somebody we heard of is looked at: a library is mapped some time after exec. */
+/* Times after which a candidate is inspected: a library is mapped some time after exec. */
 static const uint64_t look_after_ms[LOOKS] = {3, 20, 100, 400, 1500};
 
-/* A number asked for means the process that had it then, whatever it executes, and not who has it later. */
+/* A requested pid means the first process seen with it, whatever that executes, and no later one. */
 static bool is_named(struct watch *watch, const struct process *process)
 {
 	for (size_t i = 0; i < watch->selection->pid_count; i++) {
@@ -30,7 +30,7 @@ static bool is_named(struct watch *watch, const struct process *process)
 	return false;
 }
 
-/* Whether a process of which only number and executable are known may be a target; cheap. */
+/* Returns whether a process may be a target by its pid and executable alone; cheap. */
 static bool may_take(const struct watch *watch, pid_t pid)
 {
 	struct process stub = {.pid = pid};
@@ -45,7 +45,7 @@ static bool is_selective(const struct selection *selection)
 	return selection->pid_count || selection->glob_count || selection->ancestor;
 }
 
-/* Who only starts the processes of a job, with threads of its own: by base name. */
+/* Recognises by base name a launcher, which only starts a job's processes, with threads of its own. */
 static bool is_launcher(const struct process *process)
 {
 	static const char *const names[] = {"mpirun*", "mpiexec*", "orterun", "orted",	  "prte*",  "prun",
@@ -60,11 +60,11 @@ static bool is_launcher(const struct process *process)
 }
 
 /*
- * Whether a selected process without MPI has something to tell: a team of OpenMP threads; when it had
- * time to start, threads of its own, or functions that a site asked for. The programs that only start those
- * of a job are selected with it, and are none.
+ * Returns whether a selected process without MPI is observable: it has a team of OpenMP threads or, once it
+ * had time to start, threads of its own or functions that a site requested. Launchers are selected with
+ * their job and are excluded.
  */
-static bool tells_without_mpi(const struct watch *watch, const struct process *process, int look)
+static bool observable_without_mpi(const struct watch *watch, const struct process *process, int look)
 {
 	const struct selection *selection = watch->selection;
 
@@ -80,8 +80,8 @@ static bool tells_without_mpi(const struct watch *watch, const struct process *p
 }
 
 /*
- * Whether the attachment to a process, by what the last one to its library cost, would take more than 1 % of its life
- * so far: then it is put off until it would not. The first one to a library is not: what it will cost is not known.
+ * Returns whether attaching would cost more than 1 % of a process's life so far, by the cost of the last attachment to
+ * its library; the attachment is then put off until it does not. The first one to a library, of unknown cost, never is.
  */
 static bool is_too_young(struct watch *watch, const struct process *process, uint64_t now_ns)
 {
@@ -99,11 +99,10 @@ static bool is_too_young(struct watch *watch, const struct process *process, uin
 }
 
 /*
- * Looks at one process: attaches it when it is selected and has an MPI or, without one, something else
- * to tell, or was asked for by number. look: how often it was before, as it may
- * still map what it needs.
- * 0, -EAGAIN for later, -EINPROGRESS until watch->later.due_ns, -EBUSY while one of this number is not quite over,
- * -errno.
+ * Inspects one process: attaches it when it is selected and has an MPI or is observable without one, or was
+ * requested by pid. look: number of earlier inspections, as the process may still map what it needs.
+ * Returns 0, -EAGAIN for later, -EINPROGRESS until watch->later.due_ns, -EBUSY while an ended process of this pid is
+ * not drained yet, or -errno.
  */
 static int consider(struct watch *watch, pid_t pid, int look, uint64_t now_ns, char *err, size_t err_size)
 {
@@ -135,7 +134,7 @@ static int consider(struct watch *watch, pid_t pid, int look, uint64_t now_ns, c
 		goto leave;
 	}
 	status = -EAGAIN;
-	if (named || process__mpi(process, NULL) || tells_without_mpi(watch, process, look))
+	if (named || process__mpi(process, NULL) || observable_without_mpi(watch, process, look))
 		return watch__attach(watch, process, now_ns, err, err_size);
 leave:
 	process__free(process);
@@ -190,7 +189,7 @@ void watch__rescan(struct watch *watch, uint64_t now_ns)
 		int status = consider(watch, scanning.pids[i], 0, now_ns, ignored, sizeof(ignored));
 
 		if (status == -EAGAIN || status == -EINPROGRESS)
-			watch__heard_of(watch, scanning.pids[i], now_ns); /* it may have just begun */
+			watch__heard_of(watch, scanning.pids[i], now_ns); /* the process may have just begun */
 	}
 	free(scanning.pids);
 }
@@ -220,8 +219,8 @@ void watch__heard_of(struct watch *watch, pid_t pid, uint64_t now_ns)
 void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns)
 {
 	/*
-	 * A library will be heard of when it is mapped; only what is in the executable is there now, and, of
-	 * those asked for, what becomes of them without MPI.
+	 * The finder reports libraries when they are mapped: one inspection finds an MPI in the executable. Selected
+	 * processes are inspected further, as they may be observable without MPI.
 	 */
 	hear(watch, pid, now_ns, watch->parts.finds && !is_selective(watch->selection) ? 1 : LOOKS);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The governor's decisions (probe/governor.h) about the watched, carried out and told. */
+/* Carries out and reports the governor's decisions (overhead/governor.h) about the tracked processes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,21 +8,21 @@
 #include "base/grow.h"
 #include "daemon/tracker_private.h"
 
-#define AHEAD_NS 60000000ULL  /* before probes are opened the loop is faster than it sleeps else */
-#define ALERT_NS 500000000ULL /* who was over its budget once will be again soon after probes open */
-#define HELD_MOST 0.5	      /* of the budget, that the time for which it waited for vaprod is charged with */
-#define FAR_OVER 0.5	      /* of its time, that a process spends: all that is expensive is closed at once */
-#define KEEP_MOST 0.0625      /* of the calls, that may stay where the functions called most are closed */
-#define KEEP_SHARE 0.25	      /* of the budget, that they may cost */
+#define AHEAD_NS 60000000ULL  /* before probes are opened the loop is faster than it sleeps otherwise */
+#define ALERT_NS 500000000ULL /* a process once over its budget is so again soon after its probes open */
+#define HELD_MOST 0.5	      /* share of the budget up to which waits for vaprod are charged */
+#define FAR_OVER 0.5	      /* share of its time at which a process has all that is expensive closed at once */
+#define KEEP_MOST 0.0625      /* share of the cost that may stay open where the functions called most are closed */
+#define KEEP_SHARE 0.25	      /* share of the budget that calls left open may cost */
 
-#define GRACE_NS 1000000000ULL /* probes that were closed may cost until they are out: no reason to close more */
+#define GRACE_NS 1000000000ULL /* closed probes may cost until they are removed: no reason to close more */
 
 struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched)
 {
 	return &kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot];
 }
 
-/* Raises a process's turn: its threads begin anew. unseen: from here on some of its calls are not seen. */
+/* Raises a process's probe epoch, which resets its threads. unseen: some calls are not seen from now on. */
 static void turn(struct kernel_governed *orders, bool unseen)
 {
 	__atomic_store_n(&orders->turn, ((orders->turn >> 1) + 1) << 1 | unseen, __ATOMIC_RELEASE);
@@ -33,7 +33,6 @@ static bool closed(const struct watched *watched)
 	return watched->image && watched->image->closed;
 }
 
-/* Time up to now in which it was not seen as a whole goes into its account of the window. */
 void watch__count_gap(struct watched *watched, uint64_t now_ns, bool goes_on)
 {
 	struct governed *governed = &watched->governed;
@@ -67,7 +66,7 @@ void watch__begin_load(const struct watch *watch, struct watched *watched, uint6
 
 void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
-	/* until all links are open what lies between two calls is not a fragment: watch__join_image() */
+	/* until watch__join_image() has all links open, time between two calls is not a fragment */
 	*watch__orders(watch, watched) = (struct kernel_governed){.turn = 1};
 	watched->governed = (struct governed){0};
 	governor__open_account(&watch->parts.governor, &watched->governed.account, now_ns);
@@ -90,8 +89,8 @@ void watch__leave_image(const struct watch *watch, const struct watched *watched
 }
 
 /*
- * What its hits cost the thread that was hit most since the last charge, ns: a thread waits for its own hits only, so
- * that this is what the process may be slower by. What system calls cost is not divided.
+ * Adds what hits cost the thread that was hit most since the last charge, ns: a thread waits for its own hits only, so
+ * that this bounds the slowdown of the process. The cost of system calls is not divided.
  */
 static void spend(const struct watch *watch, struct watched *watched)
 {
@@ -120,7 +119,7 @@ static void spend(const struct watch *watch, struct watched *watched)
 	governed->charged_io = thinned_io;
 }
 
-/* True where it overdraws. */
+/* Charges a process's account. Returns true where the process overdraws. */
 static bool charge(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	struct governed *governed = &watched->governed;
@@ -130,7 +129,7 @@ static bool charge(struct watch *watch, struct watched *watched, uint64_t now_ns
 	spend(watch, watched);
 	spent = (double)(governed->spent_ns - governed->paid_ns);
 	governed->paid_ns = governed->spent_ns;
-	/* what vaprod itself took is paid as well, but fewer probes bring only some of that back */
+	/* waits for vaprod itself are charged as well, but fewer probes recover only some of them */
 	spent += fmin((double)(held_ns - governed->held_ns), HELD_MOST * watch->parts.governor.rate * passed);
 	governed->held_ns = held_ns;
 	if (!closed(watched)) {
@@ -170,28 +169,28 @@ const char *watch__say_load(const struct watch *watch, const struct watched *wat
 	return text;
 }
 
-static void tell_step(struct watch *watch, const struct watched *watched, const struct governor_plan *plan,
-		      unsigned before)
+static void report_step(struct watch *watch, const struct watched *watched, const struct governor_plan *plan,
+			unsigned before)
 {
 	char load[512], what[64] = "all returns are seen again";
 
 	watch__say_load(watch, watched, load, sizeof(load));
 	if (plan->thin)
-		snprintf(what, sizeof(what), "only states that come back within %g ms are let go",
+		snprintf(what, sizeof(what), "only states that recur within %g ms are suppressed",
 			 (double)governor__thin_ns(plan->thin) * 1e-6);
 	if (plan->thin < before)
 		watch__warn(watch, "released", watched->pid, "%s, which the budget of %.2g %% allows for: %s", load,
 			    watch__budget_pct(watch), what);
 	else
 		watch__warn(watch, "governed", watched->pid,
-			    "%s, over the budget of %.2g %%: the returns of calls in states that come back within %g "
-			    "ms are let go, which saves %.2g %%; %.0f %% of the time in and between calls stays told, "
-			    "the rest is uncovered, reason governed",
+			    "%s, over the budget of %.2g %%: the returns of calls in states that recur within %g ms "
+			    "are suppressed, which saves %.2g %%; %.0f %% of the time in and between calls stays "
+			    "covered, the rest is uncovered, reason governed",
 			    load, watch__budget_pct(watch), (double)governor__thin_ns(plan->thin) * 1e-6,
 			    plan->saved * 100, plan->covered * 100);
 }
 
-/* Looks at what a process cost lately. The plan for it. */
+/* Evaluates the recent cost of a process. Returns the plan for that process. */
 static struct governor_plan look(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	struct governed *governed = &watched->governed;
@@ -208,7 +207,7 @@ static struct governor_plan look(struct watch *watch, struct watched *watched, u
 	}
 	if (governor__step(&watch->parts.governor, &governed->steps, &governed->load, now_ns, &plan)) {
 		__atomic_store_n(&out->thin_ns, governor__thin_ns(governed->steps.thin), __ATOMIC_RELAXED);
-		tell_step(watch, watched, &plan, before);
+		report_step(watch, watched, &plan, before);
 	}
 	governed->cost = plan.cost;
 	return plan;
@@ -269,25 +268,26 @@ double watch__stepped_ratio(const struct costs *costs)
 	return costs->call_ns > 0 ? fmax(1, costs->stepped_call_ns / costs->call_ns) : 1;
 }
 
-/* Closes what costs most of an image on behalf of a process that overdraws, or all that is still open. */
+/* Closes an image's most expensive probes for a process that overdraws, or all that are still open. */
 static void close_image(struct watch *watch, struct image_turns *turns, struct watched *worst, uint64_t now_ns)
 {
 	struct governor *governor = &watch->parts.governor;
 	const struct governed *governed = &worst->governed;
 	double cost = governed->load.open_ns > 0 ? governed->load.cost_ns / governed->load.open_ns : 1, keep = 0;
 	bool again = turns->image->closed;
-	struct attacher_closed told;
+	struct attacher_closed outcome;
 	char load[512];
 
 	cost = fmax(cost, governed->account.speed);
 	if (!again)
 		keep = fmin(KEEP_MOST, KEEP_SHARE * governor->rate / cost);
 	watch__say_load(watch, worst, load, sizeof(load));
-	/* blind first: what is seen while links go is not the whole */
+	/* the gap begins first: while links are removed, calls are seen only in part */
 	watch__turn_image(watch, turns->image, true, false);
-	if (attacher__close(watch->parts.attacher, turns->image, keep, watch__stepped_ratio(watch->parts.costs), &told))
+	if (attacher__close(watch->parts.attacher, turns->image, keep, watch__stepped_ratio(watch->parts.costs),
+			    &outcome))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
-	watch__turn_image(watch, turns->image, true, told.parted);
+	watch__turn_image(watch, turns->image, true, outcome.parted);
 	refresh_gaps(watch, now_ns);
 	now_ns = mono_now();
 	watch__charge_image(watch, turns->image, now_ns);
@@ -303,10 +303,11 @@ static void close_image(struct watch *watch, struct image_turns *turns, struct w
 	watch__warn(
 	    watch, "governed", worst->pid,
 	    "%s, over the budget of %.2g %%: the probes of %u of %u functions of %s (most calls: %s) are closed for "
-	    "%.1f s and then opened in turns, about %.2g %% of the time; the gaps are uncovered, reason governed: "
-	    "all that is known of them is what the kernel's scheduler did to their threads",
-	    load, watch__budget_pct(watch), told.functions, told.of, turns->image->path, told.name ? told.name : "none",
-	    (double)(turns->turns.closed_until_ns - now_ns) * 1e-9, fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
+	    "%.1f s and then opened in a duty cycle of about %.2g %%; the gaps are uncovered, reason governed: "
+	    "only what the kernel's scheduler did to their threads is known",
+	    load, watch__budget_pct(watch), outcome.functions, outcome.of, turns->image->path,
+	    outcome.name ? outcome.name : "none", (double)(turns->turns.closed_until_ns - now_ns) * 1e-9,
+	    fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
 }
 
 static void open_image(struct watch *watch, struct image_turns *turns, uint64_t now_ns)
@@ -322,7 +323,7 @@ static void open_image(struct watch *watch, struct image_turns *turns, uint64_t 
 			watch__begin_load(watch, &watch->watched[i], now_ns);
 }
 
-/* Whether all that map it would keep the budget, with something to spare, if it stayed open. */
+/* Ends an image's duty cycle once every process that maps it keeps the budget with a margin. */
 static void release_image(struct watch *watch, struct image_turns *turns, uint64_t now_ns)
 {
 	if (!turns->told || turns->image->closed || now_ns < turns->turns.opened_ns + 2 * GOVERNOR_STEP_NS)
@@ -339,7 +340,7 @@ static void release_image(struct watch *watch, struct image_turns *turns, uint64
 		    watch__budget_pct(watch) * GOVERNOR_GIVE_BACK);
 }
 
-/* Its system calls cost more than half of what it does. */
+/* Returns whether traced system calls make up more than half of a process's cost. */
 static bool is_io(const struct watch *watch, const struct watched *watched)
 {
 	const struct governed *governed = &watched->governed;
@@ -348,7 +349,7 @@ static bool is_io(const struct watch *watch, const struct watched *watched)
 	return !governed->io.closed_until_ns && io * watch->parts.costs->syscall_ns * 2 > governed->load.cost_ns;
 }
 
-/* Most of its cost is that of system calls let go, which everybody on the node has: see io_tracing.h. */
+/* Returns whether suppressed system calls, which every process of the node pays for (io_tracing.h), cost most. */
 static bool is_tax(const struct watch *watch, const struct watched *watched)
 {
 	const struct governed *governed = &watched->governed;
@@ -370,8 +371,8 @@ static void close_io(struct watch *watch, struct watched *watched, uint64_t now_
 		return;
 	watch__warn(
 	    watch, "governed", watched->pid,
-	    "%s, over the budget of %.2g %%, most of it for system calls: they are let go for %.1f s and then told "
-	    "in turns; the gaps are uncovered, reason governed",
+	    "%s, over the budget of %.2g %%, most of it for system calls: they are suppressed for %.1f s and then "
+	    "recorded in a duty cycle; the gaps are uncovered, reason governed",
 	    watch__say_load(watch, watched, load, sizeof(load)), watch__budget_pct(watch),
 	    (double)(governed->io.closed_until_ns - now_ns) * 1e-9);
 }
@@ -391,11 +392,11 @@ static void open_io(struct watch *watch, struct watched *watched, uint64_t now_n
 	    now_ns < governed->io.opened_ns + 2 * GOVERNOR_STEP_NS)
 		return;
 	governed->io = (struct governor_turns){0};
-	watch__warn(watch, "released", watched->pid, "process %d (%s): its system calls are told again", watched->pid,
-		    watched->identity.exe);
+	watch__warn(watch, "released", watched->pid, "process %d (%s): its system calls are recorded again",
+		    watched->pid, watched->identity.exe);
 }
 
-/* A process overdraws: the least that is to be missed of it goes first, but what goes is gone at once. */
+/* Reduces the cost of a process that overdraws: what is missed least goes first, and at once. */
 static void relieve(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	const struct governed *governed = &watched->governed;
@@ -432,10 +433,10 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 	if (turns)
 		close_image(watch, turns, watched, now_ns);
 	else
-		governor__turned(&watched->governed.account); /* all that can be closed is */
+		governor__turned(&watched->governed.account); /* all that can be closed is closed */
 }
 
-/* Hits of rows whose exits are sites, of everybody so far. */
+/* Returns the hits of function entries whose exits are sites, of all processes so far. */
 static uint64_t row_hits(const struct watch *watch)
 {
 	uint64_t hits = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions beyond MPI's in a watched process: thread libraries, a site's own, and outlined ones. */
+/* Attaches functions beyond MPI's in a tracked process: those of thread libraries, of a site, and outlined ones. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static bool is_in(const struct function_row *row, const struct process *process,
 	return !fnmatch(row->image, base_name(mapping->path), FNM_EXTMATCH);
 }
 
-/* Each image once: the first executable mapping of it. */
+/* Returns whether a mapping is the first executable one of its image: each image counts once. */
 static bool is_first(const struct process *process, size_t index)
 {
 	const struct process_mapping *mapping = &process->mappings[index];
@@ -57,8 +57,8 @@ bool watch__maps_openmp(const struct process *process)
 }
 
 /*
- * MPI and OpenMP libraries wait in libc from threads of their own, which tells nothing of the
- * program: libc's rows are not automatic beside them.
+ * MPI and OpenMP libraries wait in libc from threads of their own, which shows nothing of the
+ * program: libc's function entries are not automatic beside these libraries.
  */
 static bool wants_threads(const struct watch *watch, const struct watched *watched, const struct process *process,
 			  const struct process_mapping *mapping, size_t threads)
@@ -68,13 +68,13 @@ static bool wants_threads(const struct watch *watch, const struct watched *watch
 	return !is_libc(mapping) || (threads > 1 && !watched->image && !watch__maps_openmp(process));
 }
 
-/* As for MPI libraries: beside others, few targets get links of their own. */
+/* Returns whether targets get links of their own: few ones beside other mappers, as for MPI libraries. */
 static bool is_alone(const struct watch *watch, const struct process_mapping *mapping)
 {
 	size_t targets, others;
 
 	if (is_libc(mapping))
-		return true; /* everybody maps it: never a link for all of them */
+		return true; /* every process maps libc: never a link for all mappers */
 	if (row_attacher__linked(watch->parts.rows, mapping))
 		return false;
 	selection__sharers(watch->selection, mapping, &targets, &others);
@@ -102,7 +102,7 @@ static int attach_thread_rows(struct watch *watch, struct watched *watched, cons
 {
 	int functions = 0;
 
-	/* where each probe is dear only what was asked for */
+	/* where each probe is expensive, only requested functions are probed */
 	if (watch->parts.threads == VAPRO_IO_OFF ||
 	    (watch->parts.threads == VAPRO_IO_AUTO && kernel_side__frugal(watch->parts.side)))
 		return 0;
@@ -147,7 +147,7 @@ int watch__attach_rows(struct watch *watch, struct watched *watched, const struc
 
 	if (watch->parts.user_row_count && !functions)
 		watch__warn(watch, "function_missing", process->pid,
-			    "process %d: none of the functions asked for is in what it maps", process->pid);
+			    "process %d: it maps none of the requested functions", process->pid);
 	watched->threaded = threads > 1;
 	return functions + attach_thread_rows(watch, watched, process, threads);
 }
@@ -204,8 +204,8 @@ void watch__rows_decided(void *ctx, const struct row_decision *decision)
 				    decision->count, decision->count == 1 ? "" : "s", decision->image,
 				    decision->cost_pct, processes, decision->calls_per_s,
 				    decision->count == 1 ? "is" : "are",
-				    decision->in_turns ? "opened in turns" : "left out", decision->functions,
-				    decision->in_turns ? "the first opens" : "looked at again", decision->left_out_s,
+				    decision->in_turns ? "opened in a duty cycle" : "left out", decision->functions,
+				    decision->in_turns ? "the first opens" : "checked again", decision->left_out_s,
 				    decision->in_turns ? "" : ", and less often each time");
 		break;
 	case ROWS_OPENED:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The analysis decides which call-sites are hopped to their callers (model/hops.h); here it is done, for all
- * processes at once, and told: a replay has the states that were seen, and the decisions as events.
+ * Carries out and reports, for all processes at once, the analysis' decisions which call-sites are hopped to their
+ * callers (model/hops.h): a replay has the states that were seen, and the decisions as events.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,15 +9,15 @@
 #include "daemon/daemon_private.h"
 #include "report/pipeline.h"
 
-#define AT_ONCE 8 /* decisions; the next second has others */
+#define AT_ONCE 8 /* decisions a second; others wait for the next one */
 
-/* How people find a call-site: by its symbol, where there is one. */
+/* Returns a call-site's symbol, by which people find it, or its name where it has none. */
 static const char *shown(const struct vapro_hop_event *event)
 {
 	return event->symbol ? event->symbol : event->site;
 }
 
-/* What cannot be hopped is said once for all call-sites of an image that share the reason. */
+/* Returns whether a refusal was reported: once for all call-sites of an image that share the reason. */
 static bool is_known(struct daemon *daemon, const struct vapro_hop_event *event)
 {
 	struct hop_refusals *refusals = &daemon->refusals;
@@ -45,11 +45,10 @@ static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 		    shown(event), event->site);
 		break;
 	case VAPRO_HOP_BACK:
-		watch__warn(
-		    daemon->watch, "hopped_back", 0,
-		    "times between the calls at %s (%s) spread whoever calls it: its calls are distinguished by "
-		    "their callers no more",
-		    shown(event), event->site);
+		watch__warn(daemon->watch, "hopped_back", 0,
+			    "times between the calls at %s (%s) spread for every caller: its calls are no longer "
+			    "distinguished by their callers",
+			    shown(event), event->site);
 		break;
 	case VAPRO_HOP_REFUSED:
 		if (!is_known(daemon, event))
@@ -75,7 +74,7 @@ static void carry_out(struct daemon *daemon, struct vapro_hop_event *event)
 		event->reason = resolver__hop(daemon->resolver, event->site, event->hop == VAPRO_HOP_UP, &top);
 	if (event->reason)
 		event->hop = VAPRO_HOP_REFUSED;
-	if (!top) /* of a caller that nobody calls there is nothing to say */
+	if (!top) /* a caller without callers is not worth a report */
 		say(daemon, event);
 	done.hop.end_ns = mono_now();
 	done.hop.hop = event->hop;

@@ -18,7 +18,7 @@ void io_tracing__init(struct io_tracing *io, struct kernel_side *side, const str
 	io_tax__init(&io->tax, bound);
 }
 
-/* System calls of the whole node so far, as far as they were traced. */
+/* Returns the system calls of the whole node that were traced so far. */
 static uint64_t count_calls(const struct io_tracing *io)
 {
 	int cpus = libbpf_num_possible_cpus(), map = bpf_map__fd(kernel_side__bpf(io->side)->maps.syscall_counts);
@@ -32,12 +32,12 @@ static uint64_t count_calls(const struct io_tracing *io)
 	return sum;
 }
 
-static void tell_given_up(const struct io_tracing *io, struct watch *watch)
+static void report_given_up(const struct io_tracing *io, struct watch *watch)
 {
 	watch__warn(
 	    watch, "io_not_worth", 0,
-	    "tracing system calls costs %.2g %% of this node's CPU time (%.0f system calls/s of everybody, %.0f ns "
-	    "each), and the watched spend %.2g %% of a CPU's time in IO: it is not traced for %.0f s",
+	    "tracing system calls costs %.2g %% of this node's CPU time (%.0f system calls/s of all processes, %.0f ns "
+	    "each), and the tracked processes spend %.2g %% of a CPU's time in IO: it is not traced for %.0f s",
 	    io->tax.tax * 100, io->tax.calls_s, io->costs->bystander_ns, io->tax.learnt * 100, io->tax.idle_s);
 }
 
@@ -63,7 +63,7 @@ void io_tracing__second(struct io_tracing *io, struct watch *watch, const struct
 	if (io->mode != VAPRO_IO_AUTO)
 		return;
 	if (io_tax__second(&io->tax, &last) == IO_GIVEN_UP)
-		tell_given_up(io, watch);
+		report_given_up(io, watch);
 	if ((io->tax.traced_s > 0) != on)
 		kernel_side__watch_syscalls(io->side, io->tax.traced_s > 0);
 }

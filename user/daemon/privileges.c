@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* of kernel headers that may be older */
+/* numbers that older kernel headers lack */
 #define PERFMON 38
 #define BPF 39
 #define RESTORE 40

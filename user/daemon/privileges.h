@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The capabilities that vaprod needs, by name. Root has them all, unless a service manager or a container
- * took some away: then what fails is far from its reason, or nothing fails and nothing is seen.
+ * dropped some: then what fails is far from its reason, or nothing fails and nothing is seen.
  */
 #ifndef VAPRO_PRIVILEGES_H
 #define VAPRO_PRIVILEGES_H
@@ -12,15 +12,15 @@
 
 struct privilege {
 	const char *name;
-	const char *consequence; /* of its absence, as a sentence without its end */
+	const char *consequence; /* consequence of its absence, a sentence without its end */
 	uint64_t any_of;	 /* bits of the capabilities each of which is enough */
-	bool required;		 /* without it nothing can be watched */
+	bool required;		 /* no process can be tracked without it */
 };
 
 extern const struct privilege privileges[];
 extern const size_t privilege_count;
 
-/* The effective capabilities of this process as bits; 0 where they cannot be read. */
+/* Returns the effective capabilities of this process as bits; 0 where they cannot be read. */
 uint64_t privileges__held(void);
 
 bool privilege__missing(const struct privilege *privilege, uint64_t held);

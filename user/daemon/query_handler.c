@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The daemon's answers to `vapro diagnose`: what it still has of the time and ranks that are asked about. */
+/* Responds to `vapro diagnose` with what the daemon retains of the requested time and ranks. */
 #include <string.h>
 
 #include "daemon/daemon_private.h"
@@ -11,7 +11,7 @@ static int put_line(void *arg, const char *line)
 	return fprintf(arg, "%s\n", line) < 0 ? -1 : 0;
 }
 
-/* In a copy of the daemon, which ends with it. */
+/* Runs in a forked copy of the daemon, which exits after the response. */
 static int answer_question(void *ctx, const struct ask_request *request, FILE *out, char *note, enum ask_error *error)
 {
 	struct daemon *daemon = ctx;
@@ -25,7 +25,7 @@ static int answer_question(void *ctx, const struct ask_request *request, FILE *o
 	int failed;
 
 	*error = ASK_FAILED;
-	/* bins of which all is drained */
+	/* only fully drained bins count */
 	question.now_ns = now > question.start_ns ? now / VAPRO_BIN_NS * VAPRO_BIN_NS : question.start_ns;
 	if (question.selection.relative) {
 		question.selection.relative = false;
@@ -53,5 +53,5 @@ void daemon__hear(struct daemon *daemon)
 	if (daemon->asks)
 		pipeline__remember(daemon->tee.pipeline, config->keep_s, config->keep_bytes);
 	else
-		watch__warn(daemon->watch, "no_socket", 0, "`vapro diagnose` will find nobody here: %s", err);
+		watch__warn(daemon->watch, "no_socket", 0, "`vapro diagnose` cannot reach this vaprod: %s", err);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions that never wait are left out of what is probed before anything else, where calls cost too much
- * (probe/governor.h). An image has one set for all processes that map it, since its links are theirs, and it changes
- * at one time: what is open then is discarded, requests that were posted are forgotten, and from there on all states
- * carry the set, in the kernel side's keys and in their labels.
+ * Where calls cost too much, functions that never wait are left out of the probes before anything else
+ * (overhead/governor.h). An image has one set for all processes that map it, since they share its links. A change of
+ * the set discards open calls and forgets posted requests; from then on all states carry the set, in the kernel side's
+ * keys and in their labels.
  */
 #include <bpf/libbpf.h>
 #include <math.h>
@@ -16,10 +16,10 @@
 
 _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 
-#define LEAST_LOOK_NS 2e7 /* of open time, before what a process cost in it is believed */
+#define LEAST_LOOK_NS 2e7 /* open time before a process's cost in it is trusted */
 
-#define FIRST_LOOK_NS 2e7	   /* of open time after a process is attached */
-#define ASKED_EACH_NS 500000000ULL /* to ask is to read a counter of each function on each CPU */
+#define FIRST_LOOK_NS 2e7	   /* open time of a process before its first check */
+#define ASKED_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
 
 /* Requests under way when posts are probed again are unknown; nearly all of them end within this time. */
 #define UNDER_WAY_NS 5000000000ULL
@@ -29,7 +29,7 @@ struct forgetting {
 	const struct attached_image *image;
 };
 
-/* Those that outlive their completions are still there when posts are probed again. */
+/* Persistent requests outlive their completions and are still there when posts are probed again. */
 static bool is_forgotten(void *ctx, uint32_t tgid, const struct kernel_request *request)
 {
 	const struct forgetting *forgetting = ctx;
@@ -51,7 +51,7 @@ static void count_gaps(struct watch *watch, const struct attached_image *image, 
 					 goes_on || watch->watched[i].governed.io.closed_until_ns);
 }
 
-/* The set of an image's processes, and until when requests that nobody saw posted are no loss. */
+/* Publishes the set of an image's processes; requests posted before known_ns may be unknown without a loss. */
 static void publish_set(struct watch *watch, const struct image_turns *turns, uint32_t without, uint64_t known_ns)
 {
 	for (size_t i = 0; i < watch->count; i++) {
@@ -64,7 +64,7 @@ static void publish_set(struct watch *watch, const struct image_turns *turns, ui
 	}
 }
 
-/* before: what is left out until now. */
+/* Changes an image's probes to turns->set. before: units left out until now. */
 static void change_set(struct watch *watch, struct image_turns *turns, uint32_t before)
 {
 	struct forgetting forgetting = {watch, turns->image};
@@ -116,8 +116,8 @@ bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now
 }
 
 /*
- * Whether a process costs more than its budget, though its allowance lasts for a while: it is looked at once soon after
- * it is attached, and then where the allowance is half gone.
+ * Returns whether a process costs more than its budget, though its allowance lasts for a while: checked once soon after
+ * its attachment, and then where the allowance is half gone.
  */
 static bool costs_too_much(const struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
@@ -158,7 +158,7 @@ void watch__probe_again(struct watch *watch, struct image_turns *turns, uint64_t
 		cost = fmax(cost, governed->cost);
 		mean = fmax(mean, governed->account.mean);
 	}
-	/* shares of what is called lately, but whole where a decision may be near */
+	/* shares cover recent calls only, but their count does not restart where a decision may be near */
 	if (now_ns >= turns->counted_ns + GOVERNOR_STEP_NS && mean < watch->parts.governor.rate / 2) {
 		attacher__begin_count(watch->parts.attacher, turns->image);
 		turns->counted_ns = now_ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the daemon opens, loads and makes before its loop, and what it says of itself. */
+/* Opens, loads and makes what the daemon needs before its loop, and emits the hello line. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static enum vapro_workload_source workload_source(const struct daemon *daemon)
 	return counters__count(daemon->counters) ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS;
 }
 
-/* Whether there are no counters although they were asked for. */
+/* Returns whether requested counters are missing. */
 static bool counters_missed(const struct daemon *daemon)
 {
 	enum vapro_counters wanted = daemon->options->config.counters;
@@ -65,7 +65,6 @@ static bool counters_missed(const struct daemon *daemon)
 	return !counters__count(daemon->counters) && wanted != VAPRO_COUNTERS_AUTO && wanted != VAPRO_COUNTERS_NONE;
 }
 
-/* What can be counted decides what everything else rests on. */
 int daemon__look_for_counters(struct daemon *daemon)
 {
 	daemon->counters = counters__new(&daemon->options->config);
@@ -77,7 +76,7 @@ int daemon__look_for_counters(struct daemon *daemon)
 	return EXIT_REFUSED;
 }
 
-/* For a reader that has stopped: a small part of what the daemon may hold. */
+/* Returns the bytes held for a reader that has stopped: a small part of the memory cap. */
 static size_t backlog(const struct vapro_config *config)
 {
 	uint64_t part = config->memory_cap / 16;
@@ -109,7 +108,7 @@ int daemon__open_outputs(struct daemon *daemon)
 	return EXIT_OK;
 }
 
-static enum line_fact told(enum fact fact)
+static enum line_fact to_line_fact(enum fact fact)
 {
 	return fact == FACT_UNKNOWN ? LINE_UNKNOWN : fact == FACT_YES ? LINE_YES : LINE_NO;
 }
@@ -120,13 +119,13 @@ static struct line_facts learnt_facts(const struct daemon *daemon)
 	const struct costs *costs = &daemon->costs;
 	enum fact emulation = FACT_UNKNOWN;
 
-	/* about twice on bare metal, far more where each step leaves a virtual machine */
+	/* a single step costs about twice on bare metal, far more where each one exits a virtual machine */
 	if (costs->call_ns > 0 && costs->stepped_call_ns > 0)
 		emulation = costs->stepped_call_ns > 1.3 * costs->call_ns ? FACT_YES : FACT_NO;
-	return (struct line_facts){.return_syscall = told(facts->return_syscall),
-				   .nop5_syscall = told(facts->nop5_syscall),
-				   .emulation = told(emulation),
-				   .thread_filter = told(facts->thread_filter)};
+	return (struct line_facts){.return_syscall = to_line_fact(facts->return_syscall),
+				   .nop5_syscall = to_line_fact(facts->nop5_syscall),
+				   .emulation = to_line_fact(emulation),
+				   .thread_filter = to_line_fact(facts->thread_filter)};
 }
 
 static void learnt_factors(const struct daemon *daemon, struct line_factor *lines)
@@ -208,7 +207,7 @@ void daemon__tell_hello(struct daemon *daemon)
 	free(counters);
 }
 
-/* Once it is known what is counted. Returns 0 or -ENOMEM. */
+/* Makes the analysis once the counted events are known. Returns 0 or -ENOMEM. */
 static int make_pipeline(struct daemon *daemon)
 {
 	const struct daemon_options *options = daemon->options;
@@ -220,7 +219,7 @@ static int make_pipeline(struct daemon *daemon)
 	return daemon->tee.pipeline ? pipeline__name_events(daemon->tee.pipeline, named) : -ENOMEM;
 }
 
-/* Much of what they are needed for fails in silence: what cannot be seen is not there. */
+/* Warns of missing capabilities, since much fails in silence without them: an unseen process looks absent. */
 static void warn_of_capabilities(struct daemon *daemon)
 {
 	uint64_t held = privileges__held();
@@ -257,7 +256,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
 	}
-	/* before what a probe costs is measured: reading them is part of it */
+	/* counters are armed before calibration, since reading them is part of a probe's cost */
 	status = counters__arm(daemon->counters, kernel_side__bpf(daemon->side));
 	if (status) {
 		snprintf(err, err_size, "the kernel does not take the counters: %s", strerror(-status));
@@ -306,7 +305,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	if (!daemon->finder)
 		watch__warn(daemon->watch, "no_finder", 0,
 			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);
-	/* of others, what is executed matters only where MPI may be in the executable of one that is selected */
+	/* execs of untracked processes matter only where a selected one may have MPI in its executable */
 	kernel_side__bpf(daemon->side)->data->tell_execs =
 	    !daemon->finder || options->selection.glob_count || options->selection.ancestor;
 	if (kernel_side__watch_tasks(daemon->side, err, err_size))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The progressive diagnosis drives the counters (papers/000 section 4.3): what the analysis asks for
- * after a window is counted until the next one ends. One group is on at a time, for the whole node.
+ * The progressive diagnosis drives the counters (papers/000 section 4.3): what the analysis requests
+ * after a window is counted until the next window ends. One group is on at a time, for the whole node.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "daemon/daemon_private.h"
 #include "report/pipeline.h"
 
-static void tell(struct daemon *daemon, const struct vapro_stage_request *request, uint64_t begin_ns,
-		 const char *refused)
+static void emit_stage(struct daemon *daemon, const struct vapro_stage_request *request, uint64_t begin_ns,
+		       const char *refused)
 {
 	char events[512];
 	struct stream_event event = {.type = STREAM_STAGE,
@@ -29,7 +29,7 @@ static void tell(struct daemon *daemon, const struct vapro_stage_request *reques
 	stream__put(&daemon->tee.sink, &event);
 }
 
-/* The whole of the time again: what is on whenever nobody asks for more, or cannot have it. */
+/* Counts the whole of the time again, as whenever no parts are requested or countable. */
 static void count_all(struct daemon *daemon, uint64_t begin_ns)
 {
 	const struct vapro_stage_request whole = {.stage = 1};
@@ -44,10 +44,10 @@ static void count_all(struct daemon *daemon, uint64_t begin_ns)
 	daemon->counters_lost = lost;
 	daemon->expanded = NULL;
 	if (!lost)
-		tell(daemon, &whole, begin_ns, NULL);
+		emit_stage(daemon, &whole, begin_ns, NULL);
 }
 
-/* Returns whether it is counted; where not, the analysis has been told. */
+/* Counts the requested parts. Returns whether the request is settled; if not, the analysis has the refusal. */
 static bool count_parts(struct daemon *daemon, const struct vapro_stage_request *request)
 {
 	const struct event_group *group = counters__find(daemon->counters, request->stage, request->expand);
@@ -55,16 +55,16 @@ static bool count_parts(struct daemon *daemon, const struct vapro_stage_request 
 	char err[256];
 
 	if (!group) {
-		tell(daemon, request, begin_ns, "no events that part it are known for this CPU");
+		emit_stage(daemon, request, begin_ns, "no events that part it are known for this CPU");
 		return false;
 	}
 	if (!counters__switch(daemon->counters, kernel_side__bpf(daemon->side), group, err, sizeof(err))) {
 		daemon->expanded = request->expand;
-		tell(daemon, request, begin_ns, NULL);
+		emit_stage(daemon, request, begin_ns, NULL);
 		return true;
 	}
 	if (counters__count(daemon->counters))
-		tell(daemon, request, mono_now(), err);
+		emit_stage(daemon, request, mono_now(), err);
 	count_all(daemon, begin_ns);
 	return daemon->counters_lost;
 }

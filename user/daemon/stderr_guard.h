@@ -7,10 +7,10 @@
 #ifndef VAPRO_STDERR_GUARD_H
 #define VAPRO_STDERR_GUARD_H
 
-/* From here on messages are written without waiting. Returns what end() needs, -1 where nothing changed. */
+/* Makes writes to standard error non-blocking. Returns what end() needs, -1 where nothing changed. */
 int stderr_guard__begin(void);
 
-/* Standard error is again what it was. */
+/* Restores standard error. */
 void stderr_guard__end(int saved);
 
 #endif

@@ -13,7 +13,7 @@
 #include "base/grow.h"
 #include "target/kernel_range.h"
 
-#define VERDICT_NS 1000000000ULL /* who maps an image is asked again after this */
+#define VERDICT_NS 1000000000ULL /* lifetime of a verdict on who maps an image */
 #define REMAP_NS 100000000ULL	 /* mappings come in bursts */
 #define ENDS_AT_ONCE 64
 
@@ -25,7 +25,7 @@ struct watch *watch__new(const struct watch_parts *parts, const struct selection
 		return NULL;
 	watch->parts = *parts;
 	watch->selection = selection;
-	watch->slots[KERNEL_SLOTS - 1] = true; /* the calibration child's */
+	watch->slots[KERNEL_SLOTS - 1] = true; /* reserved for the calibration child */
 	watch->statics = static_mpi__new();
 	watch->topology = topology__new("/sys", "/proc/cpuinfo");
 	watch->named_start = calloc(selection->pid_count + 1, sizeof(*watch->named_start));
@@ -62,8 +62,8 @@ static int own_slot(struct watch *watch)
 
 /*
  * A link for all mappers of an image makes every one of them trap; beside others, few targets get
- * links of their own (ARCHITECTURE section 2.4). To answer means to look at every process of the node, so
- * the ranks of a job, which come together, share one answer.
+ * links of their own (ARCHITECTURE section 2.4). The check inspects every process of the node, so the
+ * ranks of a job, which come together, share one verdict.
  */
 static bool alone(struct watch *watch, const struct process_mapping *mapping, uint64_t now_ns)
 {
@@ -71,7 +71,7 @@ static bool alone(struct watch *watch, const struct process_mapping *mapping, ui
 
 	if (attacher__linked(watch->parts.attacher, mapping))
 		return false;
-	/* of a job that is just starting, more than the first few may be there by now */
+	/* a job that is just starting may have more than the first few ranks by now */
 	if (!verdict->at_ns || now_ns > verdict->at_ns + VERDICT_NS || verdict->inode != mapping->inode ||
 	    verdict->device != mapping->device || verdict->uses >= ATTACHER_MAX_FILTERED) {
 		size_t targets, others;
@@ -103,8 +103,8 @@ static const struct watched *rank_of(const struct watch *watch, const struct pro
 }
 
 /*
- * Whether a return probe would kill it. A session then leaves this process's returns alone; other
- * links hijack the returns of all.
+ * Returns whether a return probe would kill the process. A session then spares the returns of this
+ * process; other links hijack the returns of all processes.
  */
 static bool returns_kill(const struct process *process)
 {
@@ -160,7 +160,7 @@ uint64_t watch__attach_cost(struct watch *watch, const struct process_mapping *m
 	return attacher__linked(watch->parts.attacher, mapping) ? cost->join_ns : cost->open_ns;
 }
 
-/* linked: its image had its links already. */
+/* Records the cost of an attachment. linked: the image had its links before. */
 static void note_attach_cost(struct watch *watch, const struct attached_image *image, bool linked, uint64_t ns)
 {
 	struct image_cost *cost = cost_of(watch, image->device, image->inode);
@@ -177,10 +177,6 @@ static void note_attach_cost(struct watch *watch, const struct attached_image *i
 		cost->open_ns = ns;
 }
 
-/*
- * Begins to watch a process that was read; takes it over. The kernel side must know the process, its
- * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence.
- */
 int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size)
 {
 	const struct process_mapping *library = NULL;
@@ -193,12 +189,12 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	bool owned = true, by_itself, linked = library && attacher__linked(watch->parts.attacher, library);
 	int slot, status, functions;
 
-	fresh.identity.mappings = NULL; /* they stay the resolver's */
+	fresh.identity.mappings = NULL; /* the mappings stay the resolver's */
 	fresh.identity.text = NULL;
 	reason = refusal_of(watch, process, err, err_size, &status);
 	if (reason)
 		goto refused;
-	if (rank_of(watch, process)) /* asked for beside another that is this rank: a row of its own */
+	if (rank_of(watch, process)) /* requested beside another process of this rank: a row of its own */
 		fresh.identity.rank = process->rank = -1;
 	slot = own_slot(watch);
 	fresh.pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
@@ -253,7 +249,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	reason = library && returns_kill(&fresh.identity)
 		     ? "this kernel kills a seccomp-filtered process at a return probe: time is entry to entry"
 		 : library	   ? NULL
-		 : functions	   ? "it maps no MPI library: only its threads and the functions asked for are seen"
+		 : functions	   ? "it maps no MPI library: only its threads and the requested functions are seen"
 		 : watch->parts.io ? "it maps no MPI library: only its IO is seen"
 				   : "it maps no MPI library, and IO is off: nothing is seen";
 	watch__tell_process(watch, &fresh, LINE_ATTACHED, 0, reason);
@@ -279,7 +275,7 @@ refused:
 	return status;
 }
 
-/* Asks of all at once which of the watched have ended: the kernel is called a few times, not once for each. */
+/* Marks the tracked processes that have ended, by one system call for many instead of one for each. */
 static void look_for_ends(struct watch *watch)
 {
 	struct pollfd fds[ENDS_AT_ONCE];
@@ -306,7 +302,7 @@ static void say_goodbye(struct watch *watch, struct watched *watched, enum line_
 	watch__tell_process(watch, watched, state, hits, watched->image && !hits ? "mapped but never hit" : reason);
 }
 
-static void let_go(struct watch *watch, struct watched *watched, const char *reason, uint64_t now_ns)
+static void detach(struct watch *watch, struct watched *watched, const char *reason, uint64_t now_ns)
 {
 	const struct attached_image *image = watched->image;
 
@@ -320,7 +316,7 @@ static void let_go(struct watch *watch, struct watched *watched, const char *rea
 	kernel_side__untrack(watch->parts.side, watched->pid);
 }
 
-/* A process that had no MPI when it was attached has one now. */
+/* Attaches the MPI that a process lacked when it was attached, if it has one now. */
 static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	const struct process_mapping *library;
@@ -373,7 +369,7 @@ void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t no
 	struct watched *watched = watch__of(watch, pid);
 	bool mpi = process__mpi_of_path(path);
 
-	if (path[0] != '/' || path[1] == '/') /* no file: vdso, what a compiler at run time made */
+	if (path[0] != '/' || path[1] == '/') /* no file: the vdso, or code compiled at run time */
 		return;
 	if (!watched || watched->ended_ns) {
 		if (mpi)
@@ -392,8 +388,8 @@ void watch__exec(struct watch *watch, pid_t pid, uint64_t exec_ns, uint64_t now_
 
 	if (watched && !watched->ended_ns) {
 		if (exec_ns < watched->attached_ns)
-			return; /* it was read after that: its mappings, which come another way, were told first */
-		let_go(watch, watched, "it became another program (exec)", now_ns);
+			return; /* the process was read after the exec, whose mappings arrived first, another way */
+		detach(watch, watched, "it became another program (exec)", now_ns);
 	}
 	watch__executed(watch, pid, now_ns);
 }
@@ -406,15 +402,15 @@ void watch__poll(struct watch *watch, uint64_t now_ns)
 		struct watched *watched = &watch->watched[i];
 
 		if (watched->ended_ns) {
-			i -= watch__retire(watch, watched, now_ns); /* its files are let go of: they make umount fail */
+			i -= watch__retire(watch, watched, now_ns); /* open files make umount fail */
 			continue;
 		}
 		if (watched->gone) {
-			/* what the kernel told of it before its end, an exec perhaps, comes first */
+			/* records of the process before its end, perhaps an exec, come first */
 			collector__drain_ring(watch->parts.collector);
 			watched = &watch->watched[i];
 			if (!watched->ended_ns)
-				let_go(watch, watched, "it ended", now_ns);
+				detach(watch, watched, "it ended", now_ns);
 		} else if (watched->remapped_ns && now_ns >= watched->remapped_ns + REMAP_NS) {
 			remap(watch, watched, now_ns);
 		}

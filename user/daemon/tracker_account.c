@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the watched cost and what is known of them, second by second and window by window. */
+/* Accounts for the tracked processes, their cost and facts, by second and by window. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -10,13 +10,13 @@
 #include "base/grow.h"
 #include "daemon/tracker_private.h"
 
-#define RETIRE_NS 600000000ULL /* after a process's end its last bin is drained by then */
+#define RETIRE_NS 600000000ULL /* delay after a process's end until its last bin is drained */
 
 #define ENDED_MOST 65536 /* threads whose end is not reported yet */
 
-#define SILENT_NS 10000000000ULL /* without any call since it is watched: worth a word */
+#define SILENT_NS 10000000000ULL /* time without any call after an attachment that is reported */
 
-#define REQUEST_NS 60000000000ULL /* no completion was seen for this long: none will be */
+#define REQUEST_NS 60000000000ULL /* age of a request whose completion is given up */
 
 static void say_pathless(struct watch *watch, struct watched *watched)
 {
@@ -24,11 +24,11 @@ static void say_pathless(struct watch *watch, struct watched *watched)
 		return;
 	watched->pathless = true;
 	watch__warn(watch, "no_frame_pointers", watched->pid,
-		    "process %d (%s) keeps no frame pointers: its states are told by call-site alone", watched->pid,
-		    watched->identity.exe);
+		    "process %d (%s) keeps no frame pointers: its states are distinguished by call-site alone",
+		    watched->pid, watched->identity.exe);
 }
 
-/* A process with more states than its share: each consequence is reported once. */
+/* Reports once each consequence of a process's having more states than its share. */
 static void say_bounded(struct watch *watch, struct watched *watched)
 {
 	uint32_t fresh = watch__counters(watch, watched)->bounded & ~watched->bounded_told;
@@ -47,13 +47,13 @@ static void say_bounded(struct watch *watch, struct watched *watched)
 }
 
 /*
- * Who attaches to a job because it hangs sees none of its calls begin. What /proc tells of it then is no
- * fragment, but where to look next.
+ * A user who attaches to a hanging job sees none of its calls begin. What /proc shows of a process then
+ * is no fragment, but a hint where to look next.
  */
 static void say_silent(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	const struct kernel_counters *counters = watch__counters(watch, watched);
-	struct process_doing doing;
+	struct process_doing activity;
 	char rank[32] = "", where[384] = "runs";
 	bool closed = kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot].turn & 1;
 
@@ -64,37 +64,37 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 		watched->silence_told = true;
 		return;
 	}
-	if (process__doing(watched->pid, &doing))
+	if (process__doing(watched->pid, &activity))
 		return;
 	if (!watched->looked_ns) {
 		watched->looked_ns = now_ns;
-		watched->looked_cpu_s = doing.cpu_s;
+		watched->looked_cpu_s = activity.cpu_s;
 		return;
 	}
 	watched->silence_told = true;
 	if (watched->identity.rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %d, ", watched->identity.rank);
-	if (doing.state != 'R')
-		snprintf(where, sizeof(where), "%s%s%s%s%s", doing.state == 'T' ? "is stopped" : "sleeps",
-			 *doing.call ? " in " : "", doing.call, *doing.file ? " of " : "", doing.file);
+	if (activity.state != 'R')
+		snprintf(where, sizeof(where), "%s%s%s%s%s", activity.state == 'T' ? "is stopped" : "sleeps",
+			 *activity.call ? " in " : "", activity.call, *activity.file ? " of " : "", activity.file);
 	watch__warn(
 	    watch, "no_calls", watched->pid,
-	    "process %d (%s%s): no call was seen in the %.0f s since it was attached: what it is in, a call or a "
-	    "computation, began before and is not told; its main thread %s; %.1f s of CPU time meanwhile",
+	    "process %d (%s%s): no call was seen in the %.0f s since it was attached: its present call or computation "
+	    "began before and is not reported; its main thread %s; %.1f s of CPU time meanwhile",
 	    watched->pid, rank, watched->identity.exe, (double)(now_ns - watched->attached_ns) * 1e-9, where,
-	    doing.cpu_s - watched->looked_cpu_s);
+	    activity.cpu_s - watched->looked_cpu_s);
 }
 
 void watch__thread_ended(struct watch *watch, pid_t pid, pid_t tid, uint64_t time_ns)
 {
-	/* a main thread may end long before its process: that is reported by itself */
+	/* a main thread may end long before its process, whose end is reported separately */
 	if (tid == pid || watch->ended_count >= ENDED_MOST ||
 	    grow(&watch->ended, &watch->ended_room, watch->ended_count + 1, sizeof(*watch->ended)))
 		return;
 	watch->ended[watch->ended_count++] = (struct ended_thread){tid, time_ns};
 }
 
-/* Reports the ends of threads whose last bundles were drained: one that has none has no number either. */
+/* Reports the ends of threads whose last bundles were drained: a thread without bundles has no number. */
 static void report_ended(struct watch *watch, uint64_t now_ns)
 {
 	size_t done = 0;
@@ -164,7 +164,7 @@ void watch__stopped(struct watch *watch, pid_t pid)
 	    pid, watched->identity.exe, base ? base + 1 : "unknown", tracer);
 }
 
-static int tell_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
+static int emit_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
 {
 	const struct kernel_governed *orders = &kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot];
 	struct kernel_counters now = *watch__counters(watch, watched), delta = {0};
@@ -172,7 +172,7 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	struct stream_event event = {.type = STREAM_FACTS};
 	uint64_t from = begin_ns > watched->attached_ns ? begin_ns : watched->attached_ns;
 	uint64_t to = watched->ended_ns && watched->ended_ns < end_ns ? watched->ended_ns : end_ns;
-	uint64_t told = collector__told(watch->parts.collector, watched->slot) - watched->told;
+	uint64_t delivered = collector__told(watch->parts.collector, watched->slot) - watched->told;
 
 	if (governed->gap_ns)
 		watch__count_gap(watched, to, true);
@@ -193,10 +193,10 @@ static int tell_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];
 	event.facts.lost[VAPRO_LOST_GOVERNED] += event.facts.thinned;
-	/* handed over by the kernel side and never told; of the living some are always under way */
-	if (watched->ended_ns && now.emitted > told + watched->unaccounted) {
-		event.facts.lost[VAPRO_LOST_UNACCOUNTED] += now.emitted - told - watched->unaccounted;
-		watched->unaccounted = now.emitted - told;
+	/* fragments emitted by the kernel side and never delivered; of live processes some are always under way */
+	if (watched->ended_ns && now.emitted > delivered + watched->unaccounted) {
+		event.facts.lost[VAPRO_LOST_UNACCOUNTED] += now.emitted - delivered - watched->unaccounted;
+		watched->unaccounted = now.emitted - delivered;
 	}
 	watched->window = now;
 	governed->closed_ns = 0;
@@ -232,7 +232,7 @@ bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns
 		return false;
 	say_pathless(watch, watched);
 	say_bounded(watch, watched);
-	tell_facts(watch, watched, watch->window_ns, now_ns);
+	emit_facts(watch, watched, watch->window_ns, now_ns);
 	forget(watch, watched);
 	return true;
 }
@@ -242,7 +242,7 @@ struct aging {
 	uint64_t now_ns;
 };
 
-/* A request of a process that has ended, or an old one, is one whose completion we do not see. */
+/* Returns whether a request's completion is missed for good: its process has ended, or the request is old. */
 static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *request)
 {
 	struct aging *aging = ctx;
@@ -264,7 +264,7 @@ static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *requ
 	return true;
 }
 
-/* What ended before a window's end and has been drained since. */
+/* Forgets the processes that ended before a window's end and have been drained since. */
 static void retire(struct watch *watch, uint64_t end_ns)
 {
 	for (size_t i = 0; i < watch->count; i++) {
@@ -294,8 +294,8 @@ int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
 				status = watch__tell_place(watch, watched, tids[j]);
 		}
 		if (!status)
-			status = tell_facts(watch, watched, begin_ns, end_ns);
-		say_pathless(watch, watched); /* of one that has ended since the last second, too */
+			status = emit_facts(watch, watched, begin_ns, end_ns);
+		say_pathless(watch, watched); /* covers a process that ended since the last second */
 		say_bounded(watch, watched);
 	}
 	retire(watch, end_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of the watch share and nobody else sees. */
+/* Declarations that only the tracker's own files share. */
 #ifndef VAPRO_WATCH_PRIVATE_H
 #define VAPRO_WATCH_PRIVATE_H
 
@@ -10,32 +10,32 @@
 #include "vapro.skel.h"
 #include "daemon/tracker.h"
 
-/* What the governor does about a process, and what it rests on. */
+/* The governor's state for one process. */
 struct governed {
 	struct governor_account account;
 	struct governor_steps steps;
-	struct governor_turns io; /* its system calls */
+	struct governor_turns io; /* duty cycle of system calls */
 	struct kernel_counters charged;
 	uint64_t charged_io;
-	uint64_t held_ns;	       /* its threads waited for vaprod, up to the last charge */
-	uint64_t spent_ns;	       /* by its busiest thread, so far */
-	uint64_t paid_ns, reported_ns; /* of that, charged to the account, and in windows that ended */
-	struct governor_load load;     /* of the time since load_ns; and what counters were then */
+	uint64_t held_ns;	       /* time that its threads waited for vaprod, up to the last charge */
+	uint64_t spent_ns;	       /* cost to its busiest thread so far */
+	uint64_t paid_ns, reported_ns; /* parts of spent_ns: charged to the account, and in windows that ended */
+	struct governor_load load;     /* load since load_ns; load_* below: counters at load_ns */
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
-	double cost;	    /* of the last load, share of its time */
-	bool looked;	    /* once, soon after it was attached */
-	uint64_t asked_ns;  /* when it was last asked what could be left out, before its allowance is used up */
-	uint64_t gap_ns;    /* since when some of it is not seen and not counted yet; 0 = all is seen */
-	uint64_t closed_ns; /* such time in this window */
-	uint64_t thinned, thinned_ns, thinned_io; /* at the last window's end */
+	double cost;	    /* cost of the last load, share of the process's time */
+	bool looked;	    /* the check soon after the attachment was made */
+	uint64_t asked_ns;  /* last check of what could be left out, before the allowance is used up */
+	uint64_t gap_ns;    /* begin of the time with unseen calls that is not counted yet; 0 = all is seen */
+	uint64_t closed_ns; /* time with unseen calls in this window */
+	uint64_t thinned, thinned_ns, thinned_io; /* counts at the last window's end */
 };
 
-/* An image's probes: what is left out of them, and whether they are closed and opened in turns. */
+/* An image's probes: the functions left out, and the duty cycle. */
 struct image_turns {
 	const struct attached_image *image;
 	struct governor_set set;
-	uint64_t counted_ns; /* since when calls are counted, for the shares of functions */
+	uint64_t counted_ns; /* begin of the count of calls, for the shares of functions */
 	struct governor_turns turns;
 	uint64_t closed_ns; /* when links were closed last */
 	bool told;
@@ -51,46 +51,46 @@ struct watched {
 	const struct attached_image *image;
 	char build_id[IMAGE_BUILD_ID_MAX];
 	uint64_t attached_ns, ended_ns;
-	uint64_t attach_cost_ns; /* CPU time that was spent on reading its images and setting its probes */
+	uint64_t attach_cost_ns; /* CPU time spent on reading its images and setting its probes */
 	uint64_t start_utc_ns;
-	struct kernel_counters window; /* at the last window's end */
+	struct kernel_counters window; /* counters at the last window's end */
 	struct governed governed;
-	uint64_t told;	      /* vertex fragments of this slot, when it was given */
-	uint64_t unaccounted; /* reported so far */
+	uint64_t told;	      /* vertex fragments of this slot before it was assigned */
+	uint64_t unaccounted; /* fragments reported as unaccounted so far */
 	uint64_t io_calls, io_ns;
-	uint64_t looked_ns; /* when it was looked at first, and what CPU time it had then */
+	uint64_t looked_ns; /* time of the first check for calls, and CPU time by then */
 	double looked_cpu_s;
-	uint64_t remapped_ns;  /* it mapped more at this time; 0: it is as it was read */
-	bool io_asked;	       /* it did IO before it was watched: traced at once, not after a second of watching */
-	bool threaded;	       /* its thread rows were looked for when it had threads */
+	uint64_t remapped_ns;  /* time of mappings made since it was read; 0: none */
+	bool io_asked;	       /* it did IO before its attachment: traced at once, not after a second */
+	bool threaded;	       /* its thread functions were attached once it had threads */
 	bool gone;	       /* its end was seen */
-	bool pathless;	       /* keeps no frame pointers, and that was said */
-	pid_t tracer;	       /* that a warning was given of; 0: none */
+	bool pathless;	       /* it keeps no frame pointers, as was reported */
+	pid_t tracer;	       /* tracer that was reported; 0: none */
 	uint32_t bounded_told; /* KERNEL_BOUNDED_* that were reported */
-	bool silence_told;     /* that no call was seen, or one was and there is nothing to tell */
+	bool silence_told;     /* its silence was reported, or a call was seen */
 };
 
 struct heard {
 	pid_t pid;
 	uint64_t since_ns;
 	int looks, limit;
-	uint64_t due_ns; /* it is old enough for its attachment then; 0 = that was not asked yet */
+	uint64_t due_ns; /* time from which it is old enough to attach; 0 = not checked yet */
 	char exe[64];	 /* set with due_ns */
 };
 
-/* What the last attachment to an image cost, ns: the next one is put off by it. 0 = not known yet. */
+/* Cost of the last attachment to an image, ns, by which the next one is put off. 0 = not known yet. */
 struct image_cost {
 	uint64_t device, inode;
-	uint64_t join_ns; /* of a process whose image had its links */
-	uint64_t open_ns; /* where they were opened; not the first time, when the image was read as well */
+	uint64_t join_ns; /* attachment of a process whose image had its links */
+	uint64_t open_ns; /* attachment that opened links; not the first, which read the image as well */
 };
 #define IMAGE_COSTS 16
 
-/* Whether the last image that was asked about is shared with others than targets. */
+/* Whether the last image checked is shared with processes that are no targets. */
 struct verdict {
 	uint64_t device, inode, at_ns;
 	bool alone;
-	uint32_t uses; /* by processes that are alone */
+	uint32_t uses; /* uses by processes with links of their own */
 };
 
 /* A thread that ended. */
@@ -106,21 +106,21 @@ struct watch {
 	size_t count, room;
 	struct heard *heard;
 	size_t heard_count, heard_room;
-	struct heard later; /* of one that was too young: its due_ns and exe */
+	struct heard later; /* due_ns and exe of a process that was too young */
 	bool slots[KERNEL_SLOTS];
 	size_t ever;
-	uint64_t hits; /* of processes that ended */
+	uint64_t hits; /* hits of processes that ended */
 	uint64_t last_second_ns;
-	uint64_t window_ns; /* CLOCK_MONOTONIC; the present window began here */
+	uint64_t window_ns; /* begin of the present window, CLOCK_MONOTONIC */
 	struct static_mpi *statics;
 	struct topology *topology;
-	uint64_t *named_start; /* of the processes asked for by number; 0 not seen yet */
+	uint64_t *named_start; /* start times of the processes requested by pid; 0 = not seen yet */
 	struct verdict verdict;
 	struct image_cost costs[IMAGE_COSTS]; /* a ring */
 	size_t cost_count;
 	struct image_turns *turns;
 	size_t turn_count, turn_room;
-	struct ended_thread *ended; /* in the order of their ends */
+	struct ended_thread *ended; /* in the order of end times */
 	size_t ended_count, ended_room;
 };
 
@@ -134,51 +134,51 @@ static inline uint64_t watch__hits_of(const struct watch *watch, const struct wa
 	return watch__counters(watch, watched)->enter;
 }
 
-/* Start of a process as UTC, ns. */
+/* Returns the start of a process as UTC, ns. */
 uint64_t watch__start_utc(const struct process *process);
 
 struct watched *watch__of(struct watch *watch, pid_t pid);
 
 /*
- * Begins to watch a process that was read; takes it over. The kernel side must know the process, its
- * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence.
+ * Begins to track a process that was read; takes ownership. The kernel side must know the process, its
+ * handles and its libc before the first hit, so the links come last. 0 or -errno with a sentence in err.
  */
 int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size);
 
-/* What an attachment to an image will cost by what the last one did, ns; 0 where there was none. */
+/* Returns the expected cost of an attachment to an image, that of the last one, ns; 0 where there was none. */
 uint64_t watch__attach_cost(struct watch *watch, const struct process_mapping *mapping);
 
-/* A process became another program: it is looked at soon. */
+/* Makes a process that became another program a candidate. */
 void watch__executed(struct watch *watch, pid_t pid, uint64_t now_ns);
 
-/* Looks at whom we heard of. */
+/* Inspects the candidates that are due. */
 void watch__look(struct watch *watch, uint64_t now_ns);
 
-/* Forgets one that ended and has been drained since, with its last facts. false where it is too early. */
+/* Forgets a process that ended and has been drained since, after its last facts. false where it is too early. */
 bool watch__retire(struct watch *watch, struct watched *watched, uint64_t now_ns);
 
-/* Attaches user and thread rows of a process that begins to be watched. Returns how many functions. */
+/* Attaches user and thread functions of a newly tracked process. Returns how many functions. */
 int watch__attach_rows(struct watch *watch, struct watched *watched, const struct process *process);
 
-/* A process maps more than it did. */
+/* Attaches user and thread functions of a process that maps more than before. */
 void watch__rows_remapped(struct watch *watch, struct watched *watched);
 
-/* A process may have got threads since. */
+/* Attaches thread functions of a process that has got threads since. */
 void watch__look_for_threads(struct watch *watch, struct watched *watched, size_t threads);
 
 /* Reports a decision about functions' probes; ctx: the watch. */
 void watch__rows_decided(void *ctx, const struct row_decision *decision);
 
-/* Whether a process maps a library of OpenMP's. */
+/* Returns whether a process maps an OpenMP library. */
 bool watch__maps_openmp(const struct process *process);
 
-/* A process begins to be governed: its slot is its own from now on. */
+/* Begins to govern a process, which owns its slot from now on. */
 void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns);
 
-/* All that will be probed of it is: its image's probes may be closed at present, or some left out. */
+/* Starts the recording of a process whose links are set; its image may have probes closed or left out. */
 void watch__join_image(struct watch *watch, struct watched *watched, uint64_t now_ns);
 
-/* Its links are about to change one by one: until it joins its image, no time between two calls is a fragment. */
+/* Prepares a change of links one by one: until watch__join_image(), no time between two calls is a fragment. */
 void watch__leave_image(const struct watch *watch, const struct watched *watched);
 
 /*
@@ -187,52 +187,52 @@ void watch__leave_image(const struct watch *watch, const struct watched *watched
  */
 bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now_ns);
 
-/* The same where a process costs more than its budget, though its allowance lasts for a while yet. */
+/* Calls watch__leave_out() where a process is over its budget, though its allowance lasts for a while. */
 bool watch__leave_out_early(struct watch *watch, struct watched *watched, uint64_t now_ns);
 
-/* Probes them again where all processes of the image can afford it. */
+/* Probes functions that were left out again where all processes of the image can afford that. */
 void watch__probe_again(struct watch *watch, struct image_turns *turns, uint64_t now_ns);
 
-/* What the governor wants of a process, as the kernel side reads it. */
+/* Returns the governor's orders for a process, as the kernel side reads them. */
 struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched);
 
-/* A new interval begins, over which the cost of a process's calls is measured. */
+/* Starts a new interval over which the cost of a process's calls is measured. */
 void watch__begin_load(const struct watch *watch, struct watched *watched, uint64_t now_ns);
 
-/* "process 12 (lmp): 31000 calls/s cost 2.9 % of its time", of the interval. */
+/* Formats the interval's load: "process 12 (lmp): 31000 calls/s cost 2.9 % of its time". */
 const char *watch__say_load(const struct watch *watch, const struct watched *watched, char *text, size_t size);
 
-/* The record of an image, made at first sight; NULL when out of memory. */
+/* Returns the record of an image, made at first sight; NULL when out of memory. */
 struct image_turns *watch__turns_of(struct watch *watch, const struct attached_image *image);
 
 /*
- * Links of an image change: threads of its processes begin anew. unseen: from here on some of their calls are not
- * seen. voids: open calls will not be seen to return.
+ * Raises the probe epoch of an image's processes when its links change. unseen: some of their calls are not seen from
+ * now on. voids: open calls will not be seen to return.
  */
 void watch__turn_image(struct watch *watch, const struct attached_image *image, bool unseen, bool voids);
 
-/* What its processes cost until its links were closed or opened says nothing of what they will cost. */
+/* Charges an image's processes after its links changed and resets their rates, which predict nothing now. */
 void watch__charge_image(struct watch *watch, const struct attached_image *image, uint64_t now_ns);
 
 double watch__budget_pct(const struct watch *watch);
 
-/* How many times as much a call costs whose site is single-stepped. */
+/* Returns how many times as much a call costs at a single-stepped site. */
 double watch__stepped_ratio(const struct costs *costs);
 
-/* An image may be gone with the process that let go of it. */
+/* Forgets an image that no process maps after a detach. */
 void watch__forget_image(struct watch *watch, const struct attached_image *image);
 
-/* Adds the time up to now in which some of it was not seen to the window's; goes_on: it still is not. */
+/* Adds the time up to now in which calls were unseen to the window's; goes_on: calls still are unseen. */
 void watch__count_gap(struct watched *watched, uint64_t now_ns, bool goes_on);
 
-/* What the probes of a process cost its busiest thread since the last call, ns. */
+/* Returns what the probes of a process cost its busiest thread since the last call, ns. */
 uint64_t watch__spent(const struct watch *watch, struct watched *watched);
 
-/* A `process` line. */
+/* Emits a `process` line. */
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
 			 uint64_t hits, const char *reason);
 
-/* Where a thread that has a row runs; one that ended stays where it was seen last. Returns what the sink does. */
+/* Emits where a thread that has a row runs; an ended one stays where it was last. Returns the sink's status. */
 int watch__tell_place(struct watch *watch, const struct watched *watched, pid_t tid);
 
 /* Announces the main thread as a row, from its attachment to to_ns (0: it goes on). */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is told of processes: lines, and the row that a rank is. */
+/* Emits what is reported of processes: lines, and the row of each rank. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define IMAGES_MAX 16
 
-static void tell_line(struct watch *watch, char *line)
+static void emit_line(struct watch *watch, char *line)
 {
 	struct stream_event event = {.type = STREAM_LINE, .line = line};
 
@@ -32,9 +32,9 @@ void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *f
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	warning.text = text;
-	printable(text); /* a target's paths may hold what a terminal obeys */
+	printable(text); /* a target's paths may hold terminal control sequences */
 	fprintf(stderr, "vaprod: %s\n", text);
-	tell_line(watch, lines__warning(&warning));
+	emit_line(watch, lines__warning(&warning));
 }
 
 uint64_t watch__start_utc(const struct process *process)
@@ -42,7 +42,7 @@ uint64_t watch__start_utc(const struct process *process)
 	uint64_t tick_ns = 1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t began = utc_now() - (uint64_t)(process__age(process) * 1e9);
 
-	return (began + tick_ns / 2) / tick_ns * tick_ns; /* to the tick: no more is known */
+	return (began + tick_ns / 2) / tick_ns * tick_ns; /* the kernel gives the start to the tick only */
 }
 
 void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
@@ -87,7 +87,7 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 						     .skipped_count = images[i]->skipped_count};
 	line.images = count ? line_images : NULL;
 	line.image_count = count;
-	tell_line(watch, lines__process(&line));
+	emit_line(watch, lines__process(&line));
 }
 
 void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_t to_ns)

@@ -120,7 +120,7 @@ int account__rows(struct account *account, struct stg *stg, uint64_t end)
 	return 0;
 }
 
-/* The first record of a bin and row, or after it. */
+/* Finds the first record at or after a bin and row. */
 static size_t find(const struct account *account, uint64_t bin, uint32_t row)
 {
 	const struct account_record wanted = {.bin = bin, .row = row};
@@ -163,7 +163,7 @@ static void carry(struct account *account, const struct series_book *book, const
 
 		if (at == account->count)
 			break;
-		if (record->bin > bin) { /* nothing in between */
+		if (record->bin > bin) { /* no record in between */
 			bin = record->bin - 1;
 			continue;
 		}
@@ -193,7 +193,7 @@ void account__forget_past(struct account *account)
 		account->records[i].past_judged_ns = account->records[i].past_carried_ns = 0;
 }
 
-/* Returns whether a record is a loss of its own, with the time that it is of and what was attributed of that. */
+/* Returns whether a record is a loss of its own; *time: the time that it covers; *lost: the attributed part. */
 static bool is_loss(const struct account_record *record, const struct vapro_config *config, double *time, double *lost)
 {
 	double rest = attributed_in(record) - (double)record->carried_ns - (double)record->past_carried_ns;

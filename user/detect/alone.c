@@ -5,21 +5,21 @@
 #include <stdlib.h>
 
 #define AT_ONCE 5	  /* bins between two beginnings that may have one cause */
-#define MOVED_ROWS 3	  /* so many rows on several places changed at once: that is the program */
-#define LIGHTER 0.95	  /* of what it computed before, or less: a row has less to do */
-#define RATE_BINS 50	  /* before and since a change, in which rows are compared */
-#define ALL_SHARE 0.9	  /* of the rows: the program, or the whole machine */
-#define LIGHTER_SHARE 0.5 /* of a loss that others were spared */
-#define COMMON_SHARE 0.5  /* of a row's share of time lost: other rows lose so much as well */
+#define MOVED_ROWS 3	  /* so many rows on several places changed at once: the program did */
+#define LIGHTER 0.95	  /* share of the former computation below which a row is lighter */
+#define RATE_BINS 50	  /* bins before and since a change that are compared */
+#define ALL_SHARE 0.9	  /* share of rows: the program, or the whole machine */
+#define LIGHTER_SHARE 0.5 /* share of a loss that others were spared */
+#define COMMON_SHARE 0.5  /* part of a row's lost share that other rows lose, too */
 #define REPEATED 1.6	  /* fragments as slow as the slowest: more than one */
-#define MANY_FRAGMENTS 20 /* of a state: outliers are few among them */
+#define MANY_FRAGMENTS 20 /* fragments of a state: outliers are few among these */
 #define SURE_FRAGMENTS 3  /* so many slow ones may be a smaller part of all */
-#define CHANCE 0.01	  /* coincidences of outliers in a run that are too many */
+#define CHANCE 0.01	  /* expected coincidences of outliers in a run: more are chance */
 #define FEW_SHARE 0.6
 #define SURE_SHARE 0.35
-#define FIXED_ROWS 0.5	 /* of a place: so many are slow at fixed work as well */
-#define FIXED_TIME 0.5	 /* of the time for which the place is slow */
-#define PLACE_SHARE 0.75 /* of the rows of a place, in a variance that is the place's */
+#define FIXED_ROWS 0.5	 /* share of a place's rows that are slow at fixed work */
+#define FIXED_TIME 0.5	 /* share of the time for which the place is slow */
+#define PLACE_SHARE 0.75 /* share of a place's rows, in a variance of the place */
 
 static bool silent(const struct variance *variance, const struct vapro_config *config)
 {
@@ -37,7 +37,7 @@ static bool at_once(const struct variance *a, const struct variance *b)
 	return apart <= AT_ONCE;
 }
 
-/* Time of computation of a row in bins [from, to) of the map, per bin. */
+/* Computation time of a row per bin, in bins [from, to) of the map. */
 static double computed(const struct heatmap *map, uint32_t row, uint64_t from, uint64_t to)
 {
 	double seen = 0;
@@ -64,9 +64,9 @@ static bool has_before(const struct variance *variance, const struct heatmap *ma
 }
 
 /*
- * What other rows were spared since a variance began, ns: how much less they compute than before, beside the median of
- * them, since all of a job get on as fast as the slowest. Variances of their own do not matter: once the lighter work
- * is their reference, what they did just before is slow.
+ * The time that other rows are spared since a variance began, ns: how much less they compute than before, beside their
+ * median, since all ranks of a job proceed as fast as the slowest. Variances of these rows do not matter: once the
+ * lighter work is the reference, the work just before is slow.
  */
 static double spared(const struct variance *variance, const struct evidence_input *input)
 {
@@ -105,7 +105,7 @@ cleanup:
 	return sum;
 }
 
-/* The share of its time of computation that a row lost while a variance lasts, as far as the map reaches; NAN: none. */
+/* The share of a row's computation time that is lost while a variance lasts, as far as the map reaches; NAN: none. */
 static double lost_share(const struct variance *variance, const struct heatmap *map, uint32_t row)
 {
 	double lost = 0, dur = 0;
@@ -186,7 +186,7 @@ enum alone alone__moved(struct variance *variance, const struct variance_book *b
 	for (uint32_t row = 0; row < input->job->row_count; row++)
 		alive += input->job->rows[row].from_ns &&
 			 (!input->job->rows[row].to_ns || input->job->rows[row].to_ns > variance->begin * VAPRO_BIN_NS);
-	/* What others were spared is asked last: it takes a walk through the map. */
+	/* The time that others are spared comes last: it needs the whole map. */
 	if (rows > 1 && (double)rows >= ALL_SHARE * (double)alive)
 		is = ALONE_ALL;
 	else if (rows >= MOVED_ROWS && several)
@@ -228,8 +228,8 @@ bool alone__place(const struct variance *variance, const struct evidence_input *
 }
 
 /*
- * Whether so many slow fragments among those of an entry are no wonder: with the share of fragments of the workload
- * that are as slow on any rank, one such coincidence would be seen in the run by chance alone.
+ * Whether so many slow fragments of an entry are chance: with the share of fragments of the workload that are as slow
+ * on any rank, one such coincidence is expected in the run.
  */
 static bool by_chance(const struct evidence_input *input, const struct tally_series *entry, double slow)
 {
@@ -253,8 +253,8 @@ static bool by_chance(const struct evidence_input *input, const struct tally_ser
 }
 
 /*
- * How many fragments of a state were as slow as the slowest, by their loss; 0 where those are few among others that
- * were not.
+ * The number of fragments of a state that were as slow as the slowest, by their loss; at most 1 where these are few
+ * among others.
  */
 static double slow_fragments(const struct evidence_input *input, const struct tally_series *entry)
 {

@@ -16,15 +16,15 @@ enum alone {
 };
 
 /*
- * Whether work may have moved to the rows of a variance, by what other variances and the other rows did then. What the
- * other rows did is kept in `moved`, since the map forgets it while the variance goes on.
+ * Whether work may have moved to the rows of a variance, by the other variances and the other rows of that time. The
+ * result for other rows stays in `moved`, since the map forgets that time while the variance goes on.
  */
 enum alone alone__moved(struct variance *variance, const struct variance_book *book,
 			const struct evidence_input *input);
 
 /*
- * The share of the loss of computation in rows on which more than one fragment was slow. What nothing attributes and
- * happened within one fragment is an outlier: any program has some.
+ * The share of the loss of computation in rows on which more than one fragment was slow. A loss within one fragment
+ * that nothing attributes is an outlier: any program has some.
  */
 double alone__repeated(const struct variance *variance, const struct evidence_input *input);
 

@@ -46,9 +46,9 @@ static bool is_parted(const struct series *series, const struct kept *kept)
 	       kept->reason == VAPRO_SPREAD;
 }
 
-/* What the durations of calls are made of. */
+/* The parts of the durations of calls. */
 struct call_parts {
-	double own;	   /* taken by themselves, where that is steady */
+	double own;	   /* own part of calls, where it is steady */
 	double attributed; /* off the CPU, as the kernel attributes */
 	double waited;	   /* the rest, beyond their own part */
 };
@@ -107,8 +107,7 @@ void coverage__add(struct coverage *coverage, struct series *series, const struc
 		series->window_uncovered_ns[kept->reason] += ns - (parted ? known * share : 0);
 	for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
 		enter_cell(coverage, series, kept, known, waited, bin);
-	/* An open fragment that is not late yet says nothing about performance, nor does who is covered where
-	 * disturbed. */
+	/* An open fragment that is not late yet, or coverage by attributed time alone, shows no performance. */
 	if (kept->covered && !kept->taken && (!open || kept->sum_ns > kept->reference)) {
 		coverage->dur_ns[series->class] += ns;
 		coverage->ref_ns[series->class] += (double)kept->reference * kept->n * share;
@@ -186,7 +185,7 @@ static int list_gaps(struct coverage *coverage, const struct coverage_facts *fac
 	governed += facts->thinned_ns + ((double)facts->lost[VAPRO_LOST_GOVERNED] - facts->thinned) * mean;
 	governed = fmin(gap, governed);
 	gap -= governed;
-	/* Truncated handles and unread arguments lose a label, not the time; so do what is approximate and counters. */
+	/* Truncated handles, unread arguments, approximations, unmatched calls and counters lose no time. */
 	for (int i = 0; i < VAPRO_LOSSES; i++) {
 		if (i != VAPRO_LOST_ARGUMENT && i != VAPRO_LOST_TRUNCATED && i != VAPRO_LOST_APPROXIMATED &&
 		    i != VAPRO_LOST_UNMATCHED && i != VAPRO_LOST_COUNTER && i != VAPRO_LOST_GOVERNED)

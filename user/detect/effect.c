@@ -60,7 +60,7 @@ static double explained(const struct variance *effect, const struct variance *ca
 	return sum;
 }
 
-/* What a row lost to the cause in a bin, ns. */
+/* The loss of a row to the cause in a bin, ns. */
 static double lost_to(const struct variance *cause, const struct heatmap *map, uint32_t row, uint64_t bin)
 {
 	struct cell cell;
@@ -72,8 +72,8 @@ static double lost_to(const struct variance *cause, const struct heatmap *map, u
 }
 
 /*
- * The part of the effect's waiting in a bin that other rows' losses to the cause in `at` can account for. The
- * rows are gone through once each.
+ * The part of the effect's waiting in a bin that other rows' losses to the cause in `at` can account for. Each list of
+ * rows is read once.
  */
 static double accounted_in(const struct variance *effect, const struct variance *cause, const struct heatmap *map,
 			   uint64_t bin, uint64_t at)
@@ -93,7 +93,7 @@ static double accounted_in(const struct variance *effect, const struct variance 
 	return sum;
 }
 
-/* The same of all bins: a long slow spell and a sharp one within it overlap the same waiting. */
+/* Sums up accounted_in: a long slow period and a sharp one within it overlap the same waiting. */
 static double accounted(const struct variance *effect, const struct variance *cause, const struct heatmap *map)
 {
 	uint64_t from, to;

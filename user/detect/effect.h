@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Effects (ARCHITECTURE section 7): how the loss of a waiting region splits into late peers and
- * transfer, and which variance held the peers up: of those that overlap at least a third of the waiting
- * the one whose losses account for most of it, bin by bin, ranks outside the region first.
+ * transfer, and which variance delayed the peers. The cause is, among the variances that overlap at least a
+ * third of the waiting, the one whose losses account for most, bin by bin, ranks outside the region first.
  */
 #ifndef VAPRO_EFFECT_H
 #define VAPRO_EFFECT_H

@@ -9,16 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WORK_UNKNOWN 0.5 /* of a loss that rests on the kernel's account */
+#define WORK_UNKNOWN 0.5 /* share of a loss that rests on the kernel's account */
 #define MEANINGFUL 0.1	 /* share of a loss that makes a state a witness */
 #define ALIKE 1.15	 /* ratio of performance between ranks that are slow alike */
-#define OTHERS 0.5	 /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
+#define OTHERS 0.5	 /* least share of the evidence from others, where the rest is a process's own threads */
 #define STUCK_NS 1e9
 #define FAR_SIGMAS 10
-#define WAITED_ANYWAY 0.5 /* of what a suspended call lost, beside a computation's loss */
-#define STUCK_RATIO 10	  /* to the mean of all others */
-#define OTHERS_MOST 64	  /* other ranks that are looked at */
-#define GOES_ON 2.5	  /* fragments: what is over sooner is an outlier, of which any state has some */
+#define WAITED_ANYWAY 0.5 /* weight of a suspended call's loss, against a computation's */
+#define STUCK_RATIO 10	  /* ratio to the mean of all others */
+#define OTHERS_MOST 64	  /* other ranks examined */
+#define GOES_ON 2.5	  /* fragments: a shorter slowdown is an outlier, as any state has some */
 
 void evidence__say(struct variance *variance, bool confirmed, const char *format, ...)
 {
@@ -56,9 +56,9 @@ bool evidence__beyond_others(const struct evidence_input *input, uint32_t series
 }
 
 /*
- * Slower than its reference, and than what it usually does, both without what the kernel attributes. A slowdown that
- * goes on makes itself usual: then what the variance has of it is left out, but where work is not known most other
- * ranks must be faster at the same time, since all of them may have more to do now.
+ * Whether a series is slower than its reference, and than usual, both without attributed time. A slowdown that goes on
+ * becomes usual: then the variance's part of the usual time is left out, but where work is not known most other ranks
+ * must be faster at the same time, since all of them may have more work now.
  */
 static bool witness(const struct evidence_input *input, const struct tally_series *entry)
 {
@@ -73,8 +73,8 @@ static bool witness(const struct evidence_input *input, const struct tally_serie
 }
 
 /*
- * Whether the longest fragment is far out of all others of its series: it would hide itself among few, whose scatter
- * it makes.
+ * Whether the longest fragment is far out of all others of its series: among few it would hide itself by its own
+ * scatter.
  */
 static bool far_out(const struct evidence_input *input, const struct tally_series *entry, const struct series *series)
 {
@@ -83,7 +83,7 @@ static bool far_out(const struct evidence_input *input, const struct tally_serie
 
 	if (n < (double)input->config->certify_fragments || entry->longest < input->config->min_lost_s * 1e9)
 		return false;
-	/* its own part, unless alarms have kept it out */
+	/* without its own part, unless alarms left it out */
 	if (dur > entry->longest && squares > entry->longest * entry->longest) {
 		dur -= entry->longest;
 		squares -= entry->longest * entry->longest;
@@ -94,9 +94,9 @@ static bool far_out(const struct evidence_input *input, const struct tally_serie
 }
 
 /*
- * Sleep is attributed by the kernel, but programs sleep at will: only where a state does not usually take
- * that long it means something. One fragment that is stuck is judged against all others, since a
- * single one can never be far out among few.
+ * Whether a state takes longer than usual: the kernel attributes sleep, but programs sleep at will, so only
+ * unusual sleep is evidence. One stuck fragment is judged against all others, since a single one can never
+ * be far out among few.
  */
 static bool strange(const struct evidence_input *input, const struct tally_series *entry)
 {
@@ -114,11 +114,10 @@ static bool strange(const struct evidence_input *input, const struct tally_serie
 		return false;
 	if (others >= (double)input->config->rare_members)
 		return entry->longest > STUCK_RATIO * others_ns / others;
-	/* Nothing to compare with but what its labels say. */
+	/* Only its labels are left to compare with. */
 	return series->cpu.n < (double)input->config->certify_fragments;
 }
 
-/* The share of a class's loss that lies in strange states. */
 double evidence__strange_share(const struct evidence_input *input, const struct variance *variance,
 			       enum vapro_class class)
 {
@@ -149,8 +148,6 @@ static int compare_rows(const void *a, const void *b)
 	return (left->workload > right->workload) - (left->workload < right->workload);
 }
 
-/* The share of a class's loss in calls that other ranks make faster, or that were faster before, beyond their scatter.
- */
 double evidence__proven_share(const struct evidence_input *input, const struct variance *variance,
 			      enum vapro_class class)
 {
@@ -170,8 +167,8 @@ double evidence__proven_share(const struct evidence_input *input, const struct v
 }
 
 /*
- * Whether two states of one rank testify. It must be one rank: several ranks with one state each are
- * a phase of the program; and two states: several threads in one state are too.
+ * Whether two states of one rank are witnesses. Several ranks with one state each are a phase of the
+ * program, and so are several threads in one state.
  */
 bool evidence__two_states(const struct evidence_input *input, const struct variance *variance)
 {
@@ -180,7 +177,7 @@ bool evidence__two_states(const struct evidence_input *input, const struct varia
 	size_t count = 0;
 	bool found = false;
 
-	/* Out of memory nothing is confirmed: silence is the lesser sin. */
+	/* Out of memory nothing is confirmed: silence beats a false alarm. */
 	if (!losses || !(tally->pair_base > 0) || tally->pair_lost < input->config->evidence_share * tally->pair_base)
 		goto cleanup;
 	for (size_t i = 0; i < tally->series_count; i++) {
@@ -212,7 +209,7 @@ cleanup:
 	return found;
 }
 
-/* All ranks of the job are in it and equally slow: the program or the whole machine, undecidable. */
+/* Whether all ranks of the job are equally slow: the program or the whole machine, undecidable. */
 static bool all_alike(const struct evidence_input *input, const struct variance *variance)
 {
 	double least = INFINITY, most = 0;
@@ -250,8 +247,8 @@ static bool all_alike(const struct evidence_input *input, const struct variance 
 }
 
 /*
- * What the kernel attributes to waits for a CPU, without those of an oversubscribed job for its own threads: these are
- * no disturbance from outside.
+ * The attributed waits for a CPU, without waits of an oversubscribed job for its own threads, which are no disturbance
+ * from outside.
  */
 double evidence__by_others(const struct tally *tally, enum vapro_class class)
 {
@@ -259,13 +256,12 @@ double evidence__by_others(const struct tally *tally, enum vapro_class class)
 	double all = waits + tally->factor[VAPRO_THROTTLED] + tally->factor[VAPRO_STEAL] +
 		     tally->factor[VAPRO_STOPPED] + tally->factor[VAPRO_IRQ];
 
-	/* a quota, the hypervisor or a signal is not the job's doing, however many threads it has */
+	/* a quota, the hypervisor or a signal is not caused by the job, however many threads it has */
 	if (all > 0)
 		own *= waits / all;
 	return tally->cpu[class] * (1 - own);
 }
 
-/* Whether a wait of threads for each other was spent off the CPU mostly, so that others of them might have it. */
 bool evidence__gave_way(const struct variance *variance, double share)
 {
 	const struct tally *tally = &variance->total;
@@ -305,15 +301,14 @@ static void judge_computation(struct variance *variance, const struct evidence_i
 		evidence__say_oversubscribed(variance);
 		return;
 	}
-	/* What was proven stays so when its region grows, or goes up in another one. */
+	/* A proven variance stays so when it grows, or merges into another one. */
 	if (attributed >= share * lost && attributed >= least)
 		variance->proven = true;
 	if (attributed >= share * lost || (variance->proven && attributed >= least)) {
 		if (tally->account > WORK_UNKNOWN * lost)
-			evidence__say(
-			    variance, true,
-			    "the kernel attributes %.0f %% of the loss (off the CPU); what was done is not known",
-			    100 * fmin(1, attributed / lost));
+			evidence__say(variance, true,
+				      "the kernel attributes %.0f %% of the loss (off the CPU); the work is not known",
+				      100 * fmin(1, attributed / lost));
 		else
 			evidence__say(variance, true, "%s %.0f %% of the loss (%s)",
 				      tally->frequency > tally->cpu[VAPRO_COMPUTATION] ? "the machine attributes"
@@ -382,8 +377,7 @@ static enum vapro_class main_class(const struct variance *variance)
 	for (int class = 0; class < VAPRO_CLASSES; class ++) {
 		double lost = variance->total.lost[class];
 
-		/* Of a call that was suspended the rest is waiting, which is as long for a rank that is not disturbed.
-		 */
+		/* The rest of a suspended call is waiting, which is as long for a rank that is not disturbed. */
 		if (class == VAPRO_COMMUNICATION && !variance->waiting && !variance->path)
 			lost = WAITED_ANYWAY * fmin(lost, variance->total.cpu[class]);
 		if (variance->has[class] && (main == VAPRO_CLASSES || lost > most)) {
@@ -406,11 +400,11 @@ void evidence__judge(struct variance_book *book, const struct evidence_input *in
 			if (!variance->matched) {
 				if (variance->over)
 					continue;
-				/* What was emitted last stays emitted, but it is no alarm any more. */
+				/* The last emission stays, but the variance is no alarm any more. */
 				variance->alarm = false;
 				variance->effect_of = variance->merged_into;
 				if (variance->merged_into)
-					evidence__say(variance, variance->confirmed, "went up in variance %u",
+					evidence__say(variance, variance->confirmed, "merged into variance %u",
 						      variance->merged_into);
 				else
 					evidence__say(variance, false, "withdrawn: better references explain it");

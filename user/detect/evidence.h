@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What makes a variance certain enough for an alarm (ARCHITECTURE section 6 (d) and (e), section 7),
- * and whose effect it is. A false alarm is the cardinal sin: whatever a change of the program could
- * explain as well stays unconfirmed.
+ * Decides whether a variance is certain enough for an alarm (ARCHITECTURE section 6 (d) and (e),
+ * section 7), and which variance caused it. A false alarm is the worst error: a loss that a change of
+ * the program could explain as well stays unconfirmed.
  *
  *  computation    the kernel attributes at least evidence_share of the loss; or, in the bins that lost
- *                 most, two states of one rank are slow, slow also against what they usually take
+ *                 most, two states of one rank are slow, also against their usual times
  *                 (noise does not respect states, a phase of the program does), and not all ranks
  *                 are slow alike.
  *  suspended calls the kernel attributes most of the loss.
@@ -27,7 +27,7 @@ struct evidence_input {
 	const struct stg *stg;
 	enum vapro_workload_source source;
 	uint64_t begin, end; /* bins: the new part */
-	bool partial;	     /* ranks of the world are not seen */
+	bool partial;	     /* some ranks of the world are not seen */
 };
 
 /*

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #define CERTIFIED_HALF 0.5
-#define OTHERS 0.5 /* of the evidence wanted must be others' doing where the rest is a process's own threads' */
+#define OTHERS 0.5 /* least share of the evidence from others, where the rest is a process's own threads */
 
 void evidence__judge_suspended(struct variance *variance, const struct evidence_input *input)
 {
@@ -24,7 +24,7 @@ void evidence__judge_suspended(struct variance *variance, const struct evidence_
 		    variance, false,
 		    "the kernel attributes only %.0f %% of the loss inside calls: the rest may be a late peer's",
 		    100 * attributed / lost);
-	/* the rest of the time it waited, as it would have on the CPU: what was taken from it must be worth it alone */
+	/* the rest is waiting, as on the CPU: the attributed loss alone must be worth a report */
 	else if (attributed < least)
 		evidence__say(variance, false,
 			      "the kernel attributes %.0f %% of the loss inside calls (off the CPU), less than %.2g s",
@@ -101,7 +101,7 @@ static bool computation_is_calm(const struct variance *variance, const struct ev
 	return dur >= CERTIFIED_HALF * other && lost <= (1 - input->config->threshold) * dur;
 }
 
-/* What all rows lost in computation while the region lasted, ns. */
+/* The loss of all rows in computation while the region lasted, ns. */
 static double computation_lost(const struct variance *variance, const struct evidence_input *input)
 {
 	double lost = 0;

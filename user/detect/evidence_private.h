@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What evidence.c and evidence_calls.c share. */
+/* Shared by evidence.c and evidence_calls.c. */
 #ifndef VAPRO_EVIDENCE_PRIVATE_H
 #define VAPRO_EVIDENCE_PRIVATE_H
 
 #include "detect/evidence.h"
 
 /*
- * Whether work of a series that takes so long per fragment is slower than most other ranks are in it in this view.
- * Always, where equal work is known to be equal.
+ * Whether `ns` per fragment of a series is slower than most other ranks in this view. Always true where equal work is
+ * known to be equal.
  */
 bool evidence__beyond_others(const struct evidence_input *input, uint32_t series, double ns);
 
-/* Sets whether a variance is confirmed, and by what or why not. */
+/* Sets whether a variance is confirmed, and its evidence text. */
 __attribute__((format(printf, 3, 4))) void evidence__say(struct variance *variance, bool confirmed, const char *format,
 							 ...);
 void evidence__say_oversubscribed(struct variance *variance);
 
-/* The share of a class's loss that lies in states which take longer than they ever do. */
+/* The share of a class's loss that lies in states which take longer than usual. */
 double evidence__strange_share(const struct evidence_input *input, const struct variance *variance,
 			       enum vapro_class class);
 
-/* The share of a class's loss in calls that other ranks make faster, or that were faster before, beyond their scatter.
- */
+/* The share of a class's loss in calls that are faster on other ranks, or were faster before, beyond their scatter. */
 double evidence__proven_share(const struct evidence_input *input, const struct variance *variance,
 			      enum vapro_class class);
 

@@ -58,7 +58,7 @@ static uint64_t ring_of(uint64_t span)
 	return room;
 }
 
-/* The bins from begin on move to a ring of another length, which has room for them. */
+/* Moves the bins from begin on to a ring of another length, which has room for them. */
 static int move(struct heatmap *map, uint64_t begin, uint64_t room)
 {
 	struct heatmap_bin *bins = calloc(room, sizeof(*bins));
@@ -122,7 +122,7 @@ size_t heatmap__bytes(const struct heatmap *map)
 	return bytes;
 }
 
-/* The rows beyond the old ones are empty. */
+/* Enlarges an array; its new rows are empty. */
 static int enlarge(const struct heatmap *map, void **array, size_t capacity, size_t size)
 {
 	char *more = *array ? realloc(*array, capacity * size) : NULL;
@@ -192,8 +192,8 @@ void heatmap__clear(struct heatmap *map, uint64_t view)
 int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
 		 uint64_t to)
 {
-	bool anew = kept->flags & VAPRO_BUNDLE_OPEN || kept->account == KEPT_ACCOUNT;
-	int part = (anew ? HEATMAP_OPEN : HEATMAP_CLOSED) + (int)class;
+	bool rebuilt = kept->flags & VAPRO_BUNDLE_OPEN || kept->account == KEPT_ACCOUNT;
+	int part = (rebuilt ? HEATMAP_OPEN : HEATMAP_CLOSED) + (int)class;
 	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
 	struct loss loss = kept__loss(kept);
 
@@ -210,7 +210,7 @@ int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enu
 		if (!side)
 			return -ENOMEM;
 		side += row;
-		/* What was held back was seen when it arrived. */
+		/* A retained bundle was seen when it arrived. */
 		if (!kept->held && !kept->account)
 			side->seen += (float)(kept->sum_ns * share);
 		if (!kept->covered)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The heat map of one job (papers/000 section 3.5): per row (rank; threads summed) and 200 ms bin
- * what each class cost and should have cost. A ring of HEATMAP_SPAN bins is kept, so that a region
+ * the cost and the reference of each class. The map is a ring of HEATMAP_SPAN bins, so that a region
  * that crosses windows is one region.
  *
- * `closed` holds fragments that ended. Within the current view it is built anew in each window, since
+ * `closed` holds fragments that ended. Within the current view it is rebuilt in each window, since
  * references improve; before the view it is frozen, and only fragments that arrive late and reach
- * back are added. `open` holds fragments that have not ended; it is built anew in each window, so
- * the final fragment replaces what was shown while it was open and nothing counts twice.
+ * back are added. `open` holds fragments that have not ended; it is rebuilt in each window, so the
+ * final fragment replaces the open one and nothing counts twice.
  *
  * lost = cost - reference, summed over a bin: within one bin a fast bundle offsets a slow one, since
  * the reference is a mean; between bins nothing is offset.
@@ -19,32 +19,31 @@
 
 #include <vapro/config.h>
 
-#define HEATMAP_SPAN 512 /* least bins kept */
-#define HEATMAP_MORE 300 /* bins kept beyond the view */
-#define HEATMAP_LEAST 24 /* the same, once its history was cut */
+#define HEATMAP_SPAN 512 /* least bins retained */
+#define HEATMAP_MORE 300 /* bins beyond the view */
+#define HEATMAP_LEAST 24 /* bins beyond the view, once history was cut */
 
 struct cell_side {
-	float dur, ref;	    /* of covered fragments, ns */
-	float cpu, blocked; /* of their loss: attributed by the kernel */
-	float stolen;	    /* of cpu: what the hypervisor took */
-	float seen;	    /* of all fragments, covered or not */
+	float dur, ref;	    /* sums over covered fragments, ns */
+	float cpu, blocked; /* parts of their loss attributed by the kernel */
+	float stolen;	    /* part of cpu: by the hypervisor */
+	float seen;	    /* time of all fragments, covered or not */
 };
 
-/* What a row did in a bin in calls, IO or computation. */
+/* The time of a row in a bin in calls, IO or computation. */
 struct cell {
 	struct cell_side closed, open;
 };
 
 /*
- * A bin lies together for all rows, since all ranks report the same time one after the other. Its parts are
- * arrays by row, there only where something was added: most jobs do not know most of them.
+ * A bin is contiguous for all rows, since all ranks report the same time one after the other. Its parts are
+ * arrays by row, allocated on the first addition: most jobs do not use most parts.
  */
 enum heatmap_part {
-	HEATMAP_CLOSED,				       /* struct cell_side, by class */
-	HEATMAP_OPEN = HEATMAP_CLOSED + VAPRO_CLASSES, /* likewise */
-	HEATMAP_OWNER = HEATMAP_OPEN + VAPRO_CLASSES,  /* uint32_t by class: id of the cell's variance, 0 = none */
-	HEATMAP_EMITTED =
-	    HEATMAP_OWNER + VAPRO_CLASSES, /* unsigned char by class: what was said last, heatmap__hundredths */
+	HEATMAP_CLOSED,					 /* struct cell_side, by class */
+	HEATMAP_OPEN = HEATMAP_CLOSED + VAPRO_CLASSES,	 /* struct cell_side, by class */
+	HEATMAP_OWNER = HEATMAP_OPEN + VAPRO_CLASSES,	 /* uint32_t by class: id of the cell's variance, 0 = none */
+	HEATMAP_EMITTED = HEATMAP_OWNER + VAPRO_CLASSES, /* unsigned char by class: last emitted, heatmap__hundredths */
 	/* float, communication: waiting for a late peer, transfer, which all of the group share, and slow path */
 	HEATMAP_LATE = HEATMAP_EMITTED + VAPRO_CLASSES,
 	HEATMAP_TRANSFER,
@@ -55,18 +54,18 @@ enum heatmap_part {
 
 struct heatmap_bin {
 	void *parts[HEATMAP_PARTS];
-	uint32_t emitted[VAPRO_CLASSES]; /* so many times */
+	uint32_t emitted[VAPRO_CLASSES]; /* times emitted */
 };
 
 struct heatmap {
-	struct heatmap_bin *bins; /* `ring` of them, at heatmap__slot; those that are not kept are empty */
+	struct heatmap_bin *bins; /* `ring` bins, at heatmap__slot; empty outside [begin, end) */
 	size_t row_count, row_capacity;
-	uint64_t span;	     /* most bins kept */
-	uint64_t ring;	     /* room for them: a power of two */
+	uint64_t span;	     /* most bins retained */
+	uint64_t ring;	     /* room for bins: a power of two */
 	uint64_t view;	     /* bins of the longest view so far */
-	bool cut;	     /* of its history little is kept */
-	double fragment_ns;  /* how long a computation takes that is met at any time, as of the last view */
-	uint64_t begin, end; /* bins kept: [begin, end); begin == end: nothing yet */
+	bool cut;	     /* history was cut */
+	double fragment_ns;  /* duration of a computation met at any time, as of the last view */
+	uint64_t begin, end; /* bins retained: [begin, end); begin == end: none yet */
 };
 
 void heatmap__free(struct heatmap *map);
@@ -75,18 +74,18 @@ void heatmap__free(struct heatmap *map);
 int heatmap__rows(struct heatmap *map, size_t count, uint64_t view_bins);
 
 /*
- * Gives up history for good: from now on at most HEATMAP_LEAST bins beyond the view are kept. Returns
- * how many bins were forgotten. Without memory for a shorter ring it stays as it is.
+ * Cuts history for good: from now on the map holds at most HEATMAP_LEAST bins beyond the view. Returns
+ * the number of bins forgotten. Without memory for a shorter ring the ring does not change.
  */
 uint64_t heatmap__cut(struct heatmap *map);
 
-/* What it holds, and what growing regions on it takes. */
+/* Bytes held, and needed for growing regions. */
 size_t heatmap__bytes(const struct heatmap *map);
 
 /* Moves the ring's end on to bin end; bins that fall out are forgotten. first is the oldest bin of a new ring. */
 void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end);
 
-/* Empties what is built anew: `closed` and waiting from bin `view` on, and everything open. */
+/* Empties what is rebuilt: `closed` and waiting from bin `view` on, and everything open. */
 void heatmap__clear(struct heatmap *map, uint64_t view);
 
 /* Adds a bundle to its bins within [from, to). Returns 0 or -ENOMEM. */
@@ -99,10 +98,10 @@ int heatmap__add_wait(struct heatmap *map, enum heatmap_part part, uint32_t row,
 /* Makes a variance the owner of a cell. Returns 0 or -ENOMEM. */
 int heatmap__own(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, uint32_t id);
 
-/* Keeps what is emitted of a cell. Returns 0 or -ENOMEM. */
+/* Records what is emitted of a cell. Returns 0 or -ENOMEM. */
 int heatmap__emit(struct heatmap *map, uint32_t row, uint64_t bin, enum vapro_class class, unsigned char emitted);
 
-/* Takes all cells from their owners. */
+/* Removes the owners of all cells. */
 void heatmap__disown(struct heatmap *map);
 
 static inline bool heatmap__has(const struct heatmap *map, uint64_t bin)
@@ -172,7 +171,7 @@ static inline double cell__lost(const struct cell *cell)
 	return (double)cell->closed.dur - cell->closed.ref + cell->open.dur - cell->open.ref;
 }
 
-/* What others on this machine took of its CPUs. */
+/* CPU time that other tasks of this machine had. */
 static inline double cell__preempted(const struct cell *cell)
 {
 	return (double)cell->closed.cpu - cell->closed.stolen + cell->open.cpu - cell->open.stolen;
@@ -182,7 +181,7 @@ static inline double cell__attributed(const struct cell *cell, enum vapro_class 
 {
 	double emitted = (double)cell->closed.cpu + cell->open.cpu;
 
-	/* In MPI being asleep is a way of waiting; only elsewhere does it mean something. */
+	/* In MPI sleep is a way of waiting; only elsewhere is it a loss. */
 	return class == VAPRO_COMMUNICATION ? emitted : emitted + cell->closed.blocked + cell->open.blocked;
 }
 
@@ -197,10 +196,10 @@ static inline double cell__performance(const struct cell *cell, const struct vap
 	return performance < 0 ? 0 : performance > 1 ? 1 : performance;
 }
 
-/* A performance as it is emitted, in hundredths: 0 for NAN, as for what was not emitted yet, else 1 to 101. */
+/* The emitted form of a performance: 1 to 101, hundredths plus 1; 0 for NAN, and for no emission yet. */
 unsigned char heatmap__hundredths(double performance);
 
-/* Whether what would be emitted now differs from what was emitted by more than a hundredth. */
+/* Whether the present value differs from the emitted one by more than a hundredth. */
 bool heatmap__differs(unsigned char emitted, unsigned char now);
 
 #endif

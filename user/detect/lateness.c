@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_LEAST 0.02 /* of a bin: differences below are none, and all peers count alike */
+#define LATE_LEAST 0.02 /* share of a bin: below this, all peers count alike */
 
 static void drop_groups(struct lateness *lateness)
 {
@@ -48,7 +48,7 @@ int lateness__begin(struct lateness *lateness, size_t rows, uint64_t begin, uint
 	return 0;
 }
 
-/* The time of a bin that a row was out of calls, and what of it is known. */
+/* The time of a row out of calls in a bin, and the known part. */
 static double out_of_calls(const struct lateness *lateness, uint32_t row, uint64_t bin, double *known)
 {
 	const struct lateness_cell *cell = lateness__cell(lateness, row, bin);

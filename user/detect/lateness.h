@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Waiting that is explained: by peers that were late because of work that is known. What a rank waits in a bin beyond
- * the own part of its calls is explained as far as the peers that were out of calls longest in that bin spent that
- * time in certified computation or IO; and by no more than that time.
- * Waiting for work that cannot be judged stays unexplained. Of the new part of a window only. Times ns.
+ * Explains waiting by peers that were late because of known work. The waiting of a rank in a bin beyond the own part
+ * of its calls is explained as far as the peers that were out of calls longest in that bin spent that time in
+ * certified computation or IO; and by no more than that time. Waiting for work that cannot be judged stays
+ * unexplained. Only the new part of a window is explained. Times are in ns.
  */
 #ifndef VAPRO_LATENESS_H
 #define VAPRO_LATENESS_H
 
 #include "detect/waiting.h"
 
-/* What a row did in a bin. */
+/* The times of a row in a bin. */
 struct lateness_cell {
 	float called; /* time in calls */
 	float known;  /* time out of calls that is certified */
-	float waited; /* in calls, beyond their own part */
+	float waited; /* time in calls beyond their own part */
 };
 
-/* What the members of a group were late by in a bin, to leave out one of them. */
+/* The lateness of a group's members in a bin, from which one can be left out. */
 struct lateness_sum {
 	double least, most, second; /* time out of calls: the least, and the two most */
-	double known, late;	    /* sums over members of what they were late by: explained, and all */
-	double out, out_known;	    /* the same of their time out of calls */
+	double known, late;	    /* sums over members: explained lateness, and all lateness */
+	double out, out_known;	    /* the same: time out of calls, and its known part */
 	uint32_t rows;
 	bool set;
 };
 
 struct lateness_group {
 	uint32_t id;
-	struct lateness_sum *sums; /* by bin; of STG_PROCESS by bin and leader */
+	struct lateness_sum *sums; /* by bin; for STG_PROCESS by bin and leader */
 };
 
 #define LATENESS_GROUPS 10
@@ -55,8 +55,8 @@ static inline struct lateness_cell *lateness__cell(const struct lateness *latene
 }
 
 /*
- * The share of what a row waited in a bin that is explained, once all cells are complete. *known_share is the share of
- * its peers' work that is known, however long it waited. waiting knows the members of groups; NULL: all rows. Out of
+ * The explained share of a row's waiting in a bin, once all cells are complete. *known_share is the known share of the
+ * work of the row's peers, however long the row waited. waiting knows the members of groups; NULL: all rows. Out of
  * memory nothing is explained.
  */
 double lateness__explained(struct lateness *lateness, const struct waiting *waiting, const struct stg_job *job,

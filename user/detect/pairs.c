@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define FRAGMENTS 3 /* that time looked at together holds, where they are longer than bins */
+#define FRAGMENTS 3 /* fragments in the time compared, where longer than bins */
 #define WIDEST 50   /* bins */
 
 struct entry {
@@ -75,8 +75,8 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 }
 
 /*
- * Where fragments are longer than bins, two states never share one: the time that is looked at together is as long as
- * a few fragments. Entries are in order by variance and row.
+ * Where fragments are longer than bins, two states never share one: the time compared together is as long as a few
+ * fragments. Entries are in order by variance and row.
  */
 static void widen(struct entry *entries, size_t count)
 {
@@ -97,7 +97,7 @@ static void widen(struct entry *entries, size_t count)
 	}
 }
 
-/* Slower than its reference, and than at other times than the variance's. */
+/* Whether a state is slower than its reference, and than outside the variance. */
 static bool slow(const struct evidence_input *input, const struct variance *variance, const struct entry *sum)
 {
 	const struct tally_series *entry = tally__of(&variance->total, sum->series);

@@ -38,7 +38,7 @@ int parts__find(struct parts *parts, const struct heatmap *map, const struct ser
 			uint32_t owner = owner_of(map, series->row, bin, series->class, &guest);
 			double share = kept__share(kept, bin);
 
-			/* What lies before the map goes with the oldest bin that is left. */
+			/* Time before the map counts in the oldest bin that is left. */
 			if (bin == map->begin && first < bin)
 				share += (double)(bin * VAPRO_BIN_NS - kept->start_ns) /
 					 (double)(kept->end_ns - kept->start_ns);

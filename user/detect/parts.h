@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which share of which bundle lies inside which variance. Found once per window; detection adds
- * them up for the loss, diagnosis for its contributions.
+ * The shares of bundles that lie inside variances, found once per window. Detection adds them up for
+ * the loss, diagnosis for its contributions.
  */
 #ifndef VAPRO_PARTS_H
 #define VAPRO_PARTS_H
@@ -21,7 +21,7 @@ struct parts {
 	size_t count, capacity;
 };
 
-/* Of `count` bundles that end before bin `end`, or are open; those before bin `retire` are retiring. */
+/* Finds parts of `count` bundles that end before bin `end` or are open; bundles before bin `retire` are retiring. */
 int parts__find(struct parts *parts, const struct heatmap *map, const struct series_book *series,
 		const struct kept *kept, size_t count, uint64_t end, uint64_t retire);
 

@@ -13,12 +13,12 @@ const enum vapro_class region__class[LAYERS] = {
     [LAYER_IO] = VAPRO_IO,
 };
 
-#define CERTAIN 0.8	 /* of a cell's loss: the kernel attributes it */
-#define CERTAIN_PART 0.7 /* of the usual loss is enough then */
-#define GOES_ON 0.5	 /* of the usual loss: beside slow cells it is no end */
-#define GOES_ON_LIKE 0.4 /* of what the cells of its component lose */
-#define STRONG_CELL 0.25 /* of a bin lost */
-#define MOSTLY 0.5	 /* of a loss attributed by the kernel */
+#define CERTAIN 0.8	 /* share of a cell's loss, attributed by the kernel */
+#define CERTAIN_PART 0.7 /* part of the usual loss, for a certain cell */
+#define GOES_ON 0.5	 /* part of the usual loss with which slow cells go on */
+#define GOES_ON_LIKE 0.4 /* part of the mean loss of a component's cells */
+#define STRONG_CELL 0.25 /* lost share of a bin */
+#define MOSTLY 0.5	 /* share of a loss, attributed by the kernel */
 
 struct cell region__cell(const struct grower *grower, size_t place, size_t b, enum layer layer)
 {
@@ -98,7 +98,7 @@ static bool is_slow(const struct vapro_config *config, const struct cell *cell)
 	return performance < config->threshold || is_certain(cell);
 }
 
-/* Most cells are not slow: they are looked at once, in the order in which they lie. Returns the layers with any. */
+/* Marks slow cells in memory order, each read once, since most are not slow. Returns the layers with any. */
 static unsigned find_slow(struct grower *grower)
 {
 	const struct heatmap *map = grower->map;
@@ -169,13 +169,13 @@ static int grow_layer(struct grower *grower, enum layer layer)
 	return 0;
 }
 
-/* Of a layer's cell at a border of what has grown. */
+/* Whether a cell may be one side of a bridge. */
 static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer layer)
 {
 	uint32_t id = grower->of[layer][place * grower->bins + b];
 	const struct component *component = &grower->components[region__root(grower, id)];
 
-	/* It was separated from waiting by what all ranks did: each of its cells counts. */
+	/* All ranks' calls separated the path from waiting: each of its cells counts. */
 	if (layer == LAYER_PATH)
 		return true;
 
@@ -184,8 +184,8 @@ static bool qualifies(struct grower *grower, size_t place, size_t b, enum layer 
 }
 
 /*
- * What others took of a CPU, as the kernel attributes: half of what makes a cell slow, and not much less than the cells
- * of its component lose. A light disturbance before a hog is none of the hog's.
+ * Whether a cell continues a component: others had its CPU for half of what makes a cell slow, and for not much less
+ * than the component's cells lose. A light disturbance before a hog is not the hog's.
  */
 static bool goes_on(struct grower *grower, size_t place, size_t b, enum layer layer, uint32_t id)
 {
@@ -197,8 +197,8 @@ static bool goes_on(struct grower *grower, size_t place, size_t b, enum layer la
 }
 
 /*
- * A loss about the threshold wanders over it: cells beside slow ones of a row that lose less than those, but as surely,
- * are no end of it. `forward` in time, or backward. Returns 0 or -ENOMEM.
+ * Adds cells beside slow ones of a row that lose less, but as certainly: a loss near the threshold varies around it.
+ * `forward` in time, or backward. Returns 0 or -ENOMEM.
  */
 static int follow(struct grower *grower, enum layer layer, bool forward)
 {
@@ -224,8 +224,8 @@ static int follow(struct grower *grower, enum layer layer, bool forward)
 }
 
 /*
- * Whether a row was hardly seen to be better between two of its cells: in few bins. Bins in which it
- * made no such call are no evidence either way, where they are not too many.
+ * Whether a row was better in only few bins between two of its cells. Bins without such a call are no
+ * evidence either way, where they are not too many.
  */
 static bool narrow(const struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
 {
@@ -233,7 +233,7 @@ static bool narrow(const struct grower *grower, size_t place, size_t from, size_
 
 	if (to - from <= grower->gap + 1)
 		return true;
-	/* A computation that is not seen is one that is not known. */
+	/* A computation that is not seen is not known. */
 	if (layer == LAYER_COMPUTATION)
 		return false;
 	for (size_t b = from + 1; to - from <= REGION_SPARSE + 1 && b < to; b++) {
@@ -241,11 +241,11 @@ static bool narrow(const struct grower *grower, size_t place, size_t from, size_
 
 		better += !isnan(cell__performance(&cell, grower->config));
 	}
-	/* In other calls nothing is slow: on a slow path that says nothing of those that are. */
+	/* Other calls are not slow on a slow path: they say nothing about slow calls. */
 	return to - from <= REGION_SPARSE + 1 && (better <= grower->gap || layer == LAYER_PATH);
 }
 
-/* Whether the row computed in no bin between two, waiting for another row perhaps: nothing says that it was faster. */
+/* Whether the row computed in no bin between two, perhaps waiting for another row: no bin shows it faster. */
 static bool is_unseen(const struct grower *grower, size_t place, size_t from, size_t to, enum layer layer)
 {
 	for (size_t b = from + 1; b < to; b++) {

@@ -3,22 +3,22 @@
  * Region growing over the heat map (papers/000 section 3.5): contiguous cells below the threshold,
  * 4-neighbours in rows and bins, a null cell is a wall. Added to the paper:
  *  - Rows of one host, and of one socket, are neighbours whatever their ranks (struct stg_job).
- *  - Rows that differ clearly in the share of time they lose, or in when they begin or end, are parted
+ *  - Rows that differ clearly in the share of time they lose, or in begin or end, are separated
  *    (region__level); components of one host or socket that agree in both, with few calm rows beside
  *    them there, are one draft (region__unite).
  *  - Communication grows in three layers, suspended in a call, waiting and slow path, since a rank that
- *    lost its CPU inside MPI, its neighbour that waits for it and one whose transfers are slow are not
- *    one thing.
- *  - Hysteresis: a hog's share of a 200 ms bin wanders by a time slice, and a rank that mostly
+ *    lost its CPU inside MPI, its neighbour that waits for it and one whose transfers are slow are
+ *    three things.
+ *  - Hysteresis: a hog's share of a 200 ms bin varies by a time slice, and a rank that mostly
  *    communicates leaves null cells; a gap of at most REGION_GAP bins on one row is bridged where
  *    both sides qualify as regions or border on the gap with a strong cell (a quarter of the bin
- *    lost). Computation beside slow cells goes on with them where it loses half of what makes a cell slow
+ *    lost). Computation beside slow cells joins them where it loses half of what makes a cell slow
  *    and the kernel attributes that.
  *  - Borders whose column loses less than a fifth of the region's mean column are cut off.
  *  - Regions of several classes on one row, in overlapping bins or up to REGION_GAP apart, that the
  *    same suspension mostly explains, are one draft.
- *  - Where the kernel's attribution is the evidence, stretches that have it and those that have none are
- *    components of their own (region__split).
+ *  - Where the kernel's attribution is the evidence, stretches with and without attribution are
+ *    separate components (region__split).
  *  - A draft needs min_cells and min_lost_s; one that the kernel attributes may be as small as the least that
  *    can cost the job min_share with the waiting it causes, and lie in one cell.
  */
@@ -32,7 +32,7 @@
 
 #define REGION_GAP 2
 #define REGION_GAP_MOST 12
-#define REGION_SPARSE 10 /* with bins in which nothing was seen */
+#define REGION_SPARSE 10 /* a gap with bins without fragments */
 
 struct region_cell {
 	uint32_t row;
@@ -45,11 +45,11 @@ struct draft {
 	struct region_cell *cells;
 	size_t cell_count, cell_capacity;
 	double lost[VAPRO_CLASSES]; /* ns */
-	double attributed;	    /* of it, by the kernel or the machine */
+	double attributed;	    /* loss attributed by the kernel or the machine */
 	bool has[VAPRO_CLASSES];
-	bool waiting;	     /* of the waiting layer */
-	bool path;	     /* of the layer of slow paths */
-	bool lasting;	     /* of a set of ranks that is slow all the time: detect/sets.h */
+	bool waiting;	     /* in the waiting layer */
+	bool path;	     /* in the layer of slow paths */
+	bool lasting;	     /* a set of ranks that is slow all the time: detect/sets.h */
 	uint64_t begin, end; /* bins */
 };
 
@@ -64,7 +64,7 @@ void region__clear(struct region_result *result);
 
 /*
  * Bins that may lie between two parts of one disturbance. Where computations are longer than bins, slow states and
- * others alternate: as long as two of them.
+ * others alternate: the gap is two computations longer.
  */
 uint64_t region__gap(const struct heatmap *map);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From cells that grew together to drafts. */
+/* Makes drafts of cells that grew together. */
 #include "detect/region_private.h"
 
 #include "base/grow.h"
@@ -10,7 +10,7 @@ static double attributed_at(const struct grower *grower, size_t place, size_t b,
 {
 	struct cell cell = region__cell(grower, place, b, layer);
 
-	/* A program sleeps at will: only in IO it may be attributed. */
+	/* A program sleeps at will: sleep is attributed in IO only. */
 	return layer == LAYER_IO ? cell__attributed(&cell, VAPRO_IO) : (double)cell.closed.cpu + cell.open.cpu;
 }
 

@@ -5,28 +5,28 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEVEL_CELLS 5	 /* of a row: fewer do not say how slow it is */
-#define LEVEL_RATIO 1.5	 /* of the shares of time that two rows lose */
-#define LEVEL_SIGMAS 4	 /* and their difference, in standard errors of their means over bins */
+#define LEVEL_CELLS 5	 /* cells of a row: fewer do not show how slow it is */
+#define LEVEL_RATIO 1.5	 /* ratio of the shares of time that two rows lose */
+#define LEVEL_SIGMAS 4	 /* distance of these shares, in standard errors of their means */
 #define LEVEL_BINS 5	 /* begins or ends that differ by more are two things ... */
 #define LEVEL_EXTENT 0.2 /* ... where it is more than this share of the time of both */
-#define LEVEL_GROUPS 4	 /* more in one component are no things of their own: everybody is slow in his own way */
+#define LEVEL_GROUPS 4	 /* more in one component are not separate: each row is slow in its own way */
 
 /* One row within a component, or rows that agree. Sums over cells of the share of time that is lost. */
 struct level {
-	size_t from, to; /* cells of the component; of a row */
+	size_t from, to; /* cells of the component, for a row */
 	size_t cells, rows;
 	double share, square;
 	double lost;	   /* ns */
 	double begin, end; /* bins; of several rows: sums */
 	uint32_t component;
-	uint8_t group; /* of a row */
+	uint8_t group; /* group of a row */
 };
 
 struct leveller {
 	struct grower *grower;
 	enum layer layer;
-	struct level *rows; /* of one component */
+	struct level *rows; /* rows of one component */
 	struct level groups[LEVEL_GROUPS];
 	size_t row_count, group_count;
 };
@@ -50,7 +50,7 @@ static void find_rows(struct leveller *leveller, const uint32_t *cells, size_t c
 		row->to = i + 1;
 		row->end = (double)b + 1;
 		row->lost += lost;
-		/* What is bridged says nothing of how slow the row is. */
+		/* A bridged bin does not show how slow the row is. */
 		if (dur <= 0)
 			continue;
 		row->cells++;
@@ -142,7 +142,7 @@ static bool stands(const struct leveller *leveller, size_t group)
 	       leveller->groups[group].lost >= config->min_lost_s * 1e9;
 }
 
-/* Groups that are not worth a draft go with the one that lost most, which keeps its component. */
+/* Groups that are not worth a draft join the one that lost most, which keeps its component. */
 static size_t settle(struct leveller *leveller)
 {
 	size_t most = 0, standing = 0;

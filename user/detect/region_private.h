@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of region growing share: cells of a map while they grow together. A place is that of a row among
- * the job's neighbours: rows of one host lie together.
+ * Shared by the files of region growing: cells of a map while they grow together. A place is the index of a row in
+ * the job's neighbours: rows of one host are contiguous.
  */
 #ifndef VAPRO_REGION_PRIVATE_H
 #define VAPRO_REGION_PRIVATE_H
 
 #include "detect/region.h"
 
-/* Layers of cells that grow apart. */
+/* Layers of cells that grow separately. */
 enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_PATH, LAYER_IO, LAYERS };
 
 #define NO_COMPONENT UINT32_MAX
-#define MOSTLY 0.5 /* of a loss that the kernel attributes */
+#define MOSTLY 0.5 /* share of a loss, attributed by the kernel */
 
 extern const enum vapro_class region__class[LAYERS];
 
 struct component {
 	uint32_t parent; /* union-find */
-	uint32_t draft;	 /* likewise, over components that become one draft */
+	uint32_t draft;	 /* union-find, over components that become one draft */
 	enum layer layer;
 	size_t cells;
 	double lost, cpu, blocked;
-	double preempted; /* of cpu: by others on this machine, not by the hypervisor */
+	double preempted; /* part of cpu: by others on this machine, not by the hypervisor */
 	uint64_t begin, end;
 };
 
@@ -30,7 +30,7 @@ struct grower {
 	const struct heatmap *map;
 	const struct stg_job *job;
 	const struct vapro_config *config;
-	uint32_t *place;      /* of each row among neighbours */
+	uint32_t *place;      /* place of each row */
 	unsigned char *slow;  /* [place][bin] -> bit per layer that the cell belongs to */
 	uint32_t *of[LAYERS]; /* [place][bin] -> component; NULL where no cell belongs to the layer */
 	size_t bins, gap;     /* gap: as region__gap */
@@ -42,7 +42,7 @@ struct grower {
 struct region_list {
 	uint32_t *cells; /* place * bins + bin, ascending */
 	uint32_t *first;
-	size_t count; /* components there were */
+	size_t count; /* components listed */
 };
 
 struct cell region__cell(const struct grower *grower, size_t place, size_t b, enum layer layer);
@@ -60,21 +60,21 @@ int region__list(struct grower *grower, enum layer layer, struct region_list *li
 void region__unlist(struct region_list *list);
 
 /*
- * Cuts off what only touches a component: columns at either end, and rows, that lose next to nothing beside the
- * others. Returns 0 or -ENOMEM.
+ * Cuts off columns at either end of a component, and rows, that lose next to nothing beside the others. Returns 0
+ * or -ENOMEM.
  */
 int region__trim(struct grower *grower, enum layer layer);
 
 /*
- * Parts what only touches: stretches that somebody on this machine makes slow who took the CPU, as the kernel
- * says, and those where next to nothing is attributed, or it was the hypervisor. A hog in a stretch that is a little
- * slow anyway is a variance of its own, with its own beginning, end and cause. Where the two take turns all the
- * time they stay together. Returns 0 or -ENOMEM.
+ * Separates adjacent stretches: those in which other tasks of this machine had the CPU, as the kernel reports, and
+ * those in which next to nothing is attributed, or to the hypervisor. A hog in a stretch that is a little
+ * slow anyway is a variance of its own, with its own beginning, end and cause. Stretches that alternate all the
+ * time stay together. Returns 0 or -ENOMEM.
  */
 int region__split(struct grower *grower, enum layer layer);
 
 /*
- * Parts rows that are neighbours and not one thing: their losses differ clearly over all of their time in the
+ * Separates neighbour rows that are not one thing: their losses differ clearly over all of their time in the
  * component, or they begin or end at clearly different times. Rows that agree stay together, whatever rows are between
  * them. Returns 0 or -ENOMEM.
  */
@@ -86,10 +86,10 @@ int region__level(struct grower *grower, enum layer layer);
  */
 int region__unite(struct grower *grower, unsigned layers);
 
-/* The component that stands for a draft; of a root. */
+/* The component that stands for a root's draft. */
 uint32_t region__draft(struct grower *grower, uint32_t component);
 
-/* Drafts of all cells that belong to something, and only those that are worth it. */
+/* Makes drafts of all cells of components, and drops drafts of little loss. */
 int region__collect(struct grower *grower, struct region_result *result);
 void region__filter(struct region_result *result, const struct vapro_config *config);
 

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREEMPTED_LITTLE 0.25 /* of a loss that is of another kind */
-#define PREEMPTED_PARTS 2     /* more of them are no stretches of their own: two causes take turns */
+#define PREEMPTED_LITTLE 0.25 /* share of a loss of the other kind */
+#define PREEMPTED_PARTS 2     /* more of them are not separate stretches: two causes alternate */
 
-/* What a cell of a component is slow by: what others stole of its CPU would do, as the kernel says, or it would not. */
+/* Whether the CPU time that others had, as the kernel reports, is enough to make a cell slow. */
 enum kind { KIND_NONE, KIND_PREEMPTED, KIND_REST };
 
 struct splitter {
 	struct grower *grower;
 	enum layer layer;
-	uint32_t *of;	      /* the layer's */
+	uint32_t *of;	      /* components of the layer */
 	unsigned char *kinds; /* [place][bin] -> enum kind */
 	uint32_t *parts;      /* [place][bin] -> component of cells of one kind */
 };
@@ -27,7 +27,7 @@ static bool cell_is_preempted(const struct splitter *splitter, size_t place, siz
 	return preempted > 0 && preempted >= (1 - splitter->grower->config->threshold) * cell__dur(&cell);
 }
 
-/* Returns whether there are both kinds. A hog's share of a bin wanders: short gaps between preempted cells are, too. */
+/* Returns whether both kinds occur. A hog's share of a bin varies: short gaps in preempted cells are preempted. */
 static bool find_kinds(struct splitter *splitter)
 {
 	size_t bins = splitter->grower->bins, preempted = 0, rest = 0;
@@ -35,7 +35,7 @@ static bool find_kinds(struct splitter *splitter)
 	for (size_t place = 0; place < splitter->grower->job->row_count; place++) {
 		const uint32_t *of = &splitter->of[place * bins];
 		unsigned char *kinds = &splitter->kinds[place * bins];
-		size_t last = SIZE_MAX; /* preempted, and all since is of the same component */
+		size_t last = SIZE_MAX; /* last preempted bin; all since are of its component */
 
 		for (size_t b = 0; b < bins; b++) {
 			if (of[b] == NO_COMPONENT) {
@@ -55,7 +55,7 @@ static bool find_kinds(struct splitter *splitter)
 	return preempted && rest;
 }
 
-/* Neighbours of one kind grow together. All that are neighbours were of one component before. */
+/* Grows neighbours of one kind together. All neighbours were of one component before. */
 static int grow_kind(struct splitter *splitter, enum kind kind)
 {
 	struct grower *grower = splitter->grower;
@@ -88,7 +88,7 @@ static bool stands(const struct component *part, enum kind kind, const struct va
 	       (kind == KIND_PREEMPTED || part->preempted <= PREEMPTED_LITTLE * part->lost);
 }
 
-/* Parts that cannot stand alone go with what is around them. */
+/* Parts that cannot stand alone join the cells around them. */
 static void give_up(struct splitter *splitter, enum kind kind)
 {
 	struct grower *grower = splitter->grower;
@@ -106,12 +106,12 @@ static bool part_is_preempted(const struct component *part)
 	return part->preempted > PREEMPTED_LITTLE * part->lost;
 }
 
-/* Cells of components that have parts of both kinds belong to those from now on. */
+/* Moves cells of components that have parts of both kinds to these parts. */
 static int take_over(struct splitter *splitter)
 {
 	struct grower *grower = splitter->grower;
 	size_t cells = grower->job->row_count * grower->bins;
-	/* by component: its parts that are preempted, and whether it has others; of a part: whether it was counted */
+	/* by component: its preempted parts, and whether it has others; by part: whether it was counted */
 	uint32_t *preempted = calloc(grower->count, sizeof(*preempted));
 	bool *rest = calloc(grower->count, sizeof(*rest)), *counted = calloc(grower->count, sizeof(*counted));
 	int error = -ENOMEM;

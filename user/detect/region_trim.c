@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WEAK_BORDER 0.2 /* of the mean column or row */
-#define WEAK_WAIT 0.5	/* of the ratio of all waiting */
-#define PATH_ROW 0.88	/* of the row that lost most */
+#define WEAK_BORDER 0.2 /* share of the mean column or row */
+#define WEAK_WAIT 0.5	/* part of the ratio of all waiting */
+#define PATH_ROW 0.88	/* share of the row that lost most */
 
 void region__unlist(struct region_list *list)
 {
@@ -44,16 +44,16 @@ int region__list(struct grower *grower, enum layer layer, struct region_list *li
 		if (of[at] != NO_COMPONENT)
 			list->cells[list->first[of[at]]++] = (uint32_t)at;
 	}
-	/* Each one has become the first of the next. */
+	/* Each entry is now the first of the next. */
 	memmove(&list->first[1], &list->first[0], grower->count * sizeof(*list->first));
 	list->first[0] = 0;
 	return 0;
 }
 
-/* What the cells of a component lose in a bin, and what they should have cost, ns. */
+/* Loss and reference of a component's cells in a bin, ns. */
 struct column {
 	double lost, ref;
-	bool open; /* some calls in it have not ended, and not lost yet all that they will lose */
+	bool open; /* some calls have not ended, and may lose more */
 };
 
 /*
@@ -117,8 +117,8 @@ static bool row_slow(const struct grower *grower, size_t place, const struct com
 	return dur > 0 && 1 - lost / dur < grower->config->threshold;
 }
 
-/* What a row loses in a component, of slow paths that part of it; the row begins at cell `from` of a component; *next:
- * the first cell of the next row. */
+/* Sums the loss of a row from cell `from` of a component on, of slow paths only their part; *next: the first cell of
+ * the next row. */
 static double lost_by_row(const struct grower *grower, enum layer layer, const uint32_t *cells, size_t count,
 			  size_t from, size_t *next)
 {
@@ -130,7 +130,7 @@ static double lost_by_row(const struct grower *grower, enum layer layer, const u
 
 		if (grower->of[layer][cells[*next]] == NO_COMPONENT)
 			continue;
-		/* Whatever the slow path holds up loses as much in all; only the rank itself loses it there. */
+		/* All ranks behind a slow path lose as much in total; only its own rank loses on the path. */
 		lost += layer == LAYER_PATH ? heatmap__wait(grower->map, HEATMAP_PATH, grower->job->neighbours[place],
 							    grower->map->begin + b)
 					    : region__lost(grower, place, b, layer);
@@ -138,11 +138,11 @@ static double lost_by_row(const struct grower *grower, enum layer layer, const u
 	return lost;
 }
 
-/* Whether a row is part of a component of which the mean row, and the one that lost most, lost so much. */
+/* Whether a row is part of a component, by its loss, the mean and the greatest loss of rows. */
 static bool belongs(const struct grower *grower, const struct component *component, size_t place, double lost,
 		    double mean, double most)
 {
-	/* A rank that only deals with one on a slow path is slow by less. */
+	/* A rank that only communicates with a slow path's rank is slow by less. */
 	if (component->layer == LAYER_PATH)
 		return lost >= PATH_ROW * most;
 	return lost >= mean || (lost >= WEAK_BORDER * mean && row_slow(grower, place, component));

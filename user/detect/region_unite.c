@@ -6,9 +6,9 @@
 #include <math.h>
 
 #define SAME_BINS 2	/* begins and ends that differ by as much are the same */
-#define SAME_TIME 0.7	/* of the time of both: what overlaps */
-#define SAME_RATIO 0.15 /* of the greater share of time lost */
-#define SAME_PLACE 0.67 /* of the rows of a host, or of a socket: so many are in it */
+#define SAME_TIME 0.7	/* overlap, as share of the time of both */
+#define SAME_RATIO 0.15 /* part of the greater share of time lost */
+#define SAME_PLACE 0.67 /* share of the rows of a host or socket in one draft */
 #define SOCKETS 64
 #define NEIGHBOURS 16 /* things on a host at one time that a component is compared with */
 
@@ -23,7 +23,7 @@ uint32_t region__draft(struct grower *grower, uint32_t component)
 	return component;
 }
 
-/* What explains most of a loss: others on this machine, who had its CPUs; the hypervisor, with them; being asleep. */
+/* The main cause of a loss: other tasks of this machine; the hypervisor, with these tasks; sleep. */
 enum suspender { SUSPENDED_BY_NONE, SUSPENDED_BY_OTHERS, SUSPENDED_BY_HYPERVISOR, SUSPENDED_BY_SLEEP };
 
 static enum suspender suspended_by(const struct component *component)
@@ -69,7 +69,7 @@ static uint32_t component_at(const struct grower *grower, int layer, size_t plac
 static void unite_classes(struct grower *grower)
 {
 	for (size_t place = 0; place < grower->job->row_count; place++) {
-		/* Per layer the last bins that belonged to something. */
+		/* The last bin in a component, by layer. */
 		size_t last[LAYERS];
 
 		for (int layer = 0; layer < LAYERS; layer++)
@@ -95,13 +95,13 @@ static void unite_classes(struct grower *grower)
 
 /* A component, or several that are one thing. */
 struct summary {
-	uint32_t root; /* of the first */
+	uint32_t root; /* root of the first */
 	uint32_t host;
 	int32_t socket; /* -1: unknown or several */
 	enum layer layer;
 	size_t rows;
 	double lost, dur, begin, end; /* begin and end: of the first */
-	size_t thing;		      /* among those of its host and layer */
+	size_t thing;		      /* index of the thing on its host and layer */
 };
 
 static int32_t socket_of(const struct grower *grower, size_t place)
@@ -116,7 +116,7 @@ static uint32_t host_of(const struct grower *grower, size_t place)
 	return grower->job->rows[grower->job->neighbours[place]].host_number;
 }
 
-/* Returns false for one that lies on several hosts. */
+/* Returns false for a component on several hosts. */
 static bool sum_up(const struct grower *grower, enum layer layer, const uint32_t *cells, size_t count,
 		   struct summary *out)
 {
@@ -171,7 +171,7 @@ static bool agree(const struct summary *a, const struct summary *b)
 	       fabs(left - right) <= SAME_RATIO * fmax(left, right);
 }
 
-/* Rows of a host that have not ended before. */
+/* Rows of a host that are alive on the map. */
 struct row_counts {
 	size_t all, socket[SOCKETS];
 };
@@ -209,7 +209,7 @@ static void unite_things(struct grower *grower, const struct summary *members, s
 	}
 }
 
-/* Components of one layer on one host, by time: each is compared with those that began last. first: its place. */
+/* Compares components of one layer on one host, by time, with those that began last. first: the host's place. */
 static void unite_host(struct grower *grower, struct summary *members, size_t count, struct summary *things,
 		       size_t first)
 {
@@ -261,7 +261,7 @@ static int find_summaries(struct grower *grower, enum layer layer, struct summar
 static int unite_places(struct grower *grower, unsigned layers)
 {
 	struct summary *summaries = NULL, *things = NULL;
-	size_t *hosts = NULL; /* first place of each */
+	size_t *hosts = NULL; /* first place of each host */
 	size_t count = 0, capacity = 0;
 	int error = -ENOMEM;
 

@@ -8,9 +8,9 @@
 #define PLACE_SIGMAS 6
 #define LEAST_GAP 1.02
 #define FEW_ROWS 4
-#define LEAST_WEIGHT 0.05 /* of a set's time, of a workload whose ratio counts */
-#define DIFFERS 0.03	  /* between the ratios of workloads: work does not differ like that, speed does */
-#define LEAST_SHARE 0.02  /* of the wall time: below it no balancing is worth the trouble */
+#define LEAST_WEIGHT 0.05 /* share of a set's time from which a workload's ratio counts */
+#define DIFFERS 0.03	  /* difference of workloads' ratios that speed makes, and work does not */
+#define LEAST_SHARE 0.02  /* share of the wall time: balancing less is not worth it */
 
 void sets__clear(struct sets *sets)
 {
@@ -20,7 +20,7 @@ void sets__clear(struct sets *sets)
 	*sets = (struct sets){0};
 }
 
-/* Of one workload: the set's time, and what it should have taken. */
+/* Sums the set's time and expected time in a workload. */
 static void sum_workload(const struct finder *finder, uint32_t at, double *ns, double *base)
 {
 	const struct series_book *book = finder->book;
@@ -37,7 +37,7 @@ static void sum_workload(const struct finder *finder, uint32_t at, double *ns, d
 	}
 }
 
-/* The slowest rank of the set in a workload, and the one of the others that is closest to the typical time. */
+/* Finds the slowest rank of the set in a workload, and the other rank that is nearest to the typical time. */
 static void find_pair(const struct finder *finder, struct rank_set *set, uint32_t at)
 {
 	const struct series_book *book = finder->book;
@@ -63,7 +63,7 @@ static void find_pair(const struct finder *finder, struct rank_set *set, uint32_
 	}
 }
 
-/* Fills what a set's workloads say of it. Returns whether it has lost anything. */
+/* Fills the sums over a set's workloads. Returns whether the set lost time. */
 static bool weigh(const struct finder *finder, struct rank_set *set, const struct sets_span *span)
 {
 	double all = 0, most = 0, slow_ns = 0, slow_base = 0;
@@ -96,7 +96,7 @@ static bool weigh(const struct finder *finder, struct rank_set *set, const struc
 			set->share = span->wall_ns > 0 ? ns * new_part / span->wall_ns : 0;
 		}
 	}
-	/* a fault that only one kind of work meets is as strong as it is there, however much other work is beside it */
+	/* a fault in only one kind of work is as strong as in that work, however much other work there is */
 	set->ratio_slow = slow_base > 0 ? slow_ns / slow_base / finder->median : set->ratio;
 	if (worst == SERIES_NONE)
 		return false;
@@ -148,7 +148,7 @@ static int add_set(struct sets *sets, struct finder *finder, const uint32_t *row
 	return 0;
 }
 
-/* The typical ratio of rows that are in no set, nor marked, and how far they scatter. Returns their number. */
+/* Finds the typical ratio and the scatter of rows that are in no set, nor marked. Returns their number. */
 static size_t find_rest(struct finder *finder, const unsigned char *marked, double *typical, double *sigma)
 {
 	size_t count = 0;
@@ -163,7 +163,7 @@ static size_t find_rest(struct finder *finder, const unsigned char *marked, doub
 	return count;
 }
 
-/* The rows of one host, or of one of its sockets: are they slow as a place? */
+/* Adds the rows of a host or socket, where they are slow as a place. */
 static int try_place(struct sets *sets, struct finder *finder, const uint32_t *rows, size_t count,
 		     const struct sets_span *span)
 {
@@ -247,7 +247,7 @@ static int compare_rows(const void *a, const void *b, void *job)
 	return (place[*left] > place[*right]) - (place[*left] < place[*right]);
 }
 
-/* How far rows scatter between the thirds of the view: of few rows the scatter between them says nothing. */
+/* The scatter of rows between thirds of the view: the scatter between few rows says nothing. */
 static double third_sigma(const struct finder *finder)
 {
 	double squares = 0;
@@ -266,7 +266,7 @@ static double third_sigma(const struct finder *finder)
 	return count ? sqrt(squares / (double)count) : 0;
 }
 
-/* Of the rows that no place explains: those beyond the widest gap above the median. */
+/* Adds rows that no place explains, beyond the widest gap above the median. */
 static int find_gap(struct sets *sets, struct finder *finder, const struct sets_span *span)
 {
 	struct ranked *order = malloc((finder->job->row_count + 1) * sizeof(*order));

@@ -6,10 +6,10 @@
 
 #include <math.h>
 
-#define SHOWN 0.5    /* of what a set takes longer: so much of it is lost against references */
-#define ABSORBED 1.3 /* times the set's ratio: what is slower has a cause of its own */
+#define SHOWN 0.5    /* share of a set's excess that is lost against references */
+#define ABSORBED 1.3 /* times the set's ratio: slower drafts have a cause of their own */
 
-/* What the cells of a draft lost, in all and as the kernel attributes it, and how long they took. */
+/* Sums the time, the loss and the attributed loss of a draft's cells. */
 static void sum_draft(const struct draft *draft, const struct heatmap *map, double *dur, double *lost,
 		      double *attributed)
 {
@@ -40,7 +40,7 @@ static bool goes_up(const struct rank_set *set, const unsigned char *in, const s
 	return attributed < lost / 2 && dur <= ABSORBED * set->ratio * (dur - lost);
 }
 
-/* Marks the cells of a set's rows that drafts have. */
+/* Marks cells of a set's rows that drafts own. */
 static void mark_owned(const struct region_result *drafts, const uint32_t *number, uint64_t begin, uint64_t bins,
 		       unsigned char *owned)
 {
@@ -79,9 +79,9 @@ static int add_cells(struct draft *draft, const struct rank_set *set, const stru
 }
 
 /*
- * Whether the cells of a set show it, by half at least: what its ranks' own references were learnt in, nothing was lost
- * against, and a variance would say so. It is an imbalance all the same. With instructions all ranks have one
- * reference.
+ * Whether the cells of a set show at least half of its excess. Ranks whose own references were learnt while slow lose
+ * nothing against them, and a variance would show no loss: the set is only an imbalance. With instructions all ranks
+ * have one reference.
  */
 static bool shows(const struct rank_set *set, const struct heatmap *map)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sets.c and sets_ratio.c share. */
+/* Shared by sets.c and sets_ratio.c. */
 #ifndef VAPRO_SETS_PRIVATE_H
 #define VAPRO_SETS_PRIVATE_H
 
 #include "detect/sets.h"
 
 #define THIRDS SERIES_THIRDS
-#define CERTAIN_SIGMAS 6 /* of the gap to a rank, and of the mean of what is slow */
+#define CERTAIN_SIGMAS 6 /* sigmas of the gap to a rank, and of the mean of slow rows */
 
-/* What a row took in each third of the view, and should have taken. */
+/* Time and expected time of a row in each third of the view. */
 struct row_time {
 	double ns[THIRDS], base_ns[THIRDS];
-	double chance; /* by which the sum of ns may be off, squared; with instructions */
-	double ratio;  /* of the sums; 0 where too little is known */
+	double chance; /* squared error of the sum of ns; with instructions */
+	double ratio;  /* ratio of the sums; 0 where too little is known */
 	bool in_set;
 };
 
@@ -28,7 +28,7 @@ struct finder {
 	size_t known;  /* rows with a ratio */
 };
 
-/* Fragments of a series in the view, and the time compared that they took. */
+/* Fragments of a series in the view, and their compared time. */
 static inline double series__view_n(const struct series *series)
 {
 	return series->third_n[0] + series->third_n[1] + series->third_n[2];
@@ -39,16 +39,16 @@ static inline double series__view_ns(const struct series *series)
 	return series->third_ns[0] + series->third_ns[1] + series->third_ns[2];
 }
 
-/* The median of values, which are sorted; 0 of none. */
+/* Sorts values, and returns the median; 0 of none. */
 double sets__median(double *values, size_t count);
 
 /* Whether a series is one that ranks are compared by. */
 bool sets__compared(const struct finder *finder, const struct series *series);
 
-/* What a fragment of a series should take, ns: with instructions its reference, which knows its kind of CPU; or 0. */
+/* The expected time of a fragment, ns: with instructions the series' reference, which fits its kind of CPU; or 0. */
 double sets__base(const struct finder *finder, const struct series *series);
 
-/* The rows' times and ratios, and what they are at least. */
+/* Computes the rows' times and ratios, and the typical one. */
 void sets__find_ratios(struct finder *finder);
 
 /* Whether rows are slower than the others by a ratio, all the time and by more than chance. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What rows took in the view, over what they should have taken: see sets.h. */
+/* Times of rows in the view, over their expected times: see sets.h. */
 #include "detect/sets_private.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define STEADY 0.6 /* of the whole excess, in each third of the view */
+#define STEADY 0.6 /* share of the whole excess, in each third of the view */
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -29,7 +29,7 @@ bool sets__compared(const struct finder *finder, const struct series *series)
 							      : series->certified);
 }
 
-/* What a fragment of a workload should take: the reference, or what it takes on the median rank. */
+/* Finds the time that a fragment of a workload takes on the median rank. */
 static void find_base(struct finder *finder, uint32_t at)
 {
 	const struct series_book *book = finder->book;
@@ -51,7 +51,6 @@ static void find_base(struct finder *finder, uint32_t at)
 	    count == 2 ? fmin(finder->scratch[0], finder->scratch[1]) : sets__median(finder->scratch, count);
 }
 
-/* Per series: with instructions its reference, which knows its kind of CPU. */
 double sets__base(const struct finder *finder, const struct series *series)
 {
 	if (!(finder->base[series->workload] > 0))
@@ -80,7 +79,7 @@ static void add_rows(struct finder *finder)
 	}
 }
 
-/* The rows' ratios, and what they are at least: that of the lowest quarter, which no slow rank is in. */
+/* The typical ratio is the lowest quartile, since slow ranks are above it. */
 void sets__find_ratios(struct finder *finder)
 {
 	size_t count = 0;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#define SURE_BINS 25 /* a third of a view: a set is slow in each, so it begins and ends no further within one */
+#define SURE_BINS 25 /* a third of a view: a set is slow in each third, so it begins and ends within one */
 
 /* Whether two sets are mostly the same rows. */
 static bool same_rows(const struct rank_set *a, const struct rank_set *b, const struct stg_job *job)
@@ -37,16 +37,16 @@ static double performance_in(const struct rank_set *set, const struct heatmap *m
 	return dur > 0 ? 1 - lost / dur : NAN;
 }
 
-/* Performance half way between what is calm and what a set is. */
+/* Performance half way between calm and that of a set. */
 static double half_of(const struct rank_set *set)
 {
 	return 1 - (1 - 1 / set->ratio) / 2;
 }
 
 /*
- * Bins at the end or the begin of a set in which its rows were not slow: a set is found by the time it takes in a whole
- * view, and may begin or end within it. A bin counts as 1 where it is calm, as -1 where it is as slow as the set, so
- * that the greatest sum is the likeliest border, if more than `least` bins are before it.
+ * Counts bins at the end or the begin of a set in which its rows were not slow: a set is found by its time in a whole
+ * view, and may begin or end within it. A calm bin counts as 1, a bin as slow as the set as -1, so that the greatest
+ * sum is the likeliest border, if more than `least` bins are before it.
  */
 static uint64_t calm_bins(const struct rank_set *set, const struct heatmap *map, bool at_end, uint64_t least)
 {
@@ -65,13 +65,13 @@ static uint64_t calm_bins(const struct rank_set *set, const struct heatmap *map,
 			calm = i + 1;
 		}
 	}
-	/* of a set that is slow nowhere in the map nothing is known */
+	/* a set that is slow nowhere in the map has no border */
 	return from + calm < to ? calm : 0;
 }
 
 /*
- * Where a new set begins: as far back as its rows together are slower than half of what they are now, or within the
- * view.
+ * Finds the begin of a new set: as far back as its rows together are slow by more than half of the present, or within
+ * the view.
  */
 static void find_begin(struct rank_set *set, const struct heatmap *map)
 {
@@ -102,7 +102,7 @@ static void trim_end(struct rank_set *set, const struct heatmap *map)
 		set->until = to - calm;
 }
 
-/* Where a set that is no more has ended: as find_begin, from where it was known to last. */
+/* Finds the end of an ended set: as find_begin, from its last known bin on. */
 static void find_end(struct rank_set *set, const struct heatmap *map)
 {
 	double half = half_of(set);
@@ -120,13 +120,13 @@ static void find_end(struct rank_set *set, const struct heatmap *map)
 	}
 	set->over = true;
 	known = set->until;
-	/* what comes after it is calm: so a few calm bins before it are its end, too */
+	/* the bins after the end are calm: a few calm bins before it belong to them */
 	set->until += region__gap(map);
 	trim_end(set, map);
 	set->until = set->until < known ? set->until : known;
 }
 
-/* Sets that were found before and are not now: they stay as long as the map has a part of them. */
+/* Retains sets that are not found any more as long as the map has a part of them. */
 static int keep_over(struct sets *sets, struct sets *before, const struct heatmap *map)
 {
 	for (size_t i = 0; i < before->count; i++) {
@@ -144,7 +144,7 @@ static int keep_over(struct sets *sets, struct sets *before, const struct heatma
 	return 0;
 }
 
-/* Takes over from before since when each set lasts. */
+/* Takes over the begin of each set from former sets. */
 static void join_before(struct sets *sets, struct sets *before, const struct stg_job *job, const struct heatmap *map)
 {
 	for (size_t i = 0; i < sets->count; i++) {
@@ -158,8 +158,7 @@ static void join_before(struct sets *sets, struct sets *before, const struct stg
 		}
 		if (!old) {
 			find_begin(&sets->items[i], map);
-			/* A few outliers in one view look the same: ranks of no common place must last into the next.
-			 */
+			/* A few outliers in one view look alike: ranks of no common place must last into the next. */
 			sets->items[i].variance &= sets->items[i].place;
 			continue;
 		}

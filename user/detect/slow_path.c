@@ -7,13 +7,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of a call's excess in a bin: what is worth a look, of the bin and of what the calls should have taken. */
+/* The least excess of calls in a bin that counts: of the bin, and of the calls' reference. */
 #define LEAST_EXCESS 0.01
 #define LEAST_RATIO 0.15
-#define FEW 4		/* one member in so many may be on a slow path; more are the rule */
-#define LEAST_MEMBERS 3 /* of a call-site, for a few of them to be distinguished from the others */
-#define PATH_SHARE 0.7	/* of the most in a bin, from there on a slow path is one's own */
-#define LATE_SHARE 0.5	/* of an excess, lost by another member: that one was late */
+#define FEW 4		/* one member in so many may be on a slow path; more are normal */
+#define LEAST_MEMBERS 3 /* members of a call-site, to distinguish a few of them */
+#define PATH_SHARE 0.7	/* share of the most in a bin from which a row itself is slow */
+#define LATE_SHARE 0.5	/* share of an excess lost by another member, which was late */
 
 static double lost_beside(const struct waiting *waiting, uint32_t row, uint64_t bin)
 {
@@ -38,8 +38,8 @@ int slow_path__begin(struct waiting *waiting)
 }
 
 /*
- * What any row lost in computation and IO in a bin and those before it, the most by bin. Bins lie together for all
- * rows, so they are the outer loop; the rows' sums are in waiting->paths.
+ * Finds, by bin, the most that a row lost in computation and IO in the bin and those before. Bins are contiguous for
+ * all rows, so bins are the outer loop; the rows' sums are in waiting->paths.
  */
 static void find_late(struct waiting *waiting)
 {
@@ -64,7 +64,7 @@ static void find_late(struct waiting *waiting)
 	}
 }
 
-/* Rows that know a workload: one that comes to it from several states has several series. */
+/* Counts rows of a workload: a row in several of its states has several series. */
 static size_t users_of(struct waiting *waiting, const struct series_book *book, uint32_t workload)
 {
 	size_t count = 0;
@@ -103,7 +103,7 @@ static bool counts(const struct excess *item)
 	return open_excess(item) >= LEAST_RATIO * item->reference_ns;
 }
 
-/* The excess of each row in items [from, to) goes to waiting->sums. Returns the most, and how many rows have some. */
+/* Sums the excess of each row in items [from, to) to waiting->sums. Returns the most; *slow: rows with an excess. */
 static double sum_rows(struct waiting *waiting, size_t from, size_t to, size_t *slow)
 {
 	double most = 0, worth = LEAST_EXCESS * (double)VAPRO_BIN_NS, all = 0;
@@ -115,7 +115,7 @@ static double sum_rows(struct waiting *waiting, size_t from, size_t to, size_t *
 		all += counts(item) ? open_excess(item) : 0;
 		waiting->paths[item->row] = 0;
 	}
-	/* Mostly nothing is: no row has more than all of them. */
+	/* Mostly the sum is too small: no row has more. */
 	if (all < worth / 2)
 		return 0;
 	for (size_t i = from; i < to; i++) {
@@ -141,7 +141,7 @@ static double sum_rows(struct waiting *waiting, size_t from, size_t to, size_t *
 	return most;
 }
 
-/* Rows that are slow by nearly as much as the slowest. */
+/* Counts rows that are nearly as slow as the slowest. */
 static size_t main_rows(struct waiting *waiting, size_t from, size_t to, double most)
 {
 	size_t count = 0;
@@ -183,9 +183,9 @@ static int find_arrivals(struct waiting *waiting, struct call_site *site)
 }
 
 /*
- * Whether another rank came to the same operation when most of a single call's excess was over: its call began then.
- * Who waits for a late rank does so first, and the transfer follows, so the excess is counted from the beginning. That
- * rank's own call may take much longer than this one, where it is on a slow path, and end in a later bin.
+ * Whether another rank's call of the same operation began when most of a single call's excess was over. A call waits
+ * for a late rank first, and the transfer follows, so the excess counts from the beginning. The late rank's own call
+ * may take much longer than this one, where it is on a slow path, and end in a later bin.
  */
 static bool arrived_late(struct waiting *waiting, struct call_site *site, const struct excess *item)
 {
@@ -235,7 +235,7 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 		struct excess *item = waiting__item(waiting, i);
 		double sum = waiting->sums[item->row];
 
-		/* The others wait for the slowest of them. */
+		/* All others wait for the slowest rows. */
 		if (sum > 0 && sum >= PATH_SHARE * most && waiting->late[item->bin] <= LATE_SHARE * sum &&
 		    counts(item) && !arrived_late(waiting, site, item)) {
 			item->path_ns = open_excess(item);
@@ -246,8 +246,8 @@ static bool find_in(struct waiting *waiting, const struct series_book *book, str
 }
 
 /*
- * How many rows of a call-site have no call before the view that is known: a state becomes known rank by rank, and
- * these rows may have been slow there, too. 0 where all known calls lie in the view.
+ * Counts rows of a call-site that have no known call before the view: a state becomes known rank by rank, and these
+ * rows may have been slow there, too. 0 where all known calls lie in the view.
  */
 static size_t unknown_rows(struct waiting *waiting, const struct series_book *book, struct call_site *site)
 {

@@ -9,9 +9,9 @@
 #define DRIFT_WINDOWS 3
 #define DRIFT_STEP 1.01 /* window to window, above the jitter of a window's mean */
 #define DRIFT_TOTAL 1.05
-#define DRIFT_STEADY 0.7 /* of the whole rise within one window's time: that is a step */
+#define DRIFT_STEADY 0.7 /* share of the whole rise within one window: a step */
 #define DRIFT_FRAGMENTS 10
-#define WITNESS_SHARE 0.2 /* of what the state lost that lost most: another one is slow too */
+#define WITNESS_SHARE 0.2 /* share of the greatest loss of a state: another state is slow, too */
 
 void spatial__clear(struct spatial *spatial)
 {
@@ -43,7 +43,7 @@ static double window_mean(const struct series *series, unsigned window)
 	return (series->halves[2 * window] + series->halves[2 * window + 1]) / 2;
 }
 
-/* Windows that the mean has risen without a break, up to now. */
+/* Counts windows of a steady rise of the mean, up to now. */
 static unsigned rising(const struct series *series)
 {
 	unsigned windows = series->mean_count ? 1 : 0;
@@ -82,7 +82,7 @@ static int drift(struct spatial *spatial, const struct series_book *book, const 
 
 		if (series->window_n < DRIFT_FRAGMENTS)
 			continue;
-		/* One rank that does not share it, and it is not drift. */
+		/* A rise that one rank does not share is no drift. */
 		if (here < DRIFT_WINDOWS || !series->certified || is_step(series, here))
 			return 0;
 		windows = here < windows ? here : windows;
@@ -115,7 +115,7 @@ static int rare(struct spatial *spatial, const struct series_book *book, const s
 	if (series->window_ns <= 0 || members <= 0 || members >= (double)book->config->rare_members ||
 	    ns < book->config->min_lost_s * 1e9)
 		return 0;
-	/* Where there are clusters, it is they that are rare. */
+	/* With clusters, clusters are rare, not series. */
 	if (book->source == VAPRO_BY_INSTRUCTIONS && series->class == VAPRO_COMPUTATION)
 		return 0;
 	if (grow(&spatial->rares, &spatial->rare_capacity, spatial->rare_count + 1, sizeof(*spatial->rares)))
@@ -186,7 +186,7 @@ static int meet(struct meetings *meetings, const struct series_book *book, const
 	return 0;
 }
 
-/* One for each cluster, where it took longest. */
+/* Adds each cluster once, for its row of most time. */
 static int count_rare(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
 		      struct meetings *meetings)
 {
@@ -274,7 +274,7 @@ int spatial__clusters(struct spatial *spatial, const struct series_book *book, c
 	struct meetings meetings = {.by_row = table__new()};
 	int error = meetings.by_row ? 0 : -ENOMEM;
 
-	/* without clusters no bundle is of a rare one */
+	/* without clusters no bundle is rare */
 	for (size_t i = 0; !error && i < count && book->source == VAPRO_BY_INSTRUCTIONS; i++) {
 		double ns = kept[i].reason == VAPRO_RARE ? kept[i].sum_ns * part_in(&kept[i], begin, end) : 0;
 

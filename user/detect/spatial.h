@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is reported of states rather than of regions, each window: slow-downs common to all ranks and monotone over
+ * Findings on states rather than on regions, in each window: slow-downs common to all ranks and monotone over
  * windows (drift, section 6 d), and states or clusters with few members that cost long (rare, papers/000 section 3.4).
  */
 #ifndef VAPRO_SPATIAL_H
@@ -33,7 +33,7 @@ int spatial__alike(struct spatial *spatial, const struct variance_book *variance
 		   const struct stg *stg, uint64_t stride);
 
 /*
- * Adds what clusters show of the job, after spatial__find: the rare ones that had a judged fragment in
+ * Adds findings on the job's clusters, after spatial__find: the rare ones that had a judged fragment in
  * [begin, end), and the sum of all. Returns 0 or -ENOMEM.
  */
 int spatial__clusters(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Up to here looking through the array is faster than hashing. */
+/* Below this a search of the array is faster than hashing. */
 #define INDEX_FROM 16
 
 static struct tally_series *append(struct tally *tally, uint32_t series)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the fragments inside one variance add up to: loss by class, what the kernel attributes of it, the
- * series that lost it, the worst fragments. Tallies add, so a variance that outlives the view keeps
- * one of the bundles that were dropped and adds the present ones to it: nothing counts twice.
+ * Sums over the fragments inside one variance: loss by class, its attributed part, the series that lost
+ * time, the worst fragments. Tallies add, so a variance that outlives the view keeps a tally of dropped
+ * bundles and adds the present ones to it: nothing counts twice.
  */
 #ifndef VAPRO_TALLY_H
 #define VAPRO_TALLY_H
@@ -18,8 +18,8 @@ struct tally_series {
 	uint32_t series;
 	double n, dur, ref, net, lost; /* net: without what the kernel attributes */
 	double longest;		       /* ns, of one fragment */
-	double open_n, open_dur;       /* of it, not ended yet */
-	struct series_usual own;       /* what it is of what is usual of the series */
+	double open_n, open_dur;       /* n and dur of open fragments */
+	struct series_usual own;       /* its part of the series' usual sums */
 };
 
 struct tally_worst {
@@ -32,20 +32,19 @@ struct tally_worst {
 
 struct tally {
 	double dur[VAPRO_CLASSES], ref[VAPRO_CLASSES], lost[VAPRO_CLASSES]; /* ns */
-	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* attributed, of lost */
+	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* attributed parts of lost */
 	double faults;							    /* lost by fragments with major faults */
 	double blind;							    /* lost without any reference */
 	double account;							    /* lost by the kernel's account alone */
-	double provisional; /* lost against a reference without support */
-	double frequency;   /* of computation: lost to a lower frequency than usual */
-	double cpu_waits,
-	    own_waits; /* s: for a CPU; of them while more of the job's own threads had it than it has CPUs */
-	struct cpu_demand demand;    /* of own_waits: where the most threads share CPUs */
-	double pair_lost, pair_base; /* lost in bins where two states were slow, and in all bins looked at */
+	double provisional;	     /* lost against a reference without support */
+	double frequency;	     /* computation's loss to a lower frequency than usual */
+	double cpu_waits, own_waits; /* s: waits for a CPU; part of them while the job had more threads than CPUs */
+	struct cpu_demand demand;    /* demand in own_waits where the most threads share CPUs */
+	double pair_lost, pair_base; /* lost in bins where two states were slow, and in all bins examined */
 	double factor[VAPRO_FACTORS];
 	struct tally_series *series;
 	size_t series_count, series_capacity;
-	struct table *index;	   /* of series, from some number on */
+	struct table *index;	   /* index of series, from INDEX_FROM on */
 	struct tally_worst *worst; /* room for TALLY_WORST, once there is any */
 	unsigned worst_count;
 	bool open;
@@ -56,26 +55,26 @@ struct tally {
  * rank owns: only what the kernel attributes of it belongs there. Returns 0 or -ENOMEM.
  */
 int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest);
-/* A thread waited for a CPU. oversubscribed: it was for threads of the job that are more than its CPUs; else NULL. */
+/* Adds a thread's wait for a CPU. oversubscribed: NULL unless the threads of the job outnumber its CPUs. */
 void tally__add_cpu_wait(struct tally *tally, double seconds, const struct cpu_demand *oversubscribed);
 
 int tally__merge(struct tally *into, const struct tally *from);
 
-/* Share of the waits for a CPU that were for the job's own threads, where these are more than its CPUs. */
+/* Share of the waits for a CPU that were for the job's own threads, where these outnumber its CPUs. */
 static inline double tally__own_share(const struct tally *tally)
 {
 	return tally->own_waits > 0 ? fmin(1, tally->own_waits / tally->cpu_waits) : 0;
 }
 
-/* NULL where it has nothing of the series. */
+/* NULL where the tally has no such series. */
 const struct tally_series *tally__of(const struct tally *tally, uint32_t series);
 
-/* What it has of any series is not learnt from. */
+/* Clears `own`, which is not part of the usual sums. */
 void tally__unlearn(struct tally *tally);
 
 void tally__clear(struct tally *tally);
 
-/* What it holds beside itself. */
+/* Bytes held beside the struct. */
 size_t tally__bytes(const struct tally *tally);
 
 #endif

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define GROWN_SHARE 0.5 /* of a loss that was emitted: so much more is worth another line while it goes on */
+#define GROWN_SHARE 0.5 /* share of an emitted loss: growth worth another line while it goes on */
 
 struct overlap {
 	size_t draft;
@@ -61,7 +61,7 @@ static int compare_overlaps(const void *a, const void *b)
 static int find_overlaps(const struct variance_book *book, const struct heatmap *map,
 			 const struct region_result *drafts, struct overlap **overlaps, size_t *count)
 {
-	/* By variance: where its overlap with the draft lies, + 1; older places are of other drafts. */
+	/* By variance: index of its overlap with the draft, + 1; lower ones are of other drafts. */
 	size_t *places = calloc(book->count + 1, sizeof(*places)), capacity = 0;
 	int error = places ? 0 : -ENOMEM;
 
@@ -102,7 +102,7 @@ static int compare_places(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The rows of a draft, and those it has already where it may add to them, by their places. */
+/* Sets the rows of a draft, with the present rows where `add`, ordered by place. */
 static int take_rows(struct variance *variance, const struct draft *draft, const struct stg_job *job, bool add)
 {
 	size_t count = add ? variance->row_count : 0, kept = 0;
@@ -133,7 +133,7 @@ static int take_rows(struct variance *variance, const struct draft *draft, const
 static int take_over(struct variance *variance, const struct draft *draft, const struct heatmap *map,
 		     const struct stg_job *job)
 {
-	/* What the map has forgotten still belongs to it. */
+	/* Forgotten bins still belong to the variance. */
 	bool older = variance->emitted_once && variance->begin < map->begin;
 
 	if (!older)
@@ -266,14 +266,14 @@ bool variance__emit(struct variance *variance, double least_s)
 		return false;
 	if (variance->emitted_once && !closing) {
 		/*
-		 * What is over is emitted again only where late fragments changed it for good; references that
+		 * A closed variance is emitted again only where late fragments changed it much; references that
 		 * improve shift every sum a little.
 		 */
 		if (variance->over && (!variance->matched || (!shape && moved <= fmax(0.01, 0.1 * then->lost_seconds))))
 			return false;
 		/*
-		 * That it goes on is known: its end and its loss are emitted when they weigh more, or when it closes. A
-		 * fragment that has not ended may be a rank that is stuck: that is emitted each time.
+		 * An ongoing variance is known: its end and its loss are emitted when they weigh more, or when it
+		 * closes. An open fragment may be a rank that is stuck: it is emitted each time.
 		 */
 		if (!variance->over && !verdict && now.begin == then->begin && now.row_count == then->row_count &&
 		    (now.effect_of || moved <= fmax(0.01, GROWN_SHARE * then->lost_seconds)) &&
@@ -294,7 +294,7 @@ int variance__retire(struct variance_book *book, const struct heatmap *map)
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
 
-		/* An alarm keeps what retires in its time out of what is usual. */
+		/* Bundles that retire in the time of an alarm are not learnt. */
 		if (variance->alarm || variance->effect_of)
 			tally__unlearn(&variance->retiring);
 		if (tally__merge(&variance->past, &variance->retiring))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Variances: drafts of regions with an identity over windows. A draft goes on with the variance that
+ * Variances: drafts of regions with an identity over windows. A draft continues the variance that
  * owned most of its cells in the last window; a variance whose cells went to another one is closed
  * and its loss belongs to the survivor. A variance is closed when its end lies so far before the end
  * of the new part that nothing can be bridged to it any more.
@@ -30,19 +30,19 @@ struct variance {
 	uint32_t *rows;	     /* in rank order */
 	size_t row_count, row_capacity;
 	bool has[VAPRO_CLASSES];
-	bool waiting; /* of the waiting layer */
-	bool path;    /* of the layer of slow paths */
-	bool lasting; /* of a set of ranks: detect/sets.h */
-	bool matched; /* by a draft of this window */
+	bool waiting; /* in the waiting layer */
+	bool path;    /* in the layer of slow paths */
+	bool lasting; /* a set of ranks: detect/sets.h */
+	bool matched; /* matched by a draft of this window */
 	bool emitted_once;
 	bool over; /* closed, and reported as closed */
 	uint32_t merged_into;
 	struct tally past, retiring, staying, total; /* total = the sum of the three */
 	/* The verdict of this window. */
 	enum vapro_class class;
-	double late, transfer; /* ns, of a waiting one */
+	double late, transfer; /* ns, of a waiting variance */
 	bool confirmed, alarm;
-	bool proven;   /* the kernel attributed most of its loss once, or of one that was merged into it */
+	bool proven;   /* the kernel attributed most of its loss once, or of a variance merged into it */
 	bool alike;    /* all ranks slowed alike, and nothing attributes it: work or speed of all */
 	bool outlier;  /* one fragment that nothing attributes */
 	bool moved;    /* when it began other ranks became lighter by as much */
@@ -52,7 +52,7 @@ struct variance {
 	enum vapro_severity severity;
 	uint64_t effect_of;
 	char evidence[160];
-	uint32_t diagnosed; /* how far its diagnosis is, a number of the caller's */
+	uint32_t diagnosed; /* progress of its diagnosis, a number of the caller */
 	struct variance_emitted emitted;
 };
 
@@ -73,14 +73,14 @@ struct variance *variance__find(const struct variance_book *book, uint32_t id);
 
 /*
  * Whether the variance must be emitted in this window; if so, notes what is emitted and counts the
- * revision. One that goes on is emitted again where its verdict, its beginning or its rows changed or
+ * revision. An ongoing variance is emitted again where its verdict, its beginning or its rows changed or
  * its loss by half (not that of an effect), so that a long one takes few lines, and when it closes;
- * one that rests on a fragment that has not ended, each time. A small one is not emitted at all, nor a new one that
+ * one that rests on an open fragment, each time. A small variance is not emitted at all, nor a new one that
  * lost less than least_s: its cells are older than all bundles, so it was emitted under another id.
  */
 bool variance__emit(struct variance *variance, double least_s);
 
-/* Ends the window: retired tallies become the past, variances that are over and out of the map go. */
+/* Ends the window: retired tallies become the past, closed variances out of the map are dropped. */
 int variance__retire(struct variance_book *book, const struct heatmap *map);
 
 #endif

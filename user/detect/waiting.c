@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define CALM_SHARE 0.5 /* of the loss from which a cell is slow: less of it is not asked for */
+#define CALM_SHARE 0.5 /* share of the loss of a slow cell: less is not split */
 #define REACH_FRAGMENTS 3
 #define REACH_MOST 50 /* bins before an excess, in which a rank may have become late */
 
@@ -86,7 +86,7 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 
 static struct group *find_group(struct waiting *waiting, uint32_t id)
 {
-	size_t taken = 1; /* by groups of ranks */
+	size_t taken = 1; /* slots in use by groups of ranks */
 
 	if (id == STG_WORLD)
 		return &waiting->groups[0];
@@ -95,7 +95,7 @@ static struct group *find_group(struct waiting *waiting, uint32_t id)
 			return &waiting->groups[i];
 		taken += waiting->groups[i].id != STG_PROCESS;
 	}
-	/* A place is kept for threads: they must not be mixed with ranks. */
+	/* One slot is reserved for threads, which must not mix with ranks. */
 	if (taken == GROUPS_MAX - 1 && id != STG_PROCESS)
 		return &waiting->groups[0];
 	waiting->groups[waiting->group_count].id = id;
@@ -104,7 +104,7 @@ static struct group *find_group(struct waiting *waiting, uint32_t id)
 	return &waiting->groups[waiting->group_count++];
 }
 
-/* A bin, counted from the first one; that of an open call is at most the last one. */
+/* The index of a bin from the first one; of an open call at most the last one. */
 static uint32_t from_begin(const struct waiting *waiting, uint64_t at)
 {
 	uint64_t bin = at - waiting->begin;
@@ -125,7 +125,7 @@ int waiting__add(struct waiting *waiting, const struct kept *kept, const struct 
 	if (!group)
 		return -ENOMEM;
 	group->uses[series->row] = 1;
-	/* single calls without an excess say when a rank arrived */
+	/* single calls without an excess show when a rank arrived */
 	if (excess <= 0 && kept->n != 1)
 		return 0;
 	if (from < waiting->map->begin)
@@ -194,7 +194,7 @@ static int write_item(struct waiting *waiting, const struct excess *item)
 	return 0;
 }
 
-/* Bins in which the calls of some row are slow, or nearly so; counted up to each bin. */
+/* Counts, up to each bin, bins in which calls of some row are slow, or nearly so. */
 static int count_busy(struct waiting *waiting, const struct vapro_config *config)
 {
 	double share = CALM_SHARE * (1 - config->threshold);
@@ -215,7 +215,7 @@ static int count_busy(struct waiting *waiting, const struct vapro_config *config
 	return 0;
 }
 
-/* Whether a call, and those of one operation with it that end a bin earlier or later, lie in calm bins. */
+/* Whether a call, and calls of its operation that end a bin earlier or later, lie in calm bins. */
 static bool is_calm(const struct waiting *waiting, const struct excess *item)
 {
 	size_t from = item->from - (item->from > 0), to = item->bin + 1;
@@ -225,7 +225,7 @@ static bool is_calm(const struct waiting *waiting, const struct excess *item)
 }
 
 /*
- * Mostly nothing is slow, and what is waited for there is not asked for: it passes for a late peer's, as it comes.
+ * Writes the items of calm bins, which are most, without a split: all of their excess counts as a late peer's.
  * Leaves the other items.
  */
 static int write_calm(struct waiting *waiting, const struct vapro_config *config)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Waiting is not work (ARCHITECTURE section 7): what communication costs beyond its reference, waits for a CPU
- * taken out, is split into three parts.
+ * Waiting is not work (ARCHITECTURE section 7): the cost of communication beyond its reference, without waits for a
+ * CPU, is split into three parts.
  *
- *  transfer   The last arriver of an operation waits for no peer: the least excess of any member of the group is
- *             everybody's. Operations are distinguished where their calls are single fragments: those of one call-site
- *             that overlap. Calls that were merged have one excess per bin; the least sum of a bin is more than the
- *             sum of the leasts, so what the kernel attributes of the group's computation in that bin comes off.
+ *  transfer   The last arriver of an operation waits for no peer: the least excess of any member of the group is the
+ *             transfer of each. Operations are distinguished where their calls are single fragments: those of one
+ *             call-site that overlap. Merged calls have one excess per bin; the least sum of a bin is more than the
+ *             sum of the leasts, so the attributed time of the group's computation in that bin is subtracted.
  *  slow path  Excess of a few members in one call-site while most of its members have none, and while no member lost
  *             half as much in computation or IO in that bin or shortly before: no rank was late.
  *  late peer  The rest.
  *
  * Threads of a process that wait for each other (STG_PROCESS) are a group per process. A member that was not in a
- * call at all has no excess, hence nothing is transfer while one computes. Several threads of a rank that call MPI
+ * call at all has no excess, hence nothing is transfer while a member computes. Several threads of a rank that call MPI
  * are members of their own. Calls on a communicator that was not seen from its start belong to the group that its
  * label names, of which only ranks that were seen calling are members. The excess of a call
- * in bins before the first one is taken as late peer.
+ * in bins before the first one counts as late peer.
  */
 #ifndef VAPRO_WAITING_H
 #define VAPRO_WAITING_H
@@ -38,20 +38,20 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 		   uint64_t end);
 
 /*
- * A computation or IO bundle took so long, ns: as long after its beginning its loss may hold others up. Of all that
- * are added to the map the longest counts.
+ * Notes how long a computation or IO bundle took, ns: its loss may delay others for that long. The longest of all
+ * bundles on the map counts.
  */
 void waiting__reach(struct waiting *waiting, double ns);
 
 /*
- * Adds a covered communication bundle of a state; from is the first bin that may still change. Where it is not known
- * how much the state transfers none of the excess is called transfer or a slow path: larger transfers take longer.
+ * Adds a covered communication bundle of a state; from is the first bin that may still change. Where the transfer size
+ * of the state is unknown, none of the excess is transfer or a slow path: larger transfers take longer.
  * Returns 0 or -ENOMEM.
  */
 int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series,
 		 const struct stg_state *state, uint64_t from);
 
-/* Whether a row has called on the communicator of a group; every rank belongs to the world. Not of STG_PROCESS. */
+/* Whether a row has called on the communicator of a group; every rank belongs to the world. Not for STG_PROCESS. */
 bool waiting__is_member(const struct waiting *waiting, const struct stg_job *job, uint32_t group, uint32_t row);
 
 /* Writes late, transfer and slow path into the cells, which hold all classes by now. Returns 0 or -ENOMEM. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The items of waiting.c by call-site and bin: numbers are sorted, by counting, and not the items. */
+/* Orders the items of waiting.c by call-site and bin: counting sorts numbers, and not items. */
 #include "detect/waiting_private.h"
 
 #include "base/grow.h"
 
-/* What single calls of one bin are sorted by. */
+/* The sort key of single calls of one bin. */
 struct end_key {
 	uint64_t end_ns;
 	uint32_t row, item;
@@ -75,7 +75,7 @@ static int compare_ends(const void *a, const void *b)
 	return (left->item > right->item) - (left->item < right->item);
 }
 
-/* Items by bin, those of one bin as they came. */
+/* Sorts items by bin, else as they came. */
 static int count_bins(struct waiting *waiting)
 {
 	size_t *begins = calloc(waiting->bins + 2, sizeof(*begins));
@@ -113,7 +113,7 @@ static void count_sites(struct waiting *waiting)
 	}
 }
 
-/* Items [from, to) of the order by their ends. */
+/* Sorts items [from, to) by their ends. */
 static int sort_ends(struct waiting *waiting, size_t from, size_t to)
 {
 	struct end_key *keys = malloc((to - from) * sizeof(*keys));
@@ -150,7 +150,7 @@ int waiting__order(struct waiting *waiting)
 		const struct call_site *site = &waiting->sites[i];
 		size_t end = site->begin + site->count;
 
-		/* Of merged calls nothing is asked for but their bin. */
+		/* Merged calls are only ordered by bin. */
 		for (size_t from = site->begin, to; site->singles && from < end; from = to) {
 			to = waiting__bin_end(waiting, from, end);
 			if (sort_ends(waiting, from, to))

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What waiting.c, waiting_order.c and slow_path.c share: the excess of calls. */
+/* Shared by the files of waiting and slow_path.c: the excess of calls. */
 #ifndef VAPRO_WAITING_PRIVATE_H
 #define VAPRO_WAITING_PRIVATE_H
 
 #include "detect/waiting.h"
 
-/* Communicators beyond these wait together with the whole job, which calls less of it transfer. */
+/* Further communicators count with the whole job, where less of the excess is transfer. */
 #define GROUPS_MAX 8
 
 struct group {
 	uint32_t id;
-	unsigned char *uses; /* row has called it at least once, ever */
+	unsigned char *uses; /* by row: has ever called in the group */
 	size_t uses_capacity;
-	uint32_t *alive; /* by bin: members, + 1; 0: not counted yet. Not of STG_PROCESS */
+	uint32_t *alive; /* by bin: members, + 1; 0: not counted yet. Not for STG_PROCESS */
 	size_t alive_capacity;
 };
 
 /* The excess of a bundle that ended in the first bin or later. */
 struct excess {
 	uint32_t site, row, n; /* n: 0 while it is open */
-	uint32_t from, bin;    /* bins, counted from the first: of its begin, or the first that may change, and end */
+	uint32_t from, bin;    /* bins, counted from the first: begin, or the first that may change, and end */
 	uint64_t start_ns, end_ns;
-	double ns, reference_ns; /* of all n */
+	double ns, reference_ns; /* sums over all n */
 	double transfer_ns, path_ns;
-	bool no_bytes; /* both are 0 in the end: how much was transferred is unknown */
+	bool no_bytes; /* both become 0: the transfer size is unknown */
 };
 
-/* The calls of a workload in a group: those that operations are made of. */
+/* The calls of a workload in a group, which form operations. */
 struct call_site {
 	uint32_t group, workload;
-	uint32_t next;		       /* of the same workload, + 1 */
-	size_t count, singles, merged; /* items; of them calls by themselves, and several calls in one */
-	size_t begin;		       /* in waiting->order */
-	size_t users;		       /* rows that know it; 0: not counted yet */
-	bool arrivals_known;	       /* waiting->arrivals are of it */
+	uint32_t next;		       /* next site of the workload, + 1 */
+	size_t count, singles, merged; /* items; of them single calls, and merged calls */
+	size_t begin;		       /* first item in waiting->order */
+	size_t users;		       /* rows of the workload; 0: not counted yet */
+	bool arrivals_known;	       /* waiting->arrivals are of this site */
 };
 
 /* The beginning of a call. */
@@ -45,8 +45,8 @@ struct arrival {
 /* The least excess of a group's members in a bin. */
 struct least {
 	double ns;
-	size_t rows; /* that have an excess */
-	bool known;  /* settled: no member is without */
+	size_t rows; /* rows with an excess */
+	bool known;  /* final: absent members are counted */
 };
 
 /* Rows that belong together: lists by leader. Numbers are + 1, 0 is the end. */
@@ -58,11 +58,11 @@ struct followers {
 struct waiting {
 	struct group groups[GROUPS_MAX];
 	size_t group_count, rows, bins, reach;
-	double longest_ns;    /* that reach is of */
+	double longest_ns;    /* longest bundle, for reach */
 	uint64_t begin;	      /* the first bin */
-	uint64_t before_view; /* bins from the first one on that have only the calls of states that became known now */
+	uint64_t before_view; /* first bins, with only the calls of states that became known now */
 	struct heatmap *map;
-	struct excess *items; /* as they came */
+	struct excess *items; /* in order of arrival */
 	size_t item_count, item_capacity;
 	struct call_site *sites;
 	size_t site_count, site_capacity;
@@ -72,13 +72,13 @@ struct waiting {
 	uint32_t *by_bin;
 	size_t site_of_capacity, by_site_capacity, order_capacity, by_bin_capacity;
 	struct followers followers;
-	uint32_t *last;		  /* by row: the operation that it was met in last */
-	uint32_t operation;	  /* number of the latest one; from 1 */
+	uint32_t *last;		  /* by row: its last operation */
+	uint32_t operation;	  /* number of the latest operation; from 1 */
 	struct least *least;	  /* by leader */
-	uint32_t *busy;		  /* by bin: those before it in which calls are slow */
+	uint32_t *busy;		  /* by bin: earlier bins in which calls are slow */
 	double *late;		  /* by bin: the most that any member lost beside communication */
-	bool late_known;	  /* in this view */
-	struct arrival *arrivals; /* of single calls of one call-site, in order */
+	bool late_known;	  /* late is filled for this view */
+	struct arrival *arrivals; /* single calls of one call-site, in order */
 	size_t arrival_count, arrival_capacity;
 	double *paths, *sums; /* scratch, by row */
 	size_t busy_capacity, last_capacity, late_capacity, path_capacity, sum_capacity, least_capacity;
@@ -88,8 +88,8 @@ struct waiting {
 void waiting__empty(struct waiting *waiting);
 
 /*
- * A new item of the call-site of a workload in a group, of n calls, for the caller to fill but for these three. NULL
- * when out of memory.
+ * Adds an item of n calls to the call-site of a workload in a group; the caller fills its other members. NULL when
+ * out of memory.
  */
 struct excess *waiting__new_item(struct waiting *waiting, uint32_t group, uint32_t workload, uint32_t n);
 
@@ -114,23 +114,21 @@ static inline size_t waiting__bin_end(const struct waiting *waiting, size_t at, 
 /* Lists the rows of each leader. Returns 0 or -ENOMEM. */
 int waiting__link(struct waiting *waiting, const struct stg_job *job);
 
-/* Single calls of one call-site: those that overlap are one operation. Returns 0 or -ENOMEM. */
+/* Splits single calls of one call-site: overlapping calls are one operation. Returns 0 or -ENOMEM. */
 int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);
 
-/* Merged calls of one call-site: those that end in one bin are compared. */
+/* Splits merged calls of one call-site, compared within one bin. */
 void waiting__split_merged(struct waiting *waiting, const struct stg_job *job, const struct call_site *site);
 
-/* Makes room for what slow paths are found with. Returns 0 or -ENOMEM. */
+/* Makes room to find slow paths. Returns 0 or -ENOMEM. */
 int slow_path__begin(struct waiting *waiting);
 
-/*
- * Finds what of the excess in the calls of one call-site is a slow path. Returns whether anything is.
- */
+/* Finds the slow-path part of the excess in the calls of one call-site. Returns whether there is any. */
 bool slow_path__find(struct waiting *waiting, const struct series_book *book, struct call_site *site);
 
 /*
- * Takes back the slow paths of ranks that computed less than another one did in the view, by half of them or more:
- * the other one came late, with more work or less speed than is known.
+ * Drops the slow paths of ranks that computed less than another rank in the view, by half of the paths or more:
+ * the other rank came late, with more work or less speed than is known.
  */
 void slow_path__drop(struct waiting *waiting, const struct stg_job *job);
 

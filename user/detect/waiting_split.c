@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The excess of calls parted into transfer and the rest, by operation or by bin: see waiting.h. */
+/* Splits the excess of calls into transfer and the rest, by operation or by bin: see waiting.h. */
 #include "detect/waiting_private.h"
 
 #include "base/grow.h"
@@ -16,8 +16,7 @@ static bool alive(const struct stg_row *row, uint64_t bin)
 	return row->from_ns && row->from_ns < to && (!row->to_ns || row->to_ns > from);
 }
 
-/* Whether a row is a member. Every rank belongs to the world, whether it was seen calling or not; its threads do not.
- */
+/* Whether a row is a member. Every rank belongs to the world, seen calling or not; its threads do not. */
 static bool belongs(const struct group *group, const struct stg_job *job, size_t row)
 {
 	return group->uses[row] || (group->id == STG_WORLD && !job->rows[row].thread);
@@ -82,7 +81,7 @@ static size_t members(const struct waiting *waiting, const struct group *group, 
 	return count;
 }
 
-/* What the kernel attributes of their computation in it. */
+/* The attributed time of members' computation in a bin. */
 static double attributed(const struct waiting *waiting, const struct group *group, const struct stg_job *job,
 			 uint32_t of, size_t b)
 {
@@ -111,7 +110,7 @@ static void settle(const struct waiting *waiting, const struct group *group, con
 		least->ns = fmax(0, least->ns - attributed(waiting, group, job, row, b));
 }
 
-/* A call by itself, and the process whose threads it waits for. */
+/* A single call, and the process whose threads it waits for. */
 struct single {
 	struct excess *item;
 	uint32_t leader, at;
@@ -147,7 +146,7 @@ static struct single *singles_of(const struct waiting *waiting, const struct stg
 	return singles;
 }
 
-/* One operation: its transfer, where all members are in it; else the last one's call was too short to be single. */
+/* Sets an operation's transfer, where all members are in it; else the last one's call was too short to be single. */
 static void finish(const struct single *in, size_t count, size_t wanted)
 {
 	double least = INFINITY;
@@ -179,7 +178,7 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 				break;
 			waiting->last[item->row] = waiting->operation;
 		}
-		/* Those of one bin are counted once. */
+		/* Members are counted once per bin. */
 		if (!counted || counted->leader != first->leader || counted->item->bin != first->item->bin)
 			wanted = members(waiting, group, job, first->item->row, first->item->bin);
 		counted = first;
@@ -190,13 +189,13 @@ int waiting__split_singles(struct waiting *waiting, const struct stg_job *job, c
 }
 
 /*
- * Merged calls of one call-site that end in one bin, [from, to) of the order: the least excess of any member is
- * everybody's.
+ * Splits merged calls of one call-site that end in one bin, [from, to) of the order: the least excess of any member
+ * is the transfer of each.
  */
 static void split_merged_in(struct waiting *waiting, const struct stg_job *job, const struct group *group, size_t from,
 			    size_t to)
 {
-	/* Mostly some member is without. */
+	/* Mostly a member has no excess. */
 	if (group->id != STG_PROCESS && to - from < members(waiting, group, job, 0, waiting__item(waiting, from)->bin))
 		return;
 	waiting->operation++;

@@ -7,7 +7,7 @@
 
 #define WAITING_MORE 10 /* times min_share */
 
-/* When rows began and ended, each in order: many variances ask how many were there. */
+/* Begins and ends of rows, each in order: many variances count the rows alive. */
 struct lives {
 	uint64_t *from, *to;
 	size_t from_count, to_count;
@@ -46,7 +46,7 @@ static void clear(struct lives *lives)
 	free(lives->to);
 }
 
-/* How many of the times lie before another one. */
+/* Counts the times before another one. */
 static size_t count_before(const uint64_t *times, size_t count, uint64_t before)
 {
 	size_t low = 0, high = count;
@@ -62,7 +62,7 @@ static size_t count_before(const uint64_t *times, size_t count, uint64_t before)
 	return low;
 }
 
-/* Those that began before its end, less those that had ended when it began. */
+/* Counts rows that began before a variance's end, less those over at its begin. */
 static size_t alive(const struct lives *lives, const struct variance *variance)
 {
 	return count_before(lives->from, lives->from_count, variance->end * VAPRO_BIN_NS) -
@@ -116,7 +116,7 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 		all = lasts * (double)alive(&lives, variance);
 		variance->share = all > 0 ? (lost + variance->caused_ns) / all : 0;
 		variance->small = lost < config->min_lost_s * 1e9 && variance->share < config->min_share;
-		/* Ranks wait for each other all the time; without a cause it is worth a report where it is much. */
+		/* Ranks wait for each other all the time; without a cause only much waiting is worth a report. */
 		if (variance->waiting && !variance->confirmed && !variance->effect_of)
 			variance->small = variance->share < WAITING_MORE * config->min_share;
 		if (variance->outlier)

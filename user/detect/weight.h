@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What variances cost the job: their own loss and the waiting they cause (that of their effects), as a share of the
- * time of all ranks while they last, at least over one stride. The loss of the job decides, not that of a rank: one
- * that holds many up weighs more than one that holds up few.
+ * The cost of variances to the job: their own loss and the waiting they cause (that of their effects), as a share of
+ * the time of all ranks while they last, at least over one stride. The loss of the job decides, not that of a rank: a
+ * variance that delays many ranks weighs more than one that delays few.
  */
 #ifndef VAPRO_WEIGHT_H
 #define VAPRO_WEIGHT_H

@@ -4,10 +4,10 @@
  * share; tests/unit/test_functions.c checks them against mpi.h. Rows of functions that a library
  * lacks cost nothing.
  *
- * Which counts: those that the standard makes significant on every rank. The root's side of a
- * gather is garbage elsewhere, and the send side of MPI_Alltoall with MPI_IN_PLACE, so a row names
- * the other one. Arrays are named where no scalar has a size. The large-count forms (MPI_X_c) have
- * no rows: their counts are of another width.
+ * A row names counts that the standard makes significant on every rank. The root's side of a gather
+ * is garbage elsewhere, and so is the send side of MPI_Alltoall with MPI_IN_PLACE: a row names the
+ * other side. Arrays are named where no scalar has a size. The large-count forms (MPI_X_c) have no
+ * rows: their counts have another width.
  */
 #include "functions/functions.h"
 
@@ -20,13 +20,13 @@
 		.roles = {__VA_ARGS__},                                                                                \
 	}
 
-/* Where programs commonly wait for each other. */
+/* Programs commonly wait for each other here. */
 #define OFTEN(name, ...)                                                                                               \
 	{                                                                                                              \
 		.symbol = "MPI_" #name, .class = VAPRO_COMMUNICATION, .blocking = true, .common = true,                \
 		.roles = {__VA_ARGS__},                                                                                \
 	}
-/* What they then wait for: the size and peer of a wait are those of its requests. */
+/* These make the requests of common waits, which give a wait its size and peer. */
 #define OFTEN_POSTS(name, ...)                                                                                         \
 	{                                                                                                              \
 		.symbol = "MPI_" #name, .class = VAPRO_COMMUNICATION, .common = true, .roles = {__VA_ARGS__},          \
@@ -34,7 +34,7 @@
 #define WAITS(name, ...) ROW(name, COMMUNICATION, true, false, __VA_ARGS__)
 #define POSTS(name, ...) ROW(name, COMMUNICATION, false, false, __VA_ARGS__)
 #define POLLS(name, ...) ROW(name, COMMUNICATION, false, true, __VA_ARGS__)
-/* Asks how far communication is. */
+/* Queries how far communication is. */
 #define PROGRESS(name, ...)                                                                                            \
 	{                                                                                                              \
 		.symbol = "MPI_" #name, .class = VAPRO_COMMUNICATION, .polling = true, .progress = true,               \
@@ -42,7 +42,7 @@
 	}
 /*
  * A collective, its non-blocking form and the persistent one of MPI 4. The communicator is the last
- * argument; what the others add follows it: a request, or an info and a request.
+ * argument; the other two forms add a request, or an info and a request, after it.
  */
 #define COLLECTIVE(name, lower, at, more, ...) COLLECTIVE_OF(OFTEN, name, lower, at, more, ##__VA_ARGS__)
 #define NEIGHBORS(name, lower, at, more, ...) COLLECTIVE_OF(WAITS, name, lower, at, more, ##__VA_ARGS__)
@@ -140,8 +140,8 @@ const struct function_row function_rows[] = {
 	NEIGHBORS(Neighbor_alltoallw, neighbor_alltoallw, 9, 0),
 
 	/*
-	 * One-sided. Sizes are those of the origin. The epochs are where one waits; the standard allows the
-	 * operations themselves to wait until the target has opened its own.
+	 * One-sided. Sizes are those of the origin. Processes wait in epochs; the standard also allows an
+	 * operation to wait until the target has opened its epoch.
 	 */
 	WAITS(Put, .count = 2, .type = 3, .peer = 4),
 	WAITS(Get, .count = 2, .type = 3, .peer = 4),
@@ -255,7 +255,7 @@ const struct function_row function_rows[] = {
 	FILE_TOGETHER(write_ordered_end, 0),
 
 	/*
-	 * Bookkeeping: no peer takes part, but an edge in which they fire is not pure computation.
+	 * Bookkeeping: no peer takes part, but an edge with such a call is not pure computation.
 	 */
 	POLLS(Comm_rank, .comm = 1),
 	POLLS(Comm_size, .comm = 1),
@@ -327,7 +327,7 @@ bool functions__never_waits(const struct function_row *row)
 	       !row->blocking && !row->polling;
 }
 
-/* Of those that never wait, the ones that loops call: what is done once for many operations is not among them. */
+/* Loops call a function with a unit of its own; one that is called once for many operations has none. */
 static bool is_unit_of_its_own(const struct function_row *row)
 {
 	return row->common && functions__never_waits(row) && !(row->roles.flags & VAPRO_ROLE_PERSISTENT);

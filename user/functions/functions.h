@@ -20,8 +20,8 @@ struct function_row {
 	bool own_sites;		  /* exits are probes of their own, returns are not hijacked */
 	bool blocking;		  /* may wait for a peer */
 	bool polling;		  /* off by default: called in loops, or bookkeeping only */
-	bool progress;		  /* a polling one that asks how far communication is: learnt at the start */
-	bool common;		  /* of the few to probe where each probe is dear */
+	bool progress;		  /* a polling function that queries how far communication is; learnt at the start */
+	bool common;		  /* one of the few to probe where each probe is expensive */
 	struct vapro_roles roles; /* which argument means what; shared with the kernel side */
 };
 
@@ -31,8 +31,8 @@ extern const unsigned int function_row_count;
 #define FUNCTIONS_COMMON_MAX 40
 
 /*
- * Rows of thread libraries, and those that are added while running: a site's own and the functions
- * that compilers outlined. One number space for all, which probes' cookies carry: the table above,
+ * Rows of thread libraries, and rows added while running: a site's own and the functions that
+ * compilers outlined. All rows share one number space, which probes' cookies carry: the table above,
  * then thread rows, then added ones. There is one table, as there is one kernel side.
  */
 extern const struct function_row thread_rows[];
@@ -47,7 +47,7 @@ unsigned int functions__end(void);
 /* Adds a row; its texts are copied. Returns its number, -ENOSPC where the table is full, or -ENOMEM. */
 int functions__add(const struct function_row *row);
 
-/* Gives an added row's number back; it is taken again as late as possible, since records may still be under way. */
+/* Frees an added row's number, which is reused as late as possible: records may still be under way. */
 void functions__drop(unsigned int number);
 
 /* Forgets all added rows. */
@@ -56,7 +56,7 @@ void functions__clear(void);
 /* Index of the row of a symbol, or -1. PMPI_X finds MPI_X. */
 int functions__find(const char *symbol);
 
-/* Bit i set where the row reads argument i; for site__choose. Arguments on the stack are not counted. */
+/* Bit i is set where the row reads argument i (site__choose). Arguments on the stack are not counted. */
 unsigned int functions__arguments(const struct function_row *row);
 
 /* Whether a call of the row returns without waiting for anything: it begins an operation, or ends none. */
@@ -64,8 +64,8 @@ bool functions__never_waits(const struct function_row *row);
 
 /*
  * Functions that never wait may be left out together, unit by unit, where calls cost too much: each one that loops
- * call is a unit, and the last unit is all others. Which are left out is a bitmap of units: it means the same to all
- * ranks and runs of one version. -1 of functions that can wait.
+ * call is a unit, and the last unit is all others. A bitmap of units says which are left out; it means the same to all
+ * ranks and runs of one version. Functions that can wait have unit -1.
  */
 #define FUNCTIONS_UNITS 16
 
@@ -75,7 +75,7 @@ int functions__other_unit(void);
 /* "Isend,Irecv,others"; what does not fit is left out. */
 void functions__name_units(uint32_t units, char *text, size_t size);
 
-/* Those bits in a probe's cookie and KERNEL_SITE_PLAIN, or 0 where a call of the row is told by more than registers. */
+/* Argument bits for a probe's cookie and KERNEL_SITE_PLAIN, or 0 where a call needs more than registers. */
 uint32_t functions__plain(const struct function_row *row);
 
 #endif

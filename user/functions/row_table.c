@@ -10,7 +10,7 @@
 
 static struct {
 	struct function_row rows[ROWS_MAX];
-	uint64_t dropped[ROWS_MAX]; /* when, by count of drops; 0 = in use */
+	uint64_t dropped[ROWS_MAX]; /* `drops` at the time; 0 = in use */
 	unsigned int count;
 	uint64_t drops;
 } added;
@@ -78,7 +78,7 @@ int functions__add(const struct function_row *row)
 	return (int)(first_added() + at);
 }
 
-/* Its texts stay: what was seen of it may still have to be told. */
+/* A dropped row's texts stay: its calls may still have to be reported. */
 void functions__drop(unsigned int number)
 {
 	if (number >= first_added() && number < functions__end())

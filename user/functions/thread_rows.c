@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rows of thread libraries: where threads of a process wait for each other. What takes a lock is off
- * by default: it is called far too often and waits far too rarely.
+ * Rows of thread libraries, in which threads of a process wait for each other. Functions that take a
+ * lock are off by default: they are called far too often and wait far too rarely.
  *
  * A parallel region's function is called by the library itself, so that a team's workers never cross
- * an external function: the rows that fork tell it, and it becomes a row of its own. libomp also has
+ * an external function: the rows that fork report it, and it becomes a row of its own. libomp also has
  * libgomp's entries, for programs of that compiler.
  */
 #include "functions/functions.h"

@@ -67,7 +67,7 @@ int user_rows__parse(const char *text, struct function_row *row, char *copy, siz
 	word = strtok_r(copy, " \t", &rest);
 	colon = word ? strchr(word, ':') : NULL;
 	if (!colon || colon == word || !colon[1] || colon[1] == ':' || strchr(word, '=')) {
-		snprintf(err, err_size, "'%s' is no IMAGE:FUNCTION; expected such as exe:solve_step", text);
+		snprintf(err, err_size, "invalid IMAGE:FUNCTION '%s'; expected such as exe:solve_step", text);
 		return -EINVAL;
 	}
 	*colon = '\0';

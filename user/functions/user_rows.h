@@ -14,12 +14,12 @@
 
 #define USER_ROWS_MAX 64
 
-/* Reads one row. Its texts lie in copy, which must hold the text. 0, or -EINVAL with a sentence. */
+/* Reads one row. Its texts lie in copy, which must hold the text. Returns 0, or -EINVAL with a sentence. */
 int user_rows__parse(const char *text, struct function_row *row, char *copy, size_t copy_size, char *err,
 		     size_t err_size);
 
 /*
- * Adds rows, parted by semicolons, to the table; numbers has room for USER_ROWS_MAX. Returns how many
+ * Adds rows, separated by semicolons, to the table; numbers has room for USER_ROWS_MAX. Returns how many
  * there are, or -errno with a sentence.
  */
 int user_rows__add(const char *texts, unsigned int *numbers, char *err, size_t err_size);

@@ -8,14 +8,14 @@
 
 #define ANY_SIZE 0
 
-/* The two greatest, since none is compared with itself. */
+/* No series is compared with itself, hence two maxima. */
 struct greatest {
 	uint32_t series;
 	double ns, second_ns;
 };
 
 struct alike {
-	struct table *numbers; /* NULL: not looked yet; (job and common labels, size) -> number among items */
+	struct table *numbers; /* NULL: not built yet; (job and common labels, size) -> index of item */
 	struct greatest *items;
 	size_t count, capacity;
 };

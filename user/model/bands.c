@@ -12,7 +12,7 @@
 struct bands {
 	const struct rules *rules;
 	struct intern *texts;
-	struct table *out; /* (state coming in, band) to the state going out */
+	struct table *out; /* (incoming state, band) -> outgoing state */
 	struct vapro_state *states;
 	size_t count, capacity;
 	uint32_t next;
@@ -74,7 +74,7 @@ int bands__add_state(struct bands *bands, const struct vapro_state *state)
 	return 0;
 }
 
-/* Labels are sorted by key: those of bands come where they belong. */
+/* Merges the labels of a band into labels; both are sorted by key. */
 static int add_labels(struct bands *bands, const char **labels, const char *more)
 {
 	char text[LABELS_MAX];

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define BINS_PER_SECOND (1000000000 / VAPRO_BIN_NS)
-#define GAP_SURE 5 /* empty buckets that part groups however few batches there are: a tenth or more */
-#define REACH 4	   /* buckets on either side of a peak that make its centre: about a tenth */
+#define GAP_SURE 5 /* empty buckets that separate groups of any size: a tenth or more */
+#define REACH 4	   /* buckets on either side of a peak that form its centre: about a tenth */
 
 static int make_room(struct batches *batches)
 {
@@ -38,12 +38,12 @@ static void absorb(struct batch_bucket *into, const struct batch_bucket *from)
 	into->late += from->late;
 }
 
-/* The first item whose index is not below one. */
+/* Finds the first item of at least an index. */
 static inline uint32_t find(const struct batches *batches, uint32_t index)
 {
 	uint32_t low = 0;
 
-	/* Which half it is in is chance: no branch depends on it. */
+	/* The half is unpredictable: no branch depends on it. */
 	for (uint32_t left = batches->count; left; left /= 2) {
 		uint32_t half = left - left / 2;
 
@@ -52,7 +52,7 @@ static inline uint32_t find(const struct batches *batches, uint32_t index)
 	return low;
 }
 
-/* Adds a batch of a mean, that ended in a second. */
+/* Adds a batch by its mean and the second of its end. */
 static inline int put(struct batches *batches, double mean, uint32_t second)
 {
 	uint32_t index = histogram__index(mean), at = batches->latest;
@@ -130,7 +130,7 @@ void batches__sort(struct batches *pool)
 	pool->count = count;
 }
 
-/* Batches in the bucket of item `at` and its neighbours: what is compared, since single buckets vary by chance. */
+/* Averages the batches of item `at` with its neighbour buckets, since single buckets vary by chance. */
 static double around(const struct batches *batches, uint32_t at)
 {
 	uint32_t index = batches->items[at].index;
@@ -143,7 +143,7 @@ static double around(const struct batches *batches, uint32_t at)
 	return n / 2;
 }
 
-/* Items [from, to) are a group whose peak is at item `peak`. */
+/* Makes a group of items [from, to) with its peak at `peak`. */
 static struct batch_group make_group(const struct batches *batches, uint32_t from, uint32_t to, uint32_t peak)
 {
 	struct batch_group group = {.first = UINT32_MAX};
@@ -166,7 +166,7 @@ static struct batch_group make_group(const struct batches *batches, uint32_t fro
 	return group;
 }
 
-/* Whether a valley of so many batches parts peaks of so many. */
+/* Whether a valley separates two peaks, by their batches. */
 static bool parts(double left, double valley, double right)
 {
 	double lower = fmin(left, right);
@@ -176,7 +176,7 @@ static bool parts(double left, double valley, double right)
 
 unsigned batches__groups(const struct batches *batches, struct batch_group *groups)
 {
-	uint32_t from = 0, peak = 0, bottom = 0; /* items: of the group; bottom: the first after the valley */
+	uint32_t from = 0, peak = 0, bottom = 0; /* items; bottom: the first one after the valley */
 	double most = 0, valley = INFINITY;
 	unsigned count = 0;
 
@@ -184,7 +184,7 @@ unsigned batches__groups(const struct batches *batches, struct batch_group *grou
 		double here = around(batches, i);
 		uint32_t gap = i ? batches->items[i].index - batches->items[i - 1].index - 1 : 0;
 
-		/* An empty bucket has its neighbours' batches around it; two have none in their middle. */
+		/* One empty bucket still counts its neighbours' batches in around(); two do not. */
 		if (gap > 1 && (valley > 0 || gap >= GAP_SURE)) {
 			valley = 0;
 			bottom = i;

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Bits of a double are in the order of the numbers: the upper ones are exponent and sub-bucket. */
+/* The bits of a double sort as the numbers do: the upper bits are exponent and sub-bucket. */
 #define KEY_SHIFT 44
 #define KEY_BITS 19
 
@@ -50,7 +50,7 @@ int cells__compare_least(const struct workload_cell *a, const struct workload_ce
 	return compare_vectors(a->least, b->least);
 }
 
-/* Where squares neither overflow nor vanish; -0 is 0. */
+/* Clears a magnitude whose square vanishes; -0 is 0. */
 static double usable(double magnitude)
 {
 	return magnitude < 1 / CELLS_MAGNITUDE_MAX ? 0 : magnitude;
@@ -84,7 +84,7 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* Takes in the members of another cell of the same key. Commutative and associative, but for names. */
+/* Merges in a cell of the same key. The merge is commutative and associative, but for names. */
 static void absorb(struct workload_cell *into, const struct workload_cell *from)
 {
 	int order = cells__compare_least(from, into);
@@ -98,7 +98,7 @@ static void absorb(struct workload_cell *into, const struct workload_cell *from)
 		into->norm = from->norm;
 		into->corner = from->corner;
 	} else if (!order) {
-		into->corner &= from->corner; /* one true member is enough */
+		into->corner &= from->corner; /* one exact member is enough */
 	}
 	if (from->name && (!into->name || from->n > into->n || (from->n == into->n && from->name < into->name))) {
 		into->name = from->name;
@@ -109,7 +109,7 @@ static void absorb(struct workload_cell *into, const struct workload_cell *from)
 	into->min_ns = from->min_ns < into->min_ns ? from->min_ns : into->min_ns;
 }
 
-/* All cells twice as wide. Returns 0 or -ENOMEM, and then nothing has changed. */
+/* Makes all cells twice as wide. Returns 0, or -ENOMEM without any change. */
 static int widen(struct cells *cells)
 {
 	uint32_t *moved = calloc(cells->count + 1, sizeof(*moved));
@@ -117,7 +117,7 @@ static int widen(struct cells *cells)
 	size_t count = 0;
 	uint64_t a, b;
 
-	/* Where each cell goes, before any of them moves. */
+	/* Finds each cell's target before any cell moves. */
 	for (size_t i = 0; moved && by_key && i < cells->count; i++) {
 		uint32_t key[VAPRO_MAGNITUDES];
 
@@ -158,7 +158,7 @@ static int widen(struct cells *cells)
 	return 0;
 }
 
-/* Takes a cell in whose key is of our width, then widens until all fit. */
+/* Adds a cell whose key has the set's width, then widens to fit. */
 static int put(struct cells *cells, const struct workload_cell *cell, uint32_t *handle)
 {
 	uint32_t at;

@@ -5,10 +5,10 @@
  * of their members and the exact member of least norm. Components that are not measured are 0.
  *
  * Sets of several ranks, hosts and windows are merged *before* clustering: the result of any order
- * of cells__add and cells__merge depends on what was added alone. That holds beyond the bound too:
+ * of cells__add and cells__merge depends only on what was added. That holds beyond the bound too:
  * where a set needs more cells than it may have, all its cells become twice as wide (neighbours
  * merge, in all components) until they fit, and the finest width at which the whole fits is the same
- * whatever came first. Sums that would overflow stay at UINT64_MAX.
+ * in any order. Sums that would overflow stay at UINT64_MAX.
  *
  * Outcomes of odd input: 0 has a cell of its own, and numbers below 1 / CELLS_MAGNITUDE_MAX are 0;
  * NAN, infinities, negative numbers and those above CELLS_MAGNITUDE_MAX, whose squares would
@@ -29,17 +29,17 @@ struct workload_cell {
 	uint32_t key[VAPRO_MAGNITUDES];
 	double low[VAPRO_MAGNITUDES], high[VAPRO_MAGNITUDES]; /* all members lie between */
 	double least[VAPRO_MAGNITUDES];			      /* the member of least norm, ties: the lower vector */
-	double norm;					      /* of least */
+	double norm;					      /* norm of least */
 	uint64_t n, sum_ns;
 	uint64_t min_ns; /* least duration of a member */
 	uint32_t handle;
 	uint32_t cluster; /* index of its cluster as last formed, or CELLS_NONE */
-	uint32_t name;	  /* of that cluster; 0: none yet */
-	bool corner;	  /* least is only known to be a lower bound: of a bundle that varies in several components */
+	uint32_t name;	  /* name of the cluster; 0: none yet */
+	bool corner;	  /* least is only a lower bound: the bundle varies in several components */
 };
 
 struct cells {
-	struct workload_cell *items; /* in no order */
+	struct workload_cell *items; /* unordered */
 	size_t count, capacity, max;
 	unsigned widened; /* times that all cells became twice as wide */
 	struct table *by_key;
@@ -47,29 +47,29 @@ struct cells {
 	size_t handle_count, handle_capacity;
 };
 
-/* At most max cells (at least 1). Returns 0 or -ENOMEM. */
+/* Bounds a set to max cells, at least 1. Returns 0 or -ENOMEM. */
 int cells__init(struct cells *cells, size_t max);
 void cells__clear(struct cells *cells);
 
 /*
- * n fragments whose vectors lie between low and high, that took sum_ns in all and min_ns at least.
- * They go to the cell of the middle. handle: stays valid as long as the set; NULL where not wanted.
+ * Adds n fragments whose vectors lie between low and high, of sum_ns in total and min_ns at least, to
+ * the cell of the middle. handle: valid as long as the set; NULL where not wanted.
  * Returns 0, -EINVAL for impossible magnitudes, or -ENOMEM.
  */
 int cells__add(struct cells *cells, const double *low, const double *high, uint64_t n, uint64_t sum_ns, uint64_t min_ns,
 	       uint32_t *handle);
 
-/* At most max cells from now on. Returns 0 or -ENOMEM. */
+/* Sets the bound to max cells. Returns 0 or -ENOMEM. */
 int cells__bound(struct cells *cells, size_t max);
 size_t cells__bytes(const struct cells *cells);
 
 /*
- * Adds all of from, another set of the same max, which stays as it is. Names of clusters are those of
- * `to`. Returns 0 or -ENOMEM.
+ * Adds all cells of `from`, another set of the same max, which does not change. Names of clusters are
+ * those of `to`. Returns 0 or -ENOMEM.
  */
 int cells__merge(struct cells *to, const struct cells *from);
 
-/* The handle of the cell that a vector belongs to; CELLS_NONE where nothing like it was added. */
+/* The handle of the cell that a vector belongs to; CELLS_NONE where there is no such cell. */
 uint32_t cells__find(const struct cells *cells, const double *vector);
 
 static inline struct workload_cell *cells__of(const struct cells *cells, uint32_t handle)
@@ -77,10 +77,10 @@ static inline struct workload_cell *cells__of(const struct cells *cells, uint32_
 	return &cells->items[cells->where[handle]];
 }
 
-/* Euclidean; exact in one dimension. */
+/* Euclidean norm; exact in one dimension. */
 double cells__norm(const double *vector);
 
-/* By norm, ties by the vectors themselves; a qsort comparison of what two cells call least. */
+/* Compares the least members of two cells by norm, ties by the vectors, for qsort. */
 int cells__compare_least(const struct workload_cell *a, const struct workload_cell *b);
 
 #endif

@@ -66,7 +66,7 @@ static int compare_order(const void *a, const void *b)
 	return order ? order : memcmp(x->key, y->key, sizeof(x->key));
 }
 
-/* What differences from a seed's component are measured in, so that `reach` of it is what may differ. */
+/* The unit of differences from a seed's component: members differ by at most `reach` units. */
 static double unit_of(double tolerance, double floor, double component)
 {
 	return tolerance > 0 ? fmax(component, floor / tolerance) : 1;
@@ -91,7 +91,7 @@ bool clusters__near(const struct vapro_config *config, const double *seed, const
 	return most <= reach_of(tolerance, floor);
 }
 
-/* Least and most distance of a member of the cell from a seed, and that of its middle. */
+/* Least and most distance of a cell's members from a seed, and of its middle. */
 struct distance {
 	double near, far, middle;
 };
@@ -133,14 +133,14 @@ static void take(struct clusters *clusters, struct cluster *cluster, struct work
 {
 	cell->cluster = (uint32_t)clusters->count - 1;
 	cluster->members += cell->n;
-	/* as in cells: what overflows stays at the end */
+	/* as in cells: a sum that overflows saturates */
 	if (__builtin_add_overflow(cluster->sum_ns, cell->sum_ns, &cluster->sum_ns))
 		cluster->sum_ns = UINT64_MAX;
 	if (cell->min_ns < cluster->fastest_ns)
 		cluster->fastest_ns = cell->min_ns;
 }
 
-/* A cluster around a cell's least member. Returns the norm beyond which nothing is in reach, whatever the rounding. */
+/* Begins a cluster at a cell's least member. Returns the norm beyond which nothing is in reach, despite rounding. */
 static double begin(const struct clusters *clusters, struct cluster *cluster, const struct workload_cell *cell)
 {
 	double farthest[VAPRO_MAGNITUDES];
@@ -159,7 +159,7 @@ static double begin(const struct clusters *clusters, struct cluster *cluster, co
 	return cells__norm(farthest) * (1 + 1e-9);
 }
 
-/* The greedy pass over cells in the order of their least members. Returns 0 or -ENOMEM. */
+/* Makes the greedy pass over cells in the order of least members. Returns 0 or -ENOMEM. */
 static int pass(struct clusters *clusters, struct workload_cell **order)
 {
 	size_t count = clusters->cells.count;
@@ -184,7 +184,7 @@ static int pass(struct clusters *clusters, struct workload_cell **order)
 	return 0;
 }
 
-/* Members that a cluster had when it was called `name`, and that are in `cluster` now. */
+/* Members of the former cluster `name` that are in `cluster` now. */
 struct claim {
 	uint32_t name, cluster;
 	uint64_t members;

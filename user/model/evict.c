@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
-#define AGES 1024 /* windows; what is older is as old */
+#define AGES 1024 /* windows; older ones count as this */
 
 struct victims {
-	unsigned char *series, *workloads; /* by number: whether it goes */
+	unsigned char *series, *workloads; /* by number: whether it is evicted */
 };
 
 static bool keeps_series(const void *ctx, uint32_t value)
@@ -38,7 +38,7 @@ static size_t count_free(const struct series_book *book)
 	return count;
 }
 
-/* Whole windows go, the oldest first. Returns the number of victims. */
+/* Chooses whole windows, oldest first. Returns the number of victims. */
 static size_t choose(const struct series_book *book, const unsigned char *used, size_t wanted, unsigned char *victims)
 {
 	size_t by_age[AGES] = {0}, sum = 0, chosen = 0;
@@ -71,7 +71,7 @@ static void unlink_series(struct series_book *book, const unsigned char *victims
 	}
 }
 
-/* All workloads of a kind have the clusters of the first one: they go together. Returns whether any do. */
+/* Workloads of a kind share the first one's clusters: they go together. Returns whether any do. */
 static bool choose_workloads(const struct series_book *book, unsigned char *victims)
 {
 	bool any = false;

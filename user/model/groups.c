@@ -7,16 +7,15 @@
 #include <string.h>
 
 #define STRETCH_BINS (2 * 1000000000ULL / VAPRO_BIN_NS)
-#define STRETCH_PART                                                                                                   \
-	0.5 /* of certify_fragments: least in a stretch; two of them prove what one with all of them does */
-#define STEADY_SHARE 0.8   /* of a stretch's time, near populous durations */
+#define STRETCH_PART 0.5   /* share of certify_fragments in a stretch; two such prove as much as one with all */
+#define STEADY_SHARE 0.8   /* share of a stretch's time near populous durations */
 #define SAME_CENTRE 1.1	   /* groups of two stretches this close are the same */
-#define GROUP_STRETCHES 2  /* with the same groups, from the first steady one on */
+#define GROUP_STRETCHES 2  /* steady stretches with the same groups, from the first on */
 #define GROUP_REACH 1.12   /* a computation this much shorter than a group's centre still belongs to it */
-#define AGREEING_RANKS 0.5 /* of those that have a verdict */
+#define AGREEING_RANKS 0.5 /* share of ranks with a verdict */
 #define APART 1.25	   /* centres closer than this are not distinguished */
 
-/* What of a stretch's groups may be workloads of their own; ascending. */
+/* Fills centres of groups that may be separate workloads, ascending. */
 static unsigned centres_of(const struct reference *reference, float *centres)
 {
 	unsigned count = 0;
@@ -75,7 +74,7 @@ static void end_before(struct series_book *book, struct series *series, uint64_t
 
 int groups__add(struct series_book *book, struct series *series, const struct kept *kept, double ns)
 {
-	/* All is known that stretches can prove. */
+	/* Stretches can prove nothing more. */
 	if (series->proven && (series->grouped || series->single))
 		return 0;
 	end_before(book, series, kept__bin(kept));
@@ -85,7 +84,7 @@ int groups__add(struct series_book *book, struct series *series, const struct ke
 	return histogram__add(&series->stretch, ns / kept->n, kept->n);
 }
 
-/* What was learnt of fragments is not of units. */
+/* Sums per fragment do not apply to units. */
 static void begin_units(struct series *series)
 {
 	series->grouped = true;
@@ -139,7 +138,7 @@ float groups__ratio(const struct series *series, const struct kept *kept)
 
 	if (!series->grouped)
 		return 1;
-	/* One that has not ended may be any of them. */
+	/* An open fragment may be of any group. */
 	if (kept->flags & VAPRO_BUNDLE_OPEN)
 		group = series->group_count - 1U;
 	while (group + 1 < series->group_count && series->group_ns[group + 1] <= GROUP_REACH * ns)

@@ -19,7 +19,7 @@ int histogram__add(struct histogram *histogram, double mean_ns, double n)
 	uint32_t index = histogram__index(mean_ns);
 	size_t low = 0;
 
-	/* Which half it is in is chance: no branch depends on it. */
+	/* The half is unpredictable: no branch depends on it. */
 	for (size_t left = histogram->count; left; left /= 2) {
 		size_t half = left - left / 2;
 

@@ -25,7 +25,7 @@ struct histogram {
 	double n, sum_ns;
 };
 
-/* n fragments of mean_ns each. Returns 0 or -ENOMEM. */
+/* Adds n fragments of mean_ns each. Returns 0 or -ENOMEM. */
 int histogram__add(struct histogram *histogram, double mean_ns, double n);
 
 /* Adds all of from. Returns 0 or -ENOMEM. */

@@ -7,25 +7,25 @@
 
 #include <math.h>
 
-#define FRAMES_MOST 5	    /* of a call-site's text: itself and its callers */
-#define SHARE_LEAST 0.05    /* of all time, that a call-site's states must have to be worth it */
-#define TIME_LEAST_NS 5e8   /* and in absolute time */
+#define FRAMES_MOST 5	    /* frames of a call-site's text: the site and its callers */
+#define SHARE_LEAST 0.05    /* least share of all time of a call-site that is hopped */
+#define TIME_LEAST_NS 5e8   /* the same in absolute time */
 #define STEADY_LEAST 0.5    /* steadier call-sites are left alone */
-#define STEADIER 0.2	    /* by so much a trial must improve */
-#define JUDGED_LEAST 0.67   /* of a trial's time, in states that were seen often enough */
-#define SINGLE_FRAGMENTS 20 /* that one caller must have to be the only one */
-#define CALLERS_MOST 64	    /* distinguished by more, nothing would be seen often enough */
+#define STEADIER 0.2	    /* least improvement by a trial */
+#define JUDGED_LEAST 0.67   /* share of a trial's time in states seen often enough */
+#define SINGLE_FRAGMENTS 20 /* least fragments of a caller that counts as single */
+#define CALLERS_MOST 64	    /* with more callers no state is seen often enough */
 #define HOPPED_MOST 32	    /* call-sites */
 #define TRIALS_MOST 8	    /* at the same time */
 #define TRIAL_NS 60000000000ULL
-#define GROWN 1.1 /* times as many fragments: steadiness is worth another look */
+#define GROWN 1.1 /* growth in fragments that renews the steadiness */
 
 const char *const vapro_hop_name[VAPRO_HOPS] = {
     [VAPRO_HOP_NONE] = "none", [VAPRO_HOP_UP] = "up",		[VAPRO_HOP_STAYS] = "stays",
     [VAPRO_HOP_BACK] = "back", [VAPRO_HOP_REFUSED] = "refused",
 };
 
-/* What lies in states, by how well their times are known. */
+/* Time in states, by how well their durations are known. */
 struct sums {
 	double steady_ns, spread_ns, few_ns, n;
 };
@@ -33,18 +33,18 @@ struct sums {
 struct site {
 	char *text, *symbol; /* symbol: NULL where unknown */
 	enum vapro_hop hop;
-	uint64_t since_ns; /* of the trial */
-	double before;	   /* how steady it was */
-	uint32_t below;	   /* the call-site that it is a caller of, + 1; 0: it calls MPI, or does IO */
-	unsigned depth;	   /* frames below it */
-	unsigned callers;  /* that were seen */
-	uint32_t only;	   /* the first of them, + 1 */
-	/* of the present review */
-	struct sums own;   /* of states that end at it */
-	struct sums above; /* that end at callers of it, however far up */
+	uint64_t since_ns; /* begin of the trial */
+	double before;	   /* steadiness before the trial */
+	uint32_t below;	   /* call-site that this site calls, + 1; 0: it calls MPI, or does IO */
+	unsigned depth;	   /* frames below the site */
+	unsigned callers;  /* callers seen */
+	uint32_t only;	   /* first caller seen, + 1 */
+	/* sums of the present review */
+	struct sums own;   /* states that end at the site */
+	struct sums above; /* states that end at any of its callers */
 };
 
-/* The call-sites of a state's ends, innermost first: numbers. */
+/* Numbers of the call-sites at a state's end, innermost first. */
 struct chain {
 	uint32_t site[FRAMES_MOST];
 	unsigned count;
@@ -52,10 +52,10 @@ struct chain {
 
 struct hops_state {
 	struct chain end[2];
-	bool counts; /* its time says something */
+	bool counts; /* it is a computation */
 };
 
-/* How steady a series was when it was looked at last: worth another look once it has grown. */
+/* The last steadiness of a series: it is computed again once the series has grown. */
 struct hops_series {
 	double n, steady;
 };
@@ -102,7 +102,7 @@ size_t hops__bytes(const struct hops *hops)
 	       hops->series_room * sizeof(*hops->series);
 }
 
-/* ---- call-sites and the states that they are ends of */
+/* ---- call-sites and the states that end at them */
 
 static int site_of(struct hops *hops, const char *text, size_t length, uint32_t *number)
 {
@@ -130,7 +130,7 @@ static int site_of(struct hops *hops, const char *text, size_t length, uint32_t 
 	return 0;
 }
 
-/* The i-th of the names that a text joins: its length, or 0. */
+/* Finds the i-th name of a joined text: its length, or 0. */
 static size_t part_of(const char *text, unsigned i, const char **part)
 {
 	const char *end;
@@ -158,7 +158,7 @@ static int read_chain(struct hops *hops, const char *text, const char *symbols, 
 		if (site_of(hops, part, length, &number))
 			return -ENOMEM;
 		site = &hops->sites[number];
-		/* a runtime's, which is hopped whatever it does: the program's own call-site is behind it */
+		/* a runtime's call-site is always hopped: the program's own call-site is behind it */
 		if (!chain->count && !skipped && site->hop == VAPRO_HOP_NONE && part_of(text, 1, &part)) {
 			skipped = 1;
 			continue;
@@ -195,14 +195,14 @@ static int read_states(struct hops *hops, const struct stg *stg)
 	return 0;
 }
 
-/* ---- what their times are like */
+/* ---- steadiness of states */
 
 static bool is_up(const struct site *site)
 {
 	return site->hop == VAPRO_HOP_UP || site->hop == VAPRO_HOP_STAYS;
 }
 
-/* Whether fragments of a state are still met: not where one end has been hopped since, or is no more. */
+/* Whether a state can still occur: not where an end was hopped since, or is not hopped any more. */
 static bool is_current(const struct hops *hops, const struct hops_state *state)
 {
 	for (int end = 0; end < 2; end++) {
@@ -223,7 +223,7 @@ static void add(struct sums *sums, const struct sums *more)
 	sums->n += more->n;
 }
 
-/* To each call-site of a state once, however often it is on the way. */
+/* Adds sums once to each call-site of a state, even a repeated one. */
 static void add_to_sites(struct hops *hops, const struct hops_state *state, const struct sums *sums)
 {
 	uint32_t met[2 * FRAMES_MOST];
@@ -254,7 +254,7 @@ static struct sums sums_of(const struct series_book *book, const struct series *
 		sums.few_ns = series->cpu.sum_ns;
 		return sums;
 	}
-	if (series->cpu.n < last->n || series->cpu.n > GROWN * last->n) { /* less: its number was another's */
+	if (series->cpu.n < last->n || series->cpu.n > GROWN * last->n) { /* fewer: its number was reused */
 		struct reference reference = reference__of(&series->cpu, book->config);
 
 		last->n = series->cpu.n;
@@ -298,7 +298,7 @@ static double steadiness(const struct sums *sums)
 
 /* ---- decisions */
 
-/* Whether a call-site should be hopped: never was, spreads, and is worth it. */
+/* Whether to hop a call-site: untried, with times that spread and matter. */
 static bool is_candidate(const struct hops *hops, const struct series_book *book, const struct site *site)
 {
 	return site->hop == VAPRO_HOP_NONE && site->depth < book->config->hop_frames &&
@@ -306,7 +306,7 @@ static bool is_candidate(const struct hops *hops, const struct series_book *book
 	       steadiness(&site->own) < STEADY_LEAST;
 }
 
-/* Whether a call-site is `of` another's callers, or theirs. */
+/* Whether a call-site calls `of`, directly or indirectly. */
 static bool is_above(const struct hops *hops, const struct site *site, const struct site *of)
 {
 	for (unsigned i = 0; i < FRAMES_MOST && site->below; i++) {
@@ -340,7 +340,7 @@ static struct site *best_candidate(const struct hops *hops, const struct series_
 	return best;
 }
 
-/* What a trial comes to, HOP_NONE where that is not known yet; *next: the call-site that it is about. */
+/* Returns the result of a trial, HOP_NONE where none is known yet; *next: the call-site of the result. */
 static enum vapro_hop judge_trial(const struct hops *hops, const struct series_book *book, struct site *site,
 				  uint64_t now_ns, struct site **next)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which call-sites are hopped: a program that wraps MPI makes all its calls from few call-sites, and what lies
- * between two of them is now this and now that. Where the times of a call-site's states spread and are a large share
- * of all, its calls are distinguished by their callers (one frame up); the callers are call-sites like others, so that
- * what still spreads goes on to the next frame, HOP frames at most. While this is tried (a trial), it is looked at
- * what came of it:
+ * Decides which call-sites are hopped: a program that wraps MPI makes all its calls from few call-sites, and the work
+ * between two of them varies. Where the times of a call-site's states spread and are a large share of all time, its
+ * calls are distinguished by their callers (one frame up); the callers are call-sites like others, so that a caller
+ * that still spreads is hopped as well, over hop_frames frames at most. A trial ends in one of these ways:
  *
- *   one caller only          the next frame is tried at once; where there is none, it goes back
- *   several, and steadier    it stays
- *   several, and not so      the callers that spread are tried; where none helps, it goes back
+ *   one caller only          the next frame is tried at once; where there is none, the hop is undone
+ *   several, and steadier    the hop stays
+ *   several, not steadier    the callers that spread are tried; where none helps, the hop is undone
  *
- * What went back, or cannot be hopped, is remembered for good: each call-site is tried once. Times of calls of MPI do
- * not count: waiting for others spreads them, whoever calls. How steady a time is: the share of it that lies near
- * populous durations, divided by the number of those.
+ * A call-site whose hop is undone or refused is never tried again. Times of MPI calls do not count: waiting for other
+ * ranks spreads them, whatever the caller. Steadiness is the share of time that lies near populous durations, divided
+ * by the number of these durations.
  *
- * The book only decides. What is decided is carried out by somebody else, who tells the outcome.
+ * The book only decides: the caller carries a decision out, and reports its outcome.
  */
 #ifndef VAPRO_HOPS_H
 #define VAPRO_HOPS_H
@@ -33,10 +32,10 @@ void hops__free(struct hops *hops);
  */
 int hops__next(struct hops *hops, const struct series_book *book, uint64_t now_ns, struct vapro_hop_event *next);
 
-/* What became of a decision, or was decided elsewhere (a capture's). Returns 0 or -ENOMEM. */
+/* Records the outcome of a decision, of this book or a capture. Returns 0 or -ENOMEM. */
 int hops__note(struct hops *hops, const struct vapro_hop_event *event, uint64_t now_ns);
 
-/* What it holds. */
+/* Bytes held. */
 size_t hops__bytes(const struct hops *hops);
 
 #endif

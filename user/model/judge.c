@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* A single fragment that lasts this long is worth showing even where its state has little history. */
+/* A single fragment that lasts this long is reported even where its state has little history. */
 #define STUCK_NS 1e9
 #define SUPPORTED_SHARE 0.4
 
@@ -39,7 +39,7 @@ static void refresh_series(const struct vapro_config *config, struct series *ser
 		cpu.near_share = fmin(cpu.near_share, 1 - series->wide_ns / series->cpu.sum_ns);
 	series->certified = series->cpu.n >= enough_of(config, series) &&
 			    (series->proven || (cpu.groups && cpu.near_share >= config->certify_share));
-	/* Who sleeps at will, now long and now short, has no fixed duration whatever it does on the CPU. */
+	/* A state whose sleep varies at will has no fixed duration, whatever its time on the CPU. */
 	if (series->net.n > 0 && net.near_share < config->certify_share && series->cpu.sum_ns < series->net.sum_ns / 2)
 		series->certified = false;
 	series->settled = series->certified && series->cpu.n >= 2 * (double)config->certify_fragments;
@@ -79,8 +79,8 @@ static double usual_blocked(const struct series *series)
 }
 
 /*
- * The reference of a state with the same common labels: the greatest one, since among strangers only
- * a caution never alarms. Sizes that agree come first. 0 where there is none.
+ * The greatest reference of states with the same common labels: a lower one of another call-site could
+ * raise a false alarm. Equal sizes come first. 0 where there is none.
  */
 static double labels_reference(const struct series_book *book, const struct series *stuck)
 {
@@ -95,7 +95,7 @@ static void judge_stuck(const struct series_book *book, struct kept *kept, const
 		kept->reference = (float)series->own_ns;
 	else
 		kept->reference = (float)labels_reference(book, series);
-	/* A helper thread that sleeps in a read on its event pipe is no news. */
+	/* A helper thread that sleeps in a read of its event pipe is normal. */
 	kept->blind = kept->reference <= 0;
 	kept->covered = !kept->blind || !stg__state(book->stg, series->state)->peer;
 }
@@ -129,8 +129,8 @@ static void judge_cluster(const struct series_book *book, struct kept *kept, con
 	kept->covered = kept->certified = 1;
 }
 
-/* Of work that is not known to be fixed: what was taken from it. */
-static void judge_taken(const struct vapro_config *config, struct kept *kept)
+/* Judges work that may vary, by attributed time alone. */
+static void judge_attributed(const struct vapro_config *config, struct kept *kept)
 {
 	double own = kept->sum_ns - kept__cpu_attributed(kept);
 
@@ -140,7 +140,7 @@ static void judge_taken(const struct vapro_config *config, struct kept *kept)
 	kept->covered = kept->taken = 1;
 }
 
-/* IO of a state whose durations spread. How long the other end of a pipe takes is no distribution of calls. */
+/* Judges IO whose durations spread, except on pipes: the time of the other end has no distribution. */
 static void judge_scattered(const struct series_book *book, struct kept *kept, const struct series *series)
 {
 	if (stg__state(book->stg, series->state)->peer)
@@ -161,17 +161,17 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 	kept->usual_frequency = series->usual_frequency * kept->ratio;
 	if (series->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS) {
 		judge_cluster(book, kept, series);
-		judge_taken(book->config, kept);
+		judge_attributed(book->config, kept);
 		return;
 	}
-	/* Without returns time is from entry to entry, waiting and work in one: nothing can be judged. */
+	/* Without returns a time is from entry to entry, waiting and work in one: it cannot be judged. */
 	if (book->config->no_return || stg__state(book->stg, series->state)->no_return) {
 		kept->reason = VAPRO_NO_RETURN;
 		return;
 	}
 	if (kept->warm_up) {
 		kept->reason = enough ? VAPRO_WARM_UP : VAPRO_FEW_FRAGMENTS;
-		judge_taken(book->config, kept);
+		judge_attributed(book->config, kept);
 		return;
 	}
 	kept->certified = series->certified;
@@ -185,7 +185,7 @@ void judge__bundle(const struct series_book *book, struct kept *kept)
 		return;
 	}
 	if (series->class == VAPRO_COMPUTATION)
-		judge_taken(book->config, kept);
+		judge_attributed(book->config, kept);
 	else
 		judge_stuck(book, kept, series);
 }

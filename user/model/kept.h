@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A bundle as the analysis keeps it for one view: a fifth of the size of a vapro_bundle, its state and
- * thread replaced by the series it belongs to, and with what the model thinks of it. Most bundles have
- * no factor at all; those that do have theirs in a block of their own. Times ns.
+ * The record of a bundle for one view: a fifth of the size of a vapro_bundle, with a series in place of
+ * state and thread, and with the verdict of the model. Most bundles have no factor at all; the others
+ * have a block of factors of their own. Times are in ns.
  */
 #ifndef VAPRO_KEPT_H
 #define VAPRO_KEPT_H
@@ -12,13 +12,13 @@
 #include <math.h>
 
 #define KEPT_NO_CELL UINT32_MAX /* not clustered, or nothing like it was seen yet */
-/* kept.account: made anew in each window, or for the last time. */
+/* kept.account: rebuilt in each window, or for the last time. */
 #define KEPT_ACCOUNT 1
 #define KEPT_ACCOUNT_RETIRING 2
 
-#define KEPT_NO_WORKLOAD (UINT32_MAX - 1) /* clustered by what was not measured */
+#define KEPT_NO_WORKLOAD (UINT32_MAX - 1) /* its magnitudes were not measured */
 
-/* Groups of counters that are not always on; a bundle has those that it was counted with. */
+/* Groups of counters that are not always on; a bundle has those that counted it. */
 enum counter_group {
 	COUNTER_TOP,
 	COUNTER_FRONTEND,
@@ -31,34 +31,34 @@ enum counter_group {
 struct kept {
 	uint64_t start_ns, end_ns;
 	double sum_ns;
-	const float *factor; /* VAPRO_FACTORS sums over the n fragments: of the book's pool, or kept_no_factors */
+	const float *factor; /* VAPRO_FACTORS sums over the n fragments: in the book's pool, or kept_no_factors */
 	uint32_t series, n, flags;
 	float min_ns, max_ns;
-	uint32_t cell;		 /* handle of its workload in the clusters of its state; or as below */
+	uint32_t cell;		 /* handle of its workload in the clusters of its state; or KEPT_NO_* */
 	float ratio;		 /* work of a fragment, in units of the lightest group of its state; model/groups.h */
 	float reference;	 /* per fragment; valid where covered */
 	float usual_blocked;	 /* per fragment, of the undisturbed members */
-	float usual_frequency;	 /* likewise: time that a lower frequency than the highest costs anyway */
+	float usual_frequency;	 /* per fragment: usual cost of a frequency below the highest */
 	uint8_t fresh : 1;	 /* arrived since the last window */
 	uint8_t covered : 1;	 /* takes part in the heat map */
-	uint8_t certified : 1;	 /* and counts as coverage */
-	uint8_t blind : 1;	 /* covered without any reference: stuck in something never seen before */
+	uint8_t certified : 1;	 /* counts as coverage */
+	uint8_t blind : 1;	 /* covered without any reference: stuck in an unknown state */
 	uint8_t warm_up : 1;	 /* among the first members of its workload on this rank */
 	uint8_t provisional : 1; /* its reference has no support yet */
-	uint8_t taken : 1;	 /* covered for what the kernel attributes alone: its work is not known to be fixed */
+	uint8_t taken : 1;	 /* covered for attributed time alone: its work is not known to be fixed */
 	uint8_t reason;		 /* enum vapro_uncovered_reason */
 	uint8_t renewed : 1;	 /* its reference has changed enough since the last window to emit its bins again */
-	uint8_t waits : 1;	 /* for threads of its process: to be off the CPU costs nothing */
-	uint8_t held : 1;	 /* older than the view; kept until its state has enough fragments to be judged */
-	uint8_t disturbed : 1;	 /* in time that an alarm owned when the last window ended */
-	uint8_t learnt : 1;	 /* part of what is usual of its series */
-	uint8_t account : 2;	 /* made of the kernel's own account: no fragment (detect/account.h) */
+	uint8_t waits : 1;	 /* waits for threads of its process: no loss off the CPU */
+	uint8_t held : 1;	 /* older than the view; retained until its state has enough fragments */
+	uint8_t disturbed : 1;	 /* in time that an alarm owned at the end of the last window */
+	uint8_t learnt : 1;	 /* part of the usual time of its series */
+	uint8_t account : 2;	 /* made from the kernel's account: no fragment (detect/account.h) */
 	uint8_t counted;	 /* bit per counter_group; its factors agree with each other, see diagnose/factors.h */
 };
 
 extern const float kept_no_factors[VAPRO_FACTORS]; /* all 0 */
 
-/* Whether a bundle has any factor. Most do not, and this is asked of every one: no comparison by number. */
+/* Whether a bundle has any factor. Most have none, and each one is tested: no comparison by number. */
 static inline bool kept__any_factor(const double *factor)
 {
 	typedef uint64_t bits __attribute__((may_alias));
@@ -77,7 +77,7 @@ static inline bool kept__any_factor(const double *factor)
 	return (any[0] | any[1] | any[2] | any[3]) << 1; /* -0 is 0 */
 }
 
-/* The work of a bundle: its fragments, or as many of the lightest of their state. */
+/* The work of a bundle in fragments of the lightest group of its state. */
 static inline double kept__units(const struct kept *kept)
 {
 	return (double)kept->n * kept->ratio;
@@ -111,9 +111,9 @@ static inline double kept__share(const struct kept *kept, uint64_t bin)
 }
 
 /*
- * Off the CPU against the task's will: waits for a CPU, stops, and what was taken from it. Threads that wait
- * for each other may spin, and where they share CPUs it is each other's way that they are kept from:
- * no loss. Who was woken and has no CPU yet is late in any case.
+ * Time off the CPU against the task's will: waits for a CPU, throttling, stops, interrupts and stolen time.
+ * Threads that wait for each other may spin, and where they share CPUs a preemption is no loss. A woken
+ * task without a CPU is late in any case.
  */
 static inline double kept__cpu_attributed(const struct kept *kept)
 {
@@ -124,7 +124,7 @@ static inline double kept__cpu_attributed(const struct kept *kept)
 	       kept->factor[VAPRO_IRQ];
 }
 
-/* Of it, what the hypervisor took. */
+/* Time stolen by the hypervisor. */
 static inline double kept__stolen(const struct kept *kept)
 {
 	return kept->factor[VAPRO_STEAL];
@@ -154,10 +154,10 @@ static inline double kept__slowed(const struct kept *kept)
 	return ns > 0 ? ns : 0;
 }
 
-/* What a bundle lost against its reference, and the parts of it that the kernel attributes. May be negative. */
+/* Loss of a bundle against its reference, may be negative, and the parts that the kernel attributes. */
 struct loss {
 	double lost, cpu, blocked;
-	double frequency; /* on the CPU, which the machine reports to run slower */
+	double frequency; /* loss on a CPU that the machine reports to run slower */
 };
 
 static inline struct loss kept__loss(const struct kept *kept)

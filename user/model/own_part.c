@@ -3,10 +3,10 @@
 
 #include "model/reference.h"
 
-#define LEAST_BINS 10	 /* of a rank, before its least calls are a group */
-#define NEAR 1.25	 /* times the centre, or the centre by it: a member of the group that is steady */
-#define GROUP 2		 /* likewise: a member of the group */
-#define STEADY_SHARE 0.5 /* of the group's members must be near its centre */
+#define LEAST_BINS 10	 /* bins of a rank before its least calls form a group */
+#define NEAR 1.25	 /* times the centre, up or down: a steady member of the group */
+#define GROUP 2		 /* times the centre, up or down: a member of the group */
+#define STEADY_SHARE 0.5 /* least part of the group's members near its centre */
 
 int own_part__add(struct series *series, const struct kept *kept)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The part of a call that is its own: what it takes when no peer is late. Durations of calls are mostly waiting, and
- * the least call of a bin is the one that waited least. The lowest group of these, of the rank that has the lowest,
- * is what equal calls of all ranks take by themselves; it is steady where most of that group lie near its centre.
+ * The own part of a call is its duration when no peer is late. Durations of calls are mostly waiting, and the least
+ * call of a bin is the one that waited least. The lowest group of least calls, of the rank that has the lowest, is the
+ * own part of equal calls on all ranks; it is steady where most of the group lies near its centre.
  */
 #ifndef VAPRO_OWN_PART_H
 #define VAPRO_OWN_PART_H

@@ -10,9 +10,9 @@ struct group {
 };
 
 #define HEAVY_LEAST 10	 /* members of a group that is populous by its time alone */
-#define CENTRE_SHARE 0.1 /* of the fragments or the time: a group that is listed */
+#define CENTRE_SHARE 0.1 /* share of the fragments or the time of a listed group */
 
-/* More separate groups than this are no groups that matter. */
+/* Further groups do not matter and are not separated. */
 #define GROUPS_MAX 64
 
 /* Groups are found on norm cells: in finer buckets a few dozen fragments have peaks by chance. */
@@ -26,7 +26,7 @@ static double density(const struct cell *cell)
 	return cell->n / histogram__log_width(cell->index);
 }
 
-/* The cell that begins at bucket *at, which moves behind it. */
+/* Sums the cell from bucket *at on, and moves *at behind it. */
 static struct cell next_cell(const struct histogram *histogram, size_t *at)
 {
 	struct cell cell = {.index = histogram->buckets[*at].index / HISTOGRAM_PER_CELL};
@@ -39,7 +39,7 @@ static struct cell next_cell(const struct histogram *histogram, size_t *at)
 }
 
 /*
- * A valley parts two groups when it is less than half as dense as the lower of the two peaks and
+ * A valley separates two groups when it is less than half as dense as the lower of the two peaks and
  * the difference cannot be chance (two standard deviations of counts).
  */
 static bool parts(const struct group *left, const struct cell *peak, double valley_n, double valley_density)
@@ -63,7 +63,7 @@ static size_t find_groups(const struct histogram *histogram, struct group *group
 	size_t count = 0;
 	uint32_t last = 0;
 	double valley_density = INFINITY, valley_n = 0;
-	struct group tail = {0}; /* cells since the valley; theirs is not decided yet */
+	struct group tail = {0}; /* cells since the valley, of no group yet */
 
 	for (size_t i = 0; i < histogram->count;) {
 		struct cell cell = next_cell(histogram, &i);
@@ -84,7 +84,7 @@ static size_t find_groups(const struct histogram *histogram, struct group *group
 		tail.n += cell.n;
 		tail.sum_ns += cell.sum_ns;
 		if (density(&cell) > group->peak_density) {
-			/* Rising without a real valley: the same group, whose peak is here. */
+			/* A rise without a real valley: the group's peak moves here. */
 			group->peak = cell.n;
 			group->peak_density = density(&cell);
 			valley_density = INFINITY;
@@ -101,8 +101,8 @@ static size_t find_groups(const struct histogram *histogram, struct group *group
 }
 
 /*
- * A group that has its share of the fragments, or of the time: few heavy computations among many light ones are work of
- * their own, where they are not just a few outliers.
+ * Whether a group has its share of the fragments, or of the time: few heavy computations among many light ones are
+ * separate work, unless they are a few outliers.
  */
 static bool has_share(const struct histogram *histogram, const struct group *group, double share)
 {
@@ -124,7 +124,7 @@ struct reference reference__of(const struct histogram *histogram, const struct v
 			reference.centre_ns[reference.centre_count++] = groups[i].sum_ns / groups[i].n;
 	}
 	if (!reference.groups && histogram->n > 0) {
-		/* No group is populous: the median bucket, which nobody may certify. */
+		/* No group is populous: the median bucket certifies nothing. */
 		double seen = 0;
 
 		for (size_t i = 0; i < histogram->count; i++) {

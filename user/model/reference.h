@@ -16,8 +16,8 @@
 
 struct reference {
 	double expected_ns; /* 0 where the histogram is empty */
-	double near_share;  /* of the time: within certify_width of a populous group's mean */
-	unsigned groups;    /* populous ones */
+	double near_share;  /* share of time within certify_width of a populous mean */
+	unsigned groups;    /* populous groups */
 	/* The means of the lowest groups that are a tenth of the fragments, or of the time. */
 	double centre_ns[REFERENCE_CENTRES];
 	unsigned centre_count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The orders of a job's rows. Rows come in any order, and all at once: they are brought into theirs together. */
+/* The orders of a job's rows. Rows come in any order, and many at once: one call orders all of them. */
 #ifndef VAPRO_ROWS_H
 #define VAPRO_ROWS_H
 

@@ -4,16 +4,16 @@
 #include <math.h>
 
 #define LEVEL_BATCHES 10
-#define LEVEL_SHARE 0.8	  /* of the batches lie near the reference */
-#define TAIL_RATIO 10	  /* to the median: less is no stall */
-#define HIGH_SHARE 0.98	  /* of the calls take no longer than what the tail is continued from */
-#define HIGH_SIGMAS 2.054 /* of that share of a normal distribution */
+#define LEVEL_SHARE 0.8	  /* share of the batches near the reference */
+#define TAIL_RATIO 10	  /* ratio to the median: less is no stall */
+#define HIGH_SHARE 0.98	  /* share of the calls below the start of the tail */
+#define HIGH_SIGMAS 2.054 /* the same share of a normal distribution */
 #define FAR_SIGMAS 6
 #define FEW_CALLS 3	/* so many calls show what may happen at any time ... */
 #define FEW_SHARE 0.005 /* ... or this share of all */
-#define NEAR_RATIO 2	/* times what they took: still the same */
-#define FAR_RATIO 10	/* times that: beyond any tail */
-#define MERGED_SIGMAS 3 /* of calls that were merged */
+#define NEAR_RATIO 2	/* times their duration: still the same */
+#define FAR_RATIO 10	/* times their duration: past any tail */
+#define MERGED_SIGMAS 3 /* sigmas of merged calls */
 
 /* The duration that all but `above` of the calls do not exceed. */
 static double quantile(const struct histogram *histogram, double above)
@@ -29,7 +29,7 @@ static double quantile(const struct histogram *histogram, double above)
 }
 
 /*
- * Whether most batches are what the reference says, or faster. What was level stays so: a fault that lasts is no
+ * Whether most batches agree with the reference, or are faster. A level state stays level: a fault that lasts is no
  * scatter.
  */
 static bool is_level(const struct series *series, const struct vapro_config *config)
@@ -79,7 +79,7 @@ double scatter__reference(const struct series *series, const struct kept *kept)
 {
 	double own = fmax(0, kept->sum_ns - kept__cpu_attributed(kept)) / kept->n, limit = series->tail_ns;
 
-	/* The mean of several wanders less. */
+	/* The mean of several calls varies less. */
 	if (kept->n > 1)
 		limit = fmin(limit, series->high_ns * (1 + MERGED_SIGMAS / sqrt(kept->n)));
 	return own <= limit ? own : series->middle_ns;

@@ -27,7 +27,7 @@ static uint64_t group_of(const struct score_count *count, bool by_truth)
 	return by_truth ? count->truth : count->cluster;
 }
 
-/* Of counts sorted by group: H(group), and H(the other | group). Returns how many groups there are. */
+/* Computes H(group) and H(the other | group) of counts sorted by group. Returns the number of groups. */
 static uint64_t entropies(const struct score_count *counts, size_t count, double total, bool by_truth, double *own,
 			  double *other)
 {

@@ -9,11 +9,11 @@
 
 #include <math.h>
 
-/* A call-site that is called with more sizes than this has no fixed workload; the last takes the rest. */
+/* A call-site with more sizes than this has no fixed workload; the last workload takes the rest. */
 #define WORKLOADS_PER_KIND 64
-#define WIDEN 8		   /* of all series, room for one so many-th at once */
-#define LATEST SERIES_NONE /* in place of a workload: the series that was found last */
-#define FAR_AHEAD 12	   /* histories that are fetched before they are met, and those whose histograms are */
+#define WIDEN 8		   /* room grows by one part in so many */
+#define LATEST SERIES_NONE /* in place of a workload: the series found last */
+#define FAR_AHEAD 12	   /* histories that are fetched in advance, and (NEAR) histograms */
 #define NEAR_AHEAD 4
 
 const float kept_no_factors[VAPRO_FACTORS];
@@ -59,7 +59,7 @@ void series__free(struct series_book *book)
 	*book = (struct series_book){0};
 }
 
-/* A number for a workload: one that was given back, or the next. */
+/* Allocates a workload number: a released one, or the next. */
 static int take_workload(struct series_book *book, uint32_t *id)
 {
 	*id = book->free_workloads;
@@ -76,7 +76,7 @@ static int take_workload(struct series_book *book, uint32_t *id)
 	return 0;
 }
 
-/* Doubling would take the memory cap at one blow. */
+/* Doubling could exceed the memory cap at once. */
 static int widen(struct series_book *book)
 {
 	size_t capacity = book->capacity + book->capacity / WIDEN + WIDEN;
@@ -172,7 +172,7 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 	uint32_t workload_id;
 	int error;
 
-	/* Mostly it is the one of last time: which workload a size belongs to never changes. */
+	/* Mostly the series is that of last time: the workload of a size never changes. */
 	if (table__get(book->by_key, key, LATEST, id) && is_of(book, *id, bundle, size))
 		return 0;
 	error = find_workload(book, thread->job, state, size, &workload_id);
@@ -200,8 +200,8 @@ static int find_series(struct series_book *book, const struct vapro_bundle *bund
 }
 
 /*
- * Bundles of one time come rank by rank, mostly in the order in which their histories began: those that follow by
- * number are fetched, since with many ranks no history is in a cache any more when it is met again.
+ * Bundles of one time come rank by rank, mostly in the order in which their histories began: the next numbers are
+ * fetched, since with many ranks no history is still in a cache when it is met again.
  */
 SERIES_FETCH void fetch_ahead(const struct series_book *book, uint32_t id)
 {
@@ -218,7 +218,7 @@ SERIES_FETCH void fetch_ahead(const struct series_book *book, uint32_t id)
 	}
 }
 
-/* Programs loop: what came after the last series of a thread most likely comes after it again. */
+/* Programs loop: the follower of a thread's last series most likely follows it again. */
 static int follow(struct series_book *book, const struct vapro_bundle *bundle, const double *size, uint32_t *id)
 {
 	uint32_t *latest;
@@ -243,7 +243,7 @@ static int follow(struct series_book *book, const struct vapro_bundle *bundle, c
 	return 0;
 }
 
-/* What the size of a fragment is: how much a call moves, and all that a computation was measured to do. */
+/* Sets the size of a fragment: the bytes of a call, or the measured magnitudes of a computation. */
 static void set_size(const struct series_book *book, enum vapro_class class, const struct vapro_bundle *bundle,
 		     double *size)
 {
@@ -255,7 +255,7 @@ static void set_size(const struct series_book *book, enum vapro_class class, con
 	}
 }
 
-/* Merge before clustering: one set of cells for all sizes and ranks, at the head of the kind. */
+/* Merges before clustering: one set of cells for all sizes and ranks, at the head of the kind. */
 static int add_cluster(struct series_book *book, const struct series *series, const struct vapro_bundle *bundle,
 		       const double *size, struct kept *kept)
 {
@@ -300,7 +300,7 @@ static int add_history(struct series_book *book, struct series *series, const st
 	    groups__add(book, series, kept, ns))
 		return -ENOMEM;
 	/*
-	 * Calls are merged whatever they took, so their means lie closer together than they do; computations
+	 * Calls are merged whatever their durations, so their means lie closer together; computations
 	 * are merged by bucket, and there the histogram itself decides.
 	 */
 	if (series->class != VAPRO_COMPUTATION && kept->n > 1 &&
@@ -411,7 +411,7 @@ int series__learn(struct series_book *book, const struct kept *kept, bool live)
 
 struct survivors {
 	const struct series_book *book;
-	uint32_t job; /* whose are not kept */
+	uint32_t job; /* job to drop */
 };
 
 static bool keeps_series(const void *ctx, uint32_t value)

@@ -71,7 +71,7 @@ void stg__free(struct stg *stg)
 	free(stg);
 }
 
-/* Copies a text for good; false when out of memory. */
+/* Interns a text; false when out of memory. */
 static bool keep(struct stg *stg, const char **text, uint32_t *id)
 {
 	*id = intern__id(stg->texts, *text);
@@ -93,7 +93,7 @@ static int number_of(struct table *table, uint64_t a, uint64_t b, uint32_t *coun
 	return 0;
 }
 
-/* What a process says of its job counts within its user's only: what another one says makes another job. */
+/* The job name of a process counts within its user only: the same name of another user is another job. */
 static int find_job(struct stg *stg, const struct vapro_thread *thread, uint32_t name_id, uint32_t *job)
 {
 	if (table__get(stg->jobs_by_name, name_id, thread->user, job))
@@ -130,8 +130,8 @@ static int add_row(struct stg_job *job, const struct vapro_thread *thread, int32
 	return 0;
 }
 
-/* The row of a thread, made where there is none. A rank is one row wherever its process runs; unknown ranks are kept
- * apart by host and pid. */
+/* Finds or makes the row of a thread. A rank is one row wherever its process runs; unknown ranks are distinguished
+ * by host and pid. */
 static int find_row(struct stg *stg, const struct stg_thread *thread, int32_t number, uint32_t *row)
 {
 	struct stg_job *job = &stg->jobs[thread->job];
@@ -202,7 +202,7 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 	return 0;
 }
 
-/* The value of one label, copied to buf; "" where it is absent. */
+/* Copies the value of a label to buf; "" where it is absent. */
 static void label(const char *labels, const char *key, char *buf, size_t size)
 {
 	size_t length = strlen(key);
@@ -237,7 +237,7 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 		return 0;
 	if (state->id > stg->state_count || state->class >= VAPRO_CLASSES)
 		return -EINVAL;
-	new.about.from_path = new.about.to_path = NULL; /* no part of the model, and not ours to keep */
+	new.about.from_path = new.about.to_path = NULL; /* no part of the model, and not owned by it */
 	if (!new.about.labels)
 		new.about.labels = "";
 	if (!new.about.common)
@@ -296,7 +296,7 @@ static void end_row(struct stg *stg, struct stg_row *row)
 	}
 }
 
-/* What is left of a process ends with it, whose main thread this is. */
+/* Ends all threads of a process with its main thread. */
 static void end_process(struct stg *stg, const struct stg_thread *leader)
 {
 	for (uint32_t i = 0; i < stg->thread_count; i++) {
@@ -358,7 +358,7 @@ int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 		link_thread(stg, id);
 	}
 	thread->used |= finished;
-	if (thread->to_ns && start_ns >= thread->to_ns) { /* another thread has its number */
+	if (thread->to_ns && start_ns >= thread->to_ns) { /* another thread reuses its number */
 		thread->to_ns = 0;
 		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who and what the bundles are about: jobs with their rows (ranks), threads, and the states of the
+ * The subjects of bundles: jobs with their rows (ranks), threads, and the states of the
  * State Transition Graph (papers/000 section 3.2). Ids of threads and states are the caller's,
  * dense from 0; here equal texts become equal numbers. A `kind` is what states of several ranks
  * have in common: class, call-sites and the labels that count across ranks. The object owns all
- * texts; pointers into it live as long as it does, pointers to its structs until the next add.
+ * texts, which live as long as the object; pointers to its structs live until the next add.
  */
 #ifndef VAPRO_STG_H
 #define VAPRO_STG_H
@@ -14,18 +14,18 @@
 #include <stddef.h>
 
 #define STG_WORLD 0		     /* the waiting group of calls without `comm` label, or on communicator 0 */
-#define STG_UNSEEN (UINT32_MAX - 1)  /* the state of what is known from the kernel's account alone */
-#define STG_PROCESS (UINT32_MAX - 1) /* that of calls with `scope=process`: threads waiting for each other */
+#define STG_UNSEEN (UINT32_MAX - 1)  /* the state of time known from the kernel's account alone */
+#define STG_PROCESS (UINT32_MAX - 1) /* the group of calls with `scope=process`: threads of a process */
 
 struct stg_thread {
 	struct vapro_thread about;
 	uint32_t job, row;
-	uint32_t next;			 /* thread of the same row, + 1 */
+	uint32_t next;			 /* next thread of the row, + 1 */
 	bool watched;			 /* from_ns and to_ns were reported, not only inferred from bundles */
 	bool used;			 /* has finished a fragment, unlike the helper threads of MPI libraries */
 	uint64_t from_ns, to_ns;	 /* to_ns 0: still running; from_ns 0: nothing known yet */
-	uint64_t work_from;		 /* bin in which its account began, + 1; 0: it has none */
-	double on_cpu_ns, attributed_ns; /* by its account, since then */
+	uint64_t work_from;		 /* first bin of its account, + 1; 0: it has none */
+	double on_cpu_ns, attributed_ns; /* by its account, since work_from */
 	uint32_t processor;		 /* equal for threads on CPUs of one model and core type; 0: unknown */
 };
 
@@ -34,25 +34,25 @@ struct stg_state {
 	uint32_t kind;	 /* equal for states that may be compared between ranks */
 	uint32_t common; /* equal common labels and class, whatever the call-sites */
 	uint32_t group;	 /* text id of the communicator, STG_WORLD or STG_PROCESS */
-	bool peer;	 /* IO on a pipe, socket or terminal: how long it takes is up to somebody else */
+	bool peer;	 /* IO on a pipe, socket or terminal: the other end decides how long it takes */
 	bool no_return;	 /* its time is from entry to entry: the end of the call is not recorded */
-	bool no_bytes;	 /* a completion of requests that were not followed: how much it transfers is unknown */
+	bool no_bytes;	 /* a completion of requests that were not followed: its transfer size is unknown */
 };
 
 /*
- * A line of the heat map: a rank, or a process where the rank is unknown; and each further thread of
- * it that crosses external functions itself.
+ * A row of the heat map: a rank, or a process of unknown rank, or a further thread of either that
+ * crosses external functions itself.
  */
 struct stg_row {
 	int32_t rank;
 	int32_t thread;	 /* number within the rank, 0 = its first row */
 	uint32_t leader; /* row of thread 0 of the same rank */
 	uint32_t pid, tid;
-	uint32_t first; /* of its threads, + 1 */
+	uint32_t first; /* first of its threads, + 1 */
 	const char *host;
 	uint32_t host_number;	 /* dense within the job */
-	int32_t socket;		 /* of its rank, as first reported; -1: unknown */
-	uint32_t host_place;	 /* of the first row of its host */
+	int32_t socket;		 /* socket of its rank, as first reported; -1: unknown */
+	uint32_t host_place;	 /* place of its host's first row */
 	uint64_t from_ns, to_ns; /* alive; to_ns 0: still running */
 	double computing_ns;	 /* time of computation in the current view */
 };
@@ -64,11 +64,11 @@ struct stg_job {
 	struct stg_row *rows;
 	size_t row_count, row_capacity;
 	uint32_t *order, *place; /* rows in the order of ranks and threads, and the place of each row in it */
-	uint32_t *neighbours;	 /* rows with those of one host together, and of one socket, whatever their ranks */
+	uint32_t *neighbours;	 /* rows grouped by host, and by socket, whatever their ranks */
 	size_t order_capacity, place_capacity, neighbour_capacity;
 	uint32_t host_count;
-	bool unordered;					/* since stg__job was asked last */
-	double typical_computing_ns, most_computing_ns; /* the median and the most of the rows' */
+	bool unordered;					/* rows changed since the last stg__job */
+	double typical_computing_ns, most_computing_ns; /* median and maximum of the rows */
 };
 
 struct stg;
@@ -81,21 +81,21 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread);
 int stg__add_state(struct stg *stg, const struct vapro_state *state);
 
 /*
- * A thread was watched from (0: since its first fragment) .. to (0: still is), UTC ns. With the main thread of a
- * process all its others end. Returns 0 or -EINVAL.
+ * Notes the times of a tracked thread, from (0: its first fragment) .. to (0: not ended), UTC ns. All threads of a
+ * process end with its main thread. Returns 0 or -EINVAL.
  */
 int stg__thread_seen(struct stg *stg, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
 
 /*
- * A fragment of the thread began at start: what is known of its life may widen, and a thread beside
- * the first gets a row of its own. To be called before its first bundle is added. 0 or -ENOMEM.
+ * Notes the start of a fragment of the thread: the known life of the thread may widen, and a thread beside
+ * the first gets a row of its own. Call before adding its first bundle. Returns 0 or -ENOMEM.
  */
 int stg__touch(struct stg *stg, uint32_t thread, uint64_t start_ns, bool finished);
 
-/* A bin of a thread's account: time on a CPU, and time in which it was kept from one. */
+/* Adds a bin of a thread's account: time on a CPU, and attributed time off it. */
 void stg__add_work(struct stg *stg, uint32_t thread, uint64_t bin, double on_cpu_ns, double attributed_ns);
 
-/* Of the time up to the end of a bin in which a thread could have run the share that it did, by its account. */
+/* The share of time on a CPU in the time that a thread could run up to the end of a bin, by its account. */
 double stg__work_share(const struct stg *stg, uint32_t thread, uint64_t bin);
 
 size_t stg__threads(const struct stg *stg);
@@ -104,22 +104,22 @@ size_t stg__jobs(const struct stg *stg);
 const struct stg_thread *stg__thread(const struct stg *stg, uint32_t id);
 const struct stg_state *stg__state(const struct stg *stg, uint32_t id);
 
-/* With its rows in order. */
+/* The job, with rows in order. */
 const struct stg_job *stg__job(const struct stg *stg, uint32_t id);
 
-/* How long the rows of a job computed in the view; by row. Returns 0 or -ENOMEM. */
+/* Sets the computation time of each row in the view. Returns 0 or -ENOMEM. */
 int stg__set_computing(struct stg *stg, uint32_t job, const double *computing_ns);
 
-/* Where a thread runs: on what kind of CPU, and the socket of its row. Returns 0, -EINVAL or -ENOMEM. */
+/* Sets the kind of CPU of a thread, and the socket of its row. Returns 0, -EINVAL or -ENOMEM. */
 int stg__set_place(struct stg *stg, const struct vapro_place *place);
 
 /* The thread that is a task of a host; NULL where it is not known. */
 const struct stg_thread *stg__task(const struct stg *stg, const char *host, uint32_t pid, uint32_t tid);
 
-/* Whether all rows of a job were watched to their end. */
+/* Whether all rows of a job have ended. */
 bool stg__job_over(const struct stg *stg, uint32_t id);
 
-/* What it holds. */
+/* Bytes held. */
 size_t stg__bytes(const struct stg *stg);
 
 /* The id of a user's job, or UINT32_MAX. */

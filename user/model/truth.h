@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What bundles are known to be (NDJSON's `truth`), counted by the cell or workload they fell into, so
- * that clusters may be scored whenever they are formed. A zeroed object is empty.
+ * True classes of bundles (NDJSON's `truth`), counted by the cell or workload of the bundle, so that
+ * clusters may be scored whenever they are formed. A zeroed object is empty.
  */
 #ifndef VAPRO_TRUTH_H
 #define VAPRO_TRUTH_H
@@ -9,7 +9,7 @@
 #include "base/table.h"
 
 struct truth_count {
-	uint32_t workload; /* of the series book */
+	uint32_t workload; /* workload of the series book */
 	uint32_t cell;	   /* handle in the workload's clusters, KEPT_NO_CELL or KEPT_NO_WORKLOAD */
 	uint32_t truth;
 	uint64_t n;

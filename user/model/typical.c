@@ -6,14 +6,14 @@
 #include <math.h>
 
 #define SPREAD_S 10
-#define LATE_BATCHES 5 /* not of the first 30 s: by chance some batch is like any other */
-#define CALL_SHARE 0.2 /* of a call's batches, up to CALL_BATCHES times the support: waits make many groups */
+#define LATE_BATCHES 5 /* least batches after the first 30 s: a few may agree by chance */
+#define CALL_SHARE 0.2 /* share of a call's batches, up to CALL_BATCHES times the support: waits make many groups */
 #define CALL_BATCHES 4
-#define OWN_COMPUTED 2	 /* the same of a computation, which waits for no other rank */
-#define OWN_BATCHES 5	 /* of one rank, least: with those of ranks that agree they must be enough */
-#define SHARED_REACH 1.1 /* times a group's centre: up to there batches belong to it */
-#define OTHER_BATCHES 5	 /* of a group, not of the row that has most */
-#define FEW_ROWS 2	 /* of so many one alone may be the faster */
+#define OWN_COMPUTED 2	 /* OWN_BATCHES of a computation, which waits for no other rank */
+#define OWN_BATCHES 5	 /* least batches of a rank: with those of agreeing ranks they must be enough */
+#define SHARED_REACH 1.1 /* times a group's centre: upper end of its batches */
+#define OTHER_BATCHES 5	 /* least batches of a group, without the row that has most */
+#define FEW_ROWS 2	 /* rows, of which one alone may be the faster */
 
 /* A group of the batches of one series. */
 struct candidate {
@@ -31,7 +31,7 @@ static bool spread(const struct batch_group *group)
 	return group->last - group->first >= SPREAD_S && group->late >= LATE_BATCHES;
 }
 
-/* The batches of a series, those of the view too, in the book's scratch. */
+/* Gathers all batches of a series, live ones too, in the book's scratch. */
 static int gather(struct series_book *book, const struct series *series)
 {
 	batches__empty(&book->scratch);
@@ -43,8 +43,8 @@ static int gather(struct series_book *book, const struct series *series)
 }
 
 /*
- * Batches that a group of those in the scratch, of so many rows, needs. Of one rank few are enough where other ranks
- * agree. Calls scatter into many groups by who waits for whom: there a share of all is needed, up to a bound.
+ * The batches that a group in the scratch, of so many rows, needs. A single rank needs few where other ranks agree.
+ * Calls scatter into many groups, as different ranks wait: they need a share of all batches, up to a bound.
  */
 static double needed(const struct series_book *book, enum vapro_class class, size_t rows)
 {
@@ -69,8 +69,8 @@ static uint32_t processor_of(const struct series_book *book, const struct series
 /* ---- fixed work: all ranks on CPUs of one kind */
 
 /*
- * Batches up to a group's upper end by row, in the book's scratch: whether enough of them are not of the row that has
- * most. By chance some batch of another row is like those of a row that is the only one to be so fast.
+ * Whether enough batches up to a group's upper end are not of the row that has most, counted in row_batches. A few
+ * batches of other rows are by chance as fast as those of a single fast row.
  */
 static bool shared(struct series_book *book, const struct workload *workload, uint32_t processor,
 		   const struct batch_group *group)
@@ -100,7 +100,7 @@ static bool shared(struct series_book *book, const struct workload *workload, ui
 	return all - most >= OTHER_BATCHES;
 }
 
-/* Rows that have batches of a workload, on CPUs of a kind. */
+/* Counts the rows of a workload on CPUs of a kind. */
 static size_t count_rows(struct series_book *book, const struct workload *workload, uint32_t processor)
 {
 	size_t rows = 0;
@@ -147,7 +147,7 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 			typical = &groups[i];
 	}
 	reference = typical ? typical->centre_ns : batches__median(&book->scratch);
-	/* A loss against it is not confirmed: it is there to be shown, and to be looked into. */
+	/* A loss against a provisional reference is shown, and not confirmed. */
 	for (unsigned i = 0; i < count && !typical; i++) {
 		if (groups[i].n >= OTHER_BATCHES) {
 			reference = groups[i].centre_ns;
@@ -167,7 +167,7 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 	return 0;
 }
 
-/* Calls for each kind of CPU that ranks of a workload run on; there are few, mostly one. Returns 0 or -ENOMEM. */
+/* Calls `call` for each kind of CPU of a workload's ranks; there are few, mostly one. Returns 0 or -ENOMEM. */
 static int each_processor(struct series_book *book, struct workload *workload,
 			  int (*call)(struct series_book *book, const struct workload *workload, uint32_t processor))
 {
@@ -259,8 +259,8 @@ static int collect(struct series_book *book, const struct workload *workload, st
 }
 
 /*
- * Ranks that agree, ascending from the lowest, have one reference: the mean of their own. One that is slower by
- * what its frequency costs beyond the others' agrees with them.
+ * Ranks that agree, ascending from the lowest, have one reference: the mean of their own. A rank that is slower by
+ * the extra cost of its frequency agrees with them.
  */
 static void pool(struct series_book *book, const struct candidates *own)
 {
@@ -306,7 +306,7 @@ static void pool(struct series_book *book, const struct candidates *own)
 	}
 }
 
-/* Ranks without support that were seen often enough are compared by what they usually took so far. */
+/* Ranks without support that were seen often enough are compared by their usual time so far. */
 static int add_provisional(struct series_book *book, const struct workload *workload, struct candidates *own)
 {
 	for (uint32_t i = workload->series; i != SERIES_NONE; i = book->series[i].next) {
@@ -364,9 +364,9 @@ static int refresh_own(struct series_book *book, struct workload *workload)
 
 /* ---- ranks that are slower than the others in the same calls, for good */
 
-#define SLOWER_TIGHT 0.1  /* of the median: that near to it the others must be */
-#define SLOWER_MOST 0.7	  /* of what the slowest takes longer: that much is one's own */
-#define SLOWER_OTHERS 0.6 /* of the ranks: so many must be */
+#define SLOWER_TIGHT 0.1  /* share of the median: the others must be this near */
+#define SLOWER_MOST 0.7	  /* share of the slowest rank's excess from which a rank itself is slow */
+#define SLOWER_OTHERS 0.6 /* share of ranks that must be near */
 
 static int compare_own(const void *a, const void *b)
 {
@@ -383,7 +383,7 @@ static bool rooted(const struct series_book *book, const struct series *series)
 	return labels && (!strncmp(labels, "root=", 5) || strstr(labels, " root="));
 }
 
-/* A rank that computes less than the others arrives early and waits as long as it computes less. */
+/* A rank that computes less than the others arrives early and waits for the difference. */
 static bool waits_early(const struct series_book *book, const struct series *series, double usual_ns)
 {
 	const struct stg_job *job = stg__job(book->stg, series->job);
@@ -398,8 +398,8 @@ static uint64_t batches_of(const struct series *series)
 }
 
 /*
- * Where most ranks agree, one that takes longer for the same calls of the same size has the others' reference: it
- * has no good time of its own to be compared with.
+ * Where most ranks agree, a rank that takes longer for the same calls of the same size has the others' reference: the
+ * rank has no good time of its own.
  */
 static int find_slower(struct series_book *book, const struct workload *workload, uint32_t processor)
 {
@@ -439,7 +439,7 @@ static int find_slower(struct series_book *book, const struct workload *workload
 		if (median >= book->config->threshold * series->own_ns ||
 		    (workload->class == VAPRO_COMMUNICATION && waits_early(book, series, median)))
 			continue;
-		/* Those that only deal with a slower one are slower by less. */
+		/* Ranks that only communicate with a slower one are slower by less. */
 		if (series->own_ns - median < SLOWER_MOST * (ranks[count - 1]->own_ns - median))
 			continue;
 		series->slower = series->supported = true;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a series usually takes, disturbed or not, and whether something is slower than that. */
+/* The usual time of a series, disturbed or not, and whether fragments are slower than that. */
 #include "model/series.h"
 
 #include <math.h>
 
 #define UNUSUAL_SIGMAS 4
-#define SCATTER_FLOOR 0.02 /* of the mean: nothing repeats better than that */
+#define SCATTER_FLOOR 0.02 /* share of the mean: no time repeats better */
 
 void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept)
 {
@@ -70,7 +70,7 @@ bool series__unusual(const struct series *series, const struct vapro_config *con
 	here = sum_ns / n;
 	if (mean >= config->threshold * here)
 		return false;
-	/* Means of bundles of n scatter by the variance of a fragment over n: this takes it back. */
+	/* The means of n fragments scatter by the variance of one over n: this undoes it. */
 	variance = fmax(0, squares - usual.n * mean * mean) / (usual.bundles - 1);
 	variance = fmax(variance, SCATTER_FLOOR * SCATTER_FLOOR * mean * mean);
 	return (here - mean) * sqrt(n) >= UNUSUAL_SIGMAS * sqrt(variance);

@@ -34,7 +34,7 @@
  */
 void vapro_calibrate_emulated(void);
 void vapro_calibrate_stepped(void);
-void vapro_calibrate_around(void (*inner)(void)); /* emulated, too, and calls what it is given */
+void vapro_calibrate_around(void (*inner)(void)); /* emulated too; calls the given function */
 #if defined(__x86_64__)
 __asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,@function\n"
 	"vapro_calibrate_emulated:\n\tpush %rbx\n\tpop %rbx\n\tret\n"
@@ -51,14 +51,14 @@ __asm__(".text\n.globl vapro_calibrate_emulated\n.type vapro_calibrate_emulated,
 	"vapro_calibrate_around:\n\tb 2f\n2:\tstp x29, x30, [sp, #-16]!\n\tblr x0\n\tldp x29, x30, [sp], #16\n\tret\n");
 #endif
 
-/* Kernels from 6.18 turn a probe on a five-byte nop into a call. */
+/* Kernels from 6.18 replace a probe on a five-byte nop by a call. */
 #if defined(__x86_64__)
 void vapro_calibrate_nop5(void);
 __asm__(".text\n.globl vapro_calibrate_nop5\n.type vapro_calibrate_nop5,@function\n"
 	"vapro_calibrate_nop5:\n\t.byte 0x0f,0x1f,0x44,0x00,0x00\n\tret\n");
 static void (*const nop5)(void) = vapro_calibrate_nop5;
 #else
-static void (*const nop5)(void) = NULL; /* there is none */
+static void (*const nop5)(void) = NULL; /* this CPU has none */
 #endif
 
 static double seconds_now(void)
@@ -66,7 +66,7 @@ static double seconds_now(void)
 	return (double)mono_now() * 1e-9;
 }
 
-/* Least of some batches of calls, ns per call. */
+/* Returns the least of some batches of calls, ns per call. */
 static double measure_warm(char what, int zero)
 {
 	uint32_t calls = what == 's' ? STEPPED_CALLS : BATCH_CALLS;
@@ -102,7 +102,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* What the child does in a pause: goes through memory for a time. When that began and ended, in seconds. */
+/* The child walks through memory for pause_seconds in a pause, from pause_begin to pause_end, in seconds. */
 static volatile char *memory;
 static double pause_seconds, pause_begin, pause_end;
 
@@ -116,7 +116,7 @@ static void pause_from_hits(void)
 			memory[at]++;
 }
 
-/* Medians of what an entry and a return take that come after a pause of the middle of its class, or of 3.2 ms. */
+/* Measures medians of an entry and a return after a pause of the middle of its class, or of 3.2 ms. */
 static void measure_pauses(double answer[2][KERNEL_PAUSES])
 {
 	double taken[2][PAUSE_CALLS];
@@ -144,8 +144,8 @@ static void measure_pauses(double answer[2][KERNEL_PAUSES])
 }
 
 /*
- * The child: measures what it is asked for, 'e'mulated, the same 'q'uickly, 's'tepped, 'n'op5 or 'r'ead, and
- * answers in ns per call; or halves of calls after 'p'auses.
+ * Runs in the child: measures as requested 'e'mulated, the same 'q'uickly, 's'tepped, 'n'op5 or 'r'ead, and
+ * responds in ns per call; or halves of calls after 'p'auses.
  */
 static void serve(int from, int to)
 {
@@ -170,14 +170,14 @@ static void serve(int from, int to)
 
 int calibrate__start_child(struct child *child)
 {
-	int ask[2] = {-1, -1}, answer[2] = {-1, -1};
+	int request[2] = {-1, -1}, answer[2] = {-1, -1};
 
-	if (pipe2(ask, O_CLOEXEC) || pipe2(answer, O_CLOEXEC) || (child->pid = fork()) < 0) {
+	if (pipe2(request, O_CLOEXEC) || pipe2(answer, O_CLOEXEC) || (child->pid = fork()) < 0) {
 		int error = errno;
 
 		for (int i = 0; i < 2; i++) {
-			if (ask[i] >= 0)
-				close(ask[i]);
+			if (request[i] >= 0)
+				close(request[i]);
 			if (answer[i] >= 0)
 				close(answer[i]);
 		}
@@ -185,13 +185,13 @@ int calibrate__start_child(struct child *child)
 	}
 	if (!child->pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(ask[1]);
+		close(request[1]);
 		close(answer[0]);
-		serve(ask[0], answer[1]);
+		serve(request[0], answer[1]);
 	}
-	close(ask[0]);
+	close(request[0]);
 	close(answer[1]);
-	child->ask = ask[1];
+	child->ask = request[1];
 	child->answer = answer[0];
 	return 0;
 }
@@ -242,8 +242,8 @@ static double extra(double with, double without)
 	return with > without && without > 0 ? with - without : 0;
 }
 
-/* What entries and returns take after pauses, ns; a bare call's own time, a tenth of a microsecond, is in it. */
-static void ask_pauses(const struct child *child, double taken[2][KERNEL_PAUSES])
+/* Gets the times of entries and returns after pauses, ns, with a bare call's own, a tenth of a microsecond. */
+static void query_pauses(const struct child *child, double taken[2][KERNEL_PAUSES])
 {
 	size_t size = 2 * sizeof(taken[0]);
 
@@ -251,7 +251,7 @@ static void ask_pauses(const struct child *child, double taken[2][KERNEL_PAUSES]
 		memset(taken, 0, size);
 }
 
-/* Less what they take back to back. */
+/* Sets the costs of pauses: the times after pauses less those of calls back to back. */
 static void find_pauses(double taken[2][KERNEL_PAUSES], struct costs *costs)
 {
 	const double warm[2] = {costs->entry_ns, fmax(0, costs->call_ns - costs->entry_ns)};
@@ -261,7 +261,7 @@ static void find_pauses(double taken[2][KERNEL_PAUSES], struct costs *costs)
 			costs->pause_ns[returned][i] = fmax(0, taken[returned][i] - warm[returned]);
 }
 
-/* The child, by other flags from now on: a new generation makes its thread read them. */
+/* Tracks the child by other flags from now on: a new generation makes its thread read these. */
 static int track_child(struct kernel_side *side, pid_t pid, uint32_t flags)
 {
 	struct kernel_process tracked = {.slot = CALIBRATION_SLOT, .flags = flags};
@@ -301,7 +301,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	if (syscalls && !status) {
 		traced = calibrate__measure(&child, 'r');
 		kernel_side__watch_syscalls(side, false);
-		/* before and after: one that was disturbed would make the others cost nothing */
+		/* measured before and after: a disturbed measurement would make the others cost nothing */
 		bare_read = fmin(bare_read, calibrate__measure(&child, 'r'));
 		costs->bystander_ns = extra(beside, bare_read);
 		costs->syscall_ns = extra(traced, bare_read);
@@ -311,7 +311,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 	if (!status) {
 		costs->call_ns = extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
-		/* next to it, since a return is the difference */
+		/* measured next to the call, since a return is the difference */
 		track_child(side, child.pid, KERNEL_PROCESS_NO_RETURN);
 		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
 	}
@@ -335,7 +335,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child.pid, false, &link);
 	}
 	if (!status) {
-		ask_pauses(&child, paused);
+		query_pauses(&child, paused);
 		kernel_side__unlink(side, link);
 		find_pauses(paused, costs);
 	}

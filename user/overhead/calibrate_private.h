@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What calibration at the start (calibrate.c) and while running (recalibrate.c) share and nobody else sees. */
+/* Declarations that only calibration at the start (calibrate.c) and while running (recalibrate.c) share. */
 #ifndef VAPRO_CALIBRATE_PRIVATE_H
 #define VAPRO_CALIBRATE_PRIVATE_H
 
@@ -9,17 +9,17 @@
 #define CALIBRATION_SLOT (KERNEL_SLOTS - 1)
 #define CALIBRATION_ROW (KERNEL_FUNCTIONS - 1)
 
-/* A process of our own that calls functions of our own when it is asked to. */
+/* A child of vaprod that calls functions of vaprod on request. */
 struct child {
 	pid_t pid;
 	int ask, answer;
 };
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 int calibrate__start_child(struct child *child);
 void calibrate__end_child(const struct child *child);
 
-/* Least time of a call, ns; 0 where the child does not answer. 'q': an emulated one, in some milliseconds. */
+/* Returns the least time of a call, ns; 0 without a response. 'q': an emulated one, in some milliseconds. */
 double calibrate__measure(const struct child *child, char what);
 
 /* Probes entry and return of the emulated function in the child alone. self: this program, as it is mapped. */

@@ -3,25 +3,25 @@
 
 #include <math.h>
 
-#define SHARE 0.9	  /* of the budget that is spent: reaction time and cold caches take the rest */
-#define PEAK_SHARE 0.8	  /* the same of the cap */
-#define REACTION_NS 5e7	  /* until probes are closed, once that was decided */
-#define SHORTEST_LOOK 1e6 /* ns; what was spent in less says nothing of the speed */
+#define SHARE 0.9	  /* share of the budget that is spent: reaction time and cold caches use the rest */
+#define PEAK_SHARE 0.8	  /* share of the cap that is spent */
+#define REACTION_NS 5e7	  /* time from a decision to close probes to its effect */
+#define SHORTEST_LOOK 1e6 /* ns; the cost over less time gives no speed */
 #define MEAN_NS 1e9
 #define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
-#define OPENING_CREDIT 0.25 /* of the room: the mean holds for a short run, too */
-#define AHEAD_NS 1e8	    /* an allowance that lasts no longer is looked at often */
+#define OPENING_CREDIT 0.25 /* share of the room: the mean holds for a short run, too */
+#define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
 #define REFILL 0.5   /* of the room, that a closed period fills up */
 #define MOST_LEVEL 4 /* 16 s */
 #define SHORT_WINDOW_NS 1000000000ULL
-#define WORTH_MORE 1.1	      /* times as much must be told before more is let go */
-#define LEAST_LOAD_NS 5e7     /* of open time before a plan is made */
-#define LEAST_UNIT 0.02	      /* of the cost: less is not worth a link's change */
-#define TO_SPARE 0.6	      /* of the budget: a set is chosen once, and shares of calls are not quite those of cost */
-#define WORTH_LEAVING_OUT 0.3 /* of the cost, where the rest does not keep the budget either */
+#define WORTH_MORE 1.1	      /* factor of covered time that is worth suppressing more */
+#define LEAST_LOAD_NS 5e7     /* open time before a plan is made */
+#define LEAST_UNIT 0.02	      /* share of the cost: less is not worth a link's change */
+#define TO_SPARE 0.6	      /* share of the budget: a set is chosen once, by call shares, not quite those of cost */
+#define WORTH_LEAVING_OUT 0.3 /* share of the cost, where the rest does not keep the budget either */
 
-/* How long a set stays as it is. */
+/* Returns how long a set stays as it is. */
 static uint64_t kept_ns(const struct governor_set *set)
 {
 	return GOVERNOR_KEEP_NS << set->level;
@@ -107,23 +107,23 @@ bool governor__is_close(const struct governor *governor, const struct governor_a
 static struct governor_plan plan_of(double rate, const struct governor_load *load, unsigned thin)
 {
 	struct governor_plan plan = {.thin = thin, .open = 1};
-	double time = 0, told = 0, now_saved = 0, saved = 0;
+	double time = 0, covered = 0, now_saved = 0, saved = 0;
 
 	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
 		time += load->time_ns[i];
-		told += i >= thin ? load->time_ns[i] : 0;
+		covered += i >= thin ? load->time_ns[i] : 0;
 		now_saved += i < load->thin ? load->calls[i] * load->return_ns : 0;
 		saved += i < thin ? load->calls[i] * load->return_ns : 0;
 	}
 	plan.cost = (load->cost_ns + now_saved - saved) / load->open_ns;
 	plan.saved = saved / load->open_ns;
-	plan.covered = time > 0 ? told / time : 1;
+	plan.covered = time > 0 ? covered / time : 1;
 	if (plan.cost > rate)
 		plan.open = rate / plan.cost;
 	return plan;
 }
 
-/* Of all that keep the rate, in turns if need be, the one that shows most; of equals the one that lets least go. */
+/* Returns the plan that keeps the rate, in a duty cycle if need be, and covers most; of equals it suppresses least. */
 static struct governor_plan best_plan(double rate, const struct governor_load *load)
 {
 	struct governor_plan best = plan_of(rate, load, 0);
@@ -156,7 +156,7 @@ bool governor__step(const struct governor *governor, struct governor_steps *step
 		return false;
 	if (plan->thin < steps->thin) {
 		struct governor_plan wary = best_plan(governor->rate * GOVERNOR_GIVE_BACK, load);
-		/* with their returns back spans are longer by what these cost: the octave at the border stays */
+		/* restored returns lengthen spans by their own cost: the octave at the border stays suppressed */
 		unsigned back = wary.thin ? wary.thin + 1 : 0;
 
 		if (back >= steps->thin)
@@ -174,8 +174,8 @@ bool governor__leave_out(const struct governor *governor, struct governor_set *s
 			 double cost, uint64_t now_ns)
 {
 	uint32_t without = set->without;
-	double share = 0; /* of the cost, of what is to be left out */
-	/* one that proves too small soon is changed once more, not again and again */
+	double share = 0; /* share of the cost of the units to be left out */
+	/* a set that soon proves too small is changed once more, not again and again */
 	bool soon = without && now_ns < set->changed_ns + kept_ns(set);
 	double spend = soon ? 0 : governor->rate * TO_SPARE;
 
@@ -196,7 +196,7 @@ bool governor__leave_out(const struct governor *governor, struct governor_set *s
 		return false;
 	if (set->restored_ns && now_ns < set->restored_ns + kept_ns(set) && set->level < MOST_LEVEL)
 		set->level++;
-	/* what was left out before is of the cost then, not of this one */
+	/* units left out before count by the cost at that time, not by this one */
 	set->ratio = (1 + set->ratio) / fmax(1 - share, LEAST_UNIT) - 1;
 	set->without = without;
 	set->changed_ns = now_ns;
@@ -222,7 +222,7 @@ void governor__close(struct governor *governor, struct governor_turns *turns, ui
 	else if (!in_vain)
 		turns->level = 0;
 	least = LEAST_SPELL_NS * (double)(1U << turns->level) * (1 + 0.5 * governor__random(governor));
-	/* on average what was overdrawn is paid back, and no more: a full allowance grows no further */
+	/* on average the overdraft is paid back, and no more: a full allowance grows no further */
 	spell *= 0.75 + 0.5 * governor__random(governor);
 	if (spell < least)
 		spell = least;

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#define LINGER_S 5 /* traced so long after it was asked for, and so long before it is judged, unless it costs much */
-#define EARLY 0.2  /* of what its bound allows in that time: once it has cost so much it is judged */
-#define SMALL 0.1  /* of the bound: a tax below is worth it whatever is learnt */
+#define LINGER_S 5 /* tracing goes on so long after a request, and so long before a verdict, unless it costs much */
+#define EARLY 0.2  /* share of the bound's allowance in LINGER_S: this cost brings a verdict at once */
+#define SMALL 0.1  /* share of the bound: a tax below is worth it whatever is learnt */
 #define FIRST_IDLE_S 60
 #define RETRY_SHARE 0.1 /* of the bound, that trying again may cost on average at first */
 #define MOST_VAIN 4	/* 16 minutes */
@@ -20,7 +20,7 @@ static void stop(struct io_tax *tax)
 	tax->traced_s = tax->calls_s = tax->tax = tax->learnt = 0;
 }
 
-/* Means over what was traced so far, later on over some seconds. */
+/* Updates the means, over the time traced so far, later on over some seconds. */
 static void note(struct io_tax *tax, const struct io_second *second)
 {
 	double weight = second->seconds / (tax->traced_s < LINGER_S ? tax->traced_s : LINGER_S);
@@ -31,7 +31,7 @@ static void note(struct io_tax *tax, const struct io_second *second)
 	tax->learnt += (second->learnt_ns * 1e-9 / second->seconds - tax->learnt) * weight;
 }
 
-static bool is_too_dear(const struct io_tax *tax, const struct io_second *second)
+static bool is_too_expensive(const struct io_tax *tax, const struct io_second *second)
 {
 	if (tax->bound <= 0)
 		return false;
@@ -56,7 +56,7 @@ enum io_verdict io_tax__second(struct io_tax *tax, const struct io_second *secon
 	if (tax->traced_s > 0) {
 		tax->traced_s += second->seconds;
 		note(tax, second);
-		if (is_too_dear(tax, second)) {
+		if (is_too_expensive(tax, second)) {
 			tax->idle_s = idle_s(tax) * (double)(1U << tax->vain);
 			tax->vain += tax->vain < MOST_VAIN;
 			tax->traced_s = 0;

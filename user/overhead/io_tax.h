@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether system calls are worth tracing. Every system call of the node pays for it, also those of
- * processes that nobody watches (ARCHITECTURE section 2.4), so the calibrated price times the node's own
- * rate is held against what is learnt: the time that the watched spend in IO. Given up, it is tried
- * again later and later. Pure: rates come in once a second.
+ * Decides whether system calls are worth tracing. Every system call of the node pays for that, also those
+ * of untracked processes (ARCHITECTURE section 2.4), so the calibrated price times the node's own rate is
+ * compared with what is learnt: the time that tracked processes spend in IO. Tracing that was given up is
+ * tried again later and later. Pure: rates come in once a second.
  */
 #ifndef VAPRO_IO_TAX_H
 #define VAPRO_IO_TAX_H
@@ -11,34 +11,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What happened in the last second or so. */
+/* The events of the last second or so. */
 struct io_second {
 	double seconds;
-	bool asked;	  /* a watched process does at least one IO call a second */
-	bool inside;	  /* one is in a traced call */
-	double calls;	  /* of the whole node, while it is traced */
-	double learnt_ns; /* of the watched, in traced calls */
-	double cpus;	  /* of the node */
-	double each_ns;	  /* what a call of anybody costs more */
+	bool asked;	  /* a tracked process makes at least one IO call a second */
+	bool inside;	  /* a tracked process is in a traced call */
+	double calls;	  /* calls of the whole node, while it is traced */
+	double learnt_ns; /* time of tracked processes in traced calls */
+	double cpus;	  /* CPUs of the node */
+	double each_ns;	  /* extra cost of a call of any process */
 };
 
 struct io_tax {
 	double bound;		     /* share of the node's CPU time; 0 = none */
-	double traced_s;	     /* so long by now; 0 = it is not traced */
-	double asked_s;		     /* since it was asked for last */
-	double idle_s;		     /* until it is tried again; 0 = it was not given up */
-	unsigned vain;		     /* times in a row that it was given up */
+	double traced_s;	     /* time traced by now; 0 = not traced */
+	double asked_s;		     /* time since the last request */
+	double idle_s;		     /* time until the next try; 0 = not given up */
+	unsigned vain;		     /* times in a row that tracing was given up */
 	double calls_s, tax, learnt; /* means over some seconds: calls/s, shares of the node's and of one CPU's time */
 };
 
 enum io_verdict {
 	IO_AS_ASKED,
-	IO_GIVEN_UP, /* just now: calls_s, tax and learnt tell why, idle_s for how long */
+	IO_GIVEN_UP, /* given up just now: calls_s, tax and learnt show why, idle_s for how long */
 };
 
 void io_tax__init(struct io_tax *tax, double bound);
 
-/* Whether it is to be traced from now on is tax->traced_s > 0. */
+/* Decides from the last second: system calls are traced from now on where tax->traced_s > 0. */
 enum io_verdict io_tax__second(struct io_tax *tax, const struct io_second *second);
 
 #endif

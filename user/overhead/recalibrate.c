@@ -26,7 +26,7 @@ bool recheck__judge(struct recheck *recheck, double call_ns, double found_ns, do
 		recheck->doubted_ns = found_ns;
 		return false;
 	}
-	/* of two that agree, the one that is nearer to what it was */
+	/* of two results that agree, the one nearer to the present cost counts */
 	if ((found_ns > call_ns) == (doubted < found_ns))
 		found_ns = doubted;
 	*ratio = found_ns / call_ns;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a probe costs is measured at the start, when the machine may have been idle, or just then busy;
- * turbo, sibling threads and hosts of virtual machines change it later. So it is measured again while
- * running, once a minute, on a child of our own, in some 50 ms of which a few are spent calling. What
- * differs by more than a quarter, and does so twice in a row, is taken for all costs alike.
+ * The cost of a probe is measured at the start, when the machine may be idle, or just then busy; turbo,
+ * sibling threads and hosts of virtual machines change the cost later. So vaprod measures it again while
+ * running, once a minute, on a child, in some 50 ms of which a few are spent calling. A difference of more
+ * than a quarter, twice in a row, scales all costs alike.
  */
 #ifndef VAPRO_RECHECK_H
 #define VAPRO_RECHECK_H
@@ -11,20 +11,20 @@
 #include "overhead/calibrate.h"
 
 #define RECHECK_EVERY_NS 60000000000ULL
-#define RECHECK_SOON_NS 3000000000ULL /* once more where one differs */
+#define RECHECK_SOON_NS 3000000000ULL /* time to the next measurement after one that differs */
 
 struct recheck {
 	uint64_t due_ns;
-	double doubted_ns; /* what the last one found, where it differed too much; 0 = it did not */
+	double doubted_ns; /* last result, where it differed too much; 0 = it did not */
 };
 
-/* Whether found_ns differs from what a call is thought to cost for good: then *ratio is what to take costs times. */
+/* Returns whether found_ns differs for good from a call's assumed cost: then *ratio is the factor for all costs. */
 bool recheck__judge(struct recheck *recheck, double call_ns, double found_ns, double *ratio);
 
-/* Costs other than they were. */
+/* Multiplies all costs by ratio. */
 void recheck__scale(struct costs *costs, double ratio);
 
-/* Measures entry and return again, ns; 0 where that fails, or where attaching would disturb the watched. */
+/* Measures entry and return again, ns; 0 where that fails, or where attaching would disturb tracked processes. */
 double recheck__measure(struct kernel_side *side);
 
 #endif

@@ -12,7 +12,7 @@
 static const char *const error_name[ASK_ERRORS] = {
     [ASK_USAGE] = "usage", [ASK_REFUSED] = "refused", [ASK_FAILED] = "failed"};
 
-/* Ours come from a command line, which holds no control characters that mean anything. */
+/* Returns whether a text has no control characters; a command line holds none that mean anything. */
 static bool is_text(const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
@@ -57,7 +57,7 @@ static int set(struct ask_request *request, const char *key, const char *value, 
 		request->width = (unsigned int)number;
 		return 0;
 	}
-	snprintf(err, err_size, "'%.40s %.80s' is no part of a question", key, value);
+	snprintf(err, err_size, "unknown request line '%.40s %.80s'", key, value);
 	return -EINVAL;
 }
 
@@ -66,7 +66,7 @@ static int parse_line(struct ask_request *request, const char *line, size_t leng
 	char text[ASK_REQUEST_MAX], *value;
 
 	if (!is_text(line, length) || length >= sizeof(text)) {
-		snprintf(err, err_size, "the question is no text");
+		snprintf(err, err_size, "the request is not text");
 		return -EINVAL;
 	}
 	memcpy(text, line, length);
@@ -84,9 +84,9 @@ int ask_request__parse(const char *text, size_t size, struct ask_request *reques
 	int error;
 
 	*request = (struct ask_request){.width = 80};
-	/* said at once, not when the rest of whatever this is has come */
+	/* a foreign greeting is refused at once, before the rest arrives */
 	if (memcmp(text, GREETING "\n", size < greeting + 1 ? size : greeting + 1)) {
-		snprintf(err, err_size, "this is no question that this vaprod understands");
+		snprintf(err, err_size, "this is not a request that this vaprod understands");
 		return -EINVAL;
 	}
 	for (; (stop = memchr(at, '\n', (size_t)(end - at))); at = stop + 1) {
@@ -95,7 +95,7 @@ int ask_request__parse(const char *text, size_t size, struct ask_request *reques
 		if (stop == at) {
 			if (request->region.given)
 				return 0;
-			snprintf(err, err_size, "the question has no region");
+			snprintf(err, err_size, "the request has no region");
 			return -EINVAL;
 		}
 		error = parse_line(request, at, (size_t)(stop - at), err, err_size);
@@ -104,7 +104,7 @@ int ask_request__parse(const char *text, size_t size, struct ask_request *reques
 	}
 	if (size < ASK_REQUEST_MAX)
 		return -EAGAIN;
-	snprintf(err, err_size, "the question is longer than %d bytes", ASK_REQUEST_MAX);
+	snprintf(err, err_size, "the request is longer than %d bytes", ASK_REQUEST_MAX);
 	return -EINVAL;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `vapro diagnose` and vaprod say to each other over a local socket: one question, one answer, text.
+ * The protocol of `vapro diagnose` and vaprod over a local socket: one request, one response, text.
  *
  *   vapro/1 diagnose          note SENTENCE      any number of them
- *   region 8-15@12.5..20      ok BYTES           and so many bytes, NDJSON or for people; or
+ *   region 8-15@12.5..20      ok BYTES           and so many bytes, NDJSON or readable text; or
  *   job slurm:1234.0          error KIND SENTENCE    usage, refused or failed
  *   format json
  *   width 100
  *   (an empty line)
  *
- * Job, format (text) and width (80) may be missing. Neither side believes the other to be well-behaved:
- * whatever is longer, unknown, given twice or no text is refused.
+ * Job, format (text) and width (80) may be missing. Neither side trusts the other: input that is too
+ * long, unknown, given twice or not text is refused.
  */
 #ifndef VAPRO_ASK_PROTOCOL_H
 #define VAPRO_ASK_PROTOCOL_H
@@ -27,35 +27,35 @@
 
 struct ask_request {
 	struct region_option region;
-	char region_text[4096], job[ASK_JOB_MAX]; /* job "": all */
+	char region_text[4096], job[ASK_JOB_MAX]; /* job "": all jobs */
 	bool json;
 	unsigned int width;
 };
 
 /*
- * Reads what has come so far. Returns 0; -EAGAIN where the question is not complete yet; or -EINVAL with a
- * sentence in err. Whatever comes after a question is none of it.
+ * Parses the bytes received so far. Returns 0; -EAGAIN where the request is not complete yet; or -EINVAL
+ * with a sentence in err. Bytes after a request are ignored.
  */
 int ask_request__parse(const char *text, size_t size, struct ask_request *request, char *err, size_t err_size);
 
-/* The text of a question (region_text, not region). Returns its length, or -EINVAL where it does not fit. */
+/* Formats a request (region_text, not region). Returns the length, or -EINVAL where the text does not fit. */
 int ask_request__format(const struct ask_request *request, char *buf, size_t size);
 
 enum ask_line { ASK_NOTE, ASK_OK, ASK_ERROR };
 enum ask_error { ASK_USAGE, ASK_REFUSED, ASK_FAILED, ASK_ERRORS };
 
-/* A line of an answer's head. */
+/* A line of a response's head. */
 struct ask_head {
 	enum ask_line line;
 	enum ask_error error;
-	size_t bytes;	      /* that follow, of ASK_OK */
-	const char *sentence; /* of the others; in the text */
+	size_t bytes;	      /* bytes that follow an ASK_OK line */
+	const char *sentence; /* sentence of the other lines; in the text */
 };
 
 /* Reads a line without its newline, in place. Returns 0 or -EINVAL. */
 int ask_head__parse(char *text, struct ask_head *head);
 
-/* With its newline. Returns buf. */
+/* Formats a line with its newline. Returns buf. */
 char *ask_head__format(const struct ask_head *head, char *buf, size_t size);
 
 #endif

@@ -48,7 +48,7 @@ static bool parse_ranks(struct region_option *region, const char *text, size_t l
 	return false;
 }
 
-/* A time of either kind; "" leaves it as it is. */
+/* Parses a time of either kind; "" leaves *ns as it is. */
 static bool parse_time(const char *text, uint64_t *ns, bool *relative, bool *absolute)
 {
 	double seconds;
@@ -80,17 +80,20 @@ int region_option__parse(struct region_option *region, const char *text, char *e
 
 	*region = (struct region_option){.given = true};
 	if (!dots || (size_t)(dots - at) > sizeof(begin)) {
-		snprintf(err, err_size, "'%s' is no region: RANKS@BEGIN..END, as in 8-15@12.5..20 or all@..30", text);
+		snprintf(err, err_size,
+			 "invalid region '%s': expected RANKS@BEGIN..END, as in 8-15@12.5..20 or all@..30", text);
 		return -EINVAL;
 	}
 	if (!parse_ranks(region, text, (size_t)(at - text))) {
-		snprintf(err, err_size, "'%.*s' are no ranks: all, or a list as in 0-3,7", (int)(at - text), text);
+		snprintf(err, err_size, "invalid ranks '%.*s': expected all, or a list as in 0-3,7", (int)(at - text),
+			 text);
 		return -EINVAL;
 	}
 	snprintf(begin, sizeof(begin), "%.*s", (int)(dots - at - 1), at + 1);
 	if (!parse_time(begin, &region->begin_ns, &relative, &absolute) ||
 	    !parse_time(dots + 2, &region->end_ns, &relative, &absolute)) {
-		snprintf(err, err_size, "'%s' is no time: seconds since the begin, or as in the records", at + 1);
+		snprintf(err, err_size, "invalid time '%s': expected seconds since the begin, or as in the records",
+			 at + 1);
 		return -EINVAL;
 	}
 	if (relative && absolute) {

@@ -2,7 +2,7 @@
 /*
  * --region RANKS@BEGIN..END: a region chosen by hand (papers/000 section 3.5). RANKS is `all` or a list as
  * in the records (0-3,7); BEGIN and END are seconds since the begin of the input, or times as in the
- * records (RFC 3339, UTC); an empty one is the begin or the end of it.
+ * records (RFC 3339, UTC); an empty one is the begin or the end of the input.
  */
 #ifndef VAPRO_REGION_OPTION_H
 #define VAPRO_REGION_OPTION_H
@@ -22,7 +22,7 @@ struct region_option {
 /* Returns 0, or -EINVAL with a sentence in err. */
 int region_option__parse(struct region_option *region, const char *text, char *err, size_t err_size);
 
-/* The ranks stay the option's. */
+/* Returns the region as a selection; its ranks stay the option's. */
 struct vapro_selection region_option__selection(const struct region_option *region);
 
 #endif

@@ -16,12 +16,12 @@
 
 #include "query/socket.h"
 
-#define CLIENTS 8		  /* who has connected but not asked yet; others wait in the kernel's queue */
-#define COPIES 2		  /* at work at the same time */
-#define PATIENCE_NS 2000000000ULL /* for a question to come */
-#define QUEUE_NS 20000000000ULL	  /* for a copy to become free */
-#define COPY_SECONDS 30		  /* of life */
-#define SEND_SECONDS 5		  /* that a client may take to read on */
+#define CLIENTS 8		  /* clients without a complete request; others wait in the kernel's queue */
+#define COPIES 2		  /* copies that run at the same time */
+#define PATIENCE_NS 2000000000ULL /* time for a request to arrive */
+#define QUEUE_NS 20000000000ULL	  /* time for a copy to become free */
+#define COPY_SECONDS 30		  /* lifetime of a copy */
+#define SEND_SECONDS 5		  /* longest pause of a client that reads */
 
 struct client {
 	int fd; /* -1: free */
@@ -79,7 +79,7 @@ static void drop(struct client *client)
 	client->fd = -1;
 }
 
-/* Whoever does not take a line at once does not get it. */
+/* Sends an error line without blocking and drops the client. */
 static void refuse(struct client *client, enum ask_error error, const char *sentence)
 {
 	struct ask_head head = {.line = ASK_ERROR, .error = error, .sentence = sentence};
@@ -95,7 +95,7 @@ static void accept_clients(struct ask_server *server, uint64_t now_ns)
 {
 	struct pollfd waiting = {.fd = server->fd, .events = POLLIN};
 
-	/* hardly ever anybody asks, and to try costs the kernel a socket each time */
+	/* requests are rare, and each accept4() costs the kernel a socket */
 	if (poll(&waiting, 1, 0) <= 0)
 		return;
 	for (size_t i = 0; i < CLIENTS; i++) {
@@ -110,7 +110,7 @@ static void accept_clients(struct ask_server *server, uint64_t now_ns)
 		client->used = 0;
 		client->complete = false;
 		if (!ask_socket__peer_is_root(client->fd))
-			refuse(client, ASK_REFUSED, "only root may ask");
+			refuse(client, ASK_REFUSED, "only root may query");
 	}
 }
 
@@ -134,7 +134,7 @@ static void read_client(struct client *client, uint64_t now_ns)
 		}
 	}
 	if (!client->complete && now_ns - client->since_ns > PATIENCE_NS)
-		refuse(client, ASK_FAILED, "no question came");
+		refuse(client, ASK_FAILED, "no request came");
 }
 
 static void reap(struct ask_server *server)
@@ -147,7 +147,7 @@ static void reap(struct ask_server *server)
 
 /* ---- in the copy */
 
-/* Nothing of the daemon's but its memory: a probe's link ends with its last descriptor. */
+/* Closes all descriptors of the daemon but the client's: a probe's link ends with its last descriptor. */
 static bool leave_all(int client, pid_t daemon)
 {
 	static const int defaults[] = {SIGINT, SIGTERM, SIGCHLD, SIGALRM};
@@ -167,7 +167,7 @@ static bool leave_all(int client, pid_t daemon)
 	setrlimit(RLIMIT_CPU, &cpu);
 	setrlimit(RLIMIT_CORE, &core);
 	setpriority(PRIO_PROCESS, 0, 10);
-	/* from here on it may block */
+	/* the copy may block from here on */
 	flags = fcntl(3, F_GETFL);
 	return flags >= 0 && !fcntl(3, F_SETFL, flags & ~O_NONBLOCK) &&
 	       !setsockopt(3, SOL_SOCKET, SO_SNDTIMEO, &send, sizeof(send));
@@ -196,7 +196,7 @@ static bool send_head(const struct ask_head *head)
 	return send_whole(text, strlen(text));
 }
 
-static bool tell(const struct ask_server *server, const struct ask_request *request)
+static bool respond(const struct ask_server *server, const struct ask_request *request)
 {
 	struct ask_head head = {.line = ASK_ERROR, .error = ASK_FAILED, .sentence = "out of memory"};
 	char *text = NULL, note[ASK_SENTENCE_MAX] = "";
@@ -230,9 +230,9 @@ static bool start_copy(struct ask_server *server, struct client *client)
 		return false;
 	pid = fork();
 	if (!pid)
-		_exit(!leave_all(client->fd, daemon) || !tell(server, &client->request));
+		_exit(!leave_all(client->fd, daemon) || !respond(server, &client->request));
 	if (pid < 0) {
-		refuse(client, ASK_FAILED, "vaprod could not start what answers");
+		refuse(client, ASK_FAILED, "vaprod could not fork a responder");
 		return true;
 	}
 	server->copies[at] = pid;
@@ -252,11 +252,11 @@ void ask_server__turn(struct ask_server *server, uint64_t now_ns)
 		if (client->fd < 0 || !client->complete || start_copy(server, client))
 			continue;
 		if (now_ns - client->since_ns > QUEUE_NS)
-			refuse(client, ASK_FAILED, "others are asking; try again");
+			refuse(client, ASK_FAILED, "other requests are at work; try again");
 	}
 }
 
-/* A file that somebody put in our socket's place is not ours to remove. */
+/* Removes the socket, but not a file that has replaced it. */
 static void remove_socket(const struct ask_server *server)
 {
 	struct stat status;

@@ -53,7 +53,7 @@ int ask_socket__connect(const char *path)
 	return error;
 }
 
-/* Somebody listens: also where the queue of those who want to be heard is full. */
+/* Returns whether a process listens, also where its queue of connections is full. */
 static bool alive(const char *path)
 {
 	int fd = ask_socket__connect(path);
@@ -94,7 +94,7 @@ int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t 
 	return count;
 }
 
-/* Makes a directory that is not there (its name ends in '/'), and those above it. Returns 0 or -errno. */
+/* Makes a missing directory (its name ends in '/') and its parents. Returns 0 or -errno. */
 static int make(const char *directory)
 {
 	char path[ASK_PATH_MAX + 1];
@@ -102,7 +102,7 @@ static int make(const char *directory)
 	snprintf(path, sizeof(path), "%s", directory);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
-		/* the last one is ours alone, above it there may be others */
+		/* the last directory is root's alone, its parents may be shared */
 		if (mkdir(path, slash[1] ? 0755 : 0700) && errno != EEXIST)
 			return -errno;
 		*slash = '/';
@@ -110,7 +110,7 @@ static int make(const char *directory)
 	return 0;
 }
 
-/* Others hold it for a moment only; who holds it for longer, and it needs no rights for that, is not waited for. */
+/* Locks a directory. A vaprod holds the lock only briefly; any process may hold it longer, so the wait is bounded. */
 static int lock_alone(int fd)
 {
 	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB); i++) {
@@ -122,8 +122,8 @@ static int lock_alone(int fd)
 }
 
 /*
- * The directory, locked against others who open in it. alone: of nobody's concern but root's; else it is
- * enough that nobody else can change it. fd or -errno, with a sentence.
+ * Opens and locks a directory against other vaprods. alone: root alone may access the directory; else root
+ * alone may write to it. Returns an fd, or -errno with a sentence in err.
  */
 static int lock_directory(const char *directory, bool alone, char *err, size_t err_size)
 {
@@ -148,7 +148,7 @@ static int lock_directory(const char *directory, bool alone, char *err, size_t e
 	return error;
 }
 
-/* Sockets of those who were killed. */
+/* Removes the sockets of vaprods that were killed. */
 static void sweep(int directory, const char *name)
 {
 	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -173,7 +173,7 @@ static void sweep(int directory, const char *name)
 	closedir(dir);
 }
 
-/* Takes a name that nobody answers at. Returns 0 or -errno, with a sentence. */
+/* Binds to a name at which no process listens. Returns 0, or -errno with a sentence in err. */
 static int take_name(int fd, const char *path, char *err, size_t err_size)
 {
 	struct sockaddr_un address;
@@ -197,7 +197,7 @@ static int take_name(int fd, const char *path, char *err, size_t err_size)
 	}
 	if (error)
 		snprintf(err, err_size, "%s: %s", path,
-			 error == -EADDRINUSE ? "another vaprod answers there" : strerror(-error));
+			 error == -EADDRINUSE ? "another vaprod listens there" : strerror(-error));
 	return error;
 }
 
@@ -210,7 +210,7 @@ int ask_socket__listen(const char *where, char *path, char *err, size_t err_size
 	int fd = -1, lock = -1, error = 0, used;
 
 	if (!slash || *where != '/') {
-		snprintf(err, err_size, "'%s' is no absolute path", where);
+		snprintf(err, err_size, "'%s' is not an absolute path", where);
 		return -EINVAL;
 	}
 	used = own ? snprintf(path, ASK_PATH_MAX, "%s" ASK_PREFIX "%d", where, (int)getpid())

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where `vapro diagnose` finds a vaprod: a local stream socket that root alone can reach. A name that ends
+ * `vapro diagnose` finds a vaprod by a local stream socket that root alone can reach. A name that ends
  * in '/' is a directory (made, mode 0700) in which each vaprod has a socket of its own, vaprod.PID; any
- * other name is the socket itself, in a directory that only root can write to. What a vaprod that was
- * killed has left is taken away; a socket that somebody answers on is never taken. Who opens does so alone:
- * the directory is locked meanwhile.
+ * other name is the socket itself, in a directory that only root can write to. The socket of a killed
+ * vaprod is removed; a socket with a listener is never replaced. The directory is locked while a socket
+ * is opened.
  */
 #ifndef VAPRO_ASK_SOCKET_H
 #define VAPRO_ASK_SOCKET_H
@@ -16,18 +16,18 @@
 #define ASK_PATH_MAX sizeof(((struct sockaddr_un *)NULL)->sun_path)
 #define ASK_PREFIX "vaprod."
 
-/* Opens a listening, non-blocking socket; path, of ASK_PATH_MAX bytes, is what must be removed after its end. fd or
- * -errno, with a sentence in err. */
+/* Opens a listening, non-blocking socket; path, of ASK_PATH_MAX bytes, is the file to remove after its end. Returns
+ * an fd, or -errno with a sentence in err. */
 int ask_socket__listen(const char *where, char *path, char *err, size_t err_size);
 
-/* Connects, non-blocking and close-on-exec, and only to root. fd or -errno: -ECONNREFUSED where nobody listens. */
+/* Connects, non-blocking and close-on-exec, only to root. fd or -errno: -ECONNREFUSED where no process listens. */
 int ask_socket__connect(const char *path);
 
-/* Whether the other end was root when it connected or began to listen. */
+/* Returns whether the other end was root when it connected or began to listen. */
 bool ask_socket__peer_is_root(int fd);
 
 /*
- * The sockets of a directory that somebody answers on: fills the first paths. Returns how many there are,
+ * Finds the sockets of a directory that have a listener; fills the first paths. Returns how many there are,
  * or -errno.
  */
 int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t room);

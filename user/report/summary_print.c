@@ -20,6 +20,8 @@ const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_NOT_SEEN] = "before the first or after the last call",
     [VAPRO_LOST] = "records were lost",
     [VAPRO_NO_WORKLOAD] = "its work was not measured",
+    [VAPRO_WARM_UP] = "among the first of its workload on a rank",
+    [VAPRO_SHED] = "not stored, for the memory cap",
 };
 
 static const char *const loss_text[VAPRO_LOSSES] = {

@@ -13,7 +13,7 @@
 #include "probe/elf/survey.h"
 #include "sandbox/user_file.h"
 
-_Static_assert(VAPRO_COMMUNICATION == KERNEL_COMMUNICATION, "what may be let go");
+_Static_assert(VAPRO_COMMUNICATION == KERNEL_COMMUNICATION, "the class whose calls may be suppressed");
 
 struct attacher *attacher__new(struct kernel_side *side, double learn_s)
 {
@@ -104,7 +104,7 @@ static int add_polling(struct learning *learning, const struct survey_function *
 	return 0;
 }
 
-/* A probe for each function of the survey that may have one. rows tells what the wanted ones are. */
+/* Adds a probe for each function of the survey that may have one. rows: those of the wanted functions. */
 static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 {
 	size_t count;
@@ -123,7 +123,7 @@ static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 			continue;
 		if (frugal && !function_rows[row].common) {
 			if (!attached__skip(image, function_rows[row].symbol,
-					    "left out: probes are slow to take out on this rung"))
+					    "left out: probes are slow to remove in this attach mode"))
 				return -ENOMEM;
 			continue;
 		}
@@ -144,7 +144,7 @@ static int choose(struct attached *image, const unsigned int *rows, bool frugal)
 	return 0;
 }
 
-/* Which rows the image defines and where their probes go, as the confined reader finds it. */
+/* Finds in the confined reader which rows the image defines and where their probes go. */
 static int survey(struct attached *image, bool frugal, char *err, size_t err_size)
 {
 	struct survey_wanted *wanted = calloc(function_row_count, sizeof(*wanted));
@@ -269,7 +269,7 @@ static int add_mapper(struct attached *image, pid_t pid)
 	return 0;
 }
 
-/* Processes with links of their own. */
+/* Counts processes with links of their own. */
 static uint32_t count_filtered(const struct attacher *attacher)
 {
 	uint32_t filtered = 0;
@@ -332,7 +332,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		snprintf(err, err_size, "%s defines none of the functions vapro knows", mapping->path);
 		return -ENOENT;
 	}
-	/* first, so that no edge is told before what it polls is seen */
+	/* first, so that no edge is reported before its polling is seen */
 	attached__learn(attacher, image, pid);
 	if (link_for(image, pid))
 		return 0;
@@ -344,7 +344,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 			 process->pid, filtered, mapping->path);
 		return -E2BIG;
 	}
-	/* not all functions are linked at once, and links for one process and for all would both see it */
+	/* not all functions are linked at once, and links for one process and for all see a call twice */
 	if (kernel_side__frugal(attacher->side) || (!pid && image->link_count))
 		kernel_side__hold(attacher->side, true);
 	before = image->link_count;
@@ -416,7 +416,7 @@ const char *attacher__check(struct attacher *attacher, uint32_t threads)
 			probe->departed = missing > (int64_t)threads ? probe->departed + 1 : 0;
 			if (probe->departed < 3)
 				continue;
-			/* its instruction is not known: the cost of a single step is the most that it can be */
+			/* its instruction is not known: a single step is the highest cost */
 			attached__move(attacher, image, probe, probe->entry, SITE_STEPPED);
 			moved = probe->name;
 		}

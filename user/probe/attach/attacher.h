@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Images and the links on them. An image (device and inode) is read once: which rows of the function
- * table it defines and where their probes go. A link for all processes where every mapper is a
+ * table it defines and where their probes go. It has a link for all processes where every mapper is a
  * target, else one per selected process (at most 16). A link is closed when its last mapper ends.
  */
 #ifndef VAPRO_ATTACHER_H
@@ -28,9 +28,9 @@ struct attached_image {
 	const char *path;
 	const char *build_id;
 	uint32_t functions; /* probed */
-	uint32_t shifted;   /* of them past their entry */
+	uint32_t shifted;   /* probed past their entry */
 	uint32_t at_entry;
-	uint32_t stepped; /* of them single-stepped */
+	uint32_t stepped; /* probed by single steps */
 	const struct attached_skip *skipped;
 	uint32_t skipped_count;
 	bool closed;	  /* its functions that are called most, or all, are not seen at present */
@@ -55,47 +55,47 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 /* Whether an image has a link for all processes already: then further mappers are probed as they come. */
 bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping);
 
-/* A process has ended, or is no target any more: its own links go, and those of images nobody maps now. */
+/* Drops a process that ended or is no target any more: closes its own links and those of unmapped images. */
 void attacher__release(struct attacher *attacher, pid_t pid);
 
-/* What was closed of an image. */
+/* Functions of an image that were closed. */
 struct attacher_closed {
-	const char *name;   /* of the function that was called most */
+	const char *name;   /* function that was called most */
 	uint32_t functions; /* closed */
 	uint32_t of;	    /* functions probed */
-	bool parted;	    /* links that stay were opened anew: calls under way are not seen to return */
+	bool parted;	    /* links that stay were opened again: calls under way are not seen to return */
 };
 
 /*
  * Closes the probes of an image that cost most, until the others had at most a share `keep` of what
  * all cost since they were opened. stepped: how many times as much a single-stepped one costs. The
- * caller sees to it that the kernel side takes nothing for a fragment meanwhile. 0 or -errno, and then
- * at least what was to be closed is.
+ * caller ensures that the kernel side records no fragment meanwhile. 0 or -errno; in either case the
+ * probes are closed.
  */
 int attacher__close(struct attacher *attacher, const struct attached_image *image, double keep, double stepped,
 		    struct attacher_closed *told);
 
-/* Opens them again. 0 or the first -errno. */
+/* Opens closed probes again. 0 or the first -errno. */
 int attacher__open(struct attacher *attacher, const struct attached_image *image);
 
 /*
- * Leaves units of functions that never wait out of what is probed, and probes those again that were left out and are
- * not any more. The caller sees to it that the kernel side takes nothing for a fragment meanwhile, and that it knows
- * the set. Returns 0 or the first -errno of links that could not be opened again.
+ * Leaves out these units of functions that never wait, and probes again those units that are left out no longer. The
+ * caller ensures that the kernel side records no fragment meanwhile and knows the set. Returns 0 or the first -errno of
+ * links that could not be opened again.
  */
 int attacher__leave_out(struct attacher *attacher, const struct attached_image *image, uint32_t units);
 
-/* What part of the cost of calls, since these were counted from, each unit had. stepped: as of attacher__close(). */
+/* Shares of units in the cost of calls since counting began. stepped: as of attacher__close(). */
 void attacher__unit_shares(struct attacher *attacher, const struct attached_image *image, double stepped,
 			   double shares[FUNCTIONS_UNITS]);
 
-/* Calls are counted from now on. */
+/* Starts counting calls. */
 void attacher__begin_count(struct attacher *attacher, const struct attached_image *image);
 
-/* Closes every link for good: the end. */
+/* Closes every link for good, at the end. */
 void attacher__pause(struct attacher *attacher);
 
-/* Ends the learning of polling calls whose time is up, or that has seen enough. To be called in each turn. */
+/* Ends the learning of polling calls whose time is up, or that has seen enough. To be called in each pass. */
 void attacher__learn(struct attacher *attacher, uint64_t now_ns);
 
 /*

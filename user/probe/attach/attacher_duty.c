@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Links of an image that are closed in turns (governor.h). They cannot be detached in part, so the
- * first time the functions that cost most get a link of their own, and the others go on being seen.
+ * Duty cycles of an image's links (governor.h). Links cannot be detached in part, so the first time
+ * the functions that cost most get a link of their own, and the others go on being seen.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -11,7 +11,7 @@
 
 #include "probe/attach/attacher_private.h"
 
-/* Calls of each row so far. */
+/* Counts the calls of each row so far. */
 static void count_calls(const struct attacher *attacher, const struct attached *image, uint64_t *calls)
 {
 	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
@@ -55,9 +55,9 @@ static int heaviest_first(const void *a, const void *b)
 	return left->row < right->row ? -1 : 1;
 }
 
-/* Marks what goes. Returns 1 where that are others than before, 0, or -ENOMEM and then all go. */
+/* Marks the probes to close. Returns 1 where they changed, 0, or -ENOMEM with all of them marked. */
 static int choose_hot(const struct attacher *attacher, struct attached *image, double keep, double stepped,
-		      struct attacher_closed *told)
+		      struct attacher_closed *closed)
 {
 	uint64_t *calls = calloc(KERNEL_FUNCTIONS, sizeof(*calls));
 	struct weight *weights = calloc(image->probe_count + 1, sizeof(*weights));
@@ -90,19 +90,19 @@ static int choose_hot(const struct attacher *attacher, struct attached *image, d
 
 		changed |= probe->hot != hot[probe->row];
 		probe->hot = hot[probe->row];
-		told->functions += probe->hot;
+		closed->functions += probe->hot;
 		if (probe->row == weights[0].row)
-			told->name = probe->name;
+			closed->name = probe->name;
 	}
 out:
 	free(calls);
 	free(weights);
 	free(hot);
-	told->of = (uint32_t)image->probe_count;
+	closed->of = (uint32_t)image->probe_count;
 	return changed;
 }
 
-/* Which of its links are of functions that go. */
+/* Whether a link has functions that are to close. */
 static bool is_hot(const struct attached *image, const struct link *link, int64_t by)
 {
 	(void)by;

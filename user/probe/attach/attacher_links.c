@@ -23,7 +23,7 @@ static void warm_pages(const struct attached *image)
 			return;
 }
 
-/* Functions that never wait and that programs call in loops are linked one by one. */
+/* Whether a function shares the last unit; others that never wait are linked one by one. */
 static bool is_of_others(const struct probe *probe)
 {
 	return probe->unit >= 0 && probe->unit == functions__other_unit();
@@ -49,7 +49,7 @@ bool attached__leaves_out(const struct attached *image, const struct link *link)
 	return false;
 }
 
-/* Takes out of the image the sites that the kernel refuses, of those that were linked for row. */
+/* Removes from the image those sites linked for row that the kernel refuses. */
 static void drop_refused(struct attached *image, int64_t row, const bool *refused)
 {
 	size_t kept = 0, site = 0;
@@ -84,7 +84,7 @@ int attached__open_link(struct attacher *attacher, struct attached *image, struc
 			offsets[sites.count] = image->probes[i].offset;
 			cookies[sites.count] =
 			    image->probes[i].row | functions__plain(&function_rows[image->probes[i].row]);
-			/* attacher__check() and find_busy() rest on these */
+			/* attacher__check() and count_calls() rest on these */
 			if (image->probes[i].offset != image->probes[i].entry || kernel_side__frugal(attacher->side))
 				cookies[sites.count] |= KERNEL_SITE_COUNTED;
 			sites.count++;
@@ -125,7 +125,7 @@ static bool has_link(const struct attached *image, size_t first, uint64_t row)
 	return false;
 }
 
-/* A link for each function of those that are linked one by one. */
+/* Adds a link for each function that is linked alone. */
 static int link_each(struct attacher *attacher, struct attached *image, pid_t pid, size_t before)
 {
 	size_t i = 0;
@@ -140,7 +140,7 @@ static int link_each(struct attacher *attacher, struct attached *image, pid_t pi
 		if (alone && !has_link(image, before, probe->row))
 			status = add_link(attacher, image, pid, (int64_t)probe->row);
 		if (image->probe_count < count)
-			continue; /* refused, and out of the list */
+			continue; /* refused and removed from the list */
 		if (status)
 			return status;
 		i++;
@@ -148,7 +148,7 @@ static int link_each(struct attacher *attacher, struct attached *image, pid_t pi
 	return 0;
 }
 
-/* A link of many functions; that all of them are refused leaves none. */
+/* Adds a link of many functions, or none where all of them are refused. */
 static int link_many(struct attacher *attacher, struct attached *image, pid_t pid, int64_t row)
 {
 	int status = add_link(attacher, image, pid, row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of the attacher share and nobody else sees. */
+/* Shared by the files of the attacher only. */
 #ifndef VAPRO_ATTACHER_PRIVATE_H
 #define VAPRO_ATTACHER_PRIVATE_H
 
@@ -15,19 +15,19 @@ struct probe {
 	enum site_class class;
 	uint32_t departed; /* checks in a row at which returns were missing */
 	uint64_t entered;  /* calls of the row until it was opened last */
-	bool hot;	   /* of those that are closed in turns */
+	bool hot;	   /* closed in duty cycles */
 	int unit;	   /* functions__unit() of its row: -1 where its calls can wait */
 };
 
 struct link {
 	struct kernel_link *open; /* NULL while closed */
 	pid_t pid;		  /* 0 = all processes */
-	int64_t row;		  /* of its one function, or LINK_* */
+	int64_t row;		  /* row of its one function, or LINK_* */
 };
 
 /*
- * Links of many functions: those that can wait, as one or, once they were parted, those that stay and those that go;
- * and those that never wait, of which each one that loops call has a link of its own from the beginning.
+ * Links of many functions. Functions that can wait share one link or, once parted, a link that stays and one that
+ * goes. Functions that never wait share LINK_OTHERS; each one that loops call has its own link from the beginning.
  */
 enum { LINK_WAITING = -1, LINK_CALM = -2, LINK_HOT = -3, LINK_OTHERS = -4 };
 
@@ -38,7 +38,7 @@ struct learning {
 	struct kernel_link *open; /* NULL: learnt */
 	pid_t pid;		  /* 0 = all processes */
 	uint64_t until_ns;	  /* CLOCK_MONOTONIC */
-	uint64_t polls;		  /* seen before it was opened */
+	uint64_t polls;		  /* polls seen before it was opened */
 };
 
 struct attached {
@@ -68,10 +68,10 @@ struct attacher {
 	uint64_t learn_ns; /* how long polling calls are learnt */
 };
 
-/* Tells that a function of the image is not probed. False when out of memory. */
+/* Notes that a function of the image is not probed. False when out of memory. */
 bool attached__skip(struct attached *image, const char *function, const char *reason);
 
-/* Brings the counts that are told up to the probes. */
+/* Updates the public counts from the probes. */
 void attached__count_probes(struct attached *image);
 
 /*
@@ -81,7 +81,7 @@ void attached__count_probes(struct attached *image);
  */
 int attached__link(struct attacher *attacher, struct attached *image, pid_t pid);
 
-/* Closes those links of the image that are chosen, as far as they are open. */
+/* Closes the open links of the image that are chosen. */
 void attached__close_links(struct attacher *attacher, struct attached *image,
 			   bool (*chosen)(const struct attached *image, const struct link *link, int64_t by),
 			   int64_t by);
@@ -92,26 +92,25 @@ void attached__drop_links(struct attacher *attacher, struct attached *image, siz
 /* Begins to learn polling calls of the image, or goes on if it is under way. Failure only leaves them unknown. */
 void attached__learn(struct attacher *attacher, struct attached *image, pid_t pid);
 
-/* Ends it. */
+/* Ends the learning. */
 void attached__learnt(struct attacher *attacher, struct attached *image);
 
-/* Whether a probe is of the links of a row, or LINK_*. */
+/* Whether a probe belongs to links of a row, or LINK_*. */
 bool attached__is_of(const struct probe *probe, int64_t row);
 
 /* Whether a link is of functions that are left out at present. */
 bool attached__leaves_out(const struct attached *image, const struct link *link);
 
-/* From now on calls count for the next choice of what is closed or left out. */
+/* Starts counting calls for the next choice of what is closed or left out. */
 void attached__begin_count(const struct attacher *attacher, struct attached *image);
 
 /* Opens a link: link->open stays NULL where that fails, or where there is nothing to link. 0 or -errno. */
 int attached__open_link(struct attacher *attacher, struct attached *image, struct link *link);
 
-/* Links functions that can wait as those that stay and those that go, each anew; the latter stay closed. 0 or -errno.
- */
+/* Relinks functions that can wait as those that stay and those that go; the latter stay closed. 0 or -errno. */
 int attached__part(struct attacher *attacher, struct attached *image);
 
-/* The kernel side's view of the rows that this image defines. */
+/* Updates the kernel side's view of the rows that this image defines. */
 void attached__tell_rows(struct attacher *attacher, const struct attached *image);
 
 /*
@@ -121,7 +120,7 @@ void attached__tell_rows(struct attacher *attacher, const struct attached *image
 void attached__move(struct attacher *attacher, struct attached *image, struct probe *probe, uint64_t offset,
 		    enum site_class class);
 
-/* Opens the links that hold a probe anew, then closes the old ones. */
+/* Opens new links that hold a probe, then closes the old ones. */
 void attached__relink(struct attacher *attacher, struct attached *image, const struct probe *probe);
 
 #endif

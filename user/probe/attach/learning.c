@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The learning window (ARCHITECTURE section 3): calls that only ask how far communication is come in
+ * The learning window (ARCHITECTURE section 3): calls that only query how far communication is come in
  * loops and would cost too much for good, so they are linked for a short time when a process is
  * attached. An edge in which one was seen is progress of communication, not computation.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Images, their functions and who maps them: see row_attacher.h. */
+/* Images, their functions and their mappers: see row_attacher.h. */
 #include "probe/attach/row_attacher.h"
 
 #include <bpf/bpf.h>
@@ -131,7 +131,7 @@ bool row_image__shares_mapper(const struct row_image *image, const struct row_im
 	return false;
 }
 
-/* Whether some function that hands others to teams is left out, in an image that processes of this one map, too. */
+/* Whether a function that hands others to teams is left out in an image that shares a mapper with this one. */
 static bool misses_forks(const struct row_attacher *attacher, const struct row_image *image)
 {
 	for (size_t i = 0; i < attacher->count; i++) {
@@ -239,7 +239,7 @@ static int add_mapper(struct row_attacher *attacher, struct row_image *image, co
 	return row_image__link_mapper(attacher, image, &mapper);
 }
 
-/* The file's functions of these rows become probes. */
+/* Adds probes for the file's functions of these rows. */
 static int read_rows(struct row_attacher *attacher, struct row_image *image, enum row_group group,
 		     const unsigned int *rows, size_t count, char *err, size_t err_size)
 {
@@ -257,7 +257,7 @@ static int read_rows(struct row_attacher *attacher, struct row_image *image, enu
 	return status;
 }
 
-/* What fits is opened at once, where nothing has to be looked at or waited for. */
+/* Opens functions that fit at once, where nothing has to be waited for. */
 static int open_at_once(struct row_attacher *attacher, struct row_image *image)
 {
 	if (attacher->paused || row_attacher__is_closing(attacher))
@@ -290,7 +290,7 @@ int row_attacher__attach(struct row_attacher *attacher, const struct process *pr
 	return functions;
 }
 
-/* The outlined function at a place of the file, as far as it is known; NULL where it is not, or has its probe. */
+/* The outlined function at a file offset; NULL where it is not known, or has its probe. */
 static struct row_function *outlined_at(struct row_image *image, uint64_t offset)
 {
 	for (size_t i = 0; image->outlined && i < image->outlined->function_count; i++)
@@ -310,7 +310,7 @@ static bool is_settled(const struct row_image *image, uint64_t offset)
 	return false;
 }
 
-/* Whether a function of a team is not probed at all: others are noted where not all of their exits are seen. */
+/* Whether a function of a team is not probed at all: skips also note functions with unseen exits. */
 static bool is_left_alone(struct row_image *image, const struct row_skip *skip)
 {
 	if (outlined_at(image, skip->entry))
@@ -321,7 +321,7 @@ static bool is_left_alone(struct row_image *image, const struct row_skip *skip)
 	return true;
 }
 
-/* All functions of the image's teams that are not probed, in a sentence. false where there are none. */
+/* Names all functions of the image's teams that are not probed. Returns false where there are none. */
 static bool name_skips(struct row_image *image, pid_t pid, char *err, size_t err_size)
 {
 	size_t count = 0, named = 0, used;
@@ -346,7 +346,7 @@ static bool name_skips(struct row_image *image, pid_t pid, char *err, size_t err
 	return true;
 }
 
-/* Moves what one answer tells into another. */
+/* Moves the contents of one response into another. */
 static int join_sites(struct row_sites *sites, struct row_sites *more)
 {
 	int status = 0;

@@ -7,11 +7,11 @@
  * new, are counted for some 10 ms through one link, at most for a few hundred calls; then those that fit into the
  * share of the budget are opened (row_plan.h), and the others are left out by name, for 10 s at first and for minutes
  * in the end, remembered by build-id and function for all processes of the image, until a look shows that they fit.
- * What costs no more than ten times its share is opened in turns instead, for as long as what was saved lasts.
+ * A function of at most ten times its share gets a duty cycle instead, open for as long as the saved time lasts.
  * Functions that are called about equally often share links, since links cannot be partly detached.
  *
- * What is open is measured: where an image's functions cost more than their share, those that cost most are closed, in
- * the background. Each such decision is reported once, for all functions that it is about.
+ * Open functions are measured: where an image's functions cost more than their share, those that cost most are closed,
+ * in the background. Each such decision is reported once, for all of its functions.
  */
 #ifndef VAPRO_ROW_ATTACHER_H
 #define VAPRO_ROW_ATTACHER_H
@@ -42,7 +42,7 @@ int row_attacher__attach(struct row_attacher *attacher, const struct process *pr
 			 size_t count, bool alone, char *err, size_t err_size);
 
 /*
- * Attaches the outlined function at an address of a process, as a row of its own. The first one of an image asks for
+ * Attaches the outlined function at an address of a process, as a row of its own. The first one of an image requests
  * all of them. 0, or -errno with a sentence; -ENOENT names all functions of the image that cannot be probed, once.
  */
 int row_attacher__outlined(struct row_attacher *attacher, const struct process *process,
@@ -62,7 +62,7 @@ void row_attacher__pause(struct row_attacher *attacher);
 size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, const struct attached_image **images,
 			    size_t max);
 
-/* What a hit costs is taken for so many times what it was. */
+/* Scales the recorded costs of hits by ratio. */
 void row_attacher__scale(struct row_attacher *attacher, double ratio);
 
 enum row_decision_kind {
@@ -77,9 +77,9 @@ struct row_decision {
 	const char *functions;	      /* the first few, with their rates: "f (31000 calls/s, 34 %), g (...)" */
 	size_t count;		      /* functions */
 	double calls_per_s, cost_pct; /* of one process; what all of them cost or would cost */
-	double left_out_s;	      /* until they are looked at again, the first of them */
+	double left_out_s;	      /* until the first of them is looked at again */
 	bool reported;		      /* all of them were reported as left out before */
-	bool in_turns;		      /* some of them are opened again as soon as what they cost is paid */
+	bool in_turns;		      /* some of them are opened again as soon as their cost is paid */
 	int error;
 	const pid_t *pids; /* processes that map the image */
 	size_t pid_count;
@@ -89,9 +89,9 @@ typedef void row_decided(void *ctx, const struct row_decision *decision);
 
 /*
  * To be called in each pass of the loop: looks at new functions and at those whose time has come, opens what fits,
- * charges what is open, and closes what costs too much. hits: of all functions so far; while they are too few to
- * overdraw, functions are measured once a second, since each is a system call that gathers what every CPU has
- * counted. Takes up to 20 ms where there is something to look at. Returns whether the next call should come soon.
+ * charges what is open, and closes what costs too much. hits: hits of all functions so far; while they are too few to
+ * overdraw, functions are measured once a second, since each one takes a system call that gathers every CPU's
+ * counts. Takes up to 20 ms where there is something to look at. Returns whether the next call should come soon.
  */
 bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns, row_decided *decided,
 			  void *ctx);

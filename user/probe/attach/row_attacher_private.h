@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What attaching (row_attacher.c), linking (row_links.c), looking (row_look.c) and deciding (row_thinning.c) share. */
+/* Shared by attaching (row_attacher.c), linking (row_links.c), looking (row_look.c) and deciding (row_thinning.c). */
 #ifndef VAPRO_ROW_ATTACHER_PRIVATE_H
 #define VAPRO_ROW_ATTACHER_PRIVATE_H
 
@@ -17,29 +17,28 @@ enum row_state {
 	ROW_REFUSED,  /* the kernel does not probe it */
 };
 
-/* What hits have cost, ns: at a function's entry, and at exits, all with its number. Of the former those after pauses.
- */
+/* Cost of hits with a function's number, ns: at its entry, at exits, and the part of the entry due to pauses. */
 struct row_cost {
 	double entry_ns, exit_ns, pauses_ns;
 };
 
-/* One function, and what is known of its calls. What it costs is what it costs the CPU with most of its hits. */
+/* One function and its call statistics. Its cost is its cost on the CPU with most of its hits. */
 struct row_probe {
 	struct row_function function; /* its name and sites are its own */
 	enum row_group group;
 	enum row_state state;
 	struct row_backoff backoff;
-	double calls_per_s; /* of one process: at the last look or, while open, lately */
-	double share;	    /* of that CPU's time that its probes cost, or would cost: with exits that others share */
-	double own_share;   /* the same of the hits with its number alone: these add up */
+	double calls_per_s; /* of one process: at the last look or, while open, recently */
+	double share;	    /* part of that CPU's time that its probes cost, or would cost, with shared exits */
+	double own_share;   /* the same for hits with its number alone: own shares add up */
 	uint64_t calls, calls_mark;
-	double pauses_ns, pauses_mark_ns; /* of entry_ns, what is due to pauses */
-	double entry_ns, entry_mark_ns;	  /* what hits have cost, and when rates began to be taken: at its entry */
-	double exit_ns, exit_mark_ns;	  /* ... at exits, all with its number */
-	struct row_cost *cpu;		  /* of each CPU, at the last measurement */
-	bool in_turns;			  /* left out for as long as it takes to pay what it cost */
-	bool reported;			  /* that it was left out */
-	char *left_out;			  /* why, for people */
+	double pauses_ns, pauses_mark_ns; /* part of entry_ns due to pauses */
+	double entry_ns, entry_mark_ns;	  /* cost of hits at its entry: so far, and at the mark of its rates */
+	double exit_ns, exit_mark_ns;	  /* the same at exits with its number */
+	struct row_cost *cpu;		  /* costs of each CPU at the last measurement */
+	bool in_turns;			  /* left out until its cost is paid */
+	bool reported;			  /* it was reported as left out */
+	char *left_out;			  /* why it is left out, for people */
 };
 
 struct row_link {
@@ -66,8 +65,8 @@ struct row_image {
 	char build_id[IMAGE_BUILD_ID_MAX];
 	int file;
 	unsigned int read;	    /* groups whose rows were looked for, one bit each */
-	struct row_sites *outlined; /* what is known of outlined functions; those with probes are moved there */
-	bool named;		    /* those that cannot be probed were reported */
+	struct row_sites *outlined; /* known outlined functions; one with a probe is moved into the probe */
+	bool named;		    /* functions that cannot be probed were reported */
 	struct row_probe **probes;
 	size_t probe_count, probe_room;
 	struct row_unit **units;
@@ -75,16 +74,16 @@ struct row_image {
 	struct row_mapper *mappers;
 	pid_t *pids; /* of the mappers, as many */
 	size_t mapper_count, mapper_room, pid_room;
-	struct row_skip *kept_skips; /* of all groups */
+	struct row_skip *kept_skips; /* skips of all groups */
 	size_t kept_skip_count, kept_skip_room;
 	struct attached_skip *skips;
 	size_t skip_room;
 	struct governor_account account;
-	uint64_t mark_ns;	 /* since when rates are taken */
+	uint64_t mark_ns;	 /* when the present rates began */
 	uint64_t opened_ns;	 /* the last time that something was opened */
-	uint64_t soon_ns;	 /* up to then what it costs is looked at often */
-	unsigned int idle_looks; /* at which nothing was hit, in a row */
-	uint64_t looked_ns;	 /* ... that functions were looked at */
+	uint64_t soon_ns;	 /* end of the period in which costs are measured often */
+	unsigned int idle_looks; /* looks in a row without a hit */
+	uint64_t looked_ns;	 /* the last time that functions were looked at */
 	uint64_t learn_ns;	 /* when a look may show which functions a new mapper's teams are given; 0 = not */
 	unsigned int learn_looks;
 };
@@ -101,7 +100,7 @@ struct row_attacher {
 	bool paused;
 	uint32_t cpus;
 	struct kernel_function_counters *per_cpu;
-	uint64_t looked_ns, looked_hits; /* when all were measured last, and how many hits there were */
+	uint64_t looked_ns, looked_hits; /* time and hits of the last measurement of all */
 };
 
 /* The public figures of an image, from its functions. 0, or -ENOMEM. */
@@ -113,20 +112,20 @@ void row_image__skip(struct row_image *image, const char *function, uint64_t ent
 /* Whether two images are mapped by one process. */
 bool row_image__shares_mapper(const struct row_image *image, const struct row_image *other);
 
-/* Tells the kernel side of a function's row: hits of one that is not open are not looked at. */
+/* Updates a function's row on the kernel side, which ignores hits of functions that are not open. */
 void row_attacher__describe_row(struct row_attacher *attacher, const struct row_image *image,
 				const struct row_probe *probe);
 
-/* The same of all functions that were outlined, after functions that hand them to teams were opened or closed. */
+/* Updates the rows of all outlined functions, after functions that hand them to teams were opened or closed. */
 void row_attacher__describe_outlined(struct row_attacher *attacher);
 
 /*
  * Opens all functions of an image that fit, those of a group and a class of rates together. Returns 0 or the first
- * -errno; what could not be opened is refused then.
+ * -errno; functions that could not be opened are refused then.
  */
 int row_image__open(struct row_attacher *attacher, struct row_image *image);
 
-/* Links that a new mapper needs, where it is alone. 0 or -errno. */
+/* Opens the links that a new mapper needs. 0 or -errno. */
 int row_image__link_mapper(struct row_attacher *attacher, struct row_image *image, const struct row_mapper *mapper);
 
 /* Closes the unit of a function in the background; the others of the unit fit and are to be opened again. */
@@ -135,10 +134,10 @@ void row_image__close(struct row_attacher *attacher, struct row_image *image, st
 /* Closes links for one process, 0: all links. */
 void row_image__unlink(struct row_attacher *attacher, struct row_image *image, pid_t pid);
 
-/* Takes a link out in the background. */
+/* Closes a link in the background. */
 void row_attacher__unlink(struct row_attacher *attacher, struct kernel_link *link);
 
-/* Whether links are still being taken out: new ones at the same sites would be hit twice. */
+/* Whether links are still being closed: new ones at the same sites would be hit twice. */
 bool row_attacher__is_closing(struct row_attacher *attacher);
 
 enum row_sites_wanted {
@@ -148,42 +147,42 @@ enum row_sites_wanted {
 };
 
 /*
- * Links sites of functions for a process (0: for all). refused: NULL, or one for each function, set where a site of it
- * is refused by the kernel; then nothing is linked.
+ * Links sites of functions for a process (0: for all). refused: NULL, or one for each function, set where the kernel
+ * refuses one of its sites; then nothing is linked.
  */
 int row_attacher__link(struct row_attacher *attacher, const struct row_image *image, struct row_probe *const *probes,
 		       size_t count, enum row_sites_wanted wanted, pid_t pid, bool *refused, struct kernel_link **link);
 
-/* Calls of a function so far and what its probes have cost. */
+/* Updates a function's calls and the cost of its probes. */
 void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe);
 
-/* What a hit at a single-stepped site costs more. */
+/* Extra cost of a hit at a single-stepped site, ns. */
 double row_costs__stepping_ns(const struct costs *costs);
 
-/* Its rates begin to be taken from here on. */
+/* Starts a new interval for its rates. */
 void row_probe__mark(struct row_probe *probe);
 
 /*
- * Measures functions that were linked together: their rates and shares since their marks, so long ago, of so many
- * processes. An exit that several share has one's number, and is charged to each: it is hit as long as one is open.
+ * Measures rates and shares of functions that were linked together, since their marks passed_ns ago, for so many
+ * processes. A shared exit has the number of one function and is charged to each: it is hit as long as one is open.
  */
 void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
 			double processes);
 
-/* Adds what the exits of all calls since its mark would have cost, each after the pause that its entry came after. */
+/* Adds the estimated cost of the exits of all calls since its mark, each after the same pause as its entry. */
 void row_costs__estimate_exits(const struct costs *costs, struct row_probe *probe);
 
 /*
- * Counts hits of functions for some milliseconds: their rates are known then. An exit is mostly single-stepped, so that
- * entries are counted alone at first, and exits only of functions that may cost no more than most, a share of time, by
- * that; of the others they are estimated. Returns 0, or -errno where they could not be linked.
+ * Counts hits of functions for some milliseconds, which gives their rates. Exits are mostly single-stepped, so entries
+ * are counted alone at first, then exits of those functions that cost at most `most`, a share of time, by that; exits
+ * of the others are estimated. Returns 0, or -errno where functions could not be linked.
  */
 int row_image__look(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,
 		    size_t count, double most);
 
 /*
- * Functions that hand others to teams and are left out show none of those that a new process's teams are given: their
- * entries are looked at for a moment, now and then until some are hit.
+ * Looks at functions that hand others to teams and are left out: they do not show the functions of a new process's
+ * teams. Their entries are counted for a moment, now and then until some are hit.
  */
 void row_image__learn_teams(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns);
 

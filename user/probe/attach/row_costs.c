@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What probes of functions cost, by what every CPU has counted: see row_attacher_private.h. */
+/* The cost of functions' probes, by the counts of every CPU: see row_attacher_private.h. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ void row_probe__mark(struct row_probe *probe)
 	probe->exit_mark_ns = probe->exit_ns;
 }
 
-/* What the hits of one CPU have cost so far. */
+/* The cost of one CPU's hits so far. */
 static struct row_cost cost_of(const struct costs *costs, const struct row_function *function,
 			       const struct kernel_function_counters *hits)
 {
@@ -40,7 +40,7 @@ static struct row_cost cost_of(const struct costs *costs, const struct row_funct
 	return cost;
 }
 
-/* Adds what the CPU with most of it spent since the last time: threads wait for their own hits only. */
+/* Adds the cost since the last time of the busiest CPU: threads wait for their own hits only. */
 static void add_busiest(struct row_attacher *attacher, struct row_probe *probe)
 {
 	struct row_cost busiest = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Links of units: opened, closed, and made again without what the kernel refuses. See row_attacher.h. */
+/* Links of units: opened, closed, and made again without refused sites. See row_attacher.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,8 +64,8 @@ static int compare_sites(const void *a, const void *b)
 }
 
 /*
- * Functions that end in the same waiting function share its exits: each offset once. entries: of each function its
- * first site alone, which is its entry.
+ * Functions that end in the same waiting function share its exits: each offset is gathered once. entries: only the
+ * first site of each function, its entry.
  */
 static size_t gather(struct row_probe *const *probes, size_t count, bool entries, struct row_site **out)
 {
@@ -101,7 +101,7 @@ static bool has_site(const struct row_function *function, uint64_t offset)
 	return false;
 }
 
-/* Which functions have a site that the kernel refuses; how many. */
+/* Marks functions with a site that the kernel refuses; returns how many. */
 static size_t find_refused(struct row_probe *const *probes, size_t count, const struct kernel_sites *linked,
 			   bool *refused)
 {
@@ -173,7 +173,7 @@ bool row_attacher__is_closing(struct row_attacher *attacher)
 	return closer__busy(attacher->closer, 0);
 }
 
-/* Nothing that was begun before is joined with what comes after. */
+/* Prevents an edge begun before from being joined with later calls. */
 static void forget_edges(struct row_attacher *attacher)
 {
 	__atomic_fetch_add(&kernel_side__bpf(attacher->side)->bss->rows_generation, 1, __ATOMIC_RELEASE);
@@ -334,7 +334,7 @@ void row_image__close(struct row_attacher *attacher, struct row_image *image, st
 				unit = image->units[i];
 	if (!unit)
 		return;
-	/* the kernel side looks at none of its hits first: while links go, what some of them see is not the whole */
+	/* the kernel side first ignores all hits of the unit: while links close, the others see only a part */
 	for (size_t i = 0; i < unit->count; i++) {
 		unit->probes[i]->state = unit->probes[i] == probe ? ROW_LEFT_OUT : ROW_FITTING;
 		row_attacher__describe_row(attacher, image, unit->probes[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How often functions are called, before they are opened: see row_attacher.h. */
+/* Call rates of functions before they are opened: see row_attacher.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,11 +11,11 @@
 
 #define LOOK_NS 10000000ULL	 /* long enough for a function that is too expensive */
 #define LONG_LOOK_NS 20000000ULL /* where there was little to count */
-#define LOOK_FEW 16		 /* that is, fewer calls than that */
-#define LOOK_HITS_NS 3000000.0	 /* what the hits of a look may cost, where each comes after a long pause */
-#define LOOK_HITS 50		 /* that end it at least */
+#define LOOK_FEW 16		 /* fewer calls count as little */
+#define LOOK_HITS_NS 3000000.0	 /* most that the hits of a look may cost, each after a long pause */
+#define LOOK_HITS 50		 /* least hits that end a look */
 #define LOOK_STEP_NS 1000000
-#define LEARN_NS 500000000ULL /* from one look at what teams are given to the next, then twice as long each time */
+#define LEARN_NS 500000000ULL /* between two looks at teams' functions, then twice as long each time */
 #define LEARN_LOOKS 6
 
 static uint64_t hits_of(const struct row_attacher *attacher)
@@ -40,7 +40,7 @@ static void wait_for_hits(const struct row_attacher *attacher, uint64_t begin_ns
 	}
 }
 
-/* So many hits are enough, and cost little. */
+/* The number of hits that is enough and costs little. */
 static uint64_t enough_hits(const struct costs *costs, struct row_probe *const *probes, size_t count,
 			    enum row_sites_wanted wanted)
 {
@@ -64,7 +64,7 @@ static pid_t subject_of(const struct row_image *image)
 	return image->mapper_count ? image->pids[image->mapper_count - 1] : 0;
 }
 
-/* Counts hits at these sites of functions since their marks, which are set. */
+/* Sets the marks of functions and counts their hits at these sites. */
 static int count_hits(struct row_attacher *attacher, struct row_image *image, struct row_probe *const *probes,
 		      size_t count, enum row_sites_wanted wanted)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which of an image's functions can be probed within a share of its processes' time, and when one that
- * was too expensive is looked at again.
+ * Decides which of an image's functions can be probed within a share of its processes' time, and when
+ * one that was too expensive is looked at again.
  *
- * A function is never opened to find out what it costs: how often its sites are hit comes from a look that lasts
- * milliseconds (row_look.c), what a hit costs from the calibration. Of all functions those
- * that cost least are opened, until the share is used up, since that leaves the fewest out.
+ * A function is never opened to find out its cost: the rate of hits comes from a look that lasts milliseconds
+ * (row_look.c), the cost of a hit from the calibration. The functions that cost least are opened until the share is
+ * used up, since that leaves the fewest out.
  *
  * Pure: rates and times come in as arguments. Costs are ns, shares 0..1 of the time of one process.
  */
@@ -22,8 +22,8 @@
 /* A function that may be opened. */
 struct row_load {
 	double calls_per_s; /* of one process */
-	double share;	    /* of its time, that the function's probes cost */
-	bool open;	    /* the plan's answer */
+	double share;	    /* of its time that the function's probes cost */
+	bool open;	    /* the plan's decision */
 };
 
 /* Sets open in each of the loads; those that are open cost at most a share together. Returns what they cost. */
@@ -39,17 +39,16 @@ struct row_backoff {
 	unsigned int level;
 };
 
-/* It is too expensive now. random: 0..1; hosts and processes should not keep step. */
+/* Leaves a function out for now. random: 0..1; hosts and processes should not keep step. */
 void row_backoff__refuse(struct row_backoff *backoff, uint64_t now_ns, double random);
 
-/* Whether it is left out, and may be looked at again. */
+/* Whether a function left out may be looked at again. */
 bool row_backoff__is_over(const struct row_backoff *backoff, uint64_t now_ns);
 
-/* It is opened; when it turns out to be too expensive again, it is left out for longer. */
+/* Notes that a function is opened; if it is too expensive again, it is left out for longer. */
 void row_backoff__opened(struct row_backoff *backoff);
 
-/* What is known of functions that were too expensive, by build-id and place in the file, beyond their processes' lives.
- */
+/* Functions that were too expensive, by build-id and file offset, remembered beyond their processes' lives. */
 struct row_memory;
 
 /* NULL when out of memory. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which functions are open, so that the budget holds: see row_attacher.h and row_plan.h. */
+/* Decides which functions are open, so that the budget holds: see row_attacher.h and row_plan.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "probe/attach/row_attacher_private.h"
 
 #define LOOK_NS 1e9		     /* functions are measured after so long in any case */
-#define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less none is measured */
-#define SOON_NS 500000000ULL	     /* after something new was opened what it costs is looked at often */
-#define PLAN_SHARE 0.8		     /* of the share, that is planned with: rates change */
+#define IDLE_SHARE 0.5		     /* of the budget: while all functions cost less, none is measured */
+#define SOON_NS 500000000ULL	     /* period after an opening of new functions in which costs are measured often */
+#define PLAN_SHARE 0.8		     /* part of the share to plan with: rates change */
 #define NAMED_MAX 6		     /* functions named in one decision */
-#define SHORTEST_NS 10000000.0	     /* time over which rates are taken at least */
+#define SHORTEST_NS 10000000.0	     /* shortest interval of a rate */
 #define LOOKS_APART_NS 5000000000ULL /* between two looks at functions of an image that were left out */
-#define TURNS_MOST 10		     /* times the share: what costs more is not opened in turns */
-#define TURN_LEAST_S 1.0	     /* that a function is closed, when it has used up what was saved */
-#define IDLE_LOOKS 3		     /* in a row, at what was left out */
+#define TURNS_MOST 10		     /* times the share: costlier functions get no duty cycle */
+#define TURN_LEAST_S 1.0	     /* shortest closed period of a duty cycle */
+#define IDLE_LOOKS 3		     /* in a row, at functions left out */
 #define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
 
 /* Whether functions of an image are open, or will be again as soon as they can be afforded. */
@@ -47,7 +47,7 @@ static struct governor share_of(const struct row_attacher *attacher, const struc
 	return governor__of_share(fmax(left, attacher->budget / (double)images));
 }
 
-/* Rates of what is open begin to be taken again. */
+/* Starts a new interval for the rates. */
 static void mark(struct row_image *image, uint64_t now_ns)
 {
 	image->mark_ns = now_ns;
@@ -60,7 +60,7 @@ static struct row_load load_of(const struct row_probe *probe)
 	return (struct row_load){.calls_per_s = probe->calls_per_s, .share = probe->share};
 }
 
-/* The share of a process's time that is left for functions of an image beside what is open, here and in its others. */
+/* The share of a process's time left for functions of an image beside open ones, here and in its other images. */
 static double available(const struct row_attacher *attacher, const struct row_image *image)
 {
 	double share = attacher->budget * PLAN_SHARE;
@@ -98,7 +98,7 @@ static void drop(struct picked *picked)
 	free(picked->loads);
 }
 
-/* "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)", of the first few. */
+/* Names the first few: "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)". */
 static void name_functions(const struct picked *picked, char *text, size_t size)
 {
 	size_t used = 0, named = 0;
@@ -143,8 +143,8 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 }
 
 /*
- * A function is left out, at these costs; one that is open is closed. One that is not far too expensive is opened in
- * turns: it comes back once pause_s have paid what it cost.
+ * Leaves a function out at these costs, closing it where it is open. A function that is not far too expensive gets a
+ * duty cycle: it is opened again once pause_s have paid its cost.
  */
 static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
 		      const struct row_load *load, bool in_turns, double pause_s, double random, uint64_t now_ns)
@@ -159,7 +159,7 @@ static void leave_out(struct row_attacher *attacher, struct row_image *image, st
 		row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
 	}
 	snprintf(text, sizeof(text), "too expensive%s: %.0f calls/s would cost %.3g %% of its process's time",
-		 probe->in_turns ? " but in turns" : "", load->calls_per_s, load->share * 100);
+		 probe->in_turns ? " to stay open" : "", load->calls_per_s, load->share * 100);
 	free(probe->left_out);
 	probe->left_out = strdup(text);
 	if (probe->state == ROW_OPEN)
@@ -167,14 +167,14 @@ static void leave_out(struct row_attacher *attacher, struct row_image *image, st
 	probe->state = ROW_LEFT_OUT;
 }
 
-/* Of those picked, what does not fit is left out and reported. Returns how many fit. */
+/* Leaves out and reports picked functions that do not fit. Returns how many fit. */
 static size_t sort_out(struct row_attacher *attacher, struct row_image *image, struct picked *picked, double debt_ns,
 		       uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
 	double pause_s = debt_ns / share_of(attacher, image).rate * 1e-9;
 	size_t out = 0, fitting = picked->count;
-	double share = 0; /* of all that are left out: they take turns together, or not at all */
+	double share = 0; /* of all that are left out: all of them get a duty cycle, or none */
 
 	for (size_t i = 0; i < picked->count; i++)
 		share += picked->loads[i].open ? 0 : picked->probes[i]->own_share;
@@ -201,8 +201,7 @@ static bool is_candidate(const struct row_image *image, const struct row_probe *
 		(probe->in_turns || now_ns >= image->looked_ns + LOOKS_APART_NS));
 }
 
-/* Functions that take turns are opened again, at the rates that are known. Returns whether that is all there is to do.
- */
+/* Opens functions with duty cycles again, at their known rates. Returns whether no other candidate is left. */
 static bool resume_turns(struct row_image *image, uint64_t now_ns)
 {
 	bool others = false;
@@ -221,8 +220,8 @@ static bool resume_turns(struct row_image *image, uint64_t now_ns)
 }
 
 /*
- * Nothing at all was hit: the program waits, or has no CPU. That tells nothing of functions that were too expensive
- * before: they are left out for as long as at first, some times.
+ * Whether nothing was hit: the program waits, or has no CPU. That says nothing of functions that were too expensive
+ * before: they are left out for as long as at first, IDLE_LOOKS times.
  */
 static bool is_idle(struct row_image *image, const struct picked *picked)
 {
@@ -254,11 +253,11 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 		if (is_candidate(image, image->probes[i], now_ns))
 			picked.probes[picked.count++] = image->probes[i];
 	image->looked_ns = now_ns;
-	/* where the look fails the link would, too: it says why */
+	/* where the look fails the link fails too, and says why */
 	row_image__look(attacher, image, picked.probes, picked.count, available(attacher, image) * TURNS_MOST);
 	for (size_t i = 0; i < picked.count; i++)
 		picked.loads[i] = load_of(picked.probes[i]);
-	/* what does not fit all the time, but is not far from it, is closed once it has used up what is saved */
+	/* a function that nearly fits is closed once it has used up the saved time */
 	row_plan__choose(picked.loads, picked.count, available(attacher, image) * TURNS_MOST);
 	idle = is_idle(image, &picked);
 	for (size_t i = 0; i < picked.count; i++) {
@@ -286,7 +285,7 @@ out:
 	drop(&again);
 }
 
-/* What the functions that are open have cost so far, ns. */
+/* The cost of the open functions so far, ns. */
 static double cost_of(const struct row_image *image)
 {
 	double cost = 0;
@@ -297,7 +296,7 @@ static double cost_of(const struct row_image *image)
 	return cost;
 }
 
-/* Rates and shares of what is open, since the mark. Returns what all of it cost since then, ns. */
+/* Measures rates and shares of open functions since the mark. Returns their cost since then, ns. */
 static double measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
 {
 	double passed = (double)(now_ns - image->mark_ns), before = 0;
@@ -317,7 +316,7 @@ static double measure_image(struct row_attacher *attacher, struct row_image *ima
 	return cost_of(image) - before;
 }
 
-/* Closes what does not fit into a share of a process's time at the rates that were measured. Returns whether any. */
+/* Closes functions that do not fit into a share of a process's time at measured rates. Returns whether any. */
 static bool close_unfit(struct row_attacher *attacher, struct row_image *image, double share, double debt_ns,
 			uint64_t now_ns, row_decided *decided, void *ctx)
 {
@@ -355,18 +354,17 @@ static bool charge(struct row_attacher *attacher, struct row_image *image, uint6
 			    now_ns, decided, ctx);
 		governor__turned(&image->account);
 	}
-	/* the next time only what comes from here on counts: a program that was idle before tells nothing of its rates
-	 */
+	/* the next time only later costs count: a program that was idle before says nothing of its rates */
 	if (overdrawn || now_ns > image->mark_ns + (uint64_t)SHORTEST_NS)
 		mark(image, now_ns);
 	return overdrawn || governor__is_close(&share, &image->account);
 }
 
-/* Whether functions are to be measured now: their hits might overdraw a share, or it is a second since. */
+/* Whether functions are to be measured now: their hits might overdraw a share, or a second has passed. */
 static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns)
 {
 	double passed = (double)(now_ns - attacher->looked_ns);
-	double most = attacher->costs->entry_ns + row_costs__stepping_ns(attacher->costs); /* that a hit costs */
+	double most = attacher->costs->entry_ns + row_costs__stepping_ns(attacher->costs); /* cost of a hit */
 	bool due = hits < attacher->looked_hits || passed >= LOOK_NS ||
 		   (double)(hits - attacher->looked_hits) * most >= IDLE_SHARE * attacher->budget * passed;
 
@@ -377,7 +375,7 @@ static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns
 	return due;
 }
 
-/* Opens what fits. True where that has to wait until other links are gone. */
+/* Opens functions that fit. True where any is opened, or waits for other links to close. */
 static bool open_fitting(struct row_attacher *attacher, struct row_image *image, row_decided *decided, void *ctx)
 {
 	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->path, .pids = image->pids};
@@ -451,6 +449,6 @@ bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, dou
 		most = share;
 		costliest = image;
 	}
-	/* half of what is open of it lately */
+	/* half of its recent cost stays open */
 	return costliest && close_unfit(attacher, costliest, most / 2, debt_ns, now_ns, decided, ctx);
 }

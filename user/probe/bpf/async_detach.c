@@ -17,7 +17,7 @@ struct closing {
 };
 
 struct closer {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* guards all members below */
 	pthread_cond_t idle;  /* the last thread is about to end */
 	struct closing *queue;
 	size_t count, room;
@@ -46,7 +46,7 @@ void closer__free(struct closer *closer)
 	free(closer);
 }
 
-/* The next link that nothing has begun to close; NULL where there is none. */
+/* The next link that no thread has begun to close; NULL where there is none. */
 static struct kernel_link *begin(struct closer *closer)
 {
 	for (size_t i = 0; i < closer->count; i++)
@@ -57,7 +57,7 @@ static struct kernel_link *begin(struct closer *closer)
 	return NULL;
 }
 
-/* What is being closed stays in the queue until it is. */
+/* A link stays in the queue until it is closed. */
 static void remove_closed(struct closer *closer, const struct kernel_link *link)
 {
 	for (size_t i = 0; i < closer->count; i++)
@@ -117,7 +117,7 @@ void closer__close(struct closer *closer, struct kernel_link *link)
 	queued = !grow(&closer->queue, &closer->room, closer->count + 1, sizeof(*closer->queue));
 	if (queued)
 		closer->queue[closer->count++] = (struct closing){link, link->pid, false};
-	/* the kernel waits for a grace period at each: while one waits, the probes of the next go on costing */
+	/* the kernel waits for a grace period per link; meanwhile the next link's probes go on costing */
 	if (queued && closer->threads < THREADS_MOST && start(closer))
 		closer->threads++;
 	if (queued && !closer->threads)

@@ -28,7 +28,7 @@ struct kernel_side {
 	enum ladder_rung rung;
 	struct kernel_rung rungs[RUNGS];
 	struct facts facts;
-	bool no_return, held, switch_tells_state;
+	bool no_return, held, switch_has_state;
 	struct closer *closer;
 	bool looks_at_accounts; /* a program that user space runs can be loaded */
 	struct bpf_link *task_links[5];
@@ -86,7 +86,7 @@ static int refusal(int status, char *err, size_t err_size)
 	if (status == -EPERM || status == -EACCES) {
 		snprintf(err, err_size,
 			 "the kernel refused the BPF object (%s): missing CAP_BPF or CAP_PERFMON, or lockdown; `vapro "
-			 "check` tells",
+			 "check` shows which",
 			 strerror(-status));
 		return 3;
 	}
@@ -95,17 +95,17 @@ static int refusal(int status, char *err, size_t err_size)
 			 "this kernel has no BTF (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF is needed");
 		return 3;
 	}
-	snprintf(err, err_size, "this kernel takes no probes as vapro attaches them (%s); `vapro check` tells why",
+	snprintf(err, err_size, "this kernel takes no probes as vapro attaches them (%s); `vapro check` shows why",
 		 strerror(-status));
 	return status == -EINVAL || status == -ESRCH || status == -ENOENT || status == -EOPNOTSUPP ? 3 : 1;
 }
 
 /* Whether sched_switch has the state of the task that leaves among its arguments: after preempt, prev and next. */
-static bool switch_tells_state(void)
+static bool switch_has_state(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	const struct btf_type *type = NULL;
-	bool tells = true;
+	bool has_state = true;
 	int id = btf ? btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF) : -1;
 
 	if (id > 0)
@@ -113,12 +113,12 @@ static bool switch_tells_state(void)
 	if (type && btf_is_ptr(type))
 		type = btf__type_by_id(btf, type->type);
 	if (type && btf_is_func_proto(type))
-		tells = btf_vlen(type) > 4; /* the first is the tracepoint's own */
+		has_state = btf_vlen(type) > 4; /* the first is the tracepoint's own */
 	btf__free(btf);
-	return tells;
+	return has_state;
 }
 
-/* Which programs a rung needs, and how they will be attached. */
+/* Selects a rung's programs and how they will be attached. */
 static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
 {
 	struct bpf_program *session = side->bpf->progs.invocation, *entry = side->bpf->progs.invocation_entry,
@@ -131,8 +131,8 @@ static void prepare_programs(struct kernel_side *side, enum ladder_rung rung)
 	bpf_program__set_autoload(session, rung == RUNG_SESSION && !side->no_return);
 	bpf_program__set_autoload(exited, rung != RUNG_SESSION && !side->no_return);
 	bpf_program__set_autoload(side->bpf->progs.account_look, side->looks_at_accounts);
-	bpf_program__set_autoload(side->bpf->progs.task_switch, side->switch_tells_state);
-	bpf_program__set_autoload(side->bpf->progs.task_switch_before_5_18, !side->switch_tells_state);
+	bpf_program__set_autoload(side->bpf->progs.task_switch, side->switch_has_state);
+	bpf_program__set_autoload(side->bpf->progs.task_switch_before_5_18, !side->switch_has_state);
 }
 
 static int try_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
@@ -155,7 +155,7 @@ static int try_object(struct kernel_side *side, enum ladder_rung rung, const str
 	return error;
 }
 
-/* The program that user space runs is worth no more than what it tells: where it is in the way it is left out. */
+/* The program that user space runs is optional: it is left out where the object does not load with it. */
 static int load_object(struct kernel_side *side, enum ladder_rung rung, const struct vapro_config *config)
 {
 	int error = try_object(side, rung, config);
@@ -168,7 +168,7 @@ static int load_object(struct kernel_side *side, enum ladder_rung rung, const st
 	return error;
 }
 
-/* Down the ladder to the first rung that this kernel takes. 0 or the first rung's -errno. */
+/* Loads on the first rung that this kernel takes. Returns 0 or the first rung's -errno. */
 static int climb(struct kernel_side *side, const struct vapro_config *config)
 {
 	int error = 0;
@@ -179,7 +179,7 @@ static int climb(struct kernel_side *side, const struct vapro_config *config)
 
 		if (side->bpf || (config->attach && config->attach != rung + VAPRO_ATTACH_SESSION)) {
 			snprintf(learnt->reason, sizeof(learnt->reason), "not tried: %s",
-				 config->attach ? "another one was asked for" : "a better one works");
+				 config->attach ? "another one was requested" : "a better one works");
 			continue;
 		}
 		learnt->tried = true;
@@ -200,7 +200,7 @@ static int climb(struct kernel_side *side, const struct vapro_config *config)
 	return side->bpf ? 0 : error;
 }
 
-/* The code that reads counters makes the object bigger: without it the kernel may take it. */
+/* The kernel may take the object without the code that reads counters, which makes it bigger. */
 static int climb_uncounted(struct kernel_side *side, const struct vapro_config *config, struct counters *counters,
 			   int error)
 {
@@ -235,7 +235,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 	libbpf_set_print(quiet);
 	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
 	side->no_return = config->no_return;
-	side->switch_tells_state = switch_tells_state();
+	side->switch_has_state = switch_has_state();
 	side->looks_at_accounts = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_SYSCALL, NULL) > 0;
 	side->counters = counters;
 	error = climb(side, config);
@@ -244,7 +244,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 	if (!error)
 		facts__learn(&side->facts, side->rung != RUNG_PERF);
 	if (!error && side->rung == RUNG_PERF && !getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max; /* it needs a descriptor per site and half */
+		files.rlim_cur = files.rlim_max; /* perf links need a descriptor per site and half */
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	if (error) {
@@ -309,7 +309,7 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 
 	wanted.entry_only |= side->no_return;
 	if (closer__busy(side->closer, sites->pid))
-		closer__wait(side->closer); /* they would fire beside the new ones */
+		closer__wait(side->closer); /* old probes would fire beside the new ones */
 	if (hold)
 		kernel_side__hold(side, true);
 	status = ladder__open(side->rung, &programs, &wanted, link);
@@ -351,8 +351,8 @@ void kernel_side__hold(struct kernel_side *side, bool held)
 
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size)
 {
-	struct bpf_program *programs[] = {side->switch_tells_state ? side->bpf->progs.task_switch
-								   : side->bpf->progs.task_switch_before_5_18,
+	struct bpf_program *programs[] = {side->switch_has_state ? side->bpf->progs.task_switch
+								 : side->bpf->progs.task_switch_before_5_18,
 					  side->bpf->progs.task_wakeup, side->bpf->progs.task_exec,
 					  side->bpf->progs.task_exit, side->bpf->progs.task_new};
 
@@ -391,7 +391,7 @@ bool kernel_side__watches_syscalls(const struct kernel_side *side)
 	return side->syscall_links[0] != NULL;
 }
 
-/* What was begun when they were watched the last time has no end. */
+/* An interrupt begun in the last watched period has no end. */
 static int forget_interrupts(struct kernel_side *side)
 {
 	size_t size = bpf_map__value_size(side->bpf->maps.interrupted);
@@ -498,7 +498,7 @@ int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel
 		}
 		close(fd);
 	}
-	side->bpf->data->states_epoch++; /* what the threads found lately may have been copied half way */
+	side->bpf->data->states_epoch++; /* the threads' cached look-ups may have been copied half way */
 	return 0;
 }
 

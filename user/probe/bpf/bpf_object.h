@@ -19,15 +19,15 @@ struct counters;
 struct kernel_side;
 struct vapro_bpf;
 
-/* What was learnt of a rung: rungs below the one in use are not tried. */
+/* Result of trying a rung; rungs below the one in use are not tried. */
 struct kernel_rung {
 	bool tried, works;
-	char reason[160]; /* why not, or why it was not tried */
+	char reason[160]; /* why it fails or was not tried */
 };
 
 /*
- * Loads the object on the highest rung of the ladder that this kernel takes, or on the one that is
- * asked for, with the code that reads counters where there are any (NULL: none). Where no rung takes it
+ * Loads the object on the highest rung of the ladder that this kernel takes, or on the requested one,
+ * with the code that reads counters where there are any (NULL: none). Where no rung takes the object
  * with that code, it is loaded without, and the counters are given up. Returns NULL with a sentence in
  * err and in *status 3 where kernel or privileges do not allow it, else 1.
  */
@@ -35,17 +35,17 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 				      size_t err_size, int *status);
 void kernel_side__free(struct kernel_side *side);
 
-/* The skeleton, for those who read maps and shared memory. */
+/* The skeleton, for access to maps and shared memory. */
 struct vapro_bpf *kernel_side__bpf(struct kernel_side *side);
 
 enum ladder_rung kernel_side__rung(const struct kernel_side *side);
 
-/* What was learnt of all RUNGS. */
+/* The results of all RUNGS. */
 const struct kernel_rung *kernel_side__rungs(const struct kernel_side *side);
 
 const struct facts *kernel_side__facts(const struct kernel_side *side);
 
-/* Most functions of an image that should be probed: opening and closing takes long on the last rung. */
+/* Whether only common functions should be probed: opening and closing takes long on the last rung. */
 bool kernel_side__frugal(const struct kernel_side *side);
 
 /* Whether the entry program decides, call by call, if the return is hijacked. */
@@ -57,32 +57,32 @@ bool kernel_side__spares_returns(const struct kernel_side *side);
  */
 int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link);
 
-/* Takes probes out. Where that takes long it goes on in the background; link may be NULL. */
+/* Removes a link's probes, in the background where that takes long; link may be NULL. */
 void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link);
 
-/* Several at once, none of them NULL: where the kernel is waited for, it is for all together. */
+/* Removes several links at once, none of them NULL; the waits for the kernel overlap. */
 void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count);
 
-/* Waits until all that was unlinked is out. */
+/* Waits until all unlinked probes are gone. */
 void kernel_side__settle(struct kernel_side *side);
 
 /*
- * While held, calls are let go unseen: for times in which not all links are open, or some twice.
- * When it ends all threads begin anew.
+ * While held, calls are not recorded: for times in which not all links are open, or some twice.
+ * All threads start over when the hold ends.
  */
 void kernel_side__hold(struct kernel_side *side, bool held);
 
-/* Scheduler and process events on; system calls on or off. 0 or -errno. */
+/* Watch scheduler and process events; watch system calls or not. 0 or -errno. */
 int kernel_side__watch_tasks(struct kernel_side *side, char *err, size_t err_size);
 int kernel_side__watch_syscalls(struct kernel_side *side, bool on);
 bool kernel_side__watches_syscalls(const struct kernel_side *side);
 
-/* Interrupts of the whole node timed or not: each costs a little more then. 0 or -errno. */
+/* Times interrupts of the whole node or not: each costs a little more then. 0 or -errno. */
 int kernel_side__watch_interrupts(struct kernel_side *side, bool on);
 
 /* Begins to track a process in a counter slot; its threads are given state at once. 0 or -errno. */
 int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process);
-/* Flags of a tracked process are others from now on, those of its threads too. 0 or -errno. */
+/* Changes the flags of a tracked process and of its threads. 0 or -errno. */
 int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel_process *process);
 int kernel_side__untrack(struct kernel_side *side, pid_t pid);
 

@@ -20,7 +20,7 @@ static void there(int signal)
 	_exit(FACT_YES);
 }
 
-/* The kernel answers ENOSYS where it has no such call; EPERM is a seccomp filter's answer. */
+/* The kernel returns ENOSYS where it has no such call; a seccomp filter returns EPERM. */
 static enum fact has_syscall(long number)
 {
 	int status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What can be learnt about the running kernel's probes by trying, and cheaply. */
+/* Features of the running kernel's probes that are cheap to find out by trying. */
 #ifndef VAPRO_FACTS_H
 #define VAPRO_FACTS_H
 
@@ -15,8 +15,8 @@ struct facts {
 
 /*
  * Learns which of the two system calls are there. Both are for the kernel's own trampolines; called
- * from elsewhere one answers with SIGILL, so a child calls them. Fills in thread_filter too where
- * multi says that uprobe_multi links work here.
+ * from elsewhere one raises SIGILL, so a child calls them. Fills in thread_filter too where multi
+ * says that uprobe_multi links work here.
  */
 void facts__learn(struct facts *facts, bool multi);
 

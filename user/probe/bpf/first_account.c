@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "vapro.skel.h"
 
-/* One that runs, or waits for a CPU, is not known to do either. */
+/* State R does not show whether a thread runs or waits for a CPU. */
 static u32 kind_of(char state)
 {
 	return state == 'T' || state == 't' ? ACCOUNT_STOPPED

@@ -35,7 +35,7 @@ struct link_perf {
 	uint64_t cookie;
 };
 
-/* One half of a probe: what is linked to which program. */
+/* One half of a probe: its entry or its return, and their program. */
 struct half {
 	int program;
 	uint32_t attach_type;
@@ -83,7 +83,7 @@ static int multi_link(const struct half *half, const char *path, const uint64_t 
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* A number after prefix in a file of the uprobe PMU. */
+/* Reads a number by a format from a file of the uprobe PMU. */
 static int pmu_number(const char *name, const char *format, unsigned int *number)
 {
 	char path[128];
@@ -126,8 +126,8 @@ static int perf_link(const struct half *half, const char *path, uint64_t offset,
 }
 
 /*
- * What kernels say of a site they will not probe: an instruction that may not be moved (ENOTSUPP;
- * EINVAL on arm64), one they cannot decode, an offset past the file's end.
+ * Kernels refuse a site with these errors: an instruction that may not be moved (ENOTSUPP; EINVAL on
+ * arm64), one they cannot decode, an offset past the file's end.
  */
 static bool is_refusal(int status)
 {
@@ -315,7 +315,7 @@ void ladder__close_all(struct kernel_link *const *links, size_t count)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* What rungs are tried on: nobody else calls it. */
+/* Rungs are tried on this function; it has no other use. */
 __attribute__((noinline)) static void tried_function(void)
 {
 	__asm__ volatile("" ::: "memory");
@@ -348,7 +348,7 @@ static int try_link(enum ladder_rung rung, const struct process *self, int progr
 	if (!mapping)
 		return -ENOENT;
 	offset = (uint64_t)(uintptr_t)tried_function - mapping->start + mapping->offset;
-	tried_function(); /* its page is in memory then */
+	tried_function(); /* brings its page into memory */
 	status = ladder__open(rung, &programs, &sites, &link);
 	if (!status)
 		ladder__close(link);

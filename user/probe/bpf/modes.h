@@ -27,7 +27,7 @@ enum {
 /* Descriptors of loaded programs; -1 where the rung does not need one. */
 struct ladder_programs {
 	int session;	   /* entry and return of sessions */
-	int entry, exited; /* of the other rungs; entry on every rung */
+	int entry, exited; /* other rungs; entry on every rung */
 };
 
 /* Sites of one file that are probed together. */
@@ -36,15 +36,15 @@ struct kernel_sites {
 	const uint64_t *offsets, *cookies;
 	uint32_t count;
 	/*
-	 * 0: all processes. Else only this one gets probes, but where another link has put one at the same
-	 * site of another process, that one's returns are hijacked too: kernels filter programs, not returns.
+	 * 0: all processes. Else only this process gets probes, but where another link has one at the same
+	 * site of another process, its returns are hijacked too: kernels filter programs, not returns.
 	 */
 	pid_t pid;
-	bool entry_only; /* no return is hijacked; what the entry program answers has no effect */
-	bool *refused;	 /* NULL, or count of them: set for sites the kernel will not probe */
+	bool entry_only; /* no return is hijacked; the entry program's return value has no effect */
+	bool *refused;	 /* NULL, or one per site: set where the kernel will not probe it */
 };
 
-/* What was opened for them: one or two links, or with perf one per site and half. */
+/* Links opened for sites: one or two, or with perf one per site and half. */
 struct kernel_link {
 	enum ladder_rung rung;
 	pid_t pid;
@@ -61,7 +61,7 @@ int ladder__try(enum ladder_rung rung, char *reason, size_t reason_size);
 /*
  * Whether uprobe_multi and session links for one process run the program on that thread alone and
  * not on all threads of the process (kernels before 6.10, unless mended): 1 or 0, -errno where it
- * cannot be told.
+ * is unknown.
  */
 int ladder__filters_by_thread(void);
 
@@ -72,10 +72,10 @@ int ladder__filters_by_thread(void);
 int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, const struct kernel_sites *sites,
 		 struct kernel_link **link);
 
-/* Entries go first, so that no call is entered whose return would stay away. Blocks until no probe is left. */
+/* Closes entries first, so that no call is entered whose return is unseen. Blocks until no probe is left. */
 void ladder__close(struct kernel_link *link);
 
-/* Closes several, at most LADDER_TOGETHER at a time: the kernel waits for each, and they wait together. */
+/* Closes several links, at most LADDER_TOGETHER at a time: the kernel waits for each, and the waits overlap. */
 #define LADDER_TOGETHER 8
 
 void ladder__close_all(struct kernel_link *const *links, size_t count);

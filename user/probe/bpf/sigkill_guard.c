@@ -21,9 +21,9 @@ static int enter(void *ctx)
 {
 	struct sheltered *sheltered = ctx;
 
-	/* kill -9 of our group, or of all of our name, is not for it */
+	/* kill -9 of the daemon's group or name must not reach this process */
 	setpgid(0, 0);
-	prctl(PR_SET_NAME, "vapro-shelter");
+	prctl(PR_SET_NAME, "vapro-guard");
 	sheltered->result = sheltered->work(sheltered->ctx);
 	return 0;
 }
@@ -38,7 +38,7 @@ int shelter__run(int (*work)(void *ctx), void *ctx)
 	if (stack != MAP_FAILED) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_BLOCK, &all, &before);
-		/* as vfork: this thread's own storage is the other's meanwhile */
+		/* as vfork: the child uses this thread's own storage meanwhile */
 		pid = clone(enter, stack + STACK_BYTES, CLONE_VM | CLONE_FILES | CLONE_VFORK, &sheltered);
 		if (pid > 0)
 			waitpid(pid, NULL, __WALL);

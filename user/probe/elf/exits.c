@@ -5,10 +5,10 @@
 #include <string.h>
 
 #define PARTS_MAX 32
-#define BYTES_MAX 1048576 /* of all parts */
+#define BYTES_MAX 1048576 /* bytes of all parts */
 #define FAMILY_LETTERS 5  /* GOMP_, pthre, sem_w, __kmp */
 
-/* What an instruction does to the line. */
+/* Where control goes after an instruction. */
 enum flow {
 	FLOW_ON,
 	FLOW_RETURN,
@@ -27,7 +27,7 @@ struct step {
 
 struct part {
 	uint64_t start, size;
-	bool own; /* the function's, else what it calls last */
+	bool own; /* the function's, else that of a function it calls last */
 };
 
 struct search {
@@ -35,7 +35,7 @@ struct search {
 	struct exits *exits;
 	const struct image_symbol *function;
 	bool follow;
-	bool framed; /* frame information tells the stack at entry */
+	bool framed; /* frame information gives the stack at entry */
 	int64_t at_entry;
 	struct part parts[PARTS_MAX];
 	size_t part_count;
@@ -62,8 +62,8 @@ static struct step step_at(uint64_t vaddr, const uint8_t *code, size_t left)
 		step.flow = instruction.always ? FLOW_JUMP : FLOW_BRANCH;
 		step.target = instruction.target;
 		break;
-	case TARGET_SLOT:    /* of the linker's table */
-	case TARGET_POINTER: /* of an object's methods */
+	case TARGET_SLOT:    /* linker's table */
+	case TARGET_POINTER: /* object's method */
 		step.flow = FLOW_THROUGH;
 		break;
 	default:
@@ -108,7 +108,7 @@ static struct step step_at(uint64_t vaddr, const uint8_t *code, size_t left)
 }
 
 #else
-#error "no such CPU here: tell its returns and jumps"
+#error "unknown CPU: add its returns and jumps"
 #endif
 
 static bool inside(const struct search *search, uint64_t vaddr)
@@ -119,7 +119,7 @@ static bool inside(const struct search *search, uint64_t vaddr)
 	return false;
 }
 
-/* Whether the stack at an instruction is known to be another than at entry. */
+/* Whether the stack at an instruction is known to differ from that at entry. */
 static bool stack_moved(struct search *search, uint64_t vaddr)
 {
 	int64_t here;
@@ -196,7 +196,7 @@ static bool is_cold_part(const struct search *search, uint64_t vaddr)
 
 /*
  * Whether a tail call may be followed: into an internal function, or an exported one of the same
- * family. Others have many callers, who would pay for exits that are none of theirs.
+ * family. Others have many callers, which would pay for exits that are not theirs.
  */
 static bool may_follow(const struct search *search, uint64_t vaddr)
 {
@@ -207,7 +207,7 @@ static bool may_follow(const struct search *search, uint64_t vaddr)
 	       !image__is_exported(search->image, vaddr);
 }
 
-/* A jump to somewhere else: to a part of the function, or a tail call. */
+/* Handles a jump elsewhere: to a part of the function, or a tail call. */
 static void leave(struct search *search, const struct part *from, const struct step *step, uint64_t vaddr,
 		  const uint8_t *code)
 {

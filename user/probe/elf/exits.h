@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where a function is left: for rows whose exits are probes of their own (ARCHITECTURE section 2.3).
+ * Finds where a function is left, for rows whose exits are probes of their own (ARCHITECTURE section 2.3).
  * At a `ret` the stack pointer is what it was at entry, on all our CPUs.
  *
  * The function's bytes are read straight through, and those of the parts that the compiler put
  * elsewhere. A jump out of it is a tail call where the stack is as at entry, else it leads to such a
- * part. Where tail calls are followed, the exits of what they lead to are exits too: who compares
+ * part. Where tail calls are followed, the exits of their targets are exits too: users that compare
  * stack pointers can share them, and a barrier whose whole body is `jmp` to the waiting function is
  * seen to wait. Elsewhere the jump itself is the exit.
  */
@@ -28,8 +28,7 @@ struct exits {
 	size_t count;
 	const char *reason; /* why the function must be left alone, or NULL; static text */
 	const char *unseen; /* why some exit is not seen, or NULL; static text */
-	/* where the reason is that the decoder does not know an instruction: its address, and the bytes that are there
-	 */
+	/* address and bytes of an instruction that the decoder does not know, where that is the reason */
 	uint64_t undecoded;
 	uint8_t undecoded_bytes[EXITS_BYTES];
 	size_t undecoded_count;

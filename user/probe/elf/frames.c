@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The asker's side: nothing of the answer is believed before it is checked. */
+/* The requesting side: each field of the response is checked before use. */
 #include "probe/elf/frames.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Distances are only read through, by a kernel side that checks each access: any that fit will do. */
+/* The kernel side checks each access through these distances: any value that fits will do. */
 static void get_frame(struct flat_reader *reader, struct frame *frame)
 {
 	frame->rule = (enum frame_rule)flat__get_upto(reader, FRAME_RULES - 1);
@@ -37,7 +37,7 @@ int frames__ask(int fd, const uint64_t *offsets, size_t count, struct frame *fra
 	for (size_t i = 0; i < count; i++)
 		get_frame(&reader, &frames[i]);
 	if (!flat__done(&reader)) {
-		snprintf(err, err_size, "its confined reader gave an answer that makes no sense");
+		snprintf(err, err_size, "its confined reader gave a response that makes no sense");
 		status = -EBADMSG;
 	}
 	free(answer.data);

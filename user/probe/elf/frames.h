@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How an unwinder leaves the frames that some calls of an image return to, looked up in its .eh_frame by the
- * confined reader (target/confine.h) for just those addresses.
+ * Unwind rules of the frames that some calls of an image return to, looked up in its .eh_frame by the confined
+ * reader (sandbox/confine.h) for just those addresses.
  */
 #ifndef VAPRO_FRAMES_H
 #define VAPRO_FRAMES_H
@@ -12,7 +12,7 @@
 #include "sandbox/confine.h"
 
 #define FRAMES_SERVICE "frames"
-#define FRAMES_MOST 64 /* asked for at once */
+#define FRAMES_MOST 64 /* addresses per query */
 
 enum frame_rule {
 	FRAME_FOUND,
@@ -23,7 +23,7 @@ enum frame_rule {
 
 struct frame {
 	enum frame_rule rule;
-	struct kernel_hop hop; /* where one was found */
+	struct kernel_hop hop; /* valid with FRAME_FOUND */
 };
 
 /*

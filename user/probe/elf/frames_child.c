@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The reader's side of a question for frames. All of it runs confined, on bytes that may be anything. */
+/* The reader's side of a query for frames. All of it runs confined, on bytes that may be anything. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -36,7 +36,7 @@ int frames__answer(struct flat_reader *about, struct confine_file *files, unsign
 	struct image *image;
 
 	if (file_count != 1 || about->bad) {
-		snprintf(err, err_size, "the question makes no sense");
+		snprintf(err, err_size, "the query makes no sense");
 		return -EINVAL;
 	}
 	image = image__from_bytes(files[0].data, files[0].size, "", err, err_size);
@@ -58,7 +58,7 @@ int frames__answer(struct flat_reader *about, struct confine_file *files, unsign
 	}
 	image__free(image);
 	if (!flat__done(about)) {
-		snprintf(err, err_size, "the question makes no sense");
+		snprintf(err, err_size, "the query makes no sense");
 		return -EINVAL;
 	}
 	return 0;

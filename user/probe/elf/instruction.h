@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One decoded x86-64 instruction, of which only what probe sites depend on is kept: its length, where
- * control goes after it, and which argument registers and whether the stack pointer it writes. The
- * decoder is Zydis, which knows VEX, EVEX and CET instructions, and says of every operand, the implicit
- * ones too, whether it is written. No other CPU needs it.
+ * One decoded x86-64 instruction, reduced to what probe sites depend on: its length, where control goes
+ * after it, and which argument registers and whether the stack pointer it writes. The decoder is Zydis,
+ * which knows VEX, EVEX and CET instructions, and says of every operand, the implicit ones too, whether
+ * it is written. No other CPU needs the decoder.
  */
 #ifndef VAPRO_INSTRUCTION_H
 #define VAPRO_INSTRUCTION_H
@@ -28,7 +28,7 @@ enum instruction_target {
 struct instruction {
 	uint64_t address;
 	uint8_t size;
-	bool jump;	     /* of any kind, conditional or not; xbegin is one */
+	bool jump;	     /* jump of any kind, conditional or not; xbegin is one */
 	bool always;	     /* a jump that is never passed over */
 	bool call, returns;  /* a near call; a near or far return */
 	bool leaves_line;    /* control may go on elsewhere than at the next instruction */

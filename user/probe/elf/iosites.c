@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The wrappers are disassembled; .eh_frame tells how far the stack has moved at each `syscall`. */
+/* The wrappers are disassembled; .eh_frame shows how far the stack has moved at each `syscall`. */
 #include "probe/elf/iosites.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Without leading underscores, so that aliases are found whichever of them a libc exports. */
+/* Names lack leading underscores, so that aliases are found whichever of them a libc exports. */
 static const char *const wrappers[] = {
     "read",   "write",	  "pread64", "pwrite64", "pread", "pwrite", "readv", "writev",	  "preadv", "pwritev",
     "open64", "openat64", "open",    "openat",	 "creat", "close",  "fsync", "fdatasync", "lseek",  "lseek64",

@@ -10,16 +10,16 @@
 #include "target/image.h"
 
 struct io_site {
-	uint64_t vaddr;	      /* of the instruction after `syscall`, as linked: the ip that sys_enter shows */
+	uint64_t vaddr;	      /* address after `syscall`, as linked: the ip that sys_enter shows */
 	uint64_t offset;      /* the same in the file */
 	int32_t displacement; /* the return address lies at sp + displacement */
-	const char *name;     /* of the wrapper; static text */
+	const char *name;     /* wrapper's name; static text */
 };
 
 /*
  * Finds the IO system calls of libc's wrappers, at most max of them, by address. Returns how many
- * were found or -ENOMEM. An address that is not among them has a caller that cannot be told: from
- * glibc 2.41 on cancellable calls are made by a helper common to all, and none is found for those.
+ * were found or -ENOMEM. The caller at any other address is unknown: from glibc 2.41 on cancellable
+ * calls are made by a helper common to all, and none is found for those.
  */
 int iosites__find(struct image *image, struct io_site *out, size_t max);
 

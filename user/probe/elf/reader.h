@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The questions a confined reader answers (target/confine.h); the first call of the programs' main(). */
+/* The queries that a confined reader serves (sandbox/confine.h); the first call of the programs' main(). */
 #ifndef VAPRO_READER_H
 #define VAPRO_READER_H
 

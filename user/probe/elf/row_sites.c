@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The asker's side of rows: nothing of the answer is believed before it is checked. */
+/* The requesting side of rows: each field of the response is checked before use. */
 #include "probe/elf/row_sites.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static uint64_t cookie_of(unsigned int row, enum site_class class, bool exit)
 	       (exit ? KERNEL_SITE_EXIT : 0);
 }
 
-/* A place of the file that a probe may go to. */
+/* Reads a file offset that a probe may go to. */
 static uint64_t get_offset(struct flat_reader *reader, uint64_t file_bytes)
 {
 	return flat__get_upto(reader, file_bytes ? file_bytes - 1 : 0);
@@ -104,8 +104,8 @@ static int get(struct row_sites *sites, struct flat_reader *reader, const unsign
 	return status ? status : flat__done(reader) ? 0 : -EBADMSG;
 }
 
-static struct row_sites *ask(int fd, const char *label, const struct flat *about, const unsigned int *rows,
-			     size_t count, char *err, size_t err_size)
+static struct row_sites *query(int fd, const char *label, const struct flat *about, const unsigned int *rows,
+			       size_t count, char *err, size_t err_size)
 {
 	struct confine_question question = {
 	    .service = ROW_SITES_SERVICE, .about = about, .files = {fd}, .file_count = 1};
@@ -124,7 +124,7 @@ static struct row_sites *ask(int fd, const char *label, const struct flat *about
 	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
 	status = fstat(fd, &st) ? -errno : get(sites, &reader, rows, count, (uint64_t)st.st_size);
 	snprintf(sentence, sizeof(sentence), "%s",
-		 status == -EBADMSG ? "its confined reader gave an answer that makes no sense" : strerror(-status));
+		 status == -EBADMSG ? "its confined reader gave a response that makes no sense" : strerror(-status));
 out:
 	free(answer.data);
 	if (!status)
@@ -155,7 +155,7 @@ struct row_sites *row_sites__ask(int fd, const char *label, const unsigned int *
 		flat__put(&about, row->kind);
 		flat__put(&about, arguments_of(row));
 	}
-	sites = ask(fd, label, &about, rows, count, err, err_size);
+	sites = query(fd, label, &about, rows, count, err, err_size);
 	free(about.data);
 	return sites;
 }
@@ -172,7 +172,7 @@ struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, 
 	flat__put_text(&about, "");
 	flat__put(&about, kind);
 	flat__put(&about, 0);
-	sites = ask(fd, label, &about, NULL, 1, err, err_size);
+	sites = query(fd, label, &about, NULL, 1, err, err_size);
 	free(about.data);
 	return sites;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The probes of rows with exit sites in one image: where each function of it is entered and left, as
- * the confined reader (target/confine.h) finds out. Knows no process and no kernel.
+ * The probes of rows with exit sites in one image: where each of its functions is entered and left, as
+ * the confined reader (sandbox/confine.h) finds out. Knows no process and no kernel.
  */
 #ifndef VAPRO_ROW_SITES_H
 #define VAPRO_ROW_SITES_H
@@ -21,11 +21,11 @@ struct row_site {
 struct row_function {
 	unsigned int row;
 	uint64_t entry; /* file offset of the function */
-	char *name;	/* of its symbol; "" where it has none */
+	char *name;	/* symbol's name; "" where there is none */
 	struct row_site *sites;
 	size_t site_count;
-	bool shifted, stepped; /* of its entry's probe */
-	bool ends_elsewhere;   /* some exits lie in functions that it ends in, or in parts of its own apart from it */
+	bool shifted, stepped; /* flags of its entry's probe */
+	bool ends_elsewhere;   /* some exits lie in functions it calls last, or in parts put elsewhere */
 	uint32_t exit_sites, exit_stepped;
 };
 
@@ -38,7 +38,7 @@ struct row_sites {
 	char build_id[IMAGE_BUILD_ID_MAX];
 	struct row_function *functions;
 	size_t function_count, function_room;
-	struct row_skip *skips; /* left alone, or not fully seen */
+	struct row_skip *skips; /* functions left alone, or not fully seen */
 	size_t skip_count, skip_room;
 };
 
@@ -50,8 +50,8 @@ struct row_sites *row_sites__ask(int fd, const char *label, const unsigned int *
 				 size_t err_size);
 
 /*
- * The same for the function that begins at a file offset and, with all, every other one that a compiler outlined for
- * a team of threads, as its symbol says: in one query. They are rows of this kind without a number yet.
+ * Finds the function that begins at a file offset and, with all, every other one that a compiler outlined for a team
+ * of threads, as its symbol says: in one query. The functions are rows of this kind without a number yet.
  */
 struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, bool all, enum kernel_row_kind kind,
 				    char *err, size_t err_size);
@@ -70,7 +70,7 @@ int row_sites__answer(struct flat_reader *about, struct confine_file *files, uns
 		      struct flat *answer, char *err, size_t err_size);
 
 /*
- * Whether a symbol is the function a person named: by its name, its C++ name without arguments
+ * Whether a symbol is the function a user named: by its name, its C++ name without arguments
  * (a::b), or as a copy that a compiler made of it (name.constprop.0). Templates have mangled names only.
  */
 bool row_sites__matches(const char *symbol, const char *wanted);

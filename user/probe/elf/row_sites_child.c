@@ -23,11 +23,11 @@ struct reading {
 	struct image *image;
 	struct wanted *wanted;
 	size_t wanted_count;
-	uint64_t offset; /* + 1; 0: look for wanted ones by name */
+	uint64_t offset; /* file offset + 1; 0: find functions by name */
 	bool all;	 /* with an offset: every outlined function as well */
 	uint64_t *entries;
 	size_t entry_room, function_count, skip_count;
-	bool found; /* the one at the offset */
+	bool found; /* function at the offset */
 	struct flat functions, skips;
 	int status;
 };
@@ -50,7 +50,7 @@ static bool plain_name(const char *symbol, char *name, size_t size)
 	do {
 		size_t length = 0;
 
-		if (*at == 'L') /* of internal linkage */
+		if (*at == 'L') /* internal linkage */
 			at++;
 		for (; isdigit((unsigned char)*at) && length < size; at++)
 			length = 10 * length + (size_t)(*at - '0');
@@ -102,7 +102,7 @@ static bool known(const struct reading *reading, uint64_t entry)
 {
 	for (size_t i = 0; i < reading->function_count; i++)
 		if (reading->entries[i] == entry)
-			return true; /* two names of one place, or versions */
+			return true; /* two names or versions of one function */
 	return false;
 }
 
@@ -131,7 +131,7 @@ static void keep_apart(struct image *image, const struct image_symbol *symbol, c
 	}
 }
 
-/* Why the exits of a function are not known: "not all decodable: 62 f1 7c 48 10 07 at +0x1c". */
+/* Words why a function's exits are not known: "not all decodable: 62 f1 7c 48 10 07 at +0x1c". */
 static const char *reason_of(const struct exits *exits, const struct image_symbol *symbol, char *text, size_t size)
 {
 	size_t used;
@@ -246,7 +246,7 @@ int row_sites__answer(struct flat_reader *about, struct confine_file *files, uns
 	int status = read_wanted(about, &reading);
 
 	if (status || file_count != 1) {
-		snprintf(err, err_size, "the question makes no sense");
+		snprintf(err, err_size, "the query makes no sense");
 		free(reading.wanted);
 		return status ? status : -EINVAL;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the asker and the reader of rows agree on; nobody else includes it.
+ * The format that both sides of a query for rows share; no other file includes it.
  *
- * Question: offset + 1 or 0, whether all outlined functions are wanted, count, then per row symbol, kind, arguments.
- * Answer: build-id, functions (index in the question, name, entry, shift, class, exits (offset, class)), skips
+ * Query: offset + 1 or 0, whether all outlined functions are wanted, count, then per row symbol, kind, arguments.
+ * Response: build-id, functions (index in the query, name, entry, shift, class, exits (offset, class)), skips
  * (function, entry, reason).
  */
 #ifndef VAPRO_ROW_SITES_PRIVATE_H

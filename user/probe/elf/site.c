@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Choosing the instruction that a probe replaces. See site.h for the rules (a)-(e).
+ * Chooses the instruction that a probe replaces. See site.h for the rules (a)-(e).
  *
  * Two things are decided from the instruction's bytes, as the kernel does it (arch/x86/kernel/
- * uprobes.c): whether it emulates the instruction, and whether it refuses it. What an instruction
- * writes and where it leads is the decoder's to say.
+ * uprobes.c): whether it emulates the instruction, and whether it refuses it. The decoder says what an
+ * instruction writes and where it leads.
  *
  * Indirect jumps and rule (c). The targets of a jump table are not in the code, so a function with
  * `jmp *reg` or `jmp *table(,reg,8)` could in principle land in (entry, k]. But a jump leaves the
@@ -68,8 +68,8 @@ static bool is_prefix(uint8_t byte)
 }
 
 /*
- * Class of one instruction. Of the nops only those that compilers put at the head of functions
- * count: kernels before 6.17 single-step 0f 1f 40 00, and those before 6.2 refuse 66 90.
+ * Class of one instruction. Only nops that compilers put at the head of functions count: kernels
+ * before 6.17 single-step 0f 1f 40 00, and those before 6.2 refuse 66 90.
  */
 enum site_class site__classify(const uint8_t *bytes, size_t size, const char **why)
 {
@@ -141,7 +141,7 @@ enum site_class site__classify(const uint8_t *bytes, size_t size, const char **w
 	return SITE_STEPPED;
 }
 
-/* What rule (c) needs of a function; filled by the first candidate that asks. */
+/* Input of rule (c) for a function; filled in for the first candidate. */
 struct landings {
 	bool known;
 	uint64_t first;	    /* the first landing place after the entry, UINT64_MAX where there is none */
@@ -188,7 +188,7 @@ static void find_landings(struct image *image, const struct image_symbol *functi
 	}
 }
 
-/* Rules (b) and (c) for an instruction that is otherwise fit. Returns NULL or why not. */
+/* Checks rules (b) and (c) for an otherwise fit instruction. Returns NULL or why not. */
 static const char *check_site(struct image *image, uint64_t entry, uint64_t vaddr, const struct landings *landings)
 {
 	int64_t at_entry, here;

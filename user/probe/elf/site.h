@@ -4,7 +4,7 @@
  * entry is straight, (b) the stack pointer is what it is at entry, by .eh_frame's CFA at k and by
  * the instructions passed, (c) no branch of the function and no other symbol lands in (entry, k],
  * (d) no argument register that the row reads is written before k, (e) the kernel emulates the
- * instruction (nop5 only at k = 0). Otherwise the entry itself. Cost is the reason: an emulated
+ * instruction (nop5 only at k = 0). Otherwise it is the entry itself. Cost is the reason: an emulated
  * instruction costs one trap, any other is single-stepped.
  */
 #ifndef VAPRO_SITE_H
@@ -16,7 +16,7 @@ enum site_class {
 	SITE_EMULATED, /* push, jmp, jcc, call, nop: one trap */
 	SITE_NOP5,     /* optimised by kernels from 6.18 on; only at an entry */
 	SITE_STEPPED,  /* single-stepped out of line: two traps */
-	SITE_REFUSED,  /* must not be probed: reason tells */
+	SITE_REFUSED,  /* must not be probed: reason says why */
 	SITE_CLASSES,
 };
 

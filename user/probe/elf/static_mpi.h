@@ -17,7 +17,7 @@ void static_mpi__free(struct static_mpi *known);
 
 /*
  * Fills process->linked of a process that maps no MPI library. An executable that was stripped, or that
- * cannot be read, has no MPI as far as anybody can tell.
+ * cannot be read, counts as having no MPI.
  */
 void static_mpi__look(struct static_mpi *known, struct process *process);
 

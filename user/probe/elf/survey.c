@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The asker's side of a survey: nothing of the answer is believed before it is checked. */
+/* The requesting side of a survey: each field of the response is checked before use. */
 #include "probe/elf/survey.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "target/image_tables.h"
 
 struct survey {
-	uint8_t *data; /* where the texts lie */
+	uint8_t *data; /* response; holds the texts */
 	struct image *image;
 	struct survey_function *functions;
 	size_t function_count;
@@ -69,7 +69,7 @@ static void get_io(struct survey *survey, struct flat_reader *reader, struct io_
 		reader->bad = true;
 }
 
-/* Distances are only read through, by a kernel side that checks each access: any that fit will do. */
+/* The kernel side checks each access through these distances: any value that fits will do. */
 static void get_call(struct flat_reader *reader, struct transparent_call *call)
 {
 	call->vaddr = (uint32_t)flat__get_upto(reader, UINT32_MAX);
@@ -132,10 +132,10 @@ struct survey *survey__ask(int fd, const char *label, unsigned int parts, const 
 	if (status)
 		goto out;
 	survey->data = answer.data;
-	/* the reader may have seen less of the file than is there now, never more than was asked of it */
+	/* the reader may have seen less of the file than is there now, never more than it was given */
 	status = fstat(fd, &st) ? -errno : get(survey, answer.size, (uint64_t)st.st_size, label, wanted, wanted_count);
 	if (status == -EBADMSG)
-		snprintf(sentence, sizeof(sentence), "its confined reader gave an answer that makes no sense");
+		snprintf(sentence, sizeof(sentence), "its confined reader gave a response that makes no sense");
 	else if (status)
 		snprintf(sentence, sizeof(sentence), "out of memory");
 out:

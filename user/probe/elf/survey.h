@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The survey of an image: all that vapro needs to know of a user's executable or library, found out
- * in the confined reader (target/confine.h) and told as checked tables. Which functions to look for
- * is part of the question, since rows are data.
+ * in the confined reader (sandbox/confine.h) and returned as checked tables. The query says which
+ * functions to look for, since rows are data.
  */
 #ifndef VAPRO_SURVEY_H
 #define VAPRO_SURVEY_H
@@ -18,16 +18,16 @@
 enum survey_part {
 	SURVEY_NAMES = 1, /* functions and objects by name: for call-sites and handles */
 	SURVEY_IO = 2,	  /* libc's system calls */
-	SURVEY_CALLS = 4, /* of a transparent image: where its calls lead back to */
+	SURVEY_CALLS = 4, /* a transparent image's calls and where they return to */
 };
 
 struct survey_wanted {
 	const char *symbol;	/* MPI_X stands for PMPI_X as well */
-	unsigned int arguments; /* that are read: site__choose() */
+	unsigned int arguments; /* bits of those read: site__choose() */
 };
 
 struct survey_function {
-	size_t wanted; /* index in the question */
+	size_t wanted; /* index in the query */
 	struct image_symbol symbol;
 	struct site site;
 };
@@ -46,8 +46,7 @@ void survey__free(struct survey *survey);
 /* Build-id, segments and, with SURVEY_NAMES, symbols: an image without its bytes. */
 struct image *survey__image(const struct survey *survey);
 
-/* Wanted functions that the image defines, by address; aliases share one. Refused ones are among them. Names are the
- * wanted ones. */
+/* Wanted functions that the image defines, refused ones too, by address; aliases share one. Names are those wanted. */
 const struct survey_function *survey__functions(const struct survey *survey, size_t *count);
 
 const struct transparent_call *survey__calls(const struct survey *survey, size_t *count);

@@ -117,7 +117,7 @@ int survey__answer(struct flat_reader *about, struct confine_file *files, unsign
 	int status = read_wanted(about, &search);
 
 	if (status || file_count != 1) {
-		snprintf(err, err_size, "the question makes no sense");
+		snprintf(err, err_size, "the query makes no sense");
 		return status ? status : -EINVAL;
 	}
 	search.image = image__from_bytes(files[0].data, files[0].size, "", err, err_size);

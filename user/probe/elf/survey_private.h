@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the two ends of a survey agree on; nobody else includes it. */
+/* Limits that both sides of a survey share; no other file includes it. */
 #ifndef VAPRO_SURVEY_PRIVATE_H
 #define VAPRO_SURVEY_PRIVATE_H
 
@@ -8,7 +8,7 @@
 #define SURVEY_TEXT_MAX 128
 #define SURVEY_IO_MAX 64
 
-/* Least bytes of a function, of an IO site and of a call in the answer. */
+/* Least bytes of a function, of an IO site and of a call in the response. */
 #define SURVEY_FUNCTION_BYTES (8 * 8 + 2)
 #define SURVEY_IO_BYTES (3 * 8)
 #define SURVEY_CALL_BYTES (5 * 8)

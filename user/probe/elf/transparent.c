@@ -108,7 +108,7 @@ static int read_text(struct found *found, const uint8_t *code, uint64_t vaddr, u
 }
 
 #else
-#error "no such CPU here: say which instructions call"
+#error "unknown CPU: add its call instructions"
 #endif
 
 int transparent__find(struct image *image, struct transparent_call **calls)

@@ -2,8 +2,8 @@
 /*
  * Transparent images (ARCHITECTURE section 3): language bindings and wrappers of a site, between the
  * application and the functions that are probed. A call-site inside one is hopped over to the true
- * caller. What an unwinder would know at each call of the image is made into a table beforehand, so
- * that the kernel side finds the caller with one look and one read.
+ * caller. A table made beforehand holds what an unwinder would know at each call of the image, so that
+ * the kernel side finds the caller with one look-up and one read.
  */
 #ifndef VAPRO_TRANSPARENT_H
 #define VAPRO_TRANSPARENT_H
@@ -18,8 +18,7 @@ struct transparent_call {
 	struct kernel_hop hop;
 };
 
-/* Whether an image of this base name is transparent: the MPI libraries' bindings, or one of more (globs joined by ',').
- */
+/* Whether an image of this base name is transparent: a binding of an MPI library, or one of more (globs by ','). */
 bool transparent__is(const char *basename, const char *more);
 
 /*

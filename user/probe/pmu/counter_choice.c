@@ -11,7 +11,7 @@
 
 #define TRY_LOOPS 100000
 
-/* What the kernel knows by itself, on whatever CPU. */
+/* Events that the kernel knows itself, on any CPU. */
 static const struct {
 	const char *name;
 	uint32_t type;
@@ -29,23 +29,23 @@ static const struct {
     {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
 };
 
-/* Rate of the time-stamp counter, as the kernel tells it to whoever maps an event; 0 where it does not. */
+/* Rate of the time-stamp counter, as the kernel shows it in an event's mapped page; 0 where it does not. */
 static double find_tsc_hz(void)
 {
 	struct perf_event_attr attr = {
 	    .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_TASK_CLOCK};
 	long page = sysconf(_SC_PAGESIZE);
 	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	struct perf_event_mmap_page *told;
+	struct perf_event_mmap_page *mapped;
 	double hz = 0;
 
 	if (fd < 0)
 		return 0;
-	told = mmap(NULL, (size_t)page, PROT_READ, MAP_SHARED, fd, 0);
-	if (told != MAP_FAILED) {
-		if (told->cap_user_time && told->time_mult)
-			hz = 1e9 * (double)(1ULL << told->time_shift) / told->time_mult;
-		munmap(told, (size_t)page);
+	mapped = mmap(NULL, (size_t)page, PROT_READ, MAP_SHARED, fd, 0);
+	if (mapped != MAP_FAILED) {
+		if (mapped->cap_user_time && mapped->time_mult)
+			hz = 1e9 * (double)(1ULL << mapped->time_shift) / mapped->time_mult;
+		munmap(mapped, (size_t)page);
 	}
 	close(fd);
 	return hz;
@@ -70,7 +70,7 @@ int choice__look(struct counters *counters, char *err, size_t err_size)
 		counters->provider = "clock";
 		counters->cpus = counters->online;
 		snprintf(counters->note, sizeof(counters->note),
-			 "a clock in place of the counter, to test with: it tells no work");
+			 "a clock in place of the counter, to test with: it shows no work");
 		counters->table = &event_cpu_clocks;
 		counters->width = counters->table->width;
 		return 0;
@@ -166,8 +166,7 @@ static int by_common_name(const struct counters *counters, const char *name, str
 		counted->by_core = !counted->software && counters->pmu_count > 1 && !counters->id.midr;
 		return 0;
 	}
-	snprintf(err, err_size,
-		 "%s is no event that is known here; `event %s=pmu/terms/` in the configuration says what it is", name,
+	snprintf(err, err_size, "unknown event '%s'; `event %s=pmu/terms/` in the configuration says what it is", name,
 		 name);
 	return -ENOENT;
 }
@@ -185,7 +184,7 @@ int choice__named(const struct counters *counters, const char *name, struct coun
 		return by_common_name(counters, name, counted, err, err_size);
 	status = choice__row(counters, row, counted, err, err_size);
 	snprintf(counted->name, sizeof(counted->name), "%s", name);
-	counted->row = NULL; /* not of the group */
+	counted->row = NULL; /* not an event of the group */
 	return status;
 }
 
@@ -210,7 +209,7 @@ int choice__try(const struct counted *counted, char *err, size_t err_size)
 	int status;
 
 	if (counted->by_core)
-		return 0; /* this thread may be on any kind of core; opening on all CPUs will tell */
+		return 0; /* this thread may be on any kind of core; opening on all CPUs will show */
 	status = event_set__measure(counted, 1, TRY_LOOPS, &count, err, err_size);
 	if (status || !busy || count)
 		return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From counts to time: what the counters of any stage say of the bundles that were counted with them. */
+/* Turns counts into time: the counters of any stage, for the bundles that were counted with them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define USUALS 4096
 #define USUAL_N 1024 /* fragments after which older ones count half */
 
-/* What stage 1 told of one state and amount of work; whoever comes last has the place. */
+/* Stage-1 result of one state and amount of work; the latest key has the entry. */
 struct usual {
 	uint64_t key;
 	double n, kernel_ns, part_ns[TOPDOWN_LEVEL1];
@@ -112,7 +112,7 @@ static void fill_top(const struct counters *counters, const struct counter_layou
 	if (!counters__shares(counters, layout, counted->event_sum, 0, share, NULL))
 		return;
 	if (isnan(user))
-		user = on_cpu_ns; /* how much of it the kernel had is not known */
+		user = on_cpu_ns; /* the kernel's part is not known */
 	user = fmin(user, on_cpu_ns);
 	bundle->factor[VAPRO_KERNEL] = on_cpu_ns - user;
 	for (int i = 0; i < TOPDOWN_LEVEL1; i++)
@@ -164,13 +164,13 @@ static void fill_parts(const struct counters *counters, const struct counter_lay
 	if (isnan(whole) && usual)
 		whole = left_by_others(usual, layout->group->parent, counted->n, user);
 	if (isnan(whole))
-		return; /* parts of nobody knows how much */
+		return; /* the whole is not known */
 	bundle->factor[VAPRO_KERNEL] = on_cpu_ns - user;
-	/* that there is none of it is told too */
+	/* a whole of 0 is entered too */
 	enter(layout->group, share, fmax(1, whole * user), bundle);
 }
 
-/* Lines fetched are no time: what they cost, a regression finds. */
+/* Fetched lines are not time: a regression finds their cost. */
 static void fill_fills(const struct counter_layout *layout, const uint64_t *counts, struct vapro_bundle *bundle)
 {
 	for (size_t i = layout->fixed; i < layout->count; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* `vapro check --counters`: every group opened for a moment, and what a known loop counts. */
+/* `vapro check --counters`: opens every group for a moment and counts a known loop. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #define REPEATS 20
 #define REPEATED_ROUNDS 100000ULL
 
-/* All that a group needs; those of it that are optional and do not work are left out. 0 or -errno. */
+/* Collects a group's events; optional ones that do not work are left out. 0 or -errno. */
 static int gather(const struct counters *counters, const struct event_group *group, struct counted *events,
 		  size_t *count, char *err, size_t err_size)
 {
@@ -29,7 +29,7 @@ static int gather(const struct counters *counters, const struct event_group *gro
 	return 0;
 }
 
-static void tell_shares(struct counters *counters, const struct event_group *group, size_t count, FILE *out)
+static void report_shares(struct counters *counters, const struct event_group *group, size_t count, FILE *out)
 {
 	struct counter_layout layout;
 	uint64_t counts[KERNEL_EVENTS] = {0};
@@ -42,7 +42,7 @@ static void tell_shares(struct counters *counters, const struct event_group *gro
 	counters__lay_out(counters, &layout);
 	if (event_set__measure(counters->events, count, ROUNDS, counts, err, sizeof(err)) ||
 	    !counters__shares(counters, &layout, counts, 0, share, NULL)) {
-		fprintf(out, "      nothing to tell of a known loop\n");
+		fprintf(out, "      no shares of a known loop\n");
 		return;
 	}
 	fprintf(out, "      a known loop:");
@@ -51,14 +51,14 @@ static void tell_shares(struct counters *counters, const struct event_group *gro
 	fprintf(out, "%s%s\n", group->approx ? "; approximate: " : "", group->approx ? group->approx : "");
 }
 
-static void tell_group(struct counters *counters, const struct event_group *group, FILE *out)
+static void report_group(struct counters *counters, const struct event_group *group, FILE *out)
 {
 	struct event_set *set = NULL;
 	size_t count = 1;
 	char err[256];
 	int status = gather(counters, group, counters->events, &count, err, sizeof(err));
 
-	/* on all CPUs, as it would be; what it cannot do without the optional ones is not asked here */
+	/* on all CPUs, as when in use; the effect of missing optional events is not checked here */
 	while (!status) {
 		status = event_set__open(counters->events, count, &counters->cpus, counters->pmus, counters->pmu_count,
 					 &set, err, sizeof(err));
@@ -74,11 +74,11 @@ static void tell_group(struct counters *counters, const struct event_group *grou
 	}
 	fprintf(out, "  stage %d  %-16s fits %zu events with instructions, of %zu; on %u CPUs\n", group->stage,
 		group->name, count, event_group__count(group) + 1, counters->cpus.count);
-	tell_shares(counters, group, count, out);
+	report_shares(counters, group, count, out);
 }
 
-/* Whether the same work counts the same: the whole clustering rests on it. */
-static void tell_instructions(const struct counters *counters, FILE *out)
+/* Reports whether equal work counts the same: clustering rests on that. */
+static void report_instructions(const struct counters *counters, FILE *out)
 {
 	uint64_t least = UINT64_MAX, most = 0, count;
 	char err[256];
@@ -122,7 +122,7 @@ static bool look(struct counters *counters, FILE *out)
 	return true;
 }
 
-static int tell(const struct vapro_config *config, FILE *out)
+static int report(const struct vapro_config *config, FILE *out)
 {
 	struct counters *counters = calloc(1, sizeof(*counters));
 	struct event_set *set = NULL;
@@ -143,14 +143,14 @@ static int tell(const struct vapro_config *config, FILE *out)
 	fprintf(out, "  instructions: yes, on %u CPUs\n", counters->cpus.count);
 	event_set__close(set);
 	if (config->counters != VAPRO_COUNTERS_TEST)
-		tell_instructions(counters, out);
+		report_instructions(counters, out);
 	for (const struct event_group *const *group = counters->table ? counters->table->groups : NULL; group && *group;
 	     group++)
-		tell_group(counters,
-			   group == counters->table->groups && counters->smt && counters->table->stage1_smt
-			       ? counters->table->stage1_smt
-			       : *group,
-			   out);
+		report_group(counters,
+			     group == counters->table->groups && counters->smt && counters->table->stage1_smt
+				 ? counters->table->stage1_smt
+				 : *group,
+			     out);
 cleanup:
 	free(counters);
 	return counts ? 0 : -ENODEV;
@@ -165,7 +165,7 @@ bool counters__report(const struct vapro_config *config, FILE *out)
 	char text[64];
 
 	fprintf(out, "Hardware counters\n");
-	counts = !tell(config, out);
+	counts = !report(config, out);
 	if (!counts) {
 		cpu_id__read("/proc/cpuinfo", &id);
 		cpu_id__format(&id, text, sizeof(text));
@@ -176,6 +176,6 @@ bool counters__report(const struct vapro_config *config, FILE *out)
 	}
 	fprintf(out, "Clocks in place of counters (--counters test)\n");
 	test.counters = VAPRO_COUNTERS_TEST;
-	tell(&test, out);
+	report(&test, out);
 	return counts;
 }

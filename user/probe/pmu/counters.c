@@ -13,9 +13,9 @@
 #include "vapro.skel.h"
 
 /*
- * Reading one may take this long where nobody insists on counters (--counters hardware): four are read at every
- * probe, and beyond this they alone were the whole budget of a program with 1,200 calls/s. And it takes longer
- * than all the rest of a reading: an emulated CPU is slow in all that it does.
+ * Reading a counter may take this long unless --counters hardware insists on counters: four are read at every
+ * probe, and beyond this they alone use the whole budget of a program with 1,200 calls/s. An expensive counter also
+ * takes longer than all the rest of a reading: an emulated CPU is slow in everything.
  */
 #define DEAR_NS 1000
 
@@ -38,7 +38,7 @@ static struct counter_line *add_line(struct counters *counters, const char *name
 	return line;
 }
 
-/* Opens the first `count` events and, of those, drops optional ones from the back until they fit. */
+/* Opens the first `count` events, dropping optional ones from the back until they fit. */
 static int open_shrinking(struct counters *counters, struct counted *events, size_t *count, char *err, size_t err_size)
 {
 	int status = event_set__open(events, *count, &counters->cpus, counters->pmus, counters->pmu_count,
@@ -56,7 +56,7 @@ static int open_shrinking(struct counters *counters, struct counted *events, siz
 	return status;
 }
 
-/* Takes a group's events that work by themselves; -errno where one that it cannot do without does not. */
+/* Collects a group's events that work by themselves; -errno where a required one does not. */
 static int gather(struct counters *counters, const struct event_group *group, struct counted *events, size_t *count,
 		  char *err, size_t err_size)
 {
@@ -80,7 +80,7 @@ static int gather(struct counters *counters, const struct event_group *group, st
 	return 0;
 }
 
-/* Opens what is always counted, and with it the group. */
+/* Opens the events that are always counted, and the group. */
 static int open_with(struct counters *counters, const struct event_group *group, char *err, size_t err_size)
 {
 	struct counted events[KERNEL_EVENTS];
@@ -104,7 +104,7 @@ static int open_with(struct counters *counters, const struct event_group *group,
 	return 0;
 }
 
-/* With the group if it fits, else without; the group's events get the reason. */
+/* Opens with the group if it fits, else without; the group's events get the reason. */
 static int open_all(struct counters *counters, const struct event_group *group, char *err, size_t err_size)
 {
 	char why[256];
@@ -114,7 +114,7 @@ static int open_all(struct counters *counters, const struct event_group *group, 
 		return 0;
 	for (size_t i = 0; group && i < event_group__count(group); i++)
 		add_line(counters, group->events[i].name, false, err);
-	/* what the user named must not cost the instructions */
+	/* events that the user named must not cost the instructions */
 	while (open_with(counters, NULL, why, sizeof(why))) {
 		if (counters->fixed == 1) {
 			snprintf(counters->reason, sizeof(counters->reason), "%s", why);
@@ -133,7 +133,7 @@ static void none(struct counters *counters, const char *reason)
 	add_line(counters, "instructions", false, reason);
 }
 
-/* The events that the user named beside instructions, for the workload or for bands. */
+/* Adds events that the user named beside instructions, for the workload or for bands. */
 static void name_events(struct counters *counters, const struct vapro_config *config)
 {
 	struct rules rules;
@@ -167,10 +167,10 @@ static const struct event_group *first_group(const struct counters *counters)
 }
 
 /*
- * Where reading counters is dear, programs are better watched whole without than in part with them. Asked of
- * the first of them: where it is, opening takes a third of a second as well.
+ * Where reading counters is expensive, programs are better watched whole without them than in part with them. The
+ * first counter is tested: where it is expensive, opening takes a third of a second as well.
  */
-static bool are_dear(const struct counters *counters, char *why, size_t size)
+static bool are_expensive(const struct counters *counters, char *why, size_t size)
 {
 	double bare = 0, ns;
 
@@ -201,7 +201,7 @@ struct counters *counters__new(const struct vapro_config *config)
 	}
 	if (choice__look(counters, err, sizeof(err)) ||
 	    choice__instructions(counters, &counters->events[0], err, sizeof(err)) ||
-	    choice__try(&counters->events[0], err, sizeof(err)) || are_dear(counters, err, sizeof(err))) {
+	    choice__try(&counters->events[0], err, sizeof(err)) || are_expensive(counters, err, sizeof(err))) {
 		none(counters, err);
 		return counters;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What this machine can count, and what is counted now. Instructions in user mode are the workload of a
+ * Events that this machine can count, and those counted now. Instructions in user mode are the workload of a
  * computation wherever they can be had (papers/000 section 3.3); beside them the events of stage 1 say
  * where the time went. Providers: hardware, none, and clocks in place of counters, which drive the same
- * code on machines without a PMU (--counters). What cannot be counted has a reason.
+ * code on machines without a PMU (--counters). An event that cannot be counted has a reason.
  */
 #ifndef VAPRO_COUNTERS_H
 #define VAPRO_COUNTERS_H
@@ -24,35 +24,35 @@ struct counter_line {
 	char name[64];
 	const char *provider; /* hardware, clock, none */
 	bool available;
-	char reason[256]; /* why not, or what must be known of it; "" */
+	char reason[256]; /* why not, or a caveat; "" */
 };
 
-/* Finds out, and opens what works: instructions, events named by the user, stage 1. NULL when out of memory. */
+/* Opens the events that work: instructions, events named by the user, stage 1. NULL when out of memory. */
 struct counters *counters__new(const struct vapro_config *config);
 void counters__free(struct counters *counters);
 
-/* The kernel does not take the code that reads them: nothing is counted, for this reason. */
+/* Stops counting, for this reason: the kernel refuses the code that reads counters. */
 void counters__give_up(struct counters *counters, const char *reason);
 
 /* Whether instructions are counted; if not, why. */
 bool counters__count(const struct counters *counters);
 const char *counters__reason(const struct counters *counters);
 
-/* The event that a bundle's magnitude VAPRO_NAMED + number is of; NULL: none. */
+/* The event of a bundle's magnitude VAPRO_NAMED + number; NULL: none. */
 const char *counters__named(const struct counters *counters, size_t number);
 
-/* What each event came to. */
+/* The outcome of each event. */
 const struct counter_line *counters__lines(const struct counters *counters, size_t *count);
 
-/* Before the object is loaded: sizes, and whether the code that reads counters is there at all. */
+/* Before the object is loaded: sets sizes, and whether the code that reads counters is there. */
 int counters__prepare(const struct counters *counters, struct vapro_bpf *bpf);
 
-/* After: gives the counters to the kernel side. 0 or -errno. */
+/* After the load: gives the counters to the kernel side. 0 or -errno. */
 int counters__arm(struct counters *counters, struct vapro_bpf *bpf);
 
 /*
  * Counts another group from now on, NULL for none; computations that are under way stay uncounted.
- * Where it does not fit it is left out, and err says why: then -errno. Where not even instructions open
+ * A group that does not fit is left out: -errno, and err says why. Where not even instructions open
  * any more, nothing is counted until a later switch succeeds.
  */
 int counters__switch(struct counters *counters, struct vapro_bpf *bpf, const struct event_group *group, char *err,
@@ -63,22 +63,22 @@ const struct event_group *counters__group(const struct counters *counters);
 const struct event_group *const *counters__groups(const struct counters *counters);
 
 /*
- * Counters of CPUs that went or came: to be called now and then. 1 where all had to be opened again,
+ * Follows CPUs that went or came; to be called now and then. 1 where all counters had to be opened again,
  * with a sentence in text; 0, or -errno.
  */
 int counters__refresh(struct counters *counters, struct vapro_bpf *bpf, char *text, size_t size);
 
-/* The group of a stage that parts a factor (NULL: all time), or NULL where this CPU has none. */
+/* The group of a stage that divides a factor (NULL: all time), or NULL where this CPU has none. */
 const struct event_group *counters__find(const struct counters *counters, int stage, const char *parent);
 
 /* Names of the events that are counted now, joined by commas. */
 void counters__names(const struct counters *counters, char *text, size_t size);
 
 /*
- * Enters what computations of one key counted into their bundle: workload, and the parts of the time on
- * the CPU that the group tells which was on when they were counted. A later stage's group tells parts of
- * one factor; how much of the time that factor took comes from a count of all time in the same group or,
- * where there is no counter for that, from what the other factors of the same work took at stage 1.
+ * Enters the counts of one key's computations into their bundle: workload, and the parts of the time on
+ * the CPU that the group shows which was open when they were counted. A later stage's group shows parts
+ * of one factor; that factor's time comes from a count of all time in the same group or, where there is
+ * no counter for that, from the other factors of the same work at stage 1.
  */
 void counters__fill(const struct counters *counters, const struct kernel_bundle_key *key,
 		    const struct kernel_bundle *counted, double on_cpu_ns, struct vapro_bundle *bundle);

@@ -19,7 +19,7 @@ struct event_set {
 	unsigned cpus;
 };
 
-/* What a read of a group gives. */
+/* The result of reading a group. */
 struct group_read {
 	uint64_t count, enabled, running, value[KERNEL_EVENTS];
 };
@@ -190,7 +190,7 @@ int event_set__fd(const struct event_set *set, unsigned cpu, size_t event)
 
 #define TIMED_READS 64
 
-/* The least that a reading of an event takes; 0: it cannot be read. */
+/* The least time to read an event, ns; 0: it cannot be read. */
 static double least_read_ns(const struct counted *counted)
 {
 	struct group_read now;
@@ -250,7 +250,7 @@ int event_set__measure(const struct counted *events, size_t count, uint64_t loop
 	loop(loops);
 	second = read(fds[0], &after, sizeof(after));
 	if (first <= 0 || second <= 0 || after.count != count) {
-		snprintf(err, err_size, "%s: its counter was taken away", events[0].name);
+		snprintf(err, err_size, "%s: its counter was lost", events[0].name);
 		status = -EBUSY;
 	}
 	for (size_t i = 0; i < count; i++)

@@ -13,17 +13,17 @@
 struct counted {
 	char name[64];
 	struct pmu_event event;
-	bool software;		 /* counts where user mode cannot be told from the rest */
+	bool software;		 /* counts where user mode cannot be separated */
 	bool by_core;		 /* hybrid CPUs: the kind of core goes into config */
-	const struct event *row; /* of the CPU's table; NULL: of none */
+	const struct event *row; /* row of the CPU's table; NULL: none */
 };
 
 struct event_set;
 
 /*
- * Opens the events as one group on each of the CPUs; pmus tell the kinds of cores. Every group was read
+ * Opens the events as one group on each of the CPUs; pmus give the kinds of cores. Every group was read
  * once: it counts. Returns 0 with *set, or a negative errno with a sentence in err that says what does
- * not fit and, where that can be told, why.
+ * not fit and, where that is known, why.
  */
 int event_set__open(const struct counted *events, size_t count, const struct cpu_list *cpus, const struct pmu *pmus,
 		    size_t pmu_count, struct event_set **set, char *err, size_t err_size);
@@ -33,9 +33,9 @@ void event_set__close(struct event_set *set);
 int event_set__fd(const struct event_set *set, unsigned cpu, size_t event);
 
 /*
- * What it takes to read an event in this thread, in ns, beyond reading one that is no counter, which takes
- * *bare_ns: the least of many readings. Natively it is some 30 ns; where a hypervisor catches the instruction,
- * microseconds. 0: it cannot be told.
+ * Time to read an event in this thread, in ns, beyond *bare_ns, that of an event that is no counter: the least
+ * of many readings. Natively it is some 30 ns; where a hypervisor catches the instruction, microseconds.
+ * 0: unknown.
  */
 double event_set__read_ns(const struct counted *counted, double *bare_ns);
 

@@ -16,7 +16,7 @@ const struct event_cpu *const event_cpus[] = {
 
 const size_t event_cpu_count = sizeof(event_cpus) / sizeof(event_cpus[0]);
 
-/* As the kernel's mapfile has them: the first row that fits is it. */
+/* Models as in the kernel's mapfile: the first row that fits wins. */
 static const struct {
 	const char *vendor;
 	unsigned family, model_from, model_to, stepping_from, stepping_to;

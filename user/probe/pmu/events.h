@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which events tell what on which CPU: a small table of data per model, made from the vendors' lists
- * (intel/perfmon, the kernel's pmu-events, Arm's telemetry data). Events come in groups that are
- * counted together; each has the formula that turns its counts into shares (probe/topdown.h). Stage 1
- * parts all time, later stages one part of it (papers/000 section 4.1).
+ * The meaning of events on each CPU: a small table of data per model, made from the vendors' lists
+ * (intel/perfmon, the kernel's pmu-events, Arm's telemetry data). Events come in groups that are counted
+ * together; each has the formula that turns its counts into shares (probe/pmu/topdown.h). Stage 1 divides
+ * all time, later stages one part of it (papers/000 section 4.1).
  */
 #ifndef VAPRO_EVENTS_H
 #define VAPRO_EVENTS_H
@@ -33,11 +33,11 @@ struct event {
 struct event_group {
 	const char *name;
 	int stage;
-	const char *parent; /* what it parts; NULL: all */
-	const char *approx; /* why it is no more than an approximation; NULL: it is not */
+	const char *parent; /* factor it divides; NULL: all time */
+	const char *approx; /* why its shares are approximate; NULL: they are exact */
 	const char *parts[TOPDOWN_PARTS + 1];
 	topdown_formula formula;
-	topdown_whole whole; /* of later stages, where a group counts all time as well; or NULL */
+	topdown_whole whole; /* for later stages whose group counts all time as well; or NULL */
 	struct event events[EVENTS_IN_GROUP];
 };
 
@@ -46,13 +46,13 @@ struct event_cpu {
 	const char *title;			 /* for people */
 	double width;				 /* slots per cycle */
 	struct event instructions;		 /* retired; the workload */
-	const struct event_group *const *groups; /* NULL-terminated; of each stage at least one */
+	const struct event_group *const *groups; /* NULL-terminated; at least one per stage */
 	const struct event_group *stage1_smt;	 /* instead of the first where cores are shared; or NULL */
-	struct event named[4];			 /* what users may ask for by a common name */
+	struct event named[4];			 /* events that users may name by a common name */
 	const char *const *named_as;
 };
 
-/* What identifies a CPU. */
+/* Identity of a CPU. */
 struct cpu_id {
 	char vendor[16]; /* x86: GenuineIntel, AuthenticAMD */
 	unsigned family, model, stepping;
@@ -66,10 +66,10 @@ const struct event_cpu *events__match(const struct cpu_id *id);
 extern const struct event_cpu *const event_cpus[];
 extern const size_t event_cpu_count;
 
-/* Clocks in the place of counters: no CPU's, to test with. */
+/* Clocks in place of counters, to test with: no CPU's table. */
 extern const struct event_cpu event_cpu_clocks;
 
-/* Reads what the first processor of a cpuinfo file is; *id is all 0 where it does not tell. */
+/* Reads the identity of a cpuinfo file's first processor; *id is all 0 where it is not given. */
 void cpu_id__read(const char *cpuinfo, struct cpu_id *id);
 
 /* As text: "GenuineIntel 6-8f-8", "MIDR 0x413fd0c1". */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Clocks in the place of counters (--counters test): the same code with nothing to measure. All time is
- * the backend's, half of that is memory's, and for the parts of memory there is nothing: what a variance
- * asks for, what can be had and what cannot are then known beforehand.
+ * Clocks in place of counters (--counters test): the same code with nothing to measure. All time is the
+ * backend's, half of that is memory's, and the parts of memory have no group: it is then known beforehand
+ * what a variance requests, what is available and what is not.
  */
 #include <linux/perf_event.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Intel server CPUs, from intel/perfmon. From Ice Lake on the ordinary counters, not PERF_METRICS: a
- * read of that one stops and clears it, and its fields are of 8 bits.
+ * Intel server CPUs, from intel/perfmon. From Ice Lake on they use ordinary counters, not PERF_METRICS:
+ * reading PERF_METRICS stops and clears it, and its fields have 8 bits.
  */
 #include "probe/pmu/events_private.h"
 
@@ -22,7 +22,7 @@
 		"TOPDOWN.SLOTS", 0x400, 0, EVENT_BUSY                                                                  \
 	}
 
-/* All time, for the groups of later stages: on fixed counters, and left out where even those are taken. */
+/* All time, for the groups of later stages: on fixed counters, and left out where even those are in use. */
 #define CYCLES_TOO                                                                                                     \
 	{                                                                                                              \
 		"CPU_CLK_UNHALTED.THREAD_P", 0x3c, 0, EVENT_OPTIONAL | EVENT_BUSY                                      \

@@ -90,7 +90,7 @@ static struct os_factor throttled(const struct os_facts *facts)
 	factor.approx = factor.available && !facts->throttled;
 	factor.source = factor.available ? RUN_QUEUE : NULL;
 	if (factor.approx)
-		factor.reason = "before kernel 6.6 it is told by a clock that goes slower where CPUs do";
+		factor.reason = "before kernel 6.6 it is measured by a clock that goes slower where CPUs do";
 	else if (!factor.available)
 		factor.reason = "this kernel has no CPU quotas (CONFIG_CFS_BANDWIDTH)";
 	return factor;
@@ -102,10 +102,10 @@ static struct os_factor steal(const struct os_facts *facts)
 
 	factor.source = factor.available ? RUN_QUEUE : NULL;
 	if (!factor.available)
-		factor.reason = "this kernel does not ask its hypervisor (CONFIG_PARAVIRT)";
+		factor.reason = "this kernel does not query its hypervisor (CONFIG_PARAVIRT)";
 	else if (!facts->steal_ever)
 		factor.reason = facts->virtual_machine
-				    ? "none since boot: nothing was stolen, or the hypervisor does not tell"
+				    ? "none since boot: nothing was stolen, or the hypervisor does not report it"
 				    : "none since boot";
 	return factor;
 }
@@ -122,7 +122,7 @@ static struct os_factor irq(const struct os_facts *facts)
 				"hard_irq and soft_irq, while those are timed";
 	} else if (!factor.available) {
 		factor.reason = "this kernel does not time interrupts (CONFIG_IRQ_TIME_ACCOUNTING), and --interrupts "
-				"off was asked for";
+				"off was requested";
 	}
 	return factor;
 }
@@ -133,7 +133,7 @@ static struct os_factor interrupts_of(const struct os_facts *facts, const char *
 
 	factor.source = facts->interrupts ? "tracepoints" : NULL;
 	factor.reason =
-	    facts->interrupts ? "timed while a diagnosis asks for it (--interrupts)" : "not wanted: --interrupts off";
+	    facts->interrupts ? "timed while a diagnosis requests it (--interrupts)" : "not wanted: --interrupts off";
 	return factor;
 }
 
@@ -144,7 +144,7 @@ static struct os_factor frequency(const struct os_facts *facts)
 
 	factor.source = factor.available ? RUN_QUEUE : NULL;
 	if (!facts->tells_speed)
-		factor.reason = "this machine tells no CPU frequency: neither aperf and mperf nor cpufreq";
+		factor.reason = "this machine reports no CPU frequency: neither aperf and mperf nor cpufreq";
 	else if (!factor.available)
 		factor.reason = "this kernel's scheduler does not follow the CPU frequency";
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Factors that the operating system tells in time beyond the scheduler's switches: which of them this
- * machine has, by which way, and why not the others (ARCHITECTURE section 8).
+ * Factors that the operating system reports as time beyond the scheduler's switches: which of them this
+ * machine has, from which source, and why not the others (ARCHITECTURE section 8).
  */
 #ifndef VAPRO_OS_FACTORS_H
 #define VAPRO_OS_FACTORS_H
@@ -13,23 +13,23 @@
 
 struct os_factor {
 	const char *name;   /* as in the factor tree */
-	const char *source; /* what tells it; NULL where nothing does */
+	const char *source; /* what reports it; NULL: nothing */
 	bool available, approx;
-	const char *reason; /* why not, or what must be known of it; NULL: nothing */
+	const char *reason; /* why not, or a caveat; NULL: none */
 };
 
 struct os_facts {
-	bool queues;	    /* tasks have run queues of their groups: what follows is in those */
-	bool throttled;	    /* queues tell how long they were throttled */
-	bool throttled_old; /* by the clock of kernels before 6.6 */
+	bool queues;	    /* tasks have group run queues, which hold the facts below */
+	bool throttled;	    /* queues say how long they were throttled */
+	bool throttled_old; /* the same by the clock of kernels before 6.6 */
 	bool steal, irq_time, slow_clock;
 	bool interrupts;  /* timing them is wanted */
-	bool tells_speed; /* the CPUs tell the kernel how fast they run */
-	bool steal_ever;  /* some was told since boot */
+	bool tells_speed; /* the CPUs report their speed to the kernel */
+	bool steal_ever;  /* some steal was reported since boot */
 	bool virtual_machine;
 };
 
-/* Asks the kernel's type information, /proc and /sys. */
+/* Reads the kernel's type information, /proc and /sys. */
 void os_facts__learn(struct os_facts *facts, bool interrupts);
 
 /* Fills OS_FACTORS. Texts are static. */

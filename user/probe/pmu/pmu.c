@@ -64,7 +64,7 @@ static bool read_list(const char *root, const char *path, struct cpu_list *list)
 	return cpu_list__read(full, list);
 }
 
-/* "cpu" of x86 without hybrid cores; others of a CPU say which CPUs are theirs. */
+/* x86 without hybrid cores has "cpu"; other PMUs of a CPU list their CPUs. */
 static bool look(const char *root, const char *name, struct pmu *pmu)
 {
 	char path[PATH_MAX], line[64];
@@ -140,7 +140,7 @@ static bool place(const char *format, uint64_t value, struct pmu_event *event)
 			*word |= (value & 1) << first;
 		at = *end == ',' ? end : NULL;
 	}
-	return value == 0; /* what is left did not fit */
+	return value == 0; /* remaining bits do not fit */
 }
 
 static bool safe_name(const char *name)
@@ -162,12 +162,12 @@ static int encode_terms(const char *root, const char *pmu, char *terms, bool nam
 			errno = 0;
 			value = strtoull(equals + 1, &end, 0);
 			if (end == equals + 1 || *end || errno) {
-				snprintf(err, err_size, "'%s' is no number", equals + 1);
+				snprintf(err, err_size, "invalid number '%s'", equals + 1);
 				return -EINVAL;
 			}
 		}
 		if (!safe_name(term)) {
-			snprintf(err, err_size, "'%s' is no term of an event", term);
+			snprintf(err, err_size, "invalid event term '%s'", term);
 			return -EINVAL;
 		}
 		if (equals && !strcmp(term, "config")) {
@@ -204,7 +204,7 @@ int pmu__encode(const char *root, const char *spec, struct pmu_event *event, cha
 	memset(event, 0, sizeof(*event));
 	if (!slash || end == slash || end[1] || slash == spec || slash - spec >= (long)sizeof(pmu) ||
 	    end - slash > (long)sizeof(terms)) {
-		snprintf(err, err_size, "'%s' is no event such as cpu/event=0xc0,umask=0/", spec);
+		snprintf(err, err_size, "invalid event '%s'; expected such as cpu/event=0xc0,umask=0/", spec);
 		return -EINVAL;
 	}
 	snprintf(pmu, sizeof(pmu), "%.*s", (int)(slash - spec), spec);

@@ -21,8 +21,8 @@ struct cpu_list {
 struct pmu {
 	char name[64];
 	uint32_t type;
-	unsigned slots; /* of a cycle, where the PMU tells; else 0 */
-	bool hybrid;	/* there are others for other CPUs */
+	unsigned slots; /* per cycle, where the PMU reports them; else 0 */
+	bool hybrid;	/* other CPUs have other PMUs */
 	struct cpu_list cpus;
 };
 
@@ -35,7 +35,7 @@ static inline bool cpu_list__has(const struct cpu_list *list, unsigned cpu)
 bool cpu_list__read(const char *path, struct cpu_list *list);
 bool cpu_list__parse(const char *text, struct cpu_list *list);
 
-/* The CPUs' own PMUs, at most max; returns how many. One without a list belongs to all that are online. */
+/* The CPUs' own PMUs, at most max; returns how many. One without a list belongs to all online CPUs. */
 size_t pmu__find(const char *root, struct pmu *pmus, size_t max);
 
 struct pmu_event {

@@ -5,7 +5,7 @@
 
 enum { RETIRING, FRONTEND, BAD_SPECULATION, BACKEND, LEVEL1 = TOPDOWN_LEVEL1 };
 
-/* Counters stop at slightly different moments: what comes out below 0 is 0, and the parts make 1. */
+/* Counters stop at slightly different moments: shares below 0 become 0, and all shares sum to 1. */
 static bool whole(double *share, int parts)
 {
 	double sum = 0;
@@ -74,7 +74,7 @@ bool topdown__zen4(const double *count, const struct topdown *about, double *sha
 	return whole(share, LEVEL1);
 }
 
-/* cycles, cycles with an empty queue of ops, ops retired; what was thrown away cannot be told from waiting */
+/* cycles, cycles with an empty queue of ops, ops retired; discarded work looks like waiting */
 bool topdown__zen2(const double *count, const struct topdown *about, double *share)
 {
 	double cycles = count[0];
@@ -205,8 +205,8 @@ bool topdown__two_parts(const double *count, const struct topdown *about, double
 
 /*
  * stalls on any load, on misses of the first cache, of the second, of the third, on stores. A load
- * that finds its line under way counts as a miss of the first that the second answered: l2_share takes
- * those back, which are the memory's.
+ * that finds its line under way counts as a miss of the first cache that the second served: l2_share
+ * gives such loads back to memory.
  */
 bool topdown__stalls_by_level(const double *count, const struct topdown *about, double *share)
 {
@@ -220,7 +220,7 @@ bool topdown__stalls_by_level(const double *count, const struct topdown *about, 
 	return whole(share, 5);
 }
 
-/* hits of the second cache, of a line under way, misses of the first, cycles that no line could be asked for */
+/* hits of the second cache, of a line under way, misses of the first, cycles in which no line could be requested */
 bool topdown__l2_share(const double *count, const struct topdown *about, double *share)
 {
 	double hits = count[0] * (1 + (count[2] > 0 ? count[1] / count[2] : 0));
@@ -229,7 +229,7 @@ bool topdown__l2_share(const double *count, const struct topdown *about, double 
 	return two(share, hits, hits + count[3]);
 }
 
-/* waiting for a load, of it for the second cache, for memory */
+/* waiting for a load; part of it for the second cache, for memory */
 bool topdown__a64fx_memory(const double *count, const struct topdown *about, double *share)
 {
 	(void)about;

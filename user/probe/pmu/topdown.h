@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From counts to shares: what part of the time the pipeline did what (papers/000 section 4.1). Each
+ * From counts to shares: how the pipeline's time divides (papers/000 section 4.1). Each
  * formula partitions one thing (stage 1: the whole, later stages: one part of the stage above), so its
  * shares are never negative and sum to 1. Pure; the vendors' formulas, CPU by CPU.
  */
@@ -9,20 +9,20 @@
 
 #include <stdbool.h>
 
-#define TOPDOWN_PARTS 5 /* of a group, at most */
+#define TOPDOWN_PARTS 5 /* most parts of a group */
 #define TOPDOWN_LEVEL1 4
 
-/* What formulas need beside the counts of their own events. */
+/* Inputs of formulas beside the counts of their own events. */
 struct topdown {
 	double width;	     /* slots per cycle */
-	double instructions; /* of the same time; 0 where not counted */
+	double instructions; /* instructions of the same time; 0 where not counted */
 	double retiring;     /* share of stage 1, for later stages; 0 where not known */
-	double l2_share;     /* of misses of the first cache, those that the second answers; 0 where not known */
+	double l2_share;     /* share of first-cache misses that the second cache serves; 0 where not known */
 	bool smt;	     /* two threads share the core, and counts are the core's */
 };
 
 /*
- * count: of the events in the order of their group, 0 for those that were left out. Fills share.
+ * count: counts of the events in the order of their group, 0 for those that were left out. Fills share.
  * Returns false where nothing was counted.
  */
 typedef bool (*topdown_formula)(const double *count, const struct topdown *about, double *share);
@@ -45,7 +45,7 @@ bool topdown__skylake_frontend(const double *count, const struct topdown *about,
 bool topdown__skylake_retiring(const double *count, const struct topdown *about, double *share);
 bool topdown__icelake_frontend(const double *count, const struct topdown *about, double *share);
 bool topdown__zen4_frontend(const double *count, const struct topdown *about, double *share);
-/* The first count is part of the second: that, and the rest. */
+/* The first count is part of the second: that part, and the rest. */
 bool topdown__part_of(const double *count, const struct topdown *about, double *share);
 /* Two counts that add up to the whole. */
 bool topdown__two_parts(const double *count, const struct topdown *about, double *share);
@@ -56,12 +56,12 @@ bool topdown__l2_share(const double *count, const struct topdown *about, double 
 bool topdown__a64fx_memory(const double *count, const struct topdown *about, double *share);
 bool topdown__fills(const double *count, const struct topdown *about, double *share);
 
-/* Clocks in place of counters: all of it is the backend's. */
+/* Clocks in place of counters: all time is the backend's. */
 bool topdown__clocks(const double *count, const struct topdown *about, double *share);
 
 /*
- * What part of the time in user mode the thing takes that a later stage parts, by a count of all time
- * at the end of its group. NAN where that was not counted.
+ * Share of the time in user mode of the factor that a later stage divides, by a count of all time at the
+ * end of its group. NAN where that was not counted.
  */
 typedef double (*topdown_whole)(const double *count, const struct topdown *about);
 
