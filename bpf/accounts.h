@@ -126,7 +126,7 @@ static __always_inline int thread_begins(struct task_struct *task, u64 clone_fla
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
-		lose(parent->slot, LOST_NO_STORAGE, 1);
+		lose(parent->slot, KERNEL_LOST_NO_STORAGE, 1);
 		return 0;
 	}
 	thread->tgid = tgid;

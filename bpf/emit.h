@@ -10,23 +10,6 @@
 #include "counting.h"
 #include "taken.h"
 
-/* Mirrors enum vapro_loss; this side counts some */
-enum {
-	LOST_RING_FULL,
-	LOST_MAP_FULL,
-	LOST_NO_STORAGE,
-	LOST_NESTING,
-	LOST_ARGUMENT,
-	LOST_TRUNCATED,
-	LOST_GOVERNED,
-	LOST_VANISHED,
-	LOST_UNACCOUNTED, /* counted by user space */
-	LOST_APPROXIMATED,
-	LOST_UNMATCHED,
-	LOST_COUNTER,
-	LOST_STATES
-};
-
 /* How a fragment travels. */
 #define EMIT_SINGLE 1
 #define EMIT_EVENTS 2 /* counters counted it, or should have: the counts are in the thread's scratch */
@@ -201,7 +184,7 @@ __noinline int emit_one(struct kernel_thread *thread, struct kernel_bundle_key *
 	}
 	if (bundle_put(own, &key, one))
 		return true;
-	lose(thread->slot, flags & EMIT_SINGLE ? LOST_RING_FULL : LOST_MAP_FULL, 1);
+	lose(thread->slot, flags & EMIT_SINGLE ? KERNEL_LOST_RING_FULL : KERNEL_LOST_MAP_FULL, 1);
 	return false;
 }
 
@@ -247,7 +230,7 @@ __noinline int emit(struct kernel_thread *thread, u32 state, u64 now, u64 bytes)
 		__builtin_memset(thread->one.event_sum, 0, sizeof(thread->one.event_sum));
 		flags |= EMIT_EVENTS;
 		if (!count_end(&key))
-			lose(thread->slot, LOST_COUNTER, 1);
+			lose(thread->slot, KERNEL_LOST_COUNTER, 1);
 		index = work_place(key.state, key.cell, key.bin);
 	} else if (edge) {
 		key.cell = cell_of(judged);

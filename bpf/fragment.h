@@ -115,7 +115,7 @@ static __always_inline void note_bounded(struct kernel_counters *of, u32 what)
 /* Counts a state without number as lost: its process exceeds its share, or the map is full. */
 static __always_inline void lose_state(u32 slot)
 {
-	lose(slot, counters_of(slot)->bounded & KERNEL_BOUNDED_STATES ? LOST_STATES : LOST_MAP_FULL, 1);
+	lose(slot, counters_of(slot)->bounded & KERNEL_BOUNDED_STATES ? KERNEL_LOST_STATES : KERNEL_LOST_MAP_FULL, 1);
 }
 
 /* Returns a vertex's number, new at first sight; 0 where its process may have no more, or the map is full. */
@@ -279,7 +279,7 @@ static __always_inline void judge_wait(struct kernel_thread *thread, u32 enters)
 {
 	if (thread->open != KERNEL_WAIT || waited(thread, team_of(thread->slot)->regions, enters))
 		return;
-	lose(thread->slot, LOST_GOVERNED, 1);
+	lose(thread->slot, KERNEL_LOST_GOVERNED, 1);
 	thread->open = KERNEL_NOTHING;
 	thread->vertex = 0;
 }
@@ -326,7 +326,7 @@ static __always_inline void settle_rows(struct kernel_thread *thread)
 	if (thread->open == KERNEL_NOTHING)
 		thread->vertex = 0;
 	else if (thread->open == KERNEL_WAIT || (thread->open == KERNEL_CALL && thread->own_sites))
-		drop_open(thread, LOST_GOVERNED);
+		drop_open(thread, KERNEL_LOST_GOVERNED);
 }
 
 /* Switches to another set of probed functions, whose calls are other states: cached calls are void. */
@@ -356,7 +356,7 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 			count = thread->counted ? function_counter(row) : 0;
 			if (count) /* the return is given up, not missing */
 				add(count->vanished, 1);
-			drop_open(thread, LOST_GOVERNED);
+			drop_open(thread, KERNEL_LOST_GOVERNED);
 		}
 	}
 	if (thread->set != governor->set) {
@@ -404,7 +404,7 @@ __noinline int renew_thread(u64 now, bool create)
 	thread = bpf_task_storage_get(&threads, task, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!thread) {
 		if (create)
-			lose(process->slot, LOST_NO_STORAGE, 1);
+			lose(process->slot, KERNEL_LOST_NO_STORAGE, 1);
 		return false;
 	}
 	if (thread->tgid != tgid || thread->slot != process->slot) { /* drops counts of a released process */
@@ -418,7 +418,7 @@ __noinline int renew_thread(u64 now, bool create)
 		thread->tid = tid;
 		tell(KERNEL_THREAD, tgid, tid, now);
 	} else {
-		drop_open(thread, LOST_GOVERNED);
+		drop_open(thread, KERNEL_LOST_GOVERNED);
 	}
 	thread->slot = process->slot;
 	thread->process_flags = process->flags;

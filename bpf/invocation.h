@@ -107,7 +107,7 @@ static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct a
 		s32 first = 0;
 
 		if (bpf_probe_read_user(&first, sizeof(first), (void *)count)) {
-			lose(thread->slot, LOST_ARGUMENT, 1);
+			lose(thread->slot, KERNEL_LOST_ARGUMENT, 1);
 			key->flags |= KERNEL_VERTEX_APPROX;
 		}
 		count = first;
@@ -120,7 +120,7 @@ static __always_inline u64 bytes_of(struct kernel_thread *thread, const struct a
 		if (!mpich_sized((u32)handle))
 			key->flags |= KERNEL_VERTEX_NO_SIZE;
 	} else if (!open_mpi_size(thread, handle, &size)) {
-		lose(thread->slot, LOST_ARGUMENT, 1);
+		lose(thread->slot, KERNEL_LOST_ARGUMENT, 1);
 		key->flags |= KERNEL_VERTEX_NO_SIZE;
 	}
 	return (u64)(u32)count * size;
@@ -179,7 +179,7 @@ static __always_inline void describe_requests(struct kernel_thread *thread, stru
 	}
 	pending->slots = walk.slots = is_own(args, sp, pending->array);
 	if (count > KERNEL_REQUESTS) {
-		lose(thread->slot, LOST_TRUNCATED, count - KERNEL_REQUESTS);
+		lose(thread->slot, KERNEL_LOST_TRUNCATED, count - KERNEL_REQUESTS);
 		count = KERNEL_REQUESTS;
 	}
 	pending->count = count > 0 ? count : 0;
@@ -194,7 +194,7 @@ static __always_inline void describe_requests(struct kernel_thread *thread, stru
 	if (sum.unmatched && now < governed_of(thread->slot)->known_ns)
 		key->flags |= KERNEL_VERTEX_NO_BYTES;
 	else if (sum.unmatched)
-		lose(thread->slot, LOST_UNMATCHED, sum.unmatched);
+		lose(thread->slot, KERNEL_LOST_UNMATCHED, sum.unmatched);
 	if (sum.guessed)
 		key->flags |= KERNEL_VERTEX_APPROX;
 	*bytes = sum.bytes;
@@ -207,7 +207,7 @@ static __always_inline void describe_caller(struct kernel_thread *thread, const 
 	struct caller caller = {.sp = caller_sp(args), .frame = args->frame};
 
 	if (call_site(args, &caller.site))
-		lose(thread->slot, LOST_ARGUMENT, 1);
+		lose(thread->slot, KERNEL_LOST_ARGUMENT, 1);
 	if (transparents)
 		true_caller(&caller, thread->tgid);
 	key->site = caller.site;
@@ -257,7 +257,7 @@ static __always_inline void describe(struct kernel_thread *thread, struct task_s
 		describe_post(thread, task, args, roles, sp, *bytes);
 	key->cell = cell_of(*bytes);
 	if (key->flags & (KERNEL_VERTEX_APPROX | KERNEL_VERTEX_NO_SIZE))
-		lose(thread->slot, LOST_APPROXIMATED, 1);
+		lose(thread->slot, KERNEL_LOST_APPROXIMATED, 1);
 }
 
 /* The kernel makes the trampoline's page at the first return that it hijacks. */
@@ -294,9 +294,9 @@ __noinline int enter_nesting(struct kernel_thread *thread, u64 now)
 	}
 	if (nesting == NEST_VANISHED) {
 		add(counters_of(thread->slot)->vanished, 1);
-		drop_open(thread, LOST_VANISHED);
+		drop_open(thread, KERNEL_LOST_VANISHED);
 	} else if (thread->open == KERNEL_SYSCALL) {
-		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
+		drop_open(thread, KERNEL_LOST_VANISHED); /* tracing stopped before its exit */
 	}
 	read_counts(thread, task);
 	judge_wait(thread, 0);

@@ -341,7 +341,7 @@ static __always_inline struct kernel_team *team_of(u32 slot)
 
 static __always_inline void lose(u32 slot, u32 cause, u64 n)
 {
-	add(counters_of(slot)->lost[cause & 15], n);
+	add(counters_of(slot)->lost[cause & (KERNEL_LOSSES - 1)], n);
 }
 
 static __always_inline u32 bin_of(u64 now)

@@ -62,7 +62,7 @@ static __always_inline void request_done(const struct request_walk *walk, u64 sl
 		return;
 	}
 	if (how == REQUEST_LAST) {
-		lose(walk->counters, LOST_UNMATCHED, request->count - 1);
+		lose(walk->counters, KERNEL_LOST_UNMATCHED, request->count - 1);
 		bpf_map_delete_elem(&requests, &key);
 		return;
 	}
@@ -211,7 +211,7 @@ __noinline int request_posted(struct kernel_thread *thread, struct kernel_pendin
 		return 0;
 	}
 	if (bpf_map_update_elem(&requests, &key, &fresh, BPF_ANY))
-		lose(thread->slot, LOST_MAP_FULL, 1);
+		lose(thread->slot, KERNEL_LOST_MAP_FULL, 1);
 	return 0;
 }
 
@@ -282,7 +282,7 @@ static __always_inline struct kernel_pending *pending_of(struct kernel_thread *t
 	struct kernel_pending *pending = bpf_task_storage_get(&pending_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!pending)
-		lose(thread->slot, LOST_NO_STORAGE, 1);
+		lose(thread->slot, KERNEL_LOST_NO_STORAGE, 1);
 	return pending;
 }
 

@@ -209,7 +209,7 @@ static __always_inline void leave_call(struct kernel_thread *thread, u64 sp, u64
 		/* no wait: the region's function was not seen, or the team has one thread only */
 		if (thread->unentered || team_of(thread->slot)->joined != thread->region) {
 			if (thread->unentered)
-				lose(thread->slot, LOST_GOVERNED, 1);
+				lose(thread->slot, KERNEL_LOST_GOVERNED, 1);
 			thread->unentered = 0;
 			skip_vertex(thread, now);
 			thread->computing = 1;

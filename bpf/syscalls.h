@@ -100,7 +100,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	    (thread->process_flags & KERNEL_PROCESS_NO_RETURN) || thread->let_go_ns)
 		return 0;
 	if (thread->open == KERNEL_SYSCALL)
-		drop_open(thread, LOST_VANISHED); /* tracing stopped before its exit */
+		drop_open(thread, KERNEL_LOST_VANISHED); /* tracing stopped before its exit */
 	if (governed_of(thread->slot)->no_io) {
 		let_io_go(thread);
 		return 0;
@@ -131,7 +131,7 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 		break;
 	}
 	if (cut)
-		lose(thread->slot, LOST_TRUNCATED, 1);
+		lose(thread->slot, KERNEL_LOST_TRUNCATED, 1);
 	if (nr != NR_OPEN && nr != NR_OPENAT)
 		describe_fd(task, a0, &key);
 	/* the system call may be an unseen MPI call's, but those read and write no files */

@@ -193,7 +193,7 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 		read_counts(thread, task);
 		close_vertex(thread, bpf_ktime_get_ns());
 	}
-	drop_open(thread, LOST_VANISHED);
+	drop_open(thread, KERNEL_LOST_VANISHED);
 	account_ended(thread, bpf_ktime_get_ns());
 	tell_hits(thread, 0);
 	tell(type, thread->tgid, thread->tid, bpf_ktime_get_ns());

@@ -370,6 +370,26 @@ struct kernel_interference {
 #define KERNEL_PAUSES 4
 #define KERNEL_PAUSE_NS 50000
 
+/* Causes of lost fragments: enum vapro_loss has the same numbers (user/probe/bpf/bpf_object.c asserts it). */
+#define KERNEL_LOSSES 16 /* a power of two */
+
+enum kernel_loss {
+	KERNEL_LOST_RING_FULL,
+	KERNEL_LOST_MAP_FULL,
+	KERNEL_LOST_NO_STORAGE,
+	KERNEL_LOST_NESTING,
+	KERNEL_LOST_ARGUMENT,
+	KERNEL_LOST_TRUNCATED,
+	KERNEL_LOST_GOVERNED,
+	KERNEL_LOST_VANISHED,
+	KERNEL_LOST_UNACCOUNTED, /* counted by user space */
+	KERNEL_LOST_APPROXIMATED,
+	KERNEL_LOST_UNMATCHED,
+	KERNEL_LOST_COUNTER,
+	KERNEL_LOST_STATES,
+	KERNEL_LOSSES_KNOWN,
+};
+
 /*
  * The weight of a single-stepped hit, where threads of a process are compared by their hits. A thread is slowed down by
  * its own hits alone: a process pays the cost of its busiest thread.
@@ -380,7 +400,7 @@ struct kernel_interference {
 struct kernel_counters {
 	u64 enter, exit, skipped, vanished, syscalls;
 	u64 stepped;			     /* hits of enter and left at single-stepped sites */
-	u64 lost[16];			     /* fragments lost, by enum vapro_loss */
+	u64 lost[KERNEL_LOSSES];	     /* fragments lost, by enum vapro_loss */
 	u64 emitted;			     /* vertex fragments emitted, singly or merged */
 	u64 left;			     /* hits at exit sites */
 	u64 rows;			     /* hits of enter in rows whose exits are sites */

@@ -337,6 +337,24 @@ static void an_oversubscribed_job(void **state)
 	assert_int_equal(found.variances, 1);
 	assert_non_null(strstr(found.evidence, "its own threads had the CPU"));
 
+	/* the same where it is known that both have one CPU: no fragment says how much they want it, the account does
+	 */
+	end(NULL);
+	begin(NULL);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		struct vapro_place place = {.thread = rank, .cpus = "0"};
+
+		assert_int_equal(analysis__place(analysis, &place), 0);
+	}
+	for (uint64_t at = 0; at < 100; at++) {
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			bin(rank, at, (struct vapro_account){.preempted_ns = 100 * MS});
+			interfere(rank, at, 11 - rank, 100 * MS);
+		}
+	}
+	windows(20);
+	assert_int_equal(found.alarms, 0);
+
 	end(NULL);
 	begin(NULL);
 	for (uint64_t at = 30; at < 45; at++)

@@ -4,6 +4,7 @@
 #include "base/grow.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ struct group {
 struct sharing {
 	const struct stg_job *about;
 	const char **lists; /* by row; NULL unknown */
+	bool *seen;	    /* by row: it has bundles */
 	struct group *groups;
 	size_t count, capacity;
 };
@@ -100,8 +102,30 @@ static void add_time(struct sharing *sharing, const struct analysis_context *con
 		uint32_t row = context->series.series[kept[i].series].row;
 		struct group *group = group_of(sharing, row);
 
+		sharing->seen[row] = true;
 		if (group)
 			group->threads += runnable_ns(&kept[i], from, to) / (double)(to - from);
+	}
+}
+
+/*
+ * Adds the threads of rows without any bundle by the kernel's account: the time on a CPU, and in which they were kept
+ * from one, of the time since the account began.
+ */
+static void add_accounts(struct sharing *sharing, const struct analysis_context *context,
+			 const struct analysis_job *job, const struct analysis_span *span)
+{
+	for (size_t i = 0; i < stg__threads(context->stg); i++) {
+		const struct stg_thread *thread = stg__thread(context->stg, (uint32_t)i);
+		struct group *group;
+
+		if (thread->job != job->id || !thread->work_from || thread->to_ns || sharing->seen[thread->row] ||
+		    thread->work_from > span->end)
+			continue;
+		group = group_of(sharing, thread->row);
+		if (group)
+			group->threads += fmin(1, (thread->on_cpu_ns + thread->attributed_ns) /
+						      ((double)(span->end - thread->work_from + 1) * VAPRO_BIN_NS));
 	}
 }
 
@@ -114,7 +138,8 @@ struct sharing *sharing__new(const struct analysis_context *context, const struc
 		return NULL;
 	sharing->about = stg__job(context->stg, job->id);
 	sharing->lists = calloc(sharing->about->row_count + 1, sizeof(*sharing->lists));
-	if (!sharing->lists) {
+	sharing->seen = calloc(sharing->about->row_count + 1, sizeof(*sharing->seen));
+	if (!sharing->lists || !sharing->seen) {
 		sharing__free(sharing);
 		return NULL;
 	}
@@ -126,6 +151,7 @@ struct sharing *sharing__new(const struct analysis_context *context, const struc
 	}
 	add_time(sharing, context, job->kept, job->kept_count, span);
 	add_time(sharing, context, job->open, job->open_count, span);
+	add_accounts(sharing, context, job, span);
 	return sharing;
 }
 
@@ -134,6 +160,7 @@ void sharing__free(struct sharing *sharing)
 	if (!sharing)
 		return;
 	free(sharing->lists);
+	free(sharing->seen);
 	free(sharing->groups);
 	free(sharing);
 }

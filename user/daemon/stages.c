@@ -63,9 +63,9 @@ static bool count_parts(struct daemon *daemon, const struct vapro_stage_request 
 		emit_stage(daemon, request, begin_ns, NULL);
 		return true;
 	}
-	if (counters__count(daemon->counters))
-		emit_stage(daemon, request, mono_now(), err);
 	count_all(daemon, begin_ns);
+	if (!daemon->counters_lost)
+		emit_stage(daemon, request, mono_now(), err);
 	return daemon->counters_lost;
 }
 

@@ -112,8 +112,8 @@ uint64_t heatmap__cut(struct heatmap *map)
 
 size_t heatmap__bytes(const struct heatmap *map)
 {
-	/* regions grow in four layers of 32-bit numbers */
-	size_t bytes = map->ring * sizeof(*map->bins) + map->row_count * map->ring * 4 * sizeof(uint32_t);
+	/* regions grow in layers of 32-bit numbers */
+	size_t bytes = map->ring * sizeof(*map->bins) + map->row_count * map->ring * REGION_LAYERS * sizeof(uint32_t);
 
 	for (uint64_t bin = map->begin; bin < map->end; bin++) {
 		for (int part = 0; part < HEATMAP_PARTS; part++)

@@ -19,6 +19,8 @@
 
 #include <vapro/config.h>
 
+#define REGION_LAYERS 5 /* of cells, in which slow regions grow (detect/region_private.h) */
+
 #define HEATMAP_SPAN 512 /* least bins retained */
 #define HEATMAP_MORE 300 /* bins beyond the view */
 #define HEATMAP_LEAST 24 /* bins beyond the view, once history was cut */

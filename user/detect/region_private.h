@@ -10,6 +10,7 @@
 
 /* Layers of cells that grow separately. */
 enum layer { LAYER_COMPUTATION, LAYER_SUSPENDED, LAYER_WAITING, LAYER_PATH, LAYER_IO, LAYERS };
+_Static_assert(LAYERS == REGION_LAYERS, "the memory of a heat map counts them");
 
 #define NO_COMPONENT UINT32_MAX
 #define MOSTLY 0.5 /* share of a loss, attributed by the kernel */

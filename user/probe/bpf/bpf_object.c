@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <vapro/bundle.h>
 
 #include "probe/bpf/async_detach.h"
 #include "probe/pmu/counters.h"
@@ -21,6 +22,15 @@
 #include "vapro.skel.h"
 
 #define PIDFD_THREAD_FLAG 0200 /* O_EXCL: a descriptor of one thread, kernel 6.9 */
+
+/* Numbers that the kernel side shares with the analysis. */
+_Static_assert(KERNEL_BIN_NS == VAPRO_BIN_NS, "bins");
+_Static_assert((int)KERNEL_LOST_RING_FULL == VAPRO_LOST_RING_FULL && (int)KERNEL_LOST_NESTING == VAPRO_LOST_NESTING &&
+		   (int)KERNEL_LOST_GOVERNED == VAPRO_LOST_GOVERNED &&
+		   (int)KERNEL_LOST_APPROXIMATED == VAPRO_LOST_APPROXIMATED &&
+		   (int)KERNEL_LOST_STATES == VAPRO_LOST_STATES,
+	       "causes of losses");
+_Static_assert((int)KERNEL_LOSSES_KNOWN == VAPRO_LOSSES && VAPRO_LOSSES <= KERNEL_LOSSES, "causes of losses");
 
 struct kernel_side {
 	struct vapro_bpf *bpf;
