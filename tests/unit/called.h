@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls of the ranks of a painted job, and what their waiting is made of; included by the one file that is the test.
+/* Calls of the ranks of a painted job, and the parts of their waiting; included by the one file that is the test.
  * Times are in bins since the beginning of the map. */
 #ifndef VAPRO_TESTS_CALLED_H
 #define VAPRO_TESTS_CALLED_H
@@ -9,14 +9,14 @@
 
 #define SITES 2
 #define CALLERS 16
-#define USUAL 0.01 /* of a call */
+#define USUAL 0.01 /* usual time of a call */
 
 static struct series callers[SITES * CALLERS];
 static struct workload sites[SITES];
 static struct series_book called;
 static struct waiting *waiting;
 
-/* Two call-sites that all ranks know; of the first `old` bins only what has just become known is added. */
+/* Adds two call-sites that all ranks know; of the first `old` bins only newly known time is added. */
 static inline void begin_calls_after(uint64_t old)
 {
 	uint32_t ranks = (uint32_t)job->row_count;
@@ -54,13 +54,13 @@ static inline void add_call(uint32_t site, uint32_t rank, struct kept kept, uint
 	add_call_of(site, rank, kept, &(struct stg_state){.group = group});
 }
 
-/* A call that is long enough to be a fragment by itself. */
+/* Adds a call that is long enough to be a fragment by itself. */
 static inline void call(uint32_t site, uint32_t rank, double from, double to)
 {
 	add_call(site, rank, fragment(from, to, USUAL * BIN, 0), STG_WORLD);
 }
 
-/* Calls of one bin that were merged: what they took longer than usual, all together. */
+/* Returns merged calls of one bin; excess: their time beyond the usual, summed up. */
 static inline struct kept merged(int bin, uint32_t n, double excess)
 {
 	struct kept kept = fragment(bin, bin + 0.999, USUAL * BIN, 0);
@@ -81,7 +81,7 @@ static inline void end_calls(void)
 	waiting__free(waiting);
 }
 
-/* The three parts of what a rank waited in a bin, in bins. */
+/* Checks the three parts of a rank's waiting in a bin, in bins. */
 static inline void assert_parts(uint32_t rank, int bin, double late, double transfer, double path)
 {
 	double parts[] = {waited(HEATMAP_LATE, rank, bin) / BIN, waited(HEATMAP_TRANSFER, rank, bin) / BIN,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Captures of made-up hosts, and what is replayed of them; included by the one file that is the test.
+ * Captures of made-up hosts, and their replays; included by the one file that is the test.
  */
 #ifndef VAPRO_TESTS_CAPTURED_H
 #define VAPRO_TESTS_CAPTURED_H
@@ -46,7 +46,7 @@ static inline struct stream_event bundle(uint32_t thread, uint32_t state, uint64
 	return event;
 }
 
-/* A host's capture: two states, one thread, two windows from begin_s on; mono runs boot_ns behind UTC. */
+/* Writes a host's capture: two states, one thread, two windows from begin_s on; mono runs boot_ns behind UTC. */
 static inline void write_host(const char *path, const char *host, int32_t rank, uint64_t boot_ns, uint64_t begin_s,
 			      bool end)
 {

@@ -20,7 +20,7 @@
 
 #define SECOND 5 /* bins */
 #define FIRST (SIM_BEGIN_NS / VAPRO_BIN_NS)
-#define WORK 1e6 /* instructions of a computation */
+#define WORK 1e6 /* work: instructions of a computation */
 #define BYTES 8192
 
 static struct vapro_config config;
@@ -28,7 +28,7 @@ static struct stg *stg;
 static struct series_book book;
 static enum vapro_class class_of_book;
 
-/* Two states of one kind whose labels differ in what `common` lacks. */
+/* Makes two states of one kind; their labels differ beyond `common`. */
 static inline void begin_kind(uint32_t ranks, enum vapro_workload_source source, enum vapro_class class,
 			      const char *labels[2], const char *common)
 {
@@ -71,7 +71,7 @@ static inline void finish(void)
 	stg__free(stg);
 }
 
-/* n fragments of a rank that took ns each and ended in a bin. */
+/* Returns n fragments of a rank that lasted ns each and ended in a bin. */
 static inline struct vapro_bundle made(uint32_t rank, uint64_t bin, uint32_t n, double ns)
 {
 	struct vapro_bundle b = {.thread = rank, .n = n, .sum_ns = (uint64_t)(n * ns)};
@@ -107,14 +107,14 @@ static inline struct series *learn(uint32_t rank, uint64_t bin, uint32_t n, doub
 	return learn_bundle(&b, disturbed);
 }
 
-/* The first members, which nothing is learnt from. */
+/* Adds the first members, from which nothing is learnt. */
 static inline void warm_up(uint32_t ranks, double ns)
 {
 	for (uint32_t rank = 0; rank < ranks; rank++)
 		learn(rank, 0, SERIES_WARM_UP, ns, false);
 }
 
-/* Every rank has a batch of five in each bin of [from, to), of the same level but for one rank. */
+/* Adds a batch of five for every rank in each bin of [from, to), with the same level but for one rank. */
 static inline void learn_all(uint32_t ranks, uint64_t from, uint64_t to, double ns, uint32_t other, double other_ns)
 {
 	for (uint64_t bin = from; bin < to; bin++)
@@ -127,7 +127,7 @@ static inline void refresh(void)
 	assert_int_equal(judge__refresh(&book), 0);
 }
 
-/* The series of a rank that was made last: with a second state, that of it. */
+/* Returns a rank's latest series: with a second state, the second state's. */
 static inline struct series *series_of(uint32_t rank)
 {
 	for (size_t i = book.count; i-- > 0;)
@@ -142,7 +142,7 @@ static inline double reference(uint32_t rank)
 	return series_of(rank)->reference_ns;
 }
 
-/* The verdict on one more fragment. */
+/* Returns the verdict on one more fragment. */
 static inline struct kept judged(uint32_t rank, uint64_t bin, double ns)
 {
 	struct vapro_bundle b = made(rank, bin, 1, ns);

@@ -25,7 +25,7 @@ static struct stg *stg;
 static const struct stg_job *job;
 static struct heatmap map;
 
-/* Rank i on host i modulo hosts. */
+/* Makes a job with rank i on host i modulo hosts. */
 static inline void make_job(uint32_t ranks, uint32_t hosts)
 {
 	stg = stg__new();
@@ -58,14 +58,14 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* In place of the four ranks. */
+/* Replaces the job of four ranks. */
 static inline void other_job(uint32_t ranks, uint32_t hosts)
 {
 	teardown(NULL);
 	make_job(ranks, hosts);
 }
 
-/* Factors of the last few fragments. */
+/* Returns factors, which stay valid for the next few calls. */
 static inline float *factors(void)
 {
 	static float ring[16][VAPRO_FACTORS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines as they are put, kept and parsed back, for tests of what writes them. */
+/* Lines that are retained when put and parsed back, for tests of their writers. */
 #ifndef VAPRO_TESTS_PARSED_H
 #define VAPRO_TESTS_PARSED_H
 
@@ -35,7 +35,7 @@ static inline int clear(void **state)
 	return 0;
 }
 
-/* Each line kept must be JSON again. */
+/* Parses a retained line, which must be JSON. */
 static inline cJSON *parsed(size_t number)
 {
 	cJSON *object = cJSON_ParseWithOpts(lines[number], NULL, true);
@@ -75,7 +75,7 @@ static inline void is_null(const cJSON *object, const char *path)
 	assert_true(cJSON_IsNull(at(object, path)));
 }
 
-/* Leaves the lines that are kept for schema_check.py, where VAPRO_TEST_LINES=FILE asks for it. */
+/* Writes the retained lines for schema_check.py to the file that VAPRO_TEST_LINES names, if set. */
 static inline void leave_lines(void)
 {
 	const char *path = getenv("VAPRO_TEST_LINES");

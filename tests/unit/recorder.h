@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A stream sink that keeps copies of all it was given, for tests of sources. */
+/* A stream sink that copies all events, for tests of sources. */
 #ifndef VAPRO_TESTS_RECORDER_H
 #define VAPRO_TESTS_RECORDER_H
 
@@ -125,7 +125,7 @@ static inline void recorder__clear(struct recorder *recorder)
 	recorder->sink.put = recorder__put;
 }
 
-/* The number-th event of a type, or NULL. */
+/* Returns the number-th event of a type, or NULL. */
 static inline const struct stream_event *recorder__find(const struct recorder *recorder, enum stream_type type,
 							size_t number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A hand-made result of one job's window, for tests of what tells it. */
+/* A hand-made result of one job's window, for tests of its output. */
 #ifndef VAPRO_TESTS_SAMPLE_H
 #define VAPRO_TESTS_SAMPLE_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A small simulator of an MPI job and of the collector: N ranks loop over three computations and two
- * allreduces (and now and then a write), with noise, hogs, stalls and changes of work as a scenario
- * says; arrival times make the waiting. It merges fragments into bundles as the kernel side does and
- * feeds windows of 15 s with a stride of 10 s to an analysis. Deterministic: its own generator.
+ * allreduces (and now and then a write), with noise, hogs, stalls and changes of work from a scenario;
+ * arrival times make the waiting. It merges fragments into bundles as the kernel side does and feeds
+ * windows of 15 s with a stride of 10 s to an analysis. Deterministic: its own generator.
  * Times in a scenario are seconds since its start.
  */
 #ifndef VAPRO_SIM_H
@@ -39,44 +39,44 @@ struct sim_scenario {
 	double modes;		       /* share of computations that cost double, at random, always */
 	double odd_naps;	       /* share of iterations in which one computation sleeps 20 ms, always */
 	double phase_at, phase_factor; /* the first computation changes its work on all ranks */
-	double grow_at, grow_factor;   /* all computations do */
+	double grow_at, grow_factor;   /* all computations change their work on all ranks */
 	double drift;		       /* per second, all computations on all ranks */
-	double slow_rank_factor;       /* the last rank has that much more to do, always */
+	double slow_rank_factor;       /* the last rank always has this factor of work */
 	struct sim_hog hogs[SIM_HOGS];
 	int hog_count;
-	int memory_rank; /* its computations are slow on the CPU ... */
+	int memory_rank; /* rank whose computations are slow on the CPU */
 	double memory_begin, memory_end, memory_factor;
 	bool memory_first; /* only the first computation of an iteration */
 	int write_every;   /* iterations; 0: never */
 	int stall_rank;
-	double stall_at, stall_s;			  /* one write takes that long */
+	double stall_at, stall_s;			  /* time and length of one long write */
 	bool stall_attributed;				  /* the kernel attributes that it slept */
-	double flush_share;				  /* of the writes, that sleep for 20 ms, always */
-	double transfer_begin, transfer_end, transfer_ns; /* allreduces take that much longer for everybody */
+	double flush_share;				  /* share of writes that always sleep for 20 ms */
+	double transfer_begin, transfer_end, transfer_ns; /* extra time of allreduces on every rank */
 	double governed_share;
-	bool thinned;	     /* what is governed is calls let go, not links closed */
-	double scale;	     /* of all computations; 0: 1 */
+	bool thinned;	     /* the governor suppresses calls instead of closing links */
+	double scale;	     /* factor of all computations; 0: 1 */
 	bool threads;	     /* not ranks but threads of one process, which wait at barriers */
-	bool spins;	     /* who waits is on the CPU, and is preempted by who waits elsewhere */
+	bool spins;	     /* a waiting rank is on the CPU, and waiting ranks preempt each other */
 	uint32_t world_size; /* 0: ranks */
-	const char *cpus;    /* that each rank may use; NULL: not known */
+	const char *cpus;    /* CPUs that each rank may use; NULL: unknown */
 };
 
-/* A variance as last told. */
+/* A variance as last reported. */
 struct sim_found {
 	uint64_t id, effect_of;
 	enum vapro_class class;
 	enum vapro_region_state state;
 	bool alarm, ever_alarm, confirmed, still_open, ever_open;
 	double begin, end, lost, lost_by_class[VAPRO_CLASSES], performance, ratio_slow, site_ratio;
-	int32_t first_rank, last_rank; /* or threads, where the scenario has those */
+	int32_t first_rank, last_rank; /* or threads, where the scenario has threads */
 	uint32_t rank_count, tellings, closed, culprits;
 	int32_t culprit;
 	char evidence[160], advice[512], who[64];
 	char major[64];		      /* finest major factor with most impact */
 	double preempted;	      /* its contribution at stage 2 */
 	double level_sum[3];	      /* contributions at stage 1, and of suspension at stage 2 */
-	enum vapro_relation relation; /* of the first interferer */
+	enum vapro_relation relation; /* relation of the first interferer */
 	struct cpu_demand oversubscribed;
 	char interferer[16];
 	uint32_t interferer_pid;
@@ -93,7 +93,7 @@ struct sim_report {
 	struct result_imbalance imbalance;
 	double governed, not_seen, performance;
 	bool partial;
-	uint32_t thread_lines;	    /* of heat maps */
+	uint32_t thread_lines;	    /* heat-map lines of threads */
 	double truth_preempted[64]; /* per rank: seconds preempted in computation */
 	uint64_t bundles;
 };
@@ -103,10 +103,10 @@ void sim_config(struct vapro_config *config);
 /* Runs a scenario from start to end; asserts (cmocka) that the interface accepts everything. */
 void sim_run(const struct sim_scenario *scenario, enum vapro_workload_source source, struct sim_report *report);
 
-/* Gathers what the analysis reported of the job at the end of a window. */
+/* Gathers the analysis's report on the job at the end of a window. */
 void sim_read(struct sim_report *report, const struct job_result *result);
 
-/* The found variance with most lost seconds among alarms; NULL where there is none. */
+/* Returns the variance with most lost seconds among alarms, or NULL. */
 const struct sim_found *sim_alarm(const struct sim_report *report);
 void sim_print(const struct sim_report *report);
 

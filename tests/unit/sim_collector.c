@@ -250,7 +250,7 @@ void sim_feed(struct sim *sim, struct analysis *analysis)
 		};
 
 		for (; at < sim->count && sim->bundles[at].end_ns < sim_utc(window->end); at++) {
-			/* What the governor closes is not seen at all. */
+			/* Fragments on links that the governor closed are unobserved. */
 			if (sim->s->governed_share > 0 &&
 			    fmod((double)(sim->bundles[at].end_ns - SIM_BEGIN_NS) / 1e9, 1) < sim->s->governed_share) {
 				facts.thinned_ns += sim->bundles[at].sum_ns;

@@ -55,19 +55,19 @@ struct fragment {
 	double start, end, preempted, blocked_io, blocked_other, instructions;
 };
 
-/* Nanoseconds since the start as UTC. */
+/* Converts nanoseconds since the start to UTC. */
 uint64_t sim_utc(double t);
 
-/* What the kernel side does with a fragment that ended. */
+/* Handles an ended fragment as the kernel side does. */
 void sim_emit(struct sim *sim, const struct fragment *f);
 
 /* Emits the bundles that a rank still merges into. */
 void sim_flush(struct sim *sim, struct rank *rank);
 
-/* A hog, or another rank, had a rank's CPU between two times. */
+/* Gives a rank's CPU to a hog or another rank between two times. */
 void sim_preempt(struct sim *sim, int rank, uint32_t pid, double from, double to);
 
-/* The threads and states, then window by window what was emitted; reads the results into the report. */
+/* Feeds threads, states, then the emitted bundles by window; reads the results into the report. */
 void sim_feed(struct sim *sim, struct analysis *analysis);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the analysis told of a simulated job, gathered. */
+/* The reports of the analysis on a simulated job. */
 #include "sim.h"
 
 #include <math.h>
@@ -111,7 +111,7 @@ void sim_read(struct sim_report *report, const struct job_result *r)
 		report->emitted_again += map->revision > 0;
 		for (uint32_t row = 0; row < map->row_count; row++)
 			report->thread_lines += map->rows[row].thread >= 0;
-		/* Only what reaches back tells of bins before the new part. */
+		/* Only maps that reach back have bins before the new part. */
 		assert_true(map->begin_ns <= r->begin_ns);
 		assert_int_equal(map->begin_ns % VAPRO_BIN_NS, 0);
 		for (uint32_t row = 0; row < map->row_count; row++) {

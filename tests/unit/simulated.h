@@ -21,7 +21,7 @@ static inline void run(const struct sim_scenario *scenario)
 	sim_run(scenario, VAPRO_BY_ARGUMENTS, &report);
 }
 
-/* Says all that was found before it fails. */
+/* Prints all findings before it fails. */
 #define expect(condition)                                                                                              \
 	do {                                                                                                           \
 		if (!(condition)) {                                                                                    \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The kernel's own account: how it adds up in the kernel side, how it is read, and what the analysis makes of it. */
+/* The kernel's own account: its sums in the kernel side, its reader, and its use in the analysis. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void conditions_go_to_their_bins(void **state)
 	struct vapro_account sums;
 
 	(void)state;
-	account_turn(&account, ACCOUNT_ON_CPU, AT(50), 0, 0); /* before that nothing is known */
+	account_turn(&account, ACCOUNT_ON_CPU, AT(50), 0, 0); /* earlier time is unknown */
 	account_leave(&account, KERNEL_AWAY_RUNNABLE, AT(120), 0);
 	account_turn(&account, ACCOUNT_ON_CPU, AT(180), 0, 0);
 	account_leave(&account, KERNEL_AWAY_ASLEEP, AT(210), 0);
@@ -61,7 +61,7 @@ static void conditions_go_to_their_bins(void **state)
 	assert_int_equal(sums.on_cpu_ns, 10 * MS);
 	assert_int_equal(sums.blocked_other_ns, 190 * MS);
 	assert_int_equal(sum(2, AT(800), 0).blocked_other_ns, 200 * MS);
-	/* what it is in just now has not been added yet */
+	/* the present condition has not been added yet */
 	sums = sum(3, AT(800), 0);
 	assert_int_equal(sums.blocked_other_ns, 50 * MS);
 	assert_int_equal(sums.wakeup_wait_ns, 10 * MS);
@@ -69,7 +69,7 @@ static void conditions_go_to_their_bins(void **state)
 	assert_int_equal(sum(4, AT(1000), 0).on_cpu_ns, 200 * MS);
 }
 
-/* Asleep, woken for the signal, stopped, continued: each of it by itself, in a stop that still lasts, too. */
+/* Asleep, woken for the signal, stopped, continued: each is counted separately, in a lasting stop, too. */
 static void a_stop_is_told_while_it_lasts(void **state)
 {
 	struct vapro_account sums;
@@ -84,16 +84,16 @@ static void a_stop_is_told_while_it_lasts(void **state)
 	assert_int_equal(sums.stopped_ns, 98 * MS);
 	assert_int_equal(sums.blocked_other_ns, 80 * MS);
 	assert_int_equal(sum(1, AT(460), 0).stopped_ns, 200 * MS);
-	assert_int_equal(sum(2, AT(460), 0).stopped_ns, 60 * MS); /* not before it is over */
+	assert_int_equal(sum(2, AT(460), 0).stopped_ns, 60 * MS); /* not before the wait is over */
 	assert_int_equal(sum(3, AT(460), 0).stopped_ns, 0);
 	account_wake(&account, AT(500), 0);
-	account_wake(&account, AT(510), 0); /* it waits for a CPU already */
+	account_wake(&account, AT(510), 0); /* the thread already waits for a CPU */
 	account_turn(&account, ACCOUNT_ON_CPU, AT(530), 0, 0);
 	sums = sum(2, AT(660), 0);
 	assert_int_equal(sums.stopped_ns, 100 * MS);
 	assert_int_equal(sums.wakeup_wait_ns, 30 * MS);
 	assert_int_equal(sums.on_cpu_ns, 70 * MS);
-	/* of one that has ended nothing goes on */
+	/* the account of an ended thread does not grow */
 	account_turn(&account, ACCOUNT_UNKNOWN, AT(900), 0, 0);
 	account.ended_ns = AT(900);
 	assert_int_equal(sum(4, AT(1100), 0).on_cpu_ns, 100 * MS);
@@ -107,7 +107,7 @@ static void throttled_time_is_a_part_of_waits(void **state)
 	(void)state;
 	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
 	account_leave(&account, KERNEL_AWAY_RUNNABLE, AT(100), 0);
-	/* 180 of the 300 ms so far it was throttled, wherever those lie */
+	/* the thread was throttled for any 180 of the 300 ms so far */
 	sums = sum(1, AT(400), 180 * MS);
 	assert_in_range(sums.throttled_ns, 119 * MS, 120 * MS);
 	assert_int_equal(sums.throttled_ns + sums.preempted_ns, 200 * MS);
@@ -124,24 +124,24 @@ static void throttled_time_is_a_part_of_waits(void **state)
 	assert_in_range(account_part(1ULL << 61, BIN, 1ULL << 62), 0, BIN);
 }
 
-/* A switch that was not seen, bins that were read long ago, and more bins than there is room for. */
+/* Time is left out after an unseen switch, in bins that were read long ago, and in more bins than there is room for. */
 static void what_is_not_known_is_left_out(void **state)
 {
 	(void)state;
-	account_turn(&account, ACCOUNT_STOPPED, AT(0), 0, 0); /* as /proc had it */
+	account_turn(&account, ACCOUNT_STOPPED, AT(0), 0, 0); /* condition from /proc */
 	account_leave(&account, KERNEL_AWAY_ASLEEP, AT(150), 0);
 	assert_int_equal(sum(0, AT(160), 0).stopped_ns, 0);
 	account_wake(&account, AT(200 * 40), 0);
 	for (uint64_t bin = 40 - KERNEL_ACCOUNT_BINS; bin < 40; bin++)
 		assert_int_equal(sum(bin, AT(200 * 41), 0).blocked_other_ns, BIN);
 	assert_int_equal(sum(39 - KERNEL_ACCOUNT_BINS, AT(200 * 41), 0).blocked_other_ns, 0);
-	/* into one whose place a later one has */
+	/* a later bin has the place of this one */
 	account_add(&account, ACCOUNT_ON_CPU, AT(200 * 20), AT(200 * 20 + 50), 0);
 	assert_int_equal(sum(36, AT(200 * 41), 0).on_cpu_ns, 0);
 	assert_int_equal(sum(20, AT(200 * 41), 0).on_cpu_ns, 0);
 }
 
-/* A job of two ranks, of which the analysis is told bins and, where wanted, fragments. */
+/* A job of two ranks, of which the analysis gets bins and, where wanted, fragments. */
 #define START (FIRST + 5 - FIRST % 5)
 #define UTC(s) (START * BIN + (uint64_t)((s)*1e9))
 
@@ -186,7 +186,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* One bin of a rank; the rest of it on the CPU. */
+/* Adds one bin of a rank; the rank spends the rest of the bin on the CPU. */
 static void bin(uint32_t rank, uint64_t at, struct vapro_account sums)
 {
 	sums.thread = rank;
@@ -204,7 +204,7 @@ static void interfere(uint32_t rank, uint64_t at, uint32_t pid, uint64_t ns)
 	assert_int_equal(analysis__add_interference(analysis, &one), 0);
 }
 
-/* What a process reports before each window: without anything a job has ended. */
+/* Adds a process's reports before each window: a job without reports has ended. */
 static void facts(void)
 {
 	const struct vapro_process_facts one = {.pid = 10, .job = "j", .wall_ns = 10 * BIN};
@@ -247,7 +247,7 @@ static void windows(unsigned seconds)
 	}
 }
 
-/* Both ranks run; of rank 1 something takes `ns` of each bin from 6 s to 9 s. */
+/* Runs both ranks; rank 1 loses `ns` of each bin from 6 s to 9 s. */
 static void run_with(size_t offset, uint64_t ns)
 {
 	for (uint64_t at = 0; at < 100; at++) {
@@ -310,7 +310,7 @@ static void stolen_time_without_a_fragment(void **state)
 	expect(1.2, "steal");
 }
 
-/* Ticks, daemons and other small things take less than the threshold leaves; sleep is the program's own. */
+/* Ticks, daemons and other small activity stay below the threshold; sleep is the program's own. */
 static void a_quiet_account_is_silent(void **state)
 {
 	(void)state;
@@ -322,7 +322,7 @@ static void a_quiet_account_is_silent(void **state)
 	assert_int_equal(found.variances, 0);
 }
 
-/* Its own ranks have the CPUs by turns: that is no intruder's doing. A stop in the same job is one all the same. */
+/* A job's own ranks share the CPUs: there is no intruder. A stop in the same job still counts as a stop. */
 static void an_oversubscribed_job(void **state)
 {
 	(void)state;
@@ -407,7 +407,7 @@ static void fragment(uint32_t rank, uint32_t state, double from, double to, doub
 	assert_int_equal(analysis__add_bundle(analysis, &one), 0);
 }
 
-/* 20 ms each; from 6 s to 9 s they take twice as long, since a hog has the CPU for half of the time. */
+/* Adds fragments of 20 ms; from 6 s to 9 s they last twice as long, since a hog has the CPU for half of the time. */
 static void run_fragments(bool with_account, double until)
 {
 	states();
@@ -428,7 +428,7 @@ static void run_fragments(bool with_account, double until)
 	windows(20);
 }
 
-/* What judged fragments carry counts once. Where they end the account goes on. */
+/* Time in judged fragments counts once. Where the fragments end the account goes on. */
 static void fragments_carry_their_own(void **state)
 {
 	struct found without;
@@ -458,9 +458,8 @@ static void fragments_carry_their_own(void **state)
 }
 
 /*
- * A computation of 18 s that nothing is known of is reported before it ends; when it does, its fragment cannot be
- * judged, and the bins stay what the account says. Without an account it would be a slow one as a whole, or none at
- * all.
+ * A computation of 18 s without history is reported before its end; then its fragment cannot be judged, and the
+ * bins stay what the account says. Without an account all of the computation would be slow, or none of it.
  */
 static void a_long_computation(void **state)
 {
@@ -472,7 +471,7 @@ static void a_long_computation(void **state)
 	}
 	for (uint64_t at = 75; at < 100; at++)
 		bin(0, at, (struct vapro_account){0});
-	/* told after the first window, for which windows() has no place: it begins before and ends within the second */
+	/* added after the first window, not by windows(): it begins before the second window and ends in that */
 	{
 		uint32_t count;
 
@@ -490,7 +489,7 @@ static void a_long_computation(void **state)
 	}
 }
 
-/* A question between windows about the same time has the same answer. */
+/* A query between windows about the same time has the same response. */
 static void a_question_about_the_account(void **state)
 {
 	const struct vapro_selection asked = {.begin_ns = UTC(5.8), .end_ns = UTC(9.2)};
@@ -503,7 +502,7 @@ static void a_question_about_the_account(void **state)
 		bin(1, at, (struct vapro_account){.throttled_ns = at >= 30 && at < 45 ? 120 * MS : 0});
 	}
 	states();
-	fragment(0, 0, 1, 1.02, 0); /* nobody asks about a job of which nothing is kept */
+	fragment(0, 0, 1, 1.02, 0); /* no query is about a job without retained data */
 	analysis__remember(analysis, 60, 1 << 20);
 	assert_int_equal(analysis__ask(analysis, &asked, "j", UTC(15), &result, &count), 0);
 	assert_int_equal(count, 1);

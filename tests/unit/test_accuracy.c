@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The generator of synthetic jobs and the scorer: what accuracy measures must itself be right. */
+/* The generator of synthetic jobs and the scorer: the measure of accuracy must itself be right. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ struct recorder {
 	unsigned windows, states, threads;
 	double seconds[RANKS], open_seconds[RANKS], class_seconds[RANKS][VAPRO_CLASSES];
 	double factor[RANKS][VAPRO_FACTORS], preempted[RANKS],
-	    instructions[RANKS]; /* of a fragment of the first step */
+	    instructions[RANKS]; /* instructions of a fragment of the first step */
 	enum vapro_class class[JOB_STEPS];
 	bool ended;
 };
@@ -185,7 +185,7 @@ static void test_hog_takes_what_the_truth_says(void **state)
 	assert_near(truths.items[0].begin, 20, 0.05);
 	assert_near(truths.items[0].end, 30, 0.05);
 	assert_false(truths.items[0].unsupported);
-	/* who waits is preempted, too, and that costs nothing */
+	/* a waiting rank is preempted, too, at no cost */
 	assert_true(recorder.preempted[5] >= truths.items[0].lost[VAPRO_COMPUTATION]);
 	for (int rank = 0; rank < job.ranks; rank++)
 		assert_true(rank == 5 || recorder.preempted[rank] == 0);
@@ -210,9 +210,9 @@ static void test_slow_node_and_waiting(void **state)
 	assert_near(1 + truths.items[0].lost[VAPRO_COMPUTATION] / truths.items[0].base, 1.25, 1e-6);
 	assert_true(truths.items[0].expected == FINDING_PLACE);
 	assert_false(truths.items[0].unsupported);
-	/* its first ten members are warm-up: it can be judged from the eleventh on */
+	/* a state's first ten members are warm-up: it can be judged from the eleventh on */
 	assert_true(truths.items[0].judged > 10 * 0.97 * 1.25 * (job.steps[0].ns + job.steps[2].ns) / 1e9);
-	/* the others wait for it, and their waiting is no loss of theirs */
+	/* the others wait for the slow rank, and their waiting is no loss of theirs */
 	calls = recorder.class_seconds[0][VAPRO_COMMUNICATION];
 	assert_near(calls - before, truths.items[0].lost[VAPRO_COMPUTATION] / 8, 0.15 * (calls - before));
 	truths__free(&truths);
@@ -231,7 +231,7 @@ static void test_frequency_and_memory_show_in_factors(void **state)
 	    (struct job_ranks){RANKS_RANGE, 9, 9};
 	simulate(&job, VAPRO_BY_INSTRUCTIONS, &truths);
 	assert_int_equal(truths.count, 2);
-	/* but for the fragment that was open at the end */
+	/* all but the fragment that was open at the end */
 	assert_near(recorder.factor[2][VAPRO_FREQUENCY], truths.items[0].lost[VAPRO_COMPUTATION], 0.02);
 	assert_true(recorder.factor[9][VAPRO_FREQUENCY] == 0);
 	assert_near(recorder.factor[9][VAPRO_MEMORY] - recorder.factor[8][VAPRO_MEMORY],
@@ -261,7 +261,7 @@ static void test_stalls_are_truths_of_their_own(void **state)
 		assert_true(truths.items[i].first <= truths.items[i].begin &&
 			    truths.items[i].end <= truths.items[i].last);
 	}
-	/* 500 ms each: nothing was there to compare the first one with */
+	/* 500 ms each: the first fragment has no predecessor to compare with */
 	assert_true(truths.items[0].unsupported);
 	assert_true(recorder.open > 0);
 	truths__free(&truths);
@@ -382,10 +382,10 @@ static void test_one_alarm_for_one_fault(void **state)
 {
 	struct truth truths[] = {fault(VAPRO_COMPUTATION, ranks_3, 1, 30, 40, 5)};
 	struct found_variance found[] = {
-	    alarm(VAPRO_COMPUTATION, ranks_3, 1, 30, 34, 2),   /* a part of it */
+	    alarm(VAPRO_COMPUTATION, ranks_3, 1, 30, 34, 2),   /* a part of the fault */
 	    alarm(VAPRO_COMPUTATION, ranks_3, 1, 34.2, 40, 3), /* the better hit */
-	    alarm(VAPRO_IO, ranks_3, 1, 32, 33, 1),	       /* of another class */
-	    alarm(VAPRO_COMPUTATION, ranks_9, 1, 30, 40, 1),   /* of another rank */
+	    alarm(VAPRO_IO, ranks_3, 1, 32, 33, 1),	       /* another class */
+	    alarm(VAPRO_COMPUTATION, ranks_9, 1, 30, 40, 1),   /* another rank */
 	};
 	struct score result;
 
@@ -449,7 +449,7 @@ static void test_places_and_drifts(void **state)
 	findings.drift = (struct found_drift){.first = 25, .last = 60, .ratio = 1.3, .windows = 2};
 	score__job(&job, VAPRO_BY_ARGUMENTS, &all, &findings, &result);
 	assert_true(result.truths[0].hit);
-	/* a node's 5 % is demanded where work is counted */
+	/* 5 % of a node is required where work is counted */
 	truths[0].expected = FINDING_ALARM;
 	truths[0].lost[VAPRO_COMPUTATION] = 0.055 * truths[0].base;
 	assert_true(score__apart(&job, VAPRO_BY_ARGUMENTS, &truths[0]) == APART_BELOW);

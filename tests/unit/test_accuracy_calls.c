@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the simulation's calls take (tools/accuracy/cost.c), with and without a fault. */
+/* Times of the simulation's calls (tools/accuracy/cost.c), with and without a fault. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static struct job_totals simulate(const struct job *job, struct truths *truths)
 	return totals;
 }
 
-/* Done work and what the truth says was lost to slow calls, per rank, are the whole time of a job. */
+/* Checks that work and the truth's loss to slow calls, per rank, sum up to the whole time of a job. */
 static void assert_complete(struct job *job, double length_ns, double factor, double tolerance)
 {
 	struct job_totals without, with;
@@ -47,7 +47,7 @@ static void assert_complete(struct job *job, double length_ns, double factor, do
 		fail_msg("%.3f s lost in %.3f s, %.3f of the work done", lost, job->seconds, done);
 }
 
-/* A single rank waits for no other: it loses to a fault what the truth says, and the rest of its time is as without. */
+/* A single rank waits for no other: it loses the truth's time to a fault, and its other time is unchanged. */
 static void test_calls_cost_what_the_truth_says(void **state)
 {
 	struct job job = {.seed = 3, .ranks = 1, .hosts = 1, .seconds = 10};
@@ -56,7 +56,7 @@ static void test_calls_cost_what_the_truth_says(void **state)
 	assert_complete(&job, 1e5, 3, 0.001);
 }
 
-/* Where ranks wait for each other's slow transfers they lose that, too: the truth has all that the job loses. */
+/* Ranks that wait for each other's slow transfers lose that time, too: the truth has the job's whole loss. */
 static void test_waiting_for_slow_transfers(void **state)
 {
 	(void)state;
@@ -68,8 +68,8 @@ static void test_waiting_for_slow_transfers(void **state)
 }
 
 /*
- * A fault that lasts to the end of a run ends there, or with the last call that shows it: one that the run's end cuts
- * off before it has lost what a fault must cost does not. Both are met.
+ * A fault that lasts to the end of a run ends there, or with the last call that shows it: a call that the run's end
+ * cuts off before a fault's least cost does not show it. Both cases occur.
  */
 static void test_end_of_run(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The judge of the papers' case studies (tools/accuracy/papers_judge.c): what it accepts as found, and what not. */
+/* The judge of the papers' case studies (tools/accuracy/papers_judge.c): findings that it accepts and rejects. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static const struct paper paper = {.kind = "made up",
 				   .within = 0.02,
 				   .waiting = true};
 
-/* A fault of 10 s that was found, as each test changes it. */
+/* A found fault of 10 s, which each test changes. */
 struct made_up {
 	struct truth truth;
 	struct truths truths;
@@ -136,8 +136,8 @@ static void test_verdict(void **state)
 	assert_true(judge(&at, COUNTS).good);
 	strcpy(at.variances[0].verdict, "ranks 4-6: 96 % backend bound.");
 	assert_misses(&at, COUNTS, "L2|DRAM");
-	assert_true(judge(&at, ARGUMENTS).good); /* where no words are demanded */
-	/* what the verdict says of the ratio is what counts */
+	assert_true(judge(&at, ARGUMENTS).good); /* where no words are required */
+	/* the ratio in the verdict counts */
 	strcpy(at.variances[0].verdict, "backend, L2: they take 3.0 times as long.");
 	assert_misses(&at, COUNTS, "ratio");
 	strcpy(at.variances[0].verdict, "backend, L2: they take 1.5 times as long.");
@@ -201,7 +201,7 @@ static void test_quiet(void **state)
 	assert_misses(&at, COUNTS, "1 alarms");
 }
 
-/* Each case of the papers has its words, and each of those a case. */
+/* Each case of the papers has words, and all words have a case. */
 static void test_tables(void **state)
 {
 	(void)state;

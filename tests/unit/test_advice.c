@@ -16,7 +16,7 @@
 
 static const int32_t ranks[] = {43, 44, 45};
 
-/* What the advice on a factor must say of what happened. */
+/* Words about the event that the advice on a factor must have. */
 static const struct {
 	const char *factor, *resource;
 } claims[] = {
@@ -65,7 +65,7 @@ static const struct {
     {"memory_other", "waited for data"},
 };
 
-/* Words that claim a resource, and the factors that may: of all others they would be wrong. */
+/* Words that claim a resource, and the factors that may use them: for all other factors they are wrong. */
 static const struct {
 	const char *word, *factors;
 } resources[] = {
@@ -127,7 +127,7 @@ static void lacks(const char *text, const char *part)
 		fail_msg("'%s' is in: %s", part, text);
 }
 
-/* With a factor at 100 % each text is about it: what happened names its resource, and no other's. */
+/* With a factor at 100 % each text is about that factor: the event names its resource, and no other. */
 static void test_each_factor(void **state)
 {
 	(void)state;
@@ -145,7 +145,7 @@ static void test_each_factor(void **state)
 		has(advice, "ranks 43-45");
 		has(verdict, ": 100 % ");
 		lacks(verdict, "no single factor");
-		/* behind the first stop or semicolon is where to look, which may be anywhere */
+		/* the text after the first stop or semicolon says where to look, which may be anywhere */
 		claim_end = strpbrk(advice, ";.");
 		assert_non_null(claim_end);
 		assert_true(strlen(claim_end) > 10 || node == NODE_PREEMPTED || node == NODE_WAKEUP_WAIT);
@@ -184,7 +184,7 @@ static void test_each_meaning(void **state)
 	}
 }
 
-/* The whole is major, its part is said; a whole without a major part is said itself; nothing major is nothing. */
+/* A major part is named instead of its major whole; a whole without a major part is named; else nothing is. */
 static void test_finest(void **state)
 {
 	struct result_factor tree[] = {
@@ -209,7 +209,7 @@ static void test_finest(void **state)
 	has(verdict, "no single factor explains it");
 }
 
-/* A stop is said as such, with its length, and is no sleep. */
+/* A stop is named as such, with its length, and is no sleep. */
 static void test_stopped(void **state)
 {
 	struct result_factor tree[] = {
@@ -234,13 +234,13 @@ static void test_stopped(void **state)
 	variance.who = "rank 43";
 	write_both(&variance, false, false);
 	has(verdict, "rank 43 lost 4.0 s: was stopped (signal or tracer) for 2.0 s.");
-	/* beside other causes it is a part as any other */
+	/* beside other causes a stop is a part as any other */
 	tree[1].contribution = 0.5;
 	write_both(&variance, false, false);
 	has(verdict, "98 % off the CPU, 50 % of it stopped (signal or tracer) for 2.0 s.");
 }
 
-/* Time on the CPU: what it means depends on the class, and a frequency that was reported is not looked for again. */
+/* Time on the CPU: its meaning depends on the class, and the advice does not look for a reported frequency. */
 static void test_on_cpu(void **state)
 {
 	struct result_factor both[2];
@@ -344,14 +344,14 @@ static void test_slow_path(void **state)
 	variance.performance = 0;
 	write_both(&variance, true, true);
 	lacks(verdict, "inf");
-	/* what was late is no slow path */
+	/* a late call is no slow path */
 	variance.slow_path = false;
 	write_both(&variance, true, false);
 	has(verdict, "they waited for ranks that came late");
 	lacks(advice, "adapter");
 }
 
-/* Places in words: the widest first, what lies in it left out; and how certain it is. */
+/* Places in words: the widest first, without the places inside it; and the certainty. */
 static void test_places(void **state)
 {
 	static const struct result_shared facts[] = {
@@ -377,7 +377,7 @@ static void test_places(void **state)
 	assert_string_equal(verdict, ", on host n2,");
 }
 
-/* Threads of a team wait for each other; nothing is transferred there. */
+/* Threads of a team wait for each other, without a transfer. */
 static void test_barrier_of_a_team(void **state)
 {
 	struct vapro_state at = {.class = VAPRO_COMMUNICATION,
@@ -400,7 +400,7 @@ static void test_barrier_of_a_team(void **state)
 	variance.effect_of = 7;
 	write_both(&variance, true, false);
 	has(verdict, "wait at the barrier of solve._omp_fn.2 for thread 5 of rank 43, which variance 7 is about");
-	/* a process without rank; and what is no barrier */
+	/* a process without rank; and a call that is no barrier */
 	culprit.rank = -1;
 	variance.rank_count = 0;
 	write_both(&variance, true, false);

@@ -23,7 +23,7 @@ static void begin(uint32_t ranks, uint32_t hosts)
 					.end = FIRST + 50};
 }
 
-/* A slowdown of the rows first, first + step, ... that nothing attributes. */
+/* Adds an unattributed slowdown of the rows first, first + step, ... */
 static struct variance *add(uint64_t begin_bin, uint64_t end_bin, uint32_t first, uint32_t step, size_t count)
 {
 	uint32_t *own = rows[book.count];
@@ -73,13 +73,13 @@ static void test_at_once(void **state)
 	begin(16, 4);
 	add(10, 40, 0, 1, 3);
 	assert_true(moved());
-	/* the rows of a host, however many */
+	/* any number of rows of a host */
 	begin(16, 4);
 	add(10, 40, 2, 4, 4);
 	assert_false(moved());
 }
 
-/* The same rows twice are no more rows. */
+/* Rows that occur twice count once. */
 static void test_same_rows(void **state)
 {
 	(void)state;
@@ -90,7 +90,7 @@ static void test_same_rows(void **state)
 	assert_false(moved());
 }
 
-/* Only what is silent counts: waiting, slow paths, and what the kernel or the machine attributes did not move work. */
+/* Only silent losses count: waiting, slow paths, and time attributed by kernel or machine did not move work. */
 static void test_not_silent(void **state)
 {
 	(void)state;
@@ -114,7 +114,7 @@ static void test_common_slowdown(void **state)
 {
 	static const struct {
 		double others; /* performance */
-		uint32_t from; /* those that have it: the first so many are as ever */
+		uint32_t from; /* first row with this performance: earlier rows are as usual */
 		enum alone is;
 	} cases[] = {
 	    {0.86, 1, ALONE_ALL},	 {0.9, 1, ALONE_ALL},	  {0.92, 1, ALONE_NOT_MOVED},
@@ -136,7 +136,7 @@ static void test_common_slowdown(void **state)
 	}
 }
 
-/* All rows compute half of each bin, and those given less or more of it from bin 10 on. */
+/* All rows compute half of each bin, and the given rows less or more than half from bin 10 on. */
 static void compute(uint32_t first, uint32_t last, double takes)
 {
 	for (uint32_t rank = 0; rank < 16; rank++) {
@@ -149,12 +149,12 @@ static void compute(uint32_t first, uint32_t last, double takes)
 	}
 }
 
-/* What other rows are spared is what this one got: by as much as half of its loss. */
+/* This row got the work that other rows are spared: at least half of its loss. */
 static void test_lighter(void **state)
 {
 	static const struct {
 		uint32_t last;
-		double takes; /* of its usual time */
+		double takes; /* share of its usual time */
 		bool moved;
 	} cases[] = {
 	    {1, 0.5, true},
@@ -163,7 +163,7 @@ static void test_lighter(void **state)
 	    {7, 0.9, true},
 	    {7, 0.97, false},
 	    {2, 0.92, false},
-	    /* all others get on more slowly: they wait for the slow one */
+	    /* all others advance more slowly: they wait for the slow row */
 	    {15, 0.9, false},
 	};
 
@@ -171,7 +171,7 @@ static void test_lighter(void **state)
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		begin(16, 4);
 		add(10, 40, 0, 1, 1);
-		/* it lost 0.2 of 30 bins */
+		/* the row lost 0.2 of 30 bins */
 		items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
 		compute(1, cases[c].last, cases[c].takes);
 		if (moved() != cases[c].moved)
@@ -179,7 +179,7 @@ static void test_lighter(void **state)
 	}
 }
 
-/* Also where the lighter row is in a variance of its own: its time just before is slow beside what it does since. */
+/* Moved work is found where the lighter row has a variance of its own: its earlier time is slower than its new time. */
 static void test_lighter_in_variance(void **state)
 {
 	(void)state;
@@ -189,7 +189,7 @@ static void test_lighter_in_variance(void **state)
 	add(7, 10, 1, 1, 1);
 	compute(1, 1, 0.5);
 	assert_true(moved());
-	/* what the variance's own rows are spared is no work that moved to other rows */
+	/* work that the variance's own rows are spared did not move to other rows */
 	begin(16, 4);
 	add(10, 40, 0, 1, 2);
 	items[0].total.lost[VAPRO_COMPUTATION] = 6 * BIN;
@@ -197,7 +197,7 @@ static void test_lighter_in_variance(void **state)
 	assert_false(moved());
 }
 
-/* Where half of the rows are slow the others wait for them, all alike: nothing moved to those. */
+/* Where half of the rows are slow all others wait alike: no work moved. */
 static void test_half_is_slow(void **state)
 {
 	(void)state;
@@ -208,7 +208,7 @@ static void test_half_is_slow(void **state)
 	assert_false(moved());
 }
 
-/* That others became lighter long before says nothing; and without a time before nothing is known. */
+/* Rows that became lighter long before show nothing; and without earlier time nothing is known. */
 static void test_lighter_before(void **state)
 {
 	(void)state;
@@ -226,7 +226,7 @@ static void test_lighter_before(void **state)
 	assert_false(moved());
 }
 
-/* What was seen while the map had its beginning holds for as long as it goes on. */
+/* A finding made while the map had the variance's beginning holds as long as the variance goes on. */
 static void test_lighter_long_ago(void **state)
 {
 	(void)state;
@@ -291,7 +291,7 @@ static void test_place(void **state)
 	assert_false(place(0, 1, 7));
 }
 
-/* Calls of equal bytes are fixed work: a place that is slow at them, too, has not just more to do. */
+/* Calls of equal bytes are fixed work: a place with slow calls, too, has not just more work. */
 static void test_fixed_work(void **state)
 {
 	static const struct {
@@ -330,7 +330,7 @@ static void test_fixed_work(void **state)
 	}
 }
 
-/* A socket is one, also where it is half of the job's only host. */
+/* A socket is a place, also where it is half of the job's only host. */
 static void test_socket(void **state)
 {
 	(void)state;

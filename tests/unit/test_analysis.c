@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pure floors from end to end, on simulated jobs: hogs, and what is none. */
+/* The pure floors from end to end, on simulated jobs: with hogs, and without. */
 #include "simulated.h"
 
-/* One hog, one alarm: at its rank, its time, its cost, by its name. */
+/* Expects one alarm for one hog: with its rank, its time, its cost and its name. */
 static const struct sim_found *expect_cause(const struct sim_scenario *scenario)
 {
 	const struct sim_hog *hog = &scenario->hogs[0];
@@ -36,7 +36,7 @@ static const struct sim_found *expect_cause(const struct sim_scenario *scenario)
 	return alarm;
 }
 
-/* And the other rank's waiting is its effect. */
+/* Expects the alarm, and the other rank's waiting as its effect. */
 static void expect_hog(const struct sim_scenario *scenario)
 {
 	const struct sim_found *alarm = expect_cause(scenario), *effect;
@@ -67,7 +67,7 @@ static void test_hog_straddles_windows(void **state)
 		scenario.hogs[0] = (struct sim_hog){i & 1, 12.3 + 0.35 * i, 15.3 + 0.35 * i, 77};
 		expect_hog(&scenario);
 	}
-	/* Over three windows it is still one, with growing end. */
+	/* Over three windows there is still one alarm, with growing end. */
 	scenario.seconds = 50;
 	scenario.hogs[0] = (struct sim_hog){1, 14, 37, 77};
 	expect_hog(&scenario);
@@ -110,7 +110,7 @@ static void test_hog_at_other_scales(void **state)
 		scenario.hogs[0] = (struct sim_hog){i & 1, 19.3, 22.3, 77};
 		expect_hog(&scenario);
 	}
-	/* Iterations of a third of a second: certified in the second window, told in retrospect. */
+	/* Iterations of a third of a second: certified in the second window, reported in retrospect. */
 	scenario.scale = 25;
 	scenario.hogs[0] = (struct sim_hog){1, 5.5, 8.5, 77};
 	expect_hog(&scenario);
@@ -164,11 +164,11 @@ static void test_threads_in_each_others_way(void **state)
 					.threads = true};
 
 	(void)state;
-	/* it is preempted by another thread of its process */
+	/* another thread of its process preempts the thread */
 	run(&scenario);
 	expect(report.found_count > 0);
 	expect(report.ever_alarms == 0);
-	/* and what it loses to others is still told */
+	/* its loss to other processes is still reported */
 	scenario.hogs[0].pid = 77;
 	scenario.spins = true;
 	run(&scenario);
@@ -196,7 +196,7 @@ static void test_oversubscribed(void **state)
 	const struct sim_found *found;
 
 	(void)state;
-	/* 8 ranks on 2 CPUs: what one of them takes from another is no alarm, and the numbers are in the words */
+	/* 8 ranks on 2 CPUs: time that one rank takes from another is no alarm, and the words have the numbers */
 	run(&scenario);
 	expect(report.found_count > 0);
 	expect(report.ever_alarms == 0);
@@ -206,7 +206,7 @@ static void test_oversubscribed(void **state)
 	expect(found->oversubscribed.threads > 7 && found->oversubscribed.threads < 8.1);
 	expect(strstr(found->evidence, "oversubscribed: ") && strstr(found->evidence, "share 2 CPUs"));
 	expect(strstr(found->advice, "The job is oversubscribed"));
-	/* with a CPU for each it was displaced: an alarm, but no other rank is said to be an intruder */
+	/* with a CPU for each the rank was displaced: an alarm, but no other rank is called an intruder */
 	scenario.cpus = "0-3,8-11";
 	run(&scenario);
 	expect(report.alarms == 1);
@@ -214,7 +214,7 @@ static void test_oversubscribed(void **state)
 	expect(!found->oversubscribed.cpus);
 	expect(found->relation == VAPRO_SAME_JOB);
 	expect(strstr(found->advice, "Threads of the job ran on each other's CPUs"));
-	/* what comes from outside is an alarm in an oversubscribed job, too */
+	/* a hog from outside is an alarm in an oversubscribed job, too */
 	scenario.hogs[0].pid = 77;
 	scenario.cpus = "0-1";
 	run(&scenario);
@@ -305,7 +305,7 @@ static void test_random_work(void **state)
 	}
 }
 
-/* What others take from it is lost whatever the work is; how fast the rest went nobody can say. */
+/* Time that others take is lost whatever the work is; the speed of the rest is unknown. */
 static void test_hog_in_random_work(void **state)
 {
 	struct sim_scenario scenario = {.ranks = 2,
@@ -338,7 +338,7 @@ static void test_phases(void **state)
 		scenario.phase_factor = 1.5 + 0.3 * i;
 		run(&scenario);
 		expect(report.ever_alarms == 0 && report.drifts == 0);
-		/* All states do. */
+		/* All states change their work. */
 		scenario.phase_factor = 0;
 		scenario.grow_at = 23.7 + 5 * i;
 		scenario.grow_factor = 1.5 + 0.3 * i;

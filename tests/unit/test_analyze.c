@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vapro analyze: the memory cap that its input gets and the score as text, with a pipeline that only notes its cap. */
+/* vapro analyze: the memory cap that its input gets and the score as text, with a pipeline that only has a cap. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals
 	*totals = (struct line_totals){.windows = 1};
 }
 
-/* Runs it on one line for each host; returns what it prints on standard error. */
+/* Runs `vapro analyze` on one line for each host; returns its standard error. */
 static char *run(const char *const *hosts, const char *option)
 {
 	static char text[4096];
@@ -116,7 +116,7 @@ static char *run(const char *const *hosts, const char *option)
 	return text;
 }
 
-/* As for captures: each host's own, unless the command line says how much. */
+/* The cap is each host's own, as for captures, unless the command line sets it. */
 static void test_memory_cap(void **state)
 {
 	static const char *const one[] = {"n1", "n1", NULL}, *const none[] = {"", "", NULL};

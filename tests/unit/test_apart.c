@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is no variance is told as what it is: drift, imbalance, alone and beside a hog, which alone is an
+ * Drift and imbalance are reported as such, not as variances, alone and beside a hog, which alone is an
  * alarm; and a hog is neither.
  */
 #include <math.h>
@@ -55,7 +55,7 @@ static void test_apart(void **state)
 		alarm = sim_alarm(&report);
 		good = (report.drifts > 0) == cases[i].drift && (report.imbalances > 0) == cases[i].imbalance &&
 		       report.ever_alarms == cases[i].alarm && (alarm != NULL) == cases[i].alarm;
-		/* the hog's place, time and cost, whatever else is told */
+		/* the hog's place, time and cost, whatever else is reported */
 		if (good && alarm)
 			good = alarm->first_rank == 1 && alarm->last_rank == 1 && fabs(alarm->begin - 33) < 0.5 &&
 			       fabs(alarm->end - 38) < 0.5 && alarm->interferer_pid == 77 &&

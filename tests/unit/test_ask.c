@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * `vapro diagnose` but for the analysis: what is said over the socket, whose socket it is, clients that
- * hang or talk nonsense, and the sentences that say why there is no answer.
+ * `vapro diagnose` without the analysis: messages over the socket, ownership of the socket, clients that
+ * hang or send nonsense, and the sentences that say why there is no response.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@
 
 static const char question[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm:1.0 x\nformat json\nwidth 120\n\n";
 
-/* ---- sockets: root's affair */
+/* ---- sockets: as root only */
 
 static char directory[64];
 
@@ -81,7 +81,7 @@ static void test_sockets(void **state)
 
 	(void)state;
 	needs_root();
-	/* a directory of our own is made, and is private */
+	/* the server makes a private directory */
 	snprintf(name, sizeof(name), "%s/", in("run/vapro"));
 	fd = ask_socket__listen(name, path, err, sizeof(err));
 	if (fd < 0)
@@ -94,13 +94,13 @@ static void test_sockets(void **state)
 	assert_string_equal(path, other);
 	assert_int_equal(ask_socket__find(name, found, 4), 1);
 	assert_string_equal(found[0], path);
-	/* nobody takes what is alive, and it goes on */
+	/* no other server takes the socket of a live one, which goes on */
 	assert_int_equal(ask_socket__listen(path, other, err, sizeof(err)), -EADDRINUSE);
 	assert_non_null(strstr(err, "another vaprod"));
 	client = ask_socket__connect(path);
 	assert_true(client >= 0);
 	close(client);
-	/* others beside it are kept apart; left ones are swept away, other files are not */
+	/* other servers' sockets stay; sockets left over are removed, other files are not */
 	second = ask_socket__listen(in("run/vapro/vaprod.1"), other, err, sizeof(err));
 	assert_true(second >= 0);
 	assert_int_equal(ask_socket__find(name, found, 1), 2);
@@ -114,7 +114,7 @@ static void test_sockets(void **state)
 	assert_true(fd >= 0);
 	assert_false(exists(other));
 	assert_true(exists(in("run/vapro/vaprod.note")));
-	/* a left one of the very name */
+	/* a left-over socket of the same name */
 	close(fd);
 	second = ask_socket__listen(path, other, err, sizeof(err));
 	assert_true(second >= 0);
@@ -136,7 +136,7 @@ static void test_bad_sockets(void **state)
 	name[0] = '/';
 	name[sizeof(name) - 1] = 0;
 	assert_int_equal(ask_socket__listen(name, path, err, sizeof(err)), -ENAMETOOLONG);
-	/* whoever can write there could put his own in its place */
+	/* a user who can write there could replace the socket */
 	assert_false(mkdir(in("open"), 0700) || chmod(in("open"), 0777));
 	assert_int_equal(ask_socket__listen(in("open/socket"), path, err, sizeof(err)), -EPERM);
 	assert_non_null(strstr(err, "0777"));
@@ -146,11 +146,11 @@ static void test_bad_sockets(void **state)
 	fd = ask_socket__listen(in("open/socket"), path, err, sizeof(err));
 	assert_true(fd >= 0);
 	close(fd);
-	/* no file is removed that is no socket */
+	/* only sockets are removed, no other files */
 	close(open(in("open/file"), O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(ask_socket__listen(in("open/file"), path, err, sizeof(err)), -EEXIST);
 	assert_true(exists(in("open/file")));
-	/* somebody holds the lock: it is given up, not waited for */
+	/* another process holds the lock: the server gives up and does not wait */
 	fd = open(in("open"), O_RDONLY);
 	assert_false(flock(fd, LOCK_EX));
 	assert_true(ask_socket__listen(in("open/socket"), path, err, sizeof(err)) < 0);
@@ -159,7 +159,7 @@ static void test_bad_sockets(void **state)
 
 /* ---- the server */
 
-static int answered; /* in the copy alone */
+static int answered; /* set in the copy alone */
 
 static int answer(void *ctx, const struct ask_request *request, FILE *out, char *note, enum ask_error *error)
 {
@@ -205,7 +205,7 @@ static int ask(const struct ask_server *server, const char *job)
 	return fd;
 }
 
-/* Turns of the loop until the client has all of it. */
+/* Runs the loop until the client has the whole response. */
 static size_t take(struct ask_server *server, int fd, uint64_t now_ns, char *text, size_t size)
 {
 	size_t used = 0;
@@ -238,7 +238,7 @@ static void test_server(void **state)
 	if (!server)
 		fail_msg("%s", err);
 	ask_server__turn(server, now);
-	/* the copy's doings are the copy's */
+	/* the copy's activity has no effect here */
 	for (int i = 0; i < 2; i++) {
 		fd = ask(server, "");
 		take(server, fd, now, text, sizeof(text));
@@ -256,13 +256,13 @@ static void test_server(void **state)
 	assert_int_equal(take(server, fd, now, large, 4000000), strlen("ok 3000000\n") + 3000000);
 	close(fd);
 	free(large);
-	/* who talks nonsense is told at once */
+	/* a client that sends nonsense gets an error at once */
 	fd = ask_socket__connect(ask_server__path(server));
 	assert_int_equal(send(fd, "hello\n", 6, MSG_NOSIGNAL), 6);
 	take(server, fd, now, text, sizeof(text));
 	assert_non_null(strstr(text, "error usage"));
 	close(fd);
-	/* who says nothing is dropped, and holds nobody up until then */
+	/* a silent client is dropped, and delays no other client */
 	silent = ask_socket__connect(ask_server__path(server));
 	assert_int_equal(send(silent, question, 20, MSG_NOSIGNAL), 20);
 	ask_server__turn(server, now);
@@ -276,10 +276,10 @@ static void test_server(void **state)
 	take(server, silent, now + 3 * SECOND, text, sizeof(text));
 	assert_string_equal(text, "error failed no request came\n");
 	close(silent);
-	/* who leaves without an answer does no harm */
+	/* a client that leaves without a response does no harm */
 	close(ask(server, ""));
 	ask_server__turn(server, now);
-	/* two may keep it busy; the third is told so in the end */
+	/* two clients may keep the server busy; the third gets that message in the end */
 	for (int i = 0; i < 3; i++) {
 		others[i] = ask(server, "slow");
 		ask_server__turn(server, now);
@@ -290,7 +290,7 @@ static void test_server(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	strcpy(text, ask_server__path(server));
-	ask_server__close(server); /* and ends them */
+	ask_server__close(server); /* ends the copies, too */
 	assert_false(exists(text));
 	for (int i = 0; i < 3; i++)
 		close(others[i]);
@@ -320,7 +320,7 @@ static void test_copy(void **state)
 	strcpy(path, in("killed/socket"));
 	daemon = fork();
 	if (!daemon) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case the test fails */
 		server = ask_server__open(path, answer, &spoilt, err, sizeof(err));
 		while (server) {
 			ask_server__turn(server, SECOND);
@@ -336,13 +336,13 @@ static void test_copy(void **state)
 	assert_int_equal(recv(fd, text, sizeof(text), 0), -1);
 	assert_false(kill(daemon, SIGKILL));
 	assert_int_equal(waitpid(daemon, NULL, 0), daemon);
-	/* both have had the other end; the kernel ends the copy, long before its 30 s */
+	/* both had the other end; the kernel ends the copy, long before its 30 s */
 	fcntl(fd, F_SETFL, 0);
 	assert_int_equal(recv(fd, text, sizeof(text), 0), 0);
 	close(fd);
 }
 
-/* More than the server holds at once, all silent. */
+/* More clients than the server holds at once, all silent. */
 static void test_crowd(void **state)
 {
 	struct ask_server *server;
@@ -380,7 +380,7 @@ static void test_refused_user(void **state)
 	needs_root();
 	server = ask_server__open(in("users/socket"), answer, &spoilt, err, sizeof(err));
 	assert_non_null(server);
-	/* were the modes of file and directory lost */
+	/* as if the modes of file and directory were lost */
 	assert_false(chmod(ask_server__path(server), 0666) || chmod(in("users"), 0755) || chmod(directory, 0755));
 	pid = fork();
 	if (!pid) {
@@ -404,7 +404,7 @@ static void test_refused_user(void **state)
 	ask_server__close(server);
 }
 
-/* ---- what is said where there is no answer */
+/* ---- sentences without a response */
 
 static void test_reasons(void **state)
 {
@@ -468,7 +468,7 @@ static void test_reasons(void **state)
 	assert_true(answer__check(&answer, &asked, why, sizeof(why)));
 	assert_string_equal(why, "of job a only what happened since 2023-11-14 22:14:00.0 UTC (40.0 s) is kept; the "
 				 "region has not ended yet");
-	/* all that is kept was asked for, and is there */
+	/* the query is for all retained data, which is there */
 	asked.selection.begin_ns = start;
 	asked.selection.end_ns = 0;
 	assert_true(answer__check(&answer, &asked, why, sizeof(why)));

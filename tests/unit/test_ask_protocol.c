@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is said over the socket of `vapro diagnose`: questions and the heads of answers, good and bad. */
+/* Messages over the socket of `vapro diagnose`: requests and the heads of responses, good and bad. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,10 +31,10 @@ static void test_question(void **state)
 	length = ask_request__format(&request, text, sizeof(text));
 	assert_int_equal(length, size);
 	assert_memory_equal(text, question, size);
-	/* what comes later is none of it */
+	/* later text is no part of the request */
 	snprintf(text, sizeof(text), "%snonsense\n", question);
 	assert_int_equal(ask_request__parse(text, strlen(text), &request, err, sizeof(err)), 0);
-	/* the least there can be */
+	/* the least request */
 	memset(&request, 0, sizeof(request));
 	strcpy(request.region_text, "all@..");
 	length = ask_request__format(&request, text, sizeof(text));
@@ -81,7 +81,7 @@ static void test_bad_questions(void **state)
 			fail_msg("'%s': %s", bad[i].text, err);
 	}
 	assert_int_equal(ask_request__parse("vapro/1 diagnose\njob a\0b\n", 25, &request, err, sizeof(err)), -EINVAL);
-	/* no end of it */
+	/* a request without end */
 	memset(text, 'x', sizeof(text));
 	memcpy(text, question, 17);
 	assert_int_equal(ask_request__parse(text, sizeof(text) - 1, &request, err, sizeof(err)), -EAGAIN);
@@ -92,7 +92,7 @@ static void test_bad_questions(void **state)
 	memcpy(text, "vapro/1 diagnose\nregion ", 24);
 	text[sizeof(text) - 1] = '\n';
 	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
-	/* whatever else may come ends in one of the three */
+	/* all other input ends in one of the three results */
 	for (int i = 0; i < 20000; i++) {
 		size_t size = strlen(question), at = (size_t)(sim_random(&seed) * (double)size);
 		int outcome;

@@ -21,7 +21,7 @@ static void add(struct batches *batches, uint64_t bin, uint32_t n, double ns)
 	assert_int_equal(batches__add(batches, bin, n, ns), 0);
 }
 
-/* One batch of five that took ns each, in a bin of its own. */
+/* Adds one batch of five fragments of ns each, in a bin of its own. */
 static void add_batch(struct batches *batches, uint64_t bin, double ns)
 {
 	add(batches, bin, BATCH_MEMBERS, BATCH_MEMBERS * ns);
@@ -34,7 +34,7 @@ static struct batch_bucket only(const struct batches *batches)
 	return batches->items[0];
 }
 
-/* A bin with enough members is a batch by itself, whatever their number; one with fewer goes on with the next. */
+/* A bin with enough members is a batch by itself, whatever their number; a bin with fewer joins the next bin. */
 static void test_members(void **state)
 {
 	struct batches batches = {0};
@@ -54,10 +54,10 @@ static void test_members(void **state)
 	add(&batches, 15, 1, 7e6);
 	assert_int_equal(batches__total(&batches), 2);
 	assert_near(only(&batches).sum_ns, 2e6, 1);
-	/* the member of 7 ms has no company: no batch */
+	/* the member of 7 ms is alone: no batch */
 	assert_int_equal(batches__close(&batches), 0);
 	assert_int_equal(batches__total(&batches), 2);
-	/* nor is it in the next one */
+	/* nor is that member in the next batch */
 	add(&batches, 21, 5, 5e6);
 	assert_int_equal(batches__close(&batches), 0);
 	assert_near(only(&batches).sum_ns, 3e6, 1);
@@ -82,7 +82,7 @@ static void test_mean_of_members(void **state)
 	assert_int_equal(batches.count, 2);
 	assert_int_equal(batches.items[0].index, histogram__index(0.82e6));
 	assert_int_equal(batches.items[0].n, 1);
-	/* a group of one batch, which no reference rests on */
+	/* a group of one batch, without a reference */
 	assert_int_equal(batches__groups(&batches, groups), 2);
 	assert_int_equal(groups[0].n, 1);
 	assert_int_equal(groups[1].n, 49);
@@ -103,7 +103,7 @@ static void test_first_and_last(void **state)
 		add_batch(&batches, seconds[i] * SECOND + i, 1e6);
 	assert_int_equal(only(&batches).first, 7);
 	assert_int_equal(only(&batches).last, 500);
-	/* a batch over several bins is of the bin that it ended in */
+	/* a batch over several bins belongs to its last bin */
 	add(&batches, 600 * SECOND, 2, 2e6);
 	add(&batches, 610 * SECOND, 3, 3e6);
 	assert_int_equal(batches__close(&batches), 0);
@@ -142,7 +142,7 @@ static void test_rows(void **state)
 
 #define HOSTS 12
 
-/* Of a few ranks each: what a host has learnt. */
+/* Fills batches of hosts with a few ranks each. */
 static void fill_hosts(struct batches *hosts, uint64_t *seed)
 {
 	for (int host = 0; host < HOSTS; host++) {
@@ -207,7 +207,7 @@ static void test_any_order(void **state)
 		batches__clear(&hosts[i]);
 }
 
-/* Batches of five fragments of ns each, which scatter. */
+/* Adds batches of five scattered fragments of ns each. */
 static void add_jitter(struct batches *batches, uint64_t *seed, uint64_t *bin, int count, double ns, double jitter)
 {
 	for (int i = 0; i < count; i++, ++*bin) {
@@ -343,7 +343,7 @@ static void test_heavy_tails(void **state)
 	}
 }
 
-/* Of more levels than are looked at the lowest are kept apart; the last takes the rest. */
+/* With more levels than groups the lowest levels stay separate; the last group has the rest. */
 static void test_many_levels(void **state)
 {
 	struct batch_group groups[BATCH_GROUPS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Captures: what goes in comes out, hosts merge into one job. */
+/* Captures: replays give the recorded events, hosts merge into one job. */
 #include <zlib.h>
 
 #include "captured.h"
@@ -12,7 +12,7 @@ static void same_text(const char *a, const char *b)
 		assert_string_equal(a, b);
 }
 
-/* Every member of every event, with values that no two members share. */
+/* Tests every member of every event, with values that no two members share. */
 static void test_exact(void **state)
 {
 	struct stream_event events[20] = {0};
@@ -173,7 +173,7 @@ static void test_compact(void **state)
 	write_host(path_a, "n1", 0, 1000, 0, true);
 	size = file_size(path_a, &data);
 	size -= (char *)memchr(data, '\n', (size_t)size) - data;
-	assert_true(size / 50 < 100); /* bytes a bundle, all included */
+	assert_true(size / 50 < 100); /* bytes per bundle, all included */
 	free(data);
 }
 
@@ -186,7 +186,7 @@ static void check_merged(size_t bundles)
 		const struct stream_event *event = &seen.events[i];
 
 		if (event->type == STREAM_BUNDLE) {
-			assert_true(event->bundle.end_ns >= end_ns); /* none comes after its window */
+			assert_true(event->bundle.end_ns >= end_ns); /* no bundle comes after its window */
 			assert_true(event->bundle.thread < 2 && event->bundle.state < 3);
 			found++;
 		}
@@ -247,7 +247,7 @@ static void test_merge_cut(void **state)
 	write_host(path_a, "n1", 0, 1000 * S, 0, true);
 	write_host(path_b, "n2", 1, 500000 * S, 0, true);
 	size = file_size(path_b, &data);
-	write_file(path_b, data, size - 600); /* some bundles before its last window */
+	write_file(path_b, data, size - 600); /* cut some bundles before the last window */
 	recorder__clear(&seen);
 	assert_int_equal(capture__replay(paths, 2, &seen.sink, err, sizeof(err)), 1);
 	assert_non_null(strstr(err, path_b));
@@ -256,7 +256,7 @@ static void test_merge_cut(void **state)
 	free(data);
 }
 
-/* Numbers of every length, at both of its ends. */
+/* Numbers of every length, at both ends of the length's range. */
 static void test_numbers(void **state)
 {
 	struct stream_sink *sink = capture__create(path_a, NULL);
@@ -277,7 +277,7 @@ static void test_numbers(void **state)
 	assert_true(seen.events[64].clock.utc_ns == 0x0123456789abcdefULL);
 }
 
-/* The head promises zlib's. */
+/* The head promises zlib's checksum. */
 static void test_crc(void **state)
 {
 	uint8_t data[300];

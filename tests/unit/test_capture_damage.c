@@ -20,7 +20,7 @@ static void test_cut(void **state)
 		assert_non_null(strstr(err, "cut short at offset"));
 		assert_true(seen.count + 1 >= before); /* all before the cut; a last window may come on top */
 		before = seen.count;
-		/* what was replayed is analysed to its end: no bundle stays without a window */
+		/* replayed data is analysed to its end: no bundle stays without a window */
 		for (size_t i = seen.count; i-- > 0 && seen.events[i].type != STREAM_WINDOW;)
 			assert_int_not_equal(seen.events[i].type, STREAM_BUNDLE);
 	}
@@ -86,7 +86,7 @@ static void test_full_disk(void **state)
 	assert_int_equal(capture__replay((const char *const[]){path_a}, 1, &seen.sink, err, sizeof(err)), -ENOSPC);
 }
 
-/* Columns that this version does not know are passed over. */
+/* Columns that this version does not know are skipped. */
 static void test_later_version(void **state)
 {
 	static const char extra[] = ",{\"name\":\"later\",\"type\":\"float\",\"unit\":\"\"}";

@@ -7,7 +7,7 @@
 #include "capture/capture_file.h"
 #include "capture/output_file.h"
 
-/* A run of one line, a user's text among its states. */
+/* Adds a run of one line, with a user's text among its states. */
 static void add_run(const char *name, const char *text)
 {
 	struct stream_sink *sink = capture__append(path_a, "{}");
@@ -64,7 +64,7 @@ static void test_runs(void **state)
 	assert_int_equal(capture__run_info(path_a, -4, &info, err, sizeof(err)), -EBADMSG);
 }
 
-/* Wherever the first run was cut off, the second is found; in what is left of the first as well. */
+/* The second run is found wherever the first run was cut off, also within the rest of the first run. */
 static void test_cut_then_added(void **state)
 {
 	struct stat status;
@@ -107,7 +107,7 @@ static void test_kept(void **state)
 	char *data;
 
 	(void)state;
-	/* what is no capture is left as it is */
+	/* a file that is no capture stays unchanged */
 	write_file(path_b, "{\"schema\"}\n", 11);
 	assert_null(capture__append(path_b, "{}"));
 	assert_int_equal(errno, EEXIST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Clusters at the borders of what they take: bounds, odd input, the paper's example; identity; scores. */
+/* Clusters at the borders of their input: bounds, odd input, the paper's example; identity; scores. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -84,14 +84,14 @@ static void test_odd_input(void **state)
 	(void)state;
 	sim_config(&config);
 	clusters = clusters__new(&config);
-	/* nothing at all */
+	/* no input */
 	assert_int_equal(clusters__form(clusters), 0);
 	clusters__all(clusters, &count);
 	assert_int_equal(count, 0);
 	assert_true(clusters__certificate(clusters)->exact);
 	assert_int_equal(clusters__find(clusters, zero), CELLS_NONE);
 	assert_null(clusters__of(clusters, CELLS_NONE));
-	/* refused, and nothing stays of it */
+	/* refused input leaves no trace */
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		double vector[D] = {1, bad[i]};
 
@@ -99,7 +99,7 @@ static void test_odd_input(void **state)
 	}
 	assert_int_equal(clusters__add(clusters, one, zero, 1, 1, 1, NULL), -EINVAL); /* low above high */
 	assert_int_equal(clusters__cells(clusters)->count, 0);
-	/* all zeros: one cluster; what is too small to square counts as 0 */
+	/* all zeros: one cluster; numbers too small to square count as 0 */
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(clusters__add(clusters, zero, zero, 1, 5, 5, NULL), 0);
 	assert_int_equal(clusters__add(clusters, tiny, tiny, 1, 5, 5, NULL), 0);
@@ -108,7 +108,7 @@ static void test_odd_input(void **state)
 	assert_int_equal(count, 1);
 	assert_int_equal(all[0].members, 11);
 	assert_true(all[0].norm == 0 && clusters__certificate(clusters)->exact);
-	/* the largest numbers there may be */
+	/* the largest possible numbers */
 	for (int i = 0; i < D; i++)
 		huge[i] = CELLS_MAGNITUDE_MAX;
 	assert_int_equal(clusters__add(clusters, huge, huge, UINT32_MAX, UINT64_MAX, 1, NULL), 0);
@@ -177,7 +177,7 @@ static void test_paper(void **state)
 	assert_int_equal(clusters__form(clusters), 0);
 	all = clusters__all(clusters, &count);
 	assert_true(count == 1 && all[0].members == 36 && clusters__certificate(clusters)->exact);
-	/* as many instructions, a few more of what is counted in small numbers */
+	/* as many instructions, a few more of a small count */
 	assert_int_equal(clusters__add(clusters, other, other, 1, 1, 1, NULL), 0);
 	assert_int_equal(clusters__form(clusters), 0);
 	clusters__all(clusters, &count);
@@ -227,7 +227,7 @@ static void test_identity(void **state)
 
 		assert_true(cluster->fastest_ns == 600 && cluster->members == 51);
 	}
-	/* Another host brings a new workload between them: names stay, its own are not taken over. */
+	/* Another host brings a new workload between the two: names stay, the other host's names are not used. */
 	other = clusters__new(&config);
 	for (int i = 0; i < 10; i++) {
 		add(other, 3000, 700);
@@ -273,7 +273,7 @@ static void test_score(void **state)
 	/* all in one cluster: complete, not homogeneous */
 	is = score("aabb", "xxxx", NULL);
 	assert_true(is.homogeneity == 0 && is.completeness == 1 && is.v_measure == 0);
-	/* one class torn apart: the other way round */
+	/* one class torn apart: homogeneous, not complete */
 	is = score("aaaa", "xxyy", NULL);
 	assert_true(is.homogeneity == 1 && is.completeness == 0 && is.v_measure == 0);
 	/* independent of each other */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Why, step by step and when asked: counters of one stage after the other, regions chosen by hand, questions
- * in the midst of a run.
+ * Diagnosis, step by step and on request: counters of one stage after the other, regions chosen by hand,
+ * queries during a run.
  */
 #include "why.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* One stage after the other, each with counters of its own, as far down as something is major; then stage 1 again. */
+/* One stage after the other, each with counters of its own, as far down as a factor is major; then stage 1 again. */
 static void test_progressive(void **state)
 {
 	static const enum factor_node nodes[] = {NODE_DRAM,	   NODE_RETIRING,
@@ -28,7 +28,7 @@ static void test_progressive(void **state)
 		struct answer answer;
 		size_t at = 0;
 
-		/* what the kernel attributes in time anyway needs no counters */
+		/* time that the kernel attributes needs no counters */
 		if (nodes[i] == NODE_PREEMPTED)
 			stage = 1;
 		if (stage == 3)
@@ -50,7 +50,7 @@ static void test_progressive(void **state)
 			assert_true(answer.stages[k] >= answer.stages[k - 1]);
 		if (stage < 3)
 			continue;
-		/* What was counted for a part of the time speaks for the whole loss. */
+		/* Counts of a part of the time stand for the whole loss. */
 		assert_true(why_find(&answer, "backend")->impact > 0.9 * answer.lost);
 		assert_true(
 		    fabs(why_find(&answer, factor_infos[nodes[i]].name)->impact / why_find(&answer, "backend")->impact -
@@ -102,7 +102,7 @@ static void test_selection(void **state)
 	why_go(&run, &answer);
 	assert_int_equal(answer.chosen_count, 1);
 	why_expect_only(&answer, NODE_DRAM, 3);
-	/* All that is less than the fastest adds up, quiet as it is. */
+	/* All time beyond the fastest fragments adds up, quiet as it is. */
 	assert_true(answer.chosen[0].lost > answer.lost && answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 20);
 	assert_true(answer.chosen[0].normal > 1000);
 	assert_true(answer.chosen[0].begin == 10 && answer.chosen[0].end == 30);
@@ -131,8 +131,8 @@ static void assert_same(const struct answer *a, const struct answer *b)
 }
 
 /*
- * Asked between windows: the answer is that of a region chosen beforehand, for as long as what it rests on
- * is kept, and the run goes on as if nobody had asked.
+ * A query between windows has the response of a region chosen beforehand, as long as its data is
+ * retained, and the run goes on as without a query.
  */
 static void test_question(void **state)
 {
@@ -150,13 +150,13 @@ static void test_question(void **state)
 		double kept_from;
 		bool told;
 	} cases[] = {
-	    {14.9, 0, 0, 0, 0, true},		  /* in the first window, of which nobody has told yet */
+	    {14.9, 0, 0, 0, 0, true},		  /* in the first window, which is not reported yet */
 	    {24.9, 0, 0, 0, 10, true},		  /* the present view reaches back to it */
-	    {28.9, 3, 0, 0, 26, false},		  /* no more */
-	    {28.9, 3, 60, 0, 0, true},		  /* but for who remembers */
-	    {28.9, 3, 20, 0, 7, true},		  /* as long as that */
-	    {28.9, 3, 10, 0, 17, false},	  /* and no longer */
-	    {28.9, 3, 60, 1000 * 250, 20, false}, /* nor more */
+	    {28.9, 3, 0, 0, 26, false},		  /* the view does not reach back any more */
+	    {28.9, 3, 60, 0, 0, true},		  /* reached with retention for 60 s */
+	    {28.9, 3, 20, 0, 7, true},		  /* retained for just long enough */
+	    {28.9, 3, 10, 0, 17, false},	  /* not retained for long enough */
+	    {28.9, 3, 60, 1000 * 250, 20, false}, /* too few bytes retained */
 	};
 	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .seed = 6}, quiet_run;
 	struct answer answer, quiet_answer;
@@ -194,7 +194,7 @@ static void test_question(void **state)
 		assert_true(asked->answer.chosen[0].end == fmin(15, cases[i].at));
 		assert_true(asked->fragments > 60 && asked->judged > 0.99);
 	}
-	/* all of it, what is over, and what is to come */
+	/* regions of all times, of the past, and of the future */
 	run.window = run.remember = 0;
 	run.remember_bytes = 0;
 	run.ask_at = 24.9;
@@ -238,7 +238,7 @@ static void end_window(struct analysis *analysis, double begin, double end)
 			 0);
 }
 
-/* A rank that is stuck in a write is in the answer; once, when it has ended. */
+/* A rank that is stuck in a write is in the response; only once, when the write has ended. */
 static void test_question_about_the_stuck(void **state)
 {
 	static const struct vapro_state write = {1,  VAPRO_IO, NULL, "a@b+0x5", "fd_kind=file function=write",
@@ -284,7 +284,7 @@ static void test_question_about_the_stuck(void **state)
 	run.ask_at = 26;
 	why_ask(&run, analysis);
 	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
-	/* all of the job has fallen silent: what it did is there, for a minute */
+	/* the whole job is silent: its activity is retained, for a minute */
 	end_window(analysis, 25, 35);
 	end_window(analysis, 35, 45);
 	run.ask_at = 45;

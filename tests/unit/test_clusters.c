@@ -35,7 +35,7 @@ static double length(const double *a, const double *b)
 	return sqrt(squares);
 }
 
-/* Near a seed each component is measured by what the seed has of it; where the floor is more, by that. */
+/* Near a seed the seed's component, or the floor where that is more, is the unit of each component. */
 static double unit_of(double component)
 {
 	return config.cluster_tolerance > 0 ? fmax(component, (double)config.cluster_floor / config.cluster_tolerance)
@@ -107,7 +107,7 @@ static int plain(struct vector *vectors, int count)
 
 enum kind { CLASSES, JITTER, CONTINUUM, SMALL, BORDERS, KINDS };
 
-/* scale: of all components of a vector, as loops that go on longer have more of everything */
+/* scale: factor of all components of a vector, as longer loops have more of everything */
 static double number(uint64_t *random, enum kind kind, const double *centers, double scale)
 {
 	double center = centers[(int)(sim_random(random) * 5)];
@@ -164,7 +164,7 @@ static void check_exact(const struct clusters *clusters, const struct vector *ve
 	for (int i = 0; i < count; i++) {
 		int at = vectors[i].cluster;
 
-		/* both number them by seed */
+		/* both algorithms number clusters by seed */
 		assert_ptr_equal(clusters__of(clusters, vectors[i].handle), &all[at]);
 		if (!members[at]++)
 			assert_memory_equal(all[at].seed, vectors[i].x, sizeof(vectors[i].x));
@@ -179,8 +179,8 @@ static void check_exact(const struct clusters *clusters, const struct vector *ve
 }
 
 /*
- * Algorithm 1 but for thresholds: seeds are the least of what was left, members lie within reach +
- * slack, and what was left to later ones beyond reach - slack. vectors are in order.
+ * Checks Algorithm 1 but for thresholds: seeds are the least remaining vectors, members lie within reach +
+ * slack, and vectors of later clusters beyond reach - slack. vectors are in order.
  */
 static void check_bound(const struct clusters *clusters, const struct vector *vectors, int count)
 {
@@ -281,7 +281,7 @@ static struct workload_cell *sorted(const struct clusters *clusters, size_t *cou
 
 	*count = cells->count;
 	memcpy(copy, cells->items, cells->count * sizeof(*copy));
-	/* how a set came about, not what it holds */
+	/* clears the origin of a set, not its content */
 	for (size_t i = 0; i < cells->count; i++)
 		copy[i].handle = copy[i].cluster = copy[i].name = 0;
 	qsort(copy, *count, sizeof(*copy), compare_keys);
@@ -353,7 +353,7 @@ static void test_merge_order(void **state)
 
 			if (from == to)
 				continue;
-			/* that some were formed before makes no difference */
+			/* earlier forming of some sets makes no difference */
 			if (sim_random(&random) < 0.3)
 				assert_int_equal(clusters__form(part[from]), 0);
 			assert_int_equal(clusters__merge(part[to], part[from]), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of tunables: defaults, texts in and out, refusals that say what was expected. */
+/* The table of tunables: defaults, texts in and out, refusals that name the expected value. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The confined reader: what it may not do, and what becomes of one that breaks. Built twice: with
+ * The confined reader: actions that it may not do, and the end of a reader that breaks. Built twice: with
  * sanitizers as a unit test, without (and so with the limit on memory) for tests/live/confine.t.
  */
 #ifndef _GNU_SOURCE
@@ -30,7 +30,7 @@
 
 #define CASES "build/test/site_cases.so"
 
-/* ---- what readers of this program can be asked to do */
+/* ---- requests to readers of this program */
 
 enum deed {
 	DEED_ECHO,
@@ -180,7 +180,7 @@ static void test_answers(void **state)
 	assert_true(flat__done(&reader));
 	free(answer.data);
 	close(file);
-	/* a refusal's own words, without what a terminal would obey */
+	/* a refusal's own words, without control characters */
 	assert_int_equal(ask(DEED_REFUSE, -1, 0, &answer, err, sizeof(err)), -EINVAL);
 	assert_string_equal(err, "refused: ?[31m1");
 	/* opening is denied, and does not kill: libdw tries */
@@ -248,7 +248,7 @@ static void test_not_tried_again(void **state)
 	assert_non_null(strstr(err, "not tried again yet"));
 	assert_int_equal(ask(DEED_ECHO, good, 0, &answer, err, sizeof(err)), 0);
 	free(answer.data);
-	/* nor one that was mended; times of change are coarse */
+	/* nor a file that was repaired; times of change are coarse */
 	rest();
 	rest();
 	assert_int_equal(write(bad, "x", 1), 1);
@@ -271,7 +271,7 @@ static void test_not_armed(void **state)
 	free(answer.data);
 }
 
-/* The text of a file of /proc/PID; false when it is gone. */
+/* Reads a file of /proc/PID; returns false when it is gone. */
 static bool look(pid_t pid, const char *name, char *text, size_t size)
 {
 	char path[64];
@@ -288,7 +288,7 @@ static bool look(pid_t pid, const char *name, char *text, size_t size)
 	return length > 0;
 }
 
-/* An asker in a process of its own, whose reader sleeps; waits until that is confined. */
+/* Starts a client process whose reader sleeps; waits until the reader is confined. */
 static pid_t start_asker(pid_t *reader)
 {
 	char name[64], text[4096];
@@ -335,7 +335,7 @@ static void test_confined(void **state)
 	}
 	kill(reader, SIGKILL);
 	waitpid(asker, &how, 0);
-	assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0); /* it named the reader's end */
+	assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0); /* the process named the reader's end */
 	has(status, "\nNoNewPrivs:\t1\n");
 	assert_string_equal(oom, "1000\n");
 	has(status, "\nSeccomp:\t2\n");
@@ -346,14 +346,14 @@ static void test_confined(void **state)
 #if !defined(__SANITIZE_ADDRESS__)
 	has(limits, "Max address space         402653184            402653184 ");
 #endif
-	if (geteuid()) /* who is nobody in particular stays so */
+	if (geteuid()) /* an unprivileged user stays unprivileged */
 		return;
 	has(status, "\nUid:\t65534\t65534\t65534\t65534\n");
 	has(status, "\nGid:\t65534\t65534\t65534\t65534\n");
 	has(status, "\nGroups:\t \n");
 	has(status, "\nCapPrm:\t0000000000000000\n");
 	has(status, "\nCapEff:\t0000000000000000\n");
-	assert_int_equal(kept, CONFINE_PIPE); /* the one descriptor left but the first three */
+	assert_int_equal(kept, CONFINE_PIPE); /* the only descriptor beside the first three */
 }
 
 /* kill -9 of the daemon leaves no reader behind. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What is remembered of readers' answers: the same question about the same bytes, and nothing else. */
+/* The cache of readers' responses: it serves the same request about the same bytes, and no other. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -35,7 +35,7 @@ static void put(uint64_t about, const char *service, const void *data, size_t si
 	free(flat.data);
 }
 
-/* Whether it is remembered, and then as it was. */
+/* Returns whether a response is cached, and unchanged. */
 static bool has(uint64_t about, const char *service, const void *data, size_t size)
 {
 	struct flat flat = {0};
@@ -55,7 +55,7 @@ static bool has(uint64_t about, const char *service, const void *data, size_t si
 	return known;
 }
 
-/* The file's bytes change, and some time after its last change. */
+/* Changes the file's bytes, and waits some time after the change. */
 static void change(const char *to)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
@@ -120,7 +120,7 @@ static void the_oldest_goes(void **state)
 	for (uint64_t i = 0; i < 40; i++) {
 		put(i, "sites", &i, sizeof(i), true);
 		if (i)
-			assert_true(has(0, "sites", &(uint64_t){0}, sizeof(i))); /* it is used all the time */
+			assert_true(has(0, "sites", &(uint64_t){0}, sizeof(i))); /* this entry is used all the time */
 	}
 	for (uint64_t i = 1; i < 40; i++)
 		assert_int_equal(has(i, "sites", &i, sizeof(i)), i > 8);
@@ -133,7 +133,7 @@ static void its_bytes_are_bounded(void **state)
 
 	(void)state;
 	assert_non_null(large);
-	put(100, "sites", large, 1 << 20, true); /* too large with its question */
+	put(100, "sites", large, 1 << 20, true); /* too large together with its request */
 	assert_false(has(100, "sites", large, 1 << 20));
 	for (uint64_t i = 0; i < 6; i++)
 		put(i, "sites", large, 1000000, true);

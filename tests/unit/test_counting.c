@@ -8,12 +8,12 @@
 
 #include "../../bpf/logic.h"
 
-/* A thread and the counters of some CPUs; every CPU counts for whoever runs there. */
+/* A thread and the counters of some CPUs; every CPU counts for the thread that runs there. */
 struct world {
 	struct kernel_tally tally;
 	u64 counter[4], time;
 	u32 cpu, switches, epoch;
-	u64 truth; /* what the thread did */
+	u64 truth; /* the thread's true count */
 };
 
 static struct kernel_reading read_at(struct world *world)
@@ -48,7 +48,7 @@ static void work(struct world *world, u64 n)
 	world->truth += n;
 }
 
-/* Reads as count_now does; 0 where it is not known. */
+/* Reads as count_now does; 0 where the count is unknown. */
 static u64 look(struct world *world, u32 *mark)
 {
 	u64 counts[KERNEL_EVENTS];
@@ -79,7 +79,7 @@ static void others_do_not_count(void **state)
 	work(&world, 100);
 	for (u32 i = 0; i < 50; i++) {
 		leave(&world);
-		world.counter[i % 4] += 100000 + i; /* somebody else */
+		world.counter[i % 4] += 100000 + i; /* another thread */
 		enter(&world, (i * 7) % 4);
 		work(&world, 10 + i);
 		world.counter[(world.cpu + 1) % 4] += 12345; /* meanwhile, elsewhere */
@@ -109,7 +109,7 @@ static void a_switch_while_reading_is_noticed(void **state)
 	assert_int_equal(before, after);
 }
 
-/* The first look at a thread that has been running for long; a switch falls into it. */
+/* A switch interrupts the first reading of a thread that has been running for long. */
 static void a_beginning_that_is_interrupted(void **state)
 {
 	struct world world = {.epoch = 2, .counter = {5000, 0, 0, 0}};
@@ -161,7 +161,7 @@ static void make(struct world *world, enum trouble trouble)
 		world->epoch += 2;
 		world->counter[0] = 7;
 		break;
-	default: /* the counter of a CPU that went and came back */
+	default: /* the counter of a CPU that went offline and came back */
 		world->time = world->tally.last.enabled - 1;
 		break;
 	}
@@ -189,7 +189,7 @@ static void what_was_missed_is_a_gap(void **state)
 			work(&world, 10);
 			look(&world, &during);
 			assert_int_not_equal(before, during);
-			/* and what begins after it is counted again */
+			/* a computation that begins later is counted again */
 			border = look(&world, &before);
 			work(&world, 33);
 			leave(&world);
@@ -234,7 +234,7 @@ static void merging_keeps_the_counts(void **state)
 	assert_int_equal(into.event_sum[KERNEL_EVENTS - 1], 5);
 }
 
-/* Counters of other events take the places while a thread sleeps: the counts before and after are no sum. */
+/* Counters of other events replace the old ones while a thread sleeps: the counts before and after are no sum. */
 static void an_exchange_while_asleep_is_a_gap(void **state)
 {
 	struct world world = {.epoch = 2};
@@ -253,7 +253,7 @@ static void an_exchange_while_asleep_is_a_gap(void **state)
 	leave(&world);
 	enter(&world, 0);
 	look(&world, &after);
-	assert_int_equal(before, after); /* from then on it counts */
+	assert_int_equal(before, after); /* later readings count */
 }
 
 int main(void)

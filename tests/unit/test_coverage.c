@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Coverage of calls: their own part, and waiting that is explained by late peers whose work is known. */
+/* Coverage of calls: the calls' own part, and waiting that is explained by late peers whose work is known. */
 #include "learned.h"
 
 #include "detect/coverage.h"
 
 #define RANKS 4
-#define PART 2e4 /* of a call */
+#define PART 2e4 /* own part of a call */
 
-/* Calls of a bin: the first of them waits for nobody, where `last` is set. */
+/* Adds calls of a bin: the first call does not wait, where `last` is set. */
 static void learn_calls(uint32_t rank, uint64_t bin, double waited, bool last)
 {
 	struct vapro_bundle b = made(rank, bin, 10, PART + waited);
@@ -16,7 +16,7 @@ static void learn_calls(uint32_t rank, uint64_t bin, double waited, bool last)
 	learn_bundle(&b, false);
 }
 
-/* Only one rank is ever the last one: what its calls take is what those of all others do by themselves. */
+/* Only one rank is ever the last one: the time of its calls is the own part of all other ranks' calls. */
 static void test_own_part(void **state)
 {
 	uint64_t seed = 1;
@@ -32,7 +32,7 @@ static void test_own_part(void **state)
 		assert_near(series_of(rank)->part_ns / PART, 1, 0.02);
 	}
 	finish();
-	/* nobody knows what calls take that always wait for somebody, each time as long as chance will have it */
+	/* the own part of calls that always wait, each time for a random time, is unknown */
 	begin(RANKS, VAPRO_BY_ARGUMENTS, VAPRO_COMMUNICATION, "function=MPI_Allreduce");
 	for (uint64_t bin = 0; bin < 60; bin++)
 		for (uint32_t rank = 0; rank < RANKS; rank++)
@@ -42,7 +42,7 @@ static void test_own_part(void **state)
 	finish();
 }
 
-/* What a rank did in a bin, in parts of it; the rest is not seen. */
+/* Adds a rank's activity in a bin, in parts of the bin; the rest is unobserved. */
 static void did(struct lateness *lateness, uint32_t rank, uint64_t bin, double called, double waited, double known)
 {
 	*lateness__cell(lateness, rank, bin) = (struct lateness_cell){.called = (float)(called * VAPRO_BIN_NS),
@@ -69,14 +69,14 @@ static void test_explained(void **state)
 	for (uint64_t bin = FIRST; bin < FIRST + 5; bin++)
 		for (uint32_t rank = 0; rank < RANKS; rank++)
 			did(&lateness, rank, bin, 0.8, 0.7, 0.2);
-	/* one is late in work that is known, half of it, or not at all */
+	/* one rank is late in work that is known, half known, or unknown */
 	did(&lateness, 1, FIRST, 0.1, 0, 0.9);
 	did(&lateness, 1, FIRST + 1, 0.1, 0, 0.45);
 	did(&lateness, 1, FIRST + 2, 0.1, 0, 0);
 	assert_near(explained(&lateness, 0, FIRST), 1, 1e-4);
 	assert_near(explained(&lateness, 3, FIRST + 1), 0.5, 1e-4);
 	assert_near(explained(&lateness, 3, FIRST + 2), 0, 1e-4);
-	/* all are in calls most of the time: nobody was late by that */
+	/* all ranks are in calls most of the time: no rank was late */
 	assert_near(explained(&lateness, 2, FIRST + 3), 0.2 / 0.7, 1e-4);
 	/* its own lateness explains nothing to the late one */
 	did(&lateness, 1, FIRST + 4, 0.1, 0.05, 0);
@@ -99,14 +99,14 @@ static void test_program(void **state)
 	scenario.random_work = true;
 	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
 	assert_true(report.coverage_last < 0.1 && report.ever_alarms == 0);
-	/* beside a hog that is there all the time neither */
+	/* nor beside a hog that is there all the time */
 	scenario.hogs[0] = (struct sim_hog){1, 0, 40, 7};
 	scenario.hog_count = 1;
 	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
 	assert_true(report.coverage_last < 0.1);
 }
 
-/* A hog that comes and goes beside it, from the beginning to the end. */
+/* A hog comes and goes beside the program, from the beginning to the end. */
 static void test_disturbed(void **state)
 {
 	struct sim_scenario scenario = {.ranks = 4, .seconds = 40, .seed = 22, .noise = 0.03};
@@ -142,7 +142,7 @@ static void test_kernels(void **state)
 		sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
 		assert_true(report.alarms == 1 && fabs(sim_alarm(&report)->begin - 25) <= 0.4 &&
 			    fabs(sim_alarm(&report)->end - 28) <= 0.4);
-		/* a slowdown of all is shown, and no alarm: it may be more work */
+		/* a slowdown of all ranks is shown, and no alarm: it may be more work */
 		scenario.hog_count = 0;
 		scenario.seconds = 60;
 		scenario.grow_at = 45;

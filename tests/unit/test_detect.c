@@ -41,7 +41,7 @@ static void test_map_open_is_replaced(void **state)
 	assert_true(isnan(performance(0, 15, VAPRO_IO)));
 	kept.flags = 0;
 	heatmap__add(&map, &kept, 0, VAPRO_IO, 0, UINT64_MAX);
-	/* What ended before the view is frozen. */
+	/* Bundles that ended before the view are frozen. */
 	heatmap__clear(&map, FIRST + 20);
 	assert_near(lost(0, 15, VAPRO_IO), 0.995 * BIN, 2e5);
 	assert_true(isnan(performance(0, 25, VAPRO_IO)));
@@ -56,7 +56,7 @@ static void test_map_ring(void **state)
 	assert_near(performance(0, 8, VAPRO_COMPUTATION), 0.5, 0.01);
 	assert_true(isnan(performance(0, 49 + 10, VAPRO_COMPUTATION)));
 	assert_true(isnan(performance(0, HEATMAP_SPAN + 5, VAPRO_COMPUTATION)));
-	/* A longer view lengthens the ring and keeps what is there. */
+	/* A longer view lengthens the ring and retains its content. */
 	assert_int_equal(heatmap__rows(&map, 5, 1000), 0);
 	assert_int_equal(map.span, 1300);
 	assert_near(performance(0, 8, VAPRO_COMPUTATION), 0.5, 0.01);
@@ -67,7 +67,7 @@ static void test_map_ring(void **state)
 	assert_true(isnan(performance(0, 5008, VAPRO_COMPUTATION)));
 }
 
-/* Owners outlive what is built anew, and rows that come later have none. */
+/* Owners outlive a rebuilt map, and later rows have no owner. */
 static void test_map_owners(void **state)
 {
 	(void)state;
@@ -86,7 +86,7 @@ static void test_map_owners(void **state)
 	assert_int_equal(heatmap__owner(&map, 2, FIRST + 10, VAPRO_COMPUTATION), 0);
 }
 
-/* On the map as well, as a window does. */
+/* Adds a call to the map as well, as a window does. */
 static void add_call(struct waiting *waiting, const struct series *series, const struct kept *kept, uint32_t group)
 {
 	assert_int_equal(heatmap__add(&map, kept, series->row, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
@@ -165,13 +165,13 @@ static void test_identity(void **state)
 	assert_int_equal(book.variances[0].revision, 1);
 	assert_true(variance__emit(&book.variances[1], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
-	/* Closed is emitted once. */
+	/* A closed variance is emitted once. */
 	heatmap__advance(&map, FIRST, FIRST + 150);
 	match(&book, FIRST + 150, true);
 	assert_int_equal(book.count, 2);
 	assert_false(variance__emit(&book.variances[0], 0));
 	assert_false(variance__emit(&book.variances[1], 0));
-	/* Out of the map they are forgotten. */
+	/* Variances outside the map are dropped. */
 	heatmap__advance(&map, FIRST, FIRST + 1000);
 	match(&book, FIRST + 1000, true);
 	assert_int_equal(variance__retire(&book, &map), 0);
@@ -198,7 +198,7 @@ static void test_merging_variances(void **state)
 	assert_true(variance__emit(&book.variances[0], 0));
 	assert_true(variance__emit(&book.variances[1], 0));
 	assert_int_equal(variance__retire(&book, &map), 0);
-	/* A fragment that arrives late fills the gap: the greater one goes on, the other is closed; what it proved
+	/* A late fragment fills the gap: the greater variance goes on, the other is closed; its proof
 	 * stays. */
 	book.variances[0].proven = true;
 	paint(0, 15, 20, VAPRO_COMPUTATION, 0.5, true);
@@ -209,7 +209,7 @@ static void test_merging_variances(void **state)
 	variance__free(&book);
 }
 
-/* A loss that was proven stays so in the variance that the proven one is merged into. */
+/* A proven loss stays proven after its variance is merged into another. */
 static void test_merging_proven(void **state)
 {
 	uint32_t ids = 0;
@@ -294,7 +294,7 @@ static void test_tally(void **state)
 	assert_int_equal(tally.series_count, 40);
 	assert_near(tally.lost[VAPRO_COMPUTATION], 25 * BIN, 1000);
 	assert_near(tally.cpu[VAPRO_COMPUTATION], 12.5 * BIN, 1000);
-	/* A guest brings only what the kernel attributes. */
+	/* A guest adds only time that the kernel attributes. */
 	assert_near(tally.lost[VAPRO_COMMUNICATION], 25 * BIN, 1000);
 	assert_int_equal(tally__merge(&copy, &tally), 0);
 	assert_int_equal(tally__merge(&copy, &tally), 0);
@@ -305,7 +305,7 @@ static void test_tally(void **state)
 	tally__clear(&copy);
 }
 
-/* A call in which the thread lost the CPU: by what the kernel attributes it is an alarm, or why it is none. */
+/* A call in which the thread lost the CPU is an alarm or not, by the time that the kernel attributes. */
 static void test_suspended_calls(void **state)
 {
 	static const struct {
@@ -336,11 +336,11 @@ static void test_suspended_calls(void **state)
 	}
 }
 
-/* What was emitted is emitted again where it differs by more than a hundredth. */
+/* A value is emitted again where it differs by more than a hundredth. */
 static void test_hundredths(void **state)
 {
 	(void)state;
-	assert_int_equal(heatmap__hundredths(NAN), 0); /* as what was never emitted */
+	assert_int_equal(heatmap__hundredths(NAN), 0); /* as a value that was never emitted */
 	assert_false(heatmap__differs(heatmap__hundredths(NAN), heatmap__hundredths(NAN)));
 	assert_true(heatmap__differs(heatmap__hundredths(NAN), heatmap__hundredths(0)));
 	assert_true(heatmap__differs(heatmap__hundredths(0.5), heatmap__hundredths(NAN)));
@@ -350,7 +350,7 @@ static void test_hundredths(void **state)
 	assert_true(heatmap__differs(heatmap__hundredths(1), heatmap__hundredths(0)));
 }
 
-/* One that goes on is emitted again once it lost half as much more; what may be stuck each time; and the end. */
+/* A lasting variance is emitted again once it lost half as much more; one that may be stuck each time; and the end. */
 static void test_emit_seldom(void **state)
 {
 	struct variance variance = {.id = 1,

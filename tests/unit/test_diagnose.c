@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* Every level sums to its whole, whatever was told. */
+/* Checks that every level sums to its whole, whatever was attributed. */
 static void assert_levels(const double *time, double sum_ns)
 {
 	double sum[FACTOR_NODES + 1] = {0};
@@ -41,7 +41,7 @@ static unsigned part(double sum_ns, const double *counted_factor, double *time)
 	counted = factors__settle(sum_ns, factor);
 	factors__partition(sum_ns, factor, counted, time);
 	assert_levels(time, sum_ns);
-	/* What agrees is left as it is. */
+	/* Consistent factors are unchanged. */
 	assert_int_equal(factors__settle(sum_ns, factor), counted);
 	factors__partition(sum_ns, factor, counted, time);
 	assert_levels(time, sum_ns);
@@ -81,7 +81,7 @@ static void test_partition(void **state)
 	assert_int_equal(part(1000, factor, time), 0);
 	assert_near(time[NODE_SUSPENSION], 400, 0);
 	assert_near(time[NODE_ON_CPU], 550, 0);
-	/* With counters on_cpu is split; their time is scaled to what is left. */
+	/* With counters on_cpu is split; the counters' time is scaled to the rest. */
 	factor[VAPRO_RETIRING] = 100;
 	factor[VAPRO_BACKEND] = 300;
 	assert_int_equal(part(1000, factor, time), 1U << COUNTER_TOP);
@@ -96,17 +96,17 @@ static void test_partition(void **state)
 	assert_int_equal(part(1000, factor, time), 1U << COUNTER_TOP | 1U << COUNTER_BACKEND | 1U << COUNTER_MEMORY);
 	assert_near(time[NODE_MEMORY], 0.75 * 412.5, 1e-9);
 	assert_near(time[NODE_DRAM], 0.75 * 0.75 * 412.5, 1e-9);
-	/* A later stage alone: its whole is what it sums to, the rest is on the CPU. */
+	/* A later stage alone: its whole is its sum, the rest is on the CPU. */
 	factor[VAPRO_RETIRING] = factor[VAPRO_BACKEND] = 0;
 	factor[VAPRO_L1] = factor[VAPRO_DRAM] = 0;
 	assert_int_equal(part(1000, factor, time), 1U << COUNTER_BACKEND);
 	assert_near(time[NODE_BACKEND], 40, 1e-9);
 	assert_near(time[NODE_ON_CPU], 510, 1e-9);
-	/* More than there is cannot be. */
+	/* A part is at most the whole. */
 	factor[VAPRO_MEMORY] = 3000;
 	part(1000, factor, time);
 	assert_near(time[NODE_BACKEND], 550, 1e-9);
-	/* Parts of the kernel's time need not be all of it. */
+	/* Parts of the kernel's time need not sum to the whole. */
 	factor[VAPRO_MEMORY] = factor[VAPRO_CORE] = 0;
 	factor[VAPRO_KERNEL] = 200;
 	factor[VAPRO_PAGE_FAULTS] = 150;
@@ -117,7 +117,7 @@ static void test_partition(void **state)
 	assert_near(time[NODE_ON_CPU], 350, 1e-9);
 }
 
-/* What the operating system took: a partition with counters and without. */
+/* Time of the operating system: a partition with counters and without. */
 static void test_partition_of_the_system(void **state)
 {
 	double factor[VAPRO_FACTORS] = {0}, time[FACTOR_NODES];
@@ -132,7 +132,7 @@ static void test_partition_of_the_system(void **state)
 	assert_int_equal(part(1000, factor, time), 0);
 	assert_near(time[NODE_SUSPENSION], 450, 1e-9);
 	assert_near(time[NODE_THROTTLED], 300, 0);
-	assert_near(time[NODE_IRQ], 30, 1e-9); /* their sum, where nobody tells the whole */
+	assert_near(time[NODE_IRQ], 30, 1e-9); /* sum of the parts, where the whole is unknown */
 	assert_near(time[NODE_FREQUENCY], 120, 0);
 	assert_near(time[NODE_ON_CPU], 400, 1e-9);
 	factor[VAPRO_RETIRING] = 1;
@@ -154,7 +154,7 @@ static void test_frequency(void **state)
 
 	(void)state;
 	sim_config(&config);
-	normal.factor[VAPRO_FREQUENCY] = 200; /* it is usual not to run at the highest one */
+	normal.factor[VAPRO_FREQUENCY] = 200; /* a frequency below the highest is usual */
 	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
 	assert_near(contribution.impact[NODE_FREQUENCY], 50, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 10, 1e-4);
@@ -165,7 +165,7 @@ static void test_frequency(void **state)
 	assert_near(sum, 60, 1e-4);
 }
 
-/* Interrupts are asked for as long as some variance may be made of them, and no longer. */
+/* Interrupts are wanted as long as they may explain some variance, and no longer. */
 static void test_interrupts_are_asked_for(void **state)
 {
 	struct diagnosis_case on_cpu = {.id = 1}, off_cpu = {.id = 2};
@@ -187,7 +187,7 @@ static void test_interrupts_are_asked_for(void **state)
 	driver__free(&driver);
 }
 
-/* Its factors are those of the latest fragment. */
+/* Returns a fragment; its factors are valid until the next one. */
 static struct kept fragment(double ns, double preempted, double backend)
 {
 	static float factor[VAPRO_FACTORS];
@@ -236,7 +236,7 @@ static void test_contribution(void **state)
 	assert_near(sums[1], 1, 1e-9);
 	assert_near(sums[2], 1, 1e-9);
 	assert_near(shares[NODE_SUSPENSION], 0.6, 1e-6);
-	/* A merged bundle with an abnormal member goes by its mean, and says so. */
+	/* A merged bundle with an abnormal member is judged by its mean, and marked. */
 	kept = fragment(1000, 0, 400);
 	kept.n = 10;
 	kept.max_ns = 300;
@@ -301,7 +301,7 @@ static void test_interferers(void **state)
 	interferers__clear(&interferers);
 }
 
-/* As beside a build: thousands of tasks of a moment, then one that stays. */
+/* As beside a build: thousands of short tasks, then a lasting one. */
 static void test_many_interferers(void **state)
 {
 	struct interferers interferers = {0};
@@ -354,7 +354,7 @@ static void test_cases(void **state)
 	cases__free(&cases);
 }
 
-/* A noisy job has thousands of cases: they stay where they are, and those with nothing new hold their past alone. */
+/* A noisy job has thousands of cases: they do not move, and cases without new data hold their past alone. */
 static void test_many_cases(void **state)
 {
 	struct cases cases = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Event tables and formulas: who gets which table, and shares that are a partition with the right parts. */
+/* Event tables and formulas: each CPU's table, and shares that are a partition with the right parts. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -149,7 +149,7 @@ static double at_random(double most)
 	return most * rand() / RAND_MAX;
 }
 
-/* Whatever the counts, what comes out is a partition or nothing. */
+/* The result of any counts is a partition or nothing. */
 static void any_counts_make_a_partition(void **state)
 {
 	(void)state;
@@ -177,7 +177,7 @@ static void any_counts_make_a_partition(void **state)
 
 #define NEAR(value, wanted) assert_true(fabs((value) - (wanted)) < 1e-9)
 
-/* Counts that satisfy a CPU's identities give back the shares they were made of. */
+/* Counts that satisfy a CPU's identities give back their original shares. */
 static void level1_gives_back_the_shares(void **state)
 {
 	static const double truth[][4] = {
@@ -189,7 +189,7 @@ static void level1_gives_back_the_shares(void **state)
 		struct topdown about = {.width = 4};
 		double slots, recovery = 0.01 * bad * c;
 
-		/* Skylake: half of what is lost to speculation is issued, the rest recovery */
+		/* Skylake: half of the speculation loss is issued, the rest recovery */
 		slots = about.width * c;
 		{
 			double count[7] = {c, fe * slots, ret * slots + bad * slots - 4 * recovery, ret * slots,
@@ -300,7 +300,7 @@ static void later_stages_part_their_parent(void **state)
 	NEAR(share[2], 0.16);
 	NEAR(share[3], 0.08);
 	NEAR(share[4], 0.20);
-	/* two thirds of the second cache's were under way from memory */
+	/* two thirds of the second cache's stalls waited for memory */
 	about.l2_share = 1.0 / 3;
 	assert_true(topdown__stalls_by_level((double[]){1000, 600, 300, 100, 250, 0, 0}, &about, share));
 	NEAR(share[1], 0.08);
@@ -420,7 +420,7 @@ static void sites_override_events(void **state)
 	assert_int_equal(config.event_count, 2);
 	assert_string_equal(config.events[0].name, "INST_RETIRED.ANY_P");
 	assert_string_equal(config.events[0].spec, "cpu/event=0xc0,umask=0x1/");
-	assert_string_equal(config.events[1].spec, "cpu/event=0xa2/"); /* the last one */
+	assert_string_equal(config.events[1].spec, "cpu/event=0xa2/"); /* the last event */
 	assert_string_equal(config.workload, "instructions,stalls");
 	assert_int_equal(config.counters, VAPRO_COUNTERS_NONE);
 	assert_int_not_equal(config__set(&config, "event ", "cpu/event=1/", err, sizeof(err)), 0);

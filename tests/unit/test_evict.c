@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that meets new edges for ever: under the memory cap the newest are judged all the same, histories of
- * those not met for long make room, and those that are still met stay known.
+ * A program that meets new edges for ever: under the memory cap the newest edges are still judged, histories of
+ * edges not met for long make room, and edges that are still met stay known.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,7 +20,7 @@
 #define RANKS 16
 #define BIN VAPRO_BIN_NS
 #define MS 1000000ULL
-#define EDGES 2 /* new ones in a bin of 200 ms: ten a second */
+#define EDGES 2 /* new edges in a bin of 200 ms: ten a second */
 #define WINDOW_BINS 50
 #define FRAGMENTS 10
 #define MEMBERS 60
@@ -126,7 +126,7 @@ static void test_an_hour(void **state)
 	/* thirty thousand edges on each rank, and the last are judged as well as those of a short run without a cap */
 	assert_true(flow.evicted > (uint64_t)RANKS * EDGES * WINDOW_BINS * 300);
 	assert_true(flow.covered > free_flow.covered - 0.01);
-	/* all but the first fragments of each */
+	/* all but the first fragments of each edge */
 	assert_true(flow.covered > 0.5);
 	analysis__free(flow.analysis);
 	analysis__free(free_flow.analysis);
@@ -147,7 +147,7 @@ static struct vapro_bundle bundle_of(uint32_t thread, uint32_t state, double byt
 	return bundle;
 }
 
-/* The oldest go, what is used or was met lately stays, and numbers that are free are used again. */
+/* The oldest series go, used or recently met series stay, and free numbers are used again. */
 static void test_oldest_go(void **state)
 {
 	unsigned char used[64] = {0};
@@ -188,7 +188,7 @@ static void test_oldest_go(void **state)
 	assert_int_equal(book.series[kept[11].series].job, SERIES_NONE);
 	assert_int_equal(book.series[kept[12].series].job, 0);
 	assert_int_equal(evict__series(&book, used, 8), 0);
-	/* what was met in the last two windows never goes */
+	/* series met in the last two windows never go */
 	assert_int_equal(evict__series(&book, used, 40), 20);
 	assert_int_equal(book.series[kept[32].series].job, 0);
 	judge__refresh(&book);

@@ -38,7 +38,7 @@ static struct variance *add(enum vapro_class class, uint32_t first, size_t count
 	struct tally_series *entry = entries[book.count];
 	struct variance *variance = &items[book.count++];
 
-	/* each row lost its part in a hundred fragments of one state, which took three times as long */
+	/* each row lost its part in a hundred fragments of one state, which lasted three times as long */
 	for (size_t i = 0; i < count; i++) {
 		double lost = lost_s * 1e9 / (double)count;
 
@@ -76,8 +76,8 @@ static void assert_says(const struct variance *variance, bool alarm, const char 
 }
 
 /*
- * A hog takes 0.8 s of a second that a rank loses: confirmed. Then the region grows by what nothing attributes: what
- * was proven stays, and is an alarm, as long as it is worth a report by itself.
+ * A hog takes 0.8 s of a second that a rank loses: confirmed. Then the region grows by unattributed loss: the proven
+ * part stays, and is an alarm, as long as it is worth a report by itself.
  */
 static void test_grown_region(void **state)
 {
@@ -113,7 +113,7 @@ static void test_grown_region(void **state)
 	}
 }
 
-/* The same from one revision to the next. */
+/* A region grows from one revision to the next. */
 static void test_grown_by_revisions(void **state)
 {
 	struct variance *variance = add(VAPRO_COMPUTATION, 0, 2, 1);
@@ -132,7 +132,7 @@ static void test_grown_by_revisions(void **state)
 	}
 }
 
-/* Bundles of all four ranks that the machine says ran at a lower frequency than usual, or that it says nothing of. */
+/* Adds bundles of all four ranks, at a lower frequency than usual, or without a reported frequency. */
 static void slow_all(double frequency, struct kept *kept)
 {
 	for (uint32_t row = 0; row < 4; row++) {
@@ -197,7 +197,7 @@ static void test_frequency_of_all(void **state)
 	}
 }
 
-/* Against a reference without support a loss is shown, and confirmed only by what is attributed. */
+/* Against a reference without support a loss is shown, and confirmed only by attributed time. */
 static void test_provisional(void **state)
 {
 	struct variance *variance = add(VAPRO_COMPUTATION, 0, 1, 2);
@@ -216,7 +216,7 @@ static void test_provisional(void **state)
 	assert_says(variance, true, "the same instructions took longer");
 }
 
-/* One fragment that nothing attributes is an outlier, in both modes: programs have some. What is attributed is none. */
+/* One unattributed fragment is an outlier, in both modes: programs have some. An attributed fragment is none. */
 static void test_one_fragment(void **state)
 {
 	(void)state;
@@ -237,7 +237,7 @@ static void test_one_fragment(void **state)
 	}
 }
 
-/* Without counts: ranks of one place are likely slow, those of several may have got work. */
+/* Without counts ranks of one place are likely slow, ranks of several places may have got work. */
 static void test_without_counts(void **state)
 {
 	struct variance *variance;
@@ -252,30 +252,30 @@ static void test_without_counts(void **state)
 	judge();
 	assert_says(variance, false, "the ranks of one place");
 	assert_true(variance->by_place);
-	/* ranks 3 and 6 are of two hosts */
+	/* ranks 3 and 6 are on two hosts */
 	rows[0][1] = 6;
 	judge();
 	assert_says(variance, false, "several ranks are slow");
 	assert_false(variance->by_place);
-	/* with a third one at the same time it is the program */
+	/* a third slow rank at the same time indicates the program */
 	add(VAPRO_COMPUTATION, 1, 1, 2);
 	judge();
 	assert_says(variance, false, "work may have moved");
-	/* what a set of ranks is slow by, always, is by place too */
+	/* the constant slowness of a set of ranks is by place, too */
 	book.count = 1;
 	variance->lasting = true;
 	judge();
 	assert_true(variance->by_place && !variance->alarm);
 }
 
-/* All ranks compute at their usual speed, but for one if any. */
+/* All ranks compute at their usual speed, except `slow`, if any. */
 static void compute(uint32_t slow, double its_performance)
 {
 	for (uint32_t row = 0; row < 4; row++)
 		paint(row, 0, 50, VAPRO_COMPUTATION, row == slow ? its_performance : 1, false);
 }
 
-/* Equal calls of one rank that take three times as long, on a path of their own. */
+/* Adds equal calls of one rank that last three times as long, on a path of their own. */
 static struct variance *add_path(void)
 {
 	struct variance *variance = add(VAPRO_COMMUNICATION, 3, 1, 2);
@@ -291,7 +291,7 @@ static void test_slow_path(void **state)
 
 	(void)state;
 	variance = add_path();
-	/* nothing is known of what the ranks computed meanwhile */
+	/* the ranks' concurrent computation is unknown */
 	judge();
 	assert_says(variance, false, "late peers cannot be excluded");
 	compute(UINT32_MAX, 1);
@@ -335,7 +335,7 @@ static void test_faster_before(void **state)
 	series[3].usual.net_sq = series[3].usual.dur_sq;
 	judge();
 	assert_says(variance, true, "times as long as usual while no rank was late");
-	/* where they scatter by as much it is not */
+	/* calls that scatter by as much prove nothing */
 	series[3].usual.dur_sq = series[3].usual.net_sq = 1e18;
 	judge();
 	assert_says(variance, false, "as slow at other times");
@@ -349,8 +349,8 @@ static void repeat(struct series_usual *usual, double n, double ns)
 }
 
 /*
- * 12 calls took 10 ms, and since then they take 30 ms: what goes on does not make itself usual, however long it does,
- * but what was as slow at other times does.
+ * 12 calls took 10 ms, and since then calls take 30 ms: a lasting slowdown does not become usual, however long it
+ * lasts, but calls that were as slow at other times are usual.
  */
 static void test_goes_on(void **state)
 {
@@ -399,7 +399,7 @@ static void test_does_not_go_on(void **state)
 	}
 }
 
-/* What a variance knows to be its own of what is usual, over windows: not what its alarm has kept out. */
+/* A variance knows its own part of usual calls, over windows, without the calls that its alarm excluded. */
 static void test_own_part(void **state)
 {
 	struct variance *variance;
@@ -445,7 +445,7 @@ static void test_stopped_in_io(void **state)
 	variance->total.cpu[VAPRO_IO] = 1.9e9;
 	judge();
 	assert_says(variance, true, "the kernel attributes 95 %");
-	/* also of a call that nothing is known of */
+	/* also in a call without a reference */
 	variance->total.blind = 2e9;
 	judge();
 	assert_says(variance, true, "the kernel attributes 95 %");

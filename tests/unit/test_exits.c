@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Exits of functions made for it (exit_cases.S), and the probes that rows get from them. */
+/* Exits of functions made for this test (exit_cases.S), and the probes that rows get from them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static const struct expectation {
 	const char *name;
 	bool follow;
 	size_t count;
-	uint32_t first; /* distance of the first exit from the function; NOWHERE: it lies outside */
+	uint32_t first; /* distance of the first exit from the function; NOWHERE: the exit lies outside */
 	bool tail;
 	enum site_class class;
 	const char *reason, *unseen; /* NULL: must be NULL */
@@ -153,7 +153,7 @@ static void test_names_of_outlined_functions(void **state)
 		assert_true(row_sites__is_outlined(names[i]));
 	assert_false(row_sites__is_outlined("omp_get_num_threads"));
 	assert_false(row_sites__is_outlined("main"));
-	assert_false(row_sites__is_outlined("main._omp_fn.0.cold")); /* a part of one, which nobody calls */
+	assert_false(row_sites__is_outlined("main._omp_fn.0.cold")); /* a part of a function, which is never called */
 }
 
 static void test_names(void **state)
@@ -229,7 +229,7 @@ static void test_sites_of_rows(void **state)
 								: "it is left where it is entered");
 	row_sites__free(sites);
 
-	/* by place: the function that begins there, without a name where it is local and stripped */
+	/* by address: the function that begins there, without a name where it is local and stripped */
 	sites = row_sites__ask_at(fd, CASES, entry, false, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 1);
@@ -242,7 +242,7 @@ static void test_sites_of_rows(void **state)
 	assert_int_equal(sites->function_count, 0);
 	row_sites__free(sites);
 
-	/* with all others that were outlined, in one query; what cannot be decoded is named, with its place */
+	/* with all other outlined functions, in one query; undecodable functions are named, with their place */
 	sites = row_sites__ask_at(fd, CASES, entry, true, KERNEL_ROW_OUTLINED, err, sizeof(err));
 	assert_non_null(sites);
 	assert_int_equal(sites->function_count, 3);
@@ -281,7 +281,7 @@ static void test_numbers_are_used_again_late(void **state)
 	functions__drop(first + 1);
 	while ((number = functions__add(&row)) > (int)first + 1)
 		count++;
-	assert_int_equal(number, first); /* the number that was dropped first, when there is no other */
+	assert_int_equal(number, first); /* without other numbers the one dropped first is used */
 	assert_int_equal(functions__end(), KERNEL_FUNCTIONS - 1);
 	assert_int_equal(functions__add(&row), first + 1);
 	assert_true(functions__add(&row) < 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rules of single frames: those of functions whose frames are known, as the confined reader looks them up. */
+/* Rules of single frames of functions with known frames, as the confined reader looks them up. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -107,7 +107,7 @@ static void test_asked(void **state)
 	close(fd);
 }
 
-/* What is no image costs its one question. */
+/* A file that is no image costs one request. */
 static void test_no_image(void **state)
 {
 	char path[] = "/tmp/vapro_frames.XXXXXX", err[256];

@@ -24,7 +24,7 @@ struct prototype {
 
 static char *header;
 
-/* Only of MPI 4: a library of MPI 3 has no prototype for them. */
+/* Returns whether a function is of MPI 4: a library of MPI 3 has no prototype. */
 static bool is_new(const char *symbol)
 {
 	static const char *const names[] = {"MPI_Isendrecv",
@@ -74,7 +74,7 @@ static int free_header(void **state)
 	return 0;
 }
 
-/* Finds " NAME(" and splits what stands between its parentheses at the commas. */
+/* Finds " NAME(" and splits the text between the parentheses at the commas. */
 static bool find_prototype(const char *symbol, struct prototype *prototype)
 {
 	size_t length = strlen(symbol), used = 0;
@@ -123,7 +123,7 @@ static bool is_rank(const char *argument)
 	       (strstr(argument, "dest") || strstr(argument, "source") || strstr(argument, "rank"));
 }
 
-/* Whether the argument that a role names is of the kind that the role means. */
+/* Checks that a role's argument is of the kind that the role means. */
 static void check(const char *symbol, const struct prototype *prototype, const char *role, unsigned int at, bool right)
 {
 	if (at && !right)
@@ -172,13 +172,13 @@ static void check_row(const struct function_row *row, const struct prototype *pr
 	if (r->flags & VAPRO_ROLE_DONE_SOME)
 		assert_true(begins(a[r->done + 1], "int ") && strstr(a[r->done + 1], "indices"));
 	assert_int_equal(!r->done, !(r->flags & (VAPRO_ROLE_DONE_FLAG | VAPRO_ROLE_DONE_INDEX | VAPRO_ROLE_DONE_SOME)));
-	/* A count has a type and the other way round; sizes come first. */
+	/* A count has a type and vice versa; sizes come first. */
 	assert_int_equal(!r->count, !r->type);
 	assert_int_equal(!r->count2, !r->type2);
 	assert_true(!r->count2 || !array);
 }
 
-/* What a row leaves out: the first communicator, a root, an operation, a rank. */
+/* Checks that a row leaves out no communicator, root, operation or rank. */
 static void check_complete(const struct function_row *row, const struct prototype *prototype)
 {
 	const struct vapro_roles *r = &row->roles;
@@ -301,13 +301,13 @@ static void test_arguments(void **state)
 	assert_int_equal(arguments("MPI_Sendrecv"), 0x0e); /* 7, 8 and 11 are on the stack */
 	assert_int_equal(arguments("MPI_Reduce"), 0x3c);
 	assert_int_equal(arguments("MPI_Wait"), 0x01);	  /* the request */
-	assert_int_equal(arguments("MPI_Waitall"), 0x03); /* their number, and where they are */
+	assert_int_equal(arguments("MPI_Waitall"), 0x03); /* number and address of the requests */
 	assert_int_equal(arguments("MPI_Wtime"), 0);
 }
 
 /*
- * The last rung of the ladder takes few functions: those in which programs commonly wait, and those
- * that begin what they wait for, without which a wait has no size.
+ * The last attach mode has few functions: those in which programs commonly wait, and those that begin the
+ * awaited operations, without which a wait has no size.
  */
 static void test_common(void **state)
 {
@@ -349,7 +349,7 @@ static void test_classes(void **state)
 	assert_false(function_rows[functions__find("MPI_Wait")].polling);
 }
 
-/* What may be left out: nothing that the standard allows to wait, and no file access. */
+/* Units may be left out: no unit has functions that the standard allows to wait, or file access. */
 static void test_units(void **state)
 {
 	static const char *const posts[] = {"MPI_Isend", "MPI_Irecv", "MPI_Start", "MPI_Startall"};
@@ -383,7 +383,7 @@ static void test_units(void **state)
 	assert_string_equal(text, "Isend,Irecv,Start,Startall,others");
 }
 
-/* Six registers tell all of a plain call; requests, arrays of counts and arguments on the stack do not. */
+/* A plain call needs six registers only, no requests, arrays of counts or arguments on the stack. */
 static void test_plain(void **state)
 {
 	static const char *const plain[] = {"MPI_Send", "MPI_Recv", "MPI_Allreduce", "MPI_Bcast", "MPI_Barrier"};

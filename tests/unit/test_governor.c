@@ -19,8 +19,8 @@
 #define RETURN_NS 300.0
 
 /*
- * A program, as the daemon sees it every 10 ms: some states of short span, some of long. What the
- * governor decides is carried out as enforce.c does it, closing late.
+ * A program, as the daemon sees it every 10 ms: some states of short span, some of long. The tests carry
+ * out the governor's decisions as enforce.c does, closing late.
  */
 struct program {
 	double short_calls, long_calls; /* a second, when nothing is probed */
@@ -35,12 +35,12 @@ struct life {
 	struct governor_turns turns;
 	struct governor_load load;
 	uint64_t now, load_since;
-	int closing;   /* looks until the probes are gone; -1: they are not to go */
-	double *spent; /* in each look */
+	int closing;   /* looks until the probes are gone; -1: not closing */
+	double *spent; /* cost in each look */
 	size_t looks, steps_taken, steps_back, openings;
 	uint64_t last_step, last_opening;
 	double least_between_openings, open_looks;
-	double told, time; /* of calls */
+	double told, time; /* time of calls: recorded, and all */
 };
 
 static void begin(struct life *life, double budget_pct, double cap_pct, uint64_t seed, size_t seconds)
@@ -72,7 +72,7 @@ static void look(struct life *life, const struct program *program)
 	life->steps_back += life->steps.thin < before;
 }
 
-/* One look at what a program did since the last one. */
+/* Does one look at a program's activity since the last look. */
 static void tick(struct life *life, const struct program *program)
 {
 	bool closed = life->turns.closed_until_ns && life->closing < 0, overdrawn;
@@ -140,7 +140,7 @@ static void run(struct life *life, const struct program *program, unsigned secon
 		tick(life, program);
 }
 
-/* The most that was spent in any 5 s, and the mean. */
+/* Returns the greatest cost in any 5 s, as a share of time. */
 static double peak(const struct life *life)
 {
 	size_t width = GOVERNOR_PEAK_NS / LOOK;
@@ -164,7 +164,7 @@ static double mean(const struct life *life, size_t from)
 	return sum / ((double)(life->looks - from) * LOOK);
 }
 
-/* Programs at many times the rate for which the budget is: 5 to 50 % would be spent on them. */
+/* Programs at many times the rate of the budget: without a governor they would cost 5 to 50 %. */
 static void hot_programs_keep_budget_and_cap(void **state)
 {
 	static const double natural = 7000; /* calls a second: half a percent */
@@ -185,7 +185,7 @@ static void hot_programs_keep_budget_and_cap(void **state)
 				run(&life, &program, 300);
 				assert_true(peak(&life) < 0.02);
 				assert_true(mean(&life, 0) < 0.01);
-				assert_true(mean(&life, 0) > 0.001); /* it is not simply switched off */
+				assert_true(mean(&life, 0) > 0.001); /* observation is not simply switched off */
 				assert_true(life.openings > 5);
 				assert_true(life.least_between_openings >= GOVERNOR_OPENING_NS);
 				assert_true(life.told > 0);
@@ -243,7 +243,7 @@ static void short_states_go_first(void **state)
 	assert_int_equal(life.turns.count, 0);
 	assert_true(mean(&life, 2000) < 0.01);
 	assert_true(life.told > 0.8 * life.time);
-	/* where returns cannot be let go the same program is seen in turns */
+	/* where returns cannot be suppressed the same program is observed in duty cycles */
 	free(life.spent);
 	program.spares_returns = false;
 	begin(&life, 1, 2, 3, 120);
@@ -254,7 +254,7 @@ static void short_states_go_first(void **state)
 	free(life.spent);
 }
 
-/* Short ones after which long computations follow, though seldom: to let them go would lose those. */
+/* Rarely, long computations follow short calls: suppressing the calls would lose the computations. */
 static void what_is_lost_counts_as_it_was(void **state)
 {
 	struct governor governor;
@@ -283,7 +283,7 @@ static void steps_are_taken_back(void **state)
 
 	(void)state;
 	calm.short_calls = 2000;
-	between.short_calls = 10500; /* would keep the budget, but not by enough */
+	between.short_calls = 10500; /* would meet the budget, but not by enough */
 	begin(&life, 1, 2, 3, 400);
 	run(&life, &hot, 60);
 	assert_true(life.steps.thin > 0);
@@ -391,7 +391,7 @@ static void spells_double_while_in_vain(void **state)
 	uint64_t now = 0, before = 0, longest = 0;
 
 	(void)state;
-	governor__init(&governor, 50, 100, 9); /* the debt alone would ask for little */
+	governor__init(&governor, 50, 100, 9); /* the debt alone would need little */
 	for (int i = 0; i < 6; i++) {
 		governor__close(&governor, &turns, now, governor.room_ns);
 		before = turns.closed_until_ns - now;
@@ -403,7 +403,7 @@ static void spells_double_while_in_vain(void **state)
 	}
 	assert_true(longest >= 16 * SECOND && longest <= 24 * SECOND);
 	assert_int_equal(turns.level, 4);
-	now += 30 * SECOND; /* it was open for long: what was in vain is forgotten */
+	now += 30 * SECOND; /* after a long open period, vain closings no longer count */
 	governor__close(&governor, &turns, now, governor.room_ns);
 	assert_int_equal(turns.level, 0);
 	before = turns.closed_until_ns;
@@ -411,7 +411,7 @@ static void spells_double_while_in_vain(void **state)
 	assert_true(turns.closed_until_ns > before);
 }
 
-/* What never waits goes first, the most expensive of it, until the rest keeps the budget with something to spare. */
+/* Functions that never wait are left out, the most expensive first, until the rest meets the budget with a margin. */
 static void posts_are_left_out_by_their_cost(void **state)
 {
 	const double shares[GOVERNOR_UNITS] = {[0] = 0.3, [1] = 0.5, [4] = 0.01};
@@ -425,14 +425,14 @@ static void posts_are_left_out_by_their_cost(void **state)
 	assert_int_equal(set.without, 1 << 1);
 	set = (struct governor_set){0};
 	assert_true(governor__leave_out(&governor, &set, shares, 0.025, SECOND));
-	assert_int_equal(set.without, 3); /* not what costs next to nothing */
-	/* where the rest costs too much by itself, it must still be worth it */
+	assert_int_equal(set.without, 3); /* the cheapest functions stay */
+	/* where the rest costs too much by itself, leaving out must still be worth it */
 	set = (struct governor_set){0};
 	assert_true(governor__leave_out(&governor, &set, shares, 0.2, SECOND));
 	set = (struct governor_set){0};
 	assert_false(governor__leave_out(&governor, &set, (const double[GOVERNOR_UNITS]){[1] = 0.2}, 0.2, SECOND));
 	assert_int_equal(set.without, 0);
-	/* without a bound nothing is */
+	/* without a bound no function is left out */
 	governor__init(&governor, 1, 0, 1);
 	assert_false(governor__leave_out(&governor, &set, shares, 0.2, SECOND));
 }
@@ -449,7 +449,7 @@ static void a_set_is_changed_once_more_and_then_kept(void **state)
 	assert_int_equal(set.without, 1);
 	shares[0] = 0;
 	assert_true(governor__leave_out(&governor, &set, shares, 0.0105, 6 * SECOND));
-	assert_int_equal(set.without, 7); /* all that is worth it at once */
+	assert_int_equal(set.without, 7); /* all worthwhile functions at once */
 	shares[1] = shares[2] = 0;
 	assert_false(governor__leave_out(&governor, &set, shares, 0.0105, 7 * SECOND));
 }
@@ -464,20 +464,20 @@ static void posts_are_probed_again_where_they_can_be_afforded(void **state)
 	(void)state;
 	governor__init(&governor, 1, 2, 1);
 	assert_true(governor__leave_out(&governor, &set, shares, 0.02, now));
-	assert_false(governor__restore(&governor, &set, 0.0001, now + GOVERNOR_KEEP_NS - 1)); /* kept for a minute */
+	assert_false(governor__restore(&governor, &set, 0.0001, now + GOVERNOR_KEEP_NS - 1)); /* for a minute */
 	assert_false(governor__restore(&governor, &set, 0.004, now + 10 * GOVERNOR_KEEP_NS)); /* 0.02 with them */
 	assert_int_equal(set.without, 1);
 	now += GOVERNOR_KEEP_NS;
 	assert_true(governor__restore(&governor, &set, 0.001, now)); /* 0.005 with them */
 	assert_int_equal(set.without, 0);
 	assert_false(governor__restore(&governor, &set, 0.001, now));
-	/* to no avail: the next time they stay out for longer */
+	/* to no avail: the next time the functions stay out for longer */
 	assert_true(governor__leave_out(&governor, &set, shares, 0.02, now + SECOND));
 	assert_false(governor__restore(&governor, &set, 0.001, now + SECOND + GOVERNOR_KEEP_NS));
 	assert_true(governor__restore(&governor, &set, 0.001, now + SECOND + 2 * GOVERNOR_KEEP_NS));
 }
 
-/* Probes that cost three times the budget are open for nearly a third of the time: what is saved up is used. */
+/* Probes that cost three times the budget are open for nearly a third of the time: saved credit is used. */
 static void turns_use_the_budget(void **state)
 {
 	struct program program = {.short_calls = 1};
@@ -501,7 +501,7 @@ static void the_kernel_side_agrees_on_octaves(void **state)
 	assert_int_equal(span_octave(2048), 1);
 	assert_int_equal(span_octave(4095), 1);
 	assert_int_equal(span_octave(1ULL << 60), KERNEL_SPANS - 1);
-	/* what is let go is the octaves below, no more and no less */
+	/* exactly the octaves below are suppressed */
 	for (unsigned thin = 1; thin < KERNEL_SPANS; thin++) {
 		assert_int_equal(span_octave(governor__thin_ns(thin) - 1), thin - 1);
 		assert_int_equal(span_octave(governor__thin_ns(thin)), thin);
@@ -519,7 +519,7 @@ static void spans_follow_what_is_seen(void **state)
 	for (int i = 0; i < 60; i++)
 		mean = span_after(mean, 2000);
 	assert_true(mean > 1980 && mean <= 2000);
-	/* one that lasts long is seen at once */
+	/* a long span is seen at once */
 	assert_true(span_after(mean, 10 * SECOND) > 500000000U);
 	for (int i = 0; i < 60; i++)
 		mean = span_after(mean, 0);
@@ -544,7 +544,7 @@ static void an_account_is_close_when_little_is_left(void **state)
 	(void)state;
 	governor__init(&governor, 1, 2, 1);
 	governor__open_account(&governor, &account, 0);
-	assert_false(governor__is_close(&governor, &account)); /* nothing is spent */
+	assert_false(governor__is_close(&governor, &account)); /* no cost yet */
 	governor__charge(&governor, &account, SECOND, 0.015e9);
 	assert_false(governor__is_close(&governor, &account)); /* the rest lasts for seconds */
 	account.credit_ns = 1e6;

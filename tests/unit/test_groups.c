@@ -9,7 +9,7 @@
 
 static const double work[KERNELS] = {1, 3, 10};
 
-/* All of a bin's computations, merged by what they took on the CPU, as the kernel does. */
+/* Learns all of a bin's computations, merged by on-CPU time, as the kernel side does. */
 static void learn_kernels(uint32_t rank, uint64_t bin, const uint32_t *count, double scale)
 {
 	for (int k = 0; k < KERNELS; k++) {
@@ -24,7 +24,7 @@ static void begin_kernels(uint32_t ranks)
 	warm_up(ranks, LIGHT);
 }
 
-/* Seconds [from, to) of kernels in a fixed order or at random. */
+/* Runs seconds [from, to) of kernels in a fixed order or at random. */
 static void run(uint32_t ranks, uint64_t from, uint64_t to, const uint32_t *count, bool at_random, double scale)
 {
 	uint64_t seed = 11;
@@ -45,7 +45,7 @@ static void run(uint32_t ranks, uint64_t from, uint64_t to, const uint32_t *coun
 	groups__find(&book);
 }
 
-/* Performance of one more computation. */
+/* Returns the performance of one more computation. */
 static double performance(uint32_t rank, double ns)
 {
 	struct kept kept = judged(rank, 60 * SECOND, ns);
@@ -67,7 +67,7 @@ static void test_kernels(void **state)
 		for (uint32_t rank = 0; rank < ranks; rank++) {
 			assert_true(series_of(rank)->grouped);
 			for (int k = 0; k < KERNELS; k++) {
-				/* none is slow beside a lighter one, and what slows all of them is found */
+				/* no kernel is slow beside a lighter one, and a slowdown of all kernels is found */
 				assert_near(performance(rank, work[k] * LIGHT), 1, 0.02);
 				assert_near(performance(rank, 1.5 * work[k] * LIGHT), 1 / 1.5, 0.02);
 			}
@@ -76,7 +76,7 @@ static void test_kernels(void **state)
 	}
 }
 
-/* Before there is support, too: a single rank's reference is provisional for half a minute. */
+/* Kernels are also found before there is support: a single rank's reference is provisional for half a minute. */
 static void test_kernels_soon(void **state)
 {
 	static const uint32_t count[KERNELS] = {20, 20, 20};
@@ -137,7 +137,7 @@ static void test_one_rank_alone(void **state)
 	finish();
 }
 
-/* Seconds [from, to) of computations that take up to `more` times as long, each by chance. */
+/* Runs seconds [from, to) of computations that last up to `more` times as long, at random. */
 static void spread(uint64_t from, uint64_t to, double more, uint64_t seed)
 {
 	for (uint64_t bin = from * SECOND; bin < to * SECOND; bin++)
@@ -145,7 +145,7 @@ static void spread(uint64_t from, uint64_t to, double more, uint64_t seed)
 			learn(0, bin, 1, LIGHT * (1 + (more - 1) * sim_random(&seed)), false);
 }
 
-/* What was proven in five quiet seconds between disturbed ones stays so; what never repeats proves nothing. */
+/* A proof in five quiet seconds between disturbed ones stays; times that never repeat prove nothing. */
 static void test_proven_in_quiet_time(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which call-sites are hopped, how far, and when they go back: simulated programs that wrap their calls. */
+/* Decisions on hops of call-sites, their depth and return, for simulated programs that wrap their calls. */
 #include "model/hops.h"
 #include "sim.h"
 
@@ -18,10 +18,10 @@
 #define SECOND 1000000000ULL
 #define STATES_MOST 4096
 
-/* A call and what was computed before it. */
+/* A call and the computation before it. */
 struct phase {
-	const char *chain[DEPTH_MOST]; /* of return addresses, innermost first */
-	double ns, scatter;	       /* of the computation: at least ns, at most ns * (1 + scatter) */
+	const char *chain[DEPTH_MOST]; /* return addresses, innermost first */
+	double ns, scatter;	       /* computation: at least ns, at most ns * (1 + scatter) */
 	enum vapro_class class;
 };
 
@@ -85,7 +85,7 @@ static bool among(const char *const *names, size_t count, const char *name)
 	return false;
 }
 
-/* What a call's site is named at present. */
+/* Writes the present name of a call's site. */
 static void name(const struct phase *phase, char *text)
 {
 	strcpy(text, phase->chain[0]);
@@ -122,7 +122,7 @@ static void add(uint32_t rank, uint32_t state, double ns)
 	assert_int_equal(series__add(&book, &bundle, NULL, &kept), 0);
 }
 
-/* The program runs its phases in turn, so many times on each rank. */
+/* Runs the program's phases one by one, `rounds` times on each rank. */
 static void run(int rounds)
 {
 	char from[TEXT_MAX], to[TEXT_MAX];
@@ -139,7 +139,7 @@ static void run(int rounds)
 			}
 }
 
-/* Carries out all that is due, as the daemon does each second. */
+/* Carries out all due decisions, as the daemon does each second. */
 static void decide(void)
 {
 	struct vapro_hop_event event;
@@ -224,7 +224,7 @@ static void test_wrapper_in_wrapper(void **state)
 	forget_up();
 }
 
-/* Where only some callers still spread, they alone go on. */
+/* Where only some callers still spread, only those are hopped again. */
 static void test_one_caller_goes_on(void **state)
 {
 	(void)state;
@@ -307,7 +307,7 @@ static void test_steady(void **state)
 	assert_string_equal(story, "");
 }
 
-/* Calls take long or not as others come late or not: nobody's caller changes that. */
+/* Calls last long when other ranks are late: no caller changes that. */
 static void test_calls_do_not_count(void **state)
 {
 	(void)state;
@@ -349,12 +349,12 @@ static void test_trials_are_bounded(void **state)
 	(void)state;
 	for (int i = 0; i < 10; i++) {
 		snprintf(names[i], sizeof(names[i]), "w%d", i);
-		for (int k = 0; k < 4; k++) /* mostly after itself: what becomes of others is none of its business */
+		for (int k = 0; k < 4; k++) /* mostly after itself: other sites do not matter */
 			add_phase((struct phase){.chain = {names[i]}, .ns = 10e6, .scatter = 9});
 	}
 	live(1, 20);
 	assert_int_equal(up_count, 8);
-	live(70, 1); /* callers that are not seen are not waited for for ever */
+	live(70, 1); /* hops do not wait for unseen callers for ever */
 	assert_int_equal(up_count, 2);
 	live(70, 1);
 	assert_int_equal(up_count, 0);
@@ -362,7 +362,7 @@ static void test_trials_are_bounded(void **state)
 	assert_int_equal(up_count, 0);
 }
 
-/* IO through a runtime has the program's call-site behind it: that is the one that counts. */
+/* IO through a runtime counts at the program's call-site, which is behind the runtime. */
 static void test_runtime(void **state)
 {
 	(void)state;
@@ -377,7 +377,7 @@ static void test_runtime(void **state)
 	assert_string_equal(story, "refused logs\n");
 }
 
-/* Decisions that were made elsewhere, as a capture has them. */
+/* Decisions that were made elsewhere, as in a capture. */
 static void test_noted(void **state)
 {
 	const struct vapro_hop_event event = {.hop = VAPRO_HOP_REFUSED, .site = "w", .reason = "is none"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* ELF images: what they tell, what is refused, and damaged files, which must never hurt. */
+/* ELF images: their contents, refusals, and damaged files, which must never do harm. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -135,7 +135,7 @@ static void test_aliases(void **state)
 	(void)state;
 	assert_int_equal(a.offset, b.offset);
 	assert_true(symbol_of(image, "chosen_late").ifunc);
-	/* .symtab of a library only where all is true; a label without type is no function */
+	/* a library's .symtab is read only where `all` is set; a label without type is no function */
 	image__functions(image, false, find, &search);
 	assert_int_equal(search.count, 0);
 	assert_false(symbol_of(image, "hidden").dynamic);
@@ -209,7 +209,7 @@ static void test_libc(void **state)
 	image__functions(image, false, find, &search);
 	assert_true(search.count >= 1);
 	assert_true(search.total > 1000);
-	/* stripped: frames are there all the same */
+	/* stripped: frames are still there */
 	assert_int_equal(image__cfa(image, search.found[0].vaddr, &cfa), 0);
 #if defined(__x86_64__)
 	assert_int_equal(cfa, 8);
@@ -231,7 +231,7 @@ static void refuse(const char *path)
 	if (image__open(path, NULL, err, sizeof(err)))
 		fail_msg("%s was accepted", path);
 	assert_string_not_equal(err, "");
-	/* Nobody is forced to ask why. */
+	/* The reason is optional. */
 	assert_null(image__open(path, NULL, NULL, 0));
 }
 
@@ -248,7 +248,7 @@ static void test_refused(void **state)
 	assert_non_null(mkdtemp(directory));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", directory);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	refuse(fifo); /* and without waiting for a writer */
+	refuse(fifo); /* refused without waiting for a writer */
 	unlink(fifo);
 	rmdir(directory);
 }
@@ -288,7 +288,7 @@ static int use(const struct image_symbol *symbol, void *ctx)
 	return --visit->left <= 0;
 }
 
-/* Everything the daemon does with an image, on bytes that may be anything. Returns whether it opened. */
+/* Does all of the daemon's actions on an image with any bytes. Returns whether it opened. */
 static bool digest(const char *data, size_t size)
 {
 	int fd = memfd_create("damaged", MFD_CLOEXEC);
@@ -337,7 +337,7 @@ static void damage(const char *path, size_t hot, size_t hot_size)
 
 		memcpy(copy, data, size);
 		for (unsigned int j = 0; j < flips; j++) {
-			/* Two of three hit headers and tables, where it hurts; extremes as often as noise. */
+			/* Two of three flips hit headers and tables, where they hurt; extremes as often as noise. */
 			size_t at =
 			    next_random(&seed) % 3 ? hot + next_random(&seed) % hot_size : next_random(&seed) % size;
 			static const uint8_t extremes[] = {0x00, 0xff, 0x7f, 0x80};

@@ -133,7 +133,7 @@ static char *contents(void)
 	return text;
 }
 
-/* All lines of the run that the files hold. */
+/* Returns all lines of the run in the files. */
 static char *run_ndjson(const char *const *files, size_t count, struct vapro_score *score)
 {
 	struct line_sink *lines = line_sink__open(out_path, false);
@@ -166,7 +166,7 @@ static void test_hosts_as_files(void **state)
 	uint64_t random = 12;
 
 	(void)state;
-	config.min_lost_s = 0.02; /* the rare one is short */
+	config.min_lost_s = 0.02; /* the rare work is short */
 	for (int i = 0; i < 3; i++)
 		files[i] = fopen(paths[i], "w");
 	for (size_t i = 0; i < count; i++) {
@@ -191,7 +191,7 @@ static void test_hosts_as_files(void **state)
 	assert_true(score.homogeneity == 1 && score.completeness == 1 && score.v_measure == 1);
 	assert_true(score.fragments == STEPS * RANKS && score.truths == 3 && score.clusters == 3);
 	assert_true(!score.approximate && !score.unclustered);
-	/* the slow ranks, the rare one, the certificate */
+	/* the slow ranks, the rare work, the certificate */
 	assert_non_null(strstr(one, "\"type\":\"variance\""));
 	assert_non_null(strstr(one, "\"ranks\":\"2\""));
 	assert_non_null(strstr(one, "\"rank\":1,\"members\":1,"));
@@ -327,7 +327,7 @@ static void test_hosts_as_captures(void **state)
 
 /* ---- scores */
 
-/* A truth counts within its state; what was not measured is one cluster; without instructions sizes count. */
+/* A truth counts within its state; unmeasured fragments are one cluster; without instructions sizes count. */
 static void test_score(void **state)
 {
 	static const char *const lines[] = {

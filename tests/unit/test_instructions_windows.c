@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fragments with instructions in windows of an analysis: what a better minimum changes of earlier
- * windows, which clusters are rare, and input that no sender should send.
+ * Fragments with instructions in windows of an analysis: changes of earlier windows by a better
+ * minimum, rare clusters, and input that no sender should send.
  */
 #include <errno.h>
 #include <math.h>
@@ -63,7 +63,7 @@ static const struct job_result *window(struct analysis *analysis, uint64_t begin
 	return results;
 }
 
-/* A faster member that shows up later lowers the performance reported of time that is still in view. */
+/* A faster member that appears later lowers the reported performance of time that is still in view. */
 static void test_better_minimum(void **state)
 {
 	struct analysis *analysis = analysis_of(2);
@@ -97,7 +97,7 @@ static void test_better_minimum(void **state)
 	analysis__free(analysis);
 }
 
-/* Of what was reported only the bins that have changed are reported again. */
+/* Only changed bins are reported again. */
 static void test_only_what_changed(void **state)
 {
 	struct analysis *analysis = analysis_of(2);
@@ -107,7 +107,7 @@ static void test_only_what_changed(void **state)
 	for (uint64_t at = 0; at < 15000; at += 100)
 		assert_int_equal(add(analysis, 0, at, 100, at >= 12000 && at < 13000 ? 3e6 : 1e6, 0), 0);
 	window(analysis, 0, 15);
-	/* another rank does in 50 ms what was done between 12 and 13 s */
+	/* another rank does the work from 12 to 13 s in 50 ms */
 	for (uint64_t at = 15000; at < 25000; at += 100) {
 		assert_int_equal(add(analysis, 0, at, 100, 1e6, 0), 0);
 		assert_int_equal(add(analysis, 1, at, at == 20000 ? 50 : 100, at == 20000 ? 3e6 : 1e6, 0), 0);
@@ -160,7 +160,7 @@ static void test_rare(void **state)
 	assert_int_equal(result->clusters.rare, 3);
 	assert_int_equal(result->clusters.approximate, 0);
 	id = result->rares[0].cluster;
-	/* the next window: only who meets it again is reported, under the same number */
+	/* the next window: only clusters met again are reported, under the same number */
 	assert_int_equal(add(analysis, 1, 16000, 500, 4e6, 3e6), 0);
 	assert_int_equal(add(analysis, 2, 16000, 200, 4e6, 3e6), 0);
 	assert_int_equal(add(analysis, 0, 16000, 200, 2e6, 0), 0); /* a smaller seed before them */
@@ -168,7 +168,7 @@ static void test_rare(void **state)
 	assert_int_equal(result->rare_count, 2);
 	assert_true(result->rares[0].cluster == id && result->rares[0].members == 4 && result->rares[0].rank == 1);
 	assert_true(result->rares[1].rank == 0 && result->rares[1].norm == 2e6);
-	/* the fifth makes it known */
+	/* the fifth fragment makes the cluster known */
 	assert_int_equal(add(analysis, 2, 26000, 200, 4e6, 3e6), 0);
 	result = window(analysis, 25, 35);
 	assert_int_equal(result->rare_count, 0);
@@ -186,7 +186,7 @@ static void test_odd_input(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(add(analysis, 0, 0, 100, bad[i], 0), -EINVAL);
-	/* one fragment; and the largest there may be */
+	/* one fragment, and the largest possible one */
 	assert_int_equal(add(analysis, 0, 0, 200, 1e150, 1e150), 0);
 	result = window(analysis, 0, 15);
 	assert_int_equal(result->rare_count, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the analysis takes and refuses, and how it keeps threads and jobs apart. */
+/* Input that the analysis accepts and refuses, and its separation of threads and jobs. */
 #include "sim.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static struct vapro_bundle fragment(uint32_t thread, uint32_t state, double from
 	return b;
 }
 
-/* Two users whose processes say the same of their job, and one of whom nothing is known, have three jobs. */
+/* Two users with jobs of one name, and an unknown user, have three jobs. */
 static void test_users(void **state)
 {
 	struct vapro_state io = {.id = 0, .class = VAPRO_IO, .to = "a@b+1", .labels = "function=read"};
@@ -40,7 +40,7 @@ static void test_users(void **state)
 	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
 	assert_int_equal(analysis__add_state(analysis, &io), 0);
 	for (uint32_t i = 0; i < 4; i++) {
-		/* the last one is the second's on another host */
+		/* the last thread is the second user's on another host */
 		struct vapro_thread thread = {.id = i,
 					      .rank = (int32_t)i / 3,
 					      .pid = 5,
@@ -83,7 +83,7 @@ static void test_interface(void **state)
 	(void)state;
 	sim_config(&config);
 	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
-	/* Nothing to say. */
+	/* No report. */
 	assert_int_equal(
 	    analysis__end_window(analysis, SIM_BEGIN_NS, SIM_BEGIN_NS + 15000000000ULL, false, &results, &count), 0);
 	assert_int_equal(count, 0);
@@ -104,7 +104,7 @@ static void test_interface(void **state)
 	b = fragment(0, 0, 15, 16);
 	b.factor[0] = NAN;
 	assert_int_equal(analysis__add_bundle(analysis, &b), -EINVAL);
-	/* Stuck in something never seen before: shown at once, not confirmed, and closed in the end. */
+	/* Stuck in a state never seen before: shown at once, not confirmed, and closed in the end. */
 	b = fragment(0, 0, 15, 25);
 	b.flags = VAPRO_BUNDLE_OPEN;
 	assert_int_equal(analysis__add_bundle(analysis, &b), 0);
@@ -119,7 +119,7 @@ static void test_interface(void **state)
 	assert_int_equal(results[0].variances[0].class, VAPRO_IO);
 	assert_int_equal(results[0].variances[0].ranks[0], -1);
 	assert_true(fabs(results[0].variances[0].lost_seconds - 10) < 0.01);
-	/* Its end is told; what it lost counts once. */
+	/* Its end is reported; its loss counts once. */
 	b = fragment(0, 0, 15, 27);
 	assert_int_equal(analysis__add_bundle(analysis, &b), 0);
 	assert_int_equal(
@@ -131,7 +131,7 @@ static void test_interface(void **state)
 	assert_int_equal(results[0].variances[0].state, VAPRO_REGION_CLOSED);
 	assert_false(results[0].variances[0].still_open);
 	assert_true(fabs(results[0].variances[0].lost_seconds - 12) < 0.01);
-	/* Told anew from its beginning, with a higher revision. */
+	/* Reported again from its beginning, with a higher revision. */
 	assert_true(results[0].heatmap_count >= 2);
 	/* The job is over: silence. */
 	assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + 35000000000ULL, SIM_BEGIN_NS + 45000000000ULL,
@@ -188,7 +188,7 @@ static void test_threads_and_jobs(void **state)
 	analysis__free(analysis);
 }
 
-/* A job that ended is forgotten, and its name may come back; the other one goes on as if nothing were. */
+/* A job that ended is dropped, and its name may come back; the other job goes on unaffected. */
 static void test_ended_jobs(void **state)
 {
 	struct vapro_config config;
@@ -212,7 +212,7 @@ static void test_ended_jobs(void **state)
 		uint64_t begin = SIM_BEGIN_NS + (uint64_t)window * 10000000000ULL;
 
 		for (uint32_t i = 0; i < 2; i++) {
-			/* the first is there in the first window and, under its old name, in the last */
+			/* the first job is in the first window and, under its old name, in the last */
 			for (int k = 0; k < (i || window == 0 ? 100 : window == 4 ? 5 : 0); k++) {
 				struct vapro_bundle b =
 				    fragment(i, 0, 10 * window + 0.1 * k, 10 * window + 0.1 * k + 0.099);
@@ -228,7 +228,7 @@ static void test_ended_jobs(void **state)
 		assert_int_equal(count, window == 0 || window == 4 ? 2 : 1);
 		assert_true(results[count - 1].coverage_total > (window ? 0.95 : 0.85));
 		if (window == 4)
-			assert_true(results[0].coverage_total == 0); /* 5 fragments are too few for what is new */
+			assert_true(results[0].coverage_total == 0); /* 5 fragments are too few for a new job */
 	}
 	analysis__free(analysis);
 }

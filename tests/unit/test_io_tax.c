@@ -7,7 +7,7 @@
 
 #include "overhead/io_tax.h"
 
-/* Seconds alike, until it is given up. Returns how many passed, 0 = it was not. */
+/* Adds equal seconds until tracing stops. Returns how many passed, 0 = tracing goes on. */
 static unsigned seconds(struct io_tax *tax, const struct io_second *second, unsigned limit)
 {
 	for (unsigned i = 1; i <= limit; i++)
@@ -52,7 +52,7 @@ static void a_dear_one_is_given_up_and_tried_again(void **state)
 
 	(void)state;
 	io_tax__init(&tax, 0.01);
-	assert_in_range(seconds(&tax, &dear, 20), 1, 2); /* it has cost much by then */
+	assert_in_range(seconds(&tax, &dear, 20), 1, 2); /* tracing has cost much by then */
 	assert_true(tax.traced_s == 0);
 	assert_true(tax.tax > 0.024 && tax.tax < 0.026);
 	assert_true(tax.calls_s > 1.9e6 && tax.calls_s < 2.1e6);
@@ -75,7 +75,7 @@ static void little_learnt_is_not_worth_much(void **state)
 	io_tax__init(&tax, 0.01);
 	assert_in_range(seconds(&tax, &little, 20), 2, 4);
 	io_tax__init(&tax, 0.01);
-	assert_int_equal(seconds(&tax, &cheap, 100), 0); /* nobody notices */
+	assert_int_equal(seconds(&tax, &cheap, 100), 0); /* too cheap to matter */
 }
 
 static void no_bound_is_none(void **state)

@@ -130,7 +130,7 @@ static void test_variance(void **state)
 	is_number(object, "exemplars/0/rank", 2);
 	is_number(object, "exemplars/0/factors/preempted_ns", 65e6);
 	is_number(object, "exemplars/0/factors/migrations", 2);
-	is_number(object, "exemplars/0/site", 0); /* spelt out there */
+	is_number(object, "exemplars/0/site", 0); /* the site has the full text */
 	assert_null(cJSON_GetObjectItem(at(object, "exemplars/0"), "labels"));
 	cJSON_Delete(object);
 	object = parsed(5);
@@ -178,7 +178,7 @@ static void test_imbalance(void **state)
 	is_number(object, "variance", 1);
 	cJSON_Delete(object);
 	clear(state);
-	/* nothing shared and no variance: the members are there all the same; a job that was seen whole */
+	/* without shared facts and variance the members are still there; a completely observed job */
 	sample__fill(&result);
 	imbalance = result.imbalances[0];
 	imbalance.shared = NULL;
@@ -226,13 +226,13 @@ static void test_diagnosis(void **state)
 	is_text(object, "verdict", "rank 2 lost 1.5 s\a.");
 	assert_null(cJSON_GetObjectItemCaseSensitive(object, "region"));
 	is_text(object, "interferers/0/comm", "stress-ng");
-	is_text(object, "interferers/1/comm", "odd?\"name"); /* no broken UTF-8 goes out */
+	is_text(object, "interferers/1/comm", "odd?\"name"); /* no broken UTF-8 is written */
 	is_text(object, "where/hosts/0", "n2");
 	assert_int_equal(cJSON_GetArraySize(at(object, "where/hosts")), 1);
 	cJSON_Delete(object);
 }
 
-/* A region that was chosen by hand says itself where it is. */
+/* A region that was chosen by hand has its own bounds. */
 static void test_chosen(void **state)
 {
 	struct json_context context = {.host = "n1", .daemon_cpu_pct = NAN};
@@ -258,7 +258,7 @@ static void test_chosen(void **state)
 	cJSON_Delete(object);
 }
 
-/* What is little, or was told already, takes no space. */
+/* Small or already reported values take no space. */
 static void test_short(void **state)
 {
 	const struct vapro_state *edge = &sample_edge, *vertex = &sample_vertex;
@@ -312,7 +312,7 @@ static void test_short(void **state)
 	cJSON_Delete(object);
 	object = parsed(2);
 	assert_int_equal(cJSON_GetArraySize(at(object, "factors")), 3);
-	is_text(object, "factors/1/name", "irq"); /* a level-1 part is always told */
+	is_text(object, "factors/1/name", "irq"); /* a level-1 part is always reported */
 	is_text(object, "factors/2/name", "preempted");
 	cJSON_Delete(object);
 	variance.diagnosis.same = true;
@@ -374,7 +374,7 @@ static void test_helpers(void **state)
 	cJSON_Delete(item);
 }
 
-/* A job whose user is known says so in each of its records, and the others do not. */
+/* Each record of a job with a known user has the user, other records do not. */
 static void test_user(void **state)
 {
 	struct json_context context = {.host = "n1", .clock = {5000, SAMPLE_UTC}};
@@ -402,7 +402,7 @@ static void test_user(void **state)
 	}
 }
 
-/* Not a test of its own. */
+/* This function tests nothing: it writes the lines. */
 static void test_leave_lines(void **state)
 {
 	(void)state;

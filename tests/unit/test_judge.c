@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The verdict on a bundle: whether it is covered, by which reference, and what it lost. */
+/* The verdict on a bundle: coverage, reference, and loss. */
 #include "model/judge.h"
 #include "near.h"
 #include "sim.h"
@@ -31,7 +31,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A thread of each of so many ranks. */
+/* Adds a thread for each of `ranks` ranks. */
 static void add_ranks(uint32_t ranks)
 {
 	for (uint32_t i = 0; i < ranks; i++) {
@@ -71,7 +71,7 @@ static struct kept add(struct vapro_bundle b)
 	return kept;
 }
 
-/* By the references that were computed last. */
+/* Judges by the references that were computed last. */
 static struct kept judge(struct vapro_bundle b)
 {
 	struct kept kept = add(b);
@@ -80,7 +80,7 @@ static struct kept judge(struct vapro_bundle b)
 	return kept;
 }
 
-/* By references that the bundle itself counts for. */
+/* Judges by references that include the bundle itself. */
 static struct kept refresh_and_judge(struct vapro_bundle b)
 {
 	struct kept kept = add(b);
@@ -132,7 +132,7 @@ static void test_judge(void **state)
 	add(bundle(0, 1, 1e5, 1, 104000));
 	kept = refresh_and_judge(bundle(0, 1, 9e5, 1, 900000));
 	assert_false(kept.covered);
-	/* Stuck in a state never seen: by the common labels. */
+	/* Stuck in a state never seen: judged by the common labels. */
 	b = bundle(1, 2, 30e9, 1, 100000);
 	b.flags = VAPRO_BUNDLE_OPEN;
 	kept = judge(b);
@@ -140,7 +140,7 @@ static void test_judge(void **state)
 	assert_near(kept.reference, 1e5, 1);
 }
 
-/* Of work that spreads only what the kernel attributes is known, and only where it is much. */
+/* Losses of work that spreads are only those that the kernel attributes, and only large ones. */
 static void test_losses_of_random_work(void **state)
 {
 	static const struct {
@@ -172,7 +172,7 @@ static void test_losses_of_random_work(void **state)
 	}
 }
 
-/* What has no return is not judged, however steady: the time is not the call's alone. */
+/* A call without a return is not judged, however steady: the time is not the call's alone. */
 static void test_without_return(void **state)
 {
 	static const char *const labels[] = {"function=MPI_Send", "function=MPI_Send no_return=1"};
@@ -190,7 +190,7 @@ static void test_without_return(void **state)
 	}
 }
 
-/* A completion of requests that were not followed is known by its label; one of a size, or of other labels, is not. */
+/* A completion of requests not followed is known by its label; one with a size, or with other labels, is not. */
 static void test_unknown_bytes(void **state)
 {
 	static const char *const labels[] = {"bytes=unknown function=MPI_Waitall requests=8 without=Irecv",
@@ -205,7 +205,7 @@ static void test_unknown_bytes(void **state)
 	assert_int_not_equal(stg__state(stg, 0)->kind, stg__state(stg, 1)->kind);
 }
 
-/* A call that is stuck where it was never seen before takes what the same call takes elsewhere, of its own size. */
+/* A call stuck where it was never seen before is compared with the same call of its size elsewhere. */
 static void test_stuck_calls(void **state)
 {
 	static const double each_ns[] = {1e6, 9e6, 4e6}, bytes[] = {8, 800, 8};
@@ -229,7 +229,7 @@ static void test_stuck_calls(void **state)
 	}
 }
 
-/* What a job leaves is given to the next; another job's histories stay as they are. */
+/* Memory of an ended job goes to the next; another job's histories stay unchanged. */
 static void test_forgetting(void **state)
 {
 	struct kept first, kept;
@@ -258,7 +258,7 @@ static void test_forgetting(void **state)
 	judge__refresh(&book);
 	judge__bundle(&book, &first);
 	assert_true(first.certified);
-	/* the name again: nothing is known of it */
+	/* the same name again: no history */
 	kept = refresh_and_judge(bundle(39, 0, 1e6, 1, 0));
 	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A job with noise on many ranks: hundreds of variances in one window are right, each with who held the
- * others up in its own time, and none of them costs memory by the number of ranks.
+ * A job with noise on many ranks: hundreds of variances in one window are right, each with the culprits of
+ * its own time, and no variance costs memory by the number of ranks.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 #define LASTS 5
 #define BYTES_A_VARIANCE 20000
 
-/* Ranks 0, 3, 6, ... share their CPU with another task for LASTS bins, each group of ten of them at another time. */
+/* Ranks 0, 3, 6, ... share their CPU with another task for LASTS bins, each group of ten ranks at another time. */
 static bool disturbed(uint32_t rank, uint32_t bin)
 {
 	uint32_t begin = 20 + 10 * (rank / 3 % 5);

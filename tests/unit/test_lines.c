@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines that are no result of a window: rendered and parsed back; and where lines go: files, full disks, pipes. */
+/* The lines that are no result of a window: rendered and parsed back; and their outputs: files, full disks, pipes. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "report/sink.h"
 #include "sample.h"
 
-/* Parses a line as the next one, and frees it. */
+/* Parses and frees a line, as the next one. */
 static cJSON *line(char *text)
 {
 	keep(NULL, text);
@@ -89,7 +89,7 @@ static void test_sink(void **state)
 
 	(void)state;
 	close(mkstemp(path));
-	for (int pass = 0; pass < 2; pass++) { /* replaced by the second */
+	for (int pass = 0; pass < 2; pass++) { /* the second pass replaces the file */
 		sink = line_sink__open(path, false);
 		assert_non_null(sink);
 		assert_int_equal(line_sink__put(sink, "{\"a\":1}"), 0);
@@ -129,7 +129,7 @@ static void test_closed_pipe(void **state)
 	close(ends[1]);
 	sink = line_sink__open("-", false);
 	line_sink__put(sink, "{}");
-	ret = line_sink__flush(sink); /* and not the end of this process */
+	ret = line_sink__flush(sink); /* does not end this process */
 	line_sink__put(sink, "{}");
 	line_sink__flush(sink);
 	lost = (int)line_sink__lost(sink);
@@ -140,7 +140,7 @@ static void test_closed_pipe(void **state)
 	assert_int_equal(lost, 2);
 }
 
-/* Not a test of its own. */
+/* This function tests nothing: it writes the lines. */
 static void test_leave_lines(void **state)
 {
 	test_lines(state);

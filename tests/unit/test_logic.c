@@ -55,7 +55,7 @@ static void tail_calls_belong_to_their_call(void **state)
 	(void)state;
 	/* the same frame, its slot still the kernel's: a jump out of the open call */
 	assert_int_equal(nest(&thread, 1000, 77, 77), NEST_INNER);
-	/* a new call from the same place has put its return address there */
+	/* a new call from the same place has put its return address in the slot */
 	assert_int_equal(nest(&thread, 1000, 12, 77), NEST_VANISHED);
 	assert_int_equal(nest(&thread, 1000, 77, 0), NEST_VANISHED); /* trampoline not known yet */
 	assert_int_equal(nest(&thread, 1008, 77, 77), NEST_VANISHED);
@@ -66,7 +66,7 @@ static void tail_calls_belong_to_their_call(void **state)
 	assert_int_equal(nest(&thread, 900, 77, 77), NEST_INNER);
 	assert_int_equal(nest(&thread, 900, 12, 77), NEST_VANISHED);
 
-	/* what only waits is ended by whatever comes */
+	/* any event ends a wait */
 	thread.open = KERNEL_WAIT;
 	assert_int_equal(nest(&thread, 900, 0, 0), NEST_OUTER);
 }
@@ -112,7 +112,7 @@ static void merging_keeps_sums_and_bounds(void **state)
 	assert_int_equal(a.counts.minor_faults, 3);
 }
 
-/* What one fragment is as a bundle of its own. */
+/* Returns one fragment as a bundle of its own. */
 static struct kernel_bundle alone(uint64_t start, uint64_t end, uint64_t bytes, uint64_t call,
 				  const struct kernel_counts *counts)
 {
@@ -170,7 +170,7 @@ static void vertices_differ_by_any_byte(void **state)
 	}
 }
 
-/* Whoever takes all that it may, the next one finds an eighth of the rest. */
+/* After a process takes its full share, the next process finds an eighth of the rest. */
 static void a_share_leaves_room_for_others(void **state)
 {
 	uint32_t used = 0, last = UINT32_MAX;
@@ -222,7 +222,7 @@ static void further_values_are_one_vertex(void **state)
 	assert_int_equal(a.comm, 1); /* MPI_COMM_WORLD stays itself */
 	assert_int_equal(a.cell, 9);
 	assert_int_equal(path.path, KERNEL_OTHER_PATHS);
-	b.site++; /* what a process has few of keeps vertices apart */
+	b.site++; /* sites, of which a process has few, distinguish vertices */
 	assert_false(same_vertex(&a, &b));
 }
 
@@ -287,7 +287,7 @@ static void abnormal_needs_ratio_and_floor(void **state)
 	assert_false(is_abnormal(5000, 1000, 1229));	   /* under the floor */
 	assert_false(is_abnormal(1190000, 1000000, 1229)); /* 1.19 */
 	assert_true(is_abnormal(1210000, 1000000, 1229));
-	assert_false(is_abnormal(1210000, 0, 1229)); /* nothing known yet */
+	assert_false(is_abnormal(1210000, 0, 1229)); /* no reference yet */
 }
 
 static void tokens_bound_records(void **state)
@@ -370,7 +370,7 @@ static void bundles_have_places(void **state)
 		byte[i] ^= 4;
 	}
 	assert_true(same_bundle(&key, &other));
-	/* what a loop of ten calls does hardly ever meets in one place */
+	/* entries of a loop of ten calls hardly ever share one index */
 	for (u32 i = 0; i < 20; i++) {
 		key.state = i < 10 ? 40 + i : (90 + i) | KERNEL_EDGE;
 		assert_true(recent_bundle_place(&key) < KERNEL_RECENT_BUNDLES);
@@ -382,7 +382,7 @@ static void bundles_have_places(void **state)
 	assert_false(bin_after(4, 4));
 }
 
-/* Whatever period a program's calls have, each of them is looked at as often as the others. */
+/* Whatever period a program's calls have, each call is sampled as often as the others. */
 static void spans_sample_calls_evenly(void **state)
 {
 	(void)state;
@@ -402,18 +402,18 @@ static void test_waits_of_a_team(void **state)
 	struct kernel_thread thread = {0};
 
 	(void)state;
-	assert_true(waited(&thread, 0, 0)); /* where no region was seen to begin, nothing speaks against it */
+	assert_true(waited(&thread, 0, 0)); /* no region was seen to begin: a wait is possible */
 	/* a worker was in region 7: it waits until it enters the next one */
 	thread.region = 7;
 	assert_true(waited(&thread, 8, 1));
 	assert_true(waited(&thread, 7, 0));
-	/* one that it was not seen in came between; or it does something else, in one that it was not seen to enter */
+	/* a region without it came between; or it is in another one that it was not seen to enter */
 	assert_false(waited(&thread, 9, 1));
 	assert_false(waited(&thread, 8, 0));
 	/* numbers begin again */
 	thread.region = UINT32_MAX;
 	assert_true(waited(&thread, 0, 1));
-	/* a thread that has begun a region waits until it is in the function, and not for what comes instead */
+	/* a thread that has begun a region waits until it is in the function, not until another event */
 	thread.region = 8;
 	thread.unentered = 1;
 	assert_true(waited(&thread, 8, 1));

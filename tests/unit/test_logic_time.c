@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the kernel side makes of a thread's time off its CPU and of its counts, compiled natively. */
+/* The kernel side's handling of a thread's time off its CPU and of its counts, compiled natively. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,14 +16,14 @@ static void preemption_is_distinguished_from_sleep(void **state)
 
 	(void)state;
 	offcpu_begin(&off, 100, KERNEL_AWAY_RUNNABLE, 42);
-	assert_false(offcpu_wake(&off, 150)); /* means nothing to a runnable thread */
+	assert_false(offcpu_wake(&off, 150)); /* has no effect on a runnable thread */
 	assert_int_equal(offcpu_end(&off, &counts, 400, 0, &preempted), 300);
 	assert_true(preempted);
 	assert_int_equal(counts.preempted_ns, 300);
 
 	offcpu_begin(&off, 1000, KERNEL_AWAY_ASLEEP, 0);
 	assert_true(offcpu_wake(&off, 1600));
-	assert_false(offcpu_wake(&off, 1700)); /* the first counts */
+	assert_false(offcpu_wake(&off, 1700)); /* the first wake-up counts */
 	assert_int_equal(offcpu_end(&off, &counts, 1900, 0, &preempted), 300);
 	assert_false(preempted);
 	assert_int_equal(counts.blocked_other_ns, 600);
@@ -33,7 +33,7 @@ static void preemption_is_distinguished_from_sleep(void **state)
 	assert_int_equal(offcpu_end(&off, &counts, 2500, 0, &preempted), 0); /* a wake-up that was not seen */
 	assert_int_equal(counts.blocked_io_ns, 500);
 
-	assert_int_equal(offcpu_end(&off, &counts, 9000, 0, &preempted), 0); /* it was not away */
+	assert_int_equal(offcpu_end(&off, &counts, 9000, 0, &preempted), 0); /* the thread was not away */
 	assert_int_equal(counts_off_cpu(&counts), 300 + 600 + 300 + 500);
 }
 
@@ -75,7 +75,7 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 	bool preempted;
 
 	(void)state;
-	/* its quota ran out; then another task had the CPU for a while */
+	/* the quota ran out; then another task had the CPU for a while */
 	offcpu_begin(&off, 1000, KERNEL_AWAY_RUNNABLE, 42);
 	offcpu_queue(&off, 7, 500);
 	assert_int_equal(offcpu_end(&off, &counts, 2000, 1300, &preempted), 200);
@@ -83,7 +83,7 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 	assert_int_equal(counts.throttled_ns, 800);
 	assert_int_equal(counts.preempted_ns, 200);
 
-	/* woken into a group without quota: the time it slept was not throttled, whatever the queue was then */
+	/* woken into a group without quota: sleep was not throttled, whatever the queue was then */
 	offcpu_begin(&off, 3000, KERNEL_AWAY_ASLEEP, 0);
 	assert_true(offcpu_wake(&off, 3600));
 	offcpu_queue(&off, 7, 1500);
@@ -124,14 +124,14 @@ static void what_a_cpu_loses_is_lost_by_its_thread(void **state)
 	assert_int_equal(thread.now.hard_irq_ns, 7);
 	cpu3.steal += 10;
 	taken_out(&thread, &cpu3, 3);
-	cpu3.steal += 999; /* another guest's */
+	cpu3.steal += 999; /* stolen from another guest */
 	taken_in(&thread, &cpu4, 4);
 	cpu4.steal += 3;
 	cpu4.slow = 5;
 	taken_now(&thread, &cpu4, 4);
 	assert_int_equal(thread.now.steal_ns, 53);
 	assert_int_equal(thread.now.slow_ns, 5);
-	/* it left unseen: the stay does not count, and nothing shrinks */
+	/* the thread left unseen: the stay does not count, and no sum shrinks */
 	taken_out(&thread, &cpu3, 3);
 	taken_now(&thread, &cpu3, 3);
 	assert_int_equal(thread.now.steal_ns, 53);
@@ -141,7 +141,7 @@ static void what_a_cpu_loses_is_lost_by_its_thread(void **state)
 	assert_int_equal(thread.now.slow_ns, 5);
 }
 
-/* A fragment of that length ends and the next one begins; the CPU lost time once, before. */
+/* Ends a fragment of `duration` and begins the next one; the CPU lost time once, before. */
 static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
 {
 	const struct kernel_taken taken = {.steal = 500, .irq = 90, .hard_irq = 20, .slow = 60};

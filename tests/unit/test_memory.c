@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The analysis in bounded memory: flat however long a run lasts, shedding detail under a cap with every
- * second accounted for, and living on where an allocation fails. The allocator is wrapped by the linker:
- * it counts, and fails when told to.
+ * second accounted for, and living on where an allocation fails. The linker wraps the allocator, which
+ * counts, and fails on request.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -28,7 +28,7 @@
 #define S 1000000000ULL
 #define BEGIN SIM_BEGIN_NS
 
-static size_t live_bytes, allocations, fail_at; /* fail_at: the number of the one that fails; 0 = none */
+static size_t live_bytes, allocations, fail_at; /* fail_at: number of the allocation that fails; 0 = none */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -91,11 +91,11 @@ struct flow {
 	struct analysis *analysis;
 	struct vapro_config config;
 	uint64_t bin, begin_ns;
-	uint32_t per_state;    /* single fragments of a state in a bin */
-	uint32_t fresh_states; /* further ones, met once each, in a bin */
-	uint32_t states;       /* so far */
+	uint32_t per_state;    /* single fragments per state and bin */
+	uint32_t fresh_states; /* further states per bin, met once each */
+	uint32_t states;       /* states so far */
 	double told_ns, wall_ns;
-	double covered, uncovered[VAPRO_UNCOVERED_REASONS]; /* rank-seconds, of the last window */
+	double covered, uncovered[VAPRO_UNCOVERED_REASONS]; /* rank-seconds in the last window */
 	struct vapro_shed shed;
 };
 
@@ -157,7 +157,7 @@ static int add_fragment(struct flow *flow, uint32_t rank, uint32_t state, uint64
 	return analysis__add_bundle(flow->analysis, &b);
 }
 
-/* A bin of all ranks: every one is busy all the time. What fails is passed over, as the pipeline's sources do. */
+/* Adds a bin of all ranks: each is busy all the time. Failures are skipped, as the pipeline's sources do. */
 static int add_bin(struct flow *flow)
 {
 	uint64_t each = BIN / (STATES * flow->per_state + flow->fresh_states);
@@ -229,7 +229,7 @@ static void begin(struct flow *flow, enum vapro_workload_source source, uint64_t
 	assert_int_equal(flow__begin(flow, source), 0);
 }
 
-/* The same bytes after 100 windows as after 10. */
+/* The analysis holds the same bytes after 100 windows as after 10. */
 static void test_flat(void **state)
 {
 	for (int source = VAPRO_BY_ARGUMENTS; source <= VAPRO_BY_INSTRUCTIONS; source++) {
@@ -249,7 +249,7 @@ static void test_flat(void **state)
 		}
 		assert_true(live_bytes <= early + early / 50);
 		assert_true(flow.shed.bytes <= held + held / 50);
-		/* and what it says it holds is what it does hold, but for small change */
+		/* the reported bytes are the held bytes, but for small objects */
 		assert_true((double)(live_bytes - before) > 0.6 * (double)flow.shed.bytes);
 		assert_true((double)(live_bytes - before) < 1.1 * (double)flow.shed.bytes);
 		analysis__free(flow.analysis);
@@ -257,7 +257,7 @@ static void test_flat(void **state)
 	}
 }
 
-/* What is held elsewhere is part of the cap, too: less is left for bundles. */
+/* Bytes held elsewhere are part of the cap, too: less is left for bundles. */
 static void test_held_elsewhere(void **state)
 {
 	struct flow flow;
@@ -281,7 +281,7 @@ static void test_held_elsewhere(void **state)
 	analysis__free(flow.analysis);
 }
 
-/* Enough for all but the single fragments: they merge, and every second is still covered. */
+/* A cap for all but the single fragments: those merge, and every second is still covered. */
 static void test_merging(void **state)
 {
 	struct flow flow, free_flow;
@@ -304,7 +304,7 @@ static void test_merging(void **state)
 	analysis__free(free_flow.analysis);
 }
 
-/* Not enough for anything: it goes on, and says where the time went. */
+/* Caps too small for any data: the analysis goes on, and reports the reasons for uncovered time. */
 static void test_tiny_caps(void **state)
 {
 	static const uint64_t caps[] = {1, 10000, 100000, 300000};
@@ -321,7 +321,7 @@ static void test_tiny_caps(void **state)
 			sum += flow.uncovered[reason];
 		assert_true(flow.shed.bundles > 0);
 		assert_int_equal(flow.shed.bundles, flow.shed.fragments);
-		/* nothing but what is not worth a word is missing */
+		/* only negligible time is missing */
 		assert_true(sum + flow.covered > 0.97 * RANKS * 10);
 		assert_true(flow.uncovered[VAPRO_SHED] > 0);
 		assert_true(fabs(flow.uncovered[VAPRO_SHED] - flow.shed.seconds) < 0.1 * RANKS * 10);
@@ -329,7 +329,7 @@ static void test_tiny_caps(void **state)
 	}
 }
 
-/* States without end do not crowd out those that are known. */
+/* Endless new states do not displace known states. */
 static void test_states_without_end(void **state)
 {
 	struct flow flow;
@@ -377,7 +377,7 @@ static bool live_through(struct flow *flow, uint64_t cap, size_t at)
 	return !status;
 }
 
-/* Whichever allocation fails, it is told as -ENOMEM at most, and the next windows are as good as ever. */
+/* Any failing allocation gives -ENOMEM at most, and the next windows are as good as before. */
 static void test_failing_allocations(void **state)
 {
 	static const uint64_t caps[] = {16000000, 300000};
@@ -455,13 +455,13 @@ static void test_cut_history(void **state)
 		heatmap__advance(&map, 1000, 1450 + (uint64_t)further);
 		assert_int_equal(map.end - map.begin, 75 + HEATMAP_LEAST);
 	}
-	/* a longer view gets its room all the same */
+	/* a longer view still gets its room */
 	assert_int_equal(heatmap__rows(&map, 4, 400), 0);
 	assert_int_equal(map.span, 400 + HEATMAP_LEAST);
 	heatmap__free(&map);
 }
 
-/* Coarser later is the same as coarser from the start. */
+/* Coarsening later has the same result as coarsening from the start. */
 static void test_coarsen(void **state)
 {
 	struct vapro_config config, coarse;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A metric of which more is better (papers/000 section 3.4): turned into its opposite, the best fragment of
- * a workload is the seed of its cluster, and what is slow is measured by it.
+ * A metric of which more is better (papers/000 section 3.4): with its opposite, the best fragment of a
+ * workload is the seed of its cluster, and slow fragments are measured by that seed.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -43,7 +43,7 @@ struct found {
 
 /*
  * Ranks hit their cache with every other one of 2 000 000 instructions, give or take 0.3 %. From 12 to 18 s rank 1
- * shares it with somebody: it hits less, by `least` to `most` of that, and waits for memory instead.
+ * shares its cache with another task: it hits less, by `least` to `most` of that, and waits for memory instead.
  */
 static void go(double least, double most, bool merged, struct found *found)
 {

@@ -78,7 +78,7 @@ static void test_arena(void **state)
 static void test_histogram_buckets(void **state)
 {
 	(void)state;
-	/* 32 per octave, 8 cells, contiguous, also across octaves. */
+	/* Buckets: 32 per octave, 8 cells, contiguous, also across octaves. */
 	for (uint64_t v = 1; v < 100000; v++) {
 		uint32_t step = histogram__index((double)v) - histogram__index((double)(v - 1));
 
@@ -186,12 +186,12 @@ static void add_thread(struct stg *stg, uint32_t id, int32_t rank, uint32_t pid)
 	assert_int_equal(stg__add_thread(stg, &thread), 0);
 }
 
-/* Rows in the order of ranks, and as neighbours those of one host and socket, whatever came first. */
+/* Rows are in the order of ranks, and rows of one host and socket are neighbours, whatever came first. */
 static void test_placement(void **state)
 {
 	static const char *const hosts[] = {"z", "y", "x"};
 	static const uint32_t ranks[] = {7, 2, 11, 0, 5, 8, 1, 10, 3, 4, 9, 6};
-	/* rank % 3 is the host, rank / 3 % 2 the socket; of host y no sockets are known */
+	/* rank % 3 is the host, rank / 3 % 2 the socket; the sockets of host y are unknown */
 	static const int32_t expected[] = {0, 6, 3, 9, 1, 4, 7, 10, 2, 8, 5, 11};
 	struct stg *stg = stg__new();
 	const struct stg_job *job;
@@ -211,7 +211,7 @@ static void test_placement(void **state)
 			    stg__set_place(stg,
 					   &(struct vapro_place){.thread = i, .socket = (int32_t)(ranks[i] / 3 % 2)}),
 			    0);
-		/* where it runs later moves no row */
+		/* a later location moves no row */
 		assert_int_equal(
 		    stg__set_place(stg, &(struct vapro_place){.thread = i, .socket = ranks[i] % 3 == 1 ? -1 : 5}), 0);
 	}
@@ -235,7 +235,7 @@ static void test_placement(void **state)
 	assert_int_equal(job->rows[job->neighbours[1]].rank, 6);
 	assert_int_equal(job->rows[job->neighbours[2]].rank, 6);
 	assert_int_equal(job->rows[job->neighbours[2]].thread, 1);
-	/* its rank's row does not wait for it to end */
+	/* its rank's row does not wait for its end */
 	assert_int_equal(stg__thread_seen(stg, 11, 50, 70), 0);
 	assert_int_equal(job->rows[stg__thread(stg, 11)->row].to_ns, 70);
 	assert_int_equal(job->rows[stg__thread(stg, 12)->row].to_ns, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Fragments as NDJSON: what good lines become, why bad ones are refused, in what order they are told. */
+/* Fragments as NDJSON: events from good lines, reasons for refusing bad lines, and the order of events. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void test_source(void **state)
 				true),
 			 0);
 	ndjson = ndjson__read((const char *const[]){path}, 1, true, &bad, err, sizeof(err));
-	assert_false(ndjson__by_instructions(ndjson)); /* of a computation only */
+	assert_false(ndjson__by_instructions(ndjson)); /* workload of a computation only */
 	ndjson__free(ndjson);
 	assert_int_equal(replay("{\"rank\":0,\"class\":\"computation\",\"from\":\"x\",\"to\":\"y\",\"start_ns\":0,"
 				"\"duration_ns\":5,\"workload\":{\"instructions\":7}}\n",
@@ -116,7 +116,7 @@ static void test_source(void **state)
 	ndjson__free(ndjson);
 }
 
-/* UTC in ns is beyond what a double holds. */
+/* UTC in ns exceeds the precision of a double. */
 static void test_exact_times(void **state)
 {
 	(void)state;
@@ -233,8 +233,8 @@ static void test_bundles_and_labels(void **state)
 	assert_string_equal(recorder__find(&seen, STREAM_STATE, 1)->state.common, "function=read_me k_=v=w");
 }
 
-/* Ranks one after the other in the file are told window by window, in time. */
-/* Where threads run: of lines that contradict each other the least holds, in any order of the lines. */
+/* Ranks one after the other in the file become events window by window, ordered by time. */
+/* Locations of threads: of contradictory lines the least holds, in any order of the lines. */
 static void test_places(void **state)
 {
 	static const char *const orders[] = {
@@ -256,7 +256,7 @@ static void test_places(void **state)
 		const struct vapro_place *place;
 
 		assert_int_equal(replay(orders[i], true), 0);
-		assert_int_equal(recorder__count(&seen, STREAM_PLACE), 1); /* nothing is known of rank 5 */
+		assert_int_equal(recorder__count(&seen, STREAM_PLACE), 1); /* rank 5 has no known place */
 		place = &recorder__find(&seen, STREAM_PLACE, 0)->place;
 		assert_int_equal(place->socket, 0);
 		assert_int_equal(place->cpu, 7);

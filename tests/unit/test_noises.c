@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Other things than hogs that befall simulated jobs, from end to end: each told for what it is. */
+/* Noises other than hogs in simulated jobs, from end to end: each is reported for what it is. */
 #include "simulated.h"
 
 static void test_drift(void **state)
@@ -45,7 +45,7 @@ static void test_io_stall(void **state)
 	}
 }
 
-/* Writes that are sometimes slow, and always were, are nobody's alarm. */
+/* Writes that are sometimes slow, and always were, are no alarm. */
 static void test_io_habit(void **state)
 {
 	(void)state;
@@ -147,15 +147,15 @@ static void test_transfer(void **state)
 	alarm = sim_alarm(&report);
 	expect(alarm->class == VAPRO_COMMUNICATION && alarm->rank_count == 4);
 	expect(alarm->effect_of == 0 && alarm->lost_by_class[VAPRO_COMPUTATION] < 0.2);
-	/* Where ranks are missing one of them may be late. */
+	/* Where ranks are missing a missing rank may be late. */
 	scenario.world_size = 8;
 	run(&scenario);
 	expect(report.alarms == 0 && report.partial);
 }
 
 /*
- * Ranks that agree certify long computations from twenty of each on: those that were held until they were enough are
- * what the verdict rests on.
+ * Ranks that agree certify long computations from twenty of each on: the verdict rests on computations that were held
+ * until there were enough.
  */
 static void test_few_that_agree(void **state)
 {
@@ -192,7 +192,7 @@ static void test_governed(void **state)
 	expect(report.ever_alarms == 0);
 	expect(report.governed > 0.15 && report.governed <= 0.31);
 	expect(report.coverage_last > 0.6 && report.coverage_last < 0.85);
-	/* the same time, of calls that were let go one by one */
+	/* the same time, of calls that were suppressed one by one */
 	scenario.thinned = true;
 	run(&scenario);
 	expect(report.ever_alarms == 0);
@@ -221,7 +221,7 @@ static void test_instructions(void **state)
 	expect(report.coverage_computation > 0.8 && report.performance > 0.9);
 }
 
-/* A rank whose CPU is slow from start to end: other ranks tell, where it is known that they do the same. */
+/* A rank whose CPU is slow from start to end: other ranks show it, where their work is known to be the same. */
 static void test_slow_from_start(void **state)
 {
 	struct sim_scenario scenario = {.ranks = 4,
@@ -242,7 +242,7 @@ static void test_slow_from_start(void **state)
 	expect(alarm->begin < 0.5 && alarm->end > 29.5);
 	expect(fabs(alarm->performance - 1 / 1.5) < 0.05);
 	expect(fabs(alarm->ratio_slow - 1.5) < 0.05);
-	/* where only one kind of work is slow, that is as slow as it is, whatever else there is */
+	/* where only one kind of work is slow, other work does not hide its slowness */
 	scenario.memory_first = true;
 	sim_run(&scenario, VAPRO_BY_INSTRUCTIONS, &report);
 	alarm = sim_alarm(&report);
@@ -250,14 +250,14 @@ static void test_slow_from_start(void **state)
 	expect(fabs(alarm->ratio_slow - 1.5) < 0.03 && fabs(alarm->site_ratio - 1.5) < 0.03);
 	expect(fabs(report.imbalance.ratio_slow - 1.5) < 0.03 && report.imbalance.ratio < 1.4);
 	scenario.memory_first = false;
-	/* without instructions nobody knows whether it has more to do: shown, and no variance at all */
+	/* without instructions the amount of work is unknown: shown, and no variance */
 	sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
 	expect(report.ever_alarms == 0);
 	for (int i = 0; i < report.found_count; i++)
 		expect(report.found[i].class != VAPRO_COMPUTATION);
 	expect(report.imbalances >= 3 && report.imbalance.slow_rank == 2);
 	expect(fabs(report.imbalance.slow_ns / report.imbalance.fast_ns - 1.5) < 0.05);
-	/* and with instructions one that has more to do is not slow */
+	/* with instructions a rank with more work is not slow */
 	scenario.memory_factor = 0;
 	scenario.slow_rank_factor = 1.5;
 	sim_run(&scenario, VAPRO_BY_INSTRUCTIONS, &report);

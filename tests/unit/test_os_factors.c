@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which factors a machine has, and the reasons for the others: of machines that this one is not. */
+/* Available factors, and reasons for missing factors, of machines other than this one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ static struct os_factor factor_of(const struct os_facts *facts, const char *name
 
 	os_factors__of(facts, factors);
 	for (int i = 0; i < OS_FACTORS; i++) {
-		/* whatever is missing has its reason, whatever is there its source */
+		/* each missing factor has a reason, each available one a source */
 		assert_true(factors[i].available ? factors[i].source != NULL : factors[i].reason != NULL);
 		assert_false(factors[i].approx && !factors[i].available);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Events to lines and to the end summary, with an analysis that answers by the book. */
+/* Events to lines and to the end summary, with a scripted analysis. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@ struct analysis {
 	uint64_t from_ns, to_ns;
 	uint32_t threads, states, windows, refused, hops;
 	bool last;
-	bool fresh; /* the variances of each window are new ones */
+	bool fresh; /* each window has new variances */
 };
 
 static struct analysis stub;
@@ -262,12 +262,12 @@ static void test_lines(void **state)
 	assert_true(stub.last);
 	pipeline__totals(sink, &totals);
 	assert_int_equal(totals.windows, 2);
-	assert_int_equal(totals.variances, 3); /* told twice each, counted once */
+	assert_int_equal(totals.variances, 3); /* reported twice each, counted once */
 	assert_int_equal(totals.alarms, 1);
 	assert_int_equal(totals.bundles, 2 * 4321);
 	assert_int_equal(totals.lost[VAPRO_LOST_RING_FULL], 24);
 	assert_int_equal(totals.refused, 1);
-	assert_string_equal(pipeline__host(sink), "n1"); /* of the first thread */
+	assert_string_equal(pipeline__host(sink), "n1"); /* host of the first thread */
 	assert_true(pipeline__end_ns(sink) == SAMPLE_UTC + 25000000000ULL);
 	assert_int_equal(stream__close(sink), 0);
 	assert_int_equal(line_sink__close(lines), 0);
@@ -301,7 +301,7 @@ static void has(const char *text, const char *part)
 		fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-/* A run of days counts its variances without keeping them all. */
+/* A run of days counts its variances without storing them all. */
 static void test_many_variances(void **state)
 {
 	const uint64_t second = 1000000000;
@@ -322,7 +322,7 @@ static void test_many_variances(void **state)
 	stream__close(sink);
 }
 
-/* What was shed is told with each window, in the summary once. */
+/* Shed data is reported with each window, in the summary once. */
 static void test_shed(void **state)
 {
 	struct line_sink *lines = line_sink__open(path, false);
@@ -437,7 +437,7 @@ static void test_quiet_summary(void **state)
 	summary__free(summary);
 }
 
-/* What is no variance: told once, as it was told last, most first; names are harmless. */
+/* Findings that are no variances appear once, in their last form, largest first; names are harmless. */
 static void test_asides(void **state)
 {
 	static const struct vapro_state solve = {.class = VAPRO_COMPUTATION,
@@ -498,7 +498,7 @@ static void test_asides(void **state)
 		  "work or less "
 		  "speed: both look the same without counters\n\n");
 	free(text);
-	/* many: the most of them, and how many more */
+	/* many findings: the largest, and how many more */
 	for (uint32_t i = 0; i < 20; i++) {
 		rares[0].cluster = 100 + i;
 		assert_int_equal(summary__add(summary, &result, NAN), 0);

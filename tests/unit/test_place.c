@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* CPUs of nodes that this machine is not, and the place of this process. */
+/* CPUs of other nodes than this machine, and the place of this process. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,7 +100,7 @@ static void test_two_sockets(void **state)
 	topology__free(topology);
 }
 
-/* By name, or by numbers; of each CPU its own; a line longer than any buffer and one that only begins alike are none.
+/* Models by name, or by numbers, for each CPU; a line longer than any buffer and one that only begins alike are none.
  */
 static void test_models(void **state)
 {
@@ -146,7 +146,7 @@ static void test_models(void **state)
 	assert_string_equal(place.cpu_model, "arm 0x41 0xd05");
 	topology__free(topology);
 
-	/* more models than there is room for: the others are unknown, none is another's */
+	/* more models than there is room for: the others are unknown, none is wrong */
 	write_file("devices/system/cpu/possible", "0-19\n");
 	text = NULL;
 	out = open_memstream(&text, &size);
@@ -219,7 +219,7 @@ static void test_quota(void **state)
 	char text[512];
 
 	(void)state;
-	assert_false(find(&quota)); /* nothing is there */
+	assert_false(find(&quota)); /* no cgroup files */
 	snprintf(text, sizeof(text), "tmpfs %s tmpfs rw 0 0\ncgroup2 %s/v2 cgroup2 rw 0 0\n", root, root);
 	write_file("mounts", text);
 	write_file("cgroup", "0::/slurm/job_7/step_0\n");
@@ -230,7 +230,7 @@ static void test_quota(void **state)
 	assert_true(find(&quota));
 	assert_string_equal(quota.cgroup, "/slurm/job_7");
 	assert_string_equal(quota.text, "cpu.max 150000 100000");
-	/* the one that was used up, though it is wider */
+	/* the quota that was used up, though it is wider */
 	write_file("v2/slurm/job_7/cpu.stat", "usage_usec 1\nnr_periods 5\nnr_throttled 0\nthrottled_usec 0\n");
 	write_file("v2/slurm/cpu.stat", "usage_usec 1\nnr_periods 5\nnr_throttled 2\nthrottled_usec 17\n");
 	assert_true(find(&quota));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a terminal would obey is replaced, and what people write stays. */
+/* Terminal control characters are replaced, and ordinary text stays. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,14 +32,14 @@ static void test_controls(void **state)
 		"a?31m"); /* CSI as a byte */
 	becomes("a\xc2\x9b"
 		"31m",
-		"a??31m"); /* and as UTF-8 */
+		"a??31m"); /* CSI as UTF-8 */
 	becomes("\xc2\x80\xc2\x9f\xc2\xa0", "????\xc2\xa0");
 	becomes("gr\xc3\xb6\xc3\x9f"
 		"e",
 		"gr\xc3\xb6\xc3\x9f"
 		"e"); /* 0x9f inside a character */
 	becomes("\xe2\x82\xac \xf0\x9f\x98\x80", "\xe2\x82\xac \xf0\x9f\x98\x80");
-	/* no UTF-8: a character that is cut off does not hide what follows */
+	/* no UTF-8: a character that is cut off does not hide the next bytes */
 	becomes("\xe2\x1b[m", "\xe2?[m");
 	becomes("\xe2\x82\x1b", "\xe2??");
 	becomes("\xf0\x9f", "\xf0?");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Capabilities by name: what stands for what, and what this process has. */
+/* Capabilities by name: capabilities that include others, and those of this process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #define SYS_PTRACE 19
 #define SYS_ADMIN 21
 
-/* The names of what is missing, each followed by a space. */
+/* Returns the names of missing capabilities, each followed by a space. */
 static const char *missing(uint64_t held)
 {
 	static char names[512];
@@ -36,7 +36,7 @@ static void test_names(void **state)
 	assert_string_equal(missing(least), "");
 	assert_string_equal(missing(least & ~(1ULL << SYS_PTRACE)), "CAP_SYS_PTRACE ");
 	assert_string_equal(missing(least & ~(1ULL << 40)), "CAP_CHECKPOINT_RESTORE ");
-	/* what SYS_ADMIN and DAC_OVERRIDE include */
+	/* capabilities that SYS_ADMIN and DAC_OVERRIDE include */
 	assert_string_equal(missing((least & ~(1ULL << 38 | 1ULL << 39 | 1ULL << 40)) | 1ULL << SYS_ADMIN), "");
 	assert_string_equal(missing((least & ~(1ULL << 2)) | 1ULL << 1), "");
 	assert_string_equal(missing(1ULL << SYS_ADMIN),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Processes as /proc tells them: this one, children of it, and none. */
+/* Processes as /proc shows them: this one, its children, and none. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 #include "probe/elf/static_mpi.h"
 #include "probe/elf/reader.h"
 
-/* What makes this executable one that has MPI linked in. */
+/* This symbol makes the executable one with MPI linked in. */
 int MPI_Init(int *argc, char ***argv);
 
 int MPI_Init(int *argc, char ***argv)
@@ -28,9 +28,9 @@ int MPI_Init(int *argc, char ***argv)
 	return argc && argv;
 }
 
-static int parent_end; /* of the child started last: closing it ends the child */
+static int parent_end; /* pipe end of the latest child: closing it ends the child */
 
-/* A child under the given environment: cat, which has echoed a byte, so that
+/* Starts cat under the given environment; cat has echoed a byte, so that
  * its exec is over (/proc/PID/exe changes before the environment is there). */
 static pid_t start(char *const *environment)
 {
@@ -210,7 +210,7 @@ static void linked_in_mpi_is_found(void **state)
 
 	(void)state;
 	assert_non_null(known);
-	for (int i = 0; i < 2; i++) { /* read, then remembered */
+	for (int i = 0; i < 2; i++) { /* read, then cached */
 		assert_int_equal(process__read(getpid(), &process, err, sizeof(err)), 0);
 		assert_int_equal(process__mpi(process, &library), PROCESS_NO_MPI);
 		assert_null(library);
@@ -236,11 +236,11 @@ static void ranks_are_told_apart(void **state)
 
 	(void)state;
 	assert_true(process__same_rank(a, b));
-	b->uid = a->uid + 1; /* what another user's process says of itself is another job's */
+	b->uid = a->uid + 1; /* another user's process belongs to another job */
 	assert_false(process__same_rank(a, b));
 	assert_false(process__same_rank(a, c));
 	assert_false(process__same_rank(d, e));	 /* no rank at all is not the same rank */
-	assert_false(process__child_of_rank(a)); /* this process, its parent, is none */
+	assert_false(process__child_of_rank(a)); /* this process, its parent, has no rank */
 	process__free(a);
 	process__free(b);
 	process__free(c);
@@ -255,7 +255,7 @@ static void what_a_process_sleeps_in_is_told(void **state)
 	pid_t pid = start(environment);
 
 	(void)state;
-	/* cat reads from us what never comes */
+	/* cat waits in a read from this process */
 	for (int i = 0; i < 5000 && strcmp(doing.call, "read"); i++) {
 		assert_int_equal(process__doing(pid, &doing), 0);
 		usleep(1000);

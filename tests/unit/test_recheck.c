@@ -18,9 +18,9 @@ static void one_that_differs_is_an_accident(void **state)
 	assert_false(recheck__judge(&recheck, 700, 2000, &ratio));
 	assert_false(recheck__judge(&recheck, 700, 0, &ratio)); /* not measured */
 	assert_false(recheck__judge(&recheck, 700, 2000, &ratio));
-	assert_false(recheck__judge(&recheck, 700, 300, &ratio)); /* the other way */
+	assert_false(recheck__judge(&recheck, 700, 300, &ratio)); /* cheaper, not more expensive */
 	assert_true(recheck__judge(&recheck, 700, 350, &ratio));
-	assert_true(ratio == 0.5); /* the nearer one */
+	assert_true(ratio == 0.5); /* the nearer ratio */
 }
 
 static void two_that_agree_are_taken(void **state)

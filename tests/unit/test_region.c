@@ -3,7 +3,7 @@
 
 #include "detect/variance.h"
 
-/* The bins [begin, end) since the first one of the map. */
+/* Checks that a draft has the bins [begin, end), from the map's first bin. */
 static void assert_bins(const struct draft *draft, uint64_t begin, uint64_t end)
 {
 	assert_int_equal(draft->begin, FIRST + begin);
@@ -63,13 +63,13 @@ static void test_region_bridges(void **state)
 	region__clear(&result);
 }
 
-/* A loss that wanders about the threshold has no end where it crosses it. */
+/* A loss that varies about the threshold does not end where it crosses the threshold. */
 static void test_region_about_the_threshold(void **state)
 {
 	struct region_result result;
 
 	(void)state;
-	/* what others take, as the kernel attributes, also before and after cells that are slow enough */
+	/* time that the kernel attributes to others, also before and after cells that are slow enough */
 	paint(0, 5, 8, VAPRO_COMPUTATION, 0.95, true);
 	paint(0, 8, 10, VAPRO_COMPUTATION, 0.91, true);
 	paint(0, 10, 14, VAPRO_COMPUTATION, 0.8, true);
@@ -90,7 +90,7 @@ static void test_region_about_the_threshold(void **state)
 	region__clear(&result);
 }
 
-/* A rank that waits for another one between short computations: nothing says that its hog has gone meanwhile. */
+/* A rank waits for another one between short computations: no cell shows that its hog has gone meanwhile. */
 static void test_region_unseen(void **state)
 {
 	struct region_result result;
@@ -137,7 +137,7 @@ static void test_region_weak_neighbours(void **state)
 	region__clear(&result);
 }
 
-/* One bin in which the kernel took a little: a variance from what makes a whole bin slow on, and counted below. */
+/* One bin with little time taken by the kernel: a variance if it makes the whole bin slow, only counted if not. */
 static void test_region_light_bin(void **state)
 {
 	struct region_result result;
@@ -153,7 +153,7 @@ static void test_region_light_bin(void **state)
 	region__clear(&result);
 }
 
-/* Ranks that wait once more, in a much lower ratio, once a fault in calls is over: not where calls have not ended yet.
+/* Ranks wait again, in a much lower ratio, after a fault in calls: not where calls have not ended yet.
  */
 static void test_region_waits_after(void **state)
 {
@@ -200,7 +200,7 @@ static void test_region_classes(void **state)
 	region__clear(&result);
 }
 
-/* A stretch that is a little slow, whatever by, and a hog in it: what only touches is not one thing. */
+/* A stretch that is a little slow for any reason, and a hog in it: regions that only touch are not one. */
 static void test_region_parts(void **state)
 {
 	struct region_result result;
@@ -219,7 +219,7 @@ static void test_region_parts(void **state)
 	region__clear(&result);
 }
 
-/* The hypervisor takes the CPU and then a hog does: each has its own beginning and end. */
+/* The hypervisor steals the CPU and then a hog takes it: each has its own beginning and end. */
 static void test_region_stolen(void **state)
 {
 	struct region_result result;
@@ -239,7 +239,7 @@ static void test_region_stolen(void **state)
 	region__clear(&result);
 }
 
-/* Bins at its borders, of which the kernel attributes less, are the hog's; so is one in which it had less of the CPU.
+/* Bins at a hog's borders, with less attributed time, are the hog's; so is a bin in which it had less of the CPU.
  */
 static void test_region_stays_whole(void **state)
 {
@@ -260,7 +260,7 @@ static void test_region_stays_whole(void **state)
 	region__clear(&result);
 }
 
-/* Two causes that take turns are one variance; one after the other they are two. */
+/* Two causes that alternate are one variance; one after the other they are two. */
 static void test_region_turns(void **state)
 {
 	struct region_result result;
@@ -291,7 +291,7 @@ static void test_region_cyclic(void **state)
 		paint(rank, 10, 30, VAPRO_COMPUTATION, 0.5, true);
 	assert_int_equal(grown(&result), 1);
 	assert_int_equal(result.drafts[0].cell_count, 8 * 20);
-	/* the ranks of a variance ascend all the same */
+	/* the ranks of a variance still ascend */
 	assert_int_equal(variance__match(&book, &map, job, &result, FIRST + 50, false), 0);
 	assert_int_equal(book.count, 1);
 	assert_int_equal(book.variances[0].row_count, 8);

@@ -160,7 +160,7 @@ static void test_worked_cases(void **state)
 	check_case("tests/data/stats/case2_orth.csv", "tests/data/stats/case2_orth.expected.json");
 }
 
-/* The removed one of a pair costs what the pair does, and says with whom it cannot be distinguished. */
+/* The removed factor of a pair has the pair's cost, and names the factor that it cannot be distinguished from. */
 static void test_implied_coefficient(void **state)
 {
 	static struct rows rows;
@@ -176,7 +176,7 @@ static void test_implied_coefficient(void **state)
 	assert_true(result.factor[0].significant);
 }
 
-/* Least squares of the rows by modified Gram-Schmidt, twice, in long double: shares no line with what it checks. */
+/* Computes least squares by modified Gram-Schmidt, twice, in long double: shares no line with the tested code. */
 static void by_rows(const struct rows *rows, const bool *use, long double *beta, long double *error)
 {
 	static long double q[REGRESSION_FACTORS + 1][ROWS], r[REGRESSION_FACTORS + 1][REGRESSION_FACTORS + 1];
@@ -256,7 +256,7 @@ static void make_design(struct rows *rows, double collinear, uint64_t *seed)
 		rows->weight[i] = kind == 3 ? 1 + floor(sim_random(seed) * 50) : 1;
 		rows->y[i] = 1e5 * (10 + sim_gauss(seed));
 		for (uint32_t j = 0; j < rows->factors; j++) {
-			/* kind 1: collinear; kind 2: nearly so */
+			/* kind 1: collinear; kind 2: nearly collinear */
 			double share = kind == 1 ? collinear : kind == 2 ? 0.9 : 0;
 
 			rows->x[i][j] = scale[j] * (offset[j] + share * common + (1 - share) * sim_gauss(seed));
@@ -265,7 +265,7 @@ static void make_design(struct rows *rows, double collinear, uint64_t *seed)
 	}
 }
 
-/* 300 designs: what is fitted equals least squares of the rows on the factors that were kept. */
+/* 300 designs: the fit equals least squares of the rows on the retained factors. */
 static void test_random_designs(void **state)
 {
 	static struct rows rows;
@@ -292,7 +292,7 @@ static void test_random_designs(void **state)
 		for (uint32_t j = 0; j < rows.factors; j++) {
 			if (!use[j])
 				continue;
-			/* relative to the error: a coefficient of nothing has no digits */
+			/* relative to the error: a coefficient of zero has no digits */
 			assert_true(fabs(result.factor[j].coefficient - (double)beta[j + 1]) <=
 				    1e-6 * fmax(fabs((double)beta[j + 1]), (double)error[j + 1]));
 			assert_close(result.factor[j].error, (double)error[j + 1], 1e-6, "standard error");
@@ -305,8 +305,8 @@ static void test_random_designs(void **state)
 }
 
 /*
- * 300 designs and the same with an exact multiple of one factor behind them: the multiple goes first, whatever
- * else is collinear, and what is kept of the others is what is kept without it.
+ * 300 designs and the same with an exact multiple of one factor appended: the multiple goes first, whatever
+ * else is collinear, and the other retained factors are the same as without it.
  */
 static void test_exact_multiple(void **state)
 {
@@ -332,7 +332,7 @@ static void test_exact_multiple(void **state)
 		regression__fit(&moments, &regression_defaults, &without);
 		gather(&with, &moments);
 		regression__fit(&moments, &regression_defaults, &result);
-		/* one row is missing where a design has as few as can be */
+		/* one row is missing where a design has the fewest possible rows */
 		if (moments.rows < with.factors + REGRESSION_ROWS_BEYOND)
 			continue;
 		compared++;
@@ -351,7 +351,7 @@ static void test_exact_multiple(void **state)
 	assert_true(compared > 290 && others_removed > 50);
 }
 
-/* Rows gathered in parts and merged in any order give what they give together. */
+/* Rows gathered in parts and merged in any order give the same result as together. */
 static void test_merge(void **state)
 {
 	static struct rows rows;
@@ -407,7 +407,7 @@ static void test_degenerate(void **state)
 	assert_int_equal(result.outcome, REGRESSION_NO_FACTOR);
 	assert_int_equal(result.factor[0].fate, REGRESSION_CONSTANT);
 
-	/* Exact duplicates, an exact law, and a constant: one of the pair is kept, nothing but the stated is NAN. */
+	/* Exact duplicates, an exact law, and a constant: one of the pair is retained, only the stated is NAN. */
 	regression__begin(&moments, 3);
 	for (int i = 0; i < 40; i++)
 		regression__add(&moments, 7 + 2.0 * i, (double[]){i, 10 * i, 3}, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Which functions are probed within a share of the time, and when the others are looked at again. */
+/* The choice of functions to probe within a share of the time, and when the others are checked again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static void test_nothing_fits(void **state)
 	assert_true(row_plan__choose(loads, 20, 0.0045) < NEAR);
 	for (size_t i = 0; i < 20; i++)
 		assert_false(loads[i].open);
-	/* together they count: each of them alone would fit */
+	/* the sum counts: each function alone would fit */
 	for (size_t i = 0; i < 20; i++)
 		loads[i].share = 20 * 11000e-9;
 	assert_true(row_plan__choose(loads, 20, 0.0009) <= 0.0009);
@@ -77,7 +77,7 @@ static void test_backoff_grows_to_minutes(void **state)
 		before = spell;
 	}
 	assert_true(before >= 600 * 1000000000ULL && before < 900 * 1000000000ULL);
-	/* opened and refused again: it does not begin with the shortest time */
+	/* opened and refused again: the backoff does not begin with the shortest time */
 	row_backoff__opened(&backoff);
 	assert_false(row_backoff__is_over(&backoff, UINT64_MAX));
 	row_backoff__refuse(&backoff, now, 0);
@@ -98,14 +98,14 @@ static void test_memory(void **state)
 	row_memory__recall(memory, "aa", 0x1000, &got);
 	assert_int_equal(got.until_ns, 7);
 	assert_int_equal(got.level, 3);
-	/* another program, another function, and one of a program that cannot be told from others */
+	/* another program, another function, and one of a program that cannot be identified */
 	row_memory__recall(memory, "ab", 0x1000, &got);
 	assert_int_equal(got.level, 0);
 	row_memory__recall(memory, "aa", 0x1001, &got);
 	assert_int_equal(got.until_ns, 0);
 	row_memory__recall(memory, "", 0x2000, &got);
 	assert_int_equal(got.level, 0);
-	for (uint64_t i = 0; i < 9000; i++) /* bounded: the oldest are forgotten */
+	for (uint64_t i = 0; i < 9000; i++) /* bounded: the oldest are dropped */
 		row_memory__keep(memory, "bb", i, &backoff);
 	row_memory__recall(memory, "bb", 8999, &got);
 	assert_int_equal(got.level, 3);

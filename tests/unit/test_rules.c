@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the user says of workload: events in the vector, opposites, bands; and all of it through the pipeline. */
+/* The user's rules on workload: events in the vector, opposites, bands; and all rules through the pipeline. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -86,7 +86,7 @@ static void test_refusals(void **state)
 		assert_int_equal(parse(bad[i].workload, bad[i].bands), -EINVAL);
 		assert_non_null(strstr(err, bad[i].words));
 	}
-	/* and at once, where the tunable is set */
+	/* errors show at once, where the tunable is set */
 	config__init(&config);
 	assert_int_equal(config__set(&config, "bands", "misses/loads:0.2,0.1", err, sizeof(err)), -EINVAL);
 	assert_non_null(strstr(err, "--bands: 0.1: borders must ascend"));
@@ -114,14 +114,14 @@ static void test_bands(void **state)
 
 	(void)state;
 	assert_int_equal(parse("instructions", "misses/instructions:0.01,0.1"), 0);
-	/* nothing is counted: no rule acts */
+	/* no events are counted: no rule acts */
 	assert_true(!rules__any(&rules) && !rules__split(&rules));
 	check_band(counted(1000, 50, 0), "", false);
 	rules__settle(&rules, both);
 	assert_true(rules__any(&rules) && rules__split(&rules));
 	check_band(counted(1000, 0, 0), "misses/instructions=..0.01", false);
 	check_band(counted(1000, 9, 0), "misses/instructions=..0.01", false);
-	check_band(counted(1000, 10, 0), "misses/instructions=0.01..0.1", false); /* a border is the next one's */
+	check_band(counted(1000, 10, 0), "misses/instructions=0.01..0.1", false); /* border: the next band */
 	check_band(counted(1000, 99, 0), "misses/instructions=0.01..0.1", false);
 	check_band(counted(1000, 5000, 0), "misses/instructions=0.1..", false);
 	check_band(counted(0, 50, 0), "", false); /* not measured */
@@ -132,13 +132,13 @@ static void test_bands(void **state)
 	check_band(merged, "misses/instructions=0.01..0.1", true);
 	merged.magnitude_max[VAPRO_NAMED] = 107;
 	check_band(merged, "misses/instructions=0.1..", true);
-	/* two ratios, whatever the slots */
+	/* two ratios, in any slots */
 	assert_int_equal(parse("", "misses/loads:0.5;loads/instructions:0.2,0.4,0.6"), 0);
 	rules__settle(&rules, turned);
 	check_band(counted(1000, 300, 100), "loads/instructions=0.2..0.4 misses/loads=..0.5", false);
 	check_band(counted(1000, 700, 600), "loads/instructions=0.6.. misses/loads=0.5..", false);
 	check_band(counted(1000, 0, 600), "", false);
-	/* one of which is not counted */
+	/* one ratio is not counted */
 	rules__settle(&rules, (const char *const[]){"loads", NULL});
 	check_band(counted(1000, 300, 0), "loads/instructions=0.2..0.4", false);
 }
@@ -157,13 +157,13 @@ static void test_vector(void **state)
 	/* the most hits are the least of the opposite */
 	assert_true(bundle.magnitude_min[VAPRO_NAMED] == RULES_INVERSE / 1000);
 	assert_true(bundle.magnitude_max[VAPRO_NAMED] == RULES_INVERSE / 500);
-	/* an event for bands alone is no part of it */
+	/* an event for bands alone is no part of the vector */
 	assert_true(bundle.magnitude_min[VAPRO_NAMED + 1] == 0 && bundle.magnitude_max[VAPRO_NAMED + 1] == 0);
-	/* no hit at all is worse than one */
+	/* no hit is worse than one */
 	bundle = counted(1000, 0, 0);
 	rules__apply(&rules, &bundle);
 	assert_true(bundle.magnitude_max[VAPRO_NAMED] == 2 * RULES_INVERSE);
-	/* calls, and what was not measured, stay as they are */
+	/* calls and unmeasured bundles stay unchanged */
 	call.magnitude_min[VAPRO_BYTES] = call.magnitude_max[VAPRO_BYTES] = 8;
 	bundle = call;
 	rules__apply(&rules, &bundle);
@@ -185,7 +185,7 @@ static void test_states(void **state)
 	assert_int_equal(parse("instructions", "misses/instructions:0.01"), 0);
 	rules__settle(&rules, named);
 	bands = bands__new(&rules);
-	assert_int_equal(bands__add_state(bands, &call), -EINVAL); /* not the next */
+	assert_int_equal(bands__add_state(bands, &call), -EINVAL); /* not the next id */
 	assert_int_equal(bands__add_state(bands, &edge), 0);
 	assert_int_equal(bands__add_state(bands, &call), 0);
 	assert_int_equal(bands__add_state(bands, &edge), 0); /* known */
@@ -209,8 +209,8 @@ static void test_states(void **state)
 }
 
 /*
- * One piece of work, of which every third fragment misses the cache ten times as often and takes twice
- * as long. Compared with all, a third of the time is slow; with bands nothing is.
+ * Runs one piece of work; every third fragment misses the cache ten times as often and lasts twice as
+ * long. Compared with all fragments, a third of the time is slow; with bands none is.
  */
 static void run(const char *bands, struct vapro_score *score, double *performance, uint32_t *states)
 {
@@ -281,16 +281,16 @@ static void test_whole(void **state)
 	/* misses are in the vector: they distinguish the two, as two clusters of a state */
 	run("", &score, &performance, &states);
 	assert_true(states == 1 && score.clusters == 2 && score.v_measure == 1 && performance > 0.99);
-	/* in bands they are not, and the two are states of their own */
+	/* in bands misses are not in the vector, and the two are states of their own */
 	run("misses/instructions:0.01", &score, &performance, &states);
 	assert_true(states == 2 && score.clusters == 2 && score.v_measure == 1 && performance > 0.99);
-	/* with both in one band, half of them is slow */
+	/* with both in one band, half of the fragments are slow */
 	run("misses/instructions:0.1", &score, &performance, &states);
 	assert_true(states == 1 && score.clusters == 1 && score.v_measure == 0);
 	assert_true(fabs(performance - 0.75) < 0.01);
 }
 
-/* A capture's events are in the places that its own tunables gave them, but for those that could not be counted. */
+/* A capture's events are in the slots that its own tunables set, except events that could not be counted. */
 static void test_capture(void **state)
 {
 	static const char hello[] =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* IO whose durations spread: within what it does anyway nothing is lost, and a stall stands out. */
+/* IO whose durations spread: usual scatter is no loss, and a stall stands out. */
 #include "learned.h"
 
 #include "model/scatter.h"
@@ -11,7 +11,7 @@ static void begin_io(void)
 	begin(1, VAPRO_BY_ARGUMENTS, VAPRO_IO, "function=fsync");
 }
 
-/* Durations of a device: long tails, as log-normal. */
+/* Draws a duration of a device: long tails, as log-normal. */
 static double drawn(uint64_t *seed, double sigma)
 {
 	return 4 * MS * exp(sigma * sim_gauss(seed));
@@ -50,7 +50,7 @@ static void test_wide(void **state)
 	}
 }
 
-/* Among calls of some ms one of a second, whatever the others look like; not where several were as long before. */
+/* One call of a second among calls of some ms is a stall, unless several were as long before. */
 static void test_one_stall(void **state)
 {
 	uint64_t seed = 3;
@@ -70,7 +70,7 @@ static void test_one_stall(void **state)
 	}
 }
 
-/* Calls that spread one by one and not from bin to bin are judged by the bin: a slowdown of all is found. */
+/* Calls that spread one by one and not between bins are judged by the bin: a slowdown of all is found. */
 static void test_level_bins(void **state)
 {
 	uint64_t seed = 5;

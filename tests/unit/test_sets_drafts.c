@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Sets as drafts of variances: one for the whole set, beside those that have a cause of their own. */
+/* Sets as drafts of variances: one for the whole set, beside drafts that have a cause of their own. */
 #include "detect/sets.h"
 #include "painted.h"
 
@@ -35,7 +35,7 @@ static int end(void **state)
 
 #define DRAFTS(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
-/* Computation at its usual speed, or as slow as the set. */
+/* Paints computation at its usual speed, or as slow as the set. */
 static void paint_row(uint32_t row, int from, int to)
 {
 	paint(row, from, to, VAPRO_COMPUTATION, row % 4 == 3 ? 1 / RATIO : 1, false);
@@ -67,7 +67,7 @@ static bool has_cell(const struct draft *draft, uint32_t row, int bin)
 	return false;
 }
 
-/* No cell of it crosses the threshold, and still there is a draft, with all of its cells and its loss. */
+/* No cell of the set crosses the threshold, and still there is a draft, with all cells and the loss. */
 static void test_below_threshold(void **state)
 {
 	const struct draft *draft;
@@ -103,7 +103,7 @@ static void test_no_variance(void **state)
 	set.since = FIRST + 50;
 	apply();
 	assert_int_equal(drafts.count, 0);
-	/* nor is what lies behind the end of one that is over */
+	/* nor are cells behind the end of a set that is over */
 	set.since = FIRST + 5;
 	set.until = FIRST + 20;
 	apply();
@@ -112,7 +112,7 @@ static void test_no_variance(void **state)
 	assert_int_equal(drafts.drafts[0].end, FIRST + 20);
 }
 
-/* Regions of the slowest cells of the set go up in it: one bad host is one alarm, not one for each rank. */
+/* The set absorbs regions of its slowest cells: one bad host is one alarm, not one for each rank. */
 static void test_absorbs(void **state)
 {
 	(void)state;
@@ -141,7 +141,7 @@ static void test_not_shown(void **state)
 	apply();
 	assert_non_null(lasting());
 	region__clear(&drafts);
-	/* half of it is enough */
+	/* half of the loss is enough */
 	set.certain = false;
 	for (uint32_t row = 3; row < 8; row += 4)
 		paint(row, 45, 50, VAPRO_COMPUTATION, 1 - 2 * (1 - 1 / RATIO), false);
@@ -149,7 +149,7 @@ static void test_not_shown(void **state)
 	assert_non_null(lasting());
 }
 
-/* A hog on a rank of the set has a cause of its own, and so has what is much slower than the set. */
+/* A hog on a rank of the set has a cause of its own, and so has a region much slower than the set. */
 static void test_leaves_others(void **state)
 {
 	static const struct {
@@ -187,7 +187,7 @@ static void test_leaves_others(void **state)
 	}
 }
 
-/* Regions with other ranks in them, and those of other classes and layers, are not the set's. */
+/* Regions with other ranks in them, or of other classes and layers, are not the set's. */
 static void test_leaves_neighbours(void **state)
 {
 	(void)state;
@@ -207,7 +207,7 @@ static void test_leaves_neighbours(void **state)
 	assert_int_equal(lasting()->cell_count, 2 * 15);
 }
 
-/* Bins without enough computation to be judged, and those before the set began, are no part of it. */
+/* Bins without enough computation to be judged, or before the set's begin, are no part of the set. */
 static void test_invalid_bins(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of a live run: what is in the way of its file, files that are moved away, readers that stop. */
+/* Lines of a live run: obstacles to its file, files that are moved away, readers that stop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #include "daemon/stderr_guard.h"
 
 #define BACKLOG (64U << 10)
-#define LINE_BYTES 1000 /* its newline included */
+#define LINE_BYTES 1000 /* newline included */
 
 static char directory[64], path[96], moved[96];
 static char line[LINE_BYTES]; /* NUL where the newline goes */
@@ -63,7 +63,7 @@ static void write_text(const char *file, const char *text)
 	close(fd);
 }
 
-/* A run that writes one line. */
+/* Does a run that writes one line. */
 static void run(const char *text)
 {
 	struct line_sink *sink = line_sink__append(path, false, BACKLOG);
@@ -134,12 +134,12 @@ static void test_moved_away(void **state)
 	line_sink__flush(sink);
 	has_text(moved, "{\"n\":1}\n{\"n\":2}\n");
 	has_text(path, "{\"n\":3}\n");
-	/* nobody has moved it: it stays */
+	/* the file was not moved: it stays */
 	assert_int_equal(line_sink__reopen(sink, err, sizeof(err)), 0);
 	line_sink__put(sink, "{\"n\":4}");
 	line_sink__flush(sink);
 	has_text(path, "{\"n\":3}\n{\"n\":4}\n");
-	/* what cannot be opened: lines go on to the file that is open */
+	/* the path cannot be opened: lines still go to the open file */
 	assert_int_equal(unlink(moved) | rename(path, moved), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(line_sink__reopen(sink, err, sizeof(err)), -EISDIR);
@@ -150,7 +150,7 @@ static void test_moved_away(void **state)
 	rmdir(path);
 }
 
-/* Numbered lines, so that what is missing shows. */
+/* Puts numbered lines, so that missing lines show. */
 static void put_lines(struct line_sink *sink, int first, int count)
 {
 	for (int i = first; i < first + count; i++) {
@@ -161,7 +161,7 @@ static void put_lines(struct line_sink *sink, int first, int count)
 	assert_int_equal(line_sink__flush(sink), 0);
 }
 
-/* Reads what is there: whole lines whose numbers rise. Returns how many, the last number goes to *last. */
+/* Reads all available lines: whole, with rising numbers. Returns how many; *last: the last number. */
 static int read_lines(int fd, char *rest, size_t *length, int *last)
 {
 	int count = 0;
@@ -185,7 +185,7 @@ static int read_lines(int fd, char *rest, size_t *length, int *last)
 	}
 }
 
-/* Lines go to `to`, which standard output is a copy of, or which is NULL for the file; a reader has `from`. */
+/* Checks a sink whose reader, at `from`, stops and resumes. */
 static void check_stopped_reader(struct line_sink *sink, int from)
 {
 	char rest[LINE_BYTES], text[256];
@@ -194,7 +194,7 @@ static void check_stopped_reader(struct line_sink *sink, int from)
 
 	assert_non_null(sink);
 	alarm(20);		  /* a write that waits ends the test */
-	put_lines(sink, 0, 2000); /* 2 MB, and nobody reads */
+	put_lines(sink, 0, 2000); /* 2 MB without a reader */
 	got = (int)line_sink__lost(sink);
 	assert_in_range(got, 1, 1999);
 	assert_string_equal(line_sink__news(sink, text, sizeof(text)), "output_stalled");
@@ -213,7 +213,7 @@ static void check_stopped_reader(struct line_sink *sink, int from)
 	put_lines(sink, 5000, 10);
 	assert_int_equal(read_lines(from, rest, &length, &last), 10);
 	assert_int_equal(last, 5009);
-	/* it ends although nobody reads */
+	/* the sink closes although no process reads */
 	put_lines(sink, 6000, 2000);
 	assert_int_equal(line_sink__close(sink), -ETIMEDOUT);
 	alarm(0);
@@ -260,7 +260,7 @@ static void test_stopped_pipe(void **state)
 	check_stopped_reader(line_sink__append(NULL, true, BACKLOG), ends[0]);
 	flags = fcntl(STDOUT_FILENO, F_GETFL);
 	give_stdout(&output);
-	assert_false(flags & O_NONBLOCK); /* it is shared with others, and was not touched */
+	assert_false(flags & O_NONBLOCK); /* shared with others, and unchanged */
 	close(ends[0]);
 	close(ends[1]);
 }
@@ -280,7 +280,7 @@ static void test_stopped_socket(void **state)
 	close(ends[1]);
 }
 
-/* A reader that stopped inside a line and went away: the next one begins at a line start. */
+/* A reader stops inside a line and leaves: the next reader begins at a line start. */
 static void test_next_reader(void **state)
 {
 	static char bytes[2 << 20];
@@ -300,7 +300,7 @@ static void test_next_reader(void **state)
 	assert_int_equal(line_sink__reopen(sink, err, sizeof(err)), 0);
 	snprintf(line, sizeof(line), "last");
 	line_sink__put(sink, line);
-	for (int i = 0; i < 3; i++) { /* what the first reader left fills the FIFO */
+	for (int i = 0; i < 3; i++) { /* the first reader's rest fills the FIFO */
 		while ((more = read(from, bytes + got, sizeof(bytes) - 1 - (size_t)got)) > 0)
 			got += (int)more;
 		line_sink__flush(sink);
@@ -313,7 +313,7 @@ static void test_next_reader(void **state)
 	close(from);
 }
 
-/* Both at once: what one of them does not take is no loss of the other. */
+/* Both outputs at once: lines that one loses are no loss of the other. */
 static void test_both(void **state)
 {
 	struct output output;

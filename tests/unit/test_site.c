@@ -125,7 +125,7 @@ static const struct expectation {
     {"argument_string", RSI, 2, SITE_EMULATED, NULL},
     {"argument_exchanged", 0x10, 0, SITE_STEPPED, "argument written"},
     {"argument_read", ALL, 9, SITE_EMULATED, NULL},
-    /* what must not be probed, although a later place may be */
+    /* instructions that must not be probed, although a later place may be */
     {"syscall_first", 0, 0, SITE_REFUSED, "system call instruction"},
     {"lock_first", ALL, 0, SITE_REFUSED, "lock prefix"},
     {"lock_then_push", ALL, 3, SITE_EMULATED, NULL},
@@ -179,7 +179,7 @@ static void test_outside(void **state)
 	assert_int_equal(site.shift, 0);
 	assert_int_equal(site.class, SITE_STEPPED);
 	assert_string_equal(site.reason, "size out of range");
-	/* One that ends before the candidate hides nothing either. */
+	/* A size that ends before the candidate hides nothing either. */
 	symbol.size = 7;
 	site__choose(image, &symbol, ALL, &site);
 	assert_int_equal(site.shift, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Counts of later stages become time: how much of it, whichever counters were on, and what the driver gives up. */
+/* Conversion of later stages' counts to time, whichever counters were on, and what the driver gives up. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void free_counters(struct counters *counters)
 	free(counters);
 }
 
-/* As counters__switch does, less the kernel; without the events whose names are in `less`. */
+/* Switches as counters__switch does, without the kernel and without the events named in `less`. */
 static uint8_t turn_to(struct counters *counters, int stage, const char *parent, const char *less)
 {
 	const struct event_group *group = counters__find(counters, stage, parent);
@@ -70,7 +70,7 @@ static struct vapro_bundle fill(const struct counters *counters, uint8_t layout,
 	return bundle;
 }
 
-/* Where all time is counted beside the parts, they are parts of it. */
+/* Where all time is counted beside the parts, the parts are shares of all time. */
 static void parts_of_all_time(void **state)
 {
 	struct counters *counters = counters_of("SPR");
@@ -85,7 +85,7 @@ static void parts_of_all_time(void **state)
 	NEAR(bundle.factor[VAPRO_CORE], 1.25 * MS);
 	NEAR(bundle.factor[VAPRO_BACKEND], 0);
 	NEAR(bundle.factor[VAPRO_KERNEL], 0);
-	/* no stall at all is told too */
+	/* zero stalls are reported, too */
 	bundle = fill(counters, backend, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 0, 1, 800000});
 	assert_true(bundle.factor[VAPRO_CORE] > 0 && bundle.factor[VAPRO_CORE] < 100);
 	/* stalls on loads, in the first cache, second, third; on stores; cycles, and those of the time-stamp counter */
@@ -99,18 +99,18 @@ static void parts_of_all_time(void **state)
 	NEAR(bundle.factor[VAPRO_L3], 0.05 * 8 * MS);
 	NEAR(bundle.factor[VAPRO_DRAM], 0.025 * 8 * MS);
 	NEAR(bundle.factor[VAPRO_STORE], 0.05 * 8 * MS);
-	/* what comes in late is read as it was counted */
+	/* late bundles are read with the groups of their counts */
 	bundle = fill(counters, backend, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 300, 400, 800});
 	NEAR(bundle.factor[VAPRO_MEMORY], 3.75 * MS);
 	NEAR(bundle.factor[VAPRO_L1], 0);
-	/* counted by nobody, or with no group */
+	/* not counted, or without group */
 	bundle = fill(counters, 0, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 300, 400, 800});
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		NEAR(bundle.factor[i], 0);
 	free_counters(counters);
 }
 
-/* Whatever the counts, it is a share or unknown; what is left out makes it unknown. */
+/* Any counts give a share or unknown; missing events make it unknown. */
 static void any_counts_make_a_share(void **state)
 {
 	size_t wholes = 0;
@@ -146,7 +146,7 @@ static void any_counts_make_a_share(void **state)
 	assert_true(wholes > 20);
 }
 
-/* Where it is not, the other factors of the same work are taken to be what they were at stage 1. */
+/* Where all time is not counted, the other factors of the same work are assumed to be as at stage 1. */
 static void parts_by_what_others_took(void **state)
 {
 	struct counters *counters = counters_of("amdzen4");
@@ -154,7 +154,7 @@ static void parts_by_what_others_took(void **state)
 	struct vapro_bundle bundle;
 
 	(void)state;
-	/* nothing is known of this work: no time is made up */
+	/* this work is unknown: no time is made up */
 	backend = turn_to(counters, 2, "backend", "");
 	bundle = fill(counters, backend, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 3, 4});
 	NEAR(bundle.factor[VAPRO_MEMORY] + bundle.factor[VAPRO_CORE], 0);
@@ -169,7 +169,7 @@ static void parts_by_what_others_took(void **state)
 	free_counters(counters);
 }
 
-/* Lines fetched are counts. */
+/* Fetched cache lines are counts. */
 static void fills_are_no_time(void **state)
 {
 	struct counters *counters = counters_of("amdzen4");
@@ -200,7 +200,7 @@ static void groups_are_found(void **state)
 	free_counters(counters);
 }
 
-/* A case whose backend is a major factor, as counted at stage 1. */
+/* Returns a case whose backend is a major factor, as counted at stage 1. */
 static struct diagnosis_case slow_case(uint32_t id)
 {
 	static struct contribution counted;

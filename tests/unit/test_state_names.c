@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts of states: equal ones share a number, and those of processes that ended are forgotten. */
+/* Texts of states: equal texts share a number, and texts of ended processes are dropped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void equal_texts_share_a_number(void **state)
 	assert_int_equal(use(names, 1, "a", false), 0);
 	assert_int_equal(use(names, 2, "a", false), 0);
 	state_names__release(names, 1);
-	assert_int_equal(use(names, 2, "a", false), 0); /* the other one uses it still */
+	assert_int_equal(use(names, 2, "a", false), 0); /* the other process still uses the text */
 	assert_int_equal(use(names, 2, "b", true), 2);	/* numbers are not given again */
 	state_names__release(names, 2);
 	state_names__release(names, 2);
@@ -73,7 +73,7 @@ static void processes_that_end_leave_nothing(void **state)
 		assert_true(process < 5 || state_names__bytes(names) <= most + most / 50);
 		state_names__release(names, process);
 	}
-	/* what is left is found again, and what is not is fresh: no text has two numbers at once */
+	/* texts left are found again, and others are new: no text has two numbers at once */
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 3000; i++) {
 			bool fresh;

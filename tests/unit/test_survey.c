@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the confined reader is asked, surveys of images and lines of source: good answers say what parsing
- * in-process says, no answer is believed unchecked, and damaged files do no harm.
+ * Requests to the confined reader, surveys of images and lines of source: good responses equal parsing
+ * in-process, no response is believed unchecked, and damaged files do no harm.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -35,7 +35,7 @@
 #define DAMAGES 12
 #endif
 
-/* A survey whose answer is spoilt on demand, as a reader might that its image has taken over. */
+/* A survey whose response is spoilt on demand, as by a reader that its image has taken over. */
 static int spoilt_survey(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
 			 struct flat *answer, char *err, size_t err_size)
 {
@@ -96,7 +96,7 @@ static void same_objects(struct image *told, struct image *image)
 	assert_int_equal(image__object(told, "push_first", &vaddr, &size), -ENOENT);
 }
 
-/* The survey says of each function what image.c and site.c say here. */
+/* The survey reports the same on each function as image.c and site.c here. */
 static void test_survey(void **state)
 {
 	static struct truth truth;
@@ -147,7 +147,7 @@ static void test_survey(void **state)
 	}
 	assert_int_equal(matched, truth.count);
 	same_objects(told, truth.image);
-	/* and it has no bytes to be parsed here */
+	/* the survey has no bytes to be parsed here */
 	assert_null(image__bytes(told, functions[0].symbol.vaddr, &count));
 	survey__free(survey);
 	image__free(truth.image);
@@ -165,7 +165,7 @@ static void test_survey_refuses(void **state)
 	close(file);
 }
 
-/* Spoilt answers are refused by name, or what is left of them is safe to use. */
+/* Spoilt responses are refused by name, or their rest is safe to use. */
 static void test_survey_spoilt(void **state)
 {
 	static const struct survey_wanted wanted[] = {{"push_first", 0x3f}, {"no_frame", 0x3f}};
@@ -181,7 +181,7 @@ static void test_survey_spoilt(void **state)
 
 		snprintf(number, sizeof(number), "%d", i);
 		setenv(FLIP, number, 1);
-		assert_int_equal(fchmod(file, 0755), 0); /* it has changed, and is read again */
+		assert_int_equal(fchmod(file, 0755), 0); /* the file has changed, and is read again */
 		survey = survey__ask(file, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
 		if (!survey) {
 			assert_non_null(strstr(err, "makes no sense"));
@@ -204,7 +204,7 @@ static void test_survey_spoilt(void **state)
 	close(file);
 }
 
-/* The same without a reader, and many more of them: tables in which anything may stand. */
+/* Spoilt tables without a reader, and many more: tables with any content. */
 static void test_tables_spoilt(void **state)
 {
 	char err[256] = "";
@@ -249,7 +249,7 @@ static void test_tables_spoilt(void **state)
 	image__free(image);
 }
 
-/* The place that this call returns to, as an offset in the program's file. */
+/* Returns the call's return address, as an offset in the program's file. */
 static __attribute__((noinline)) uint64_t called_from(void)
 {
 	uint64_t address = (uint64_t)__builtin_return_address(0);
@@ -294,7 +294,7 @@ static void test_source(void **state)
 	assert_non_null(strstr(err, "another build"));
 	assert_null(source__ask("/nonexistent/program", "", offsets, 3, err, sizeof(err)));
 	assert_non_null(strstr(err, "No such file"));
-	/* code without DWARF: an answer, without lines */
+	/* code without DWARF: a response, without lines */
 	source = source__ask(CASES, "", offsets, 1, err, sizeof(err));
 	assert_non_null(source);
 	assert_false(source__has_dwarf(source));
@@ -302,7 +302,7 @@ static void test_source(void **state)
 	source__free(source);
 }
 
-/* Damaged files, DWARF and all: an answer or a sentence, whatever becomes of the reader. */
+/* Damaged files, DWARF and all, give a response or a sentence, whatever happens to the reader. */
 static void test_damaged(void **state)
 {
 	static const struct survey_wanted wanted[] = {{"main", 0}, {"called_from", 0}};
@@ -331,7 +331,7 @@ static void test_damaged(void **state)
 			random ^= random << 13;
 			random ^= random >> 17;
 			random ^= random << 5;
-			if (at >= 64) /* the head stays, or nothing is looked at */
+			if (at >= 64) /* the head stays: without it no table is read */
 				assert_int_equal(pwrite(file, &random, 1, at), 1);
 		}
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);

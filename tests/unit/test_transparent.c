@@ -77,7 +77,7 @@ static const struct kernel_hop *hop_at(uint64_t address)
 	return NULL;
 }
 
-/* Goes up as the kernel side does. */
+/* Walks up the stack as the kernel side does. */
 __attribute__((noinline, no_sanitize("address", "undefined"))) void t_callee(void)
 {
 	uint64_t sp = (uint64_t)(uintptr_t)__builtin_dwarf_cfa(), frame = 1, base;
@@ -164,7 +164,7 @@ static void test_labels(void **state)
 	labels__vertex(&process, &wait, labels, common, LABELS_MAX);
 	assert_string_equal(labels, "function=MPI_Waitall requests=4");
 	assert_string_equal(common, labels);
-	wait.requests = 0; /* all of them null: that is a number too */
+	wait.requests = 0; /* all requests null: zero is a number too */
 	labels__vertex(&process, &wait, labels, common, LABELS_MAX);
 	assert_string_equal(labels, "function=MPI_Waitall requests=0");
 	send.flags = KERNEL_VERTEX_NO_SIZE;
@@ -188,7 +188,7 @@ static void test_labels(void **state)
 				    "to.function=MPI_Send to.unit=elements");
 }
 
-/* States of a set of functions say which are left out, and completions whose requests were not followed that too. */
+/* States of a set of functions name those left out, and completions of requests not followed are labelled. */
 static void test_sets(void **state)
 {
 	struct labels_process process = {0};
@@ -205,7 +205,7 @@ static void test_sets(void **state)
 	labels__edge(&wait, &wait, false, labels, common, LABELS_MAX);
 	assert_string_equal(labels, "from.bytes=unknown from.function=MPI_Waitall from.requests=8 to.bytes=unknown "
 				    "to.function=MPI_Waitall to.requests=8 without=Isend,Irecv");
-	/* however much else is said, which set it is is not left out */
+	/* the set's label stays, however long the other labels are */
 	reduce.set = UINT16_MAX;
 	reduce.op = 14;
 	reduce.root = INT32_MIN;

@@ -35,7 +35,7 @@ static int teardown(void **state)
 	return rmdir(directory);
 }
 
-/* A child that holds a write lease on the file and does not give it up until it reads a byte. */
+/* Starts a child that holds a write lease on the file until it reads a byte. */
 static pid_t hold_lease(int ready, int hold)
 {
 	pid_t child = fork();
@@ -79,13 +79,13 @@ static void test_lease(void **state)
 	}
 	assert_int_equal(file, -1);
 	assert_int_equal(error, EWOULDBLOCK);
-	/* once the lease is gone */
+	/* opens once the lease is gone */
 	file = user_file__open(path);
 	assert_true(file >= 0);
 	close(file);
 }
 
-/* Without a writer. */
+/* A FIFO without a writer. */
 static void test_fifo(void **state)
 {
 	struct stat st;

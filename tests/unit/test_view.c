@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The terminal's view: slow bins stay visible however many share a cell, revisions win, bad lines are passed over. */
+/* The terminal's view: slow bins stay visible however many share a cell, revisions win, bad lines are skipped. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -44,7 +44,7 @@ static int view(const char *lines, const struct view_options *options)
 	text = NULL;
 	if (lines)
 		write_lines(lines);
-	out = tmpfile(); /* a file: what fileno() needs */
+	out = tmpfile(); /* a file: fileno() needs one */
 	assert_non_null(out);
 	ret = view__file(path, options, out, &bad, err, sizeof(err));
 	size = (size_t)ftell(out);
@@ -104,7 +104,7 @@ static void test_revision(void **state)
 	has("rank 0 .* -\n"); /* a null of a higher revision counts too */
 }
 
-/* 1000 s in 60 columns: one slow bin of 5000 is seen, and where it is. */
+/* 1000 s in 60 columns: one slow bin of 5000 is visible, in its place. */
 static void test_slow_stays_visible(void **state)
 {
 	char *lines = NULL;
@@ -186,7 +186,7 @@ static void test_regions(void **state)
 	has("    effect  ranks 0-2 waited 4.00 s for it (communication)\n");
 	assert_null(strstr(text, " 2. ")); /* an effect is no region of its own */
 
-	/* of an earlier version: an alarm without severity; and one by its place, which comes after what is sure */
+	/* an earlier version's alarm without severity; and an alarm by place, which comes after sure regions */
 	write_lines(HEAD "\"type\":\"variance\",\"id\":1,\"class\":\"io\",\"begin\":\"2027-01-15T08:00:02Z\",\"end\":"
 			 "\"2027-01-15T08:00:05Z\",\"ranks\":\"4-7\",\"performance\":0.9,\"lost_seconds\":9,"
 			 "\"confidence\":\"place\",\"severity\":\"info\",\"alarm\":false}\n" HEAD
@@ -255,7 +255,7 @@ static void test_bad_lines(void **state)
 	"{\"schema\":\"vapro/1\",\"type\":\"hello\",\"time\":\"2027-01-15T08:00:15.000000000Z\",\"host\":\"" host      \
 	"\"}\n"
 
-/* A file that daemons have added to: the last run is drawn, or the one that was asked for. */
+/* A file with runs of several daemons: the last run is drawn, or the requested one. */
 static void test_runs(void **state)
 {
 	/* a run whose begin was rotated away, one that was killed inside a line, one that is whole */

@@ -2,7 +2,7 @@
 /* Transfer and late peer: by operation where calls are single fragments, by bin where they were merged. */
 #include "called.h"
 
-/* One operation at the time `at` that lasts a tenth: the last one arrives when the others have waited enough. */
+/* Adds an operation at `at` that lasts a tenth: the last rank arrives when the others have waited enough. */
 static void operation(double at, uint32_t last, double of_last)
 {
 	for (uint32_t rank = 0; rank < 4; rank++)
@@ -28,7 +28,7 @@ static void test_all_are_slow(void **state)
 {
 	(void)state;
 	begin_calls();
-	/* no rank is late; then the last one's call is slow by half of what the others wait */
+	/* no rank is late; then the last rank's call is slow by half of the others' wait */
 	for (uint32_t rank = 0; rank < 4; rank++) {
 		call(0, rank, 10.1, 10.2);
 		call(0, rank, 10.3, 10.4);
@@ -47,7 +47,7 @@ static void test_all_are_slow(void **state)
 	}
 }
 
-/* Where it is not known how much calls transfer nothing of what they take longer is called transfer. */
+/* Where the bytes of calls are unknown none of their excess is called transfer. */
 static void test_unknown_bytes(void **state)
 {
 	const struct stg_state completion = {.no_bytes = true};
@@ -66,13 +66,13 @@ static void test_unknown_bytes(void **state)
 	}
 }
 
-/* Operations that make no cell slow are not looked at: what they took longer passes for a late peer's. */
+/* Operations that make no cell slow are not inspected: their excess counts as a late peer's. */
 static void test_calm(void **state)
 {
 	(void)state;
 	begin_calls();
 	for (uint32_t rank = 0; rank < 4; rank++) {
-		/* 1.2 times as long as usual where most calls of the bin are as ever */
+		/* 1.2 times as long as usual where most calls of the bin are as usual */
 		call(0, rank, 10.1, 10.1 + 1.2 * USUAL);
 		for (int i = 0; i < 10; i++)
 			call(1, rank, 10.2 + 0.03 * i, 10.2 + 0.03 * i + USUAL);
@@ -82,7 +82,7 @@ static void test_calm(void **state)
 		assert_parts(rank, 10, 0.2 * USUAL, 0, 0);
 }
 
-/* Where one was not in the operation, or too shortly to be a fragment by itself, nothing is transfer. */
+/* Where a rank was not in the operation, or too shortly to be a fragment by itself, nothing is transfer. */
 static void test_missing_member(void **state)
 {
 	(void)state;
@@ -173,7 +173,7 @@ static void test_open_calls(void **state)
 	}
 }
 
-/* What the kernel took from a rank inside a call is no waiting of it. */
+/* Time that the kernel took from a rank inside a call is no waiting. */
 static void test_off_the_cpu(void **state)
 {
 	(void)state;
@@ -185,7 +185,7 @@ static void test_off_the_cpu(void **state)
 	assert_parts(0, 10, 0.2, 0.1 - USUAL, 0);
 }
 
-/* A rank lost so much of bins in computation, which the kernel attributes or does not. */
+/* Adds a rank's loss in computation, in bins, which the kernel attributes or not. */
 static void lose(uint32_t rank, int bin, double lost_bins, bool attributed)
 {
 	paint(rank, bin, bin + 1, VAPRO_COMPUTATION, 1 - lost_bins, attributed);
@@ -221,7 +221,7 @@ static void test_merged(void **state)
 	}
 }
 
-/* Only what members lost comes off, and only in that bin. */
+/* Only the members' loss is subtracted, and only in that bin. */
 static void test_merged_in_groups(void **state)
 {
 	(void)state;

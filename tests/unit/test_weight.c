@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What variances cost the job decides which of them are alarms, and how severe. */
+/* The cost of variances for the job decides which variances are alarms, and their severity. */
 #include "detect/weight.h"
 #include "painted.h"
 
@@ -22,7 +22,7 @@ static int begin(void **state)
 
 #define WEIGHT(f) cmocka_unit_test_setup_teardown(f, begin, teardown)
 
-/* One that is confirmed and lost so much. */
+/* Adds a confirmed variance with this loss. */
 static struct variance *add(double lost_ns, uint64_t bins)
 {
 	struct variance *variance = &items[book.count++];
@@ -38,7 +38,7 @@ static struct variance *add(double lost_ns, uint64_t bins)
 	return variance;
 }
 
-/* The waiting of others for the first one. */
+/* Adds the waiting of others for the first variance. */
 static struct variance *add_effect(double lost_ns, uint64_t bins)
 {
 	struct variance *effect = add(lost_ns, bins);
@@ -156,7 +156,7 @@ static void test_tunables(void **state)
 	assert_true(!items[0].small && items[0].alarm);
 }
 
-/* What is no alarm is information, whatever it costs, and stays none. */
+/* A variance that is no alarm is information, whatever its cost, and stays no alarm. */
 static void test_unconfirmed(void **state)
 {
 	(void)state;
@@ -180,7 +180,7 @@ static void test_ended_ranks(void **state)
 	assert_int_equal(items[0].severity, VAPRO_CRITICAL);
 }
 
-/* What went up in another variance, or was withdrawn, causes nothing and is not judged again. */
+/* A variance merged into another one, or withdrawn, causes nothing and is not judged again. */
 static void test_unmatched(void **state)
 {
 	struct variance *effect;
@@ -213,7 +213,7 @@ static void test_two_effects(void **state)
 	assert_true(!items[0].small && items[0].alarm);
 }
 
-/* Waiting without a cause is reported where it is much: ranks wait for each other all the time. */
+/* Only much waiting without a cause is reported: ranks wait for each other all the time. */
 static void test_waiting_without_cause(void **state)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* From facts to an answer: what slow ranks share, the verdict, the queue of stages, how a region is written. */
+/* From facts to a diagnosis: facts that slow ranks share, the verdict, the queue of stages, the text of a region. */
 #include "why.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static void test_where_and_verdict(void **state)
 
 	(void)state;
 	why_go(&run, &answer);
-	assert_string_equal(answer.shared_facts, "socket=1 cpu=1 "); /* the cgroup is everybody's */
+	assert_string_equal(answer.shared_facts, "socket=1 cpu=1 "); /* all ranks have the cgroup */
 	snprintf(expected, sizeof(expected),
 		 "rank 1, on socket 1, lost %.1f s: 100 %% backend bound, nearly all of it memory, nearly all of that "
 		 "DRAM.",
@@ -44,7 +44,7 @@ static bool every(const void *arg, uint32_t row)
 	return true;
 }
 
-/* The quota of rows [from, to). */
+/* Returns the quota of rows [from, to). */
 static const struct vapro_place *limit_of(const struct places *places, const struct stg *stg, uint32_t from,
 					  uint32_t to)
 {
@@ -58,7 +58,7 @@ static const struct vapro_place *limit_of(const struct places *places, const str
 	return limited;
 }
 
-/* One index answers for many regions; rows that are left out do not count, also where they are slow. */
+/* One index serves many regions; rows that are left out do not count, also where they are slow. */
 static void test_where_index(void **state)
 {
 	static const unsigned char left_out[] = {0, 0, 0, 1, 0, 0};
@@ -89,7 +89,7 @@ static void test_where_index(void **state)
 	assert_int_equal(where_index__find(index, (uint32_t[]){4, 5}, 2, where, &count), 0);
 	assert_int_equal(count, 1);
 	assert_string_equal(where[0].fact, "socket");
-	/* of one host: there is another one */
+	/* one of two hosts */
 	assert_int_equal(where_index__find(index, (uint32_t[]){0}, 1, where, &count), 0);
 	assert_int_equal(count, 0);
 	where_index__free(index);
@@ -97,7 +97,7 @@ static void test_where_index(void **state)
 	stg__free(stg);
 }
 
-/* What the slow rows share, which is one fact; NULL: nothing. */
+/* Returns the only fact that the slow rows share; NULL: none. */
 static const struct where *shared_by(const struct places *places, const struct stg *stg, const unsigned char *slow)
 {
 	static struct where where[WHERE_FACTS];
@@ -108,7 +108,7 @@ static const struct where *shared_by(const struct places *places, const struct s
 	return count ? &where[0] : NULL;
 }
 
-/* What is shared: by all slow ones, by few others, and of sockets only within a host. */
+/* Shared facts: shared by all slow rows and few others; sockets only within a host. */
 static void test_where(void **state)
 {
 	static const char *const hosts[] = {"n1", "n1", "n1", "n1", "n2", "n2"};
@@ -128,7 +128,7 @@ static void test_where(void **state)
 
 		assert_int_equal(stg__add_thread(stg, &thread), 0);
 	}
-	/* Nothing but hosts is known. */
+	/* Only hosts are known. */
 	assert_string_equal(shared_by(&places, stg, one_host)->fact, "host");
 	for (uint32_t i = 6; i-- > 0;)
 		assert_int_equal(
@@ -156,7 +156,7 @@ static void test_where(void **state)
 	assert_string_equal(shared->fact, "cpu_model");
 	assert_string_equal(shared->value, "slow");
 	assert_int_equal(shared->others, 0);
-	/* a quota is remembered, and told of the slow ones alone */
+	/* a quota is remembered, and reported for the slow rows alone */
 	assert_null(limit_of(&places, stg, 0, 2));
 	assert_int_equal(places__add(&places, &(struct vapro_place){.thread = 1, .limit = "l", .limit_cgroup = "/c"}),
 			 0);
@@ -231,7 +231,7 @@ static void test_driver(void **state)
 	(void)state;
 	a.breakdown.node[NODE_BACKEND].major = true;
 	b.breakdown.node[NODE_FRONTEND].major = true;
-	/* Nobody counts: nobody is asked. */
+	/* Without counters there is no request. */
 	assert_int_equal(driver__see(&driver, 0, &a, 0, 5), 0);
 	assert_false(driver__turn(&driver, &vain));
 	assert_null(driver__current(&driver));
@@ -252,13 +252,13 @@ static void test_driver(void **state)
 	driver__see(&driver, 0, &a, groups, 5);
 	assert_int_equal(driver__stage(&a, &final), 2);
 	assert_true(final);
-	/* The other one's variance ends. */
+	/* The other case's variance ends. */
 	assert_false(driver__turn(&driver, &vain));
 	assert_null(driver__current(&driver));
 	driver__free(&driver);
 }
 
-/* However many cases ask for the same counters, few of them queue, and all are served together. */
+/* However many cases request the same counters, few of them queue, and all are served together. */
 static void test_driver_of_many_cases(void **state)
 {
 	struct contribution few = {.counted = {[COUNTER_TOP] = 10}};
@@ -269,7 +269,7 @@ static void test_driver_of_many_cases(void **state)
 
 	(void)state;
 	for (int window = 0; window < 2; window++) {
-		/* the second time they were counted */
+		/* counted in the second window */
 		few.counted[COUNTER_BACKEND] = window ? 10 : 0;
 		for (uint32_t id = 1; id <= 1000; id++) {
 			struct diagnosis_case item = {.id = id, .parts = {[CASE_SUM] = &few}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Why: a job of four ranks whose rank 1 is slow for 6 s for a reason that the test knows, for every
+ * Diagnosis: a job of four ranks whose rank 1 is slow for 6 s for a reason that the test knows, for every
  * factor of every stage, through the whole analysis. The right factors must be major and within 3 points of
- * what was put in, and nothing else may be major; mixed noise (papers/000 figure 11) and prices by
+ * the truth, and nothing else may be major; mixed noise (papers/000 figure 11) and prices by
  * regression within 5.
  */
 #include "why.h"
@@ -41,7 +41,7 @@ static void test_each_factor(void **state)
 static bool leaf(int node)
 {
 	for (int part = 0; part < FACTOR_NODES; part++) {
-		/* counts split what formulas split as well */
+		/* counts and formulas split the same node */
 		if ((int)factor_infos[part].parent == node)
 			return false;
 	}
@@ -55,7 +55,7 @@ static bool below(int node, int whole)
 	return node == whole;
 }
 
-/* The factors that causes went to are major up to the root, and nobody else; shares as they were put in. */
+/* Expects only the causes' factors to be major, up to the root, with shares near the truth. */
 static void expect_mix(const struct answer *answer, const struct run *run, double points)
 {
 	double sum = 0;
@@ -78,7 +78,7 @@ static void expect_mix(const struct answer *answer, const struct run *run, doubl
 			why_show(answer);
 			fail_msg("%s: %.1f %% instead of %.1f %%", factor_infos[node].name, 100 * found, 100 * truth);
 		}
-		/* near the border either is right */
+		/* near the border either result is right */
 		if (level > 0 && fabs(truth / level - 0.25) < 0.05)
 			continue;
 		if ((shown && shown->major) != (level > 0 && truth / level > 0.25)) {
@@ -88,7 +88,7 @@ static void expect_mix(const struct answer *answer, const struct run *run, doubl
 	}
 }
 
-/* Each leaf of the tree beside another one: far from it, and its neighbour. */
+/* Each leaf of the tree beside another one: a distant leaf, and its neighbour. */
 static void test_pairs(void **state)
 {
 	(void)state;
@@ -121,8 +121,8 @@ static void test_pairs(void **state)
 }
 
 /*
- * A rank that is slower from start to end, by less than makes a fragment abnormal: measured by what the other ranks
- * take, from its first diagnosis on.
+ * A rank that is slower from start to end, by less than makes a fragment abnormal: measured by the other ranks'
+ * time, from its first diagnosis on.
  */
 static void test_always(void **state)
 {
@@ -142,7 +142,7 @@ static void test_always(void **state)
 	}
 }
 
-/* Wholes, where only their stage was counted. */
+/* Tests wholes, where only their stage was counted. */
 static void test_each_stage(void **state)
 {
 	static const struct {
@@ -176,7 +176,7 @@ static void test_each_stage(void **state)
 	}
 }
 
-/* Counts cost time that is told for the kernel as a whole, or for nobody. */
+/* Counts cost time that is attributed to the kernel as a whole, or to no factor. */
 static void test_each_count(void **state)
 {
 	(void)state;
@@ -204,7 +204,7 @@ static void test_each_count(void **state)
 	why_tell_worst("each count alone");
 }
 
-/* Two counts that always come together cannot be distinguished, and that is said. */
+/* Two counts that always come together cannot be distinguished, and the diagnosis says so. */
 static void test_collinear(void **state)
 {
 	struct contribution contribution = {0};
@@ -289,7 +289,7 @@ static void test_mixed(void **state)
 	why_tell_worst("mixtures");
 }
 
-/* Section 4.2: what a regression finds is what formulas tell, within 5 points. */
+/* Section 4.2: results of a regression equal those of formulas, within 5 points. */
 static void test_regression_against_formula(void **state)
 {
 	static const struct {
@@ -343,7 +343,7 @@ static void test_less_is_better_and_rare(void **state)
 	why_go(&run, &answer);
 	why_expect_only(&answer, NODE_CORE, 3);
 	assert_true(why_find(&answer, "frontend")->share == 0);
-	/* a rare cluster is told as one, and is no part of the variance that it lies in */
+	/* a rare cluster is reported as such, and is no part of the variance around it */
 	assert_int_equal(answer.rares, 1);
 	assert_true(answer.rare.rank == SLOW && answer.rare.members == 1 && answer.rare.norm == 5e9);
 	assert_true(fabs(answer.rare.seconds - 0.9) < 1e-9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How long ranks computed in a view: of fragments that cross its borders the part within. */
+/* The computing time of ranks in a view: fragments that cross its borders count with the part within. */
 #include "analysis/window.h"
 #include "learned.h"
 
@@ -19,8 +19,8 @@ static struct kept entered(uint32_t rank, double from, double to, unsigned flags
 }
 
 /*
- * Ranks compute all the time, in fragments of five bins that end at other times, and so compute alike: a fragment
- * that lies across a border of the view is no part that one rank has more than another.
+ * Ranks compute all the time, in fragments of five bins that end at different times, and so compute alike: a fragment
+ * across a border of the view gives no rank more time than another.
  */
 static void test_computing(void **state)
 {

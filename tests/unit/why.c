@@ -11,7 +11,7 @@
 
 const double why_jitters[2] = {0, 0.05};
 
-/* What a quiet fragment spends, of BASE_NS; wholes are sums of their parts. */
+/* Shares of BASE_NS that a quiet fragment spends; wholes are sums of their parts. */
 static const double quiet[FACTOR_NODES] = {
     [NODE_RETIRING] = 0.4,
     [NODE_FRONTEND] = 0.1,
@@ -39,7 +39,7 @@ static const double quiet[FACTOR_NODES] = {
     [NODE_STORE] = 0.02,
 };
 
-/* What a quiet fragment spends this time: leaves that jitter, and what they sum up to. */
+/* Computes what a quiet fragment spends this time: jittered leaves, and their sums. */
 static void spend(struct run *run, double noise, double *spent)
 {
 	for (int node = FACTOR_NODES; node-- > 0;) {
@@ -81,7 +81,7 @@ static void fill(struct run *run, const double *extra, const double *counts, uns
 	bundle->end_ns = bundle->start_ns + bundle->sum_ns;
 }
 
-/* One computation of a rank at t (ns since the start). */
+/* Makes one computation of a rank at t (ns since the start). */
 static void compute(struct run *run, int rank, int state, double t, unsigned groups, struct vapro_bundle *bundle)
 {
 	double extra[FACTOR_NODES] = {0}, counts[FACTOR_NODES], noise = 1 + 0.002 * sim_gauss(&run->seed);
@@ -234,7 +234,7 @@ static unsigned groups_of(const struct analysis *analysis, struct answer *answer
 
 #define TOGETHER 4
 
-/* What the kernel side does with fragments that are neither long nor new; a state's. */
+/* Merges fragments of a state that are neither long nor new, as the kernel side does. */
 static void merge(const struct run *run, struct analysis *analysis, struct vapro_bundle *held,
 		  const struct vapro_bundle *bundle)
 {
@@ -302,7 +302,7 @@ void why_go(struct run *run, struct answer *answer)
 	memset(run->put, 0, sizeof(run->put));
 	sim_config(&config);
 	if (run->progressive)
-		config.window_s = 3; /* the variance lasts for several */
+		config.window_s = 3; /* the variance lasts for several windows */
 	if (run->window > 0)
 		config.window_s = run->window;
 	analysis = analysis__new(&config, VAPRO_BY_INSTRUCTIONS);
@@ -391,7 +391,7 @@ void why_assert_levels(const struct answer *answer)
 			if (!strcmp(answer->factor[k].parent, answer->factor[i].parent) && !answer->factor[k].implied)
 				sum += answer->factor[k].share;
 		}
-		/* A level of nothing but insignificant counts holds nothing. */
+		/* A level of insignificant counts only is empty. */
 		if (sum > 0 && fabs(sum - 1) > 1e-6) {
 			why_show(answer);
 			fail_msg("the level of %s sums to %g", answer->factor[i].name, sum);

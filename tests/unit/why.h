@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A job of four ranks whose rank 1 is slow for 6 s (12 to 18 s after its start) for a reason that the test
- * knows, through the whole analysis; and what the analysis answered. Shared by the tests of why.
+ * knows, through the whole analysis; and the analysis's diagnosis. Shared by the tests of why.
  */
 #ifndef VAPRO_TESTS_WHY_H
 #define VAPRO_TESTS_WHY_H
@@ -22,34 +22,34 @@
 #define SLOW 1
 #define ALL_GROUPS ((1U << COUNTER_GROUPS) - 1)
 
-/* Of each leaf of a quiet fragment. */
+/* Jitters of each leaf of a quiet fragment. */
 extern const double why_jitters[2];
 
 struct cause {
 	enum factor_node node;
-	double share; /* of BASE_NS, on top; of a count its price */
+	double share; /* extra share of BASE_NS; for a count its price */
 	double every; /* 1: all fragments in the time, else that share of them */
 };
 
 struct run {
 	struct cause causes[3];
-	unsigned groups; /* of counters that are on; all stages at once, or as the driver wishes */
+	unsigned groups; /* counter groups that are on: all stages at once, or those that the driver requests */
 	bool progressive;
-	bool kernel_blind; /* nobody tells the kernel's time */
+	bool kernel_blind; /* the kernel's time is unobserved */
 	bool always;	   /* slow from the start to the end */
 	bool rare;	   /* some fragments of other work, few and long, at the same time */
-	bool hidden;	   /* causes cost time that no factor tells, beside counts */
-	double jitter;	   /* of each leaf of a quiet fragment */
-	bool merged;	   /* neighbours of a state come as one, slow ones and others apart */
-	double better;	   /* share of frontend that goes while it is slow: of this, less is better */
+	bool hidden;	   /* causes cost time that no factor shows, beside counts */
+	double jitter;	   /* jitter of each leaf of a quiet fragment */
+	bool merged;	   /* neighbours of a state come merged, slow and other fragments apart */
+	double better;	   /* share of frontend that vanishes during the slow time: less frontend is better */
 	double seconds;
 	const struct vapro_selection *selection;
 	bool places;
 	uint64_t seed;
-	double put[FACTOR_NODES]; /* the truth: what causes added, of BASE_NS */
-	/* a question in the midst of the run, of a copy */
+	double put[FACTOR_NODES]; /* the truth: share of BASE_NS that causes added */
+	/* a query to a copy during the run */
 	const struct vapro_selection *question;
-	double ask_at, remember, window; /* s; window 0: as it is */
+	double ask_at, remember, window; /* s; window 0: the default */
 	uint64_t remember_bytes;
 	struct asked *asked;
 };
@@ -75,39 +75,39 @@ struct answer {
 		enum vapro_class class;
 	} chosen[3];
 	uint32_t chosen_count, rares;
-	struct result_rare rare; /* the last one told */
+	struct result_rare rare; /* the last reported one */
 	int requests[64];
 	char expands[64][24];
 	int request_count;
 };
 
-/* What a copy has answered, in memory that is shared with it. */
+/* Response of a copy, in memory shared with the copy. */
 struct asked {
 	struct answer answer;
 	uint32_t jobs;
-	double begin, end; /* of what is kept, s */
+	double begin, end; /* bounds of retained data, s */
 	uint64_t fragments;
 	double judged;
 };
 
-/* The whole run, and what was told in it. */
+/* Does the whole run, and gathers its reports. */
 void why_go(struct run *run, struct answer *answer);
 
-/* As the daemon asks: a copy is spoilt, the analysis goes on as if nothing had been. The answer is in run->asked. */
+/* Queries a copy, as the daemon does, so the analysis goes on unchanged. The response is in run->asked. */
 void why_ask(const struct run *run, struct analysis *analysis);
 
-/* What was told of a factor, or NULL. */
+/* Returns the report on a factor, or NULL. */
 const struct why_factor *why_find(const struct answer *answer, const char *name);
 void why_show(const struct answer *answer);
 
-/* A factor's share of the whole loss, by the way down the tree. */
+/* Returns a factor's share of the whole loss, along the path down the tree. */
 double why_of_all(const struct answer *answer, const char *name);
 
-/* The factor is told to within that many points of the whole loss; it and what holds it are major, and nobody else. */
+/* Expects the factor to within that many points of the whole loss; only the factor and its ancestors are major. */
 void why_expect_only(const struct answer *answer, enum factor_node node, double points);
 void why_assert_levels(const struct answer *answer);
 
-/* Keeps the furthest that any answer was from the truth; prints it and begins anew. */
+/* Notes the greatest distance of any response from the truth; prints it and begins again. */
 void why_measure(double found, double truth, const char *name);
 void why_tell_worst(const char *group);
 

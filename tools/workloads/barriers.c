@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Threads that compute and meet at a pthread barrier: --threads, --rounds, --delay seconds before the
- * first one. Prints how often a thread entered the barrier.
+ * first round. Prints how often a thread entered the barrier.
  */
 #include <getopt.h>
 #include <pthread.h>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Many MPI calls a second on every rank, with fixed work between them: what the governor must make coarser
- * before it makes it blind. By default a step is four MPI_Irecv and four MPI_Isend to the neighbours, one
+ * Many MPI calls a second on every rank, with fixed work between them: the governor must observe them more
+ * coarsely before it stops. By default a step is four MPI_Irecv and four MPI_Isend to the neighbours, one
  * MPI_Waitall, and work; --start starts eight persistent requests instead; --sendrecv has one MPI_Sendrecv
  * per step, which can wait and therefore cannot be dropped.
  *
  *   mpirun -n 2 busy_calls [--rate 10000] [--seconds 30] [--delay 3] [--start | --sendrecv] [--log DIR]
  *
- * The work of a step is so many iterations of lcg() that the rate is reached on quiet CPUs (each rank
- * measures the speed of its CPU; the fastest one's counts for all), so a rank that is disturbed falls behind.
- * Every 256 steps rank 0 says with an MPI_Bcast whether the time is over. Ranks pin themselves. Rank 0 prints
- * {"ready":true,"pid":P} before the first call, and at the end calls, steps, seconds and a checksum as JSON, which
- * depends on the number of steps and ranks alone.
+ * The work of a step is the number of lcg() iterations that reaches the rate on quiet CPUs (each rank
+ * measures the speed of its CPU; the fastest CPU sets the number for all), so a disturbed rank falls behind.
+ * Every 256 steps rank 0 sends with an MPI_Bcast whether the time is over. Ranks pin themselves. Rank 0 prints
+ * {"ready":true,"pid":P} before the first call, and at the end calls, steps, seconds and a checksum as JSON; the
+ * checksum depends on the number of steps and ranks alone.
  */
 #include <getopt.h>
 #include <mpi.h>
@@ -20,10 +20,10 @@
 #include "truth.h"
 
 #define PAIRS 4
-#define WORDS 16	    /* per message */
+#define WORDS 16	    /* words per message */
 #define CHECKED 256	    /* steps between two looks at the clock */
-#define CALL_NS 700	    /* of a step, for each of its calls; a guess, since it only sets the rate */
-#define MEASURED 2000000ULL /* iterations, whose time tells the speed of the CPU */
+#define CALL_NS 700	    /* time of each call in a step; a guess, since it only sets the rate */
+#define MEASURED 2000000ULL /* iterations that measure the speed of the CPU */
 
 enum mode { POSTS, START, SENDRECV };
 
@@ -71,7 +71,7 @@ static void swap(struct exchange *exchange)
 static double ns_per_iteration(void)
 {
 	double least = 1e18, most;
-	volatile uint64_t seed = 1; /* nothing is worked out at another time */
+	volatile uint64_t seed = 1; /* prevents computation at compile time */
 
 	for (int i = 0; i < 5; i++) {
 		uint64_t begin_ns = now_ns();
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 		truth__leave(&log);
 		sink = lcg(sink, iterations);
 		truth__enter(&log, 1);
-		/* what is sent does not depend on the speed that was measured */
+		/* the data sent does not depend on the measured speed */
 		exchange.out[step % PAIRS][0] = step + (uint64_t)rank;
 		swap(&exchange);
 		if (step % CHECKED == CHECKED - 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that has nothing to do with MPI, to measure what monitoring costs everybody else: the time
+ * A program without MPI, to measure what monitoring costs other processes: the time
  * of read() of one byte from /dev/zero, of fork and exec of /bin/true, or of a context switch between two processes on
  * one CPU that hand a byte to and fro.
  *
@@ -78,7 +78,7 @@ static double switch_batch(void)
 	return (double)(now_ns() - begin_ns) / SWITCHES_PER_BATCH;
 }
 
-/* The other of two that switch; it ends with the pipes. */
+/* Starts the other of two processes that switch; it ends when the pipes close. */
 static void start_other(void)
 {
 	int there[2], back[2];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Conjugate gradients as NPB's CG does them: several sparse matrices of different sizes and shapes, one
- * after the other, their rows in blocks over the ranks, so that the same three places in the program do
- * many workloads. Logs the true work of each computation (path.h).
+ * Conjugate gradients as in NPB's CG: several sparse matrices of different sizes and shapes, one after
+ * the other, their rows in blocks over the ranks, so that the same three places in the program have many
+ * workloads. Logs the true work of each computation (path.h).
  *
  *   mpirun -n 2 cg --rounds 10 --log DIR
  */
@@ -36,7 +36,7 @@ static const struct {
 
 #define SYSTEMS (int)(sizeof(shapes) / sizeof(shapes[0]))
 
-/* Columns of a row beside the diagonal; returns how many. */
+/* Fills columns of a row beside the diagonal; returns how many. */
 static int columns_of(enum shape shape, int n, int degree, int row, int *columns)
 {
 	int side = (int)sqrt(n), count = 0;
@@ -58,7 +58,7 @@ static int columns_of(enum shape shape, int n, int degree, int row, int *columns
 			columns[count++] = (row + n - i * i) % n;
 		}
 		break;
-	case RANDOM: /* a fixed number a row, wherever */
+	case RANDOM: /* a fixed number per row, anywhere */
 		for (int i = 0; i < degree; i++)
 			columns[count++] = (int)(lcg((uint64_t)row * 31 + (uint64_t)i, 2) >> 33) % n;
 		break;
@@ -97,7 +97,7 @@ static void build(struct matrix *matrix, int system, int rank, int ranks)
 static double *direction, *residual, *solution, *product, *whole;
 static struct path path;
 
-/* One solve. The three computations: product and its norm, the updates and theirs, the new direction. */
+/* Solves once, in three computations: the product and its norm, the updates and their norm, the new direction. */
 static double solve(const struct matrix *matrix)
 {
 	double rho = 0, sum, all, alpha, beta;

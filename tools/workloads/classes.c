@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Several classes of work on one edge of the State Transition Graph: call-site and arguments are the
- * same, the number of instructions is not. Tells how much CPU time the work took by the thread's own
- * clock, which counters summed over switches and migrations must agree with.
+ * same, the number of instructions is not. Prints the CPU time of the work by the thread's own clock,
+ * which counters summed over switches and migrations must agree with.
  *
  *   mpirun -n 1 classes --classes 7 --rounds 30 --us 5000 [--migrate] [--delay 3]
  *
@@ -18,7 +18,7 @@
 #include "common.h"
 #include "truth.h"
 
-#define SLICES 4 /* of a piece of work; between them it may move */
+#define SLICES 4 /* slices of a piece of work; the thread may move between slices */
 
 static uint64_t cpu_ns(void)
 {

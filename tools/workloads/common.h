@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the test workloads share: a unit of fixed work whose result is known, numbers from the command
- * line, and pinning.
+ * Functions that the test workloads share: a unit of fixed work with a known result, numbers from the
+ * command line, and pinning.
  */
 #ifndef VAPRO_WORKLOAD_COMMON_H
 #define VAPRO_WORKLOAD_COMMON_H
@@ -55,8 +55,8 @@ static inline void pin(int cpu)
 }
 
 /*
- * Time for an observer to attach: until the file that VAPRO_GO names is there (at most two minutes), so
- * that a test does not depend on how fast the machine is; without VAPRO_GO the given seconds.
+ * Waits for an observer to attach: until the file that VAPRO_GO names exists (at most two minutes), so
+ * that a test does not depend on the machine's speed; without VAPRO_GO the given seconds.
  */
 static inline void wait_for_observer(double seconds)
 {
@@ -70,7 +70,7 @@ static inline void wait_for_observer(double seconds)
 		usleep(10000);
 }
 
-/* Rank R goes to CPU R modulo the number of CPUs. */
+/* Pins rank R to CPU R modulo the number of CPUs. */
 static inline void pin_rank(int rank)
 {
 	pin(rank % (int)sysconf(_SC_NPROCESSORS_ONLN));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A team of 8 threads that share two CPUs without being in each other's way: the last one, the victim,
+ * A team of 8 threads that share two CPUs without disturbing each other: the last thread, the victim,
  * computes alone on CPU 0, the others a little each, one after the other, on CPU 1, and all of them
  * meet. Then the team rests. The same source for pthreads and, compiled for it, OpenMP: there each
- * round is a parallel region, whose end is where the threads meet.
+ * round is a parallel region, at whose end the threads meet.
  *
  *   crew [--threads N] [--seconds T] [--delay T] [--log DIR] [--vary F]
  *
- * Each piece of work takes up to F times its least longer, at random (--vary; 0: none does).
+ * --vary F makes each piece of work longer, at random, by up to F times its least duration.
  * Each thread logs its own work (truth.h, DIR/truth.THREAD). Prints pid and, in order, tids.
  */
 #include <getopt.h>
@@ -43,7 +43,7 @@ static void settle(int me)
 	truth__open(&logs[me], directory, "truth", me, (size_t)rounds);
 }
 
-/* The same work whatever the compiler: none may compute several steps at once. */
+/* Does the same work with any compiler: none may compute several steps at once. */
 static uint64_t steps(uint64_t x, uint64_t n)
 {
 	while (n--) {
@@ -53,7 +53,7 @@ static uint64_t steps(uint64_t x, uint64_t n)
 	return x;
 }
 
-/* The others take turns: who starts when is the same in each round. */
+/* Does a thread's work: the threads other than the victim run one by one, in the same order in each round. */
 static void work(int me)
 {
 	bool victim = me == count - 1;

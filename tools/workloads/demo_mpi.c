@@ -3,12 +3,12 @@
  * The demo's MPI program: a loop of about 20 ms with four kernels of fixed work (relaxation sweeps, dot
  * products, tridiagonal solves, a walk through a random table), exchange between neighbours (Sendrecv;
  * Irecv, Isend, Waitall), collectives (Allreduce, now and then Bcast) and file IO (pwrite and fsync).
- * Each rank logs the time of each segment between two calls: the truth that vaprod's findings are
- * compared with (truth.h).
+ * Each rank logs the time of each segment between two calls (truth.h): the truth for a comparison with
+ * vaprod's findings.
  *
  * Each kernel waits for its own last result, from data that a core's first cache holds: a neighbour on the
- * same core of a virtual machine's host, or in its caches, slows it little. What slows it is what the demo
- * is about: somebody who takes the CPU.
+ * same core of a virtual machine's host, or in its caches, slows it little. Only the subject of the demo
+ * slows it: another process that takes the CPU.
  *
  *   mpirun -n 2 demo_mpi --seconds 30 --log DIR --scratch DIR --bind
  *
@@ -36,10 +36,10 @@ enum {
 	BCAST_EVERY = 8,
 	HALO = GRID,
 	BLOCK = 16 * 1024, /* bytes of one write */
-	BLOCKS = 64,	   /* the file is written round and round */
+	BLOCKS = 64,	   /* blocks of the file, written cyclically */
 };
 
-/* Segments, by the place in the program where they run. */
+/* Segments by their place in the program. */
 enum {
 	SEG_RELAX = 1,	 /* Waitall -> Sendrecv */
 	SEG_DOT,	 /* Sendrecv -> Allreduce */
@@ -59,7 +59,7 @@ static double pivot[SYSTEM], unknown[SYSTEM];
 static uint32_t table[TABLE];
 static char block[BLOCK];
 
-/* Keeps the compiler from doing a repeated computation once. */
+/* Prevents the compiler from merging repeated computations. */
 #define repeat_honestly() __asm__ volatile("" ::: "memory")
 
 static void prepare(void)
@@ -86,7 +86,7 @@ static void prepare(void)
 	}
 }
 
-/* Gauss-Seidel: each point waits for the one before it. */
+/* Gauss-Seidel: each point waits for the previous point. */
 static __attribute__((noinline)) double relax(void)
 {
 	int sweep, i, j;
@@ -112,7 +112,7 @@ static __attribute__((noinline)) double dots(void)
 	return sum;
 }
 
-/* Thomas' algorithm for -1, 3, -1: each pivot waits for the one before it, each unknown for the one behind it. */
+/* Thomas' algorithm for -1, 3, -1: each pivot waits for the previous pivot, each unknown for the next unknown. */
 static __attribute__((noinline)) double solve(void)
 {
 	int n, i;
@@ -268,7 +268,7 @@ int main(int argc, char **argv)
 		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 		truth__leave(&log);
 
-		/* every rank has the same data, so what arrived is what this rank sent */
+		/* every rank has the same data, so a rank receives a copy of what it sent */
 		if (iteration == 0)
 			memcpy(first, results, sizeof(first));
 		if (memcmp(first, results, sizeof(first)) || memcmp(halo_in, halo_out, sizeof(halo_in)) ||

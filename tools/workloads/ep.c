@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Random pairs of normal deviates by Marsaglia's polar method, as NPB's EP does them: a loop that goes on
- * until so many were accepted, in batches of several sizes, and their statistics summed over the ranks.
- * How often the dice must be thrown differs from batch to batch by fractions of a percent: that is not
- * work that anybody asked for, so the true work of a computation (path.h) is how many were accepted.
+ * Random pairs of normal deviates by Marsaglia's polar method, as in NPB's EP: a loop that goes on until
+ * a number of pairs is accepted, in batches of several sizes, and their statistics summed over the ranks.
+ * The number of draws differs from batch to batch by fractions of a percent, which is no intended work:
+ * the true work of a computation (path.h) is the number of accepted pairs.
  *
  *   mpirun -n 2 ep --rounds 12 --log DIR
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A slow peer behind an IO call: every rank computes 5 ms of fixed work per iteration, and rank 1
- * reads 64 bytes from a FIFO that tools/inject/fifo_writer.c keeps full, until it stalls. The truth:
- * class io on rank 1, nothing of class computation.
+ * reads 64 bytes from a FIFO that tools/inject/fifo_writer.c keeps full, until the writer stalls. The
+ * truth: class io on rank 1, nothing of class computation.
  *
  *   mpirun -n 2 fifo_reader --fifo PATH --seconds 30 --log DIR --bind
  */

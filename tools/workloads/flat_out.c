@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Calls one attached, cheap MPI function (MPI_Send to MPI_PROC_NULL) flat out or at a given rate, and
- * counts its own calls: what vaprod's bundles and losses must add up to, and what its overhead cap
- * must tame. Calls are paced by spinning on the clock.
+ * counts its own calls: vaprod's bundles and losses must add up to that count, and its overhead cap
+ * must bound their cost. Calls are paced by spinning on the clock.
  *
  *   mpirun -n 1 flat_out --rate 300000 --seconds 30 [--delay 3] [--cpu N]
  *
@@ -15,7 +15,7 @@
 #include "common.h"
 #include "truth.h"
 
-/* Whatever else MPI does in this process happens before "ready" and after the result. */
+/* Makes the calls. All other activity of MPI in this process is before "ready" and after the result. */
 static uint64_t call(double seconds, double rate, uint64_t *elapsed_ns)
 {
 	uint64_t begin_ns = now_ns(), end_ns = begin_ns + (uint64_t)(seconds * 1e9), at_ns = begin_ns, calls = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A three-dimensional Fourier transform as NPB's FT does it: grids of different line lengths, one after
+ * A three-dimensional Fourier transform as in NPB's FT: grids of different line lengths, one after
  * the other, in slabs over the ranks; transforms along two directions, a transposition, and along the
  * third. Logs the true work of each computation (path.h).
  *
@@ -12,7 +12,7 @@
 #include "path.h"
 
 #define ITERATIONS 4
-#define LINE 256 /* longest */
+#define LINE 256 /* longest line */
 #define POINTS 65536
 
 enum { POINT, SWAP, BUTTERFLY, STAGE, MOVE, SUMMED };
@@ -26,7 +26,7 @@ static const struct {
 static double complex *field, *packed, *received, line[LINE], root[LINE / 2];
 static struct path path;
 
-/* In place, radix 2; the line has been copied here. */
+/* Transforms a copied line in place, radix 2. */
 static void transform(int n)
 {
 	for (int i = 1, j = 0; i < n; i++) {
@@ -58,7 +58,7 @@ static void transform(int n)
 	}
 }
 
-/* All lines that begin at first + i * apart; their points lie stride apart. */
+/* Transforms all lines that begin at i * apart; their points lie stride apart. */
 static void transform_lines(double complex *points, int lines, int apart, int n, int stride)
 {
 	for (int i = 0; i < lines; i++) {
@@ -73,7 +73,7 @@ static void transform_lines(double complex *points, int lines, int apart, int n,
 	}
 }
 
-/* One step on slabs of z: field[z][y][x] becomes received[x][y][z] on slabs of x. */
+/* Does one step on slabs of z: field[z][y][x] becomes received[x][y][z] on slabs of x. */
 static double step(int grid, int ranks)
 {
 	int x = grids[grid].x, y = grids[grid].y, z = grids[grid].z, slab = z / ranks, part = x / ranks;

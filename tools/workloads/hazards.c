@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What programs do that an observer in their text could break: each hazard does its thing, and prints
- * and exits the same whoever looks on.
+ * Actions of programs that an observer in their text could break: each hazard acts, and its output and
+ * exit code are the same with and without an observer.
  *
  *   mpirun -n 1 hazards HAZARD [GO [FILE]]
  *
- * Prints {"ready":true,"pid":P}, waits until the file GO is there (then it is watched), and does it.
- * Last line: result HAZARD TEXT calls NAME=N... with the MPI calls that it made since GO.
+ * Prints {"ready":true,"pid":P}, waits until the file GO exists (the process is then observed), and acts.
+ * Last line: result HAZARD TEXT calls NAME=N... with the MPI calls of the process since GO.
  *
  *   cancel    a thread blocked in read() is cancelled; its cleanup handlers run
  *   longjmp   out of an MPI error handler, so over the MPI call, and over callers of MPI
@@ -18,8 +18,8 @@
  *   setuid    a setuid program is executed by a user without rights (FILE: a setuid copy of this)
  *   exec      the process itself becomes another program
  *   signals   handlers write during MPI calls, on their own stack
- *   seccomp   an allow-list filter that kills, put on while watched
- *   filtered  the same filter, put on before GO
+ *   seccomp   an allow-list filter that kills, installed while observed
+ *   filtered  the same filter, installed before GO
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -58,7 +58,7 @@ static void wait_for(const char *go)
 		pause_ms(10);
 }
 
-/* Exit code of a child, 128 + its signal. */
+/* Returns the exit code of a child, or 128 + its signal. */
 static int code_of(pid_t child)
 {
 	int status = 0;
@@ -231,7 +231,7 @@ static int run_exec(void)
 
 /* ---- seccomp */
 
-/* Everything that kernels had before return probes became a system call; the rest kills. */
+/* Installs a filter: it allows all calls older than the one of return probes; other calls kill. */
 static int put_filter(void)
 {
 	struct sock_filter filter[] = {
@@ -248,7 +248,7 @@ static int put_filter(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* Whether the filter does kill: a child tries a number of the gap. */
+/* Returns whether the filter kills: a child tries a number of the gap. */
 static int try_filter(void)
 {
 	pid_t child = fork();

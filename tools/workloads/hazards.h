@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the two parts of hazards share: hazards.c and hazards_stacks.c. */
+/* Declarations that hazards.c and hazards_stacks.c share. */
 #ifndef VAPRO_WORKLOAD_HAZARDS_H
 #define VAPRO_WORKLOAD_HAZARDS_H
 
@@ -19,7 +19,7 @@ static inline void allreduce(int *sum)
 /* Gives MPI_COMM_SELF an attribute; whenever MPI copies that communicator it calls `in_copy`. Returns its key. */
 int call_in_copy(void (*in_copy)(void));
 
-/* The hazards that leave a stack, or go to another one; they return the exit code. */
+/* The hazards that leave or switch a stack; they return the exit code. */
 int jump(void);
 int switch_contexts(void);
 int callback(bool above);

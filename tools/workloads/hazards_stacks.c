@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The hazards that leave a stack, or go to another one: longjmp, contexts, below, above and signals (hazards.c). */
+/* The hazards that leave or switch a stack: longjmp, contexts, below, above and signals (hazards.c). */
 #include "hazards.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ int jump(void)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
 	for (volatile int i = 0; i < TIMES; i++) {
 		if (!setjmp(before))
-			MPI_Send(&byte, 1, MPI_BYTE, 7, 1, MPI_COMM_WORLD); /* there is no such rank */
+			MPI_Send(&byte, 1, MPI_BYTE, 7, 1, MPI_COMM_WORLD); /* no such rank exists */
 		else
 			out++;
 		if (i % 2)
@@ -63,7 +63,7 @@ int jump(void)
 
 /* ---- contexts */
 
-static ucontext_t contexts[3]; /* of main and two others */
+static ucontext_t contexts[3]; /* contexts of main and two others */
 static char stacks[2][STACK];
 static int context_sums[2];
 
@@ -98,7 +98,7 @@ int switch_contexts(void)
 
 /* ---- callback */
 
-static int base, other; /* the context that copies a communicator, and the one that the callback goes to */
+static int base, other; /* context that copies a communicator, and context of the callback */
 static int other_sum;
 
 static void (*copy_callback)(void);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * MPI and threads in one program. Rounds of: every thread of an OpenMP team computes, then thread 0
- * reduces over the ranks (MPI_THREAD_FUNNELED); or, with --multiple, every thread exchanges with its
- * like on the neighbour by itself (MPI_THREAD_MULTIPLE), thread T T + 1 times a round, those with odd numbers
+ * reduces over the ranks (MPI_THREAD_FUNNELED); or, with --multiple, every thread exchanges with the same
+ * thread of the neighbour (MPI_THREAD_MULTIPLE), thread T T + 1 times a round, threads with odd numbers
  * by MPI_Sendrecv_replace.
  *
  *   mpirun -n 2 hybrid [--multiple] [--threads N] [--rounds N] [--delay T] [--log DIR]
  *
  * Writes DIR/calls.RANK: "THREAD TID CALLS" for each thread that calls MPI in a round, and DIR/truth.RANK
- * without segments, for who looks for the pids.
+ * without segments, for programs that need the pids.
  */
 #include <getopt.h>
 #include <mpi.h>

@@ -2,7 +2,7 @@
 /*
  * MPI and OpenMP in one program, the same work in each round: a region of 3 ms, an exchange with the neighbours, a
  * region of 1.5 ms with a barrier in its middle, a reduction over all ranks; MPI is called between regions only. With
- * --late-share the last thread of a rank is the late one.
+ * --late-share the last thread of a rank is late.
  *
  *   mpirun -n 2 hybrid_steps [options of loop.h]
  */

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A fixed number of iterations with a result that is known beforehand, for tests that disturb or kill
- * the observer: results must be right and iterations as fast as before. Each iteration computes 3 ms,
+ * A fixed number of iterations with a known result, for tests that disturb or kill the observer:
+ * results must be right and iterations as fast as before. Each iteration computes 3 ms,
  * exchanges with the neighbour, computes 2 ms and reduces.
  *
  *   mpirun -n 2 iterate --iterations 1000 --log DIR --bind
  *
  * Writes, every half second and at the end, DIR/truth.RANK (segments) and DIR/iterations.RANK (number,
  * start and duration of each iteration; both in the form of truth.h). The expected result is computed
- * by matrix powers, without iterating; exits with 1 where the program's own differs.
+ * by matrix powers, without iterating; the program exits with 1 where its result differs.
  *
- * With --late-share S a rank that gets SIGUSR1 computes S times as much on top, for the same result, until it
- * gets SIGUSR2: a rank that comes late by its own work.
+ * With --late-share S a rank that gets SIGUSR1 computes S times as much on top, for the same result, until
+ * SIGUSR2: a rank that is late because of its own work.
  */
 #include <getopt.h>
 #include <mpi.h>
@@ -43,7 +43,7 @@ static void listen_for_lateness(void)
 	sigaction(SIGUSR2, &action, NULL);
 }
 
-/* The steps, and where this rank is late so many times as much on top. */
+/* Computes the steps, and where this rank is late late_share times as many on top. */
 static uint64_t compute(uint64_t x, uint64_t steps, double late_share)
 {
 	if (late)
@@ -51,7 +51,7 @@ static uint64_t compute(uint64_t x, uint64_t steps, double late_share)
 	return lcg(x, steps);
 }
 
-/* x' = a x + c; the sum adds each iteration's last x. On the vector (x, sum, 1). */
+/* Acts on the vector (x, sum, 1): x' = a x + c; the sum adds each iteration's last x. */
 struct matrix {
 	uint64_t m[3][3];
 };
@@ -90,7 +90,7 @@ static uint64_t first_value(int rank)
 	return 12345 + (uint64_t)rank * 1000003;
 }
 
-/* The sum over all ranks and iterations of the value that each iteration ends with. */
+/* Returns the sum of each iteration's last value over all ranks and iterations. */
 static uint64_t expected_sum(int size, uint64_t iterations)
 {
 	struct matrix step = steps_at_once(FIRST_STEPS + SECOND_STEPS);
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 	};
 	uint64_t iterations = 1000, i, x, other, theirs, all, sum = 0, wrong = 0, begin_ns, start_ns, end_ns, flush_ns;
 	int rank, size, left, right, opt, failed;
-	/* what the neighbour sends, from what it sent before */
+	/* the neighbour's message, from its previous message */
 	struct matrix neighbour = steps_at_once(FIRST_STEPS), whole = steps_at_once(FIRST_STEPS + SECOND_STEPS);
 	const char *log_dir = NULL;
 	struct truth log, times;

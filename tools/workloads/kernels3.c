@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Three kernels of different work that take turns before one call-site: without counts of instructions a tool that
- * compares the durations of this state must find out that they are three workloads.
+ * Three kernels of different work that alternate before one call-site: without counts of instructions a tool that
+ * compares the durations of this state must find that there are three workloads.
  *
  *   mpirun -n 2 kernels3 [options of loop.h]
  */

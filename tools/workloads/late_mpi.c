@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that runs for a while before it has any MPI, as an interpreter has until its script imports
- * one: it opens Open MPI's library after --delay seconds, calls MPI_Barrier every 10 ms for --seconds,
- * and can fork a child (--fork) that sleeps, or calls the library it inherited (--fork-calls), which a
- * rank's child must not but does.
+ * A program that runs for a while before it loads MPI, as an interpreter does until its script imports
+ * MPI: it opens Open MPI's library after --delay seconds, calls MPI_Barrier every 10 ms for --seconds,
+ * and can fork a child (--fork) that sleeps, or calls the inherited library (--fork-calls), which MPI
+ * forbids.
  *
  *   late_mpi --delay 2 --seconds 3
  *
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 		if (!child) {
 			for (int i = 0; i < (int)(seconds * 50); i++) {
 				if (calls)
-					send(&count, 0, byte, -2, 1, world); /* MPI_PROC_NULL: to nobody */
+					send(&count, 0, byte, -2, 1, world); /* MPI_PROC_NULL: no receiver */
 				rest(0.01);
 			}
 			_exit(0);

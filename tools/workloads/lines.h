@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Cache lines that a workload and an injector share, in a file that both map. Whoever writes one takes it out of
- * the other's caches: that slows a core on the CPU, on any machine with two, without taking the CPU.
+ * Cache lines that a workload and an injector share, in a file that both map. A write removes the line from the
+ * other's caches: this slows a core on the CPU, on any machine with two, without using that CPU.
  */
 #ifndef VAPRO_WORKLOAD_LINES_H
 #define VAPRO_WORKLOAD_LINES_H
@@ -16,13 +16,13 @@
 #define LINES 4096
 
 struct line {
-	uint32_t next; /* the workload follows these: each access waits for the one before */
+	uint32_t next; /* link that the workload follows: each access waits for the previous one */
 	uint32_t pad;
-	volatile uint64_t written; /* by the injector */
+	volatile uint64_t written; /* written by the injector */
 	uint64_t rest[6];
 };
 
-/* All lines of a file, which is made where create says so. Exits with 1 where that fails. */
+/* Maps all lines of a file, which `create` makes first. Exits with 1 on failure. */
 static inline struct line *map_lines(const char *path, int create)
 {
 	int fd = open(path, O_RDWR | (create ? O_CREAT | O_TRUNC : 0), 0600);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The frame of a workload whose rounds all do the same work: its options, its truth log (truth.h), what it prints at
- * its end, and a rank that is late because it has more work while a signal says so.
+ * The frame of a workload whose rounds all do the same work: options, truth log (truth.h), the output at
+ * the end, and a rank that is late because it has more work while a signal says so.
  *
  *   --seconds T      run for T seconds (rank 0 decides), or
  *   --rounds N       for N rounds, for comparisons of the CPU time
@@ -12,7 +12,7 @@
  *   --bind           rank R runs on CPU R modulo the number of CPUs
  *
  * Prints, from rank 0: {"program":..,"rounds":..,"wrong":..,"wall_s":..,"cpu_s":..}, cpu_s being user and system time
- * of all ranks during the rounds. Knows no MPI.
+ * of all ranks during the rounds. This header knows no MPI.
  */
 #ifndef VAPRO_WORKLOAD_LOOP_H
 #define VAPRO_WORKLOAD_LOOP_H
@@ -28,7 +28,7 @@
 struct loop {
 	const char *name, *log_directory, *scratch;
 	double seconds, first_s, late_share;
-	uint64_t rounds; /* 0: by time */
+	uint64_t rounds; /* 0: limited by time */
 	bool bind;
 	int rank, size;
 	struct truth log;
@@ -44,7 +44,7 @@ static inline void loop__on_signal(int signal)
 	loop_is_late = signal == SIGUSR1;
 }
 
-/* Exits with 2 where an option is wrong. */
+/* Reads the options. Exits with 2 where an option is wrong. */
 static inline void loop__options(struct loop *loop, const char *name, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -89,7 +89,7 @@ static inline void loop__options(struct loop *loop, const char *name, int argc, 
 	}
 }
 
-/* Fixed work of about so many microseconds. A late one does more, for the same result. */
+/* Does fixed work of about `us` microseconds; a late rank does more, for the same result. */
 static inline uint64_t loop__compute(const struct loop *loop, uint64_t x, double us)
 {
 	uint64_t steps = (uint64_t)(us * (double)LCG_STEPS_PER_US);
@@ -99,7 +99,7 @@ static inline uint64_t loop__compute(const struct loop *loop, uint64_t x, double
 	return lcg(x, steps);
 }
 
-/* lcg() in as many operations as the number of steps has bits, to know the result of a whole run. */
+/* Computes lcg() in as many operations as `steps` has bits, for the expected result of a run. */
 static inline uint64_t lcg_after(uint64_t x, uint64_t steps)
 {
 	uint64_t factor = LCG_A, term = LCG_C;
@@ -122,7 +122,7 @@ static inline double loop__cpu_s(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Once rank and size are known. segments: records that a second of the log takes. Segments are named after it. */
+/* Opens the log, once rank and size are known. segments: records per second. Name the segments afterwards. */
 static inline void loop__open(struct loop *loop, double segments)
 {
 	struct sigaction action = {.sa_handler = loop__on_signal, .sa_flags = SA_RESTART};
@@ -135,7 +135,7 @@ static inline void loop__open(struct loop *loop, double segments)
 	truth__open(&loop->log, loop->log_directory, "truth", loop->rank, (size_t)(seconds * segments * 1.5) + 10000);
 }
 
-/* The work before the first round, without a call in it. */
+/* Does the work before the first round, without a call. */
 static inline void loop__first(const struct loop *loop)
 {
 	uint64_t end_ns = now_ns() + (uint64_t)(loop->first_s * 1e9), x = 1;
@@ -152,19 +152,19 @@ static inline void loop__begin(struct loop *loop)
 	truth__leave(&loop->log);
 }
 
-/* Whether the rounds are over, as rank 0 sees it. */
+/* Returns whether the rounds are over, for rank 0. */
 static inline bool loop__over(const struct loop *loop, uint64_t done)
 {
 	return loop->rounds ? done >= loop->rounds : (double)(now_ns() - loop->begin_ns) > loop->seconds * 1e9;
 }
 
-/* CPU time of this rank's rounds. */
+/* Returns the CPU time of this rank's rounds. */
 static inline double loop__spent_s(const struct loop *loop)
 {
 	return loop__cpu_s() - loop->begin_cpu_s;
 }
 
-/* Writes the log; wrong and cpu_s are of all ranks. Returns the program's exit code. */
+/* Writes the log; wrong and cpu_s are sums over all ranks. Returns the program's exit code. */
 static inline int loop__end(struct loop *loop, uint64_t rounds, uint64_t wrong, double cpu_s)
 {
 	double wall_s = (double)(now_ns() - loop->begin_ns) / 1e9;

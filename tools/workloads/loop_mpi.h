@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The frame of loop.h for programs of MPI: who is next to whom, and one decision of all ranks when to end. */
+/* The frame of loop.h for MPI programs: a ring of neighbours, and one decision of all ranks when to end. */
 #ifndef VAPRO_WORKLOAD_LOOP_MPI_H
 #define VAPRO_WORKLOAD_LOOP_MPI_H
 
@@ -30,8 +30,8 @@ static inline struct ring loop__start(struct loop *loop, const char *name, int a
 }
 
 /*
- * The round to end after, to be sent to the right: rank 0 chooses one that all ranks have heard of before they reach
- * it, since a round carries it from each rank to the next.
+ * Returns the last round, to be sent to the right: rank 0 chooses a round that all ranks learn before they reach
+ * it, since each round passes the number from each rank to the next.
  */
 static inline uint64_t ring__last(struct ring *ring, const struct loop *loop, uint64_t round)
 {
@@ -40,14 +40,14 @@ static inline uint64_t ring__last(struct ring *ring, const struct loop *loop, ui
 	return ring->last;
 }
 
-/* What the left neighbour says. */
+/* Receives the last round from the left neighbour. */
 static inline void ring__hear(struct ring *ring, uint64_t last)
 {
 	if (last)
 		ring->last = last;
 }
 
-/* Adds up what all ranks found and spent, ends MPI; the program's exit code. */
+/* Adds up errors and CPU time of all ranks, ends MPI, returns the program's exit code. */
 static inline int loop__finish(struct loop *loop, uint64_t rounds, uint64_t wrong)
 {
 	double cpu_s = loop__spent_s(loop), all_s;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * MPI behind two wrappers, as libraries of solvers have it: every phase of a step computes for a time of its
+ * MPI behind two wrappers, as in libraries of solvers: every phase of a step computes for a time of its
  * own and then calls exchange(), which calls send_receive(), which calls MPI_Sendrecv, or total(), which calls
  * all_reduce(), which calls MPI_Allreduce. By call-site all computations are the same two states; by the
  * caller of the outer wrapper each phase is one. Every so many steps a phase is left by longjmp.
  *
  *   nested [--seconds S] [--log DIR] [--rounds N] [--scale F] [--notes FILE]
  *
- * S: sleep before the first call; F: of computation; FILE gets a line each step, through the C library's buffer.
- * Prints a sum that depends on all that was exchanged.
+ * S: sleep before the first call; F: factor of computation; FILE gets a line each step, through the C library's
+ * buffer. Prints a sum that depends on all exchanged data.
  */
 /* The marks must stay on their lines. */
 /* clang-format off */
@@ -22,7 +22,7 @@
 #include "common.h"
 
 #define WORDS 64
-#define LEAVE_EACH 64 /* steps */
+#define LEAVE_EACH 64 /* steps between two longjmps */
 
 static uint64_t out[WORDS], in[WORDS], state = 1, calls;
 static int rank, size, leaves;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * OpenMP with hot small regions: in each round a hundred regions of some 12 us, of two kinds, then one of 2 ms. A team
- * of two enters some 60,000 regions a second. With --late-share thread 1 is the late one.
+ * of two enters some 60,000 regions a second. With --late-share thread 1 is late.
  *
  *   omp_small [options of loop.h]        prints {"ready":true,"pid":P,"tids":[..]} first
  *
- * The truth log is that of the first thread: from before the first region to the end of the last of a kind.
+ * The first thread writes the truth log: from before the first region to the end of the last region of a kind.
  */
 #include <omp.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ static uint64_t part[THREADS_MAX][8]; /* one cache line each */
 
 static uint64_t work(int thread, uint64_t x, double us)
 {
-	/* the signal is for one thread */
+	/* the signal makes one thread late */
 	return thread == 1 ? loop__compute(&loop, x, us) : lcg(x, (uint64_t)(us * (double)LCG_STEPS_PER_US));
 }
 
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 	if (threads > THREADS_MAX)
 		omp_set_num_threads(threads = THREADS_MAX);
 	loop__options(&loop, "omp_small", argc, argv);
-	loop.bind = false; /* OMP_PROC_BIND is for that */
+	loop.bind = false; /* OMP_PROC_BIND pins the threads */
 	loop__open(&loop, 800);
 	truth__name(&loop.log, SEG_SMALL, "small regions");
 	truth__name(&loop.log, SEG_LARGE, "large region");

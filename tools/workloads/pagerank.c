@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Personalised PageRank over a synthetic power-law graph, vertices in two blocks or more over the ranks: a
- * few queries, the same in each round. While few vertices have something to pass on they push it to their
- * neighbours, through bins by destination; where many have, all vertices pull from theirs. What a query
- * knows of its vertices lies in blocks that are opened when they are first reached. Bins and blocks are
- * mapped anew, as allocators do with large buffers, so that memory touched for the first time tells what
- * instructions may not: how far the work leads. Logs the true work of each computation (path.h).
+ * few queries, the same in each round. While few vertices have residual to pass on they push it to their
+ * neighbours, through bins by destination; where many have, all vertices pull from theirs. The state of a
+ * query's vertices lies in blocks that are opened when they are first reached. Bins and blocks are mapped
+ * again each time, as allocators do with large buffers, so that memory touched for the first time shows
+ * what instructions may not: how far the work leads. Logs the true work of each computation (path.h).
  *
  *   mpirun -n 2 pagerank --rounds 12 --log DIR
  */
@@ -14,8 +14,8 @@
 #include "path.h"
 
 #define VERTICES 12288
-#define LINKS 6	 /* that each new vertex makes to others, the more likely the more they have */
-#define STEPS 16 /* of a query, at most */
+#define LINKS 6	 /* links of each new vertex, more likely to vertices with many links */
+#define STEPS 16 /* most steps of a query */
 #define DAMPING 0.85
 #define LEAST 4e-5 /* residual per edge that is worth passing on */
 #define DENSE 0.05 /* share of all edges from which on vertices pull */
@@ -36,18 +36,18 @@ struct update {
 	double value;
 };
 
-/* Of a vertex in one query. */
+/* State of a vertex in one query. */
 struct state {
 	double residual, score;
-	uint32_t queued; /* the step that put it on the list */
+	uint32_t queued; /* step that put the vertex on the list */
 	double history[STEPS];
 	char rest[PAGE / BLOCK - 8 * STEPS - 24];
 };
 
-static uint32_t *begin, *neighbour; /* of each vertex: its part of all edges */
+static uint32_t *begin, *neighbour; /* each vertex's part of all edges */
 static uint32_t mine, mine_end;	    /* own vertices */
-static uint32_t *list, listed;	    /* own ones that have enough to pass on */
-static bool stale;		    /* the list is not kept while vertices pull */
+static uint32_t *list, listed;	    /* own vertices with enough to pass on */
+static bool stale;		    /* the list is not updated while vertices pull */
 static double *share, *passed;
 static struct update *out, *in;
 static size_t bin_at[VERTICES / BIN + 1], bin_count[VERTICES / BIN], bins_size;
@@ -56,7 +56,7 @@ static size_t arena_used;
 static struct path path;
 static int ranks;
 
-/* By preferential attachment: ends of earlier edges are drawn, so that hubs get most. */
+/* Builds the graph by preferential attachment: ends of earlier edges are drawn, so that hubs get most. */
 static void build(void)
 {
 	size_t count = 0;
@@ -83,7 +83,7 @@ static void build(void)
 		neighbour[begin[ends[i]] + filled[ends[i]]++] = ends[i ^ 1];
 	free(ends);
 	free(filled);
-	/* room for all that can ever come to a bin */
+	/* room for the largest content of a bin */
 	for (int bin = 0; bin < VERTICES / BIN; bin++) {
 		bin_at[bin] = bins_size / sizeof(struct update);
 		bins_size += (begin[(bin + 1) * BIN] - begin[bin * BIN]) * sizeof(struct update);
@@ -91,7 +91,7 @@ static void build(void)
 	}
 }
 
-/* Memory that is not there yet, page by page as where it is scarce. */
+/* Maps untouched memory, in small pages as where memory is scarce. */
 static void *fresh(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -120,7 +120,7 @@ static struct state *state_of(uint32_t v)
 	return *block + v % BLOCK;
 }
 
-/* What is on the list goes to bins, and from them to one update for each vertex. Fills how many each rank gets. */
+/* Puts the list's residual into bins, and from bins into one update per vertex. counts: updates for each rank. */
 static void push(uint32_t step, int *counts)
 {
 	struct update *bins = fresh(bins_size);
@@ -168,7 +168,7 @@ static void push(uint32_t step, int *counts)
 	munmap(bins, bins_size);
 }
 
-/* What came becomes residual; who has enough of it is on the next list. Returns its edges. */
+/* Adds received updates to residuals; vertices with enough form the next list. Returns the list's edges. */
 static uint32_t take(uint32_t step, int count)
 {
 	uint32_t edges = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The true work of each computation between two MPI calls, told by the program itself: how often each
- * of its loops and branches ran. Two computations that ran all of them equally often did the same work,
- * whatever they took.
+ * The true work of each computation between two MPI calls, logged by the program itself: how often each
+ * of its loops and branches ran. Two computations with equal counts did the same work, whatever their
+ * durations.
  *
- *   path__ran(&path, BLOCK, times);   a loop or a branch ran so often
+ *   path__ran(&path, BLOCK, times);   a loop or a branch ran `times` times
  *   path__call(&path);                the next MPI call is due: the computation ends here
  *
- * Records stay in memory that was touched at start. File DIR/path.RANK, text: one line per computation,
- * in their order, from the first watched MPI call on: its counts. The last line is "end N".
+ * Records stay in memory that was touched at start. File DIR/path.RANK, text: one line of counts per
+ * computation, in order, from the first observed MPI call on. The last line is "end N".
  */
 #ifndef VAPRO_WORKLOAD_PATH_H
 #define VAPRO_WORKLOAD_PATH_H
@@ -26,7 +26,7 @@ struct path {
 	uint32_t ran[PATH_BLOCKS];
 	uint32_t (*records)[PATH_BLOCKS];
 	size_t count;
-	bool begun; /* what came before the first call was not watched */
+	bool begun; /* work before the first call was not observed */
 	int rank;
 	const char *directory;
 };
@@ -44,7 +44,7 @@ static inline void path__call(struct path *path)
 	memset(path->ran, 0, sizeof(path->ran));
 }
 
-/* Memory for size bytes that is there: no page of it faults later. */
+/* Allocates size bytes and touches them: no page faults later. */
 static inline void *touched(size_t size)
 {
 	void *memory = malloc(size);
@@ -56,7 +56,7 @@ static inline void *touched(size_t size)
 	return memset(memory, 0, size);
 }
 
-/* --rounds N and --log DIR; other options end the program with code 2. */
+/* Reads --rounds N and --log DIR; other options end the program with code 2. */
 static inline void path__options(int argc, char **argv, int *rounds, const char **directory)
 {
 	static const struct option options[] = {
@@ -74,7 +74,7 @@ static inline void path__options(int argc, char **argv, int *rounds, const char 
 	}
 }
 
-/* Says {"ready":true,"pid":P}, and waits for the observer. */
+/* Prints {"ready":true,"pid":P}, and waits for the observer. */
 static inline void path__open(struct path *path, const char *directory)
 {
 	memset(path, 0, sizeof(*path));
@@ -86,7 +86,7 @@ static inline void path__open(struct path *path, const char *directory)
 	wait_for_observer(1);
 }
 
-/* Returns 0, or 1 where the log could not be written or is not whole. */
+/* Writes the log. Returns 0, or 1 where the log could not be written or is not complete. */
 static inline int path__close(struct path *path)
 {
 	char name[4096];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * One call-site reached by two paths, another by one: with context-aware states the first makes two
+ * One call-site reached by two paths, another by one: with context-aware states the first site makes two
  * states, else one.
  *
  *   paths [--seconds S] [--log DIR] [--rounds N]     S: sleep before the first call

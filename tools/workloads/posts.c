@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * About 10,000 MPI calls a second and rank, of which eight of nine only post: in each round four Irecv, four Isend and
- * the Waitall of all, then 0.85 ms of work. What arrives is compared with what must.
+ * the Waitall of all, then 0.85 ms of work. Received data is compared with expected data.
  *
  *   mpirun -n 2 posts [options of loop.h]
  */

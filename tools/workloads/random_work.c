@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A program without fixed workload: in each iteration each rank computes three segments of random
- * length (uniform, 1 to 12 ms, different per rank and iteration). Nothing of it can be compared with
- * anything, so vaprod must claim next to no coverage and raise no alarm.
+ * length (uniform, 1 to 12 ms, different per rank and iteration). No two segments can be compared, so
+ * vaprod must claim next to no coverage and raise no alarm.
  *
  *   mpirun -n 2 random_work --seconds 30 --log DIR --bind
  */
@@ -19,7 +19,7 @@ enum { SEG_ONE = 1, SEG_TWO, SEG_THREE };
 
 static uint64_t seed;
 
-/* Work of a uniformly random length; returns its result. */
+/* Does work of a uniformly random length; returns its result. */
 static __attribute__((noinline)) uint64_t work(double min_ms, double max_ms)
 {
 	double share, units;

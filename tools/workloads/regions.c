@@ -3,7 +3,7 @@
  * An OpenMP program of many small parallel regions: 20 outlined functions, each called for some 20 us at a time,
  * so that two threads enter some 70,000 regions a second, and every hundredth round two large ones of about 1 ms.
  * --rounds of 18 small regions each, or --seconds; --elements of the small loops; --delay before the first round.
- * Prints the sum of all results, which depends on nothing but the options.
+ * Prints the sum of all results, which depends on the options alone.
  */
 #include <getopt.h>
 #include <omp.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Every way to complete non-blocking and persistent operations, between two ranks. The program keeps
- * book of what each completion is about and prints it at its end, per rank and marked source line:
+ * Every way to complete non-blocking and persistent operations, between two ranks. The program counts
+ * the requests of each completion and prints them at its end, per rank and marked source line:
  *   {"site":1,"requests":4,"calls":20,"min_bytes":216,"max_bytes":216}
  *
  *   requests [--seconds S] [--log DIR] [--rounds N]     S: sleep before the first call
@@ -18,7 +18,7 @@
 #include "common.h"
 
 #define SITES 20
-#define MANY 70 /* more than are followed in one call */
+#define MANY 70 /* requests of one call: more than vaprod follows */
 #define FOLLOWED 64
 #define LARGE 200000
 
@@ -42,7 +42,7 @@ static void post(int i, int bytes, MPI_Request *receive, MPI_Request *send)
 	MPI_Isend(out[i], bytes, MPI_BYTE, peer, i, MPI_COMM_WORLD, send); /* site 17 */
 }
 
-/* What was posted through one variable is waited for through another. */
+/* Posts requests through one variable and waits through another. */
 static void moved(void)
 {
 	MPI_Request one, other, all[4];
@@ -118,7 +118,7 @@ static void one_round(MPI_Request *persistent, MPI_Datatype derived)
 	MPI_Wait(&request[3], MPI_STATUS_IGNORE); /* site 3 */
 	note(4, 1, 8);
 	MPI_Wait(&request[1], MPI_STATUS_IGNORE); /* site 4 */
-	note(15, 2, 108); /* of the four two are null by now */
+	note(15, 2, 108); /* two of the four are null by now */
 	MPI_Waitall(4, request, MPI_STATUSES_IGNORE); /* site 15 */
 	by_any();
 	by_some();
@@ -135,7 +135,7 @@ static void one_round(MPI_Request *persistent, MPI_Datatype derived)
 	MPI_Wait(&persistent[0], MPI_STATUS_IGNORE); /* site 10 */
 	many();
 
-	/* completed where nobody looks; the same variables are used again */
+	/* completed by calls that are not observed; the same variables are used again */
 	MPI_Irecv(large_in, LARGE, MPI_BYTE, peer, 7, MPI_COMM_WORLD, &request[0]); /* site 16 */
 	MPI_Isend(large_out, LARGE, MPI_BYTE, peer, 7, MPI_COMM_WORLD, &request[1]); /* site 17 */
 	for (flag = 0; !flag;)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rounds of many short calls and one long computation, in phases: what the governor lets go, and what
- * it must not. A round is --short calls of MPI_Send to MPI_PROC_NULL from one place, MPI_Barrier on
+ * Rounds of many short calls and one long computation, in phases: the governor suppresses calls, and must
+ * not suppress the computation. A round is --short calls of MPI_Send to MPI_PROC_NULL from one place, MPI_Barrier on
  * MPI_COMM_SELF, and computation until the next round is due; rounds that are late follow at once, so
  * that the rate holds on a busy machine.
  *
  *   mpirun -n 1 rounds --us 2000 --phase 40:10 --phase 2:30 [--delay 3]
  *
- * --phase CALLS:SECONDS is the number of short calls of its rounds, and how long it lasts. Prints
+ * --phase CALLS:SECONDS is the number of short calls of a phase's rounds, and its duration. Prints
  * {"ready":true,"pid":P} before the first call, and at the end the calls of each phase as JSON.
  */
 #include <getopt.h>
@@ -17,7 +17,7 @@
 #include "truth.h"
 
 #define PHASES 8
-#define GAP_NS 3000 /* between short calls */
+#define GAP_NS 3000 /* gap between short calls */
 
 struct phase {
 	unsigned short_calls;

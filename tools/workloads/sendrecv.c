@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * About 10,000 MPI calls a second and rank, all of which can wait: MPI_Sendrecv after each 90 us of work, and nothing
- * else. What arrives is compared with what must.
+ * else. Received data is compared with expected data.
  *
  *   mpirun -n 2 sendrecv [options of loop.h]
  */
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 			     MPI_STATUS_IGNORE);
 		truth__leave(&loop.log);
 		ring__hear(&ring, in[0]);
-		/* all ranks compute the same */
+		/* all ranks compute the same values */
 		wrong += in[1] != value || in[2] != (uint64_t)ring.left;
 		if (ring.last && round + 1 >= ring.last)
 			break;

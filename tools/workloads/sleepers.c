@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Ranks that are nearly always asleep and meet in a barrier now and then: many of them fit on few CPUs,
- * so what a watcher needs to attach to them all, and to let go, is its own work and not theirs.
+ * so the time that an observer needs to attach to all ranks, and to detach, is that of its own work.
  *
  *   mpirun --oversubscribe -n 64 sleepers --seconds 30 [--period 2]
  *
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Barrier(MPI_COMM_WORLD);
 	begin = now_ns();
-	MPI_Bcast(&begin, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD); /* the same times for all: nobody waits for long */
+	MPI_Bcast(&begin, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD); /* the same times for all: no rank waits for long */
 	if (!rank) {
 		printf("{\"ready\":true,\"pid\":%d}\n", (int)getpid());
 		fflush(stdout);

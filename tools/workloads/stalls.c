@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Equal work over and over, which for a while takes longer: for tests of what the counters tell of it.
+ * Equal pieces of work, which for a while take longer: for tests of what the counters show.
  *
  *   mpirun -n 1 stalls --pieces 400 --us 2000 --idle-us 3000 --from 150 --to 350 --more-us 1500
  *   mpirun -n 1 stalls ... --device /dev/standin --kind 1 --stall-us 2000
  *
- * Each round works, sends to nobody, idles and sends again. From round --from on, up to --to, each
- * piece but every third takes longer: by more work of the same kind, or without any by standing still in a device
- * that is written {kind, ns} in each round (0 ns where it shall not). --alone: before all others on its
- * CPU, so that it is slow for no other reason. Prints {"ready":true,"pid":P}
- * before the first call (then waits --delay seconds), and what it did as JSON at the end.
+ * Each round works, sends to MPI_PROC_NULL, idles and sends again. From round --from on, up to --to, each
+ * piece but every third takes longer: by more work of the same kind, or without more work by a stall in a device
+ * to which each round writes {kind, ns} (0 ns: no stall). --alone: real-time priority on its CPU, so that
+ * the program is slow for no other reason. Prints {"ready":true,"pid":P}
+ * before the first call (then waits --delay seconds), and a summary of its work as JSON at the end.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -18,7 +18,7 @@
 #include "common.h"
 #include "truth.h"
 
-/* What the device is told. */
+/* A request to the device. */
 struct stall {
 	uint32_t kind, ns;
 };
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 			stall_us = number("--stall-us", optarg, 0, 1e6);
 			break;
 		case 'a':
-			sched_setscheduler(0, SCHED_FIFO, &first); /* where that is allowed */
+			sched_setscheduler(0, SCHED_FIFO, &first); /* where allowed */
 			break;
 		case 'd':
 			delay = number("--delay", optarg, 0, 1e4);
@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 		send_nothing();
 		usleep((useconds_t)idle_us);
 	}
-	/* a computation after each call: of the last one up to MPI_Finalize */
+	/* a computation follows each call: the last one ends at MPI_Finalize */
 	printf("{\"pieces\":%d,\"slow\":%llu,\"computations\":%d,\"seconds\":%.3f,\"result\":%llu}\n", pieces,
 	       (unsigned long long)slow, 2 * pieces, (double)(now_ns() - begin_ns) / 1e9, (unsigned long long)x);
 	MPI_Finalize();

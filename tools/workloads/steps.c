@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The same fixed sequence of MPI calls as steps.f90, call for call: what is seen of the two, under any
- * MPI library, kernel and CPU, must be the same graph (tests/stg_compare.py). Each call stands on one
+ * The same fixed sequence of MPI calls as steps.F90, call for call: the observed graphs of both, under any
+ * MPI library, kernel and CPU, must be the same (tests/stg_compare.py). Each call stands on one
  * source line that carries its number as a comment. No call depends on a clock or on chance.
  *
  *   steps [--seconds S] [--log DIR] [--rounds N]     S: sleep before the first call

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An OpenMP program: --threads, --regions, --delay seconds after the first region, which begins the
+ * An OpenMP program: --threads, --regions, --delay seconds after the first region, which starts the
  * team. In each region every thread computes, meets the others at a barrier, and computes again.
- * Prints how often a region's function ran, all threads together, and that of the second half.
+ * Prints how often a region's function ran in all threads together, and that number for the second half.
  */
 #include <getopt.h>
 #include <omp.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The truth log of a test workload: the time of each segment, that is of the code between the return
- * of one MPI or IO call and the start of the next one, told by the program itself. tools/truth.py
- * compares what vaprod says with it.
+ * of one MPI or IO call and the start of the next one, logged by the program itself. tools/truth.py
+ * compares vaprod's findings with the log.
  *
  *   truth__leave(log);       a call has returned: a segment starts
  *   truth__enter(log, id);   the next call is due: the segment ends and gets its id
  *
  * A record costs two reads of the clock and three stores. Records stay in memory that was touched at
- * start, and are written by truth__close(), or by truth__flush() where the program wants it (which is
- * IO and lies between two segments). Without a directory all of it does nothing.
+ * start. truth__close() writes them, or truth__flush() where the program calls it (a flush is IO and
+ * lies between two segments). Without a directory all functions do nothing.
  *
  * File DIR/NAME.RANK, text: "#" lines (header, "# name ID TEXT", "# io ID"), then lines "ID START_NS DURATION_NS",
  * CLOCK_MONOTONIC. The last line is "# end COUNT": a file without it was cut short.
@@ -47,7 +47,7 @@ static inline uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-/* directory may be NULL: no log. capacity: records kept between flushes; more are counted as dropped. */
+/* Opens a log; directory NULL: none. capacity: records between flushes; more are counted as dropped. */
 static inline void truth__open(struct truth *log, const char *directory, const char *name, int rank, size_t capacity)
 {
 	char path[4096];
@@ -79,7 +79,7 @@ static inline void truth__name(struct truth *log, uint32_t id, const char *text)
 		fprintf(log->file, "# name %u %s\n", id, text);
 }
 
-/* The call after this segment is file IO: tools/truth.py knows its time as the gap that follows. */
+/* Marks the call after this segment as file IO: tools/truth.py takes the following gap as the call's time. */
 static inline void truth__io(struct truth *log, uint32_t id)
 {
 	if (log->file)
@@ -126,7 +126,7 @@ static inline void truth__flush(struct truth *log)
 	fflush(log->file);
 }
 
-/* Returns 0, or -1 where the log could not be written or is not complete (said on stderr). */
+/* Returns 0, or -1 with a message on stderr where the log could not be written or is not complete. */
 static inline int truth__close(struct truth *log)
 {
 	int failed;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Unmaps a library that is watched, and puts other code to its address.
+ * Unmaps an observed library, and maps other code at its address.
  *
  *   unmap LIBRARY [GO]
  *
  * LIBRARY defines int MPI_Barrier(void *) and is named like an MPI library (tools/workloads/unmapped.c). Loads
- * it, prints {"ready":true,"pid":P}, waits until the file GO is there, and calls it; then unloads it,
- * runs code of its own where the function was, loads it again and calls it, ten times. Last line:
+ * it, prints {"ready":true,"pid":P}, waits until the file GO exists, and calls it; then ten times unloads
+ * it, runs own code at the function's address, loads it again and calls it. Last line:
  * result unmap TEXT calls MPI_Barrier=N.
  */
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ static int call(void)
 	return sum;
 }
 
-/* Runs a function of ours at the address that the library's had. */
+/* Runs an own function at the address of the library's function. */
 static int run_other_code(void)
 {
 	static const unsigned char code[] = {0xb8, 7, 0, 0, 0, 0xc3}; /* mov $7, %eax; ret */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * One rank that can be slowed without losing its CPU: between two calls it follows a chain through cache
- * lines that memory_hog may write (lines.h), and computes. Always the same work, in two kernels.
+ * lines that memory_hog may write (lines.h), and computes. The work is always the same, in two kernels.
  *
  *   mpirun -n 1 walk --lines FILE [--seconds T] [--log DIR]
  *
- * Makes FILE; pins itself to CPU 0. Logs its segments (truth.h). Exits with 1 where its chain was wrong.
+ * Makes FILE; pins itself to CPU 0. Logs its segments (truth.h). Exits with 1 where the chain was wrong.
  */
 #include <getopt.h>
 #include <mpi.h>
@@ -18,7 +18,7 @@ enum { SEG_SHORT = 1, SEG_LONG, SHORT_US = 1000, LONG_US = 2500, CIRCLES = 2 };
 
 static struct line *lines;
 
-/* One circle through all lines, in an order that no prefetcher foresees: the stride is prime to their number. */
+/* Makes a circle through all lines, in an order that no prefetcher foresees: the stride is prime to their number. */
 static void lay_chain(void)
 {
 	for (uint32_t i = 0, at = 0; i < LINES; i++, at = lines[at].next)
@@ -29,10 +29,10 @@ static uint32_t follow(uint32_t at)
 {
 	for (int i = 0; i < LINES; i++)
 		at = lines[at].next;
-	return at; /* where it began */
+	return at; /* start of the circle */
 }
 
-/* In parts, so that an injector has time to write all lines between two circles. */
+/* Works in parts, so that an injector has time to write all lines between two circles. */
 static uint64_t work(uint64_t x, uint64_t us, int circles, int *wrong)
 {
 	for (int i = 0; i < circles; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Calls MPI through a wrapper that it loads after --seconds, from two places; one call each 20 ms.
+ * Calls MPI through a wrapper that it loads after --seconds, from two places; one call every 20 ms.
  *
  *   wrapped [--seconds S] [--log DIR] [--rounds N]     S: sleep before the library is loaded
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A program that calls MPI through two layers of its own, as many do: phases of different work call exchange() and
+ * A program that calls MPI through two own layers, as is common: phases of different work call exchange() and
  * total(), which call comm_exchange() and comm_reduce(), and only these call MPI. By the call-sites in the inner layer
- * all phases look alike. To be built with -O2 and without frame pointers.
+ * all phases look alike. Build with -O2 and without frame pointers.
  *
  *   mpirun -n 2 wrapped_twice [options of loop.h]
  */
@@ -36,7 +36,7 @@ LAYER double comm_reduce(double value)
 	return all;
 }
 
-/* Sends a field to the right; whether what came from the left is what it must be. */
+/* Sends a field to the right; returns whether the data from the left is correct. */
 LAYER bool exchange(uint64_t round, int phase)
 {
 	double out[FIELD], in[FIELD] = {0};

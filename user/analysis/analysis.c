@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The door to the pure floors: takes bundles in, keeps them by job, and runs the jobs at a window's end. */
+/* The interface of the pure floors: it takes bundles in, holds them by job, and runs the jobs at a window's end. */
 #include "analysis/diagnose.h"
 #include "analysis/memory.h"
 #include "analysis/history.h"
@@ -19,7 +19,7 @@ struct analysis {
 	size_t result_capacity;
 };
 
-/* Lets go of all bundles of a job. */
+/* Frees all bundles of a job. */
 static void drop_kept(struct analysis_context *context, struct analysis_job *job)
 {
 	for (size_t i = 0; i < job->kept_count; i++)
@@ -129,7 +129,7 @@ static bool possible(const struct analysis *analysis, const struct vapro_bundle 
 	return bundle->sum_ns <= bundle->end_ns - bundle->start_ns + 1000ULL * bundle->n;
 }
 
-/* What the cap leaves no room for is reported, and no error. */
+/* A bundle for which the cap leaves no room is reported, and no error. */
 static int refuse(struct analysis_context *context, struct analysis_job *job, const struct vapro_bundle *bundle,
 		  int error)
 {
@@ -317,8 +317,8 @@ void analysis__remember(struct analysis *analysis, double seconds, uint64_t byte
 }
 
 /*
- * A job that is silent for a whole window has most likely ended: only what its states learnt is kept,
- * and that too only until all its ranks are known to have ended.
+ * A job that is silent for a whole window has most likely ended: only what its states learnt is retained,
+ * until all its ranks are known to have ended.
  */
 static int put_to_rest(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
@@ -347,7 +347,7 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 	return 0;
 }
 
-/* Somebody who has the name of a job that ended is a new job of that name. */
+/* Activity under the name of a job that ended is a new job of that name. */
 static int wake(struct analysis_job *job)
 {
 	if (!job->forgotten)
@@ -467,7 +467,7 @@ void analysis__stage_request(const struct analysis *analysis, struct vapro_stage
 
 void analysis__hop_request(struct analysis *analysis, uint64_t now_ns, struct vapro_hop_event *event)
 {
-	/* without memory for it nothing is decided now */
+	/* out of memory nothing is decided now */
 	if (hops__next(analysis->context.hops, &analysis->context.series, now_ns, event))
 		*event = (struct vapro_hop_event){0};
 }
@@ -490,7 +490,7 @@ void analysis__refuse_stage(struct analysis *analysis, const char *expand)
 	}
 }
 
-/* The truths as counts per state: a truth, and a cluster or a workload, of the kind's head. */
+/* Scores counts of truth and cluster (or workload); both are numbered within the kind's head. */
 int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 {
 	const struct series_book *book = &analysis->context.series;
@@ -524,7 +524,7 @@ int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 	}
 	score__of(counts, truths->count, score);
 	for (size_t i = 0; i < truths->count; i++) {
-		uint32_t head = (uint32_t)(counts[i].cluster >> 32); /* in order since */
+		uint32_t head = (uint32_t)(counts[i].cluster >> 32); /* score__of sorts by it */
 		const struct clusters *clusters = book->workloads[head].clusters;
 
 		if (head != last && clusters)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who holds the others up: least wait and most lost computation, over all rows of the job while a variance
+ * Culprits hold the others up: least wait and most lost computation, over all rows of the job while a variance
  * lasted. There may be thousands of variances, but few stretches of time: rows are summed once for all variances
  * that begin in one bin, and looked through once for all that have the same end too.
  */
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define CULPRITS_MAX 5
-#define CANDIDATES 32	 /* of a stretch, for variances of any loss */
-#define WORTH_NAMING 0.1 /* of a variance's loss */
+#define CANDIDATES 32	 /* candidates of a stretch, for variances of any loss */
+#define WORTH_NAMING 0.1 /* share of a variance's loss */
 
 /* Sums of a row over the bins of a stretch, ns. */
 struct row_sums {
@@ -60,7 +60,7 @@ static bool comes_before(const struct builder *builder, const struct candidate *
 	return builder->about->place[a->row] < builder->about->place[b->row];
 }
 
-/* The rows that lost most more than they waited, most first. */
+/* Finds the rows whose loss exceeds their waiting most, most first. */
 static uint32_t find_candidates(const struct builder *builder, const struct row_sums *sums, struct candidate *found)
 {
 	uint32_t count = 0;
@@ -103,7 +103,7 @@ static int name_culprits(const struct builder *builder, const struct candidate *
 	return 0;
 }
 
-/* All that begin in the bin of the first one. */
+/* Names the culprits of all variances that begin in the bin of the first one. */
 static int name_all(const struct builder *builder, struct emitted_variance *const *emitted, size_t count,
 		    struct row_sums *sums)
 {

@@ -3,7 +3,7 @@
 
 #include "base/grow.h"
 
-/* Sums of a workload on all ranks, or of one series. */
+/* Adds the normal sums of a series. */
 static void add_normal(struct series_pile *sum, const struct series *series)
 {
 	const struct series_pile *piles[] = {&series->normal, &series->normal_live};
@@ -18,7 +18,7 @@ static void add_normal(struct series_pile *sum, const struct series *series)
 	}
 }
 
-/* A group of counters as another pile has it. */
+/* Copies a group of counters from another pile. */
 static void take_group(struct series_pile *pile, const struct series_pile *from, enum counter_group group)
 {
 	pile->counted_n[group] = from->counted_n[group];
@@ -28,7 +28,7 @@ static void take_group(struct series_pile *pile, const struct series_pile *from,
 	}
 }
 
-/* Fetches what is normal for a bundle that comes soon. */
+/* Prefetches the normal sums of an upcoming bundle. */
 SERIES_FETCH void fetch_normal(const struct series_book *book, const struct kept *kept, size_t i, size_t count)
 {
 	series__fetch(book->series, kept, i, count, offsetof(struct series, normal_live),
@@ -59,8 +59,9 @@ int analysis__forget_normal(struct analysis_context *context)
 }
 
 /*
- * What is normal for the series of a bundle; where it has seen too little of it, or not with the counters
- * that are on now, for its workload on all ranks. Other work is no measure for work that is not fixed.
+ * Returns the normal pile of a bundle's series; where the series has seen too few normal fragments, or none
+ * with the counters that are on now, that of its workload on all ranks. Other work is no measure for work
+ * that is not fixed.
  */
 struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct kept *kept)
 {
@@ -105,8 +106,8 @@ static bool has_row(const struct variance *variance, const struct stg_job *job, 
 }
 
 /*
- * What is normal for a bundle of a set of ranks that always takes longer: what the other ranks take. Before the set
- * was known its own fragments passed for normal.
+ * Returns the normal pile for a bundle of a set of ranks that always takes longer: that of the other ranks. Before the
+ * set was known, its own fragments passed for normal.
  */
 static struct series_pile normal_of_others(const struct analysis_context *context, const struct analysis_job *job,
 					   const struct variance *variance, const struct kept *kept)
@@ -130,10 +131,10 @@ static struct series_pile normal_of_others(const struct analysis_context *contex
 								     : analysis__normal_pile(context, kept);
 }
 
-/* A workload that a variance has to do with. */
+/* A workload that a variance contains. */
 struct concern {
 	uint32_t workload, variance;
-	uint32_t number; /* of the workload among those that any variance has to do with */
+	uint32_t number; /* number of the workload among those of all variances */
 };
 
 static int compare_concerns(const void *a, const void *b)
@@ -160,7 +161,7 @@ static size_t first_concern(const struct concern *concerns, size_t count, uint32
 	return low;
 }
 
-/* Rows of a workload's normal fragments. */
+/* Observations of a workload's normal fragments. */
 struct normal_rows {
 	struct contribution retiring, staying;
 };
@@ -181,7 +182,7 @@ static int add_rows(struct diagnosis_case *item, enum case_part part, const stru
 	return 0;
 }
 
-/* What normal fragments of a workload show is the same for all variances that have to do with it. */
+/* Adds a workload's normal observations to all its variances, which share them. */
 static int share_rows(struct cases *cases, const struct concern *concerns, size_t count, const struct normal_rows *rows)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -200,7 +201,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 			   const struct parts *parts)
 {
 	struct concern *concerns = calloc(parts->count + 1, sizeof(*concerns));
-	struct normal_rows *rows = NULL; /* by number of the workload */
+	struct normal_rows *rows = NULL; /* indexed by the workload's number */
 	size_t count = 0, kept_count = 0, workloads = 0, part = 0;
 	int error = -ENOMEM;
 
@@ -232,7 +233,7 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 		size_t at;
 
 		fetch_normal(&context->series, job->kept, i, job->kept_count);
-		/* Parts come in the order of the bundles; what has one is in its case already. */
+		/* Parts come in the order of the bundles; a bundle with a part is in its case already. */
 		while (part < parts->count && parts->items[part].kept < kept)
 			part++;
 		if ((part < parts->count && parts->items[part].kept == kept) || kept__bin(kept) >= span->end ||
@@ -286,7 +287,7 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 		lasting = variance && variance->lasting;
 		pile = lasting ? normal_of_others(context, job, variance, part->kept)
 			       : analysis__normal_pile(context, part->kept);
-		/* Of a set that always takes longer all bundles are abnormal, however little it is. */
+		/* All bundles of a set that always takes longer are abnormal, however small the excess. */
 		contribution__add(into, part->kept, part->share,
 				  lasting || contribution__abnormal(part->kept, &context->config), &pile,
 				  &context->config);
@@ -313,7 +314,7 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 	return 0;
 }
 
-/* What each variance that goes on still wants to be counted; what waits for others has its cause elsewhere. */
+/* Notes what each ongoing variance still wants counted; one that waits for others has its cause elsewhere. */
 static int ask(struct analysis_context *context, struct analysis_job *job)
 {
 	for (size_t i = 0; i < job->book.count; i++) {

@@ -41,7 +41,7 @@ static double performance_of(const struct builder *builder, size_t from, size_t 
 	return cell__performance(&sum, &builder->context->config);
 }
 
-/* By row of a leader: whether a variance lies in its rank, so that what its threads did is shown one by one. */
+/* Returns by leader's row whether a variance lies in the rank, whose threads are then shown one by one. */
 static unsigned char *find_varied(const struct builder *builder)
 {
 	const struct variance_book *book = &builder->job->book;
@@ -56,13 +56,13 @@ static unsigned char *find_varied(const struct builder *builder)
 	return varied;
 }
 
-/* What was emitted last of the rank whose rows begin at a place. */
+/* Returns the value last emitted for the rank whose rows begin at a place. */
 static unsigned char emitted_at(const struct builder *builder, size_t place, enum vapro_class class, uint64_t bin)
 {
 	return heatmap__emitted(&builder->job->map, builder->about->order[place], bin, class);
 }
 
-/* Leaves of a rank's bins [*from, *to) those from the first to the last that are not as they were emitted. */
+/* Narrows a rank's bins [*from, *to) to those from the first to the last that differ from the emitted ones. */
 static void changed(const struct builder *builder, size_t place, size_t end, enum vapro_class class, uint64_t *from,
 		    uint64_t *to)
 {
@@ -119,7 +119,7 @@ static bool wanted(const struct builder *builder, size_t place, size_t end, cons
 	return false;
 }
 
-/* Of bins before the new part those from the first to the last that some rank among rows has another value now. */
+/* Narrows bins before the new part to those from the first to the last where a rank among rows has changed. */
 static void narrow(const struct builder *builder, enum vapro_class class, const unsigned char *rows, uint64_t *from,
 		   uint64_t *to)
 {
@@ -140,8 +140,8 @@ static void narrow(const struct builder *builder, enum vapro_class class, const 
 }
 
 /*
- * One heat map of bins [from, to); rows NULL: all that are alive, else of those the ranks that changed. A
- * line per rank, and one per thread inside a region. Returns 1 where it has no valid cell.
+ * Builds one heat map of bins [from, to); rows NULL: all ranks alive, else those among rows that changed. The
+ * map has a line per rank, and one per thread inside a region. Returns 1 where no cell is valid.
  */
 static int build_map(const struct builder *builder, enum vapro_class class, uint64_t from, uint64_t to,
 		     const unsigned char *rows, const unsigned char *varied, struct result_heatmap *out)
@@ -217,7 +217,7 @@ int builder__heatmaps(const struct builder *builder, struct job_result *result)
 		error = build_map(builder, class, span->begin, span->end, NULL, varied, &maps[result->heatmap_count]);
 		if (error < 0)
 			return error;
-		/* An empty map says nothing, but that computation is watched at all should be seen. */
+		/* An empty map is left out, but for computation's, which shows that it is watched at all. */
 		result->heatmap_count += !error || class == VAPRO_COMPUTATION;
 	}
 	result->heatmaps = maps;

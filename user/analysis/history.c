@@ -3,8 +3,8 @@
 
 #include "base/grow.h"
 
-#define SHRINK 0.8 /* of what would just fit: bundles are not spread evenly over time */
-#define SPARE 8	   /* of what is there, one so many-th: arrays that double would cost twice what they may */
+#define SHRINK 0.8 /* share of what would just fit: bundles are not spread evenly over time */
+#define SPARE 8	   /* spare room is 1/SPARE of the elements: arrays that double would cost twice the bound */
 
 static int resize(void *items, size_t *capacity, size_t count, size_t size)
 {
@@ -19,13 +19,13 @@ static int resize(void *items, size_t *capacity, size_t count, size_t size)
 	return 0;
 }
 
-/* Makes room, as grow() does but for its doubling. */
+/* Makes room as grow() does, but without doubling. */
 static int reserve(void *items, size_t *capacity, size_t need, size_t size)
 {
 	return need <= *capacity ? 0 : resize(items, capacity, need + need / SPARE + SPARE, size);
 }
 
-/* Gives back what is no longer needed; what cannot be given back stays. */
+/* Frees room that is no longer needed; where that fails, the room stays. */
 static void give_back(void *items, size_t *capacity, size_t count, size_t size)
 {
 	if (*capacity > count + 2 * (count / SPARE) + SPARE)

@@ -6,12 +6,12 @@
 #include "base/grow.h"
 
 #define RECENT 4096	    /* bundles that a further one may be merged with; a power of two */
-#define SERIES_ROUGHLY 2048 /* bytes of a new history until it is looked at: itself, and a short histogram */
-#define SERIES_STEP 256	    /* histories after which to look again */
-#define LEAST_CELLS 64	    /* of a state's workloads; coarser ones distinguish nothing any more */
+#define SERIES_ROUGHLY 2048 /* bytes of a new history until it is added up: the struct and a short histogram */
+#define SERIES_STEP 256	    /* new histories after which to check again */
+#define LEAST_CELLS 64	    /* least cells of a state's workloads; fewer distinguish nothing any more */
 #define LEAST_BUNDLES 64
-#define SPARE 4		/* of all histories, one so many-th is made free at once */
-#define HISTORIES 4 / 3 /* what is known of states may take all but a quarter: those who are known need room too */
+#define SPARE 4		/* 1/SPARE of all histories is made free at once */
+#define HISTORIES 4 / 3 /* histories may use all but a quarter of the cap: bundles of known states need room too */
 
 static size_t bundle_bytes(const struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
 {
@@ -42,7 +42,7 @@ static size_t job_bytes(const struct analysis_job *job)
 	       cases__bytes(&job->chosen);
 }
 
-/* All but the bundles, which come and go. */
+/* Adds up all memory but that of bundles, which come and go. */
 static void add_up(struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
 {
 	struct analysis_memory *memory = &context->memory;
@@ -74,7 +74,7 @@ static bool fits(const struct analysis_context *context, const struct analysis_j
 	return !context->config.memory_cap || held(context, jobs, job_count) + more <= context->config.memory_cap;
 }
 
-/* Step 0. What is still open cannot be determined otherwise, and stays. */
+/* Step 0. Open fragments cannot be determined otherwise, and stay. */
 static bool forget(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
 {
 	size_t before = context->memory.shed.remembered;
@@ -114,7 +114,7 @@ static void merge(struct series_book *book, struct kept *into, struct kept *from
 	series__drop(book, from);
 }
 
-/* Steps 2 and 5. Bundles of one state and bin come close after each other, so few places are looked at. */
+/* Steps 2 and 5. Bundles of one state and bin come close after each other, so few candidates suffice. */
 static bool merge_bundles(struct analysis_context *context, struct analysis_job *job, bool any_norm)
 {
 	uint32_t *recent = malloc(RECENT * sizeof(*recent));
@@ -156,7 +156,7 @@ static void mark_tally(unsigned char *used, const struct tally *tally)
 		used[tally->worst[i].series] = 1;
 }
 
-/* Step 1. What bundles or variances refer to stays. Returns whether any history went. */
+/* Step 1. Histories that bundles or variances refer to stay. Returns whether any history went. */
 static bool evict(struct analysis_context *context, const struct analysis_job *jobs, size_t job_count)
 {
 	unsigned char *used = calloc(context->series.count + 1, 1);
@@ -180,7 +180,7 @@ static bool evict(struct analysis_context *context, const struct analysis_job *j
 	}
 	evicted = evict__series(&context->series, used, context->series.count / SPARE);
 	free(used);
-	/* What else there is has grown: histories have less of the cap now. */
+	/* Other data has grown: histories have less of the cap now. */
 	if (!histories_fit(context))
 		evict__shrink(&context->series);
 	add_up(context, jobs, job_count);
@@ -272,7 +272,7 @@ void analysis_memory__look(struct analysis_context *context, struct analysis_job
 	if (histories_fit(context) && fits(context, jobs, job_count, 0))
 		return;
 	add_up(context, jobs, job_count);
-	/* Numbers that are free may be taken all the same. */
+	/* Numbers that are free may be used all the same. */
 	if (evict(context, jobs, job_count) && fits(context, jobs, job_count, 0)) {
 		context->series.full = !histories_fit(context);
 		return;
@@ -296,7 +296,7 @@ void analysis_memory__begin(struct analysis_context *context)
 	context->memory.shed = (struct vapro_shed){0};
 }
 
-/* What a burst of bundles left behind. */
+/* Frees room that a burst of bundles left behind. */
 static void shrink(struct analysis_job *jobs, size_t job_count)
 {
 	for (size_t i = 0; i < job_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The answer to a question between windows: what the job still has, past and present, is put together
- * and judged, and the region diagnosed as one that was chosen by hand. Nothing is put back.
+ * Serves a query between windows: what the job still has, past and present, is put together and judged,
+ * and the region is diagnosed as one chosen by hand. The state before the query is not restored.
  */
 #include "analysis/diagnose.h"
 #include "analysis/result.h"
@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* When threads were seen at work last: what was open before that has ended since. Returns 0 or -ENOMEM. */
+/* Finds when threads were last seen at work: a fragment open before that has ended since. Returns 0 or -ENOMEM. */
 static int find_last(const struct analysis_context *context, const struct analysis_job *job, uint64_t **last)
 {
 	*last = calloc(stg__threads(context->stg) + 1, sizeof(**last));
@@ -27,8 +27,8 @@ static int find_last(const struct analysis_context *context, const struct analys
 }
 
 /*
- * Who was in the middle of something at the last window's end, and has not been heard of since, still is.
- * What it has done since then nothing has reported yet.
+ * Adds the fragments open at the last window's end whose threads were not seen since: they are still open.
+ * No bundle reports the time since then yet.
  */
 static int add_open(struct analysis_context *context, struct analysis_job *job)
 {
@@ -51,7 +51,7 @@ static int add_open(struct analysis_context *context, struct analysis_job *job)
 	return 0;
 }
 
-/* What was dropped comes back, after what is there has shown what is normal: it has done so already. */
+/* Adds dropped bundles again, after the present ones have shown what is normal: dropped ones did so before. */
 static int add_past(struct analysis_context *context, struct analysis_job *job)
 {
 	struct past *past = &job->past;
@@ -74,7 +74,7 @@ static int add_past(struct analysis_context *context, struct analysis_job *job)
 	return 0;
 }
 
-/* What the kernel's account says beside all of that. */
+/* Adds the time known from the kernel's account alone. */
 static int add_account(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	account__forget_past(&job->account);
@@ -85,7 +85,7 @@ static int add_account(struct analysis_context *context, struct analysis_job *jo
 	return account__make(&job->account, &context->series, span->end, 0);
 }
 
-/* From when on all that happened is there. */
+/* Returns the time since which nothing is missing, UTC ns. */
 static uint64_t kept_from(const struct analysis_job *job, const struct stg_job *about)
 {
 	uint64_t first = UINT64_MAX, from = job->past.from * VAPRO_BIN_NS;
@@ -113,7 +113,7 @@ static int add_ranks(const struct builder *builder, struct job_result *result)
 	return 0;
 }
 
-/* How much there is in the region, and what of it nobody can judge. */
+/* Adds the region's fragments, coverage, and uncovered time by reason. */
 static int add_coverage(const struct builder *builder, struct job_result *result)
 {
 	struct result_uncovered *list = builder__take(builder, VAPRO_UNCOVERED_REASONS, sizeof(*list));

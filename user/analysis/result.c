@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What one window found, arranged as include/vapro/analysis.h promises it. */
+/* Arranges the findings of one window as include/vapro/analysis.h promises them. */
 #include "analysis/result.h"
 
 #include "diagnose/advice.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_SITES 0.2 /* of the loss of the call-site that loses most */
+#define PATH_SITES 0.2 /* share of the loss of the call-site that loses most */
 #define START_BINS 10  /* attaching takes a while, and so do the first fragments */
 #define SITES_MAX 6
 
@@ -31,7 +31,7 @@ static int build_ranks(const struct builder *builder, struct job_result *result)
 	return 0;
 }
 
-/* What a variance's time in one state adds up to. */
+/* Sums of a variance's time in one state. */
 struct state_sum {
 	const struct stg_state *state;
 	double lost, dur, ref; /* lost: of the series that lost */
@@ -53,7 +53,7 @@ static int compare_sums(const void *a, const void *b)
 	return (left->state->about.id > right->state->about.id) - (left->state->about.id < right->state->about.id);
 }
 
-/* Sums by state; of all its ranks, also of those that lost nothing there. Returns how many, or SIZE_MAX. */
+/* Sums by state over all ranks, also those that lost nothing there. Returns the number of sums, or SIZE_MAX. */
 static size_t sum_states(const struct builder *builder, const struct tally *tally, struct state_sum **sums)
 {
 	struct state_sum *out = builder__take(builder, tally->series_count, sizeof(*out));
@@ -84,8 +84,8 @@ static size_t sum_states(const struct builder *builder, const struct tally *tall
 }
 
 /*
- * How many times as long as it should take what is slow takes: a fault that only one kind of work meets (slow memory)
- * is as strong as it is there, however much other work is beside it.
+ * Returns slow time over expected time: a fault that only one kind of work meets (slow memory) has the strength that it
+ * has there, however much other work is beside it.
  */
 static double ratio_slow(const struct state_sum *sums, size_t count, const struct result_variance *variance)
 {
@@ -154,7 +154,7 @@ static int build_exemplars(const struct builder *builder, const struct variance 
 	return 0;
 }
 
-/* Whether some threads of a rank are in it and others are not. */
+/* Whether some threads of a rank are in the variance and others are not. */
 static bool split_up(const struct stg_job *about, const struct variance *variance)
 {
 	for (size_t i = 0, end; i < variance->row_count; i = end) {
@@ -169,7 +169,7 @@ static bool split_up(const struct stg_job *about, const struct variance *varianc
 	return false;
 }
 
-/* Of a slow path only the calls that are slow on it: those made elsewhere say nothing of it. */
+/* Only the slow calls count for a slow path: calls made elsewhere say nothing about the path. */
 static double performance_of(const struct variance *variance)
 {
 	const struct tally *tally = &variance->total;
@@ -187,7 +187,7 @@ static double performance_of(const struct variance *variance)
 	return dur > 0 ? fmin(1, fmax(0, ref / dur)) : 1;
 }
 
-/* Whether it began with the job, as far as the job was seen. */
+/* Whether the variance began with the job, as far as the job was seen. */
 static bool from_start(const struct builder *builder, const struct variance *variance)
 {
 	uint64_t first = UINT64_MAX;
@@ -200,7 +200,7 @@ static bool from_start(const struct builder *builder, const struct variance *var
 	return first != UINT64_MAX && variance->begin <= first / VAPRO_BIN_NS + START_BINS;
 }
 
-/* Sets of ranks that always differ, with what they share. */
+/* Builds the sets of ranks that always differ, with the facts that they share. */
 static int build_imbalances(const struct builder *builder, struct job_result *result)
 {
 	const struct sets *sets = &builder->job->sets;
@@ -339,7 +339,7 @@ static double least_emitted(const struct vapro_config *config)
 	return fmin(config->min_lost_s, config->min_share * config->window_s * 2 / 3) / 2;
 }
 
-/* The variances of the book that have something to say. */
+/* Finds the variances of the book to emit. */
 static int find_emitted(const struct builder *builder, struct emitted_variance **emitted, size_t *count,
 			struct job_result *result)
 {
@@ -359,7 +359,7 @@ static int find_emitted(const struct builder *builder, struct emitted_variance *
 			return -ENOMEM;
 		(*emitted)[(*count)++] = (struct emitted_variance){
 		    .variance = variance,
-		    /* What was withdrawn or went up in another one has nothing left, but was emitted with a loss. */
+		    /* A withdrawn or merged variance has nothing left, but was emitted with a loss. */
 		    .lost_seconds = variance->matched ? fmax(0, variance->total.lost[variance->class]) / 1e9
 						      : variance->emitted.lost_seconds,
 		};

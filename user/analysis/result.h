@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parts of a window's result are built from; they live in the context's arena. */
+/* Builders of the parts of a window's result, which live in the context's arena. */
 #ifndef VAPRO_ANALYSIS_RESULT_H
 #define VAPRO_ANALYSIS_RESULT_H
 
@@ -10,7 +10,7 @@ struct builder {
 	struct analysis_job *job;
 	const struct stg_job *about;
 	const struct analysis_span *span;
-	struct where_index *where; /* NULL: no question yet */
+	struct where_index *where; /* NULL: no lookup yet */
 };
 
 /* Zeroed room in the arena, or NULL. */
@@ -18,18 +18,18 @@ void *builder__take(const struct builder *builder, size_t count, size_t size);
 
 bool builder__alive(const struct builder *builder, const struct stg_row *row);
 
-/* The end of the places that belong to the same rank as the one at `place`. */
+/* Returns the end of the places that belong to the same rank as `place`. */
 size_t builder__end_of_rank(const struct stg_job *about, size_t place);
 
-/* Whether a row's rank has others. */
+/* Whether a row's rank has other rows. */
 bool builder__several_rows(const struct stg_job *about, const struct stg_row *row);
 
-/* Heat maps of all classes, those emitted again first. Returns 0 or -ENOMEM. */
+/* Builds heat maps of all classes, those emitted again first. Returns 0 or -ENOMEM. */
 int builder__heatmaps(const struct builder *builder, struct job_result *result);
 
 /*
- * Why: the diagnosis of a variance that is complete otherwise; rows: its own, distinguished from those that
- * builder->where counts. variance NULL: of a region chosen by hand. Returns 0 or -ENOMEM.
+ * Builds the diagnosis of a variance that is complete otherwise; rows: the variance's own, compared with those
+ * that builder->where counts. variance NULL: a region chosen by hand. Returns 0 or -ENOMEM.
  */
 int builder__diagnosis(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
 		       size_t count, const struct variance *variance, struct result_variance *out);
@@ -45,14 +45,14 @@ struct emitted_variance {
 /* Fills the culprits of all variances that are emitted, in one pass over the heat map. Returns 0 or -ENOMEM. */
 int builder__culprits(const struct builder *builder, struct emitted_variance *emitted, size_t count);
 
-/* What rows share and the others do not; the builder has its index of places. Returns 0 or -ENOMEM. */
+/* Finds facts that rows share and the others do not; builder->where must be set. Returns 0 or -ENOMEM. */
 int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count,
 		    const struct result_shared **shared, uint32_t *shared_count);
 
-/* Whether all of a diagnosis that counts was emitted already; if not, notes what is emitted now. */
+/* Whether all that counts in a diagnosis was emitted already; if not, notes what is emitted now. */
 bool diagnosis__emitted(struct diagnosis_case *item, const struct result_variance *out);
 
-/* The region chosen by hand, by class. Returns 0 or -ENOMEM. */
+/* Builds the region chosen by hand, by class. Returns 0 or -ENOMEM. */
 int builder__selections(const struct builder *builder, struct job_result *result);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A region that somebody chose by hand: the same diagnosis as a variance's, one for each class. */
+/* A region chosen by hand gets the same diagnosis as a variance, one for each class. */
 #include "analysis/diagnose.h"
 #include "analysis/result.h"
 
@@ -27,7 +27,7 @@ bool analysis__row_selected(const struct selection_of *selection, const struct s
 	return !selection->range_count;
 }
 
-/* The share of a bundle that lies in the time; merged ones belong to the bin of their end, by its middle. */
+/* Returns the share of a bundle in the selected time; a merged one lies at the middle of its last bin. */
 static double share_of(const struct selection_of *selection, const struct kept *kept)
 {
 	uint64_t from = kept->start_ns, to = kept->end_ns, middle = kept__bin(kept) * VAPRO_BIN_NS + VAPRO_BIN_NS / 2;
@@ -67,7 +67,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	item = cases__get(&job->chosen, series->class + 1);
 	if (!item)
 		return -ENOMEM;
-	/* bundles of the account are made anew in each window */
+	/* bundles of the account are made again in each window */
 	retiring = kept->account ? kept->account == KEPT_ACCOUNT_RETIRING : !open && kept__bin(kept) < span->retire;
 	into = case__part(item, retiring ? CASE_RETIRING : CASE_STAYING);
 	if (!into)
@@ -81,7 +81,7 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	return 0;
 }
 
-/* Who ran instead is emitted for the time and the rows, whatever ran there. */
+/* Adds the tasks that ran instead in the time and the rows, whatever ran there. */
 static int add_interference(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span, const struct stg_job *about)
 {
@@ -92,7 +92,7 @@ static int add_interference(struct analysis_context *context, struct analysis_jo
 		if (middle < context->selection.begin_ns || middle >= context->selection.end_ns ||
 		    !analysis__row_selected(&context->selection, &about->rows[at->row]))
 			continue;
-		/* once: with the window that it is new in */
+		/* an interference is added once: in the window where it is new */
 		if (at->bin < span->begin || at->bin >= span->end)
 			continue;
 		for (size_t k = 0; k < job->chosen.count; k++) {
@@ -166,7 +166,7 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 	return out->who ? builder__diagnosis(builder, item, rows, row_count, NULL, out) : -ENOMEM;
 }
 
-/* Also those that have ended: the region may be older. */
+/* Accepts rows that have ended too: the region may be older. */
 static bool every_row(const void *arg, uint32_t row)
 {
 	(void)arg;
@@ -189,7 +189,7 @@ int builder__selections(const struct builder *builder, struct job_result *result
 	if (!selections || !all.where)
 		error = -ENOMEM;
 	for (size_t i = 0; !error && i < cases->count; i++) {
-		/* Rows alone, of other times and ranks, are no region. */
+		/* Observations alone, from other times and ranks, are no region. */
 		if (case__sum(cases->items[i])->dur <= 0)
 			continue;
 		error = build_selection(&all, cases->items[i], &selections[result->selection_count]);

@@ -20,7 +20,7 @@ struct group {
 	uint32_t host;
 	const char *list; /* interned: equal lists have equal addresses */
 	struct cpu_list set;
-	double threads; /* runnable on average */
+	double threads; /* mean of runnable ones */
 };
 
 struct sharing {
@@ -63,7 +63,7 @@ static uint32_t size_of(const struct cpu_list *set)
 	return size;
 }
 
-/* The group of a row, made at first sight; NULL where its CPUs are not known, or when out of memory. */
+/* Returns the group of a row, made at first use; NULL where its CPUs are not known, or when out of memory. */
 static struct group *group_of(struct sharing *sharing, uint32_t row)
 {
 	uint32_t host = sharing->about->rows[row].host_number;
@@ -83,7 +83,7 @@ static struct group *group_of(struct sharing *sharing, uint32_t row)
 	return group;
 }
 
-/* Part of a bundle's time inside [from, to) in which its thread was on a CPU or waited for one, ns. */
+/* Returns the ns of a bundle inside [from, to) in which its thread was on a CPU or waited for one. */
 static double runnable_ns(const struct kept *kept, uint64_t from, uint64_t to)
 {
 	uint64_t begin = kept->start_ns > from ? kept->start_ns : from, end = kept->end_ns < to ? kept->end_ns : to;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define INTERFERERS_SHOWN 6
-/* Changes for which a diagnosis is emitted again: of what was lost, in the end and before, and of a cause's share. */
+/* Changes for which a diagnosis is emitted again: loss when closed, loss when open, and a cause's share. */
 #define MOVED_LOSS 0.02
 #define MOVED_LOSS_OPEN 0.5
 #define MOVED_SHARE 0.02f
@@ -28,7 +28,7 @@ static int compare_factors(const void *a, const void *b)
 	return strcmp(left->name, right->name);
 }
 
-/* The names of a set of nodes; "" where it is empty, NULL when out of memory. */
+/* Returns the names of a set of nodes; "" where the set is empty, NULL when out of memory. */
 static const char *names_of(const struct builder *builder, uint64_t nodes)
 {
 	char text[256] = "";
@@ -81,7 +81,7 @@ static int build_factors(const struct builder *builder, const struct diagnosis_c
 	return 0;
 }
 
-/* Counts that were not measured need no word. */
+/* Counts that were not measured are left out. */
 static int build_regressions(const struct builder *builder, const struct diagnosis_case *item,
 			     struct result_diagnosis *diagnosis)
 {
@@ -130,9 +130,9 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 	return 0;
 }
 
-#define MOSTLY_OWN 0.5 /* of the waits for a CPU, that make a job's own threads the reason */
+#define MOSTLY_OWN 0.5 /* share of the waits for a CPU that makes a job's own threads the reason */
 
-/* NULL where slow rows are on several. */
+/* Returns the host of slow rows; NULL where they are on several. */
 static const char *host_of(const struct stg_job *about, const uint32_t *rows, size_t count)
 {
 	const char *host = count ? about->rows[rows[0]].host : NULL;
@@ -163,7 +163,7 @@ int builder__shared(const struct builder *builder, const uint32_t *rows, size_t 
 	return 0;
 }
 
-/* Only where it was used up it is part of the answer. */
+/* A CPU quota is part of the diagnosis only where it was used up. */
 static int build_limit(const struct builder *builder, const struct diagnosis_case *item, const uint32_t *rows,
 		       size_t count, struct result_diagnosis *diagnosis)
 {
@@ -177,7 +177,7 @@ static int build_limit(const struct builder *builder, const struct diagnosis_cas
 	return diagnosis->limit && diagnosis->limit_cgroup ? 0 : -ENOMEM;
 }
 
-/* Which ranks: the same number of others is another region. */
+/* Hashes the ranks: the same number of other ranks is another region. */
 static uint64_t hash_ranks(const struct result_variance *out)
 {
 	uint64_t hash = 14695981039346656037ULL;
@@ -205,7 +205,7 @@ bool diagnosis__emitted(struct diagnosis_case *item, const struct result_varianc
 	double moved = out->state == VAPRO_REGION_CLOSED ? MOVED_LOSS : MOVED_LOSS_OPEN;
 	bool same;
 
-	/* Its cause is another one's: why it waits is emitted once, in the end. */
+	/* An effect has its cause in another variance: why it waits is emitted once, in the end. */
 	if (out->effect_of && out->state != VAPRO_REGION_CLOSED)
 		return true;
 	for (int at = 0; at < FACTOR_NODES; at++) {

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* References that change by less leave performances what they are when emitted with two digits. */
+/* A smaller change of a reference leaves the two emitted digits of a performance as they are. */
 #define RENEWED_SHARE 0.005f
 
 static bool pending(const struct kept *kept, const struct analysis_span *span)
@@ -42,7 +42,7 @@ static bool any_alarm(const struct variance_book *book)
 	return false;
 }
 
-/* Fetches the sums of what is usual and normal that a bundle which comes soon goes to, and its factors. */
+/* Prefetches the usual and normal sums that an upcoming bundle goes to, and the bundle's factors. */
 SERIES_FETCH void fetch_sums(const struct series *series, const struct kept *kept, size_t i, size_t count, size_t usual,
 			     size_t normal)
 {
@@ -58,7 +58,7 @@ SERIES_FETCH void fetch_sums(const struct series *series, const struct kept *kep
 		__builtin_prefetch(next->factor + at);
 }
 
-/* Whether a bundle lies in time that an alarm owned when the last window ended, or waiting for one. */
+/* Whether an alarm, or another variance's effect, owned a bundle's time when the last window ended. */
 static bool disturbed(const struct analysis_job *job, const struct series *series, const struct kept *kept,
 		      uint64_t last)
 {
@@ -94,7 +94,7 @@ static void begin_view(struct series_book *book, uint32_t job)
 	}
 }
 
-/* The first bins of the second and of the last third of the bins [view, end). */
+/* Sets the first bins of the second and of the last third of the bins [view, end). */
 static void set_thirds(uint64_t view, uint64_t end, uint64_t begins[static SERIES_THIRDS - 1])
 {
 	uint64_t all = end - view, rest = all % SERIES_THIRDS;
@@ -105,8 +105,8 @@ static void set_thirds(uint64_t view, uint64_t end, uint64_t begins[static SERIE
 }
 
 /*
- * What of a computation lies in the bins [view, end): where fragments are long, one more of them that only ends in the
- * view, or one that has begun in it, would make a rank that computes more or less than others.
+ * Returns the part of a computation in the bins [view, end). Where fragments are long, a whole one that only ends or
+ * begins in the view would make a rank that computes more or less than others.
  */
 static double computed_in(const struct kept *kept, uint64_t view, uint64_t end)
 {
@@ -145,8 +145,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 			continue;
 		kept->ratio = groups__ratio(at, kept);
 		kept->disturbed = alarms && disturbed(job, at, kept, bin);
-		/* What is held for a verdict is part of what a verdict can rest on, and of nothing that is of the view.
-		 */
+		/* A verdict can rest on a bundle that is held for a verdict; the view excludes such a bundle. */
 		if (series__learns(at, kept, kept->disturbed))
 			error = series__learn(&context->series, kept, true);
 		if (kept->held)
@@ -181,7 +180,7 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 	return error;
 }
 
-/* What was taken from work that is not known to be fixed the kernel's account says bin by bin, where there is one. */
+/* Leaves time stolen from work that is not known to be fixed to the kernel's account, which has such time by bin. */
 static void leave_to_account(const struct analysis_job *job, struct kept *kept)
 {
 	if (!kept->taken || !job->account.known)
@@ -190,7 +189,6 @@ static void leave_to_account(const struct analysis_job *job, struct kept *kept)
 	kept->reference = 0;
 }
 
-/* Verdicts on all bundles of the job, and what the normal ones cost. */
 static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	struct series *series = context->series.series;
@@ -215,12 +213,10 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 			   offsetof(struct series, normal_live));
 		judge__bundle(&context->series, &job->kept[i]);
 		leave_to_account(job, &job->kept[i]);
-		/* A faster member of its cluster has turned up, or borders have moved: what was emitted is no longer
-		 * so.
-		 */
+		/* A faster member of the cluster, or moved borders, outdate what was emitted. */
 		job->kept[i].renewed = !job->kept[i].fresh && job->kept[i].cell != KEPT_NO_CELL &&
 				       fabsf(job->kept[i].reference - counted) > RENEWED_SHARE * counted;
-		/* Its state has become known: what it did before the view is emitted now. */
+		/* The bundle's state has become known: the bundle's time before the view is emitted now. */
 		if (job->kept[i].held && job->kept[i].covered) {
 			job->kept[i].fresh = 1;
 			if (kept__first_bin(&job->kept[i]) < job->known_from)
@@ -235,13 +231,13 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		judge__bundle(&context->series, &job->open[i]);
 		leave_to_account(job, &job->open[i]);
 		job->open[i].usual_blocked = series[job->open[i].series].usual_blocked * job->open[i].ratio;
-		/* What has not ended is only worth a word once it lasts too long. */
+		/* An open fragment counts only once it lasts too long. */
 		if (job->open[i].sum_ns * context->config.threshold <= job->open[i].reference)
 			job->open[i].covered = 0;
 	}
 }
 
-/* Adds a bundle that was judged to what is usual, once it is known how long is usually slept. */
+/* Adds a judged bundle to the usual sums, once the usual sleep is known. */
 static void add_usual(struct series *series, struct kept *kept, const struct analysis_span *span)
 {
 	kept->usual_blocked = series->usual_blocked * kept->ratio;
@@ -265,7 +261,7 @@ static int mark_emitted_again(struct analysis_job *job, const struct stg_job *ab
 	struct emitted_again *emitted_again = &job->emitted_again[series->class];
 	uint64_t first = kept__first_bin(kept);
 
-	/* Before the view the map is frozen for all but the new. */
+	/* Before the view the map is frozen for all but new bundles. */
 	if (!kept->fresh && first < span->view)
 		first = span->view;
 	if (!(kept->covered || kept->renewed) || first >= span->begin || kept__bin(kept) < first)
@@ -281,7 +277,7 @@ static int mark_emitted_again(struct analysis_job *job, const struct stg_job *ab
 	return 0;
 }
 
-/* Covers the waiting of the new part that late peers explain, whose work is known. */
+/* Covers the waiting of the new part that late peers of known work explain. */
 static void explain_waiting(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span)
 {
@@ -298,7 +294,7 @@ static void explain_waiting(struct analysis_context *context, struct analysis_jo
 				  &job->open[i]);
 }
 
-/* Time of which the kernel's account alone is known takes part in the map, and in nothing that is learnt from. */
+/* Adds time known from the kernel's account alone to the map, and to nothing that histories learn from. */
 static int add_account(struct analysis_job *job, struct analysis_context *context, const struct analysis_span *span)
 {
 	account__carry(&job->account, &context->series, job->kept, job->kept_count);
@@ -316,7 +312,7 @@ static int add_account(struct analysis_job *job, struct analysis_context *contex
 	return 0;
 }
 
-/* Adds all bundles to the map, to the coverage and to what is usual: one way through them for all three. */
+/* Adds all bundles to the map, to the coverage and to the usual sums in one pass. */
 static int fill_map(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
 {
 	const struct stg_job *about = stg__job(context->stg, job->id);
@@ -380,7 +376,6 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 	return error;
 }
 
-/* Whose variance an interference belongs to, or 0. */
 uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at)
 {
 	uint32_t owner = 0;
@@ -392,7 +387,7 @@ uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_in
 	return owner;
 }
 
-/* How much of the waits for a CPU was for the job's own threads, where they are more than the CPUs. 0 or -ENOMEM. */
+/* Counts waits for a CPU, and those for the job's own threads where these outnumber the CPUs. Returns 0 or -ENOMEM. */
 static int count_own_waits(const struct analysis_context *context, struct analysis_job *job,
 			   const struct analysis_span *span)
 {
@@ -412,7 +407,7 @@ static int count_own_waits(const struct analysis_context *context, struct analys
 			return -ENOMEM;
 		if (own)
 			demand = sharing__of(sharing, at->row);
-		/* where the CPUs are not known, the job's own threads are taken for too many */
+		/* where the CPUs are not known, the job's own threads are assumed too many */
 		many = own && (sharing__oversubscribed(&demand) || !demand.cpus);
 		tally = at->bin < span->retire ? &variance->retiring : &variance->staying;
 		tally__add_cpu_wait(tally, at->task.seconds, many ? &demand : NULL);
@@ -532,7 +527,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			job->kept[kept++] = *at;
 			continue;
 		}
-		/* Few fragments are few to hold, and slow iterations deserve a verdict on their beginning too. */
+		/* Few fragments cost little to hold, and slow iterations deserve a verdict on their beginning too. */
 		if (!at->covered && at->reason == VAPRO_FEW_FRAGMENTS && kept__first_bin(at) >= job->map.begin) {
 			at->held = 1;
 			job->kept[kept++] = *at;
@@ -553,7 +548,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 	job->kept_count = kept;
 	kept = 0;
 	for (size_t i = 0; i < job->interference_count; i++) {
-		/* Nobody's yet: the fragments it disturbed may still be held. */
+		/* No variance owns it yet: the fragments that it disturbed may still be held. */
 		if (!job->interference[i].counted && job->interference[i].bin >= job->map.begin)
 			job->interference[kept++] = job->interference[i];
 		else
@@ -563,7 +558,7 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 	error |= past__hold_open(context, job);
 	past__trim(context, job, span);
 	account__retire(&job->account, account__retire_bin(&job->map, span->end));
-	/* Until the next judgement what stayed is counted again: the live piles begin anew there. */
+	/* The next judgement counts what stayed again: the live piles start from zero there. */
 	job->facts = (struct coverage_facts){0};
 	job->bundles = job->fragments = 0;
 	job->active = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One job's way through a window: model -> detect -> diagnose. Internal to the analysis; the door
+ * One job's way through a window: model -> detect -> diagnose. Internal to the analysis; the interface
  * is include/vapro/analysis.h. Bins are absolute (UTC ns / VAPRO_BIN_NS): the new part is
  * [begin, end), the view [view, end); bundles that end before bin `retire` are dropped afterwards,
  * since the next view begins there. Bundles of states with too few fragments to be judged are held
@@ -26,11 +26,11 @@
 struct kept_interference {
 	uint32_t thread, row; /* row: as of the present window */
 	uint64_t bin;
-	bool counted; /* for good */
+	bool counted; /* counted for good */
 	struct result_interferer task;
 };
 
-/* What windows have dropped, kept for questions (history.h). */
+/* Data that windows have dropped, retained for queries (history.h). */
 struct past {
 	struct kept *kept, *open; /* open: as of the last window's end */
 	size_t kept_count, kept_capacity, open_count, open_capacity;
@@ -42,7 +42,7 @@ struct past {
 /* Bins before the new part that late fragments changed. */
 struct emitted_again {
 	uint64_t from;	     /* first such bin, UINT64_MAX = none */
-	unsigned char *rows; /* which rows */
+	unsigned char *rows; /* rows with such bins */
 };
 
 struct analysis_job {
@@ -54,13 +54,13 @@ struct analysis_job {
 	struct account account;
 	struct coverage_facts facts;
 	bool active;	/* something arrived since the last window */
-	bool forgotten; /* it ended, and its histories with it */
+	bool forgotten; /* the job ended, and its histories went */
 	struct heatmap map;
 	struct waiting *waiting;
-	uint64_t known_from; /* first bin of the view, or before it: of the calls that became known in this window */
+	uint64_t known_from; /* first bin of the view, or an earlier one of calls that became known in this window */
 	struct variance_book book;
 	struct cases cases;
-	struct cases chosen; /* of the region chosen by hand: one per class, its id the class + 1 */
+	struct cases chosen; /* cases of the region chosen by hand: one per class, with the class + 1 as id */
 	struct coverage coverage;
 	struct sets sets;
 	uint64_t small_count; /* regions that cost too little, in the view */
@@ -80,7 +80,7 @@ struct analysis_span {
 /* The region chosen by hand. */
 struct selection_of {
 	int32_t (*ranks)[2];
-	uint32_t range_count; /* 0: all */
+	uint32_t range_count; /* 0: all ranks */
 	bool active, relative;
 	uint64_t begin_ns, end_ns;
 };
@@ -88,19 +88,19 @@ struct selection_of {
 /* See memory.h. */
 struct analysis_memory {
 	size_t fixed;			  /* bytes held by all but the bundles, as last added up */
-	size_t elsewhere;		  /* of them, what is not held here (analysis__held_elsewhere) */
-	size_t series, look_at;		  /* histories then; and from how many on to add up again */
+	size_t elsewhere;		  /* part of fixed that others hold (analysis__held_elsewhere) */
+	size_t series, look_at;		  /* histories then; histories at which to add up again */
 	bool short_history;		  /* heat maps keep little more than the view */
 	bool exhausted;			  /* no step helps any more in this window */
-	struct vapro_shed shed, reported; /* since the last window, and in the window that ended last */
+	struct vapro_shed shed, reported; /* shed since the last window, and in the window that ended last */
 };
 
-/* What is normal for a workload on all ranks, once somebody has asked for it. */
+/* Normal fragments of a workload, summed at first use. */
 struct workload_pile {
 	bool known;
-	struct series_pile pile;   /* of all ranks */
-	uint32_t set;		   /* a lasting variance, or 0: none asked yet */
-	struct series_pile others; /* of the ranks that are not in the set */
+	struct series_pile pile;   /* sums of all ranks */
+	uint32_t set;		   /* a lasting variance, or 0: none yet */
+	struct series_pile others; /* sums of the ranks outside the set */
 };
 
 struct analysis_context {
@@ -121,24 +121,24 @@ struct analysis_context {
 	struct analysis_memory memory;
 };
 
-/* Everything up to the verdicts. References must be fresh. Returns 0 or -ENOMEM. */
+/* Runs everything up to the verdicts. References must be fresh. Returns 0 or -ENOMEM. */
 int analysis_window__run(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span);
 
-/* Learns from the bundles that end in bins [view, end); references are to be refreshed then. 0 or -ENOMEM. */
+/* Learns from the bundles that end in bins [view, end); references are to be refreshed then. Returns 0 or -ENOMEM. */
 int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end);
 
-/* Verdicts on all bundles of the job, and what the undisturbed ones cost. References must be fresh. */
+/* Judges all bundles of the job, and sums the cost of undisturbed ones. References must be fresh. */
 void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span);
 
-/* The variance that an interference lies in, or 0. */
+/* Returns the variance that an interference lies in, or 0. */
 uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at);
 
 /* Drops what the next view does not need. Returns 0 or -ENOMEM. */
 int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span);
 
-/* The job's result, in the context's arena. Returns 0 or -ENOMEM. */
+/* Builds the job's result, in the context's arena. Returns 0 or -ENOMEM. */
 int analysis_result__build(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
 			   struct job_result *result);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory for one window's results: taken piece by piece, given back all at once. Zeroed. */
+/* An arena holds one window's results: allocated piece by piece, zeroed, freed all at once. */
 #ifndef VAPRO_ARENA_H
 #define VAPRO_ARENA_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The time, ns: CLOCK_MONOTONIC, by which everything is measured as on the kernel side; UTC since 1970. */
+/* Time in ns: CLOCK_MONOTONIC, the clock of all measurements as on the kernel side, and UTC since 1970. */
 #ifndef VAPRO_CLOCK_H
 #define VAPRO_CLOCK_H
 

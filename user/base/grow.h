@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As grow, but what is new is not touched: no memory but what is used is the system's to give. */
+/* As grow, but new room stays untouched: the system backs used memory only. */
 static inline int grow_untouched(void *items, size_t *capacity, size_t need, size_t size)
 {
 	size_t wanted = *capacity ? *capacity : 8;

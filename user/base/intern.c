@@ -11,7 +11,7 @@ struct intern {
 	char **texts; /* entry 0 is NULL itself */
 	size_t count, capacity;
 	struct table *ids;
-	size_t bytes; /* of all texts */
+	size_t bytes; /* bytes of all texts */
 };
 
 struct intern *intern__new(void)

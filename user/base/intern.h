@@ -21,7 +21,7 @@ uint32_t intern__id(struct intern *intern, const char *text);
 
 size_t intern__bytes(const struct intern *intern);
 
-/* NULL for the id of NULL. */
+/* Returns NULL for the id of NULL. */
 const char *intern__text(const struct intern *intern, uint32_t id);
 
 #endif

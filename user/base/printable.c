@@ -9,7 +9,7 @@ static bool is_continuation(unsigned char byte)
 	return (byte & 0xc0) == 0x80;
 }
 
-/* The bytes of the character that begins here: 1 where it is ASCII or no UTF-8. */
+/* Returns the bytes of the character at `at`: 1 for ASCII and for invalid UTF-8. */
 static size_t character_bytes(const unsigned char *at, size_t left)
 {
 	size_t bytes = *at >= 0xf0 && *at < 0xf5   ? 4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Texts of users (names, paths, symbols) may hold what a terminal obeys. */
+/* Texts of users (names, paths, symbols) may hold control characters, which a terminal obeys. */
 #ifndef VAPRO_PRINTABLE_H
 #define VAPRO_PRINTABLE_H
 
@@ -11,7 +11,7 @@
  */
 char *printable(char *text);
 
-/* The same of a text of this length. */
+/* Does the same for a text of this length. */
 void printable__bytes(char *text, size_t length);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A hash table from a pair of 64-bit keys to a 32-bit index: how the model finds the object of a
- * (thread, state, workload) in constant time. Entries are not removed one by one, but all that are not
- * to be kept at once. Owns nothing but itself.
+ * A hash table from a pair of 64-bit keys to a 32-bit index: the model finds the object of a
+ * (thread, state, workload) in constant time. Entries are removed in bulk (table__prune), never one by
+ * one. The table owns no object.
  */
 #ifndef VAPRO_TABLE_H
 #define VAPRO_TABLE_H
@@ -20,12 +20,12 @@ bool table__get(const struct table *table, uint64_t a, uint64_t b, uint32_t *val
 /* Sets or replaces. Returns 0 or -ENOMEM. */
 int table__put(struct table *table, uint64_t a, uint64_t b, uint32_t value);
 
-/* Removes the entries whose values are not to be kept. Returns 0 or, with nothing changed, -ENOMEM. */
+/* Removes the entries whose values keeps() rejects. Returns 0 or, with nothing changed, -ENOMEM. */
 int table__prune(struct table *table, bool (*keeps)(const void *ctx, uint32_t value), const void *ctx);
 
 size_t table__bytes(const struct table *table);
 
-/* 64-bit mixing of two keys; also what texts are hashed with. */
+/* 64-bit mixing of two keys, also for hashes of texts. */
 uint64_t table__hash(uint64_t a, uint64_t b);
 
 #endif

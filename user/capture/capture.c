@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The writer of captures: a sink whose file replays into the events it was given. */
+/* The writer of captures is a sink whose file replays into the sink's events. */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct capture {
 	struct stream_sink sink; /* first */
 	struct capture_buffer buffer;
 	int fd;
-	int error; /* once set, nothing is written any more: the file stays readable up to here */
+	int error; /* once set, nothing more is written: the file stays readable up to here */
 };
 
 static int flush(struct capture *capture)
@@ -69,7 +69,7 @@ static int capture__put(struct stream_sink *sink, const struct stream_event *eve
 	stored = htole32((uint32_t)length);
 	memcpy(buffer->data + start + 4, &stored, sizeof(stored));
 	capture_buffer__add_u32(buffer, crc__of(buffer->data + start, length + 8));
-	/* a window is the unit that a killed daemon leaves behind whole */
+	/* finished windows of a killed daemon are whole in the file */
 	if (buffer->length >= FLUSH_BYTES || event->type == STREAM_WINDOW || event->type == STREAM_END)
 		return flush(capture);
 	return 0;
@@ -145,7 +145,7 @@ static int check_file(int fd, const struct stat *status)
 	char begin[sizeof(CAPTURE_HEAD_BEGIN) - 1];
 
 	if (S_ISFIFO(status->st_mode))
-		return ESPIPE; /* a reader that stops would end it, and no reader may be waited for */
+		return ESPIPE; /* a reader that stops would end a capture, and opening must not wait */
 	if (!S_ISREG(status->st_mode) || !status->st_size)
 		return 0;
 	if (output_file__read(fd, 0, begin, sizeof(begin)) && !memcmp(begin, CAPTURE_HEAD_BEGIN, sizeof(begin)))
@@ -164,7 +164,7 @@ static struct stream_sink *open_capture(const char *path, enum output_file_mode 
 		goto failed;
 	capture->sink.put = capture__put;
 	capture->sink.close = capture__close;
-	capture->fd = output_file__open(path, mode, 0600, &status); /* call-sites and paths of users */
+	capture->fd = output_file__open(path, mode, 0600, &status); /* has call-sites and paths of users */
 	if (capture->fd < 0)
 		goto failed;
 	error = mode == OUTPUT_FILE_APPEND ? check_file(capture->fd, &status) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Captures: a self-describing file of stream events (ARCHITECTURE section 10). A one-line JSON head
- * names version, byte order and the columns of a bundle; after it come records {u32 type, u32
- * length, payload, u32 crc}. A file cut short is read up to the cut and said to be so; a damaged
+ * names version, byte order and the columns of each record; then come records {u32 type, u32
+ * length, payload, u32 crc}. A file cut short is read up to the cut and reported as cut; a damaged
  * record ends the reading with its offset.
  */
 #ifndef VAPRO_CAPTURE_H
@@ -21,18 +21,18 @@
  */
 struct stream_sink *capture__create(const char *path, const char *tunables);
 
-/* The same as one more run of a file that holds runs already; EEXIST where it holds something else. */
+/* Adds a run to a file that holds runs already; EEXIST where the file holds something else. */
 struct stream_sink *capture__append(const char *path, const char *tunables);
 
 /*
  * Replays a run of each file (1 = the first, -1 = the last) into sink in time order of their windows; several files
- * (hosts) have their thread and state ids renumbered. A sentence about what is wrong goes to err. Returns 0, 1 when a
+ * (hosts) have their thread and state ids renumbered. An error's sentence goes to err. Returns 0, 1 when a
  * file was cut short (all before the cut was replayed), or a negative errno.
  */
 int capture__replay_run(const char *const *paths, size_t count, int run, struct stream_sink *sink, char *err,
 			size_t err_size);
 
-/* The same of the last run. */
+/* Replays the last run. */
 int capture__replay(const char *const *paths, size_t count, struct stream_sink *sink, char *err, size_t err_size);
 
 /*
@@ -43,11 +43,11 @@ int capture__replay(const char *const *paths, size_t count, struct stream_sink *
 int ndjson__replay(const char *const *paths, size_t count, bool strict, double window_s, struct stream_sink *sink,
 		   uint64_t *bad_lines, char *err, size_t err_size);
 
-/* What a capture says of itself, for those who must know before the replay. */
+/* Facts of a capture that a caller needs before the replay. */
 struct capture_info {
-	struct vapro_config config;  /* defaults, and over them the tunables in force at its time */
-	bool by_instructions;	     /* its hello's workload_source */
-	char host[256];		     /* its hello's, "" where it has none */
+	struct vapro_config config;  /* defaults, and over them the tunables in force in the run */
+	bool by_instructions;	     /* workload_source of the hello */
+	char host[256];		     /* host of the hello, "" none */
 	char named[RULES_NAMED][64]; /* the events of magnitudes from VAPRO_NAMED on, "" none */
 	size_t run, runs;	     /* the number of this run, from 1, and how many the file holds */
 };
@@ -55,11 +55,11 @@ struct capture_info {
 /* Reads the head and the first lines of a run. Returns 0 or a negative errno with a sentence in err. */
 int capture__run_info(const char *path, int run, struct capture_info *info, char *err, size_t err_size);
 
-/* The same of the last run. */
+/* Reads the last run's info. */
 int capture__info(const char *path, struct capture_info *info, char *err, size_t err_size);
 
 /*
- * The same in two steps, for those who must know the workload source before they make the sink:
+ * ndjson__replay() in two steps, for a caller that needs the workload source to make the sink:
  * read (and check) all lines, then feed them.
  */
 struct ndjson;
@@ -67,7 +67,7 @@ struct ndjson;
 struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict, uint64_t *bad_lines, char *err,
 			    size_t err_size);
 bool ndjson__by_instructions(const struct ndjson *ndjson); /* any computation carries `instructions` */
-uint64_t ndjson__hosts(const struct ndjson *ndjson);	   /* distinct ones; lines without a host are of one more */
+uint64_t ndjson__hosts(const struct ndjson *ndjson);	   /* distinct ones; no host counts as one more */
 const char *ndjson__named(const struct ndjson *ndjson,
 			  int number); /* event of a magnitude from VAPRO_NAMED on, or NULL */
 int ndjson__feed(const struct ndjson *ndjson, double window_s, struct stream_sink *sink, char *err, size_t err_size);

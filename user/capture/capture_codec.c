@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Payloads: an event to bytes by our own columns, and bytes to an event by the file's. */
+/* Payloads are encoded by this version's columns and decoded by the file's. */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void add_text(struct capture_buffer *buffer, const char *text, size_t len
 	capture_buffer__add(buffer, "", 1);
 }
 
-/* The value as an integer's bits; 0 means that it need not be written. */
+/* Gives a value as an integer's bits; 0 need not be written. */
 static uint64_t bits_of(const struct capture_column *column, const void *member)
 {
 	const char *text;
@@ -117,8 +117,8 @@ void capture__encode(struct capture_buffer *buffer, const struct stream_event *e
 }
 
 /*
- * A number of more than 56 bits, byte by byte. Returns what follows it, or NULL where the bytes end before it does, or
- * it has more than 64 bits.
+ * Reads a number of more than 56 bits, byte by byte. Returns the byte after the number, or NULL where the number is cut
+ * or has more than 64 bits.
  */
 static uint8_t *take_long_varint(uint8_t *at, const uint8_t *end, uint64_t *value)
 {
@@ -135,7 +135,7 @@ static uint8_t *take_long_varint(uint8_t *at, const uint8_t *end, uint64_t *valu
 	return NULL;
 }
 
-/* Returns what follows the number, or NULL where it is cut. CAPTURE_SLACK bytes are read, also beyond the end. */
+/* Returns the byte after the number, or NULL where it is cut. Reads CAPTURE_SLACK bytes, also beyond the end. */
 static inline uint8_t *take_varint(uint8_t *at, const uint8_t *end, uint64_t *value)
 {
 	uint64_t word, stop;
@@ -238,7 +238,7 @@ const char *capture__decode(const struct capture_layout *layout, uint8_t *payloa
 			at = take_text(at, end, &text);
 			if (!at)
 				return "a text is cut";
-			if (kind == COLUMN_COMM) /* not ended where it fills all 16 */
+			if (kind == COLUMN_COMM) /* no NUL where comm fills all 16 */
 				strncpy(member, text, sizeof(event->interference.comm));
 			else if (offset != CAPTURE_NO_MEMBER)
 				memcpy(member, &text, sizeof(text));

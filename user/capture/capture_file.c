@@ -13,20 +13,20 @@
 #include "capture/crc.h"
 
 #define READ_BYTES (256U << 10)
-#define HEAD_BYTES 8 /* of a record: type and length */
+#define HEAD_BYTES 8 /* type and length of a record */
 #define CRC_BYTES 4
 
 struct capture_file {
 	char *path;
 	int fd;
-	uint64_t offset; /* of the record being read */
+	uint64_t offset; /* the current record's */
 	uint64_t left;	 /* bytes of the run that were not read yet */
 	size_t run, runs;
-	uint8_t *buffer; /* what was read ahead; records are decoded where they lie */
+	uint8_t *buffer; /* bytes read ahead; records are decoded in place */
 	size_t at, length, capacity;
 	char *tunables;
 	struct capture_layout layouts[CAPTURE_TYPES];
-	uint32_t type_of[CAPTURE_TYPES]; /* our type of the file's */
+	uint32_t type_of[CAPTURE_TYPES]; /* file's type to ours */
 	uint32_t threads, states;
 	bool ended;
 };
@@ -87,7 +87,7 @@ static const char *read_head(struct capture_file *file, const cJSON *head)
 		while (type < CAPTURE_TYPES &&
 		       (!capture_tables[type].name || strcmp(capture_tables[type].name, record->string)))
 			type++;
-		/* a later version's: distinguished by its number, and passed over */
+		/* a later version's record is passed over by its number */
 		if (type == CAPTURE_TYPES || number->valueint >= CAPTURE_TYPES)
 			continue;
 		file->type_of[number->valueint] = type;
@@ -137,12 +137,12 @@ static int fill(struct capture_file *file, size_t need)
 	return 1;
 }
 
-/* The first line, ended by a NUL in the buffer; NULL where it is too long, or with an errno in *error. */
+/* Reads the first line, ended by a NUL in the buffer; NULL where too long, or with an errno in *error. */
 static char *read_line(struct capture_file *file, int *error)
 {
 	size_t length = 0;
 
-	/* A head that never ends is no head: do not read a whole disk in search of one. */
+	/* A head that never ends is no head: no whole disk is read in search of its end. */
 	for (*error = 0; length < CAPTURE_HEAD_MAX; length++) {
 		int ret = length < file->length ? 1 : fill(file, length + 1);
 
@@ -159,7 +159,7 @@ static char *read_line(struct capture_file *file, int *error)
 	return NULL;
 }
 
-/* Chooses the run and goes to its begin. Returns a sentence about what is wrong, or NULL, or NULL with *error. */
+/* Chooses the run and seeks its start. Returns a sentence about what is wrong, or NULL, or NULL with *error. */
 static const char *go_to_run(struct capture_file *file, int run, int *error)
 {
 	struct capture_run *runs;
@@ -255,7 +255,7 @@ static const char *empty_for_null(const char *text)
 	return text ? text : "";
 }
 
-/* What consumers take for granted. Returns what is wrong, or NULL. */
+/* Checks what consumers rely on. Returns the error, or NULL. */
 static const char *check(struct capture_file *file, struct stream_event *event)
 {
 	const struct vapro_bundle *bundle = &event->bundle;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One capture open for reading, event by event. Besides the layout it checks what a consumer relies
- * on: ids dense from 0, known before use, classes in range, texts present where they must be.
+ * One capture open for reading, event by event. The reader checks the layout and what a consumer
+ * relies on: ids dense from 0, known before use, classes in range, texts present where needed.
  */
 #ifndef VAPRO_COLLECT_CAPTURE_FILE_H
 #define VAPRO_COLLECT_CAPTURE_FILE_H
@@ -18,9 +18,9 @@ struct capture_file *capture_file__open(const char *path, int run, char *err, si
 void capture_file__close(struct capture_file *file);
 
 /*
- * Reads the next event; its texts live until the next call. Returns 1, 0 after STREAM_END (which is
- * told as an event before), -ENODATA where the file was cut short, -EBADMSG where it is damaged, or
- * another negative errno; these with a sentence that names file and offset. All but 1 are final.
+ * Reads the next event; its texts live until the next call. Returns 1, 0 after STREAM_END (an event of
+ * its own), -ENODATA where the file was cut short, -EBADMSG where it is damaged, or another negative
+ * errno; errors come with a sentence that names file and offset. All but 1 are final.
  */
 int capture_file__next(struct capture_file *file, struct stream_event *event, char *err, size_t err_size);
 

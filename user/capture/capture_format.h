@@ -16,7 +16,7 @@
 #include "capture/stream.h"
 
 #define CAPTURE_MAGIC "vapro-capture/1"
-#define CAPTURE_HEAD_BEGIN "{\"magic\":\"vapro-capture/" /* of any version's head */
+#define CAPTURE_HEAD_BEGIN "{\"magic\":\"vapro-capture/" /* start of any version's head */
 #define CAPTURE_RECORD_MAX (16U << 20)
 #define CAPTURE_HEAD_MAX (1U << 20)
 #define CAPTURE_COLUMNS_MAX 64
@@ -36,7 +36,7 @@ struct capture_table {
 	const char *name; /* NULL where no event has this number */
 	const struct capture_column *columns;
 	uint32_t count;
-	size_t bytes; /* of the event's member */
+	size_t bytes; /* size of the event's member */
 };
 
 extern const struct capture_table capture_tables[CAPTURE_TYPES];
@@ -60,21 +60,21 @@ void capture__encode(struct capture_buffer *buffer, const struct stream_event *e
 #define CAPTURE_NO_MEMBER UINT32_MAX
 #define CAPTURE_SLACK 8 /* bytes after a payload that must be readable; their values do not matter */
 
-/* How a file lays out one kind of event: what each of its columns is for us. */
+/* Maps a file's columns of one kind of event to ours. */
 struct capture_layout {
 	uint32_t count;
 	struct {
-		enum column_kind kind; /* of a column that we do not know: the widest of its wire type */
-		uint32_t offset;       /* in struct stream_event; CAPTURE_NO_MEMBER: read, and stored nowhere */
+		enum column_kind kind; /* for an unknown column: the widest of its wire type */
+		uint32_t offset;       /* in struct stream_event; CAPTURE_NO_MEMBER: not stored */
 	} columns[CAPTURE_COLUMNS_MAX];
 };
 
-/* Adds a column of a file that has room for it; own: ours of that name, of the same wire type, or NULL. */
+/* Adds a file's column, for which there is room; own: ours of that name and wire type, or NULL. */
 void capture_layout__add(struct capture_layout *layout, enum column_wire wire, const struct capture_column *own);
 
 /*
- * Fills the event (its type is set by the caller); texts point into payload, which CAPTURE_SLACK bytes follow. Returns
- * NULL, or what is wrong with the payload.
+ * Fills the event, whose type the caller sets; texts point into payload, which CAPTURE_SLACK bytes follow. Returns
+ * NULL, or a sentence about the payload's error.
  */
 const char *capture__decode(const struct capture_layout *layout, uint8_t *payload, size_t length,
 			    struct stream_event *event);

@@ -14,20 +14,20 @@
 struct held {
 	uint64_t time_ns;
 	struct stream_event event;
-	char *job; /* of facts */
+	char *job; /* job of facts */
 };
 
 struct source {
 	struct capture_file *file;
 	uint64_t offset;	    /* UTC - monotonic */
-	uint32_t *threads, *states; /* our ids of the file's */
+	uint32_t *threads, *states; /* the file's ids to ours */
 	size_t thread_count, state_count, thread_capacity, state_capacity;
 	struct held *held;
 	size_t held_count, held_capacity;
-	struct stream_window *windows; /* read and not yet used, in order */
+	struct stream_window *windows; /* windows read and not yet used */
 	size_t window_count, window_capacity;
-	uint64_t read_ns;	     /* all that ended before it has been read */
-	struct stream_window window; /* the latest that was used */
+	uint64_t read_ns;	     /* all that ended earlier is read */
+	struct stream_window window; /* latest window used */
 	bool finished;
 };
 
@@ -39,7 +39,7 @@ struct merge {
 	uint32_t state_count, thread_count;
 	struct stream_sink *sink;
 	int trouble; /* 1 cut short, or the errno of the worst file */
-	char *err;   /* the first sentence stays */
+	char *err;   /* first sentence only */
 	size_t err_size;
 };
 
@@ -68,7 +68,7 @@ static int add_state(struct merge *merge, struct source *source, struct stream_e
 		free(key);
 		return -ENOMEM;
 	}
-	id = intern__id(merge->states, key); /* from 1: 0 is that of NULL */
+	id = intern__id(merge->states, key); /* from 1: 0 is NULL's */
 	free(key);
 	if (id-- == INTERN_NONE ||
 	    grow(&source->states, &source->state_capacity, source->state_count + 1, sizeof(*source->states)))
@@ -107,7 +107,7 @@ static int add_window(struct source *source, const struct stream_window *window)
 	source->windows[source->window_count++] = *window;
 	source->read_ns = window->end_ns;
 	source->finished = window->last;
-	/* facts and open fragments are told for this window */
+	/* facts and open fragments belong to this window */
 	for (size_t i = 0; i < source->held_count; i++) {
 		if (source->held[i].time_ns == UINT64_MAX)
 			source->held[i].time_ns = window->end_ns - 1;
@@ -115,7 +115,7 @@ static int add_window(struct source *source, const struct stream_window *window)
 	return 0;
 }
 
-/* One event of a file: put at once, or held until its window. */
+/* Puts a file's event at once, or holds it until its window. */
 static int take(struct merge *merge, struct source *source, struct stream_event *event)
 {
 	switch (event->type) {
@@ -170,7 +170,7 @@ static int take(struct merge *merge, struct source *source, struct stream_event 
 	return 0;
 }
 
-/* Reads until all that ended before to_ns is here. */
+/* Reads everything that ended before to_ns. */
 static int read_ahead(struct merge *merge, struct source *source, uint64_t to_ns)
 {
 	char ignored[256], *err = merge->trouble ? ignored : merge->err;
@@ -195,7 +195,7 @@ static int read_ahead(struct merge *merge, struct source *source, uint64_t to_ns
 	return 0;
 }
 
-/* Puts what is due before end_ns and keeps the rest, in order. */
+/* Puts events due before end_ns and retains the rest, in order. */
 static int put_due(struct merge *merge, struct source *source, uint64_t end_ns)
 {
 	size_t kept = 0;
@@ -216,7 +216,7 @@ static int put_due(struct merge *merge, struct source *source, uint64_t end_ns)
 	return ret;
 }
 
-/* Windows that lie in the past serve their CPU share only. */
+/* Past windows serve only for their CPU share. */
 static void drop_windows(struct source *source, uint64_t end_ns)
 {
 	size_t used = 0;
@@ -244,7 +244,7 @@ static struct source *find_leader(struct merge *merge)
 	return leader;
 }
 
-/* What several nodes cost is told of the worst. */
+/* The cost of several nodes is the worst node's. */
 static void most_of(struct stream_window *window, const struct stream_window *one)
 {
 	window->daemon_cpu_pct = fmax(window->daemon_cpu_pct, one->daemon_cpu_pct);
@@ -270,7 +270,7 @@ static int put_window(struct merge *merge, uint64_t begin_ns, uint64_t end_ns, b
 	return stream__put(merge->sink, &event);
 }
 
-/* Nothing is left: no window ahead, nothing held that ends later. */
+/* True where all files are finished, with nothing after end_ns. */
 static bool is_last(const struct merge *merge, uint64_t end_ns)
 {
 	for (size_t i = 0; i < merge->count; i++) {
@@ -282,7 +282,7 @@ static bool is_last(const struct merge *merge, uint64_t end_ns)
 	return true;
 }
 
-/* After the last window: what files that were cut short held beyond theirs. */
+/* Puts what cut files held beyond their last windows, as a last window. */
 static int put_rest(struct merge *merge, uint64_t begin_ns)
 {
 	uint64_t end_ns = 0;
@@ -326,7 +326,7 @@ static int merge_sources(struct merge *merge)
 			break;
 		last = is_last(merge, end_ns);
 		ret = put_window(merge, window.begin_ns, end_ns, last);
-		/* the next window of the leader, so that it stays the leader while it lasts */
+		/* the leader's next window is read: a leader stays one while its file lasts */
 		for (size_t i = 0; !ret && i < merge->count; i++)
 			ret = read_ahead(merge, &merge->sources[i], end_ns + 1);
 	}

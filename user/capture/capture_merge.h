@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Captures of several hosts as one stream: times turned into UTC, thread and state ids made anew
- * (states with equal texts become one), windows those of the host that began first, then of the next
- * one that lasts longer. Reads ahead at most about one window per file.
+ * Captures of several hosts as one stream: times are converted to UTC, threads and states renumbered
+ * (states with equal texts become one), windows are those of the host that began first, then of the
+ * next one that lasts longer. At most about one window per file is read ahead.
  */
 #ifndef VAPRO_COLLECT_CAPTURE_MERGE_H
 #define VAPRO_COLLECT_CAPTURE_MERGE_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include "capture/stream.h"
 
-/* As capture__replay(). A file that is damaged or cut short ends there; the others go on. */
+/* Works as capture__replay(). A damaged or cut file ends early; the others go on. */
 int capture_merge(const char *const *paths, size_t count, int run, struct stream_sink *sink, char *err,
 		  size_t err_size);
 

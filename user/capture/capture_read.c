@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Replay: one capture goes through as it is, several are merged (capture_merge.c). */
+/* A replay passes one capture through as it is, and merges several (capture_merge.c). */
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "capture/capture_merge.h"
 #include "config/config_json.h"
 
-/* What lies after the last window of a file that was cut short: analysed too, as a last window. */
+/* The rest after the last window of a file that was cut short is analysed as a last window. */
 struct tail {
 	struct stream_clock clock;
 	uint64_t begin_ns, end_ns; /* UTC */
@@ -94,7 +94,7 @@ int capture__replay_run(const char *const *paths, size_t count, int run, struct 
 	return capture_merge(paths, count, run, sink, err, err_size);
 }
 
-/* Events took their places in the order in which they were wanted, where they could be counted. */
+/* Available events have their places in the order in which they were wanted. */
 static void read_counters(struct capture_info *info, const cJSON *counters)
 {
 	struct rules rules;
@@ -152,7 +152,7 @@ int capture__run_info(const char *path, int run, struct capture_info *info, char
 		return -errno;
 	info->runs = capture_file__runs(file, &info->run);
 	ret = config__from_text(&info->config, capture_file__tunables(file), err, err_size);
-	/* damage further on is the replay's to tell */
+	/* the replay reports damage further on */
 	while (!ret && !info->host[0] && capture_file__next(file, &event, err, err_size) > 0 &&
 	       event.type != STREAM_WINDOW) {
 		if (event.type == STREAM_LINE)

@@ -17,12 +17,12 @@
 /* A part of the file in memory. */
 struct part {
 	int fd;
-	uint64_t begin, size; /* of the file: size */
+	uint64_t begin, size; /* size is the file's */
 	uint8_t *bytes;
 	size_t length, capacity;
 };
 
-/* Returns the bytes at offset, at least `need` of them with *got their number; NULL where there are fewer. */
+/* Returns the bytes at offset, *got in number and at least `need`; NULL where the file has fewer. */
 static const uint8_t *part__at(struct part *part, uint64_t offset, size_t need, size_t *got, int *error)
 {
 	size_t wanted = need > CHUNK_BYTES ? need : CHUNK_BYTES;
@@ -52,7 +52,7 @@ static const uint8_t *part__at(struct part *part, uint64_t offset, size_t need, 
 	return part->bytes + (offset - part->begin);
 }
 
-/* The first place from offset on that reads like the begin of a head; the file's size where there is none. */
+/* Finds the first text from offset on that looks like a head's start; else returns the file's size. */
 static uint64_t find_head(struct part *part, uint64_t offset, int *error)
 {
 	size_t length = strlen(CAPTURE_HEAD_BEGIN), got;
@@ -67,7 +67,7 @@ static uint64_t find_head(struct part *part, uint64_t offset, int *error)
 	return part->size;
 }
 
-/* Where the record at offset ends; offset itself where there is no whole record. */
+/* Returns the end of the record at offset; offset itself where no whole record is. */
 static uint64_t end_of_record(struct part *part, uint64_t offset, int *error)
 {
 	const uint8_t *record;
@@ -105,15 +105,15 @@ static uint64_t end_of_line(struct part *part, uint64_t offset, int *error)
 }
 
 /*
- * The end of the run that begins here, where head is what reads like the next head: inside a whole record
- * that is a user's text; after a record that is damaged or cut off it is the next run.
+ * Finds the end of the run at begin. head is a text that looks like the next head: inside a whole record
+ * it is a user's text; after a record that is damaged or cut off it is the next run.
  */
 static uint64_t end_of_run(struct part *part, uint64_t begin, uint64_t head, int *error)
 {
 	uint64_t at = end_of_line(part, begin, error), next;
 
 	if (head < at)
-		return head; /* no line of JSON holds it: this line was cut off */
+		return head; /* no JSON line holds a head: this line was cut off */
 	while (!*error && head < part->size && head != at) {
 		if (head < at) {
 			head = find_head(part, at, error);

@@ -36,7 +36,7 @@ static inline uint64_t word_at(const uint8_t *data)
 	return le64toh(word);
 }
 
-/* What eight bytes, which so many others follow in the slice, come to. */
+/* Gives the CRC of eight bytes that `follow` others follow in the slice. */
 static inline uint32_t slices(uint64_t word, int follow)
 {
 	return tables[follow + 7][word & 0xff] ^ tables[follow + 6][word >> 8 & 0xff] ^

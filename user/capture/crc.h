@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * CRC-32 as zlib has it, for records of some fifty bytes: zlib goes through less than 47 bytes one by one,
- * which was a quarter of an analysis. Slicing by 16 and by 8 (Kounavis and Berry, "A Systematic Approach to Building
+ * CRC-32 as in zlib, for records of some fifty bytes: zlib processes less than 47 bytes one by one, which
+ * took a quarter of an analysis. Slicing by 16 and by 8 (Kounavis and Berry, "A Systematic Approach to Building
  * High Performance Software-based CRC Generators", ISCC 2005).
  */
 #ifndef VAPRO_CRC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fragments of other tracers as a stream. Lines may come in any order across ranks and files, so all
- * are read first; threads and states are numbered in the order of their texts, and the bundles told
+ * are read first; threads and states are numbered in the order of their texts, and bundles are emitted
  * in the order of their ends, window by window: the same lines make the same stream in any order.
  */
 #include <errno.h>
@@ -15,15 +15,15 @@
 #include "base/grow.h"
 #include "base/printable.h"
 
-#define SHOWN_MAX 20	    /* bad lines told one by one */
-#define WINDOWS_MAX 1000000 /* beyond, times are not of one clock */
+#define SHOWN_MAX 20	    /* bad lines reported one by one */
+#define WINDOWS_MAX 1000000 /* with more, times are not of one clock */
 
 static char *copy(const char *text)
 {
 	return text ? strdup(text) : NULL;
 }
 
-/* The number of a key from 0, or -ENOMEM. */
+/* Numbers a key from 0, or -ENOMEM. */
 static int64_t number_of(struct intern *keys, const char *format, const char *a, const char *b, const char *c,
 			 const char *d, int x, int y)
 {
@@ -50,7 +50,7 @@ static void take_least(int32_t *number, int32_t other)
 		*number = other;
 }
 
-/* The first in the alphabet stays. Returns 0 or -ENOMEM. */
+/* Retains the first in the alphabet. 0 or -ENOMEM. */
 static int take_first(const char **text, const char *other)
 {
 	const char *own;
@@ -65,7 +65,7 @@ static int take_first(const char **text, const char *other)
 	return 0;
 }
 
-/* The order of the lines is nothing: where they contradict each other the least holds. */
+/* The order of lines does not count: of contradicting values the least holds. */
 static int add_place(struct vapro_place *place, const struct vapro_place *from)
 {
 	take_least(&place->cpu, from->cpu);
@@ -84,7 +84,7 @@ static int add_host(struct ndjson *ndjson, const char *host)
 
 	if (id == INTERN_NONE)
 		return -ENOMEM;
-	if (id > ndjson->host_count) /* from 1: 0 is that of NULL */
+	if (id > ndjson->host_count) /* from 1: 0 is NULL's */
 		ndjson->host_count = id;
 	return 0;
 }
@@ -127,7 +127,7 @@ static int64_t add_thread(struct ndjson *ndjson, const struct ndjson_line *line)
 		seen->to_ns = line->bundle.end_ns;
 	if (from->world_size > thread->world_size)
 		thread->world_size = from->world_size;
-	/* where lines contradict each other the least holds */
+	/* of contradicting values the least holds */
 	if (!thread->pid || (from->pid && from->pid < thread->pid))
 		thread->pid = from->pid;
 	if (!thread->tid || (from->tid && from->tid < thread->tid))
@@ -163,7 +163,7 @@ static int64_t add_state(struct ndjson *ndjson, const struct ndjson_line *line)
 		return -ENOMEM;
 symbols:
 	state = &ndjson->states[id];
-	/* for people and no part of a state */
+	/* symbols are no part of a state */
 	if (take_first(&state->from_symbol, from->from_symbol) || take_first(&state->to_symbol, from->to_symbol))
 		return -ENOMEM;
 	return id;
@@ -188,7 +188,7 @@ static int add_line(struct ndjson *ndjson, const char *text, char *why, size_t w
 	line.bundle.thread = (uint32_t)thread;
 	line.bundle.state = (uint32_t)state;
 	if (line.truth) {
-		line.bundle.truth = intern__id(ndjson->truths, line.truth); /* from 1: 0 is that of NULL */
+		line.bundle.truth = intern__id(ndjson->truths, line.truth); /* from 1: 0 is NULL's */
 		if (line.bundle.truth == INTERN_NONE) {
 			ret = -ENOMEM;
 			goto cleanup;
@@ -207,7 +207,7 @@ static void tell_unknown(const struct ndjson *ndjson)
 
 	cJSON_ArrayForEach(item, ndjson->names.unknown_factors)
 	{
-		printable(item->string); /* it goes to a terminal */
+		printable(item->string); /* goes to a terminal */
 		fprintf(stderr, "vapro: %s: no factor is called '%s' (in %.0f lines); it is passed over\n",
 			ndjson->path, item->string, item->valuedouble);
 	}
@@ -322,7 +322,7 @@ const char *ndjson__named(const struct ndjson *ndjson, int number)
 
 static int put_tables(const struct ndjson *ndjson, uint64_t begin_ns, struct stream_sink *sink)
 {
-	/* times are UTC already; 0 would read as no clock at all */
+	/* times are UTC already; 0 would mean no clock */
 	uint64_t now = begin_ns ? begin_ns : 1;
 	struct stream_event event = {.type = STREAM_CLOCK, .clock = {now, now}};
 	int ret = stream__put(sink, &event);
@@ -351,7 +351,7 @@ static int put_windows(const struct ndjson *ndjson, double window_s, uint64_t be
 {
 	uint64_t window = (uint64_t)fmax(1, round(window_s * 1e9 / VAPRO_BIN_NS)) * VAPRO_BIN_NS;
 	uint64_t stride = (uint64_t)fmax(1, round(window_s * 2 / 3 * 1e9 / VAPRO_BIN_NS)) * VAPRO_BIN_NS;
-	uint64_t end_ns = begin_ns + window; /* the first window's new part is all of it */
+	uint64_t end_ns = begin_ns + window; /* the first window is all new */
 	struct stream_event event;
 	size_t next = 0;
 	int ret = 0;

@@ -26,7 +26,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct parser *parser, c
 	va_start(arguments, format);
 	vsnprintf(parser->why, parser->why_size, format, arguments);
 	va_end(arguments);
-	printable(parser->why); /* it quotes the input and goes to a terminal */
+	printable(parser->why); /* quotes the input and goes to a terminal */
 	return -EINVAL;
 }
 
@@ -80,7 +80,7 @@ static bool exact_uint(const char *text, const char *key, uint64_t *value)
 	return false;
 }
 
-/* A time or count: 0 .. max. Missing is fine where there is a value already (optional). */
+/* Reads a time or count: 0 .. max. An optional one may be missing: *value stays. */
 static int get_uint(struct parser *parser, const char *key, bool optional, uint64_t max, uint64_t *value)
 {
 	const cJSON *item = get(parser, key);
@@ -273,7 +273,7 @@ static int compare_labels(const void *a, const void *b)
 	return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
 }
 
-/* Blanks part labels, and = parts key from value: neither may come from inside. */
+/* Blanks separate labels, and the first = ends a key: inside they become _. */
 static void print_word(FILE *out, const char *word, bool key)
 {
 	for (; *word; word++)
@@ -284,7 +284,7 @@ static void print_word(FILE *out, const char *word, bool key)
 
 static char *join(cJSON *const *labels, size_t count, bool common)
 {
-	static const char *const own[] = {"comm", "file", "peer"}; /* of one rank only */
+	static const char *const own[] = {"comm", "file", "peer"}; /* mean one rank only */
 	const char *separator = "";
 	char *text = NULL;
 	size_t size;
@@ -357,7 +357,7 @@ cleanup:
 	return ret;
 }
 
-/* A text, or a number for those who count their workloads. */
+/* Reads a text, or the number of a workload. */
 static int parse_truth(struct parser *parser)
 {
 	const cJSON *truth = get(parser, "truth");
@@ -452,7 +452,7 @@ int ndjson_line__parse(struct ndjson_line *line, const char *text, struct ndjson
 		ret = parse_times(&parser);
 	if (!ret)
 		ret = parse_truth(&parser);
-	/* the last ones leave marks in names: only for lines that are good otherwise */
+	/* the last ones add to names: only for lines that are good otherwise */
 	if (!ret)
 		ret = parse_workload(&parser);
 	if (!ret)

@@ -13,9 +13,9 @@
 #define NDJSON_TIME_MAX (1ULL << 62)
 #define NDJSON_NAMED (VAPRO_MAGNITUDES - VAPRO_NAMED)
 
-/* What lines of one input share. */
+/* Names that an input's lines share. */
 struct ndjson_names {
-	char *magnitude[NDJSON_NAMED]; /* names that took the slots from VAPRO_NAMED on */
+	char *magnitude[NDJSON_NAMED]; /* names in the slots from VAPRO_NAMED on */
 	cJSON *unknown_factors;	       /* name: times seen; an object */
 };
 
@@ -23,10 +23,10 @@ struct ndjson_line {
 	cJSON *object; /* owns the texts that are const */
 	struct vapro_thread thread;
 	struct vapro_state state;
-	char *labels, *common;	  /* of state, owned */
-	struct vapro_place place; /* all unknown where it says nothing */
+	char *labels, *common;	  /* texts of state, owned */
+	struct vapro_place place; /* unknown where the line has none */
 	struct vapro_bundle bundle;
-	char *truth;	   /* of its workload, owned; NULL where nobody said */
+	char *truth;	   /* the workload's, owned; NULL where not given */
 	bool instructions; /* a computation whose instructions are known */
 };
 

@@ -44,7 +44,7 @@ static int compare_states(const void *a, const void *b)
 			return x->member < y->member ? -1 : 1;                                                         \
 	} while (0)
 
-/* By everything that can differ: what then is equal may change places. Truths are numbers by first sight. */
+/* Compares all that can differ: equal bundles may swap. Truths, numbered by first sight, do not count. */
 static int compare_bundles(const void *a, const void *b)
 {
 	const struct vapro_bundle *x = a, *y = b;
@@ -118,7 +118,7 @@ static void swap_doubles(double *a, double *b)
 	*b = other;
 }
 
-/* The slots of the user's magnitudes, which were given by first sight, in the order of their names. */
+/* Sorts the slots of the user's magnitudes, which were given by first sight, by name. */
 static void order_magnitudes(struct ndjson *ndjson)
 {
 	char **names = ndjson->names.magnitude;

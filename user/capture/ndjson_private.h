@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the reader of NDJSON fragments holds between reading and feeding; nobody else's. */
+/* State of the NDJSON reader between reading and feeding; only the reader includes it. */
 #ifndef VAPRO_COLLECT_NDJSON_PRIVATE_H
 #define VAPRO_COLLECT_NDJSON_PRIVATE_H
 
@@ -8,11 +8,11 @@
 #include "base/intern.h"
 
 struct ndjson {
-	char *path;		      /* for messages: the file read last */
+	char *path;		      /* file read last, for messages */
 	struct vapro_bundle *bundles; /* by end */
 	size_t count, capacity;
 	struct vapro_thread *threads;
-	struct stream_seen *seen; /* of each thread */
+	struct stream_seen *seen; /* one per thread */
 	struct vapro_place *places;
 	size_t thread_count, thread_capacity, seen_capacity, place_capacity;
 	struct vapro_state *states;
@@ -23,7 +23,7 @@ struct ndjson {
 	bool instructions;
 };
 
-/* Makes numbers and order independent of the order of the lines, and numbers the calls. Returns 0 or -ENOMEM. */
+/* Makes ids and order independent of the lines' order, and numbers the calls. Returns 0 or -ENOMEM. */
 int ndjson__order(struct ndjson *ndjson);
 
 #endif

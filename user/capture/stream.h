@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The data's one way between collection and analysis: a stream of events. The daemon, a replayed
+ * A stream of events is the only way of data between collection and analysis. The daemon, a replayed
  * capture and the NDJSON reader are sources; the capture writer and the analyser are sinks. Since
- * every fact of a run travels here, a capture replays into the same lines as the live run.
+ * every fact of a run is in the stream, a capture replays into the same lines as the live run.
  *
- * Times in events are CLOCK_MONOTONIC ns, a window's UTC; the latest STREAM_CLOCK turns one into the other. Events own
+ * Times in events are CLOCK_MONOTONIC ns, a window's UTC; the latest STREAM_CLOCK converts them. Events own
  * nothing: pointers are valid during put() only. Threads and states are announced before use, with
  * dense ids from 0.
  */
@@ -14,20 +14,20 @@
 #include <vapro/bundle.h>
 
 enum stream_type {
-	STREAM_LINE = 1, /* a finished NDJSON line (hello, process, warning), told as it is */
+	STREAM_LINE = 1, /* a finished NDJSON line (hello, process, warning), emitted as it is */
 	STREAM_CLOCK,
 	STREAM_THREAD,
-	STREAM_SEEN, /* a thread is watched from..to */
+	STREAM_SEEN, /* a thread is observed from..to */
 	STREAM_STATE,
 	STREAM_BUNDLE,
 	STREAM_INTERFERENCE,
-	STREAM_FACTS, /* of one process, before each window */
+	STREAM_FACTS, /* facts of one process, before each window */
 	STREAM_WINDOW,
 	STREAM_END, /* a capture that lacks it was cut short */
 	STREAM_PLACE,
 	STREAM_STAGE,
 	STREAM_HOP,
-	STREAM_ACCOUNT, /* last: the numbers of the others are in files */
+	STREAM_ACCOUNT, /* added last: files hold the other numbers */
 };
 
 struct stream_clock {
@@ -40,27 +40,27 @@ struct stream_seen {
 };
 
 struct stream_window {
-	uint64_t begin_ns, end_ns; /* its new part: UTC, on bin borders */
+	uint64_t begin_ns, end_ns; /* the window's new part: UTC, on bin borders */
 	bool last;
 	double daemon_cpu_pct;
-	double io_traced_pct; /* of the time, system calls were traced; NAN unknown */
-	double io_tax_pct;    /* of the node's CPU time, that all its system calls together took longer */
+	double io_traced_pct; /* share of time with system calls traced; NAN unknown */
+	double io_tax_pct;    /* share of the node's CPU time that is added to all system calls */
 };
 
-/* Other counters from now on, or a request for some that was not met: then the old ones go on. */
+/* Announces other counters from now on, or a refused request: the old counters then go on. */
 struct stream_stage {
 	uint64_t begin_ns, end_ns; /* in between nothing was counted */
 	uint32_t stage;
 	const char *expand;  /* the factor whose parts are (to be) counted; NULL at stage 1 */
-	const char *job;     /* whose turn it is; NULL at stage 1 */
+	const char *job;     /* job of the stage; NULL at stage 1 */
 	uint64_t variance;   /* 0 at stage 1 */
-	const char *events;  /* names of all that is counted, joined by commas; NULL where refused */
-	const char *refused; /* why it cannot be counted; NULL: it is */
+	const char *events;  /* names of counted events, joined by commas; NULL where refused */
+	const char *refused; /* reason of a refusal; NULL: counted */
 };
 
-/* The calls of a call-site are distinguished by their callers from now on, or no more: see struct vapro_hop_event. */
+/* A call-site's calls are distinguished by their callers from now on, or no more: see struct vapro_hop_event. */
 struct stream_hop {
-	uint64_t begin_ns, end_ns; /* what was computed in between is no fragment */
+	uint64_t begin_ns, end_ns; /* computation in between is no fragment */
 	uint32_t hop;		   /* enum vapro_hop */
 	const char *site, *symbol, *reason;
 };
@@ -75,7 +75,7 @@ struct stream_event {
 		struct vapro_state state;
 		struct vapro_bundle bundle;
 		struct vapro_interference interference; /* its bin counts from the clock's UTC */
-		struct vapro_account account;		/* likewise */
+		struct vapro_account account;		/* bin as above */
 		struct vapro_process_facts facts;
 		struct vapro_place place;
 		struct stream_stage stage;
@@ -84,7 +84,7 @@ struct stream_event {
 	};
 };
 
-/* A receiver of events. put() returns 0 or a negative errno; close() flushes, frees, and says the last error. */
+/* A receiver of events. put() returns 0 or a negative errno; close() flushes, frees, and returns the last error. */
 struct stream_sink {
 	int (*put)(struct stream_sink *sink, const struct stream_event *event);
 	int (*close)(struct stream_sink *sink);

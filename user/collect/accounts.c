@@ -19,8 +19,8 @@ struct accounts {
 	struct vapro_bpf *bpf;
 	struct kernel_account *table;
 	size_t size;
-	uint64_t stolen[KERNEL_ACCOUNTS]; /* by number: of what was stolen so far, how much has been handed over */
-	uint32_t owner[KERNEL_ACCOUNTS];  /* tid that this is of */
+	uint64_t stolen[KERNEL_ACCOUNTS]; /* by account number: stolen time handed over so far */
+	uint32_t owner[KERNEL_ACCOUNTS];  /* tid of the account */
 };
 
 struct accounts *accounts__new(struct kernel_side *side)
@@ -50,7 +50,7 @@ void accounts__free(struct accounts *accounts)
 	free(accounts);
 }
 
-/* An account as it was at one time. False where the kernel side changes it again and again. */
+/* Copies an account as of one time. False where the kernel side keeps changing the account. */
 static bool copy(const struct kernel_account *account, struct kernel_account *into)
 {
 	for (int i = 0; i < COPY_ATTEMPTS; i++) {
@@ -81,7 +81,7 @@ void accounts__sum(const struct kernel_account *account, const struct kernel_acc
 	for (int i = 0; at->bin == (uint32_t)bin && i < ACCOUNT_KINDS; i++)
 		ns[i] = at->ns[i];
 	begin = since > begin ? since : begin;
-	end = now < end ? now : end; /* the last bins of a run are read before they are over */
+	end = now < end ? now : end; /* a run's last bins are read before their ends */
 	if (account->kind != ACCOUNT_UNKNOWN && account->kind < ACCOUNT_KINDS && !account->ended_ns && begin < end) {
 		throttled = waits(account) && now > since && look->throttled_ns
 				? account_part(look->throttled_ns, end - begin, now - since)
@@ -102,7 +102,7 @@ void accounts__sum(const struct kernel_account *account, const struct kernel_acc
 }
 
 /*
- * What was stolen since the last reading, as far as the thread was on a CPU in the bin. The rest waits for the next
+ * Charges a bin with time stolen since the last reading, up to the thread's on-CPU time. The rest waits for the next
  * bin, but not longer: readings lie a little behind the ends of bins.
  */
 static void take_steal(struct accounts *accounts, uint32_t number, const struct kernel_account_look *look,
@@ -120,7 +120,7 @@ static void take_steal(struct accounts *accounts, uint32_t number, const struct 
 		*given = look->steal_ns - KERNEL_BIN_NS;
 }
 
-/* Brings a look up to the present; where the kernel cannot tell it stays as it is. */
+/* Brings a look up to the present; it stays as it is where the kernel cannot. */
 static void look_at(struct accounts *accounts, struct kernel_account_look *look)
 {
 	int program = bpf_program__fd(accounts->bpf->progs.account_look);
@@ -145,7 +145,7 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
 	uint32_t given = __atomic_load_n(&accounts->bpf->bss->accounts_given, __ATOMIC_ACQUIRE);
 
 	if (last > from + KERNEL_ACCOUNT_BINS - 1)
-		from = last - (KERNEL_ACCOUNT_BINS - 1); /* older ones have been written over */
+		from = last - (KERNEL_ACCOUNT_BINS - 1); /* older bins are overwritten */
 	for (uint32_t i = 0; i < given && i < KERNEL_ACCOUNTS; i++) {
 		struct kernel_account_look look = {.number = i};
 		struct kernel_account account;

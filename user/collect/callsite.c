@@ -189,7 +189,7 @@ void callsites__free(struct callsites *callsites)
 	free(callsites);
 }
 
-/* Numbers an image and tells its table to the kernel side, once. False where it has none. */
+/* Numbers an image and passes its table to the kernel side, once. False without a table. */
 static bool number_transparent(struct image_cache *cache, struct cached_image *cached)
 {
 	const struct transparent_call *calls;
@@ -252,7 +252,7 @@ bool callsites__frame(struct callsites *callsites, uint64_t address, struct call
 	const struct process_mapping *mapping = process__mapping_at(callsites->process, address);
 	const char *base = mapping ? strrchr(mapping->path, '/') : NULL;
 
-	/* what is below the program's start is the C library's, built without frame pointers */
+	/* frames below the program's start are the C library's, built without frame pointers */
 	if (!base || !mapping->executable || !mapping->inode || !fnmatch("libc.so*", base + 1, 0) ||
 	    !fnmatch("ld-linux*", base + 1, 0))
 		return false;
@@ -327,7 +327,7 @@ int callsites__loaded_at(const struct callsites *callsites, const struct cached_
 {
 	uint64_t text_vaddr;
 
-	/* the load bias is the same for all segments: take it from any executable mapping */
+	/* the load bias is the same for all segments: any executable mapping shows it */
 	for (size_t i = 0; i < callsites->process->mapping_count; i++) {
 		const struct process_mapping *mapping = &callsites->process->mappings[i];
 
@@ -342,7 +342,7 @@ int callsites__loaded_at(const struct callsites *callsites, const struct cached_
 
 int callsites__object(struct callsites *callsites, const char *library_glob, const char *name, uint64_t *address)
 {
-	/* held[0] is the executable's or comes first in the map; a copy-relocated object lives there */
+	/* the executable comes first: a copy-relocated object lives there */
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < callsites->held_count; i++) {
 			struct cached_image *cached = callsites->held[i];

@@ -13,7 +13,7 @@
 #include "target/image.h"
 #include "target/process.h"
 
-#define CALLSITE_MAX 192 /* of a path's suffix the last bytes */
+#define CALLSITE_MAX 192 /* bytes of a text or symbol */
 
 struct image_cache;
 struct callsites;
@@ -21,7 +21,7 @@ struct callsites;
 struct callsite {
 	char text[CALLSITE_MAX];
 	char symbol[CALLSITE_MAX]; /* function+0xN, or empty */
-	const char *path;	   /* of its image, as the process sees it, or NULL; lives as long as the call-sites */
+	const char *path;	   /* the image's, as the process sees it, or NULL; lives as long as the call-sites */
 	bool transparent;	   /* inside an image that should have been looked through */
 };
 
@@ -29,64 +29,64 @@ struct callsite {
 struct image_cache *image_cache__new(void);
 void image_cache__free(struct image_cache *cache);
 
-/* A sentence about an image that could not be read, each once: its call-sites have no names. false: none. */
+/* Reports an image that could not be read, each once: its call-sites have no names. false: none. */
 bool image_cache__trouble(struct image_cache *cache, char *text, size_t size);
 
 /*
- * The call-sites of one process, which must outlive them; files it maps are held open so that they
- * can be read after its end. NULL when out of memory.
+ * The call-sites of one process, which must outlive them; files that the process maps are held open
+ * and can be read after its end. NULL when out of memory.
  */
 struct callsites *callsites__new(struct image_cache *cache, struct process *process);
 void callsites__free(struct callsites *callsites);
 
-/* The process has mapped more: holds what is new, so that it can be read after the process's end. 0 or -errno. */
+/* Holds files that the process has newly mapped, so that they can be read after its end. 0 or -errno. */
 int callsites__remapped(struct callsites *callsites);
 
-/* Always gives a text: an address outside every file is told as it is. */
+/* Always gives a text: an address outside every file appears as it is. */
 void callsites__resolve(struct callsites *callsites, uint64_t address, struct callsite *site);
 
 /* Build-id of the process's executable, or "". */
 const char *callsites__build_id(struct callsites *callsites);
 
-/* Address in the process of a data object: the executable's copy where it has one, else the library's. 0 or -ENOENT. */
+/* Finds a data object in the process: the executable's copy where it has one, else the library's. 0 or -ENOENT. */
 int callsites__object(struct callsites *callsites, const char *library_glob, const char *name, uint64_t *address);
 
 /*
- * Tells the kernel side where the process has transparent images mapped, and their tables; later ones
- * as they come to light. transparent and hops are its maps; more (globs, kept) beside the built-in ones;
- * *told is raised with each telling.
+ * Shows the kernel side where the process has transparent images mapped, and their tables; later images
+ * when they are found. transparent and hops are kernel maps; more (globs, retained) extends the built-in
+ * list; each update raises the counter.
  */
 void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more,
 				 uint32_t *told);
 
-/* The place of one caller of a path, or false where the path ends: outside files, or in the C library. */
+/* Resolves one caller of a path; false where the path ends: outside files, or in the C library. */
 bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site);
 
 /*
- * Hopping: calls of a call-site are distinguished by their callers, for all processes that map its image. site is a
- * text of callsites__resolve(). Returns NULL, or why it cannot be: the end of a sentence whose subject is the
- * call-site; then *top says whether that is since nothing of the program calls it. callsites__tell_hops() carries it
- * out for a process.
+ * Hopping distinguishes calls of a call-site by their callers, for all processes that map its image. site is a text
+ * of callsites__resolve(). Returns NULL, or a refusal: the end of a sentence whose subject is the call-site; then
+ * *top says whether the reason is that nothing of the program calls it. callsites__tell_hops() carries hops out for a
+ * process.
  */
 const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top);
 void image_cache__unhop(struct image_cache *cache, const char *site);
 
 /*
- * Whether an address lies in the C library or in the runtime of a language: between the program and a system call.
- * Its frame is hopped then, from the next image_cache__look_up() on.
+ * Says whether an address lies in the C library or in a language's runtime, between the program and a system call.
+ * Such an address is hopped from the next image_cache__look_up() on.
  */
 bool callsites__in_runtime(struct callsites *callsites, uint64_t address);
 
-/* Looks up what is wanted of runtimes. Whether there is something new for callsites__tell_hops(). */
+/* Looks up wanted frames of runtimes. Returns whether callsites__tell_hops() has anything new. */
 bool image_cache__look_up(struct image_cache *cache);
 
-/* A sentence about a runtime whose frames cannot all be left, once each. false: none. */
+/* Reports a runtime with a frame that cannot be hopped, each once. false: none. */
 bool image_cache__hop_trouble(struct image_cache *cache, char *text, size_t size);
 
-/* Gives the kernel side the hopped call-sites of the process, and takes back those that are no more. How many are. */
+/* Updates the process's hopped call-sites on the kernel side, also removing former ones. Returns how many are set. */
 size_t callsites__tell_hops(struct callsites *callsites, int map);
 
-/* Tells the kernel side where the process's libc leaves the caller of a system call. Returns how many places. */
+/* Shows the kernel side where the process's libc has its return address in a system call. Returns how many places. */
 int callsites__tell_io(struct callsites *callsites, int map, pid_t pid);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which return addresses are hopped to their callers is kept by image, since it holds for all processes that map
- * one. Frames are looked up on demand: of call-sites that the analysis asks for at once, of runtimes (between the
- * program and its IO) when a call-site ends there, all of an image in one question.
+ * Return addresses that are hopped to their callers are held by image, for all processes that map the image. Frames
+ * are looked up on demand: those of call-sites that the analysis requests at once, those of runtimes (between the
+ * program and its IO) when a call-site ends there, all of an image in one request.
  */
 #include "collect/callsite_private.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/grow.h"
 
-#define RUNTIME_SITES_MOST 128 /* of an image */
+#define RUNTIME_SITES_MOST 128 /* per image */
 
 static const char no_memory[] = "needs memory that there is not";
 
@@ -22,7 +22,7 @@ static const char *const runtimes[] = {"libc.so.6*", "ld-linux*",      "libstdc+
 				       "libc++.so*", "libflang*.so*",  "libpgf90*",	 "libifcore*",
 				       "libifport*", "libpthread.so*", "libFortran*.so*"};
 
-/* Programs of which all calls come from one loop, and what they load to be called from there. */
+/* Interpreters make all their calls from one loop; modules that they load are listed as well. */
 static const char *const interpreters[] = {"python[0-9]*", "libpython*.so*", "*.cpython-*.so", "*.abi3.so",
 					   "perl*",	   "libperl.so*",    "ruby*",	       "libruby*.so*",
 					   "libR.so*",	   "java",	     "libjvm.so",      "libjulia*.so*",
@@ -61,7 +61,7 @@ static struct hopped_site *add_site(struct cached_image *cached, uint64_t offset
 	return &cached->sites[cached->site_count++];
 }
 
-/* Whether a text is of this image: `name@<first 12 of build-id>+0xOFFSET`. */
+/* Says whether a text is of this image: `name@<first 12 of build-id>+0xOFFSET`. */
 static bool is_of(struct cached_image *cached, const char *site, uint64_t *offset)
 {
 	const char *base = base_of(cached->path);
@@ -133,8 +133,8 @@ static const char *refusal_of(const struct hopped_site *site)
 }
 
 /*
- * Why no call-site at a place of an image should be hopped, whatever its frame is. *top: nothing of the program calls
- * it.
+ * Returns why a place of an image is never hopped, whatever its frame, or NULL. *top: nothing of the program calls the
+ * place.
  */
 static const char *never(struct cached_image *cached, uint64_t offset, bool *top)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What callsite.c and callsite_hops.c share; nobody else includes it. */
+/* Only callsite.c and callsite_hops.c include this file. */
 #ifndef VAPRO_CALLSITE_PRIVATE_H
 #define VAPRO_CALLSITE_PRIVATE_H
 
@@ -12,9 +12,9 @@
 
 /* A return address whose callers are (or could not be) distinguished. */
 struct hopped_site {
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* file offset */
 	struct frame frame;
-	bool known; /* its frame was looked up */
+	bool known; /* the frame was looked up */
 	bool on;
 };
 
@@ -24,10 +24,10 @@ struct cached_image {
 	char *path;
 	int file;
 	bool tried;
-	struct survey *survey; /* asked for at first need; NULL where it cannot be had */
-	char *trouble;	       /* why, until it was told */
+	struct survey *survey; /* requested at first need; NULL where unavailable */
+	char *trouble;	       /* reason, until reported */
 	uint32_t users;
-	uint32_t number; /* among transparent images; 0 = not told to the kernel side */
+	uint32_t number; /* among transparent images; 0 = not known to the kernel side */
 	bool transparent;
 	struct hopped_site *sites;
 	size_t site_count, site_room;
@@ -39,10 +39,10 @@ struct image_cache {
 	size_t count, room;
 	uint32_t numbers;
 	int hops;      /* the kernel side's table */
-	char **hopped; /* texts of call-sites, also of images that nobody maps at present */
+	char **hopped; /* texts of call-sites, also of images that no process maps at present */
 	size_t hopped_count, hopped_room;
 	bool wanted;  /* frames of runtimes are to be looked up */
-	bool changed; /* an image came that has hopped call-sites */
+	bool changed; /* a new image has hopped call-sites */
 };
 
 struct kept_site {
@@ -55,22 +55,22 @@ struct callsites {
 	struct process *process;
 	struct cached_image **held;
 	size_t held_count, held_room;
-	int transparent; /* the kernel side's table, -1 = not to be told */
+	int transparent; /* the kernel side's table, -1 = none */
 	const char *more_transparent;
-	uint32_t *told; /* the kernel side looks there first */
+	uint32_t *told; /* the kernel side's update counter */
 	struct kept_site *kept[KEPT_SITES];
 };
 
 /* The image of a cached file, surveyed at first need, or NULL. */
 struct image *cached_image__parsed(struct cached_image *cached);
 
-/* An image was surveyed: what is hopped already in another copy of it, or was in an earlier run, is in it as well. */
+/* Hops in a newly surveyed image what is hopped in another copy of the image, or was in an earlier run. */
 void cached_image__resume_hops(struct cached_image *cached);
 
 /* Holds the image of a mapping for this process; NULL when out of memory. */
 struct cached_image *callsites__hold(struct callsites *callsites, const struct process_mapping *mapping);
 
-/* Where a linked address of an image lies in the process. 0 or -ENOENT. */
+/* Finds a linked address of an image in the process. 0 or -ENOENT. */
 int callsites__loaded_at(const struct callsites *callsites, const struct cached_image *cached, struct image *image,
 			 uint64_t vaddr, uint64_t *address);
 

@@ -35,7 +35,7 @@ struct collector {
 	uint64_t last_bin;		 /* bins up to here are read out */
 	uint64_t told[KERNEL_SLOTS];
 	int status;		   /* first error of the sink */
-	struct kernel_record held; /* of a state that is younger than the drain: the next one begins with it */
+	struct kernel_record held; /* record whose state is too young for a drain: the next drain begins with it */
 	bool holds;
 	int taken;
 	struct kernel_interference_key *keys, *dead;
@@ -94,7 +94,7 @@ static void fill_counts(const struct collector *collector, const struct kernel_b
 		       bundle);
 }
 
-/* Returns false where the state is too young for this drain, and nothing was told. */
+/* Returns false where the state is too young for this drain, without output. */
 static bool tell_bundle(struct collector *collector, const struct kernel_bundle_key *key,
 			const struct kernel_bundle *bundle)
 {
@@ -110,7 +110,7 @@ static bool tell_bundle(struct collector *collector, const struct kernel_bundle_
 	if (thread < 0) {
 		if (thread != -ENOENT && !collector->status)
 			collector->status = (int)thread;
-		return true; /* a process already forgotten; the difference shows as unaccounted */
+		return true; /* the process is forgotten; the difference shows as unaccounted */
 	}
 	event.bundle = (struct vapro_bundle){.thread = (uint32_t)thread,
 					     .state = (uint32_t)state,
@@ -238,7 +238,7 @@ static bool tell_merged(void *ctx, const struct kernel_bundle_key *key, const st
 	return tell_bundle(ctx, key, bundle);
 }
 
-/* Threads of MPI libraries that sleep nearly always are nothing to announce for their own sake. */
+/* An MPI library's thread that sleeps nearly always is not announced for its own sake. */
 static bool is_idle(const struct vapro_account *account)
 {
 	return account->on_cpu_ns + account->preempted_ns + account->wakeup_wait_ns + account->throttled_ns +
@@ -257,7 +257,7 @@ static void tell_account(void *ctx, uint32_t tgid, uint32_t tid, const struct va
 		collector->event(collector->ctx,
 				 &(struct kernel_record){.type = KERNEL_STOPPED, .tgid = tgid, .tid = tid});
 	if (thread < 0)
-		return; /* idle, or of a process already forgotten */
+		return; /* idle, or the process is forgotten */
 	event.account.thread = (uint32_t)thread;
 	status = stream__put(collector->sink, &event);
 	if (status && !collector->status)
@@ -272,7 +272,7 @@ static void tell_interference(struct collector *collector, const struct kernel_i
 	int status;
 
 	if (thread < 0)
-		return; /* never called anything, and hardly ever ran: no row of it */
+		return; /* the thread never called anything, and hardly ever ran */
 	event.interference = (struct vapro_interference){.thread = (uint32_t)thread,
 							 .pid = key->pid,
 							 .bin = whole_bin(key->bin, collector->last_bin + 64),
@@ -288,8 +288,8 @@ static void tell_interference(struct collector *collector, const struct kernel_i
 }
 
 /*
- * Reads the entries of bins up to last, and then deletes them: those of a finished bin are not written any
- * more, so nothing can be lost between the two.
+ * Reads the entries of bins up to last, and then deletes them: entries of a finished bin are not written
+ * any more, so nothing can be lost in between.
  */
 static void read_interference(struct collector *collector, struct bpf_map *map, uint64_t last, uint64_t now_bin)
 {
@@ -334,7 +334,7 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 	status = merged__read(collector->merged, (uint32_t)last, tell_merged, collector);
 	if (!status)
 		status = accounts__read(collector->accounts, from, last, collector->offset_ns, tell_account, collector);
-	/* To read a map is to walk through all its buckets: only that which has anything new. */
+	/* Reading a map walks through all its buckets: only a map with new bins is read. */
 	if (several || !(last & 1))
 		read_interference(collector, collector->bpf->maps.interference_even, last, now_bin);
 	if (several || last & 1)
@@ -344,7 +344,7 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 	return take_status(collector);
 }
 
-/* Factors of an open fragment: what its thread has gathered, and the stay off the CPU that it is in. */
+/* Computes an open fragment's factors: its thread's counts so far, and the current stay off the CPU. */
 static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, struct vapro_bundle *bundle)
 {
 	struct kernel_counts counts = thread->now, delta;
@@ -352,13 +352,13 @@ static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, st
 	bool preempted;
 
 	if (off.out_ns && off.out_ns < end_ns)
-		offcpu_end(&off, &counts, end_ns, off.throttled, &preempted); /* what it is in now is not known */
+		offcpu_end(&off, &counts, end_ns, off.throttled, &preempted); /* the throttled time now is not known */
 	counts_delta(&delta, &counts, &thread->border);
 	counts_bound(&delta, end_ns - thread->start_ns);
 	fill_factors(bundle, &delta);
 }
 
-/* Its probe was closed meanwhile: it may have returned since. */
+/* The probe of an open call was closed: the call may have ended. */
 static bool is_out_of_sight(const struct collector *collector, const struct kernel_thread *thread)
 {
 	const struct kernel_governed *governed = &collector->bpf->bss->governed[thread->slot & (KERNEL_SLOTS - 1)];

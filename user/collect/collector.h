@@ -12,7 +12,7 @@
 
 struct collector;
 
-/* Told of records that are no fragments (enum kernel_record_type). */
+/* Receives records that are no fragments (enum kernel_record_type). */
 typedef void (*collector_event)(void *ctx, const struct kernel_record *record);
 
 /* All arguments outlive the collector. NULL with errno set. */
@@ -22,22 +22,22 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 void collector__count(struct collector *collector, const struct counters *counters);
 void collector__free(struct collector *collector);
 
-/* Reads the clocks and tells both sides: call it at the start and between windows. 0 or -errno. */
+/* Reads the clocks and passes them to both sides, at the start and between windows. 0 or -errno. */
 int collector__set_clock(struct collector *collector, struct stream_clock *clock);
 
 /* Empties the ring. Returns how many records were read, or -errno of the sink. */
 int collector__drain_ring(struct collector *collector);
 
-/* Reads out the merged bundles of bins that have ended for a while. 0 or -errno of the sink. */
+/* Reads out the merged bundles of bins that ended a while ago. 0 or -errno of the sink. */
 int collector__drain_bins(struct collector *collector, uint64_t now_ns);
 
-/* Tells the fragment that a thread is in, if it began before end_ns (CLOCK_MONOTONIC). 0 or -errno of the sink. */
+/* Emits a thread's open fragment if it began well before end_ns (CLOCK_MONOTONIC). 0 or -errno of the sink. */
 int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns);
 
-/* Vertex fragments told so far of one counter slot; against the slot's `emitted`. */
+/* Counts vertex fragments delivered of one counter slot, against its `emitted`. */
 uint64_t collector__told(const struct collector *collector, uint32_t slot);
 
-/* Records that found the ring full and were no fragments. */
+/* Counts records, no fragments, that found the ring full. */
 uint64_t collector__records_lost(const struct collector *collector);
 
 #endif

@@ -110,7 +110,7 @@ static void sweep(struct numbered *numbered, int map, size_t key_size,
 	free(ids);
 }
 
-/* Removes from a kernel map what belongs to a process, as belongs() says. */
+/* Removes a process's entries, as belongs() says, from a kernel map. */
 static void purge(int map, bool (*belongs)(const void *key, const void *ctx), const void *ctx)
 {
 	_Alignas(8) char keys[2][96];
@@ -120,7 +120,7 @@ static void purge(int map, bool (*belongs)(const void *key, const void *ctx), co
 	while (!bpf_map_get_next_key(map, previous, keys[at])) {
 		bool drop = belongs(keys[at], ctx);
 
-		if (drop) { /* the walk goes on from the key before, or starts anew */
+		if (drop) { /* the walk goes on from the key before, or from the start */
 			bpf_map_delete_elem(map, keys[at]);
 			continue;
 		}
@@ -157,7 +157,7 @@ static bool request_belongs(const void *key, const void *ctx)
 	return ((const struct kernel_request_key *)key)->tgid == *(const uint32_t *)ctx;
 }
 
-/* An edge goes with its vertices: those that the sweep no longer finds. */
+/* An edge belongs to a purged process where its first vertex does. */
 static bool edge_belongs(const void *key, const void *ctx)
 {
 	const struct numbered *numbered = ctx;
@@ -167,7 +167,7 @@ static bool edge_belongs(const void *key, const void *ctx)
 	return vertex->id == edge->from && vertex->key.tgid == 0;
 }
 
-/* The entries that a process made are free again. */
+/* Takes a process's entries off the counts in use. */
 static void give_back(struct vapro_bpf *bpf, struct kernel_counters *made)
 {
 	__atomic_fetch_sub(&bpf->bss->vertices_used, made->vertices, __ATOMIC_RELAXED);
@@ -182,7 +182,7 @@ void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 	struct vapro_bpf *bpf = kernel_side__bpf(numbered->side);
 	uint32_t tgid = (uint32_t)pid;
 
-	/* edges are known by their vertices, so all of those must be */
+	/* an edge's process is its vertices', so all must be cached */
 	sweep(numbered, bpf_map__fd(bpf->maps.vertices), sizeof(struct kernel_vertex_key), keep_vertex);
 	for (uint32_t i = 0; i < CACHE; i++)
 		if (numbered->vertices[i].key.tgid == tgid)
@@ -191,7 +191,7 @@ void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 	purge(bpf_map__fd(bpf->maps.vertices), vertex_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.handles), handle_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.io_sites), io_site_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.outlined), io_site_belongs, &tgid); /* the same place in the key */
+	purge(bpf_map__fd(bpf->maps.outlined), io_site_belongs, &tgid); /* tgid at the same key offset */
 	purge(bpf_map__fd(bpf->maps.hopped), io_site_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.paths), path_belongs, &tgid);
 	purge(bpf_map__fd(bpf->maps.requests), request_belongs, &tgid);
@@ -224,7 +224,7 @@ struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int
 
 	if (edge->id == id)
 		return edge;
-	/* edges come all the time: to walk through their map for each is too dear */
+	/* edges come all the time: a walk through their map for each is too expensive */
 	if (!bpf_map_lookup_elem(bpf_map__fd(kernel_side__bpf(numbered->side)->maps.edges_by_id), &place, &by_id) &&
 	    by_id.id == id) {
 		keep_edge(numbered, &by_id.key, id);

@@ -56,7 +56,7 @@ static const char *function_name(unsigned int function)
 	return functions__row(function) ? functions__row(function)->symbol : "calibration";
 }
 
-/* What is said behind a function's name: which end of it a vertex is. */
+/* Returns the suffix of a function's name for a vertex at its end. */
 static const char *end_name(const struct kernel_vertex_key *key)
 {
 	const struct function_row *row = functions__row(key->function);
@@ -73,7 +73,7 @@ enum vapro_class labels__class(const struct kernel_vertex_key *key)
 	return functions__row(key->function) ? functions__row(key->function)->class : VAPRO_COMMUNICATION;
 }
 
-/* Appends " key=value"; what does not fit is left out, the text stays whole. */
+/* Appends " key=value"; a pair that does not fit is left out. */
 __attribute__((format(printf, 3, 4))) static void put(char *text, size_t size, const char *format, ...)
 {
 	size_t used = strlen(text);
@@ -90,8 +90,8 @@ __attribute__((format(printf, 3, 4))) static void put(char *text, size_t size, c
 }
 
 /*
- * The size that a cell of bpf/logic.h's cell_of stands for: its least, marked ~ where the cell has others (from 16 on).
- * All sizes of a cell have one text, so that ranks and calls whose sizes differ a little share a state.
+ * Writes a cell (cell_of in bpf/logic.h) as its least size, marked ~ where the cell has others (from 16 on). All sizes
+ * of a cell have one text, so that ranks and calls whose sizes differ a little share a state.
  */
 static void put_size(char *text, size_t size, const char *which, uint16_t cell)
 {
@@ -100,7 +100,7 @@ static void put_size(char *text, size_t size, const char *which, uint16_t cell)
 	put(text, size, "%s.bytes=%s%llu", which, cell < 16 ? "" : "~", least);
 }
 
-/* The size of one end of an edge. */
+/* Writes the size at an edge's end. */
 static void put_side_size(char *text, size_t size, const char *which, const struct kernel_vertex_key *key)
 {
 	if (key->flags & KERNEL_VERTEX_NO_BYTES)
@@ -109,7 +109,7 @@ static void put_side_size(char *text, size_t size, const char *which, const stru
 		put_size(text, size, which, key->cell);
 }
 
-/* Which functions are not probed: what lies between two calls may hold calls of them. */
+/* Names functions that are not probed: their calls may lie between two probed ones. */
 static void put_set(char *text, size_t size, const struct kernel_vertex_key *key)
 {
 	char names[96];
@@ -122,7 +122,7 @@ static void put_set(char *text, size_t size, const struct kernel_vertex_key *key
 
 static unsigned int comm_number(struct labels_process *process, uint16_t comm)
 {
-	unsigned int number = comm - 1u; /* the kernel side's, 0 = none being taken off */
+	unsigned int number = comm - 1u; /* the kernel side's number less 1, as 0 is none */
 
 	if (number < COMMS)
 		return number;
@@ -150,7 +150,7 @@ static const char *fd_kind(uint16_t kind)
 	return kind < 16 && names[kind] ? names[kind] : "other";
 }
 
-/* A rank that an argument names, or all those that have no state of their own. */
+/* Writes an argument's rank, or `other` for ranks without a state of their own. */
 static void put_rank(char *text, size_t size, const char *which, int rank, bool others)
 {
 	if (others)
@@ -159,7 +159,7 @@ static void put_rank(char *text, size_t size, const char *which, int rank, bool 
 		put(text, size, "%s=%d", which, rank);
 }
 
-/* Whether the call completes or starts requests: how many is part of its work, none of them too. */
+/* Says whether the call completes or starts requests: their number, 0 too, is part of its work. */
 static bool names_requests(const struct kernel_vertex_key *key)
 {
 	return key->function < function_row_count && function_rows[key->function].roles.requests;
@@ -239,12 +239,12 @@ void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vert
 	memcpy(common, labels, size);
 }
 
-/* Open MPI's, in the order of their numbers; MPICH's null is a number of its ABI, and its shared ones show themselves.
+/* Open MPI's, in the order of their numbers; MPICH's null is a number of its ABI, and the kernel finds its shared ones.
  */
 static const char *const request_objects[] = {"ompi_request_null", "ompi_request_empty"};
 static const uint32_t mpich_requests[] = {0x2c000000};
 
-/* MPICH's, whose handles are numbers of its ABI, in the same order; 0 = it has none. */
+/* MPICH's handles are numbers of its ABI, here in the same order; 0 = none. */
 static const uint32_t mpich_comms[COMMS] = {0x44000000, 0x44000001};
 static const uint32_t mpich_ops[OPS] = {0x18000000, 0x58000001, 0x58000002, 0x58000003, 0x58000004,
 					0x58000005, 0x58000006, 0x58000007, 0x58000008, 0x58000009,

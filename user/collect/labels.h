@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Labels of states as canonical text: `key=value` sorted by key. A vertex has those of its call; an
- * edge has, as assumed workload, those of the calls around it without peer, comm and file: what is
- * sent to whom does not change the work between two calls, how much and what does. `other` stands for all values
+ * edge has, as assumed workload, those of the calls around it without peer, comm and file: the
+ * partner does not change the work between two calls, size and operation do. `other` stands for all values
  * of an argument for which a process has too many states (KERNEL_DETAILED).
  */
 #ifndef VAPRO_LABELS_H
@@ -25,14 +25,14 @@ struct labels_process {
 
 enum vapro_class labels__class(const struct kernel_vertex_key *key);
 
-/* labels are all, common those that count across ranks; both of size bytes. */
+/* labels gets all, common those that count across ranks; both have size bytes. */
 void labels__vertex(struct labels_process *process, const struct kernel_vertex_key *key, char *labels, char *common,
 		    size_t size);
-/* polls: polling calls were seen between the two. */
+/* polls: polling calls were seen between from and to. */
 void labels__edge(const struct kernel_vertex_key *from, const struct kernel_vertex_key *to, bool polls, char *labels,
 		  char *common, size_t size);
 
-/* Tells the kernel side the numbers of a process's predefined communicators and operations. */
+/* Passes the numbers of a process's predefined handles to the kernel side. */
 void labels__tell_handles(struct callsites *callsites, int map, pid_t pid, bool mpich);
 
 #endif

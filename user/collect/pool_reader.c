@@ -12,9 +12,9 @@
 
 struct merged {
 	struct vapro_bpf *bpf;
-	struct kernel_place *mapped; /* the first of the pool, `size` bytes; NULL: none */
+	struct kernel_place *mapped; /* first `size` bytes of the pool; NULL: none */
 	size_t size;
-	uint32_t told[2]; /* of each half, since it was begun */
+	uint32_t told[2]; /* bundles read of each half */
 };
 
 struct merged *merged__new(struct vapro_bpf *bpf, uint64_t now_ns)
@@ -56,13 +56,13 @@ static int map(struct merged *merged, uint32_t count)
 	return 0;
 }
 
-/* Even bins or odd ones. */
+/* Reads even or odd bins. */
 static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32_t used, merged_bundle tell, void *ctx)
 {
 	for (uint32_t i = 0; i < used; i++) {
 		struct kernel_place *place = &merged->mapped[2 * i + odd];
 
-		/* 0: it was told before, or is being written; its bin is not over then */
+		/* 0: already read, or being written; the bin is not over then */
 		if (!__atomic_load_n(&place->key.state, __ATOMIC_ACQUIRE) || bin_after(place->key.bin, last) ||
 		    !tell(ctx, &place->key, &place->bundle))
 			continue;
@@ -84,7 +84,7 @@ int merged__read(struct merged *merged, uint32_t last, merged_bundle tell, void 
 		if (status)
 			return status;
 		read_half(merged, odd, last, count, tell, ctx);
-		/* unless more were given away meanwhile */
+		/* a half with more bundles by now goes on */
 		if (merged->told[odd] == count &&
 		    __atomic_compare_exchange_n(given, &used, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			merged->told[odd] = 0;

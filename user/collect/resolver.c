@@ -17,9 +17,9 @@
 #include "base/table.h"
 #include "vapro.skel.h"
 
-#define UNUSED_SHARE 16		/* of the memory cap: states of processes that ended, for the next of their kind */
-#define UNUSED_BYTES (16 << 20) /* where there is no cap */
-#define PATHLESS 2		/* vertices without a path before we say so */
+#define UNUSED_SHARE 16		/* 1/16 of the memory cap is for states of processes that ended */
+#define UNUSED_BYTES (16 << 20) /* limit without a cap */
+#define PATHLESS 2		/* vertices without a path before a report */
 
 struct known_thread {
 	uint32_t tid, tgid, id;
@@ -29,7 +29,7 @@ struct known_process {
 	struct process *process;
 	struct callsites *callsites;
 	struct labels_process labels;
-	bool unseen; /* its turn was odd before a call-site was hopped */
+	bool unseen; /* the epoch was odd before a call-site was hopped */
 	uint32_t threads;
 	uint32_t with_path, without_path; /* vertices */
 };
@@ -41,8 +41,8 @@ struct resolver {
 	struct known_process *processes;
 	size_t process_count, process_room;
 	struct known_thread *threads;
-	size_t thread_count, thread_room; /* of the table; ids go on */
-	struct table *by_tid;		  /* places in it, of who has the number now; NULL: look through it */
+	size_t thread_count, thread_room; /* entries; ids go on */
+	struct table *by_tid;		  /* places of the tids' present threads; NULL: linear search */
 	uint32_t next_thread;
 	struct numbered *numbered;
 	struct state_names *states;
@@ -107,7 +107,7 @@ static void tell_hops(struct vapro_bpf *bpf, struct callsites *callsites)
 		bpf->bss->hopping = 1;
 }
 
-/* Odd: what lies between two calls of a process is no fragment. Both changes of it make threads begin anew. */
+/* Epoch of a process. Odd: time between two calls is no fragment. Each change makes threads begin again. */
 static uint32_t *turn_of(struct vapro_bpf *bpf, pid_t pid)
 {
 	struct kernel_process process;
@@ -216,7 +216,7 @@ bool resolver__trouble(struct resolver *resolver, char *text, size_t size)
 	return image_cache__trouble(resolver->images, text, size);
 }
 
-/* Without memory for it the index goes, not the thread. */
+/* Without memory the index is dropped, not the thread. */
 static void note_thread(struct resolver *resolver, uint32_t at)
 {
 	if (!resolver->by_tid || !table__put(resolver->by_tid, resolver->threads[at].tid, 0, at))
@@ -232,7 +232,7 @@ static bool find_thread(const struct resolver *resolver, uint32_t tid, uint32_t 
 			return false;
 		if (!tgid || resolver->threads[*at].tgid == tgid)
 			return true;
-		/* a number that was given again: the one who had it before has not told all yet */
+		/* a reused tid: the thread that had it before still has records to read */
 	}
 	for (*at = 0; *at < resolver->thread_count; ++*at) {
 		if (resolver->threads[*at].tid == tid && (!tgid || resolver->threads[*at].tgid == tgid))
@@ -322,7 +322,7 @@ static int64_t announce(struct resolver *resolver, pid_t pid, struct vapro_state
 	return status ? status : id;
 }
 
-/* The call-site of a vertex, with what tells its callers from others. */
+/* Names the call-site of a vertex, and its callers as configured. */
 static void resolve_site(struct resolver *resolver, struct known_process *known, const struct kernel_vertex_key *key,
 			 struct site_name *name)
 {
@@ -347,7 +347,7 @@ static int64_t vertex_state(struct resolver *resolver, struct numbered_vertex *v
 	if (!known)
 		return -ENOENT;
 	resolve_site(resolver, known, &vertex->key, &site);
-	if (site.transparent) /* mapped a moment ago, or its frames are not told */
+	if (site.transparent) /* mapped a moment ago, or without known frames */
 		vertex->key.flags |= KERNEL_VERTEX_APPROX;
 	known->with_path += vertex->key.path != 0;
 	known->without_path += (vertex->key.flags & KERNEL_VERTEX_NO_FRAMES) != 0;
@@ -379,7 +379,7 @@ static int64_t edge_state(struct resolver *resolver, uint32_t id, const struct k
 	resolve_site(resolver, known, &to->key, &site_to);
 	polls = !bpf_map_lookup_elem(bpf_map__fd(kernel_side__bpf(resolver->side)->maps.polled), &id, &times);
 	labels__edge(&from->key, &to->key, polls, labels, common, LABELS_MAX);
-	/* where it polls nobody computes: communication makes progress there */
+	/* no thread computes while polling: communication makes progress */
 	state = (struct vapro_state){.class = polls ? VAPRO_COMMUNICATION : VAPRO_COMPUTATION,
 				     .from = site_from.text,
 				     .to = site_to.text,

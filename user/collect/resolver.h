@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From what the kernel side numbers to what the stream announces: thread ids, vertices and edges
- * become threads and states with canonical texts (ARCHITECTURE sections 3 and 4), so that ranks, ASLR and
- * restarts agree. Looks a thing up once and remembers.
+ * Translates the kernel side's numbers into the stream's: thread ids, vertices and edges become
+ * threads and states with canonical texts (ARCHITECTURE sections 3 and 4), so that ranks, ASLR and
+ * restarts agree. Each is looked up once.
  */
 #ifndef VAPRO_RESOLVER_H
 #define VAPRO_RESOLVER_H
@@ -13,40 +13,40 @@
 
 struct resolver;
 
-/* Announcements go to sink. All that is given outlives the resolver. NULL when out of memory. */
+/* Announcements go to sink. All arguments outlive the resolver. NULL when out of memory. */
 struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sink, const char *host,
 			       const struct vapro_config *config);
 void resolver__free(struct resolver *resolver);
 
 /*
- * Makes a process known, and its files reachable for as long as it is; takes over the process object.
- * Tells the kernel side its predefined handles, its transparent images and the places of its libc's
- * system calls. 0 or -errno.
+ * Makes a process known and holds its files until its removal; owns the process object. Passes its
+ * predefined handles, its transparent images and the places of its libc's system calls to the kernel
+ * side. 0 or -errno.
  */
 int resolver__add(struct resolver *resolver, struct process *process);
 
 /*
- * A known process has mapped more files: they are held as well, and what an MPI or a libc among them
- * means to the kernel side is told to it. mpi: which MPI it has now. 0 or -errno.
+ * Holds the files that a known process has newly mapped, and passes to the kernel side what an MPI or
+ * a libc among them has. mpi: the process's MPI now. 0 or -errno.
  */
 int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi);
 
 /*
- * Tells calls of a call-site (a text of a state) apart by their callers, or no more, in all processes at once: what
- * their threads compute meanwhile is no fragment. Returns NULL, or why it cannot be: see image_cache__hop().
+ * Distinguishes calls of a call-site (a text of a state) by their callers, or no more, in all processes at once: what
+ * their threads compute meanwhile is no fragment. Returns NULL, or a refusal: see image_cache__hop().
  */
 const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top);
 
-/* Carries out what has become possible since: call-sites behind a runtime, and those of images that are mapped anew. */
+/* Carries out hops that have become possible: of call-sites behind a runtime, and of newly mapped images. */
 void resolver__resume_hops(struct resolver *resolver);
 
-/* A sentence about a runtime whose frames cannot be hopped, each once; false where there is none. */
+/* Reports a runtime whose frames cannot be hopped, each once; false where there is none. */
 bool resolver__hop_trouble(struct resolver *resolver, char *text, size_t size);
 
 /* Build-id of a known process's executable, or "". */
 const char *resolver__build_id(struct resolver *resolver, pid_t pid);
 
-/* A sentence about an image that could not be read, each once; false where there is none. */
+/* Reports an image that could not be read, each once; false where there is none. */
 bool resolver__trouble(struct resolver *resolver, char *text, size_t size);
 
 /* Forgets a process, which had this slot: call it when all its bundles are drained. */
@@ -57,7 +57,7 @@ int64_t resolver__thread(struct resolver *resolver, uint32_t tid, uint32_t tgid)
 
 /*
  * Number of a state in the stream, -ENOENT where the kernel side no longer knows it, -EAGAIN where it
- * may be too young for this drain (ask again in the next one), or -ENOMEM.
+ * may be too young for this drain (the next may have it), or -ENOMEM.
  * The id is a vertex, or an edge with KERNEL_EDGE. *tgid is its process.
  */
 int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid);
@@ -65,15 +65,15 @@ int64_t resolver__state(struct resolver *resolver, uint32_t id, uint32_t *tgid);
 /* Whether the call-site or the size of a state that was resolved is approximate. */
 bool resolver__approx(struct resolver *resolver, uint32_t id);
 
-/* What it holds for as long as processes live or longer: names of states, and threads. */
+/* Bytes held for as long as processes live or longer: names of states, and threads. */
 size_t resolver__bytes(const struct resolver *resolver);
 
-/* Whether call paths were wanted of a process and none of its calls so far had any: it keeps no frame pointers. */
+/* Whether call paths were wanted of a process and no call so far had any: its code has no frame pointers. */
 bool resolver__pathless(struct resolver *resolver, pid_t pid);
 
 /*
- * Begins a drain. In each the kernel's tables are swept for ids not seen yet, and again only for those
- * that were given since.
+ * Begins a drain. A drain sweeps the kernel's tables for ids not seen yet, and again only for ids that
+ * were given since.
  */
 void resolver__begin(struct resolver *resolver);
 

@@ -25,7 +25,7 @@ static bool append(char *text, size_t size, const char *more)
 	return true;
 }
 
-/* Where a symbol is not known its place stands for it: the others are of use all the same. */
+/* Appends a caller; a place stands for an unknown symbol, so that the others stay useful. */
 static void append_caller(struct site_name *name, const struct callsite *caller)
 {
 	if (!append(name->text, sizeof(name->text), caller->text))
@@ -35,7 +35,7 @@ static void append_caller(struct site_name *name, const struct callsite *caller)
 	append(name->symbol, sizeof(name->symbol), caller->symbol[0] ? caller->symbol : caller->text);
 }
 
-/* The frame of the program that a runtime was called from; false where the path does not get out of the runtime. */
+/* Finds the program's frame that called a runtime; false where the path does not leave the runtime. */
 static bool out_of_runtime(struct callsites *callsites, const struct kernel_path_key *path, uint64_t *address)
 {
 	for (uint32_t i = 0; i < path->count && i < KERNEL_PATH_DEPTH; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The call-site of a vertex as text, with what tells its callers from others: behind the call-site's own name
- * follow, each after SITE_CALLED_BY, those that it is hopped to, innermost first; or, for --states call-path,
- * `#path:` and a hash of all of them.
+ * The call-site of a vertex as text, with what distinguishes its callers: behind the call-site's own name
+ * follow, each after SITE_CALLED_BY, the callers that it is hopped to, innermost first; or, for --states
+ * call-path, `#path:` and a hash of all callers.
  */
 #ifndef VAPRO_SITE_NAME_H
 #define VAPRO_SITE_NAME_H
@@ -16,13 +16,13 @@
 struct site_name {
 	char text[SITE_TEXT_MAX];
 	char symbol[SITE_TEXT_MAX]; /* or empty */
-	const char *path;	    /* as in struct callsite, of the call-site itself */
-	bool transparent;	    /* likewise */
+	const char *path;	    /* the call-site's own, as in struct callsite */
+	bool transparent;	    /* as in struct callsite */
 };
 
 /*
- * path: the vertex's, or NULL. Of a system call only what comes out of the C library and the runtimes of languages
- * counts; while their frames are not known they are noted to be looked up (hops: they may be).
+ * path: the vertex's, or NULL. With hops a system call gets only its first caller outside the C library and the
+ * runtimes of languages, whose frames are noted for lookup while they are not known.
  */
 void site_name__hopped(struct site_name *name, struct callsites *callsites, const struct kernel_vertex_key *key,
 		       const struct kernel_path_key *path, bool hops);
@@ -30,7 +30,7 @@ void site_name__hopped(struct site_name *name, struct callsites *callsites, cons
 void site_name__by_path(struct site_name *name, struct callsites *callsites, const struct kernel_vertex_key *key,
 			const struct kernel_path_key *path);
 
-/* The callers are one of very many that the process came by: they are not distinguished. */
+/* Marks callers that are not distinguished: the process has too many paths. */
 void site_name__other_path(struct site_name *name);
 
 #endif

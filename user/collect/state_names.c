@@ -16,13 +16,13 @@ struct name {
 	uint64_t hash;
 	uint32_t id;
 	uint32_t users;
-	uint32_t next;		 /* of its bucket; of the free places */
-	uint32_t older, younger; /* of the unused ones */
+	uint32_t next;		 /* in the bucket, or free place */
+	uint32_t older, younger; /* unused names */
 };
 
 struct user {
 	uint32_t process;
-	struct table *has; /* places of the names that it uses */
+	struct table *has; /* places of the names in use */
 	uint32_t *uses;
 	size_t count, capacity;
 };
@@ -36,7 +36,7 @@ struct state_names {
 	struct user *users;
 	size_t user_count, user_capacity;
 	uint32_t next_id;
-	uint32_t oldest, youngest; /* of the unused ones */
+	uint32_t oldest, youngest; /* unused names */
 	size_t text_bytes, unused_bytes, unused_most;
 };
 
@@ -92,7 +92,7 @@ static uint32_t *bucket_of(const struct state_names *names, uint64_t hash)
 	return &names->buckets[hash & (names->bucket_count - 1)];
 }
 
-/* Twice the buckets, where there is memory for them; without, chains grow longer. */
+/* Doubles the buckets; without memory for them, chains grow longer. */
 static void enlarge(struct state_names *names)
 {
 	size_t count = names->bucket_count * 2;
@@ -168,7 +168,7 @@ static void forget(struct state_names *names, uint32_t at)
 	names->live--;
 }
 
-/* A new name, used by nobody yet. NONE when out of memory. */
+/* Adds a name that is unused yet. NONE when out of memory. */
 static uint32_t add(struct state_names *names, const char *text, uint64_t hash)
 {
 	uint32_t at = names->free, *bucket;
@@ -226,7 +226,7 @@ int64_t state_names__use(struct state_names *names, uint32_t process, const char
 	*fresh = at == NONE;
 	if (at == NONE)
 		at = add(names, text, hash);
-	/* a number that nobody heard of is given again */
+	/* a number that was not announced is given again */
 	if (at == NONE || table__put(user->has, at, 0, at)) {
 		if (*fresh && at != NONE) {
 			forget(names, at);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The table of tunables, and what explains and writes them; config_set.c reads them. A new tunable is a
+ * The table of tunables, with help and output; config_set.c reads their values. A new tunable is a
  * member of struct vapro_config and one row here; everything else follows.
  */
 #include <string.h>

@@ -86,7 +86,7 @@ int config__from_text(struct vapro_config *config, const char *json, char *err, 
 		else
 			continue;
 		ret = config__set(config, item->string, text, err, err_size);
-		if (ret == -ENOENT) /* of another version */
+		if (ret == -ENOENT) /* a tunable of another version */
 			ret = 0;
 		if (ret)
 			goto cleanup;

@@ -9,10 +9,10 @@
 /* NULL when out of memory. */
 cJSON *config__to_json(const struct vapro_config *config);
 
-/* The same as malloc'ed text, as capture__create() takes it. */
+/* Returns that object as malloc'ed text, as capture__create() takes it. */
 char *config__to_text(const struct vapro_config *config);
 
-/* Takes tunables from such an object; unknown names are passed over. Returns 0 or -EINVAL with a sentence in err. */
+/* Reads tunables from such an object; unknown names are ignored. Returns 0 or -EINVAL with a sentence in err. */
 int config__from_text(struct vapro_config *config, const char *json, char *err, size_t err_size);
 
 #endif

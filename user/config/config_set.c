@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What sets tunables, from the command line and from files. */
+/* Sets tunables, from the command line and from files. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -136,7 +136,7 @@ static char *trim(char *text)
 	return text;
 }
 
-/* Every row is read at once, so that the place that is wrong can be named. */
+/* Every entry is parsed at once, so that the error can name the wrong one. */
 static int add_functions(char *member, const struct vapro_option *option, const char *prefix, const char *value,
 			 char *err, size_t err_size)
 {
@@ -166,7 +166,7 @@ too_long:
 	return -EINVAL;
 }
 
-/* Read at once, so that the place that is wrong can be named. */
+/* The list is parsed at once, so that the error can name the wrong item. */
 static int set_events(char *member, const struct vapro_option *option, const char *prefix, const char *value, char *err,
 		      size_t err_size)
 {
@@ -185,7 +185,7 @@ static int set_events(char *member, const struct vapro_option *option, const cha
 
 #define EVENT_PREFIX "event "
 
-/* A site's own encoding of an event; the last one of a name counts. */
+/* Adds a site's own encoding of an event; the last one of a name counts. */
 static int set_event(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
 		     size_t err_size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tunables that are one of several words; the member is an enum, an unsigned int whose values are the places. */
+/* Tunables that are one of several words; the member is an enum, an unsigned int of the word's index. */
 #ifndef VAPRO_CONFIG_WORDS_H
 #define VAPRO_CONFIG_WORDS_H
 

@@ -47,8 +47,8 @@ void advice__who(const struct result_variance *variance, bool threads, char *buf
 }
 
 /*
- * The factor with most impact among those that are not split further; NULL where nothing is major. What is off the
- * CPU as a whole says little and comes last.
+ * Returns the factor with most impact among those that are not split further; NULL where nothing is major. Suspension
+ * as a whole says little and comes last.
  */
 static const struct result_factor *finest_factor(const struct result_diagnosis *diagnosis)
 {
@@ -63,7 +63,7 @@ static const struct result_factor *finest_factor(const struct result_diagnosis *
 			off = factor;
 			continue;
 		}
-		/* Of a whole and its part that say the same, the part says more. */
+		/* Between a whole and its part of equal impact, the part says more. */
 		if (!best || factor->impact_seconds > best->impact_seconds ||
 		    (factor->parent && !strcmp(factor->parent, best->name)))
 			best = factor;
@@ -80,7 +80,7 @@ static const struct result_factor *find_factor(const struct result_diagnosis *di
 	return NULL;
 }
 
-/* What else may be done about a factor. */
+/* Further cures for a factor. */
 enum cure {
 	CURE_MEMORY = 1, /* where the memory of one host is slow */
 	CURE_CACHE = 2,	 /* where a CPU's second-level cache loses lines: HPL in the papers */
@@ -156,7 +156,7 @@ static const struct result_shared *find_shared(const struct result_diagnosis *di
 	return NULL;
 }
 
-/* Where to look first, when only the slow ones are there; "" otherwise. */
+/* Writes where to look first, when slow rows share a fact; "" otherwise. */
 static void say_where(const struct result_diagnosis *diagnosis, char *buf, size_t size)
 {
 	const struct result_shared *first = diagnosis->shared;
@@ -173,7 +173,7 @@ static void say_where(const struct result_diagnosis *diagnosis, char *buf, size_
 		 first->value, first->others ? "hardly any other rank" : "no other rank");
 }
 
-/* The papers' cures, as a second sentence; "" where none fits. */
+/* Writes the papers' cures as a second sentence; "" where none fits. */
 static void say_cure(const struct result_variance *variance, const struct rule *rule, char *buf, size_t size)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
@@ -275,7 +275,7 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 		    top->comm, top->pid, top->seconds, variance->who);
 }
 
-/* Inside a call it is MPI's polling or the kernel's copying, not the program's work. */
+/* Time on the CPU inside a call is MPI's polling or the kernel's copying, not the program's work. */
 static void advise_on_cpu(const struct result_variance *variance, const char *where, char *buf, size_t size)
 {
 	if (variance->class == VAPRO_COMMUNICATION)
@@ -289,7 +289,7 @@ static void advise_on_cpu(const struct result_variance *variance, const char *wh
 		snprintf(buf, size,
 			 "%s: on the CPU all the time but got less done; look at %smemory bandwidth and neighbours on "
 			 "the same core or socket%s.",
-			 /* where it was reported, it is a factor of its own */
+			 /* where frequency was reported, it is a factor of its own */
 			 variance->who, find_factor(&variance->diagnosis, "frequency") ? "" : "frequency, ", where);
 }
 

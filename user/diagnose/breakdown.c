@@ -11,7 +11,7 @@ static bool cpu_node(int node)
 	return node <= NODE_BACKEND;
 }
 
-/* The time on the CPU: stage 1's split of it holds for the fragments that were not counted at that stage too. */
+/* Splits the time on the CPU: stage 1's split holds for fragments that were not counted at that stage too. */
 static void settle_cpu(const struct contribution *from, double *impact)
 {
 	double counted = 0;
@@ -40,7 +40,7 @@ static void settle_cpu(const struct contribution *from, double *impact)
 	}
 }
 
-/* The parts' shares of what their whole lost, whenever they were counted. */
+/* Scales parts to the loss of their whole, whenever they were counted. */
 static void settle_parts(const struct contribution *from, double *impact)
 {
 	for (int group = COUNTER_FRONTEND; group < COUNTER_GROUPS; group++) {
@@ -85,7 +85,7 @@ static double available(const struct contribution *from, enum priced set, const 
 	return sum;
 }
 
-/* Moves what the counts of a set cost to its place in the tree. */
+/* Moves the cost of a set's counts to their place in the tree. */
 static void move(const struct contribution *from, enum priced set, double cost, double *impact)
 {
 	double sum = available(from, set, impact);
@@ -176,7 +176,7 @@ static void find_present(const struct contribution *from, const double *impact, 
 	for (int set = 0; set < PRICED_SETS; set++) {
 		int rest = set == PRICED_KERNEL ? NODE_KERNEL_OTHER : NODE_MEMORY_OTHER;
 
-		/* What is left of a whole is only worth a word beside its parts. */
+		/* The rest of a whole is shown only beside the whole's parts. */
 		for (int node = 0; node < FACTOR_NODES; node++) {
 			if (factor_infos[node].parent == priced_infos[set].parent && node != rest)
 				nodes[rest].present |= impact[node] > 0 && impact[rest] > 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The answer of a case: contributions over the whole factor tree. What one stage shows of a part is
- * put below what an earlier stage showed of the whole, and counts that cost time by regression (papers/000
- * section 4.2) take their place: coefficient times excess count. Each level is a partition of the
- * loss of its parent; time of counts whose parent is not known in time is taken out of the time on
- * the CPU, which holds it.
+ * The breakdown of a case: contributions over the whole factor tree. A part that one stage measured goes
+ * below the whole that an earlier stage measured, and counts that cost time by regression (papers/000
+ * section 4.2) have their node: coefficient times excess count. Each level is a partition of the loss of
+ * its parent; time of counts whose parent is not known in time is subtracted from the time on the CPU,
+ * which contains the time of those counts.
  */
 #ifndef VAPRO_BREAKDOWN_H
 #define VAPRO_BREAKDOWN_H
@@ -13,11 +13,11 @@
 
 struct breakdown_node {
 	double impact_ns; /* not below 0 */
-	double share;	  /* 0..1 of its level */
+	double share;	  /* 0..1 of the node's level */
 	double p;	  /* NAN where no regression gave it */
 	bool present, major, regression;
-	bool implied;	 /* by what it cannot be distinguished from: no part of its level's sum */
-	uint64_t shared; /* bit per node it cannot be distinguished from */
+	bool implied;	 /* estimated from the nodes in shared: no part of the level's sum */
+	uint64_t shared; /* bit per node inseparable from this one */
 };
 
 struct breakdown {

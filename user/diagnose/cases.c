@@ -27,7 +27,7 @@ void cases__free(struct cases *cases)
 	*cases = (struct cases){0};
 }
 
-/* The first place that is not before the id. */
+/* Returns the first index that is not before the id. */
 static size_t place_of(const struct cases *cases, uint32_t id)
 {
 	size_t low = 0, high = cases->count;
@@ -93,7 +93,7 @@ const struct contribution *case__sum(const struct diagnosis_case *item)
 	return sum ? sum : &nothing;
 }
 
-/* One part goes into another one of the same or another case. */
+/* Moves one part into another one of the same or another case. */
 static int move(struct diagnosis_case *from, enum case_part part, struct diagnosis_case *into, enum case_part at)
 {
 	if (interferers__merge(&into->interferers[at], &from->interferers[part]))
@@ -119,7 +119,7 @@ int cases__merge(struct cases *cases, uint32_t from_id, uint32_t into_id)
 	return move(from, CASE_PAST, into, CASE_PAST);
 }
 
-/* Where there is but the past, that is the sum. */
+/* Makes the sum; where only the past exists, case__sum returns the past. */
 static int sum(struct diagnosis_case *item)
 {
 	clear_part(item, CASE_SUM);
@@ -160,7 +160,7 @@ int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), voi
 			drop(item);
 			continue;
 		}
-		/* What stays is added again by the next window, or is missing there. */
+		/* The next window adds staying parts again, or lacks them. */
 		item->stale = item->parts[CASE_STAYING] || item->interferers[CASE_STAYING].count;
 		if (move(item, CASE_RETIRING, item, CASE_PAST))
 			error = -ENOMEM;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * One case per variance: its contributions and interferers, over as many windows as it lasts. As
- * with tallies, what comes from bundles that are dropped is kept, what comes from the present ones
- * is added again in each window. Most cases of a noisy job have nothing new in a window: of those only
- * the past is held, and nothing is computed.
+ * with tallies, shares of dropped bundles are retained, shares of present ones are added again in each
+ * window. Most cases of a noisy job have nothing new in a window: those hold only the past, and nothing
+ * is computed for them.
  */
 #ifndef VAPRO_CASES_H
 #define VAPRO_CASES_H
@@ -11,7 +11,7 @@
 #include "diagnose/breakdown.h"
 #include "diagnose/interferers.h"
 
-/* What was said of a case last. */
+/* The last emitted values of a case. */
 struct emitted_case {
 	int stage; /* 0: nothing yet */
 	bool final, confirmed, alarm;
@@ -24,16 +24,16 @@ struct emitted_case {
 	float share[FACTOR_NODES];
 };
 
-/* The sum is that of the three before, by cases__sum. */
+/* CASE_SUM is the sum of the three before, by cases__sum. */
 enum case_part { CASE_PAST, CASE_RETIRING, CASE_STAYING, CASE_SUM, CASE_PARTS };
 
 struct diagnosis_case {
-	uint32_t id;				/* of the variance */
+	uint32_t id;				/* id of the variance */
 	struct contribution *parts[CASE_PARTS]; /* NULL: nothing; use case__part and case__sum */
 	struct interferers interferers[CASE_PARTS];
-	bool stale;		    /* its sum is not that of the last window */
-	struct breakdown breakdown; /* of the sum; the analysis fills it */
-	/* Groups of counters as bits, see driver.h: asked for now, and asked for in vain. */
+	bool stale;		    /* the sum is not that of the last window */
+	struct breakdown breakdown; /* breakdown of the sum; the analysis fills it */
+	/* Groups of counters as bits, see driver.h: wanted now, and wanted in vain. */
 	unsigned wished, tried;
 	struct emitted_case emitted; /* the analysis fills it */
 };
@@ -44,24 +44,24 @@ struct cases {
 };
 
 /*
- * The case of a variance, made where it is missing: cheapest in the order of ids. NULL when out of memory;
- * valid until it is retired.
+ * Returns the case of a variance, made where it is missing: cheapest in the order of ids. NULL when out of
+ * memory; valid until the case is retired.
  */
 struct diagnosis_case *cases__get(struct cases *cases, uint32_t id);
 
-/* NULL where there is none. */
+/* Returns NULL where there is no case. */
 struct diagnosis_case *cases__find(const struct cases *cases, uint32_t id);
 
-/* A part to add to, made where it is missing; NULL when out of memory. */
+/* Returns a part to add to, made where it is missing; NULL when out of memory. */
 struct contribution *case__part(struct diagnosis_case *item, enum case_part part);
 
-/* Adds who ran instead to a part. Returns 0 or -ENOMEM. */
+/* Adds a task that ran instead to a part. Returns 0 or -ENOMEM. */
 int case__interfere(struct diagnosis_case *item, enum case_part part, const struct result_interferer *task);
 
-/* The sum of all parts, never NULL; after cases__sum. */
+/* Returns the sum of all parts, never NULL; to be called after cases__sum. */
 const struct contribution *case__sum(const struct diagnosis_case *item);
 
-/* The case of a variance that went up in another one goes with it. Returns 0 or -ENOMEM. */
+/* Merges the case of a variance that was merged into another one. Returns 0 or -ENOMEM. */
 int cases__merge(struct cases *cases, uint32_t from, uint32_t into);
 
 /* Brings the sums of stale cases up to date. Returns 0 or -ENOMEM. */

@@ -27,14 +27,14 @@ static bool has(unsigned counted, enum counter_group group)
 	return counted & 1U << group;
 }
 
-/* Time per fragment on the CPU that is no kernel's and no interrupt's. */
+/* Returns the time on the CPU outside of the kernel and of interrupts. */
 static double user_time(const double *time)
 {
 	return time[NODE_ON_CPU] + time[NODE_RETIRING] + time[NODE_FRONTEND] + time[NODE_BAD_SPECULATION] +
 	       time[NODE_BACKEND];
 }
 
-/* Nothing normal was seen: undisturbed it would spend its reference as it spends its time on the CPU. */
+/* Without normal fragments, an undisturbed bundle would spend its reference as it spends its time on the CPU. */
 static void usual_of_reference(const struct kept *kept, const double *time, double *usual)
 {
 	double on_cpu = user_time(time) + time[NODE_KERNEL];
@@ -49,8 +49,8 @@ static void usual_of_reference(const struct kept *kept, const double *time, doub
 }
 
 /*
- * What normal fragments spend, n of them; of the groups that the bundle was counted with, by the normal ones
- * that were counted with them too. Where there are none, its shares are taken for usual: they explain nothing.
+ * Computes what normal fragments spend; groups of counters of the bundle use the normal fragments that were
+ * counted with the same groups. Where there are none, the bundle's shares pass for usual: they explain nothing.
  */
 static void usual_of_pile(const struct kept *kept, const double *time, const struct series_pile *pile, double *usual)
 {
@@ -62,7 +62,7 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 		double n = group == COUNTER_GROUPS ? pile->n : pile->counted_n[group];
 		enum vapro_factor factor = factor_infos[node].factor;
 
-		/* most are 0, and what no counter measures is not asked for */
+		/* most are 0, and factors of groups that the bundle lacks are not read */
 		usual[node] = 0;
 		if (factor < VAPRO_FACTORS && pile->factor[factor] != 0 && n > 0 &&
 		    (kept->counted || group == COUNTER_GROUPS))
@@ -127,7 +127,7 @@ static void split(const struct kept *kept, const struct series_pile *normal, dou
 		usual_of_reference(kept, time, usual);
 }
 
-/* The time that holds the price of a set of counts. */
+/* Returns the time that holds the price of a set of counts. */
 static double priced_time(enum priced set, unsigned counted, bool kernel, const double *time)
 {
 	if (set == PRICED_KERNEL)
@@ -143,7 +143,7 @@ bool contribution__row(const struct kept *kept, const struct series_pile *normal
 	bool kernel;
 
 	if (normal->n <= 0)
-		return false; /* nothing to compare its counts with */
+		return false; /* nothing to compare the counts with */
 	split(kept, normal, time, usual);
 	kernel = normal->factor[VAPRO_KERNEL] > 0 || time[NODE_KERNEL] > 0;
 	for (int set = 0; set < PRICED_SETS; set++) {
@@ -213,7 +213,7 @@ void contribution__add(struct contribution *contribution, const struct kept *kep
 	}
 	add_durations(contribution, impact, kept->sum_ns * share, config->major_share);
 	if (!has(kept->counted, COUNTER_TOP)) {
-		/* Wholes that only their parts are known of are for breakdown__make to put together. */
+		/* breakdown__make puts together wholes of which only parts are known. */
 		impact[NODE_ON_CPU] += impact[NODE_FRONTEND] + impact[NODE_BAD_SPECULATION] + impact[NODE_BACKEND];
 		impact[NODE_FRONTEND] = impact[NODE_BAD_SPECULATION] = impact[NODE_BACKEND] = 0;
 	}

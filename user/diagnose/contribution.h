@@ -29,19 +29,19 @@ struct priced_info {
 extern const struct priced_info priced_infos[PRICED_SETS];
 
 struct contribution {
-	double impact[FACTOR_NODES];   /* ns, of counts their number; may be negative */
+	double impact[FACTOR_NODES];   /* ns, or a number for counts; may be negative */
 	double duration[FACTOR_NODES]; /* ns of abnormal fragments whose major factors include it */
 	double
 	    counted[COUNTER_GROUPS]; /* of the abnormal fragments, those that were counted with a group of counters */
 	double abnormal, normal;     /* fragments */
-	double dur, ref;	     /* ns of all fragments, and what they should have taken */
-	bool approx, kernel;	     /* the kernel's time is known, not only its events */
+	double dur, ref;	     /* ns of all fragments, and their expected ns */
+	bool approx, kernel;	     /* kernel: the kernel's time is known, not only its events */
 	struct regression_moments rows[PRICED_SETS];
 };
 
 /*
- * Adds a share of a bundle; abnormal: what it took too long is to be explained; the normal pile may be empty, then the
- * reference stands for it.
+ * Adds a share of a bundle; abnormal: the bundle's excess time is to be explained. The normal pile may be empty: then
+ * the reference stands for the pile.
  */
 void contribution__add(struct contribution *contribution, const struct kept *kept, double share, bool abnormal,
 		       const struct series_pile *normal, const struct vapro_config *config);
@@ -60,8 +60,8 @@ void contribution__add_row(struct contribution *contribution, const struct contr
 void contribution__merge(struct contribution *into, const struct contribution *from);
 
 /*
- * Shares per level, 0..1: they sum to 1 at stage 1, and below a factor where anything is. Negative
- * impacts count as nothing, and counts too.
+ * Computes shares per level, 0..1: they sum to 1 at stage 1, and below a factor with any impact.
+ * Negative impacts count as 0, and counts do too.
  */
 void contribution__shares(const double *impact, double *shares);
 

@@ -14,7 +14,7 @@ static bool major_on_cpu(const struct breakdown *breakdown)
 
 static bool wants(const struct diagnosis_case *item, enum counter_group group, unsigned counted, double least)
 {
-	/* Without counters there is nothing to ask for. */
+	/* Without counters no group can be wanted. */
 	if (!(counted & 1U << COUNTER_TOP) || item->tried & 1U << group || case__sum(item)->counted[group] >= least)
 		return false;
 	if (group == COUNTER_TOP)
@@ -40,7 +40,7 @@ int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item
 			continue;
 		item->wished |= 1U << group;
 		if (group == COUNTER_TOP)
-			continue; /* what is on whenever nobody wishes anything else */
+			continue; /* the group that is on without any wish */
 		for (size_t i = 0; i < driver->count && !wish; i++) {
 			if (driver->queue[i].job == job && driver->queue[i].variance == item->id &&
 			    (int)driver->queue[i].group == group)

@@ -60,12 +60,12 @@ const struct counter_group_info counter_group_infos[COUNTER_GROUPS] = {
     [COUNTER_MEMORY] = {NODE_MEMORY, 3},
 };
 
-/* What the tree says, worked out once: it is asked for every bundle that has to do with a variance. */
+/* Relations of the tree, computed once: every bundle of a variance needs them. */
 static struct {
 	bool ready;
 	enum counter_group group[FACTOR_NODES];
-	unsigned char member_count[COUNTER_GROUPS + 1], member[COUNTER_GROUPS + 1][FACTOR_NODES]; /* of each group */
-	/* parts of a parent that are time, ascending; of FACTOR_ROOT those that counters measure */
+	unsigned char member_count[COUNTER_GROUPS + 1], member[COUNTER_GROUPS + 1][FACTOR_NODES]; /* nodes by group */
+	/* parts of a parent that are time, ascending; for FACTOR_ROOT the parts that counters measure */
 	unsigned char count[FACTOR_NODES + 1], part[FACTOR_NODES + 1][FACTOR_NODES];
 } known;
 
@@ -183,7 +183,7 @@ unsigned factors__settle(double sum_ns, double *factor)
 	double parts = 0, rest;
 	unsigned counted = 0;
 
-	/* Most machines have none of it, and this is done for every bundle. */
+	/* Most machines measure no parts, and this runs for every bundle. */
 	for (int i = VAPRO_RETIRING; i < VAPRO_FACTOR_COUNTS; i++)
 		parts += factor[i];
 	if (parts <= 0)

@@ -67,12 +67,12 @@ struct factor_info {
 	int stage;
 	enum factor_node parent;  /* FACTOR_ROOT at stage 1 */
 	enum vapro_factor factor; /* VAPRO_FACTORS: a sum, or what is left of its parent */
-	bool rest;		  /* what nothing explains */
+	bool rest;		  /* time that nothing explains */
 };
 
 extern const struct factor_info factor_infos[FACTOR_NODES];
 
-/* What a group of counters splits, and the stage in which it is on. */
+/* The factor that a group of counters splits, and the stage in which the group is on. */
 struct counter_group_info {
 	enum factor_node parent; /* FACTOR_ROOT: the CPU's time at stage 1 */
 	int stage;
@@ -85,11 +85,11 @@ static inline bool factors__counted(enum factor_node node)
 	return factor_infos[node].factor >= VAPRO_FACTOR_COUNTS && factor_infos[node].factor < VAPRO_FACTORS;
 }
 
-/* The group of counters that a node comes from; COUNTER_GROUPS: in every bundle. */
+/* Returns the group of counters that a node comes from; COUNTER_GROUPS: in every bundle. */
 enum counter_group factors__group(int node);
-const enum counter_group *factors__groups(void); /* of all FACTOR_NODES */
+const enum counter_group *factors__groups(void); /* groups of all FACTOR_NODES */
 
-/* The nodes of a group, ascending. */
+/* Returns the nodes of a group, ascending. */
 const unsigned char *factors__members(enum counter_group group, int *count);
 
 /*

@@ -3,7 +3,7 @@
 
 #include "base/grow.h"
 
-/* A node runs thousands of short tasks: of this many the half that took least is forgotten. */
+/* A node runs thousands of short tasks: at this number the half that took least is forgotten. */
 #define INTERFERERS_MAX 256
 
 const char *const interferers__relation[VAPRO_RELATIONS] = {[VAPRO_FOREIGN] = "foreign",

@@ -10,32 +10,32 @@
 struct interferers {
 	struct result_interferer *items;
 	size_t count, capacity;
-	double forgotten; /* seconds of those that are not among them any more */
+	double forgotten; /* seconds of tasks that are no longer in items */
 };
 
 /*
- * Pid 0 is the idle task: it takes nothing from anybody. Of very many tasks those that took least so far
- * are forgotten, so that one which takes much is emitted, however late it comes. Returns 0 or -ENOMEM.
+ * Adds a task, but not pid 0: the idle task displaces no other. Of very many tasks those that took least so
+ * far are forgotten, so that one which takes much is emitted, however late it comes. Returns 0 or -ENOMEM.
  */
 int interferers__add(struct interferers *interferers, const struct result_interferer *task);
 int interferers__merge(struct interferers *into, const struct interferers *from);
 
-/* Seconds of all that were added. */
+/* Returns the seconds of all tasks that were added. */
 double interferers__seconds(const struct interferers *interferers);
 
 /*
- * Of a diagnosis: the task to be named, the one that took most of those that are not the job's own, or of all where
- * all are. NULL where there is none.
+ * Returns the task that a diagnosis names: the one that took most among tasks that are not the job's own, or among all
+ * where all are. NULL where there is none.
  */
 const struct result_interferer *interferers__named(const struct result_diagnosis *diagnosis);
 
 /* Names of enum vapro_relation in records. */
 extern const char *const interferers__relation[VAPRO_RELATIONS];
 
-/* What a task is to the job, for people: "" for a foreign one. */
+/* Returns a task's relation to the job, for people: "" for a foreign one. */
 const char *interferers__says(enum vapro_relation relation);
 
-/* Most seconds first. */
+/* Sorts by seconds, most first. */
 void interferers__sort(struct interferers *interferers);
 void interferers__clear(struct interferers *interferers);
 

@@ -84,8 +84,8 @@ static double correlation(const struct regression_moments *m, uint32_t a, uint32
 }
 
 /*
- * By eigenvalues, since a singular matrix must still show which factors make it so: those with a part
- * in a vanishing direction have an infinite inflation.
+ * Inverts by eigenvalues, since a singular matrix must still show which factors make it so: those with a
+ * part in a vanishing direction have an infinite inflation.
  */
 static void invert(const struct regression_moments *m, struct set *set)
 {
@@ -164,7 +164,7 @@ static bool worse(const struct regression_moments *m, const struct set *set, uin
 	return set->of[a] > set->of[b];
 }
 
-/* The factor to take out next, as a place in the set; -1 = the set is good. */
+/* Returns the factor to remove next, as an index in the set; -1 = the set is good. */
 static int32_t next_removed(const struct regression_moments *m, const struct regression_options *options,
 			    const struct set *set)
 {
@@ -188,7 +188,7 @@ static void take_out(struct set *set, uint32_t at)
 }
 
 /*
- * Least squares of column y on the set: standardised coefficients, and the standard error of each.
+ * Fits column y on the set by least squares: standardised coefficients, and the standard error of each.
  * Returns the share of variance explained.
  */
 static double fit(const struct regression_moments *m, const struct set *set, uint32_t y, double *b, double *error)
@@ -208,7 +208,7 @@ static double fit(const struct regression_moments *m, const struct set *set, uin
 	return explained;
 }
 
-/* Two-sided; a coefficient without error is certain, and one of nothing is not. */
+/* Returns a two-sided p; a coefficient without error is certain, unless it is 0. */
 static double t_p(double value, double error, double freedom)
 {
 	if (error > 0)
@@ -247,8 +247,8 @@ static void list_kept(const struct regression_moments *m, const struct regressio
 }
 
 /*
- * What a removed factor would cost if it, not those that go along with it, were the cause: rule A of
- * the project's reading of "estimated by their multicollinear relationship" (papers/000 section 4.2).
+ * Lists the cost of a removed factor as if it, not its collinear ones, were the cause: rule A of the
+ * project's reading of "estimated by their multicollinear relationship" (papers/000 section 4.2).
  */
 static void list_removed(const struct regression_moments *m, const struct regression_options *options,
 			 const struct set *set, uint32_t removed, struct regression_result *result)

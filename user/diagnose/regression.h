@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which counts cost time (papers/000 section 4.2): least squares of duration on factors that are
- * counts, after collinear ones were taken out by the Farrar-Glauber test. It works on centred
- * co-moments, which merge: rows of several ranks, windows or hosts give the answer that all rows
+ * counts, after the Farrar-Glauber test removed collinear ones. It works on centred
+ * co-moments, which merge: rows of several ranks, windows or hosts give the result that all rows
  * together would. A row is a fragment, or the mean of a bundle weighted by its fragments; degrees of
  * freedom count rows.
  */
@@ -27,14 +27,14 @@ struct regression_moments {
 enum regression_outcome {
 	REGRESSION_FITTED,
 	REGRESSION_TOO_FEW,	/* rows: fewer than factors + REGRESSION_ROWS_BEYOND */
-	REGRESSION_NO_VARIANCE, /* of the duration: nothing to explain */
-	REGRESSION_NO_FACTOR,	/* none varies */
+	REGRESSION_NO_VARIANCE, /* the duration has none: nothing to explain */
+	REGRESSION_NO_FACTOR,	/* no factor varies */
 };
 
 enum regression_fate {
 	REGRESSION_KEPT,
 	REGRESSION_CONSTANT,
-	REGRESSION_COLLINEAR, /* removed: its coefficient is implied by those it cannot be distinguished from */
+	REGRESSION_COLLINEAR, /* removed: the factors inseparable from it imply its coefficient */
 };
 
 struct regression_factor {
@@ -52,14 +52,14 @@ struct regression_result {
 	enum regression_outcome outcome;
 	double intercept, intercept_p;
 	double r2, sigma;
-	double chi2, chi2_p; /* of the set that was kept; NAN where it has fewer than two */
+	double chi2, chi2_p; /* test of the kept set; NAN where the set has fewer than two */
 	struct regression_factor factor[REGRESSION_FACTORS];
 };
 
-/* Papers/000 section 4.2, and what it leaves open. */
+/* Parameters of papers/000 section 4.2, and of what it leaves open. */
 struct regression_options {
 	double alpha;	/* level of all tests: 0.05 */
-	double vif_min; /* a factor is only removed from here on: 10; 0 = the test alone */
+	double vif_min; /* least inflation for a removal: 10; 0 = the test alone */
 	double partner; /* least standardised auxiliary coefficient that shares a removed one: 0.1 */
 };
 
@@ -74,7 +74,7 @@ bool regression__add(struct regression_moments *moments, double duration, const 
 /* Adds all rows of `from`, which has as many factors. */
 void regression__merge(struct regression_moments *moments, const struct regression_moments *from);
 
-/* Fits. Every outcome is stated; numbers that do not exist are NAN only where the struct says so. */
+/* Fits the factors. Every outcome is stated; numbers that do not exist are NAN only where the struct says so. */
 void regression__fit(const struct regression_moments *moments, const struct regression_options *options,
 		     struct regression_result *result);
 

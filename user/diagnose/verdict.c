@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Shares in words, from there on. */
+/* Least shares for the words. */
 #define NEARLY_ALL 0.9
 #define MOSTLY 0.6
 
@@ -71,7 +71,7 @@ static void say_name(struct text *text, const char *name)
 		say(text, "%c", *name == '_' ? ' ' : *name);
 }
 
-/* The greatest major part of a factor; NULL where nothing stands out. */
+/* Returns the greatest major part of a factor; NULL where nothing stands out. */
 static const struct result_factor *greatest_part(const struct result_diagnosis *diagnosis, const char *parent)
 {
 	const struct result_factor *best = NULL;
@@ -105,7 +105,7 @@ static void say_interferer(struct text *text, const struct result_diagnosis *dia
 	    *relation ? ", " : "", relation);
 }
 
-/* Down the tree as long as something stands out. */
+/* Descends the tree as long as a part stands out. */
 static void say_parts(struct text *text, const struct result_diagnosis *diagnosis, const struct result_factor *whole)
 {
 	const struct result_factor *part;
@@ -129,7 +129,7 @@ static void say_parts(struct text *text, const struct result_diagnosis *diagnosi
 	}
 }
 
-/* Seconds that it was stopped, where that is nearly all of the loss; else 0. */
+/* Returns the seconds that ranks were stopped, where that is nearly all of the loss; else 0. */
 static double stopped(const struct result_diagnosis *diagnosis)
 {
 	const struct result_factor *part = greatest_part(diagnosis, "suspension");
@@ -155,7 +155,7 @@ static void say_why(struct text *text, const struct result_variance *variance)
 		return;
 	}
 
-	/* In the order of their shares. */
+	/* Factors come in the order of their shares. */
 	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
 		const struct result_factor *factor = &diagnosis->factors[i];
 
@@ -182,7 +182,7 @@ static void say_where(struct text *text, const struct result_shared *shared, uin
 	for (uint32_t i = 0; i < count; i++) {
 		const char *fact = shared[i].fact, *value = shared[i].value;
 
-		/* Each lies in the one before: the widest says it. */
+		/* Each fact lies in the one before: the widest suffices. */
 		if (i && narrower(fact))
 			continue;
 		if (!strcmp(fact, "core_type"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The answer in one paragraph: "ranks 8-15, all on socket 1, lost 4.1 s: 97 % backend bound, nearly
+ * The diagnosis in one paragraph: "ranks 8-15, all on socket 1, lost 4.1 s: 97 % backend bound, nearly
  * all of it memory, nearly all of that dram." Rules over the factors, widest first.
  */
 #ifndef VAPRO_VERDICT_H
@@ -9,18 +9,18 @@
 #include <vapro/analysis.h>
 
 /*
- * What rows share, as a part of a sentence: ", all on host n2, in cgroup /job,"; "" where nothing is shared.
- * Writes at most size bytes.
+ * Writes what rows share, as a part of a sentence: ", all on host n2, in cgroup /job,"; "" where nothing is shared.
+ * At most size bytes are written.
  */
 void verdict__place(const struct result_shared *shared, uint32_t count, uint32_t rows, char *buf, size_t size);
 
 /*
- * The parallel region at whose barrier most was lost: its name, which is so long; NULL where most was lost elsewhere
- * than at the barrier of a team of threads.
+ * Returns the name of the parallel region at whose barrier most was lost, of *length bytes; NULL where most was lost
+ * elsewhere than at the barrier of a team of threads.
  */
 const char *verdict__region(const struct result_variance *variance, int *length);
 
-/* Of a variance whose diagnosis is complete but for it. Writes at most size bytes. */
+/* Writes the verdict, at most size bytes, of a variance whose diagnosis is complete otherwise. */
 void verdict__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Of the others, those that may have it too: noise spares some, and there it still is the place to look. */
+/* Share of the others that may have the fact too: noise spares some rows, and the fact still locates the cause. */
 #define FEW_OTHERS 0.2
 
 int places__add(struct places *places, const struct vapro_place *place)
@@ -25,7 +25,7 @@ int places__add(struct places *places, const struct vapro_place *place)
 		    (struct vapro_place){.thread = (uint32_t)before, .cpu = -1, .socket = -1, .numa = -1};
 	if (places->count < before)
 		places->count = before;
-	/* A quota that is gone still is what held the thread back before. */
+	/* A quota that is gone still explains what held the thread back before. */
 	if (!own.limit) {
 		own.limit = places->items[own.thread].limit;
 		own.limit_cgroup = places->items[own.thread].limit_cgroup;
@@ -56,7 +56,7 @@ static const char *const names[WHERE_FACTS] = {
     [FACT_CORE_TYPE] = "core_type", [FACT_CGROUP] = "cgroup",	    [FACT_CPU] = "cpu",
 };
 
-/* A fact of a row that is known. */
+/* Writes a fact of a row that is known. */
 static void write_fact(enum fact fact, const struct stg_row *row, const struct vapro_place *place, char *buf,
 		       size_t size)
 {
@@ -74,7 +74,7 @@ static void write_fact(enum fact fact, const struct stg_row *row, const struct v
 	snprintf(buf, size, "%d", number);
 }
 
-/* A fact as a number that equal facts share; 0 where it is not known. Texts are interned. */
+/* Returns a fact as a number that equal facts share; 0 where it is not known. Texts are interned. */
 static uint64_t key_of(enum fact fact, const struct stg_row *row, const struct vapro_place *place)
 {
 	const char *text = row->host;
@@ -199,7 +199,7 @@ static int compare_hosts(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* The hosts of the rows, each once. */
+/* Lists the hosts of the rows, each once. */
 static size_t hosts_of(const struct stg_job *about, const uint32_t *rows, size_t count, const char **hosts)
 {
 	size_t kept = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What slow rows share and the others do not: host, CPU model, socket, NUMA node, core type, cgroup, CPU. Facts
- * come from outside, by thread, and are kept here; what is not known of all slow rows is left out.
+ * Finds what slow rows share and the others do not: host, CPU model, socket, NUMA node, core type, cgroup, CPU.
+ * Facts come from outside, by thread, and are held here; a fact unknown for any slow row is left out.
  */
 #ifndef VAPRO_WHERE_H
 #define VAPRO_WHERE_H
@@ -22,14 +22,14 @@ struct places {
 struct where {
 	const char *fact;
 	char value[128];
-	uint32_t others; /* rows that have it too and are not slow */
+	uint32_t others; /* rows that have the value too and are not slow */
 };
 
 /* Returns 0 or -ENOMEM. */
 int places__add(struct places *places, const struct vapro_place *place);
 void places__free(struct places *places);
 
-/* How many rows of a job have which value of which fact, counted once for all questions of a window. */
+/* Numbers of a job's rows by fact and value, counted once for all lookups of a window. */
 struct where_index;
 
 /* counts: whether a row is one of those that slow ones are compared with. NULL when out of memory; valid until a row or
@@ -38,14 +38,14 @@ struct where_index *where_index__new(const struct places *places, const struct s
 				     bool (*counts)(const void *arg, uint32_t row), const void *arg);
 void where_index__free(struct where_index *index);
 
-/* Of slow rows: fills at most WHERE_FACTS, the widest first, and their number. Returns 0 or -ENOMEM. */
+/* Finds the facts of slow rows: at most WHERE_FACTS, the widest first, and their number. Returns 0 or -ENOMEM. */
 int where_index__find(const struct where_index *index, const uint32_t *rows, size_t count, struct where *where,
 		      uint32_t *found);
 
-/* The place of the first slow row that is under a CPU quota; NULL where none is. */
+/* Returns the place of the first slow row under a CPU quota; NULL where no row is. */
 const struct vapro_place *where_index__limit(const struct where_index *index, const uint32_t *rows, size_t count);
 
-/* The same for one question: slow[row] is 1 for a slow row, 0 for another one, 2 for one to be left out. */
+/* Does the same for one lookup: slow[row] is 1 for a slow row, 0 for another one, 2 for one to be left out. */
 int where__find(const struct places *places, const struct stg *stg, uint32_t job, const unsigned char *slow,
 		struct where *where, uint32_t *count);
 

@@ -12,7 +12,7 @@
 
 #define REGIONS_TOLD 64 /* jobs times classes */
 
-/* Writes after what is there; what does not fit is cut. */
+/* Appends to text; the end is cut where it does not fit. */
 __attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *format, ...)
 {
 	size_t used = strlen(text);
@@ -46,7 +46,7 @@ static bool asked(const struct question *question, const struct job_result *job)
 	return !question->job || (job->job && !strcmp(question->job, job->job));
 }
 
-/* What is kept of each job that was asked for. */
+/* Adds the retained time of each job of the query. */
 static void say_kept(const struct answer *answer, const struct question *question, char *why, size_t size)
 {
 	char begin[80], end[80];
@@ -85,7 +85,7 @@ static void say_reasons(const struct job_result *job, char *text, size_t size)
 		    summary_reason_text[job->uncovered[i].reason]);
 }
 
-/* Nothing can be told: which of the reasons for that is the first one? */
+/* Writes the first reason why there is nothing to report. */
 static void say_why_not(const struct answer *answer, const struct question *question, char *why, size_t size)
 {
 	const struct vapro_selection *selection = &question->selection;
@@ -150,7 +150,7 @@ bool answer__check(const struct answer *answer, const struct question *question,
 
 		if (!job->selection_count)
 			continue;
-		/* "from the begin" is the begin of what is kept, and no more was asked for than that */
+		/* a query "from the begin" covers retained data only */
 		if (question->selection.begin_ns > question->start_ns &&
 		    question->selection.begin_ns + VAPRO_BIN_NS < job->begin_ns)
 			say(why, size, "%sof job %s only what happened since %s is kept", *why ? "; " : "",
@@ -182,7 +182,7 @@ static int tell_job(const struct job_result *job, const struct question *questio
 		    regions__get(&regions, job->job ? job->job : "", (uint64_t)job->selections[i].class + 1);
 
 		ret = region ? region__fill(region, &job->selections[i]) : -ENOMEM;
-		/* no claim that there is a variance: nothing to confirm */
+		/* the query claims no variance: nothing to confirm */
 		if (!ret)
 			region->confirmed = region->ended = true;
 	}

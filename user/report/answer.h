@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The answer to a question about a region (analysis__ask), for people and for programs: what is in it, or
- * a sentence why there is nothing to tell.
+ * The response to a query about a region (analysis__ask), for people and for programs: the findings in the
+ * region, or a sentence why there is nothing to report.
  */
 #ifndef VAPRO_REPORT_ANSWER_H
 #define VAPRO_REPORT_ANSWER_H
@@ -17,27 +17,27 @@ struct answer {
 	struct json_context context;
 };
 
-/* What was asked, its times UTC. */
+/* A query, its times UTC. */
 struct question {
 	struct vapro_selection selection;
 	const char *job; /* NULL: all */
 	uint64_t now_ns;
-	uint64_t start_ns; /* of the run: seconds in texts count from here */
+	uint64_t start_ns; /* start of the run: seconds in texts count from here */
 };
 
-/* A number of people can find themselves in: "2026-01-31 12:00:05.2 UTC (12.4 s)", after the start. Returns buf. */
+/* Writes a time for people: "2026-01-31 12:00:05.2 UTC (12.4 s)", with seconds after the start. Returns buf. */
 char *answer__time(const struct question *question, uint64_t utc_ns, char *buf, size_t size);
 
 /*
- * Whether there is an answer. If not, why is a sentence that names what could be asked instead; if so,
- * why is a sentence on what of the region is not in it, or "".
+ * Returns whether there is a response. If not, why is a sentence that names a possible query; if so, why is
+ * a sentence on the part of the region that the response lacks, or "".
  */
 bool answer__check(const struct answer *answer, const struct question *question, char *why, size_t size);
 
-/* The answer as `diagnosis` records. Returns 0, -ENOMEM or what put returned. */
+/* Puts the response as `diagnosis` records. Returns 0, -ENOMEM or the value of put. */
 int answer__json(const struct answer *answer, json_put put, void *arg);
 
-/* The answer for a person, width columns wide. Returns 0 or -ENOMEM. */
+/* Prints the response for a person, width columns wide. Returns 0 or -ENOMEM. */
 int answer__text(const struct answer *answer, const struct question *question, FILE *out, unsigned width);
 
 #endif

@@ -7,12 +7,12 @@
 #include "base/grow.h"
 #include "report/regions.h"
 
-#define TOLD 5 /* of a kind */
+#define TOLD 5 /* findings printed of a kind */
 #define INDENT 12
 
 /*
- * A rare cluster is that of all ranks, a rare state one rank's. A set of ranks stays one where another of its states
- * loses most now, and a state has one set.
+ * Returns whether two findings are about the same. A rare cluster belongs to all ranks, a rare state to one rank. A
+ * set of ranks stays the same where another state loses most now, and a state has one set.
  */
 static bool same(const struct aside *a, const struct aside *b, const char *job, const char *state)
 {
@@ -80,8 +80,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Where the ratio differs between states it says so: then it is hardly more of all work. Where only some are slow, how
- * slow those are says what is wrong, and the ratio over all states what it costs.
+ * Writes the range of a ratio that differs between states: such a set hardly has more of all work. If only some states
+ * are slow, their ratio shows the fault, and the ratio over all states the cost.
  */
 static void write_imbalance(const struct aside *aside, char *text, size_t size)
 {

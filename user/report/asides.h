@@ -14,21 +14,21 @@
 
 enum aside_kind { ASIDE_RARE, ASIDE_DRIFT, ASIDE_IMBALANCE, ASIDE_KINDS };
 
-/* Numbers that a kind does not name are 0. */
+/* Numbers whose comment does not name the kind are 0. */
 struct aside {
 	enum aside_kind kind;
 	char *job, *state;
-	uint64_t cluster;   /* rare: of the state; 0 the state itself */
+	uint64_t cluster;   /* rare: cluster of the state; 0 the state itself */
 	char *who, *place;  /* imbalance: "ranks 2-3"; ", all on host n2," or "" */
-	int64_t rank;	    /* rare: where it took longest */
-	bool many;	    /* imbalance: of several ranks */
+	int64_t rank;	    /* rare: rank where the work took longest */
+	bool many;	    /* imbalance: a set of several ranks */
 	bool certain;	    /* imbalance: speed, not work */
 	uint64_t count;	    /* rare: members; drift: windows; imbalance: states */
-	double seconds;	    /* rare: took; imbalance: lost */
+	double seconds;	    /* rare: time used; imbalance: time lost */
 	double ratio;	    /* drift: last over first; imbalance: the set over the others */
-	double share;	    /* imbalance: of the ranks' time, 0..1 */
+	double share;	    /* imbalance: share of the ranks' time, 0..1 */
 	double least, most; /* imbalance: ratio in one state */
-	double slow;	    /* imbalance: ratio over the states in which the set is slow; 0: as over all */
+	double slow;	    /* imbalance: ratio over the states in which the set is slow; 0: same as ratio */
 };
 
 struct asides {
@@ -36,10 +36,10 @@ struct asides {
 	size_t count, capacity;
 };
 
-/* Copies job and state, and of the aside who and place. Returns 0 or -ENOMEM. */
+/* Copies job, state, aside->who and aside->place. Returns 0 or -ENOMEM. */
 int asides__add(struct asides *asides, const struct aside *aside, const char *job, const char *state);
 
-/* Those of each kind that matter most, the others counted. Sorts them. Prints nothing where there are none. */
+/* Prints the findings of each kind that matter most and counts the others. Sorts asides; no findings print nothing. */
 void asides__print(struct asides *asides, FILE *out, unsigned width);
 void asides__free(struct asides *asides);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The parts every line is made of. */
+/* The parts of every line. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ char *json__ranks(const int32_t *ranks, uint32_t count)
 		last = first;
 		while (last + 1 < count && ranks[last + 1] - ranks[last] <= 1)
 			last++;
-		/* -1 is no neighbour of 0: it stands for all rows whose rank nobody knows */
+		/* -1 is no neighbour of 0: it stands for all rows of unknown rank */
 		if (ranks[first] < 0) {
 			while (last > first && ranks[last] >= 0)
 				last--;
@@ -85,7 +85,7 @@ char *json__ranks(const int32_t *ranks, uint32_t count)
 	return text;
 }
 
-/* Length of the valid UTF-8 sequence at text, 0 where there is none. */
+/* Returns the length of the valid UTF-8 sequence at text, 0 where there is none. */
 static size_t utf8_length(const unsigned char *text)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -144,7 +144,7 @@ cJSON *json__number(double value, int decimals)
 
 	if (!isfinite(value))
 		return cJSON_CreateNull();
-	/* no "-0", and no overflow by the scaling */
+	/* avoids "-0", and overflow by the scaling */
 	return cJSON_CreateNumber(!isfinite(rounded) ? value : rounded == 0 ? 0 : rounded);
 }
 
@@ -175,7 +175,7 @@ bool json__add_uint(cJSON *object, const char *key, uint64_t value)
 {
 	char digits[24];
 
-	/* cJSON's numbers are doubles: exact up to 2^53 */
+	/* cJSON's numbers are doubles, exact up to 2^53 only */
 	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)value);
 	return json__add(object, key, cJSON_CreateRaw(digits));
 }

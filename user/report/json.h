@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Results as NDJSON lines (ARCHITECTURE section 9). json__window() turns one job's window into its
- * lines: window, heatmap, variance, diagnosis, imbalance, drift, rare. The helpers below it are what
- * every line is made of: the head, times, rank ranges, rounded numbers, text that is valid UTF-8
+ * Results as NDJSON lines (ARCHITECTURE section 9). json__window() converts one job's window to
+ * lines: window, heatmap, variance, diagnosis, imbalance, drift, rare. The other functions make the
+ * parts of every line: the head, times, rank ranges, rounded numbers, text that is valid UTF-8
  * whatever a task calls itself.
  */
 #ifndef VAPRO_REPORT_JSON_H
@@ -15,37 +15,37 @@
 #define JSON_SCHEMA "vapro/1"
 #define JSON_TIME_SIZE 96 /* the compiler cannot know that months are below 13 */
 
-/* What a line tells beside the result itself. */
+/* Facts that a line reports beside the result itself. */
 struct json_context {
 	const char *host;
-	struct stream_clock clock;	    /* the pair in force; zeros where unknown */
+	struct stream_clock clock;	    /* present clock pair; zeros where unknown */
 	double daemon_cpu_pct;		    /* NAN where unknown */
-	double io_traced_pct, io_tax_pct;   /* the same; see struct stream_window */
-	const struct vapro_thread *threads; /* by id, for the rank of an exemplar; may be NULL */
+	double io_traced_pct, io_tax_pct;   /* NAN where unknown; see struct stream_window */
+	const struct vapro_thread *threads; /* by id, for the ranks of exemplars; may be NULL */
 	uint32_t thread_count;
 };
 
 /* Receives one line without its newline. A negative return ends the rendering and is passed on. */
 typedef int (*json_put)(void *arg, const char *line);
 
-/* Returns 0, -ENOMEM or what put returned. */
+/* Puts the lines of a window. Returns 0, -ENOMEM or the value of put. */
 int json__window(const struct job_result *result, const struct json_context *context, json_put put, void *arg);
 
-/* RFC 3339, UTC, nanoseconds: "2026-01-31T12:00:00.000000000Z". Returns buf, of JSON_TIME_SIZE bytes. */
+/* Writes RFC 3339, UTC, nanoseconds: "2026-01-31T12:00:00.000000000Z". Returns buf, of JSON_TIME_SIZE bytes. */
 char *json__time(uint64_t utc_ns, char *buf);
 
-/* The reverse, for readers of our own lines. */
+/* Parses the output of json__time(). */
 bool json__parse_time(const char *text, uint64_t *utc_ns);
 
-/* "0-3,7" of ascending ranks; -1 (unknown) is "?". malloc'ed, NULL when out of memory. */
+/* Formats ascending ranks as "0-3,7"; -1 (unknown) is "?". malloc'ed, NULL when out of memory. */
 char *json__ranks(const int32_t *ranks, uint32_t count);
 
-/* An object with schema, type, time and host, or NULL. */
+/* Makes an object with schema, type, time and host, or returns NULL. */
 cJSON *json__head(const char *type, uint64_t utc_ns, const char *host);
 
-/* Members; NULL text and NAN become null. A failed allocation shows in the return value only. */
+/* Add members; NULL text and NAN become null. A failed allocation shows in the return value only. */
 bool json__add(cJSON *object, const char *key, cJSON *item); /* takes the item; NULL fails */
-/* The job of a record, and whose it is where that is known. */
+/* Adds the job of a record, and its user where known. */
 bool json__add_job(cJSON *object, const char *job, uint32_t user);
 
 bool json__add_text(cJSON *object, const char *key, const char *text);
@@ -53,25 +53,25 @@ bool json__add_number(cJSON *object, const char *key, double value, int decimals
 bool json__add_uint(cJSON *object, const char *key, uint64_t value); /* exact beyond 2^53 too */
 bool json__add_time(cJSON *object, const char *key, uint64_t utc_ns);
 bool json__add_ranks(cJSON *object, const char *key, const int32_t *ranks, uint32_t count);
-bool json__add_shared(cJSON *object, const struct result_shared *shared, uint32_t count); /* as `shared` */
-bool json__add_factors(cJSON *object, const char *key, const double *factor);		  /* those that are not zero */
+bool json__add_shared(cJSON *object, const struct result_shared *shared, uint32_t count); /* key `shared` */
+bool json__add_factors(cJSON *object, const char *key, const double *factor);		  /* positive factors only */
 cJSON *json__number(double value, int decimals);
 cJSON *json__text(const char *text);
 
-/* Symbols of a state for people: "solve -> MPI_Send", or NULL. malloc'ed. */
+/* Returns the symbols of a state for people: "solve -> MPI_Send", or NULL. malloc'ed. */
 char *json__symbols(const struct vapro_state *state);
 
 /* Prints without blanks and frees the object. malloc'ed, NULL when out of memory or object is NULL. */
 char *json__finish(cJSON *object);
 
-/* Names of the values in lines. */
+/* Names of severities and confidences in lines. */
 extern const char *const json_severity_name[VAPRO_SEVERITIES];
 extern const char *const json_confidence_name[VAPRO_CONFIRMED + 1];
 
-/* Internal: the variance and diagnosis lines of a window. */
+/* Internal: puts the variance and diagnosis lines of a window. */
 int json__variances(const struct job_result *result, const struct json_context *context, json_put put, void *arg);
 
-/* Internal: finishes the object and puts it; ok is false where a part of it could not be built. */
+/* Internal: finishes and puts the object; ok is false where a part of the object could not be built. */
 int json__emit(cJSON *object, bool ok, json_put put, void *arg);
 
 #endif

@@ -7,7 +7,7 @@
 #include "report/line_runs.h"
 
 struct run {
-	off_t offset; /* of its first line */
+	off_t offset; /* offset of the run's first line */
 	uint64_t line;
 };
 
@@ -15,14 +15,14 @@ struct host {
 	char *name;
 	struct run *runs;
 	size_t run_count, run_capacity;
-	size_t chosen; /* from 1, 0: none */
-	size_t at;     /* the run that lines are of now, from 1 */
+	size_t chosen; /* number of the chosen run, from 1; 0: none */
+	size_t at;     /* number of the present line's run, from 1 */
 };
 
 struct line_runs {
 	struct host *hosts;
 	size_t host_count, host_capacity;
-	bool has; /* the line before was of a run that was chosen */
+	bool has; /* the previous line was in a chosen run */
 };
 
 static const char *text_of(const cJSON *line, const char *key)
@@ -37,7 +37,7 @@ static bool is_hello(const cJSON *line)
 	return type && !strcmp(type, "hello");
 }
 
-/* NULL where there is none and none is made. */
+/* Finds the host of a line, or returns NULL. */
 static struct host *find_host(struct line_runs *runs, const cJSON *line)
 {
 	const char *name = text_of(line, "host");
@@ -71,7 +71,7 @@ static int add_run(struct line_runs *runs, const cJSON *line, struct run run)
 	return 0;
 }
 
-/* The value of the first "host" key, which every record has at its begin, without parsing all of a long line. */
+/* Compares the first "host" key, which every record has at its begin, without parsing all of a long line. */
 static bool same_host(const char *text, const struct host *host)
 {
 	size_t length = strlen(host->name);
@@ -87,7 +87,7 @@ static int add_line(struct line_runs *runs, const char *text, struct run run, si
 	cJSON *line;
 	int ret = 0;
 
-	/* most lines are of the host of the line before */
+	/* most lines have the host of the previous line */
 	if (!hello && *last < runs->host_count && same_host(text, &runs->hosts[*last]))
 		return 0;
 	line = cJSON_Parse(text);
@@ -164,7 +164,7 @@ size_t line_runs__choose(struct line_runs *runs, int run)
 off_t line_runs__begin(struct line_runs *runs, uint64_t *line)
 {
 	struct run first = {0};
-	bool some = line_runs__count(runs) <= 1; /* then what is no line of any run is to be seen as well */
+	bool some = line_runs__count(runs) <= 1; /* a single run includes lines of no run */
 
 	runs->has = some;
 	for (size_t i = 0; i < runs->host_count; i++) {
@@ -175,7 +175,7 @@ off_t line_runs__begin(struct line_runs *runs, uint64_t *line)
 			some = true;
 		}
 	}
-	/* the runs that other hosts have begun before */
+	/* counts the runs that other hosts have begun before */
 	for (size_t i = 0; i < runs->host_count; i++) {
 		struct host *host = &runs->hosts[i];
 
@@ -192,7 +192,7 @@ bool line_runs__has(struct line_runs *runs, const cJSON *line)
 
 	if (!host)
 		return runs->has;
-	/* a run without hello begins with whatever line comes first */
+	/* a run without hello begins with the first line */
 	if (is_hello(line) || !host->at)
 		host->at++;
 	runs->has = host->at == host->chosen;

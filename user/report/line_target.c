@@ -16,35 +16,35 @@
 
 #define FLUSH_BYTES (256U << 10)
 #define PERMISSIONS 0640
-#define ROOM_NS 50000000ULL  /* for a reader that has taken everything so far */
-#define END_NS 1000000000ULL /* for any reader, when the run ends */
+#define ROOM_NS 50000000ULL  /* wait for a reader that has read everything so far */
+#define END_NS 1000000000ULL /* wait for any reader, when the run ends */
 #define STEP_NS 10000000ULL  /* longest single wait */
 
 struct line_target {
 	int fd;
 	char *path; /* NULL: standard output */
 	size_t limit;
-	bool waits;   /* for its reader, as long as that takes */
+	bool waits;   /* waits for its reader without limit */
 	bool regular; /* can be cut back to its last whole line */
 	bool socket;
-	bool shared;	  /* its O_NONBLOCK is not ours to set */
+	bool shared;	  /* O_NONBLOCK is shared with other processes: not set */
 	bool torn;	  /* a newline is missing before the next line */
-	bool inside;	  /* what was written ends inside a line */
-	bool stalled;	  /* at the last attempt its reader did not take everything */
+	bool inside;	  /* the written data ends inside a line */
+	bool stalled;	  /* at the last attempt its reader did not read everything */
 	bool dropping;	  /* new lines are dropped */
-	bool has_stalled; /* not reported yet */
-	bool has_resumed; /* not reported yet */
+	bool has_stalled; /* a stall is not reported yet */
+	bool has_resumed; /* a resumption is not reported yet */
 	bool reported;	  /* its error was returned */
-	bool dead;	  /* nothing can reach it any more */
-	int error;	  /* the first one */
-	char *data;	  /* lines, and the rest of a line that was written in part */
+	bool dead;	  /* no line can be written any more */
+	int error;	  /* first error */
+	char *data;	  /* lines, and the rest of a partly written line */
 	size_t length, capacity;
-	uint64_t lines;	  /* in data */
-	uint64_t dropped; /* since the reader stopped */
+	uint64_t lines;	  /* lines in data */
+	uint64_t dropped; /* lines dropped since the reader stopped */
 	uint64_t lost;
 };
 
-/* The descriptor with an O_NONBLOCK of its own, where the file allows that; else the one that is shared. */
+/* Opens a descriptor with an O_NONBLOCK of its own, where the file allows that; else uses the shared one. */
 static void open_standard_output(struct line_target *target, struct stat *status)
 {
 	int fd = -1;
@@ -106,7 +106,7 @@ struct line_target *line_target__open(const char *path, enum output_file_mode mo
 	return target;
 }
 
-/* A closed pipe must come back as EPIPE and not end the process, whatever it does with SIGPIPE elsewhere. */
+/* Writes; a closed pipe returns EPIPE and does not end the process, whatever it does with SIGPIPE elsewhere. */
 static ssize_t write_quietly(int fd, const char *data, size_t size)
 {
 	static const struct timespec now;
@@ -129,7 +129,7 @@ static ssize_t write_quietly(int fd, const char *data, size_t size)
 	return written;
 }
 
-/* Writes what goes without waiting. Returns the bytes, or -1 with EAGAIN or another errno. */
+/* Writes as much as possible without waiting. Returns the bytes, or -1 with EAGAIN or another errno. */
 static ssize_t write_some(struct line_target *target, const char *data, size_t size)
 {
 	struct pollfd ready = {.fd = target->fd, .events = POLLOUT};
@@ -137,7 +137,7 @@ static ssize_t write_some(struct line_target *target, const char *data, size_t s
 	if (target->socket)
 		return send(target->fd, data, size, MSG_NOSIGNAL | (target->waits ? 0 : MSG_DONTWAIT));
 	if (target->shared && !target->regular && !target->waits) {
-		/* it may block: no more than what a pipe that is ready takes at once */
+		/* the descriptor may block: no more than a ready pipe takes at once */
 		if (poll(&ready, 1, 0) == 0) {
 			errno = EAGAIN;
 			return -1;
@@ -171,7 +171,7 @@ static uint64_t count_lines(const char *data, size_t size)
 	return lines;
 }
 
-/* Returns 0, -EAGAIN where the reader takes no more, or another negative errno; *done bytes were written. */
+/* Returns 0, -EAGAIN where the reader reads no more, or another negative errno; *done bytes were written. */
 static int write_all(struct line_target *target, uint64_t until_ns, size_t *done)
 {
 	*done = 0;
@@ -194,7 +194,7 @@ static int write_all(struct line_target *target, uint64_t until_ns, size_t *done
 	return 0;
 }
 
-/* The rest of a line that was written in part is removed, so that the file stays NDJSON. */
+/* Removes a partly written line, so that the file stays NDJSON. */
 static void cut_back(struct line_target *target, size_t done)
 {
 	size_t partial = 0;
@@ -212,7 +212,7 @@ static void cut_back(struct line_target *target, size_t done)
 		target->inside = false;
 }
 
-/* What has not been written is lost. */
+/* Counts unwritten lines as lost. */
 static void clear(struct line_target *target)
 {
 	target->lost += target->lines;
@@ -296,7 +296,7 @@ int line_target__put(struct line_target *target, const char *line, size_t length
 	return target->length >= FLUSH_BYTES && !target->stalled ? line_target__flush(target) : 0;
 }
 
-/* Delayed errors (NFS, quota) show at close only. */
+/* Closes the file: delayed errors (NFS, quota) show only then. */
 static void close_file(struct line_target *target)
 {
 	if (target->fd != STDOUT_FILENO && close(target->fd) && !target->error)

@@ -14,22 +14,22 @@ struct line_counter {
 	const char *name;     /* "instructions" */
 	const char *provider; /* hardware, clock, none */
 	bool available;
-	const char *reason; /* why not; NULL where it is */
+	const char *reason; /* why unavailable; NULL where available */
 };
 
-/* What hits cost more, ns, that come after a pause of their thread from hits of from_ns or more. */
+/* Extra cost of hits, ns, after a pause of their thread from hits of from_ns or more. */
 struct line_pause {
 	double from_ns;
 	double entry_ns, return_ns;
 };
 
-/* Calibrated at start, ns per hit; NAN where not measured. */
+/* Costs calibrated at start, ns per hit; NAN where not measured. */
 struct line_costs {
 	double entry_ns, return_ns; /* probes on an emulated instruction */
-	double stepped_ns;	    /* on a single-stepped one */
-	double nop5_ns;		    /* on a nop5 */
+	double stepped_ns;	    /* probes on a single-stepped instruction */
+	double nop5_ns;		    /* probes on a nop5 */
 	double syscall_ns;	    /* a traced system call */
-	double bystander_ns;	    /* a system call of somebody else */
+	double bystander_ns;	    /* a system call of another process */
 	const struct line_pause *pauses;
 	uint32_t pause_count;
 };
@@ -38,21 +38,21 @@ struct line_costs {
 struct line_rung {
 	const char *name;
 	bool tried, works;
-	const char *reason; /* why not, or why it was not tried; NULL where it works */
+	const char *reason; /* why it fails or was not tried; NULL where it works */
 };
 
 enum line_fact { LINE_UNKNOWN, LINE_NO, LINE_YES };
 
-/* What was learnt about the kernel's probes. */
+/* Facts learnt about the kernel's probes. */
 struct line_facts {
 	enum line_fact return_syscall, nop5_syscall, emulation, thread_filter;
 };
 
-/* A factor that the operating system tells beyond the scheduler's switches. */
+/* A factor that the operating system reports beyond the scheduler's switches. */
 struct line_factor {
 	const char *name, *source;
 	bool available, approx;
-	const char *reason; /* why not, or what must be known of it; NULL: nothing */
+	const char *reason; /* why unavailable, or a note; NULL: none */
 };
 
 struct line_hello {
@@ -60,7 +60,7 @@ struct line_hello {
 	const char *host;
 	const char *version, *kernel, *rung;
 	bool pmu_available;
-	const char *pmu_reason; /* why not */
+	const char *pmu_reason; /* why unavailable */
 	const struct line_counter *counters;
 	uint32_t counter_count;
 	enum vapro_workload_source workload_source;
@@ -80,9 +80,9 @@ struct line_skipped {
 
 struct line_image {
 	const char *path, *build_id;
-	uint32_t functions; /* probed */
-	uint32_t shifted;   /* of them, at entry + k */
-	uint32_t at_entry;  /* of them, at the entry for want of a better site */
+	uint32_t functions; /* functions probed */
+	uint32_t shifted;   /* functions probed at entry + k */
+	uint32_t at_entry;  /* functions probed at the entry for want of a better site */
 	const struct line_skipped *skipped;
 	uint32_t skipped_count;
 };
@@ -93,7 +93,7 @@ struct line_process {
 	uint64_t utc_ns;
 	const char *host;
 	uint32_t pid;
-	uint64_t start_utc_ns; /* of the process; 0 where unknown */
+	uint64_t start_utc_ns; /* start of the process; 0 where unknown */
 	const char *exe, *build_id;
 	int32_t rank;				  /* -1 where unknown: null */
 	uint32_t world_size;			  /* 0 where unknown: null */
@@ -114,10 +114,10 @@ struct line_warning {
 	const char *host;
 	const char *code; /* stable, for programs: "ring_full" */
 	const char *text; /* a sentence, for people */
-	uint32_t pid;	  /* 0: of no process */
+	uint32_t pid;	  /* 0: no process */
 };
 
-/* What is counted from now on and why, or what cannot be. */
+/* Events counted from now on and why, or events that cannot be counted. */
 struct line_stage {
 	uint64_t utc_ns;
 	const char *host;
@@ -126,14 +126,14 @@ struct line_stage {
 	const char *job;       /* NULL at stage 1 */
 	uint64_t variance;     /* 0 at stage 1 */
 	const char *events;    /* joined by commas; NULL where refused */
-	const char *refused;   /* why not; NULL: it is counted */
-	uint64_t uncounted_ns; /* how long nothing was counted in between */
+	const char *refused;   /* why not counted; NULL: counted */
+	uint64_t uncounted_ns; /* time without counting before this stage */
 };
 
 struct line_totals {
 	uint64_t windows, variances, alarms, bundles, fragments;
 	uint64_t lost[VAPRO_LOSSES];
-	uint64_t lost_lines; /* that the output did not take */
+	uint64_t lost_lines; /* lines that the output lost */
 	uint64_t refused;    /* bundles that contradicted themselves */
 };
 
@@ -150,7 +150,7 @@ char *lines__warning(const struct line_warning *warning);
 char *lines__stage(const struct line_stage *stage);
 char *lines__bye(const struct line_bye *bye);
 
-/* "arguments" or "instructions". */
+/* Returns "arguments" or "instructions". */
 const char *lines__workload_source(enum vapro_workload_source source);
 
 #endif

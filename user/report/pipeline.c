@@ -12,13 +12,13 @@
 #include "report/pipeline.h"
 #include "report/summary.h"
 
-/* A variance counts once however often it changes, and is the alarm that its last revision was. */
+/* A reported variance counts once however often it changes, and is an alarm if its last revision is one. */
 struct told {
 	uint64_t id;
 	bool alarm;
 };
 
-#define TOLD_MAX 4096 /* after half as many others nobody comes back to a variance */
+#define TOLD_MAX 4096 /* a variance hardly changes after half as many others */
 
 struct pipeline {
 	struct stream_sink sink; /* first */
@@ -27,14 +27,14 @@ struct pipeline {
 	struct summary *summary;
 	struct stream_clock clock;
 	char *host;
-	struct vapro_thread *threads; /* copies, for the rank of an exemplar */
+	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
 	size_t thread_count, thread_capacity;
 	struct told *told; /* one per variance, the latest TOLD_MAX at most */
 	size_t told_count, told_capacity;
-	uint64_t older, older_alarms; /* those before */
+	uint64_t older, older_alarms; /* counts of earlier variances and alarms */
 	struct line_totals totals;
 	uint64_t end_ns, memory_cap;
-	bool shed_told; /* in the summary: there the first time is enough */
+	bool shed_told; /* the summary has it: the first time is enough */
 	struct rules rules;
 	struct bands *bands; /* NULL where no rule splits states */
 };
@@ -44,7 +44,7 @@ static struct pipeline *pipeline_of(const struct stream_sink *sink)
 	return (struct pipeline *)sink;
 }
 
-/* What CLOCK_MONOTONIC is behind UTC, ns. */
+/* Returns UTC minus CLOCK_MONOTONIC, ns. */
 static uint64_t clock_offset(const struct pipeline *pipeline)
 {
 	return pipeline->clock.utc_ns - pipeline->clock.mono_ns;
@@ -55,7 +55,7 @@ static uint64_t utc(const struct pipeline *pipeline, uint64_t mono_ns)
 	return mono_ns + clock_offset(pipeline);
 }
 
-/* An output that fails costs lines, not the run: the sink has counted them and keeps the sentence. */
+/* Puts a line. An output that fails costs lines, not the run: the sink counts them and has the error's sentence. */
 static int put_line(void *arg, const char *line)
 {
 	struct pipeline *pipeline = arg;
@@ -89,7 +89,7 @@ static int add_thread(struct pipeline *pipeline, const struct vapro_thread *thre
 	return analysis__add_thread(pipeline->analysis, thread);
 }
 
-/* What contradicts itself is counted and passed over: one bad record must not end a run of days. */
+/* Counts and skips contradictory records: one bad record must not end a run of days. */
 static int counted(struct pipeline *pipeline, int ret)
 {
 	if (ret != -EINVAL)
@@ -131,7 +131,7 @@ static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
 	return counted(pipeline, analysis__thread_seen(pipeline->analysis, seen->thread, from_ns, to_ns));
 }
 
-/* The older half is told for good. */
+/* Moves the older half to the final counts. */
 static void settle_told(struct pipeline *pipeline)
 {
 	for (size_t i = 0; i < TOLD_MAX / 2; i++)
@@ -175,7 +175,7 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	return ret;
 }
 
-/* "a, b and c" of what was given up, as a warning's text. */
+/* Writes a warning's text: the dropped data as "a, b and c". */
 static void say_shed(const struct vapro_shed *shed, uint64_t cap, char *text, size_t size)
 {
 	const struct {
@@ -204,7 +204,7 @@ static void say_shed(const struct vapro_shed *shed, uint64_t cap, char *text, si
 		snprintf(text + used, size - used, "; raise --memory-cap");
 }
 
-/* What was shed for the sake of the memory cap, once a window. Not in captures: their replay sheds by itself. */
+/* Reports data dropped for the memory cap, once a window. Captures lack it: their replay drops data by itself. */
 static int tell_shed(struct pipeline *pipeline)
 {
 	struct line_warning warning = {.utc_ns = pipeline->end_ns, .host = pipeline->host, .code = "memory_shed"};
@@ -267,7 +267,7 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 	return ret;
 }
 
-/* A replay gives up what the live run could not count. */
+/* Reports a stage. A replay also stops requesting what the live run could not count. */
 static int tell_stage(struct pipeline *pipeline, const struct stream_stage *stage)
 {
 	struct line_stage told = {
@@ -371,7 +371,7 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 	pipeline->summary = summary;
 	pipeline->memory_cap = config->memory_cap;
 	pipeline->host = host ? strdup(host) : NULL;
-	/* the tunables were read before: what is wrong was said then, and there are no rules */
+	/* reading the tunables has already reported errors; such rules are dropped */
 	if (rules__parse(&pipeline->rules, config->workload, config->bands, why, sizeof(why)))
 		memset(&pipeline->rules, 0, sizeof(pipeline->rules));
 	pipeline->analysis = analysis__new(config, source);

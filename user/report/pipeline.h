@@ -21,24 +21,23 @@
 struct summary;
 
 /*
- * host NULL: that of the first thread announced. lines and summary (NULL = none) stay the caller's
- * and outlive the pipeline: bye comes after its close. Returns NULL when out of memory.
+ * host NULL: the host of the first thread announced. lines and summary (NULL = none) stay the caller's
+ * and outlive the pipeline: bye comes after the pipeline's close. Returns NULL when out of memory.
  */
 struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_workload_source source,
 				  const char *host, struct line_sink *lines, struct summary *summary);
 
-/* Says which events magnitudes from VAPRO_NAMED on are of (NULL: none), for the config's rules. Before the first state.
- */
+/* Names the events of magnitudes from VAPRO_NAMED on (NULL: none) for the config's rules, before the first state. */
 int pipeline__name_events(struct stream_sink *pipeline, const char *const named[RULES_NAMED]);
 
-/* Totals so far, for the bye line. */
+/* Gets totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
 
 /* As analysis__select, analysis__stage_request and analysis__score. */
 int pipeline__select(struct stream_sink *pipeline, const struct vapro_selection *selection);
 void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_stage_request *request);
 
-/* As analysis__hop_request; what came of it returns as a STREAM_HOP. */
+/* As analysis__hop_request; the outcome returns as a STREAM_HOP. */
 void pipeline__hop_request(struct stream_sink *pipeline, uint64_t now_ns, struct vapro_hop_event *event);
 
 int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *score);
@@ -46,12 +45,12 @@ int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *scor
 /* As analysis__held_elsewhere. */
 void pipeline__held_elsewhere(struct stream_sink *pipeline, size_t bytes);
 
-/* As analysis__remember and analysis__ask; with what lines of the answer tell beside it. */
+/* As analysis__remember and analysis__ask; the response includes the context of its lines. */
 void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
 int pipeline__ask(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
 		  uint64_t now_ns, struct answer *answer);
 
-/* The host that lines name, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
+/* Return the host in lines, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
 const char *pipeline__host(const struct stream_sink *pipeline);
 uint64_t pipeline__end_ns(const struct stream_sink *pipeline);
 

@@ -11,7 +11,7 @@
 
 #define INDENT 12
 
-/* What the words of the factor tree mean. */
+/* Meanings of the factor tree's words. */
 static const char *const meaning[][2] = {
     {"suspension", "not running although it had work"},
     {"preempted", "another task ran on its CPU"},
@@ -60,7 +60,7 @@ static const char *const meaning[][2] = {
 
 static const char *meaning_of(const struct region *region, const char *name)
 {
-	/* no workload that became slower: MPI asks again and again whether the others have come */
+	/* no slower workload: MPI polls until the others arrive */
 	if (!strcmp(name, "on_cpu") && region->class && !strcmp(region->class, "communication"))
 		return "inside the call: MPI polls while it waits";
 	for (size_t i = 0; i < sizeof(meaning) / sizeof(meaning[0]); i++) {
@@ -214,7 +214,7 @@ static void tell_why(const struct region *region, FILE *out, unsigned width)
 	}
 	if (!*head)
 		return;
-	/* nothing stands out: say what there is, or that nobody has looked yet */
+	/* no cause stands out: print the largest, or that there is no diagnosis yet */
 	if (region->cause_count)
 		tell(out, head, width, "no single cause; most: %s, %.0f %%", region->causes[0].name,
 		     100 * region->causes[0].share);
@@ -295,7 +295,7 @@ bool region__sure(const struct region *region)
 	return region->confirmed || region->alarm;
 }
 
-/* Those that are sure first, then by what they cost. */
+/* Orders sure regions first, then by cost. */
 static int compare(const void *a, const void *b)
 {
 	const struct region *x = a, *y = b;

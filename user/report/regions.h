@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Slow regions told to a person: ranked by lost seconds, waiting effects under their cause. The end
- * summary fills it from results, `vapro view` from lines.
+ * Slow regions printed for a person: ranked by lost seconds, waiting effects under their cause. The
+ * end summary fills the list from results, `vapro view` from lines.
  */
 #ifndef VAPRO_REPORT_REGIONS_H
 #define VAPRO_REPORT_REGIONS_H
@@ -17,9 +17,9 @@
 
 struct region_cause {
 	char name[32];
-	double share; /* 0..1 of its level */
+	double share; /* share of its level, 0..1 */
 	bool major;
-	bool part; /* of another cause in the list */
+	bool part; /* a part of another cause in the list */
 };
 
 struct region_interferer {
@@ -33,9 +33,9 @@ struct region {
 	uint64_t id, effect_of;
 	char *job, *class, *who, *site, *evidence, *advice, *verdict; /* owned; NULL where unknown */
 	uint64_t begin_ns, end_ns;
-	bool work_unknown; /* performance is the share of the time that it was not kept from running */
+	bool work_unknown; /* performance is the share of time without obstacles to running */
 	double performance, lost_seconds;
-	double caused_seconds; /* others' waiting for it */
+	double caused_seconds; /* waiting of others, caused by this region */
 	char severity[16];     /* in words; "" unknown */
 	bool confirmed, alarm, ended;
 	bool place; /* not confirmed, but all ranks of one place are slow and no others */
@@ -50,23 +50,23 @@ struct regions {
 	size_t count, capacity;
 };
 
-/* Whether it counts as slow: confirmed, or an alarm. Others are perhaps slow. */
+/* Returns whether a region counts as slow: confirmed, or an alarm. Others are perhaps slow. */
 bool region__sure(const struct region *region);
 
-/* The region with that id, made where there is none; NULL when out of memory. */
+/* Finds or makes the region with this id; NULL when out of memory. */
 struct region *regions__get(struct regions *regions, const char *job, uint64_t id);
 void regions__free(struct regions *regions);
 
-/* Takes control characters out, in place: names are chosen by users and end on terminals. NULL is fine. */
+/* Replaces control characters in place: users choose names, and terminals show names. NULL is fine. */
 char *regions__defuse(char *text);
 
-/* Replaces an owned text, defused. */
+/* Replaces an owned text by a defused copy. */
 bool region__set_text(char **text, const char *value);
 
-/* start_ns: what offsets count from. most: regions told in full, the rest are counted. Sorts the regions. */
+/* Prints and sorts the regions. start_ns: zero of offsets. most: regions printed in full; the rest is counted. */
 void regions__print(struct regions *regions, FILE *out, uint64_t start_ns, unsigned width, size_t most);
 
-/* "5.2 s", "3 min 20 s", "4 h 10 min". Returns buf. */
+/* Formats as "5.2 s", "3 min 20 s", "4 h 10 min". Returns buf. */
 char *regions__duration(double seconds, char *buf, size_t size);
 
 /* Prints text in lines of at most width columns, the further ones indented. */

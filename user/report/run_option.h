@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `--run N`: a file holds several runs where a daemon was started again with the same output, and the
- * last one is what is shown unless another is asked for (1 = the first, -1 = the last).
+ * `--run N` selects one of several runs in a file, which a daemon that starts again with the same output
+ * makes (1 = the first, -1 = the last). The last run is the default.
  */
 #ifndef VAPRO_REPORT_RUN_OPTION_H
 #define VAPRO_REPORT_RUN_OPTION_H
@@ -14,7 +14,7 @@
 /* Returns whether text is the number of a run. */
 bool run_option__parse(const char *text, int *run);
 
-/* Says on standard error which run is shown, where a file holds several. */
+/* Prints on standard error which of several runs is shown. */
 void run_option__say(const char *command, const char *path, size_t run, size_t runs);
 
 #endif

@@ -11,7 +11,7 @@ enum { FILE_TARGET, STDOUT_TARGET, TARGETS };
 
 struct line_sink {
 	struct line_target *targets[TARGETS]; /* NULL: none */
-	char *line;			      /* with its newline */
+	char *line;			      /* line with its newline */
 	size_t capacity;
 	uint64_t lost; /* lines for which there was no memory */
 	char sentence[512];
@@ -50,7 +50,7 @@ struct line_sink *line_sink__append(const char *path, bool to_stdout, size_t bac
 	return open_sink(path, to_stdout, OUTPUT_FILE_APPEND, backlog);
 }
 
-/* Keeps the sentence of a failure. Returns the first of two. */
+/* Notes the sentence of a failure. Returns the first of two errors. */
 static int note(struct line_sink *sink, const struct line_target *target, int status, int before)
 {
 	if (status && status != -ENOMEM)

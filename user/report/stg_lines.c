@@ -51,7 +51,7 @@ void stg_lines__free(struct stg_lines *lines)
 	free(lines);
 }
 
-/* The parts behind the name, which may itself hold '@' and '+'. false for a place in no file. */
+/* Parses the parts behind the name, which may itself hold '@' and '+'. Returns false for a place in no file. */
 static bool parse_one(const char *site, size_t length, struct place *place)
 {
 	const char *plus = memrchr(site, '+', length), *at = plus;
@@ -66,7 +66,7 @@ static bool parse_one(const char *site, size_t length, struct place *place)
 	return end != plus + 1 && end == site + length;
 }
 
-/* A call-site, or the last of its callers that lies in the same image. */
+/* Parses a call-site, or the last of its callers in the same image. */
 static bool parse(const char *site, struct place *place)
 {
 	const char *next = strstr(site, SITE_CALLED_BY);
@@ -96,7 +96,7 @@ int stg_lines__add(struct stg_lines *lines, const char *site, const char *path)
 	if (grow(&lines->places, &lines->room, lines->count + 1, sizeof(*lines->places)))
 		return -ENOMEM;
 	place = &lines->places[lines->count++];
-	place->asked = !parse(site, place); /* in no file: nothing to ask */
+	place->asked = !parse(site, place); /* in no file: nothing to look up */
 	place->path = path && !place->asked ? strdup(path) : NULL;
 	return path && !place->asked && !place->path ? -ENOMEM : 0;
 }
@@ -118,7 +118,7 @@ static char *shown(const struct source_line *line)
 	return asprintf(&text, "%s:%u", base, line->line) < 0 ? NULL : text;
 }
 
-/* One question for the first place and all others in its image. */
+/* Looks up the first place and all others in its image with one request. */
 static void ask_image(struct stg_lines *lines, size_t first, FILE *complaints)
 {
 	const struct place *asked = &lines->places[first];

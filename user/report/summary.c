@@ -39,7 +39,7 @@ void summary__free(struct summary *summary)
 	free(summary);
 }
 
-/* Where several users say the same of their jobs, all but the first are named with their user. */
+/* Finds or makes a job. Where users have jobs of one name, all but the first are named with their user. */
 static struct job_summary *find_job(struct summary *summary, const char *said, uint32_t user)
 {
 	struct job_summary *job;
@@ -69,7 +69,7 @@ static struct job_summary *find_job(struct summary *summary, const char *said, u
 	return job;
 }
 
-/* A state as a person finds it again: symbols before addresses, and the function that was called. */
+/* Describes a state for a person: symbols before addresses, and the called function. */
 static char *describe(const struct vapro_state *state)
 {
 	char *symbols = json__symbols(state), *text = NULL;
@@ -230,7 +230,7 @@ static int add_imbalance(struct summary *summary, const char *job, const struct 
 			 imbalance->state);
 }
 
-/* What is no variance, and must not be taken for one. */
+/* Adds findings that are no variances, and must not be mistaken for one. */
 static int add_asides(struct summary *summary, const char *job, const struct job_result *result)
 {
 	int ret = 0;

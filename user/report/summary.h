@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The end of a run for a person: what was slow, when, which ranks, what it cost, why, who took the
- * time, and how far the numbers can be trusted. Collects job results window by window; everything
- * it keeps is copied.
+ * The summary at the end of a run, for a person: what was slow, when, which ranks, the cost, the cause,
+ * the interferers, and how far the numbers can be trusted. The summary collects job results window by
+ * window, and copies them.
  */
 #ifndef VAPRO_REPORT_SUMMARY_H
 #define VAPRO_REPORT_SUMMARY_H
@@ -18,10 +18,10 @@ void summary__free(struct summary *summary);
 /* Adds one job's window. daemon_cpu_pct NAN where unknown. Returns 0 or -ENOMEM. */
 int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct);
 
-/* Facts from elsewhere that must be shown: lines or input that were lost ("!!!"). Copied. */
+/* Adds a copied fact from elsewhere that must be shown ("!!!"): lost lines or input. */
 int summary__add_trouble(struct summary *summary, const char *text);
 
-/* width 0: 80 columns. Sorts what it keeps. */
+/* Sorts and prints the summary. width 0: 80 columns. */
 void summary__print(struct summary *summary, FILE *out, unsigned width);
 
 #endif

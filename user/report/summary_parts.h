@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a summary keeps: filled by summary.c, told by summary_print.c. */
+/* The data of a summary: filled by summary.c, printed by summary_print.c. */
 #ifndef VAPRO_REPORT_SUMMARY_PARTS_H
 #define VAPRO_REPORT_SUMMARY_PARTS_H
 
@@ -7,7 +7,7 @@
 #include "report/asides.h"
 #include "report/regions.h"
 
-/* Time that is not covered, of one state and reason, over all windows. */
+/* Uncovered time of one state and reason, over all windows. */
 struct gap {
 	char *state;
 	enum vapro_uncovered_reason reason;
@@ -15,7 +15,7 @@ struct gap {
 };
 
 struct job_summary {
-	char *name, *said; /* as it is printed, and as its processes say */
+	char *name, *said; /* name as printed, and as reported by the job's processes */
 	uint32_t user;
 	uint64_t begin_ns, end_ns;
 	uint32_t world_size, ranks;
@@ -37,17 +37,17 @@ struct summary {
 	struct regions regions;
 	struct asides asides;
 	double cpu_pct_seconds, cpu_seconds;
-	uint64_t cpu_end_ns; /* a window is of several jobs, its daemon's time counts once */
+	uint64_t cpu_end_ns; /* a window has several jobs, its daemon's time counts once */
 	char **chosen;	     /* verdicts on the region chosen by hand */
 	size_t chosen_count, chosen_capacity;
 	char **troubles;
 	size_t trouble_count, trouble_capacity;
 };
 
-/* Why time is not judged, for people. */
+/* Reasons for uncovered time, for people. */
 extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
 
-/* What a region tells of a variance. Returns 0 or -ENOMEM. */
+/* Fills a region from a variance. Returns 0 or -ENOMEM. */
 int region__fill(struct region *region, const struct result_variance *variance);
 
 #endif

@@ -98,7 +98,7 @@ static void print_job(const struct job_summary *job, FILE *out, unsigned width)
 				100 * job->covered[i] / job->rank_seconds);
 	}
 	fprintf(out, "\n  speed       ");
-	/* of what is hardly judged at all a speed would only mislead: waiting shows as effects */
+	/* the speed of a hardly judged class would mislead: waiting shows as effects */
 	for (int i = 0, told = 0; i < VAPRO_CLASSES; i++) {
 		if (job->performed_weight[i] > 0 && job->covered[i] >= 0.01 * job->rank_seconds)
 			fprintf(out, "%s%s %.1f %%", told++ ? ", " : "", vapro_class_name[i],
@@ -115,7 +115,7 @@ static void print_job(const struct job_summary *job, FILE *out, unsigned width)
 	print_losses(job, out);
 }
 
-/* What was lost, without what only waited for it. */
+/* Sums lost seconds, without effects, which only waited. */
 static double lost_seconds(const struct regions *regions, bool sure, size_t *count)
 {
 	double seconds = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A variance says when, where and who; its diagnosis says why. One line each. */
+/* Lines of variances (when, where and who) and of their diagnoses (why). */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,19 +9,19 @@
 #include "report/json.h"
 
 #define NS_PER_S 1e9
-/* What is little beside the first of its list is not worth a line's length. */
+/* Entries smaller than this share of the first in their list are left out. */
 #define LEAST_SITE 0.05
 #define LEAST_INTERFERER 0.01
-/* Of what is no alarm less is told: nobody is called to look into it. */
+/* Lists of a variance that is no alarm are shorter: it calls no person. */
 #define SITES_NO_ALARM 3
 #define EXEMPLARS_NO_ALARM 2
 #define INTERFERERS_NO_ALARM 3
-#define LEAST_PART 0.001 /* of its level */
+#define LEAST_PART 0.001 /* share of its level */
 
 static const char *const region_state_name[] = {
     [VAPRO_REGION_OPEN] = "open", [VAPRO_REGION_CHANGED] = "changed", [VAPRO_REGION_CLOSED] = "closed"};
 
-/* A fresh object at the end of list, or NULL. */
+/* Appends a new object to list; returns it or NULL. */
 static cJSON *append(cJSON *list)
 {
 	cJSON *item = cJSON_CreateObject();
@@ -58,7 +58,7 @@ static bool add_classes(cJSON *object, const struct result_variance *variance)
 	return ok;
 }
 
-/* How many of its call-sites are told. */
+/* Returns how many call-sites of a variance are listed. */
 static uint32_t told_sites(const struct result_variance *variance)
 {
 	uint32_t most = variance->alarm ? UINT32_MAX : SITES_NO_ALARM, count = 0;
@@ -126,7 +126,7 @@ static bool add_threads(cJSON *object, const struct result_variance *variance)
 	return ok;
 }
 
-/* The state of an exemplar: mostly one of the call-sites told, which need not be spelt out again. */
+/* Adds an exemplar's state: mostly one of the listed call-sites, which is not spelt out again. */
 static bool add_exemplar_state(cJSON *item, const struct result_variance *variance, const struct vapro_state *state)
 {
 	uint32_t count = told_sites(variance), site = 0;
@@ -164,7 +164,7 @@ static bool add_exemplars(cJSON *object, const struct result_variance *variance,
 	return ok;
 }
 
-/* Of ranks that were not seen it is unknown whether they were slow or waited, too: then it is the node's view. */
+/* Adds severity and scope. Unseen ranks may be slow or wait, too: then the scope is the node. */
 static bool add_weight(cJSON *object, const struct job_result *result, const struct result_variance *variance)
 {
 	enum vapro_confidence confidence = variance->confirmed ? VAPRO_CONFIRMED : variance->confidence;
@@ -207,7 +207,7 @@ static int put_variance(const struct job_result *result, const struct result_var
 	return json__emit(object, ok, put, arg);
 }
 
-/* A part that explains next to nothing: its level sums to the same without it, but for half a percent. */
+/* Returns whether a part explains next to nothing: its level's sum changes by at most half a percent without it. */
 static bool says_nothing(const struct result_factor *factor)
 {
 	return factor->stage > 1 && !factor->major && !factor->implied && !factor->shared_with &&
@@ -261,7 +261,7 @@ static bool add_regressions(cJSON *object, const struct result_diagnosis *diagno
 	return ok;
 }
 
-/* Where the job's own threads are what it waits for: how many share how many CPUs. */
+/* Adds the job's threads that wait for each other, and the CPUs that those threads share. */
 static bool add_oversubscribed(cJSON *object, const struct cpu_demand *demand)
 {
 	cJSON *item = demand->cpus ? cJSON_AddObjectToObject(object, "oversubscribed") : NULL;
@@ -270,7 +270,7 @@ static bool add_oversubscribed(cJSON *object, const struct cpu_demand *demand)
 				 json__add_uint(item, "cpus", demand->cpus));
 }
 
-/* A region chosen by hand is worth as much as an alarm. */
+/* Adds interferers; a region chosen by hand has as many as an alarm. */
 static bool add_interferers(cJSON *object, const struct result_variance *variance)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
@@ -324,7 +324,7 @@ static bool add_quota(cJSON *where, const struct result_diagnosis *diagnosis)
 	       json__add_text(quota, "value", diagnosis->limit);
 }
 
-/* Where the slow ranks run, and what of it they share and the others do not. */
+/* Adds where the slow ranks run, and the facts that those share and the others do not. */
 static bool add_where(cJSON *object, const struct job_result *result, const struct result_variance *variance,
 		      const struct json_context *context)
 {
@@ -344,7 +344,7 @@ static bool add_where(cJSON *object, const struct job_result *result, const stru
 	       (!diagnosis->limit || add_quota(where, diagnosis));
 }
 
-/* A region chosen by hand is no variance: it says itself where it is. */
+/* Adds the bounds of a region chosen by hand, which has no variance line. */
 static bool add_region(cJSON *object, const struct result_variance *variance)
 {
 	cJSON *region;
@@ -388,7 +388,7 @@ int json__variances(const struct job_result *result, const struct json_context *
 		const struct result_variance *variance = &result->variances[i];
 
 		ret = put_variance(result, variance, context, put, arg);
-		/* stage 0: nobody has looked into it yet */
+		/* stage 0: no diagnosis yet */
 		if (!ret && variance->diagnosis.stage > 0 && !variance->diagnosis.same)
 			ret = put_diagnosis(result, variance, context, put, arg);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * `vapro view FILE`: the lines of a run as heat maps (rows = ranks, columns = time) and a table of
- * slow regions. Where several bins or ranks share a cell, the cell shows the slowest of them: a map
- * that averages hides what it is looked at for.
+ * slow regions. A cell of several bins or ranks shows the slowest value: an average would hide the
+ * slow spots that a map is for.
  */
 #ifndef VAPRO_REPORT_VIEW_H
 #define VAPRO_REPORT_VIEW_H
@@ -18,21 +18,20 @@ struct view_options {
 	unsigned width;	       /* columns; 0: COLUMNS, else the terminal's, else 80 */
 	unsigned rows;	       /* most rows of a map; 0: 48 */
 	const char *class;     /* only this class; NULL: all */
-	int run;	       /* of each host; 1 = the first, -1 (or 0) = the last */
+	int run;	       /* run of each host; 1 = the first, -1 (or 0) = the last */
 };
 
-/* "auto", "always" or "never". */
+/* Parses "auto", "always" or "never". */
 bool view__parse_color(const char *text, enum view_color *color);
 
 /*
- * Reads path ("-" = standard input), which is told line by line on stderr where it is bad, and draws
- * to out. *bad_lines may be NULL. Returns 0, -ENODATA where there was nothing to draw, or a negative
- * errno; both with a sentence in err.
+ * Reads path ("-" = standard input), reports bad lines on stderr, and draws to out. bad_lines may be NULL.
+ * Returns 0, -ENODATA where there was nothing to draw, or a negative errno; both with a sentence in err.
  */
 int view__file(const char *path, const struct view_options *options, FILE *out, uint64_t *bad_lines, char *err,
 	       size_t err_size);
 
-/* The command: argv[0] is "view". Returns 0, 1 failure (bad lines included), 2 usage. */
+/* Runs the command: argv[0] is "view". Returns 0, 1 failure (bad lines included), 2 usage. */
 int view__main(int argc, char **argv);
 
 #endif

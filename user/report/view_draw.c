@@ -8,12 +8,11 @@
 #include "report/view_model.h"
 
 /*
- * From fast to slow. Colours run from a quiet teal over yellow to red and differ in lightness too;
- * cells below the usual threshold carry their character in colour as well, for who cannot tell the
- * colours apart.
+ * Levels from fast to slow. Colours run from a quiet teal over yellow to red and differ in lightness
+ * too; cells below the usual threshold carry their character in colour as well, for the colour-blind.
  */
 static const struct {
-	double least; /* performance */
+	double least; /* least performance */
 	char mark;
 	int color;
 } levels[] = {
@@ -107,7 +106,7 @@ static void draw_legend(FILE *out, bool color)
 	putc('\n', out);
 }
 
-/* Ticks at round times, not closer than their labels are wide. */
+/* Returns the interval of ticks: a round time, no shorter than a label is wide. */
 static uint64_t tick_ns(uint64_t column_ns)
 {
 	static const uint64_t seconds[] = {1,	2,   5,	   10,	 20,   30,   60,    120,
@@ -186,7 +185,7 @@ static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size
 	char begin[JSON_TIME_SIZE], lasted[40], column[40], rows[64] = "", text[512];
 
 	json__time(map->first * map->bin_ns, begin);
-	begin[21] = 0; /* tenths of a second */
+	begin[21] = 0; /* cuts after tenths of a second */
 	begin[10] = ' ';
 	regions__duration((double)((map->end - map->first) * map->bin_ns) / 1e9, lasted, sizeof(lasted));
 	regions__duration((double)(step * map->bin_ns) / 1e9, column, sizeof(column));

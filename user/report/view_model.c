@@ -13,14 +13,14 @@
 #include "report/run_option.h"
 #include "report/view_model.h"
 
-#define SHOWN_MAX 20 /* bad lines told one by one */
+#define SHOWN_MAX 20 /* bad lines reported one by one */
 
 static const char *text_of(const cJSON *object, const char *key)
 {
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 }
 
-/* Of older records, which do not have it, and of newer ones with a word of theirs: foreign. */
+/* Parses a relation; foreign where an old record has none or a newer one an unknown word. */
 static enum vapro_relation relation_of(const char *name)
 {
 	for (int i = 0; name && i < VAPRO_RELATIONS; i++)
@@ -50,13 +50,13 @@ static bool time_of(const cJSON *object, const char *key, uint64_t *utc_ns)
 	return text && json__parse_time(text, utc_ns);
 }
 
-/* NAN: not known, as in older records. */
+/* Compares users; NAN is unknown, as in older records. */
 static bool same_user(double a, double b)
 {
 	return a == b || (isnan(a) && isnan(b));
 }
 
-/* A job as it is shown: where several users say the same of their jobs, all but the first with their user. */
+/* Finds or makes a map. Where users have jobs of one name, all but the first are shown with their user. */
 static struct view_map *find_map(struct view_model *model, const char *job, double uid, const char *class,
 				 uint64_t bin_ns)
 {
@@ -88,7 +88,7 @@ static struct view_map *find_map(struct view_model *model, const char *job, doub
 	return map->job && map->said && map->class ? map : NULL;
 }
 
-/* Lines of one run tell rows in one order: the guess is right but for the first time. */
+/* Lines of one run have rows in one order: the guess is right but for the first time. */
 static struct view_row *find_row(struct view_map *map, size_t guess, int64_t rank, int64_t thread, uint64_t pid,
 				 const char *host)
 {
@@ -201,7 +201,7 @@ static int set_site(struct region *region, const cJSON *sites)
 	return region__set_text(&region->site, text) ? 0 : -ENOMEM;
 }
 
-/* Range strings as words; true where there are several. */
+/* Writes a range string as words; returns true for several ranks. */
 static bool name_ranks(const char *ranks, char *buf, size_t size)
 {
 	bool many = ranks && strpbrk(ranks, "-,");
@@ -258,7 +258,7 @@ static int add_diagnosis(struct view_model *model, const cJSON *line, const char
 
 	*why = "a diagnosis without its variance";
 	if (cJSON_GetObjectItemCaseSensitive(line, "region"))
-		return 0; /* somebody chose it by hand: it is no finding */
+		return 0; /* a region chosen by hand is no finding */
 	if (!uint_of(line, "variance"))
 		return -EINVAL;
 	region = regions__get(&model->regions, job ? job : "", uint_of(line, "variance"));
@@ -298,7 +298,7 @@ static int add_diagnosis(struct view_model *model, const cJSON *line, const char
 	return !advice || region__set_text(&region->advice, advice) ? 0 : -ENOMEM;
 }
 
-/* What the ranks of a set share, in words. */
+/* Writes the facts that the ranks of a set share in words. */
 static void read_place(const cJSON *line, bool many, char *buf, size_t size)
 {
 	struct result_shared shared[WHERE_FACTS];
@@ -333,7 +333,7 @@ static void read_set(const cJSON *line, struct aside *aside, char *who, size_t w
 	aside->seconds = number_of(line, "lost_seconds", 0);
 }
 
-/* Rare work, drift and imbalance: lines about a state. */
+/* Adds rare work, drift or imbalance: lines about a state. */
 static int add_aside(struct view_model *model, const cJSON *line, enum aside_kind kind, const char **why)
 {
 	const char *job = text_of(line, "job"), *symbols = text_of(line, "symbols");
@@ -405,7 +405,7 @@ static int compare_rows(const void *a, const void *b)
 	return x->thread < y->thread ? -1 : x->thread > y->thread;
 }
 
-/* What cannot be sought in is copied to a file of no name; it is read from its begin again. Returns NULL with errno. */
+/* Copies an unseekable file to an unnamed one; rewinds the result. Returns NULL with errno. */
 static FILE *seekable(FILE *file)
 {
 	char bytes[65536];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What view reads from lines and draws: maps of bins, and regions. */
+/* The model that view reads from lines and draws: maps of bins, and regions. */
 #ifndef VAPRO_REPORT_VIEW_MODEL_H
 #define VAPRO_REPORT_VIEW_MODEL_H
 
 #include "report/asides.h"
 #include "report/regions.h"
 
-#define VIEW_BINS_MAX 20000000 /* beyond, a time is wrong */
+#define VIEW_BINS_MAX 20000000 /* more bins mean a wrong time */
 
-/* Consecutive bins of one row, as one line told them. */
+/* Consecutive bins of one row in one line. */
 struct view_piece {
 	uint64_t bin;
 	uint32_t count, revision;
@@ -24,11 +24,11 @@ struct view_row {
 };
 
 struct view_map {
-	char *job, *class;	     /* the job as it is shown */
-	char *said;		     /* and as its processes say */
-	double uid;		     /* NAN where it is not known */
+	char *job, *class;	     /* job as shown, and class */
+	char *said;		     /* job as reported by its processes */
+	double uid;		     /* NAN where unknown */
 	uint64_t bin_ns, first, end; /* bins since the epoch */
-	struct view_row *rows;	     /* by rank once read */
+	struct view_row *rows;	     /* rows, ordered by rank after reading */
 	size_t row_count, row_capacity;
 };
 
@@ -37,9 +37,9 @@ struct view_model {
 	size_t map_count, map_capacity;
 	struct regions regions;
 	struct asides asides;
-	uint64_t start_ns; /* of the first window or map */
+	uint64_t start_ns; /* start of the first window or map */
 	uint64_t lines, bad_lines;
-	size_t run, runs; /* the number of the run that was read, from 1, and how many there are */
+	size_t run, runs; /* number of the run that was read, from 1, and count of runs */
 };
 
 /*
@@ -50,14 +50,14 @@ int view_model__read(struct view_model *model, FILE *file, int run, const char *
 void view_model__free(struct view_model *model);
 
 /*
- * The slowest value of rows [row, row_end) in each of `columns` groups of `step` bins; NAN where no
- * bin is known. Of bins told twice the higher revision counts, of equal ones the later.
+ * Finds the slowest value of rows [row, row_end) in each of `columns` groups of `step` bins; NAN where no
+ * bin is known. For bins emitted twice the higher revision counts, for equal revisions the later one.
  * Returns 0 or -ENOMEM.
  */
 int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
 		    double *cells);
 
-/* Draws one map. width in columns, most rows; in 256 colours or plain characters. Returns 0 or -ENOMEM. */
+/* Draws one map, width columns and at most most_rows rows, in 256 colours or plain characters. Returns 0 or -ENOMEM. */
 int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned width, unsigned most_rows);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of one job's window, but for its variances. */
+/* The lines of one job's window, except variances and diagnoses. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "report/json.h"
 
 #define NS_PER_S 1e9
-#define LEAST_UNCOVERED 0.02 /* of the ranks' time, of a state that is named */
+#define LEAST_UNCOVERED 0.02 /* least share of the ranks' time of a named state */
 
-/* Duration-weighted over the classes, as each class's own performance is over its bundles. */
+/* Averages over the classes by duration, as each class's own performance does over its bundles. */
 static double total_performance(const struct job_result *result)
 {
 	double weight = 0, sum = 0;
@@ -35,7 +35,7 @@ static bool add_classes(cJSON *object, const char *key, const double *values, do
 	return ok && json__add_number(classes, "total", total, 4);
 }
 
-/* The texts of a state; all null for time that belongs to none. */
+/* Adds the texts of a state; all null for time without state. */
 static bool add_state(cJSON *object, const struct vapro_state *state)
 {
 	char *symbols = state ? json__symbols(state) : NULL;
@@ -60,7 +60,7 @@ static bool add_gap(cJSON *list, const struct vapro_state *state, double share, 
 	       json__add_text(item, "reason", vapro_uncovered_name[reason]);
 }
 
-/* States of little time are not spelt out: they are told as one entry per reason. */
+/* Adds uncovered time; states of little time share one entry per reason. */
 static bool add_uncovered(cJSON *object, const struct job_result *result)
 {
 	cJSON *list = cJSON_AddArrayToObject(object, "uncovered");
@@ -158,7 +158,7 @@ static bool add_small(cJSON *object, const struct job_result *result)
 	       json__add_number(small, "lost_seconds", result->small_seconds, 6);
 }
 
-/* The head, and what the records of a window share. */
+/* Makes the head and the members that all records of a window share. */
 static cJSON *window_head(const char *type, const struct job_result *result, const struct json_context *context)
 {
 	cJSON *object = json__head(type, result->end_ns, context->host);
@@ -193,8 +193,8 @@ static int put_window(const struct job_result *result, const struct json_context
 #define VALUE_SIZE 32
 
 /*
- * A performance with two digits, as every other number is written, but without asking printf for each.
- * A third one would be noise, and heat maps are most of what is written of a quiet run.
+ * Writes a performance with two digits, as every other number is written, but without printf for each.
+ * A third digit would be noise, and heat maps are most of the output of a quiet run.
  */
 static char *put_value(char *at, double value)
 {
@@ -216,7 +216,7 @@ static char *put_value(char *at, double value)
 	return at;
 }
 
-/* As one text: a node for each value would take ten times the memory of the map itself. */
+/* Adds values as one text: a node for each value would use ten times the memory of the map itself. */
 static bool add_values(cJSON *item, const double *values, uint32_t bins)
 {
 	char *text = malloc((size_t)bins * (VALUE_SIZE + 1) + 3), *at = text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The asker's side: starts a reader, waits for its answer within limits, and names what went wrong. */
+/* The caller's side: it starts a reader, waits for the response within limits, and names failures. */
 #include "sandbox/confine_private.h"
 
 #include <errno.h>
@@ -18,22 +18,22 @@
 
 #include "base/clock.h"
 
-#define DESCRIPTORS_FROM 32 /* ours lie above those that a reader gets, so that none covers another */
+#define DESCRIPTORS_FROM 32 /* own descriptors lie above those of a reader, so that none covers another */
 #define LINGERERS 16
 #define BROKEN 64
 #define BROKEN_MS 60000
-#define DIE_MS 200 /* for a killed reader to be gone; one inside a dead file system is left behind */
+#define DIE_MS 200 /* time for a killed reader to exit; one in a dead file system is left behind */
 
 /*
- * Files that broke a reader, for a while: who starts a hundred processes of a program that is made to
- * cost us the whole deadline shall not cost us a hundred of them.
+ * Files that broke a reader recently: a hundred processes of a program that is made to cost the whole
+ * deadline cost one deadline, not a hundred.
  */
 static struct broken {
 	struct confine_version file;
 	int64_t until_ms;
 } broken[BROKEN];
 
-/* Readers that were killed but had not died yet; looked after at the next question. */
+/* Readers that were killed but had not exited yet; the next request reaps them. */
 static pid_t lingerers[LINGERERS];
 
 static int64_t now_ms(void)
@@ -50,7 +50,7 @@ static int raise_fd(int fd)
 	return high;
 }
 
-/* The question's bytes as a file. */
+/* Returns a file in memory with the request's bytes, or -1. */
 static int about_file(const struct flat *about)
 {
 	int fd = raise_fd(memfd_create("vapro-question", MFD_CLOEXEC));
@@ -89,7 +89,7 @@ static int start(const struct confine_question *question, int about, int pipe_en
 	sigemptyset(&common);
 	sigaddset(&common, SIGPIPE);
 	sigaddset(&common, SIGINT);
-	/* a group of its own: a terminal's ^C is not for it */
+	/* a reader has a process group of its own: a terminal's ^C does not reach it */
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &common);
@@ -98,7 +98,7 @@ static int start(const struct confine_question *question, int about, int pipe_en
 		status = posix_spawn_file_actions_adddup2(&actions, about, CONFINE_ABOUT);
 	for (unsigned int i = 0; i < question->file_count && !status; i++)
 		status = posix_spawn_file_actions_adddup2(&actions, question->files[i], CONFINE_FIRST_FILE + (int)i);
-#if !defined(__SANITIZE_ADDRESS__) /* what it says is for the tests' terminal, else nothing of it is for ours */
+#if !defined(__SANITIZE_ADDRESS__) /* a sanitizer prints to the tests' terminal; other readers print nothing */
 	for (int fd = 0; fd < 3 && !status; fd++)
 		status = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
 #endif
@@ -119,7 +119,7 @@ static bool reaped(pid_t pid, int *how)
 	return got == pid || (got < 0 && errno == ECHILD);
 }
 
-/* Waits for the end, with force unless it comes of itself soon. Returns whether *how is known. */
+/* Waits for the reader's exit, and kills a reader that does not exit soon. Returns whether *how is known. */
 static bool end(pid_t pid, bool force, int *how)
 {
 	int64_t until = now_ms() + DIE_MS;
@@ -157,7 +157,7 @@ static void reap_lingerers(void)
 			lingerers[i] = 0;
 }
 
-/* Reads exactly size bytes. 0, -ETIMEDOUT, -EPIPE where the pipe ends before, or another -errno. */
+/* Reads exactly size bytes. Returns 0, -ETIMEDOUT, -EPIPE where the pipe ends before, or another -errno. */
 static int receive(int fd, void *to, size_t size, int64_t until)
 {
 	char *at = to;
@@ -186,7 +186,7 @@ static int receive(int fd, void *to, size_t size, int64_t until)
 	return 0;
 }
 
-/* The answer's head and body; a refusal's sentence goes to err. */
+/* Receives the response's head and body; a refusal's sentence goes to err. */
 static int receive_answer(int fd, struct confine_answer *answer, int64_t until, char *err, size_t err_size)
 {
 	struct confine_head head;
@@ -325,7 +325,7 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 	if (status) {
 		snprintf(err, err_size, "its confined reader could not be started: %s", strerror(-status));
 	} else {
-		fcntl(ends[0], F_SETPIPE_SZ, 1 << 20); /* fewer turns; without it is well too */
+		fcntl(ends[0], F_SETPIPE_SZ, 1 << 20); /* fewer reads; failure is harmless */
 		status = receive_answer(ends[0], answer, until, err, err_size);
 		known = end(pid, status && status != -EPIPE && status != -EINVAL, &how);
 		if (!status && known && (!WIFEXITED(how) || WEXITSTATUS(how)))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The confined reader (ARCHITECTURE section 2.5): what users wrote - ELF, DWARF - is parsed only in a
- * child that can do nothing else. One child per question: this program anew (an exec, so that it
- * shares no memory with the daemon, neither its secrets nor its maps of the kernel side), as nobody,
+ * The confined reader (ARCHITECTURE section 2.5): only a child that can do nothing else parses what
+ * users wrote - ELF, DWARF. Each request has its own child: this program again (an exec, so that it
+ * shares no memory with the daemon, neither its secrets nor its maps of the kernel side), as uid 65534,
  * without new privileges, with limits on memory and processor time, and under a seccomp filter that
- * leaves it memory of its own and one pipe to write to; whatever else it calls kills it. The files
- * are read into its memory before the filter closes and before a byte of them is looked at. A child
- * that crashes, hangs, eats memory or answers nonsense costs its one question a named error.
+ * leaves the child memory of its own and one pipe to write to; any other system call kills it. The files
+ * are read into the child's memory before the filter closes and before a byte of them is parsed. A child
+ * that crashes, hangs, exhausts memory or sends nonsense costs its one request a named error.
  *
- * A question and an answer are flat bytes (flat.h); the asker checks every field of the answer.
+ * A request and a response are flat bytes (flat.h); the caller checks every field of the response.
  */
 #ifndef VAPRO_CONFINE_H
 #define VAPRO_CONFINE_H
@@ -23,11 +23,11 @@
 #define CONFINE_FILE_BYTES_MAX (512ULL << 20)
 #define CONFINE_ANSWER_BYTES_MAX (128U << 20)
 
-/* ---- the asker's side */
+/* ---- the caller's side */
 
 struct confine_question {
 	const char *service;
-	const struct flat *about;     /* NULL: nothing to tell */
+	const struct flat *about;     /* NULL: no arguments */
 	int files[CONFINE_FILES_MAX]; /* descriptors of regular files */
 	unsigned int file_count;
 	unsigned int limit_ms; /* 0: ten seconds */
@@ -39,13 +39,13 @@ struct confine_answer {
 };
 
 /*
- * Asks and waits. What was asked lately of files that have not changed since is answered from memory.
+ * Sends a request and waits. The same request about unchanged files recently is served from memory.
  * Returns 0, or a negative errno with a sentence in err:
- * -EINVAL  the service refused, in its own words: the file is none it can read
+ * -EINVAL  the service refused, in its own words: it cannot read the file
  * -EFBIG   a file's size is out of range, or it is no regular file
- * -EPROTO  the child broke: crashed, hung, was over a limit, called what is forbidden, or gave no whole
- *          answer; such a file is not tried again for a minute
- * -EPERM   it could not be confined, and so has read nothing
+ * -EPROTO  the child broke: it crashed, hung, exceeded a limit, made a forbidden call, or sent no whole
+ *          response; such a file is not tried again for a minute
+ * -EPERM   the child could not be confined, and has read nothing
  * -ENOSYS  the program did not go through confine__main()
  */
 int confine__ask(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size);
@@ -53,20 +53,20 @@ int confine__ask(const struct confine_question *question, struct confine_answer 
 /* ---- the reader's side */
 
 struct confine_file {
-	char *data; /* of malloc; a service may take it over and put NULL */
+	char *data; /* from malloc; a service may take it over and put NULL */
 	size_t size;
 };
 
 struct confine_service {
 	const char *name;
-	/* Returns 0 with the answer, or a negative errno with a sentence in err. Runs confined. */
+	/* Returns 0 and fills answer, or a negative errno with a sentence in err. Runs confined. */
 	int (*answer)(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
 		      struct flat *answer, char *err, size_t err_size);
 };
 
 /*
- * The first call of main(): where this process is a reader it answers its question and does not
- * return. Otherwise it notes that readers can be started from here. services ends with a NULL name.
+ * Must be the first call of main(): in a reader it serves the request and does not return, in another
+ * process it notes that readers can be started from here. services ends with a NULL name.
  */
 void confine__main(int argc, char **argv, const struct confine_service *services);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A reader's life: read the question and the files, lock the door, answer, end. */
+/* A reader's life: it reads the request and the files, confines itself, responds and exits. */
 #include "sandbox/confine_private.h"
 
 #include <errno.h>
@@ -17,14 +17,14 @@
 
 bool confine__armed;
 
-/* The address sanitizer reserves terabytes and speaks of its finds. */
+/* The address sanitizer reserves terabytes and prints its findings. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #else
 #define SANITIZED 0
 #endif
 
-/* A whole descriptor into memory. The size was checked by the asker, and is here again. */
+/* Reads a whole file into memory. The size is checked here again, after the caller's check. */
 static int read_whole(int fd, struct confine_file *file)
 {
 	struct stat st;
@@ -45,7 +45,7 @@ static int read_whole(int fd, struct confine_file *file)
 		if (got < 0)
 			return CONFINE_EXIT_READ;
 		if (got == 0)
-			break; /* truncated meanwhile: what is left must do */
+			break; /* truncated meanwhile: the bytes read must do */
 		done += (size_t)got;
 	}
 	file->size = done;
@@ -58,12 +58,12 @@ static bool limit(int what, uint64_t most)
 
 	if (getrlimit(what, &now))
 		return false;
-	if (now.rlim_max < wanted.rlim_max) /* already less, and we need not be able to raise it */
+	if (now.rlim_max < wanted.rlim_max) /* the limit is lower already, and raising it may be forbidden */
 		wanted.rlim_cur = wanted.rlim_max = now.rlim_max;
 	return !setrlimit(what, &wanted);
 }
 
-/* Memory is limited before the files are read, the rest once they are. */
+/* Limits memory, before the files are read; lock() sets the other limits afterwards. */
 static bool limit_memory(unsigned int file_count)
 {
 	uint64_t bytes = CONFINE_MEMORY_BYTES;
@@ -75,7 +75,7 @@ static bool limit_memory(unsigned int file_count)
 	return SANITIZED || limit(RLIMIT_AS, bytes);
 }
 
-/* Where memory runs short for the daemon's whole group, the reader goes first. It does without if it cannot be had. */
+/* Makes the reader the first to be killed when the daemon's whole group is short of memory. Failure is harmless. */
 static void offer_to_die(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -102,7 +102,7 @@ static bool lock(void)
 		    saved != CONFINE_NOBODY)
 			return false;
 	}
-	/* the daemon's death is ours; a change of user has undone what was asked before */
+	/* the reader dies with the daemon; a change of user clears an earlier setting */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return false;
 	return !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !confine__filter();
@@ -159,7 +159,7 @@ static int serve(const struct confine_service *service, unsigned int file_count)
 	return 0;
 }
 
-/* Without the leak search of sanitizers, whose system calls are none of ours. */
+/* Exits without the leak search of sanitizers, whose system calls the filter forbids. */
 static void __attribute__((noreturn)) leave(int code)
 {
 	for (;;)

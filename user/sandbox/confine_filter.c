@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The reader's seccomp filter. An allow-list: new memory that is neither a file's nor executable,
- * writing to the one pipe, ending. Opening a file is answered with EACCES and does
- * not kill: libdw looks for supplementary debug files by itself, and lives without.
+ * The reader's seccomp filter is an allow-list: new memory that is neither a file's nor executable,
+ * writing to the one pipe, exiting. Opening a file fails with EACCES and does not kill: libdw looks
+ * for supplementary debug files by itself, and works without them.
  */
 #include "sandbox/confine_private.h"
 
@@ -22,7 +22,7 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* Values of x86-64's other numbering (x32) are above all of ours and fall to the end of the list. */
+/* Call numbers of x86-64's other ABI (x32) are above all numbers in the list and fall to the list's end. */
 #define DATA(field) (uint32_t) offsetof(struct seccomp_data, field)
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(field))
 #define ARGUMENT(n) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(args) + 8 * (n)) /* the lower half, little endian */
@@ -52,7 +52,7 @@ int confine__filter(void)
 	    ALLOW(SYS_restart_syscall),
 	    ALLOW(SYS_futex),
 	    ALLOW(SYS_getrandom),
-	    ALLOW(SYS_sysinfo), /* glibc's qsort asks how much memory there is */
+	    ALLOW(SYS_sysinfo), /* glibc's qsort reads the memory size */
 	    DENY(SYS_openat, EACCES),
 	    DENY(SYS_readlinkat, EACCES),
 #ifdef SYS_open /* not on arm64 */

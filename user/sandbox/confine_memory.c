@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Answers that readers gave lately: the programs of a node come again and again, and are the same. */
+/* Recent responses of readers: the same programs start again and again on a node. */
 #include "sandbox/confine_private.h"
 
 #include <stdlib.h>
@@ -16,9 +16,9 @@ static struct remembered {
 	char service[64];
 	struct confine_version files[CONFINE_FILES_MAX];
 	unsigned int file_count;
-	uint64_t used; /* by a count of uses; 0: this one is free */
+	uint64_t used; /* number of the last use; 0: a free entry */
 	size_t about_size, size;
-	uint8_t *data; /* what it was asked about, then the answer */
+	uint8_t *data; /* the request's bytes, then the response */
 } answers[ANSWERS];
 
 static uint64_t uses;
@@ -68,7 +68,7 @@ static void forget(struct remembered *one)
 	*one = (struct remembered){0};
 }
 
-/* The one that was not used for longest; free ones come first, unless only used ones are wanted. */
+/* Returns the least recently used entry; free ones come first, unless only used ones are wanted. */
 static struct remembered *oldest(bool used)
 {
 	struct remembered *found = NULL;

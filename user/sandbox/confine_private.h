@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the two ends of a confined question share; nobody else includes it. */
+/* Declarations shared by the two ends of a confined request; no other file includes them. */
 #ifndef VAPRO_CONFINE_PRIVATE_H
 #define VAPRO_CONFINE_PRIVATE_H
 
@@ -18,41 +18,41 @@
 /* Descriptors of a reader. */
 enum { CONFINE_PIPE = 3, CONFINE_ABOUT, CONFINE_FIRST_FILE };
 
-/* How a reader ends when it could not even begin. */
+/* Exit codes of a reader that failed. */
 enum { CONFINE_EXIT_SETUP = 71, CONFINE_EXIT_MEMORY, CONFINE_EXIT_READ };
 
 struct confine_head {
 	uint64_t status; /* 0, or an errno: a sentence follows */
-	uint64_t size;	 /* of what follows */
+	uint64_t size;	 /* bytes that follow */
 };
 
 extern bool confine__armed;
 
-/* What tells a file and what is in it. */
+/* Identity of a file and of its content. */
 struct confine_version {
 	dev_t device;
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
-	bool settled; /* its last change is so long ago that another one would be told by its time */
+	bool settled; /* the last change is so old that another one would have another time */
 };
 
-/* All 0, which no file is, where it cannot be told. */
+/* Returns all 0, which no file has, where the version is not known. */
 struct confine_version confine_version__of(int fd);
 bool confine_version__same(const struct confine_version *a, const struct confine_version *b);
 
 /*
- * The answer that the same question about the same files got lately, if it is remembered: a copy, as
- * confine__ask() would give it. Tells the versions of the question's files as they are before it is asked.
+ * Copies the remembered response to the same request about the same files, as confine__ask() would give
+ * it. Returns whether it did. Fills files with the versions before the request is sent.
  */
 bool confine_memory__recall(const struct confine_question *question, struct confine_version *files,
 			    struct confine_answer *answer);
 
-/* Remembers an answer, within bounds (32 of them, 4 MiB); the oldest are forgotten. It does without memory. */
+/* Remembers a response, within bounds (32, 4 MiB); the oldest are forgotten. Out of memory it does nothing. */
 void confine_memory__keep(const struct confine_question *question, const struct confine_version *files,
 			  const struct confine_answer *answer);
 
-/* Lets nothing through from here on but memory, the pipe and the end. 0 or -errno. */
+/* Forbids all calls from here on but those for memory, the pipe and the exit. Returns 0 or -errno. */
 int confine__filter(void);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Flat bytes between the daemon and its confined reader: numbers of 8 bytes in the machine's order,
  * texts as length, bytes, NUL. The writer remembers that memory ran out, the reader that something
- * was missing or malformed, so that one question at the end is enough; a bad reader gives zeros and
+ * was missing or malformed, so that one check at the end is enough; a bad reader gives zeros and
  * empty texts.
  */
 #ifndef VAPRO_FLAT_H
@@ -33,18 +33,18 @@ uint64_t flat__get(struct flat_reader *reader);
 uint64_t flat__get_upto(struct flat_reader *reader, uint64_t max);
 
 /*
- * A number of things that take at least bytes_each each: more of them than bytes are left is bad. So
- * memory for what is announced is bounded by what has come.
+ * A count of things of at least bytes_each bytes each: a count that the bytes left cannot hold is bad.
+ * So the bytes received bound the memory for the things announced.
  */
 size_t flat__get_count(struct flat_reader *reader, size_t bytes_each);
 
 /*
  * A text of at most max bytes, in place: it lives as long as the bytes do. Control characters become
- * '?', since people's terminals are where texts end.
+ * '?', since texts end on people's terminals.
  */
 const char *flat__get_text(struct flat_reader *reader, size_t max);
 
-/* Whether all was well and nothing is left. */
+/* Whether nothing was bad and no bytes are left. */
 bool flat__done(const struct flat_reader *reader);
 
 #endif

@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RING_PAGES 8 /* 32 KiB, some 250 mappings per CPU between two turns of the loop */
+#define RING_PAGES 8 /* 32 KiB, some 250 mappings per CPU between two drains */
 #define RECORD_MAX 8192
 
 struct ring {
 	int fd;
-	struct perf_event_mmap_page *page; /* and the data after it */
+	struct perf_event_mmap_page *page; /* the data follow the page */
 };
 
 struct finder {
@@ -25,10 +25,10 @@ struct finder {
 	struct pollfd *fds;
 	size_t count;
 	size_t page_bytes;
-	char record[RECORD_MAX]; /* one that wraps around the end of its ring */
+	char record[RECORD_MAX]; /* a record that wraps around the end of a ring */
 };
 
-/* What PERF_RECORD_MMAP2 carries, as far as it is read. */
+/* The part of PERF_RECORD_MMAP2 that is read. */
 struct mapped_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
@@ -84,7 +84,7 @@ struct finder *finder__new(char *err, size_t err_size)
 
 		status = open_ring(finder, ring, cpu);
 		if (status == -ENODEV && ring->fd < 0)
-			continue; /* it is offline */
+			continue; /* CPU is offline */
 		finder->count += ring->fd >= 0;
 		if (status)
 			goto fail;
@@ -111,7 +111,7 @@ void finder__free(struct finder *finder)
 	free(finder);
 }
 
-/* The record at a position of a ring, in one piece. NULL where it cannot be one. */
+/* Returns the record at a ring's position in one piece. NULL where it is none. */
 static const struct perf_event_header *record_at(struct finder *finder, const struct ring *ring, uint64_t at)
 {
 	const char *data = (const char *)ring->page + finder->page_bytes;
@@ -135,7 +135,7 @@ static size_t drain_ring(struct finder *finder, struct ring *ring, finder_mapped
 	while (at < head) {
 		const struct perf_event_header *header = record_at(finder, ring, at);
 
-		if (!header) { /* never seen; what is left cannot be distinguished */
+		if (!header) { /* never seen; the rest has no record borders */
 			*lost += 1;
 			at = head;
 			break;

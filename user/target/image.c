@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * ELF images through libelf and libdw. Every file comes from a user and may be damaged on purpose:
- * it is read whole into memory (a file that is truncated while mapped raises SIGBUS), only regular
+ * files are read whole into memory (a file that is truncated while mapped raises SIGBUS), only regular
  * files are opened, and each range is clamped to the bytes that were read.
  */
 #include "target/image_private.h"
@@ -80,7 +80,7 @@ static int read_file(struct image *image, const char *path, char *err, size_t er
 			goto cleanup;
 		}
 		if (got == 0)
-			break; /* truncated meanwhile: what is left must do */
+			break; /* truncated meanwhile: the rest must do */
 		done += (size_t)got;
 	}
 	image->size = done;
@@ -115,7 +115,7 @@ static int check_header(struct image *image, char *err, size_t err_size)
 	return 0;
 }
 
-/* ld.so and libc have an interpreter or none as they like; a name for the linker makes a library. */
+/* ld.so and libc may have an interpreter or not; a name for the linker makes a library. */
 static void read_dynamic(struct image *image, const GElf_Phdr *phdr, bool *soname, bool *pie)
 {
 	Elf_Data *data = elf_getdata_rawchunk(image->elf, (int64_t)phdr->p_offset, phdr->p_filesz, ELF_T_DYN);
@@ -221,7 +221,7 @@ static struct image *begin(const char *label, char *err, size_t err_size)
 	return NULL;
 }
 
-/* The bytes are there: what do they say? */
+/* Parses an image's bytes. */
 static struct image *digest(struct image *image, char *err, size_t err_size)
 {
 	if (check_header(image, err, err_size) || read_segments(image, err, err_size))
@@ -339,7 +339,7 @@ const uint8_t *image__bytes(const struct image *image, uint64_t vaddr, size_t *s
 	return (const uint8_t *)image->data + load->offset + (vaddr - load->vaddr);
 }
 
-/* libdw inflates every debug section when it opens a file: not for files that could be bombs. */
+/* libdw inflates every debug section of a file that it opens: possible bombs are kept from it. */
 static bool has_compressed(const struct image *image)
 {
 	Elf_Scn *section = NULL;
@@ -374,8 +374,8 @@ static void open_cfi(struct image *image)
 }
 
 /*
- * The rules at a linked address and its CFA as a distance from a register, by its DWARF number. *frame is
- * the caller's to free.
+ * Finds the rules at a linked address, and the CFA as a distance from a register (DWARF number). The
+ * caller frees *frame.
  */
 static int frame_at(struct image *image, uint64_t vaddr, Dwarf_Frame **frame, uint64_t *base, int64_t *cfa)
 {
@@ -412,7 +412,7 @@ int image__cfa(struct image *image, uint64_t vaddr, int64_t *displacement)
 	return ret ? ret : base == DWARF_SP ? 0 : -EINVAL;
 }
 
-/* Where a register is saved, as a distance from the CFA. -ENOENT where it is not saved. */
+/* Finds a saved register, as a distance from the CFA. -ENOENT where it is not saved. */
 static int saved_at(Dwarf_Frame *frame, int reg, int64_t *at)
 {
 	Dwarf_Op memory[3], *ops;

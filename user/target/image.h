@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One ELF image: what vapro needs to know of an executable or shared library. Read through any
- * path (normally /proc/PID/map_files/..., which works across mount namespaces and for deleted
- * files) with libelf and libdw; nothing of the file is executed. Root does so only inside the confined reader
- * (probe/survey.h), and gets an image of tables: all but image__bytes and image__cfa, which know
- * nothing there.
+ * One ELF image: what vapro needs to know of an executable or shared library. An image is read
+ * through any path (normally /proc/PID/map_files/..., which works across mount namespaces and for
+ * deleted files) with libelf and libdw; nothing of the file is executed. Root reads only inside the confined
+ * reader (probe/elf/survey.h), and gets an image of tables: all but image__bytes and image__cfa
+ * work on it.
  */
 #ifndef VAPRO_IMAGE_H
 #define VAPRO_IMAGE_H
@@ -20,8 +20,8 @@ struct image;
 struct image_symbol {
 	const char *name; /* without version; owned by the image */
 	uint64_t vaddr;	  /* as linked */
-	uint64_t offset;  /* in the file, of vaddr */
-	uint64_t size;	  /* 0 where the table does not say */
+	uint64_t offset;  /* file offset of vaddr */
+	uint64_t size;	  /* 0 where the table has none */
 	bool ifunc;
 	bool dynamic; /* from .dynsym, else .symtab */
 };
@@ -32,7 +32,7 @@ struct image_symbol {
  */
 struct image *image__open(const char *path, const char *label, char *err, size_t err_size);
 
-/* The same of a file's bytes (of malloc), which the image takes over, also where it fails. */
+/* Opens an image of a file's bytes (of malloc), which it takes over, also where it fails. */
 struct image *image__from_bytes(char *bytes, size_t size, const char *label, char *err, size_t err_size);
 void image__free(struct image *image);
 
@@ -52,7 +52,7 @@ int image__functions(struct image *image, bool all, int (*visit)(const struct im
 int image__objects(struct image *image, int (*visit)(const struct image_symbol *symbol, void *ctx), void *ctx);
 
 /*
- * A data object by name from .dynsym (copy-relocated handles live in the executable's) and, in executables,
+ * Finds a data object by name in .dynsym (copy-relocated handles live in the executable's) and, in executables,
  * .symtab. 0 or -ENOENT.
  */
 int image__object(struct image *image, const char *name, uint64_t *vaddr, uint64_t *size);
@@ -62,20 +62,20 @@ int image__offset_of(const struct image *image, uint64_t vaddr, uint64_t *offset
 int image__vaddr_of(const struct image *image, uint64_t offset, uint64_t *vaddr);
 
 /*
- * Bytes at a linked address, from the file. Returns a pointer into the mapped image and the number
- * of bytes up to the end of the segment in *size, or NULL.
+ * Returns a pointer to the file's bytes at a linked address, and in *size the number of bytes up to the
+ * end of the segment, or NULL.
  */
 const uint8_t *image__bytes(const struct image *image, uint64_t vaddr, size_t *size);
 
 /*
- * Canonical frame address at a linked address as "sp + displacement" by .eh_frame or .debug_frame.
- * 0 with *displacement, -ENOENT where no CFI covers it, -EINVAL where the CFA is not based on sp.
+ * Finds the canonical frame address at vaddr as "sp + displacement" by .eh_frame or .debug_frame.
+ * 0 with *displacement, -ENOENT where no CFI covers vaddr, -EINVAL where the CFA is not based on sp.
  */
 int image__cfa(struct image *image, uint64_t vaddr, int64_t *displacement);
 
 /*
- * The piece of code that holds a linked address, as .eh_frame parts the image: functions, and parts
- * of them that the compiler put elsewhere. Stripped images have it too. 0 or -ENOENT.
+ * Finds the piece of code that holds a linked address, as .eh_frame divides the image: functions, and
+ * parts that the compiler put elsewhere. Stripped images have .eh_frame too. 0 or -ENOENT.
  */
 int image__extent(const struct image *image, uint64_t vaddr, uint64_t *start, uint64_t *size);
 
@@ -83,9 +83,9 @@ int image__extent(const struct image *image, uint64_t vaddr, uint64_t *start, ui
 bool image__is_exported(const struct image *image, uint64_t vaddr);
 
 /*
- * What an unwinder knows at a linked address, as distances from sp there (by_frame: from the frame
- * pointer): where the frame's return address and its caller's frame pointer are saved, and what sp is
- * once the frame is left. frame_kept: the caller's frame pointer is still in its register. 0, -ENOENT
+ * Unwind rules at a linked address, as distances from sp there (by_frame: from the frame pointer):
+ * where the frame's return address and its caller's frame pointer are saved, and the value of sp once
+ * the frame is left. frame_kept: the caller's frame pointer is still in its register. 0, -ENOENT
  * where no CFI covers the address, -EINVAL where the frame is based on something else or keeps its
  * return address in a register.
  */
@@ -96,13 +96,13 @@ struct image_frame {
 
 int image__frame(struct image *image, uint64_t vaddr, struct image_frame *frame);
 
-/* The i-th executable segment, as far as the file has it; false where there is none. */
+/* Gives the i-th executable segment, as far as the file has it; false where there is none. */
 bool image__text(const struct image *image, size_t i, uint64_t *vaddr, uint64_t *size);
 
 /* Whether any symbol starts in (from, to]: such places are entered from elsewhere. */
 bool image__symbol_between(struct image *image, uint64_t from, uint64_t to);
 
-/* Name of the function that holds vaddr and the distance from its start, from any table, or NULL. */
+/* Names the function that holds vaddr, from any table, with the distance from its start, or NULL. */
 const char *image__symbolise(struct image *image, uint64_t vaddr, uint64_t *distance);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Extents of code by .eh_frame_hdr's sorted table and the frame description it points to, in the one
+ * Extents of code by .eh_frame_hdr's sorted table and the frame descriptions behind it, in the one
  * encoding that linkers write (Linux Standard Base, "Exception Frames").
  */
 #include <errno.h>
@@ -34,7 +34,7 @@ static int find_header(const struct image *image, uint64_t *vaddr)
 	return -ENOENT;
 }
 
-/* Start and size as the description at vaddr has them: both relative and 4 bytes, else -ENOENT. */
+/* Reads the size in the description at vaddr (4-byte fields); -ENOENT unless it is that of start. */
 static int read_description(const struct image *image, uint64_t vaddr, uint64_t start, uint64_t *size)
 {
 	size_t left;

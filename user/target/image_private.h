@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What image*.c (file, segments, frames; names; tables) and source_child.c (lines) share; nobody else includes it. */
+/* Only image*.c (file, segments, frames; names; tables) and source_child.c (lines) include this file. */
 #ifndef VAPRO_IMAGE_PRIVATE_H
 #define VAPRO_IMAGE_PRIVATE_H
 
@@ -9,7 +9,7 @@
 #include <gelf.h>
 
 struct load {
-	uint64_t vaddr, offset, bytes; /* bytes: what the file really has of it */
+	uint64_t vaddr, offset, bytes; /* bytes: those that the file really has */
 	bool executable;
 };
 
@@ -22,7 +22,7 @@ struct image {
 	char *label;
 	char *data;
 	size_t size;
-	Elf *elf; /* NULL: made of tables, and data is what the names lie in */
+	Elf *elf; /* NULL: made of tables, and data holds the names */
 	bool is_executable;
 	char build_id[IMAGE_BUILD_ID_MAX];
 	struct load *loads;
@@ -39,7 +39,7 @@ struct image {
 	Dwarf_CFI *debug_cfi; /* of .debug_frame; owned by dwarf */
 };
 
-/* The segment that holds a linked address and its bytes, or NULL. */
+/* Finds the segment that holds a linked address and its bytes, or NULL. */
 const struct load *image__load(const struct image *image, uint64_t vaddr);
 
 /* Fills the table of symbols. 0 or -ENOMEM; damaged tables are read as far as they go. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Names of an image: both symbol tables in one, sorted by address. Names, sizes and addresses are a
- * user's text: nothing of them is believed further than the segments of the file reach.
+ * user's text and are not trusted beyond the segments of the file.
  */
 #include "target/image_private.h"
 
@@ -11,7 +11,7 @@
 
 #include "base/grow.h"
 
-#define SYMBOL_NAME_MAX 4096 /* longer names are skipped: comparing them is a way to burn our time */
+#define SYMBOL_NAME_MAX 4096 /* longer names are skipped: comparing them costs too much time */
 #define SYMBOLISE_BACK 64    /* symbols looked at before giving up on nested or overlapping ones */
 
 /* .symtab spells versions out as name@VERSION or name@@VERSION; .dynsym does not. */
@@ -34,7 +34,7 @@ static const char *bare_name(struct image *image, const char *name)
 	return copy;
 }
 
-/* An object lies in the file, or beyond its bytes in .bss: its address is the linker's word alone. */
+/* An object lies in the file, or beyond its bytes in .bss: only the linker says where. */
 static int add_object(struct image *image, const GElf_Sym *sym, const char *name, bool dynamic)
 {
 	if (sym->st_shndx == SHN_UNDEF || !name || !*name || strnlen(name, SYMBOL_NAME_MAX) == SYMBOL_NAME_MAX)
@@ -52,7 +52,7 @@ static int add_symbol(struct image *image, const GElf_Sym *sym, const char *name
 	const struct load *load;
 	struct entry *entry;
 
-	/* .symtab's are those of a library that is linked in */
+	/* .symtab's objects belong to a library that is linked in */
 	if (type == STT_OBJECT && (dynamic || (image->is_executable && GELF_ST_BIND(sym->st_info) == STB_GLOBAL)))
 		return add_object(image, sym, name, dynamic);
 	if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
@@ -87,7 +87,7 @@ static int add_symbol(struct image *image, const GElf_Sym *sym, const char *name
 	return 0;
 }
 
-/* The first section of a type, its entries and their strings; false where the file has none. */
+/* Finds a type's first section, its entries and their strings; false where the file has none. */
 static bool find_table(const struct image *image, uint32_t type, Elf_Data **data, size_t *strings)
 {
 	Elf_Scn *section = NULL;
@@ -96,7 +96,7 @@ static bool find_table(const struct image *image, uint32_t type, Elf_Data **data
 	while ((section = elf_nextscn(image->elf, section))) {
 		if (!gelf_getshdr(section, &header) || header.sh_type != type)
 			continue;
-		/* A compressed symbol table is nobody's habit, and a bomb if it were. */
+		/* No linker compresses a symbol table: this one may be a bomb. */
 		if (header.sh_flags & SHF_COMPRESSED)
 			return false;
 		*data = elf_getdata(section, NULL);
@@ -220,7 +220,7 @@ int image__object(struct image *image, const char *name, uint64_t *vaddr, uint64
 	return 0;
 }
 
-/* Index of the first symbol that starts after vaddr. */
+/* Finds the first symbol that starts after vaddr. */
 static size_t first_after(const struct image *image, uint64_t vaddr)
 {
 	size_t low = 0, high = image->entry_count;
@@ -269,7 +269,7 @@ const char *image__symbolise(struct image *image, uint64_t vaddr, uint64_t *dist
 
 		if (!entry->function || from < load->vaddr)
 			continue;
-		/* Without a size it reaches to the next symbol, which is where the search began. */
+		/* A symbol without size reaches to the next one, where the search began. */
 		if (entry->symbol.size && vaddr - from >= entry->symbol.size)
 			continue;
 		*distance = vaddr - from;

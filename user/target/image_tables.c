@@ -68,7 +68,7 @@ void image_tables__put(const struct image *image, bool names, struct flat *flat)
 	flat__put(flat, 0);
 }
 
-/* A table for as many things as are announced. */
+/* Allocates a table of as many items as announced. */
 static size_t begin(struct flat_reader *reader, size_t bytes_each, void *table, size_t size, bool *memory)
 {
 	size_t count = flat__get_count(reader, bytes_each);
@@ -126,7 +126,7 @@ static void get_entries(struct image *image, struct flat_reader *reader, bool *m
 	}
 }
 
-/* Out of order they are not found, and that is all. */
+/* Objects out of order are only not found. */
 static void get_objects(struct image *image, struct flat_reader *reader, bool *memory)
 {
 	size_t count = begin(reader, OBJECT_BYTES, &image->objects, sizeof(*image->objects), memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An image's tables (segments, symbols, objects, build-id) as flat bytes, and back: how an image
- * leaves the confined reader. Back they may be anything, and every field is checked.
+ * leaves the confined reader. Bytes read back may be anything, and every field is checked.
  */
 #ifndef VAPRO_IMAGE_TABLES_H
 #define VAPRO_IMAGE_TABLES_H
@@ -9,12 +9,12 @@
 #include "sandbox/flat.h"
 #include "target/image.h"
 
-/* names: symbols and objects as well. Those beyond what an answer holds are left out, highest addresses first. */
+/* names: symbols and objects as well. Names that a response has no room for are left out, highest addresses first. */
 void image_tables__put(const struct image *image, bool names, struct flat *flat);
 
 /*
- * Reads what put() wrote, of a file of file_bytes; reader is left behind it. Names lie in the bytes,
- * which the caller frees after the image. NULL where it makes no sense, or with *memory set where
+ * Reads the tables that put() wrote of a file of file_bytes, and advances reader. Names lie in the bytes,
+ * which the caller frees after the image. NULL where the tables are wrong, or with *memory set where
  * memory ran out.
  */
 struct image *image_tables__get(struct flat_reader *reader, uint64_t file_bytes, const char *label, bool *memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Kernels on which something vapro does is known to go wrong, as data: vaprod enforces it, `vapro
- * check` reports it. Distributions patch, so a range is a warning sign and not proof.
+ * Kernels on which something vapro does is known to go wrong, as data: vaprod enforces it,
+ * `vapro check` reports it. Distributions patch, so a range is a warning sign and not proof.
  */
 #ifndef VAPRO_KERNEL_RANGE_H
 #define VAPRO_KERNEL_RANGE_H
@@ -27,7 +27,7 @@ extern const size_t kernel_range_count;
 /* Whether a range holds a release such as "6.12.3-amd64"; NULL: of the running kernel. */
 bool kernel_range__holds(const struct kernel_range *range, const char *release);
 
-/* Whether a trouble is known of the running kernel. */
+/* Says whether the running kernel has a known trouble. */
 bool kernel_range__troubled(enum kernel_trouble trouble);
 
 #endif

@@ -266,8 +266,8 @@ const struct process_mapping *process__executable(const struct process *process)
 
 enum process_mpi process__mpi_of_path(const char *path)
 {
-	/* Intel MPI and MVAPICH share MPICH's ABI, whose soname is 12; Open MPI's is 40 (1.x: 1, 12 and 20 are not
-	 * ours) */
+	/* Intel MPI and MVAPICH share MPICH's ABI, whose soname is 12; Open MPI's is 40 (1, 12 and 20 of 1.x are
+	 * not supported) */
 	static const struct {
 		const char *glob;
 		enum process_mpi mpi;
@@ -289,7 +289,7 @@ enum process_mpi process__mpi(const struct process *process, const struct proces
 	const struct process_mapping *found = NULL;
 	enum process_mpi mpi = PROCESS_NO_MPI;
 
-	/* MPICH first: a wrapper of the other name may lie over it */
+	/* MPICH wins: a wrapper with Open MPI's name may lie over it */
 	for (size_t i = 0; i < process->mapping_count && mpi != PROCESS_MPICH; i++) {
 		const struct process_mapping *mapping = &process->mappings[i];
 		enum process_mpi this = PROCESS_NO_MPI;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What a process is at just now: for one whose calls began before anybody watched it. */
+/* Present activity of a process whose calls began before probes were open. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "target/process_private.h"
 
-/* System calls that programs sleep in for long; of a descriptor where that is their first argument. */
+/* System calls that programs sleep in for long; of_file: the first argument is a descriptor. */
 static const struct {
 	const char *name;
 	int number;

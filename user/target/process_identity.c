@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rank, size of the world, job and wish to be left alone: what a process's environment says. */
+/* Rank, world size, job and opt-out, from a process's environment. */
 #include "target/process_private.h"
 
 #include <ctype.h>
@@ -45,7 +45,7 @@ static int first_number(const char *block, size_t length, const char *const *nam
 	return -1;
 }
 
-/* Only what is safe in a report: an identity, not text. */
+/* Copies only what is safe in a report: no free text. */
 static void copy_identity(char *to, size_t size, const char *from)
 {
 	size_t i = 0;
@@ -58,7 +58,7 @@ static void copy_identity(char *to, size_t size, const char *from)
 static const char *const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK",    "PMI_RANK",
 					     "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
 
-/* The nearest ancestor that is no rank itself: wrappers between launcher and rank inherit the rank's environment. */
+/* Finds the nearest ancestor that is no rank: wrappers between launcher and rank inherit the rank's environment. */
 static pid_t launcher_of(const struct process *process)
 {
 	struct process at = {.pid = process->parent};
@@ -80,11 +80,11 @@ static pid_t launcher_of(const struct process *process)
 }
 
 /*
- * A user's text, and yet read here and not in the confined reader: there is no format in it to be
- * parsed, only a search for a few names in at most ENVIRONMENT_MAX bytes that end in a NUL. What is
- * taken of it is a number that must be whole and in range, one comparison, or an identity of which
- * only harmless characters are copied into a field of fixed size. The same holds of /proc/PID/stat,
- * status and maps, which the kernel writes: a process chooses its name and its paths alone.
+ * The environment is a user's text, yet it is read here and not in the confined reader: no format is
+ * parsed, only a few names are searched in at most ENVIRONMENT_MAX bytes that end in a NUL. The results
+ * are a number that must be whole and in range, one comparison, or an identity of which only harmless
+ * characters are copied into a field of fixed size. The same holds for /proc/PID/stat, status and
+ * maps, which the kernel writes: a process chooses only its name and its paths.
  */
 void process__read_environment(struct process *process)
 {
@@ -119,7 +119,7 @@ void process__read_environment(struct process *process)
 	}
 	free(block);
 out:
-	if (!process->job_id[0] && process->rank >= 0) { /* MPICH's launcher names no job: its own process does */
+	if (!process->job_id[0] && process->rank >= 0) { /* MPICH's launcher names no job: its pid stands for one */
 		snprintf(process->job_kind, sizeof(process->job_kind), "mpi");
 		snprintf(process->job_id, sizeof(process->job_id), "launcher-%d", launcher_of(process));
 	}

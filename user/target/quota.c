@@ -30,7 +30,7 @@ static bool read_file(const char *directory, const char *name, char *buf, size_t
 	return length > 0;
 }
 
-/* The quota of one directory. Times are microseconds. */
+/* Reads the quota of one directory. Times are in us. */
 static bool read_quota(const char *directory, bool unified, double *cpus, char *text, size_t size)
 {
 	char quota[64], period[64];
@@ -62,7 +62,7 @@ static bool was_used_up(const char *directory)
 	return at && strtoull(at + strlen("nr_throttled "), NULL, 10) > 0;
 }
 
-/* A cgroup and all around it. */
+/* Looks at a cgroup and its parents. */
 static void look_upwards(const char *root, const char *group, bool unified, struct candidate *best)
 {
 	char directory[1536], *end;
@@ -83,7 +83,7 @@ static void look_upwards(const char *root, const char *group, bool unified, stru
 	}
 }
 
-/* Where a hierarchy is mounted: that of version 2, or that with the CPU controller. */
+/* Finds the mount of a hierarchy: version 2's, or the one with the CPU controller. */
 static bool find_root(const char *mounts, bool unified, char *root, size_t size)
 {
 	struct mntent entry;

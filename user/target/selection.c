@@ -21,7 +21,7 @@ bool selection__takes(const struct selection *selection, const struct process *p
 	for (size_t i = 0; i < selection->pid_count; i++)
 		if (selection->pids[i] == process->pid)
 			return true;
-	/* a file that was removed or replaced is still the one it was started from */
+	/* a removed or replaced file is still the one that was started */
 	memcpy(exe, process->exe, length + 1);
 	if (length > strlen(DELETED) && !strcmp(exe + length - strlen(DELETED), DELETED))
 		exe[length - strlen(DELETED)] = '\0';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The asker's side: opens the image, and its debug file where one is needed. */
+/* The requesting side opens the image, and its debug file where needed. */
 #include "target/source.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static struct source *ask(int image, int debug, const struct flat *about, size_t
 	return NULL;
 }
 
-/* The i-th place where the separate debug file may lie. false after the last. */
+/* Gives the i-th place where the separate debug file may lie. false after the last. */
 static bool debug_path(const struct source *source, const char *path, int i, char *buf, size_t size)
 {
 	const char *slash = strrchr(path, '/');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The reader's side of a question for lines. All of it runs confined, on bytes that may be anything. */
+/* The reader's side of a request for lines. All of it runs confined, on bytes that may be anything. */
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "target/source.h"
 #include "target/source_private.h"
 
-/* The unit that holds an address: by .debug_aranges, which not every compiler writes, else by trying all. */
+/* Finds an address's unit: by .debug_aranges, which not every compiler writes, else by trying all. */
 static bool unit_of(Dwarf *dwarf, Dwarf_Addr address, Dwarf_Die *unit)
 {
 	Dwarf_Off at = 0, next;
@@ -41,7 +41,7 @@ static const char *line_of(Dwarf *dwarf, Dwarf_Addr address, int *number)
 	return file && strnlen(file, SOURCE_FILE_MAX) < SOURCE_FILE_MAX ? file : NULL;
 }
 
-/* DWARF that has units, or NULL. */
+/* Opens DWARF with units, or NULL. */
 static Dwarf *dwarf_of(Elf *elf)
 {
 	Dwarf *dwarf = elf ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;

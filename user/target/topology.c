@@ -11,12 +11,12 @@
 
 #define CPUS 8192
 #define NODES 1024
-#define MODELS 8 /* of CPUs in one node */
+#define MODELS 8 /* CPU models in one node */
 
 struct cpu {
 	int32_t socket, numa;
 	char core_type[24];
-	const char *model; /* one of the topology's; NULL unknown */
+	const char *model; /* in the topology; NULL unknown */
 };
 
 struct topology {
@@ -24,9 +24,9 @@ struct topology {
 	int32_t count;
 	char models[MODELS][128]; /* "" from the first unused one on */
 	char cgroup[512];
-	char allowed[4096]; /* CPUs of the thread that was looked at last */
+	char allowed[4096]; /* CPUs of the latest thread */
 	struct quota quota;
-	pid_t limited; /* whose quota it is; 0 = nobody's */
+	pid_t limited; /* process of the quota; 0 = none */
 	bool has_quota;
 };
 
@@ -49,7 +49,7 @@ static int32_t read_number(const char *path)
 	return read_line(path, text, sizeof(text)) && isdigit((unsigned char)*text) ? atoi(text) : -1;
 }
 
-/* Calls for each CPU of a list such as 0,2-3 that the topology knows. */
+/* Calls call for each known CPU of a list such as 0,2-3. */
 static void each_of(struct topology *topology, const char *list, void (*call)(struct cpu *cpu, const void *arg),
 		    const void *arg)
 {
@@ -75,7 +75,7 @@ static void set_type(struct cpu *cpu, const void *arg)
 	snprintf(cpu->core_type, sizeof(cpu->core_type), "%s", (const char *)arg);
 }
 
-/* Cores differ where the kernel gives them PMUs of their own (x86) or tells their capacity (arm64). */
+/* Cores differ where the kernel gives them PMUs of their own (x86) or shows their capacity (arm64). */
 static void read_types(struct topology *topology, const char *sys)
 {
 	static const char *const pmus[] = {"cpu_core", "cpu_atom"};
@@ -117,7 +117,7 @@ static const char *add_model(struct topology *topology, const char *model)
 	return NULL;
 }
 
-/* The value of a line `key : value` of cpuinfo, which is cut at its end; NULL where the key is another one. */
+/* Finds the value in a line `key : value` of cpuinfo, and cuts its end; NULL where the key is another one. */
 static char *value_of(char *line, const char *key)
 {
 	size_t length = strlen(key);
@@ -226,7 +226,7 @@ void topology__cpu(const struct topology *topology, int32_t cpu, struct vapro_pl
 	place->cpu_model = topology->cpus[cpu].model;
 }
 
-/* Field 39 of stat: the CPU it ran on last. The name in field 2 may hold anything. */
+/* Reads field 39 of stat, the last CPU. The name in field 2 may hold anything. */
 static int32_t last_cpu(pid_t pid, pid_t tid)
 {
 	char path[64], text[2048], *at;
@@ -248,7 +248,7 @@ static int32_t last_cpu(pid_t pid, pid_t tid)
 	return at && isdigit((unsigned char)*at) ? atoi(at) : -1;
 }
 
-/* The second version's path, else the first one's of the CPU controller. */
+/* Reads version 2's path, else that of version 1's CPU controller. */
 static const char *read_cgroup(struct topology *topology, pid_t pid)
 {
 	char path[64], line[sizeof(topology->cgroup)];
@@ -274,7 +274,7 @@ static const char *read_cgroup(struct topology *topology, pid_t pid)
 	return topology->cgroup[0] ? topology->cgroup : NULL;
 }
 
-/* All threads of a process are asked for one after the other, most often in one cgroup. */
+/* Threads of a process come one after the other, most often in one cgroup. */
 static void read_limit(struct topology *topology, pid_t pid, pid_t tid, struct vapro_place *place)
 {
 	char path[64];
@@ -288,7 +288,7 @@ static void read_limit(struct topology *topology, pid_t pid, pid_t tid, struct v
 	place->limit_cgroup = topology->has_quota ? topology->quota.cgroup : NULL;
 }
 
-/* A set of CPUs as a list such as 0-3,7; NULL where it does not fit. */
+/* Writes a set of CPUs as a list such as 0-3,7; NULL where it does not fit. */
 static const char *write_list(const cpu_set_t *set, size_t size, char *buf, size_t buf_size)
 {
 	size_t used = 0;
@@ -310,7 +310,7 @@ static const char *write_list(const cpu_set_t *set, size_t size, char *buf, size
 	return used ? buf : NULL;
 }
 
-/* CPUs that a thread may use: how many, and their list; 0 where that is not known. */
+/* Reads the CPUs that a thread may use: number and list; 0 where unknown. */
 static int read_allowed(struct topology *topology, pid_t tid, const char **list)
 {
 	size_t size = CPU_ALLOC_SIZE(CPUS);
