@@ -382,6 +382,20 @@ static void an_idle_thread_takes_no_part(void **state)
 	expect(3, "stopped");
 }
 
+/* The account of one that always slept begins where its process is stopped. */
+static void a_thread_that_never_ran_takes_no_part(void **state)
+{
+	struct vapro_thread helper = {
+	    .id = 2, .rank = 1, .thread = 1, .world_size = 2, .pid = 11, .tid = 12, .job = "j", .host = "h"};
+
+	(void)state;
+	assert_int_equal(analysis__add_thread(analysis, &helper), 0);
+	for (uint64_t at = 30; at < 45; at++)
+		bin(2, at, (struct vapro_account){.stopped_ns = 200 * MS});
+	run_with(OF(stopped_ns), 200 * MS);
+	expect(3, "stopped");
+}
+
 static void states(void)
 {
 	const struct vapro_state list[] = {
@@ -529,6 +543,7 @@ int main(void)
 	    JOB(a_quiet_account_is_silent),
 	    JOB(an_oversubscribed_job),
 	    JOB(an_idle_thread_takes_no_part),
+	    JOB(a_thread_that_never_ran_takes_no_part),
 	    JOB(fragments_carry_their_own),
 	    JOB(a_long_computation),
 	    JOB(a_question_about_the_account),

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define WORK_LEAST_NS 1e9 /* time in which a thread beside the first could run, before its share of work is known */
+
 struct stg {
 	struct intern *texts;
 	struct table *jobs_by_name, *rows, *kinds, *commons, *tasks, *hosts;
@@ -392,6 +394,9 @@ double stg__work_share(const struct stg *stg, uint32_t id, uint64_t bin)
 	if (!thread->work_from || bin + 1 < thread->work_from)
 		return 0;
 	all = (double)((bin + 2 - thread->work_from) * VAPRO_BIN_NS) - thread->attributed_ns;
+	/* the account of a thread that always slept begins where it is stopped */
+	if (thread->about.thread && all < WORK_LEAST_NS)
+		return 0;
 	return all > thread->on_cpu_ns ? thread->on_cpu_ns / all : 1;
 }
 
