@@ -138,7 +138,7 @@ static __always_inline int thread_begins(struct task_struct *task, u64 clone_fla
 	thread->set = governed_of(parent->slot)->set;
 	thread->turn = governed_of(parent->slot)->turn;
 	thread->voids = governed_of(parent->slot)->voids;
-	tell(KERNEL_THREAD, tgid, task->pid, bpf_ktime_get_ns());
+	send_event(KERNEL_THREAD, tgid, task->pid, bpf_ktime_get_ns());
 	return 0;
 }
 

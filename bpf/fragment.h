@@ -13,7 +13,7 @@ static __always_inline struct kernel_function_counters *function_counter(u32 row
 	return bpf_map_lookup_elem(&function_counters, &row);
 }
 
-static __always_inline void tell_row(struct kernel_row_hits *hits)
+static __always_inline void report_row(struct kernel_row_hits *hits)
 {
 	struct kernel_function_counters *count = hits->calls ? function_counter(hits->row) : 0;
 
@@ -28,7 +28,7 @@ static __always_inline void note_row(struct kernel_thread *thread, u32 row)
 	struct kernel_row_hits *hits = &thread->rows[row & (KERNEL_ROW_HITS - 1)];
 
 	if (hits->row != row) {
-		tell_row(hits);
+		report_row(hits);
 		hits->row = row;
 	}
 	hits->calls++;
@@ -50,7 +50,7 @@ static __always_inline void note_busy(struct kernel_thread *thread, u64 weight)
 }
 
 /* Adds the thread's counts to its process's counters. noinline: few hits come here. */
-__noinline int tell_hits(struct kernel_thread *thread, u64 now)
+__noinline int report_hits(struct kernel_thread *thread, u64 now)
 {
 	struct kernel_governed *governor;
 	struct kernel_counters *to;
@@ -63,9 +63,9 @@ __noinline int tell_hits(struct kernel_thread *thread, u64 now)
 	add(to->exit, thread->hits.exit);
 	add(to->emitted, thread->hits.emitted);
 	thread->hits.enter = thread->hits.exit = thread->hits.emitted = 0;
-	thread->hits.told_ns = now;
+	thread->hits.reported_ns = now;
 	for (u32 i = 0; i < KERNEL_ROW_HITS; i++)
-		tell_row(&thread->rows[i]);
+		report_row(&thread->rows[i]);
 	if (!governing)
 		return 0;
 	governor = governed_of(thread->slot);
@@ -300,7 +300,7 @@ static __always_inline void drop_open(struct kernel_thread *thread, u32 cause)
 	thread->computing = 0;
 	thread->fork_sp = thread->fork_outer = 0;
 	thread->pending = 0;
-	thread->let_go_ns = thread->entered_ns = 0;
+	thread->suppressed_ns = thread->entered_ns = 0;
 }
 
 /* Closes what ends where `to` begins: the computation, or a call whose return was not wanted. */
@@ -367,7 +367,7 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 	}
 	thread->turn = turn;
 	thread->voids = voids;
-	thread->let_go_ns = thread->entered_ns = 0;
+	thread->suppressed_ns = thread->entered_ns = 0;
 	if (thread->open == KERNEL_NOTHING) {
 		thread->vertex = 0;
 		thread->computing = 0;
@@ -398,7 +398,7 @@ __noinline int renew_thread(u64 now, bool create)
 
 	if (!process) {
 		if (discover && create && bpf_map_update_elem(&reported, &tgid, &one, BPF_NOEXIST) == 0)
-			tell(KERNEL_UNKNOWN, tgid, tid, now);
+			send_event(KERNEL_UNKNOWN, tgid, tid, now);
 		return false;
 	}
 	thread = bpf_task_storage_get(&threads, task, 0, create ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
@@ -416,7 +416,7 @@ __noinline int renew_thread(u64 now, bool create)
 		__builtin_memset(thread, 0, offsetof(struct kernel_thread, registers));
 		thread->tgid = tgid;
 		thread->tid = tid;
-		tell(KERNEL_THREAD, tgid, tid, now);
+		send_event(KERNEL_THREAD, tgid, tid, now);
 	} else {
 		drop_open(thread, KERNEL_LOST_GOVERNED);
 	}

@@ -429,7 +429,8 @@ static __always_inline int call_enter(struct kernel_thread *thread, struct task_
 		open_vertex(thread, KERNEL_NOTHING, vertex, bytes, now);
 		return 1;
 	}
-	if (governing && is_governed(thread) && is_let_go(thread, vertex, function->class == KERNEL_COMMUNICATION, now))
+	if (governing && is_governed(thread) &&
+	    is_suppressed(thread, vertex, function->class == KERNEL_COMMUNICATION, now))
 		return 1;
 	open_vertex(thread, KERNEL_CALL, vertex, bytes, now);
 	thread->sp = args->sp;
@@ -454,7 +455,7 @@ static __always_inline int invocation_enter(struct kernel_thread *thread, struct
 	if (!call_enter(thread, task, cookie, now))
 		return 0;
 	if (hits_due(&thread->hits, now))
-		tell_hits(thread, now);
+		report_hits(thread, now);
 	return 1;
 }
 
@@ -480,7 +481,7 @@ static __always_inline int invocation_exit(struct pt_regs *ctx, struct task_stru
 	close_vertex(thread, now);
 	requests_settle(thread);
 	if (hits_due(&thread->hits, now))
-		tell_hits(thread, now);
+		report_hits(thread, now);
 	return 0;
 }
 

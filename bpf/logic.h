@@ -350,7 +350,7 @@ static __always_inline u32 pause_class(u64 pause)
 /* Returns whether a thread's hits are due. */
 static __always_inline bool hits_due(const struct kernel_hits *hits, u64 now)
 {
-	return now - hits->told_ns >= KERNEL_HITS_NS || hits->enter >= KERNEL_HITS_HELD;
+	return now - hits->reported_ns >= KERNEL_HITS_NS || hits->enter >= KERNEL_HITS_HELD;
 }
 
 /* Excess under this is noise of the probe itself and never worth a record of its own. */

@@ -27,7 +27,7 @@ const volatile u8 governing; /* the cost of probes is bounded */
 u64 utc_offset_ns;    /* CLOCK_MONOTONIC + this = UTC; changed only between windows */
 u32 generation = 1;   /* raised whenever links were closed: calls open before are no fragments */
 u32 discover = 1;     /* report unknown processes */
-u32 tell_execs = 1;   /* report every exec: mappings are not watched, or the executed file matters */
+u32 report_execs = 1; /* report every exec: mappings are not watched, or the executed file matters */
 u32 hold;	      /* links are being opened or closed one by one: hits of some are incomplete */
 u32 watch_interrupts; /* interrupts are timed: programs at their tracepoints are attached */
 u32 rows_generation;  /* raised whenever links of single rows were closed or opened: no edge may span that */
@@ -350,7 +350,7 @@ static __always_inline u32 bin_of(u64 now)
 }
 
 /* Sends a process or thread event. */
-static __always_inline void tell(u32 type, u32 tgid, u32 tid, u64 now)
+static __always_inline void send_event(u32 type, u32 tgid, u32 tid, u64 now)
 {
 	struct kernel_record *record = bpf_ringbuf_reserve(&ring, sizeof(*record), 0);
 

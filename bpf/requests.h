@@ -219,7 +219,7 @@ __noinline int request_posted(struct kernel_thread *thread, struct kernel_pendin
 __noinline int requests_completed(struct kernel_thread *thread, struct kernel_pending *pending)
 {
 	struct request_walk walk = {};
-	u32 size, count, told;
+	u32 size, count, done_count;
 	s32 index = 0;
 
 	if (!thread || !pending)
@@ -233,15 +233,15 @@ __noinline int requests_completed(struct kernel_thread *thread, struct kernel_pe
 	if (bpf_probe_read_user(&index, sizeof(index), (void *)pending->done_at))
 		return 0;
 	if (pending->done & VAPRO_ROLE_DONE_FLAG)
-		told = index ? count : 0;
+		done_count = index ? count : 0;
 	else if (pending->done & VAPRO_ROLE_DONE_SOME)
-		told = index > 0 ? index : 0;
+		done_count = index > 0 ? index : 0;
 	else
-		told = 1;
+		done_count = 1;
 	for (u32 i = 0; i < KERNEL_REQUESTS; i++) {
 		u32 which = i;
 
-		if (i >= told)
+		if (i >= done_count)
 			break;
 		if (pending->done & VAPRO_ROLE_DONE_INDEX)
 			which = index;

@@ -66,7 +66,7 @@ static __always_inline void pass_boundary(struct kernel_thread *thread, u32 vert
 }
 
 /* Reports a function that a team is given to user space, once per process. */
-static __always_inline void tell_outlined(const struct kernel_thread *thread, u64 address, u64 now)
+static __always_inline void report_outlined(const struct kernel_thread *thread, u64 address, u64 now)
 {
 	struct kernel_outlined_key key = {.address = address, .tgid = thread->tgid};
 	struct kernel_record *record;
@@ -110,7 +110,7 @@ __noinline int row_looked(u32 cookie, u64 now)
 	add(row_looks, 1);
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (function && function->kind == KERNEL_ROW_FORK && !(cookie & KERNEL_SITE_EXIT))
-		tell_outlined(thread, argument(registers_of(thread), function->forked), now);
+		report_outlined(thread, argument(registers_of(thread), function->forked), now);
 	return 0;
 }
 
@@ -145,13 +145,13 @@ __noinline int row_entered(u32 cookie, u64 at, u64 now)
 		return ROW_DONE;
 	args = registers_of(thread);
 	count_site(thread, cookie, now);
-	if (hold || thread->let_go_ns) /* the thread may be inside a suppressed call */
+	if (hold || thread->suppressed_ns) /* the thread may be inside a suppressed call */
 		return ROW_DONE;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)
 		return ROW_DONE;
 	if (function->kind == KERNEL_ROW_FORK)
-		tell_outlined(thread, argument(args, function->forked), now);
+		report_outlined(thread, argument(args, function->forked), now);
 	if (function->kind == KERNEL_ROW_OUTLINED)
 		enter_region(thread);
 	if (!is_outer(thread, task, now))
@@ -234,7 +234,7 @@ __noinline int row_left(u32 cookie, u64 at, u64 now)
 		return 0;
 	args = registers_of(thread);
 	count_site(thread, cookie, now);
-	if (hold || thread->let_go_ns) /* the thread may be inside a suppressed call */
+	if (hold || thread->suppressed_ns) /* the thread may be inside a suppressed call */
 		return 0;
 	function = bpf_map_lookup_elem(&functions, &row);
 	if (!function || !function->known)

@@ -97,12 +97,12 @@ static __always_inline int syscall_begin(struct pt_regs *regs, long nr)
 	now = bpf_ktime_get_ns();
 	thread = thread_of(task, now, false);
 	if (!thread || thread->open == KERNEL_CALL || thread->open == KERNEL_WAIT ||
-	    (thread->process_flags & KERNEL_PROCESS_NO_RETURN) || thread->let_go_ns)
+	    (thread->process_flags & KERNEL_PROCESS_NO_RETURN) || thread->suppressed_ns)
 		return 0;
 	if (thread->open == KERNEL_SYSCALL)
 		drop_open(thread, KERNEL_LOST_VANISHED); /* tracing stopped before its exit */
 	if (governed_of(thread->slot)->no_io) {
-		let_io_go(thread);
+		suppress_io(thread);
 		return 0;
 	}
 	a0 = SYSCALL_A0(regs);

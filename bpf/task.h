@@ -195,8 +195,8 @@ static __always_inline void ended(struct task_struct *task, u32 type)
 	}
 	drop_open(thread, KERNEL_LOST_VANISHED);
 	account_ended(thread, bpf_ktime_get_ns());
-	tell_hits(thread, 0);
-	tell(type, thread->tgid, thread->tid, bpf_ktime_get_ns());
+	report_hits(thread, 0);
+	send_event(type, thread->tgid, thread->tid, bpf_ktime_get_ns());
 	if (type == KERNEL_EXEC)
 		bpf_task_storage_delete(&threads, task);
 }

@@ -41,17 +41,18 @@ static __always_inline void note_span(struct kernel_thread *thread, u64 now)
 		    (now - thread->entered_ns) * thread->weight;
 }
 
-/* Returns whether is_let_go() has work: most calls skip it while no call is suppressed. */
+/* Returns whether is_suppressed() has work: most calls skip it while no call is suppressed. */
 static __always_inline bool is_governed(const struct kernel_thread *thread)
 {
-	return thread->entered_ns || thread->let_go_ns || governed_of(thread->slot)->thin_ns || span_due(thread->call);
+	return thread->entered_ns || thread->suppressed_ns || governed_of(thread->slot)->thin_ns ||
+	       span_due(thread->call);
 }
 
 /*
  * A call enters `vertex`; able: its return may be suppressed. Returns whether it is, and then nothing is
  * open. A global function for its stack, as emit() is.
  */
-__noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64 now)
+__noinline int is_suppressed(struct kernel_thread *thread, u32 vertex, u32 able, u64 now)
 {
 	u32 index = vertex & (KERNEL_STATES - 1);
 	struct kernel_state_stats *seen;
@@ -60,9 +61,9 @@ __noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64
 	if (!thread)
 		return 0;
 	governor = governed_of(thread->slot);
-	if (thread->let_go_ns && now > thread->let_go_ns)
-		add(governor->thinned_ns, now - thread->let_go_ns);
-	thread->let_go_ns = 0;
+	if (thread->suppressed_ns && now > thread->suppressed_ns)
+		add(governor->thinned_ns, now - thread->suppressed_ns);
+	thread->suppressed_ns = 0;
 	if (unseen(thread)) { /* the next hit may not be the next call */
 		thread->entered_ns = 0;
 		return 0;
@@ -84,7 +85,7 @@ __noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64
 	    bpf_get_prandom_u32() % KEPT_OF_THINNED == 0)
 		return 0;
 	add(governor->thinned, 1);
-	thread->let_go_ns = now;
+	thread->suppressed_ns = now;
 	thread->open = KERNEL_NOTHING;
 	thread->vertex = 0;
 	thread->polls = 0;
@@ -94,7 +95,7 @@ __noinline int is_let_go(struct kernel_thread *thread, u32 vertex, u32 able, u64
 }
 
 /* Suppresses a system call: the times before and after are no fragments. */
-static __always_inline void let_io_go(struct kernel_thread *thread)
+static __always_inline void suppress_io(struct kernel_thread *thread)
 {
 	add(governed_of(thread->slot)->thinned_io, 1);
 	thread->vertex = 0;

@@ -132,8 +132,8 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(task_exec, struct task_struct *task, int old_pid, struct linux_binprm *bprm)
 {
 	ended(task, KERNEL_EXEC);
-	if (tell_execs)
-		tell(KERNEL_EXEC, task->tgid, task->pid, bpf_ktime_get_ns());
+	if (report_execs)
+		send_event(KERNEL_EXEC, task->tgid, task->pid, bpf_ktime_get_ns());
 	return 0;
 }
 

@@ -103,5 +103,5 @@ def part_programs():
                         upper <= 2 and half <= HALF_WIDTH_PCT, pairs=pairs, shift_pct=found, lower_pct=lower, upper_pct=upper,
                         mean_pct=mean))
         rows.append(row(f"{name}: what vaprod said it cost: mean, worst window", f"{told:.3f} %, {max((m for _, m, _ in said), default=math.nan):.3f} %",
-                        "mean inside the interval", lower <= told <= upper, told_pct=told))
+                        "mean inside the interval", lower <= told <= upper, reported_pct=told))
     return rows

@@ -38,7 +38,7 @@ MPICH_FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/mpich_steps_$b)
 PATHS := $(BUILD)/tools/paths $(BUILD)/tools/paths_unframed
 
 # its wrappers' frames: without symbols, and without what tells how to leave them
-NESTED := $(BUILD)/tools/nested_stripped $(BUILD)/tools/nested_untold
+NESTED := $(BUILD)/tools/nested_stripped $(BUILD)/tools/nested_unseen
 
 # and one whose MPI is in the executable, which maps no library of it
 STATIC_MPI := $(BUILD)/tools/static_mpi
@@ -120,7 +120,7 @@ $(BUILD)/tools/nested_stripped: tools/workloads/nested.c tools/workloads/common.
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -s -o $@ $<
 
-$(BUILD)/tools/nested_untold: tools/workloads/nested.c tools/workloads/common.h
+$(BUILD)/tools/nested_unseen: tools/workloads/nested.c tools/workloads/common.h
 	@mkdir -p $(@D)
 	$(MPICC) $(WORKLOAD_CFLAGS) -g0 -fno-asynchronous-unwind-tables -fno-unwind-tables -o $@ $<
 

@@ -106,7 +106,7 @@ struct kernel_recent_call {
 
 struct kernel_hits {
 	u32 enter, exit, emitted, pad;
-	u64 told_ns;
+	u64 reported_ns;
 };
 
 /* Calls not yet added, by row; rows of one index displace each other. */
@@ -159,7 +159,7 @@ struct kernel_thread {
 	u32 pending;		  /* the last call left something to be read, struct kernel_pending */
 	u64 hit_ns;		  /* time of the last hit */
 	u64 entered_ns;		  /* entry of the last call; 0 = unknown */
-	u64 let_go_ns;		  /* entry of a suppressed call, if nothing is a fragment since; 0 = none */
+	u64 suppressed_ns;	  /* entry of a suppressed call, if nothing is a fragment since; 0 = none */
 	u32 turn, voids;	  /* epochs of its process's probes */
 	u32 entered;		  /* vertex of the last call */
 	u32 octave;		  /* octave of the last call's span, + 1; 0 = not suppressible */

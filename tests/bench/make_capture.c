@@ -81,7 +81,7 @@ static void put(struct maker *maker, const struct stream_event *event)
 		maker->status = stream__put(maker->sink, event);
 }
 
-static void tell_hello(struct maker *maker, const struct vapro_config *config)
+static void emit_hello(struct maker *maker, const struct vapro_config *config)
 {
 	struct line_hello hello = {
 	    .utc_ns = UTC,
@@ -105,12 +105,12 @@ static void tell_hello(struct maker *maker, const struct vapro_config *config)
 	free(line);
 }
 
-static void tell_clock(struct maker *maker, uint64_t ns)
+static void emit_clock(struct maker *maker, uint64_t ns)
 {
 	put(maker, &(struct stream_event){.type = STREAM_CLOCK, .clock = {MONO + ns, UTC + ns}});
 }
 
-static void tell_ranks(struct maker *maker)
+static void name_ranks(struct maker *maker)
 {
 	const struct options *options = maker->options;
 	char host[32];
@@ -139,7 +139,7 @@ static void tell_ranks(struct maker *maker)
 }
 
 /* State 2i is a computation, 2i + 1 the call that ends it. */
-static void tell_states(struct maker *maker)
+static void emit_states(struct maker *maker)
 {
 	for (uint32_t i = 0; i < 2 * maker->options->states; i++) {
 		struct stream_event event = {.type = STREAM_STATE};
@@ -179,7 +179,7 @@ static void count(struct vapro_bundle *bundle, double on_cpu_ns, double work_ns)
 }
 
 /* n fragments of one state, of each_ns when nobody disturbs. Returns when the last one ends. */
-static uint64_t tell_bundle(struct maker *maker, uint32_t rank, uint32_t state, uint32_t n, uint64_t start_ns,
+static uint64_t emit_bundle(struct maker *maker, uint32_t rank, uint32_t state, uint32_t n, uint64_t start_ns,
 			    uint64_t end_ns, double each_ns, bool disturbs)
 {
 	const struct options *options = maker->options;
@@ -216,21 +216,21 @@ static uint64_t tell_bundle(struct maker *maker, uint32_t rank, uint32_t state, 
 }
 
 /* Single fragments, one after the other until the bin is full. */
-static void tell_singles(struct maker *maker, uint32_t rank, uint64_t from, double compute_ns, double call_ns,
+static void emit_singles(struct maker *maker, uint32_t rank, uint64_t from, double compute_ns, double call_ns,
 			 bool disturbs)
 {
 	uint64_t at = from, end = from + (uint64_t)(BUSY * VAPRO_BIN_NS);
 	uint32_t state = 0;
 
 	while (at + (uint64_t)compute_ns / 2 < end) {
-		at = tell_bundle(maker, rank, state, 1, at, 0, compute_ns, disturbs);
-		at = tell_bundle(maker, rank, state + 1, 1, at, 0, call_ns, disturbs);
+		at = emit_bundle(maker, rank, state, 1, at, 0, compute_ns, disturbs);
+		at = emit_bundle(maker, rank, state + 1, 1, at, 0, call_ns, disturbs);
 		state = (state + 2) % (2 * maker->options->states);
 	}
 }
 
 /* Each state has its bundles, that all span the bin. */
-static void tell_merged(struct maker *maker, uint32_t rank, uint64_t from, uint64_t bundles, double compute_ns,
+static void emit_merged(struct maker *maker, uint32_t rank, uint64_t from, uint64_t bundles, double compute_ns,
 			double call_ns, bool disturbs)
 {
 	uint64_t end = from + (uint64_t)(BUSY * VAPRO_BIN_NS);
@@ -239,12 +239,12 @@ static void tell_merged(struct maker *maker, uint32_t rank, uint64_t from, uint6
 	for (uint64_t i = 0; i < bundles; i++) {
 		uint32_t state = (uint32_t)(i % (2 * maker->options->states));
 
-		tell_bundle(maker, rank, state, disturbs ? fewer : n, from, end, state & 1 ? call_ns : compute_ns,
+		emit_bundle(maker, rank, state, disturbs ? fewer : n, from, end, state & 1 ? call_ns : compute_ns,
 			    disturbs);
 	}
 }
 
-static void tell_bin(struct maker *maker, uint64_t bin)
+static void emit_bin(struct maker *maker, uint64_t bin)
 {
 	const struct options *options = maker->options;
 	uint64_t from = bin * VAPRO_BIN_NS;
@@ -256,9 +256,9 @@ static void tell_bin(struct maker *maker, uint64_t bin)
 		bool disturbs = disturbed(options, rank, bin);
 
 		if (options->fragments > 1)
-			tell_merged(maker, rank, from, bundles, compute_ns, call_ns, disturbs);
+			emit_merged(maker, rank, from, bundles, compute_ns, call_ns, disturbs);
 		else
-			tell_singles(maker, rank, from, compute_ns, call_ns, disturbs);
+			emit_singles(maker, rank, from, compute_ns, call_ns, disturbs);
 		if (!disturbs)
 			continue;
 		put(maker, &(struct stream_event){.type = STREAM_INTERFERENCE,
@@ -270,7 +270,7 @@ static void tell_bin(struct maker *maker, uint64_t bin)
 	}
 }
 
-static void tell_window(struct maker *maker, uint64_t begin_ns, uint64_t end_ns, bool last)
+static void emit_window(struct maker *maker, uint64_t begin_ns, uint64_t end_ns, bool last)
 {
 	for (uint32_t rank = 0; rank < maker->options->ranks; rank++) {
 		if (last)
@@ -284,27 +284,27 @@ static void tell_window(struct maker *maker, uint64_t begin_ns, uint64_t end_ns,
 	}
 	put(maker, &(struct stream_event){.type = STREAM_WINDOW, .window = {UTC + begin_ns, UTC + end_ns, last, 0.1}});
 	if (!last)
-		tell_clock(maker, end_ns);
+		emit_clock(maker, end_ns);
 }
 
-static void tell_all(struct maker *maker, const struct vapro_config *config)
+static void emit_all(struct maker *maker, const struct vapro_config *config)
 {
 	const struct options *options = maker->options;
 	uint64_t begin_ns = 0, end_ns = 15 * S, bins = options->seconds * BINS_PER_S;
 
-	tell_hello(maker, config);
-	tell_clock(maker, 0);
-	tell_ranks(maker);
-	tell_states(maker);
+	emit_hello(maker, config);
+	emit_clock(maker, 0);
+	name_ranks(maker);
+	emit_states(maker);
 	for (uint64_t bin = 0; bin < bins && !maker->status; bin++) {
-		tell_bin(maker, bin);
+		emit_bin(maker, bin);
 		if ((bin + 1) * VAPRO_BIN_NS < end_ns || bin + 1 == bins)
 			continue;
-		tell_window(maker, begin_ns, end_ns, false);
+		emit_window(maker, begin_ns, end_ns, false);
 		begin_ns = end_ns;
 		end_ns += 10 * S;
 	}
-	tell_window(maker, begin_ns, bins * VAPRO_BIN_NS, true);
+	emit_window(maker, begin_ns, bins * VAPRO_BIN_NS, true);
 	put(maker, &(struct stream_event){.type = STREAM_END});
 }
 
@@ -395,7 +395,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "make_capture: cannot write %s: %s\n", options.path, strerror(errno));
 		return 1;
 	}
-	tell_all(&maker, &config);
+	emit_all(&maker, &config);
 	status = stream__close(maker.sink);
 	if (!maker.status)
 		maker.status = status;

@@ -101,7 +101,7 @@ static int collect(const struct image_symbol *symbol, void *ctx)
 }
 
 /* Rows as the attacher tells them to the kernel side. */
-static void tell_rows(const struct sites *sites)
+static void emit_rows(const struct sites *sites)
 {
 	int map = bpf_map__fd(kernel_side__bpf(side)->maps.functions);
 
@@ -191,7 +191,7 @@ static int pair(char *words)
 	status = find_sites(path, name, 1, &sites);
 	if (status)
 		return failed(name, status);
-	tell_rows(&sites);
+	emit_rows(&sites);
 	status = add_link(path, &sites, pid, !strcmp(what, "empty"));
 	if (status)
 		return failed("link", status);
@@ -248,7 +248,7 @@ static int many(char *words)
 	status = find_sites(path, NULL, count, &sites);
 	if (status)
 		return failed(path, status);
-	tell_rows(&sites);
+	emit_rows(&sites);
 	begin = ms_now();
 	at = strtok(words + read, " \n");
 	if (!at)
@@ -262,7 +262,7 @@ static int many(char *words)
 }
 
 /* What the kernel side is told of a process's handles. */
-static int tell_handles(pid_t pid)
+static int emit_handles(pid_t pid)
 {
 	struct image_cache *cache = image_cache__new();
 	struct callsites *callsites = NULL;
@@ -273,7 +273,7 @@ static int tell_handles(pid_t pid)
 	if (!status && cache)
 		callsites = callsites__new(cache, process);
 	if (callsites)
-		labels__tell_handles(callsites, bpf_map__fd(kernel_side__bpf(side)->maps.handles), pid,
+		labels__push_handles(callsites, bpf_map__fd(kernel_side__bpf(side)->maps.handles), pid,
 				     process__mpi(process, NULL) == PROCESS_MPICH);
 	callsites__free(callsites);
 	image_cache__free(cache);
@@ -285,7 +285,7 @@ static int track(char *words)
 {
 	for (char *at = strtok(words, " \n"); at; at = strtok(NULL, " \n")) {
 		struct kernel_process process = {.slot = tracked};
-		int status = tell_handles(atoi(at));
+		int status = emit_handles(atoi(at));
 
 		if (!status)
 			status = kernel_side__track(side, atoi(at), &process);

@@ -50,7 +50,7 @@ def test_own_lines(tap, jobs):
         tap.equal(told, stg_compare.markers_of(states, tool(name)), f"{name}: lines of the graph are those of addr2line")
 
 
-def test_tells_differences(tap, jobs):
+def test_shows_differences(tap, jobs):
     capture, _, _ = capture_run(tap, jobs, "steps_f08")
     one, other = stg_compare.Graph(capture, tool("steps_f08")), stg_compare.Graph(capture, tool("steps_f08"))
     tap.equal(stg_compare.compare(one, other), [], "a graph is equal to itself")
@@ -77,4 +77,4 @@ def test_site_wrapper(tap, jobs):
     tap.ok(all(s["approx"] for s in early), "those before the library was found as approximate", early)
 
 
-main(test_one_graph, test_own_lines, test_site_wrapper, test_tells_differences)
+main(test_one_graph, test_own_lines, test_site_wrapper, test_shows_differences)

@@ -100,8 +100,8 @@ def test_stripped(tap, jobs):
     tap.ok(len(deep) >= 8, "a stripped program is hopped the same way", deep)
 
 
-def test_untold(tap, jobs):
-    lines, capture = watch(jobs, "nested_untold", lambda path: "hop_refused" in codes(path))
+def test_unseen(tap, jobs):
+    lines, capture = watch(jobs, "nested_unseen", lambda path: "hop_refused" in codes(path))
     told = [r["text"] for r in of_type(lines, "warning") if r["code"] == "hop_refused"]
     tap.ok(told and "without unwind information" in told[0], "code without unwind information is not, and it is said", told)
     tap.ok(all(len(chain) == 1 for chain in chains(graph(jobs, capture))), "its states stay what they are")
@@ -153,4 +153,4 @@ def test_result(tap, jobs):
     tap.equal(sums[1], sums[0], "its result is the same")
 
 
-main(test_hopped, test_stripped, test_untold, test_off, test_mpich, test_buffered_io, test_result)
+main(test_hopped, test_stripped, test_unseen, test_off, test_mpich, test_buffered_io, test_result)

@@ -70,7 +70,7 @@ struct sim_found {
 	bool alarm, ever_alarm, confirmed, still_open, ever_open;
 	double begin, end, lost, lost_by_class[VAPRO_CLASSES], performance, ratio_slow, site_ratio;
 	int32_t first_rank, last_rank; /* or threads, where the scenario has threads */
-	uint32_t rank_count, tellings, closed, culprits;
+	uint32_t rank_count, reports, closed, culprits;
 	int32_t culprit;
 	char evidence[160], advice[512], who[64];
 	char major[64];		      /* finest major factor with most impact */

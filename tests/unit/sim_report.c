@@ -29,8 +29,8 @@ static void note(struct sim_report *report, const struct result_variance *v)
 	struct sim_found *f = find(report, v->id);
 	double most = 0;
 
-	assert_int_equal(v->revision, f->tellings);
-	assert_true(f->tellings ? v->state != VAPRO_REGION_OPEN : v->state != VAPRO_REGION_CHANGED);
+	assert_int_equal(v->revision, f->reports);
+	assert_true(f->reports ? v->state != VAPRO_REGION_OPEN : v->state != VAPRO_REGION_CHANGED);
 	f->effect_of = v->effect_of;
 	f->class = v->class;
 	f->state = v->state;
@@ -50,7 +50,7 @@ static void note(struct sim_report *report, const struct result_variance *v)
 	f->first_rank = v->thread_count ? v->threads[0].thread : v->ranks[0];
 	f->last_rank = v->thread_count ? v->threads[v->thread_count - 1].thread : v->ranks[v->rank_count - 1];
 	snprintf(f->who, sizeof(f->who), "%s", v->who);
-	f->tellings++;
+	f->reports++;
 	f->closed += v->state == VAPRO_REGION_CLOSED;
 	f->culprits = v->culprit_count;
 	f->culprit = v->culprit_count ? v->culprits[0].rank : -1;
@@ -156,6 +156,6 @@ void sim_print(const struct sim_report *report)
 		       f->alarm ? " ALARM" : "", f->ever_alarm && !f->alarm ? " (was alarm)" : "",
 		       (unsigned long long)f->effect_of, f->begin, f->end, f->first_rank, f->last_rank, f->rank_count,
 		       f->lost, f->lost_by_class[0], f->lost_by_class[1], f->lost_by_class[2], f->performance, f->major,
-		       f->interferer, f->interferer_seconds, f->tellings, f->culprit, f->evidence, f->advice);
+		       f->interferer, f->interferer_seconds, f->reports, f->culprit, f->evidence, f->advice);
 	}
 }

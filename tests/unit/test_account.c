@@ -70,7 +70,7 @@ static void conditions_go_to_their_bins(void **state)
 }
 
 /* Asleep, woken for the signal, stopped, continued: each is counted separately, in a lasting stop, too. */
-static void a_stop_is_told_while_it_lasts(void **state)
+static void a_stop_is_reported_while_it_lasts(void **state)
 {
 	struct vapro_account sums;
 
@@ -322,16 +322,22 @@ static void a_quiet_account_is_silent(void **state)
 	assert_int_equal(found.variances, 0);
 }
 
-/* A job's own ranks share the CPUs: there is no intruder. A stop in the same job still counts as a stop. */
-static void an_oversubscribed_job(void **state)
+/* Each of two ranks has half of the time that both want, and runs while the other one waits. */
+static void share_cpu(void)
 {
-	(void)state;
 	for (uint64_t at = 0; at < 100; at++) {
 		for (uint32_t rank = 0; rank < 2; rank++) {
 			bin(rank, at, (struct vapro_account){.preempted_ns = 100 * MS});
 			interfere(rank, at, 11 - rank, 100 * MS);
 		}
 	}
+}
+
+/* A job's own ranks share the CPUs: there is no intruder. A stop in the same job still counts as a stop. */
+static void an_oversubscribed_job(void **state)
+{
+	(void)state;
+	share_cpu();
 	windows(20);
 	assert_int_equal(found.alarms, 0);
 	assert_int_equal(found.variances, 1);
@@ -346,12 +352,7 @@ static void an_oversubscribed_job(void **state)
 
 		assert_int_equal(analysis__place(analysis, &place), 0);
 	}
-	for (uint64_t at = 0; at < 100; at++) {
-		for (uint32_t rank = 0; rank < 2; rank++) {
-			bin(rank, at, (struct vapro_account){.preempted_ns = 100 * MS});
-			interfere(rank, at, 11 - rank, 100 * MS);
-		}
-	}
+	share_cpu();
 	windows(20);
 	assert_int_equal(found.alarms, 0);
 
@@ -533,7 +534,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    KERNEL(conditions_go_to_their_bins),
-	    KERNEL(a_stop_is_told_while_it_lasts),
+	    KERNEL(a_stop_is_reported_while_it_lasts),
 	    KERNEL(throttled_time_is_a_part_of_waits),
 	    KERNEL(what_is_not_known_is_left_out),
 	    JOB(a_hog_without_a_fragment),

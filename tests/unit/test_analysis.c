@@ -71,7 +71,7 @@ static void test_hog_straddles_windows(void **state)
 	scenario.seconds = 50;
 	scenario.hogs[0] = (struct sim_hog){1, 14, 37, 77};
 	expect_hog(&scenario);
-	expect(sim_alarm(&report)->tellings == 4);
+	expect(sim_alarm(&report)->reports == 4);
 }
 
 static void test_hog_of_one_second(void **state)

@@ -46,7 +46,7 @@ static void test_progressive(void **state)
 		assert_int_equal(at, stage == 1 ? 0 : stage); /* and back to stage 1 */
 		why_expect_only(&answer, nodes[i], 5);
 		assert_true(answer.final);
-		for (uint32_t k = 1; k < answer.tellings; k++)
+		for (uint32_t k = 1; k < answer.reports; k++)
 			assert_true(answer.stages[k] >= answer.stages[k - 1]);
 		if (stage < 3)
 			continue;
@@ -57,9 +57,9 @@ static void test_progressive(void **state)
 			 1) < 0.06);
 		assert_int_equal(answer.stages[0], 1);
 		assert_false(answer.finals[0]);
-		assert_int_equal(answer.stages[answer.tellings - 1], 3);
+		assert_int_equal(answer.stages[answer.reports - 1], 3);
 	}
-	why_tell_worst("one stage after the other");
+	why_report_worst("one stage after the other");
 }
 
 /* A region chosen by hand: inside of the slow time, around it, and where nothing is slow. */
@@ -86,7 +86,7 @@ static void test_selection(void **state)
 		assert_int_equal(answer.chosen_count, 1);
 		why_expect_only(&answer, nodes[i], 3);
 	}
-	why_tell_worst("a region chosen by hand");
+	why_report_worst("a region chosen by hand");
 	run.causes[0].node = NODE_DRAM;
 	run.seed = 6;
 	why_go(&run, &answer);
@@ -121,7 +121,7 @@ static void test_selection(void **state)
 static void assert_same(const struct answer *a, const struct answer *b)
 {
 	assert_int_equal(a->count, b->count);
-	assert_int_equal(a->tellings, b->tellings);
+	assert_int_equal(a->reports, b->reports);
 	assert_string_equal(a->verdict, b->verdict);
 	assert_true(a->lost == b->lost);
 	for (uint32_t i = 0; i < a->count; i++) {

@@ -332,7 +332,7 @@ static void put(const char *root, const char *path, const char *text)
 
 #define DEVICES "/sys/bus/event_source/devices/"
 
-static void sysfs_tells_pmus_and_encodings(void **state)
+static void sysfs_has_pmus_and_encodings(void **state)
 {
 	char root[] = "/tmp/vapro_sysfs_XXXXXX", err[256], command[64];
 	struct pmu_event event;
@@ -437,7 +437,7 @@ int main(void)
 	    cmocka_unit_test(any_counts_make_a_partition),
 	    cmocka_unit_test(level1_gives_back_the_shares),
 	    cmocka_unit_test(later_stages_part_their_parent),
-	    cmocka_unit_test(sysfs_tells_pmus_and_encodings),
+	    cmocka_unit_test(sysfs_has_pmus_and_encodings),
 	    cmocka_unit_test(lists_of_cpus),
 	    cmocka_unit_test(sites_override_events),
 	};

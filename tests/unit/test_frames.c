@@ -42,15 +42,15 @@ __asm__(".pushsection .text\n"
 	" .cfi_escape 0x0f,0x03,0x76,0x78,0x06\n" /* DW_CFA_def_cfa_expression: *(rbp - 8) */
 	" call abort\n"
 	".globl f_aligned_back\nf_aligned_back:\n ret\n .cfi_endproc\n .size f_aligned, .-f_aligned\n"
-	".type f_untold, @function\n"
-	"f_untold:\n sub $8, %rsp\n call abort\n"
-	".globl f_untold_back\nf_untold_back:\n add $8, %rsp\n ret\n .size f_untold, .-f_untold\n"
+	".type f_unseen, @function\n"
+	"f_unseen:\n sub $8, %rsp\n call abort\n"
+	".globl f_unseen_back\nf_unseen_back:\n add $8, %rsp\n ret\n .size f_unseen, .-f_unseen\n"
 	".popsection\n");
 
-extern const char f_plain_back[], f_framed_back[], f_last_back[], f_aligned_back[], f_untold_back[],
+extern const char f_plain_back[], f_framed_back[], f_last_back[], f_aligned_back[], f_unseen_back[],
     __executable_start[];
 
-static const char *const backs[] = {f_plain_back, f_framed_back, f_last_back, f_aligned_back, f_untold_back};
+static const char *const backs[] = {f_plain_back, f_framed_back, f_last_back, f_aligned_back, f_unseen_back};
 static const enum frame_rule rules[] = {FRAME_FOUND, FRAME_FOUND, FRAME_FOUND, FRAME_EXPRESSION, FRAME_NONE};
 static const struct kernel_hop hops[] = {
     {.return_at = 24, .sp = 32, .frame_at = KERNEL_FRAME_KEPT},

@@ -43,24 +43,24 @@ static void it_follows_what_is_asked(void **state)
 	assert_true(tax.traced_s == 0);
 }
 
-static void a_dear_one_is_given_up_and_tried_again(void **state)
+static void an_expensive_one_is_given_up_and_tried_again(void **state)
 {
 	struct io_tax tax;
-	struct io_second dear = second_of(2e6, 3e9); /* 2.5 % of four CPUs */
+	struct io_second expensive = second_of(2e6, 3e9); /* 2.5 % of four CPUs */
 	double first;
 	unsigned i;
 
 	(void)state;
 	io_tax__init(&tax, 0.01);
-	assert_in_range(seconds(&tax, &dear, 20), 1, 2); /* tracing has cost much by then */
+	assert_in_range(seconds(&tax, &expensive, 20), 1, 2); /* tracing has cost much by then */
 	assert_true(tax.traced_s == 0);
 	assert_true(tax.tax > 0.024 && tax.tax < 0.026);
 	assert_true(tax.calls_s > 1.9e6 && tax.calls_s < 2.1e6);
 	first = tax.idle_s;
 	for (i = 0; !tax.traced_s; i++)
-		io_tax__second(&tax, &dear);
+		io_tax__second(&tax, &expensive);
 	assert_true(i >= first - 1 && i <= first + 1);
-	assert_in_range(seconds(&tax, &dear, 20), 1, 2);
+	assert_in_range(seconds(&tax, &expensive, 20), 1, 2);
 	assert_true(tax.idle_s > 1.9 * first); /* later and later */
 }
 
@@ -81,11 +81,11 @@ static void little_learnt_is_not_worth_much(void **state)
 static void no_bound_is_none(void **state)
 {
 	struct io_tax tax;
-	struct io_second dear = second_of(2e7, 0);
+	struct io_second expensive = second_of(2e7, 0);
 
 	(void)state;
 	io_tax__init(&tax, 0);
-	assert_int_equal(seconds(&tax, &dear, 100), 0);
+	assert_int_equal(seconds(&tax, &expensive, 100), 0);
 	assert_true(tax.traced_s > 0);
 }
 
@@ -93,7 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(it_follows_what_is_asked),
-	    cmocka_unit_test(a_dear_one_is_given_up_and_tried_again),
+	    cmocka_unit_test(an_expensive_one_is_given_up_and_tried_again),
 	    cmocka_unit_test(little_learnt_is_not_worth_much),
 	    cmocka_unit_test(no_bound_is_none),
 	};

@@ -94,7 +94,7 @@ struct flow {
 	uint32_t per_state;    /* single fragments per state and bin */
 	uint32_t fresh_states; /* further states per bin, met once each */
 	uint32_t states;       /* states so far */
-	double told_ns, wall_ns;
+	double reported_ns, wall_ns;
 	double covered, uncovered[VAPRO_UNCOVERED_REASONS]; /* rank-seconds in the last window */
 	struct vapro_shed shed;
 };
@@ -153,7 +153,7 @@ static int add_fragment(struct flow *flow, uint32_t rank, uint32_t state, uint64
 	b.magnitude_min[VAPRO_INSTRUCTIONS] = b.magnitude_max[VAPRO_INSTRUCTIONS] = (double)(2 * ns);
 	if (start_ns / 1000 % 7 == 0)
 		b.factor[VAPRO_PREEMPTED] = (double)ns / 10;
-	flow->told_ns += (double)ns;
+	flow->reported_ns += (double)ns;
 	return analysis__add_bundle(flow->analysis, &b);
 }
 
@@ -217,7 +217,7 @@ static int window(struct flow *flow)
 
 		error = status ? status : error;
 	}
-	flow->told_ns = 0;
+	flow->reported_ns = 0;
 	return error ? error : end_window(flow, false);
 }
 

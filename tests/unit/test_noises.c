@@ -34,7 +34,7 @@ static void test_io_stall(void **state)
 		expect(alarm->class == VAPRO_IO);
 		expect(alarm->first_rank == 1 && alarm->rank_count == 1);
 		expect(alarm->ever_open && !alarm->still_open);
-		expect(alarm->tellings >= 6 && alarm->closed == 1);
+		expect(alarm->reports >= 6 && alarm->closed == 1);
 		expect(fabs(alarm->begin - 21) <= 0.4 && fabs(alarm->end - 81) <= 0.4);
 		expect(fabs(alarm->lost - 60) < 1);
 		expect(alarm->lost_by_class[VAPRO_COMPUTATION] < 0.1);

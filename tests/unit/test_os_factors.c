@@ -40,11 +40,11 @@ static void nothing_is_there(void **state)
 	assert_non_null(strstr(factor_of(&facts, "irq").reason, "--interrupts off"));
 	assert_non_null(strstr(factor_of(&facts, "soft_irq").reason, "--interrupts off"));
 	assert_non_null(strstr(factor_of(&facts, "frequency").reason, "cpufreq"));
-	facts.tells_speed = true;
+	facts.reports_speed = true;
 	assert_false(factor_of(&facts, "frequency").available);
 }
 
-static void what_a_kernel_has_is_told(void **state)
+static void what_a_kernel_has_is_reported(void **state)
 {
 	struct os_facts facts = {.queues = true, .throttled_old = true, .steal = true, .interrupts = true};
 
@@ -61,7 +61,7 @@ static void what_a_kernel_has_is_told(void **state)
 	assert_string_equal(factor_of(&facts, "irq").source, "tracepoints");
 	facts.irq_time = true;
 	assert_string_equal(factor_of(&facts, "irq").source, "run queue");
-	facts.slow_clock = facts.tells_speed = true;
+	facts.slow_clock = facts.reports_speed = true;
 	assert_true(factor_of(&facts, "frequency").available);
 }
 
@@ -80,7 +80,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(nothing_is_there),
-	    cmocka_unit_test(what_a_kernel_has_is_told),
+	    cmocka_unit_test(what_a_kernel_has_is_reported),
 	    cmocka_unit_test(this_machine_can_be_asked),
 	};
 

@@ -167,7 +167,7 @@ static void test_models(void **state)
 	topology__free(topology);
 }
 
-static void test_nothing_told(void **state)
+static void test_nothing_reported(void **state)
 {
 	struct topology *topology = topology__new("/nonexistent", "/nonexistent");
 	struct vapro_place place;
@@ -263,7 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup_teardown(test_two_sockets, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_models, setup, teardown),
-	    cmocka_unit_test(test_nothing_told),
+	    cmocka_unit_test(test_nothing_reported),
 	    cmocka_unit_test(test_self),
 	    cmocka_unit_test_setup_teardown(test_quota, setup, teardown),
 	    cmocka_unit_test_setup_teardown(test_quota_of_version_1, setup, teardown),

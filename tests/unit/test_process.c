@@ -227,7 +227,7 @@ static void linked_in_mpi_is_found(void **state)
 	static_mpi__free(known);
 }
 
-static void ranks_are_told_apart(void **state)
+static void ranks_are_distinguished(void **state)
 {
 	char *rank[] = {"PMIX_RANK=1", "PMIX_NAMESPACE=7", NULL}, *other[] = {"PMIX_RANK=1", "PMIX_NAMESPACE=8", NULL},
 	     *none[] = {NULL};
@@ -248,7 +248,7 @@ static void ranks_are_told_apart(void **state)
 	process__free(e);
 }
 
-static void what_a_process_sleeps_in_is_told(void **state)
+static void what_a_process_sleeps_in_is_reported(void **state)
 {
 	char *const environment[] = {NULL};
 	struct process_doing doing = {0};
@@ -294,9 +294,9 @@ int main(int argc, char **argv)
 	    cmocka_unit_test(removed_executables_are_selected),
 	    cmocka_unit_test(libraries_are_known_by_name),
 	    cmocka_unit_test(linked_in_mpi_is_found),
-	    cmocka_unit_test(ranks_are_told_apart),
+	    cmocka_unit_test(ranks_are_distinguished),
 	    cmocka_unit_test(selections_match),
-	    cmocka_unit_test(what_a_process_sleeps_in_is_told),
+	    cmocka_unit_test(what_a_process_sleeps_in_is_reported),
 	    cmocka_unit_test(ranges_hold_their_releases),
 	};
 

@@ -32,10 +32,10 @@ static void test_each_factor(void **state)
 		if (whole || factor_infos[node].rest || factors__counted((enum factor_node)node) || node == NODE_ON_CPU)
 			continue;
 		why_go(&run, &answer);
-		assert_true(answer.tellings > 0 && answer.final);
+		assert_true(answer.reports > 0 && answer.final);
 		why_expect_only(&answer, node, 3);
 	}
-	why_tell_worst("each factor alone");
+	why_report_worst("each factor alone");
 }
 
 static bool leaf(int node)
@@ -117,7 +117,7 @@ static void test_pairs(void **state)
 			expect_mix(&answer, &run, 3);
 		}
 	}
-	why_tell_worst("each factor beside another one");
+	why_report_worst("each factor beside another one");
 }
 
 /*
@@ -201,7 +201,7 @@ static void test_each_count(void **state)
 			assert_true(answer.rows > 100);
 		}
 	}
-	why_tell_worst("each count alone");
+	why_report_worst("each count alone");
 }
 
 /* Two counts that always come together cannot be distinguished, and the diagnosis says so. */
@@ -286,7 +286,7 @@ static void test_mixed(void **state)
 		why_go(&run, &answer);
 		expect_mix(&answer, &run, 5);
 	}
-	why_tell_worst("mixtures");
+	why_report_worst("mixtures");
 }
 
 /* Section 4.2: results of a regression equal those of formulas, within 5 points. */
@@ -329,7 +329,7 @@ static void test_regression_against_formula(void **state)
 			}
 		}
 	}
-	why_tell_worst("regression against formulas");
+	why_report_worst("regression against formulas");
 }
 
 /* A factor that shrinks while others grow takes nothing from their sum; work of another kind is not looked at. */
@@ -351,7 +351,7 @@ static void test_less_is_better_and_rare(void **state)
 	run.seed = 4;
 	why_go(&run, &without);
 	assert_int_equal(without.rares, 0);
-	assert_true(answer.lost == without.lost && answer.tellings == without.tellings);
+	assert_true(answer.lost == without.lost && answer.reports == without.reports);
 }
 
 int main(void)

@@ -144,9 +144,9 @@ static void note(struct answer *answer, const struct result_variance *variance)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 
-	assert_true(answer->tellings < 8);
-	answer->stages[answer->tellings] = (uint32_t)diagnosis->stage;
-	answer->finals[answer->tellings++] = diagnosis->final;
+	assert_true(answer->reports < 8);
+	answer->stages[answer->reports] = (uint32_t)diagnosis->stage;
+	answer->finals[answer->reports++] = diagnosis->final;
 	answer->final = diagnosis->final;
 	answer->lost = variance->lost_seconds;
 	snprintf(answer->verdict, sizeof(answer->verdict), "%s", diagnosis->verdict);
@@ -419,7 +419,7 @@ static struct worst {
 	const char *name;
 } worst;
 
-void why_tell_worst(const char *group)
+void why_report_worst(const char *group)
 {
 	print_message("%s: at most %.2f points from the truth (%s)\n", group, worst.points, worst.name);
 	worst = (struct worst){0};

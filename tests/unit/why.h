@@ -63,7 +63,7 @@ struct why_factor {
 
 struct answer {
 	struct why_factor factor[FACTOR_NODES];
-	uint32_t count, tellings, stages[8];
+	uint32_t count, reports, stages[8];
 	bool finals[8], final;
 	char outcome[24];
 	double lost, rows;
@@ -109,6 +109,6 @@ void why_assert_levels(const struct answer *answer);
 
 /* Notes the greatest distance of any response from the truth; prints it and begins again. */
 void why_measure(double found, double truth, const char *name);
-void why_tell_worst(const char *group);
+void why_report_worst(const char *group);
 
 #endif

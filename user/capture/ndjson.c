@@ -201,7 +201,7 @@ cleanup:
 	return ret;
 }
 
-static void tell_unknown(const struct ndjson *ndjson)
+static void report_unknown(const struct ndjson *ndjson)
 {
 	const cJSON *item;
 
@@ -293,7 +293,7 @@ struct ndjson *ndjson__read(const char *const *paths, size_t count, bool strict,
 		ret = read_file(ndjson, paths[i], strict, bad_lines, err, err_size);
 	if (ret)
 		goto cleanup;
-	tell_unknown(ndjson);
+	report_unknown(ndjson);
 	ret = ndjson__order(ndjson);
 cleanup:
 	if (!ret)

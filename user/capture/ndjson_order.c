@@ -65,7 +65,7 @@ static int compare_bundles(const void *a, const void *b)
 	return 0;
 }
 
-static int number_anew(struct ndjson *ndjson)
+static int renumber(struct ndjson *ndjson)
 {
 	size_t most = ndjson->thread_count > ndjson->state_count ? ndjson->thread_count : ndjson->state_count;
 	uint32_t *threads = calloc(most + 1, sizeof(*threads)), *states = calloc(most + 1, sizeof(*states));
@@ -156,7 +156,7 @@ static int number_calls(struct ndjson *ndjson)
 
 int ndjson__order(struct ndjson *ndjson)
 {
-	int ret = number_anew(ndjson);
+	int ret = renumber(ndjson);
 
 	if (ret)
 		return ret;

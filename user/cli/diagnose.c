@@ -19,7 +19,7 @@
 #include "daemon/daemon.h"
 
 #define PATIENCE_S 60 /* time for a whole response, which may have to wait for others */
-#define SOCKETS_TOLD 16
+#define SOCKETS_NAMED 16
 
 enum { OPT_SOCKET = 256, OPT_JOB, OPT_JSON };
 
@@ -63,7 +63,7 @@ __attribute__((format(printf, 2, 3))) static int fail(int code, const char *form
 /* Finds the one socket that has a listener. Returns 0, or an exit code after reporting why. */
 static int find_socket(const char *where, char *path)
 {
-	char found[SOCKETS_TOLD][ASK_PATH_MAX];
+	char found[SOCKETS_NAMED][ASK_PATH_MAX];
 	size_t length = strlen(where);
 	struct stat status;
 	int count;
@@ -74,7 +74,7 @@ static int find_socket(const char *where, char *path)
 		strcpy(path, where);
 		return 0;
 	}
-	count = ask_socket__find(where, found, SOCKETS_TOLD);
+	count = ask_socket__find(where, found, SOCKETS_NAMED);
 	if (count < 0 && count != -ENOENT)
 		return fail(EXIT_FAILED, "%s: %s", where, strerror(-count));
 	if (count <= 0)
@@ -84,7 +84,7 @@ static int find_socket(const char *where, char *path)
 		return 0;
 	}
 	fail(EXIT_USAGE, "%d vaprods are running; choose one with --socket:", count);
-	for (int i = 0; i < count && i < SOCKETS_TOLD; i++)
+	for (int i = 0; i < count && i < SOCKETS_NAMED; i++)
 		fprintf(stderr, "  %s\n", found[i]);
 	return EXIT_USAGE;
 }

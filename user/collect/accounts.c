@@ -139,7 +139,7 @@ static bool is_asleep(const struct vapro_account *sums)
 		 sums->steal_ns | sums->blocked_io_ns);
 }
 
-int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums tell,
+int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums emit,
 		   void *ctx)
 {
 	uint32_t given = __atomic_load_n(&accounts->bpf->bss->accounts_given, __ATOMIC_ACQUIRE);
@@ -168,7 +168,7 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
 			accounts__sum(&account, &look, bin, offset_ns, now, &sums);
 			take_steal(accounts, i, &look, (unsigned)(last - bin) + 1, &sums);
 			if (!is_asleep(&sums))
-				tell(ctx, account.tgid, account.tid, &sums);
+				emit(ctx, account.tgid, account.tid, &sums);
 		}
 		if (account.ended_ns && account.ended_ns + offset_ns < (last + 1) * KERNEL_BIN_NS)
 			__atomic_store_n(&accounts->table[i].tid, 0, __ATOMIC_RELEASE);

@@ -25,7 +25,7 @@ void accounts__free(struct accounts *accounts);
  * A thread that slept through a bin is left out there. Accounts of threads that ended before the end of the last bin
  * are freed. 0 or -errno.
  */
-int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums tell,
+int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums emit,
 		   void *ctx);
 
 /*

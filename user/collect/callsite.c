@@ -210,12 +210,12 @@ static bool number_transparent(struct image_cache *cache, struct cached_image *c
 	return true;
 }
 
-static void tell_transparent(struct callsites *callsites)
+static void push_transparent(struct callsites *callsites)
 {
-	struct kernel_transparent told = {0};
+	struct kernel_transparent updates = {0};
 	uint32_t tgid = (uint32_t)callsites->process->pid;
 
-	for (size_t i = 0; i < callsites->process->mapping_count && told.count < KERNEL_TRANSPARENT; i++) {
+	for (size_t i = 0; i < callsites->process->mapping_count && updates.count < KERNEL_TRANSPARENT; i++) {
 		const struct process_mapping *mapping = &callsites->process->mappings[i];
 		const char *base = strrchr(mapping->path, '/');
 		struct cached_image *cached;
@@ -228,23 +228,23 @@ static void tell_transparent(struct callsites *callsites)
 		if (!cached || !number_transparent(callsites->cache, cached) ||
 		    image__vaddr_of(survey__image(cached->survey), mapping->offset, &vaddr))
 			continue;
-		told.ranges[told.count++] = (struct kernel_text){.begin = mapping->start,
-								 .end = mapping->end,
-								 .bias = mapping->start - vaddr,
-								 .image = cached->number};
+		updates.ranges[updates.count++] = (struct kernel_text){.begin = mapping->start,
+								       .end = mapping->end,
+								       .bias = mapping->start - vaddr,
+								       .image = cached->number};
 	}
-	if (told.count && !bpf_map_update_elem(callsites->transparent, &tgid, &told, BPF_ANY))
-		++*callsites->told;
+	if (updates.count && !bpf_map_update_elem(callsites->transparent, &tgid, &updates, BPF_ANY))
+		++*callsites->updates;
 }
 
-void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more,
-				 uint32_t *told)
+void callsites__push_transparent(struct callsites *callsites, int transparent, int hops, const char *more,
+				 uint32_t *updates)
 {
-	callsites->told = told;
+	callsites->updates = updates;
 	callsites->transparent = transparent;
 	callsites->more_transparent = more;
 	callsites->cache->hops = hops;
-	tell_transparent(callsites);
+	push_transparent(callsites);
 }
 
 bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site)
@@ -271,7 +271,7 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 	if (!mapping && !process__reread_mappings(callsites->process)) { /* a library came late */
 		mapping = process__mapping_at(callsites->process, address);
 		if (callsites->transparent >= 0)
-			tell_transparent(callsites);
+			push_transparent(callsites);
 	}
 	cached = mapping && mapping->inode ? callsites__hold(callsites, mapping) : NULL;
 	site->symbol[0] = '\0';
@@ -362,13 +362,13 @@ int callsites__object(struct callsites *callsites, const char *library_glob, con
 	return -ENOENT;
 }
 
-int callsites__tell_io(struct callsites *callsites, int map, pid_t pid)
+int callsites__push_io(struct callsites *callsites, int map, pid_t pid)
 {
 	struct {
 		uint64_t ip;
 		uint32_t tgid, pad;
 	} key = {.tgid = (uint32_t)pid};
-	int told = 0;
+	int updates = 0;
 
 	for (size_t i = 0; i < callsites->held_count; i++) {
 		struct cached_image *cached = callsites->held[i];
@@ -380,8 +380,8 @@ int callsites__tell_io(struct callsites *callsites, int map, pid_t pid)
 		for (size_t j = 0; j < count; j++) {
 			if (callsites__loaded_at(callsites, cached, image, sites[j].vaddr, &key.ip))
 				continue;
-			told += !bpf_map_update_elem(map, &key, &sites[j].displacement, BPF_ANY);
+			updates += !bpf_map_update_elem(map, &key, &sites[j].displacement, BPF_ANY);
 		}
 	}
-	return told;
+	return updates;
 }

@@ -56,8 +56,8 @@ int callsites__object(struct callsites *callsites, const char *library_glob, con
  * when they are found. transparent and hops are kernel maps; more (globs, retained) extends the built-in
  * list; each update raises the counter.
  */
-void callsites__tell_transparent(struct callsites *callsites, int transparent, int hops, const char *more,
-				 uint32_t *told);
+void callsites__push_transparent(struct callsites *callsites, int transparent, int hops, const char *more,
+				 uint32_t *updates);
 
 /* Resolves one caller of a path; false where the path ends: outside files, or in the C library. */
 bool callsites__frame(struct callsites *callsites, uint64_t address, struct callsite *site);
@@ -65,7 +65,7 @@ bool callsites__frame(struct callsites *callsites, uint64_t address, struct call
 /*
  * Hopping distinguishes calls of a call-site by their callers, for all processes that map its image. site is a text
  * of callsites__resolve(). Returns NULL, or a refusal: the end of a sentence whose subject is the call-site; then
- * *top says whether the reason is that nothing of the program calls it. callsites__tell_hops() carries hops out for a
+ * *top says whether the reason is that nothing of the program calls it. callsites__push_hops() carries hops out for a
  * process.
  */
 const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top);
@@ -77,16 +77,16 @@ void image_cache__unhop(struct image_cache *cache, const char *site);
  */
 bool callsites__in_runtime(struct callsites *callsites, uint64_t address);
 
-/* Looks up wanted frames of runtimes. Returns whether callsites__tell_hops() has anything new. */
+/* Looks up wanted frames of runtimes. Returns whether callsites__push_hops() has anything new. */
 bool image_cache__look_up(struct image_cache *cache);
 
 /* Reports a runtime with a frame that cannot be hopped, each once. false: none. */
 bool image_cache__hop_trouble(struct image_cache *cache, char *text, size_t size);
 
 /* Updates the process's hopped call-sites on the kernel side, also removing former ones. Returns how many are set. */
-size_t callsites__tell_hops(struct callsites *callsites, int map);
+size_t callsites__push_hops(struct callsites *callsites, int map);
 
 /* Shows the kernel side where the process's libc has its return address in a system call. Returns how many places. */
-int callsites__tell_io(struct callsites *callsites, int map, pid_t pid);
+int callsites__push_io(struct callsites *callsites, int map, pid_t pid);
 
 #endif

@@ -292,7 +292,7 @@ bool image_cache__hop_trouble(struct image_cache *cache, char *text, size_t size
 	return false;
 }
 
-size_t callsites__tell_hops(struct callsites *callsites, int map)
+size_t callsites__push_hops(struct callsites *callsites, int map)
 {
 	struct kernel_hopped_key key = {.tgid = (uint32_t)callsites->process->pid};
 	size_t count = 0;

@@ -57,7 +57,7 @@ struct callsites {
 	size_t held_count, held_room;
 	int transparent; /* the kernel side's table, -1 = none */
 	const char *more_transparent;
-	uint32_t *told; /* the kernel side's update counter */
+	uint32_t *updates; /* the kernel side's update counter */
 	struct kept_site *kept[KEPT_SITES];
 };
 

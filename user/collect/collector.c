@@ -33,7 +33,7 @@ struct collector {
 	const struct counters *counters; /* NULL: nothing is counted */
 	uint64_t offset_ns;		 /* CLOCK_MONOTONIC + this = UTC */
 	uint64_t last_bin;		 /* bins up to here are read out */
-	uint64_t told[KERNEL_SLOTS];
+	uint64_t delivered[KERNEL_SLOTS];
 	int status;		   /* first error of the sink */
 	struct kernel_record held; /* record whose state is too young for a drain: the next drain begins with it */
 	bool holds;
@@ -95,7 +95,7 @@ static void fill_counts(const struct collector *collector, const struct kernel_b
 }
 
 /* Returns false where the state is too young for this drain, without output. */
-static bool tell_bundle(struct collector *collector, const struct kernel_bundle_key *key,
+static bool emit_bundle(struct collector *collector, const struct kernel_bundle_key *key,
 			const struct kernel_bundle *bundle)
 {
 	struct stream_event event = {.type = STREAM_BUNDLE};
@@ -127,7 +127,7 @@ static bool tell_bundle(struct collector *collector, const struct kernel_bundle_
 	if (!(key->state & KERNEL_EDGE)) {
 		event.bundle.magnitude_min[VAPRO_BYTES] = (double)bundle->bytes_min;
 		event.bundle.magnitude_max[VAPRO_BYTES] = (double)bundle->bytes_max;
-		collector->told[bundle->slot & (KERNEL_SLOTS - 1)] += bundle->n;
+		collector->delivered[bundle->slot & (KERNEL_SLOTS - 1)] += bundle->n;
 	}
 	fill_factors(&event.bundle, &bundle->counts);
 	if (key->state & KERNEL_EDGE && collector->counters)
@@ -147,7 +147,7 @@ static int on_record(void *ctx, void *data, size_t size)
 		return 0;
 	if (record->type != KERNEL_FRAGMENT) {
 		collector->event(collector->ctx, record);
-	} else if (!tell_bundle(collector, &record->key, &record->bundle)) {
+	} else if (!emit_bundle(collector, &record->key, &record->bundle)) {
 		collector->held = *record;
 		collector->holds = true;
 		return -EAGAIN; /* libbpf counts the record as consumed, and stops */
@@ -233,9 +233,9 @@ static uint64_t whole_bin(uint32_t low, uint64_t near)
 	return near - (uint32_t)((uint32_t)near - low);
 }
 
-static bool tell_merged(void *ctx, const struct kernel_bundle_key *key, const struct kernel_bundle *bundle)
+static bool emit_merged(void *ctx, const struct kernel_bundle_key *key, const struct kernel_bundle *bundle)
 {
-	return tell_bundle(ctx, key, bundle);
+	return emit_bundle(ctx, key, bundle);
 }
 
 /* An MPI library's thread that sleeps nearly always is not announced for its own sake. */
@@ -246,7 +246,7 @@ static bool is_idle(const struct vapro_account *account)
 	       IDLE_NS;
 }
 
-static void tell_account(void *ctx, uint32_t tgid, uint32_t tid, const struct vapro_account *account)
+static void emit_account(void *ctx, uint32_t tgid, uint32_t tid, const struct vapro_account *account)
 {
 	struct stream_event event = {.type = STREAM_ACCOUNT, .account = *account};
 	struct collector *collector = ctx;
@@ -264,7 +264,7 @@ static void tell_account(void *ctx, uint32_t tgid, uint32_t tid, const struct va
 		collector->status = status;
 }
 
-static void tell_interference(struct collector *collector, const struct kernel_interference_key *key,
+static void emit_interference(struct collector *collector, const struct kernel_interference_key *key,
 			      const struct kernel_interference *value)
 {
 	struct stream_event event = {.type = STREAM_INTERFERENCE};
@@ -311,7 +311,7 @@ static void read_interference(struct collector *collector, struct bpf_map *map, 
 
 			if (whole_bin(key->bin, now_bin) > last)
 				continue;
-			tell_interference(collector, key, &collector->values[i]);
+			emit_interference(collector, key, &collector->values[i]);
 			collector->dead[dying++] = *key;
 		}
 		if (dying)
@@ -331,9 +331,9 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 		return 0;
 	collector->last_bin = last;
 	resolver__begin(collector->resolver);
-	status = merged__read(collector->merged, (uint32_t)last, tell_merged, collector);
+	status = merged__read(collector->merged, (uint32_t)last, emit_merged, collector);
 	if (!status)
-		status = accounts__read(collector->accounts, from, last, collector->offset_ns, tell_account, collector);
+		status = accounts__read(collector->accounts, from, last, collector->offset_ns, emit_account, collector);
 	/* Reading a map walks through all its buckets: only a map with new bins is read. */
 	if (several || !(last & 1))
 		read_interference(collector, collector->bpf->maps.interference_even, last, now_bin);
@@ -371,7 +371,7 @@ static bool is_out_of_sight(const struct collector *collector, const struct kern
 		function.hot);
 }
 
-int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns)
+int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns)
 {
 	struct stream_event event = {.type = STREAM_BUNDLE};
 	struct kernel_thread thread;
@@ -402,9 +402,9 @@ int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns
 	return stream__put(collector->sink, &event);
 }
 
-uint64_t collector__told(const struct collector *collector, uint32_t slot)
+uint64_t collector__delivered(const struct collector *collector, uint32_t slot)
 {
-	return collector->told[slot & (KERNEL_SLOTS - 1)];
+	return collector->delivered[slot & (KERNEL_SLOTS - 1)];
 }
 
 uint64_t collector__records_lost(const struct collector *collector)

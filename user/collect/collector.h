@@ -32,10 +32,10 @@ int collector__drain_ring(struct collector *collector);
 int collector__drain_bins(struct collector *collector, uint64_t now_ns);
 
 /* Emits a thread's open fragment if it began well before end_ns (CLOCK_MONOTONIC). 0 or -errno of the sink. */
-int collector__tell_open(struct collector *collector, pid_t tid, uint64_t end_ns);
+int collector__emit_open(struct collector *collector, pid_t tid, uint64_t end_ns);
 
 /* Counts vertex fragments delivered of one counter slot, against its `emitted`. */
-uint64_t collector__told(const struct collector *collector, uint32_t slot);
+uint64_t collector__delivered(const struct collector *collector, uint32_t slot);
 
 /* Counts records, no fragments, that found the ring full. */
 uint64_t collector__records_lost(const struct collector *collector);

@@ -250,7 +250,7 @@ static const uint32_t mpich_ops[OPS] = {0x18000000, 0x58000001, 0x58000002, 0x58
 					0x58000005, 0x58000006, 0x58000007, 0x58000008, 0x58000009,
 					0x5800000a, 0x5800000c, 0x5800000b, 0x5800000d};
 
-static void tell_numbers(int map, pid_t pid, uint32_t kind, const uint32_t *numbers, size_t count)
+static void push_numbers(int map, pid_t pid, uint32_t kind, const uint32_t *numbers, size_t count)
 {
 	struct kernel_handle_key key = {.tgid = (uint32_t)pid, .kind = kind};
 
@@ -260,7 +260,7 @@ static void tell_numbers(int map, pid_t pid, uint32_t kind, const uint32_t *numb
 	}
 }
 
-static void tell(struct callsites *callsites, int map, pid_t pid, uint32_t kind, const char *const *names, size_t count)
+static void push(struct callsites *callsites, int map, pid_t pid, uint32_t kind, const char *const *names, size_t count)
 {
 	struct kernel_handle_key key = {.tgid = (uint32_t)pid, .kind = kind};
 
@@ -269,15 +269,15 @@ static void tell(struct callsites *callsites, int map, pid_t pid, uint32_t kind,
 			bpf_map_update_elem(map, &key, &i, BPF_ANY);
 }
 
-void labels__tell_handles(struct callsites *callsites, int map, pid_t pid, bool mpich)
+void labels__push_handles(struct callsites *callsites, int map, pid_t pid, bool mpich)
 {
 	if (mpich) {
-		tell_numbers(map, pid, KERNEL_COMM, mpich_comms, COMMS);
-		tell_numbers(map, pid, KERNEL_OP, mpich_ops, OPS);
-		tell_numbers(map, pid, KERNEL_REQUEST, mpich_requests, 1);
+		push_numbers(map, pid, KERNEL_COMM, mpich_comms, COMMS);
+		push_numbers(map, pid, KERNEL_OP, mpich_ops, OPS);
+		push_numbers(map, pid, KERNEL_REQUEST, mpich_requests, 1);
 		return;
 	}
-	tell(callsites, map, pid, KERNEL_COMM, comm_objects, COMMS);
-	tell(callsites, map, pid, KERNEL_OP, op_objects, OPS);
-	tell(callsites, map, pid, KERNEL_REQUEST, request_objects, 2);
+	push(callsites, map, pid, KERNEL_COMM, comm_objects, COMMS);
+	push(callsites, map, pid, KERNEL_OP, op_objects, OPS);
+	push(callsites, map, pid, KERNEL_REQUEST, request_objects, 2);
 }

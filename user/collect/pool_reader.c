@@ -14,7 +14,7 @@ struct merged {
 	struct vapro_bpf *bpf;
 	struct kernel_place *mapped; /* first `size` bytes of the pool; NULL: none */
 	size_t size;
-	uint32_t told[2]; /* bundles read of each half */
+	uint32_t read_out[2]; /* bundles read of each half */
 };
 
 struct merged *merged__new(struct vapro_bpf *bpf, uint64_t now_ns)
@@ -57,21 +57,21 @@ static int map(struct merged *merged, uint32_t count)
 }
 
 /* Reads even or odd bins. */
-static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32_t used, merged_bundle tell, void *ctx)
+static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32_t used, merged_bundle emit, void *ctx)
 {
 	for (uint32_t i = 0; i < used; i++) {
 		struct kernel_place *place = &merged->mapped[2 * i + odd];
 
 		/* 0: already read, or being written; the bin is not over then */
 		if (!__atomic_load_n(&place->key.state, __ATOMIC_ACQUIRE) || bin_after(place->key.bin, last) ||
-		    !tell(ctx, &place->key, &place->bundle))
+		    !emit(ctx, &place->key, &place->bundle))
 			continue;
 		__atomic_store_n(&place->key.state, 0, __ATOMIC_RELEASE);
-		merged->told[odd]++;
+		merged->read_out[odd]++;
 	}
 }
 
-int merged__read(struct merged *merged, uint32_t last, merged_bundle tell, void *ctx)
+int merged__read(struct merged *merged, uint32_t last, merged_bundle emit, void *ctx)
 {
 	uint32_t half = bpf_map__max_entries(merged->bpf->maps.pool) / 2;
 
@@ -83,11 +83,11 @@ int merged__read(struct merged *merged, uint32_t last, merged_bundle tell, void 
 
 		if (status)
 			return status;
-		read_half(merged, odd, last, count, tell, ctx);
+		read_half(merged, odd, last, count, emit, ctx);
 		/* a half with more bundles by now goes on */
-		if (merged->told[odd] == count &&
+		if (merged->read_out[odd] == count &&
 		    __atomic_compare_exchange_n(given, &used, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			merged->told[odd] = 0;
+			merged->read_out[odd] = 0;
 	}
 	return 0;
 }

@@ -23,6 +23,6 @@ struct merged *merged__new(struct vapro_bpf *bpf, uint64_t now_ns);
 void merged__free(struct merged *merged);
 
 /* Hands over the bundles of bins up to last (low half of a number). 0 or -errno. */
-int merged__read(struct merged *merged, uint32_t last, merged_bundle tell, void *ctx);
+int merged__read(struct merged *merged, uint32_t last, merged_bundle emit, void *ctx);
 
 #endif

@@ -101,9 +101,9 @@ static struct known_process *process_of(struct resolver *resolver, uint32_t tgid
 	return NULL;
 }
 
-static void tell_hops(struct vapro_bpf *bpf, struct callsites *callsites)
+static void push_hops(struct vapro_bpf *bpf, struct callsites *callsites)
 {
-	if (callsites__tell_hops(callsites, bpf_map__fd(bpf->maps.hopped)))
+	if (callsites__push_hops(callsites, bpf_map__fd(bpf->maps.hopped)))
 		bpf->bss->hopping = 1;
 }
 
@@ -134,7 +134,7 @@ const char *resolver__hop(struct resolver *resolver, const char *site, bool up, 
 			__atomic_fetch_add(turn, *turn & 1 ? 2 : 1, __ATOMIC_RELEASE);
 	}
 	for (size_t i = 0; i < resolver->process_count; i++)
-		tell_hops(bpf, resolver->processes[i].callsites);
+		push_hops(bpf, resolver->processes[i].callsites);
 	__atomic_fetch_add(&bpf->data->states_epoch, 1, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < resolver->process_count; i++) {
 		turn = turn_of(bpf, resolver->processes[i].process->pid);
@@ -151,7 +151,7 @@ void resolver__resume_hops(struct resolver *resolver)
 	if (!image_cache__look_up(resolver->images))
 		return;
 	for (size_t i = 0; i < resolver->process_count; i++)
-		tell_hops(bpf, resolver->processes[i].callsites);
+		push_hops(bpf, resolver->processes[i].callsites);
 	__atomic_fetch_add(&bpf->data->states_epoch, 1, __ATOMIC_RELEASE);
 }
 
@@ -160,16 +160,16 @@ bool resolver__hop_trouble(struct resolver *resolver, char *text, size_t size)
 	return image_cache__hop_trouble(resolver->images, text, size);
 }
 
-static void tell_kernel(struct resolver *resolver, struct callsites *callsites, pid_t pid, enum process_mpi mpi)
+static void push_kernel(struct resolver *resolver, struct callsites *callsites, pid_t pid, enum process_mpi mpi)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
 
 	if (mpi)
-		labels__tell_handles(callsites, bpf_map__fd(bpf->maps.handles), pid, mpi == PROCESS_MPICH);
-	callsites__tell_transparent(callsites, bpf_map__fd(bpf->maps.transparent), bpf_map__fd(bpf->maps.hops),
+		labels__push_handles(callsites, bpf_map__fd(bpf->maps.handles), pid, mpi == PROCESS_MPICH);
+	callsites__push_transparent(callsites, bpf_map__fd(bpf->maps.transparent), bpf_map__fd(bpf->maps.hops),
 				    resolver->config->transparent, &bpf->bss->transparents);
-	callsites__tell_io(callsites, bpf_map__fd(bpf->maps.io_sites), pid);
-	tell_hops(bpf, callsites);
+	callsites__push_io(callsites, bpf_map__fd(bpf->maps.io_sites), pid);
+	push_hops(bpf, callsites);
 	bpf->data->states_epoch++;
 }
 
@@ -179,7 +179,7 @@ int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mp
 	int status = known ? callsites__remapped(known->callsites) : -ESRCH;
 
 	if (!status)
-		tell_kernel(resolver, known->callsites, pid, mpi);
+		push_kernel(resolver, known->callsites, pid, mpi);
 	return status;
 }
 
@@ -200,7 +200,7 @@ int resolver__add(struct resolver *resolver, struct process *process)
 	}
 	resolver->processes[resolver->process_count++] =
 	    (struct known_process){.process = process, .callsites = callsites};
-	tell_kernel(resolver, callsites, process->pid, process__mpi(process, NULL));
+	push_kernel(resolver, callsites, process->pid, process__mpi(process, NULL));
 	return 0;
 }
 

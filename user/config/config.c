@@ -89,7 +89,7 @@ const struct vapro_option vapro_options[] = {
     {"counters", VAPRO_OPT_COUNTERS, offsetof(struct vapro_config, counters), "auto", 0, 0,
      "what counts work; auto = hardware where it can at a fair cost, else none; test = clocks, to test with"},
     {"workload", VAPRO_OPT_EVENTS, offsetof(struct vapro_config, workload), "instructions", 0, 0,
-     "events that tell equal work: instructions and up to two more; 1/EVENT = of which more is better"},
+     "events that identify equal work: instructions and up to two more; 1/EVENT = of which more is better"},
     {"bands", VAPRO_OPT_EVENTS, offsetof(struct vapro_config, bands), "", 0, 0,
      "dynamic rules: work is equal only where a ratio lies between the same borders: "
      "cache-misses/instructions:0.01,0.1"},

@@ -354,7 +354,7 @@ int daemon__run(const struct daemon_options *options)
 	}
 	if (!status) {
 		collector__set_clock(daemon.collector, &daemon.clock);
-		daemon__tell_hello(&daemon);
+		daemon__emit_hello(&daemon);
 		begin(&daemon);
 		daemon__hear(&daemon);
 		watched = watch__scan(daemon.watch, daemon.begin_ns, err, sizeof(err));

@@ -85,7 +85,7 @@ void daemon__turn_stage(struct daemon *daemon);
 void daemon__hop(struct daemon *daemon);
 
 /* Emits the hello line: the daemon and what it has learnt of the machine. */
-void daemon__tell_hello(struct daemon *daemon);
+void daemon__emit_hello(struct daemon *daemon);
 
 /* Starts the query server (vapro diagnose); warns where that fails. */
 void daemon__hear(struct daemon *daemon);

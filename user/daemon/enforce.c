@@ -296,10 +296,10 @@ static void close_image(struct watch *watch, struct image_turns *turns, struct w
 		governor__prolong(governor, &turns->turns, now_ns, governed->account.credit_ns);
 	else
 		governor__close(governor, &turns->turns, now_ns, governed->account.credit_ns);
-	if (turns->told && turns->turns.level <= turns->told_level)
+	if (turns->reported && turns->turns.level <= turns->reported_level)
 		return;
-	turns->told = true;
-	turns->told_level = turns->turns.level;
+	turns->reported = true;
+	turns->reported_level = turns->turns.level;
 	watch__warn(
 	    watch, "governed", worst->pid,
 	    "%s, over the budget of %.2g %%: the probes of %u of %u functions of %s (most calls: %s) are closed for "
@@ -326,14 +326,14 @@ static void open_image(struct watch *watch, struct image_turns *turns, uint64_t 
 /* Ends an image's duty cycle once every process that maps it keeps the budget with a margin. */
 static void release_image(struct watch *watch, struct image_turns *turns, uint64_t now_ns)
 {
-	if (!turns->told || turns->image->closed || now_ns < turns->turns.opened_ns + 2 * GOVERNOR_STEP_NS)
+	if (!turns->reported || turns->image->closed || now_ns < turns->turns.opened_ns + 2 * GOVERNOR_STEP_NS)
 		return;
 	for (size_t i = 0; i < watch->count; i++)
 		if (watch->watched[i].image == turns->image &&
 		    watch->watched[i].governed.cost > watch->parts.governor.rate * GOVERNOR_GIVE_BACK)
 			return;
-	turns->told = false;
-	turns->told_level = 0;
+	turns->reported = false;
+	turns->reported_level = 0;
 	turns->turns = (struct governor_turns){.opened_ns = turns->turns.opened_ns};
 	watch__warn(watch, "released", 0,
 		    "the probes of %s stay open again: no process that maps it costs over %.2g %%", turns->image->path,

@@ -140,7 +140,7 @@ static void learnt_factors(const struct daemon *daemon, struct line_factor *line
 						factors[i].approx, factors[i].reason};
 }
 
-void daemon__tell_hello(struct daemon *daemon)
+void daemon__emit_hello(struct daemon *daemon)
 {
 	struct line_factor factors[OS_FACTORS];
 	struct line_pause pauses[KERNEL_PAUSES];
@@ -306,7 +306,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		watch__warn(daemon->watch, "no_finder", 0,
 			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);
 	/* execs of untracked processes matter only where a selected one may have MPI in its executable */
-	kernel_side__bpf(daemon->side)->data->tell_execs =
+	kernel_side__bpf(daemon->side)->data->report_execs =
 	    !daemon->finder || options->selection.glob_count || options->selection.ancestor;
 	if (kernel_side__watch_tasks(daemon->side, err, err_size))
 		return EXIT_REFUSED;

@@ -214,7 +214,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	fresh.flags = tracked.flags;
 	memset(&bpf->bss->counters[slot], 0, sizeof(bpf->bss->counters[slot]));
 	watch__begin_governing(watch, &fresh, now_ns);
-	fresh.told = collector__told(watch->parts.collector, fresh.slot);
+	fresh.delivered_before = collector__delivered(watch->parts.collector, fresh.slot);
 	fresh.io_calls = process__io_calls(fresh.pid);
 	fresh.io_asked = (double)fresh.io_calls >= process__age(process);
 	fresh.start_utc_ns = watch__start_utc(process);
@@ -252,7 +252,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		 : functions	   ? "it maps no MPI library: only its threads and the requested functions are seen"
 		 : watch->parts.io ? "it maps no MPI library: only its IO is seen"
 				   : "it maps no MPI library, and IO is off: nothing is seen";
-	watch__tell_process(watch, &fresh, LINE_ATTACHED, 0, reason);
+	watch__emit_process(watch, &fresh, LINE_ATTACHED, 0, reason);
 	if (by_itself && kernel_side__facts(watch->parts.side)->thread_filter == FACT_YES &&
 	    process__threads(fresh.pid, NULL, 0) > 1)
 		watch__warn(
@@ -260,12 +260,12 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		    "process %d: this kernel's links for one process see its main thread only; MPI calls of its "
 		    "other threads are not seen (--attach perf sees them)",
 		    fresh.pid);
-	watch__tell_row(watch, &fresh, 0);
+	watch__emit_row(watch, &fresh, 0);
 	return 0;
 forget:
 	resolver__remove(watch->parts.resolver, fresh.pid, (uint32_t)slot);
 refused:
-	watch__tell_process(watch, &fresh, LINE_REFUSED, 0, reason);
+	watch__emit_process(watch, &fresh, LINE_REFUSED, 0, reason);
 	if (reason != err)
 		snprintf(err, err_size, "process %d (%s) is not watched: %s", fresh.pid, fresh.identity.exe, reason);
 	if (fresh.pidfd >= 0)
@@ -298,8 +298,8 @@ static void say_goodbye(struct watch *watch, struct watched *watched, enum line_
 	uint64_t hits = watch__hits_of(watch, watched);
 
 	watched->ended_ns = now_ns;
-	watch__tell_row(watch, watched, now_ns);
-	watch__tell_process(watch, watched, state, hits, watched->image && !hits ? "mapped but never hit" : reason);
+	watch__emit_row(watch, watched, now_ns);
+	watch__emit_process(watch, watched, state, hits, watched->image && !hits ? "mapped but never hit" : reason);
 }
 
 static void detach(struct watch *watch, struct watched *watched, const char *reason, uint64_t now_ns)
@@ -344,7 +344,7 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 		}
 		watch__join_image(watch, watched, now_ns);
 		if (!status) {
-			watch__tell_process(watch, watched, LINE_ATTACHED, watch__hits_of(watch, watched),
+			watch__emit_process(watch, watched, LINE_ATTACHED, watch__hits_of(watch, watched),
 					    "its MPI came late");
 		}
 	}

@@ -31,9 +31,9 @@ static void say_pathless(struct watch *watch, struct watched *watched)
 /* Reports once each consequence of a process's having more states than its share. */
 static void say_bounded(struct watch *watch, struct watched *watched)
 {
-	uint32_t fresh = watch__counters(watch, watched)->bounded & ~watched->bounded_told;
+	uint32_t fresh = watch__counters(watch, watched)->bounded & ~watched->bounded_reported;
 
-	watched->bounded_told |= fresh;
+	watched->bounded_reported |= fresh;
 	if (fresh & KERNEL_BOUNDED_STATES)
 		watch__warn(watch, "states_bounded", watched->pid,
 			    "process %d (%s) has more states than its share of the kernel's tables: fragments of "
@@ -57,11 +57,11 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 	char rank[32] = "", where[384] = "runs";
 	bool closed = kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot].turn & 1;
 
-	if (watched->silence_told || !watched->image || closed ||
+	if (watched->silence_reported || !watched->image || closed ||
 	    (watched->looked_ns && now_ns < watched->looked_ns + SILENT_NS))
 		return;
 	if (counters->enter + counters->left + counters->syscalls) {
-		watched->silence_told = true;
+		watched->silence_reported = true;
 		return;
 	}
 	if (process__doing(watched->pid, &activity))
@@ -71,7 +71,7 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 		watched->looked_cpu_s = activity.cpu_s;
 		return;
 	}
-	watched->silence_told = true;
+	watched->silence_reported = true;
 	if (watched->identity.rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %d, ", watched->identity.rank);
 	if (activity.state != 'R')
@@ -172,7 +172,7 @@ static int emit_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	struct stream_event event = {.type = STREAM_FACTS};
 	uint64_t from = begin_ns > watched->attached_ns ? begin_ns : watched->attached_ns;
 	uint64_t to = watched->ended_ns && watched->ended_ns < end_ns ? watched->ended_ns : end_ns;
-	uint64_t delivered = collector__told(watch->parts.collector, watched->slot) - watched->told;
+	uint64_t delivered = collector__delivered(watch->parts.collector, watched->slot) - watched->delivered_before;
 
 	if (governed->gap_ns)
 		watch__count_gap(watched, to, true);
@@ -206,7 +206,7 @@ static int emit_facts(struct watch *watch, struct watched *watched, uint64_t beg
 	return stream__put(watch->parts.sink, &event);
 }
 
-int watch__tell_place(struct watch *watch, const struct watched *watched, pid_t tid)
+int watch__emit_place(struct watch *watch, const struct watched *watched, pid_t tid)
 {
 	int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)tid, 0);
 	struct stream_event event = {.type = STREAM_PLACE};
@@ -289,9 +289,9 @@ int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
 		size_t count = watched->ended_ns ? 0 : process__threads(watched->pid, tids, 256);
 
 		for (size_t j = 0; j < count && j < 256 && !status; j++) {
-			status = collector__tell_open(watch->parts.collector, tids[j], end_ns);
+			status = collector__emit_open(watch->parts.collector, tids[j], end_ns);
 			if (!status)
-				status = watch__tell_place(watch, watched, tids[j]);
+				status = watch__emit_place(watch, watched, tids[j]);
 		}
 		if (!status)
 			status = emit_facts(watch, watched, begin_ns, end_ns);

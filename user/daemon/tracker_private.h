@@ -38,8 +38,8 @@ struct image_turns {
 	uint64_t counted_ns; /* begin of the count of calls, for the shares of functions */
 	struct governor_turns turns;
 	uint64_t closed_ns; /* when links were closed last */
-	bool told;
-	unsigned told_level;
+	bool reported;
+	unsigned reported_level;
 };
 
 struct watched {
@@ -55,19 +55,19 @@ struct watched {
 	uint64_t start_utc_ns;
 	struct kernel_counters window; /* counters at the last window's end */
 	struct governed governed;
-	uint64_t told;	      /* vertex fragments of this slot before it was assigned */
-	uint64_t unaccounted; /* fragments reported as unaccounted so far */
+	uint64_t delivered_before; /* vertex fragments of this slot before it was assigned */
+	uint64_t unaccounted;	   /* fragments reported as unaccounted so far */
 	uint64_t io_calls, io_ns;
 	uint64_t looked_ns; /* time of the first check for calls, and CPU time by then */
 	double looked_cpu_s;
-	uint64_t remapped_ns;  /* time of mappings made since it was read; 0: none */
-	bool io_asked;	       /* it did IO before its attachment: traced at once, not after a second */
-	bool threaded;	       /* its thread functions were attached once it had threads */
-	bool gone;	       /* its end was seen */
-	bool pathless;	       /* it keeps no frame pointers, as was reported */
-	pid_t tracer;	       /* tracer that was reported; 0: none */
-	uint32_t bounded_told; /* KERNEL_BOUNDED_* that were reported */
-	bool silence_told;     /* its silence was reported, or a call was seen */
+	uint64_t remapped_ns;	   /* time of mappings made since it was read; 0: none */
+	bool io_asked;		   /* it did IO before its attachment: traced at once, not after a second */
+	bool threaded;		   /* its thread functions were attached once it had threads */
+	bool gone;		   /* its end was seen */
+	bool pathless;		   /* it keeps no frame pointers, as was reported */
+	pid_t tracer;		   /* tracer that was reported; 0: none */
+	uint32_t bounded_reported; /* KERNEL_BOUNDED_* that were reported */
+	bool silence_reported;	   /* its silence was reported, or a call was seen */
 };
 
 struct heard {
@@ -229,13 +229,13 @@ void watch__count_gap(struct watched *watched, uint64_t now_ns, bool goes_on);
 uint64_t watch__spent(const struct watch *watch, struct watched *watched);
 
 /* Emits a `process` line. */
-void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
+void watch__emit_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
 			 uint64_t hits, const char *reason);
 
 /* Emits where a thread that has a row runs; an ended one stays where it was last. Returns the sink's status. */
-int watch__tell_place(struct watch *watch, const struct watched *watched, pid_t tid);
+int watch__emit_place(struct watch *watch, const struct watched *watched, pid_t tid);
 
 /* Announces the main thread as a row, from its attachment to to_ns (0: it goes on). */
-void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_t to_ns);
+void watch__emit_row(struct watch *watch, const struct watched *watched, uint64_t to_ns);
 
 #endif

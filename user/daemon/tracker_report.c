@@ -45,7 +45,7 @@ uint64_t watch__start_utc(const struct process *process)
 	return (began + tick_ns / 2) / tick_ns * tick_ns; /* the kernel gives the start to the tick only */
 }
 
-void watch__tell_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
+void watch__emit_process(struct watch *watch, const struct watched *watched, enum line_process_state state,
 			 uint64_t hits, const char *reason)
 {
 	const struct process *process = &watched->identity;
@@ -90,7 +90,7 @@ void watch__tell_process(struct watch *watch, const struct watched *watched, enu
 	emit_line(watch, lines__process(&line));
 }
 
-void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_t to_ns)
+void watch__emit_row(struct watch *watch, const struct watched *watched, uint64_t to_ns)
 {
 	int64_t thread = resolver__thread(watch->parts.resolver, (uint32_t)watched->pid, (uint32_t)watched->pid);
 	struct stream_event event = {.type = STREAM_SEEN};
@@ -100,5 +100,5 @@ void watch__tell_row(struct watch *watch, const struct watched *watched, uint64_
 	event.seen = (struct stream_seen){.thread = (uint32_t)thread, .from_ns = watched->attached_ns, .to_ns = to_ns};
 	stream__put(watch->parts.sink, &event);
 	if (!to_ns)
-		watch__tell_place(watch, watched, watched->pid);
+		watch__emit_place(watch, watched, watched->pid);
 }

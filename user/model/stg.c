@@ -332,17 +332,13 @@ int stg__thread_seen(struct stg *stg, uint32_t id, uint64_t from_ns, uint64_t to
 	return 0;
 }
 
-/* When the process of a thread ended, as its main thread says; 0: it has not, or that is not known. */
+/* Returns when the process of a thread ended, as its main thread shows; 0: still running, or unknown. */
 static uint64_t process_end(const struct stg *stg, const struct stg_thread *thread)
 {
-	for (uint32_t i = 0; thread->about.pid && i < stg->thread_count; i++) {
-		const struct stg_thread *leader = &stg->threads[i];
+	const struct vapro_thread *about = &thread->about;
+	const struct stg_thread *leader = about->pid ? stg__task(stg, about->host, about->pid, about->pid) : NULL;
 
-		if (leader->job == thread->job && leader->about.pid == thread->about.pid &&
-		    leader->about.tid == leader->about.pid && !strcmp(leader->about.host, thread->about.host))
-			return leader->to_ns;
-	}
-	return 0;
+	return leader && leader->job == thread->job ? leader->to_ns : 0;
 }
 
 int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
@@ -364,7 +360,8 @@ int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
 		thread->to_ns = 0;
 		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
 	}
-	if (!thread->from_ns && process_end(stg, thread) > start_ns) /* its bundles were drained after that */
+	/* bundles are drained after the end of their process, the first of a thread, too */
+	if (!thread->from_ns && process_end(stg, thread) > start_ns)
 		thread->to_ns = process_end(stg, thread);
 	if (!thread->from_ns || (!thread->watched && thread->from_ns > start_ns))
 		thread->from_ns = start_ns;

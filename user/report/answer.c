@@ -10,7 +10,7 @@
 #include "report/regions.h"
 #include "report/summary_parts.h"
 
-#define REGIONS_TOLD 64 /* jobs times classes */
+#define REGIONS_PRINTED 64 /* jobs times classes */
 
 /* Appends to text; the end is cut where it does not fit. */
 __attribute__((format(printf, 3, 4))) static void say(char *text, size_t size, const char *format, ...)
@@ -171,7 +171,7 @@ int answer__json(const struct answer *answer, json_put put, void *arg)
 	return ret;
 }
 
-static int tell_job(const struct job_result *job, const struct question *question, FILE *out, unsigned width)
+static int print_job(const struct job_result *job, const struct question *question, FILE *out, unsigned width)
 {
 	struct regions regions = {0};
 	char text[1024] = "";
@@ -191,7 +191,7 @@ static int tell_job(const struct job_result *job, const struct question *questio
 		    (unsigned long long)job->fragments, 100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));
 		regions__wrap(out, "job ", regions__defuse(text), 4, width);
-		regions__print(&regions, out, question->start_ns, width, REGIONS_TOLD);
+		regions__print(&regions, out, question->start_ns, width, REGIONS_PRINTED);
 	}
 	regions__free(&regions);
 	return ret;
@@ -207,7 +207,7 @@ int answer__text(const struct answer *answer, const struct question *question, F
 		width = 40;
 	for (uint32_t i = 0; !ret && i < answer->job_count; i++) {
 		if (answer->jobs[i].selection_count)
-			ret = tell_job(&answer->jobs[i], question, out, width);
+			ret = print_job(&answer->jobs[i], question, out, width);
 	}
 	return ret;
 }

@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "report/regions.h"
 
-#define TOLD 5 /* findings printed of a kind */
+#define PRINTED_MAX 5 /* findings printed of a kind */
 #define INDENT 12
 
 /*
@@ -102,7 +102,7 @@ static void write_imbalance(const struct aside *aside, char *text, size_t size)
 		 aside->certain ? "slower there" : "more work or less speed: both look the same without counters");
 }
 
-static void tell(const struct aside *aside, const char *head, FILE *out, unsigned width)
+static void print(const struct aside *aside, const char *head, FILE *out, unsigned width)
 {
 	char text[1024], took[40], rank[40] = "";
 
@@ -124,7 +124,7 @@ void asides__print(struct asides *asides, FILE *out, unsigned width)
 {
 	static const char *const heads[ASIDE_KINDS] = {
 	    [ASIDE_RARE] = "rare", [ASIDE_DRIFT] = "drift", [ASIDE_IMBALANCE] = "imbalance"};
-	size_t told[ASIDE_KINDS] = {0}, all[ASIDE_KINDS] = {0};
+	size_t printed[ASIDE_KINDS] = {0}, all[ASIDE_KINDS] = {0};
 
 	if (!asides->count)
 		return;
@@ -135,10 +135,10 @@ void asides__print(struct asides *asides, FILE *out, unsigned width)
 	for (size_t i = 0; i < asides->count; i++) {
 		enum aside_kind kind = asides->items[i].kind;
 
-		if (told[kind] < TOLD)
-			tell(&asides->items[i], told[kind] ? "" : heads[kind], out, width);
-		if (++told[kind] == all[kind] && all[kind] > TOLD)
-			fprintf(out, "%*sand %zu more\n", INDENT, "", all[kind] - TOLD);
+		if (printed[kind] < PRINTED_MAX)
+			print(&asides->items[i], printed[kind] ? "" : heads[kind], out, width);
+		if (++printed[kind] == all[kind] && all[kind] > PRINTED_MAX)
+			fprintf(out, "%*sand %zu more\n", INDENT, "", all[kind] - PRINTED_MAX);
 	}
 }
 

@@ -13,12 +13,12 @@
 #include "report/summary.h"
 
 /* A reported variance counts once however often it changes, and is an alarm if its last revision is one. */
-struct told {
+struct reported {
 	uint64_t id;
 	bool alarm;
 };
 
-#define TOLD_MAX 4096 /* a variance hardly changes after half as many others */
+#define REPORTED_MAX 4096 /* a variance hardly changes after half as many others */
 
 struct pipeline {
 	struct stream_sink sink; /* first */
@@ -29,12 +29,12 @@ struct pipeline {
 	char *host;
 	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
 	size_t thread_count, thread_capacity;
-	struct told *told; /* one per variance, the latest TOLD_MAX at most */
-	size_t told_count, told_capacity;
+	struct reported *reported; /* one per variance, the latest REPORTED_MAX at most */
+	size_t reported_count, reported_capacity;
 	uint64_t older, older_alarms; /* counts of earlier variances and alarms */
 	struct line_totals totals;
 	uint64_t end_ns, memory_cap;
-	bool shed_told; /* the summary has it: the first time is enough */
+	bool shed_reported; /* the summary has it: the first time is enough */
 	struct rules rules;
 	struct bands *bands; /* NULL where no rule splits states */
 };
@@ -132,32 +132,34 @@ static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
 }
 
 /* Moves the older half to the final counts. */
-static void settle_told(struct pipeline *pipeline)
+static void settle_reported(struct pipeline *pipeline)
 {
-	for (size_t i = 0; i < TOLD_MAX / 2; i++)
-		pipeline->older_alarms += pipeline->told[i].alarm;
-	pipeline->older += TOLD_MAX / 2;
-	pipeline->told_count -= TOLD_MAX / 2;
-	memmove(pipeline->told, pipeline->told + TOLD_MAX / 2, pipeline->told_count * sizeof(*pipeline->told));
+	for (size_t i = 0; i < REPORTED_MAX / 2; i++)
+		pipeline->older_alarms += pipeline->reported[i].alarm;
+	pipeline->older += REPORTED_MAX / 2;
+	pipeline->reported_count -= REPORTED_MAX / 2;
+	memmove(pipeline->reported, pipeline->reported + REPORTED_MAX / 2,
+		pipeline->reported_count * sizeof(*pipeline->reported));
 }
 
-static int tell_variance(struct pipeline *pipeline, const struct result_variance *variance)
+static int emit_variance(struct pipeline *pipeline, const struct result_variance *variance)
 {
-	struct told *told;
+	struct reported *reported;
 
 	/* latest first: an open region is a recent one */
-	for (size_t i = pipeline->told_count; i-- > 0;) {
-		told = &pipeline->told[i];
-		if (told->id == variance->id) {
-			told->alarm = variance->alarm;
+	for (size_t i = pipeline->reported_count; i-- > 0;) {
+		reported = &pipeline->reported[i];
+		if (reported->id == variance->id) {
+			reported->alarm = variance->alarm;
 			return 0;
 		}
 	}
-	if (pipeline->told_count == TOLD_MAX)
-		settle_told(pipeline);
-	if (grow(&pipeline->told, &pipeline->told_capacity, pipeline->told_count + 1, sizeof(*told)))
+	if (pipeline->reported_count == REPORTED_MAX)
+		settle_reported(pipeline);
+	if (grow(&pipeline->reported, &pipeline->reported_capacity, pipeline->reported_count + 1, sizeof(*reported)))
 		return -ENOMEM;
-	pipeline->told[pipeline->told_count++] = (struct told){.id = variance->id, .alarm = variance->alarm};
+	pipeline->reported[pipeline->reported_count++] =
+	    (struct reported){.id = variance->id, .alarm = variance->alarm};
 	return 0;
 }
 
@@ -171,7 +173,7 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		totals->lost[i] += result->lost[i];
 	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
-		ret = tell_variance(pipeline, &result->variances[i]);
+		ret = emit_variance(pipeline, &result->variances[i]);
 	return ret;
 }
 
@@ -205,7 +207,7 @@ static void say_shed(const struct vapro_shed *shed, uint64_t cap, char *text, si
 }
 
 /* Reports data dropped for the memory cap, once a window. Captures lack it: their replay drops data by itself. */
-static int tell_shed(struct pipeline *pipeline)
+static int report_shed(struct pipeline *pipeline)
 {
 	struct line_warning warning = {.utc_ns = pipeline->end_ns, .host = pipeline->host, .code = "memory_shed"};
 	struct vapro_shed shed;
@@ -221,9 +223,9 @@ static int tell_shed(struct pipeline *pipeline)
 		return -ENOMEM;
 	put_line(pipeline, line);
 	free(line);
-	if (!pipeline->summary || pipeline->shed_told)
+	if (!pipeline->summary || pipeline->shed_reported)
 		return 0;
-	pipeline->shed_told = true;
+	pipeline->shed_reported = true;
 	return summary__add_trouble(pipeline->summary, text);
 }
 
@@ -261,16 +263,16 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 			ret = summary__add(pipeline->summary, &results[i], window->daemon_cpu_pct);
 	}
 	if (!ret)
-		ret = tell_shed(pipeline);
+		ret = report_shed(pipeline);
 	if (pipeline->lines)
 		line_sink__flush(pipeline->lines);
 	return ret;
 }
 
 /* Reports a stage. A replay also stops requesting what the live run could not count. */
-static int tell_stage(struct pipeline *pipeline, const struct stream_stage *stage)
+static int emit_stage(struct pipeline *pipeline, const struct stream_stage *stage)
 {
-	struct line_stage told = {
+	struct line_stage reported = {
 	    .utc_ns = utc(pipeline, stage->end_ns),
 	    .host = pipeline->host,
 	    .stage = stage->stage,
@@ -281,7 +283,7 @@ static int tell_stage(struct pipeline *pipeline, const struct stream_stage *stag
 	    .refused = stage->refused,
 	    .uncounted_ns = stage->refused ? 0 : stage->end_ns - stage->begin_ns,
 	};
-	char *line = lines__stage(&told);
+	char *line = lines__stage(&reported);
 	int ret = line ? put_line(pipeline, line) : -ENOMEM;
 
 	free(line);
@@ -327,7 +329,7 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 	case STREAM_PLACE:
 		return counted(pipeline, analysis__place(pipeline->analysis, &event->place));
 	case STREAM_STAGE:
-		return tell_stage(pipeline, &event->stage);
+		return emit_stage(pipeline, &event->stage);
 	case STREAM_HOP:
 		return add_hop(pipeline, &event->hop);
 	case STREAM_WINDOW:
@@ -349,7 +351,7 @@ static int pipeline__close(struct stream_sink *sink)
 		free((char *)pipeline->threads[i].host);
 	}
 	free(pipeline->threads);
-	free(pipeline->told);
+	free(pipeline->reported);
 	free(pipeline->host);
 	analysis__free(pipeline->analysis);
 	bands__free(pipeline->bands);
@@ -400,10 +402,10 @@ void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals
 	const struct pipeline *pipeline = pipeline_of(sink);
 
 	*totals = pipeline->totals;
-	totals->variances = pipeline->older + pipeline->told_count;
+	totals->variances = pipeline->older + pipeline->reported_count;
 	totals->alarms = pipeline->older_alarms;
-	for (size_t i = 0; i < pipeline->told_count; i++)
-		totals->alarms += pipeline->told[i].alarm;
+	for (size_t i = 0; i < pipeline->reported_count; i++)
+		totals->alarms += pipeline->reported[i].alarm;
 	if (pipeline->lines)
 		totals->lost_lines = line_sink__lost(pipeline->lines);
 }

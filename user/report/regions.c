@@ -24,7 +24,7 @@ static const char *const meaning[][2] = {
     {"frequency", "its CPU ran below its highest frequency"},
     {"irq", "interrupts ran on its CPU"},
     {"kernel", "inside the kernel"},
-    {"on_cpu", "slower while it ran; counters would tell more"},
+    {"on_cpu", "slower while it ran; counters would print more"},
     {"retiring", "more instructions than usual"},
     {"frontend", "the CPU waited for instructions"},
     {"bad_speculation", "the CPU mispredicted branches"},
@@ -32,7 +32,7 @@ static const char *const meaning[][2] = {
     {"frontend_latency", "instructions came late"},
     {"frontend_bandwidth", "instructions came too few at a time"},
     {"mispredicts", "branches went another way than predicted"},
-    {"clears", "the pipeline was emptied and began anew"},
+    {"clears", "the pipeline was emptied and started again"},
     {"memory", "waited for data"},
     {"core", "waited for execution units"},
     {"l1", "data came from the L1 cache"},
@@ -161,8 +161,8 @@ void regions__wrap(FILE *out, const char *head, const char *text, unsigned inden
 	putc('\n', out);
 }
 
-__attribute__((format(printf, 4, 5))) static void tell(FILE *out, const char *head, unsigned width, const char *format,
-						       ...)
+__attribute__((format(printf, 4, 5))) static void print(FILE *out, const char *head, unsigned width, const char *format,
+							...)
 {
 	char text[2048];
 	va_list arguments;
@@ -184,7 +184,7 @@ static void clock_text(uint64_t utc_ns, bool with_day, char *buf, size_t size)
 	snprintf(buf + used, size - used, ".%llu", (unsigned long long)(utc_ns / 100000000 % 10));
 }
 
-static void tell_when(const struct region *region, FILE *out, uint64_t start_ns, unsigned width)
+static void print_when(const struct region *region, FILE *out, uint64_t start_ns, unsigned width)
 {
 	char begin[40], end[40], from[40], to[40];
 	double lead = region->begin_ns > start_ns ? (double)(region->begin_ns - start_ns) / 1e9 : 0;
@@ -194,11 +194,11 @@ static void tell_when(const struct region *region, FILE *out, uint64_t start_ns,
 		   sizeof(end));
 	regions__duration(lead, from, sizeof(from));
 	regions__duration((double)(region->end_ns - region->begin_ns) / 1e9, to, sizeof(to));
-	tell(out, "    when", width, "%s to %s UTC: %s after the start, for %s%s", begin, end, from, to,
-	     region->ended ? "" : ", and not over when last seen");
+	print(out, "    when", width, "%s to %s UTC: %s after the start, for %s%s", begin, end, from, to,
+	      region->ended ? "" : ", and not over when last seen");
 }
 
-static void tell_why(const struct region *region, FILE *out, unsigned width)
+static void print_why(const struct region *region, FILE *out, unsigned width)
 {
 	const char *head = "    why";
 
@@ -208,21 +208,21 @@ static void tell_why(const struct region *region, FILE *out, unsigned width)
 
 		if (!cause->major)
 			continue;
-		tell(out, head, width, "%s%.0f %% %s%s%s", cause->part ? "of it " : "", 100 * cause->share, cause->name,
-		     means ? ": " : "", means ? means : "");
+		print(out, head, width, "%s%.0f %% %s%s%s", cause->part ? "of it " : "", 100 * cause->share,
+		      cause->name, means ? ": " : "", means ? means : "");
 		head = "";
 	}
 	if (!*head)
 		return;
 	/* no cause stands out: print the largest, or that there is no diagnosis yet */
 	if (region->cause_count)
-		tell(out, head, width, "no single cause; most: %s, %.0f %%", region->causes[0].name,
-		     100 * region->causes[0].share);
+		print(out, head, width, "no single cause; most: %s, %.0f %%", region->causes[0].name,
+		      100 * region->causes[0].share);
 	else if (!region->effect_of)
-		tell(out, head, width, "unknown: too few fragments for a diagnosis");
+		print(out, head, width, "unknown: too few fragments for a diagnosis");
 }
 
-static void tell_who(const struct region *region, FILE *out, unsigned width)
+static void print_who(const struct region *region, FILE *out, unsigned width)
 {
 	const char *head = "    who";
 
@@ -232,15 +232,15 @@ static void tell_who(const struct region *region, FILE *out, unsigned width)
 
 		regions__duration(who->seconds, taken, sizeof(taken));
 		if (who->pid)
-			tell(out, head, width, "%s (pid %u%s%s) took %s", who->comm, who->pid,
-			     who->relation ? ", " : "", interferers__says(who->relation), taken);
+			print(out, head, width, "%s (pid %u%s%s) took %s", who->comm, who->pid,
+			      who->relation ? ", " : "", interferers__says(who->relation), taken);
 		else
-			tell(out, head, width, "%s took %s", who->comm, taken);
+			print(out, head, width, "%s took %s", who->comm, taken);
 		head = "";
 	}
 }
 
-static void tell_effects(const struct regions *regions, const struct region *cause, FILE *out, unsigned width)
+static void print_effects(const struct regions *regions, const struct region *cause, FILE *out, unsigned width)
 {
 	const char *head = "    effect";
 
@@ -251,14 +251,14 @@ static void tell_effects(const struct regions *regions, const struct region *cau
 		if (effect->effect_of != cause->id || strcmp(effect->job, cause->job))
 			continue;
 		regions__duration(effect->lost_seconds, lost, sizeof(lost));
-		tell(out, head, width, "%s waited %s for it (%s)", effect->who ? effect->who : "?", lost,
-		     effect->class ? effect->class : "");
+		print(out, head, width, "%s waited %s for it (%s)", effect->who ? effect->who : "?", lost,
+		      effect->class ? effect->class : "");
 		head = "";
 	}
 }
 
-static void tell_region(const struct regions *regions, const struct region *region, size_t number, FILE *out,
-			uint64_t start_ns, unsigned width)
+static void print_region(const struct regions *regions, const struct region *region, size_t number, FILE *out,
+			 uint64_t start_ns, unsigned width)
 {
 	char lost[40], waited[40], caused[80] = "", head[40], text[2048];
 
@@ -276,18 +276,18 @@ static void tell_region(const struct regions *regions, const struct region *regi
 		 : region->place   ? " [by its place, not certain]"
 				   : " [unconfirmed]");
 	regions__wrap(out, head, text, 4, width);
-	tell_when(region, out, start_ns, width);
+	print_when(region, out, start_ns, width);
 	if (region->site)
-		tell(out, "    where", width, "%s", region->site);
+		print(out, "    where", width, "%s", region->site);
 	if (region->verdict)
-		tell(out, "    verdict", width, "%s", region->verdict);
-	tell_why(region, out, width);
-	tell_who(region, out, width);
+		print(out, "    verdict", width, "%s", region->verdict);
+	print_why(region, out, width);
+	print_who(region, out, width);
 	if (region->evidence && !region->confirmed)
-		tell(out, "    doubt", width, "%s", region->evidence);
+		print(out, "    doubt", width, "%s", region->evidence);
 	if (region->advice)
-		tell(out, "    advice", width, "%s", region->advice);
-	tell_effects(regions, region, out, width);
+		print(out, "    advice", width, "%s", region->advice);
+	print_effects(regions, region, out, width);
 }
 
 bool region__sure(const struct region *region)
@@ -332,7 +332,7 @@ void regions__print(struct regions *regions, FILE *out, uint64_t start_ns, unsig
 		if (has_cause(regions, region))
 			continue;
 		if (number < most) {
-			tell_region(regions, region, ++number, out, start_ns, width);
+			print_region(regions, region, ++number, out, start_ns, width);
 			continue;
 		}
 		left++;

@@ -135,7 +135,7 @@ static void ask_image(struct stg_lines *lines, size_t first, FILE *complaints)
 		offsets[count++] = lines->places[i].offset;
 	}
 	if (count && !strcmp(asked->build_id, "0"))
-		snprintf(err, sizeof(err), "it had no build-id: whether the file is the same cannot be told");
+		snprintf(err, sizeof(err), "it had no build-id: whether the file is the same is unknown");
 	else if (count)
 		source = source__ask(asked->path, asked->build_id, offsets, count, err, sizeof(err));
 	if (!source)
@@ -161,7 +161,7 @@ void stg_lines__ask(struct stg_lines *lines, FILE *complaints)
 		if (lines->places[i].path)
 			ask_image(lines, i, complaints);
 		else if (!pathless)
-			pathless = fputs("vapro stg: the capture does not tell where some images lie: their lines of "
+			pathless = fputs("vapro stg: the capture does not say where some images lie: their lines of "
 					 "source are not known\n",
 					 complaints) >= 0;
 	}

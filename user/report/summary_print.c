@@ -6,8 +6,8 @@
 #include "report/summary.h"
 #include "report/summary_parts.h"
 
-#define REGIONS_TOLD 10
-#define GAPS_TOLD 8
+#define REGIONS_PRINTED 10
+#define GAPS_PRINTED 8
 #define INDENT 12
 
 const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS] = {
@@ -59,13 +59,13 @@ static void print_gaps(const struct job_summary *job, FILE *out, unsigned width)
 	qsort(sorted, job->gap_count, sizeof(*sorted), compare_gaps);
 	if (job->gap_count)
 		fprintf(out, "  not judged, share of the ranks' time:\n");
-	for (size_t i = 0; i < job->gap_count && i < GAPS_TOLD; i++) {
+	for (size_t i = 0; i < job->gap_count && i < GAPS_PRINTED; i++) {
 		snprintf(head, sizeof(head), "    %5.1f %%", 100 * sorted[i].rank_seconds / job->rank_seconds);
 		snprintf(text, sizeof(text), "%s: %s", sorted[i].state, summary_reason_text[sorted[i].reason]);
 		regions__wrap(out, head, text, INDENT, width);
 	}
-	if (job->gap_count > GAPS_TOLD)
-		fprintf(out, "            and %zu more\n", job->gap_count - GAPS_TOLD);
+	if (job->gap_count > GAPS_PRINTED)
+		fprintf(out, "            and %zu more\n", job->gap_count - GAPS_PRINTED);
 	free(sorted);
 }
 
@@ -99,9 +99,9 @@ static void print_job(const struct job_summary *job, FILE *out, unsigned width)
 	}
 	fprintf(out, "\n  speed       ");
 	/* the speed of a hardly judged class would mislead: waiting shows as effects */
-	for (int i = 0, told = 0; i < VAPRO_CLASSES; i++) {
+	for (int i = 0, printed = 0; i < VAPRO_CLASSES; i++) {
 		if (job->performed_weight[i] > 0 && job->covered[i] >= 0.01 * job->rank_seconds)
-			fprintf(out, "%s%s %.1f %%", told++ ? ", " : "", vapro_class_name[i],
+			fprintf(out, "%s%s %.1f %%", printed++ ? ", " : "", vapro_class_name[i],
 				100 * job->performed[i] / job->performed_weight[i]);
 	}
 	fprintf(out, " of what it has shown it can\n");
@@ -157,7 +157,7 @@ static void print_verdict(struct summary *summary, FILE *out, unsigned width)
 	if (unsure_count)
 		fprintf(out, "%zu more unconfirmed: %s, perhaps slow, perhaps other work\n", unsure_count,
 			regions__duration(unsure, lost, sizeof(lost)));
-	regions__print(&summary->regions, out, start_ns, width, REGIONS_TOLD);
+	regions__print(&summary->regions, out, start_ns, width, REGIONS_PRINTED);
 }
 
 void summary__print(struct summary *summary, FILE *out, unsigned width)

@@ -59,7 +59,7 @@ static bool add_classes(cJSON *object, const struct result_variance *variance)
 }
 
 /* Returns how many call-sites of a variance are listed. */
-static uint32_t told_sites(const struct result_variance *variance)
+static uint32_t emitted_sites(const struct result_variance *variance)
 {
 	uint32_t most = variance->alarm ? UINT32_MAX : SITES_NO_ALARM, count = 0;
 
@@ -72,7 +72,7 @@ static uint32_t told_sites(const struct result_variance *variance)
 static bool add_sites(cJSON *object, const struct result_variance *variance)
 {
 	cJSON *list = cJSON_AddArrayToObject(object, "call_sites");
-	uint32_t count = told_sites(variance);
+	uint32_t count = emitted_sites(variance);
 	bool ok = list;
 
 	for (uint32_t i = 0; ok && i < count; i++) {
@@ -129,7 +129,7 @@ static bool add_threads(cJSON *object, const struct result_variance *variance)
 /* Adds an exemplar's state: mostly one of the listed call-sites, which is not spelt out again. */
 static bool add_exemplar_state(cJSON *item, const struct result_variance *variance, const struct vapro_state *state)
 {
-	uint32_t count = told_sites(variance), site = 0;
+	uint32_t count = emitted_sites(variance), site = 0;
 
 	while (site < count && variance->sites[site].state != state)
 		site++;

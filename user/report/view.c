@@ -10,7 +10,7 @@
 #include "report/view_model.h"
 
 #define ROWS 48
-#define REGIONS_TOLD 20
+#define REGIONS_PRINTED 20
 
 bool view__parse_color(const char *text, enum view_color *color)
 {
@@ -69,7 +69,7 @@ static int draw(struct view_model *model, const struct view_options *options, FI
 	if (!model->regions.count)
 		fprintf(out, "no variance found\n");
 	else
-		regions__print(&model->regions, out, model->start_ns, width, REGIONS_TOLD);
+		regions__print(&model->regions, out, model->start_ns, width, REGIONS_PRINTED);
 	asides__print(&model->asides, out, width);
 	return fflush(out) ? -errno : 0;
 }

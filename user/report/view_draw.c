@@ -52,37 +52,37 @@ int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint
 {
 	size_t bins = (size_t)(map->end - map->first);
 	float *values = malloc(bins * sizeof(*values));
-	uint32_t *told = malloc(bins * sizeof(*told)); /* revision + 1, 0 = not yet */
+	uint32_t *drawn = malloc(bins * sizeof(*drawn)); /* revision + 1, 0 = not yet */
 
 	for (size_t i = 0; i < columns; i++)
 		cells[i] = NAN;
-	if (!values || !told) {
+	if (!values || !drawn) {
 		free(values);
-		free(told);
+		free(drawn);
 		return -ENOMEM;
 	}
 	for (; row < row_end; row++) {
-		memset(told, 0, bins * sizeof(*told));
+		memset(drawn, 0, bins * sizeof(*drawn));
 		for (size_t p = 0; p < map->rows[row].piece_count; p++) {
 			const struct view_piece *piece = &map->rows[row].pieces[p];
 			size_t at = (size_t)(piece->bin - map->first);
 
 			for (uint32_t i = 0; i < piece->count; i++) {
-				if (told[at + i] > piece->revision + 1)
+				if (drawn[at + i] > piece->revision + 1)
 					continue;
-				told[at + i] = piece->revision + 1;
+				drawn[at + i] = piece->revision + 1;
 				values[at + i] = piece->values[i];
 			}
 		}
 		for (size_t i = 0; i < bins; i++) {
 			double *cell = &cells[i / step];
 
-			if (told[i] && !isnan(values[i]) && !(*cell <= values[i]))
+			if (drawn[i] && !isnan(values[i]) && !(*cell <= values[i]))
 				*cell = values[i];
 		}
 	}
 	free(values);
-	free(told);
+	free(drawn);
 	return 0;
 }
 

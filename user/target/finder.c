@@ -130,7 +130,7 @@ static const struct perf_event_header *record_at(struct finder *finder, const st
 static size_t drain_ring(struct finder *finder, struct ring *ring, finder_mapped mapped, void *ctx, uint64_t *lost)
 {
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), at = ring->page->data_tail;
-	size_t told = 0;
+	size_t reported = 0;
 
 	while (at < head) {
 		const struct perf_event_header *header = record_at(finder, ring, at);
@@ -146,24 +146,24 @@ static size_t drain_ring(struct finder *finder, struct ring *ring, finder_mapped
 			const struct mapped_record *record = (const void *)header;
 
 			mapped(ctx, (pid_t)record->pid, record->path);
-			told++;
+			reported++;
 		}
 		at += header->size;
 	}
 	__atomic_store_n(&ring->page->data_tail, at, __ATOMIC_RELEASE);
-	return told;
+	return reported;
 }
 
 size_t finder__drain(struct finder *finder, finder_mapped mapped, void *ctx, uint64_t *lost)
 {
 	uint64_t missed = 0;
-	size_t told = 0;
+	size_t reported = 0;
 
 	for (size_t i = 0; i < finder->count; i++)
-		told += drain_ring(finder, &finder->rings[i], mapped, ctx, &missed);
+		reported += drain_ring(finder, &finder->rings[i], mapped, ctx, &missed);
 	if (lost)
 		*lost = missed;
-	return told;
+	return reported;
 }
 
 void finder__wait(struct finder *finder, long limit_ns)

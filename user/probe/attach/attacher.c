@@ -233,7 +233,7 @@ static bool is_left_out(const struct attached *image, size_t probe)
 	return unit >= 0 && image->public.without >> unit & 1;
 }
 
-void attached__tell_rows(struct attacher *attacher, const struct attached *image)
+void attached__describe_rows(struct attacher *attacher, const struct attached *image)
 {
 	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
 
@@ -321,7 +321,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 			return -ENOMEM;
 		}
 		attacher->images[attacher->count++] = image;
-		attached__tell_rows(attacher, image);
+		attached__describe_rows(attacher, image);
 		attached__begin_count(attacher, image);
 	}
 	*out = &image->public;
@@ -387,7 +387,7 @@ void attached__move(struct attacher *attacher, struct attached *image, struct pr
 	probe->offset = offset;
 	probe->class = class;
 	attached__count_probes(image);
-	attached__tell_rows(attacher, image);
+	attached__describe_rows(attacher, image);
 	kernel_side__hold(attacher->side, true); /* calls are seen twice meanwhile */
 	attached__relink(attacher, image, probe);
 	kernel_side__settle(attacher->side);

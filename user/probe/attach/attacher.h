@@ -73,7 +73,7 @@ struct attacher_closed {
  * probes are closed.
  */
 int attacher__close(struct attacher *attacher, const struct attached_image *image, double keep, double stepped,
-		    struct attacher_closed *told);
+		    struct attacher_closed *closed);
 
 /* Opens closed probes again. 0 or the first -errno. */
 int attacher__open(struct attacher *attacher, const struct attached_image *image);

@@ -123,20 +123,20 @@ static struct attached *find(const struct attacher *attacher, const struct attac
 }
 
 int attacher__close(struct attacher *attacher, const struct attached_image *public, double keep, double stepped,
-		    struct attacher_closed *told)
+		    struct attacher_closed *closed)
 {
 	struct attached *image = find(attacher, public);
 	int changed, status = 0;
 
-	*told = (struct attacher_closed){0};
+	*closed = (struct attacher_closed){0};
 	if (!image)
 		return -ENOENT;
 	attached__learnt(attacher, image);
-	changed = choose_hot(attacher, image, keep, stepped, told);
+	changed = choose_hot(attacher, image, keep, stepped, closed);
 	image->public.closed = true;
-	attached__tell_rows(attacher, image);
+	attached__describe_rows(attacher, image);
 	if (!kernel_side__frugal(attacher->side) && (!image->parted || changed)) {
-		told->parted = true;
+		closed->parted = true;
 		status = attached__part(attacher, image);
 	}
 	attached__close_links(attacher, image, is_hot, 0);
@@ -169,7 +169,7 @@ int attacher__open(struct attacher *attacher, const struct attached_image *publi
 	if (!image || attacher->paused)
 		return 0;
 	image->public.closed = false;
-	attached__tell_rows(attacher, image);
+	attached__describe_rows(attacher, image);
 	status = open_links(attacher, image);
 	attached__begin_count(attacher, image);
 	return status;
@@ -223,7 +223,7 @@ int attacher__leave_out(struct attacher *attacher, const struct attached_image *
 	if (!image || attacher->paused)
 		return 0;
 	image->public.without = units;
-	attached__tell_rows(attacher, image);
+	attached__describe_rows(attacher, image);
 	attached__close_links(attacher, image, is_left_out, 0);
 	kernel_side__settle(attacher->side);
 	status = open_links(attacher, image);

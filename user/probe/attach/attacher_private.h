@@ -111,7 +111,7 @@ int attached__open_link(struct attacher *attacher, struct attached *image, struc
 int attached__part(struct attacher *attacher, struct attached *image);
 
 /* Updates the kernel side's view of the rows that this image defines. */
-void attached__tell_rows(struct attacher *attacher, const struct attached *image);
+void attached__describe_rows(struct attacher *attacher, const struct attached *image);
 
 /*
  * Moves a probe to another site of its function: new links are opened before the old ones are closed, so that no

@@ -17,7 +17,7 @@
  * probe, and beyond this they alone use the whole budget of a program with 1,200 calls/s. An expensive counter also
  * takes longer than all the rest of a reading: an emulated CPU is slow in everything.
  */
-#define DEAR_NS 1000
+#define EXPENSIVE_NS 1000
 
 #define ONLINE "/sys/devices/system/cpu/online"
 
@@ -177,7 +177,7 @@ static bool are_expensive(const struct counters *counters, char *why, size_t siz
 	if (counters->config->counters != VAPRO_COUNTERS_AUTO)
 		return false;
 	ns = event_set__read_ns(&counters->events[0], &bare);
-	if (ns <= DEAR_NS || ns <= bare)
+	if (ns <= EXPENSIVE_NS || ns <= bare)
 		return false;
 	snprintf(why, size,
 		 "reading a counter takes %.1f us here, at each probe, as where a hypervisor catches it; "

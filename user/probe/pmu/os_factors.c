@@ -69,8 +69,8 @@ void os_facts__learn(struct os_facts *facts, bool interrupts)
 	    .irq_time = has_member(btf, "rq", "prev_irq_time"),
 	    .slow_clock = has_member(btf, "rq", "clock_pelt"),
 	    .interrupts = interrupts,
-	    .tells_speed = has_word("/proc/cpuinfo", "flags", "aperfmperf") ||
-			   !access("/sys/devices/system/cpu/cpu0/cpufreq", F_OK),
+	    .reports_speed = has_word("/proc/cpuinfo", "flags", "aperfmperf") ||
+			     !access("/sys/devices/system/cpu/cpu0/cpufreq", F_OK),
 	    .steal_ever = any_steal(),
 	    .virtual_machine = has_word("/proc/cpuinfo", "flags", "hypervisor"),
 	};
@@ -140,10 +140,10 @@ static struct os_factor interrupts_of(const struct os_facts *facts, const char *
 static struct os_factor frequency(const struct os_facts *facts)
 {
 	struct os_factor factor = {.name = "frequency",
-				   .available = facts->queues && facts->slow_clock && facts->tells_speed};
+				   .available = facts->queues && facts->slow_clock && facts->reports_speed};
 
 	factor.source = factor.available ? RUN_QUEUE : NULL;
-	if (!facts->tells_speed)
+	if (!facts->reports_speed)
 		factor.reason = "this machine reports no CPU frequency: neither aperf and mperf nor cpufreq";
 	else if (!factor.available)
 		factor.reason = "this kernel's scheduler does not follow the CPU frequency";

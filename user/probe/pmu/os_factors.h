@@ -23,9 +23,9 @@ struct os_facts {
 	bool throttled;	    /* queues say how long they were throttled */
 	bool throttled_old; /* the same by the clock of kernels before 6.6 */
 	bool steal, irq_time, slow_clock;
-	bool interrupts;  /* timing them is wanted */
-	bool tells_speed; /* the CPUs report their speed to the kernel */
-	bool steal_ever;  /* some steal was reported since boot */
+	bool interrupts;    /* timing them is wanted */
+	bool reports_speed; /* the CPUs report their speed to the kernel */
+	bool steal_ever;    /* some steal was reported since boot */
 	bool virtual_machine;
 };
 
