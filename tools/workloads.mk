@@ -61,8 +61,9 @@ WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD
 workloads: $(WORKLOADS)
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(MPICC) $(WORKLOAD_CFLAGS) -o $@ $(filter %.c,$^) -lm
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -o $@ $(filter %.c,$^) -lm
 
 $(BUILD)/tools/hazards: tools/workloads/hazards_stacks.c tools/workloads/hazards.h
 
@@ -81,68 +82,83 @@ $(BUILD)/tools/wrapped_twice: WORKLOAD_CFLAGS += -fomit-frame-pointer
 $(BUILD)/tools/steps $(BUILD)/tools/mpich_steps: WORKLOAD_CFLAGS += -fno-unroll-loops
 
 $(MPICH_TOO): $(BUILD)/tools/mpich_%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(MPICC_MPICH) $(WORKLOAD_CFLAGS) -o $@ $< -lm
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICC_MPICH) $(WORKLOAD_CFLAGS) -o $@ $< -lm
 
 $(STATIC_MPI): tools/workloads/flat_out.c tools/workloads/truth.h tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -I$(MPICH_INCLUDE) -o $@ $< $(MPICH_DIR)/libmpich.a -lhwloc -lucp -lucs -lm
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -I$(MPICH_INCLUDE) -o $@ $< $(MPICH_DIR)/libmpich.a -lhwloc -lucp -lucs -lm
 
 $(UNMAPPED): tools/workloads/unmapped.c
-	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -shared -fPIC -o $@ $<
 
 # each has a module directory of its own: they compile at the same time
 FORTRAN_FLAGS = -O2 -g -ffree-line-length-none -fallow-argument-mismatch -DBINDING_$(shell echo $(1) | tr a-z A-Z)
 
 $(FORTRAN): $(BUILD)/tools/steps_%: tools/workloads/steps.F90
-	@mkdir -p $@.mod
-	$(MPIF90) $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
+	$(Q)mkdir -p $@.mod
+	@echo "  CC    $@"
+	$(Q)$(MPIF90) $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
 
 $(MPICH_FORTRAN): $(BUILD)/tools/mpich_steps_%: tools/workloads/steps.F90
-	@mkdir -p $@.mod
-	$(MPIF90_MPICH) $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
+	$(Q)mkdir -p $@.mod
+	@echo "  CC    $@"
+	$(Q)$(MPIF90_MPICH) $(call FORTRAN_FLAGS,$*) -J$@.mod -o $@ $<
 
 # with frame pointers, as some distributions build all they ship
 $(BUILD)/tools/libwrapper.so: tools/workloads/wrapper.c
-	@mkdir -p $(@D)
-	$(MPICC) $(WORKLOAD_CFLAGS) -fno-omit-frame-pointer -fPIC -shared -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -fno-omit-frame-pointer -fPIC -shared -o $@ $<
 
 $(BUILD)/tools/paths: tools/workloads/paths.c
-	@mkdir -p $(@D)
-	$(MPICC) $(WORKLOAD_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
 
 $(BUILD)/tools/paths_unframed: tools/workloads/paths.c
-	@mkdir -p $(@D)
-	$(MPICC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -fomit-frame-pointer -fno-optimize-sibling-calls -o $@ $<
 
 $(BUILD)/tools/nested_stripped: tools/workloads/nested.c tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(MPICC) $(WORKLOAD_CFLAGS) -s -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -s -o $@ $<
 
 $(BUILD)/tools/nested_unseen: tools/workloads/nested.c tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(MPICC) $(WORKLOAD_CFLAGS) -g0 -fno-asynchronous-unwind-tables -fno-unwind-tables -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -g0 -fno-asynchronous-unwind-tables -fno-unwind-tables -o $@ $<
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp
-	@mkdir -p $(@D)
-	$(MPICXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -o $@ $< -pthread
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -o $@ $< -pthread
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_CXX)): $(BUILD)/tools/%: tools/workloads/%.cpp tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(CXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
 
 $(TEAMS): $(BUILD)/tools/%: tools/workloads/truth.h tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $(filter %.c,$^)
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $(filter %.c,$^)
 
 $(TEAMS_LLVM): $(BUILD)/tools/%: tools/workloads/truth.h tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(CLANG) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $(filter %.c,$^)
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CLANG) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $(filter %.c,$^)
 
 $(BUILD)/tools/omp_small: tools/workloads/omp_small.c
 $(BUILD)/tools/team $(BUILD)/tools/team_llvm: tools/workloads/team.c
@@ -153,9 +169,11 @@ $(BUILD)/tools/regions $(BUILD)/tools/regions_llvm $(BUILD)/tools/regions_avx512
 $(BUILD)/tools/regions_avx512: WORKLOAD_CFLAGS += -O3 -march=x86-64-v4 -mprefer-vector-width=512
 
 $(HYBRID): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
-	@mkdir -p $(@D)
-	$(MPICC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(MPICC) $(WORKLOAD_CFLAGS) -fopenmp -o $@ $<
 
 $(addprefix $(BUILD)/tools/,$(INJECT_C)): $(BUILD)/tools/%: tools/inject/%.c tools/inject/eventlog.h tools/inject/stop.h tools/workloads/common.h tools/workloads/lines.h
-	@mkdir -p $(@D)
-	$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(WORKLOAD_CFLAGS) -o $@ $<
