@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "model/stg.h"
+#include "model/stg_private.h"
 
 #include "base/grow.h"
 #include "base/intern.h"
@@ -8,20 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#define WORK_LEAST_NS 1e9 /* time in which a thread beside the first could run, before its share of work is known */
-
-struct stg {
-	struct intern *texts;
-	struct table *jobs_by_name, *rows, *kinds, *commons, *tasks, *hosts;
-	struct stg_thread *threads;
-	size_t thread_count, thread_capacity;
-	struct stg_state *states;
-	size_t state_count, state_capacity;
-	struct stg_job *jobs;
-	size_t job_count, job_capacity;
-	uint32_t kind_count, common_count;
-};
 
 static const struct stg_state unseen = {
     .about = {.id = STG_UNSEEN, .class = VAPRO_COMPUTATION, .to = "unknown work", .labels = "", .common = ""},
@@ -134,7 +120,7 @@ static int add_row(struct stg_job *job, const struct vapro_thread *thread, int32
 
 /* Finds or makes the row of a thread. A rank is one row wherever its process runs; unknown ranks are distinguished
  * by host and pid. */
-static int find_row(struct stg *stg, const struct stg_thread *thread, int32_t number, uint32_t *row)
+int stg__find_row(struct stg *stg, const struct stg_thread *thread, int32_t number, uint32_t *row)
 {
 	struct stg_job *job = &stg->jobs[thread->job];
 	const struct vapro_thread *about = &thread->about;
@@ -152,7 +138,7 @@ static int find_row(struct stg *stg, const struct stg_thread *thread, int32_t nu
 	return 0;
 }
 
-static void link_thread(struct stg *stg, uint32_t id)
+void stg__link_thread(struct stg *stg, uint32_t id)
 {
 	struct stg_thread *thread = &stg->threads[id];
 	struct stg_row *row = &stg->jobs[thread->job].rows[thread->row];
@@ -161,7 +147,7 @@ static void link_thread(struct stg *stg, uint32_t id)
 	row->first = id + 1;
 }
 
-static void unlink_thread(struct stg *stg, uint32_t id)
+void stg__unlink_thread(struct stg *stg, uint32_t id)
 {
 	struct stg_thread *thread = &stg->threads[id];
 	uint32_t *at = &stg->jobs[thread->job].rows[thread->row].first;
@@ -192,7 +178,7 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 	    find_job(stg, &new.about, job_text, &new.job))
 		return -ENOMEM;
 	job = &stg->jobs[new.job];
-	if (find_row(stg, &new, 0, &new.row))
+	if (stg__find_row(stg, &new, 0, &new.row))
 		return -ENOMEM;
 	if (new.about.tid &&
 	    table__put(stg->tasks, (uint64_t)thread->pid << 32 | thread->tid, host_text, (uint32_t)stg->thread_count))
@@ -200,7 +186,7 @@ int stg__add_thread(struct stg *stg, const struct vapro_thread *thread)
 	if (thread->world_size > job->world_size)
 		job->world_size = thread->world_size;
 	stg->threads[stg->thread_count++] = new;
-	link_thread(stg, thread->id);
+	stg__link_thread(stg, thread->id);
 	return 0;
 }
 
@@ -270,131 +256,6 @@ int stg__add_state(struct stg *stg, const struct vapro_state *state)
 	new.no_bytes = !strcmp(value, "unknown");
 	stg->states[stg->state_count++] = new;
 	return 0;
-}
-
-static void widen_row(struct stg *stg, const struct stg_thread *thread)
-{
-	struct stg_row *row = &stg->jobs[thread->job].rows[thread->row];
-
-	if (!row->from_ns || thread->from_ns < row->from_ns)
-		row->from_ns = thread->from_ns;
-}
-
-/* A row ends with its last thread. */
-static void end_row(struct stg *stg, struct stg_row *row)
-{
-	row->to_ns = 0;
-	for (uint32_t at = row->first; at; at = stg->threads[at - 1].next) {
-		const struct stg_thread *thread = &stg->threads[at - 1];
-
-		if (!thread->from_ns)
-			continue;
-		if (!thread->to_ns) {
-			row->to_ns = 0;
-			return;
-		}
-		if (thread->to_ns > row->to_ns)
-			row->to_ns = thread->to_ns;
-	}
-}
-
-/* Ends all threads of a process with its main thread. */
-static void end_process(struct stg *stg, const struct stg_thread *leader)
-{
-	for (uint32_t i = 0; i < stg->thread_count; i++) {
-		struct stg_thread *thread = &stg->threads[i];
-
-		if (thread->job != leader->job || thread->about.pid != leader->about.pid || thread->to_ns ||
-		    strcmp(thread->about.host, leader->about.host))
-			continue;
-		thread->to_ns = leader->to_ns;
-		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
-	}
-}
-
-int stg__thread_seen(struct stg *stg, uint32_t id, uint64_t from_ns, uint64_t to_ns)
-{
-	struct stg_thread *thread;
-
-	if (id >= stg->thread_count)
-		return -EINVAL;
-	thread = &stg->threads[id];
-	if (from_ns) {
-		thread->watched = true;
-		thread->from_ns = from_ns;
-	}
-	thread->to_ns = to_ns == UINT64_MAX ? 0 : to_ns;
-	if (thread->from_ns)
-		widen_row(stg, thread);
-	end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
-	if (thread->to_ns && thread->about.pid && thread->about.tid == thread->about.pid)
-		end_process(stg, thread);
-	return 0;
-}
-
-/* Returns when the process of a thread ended, as its main thread shows; 0: still running, or unknown. */
-static uint64_t process_end(const struct stg *stg, const struct stg_thread *thread)
-{
-	const struct vapro_thread *about = &thread->about;
-	const struct stg_thread *leader = about->pid ? stg__task(stg, about->host, about->pid, about->pid) : NULL;
-
-	return leader && leader->job == thread->job ? leader->to_ns : 0;
-}
-
-int stg__touch(struct stg *stg, uint32_t id, uint64_t start_ns, bool finished)
-{
-	struct stg_thread *thread = &stg->threads[id];
-	bool fresh = thread->about.thread > 0 && !stg->jobs[thread->job].rows[thread->row].thread;
-
-	if (fresh) {
-		uint32_t row;
-
-		if (find_row(stg, thread, thread->about.thread, &row))
-			return -ENOMEM;
-		unlink_thread(stg, id);
-		thread->row = row;
-		link_thread(stg, id);
-	}
-	thread->used |= finished;
-	if (thread->to_ns && start_ns >= thread->to_ns) { /* another thread reuses its number */
-		thread->to_ns = 0;
-		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
-	}
-	/* bundles are drained after the end of their process, the first of a thread, too */
-	if (!thread->from_ns && process_end(stg, thread) > start_ns)
-		thread->to_ns = process_end(stg, thread);
-	if (!thread->from_ns || (!thread->watched && thread->from_ns > start_ns))
-		thread->from_ns = start_ns;
-	else if (!fresh)
-		return 0;
-	widen_row(stg, thread);
-	if (fresh)
-		end_row(stg, &stg->jobs[thread->job].rows[thread->row]);
-	return 0;
-}
-
-void stg__add_work(struct stg *stg, uint32_t id, uint64_t bin, double on_cpu_ns, double attributed_ns)
-{
-	struct stg_thread *thread = &stg->threads[id];
-
-	if (!thread->work_from || bin + 1 < thread->work_from)
-		thread->work_from = bin + 1;
-	thread->on_cpu_ns += on_cpu_ns;
-	thread->attributed_ns += attributed_ns;
-}
-
-double stg__work_share(const struct stg *stg, uint32_t id, uint64_t bin)
-{
-	const struct stg_thread *thread = &stg->threads[id];
-	double all;
-
-	if (!thread->work_from || bin + 1 < thread->work_from)
-		return 0;
-	all = (double)((bin + 2 - thread->work_from) * VAPRO_BIN_NS) - thread->attributed_ns;
-	/* the account of a thread that always slept begins where it is stopped */
-	if (thread->about.thread && all < WORK_LEAST_NS)
-		return 0;
-	return all > thread->on_cpu_ns ? thread->on_cpu_ns / all : 1;
 }
 
 size_t stg__threads(const struct stg *stg)

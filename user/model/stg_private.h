@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the objects of the graph (stg.c) and the lives of its threads (stg_life.c) share. */
+#ifndef VAPRO_STG_PRIVATE_H
+#define VAPRO_STG_PRIVATE_H
+
+#include "base/intern.h"
+#include "base/table.h"
+#include "model/stg.h"
+
+struct stg {
+	struct intern *texts;
+	struct table *jobs_by_name, *rows, *kinds, *commons, *tasks, *hosts;
+	struct stg_thread *threads;
+	size_t thread_count, thread_capacity;
+	struct stg_state *states;
+	size_t state_count, state_capacity;
+	struct stg_job *jobs;
+	size_t job_count, job_capacity;
+	uint32_t kind_count, common_count;
+};
+
+/* Finds the row of a thread's rank or process with this number, or adds it. Returns 0 or -ENOMEM. */
+int stg__find_row(struct stg *stg, const struct stg_thread *thread, int32_t number, uint32_t *row);
+
+/* Adds a thread to the list of its row, and takes it out of it. */
+void stg__link_thread(struct stg *stg, uint32_t id);
+void stg__unlink_thread(struct stg *stg, uint32_t id);
+
+#endif
