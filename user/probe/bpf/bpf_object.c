@@ -16,12 +16,8 @@
 
 #include "probe/bpf/async_detach.h"
 #include "probe/pmu/counters.h"
-#include "probe/bpf/first_account.h"
 #include "target/kernel_range.h"
-#include "target/process.h"
 #include "vapro.skel.h"
-
-#define PIDFD_THREAD_FLAG 0200 /* O_EXCL: a descriptor of one thread, kernel 6.9 */
 
 /* Numbers that the kernel side shares with the analysis. */
 _Static_assert(KERNEL_BIN_NS == VAPRO_BIN_NS, "bins");
@@ -445,88 +441,4 @@ int kernel_side__watch_interrupts(struct kernel_side *side, bool on)
 		side->interrupt_links[i] = NULL;
 	}
 	return status;
-}
-
-static int thread_descriptor(pid_t tid)
-{
-	int fd = (int)syscall(SYS_pidfd_open, tid, PIDFD_THREAD_FLAG);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = (int)syscall(SYS_pidfd_open, tid, 0); /* before 6.9: thread group leaders only */
-	return fd;
-}
-
-int kernel_side__track(struct kernel_side *side, pid_t pid, const struct kernel_process *process)
-{
-	uint32_t key = (uint32_t)pid;
-	pid_t tids[1024];
-	size_t count;
-
-	if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.processes), &key, process, BPF_ANY))
-		return -errno;
-	count = process__threads(pid, tids, sizeof(tids) / sizeof(tids[0]));
-	if (count > sizeof(tids) / sizeof(tids[0]))
-		count = sizeof(tids) / sizeof(tids[0]);
-	/* threads that never call anything must still be known to the scheduler's accounting */
-	for (size_t i = 0; i < count; i++) {
-		struct kernel_thread thread = {.tgid = key,
-					       .tid = (uint32_t)tids[i],
-					       .slot = process->slot,
-					       .process_flags = process->flags,
-					       .generation = side->bpf->data->generation};
-		int fd = thread_descriptor(tids[i]);
-
-		if (fd < 0)
-			continue;
-		first_account__open(side->bpf, &thread, process__thread_state(tids[i]));
-		if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.threads), &fd, &thread, BPF_NOEXIST))
-			first_account__drop(side->bpf, &thread);
-		else
-			first_account__check(side->bpf, &thread, process__thread_state(tids[i]));
-		close(fd);
-	}
-	return 0;
-}
-
-int kernel_side__reflag(struct kernel_side *side, pid_t pid, const struct kernel_process *process)
-{
-	uint32_t key = (uint32_t)pid;
-	pid_t tids[1024];
-	size_t count = process__threads(pid, tids, sizeof(tids) / sizeof(tids[0]));
-
-	if (bpf_map_update_elem(bpf_map__fd(side->bpf->maps.processes), &key, process, BPF_EXIST))
-		return -errno;
-	for (size_t i = 0; i < count && i < sizeof(tids) / sizeof(tids[0]); i++) {
-		int fd = thread_descriptor(tids[i]), map = bpf_map__fd(side->bpf->maps.threads);
-		struct kernel_thread thread;
-
-		if (fd < 0)
-			continue;
-		if (!bpf_map_lookup_elem(map, &fd, &thread)) {
-			thread.process_flags = process->flags;
-			bpf_map_update_elem(map, &fd, &thread, BPF_EXIST);
-		}
-		close(fd);
-	}
-	side->bpf->data->states_epoch++; /* the threads' cached look-ups may have been copied half way */
-	return 0;
-}
-
-int kernel_side__untrack(struct kernel_side *side, pid_t pid)
-{
-	uint32_t key = (uint32_t)pid;
-
-	bpf_map_delete_elem(bpf_map__fd(side->bpf->maps.reported), &key);
-	return bpf_map_delete_elem(bpf_map__fd(side->bpf->maps.processes), &key) ? -errno : 0;
-}
-
-int kernel_side__thread(struct kernel_side *side, pid_t tid, struct kernel_thread *out)
-{
-	int fd = thread_descriptor(tid), status;
-
-	if (fd < 0)
-		return -ENOENT;
-	status = bpf_map_lookup_elem(bpf_map__fd(side->bpf->maps.threads), &fd, out);
-	close(fd);
-	return status ? -ENOENT : 0;
 }
