@@ -129,8 +129,19 @@ static void add_accounts(struct sharing *sharing, const struct analysis_context 
 	}
 }
 
-struct sharing *sharing__new(const struct analysis_context *context, const struct analysis_job *job,
-			     const struct analysis_span *span)
+static void free_sharing(struct sharing *sharing)
+{
+	if (!sharing)
+		return;
+	free(sharing->lists);
+	free(sharing->seen);
+	free(sharing->groups);
+	free(sharing);
+}
+
+/* Covers the bins of the view. Returns NULL when out of memory. */
+static struct sharing *new_sharing(const struct analysis_context *context, const struct analysis_job *job,
+				   const struct analysis_span *span)
 {
 	struct sharing *sharing = calloc(1, sizeof(*sharing));
 
@@ -140,7 +151,7 @@ struct sharing *sharing__new(const struct analysis_context *context, const struc
 	sharing->lists = calloc(sharing->about->row_count + 1, sizeof(*sharing->lists));
 	sharing->seen = calloc(sharing->about->row_count + 1, sizeof(*sharing->seen));
 	if (!sharing->lists || !sharing->seen) {
-		sharing__free(sharing);
+		free_sharing(sharing);
 		return NULL;
 	}
 	for (size_t i = 0; i < context->places.count && i < stg__threads(context->stg); i++) {
@@ -155,17 +166,11 @@ struct sharing *sharing__new(const struct analysis_context *context, const struc
 	return sharing;
 }
 
-void sharing__free(struct sharing *sharing)
-{
-	if (!sharing)
-		return;
-	free(sharing->lists);
-	free(sharing->seen);
-	free(sharing->groups);
-	free(sharing);
-}
-
-struct cpu_demand sharing__of(struct sharing *sharing, uint32_t row)
+/*
+ * Returns the CPUs that the thread of a row may use, and the mean number of the job's threads that may use no
+ * others and were runnable: on a CPU or waiting for one. cpus is 0 where the CPUs are not known.
+ */
+static struct cpu_demand demand_of(struct sharing *sharing, uint32_t row)
 {
 	struct cpu_demand demand = {0};
 	const struct group *own = group_of(sharing, row);
@@ -179,7 +184,36 @@ struct cpu_demand sharing__of(struct sharing *sharing, uint32_t row)
 	return demand;
 }
 
-bool sharing__oversubscribed(const struct cpu_demand *demand)
+/* Whether the threads outnumber the CPUs. */
+static bool is_oversubscribed(const struct cpu_demand *demand)
 {
 	return demand->cpus && demand->threads > MARGIN * demand->cpus;
+}
+
+int sharing__count_waits(const struct analysis_context *context, struct analysis_job *job,
+			 const struct analysis_span *span)
+{
+	struct sharing *sharing = NULL;
+
+	for (size_t i = 0; i < job->interference_count; i++) {
+		const struct kept_interference *at = &job->interference[i];
+		bool own = at->task.relation == VAPRO_OWN_THREAD || at->task.relation == VAPRO_SAME_JOB, many;
+		uint32_t owner = analysis__owner_of(job, at);
+		struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+		struct cpu_demand demand = {0};
+		struct tally *tally;
+
+		if (!variance)
+			continue;
+		if (own && !sharing && !(sharing = new_sharing(context, job, span)))
+			return -ENOMEM;
+		if (own)
+			demand = demand_of(sharing, at->row);
+		/* where the CPUs are not known, the job's own threads are assumed too many */
+		many = own && (is_oversubscribed(&demand) || !demand.cpus);
+		tally = at->bin < span->retire ? &variance->retiring : &variance->staying;
+		tally__add_cpu_wait(tally, at->task.seconds, many ? &demand : NULL);
+	}
+	free_sharing(sharing);
+	return 0;
 }

@@ -9,20 +9,11 @@
 
 #include "analysis/window.h"
 
-struct sharing;
-
-/* Covers the bins of the view. Returns NULL when out of memory. */
-struct sharing *sharing__new(const struct analysis_context *context, const struct analysis_job *job,
-			     const struct analysis_span *span);
-void sharing__free(struct sharing *sharing);
-
 /*
- * Returns the CPUs that the thread of a row may use, and the mean number of the job's threads that may use no
- * others and were runnable: on a CPU or waiting for one. cpus is 0 where the CPUs are not known.
+ * Counts the waits for a CPU of each variance of the job, and those for the job's own threads where these outnumber the
+ * CPUs. Returns 0 or -ENOMEM.
  */
-struct cpu_demand sharing__of(struct sharing *sharing, uint32_t row);
-
-/* Whether the threads outnumber the CPUs. */
-bool sharing__oversubscribed(const struct cpu_demand *demand);
+int sharing__count_waits(const struct analysis_context *context, struct analysis_job *job,
+			 const struct analysis_span *span);
 
 #endif

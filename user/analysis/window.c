@@ -387,35 +387,6 @@ uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_in
 	return owner;
 }
 
-/* Counts waits for a CPU, and those for the job's own threads where these outnumber the CPUs. Returns 0 or -ENOMEM. */
-static int count_own_waits(const struct analysis_context *context, struct analysis_job *job,
-			   const struct analysis_span *span)
-{
-	struct sharing *sharing = NULL;
-
-	for (size_t i = 0; i < job->interference_count; i++) {
-		const struct kept_interference *at = &job->interference[i];
-		bool own = at->task.relation == VAPRO_OWN_THREAD || at->task.relation == VAPRO_SAME_JOB, many;
-		uint32_t owner = analysis__owner_of(job, at);
-		struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
-		struct cpu_demand demand = {0};
-		struct tally *tally;
-
-		if (!variance)
-			continue;
-		if (own && !sharing && !(sharing = sharing__new(context, job, span)))
-			return -ENOMEM;
-		if (own)
-			demand = sharing__of(sharing, at->row);
-		/* where the CPUs are not known, the job's own threads are assumed too many */
-		many = own && (sharing__oversubscribed(&demand) || !demand.cpus);
-		tally = at->bin < span->retire ? &variance->retiring : &variance->staying;
-		tally__add_cpu_wait(tally, at->task.seconds, many ? &demand : NULL);
-	}
-	sharing__free(sharing);
-	return 0;
-}
-
 static bool partial(const struct stg_job *about)
 {
 	uint32_t seen = 0;
@@ -460,7 +431,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 	if (coverage__begin(&job->coverage, context->stg, job->id, span->begin_ns, span->end_ns))
 		goto cleanup;
 	judge(context, job, span);
-	if (fill_map(context, job, span) || find_variances(context, job, span) || count_own_waits(context, job, span))
+	if (fill_map(context, job, span) || find_variances(context, job, span) ||
+	    sharing__count_waits(context, job, span))
 		goto cleanup;
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Takes in what the stream brings: threads, states, bundles, accounts, interference, facts and places. */
+#include "analysis/analysis_private.h"
+#include "analysis/history.h"
+#include "analysis/memory.h"
+#include "base/grow.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+int analysis__add_thread(struct analysis *analysis, const struct vapro_thread *thread)
+{
+	int error = stg__add_thread(analysis->context.stg, thread);
+
+	while (!error && analysis->job_count < stg__jobs(analysis->context.stg)) {
+		struct analysis_job *job;
+
+		if (grow(&analysis->jobs, &analysis->job_capacity, analysis->job_count + 1, sizeof(*analysis->jobs)))
+			return -ENOMEM;
+		job = &analysis->jobs[analysis->job_count];
+		*job = (struct analysis_job){.id = (uint32_t)analysis->job_count, .waiting = waiting__new()};
+		if (!job->waiting)
+			return -ENOMEM;
+		analysis->job_count++;
+	}
+	return error;
+}
+
+int analysis__add_state(struct analysis *analysis, const struct vapro_state *state)
+{
+	return stg__add_state(analysis->context.stg, state);
+}
+
+static bool possible(const struct analysis *analysis, const struct vapro_bundle *bundle, const double *factor)
+{
+	if (bundle->thread >= stg__threads(analysis->context.stg) ||
+	    bundle->state >= stg__states(analysis->context.stg))
+		return false;
+	if (!bundle->n || bundle->end_ns < bundle->start_ns || bundle->min_ns > bundle->max_ns)
+		return false;
+	for (int i = 0; factor && i < VAPRO_FACTORS; i++) {
+		if (!isfinite(factor[i]))
+			return false;
+	}
+	for (int i = 0; i < VAPRO_MAGNITUDES; i++) {
+		if (!(bundle->magnitude_min[i] >= 0 && bundle->magnitude_min[i] <= bundle->magnitude_max[i] &&
+		      bundle->magnitude_max[i] <= CELLS_MAGNITUDE_MAX))
+			return false;
+	}
+	/* One thread does one thing at a time: its fragments cannot sum to more than the time they span. */
+	return bundle->sum_ns <= bundle->end_ns - bundle->start_ns + 1000ULL * bundle->n;
+}
+
+/* A bundle for which the cap leaves no room is reported, and no error. */
+static int refuse(struct analysis_context *context, struct analysis_job *job, const struct vapro_bundle *bundle,
+		  int error)
+{
+	if (error != -ENOSPC)
+		return error;
+	analysis_memory__refused(context, job, bundle);
+	return 0;
+}
+
+int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *bundle)
+{
+	return analysis__add_bundle_at(analysis, bundle, 0);
+}
+
+int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns)
+{
+	const double *factor = kept__any_factor(bundle->factor) ? bundle->factor : NULL;
+	double settled[VAPRO_FACTORS];
+	struct analysis_job *job;
+	struct kept kept;
+	unsigned counted = 0;
+	int error;
+
+	if (!possible(analysis, bundle, factor))
+		return -EINVAL;
+	if (factor) {
+		memcpy(settled, factor, sizeof(settled));
+		counted = factors__settle((double)bundle->sum_ns, settled);
+		factor = settled;
+	}
+	job = &analysis->jobs[stg__thread(analysis->context.stg, bundle->thread)->job];
+	if (!(bundle->flags & VAPRO_BUNDLE_OPEN)) {
+		error = analysis_memory__reserve(&analysis->context, analysis->jobs, analysis->job_count, job);
+		if (error)
+			return refuse(&analysis->context, job, bundle, error);
+	}
+	error = stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns + offset_ns,
+			   !(bundle->flags & VAPRO_BUNDLE_OPEN));
+	if (!error)
+		error = series__add(&analysis->context.series, bundle, factor, &kept);
+	if (error)
+		return refuse(&analysis->context, job, bundle, error);
+	analysis_memory__look(&analysis->context, analysis->jobs, analysis->job_count);
+	kept.start_ns += offset_ns;
+	kept.end_ns += offset_ns;
+	kept.counted = (uint8_t)counted;
+	analysis->context.counted |= counted;
+	job->active = true;
+	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
+		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open))) {
+			series__drop(&analysis->context.series, &kept);
+			return -ENOMEM;
+		}
+		job->open[job->open_count++] = kept;
+		return 0;
+	}
+	job->kept[job->kept_count++] = kept;
+	job->bundles++;
+	job->fragments += bundle->n;
+	return 0;
+}
+
+static enum vapro_relation relation_of(const struct stg *stg, const struct vapro_interference *interference)
+{
+	const struct stg_thread *thread = stg__thread(stg, interference->thread), *other;
+	uint32_t pid;
+
+	if (interference->monitor)
+		return VAPRO_MONITOR;
+	if (interference->process == thread->about.pid ||
+	    stg__task(stg, thread->about.host, thread->about.pid, interference->pid))
+		return VAPRO_OWN_THREAD;
+	/* older captures do not know the process: an MPI program's ranks run on their first threads */
+	pid = interference->process ? interference->process : interference->pid;
+	other = stg__task(stg, thread->about.host, pid, pid);
+	return other && other->job == thread->job ? VAPRO_SAME_JOB : VAPRO_FOREIGN;
+}
+
+int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)
+{
+	const struct stg_thread *thread;
+	struct kept_interference *kept;
+	struct analysis_job *job;
+
+	if (interference->thread >= stg__threads(analysis->context.stg))
+		return -EINVAL;
+	thread = stg__thread(analysis->context.stg, interference->thread);
+	job = &analysis->jobs[thread->job];
+	if (grow(&job->interference, &job->interference_capacity, job->interference_count + 1,
+		 sizeof(*job->interference)))
+		return -ENOMEM;
+	kept = &job->interference[job->interference_count++];
+	*kept = (struct kept_interference){
+	    .thread = interference->thread,
+	    .row = thread->row,
+	    .bin = interference->bin,
+	    .task = {.pid = interference->pid,
+		     .relation = relation_of(analysis->context.stg, interference),
+		     .seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9},
+	};
+	memcpy(kept->task.comm, interference->comm, sizeof(kept->task.comm));
+	kept->task.comm[sizeof(kept->task.comm) - 1] = 0;
+	return 0;
+}
+
+int analysis__add_account(struct analysis *analysis, const struct vapro_account *account)
+{
+	struct analysis_job *job;
+
+	if (account->thread >= stg__threads(analysis->context.stg))
+		return -EINVAL;
+	job = &analysis->jobs[stg__thread(analysis->context.stg, account->thread)->job];
+	job->active = true;
+	return account__add(&job->account, analysis->context.stg, account);
+}
+
+int analysis__add_facts(struct analysis *analysis, const struct vapro_process_facts *facts)
+{
+	uint32_t id = stg__find_job(analysis->context.stg, facts->job, facts->user);
+	struct coverage_facts *sum;
+	double overhead;
+
+	if (id == UINT32_MAX)
+		return -EINVAL;
+	sum = &analysis->jobs[id].facts;
+	overhead = facts->wall_ns ? 100.0 * (double)facts->cost_ns / (double)facts->wall_ns : 0;
+	sum->wall_ns += (double)facts->wall_ns;
+	sum->governed_ns += (double)facts->governed_ns;
+	sum->thinned_ns += (double)facts->thinned_ns;
+	sum->thinned += (double)facts->thinned;
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		sum->lost[i] += facts->lost[i];
+	sum->overhead_sum_pct += overhead;
+	sum->overhead_max_pct = fmax(sum->overhead_max_pct, overhead);
+	sum->processes++;
+	analysis->jobs[id].active = true;
+	return 0;
+}
+
+int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	return stg__thread_seen(analysis->context.stg, thread, from_ns, to_ns);
+}
+
+int analysis__place(struct analysis *analysis, const struct vapro_place *place)
+{
+	if (place->thread >= stg__threads(analysis->context.stg))
+		return -EINVAL;
+	if (stg__set_place(analysis->context.stg, place))
+		return -ENOMEM;
+	return places__add(&analysis->context.places, place);
+}
