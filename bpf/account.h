@@ -81,12 +81,22 @@ static __always_inline u32 account_kind_of(u32 away)
 					     : ACCOUNT_BLOCKED_OTHER;
 }
 
-/* The thread leaves its CPU. Without a known stay on a CPU the time before is unknown. */
-static __always_inline void account_leave(struct kernel_account *account, u32 away, u64 now, u64 utc_offset)
+/*
+ * The thread leaves its CPU; ran: its CPU time so far. Some kernels report no switch from certain tasks: the thread
+ * then came back when its CPU time began to grow. Before its first known switch its time is unknown.
+ */
+static __always_inline void account_leave(struct kernel_account *account, u32 away, u64 ran, u64 now, u64 utc_offset)
 {
-	if (account->kind != ACCOUNT_ON_CPU)
-		account->kind = ACCOUNT_UNKNOWN;
+	u64 stay = ran - account->ran_ns, present = now - account->since_ns;
+
+	if (account->kind != ACCOUNT_ON_CPU) {
+		if (account->ran_ns)
+			account_turn(account, ACCOUNT_ON_CPU, now - (stay < present ? stay : present), utc_offset, 0);
+		else
+			account->kind = ACCOUNT_UNKNOWN;
+	}
 	account_turn(account, account_kind_of(away), now, utc_offset, 0);
+	account->ran_ns = ran;
 }
 
 /* The thread is woken while asleep or stopped. */

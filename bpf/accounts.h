@@ -66,7 +66,8 @@ __noinline int account_left(struct kernel_thread *thread, u64 now)
 	if (!account)
 		return 0;
 	account->steal_ns = thread->taken.steal;
-	account_leave(account, thread->off.away, now, utc_offset_ns);
+	account->task = thread->task;
+	account_leave(account, thread->off.away, thread->ran_ns, now, utc_offset_ns);
 	account_waits(account, thread);
 	return 0;
 }
@@ -153,15 +154,29 @@ static __always_inline u64 stolen_of(u64 queue)
 	return bpf_core_field_exists(rq->prev_steal_time) ? BPF_CORE_READ(rq, prev_steal_time) : 0;
 }
 
+/* Returns for how long a thread that seems to wait for a CPU has had one: the switch to it went unseen. */
+static __always_inline u64 runs_unseen(volatile struct kernel_account *account)
+{
+	struct task_struct *task = (struct task_struct *)account->task;
+	u64 ran;
+
+	if (!task || !bpf_core_field_exists(task->on_cpu) || BPF_CORE_READ(task, pid) != (int)account->tid ||
+	    !BPF_CORE_READ(task, on_cpu))
+		return 0;
+	ran = BPF_CORE_READ(task, se.sum_exec_runtime);
+	return ran > account->ran_ns ? ran - account->ran_ns : 0;
+}
+
 /*
  * Computes what no switch has added to an account yet: time stolen from the present stay on a CPU, or throttled in
- * the present wait. User space sets the number, runs the program and reads the result in the object's memory.
+ * the present wait, or a stay that no switch began. User space sets the number, runs the program and reads the result
+ * in the object's memory.
  */
 static __always_inline int look_at_account(void)
 {
 	u32 number = account_looked.number, writing;
 	volatile struct kernel_account *account = bpf_map_lookup_elem(&accounts, &number);
-	u64 stolen, queue, now, then, throttled = 0;
+	u64 stolen, queue, now, then, throttled = 0, running = 0;
 
 	if (!account)
 		return 0;
@@ -178,9 +193,13 @@ static __always_inline int look_at_account(void)
 		then = account->throttled;
 		if (now > then && account->writing == writing)
 			throttled = now - then;
+		now = runs_unseen(account);
+		if (account->writing == writing)
+			running = now;
 	}
 	account_looked.steal_ns = stolen;
 	account_looked.throttled_ns = throttled;
+	account_looked.running_ns = running;
 	return 0;
 }
 

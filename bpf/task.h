@@ -93,7 +93,11 @@ static __always_inline void leaves(struct kernel_thread *thread, struct waiting 
 	thread->off.cpu = cpu;
 	if (runnable)
 		waits(&thread->off, prev);
+	thread->task = (u64)prev;
+	thread->ran_ns = prev->se.sum_exec_runtime;
 	account_left(thread, now);
+	if (waiting && waiting->tid == thread->tid)
+		waiting->tid = 0; /* its switch to the CPU went unseen */
 	if (!runnable || !waiting || waiting->tid)
 		return; /* a second thread waiting for this CPU charges the task it was switched to */
 	waiting->tid = thread->tid;

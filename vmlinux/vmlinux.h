@@ -98,6 +98,7 @@ struct cfs_rq {
 
 struct sched_entity {
 	u64 nr_migrations;
+	u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 };
 
@@ -134,6 +135,7 @@ struct bpf_uprobe_multi_run_ctx {
 
 struct task_struct {
 	unsigned int __state;
+	int on_cpu;
 	unsigned int flags;
 	int pid;
 	int tgid;

@@ -468,6 +468,7 @@ struct kernel_account_look {
 	u32 pad;
 	u64 steal_ns;	  /* stolen from its thread so far */
 	u64 throttled_ns; /* throttled in its present wait for a CPU */
+	u64 running_ns;	  /* the wait was over that long ago: the switch to a CPU went unseen */
 };
 
 #endif

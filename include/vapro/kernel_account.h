@@ -42,6 +42,8 @@ struct kernel_account {
 	u64 steal_at;  /* stolen from the CPU when the present stay began */
 	u64 ended_ns;  /* end of the thread or its program; 0: the thread lives */
 	u64 rq;	       /* the kernel's run queue of the thread's present or last CPU */
+	u64 task;      /* the kernel's task_struct of the thread; 0: no switch was seen yet */
+	u64 ran_ns;    /* CPU time of the thread when it left its CPU last, by the kernel's own clock of the thread */
 	struct kernel_account_bin bins[KERNEL_ACCOUNT_BINS];
 };
 

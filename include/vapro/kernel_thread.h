@@ -182,6 +182,7 @@ struct kernel_thread {
 	/* members from here on need not be cleared */
 	u64 registers[11]; /* scratch, as `one`: registers at an entry */
 	u64 described;	   /* bytes of the vertex that was described last */
+	u64 task, ran_ns;  /* its task_struct, and the task's CPU time when it left its CPU last */
 	struct kernel_recent recent[KERNEL_RECENT];
 	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];

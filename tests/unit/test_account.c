@@ -46,9 +46,9 @@ static void conditions_go_to_their_bins(void **state)
 
 	(void)state;
 	account_turn(&account, ACCOUNT_ON_CPU, AT(50), 0, 0); /* earlier time is unknown */
-	account_leave(&account, KERNEL_AWAY_RUNNABLE, AT(120), 0);
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, 0, AT(120), 0);
 	account_turn(&account, ACCOUNT_ON_CPU, AT(180), 0, 0);
-	account_leave(&account, KERNEL_AWAY_ASLEEP, AT(210), 0);
+	account_leave(&account, KERNEL_AWAY_ASLEEP, 0, AT(210), 0);
 	account_wake(&account, AT(650), 0);
 	account_turn(&account, ACCOUNT_ON_CPU, AT(660), 0, 0);
 	assert_int_equal(account.writing % 2, 0);
@@ -76,10 +76,10 @@ static void a_stop_is_reported_while_it_lasts(void **state)
 
 	(void)state;
 	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
-	account_leave(&account, KERNEL_AWAY_ASLEEP, AT(20), 0);
+	account_leave(&account, KERNEL_AWAY_ASLEEP, 0, AT(20), 0);
 	account_wake(&account, AT(100), 0);
 	account_turn(&account, ACCOUNT_ON_CPU, AT(101), 0, 0);
-	account_leave(&account, KERNEL_AWAY_STOPPED, AT(102), 0);
+	account_leave(&account, KERNEL_AWAY_STOPPED, 0, AT(102), 0);
 	sums = sum(0, AT(260), 0);
 	assert_int_equal(sums.stopped_ns, 98 * MS);
 	assert_int_equal(sums.blocked_other_ns, 80 * MS);
@@ -106,7 +106,7 @@ static void throttled_time_is_a_part_of_waits(void **state)
 
 	(void)state;
 	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
-	account_leave(&account, KERNEL_AWAY_RUNNABLE, AT(100), 0);
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, 0, AT(100), 0);
 	/* the thread was throttled for any 180 of the 300 ms so far */
 	sums = sum(1, AT(400), 180 * MS);
 	assert_in_range(sums.throttled_ns, 119 * MS, 120 * MS);
@@ -115,7 +115,7 @@ static void throttled_time_is_a_part_of_waits(void **state)
 	sums = sum(0, AT(700), 0);
 	assert_int_equal(sums.throttled_ns, 100 * MS);
 	assert_int_equal(sums.preempted_ns, 0);
-	account_leave(&account, KERNEL_AWAY_RUNNABLE, AT(600), 0);
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, 0, AT(600), 0);
 	account_turn(&account, ACCOUNT_ON_CPU, AT(1000), 0, 100 * MS);
 	sums = sum(4, AT(1200), 0);
 	assert_in_range(sums.throttled_ns, 49 * MS, 50 * MS);
@@ -129,7 +129,7 @@ static void what_is_not_known_is_left_out(void **state)
 {
 	(void)state;
 	account_turn(&account, ACCOUNT_STOPPED, AT(0), 0, 0); /* condition from /proc */
-	account_leave(&account, KERNEL_AWAY_ASLEEP, AT(150), 0);
+	account_leave(&account, KERNEL_AWAY_ASLEEP, 0, AT(150), 0);
 	assert_int_equal(sum(0, AT(160), 0).stopped_ns, 0);
 	account_wake(&account, AT(200 * 40), 0);
 	for (uint64_t bin = 40 - KERNEL_ACCOUNT_BINS; bin < 40; bin++)
@@ -139,6 +139,36 @@ static void what_is_not_known_is_left_out(void **state)
 	account_add(&account, ACCOUNT_ON_CPU, AT(200 * 20), AT(200 * 20 + 50), 0);
 	assert_int_equal(sum(36, AT(200 * 41), 0).on_cpu_ns, 0);
 	assert_int_equal(sum(20, AT(200 * 41), 0).on_cpu_ns, 0);
+}
+
+/* The kernel reports no switch from certain tasks: the thread's CPU time shows since when it has had a CPU again. */
+static void an_unseen_switch_is_no_wait(void **state)
+{
+	struct kernel_account_look look = {.running_ns = 95 * MS};
+	struct vapro_account sums;
+
+	(void)state;
+	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, 1000 * MS, AT(100), 0);
+	/* while it lasts: preempted for 5 ms */
+	accounts__sum(&account, &look, FIRST, 0, AT(200), &sums);
+	assert_int_equal(sums.preempted_ns, 5 * MS);
+	assert_int_equal(sums.on_cpu_ns, 195 * MS);
+	look.running_ns = 155 * MS;
+	accounts__sum(&account, &look, FIRST, 0, AT(260), &sums);
+	assert_int_equal(sums.preempted_ns, 5 * MS);
+	accounts__sum(&account, &look, FIRST + 1, 0, AT(260), &sums);
+	assert_int_equal(sums.preempted_ns, 0);
+	assert_int_equal(sums.on_cpu_ns, 60 * MS);
+	/* at the next switch, and then as ever */
+	account_leave(&account, KERNEL_AWAY_RUNNABLE, 1245 * MS, AT(350), 0);
+	account_turn(&account, ACCOUNT_ON_CPU, AT(360), 0, 0);
+	sums = sum(0, AT(400), 0);
+	assert_int_equal(sums.preempted_ns, 5 * MS);
+	assert_int_equal(sums.on_cpu_ns, 195 * MS);
+	sums = sum(1, AT(400), 0);
+	assert_int_equal(sums.preempted_ns, 10 * MS);
+	assert_int_equal(sums.on_cpu_ns, 190 * MS);
 }
 
 /* A job of two ranks, of which the analysis gets bins and, where wanted, fragments. */
@@ -537,6 +567,7 @@ int main(void)
 	    KERNEL(a_stop_is_reported_while_it_lasts),
 	    KERNEL(throttled_time_is_a_part_of_waits),
 	    KERNEL(what_is_not_known_is_left_out),
+	    KERNEL(an_unseen_switch_is_no_wait),
 	    JOB(a_hog_without_a_fragment),
 	    JOB(a_quota_without_a_fragment),
 	    JOB(a_stop_without_a_fragment),

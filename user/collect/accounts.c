@@ -76,13 +76,17 @@ void accounts__sum(const struct kernel_account *account, const struct kernel_acc
 {
 	const struct kernel_account_bin *at = &account->bins[bin & (KERNEL_ACCOUNT_BINS - 1)];
 	uint64_t ns[ACCOUNT_KINDS] = {0}, begin = bin * KERNEL_BIN_NS, end = begin + KERNEL_BIN_NS;
-	uint64_t since = account->since_ns + offset_ns, now = now_ns + offset_ns, throttled;
+	uint64_t since = account->since_ns + offset_ns, now = now_ns + offset_ns, throttled, waited;
 
 	for (int i = 0; at->bin == (uint32_t)bin && i < ACCOUNT_KINDS; i++)
 		ns[i] = at->ns[i];
 	begin = since > begin ? since : begin;
 	end = now < end ? now : end; /* a run's last bins are read before their ends */
 	if (account->kind != ACCOUNT_UNKNOWN && account->kind < ACCOUNT_KINDS && !account->ended_ns && begin < end) {
+		waited = now - since > look->running_ns ? now - look->running_ns : since; /* the wait's end */
+		waited = waited < begin ? begin : waited < end ? waited : end;
+		ns[ACCOUNT_ON_CPU] += end - waited;
+		end = waited;
 		throttled = waits(account) && now > since && look->throttled_ns
 				? account_part(look->throttled_ns, end - begin, now - since)
 				: 0;
@@ -162,7 +166,7 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
 			accounts->stolen[i] = 0;
 		}
 		look.steal_ns = account.steal_ns;
-		if (account.kind == ACCOUNT_ON_CPU || account.queue)
+		if (account.kind == ACCOUNT_ON_CPU || waits(&account))
 			look_at(accounts, &look);
 		for (uint64_t bin = from + 1; bin <= last; bin++) {
 			accounts__sum(&account, &look, bin, offset_ns, now, &sums);
