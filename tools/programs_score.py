@@ -39,7 +39,7 @@ def variances_of(records):
             "ranks": t.parse_ranks(text) if text[:1].isdigit() else [],
             "tids": [thread["tid"] for thread in variance.get("threads") or []],
             "begin": t.parse_time(variance["begin"]) - offset, "end": t.parse_time(variance["end"]) - offset,
-            "lost_s": variance["lost_seconds"], "caused_s": variance.get("caused_seconds", 0),
+            "lost_s": sum((variance.get("lost_by_class") or {"": variance["lost_seconds"]}).values()), "caused_s": variance.get("caused_seconds", 0),
             "evidence": variance.get("evidence"), "majors": live_score.majors_of(factors),
             "interferers": [i["comm"] for i in interferers],
             "culprits": [{"rank": c["rank"], "tid": numbers.get((c["rank"], c.get("thread")))} for c in variance.get("culprits") or []]})
@@ -51,11 +51,15 @@ def meets(variance, one, near=0):
 
 
 def at_place(variance, one):
-    """Whether a variance is where the injection was."""
+    """
+    Whether a variance is where the injection was. Threads of one rank may wait for each other where no probe shows it: then
+    the first culprit counts.
+    """
     if one["kind"] == "freeze":
         return bool(variance["ranks"]) and set(variance["ranks"]) <= set(one["ranks"])
     if one["tids"] and variance["tids"]:
-        return set(variance["tids"]) <= set(one["tids"])
+        first = variance["culprits"][0]["tid"] if variance["culprits"] else None
+        return set(variance["tids"]) <= set(one["tids"]) or (variance["ranks"] == [one["rank"]] and first in one["tids"])
     return variance["ranks"] == [one["rank"]]
 
 
@@ -74,7 +78,8 @@ def missing_of(variance, one):
         return missing
     if not at_place(variance, one):
         missing.append("place")
-    if not variance["alarm"]:
+    # more work of the program's own is no interference: without counts a late rank is named, and rightly unconfirmed
+    if not variance["alarm"] and kind != "late":
         missing.append("alarm")
     if CAUSES[kind] and not CAUSES[kind].intersection(variance["majors"]):
         missing.append("cause")

@@ -101,6 +101,8 @@ class Scores(unittest.TestCase):
         self.assertTrue(verdict([waiting], injection("late"))["found"])
         self.assertFalse(verdict([dict(waiting, culprits=[{"rank": 0}])], injection("late"))["found"])
         self.assertTrue(verdict([variance(3, 10, 12)], injection("late"))["found"])
+        self.assertTrue(verdict([variance(3, 10, 12, alarm=False)], injection("late"))["found"])
+        self.assertFalse(verdict([variance(3, 10, 12, alarm=False, ranks="0")], injection("late"))["found"])
         self.assertEqual(verdict([waiting, variance(4, 10, 12)], injection("late"))["said_s"], 1.0)
 
     def test_late_thread(self):
@@ -109,6 +111,16 @@ class Scores(unittest.TestCase):
         waiting = variance(3, 10, 12, ranks="?", alarm=False, threads=[{"rank": -1, "thread": 0, "tid": 70}], culprits=[{"rank": -1, "thread": 1}])
         self.assertTrue(verdict([known, waiting], one)["found"])
         self.assertFalse(verdict([known, dict(waiting, culprits=[{"rank": -1, "thread": 0}])], one)["found"])
+
+    def test_thread_of_a_rank(self):
+        """Where a variance has all threads of the rank, the first culprit is the one that counts."""
+        one = injection("hog", tids=[71], rank=0)
+        threads = [{"rank": 0, "thread": 0, "tid": 70}, {"rank": 0, "thread": 1, "tid": 71}]
+        both = variance(3, 10, 12, ranks="0", threads=threads, culprits=[{"rank": 0, "thread": 1}, {"rank": 0, "thread": 0}])
+        said = diagnosis(3, "preempted", "hog")
+        self.assertTrue(verdict([both, said], one)["found"])
+        self.assertFalse(verdict([dict(both, culprits=both["culprits"][::-1]), said], one)["found"])
+        self.assertFalse(verdict([dict(both, ranks="0-1"), said], one)["found"])
 
     def test_freeze(self):
         io = {"class": "io", "ranks": "0-1"}
