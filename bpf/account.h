@@ -60,7 +60,7 @@ static __always_inline void account_add(struct kernel_account *account, u32 kind
 }
 
 /* Changes the thread's condition; held: ns throttled in the condition that ends. */
-static __always_inline void account_turn(struct kernel_account *account, u32 kind, u64 now, u64 utc_offset, u64 held)
+static __always_inline void account_change(struct kernel_account *account, u32 kind, u64 now, u64 utc_offset, u64 held)
 {
 	u32 writing = account->writing;
 
@@ -91,11 +91,11 @@ static __always_inline void account_leave(struct kernel_account *account, u32 aw
 
 	if (account->kind != ACCOUNT_ON_CPU) {
 		if (account->ran_ns)
-			account_turn(account, ACCOUNT_ON_CPU, now - (stay < present ? stay : present), utc_offset, 0);
+			account_change(account, ACCOUNT_ON_CPU, now - (stay < present ? stay : present), utc_offset, 0);
 		else
 			account->kind = ACCOUNT_UNKNOWN;
 	}
-	account_turn(account, account_kind_of(away), now, utc_offset, 0);
+	account_change(account, account_kind_of(away), now, utc_offset, 0);
 	account->ran_ns = ran;
 }
 
@@ -103,7 +103,7 @@ static __always_inline void account_leave(struct kernel_account *account, u32 aw
 static __always_inline void account_wake(struct kernel_account *account, u64 now, u64 utc_offset)
 {
 	if (account->kind >= ACCOUNT_STOPPED)
-		account_turn(account, ACCOUNT_WAKEUP_WAIT, now, utc_offset, 0);
+		account_change(account, ACCOUNT_WAKEUP_WAIT, now, utc_offset, 0);
 }
 
 #endif

@@ -65,7 +65,7 @@ __noinline int account_left(struct kernel_thread *thread, u64 now)
 	account = account_of(thread);
 	if (!account)
 		return 0;
-	account->steal_ns = thread->taken.steal;
+	account->steal_ns = thread->stolen.steal;
 	account->task = thread->task;
 	account_leave(account, thread->off.away, thread->ran_ns, now, utc_offset_ns);
 	account_waits(account, thread);
@@ -98,8 +98,8 @@ __noinline int account_got(struct kernel_thread *thread, u64 now, u64 held)
 	if (!account)
 		return 0;
 	account->rq = thread->rq;
-	account->steal_at = thread->taken_at.steal;
-	account_turn(account, ACCOUNT_ON_CPU, now, utc_offset_ns, held);
+	account->steal_at = thread->stolen_at.steal;
+	account_change(account, ACCOUNT_ON_CPU, now, utc_offset_ns, held);
 	return 0;
 }
 
@@ -110,7 +110,7 @@ static __always_inline void account_ended(struct kernel_thread *thread, u64 now)
 
 	if (!account)
 		return;
-	account_turn(account, ACCOUNT_UNKNOWN, now, utc_offset_ns, 0);
+	account_change(account, ACCOUNT_UNKNOWN, now, utc_offset_ns, 0);
 	account->ended_ns = now;
 }
 
@@ -137,7 +137,7 @@ static __always_inline int thread_begins(struct task_struct *task, u64 clone_fla
 	thread->generation = generation;
 	thread->rows_generation = rows_generation;
 	thread->set = governed_of(parent->slot)->set;
-	thread->turn = governed_of(parent->slot)->turn;
+	thread->probe_epoch = governed_of(parent->slot)->probe_epoch;
 	thread->voids = governed_of(parent->slot)->voids;
 	send_event(KERNEL_THREAD, tgid, task->pid, bpf_ktime_get_ns());
 	return 0;

@@ -26,7 +26,7 @@ static __always_inline bool leave_frame(const struct kernel_hop *to, struct call
 
 	if (bpf_probe_read_user(&site, sizeof(site), (void *)(base + to->return_at)))
 		return false;
-	if (to->frame_at != KERNEL_FRAME_KEPT &&
+	if (to->frame_at != KERNEL_FRAME_UNCHANGED &&
 	    bpf_probe_read_user(&frame, sizeof(frame), (void *)(base + to->frame_at)))
 		return false;
 	caller->site = site;

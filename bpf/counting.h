@@ -62,10 +62,10 @@ static __always_inline void count_switch(struct task_struct *prev, struct task_s
 /* Reads the current thread's counts up to now. False: they are unknown. */
 static __always_inline bool count_now(struct task_struct *task, struct kernel_tally *tally, u64 *counts)
 {
-	volatile u32 *turns = &tally->turns;
+	volatile u32 *switches = &tally->switches;
 
 	for (u32 attempt = 0; attempt < COUNT_ATTEMPTS; attempt++) {
-		u32 before = *turns;
+		u32 before = *switches;
 
 		if (!read_events(task, &tally->now))
 			break;

@@ -103,8 +103,8 @@ out:
 	return waited;
 }
 
-static __always_inline void taken_add(struct kernel_taken *sum, const struct kernel_taken *to,
-				      const struct kernel_taken *from)
+static __always_inline void stolen_add(struct kernel_stolen *sum, const struct kernel_stolen *to,
+				       const struct kernel_stolen *from)
 {
 	sum->steal += to->steal > from->steal ? to->steal - from->steal : 0;
 	sum->irq += to->irq > from->irq ? to->irq - from->irq : 0;
@@ -114,45 +114,45 @@ static __always_inline void taken_add(struct kernel_taken *sum, const struct ker
 }
 
 /* A thread gets a CPU; now: the CPU's stolen time so far. */
-static __always_inline void taken_in(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
+static __always_inline void stolen_in(struct kernel_thread *thread, const struct kernel_stolen *now, u32 cpu)
 {
-	thread->taken_at = *now;
-	thread->taken_cpu = cpu + 1;
-	thread->taken_clock = 0;
+	thread->stolen_at = *now;
+	thread->stolen_cpu = cpu + 1;
+	thread->stolen_clock = 0;
 }
 
 /*
  * Returns whether more time may have been stolen since the last look. clock: the CPU queue's, where kernels add up
  * stolen time; 0: no such clock.
  */
-static __always_inline bool taken_more(struct kernel_thread *thread, u64 clock)
+static __always_inline bool stolen_more(struct kernel_thread *thread, u64 clock)
 {
-	if (clock && clock == thread->taken_clock)
+	if (clock && clock == thread->stolen_clock)
 		return false;
-	thread->taken_clock = clock;
+	thread->stolen_clock = clock;
 	return true;
 }
 
 /* A thread leaves its CPU. A stay that began unseen is left out. */
-static __always_inline void taken_out(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
+static __always_inline void stolen_out(struct kernel_thread *thread, const struct kernel_stolen *now, u32 cpu)
 {
-	if (thread->taken_cpu == cpu + 1)
-		taken_add(&thread->taken, now, &thread->taken_at);
-	thread->taken_cpu = 0;
+	if (thread->stolen_cpu == cpu + 1)
+		stolen_add(&thread->stolen, now, &thread->stolen_at);
+	thread->stolen_cpu = 0;
 }
 
 /*
  * Raises the running thread's counts to the time stolen up to now. Counts only grow: a switch between
  * the reads behind `now` makes this sum too small, which the next one makes up for.
  */
-static __always_inline void taken_now(struct kernel_thread *thread, const struct kernel_taken *now, u32 cpu)
+static __always_inline void stolen_now(struct kernel_thread *thread, const struct kernel_stolen *now, u32 cpu)
 {
-	struct kernel_taken sum = thread->taken;
+	struct kernel_stolen sum = thread->stolen;
 
-	if (thread->taken_cpu == cpu + 1)
-		taken_add(&sum, now, &thread->taken_at);
+	if (thread->stolen_cpu == cpu + 1)
+		stolen_add(&sum, now, &thread->stolen_at);
 	else
-		taken_in(thread, now, cpu);
+		stolen_in(thread, now, cpu);
 	if (sum.steal > thread->now.steal_ns)
 		thread->now.steal_ns = sum.steal;
 	if (sum.irq > thread->now.irq_ns)
@@ -205,7 +205,7 @@ static __always_inline bool reading_follows(const struct kernel_reading *reading
 /* A thread gets a CPU, whose counters show `reading`; known: `reading` is valid. */
 static __always_inline void tally_in(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
 {
-	tally->turns++;
+	tally->switches++;
 	if (tally->on || reading->epoch != tally->last.epoch)
 		tally->gaps++; /* the thread left the CPU unseen, or its counters were exchanged */
 	tally->on = known;
@@ -215,7 +215,7 @@ static __always_inline void tally_in(struct kernel_tally *tally, const struct ke
 /* The thread leaves the CPU. */
 static __always_inline void tally_out(struct kernel_tally *tally, const struct kernel_reading *reading, bool known)
 {
-	tally->turns++;
+	tally->switches++;
 	if (tally->on && known && reading_follows(reading, &tally->last))
 		counts_add(tally->sum, reading->value, tally->last.value);
 	else
@@ -224,27 +224,27 @@ static __always_inline void tally_out(struct kernel_tally *tally, const struct k
 }
 
 /*
- * Writes the running thread's counts up to the reading in tally->now to counts. turns: tally->turns
- * before that reading; a switch since then changes it, and false requests another reading. A stay
+ * Writes the running thread's counts up to the reading in tally->now to counts. switches: tally->switches
+ * before that reading; a switch since then changes the number, and false requests another reading. A stay
  * whose beginning was not seen is counted from here on: a gap.
  */
-static __always_inline bool tally_now(struct kernel_tally *tally, u32 turns, u64 *counts)
+static __always_inline bool tally_now(struct kernel_tally *tally, u32 switches, u64 *counts)
 {
-	volatile u32 *present = &tally->turns, *on = &tally->on;
+	volatile u32 *present = &tally->switches, *on = &tally->on;
 
 	for (u32 i = 0; i < KERNEL_EVENTS; i++)
 		counts[i] = tally->sum[i];
 	if (*on && reading_follows(&tally->now, &tally->last)) {
 		counts_add(counts, tally->now.value, tally->last.value);
-		return *present == turns;
+		return *present == switches;
 	}
-	if (*present != turns)
+	if (*present != switches)
 		return false;
 	*on = 0;
 	tally->gaps++;
 	tally->last = tally->now;
 	*on = 1;
-	if (*present == turns)
+	if (*present == switches)
 		return true;
 	*on = 0; /* last may be of another stay */
 	return false;
@@ -258,14 +258,14 @@ static __always_inline u64 counts_off_cpu(const struct kernel_counts *c)
 
 static __always_inline u64 take_from(u64 *rest, u64 wanted)
 {
-	u64 taken = wanted < *rest ? wanted : *rest;
+	u64 part = wanted < *rest ? wanted : *rest;
 
-	*rest -= taken;
-	return taken;
+	*rest -= part;
+	return part;
 }
 
 /* Returns the time stolen from a thread on a CPU. */
-static __always_inline u64 counts_taken(const struct kernel_counts *c)
+static __always_inline u64 counts_stolen(const struct kernel_counts *c)
 {
 	return c->steal_ns + c->irq_ns + c->hard_irq_ns + c->soft_irq_ns + c->slow_ns;
 }
@@ -294,12 +294,12 @@ static __always_inline void counts_end(struct kernel_thread *thread, struct kern
 	u64 found;
 
 	counts_delta(c, &thread->now, &thread->border);
-	found = counts_taken(c);
+	found = counts_stolen(c);
 	counts_bound(c, duration);
-	if (counts_taken(c) == found)
+	if (counts_stolen(c) == found)
 		return;
 	thread->noted = thread->border_noted + 1;
-	thread->taken_clock = 0;
+	thread->stolen_clock = 0;
 	thread->now.steal_ns = thread->border.steal_ns + c->steal_ns;
 	thread->now.irq_ns = thread->border.irq_ns + c->irq_ns;
 	thread->now.hard_irq_ns = thread->border.hard_irq_ns + c->hard_irq_ns;
@@ -315,7 +315,7 @@ static __always_inline void counts_end(struct kernel_thread *thread, struct kern
 static __always_inline void counts_note(struct kernel_thread *thread, u64 minor_faults, u64 major_faults, u64 voluntary,
 					u64 involuntary, u64 migrations)
 {
-	u64 sum = minor_faults + major_faults + voluntary + involuntary + migrations + counts_taken(&thread->now);
+	u64 sum = minor_faults + major_faults + voluntary + involuntary + migrations + counts_stolen(&thread->now);
 
 	if (sum == thread->noted)
 		return;

@@ -8,7 +8,7 @@
 #define VAPRO_EMIT_H
 
 #include "counting.h"
-#include "taken.h"
+#include "stolen.h"
 
 /* How a fragment travels. */
 #define EMIT_SINGLE 1

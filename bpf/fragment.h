@@ -216,7 +216,7 @@ static __always_inline u32 edge_of(struct kernel_thread *thread, const struct ke
 /* Returns whether calls of the thread may go unseen at present: the time between two is no fragment then. */
 static __always_inline bool unseen(const struct kernel_thread *thread)
 {
-	return thread->turn & 1;
+	return thread->probe_epoch & 1;
 }
 
 /* Closes the computation that led to this vertex, if the thread's last call is known. */
@@ -342,7 +342,7 @@ static __always_inline void enter_set(struct kernel_thread *thread, u32 set)
  * Enters a probe epoch: probes were closed or opened. The time between two calls is void, since others may
  * have gone unseen; so is an open call whose return probe was closed. All else has its end.
  */
-static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
+static __always_inline void settle_epoch(struct kernel_thread *thread, u32 probe_epoch)
 {
 	struct kernel_governed *governor = governed_of(thread->slot);
 	u32 row = thread->function, voids = governor->voids;
@@ -365,7 +365,7 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 			return;
 		enter_set(thread, governor->set);
 	}
-	thread->turn = turn;
+	thread->probe_epoch = probe_epoch;
 	thread->voids = voids;
 	thread->suppressed_ns = thread->entered_ns = 0;
 	if (thread->open == KERNEL_NOTHING) {
@@ -375,13 +375,13 @@ static __always_inline void settle_turn(struct kernel_thread *thread, u32 turn)
 }
 
 /* Applies closed and opened probes to a thread's state. noinline: most calls find none. */
-__noinline int settle(struct kernel_thread *thread, u32 turn)
+__noinline int settle(struct kernel_thread *thread, u32 probe_epoch)
 {
 	if (!thread)
 		return 0;
 	settle_rows(thread);
-	if (thread->turn != turn)
-		settle_turn(thread, turn);
+	if (thread->probe_epoch != probe_epoch)
+		settle_epoch(thread, probe_epoch);
 	return 0;
 }
 
@@ -425,7 +425,7 @@ __noinline int renew_thread(u64 now, bool create)
 	thread->generation = generation;
 	thread->rows_generation = rows_generation;
 	enter_set(thread, governed_of(process->slot)->set);
-	thread->turn = governed_of(process->slot)->turn;
+	thread->probe_epoch = governed_of(process->slot)->probe_epoch;
 	thread->voids = governed_of(process->slot)->voids;
 	return true;
 }
@@ -437,12 +437,12 @@ __noinline int renew_thread(u64 now, bool create)
 static __always_inline struct kernel_thread *thread_of(struct task_struct *task, u64 now, bool create)
 {
 	struct kernel_thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
-	u32 turn;
+	u32 probe_epoch;
 
 	if (thread && thread->generation == generation && thread->tgid == (u32)task->tgid) {
-		turn = governed_of(thread->slot)->turn;
-		if (thread->turn != turn || thread->rows_generation != rows_generation)
-			settle(thread, turn);
+		probe_epoch = governed_of(thread->slot)->probe_epoch;
+		if (thread->probe_epoch != probe_epoch || thread->rows_generation != rows_generation)
+			settle(thread, probe_epoch);
 		return thread;
 	}
 	if ((!thread && !create) || !renew_thread(now, create))

@@ -358,7 +358,7 @@ static __always_inline bool hits_due(const struct kernel_hits *hits, u64 now)
 /* Records of abnormal fragments per thread and 200 ms; the excess merges. */
 #define ABNORMAL_TOKENS 20
 
-/* Returns whether a duration is over ratio_1024/1024 times the cell's least (k_a of papers/000 section 4.3). */
+/* Returns whether a duration is over ratio_1024/1024 times the cell's least (k_a of VAPRO (PPoPP'22) section 4.3). */
 static __always_inline bool is_abnormal(u64 duration, u64 least, u32 ratio_1024)
 {
 	return least && duration > least + ABNORMAL_FLOOR_NS && duration * 1024 > least * ratio_1024;

@@ -145,22 +145,22 @@ static __always_inline int switched(bool preempt, struct task_struct *prev, stru
 	u32 cpu = bpf_get_smp_processor_id();
 	struct waiting *waiting = bpf_map_lookup_elem(&waiting_on, &cpu);
 	struct kernel_thread *thread;
-	struct kernel_taken taken;
+	struct kernel_stolen stolen;
 
 	if (waiting && waiting->tid)
 		charge_slice(waiting, prev);
 	thread = known_thread(prev);
 	if (thread) {
-		cpu_taken(prev, &taken);
-		taken_out(thread, &taken, cpu);
+		cpu_stolen(prev, &stolen);
+		stolen_out(thread, &stolen, cpu);
 		leaves(thread, waiting, cpu, prev, next,
 		       away_of(preempt, prev_state, is_frozen(prev), BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)),
 		       bpf_ktime_get_ns());
 	}
 	thread = known_thread(next);
 	if (thread) {
-		cpu_taken(next, &taken);
-		taken_in(thread, &taken, cpu);
+		cpu_stolen(next, &stolen);
+		stolen_in(thread, &stolen, cpu);
 		thread->rq = (u64)run_queue_of(next);
 		comes_back(thread, prev, bpf_ktime_get_ns());
 	}

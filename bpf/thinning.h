@@ -13,7 +13,7 @@
 
 #include "fragment.h"
 
-#define KEPT_OF_THINNED 64
+#define SHOWN_OF_THINNED 64
 
 /* A Fortran binding's request is read when its call returns, or never: its variable is on the stack. */
 static __always_inline bool leaves_request(const struct kernel_thread *thread)
@@ -82,7 +82,7 @@ __noinline int is_suppressed(struct kernel_thread *thread, u32 vertex, u32 able,
 	thread->octave = span_octave(seen->span_ns) + 1;
 	thread->spans[(thread->octave - 1) & (KERNEL_SPANS - 1)].calls += thread->weight;
 	if (seen->span_ns >= governor->thin_ns || leaves_request(thread) ||
-	    bpf_get_prandom_u32() % KEPT_OF_THINNED == 0)
+	    bpf_get_prandom_u32() % SHOWN_OF_THINNED == 0)
 		return 0;
 	add(governor->thinned, 1);
 	thread->suppressed_ns = now;

@@ -334,7 +334,7 @@ int analysis__add_facts(struct analysis *analysis, const struct vapro_process_fa
 int analysis__place(struct analysis *analysis, const struct vapro_place *place);
 
 /*
- * A region chosen by hand (papers/000 section 3.5), to be diagnosed with the last window whether it
+ * A region chosen by hand (VAPRO (PPoPP'22) section 3.5), to be diagnosed with the last window whether it
  * is slow or not. To be called before the first window ends. Texts and lists are copied.
  */
 struct vapro_selection {
@@ -363,8 +363,8 @@ void analysis__remember(struct analysis *analysis, double seconds, uint64_t byte
  * fragments are those of the region, coverage_total the share of their time that could be judged, uncovered
  * the rest by reason (without states), ranks those of the job. Returns 0 or -ENOMEM.
  */
-int analysis__ask(struct analysis *analysis, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
-		  const struct job_result **results, uint32_t *count);
+int analysis__query(struct analysis *analysis, const struct vapro_selection *selection, const char *job,
+		    uint64_t now_ns, const struct job_result **results, uint32_t *count);
 
 /* A thread has ended (its rows stop there) or appeared; UTC ns. */
 int analysis__thread_seen(struct analysis *analysis, uint32_t thread, uint64_t from_ns, uint64_t to_ns);
@@ -378,7 +378,7 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 			 const struct job_result **results, uint32_t *count);
 
 /*
- * Counters that the node should have on until the next window (papers/000 section 4.3): those of one
+ * Counters that the node should have on until the next window (VAPRO (PPoPP'22) section 4.3): those of one
  * stage at a time. Valid after each end_window; the text belongs to the analysis.
  */
 struct vapro_stage_request {

@@ -23,57 +23,65 @@ enum vapro_class {
 };
 
 /*
- * Factors of a fragment: the leaves of the variance breakdown (papers/000 section 4.1) that the
- * kernel or the counters report. Factors before VAPRO_FACTOR_COUNTS are time in ns and parts of
- * the duration; later factors are counts. The names are those of the output contract.
+ * Factors of a fragment: the leaves of the variance breakdown (VAPRO (PPoPP'22) section 4.1) that the
+ * kernel or the counters report, each with its word of the output contract. Times are in ns and parts of the
+ * duration; counts follow them. The place of a factor in the breakdown and its texts are in diagnose/factors.c.
  */
+#define VAPRO_TIMES(FACTOR)                                                                                            \
+	FACTOR(PREEMPTED, preempted)	     /* off the CPU while runnable, switched out by another task */            \
+	FACTOR(WAKEUP_WAIT, wakeup_wait)     /* woken, waiting for a CPU */                                            \
+	FACTOR(BLOCKED_IO, blocked_io)	     /* asleep in io wait */                                                   \
+	FACTOR(BLOCKED_OTHER, blocked_other) /* asleep for anything else */                                            \
+	FACTOR(THROTTLED, throttled)	     /* runnable, in a cgroup that had used up its CPU quota */                \
+	FACTOR(STEAL, steal)		     /* the hypervisor ran something else on its CPU */                        \
+	FACTOR(STOPPED, stopped)	     /* by a signal, a tracer or the freezer of its cgroup */                  \
+	FACTOR(IRQ, irq)                                                                                               \
+	FACTOR(KERNEL, kernel)                                                                                         \
+	FACTOR(RETIRING, retiring)                                                                                     \
+	FACTOR(FRONTEND, frontend)                                                                                     \
+	FACTOR(BAD_SPECULATION, bad_speculation)                                                                       \
+	FACTOR(BACKEND, backend)                                                                                       \
+	/* parts of frontend, bad_speculation and backend: stage 2 */                                                  \
+	FACTOR(FRONTEND_LATENCY, frontend_latency)                                                                     \
+	FACTOR(FRONTEND_BANDWIDTH, frontend_bandwidth)                                                                 \
+	FACTOR(MISPREDICTS, mispredicts)                                                                               \
+	FACTOR(CLEARS, clears)                                                                                         \
+	FACTOR(MEMORY, memory)                                                                                         \
+	FACTOR(CORE, core)                                                                                             \
+	/* parts of memory: stage 3 */                                                                                 \
+	FACTOR(L1, l1)                                                                                                 \
+	FACTOR(L2, l2)                                                                                                 \
+	FACTOR(L3, l3)                                                                                                 \
+	FACTOR(DRAM, dram)                                                                                             \
+	FACTOR(STORE, store)                                                                                           \
+	/* parts of kernel and irq, for tracers that report them */                                                    \
+	FACTOR(PAGE_FAULTS, page_faults)                                                                               \
+	FACTOR(SYSTEM_CALLS, system_calls)                                                                             \
+	FACTOR(RECLAIM, reclaim)                                                                                       \
+	FACTOR(HARD_IRQ, hard_irq)                                                                                     \
+	FACTOR(SOFT_IRQ, soft_irq)                                                                                     \
+	FACTOR(FREQUENCY,                                                                                              \
+	       frequency) /* time that the machine's fastest core would have spared at its highest frequency */
+
+#define VAPRO_COUNTS(FACTOR)                                                                                           \
+	FACTOR(MINOR_FAULTS, minor_faults)                                                                             \
+	FACTOR(MAJOR_FAULTS, major_faults)                                                                             \
+	FACTOR(VOLUNTARY_SWITCHES, voluntary_switches)                                                                 \
+	FACTOR(INVOLUNTARY_SWITCHES, involuntary_switches)                                                             \
+	FACTOR(MIGRATIONS, migrations)                                                                                 \
+	/* cache lines filled on demand, by source: where no counter shows memory stalls by level */                   \
+	FACTOR(L2_FILLS, l2_fills)                                                                                     \
+	FACTOR(L3_FILLS, l3_fills)                                                                                     \
+	FACTOR(DRAM_FILLS, dram_fills)                                                                                 \
+	FACTOR(REMOTE_FILLS, remote_fills)
+
+#define VAPRO_FACTOR_NUMBER(id, word) VAPRO_##id,
 enum vapro_factor {
-	VAPRO_PREEMPTED,     /* off the CPU while runnable, switched out by another task */
-	VAPRO_WAKEUP_WAIT,   /* woken, waiting for a CPU */
-	VAPRO_BLOCKED_IO,    /* asleep in io wait */
-	VAPRO_BLOCKED_OTHER, /* asleep for anything else */
-	VAPRO_THROTTLED,     /* runnable, in a cgroup that had used up its CPU quota */
-	VAPRO_STEAL,	     /* the hypervisor ran something else on its CPU */
-	VAPRO_STOPPED,	     /* by a signal, a tracer or the freezer of its cgroup */
-	VAPRO_IRQ,
-	VAPRO_KERNEL,
-	VAPRO_RETIRING,
-	VAPRO_FRONTEND,
-	VAPRO_BAD_SPECULATION,
-	VAPRO_BACKEND,
-	/* parts of frontend, bad_speculation and backend: stage 2 */
-	VAPRO_FRONTEND_LATENCY,
-	VAPRO_FRONTEND_BANDWIDTH,
-	VAPRO_MISPREDICTS,
-	VAPRO_CLEARS,
-	VAPRO_MEMORY,
-	VAPRO_CORE,
-	/* parts of memory: stage 3 */
-	VAPRO_L1,
-	VAPRO_L2,
-	VAPRO_L3,
-	VAPRO_DRAM,
-	VAPRO_STORE,
-	/* parts of kernel and irq, for tracers that report them */
-	VAPRO_PAGE_FAULTS,
-	VAPRO_SYSTEM_CALLS,
-	VAPRO_RECLAIM,
-	VAPRO_HARD_IRQ,
-	VAPRO_SOFT_IRQ,
-	VAPRO_FREQUENCY, /* time that the machine's fastest core would have spared at its highest frequency */
-	VAPRO_FACTOR_COUNTS,
-	VAPRO_MINOR_FAULTS = VAPRO_FACTOR_COUNTS,
-	VAPRO_MAJOR_FAULTS,
-	VAPRO_VOLUNTARY_SWITCHES,
-	VAPRO_INVOLUNTARY_SWITCHES,
-	VAPRO_MIGRATIONS,
-	/* cache lines filled on demand, by source: where no counter shows memory stalls by level */
-	VAPRO_L2_FILLS,
-	VAPRO_L3_FILLS,
-	VAPRO_DRAM_FILLS,
-	VAPRO_REMOTE_FILLS,
-	VAPRO_FACTORS,
+	VAPRO_TIMES(VAPRO_FACTOR_NUMBER) VAPRO_FACTOR_COUNTS,
+	VAPRO_LAST_TIME = VAPRO_FACTOR_COUNTS - 1, /* the first count has the number VAPRO_FACTOR_COUNTS */
+	VAPRO_COUNTS(VAPRO_FACTOR_NUMBER) VAPRO_FACTORS,
 };
+#undef VAPRO_FACTOR_NUMBER
 
 /* Magnitudes of the workload vector; from VAPRO_NAMED on they are the user's own counters. */
 enum vapro_magnitude {

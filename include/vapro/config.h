@@ -17,7 +17,7 @@
 enum vapro_io_mode { VAPRO_IO_OFF, VAPRO_IO_ON, VAPRO_IO_AUTO };
 enum vapro_states { VAPRO_BY_CALL_SITE, VAPRO_BY_CALL_PATH };
 
-/* typical: the centre of the fastest group of batches; fastest: the fastest member (papers/000 section 3.4) */
+/* typical: the centre of the fastest group of batches; fastest: the fastest member (VAPRO (PPoPP'22) section 3.4) */
 enum vapro_reference { VAPRO_REFERENCE_TYPICAL, VAPRO_REFERENCE_FASTEST };
 
 #define VAPRO_TEXT_MAX 512 /* size of a text tunable */
@@ -38,7 +38,7 @@ struct vapro_event_spec {
 #define VAPRO_SOCKET "/run/vapro/"
 
 struct vapro_config {
-	/* detection: papers/000 sections 3.4 and 3.5 */
+	/* detection: VAPRO (PPoPP'22) sections 3.4 and 3.5 */
 	double window_s;		      /* length of an analysis window; its stride is two thirds */
 	double threshold;		      /* region growing: cells below it are slow */
 	uint64_t min_cells;		      /* least cells of a region */
@@ -50,7 +50,7 @@ struct vapro_config {
 	uint64_t cluster_floor;		      /* instructions; differences below it are equal */
 	uint64_t cluster_cells;		      /* cells of a state; beyond, all become wider */
 	uint64_t rare_members;		      /* clusters with fewer members are rare */
-	/* workload without a PMU: ARCHITECTURE section 6, papers/001 section 4 */
+	/* workload without a PMU: ARCHITECTURE section 6, NoiseMiner section 4 */
 	uint64_t certify_fragments; /* fragments a state needs before it is certified */
 	double certify_share;	    /* share of its on-CPU time near a populous group */
 	double certify_width;	    /* distance called near, relative to the group's mean */
@@ -59,7 +59,7 @@ struct vapro_config {
 	double evidence_share;	    /* share of a loss that the kernel must explain */
 	enum vapro_reference reference;
 	uint64_t support_batches; /* batches that a group needs to be a reference */
-	/* diagnosis: papers/000 section 4.3 */
+	/* diagnosis: VAPRO (PPoPP'22) section 4.3 */
 	double abnormal_ratio; /* k_a */
 	double major_share;
 	double p_value;
@@ -80,7 +80,7 @@ struct vapro_config {
 	/* functions beyond the built-in ones */
 	double function_share; /* share of the budget that all may cost a process */
 	char functions[VAPRO_FUNCTIONS_TEXT];
-	enum vapro_states states; /* distinction of states: papers/000 section 3.2 */
+	enum vapro_states states; /* distinction of states: VAPRO (PPoPP'22) section 3.2 */
 	uint64_t hop_frames;	  /* callers that a call-site whose times spread is followed to, at most; 0: none */
 	char transparent[VAPRO_TEXT_MAX]; /* globs of images that are hopped over, joined by ',' */
 	enum vapro_counters counters;

@@ -113,9 +113,9 @@ struct kernel_process {
 
 struct kernel_governed {
 	/* set by user space */
-	u32 turn;    /* probe epoch, raised whenever its probes were closed or opened; odd: some calls are unseen */
-	u32 voids;   /* raised with turn where returns of open calls go unseen */
-	u32 no_io;   /* its system calls are suppressed */
+	u32 probe_epoch; /* raised whenever its probes were closed or opened; odd: some calls are unseen */
+	u32 voids;	 /* raised with probe_epoch where returns of open calls go unseen */
+	u32 no_io;	 /* its system calls are suppressed */
 	u32 set;     /* bitmap of the units of functions that are not probed (functions__unit()); 0 = all are probed */
 	u64 thin_ns; /* returns of calls in states of a shorter span are suppressed */
 	u32 epoch;   /* raised whenever the cost was read: the busiest thread is found again from then on */
@@ -217,11 +217,11 @@ struct kernel_hop_key {
 struct kernel_hop {
 	s32 return_at; /* distance of the wrapper's own return address */
 	s32 sp;	       /* distance of the stack pointer after the wrapper's return */
-	s32 frame_at;  /* distance of the caller's frame pointer, or KERNEL_FRAME_KEPT */
+	s32 frame_at;  /* distance of the caller's frame pointer, or KERNEL_FRAME_UNCHANGED */
 	u32 by_frame;  /* distances are from the frame pointer */
 };
 
-#define KERNEL_FRAME_KEPT (-1) /* still in its register: nothing is saved at an odd place */
+#define KERNEL_FRAME_UNCHANGED (-1) /* still in its register: nothing is saved at an odd place */
 
 /*
  * Hopped call-sites: return addresses of one process whose frames an unwinder can leave by a kernel_hop. A call

@@ -34,7 +34,7 @@ struct kernel_offcpu {
  * Total time stolen by a CPU from the threads that it runs, ns. slow: time that the CPU would have spared
  * at its highest frequency.
  */
-struct kernel_taken {
+struct kernel_stolen {
 	u64 steal, irq, hard_irq, soft_irq, slow;
 };
 
@@ -57,7 +57,7 @@ struct kernel_tally {
 	u64 border[KERNEL_EVENTS];  /* counts at the start of the computation */
 	u64 delta[KERNEL_EVENTS];   /* counts at the end of the computation */
 	u32 on;			    /* on a CPU, and last is valid */
-	u32 turns;		    /* switches: a read across one is repeated */
+	u32 switches;		    /* a read across one is repeated */
 	u32 gaps;		    /* stays that were not counted completely */
 	u32 mark;		    /* gaps + 1 at the border; 0 = not counted */
 };
@@ -142,11 +142,11 @@ struct kernel_thread {
 	struct kernel_counts border; /* counts at start_ns */
 	struct kernel_counts now;    /* counts now; the off-CPU part is accumulated here */
 	struct kernel_offcpu off;
-	struct kernel_taken taken;    /* stolen from this thread, up to its last switch */
-	struct kernel_taken taken_at; /* stolen from the CPU when the present stay began */
-	u64 taken_clock;	      /* clock of its queue at the last look; 0 = look again */
-	u32 taken_cpu;		      /* CPU of that stay, + 1; 0 = its beginning was not seen */
-	u32 set;		      /* set of its process for its present states */
+	struct kernel_stolen stolen;	/* stolen from this thread, up to its last switch */
+	struct kernel_stolen stolen_at; /* stolen from the CPU when the present stay began */
+	u64 stolen_clock;		/* clock of its queue at the last look; 0 = look again */
+	u32 stolen_cpu;			/* CPU of that stay, + 1; 0 = its beginning was not seen */
+	u32 set;			/* set of its process for its present states */
 	u64 token_ns;
 	u32 tokens;
 	u32 polls;		  /* polling calls in the open computation, while learnt */
@@ -160,7 +160,7 @@ struct kernel_thread {
 	u64 hit_ns;		  /* time of the last hit */
 	u64 entered_ns;		  /* entry of the last call; 0 = unknown */
 	u64 suppressed_ns;	  /* entry of a suppressed call, if nothing is a fragment since; 0 = none */
-	u32 turn, voids;	  /* epochs of its process's probes */
+	u32 probe_epoch, voids;	  /* epochs of its process's probes */
 	u32 entered;		  /* vertex of the last call */
 	u32 octave;		  /* octave of the last call's span, + 1; 0 = not suppressible */
 	u32 weight;		  /* calls that the last call stands for */

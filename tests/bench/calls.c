@@ -84,7 +84,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* What the calls of each of `batches` took, ns per call; they are sorted. */
-static void tell(double *each, unsigned int batches, uint64_t calls)
+static void report(double *each, unsigned int batches, uint64_t calls)
 {
 	double sum = 0;
 
@@ -111,7 +111,7 @@ static void measure(void (*call)(void), uint64_t calls, unsigned int batches, ui
 		}
 		each[i] = (double)(now_ns() - begin) / (double)calls;
 	}
-	tell(each, batches, calls);
+	report(each, batches, calls);
 }
 
 /* As programs call: with caches that are full of something else. */
@@ -131,7 +131,7 @@ static int measure_cold(void (*call)(void), unsigned int calls, uint64_t bytes)
 		each[i] = (double)(now_ns() - begin);
 	}
 	free((char *)memory);
-	tell(each, calls, 1);
+	report(each, calls, 1);
 	return 0;
 }
 

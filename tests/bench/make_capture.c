@@ -49,7 +49,7 @@ static void usage(FILE *out)
 	      "  --ranks N           ranks of the job (16)\n"
 	      "  --seconds N         length of the run (65)\n"
 	      "  --bundles N         bundles per rank and second (100)\n"
-	      "  --fragments N       fragments in a bundle; 1 = single fragments, each told by itself (1)\n"
+	      "  --fragments N       fragments in a bundle; 1 = single fragments, each emitted by itself (1)\n"
 	      "  --states N          computations in the loop, and as many calls of MPI_Allreduce (4)\n"
 	      "  --ranks-per-host N  (64)\n"
 	      "  --counters          with instructions and the CPU's time by stage 1\n"

@@ -100,7 +100,7 @@ static int collect(const struct image_symbol *symbol, void *ctx)
 	return sites->count >= sites->wanted;
 }
 
-/* Rows as the attacher tells them to the kernel side. */
+/* Rows as the attacher reports them to the kernel side. */
 static void emit_rows(const struct sites *sites)
 {
 	int map = bpf_map__fd(kernel_side__bpf(side)->maps.functions);
@@ -261,7 +261,7 @@ static int many(char *words)
 	return 0;
 }
 
-/* What the kernel side is told of a process's handles. */
+/* What the kernel side knows of a process's handles. */
 static int emit_handles(pid_t pid)
 {
 	struct image_cache *cache = image_cache__new();

@@ -14,9 +14,9 @@
 #define SINGLES 65536
 #define STAGES 256
 
-static const int told[] = {VAPRO_BACKEND, VAPRO_MEMORY, VAPRO_CORE, VAPRO_L1, VAPRO_L2, VAPRO_DRAM};
+static const int reported[] = {VAPRO_BACKEND, VAPRO_MEMORY, VAPRO_CORE, VAPRO_L1, VAPRO_L2, VAPRO_DRAM};
 
-#define TOLD (sizeof(told) / sizeof(told[0]))
+#define REPORTED (sizeof(reported) / sizeof(reported[0]))
 
 struct sums {
 	struct stream_sink sink; /* first */
@@ -25,7 +25,7 @@ struct sums {
 	uint64_t fragments, singles;
 	struct single {
 		uint64_t call;
-		double magnitude[VAPRO_MAGNITUDES], told[TOLD];
+		double magnitude[VAPRO_MAGNITUDES], reported[REPORTED];
 		uint64_t start_ns, end_ns;
 	} single[SINGLES];
 	struct stream_stage stage[STAGES];
@@ -49,8 +49,8 @@ static void add(struct sums *sums, const struct vapro_bundle *bundle)
 	sums->single[sums->singles].call = bundle->first_call;
 	sums->single[sums->singles].start_ns = bundle->start_ns;
 	sums->single[sums->singles].end_ns = bundle->end_ns;
-	for (size_t i = 0; i < TOLD; i++)
-		sums->single[sums->singles].told[i] = bundle->factor[told[i]];
+	for (size_t i = 0; i < REPORTED; i++)
+		sums->single[sums->singles].reported[i] = bundle->factor[reported[i]];
 	for (int i = 0; i < VAPRO_MAGNITUDES; i++)
 		sums->single[sums->singles].magnitude[i] = bundle->magnitude_min[i];
 	sums->singles++;
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
 		printf("%s[%llu,%.0f,%.0f,%.0f,%llu,%llu", i ? "," : "", (unsigned long long)sums.single[i].call,
 		       magnitude[VAPRO_INSTRUCTIONS], magnitude[VAPRO_NAMED], magnitude[VAPRO_NAMED + 1],
 		       (unsigned long long)sums.single[i].start_ns, (unsigned long long)sums.single[i].end_ns);
-		for (size_t k = 0; k < TOLD; k++)
-			printf(",%.0f", sums.single[i].told[k]);
+		for (size_t k = 0; k < REPORTED; k++)
+			printf(",%.0f", sums.single[i].reported[k]);
 		printf("]");
 	}
 	printf("],\"stages\":[");

@@ -82,8 +82,8 @@ def test_answers(tap, jobs):
 
     def future():
         code, _, err = ask(jobs, "future", "--socket", where, "0@10000..")
-        return code == 1 and "in the future; kept are 20" in err
-    tap.ok(until(future, 20), "a region that is to come: what is kept by now is named")
+        return code == 1 and "in the future; there is data of 20" in err
+    tap.ok(until(future, 20), "a region that is to come: the data so far is named")
     hog = jobs.start([tool("hog"), "--cpu", CPUS[1 % len(CPUS)], "--start-after", 5, "--seconds", 5], "hog")
     tap.equal(jobs.wait(hog, 30), 0, "a hog has run on the CPU of rank 1")
     told = len(of_type(records(out), "window"))
@@ -111,9 +111,9 @@ def test_answers(tap, jobs):
     code, text, err = ask(jobs, "no_job", "--socket", where, "--job", "nobody:0", "all@..")
     tap.ok(code == 1 and job in err, "of a job that is not there: those that are, are named", f"{code} {err}")
     code, text, err = ask(jobs, "no_rank", "--socket", where, "7-9@..")
-    tap.ok(code == 1 and "nobody has these ranks" in err and "ranks 0-1" in err, "of ranks that are not there", f"{code} {err}")
+    tap.ok(code == 1 and "no process has these ranks" in err and "ranks 0-1" in err, "of ranks that are not there", f"{code} {err}")
     code, text, err = ask(jobs, "old", "--socket", where, "all@2001-01-01T00:00:00Z..2001-01-01T00:00:01Z")
-    tap.ok(code == 1 and "over and dropped; kept are 20" in err, "of a time that is over: what is kept is named", f"{code} {err}")
+    tap.ok(code == 1 and "over and dropped; there is data of 20" in err, "of a time that is over: the present data is named", f"{code} {err}")
 
     # who hangs is dropped, and the loop went on meanwhile
     said = hung.recv(1000).decode()

@@ -61,7 +61,7 @@ static bool any_alive(char **pids)
 	return false;
 }
 
-/* Moves each probe that is not at its function's entry there and back; others are linked anew. */
+/* Moves each probe that is not at its function's entry there and back; others are linked again. */
 static unsigned long move_all(struct attacher *attacher, char **pids, useconds_t between)
 {
 	unsigned long moves = 0;

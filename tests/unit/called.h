@@ -41,17 +41,17 @@ static inline void begin_calls(void)
 	begin_calls_after(0);
 }
 
-static inline void add_call_of(uint32_t site, uint32_t rank, struct kept kept, const struct stg_state *of)
+static inline void add_call_of(uint32_t site, uint32_t rank, struct bundle_rec rec, const struct stg_state *of)
 {
 	const struct series *series = &callers[site * job->row_count + rank];
 
-	assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
-	assert_int_equal(waiting__add(waiting, &kept, series, of, 0), 0);
+	assert_int_equal(heatmap__add(&map, &rec, rank, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
+	assert_int_equal(waiting__add(waiting, &rec, series, of, 0), 0);
 }
 
-static inline void add_call(uint32_t site, uint32_t rank, struct kept kept, uint32_t group)
+static inline void add_call(uint32_t site, uint32_t rank, struct bundle_rec rec, uint32_t group)
 {
-	add_call_of(site, rank, kept, &(struct stg_state){.group = group});
+	add_call_of(site, rank, rec, &(struct stg_state){.group = group});
 }
 
 /* Adds a call that is long enough to be a fragment by itself. */
@@ -61,13 +61,13 @@ static inline void call(uint32_t site, uint32_t rank, double from, double to)
 }
 
 /* Returns merged calls of one bin; excess: their time beyond the usual, summed up. */
-static inline struct kept merged(int bin, uint32_t n, double excess)
+static inline struct bundle_rec merged(int bin, uint32_t n, double excess)
 {
-	struct kept kept = fragment(bin, bin + 0.999, USUAL * BIN, 0);
+	struct bundle_rec rec = fragment(bin, bin + 0.999, USUAL * BIN, 0);
 
-	kept.n = n;
-	kept.sum_ns = n * USUAL * BIN + excess * BIN;
-	return kept;
+	rec.n = n;
+	rec.sum_ns = n * USUAL * BIN + excess * BIN;
+	return rec;
 }
 
 static inline void calls(uint32_t site, uint32_t rank, int bin, double excess)

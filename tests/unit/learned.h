@@ -87,16 +87,16 @@ static inline struct vapro_bundle made(uint32_t rank, uint64_t bin, uint32_t n, 
 static inline struct series *learn_bundle(const struct vapro_bundle *bundle, bool disturbed)
 {
 	struct series *series;
-	struct kept kept;
+	struct bundle_rec rec;
 
-	assert_int_equal(series__add(&book, bundle, bundle->factor, &kept), 0);
-	series = &book.series[kept.series];
-	if (series__learns(series, &kept, disturbed)) {
-		assert_int_equal(series__learn(&book, &kept, false), 0);
-		series__add_usual(&series->usual, series->class, &kept);
+	assert_int_equal(series__add(&book, bundle, bundle->factor, &rec), 0);
+	series = &book.series[rec.series];
+	if (series__learns(series, &rec, disturbed)) {
+		assert_int_equal(series__learn(&book, &rec, false), 0);
+		series__add_usual(&series->usual, series->class, &rec);
 	}
-	series->disturbed_n += disturbed ? kept.n : 0;
-	series__drop(&book, &kept);
+	series->disturbed_n += disturbed ? rec.n : 0;
+	series__drop(&book, &rec);
 	return series;
 }
 
@@ -143,15 +143,15 @@ static inline double reference(uint32_t rank)
 }
 
 /* Returns the verdict on one more fragment. */
-static inline struct kept judged(uint32_t rank, uint64_t bin, double ns)
+static inline struct bundle_rec judged(uint32_t rank, uint64_t bin, double ns)
 {
 	struct vapro_bundle b = made(rank, bin, 1, ns);
-	struct kept kept;
+	struct bundle_rec rec;
 
-	assert_int_equal(series__add(&book, &b, b.factor, &kept), 0);
+	assert_int_equal(series__add(&book, &b, b.factor, &rec), 0);
 	refresh();
-	judge__bundle(&book, &kept);
-	return kept;
+	judge__bundle(&book, &rec);
+	return rec;
 }
 
 #endif

@@ -76,10 +76,10 @@ static inline float *factors(void)
 	return own;
 }
 
-static inline struct kept fragment(double from_bin, double to_bin, double reference, double preempted)
+static inline struct bundle_rec fragment(double from_bin, double to_bin, double reference, double preempted)
 {
 	float *factor = factors();
-	struct kept kept = {
+	struct bundle_rec rec = {
 	    .ratio = 1,
 	    .factor = factor,
 	    .start_ns = (uint64_t)((FIRST + from_bin) * BIN),
@@ -89,19 +89,19 @@ static inline struct kept fragment(double from_bin, double to_bin, double refere
 	    .reference = (float)reference,
 	};
 
-	kept.sum_ns = (double)(kept.end_ns - kept.start_ns);
-	kept.max_ns = kept.min_ns = (float)kept.sum_ns;
+	rec.sum_ns = (double)(rec.end_ns - rec.start_ns);
+	rec.max_ns = rec.min_ns = (float)rec.sum_ns;
 	factor[VAPRO_PREEMPTED] = (float)preempted;
-	return kept;
+	return rec;
 }
 
 static inline void paint(uint32_t row, int from, int to, enum vapro_class class, double performance, bool attributed)
 {
 	for (int bin = from; bin < to; bin++) {
 		double preempted = attributed ? (1 - performance) * BIN : 0;
-		struct kept kept = fragment(bin, bin + 0.999, 0.999 * performance * BIN, preempted);
+		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.999 * performance * BIN, preempted);
 
-		heatmap__add(&map, &kept, row, class, 0, UINT64_MAX);
+		heatmap__add(&map, &rec, row, class, 0, UINT64_MAX);
 	}
 }
 

@@ -123,7 +123,7 @@ static double work_of(struct sim *sim, int id, int state, int iteration, double 
 	if (s->kernels && state == C1) {
 		uint64_t drawn = (uint64_t)iteration * 7919 + 5;
 
-		ns *= kernel_work[s->kernels == SIM_IN_TURN ? iteration % 3 : (int)(3 * sim_random(&drawn))];
+		ns *= kernel_work[s->kernels == SIM_ALTERNATING ? iteration % 3 : (int)(3 * sim_random(&drawn))];
 	}
 	if (s->modes > 0 && sim_random(&sim->seed) < s->modes)
 		ns *= 2;

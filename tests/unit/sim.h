@@ -32,7 +32,7 @@ struct sim_scenario {
 	bool alternating; /* two states cost double in every other iteration */
 	enum {
 		SIM_ONE_KERNEL,
-		SIM_IN_TURN,
+		SIM_ALTERNATING,
 		SIM_AT_RANDOM
 	} kernels;		       /* the first computation has 1, 3 or 10 times the work */
 	bool naps;		       /* one computation sleeps for a while in each iteration */

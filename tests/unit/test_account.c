@@ -45,12 +45,12 @@ static void conditions_go_to_their_bins(void **state)
 	struct vapro_account sums;
 
 	(void)state;
-	account_turn(&account, ACCOUNT_ON_CPU, AT(50), 0, 0); /* earlier time is unknown */
+	account_change(&account, ACCOUNT_ON_CPU, AT(50), 0, 0); /* earlier time is unknown */
 	account_leave(&account, KERNEL_AWAY_RUNNABLE, 0, AT(120), 0);
-	account_turn(&account, ACCOUNT_ON_CPU, AT(180), 0, 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(180), 0, 0);
 	account_leave(&account, KERNEL_AWAY_ASLEEP, 0, AT(210), 0);
 	account_wake(&account, AT(650), 0);
-	account_turn(&account, ACCOUNT_ON_CPU, AT(660), 0, 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(660), 0, 0);
 	assert_int_equal(account.writing % 2, 0);
 
 	sums = sum(0, AT(800), 0);
@@ -75,10 +75,10 @@ static void a_stop_is_reported_while_it_lasts(void **state)
 	struct vapro_account sums;
 
 	(void)state;
-	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
 	account_leave(&account, KERNEL_AWAY_ASLEEP, 0, AT(20), 0);
 	account_wake(&account, AT(100), 0);
-	account_turn(&account, ACCOUNT_ON_CPU, AT(101), 0, 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(101), 0, 0);
 	account_leave(&account, KERNEL_AWAY_STOPPED, 0, AT(102), 0);
 	sums = sum(0, AT(260), 0);
 	assert_int_equal(sums.stopped_ns, 98 * MS);
@@ -88,13 +88,13 @@ static void a_stop_is_reported_while_it_lasts(void **state)
 	assert_int_equal(sum(3, AT(460), 0).stopped_ns, 0);
 	account_wake(&account, AT(500), 0);
 	account_wake(&account, AT(510), 0); /* the thread already waits for a CPU */
-	account_turn(&account, ACCOUNT_ON_CPU, AT(530), 0, 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(530), 0, 0);
 	sums = sum(2, AT(660), 0);
 	assert_int_equal(sums.stopped_ns, 100 * MS);
 	assert_int_equal(sums.wakeup_wait_ns, 30 * MS);
 	assert_int_equal(sums.on_cpu_ns, 70 * MS);
 	/* the account of an ended thread does not grow */
-	account_turn(&account, ACCOUNT_UNKNOWN, AT(900), 0, 0);
+	account_change(&account, ACCOUNT_UNKNOWN, AT(900), 0, 0);
 	account.ended_ns = AT(900);
 	assert_int_equal(sum(4, AT(1100), 0).on_cpu_ns, 100 * MS);
 	assert_int_equal(sum(5, AT(1300), 0).on_cpu_ns, 0);
@@ -105,18 +105,18 @@ static void throttled_time_is_a_part_of_waits(void **state)
 	struct vapro_account sums;
 
 	(void)state;
-	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
 	account_leave(&account, KERNEL_AWAY_RUNNABLE, 0, AT(100), 0);
 	/* the thread was throttled for any 180 of the 300 ms so far */
 	sums = sum(1, AT(400), 180 * MS);
 	assert_in_range(sums.throttled_ns, 119 * MS, 120 * MS);
 	assert_int_equal(sums.throttled_ns + sums.preempted_ns, 200 * MS);
-	account_turn(&account, ACCOUNT_ON_CPU, AT(500), 0, 400 * MS);
+	account_change(&account, ACCOUNT_ON_CPU, AT(500), 0, 400 * MS);
 	sums = sum(0, AT(700), 0);
 	assert_int_equal(sums.throttled_ns, 100 * MS);
 	assert_int_equal(sums.preempted_ns, 0);
 	account_leave(&account, KERNEL_AWAY_RUNNABLE, 0, AT(600), 0);
-	account_turn(&account, ACCOUNT_ON_CPU, AT(1000), 0, 100 * MS);
+	account_change(&account, ACCOUNT_ON_CPU, AT(1000), 0, 100 * MS);
 	sums = sum(4, AT(1200), 0);
 	assert_in_range(sums.throttled_ns, 49 * MS, 50 * MS);
 	assert_int_equal(sums.throttled_ns + sums.preempted_ns, 200 * MS);
@@ -128,7 +128,7 @@ static void throttled_time_is_a_part_of_waits(void **state)
 static void what_is_not_known_is_left_out(void **state)
 {
 	(void)state;
-	account_turn(&account, ACCOUNT_STOPPED, AT(0), 0, 0); /* condition from /proc */
+	account_change(&account, ACCOUNT_STOPPED, AT(0), 0, 0); /* condition from /proc */
 	account_leave(&account, KERNEL_AWAY_ASLEEP, 0, AT(150), 0);
 	assert_int_equal(sum(0, AT(160), 0).stopped_ns, 0);
 	account_wake(&account, AT(200 * 40), 0);
@@ -148,7 +148,7 @@ static void an_unseen_switch_is_no_wait(void **state)
 	struct vapro_account sums;
 
 	(void)state;
-	account_turn(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(0), 0, 0);
 	account_leave(&account, KERNEL_AWAY_RUNNABLE, 1000 * MS, AT(100), 0);
 	/* while it lasts: preempted for 5 ms */
 	accounts__sum(&account, &look, FIRST, 0, AT(200), &sums);
@@ -162,7 +162,7 @@ static void an_unseen_switch_is_no_wait(void **state)
 	assert_int_equal(sums.on_cpu_ns, 60 * MS);
 	/* at the next switch, and then as ever */
 	account_leave(&account, KERNEL_AWAY_RUNNABLE, 1245 * MS, AT(350), 0);
-	account_turn(&account, ACCOUNT_ON_CPU, AT(360), 0, 0);
+	account_change(&account, ACCOUNT_ON_CPU, AT(360), 0, 0);
 	sums = sum(0, AT(400), 0);
 	assert_int_equal(sums.preempted_ns, 5 * MS);
 	assert_int_equal(sums.on_cpu_ns, 195 * MS);
@@ -537,7 +537,7 @@ static void a_long_computation(void **state)
 /* A query between windows about the same time has the same response. */
 static void a_question_about_the_account(void **state)
 {
-	const struct vapro_selection asked = {.begin_ns = UTC(5.8), .end_ns = UTC(9.2)};
+	const struct vapro_selection query = {.begin_ns = UTC(5.8), .end_ns = UTC(9.2)};
 	const struct result_variance *selection;
 	uint32_t count;
 
@@ -549,7 +549,7 @@ static void a_question_about_the_account(void **state)
 	states();
 	fragment(0, 0, 1, 1.02, 0); /* no query is about a job without retained data */
 	analysis__remember(analysis, 60, 1 << 20);
-	assert_int_equal(analysis__ask(analysis, &asked, "j", UTC(15), &result, &count), 0);
+	assert_int_equal(analysis__query(analysis, &query, "j", UTC(15), &result, &count), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(result->selection_count, 1);
 	selection = &result->selections[0];

@@ -439,7 +439,7 @@ static void test_places_and_drifts(void **state)
 	truths[0].base = 8 * 50;
 	truths[0].expected = FINDING_PLACE;
 	score__job(&job, VAPRO_BY_ARGUMENTS, &all, &findings, &result);
-	assert_true(result.truths[0].apart == APART_NOT && result.truths[0].hit && result.truths[0].kept);
+	assert_true(result.truths[0].apart == APART_NOT && result.truths[0].hit && result.truths[0].retained);
 	assert_string_equal(result.truths[0].by, "imbalance");
 	assert_near(result.truths[0].found_ratio, 1.24, 1e-9);
 	imbalance.rank_count = 1;

@@ -142,9 +142,9 @@ static void compute(uint32_t first, uint32_t last, double takes)
 	for (uint32_t rank = 0; rank < 16; rank++) {
 		for (int bin = 0; bin < 40; bin++) {
 			double times = rank < first || rank > last || bin < 10 ? 1 : takes;
-			struct kept kept = fragment(bin, bin + 0.5 * times, 0.5 * BIN, 0);
+			struct bundle_rec rec = fragment(bin, bin + 0.5 * times, 0.5 * BIN, 0);
 
-			assert_int_equal(heatmap__add(&map, &kept, rank, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
+			assert_int_equal(heatmap__add(&map, &rec, rank, VAPRO_COMPUTATION, 0, UINT64_MAX), 0);
 		}
 	}
 }

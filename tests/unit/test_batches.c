@@ -158,10 +158,10 @@ static void fill_hosts(struct batches *hosts, uint64_t *seed)
 static void shuffle(unsigned *order, unsigned count, uint64_t *seed)
 {
 	for (unsigned i = count; i > 1; i--) {
-		unsigned other = (unsigned)(sim_random(seed) * i), kept = order[i - 1];
+		unsigned other = (unsigned)(sim_random(seed) * i), swapped = order[i - 1];
 
 		order[i - 1] = order[other];
-		order[other] = kept;
+		order[other] = swapped;
 	}
 }
 

@@ -42,12 +42,12 @@ static void test_damage(void **state)
 	size = file_size(path_a, &data);
 	head = (char *)memchr(data, '\n', (size_t)size) - data + 1;
 	for (long at = 0; at < size; at += at < head ? 17 : 1) {
-		char kept = data[at];
+		char before = data[at];
 
 		for (int bit = at % 3; bit < 8; bit += 5) {
 			int ret;
 
-			data[at] = (char)(kept ^ 1 << bit);
+			data[at] = (char)(before ^ 1 << bit);
 			write_file(path_b, data, size);
 			ret = replay(path_b);
 			if (at >= head) { /* the records have checksums */
@@ -55,7 +55,7 @@ static void test_damage(void **state)
 				assert_non_null(strstr(err, "at offset"));
 			}
 		}
-		data[at] = kept;
+		data[at] = before;
 	}
 	free(data);
 }

@@ -101,7 +101,7 @@ static void test_crafted(void **state)
 	is_run(1, "one", 1, 2);
 }
 
-static void test_kept(void **state)
+static void test_retained(void **state)
 {
 	struct stat status;
 	char *data;
@@ -136,7 +136,7 @@ int main(void)
 	    cmocka_unit_test(test_runs),
 	    cmocka_unit_test(test_cut_then_added),
 	    cmocka_unit_test(test_crafted),
-	    cmocka_unit_test(test_kept),
+	    cmocka_unit_test(test_retained),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -147,8 +147,8 @@ static void test_question(void **state)
 	static const struct {
 		double at, window, remember;
 		uint64_t bytes;
-		double kept_from;
-		bool told;
+		double retained_from;
+		bool reported;
 	} cases[] = {
 	    {14.9, 0, 0, 0, 0, true},		  /* in the first window, which is not reported yet */
 	    {24.9, 0, 0, 0, 10, true},		  /* the present view reaches back to it */
@@ -160,60 +160,62 @@ static void test_question(void **state)
 	};
 	struct run run = {.causes = {{NODE_DRAM, 0.6, 1}}, .groups = ALL_GROUPS, .seed = 6}, quiet_run;
 	struct answer answer, quiet_answer;
-	struct asked *asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct response *response =
+	    mmap(NULL, sizeof(*response), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
-	assert_true(asked != MAP_FAILED);
+	assert_true(response != MAP_FAILED);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		run.seed = 6;
-		run.asked = NULL;
+		run.response = NULL;
 		run.question = NULL;
-		run.ask_at = cases[i].at;
+		run.query_at = cases[i].at;
 		run.window = cases[i].window;
 		run.remember = cases[i].remember;
 		run.remember_bytes = cases[i].bytes;
 		quiet_run = run;
 		quiet_run.remember = 0;
 		why_go(&quiet_run, &quiet_answer);
-		run.asked = asked;
+		run.response = response;
 		run.question = &inside;
 		why_go(&run, &answer);
 		assert_same(&answer, &quiet_answer);
-		assert_int_equal(asked->jobs, 1);
-		assert_true(asked->end == cases[i].at);
-		if (cases[i].bytes ? asked->begin < cases[i].kept_from : fabs(asked->begin - cases[i].kept_from) > 0.21)
-			fail_msg("case %zu is kept from %g", i, asked->begin);
-		assert_int_equal(asked->answer.chosen_count, cases[i].told);
-		if (!cases[i].told) {
-			assert_int_equal(asked->fragments, 0);
+		assert_int_equal(response->jobs, 1);
+		assert_true(response->end == cases[i].at);
+		if (cases[i].bytes ? response->begin < cases[i].retained_from
+				   : fabs(response->begin - cases[i].retained_from) > 0.21)
+			fail_msg("case %zu begins at %g", i, response->begin);
+		assert_int_equal(response->answer.chosen_count, cases[i].reported);
+		if (!cases[i].reported) {
+			assert_int_equal(response->fragments, 0);
 			continue;
 		}
-		why_expect_only(&asked->answer, NODE_DRAM, 3);
-		assert_string_equal(asked->answer.chosen[0].who, "rank 1");
-		assert_true(asked->answer.chosen[0].begin == 13);
-		assert_true(asked->answer.chosen[0].end == fmin(15, cases[i].at));
-		assert_true(asked->fragments > 60 && asked->judged > 0.99);
+		why_expect_only(&response->answer, NODE_DRAM, 3);
+		assert_string_equal(response->answer.chosen[0].who, "rank 1");
+		assert_true(response->answer.chosen[0].begin == 13);
+		assert_true(response->answer.chosen[0].end == fmin(15, cases[i].at));
+		assert_true(response->fragments > 60 && response->judged > 0.99);
 	}
 	/* regions of all times, of the past, and of the future */
 	run.window = run.remember = 0;
 	run.remember_bytes = 0;
-	run.ask_at = 24.9;
+	run.query_at = 24.9;
 	run.seed = 6;
 	run.question = &all;
 	why_go(&run, &answer);
-	assert_int_equal(asked->answer.chosen_count, 1);
-	assert_true(asked->answer.chosen[0].begin == asked->begin && asked->answer.chosen[0].end == 24.9);
-	assert_true(asked->answer.chosen[0].lost > answer.lost);
-	assert_true(asked->answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 15);
+	assert_int_equal(response->answer.chosen_count, 1);
+	assert_true(response->answer.chosen[0].begin == response->begin && response->answer.chosen[0].end == 24.9);
+	assert_true(response->answer.chosen[0].lost > answer.lost);
+	assert_true(response->answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 15);
 	run.question = &over;
 	run.seed = 6;
 	why_go(&run, &answer);
-	assert_true(asked->jobs == 1 && !asked->answer.chosen_count && !asked->fragments);
+	assert_true(response->jobs == 1 && !response->answer.chosen_count && !response->fragments);
 	run.question = &later;
 	run.seed = 6;
 	why_go(&run, &answer);
-	assert_true(asked->jobs == 1 && !asked->answer.chosen_count && !asked->fragments);
-	munmap(asked, sizeof(*asked));
+	assert_true(response->jobs == 1 && !response->answer.chosen_count && !response->fragments);
+	munmap(response, sizeof(*response));
 }
 
 static void add_write(struct analysis *analysis, double begin, double end, uint32_t flags)
@@ -244,13 +246,14 @@ static void test_question_about_the_stuck(void **state)
 	static const struct vapro_state write = {1,  VAPRO_IO, NULL, "a@b+0x5", "fd_kind=file function=write",
 						 "", NULL,     NULL, NULL,	NULL};
 	const struct vapro_selection all = {.begin_ns = SIM_BEGIN_NS};
-	struct asked *asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct run run = {.question = &all, .asked = asked, .ask_at = 16};
+	struct response *response =
+	    mmap(NULL, sizeof(*response), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct run run = {.question = &all, .response = response, .query_at = 16};
 	struct analysis *analysis;
 	struct vapro_config config;
 
 	(void)state;
-	assert_true(asked != MAP_FAILED);
+	assert_true(response != MAP_FAILED);
 	sim_config(&config);
 	analysis = analysis__new(&config, VAPRO_BY_ARGUMENTS);
 	assert_non_null(analysis);
@@ -269,30 +272,30 @@ static void test_question_about_the_stuck(void **state)
 		add_write(analysis, t, t + 0.002, 0);
 	add_write(analysis, 12, 15, VAPRO_BUNDLE_OPEN);
 	end_window(analysis, 0, 15);
-	why_ask(&run, analysis);
-	assert_int_equal(asked->answer.chosen_count, 1);
-	assert_int_equal(asked->answer.chosen[0].class, VAPRO_IO);
-	assert_true(fabs(asked->answer.chosen[0].lost - 3) < 0.05);
-	assert_true(why_find(&asked->answer, "blocked_io")->major);
+	why_query(&run, analysis);
+	assert_int_equal(response->answer.chosen_count, 1);
+	assert_int_equal(response->answer.chosen[0].class, VAPRO_IO);
+	assert_true(fabs(response->answer.chosen[0].lost - 3) < 0.05);
+	assert_true(why_find(&response->answer, "blocked_io")->major);
 	add_write(analysis, 12, 17, 0);
 	for (double t = 17.1; t < 24; t += 0.02)
 		add_write(analysis, t, t + 0.002, 0);
-	run.ask_at = 25;
-	why_ask(&run, analysis);
-	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	run.query_at = 25;
+	why_query(&run, analysis);
+	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
 	end_window(analysis, 15, 25);
-	run.ask_at = 26;
-	why_ask(&run, analysis);
-	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	run.query_at = 26;
+	why_query(&run, analysis);
+	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
 	/* the whole job is silent: its activity is retained, for a minute */
 	end_window(analysis, 25, 35);
 	end_window(analysis, 35, 45);
-	run.ask_at = 45;
-	why_ask(&run, analysis);
-	assert_int_equal(asked->answer.chosen_count, 1);
-	assert_true(fabs(asked->answer.chosen[0].lost - 5) < 0.05);
+	run.query_at = 45;
+	why_query(&run, analysis);
+	assert_int_equal(response->answer.chosen_count, 1);
+	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
 	analysis__free(analysis);
-	munmap(asked, sizeof(*asked));
+	munmap(response, sizeof(*response));
 }
 
 int main(void)

@@ -139,8 +139,8 @@ static const struct confine_service services[] = {
 
 /* ---- the tests */
 
-static int ask(enum deed deed, int file, unsigned int limit_ms, struct confine_answer *answer, char *err,
-	       size_t err_size)
+static int query(enum deed deed, int file, unsigned int limit_ms, struct confine_answer *answer, char *err,
+		 size_t err_size)
 {
 	struct flat about = {0};
 	struct confine_question question = {
@@ -149,7 +149,7 @@ static int ask(enum deed deed, int file, unsigned int limit_ms, struct confine_a
 
 	flat__put(&about, deed);
 	flat__put(&about, 77);
-	status = confine__ask(&question, answer, err, err_size);
+	status = confine__query(&question, answer, err, err_size);
 	free(about.data);
 	return status;
 }
@@ -159,7 +159,7 @@ static void broken(enum deed deed, unsigned int limit_ms, const char *named)
 	struct confine_answer answer;
 	char err[256] = "";
 
-	assert_int_equal(ask(deed, -1, limit_ms, &answer, err, sizeof(err)), -EPROTO);
+	assert_int_equal(query(deed, -1, limit_ms, &answer, err, sizeof(err)), -EPROTO);
 	assert_null(answer.data);
 	if (!strstr(err, named))
 		fail_msg("deed %d: '%s' does not say '%s'", (int)deed, err, named);
@@ -173,7 +173,7 @@ static void test_answers(void **state)
 	int file = open(CASES, O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(ask(DEED_ECHO, file, 0, &answer, err, sizeof(err)), 0);
+	assert_int_equal(query(DEED_ECHO, file, 0, &answer, err, sizeof(err)), 0);
 	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
 	assert_int_equal(flat__get(&reader), 77);
 	assert_int_equal(flat__get(&reader), lseek(file, 0, SEEK_END));
@@ -181,10 +181,10 @@ static void test_answers(void **state)
 	free(answer.data);
 	close(file);
 	/* a refusal's own words, without control characters */
-	assert_int_equal(ask(DEED_REFUSE, -1, 0, &answer, err, sizeof(err)), -EINVAL);
+	assert_int_equal(query(DEED_REFUSE, -1, 0, &answer, err, sizeof(err)), -EINVAL);
 	assert_string_equal(err, "refused: ?[31m1");
 	/* opening is denied, and does not kill: libdw tries */
-	assert_int_equal(ask(DEED_OPEN, -1, 0, &answer, err, sizeof(err)), 0);
+	assert_int_equal(query(DEED_OPEN, -1, 0, &answer, err, sizeof(err)), 0);
 	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
 	assert_int_equal(flat__get(&reader), EACCES);
 	free(answer.data);
@@ -197,12 +197,12 @@ static void test_files(void **state)
 	int file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(ask(DEED_ECHO, file, 0, &answer, err, sizeof(err)), -EFBIG);
+	assert_int_equal(query(DEED_ECHO, file, 0, &answer, err, sizeof(err)), -EFBIG);
 	assert_string_equal(err, "not a regular file");
 	close(file);
 	file = memfd_create("huge", MFD_CLOEXEC);
 	assert_int_equal(ftruncate(file, (off_t)CONFINE_FILE_BYTES_MAX + 1), 0);
-	assert_int_equal(ask(DEED_ECHO, file, 0, &answer, err, sizeof(err)), -EFBIG);
+	assert_int_equal(query(DEED_ECHO, file, 0, &answer, err, sizeof(err)), -EFBIG);
 	assert_non_null(strstr(err, "out of range"));
 	close(file);
 }
@@ -242,17 +242,17 @@ static void test_not_tried_again(void **state)
 	int bad = memfd_create("bad", MFD_CLOEXEC), good = memfd_create("good", MFD_CLOEXEC);
 
 	(void)state;
-	assert_int_equal(ask(DEED_SILENT, bad, 0, &answer, err, sizeof(err)), -EPROTO);
+	assert_int_equal(query(DEED_SILENT, bad, 0, &answer, err, sizeof(err)), -EPROTO);
 	assert_non_null(strstr(err, "makes no sense"));
-	assert_int_equal(ask(DEED_ECHO, bad, 0, &answer, err, sizeof(err)), -EPROTO);
+	assert_int_equal(query(DEED_ECHO, bad, 0, &answer, err, sizeof(err)), -EPROTO);
 	assert_non_null(strstr(err, "not tried again yet"));
-	assert_int_equal(ask(DEED_ECHO, good, 0, &answer, err, sizeof(err)), 0);
+	assert_int_equal(query(DEED_ECHO, good, 0, &answer, err, sizeof(err)), 0);
 	free(answer.data);
 	/* nor a file that was repaired; times of change are coarse */
 	rest();
 	rest();
 	assert_int_equal(write(bad, "x", 1), 1);
-	assert_int_equal(ask(DEED_ECHO, bad, 0, &answer, err, sizeof(err)), 0);
+	assert_int_equal(query(DEED_ECHO, bad, 0, &answer, err, sizeof(err)), 0);
 	free(answer.data);
 	close(bad);
 	close(good);
@@ -265,9 +265,9 @@ static void test_not_armed(void **state)
 
 	(void)state;
 	confine__armed = false;
-	assert_int_equal(ask(DEED_ECHO, -1, 0, &answer, err, sizeof(err)), -ENOSYS);
+	assert_int_equal(query(DEED_ECHO, -1, 0, &answer, err, sizeof(err)), -ENOSYS);
 	confine__armed = true;
-	assert_int_equal(ask(DEED_ECHO, -1, 0, &answer, err, sizeof(err)), 0);
+	assert_int_equal(query(DEED_ECHO, -1, 0, &answer, err, sizeof(err)), 0);
 	free(answer.data);
 }
 
@@ -297,7 +297,7 @@ static pid_t start_asker(pid_t *reader)
 	if (!asker) {
 		struct confine_answer answer;
 		char err[256] = "";
-		int status = ask(DEED_SLEEP, -1, 20000, &answer, err, sizeof(err));
+		int status = query(DEED_SLEEP, -1, 20000, &answer, err, sizeof(err));
 
 		_exit(status == -EPROTO && strstr(err, "crashed (signal 9)") ? 0 : 1);
 	}
@@ -322,7 +322,7 @@ static void has(const char *text, const char *line)
 static void test_confined(void **state)
 {
 	char status[4096], limits[4096], path[64], oom[64];
-	int how, kept = 0;
+	int how, inherited = 0;
 	pid_t reader, asker = start_asker(&reader);
 
 	(void)state;
@@ -331,7 +331,7 @@ static void test_confined(void **state)
 	assert_true(look(reader, "oom_score_adj", oom, sizeof(oom)));
 	for (int fd = 0; fd < 256; fd++) {
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", reader, fd);
-		kept += fd > 2 && readlink(path, status + sizeof(status) - 1, 1) > 0 ? fd : 0;
+		inherited += fd > 2 && readlink(path, status + sizeof(status) - 1, 1) > 0 ? fd : 0;
 	}
 	kill(reader, SIGKILL);
 	waitpid(asker, &how, 0);
@@ -353,7 +353,7 @@ static void test_confined(void **state)
 	has(status, "\nGroups:\t \n");
 	has(status, "\nCapPrm:\t0000000000000000\n");
 	has(status, "\nCapEff:\t0000000000000000\n");
-	assert_int_equal(kept, CONFINE_PIPE); /* the only descriptor beside the first three */
+	assert_int_equal(inherited, CONFINE_PIPE); /* the only descriptor beside the first three */
 }
 
 /* kill -9 of the daemon leaves no reader behind. */

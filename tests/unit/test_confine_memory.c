@@ -65,7 +65,7 @@ static void change(const char *to)
 static int open_file(void **state)
 {
 	(void)state;
-	file = memfd_create("asked", MFD_CLOEXEC);
+	file = memfd_create("request", MFD_CLOEXEC);
 	if (file < 0)
 		return -1;
 	change("old");

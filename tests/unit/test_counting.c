@@ -54,10 +54,10 @@ static u64 look(struct world *world, u32 *mark)
 	u64 counts[KERNEL_EVENTS];
 
 	for (int attempt = 0; attempt < 3; attempt++) {
-		u32 turns = world->tally.turns;
+		u32 switches = world->tally.switches;
 
 		world->tally.now = read_at(world);
-		if (tally_now(&world->tally, turns, counts)) {
+		if (tally_now(&world->tally, switches, counts)) {
 			*mark = world->tally.gaps + 1;
 			assert_int_equal(counts[1], 2 * counts[0]);
 			return counts[0];
@@ -92,18 +92,18 @@ static void a_switch_while_reading_is_noticed(void **state)
 {
 	struct world world = {.epoch = 2};
 	u64 border, counts[KERNEL_EVENTS];
-	u32 before, after, turns;
+	u32 before, after, switches;
 
 	(void)state;
 	border = look(&world, &before);
 	world.truth = 0;
 	work(&world, 500);
-	turns = world.tally.turns;
+	switches = world.tally.switches;
 	world.tally.now = read_at(&world);
 	leave(&world);
 	world.counter[0] += 99999;
 	enter(&world, 0);
-	assert_false(tally_now(&world.tally, turns, counts));
+	assert_false(tally_now(&world.tally, switches, counts));
 	work(&world, 3);
 	assert_int_equal(look(&world, &after) - border, world.truth);
 	assert_int_equal(before, after);

@@ -133,7 +133,7 @@ static void test_kernels(void **state)
 						.seed = 23,
 						.noise = 0.02,
 						.scale = c & 2 ? 10 : 1,
-						.kernels = c == 1 || c == 2 ? SIM_AT_RANDOM : SIM_IN_TURN};
+						.kernels = c == 1 || c == 2 ? SIM_AT_RANDOM : SIM_ALTERNATING};
 
 		sim_run(&scenario, VAPRO_BY_ARGUMENTS, &report);
 		assert_true(report.found_count == 0 && report.performance > 0.9);

@@ -7,40 +7,40 @@
 
 static void test_map_spreads(void **state)
 {
-	struct kept kept = fragment(2.5, 5.5, 0.6 * BIN, 0);
+	struct bundle_rec rec = fragment(2.5, 5.5, 0.6 * BIN, 0);
 
 	(void)state;
-	heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	heatmap__add(&map, &rec, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	assert_true(isnan(performance(1, 1, VAPRO_COMPUTATION)));
 	for (int bin = 2; bin <= 5; bin++)
 		assert_near(performance(1, bin, VAPRO_COMPUTATION), 0.2, 1e-4);
 	assert_near(lost(1, 3, VAPRO_COMPUTATION), 0.8 * BIN, 1000);
 	assert_near(lost(1, 2, VAPRO_COMPUTATION), 0.4 * BIN, 1000);
 	/* Less than a tenth of the bin is not valid. */
-	kept = fragment(10, 10.05, 0.05 * BIN, 0);
-	heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	rec = fragment(10, 10.05, 0.05 * BIN, 0);
+	heatmap__add(&map, &rec, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	assert_true(isnan(performance(1, 10, VAPRO_COMPUTATION)));
 	/* A merged bundle belongs to the bin of its end; being fast offsets within a bin only. */
-	kept = fragment(20, 21, 0, 0);
-	kept.n = 100;
-	kept.reference = (float)(BIN / 100 * 1.5);
-	heatmap__add(&map, &kept, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
+	rec = fragment(20, 21, 0, 0);
+	rec.n = 100;
+	rec.reference = (float)(BIN / 100 * 1.5);
+	heatmap__add(&map, &rec, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	assert_near(performance(2, 20, VAPRO_COMPUTATION), 1, 0);
 	assert_true(lost(2, 20, VAPRO_COMPUTATION) < 0);
 }
 
 static void test_map_open_is_replaced(void **state)
 {
-	struct kept kept = fragment(10, 30, 0.1 * BIN, 0);
+	struct bundle_rec rec = fragment(10, 30, 0.1 * BIN, 0);
 
 	(void)state;
-	kept.flags = VAPRO_BUNDLE_OPEN;
-	heatmap__add(&map, &kept, 0, VAPRO_IO, 0, UINT64_MAX);
+	rec.flags = VAPRO_BUNDLE_OPEN;
+	heatmap__add(&map, &rec, 0, VAPRO_IO, 0, UINT64_MAX);
 	assert_near(performance(0, 15, VAPRO_IO), 0.005, 1e-3);
 	heatmap__clear(&map, FIRST + 40);
 	assert_true(isnan(performance(0, 15, VAPRO_IO)));
-	kept.flags = 0;
-	heatmap__add(&map, &kept, 0, VAPRO_IO, 0, UINT64_MAX);
+	rec.flags = 0;
+	heatmap__add(&map, &rec, 0, VAPRO_IO, 0, UINT64_MAX);
 	/* Bundles that ended before the view are frozen. */
 	heatmap__clear(&map, FIRST + 20);
 	assert_near(lost(0, 15, VAPRO_IO), 0.995 * BIN, 2e5);
@@ -87,10 +87,10 @@ static void test_map_owners(void **state)
 }
 
 /* Adds a call to the map as well, as a window does. */
-static void add_call(struct waiting *waiting, const struct series *series, const struct kept *kept, uint32_t group)
+static void add_call(struct waiting *waiting, const struct series *series, const struct bundle_rec *rec, uint32_t group)
 {
-	assert_int_equal(heatmap__add(&map, kept, series->row, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
-	assert_int_equal(waiting__add(waiting, kept, series, &(struct stg_state){.group = group}, 0), 0);
+	assert_int_equal(heatmap__add(&map, rec, series->row, VAPRO_COMMUNICATION, 0, UINT64_MAX), 0);
+	assert_int_equal(waiting__add(waiting, rec, series, &(struct stg_state){.group = group}, 0), 0);
 }
 
 static void test_waiting(void **state)
@@ -99,27 +99,27 @@ static void test_waiting(void **state)
 	struct series series[4] = {{.row = 0, .next = 1}, {.row = 1, .next = 2}, {.row = 2, .next = 3}};
 	struct workload workload = {.series = 0};
 	struct series_book book = {.config = &config, .series = series, .workloads = &workload};
-	struct kept kept;
+	struct bundle_rec rec;
 
 	(void)state;
 	series[3] = (struct series){.row = 3, .next = SERIES_NONE};
 	assert_int_equal(waiting__begin(waiting, &map, 4, FIRST, FIRST, FIRST + 50), 0);
 	/* In bin 10 ranks 1 to 3 wait half a bin for rank 0; in bin 20 all four do for a tenth at least. */
 	for (uint32_t row = 1; row < 4; row++) {
-		kept = fragment(10, 10.5, 0, 0);
-		add_call(waiting, &series[row], &kept, STG_WORLD);
+		rec = fragment(10, 10.5, 0, 0);
+		add_call(waiting, &series[row], &rec, STG_WORLD);
 	}
 	for (uint32_t row = 0; row < 4; row++) {
-		kept = fragment(20, 20.1 + 0.1 * row, 0, 0);
-		add_call(waiting, &series[row], &kept, STG_WORLD);
+		rec = fragment(20, 20.1 + 0.1 * row, 0, 0);
+		add_call(waiting, &series[row], &rec, STG_WORLD);
 	}
 	/* Preempted time in a call is no waiting. */
-	kept = fragment(30, 30.5, 0, 0.5 * BIN);
-	add_call(waiting, &series[2], &kept, STG_WORLD);
+	rec = fragment(30, 30.5, 0, 0.5 * BIN);
+	add_call(waiting, &series[2], &rec, STG_WORLD);
 	/* A group of two: the others do not take part. */
 	for (uint32_t row = 2; row < 4; row++) {
-		kept = fragment(40, 40.5, 0, 0);
-		add_call(waiting, &series[row], &kept, 7);
+		rec = fragment(40, 40.5, 0, 0);
+		add_call(waiting, &series[row], &rec, 7);
 	}
 	assert_int_equal(waiting__end(waiting, job, &book), 0);
 	assert_near(waited(HEATMAP_LATE, 1, 10), 0.5 * BIN, 100);
@@ -285,11 +285,11 @@ static void test_tally(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		struct kept kept = fragment(10, 11, 0.5 * BIN, 0.25 * BIN);
+		struct bundle_rec rec = fragment(10, 11, 0.5 * BIN, 0.25 * BIN);
 
-		kept.series = (uint32_t)i % 40;
-		assert_int_equal(tally__add(&tally, &kept, VAPRO_COMPUTATION, 0.5, false), 0);
-		assert_int_equal(tally__add(&tally, &kept, VAPRO_COMMUNICATION, 1, true), 0);
+		rec.series = (uint32_t)i % 40;
+		assert_int_equal(tally__add(&tally, &rec, VAPRO_COMPUTATION, 0.5, false), 0);
+		assert_int_equal(tally__add(&tally, &rec, VAPRO_COMMUNICATION, 1, true), 0);
 	}
 	assert_int_equal(tally.series_count, 40);
 	assert_near(tally.lost[VAPRO_COMPUTATION], 25 * BIN, 1000);

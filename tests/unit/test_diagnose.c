@@ -148,14 +148,14 @@ static void test_frequency(void **state)
 	struct breakdown breakdown;
 	struct vapro_config config;
 	float factor[VAPRO_FACTORS] = {[VAPRO_FREQUENCY] = 70};
-	struct kept kept = {
+	struct bundle_rec rec = {
 	    .sum_ns = 160, .factor = factor, .n = 1, .ratio = 1, .max_ns = 160, .reference = 100, .covered = 1};
 	double sum = 0;
 
 	(void)state;
 	sim_config(&config);
 	normal.factor[VAPRO_FREQUENCY] = 200; /* a frequency below the highest is usual */
-	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
+	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
 	assert_near(contribution.impact[NODE_FREQUENCY], 50, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 10, 1e-4);
 	breakdown__make(&contribution, &config, &breakdown);
@@ -166,7 +166,7 @@ static void test_frequency(void **state)
 }
 
 /* Interrupts are wanted as long as they may explain some variance, and no longer. */
-static void test_interrupts_are_asked_for(void **state)
+static void test_interrupts_are_requested(void **state)
 {
 	struct diagnosis_case on_cpu = {.id = 1}, off_cpu = {.id = 2};
 	struct driver driver = {0};
@@ -176,30 +176,30 @@ static void test_interrupts_are_asked_for(void **state)
 	on_cpu.breakdown.node[NODE_ON_CPU].major = true;
 	off_cpu.breakdown.node[NODE_SUSPENSION].major = true;
 	assert_int_equal(driver__see(&driver, 0, &off_cpu, 0, 5), 0);
-	driver__turn(&driver, &vain);
+	driver__switch(&driver, &vain);
 	assert_false(driver.interrupts);
 	assert_int_equal(driver__see(&driver, 0, &on_cpu, 0, 5), 0);
 	assert_int_equal(driver__see(&driver, 0, &off_cpu, 0, 5), 0);
-	driver__turn(&driver, &vain);
+	driver__switch(&driver, &vain);
 	assert_true(driver.interrupts);
-	driver__turn(&driver, &vain);
+	driver__switch(&driver, &vain);
 	assert_false(driver.interrupts);
 	driver__free(&driver);
 }
 
 /* Returns a fragment; its factors are valid until the next one. */
-static struct kept fragment(double ns, double preempted, double backend)
+static struct bundle_rec fragment(double ns, double preempted, double backend)
 {
 	static float factor[VAPRO_FACTORS];
-	struct kept kept = {
+	struct bundle_rec rec = {
 	    .ratio = 1, .sum_ns = ns, .factor = factor, .n = 1, .max_ns = (float)ns, .reference = 100, .covered = 1};
 
 	memset(factor, 0, sizeof(factor));
 	factor[VAPRO_PREEMPTED] = (float)preempted;
 	factor[VAPRO_BACKEND] = (float)backend;
 	factor[VAPRO_RETIRING] = (float)(ns - preempted - backend);
-	kept.counted = 1U << COUNTER_TOP;
-	return kept;
+	rec.counted = 1U << COUNTER_TOP;
+	return rec;
 }
 
 static void test_contribution(void **state)
@@ -208,19 +208,19 @@ static void test_contribution(void **state)
 	struct contribution contribution = {0};
 	struct vapro_config config;
 	double shares[FACTOR_NODES], sums[4] = {0};
-	struct kept kept;
+	struct bundle_rec rec;
 
 	(void)state;
 	sim_config(&config);
 	normal.factor[VAPRO_RETIRING] = 600;
 	normal.factor[VAPRO_BACKEND] = 400;
 	/* 100 ns usual: 60 retiring, 40 backend. One preempted for 60, one with 40 more backend, one normal. */
-	kept = fragment(160, 60, 40);
-	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
-	kept = fragment(140, 0, 80);
-	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
-	kept = fragment(119, 0, 40);
-	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
+	rec = fragment(160, 60, 40);
+	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
+	rec = fragment(140, 0, 80);
+	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
+	rec = fragment(119, 0, 40);
+	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 60, 1e-4);
 	assert_near(contribution.impact[NODE_SUSPENSION], 60, 1e-4);
 	assert_near(contribution.impact[NODE_BACKEND], 40, 1e-4);
@@ -237,10 +237,10 @@ static void test_contribution(void **state)
 	assert_near(sums[2], 1, 1e-9);
 	assert_near(shares[NODE_SUSPENSION], 0.6, 1e-6);
 	/* A merged bundle with an abnormal member is judged by its mean, and marked. */
-	kept = fragment(1000, 0, 400);
-	kept.n = 10;
-	kept.max_ns = 300;
-	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &normal, &config);
+	rec = fragment(1000, 0, 400);
+	rec.n = 10;
+	rec.max_ns = 300;
+	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &normal, &config);
 	assert_true(contribution.approx);
 	assert_near(contribution.normal, 11, 0);
 }
@@ -251,13 +251,13 @@ static void test_contribution_without_normals(void **state)
 	struct contribution contribution = {0};
 	struct vapro_config config;
 	float factor[VAPRO_FACTORS] = {[VAPRO_PREEMPTED] = 150};
-	struct kept kept = fragment(300, 150, 0);
+	struct bundle_rec rec = fragment(300, 150, 0);
 
 	(void)state;
 	sim_config(&config);
-	kept.factor = factor;
-	kept.counted = 0;
-	contribution__add(&contribution, &kept, 1, contribution__abnormal(&kept, &config), &none, &config);
+	rec.factor = factor;
+	rec.counted = 0;
+	contribution__add(&contribution, &rec, 1, contribution__abnormal(&rec, &config), &none, &config);
 	assert_near(contribution.impact[NODE_PREEMPTED], 150, 1e-4);
 	assert_near(contribution.impact[NODE_ON_CPU], 50, 1e-4);
 }
@@ -433,7 +433,7 @@ int main(void)
 	    cmocka_unit_test(test_partition),
 	    cmocka_unit_test(test_partition_of_the_system),
 	    cmocka_unit_test(test_frequency),
-	    cmocka_unit_test(test_interrupts_are_asked_for),
+	    cmocka_unit_test(test_interrupts_are_requested),
 	    cmocka_unit_test(test_contribution),
 	    cmocka_unit_test(test_contribution_without_normals),
 	    cmocka_unit_test(test_negative_shares),

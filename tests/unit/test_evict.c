@@ -155,7 +155,7 @@ static void test_oldest_go(void **state)
 	struct stg *stg = stg__new();
 	struct series_book book;
 	struct vapro_bundle bundle;
-	struct kept kept[40];
+	struct bundle_rec rec[40];
 
 	(void)state;
 	sim_config(&config);
@@ -177,33 +177,33 @@ static void test_oldest_go(void **state)
 	for (uint32_t i = 0; i < 40; i++) {
 		book.window = i / 4;
 		bundle = bundle_of(i & 1, i / 4, i & 2 ? 8000 : 8);
-		assert_int_equal(series__add(&book, &bundle, bundle.factor, &kept[i]), 0);
+		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec[i]), 0);
 	}
 	assert_int_equal(book.count, 40);
 	assert_int_equal(book.workload_count, 20);
-	used[kept[0].series] = 1;
+	used[rec[0].series] = 1;
 	/* whole windows: three of the first one, and all of the next two */
 	assert_int_equal(evict__series(&book, used, 8), 3 + 4 + 4);
-	assert_int_equal(book.series[kept[0].series].job, 0);
-	assert_int_equal(book.series[kept[11].series].job, SERIES_NONE);
-	assert_int_equal(book.series[kept[12].series].job, 0);
+	assert_int_equal(book.series[rec[0].series].job, 0);
+	assert_int_equal(book.series[rec[11].series].job, SERIES_NONE);
+	assert_int_equal(book.series[rec[12].series].job, 0);
 	assert_int_equal(evict__series(&book, used, 8), 0);
 	/* series met in the last two windows never go */
 	assert_int_equal(evict__series(&book, used, 40), 20);
-	assert_int_equal(book.series[kept[32].series].job, 0);
+	assert_int_equal(book.series[rec[32].series].job, 0);
 	judge__refresh(&book);
-	judge__bundle(&book, &kept[0]);
-	assert_true(kept[0].covered);
+	judge__bundle(&book, &rec[0]);
+	assert_true(rec[0].covered);
 	book.window = 10;
 	book.full = true;
 	for (uint32_t i = 0; i < 28; i++) {
 		bundle = bundle_of(i & 1, 10 + i / 16, 1000 << i / 2 % 8);
-		assert_int_equal(series__add(&book, &bundle, bundle.factor, &kept[i]), 0);
-		assert_true(kept[i].series < 40);
-		assert_int_equal(book.series[kept[i].series].cpu.n, MEMBERS);
+		assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec[i]), 0);
+		assert_true(rec[i].series < 40);
+		assert_int_equal(book.series[rec[i].series].cpu.n, MEMBERS);
 	}
 	bundle = bundle_of(1, 11, 1e9);
-	assert_int_equal(series__add(&book, &bundle, bundle.factor, &kept[31]), -ENOSPC);
+	assert_int_equal(series__add(&book, &bundle, bundle.factor, &rec[31]), -ENOSPC);
 	series__free(&book);
 	stg__free(stg);
 }

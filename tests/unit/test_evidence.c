@@ -133,11 +133,11 @@ static void test_grown_by_revisions(void **state)
 }
 
 /* Adds bundles of all four ranks, at a lower frequency than usual, or without a reported frequency. */
-static void slow_all(double frequency, struct kept *kept)
+static void slow_all(double frequency, struct bundle_rec *rec)
 {
 	for (uint32_t row = 0; row < 4; row++) {
 		for (int bin = 10; bin < 40; bin++) {
-			struct kept *at = &kept[row * 30 + (uint32_t)bin - 10];
+			struct bundle_rec *at = &rec[row * 30 + (uint32_t)bin - 10];
 			float *factor = calloc(VAPRO_FACTORS, sizeof(*factor));
 
 			assert_non_null(factor);
@@ -165,17 +165,17 @@ static void test_frequency_of_all(void **state)
 		struct variance_book own = {.last_id = &ids};
 		struct region_result drafts;
 		struct parts parts = {0};
-		struct kept kept[4 * 30];
+		struct bundle_rec rec[4 * 30];
 
 		if (c)
 			begin(state);
-		slow_all(frequency[c], kept);
+		slow_all(frequency[c], rec);
 		assert_int_equal(grown(&drafts), 1);
 		assert_int_equal(variance__match(&own, &map, job, &drafts, FIRST + 50, true), 0);
 		region__clear(&drafts);
 		assert_int_equal(own.count, 1);
 		assert_int_equal(own.variances[0].row_count, 4);
-		assert_int_equal(parts__find(&parts, &map, &series_book, kept, 4 * 30, FIRST + 50, FIRST), 0);
+		assert_int_equal(parts__find(&parts, &map, &series_book, rec, 4 * 30, FIRST + 50, FIRST), 0);
 		assert_int_equal(parts__tally(&parts, &own, &series_book), 0);
 		assert_near(own.variances[0].total.frequency / (120 * BIN), frequency[c], 0.001);
 		evidence__judge(&own, &input);
@@ -189,7 +189,7 @@ static void test_frequency_of_all(void **state)
 		evidence__judge(&own, &input);
 		assert_true(own.variances[0].alarm);
 		for (size_t i = 0; i < 4 * 30; i++)
-			free((void *)kept[i].factor);
+			free((void *)rec[i].factor);
 		free(parts.items);
 		variance__free(&own);
 		if (c < 2)
@@ -413,11 +413,11 @@ static void test_own_part(void **state)
 		variance = &items[0];
 		book.count = 1;
 		for (int i = 0; i < 4; i++) {
-			struct kept kept = fragment(10 + i, 11 + i, 0.5 * BIN, 0);
+			struct bundle_rec rec = fragment(10 + i, 11 + i, 0.5 * BIN, 0);
 
-			kept.series = 3;
-			kept.learnt = i != 1;
-			assert_int_equal(tally__add(i < 2 ? &variance->retiring : &variance->staying, &kept,
+			rec.series = 3;
+			rec.learnt = i != 1;
+			assert_int_equal(tally__add(i < 2 ? &variance->retiring : &variance->staying, &rec,
 						    VAPRO_COMPUTATION, 0.5, false),
 					 0);
 		}
@@ -446,7 +446,7 @@ static void test_stopped_in_io(void **state)
 	judge();
 	assert_says(variance, true, "the kernel attributes 95 %");
 	/* also in a call without a reference */
-	variance->total.blind = 2e9;
+	variance->total.no_reference = 2e9;
 	judge();
 	assert_says(variance, true, "the kernel attributes 95 %");
 }

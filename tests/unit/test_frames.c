@@ -53,9 +53,9 @@ extern const char f_plain_back[], f_framed_back[], f_last_back[], f_aligned_back
 static const char *const backs[] = {f_plain_back, f_framed_back, f_last_back, f_aligned_back, f_unseen_back};
 static const enum frame_rule rules[] = {FRAME_FOUND, FRAME_FOUND, FRAME_FOUND, FRAME_EXPRESSION, FRAME_NONE};
 static const struct kernel_hop hops[] = {
-    {.return_at = 24, .sp = 32, .frame_at = KERNEL_FRAME_KEPT},
+    {.return_at = 24, .sp = 32, .frame_at = KERNEL_FRAME_UNCHANGED},
     {.return_at = 8, .sp = 16, .frame_at = 0, .by_frame = 1},
-    {.return_at = 40, .sp = 48, .frame_at = KERNEL_FRAME_KEPT},
+    {.return_at = 40, .sp = 48, .frame_at = KERNEL_FRAME_UNCHANGED},
     {0},
     {0},
 };
@@ -84,7 +84,7 @@ static void test_rules(void **state)
 	image__free(image);
 }
 
-static void test_asked(void **state)
+static void test_query(void **state)
 {
 	uint64_t offsets[FRAMES + 1];
 	struct frame frames[FRAMES + 1];
@@ -100,7 +100,7 @@ static void test_asked(void **state)
 	offsets[FRAMES] = UINT64_MAX; /* in no file */
 	image__free(image);
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	assert_int_equal(frames__ask(fd, offsets, FRAMES + 1, frames, err, sizeof(err)), 0);
+	assert_int_equal(frames__query(fd, offsets, FRAMES + 1, frames, err, sizeof(err)), 0);
 	for (size_t i = 0; i < FRAMES; i++)
 		is(frames[i].rule, &frames[i].hop, i);
 	assert_int_equal(frames[FRAMES].rule, FRAME_NONE);
@@ -119,7 +119,7 @@ static void test_no_image(void **state)
 	assert_true(fd >= 0);
 	unlink(path);
 	assert_int_equal(write(fd, path, sizeof(path)), sizeof(path));
-	assert_int_equal(frames__ask(fd, &offset, 1, &frame, err, sizeof(err)), -EINVAL);
+	assert_int_equal(frames__query(fd, &offset, 1, &frame, err, sizeof(err)), -EINVAL);
 	assert_true(strlen(err) > 0);
 	close(fd);
 }
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 #if defined(__x86_64__)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_rules),
-	    cmocka_unit_test(test_asked),
+	    cmocka_unit_test(test_query),
 	    cmocka_unit_test(test_no_image),
 	};
 

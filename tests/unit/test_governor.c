@@ -32,15 +32,15 @@ struct life {
 	struct governor governor;
 	struct governor_account account;
 	struct governor_steps steps;
-	struct governor_turns turns;
+	struct governor_duty cycle;
 	struct governor_load load;
 	uint64_t now, load_since;
 	int closing;   /* looks until the probes are gone; -1: not closing */
 	double *spent; /* cost in each look */
-	size_t looks, steps_taken, steps_back, openings;
+	size_t looks, steps_up, steps_back, openings;
 	uint64_t last_step, last_opening;
 	double least_between_openings, open_looks;
-	double told, time; /* time of calls: recorded, and all */
+	double reported, time; /* time of calls: recorded, and all */
 };
 
 static void begin(struct life *life, double budget_pct, double cap_pct, uint64_t seed, size_t seconds)
@@ -68,14 +68,14 @@ static void look(struct life *life, const struct program *program)
 		return;
 	assert_true(!life->last_step || life->now - life->last_step >= GOVERNOR_STEP_NS);
 	life->last_step = life->now;
-	life->steps_taken += life->steps.thin > before;
+	life->steps_up += life->steps.thin > before;
 	life->steps_back += life->steps.thin < before;
 }
 
 /* Does one look at a program's activity since the last look. */
 static void tick(struct life *life, const struct program *program)
 {
-	bool closed = life->turns.closed_until_ns && life->closing < 0, overdrawn;
+	bool closed = life->cycle.closed_until_ns && life->closing < 0, overdrawn;
 	double calls[2] = {program->short_calls / 100, program->long_calls / 100};
 	unsigned octaves[2] = {program->short_octave, program->long_octave};
 	double cost = 0, slow;
@@ -95,7 +95,7 @@ static void tick(struct life *life, const struct program *program)
 			continue;
 		life->load.calls[octaves[i]] += calls[i] / slow;
 		life->load.time_ns[octaves[i]] += calls[i] / slow * 1536 * (double)(1U << octaves[i]);
-		life->told += octaves[i] < life->steps.thin ? 0 : calls[i] / slow * (double)(1U << octaves[i]);
+		life->reported += octaves[i] < life->steps.thin ? 0 : calls[i] / slow * (double)(1U << octaves[i]);
 	}
 	if (!closed) {
 		life->load.open_ns += LOOK;
@@ -108,25 +108,25 @@ static void tick(struct life *life, const struct program *program)
 		life->closing--;
 	else if (!life->closing)
 		life->closing = -1;
-	if (life->turns.closed_until_ns) {
-		if (governor__is_due(&life->turns, life->now)) {
+	if (life->cycle.closed_until_ns) {
+		if (governor__is_due(&life->cycle, life->now)) {
 			if (life->openings && life->now - life->last_opening < life->least_between_openings)
 				life->least_between_openings = (double)(life->now - life->last_opening);
 			life->openings++;
 			life->last_opening = life->now;
-			governor__turned(&life->account);
+			governor__adjusted(&life->account);
 			begin_load(life);
 		}
 	} else if (overdrawn) {
 		unsigned thin = life->steps.thin;
 
 		look(life, program);
-		governor__turned(&life->account);
+		governor__adjusted(&life->account);
 		if (life->steps.thin > thin && governor__plan(&life->governor, &life->load).open >= 1) {
 			begin_load(life);
 			return;
 		}
-		governor__close(&life->governor, &life->turns, life->now, life->account.credit_ns);
+		governor__close(&life->governor, &life->cycle, life->now, life->account.credit_ns);
 		life->closing = REACTION;
 	} else if (life->now >= life->load_since + GOVERNOR_STEP_NS) {
 		look(life, program);
@@ -188,7 +188,7 @@ static void hot_programs_keep_budget_and_cap(void **state)
 				assert_true(mean(&life, 0) > 0.001); /* observation is not simply switched off */
 				assert_true(life.openings > 5);
 				assert_true(life.least_between_openings >= GOVERNOR_OPENING_NS);
-				assert_true(life.told > 0);
+				assert_true(life.reported > 0);
 				free(life.spent);
 			}
 }
@@ -240,16 +240,16 @@ static void short_states_go_first(void **state)
 	begin(&life, 1, 2, 3, 120);
 	run(&life, &program, 120);
 	assert_int_equal(life.steps.thin, 3);
-	assert_int_equal(life.turns.count, 0);
+	assert_int_equal(life.cycle.count, 0);
 	assert_true(mean(&life, 2000) < 0.01);
-	assert_true(life.told > 0.8 * life.time);
+	assert_true(life.reported > 0.8 * life.time);
 	/* where returns cannot be suppressed the same program is observed in duty cycles */
 	free(life.spent);
 	program.spares_returns = false;
 	begin(&life, 1, 2, 3, 120);
 	run(&life, &program, 120);
 	assert_int_equal(life.steps.thin, 0);
-	assert_true(life.turns.count > 0);
+	assert_true(life.cycle.count > 0);
 	assert_true(mean(&life, 0) < 0.01);
 	free(life.spent);
 }
@@ -273,13 +273,13 @@ static void what_is_lost_counts_as_it_was(void **state)
 	assert_true(governor__plan(&governor, &load).open < 1);
 }
 
-static void steps_are_taken_back(void **state)
+static void steps_are_undone(void **state)
 {
 	struct program hot = {
 	    .short_calls = 14000, .long_calls = 900, .short_octave = 2, .long_octave = 9, .spares_returns = true};
 	struct program calm = hot, between = hot;
 	struct life life;
-	size_t taken;
+	size_t up;
 
 	(void)state;
 	calm.short_calls = 2000;
@@ -287,12 +287,12 @@ static void steps_are_taken_back(void **state)
 	begin(&life, 1, 2, 3, 400);
 	run(&life, &hot, 60);
 	assert_true(life.steps.thin > 0);
-	taken = life.steps_taken;
+	up = life.steps_up;
 	run(&life, &between, 60);
 	assert_int_equal(life.steps_back, 0);
 	run(&life, &calm, 60);
 	assert_int_equal(life.steps.thin, 0);
-	assert_int_equal(life.steps_taken, taken);
+	assert_int_equal(life.steps_up, up);
 	assert_true(life.steps_back > 0);
 	run(&life, &hot, 60);
 	assert_true(life.steps.thin > 0);
@@ -308,12 +308,12 @@ static void windows_end_when_the_rate_falls(void **state)
 	(void)state;
 	begin(&life, 1, 2, 8, 200);
 	run(&life, &hot, 60);
-	assert_true(life.turns.count > 2);
+	assert_true(life.cycle.count > 2);
 	run(&life, &calm, 30);
-	count = life.turns.count;
-	assert_int_equal(life.turns.closed_until_ns, 0);
+	count = life.cycle.count;
+	assert_int_equal(life.cycle.closed_until_ns, 0);
 	run(&life, &calm, 60);
-	assert_int_equal(life.turns.count, count);
+	assert_int_equal(life.cycle.count, count);
 	free(life.spent);
 }
 
@@ -325,7 +325,7 @@ static void modest_programs_are_left_alone(void **state)
 	(void)state;
 	begin(&life, 1, 2, 1, 120);
 	run(&life, &program, 120);
-	assert_int_equal(life.turns.count, 0);
+	assert_int_equal(life.cycle.count, 0);
 	assert_int_equal(life.steps.thin, 0);
 	assert_true(mean(&life, 0) > 0.008);
 	free(life.spent);
@@ -339,7 +339,7 @@ static void no_cap_means_no_bound(void **state)
 	(void)state;
 	begin(&life, 1, 0, 1, 20);
 	run(&life, &program, 20);
-	assert_int_equal(life.turns.count, 0);
+	assert_int_equal(life.cycle.count, 0);
 	assert_int_equal(life.steps.thin, 0);
 	assert_true(mean(&life, 0) > 0.3);
 	free(life.spent);
@@ -358,7 +358,7 @@ static void the_cap_alone_holds(void **state)
 		begin(&life, budgets[i], 2, 4, 120);
 		run(&life, &program, 120);
 		assert_true(peak(&life) < 0.02);
-		assert_true(life.turns.count > 2);
+		assert_true(life.cycle.count > 2);
 		free(life.spent);
 	}
 }
@@ -368,7 +368,7 @@ static void hosts_do_not_keep_step(void **state)
 	uint64_t a = governor__seed("node1", 1000), b = governor__seed("node2", 1000),
 		 c = governor__seed("node1", 1001);
 	struct governor one, other;
-	struct governor_turns first = {0}, second = {0};
+	struct governor_duty first = {0}, second = {0};
 	unsigned equal = 0;
 
 	(void)state;
@@ -387,28 +387,28 @@ static void hosts_do_not_keep_step(void **state)
 static void spells_double_while_in_vain(void **state)
 {
 	struct governor governor;
-	struct governor_turns turns = {0};
+	struct governor_duty duty = {0};
 	uint64_t now = 0, before = 0, longest = 0;
 
 	(void)state;
 	governor__init(&governor, 50, 100, 9); /* the debt alone would need little */
 	for (int i = 0; i < 6; i++) {
-		governor__close(&governor, &turns, now, governor.room_ns);
-		before = turns.closed_until_ns - now;
+		governor__close(&governor, &duty, now, governor.room_ns);
+		before = duty.closed_until_ns - now;
 		longest = before > longest ? before : longest;
-		now = turns.closed_until_ns;
-		assert_true(governor__is_due(&turns, now));
-		assert_false(governor__is_due(&turns, now));
+		now = duty.closed_until_ns;
+		assert_true(governor__is_due(&duty, now));
+		assert_false(governor__is_due(&duty, now));
 		now += SECOND / 10;
 	}
 	assert_true(longest >= 16 * SECOND && longest <= 24 * SECOND);
-	assert_int_equal(turns.level, 4);
+	assert_int_equal(duty.level, 4);
 	now += 30 * SECOND; /* after a long open period, vain closings no longer count */
-	governor__close(&governor, &turns, now, governor.room_ns);
-	assert_int_equal(turns.level, 0);
-	before = turns.closed_until_ns;
-	governor__prolong(&governor, &turns, now, governor.room_ns - 100e9);
-	assert_true(turns.closed_until_ns > before);
+	governor__close(&governor, &duty, now, governor.room_ns);
+	assert_int_equal(duty.level, 0);
+	before = duty.closed_until_ns;
+	governor__prolong(&governor, &duty, now, governor.room_ns - 100e9);
+	assert_true(duty.closed_until_ns > before);
 }
 
 /* Functions that never wait are left out, the most expensive first, until the rest meets the budget with a margin. */
@@ -437,7 +437,7 @@ static void posts_are_left_out_by_their_cost(void **state)
 	assert_false(governor__leave_out(&governor, &set, shares, 0.2, SECOND));
 }
 
-static void a_set_is_changed_once_more_and_then_kept(void **state)
+static void a_set_is_changed_once_more_and_then_stays(void **state)
 {
 	double shares[GOVERNOR_UNITS] = {[0] = 0.5, [1] = 0.2, [2] = 0.1};
 	struct governor_set set = {0};
@@ -478,7 +478,7 @@ static void posts_are_probed_again_where_they_can_be_afforded(void **state)
 }
 
 /* Probes that cost three times the budget are open for nearly a third of the time: saved credit is used. */
-static void turns_use_the_budget(void **state)
+static void a_duty_cycle_uses_the_budget(void **state)
 {
 	struct program program = {.short_calls = 1};
 	struct life life;
@@ -561,7 +561,7 @@ int main(void)
 	    cmocka_unit_test(bursts_are_seen),
 	    cmocka_unit_test(short_states_go_first),
 	    cmocka_unit_test(what_is_lost_counts_as_it_was),
-	    cmocka_unit_test(steps_are_taken_back),
+	    cmocka_unit_test(steps_are_undone),
 	    cmocka_unit_test(windows_end_when_the_rate_falls),
 	    cmocka_unit_test(modest_programs_are_left_alone),
 	    cmocka_unit_test(no_cap_means_no_bound),
@@ -569,9 +569,9 @@ int main(void)
 	    cmocka_unit_test(hosts_do_not_keep_step),
 	    cmocka_unit_test(spells_double_while_in_vain),
 	    cmocka_unit_test(posts_are_left_out_by_their_cost),
-	    cmocka_unit_test(a_set_is_changed_once_more_and_then_kept),
+	    cmocka_unit_test(a_set_is_changed_once_more_and_then_stays),
 	    cmocka_unit_test(posts_are_probed_again_where_they_can_be_afforded),
-	    cmocka_unit_test(turns_use_the_budget),
+	    cmocka_unit_test(a_duty_cycle_uses_the_budget),
 	    cmocka_unit_test(the_kernel_side_agrees_on_octaves),
 	    cmocka_unit_test(spans_follow_what_is_seen),
 	    cmocka_unit_test(a_process_pays_what_its_busiest_thread_pays),

@@ -48,10 +48,10 @@ static void run(uint32_t ranks, uint64_t from, uint64_t to, const uint32_t *coun
 /* Returns the performance of one more computation. */
 static double performance(uint32_t rank, double ns)
 {
-	struct kept kept = judged(rank, 60 * SECOND, ns);
+	struct bundle_rec rec = judged(rank, 60 * SECOND, ns);
 
-	assert_true(kept.covered && kept.certified);
-	return kept.reference / ns;
+	assert_true(rec.covered && rec.certified);
+	return rec.reference / ns;
 }
 
 static void test_kernels(void **state)

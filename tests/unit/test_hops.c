@@ -115,11 +115,11 @@ static uint32_t state_of(const char *from, const char *to, enum vapro_class clas
 static void add(uint32_t rank, uint32_t state, double ns)
 {
 	struct vapro_bundle bundle = {.thread = rank, .state = state, .n = 1, .start_ns = now_ns};
-	struct kept kept;
+	struct bundle_rec rec;
 
 	bundle.sum_ns = bundle.min_ns = bundle.max_ns = (uint64_t)ns;
 	bundle.end_ns = bundle.start_ns + bundle.sum_ns;
-	assert_int_equal(series__add(&book, &bundle, NULL, &kept), 0);
+	assert_int_equal(series__add(&book, &bundle, NULL, &rec), 0);
 }
 
 /* Runs the program's phases one by one, `rounds` times on each rank. */

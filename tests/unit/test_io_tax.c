@@ -19,16 +19,16 @@ static unsigned seconds(struct io_tax *tax, const struct io_second *second, unsi
 static struct io_second second_of(double calls, double learnt_ns)
 {
 	return (struct io_second){
-	    .seconds = 1, .asked = true, .calls = calls, .learnt_ns = learnt_ns, .cpus = 4, .each_ns = 50};
+	    .seconds = 1, .requested = true, .calls = calls, .learnt_ns = learnt_ns, .cpus = 4, .each_ns = 50};
 }
 
-static void it_follows_what_is_asked(void **state)
+static void it_follows_requests(void **state)
 {
 	struct io_tax tax;
 	struct io_second quiet = second_of(1000, 1e6), busy = quiet, inside = quiet;
 
 	(void)state;
-	quiet.asked = inside.asked = false;
+	quiet.requested = inside.requested = false;
 	inside.inside = true;
 	io_tax__init(&tax, 0.01);
 	assert_int_equal(seconds(&tax, &quiet, 10), 0);
@@ -92,7 +92,7 @@ static void no_bound_is_none(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(it_follows_what_is_asked),
+	    cmocka_unit_test(it_follows_requests),
 	    cmocka_unit_test(an_expensive_one_is_given_up_and_tried_again),
 	    cmocka_unit_test(little_learnt_is_not_worth_much),
 	    cmocka_unit_test(no_bound_is_none),

@@ -63,38 +63,38 @@ static struct vapro_bundle bundle(uint32_t thread, uint32_t state, double ns, ui
 	return b;
 }
 
-static struct kept add(struct vapro_bundle b)
+static struct bundle_rec add(struct vapro_bundle b)
 {
-	struct kept kept;
+	struct bundle_rec rec;
 
-	assert_int_equal(series__add(&book, &b, b.factor, &kept), 0);
-	return kept;
+	assert_int_equal(series__add(&book, &b, b.factor, &rec), 0);
+	return rec;
 }
 
 /* Judges by the references that were computed last. */
-static struct kept judge(struct vapro_bundle b)
+static struct bundle_rec judge(struct vapro_bundle b)
 {
-	struct kept kept = add(b);
+	struct bundle_rec rec = add(b);
 
-	judge__bundle(&book, &kept);
-	return kept;
+	judge__bundle(&book, &rec);
+	return rec;
 }
 
 /* Judges by references that include the bundle itself. */
-static struct kept refresh_and_judge(struct vapro_bundle b)
+static struct bundle_rec refresh_and_judge(struct vapro_bundle b)
 {
-	struct kept kept = add(b);
+	struct bundle_rec rec = add(b);
 
 	judge__refresh(&book);
-	judge__bundle(&book, &kept);
-	return kept;
+	judge__bundle(&book, &rec);
+	return rec;
 }
 
 static void test_judge(void **state)
 {
 	static const char *const labels[] = {"file=1 function=write", "file=2 function=write"};
 	struct vapro_bundle b;
-	struct kept kept;
+	struct bundle_rec rec;
 
 	(void)state;
 	add_ranks(4);
@@ -107,10 +107,10 @@ static void test_judge(void **state)
 					       .common = "function=write"});
 	/* Ranks 0 to 2 agree within 5 %, rank 3 does not. */
 	for (uint32_t rank = 0; rank < 4; rank++)
-		kept = add(bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 49, 0));
+		rec = add(bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 49, 0));
 	judge__refresh(&book);
-	judge__bundle(&book, &kept);
-	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
+	judge__bundle(&book, &rec);
+	assert_int_equal(rec.reason, VAPRO_FEW_FRAGMENTS);
 	for (uint32_t rank = 0; rank < 4; rank++) {
 		add(bundle(rank, 0, rank == 3 ? 2e6 : 1e6 * (1 + 0.02 * rank), 1, 0));
 		judge__refresh(&book);
@@ -118,26 +118,26 @@ static void test_judge(void **state)
 	for (uint32_t rank = 0; rank < 4; rank++) {
 		b = bundle(rank, 0, 1e6, 1, 0);
 		b.flags = VAPRO_BUNDLE_OPEN;
-		kept = judge(b);
-		assert_true(kept.covered && kept.certified);
-		assert_near(kept.reference, rank == 3 ? 2e6 : 1.02e6, 1);
+		rec = judge(b);
+		assert_true(rec.covered && rec.certified);
+		assert_near(rec.reference, rank == 3 ? 2e6 : 1.02e6, 1);
 	}
 	/* Preempted time is no on-CPU time. */
 	b = bundle(0, 0, 9e6, 1, 0);
 	b.factor[VAPRO_PREEMPTED] = 8e6;
-	kept = add(b);
-	assert_near(series__compared_ns(VAPRO_COMPUTATION, &kept), 1e6, 1);
+	rec = add(b);
+	assert_near(series__compared_ns(VAPRO_COMPUTATION, &rec), 1e6, 1);
 	/* Sizes within 5 % are one workload, others are not. */
 	add(bundle(0, 1, 1e5, 60, 100000));
 	add(bundle(0, 1, 1e5, 1, 104000));
-	kept = refresh_and_judge(bundle(0, 1, 9e5, 1, 900000));
-	assert_false(kept.covered);
+	rec = refresh_and_judge(bundle(0, 1, 9e5, 1, 900000));
+	assert_false(rec.covered);
 	/* Stuck in a state never seen: judged by the common labels. */
 	b = bundle(1, 2, 30e9, 1, 100000);
 	b.flags = VAPRO_BUNDLE_OPEN;
-	kept = judge(b);
-	assert_true(kept.covered && !kept.certified && !kept.blind);
-	assert_near(kept.reference, 1e5, 1);
+	rec = judge(b);
+	assert_true(rec.covered && !rec.certified && !rec.no_reference);
+	assert_near(rec.reference, 1e5, 1);
 }
 
 /* Losses of work that spreads are only those that the kernel attributes, and only large ones. */
@@ -145,7 +145,7 @@ static void test_losses_of_random_work(void **state)
 {
 	static const struct {
 		double ns, preempted, irq;
-		bool taken;
+		bool attributed_only;
 	} cases[] = {
 	    {5e6, 0, 0, false}, {5e6, 0.5e6, 0, false}, {5e6, 2e6, 0, true}, {5e6, 0, 2e6, true}, {1e6, 1e6, 0, true}};
 	uint64_t random = 7;
@@ -158,17 +158,17 @@ static void test_losses_of_random_work(void **state)
 	judge__refresh(&book);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct vapro_bundle b = bundle(0, 0, cases[i].ns, 1, 0);
-		struct kept kept;
+		struct bundle_rec rec;
 
 		b.factor[VAPRO_PREEMPTED] = cases[i].preempted;
 		b.factor[VAPRO_IRQ] = cases[i].irq;
-		kept = judge(b);
-		assert_int_equal(kept.reason, VAPRO_SPREAD);
-		assert_int_equal(kept.covered, cases[i].taken);
-		assert_int_equal(kept.taken, cases[i].taken);
-		assert_false(kept.certified || kept.blind);
-		if (cases[i].taken)
-			assert_near(kept__loss(&kept).lost, cases[i].preempted + cases[i].irq, 10);
+		rec = judge(b);
+		assert_int_equal(rec.reason, VAPRO_SPREAD);
+		assert_int_equal(rec.covered, cases[i].attributed_only);
+		assert_int_equal(rec.attributed_only, cases[i].attributed_only);
+		assert_false(rec.certified || rec.no_reference);
+		if (cases[i].attributed_only)
+			assert_near(bundle_rec__loss(&rec).lost, cases[i].preempted + cases[i].irq, 10);
 	}
 }
 
@@ -180,13 +180,13 @@ static void test_without_return(void **state)
 	(void)state;
 	add_ranks(1);
 	for (uint32_t i = 0; i < 2; i++) {
-		struct kept kept;
+		struct bundle_rec rec;
 
 		add_state(
 		    (struct vapro_state){.id = i, .class = VAPRO_COMMUNICATION, .to = "a+1", .labels = labels[i]});
-		kept = refresh_and_judge(bundle(0, i, 1e6, 200, 8));
-		assert_int_equal(kept.covered, i == 0);
-		assert_int_equal(kept.reason, i ? VAPRO_NO_RETURN : VAPRO_COVERED);
+		rec = refresh_and_judge(bundle(0, i, 1e6, 200, 8));
+		assert_int_equal(rec.covered, i == 0);
+		assert_int_equal(rec.reason, i ? VAPRO_NO_RETURN : VAPRO_COVERED);
 	}
 }
 
@@ -222,17 +222,17 @@ static void test_stuck_calls(void **state)
 			add(bundle(0, i, each_ns[i], 60, bytes[i]));
 	}
 	for (uint32_t i = 0; i < 3; i++) {
-		struct kept kept = refresh_and_judge(bundle(0, i == 2 ? 4 : 3, 5e9, 1, i ? 5000 : 8));
+		struct bundle_rec rec = refresh_and_judge(bundle(0, i == 2 ? 4 : 3, 5e9, 1, i ? 5000 : 8));
 
-		assert_near(kept.reference, i == 2 ? 0 : i ? 9e6 : 4e6, 1e5);
-		assert_int_equal(kept.blind, i == 2);
+		assert_near(rec.reference, i == 2 ? 0 : i ? 9e6 : 4e6, 1e5);
+		assert_int_equal(rec.no_reference, i == 2);
 	}
 }
 
 /* Memory of an ended job goes to the next; another job's histories stay unchanged. */
 static void test_forgetting(void **state)
 {
-	struct kept first, kept;
+	struct bundle_rec first, rec;
 
 	(void)state;
 	add_computation();
@@ -243,9 +243,9 @@ static void test_forgetting(void **state)
 
 		snprintf(job, sizeof(job), "job%u", i);
 		assert_int_equal(stg__add_thread(stg, &thread), 0);
-		kept = add(bundle(i, 0, 1e6, 60, 0));
+		rec = add(bundle(i, 0, 1e6, 60, 0));
 		if (!i)
-			first = kept;
+			first = rec;
 		assert_int_equal(stg__thread_seen(stg, i, 1, 0), 0);
 		assert_false(stg__job_over(stg, i));
 		assert_int_equal(stg__thread_seen(stg, i, 1, 2), 0);
@@ -259,13 +259,13 @@ static void test_forgetting(void **state)
 	judge__bundle(&book, &first);
 	assert_true(first.certified);
 	/* the same name again: no history */
-	kept = refresh_and_judge(bundle(39, 0, 1e6, 1, 0));
-	assert_int_equal(kept.reason, VAPRO_FEW_FRAGMENTS);
+	rec = refresh_and_judge(bundle(39, 0, 1e6, 1, 0));
+	assert_int_equal(rec.reason, VAPRO_FEW_FRAGMENTS);
 }
 
 static void test_naps_are_work(void **state)
 {
-	struct kept kept;
+	struct bundle_rec rec;
 
 	(void)state;
 	add_ranks(1);
@@ -274,16 +274,16 @@ static void test_naps_are_work(void **state)
 		struct vapro_bundle b = bundle(0, 0, 3e6, 1, 0);
 
 		b.factor[VAPRO_BLOCKED_OTHER] = 2e6;
-		kept = add(b);
+		rec = add(b);
 	}
 	judge__refresh(&book);
-	judge__bundle(&book, &kept);
+	judge__bundle(&book, &rec);
 	judge__usual(&book, 0);
-	kept.usual_blocked = book.series[kept.series].usual_blocked;
-	assert_true(kept.certified);
-	assert_near(kept.reference, 3e6, 10);
-	assert_near(kept.usual_blocked, 2e6, 10);
-	assert_near(kept__loss(&kept).blocked, 0, 10);
+	rec.usual_blocked = book.series[rec.series].usual_blocked;
+	assert_true(rec.certified);
+	assert_near(rec.reference, 3e6, 10);
+	assert_near(rec.usual_blocked, 2e6, 10);
+	assert_near(bundle_rec__loss(&rec).blocked, 0, 10);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

@@ -109,46 +109,46 @@ static void throttled_time_is_distinguished_from_other_waits(void **state)
 static void what_a_cpu_loses_is_lost_by_its_thread(void **state)
 {
 	struct kernel_thread thread = {0};
-	struct kernel_taken cpu3 = {.steal = 5000, .irq = 100, .slow = 70}, cpu4 = {.steal = 100};
+	struct kernel_stolen cpu3 = {.steal = 5000, .irq = 100, .slow = 70}, cpu4 = {.steal = 100};
 
 	(void)state;
 	/* first seen in the middle of a stay */
-	taken_now(&thread, &cpu3, 3);
+	stolen_now(&thread, &cpu3, 3);
 	assert_int_equal(thread.now.steal_ns, 0);
 	cpu3.steal += 40;
 	cpu3.irq += 7;
 	cpu3.hard_irq = 7;
-	taken_now(&thread, &cpu3, 3);
+	stolen_now(&thread, &cpu3, 3);
 	assert_int_equal(thread.now.steal_ns, 40);
 	assert_int_equal(thread.now.irq_ns, 7);
 	assert_int_equal(thread.now.hard_irq_ns, 7);
 	cpu3.steal += 10;
-	taken_out(&thread, &cpu3, 3);
+	stolen_out(&thread, &cpu3, 3);
 	cpu3.steal += 999; /* stolen from another guest */
-	taken_in(&thread, &cpu4, 4);
+	stolen_in(&thread, &cpu4, 4);
 	cpu4.steal += 3;
 	cpu4.slow = 5;
-	taken_now(&thread, &cpu4, 4);
+	stolen_now(&thread, &cpu4, 4);
 	assert_int_equal(thread.now.steal_ns, 53);
 	assert_int_equal(thread.now.slow_ns, 5);
 	/* the thread left unseen: the stay does not count, and no sum shrinks */
-	taken_out(&thread, &cpu3, 3);
-	taken_now(&thread, &cpu3, 3);
+	stolen_out(&thread, &cpu3, 3);
+	stolen_now(&thread, &cpu3, 3);
 	assert_int_equal(thread.now.steal_ns, 53);
 	/* a clock that caught up */
 	cpu3.slow = 0;
-	taken_now(&thread, &cpu3, 3);
+	stolen_now(&thread, &cpu3, 3);
 	assert_int_equal(thread.now.slow_ns, 5);
 }
 
 /* Ends a fragment of `duration` and begins the next one; the CPU lost time once, before. */
 static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64 duration)
 {
-	const struct kernel_taken taken = {.steal = 500, .irq = 90, .hard_irq = 20, .slow = 60};
+	const struct kernel_stolen stolen = {.steal = 500, .irq = 90, .hard_irq = 20, .slow = 60};
 
 	memset(counts, 0, sizeof(*counts));
-	if (taken_more(thread, 9))
-		taken_now(thread, &taken, 2);
+	if (stolen_more(thread, 9))
+		stolen_now(thread, &stolen, 2);
 	counts_note(thread, 7, 0, 0, 0, 0);
 	if (counts_changed(thread))
 		counts_end(thread, counts, duration);
@@ -157,7 +157,7 @@ static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64
 
 static void what_is_reported_late_waits_for_time(void **state)
 {
-	struct kernel_thread thread = {.taken_cpu = 3};
+	struct kernel_thread thread = {.stolen_cpu = 3};
 	struct kernel_counts counts;
 
 	(void)state;
@@ -176,7 +176,7 @@ static void what_is_reported_late_waits_for_time(void **state)
 	assert_int_equal(counts.hard_irq_ns, 20); /* a part of those 90 */
 	assert_int_equal(counts.slow_ns, 60);
 	assert_false(counts_changed(&thread));
-	assert_int_equal(thread.taken_clock, 9); /* all of it is reported: no reader looks before the clock advances */
+	assert_int_equal(thread.stolen_clock, 9); /* all of it is reported: no reader looks before the clock advances */
 	late(&thread, &counts, 600);
 	assert_int_equal(counts.steal_ns + counts.irq_ns + counts.slow_ns, 0);
 }

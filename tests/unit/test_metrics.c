@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A metric of which more is better (papers/000 section 3.4): with its opposite, the best fragment of a
+ * A metric of which more is better (VAPRO (PPoPP'22) section 3.4): with its opposite, the best fragment of a
  * workload is the seed of its cluster, and slow fragments are measured by that seed.
  */
 #include <math.h>

@@ -65,7 +65,7 @@ static void what_a_kernel_has_is_reported(void **state)
 	assert_true(factor_of(&facts, "frequency").available);
 }
 
-static void this_machine_can_be_asked(void **state)
+static void this_machine_has_them(void **state)
 {
 	struct os_facts facts;
 
@@ -81,7 +81,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(nothing_is_there),
 	    cmocka_unit_test(what_a_kernel_has_is_reported),
-	    cmocka_unit_test(this_machine_can_be_asked),
+	    cmocka_unit_test(this_machine_has_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

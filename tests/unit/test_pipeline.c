@@ -136,8 +136,8 @@ void analysis__remember(struct analysis *analysis, double seconds, uint64_t byte
 	(void)bytes;
 }
 
-int analysis__ask(struct analysis *analysis, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
-		  const struct job_result **results, uint32_t *count)
+int analysis__query(struct analysis *analysis, const struct vapro_selection *selection, const char *job,
+		    uint64_t now_ns, const struct job_result **results, uint32_t *count)
 {
 	(void)analysis;
 	(void)selection;
@@ -180,10 +180,10 @@ int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 
 static struct vapro_shed shed;
 
-void analysis__shed(const struct analysis *analysis, struct vapro_shed *told)
+void analysis__shed(const struct analysis *analysis, struct vapro_shed *reported)
 {
 	(void)analysis;
-	*told = shed;
+	*reported = shed;
 }
 
 static char path[64];
@@ -343,7 +343,7 @@ static void test_shed(void **state)
 		warnings++;
 		assert_non_null(
 		    strstr(line, "more than 256.0 MiB: 12 bundles merged with others of their state, 3 times "));
-		assert_non_null(strstr(line, ", 4 bundles not kept (1.500 s of 40 fragments are uncovered); raise "));
+		assert_non_null(strstr(line, ", 4 bundles dropped (1.500 s of 40 fragments are uncovered); raise "));
 		assert_null(strstr(line, "history"));
 	}
 	fclose(file);

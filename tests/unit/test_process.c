@@ -251,24 +251,24 @@ static void ranks_are_distinguished(void **state)
 static void what_a_process_sleeps_in_is_reported(void **state)
 {
 	char *const environment[] = {NULL};
-	struct process_doing doing = {0};
+	struct process_activity activity = {0};
 	pid_t pid = start(environment);
 
 	(void)state;
 	/* cat waits in a read from this process */
-	for (int i = 0; i < 5000 && strcmp(doing.call, "read"); i++) {
-		assert_int_equal(process__doing(pid, &doing), 0);
+	for (int i = 0; i < 5000 && (strcmp(activity.call, "read") || activity.state != 'S'); i++) {
+		assert_int_equal(process__activity(pid, &activity), 0);
 		usleep(1000);
 	}
-	assert_string_equal(doing.call, "read");
-	assert_int_equal(doing.state, 'S');
-	assert_int_equal(strncmp(doing.file, "socket:[", 8), 0);
-	assert_true(doing.cpu_s >= 0 && doing.cpu_s < 60);
+	assert_string_equal(activity.call, "read");
+	assert_int_equal(activity.state, 'S');
+	assert_int_equal(strncmp(activity.file, "socket:[", 8), 0);
+	assert_true(activity.cpu_s >= 0 && activity.cpu_s < 60);
 	stop(pid);
-	assert_int_equal(process__doing(pid, &doing), -ESRCH);
-	assert_int_equal(process__doing(getpid(), &doing), 0);
-	assert_int_equal(doing.state, 'R');
-	assert_string_equal(doing.file, "");
+	assert_int_equal(process__activity(pid, &activity), -ESRCH);
+	assert_int_equal(process__activity(getpid(), &activity), 0);
+	assert_int_equal(activity.state, 'R');
+	assert_string_equal(activity.file, "");
 }
 
 static void ranges_hold_their_releases(void **state)

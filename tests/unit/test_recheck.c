@@ -23,7 +23,7 @@ static void one_that_differs_is_an_accident(void **state)
 	assert_true(ratio == 0.5); /* the nearer ratio */
 }
 
-static void two_that_agree_are_taken(void **state)
+static void two_that_agree_are_used(void **state)
 {
 	struct recheck recheck = {0};
 	struct costs costs = {.entry_ns = 450,
@@ -64,7 +64,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(one_that_differs_is_an_accident),
-	    cmocka_unit_test(two_that_agree_are_taken),
+	    cmocka_unit_test(two_that_agree_are_used),
 	    cmocka_unit_test(hits_after_pauses_cost_more),
 	};
 

@@ -38,9 +38,9 @@ static void test_region_needs_loss(void **state)
 
 	(void)state;
 	for (int bin = 10; bin < 13; bin++) {
-		struct kept kept = fragment(bin, bin + 0.15, 0.1 * BIN, 0);
+		struct bundle_rec rec = fragment(bin, bin + 0.15, 0.1 * BIN, 0);
 
-		heatmap__add(&map, &kept, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
+		heatmap__add(&map, &rec, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	}
 	assert_int_equal(grown(&result), 0);
 	region__clear(&result);
@@ -128,16 +128,16 @@ static void test_region_weak_neighbours(void **state)
 	/* The neighbour is a little slow for much longer: it must not move begin and end. */
 	paint(0, 20, 30, VAPRO_COMPUTATION, 0.3, true);
 	for (int bin = 10; bin < 40; bin++) {
-		struct kept kept = fragment(bin, bin + 0.3, 0.25 * BIN, 0);
+		struct bundle_rec rec = fragment(bin, bin + 0.3, 0.25 * BIN, 0);
 
-		heatmap__add(&map, &kept, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
+		heatmap__add(&map, &rec, 1, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	}
 	assert_int_equal(grown(&result), 1);
 	assert_bins(&result.drafts[0], 20, 30);
 	region__clear(&result);
 }
 
-/* One bin with little time taken by the kernel: a variance if it makes the whole bin slow, only counted if not. */
+/* One bin with little time stolen by the kernel: a variance if it makes the whole bin slow, only counted if not. */
 static void test_region_light_bin(void **state)
 {
 	struct region_result result;
@@ -170,10 +170,11 @@ static void test_region_waits_after(void **state)
 		for (uint32_t row = 0; row < 4; row++) {
 			paint(row, 10, 20, VAPRO_COMMUNICATION, 0.3, false);
 			for (int bin = 20; bin < 22; bin++) {
-				struct kept kept = fragment(bin, bin + 0.999, 0.999 * cases[i].performance * BIN, 0);
+				struct bundle_rec rec =
+				    fragment(bin, bin + 0.999, 0.999 * cases[i].performance * BIN, 0);
 
-				kept.flags = cases[i].open ? VAPRO_BUNDLE_OPEN : 0;
-				heatmap__add(&map, &kept, row, VAPRO_COMMUNICATION, 0, UINT64_MAX);
+				rec.flags = cases[i].open ? VAPRO_BUNDLE_OPEN : 0;
+				heatmap__add(&map, &rec, row, VAPRO_COMMUNICATION, 0, UINT64_MAX);
 			}
 		}
 		assert_int_equal(grown(&result), 1);
@@ -226,11 +227,11 @@ static void test_region_stolen(void **state)
 
 	(void)state;
 	for (int bin = 17; bin < 20; bin++) {
-		struct kept kept = fragment(bin, bin + 0.999, 0.7 * BIN, 0);
+		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.7 * BIN, 0);
 		float factor[VAPRO_FACTORS] = {[VAPRO_STEAL] = 0.3F * BIN};
 
-		kept.factor = factor;
-		heatmap__add(&map, &kept, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
+		rec.factor = factor;
+		heatmap__add(&map, &rec, 0, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	}
 	paint(0, 20, 35, VAPRO_COMPUTATION, 0.5, true);
 	assert_int_equal(grown(&result), 2);
@@ -250,9 +251,9 @@ static void test_region_stays_whole(void **state)
 	paint(0, 11, 18, VAPRO_COMPUTATION, 0.5, true);
 	paint(0, 18, 19, VAPRO_COMPUTATION, 0.7, false);
 	for (int bin = 30; bin < 42; bin++) {
-		struct kept kept = fragment(bin, bin + 0.999, 0.8 * BIN, (bin % 4 < 2 ? 0.2 : 0.1) * BIN);
+		struct bundle_rec rec = fragment(bin, bin + 0.999, 0.8 * BIN, (bin % 4 < 2 ? 0.2 : 0.1) * BIN);
 
-		heatmap__add(&map, &kept, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
+		heatmap__add(&map, &rec, 2, VAPRO_COMPUTATION, 0, UINT64_MAX);
 	}
 	assert_int_equal(grown(&result), 2);
 	assert_bins(&result.drafts[0], 10, 19);
@@ -261,7 +262,7 @@ static void test_region_stays_whole(void **state)
 }
 
 /* Two causes that alternate are one variance; one after the other they are two. */
-static void test_region_turns(void **state)
+static void test_region_alternates(void **state)
 {
 	struct region_result result;
 
@@ -425,7 +426,7 @@ int main(void)
 	    TEST(test_region_classes),
 	    TEST(test_region_parts),
 	    TEST(test_region_stays_whole),
-	    TEST(test_region_turns),
+	    TEST(test_region_alternates),
 	    TEST(test_region_stolen),
 	    TEST(test_region_cyclic),
 	    TEST(test_region_calm_rows),

@@ -140,7 +140,7 @@ static void check_case(const char *csv, const char *expected_path)
 		const char *name = cJSON_GetArrayItem(item(expected, "kept"), k)->valuestring;
 		const struct regression_factor *factor = &result.factor[index_of(names, name)];
 
-		assert_int_equal(factor->fate, REGRESSION_KEPT);
+		assert_int_equal(factor->fate, REGRESSION_REMAINING);
 		assert_close(factor->coefficient, number_at(ols, "beta", k), 1e-6, name);
 		assert_close(factor->error, number_at(ols, "se", k + 1), 1e-6, name);
 		assert_close(factor->t, number_at(ols, "t", k + 1), 1e-6, name);
@@ -284,7 +284,7 @@ static void test_random_designs(void **state)
 		regression__fit(&moments, &regression_defaults, &result);
 		assert_int_equal(result.outcome, REGRESSION_FITTED);
 		for (uint32_t j = 0; j < rows.factors; j++) {
-			use[j] = result.factor[j].fate == REGRESSION_KEPT;
+			use[j] = result.factor[j].fate == REGRESSION_REMAINING;
 			removed += !use[j];
 		}
 		weighted += rows.weight[0] != 1;
@@ -375,7 +375,7 @@ static void test_merge(void **state)
 		regression__fit(&sum, &regression_defaults, &other);
 		for (uint32_t j = 0; j < rows.factors; j++) {
 			assert_int_equal(one.factor[j].fate, other.factor[j].fate);
-			if (one.factor[j].fate == REGRESSION_KEPT)
+			if (one.factor[j].fate == REGRESSION_REMAINING)
 				assert_true(fabs(one.factor[j].coefficient - other.factor[j].coefficient) <=
 					    1e-6 * one.factor[j].error);
 		}
@@ -413,7 +413,7 @@ static void test_degenerate(void **state)
 		regression__add(&moments, 7 + 2.0 * i, (double[]){i, 10 * i, 3}, 1);
 	regression__fit(&moments, &regression_defaults, &result);
 	assert_int_equal(result.outcome, REGRESSION_FITTED);
-	assert_int_equal(result.factor[0].fate, REGRESSION_KEPT);
+	assert_int_equal(result.factor[0].fate, REGRESSION_REMAINING);
 	assert_int_equal(result.factor[1].fate, REGRESSION_COLLINEAR);
 	assert_int_equal(result.factor[2].fate, REGRESSION_CONSTANT);
 	assert_true(isinf(result.factor[1].vif));

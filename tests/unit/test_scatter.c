@@ -19,10 +19,10 @@ static double drawn(uint64_t *seed, double sigma)
 
 static double lost(double ns)
 {
-	struct kept kept = judged(0, 1000 * SECOND, ns);
+	struct bundle_rec rec = judged(0, 1000 * SECOND, ns);
 
-	assert_true(kept.covered && kept.certified);
-	return ns - kept.reference;
+	assert_true(rec.covered && rec.certified);
+	return ns - rec.reference;
 }
 
 static void test_wide(void **state)
@@ -92,14 +92,14 @@ static void test_peer(void **state)
 {
 	const char *labels[] = {"fd_kind=pipe function=write", "x"};
 	uint64_t seed = 9;
-	struct kept kept;
+	struct bundle_rec rec;
 
 	(void)state;
 	begin_kind(1, VAPRO_BY_ARGUMENTS, VAPRO_IO, labels, "fd_kind=pipe function=write");
 	for (uint64_t bin = 0; bin < 40 * SECOND; bin++)
 		learn(0, bin, 1, drawn(&seed, 1), false);
-	kept = judged(0, 1000, 4 * MS);
-	assert_false(kept.certified);
+	rec = judged(0, 1000, 4 * MS);
+	assert_false(rec.certified);
 	finish();
 }
 

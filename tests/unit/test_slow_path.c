@@ -112,10 +112,10 @@ static void test_late_by_little(void **state)
 
 static void long_call(uint32_t rank, double from, double to, bool open)
 {
-	struct kept kept = fragment(from, to, TRANSFER * BIN, 0);
+	struct bundle_rec rec = fragment(from, to, TRANSFER * BIN, 0);
 
-	kept.flags |= open ? VAPRO_BUNDLE_OPEN : 0;
-	add_call(0, rank, kept, STG_WORLD);
+	rec.flags |= open ? VAPRO_BUNDLE_OPEN : 0;
+	add_call(0, rank, rec, STG_WORLD);
 }
 
 /*

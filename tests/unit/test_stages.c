@@ -42,7 +42,7 @@ static void free_counters(struct counters *counters)
 }
 
 /* Switches as counters__switch does, without the kernel and without the events named in `less`. */
-static uint8_t turn_to(struct counters *counters, int stage, const char *parent, const char *less)
+static uint8_t switch_to(struct counters *counters, int stage, const char *parent, const char *less)
 {
 	const struct event_group *group = counters__find(counters, stage, parent);
 
@@ -79,7 +79,7 @@ static void parts_of_all_time(void **state)
 
 	(void)state;
 	/* instructions; slots for memory, for the backend, all */
-	backend = turn_to(counters, 2, "backend", "CPU_CLK_UNHALTED.REF_TSC");
+	backend = switch_to(counters, 2, "backend", "CPU_CLK_UNHALTED.REF_TSC");
 	bundle = fill(counters, backend, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 300, 400, 800});
 	NEAR(bundle.factor[VAPRO_MEMORY], 3.75 * MS);
 	NEAR(bundle.factor[VAPRO_CORE], 1.25 * MS);
@@ -89,7 +89,7 @@ static void parts_of_all_time(void **state)
 	bundle = fill(counters, backend, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 0, 1, 800000});
 	assert_true(bundle.factor[VAPRO_CORE] > 0 && bundle.factor[VAPRO_CORE] < 100);
 	/* stalls on loads, in the first cache, second, third; on stores; cycles, and those of the time-stamp counter */
-	memory = turn_to(counters, 3, "memory", "");
+	memory = switch_to(counters, 3, "memory", "");
 	counters->tsc_hz = 2e9;
 	bundle = fill(counters, memory, 2, 10 * MS,
 		      (uint64_t[KERNEL_EVENTS]){1000, 1000, 600, 300, 100, 200, 4000, 16000000});
@@ -155,11 +155,11 @@ static void parts_by_what_others_took(void **state)
 
 	(void)state;
 	/* this work is unknown: no time is made up */
-	backend = turn_to(counters, 2, "backend", "");
+	backend = switch_to(counters, 2, "backend", "");
 	bundle = fill(counters, backend, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 3, 4});
 	NEAR(bundle.factor[VAPRO_MEMORY] + bundle.factor[VAPRO_CORE], 0);
 	/* cycles, slots without ops, stalled, ops retired: 40 % retiring, 20 % frontend, 30 % backend, of 10 ms */
-	top = turn_to(counters, 1, NULL, "");
+	top = switch_to(counters, 1, NULL, "");
 	bundle = fill(counters, top, 4, 40 * MS, (uint64_t[KERNEL_EVENTS]){1000, 100, 120, 180, 240});
 	NEAR(bundle.factor[VAPRO_BACKEND], 12 * MS);
 	/* as much work, and 20 ms: 13 of them are the backend's */
@@ -173,7 +173,7 @@ static void parts_by_what_others_took(void **state)
 static void fills_are_no_time(void **state)
 {
 	struct counters *counters = counters_of("amdzen4");
-	uint8_t memory = turn_to(counters, 3, "memory", "");
+	uint8_t memory = switch_to(counters, 3, "memory", "");
 	struct vapro_bundle bundle =
 	    fill(counters, memory, 1, 10 * MS, (uint64_t[KERNEL_EVENTS]){1000, 40, 30, 20, 10});
 
@@ -222,7 +222,7 @@ static void what_cannot_be_counted_is_given_up(void **state)
 	(void)state;
 	assert_int_equal(driver__see(&driver, 0, &one, 1U << COUNTER_TOP, 5), 0);
 	assert_int_equal(driver__see(&driver, 0, &two, 1U << COUNTER_TOP, 5), 0);
-	assert_false(driver__turn(&driver, &vain));
+	assert_false(driver__switch(&driver, &vain));
 	assert_int_equal(driver__current(&driver)->group, COUNTER_FRONTEND);
 	driver__refuse(&driver, COUNTER_FRONTEND);
 	assert_int_equal(driver__current(&driver)->group, COUNTER_BACKEND);
@@ -231,7 +231,7 @@ static void what_cannot_be_counted_is_given_up(void **state)
 	assert_null(driver__current(&driver));
 	/* not of this variance, nor of any other */
 	assert_int_equal(driver__see(&driver, 0, &two, 1U << COUNTER_TOP, 5), 0);
-	assert_false(driver__turn(&driver, &vain));
+	assert_false(driver__switch(&driver, &vain));
 	assert_null(driver__current(&driver));
 	assert_int_equal(driver__stage(&two, &final), 2);
 	assert_true(final);

@@ -37,7 +37,7 @@ static void equal_texts_share_a_number(void **state)
 	state_names__free(names);
 }
 
-static void unused_texts_are_kept_for_a_while(void **state)
+static void unused_texts_stay_for_a_while(void **state)
 {
 	struct state_names *names = state_names__new(4); /* two texts of one letter */
 
@@ -90,7 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(equal_texts_share_a_number),
-	    cmocka_unit_test(unused_texts_are_kept_for_a_while),
+	    cmocka_unit_test(unused_texts_stay_for_a_while),
 	    cmocka_unit_test(processes_that_end_leave_nothing),
 	};
 

@@ -85,15 +85,15 @@ static void same_text(const char *a, const char *b)
 	assert_string_equal(a ? a : "", b ? b : "");
 }
 
-static void same_objects(struct image *told, struct image *image)
+static void same_objects(struct image *reported, struct image *image)
 {
 	uint64_t vaddr, size, other_vaddr, other_size;
 
-	assert_int_equal(image__object(told, "object", &vaddr, &size), 0);
+	assert_int_equal(image__object(reported, "object", &vaddr, &size), 0);
 	assert_int_equal(image__object(image, "object", &other_vaddr, &other_size), 0);
 	assert_int_equal(vaddr, other_vaddr);
 	assert_int_equal(size, other_size);
-	assert_int_equal(image__object(told, "push_first", &vaddr, &size), -ENOENT);
+	assert_int_equal(image__object(reported, "push_first", &vaddr, &size), -ENOENT);
 }
 
 /* The survey reports the same on each function as image.c and site.c here. */
@@ -103,7 +103,7 @@ static void test_survey(void **state)
 	char err[256] = "";
 	const struct survey_function *functions;
 	struct survey *survey;
-	struct image *told;
+	struct image *reported;
 	size_t count, matched = 0;
 	int file = open(CASES, O_RDONLY | O_CLOEXEC);
 
@@ -112,12 +112,12 @@ static void test_survey(void **state)
 	assert_non_null(truth.image);
 	image__functions(truth.image, false, collect, &truth);
 	assert_true(truth.count > 10);
-	survey = survey__ask(file, "/cases.so", SURVEY_NAMES, truth.wanted, truth.count, err, sizeof(err));
+	survey = survey__query(file, "/cases.so", SURVEY_NAMES, truth.wanted, truth.count, err, sizeof(err));
 	if (!survey)
 		fail_msg("%s", err);
-	told = survey__image(survey);
-	assert_string_equal(image__label(told), "/cases.so");
-	assert_string_equal(image__build_id(told), image__build_id(truth.image));
+	reported = survey__image(survey);
+	assert_string_equal(image__label(reported), "/cases.so");
+	assert_string_equal(image__build_id(reported), image__build_id(truth.image));
 	functions = survey__functions(survey, &count);
 	for (size_t i = 0; i < count; i++) {
 		const struct survey_function *function = &functions[i];
@@ -140,15 +140,15 @@ static void test_survey(void **state)
 			same_text(function->site.reason, site.reason);
 			same_text(function->site.instruction, site.instruction);
 		}
-		assert_int_equal(image__offset_of(told, function->symbol.vaddr, &offset), 0);
+		assert_int_equal(image__offset_of(reported, function->symbol.vaddr, &offset), 0);
 		assert_int_equal(offset, function->symbol.offset);
-		same_text(image__symbolise(told, function->symbol.vaddr, &distance),
+		same_text(image__symbolise(reported, function->symbol.vaddr, &distance),
 			  image__symbolise(truth.image, function->symbol.vaddr, &distance));
 	}
 	assert_int_equal(matched, truth.count);
-	same_objects(told, truth.image);
+	same_objects(reported, truth.image);
 	/* the survey has no bytes to be parsed here */
-	assert_null(image__bytes(told, functions[0].symbol.vaddr, &count));
+	assert_null(image__bytes(reported, functions[0].symbol.vaddr, &count));
 	survey__free(survey);
 	image__free(truth.image);
 	close(file);
@@ -160,7 +160,7 @@ static void test_survey_refuses(void **state)
 	int file = open("tests/unit/site_cases.S", O_RDONLY | O_CLOEXEC);
 
 	(void)state;
-	assert_null(survey__ask(file, "/cases.S", SURVEY_NAMES, NULL, 0, err, sizeof(err)));
+	assert_null(survey__query(file, "/cases.S", SURVEY_NAMES, NULL, 0, err, sizeof(err)));
 	assert_string_equal(err, "/cases.S: not an ELF file");
 	close(file);
 }
@@ -182,7 +182,7 @@ static void test_survey_spoilt(void **state)
 		snprintf(number, sizeof(number), "%d", i);
 		setenv(FLIP, number, 1);
 		assert_int_equal(fchmod(file, 0755), 0); /* the file has changed, and is read again */
-		survey = survey__ask(file, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
+		survey = survey__query(file, CASES, i % 4 ? 0 : SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
 		if (!survey) {
 			assert_non_null(strstr(err, "makes no sense"));
 			refused++;
@@ -221,7 +221,7 @@ static void test_tables_spoilt(void **state)
 		uint8_t *bytes = malloc(good.size);
 		size_t size = good.size;
 		struct flat_reader reader;
-		struct image *told;
+		struct image *reported;
 		uint64_t vaddr, distance;
 		bool memory;
 
@@ -236,12 +236,12 @@ static void test_tables_spoilt(void **state)
 		if (i % 5 == 0)
 			size = random % size;
 		reader = (struct flat_reader){.at = bytes, .end = bytes + size};
-		told = image_tables__get(&reader, 1 << 20, "spoilt", &memory);
-		refused += !told;
-		for (uint64_t at = 0; told && at < 0x4000; at += 256)
-			if (!image__vaddr_of(told, at, &vaddr))
-				image__symbolise(told, vaddr, &distance);
-		image__free(told);
+		reported = image_tables__get(&reader, 1 << 20, "spoilt", &memory);
+		refused += !reported;
+		for (uint64_t at = 0; reported && at < 0x4000; at += 256)
+			if (!image__vaddr_of(reported, at, &vaddr))
+				image__symbolise(reported, vaddr, &distance);
+		image__free(reported);
 		free(bytes);
 	}
 	assert_true(refused > 0 && refused < TABLE_FLIPS);
@@ -279,7 +279,7 @@ static void test_source(void **state)
 	offsets[1] = called_from(); second = __LINE__;
 	/* clang-format on */
 	offsets[2] = UINT64_MAX;
-	source = source__ask("/proc/self/exe", "", offsets, 3, err, sizeof(err));
+	source = source__query("/proc/self/exe", "", offsets, 3, err, sizeof(err));
 	if (!source)
 		fail_msg("%s", err);
 	assert_true(source__has_dwarf(source));
@@ -290,12 +290,12 @@ static void test_source(void **state)
 	assert_int_equal(lines[1].line, second);
 	assert_null(lines[2].file);
 	source__free(source);
-	assert_null(source__ask("/proc/self/exe", "0123456789ab", offsets, 3, err, sizeof(err)));
+	assert_null(source__query("/proc/self/exe", "0123456789ab", offsets, 3, err, sizeof(err)));
 	assert_non_null(strstr(err, "another build"));
-	assert_null(source__ask("/nonexistent/program", "", offsets, 3, err, sizeof(err)));
+	assert_null(source__query("/nonexistent/program", "", offsets, 3, err, sizeof(err)));
 	assert_non_null(strstr(err, "No such file"));
 	/* code without DWARF: a response, without lines */
-	source = source__ask(CASES, "", offsets, 1, err, sizeof(err));
+	source = source__query(CASES, "", offsets, 1, err, sizeof(err));
 	assert_non_null(source);
 	assert_false(source__has_dwarf(source));
 	assert_null(source__lines(source)[0].file);
@@ -335,11 +335,11 @@ static void test_damaged(void **state)
 				assert_int_equal(pwrite(file, &random, 1, at), 1);
 		}
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-		survey = survey__ask(file, path, SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
+		survey = survey__query(file, path, SURVEY_NAMES | SURVEY_IO, wanted, 2, err, sizeof(err));
 		assert_true(survey || *err);
 		survey__free(survey);
 		err[0] = '\0';
-		source = source__ask(path, "", offsets, 2, err, sizeof(err));
+		source = source__query(path, "", offsets, 2, err, sizeof(err));
 		assert_true(source || *err);
 		source__free(source);
 		close(file);

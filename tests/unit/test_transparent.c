@@ -90,7 +90,7 @@ __attribute__((noinline, no_sanitize("address", "undefined"))) void t_callee(voi
 			return;
 		base = hop->by_frame ? frame : sp;
 		site = *(const uint64_t *)(uintptr_t)(base + (uint64_t)(int64_t)hop->return_at);
-		if (hop->frame_at != KERNEL_FRAME_KEPT)
+		if (hop->frame_at != KERNEL_FRAME_UNCHANGED)
 			frame = *(const uint64_t *)(uintptr_t)(base + (uint64_t)(int64_t)hop->frame_at);
 		sp = base + (uint64_t)(int64_t)hop->sp;
 		seen_site[seen] = site;
@@ -117,7 +117,7 @@ static void test_walk(void **state)
 	assert_non_null(hop);
 	assert_int_equal(hop->return_at, 40);
 	assert_int_equal(hop->sp, 48);
-	assert_int_equal(hop->frame_at, KERNEL_FRAME_KEPT);
+	assert_int_equal(hop->frame_at, KERNEL_FRAME_UNCHANGED);
 	hop = hop_at((uint64_t)(uintptr_t)t_middle_back);
 	assert_non_null(hop);
 	assert_int_equal(hop->return_at, 8);

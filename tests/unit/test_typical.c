@@ -57,21 +57,21 @@ static void test_lucky_fragment(void **state)
 	}
 }
 
-/* The rule of papers/000 is there on request: then the lucky one is what all others are measured against. */
+/* The rule of VAPRO (PPoPP'22) is there on request: then the lucky one is what all others are measured against. */
 static void test_fastest_on_request(void **state)
 {
-	struct kept kept;
+	struct bundle_rec rec;
 
 	(void)state;
 	begin_counted(4);
 	warm_up(4, 1e6);
 	learn_all(4, 0, 100, 1e6, UINT32_MAX, 0);
 	learn(3, 100, 1, 0.5e6, false);
-	kept = judged(0, 101, 1e6);
-	assert_near(kept.reference, 1e6, 1e3);
+	rec = judged(0, 101, 1e6);
+	assert_near(rec.reference, 1e6, 1e3);
 	config.reference = VAPRO_REFERENCE_FASTEST;
-	kept = judged(0, 102, 1e6);
-	assert_near(kept.reference, 0.5e6, 1e3);
+	rec = judged(0, 102, 1e6);
+	assert_near(rec.reference, 0.5e6, 1e3);
 	finish();
 }
 
@@ -191,28 +191,28 @@ static void test_slow_of_a_kind(void **state)
 /* Until there are enough batches, of two ranks where there are more, losses are provisional. */
 static void test_support(void **state)
 {
-	struct kept kept;
+	struct bundle_rec rec;
 
 	(void)state;
 	begin_counted(4);
 	warm_up(4, 1e6);
 	/* the batch of the last bin is still being filled: 4 x 6 = 24 are there */
 	learn_all(4, 0, 7, 1e6, UINT32_MAX, 0);
-	kept = judged(2, 6, 2e6);
-	assert_true(kept.covered && kept.provisional);
-	assert_near(kept.reference, 1e6, 1e3);
+	rec = judged(2, 6, 2e6);
+	assert_true(rec.covered && rec.provisional);
+	assert_near(rec.reference, 1e6, 1e3);
 	learn_all(4, 7, 8, 1e6, UINT32_MAX, 0);
-	kept = judged(2, 8, 2e6);
-	assert_true(kept.covered && !kept.provisional);
+	rec = judged(2, 8, 2e6);
+	assert_true(rec.covered && !rec.provisional);
 	finish();
 	/* of one of four ranks any number is too few */
 	begin_counted(4);
 	warm_up(4, 1e6);
 	for (uint64_t bin = 0; bin < 500; bin++)
 		learn(1, bin, 5, 1e6, false);
-	kept = judged(2, 500, 2e6);
-	assert_true(kept.covered && kept.provisional);
-	assert_near(kept.reference, 1e6, 1e3);
+	rec = judged(2, 500, 2e6);
+	assert_true(rec.covered && rec.provisional);
+	assert_near(rec.reference, 1e6, 1e3);
 	finish();
 }
 

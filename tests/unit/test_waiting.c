@@ -161,10 +161,10 @@ static void test_open_calls(void **state)
 	(void)state;
 	begin_calls();
 	for (uint32_t rank = 0; rank < 4; rank++) {
-		struct kept kept = fragment(10.5, 12.5, USUAL * BIN, 0);
+		struct bundle_rec rec = fragment(10.5, 12.5, USUAL * BIN, 0);
 
-		kept.flags = VAPRO_BUNDLE_OPEN;
-		add_call(0, rank, kept, STG_WORLD);
+		rec.flags = VAPRO_BUNDLE_OPEN;
+		add_call(0, rank, rec, STG_WORLD);
 	}
 	end_calls();
 	for (uint32_t rank = 0; rank < 4; rank++) {

@@ -199,7 +199,7 @@ static void test_region_option(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		*err = 0;
 		if (!region_option__parse(&region, bad[i], err, sizeof(err)))
-			fail_msg("'%s' is taken", bad[i]);
+			fail_msg("'%s' is accepted", bad[i]);
 		assert_true(*err);
 	}
 	assert_int_equal(region_option__parse(&region, "0-3,7@12.5..20s", err, sizeof(err)), 0);
@@ -233,19 +233,19 @@ static void test_driver(void **state)
 	b.breakdown.node[NODE_FRONTEND].major = true;
 	/* Without counters there is no request. */
 	assert_int_equal(driver__see(&driver, 0, &a, 0, 5), 0);
-	assert_false(driver__turn(&driver, &vain));
+	assert_false(driver__switch(&driver, &vain));
 	assert_null(driver__current(&driver));
 	for (int window = 0; window < DRIVER_PATIENCE; window++) {
 		assert_int_equal(driver__see(&driver, 0, &a, groups, 5), 0);
 		assert_int_equal(driver__see(&driver, 1, &b, groups, 5), 0);
 		assert_int_equal(driver__stage(&a, &final), 1);
 		assert_false(final);
-		assert_false(driver__turn(&driver, &vain));
+		assert_false(driver__switch(&driver, &vain));
 		assert_int_equal(driver__current(&driver)->group, COUNTER_BACKEND);
 	}
 	driver__see(&driver, 0, &a, groups, 5);
 	driver__see(&driver, 1, &b, groups, 5);
-	assert_true(driver__turn(&driver, &vain));
+	assert_true(driver__switch(&driver, &vain));
 	assert_true(vain.job == 0 && vain.variance == 1 && vain.group == COUNTER_BACKEND);
 	a.tried |= 1U << vain.group;
 	assert_int_equal(driver__current(&driver)->group, COUNTER_FRONTEND);
@@ -253,7 +253,7 @@ static void test_driver(void **state)
 	assert_int_equal(driver__stage(&a, &final), 2);
 	assert_true(final);
 	/* The other case's variance ends. */
-	assert_false(driver__turn(&driver, &vain));
+	assert_false(driver__switch(&driver, &vain));
 	assert_null(driver__current(&driver));
 	driver__free(&driver);
 }
@@ -280,7 +280,7 @@ static void test_driver_of_many_cases(void **state)
 			assert_int_equal(final, window);
 		}
 		assert_int_equal(driver.count, DRIVER_QUEUE);
-		assert_false(driver__turn(&driver, &vain));
+		assert_false(driver__switch(&driver, &vain));
 	}
 	assert_null(driver__current(&driver));
 	driver__free(&driver);

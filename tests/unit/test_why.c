@@ -2,7 +2,7 @@
 /*
  * Diagnosis: a job of four ranks whose rank 1 is slow for 6 s for a reason that the test knows, for every
  * factor of every stage, through the whole analysis. The right factors must be major and within 3 points of
- * the truth, and nothing else may be major; mixed noise (papers/000 figure 11) and prices by
+ * the truth, and nothing else may be major; mixed noise (VAPRO (PPoPP'22) figure 11) and prices by
  * regression within 5.
  */
 #include "why.h"
@@ -184,7 +184,7 @@ static void test_each_count(void **state)
 		for (int counted = 0; counted < 2; counted++) {
 			struct run run = {.causes = {{node, 0.6, 1}},
 					  .groups = counted ? 1U << COUNTER_TOP | 1U << COUNTER_BACKEND : 0,
-					  .kernel_blind = !counted,
+					  .kernel_has_none = !counted,
 					  .hidden = !counted,
 					  .jitter = why_jitters[node % 2],
 					  .seed = (uint64_t)(node + 100 * counted)};
@@ -308,7 +308,7 @@ static void test_regression_against_formula(void **state)
 		size_t i = at / 2;
 		struct run formula = {.groups = ALL_GROUPS, .jitter = why_jitters[at % 2], .seed = 21 + at};
 		struct run counts = {
-		    .kernel_blind = true, .hidden = true, .jitter = why_jitters[at % 2], .seed = 21 + at};
+		    .kernel_has_none = true, .hidden = true, .jitter = why_jitters[at % 2], .seed = 21 + at};
 		struct answer counted, found;
 
 		for (int k = 0; k < 2; k++) {

@@ -6,16 +6,16 @@
 #define VIEW (FIRST + 10)
 #define END (FIRST + 20)
 
-static struct kept entered(uint32_t rank, double from, double to, unsigned flags)
+static struct bundle_rec entered(uint32_t rank, double from, double to, unsigned flags)
 {
 	struct vapro_bundle b = made(rank, 0, 1, (to - from) * VAPRO_BIN_NS);
-	struct kept kept;
+	struct bundle_rec rec;
 
 	b.start_ns = FIRST * VAPRO_BIN_NS + (uint64_t)(from * VAPRO_BIN_NS);
 	b.end_ns = b.start_ns + b.sum_ns;
 	b.flags = flags;
-	assert_int_equal(series__add(&book, &b, b.factor, &kept), 0);
-	return kept;
+	assert_int_equal(series__add(&book, &b, b.factor, &rec), 0);
+	return rec;
 }
 
 /*
@@ -30,10 +30,10 @@ static void test_computing(void **state)
 
 	(void)state;
 	for (int unfinished = 0; unfinished < 2; unfinished++) {
-		struct kept kept[64], open[4];
+		struct bundle_rec rec[64], open[4];
 
 		begin(4, VAPRO_BY_ARGUMENTS, VAPRO_COMPUTATION, NULL);
-		job = (struct analysis_job){.kept = kept, .open = open};
+		job = (struct analysis_job){.recs = rec, .open = open};
 		for (uint32_t rank = 0; rank < 4; rank++) {
 			for (double at = phases[rank]; at < 20; at += 5) {
 				bool late = at + 5 > 20 && unfinished;
@@ -41,7 +41,7 @@ static void test_computing(void **state)
 				if (late)
 					open[job.open_count++] = entered(rank, at, 20, VAPRO_BUNDLE_OPEN);
 				else
-					kept[job.kept_count++] = entered(rank, at, at + 5, 0);
+					rec[job.rec_count++] = entered(rank, at, at + 5, 0);
 			}
 		}
 		context = (struct analysis_context){.config = config, .stg = stg, .series = book};

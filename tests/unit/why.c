@@ -74,7 +74,7 @@ static void fill(struct run *run, const double *extra, const double *counts, uns
 			bundle->factor[info->factor] = counts[node];
 		else if (info->factor >= VAPRO_FACTORS || (group != COUNTER_GROUPS && !(groups & 1U << group)))
 			continue;
-		else if (!(run->kernel_blind && (node == NODE_KERNEL || info->parent == NODE_KERNEL)))
+		else if (!(run->kernel_has_none && (node == NODE_KERNEL || info->parent == NODE_KERNEL)))
 			bundle->factor[info->factor] = ns;
 	}
 	bundle->sum_ns = bundle->min_ns = bundle->max_ns = (uint64_t)sum;
@@ -265,24 +265,24 @@ static void merge(const struct run *run, struct analysis *analysis, struct vapro
 		held->factor[i] += bundle->factor[i];
 }
 
-void why_ask(const struct run *run, struct analysis *analysis)
+void why_query(const struct run *run, struct analysis *analysis)
 {
-	uint64_t now = SIM_BEGIN_NS + (uint64_t)(run->ask_at * 1e9);
-	struct asked *asked = run->asked;
+	uint64_t now = SIM_BEGIN_NS + (uint64_t)(run->query_at * 1e9);
+	struct response *response = run->response;
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
 		const struct job_result *results;
 
-		memset(asked, 0, sizeof(*asked));
-		if (analysis__ask(analysis, run->question, "j", now, &results, &asked->jobs))
+		memset(response, 0, sizeof(*response));
+		if (analysis__query(analysis, run->question, "j", now, &results, &response->jobs))
 			_exit(1);
-		asked->begin = ((double)results[0].begin_ns - (double)SIM_BEGIN_NS) / 1e9;
-		asked->end = ((double)results[0].end_ns - (double)SIM_BEGIN_NS) / 1e9;
-		asked->fragments = results[0].fragments;
-		asked->judged = results[0].coverage_total;
-		note_chosen(&asked->answer, &results[0]);
+		response->begin = ((double)results[0].begin_ns - (double)SIM_BEGIN_NS) / 1e9;
+		response->end = ((double)results[0].end_ns - (double)SIM_BEGIN_NS) / 1e9;
+		response->fragments = results[0].fragments;
+		response->judged = results[0].coverage_total;
+		note_chosen(&response->answer, &results[0]);
 		_exit(0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -342,8 +342,8 @@ void why_go(struct run *run, struct answer *answer)
 			other.factor[VAPRO_BLOCKED_IO] = 890e6;
 			assert_int_equal(analysis__add_bundle(analysis, &other), 0);
 		}
-		if (run->question && begin <= run->ask_at && end > run->ask_at)
-			why_ask(run, analysis);
+		if (run->question && begin <= run->query_at && end > run->query_at)
+			why_query(run, analysis);
 		assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + (uint64_t)(begin * 1e9),
 						      SIM_BEGIN_NS + (uint64_t)(end * 1e9), end >= seconds, &results,
 						      &count),

@@ -35,13 +35,13 @@ struct run {
 	struct cause causes[3];
 	unsigned groups; /* counter groups that are on: all stages at once, or those that the driver requests */
 	bool progressive;
-	bool kernel_blind; /* the kernel's time is unobserved */
-	bool always;	   /* slow from the start to the end */
-	bool rare;	   /* some fragments of other work, few and long, at the same time */
-	bool hidden;	   /* causes cost time that no factor shows, beside counts */
-	double jitter;	   /* jitter of each leaf of a quiet fragment */
-	bool merged;	   /* neighbours of a state come merged, slow and other fragments apart */
-	double better;	   /* share of frontend that vanishes during the slow time: less frontend is better */
+	bool kernel_has_none; /* the kernel's time is unobserved */
+	bool always;	      /* slow from the start to the end */
+	bool rare;	      /* some fragments of other work, few and long, at the same time */
+	bool hidden;	      /* causes cost time that no factor shows, beside counts */
+	double jitter;	      /* jitter of each leaf of a quiet fragment */
+	bool merged;	      /* neighbours of a state come merged, slow and other fragments apart */
+	double better;	      /* share of frontend that vanishes during the slow time: less frontend is better */
 	double seconds;
 	const struct vapro_selection *selection;
 	bool places;
@@ -49,9 +49,9 @@ struct run {
 	double put[FACTOR_NODES]; /* the truth: share of BASE_NS that causes added */
 	/* a query to a copy during the run */
 	const struct vapro_selection *question;
-	double ask_at, remember, window; /* s; window 0: the default */
+	double query_at, remember, window; /* s; window 0: the default */
 	uint64_t remember_bytes;
-	struct asked *asked;
+	struct response *response;
 };
 
 struct why_factor {
@@ -82,7 +82,7 @@ struct answer {
 };
 
 /* Response of a copy, in memory shared with the copy. */
-struct asked {
+struct response {
 	struct answer answer;
 	uint32_t jobs;
 	double begin, end; /* bounds of retained data, s */
@@ -94,7 +94,7 @@ struct asked {
 void why_go(struct run *run, struct answer *answer);
 
 /* Queries a copy, as the daemon does, so the analysis goes on unchanged. The response is in run->asked. */
-void why_ask(const struct run *run, struct analysis *analysis);
+void why_query(const struct run *run, struct analysis *analysis);
 
 /* Returns the report on a factor, or NULL. */
 const struct why_factor *why_find(const struct answer *answer, const char *name);

@@ -326,7 +326,7 @@ void collect__fragment(struct sim *sim, struct fragment *fragment)
 
 static void put_open(struct sim *sim)
 {
-	size_t kept = 0;
+	size_t retained = 0;
 
 	for (size_t i = 0; i < sim->spanning_count; i++) {
 		const struct fragment *at = &sim->spanning[i];
@@ -339,28 +339,28 @@ static void put_open(struct sim *sim)
 			sim->totals->open++;
 		}
 		if (at->end > sim->window_end)
-			sim->spanning[kept++] = *at;
+			sim->spanning[retained++] = *at;
 	}
-	sim->spanning_count = kept;
+	sim->spanning_count = retained;
 }
 
 static void put_interference(struct sim *sim)
 {
 	uint64_t end = sim_utc(sim->window_end) / VAPRO_BIN_NS;
-	size_t kept = 0;
+	size_t retained = 0;
 
 	for (int rank = 0; rank < sim->job->ranks; rank++)
 		sim->ranks[rank].interference = 0;
 	for (size_t i = 0; i < sim->interference_count; i++) {
 		if (sim->interference[i].bin >= end) {
-			sim->interference[kept] = sim->interference[i];
-			sim->ranks[sim->interference[kept].thread].interference = kept + 1;
-			kept++;
+			sim->interference[retained] = sim->interference[i];
+			sim->ranks[sim->interference[retained].thread].interference = retained + 1;
+			retained++;
 			continue;
 		}
 		put(sim, &(struct stream_event){.type = STREAM_INTERFERENCE, .interference = sim->interference[i]});
 	}
-	sim->interference_count = kept;
+	sim->interference_count = retained;
 }
 
 static void close_window(struct sim *sim)

@@ -36,7 +36,7 @@ static cJSON *of_truth(const struct truth_score *at)
 		return object;
 	cJSON_AddStringToObject(object, "by", at->by);
 	cJSON_AddStringToObject(object, "cause", at->cause);
-	cJSON_AddBoolToObject(object, "kept", at->kept);
+	cJSON_AddBoolToObject(object, "kept", at->retained);
 	number(object, "jaccard", at->jaccard);
 	number(object, "overlap", at->overlap);
 	number(object, "begin_error", at->begin_error);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The case studies of the papers. papers/000 is VAPRO, 001 NoiseMiner, 003
- * vSensor, 004 varbench. Where a paper leaves a number open, it is chosen so
- * that the fault costs what the paper says.
+ * The case studies of VAPRO, NoiseMiner, vSensor and varbench. Where a paper leaves a number open, it is
+ * chosen so that the fault costs what the paper says.
  */
 #include "papers.h"
 

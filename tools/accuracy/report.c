@@ -68,7 +68,7 @@ void report__verbose(const struct run *run, const struct findings *findings, FIL
 			    "%s, ranks %.2f time %.2f, begin off %.3f end off %.3f loss off %+.1f %% after %.1f s%s "
 			    "(%s)\n",
 			    at->by, at->jaccard, at->overlap, at->begin_error, at->end_error, 100 * at->lost_error,
-			    at->delay, at->kept ? "" : " NOT KEPT", at->cause);
+			    at->delay, at->retained ? "" : " NOT KEPT", at->cause);
 	}
 	for (uint32_t i = 0; i < score->alarm_count; i++) {
 		const struct alarm_score *at = &score->alarms[i];
@@ -102,7 +102,7 @@ double report__quantile(const double *sorted, size_t count, double part)
 
 static void sum_lasting(const struct truth_score *at, struct summary_of *sum)
 {
-	bool late = !at->hit || !(at->delay <= LASTING_DELAY_S), dropped = !at->hit || !at->kept;
+	bool late = !at->hit || !(at->delay <= LASTING_DELAY_S), dropped = !at->hit || !at->retained;
 	bool loss = !at->hit || !(fabs(at->lost_error) <= LASTING_LOSS);
 
 	sum->lasting++;

@@ -128,7 +128,7 @@ static void set_hit(struct truth_score *score, const struct truth *truth, const 
 	score->begin_error = fmax(0, fmax(truth->first - found->begin, found->begin - judged_from(truth)));
 	score->end_error = fmax(0, fmax(truth->end - found->end, found->end - truth->last));
 	score->times_good = score->begin_error <= near && score->end_error <= near;
-	score->kept = found->end >= truth->end - fmax(1, near);
+	score->retained = found->end >= truth->end - fmax(1, near);
 	score->lost_error = lost / truth->lost[truth->class] - 1;
 	score->delay = found->raised - truth->begin;
 	/* what the fault did not touch is no part of the truth's ratio either */
@@ -188,7 +188,7 @@ static void find_place(const struct truth *truth, const struct findings *finding
 			continue;
 		score->jaccard = ranks;
 		score->delay = at->first - truth->begin;
-		score->kept = at->last >= truth->end - 1;
+		score->retained = at->last >= truth->end - 1;
 	}
 	if (best > 0 && !score->hit) {
 		score->hit = true;
@@ -200,7 +200,7 @@ static void find_drift(const struct truth *truth, const struct findings *finding
 {
 	if (score->hit || !findings->drift.windows || findings->drift.last < truth->begin)
 		return;
-	score->hit = score->kept = true;
+	score->hit = score->retained = true;
 	score->found_ratio = findings->drift.ratio;
 	score->delay = findings->drift.first - truth->begin;
 	snprintf(score->by, sizeof(score->by), "drift");

@@ -34,7 +34,7 @@ struct truth_score {
 	uint32_t rank_count;
 	double begin, end, lost, ratio, batches, length;
 	/* of what was found; NAN where nothing was */
-	bool hit, kept;
+	bool hit, retained;
 	uint32_t parts; /* further alarms within it */
 	double jaccard, overlap;
 	double begin_error, end_error; /* s */

@@ -223,7 +223,7 @@ static void settle(struct sim *sim, size_t index)
 
 void truth__settle(struct sim *sim)
 {
-	size_t kept = 0;
+	size_t retained = 0;
 
 	for (size_t i = 0; i < sim->truths->count; i++) {
 		settle(sim, i);
@@ -232,11 +232,11 @@ void truth__settle(struct sim *sim)
 			free(sim->truths->items[i].ranks);
 			continue;
 		}
-		sim->truths->items[kept++] = sim->truths->items[i];
+		sim->truths->items[retained++] = sim->truths->items[i];
 	}
 	for (size_t i = 0; i < sim->truths->count; i++)
 		free(sim->lost[i]);
-	sim->truths->count = kept;
+	sim->truths->count = retained;
 	free(sim->lost);
 	free(sim->batches);
 	free(sim->step_lost);

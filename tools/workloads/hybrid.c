@@ -25,7 +25,7 @@
 static struct {
 	pid_t tid;
 	unsigned long calls;
-} told[THREADS_MAX];
+} reported[THREADS_MAX];
 
 static int threads = 2, rounds = 200, rank, ranks;
 
@@ -36,7 +36,7 @@ static void funneled(uint64_t *value)
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
 	sum += lcg(*value, LCG_STEPS_PER_US * WORK_US);
 	MPI_Allreduce(&sum, &all, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-	told[0].calls++;
+	reported[0].calls++;
 	*value = all;
 }
 
@@ -54,7 +54,7 @@ static void multiple(uint64_t *value)
 			else
 				MPI_Sendrecv(&mine, 1, MPI_UINT64_T, other, me, &theirs, 1, MPI_UINT64_T, other, me,
 					     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-			told[me].calls++;
+			reported[me].calls++;
 		}
 #pragma omp critical
 		*value ^= theirs ^ mine;
@@ -71,7 +71,7 @@ static int write_calls(const char *directory, int callers)
 	if (!file)
 		return 1;
 	for (int i = 0; i < callers; i++)
-		fprintf(file, "%d %d %lu\n", i, (int)told[i].tid, told[i].calls);
+		fprintf(file, "%d %d %lu\n", i, (int)reported[i].tid, reported[i].calls);
 	return fclose(file) ? 1 : 0;
 }
 
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 3);
 	}
 #pragma omp parallel num_threads(threads)
-	told[omp_get_thread_num()].tid = (pid_t)syscall(SYS_gettid);
+	reported[omp_get_thread_num()].tid = (pid_t)syscall(SYS_gettid);
 	truth__open(&log, directory, "truth", rank, 1);
 	wait_for_observer(delay_s);
 	for (int i = 0; i < rounds; i++) {

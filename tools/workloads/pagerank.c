@@ -24,7 +24,7 @@
 #define RANKS_MOST 8
 #define PAGE 4096
 
-enum { PUSHED, EDGE, BIN_OPENED, LISTED, TAKEN, ADDED, BLOCK_OPENED, PREPARED, PULLED, RELISTED };
+enum { PUSHED, EDGE, BIN_OPENED, LISTED, RECEIVED, ADDED, BLOCK_OPENED, PREPARED, PULLED, RELISTED };
 
 static const uint32_t queries[] = {3, 700, 9001};
 
@@ -186,7 +186,7 @@ static uint32_t take(uint32_t step, int count)
 		list[listed++] = v;
 		edges += degree(v);
 	}
-	path__ran(&path, TAKEN, (size_t)count);
+	path__ran(&path, RECEIVED, (size_t)count);
 	path__ran(&path, ADDED, listed);
 	return edges;
 }

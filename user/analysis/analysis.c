@@ -10,21 +10,20 @@
 #include "model/judge.h"
 #include "model/score.h"
 
-
 /* Frees all bundles of a job. */
-static void drop_kept(struct analysis_context *context, struct analysis_job *job)
+static void drop_recs(struct analysis_context *context, struct analysis_job *job)
 {
-	for (size_t i = 0; i < job->kept_count; i++)
-		series__drop(&context->series, &job->kept[i]);
+	for (size_t i = 0; i < job->rec_count; i++)
+		series__drop(&context->series, &job->recs[i]);
 	for (size_t i = 0; i < job->open_count; i++)
 		series__drop(&context->series, &job->open[i]);
-	job->kept_count = job->open_count = 0;
+	job->rec_count = job->open_count = 0;
 }
 
 static void free_job(struct analysis_context *context, struct analysis_job *job)
 {
-	drop_kept(context, job);
-	free(job->kept);
+	drop_recs(context, job);
+	free(job->recs);
 	free(job->open);
 	free(job->interference);
 	heatmap__free(&job->map);
@@ -132,12 +131,12 @@ static int put_to_rest(struct analysis_context *context, struct analysis_job *jo
 	past__trim(context, job, span);
 	account__clear(&job->account);
 	heatmap__free(&job->map);
-	free(job->kept);
+	free(job->recs);
 	free(job->open);
 	free(job->interference);
-	job->kept = job->open = NULL;
+	job->recs = job->open = NULL;
 	job->interference = NULL;
-	job->kept_capacity = job->open_capacity = 0;
+	job->rec_capacity = job->open_capacity = 0;
 	job->interference_count = job->interference_capacity = 0;
 	return 0;
 }
@@ -208,15 +207,15 @@ int analysis__end_window(struct analysis *analysis, uint64_t begin_ns, uint64_t 
 		used++;
 	}
 	past__bound(context, analysis->jobs, analysis->job_count, span.end);
-	analysis__turn(context, analysis->jobs);
+	analysis__switch_stage(context, analysis->jobs);
 	analysis_memory__settle(context, analysis->jobs, analysis->job_count);
 	*results = analysis->results;
 	*count = used;
 	return 0;
 }
 
-int analysis__ask(struct analysis *analysis, const struct vapro_selection *selection, const char *name, uint64_t now_ns,
-		  const struct job_result **results, uint32_t *count)
+int analysis__query(struct analysis *analysis, const struct vapro_selection *selection, const char *name,
+		    uint64_t now_ns, const struct job_result **results, uint32_t *count)
 {
 	struct analysis_context *context = &analysis->context;
 
@@ -235,11 +234,11 @@ int analysis__ask(struct analysis *analysis, const struct vapro_selection *selec
 		return -ENOMEM;
 	for (size_t i = 0; i < analysis->job_count; i++) {
 		struct analysis_job *job = &analysis->jobs[i];
-		bool asked = !name || !strcmp(name, stg__job(context->stg, job->id)->name);
+		bool wanted = !name || !strcmp(name, stg__job(context->stg, job->id)->name);
 
-		if (!job->kept_count && !job->open_count && !job->past.kept_count && !job->past.open_count)
+		if (!job->rec_count && !job->open_count && !job->past.rec_count && !job->past.open_count)
 			continue;
-		if (analysis__answer(context, job, now_ns, asked, &analysis->results[*count]))
+		if (analysis__answer(context, job, now_ns, wanted, &analysis->results[*count]))
 			return -ENOMEM;
 		(*count)++;
 	}
@@ -303,10 +302,10 @@ int analysis__score(const struct analysis *analysis, struct vapro_score *score)
 		const struct truth_count *at = &truths->items[i];
 		uint32_t head = book->workloads[at->workload].head, id = at->workload;
 
-		if (at->cell != KEPT_NO_CELL) {
+		if (at->cell != BUNDLE_NO_CELL) {
 			const struct cluster *cluster = NULL;
 
-			if (at->cell != KEPT_NO_WORKLOAD)
+			if (at->cell != BUNDLE_NO_WORKLOAD)
 				cluster = clusters__of(book->workloads[head].clusters, at->cell);
 			id = cluster ? cluster->id : 0;
 			score->unclustered += cluster ? 0 : at->n;

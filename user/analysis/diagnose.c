@@ -29,11 +29,11 @@ static void take_group(struct series_pile *pile, const struct series_pile *from,
 }
 
 /* Prefetches the normal sums of an upcoming bundle. */
-SERIES_FETCH void fetch_normal(const struct series_book *book, const struct kept *kept, size_t i, size_t count)
+SERIES_FETCH void fetch_normal(const struct series_book *book, const struct bundle_rec *rec, size_t i, size_t count)
 {
-	series__fetch(book->series, kept, i, count, offsetof(struct series, normal_live),
+	series__fetch(book->series, rec, i, count, offsetof(struct series, normal_live),
 		      offsetof(struct series, normal_live) + sizeof(struct series_pile));
-	series__fetch(book->series, kept, i, count, offsetof(struct series, normal),
+	series__fetch(book->series, rec, i, count, offsetof(struct series, normal),
 		      offsetof(struct series, normal) + sizeof(struct series_pile));
 }
 
@@ -63,15 +63,15 @@ int analysis__forget_normal(struct analysis_context *context)
  * with the counters that are on now, that of its workload on all ranks. Other work is no measure for work
  * that is not fixed.
  */
-struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct kept *kept)
+struct series_pile analysis__normal_pile(const struct analysis_context *context, const struct bundle_rec *rec)
 {
-	const struct series *series = &context->series.series[kept->series];
+	const struct series *series = &context->series.series[rec->series];
 	struct series_pile own = {0};
 	double least = (double)context->config.rare_members;
 	struct workload_pile *all = &context->normal[series->workload];
 	bool enough;
 
-	if (kept->taken)
+	if (rec->attributed_only)
 		return own;
 	add_normal(&own, series);
 	enough = own.n >= least;
@@ -110,13 +110,13 @@ static bool has_row(const struct variance *variance, const struct stg_job *job, 
  * set was known, its own fragments passed for normal.
  */
 static struct series_pile normal_of_others(const struct analysis_context *context, const struct analysis_job *job,
-					   const struct variance *variance, const struct kept *kept)
+					   const struct variance *variance, const struct bundle_rec *rec)
 {
-	uint32_t workload = context->series.series[kept->series].workload;
+	uint32_t workload = context->series.series[rec->series].workload;
 	const struct stg_job *about = stg__job(context->stg, job->id);
 	struct workload_pile *all = &context->normal[workload];
 
-	if (kept->taken)
+	if (rec->attributed_only)
 		return (struct series_pile){0};
 	if (all->set != variance->id) {
 		all->set = variance->id;
@@ -128,7 +128,7 @@ static struct series_pile normal_of_others(const struct analysis_context *contex
 		}
 	}
 	return all->others.n >= (double)context->config.rare_members ? all->others
-								     : analysis__normal_pile(context, kept);
+								     : analysis__normal_pile(context, rec);
 }
 
 /* A workload that a variance contains. */
@@ -202,13 +202,13 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 {
 	struct concern *concerns = calloc(parts->count + 1, sizeof(*concerns));
 	struct normal_rows *rows = NULL; /* indexed by the workload's number */
-	size_t count = 0, kept_count = 0, workloads = 0, part = 0;
+	size_t count = 0, rec_count = 0, workloads = 0, part = 0;
 	int error = -ENOMEM;
 
 	if (!concerns)
 		return -ENOMEM;
 	for (size_t i = 0; i < parts->count; i++) {
-		const struct series *series = &context->series.series[parts->items[i].kept->series];
+		const struct series *series = &context->series.series[parts->items[i].rec->series];
 
 		if (!parts->items[i].guest && analysis__priceable(series))
 			concerns[count++] = (struct concern){series->workload, parts->items[i].variance, 0};
@@ -216,39 +216,40 @@ static int add_normal_rows(struct analysis_context *context, struct analysis_job
 	if (count)
 		qsort(concerns, count, sizeof(*concerns), compare_concerns);
 	for (size_t i = 0; i < count; i++) {
-		if (kept_count && !compare_concerns(&concerns[kept_count - 1], &concerns[i]))
+		if (rec_count && !compare_concerns(&concerns[rec_count - 1], &concerns[i]))
 			continue;
-		workloads += !kept_count || concerns[kept_count - 1].workload != concerns[i].workload;
+		workloads += !rec_count || concerns[rec_count - 1].workload != concerns[i].workload;
 		concerns[i].number = (uint32_t)workloads - 1;
-		concerns[kept_count++] = concerns[i];
+		concerns[rec_count++] = concerns[i];
 	}
 	rows = calloc(workloads + 1, sizeof(*rows));
 	if (!rows)
 		goto cleanup;
-	for (size_t i = 0; i < job->kept_count && kept_count; i++) {
-		const struct kept *kept = &job->kept[i];
-		const struct series *series = &context->series.series[kept->series];
+	for (size_t i = 0; i < job->rec_count && rec_count; i++) {
+		const struct bundle_rec *rec = &job->recs[i];
+		const struct series *series = &context->series.series[rec->series];
 		struct contribution_row row;
 		struct series_pile pile;
 		size_t at;
 
-		fetch_normal(&context->series, job->kept, i, job->kept_count);
+		fetch_normal(&context->series, job->recs, i, job->rec_count);
 		/* Parts come in the order of the bundles; a bundle with a part is in its case already. */
-		while (part < parts->count && parts->items[part].kept < kept)
+		while (part < parts->count && parts->items[part].rec < rec)
 			part++;
-		if ((part < parts->count && parts->items[part].kept == kept) || kept__bin(kept) >= span->end ||
-		    !analysis__normal(context, kept))
+		if ((part < parts->count && parts->items[part].rec == rec) || bundle_rec__bin(rec) >= span->end ||
+		    !analysis__normal(context, rec))
 			continue;
-		at = first_concern(concerns, kept_count, series->workload);
-		if (at == kept_count || concerns[at].workload != series->workload)
+		at = first_concern(concerns, rec_count, series->workload);
+		if (at == rec_count || concerns[at].workload != series->workload)
 			continue;
-		pile = analysis__normal_pile(context, kept);
-		if (!contribution__row(kept, &pile, &row))
+		pile = analysis__normal_pile(context, rec);
+		if (!contribution__row(rec, &pile, &row))
 			continue;
 		at = concerns[at].number;
-		contribution__add_row(kept__bin(kept) < span->retire ? &rows[at].retiring : &rows[at].staying, &row, 1);
+		contribution__add_row(bundle_rec__bin(rec) < span->retire ? &rows[at].retiring : &rows[at].staying,
+				      &row, 1);
 	}
-	error = share_rows(&job->cases, concerns, kept_count, rows);
+	error = share_rows(&job->cases, concerns, rec_count, rows);
 cleanup:
 	free(rows);
 	free(concerns);
@@ -269,7 +270,7 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 	}
 	for (size_t i = 0; i < parts->count; i++) {
 		const struct part *part = &parts->items[i];
-		const struct series *series = &context->series.series[part->kept->series];
+		const struct series *series = &context->series.series[part->rec->series];
 		struct diagnosis_case *item;
 		struct contribution *into;
 		const struct variance *variance;
@@ -285,13 +286,13 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 			return -ENOMEM;
 		variance = variance__find(&job->book, part->variance);
 		lasting = variance && variance->lasting;
-		pile = lasting ? normal_of_others(context, job, variance, part->kept)
-			       : analysis__normal_pile(context, part->kept);
+		pile = lasting ? normal_of_others(context, job, variance, part->rec)
+			       : analysis__normal_pile(context, part->rec);
 		/* All bundles of a set that always takes longer are abnormal, however small the excess. */
-		contribution__add(into, part->kept, part->share,
-				  lasting || contribution__abnormal(part->kept, &context->config), &pile,
+		contribution__add(into, part->rec, part->share,
+				  lasting || contribution__abnormal(part->rec, &context->config), &pile,
 				  &context->config);
-		if (analysis__priceable(series) && contribution__row(part->kept, &pile, &row))
+		if (analysis__priceable(series) && contribution__row(part->rec, &pile, &row))
 			contribution__add_row(into, &row, part->share);
 	}
 	return 0;
@@ -300,7 +301,7 @@ static int diagnose_parts(struct analysis_context *context, struct analysis_job 
 static int diagnose_interference(struct analysis_job *job, const struct analysis_span *span)
 {
 	for (size_t i = 0; i < job->interference_count; i++) {
-		struct kept_interference *at = &job->interference[i];
+		struct interference_rec *at = &job->interference[i];
 		struct diagnosis_case *item;
 		uint32_t owner = analysis__owner_of(job, at);
 
@@ -315,7 +316,7 @@ static int diagnose_interference(struct analysis_job *job, const struct analysis
 }
 
 /* Notes what each ongoing variance still wants counted; one that waits for others has its cause elsewhere. */
-static int ask(struct analysis_context *context, struct analysis_job *job)
+static int request_stages(struct analysis_context *context, struct analysis_job *job)
 {
 	for (size_t i = 0; i < job->book.count; i++) {
 		struct variance *variance = &job->book.variances[i];
@@ -335,12 +336,12 @@ static int ask(struct analysis_context *context, struct analysis_job *job)
 	return 0;
 }
 
-void analysis__turn(struct analysis_context *context, struct analysis_job *jobs)
+void analysis__switch_stage(struct analysis_context *context, struct analysis_job *jobs)
 {
 	struct driver_wish vain = {0};
 	struct diagnosis_case *item;
 
-	if (!driver__turn(&context->driver, &vain))
+	if (!driver__switch(&context->driver, &vain))
 		return;
 	item = cases__find(&jobs[vain.job].cases, vain.variance);
 	if (item)
@@ -361,5 +362,5 @@ int analysis__diagnose(struct analysis_context *context, struct analysis_job *jo
 		if (item->stale)
 			breakdown__make(case__sum(item), &context->config, &item->breakdown);
 	}
-	return ask(context, job) || analysis__diagnose_selection(context, job, span) ? -ENOMEM : 0;
+	return request_stages(context, job) || analysis__diagnose_selection(context, job, span) ? -ENOMEM : 0;
 }

@@ -92,11 +92,11 @@ static int build_row(const struct builder *builder, struct result_heatmap *out, 
 	if (!values)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < out->bins; i++) {
-		bool kept = heatmap__has(&builder->job->map, first + i);
+		bool present = heatmap__has(&builder->job->map, first + i);
 
-		values[i] = kept ? performance_of(builder, from, to, out->class, first + i) : NAN;
+		values[i] = present ? performance_of(builder, from, to, out->class, first + i) : NAN;
 		*valid |= !isnan(values[i]);
-		if (kept && thread < 0 &&
+		if (present && thread < 0 &&
 		    heatmap__emit(&builder->job->map, builder->about->order[from], first + i, out->class,
 				  heatmap__hundredths(values[i])))
 			return -ENOMEM;

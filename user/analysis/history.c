@@ -32,20 +32,20 @@ static void give_back(void *items, size_t *capacity, size_t count, size_t size)
 		(void)resize(items, capacity, count, size);
 }
 
-int past__add(struct analysis_context *context, struct past *past, const struct kept *kept)
+int past__add(struct analysis_context *context, struct past *past, const struct bundle_rec *rec)
 {
 	bool room = context->remember_bins &&
-		    !reserve(&past->kept, &past->kept_capacity, past->kept_count + 1, sizeof(*past->kept));
+		    !reserve(&past->recs, &past->rec_capacity, past->rec_count + 1, sizeof(*past->recs));
 
 	if (room)
-		past->kept[past->kept_count++] = *kept;
+		past->recs[past->rec_count++] = *rec;
 	else
-		series__drop(&context->series, kept);
+		series__drop(&context->series, rec);
 	return room || !context->remember_bins ? 0 : -ENOMEM;
 }
 
 int past__add_interference(const struct analysis_context *context, struct past *past,
-			   const struct kept_interference *interference)
+			   const struct interference_rec *interference)
 {
 	if (!context->remember_bins)
 		return 0;
@@ -56,10 +56,10 @@ int past__add_interference(const struct analysis_context *context, struct past *
 	return 0;
 }
 
-static void drop(struct analysis_context *context, const struct kept *kept, size_t count)
+static void drop(struct analysis_context *context, const struct bundle_rec *rec, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		series__drop(&context->series, &kept[i]);
+		series__drop(&context->series, &rec[i]);
 }
 
 static void drop_open(struct analysis_context *context, struct past *past)
@@ -89,9 +89,9 @@ int past__add_all(struct analysis_context *context, struct analysis_job *job)
 {
 	int error = 0;
 
-	for (size_t i = 0; i < job->kept_count; i++)
-		error |= past__add(context, &job->past, &job->kept[i]);
-	job->kept_count = 0;
+	for (size_t i = 0; i < job->rec_count; i++)
+		error |= past__add(context, &job->past, &job->recs[i]);
+	job->rec_count = 0;
 	for (size_t i = 0; i < job->interference_count; i++)
 		error |= past__add_interference(context, &job->past, &job->interference[i]);
 	drop(context, job->open, job->open_count);
@@ -102,22 +102,22 @@ int past__add_all(struct analysis_context *context, struct analysis_job *job)
 
 static void cut(struct analysis_context *context, struct past *past, uint64_t from)
 {
-	size_t kept = 0;
+	size_t live = 0;
 
-	for (size_t i = 0; i < past->kept_count; i++) {
-		if (kept__bin(&past->kept[i]) >= from)
-			past->kept[kept++] = past->kept[i];
+	for (size_t i = 0; i < past->rec_count; i++) {
+		if (bundle_rec__bin(&past->recs[i]) >= from)
+			past->recs[live++] = past->recs[i];
 		else
-			series__drop(&context->series, &past->kept[i]);
+			series__drop(&context->series, &past->recs[i]);
 	}
-	past->kept_count = kept;
-	kept = 0;
+	past->rec_count = live;
+	live = 0;
 	for (size_t i = 0; i < past->interference_count; i++) {
 		if (past->interference[i].bin >= from)
-			past->interference[kept++] = past->interference[i];
+			past->interference[live++] = past->interference[i];
 	}
-	past->interference_count = kept;
-	give_back(&past->kept, &past->kept_capacity, past->kept_count, sizeof(*past->kept));
+	past->interference_count = live;
+	give_back(&past->recs, &past->rec_capacity, past->rec_count, sizeof(*past->recs));
 	give_back(&past->interference, &past->interference_capacity, past->interference_count,
 		  sizeof(*past->interference));
 	if (from > past->from)
@@ -133,11 +133,11 @@ void past__trim(struct analysis_context *context, struct analysis_job *job, cons
 
 size_t past__forget(struct analysis_context *context, struct past *past)
 {
-	size_t count = past->kept_count;
+	size_t count = past->rec_count;
 	uint64_t latest = past->from;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t after = kept__bin(&past->kept[i]) + 1;
+		uint64_t after = bundle_rec__bin(&past->recs[i]) + 1;
 
 		latest = after > latest ? after : latest;
 	}
@@ -147,11 +147,12 @@ size_t past__forget(struct analysis_context *context, struct past *past)
 
 static uint64_t bytes_of(const struct past *past)
 {
-	uint64_t bytes = past->kept_count * sizeof(*past->kept) + past->open_count * sizeof(*past->open) +
+	uint64_t bytes = past->rec_count * sizeof(*past->recs) + past->open_count * sizeof(*past->open) +
 			 past->interference_count * sizeof(*past->interference);
 
-	for (size_t i = 0; i < past->kept_count; i++)
-		bytes += past->kept[i].factor == kept_no_factors ? 0 : VAPRO_FACTORS * sizeof(*past->kept[i].factor);
+	for (size_t i = 0; i < past->rec_count; i++)
+		bytes +=
+		    past->recs[i].factor == bundle_rec_no_factors ? 0 : VAPRO_FACTORS * sizeof(*past->recs[i].factor);
 	return bytes;
 }
 
@@ -174,9 +175,9 @@ void past__bound(struct analysis_context *context, struct analysis_job *jobs, si
 
 void past__clear(struct analysis_context *context, struct past *past)
 {
-	drop(context, past->kept, past->kept_count);
+	drop(context, past->recs, past->rec_count);
 	drop_open(context, past);
-	free(past->kept);
+	free(past->recs);
 	free(past->open);
 	free(past->interference);
 	*past = (struct past){0};

@@ -9,11 +9,11 @@
 #include "analysis/window.h"
 
 /* Takes the bundle over in any case: it is remembered, or its memory is freed. Returns 0 or -ENOMEM. */
-int past__add(struct analysis_context *context, struct past *past, const struct kept *kept);
+int past__add(struct analysis_context *context, struct past *past, const struct bundle_rec *rec);
 
 /* Does nothing where nothing is to be remembered. Returns 0 or -ENOMEM. */
 int past__add_interference(const struct analysis_context *context, struct past *past,
-			   const struct kept_interference *interference);
+			   const struct interference_rec *interference);
 
 /*
  * Takes over the open fragments of a job as they were at this window's end, in place of those before; the

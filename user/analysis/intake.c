@@ -69,10 +69,10 @@ int analysis__add_bundle(struct analysis *analysis, const struct vapro_bundle *b
 
 int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle *bundle, uint64_t offset_ns)
 {
-	const double *factor = kept__any_factor(bundle->factor) ? bundle->factor : NULL;
+	const double *factor = bundle_rec__any_factor(bundle->factor) ? bundle->factor : NULL;
 	double settled[VAPRO_FACTORS];
 	struct analysis_job *job;
-	struct kept kept;
+	struct bundle_rec rec;
 	unsigned counted = 0;
 	int error;
 
@@ -92,24 +92,24 @@ int analysis__add_bundle_at(struct analysis *analysis, const struct vapro_bundle
 	error = stg__touch(analysis->context.stg, bundle->thread, bundle->start_ns + offset_ns,
 			   !(bundle->flags & VAPRO_BUNDLE_OPEN));
 	if (!error)
-		error = series__add(&analysis->context.series, bundle, factor, &kept);
+		error = series__add(&analysis->context.series, bundle, factor, &rec);
 	if (error)
 		return refuse(&analysis->context, job, bundle, error);
 	analysis_memory__look(&analysis->context, analysis->jobs, analysis->job_count);
-	kept.start_ns += offset_ns;
-	kept.end_ns += offset_ns;
-	kept.counted = (uint8_t)counted;
+	rec.start_ns += offset_ns;
+	rec.end_ns += offset_ns;
+	rec.counted = (uint8_t)counted;
 	analysis->context.counted |= counted;
 	job->active = true;
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
 		if (grow(&job->open, &job->open_capacity, job->open_count + 1, sizeof(*job->open))) {
-			series__drop(&analysis->context.series, &kept);
+			series__drop(&analysis->context.series, &rec);
 			return -ENOMEM;
 		}
-		job->open[job->open_count++] = kept;
+		job->open[job->open_count++] = rec;
 		return 0;
 	}
-	job->kept[job->kept_count++] = kept;
+	job->recs[job->rec_count++] = rec;
 	job->bundles++;
 	job->fragments += bundle->n;
 	return 0;
@@ -134,7 +134,7 @@ static enum vapro_relation relation_of(const struct stg *stg, const struct vapro
 int analysis__add_interference(struct analysis *analysis, const struct vapro_interference *interference)
 {
 	const struct stg_thread *thread;
-	struct kept_interference *kept;
+	struct interference_rec *rec;
 	struct analysis_job *job;
 
 	if (interference->thread >= stg__threads(analysis->context.stg))
@@ -144,8 +144,8 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 	if (grow(&job->interference, &job->interference_capacity, job->interference_count + 1,
 		 sizeof(*job->interference)))
 		return -ENOMEM;
-	kept = &job->interference[job->interference_count++];
-	*kept = (struct kept_interference){
+	rec = &job->interference[job->interference_count++];
+	*rec = (struct interference_rec){
 	    .thread = interference->thread,
 	    .row = thread->row,
 	    .bin = interference->bin,
@@ -153,8 +153,8 @@ int analysis__add_interference(struct analysis *analysis, const struct vapro_int
 		     .relation = relation_of(analysis->context.stg, interference),
 		     .seconds = (double)(interference->preempted_ns + interference->wakeup_wait_ns) / 1e9},
 	};
-	memcpy(kept->task.comm, interference->comm, sizeof(kept->task.comm));
-	kept->task.comm[sizeof(kept->task.comm) - 1] = 0;
+	memcpy(rec->task.comm, interference->comm, sizeof(rec->task.comm));
+	rec->task.comm[sizeof(rec->task.comm) - 1] = 0;
 	return 0;
 }
 

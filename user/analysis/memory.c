@@ -18,9 +18,9 @@ static size_t bundle_bytes(const struct analysis_context *context, const struct 
 	size_t bytes = context->series.factors.bytes;
 
 	for (size_t i = 0; i < job_count; i++)
-		bytes += (jobs[i].kept_capacity + jobs[i].open_capacity + jobs[i].past.kept_capacity +
+		bytes += (jobs[i].rec_capacity + jobs[i].open_capacity + jobs[i].past.rec_capacity +
 			  jobs[i].past.open_capacity) *
-			     sizeof(struct kept) +
+			     sizeof(struct bundle_rec) +
 			 (jobs[i].interference_capacity + jobs[i].past.interference_capacity) *
 			     sizeof(*jobs[i].interference);
 	return bytes;
@@ -84,20 +84,20 @@ static bool forget(struct analysis_context *context, struct analysis_job *jobs, 
 	return context->memory.shed.remembered > before;
 }
 
-static uint32_t norm_cell(const struct kept *kept)
+static uint32_t norm_cell(const struct bundle_rec *rec)
 {
-	return histogram__index(kept->sum_ns / kept->n) / HISTOGRAM_PER_CELL;
+	return histogram__index(rec->sum_ns / rec->n) / HISTOGRAM_PER_CELL;
 }
 
-static bool alike(const struct kept *a, const struct kept *b, bool any_norm)
+static bool alike(const struct bundle_rec *a, const struct bundle_rec *b, bool any_norm)
 {
 	return a->series == b->series && a->cell == b->cell && a->flags == b->flags && a->counted == b->counted &&
-	       a->fresh == b->fresh && !a->held && !b->held && kept__bin(a) == kept__bin(b) &&
-	       kept__first_bin(a) == kept__bin(a) && kept__first_bin(b) == kept__bin(b) &&
+	       a->fresh == b->fresh && !a->held && !b->held && bundle_rec__bin(a) == bundle_rec__bin(b) &&
+	       bundle_rec__first_bin(a) == bundle_rec__bin(a) && bundle_rec__first_bin(b) == bundle_rec__bin(b) &&
 	       (any_norm || norm_cell(a) == norm_cell(b)) && a->n <= UINT32_MAX - b->n;
 }
 
-static void merge(struct series_book *book, struct kept *into, struct kept *from)
+static void merge(struct series_book *book, struct bundle_rec *into, struct bundle_rec *from)
 {
 	into->start_ns = from->start_ns < into->start_ns ? from->start_ns : into->start_ns;
 	into->end_ns = from->end_ns > into->end_ns ? from->end_ns : into->end_ns;
@@ -105,11 +105,11 @@ static void merge(struct series_book *book, struct kept *into, struct kept *from
 	into->max_ns = from->max_ns > into->max_ns ? from->max_ns : into->max_ns;
 	into->sum_ns += from->sum_ns;
 	into->n += from->n;
-	if (into->factor == kept_no_factors) {
+	if (into->factor == bundle_rec_no_factors) {
 		into->factor = from->factor;
 		return;
 	}
-	for (int i = 0; from->factor != kept_no_factors && i < VAPRO_FACTORS; i++)
+	for (int i = 0; from->factor != bundle_rec_no_factors && i < VAPRO_FACTORS; i++)
 		((float *)into->factor)[i] += from->factor[i];
 	series__drop(book, from);
 }
@@ -118,34 +118,34 @@ static void merge(struct series_book *book, struct kept *into, struct kept *from
 static bool merge_bundles(struct analysis_context *context, struct analysis_job *job, bool any_norm)
 {
 	uint32_t *recent = malloc(RECENT * sizeof(*recent));
-	size_t kept = 0;
+	size_t live = 0;
 
 	if (!recent)
 		return false;
 	memset(recent, 0xff, RECENT * sizeof(*recent));
-	for (size_t i = 0; i < job->kept_count; i++) {
-		struct kept *from = &job->kept[i];
-		uint64_t place = table__hash((uint64_t)from->series << 32 | from->cell, kept__bin(from)) +
+	for (size_t i = 0; i < job->rec_count; i++) {
+		struct bundle_rec *from = &job->recs[i];
+		uint64_t place = table__hash((uint64_t)from->series << 32 | from->cell, bundle_rec__bin(from)) +
 				 (any_norm ? 0 : norm_cell(from));
 		uint32_t *at = &recent[place & (RECENT - 1)];
 
-		if (*at < kept && alike(&job->kept[*at], from, any_norm)) {
-			merge(&context->series, &job->kept[*at], from);
+		if (*at < live && alike(&job->recs[*at], from, any_norm)) {
+			merge(&context->series, &job->recs[*at], from);
 			continue;
 		}
-		*at = (uint32_t)kept;
-		job->kept[kept++] = *from;
+		*at = (uint32_t)live;
+		job->recs[live++] = *from;
 	}
-	context->memory.shed.merged += job->kept_count - kept;
-	job->kept_count = kept;
+	context->memory.shed.merged += job->rec_count - live;
+	job->rec_count = live;
 	free(recent);
-	return kept <= job->kept_capacity / 4 * 3 && job->kept_capacity;
+	return live <= job->rec_capacity / 4 * 3 && job->rec_capacity;
 }
 
-static void mark_kept(unsigned char *used, const struct kept *kept, size_t count)
+static void mark_recs(unsigned char *used, const struct bundle_rec *rec, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		used[kept[i].series] = 1;
+		used[rec[i].series] = 1;
 }
 
 static void mark_tally(unsigned char *used, const struct tally *tally)
@@ -165,10 +165,10 @@ static bool evict(struct analysis_context *context, const struct analysis_job *j
 	if (!used)
 		return false;
 	for (size_t i = 0; i < job_count; i++) {
-		mark_kept(used, jobs[i].kept, jobs[i].kept_count);
-		mark_kept(used, jobs[i].open, jobs[i].open_count);
-		mark_kept(used, jobs[i].past.kept, jobs[i].past.kept_count);
-		mark_kept(used, jobs[i].past.open, jobs[i].past.open_count);
+		mark_recs(used, jobs[i].recs, jobs[i].rec_count);
+		mark_recs(used, jobs[i].open, jobs[i].open_count);
+		mark_recs(used, jobs[i].past.recs, jobs[i].past.rec_count);
+		mark_recs(used, jobs[i].past.open, jobs[i].past.open_count);
 		for (size_t k = 0; k < jobs[i].book.count; k++) {
 			const struct variance *variance = &jobs[i].book.variances[k];
 
@@ -228,40 +228,40 @@ static bool shed_steps(struct analysis_context *context, struct analysis_job *jo
 
 static int enlarge(struct analysis_job *job, size_t capacity)
 {
-	struct kept *kept = realloc(job->kept, capacity * sizeof(*kept));
+	struct bundle_rec *rec = realloc(job->recs, capacity * sizeof(*rec));
 
-	if (!kept)
+	if (!rec)
 		return -ENOMEM;
-	job->kept = kept;
-	job->kept_capacity = capacity;
+	job->recs = rec;
+	job->rec_capacity = capacity;
 	return 0;
 }
 
 int analysis_memory__reserve(struct analysis_context *context, struct analysis_job *jobs, size_t job_count,
 			     struct analysis_job *job)
 {
-	size_t more = job->kept_capacity ? job->kept_capacity : LEAST_BUNDLES, now, left;
+	size_t more = job->rec_capacity ? job->rec_capacity : LEAST_BUNDLES, now, left;
 
-	if (job->kept_count < job->kept_capacity)
+	if (job->rec_count < job->rec_capacity)
 		return 0;
-	if (fits(context, jobs, job_count, more * sizeof(*job->kept)))
-		return enlarge(job, job->kept_capacity + more);
-	if (forget(context, jobs, job_count) && fits(context, jobs, job_count, more * sizeof(*job->kept)))
-		return enlarge(job, job->kept_capacity + more);
+	if (fits(context, jobs, job_count, more * sizeof(*job->recs)))
+		return enlarge(job, job->rec_capacity + more);
+	if (forget(context, jobs, job_count) && fits(context, jobs, job_count, more * sizeof(*job->recs)))
+		return enlarge(job, job->rec_capacity + more);
 	if (context->memory.exhausted)
 		return -ENOSPC;
 	if (merge_bundles(context, job, false))
 		return 0;
-	if (shed_steps(context, jobs, job_count, more * sizeof(*job->kept)))
-		return enlarge(job, job->kept_capacity + more);
+	if (shed_steps(context, jobs, job_count, more * sizeof(*job->recs)))
+		return enlarge(job, job->rec_capacity + more);
 	now = held(context, jobs, job_count);
-	left = now < context->config.memory_cap ? (context->config.memory_cap - now) / sizeof(*job->kept) : 0;
+	left = now < context->config.memory_cap ? (context->config.memory_cap - now) / sizeof(*job->recs) : 0;
 	if (left >= LEAST_BUNDLES)
-		return enlarge(job, job->kept_capacity + left);
+		return enlarge(job, job->rec_capacity + left);
 	if (merge_bundles(context, job, true))
 		return 0;
 	context->memory.exhausted = context->series.full = true;
-	return job->kept_count < job->kept_capacity ? 0 : -ENOSPC;
+	return job->rec_count < job->rec_capacity ? 0 : -ENOSPC;
 }
 
 void analysis_memory__look(struct analysis_context *context, struct analysis_job *jobs, size_t job_count)
@@ -300,9 +300,9 @@ void analysis_memory__begin(struct analysis_context *context)
 static void shrink(struct analysis_job *jobs, size_t job_count)
 {
 	for (size_t i = 0; i < job_count; i++) {
-		size_t wanted = jobs[i].kept_count > LEAST_BUNDLES ? jobs[i].kept_count : LEAST_BUNDLES;
+		size_t wanted = jobs[i].rec_count > LEAST_BUNDLES ? jobs[i].rec_count : LEAST_BUNDLES;
 
-		if (jobs[i].kept_capacity > wanted)
+		if (jobs[i].rec_capacity > wanted)
 			enlarge(&jobs[i], wanted);
 	}
 }

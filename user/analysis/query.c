@@ -17,11 +17,11 @@ static int find_last(const struct analysis_context *context, const struct analys
 	*last = calloc(stg__threads(context->stg) + 1, sizeof(**last));
 	if (!*last)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->kept_count; i++) {
-		uint64_t *at = &(*last)[context->series.series[job->kept[i].series].thread];
+	for (size_t i = 0; i < job->rec_count; i++) {
+		uint64_t *at = &(*last)[context->series.series[job->recs[i].series].thread];
 
-		if (job->kept[i].end_ns > *at)
-			*at = job->kept[i].end_ns;
+		if (job->recs[i].end_ns > *at)
+			*at = job->recs[i].end_ns;
 	}
 	return 0;
 }
@@ -39,7 +39,7 @@ static int add_open(struct analysis_context *context, struct analysis_job *job)
 	    find_last(context, job, &last))
 		return -ENOMEM;
 	for (size_t i = 0; i < past->open_count; i++) {
-		const struct kept *open = &past->open[i];
+		const struct bundle_rec *open = &past->open[i];
 
 		if (last[context->series.series[open->series].thread] >= open->end_ns)
 			series__drop(&context->series, open);
@@ -55,18 +55,18 @@ static int add_open(struct analysis_context *context, struct analysis_job *job)
 static int add_past(struct analysis_context *context, struct analysis_job *job)
 {
 	struct past *past = &job->past;
-	size_t kept = job->kept_count + past->kept_count;
+	size_t live = job->rec_count + past->rec_count;
 	size_t interference = job->interference_count + past->interference_count;
 
-	if (grow(&job->kept, &job->kept_capacity, kept, sizeof(*job->kept)) ||
+	if (grow(&job->recs, &job->rec_capacity, live, sizeof(*job->recs)) ||
 	    grow(&job->interference, &job->interference_capacity, interference, sizeof(*job->interference)))
 		return -ENOMEM;
-	for (size_t i = 0; i < past->kept_count; i++) {
-		judge__bundle(&context->series, &past->kept[i]);
-		past->kept[i].usual_blocked = context->series.series[past->kept[i].series].usual_blocked;
-		job->kept[job->kept_count++] = past->kept[i];
+	for (size_t i = 0; i < past->rec_count; i++) {
+		judge__bundle(&context->series, &past->recs[i]);
+		past->recs[i].usual_blocked = context->series.series[past->recs[i].series].usual_blocked;
+		job->recs[job->rec_count++] = past->recs[i];
 	}
-	past->kept_count = 0;
+	past->rec_count = 0;
 	if (past->interference_count)
 		memcpy(job->interference + job->interference_count, past->interference,
 		       past->interference_count * sizeof(*past->interference));
@@ -80,13 +80,13 @@ static int add_account(struct analysis_context *context, struct analysis_job *jo
 	account__forget_past(&job->account);
 	if (account__rows(&job->account, context->stg, span->end))
 		return -ENOMEM;
-	account__carry(&job->account, &context->series, job->kept, job->kept_count);
+	account__carry(&job->account, &context->series, job->recs, job->rec_count);
 	account__carry(&job->account, &context->series, job->open, job->open_count);
 	return account__make(&job->account, &context->series, span->end, 0);
 }
 
 /* Returns the time since which nothing is missing, UTC ns. */
-static uint64_t kept_from(const struct analysis_job *job, const struct stg_job *about)
+static uint64_t retained_from(const struct analysis_job *job, const struct stg_job *about)
 {
 	uint64_t first = UINT64_MAX, from = job->past.from * VAPRO_BIN_NS;
 
@@ -122,14 +122,14 @@ static int add_coverage(const struct builder *builder, struct job_result *result
 
 	if (!list)
 		return -ENOMEM;
-	for (size_t i = 0; i < job->kept_count + job->open_count; i++) {
-		const struct kept *kept = i < job->kept_count ? &job->kept[i] : &job->open[i - job->kept_count];
-		const struct stg_row *row = &builder->about->rows[builder->context->series.series[kept->series].row];
-		double share = analysis__share_selected(&builder->context->selection, row, kept);
+	for (size_t i = 0; i < job->rec_count + job->open_count; i++) {
+		const struct bundle_rec *rec = i < job->rec_count ? &job->recs[i] : &job->open[i - job->rec_count];
+		const struct stg_row *row = &builder->about->rows[builder->context->series.series[rec->series].row];
+		double share = analysis__share_selected(&builder->context->selection, row, rec);
 
-		fragments += share * kept->n;
-		all += share * kept->sum_ns;
-		time[kept->covered && !kept->taken ? VAPRO_COVERED : kept->reason] += share * kept->sum_ns;
+		fragments += share * rec->n;
+		all += share * rec->sum_ns;
+		time[rec->covered && !rec->attributed_only ? VAPRO_COVERED : rec->reason] += share * rec->sum_ns;
 	}
 	result->fragments = (uint64_t)llround(fragments);
 	result->coverage_total = all > 0 ? time[VAPRO_COVERED] / all : 0;
@@ -142,7 +142,7 @@ static int add_coverage(const struct builder *builder, struct job_result *result
 	return 0;
 }
 
-int analysis__answer(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool asked,
+int analysis__answer(struct analysis_context *context, struct analysis_job *job, uint64_t now_ns, bool wanted,
 		     struct job_result *result)
 {
 	struct analysis_span span = {.end_ns = now_ns, .end = (now_ns + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS, .last = true};
@@ -150,12 +150,12 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 	struct selection_of *selection = &context->selection, whole = *selection;
 	int error;
 
-	span.begin_ns = kept_from(job, builder.about);
+	span.begin_ns = retained_from(job, builder.about);
 	*result = (struct job_result){
 	    .job = builder.about->name, .user = builder.about->user, .begin_ns = span.begin_ns, .end_ns = now_ns};
 	if (add_ranks(&builder, result))
 		return -ENOMEM;
-	if (!asked)
+	if (!wanted)
 		return 0;
 	if (selection->begin_ns < span.begin_ns)
 		selection->begin_ns = span.begin_ns;

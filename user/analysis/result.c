@@ -57,7 +57,7 @@ static int compare_sums(const void *a, const void *b)
 static size_t sum_states(const struct builder *builder, const struct tally *tally, struct state_sum **sums)
 {
 	struct state_sum *out = builder__take(builder, tally->series_count, sizeof(*out));
-	size_t kept = 0;
+	size_t live = 0;
 
 	if (!out)
 		return SIZE_MAX;
@@ -71,16 +71,16 @@ static size_t sum_states(const struct builder *builder, const struct tally *tall
 	if (tally->series_count)
 		qsort(out, tally->series_count, sizeof(*out), compare_sums);
 	for (size_t i = 0; i < tally->series_count; i++) {
-		if (!kept || out[kept - 1].state != out[i].state) {
-			out[kept++] = out[i];
+		if (!live || out[live - 1].state != out[i].state) {
+			out[live++] = out[i];
 			continue;
 		}
-		out[kept - 1].lost += out[i].lost;
-		out[kept - 1].dur += out[i].dur;
-		out[kept - 1].ref += out[i].ref;
+		out[live - 1].lost += out[i].lost;
+		out[live - 1].dur += out[i].dur;
+		out[live - 1].ref += out[i].ref;
 	}
 	*sums = out;
-	return kept;
+	return live;
 }
 
 /*
@@ -105,19 +105,19 @@ static int build_sites(const struct builder *builder, const struct variance *var
 	const struct tally *tally = &variance->total;
 	struct result_site *sites = builder__take(builder, tally->series_count, sizeof(*sites));
 	struct state_sum *sums;
-	size_t count = sum_states(builder, tally, &sums), kept = 0;
+	size_t count = sum_states(builder, tally, &sums), live = 0;
 
 	if (!sites || count == SIZE_MAX)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		if (sums[i].lost > 0)
-			sites[kept++] = (struct result_site){&sums[i].state->about, sums[i].lost / 1e9,
+			sites[live++] = (struct result_site){&sums[i].state->about, sums[i].lost / 1e9,
 							     sums[i].ref > 0 ? sums[i].dur / sums[i].ref : NAN};
 	}
-	if (kept)
-		qsort(sites, kept, sizeof(*sites), compare_sites);
+	if (live)
+		qsort(sites, live, sizeof(*sites), compare_sites);
 	out->sites = sites;
-	out->site_count = (uint32_t)(kept < SITES_MAX ? kept : SITES_MAX);
+	out->site_count = (uint32_t)(live < SITES_MAX ? live : SITES_MAX);
 	out->ratio_slow = ratio_slow(sums, count, out);
 	return 0;
 }

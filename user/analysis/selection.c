@@ -28,29 +28,30 @@ bool analysis__row_selected(const struct selection_of *selection, const struct s
 }
 
 /* Returns the share of a bundle in the selected time; a merged one lies at the middle of its last bin. */
-static double share_of(const struct selection_of *selection, const struct kept *kept)
+static double share_of(const struct selection_of *selection, const struct bundle_rec *rec)
 {
-	uint64_t from = kept->start_ns, to = kept->end_ns, middle = kept__bin(kept) * VAPRO_BIN_NS + VAPRO_BIN_NS / 2;
+	uint64_t from = rec->start_ns, to = rec->end_ns,
+		 middle = bundle_rec__bin(rec) * VAPRO_BIN_NS + VAPRO_BIN_NS / 2;
 
-	if (kept->n != 1 || to <= from)
+	if (rec->n != 1 || to <= from)
 		return middle >= selection->begin_ns && middle < selection->end_ns ? 1 : 0;
 	if (from < selection->begin_ns)
 		from = selection->begin_ns;
 	if (to > selection->end_ns)
 		to = selection->end_ns;
-	return to > from ? (double)(to - from) / (double)(kept->end_ns - kept->start_ns) : 0;
+	return to > from ? (double)(to - from) / (double)(rec->end_ns - rec->start_ns) : 0;
 }
 
 double analysis__share_selected(const struct selection_of *selection, const struct stg_row *row,
-				const struct kept *kept)
+				const struct bundle_rec *rec)
 {
-	return analysis__row_selected(selection, row) ? share_of(selection, kept) : 0;
+	return analysis__row_selected(selection, row) ? share_of(selection, rec) : 0;
 }
 
 static int add_bundle(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span,
-		      const struct stg_job *about, const struct kept *kept, bool open)
+		      const struct stg_job *about, const struct bundle_rec *rec, bool open)
 {
-	const struct series *series = &context->series.series[kept->series];
+	const struct series *series = &context->series.series[rec->series];
 	const struct selection_of *selection = &context->selection;
 	struct diagnosis_case *item;
 	struct contribution *into;
@@ -59,24 +60,25 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	bool retiring;
 	double share;
 
-	if (!kept->covered || (!open && kept__bin(kept) >= span->end))
+	if (!rec->covered || (!open && bundle_rec__bin(rec) >= span->end))
 		return 0;
-	share = analysis__share_selected(selection, &about->rows[series->row], kept);
-	if (share <= 0 && !(analysis__priceable(series) && analysis__normal(context, kept)))
+	share = analysis__share_selected(selection, &about->rows[series->row], rec);
+	if (share <= 0 && !(analysis__priceable(series) && analysis__normal(context, rec)))
 		return 0;
 	item = cases__get(&job->chosen, series->class + 1);
 	if (!item)
 		return -ENOMEM;
 	/* bundles of the account are made again in each window */
-	retiring = kept->account ? kept->account == KEPT_ACCOUNT_RETIRING : !open && kept__bin(kept) < span->retire;
+	retiring =
+	    rec->account ? rec->account == BUNDLE_FROM_ACCOUNT_RETIRING : !open && bundle_rec__bin(rec) < span->retire;
 	into = case__part(item, retiring ? CASE_RETIRING : CASE_STAYING);
 	if (!into)
 		return -ENOMEM;
-	pile = analysis__normal_pile(context, kept);
+	pile = analysis__normal_pile(context, rec);
 	if (share > 0)
-		contribution__add(into, kept, share, contribution__abnormal(kept, &context->config), &pile,
+		contribution__add(into, rec, share, contribution__abnormal(rec, &context->config), &pile,
 				  &context->config);
-	if (analysis__priceable(series) && contribution__row(kept, &pile, &row))
+	if (analysis__priceable(series) && contribution__row(rec, &pile, &row))
 		contribution__add_row(into, &row, 1);
 	return 0;
 }
@@ -86,7 +88,7 @@ static int add_interference(struct analysis_context *context, struct analysis_jo
 			    const struct analysis_span *span, const struct stg_job *about)
 {
 	for (size_t i = 0; i < job->interference_count; i++) {
-		const struct kept_interference *at = &job->interference[i];
+		const struct interference_rec *at = &job->interference[i];
 		uint64_t middle = at->bin * VAPRO_BIN_NS + VAPRO_BIN_NS / 2;
 
 		if (middle < context->selection.begin_ns || middle >= context->selection.end_ns ||
@@ -110,16 +112,16 @@ int analysis__diagnose_selection(struct analysis_context *context, struct analys
 
 	if (!context->selection.active)
 		return 0;
-	for (size_t i = 0; i < job->kept_count; i++) {
-		if (add_bundle(context, job, span, about, &job->kept[i], false))
+	for (size_t i = 0; i < job->rec_count; i++) {
+		if (add_bundle(context, job, span, about, &job->recs[i], false))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < job->open_count; i++) {
 		if (add_bundle(context, job, span, about, &job->open[i], true))
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < job->account.kept_count; i++) {
-		if (add_bundle(context, job, span, about, &job->account.kept[i], false))
+	for (size_t i = 0; i < job->account.rec_count; i++) {
+		if (add_bundle(context, job, span, about, &job->account.recs[i], false))
 			return -ENOMEM;
 	}
 	if (add_interference(context, job, span, about) || cases__sum(&job->chosen))

@@ -84,33 +84,33 @@ static struct group *group_of(struct sharing *sharing, uint32_t row)
 }
 
 /* Returns the ns of a bundle inside [from, to) in which its thread was on a CPU or waited for one. */
-static double runnable_ns(const struct kept *kept, uint64_t from, uint64_t to)
+static double runnable_ns(const struct bundle_rec *rec, uint64_t from, uint64_t to)
 {
-	uint64_t begin = kept->start_ns > from ? kept->start_ns : from, end = kept->end_ns < to ? kept->end_ns : to;
-	double wall = kept->end_ns > kept->start_ns ? (double)(kept->end_ns - kept->start_ns) : 1;
-	double runnable = kept->sum_ns - kept->factor[VAPRO_BLOCKED_IO] - kept->factor[VAPRO_BLOCKED_OTHER];
+	uint64_t begin = rec->start_ns > from ? rec->start_ns : from, end = rec->end_ns < to ? rec->end_ns : to;
+	double wall = rec->end_ns > rec->start_ns ? (double)(rec->end_ns - rec->start_ns) : 1;
+	double runnable = rec->sum_ns - rec->factor[VAPRO_BLOCKED_IO] - rec->factor[VAPRO_BLOCKED_OTHER];
 
 	return end > begin && runnable > 0 ? runnable * (double)(end - begin) / wall : 0;
 }
 
-static void add_time(struct sharing *sharing, const struct analysis_context *context, const struct kept *kept,
+static void add_time(struct sharing *sharing, const struct analysis_context *context, const struct bundle_rec *rec,
 		     size_t count, const struct analysis_span *span)
 {
 	uint64_t from = span->view * VAPRO_BIN_NS, to = span->end * VAPRO_BIN_NS;
 
 	for (size_t i = 0; i < count && to > from; i++) {
-		uint32_t row = context->series.series[kept[i].series].row;
+		uint32_t row = context->series.series[rec[i].series].row;
 		struct group *group = group_of(sharing, row);
 
 		sharing->seen[row] = true;
 		if (group)
-			group->threads += runnable_ns(&kept[i], from, to) / (double)(to - from);
+			group->threads += runnable_ns(&rec[i], from, to) / (double)(to - from);
 	}
 }
 
 /*
- * Adds the threads of rows without any bundle by the kernel's account: the time on a CPU, and in which they were kept
- * from one, of the time since the account began.
+ * Adds the threads of rows without any bundle by the kernel's account: the time on a CPU, and in which they were
+ * denied one, of the time since the account began.
  */
 static void add_accounts(struct sharing *sharing, const struct analysis_context *context,
 			 const struct analysis_job *job, const struct analysis_span *span)
@@ -160,7 +160,7 @@ static struct sharing *new_sharing(const struct analysis_context *context, const
 		if (thread->job == job->id)
 			sharing->lists[thread->row] = context->places.items[i].cpus;
 	}
-	add_time(sharing, context, job->kept, job->kept_count, span);
+	add_time(sharing, context, job->recs, job->rec_count, span);
 	add_time(sharing, context, job->open, job->open_count, span);
 	add_accounts(sharing, context, job, span);
 	return sharing;
@@ -196,7 +196,7 @@ int sharing__count_waits(const struct analysis_context *context, struct analysis
 	struct sharing *sharing = NULL;
 
 	for (size_t i = 0; i < job->interference_count; i++) {
-		const struct kept_interference *at = &job->interference[i];
+		const struct interference_rec *at = &job->interference[i];
 		bool own = at->task.relation == VAPRO_OWN_THREAD || at->task.relation == VAPRO_SAME_JOB, many;
 		uint32_t owner = analysis__owner_of(job, at);
 		struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;

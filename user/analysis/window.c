@@ -12,9 +12,9 @@
 /* A smaller change of a reference leaves the two emitted digits of a performance as they are. */
 #define RENEWED_SHARE 0.005f
 
-static bool pending(const struct kept *kept, const struct analysis_span *span)
+static bool pending(const struct bundle_rec *rec, const struct analysis_span *span)
 {
-	return kept__bin(kept) >= span->end;
+	return bundle_rec__bin(rec) >= span->end;
 }
 
 static void add_factors(double *restrict sums, const float *restrict factor)
@@ -23,14 +23,14 @@ static void add_factors(double *restrict sums, const float *restrict factor)
 		sums[i] += factor[i];
 }
 
-static void add_pile(struct series_pile *pile, const struct kept *kept)
+static void add_pile(struct series_pile *pile, const struct bundle_rec *rec)
 {
-	pile->n += kept__units(kept);
-	pile->sum_ns += kept->sum_ns;
-	if (kept->factor != kept_no_factors)
-		add_factors(pile->factor, kept->factor);
-	for (int group = 0; kept->counted && group < COUNTER_GROUPS; group++)
-		pile->counted_n[group] += kept->counted & 1U << group ? kept__units(kept) : 0;
+	pile->n += bundle_rec__units(rec);
+	pile->sum_ns += rec->sum_ns;
+	if (rec->factor != bundle_rec_no_factors)
+		add_factors(pile->factor, rec->factor);
+	for (int group = 0; rec->counted && group < COUNTER_GROUPS; group++)
+		pile->counted_n[group] += rec->counted & 1U << group ? bundle_rec__units(rec) : 0;
 }
 
 static bool any_alarm(const struct variance_book *book)
@@ -43,26 +43,26 @@ static bool any_alarm(const struct variance_book *book)
 }
 
 /* Prefetches the usual and normal sums that an upcoming bundle goes to, and the bundle's factors. */
-SERIES_FETCH void fetch_sums(const struct series *series, const struct kept *kept, size_t i, size_t count, size_t usual,
-			     size_t normal)
+SERIES_FETCH void fetch_sums(const struct series *series, const struct bundle_rec *rec, size_t i, size_t count,
+			     size_t usual, size_t normal)
 {
-	const struct kept *next;
+	const struct bundle_rec *next;
 	bool factors;
 
 	if (count - i <= SERIES_AHEAD)
 		return;
-	next = &kept[i + SERIES_AHEAD];
-	factors = next->factor != kept_no_factors;
-	series__fetch(series, kept, i, count, usual, normal + (factors ? sizeof(struct series_pile) : 16));
+	next = &rec[i + SERIES_AHEAD];
+	factors = next->factor != bundle_rec_no_factors;
+	series__fetch(series, rec, i, count, usual, normal + (factors ? sizeof(struct series_pile) : 16));
 	for (size_t at = 0; factors && at < VAPRO_FACTORS; at += 16)
 		__builtin_prefetch(next->factor + at);
 }
 
 /* Whether an alarm, or another variance's effect, owned a bundle's time when the last window ended. */
-static bool disturbed(const struct analysis_job *job, const struct series *series, const struct kept *kept,
+static bool disturbed(const struct analysis_job *job, const struct series *series, const struct bundle_rec *rec,
 		      uint64_t last)
 {
-	uint64_t bins[] = {last, kept->n == 1 ? kept__first_bin(kept) : last};
+	uint64_t bins[] = {last, rec->n == 1 ? bundle_rec__first_bin(rec) : last};
 
 	for (int i = 0; i < 1 + (bins[1] != last); i++) {
 		uint32_t owner = heatmap__has(&job->map, bins[i])
@@ -108,14 +108,14 @@ static void set_thirds(uint64_t view, uint64_t end, uint64_t begins[static SERIE
  * Returns the part of a computation in the bins [view, end). Where fragments are long, a whole one that only ends or
  * begins in the view would make a rank that computes more or less than others.
  */
-static double computed_in(const struct kept *kept, uint64_t view, uint64_t end)
+static double computed_in(const struct bundle_rec *rec, uint64_t view, uint64_t end)
 {
 	uint64_t from = view * VAPRO_BIN_NS, to = end * VAPRO_BIN_NS;
 
-	if (kept->n != 1)
-		return kept->end_ns > from && kept->end_ns <= to ? kept->sum_ns : 0;
-	from = kept->start_ns > from ? kept->start_ns : from;
-	to = kept->end_ns < to ? kept->end_ns : to;
+	if (rec->n != 1)
+		return rec->end_ns > from && rec->end_ns <= to ? rec->sum_ns : 0;
+	from = rec->start_ns > from ? rec->start_ns : from;
+	to = rec->end_ns < to ? rec->end_ns : to;
 	return to > from ? (double)(to - from) : 0;
 }
 
@@ -131,38 +131,38 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 
 	set_thirds(view, end, thirds);
 	begin_view(&context->series, job->id);
-	for (size_t i = 0; !error && i < job->kept_count; i++) {
-		struct kept *kept = &job->kept[i];
-		struct series *at = &series[kept->series];
-		uint64_t bin = kept__bin(kept);
+	for (size_t i = 0; !error && i < job->rec_count; i++) {
+		struct bundle_rec *rec = &job->recs[i];
+		struct series *at = &series[rec->series];
+		uint64_t bin = bundle_rec__bin(rec);
 
-		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, batches),
+		series__fetch(series, job->recs, i, job->rec_count, offsetof(struct series, batches),
 			      offsetof(struct series, disturbed_n));
-		series__fetch_batches(series, job->kept, i, job->kept_count, offsetof(struct series, batches_live));
+		series__fetch_batches(series, job->recs, i, job->rec_count, offsetof(struct series, batches_live));
 		if (at->class == VAPRO_COMPUTATION)
-			computing[at->row] += computed_in(kept, view, end);
+			computing[at->row] += computed_in(rec, view, end);
 		if (bin >= end)
 			continue;
-		kept->ratio = groups__ratio(at, kept);
-		kept->disturbed = alarms && disturbed(job, at, kept, bin);
+		rec->ratio = groups__ratio(at, rec);
+		rec->disturbed = alarms && disturbed(job, at, rec, bin);
 		/* A verdict can rest on a bundle that is held for a verdict; the view excludes such a bundle. */
-		if (series__learns(at, kept, kept->disturbed))
-			error = series__learn(&context->series, kept, true);
-		if (kept->held)
+		if (series__learns(at, rec, rec->disturbed))
+			error = series__learn(&context->series, rec, true);
+		if (rec->held)
 			continue;
 		if (at->class == VAPRO_COMPUTATION) {
-			all += kept->sum_ns;
-			weighted += kept->sum_ns * kept->sum_ns / kept->n;
+			all += rec->sum_ns;
+			weighted += rec->sum_ns * rec->sum_ns / rec->n;
 		}
-		at->view_n += kept->n;
-		if (bin >= view && !kept->warm_up) {
+		at->view_n += rec->n;
+		if (bin >= view && !rec->warm_up) {
 			int third = (bin >= thirds[0]) + (bin >= thirds[1]);
-			double ns = series__compared_ns(at->class, kept);
+			double ns = series__compared_ns(at->class, rec);
 
-			at->third_n[third] += kept__units(kept);
+			at->third_n[third] += bundle_rec__units(rec);
 			at->third_ns[third] += ns;
 			at->view_bundles++;
-			at->view_squares += ns * ns / kept__units(kept);
+			at->view_squares += ns * ns / bundle_rec__units(rec);
 		}
 	}
 	for (size_t i = 0; !error && i < context->series.count; i++) {
@@ -181,12 +181,12 @@ int analysis_window__learn(struct analysis_context *context, struct analysis_job
 }
 
 /* Leaves time stolen from work that is not known to be fixed to the kernel's account, which has such time by bin. */
-static void leave_to_account(const struct analysis_job *job, struct kept *kept)
+static void leave_to_account(const struct analysis_job *job, struct bundle_rec *rec)
 {
-	if (!kept->taken || !job->account.known)
+	if (!rec->attributed_only || !job->account.known)
 		return;
-	kept->covered = kept->taken = 0;
-	kept->reference = 0;
+	rec->covered = rec->attributed_only = 0;
+	rec->reference = 0;
 }
 
 static void judge(struct analysis_context *context, struct analysis_job *job, const struct analysis_span *span)
@@ -204,26 +204,26 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 		memset(series[i].window_uncovered_ns, 0, sizeof(series[i].window_uncovered_ns));
 	}
 	job->known_from = span->view;
-	for (size_t i = 0; i < job->kept_count; i++) {
-		float counted = job->kept[i].reference;
+	for (size_t i = 0; i < job->rec_count; i++) {
+		float counted = job->recs[i].reference;
 
-		series__fetch(series, job->kept, i, job->kept_count, offsetof(struct series, cpu),
+		series__fetch(series, job->recs, i, job->rec_count, offsetof(struct series, cpu),
 			      offsetof(struct series, size));
-		fetch_sums(series, job->kept, i, job->kept_count, offsetof(struct series, usual_live),
+		fetch_sums(series, job->recs, i, job->rec_count, offsetof(struct series, usual_live),
 			   offsetof(struct series, normal_live));
-		judge__bundle(&context->series, &job->kept[i]);
-		leave_to_account(job, &job->kept[i]);
+		judge__bundle(&context->series, &job->recs[i]);
+		leave_to_account(job, &job->recs[i]);
 		/* A faster member of the cluster, or moved borders, outdate what was emitted. */
-		job->kept[i].renewed = !job->kept[i].fresh && job->kept[i].cell != KEPT_NO_CELL &&
-				       fabsf(job->kept[i].reference - counted) > RENEWED_SHARE * counted;
+		job->recs[i].renewed = !job->recs[i].fresh && job->recs[i].cell != BUNDLE_NO_CELL &&
+				       fabsf(job->recs[i].reference - counted) > RENEWED_SHARE * counted;
 		/* The bundle's state has become known: the bundle's time before the view is emitted now. */
-		if (job->kept[i].held && job->kept[i].covered) {
-			job->kept[i].fresh = 1;
-			if (kept__first_bin(&job->kept[i]) < job->known_from)
-				job->known_from = kept__first_bin(&job->kept[i]);
+		if (job->recs[i].held && job->recs[i].covered) {
+			job->recs[i].fresh = 1;
+			if (bundle_rec__first_bin(&job->recs[i]) < job->known_from)
+				job->known_from = bundle_rec__first_bin(&job->recs[i]);
 		}
-		if (!pending(&job->kept[i], span) && analysis__normal(context, &job->kept[i]))
-			add_pile(&series[job->kept[i].series].normal_live, &job->kept[i]);
+		if (!pending(&job->recs[i], span) && analysis__normal(context, &job->recs[i]))
+			add_pile(&series[job->recs[i].series].normal_live, &job->recs[i]);
 	}
 	judge__usual(&context->series, job->id);
 	for (size_t i = 0; i < job->open_count; i++) {
@@ -238,33 +238,33 @@ static void judge(struct analysis_context *context, struct analysis_job *job, co
 }
 
 /* Adds a judged bundle to the usual sums, once the usual sleep is known. */
-static void add_usual(struct series *series, struct kept *kept, const struct analysis_span *span)
+static void add_usual(struct series *series, struct bundle_rec *rec, const struct analysis_span *span)
 {
-	kept->usual_blocked = series->usual_blocked * kept->ratio;
-	kept->learnt = !pending(kept, span) && kept->covered && !kept->blind && !kept->taken &&
-		       series__learns(series, kept, kept->disturbed);
-	if (kept->learnt)
-		series__add_usual(&series->usual_live, series->class, kept);
+	rec->usual_blocked = series->usual_blocked * rec->ratio;
+	rec->learnt = !pending(rec, span) && rec->covered && !rec->no_reference && !rec->attributed_only &&
+		      series__learns(series, rec, rec->disturbed);
+	if (rec->learnt)
+		series__add_usual(&series->usual_live, series->class, rec);
 }
 
 void analysis_window__judge(struct analysis_context *context, struct analysis_job *job,
 			    const struct analysis_span *span)
 {
 	judge(context, job, span);
-	for (size_t i = 0; i < job->kept_count; i++)
-		add_usual(&context->series.series[job->kept[i].series], &job->kept[i], span);
+	for (size_t i = 0; i < job->rec_count; i++)
+		add_usual(&context->series.series[job->recs[i].series], &job->recs[i], span);
 }
 
 static int mark_emitted_again(struct analysis_job *job, const struct stg_job *about, const struct series *series,
-			      const struct kept *kept, const struct analysis_span *span)
+			      const struct bundle_rec *rec, const struct analysis_span *span)
 {
 	struct emitted_again *emitted_again = &job->emitted_again[series->class];
-	uint64_t first = kept__first_bin(kept);
+	uint64_t first = bundle_rec__first_bin(rec);
 
 	/* Before the view the map is frozen for all but new bundles. */
-	if (!kept->fresh && first < span->view)
+	if (!rec->fresh && first < span->view)
 		first = span->view;
-	if (!(kept->covered || kept->renewed) || first >= span->begin || kept__bin(kept) < first)
+	if (!(rec->covered || rec->renewed) || first >= span->begin || bundle_rec__bin(rec) < first)
 		return 0;
 	if (!emitted_again->rows) {
 		emitted_again->rows = calloc(about->row_count, 1);
@@ -283,11 +283,11 @@ static void explain_waiting(struct analysis_context *context, struct analysis_jo
 {
 	struct series *series = context->series.series;
 
-	for (size_t i = 0; i < job->kept_count; i++) {
-		const struct kept *kept = &job->kept[i];
+	for (size_t i = 0; i < job->rec_count; i++) {
+		const struct bundle_rec *rec = &job->recs[i];
 
-		if (kept__bin(kept) >= span->begin && !pending(kept, span))
-			coverage__explain(&job->coverage, &series[kept->series], context->stg, job->waiting, kept);
+		if (bundle_rec__bin(rec) >= span->begin && !pending(rec, span))
+			coverage__explain(&job->coverage, &series[rec->series], context->stg, job->waiting, rec);
 	}
 	for (size_t i = 0; i < job->open_count; i++)
 		coverage__explain(&job->coverage, &series[job->open[i].series], context->stg, job->waiting,
@@ -297,17 +297,17 @@ static void explain_waiting(struct analysis_context *context, struct analysis_jo
 /* Adds time known from the kernel's account alone to the map, and to nothing that histories learn from. */
 static int add_account(struct analysis_job *job, struct analysis_context *context, const struct analysis_span *span)
 {
-	account__carry(&job->account, &context->series, job->kept, job->kept_count);
+	account__carry(&job->account, &context->series, job->recs, job->rec_count);
 	account__carry(&job->account, &context->series, job->open, job->open_count);
 	if (account__make(&job->account, &context->series, span->end, account__retire_bin(&job->map, span->end)))
 		return -ENOMEM;
-	for (size_t i = 0; i < job->account.kept_count; i++) {
-		const struct kept *kept = &job->account.kept[i];
+	for (size_t i = 0; i < job->account.rec_count; i++) {
+		const struct bundle_rec *rec = &job->account.recs[i];
 
-		if (heatmap__add(&job->map, kept, context->series.series[kept->series].row, VAPRO_COMPUTATION, 0,
+		if (heatmap__add(&job->map, rec, context->series.series[rec->series].row, VAPRO_COMPUTATION, 0,
 				 span->end))
 			return -ENOMEM;
-		waiting__reach(job->waiting, kept->max_ns);
+		waiting__reach(job->waiting, rec->max_ns);
 	}
 	return 0;
 }
@@ -325,29 +325,29 @@ static int fill_map(struct analysis_context *context, struct analysis_job *job, 
 	heatmap__clear(&job->map, span->view);
 	if (waiting__begin(job->waiting, &job->map, about->row_count, job->known_from, span->view, span->end))
 		return -ENOMEM;
-	for (size_t i = 0; i < job->kept_count + job->open_count; i++) {
-		bool open = i >= job->kept_count;
-		struct kept *kept = open ? &job->open[i - job->kept_count] : &job->kept[i];
-		struct series *series = &context->series.series[kept->series];
+	for (size_t i = 0; i < job->rec_count + job->open_count; i++) {
+		bool open = i >= job->rec_count;
+		struct bundle_rec *rec = open ? &job->open[i - job->rec_count] : &job->recs[i];
+		struct series *series = &context->series.series[rec->series];
 		/* Before the view the map is frozen; only what has just arrived may reach there. */
-		uint64_t from = kept->fresh || open ? 0 : span->view;
+		uint64_t from = rec->fresh || open ? 0 : span->view;
 
 		if (!open) {
-			fetch_sums(context->series.series, job->kept, i, job->kept_count,
+			fetch_sums(context->series.series, job->recs, i, job->rec_count,
 				   offsetof(struct series, window_ns), offsetof(struct series, usual_live));
-			add_usual(series, kept, span);
+			add_usual(series, rec, span);
 		}
-		if ((!open && pending(kept, span)) || (kept->held && !kept->covered))
+		if ((!open && pending(rec, span)) || (rec->held && !rec->covered))
 			continue;
-		coverage__add(&job->coverage, series, kept, span->begin, span->end);
-		if (heatmap__add(&job->map, kept, series->row, series->class, from, span->end))
+		coverage__add(&job->coverage, series, rec, span->begin, span->end);
+		if (heatmap__add(&job->map, rec, series->row, series->class, from, span->end))
 			return -ENOMEM;
-		if (!open && (kept->fresh || kept->renewed) && mark_emitted_again(job, about, series, kept, span))
+		if (!open && (rec->fresh || rec->renewed) && mark_emitted_again(job, about, series, rec, span))
 			return -ENOMEM;
-		if (kept->covered && series->class != VAPRO_COMMUNICATION)
-			waiting__reach(job->waiting, kept->max_ns);
-		if (kept->covered && series->class == VAPRO_COMMUNICATION &&
-		    waiting__add(job->waiting, kept, series, stg__state(context->stg, series->state), from))
+		if (rec->covered && series->class != VAPRO_COMMUNICATION)
+			waiting__reach(job->waiting, rec->max_ns);
+		if (rec->covered && series->class == VAPRO_COMMUNICATION &&
+		    waiting__add(job->waiting, rec, series, stg__state(context->stg, series->state), from))
 			return -ENOMEM;
 	}
 	explain_waiting(context, job, span);
@@ -376,7 +376,7 @@ static int find_variances(struct analysis_context *context, struct analysis_job 
 	return error;
 }
 
-uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at)
+uint32_t analysis__owner_of(const struct analysis_job *job, const struct interference_rec *at)
 {
 	uint32_t owner = 0;
 
@@ -436,14 +436,14 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		goto cleanup;
 	/* without a variance no bundle is part of one */
 	if (job->book.count &&
-	    (parts__find(&parts, &job->map, &context->series, job->kept, job->kept_count, span->end, span->retire) ||
+	    (parts__find(&parts, &job->map, &context->series, job->recs, job->rec_count, span->end, span->retire) ||
 	     parts__find(&parts, &job->map, &context->series, job->open, job->open_count, span->end, span->retire) ||
-	     parts__find(&parts, &job->map, &context->series, job->account.kept, job->account.kept_count, span->end,
+	     parts__find(&parts, &job->map, &context->series, job->account.recs, job->account.rec_count, span->end,
 			 account__retire_bin(&job->map, span->end)) ||
 	     parts__tally(&parts, &job->book, &context->series)))
 		goto cleanup;
 	if (job->book.count &&
-	    (evidence__pairs(&job->book, &input, job->kept, job->kept_count, span->view, span->retire) ||
+	    (evidence__pairs(&job->book, &input, job->recs, job->rec_count, span->view, span->retire) ||
 	     evidence__pairs(&job->book, &input, job->open, job->open_count, span->view, 0)))
 		goto cleanup;
 	evidence__judge(&job->book, &input);
@@ -457,8 +457,8 @@ int analysis_window__run(struct analysis_context *context, struct analysis_job *
 		error = spatial__alike(&job->spatial, &job->book, &context->series, context->stg,
 				       (uint64_t)(context->config.window_s * 2 / 3 * 1e9) / VAPRO_BIN_NS);
 	if (!error)
-		error = spatial__clusters(&job->spatial, &context->series, context->stg, job->id, job->kept,
-					  job->kept_count, span->begin, span->end);
+		error = spatial__clusters(&job->spatial, &context->series, context->stg, job->id, job->recs,
+					  job->rec_count, span->begin, span->end);
 cleanup:
 	free(parts.items);
 	return error;
@@ -480,53 +480,53 @@ int analysis_window__retire(struct analysis_context *context, struct analysis_jo
 			    const struct analysis_span *span)
 {
 	bool alarms = any_alarm(&job->book);
-	size_t kept = 0;
+	size_t live = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < job->kept_count; i++) {
-		struct kept *at = &job->kept[i];
+	for (size_t i = 0; i < job->rec_count; i++) {
+		struct bundle_rec *at = &job->recs[i];
 		struct series *series = &context->series.series[at->series];
 
-		if (kept__bin(at) < span->retire) {
-			fetch_sums(context->series.series, job->kept, i, job->kept_count,
-				   offsetof(struct series, usual), offsetof(struct series, normal));
-			series__fetch_batches(context->series.series, job->kept, i, job->kept_count,
+		if (bundle_rec__bin(at) < span->retire) {
+			fetch_sums(context->series.series, job->recs, i, job->rec_count, offsetof(struct series, usual),
+				   offsetof(struct series, normal));
+			series__fetch_batches(context->series.series, job->recs, i, job->rec_count,
 					      offsetof(struct series, batches));
 		}
 		if (!pending(at, span))
 			at->fresh = 0;
-		if (kept__bin(at) >= span->retire) {
-			job->kept[kept++] = *at;
+		if (bundle_rec__bin(at) >= span->retire) {
+			job->recs[live++] = *at;
 			continue;
 		}
 		/* Few fragments cost little to hold, and slow iterations deserve a verdict on their beginning too. */
-		if (!at->covered && at->reason == VAPRO_FEW_FRAGMENTS && kept__first_bin(at) >= job->map.begin) {
+		if (!at->covered && at->reason == VAPRO_FEW_FRAGMENTS && bundle_rec__first_bin(at) >= job->map.begin) {
 			at->held = 1;
-			job->kept[kept++] = *at;
+			job->recs[live++] = *at;
 			continue;
 		}
-		at->disturbed = alarms && disturbed(job, series, at, kept__bin(at));
+		at->disturbed = alarms && disturbed(job, series, at, bundle_rec__bin(at));
 		if (analysis__normal(context, at))
 			add_pile(&series->normal, at);
 		if (series__learns(series, at, at->disturbed)) {
 			error |= series__learn(&context->series, at, false);
-			if (at->covered && !at->taken)
+			if (at->covered && !at->attributed_only)
 				series__add_usual(&series->usual, series->class, at);
 		}
 		series->disturbed_n += at->disturbed ? at->n : 0;
 		account__carry_past(&job->account, &context->series, at);
 		error |= past__add(context, &job->past, at);
 	}
-	job->kept_count = kept;
-	kept = 0;
+	job->rec_count = live;
+	live = 0;
 	for (size_t i = 0; i < job->interference_count; i++) {
 		/* No variance owns it yet: the fragments that it disturbed may still be held. */
 		if (!job->interference[i].counted && job->interference[i].bin >= job->map.begin)
-			job->interference[kept++] = job->interference[i];
+			job->interference[live++] = job->interference[i];
 		else
 			error |= past__add_interference(context, &job->past, &job->interference[i]);
 	}
-	job->interference_count = kept;
+	job->interference_count = live;
 	error |= past__hold_open(context, job);
 	past__trim(context, job, span);
 	account__retire(&job->account, account__retire_bin(&job->map, span->end));

@@ -23,7 +23,7 @@
 #include "base/arena.h"
 #include "model/hops.h"
 
-struct kept_interference {
+struct interference_rec {
 	uint32_t thread, row; /* row: as of the present window */
 	uint64_t bin;
 	bool counted; /* counted for good */
@@ -32,9 +32,9 @@ struct kept_interference {
 
 /* Data that windows have dropped, retained for queries (history.h). */
 struct past {
-	struct kept *kept, *open; /* open: as of the last window's end */
-	size_t kept_count, kept_capacity, open_count, open_capacity;
-	struct kept_interference *interference;
+	struct bundle_rec *recs, *open; /* open: as of the last window's end */
+	size_t rec_count, rec_capacity, open_count, open_capacity;
+	struct interference_rec *interference;
 	size_t interference_count, interference_capacity;
 	uint64_t from; /* bin; nothing later is missing */
 };
@@ -47,9 +47,9 @@ struct emitted_again {
 
 struct analysis_job {
 	uint32_t id;
-	struct kept *kept, *open;
-	size_t kept_count, kept_capacity, open_count, open_capacity;
-	struct kept_interference *interference;
+	struct bundle_rec *recs, *open;
+	size_t rec_count, rec_capacity, open_count, open_capacity;
+	struct interference_rec *interference;
 	size_t interference_count, interference_capacity;
 	struct account account;
 	struct coverage_facts facts;
@@ -132,7 +132,7 @@ void analysis_window__judge(struct analysis_context *context, struct analysis_jo
 			    const struct analysis_span *span);
 
 /* Returns the variance that an interference lies in, or 0. */
-uint32_t analysis__owner_of(const struct analysis_job *job, const struct kept_interference *at);
+uint32_t analysis__owner_of(const struct analysis_job *job, const struct interference_rec *at);
 
 /* Drops what the next view does not need. Returns 0 or -ENOMEM. */
 int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,

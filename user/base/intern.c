@@ -50,14 +50,14 @@ uint32_t intern__id(struct intern *intern, const char *text)
 	for (const char *c = text; *c; c++)
 		hash = (hash ^ (unsigned char)*c) * 0x100000001b3ULL;
 	/* Texts whose hashes collide are distinguished by a second key that counts up. */
-	for (uint64_t turn = 0;; turn++) {
-		if (!table__get(intern->ids, hash, turn, &id)) {
+	for (uint64_t index = 0;; index++) {
+		if (!table__get(intern->ids, hash, index, &id)) {
 			if (grow(&intern->texts, &intern->capacity, intern->count + 1, sizeof(*intern->texts)))
 				return INTERN_NONE;
 			intern->texts[intern->count] = strdup(text);
 			if (!intern->texts[intern->count])
 				return INTERN_NONE;
-			if (table__put(intern->ids, hash, turn, (uint32_t)intern->count)) {
+			if (table__put(intern->ids, hash, index, (uint32_t)intern->count)) {
 				free(intern->texts[intern->count]);
 				return INTERN_NONE;
 			}

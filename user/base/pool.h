@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A pool holds elements of one size, taken and given back one by one. A pool that is zero but for
+ * A pool holds elements of one size, allocated and freed one by one. A pool that is zero but for
  * element_bytes is empty. The system gets the memory back when no element is in use.
  */
 #ifndef VAPRO_POOL_H

@@ -47,7 +47,8 @@ static const struct capture_column state_columns[] = {
     COLUMN("to_path", COLUMN_TEXT, state.to_path, "image, as the process saw it"),
 };
 
-#define FACTOR(name, index, unit) COLUMN(name, COLUMN_DOUBLE, bundle.factor[index], unit)
+#define TIME(id, word) COLUMN(#word "_ns", COLUMN_DOUBLE, bundle.factor[VAPRO_##id], "ns"),
+#define COUNT(id, word) COLUMN(#word, COLUMN_DOUBLE, bundle.factor[VAPRO_##id], "count"),
 #define LEAST(name, index, unit) COLUMN("min_" name, COLUMN_DOUBLE, bundle.magnitude_min[index], unit)
 #define MOST(name, index, unit) COLUMN("max_" name, COLUMN_DOUBLE, bundle.magnitude_max[index], unit)
 
@@ -71,46 +72,7 @@ static const struct capture_column bundle_columns[] = {
     MOST("bytes", VAPRO_BYTES, "bytes"),
     MOST("named_1", VAPRO_NAMED, "the user's"),
     MOST("named_2", VAPRO_NAMED + 1, "the user's"),
-    FACTOR("preempted_ns", VAPRO_PREEMPTED, "ns"),
-    FACTOR("wakeup_wait_ns", VAPRO_WAKEUP_WAIT, "ns"),
-    FACTOR("blocked_io_ns", VAPRO_BLOCKED_IO, "ns"),
-    FACTOR("blocked_other_ns", VAPRO_BLOCKED_OTHER, "ns"),
-    FACTOR("throttled_ns", VAPRO_THROTTLED, "ns"),
-    FACTOR("steal_ns", VAPRO_STEAL, "ns"),
-    FACTOR("stopped_ns", VAPRO_STOPPED, "ns"),
-    FACTOR("irq_ns", VAPRO_IRQ, "ns"),
-    FACTOR("kernel_ns", VAPRO_KERNEL, "ns"),
-    FACTOR("retiring_ns", VAPRO_RETIRING, "ns"),
-    FACTOR("frontend_ns", VAPRO_FRONTEND, "ns"),
-    FACTOR("bad_speculation_ns", VAPRO_BAD_SPECULATION, "ns"),
-    FACTOR("backend_ns", VAPRO_BACKEND, "ns"),
-    FACTOR("frontend_latency_ns", VAPRO_FRONTEND_LATENCY, "ns"),
-    FACTOR("frontend_bandwidth_ns", VAPRO_FRONTEND_BANDWIDTH, "ns"),
-    FACTOR("mispredicts_ns", VAPRO_MISPREDICTS, "ns"),
-    FACTOR("clears_ns", VAPRO_CLEARS, "ns"),
-    FACTOR("memory_ns", VAPRO_MEMORY, "ns"),
-    FACTOR("core_ns", VAPRO_CORE, "ns"),
-    FACTOR("l1_ns", VAPRO_L1, "ns"),
-    FACTOR("l2_ns", VAPRO_L2, "ns"),
-    FACTOR("l3_ns", VAPRO_L3, "ns"),
-    FACTOR("dram_ns", VAPRO_DRAM, "ns"),
-    FACTOR("store_ns", VAPRO_STORE, "ns"),
-    FACTOR("page_faults_ns", VAPRO_PAGE_FAULTS, "ns"),
-    FACTOR("system_calls_ns", VAPRO_SYSTEM_CALLS, "ns"),
-    FACTOR("reclaim_ns", VAPRO_RECLAIM, "ns"),
-    FACTOR("hard_irq_ns", VAPRO_HARD_IRQ, "ns"),
-    FACTOR("soft_irq_ns", VAPRO_SOFT_IRQ, "ns"),
-    FACTOR("frequency_ns", VAPRO_FREQUENCY, "ns"),
-    FACTOR("minor_faults", VAPRO_MINOR_FAULTS, "count"),
-    FACTOR("major_faults", VAPRO_MAJOR_FAULTS, "count"),
-    FACTOR("voluntary_switches", VAPRO_VOLUNTARY_SWITCHES, "count"),
-    FACTOR("involuntary_switches", VAPRO_INVOLUNTARY_SWITCHES, "count"),
-    FACTOR("migrations", VAPRO_MIGRATIONS, "count"),
-    FACTOR("l2_fills", VAPRO_L2_FILLS, "count"),
-    FACTOR("l3_fills", VAPRO_L3_FILLS, "count"),
-    FACTOR("dram_fills", VAPRO_DRAM_FILLS, "count"),
-    FACTOR("remote_fills", VAPRO_REMOTE_FILLS, "count"),
-};
+    VAPRO_TIMES(TIME) VAPRO_COUNTS(COUNT)};
 
 _Static_assert(sizeof(bundle_columns) / sizeof(bundle_columns[0]) == 11 + 2 * VAPRO_MAGNITUDES + VAPRO_FACTORS,
 	       "a bundle has a member that captures do not know");
@@ -134,8 +96,8 @@ static const struct capture_column facts_columns[] = {
     COLUMN("job", COLUMN_TEXT, facts.job, "identity"),
     COLUMN("wall_ns", COLUMN_U64, facts.wall_ns, "ns watched"),
     COLUMN("governed_ns", COLUMN_U64, facts.governed_ns, "ns with links closed"),
-    COLUMN("thinned_ns", COLUMN_U64, facts.thinned_ns, "ns of threads, in calls let go and after them"),
-    COLUMN("thinned", COLUMN_U64, facts.thinned, "fragments let go"),
+    COLUMN("thinned_ns", COLUMN_U64, facts.thinned_ns, "ns of threads, in suppressed calls and after them"),
+    COLUMN("thinned", COLUMN_U64, facts.thinned, "fragments suppressed"),
     COLUMN("hits", COLUMN_U64, facts.hits, "count"),
     COLUMN("cost_ns", COLUMN_U64, facts.cost_ns, "ns"),
     LOST("ring_full", VAPRO_LOST_RING_FULL),

@@ -198,21 +198,21 @@ static int read_ahead(struct merge *merge, struct source *source, uint64_t to_ns
 /* Puts events due before end_ns and retains the rest, in order. */
 static int put_due(struct merge *merge, struct source *source, uint64_t end_ns)
 {
-	size_t kept = 0;
+	size_t live = 0;
 	int ret = 0;
 
 	for (size_t i = 0; i < source->held_count; i++) {
 		struct held *held = &source->held[i];
 
 		if (held->time_ns >= end_ns) {
-			source->held[kept++] = *held;
+			source->held[live++] = *held;
 			continue;
 		}
 		if (!ret)
 			ret = stream__put(merge->sink, &held->event);
 		free(held->job);
 	}
-	source->held_count = kept;
+	source->held_count = live;
 	return ret;
 }
 

@@ -99,11 +99,11 @@ static void read_counters(struct capture_info *info, const cJSON *counters)
 {
 	struct rules rules;
 	char why[256];
-	int taken = 0;
+	int found = 0;
 
 	if (rules__parse(&rules, info->config.workload, info->config.bands, why, sizeof(why)))
 		return;
-	for (unsigned i = 0; i < rules.event_count && taken < RULES_NAMED; i++) {
+	for (unsigned i = 0; i < rules.event_count && found < RULES_NAMED; i++) {
 		const cJSON *counter;
 
 		cJSON_ArrayForEach(counter, counters)
@@ -113,7 +113,7 @@ static void read_counters(struct capture_info *info, const cJSON *counters)
 			if (!name || strcmp(name, rules.events[i].name) ||
 			    !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(counter, "available")))
 				continue;
-			snprintf(info->named[taken++], sizeof(info->named[0]), "%s", name);
+			snprintf(info->named[found++], sizeof(info->named[0]), "%s", name);
 			break;
 		}
 	}

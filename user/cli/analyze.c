@@ -14,6 +14,7 @@
 #include "config/rules.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
+#include "cli/options.h"
 #include "report/run_option.h"
 #include "query/region_option.h"
 #include "report/summary.h"
@@ -28,95 +29,111 @@ struct analyze {
 	int file_count;
 };
 
+enum { ROW_FORMAT = 1, ROW_STRICT, ROW_OUTPUT, ROW_SUMMARY, ROW_SCORE, ROW_REGION, ROW_RUN, ROW_CONFIG };
+
+static const struct option_row rows[] = {
+    {"format", "capture|ndjson", "ndjson: the input is NDJSON fragments or bundles, any order across ranks (capture)",
+     ROW_FORMAT, 0},
+    {"strict", NULL, "the first bad line ends it", ROW_STRICT, 0},
+    {"output", "FILE|-", "NDJSON lines (standard output)", ROW_OUTPUT, 'o'},
+    {"summary", NULL, "a readable summary on standard error at the end", ROW_SUMMARY, 0},
+    {"score", NULL,
+     "NDJSON that carries `truth`: how well the clusters agree with it (homogeneity, completeness, V-measure), one "
+     "line "
+     "on standard error",
+     ROW_SCORE, 0},
+    {"region", "RANKS@BEGIN..END",
+     "also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not: seconds since the begin of the input, "
+     "or as in the records",
+     ROW_REGION, 0},
+    {"run", "N", "of captures that hold several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+    {"config", "FILE", "read `name = value` lines", ROW_CONFIG, 0},
+};
+
+static struct options options_of(int argc, char **argv)
+{
+	return (struct options){.program = "vapro analyze",
+				.rows = rows,
+				.row_count = sizeof(rows) / sizeof(*rows),
+				.tunables = true,
+				.argc = argc,
+				.argv = argv};
+}
+
 static void usage(FILE *out)
 {
-	fputs("Usage: vapro analyze [options] CAPTURE...\n"
-	      "       vapro analyze [options] --format ndjson FILE|-...\n"
+	const struct options options = options_of(0, NULL);
+
+	fputs("Usage: vapro analyze [option]... CAPTURE...\n"
+	      "       vapro analyze [option]... --format ndjson FILE|-...\n"
 	      "\n"
 	      "Replays captures of vaprod (several hosts of one job: several files) or fragments as NDJSON, one a\n"
 	      "line (several files are one run), into the lines a live run writes. A capture's own tunables hold\n"
 	      "unless others are given.\n"
-	      "\n"
-	      "  --format ndjson   the input is NDJSON fragments or bundles, any order across ranks\n"
-	      "  --strict          the first bad line ends it\n"
-	      "  --output FILE|-   NDJSON lines (default: standard output)\n"
-	      "  --summary         a readable summary on standard error at the end\n"
-	      "  --score           NDJSON that carries `truth`: how well the clusters agree with it (homogeneity,\n"
-	      "                    completeness, V-measure), one line on standard error\n"
-	      "  --region RANKS@BEGIN..END\n"
-	      "                    also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not:\n"
-	      "                    seconds since the begin of the input, or as in the records\n"
-	      "  --run N           of captures that hold several runs: 1 = the first, -1 = the last (-1)\n"
-	      "  --config FILE     read `name = value` lines\n"
-	      "Tunables:\n",
+	      "\n",
 	      out);
-	config__help(out);
+	options__help(&options, out);
 }
 
-static int set(struct analyze *analyze, int argc, char **argv, int *i)
+/* Applies one option. Returns 0, or -EINVAL with a sentence in err. */
+static int set(struct analyze *analyze, int id, const struct options *options, char *err, size_t size)
 {
-	const char *name = argv[*i] + 2, *equals = strchr(name, '=');
-	char text[64], err[512];
-	const char *value;
-	int status;
+	const char *value = options->value;
 
-	if (!strcmp(name, "strict") || !strcmp(name, "summary") || !strcmp(name, "score")) {
-		*(name[1] == 't' ? &analyze->strict : name[1] == 'u' ? &analyze->summary : &analyze->score) = true;
+	switch (id) {
+	case ROW_STRICT:
+		analyze->strict = true;
 		return 0;
-	}
-	snprintf(text, sizeof(text), "%.*s", equals ? (int)(equals - name) : (int)strlen(name), name);
-	if (!equals && (!strcmp(text, "no-return") || *i + 1 >= argc)) {
-		if (strcmp(text, "no-return")) {
-			fprintf(stderr, "vapro analyze: '--%s' is unknown or needs a value\n", text);
-			return EXIT_USAGE;
-		}
-		value = "true";
-	} else {
-		value = equals ? equals + 1 : argv[++*i];
-	}
-	if (!strcmp(text, "output")) {
+	case ROW_SUMMARY:
+		analyze->summary = true;
+		return 0;
+	case ROW_SCORE:
+		analyze->score = true;
+		return 0;
+	case ROW_OUTPUT:
 		analyze->output = value;
 		return 0;
-	}
-	if (!strcmp(text, "format")) {
+	case ROW_FORMAT:
 		analyze->ndjson = !strcmp(value, "ndjson");
 		if (analyze->ndjson || !strcmp(value, "capture"))
 			return 0;
-		fprintf(stderr, "vapro analyze: --format: '%s' is neither capture nor ndjson\n", value);
-		return EXIT_USAGE;
+		snprintf(err, size, "--format: '%s' is neither capture nor ndjson", value);
+		return -EINVAL;
+	case ROW_RUN:
+		if (run_option__parse(value, &analyze->run))
+			return 0;
+		snprintf(err, size, "--run: invalid run number '%s'", value);
+		return -EINVAL;
+	case ROW_REGION:
+		return region_option__parse(&analyze->region, value, err, size);
+	case ROW_CONFIG:
+		return config__read(&analyze->config, value, err, size);
+	default:
+		return config__set(&analyze->config, options->name, value, err, size);
 	}
-	if (!strcmp(text, "run")) {
-		status = run_option__parse(value, &analyze->run) ? 0 : -EINVAL;
-		if (status)
-			snprintf(err, sizeof(err), "--run: invalid run number '%s'", value);
-	} else if (!strcmp(text, "region"))
-		status = region_option__parse(&analyze->region, value, err, sizeof(err));
-	else if (!strcmp(text, "config"))
-		status = config__read(&analyze->config, value, err, sizeof(err));
-	else
-		status = config__set(&analyze->config, text, value, err, sizeof(err));
-	if (status == -ENOENT && strcmp(text, "config"))
-		snprintf(err, sizeof(err), "unknown option '--%s'; --help lists them", text);
-	if (status)
-		fprintf(stderr, "vapro analyze: %s\n", err);
-	return status ? EXIT_USAGE : 0;
 }
 
 /* Returns 0, an exit code or COMMAND_LINE_HELP. Options are read twice: the capture's tunables come between. */
 static int parse(struct analyze *analyze, int argc, char **argv)
 {
-	int status = 0;
+	struct options options = options_of(argc, argv);
+	char err[512];
+	int id;
 
 	analyze->file_count = 0;
-	for (int i = 1; i < argc && !status; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+	while ((id = options__next(&options)) != OPTIONS_END) {
+		if (id == OPTIONS_HELP)
 			return COMMAND_LINE_HELP;
-		if (!strncmp(argv[i], "--", 2) && argv[i][2])
-			status = set(analyze, argc, argv, &i);
-		else
-			analyze->files[analyze->file_count++] = argv[i];
+		if (id == OPTIONS_ERROR)
+			return EXIT_USAGE;
+		if (id == OPTIONS_OPERAND) {
+			analyze->files[analyze->file_count++] = options.value;
+		} else if (set(analyze, id, &options, err, sizeof(err))) {
+			fprintf(stderr, "vapro analyze: %s\n", err);
+			return EXIT_USAGE;
+		}
 	}
-	return status;
+	return 0;
 }
 
 /* A sink that passes events on and prints the progress of long work. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/check.h"
+#include "cli/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,39 +204,55 @@ static void check_libraries(void)
 		row("MPI library", "none", "in the linker's cache; programs may bring their own");
 }
 
-static int usage(FILE *out, int code)
+enum { ROW_COUNTERS = 1, ROW_CONFIG };
+
+static const struct option_row rows[] = {
+    {"counters", NULL,
+     "only what can be counted: opens the events of every stage, says what fits and what does not and why, and counts "
+     "a "
+     "known loop; exit code 0 where instructions can be counted, else 3",
+     ROW_COUNTERS, 0},
+    {"config", "FILE", "with the events that the site's configuration writes otherwise", ROW_CONFIG, 0},
+};
+
+static int usage(const struct options *options, FILE *out, int code)
 {
-	fputs("Usage: vapro check [--counters] [--config FILE]\n\n"
+	fputs("Usage: vapro check [option]...\n\n"
 	      "Says what this machine can do, what is missing and why. Exit code 0 where vaprod can run here, 3\n"
-	      "where kernel or privileges do not allow it.\n\n"
-	      "--counters: only what can be counted: opens the events of every stage, says what fits and what does\n"
-	      "not and why, and counts a known loop. Exit code 0 where instructions can be counted, else 3.\n"
-	      "--config FILE: with the events that the site's configuration writes otherwise.\n",
+	      "where kernel or privileges do not allow it.\n\n",
 	      out);
+	options__help(options, out);
 	return code;
 }
 
 int check__main(int argc, char **argv)
 {
+	struct options options = {.program = "vapro check",
+				  .rows = rows,
+				  .row_count = sizeof(rows) / sizeof(*rows),
+				  .argc = argc,
+				  .argv = argv};
 	struct vapro_config config;
 	struct counters *all;
 	bool counters = false;
 	char err[512];
+	int id;
 
 	config__init(&config);
-	for (int i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return usage(stdout, EXIT_OK);
-		if (!strcmp(argv[i], "--counters")) {
+	while ((id = options__next(&options)) != OPTIONS_END) {
+		if (id == OPTIONS_HELP)
+			return usage(&options, stdout, EXIT_OK);
+		if (id == ROW_COUNTERS) {
 			counters = true;
-		} else if (!strcmp(argv[i], "--config") && i + 1 < argc) {
-			if (!config__read(&config, argv[++i], err, sizeof(err)))
+		} else if (id == ROW_CONFIG) {
+			if (!config__read(&config, options.value, err, sizeof(err)))
 				continue;
 			fprintf(stderr, "vapro check: %s\n", err);
 			return EXIT_USAGE;
 		} else {
-			fprintf(stderr, "vapro check: unknown argument '%s'\n", argv[i]);
-			return usage(stderr, EXIT_USAGE);
+			if (id == OPTIONS_OPERAND)
+				fprintf(stderr, "vapro check: unknown argument '%s'\n", options.value);
+			return usage(&options, stderr, EXIT_USAGE);
 		}
 	}
 	problems = 0;

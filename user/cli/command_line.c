@@ -8,13 +8,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-
-/* One option's name and value while parsing. */
-struct argument {
-	const char *name;
-	const char *value; /* NULL where the option stands alone */
-	char name_text[64];
-};
+#include "cli/options.h"
 
 int command_line__seconds(const char *text, double *seconds)
 {
@@ -35,59 +29,50 @@ int command_line__seconds(const char *text, double *seconds)
 	return 0;
 }
 
-static const struct vapro_option *option_named(const char *name)
+enum {
+	ROW_PID = 1,
+	ROW_EXE,
+	ROW_USER_FUNCTION,
+	ROW_OUTPUT,
+	ROW_CAPTURE,
+	ROW_QUIET,
+	ROW_DURATION,
+	ROW_CPUS,
+	ROW_CONFIG,
+	ROW_VERSION,
+};
+
+static const struct option_row rows[] = {
+    OPTIONS_GROUP("Selection"),
+    {"pid", "N", "watch this process; may be given more than once", ROW_PID, 'p'},
+    {"exe", "GLOB", "watch processes whose executable matches, by path or base name", ROW_EXE, 0},
+    {"user-function", "IMAGE:FUNCTION",
+     "watch this function of the program too, as --function with class=user; may be given more than once; IMAGE is a "
+     "glob of the file's name, or exe",
+     ROW_USER_FUNCTION, 0},
+    OPTIONS_GROUP("Output"),
+    {"output", "FILE|-", "NDJSON lines, added to a file, to standard output (-), or both: give it twice", ROW_OUTPUT,
+     'o'},
+    {"capture", "FILE", "add all bundles as one more run, to be analysed again with `vapro analyze FILE`", ROW_CAPTURE,
+     0},
+    {"quiet", NULL, "no progress on a terminal", ROW_QUIET, 'q'},
+    OPTIONS_GROUP("Run"),
+    {"duration", "T", "end after this time (30, 500ms, 5m)", ROW_DURATION, 0},
+    {"cpus", "LIST", "run on these CPUs (default: not on isolated ones)", ROW_CPUS, 0},
+    {"config", "FILE",
+     "read `name = value` lines; options on the command line win (" VAPRO_CONFIG_FILE ", where it exists)", ROW_CONFIG,
+     0},
+    {"version", NULL, "print the version", ROW_VERSION, 0},
+};
+
+static struct options options_of(const char *program, int argc, char **argv)
 {
-	for (size_t i = 0; i < vapro_option_count; i++)
-		if (!strcmp(vapro_options[i].name, name))
-			return &vapro_options[i];
-	return NULL;
-}
-
-static const char *const own_options[] = {"pid",     "exe",    "output", "duration",
-					  "capture", "config", "cpus",	 "user-function"};
-
-static bool takes_value(const char *name)
-{
-	const struct vapro_option *option = option_named(name);
-
-	for (size_t i = 0; i < sizeof(own_options) / sizeof(own_options[0]); i++)
-		if (!strcmp(own_options[i], name))
-			return true;
-	return option && option->type != VAPRO_OPT_BOOL;
-}
-
-/* Splits argv[*i] (and its value, if that is the next argument). 0, or EXIT_USAGE after reporting why. */
-static int next_argument(const char *program, int argc, char **argv, int *i, struct argument *argument)
-{
-	const char *text = argv[*i], *equals = strchr(text, '=');
-	size_t length = equals ? (size_t)(equals - text - 2) : strlen(text) - 2;
-
-	if (!strcmp(text, "-o")) {
-		text = "--output";
-		length = 6;
-	} else if (!strcmp(text, "-p")) {
-		text = "--pid";
-		length = 3;
-	} else if (!strcmp(text, "-h")) {
-		text = "--help";
-		length = 4;
-	}
-	if (strncmp(text, "--", 2) || length >= sizeof(argument->name_text)) {
-		fprintf(stderr, "%s: unknown option '%s'; --help lists them\n", program, argv[*i]);
-		return EXIT_USAGE;
-	}
-	memcpy(argument->name_text, text + 2, length);
-	argument->name_text[length] = '\0';
-	argument->name = argument->name_text;
-	argument->value = equals ? equals + 1 : NULL;
-	if (!takes_value(argument->name) || argument->value)
-		return 0;
-	if (*i + 1 >= argc) {
-		fprintf(stderr, "%s: --%s needs a value\n", program, argument->name);
-		return EXIT_USAGE;
-	}
-	argument->value = argv[++*i];
-	return 0;
+	return (struct options){.program = program,
+				.rows = rows,
+				.row_count = sizeof(rows) / sizeof(*rows),
+				.tunables = true,
+				.argc = argc,
+				.argv = argv};
 }
 
 static int add_pid(struct command_line *line, const char *program, const char *text)
@@ -105,103 +90,107 @@ static int add_pid(struct command_line *line, const char *program, const char *t
 	return 0;
 }
 
-static int set_option(struct command_line *line, const char *program, const struct argument *argument,
-		      struct daemon_options *options)
+static int add_glob(struct command_line *line, const char *program, const char *glob)
 {
-	char err[256];
-	int status;
-
-	if (!strcmp(argument->name, "config"))
-		return 0; /* read before all others */
-	if (!strcmp(argument->name, "pid"))
-		return add_pid(line, program, argument->value);
-	if (!strcmp(argument->name, "exe")) {
-		if (!*argument->value ||
-		    grow(&line->globs, &line->glob_room, line->glob_count + 1, sizeof(*line->globs))) {
-			fprintf(stderr, "%s: --exe: a pattern is needed\n", program);
-			return EXIT_USAGE;
-		}
-		line->globs[line->glob_count++] = argument->value;
-		return 0;
+	if (!*glob || grow(&line->globs, &line->glob_room, line->glob_count + 1, sizeof(*line->globs))) {
+		fprintf(stderr, "%s: --exe: a pattern is needed\n", program);
+		return EXIT_USAGE;
 	}
-	if (!strcmp(argument->name, "output") && !strcmp(argument->value, "-")) {
-		options->to_stdout = true;
-	} else if (!strcmp(argument->name, "output")) {
-		options->output = argument->value;
-	} else if (!strcmp(argument->name, "capture")) {
-		options->capture = argument->value;
-	} else if (!strcmp(argument->name, "cpus")) {
-		options->cpus = argument->value;
-	} else if (!strcmp(argument->name, "quiet") && !argument->value) {
-		options->quiet = true;
-	} else if (!strcmp(argument->name, "duration")) {
-		if (command_line__seconds(argument->value, &options->duration_s) || options->duration_s <= 0) {
-			fprintf(stderr, "%s: --duration: invalid duration '%s'; expected such as 30, 500ms, 5m\n",
-				program, argument->value);
-			return EXIT_USAGE;
-		}
-	} else {
-		bool function = !strcmp(argument->name, "user-function");
-
-		status = config__set(&options->config, function ? "function" : argument->name,
-				     argument->value ? argument->value : "true", err, sizeof(err));
-		if (status == -ENOENT)
-			fprintf(stderr, "%s: unknown option '--%s'; --help lists them\n", program, argument->name);
-		else if (status)
-			fprintf(stderr, "%s: %s\n", program, err);
-		return status ? EXIT_USAGE : 0;
-	}
+	line->globs[line->glob_count++] = glob;
 	return 0;
 }
 
-/* Returns where the options end, at `--` or the first argument that is no option; -1 after an error. */
-static int options_end(const char *program, int argc, char **argv, const char **config, int *requested)
+static int set_tunable(const char *program, const char *name, const char *value, struct daemon_options *options)
 {
-	struct argument argument;
-	int i;
+	char err[256];
 
-	for (i = 1; i < argc; i++) {
-		if (!strcmp(argv[i], "--") || argv[i][0] != '-' || !argv[i][1])
-			break;
-		if (next_argument(program, argc, argv, &i, &argument))
-			return -1;
-		if (!strcmp(argument.name, "config"))
-			*config = argument.value;
-		else if (!strcmp(argument.name, "help"))
-			*requested = COMMAND_LINE_HELP;
-		else if (!strcmp(argument.name, "version") && !*requested)
-			*requested = COMMAND_LINE_VERSION;
+	if (!config__set(&options->config, name, value, err, sizeof(err)))
+		return 0;
+	fprintf(stderr, "%s: %s\n", program, err);
+	return EXIT_USAGE;
+}
+
+static int set_option(struct command_line *line, const char *program, int id, const struct options *parsed,
+		      struct daemon_options *options)
+{
+	switch (id) {
+	case ROW_PID:
+		return add_pid(line, program, parsed->value);
+	case ROW_EXE:
+		return add_glob(line, program, parsed->value);
+	case ROW_USER_FUNCTION:
+		return set_tunable(program, "function", parsed->value, options);
+	case ROW_OUTPUT:
+		if (!strcmp(parsed->value, "-"))
+			options->to_stdout = true;
+		else
+			options->output = parsed->value;
+		return 0;
+	case ROW_CAPTURE:
+		options->capture = parsed->value;
+		return 0;
+	case ROW_QUIET:
+		options->quiet = true;
+		return 0;
+	case ROW_DURATION:
+		if (!command_line__seconds(parsed->value, &options->duration_s) && options->duration_s > 0)
+			return 0;
+		fprintf(stderr, "%s: --duration: invalid duration '%s'; expected such as 30, 500ms, 5m\n", program,
+			parsed->value);
+		return EXIT_USAGE;
+	case ROW_CPUS:
+		options->cpus = parsed->value;
+		return 0;
+	case OPTIONS_TUNABLE:
+		return set_tunable(program, parsed->name, parsed->value, options);
+	default: /* read before all others */
+		return 0;
 	}
-	return i;
+}
+
+/* Reads what must be known before all other options. Returns 0, COMMAND_LINE_HELP or _VERSION, or EXIT_USAGE. */
+static int look_ahead(struct options options, const char **config)
+{
+	int id, requested = 0;
+
+	while ((id = options__next(&options)) != OPTIONS_END && id != OPTIONS_OPERAND) {
+		if (id == OPTIONS_ERROR)
+			return EXIT_USAGE;
+		if (id == ROW_CONFIG)
+			*config = options.value;
+		else if (id == OPTIONS_HELP)
+			requested = COMMAND_LINE_HELP;
+		else if (id == ROW_VERSION && !requested)
+			requested = COMMAND_LINE_VERSION;
+	}
+	return requested;
 }
 
 int command_line__parse(struct command_line *line, const char *program, int argc, char **argv,
 			struct daemon_options *options)
 {
+	struct options parsed = options_of(program, argc, argv);
 	const char *config = NULL;
-	struct argument argument;
-	int end, requested = 0, status = 0;
+	int id = OPTIONS_END, status;
 	char err[512];
 
 	memset(line, 0, sizeof(*line));
 	config__init(&options->config);
-	end = options_end(program, argc, argv, &config, &requested);
-	if (end < 0 || requested)
-		return end < 0 ? EXIT_USAGE : requested;
+	status = look_ahead(parsed, &config);
+	if (status)
+		return status;
 	if (!config && !access(VAPRO_CONFIG_FILE, F_OK))
 		config = VAPRO_CONFIG_FILE;
 	if (config && config__read(&options->config, config, err, sizeof(err))) {
 		fprintf(stderr, "%s: %s\n", program, err);
 		return EXIT_USAGE;
 	}
-	for (int i = 1; i < end && !status; i++) {
-		next_argument(program, argc, argv, &i, &argument);
-		status = set_option(line, program, &argument, options);
-	}
-	if (end < argc && !strcmp(argv[end], "--"))
-		end++;
-	line->rest = argv + end;
-	line->rest_count = argc - end;
+	while (!status && (id = options__next(&parsed)) != OPTIONS_END && id != OPTIONS_OPERAND)
+		status = set_option(line, program, id, &parsed, options);
+	if (id == OPTIONS_OPERAND)
+		parsed.next--;
+	line->rest = argv + parsed.next;
+	line->rest_count = argc - parsed.next;
 	options->selection.pids = line->pids;
 	options->selection.pid_count = line->pid_count;
 	options->selection.globs = line->globs;
@@ -217,23 +206,7 @@ void command_line__free(struct command_line *line)
 
 void command_line__help(FILE *out)
 {
-	fputs(
-	    "Selection:\n"
-	    "  --pid N           watch this process; may be given more than once\n"
-	    "  --exe GLOB        watch processes whose executable matches, by path or base name\n"
-	    "  --user-function IMAGE:FUNCTION  watch this function of the program too, as --function with class=user;\n"
-	    "                    may be given more than once; IMAGE is a glob of the file's name, or exe\n"
-	    "Output:\n"
-	    "  --output FILE|-   NDJSON lines, added to a file, to standard output (-), or both: give it twice\n"
-	    "  --capture FILE    add all bundles as one more run, to be analysed again with `vapro analyze FILE`\n"
-	    "  --quiet           no progress on a terminal\n"
-	    "Run:\n"
-	    "  --duration T      end after this time (30, 500ms, 5m)\n"
-	    "  --cpus LIST       run on these CPUs (default: not on isolated ones)\n"
-	    "  --config FILE     read `name = value` lines; options on the command line win (" VAPRO_CONFIG_FILE ",\n"
-	    "                    where it exists)\n"
-	    "  --help, --version\n"
-	    "Tunables (also in --config FILE):\n",
-	    out);
-	config__help(out);
+	const struct options options = options_of("", 0, NULL);
+
+	options__help(&options, out);
 }

@@ -2,7 +2,6 @@
 #include "cli/diagnose.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,22 +15,22 @@
 #include "query/protocol.h"
 #include "query/socket.h"
 #include "base/clock.h"
+#include "cli/options.h"
 #include "daemon/daemon.h"
 
 #define PATIENCE_S 60 /* time for a whole response, which may have to wait for others */
 #define SOCKETS_NAMED 16
 
-enum { OPT_SOCKET = 256, OPT_JOB, OPT_JSON };
+enum { ROW_SOCKET = 1, ROW_JOB, ROW_JSON };
 
-static const struct option options_table[] = {
-    {"socket", required_argument, NULL, OPT_SOCKET},
-    {"job", required_argument, NULL, OPT_JOB},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct option_row rows[] = {
+    {"socket", "PATH", "where vaprod is reached, as its --socket; needed where several run (" VAPRO_SOCKET ")",
+     ROW_SOCKET, 0},
+    {"job", "JOB", "only this job, by its identity in the records", ROW_JOB, 'j'},
+    {"json", NULL, "`diagnosis` records, one a line, instead of text", ROW_JSON, 0},
 };
 
-static void usage(FILE *out)
+static int usage(const struct options *options, FILE *out, int code)
 {
 	fputs("Usage: vapro diagnose [option]... RANKS@BEGIN..END\n"
 	      "\n"
@@ -39,12 +38,10 @@ static void usage(FILE *out)
 	      "time, slow or not. BEGIN and END are seconds since vaprod began, or times as in the records; an empty\n"
 	      "one is the begin or the end of the retained time, so that all@.. is all of it. The retained time is\n"
 	      "printed where the region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.\n"
-	      "\n"
-	      "  --socket PATH  where vaprod is reached, as its --socket; needed where several run\n"
-	      "                 (" VAPRO_SOCKET ")\n"
-	      "  --job JOB      only this job, by its identity in the records\n"
-	      "  --json         `diagnosis` records, one a line, instead of text\n",
+	      "\n",
 	      out);
+	options__help(options, out);
+	return code;
 }
 
 /* Prints an error. Returns code. */
@@ -63,18 +60,18 @@ __attribute__((format(printf, 2, 3))) static int fail(int code, const char *form
 /* Finds the one socket that has a listener. Returns 0, or an exit code after reporting why. */
 static int find_socket(const char *where, char *path)
 {
-	char found[SOCKETS_NAMED][ASK_PATH_MAX];
+	char found[SOCKETS_NAMED][QUERY_PATH_MAX];
 	size_t length = strlen(where);
 	struct stat status;
 	int count;
 
 	if (!length || (where[length - 1] != '/' && (stat(where, &status) || !S_ISDIR(status.st_mode)))) {
-		if (length >= ASK_PATH_MAX)
-			return fail(EXIT_USAGE, "%s: a socket's name has at most %zu bytes", where, ASK_PATH_MAX - 1);
+		if (length >= QUERY_PATH_MAX)
+			return fail(EXIT_USAGE, "%s: a socket's name has at most %zu bytes", where, QUERY_PATH_MAX - 1);
 		strcpy(path, where);
 		return 0;
 	}
-	count = ask_socket__find(where, found, SOCKETS_NAMED);
+	count = query_socket__find(where, found, SOCKETS_NAMED);
 	if (count < 0 && count != -ENOENT)
 		return fail(EXIT_FAILED, "%s: %s", where, strerror(-count));
 	if (count <= 0)
@@ -143,7 +140,7 @@ static int receive(int fd, double until, char **text, size_t *size)
 		if (*size + 1 >= room) {
 			char *grown = realloc(*text, room ? 2 * room : 65536);
 
-			if (!grown || room > 2UL * ASK_ANSWER_MAX)
+			if (!grown || room > 2UL * QUERY_ANSWER_MAX)
 				return grown ? (*text = grown, -EMSGSIZE) : -ENOMEM;
 			*text = grown;
 			room = room ? 2 * room : 65536;
@@ -168,19 +165,19 @@ static int receive(int fd, double until, char **text, size_t *size)
 /* Parses the head and prints the body, or the error. Returns an exit code. */
 static int print_answer(char *text, size_t size)
 {
-	static const int codes[ASK_ERRORS] = {
-	    [ASK_USAGE] = EXIT_USAGE, [ASK_REFUSED] = EXIT_REFUSED, [ASK_FAILED] = EXIT_FAILED};
+	static const int codes[QUERY_ERRORS] = {
+	    [QUERY_USAGE] = EXIT_USAGE, [QUERY_REFUSED] = EXIT_REFUSED, [QUERY_FAILED] = EXIT_FAILED};
 	char *end = text + size, *stop;
 
 	for (char *at = text; (stop = memchr(at, '\n', (size_t)(end - at))); at = stop + 1) {
-		struct ask_head head;
+		struct query_head head;
 
 		*stop = 0;
-		if (ask_head__parse(at, &head))
+		if (query_head__parse(at, &head))
 			break;
-		if (head.line == ASK_ERROR)
+		if (head.line == QUERY_ERROR)
 			return fail(codes[head.error], "%s", head.sentence);
-		if (head.line == ASK_NOTE) {
+		if (head.line == QUERY_NOTE) {
 			fail(0, "%s", head.sentence);
 			continue;
 		}
@@ -193,16 +190,16 @@ static int print_answer(char *text, size_t size)
 	return fail(EXIT_FAILED, "the response of vaprod is incomplete; it may have ended");
 }
 
-static int query(const char *path, const struct ask_request *request)
+static int query(const char *path, const struct query_request *request)
 {
-	char question[ASK_REQUEST_MAX + 1], *answer = NULL;
+	char question[QUERY_REQUEST_MAX + 1], *answer = NULL;
 	double until = now_s() + PATIENCE_S;
-	int length = ask_request__format(request, question, sizeof(question)), fd, error, code;
+	int length = query_request__format(request, question, sizeof(question)), fd, error, code;
 	size_t size;
 
 	if (length < 0)
 		return fail(EXIT_USAGE, "the region or the job is too long");
-	fd = ask_socket__connect(path);
+	fd = query_socket__connect(path);
 	if (fd == -ENOENT || fd == -ECONNREFUSED)
 		return fail(EXIT_FAILED, "no vaprod is running here: no process listens at %s", path);
 	if (fd == -EPERM)
@@ -228,41 +225,47 @@ static unsigned int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
 }
 
-int ask__main(int argc, char **argv)
+int diagnose__main(int argc, char **argv)
 {
-	const char *where = VAPRO_SOCKET;
-	struct ask_request request = {.width = terminal_width()};
-	char path[ASK_PATH_MAX], err[512];
-	int option, code;
+	struct options options = {.program = "vapro diagnose",
+				  .rows = rows,
+				  .row_count = sizeof(rows) / sizeof(*rows),
+				  .argc = argc,
+				  .argv = argv};
+	const char *where = VAPRO_SOCKET, *region = NULL;
+	struct query_request request = {.width = terminal_width()};
+	char path[QUERY_PATH_MAX], err[512];
+	int id, code;
 
-	optind = 0; /* another command may have used getopt before */
-	while ((option = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
-		switch (option) {
-		case OPT_SOCKET:
-			where = optarg;
+	while ((id = options__next(&options)) != OPTIONS_END) {
+		switch (id) {
+		case ROW_SOCKET:
+			where = options.value;
 			break;
-		case OPT_JOB:
-			if (!*optarg ||
-			    (size_t)snprintf(request.job, sizeof(request.job), "%s", optarg) >= sizeof(request.job))
-				return fail(EXIT_USAGE, "--job: invalid job '%s'", optarg);
+		case ROW_JOB:
+			if (!*options.value || (size_t)snprintf(request.job, sizeof(request.job), "%s",
+								options.value) >= sizeof(request.job))
+				return fail(EXIT_USAGE, "--job: invalid job '%s'", options.value);
 			break;
-		case OPT_JSON:
+		case ROW_JSON:
 			request.json = true;
 			break;
-		case 'h':
-			usage(stdout);
-			return EXIT_OK;
+		case OPTIONS_OPERAND:
+			if (region)
+				return usage(&options, stderr, EXIT_USAGE);
+			region = options.value;
+			break;
+		case OPTIONS_HELP:
+			return usage(&options, stdout, EXIT_OK);
 		default:
-			return EXIT_USAGE; /* getopt has said what is wrong */
+			return EXIT_USAGE;
 		}
 	}
-	if (optind + 1 != argc) {
-		usage(stderr);
-		return EXIT_USAGE;
-	}
-	if (region_option__parse(&request.region, argv[optind], err, sizeof(err)))
+	if (!region)
+		return usage(&options, stderr, EXIT_USAGE);
+	if (region_option__parse(&request.region, region, err, sizeof(err)))
 		return fail(EXIT_USAGE, "%s", err);
-	if ((size_t)snprintf(request.region_text, sizeof(request.region_text), "%s", argv[optind]) >=
+	if ((size_t)snprintf(request.region_text, sizeof(request.region_text), "%s", region) >=
 	    sizeof(request.region_text))
 		return fail(EXIT_USAGE, "the region is too long");
 	if (geteuid() != 0)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/options.h"
 #include "report/run_option.h"
 #include "cli/stg_view.h"
 
@@ -197,7 +198,7 @@ struct stream_sink *stg_view__sink(struct stg_view *view)
 	return &view->sink;
 }
 
-int stg_view__ask_lines(struct stg_view *view, FILE *complaints)
+int stg_view__query_lines(struct stg_view *view, FILE *complaints)
 {
 	for (size_t i = 0; i < view->state_count; i++) {
 		const struct state *state = &view->states[i];
@@ -208,7 +209,7 @@ int stg_view__ask_lines(struct stg_view *view, FILE *complaints)
 		    (state->from && stg_lines__add(view->lines, state->from, state->from_path)))
 			return -ENOMEM;
 	}
-	stg_lines__ask(view->lines, complaints);
+	stg_lines__query(view->lines, complaints);
 	return 0;
 }
 
@@ -409,85 +410,115 @@ void stg_view__dot(struct stg_view *view, FILE *out)
 	fputs("}\n", out);
 }
 
-static void usage(FILE *out)
+enum { ROW_DOT = 1, ROW_JSON, ROW_RANK, ROW_RUN };
+
+static const struct option_row rows[] = {
+    {"dot", NULL, "as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg", ROW_DOT, 0},
+    {"json", NULL, "one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters", ROW_JSON, 0},
+    {"rank", "N", "of one rank only", ROW_RANK, 'r'},
+    {"run", "N", "of a capture that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+};
+
+static int usage(const struct options *options)
 {
-	fputs("Usage: vapro stg [options] CAPTURE...\n"
+	fputs("Usage: vapro stg [option]... CAPTURE...\n"
 	      "\n"
 	      "Shows the State Transition Graph of a capture (vaprod --capture FILE): call-sites, the computation\n"
 	      "between them, how often, how long, how many clusters their workloads form (bytes of calls;\n"
 	      "instructions of computation, '-' where those were not counted), and their lines of source where\n"
 	      "the program's file of the same build is still there and has them. Most time first.\n"
-	      "\n"
-	      "  --dot       as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg\n"
-	      "  --json      one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters\n"
-	      "  --rank N    of one rank only\n"
-	      "  --run N     of a capture that holds several runs: 1 = the first, -1 = the last (-1)\n",
-	      out);
+	      "\n",
+	      stdout);
+	options__help(options, stdout);
+	return 0;
+}
+
+struct choice {
+	bool dot, json;
+	int rank, run;
+	const char **files;
+	size_t count;
+};
+
+/* Returns whether an option is valid; else the reason is on standard error. */
+static bool set(struct choice *choice, int id, const char *value)
+{
+	char *end;
+
+	switch (id) {
+	case ROW_DOT:
+		choice->dot = true;
+		return true;
+	case ROW_JSON:
+		choice->json = true;
+		return true;
+	case ROW_RANK:
+		choice->rank = (int)strtol(value, &end, 10);
+		if (end != value && !*end && choice->rank >= 0)
+			return true;
+		fprintf(stderr, "vapro stg: --rank: invalid rank '%s'\n", value);
+		return false;
+	case ROW_RUN:
+		if (run_option__parse(value, &choice->run))
+			return true;
+		fprintf(stderr, "vapro stg: --run: invalid run number '%s'\n", value);
+		return false;
+	case OPTIONS_OPERAND:
+		choice->files[choice->count++] = value;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int show(const struct choice *choice)
+{
+	struct capture_info info = {0};
+	struct stg_view *view;
+	char err[512];
+	int status;
+
+	if (capture__run_info(choice->files[0], choice->run, &info, err, sizeof(err))) {
+		fprintf(stderr, "vapro stg: %s\n", err);
+		return 1;
+	}
+	run_option__say("stg", choice->files[0], info.run, info.runs);
+	view = stg_view__new(choice->rank, &info);
+	status = view ? capture__replay_run(choice->files, choice->count, choice->run, &view->sink, err, sizeof(err))
+		      : -ENOMEM;
+	if (view && stg_view__query_lines(view, stderr))
+		fprintf(stderr, "vapro stg: out of memory for lines of source\n");
+	if (status)
+		fprintf(stderr, "vapro stg: %s\n", view ? err : "out of memory");
+	if (view && choice->dot)
+		stg_view__dot(view, stdout);
+	else if (view && choice->json)
+		status = stg_view__json(view, stdout) ? 1 : status;
+	else if (view && status >= 0)
+		stg_view__table(view, stdout);
+	stg_view__free(view);
+	return status ? 1 : 0;
 }
 
 int stg__main(int argc, char **argv)
 {
-	const char **files = calloc((size_t)argc, sizeof(*files));
-	struct stg_view *view = NULL;
-	struct capture_info info = {0};
-	bool dot = false, json = false;
-	int rank = -1, run = RUN_OPTION_LAST, count = 0, status = 2;
-	char err[512], *end;
+	struct options options = {.program = "vapro stg",
+				  .rows = rows,
+				  .row_count = sizeof(rows) / sizeof(*rows),
+				  .argc = argc,
+				  .argv = argv};
+	struct choice choice = {.rank = -1, .run = RUN_OPTION_LAST, .files = calloc((size_t)argc, sizeof(char *))};
+	int id = OPTIONS_ERROR, status = 2;
 
-	for (int i = 1; files && i < argc; i++) {
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			usage(stdout);
-			status = 0;
-			goto out;
-		}
-		if (!strcmp(argv[i], "--dot")) {
-			dot = true;
-		} else if (!strcmp(argv[i], "--json")) {
-			json = true;
-		} else if (!strcmp(argv[i], "--rank") && i + 1 < argc) {
-			rank = (int)strtol(argv[++i], &end, 10);
-			if (end == argv[i] || *end || rank < 0) {
-				fprintf(stderr, "vapro stg: --rank: invalid rank '%s'\n", argv[i]);
-				goto out;
-			}
-		} else if (!strcmp(argv[i], "--run") && i + 1 < argc) {
-			if (!run_option__parse(argv[++i], &run)) {
-				fprintf(stderr, "vapro stg: --run: invalid run number '%s'\n", argv[i]);
-				goto out;
-			}
-		} else if (argv[i][0] == '-') {
-			fprintf(stderr, "vapro stg: unknown option '%s'; --help lists them\n", argv[i]);
-			goto out;
-		} else {
-			files[count++] = argv[i];
-		}
-	}
-	if (!count) {
+	while (choice.files && (id = options__next(&options)) != OPTIONS_END && id != OPTIONS_HELP &&
+	       set(&choice, id, options.value))
+		;
+	if (id == OPTIONS_HELP)
+		status = usage(&options);
+	else if (id == OPTIONS_END && choice.count)
+		status = show(&choice);
+	else if (id == OPTIONS_END)
 		fprintf(stderr, "vapro stg: a capture is needed; see --help\n");
-		goto out;
-	}
-	status = capture__run_info(files[0], run, &info, err, sizeof(err));
-	if (status) {
-		fprintf(stderr, "vapro stg: %s\n", err);
-		status = 1;
-		goto out;
-	}
-	run_option__say("stg", files[0], info.run, info.runs);
-	view = stg_view__new(rank, &info);
-	status = view ? capture__replay_run(files, (size_t)count, run, &view->sink, err, sizeof(err)) : -ENOMEM;
-	if (view && stg_view__ask_lines(view, stderr))
-		fprintf(stderr, "vapro stg: out of memory for lines of source\n");
-	if (status)
-		fprintf(stderr, "vapro stg: %s\n", view ? err : "out of memory");
-	if (view && dot)
-		stg_view__dot(view, stdout);
-	else if (view && json)
-		status = stg_view__json(view, stdout) ? 1 : status;
-	else if (view && status >= 0)
-		stg_view__table(view, stdout);
-	status = status ? 1 : 0;
-out:
-	stg_view__free(view);
-	free(files);
+	free(choice.files);
 	return status;
 }

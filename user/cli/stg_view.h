@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `vapro stg`: the State Transition Graph of a capture (papers/000 section 3.2) as a table or as
+ * `vapro stg`: the State Transition Graph of a capture (VAPRO (PPoPP'22) section 3.2) as a table or as
  * Graphviz DOT. Vertices are call-sites, edges the computation between them; labels distinguish states
  * of one call-site in the table and are folded in the drawing. Clusters are those of the whole
- * capture (papers/000 section 3.4); lines of source come from images that still exist.
+ * capture (VAPRO (PPoPP'22) section 3.4); lines of source come from images that still exist.
  */
 #ifndef VAPRO_REPORT_STG_VIEW_H
 #define VAPRO_REPORT_STG_VIEW_H
@@ -22,7 +22,7 @@ void stg_view__free(struct stg_view *view);
 struct stream_sink *stg_view__sink(struct stg_view *view);
 
 /* Reads the lines of source of all call-sites; failures are reported to complaints. Returns 0 or -ENOMEM. */
-int stg_view__ask_lines(struct stg_view *view, FILE *complaints);
+int stg_view__query_lines(struct stg_view *view, FILE *complaints);
 
 /* Prints the states by the time spent in them, one a line. */
 void stg_view__table(struct stg_view *view, FILE *out);

@@ -6,6 +6,7 @@
 #include "cli/analyze.h"
 #include "cli/diagnose.h"
 #include "cli/check.h"
+#include "cli/options.h"
 #include "daemon/daemon.h"
 #include "probe/elf/reader.h"
 #include "cli/stg_view.h"
@@ -19,7 +20,7 @@ static const struct {
 } commands[] = {
     {"run", run__main, "run a command (mpirun ...), watch it, end with a summary"},
     {"analyze", analyze__main, "replay captures or NDJSON fragments into the lines of a live run"},
-    {"diagnose", ask__main, "query a running vaprod for why ranks were slow in a time that you choose"},
+    {"diagnose", diagnose__main, "query a running vaprod for why ranks were slow in a time that you choose"},
     {"view", view__main, "draw the heat maps and regions of NDJSON output in the terminal"},
     {"stg", stg__main, "show the State Transition Graph of a capture, as a table or for dot(1)"},
     {"check", check__main, "say what this machine can do, what is missing and why"},
@@ -43,11 +44,14 @@ static void usage(FILE *out)
 
 int main(int argc, char **argv)
 {
+	struct suggestion suggestion = {0};
+
 	reader__main(argc, argv);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;
 	}
+	suggestion.text = argv[1];
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].main(argc - 1, argv + 1);
@@ -59,6 +63,11 @@ int main(int argc, char **argv)
 		puts("vapro " VAPRO_VERSION);
 		return EXIT_OK;
 	}
-	fprintf(stderr, "vapro: unknown command '%s'; --help lists them\n", argv[1]);
+	for (size_t i = 0; i < COMMANDS; i++)
+		suggestion__offer(&suggestion, commands[i].name);
+	fprintf(stderr, "vapro: unknown command '%s'", argv[1]);
+	if (suggestion.best)
+		fprintf(stderr, " (did you mean '%s'?)", suggestion.best);
+	fputs("; --help lists them\n", stderr);
 	return EXIT_USAGE;
 }

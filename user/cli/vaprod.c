@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 		return EXIT_OK;
 	}
 	if (!status && line.rest_count) {
-		fprintf(stderr, "vaprod: unknown option '%s'; --help lists them\n", line.rest[0]);
+		fprintf(stderr, "vaprod: unknown argument '%s'; --help lists the options\n", line.rest[0]);
 		status = EXIT_USAGE;
 	}
 	if (status) {

@@ -1,38 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options.h"
 #include "report/run_option.h"
 #include "report/view.h"
 
-enum { OPT_COLOR = 256, OPT_WIDTH, OPT_ROWS, OPT_CLASS, OPT_RUN };
+enum { ROW_COLOR = 1, ROW_WIDTH, ROW_ROWS, ROW_CLASS, ROW_RUN };
 
-static const struct option options_table[] = {
-    {"color", required_argument, NULL, OPT_COLOR},
-    {"colour", required_argument, NULL, OPT_COLOR},
-    {"width", required_argument, NULL, OPT_WIDTH},
-    {"rows", required_argument, NULL, OPT_ROWS},
-    {"class", required_argument, NULL, OPT_CLASS},
-    {"run", required_argument, NULL, OPT_RUN},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
+static const struct option_row rows[] = {
+    {"color", "auto|always|never", "colours; auto = on a terminal, unless NO_COLOR is set (auto)", ROW_COLOR, 0},
+    {"colour", "auto|always|never", NULL, ROW_COLOR, 0},
+    {"width", "COLUMNS", "width of the maps (that of the terminal)", ROW_WIDTH, 'w'},
+    {"rows", "COUNT", "most rows of a map; more ranks share rows (48)", ROW_ROWS, 0},
+    {"class", "CLASS", "only computation, communication or io", ROW_CLASS, 0},
+    {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
 };
 
-static void usage(FILE *out)
+static int usage(const struct options *options, FILE *out, int code)
 {
 	fputs("Usage: vapro view [option]... FILE\n"
 	      "\n"
 	      "Draws the heat maps of a run (rows = ranks, columns = time) and its slow regions with their\n"
 	      "causes. FILE is NDJSON output of vaprod, vapro run or vapro analyze; - is standard input.\n"
-	      "\n"
-	      "  --color auto|always|never  colours; auto = on a terminal, unless NO_COLOR is set (auto)\n"
-	      "  --width COLUMNS            how wide (that of the terminal)\n"
-	      "  --rows COUNT               most rows of a map; more ranks share rows (48)\n"
-	      "  --class CLASS              only computation, communication or io\n"
-	      "  --run N                    of a file that holds several runs: 1 = the first, -1 = the last (-1)\n",
+	      "\n",
 	      out);
+	options__help(options, out);
+	return code;
 }
 
 static bool parse_count(const char *text, unsigned *count)
@@ -48,51 +43,55 @@ static bool parse_count(const char *text, unsigned *count)
 	return true;
 }
 
+/* Returns whether the value of an option is valid. */
+static bool set(struct view_options *view, int id, const char *value)
+{
+	switch (id) {
+	case ROW_COLOR:
+		return view__parse_color(value, &view->color);
+	case ROW_WIDTH:
+		return parse_count(value, &view->width);
+	case ROW_ROWS:
+		return parse_count(value, &view->rows);
+	case ROW_CLASS:
+		view->class = value;
+		return !strcmp(value, "computation") || !strcmp(value, "communication") || !strcmp(value, "io");
+	default:
+		return run_option__parse(value, &view->run);
+	}
+}
+
 int view__main(int argc, char **argv)
 {
-	struct view_options options = {0};
+	struct options options = {.program = "vapro view",
+				  .rows = rows,
+				  .row_count = sizeof(rows) / sizeof(*rows),
+				  .argc = argc,
+				  .argv = argv};
+	struct view_options view = {0};
+	const char *file = NULL;
 	uint64_t bad_lines = 0;
 	char err[512];
-	int option;
+	int id;
 
-	optind = 0; /* another command may have used getopt before */
-	while ((option = getopt_long(argc, argv, "h", options_table, NULL)) != -1) {
-		bool good = true;
-
-		switch (option) {
-		case OPT_COLOR:
-			good = view__parse_color(optarg, &options.color);
-			break;
-		case OPT_WIDTH:
-			good = parse_count(optarg, &options.width);
-			break;
-		case OPT_ROWS:
-			good = parse_count(optarg, &options.rows);
-			break;
-		case OPT_CLASS:
-			options.class = optarg;
-			good =
-			    !strcmp(optarg, "computation") || !strcmp(optarg, "communication") || !strcmp(optarg, "io");
-			break;
-		case OPT_RUN:
-			good = run_option__parse(optarg, &options.run);
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		default:
-			return 2; /* getopt has said what is wrong */
-		}
-		if (!good) {
-			fprintf(stderr, "vapro view: invalid value '%s' for this option; --help lists them\n", optarg);
+	while ((id = options__next(&options)) != OPTIONS_END) {
+		if (id == OPTIONS_HELP)
+			return usage(&options, stdout, 0);
+		if (id == OPTIONS_ERROR)
+			return 2;
+		if (id == OPTIONS_OPERAND && file)
+			return usage(&options, stderr, 2);
+		if (id == OPTIONS_OPERAND) {
+			file = options.value;
+		} else if (!set(&view, id, options.value)) {
+			fprintf(stderr, "vapro view: --%s: invalid value '%s'; --help lists them\n", options.name,
+				options.value);
 			return 2;
 		}
 	}
-	if (optind + 1 != argc) {
-		usage(stderr);
-		return 2;
-	}
-	if (view__file(argv[optind], &options, stdout, &bad_lines, err, sizeof(err))) {
+	if (!file)
+		return usage(&options, stderr, 2);
+	if (view__file(file, &view, stdout, &bad_lines, err, sizeof(err))) {
 		fprintf(stderr, "vapro view: %s\n", err);
 		return 1;
 	}

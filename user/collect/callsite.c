@@ -104,7 +104,7 @@ struct image *cached_image__parsed(struct cached_image *cached)
 	char err[512];
 
 	if (!cached->tried && cached->file >= 0) {
-		cached->survey = survey__ask(cached->file, cached->path, parts, NULL, 0, err, sizeof(err));
+		cached->survey = survey__query(cached->file, cached->path, parts, NULL, 0, err, sizeof(err));
 		if (!cached->survey)
 			cached->trouble = strdup(err);
 		cached->tried = true;
@@ -183,8 +183,8 @@ void callsites__free(struct callsites *callsites)
 		return;
 	for (size_t i = 0; i < callsites->held_count; i++)
 		cache_put(callsites->cache, callsites->held[i]);
-	for (uint32_t i = 0; i < KEPT_SITES; i++)
-		free(callsites->kept[i]);
+	for (uint32_t i = 0; i < CACHED_SITES; i++)
+		free(callsites->cached[i]);
 	free(callsites->held);
 	free(callsites);
 }
@@ -298,17 +298,17 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 
 void callsites__resolve(struct callsites *callsites, uint64_t address, struct callsite *site)
 {
-	struct kept_site **kept = &callsites->kept[(address ^ address >> 12) & (KEPT_SITES - 1)];
+	struct cached_site **slot = &callsites->cached[(address ^ address >> 12) & (CACHED_SITES - 1)];
 
-	if (*kept && (*kept)->address == address) {
-		*site = (*kept)->site;
+	if (*slot && (*slot)->address == address) {
+		*site = (*slot)->site;
 		return;
 	}
 	resolve(callsites, address, site);
-	if (!*kept)
-		*kept = calloc(1, sizeof(**kept));
-	if (*kept)
-		**kept = (struct kept_site){address, *site};
+	if (!*slot)
+		*slot = calloc(1, sizeof(**slot));
+	if (*slot)
+		**slot = (struct cached_site){address, *site};
 }
 
 const char *callsites__build_id(struct callsites *callsites)

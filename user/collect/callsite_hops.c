@@ -105,7 +105,7 @@ static void look_up(struct cached_image *cached)
 			offsets[count++] = cached->sites[i].offset;
 	if (!count)
 		return;
-	if (cached->file < 0 || frames__ask(cached->file, offsets, count, frames, err, sizeof(err)))
+	if (cached->file < 0 || frames__query(cached->file, offsets, count, frames, err, sizeof(err)))
 		for (size_t i = 0; i < count; i++)
 			frames[i] = (struct frame){.rule = FRAME_RULES};
 	for (size_t i = 0; i < count; i++) {

@@ -8,7 +8,7 @@
 #include "probe/elf/frames.h"
 #include "probe/elf/survey.h"
 
-#define KEPT_SITES 1024 /* direct-mapped by address */
+#define CACHED_SITES 1024 /* direct-mapped by address */
 
 /* A return address whose callers are (or could not be) distinguished. */
 struct hopped_site {
@@ -45,7 +45,7 @@ struct image_cache {
 	bool changed; /* a new image has hopped call-sites */
 };
 
-struct kept_site {
+struct cached_site {
 	uint64_t address;
 	struct callsite site;
 };
@@ -58,7 +58,7 @@ struct callsites {
 	int transparent; /* the kernel side's table, -1 = none */
 	const char *more_transparent;
 	uint32_t *updates; /* the kernel side's update counter */
-	struct kept_site *kept[KEPT_SITES];
+	struct cached_site *cached[CACHED_SITES];
 };
 
 /* The image of a cached file, surveyed at first need, or NULL. */

@@ -37,7 +37,7 @@ struct collector {
 	int status;		   /* first error of the sink */
 	struct kernel_record held; /* record whose state is too young for a drain: the next drain begins with it */
 	bool holds;
-	int taken;
+	int received;
 	struct kernel_interference_key *keys, *dead;
 	struct kernel_interference *values;
 };
@@ -152,7 +152,7 @@ static int on_record(void *ctx, void *data, size_t size)
 		collector->holds = true;
 		return -EAGAIN; /* libbpf counts the record as consumed, and stops */
 	}
-	collector->taken++;
+	collector->received++;
 	return 0;
 }
 
@@ -215,7 +215,7 @@ int collector__drain_ring(struct collector *collector)
 	int status = 0;
 
 	resolver__begin(collector->resolver);
-	collector->taken = 0;
+	collector->received = 0;
 	if (collector->holds) {
 		collector->holds = false;
 		status = on_record(collector, &collector->held, sizeof(collector->held));
@@ -224,7 +224,7 @@ int collector__drain_ring(struct collector *collector)
 		status = ring_buffer__consume(collector->ring);
 	if (collector->status)
 		return take_status(collector);
-	return status < 0 && status != -EAGAIN ? status : collector->taken;
+	return status < 0 && status != -EAGAIN ? status : collector->received;
 }
 
 /* A bin's full number from its low half. */
@@ -364,7 +364,7 @@ static bool is_out_of_sight(const struct collector *collector, const struct kern
 	const struct kernel_governed *governed = &collector->bpf->bss->governed[thread->slot & (KERNEL_SLOTS - 1)];
 	struct kernel_function function;
 
-	if (thread->open != KERNEL_CALL || thread->own_sites || thread->turn == governed->turn)
+	if (thread->open != KERNEL_CALL || thread->own_sites || thread->probe_epoch == governed->probe_epoch)
 		return false;
 	return thread->voids != governed->voids ||
 	       (!bpf_map_lookup_elem(bpf_map__fd(collector->bpf->maps.functions), &thread->function, &function) &&

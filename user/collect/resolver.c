@@ -108,38 +108,38 @@ static void push_hops(struct vapro_bpf *bpf, struct callsites *callsites)
 }
 
 /* Epoch of a process. Odd: time between two calls is no fragment. Each change makes threads begin again. */
-static uint32_t *turn_of(struct vapro_bpf *bpf, pid_t pid)
+static uint32_t *epoch_of(struct vapro_bpf *bpf, pid_t pid)
 {
 	struct kernel_process process;
 
 	if (bpf_map_lookup_elem(bpf_map__fd(bpf->maps.processes), &pid, &process))
 		return NULL;
-	return &bpf->bss->governed[process.slot & (KERNEL_SLOTS - 1)].turn;
+	return &bpf->bss->governed[process.slot & (KERNEL_SLOTS - 1)].probe_epoch;
 }
 
 const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top)
 {
 	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
 	const char *refusal = up ? image_cache__hop(resolver->images, site, top) : NULL;
-	uint32_t *turn;
+	uint32_t *epoch;
 
 	if (refusal)
 		return refusal;
 	if (!up)
 		image_cache__unhop(resolver->images, site);
 	for (size_t i = 0; i < resolver->process_count; i++) {
-		turn = turn_of(bpf, resolver->processes[i].process->pid);
-		resolver->processes[i].unseen = turn && *turn & 1;
-		if (turn)
-			__atomic_fetch_add(turn, *turn & 1 ? 2 : 1, __ATOMIC_RELEASE);
+		epoch = epoch_of(bpf, resolver->processes[i].process->pid);
+		resolver->processes[i].unseen = epoch && *epoch & 1;
+		if (epoch)
+			__atomic_fetch_add(epoch, *epoch & 1 ? 2 : 1, __ATOMIC_RELEASE);
 	}
 	for (size_t i = 0; i < resolver->process_count; i++)
 		push_hops(bpf, resolver->processes[i].callsites);
 	__atomic_fetch_add(&bpf->data->states_epoch, 1, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < resolver->process_count; i++) {
-		turn = turn_of(bpf, resolver->processes[i].process->pid);
-		if (turn && !resolver->processes[i].unseen)
-			__atomic_fetch_add(turn, 1, __ATOMIC_RELEASE);
+		epoch = epoch_of(bpf, resolver->processes[i].process->pid);
+		if (epoch && !resolver->processes[i].unseen)
+			__atomic_fetch_add(epoch, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
@@ -281,7 +281,7 @@ void resolver__begin(struct resolver *resolver)
 
 void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot)
 {
-	uint32_t tgid = (uint32_t)pid, kept = 0;
+	uint32_t tgid = (uint32_t)pid, live = 0;
 
 	numbered__purge(resolver->numbered, pid, slot);
 	state_names__release(resolver->states, tgid);
@@ -289,9 +289,9 @@ void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot)
 	resolver->by_tid = table__new();
 	for (size_t i = 0; i < resolver->thread_count; i++)
 		if (resolver->threads[i].tgid != tgid)
-			resolver->threads[kept++] = resolver->threads[i];
-	resolver->thread_count = kept;
-	for (uint32_t i = 0; i < kept; i++)
+			resolver->threads[live++] = resolver->threads[i];
+	resolver->thread_count = live;
+	for (uint32_t i = 0; i < live; i++)
 		note_thread(resolver, i);
 	for (size_t i = 0; i < resolver->process_count; i++) {
 		if (resolver->processes[i].process->pid != pid)

@@ -35,7 +35,7 @@ const struct vapro_option vapro_options[] = {
     DOUBLE("cluster-tolerance", cluster_tolerance, "0.05", 0, 1, "workloads this close are the same workload"),
     UINT("cluster-floor", cluster_floor, "64", 0, 1000000000, "counts; smaller differences are none"),
     UINT("cluster-cells", cluster_cells, "4096", 16, 1048576,
-	 "with instructions: cells kept of a state's workloads; beyond, they get coarser"),
+	 "with instructions: most cells of a state's workloads; beyond, they become coarser"),
     UINT("rare-members", rare_members, "5", 1, 1000000, "workloads seen less often than this are rare"),
     UINT("certify-fragments", certify_fragments, "50", 1, 1000000,
 	 "without a PMU: fragments needed before a state is trusted"),
@@ -61,7 +61,7 @@ const struct vapro_option vapro_options[] = {
     UINT("memory-cap", memory_cap, "268435456", 0, 1099511627776,
 	 "bytes that the analysis may hold; beyond, it sheds detail and says so; 0 = no cap"),
     SECONDS("long-fragment", long_fragment_s, "10ms", 0, 3600, "fragments this long are recorded one by one"),
-    UINT("map-entries", map_entries, "16384", 64, 1048576, "merged bundles kept in the kernel per 200 ms"),
+    UINT("map-entries", map_entries, "16384", 64, 1048576, "most merged bundles in the kernel per 200 ms"),
     UINT("ring-bytes", ring_bytes, "4194304", 65536, 1073741824, "size of the ring buffer; a power of two"),
     {"io", VAPRO_OPT_IO, offsetof(struct vapro_config, io), "auto", 0, 0,
      "watch system calls for IO; auto = while a process does at least one a second"},
@@ -95,8 +95,9 @@ const struct vapro_option vapro_options[] = {
      "cache-misses/instructions:0.01,0.1"},
     {"socket", VAPRO_OPT_PATH, offsetof(struct vapro_config, socket), VAPRO_SOCKET, 0, 0,
      "where `vapro diagnose` finds this vaprod; a name with / at its end is a directory; empty = nowhere"},
-    SECONDS("keep", keep_s, "1m", 0, 3600, "how long fragments are kept for `vapro diagnose`"),
-    UINT("keep-bytes", keep_bytes, "33554432", 0, 17179869184, "most memory for what is kept for `vapro diagnose`"),
+    SECONDS("keep", keep_s, "1m", 0, 3600, "how long fragments are retained for `vapro diagnose`"),
+    UINT("keep-bytes", keep_bytes, "33554432", 0, 17179869184,
+	 "most memory for the fragments retained for `vapro diagnose`"),
 };
 
 const size_t vapro_option_count = sizeof(vapro_options) / sizeof(vapro_options[0]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Rules are what the user says of workload beyond instructions: which events belong to the vector, which
- * of them are better when larger (papers/000 section 3.4: the vector has their opposites), and dynamic
+ * of them are better when larger (VAPRO (PPoPP'22) section 3.4: the vector has their opposites), and dynamic
  * rules: fragments are compared with each other only where a ratio of two counts, such as that
- * of cache misses, lies in the same band (papers/000 section 3.3, papers/003).
+ * of cache misses, lies in the same band (VAPRO (PPoPP'22) section 3.3, vSensor).
  *
  *   workload  EVENT, ...                   1/EVENT: larger is better
  *   bands     EVENT/EVENT:BORDER,... [;..] ascending; a band is [border, next border)

@@ -98,7 +98,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	daemon->window_begin = end_utc;
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	if (!last) {
-		daemon__turn_stage(daemon);
+		daemon__switch_stage(daemon);
 		collector__set_clock(daemon->collector, &daemon->clock);
 		if (daemon->options->config.interrupts == VAPRO_IO_AUTO)
 			time_interrupts(daemon);
@@ -290,8 +290,8 @@ static const char *loop(struct daemon *daemon)
 		line_sink__retry(daemon->lines);
 		if (options->reopen && *options->reopen)
 			reopen_output(daemon);
-		if (daemon->asks)
-			ask_server__turn(daemon->asks, now);
+		if (daemon->queries)
+			query_server__step(daemon->queries, now);
 		reason = reason_to_end(daemon, now);
 		if (!reason)
 			rest(daemon, pause_ns(daemon, drained, watch__hits(daemon->watch)));

@@ -53,7 +53,7 @@ struct daemon {
 	struct recheck recheck;
 	struct hop_refusals refusals;
 	struct stream_clock clock;
-	struct ask_server *asks;	   /* or NULL */
+	struct query_server *queries;	   /* or NULL */
 	uint64_t begin_ns;		   /* begin of the run, CLOCK_MONOTONIC */
 	uint64_t first_window;		   /* begin of the first window, UTC */
 	uint64_t window_begin, window_end; /* UTC, bin borders */
@@ -79,7 +79,7 @@ int daemon__open_outputs(struct daemon *daemon);
 int daemon__set_up(struct daemon *daemon, char *err, size_t err_size);
 
 /* Switches the counters after a window to what the analysis requests until the next window. */
-void daemon__turn_stage(struct daemon *daemon);
+void daemon__switch_stage(struct daemon *daemon);
 
 /* Hops call-sites of wrappers to their callers, or back, once a second, as the analysis requests. */
 void daemon__hop(struct daemon *daemon);

@@ -23,9 +23,9 @@ struct kernel_governed *watch__orders(const struct watch *watch, const struct wa
 }
 
 /* Raises a process's probe epoch, which resets its threads. unseen: some calls are not seen from now on. */
-static void turn(struct kernel_governed *orders, bool unseen)
+static void advance_epoch(struct kernel_governed *orders, bool unseen)
 {
-	__atomic_store_n(&orders->turn, ((orders->turn >> 1) + 1) << 1 | unseen, __ATOMIC_RELEASE);
+	__atomic_store_n(&orders->probe_epoch, ((orders->probe_epoch >> 1) + 1) << 1 | unseen, __ATOMIC_RELEASE);
 }
 
 static bool closed(const struct watched *watched)
@@ -67,7 +67,7 @@ void watch__begin_load(const struct watch *watch, struct watched *watched, uint6
 void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	/* until watch__join_image() has all links open, time between two calls is not a fragment */
-	*watch__orders(watch, watched) = (struct kernel_governed){.turn = 1};
+	*watch__orders(watch, watched) = (struct kernel_governed){.probe_epoch = 1};
 	watched->governed = (struct governed){0};
 	governor__open_account(&watch->parts.governor, &watched->governed.account, now_ns);
 	watch__begin_load(watch, watched, now_ns);
@@ -76,16 +76,16 @@ void watch__begin_governing(const struct watch *watch, struct watched *watched, 
 void watch__join_image(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	if (watched->image) {
-		watch__turns_of(watch, watched->image);
+		watch__duty_of(watch, watched->image);
 		watch__orders(watch, watched)->set = watched->image->without;
 	}
-	turn(watch__orders(watch, watched), closed(watched));
+	advance_epoch(watch__orders(watch, watched), closed(watched));
 	refresh_gap(watched, now_ns);
 }
 
 void watch__leave_image(const struct watch *watch, const struct watched *watched)
 {
-	turn(watch__orders(watch, watched), true);
+	advance_epoch(watch__orders(watch, watched), true);
 }
 
 /*
@@ -213,7 +213,7 @@ static struct governor_plan look(struct watch *watch, struct watched *watched, u
 	return plan;
 }
 
-void watch__turn_image(struct watch *watch, const struct attached_image *image, bool unseen, bool voids)
+void watch__advance_epochs(struct watch *watch, const struct attached_image *image, bool unseen, bool voids)
 {
 	for (size_t i = 0; i < watch->count; i++) {
 		struct watched *watched = &watch->watched[i];
@@ -222,7 +222,7 @@ void watch__turn_image(struct watch *watch, const struct attached_image *image, 
 		if (watched->image != image)
 			continue;
 		out->voids += voids;
-		turn(out, unseen);
+		advance_epoch(out, unseen);
 	}
 }
 
@@ -231,7 +231,7 @@ void watch__charge_image(struct watch *watch, const struct attached_image *image
 	for (size_t i = 0; i < watch->count; i++)
 		if (watch->watched[i].image == image && !watch->watched[i].ended_ns) {
 			charge(watch, &watch->watched[i], now_ns);
-			governor__turned(&watch->watched[i].governed.account);
+			governor__adjusted(&watch->watched[i].governed.account);
 		}
 }
 
@@ -242,15 +242,15 @@ static void refresh_gaps(struct watch *watch, uint64_t now_ns)
 			refresh_gap(&watch->watched[i], now_ns);
 }
 
-struct image_turns *watch__turns_of(struct watch *watch, const struct attached_image *image)
+struct image_duty *watch__duty_of(struct watch *watch, const struct attached_image *image)
 {
-	for (size_t i = 0; i < watch->turn_count; i++)
-		if (watch->turns[i].image == image)
-			return &watch->turns[i];
-	if (grow(&watch->turns, &watch->turn_room, watch->turn_count + 1, sizeof(*watch->turns)))
+	for (size_t i = 0; i < watch->duty_count; i++)
+		if (watch->duties[i].image == image)
+			return &watch->duties[i];
+	if (grow(&watch->duties, &watch->duty_room, watch->duty_count + 1, sizeof(*watch->duties)))
 		return NULL;
-	watch->turns[watch->turn_count] = (struct image_turns){.image = image};
-	return &watch->turns[watch->turn_count++];
+	watch->duties[watch->duty_count] = (struct image_duty){.image = image};
+	return &watch->duties[watch->duty_count++];
 }
 
 void watch__forget_image(struct watch *watch, const struct attached_image *image)
@@ -258,9 +258,9 @@ void watch__forget_image(struct watch *watch, const struct attached_image *image
 	for (size_t i = 0; i < watch->count; i++)
 		if (watch->watched[i].image == image)
 			return;
-	for (size_t i = 0; i < watch->turn_count; i++)
-		if (watch->turns[i].image == image)
-			watch->turns[i--] = watch->turns[--watch->turn_count];
+	for (size_t i = 0; i < watch->duty_count; i++)
+		if (watch->duties[i].image == image)
+			watch->duties[i--] = watch->duties[--watch->duty_count];
 }
 
 double watch__stepped_ratio(const struct costs *costs)
@@ -269,12 +269,12 @@ double watch__stepped_ratio(const struct costs *costs)
 }
 
 /* Closes an image's most expensive probes for a process that overdraws, or all that are still open. */
-static void close_image(struct watch *watch, struct image_turns *turns, struct watched *worst, uint64_t now_ns)
+static void close_image(struct watch *watch, struct image_duty *duty, struct watched *worst, uint64_t now_ns)
 {
 	struct governor *governor = &watch->parts.governor;
 	const struct governed *governed = &worst->governed;
 	double cost = governed->load.open_ns > 0 ? governed->load.cost_ns / governed->load.open_ns : 1, keep = 0;
-	bool again = turns->image->closed;
+	bool again = duty->image->closed;
 	struct attacher_closed outcome;
 	char load[512];
 
@@ -283,60 +283,60 @@ static void close_image(struct watch *watch, struct image_turns *turns, struct w
 		keep = fmin(KEEP_MOST, KEEP_SHARE * governor->rate / cost);
 	watch__say_load(watch, worst, load, sizeof(load));
 	/* the gap begins first: while links are removed, calls are seen only in part */
-	watch__turn_image(watch, turns->image, true, false);
-	if (attacher__close(watch->parts.attacher, turns->image, keep, watch__stepped_ratio(watch->parts.costs),
+	watch__advance_epochs(watch, duty->image, true, false);
+	if (attacher__close(watch->parts.attacher, duty->image, keep, watch__stepped_ratio(watch->parts.costs),
 			    &outcome))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
-	watch__turn_image(watch, turns->image, true, outcome.parted);
+	watch__advance_epochs(watch, duty->image, true, outcome.parted);
 	refresh_gaps(watch, now_ns);
 	now_ns = mono_now();
-	watch__charge_image(watch, turns->image, now_ns);
-	turns->closed_ns = now_ns;
+	watch__charge_image(watch, duty->image, now_ns);
+	duty->closed_ns = now_ns;
 	if (again)
-		governor__prolong(governor, &turns->turns, now_ns, governed->account.credit_ns);
+		governor__prolong(governor, &duty->cycle, now_ns, governed->account.credit_ns);
 	else
-		governor__close(governor, &turns->turns, now_ns, governed->account.credit_ns);
-	if (turns->reported && turns->turns.level <= turns->reported_level)
+		governor__close(governor, &duty->cycle, now_ns, governed->account.credit_ns);
+	if (duty->reported && duty->cycle.level <= duty->reported_level)
 		return;
-	turns->reported = true;
-	turns->reported_level = turns->turns.level;
+	duty->reported = true;
+	duty->reported_level = duty->cycle.level;
 	watch__warn(
 	    watch, "governed", worst->pid,
 	    "%s, over the budget of %.2g %%: the probes of %u of %u functions of %s (most calls: %s) are closed for "
 	    "%.1f s and then opened in a duty cycle of about %.2g %%; the gaps are uncovered, reason governed: "
 	    "only what the kernel's scheduler did to their threads is known",
-	    load, watch__budget_pct(watch), outcome.functions, outcome.of, turns->image->path,
-	    outcome.name ? outcome.name : "none", (double)(turns->turns.closed_until_ns - now_ns) * 1e-9,
+	    load, watch__budget_pct(watch), outcome.functions, outcome.of, duty->image->path,
+	    outcome.name ? outcome.name : "none", (double)(duty->cycle.closed_until_ns - now_ns) * 1e-9,
 	    fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
 }
 
-static void open_image(struct watch *watch, struct image_turns *turns, uint64_t now_ns)
+static void open_image(struct watch *watch, struct image_duty *duty, uint64_t now_ns)
 {
-	if (attacher__open(watch->parts.attacher, turns->image))
+	if (attacher__open(watch->parts.attacher, duty->image))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
-	watch__turn_image(watch, turns->image, false, false);
+	watch__advance_epochs(watch, duty->image, false, false);
 	now_ns = mono_now();
 	refresh_gaps(watch, now_ns);
-	watch__charge_image(watch, turns->image, now_ns);
+	watch__charge_image(watch, duty->image, now_ns);
 	for (size_t i = 0; i < watch->count; i++)
-		if (watch->watched[i].image == turns->image)
+		if (watch->watched[i].image == duty->image)
 			watch__begin_load(watch, &watch->watched[i], now_ns);
 }
 
 /* Ends an image's duty cycle once every process that maps it keeps the budget with a margin. */
-static void release_image(struct watch *watch, struct image_turns *turns, uint64_t now_ns)
+static void release_image(struct watch *watch, struct image_duty *duty, uint64_t now_ns)
 {
-	if (!turns->reported || turns->image->closed || now_ns < turns->turns.opened_ns + 2 * GOVERNOR_STEP_NS)
+	if (!duty->reported || duty->image->closed || now_ns < duty->cycle.opened_ns + 2 * GOVERNOR_STEP_NS)
 		return;
 	for (size_t i = 0; i < watch->count; i++)
-		if (watch->watched[i].image == turns->image &&
+		if (watch->watched[i].image == duty->image &&
 		    watch->watched[i].governed.cost > watch->parts.governor.rate * GOVERNOR_GIVE_BACK)
 			return;
-	turns->reported = false;
-	turns->reported_level = 0;
-	turns->turns = (struct governor_turns){.opened_ns = turns->turns.opened_ns};
+	duty->reported = false;
+	duty->reported_level = 0;
+	duty->cycle = (struct governor_duty){.opened_ns = duty->cycle.opened_ns};
 	watch__warn(watch, "released", 0,
-		    "the probes of %s stay open again: no process that maps it costs over %.2g %%", turns->image->path,
+		    "the probes of %s stay open again: no process that maps it costs over %.2g %%", duty->image->path,
 		    watch__budget_pct(watch) * GOVERNOR_GIVE_BACK);
 }
 
@@ -365,7 +365,7 @@ static void close_io(struct watch *watch, struct watched *watched, uint64_t now_
 
 	governor__close(&watch->parts.governor, &governed->io, now_ns, governed->account.credit_ns);
 	__atomic_store_n(&watch__orders(watch, watched)->no_io, 1, __ATOMIC_RELEASE);
-	governor__turned(&governed->account);
+	governor__adjusted(&governed->account);
 	refresh_gap(watched, now_ns);
 	if (governed->io.count > 1)
 		return;
@@ -383,7 +383,7 @@ static void open_io(struct watch *watch, struct watched *watched, uint64_t now_n
 
 	if (governor__is_due(&governed->io, now_ns)) {
 		__atomic_store_n(&watch__orders(watch, watched)->no_io, 0, __ATOMIC_RELEASE);
-		governor__turned(&governed->account);
+		governor__adjusted(&governed->account);
 		refresh_gap(watched, now_ns);
 		watch__begin_load(watch, watched, now_ns);
 		return;
@@ -391,7 +391,7 @@ static void open_io(struct watch *watch, struct watched *watched, uint64_t now_n
 	if (!governed->io.count || governed->io.closed_until_ns ||
 	    now_ns < governed->io.opened_ns + 2 * GOVERNOR_STEP_NS)
 		return;
-	governed->io = (struct governor_turns){0};
+	governed->io = (struct governor_duty){0};
 	watch__warn(watch, "released", watched->pid, "process %d (%s): its system calls are recorded again",
 		    watched->pid, watched->identity.exe);
 }
@@ -401,7 +401,7 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 {
 	const struct governed *governed = &watched->governed;
 	unsigned before = governed->steps.thin;
-	struct image_turns *turns;
+	struct image_duty *duty;
 
 	/* what costs so much cannot wait until links of some functions are gone */
 	if (governed->account.speed < FAR_OVER && watch__leave_out(watch, watched, now_ns))
@@ -411,7 +411,7 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 
 		if (governed->steps.thin > before && plan.open >= 1) {
 			watch__begin_load(watch, watched, now_ns);
-			governor__turned(&watched->governed.account);
+			governor__adjusted(&watched->governed.account);
 			return;
 		}
 	}
@@ -424,16 +424,16 @@ static void relieve(struct watch *watch, struct watched *watched, uint64_t now_n
 		return;
 	}
 	if (is_tax(watch, watched)) {
-		governor__turned(&watched->governed.account);
+		governor__adjusted(&watched->governed.account);
 		return;
 	}
-	turns = watched->image ? watch__turns_of(watch, watched->image) : NULL;
-	if (turns && turns->image->closed && now_ns < turns->closed_ns + GRACE_NS)
+	duty = watched->image ? watch__duty_of(watch, watched->image) : NULL;
+	if (duty && duty->image->closed && now_ns < duty->closed_ns + GRACE_NS)
 		return;
-	if (turns)
-		close_image(watch, turns, watched, now_ns);
+	if (duty)
+		close_image(watch, duty, watched, now_ns);
 	else
-		governor__turned(&watched->governed.account); /* all that can be closed is closed */
+		governor__adjusted(&watched->governed.account); /* all that can be closed is closed */
 }
 
 /* Returns the hits of function entries whose exits are sites, of all processes so far. */
@@ -474,23 +474,23 @@ bool watch__govern(struct watch *watch, uint64_t now_ns)
 		alert |= governor__is_close(governor, account) ||
 			 (watched->image && !closed(watched) && !watched->governed.looked && governor->rate > 0);
 	}
-	for (size_t i = 0; i < watch->turn_count; i++) {
-		if (governor__is_due(&watch->turns[i].turns, now_ns))
-			open_image(watch, &watch->turns[i], now_ns);
+	for (size_t i = 0; i < watch->duty_count; i++) {
+		if (governor__is_due(&watch->duties[i].cycle, now_ns))
+			open_image(watch, &watch->duties[i], now_ns);
 		else
-			release_image(watch, &watch->turns[i], now_ns);
-		watch__probe_again(watch, &watch->turns[i], now_ns);
-		alert |= (watch->turns[i].turns.closed_until_ns &&
-			  now_ns + AHEAD_NS > watch->turns[i].turns.closed_until_ns) ||
-			 now_ns < watch->turns[i].turns.opened_ns + ALERT_NS;
+			release_image(watch, &watch->duties[i], now_ns);
+		watch__probe_again(watch, &watch->duties[i], now_ns);
+		alert |= (watch->duties[i].cycle.closed_until_ns &&
+			  now_ns + AHEAD_NS > watch->duties[i].cycle.closed_until_ns) ||
+			 now_ns < watch->duties[i].cycle.opened_ns + ALERT_NS;
 	}
 	return alert;
 }
 
 bool watch__is_governed(const struct watch *watch)
 {
-	for (size_t i = 0; i < watch->turn_count; i++)
-		if (watch->turns[i].image->closed)
+	for (size_t i = 0; i < watch->duty_count; i++)
+		if (watch->duties[i].image->closed)
 			return true;
 	return false;
 }

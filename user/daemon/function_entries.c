@@ -186,7 +186,7 @@ static void forget_speed(struct watch *watch, const struct row_decision *decisio
 	for (size_t i = 0; i < watch->count; i++)
 		for (size_t j = 0; j < decision->pid_count; j++)
 			if (watch->watched[i].pid == decision->pids[j])
-				governor__turned(&watch->watched[i].governed.account);
+				governor__adjusted(&watch->watched[i].governed.account);
 }
 
 void watch__rows_decided(void *ctx, const struct row_decision *decision)
@@ -204,9 +204,9 @@ void watch__rows_decided(void *ctx, const struct row_decision *decision)
 				    decision->count, decision->count == 1 ? "" : "s", decision->image,
 				    decision->cost_pct, processes, decision->calls_per_s,
 				    decision->count == 1 ? "is" : "are",
-				    decision->in_turns ? "opened in a duty cycle" : "left out", decision->functions,
-				    decision->in_turns ? "the first opens" : "checked again", decision->left_out_s,
-				    decision->in_turns ? "" : ", and less often each time");
+				    decision->in_duty_cycle ? "opened in a duty cycle" : "left out",
+				    decision->functions, decision->in_duty_cycle ? "the first opens" : "checked again",
+				    decision->left_out_s, decision->in_duty_cycle ? "" : ", and less often each time");
 		break;
 	case ROWS_OPENED:
 		watch__warn(watch, "released", 0,

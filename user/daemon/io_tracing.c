@@ -45,7 +45,7 @@ void io_tracing__second(struct io_tracing *io, struct watch *watch, const struct
 {
 	bool on = kernel_side__watches_syscalls(io->side);
 	struct io_second last = {.seconds = (double)(now_ns - io->looked_ns) * 1e-9,
-				 .asked = second->io_worth,
+				 .requested = second->io_worth,
 				 .inside = second->in_io,
 				 .learnt_ns = (double)second->io_ns,
 				 .cpus = io->cpus,

@@ -12,7 +12,8 @@ static int put_line(void *arg, const char *line)
 }
 
 /* Runs in a forked copy of the daemon, which exits after the response. */
-static int answer_question(void *ctx, const struct ask_request *request, FILE *out, char *note, enum ask_error *error)
+static int answer_question(void *ctx, const struct query_request *request, FILE *out, char *note,
+			   enum query_error *error)
 {
 	struct daemon *daemon = ctx;
 	struct question question = {
@@ -24,7 +25,7 @@ static int answer_question(void *ctx, const struct ask_request *request, FILE *o
 	struct answer answer;
 	int failed;
 
-	*error = ASK_FAILED;
+	*error = QUERY_FAILED;
 	/* only fully drained bins count */
 	question.now_ns = now > question.start_ns ? now / VAPRO_BIN_NS * VAPRO_BIN_NS : question.start_ns;
 	if (question.selection.relative) {
@@ -32,8 +33,8 @@ static int answer_question(void *ctx, const struct ask_request *request, FILE *o
 		question.selection.begin_ns += question.start_ns;
 		question.selection.end_ns += question.selection.end_ns ? question.start_ns : 0;
 	}
-	failed = pipeline__ask(daemon->tee.pipeline, &question.selection, question.job, question.now_ns, &answer);
-	if (failed || !answer__check(&answer, &question, note, ASK_SENTENCE_MAX))
+	failed = pipeline__query(daemon->tee.pipeline, &question.selection, question.job, question.now_ns, &answer);
+	if (failed || !answer__check(&answer, &question, note, QUERY_SENTENCE_MAX))
 		return -1;
 	if (request->json)
 		failed = answer__json(&answer, put_line, out);
@@ -49,8 +50,8 @@ void daemon__hear(struct daemon *daemon)
 
 	if (!*config->socket)
 		return;
-	daemon->asks = ask_server__open(config->socket, answer_question, daemon, err, sizeof(err));
-	if (daemon->asks)
+	daemon->queries = query_server__open(config->socket, answer_question, daemon, err, sizeof(err));
+	if (daemon->queries)
 		pipeline__remember(daemon->tee.pipeline, config->keep_s, config->keep_bytes);
 	else
 		watch__warn(daemon->watch, "no_socket", 0, "`vapro diagnose` cannot reach this vaprod: %s", err);

@@ -19,7 +19,7 @@ _Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
 #define LEAST_LOOK_NS 2e7 /* open time before a process's cost in it is trusted */
 
 #define FIRST_LOOK_NS 2e7	   /* open time of a process before its first check */
-#define ASKED_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
+#define CHECK_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
 
 /* Requests under way when posts are probed again are unknown; nearly all of them end within this time. */
 #define UNDER_WAY_NS 5000000000ULL
@@ -52,66 +52,66 @@ static void count_gaps(struct watch *watch, const struct attached_image *image, 
 }
 
 /* Publishes the set of an image's processes; requests posted before known_ns may be unknown without a loss. */
-static void publish_set(struct watch *watch, const struct image_turns *turns, uint32_t without, uint64_t known_ns)
+static void publish_set(struct watch *watch, const struct image_duty *duty, uint32_t without, uint64_t known_ns)
 {
 	for (size_t i = 0; i < watch->count; i++) {
 		struct kernel_governed *orders = watch__orders(watch, &watch->watched[i]);
 
-		if (watch->watched[i].image != turns->image)
+		if (watch->watched[i].image != duty->image)
 			continue;
 		orders->known_ns = known_ns;
 		__atomic_store_n(&orders->set, without, __ATOMIC_RELEASE);
 	}
 }
 
-/* Changes an image's probes to turns->set. before: units left out until now. */
-static void change_set(struct watch *watch, struct image_turns *turns, uint32_t before)
+/* Changes an image's probes to duty->set. before: units left out until now. */
+static void change_set(struct watch *watch, struct image_duty *duty, uint32_t before)
 {
-	struct forgetting forgetting = {watch, turns->image};
+	struct forgetting forgetting = {watch, duty->image};
 	uint64_t now_ns;
 
-	count_gaps(watch, turns->image, mono_now(), true);
-	publish_set(watch, turns, before, UINT64_MAX);
-	watch__turn_image(watch, turns->image, true, false);
-	if (attacher__leave_out(watch->parts.attacher, turns->image, turns->set.without))
+	count_gaps(watch, duty->image, mono_now(), true);
+	publish_set(watch, duty, before, UINT64_MAX);
+	watch__advance_epochs(watch, duty->image, true, false);
+	if (attacher__leave_out(watch->parts.attacher, duty->image, duty->set.without))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
 	requests__age(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.requests), is_forgotten, &forgetting);
 	now_ns = mono_now();
-	publish_set(watch, turns, turns->set.without, now_ns + UNDER_WAY_NS);
-	watch__turn_image(watch, turns->image, false, false);
-	count_gaps(watch, turns->image, now_ns, false);
-	watch__charge_image(watch, turns->image, now_ns);
+	publish_set(watch, duty, duty->set.without, now_ns + UNDER_WAY_NS);
+	watch__advance_epochs(watch, duty->image, false, false);
+	count_gaps(watch, duty->image, now_ns, false);
+	watch__charge_image(watch, duty->image, now_ns);
 	for (size_t i = 0; i < watch->count; i++)
-		if (watch->watched[i].image == turns->image)
+		if (watch->watched[i].image == duty->image)
 			watch__begin_load(watch, &watch->watched[i], now_ns);
-	turns->counted_ns = now_ns;
+	duty->counted_ns = now_ns;
 }
 
 bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	const struct governor_load *load = &watched->governed.load;
-	struct image_turns *turns = watched->image ? watch__turns_of(watch, watched->image) : NULL;
+	struct image_duty *duty = watched->image ? watch__duty_of(watch, watched->image) : NULL;
 	double shares[FUNCTIONS_UNITS], cost;
 	uint32_t before;
 	char say[512], names[96];
 
-	if (!turns || turns->image->closed || load->open_ns < LEAST_LOOK_NS)
+	if (!duty || duty->image->closed || load->open_ns < LEAST_LOOK_NS)
 		return false;
 	cost = fmax(load->cost_ns / load->open_ns, watched->governed.account.mean);
-	before = turns->set.without;
-	attacher__unit_shares(watch->parts.attacher, turns->image, watch__stepped_ratio(watch->parts.costs), shares);
-	if (!governor__leave_out(&watch->parts.governor, &turns->set, shares, cost, now_ns))
+	before = duty->set.without;
+	attacher__unit_shares(watch->parts.attacher, duty->image, watch__stepped_ratio(watch->parts.costs), shares);
+	if (!governor__leave_out(&watch->parts.governor, &duty->set, shares, cost, now_ns))
 		return false;
-	functions__name_units(turns->set.without, names, sizeof(names));
+	functions__name_units(duty->set.without, names, sizeof(names));
 	watch__say_load(watch, watched, say, sizeof(say));
-	change_set(watch, turns, before);
+	change_set(watch, duty, before);
 	watch__warn(
 	    watch, "coarser", watched->pid,
 	    "%s, over the budget of %.2g %%: functions of %s that never wait (%s) are not probed for at least "
 	    "%.0f s, which saves %.0f %% of that; the time between two other calls is one computation then, and "
 	    "what completions transfer is unknown",
-	    say, watch__budget_pct(watch), turns->image->path, names,
-	    (double)(GOVERNOR_KEEP_NS << turns->set.level) * 1e-9, turns->set.ratio / (1 + turns->set.ratio) * 100);
+	    say, watch__budget_pct(watch), duty->image->path, names,
+	    (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9, duty->set.ratio / (1 + duty->set.ratio) * 100);
 	return true;
 }
 
@@ -131,9 +131,9 @@ static bool costs_too_much(const struct watch *watch, struct watched *watched, u
 		return governed->load.cost_ns > governor->rate * governed->load.open_ns;
 	}
 	if (governed->account.mean <= governor->rate || governed->account.credit_ns >= governor->room_ns / 2 ||
-	    now_ns < governed->asked_ns + ASKED_EACH_NS)
+	    now_ns < governed->checked_ns + CHECK_EACH_NS)
 		return false;
-	governed->asked_ns = now_ns;
+	governed->checked_ns = now_ns;
 	return true;
 }
 
@@ -142,33 +142,33 @@ bool watch__leave_out_early(struct watch *watch, struct watched *watched, uint64
 	return costs_too_much(watch, watched, now_ns) && watch__leave_out(watch, watched, now_ns);
 }
 
-void watch__probe_again(struct watch *watch, struct image_turns *turns, uint64_t now_ns)
+void watch__probe_again(struct watch *watch, struct image_duty *duty, uint64_t now_ns)
 {
-	uint32_t before = turns->set.without;
+	uint32_t before = duty->set.without;
 	char names[96];
 	double cost = 0, mean = 0;
 
-	if (turns->image->closed)
+	if (duty->image->closed)
 		return;
 	for (size_t i = 0; i < watch->count; i++) {
 		const struct governed *governed = &watch->watched[i].governed;
 
-		if (watch->watched[i].image != turns->image || watch->watched[i].ended_ns)
+		if (watch->watched[i].image != duty->image || watch->watched[i].ended_ns)
 			continue;
 		cost = fmax(cost, governed->cost);
 		mean = fmax(mean, governed->account.mean);
 	}
 	/* shares cover recent calls only, but their count does not restart where a decision may be near */
-	if (now_ns >= turns->counted_ns + GOVERNOR_STEP_NS && mean < watch->parts.governor.rate / 2) {
-		attacher__begin_count(watch->parts.attacher, turns->image);
-		turns->counted_ns = now_ns;
+	if (now_ns >= duty->counted_ns + GOVERNOR_STEP_NS && mean < watch->parts.governor.rate / 2) {
+		attacher__begin_count(watch->parts.attacher, duty->image);
+		duty->counted_ns = now_ns;
 	}
-	if (!governor__restore(&watch->parts.governor, &turns->set, fmax(cost, mean), now_ns))
+	if (!governor__restore(&watch->parts.governor, &duty->set, fmax(cost, mean), now_ns))
 		return;
 	functions__name_units(before, names, sizeof(names));
-	change_set(watch, turns, before);
+	change_set(watch, duty, before);
 	watch__warn(watch, "released", 0,
 		    "functions of %s that never wait (%s) are probed again: no process that maps it would cost over "
 		    "%.2g %% of its time with them",
-		    turns->image->path, names, watch__budget_pct(watch) * GOVERNOR_GIVE_BACK);
+		    duty->image->path, names, watch__budget_pct(watch) * GOVERNOR_GIVE_BACK);
 }

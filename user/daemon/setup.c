@@ -304,7 +304,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 	warn_of_capabilities(daemon);
 	if (!daemon->finder)
 		watch__warn(daemon->watch, "no_finder", 0,
-			    "%s: an MPI library that is mapped more than 2 s after exec may be missed", finder_err);
+			    "%s: an MPI library that is mapped more than 1.5 s after exec may be missed", finder_err);
 	/* execs of untracked processes matter only where a selected one may have MPI in its executable */
 	kernel_side__bpf(daemon->side)->data->report_execs =
 	    !daemon->finder || options->selection.glob_count || options->selection.ancestor;
@@ -315,7 +315,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 
 void daemon__tear_down(struct daemon *daemon)
 {
-	ask_server__close(daemon->asks);
+	query_server__close(daemon->queries);
 	watch__free(daemon->watch);
 	finder__free(daemon->finder);
 	attacher__free(daemon->attacher);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The progressive diagnosis drives the counters (papers/000 section 4.3): what the analysis requests
+ * The progressive diagnosis drives the counters (VAPRO (PPoPP'22) section 4.3): what the analysis requests
  * after a window is counted until the next window ends. One group is on at a time, for the whole node.
  */
 #include <stdio.h>
@@ -74,7 +74,7 @@ static bool same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-void daemon__turn_stage(struct daemon *daemon)
+void daemon__switch_stage(struct daemon *daemon)
 {
 	struct vapro_stage_request request;
 

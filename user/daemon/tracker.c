@@ -45,7 +45,7 @@ void watch__free(struct watch *watch)
 	free(watch->watched);
 	free(watch->heard);
 	free(watch->named_start);
-	free(watch->turns);
+	free(watch->duties);
 	free(watch->ended);
 	static_mpi__free(watch->statics);
 	topology__free(watch->topology);
@@ -216,7 +216,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	watch__begin_governing(watch, &fresh, now_ns);
 	fresh.delivered_before = collector__delivered(watch->parts.collector, fresh.slot);
 	fresh.io_calls = process__io_calls(fresh.pid);
-	fresh.io_asked = (double)fresh.io_calls >= process__age(process);
+	fresh.io_requested = (double)fresh.io_calls >= process__age(process);
 	fresh.start_utc_ns = watch__start_utc(process);
 	status = kernel_side__track(watch->parts.side, fresh.pid, &tracked);
 	snprintf(err, err_size, "%s", strerror(-status));

@@ -53,9 +53,9 @@ static void say_bounded(struct watch *watch, struct watched *watched)
 static void say_silent(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
 	const struct kernel_counters *counters = watch__counters(watch, watched);
-	struct process_doing activity;
+	struct process_activity activity;
 	char rank[32] = "", where[384] = "runs";
-	bool closed = kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot].turn & 1;
+	bool closed = kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot].probe_epoch & 1;
 
 	if (watched->silence_reported || !watched->image || closed ||
 	    (watched->looked_ns && now_ns < watched->looked_ns + SILENT_NS))
@@ -64,7 +64,7 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 		watched->silence_reported = true;
 		return;
 	}
-	if (process__doing(watched->pid, &activity))
+	if (process__activity(watched->pid, &activity))
 		return;
 	if (!watched->looked_ns) {
 		watched->looked_ns = now_ns;
@@ -127,8 +127,8 @@ void watch__second(struct watch *watch, uint64_t now_ns, struct watch_second *se
 		if (watched->ended_ns)
 			continue;
 		calls = process__io_calls(watched->pid);
-		second->io_worth |= watched->io_asked || (double)(calls - watched->io_calls) >= seconds;
-		watched->io_asked = false;
+		second->io_worth |= watched->io_requested || (double)(calls - watched->io_calls) >= seconds;
+		watched->io_requested = false;
 		watched->io_calls = calls;
 		second->io_ns += watch__counters(watch, watched)->io_ns - watched->io_ns;
 		watched->io_ns = watch__counters(watch, watched)->io_ns;

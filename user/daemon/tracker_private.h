@@ -14,7 +14,7 @@
 struct governed {
 	struct governor_account account;
 	struct governor_steps steps;
-	struct governor_turns io; /* duty cycle of system calls */
+	struct governor_duty io; /* duty cycle of system calls */
 	struct kernel_counters charged;
 	uint64_t charged_io;
 	uint64_t held_ns;	       /* time that its threads waited for vaprod, up to the last charge */
@@ -23,20 +23,20 @@ struct governed {
 	struct governor_load load;     /* load since load_ns; load_* below: counters at load_ns */
 	uint64_t load_ns, load_calls, load_io, load_thinned_io;
 	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
-	double cost;	    /* cost of the last load, share of the process's time */
-	bool looked;	    /* the check soon after the attachment was made */
-	uint64_t asked_ns;  /* last check of what could be left out, before the allowance is used up */
-	uint64_t gap_ns;    /* begin of the time with unseen calls that is not counted yet; 0 = all is seen */
-	uint64_t closed_ns; /* time with unseen calls in this window */
+	double cost;	     /* cost of the last load, share of the process's time */
+	bool looked;	     /* the check soon after the attachment was made */
+	uint64_t checked_ns; /* last check of what could be left out, before the allowance is used up */
+	uint64_t gap_ns;     /* begin of the time with unseen calls that is not counted yet; 0 = all is seen */
+	uint64_t closed_ns;  /* time with unseen calls in this window */
 	uint64_t thinned, thinned_ns, thinned_io; /* counts at the last window's end */
 };
 
 /* An image's probes: the functions left out, and the duty cycle. */
-struct image_turns {
+struct image_duty {
 	const struct attached_image *image;
 	struct governor_set set;
 	uint64_t counted_ns; /* begin of the count of calls, for the shares of functions */
-	struct governor_turns turns;
+	struct governor_duty cycle;
 	uint64_t closed_ns; /* when links were closed last */
 	bool reported;
 	unsigned reported_level;
@@ -61,7 +61,7 @@ struct watched {
 	uint64_t looked_ns; /* time of the first check for calls, and CPU time by then */
 	double looked_cpu_s;
 	uint64_t remapped_ns;	   /* time of mappings made since it was read; 0: none */
-	bool io_asked;		   /* it did IO before its attachment: traced at once, not after a second */
+	bool io_requested;	   /* it did IO before its attachment: traced at once, not after a second */
 	bool threaded;		   /* its thread functions were attached once it had threads */
 	bool gone;		   /* its end was seen */
 	bool pathless;		   /* it keeps no frame pointers, as was reported */
@@ -118,8 +118,8 @@ struct watch {
 	struct verdict verdict;
 	struct image_cost costs[IMAGE_COSTS]; /* a ring */
 	size_t cost_count;
-	struct image_turns *turns;
-	size_t turn_count, turn_room;
+	struct image_duty *duties;
+	size_t duty_count, duty_room;
 	struct ended_thread *ended; /* in the order of end times */
 	size_t ended_count, ended_room;
 };
@@ -191,7 +191,7 @@ bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now
 bool watch__leave_out_early(struct watch *watch, struct watched *watched, uint64_t now_ns);
 
 /* Probes functions that were left out again where all processes of the image can afford that. */
-void watch__probe_again(struct watch *watch, struct image_turns *turns, uint64_t now_ns);
+void watch__probe_again(struct watch *watch, struct image_duty *duty, uint64_t now_ns);
 
 /* Returns the governor's orders for a process, as the kernel side reads them. */
 struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched);
@@ -203,13 +203,13 @@ void watch__begin_load(const struct watch *watch, struct watched *watched, uint6
 const char *watch__say_load(const struct watch *watch, const struct watched *watched, char *text, size_t size);
 
 /* Returns the record of an image, made at first sight; NULL when out of memory. */
-struct image_turns *watch__turns_of(struct watch *watch, const struct attached_image *image);
+struct image_duty *watch__duty_of(struct watch *watch, const struct attached_image *image);
 
 /*
  * Raises the probe epoch of an image's processes when its links change. unseen: some of their calls are not seen from
  * now on. voids: open calls will not be seen to return.
  */
-void watch__turn_image(struct watch *watch, const struct attached_image *image, bool unseen, bool voids);
+void watch__advance_epochs(struct watch *watch, const struct attached_image *image, bool unseen, bool voids);
 
 /* Charges an image's processes after its links changed and resets their rates, which predict nothing now. */
 void watch__charge_image(struct watch *watch, const struct attached_image *image, uint64_t now_ns);

@@ -14,7 +14,7 @@ static const enum vapro_factor factor_of[ACCOUNT_CAUSES] = {
 void account__clear(struct account *account)
 {
 	free(account->records);
-	free(account->kept);
+	free(account->recs);
 	free(account->factors);
 	free(account->bins);
 	*account = (struct account){0};
@@ -22,7 +22,7 @@ void account__clear(struct account *account)
 
 size_t account__bytes(const struct account *account)
 {
-	return account->capacity * sizeof(*account->records) + account->kept_capacity * sizeof(*account->kept) +
+	return account->capacity * sizeof(*account->records) + account->rec_capacity * sizeof(*account->recs) +
 	       account->factor_capacity * sizeof(*account->factors) + account->bin_capacity * sizeof(*account->bins);
 }
 
@@ -137,22 +137,22 @@ static size_t find(const struct account *account, uint64_t bin, uint32_t row)
 	return low;
 }
 
-static double carried_by(const struct kept *kept)
+static double carried_by(const struct bundle_rec *rec)
 {
 	double sum = 0;
 
-	for (int cause = 0; kept->factor != kept_no_factors && cause < ACCOUNT_CAUSES; cause++)
-		sum += (double)kept->factor[factor_of[cause]];
+	for (int cause = 0; rec->factor != bundle_rec_no_factors && cause < ACCOUNT_CAUSES; cause++)
+		sum += (double)rec->factor[factor_of[cause]];
 	return sum;
 }
 
-static void carry(struct account *account, const struct series_book *book, const struct kept *kept, bool past)
+static void carry(struct account *account, const struct series_book *book, const struct bundle_rec *rec, bool past)
 {
 	uint64_t from = account->records[0].bin, to = account->records[account->count - 1].bin;
-	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
-	uint32_t row = book->series[kept->series].row;
+	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
+	uint32_t row = book->series[rec->series].row;
 
-	if (!kept->covered || kept->taken || last < from || first > to)
+	if (!rec->covered || rec->attributed_only || last < from || first > to)
 		return;
 	first = first < from ? from : first;
 	last = last > to ? to : last;
@@ -169,22 +169,22 @@ static void carry(struct account *account, const struct series_book *book, const
 		}
 		if (record->row != row)
 			continue;
-		share = kept__share(kept, bin);
-		*(past ? &record->past_judged_ns : &record->judged_ns) += (float)(kept->sum_ns * share);
-		*(past ? &record->past_carried_ns : &record->carried_ns) += (float)(carried_by(kept) * share);
+		share = bundle_rec__share(rec, bin);
+		*(past ? &record->past_judged_ns : &record->judged_ns) += (float)(rec->sum_ns * share);
+		*(past ? &record->past_carried_ns : &record->carried_ns) += (float)(carried_by(rec) * share);
 	}
 }
 
-void account__carry(struct account *account, const struct series_book *book, const struct kept *kept, size_t count)
+void account__carry(struct account *account, const struct series_book *book, const struct bundle_rec *rec, size_t count)
 {
 	for (size_t i = 0; account->count && i < count; i++)
-		carry(account, book, &kept[i], false);
+		carry(account, book, &rec[i], false);
 }
 
-void account__carry_past(struct account *account, const struct series_book *book, const struct kept *kept)
+void account__carry_past(struct account *account, const struct series_book *book, const struct bundle_rec *rec)
 {
 	if (account->count)
-		carry(account, book, kept, true);
+		carry(account, book, rec, true);
 }
 
 void account__forget_past(struct account *account)
@@ -206,14 +206,14 @@ static bool is_loss(const struct account_record *record, const struct vapro_conf
 
 int account__make(struct account *account, struct series_book *book, uint64_t end, uint64_t retire)
 {
-	account->kept_count = 0;
-	if (grow(&account->kept, &account->kept_capacity, account->count, sizeof(*account->kept)) ||
+	account->rec_count = 0;
+	if (grow(&account->recs, &account->rec_capacity, account->count, sizeof(*account->recs)) ||
 	    grow(&account->factors, &account->factor_capacity, account->count, sizeof(*account->factors)))
 		return -ENOMEM;
 	for (size_t i = 0; i < account->count; i++) {
 		const struct account_record *record = &account->records[i];
-		struct kept *kept = &account->kept[account->kept_count];
-		float *factor = account->factors[account->kept_count];
+		struct bundle_rec *rec = &account->recs[account->rec_count];
+		float *factor = account->factors[account->rec_count];
 		double time, lost, part;
 		uint32_t series;
 		int error;
@@ -229,7 +229,7 @@ int account__make(struct account *account, struct series_book *book, uint64_t en
 		memset(factor, 0, sizeof(account->factors[0]));
 		for (int cause = 0; cause < ACCOUNT_CAUSES; cause++)
 			factor[factor_of[cause]] = (float)(part * (double)record->ns[cause]);
-		*kept = (struct kept){
+		*rec = (struct bundle_rec){
 		    .start_ns = record->bin * VAPRO_BIN_NS,
 		    .end_ns = (record->bin + 1) * VAPRO_BIN_NS,
 		    .sum_ns = time,
@@ -238,14 +238,14 @@ int account__make(struct account *account, struct series_book *book, uint64_t en
 		    .n = 1,
 		    .min_ns = (float)time,
 		    .max_ns = (float)time,
-		    .cell = KEPT_NO_CELL,
+		    .cell = BUNDLE_NO_CELL,
 		    .reference = (float)fmax(1, time - lost), /* 0 would be unknown */
 		    .covered = 1,
-		    .taken = 1,
+		    .attributed_only = 1,
 		    .reason = VAPRO_NOT_SEEN,
-		    .account = record->bin < retire ? KEPT_ACCOUNT_RETIRING : KEPT_ACCOUNT,
+		    .account = record->bin < retire ? BUNDLE_FROM_ACCOUNT_RETIRING : BUNDLE_FROM_ACCOUNT,
 		};
-		account->kept_count++;
+		account->rec_count++;
 	}
 	return 0;
 }

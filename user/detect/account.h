@@ -43,8 +43,8 @@ struct account_bin {
 struct account {
 	struct account_record *records;
 	size_t count, capacity;
-	struct kept *kept; /* bundles of the window */
-	size_t kept_count, kept_capacity;
+	struct bundle_rec *recs; /* bundles of the window */
+	size_t rec_count, rec_capacity;
 	float (*factors)[VAPRO_FACTORS]; /* factors of the bundles */
 	size_t factor_capacity;
 	struct account_bin *bins; /* not yet part of a window, ascending but for late ones */
@@ -64,10 +64,11 @@ int account__add(struct account *account, struct stg *stg, const struct vapro_ac
 int account__rows(struct account *account, struct stg *stg, uint64_t end);
 
 /* Notes what judged bundles carry of the records. Call for all bundles, between account__rows and account__make. */
-void account__carry(struct account *account, const struct series_book *book, const struct kept *kept, size_t count);
+void account__carry(struct account *account, const struct series_book *book, const struct bundle_rec *rec,
+		    size_t count);
 
 /* Notes the same of a bundle that is dropped after this window. */
-void account__carry_past(struct account *account, const struct series_book *book, const struct kept *kept);
+void account__carry_past(struct account *account, const struct series_book *book, const struct bundle_rec *rec);
 
 /* Forgets what account__carry_past noted: dropped bundles are back. */
 void account__forget_past(struct account *account);

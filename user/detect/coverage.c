@@ -40,10 +40,10 @@ int coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t j
 }
 
 /* Whether a call's waiting is separated: its state is known, and its durations spread. */
-static bool is_parted(const struct series *series, const struct kept *kept)
+static bool is_parted(const struct series *series, const struct bundle_rec *rec)
 {
-	return series->class == VAPRO_COMMUNICATION && !kept->certified && kept->covered && !kept->blind &&
-	       kept->reason == VAPRO_SPREAD;
+	return series->class == VAPRO_COMMUNICATION && !rec->certified && rec->covered && !rec->no_reference &&
+	       rec->reason == VAPRO_SPREAD;
 }
 
 /* The parts of the durations of calls. */
@@ -53,92 +53,92 @@ struct call_parts {
 	double waited;	   /* the rest, beyond their own part */
 };
 
-static struct call_parts parts_of(const struct series *series, const struct kept *kept)
+static struct call_parts parts_of(const struct series *series, const struct bundle_rec *rec)
 {
-	struct call_parts parts = {.attributed = fmin(kept->sum_ns, kept__cpu_attributed(kept))};
-	double rest = kept->sum_ns - parts.attributed, part = fmin(rest, (double)series->part_ns * kept->n);
+	struct call_parts parts = {.attributed = fmin(rec->sum_ns, bundle_rec__cpu_attributed(rec))};
+	double rest = rec->sum_ns - parts.attributed, part = fmin(rest, (double)series->part_ns * rec->n);
 
 	parts.own = series->part_steady ? part : 0;
 	parts.waited = rest - part;
 	return parts;
 }
 
-static void enter_cell(struct coverage *coverage, const struct series *series, const struct kept *kept, double known,
-		       double waited, uint64_t bin)
+static void enter_cell(struct coverage *coverage, const struct series *series, const struct bundle_rec *rec,
+		       double known, double waited, uint64_t bin)
 {
 	struct lateness_cell *cell = lateness__cell(&coverage->lateness, series->row, bin);
-	double share = kept__share(kept, bin);
+	double share = bundle_rec__share(rec, bin);
 
 	if (series->class == VAPRO_COMMUNICATION) {
-		cell->called += (float)(kept->sum_ns * share);
+		cell->called += (float)(rec->sum_ns * share);
 		cell->waited += (float)(waited * share);
 	} else {
 		cell->known += (float)(known * share);
 	}
 }
 
-void coverage__add(struct coverage *coverage, struct series *series, const struct kept *kept, uint64_t begin,
+void coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
 		   uint64_t end)
 {
-	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
-	bool open = kept->flags & VAPRO_BUNDLE_OPEN, parted = is_parted(series, kept);
-	double share = 0, ns, known = kept->certified ? kept->sum_ns : 0, waited = 0;
+	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
+	bool open = rec->flags & VAPRO_BUNDLE_OPEN, parted = is_parted(series, rec);
+	double share = 0, ns, known = rec->certified ? rec->sum_ns : 0, waited = 0;
 
 	if (first >= begin && last < end) {
 		share = 1;
 	} else {
 		for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
-			share += kept__share(kept, bin);
+			share += bundle_rec__share(rec, bin);
 	}
 	if (share <= 0)
 		return;
-	ns = kept->sum_ns * share;
+	ns = rec->sum_ns * share;
 	coverage->seen_ns += ns;
-	coverage->fragments += kept->n * share;
+	coverage->fragments += rec->n * share;
 	series->window_ns += ns;
 	if (parted) {
-		struct call_parts parts = parts_of(series, kept);
+		struct call_parts parts = parts_of(series, rec);
 
 		known = parts.own;
 		waited = parts.waited;
 	}
-	coverage->covered_ns[series->class] += kept->certified || parted ? known * share : 0;
-	if (!kept->certified)
-		series->window_uncovered_ns[kept->reason] += ns - (parted ? known * share : 0);
+	coverage->covered_ns[series->class] += rec->certified || parted ? known * share : 0;
+	if (!rec->certified)
+		series->window_uncovered_ns[rec->reason] += ns - (parted ? known * share : 0);
 	for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
-		enter_cell(coverage, series, kept, known, waited, bin);
+		enter_cell(coverage, series, rec, known, waited, bin);
 	/* An open fragment that is not late yet, or coverage by attributed time alone, shows no performance. */
-	if (kept->covered && !kept->taken && (!open || kept->sum_ns > kept->reference)) {
+	if (rec->covered && !rec->attributed_only && (!open || rec->sum_ns > rec->reference)) {
 		coverage->dur_ns[series->class] += ns;
-		coverage->ref_ns[series->class] += (double)kept->reference * kept->n * share;
+		coverage->ref_ns[series->class] += (double)rec->reference * rec->n * share;
 	}
-	if (!open && kept->fresh) {
-		int half = kept__bin(kept) * 2 >= begin + end;
+	if (!open && rec->fresh) {
+		int half = bundle_rec__bin(rec) * 2 >= begin + end;
 
-		series->window_n += kept->n;
-		series->half_n[half] += kept__units(kept);
-		series->half_net_ns[half] += series__compared_ns(series->class, kept);
+		series->window_n += rec->n;
+		series->half_n[half] += bundle_rec__units(rec);
+		series->half_net_ns[half] += series__compared_ns(series->class, rec);
 	}
 }
 
 void coverage__explain(struct coverage *coverage, struct series *series, const struct stg *stg,
-		       const struct waiting *waiting, const struct kept *kept)
+		       const struct waiting *waiting, const struct bundle_rec *rec)
 {
-	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
 	struct lateness *lateness = &coverage->lateness;
 	struct call_parts parts;
 	double explained = 0;
 
-	if (!is_parted(series, kept))
+	if (!is_parted(series, rec))
 		return;
-	parts = parts_of(series, kept);
+	parts = parts_of(series, rec);
 	for (uint64_t bin = first < lateness->begin ? lateness->begin : first; bin <= last && bin < lateness->end;
 	     bin++) {
 		double known,
 		    share = lateness__explained(lateness, waiting, stg__job(stg, series->job),
 						stg__state(stg, series->state)->group, series->row, bin, &known);
 
-		explained += kept__share(kept, bin) * (share * parts.waited + known * parts.attributed);
+		explained += bundle_rec__share(rec, bin) * (share * parts.waited + known * parts.attributed);
 	}
 	coverage->covered_ns[VAPRO_COMMUNICATION] += explained;
 	series->window_uncovered_ns[VAPRO_SPREAD] -= explained;

@@ -37,12 +37,12 @@ void coverage__clear(struct coverage *coverage);
 int coverage__begin(struct coverage *coverage, const struct stg *stg, uint32_t job, uint64_t begin_ns, uint64_t end_ns);
 
 /* Adds the share of a judged bundle that lies in the new part, to the coverage and to its series. */
-void coverage__add(struct coverage *coverage, struct series *series, const struct kept *kept, uint64_t begin,
+void coverage__add(struct coverage *coverage, struct series *series, const struct bundle_rec *rec, uint64_t begin,
 		   uint64_t end);
 
 /* Covers the explained waiting in a bundle of calls, after coverage__add of all bundles. */
 void coverage__explain(struct coverage *coverage, struct series *series, const struct stg *stg,
-		       const struct waiting *waiting, const struct kept *kept);
+		       const struct waiting *waiting, const struct bundle_rec *rec);
 
 /* Fills the uncovered list of a job, largest share first. Returns 0 or -ENOMEM. */
 int coverage__end(struct coverage *coverage, const struct series_book *book, uint32_t job,

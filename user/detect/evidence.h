@@ -35,7 +35,7 @@ struct evidence_input {
  * the retiring and in [retire, end) to the staying ones, and to their totals, which are up to date but for that.
  * Returns 0 or -ENOMEM.
  */
-int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct kept *kept,
+int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct bundle_rec *rec,
 		    size_t count, uint64_t view, uint64_t retire);
 
 /* Judges all matched variances: class, confirmed, evidence, effect_of, alarm. */

@@ -61,7 +61,7 @@ void evidence__judge_io(struct variance *variance, const struct evidence_input *
 	else if (tally->cpu[VAPRO_IO] >= share * lost) /* whatever the calls wait for */
 		evidence__say(variance, true, "the kernel attributes %.0f %% of the loss inside calls (off the CPU)",
 			      100 * fmin(1, tally->cpu[VAPRO_IO] / lost));
-	else if (tally->blind >= share * lost)
+	else if (tally->no_reference >= share * lost)
 		evidence__say(variance, false, "nothing like it was seen before: there is no reference");
 	else if (peer >= share * lost)
 		evidence__say(variance, false,
@@ -166,10 +166,11 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 	else if (!computation_is_calm(variance, input))
 		evidence__say(variance, false,
 			      "the computation around it varies or is not certified: late peers cannot be excluded");
-	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] && evidence__two_states(input, variance))
+	else if (tally->no_reference < share * tally->lost[VAPRO_COMMUNICATION] &&
+		 evidence__two_states(input, variance))
 		evidence__say(variance, true,
 			      "different calls are slow in the same bins for all members, while computation is calm");
-	else if (tally->blind < share * tally->lost[VAPRO_COMMUNICATION] &&
+	else if (tally->no_reference < share * tally->lost[VAPRO_COMMUNICATION] &&
 		 evidence__proven_share(input, variance, VAPRO_COMMUNICATION) >= share &&
 		 computation_lost(variance, input) <= share * variance->transfer)
 		evidence__say(variance, true,

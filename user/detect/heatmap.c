@@ -189,13 +189,13 @@ void heatmap__clear(struct heatmap *map, uint64_t view)
 	}
 }
 
-int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
+int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row, enum vapro_class class, uint64_t from,
 		 uint64_t to)
 {
-	bool rebuilt = kept->flags & VAPRO_BUNDLE_OPEN || kept->account == KEPT_ACCOUNT;
+	bool rebuilt = rec->flags & VAPRO_BUNDLE_OPEN || rec->account == BUNDLE_FROM_ACCOUNT;
 	int part = (rebuilt ? HEATMAP_OPEN : HEATMAP_CLOSED) + (int)class;
-	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
-	struct loss loss = kept__loss(kept);
+	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
+	struct loss loss = bundle_rec__loss(rec);
 
 	if (from < map->begin)
 		from = map->begin;
@@ -205,22 +205,22 @@ int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enu
 		first = from;
 	for (uint64_t bin = first; bin <= last && bin < to; bin++) {
 		struct cell_side *side = take_part(map, bin, part);
-		double share = kept__share(kept, bin);
+		double share = bundle_rec__share(rec, bin);
 
 		if (!side)
 			return -ENOMEM;
 		side += row;
 		/* A retained bundle was seen when it arrived. */
-		if (!kept->held && !kept->account)
-			side->seen += (float)(kept->sum_ns * share);
-		if (!kept->covered)
+		if (!rec->held && !rec->account)
+			side->seen += (float)(rec->sum_ns * share);
+		if (!rec->covered)
 			continue;
-		side->dur += (float)(kept->sum_ns * share);
-		side->ref += (float)((double)kept->reference * kept->n * share);
+		side->dur += (float)(rec->sum_ns * share);
+		side->ref += (float)((double)rec->reference * rec->n * share);
 		if (!(loss.cpu > 0 || loss.blocked > 0)) /* mostly the kernel attributes nothing */
 			continue;
 		side->cpu += (float)(loss.cpu * share);
-		side->stolen += (float)(fmin(loss.cpu, kept__stolen(kept)) * share);
+		side->stolen += (float)(fmin(loss.cpu, bundle_rec__stolen(rec)) * share);
 		side->blocked += (float)(loss.blocked * share);
 	}
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The heat map of one job (papers/000 section 3.5): per row (rank; threads summed) and 200 ms bin
+ * The heat map of one job (VAPRO (PPoPP'22) section 3.5): per row (rank; threads summed) and 200 ms bin
  * the cost and the reference of each class. The map is a ring of HEATMAP_SPAN bins, so that a region
  * that crosses windows is one region.
  *
@@ -15,7 +15,7 @@
 #ifndef VAPRO_HEATMAP_H
 #define VAPRO_HEATMAP_H
 
-#include "model/kept.h"
+#include "model/bundle_rec.h"
 
 #include <vapro/config.h>
 
@@ -91,7 +91,7 @@ void heatmap__advance(struct heatmap *map, uint64_t first, uint64_t end);
 void heatmap__clear(struct heatmap *map, uint64_t view);
 
 /* Adds a bundle to its bins within [from, to). Returns 0 or -ENOMEM. */
-int heatmap__add(struct heatmap *map, const struct kept *kept, uint32_t row, enum vapro_class class, uint64_t from,
+int heatmap__add(struct heatmap *map, const struct bundle_rec *rec, uint32_t row, enum vapro_class class, uint64_t from,
 		 uint64_t to);
 
 /* Adds ns to HEATMAP_LATE, _TRANSFER, _PATH or _OPEN_LATE of a cell. Returns 0 or -ENOMEM. */

@@ -31,27 +31,28 @@ static int compare(const void *a, const void *b)
 	return (left->series > right->series) - (left->series < right->series);
 }
 
-static int collect(const struct evidence_input *input, const struct variance_book *book, const struct kept *bundles,
-		   size_t count, uint64_t view, struct entry **entries, size_t *entry_count)
+static int collect(const struct evidence_input *input, const struct variance_book *book,
+		   const struct bundle_rec *bundles, size_t count, uint64_t view, struct entry **entries,
+		   size_t *entry_count)
 {
 	size_t capacity = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct kept *kept = &bundles[i];
-		const struct series *series = &input->series->series[kept->series];
-		uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
-		struct loss loss = kept__loss(kept);
+		const struct bundle_rec *rec = &bundles[i];
+		const struct series *series = &input->series->series[rec->series];
+		uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
+		struct loss loss = bundle_rec__loss(rec);
 		double attributed =
 		    loss.cpu + (series->class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
 
 		/* Before the view each bundle counts once, when it arrives. */
-		uint64_t from = kept->fresh && !(kept->flags & VAPRO_BUNDLE_OPEN) ? input->map->begin : view;
+		uint64_t from = rec->fresh && !(rec->flags & VAPRO_BUNDLE_OPEN) ? input->map->begin : view;
 
-		if (!kept->covered || series->class == VAPRO_IO || last >= input->end)
+		if (!rec->covered || series->class == VAPRO_IO || last >= input->end)
 			continue;
 		for (uint64_t bin = first < from ? from : first; bin <= last && bin < input->end; bin++) {
 			uint32_t owner = heatmap__owner(input->map, series->row, bin, series->class);
-			double share = kept__share(kept, bin);
+			double share = bundle_rec__share(rec, bin);
 
 			if (!owner || !variance__find(book, owner))
 				continue;
@@ -61,12 +62,12 @@ static int collect(const struct evidence_input *input, const struct variance_boo
 			    .variance = owner,
 			    .row = series->row,
 			    .workload = series->workload,
-			    .series = kept->series,
+			    .series = rec->series,
 			    .bin = bin,
-			    .n = kept__units(kept) * share,
-			    .fragment_ns = (kept->sum_ns - attributed) / kept__units(kept),
-			    .net = (kept->sum_ns - attributed) * share,
-			    .ref = (double)kept->reference * kept->n * share,
+			    .n = bundle_rec__units(rec) * share,
+			    .fragment_ns = (rec->sum_ns - attributed) / bundle_rec__units(rec),
+			    .net = (rec->sum_ns - attributed) * share,
+			    .ref = (double)rec->reference * rec->n * share,
 			    .lost = loss.lost * share,
 			};
 		}
@@ -108,14 +109,14 @@ static bool slow(const struct evidence_input *input, const struct variance *vari
 	       usual * sum->n < input->config->threshold * sum->net;
 }
 
-int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct kept *kept,
+int evidence__pairs(struct variance_book *book, const struct evidence_input *input, const struct bundle_rec *rec,
 		    size_t count, uint64_t view, uint64_t retire)
 {
 	struct entry *entries = NULL;
 	size_t entry_count = 0, next;
 	int error;
 
-	error = collect(input, book, kept, count, view < input->map->begin ? input->map->begin : view, &entries,
+	error = collect(input, book, rec, count, view < input->map->begin ? input->map->begin : view, &entries,
 			&entry_count);
 	if (error)
 		goto cleanup;

@@ -22,26 +22,26 @@ static int add(struct parts *parts, const struct part *part)
 }
 
 int parts__find(struct parts *parts, const struct heatmap *map, const struct series_book *book,
-		const struct kept *bundles, size_t count, uint64_t end, uint64_t retire)
+		const struct bundle_rec *bundles, size_t count, uint64_t end, uint64_t retire)
 {
 	for (size_t i = 0; i < count; i++) {
-		const struct kept *kept = &bundles[i];
-		const struct series *series = &book->series[kept->series];
-		uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
-		bool open = kept->flags & VAPRO_BUNDLE_OPEN;
-		struct part part = {.kept = kept, .retiring = !open && last < retire};
+		const struct bundle_rec *rec = &bundles[i];
+		const struct series *series = &book->series[rec->series];
+		uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
+		bool open = rec->flags & VAPRO_BUNDLE_OPEN;
+		struct part part = {.rec = rec, .retiring = !open && last < retire};
 
-		if (!kept->covered || last < map->begin || (last >= end && !open))
+		if (!rec->covered || last < map->begin || (last >= end && !open))
 			continue;
 		for (uint64_t bin = first < map->begin ? map->begin : first; bin <= last && bin < map->end; bin++) {
 			bool guest;
 			uint32_t owner = owner_of(map, series->row, bin, series->class, &guest);
-			double share = kept__share(kept, bin);
+			double share = bundle_rec__share(rec, bin);
 
 			/* Time before the map counts in the oldest bin that is left. */
 			if (bin == map->begin && first < bin)
-				share += (double)(bin * VAPRO_BIN_NS - kept->start_ns) /
-					 (double)(kept->end_ns - kept->start_ns);
+				share += (double)(bin * VAPRO_BIN_NS - rec->start_ns) /
+					 (double)(rec->end_ns - rec->start_ns);
 			if (owner != part.variance || guest != part.guest) {
 				if (add(parts, &part))
 					return -ENOMEM;
@@ -68,8 +68,8 @@ int parts__tally(const struct parts *parts, struct variance_book *book, const st
 			variance = variance__find(book, part->variance);
 		if (!variance)
 			continue;
-		if (tally__add(part->retiring ? &variance->retiring : &variance->staying, part->kept,
-			       series->series[part->kept->series].class, part->share, part->guest))
+		if (tally__add(part->retiring ? &variance->retiring : &variance->staying, part->rec,
+			       series->series[part->rec->series].class, part->share, part->guest))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < book->count; i++) {

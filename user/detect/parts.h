@@ -9,7 +9,7 @@
 #include "detect/variance.h"
 
 struct part {
-	const struct kept *kept;
+	const struct bundle_rec *rec;
 	uint32_t variance; /* id */
 	float share;
 	bool guest;    /* communication in a cell that computation owns, see tally.h */
@@ -23,7 +23,7 @@ struct parts {
 
 /* Finds parts of `count` bundles that end before bin `end` or are open; bundles before bin `retire` are retiring. */
 int parts__find(struct parts *parts, const struct heatmap *map, const struct series_book *series,
-		const struct kept *kept, size_t count, uint64_t end, uint64_t retire);
+		const struct bundle_rec *rec, size_t count, uint64_t end, uint64_t retire);
 
 /* Adds parts up into the tallies of their variances. Returns 0 or -ENOMEM. */
 int parts__tally(const struct parts *parts, struct variance_book *book, const struct series_book *series);

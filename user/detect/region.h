@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Region growing over the heat map (papers/000 section 3.5): contiguous cells below the threshold,
+ * Region growing over the heat map (VAPRO (PPoPP'22) section 3.5): contiguous cells below the threshold,
  * 4-neighbours in rows and bins, a null cell is a wall. Added to the paper:
  *  - Rows of one host, and of one socket, are neighbours whatever their ranks (struct stg_job).
  *  - Rows that differ clearly in the share of time they lose, or in begin or end, are separated

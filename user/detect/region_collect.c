@@ -80,7 +80,7 @@ static bool may_weigh(const struct draft *draft, double lost, const struct vapro
 
 void region__filter(struct region_result *result, const struct vapro_config *config)
 {
-	size_t kept = 0;
+	size_t live = 0;
 
 	for (size_t i = 0; i < result->count; i++) {
 		struct draft *draft = &result->drafts[i];
@@ -93,9 +93,9 @@ void region__filter(struct region_result *result, const struct vapro_config *con
 		    (draft->end - draft->begin > 1 || draft->cell_count >= 2 * config->min_cells ||
 		     draft->cells[0].row != draft->cells[draft->cell_count - 1].row) &&
 		    lost >= config->min_lost_s * 1e9) {
-			result->drafts[kept++] = *draft;
+			result->drafts[live++] = *draft;
 		} else if (may_weigh(draft, lost, config)) {
-			result->drafts[kept++] = *draft;
+			result->drafts[live++] = *draft;
 		} else {
 			result->small_count++;
 			result->small_ns += fmax(0, lost);
@@ -103,6 +103,6 @@ void region__filter(struct region_result *result, const struct vapro_config *con
 		}
 	}
 	/* The slots that were moved from must not be freed twice. */
-	memset(&result->drafts[kept], 0, (result->count - kept) * sizeof(*result->drafts));
-	result->count = kept;
+	memset(&result->drafts[live], 0, (result->count - live) * sizeof(*result->drafts));
+	result->count = live;
 }

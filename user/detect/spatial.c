@@ -150,15 +150,15 @@ static int compare_met(const void *a, const void *b)
 	return (left->row > right->row) - (left->row < right->row);
 }
 
-static double part_in(const struct kept *kept, uint64_t begin, uint64_t end)
+static double part_in(const struct bundle_rec *rec, uint64_t begin, uint64_t end)
 {
-	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
+	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
 	double share = 0;
 
 	if (first >= begin && last < end)
 		return 1;
 	for (uint64_t bin = first < begin ? begin : first; bin <= last && bin < end; bin++)
-		share += kept__share(kept, bin);
+		share += bundle_rec__share(rec, bin);
 	return share;
 }
 
@@ -168,11 +168,11 @@ struct meetings {
 	struct table *by_row;
 };
 
-static int meet(struct meetings *meetings, const struct series_book *book, const struct kept *kept, double ns)
+static int meet(struct meetings *meetings, const struct series_book *book, const struct bundle_rec *rec, double ns)
 {
-	const struct series *series = &book->series[kept->series];
+	const struct series *series = &book->series[rec->series];
 	uint32_t head = book->workloads[series->workload].head, at;
-	const struct cluster *cluster = clusters__of(book->workloads[head].clusters, kept->cell);
+	const struct cluster *cluster = clusters__of(book->workloads[head].clusters, rec->cell);
 	uint64_t key = (uint64_t)head << 32 | cluster->id;
 
 	if (!table__get(meetings->by_row, key, series->row, &at)) {
@@ -269,17 +269,17 @@ int spatial__find(struct spatial *spatial, const struct series_book *book, const
 }
 
 int spatial__clusters(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
-		      const struct kept *kept, size_t count, uint64_t begin, uint64_t end)
+		      const struct bundle_rec *rec, size_t count, uint64_t begin, uint64_t end)
 {
 	struct meetings meetings = {.by_row = table__new()};
 	int error = meetings.by_row ? 0 : -ENOMEM;
 
 	/* without clusters no bundle is rare */
 	for (size_t i = 0; !error && i < count && book->source == VAPRO_BY_INSTRUCTIONS; i++) {
-		double ns = kept[i].reason == VAPRO_RARE ? kept[i].sum_ns * part_in(&kept[i], begin, end) : 0;
+		double ns = rec[i].reason == VAPRO_RARE ? rec[i].sum_ns * part_in(&rec[i], begin, end) : 0;
 
 		if (ns > 0)
-			error = meet(&meetings, book, &kept[i], ns);
+			error = meet(&meetings, book, &rec[i], ns);
 	}
 	if (!error)
 		error = count_rare(spatial, book, stg, job, &meetings);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Findings on states rather than on regions, in each window: slow-downs common to all ranks and monotone over
- * windows (drift, section 6 d), and states or clusters with few members that cost long (rare, papers/000 section 3.4).
+ * windows (drift, section 6 d), and states or clusters with few members that cost long (rare, VAPRO (PPoPP'22)
+ * section 3.4).
  */
 #ifndef VAPRO_SPATIAL_H
 #define VAPRO_SPATIAL_H
@@ -37,6 +38,6 @@ int spatial__alike(struct spatial *spatial, const struct variance_book *variance
  * [begin, end), and the sum of all. Returns 0 or -ENOMEM.
  */
 int spatial__clusters(struct spatial *spatial, const struct series_book *book, const struct stg *stg, uint32_t job,
-		      const struct kept *kept, size_t count, uint64_t begin, uint64_t end);
+		      const struct bundle_rec *rec, size_t count, uint64_t begin, uint64_t end);
 
 #endif

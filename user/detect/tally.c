@@ -75,11 +75,11 @@ static int add_worst(struct tally *tally, const struct tally_worst *worst)
 	return 0;
 }
 
-int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest)
+int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_class class, double share, bool guest)
 {
-	struct loss loss = kept__loss(kept);
+	struct loss loss = bundle_rec__loss(rec);
 	double attributed = loss.cpu + (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) + loss.frequency;
-	double ref = (double)kept->reference * kept->n * share, dur = kept->sum_ns * share;
+	double ref = (double)rec->reference * rec->n * share, dur = rec->sum_ns * share;
 	struct tally_series *series;
 
 	if (guest) {
@@ -87,19 +87,19 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 		tally->cpu[class] += loss.cpu * share;
 		return 0;
 	}
-	series = find(tally, kept->series);
+	series = find(tally, rec->series);
 	if (!series)
 		return -ENOMEM;
-	series->n += kept__units(kept) * share;
+	series->n += bundle_rec__units(rec) * share;
 	series->dur += dur;
 	series->ref += ref;
 	series->lost += loss.lost * share;
-	series->net += (kept->sum_ns - attributed) * share;
-	series->longest = fmax(series->longest, kept->max_ns);
-	if (kept->learnt) {
+	series->net += (rec->sum_ns - attributed) * share;
+	series->longest = fmax(series->longest, rec->max_ns);
+	if (rec->learnt) {
 		struct series_usual own = {0};
 
-		series__add_usual(&own, class, kept);
+		series__add_usual(&own, class, rec);
 		series__merge_usual(&series->own, &own, share);
 	}
 	tally->dur[class] += dur;
@@ -107,32 +107,32 @@ int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class cl
 	tally->lost[class] += loss.lost * share;
 	tally->cpu[class] += loss.cpu * share;
 	tally->blocked[class] += loss.blocked * share;
-	if (kept->factor[VAPRO_MAJOR_FAULTS] > 0)
+	if (rec->factor[VAPRO_MAJOR_FAULTS] > 0)
 		tally->faults += fmax(0, loss.lost - attributed) * share;
 	if (class == VAPRO_COMPUTATION)
 		tally->frequency += loss.frequency * share;
-	if (kept->provisional)
+	if (rec->provisional)
 		tally->provisional += fmax(0, loss.lost - loss.cpu) * share;
-	if (kept->account)
+	if (rec->account)
 		tally->account += loss.lost * share;
-	if (kept->blind)
-		tally->blind += loss.lost * share;
+	if (rec->no_reference)
+		tally->no_reference += loss.lost * share;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
-		tally->factor[i] += kept->factor[i] * share;
-	if (kept->flags & VAPRO_BUNDLE_OPEN) {
+		tally->factor[i] += rec->factor[i] * share;
+	if (rec->flags & VAPRO_BUNDLE_OPEN) {
 		tally->open = true;
-		series->open_n += kept__units(kept) * share;
+		series->open_n += bundle_rec__units(rec) * share;
 		series->open_dur += dur;
 	}
-	if (kept->n == 1 && share >= 0.5) {
+	if (rec->n == 1 && share >= 0.5) {
 		struct tally_worst worst = {
 		    .excess = loss.lost,
-		    .series = kept->series,
-		    .start_ns = kept->start_ns,
-		    .dur = kept->sum_ns,
+		    .series = rec->series,
+		    .start_ns = rec->start_ns,
+		    .dur = rec->sum_ns,
 		};
 
-		memcpy(worst.factor, kept->factor, sizeof(worst.factor));
+		memcpy(worst.factor, rec->factor, sizeof(worst.factor));
 		return add_worst(tally, &worst);
 	}
 	return 0;
@@ -158,7 +158,7 @@ int tally__merge(struct tally *into, const struct tally *from)
 		into->blocked[class] += from->blocked[class];
 	}
 	into->faults += from->faults;
-	into->blind += from->blind;
+	into->no_reference += from->no_reference;
 	into->account += from->account;
 	into->provisional += from->provisional;
 	into->frequency += from->frequency;

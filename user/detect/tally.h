@@ -34,7 +34,7 @@ struct tally {
 	double dur[VAPRO_CLASSES], ref[VAPRO_CLASSES], lost[VAPRO_CLASSES]; /* ns */
 	double cpu[VAPRO_CLASSES], blocked[VAPRO_CLASSES];		    /* attributed parts of lost */
 	double faults;							    /* lost by fragments with major faults */
-	double blind;							    /* lost without any reference */
+	double no_reference;						    /* lost without any reference */
 	double account;							    /* lost by the kernel's account alone */
 	double provisional;	     /* lost against a reference without support */
 	double frequency;	     /* computation's loss to a lower frequency than usual */
@@ -54,7 +54,7 @@ struct tally {
  * Adds a share of a bundle. A guest is a communication bundle in a cell that the computation of its
  * rank owns: only what the kernel attributes of it belongs there. Returns 0 or -ENOMEM.
  */
-int tally__add(struct tally *tally, const struct kept *kept, enum vapro_class class, double share, bool guest);
+int tally__add(struct tally *tally, const struct bundle_rec *rec, enum vapro_class class, double share, bool guest);
 /* Adds a thread's wait for a CPU. oversubscribed: NULL unless the threads of the job outnumber its CPUs. */
 void tally__add_cpu_wait(struct tally *tally, double seconds, const struct cpu_demand *oversubscribed);
 

@@ -105,7 +105,7 @@ static int compare_places(const void *a, const void *b)
 /* Sets the rows of a draft, with the present rows where `add`, ordered by place. */
 static int take_rows(struct variance *variance, const struct draft *draft, const struct stg_job *job, bool add)
 {
-	size_t count = add ? variance->row_count : 0, kept = 0;
+	size_t count = add ? variance->row_count : 0, live = 0;
 
 	variance->row_count = 0;
 	for (size_t i = 0; i < count; i++)
@@ -122,11 +122,11 @@ static int take_rows(struct variance *variance, const struct draft *draft, const
 		qsort(variance->rows, count, sizeof(*variance->rows), compare_places);
 	for (size_t i = 0; i < count; i++) {
 		if (!i || variance->rows[i] != variance->rows[i - 1])
-			variance->rows[kept++] = variance->rows[i];
+			variance->rows[live++] = variance->rows[i];
 	}
-	for (size_t i = 0; i < kept; i++)
+	for (size_t i = 0; i < live; i++)
 		variance->rows[i] = job->order[variance->rows[i]];
-	variance->row_count = kept;
+	variance->row_count = live;
 	return 0;
 }
 
@@ -289,7 +289,7 @@ bool variance__emit(struct variance *variance, double least_s)
 
 int variance__retire(struct variance_book *book, const struct heatmap *map)
 {
-	size_t kept = 0;
+	size_t live = 0;
 
 	for (size_t i = 0; i < book->count; i++) {
 		struct variance *variance = &book->variances[i];
@@ -306,8 +306,8 @@ int variance__retire(struct variance_book *book, const struct heatmap *map)
 			clear(variance);
 			continue;
 		}
-		book->variances[kept++] = *variance;
+		book->variances[live++] = *variance;
 	}
-	book->count = kept;
+	book->count = live;
 	return 0;
 }

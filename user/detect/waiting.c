@@ -86,17 +86,17 @@ int waiting__begin(struct waiting *waiting, struct heatmap *map, size_t rows, ui
 
 static struct group *find_group(struct waiting *waiting, uint32_t id)
 {
-	size_t taken = 1; /* slots in use by groups of ranks */
+	size_t used = 1; /* slots in use by groups of ranks */
 
 	if (id == STG_WORLD)
 		return &waiting->groups[0];
 	for (size_t i = 1; i < waiting->group_count; i++) {
 		if (waiting->groups[i].id == id)
 			return &waiting->groups[i];
-		taken += waiting->groups[i].id != STG_PROCESS;
+		used += waiting->groups[i].id != STG_PROCESS;
 	}
 	/* One slot is reserved for threads, which must not mix with ranks. */
-	if (taken == GROUPS_MAX - 1 && id != STG_PROCESS)
+	if (used == GROUPS_MAX - 1 && id != STG_PROCESS)
 		return &waiting->groups[0];
 	waiting->groups[waiting->group_count].id = id;
 	if (prepare(waiting, &waiting->groups[waiting->group_count]))
@@ -112,42 +112,42 @@ static uint32_t from_begin(const struct waiting *waiting, uint64_t at)
 	return (uint32_t)(bin < waiting->bins ? bin : waiting->bins - (waiting->bins > 0));
 }
 
-int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series,
+int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, const struct series *series,
 		 const struct stg_state *state, uint64_t from)
 {
 	struct group *group = find_group(waiting, state->group);
-	uint64_t first = kept__first_bin(kept), last = kept__bin(kept);
-	struct loss loss = kept__loss(kept);
+	uint64_t first = bundle_rec__first_bin(rec), last = bundle_rec__bin(rec);
+	struct loss loss = bundle_rec__loss(rec);
 	double excess = fmax(0, loss.lost - loss.cpu);
-	bool open = kept->flags & VAPRO_BUNDLE_OPEN;
+	bool open = rec->flags & VAPRO_BUNDLE_OPEN;
 	struct excess *item;
 
 	if (!group)
 		return -ENOMEM;
 	group->uses[series->row] = 1;
 	/* single calls without an excess show when a rank arrived */
-	if (excess <= 0 && kept->n != 1)
+	if (excess <= 0 && rec->n != 1)
 		return 0;
 	if (from < waiting->map->begin)
 		from = waiting->map->begin;
 	first = first < from ? from : first;
 	for (uint64_t bin = first; bin <= last && bin < waiting->begin; bin++) {
 		if (heatmap__add_wait(waiting->map, open ? HEATMAP_OPEN_LATE : HEATMAP_LATE, series->row, bin,
-				      (float)(excess * kept__share(kept, bin))))
+				      (float)(excess * bundle_rec__share(rec, bin))))
 			return -ENOMEM;
 	}
 	if (last < waiting->begin || last < from || !waiting->bins)
 		return 0;
-	item = waiting__new_item(waiting, (uint32_t)(group - waiting->groups), series->workload, open ? 0 : kept->n);
+	item = waiting__new_item(waiting, (uint32_t)(group - waiting->groups), series->workload, open ? 0 : rec->n);
 	if (!item)
 		return -ENOMEM;
 	item->row = series->row;
 	item->bin = from_begin(waiting, last);
 	item->from = first < waiting->begin ? 0 : from_begin(waiting, first);
-	item->start_ns = kept->start_ns;
-	item->end_ns = kept->end_ns;
+	item->start_ns = rec->start_ns;
+	item->end_ns = rec->end_ns;
 	item->ns = excess;
-	item->reference_ns = (double)kept->reference * kept->n;
+	item->reference_ns = (double)rec->reference * rec->n;
 	item->transfer_ns = item->path_ns = 0;
 	item->no_bytes = state->no_bytes;
 	return 0;
@@ -168,9 +168,9 @@ void waiting__reach(struct waiting *waiting, double ns)
 
 static double share_of(const struct waiting *waiting, const struct excess *item, size_t b)
 {
-	struct kept kept = {.start_ns = item->start_ns, .end_ns = item->end_ns, .n = 1};
+	struct bundle_rec rec = {.start_ns = item->start_ns, .end_ns = item->end_ns, .n = 1};
 
-	return kept__share(&kept, waiting->begin + b);
+	return bundle_rec__share(&rec, waiting->begin + b);
 }
 
 static int write_item(struct waiting *waiting, const struct excess *item)
@@ -230,7 +230,7 @@ static bool is_calm(const struct waiting *waiting, const struct excess *item)
  */
 static int write_calm(struct waiting *waiting, const struct vapro_config *config)
 {
-	size_t kept = 0;
+	size_t live = 0;
 
 	if (count_busy(waiting, config))
 		return -ENOMEM;
@@ -248,9 +248,9 @@ static int write_calm(struct waiting *waiting, const struct vapro_config *config
 		site->count++;
 		site->singles += item->n == 1;
 		site->merged += item->n > 1;
-		waiting->items[kept++] = *item;
+		waiting->items[live++] = *item;
 	}
-	waiting->item_count = kept;
+	waiting->item_count = live;
 	return 0;
 }
 

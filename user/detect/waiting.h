@@ -48,7 +48,7 @@ void waiting__reach(struct waiting *waiting, double ns);
  * of the state is unknown, none of the excess is transfer or a slow path: larger transfers take longer.
  * Returns 0 or -ENOMEM.
  */
-int waiting__add(struct waiting *waiting, const struct kept *kept, const struct series *series,
+int waiting__add(struct waiting *waiting, const struct bundle_rec *rec, const struct series *series,
 		 const struct stg_state *state, uint64_t from);
 
 /* Whether a row has called on the communicator of a group; every rank belongs to the world. Not for STG_PROCESS. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/advice.h"
 
+#include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 
 #include <stdio.h>
@@ -80,73 +81,6 @@ static const struct result_factor *find_factor(const struct result_diagnosis *di
 	return NULL;
 }
 
-/* Further cures for a factor. */
-enum cure {
-	CURE_MEMORY = 1, /* where the memory of one host is slow */
-	CURE_CACHE = 2,	 /* where a CPU's second-level cache loses lines: HPL in the papers */
-};
-
-static const struct rule {
-	const char *factor, *text;
-	unsigned cures;
-} rules[] = {
-    {"suspension",
-     "off the CPU although there was work; look at what else runs on their CPUs and at what they wait for", 0},
-    {"blocked_io", "asleep in disk or file system IO; look at the file system and at who else used it then", 0},
-    {"blocked_other",
-     "asleep where it used to run through; look for a lock, a pipe, a stopped process or a slow server behind the call",
-     0},
-    {"stopped",
-     "stopped by a signal (SIGSTOP), a tracer or a freezer; look at who suspends or freezes jobs of this node, and for "
-     "a "
-     "debugger that is attached to these processes",
-     0},
-    {"throttled", "throttled by the cgroup; raise its CPU quota or lower the number of threads", 0},
-    {"steal", "the host took the virtual CPU away; move the virtual machine or ask for dedicated cores", 0},
-    {"frequency",
-     "ran on CPUs below their highest frequency; look at the frequency governor, at power and heat limits, and at who "
-     "else computes on the same socket",
-     0},
-    {"irq", "interrupts ran instead; move the interrupts of this node away from the CPUs of the ranks", 0},
-    {"kernel", "more time in the kernel; look at page faults and system calls", 0},
-    {"kernel_other", "more time in the kernel, of which no count explains more; look at what they call", 0},
-    {"backend", "waited for memory or execution units; look at memory bandwidth, NUMA placement and neighbours",
-     CURE_MEMORY},
-    {"frontend", "waited for instructions; look at code placement and instruction cache misses", 0},
-    {"bad_speculation", "work thrown away after wrong predictions; the data of these ranks may differ", 0},
-    {"retiring", "more instructions were executed; the work of these ranks may differ", 0},
-    {"memory", "waited for data; look at memory bandwidth, NUMA placement and neighbours on the same socket",
-     CURE_MEMORY},
-    {"memory_other", "waited for data, of which no count explains more; look at memory bandwidth and NUMA placement",
-     CURE_MEMORY},
-    {"core", "waited for execution units; look at what shares their cores", 0},
-    {"l1", "waited for the L1 cache; look at what shares their cores", 0},
-    {"l2", "waited for the L2 cache; look at what shares their cores", CURE_CACHE},
-    {"l3", "waited for the L3 cache; look at who else uses the caches of the same socket", 0},
-    {"dram", "waited for DRAM; look at who else uses its bandwidth, at NUMA placement, and at the memory's health",
-     CURE_MEMORY | CURE_CACHE},
-    {"store", "waited for stores; look at memory bandwidth and at what writes to the same cache lines", 0},
-    {"l2_fills", "fetched more from the L2 cache; look at what shares their cores", CURE_CACHE},
-    {"l3_fills", "fetched more from the L3 cache; look at what shares their cores", 0},
-    {"dram_fills", "fetched more from DRAM; look at who else uses the caches of the same socket",
-     CURE_MEMORY | CURE_CACHE},
-    {"remote_fills", "fetched more from another socket; look at NUMA placement and bind them to their memory", 0},
-    {"frontend_latency", "waited for instructions to come; look at instruction cache misses and code placement", 0},
-    {"frontend_bandwidth", "instructions came too few at a time; look at what shares their cores", 0},
-    {"mispredicts", "work thrown away after wrong predictions; the data of these ranks may differ", 0},
-    {"clears", "the pipeline was emptied; look for memory that several threads write, and at denormal numbers", 0},
-    {"page_faults", "handled page faults; look at memory pressure, huge pages and NUMA balancing", 0},
-    {"minor_faults", "mapped more pages in; look at memory pressure, huge pages and NUMA balancing", 0},
-    {"major_faults", "read pages from disk; look at memory pressure and swap", 0},
-    {"reclaim", "freed memory for others; look at the memory limit of the cgroup and at who fills the memory", 0},
-    {"system_calls", "were longer in system calls; look at what they call, and at security modules", 0},
-    {"voluntary_switches", "slept and woke more often; look for locks and at the network", 0},
-    {"involuntary_switches", "were switched out more often; bind ranks and daemons apart", 0},
-    {"migrations", "moved between CPUs; bind the ranks", 0},
-    {"hard_irq", "interrupts of devices ran instead; move those of this node away from the CPUs of the ranks", 0},
-    {"soft_irq", "the kernel worked for network, timers or disks on their CPUs; move the interrupts away", 0},
-};
-
 static const struct result_shared *find_shared(const struct result_diagnosis *diagnosis, const char *fact)
 {
 	for (uint32_t i = 0; i < diagnosis->shared_count; i++) {
@@ -174,13 +108,13 @@ static void say_where(const struct result_diagnosis *diagnosis, char *buf, size_
 }
 
 /* Writes the papers' cures as a second sentence; "" where none fits. */
-static void say_cure(const struct result_variance *variance, const struct rule *rule, char *buf, size_t size)
+static void say_cure(const struct result_variance *variance, unsigned cures, char *buf, size_t size)
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	const struct result_shared *host = find_shared(diagnosis, "host");
 	bool one_place = host || find_shared(diagnosis, "socket");
-	bool cache = (rule->cures & CURE_CACHE) && one_place && variance->from_start;
-	bool memory = (rule->cures & CURE_MEMORY) && host;
+	bool cache = (cures & CURE_CACHE) && one_place && variance->from_start;
+	bool memory = (cures & CURE_MEMORY) && host;
 	const struct result_factor *backend = find_factor(diagnosis, "backend");
 	int used = 0;
 
@@ -297,6 +231,7 @@ static void advise_factor(const struct result_variance *variance, const char *fa
 {
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	char where[256], cure[512];
+	int node = factors__find(factor);
 
 	say_where(diagnosis, where, sizeof(where));
 	if (!strcmp(factor, "preempted") || !strcmp(factor, "wakeup_wait")) {
@@ -314,13 +249,10 @@ static void advise_factor(const struct result_variance *variance, const char *fa
 			 variance->who, diagnosis->limit_cgroup, diagnosis->limit, where);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
-		if (strcmp(factor, rules[i].factor))
-			continue;
-		say_cure(variance, &rules[i], cure, sizeof(cure));
-		snprintf(buf, size, "%s: %s%s.%s", variance->who, rules[i].text, where, cure);
+	if (node == FACTOR_NODES || !factor_infos[node].advice)
 		return;
-	}
+	say_cure(variance, factor_infos[node].cures, cure, sizeof(cure));
+	snprintf(buf, size, "%s: %s%s.%s", variance->who, factor_infos[node].advice, where, cure);
 }
 
 void advice__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The breakdown of a case: contributions over the whole factor tree. A part that one stage measured goes
- * below the whole that an earlier stage measured, and counts that cost time by regression (papers/000
+ * below the whole that an earlier stage measured, and counts that cost time by regression (VAPRO (PPoPP'22)
  * section 4.2) have their node: coefficient times excess count. Each level is a partition of the loss of
  * its parent; time of counts whose parent is not known in time is subtracted from the time on the CPU,
  * which contains the time of those counts.

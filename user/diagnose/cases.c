@@ -150,7 +150,7 @@ int cases__sum(struct cases *cases)
 
 int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), void *arg)
 {
-	size_t kept = 0;
+	size_t live = 0;
 	int error = 0;
 
 	for (size_t i = 0; i < cases->count; i++) {
@@ -171,9 +171,9 @@ int cases__retire(struct cases *cases, bool (*keep)(void *arg, uint32_t id), voi
 			free(item->parts[CASE_SUM]);
 			item->parts[CASE_SUM] = NULL;
 		}
-		cases->items[kept++] = item;
+		cases->items[live++] = item;
 	}
-	cases->count = kept;
+	cases->count = live;
 	return error;
 }
 

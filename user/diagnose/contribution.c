@@ -35,7 +35,7 @@ static double user_time(const double *time)
 }
 
 /* Without normal fragments, an undisturbed bundle would spend its reference as it spends its time on the CPU. */
-static void usual_of_reference(const struct kept *kept, const double *time, double *usual)
+static void usual_of_reference(const struct bundle_rec *rec, const double *time, double *usual)
 {
 	double on_cpu = user_time(time) + time[NODE_KERNEL];
 
@@ -44,7 +44,7 @@ static void usual_of_reference(const struct kept *kept, const double *time, doub
 			    node == NODE_IRQ || factor_infos[node].parent == NODE_IRQ || node == NODE_FREQUENCY;
 
 		usual[node] =
-		    away || on_cpu <= 0 ? 0 : time[node] / on_cpu * fmin(on_cpu, (double)kept->reference * kept->n);
+		    away || on_cpu <= 0 ? 0 : time[node] / on_cpu * fmin(on_cpu, (double)rec->reference * rec->n);
 	}
 }
 
@@ -52,9 +52,10 @@ static void usual_of_reference(const struct kept *kept, const double *time, doub
  * Computes what normal fragments spend; groups of counters of the bundle use the normal fragments that were
  * counted with the same groups. Where there are none, the bundle's shares pass for usual: they explain nothing.
  */
-static void usual_of_pile(const struct kept *kept, const double *time, const struct series_pile *pile, double *usual)
+static void usual_of_pile(const struct bundle_rec *rec, const double *time, const struct series_pile *pile,
+			  double *usual)
 {
-	double each = kept__units(kept) / pile->n, rest = pile->sum_ns * each, now = user_time(time), known = 0;
+	double each = bundle_rec__units(rec) / pile->n, rest = pile->sum_ns * each, now = user_time(time), known = 0;
 	const enum counter_group *groups = factors__groups();
 
 	for (int node = 0; node < FACTOR_NODES; node++) {
@@ -65,8 +66,8 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 		/* most are 0, and factors of groups that the bundle lacks are not read */
 		usual[node] = 0;
 		if (factor < VAPRO_FACTORS && pile->factor[factor] != 0 && n > 0 &&
-		    (kept->counted || group == COUNTER_GROUPS))
-			usual[node] = pile->factor[factor] * kept__units(kept) / n;
+		    (rec->counted || group == COUNTER_GROUPS))
+			usual[node] = pile->factor[factor] * bundle_rec__units(rec) / n;
 		if (factor_infos[node].parent == NODE_SUSPENSION)
 			usual[NODE_SUSPENSION] += usual[node];
 	}
@@ -74,12 +75,12 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 	usual[NODE_KERNEL_OTHER] =
 	    fmax(0, usual[NODE_KERNEL] - usual[NODE_PAGE_FAULTS] - usual[NODE_SYSTEM_CALLS] - usual[NODE_RECLAIM]);
 	for (int node = NODE_RETIRING; node <= NODE_BACKEND; node++) {
-		if (has(kept->counted, COUNTER_TOP) && pile->counted_n[COUNTER_TOP] <= 0)
+		if (has(rec->counted, COUNTER_TOP) && pile->counted_n[COUNTER_TOP] <= 0)
 			usual[node] = now > 0 ? time[node] / now * rest : 0;
 	}
-	for (int group = COUNTER_FRONTEND; kept->counted && group < COUNTER_GROUPS; group++) {
+	for (int group = COUNTER_FRONTEND; rec->counted && group < COUNTER_GROUPS; group++) {
 		enum factor_node parent = counter_group_infos[group].parent;
-		bool whole = has(kept->counted, group == COUNTER_MEMORY ? COUNTER_BACKEND : COUNTER_TOP);
+		bool whole = has(rec->counted, group == COUNTER_MEMORY ? COUNTER_BACKEND : COUNTER_TOP);
 		const unsigned char *members;
 		double sum = 0;
 		int count;
@@ -88,7 +89,7 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 		for (int i = 0; i < count; i++) {
 			int node = members[i];
 
-			if (!has(kept->counted, (enum counter_group)group))
+			if (!has(rec->counted, (enum counter_group)group))
 				usual[node] = 0;
 			else if (pile->counted_n[group] <= 0 && whole)
 				usual[node] = time[parent] > 0 ? time[node] / time[parent] * usual[parent] : 0;
@@ -99,8 +100,8 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 		if (!whole)
 			usual[parent] = sum;
 	}
-	usual[NODE_MEMORY_OTHER] = has(kept->counted, COUNTER_MEMORY) ? 0 : usual[NODE_MEMORY];
-	if (!has(kept->counted, COUNTER_TOP)) {
+	usual[NODE_MEMORY_OTHER] = has(rec->counted, COUNTER_MEMORY) ? 0 : usual[NODE_MEMORY];
+	if (!has(rec->counted, COUNTER_TOP)) {
 		usual[NODE_RETIRING] = 0;
 		usual[NODE_BACKEND] = usual[NODE_MEMORY] + usual[NODE_CORE];
 		for (int node = NODE_FRONTEND; node <= NODE_BACKEND; node++)
@@ -109,22 +110,22 @@ static void usual_of_pile(const struct kept *kept, const double *time, const str
 	}
 }
 
-static void split(const struct kept *kept, const struct series_pile *normal, double *time, double *usual)
+static void split(const struct bundle_rec *rec, const struct series_pile *normal, double *time, double *usual)
 {
 	double factor[VAPRO_FACTORS];
 
-	if (kept->factor == kept_no_factors) {
+	if (rec->factor == bundle_rec_no_factors) {
 		memset(time, 0, FACTOR_NODES * sizeof(*time));
-		time[NODE_ON_CPU] = fmax(0, kept->sum_ns);
+		time[NODE_ON_CPU] = fmax(0, rec->sum_ns);
 	} else {
 		for (int i = 0; i < VAPRO_FACTORS; i++)
-			factor[i] = kept->factor[i];
-		factors__partition(kept->sum_ns, factor, kept->counted, time);
+			factor[i] = rec->factor[i];
+		factors__partition(rec->sum_ns, factor, rec->counted, time);
 	}
 	if (normal->n > 0)
-		usual_of_pile(kept, time, normal, usual);
+		usual_of_pile(rec, time, normal, usual);
 	else
-		usual_of_reference(kept, time, usual);
+		usual_of_reference(rec, time, usual);
 }
 
 /* Returns the time that holds the price of a set of counts. */
@@ -137,29 +138,27 @@ static double priced_time(enum priced set, unsigned counted, bool kernel, const 
 					     : user_time(time);
 }
 
-bool contribution__row(const struct kept *kept, const struct series_pile *normal, struct contribution_row *row)
+bool contribution__row(const struct bundle_rec *rec, const struct series_pile *normal, struct contribution_row *row)
 {
 	double time[FACTOR_NODES], usual[FACTOR_NODES];
 	bool kernel;
 
 	if (normal->n <= 0)
 		return false; /* nothing to compare the counts with */
-	split(kept, normal, time, usual);
+	split(rec, normal, time, usual);
 	kernel = normal->factor[VAPRO_KERNEL] > 0 || time[NODE_KERNEL] > 0;
 	for (int set = 0; set < PRICED_SETS; set++) {
 		const struct priced_info *info = &priced_infos[set];
-		double y =
-		    priced_time(set, kept->counted, kernel, time) - priced_time(set, kept->counted, kernel, usual);
+		double y = priced_time(set, rec->counted, kernel, time) - priced_time(set, rec->counted, kernel, usual);
 
 		for (uint32_t i = 0; i < info->count; i++) {
 			enum vapro_factor factor = factor_infos[info->first + i].factor;
 
-			row->x[set][i] =
-			    kept->factor[factor] / kept->n - normal->factor[factor] / normal->n * kept->ratio;
+			row->x[set][i] = rec->factor[factor] / rec->n - normal->factor[factor] / normal->n * rec->ratio;
 		}
-		row->y[set] = y / kept->n;
+		row->y[set] = y / rec->n;
 	}
-	row->n = kept->n;
+	row->n = rec->n;
 	return true;
 }
 
@@ -189,18 +188,18 @@ static void add_durations(struct contribution *contribution, const double *impac
 	}
 }
 
-void contribution__add(struct contribution *contribution, const struct kept *kept, double share, bool abnormal,
+void contribution__add(struct contribution *contribution, const struct bundle_rec *rec, double share, bool abnormal,
 		       const struct series_pile *normal, const struct vapro_config *config)
 {
 	double time[FACTOR_NODES], usual[FACTOR_NODES], impact[FACTOR_NODES];
 
-	split(kept, normal, time, usual);
-	contribution->dur += kept->sum_ns * share;
-	contribution->ref += (double)kept->reference * kept->n * share;
+	split(rec, normal, time, usual);
+	contribution->dur += rec->sum_ns * share;
+	contribution->ref += (double)rec->reference * rec->n * share;
 	contribution->kernel |= time[NODE_KERNEL] > 0 || normal->factor[VAPRO_KERNEL] > 0;
 	if (!abnormal) {
-		contribution->normal += kept->n * share;
-		contribution->approx |= kept->max_ns > config->abnormal_ratio * kept->reference;
+		contribution->normal += rec->n * share;
+		contribution->approx |= rec->max_ns > config->abnormal_ratio * rec->reference;
 		return;
 	}
 	for (int node = 0; node < FACTOR_NODES; node++) {
@@ -208,23 +207,24 @@ void contribution__add(struct contribution *contribution, const struct kept *kep
 
 		impact[node] = time[node] - usual[node];
 		if (factors__counted(node))
-			impact[node] = kept->factor[factor] -
-				       (normal->n > 0 ? normal->factor[factor] / normal->n * kept__units(kept) : 0);
+			impact[node] =
+			    rec->factor[factor] -
+			    (normal->n > 0 ? normal->factor[factor] / normal->n * bundle_rec__units(rec) : 0);
 	}
-	add_durations(contribution, impact, kept->sum_ns * share, config->major_share);
-	if (!has(kept->counted, COUNTER_TOP)) {
+	add_durations(contribution, impact, rec->sum_ns * share, config->major_share);
+	if (!has(rec->counted, COUNTER_TOP)) {
 		/* breakdown__make puts together wholes of which only parts are known. */
 		impact[NODE_ON_CPU] += impact[NODE_FRONTEND] + impact[NODE_BAD_SPECULATION] + impact[NODE_BACKEND];
 		impact[NODE_FRONTEND] = impact[NODE_BAD_SPECULATION] = impact[NODE_BACKEND] = 0;
 	}
-	if (!has(kept->counted, COUNTER_BACKEND))
+	if (!has(rec->counted, COUNTER_BACKEND))
 		impact[NODE_MEMORY] = 0;
 	for (int node = 0; node < FACTOR_NODES; node++)
 		contribution->impact[node] += impact[node] * share;
 	for (int group = 0; group < COUNTER_GROUPS; group++)
-		contribution->counted[group] += has(kept->counted, (enum counter_group)group) ? kept->n * share : 0;
-	contribution->abnormal += kept->n * share;
-	contribution->approx |= kept->n > 1 && !(kept->flags & VAPRO_BUNDLE_ABNORMAL);
+		contribution->counted[group] += has(rec->counted, (enum counter_group)group) ? rec->n * share : 0;
+	contribution->abnormal += rec->n * share;
+	contribution->approx |= rec->n > 1 && !(rec->flags & VAPRO_BUNDLE_ABNORMAL);
 }
 
 void contribution__merge(struct contribution *into, const struct contribution *from)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Contributions of factors (papers/000 section 4.3): abnormal fragments cost more than k_a times
+ * Contributions of factors (VAPRO (PPoPP'22) section 4.3): abnormal fragments cost more than k_a times
  * their cluster's reference; a factor's contribution is its time in abnormal fragments less what
  * normal fragments spend on it, summed over the abnormal ones of a variance. Merged bundles are
  * judged by their mean; where their slowest member was abnormal and their mean is not, the result
@@ -43,7 +43,7 @@ struct contribution {
  * Adds a share of a bundle; abnormal: the bundle's excess time is to be explained. The normal pile may be empty: then
  * the reference stands for the pile.
  */
-void contribution__add(struct contribution *contribution, const struct kept *kept, double share, bool abnormal,
+void contribution__add(struct contribution *contribution, const struct bundle_rec *rec, double share, bool abnormal,
 		       const struct series_pile *normal, const struct vapro_config *config);
 
 /* A bundle as a row of the regressions. */
@@ -53,7 +53,7 @@ struct contribution_row {
 };
 
 /* Makes a row; false where there is nothing normal to compare its counts with. */
-bool contribution__row(const struct kept *kept, const struct series_pile *normal, struct contribution_row *row);
+bool contribution__row(const struct bundle_rec *rec, const struct series_pile *normal, struct contribution_row *row);
 
 /* Adds a share of a row: normal fragments outside of a variance show as much about prices as those inside. */
 void contribution__add_row(struct contribution *contribution, const struct contribution_row *row, double share);
@@ -66,9 +66,9 @@ void contribution__merge(struct contribution *into, const struct contribution *f
 void contribution__shares(const double *impact, double *shares);
 
 /* Whether a bundle is abnormal by its mean. */
-static inline bool contribution__abnormal(const struct kept *kept, const struct vapro_config *config)
+static inline bool contribution__abnormal(const struct bundle_rec *rec, const struct vapro_config *config)
 {
-	return kept->sum_ns > config->abnormal_ratio * kept->reference * kept->n;
+	return rec->sum_ns > config->abnormal_ratio * rec->reference * rec->n;
 }
 
 #endif

@@ -59,11 +59,11 @@ int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item
 	return 0;
 }
 
-bool driver__turn(struct driver *driver, struct driver_wish *vain)
+bool driver__switch(struct driver *driver, struct driver_wish *vain)
 {
 	bool over = driver->count && driver->queue[0].seen && driver->windows >= DRIVER_PATIENCE;
 	bool first = true;
-	size_t kept = 0;
+	size_t live = 0;
 
 	driver->interrupts = driver->interrupted;
 	driver->interrupted = false;
@@ -76,29 +76,29 @@ bool driver__turn(struct driver *driver, struct driver_wish *vain)
 
 		if (wish.seen) {
 			wish.seen = false;
-			driver->queue[kept++] = wish;
+			driver->queue[live++] = wish;
 		} else if (!i) {
 			first = false;
 		}
 	}
-	driver->count = kept;
-	driver->windows = !kept ? 0 : first ? driver->windows + 1 : 1;
+	driver->count = live;
+	driver->windows = !live ? 0 : first ? driver->windows + 1 : 1;
 	return over;
 }
 
 void driver__refuse(struct driver *driver, enum counter_group group)
 {
 	bool first = driver->count && driver->queue[0].group == group;
-	size_t kept = 0;
+	size_t live = 0;
 
 	driver->refused |= 1U << group;
 	for (size_t i = 0; i < driver->count; i++) {
 		if (driver->queue[i].group != group)
-			driver->queue[kept++] = driver->queue[i];
+			driver->queue[live++] = driver->queue[i];
 	}
-	driver->count = kept;
+	driver->count = live;
 	if (first)
-		driver->windows = kept > 0;
+		driver->windows = live > 0;
 }
 
 const struct driver_wish *driver__current(const struct driver *driver)

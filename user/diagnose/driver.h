@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The progressive driver (papers/000 section 4.3): major factors of the current stage decide which
+ * The progressive driver (VAPRO (PPoPP'22) section 4.3): major factors of the current stage decide which
  * parts are counted next. Per-CPU counters are the node's, so the wishes of all variances of all jobs
  * queue, and one group of counters is on at a time, for all wishes for that group. A wish ends
  * when enough was counted, when its variance ends, when the factor is major no longer, or after
@@ -37,7 +37,7 @@ struct driver {
 int driver__see(struct driver *driver, uint32_t job, struct diagnosis_case *item, unsigned counted, double least);
 
 /* Ends the window, after all cases were seen. Returns whether a wish is given up, and which. */
-bool driver__turn(struct driver *driver, struct driver_wish *vain);
+bool driver__switch(struct driver *driver, struct driver_wish *vain);
 
 /* The node cannot count a group: all wishes for it are given up. */
 void driver__refuse(struct driver *driver, enum counter_group group);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The variance breakdown model (papers/000 section 4.1, figure 10) as data: a tree of factors over
+ * The variance breakdown model (VAPRO (PPoPP'22) section 4.1, figure 10) as data: a tree of factors over
  * stages, each level a partition of its parent's time. Stage 1 splits a duration into what the CPU
  * did (one `on_cpu` where no PMU measures more), kernel, irq and suspension; stage 2 splits those;
  * stage 3 memory. What the kernel attributes in time is in every bundle; what counters measure comes in
@@ -10,7 +10,7 @@
 #ifndef VAPRO_FACTORS_H
 #define VAPRO_FACTORS_H
 
-#include "model/kept.h"
+#include "model/bundle_rec.h"
 
 /* Parents come before their parts. */
 enum factor_node {
@@ -62,15 +62,29 @@ enum factor_node {
 
 #define FACTOR_ROOT FACTOR_NODES
 
+/* Further advice on a factor. */
+enum factor_cure {
+	CURE_MEMORY = 1, /* where the memory of one host is slow */
+	CURE_CACHE = 2,	 /* where a CPU's second-level cache loses lines: HPL in the papers */
+};
+
+/* All that is known of a factor: its place in the tree, and its texts. */
 struct factor_info {
 	const char *name;
 	int stage;
 	enum factor_node parent;  /* FACTOR_ROOT at stage 1 */
 	enum vapro_factor factor; /* VAPRO_FACTORS: a sum, or what is left of its parent */
 	bool rest;		  /* time that nothing explains */
+	const char *noun;	  /* in a verdict: "mostly NOUN" */
+	const char *meaning;	  /* in a table of causes */
+	const char *advice;	  /* "RANKS: ADVICE"; NULL where advice.c has code for it */
+	unsigned cures;		  /* enum factor_cure, added up */
 };
 
 extern const struct factor_info factor_infos[FACTOR_NODES];
+
+/* Returns the node of that name; FACTOR_NODES if none. */
+int factors__find(const char *name);
 
 /* The factor that a group of counters splits, and the stage in which the group is on. */
 struct counter_group_info {

@@ -216,8 +216,8 @@ static double t_p(double value, double error, double freedom)
 	return value != 0 ? 0 : 1;
 }
 
-static void list_kept(const struct regression_moments *m, const struct regression_options *options,
-		      const struct set *set, struct regression_result *result)
+static void list_remaining(const struct regression_moments *m, const struct regression_options *options,
+			   const struct set *set, struct regression_result *result)
 {
 	double b[COLUMNS], error[COLUMNS], freedom = (double)m->rows - set->count - 1, spread = 1 / m->weight;
 	double intercept_error;
@@ -230,7 +230,7 @@ static void list_kept(const struct regression_moments *m, const struct regressio
 		uint32_t column = set->of[i] + 1;
 		double scale = sqrt(m->co[0][0] / m->co[column][column]);
 
-		factor->fate = REGRESSION_KEPT;
+		factor->fate = REGRESSION_REMAINING;
 		factor->vif = vif(set, i);
 		factor->coefficient = b[i] * scale;
 		factor->error = error[i] * scale;
@@ -248,7 +248,7 @@ static void list_kept(const struct regression_moments *m, const struct regressio
 
 /*
  * Lists the cost of a removed factor as if it, not its collinear ones, were the cause: rule A of the
- * project's reading of "estimated by their multicollinear relationship" (papers/000 section 4.2).
+ * project's reading of "estimated by their multicollinear relationship" (VAPRO (PPoPP'22) section 4.2).
  */
 static void list_removed(const struct regression_moments *m, const struct regression_options *options,
 			 const struct set *set, uint32_t removed, struct regression_result *result)
@@ -314,7 +314,7 @@ void regression__fit(const struct regression_moments *moments, const struct regr
 		result->chi2 = chi2(&set, (double)moments->rows);
 		result->chi2_p = chi2_p(&set, (double)moments->rows);
 	}
-	list_kept(moments, options, &set, result);
+	list_remaining(moments, options, &set, result);
 	for (uint32_t i = 0; i < removed_count; i++)
 		list_removed(moments, options, &set, removed[i], result);
 out:

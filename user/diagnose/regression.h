@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which counts cost time (papers/000 section 4.2): least squares of duration on factors that are
+ * Which counts cost time (VAPRO (PPoPP'22) section 4.2): least squares of duration on factors that are
  * counts, after the Farrar-Glauber test removed collinear ones. It works on centred
  * co-moments, which merge: rows of several ranks, windows or hosts give the result that all rows
  * together would. A row is a fragment, or the mean of a bundle weighted by its fragments; degrees of
@@ -32,7 +32,7 @@ enum regression_outcome {
 };
 
 enum regression_fate {
-	REGRESSION_KEPT,
+	REGRESSION_REMAINING,
 	REGRESSION_CONSTANT,
 	REGRESSION_COLLINEAR, /* removed: the factors inseparable from it imply its coefficient */
 };
@@ -42,21 +42,21 @@ struct regression_factor {
 	double coefficient; /* duration per unit; implied where it was removed, NAN where nothing implies it */
 	double error;	    /* standard error; NAN where it was not fitted */
 	double t, p;	    /* two-sided; NAN where it was not fitted */
-	double vif;	    /* variance inflation when it was removed or kept; INFINITY where singular */
+	double vif;	    /* variance inflation when it was removed, or at the end; INFINITY where singular */
 	bool significant;
-	uint32_t shared;     /* bit k: cannot be distinguished from kept factor k */
-	uint32_t removed_as; /* 1 = first; 0 = kept */
+	uint32_t shared;     /* bit k: cannot be distinguished from remaining factor k */
+	uint32_t removed_as; /* 1 = first; 0 = remains */
 };
 
 struct regression_result {
 	enum regression_outcome outcome;
 	double intercept, intercept_p;
 	double r2, sigma;
-	double chi2, chi2_p; /* test of the kept set; NAN where the set has fewer than two */
+	double chi2, chi2_p; /* test of the remaining set; NAN where the set has fewer than two */
 	struct regression_factor factor[REGRESSION_FACTORS];
 };
 
-/* Parameters of papers/000 section 4.2, and of what it leaves open. */
+/* Parameters of VAPRO (PPoPP'22) section 4.2, and of what it leaves open. */
 struct regression_options {
 	double alpha;	/* level of all tests: 0.05 */
 	double vif_min; /* least inflation for a removal: 10; 0 = the test alone */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/verdict.h"
 
+#include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 
 #include <math.h>
@@ -30,45 +31,11 @@ __attribute__((format(printf, 2, 3))) static void say(struct text *text, const c
 	text->used += length > 0 ? (size_t)length : 0;
 }
 
-static const char *const words[][2] = {
-    {"on_cpu", "slower on the CPU"},
-    {"retiring", "more instructions"},
-    {"frontend", "frontend bound"},
-    {"bad_speculation", "bad speculation"},
-    {"backend", "backend bound"},
-    {"kernel", "in the kernel"},
-    {"irq", "interrupts"},
-    {"suspension", "off the CPU"},
-    {"wakeup_wait", "waiting for a CPU"},
-    {"blocked_io", "asleep in IO"},
-    {"blocked_other", "asleep for something else than IO"},
-    {"throttled", "throttled by its cgroup"},
-    {"steal", "stolen by the hypervisor"},
-    {"stopped", "stopped (signal or tracer)"},
-    {"frequency", "a lower CPU frequency"},
-    {"frontend_latency", "fetch latency"},
-    {"frontend_bandwidth", "fetch bandwidth"},
-    {"clears", "machine clears"},
-    {"core", "execution units"},
-    {"hard_irq", "hard interrupts"},
-    {"soft_irq", "soft interrupts"},
-    {"l1", "the L1 cache"},
-    {"l2", "the L2 cache"},
-    {"l3", "the L3 cache"},
-    {"dram", "DRAM"},
-    {"store", "stores"},
-};
-
 static void say_name(struct text *text, const char *name)
 {
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		if (!strcmp(name, words[i][0])) {
-			say(text, "%s", words[i][1]);
-			return;
-		}
-	}
-	for (; *name; name++)
-		say(text, "%c", *name == '_' ? ' ' : *name);
+	int node = factors__find(name);
+
+	say(text, "%s", node < FACTOR_NODES ? factor_infos[node].noun : name);
 }
 
 /* Returns the greatest major part of a factor; NULL where nothing stands out. */

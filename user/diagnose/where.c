@@ -202,17 +202,17 @@ static int compare_hosts(const void *a, const void *b)
 /* Lists the hosts of the rows, each once. */
 static size_t hosts_of(const struct stg_job *about, const uint32_t *rows, size_t count, const char **hosts)
 {
-	size_t kept = 0;
+	size_t live = 0;
 
 	for (size_t i = 0; i < count; i++)
 		hosts[i] = about->rows[rows[i]].host;
 	if (count)
 		qsort(hosts, count, sizeof(*hosts), compare_hosts);
 	for (size_t i = 0; i < count; i++) {
-		if (!kept || hosts[kept - 1] != hosts[i])
-			hosts[kept++] = hosts[i];
+		if (!live || hosts[live - 1] != hosts[i])
+			hosts[live++] = hosts[i];
 	}
-	return kept;
+	return live;
 }
 
 /* Whether all slow rows have one value, and few of the others, where there are others to be distinguished from. */

@@ -4,8 +4,8 @@
  * fragments are long, of the next ones, without the time that the kernel attributes. Batches go into log-linear
  * buckets (those of model/histogram.h) that add in any order.
  *
- * References come from batches and not from single fragments: the fastest member (papers/000 section 3.4) and the
- * least mean of a slice (papers/003 section 6.3) both sink as ranks x time x jitter grow. The reference is the
+ * References come from batches and not from single fragments: the fastest member (VAPRO (PPoPP'22) section 3.4) and the
+ * least mean of a slice (vSensor section 6.3) both sink as ranks x time x jitter grow. The reference is the
  * centre of the lowest group of batches that has absolute support. A group ends at a valley that is less than half
  * as dense as the lower of the two peaks beside it and cannot be chance (two standard deviations of counts).
  * Support is a number of batches, never a share of all: a fault that lasts does not become normal.

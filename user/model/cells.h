@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Workload vectors in bounded memory, for Algorithm 1 of papers/000 section 3.4: fragments fall into
+ * Workload vectors in bounded memory, for Algorithm 1 of VAPRO (PPoPP'22) section 3.4: fragments fall into
  * log-linear cells, 256 to an octave and component, that keep exact counts and sums, the exact box
  * of their members and the exact member of least norm. Components that are not measured are 0.
  *

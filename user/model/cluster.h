@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Algorithm 1 of papers/000 section 3.4 over cells of workload vectors (model/cells.h): one greedy
+ * Algorithm 1 of VAPRO (PPoPP'22) section 3.4 over cells of workload vectors (model/cells.h): one greedy
  * pass per clusters__form. The unprocessed vector of least Euclidean norm is the seed; a vector joins
  * the seed where each component is within max(tolerance * the seed's, floor) of the seed's, border
  * included. Vectors of equal norm come in the order of their components, which the paper leaves open.

@@ -72,16 +72,16 @@ static void end_before(struct series_book *book, struct series *series, uint64_t
 		end_stretch(book, series);
 }
 
-int groups__add(struct series_book *book, struct series *series, const struct kept *kept, double ns)
+int groups__add(struct series_book *book, struct series *series, const struct bundle_rec *rec, double ns)
 {
 	/* Stretches can prove nothing more. */
 	if (series->proven && (series->grouped || series->single))
 		return 0;
-	end_before(book, series, kept__bin(kept));
-	series->stretch_last = kept__bin(kept);
+	end_before(book, series, bundle_rec__bin(rec));
+	series->stretch_last = bundle_rec__bin(rec);
 	if (!series->stretch_begin)
 		series->stretch_begin = series->stretch_last;
-	return histogram__add(&series->stretch, ns / kept->n, kept->n);
+	return histogram__add(&series->stretch, ns / rec->n, rec->n);
 }
 
 /* Sums per fragment do not apply to units. */
@@ -131,15 +131,15 @@ void groups__find(struct series_book *book)
 	}
 }
 
-float groups__ratio(const struct series *series, const struct kept *kept)
+float groups__ratio(const struct series *series, const struct bundle_rec *rec)
 {
-	double ns = series__compared_ns(series->class, kept) / kept->n;
+	double ns = series__compared_ns(series->class, rec) / rec->n;
 	unsigned group = 0;
 
 	if (!series->grouped)
 		return 1;
 	/* An open fragment may be of any group. */
-	if (kept->flags & VAPRO_BUNDLE_OPEN)
+	if (rec->flags & VAPRO_BUNDLE_OPEN)
 		group = series->group_count - 1U;
 	while (group + 1 < series->group_count && series->group_ns[group + 1] <= GROUP_REACH * ns)
 		group++;

@@ -12,8 +12,8 @@
  * heaviest group that is not above its time on the CPU, so a lighter group never makes a heavier one slow, and a
  * slowdown of all groups shows in the heaviest in any case. A group that appears later may be a fault: it is ignored.
  *
- * With groups, a fragment counts as a number of units of the lightest group (kept__units): references, batches and
- * usual times are those of one unit.
+ * With groups, a fragment counts as a number of units of the lightest group (bundle_rec__units): references, batches
+ * and usual times are those of one unit.
  */
 #ifndef VAPRO_GROUPS_H
 #define VAPRO_GROUPS_H
@@ -21,12 +21,12 @@
 #include "model/series.h"
 
 /* Enters a computation that has ended; ns: its time on the CPU. Returns 0 or -ENOMEM. */
-int groups__add(struct series_book *book, struct series *series, const struct kept *kept, double ns);
+int groups__add(struct series_book *book, struct series *series, const struct bundle_rec *rec, double ns);
 
 /* Decides which states have several workloads; call before series__learn. */
 void groups__find(struct series_book *book);
 
 /* Work per fragment of a bundle, in units of the lightest group. */
-float groups__ratio(const struct series *series, const struct kept *kept);
+float groups__ratio(const struct series *series, const struct bundle_rec *rec);
 
 #endif

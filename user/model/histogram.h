@@ -3,7 +3,7 @@
  * Durations of one state as a sparse log-linear histogram: 32 buckets per octave, four to each of
  * the collector's norm cells, whose borders are borders here, so that the mean of a merged bundle
  * lands in the cell that its members came from. A bucket keeps an exact count and an exact sum
- * (papers/001 section 4.2 keeps an average per bin), hence means of groups are exact. A plain value;
+ * (NoiseMiner section 4.2 keeps an average per bin), hence means of groups are exact. A plain value;
  * zero is empty; histogram__clear frees.
  */
 #ifndef VAPRO_HISTOGRAM_H

@@ -87,107 +87,107 @@ static double labels_reference(const struct series_book *book, const struct seri
 	return alike__reference(book->alike, book, stuck);
 }
 
-static void judge_stuck(const struct series_book *book, struct kept *kept, const struct series *series)
+static void judge_stuck(const struct series_book *book, struct bundle_rec *rec, const struct series *series)
 {
-	if (kept->n != 1 || kept->sum_ns < STUCK_NS)
+	if (rec->n != 1 || rec->sum_ns < STUCK_NS)
 		return;
-	if (series->cpu.n >= (double)book->config->rare_members && series->own_ns < kept->sum_ns)
-		kept->reference = (float)series->own_ns;
+	if (series->cpu.n >= (double)book->config->rare_members && series->own_ns < rec->sum_ns)
+		rec->reference = (float)series->own_ns;
 	else
-		kept->reference = (float)labels_reference(book, series);
+		rec->reference = (float)labels_reference(book, series);
 	/* A helper thread that sleeps in a read of its event pipe is normal. */
-	kept->blind = kept->reference <= 0;
-	kept->covered = !kept->blind || !stg__state(book->stg, series->state)->peer;
+	rec->no_reference = rec->reference <= 0;
+	rec->covered = !rec->no_reference || !stg__state(book->stg, series->state)->peer;
 }
 
-static void judge_cluster(const struct series_book *book, struct kept *kept, const struct series *series)
+static void judge_cluster(const struct series_book *book, struct bundle_rec *rec, const struct series *series)
 {
 	const struct clusters *clusters = book->workloads[book->workloads[series->workload].head].clusters;
 	const struct cluster *cluster;
 
-	kept->reason = VAPRO_NO_WORKLOAD;
-	if (kept->cell == KEPT_NO_WORKLOAD)
+	rec->reason = VAPRO_NO_WORKLOAD;
+	if (rec->cell == BUNDLE_NO_WORKLOAD)
 		return;
-	kept->reason = VAPRO_FEW_FRAGMENTS;
-	cluster = clusters && kept->cell != KEPT_NO_CELL ? clusters__of(clusters, kept->cell) : NULL;
+	rec->reason = VAPRO_FEW_FRAGMENTS;
+	cluster = clusters && rec->cell != BUNDLE_NO_CELL ? clusters__of(clusters, rec->cell) : NULL;
 	if (!cluster)
 		return;
-	kept->reason = VAPRO_RARE;
+	rec->reason = VAPRO_RARE;
 	if (cluster->members < book->config->rare_members)
 		return;
-	kept->reason = VAPRO_WARM_UP;
-	if (kept->warm_up && book->config->reference != VAPRO_REFERENCE_FASTEST)
+	rec->reason = VAPRO_WARM_UP;
+	if (rec->warm_up && book->config->reference != VAPRO_REFERENCE_FASTEST)
 		return;
 	if (book->config->reference == VAPRO_REFERENCE_FASTEST || series->reference_ns <= 0) {
-		kept->reference = (float)cluster->fastest_ns;
-		kept->provisional = book->config->reference != VAPRO_REFERENCE_FASTEST;
+		rec->reference = (float)cluster->fastest_ns;
+		rec->provisional = book->config->reference != VAPRO_REFERENCE_FASTEST;
 	} else {
-		kept->reference = (float)(series->reference_ns + series->asleep_ns);
-		kept->provisional = !series->supported;
+		rec->reference = (float)(series->reference_ns + series->asleep_ns);
+		rec->provisional = !series->supported;
 	}
-	kept->reason = VAPRO_COVERED;
-	kept->covered = kept->certified = 1;
+	rec->reason = VAPRO_COVERED;
+	rec->covered = rec->certified = 1;
 }
 
 /* Judges work that may vary, by attributed time alone. */
-static void judge_attributed(const struct vapro_config *config, struct kept *kept)
+static void judge_attributed(const struct vapro_config *config, struct bundle_rec *rec)
 {
-	double own = kept->sum_ns - kept__cpu_attributed(kept);
+	double own = rec->sum_ns - bundle_rec__cpu_attributed(rec);
 
-	if (kept->covered || kept->reason == VAPRO_NO_RETURN || own >= config->threshold * kept->sum_ns)
+	if (rec->covered || rec->reason == VAPRO_NO_RETURN || own >= config->threshold * rec->sum_ns)
 		return;
-	kept->reference = (float)(fmax(0, own) / kept->n);
-	kept->covered = kept->taken = 1;
+	rec->reference = (float)(fmax(0, own) / rec->n);
+	rec->covered = rec->attributed_only = 1;
 }
 
 /* Judges IO whose durations spread, except on pipes: the time of the other end has no distribution. */
-static void judge_scattered(const struct series_book *book, struct kept *kept, const struct series *series)
+static void judge_scattered(const struct series_book *book, struct bundle_rec *rec, const struct series *series)
 {
 	if (stg__state(book->stg, series->state)->peer)
 		return;
-	kept->certified = 1;
-	kept->reason = VAPRO_COVERED;
+	rec->certified = 1;
+	rec->reason = VAPRO_COVERED;
 	if (scatter__judges(series))
-		kept->reference = (float)scatter__reference(series, kept);
+		rec->reference = (float)scatter__reference(series, rec);
 }
 
-void judge__bundle(const struct series_book *book, struct kept *kept)
+void judge__bundle(const struct series_book *book, struct bundle_rec *rec)
 {
-	const struct series *series = &book->series[kept->series];
+	const struct series *series = &book->series[rec->series];
 	bool enough = series->cpu.n >= enough_of(book->config, series);
 
-	kept->covered = kept->certified = kept->blind = kept->taken = kept->provisional = 0;
-	kept->reference = 0;
-	kept->usual_frequency = series->usual_frequency * kept->ratio;
+	rec->covered = rec->certified = rec->no_reference = rec->attributed_only = rec->provisional = 0;
+	rec->reference = 0;
+	rec->usual_frequency = series->usual_frequency * rec->ratio;
 	if (series->class == VAPRO_COMPUTATION && book->source == VAPRO_BY_INSTRUCTIONS) {
-		judge_cluster(book, kept, series);
-		judge_attributed(book->config, kept);
+		judge_cluster(book, rec, series);
+		judge_attributed(book->config, rec);
 		return;
 	}
 	/* Without returns a time is from entry to entry, waiting and work in one: it cannot be judged. */
 	if (book->config->no_return || stg__state(book->stg, series->state)->no_return) {
-		kept->reason = VAPRO_NO_RETURN;
+		rec->reason = VAPRO_NO_RETURN;
 		return;
 	}
-	if (kept->warm_up) {
-		kept->reason = enough ? VAPRO_WARM_UP : VAPRO_FEW_FRAGMENTS;
-		judge_attributed(book->config, kept);
+	if (rec->warm_up) {
+		rec->reason = enough ? VAPRO_WARM_UP : VAPRO_FEW_FRAGMENTS;
+		judge_attributed(book->config, rec);
 		return;
 	}
-	kept->certified = series->certified;
-	kept->reason = series->certified ? VAPRO_COVERED : enough ? VAPRO_SPREAD : VAPRO_FEW_FRAGMENTS;
+	rec->certified = series->certified;
+	rec->reason = series->certified ? VAPRO_COVERED : enough ? VAPRO_SPREAD : VAPRO_FEW_FRAGMENTS;
 	if (series->certified || (enough && series->class != VAPRO_COMPUTATION)) {
-		kept->covered = 1;
-		kept->provisional = !series->supported;
-		kept->reference = (float)(series->reference_ns * kept->ratio + series->asleep_ns);
+		rec->covered = 1;
+		rec->provisional = !series->supported;
+		rec->reference = (float)(series->reference_ns * rec->ratio + series->asleep_ns);
 		if (series->class == VAPRO_IO)
-			judge_scattered(book, kept, series);
+			judge_scattered(book, rec, series);
 		return;
 	}
 	if (series->class == VAPRO_COMPUTATION)
-		judge_attributed(book->config, kept);
+		judge_attributed(book->config, rec);
 	else
-		judge_stuck(book, kept, series);
+		judge_stuck(book, rec, series);
 }
 
 void judge__usual(struct series_book *book, uint32_t job)

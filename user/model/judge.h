@@ -2,7 +2,7 @@
 /*
  * Sets the cost that a fragment should have (ARCHITECTURE section 6): the references of workloads
  * (model/typical.h) applied to single bundles. With --reference fastest the reference of a computation
- * with instructions is the fastest member of its cluster over all ranks (papers/000 section 3.4). The
+ * with instructions is the fastest member of its cluster over all ranks (VAPRO (PPoPP'22) section 3.4). The
  * first SERIES_WARM_UP members of a workload on a rank are judged only by what the kernel attributes.
  *
  * Certification stays once twice certify_fragments were seen; before that a state whose durations
@@ -23,7 +23,7 @@
 int judge__refresh(struct series_book *book);
 
 /* Fills reference, reason and the flags of coverage. */
-void judge__bundle(const struct series_book *book, struct kept *kept);
+void judge__bundle(const struct series_book *book, struct bundle_rec *rec);
 
 /* Sets usual_blocked of a job's series, once the normal fragments of the view are known. */
 void judge__usual(struct series_book *book, uint32_t job);

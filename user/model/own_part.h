@@ -10,7 +10,7 @@
 #include "model/series.h"
 
 /* Enters the least call of a bundle that has ended, in the order of time. Returns 0 or -ENOMEM. */
-int own_part__add(struct series *series, const struct kept *kept);
+int own_part__add(struct series *series, const struct bundle_rec *rec);
 
 /* Sets part_ns and part_steady of all series of a workload of calls. */
 void own_part__refresh(struct series_book *book, const struct workload *workload);

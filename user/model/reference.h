@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * NoiseMiner's expected duration (papers/001 section 4.3) as ARCHITECTURE section 6 (a) and (c) use
+ * NoiseMiner's expected duration (NoiseMiner section 4.3) as ARCHITECTURE section 6 (a) and (c) use
  * it: buckets between valleys form a group around each peak; expected is the mean of the lowest
  * group that holds at least populous_share of the fragments. Unlike the paper a valley must be
  * significant, else a few dozen fragments of random work would fall into many small groups.

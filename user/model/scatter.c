@@ -75,12 +75,12 @@ bool scatter__judges(const struct series *series)
 	return series->class == VAPRO_IO && !series->level && series->tail_ns > 0;
 }
 
-double scatter__reference(const struct series *series, const struct kept *kept)
+double scatter__reference(const struct series *series, const struct bundle_rec *rec)
 {
-	double own = fmax(0, kept->sum_ns - kept__cpu_attributed(kept)) / kept->n, limit = series->tail_ns;
+	double own = fmax(0, rec->sum_ns - bundle_rec__cpu_attributed(rec)) / rec->n, limit = series->tail_ns;
 
 	/* The mean of several calls varies less. */
-	if (kept->n > 1)
-		limit = fmin(limit, series->high_ns * (1 + MERGED_SIGMAS / sqrt(kept->n)));
+	if (rec->n > 1)
+		limit = fmin(limit, series->high_ns * (1 + MERGED_SIGMAS / sqrt(rec->n)));
 	return own <= limit ? own : series->middle_ns;
 }

@@ -19,6 +19,6 @@ void scatter__refresh(struct series_book *book, const struct workload *workload)
 bool scatter__judges(const struct series *series);
 
 /* The reference of a bundle whose state is not level, ns per fragment. */
-double scatter__reference(const struct series *series, const struct kept *kept);
+double scatter__reference(const struct series *series, const struct bundle_rec *rec);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Measures how well clusters agree with the truth, as papers/000 section 6.3 does: homogeneity,
+ * Measures how well clusters agree with the truth, as VAPRO (PPoPP'22) section 6.3 does: homogeneity,
  * completeness and their harmonic mean, the V-measure (Rosenberg and Hirschberg 2007): h = 1 -
  * H(C|K) / H(C), c = 1 - H(K|C) / H(K), each 1 where its denominator is 0, over true classes C and
  * clusters K, weighted by fragments.

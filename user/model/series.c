@@ -16,14 +16,14 @@
 #define FAR_AHEAD 12	   /* histories that are fetched in advance, and (NEAR) histograms */
 #define NEAR_AHEAD 4
 
-const float kept_no_factors[VAPRO_FACTORS];
+const float bundle_rec_no_factors[VAPRO_FACTORS];
 
 int series__init(struct series_book *book, const struct vapro_config *config, enum vapro_workload_source source,
 		 const struct stg *stg)
 {
 	*book = (struct series_book){
 	    .config = config, .source = source, .stg = stg, .free_series = SERIES_NONE, .free_workloads = SERIES_NONE};
-	book->factors.element_bytes = sizeof(kept_no_factors);
+	book->factors.element_bytes = sizeof(bundle_rec_no_factors);
 	book->by_key = table__new();
 	book->by_kind = table__new();
 	book->alike = alike__new();
@@ -257,20 +257,20 @@ static void set_size(const struct series_book *book, enum vapro_class class, con
 
 /* Merges before clustering: one set of cells for all sizes and ranks, at the head of the kind. */
 static int add_cluster(struct series_book *book, const struct series *series, const struct vapro_bundle *bundle,
-		       const double *size, struct kept *kept)
+		       const double *size, struct bundle_rec *rec)
 {
 	struct workload *head = &book->workloads[book->workloads[series->workload].head];
 
-	kept->cell = KEPT_NO_CELL;
+	rec->cell = BUNDLE_NO_CELL;
 	if (book->source != VAPRO_BY_INSTRUCTIONS || series->class != VAPRO_COMPUTATION)
 		return 0;
 	if (!(cells__norm(size) > 0)) {
-		kept->cell = KEPT_NO_WORKLOAD;
+		rec->cell = BUNDLE_NO_WORKLOAD;
 		return 0;
 	}
 	if (bundle->flags & VAPRO_BUNDLE_OPEN) {
 		if (head->clusters)
-			kept->cell = clusters__find(head->clusters, size);
+			rec->cell = clusters__find(head->clusters, size);
 		return 0;
 	}
 	head->dirty = true;
@@ -279,42 +279,42 @@ static int add_cluster(struct series_book *book, const struct series *series, co
 	if (!head->clusters)
 		return -ENOMEM;
 	return clusters__add(head->clusters, bundle->magnitude_min, bundle->magnitude_max, bundle->n, bundle->sum_ns,
-			     bundle->min_ns, &kept->cell);
+			     bundle->min_ns, &rec->cell);
 }
 
-static int add_history(struct series_book *book, struct series *series, const struct kept *kept)
+static int add_history(struct series_book *book, struct series *series, const struct bundle_rec *rec)
 {
-	double ns = series__compared_ns(series->class, kept), blocked = kept__blocked(kept);
+	double ns = series__compared_ns(series->class, rec), blocked = bundle_rec__blocked(rec);
 
-	if (series->class == VAPRO_COMPUTATION && !series->net.n && blocked > 0.01 * kept->sum_ns &&
+	if (series->class == VAPRO_COMPUTATION && !series->net.n && blocked > 0.01 * rec->sum_ns &&
 	    histogram__merge(&series->net, &series->cpu))
 		return -ENOMEM;
-	if (series->class == VAPRO_COMPUTATION && (series->net.n > 0 || blocked > 0.01 * kept->sum_ns) &&
-	    histogram__add(&series->net, (ns + blocked) / kept->n, kept->n))
+	if (series->class == VAPRO_COMPUTATION && (series->net.n > 0 || blocked > 0.01 * rec->sum_ns) &&
+	    histogram__add(&series->net, (ns + blocked) / rec->n, rec->n))
 		return -ENOMEM;
-	if (histogram__add(&series->cpu, ns / kept->n, kept->n))
+	if (histogram__add(&series->cpu, ns / rec->n, rec->n))
 		return -ENOMEM;
-	if (series->class == VAPRO_COMMUNICATION && own_part__add(series, kept))
+	if (series->class == VAPRO_COMMUNICATION && own_part__add(series, rec))
 		return -ENOMEM;
 	if (series->class == VAPRO_COMPUTATION && book->source != VAPRO_BY_INSTRUCTIONS &&
-	    groups__add(book, series, kept, ns))
+	    groups__add(book, series, rec, ns))
 		return -ENOMEM;
 	/*
 	 * Calls are merged whatever their durations, so their means lie closer together; computations
 	 * are merged by bucket, and there the histogram itself decides.
 	 */
-	if (series->class != VAPRO_COMPUTATION && kept->n > 1 &&
-	    kept->max_ns - kept->min_ns > 2 * book->config->certify_width * kept->sum_ns / kept->n)
+	if (series->class != VAPRO_COMPUTATION && rec->n > 1 &&
+	    rec->max_ns - rec->min_ns > 2 * book->config->certify_width * rec->sum_ns / rec->n)
 		series->wide_ns += ns;
 	series->dirty = book->workloads[series->workload].dirty = true;
 	return 0;
 }
 
-static bool take_factors(struct series_book *book, const double *factor, struct kept *kept)
+static bool take_factors(struct series_book *book, const double *factor, struct bundle_rec *rec)
 {
 	float *own;
 
-	kept->factor = kept_no_factors;
+	rec->factor = bundle_rec_no_factors;
 	if (!factor)
 		return true;
 	own = pool__take(&book->factors);
@@ -322,46 +322,48 @@ static bool take_factors(struct series_book *book, const double *factor, struct 
 		return false;
 	for (int i = 0; i < VAPRO_FACTORS; i++)
 		own[i] = (float)factor[i];
-	kept->factor = own;
+	rec->factor = own;
 	return true;
 }
 
-void series__drop(struct series_book *book, const struct kept *kept)
+void series__drop(struct series_book *book, const struct bundle_rec *rec)
 {
-	if (kept->factor != kept_no_factors)
-		pool__give(&book->factors, (float *)kept->factor);
+	if (rec->factor != bundle_rec_no_factors)
+		pool__give(&book->factors, (float *)rec->factor);
 }
 
-static int add(struct series_book *book, const struct vapro_bundle *bundle, enum vapro_class class, struct kept *kept)
+static int add(struct series_book *book, const struct vapro_bundle *bundle, enum vapro_class class,
+	       struct bundle_rec *rec)
 {
 	double size[VAPRO_MAGNITUDES];
 	struct series *series;
 	int error;
 
 	set_size(book, class, bundle, size);
-	error = follow(book, bundle, size, &kept->series);
+	error = follow(book, bundle, size, &rec->series);
 	if (error)
 		return error;
-	fetch_ahead(book, kept->series);
-	series = &book->series[kept->series];
+	fetch_ahead(book, rec->series);
+	series = &book->series[rec->series];
 	series->window = book->window;
-	kept->warm_up = class == VAPRO_COMPUTATION && series->members + bundle->n <= SERIES_WARM_UP;
-	error = add_cluster(book, series, bundle, size, kept);
+	rec->warm_up = class == VAPRO_COMPUTATION && series->members + bundle->n <= SERIES_WARM_UP;
+	error = add_cluster(book, series, bundle, size, rec);
 	if (error || bundle->flags & VAPRO_BUNDLE_OPEN)
 		return error;
 	series->members += bundle->n;
-	if (bundle->truth && truths__add(&book->truths, series->workload, kept->cell, bundle->truth, bundle->n))
+	if (bundle->truth && truths__add(&book->truths, series->workload, rec->cell, bundle->truth, bundle->n))
 		return -ENOMEM;
-	return add_history(book, series, kept);
+	return add_history(book, series, rec);
 }
 
-int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor, struct kept *kept)
+int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor,
+		struct bundle_rec *rec)
 {
 	const struct stg_state *state = stg__state(book->stg, bundle->state);
 	enum vapro_class class = state->about.class;
 	int error;
 
-	*kept = (struct kept){
+	*rec = (struct bundle_rec){
 	    .start_ns = bundle->start_ns,
 	    .end_ns = bundle->end_ns,
 	    .sum_ns = (double)bundle->sum_ns,
@@ -373,13 +375,13 @@ int series__add(struct series_book *book, const struct vapro_bundle *bundle, con
 	    .ratio = 1,
 	    .waits = class == VAPRO_COMMUNICATION && state->group == STG_PROCESS,
 	};
-	if (!take_factors(book, factor, kept))
+	if (!take_factors(book, factor, rec))
 		return -ENOMEM;
-	error = add(book, bundle, class, kept);
+	error = add(book, bundle, class, rec);
 	if (error)
-		series__drop(book, kept);
+		series__drop(book, rec);
 	else
-		kept->ratio = groups__ratio(&book->series[kept->series], kept);
+		rec->ratio = groups__ratio(&book->series[rec->series], rec);
 	return error;
 }
 
@@ -394,19 +396,20 @@ int series__unseen(struct series_book *book, uint32_t thread, uint32_t *id)
 	return error;
 }
 
-int series__learn(struct series_book *book, const struct kept *kept, bool live)
+int series__learn(struct series_book *book, const struct bundle_rec *rec, bool live)
 {
-	struct series *series = &book->series[kept->series];
+	struct series *series = &book->series[rec->series];
 	struct batches *batches = live ? &series->batches_live : &series->batches;
 
 	series->batches_live.begin = series->batches.begin;
 
 	if (!live) {
-		series->frequency_n += kept__units(kept);
-		series->frequency_ns += kept->factor[VAPRO_FREQUENCY];
+		series->frequency_n += bundle_rec__units(rec);
+		series->frequency_ns += rec->factor[VAPRO_FREQUENCY];
 	}
 	series->dirty = book->workloads[series->workload].dirty = true;
-	return batches__add(batches, kept__bin(kept), kept->n, series__compared_ns(series->class, kept) / kept->ratio);
+	return batches__add(batches, bundle_rec__bin(rec), rec->n,
+			    series__compared_ns(series->class, rec) / rec->ratio);
 }
 
 struct survivors {

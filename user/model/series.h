@@ -19,7 +19,7 @@
 #include "model/batches.h"
 #include "model/cluster.h"
 #include "model/histogram.h"
-#include "model/kept.h"
+#include "model/bundle_rec.h"
 #include "base/pool.h"
 #include "model/stg.h"
 #include "model/truth.h"
@@ -146,12 +146,13 @@ int series__init(struct series_book *book, const struct vapro_config *config, en
 void series__free(struct series_book *book);
 
 /*
- * Enters a bundle into its history and fills *kept. Open fragments make no history. factor: VAPRO_FACTORS sums that
+ * Enters a bundle into its history and fills *rec. Open fragments make no history. factor: VAPRO_FACTORS sums that
  * replace the bundle's own, or NULL where all are 0.
  * Returns 0, -EINVAL for impossible magnitudes, -ENOSPC where a new history is needed while the book is full, or
  * -ENOMEM.
  */
-int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor, struct kept *kept);
+int series__add(struct series_book *book, const struct vapro_bundle *bundle, const double *factor,
+		struct bundle_rec *rec);
 
 /*
  * Finds the series for the account of a thread, without history. Returns 0, -ENOSPC while the book is full, or
@@ -167,7 +168,7 @@ void workload__release(struct series_book *book, uint32_t id);
 size_t series__bytes(const struct series_book *book);
 
 /* Releases what a dropped bundle holds of the book. */
-void series__drop(struct series_book *book, const struct kept *kept);
+void series__drop(struct series_book *book, const struct bundle_rec *rec);
 
 /*
  * Forgets the histories of a job, which is not used any more. Numbers of other jobs do not change.
@@ -182,18 +183,18 @@ int series__forget(struct series_book *book, uint32_t job);
  * Whether references and usual times may be learnt from a bundle: not from the first members, and not in time
  * that an alarm owns (disturbed), unless nearly all time is.
  */
-static inline bool series__learns(const struct series *series, const struct kept *kept, bool disturbed)
+static inline bool series__learns(const struct series *series, const struct bundle_rec *rec, bool disturbed)
 {
-	if (kept->warm_up || kept->blind || kept->flags & VAPRO_BUNDLE_OPEN)
+	if (rec->warm_up || rec->no_reference || rec->flags & VAPRO_BUNDLE_OPEN)
 		return false;
 	/* A series slower for good is compared with other ranks: its own times spoil nothing. */
 	return !disturbed || series->slower || series->disturbed_n > SERIES_DISTURBED_MOST * (series->usual.n + 1);
 }
 
 /* Adds a bundle to the batches of its series: of the view (live), or for good. Returns 0 or -ENOMEM. */
-int series__learn(struct series_book *book, const struct kept *kept, bool live);
+int series__learn(struct series_book *book, const struct bundle_rec *rec, bool live);
 
-void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept);
+void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec);
 
 /*
  * Whether n fragments that took sum_ns (net: without attributed time) are slower than the series usually is:
@@ -217,16 +218,16 @@ double series__usual_ns(const struct series *series, const struct vapro_config *
 void series__merge_usual(struct series_usual *into, const struct series_usual *from, double share);
 
 /* The compared time: on-CPU time of computation, else duration less waits for a CPU and stops. */
-static inline double series__compared_ns(enum vapro_class class, const struct kept *kept)
+static inline double series__compared_ns(enum vapro_class class, const struct bundle_rec *rec)
 {
-	double ns = kept->sum_ns;
+	double ns = rec->sum_ns;
 
-	if (kept->factor == kept_no_factors)
+	if (rec->factor == bundle_rec_no_factors)
 		return ns;
-	ns = ns - (kept->waits ? 0 : kept->factor[VAPRO_PREEMPTED]) - kept->factor[VAPRO_WAKEUP_WAIT] -
-	     kept->factor[VAPRO_THROTTLED] - kept->factor[VAPRO_STEAL] - kept->factor[VAPRO_STOPPED];
+	ns = ns - (rec->waits ? 0 : rec->factor[VAPRO_PREEMPTED]) - rec->factor[VAPRO_WAKEUP_WAIT] -
+	     rec->factor[VAPRO_THROTTLED] - rec->factor[VAPRO_STEAL] - rec->factor[VAPRO_STOPPED];
 	if (class == VAPRO_COMPUTATION)
-		ns -= kept__blocked(kept);
+		ns -= bundle_rec__blocked(rec);
 	return ns > 0 ? ns : 0;
 }
 
@@ -238,29 +239,29 @@ static inline double series__compared_ns(enum vapro_class class, const struct ke
 #define SERIES_FETCH static inline __attribute__((always_inline))
 
 /* Fetches bytes [from, to) of the history of a bundle that comes soon; i: the present one, of count. */
-SERIES_FETCH void series__fetch(const struct series *series, const struct kept *kept, size_t i, size_t count,
+SERIES_FETCH void series__fetch(const struct series *series, const struct bundle_rec *rec, size_t i, size_t count,
 				size_t from, size_t to)
 {
 	const char *at;
 
 	if (count - i <= SERIES_AHEAD)
 		return;
-	at = (const char *)&series[kept[i + SERIES_AHEAD].series];
+	at = (const char *)&series[rec[i + SERIES_AHEAD].series];
 	__builtin_prefetch(at);
 	for (size_t line = from; line < to; line += 64)
 		__builtin_prefetch(at + line, 1);
 }
 
 /* Fetches the batches at an offset of the history of a bundle that comes soon. */
-SERIES_FETCH void series__fetch_batches(const struct series *series, const struct kept *kept, size_t i, size_t count,
-					size_t offset)
+SERIES_FETCH void series__fetch_batches(const struct series *series, const struct bundle_rec *rec, size_t i,
+					size_t count, size_t offset)
 {
 	const struct batches *batches;
 
-	series__fetch(series, kept, i, count, offset, offset + sizeof(*batches));
+	series__fetch(series, rec, i, count, offset, offset + sizeof(*batches));
 	if (count - i <= BATCHES_AHEAD)
 		return;
-	batches = (const struct batches *)((const char *)&series[kept[i + BATCHES_AHEAD].series] + offset);
+	batches = (const struct batches *)((const char *)&series[rec[i + BATCHES_AHEAD].series] + offset);
 	for (size_t line = 0; line < 192; line += 64)
 		__builtin_prefetch((const char *)batches->items + line, 1);
 }

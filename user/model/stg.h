@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The subjects of bundles: jobs with their rows (ranks), threads, and the states of the
- * State Transition Graph (papers/000 section 3.2). Ids of threads and states are the caller's,
+ * State Transition Graph (VAPRO (PPoPP'22) section 3.2). Ids of threads and states are the caller's,
  * dense from 0; here equal texts become equal numbers. A `kind` is what states of several ranks
  * have in common: class, call-sites and the labels that count across ranks. The object owns all
  * texts, which live as long as the object; pointers to its structs live until the next add.

@@ -10,7 +10,7 @@
 
 struct truth_count {
 	uint32_t workload; /* workload of the series book */
-	uint32_t cell;	   /* handle in the workload's clusters, KEPT_NO_CELL or KEPT_NO_WORKLOAD */
+	uint32_t cell;	   /* handle in the workload's clusters, BUNDLE_NO_CELL or BUNDLE_NO_WORKLOAD */
 	uint32_t truth;
 	uint64_t n;
 };

@@ -7,20 +7,20 @@
 #define UNUSUAL_SIGMAS 4
 #define SCATTER_FLOOR 0.02 /* share of the mean: no time repeats better */
 
-void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct kept *kept)
+void series__add_usual(struct series_usual *usual, enum vapro_class class, const struct bundle_rec *rec)
 {
-	struct loss loss = kept__loss(kept);
-	double net = kept->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
-	double n = kept__units(kept);
-	double square = n == 1 ? kept->sum_ns * kept->sum_ns : kept->sum_ns * kept->sum_ns / n;
+	struct loss loss = bundle_rec__loss(rec);
+	double net = rec->sum_ns - loss.cpu - (class == VAPRO_COMMUNICATION ? 0 : loss.blocked) - loss.frequency;
+	double n = bundle_rec__units(rec);
+	double square = n == 1 ? rec->sum_ns * rec->sum_ns : rec->sum_ns * rec->sum_ns / n;
 
 	usual->n += n;
 	usual->bundles += 1;
-	usual->dur += kept->sum_ns;
+	usual->dur += rec->sum_ns;
 	usual->dur_sq += square;
 	usual->net += net;
 	/* mostly the kernel attributes nothing */
-	usual->net_sq += net == kept->sum_ns ? square : n == 1 ? net * net : net * net / n;
+	usual->net_sq += net == rec->sum_ns ? square : n == 1 ? net * net : net * net / n;
 }
 
 void series__merge_usual(struct series_usual *into, const struct series_usual *from, double share)

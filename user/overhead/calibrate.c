@@ -119,7 +119,7 @@ static void pause_from_hits(void)
 /* Measures medians of an entry and a return after a pause of the middle of its class, or of 3.2 ms. */
 static void measure_pauses(double answer[2][KERNEL_PAUSES])
 {
-	double taken[2][PAUSE_CALLS];
+	double spent[2][PAUSE_CALLS];
 
 	memory = calloc(1, PAUSE_BYTES);
 	if (!memory)
@@ -132,12 +132,12 @@ static void measure_pauses(double answer[2][KERNEL_PAUSES])
 			pause_from_hits();
 			begin = seconds_now();
 			vapro_calibrate_around(pause_from_hits);
-			taken[1][call] = (seconds_now() - pause_end) * 1e9;
-			taken[0][call] = (pause_begin - begin) * 1e9;
+			spent[1][call] = (seconds_now() - pause_end) * 1e9;
+			spent[0][call] = (pause_begin - begin) * 1e9;
 		}
 		for (int returned = 0; returned < 2; returned++) {
-			qsort(taken[returned], PAUSE_CALLS, sizeof(taken[returned][0]), compare);
-			answer[returned][i] = taken[returned][PAUSE_CALLS / 2];
+			qsort(spent[returned], PAUSE_CALLS, sizeof(spent[returned][0]), compare);
+			answer[returned][i] = spent[returned][PAUSE_CALLS / 2];
 		}
 	}
 	free((char *)memory);
@@ -191,7 +191,7 @@ int calibrate__start_child(struct child *child)
 	}
 	close(request[0]);
 	close(answer[1]);
-	child->ask = request[1];
+	child->requests = request[1];
 	child->answer = answer[0];
 	return 0;
 }
@@ -200,7 +200,7 @@ double calibrate__measure(const struct child *child, char what)
 {
 	double ns = 0;
 
-	if (write(child->ask, &what, 1) != 1 || read(child->answer, &ns, sizeof(ns)) != sizeof(ns))
+	if (write(child->requests, &what, 1) != 1 || read(child->answer, &ns, sizeof(ns)) != sizeof(ns))
 		return 0;
 	return ns;
 }
@@ -231,7 +231,7 @@ int calibrate__link_call(struct kernel_side *side, const struct process *self, p
 
 void calibrate__end_child(const struct child *child)
 {
-	close(child->ask);
+	close(child->requests);
 	close(child->answer);
 	kill(child->pid, SIGKILL);
 	waitpid(child->pid, NULL, 0);
@@ -243,22 +243,22 @@ static double extra(double with, double without)
 }
 
 /* Gets the times of entries and returns after pauses, ns, with a bare call's own, a tenth of a microsecond. */
-static void query_pauses(const struct child *child, double taken[2][KERNEL_PAUSES])
+static void query_pauses(const struct child *child, double spent[2][KERNEL_PAUSES])
 {
-	size_t size = 2 * sizeof(taken[0]);
+	size_t size = 2 * sizeof(spent[0]);
 
-	if (write(child->ask, "p", 1) != 1 || read(child->answer, taken, size) != (ssize_t)size)
-		memset(taken, 0, size);
+	if (write(child->requests, "p", 1) != 1 || read(child->answer, spent, size) != (ssize_t)size)
+		memset(spent, 0, size);
 }
 
 /* Sets the costs of pauses: the times after pauses less those of calls back to back. */
-static void find_pauses(double taken[2][KERNEL_PAUSES], struct costs *costs)
+static void find_pauses(double spent[2][KERNEL_PAUSES], struct costs *costs)
 {
 	const double warm[2] = {costs->entry_ns, fmax(0, costs->call_ns - costs->entry_ns)};
 
 	for (int returned = 0; returned < 2; returned++)
 		for (int i = 0; i < KERNEL_PAUSES; i++)
-			costs->pause_ns[returned][i] = fmax(0, taken[returned][i] - warm[returned]);
+			costs->pause_ns[returned][i] = fmax(0, spent[returned][i] - warm[returned]);
 }
 
 /* Tracks the child by other flags from now on: a new generation makes its thread read these. */

@@ -12,7 +12,7 @@
 /* A child of vaprod that calls functions of vaprod on request. */
 struct child {
 	pid_t pid;
-	int ask, answer;
+	int requests, answer;
 };
 
 /* Returns 0 or -errno. */

@@ -22,7 +22,7 @@
 #define WORTH_LEAVING_OUT 0.3 /* share of the cost, where the rest does not keep the budget either */
 
 /* Returns how long a set stays as it is. */
-static uint64_t kept_ns(const struct governor_set *set)
+static uint64_t retention_ns(const struct governor_set *set)
 {
 	return GOVERNOR_KEEP_NS << set->level;
 }
@@ -71,7 +71,7 @@ void governor__open_account(const struct governor *governor, struct governor_acc
 	*account = (struct governor_account){.credit_ns = governor->room_ns * OPENING_CREDIT, .last_ns = now_ns};
 }
 
-void governor__turned(struct governor_account *account)
+void governor__adjusted(struct governor_account *account)
 {
 	account->speed = account->mean = 0;
 }
@@ -176,7 +176,7 @@ bool governor__leave_out(const struct governor *governor, struct governor_set *s
 	uint32_t without = set->without;
 	double share = 0; /* share of the cost of the units to be left out */
 	/* a set that soon proves too small is changed once more, not again and again */
-	bool soon = without && now_ns < set->changed_ns + kept_ns(set);
+	bool soon = without && now_ns < set->changed_ns + retention_ns(set);
 	double spend = soon ? 0 : governor->rate * TO_SPARE;
 
 	if (governor->rate <= 0 || cost <= governor->rate)
@@ -194,7 +194,7 @@ bool governor__leave_out(const struct governor *governor, struct governor_set *s
 	}
 	if (without == set->without || (cost * (1 - share) > governor->rate && share < WORTH_LEAVING_OUT))
 		return false;
-	if (set->restored_ns && now_ns < set->restored_ns + kept_ns(set) && set->level < MOST_LEVEL)
+	if (set->restored_ns && now_ns < set->restored_ns + retention_ns(set) && set->level < MOST_LEVEL)
 		set->level++;
 	/* units left out before count by the cost at that time, not by this one */
 	set->ratio = (1 + set->ratio) / fmax(1 - share, LEAST_UNIT) - 1;
@@ -205,50 +205,50 @@ bool governor__leave_out(const struct governor *governor, struct governor_set *s
 
 bool governor__restore(const struct governor *governor, struct governor_set *set, double cost, uint64_t now_ns)
 {
-	if (!set->without || now_ns < set->changed_ns + kept_ns(set) ||
+	if (!set->without || now_ns < set->changed_ns + retention_ns(set) ||
 	    cost * (1 + set->ratio) > governor->rate * GOVERNOR_GIVE_BACK)
 		return false;
 	*set = (struct governor_set){.restored_ns = now_ns, .level = set->level};
 	return true;
 }
 
-void governor__close(struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns)
+void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns)
 {
-	bool in_vain = turns->count && now_ns < turns->opened_ns + SHORT_WINDOW_NS;
+	bool in_vain = duty->count && now_ns < duty->opened_ns + SHORT_WINDOW_NS;
 	double spell = (governor->room_ns * REFILL - credit_ns) / governor->rate, least;
 
-	if (in_vain && turns->level < MOST_LEVEL)
-		turns->level++;
+	if (in_vain && duty->level < MOST_LEVEL)
+		duty->level++;
 	else if (!in_vain)
-		turns->level = 0;
-	least = LEAST_SPELL_NS * (double)(1U << turns->level) * (1 + 0.5 * governor__random(governor));
+		duty->level = 0;
+	least = LEAST_SPELL_NS * (double)(1U << duty->level) * (1 + 0.5 * governor__random(governor));
 	/* on average the overdraft is paid back, and no more: a full allowance grows no further */
 	spell *= 0.75 + 0.5 * governor__random(governor);
 	if (spell < least)
 		spell = least;
-	if (turns->count && turns->opened_ns + GOVERNOR_OPENING_NS > now_ns) {
+	if (duty->count && duty->opened_ns + GOVERNOR_OPENING_NS > now_ns) {
 		least =
-		    (double)(turns->opened_ns + GOVERNOR_OPENING_NS - now_ns) * (1 + 0.5 * governor__random(governor));
+		    (double)(duty->opened_ns + GOVERNOR_OPENING_NS - now_ns) * (1 + 0.5 * governor__random(governor));
 		if (spell < least)
 			spell = least;
 	}
-	turns->closed_until_ns = now_ns + (uint64_t)spell;
-	turns->count++;
+	duty->closed_until_ns = now_ns + (uint64_t)spell;
+	duty->count++;
 }
 
-void governor__prolong(const struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns)
+void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns)
 {
 	uint64_t until = now_ns + (uint64_t)((governor->room_ns - credit_ns) / governor->rate);
 
-	if (turns->closed_until_ns < until)
-		turns->closed_until_ns = until;
+	if (duty->closed_until_ns < until)
+		duty->closed_until_ns = until;
 }
 
-bool governor__is_due(struct governor_turns *turns, uint64_t now_ns)
+bool governor__is_due(struct governor_duty *duty, uint64_t now_ns)
 {
-	if (!turns->closed_until_ns || now_ns < turns->closed_until_ns)
+	if (!duty->closed_until_ns || now_ns < duty->closed_until_ns)
 		return false;
-	turns->closed_until_ns = 0;
-	turns->opened_ns = now_ns;
+	duty->closed_until_ns = 0;
+	duty->opened_ns = now_ns;
 	return true;
 }

@@ -69,7 +69,7 @@ struct governor_account {
 void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns);
 
 /* Resets the rates of an account after its probes were closed or opened: earlier costs predict nothing. */
-void governor__turned(struct governor_account *account);
+void governor__adjusted(struct governor_account *account);
 
 /*
  * Charges what a process spent since the last call. True where it will have overdrawn by the time that
@@ -142,7 +142,7 @@ bool governor__leave_out(const struct governor *governor, struct governor_set *s
 bool governor__restore(const struct governor *governor, struct governor_set *set, double cost, uint64_t now_ns);
 
 /* The duty cycle of probes or of system calls. */
-struct governor_turns {
+struct governor_duty {
 	uint64_t closed_until_ns; /* 0 = open */
 	uint64_t opened_ns;	  /* time of the last opening */
 	unsigned level;		  /* the next closed period is at least 2^level seconds */
@@ -150,14 +150,13 @@ struct governor_turns {
 };
 
 /* Closes for long enough to pay back what the worst account lacks of its room. */
-void governor__close(struct governor *governor, struct governor_turns *turns, uint64_t now_ns, double credit_ns);
+void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
 
 /* Extends a closed period where calls left open overdrew and were closed too, until that is paid back. */
-void governor__prolong(const struct governor *governor, struct governor_turns *turns, uint64_t now_ns,
-		       double credit_ns);
+void governor__prolong(const struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns);
 
 /* Returns true once, when a closed period is over. */
-bool governor__is_due(struct governor_turns *turns, uint64_t now_ns);
+bool governor__is_due(struct governor_duty *duty, uint64_t now_ns);
 
 /* Returns the span below which returns are suppressed, for a number of octaves. */
 static inline uint64_t governor__thin_ns(unsigned octaves)

@@ -12,7 +12,7 @@
 
 void io_tax__init(struct io_tax *tax, double bound)
 {
-	*tax = (struct io_tax){.bound = bound, .asked_s = LINGER_S};
+	*tax = (struct io_tax){.bound = bound, .unrequested_s = LINGER_S};
 }
 
 static void stop(struct io_tax *tax)
@@ -50,8 +50,9 @@ static double idle_s(const struct io_tax *tax)
 enum io_verdict io_tax__second(struct io_tax *tax, const struct io_second *second)
 {
 	if (second->seconds <= 0)
-		return IO_AS_ASKED;
-	tax->asked_s = second->asked || (tax->traced_s > 0 && second->inside) ? 0 : tax->asked_s + second->seconds;
+		return IO_AS_REQUESTED;
+	tax->unrequested_s =
+	    second->requested || (tax->traced_s > 0 && second->inside) ? 0 : tax->unrequested_s + second->seconds;
 	tax->idle_s = tax->idle_s > second->seconds ? tax->idle_s - second->seconds : 0;
 	if (tax->traced_s > 0) {
 		tax->traced_s += second->seconds;
@@ -65,11 +66,11 @@ enum io_verdict io_tax__second(struct io_tax *tax, const struct io_second *secon
 		if (tax->traced_s > 2 * LINGER_S)
 			tax->vain = 0;
 	}
-	if (tax->asked_s >= LINGER_S) {
+	if (tax->unrequested_s >= LINGER_S) {
 		stop(tax);
 	} else if (!tax->traced_s && !tax->idle_s) {
 		stop(tax);
 		tax->traced_s = 1e-9;
 	}
-	return IO_AS_ASKED;
+	return IO_AS_REQUESTED;
 }

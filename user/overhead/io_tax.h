@@ -14,7 +14,7 @@
 /* The events of the last second or so. */
 struct io_second {
 	double seconds;
-	bool asked;	  /* a tracked process makes at least one IO call a second */
+	bool requested;	  /* a tracked process makes at least one IO call a second */
 	bool inside;	  /* a tracked process is in a traced call */
 	double calls;	  /* calls of the whole node, while it is traced */
 	double learnt_ns; /* time of tracked processes in traced calls */
@@ -25,14 +25,14 @@ struct io_second {
 struct io_tax {
 	double bound;		     /* share of the node's CPU time; 0 = none */
 	double traced_s;	     /* time traced by now; 0 = not traced */
-	double asked_s;		     /* time since the last request */
+	double unrequested_s;	     /* time since the last request */
 	double idle_s;		     /* time until the next try; 0 = not given up */
 	unsigned vain;		     /* times in a row that tracing was given up */
 	double calls_s, tax, learnt; /* means over some seconds: calls/s, shares of the node's and of one CPU's time */
 };
 
 enum io_verdict {
-	IO_AS_ASKED,
+	IO_AS_REQUESTED,
 	IO_GIVEN_UP, /* given up just now: calls_s, tax and learnt show why, idle_s for how long */
 };
 

@@ -9,8 +9,8 @@
 #define GREETING "vapro/1 diagnose"
 #define WIDTH_MAX 10000
 
-static const char *const error_name[ASK_ERRORS] = {
-    [ASK_USAGE] = "usage", [ASK_REFUSED] = "refused", [ASK_FAILED] = "failed"};
+static const char *const error_name[QUERY_ERRORS] = {
+    [QUERY_USAGE] = "usage", [QUERY_REFUSED] = "refused", [QUERY_FAILED] = "failed"};
 
 /* Returns whether a text has no control characters; a command line holds none that mean anything. */
 static bool is_text(const char *text, size_t size)
@@ -33,7 +33,7 @@ static bool parse_count(const char *text, unsigned long most, unsigned long *num
 	return !errno && !*end && *number <= most;
 }
 
-static int set(struct ask_request *request, const char *key, const char *value, char *err, size_t err_size)
+static int set(struct query_request *request, const char *key, const char *value, char *err, size_t err_size)
 {
 	unsigned long number;
 
@@ -61,9 +61,9 @@ static int set(struct ask_request *request, const char *key, const char *value, 
 	return -EINVAL;
 }
 
-static int parse_line(struct ask_request *request, const char *line, size_t length, char *err, size_t err_size)
+static int parse_line(struct query_request *request, const char *line, size_t length, char *err, size_t err_size)
 {
-	char text[ASK_REQUEST_MAX], *value;
+	char text[QUERY_REQUEST_MAX], *value;
 
 	if (!is_text(line, length) || length >= sizeof(text)) {
 		snprintf(err, err_size, "the request is not text");
@@ -77,13 +77,13 @@ static int parse_line(struct ask_request *request, const char *line, size_t leng
 	return set(request, text, value ? value : "", err, err_size);
 }
 
-int ask_request__parse(const char *text, size_t size, struct ask_request *request, char *err, size_t err_size)
+int query_request__parse(const char *text, size_t size, struct query_request *request, char *err, size_t err_size)
 {
 	const char *at = text, *end = text + size, *stop;
 	size_t greeting = strlen(GREETING);
 	int error;
 
-	*request = (struct ask_request){.width = 80};
+	*request = (struct query_request){.width = 80};
 	/* a foreign greeting is refused at once, before the rest arrives */
 	if (memcmp(text, GREETING "\n", size < greeting + 1 ? size : greeting + 1)) {
 		snprintf(err, err_size, "this is not a request that this vaprod understands");
@@ -102,60 +102,60 @@ int ask_request__parse(const char *text, size_t size, struct ask_request *reques
 		if (error)
 			return error;
 	}
-	if (size < ASK_REQUEST_MAX)
+	if (size < QUERY_REQUEST_MAX)
 		return -EAGAIN;
-	snprintf(err, err_size, "the request is longer than %d bytes", ASK_REQUEST_MAX);
+	snprintf(err, err_size, "the request is longer than %d bytes", QUERY_REQUEST_MAX);
 	return -EINVAL;
 }
 
-int ask_request__format(const struct ask_request *request, char *buf, size_t size)
+int query_request__format(const struct query_request *request, char *buf, size_t size)
 {
 	bool job = *request->job;
 	int length =
 	    snprintf(buf, size, GREETING "\nregion %s\n%s%s%sformat %s\nwidth %u\n\n", request->region_text,
 		     job ? "job " : "", request->job, job ? "\n" : "", request->json ? "json" : "text", request->width);
 
-	return length < 0 || (size_t)length >= size || length > ASK_REQUEST_MAX ? -EINVAL : length;
+	return length < 0 || (size_t)length >= size || length > QUERY_REQUEST_MAX ? -EINVAL : length;
 }
 
-int ask_head__parse(char *text, struct ask_head *head)
+int query_head__parse(char *text, struct query_head *head)
 {
 	char *rest = strchr(text, ' '), *sentence;
 	unsigned long bytes;
 
-	*head = (struct ask_head){.sentence = ""};
+	*head = (struct query_head){.sentence = ""};
 	if (!rest || !is_text(text, strlen(text)))
 		return -EINVAL;
 	*rest++ = 0;
 	if (!strcmp(text, "note")) {
-		*head = (struct ask_head){.line = ASK_NOTE, .sentence = rest};
+		*head = (struct query_head){.line = QUERY_NOTE, .sentence = rest};
 		return 0;
 	}
-	if (!strcmp(text, "ok") && parse_count(rest, ASK_ANSWER_MAX, &bytes)) {
-		*head = (struct ask_head){.line = ASK_OK, .bytes = bytes, .sentence = ""};
+	if (!strcmp(text, "ok") && parse_count(rest, QUERY_ANSWER_MAX, &bytes)) {
+		*head = (struct query_head){.line = QUERY_OK, .bytes = bytes, .sentence = ""};
 		return 0;
 	}
 	sentence = strchr(rest, ' ');
 	if (strcmp(text, "error") || !sentence)
 		return -EINVAL;
 	*sentence++ = 0;
-	for (int error = 0; error < ASK_ERRORS; error++) {
+	for (int error = 0; error < QUERY_ERRORS; error++) {
 		if (!strcmp(rest, error_name[error])) {
-			*head =
-			    (struct ask_head){.line = ASK_ERROR, .error = (enum ask_error)error, .sentence = sentence};
+			*head = (struct query_head){
+			    .line = QUERY_ERROR, .error = (enum query_error)error, .sentence = sentence};
 			return 0;
 		}
 	}
 	return -EINVAL;
 }
 
-char *ask_head__format(const struct ask_head *head, char *buf, size_t size)
+char *query_head__format(const struct query_head *head, char *buf, size_t size)
 {
-	if (head->line == ASK_OK)
+	if (head->line == QUERY_OK)
 		snprintf(buf, size, "ok %zu\n", head->bytes);
-	else if (head->line == ASK_NOTE)
-		snprintf(buf, size, "note %.*s\n", ASK_SENTENCE_MAX - 1, head->sentence);
+	else if (head->line == QUERY_NOTE)
+		snprintf(buf, size, "note %.*s\n", QUERY_SENTENCE_MAX - 1, head->sentence);
 	else
-		snprintf(buf, size, "error %s %.*s\n", error_name[head->error], ASK_SENTENCE_MAX - 1, head->sentence);
+		snprintf(buf, size, "error %s %.*s\n", error_name[head->error], QUERY_SENTENCE_MAX - 1, head->sentence);
 	return buf;
 }

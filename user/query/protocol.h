@@ -12,22 +12,22 @@
  * Job, format (text) and width (80) may be missing. Neither side trusts the other: input that is too
  * long, unknown, given twice or not text is refused.
  */
-#ifndef VAPRO_ASK_PROTOCOL_H
-#define VAPRO_ASK_PROTOCOL_H
+#ifndef VAPRO_QUERY_PROTOCOL_H
+#define VAPRO_QUERY_PROTOCOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "query/region_option.h"
 
-#define ASK_REQUEST_MAX 8192
-#define ASK_JOB_MAX 256
-#define ASK_SENTENCE_MAX 1024
-#define ASK_ANSWER_MAX (64U << 20)
+#define QUERY_REQUEST_MAX 8192
+#define QUERY_JOB_MAX 256
+#define QUERY_SENTENCE_MAX 1024
+#define QUERY_ANSWER_MAX (64U << 20)
 
-struct ask_request {
+struct query_request {
 	struct region_option region;
-	char region_text[4096], job[ASK_JOB_MAX]; /* job "": all jobs */
+	char region_text[4096], job[QUERY_JOB_MAX]; /* job "": all jobs */
 	bool json;
 	unsigned int width;
 };
@@ -36,26 +36,26 @@ struct ask_request {
  * Parses the bytes received so far. Returns 0; -EAGAIN where the request is not complete yet; or -EINVAL
  * with a sentence in err. Bytes after a request are ignored.
  */
-int ask_request__parse(const char *text, size_t size, struct ask_request *request, char *err, size_t err_size);
+int query_request__parse(const char *text, size_t size, struct query_request *request, char *err, size_t err_size);
 
 /* Formats a request (region_text, not region). Returns the length, or -EINVAL where the text does not fit. */
-int ask_request__format(const struct ask_request *request, char *buf, size_t size);
+int query_request__format(const struct query_request *request, char *buf, size_t size);
 
-enum ask_line { ASK_NOTE, ASK_OK, ASK_ERROR };
-enum ask_error { ASK_USAGE, ASK_REFUSED, ASK_FAILED, ASK_ERRORS };
+enum query_line { QUERY_NOTE, QUERY_OK, QUERY_ERROR };
+enum query_error { QUERY_USAGE, QUERY_REFUSED, QUERY_FAILED, QUERY_ERRORS };
 
 /* A line of a response's head. */
-struct ask_head {
-	enum ask_line line;
-	enum ask_error error;
-	size_t bytes;	      /* bytes that follow an ASK_OK line */
+struct query_head {
+	enum query_line line;
+	enum query_error error;
+	size_t bytes;	      /* bytes that follow an QUERY_OK line */
 	const char *sentence; /* sentence of the other lines; in the text */
 };
 
 /* Reads a line without its newline, in place. Returns 0 or -EINVAL. */
-int ask_head__parse(char *text, struct ask_head *head);
+int query_head__parse(char *text, struct query_head *head);
 
 /* Formats a line with its newline. Returns buf. */
-char *ask_head__format(const struct ask_head *head, char *buf, size_t size);
+char *query_head__format(const struct query_head *head, char *buf, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * --region RANKS@BEGIN..END: a region chosen by hand (papers/000 section 3.5). RANKS is `all` or a list as
+ * --region RANKS@BEGIN..END: a region chosen by hand (VAPRO (PPoPP'22) section 3.5). RANKS is `all` or a list as
  * in the records (0-3,7); BEGIN and END are seconds since the begin of the input, or times as in the
  * records (RFC 3339, UTC); an empty one is the begin or the end of the input.
  */

@@ -28,24 +28,24 @@ struct client {
 	uint64_t since_ns;
 	size_t used;
 	bool complete;
-	struct ask_request request;
-	char text[ASK_REQUEST_MAX];
+	struct query_request request;
+	char text[QUERY_REQUEST_MAX];
 };
 
-struct ask_server {
+struct query_server {
 	int fd;
-	char path[ASK_PATH_MAX];
+	char path[QUERY_PATH_MAX];
 	dev_t device;
 	ino_t inode;
-	ask_answer answer;
+	query_answerer answer;
 	void *ctx;
 	pid_t copies[COPIES]; /* 0: none */
 	struct client clients[CLIENTS];
 };
 
-struct ask_server *ask_server__open(const char *where, ask_answer answer, void *ctx, char *err, size_t err_size)
+struct query_server *query_server__open(const char *where, query_answerer answer, void *ctx, char *err, size_t err_size)
 {
-	struct ask_server *server = calloc(1, sizeof(*server));
+	struct query_server *server = calloc(1, sizeof(*server));
 	struct stat status;
 
 	if (!server) {
@@ -56,7 +56,7 @@ struct ask_server *ask_server__open(const char *where, ask_answer answer, void *
 	server->ctx = ctx;
 	for (size_t i = 0; i < CLIENTS; i++)
 		server->clients[i].fd = -1;
-	server->fd = ask_socket__listen(where, server->path, err, err_size);
+	server->fd = query_socket__listen(where, server->path, err, err_size);
 	if (server->fd < 0) {
 		free(server);
 		return NULL;
@@ -68,7 +68,7 @@ struct ask_server *ask_server__open(const char *where, ask_answer answer, void *
 	return server;
 }
 
-const char *ask_server__path(const struct ask_server *server)
+const char *query_server__path(const struct query_server *server)
 {
 	return server->path;
 }
@@ -80,18 +80,18 @@ static void drop(struct client *client)
 }
 
 /* Sends an error line without blocking and drops the client. */
-static void refuse(struct client *client, enum ask_error error, const char *sentence)
+static void refuse(struct client *client, enum query_error error, const char *sentence)
 {
-	struct ask_head head = {.line = ASK_ERROR, .error = error, .sentence = sentence};
-	char text[ASK_SENTENCE_MAX + 64];
+	struct query_head head = {.line = QUERY_ERROR, .error = error, .sentence = sentence};
+	char text[QUERY_SENTENCE_MAX + 64];
 
-	ask_head__format(&head, text, sizeof(text));
+	query_head__format(&head, text, sizeof(text));
 	if (send(client->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 		errno = 0;
 	drop(client);
 }
 
-static void accept_clients(struct ask_server *server, uint64_t now_ns)
+static void accept_clients(struct query_server *server, uint64_t now_ns)
 {
 	struct pollfd waiting = {.fd = server->fd, .events = POLLIN};
 
@@ -109,8 +109,8 @@ static void accept_clients(struct ask_server *server, uint64_t now_ns)
 		client->since_ns = now_ns;
 		client->used = 0;
 		client->complete = false;
-		if (!ask_socket__peer_is_root(client->fd))
-			refuse(client, ASK_REFUSED, "only root may query");
+		if (!query_socket__peer_is_root(client->fd))
+			refuse(client, QUERY_REFUSED, "only root may query");
 	}
 }
 
@@ -126,18 +126,18 @@ static void read_client(struct client *client, uint64_t now_ns)
 	}
 	if (got > 0) {
 		client->used += (size_t)got;
-		error = ask_request__parse(client->text, client->used, &client->request, err, sizeof(err));
+		error = query_request__parse(client->text, client->used, &client->request, err, sizeof(err));
 		client->complete = !error;
 		if (error == -EINVAL) {
-			refuse(client, ASK_USAGE, err);
+			refuse(client, QUERY_USAGE, err);
 			return;
 		}
 	}
 	if (!client->complete && now_ns - client->since_ns > PATIENCE_NS)
-		refuse(client, ASK_FAILED, "no request came");
+		refuse(client, QUERY_FAILED, "no request came");
 }
 
-static void reap(struct ask_server *server)
+static void reap(struct query_server *server)
 {
 	for (size_t i = 0; i < COPIES; i++) {
 		if (server->copies[i] && waitpid(server->copies[i], NULL, WNOHANG))
@@ -188,18 +188,18 @@ static bool send_whole(const char *data, size_t size)
 	return true;
 }
 
-static bool send_head(const struct ask_head *head)
+static bool send_head(const struct query_head *head)
 {
-	char text[ASK_SENTENCE_MAX + 64];
+	char text[QUERY_SENTENCE_MAX + 64];
 
-	ask_head__format(head, text, sizeof(text));
+	query_head__format(head, text, sizeof(text));
 	return send_whole(text, strlen(text));
 }
 
-static bool respond(const struct ask_server *server, const struct ask_request *request)
+static bool respond(const struct query_server *server, const struct query_request *request)
 {
-	struct ask_head head = {.line = ASK_ERROR, .error = ASK_FAILED, .sentence = "out of memory"};
-	char *text = NULL, note[ASK_SENTENCE_MAX] = "";
+	struct query_head head = {.line = QUERY_ERROR, .error = QUERY_FAILED, .sentence = "out of memory"};
+	char *text = NULL, note[QUERY_SENTENCE_MAX] = "";
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 	int failed = !out || server->answer(server->ctx, request, out, note, &head.error);
@@ -210,16 +210,16 @@ static bool respond(const struct ask_server *server, const struct ask_request *r
 		return false;
 	if (failed)
 		return send_head(&head);
-	head.line = ASK_NOTE;
+	head.line = QUERY_NOTE;
 	if (*note && !send_head(&head))
 		return false;
-	head = (struct ask_head){.line = ASK_OK, .bytes = size};
+	head = (struct query_head){.line = QUERY_OK, .bytes = size};
 	return send_head(&head) && send_whole(text, size);
 }
 
 /* ---- in the daemon */
 
-static bool start_copy(struct ask_server *server, struct client *client)
+static bool start_copy(struct query_server *server, struct client *client)
 {
 	pid_t daemon = getpid(), pid;
 	size_t at = 0;
@@ -232,7 +232,7 @@ static bool start_copy(struct ask_server *server, struct client *client)
 	if (!pid)
 		_exit(!leave_all(client->fd, daemon) || !respond(server, &client->request));
 	if (pid < 0) {
-		refuse(client, ASK_FAILED, "vaprod could not fork a responder");
+		refuse(client, QUERY_FAILED, "vaprod could not fork a responder");
 		return true;
 	}
 	server->copies[at] = pid;
@@ -240,7 +240,7 @@ static bool start_copy(struct ask_server *server, struct client *client)
 	return true;
 }
 
-void ask_server__turn(struct ask_server *server, uint64_t now_ns)
+void query_server__step(struct query_server *server, uint64_t now_ns)
 {
 	reap(server);
 	accept_clients(server, now_ns);
@@ -252,12 +252,12 @@ void ask_server__turn(struct ask_server *server, uint64_t now_ns)
 		if (client->fd < 0 || !client->complete || start_copy(server, client))
 			continue;
 		if (now_ns - client->since_ns > QUEUE_NS)
-			refuse(client, ASK_FAILED, "other requests are at work; try again");
+			refuse(client, QUERY_FAILED, "other requests are at work; try again");
 	}
 }
 
 /* Removes the socket, but not a file that has replaced it. */
-static void remove_socket(const struct ask_server *server)
+static void remove_socket(const struct query_server *server)
 {
 	struct stat status;
 
@@ -265,13 +265,13 @@ static void remove_socket(const struct ask_server *server)
 		unlink(server->path);
 }
 
-void ask_server__close(struct ask_server *server)
+void query_server__close(struct query_server *server)
 {
 	if (!server)
 		return;
 	for (size_t i = 0; i < CLIENTS; i++) {
 		if (server->clients[i].fd >= 0)
-			refuse(&server->clients[i], ASK_FAILED, "vaprod has ended");
+			refuse(&server->clients[i], QUERY_FAILED, "vaprod has ended");
 	}
 	for (size_t i = 0; i < COPIES; i++) {
 		if (!server->copies[i])

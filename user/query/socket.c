@@ -25,7 +25,7 @@ static int address_of(const char *path, struct sockaddr_un *address)
 	return 0;
 }
 
-bool ask_socket__peer_is_root(int fd)
+bool query_socket__peer_is_root(int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
@@ -33,7 +33,7 @@ bool ask_socket__peer_is_root(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.uid == 0;
 }
 
-int ask_socket__connect(const char *path)
+int query_socket__connect(const char *path)
 {
 	struct sockaddr_un address;
 	int fd, error = address_of(path, &address);
@@ -45,7 +45,7 @@ int ask_socket__connect(const char *path)
 		return -errno;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		error = -errno;
-	else if (!ask_socket__peer_is_root(fd))
+	else if (!query_socket__peer_is_root(fd))
 		error = -EPERM;
 	if (!error)
 		return fd;
@@ -56,7 +56,7 @@ int ask_socket__connect(const char *path)
 /* Returns whether a process listens, also where its queue of connections is full. */
 static bool alive(const char *path)
 {
-	int fd = ask_socket__connect(path);
+	int fd = query_socket__connect(path);
 
 	if (fd >= 0)
 		close(fd);
@@ -68,7 +68,7 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(a, b);
 }
 
-int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t room)
+int query_socket__find(const char *directory, char (*paths)[QUERY_PATH_MAX], size_t room)
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
@@ -79,10 +79,10 @@ int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t 
 	while ((entry = readdir(dir))) {
 		char path[512];
 
-		if (strncmp(entry->d_name, ASK_PREFIX, strlen(ASK_PREFIX)) ||
+		if (strncmp(entry->d_name, QUERY_PREFIX, strlen(QUERY_PREFIX)) ||
 		    (size_t)snprintf(path, sizeof(path), "%s%s%s", directory,
 				     directory[strlen(directory) - 1] == '/' ? "" : "/",
-				     entry->d_name) >= ASK_PATH_MAX ||
+				     entry->d_name) >= QUERY_PATH_MAX ||
 		    !alive(path))
 			continue;
 		if ((size_t)count < room)
@@ -97,7 +97,7 @@ int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t 
 /* Makes a missing directory (its name ends in '/') and its parents. Returns 0 or -errno. */
 static int make(const char *directory)
 {
-	char path[ASK_PATH_MAX + 1];
+	char path[QUERY_PATH_MAX + 1];
 
 	snprintf(path, sizeof(path), "%s", directory);
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -165,9 +165,9 @@ static void sweep(int directory, const char *name)
 		char path[512];
 
 		snprintf(path, sizeof(path), "%s%s", name, entry->d_name);
-		if (!strncmp(entry->d_name, ASK_PREFIX, strlen(ASK_PREFIX)) &&
+		if (!strncmp(entry->d_name, QUERY_PREFIX, strlen(QUERY_PREFIX)) &&
 		    !fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) && S_ISSOCK(status.st_mode) &&
-		    strlen(path) < ASK_PATH_MAX && !alive(path))
+		    strlen(path) < QUERY_PATH_MAX && !alive(path))
 			unlinkat(directory, entry->d_name, 0);
 	}
 	closedir(dir);
@@ -201,22 +201,22 @@ static int take_name(int fd, const char *path, char *err, size_t err_size)
 	return error;
 }
 
-int ask_socket__listen(const char *where, char *path, char *err, size_t err_size)
+int query_socket__listen(const char *where, char *path, char *err, size_t err_size)
 {
 	size_t length = strlen(where);
 	bool own = length && where[length - 1] == '/';
 	const char *slash = strrchr(where, '/');
-	char directory[ASK_PATH_MAX + 1];
+	char directory[QUERY_PATH_MAX + 1];
 	int fd = -1, lock = -1, error = 0, used;
 
 	if (!slash || *where != '/') {
 		snprintf(err, err_size, "'%s' is not an absolute path", where);
 		return -EINVAL;
 	}
-	used = own ? snprintf(path, ASK_PATH_MAX, "%s" ASK_PREFIX "%d", where, (int)getpid())
-		   : snprintf(path, ASK_PATH_MAX, "%s", where);
-	if (used < 0 || (size_t)used >= ASK_PATH_MAX) {
-		snprintf(err, err_size, "%s: a socket's name has at most %zu bytes", where, ASK_PATH_MAX - 1);
+	used = own ? snprintf(path, QUERY_PATH_MAX, "%s" QUERY_PREFIX "%d", where, (int)getpid())
+		   : snprintf(path, QUERY_PATH_MAX, "%s", where);
+	if (used < 0 || (size_t)used >= QUERY_PATH_MAX) {
+		snprintf(err, err_size, "%s: a socket's name has at most %zu bytes", where, QUERY_PATH_MAX - 1);
 		return -ENAMETOOLONG;
 	}
 	snprintf(directory, sizeof(directory), "%.*s", (int)(slash - where) + 1, where);

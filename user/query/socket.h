@@ -6,30 +6,30 @@
  * vaprod is removed; a socket with a listener is never replaced. The directory is locked while a socket
  * is opened.
  */
-#ifndef VAPRO_ASK_SOCKET_H
-#define VAPRO_ASK_SOCKET_H
+#ifndef VAPRO_QUERY_SOCKET_H
+#define VAPRO_QUERY_SOCKET_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/un.h>
 
-#define ASK_PATH_MAX sizeof(((struct sockaddr_un *)NULL)->sun_path)
-#define ASK_PREFIX "vaprod."
+#define QUERY_PATH_MAX sizeof(((struct sockaddr_un *)NULL)->sun_path)
+#define QUERY_PREFIX "vaprod."
 
-/* Opens a listening, non-blocking socket; path, of ASK_PATH_MAX bytes, is the file to remove after its end. Returns
+/* Opens a listening, non-blocking socket; path, of QUERY_PATH_MAX bytes, is the file to remove after its end. Returns
  * an fd, or -errno with a sentence in err. */
-int ask_socket__listen(const char *where, char *path, char *err, size_t err_size);
+int query_socket__listen(const char *where, char *path, char *err, size_t err_size);
 
 /* Connects, non-blocking and close-on-exec, only to root. fd or -errno: -ECONNREFUSED where no process listens. */
-int ask_socket__connect(const char *path);
+int query_socket__connect(const char *path);
 
 /* Returns whether the other end was root when it connected or began to listen. */
-bool ask_socket__peer_is_root(int fd);
+bool query_socket__peer_is_root(int fd);
 
 /*
  * Finds the sockets of a directory that have a listener; fills the first paths. Returns how many there are,
  * or -errno.
  */
-int ask_socket__find(const char *directory, char (*paths)[ASK_PATH_MAX], size_t room);
+int query_socket__find(const char *directory, char (*paths)[QUERY_PATH_MAX], size_t room);
 
 #endif

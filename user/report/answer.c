@@ -41,22 +41,22 @@ static const char *name_of(const struct job_result *job)
 	return job->job && *job->job ? job->job : "(no name)";
 }
 
-static bool asked(const struct question *question, const struct job_result *job)
+static bool concerns(const struct question *question, const struct job_result *job)
 {
 	return !question->job || (job->job && !strcmp(question->job, job->job));
 }
 
 /* Adds the retained time of each job of the query. */
-static void say_kept(const struct answer *answer, const struct question *question, char *why, size_t size)
+static void say_retained(const struct answer *answer, const struct question *question, char *why, size_t size)
 {
 	char begin[80], end[80];
-	const char *between = "; kept are ";
+	const char *between = "; there is data of ";
 
 	for (uint32_t i = 0; i < answer->job_count; i++) {
 		const struct job_result *job = &answer->jobs[i];
 		char *ranks;
 
-		if (!asked(question, job))
+		if (!concerns(question, job))
 			continue;
 		ranks = json__ranks(job->ranks, job->rank_count);
 		say(why, size, "%s%s to %s, ranks %s of job %s", between,
@@ -94,7 +94,7 @@ static void say_why_not(const struct answer *answer, const struct question *ques
 	for (uint32_t i = 0; i < answer->job_count; i++) {
 		const struct job_result *job = &answer->jobs[i];
 
-		if (!asked(question, job))
+		if (!concerns(question, job))
 			continue;
 		any = true;
 		ranks |= has_rank(job, selection);
@@ -103,11 +103,11 @@ static void say_why_not(const struct answer *answer, const struct question *ques
 		fragments |= job->fragments > 0;
 	}
 	if (!answer->job_count) {
-		say(why, size, "nothing of any job is kept: nobody is watched, or has done anything yet");
+		say(why, size, "there is no data of any job: no process is tracked, or none has made a call yet");
 		return;
 	}
 	if (!any) {
-		say(why, size, "nothing of a job '%s' is kept; there is", question->job);
+		say(why, size, "there is no data of a job '%s', only of", question->job);
 		for (uint32_t i = 0; i < answer->job_count; i++)
 			say(why, size, "%s %s", i ? "," : "", name_of(&answer->jobs[i]));
 		return;
@@ -117,19 +117,19 @@ static void say_why_not(const struct answer *answer, const struct question *ques
 	else if (earlier)
 		say(why, size, "that region is over and dropped");
 	else if (!ranks)
-		say(why, size, "nobody has these ranks");
+		say(why, size, "no process has these ranks");
 	else if (!fragments)
-		say(why, size, "nothing happened there that is kept");
+		say(why, size, "there is no data of that region");
 	else
 		say(why, size, "nothing there could be judged");
 	if (fragments && !later && !earlier && ranks) {
 		for (uint32_t i = 0; i < answer->job_count; i++) {
-			if (asked(question, &answer->jobs[i]))
+			if (concerns(question, &answer->jobs[i]))
 				say_reasons(&answer->jobs[i], why, size);
 		}
 		return;
 	}
-	say_kept(answer, question, why, size);
+	say_retained(answer, question, why, size);
 }
 
 bool answer__check(const struct answer *answer, const struct question *question, char *why, size_t size)
@@ -153,8 +153,8 @@ bool answer__check(const struct answer *answer, const struct question *question,
 		/* a query "from the begin" covers retained data only */
 		if (question->selection.begin_ns > question->start_ns &&
 		    question->selection.begin_ns + VAPRO_BIN_NS < job->begin_ns)
-			say(why, size, "%sof job %s only what happened since %s is kept", *why ? "; " : "",
-			    name_of(job), answer__time(question, job->begin_ns, text, sizeof(text)));
+			say(why, size, "%sthe data of job %s begins at %s", *why ? "; " : "", name_of(job),
+			    answer__time(question, job->begin_ns, text, sizeof(text)));
 		if (question->selection.end_ns > job->end_ns)
 			say(why, size, "%sthe region has not ended yet", *why ? "; " : "");
 	}

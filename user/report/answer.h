@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The response to a query about a region (analysis__ask), for people and for programs: the findings in the
+ * The response to a query about a region (analysis__query), for people and for programs: the findings in the
  * region, or a sentence why there is nothing to report.
  */
 #ifndef VAPRO_REPORT_ANSWER_H

@@ -245,7 +245,7 @@ char *lines__stage(const struct line_stage *stage)
 			 "major factor",
 			 stage->expand, stage->job ? stage->job : "a job");
 	else
-		snprintf(text, sizeof(text), "the time as a whole is counted again: no variance asks for more");
+		snprintf(text, sizeof(text), "the time as a whole is counted again: no variance needs more");
 	ok = object && json__add_uint(object, "stage", stage->stage) &&
 	     json__add_text(object, "parts_of", stage->expand) &&
 	     cJSON_AddBoolToObject(object, "counted", !stage->refused) &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The lines that are no result of a window: hello, process, warning, stage, bye. Each function turns plain
- * facts into one line of NDJSON without its newline, malloc'ed; NULL when out of memory. Texts that
+ * The lines that are no result of a window: hello, process, warning, stage, bye. Each function makes of plain
+ * facts one line of NDJSON without its newline, malloc'ed; NULL when out of memory. Texts that
  * are NULL and costs that are NAN become null.
  */
 #ifndef VAPRO_REPORT_LINES_H

@@ -184,11 +184,11 @@ static void say_shed(const struct vapro_shed *shed, uint64_t cap, char *text, si
 		uint64_t count;
 		const char *what;
 	} steps[] = {
-	    {shed->remembered, "bundles that were kept for questions forgotten"},
+	    {shed->remembered, "bundles retained for queries dropped"},
 	    {shed->merged, "bundles merged with others of their state"},
 	    {shed->bins, "bins of the heat map's history forgotten"},
 	    {shed->coarser, "times a state's workloads were distinguished more coarsely"},
-	    {shed->bundles, "bundles not kept"},
+	    {shed->bundles, "bundles dropped"},
 	};
 	size_t used =
 	    (size_t)snprintf(text, size, "the analysis would hold more than %.1f MiB:", (double)cap / (1 << 20));
@@ -450,12 +450,12 @@ void pipeline__remember(struct stream_sink *sink, double seconds, uint64_t bytes
 	analysis__remember(pipeline_of(sink)->analysis, seconds, bytes);
 }
 
-int pipeline__ask(struct stream_sink *sink, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
-		  struct answer *answer)
+int pipeline__query(struct stream_sink *sink, const struct vapro_selection *selection, const char *job, uint64_t now_ns,
+		    struct answer *answer)
 {
 	const struct stream_window no_window = {.daemon_cpu_pct = NAN, .io_traced_pct = NAN, .io_tax_pct = NAN};
 	struct pipeline *pipeline = pipeline_of(sink);
 
 	answer->context = context_of(pipeline, &no_window);
-	return analysis__ask(pipeline->analysis, selection, job, now_ns, &answer->jobs, &answer->job_count);
+	return analysis__query(pipeline->analysis, selection, job, now_ns, &answer->jobs, &answer->job_count);
 }

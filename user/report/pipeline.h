@@ -45,10 +45,10 @@ int pipeline__score(const struct stream_sink *pipeline, struct vapro_score *scor
 /* As analysis__held_elsewhere. */
 void pipeline__held_elsewhere(struct stream_sink *pipeline, size_t bytes);
 
-/* As analysis__remember and analysis__ask; the response includes the context of its lines. */
+/* As analysis__remember and analysis__query; the response includes the context of its lines. */
 void pipeline__remember(struct stream_sink *pipeline, double seconds, uint64_t bytes);
-int pipeline__ask(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
-		  uint64_t now_ns, struct answer *answer);
+int pipeline__query(struct stream_sink *pipeline, const struct vapro_selection *selection, const char *job,
+		    uint64_t now_ns, struct answer *answer);
 
 /* Return the host in lines, and the UTC end of the last window (0 before the first): for the bye line of a replay. */
 const char *pipeline__host(const struct stream_sink *pipeline);

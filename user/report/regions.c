@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 #include "base/grow.h"
 #include "base/printable.h"
@@ -11,63 +12,14 @@
 
 #define INDENT 12
 
-/* Meanings of the factor tree's words. */
-static const char *const meaning[][2] = {
-    {"suspension", "not running although it had work"},
-    {"preempted", "another task ran on its CPU"},
-    {"wakeup_wait", "ready to run, but waiting for a CPU"},
-    {"blocked_io", "asleep until a disk or file server answered"},
-    {"blocked_other", "asleep for something else than IO"},
-    {"throttled", "stopped by the CPU limit of its cgroup"},
-    {"steal", "the hypervisor gave the CPU to somebody else"},
-    {"stopped", "stopped by a signal, a tracer or a freezer"},
-    {"frequency", "its CPU ran below its highest frequency"},
-    {"irq", "interrupts ran on its CPU"},
-    {"kernel", "inside the kernel"},
-    {"on_cpu", "slower while it ran; counters would print more"},
-    {"retiring", "more instructions than usual"},
-    {"frontend", "the CPU waited for instructions"},
-    {"bad_speculation", "the CPU mispredicted branches"},
-    {"backend", "the CPU waited for memory or execution units"},
-    {"frontend_latency", "instructions came late"},
-    {"frontend_bandwidth", "instructions came too few at a time"},
-    {"mispredicts", "branches went another way than predicted"},
-    {"clears", "the pipeline was emptied and started again"},
-    {"memory", "waited for data"},
-    {"core", "waited for execution units"},
-    {"l1", "data came from the L1 cache"},
-    {"l2", "data came from the L2 cache"},
-    {"l3", "data came from the L3 cache"},
-    {"dram", "data came from DRAM"},
-    {"store", "stores could not be taken away fast enough"},
-    {"page_faults", "handling page faults"},
-    {"system_calls", "in system calls"},
-    {"reclaim", "freeing memory for others"},
-    {"hard_irq", "handlers of devices"},
-    {"soft_irq", "network, timers and block devices"},
-    {"kernel_other", "what no count explains"},
-    {"memory_other", "what no count explains"},
-    {"l2_fills", "lines fetched from the L2 cache"},
-    {"l3_fills", "lines fetched from the L3 cache"},
-    {"dram_fills", "lines fetched from DRAM"},
-    {"remote_fills", "lines fetched from another socket"},
-    {"minor_faults", "pages mapped in"},
-    {"major_faults", "pages read from disk"},
-    {"voluntary_switches", "went to sleep more often"},
-    {"involuntary_switches", "was switched out more often"},
-    {"migrations", "moved between CPUs"},
-};
-
 static const char *meaning_of(const struct region *region, const char *name)
 {
+	int node = factors__find(name);
+
 	/* no slower workload: MPI polls until the others arrive */
 	if (!strcmp(name, "on_cpu") && region->class && !strcmp(region->class, "communication"))
 		return "inside the call: MPI polls while it waits";
-	for (size_t i = 0; i < sizeof(meaning) / sizeof(meaning[0]); i++) {
-		if (!strcmp(meaning[i][0], name))
-			return meaning[i][1];
-	}
-	return NULL;
+	return node < FACTOR_NODES ? factor_infos[node].meaning : NULL;
 }
 
 struct region *regions__get(struct regions *regions, const char *job, uint64_t id)
@@ -228,14 +180,14 @@ static void print_who(const struct region *region, FILE *out, unsigned width)
 
 	for (size_t i = 0; i < region->interferer_count; i++) {
 		const struct region_interferer *who = &region->interferers[i];
-		char taken[40];
+		char duration[40];
 
-		regions__duration(who->seconds, taken, sizeof(taken));
+		regions__duration(who->seconds, duration, sizeof(duration));
 		if (who->pid)
 			print(out, head, width, "%s (pid %u%s%s) took %s", who->comm, who->pid,
-			      who->relation ? ", " : "", interferers__says(who->relation), taken);
+			      who->relation ? ", " : "", interferers__says(who->relation), duration);
 		else
-			print(out, head, width, "%s took %s", who->comm, taken);
+			print(out, head, width, "%s took %s", who->comm, duration);
 		head = "";
 	}
 }

@@ -18,7 +18,7 @@ struct place {
 	char build_id[48];
 	uint64_t offset;
 	char *line;
-	bool asked;
+	bool looked_up;
 };
 
 struct stg_lines {
@@ -96,9 +96,9 @@ int stg_lines__add(struct stg_lines *lines, const char *site, const char *path)
 	if (grow(&lines->places, &lines->room, lines->count + 1, sizeof(*lines->places)))
 		return -ENOMEM;
 	place = &lines->places[lines->count++];
-	place->asked = !parse(site, place); /* in no file: nothing to look up */
-	place->path = path && !place->asked ? strdup(path) : NULL;
-	return path && !place->asked && !place->path ? -ENOMEM : 0;
+	place->looked_up = !parse(site, place); /* in no file: nothing to look up */
+	place->path = path && !place->looked_up ? strdup(path) : NULL;
+	return path && !place->looked_up && !place->path ? -ENOMEM : 0;
 }
 
 static bool same_image(const struct place *a, const struct place *b)
@@ -119,47 +119,47 @@ static char *shown(const struct source_line *line)
 }
 
 /* Looks up the first place and all others in its image with one request. */
-static void ask_image(struct stg_lines *lines, size_t first, FILE *complaints)
+static void query_image(struct stg_lines *lines, size_t first, FILE *complaints)
 {
-	const struct place *asked = &lines->places[first];
+	const struct place *looked_up = &lines->places[first];
 	uint64_t *offsets = calloc(lines->count, sizeof(*offsets));
 	size_t *of = calloc(lines->count, sizeof(*of)), count = 0;
 	struct source *source = NULL;
 	char err[256] = "out of memory";
 
 	for (size_t i = first; offsets && of && i < lines->count; i++) {
-		if (!same_image(asked, &lines->places[i]))
+		if (!same_image(looked_up, &lines->places[i]))
 			continue;
-		lines->places[i].asked = true;
+		lines->places[i].looked_up = true;
 		of[count] = i;
 		offsets[count++] = lines->places[i].offset;
 	}
-	if (count && !strcmp(asked->build_id, "0"))
+	if (count && !strcmp(looked_up->build_id, "0"))
 		snprintf(err, sizeof(err), "it had no build-id: whether the file is the same is unknown");
 	else if (count)
-		source = source__ask(asked->path, asked->build_id, offsets, count, err, sizeof(err));
+		source = source__query(looked_up->path, looked_up->build_id, offsets, count, err, sizeof(err));
 	if (!source)
-		fprintf(complaints, "vapro stg: %s: no lines of source: %s\n", asked->path, err);
+		fprintf(complaints, "vapro stg: %s: no lines of source: %s\n", looked_up->path, err);
 	else if (!source__has_dwarf(source))
 		fprintf(complaints, "vapro stg: %s: no lines of source: neither it nor a debug file has any\n",
-			asked->path);
+			looked_up->path);
 	for (size_t i = 0; source && i < count; i++)
 		lines->places[of[i]].line = shown(&source__lines(source)[i]);
-	lines->places[first].asked = true;
+	lines->places[first].looked_up = true;
 	source__free(source);
 	free(offsets);
 	free(of);
 }
 
-void stg_lines__ask(struct stg_lines *lines, FILE *complaints)
+void stg_lines__query(struct stg_lines *lines, FILE *complaints)
 {
 	bool pathless = false;
 
 	for (size_t i = 0; i < lines->count; i++) {
-		if (lines->places[i].asked)
+		if (lines->places[i].looked_up)
 			continue;
 		if (lines->places[i].path)
-			ask_image(lines, i, complaints);
+			query_image(lines, i, complaints);
 		else if (!pathless)
 			pathless = fputs("vapro stg: the capture does not say where some images lie: their lines of "
 					 "source are not known\n",

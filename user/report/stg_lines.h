@@ -20,7 +20,7 @@ void stg_lines__free(struct stg_lines *lines);
 int stg_lines__add(struct stg_lines *lines, const char *site, const char *path);
 
 /* Looks up all lines, with one request per image. Failures go to complaints, once per image. */
-void stg_lines__ask(struct stg_lines *lines, FILE *complaints);
+void stg_lines__query(struct stg_lines *lines, FILE *complaints);
 
 /* Returns `file:line` of a call-site, without directories, or "". The text belongs to lines. */
 const char *stg_lines__of(struct stg_lines *lines, const char *site);

@@ -285,7 +285,7 @@ static void note_broken(const struct confine_version *file)
 	*oldest = (struct broken){*file, now_ms() + BROKEN_MS};
 }
 
-int confine__ask(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size)
+int confine__query(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size)
 {
 	unsigned int limit_ms = question->limit_ms ? question->limit_ms : CONFINE_LIMIT_MS;
 	int files[CONFINE_FILES_MAX] = {-1, -1}, about = -1, ends[2] = {-1, -1}, status, how = 0;

@@ -48,7 +48,7 @@ struct confine_answer {
  * -EPERM   the child could not be confined, and has read nothing
  * -ENOSYS  the program did not go through confine__main()
  */
-int confine__ask(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size);
+int confine__query(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size);
 
 /* ---- the reader's side */
 

@@ -42,7 +42,7 @@ struct confine_version confine_version__of(int fd);
 bool confine_version__same(const struct confine_version *a, const struct confine_version *b);
 
 /*
- * Copies the remembered response to the same request about the same files, as confine__ask() would give
+ * Copies the remembered response to the same request about the same files, as confine__query() would give
  * it. Returns whether it did. Fills files with the versions before the request is sent.
  */
 bool confine_memory__recall(const struct confine_question *question, struct confine_version *files,

@@ -339,7 +339,7 @@ const uint8_t *image__bytes(const struct image *image, uint64_t vaddr, size_t *s
 	return (const uint8_t *)image->data + load->offset + (vaddr - load->vaddr);
 }
 
-/* libdw inflates every debug section of a file that it opens: possible bombs are kept from it. */
+/* libdw inflates every debug section of a file that it opens: possible bombs are hidden from it. */
 static bool has_compressed(const struct image *image)
 {
 	Elf_Scn *section = NULL;
@@ -445,7 +445,7 @@ int image__frame(struct image *image, uint64_t vaddr, struct image_frame *out)
 		goto cleanup;
 	out->return_at += out->cfa;
 	ret = saved_at(frame, DWARF_FRAME, &out->frame_at);
-	out->frame_kept = ret == -ENOENT;
+	out->frame_unchanged = ret == -ENOENT;
 	out->frame_at += out->cfa;
 	ret = ret == -ENOENT ? 0 : ret;
 cleanup:

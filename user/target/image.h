@@ -85,13 +85,13 @@ bool image__is_exported(const struct image *image, uint64_t vaddr);
 /*
  * Unwind rules at a linked address, as distances from sp there (by_frame: from the frame pointer):
  * where the frame's return address and its caller's frame pointer are saved, and the value of sp once
- * the frame is left. frame_kept: the caller's frame pointer is still in its register. 0, -ENOENT
+ * the frame is left. frame_unchanged: the caller's frame pointer is still in its register. 0, -ENOENT
  * where no CFI covers the address, -EINVAL where the frame is based on something else or keeps its
  * return address in a register.
  */
 struct image_frame {
 	int64_t cfa, return_at, frame_at;
-	bool frame_kept, by_frame;
+	bool frame_unchanged, by_frame;
 };
 
 int image__frame(struct image *image, uint64_t vaddr, struct image_frame *frame);

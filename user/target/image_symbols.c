@@ -129,20 +129,20 @@ static int compare_objects(const void *a, const void *b)
 
 static void sort_objects(struct image *image)
 {
-	size_t kept = 0;
+	size_t live = 0;
 
 	if (image->object_count)
 		qsort(image->objects, image->object_count, sizeof(*image->objects), compare_objects);
 	for (size_t i = 0; i < image->object_count; i++)
-		if (!kept || strcmp(image->objects[kept - 1].name, image->objects[i].name))
-			image->objects[kept++] = image->objects[i];
-	image->object_count = kept;
+		if (!live || strcmp(image->objects[live - 1].name, image->objects[i].name))
+			image->objects[live++] = image->objects[i];
+	image->object_count = live;
 }
 
 int image__read_symbols(struct image *image)
 {
 	static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
-	size_t kept = 0;
+	size_t live = 0;
 
 	for (size_t t = 0; t < 2; t++) {
 		Elf_Data *data;
@@ -163,14 +163,14 @@ int image__read_symbols(struct image *image)
 	for (size_t i = 0; i < image->entry_count; i++) {
 		const struct entry *entry = &image->entries[i];
 
-		if (kept && image->entries[kept - 1].symbol.vaddr == entry->symbol.vaddr &&
-		    !strcmp(image->entries[kept - 1].symbol.name, entry->symbol.name)) {
-			image->entries[kept - 1].function |= entry->function;
+		if (live && image->entries[live - 1].symbol.vaddr == entry->symbol.vaddr &&
+		    !strcmp(image->entries[live - 1].symbol.name, entry->symbol.name)) {
+			image->entries[live - 1].function |= entry->function;
 			continue;
 		}
-		image->entries[kept++] = *entry;
+		image->entries[live++] = *entry;
 	}
-	image->entry_count = kept;
+	image->entry_count = live;
 	sort_objects(image);
 	return 0;
 }

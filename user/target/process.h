@@ -97,7 +97,7 @@ size_t process__threads(pid_t pid, pid_t *tids, size_t max);
 /* The process that traces pid (ptrace); 0: none, or unknown. */
 pid_t process__tracer(pid_t pid);
 
-/* The state of a thread, as in struct process_doing; ? where it is unknown. */
+/* The state of a thread, as in struct process_activity; ? where it is unknown. */
 char process__thread_state(pid_t tid);
 
 /* Whether pid descends from ancestor (or is it). */
@@ -107,7 +107,7 @@ bool process__descends(pid_t pid, pid_t ancestor);
 double process__age(const struct process *process);
 
 /* Present activity of a process's main thread. */
-struct process_doing {
+struct process_activity {
 	char state;	/* as ps(1) has it: R, S, D, T, ...; ? unknown */
 	double cpu_s;	/* CPU time of all threads of the process */
 	char call[32];	/* system call that the thread sleeps in; empty where none, or running */
@@ -115,7 +115,7 @@ struct process_doing {
 };
 
 /* 0, or -errno: -ESRCH where there is no such process (any more). Unreadable members stay empty. */
-int process__doing(pid_t pid, struct process_doing *doing);
+int process__activity(pid_t pid, struct process_activity *activity);
 
 /* read and write system calls so far (/proc/PID/io), or 0. */
 uint64_t process__io_calls(pid_t pid);

@@ -49,7 +49,7 @@ static const struct {
 };
 
 /* "nr arg0 ... sp pc", "-1 sp pc" outside of any, or "running" (proc(5)). */
-static void read_call(pid_t pid, struct process_doing *doing)
+static void read_call(pid_t pid, struct process_activity *activity)
 {
 	char path[64], *text;
 	unsigned long long file;
@@ -63,35 +63,35 @@ static void read_call(pid_t pid, struct process_doing *doing)
 		return;
 	if (sscanf(text, "%d %llx", &number, &file) != 2 || number < 0)
 		goto done;
-	snprintf(doing->call, sizeof(doing->call), "system call %d", number);
+	snprintf(activity->call, sizeof(activity->call), "system call %d", number);
 	for (size_t i = 0; i < sizeof(sleeps) / sizeof(sleeps[0]); i++) {
 		if (sleeps[i].number != number)
 			continue;
-		snprintf(doing->call, sizeof(doing->call), "%s", sleeps[i].name);
+		snprintf(activity->call, sizeof(activity->call), "%s", sleeps[i].name);
 		if (!sleeps[i].of_file)
 			break;
 		snprintf(path, sizeof(path), "/proc/%d/fd/%llu", pid, file);
-		read = readlink(path, doing->file, sizeof(doing->file) - 1);
-		doing->file[read > 0 ? read : 0] = '\0';
+		read = readlink(path, activity->file, sizeof(activity->file) - 1);
+		activity->file[read > 0 ? read : 0] = '\0';
 	}
 done:
 	free(text);
 }
 
-int process__doing(pid_t pid, struct process_doing *doing)
+int process__activity(pid_t pid, struct process_activity *activity)
 {
 	unsigned long long user = 0, system = 0;
 	const char *after;
 	char *text;
 
-	*doing = (struct process_doing){.state = '?'};
+	*activity = (struct process_activity){.state = '?'};
 	after = process__read_after_name(pid, &text);
 	if (!after)
 		return errno == ENOENT ? -ESRCH : -errno;
-	sscanf(after, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &doing->state, &user, &system);
+	sscanf(after, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &activity->state, &user, &system);
 	free(text);
-	doing->cpu_s = (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
-	read_call(pid, doing);
+	activity->cpu_s = (double)(user + system) / (double)sysconf(_SC_CLK_TCK);
+	read_call(pid, activity);
 	return 0;
 }
 

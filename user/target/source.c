@@ -68,7 +68,7 @@ static int get(struct source *source, size_t size, size_t wanted)
 	return flat__done(&reader) ? 0 : -EBADMSG;
 }
 
-static struct source *ask(int image, int debug, const struct flat *about, size_t count, char *err, size_t err_size)
+static struct source *query(int image, int debug, const struct flat *about, size_t count, char *err, size_t err_size)
 {
 	struct confine_question question = {
 	    .service = SOURCE_SERVICE, .about = about, .files = {image, debug}, .file_count = debug >= 0 ? 2 : 1};
@@ -78,7 +78,7 @@ static struct source *ask(int image, int debug, const struct flat *about, size_t
 
 	snprintf(err, err_size, "out of memory");
 	if (source && !about->failed)
-		status = confine__ask(&question, &answer, err, err_size);
+		status = confine__query(&question, &answer, err, err_size);
 	if (!status) {
 		source->data = answer.data;
 		status = get(source, answer.size, count);
@@ -109,8 +109,8 @@ static bool debug_path(const struct source *source, const char *path, int i, cha
 	return i < 4;
 }
 
-struct source *source__ask(const char *path, const char *build_id, const uint64_t *offsets, size_t count, char *err,
-			   size_t err_size)
+struct source *source__query(const char *path, const char *build_id, const uint64_t *offsets, size_t count, char *err,
+			     size_t err_size)
 {
 	struct source *source = NULL, *better = NULL;
 	char place[SOURCE_FILE_MAX + 512], ignored[256];
@@ -125,14 +125,14 @@ struct source *source__ask(const char *path, const char *build_id, const uint64_
 	flat__put(&about, count);
 	for (size_t i = 0; i < count; i++)
 		flat__put(&about, offsets[i]);
-	source = ask(image, -1, &about, count, err, err_size);
+	source = query(image, -1, &about, count, err, err_size);
 	for (int i = 0; source && !source->has_dwarf && !better && debug_path(source, path, i, place, sizeof(place));
 	     i++) {
 		int debug = *place ? user_file__open(place) : -1;
 
 		if (debug < 0)
 			continue;
-		better = ask(image, debug, &about, count, ignored, sizeof(ignored));
+		better = query(image, debug, &about, count, ignored, sizeof(ignored));
 		close(debug);
 	}
 	close(image);

@@ -24,8 +24,8 @@ struct source;
  * unreadable, another build-id, or a failure of the reader. An image without DWARF gives a response
  * without lines.
  */
-struct source *source__ask(const char *path, const char *build_id, const uint64_t *offsets, size_t count, char *err,
-			   size_t err_size);
+struct source *source__query(const char *path, const char *build_id, const uint64_t *offsets, size_t count, char *err,
+			     size_t err_size);
 void source__free(struct source *source);
 
 /* One line per offset. */

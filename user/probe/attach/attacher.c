@@ -165,7 +165,7 @@ static int survey(struct attached *image, bool frugal, char *err, size_t err_siz
 		    (struct survey_wanted){.symbol = function_rows[row].symbol,
 					   .arguments = progress ? 0 : functions__arguments(&function_rows[row])};
 	}
-	image->survey = survey__ask(image->file, image->path, 0, wanted, count, err, err_size);
+	image->survey = survey__query(image->file, image->path, 0, wanted, count, err, err_size);
 	status = image->survey ? choose(image, rows, frugal) : -ENOEXEC;
 out:
 	free(wanted);
@@ -362,18 +362,18 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 {
 	for (size_t i = 0; i < attacher->count; i++) {
 		struct attached *image = attacher->images[i];
-		uint32_t kept = 0;
+		uint32_t live = 0;
 
 		for (size_t j = 0; j < image->mapper_count; j++)
 			if (image->mappers[j] != pid)
-				image->mappers[kept++] = image->mappers[j];
-		image->mapper_count = kept;
-		kept = 0;
+				image->mappers[live++] = image->mappers[j];
+		image->mapper_count = live;
+		live = 0;
 		attached__close_links(attacher, image, is_of_process, pid);
 		for (size_t j = 0; j < image->link_count; j++)
 			if (image->links[j].pid != pid)
-				image->links[kept++] = image->links[j];
-		image->link_count = kept;
+				image->links[live++] = image->links[j];
+		image->link_count = live;
 		if (image->mapper_count)
 			continue;
 		image_close(attacher, image);

@@ -52,17 +52,17 @@ bool attached__leaves_out(const struct attached *image, const struct link *link)
 /* Removes from the image those sites linked for row that the kernel refuses. */
 static void drop_refused(struct attached *image, int64_t row, const bool *refused)
 {
-	size_t kept = 0, site = 0;
+	size_t live = 0, site = 0;
 
 	for (size_t i = 0; i < image->probe_count; i++) {
 		if (attached__is_of(&image->probes[i], row) && refused[site++])
 			attached__skip(image, image->probes[i].name, "the kernel refuses to probe its instruction");
 		else
-			image->probes[kept++] = image->probes[i];
+			image->probes[live++] = image->probes[i];
 	}
-	if (kept == image->probe_count)
+	if (live == image->probe_count)
 		return;
-	image->probe_count = kept;
+	image->probe_count = live;
 	attached__count_probes(image);
 }
 
@@ -253,11 +253,16 @@ void attached__drop_links(struct attacher *attacher, struct attached *image, siz
 
 void attached__relink(struct attacher *attacher, struct attached *image, const struct probe *probe)
 {
+	const struct probe of = *probe; /* a refused one leaves the list */
+
 	for (size_t i = 0; i < image->link_count; i++) {
 		struct link *link = &image->links[i], fresh = {.pid = link->pid, .row = link->row};
 
-		if (!link->open || !attached__is_of(probe, link->row) || attached__open_link(attacher, image, &fresh))
+		if (!link->open || !attached__is_of(&of, link->row))
 			continue;
+		/* where the new site is refused the old link goes, too: the kernel side has the new site's description
+		 */
+		attached__open_link(attacher, image, &fresh);
 		kernel_side__unlink(attacher->side, link->open);
 		link->open = fresh.open;
 	}

@@ -32,8 +32,8 @@ struct row_attacher *row_attacher__new(struct kernel_side *side, const struct co
 	attacher->cpus = (uint32_t)libbpf_num_possible_cpus();
 	attacher->per_cpu = calloc(attacher->cpus, sizeof(*attacher->per_cpu));
 	attacher->memory = row_memory__new();
-	attacher->closer = closer__new();
-	if (!attacher->memory || !attacher->closer) {
+	attacher->detacher = async_detach__new();
+	if (!attacher->memory || !attacher->detacher) {
 		row_attacher__free(attacher);
 		return NULL;
 	}
@@ -61,9 +61,9 @@ static void image_free(struct row_attacher *attacher, struct row_image *image)
 	}
 	for (size_t i = 0; i < image->probe_count; i++)
 		probe_free(image->probes[i]);
-	for (size_t i = 0; i < image->kept_skip_count; i++) {
-		free(image->kept_skips[i].function);
-		free(image->kept_skips[i].reason);
+	for (size_t i = 0; i < image->row_skip_count; i++) {
+		free(image->row_skips[i].function);
+		free(image->row_skips[i].reason);
 	}
 	if (image->file >= 0)
 		close(image->file);
@@ -72,7 +72,7 @@ static void image_free(struct row_attacher *attacher, struct row_image *image)
 	free(image->units);
 	free(image->mappers);
 	free(image->pids);
-	free(image->kept_skips);
+	free(image->row_skips);
 	free(image->skips);
 	free(image->path);
 	free(image);
@@ -84,7 +84,7 @@ void row_attacher__free(struct row_attacher *attacher)
 		return;
 	for (size_t i = 0; i < attacher->count; i++)
 		image_free(attacher, attacher->images[i]);
-	closer__free(attacher->closer);
+	async_detach__free(attacher->detacher);
 	row_memory__free(attacher->memory);
 	free(attacher->images);
 	free(attacher->per_cpu);
@@ -243,7 +243,7 @@ static int add_mapper(struct row_attacher *attacher, struct row_image *image, co
 static int read_rows(struct row_attacher *attacher, struct row_image *image, enum row_group group,
 		     const unsigned int *rows, size_t count, char *err, size_t err_size)
 {
-	struct row_sites *sites = row_sites__ask(image->file, image->path, rows, count, err, err_size);
+	struct row_sites *sites = row_sites__query(image->file, image->path, rows, count, err, err_size);
 	int status = 0;
 
 	if (!sites)
@@ -365,7 +365,7 @@ static int join_sites(struct row_sites *sites, struct row_sites *more)
 static int read_outlined(struct row_image *image, uint64_t offset, char *err, size_t err_size)
 {
 	struct row_sites *sites =
-	    row_sites__ask_at(image->file, image->path, offset, !image->outlined, KERNEL_ROW_OUTLINED, err, err_size);
+	    row_sites__query_at(image->file, image->path, offset, !image->outlined, KERNEL_ROW_OUTLINED, err, err_size);
 	int status = 0;
 
 	if (!sites)
@@ -466,7 +466,7 @@ void row_attacher__pause(struct row_attacher *attacher)
 		return;
 	for (size_t i = 0; i < attacher->count; i++)
 		row_image__unlink(attacher, attacher->images[i], 0);
-	closer__wait(attacher->closer);
+	async_detach__wait(attacher->detacher);
 	attacher->paused = true;
 }
 

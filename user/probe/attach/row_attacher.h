@@ -79,7 +79,7 @@ struct row_decision {
 	double calls_per_s, cost_pct; /* of one process; what all of them cost or would cost */
 	double left_out_s;	      /* until the first of them is looked at again */
 	bool reported;		      /* all of them were reported as left out before */
-	bool in_turns;		      /* some of them are opened again as soon as their cost is paid */
+	bool in_duty_cycle;	      /* some of them are opened again as soon as their cost is paid */
 	int error;
 	const pid_t *pids; /* processes that map the image */
 	size_t pid_count;

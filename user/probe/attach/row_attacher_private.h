@@ -36,7 +36,7 @@ struct row_probe {
 	double entry_ns, entry_mark_ns;	  /* cost of hits at its entry: so far, and at the mark of its rates */
 	double exit_ns, exit_mark_ns;	  /* the same at exits with its number */
 	struct row_cost *cpu;		  /* costs of each CPU at the last measurement */
-	bool in_turns;			  /* left out until its cost is paid */
+	bool in_duty_cycle;		  /* left out until its cost is paid */
 	bool reported;			  /* it was reported as left out */
 	char *left_out;			  /* why it is left out, for people */
 };
@@ -74,8 +74,8 @@ struct row_image {
 	struct row_mapper *mappers;
 	pid_t *pids; /* of the mappers, as many */
 	size_t mapper_count, mapper_room, pid_room;
-	struct row_skip *kept_skips; /* skips of all groups */
-	size_t kept_skip_count, kept_skip_room;
+	struct row_skip *row_skips; /* skips of all groups */
+	size_t row_skip_count, row_skip_room;
 	struct attached_skip *skips;
 	size_t skip_room;
 	struct governor_account account;
@@ -94,7 +94,7 @@ struct row_attacher {
 	double budget;
 	struct governor random; /* only its seed */
 	struct row_memory *memory;
-	struct closer *closer;
+	struct async_detach *detacher;
 	struct row_image **images;
 	size_t count, room;
 	bool paused;

@@ -16,8 +16,8 @@ void row_image__skip(struct row_image *image, const char *function, uint64_t ent
 	struct row_skip skip = {strdup(function), strdup(reason), entry};
 
 	if (skip.function && skip.reason &&
-	    !grow(&image->kept_skips, &image->kept_skip_room, image->kept_skip_count + 1, sizeof(skip))) {
-		image->kept_skips[image->kept_skip_count++] = skip;
+	    !grow(&image->row_skips, &image->row_skip_room, image->row_skip_count + 1, sizeof(skip))) {
+		image->row_skips[image->row_skip_count++] = skip;
 		return;
 	}
 	free(skip.function);
@@ -29,7 +29,7 @@ int row_image__describe(struct row_image *image)
 	struct attached_image *public = &image->public;
 	size_t skips = 0;
 
-	if (grow(&image->skips, &image->skip_room, image->kept_skip_count + image->probe_count + 1,
+	if (grow(&image->skips, &image->skip_room, image->row_skip_count + image->probe_count + 1,
 		 sizeof(*image->skips)))
 		return -ENOMEM;
 	public->functions = public->shifted = public->at_entry = public->stepped = 0;
@@ -48,9 +48,9 @@ int row_image__describe(struct row_image *image)
 		public->at_entry += !probe->function.shifted;
 		public->stepped += probe->function.stepped;
 	}
-	for (size_t i = 0; i < image->kept_skip_count; i++)
+	for (size_t i = 0; i < image->row_skip_count; i++)
 		image->skips[skips++] =
-		    (struct attached_skip){image->kept_skips[i].function, image->kept_skips[i].reason};
+		    (struct attached_skip){image->row_skips[i].function, image->row_skips[i].reason};
 	public->skipped = image->skips;
 	public->skipped_count = (uint32_t)skips;
 	return 0;
@@ -165,12 +165,12 @@ void row_attacher__unlink(struct row_attacher *attacher, struct kernel_link *lin
 	if (link && link->rung == RUNG_PERF)
 		kernel_side__unlink(attacher->side, link);
 	else if (link)
-		closer__close(attacher->closer, link);
+		async_detach__close(attacher->detacher, link);
 }
 
 bool row_attacher__is_closing(struct row_attacher *attacher)
 {
-	return closer__busy(attacher->closer, 0);
+	return async_detach__busy(attacher->detacher, 0);
 }
 
 /* Prevents an edge begun before from being joined with later calls. */

@@ -15,8 +15,8 @@
 #define NAMED_MAX 6		     /* functions named in one decision */
 #define SHORTEST_NS 10000000.0	     /* shortest interval of a rate */
 #define LOOKS_APART_NS 5000000000ULL /* between two looks at functions of an image that were left out */
-#define TURNS_MOST 10		     /* times the share: costlier functions get no duty cycle */
-#define TURN_LEAST_S 1.0	     /* shortest closed period of a duty cycle */
+#define DUTY_CYCLE_MOST 10	     /* times the share: costlier functions get no duty cycle */
+#define OPEN_LEAST_S 1.0	     /* shortest closed period of a duty cycle */
 #define IDLE_LOOKS 3		     /* in a row, at functions left out */
 #define CAUSE 0.25		     /* of what a process spends, that functions must cost to be closed for it */
 
@@ -25,7 +25,7 @@ static bool spends(const struct row_image *image)
 {
 	for (size_t i = 0; i < image->probe_count; i++)
 		if (image->probes[i]->state == ROW_OPEN || image->probes[i]->state == ROW_FITTING ||
-		    (image->probes[i]->state == ROW_LEFT_OUT && image->probes[i]->in_turns))
+		    (image->probes[i]->state == ROW_LEFT_OUT && image->probes[i]->in_duty_cycle))
 			return true;
 	return false;
 }
@@ -132,7 +132,7 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 		decision.calls_per_s += picked->loads[i].calls_per_s;
 		decision.cost_pct += probe->own_share * 100;
 		decision.reported &= probe->reported;
-		decision.in_turns |= probe->in_turns;
+		decision.in_duty_cycle |= probe->in_duty_cycle;
 		probe->reported = true;
 		if (kind == ROWS_LEFT_OUT && (!i || left_s < decision.left_out_s))
 			decision.left_out_s = left_s;
@@ -147,19 +147,19 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
  * duty cycle: it is opened again once pause_s have paid its cost.
  */
 static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
-		      const struct row_load *load, bool in_turns, double pause_s, double random, uint64_t now_ns)
+		      const struct row_load *load, bool in_duty_cycle, double pause_s, double random, uint64_t now_ns)
 {
 	char text[128];
 
-	probe->in_turns = in_turns && load->share <= attacher->budget * TURNS_MOST;
-	if (probe->in_turns) {
-		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, TURN_LEAST_S) * (1 + random / 2) * 1e9);
+	probe->in_duty_cycle = in_duty_cycle && load->share <= attacher->budget * DUTY_CYCLE_MOST;
+	if (probe->in_duty_cycle) {
+		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, OPEN_LEAST_S) * (1 + random / 2) * 1e9);
 	} else {
 		row_backoff__refuse(&probe->backoff, now_ns, random);
 		row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
 	}
 	snprintf(text, sizeof(text), "too expensive%s: %.0f calls/s would cost %.3g %% of its process's time",
-		 probe->in_turns ? " to stay open" : "", load->calls_per_s, load->share * 100);
+		 probe->in_duty_cycle ? " to stay open" : "", load->calls_per_s, load->share * 100);
 	free(probe->left_out);
 	probe->left_out = strdup(text);
 	if (probe->state == ROW_OPEN)
@@ -183,8 +183,8 @@ static size_t sort_out(struct row_attacher *attacher, struct row_image *image, s
 
 		if (load.open)
 			continue;
-		leave_out(attacher, image, picked->probes[i], &load, share <= attacher->budget * TURNS_MOST, pause_s,
-			  random, now_ns);
+		leave_out(attacher, image, picked->probes[i], &load, share <= attacher->budget * DUTY_CYCLE_MOST,
+			  pause_s, random, now_ns);
 		picked->probes[out] = picked->probes[i];
 		picked->loads[out++] = load;
 	}
@@ -198,11 +198,11 @@ static bool is_candidate(const struct row_image *image, const struct row_probe *
 {
 	return probe->state == ROW_NEW ||
 	       (probe->state == ROW_LEFT_OUT && row_backoff__is_over(&probe->backoff, now_ns) &&
-		(probe->in_turns || now_ns >= image->looked_ns + LOOKS_APART_NS));
+		(probe->in_duty_cycle || now_ns >= image->looked_ns + LOOKS_APART_NS));
 }
 
 /* Opens functions with duty cycles again, at their known rates. Returns whether no other candidate is left. */
-static bool resume_turns(struct row_image *image, uint64_t now_ns)
+static bool resume_duty(struct row_image *image, uint64_t now_ns)
 {
 	bool others = false;
 
@@ -211,7 +211,7 @@ static bool resume_turns(struct row_image *image, uint64_t now_ns)
 
 		if (!is_candidate(image, probe, now_ns))
 			continue;
-		if (probe->state == ROW_LEFT_OUT && probe->in_turns)
+		if (probe->state == ROW_LEFT_OUT && probe->in_duty_cycle)
 			probe->state = ROW_FITTING;
 		else
 			others = true;
@@ -244,7 +244,7 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 		any = is_candidate(image, image->probes[i], now_ns);
 	if (!any)
 		return;
-	if (resume_turns(image, now_ns))
+	if (resume_duty(image, now_ns))
 		return;
 	any = pick(image, &picked);
 	if (!pick(image, &again) || !any)
@@ -254,11 +254,11 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 			picked.probes[picked.count++] = image->probes[i];
 	image->looked_ns = now_ns;
 	/* where the look fails the link fails too, and says why */
-	row_image__look(attacher, image, picked.probes, picked.count, available(attacher, image) * TURNS_MOST);
+	row_image__look(attacher, image, picked.probes, picked.count, available(attacher, image) * DUTY_CYCLE_MOST);
 	for (size_t i = 0; i < picked.count; i++)
 		picked.loads[i] = load_of(picked.probes[i]);
 	/* a function that nearly fits is closed once it has used up the saved time */
-	row_plan__choose(picked.loads, picked.count, available(attacher, image) * TURNS_MOST);
+	row_plan__choose(picked.loads, picked.count, available(attacher, image) * DUTY_CYCLE_MOST);
 	idle = is_idle(image, &picked);
 	for (size_t i = 0; i < picked.count; i++) {
 		struct row_probe *probe = picked.probes[i];
@@ -352,7 +352,7 @@ static bool charge(struct row_attacher *attacher, struct row_image *image, uint6
 	if (overdrawn) {
 		close_unfit(attacher, image, share.budget * PLAN_SHARE / 2, share.room_ns - image->account.credit_ns,
 			    now_ns, decided, ctx);
-		governor__turned(&image->account);
+		governor__adjusted(&image->account);
 	}
 	/* the next time only later costs count: a program that was idle before says nothing of its rates */
 	if (overdrawn || now_ns > image->mark_ns + (uint64_t)SHORTEST_NS)
@@ -384,7 +384,7 @@ static bool open_fitting(struct row_attacher *attacher, struct row_image *image,
 
 	for (size_t i = 0; i < image->probe_count; i++) {
 		any |= image->probes[i]->state == ROW_FITTING;
-		known &= image->probes[i]->state != ROW_FITTING || image->probes[i]->in_turns;
+		known &= image->probes[i]->state != ROW_FITTING || image->probes[i]->in_duty_cycle;
 	}
 	if (!any)
 		return false;
@@ -396,7 +396,7 @@ static bool open_fitting(struct row_attacher *attacher, struct row_image *image,
 	mark(image, image->opened_ns);
 	if (first)
 		governor__open_account(&share, &image->account, image->opened_ns);
-	governor__turned(&image->account);
+	governor__adjusted(&image->account);
 	if (decision.error)
 		decided(ctx, &decision);
 	return true;

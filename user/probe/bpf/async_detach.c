@@ -16,7 +16,7 @@ struct closing {
 	bool begun;
 };
 
-struct closer {
+struct async_detach {
 	pthread_mutex_t lock; /* guards all members below */
 	pthread_cond_t idle;  /* the last thread is about to end */
 	struct closing *queue;
@@ -24,74 +24,74 @@ struct closer {
 	size_t threads;
 };
 
-struct closer *closer__new(void)
+struct async_detach *async_detach__new(void)
 {
-	struct closer *closer = calloc(1, sizeof(*closer));
+	struct async_detach *detacher = calloc(1, sizeof(*detacher));
 
-	if (closer) {
-		pthread_mutex_init(&closer->lock, NULL);
-		pthread_cond_init(&closer->idle, NULL);
+	if (detacher) {
+		pthread_mutex_init(&detacher->lock, NULL);
+		pthread_cond_init(&detacher->idle, NULL);
 	}
-	return closer;
+	return detacher;
 }
 
-void closer__free(struct closer *closer)
+void async_detach__free(struct async_detach *detacher)
 {
-	if (!closer)
+	if (!detacher)
 		return;
-	closer__wait(closer);
-	pthread_mutex_destroy(&closer->lock);
-	pthread_cond_destroy(&closer->idle);
-	free(closer->queue);
-	free(closer);
+	async_detach__wait(detacher);
+	pthread_mutex_destroy(&detacher->lock);
+	pthread_cond_destroy(&detacher->idle);
+	free(detacher->queue);
+	free(detacher);
 }
 
 /* The next link that no thread has begun to close; NULL where there is none. */
-static struct kernel_link *begin(struct closer *closer)
+static struct kernel_link *begin(struct async_detach *detacher)
 {
-	for (size_t i = 0; i < closer->count; i++)
-		if (!closer->queue[i].begun) {
-			closer->queue[i].begun = true;
-			return closer->queue[i].link;
+	for (size_t i = 0; i < detacher->count; i++)
+		if (!detacher->queue[i].begun) {
+			detacher->queue[i].begun = true;
+			return detacher->queue[i].link;
 		}
 	return NULL;
 }
 
 /* A link stays in the queue until it is closed. */
-static void remove_closed(struct closer *closer, const struct kernel_link *link)
+static void remove_closed(struct async_detach *detacher, const struct kernel_link *link)
 {
-	for (size_t i = 0; i < closer->count; i++)
-		if (closer->queue[i].begun && closer->queue[i].link == link) {
-			closer->queue[i] = closer->queue[--closer->count];
+	for (size_t i = 0; i < detacher->count; i++)
+		if (detacher->queue[i].begun && detacher->queue[i].link == link) {
+			detacher->queue[i] = detacher->queue[--detacher->count];
 			return;
 		}
 }
 
-static void close_all(struct closer *closer)
+static void close_all(struct async_detach *detacher)
 {
 	struct kernel_link *link;
 
-	while ((link = begin(closer))) {
-		pthread_mutex_unlock(&closer->lock);
+	while ((link = begin(detacher))) {
+		pthread_mutex_unlock(&detacher->lock);
 		ladder__close(link);
-		pthread_mutex_lock(&closer->lock);
-		remove_closed(closer, link);
+		pthread_mutex_lock(&detacher->lock);
+		remove_closed(detacher, link);
 	}
 }
 
 static void *work(void *ctx)
 {
-	struct closer *closer = ctx;
+	struct async_detach *detacher = ctx;
 
-	pthread_mutex_lock(&closer->lock);
-	close_all(closer);
-	if (!--closer->threads)
-		pthread_cond_broadcast(&closer->idle);
-	pthread_mutex_unlock(&closer->lock);
+	pthread_mutex_lock(&detacher->lock);
+	close_all(detacher);
+	if (!--detacher->threads)
+		pthread_cond_broadcast(&detacher->idle);
+	pthread_mutex_unlock(&detacher->lock);
 	return NULL;
 }
 
-static bool start(struct closer *closer)
+static bool start(struct async_detach *detacher)
 {
 	pthread_attr_t attributes;
 	sigset_t all, before;
@@ -103,45 +103,45 @@ static bool start(struct closer *closer)
 	pthread_sigmask(SIG_BLOCK, &all, &before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	failed = pthread_create(&thread, &attributes, work, closer);
+	failed = pthread_create(&thread, &attributes, work, detacher);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return !failed;
 }
 
-void closer__close(struct closer *closer, struct kernel_link *link)
+void async_detach__close(struct async_detach *detacher, struct kernel_link *link)
 {
 	bool queued;
 
-	pthread_mutex_lock(&closer->lock);
-	queued = !grow(&closer->queue, &closer->room, closer->count + 1, sizeof(*closer->queue));
+	pthread_mutex_lock(&detacher->lock);
+	queued = !grow(&detacher->queue, &detacher->room, detacher->count + 1, sizeof(*detacher->queue));
 	if (queued)
-		closer->queue[closer->count++] = (struct closing){link, link->pid, false};
+		detacher->queue[detacher->count++] = (struct closing){link, link->pid, false};
 	/* the kernel waits for a grace period per link; meanwhile the next link's probes go on costing */
-	if (queued && closer->threads < THREADS_MOST && start(closer))
-		closer->threads++;
-	if (queued && !closer->threads)
-		close_all(closer);
-	pthread_mutex_unlock(&closer->lock);
+	if (queued && detacher->threads < THREADS_MOST && start(detacher))
+		detacher->threads++;
+	if (queued && !detacher->threads)
+		close_all(detacher);
+	pthread_mutex_unlock(&detacher->lock);
 	if (!queued)
 		ladder__close(link);
 }
 
-bool closer__busy(struct closer *closer, pid_t pid)
+bool async_detach__busy(struct async_detach *detacher, pid_t pid)
 {
 	bool busy = false;
 
-	pthread_mutex_lock(&closer->lock);
-	for (size_t i = 0; i < closer->count && !busy; i++)
-		busy = !pid || !closer->queue[i].pid || closer->queue[i].pid == pid;
-	pthread_mutex_unlock(&closer->lock);
+	pthread_mutex_lock(&detacher->lock);
+	for (size_t i = 0; i < detacher->count && !busy; i++)
+		busy = !pid || !detacher->queue[i].pid || detacher->queue[i].pid == pid;
+	pthread_mutex_unlock(&detacher->lock);
 	return busy;
 }
 
-void closer__wait(struct closer *closer)
+void async_detach__wait(struct async_detach *detacher)
 {
-	pthread_mutex_lock(&closer->lock);
-	while (closer->threads)
-		pthread_cond_wait(&closer->idle, &closer->lock);
-	pthread_mutex_unlock(&closer->lock);
+	pthread_mutex_lock(&detacher->lock);
+	while (detacher->threads)
+		pthread_cond_wait(&detacher->idle, &detacher->lock);
+	pthread_mutex_unlock(&detacher->lock);
 }

@@ -4,26 +4,26 @@
  * other however many threads close them, and waits for a grace period at other links, while probes of links that are
  * not begun fire on; the daemon cannot stand still for that long.
  */
-#ifndef VAPRO_CLOSER_H
-#define VAPRO_CLOSER_H
+#ifndef VAPRO_ASYNC_DETACH_H
+#define VAPRO_ASYNC_DETACH_H
 
 #include "probe/bpf/modes.h"
 
-struct closer;
+struct async_detach;
 
 /* NULL when out of memory. */
-struct closer *closer__new(void);
+struct async_detach *async_detach__new(void);
 
 /* Waits for links being closed. NULL is allowed. */
-void closer__free(struct closer *closer);
+void async_detach__free(struct async_detach *detacher);
 
 /* Takes over the link, closing it at once where no thread can be started. */
-void closer__close(struct closer *closer, struct kernel_link *link);
+void async_detach__close(struct async_detach *detacher, struct kernel_link *link);
 
 /* Whether a link for this process (0: for any) is still being closed. */
-bool closer__busy(struct closer *closer, pid_t pid);
+bool async_detach__busy(struct async_detach *detacher, pid_t pid);
 
 /* Waits until all links are closed. */
-void closer__wait(struct closer *closer);
+void async_detach__wait(struct async_detach *detacher);
 
 #endif

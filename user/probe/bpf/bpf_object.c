@@ -35,7 +35,7 @@ struct kernel_side {
 	struct kernel_rung rungs[RUNGS];
 	struct facts facts;
 	bool no_return, held, switch_has_state;
-	struct closer *closer;
+	struct async_detach *detacher;
 	bool looks_at_accounts; /* a program that user space runs can be loaded */
 	struct bpf_link *task_links[5];
 	struct bpf_link *syscall_links[2];
@@ -231,8 +231,8 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 
 	*status = 1;
 	if (side)
-		side->closer = closer__new();
-	if (!side || !side->closer) {
+		side->detacher = async_detach__new();
+	if (!side || !side->detacher) {
 		snprintf(err, err_size, "out of memory");
 		free(side);
 		return NULL;
@@ -270,7 +270,7 @@ void kernel_side__free(struct kernel_side *side)
 	for (size_t i = 0; i < sizeof(side->task_links) / sizeof(side->task_links[0]); i++)
 		bpf_link__destroy(side->task_links[i]);
 	vapro_bpf__destroy(side->bpf);
-	closer__free(side->closer);
+	async_detach__free(side->detacher);
 	free(side);
 }
 
@@ -314,8 +314,8 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 	int status;
 
 	wanted.entry_only |= side->no_return;
-	if (closer__busy(side->closer, sites->pid))
-		closer__wait(side->closer); /* old probes would fire beside the new ones */
+	if (async_detach__busy(side->detacher, sites->pid))
+		async_detach__wait(side->detacher); /* old probes would fire beside the new ones */
 	if (hold)
 		kernel_side__hold(side, true);
 	status = ladder__open(side->rung, &programs, &wanted, link);
@@ -327,7 +327,7 @@ int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites
 void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
 {
 	if (link && link->rung == RUNG_PERF)
-		closer__close(side->closer, link);
+		async_detach__close(side->detacher, link);
 	else
 		ladder__close(link);
 }
@@ -344,7 +344,7 @@ void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const
 
 void kernel_side__settle(struct kernel_side *side)
 {
-	closer__wait(side->closer);
+	async_detach__wait(side->detacher);
 }
 
 void kernel_side__hold(struct kernel_side *side, bool held)

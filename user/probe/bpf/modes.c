@@ -171,19 +171,19 @@ static int open_multi_but_refused(const struct half *halves, uint32_t half_count
 				  bool *refused, struct kernel_link *link)
 {
 	uint64_t *offsets = calloc(sites->count, sizeof(*offsets)), *cookies = calloc(sites->count, sizeof(*cookies));
-	struct kernel_sites taken = *sites;
+	struct kernel_sites chosen = *sites;
 	int status = offsets && cookies ? find_refused(halves, sites, 0, sites->count, refused) : -ENOMEM;
 
-	taken.offsets = offsets;
-	taken.cookies = cookies;
-	taken.count = 0;
+	chosen.offsets = offsets;
+	chosen.cookies = cookies;
+	chosen.count = 0;
 	for (uint32_t i = 0; !status && i < sites->count; i++)
 		if (!refused[i]) {
-			offsets[taken.count] = sites->offsets[i];
-			cookies[taken.count++] = sites->cookies[i];
+			offsets[chosen.count] = sites->offsets[i];
+			cookies[chosen.count++] = sites->cookies[i];
 		}
 	if (!status)
-		status = taken.count ? open_multi(halves, half_count, &taken, link) : -EOPNOTSUPP;
+		status = chosen.count ? open_multi(halves, half_count, &chosen, link) : -EOPNOTSUPP;
 	free(offsets);
 	free(cookies);
 	return status;
@@ -261,7 +261,7 @@ int ladder__open(enum ladder_rung rung, const struct ladder_programs *programs, 
 		goto out;
 	link->rung = rung;
 	link->pid = sites->pid;
-	status = shelter__run(open_all, &(struct opening){rung, halves, half_count, sites, refused, link});
+	status = sigkill_guard__run(open_all, &(struct opening){rung, halves, half_count, sites, refused, link});
 	if (sites->refused)
 		memcpy(sites->refused, refused, sites->count * sizeof(*refused));
 out:
@@ -277,7 +277,7 @@ out:
 void ladder__close(struct kernel_link *link)
 {
 	if (link)
-		shelter__run(close_all, link);
+		sigkill_guard__run(close_all, link);
 	free(link);
 }
 

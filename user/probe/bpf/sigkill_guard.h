@@ -6,13 +6,13 @@
  * shares the daemon's memory and descriptors completes the work in any case; where the daemon is gone, the
  * descriptors that were opened are closed with that process.
  */
-#ifndef VAPRO_SHELTER_H
-#define VAPRO_SHELTER_H
+#ifndef VAPRO_SIGKILL_GUARD_H
+#define VAPRO_SIGKILL_GUARD_H
 
 /*
  * Runs work(ctx) in such a process and waits for its end. Returns the result of work. Other threads go on meanwhile;
  * signals of the caller wait. Where no process can be made the caller runs the work itself.
  */
-int shelter__run(int (*work)(void *ctx), void *ctx);
+int sigkill_guard__run(int (*work)(void *ctx), void *ctx);
 
 #endif

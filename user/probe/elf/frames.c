@@ -16,7 +16,7 @@ static void get_frame(struct flat_reader *reader, struct frame *frame)
 	frame->hop.by_frame = (uint32_t)flat__get_upto(reader, 1);
 }
 
-int frames__ask(int fd, const uint64_t *offsets, size_t count, struct frame *frames, char *err, size_t err_size)
+int frames__query(int fd, const uint64_t *offsets, size_t count, struct frame *frames, char *err, size_t err_size)
 {
 	struct flat about = {0};
 	struct confine_question question = {.service = FRAMES_SERVICE, .about = &about, .files = {fd}, .file_count = 1};
@@ -29,7 +29,7 @@ int frames__ask(int fd, const uint64_t *offsets, size_t count, struct frame *fra
 	for (size_t i = 0; i < count; i++)
 		flat__put(&about, offsets[i]);
 	if (!about.failed)
-		status = confine__ask(&question, &answer, err, err_size);
+		status = confine__query(&question, &answer, err, err_size);
 	free(about.data);
 	if (status)
 		return status;

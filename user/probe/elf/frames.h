@@ -31,7 +31,7 @@ struct frame {
  * frames filled, or a negative errno with a sentence in err: what is wrong with the image, or what became of its
  * reader.
  */
-int frames__ask(int fd, const uint64_t *offsets, size_t count, struct frame *frames, char *err, size_t err_size);
+int frames__query(int fd, const uint64_t *offsets, size_t count, struct frame *frames, char *err, size_t err_size);
 
 struct image;
 

@@ -20,12 +20,13 @@ enum frame_rule frames__of(struct image *image, uint64_t vaddr, struct kernel_ho
 	*hop = (struct kernel_hop){0};
 	if (status == -ENOENT)
 		return FRAME_NONE;
-	if (status || !fits(frame.cfa) || !fits(frame.return_at) || (!frame.frame_kept && !fits(frame.frame_at)))
+	if (status || !fits(frame.cfa) || !fits(frame.return_at) || (!frame.frame_unchanged && !fits(frame.frame_at)))
 		return FRAME_EXPRESSION;
-	*hop = (struct kernel_hop){.return_at = (int32_t)frame.return_at,
-				   .sp = (int32_t)frame.cfa,
-				   .by_frame = frame.by_frame,
-				   .frame_at = frame.frame_kept ? KERNEL_FRAME_KEPT : (int32_t)frame.frame_at};
+	*hop =
+	    (struct kernel_hop){.return_at = (int32_t)frame.return_at,
+				.sp = (int32_t)frame.cfa,
+				.by_frame = frame.by_frame,
+				.frame_at = frame.frame_unchanged ? KERNEL_FRAME_UNCHANGED : (int32_t)frame.frame_at};
 	return FRAME_FOUND;
 }
 

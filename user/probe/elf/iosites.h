@@ -26,7 +26,4 @@ int iosites__find(struct image *image, struct io_site *out, size_t max);
 /* Name of the index-th wrapper, as io_site has it, or NULL beyond the last. */
 const char *iosites__wrapper(size_t index);
 
-/* Name of the index-th wrapper, as io_site has it, or NULL beyond the last. */
-const char *iosites__wrapper(size_t index);
-
 #endif

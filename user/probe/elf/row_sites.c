@@ -118,7 +118,7 @@ static struct row_sites *query(int fd, const char *label, const struct flat *abo
 
 	if (!sites || about->failed)
 		goto out;
-	status = confine__ask(&question, &answer, sentence, sizeof(sentence));
+	status = confine__query(&question, &answer, sentence, sizeof(sentence));
 	if (status)
 		goto out;
 	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
@@ -139,8 +139,8 @@ static unsigned int arguments_of(const struct function_row *row)
 	return functions__arguments(row) | (row->forked ? 1U << (row->forked - 1) : 0);
 }
 
-struct row_sites *row_sites__ask(int fd, const char *label, const unsigned int *rows, size_t count, char *err,
-				 size_t err_size)
+struct row_sites *row_sites__query(int fd, const char *label, const unsigned int *rows, size_t count, char *err,
+				   size_t err_size)
 {
 	struct row_sites *sites;
 	struct flat about = {0};
@@ -160,8 +160,8 @@ struct row_sites *row_sites__ask(int fd, const char *label, const unsigned int *
 	return sites;
 }
 
-struct row_sites *row_sites__ask_at(int fd, const char *label, uint64_t offset, bool all, enum kernel_row_kind kind,
-				    char *err, size_t err_size)
+struct row_sites *row_sites__query_at(int fd, const char *label, uint64_t offset, bool all, enum kernel_row_kind kind,
+				      char *err, size_t err_size)
 {
 	struct row_sites *sites;
 	struct flat about = {0};

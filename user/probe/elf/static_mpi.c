@@ -55,7 +55,7 @@ static enum process_mpi mpi_of(const char *path, const char *label)
 	struct survey *survey;
 	char err[256];
 
-	survey = file < 0 ? NULL : survey__ask(file, label, SURVEY_NAMES, NULL, 0, err, sizeof(err));
+	survey = file < 0 ? NULL : survey__query(file, label, SURVEY_NAMES, NULL, 0, err, sizeof(err));
 	if (survey)
 		image__functions(survey__image(survey), false, look_at, &signs);
 	survey__free(survey);

@@ -109,8 +109,8 @@ static int get(struct survey *survey, size_t size, uint64_t file_bytes, const ch
 	return flat__done(&reader) ? 0 : -EBADMSG;
 }
 
-struct survey *survey__ask(int fd, const char *label, unsigned int parts, const struct survey_wanted *wanted,
-			   size_t wanted_count, char *err, size_t err_size)
+struct survey *survey__query(int fd, const char *label, unsigned int parts, const struct survey_wanted *wanted,
+			     size_t wanted_count, char *err, size_t err_size)
 {
 	struct flat about = {0};
 	struct confine_question question = {.service = SURVEY_SERVICE, .about = &about, .files = {fd}, .file_count = 1};
@@ -128,7 +128,7 @@ struct survey *survey__ask(int fd, const char *label, unsigned int parts, const 
 	}
 	if (!survey || about.failed)
 		goto out;
-	status = confine__ask(&question, &answer, sentence, sizeof(sentence));
+	status = confine__query(&question, &answer, sentence, sizeof(sentence));
 	if (status)
 		goto out;
 	survey->data = answer.data;

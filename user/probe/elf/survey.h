@@ -39,8 +39,8 @@ struct survey;
  * wanted must outlive the survey. NULL with a sentence in err: what is wrong with the image, or what
  * became of its reader.
  */
-struct survey *survey__ask(int fd, const char *label, unsigned int parts, const struct survey_wanted *wanted,
-			   size_t wanted_count, char *err, size_t err_size);
+struct survey *survey__query(int fd, const char *label, unsigned int parts, const struct survey_wanted *wanted,
+			     size_t wanted_count, char *err, size_t err_size);
 void survey__free(struct survey *survey);
 
 /* Build-id, segments and, with SURVEY_NAMES, symbols: an image without its bytes. */

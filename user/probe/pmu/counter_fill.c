@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Turns counts into time: the counters of any stage, for the bundles that were counted with them. */
+/* Converts counts to time: the counters of any stage, for the bundles that were counted with them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

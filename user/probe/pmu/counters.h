@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Events that this machine can count, and those counted now. Instructions in user mode are the workload of a
- * computation wherever they can be had (papers/000 section 3.3); beside them the events of stage 1 say
+ * computation wherever they can be had (VAPRO (PPoPP'22) section 3.3); beside them the events of stage 1 say
  * where the time went. Providers: hardware, none, and clocks in place of counters, which drive the same
  * code on machines without a PMU (--counters). An event that cannot be counted has a reason.
  */

@@ -77,7 +77,7 @@ static int open_one(const struct counted *counted, const struct pmu *pmu, pid_t 
 	return fd < 0 ? -errno : fd;
 }
 
-/* Opens a group, turns it on and reads it once. On failure nothing stays open. */
+/* Opens a group, enables it and reads it once. On failure nothing stays open. */
 static int open_group(const struct counted *events, size_t count, const struct pmu *pmu, pid_t pid, int cpu, int *fds,
 		      char *err, size_t err_size)
 {

@@ -3,7 +3,7 @@
  * The meaning of events on each CPU: a small table of data per model, made from the vendors' lists
  * (intel/perfmon, the kernel's pmu-events, Arm's telemetry data). Events come in groups that are counted
  * together; each has the formula that turns its counts into shares (probe/pmu/topdown.h). Stage 1 divides
- * all time, later stages one part of it (papers/000 section 4.1).
+ * all time, later stages one part of it (VAPRO (PPoPP'22) section 4.1).
  */
 #ifndef VAPRO_EVENTS_H
 #define VAPRO_EVENTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From counts to shares: how the pipeline's time divides (papers/000 section 4.1). Each
+ * From counts to shares: how the pipeline's time divides (VAPRO (PPoPP'22) section 4.1). Each
  * formula partitions one thing (stage 1: the whole, later stages: one part of the stage above), so its
  * shares are never negative and sum to 1. Pure; the vendors' formulas, CPU by CPU.
  */

@@ -16,32 +16,32 @@ static const char question[] = "vapro/1 diagnose\nregion 0-3,7@1.5..4\njob slurm
 
 static void test_question(void **state)
 {
-	struct ask_request request, again;
-	char text[ASK_REQUEST_MAX], err[256];
+	struct query_request request, again;
+	char text[QUERY_REQUEST_MAX], err[256];
 	size_t size = strlen(question);
 	int length;
 
 	(void)state;
 	for (size_t i = 0; i < size; i++)
-		assert_int_equal(ask_request__parse(question, i, &request, err, sizeof(err)), -EAGAIN);
-	assert_int_equal(ask_request__parse(question, size, &request, err, sizeof(err)), 0);
+		assert_int_equal(query_request__parse(question, i, &request, err, sizeof(err)), -EAGAIN);
+	assert_int_equal(query_request__parse(question, size, &request, err, sizeof(err)), 0);
 	assert_true(request.json && request.width == 120 && request.region.range_count == 2);
 	assert_string_equal(request.job, "slurm:1.0 x");
 	assert_string_equal(request.region_text, "0-3,7@1.5..4");
-	length = ask_request__format(&request, text, sizeof(text));
+	length = query_request__format(&request, text, sizeof(text));
 	assert_int_equal(length, size);
 	assert_memory_equal(text, question, size);
 	/* later text is no part of the request */
 	snprintf(text, sizeof(text), "%snonsense\n", question);
-	assert_int_equal(ask_request__parse(text, strlen(text), &request, err, sizeof(err)), 0);
+	assert_int_equal(query_request__parse(text, strlen(text), &request, err, sizeof(err)), 0);
 	/* the least request */
 	memset(&request, 0, sizeof(request));
 	strcpy(request.region_text, "all@..");
-	length = ask_request__format(&request, text, sizeof(text));
+	length = query_request__format(&request, text, sizeof(text));
 	assert_true(length > 0);
-	assert_int_equal(ask_request__parse(text, (size_t)length, &again, err, sizeof(err)), 0);
+	assert_int_equal(query_request__parse(text, (size_t)length, &again, err, sizeof(err)), 0);
 	assert_true(!again.json && !*again.job && again.region.relative && !again.region.range_count);
-	assert_int_equal(ask_request__format(&request, text, 20), -EINVAL);
+	assert_int_equal(query_request__format(&request, text, 20), -EINVAL);
 }
 
 static void test_bad_questions(void **state)
@@ -69,29 +69,29 @@ static void test_bad_questions(void **state)
 	    {"vapro/1 diagnose\nshutdown now\n", "shutdown"},
 	    {"vapro/1 diagnose\njob a\x1b[2J\n", "not text"},
 	};
-	struct ask_request request;
-	char text[ASK_REQUEST_MAX], err[256];
+	struct query_request request;
+	char text[QUERY_REQUEST_MAX], err[256];
 	uint64_t seed = 1;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		*err = 0;
-		if (ask_request__parse(bad[i].text, strlen(bad[i].text), &request, err, sizeof(err)) != -EINVAL ||
+		if (query_request__parse(bad[i].text, strlen(bad[i].text), &request, err, sizeof(err)) != -EINVAL ||
 		    !strstr(err, bad[i].named))
 			fail_msg("'%s': %s", bad[i].text, err);
 	}
-	assert_int_equal(ask_request__parse("vapro/1 diagnose\njob a\0b\n", 25, &request, err, sizeof(err)), -EINVAL);
+	assert_int_equal(query_request__parse("vapro/1 diagnose\njob a\0b\n", 25, &request, err, sizeof(err)), -EINVAL);
 	/* a request without end */
 	memset(text, 'x', sizeof(text));
 	memcpy(text, question, 17);
-	assert_int_equal(ask_request__parse(text, sizeof(text) - 1, &request, err, sizeof(err)), -EAGAIN);
-	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
+	assert_int_equal(query_request__parse(text, sizeof(text) - 1, &request, err, sizeof(err)), -EAGAIN);
+	assert_int_equal(query_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
 	text[sizeof(text) - 1] = '\n';
-	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
+	assert_int_equal(query_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
 	memset(text, '1', sizeof(text));
 	memcpy(text, "vapro/1 diagnose\nregion ", 24);
 	text[sizeof(text) - 1] = '\n';
-	assert_int_equal(ask_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
+	assert_int_equal(query_request__parse(text, sizeof(text), &request, err, sizeof(err)), -EINVAL);
 	/* all other input ends in one of the three results */
 	for (int i = 0; i < 20000; i++) {
 		size_t size = strlen(question), at = (size_t)(sim_random(&seed) * (double)size);
@@ -100,7 +100,7 @@ static void test_bad_questions(void **state)
 		memcpy(text, question, size);
 		for (int k = 0; k <= i % 3; k++)
 			text[(at + (size_t)k * 7) % size] = (char)(sim_random(&seed) * 256);
-		outcome = ask_request__parse(text, size - (size_t)(i % 5), &request, err, sizeof(err));
+		outcome = query_request__parse(text, size - (size_t)(i % 5), &request, err, sizeof(err));
 		assert_true(outcome == 0 || outcome == -EAGAIN || outcome == -EINVAL);
 	}
 }
@@ -110,29 +110,29 @@ static void test_heads(void **state)
 	static const char *const bad[] = {
 	    "",	    "ok",     "ok x", "ok -1",	"ok 99999999999999", "error failed", "error a b",
 	    "note", "good 1", "OK 1", "ok 1 2", "note a\tb"};
-	struct ask_head head = {.line = ASK_ERROR, .error = ASK_REFUSED, .sentence = "not you"};
-	char text[2 * ASK_SENTENCE_MAX], sentence[2 * ASK_SENTENCE_MAX];
+	struct query_head head = {.line = QUERY_ERROR, .error = QUERY_REFUSED, .sentence = "not you"};
+	char text[2 * QUERY_SENTENCE_MAX], sentence[2 * QUERY_SENTENCE_MAX];
 
 	(void)state;
-	assert_string_equal(ask_head__format(&head, text, sizeof(text)), "error refused not you\n");
+	assert_string_equal(query_head__format(&head, text, sizeof(text)), "error refused not you\n");
 	text[strlen(text) - 1] = 0;
-	assert_int_equal(ask_head__parse(text, &head), 0);
-	assert_true(head.line == ASK_ERROR && head.error == ASK_REFUSED);
+	assert_int_equal(query_head__parse(text, &head), 0);
+	assert_true(head.line == QUERY_ERROR && head.error == QUERY_REFUSED);
 	assert_string_equal(head.sentence, "not you");
-	head = (struct ask_head){.line = ASK_OK, .bytes = 12345};
-	assert_string_equal(ask_head__format(&head, text, sizeof(text)), "ok 12345\n");
+	head = (struct query_head){.line = QUERY_OK, .bytes = 12345};
+	assert_string_equal(query_head__format(&head, text, sizeof(text)), "ok 12345\n");
 	text[strlen(text) - 1] = 0;
-	assert_int_equal(ask_head__parse(text, &head), 0);
-	assert_true(head.line == ASK_OK && head.bytes == 12345);
+	assert_int_equal(query_head__parse(text, &head), 0);
+	assert_true(head.line == QUERY_OK && head.bytes == 12345);
 	memset(sentence, 'a', sizeof(sentence));
 	sentence[sizeof(sentence) - 1] = 0;
-	head = (struct ask_head){.line = ASK_NOTE, .sentence = sentence};
-	ask_head__format(&head, text, sizeof(text));
-	assert_true(strlen(text) <= ASK_SENTENCE_MAX + 5 && text[strlen(text) - 1] == '\n');
+	head = (struct query_head){.line = QUERY_NOTE, .sentence = sentence};
+	query_head__format(&head, text, sizeof(text));
+	assert_true(strlen(text) <= QUERY_SENTENCE_MAX + 5 && text[strlen(text) - 1] == '\n');
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		snprintf(text, sizeof(text), "%s", bad[i]);
-		if (!ask_head__parse(text, &head))
-			fail_msg("'%s' is taken", bad[i]);
+		if (!query_head__parse(text, &head))
+			fail_msg("'%s' is accepted", bad[i]);
 	}
 }
 

@@ -37,7 +37,7 @@ static char directory[64];
 static int make_directory(void **state)
 {
 	(void)state;
-	strcpy(directory, "/tmp/vapro-ask.XXXXXX");
+	strcpy(directory, "/tmp/vapro-query.XXXXXX");
 	return mkdtemp(directory) ? 0 : -1;
 }
 
@@ -75,7 +75,7 @@ static bool exists(const char *path)
 
 static void test_sockets(void **state)
 {
-	char path[ASK_PATH_MAX], other[ASK_PATH_MAX], found[4][ASK_PATH_MAX], err[512], name[160];
+	char path[QUERY_PATH_MAX], other[QUERY_PATH_MAX], found[4][QUERY_PATH_MAX], err[512], name[160];
 	struct stat status;
 	int fd, second, client;
 
@@ -83,7 +83,7 @@ static void test_sockets(void **state)
 	needs_root();
 	/* the server makes a private directory */
 	snprintf(name, sizeof(name), "%s/", in("run/vapro"));
-	fd = ask_socket__listen(name, path, err, sizeof(err));
+	fd = query_socket__listen(name, path, err, sizeof(err));
 	if (fd < 0)
 		fail_msg("%s", err);
 	assert_false(stat(in("run/vapro"), &status));
@@ -92,68 +92,68 @@ static void test_sockets(void **state)
 	assert_int_equal(status.st_mode & 0777, 0600);
 	snprintf(other, sizeof(other), "%svaprod.%d", name, (int)getpid());
 	assert_string_equal(path, other);
-	assert_int_equal(ask_socket__find(name, found, 4), 1);
+	assert_int_equal(query_socket__find(name, found, 4), 1);
 	assert_string_equal(found[0], path);
 	/* no other server takes the socket of a live one, which goes on */
-	assert_int_equal(ask_socket__listen(path, other, err, sizeof(err)), -EADDRINUSE);
+	assert_int_equal(query_socket__listen(path, other, err, sizeof(err)), -EADDRINUSE);
 	assert_non_null(strstr(err, "another vaprod"));
-	client = ask_socket__connect(path);
+	client = query_socket__connect(path);
 	assert_true(client >= 0);
 	close(client);
 	/* other servers' sockets stay; sockets left over are removed, other files are not */
-	second = ask_socket__listen(in("run/vapro/vaprod.1"), other, err, sizeof(err));
+	second = query_socket__listen(in("run/vapro/vaprod.1"), other, err, sizeof(err));
 	assert_true(second >= 0);
-	assert_int_equal(ask_socket__find(name, found, 1), 2);
+	assert_int_equal(query_socket__find(name, found, 1), 2);
 	close(second);
 	assert_true(exists(other));
-	assert_int_equal(ask_socket__connect(other), -ECONNREFUSED);
-	assert_int_equal(ask_socket__find(name, found, 4), 1);
+	assert_int_equal(query_socket__connect(other), -ECONNREFUSED);
+	assert_int_equal(query_socket__find(name, found, 4), 1);
 	close(open(in("run/vapro/vaprod.note"), O_CREAT | O_WRONLY, 0600));
 	close(fd);
-	fd = ask_socket__listen(name, path, err, sizeof(err));
+	fd = query_socket__listen(name, path, err, sizeof(err));
 	assert_true(fd >= 0);
 	assert_false(exists(other));
 	assert_true(exists(in("run/vapro/vaprod.note")));
 	/* a left-over socket of the same name */
 	close(fd);
-	second = ask_socket__listen(path, other, err, sizeof(err));
+	second = query_socket__listen(path, other, err, sizeof(err));
 	assert_true(second >= 0);
 	close(second);
-	assert_int_equal(ask_socket__find(in("nowhere"), found, 4), -ENOENT);
-	assert_int_equal(ask_socket__connect(in("nowhere")), -ENOENT);
+	assert_int_equal(query_socket__find(in("nowhere"), found, 4), -ENOENT);
+	assert_int_equal(query_socket__connect(in("nowhere")), -ENOENT);
 }
 
 static void test_bad_sockets(void **state)
 {
-	char path[ASK_PATH_MAX], err[512], name[256];
+	char path[QUERY_PATH_MAX], err[512], name[256];
 	int fd;
 
 	(void)state;
 	needs_root();
-	assert_int_equal(ask_socket__listen("here", path, err, sizeof(err)), -EINVAL);
-	assert_int_equal(ask_socket__listen("here/", path, err, sizeof(err)), -EINVAL);
+	assert_int_equal(query_socket__listen("here", path, err, sizeof(err)), -EINVAL);
+	assert_int_equal(query_socket__listen("here/", path, err, sizeof(err)), -EINVAL);
 	memset(name, 'a', sizeof(name));
 	name[0] = '/';
 	name[sizeof(name) - 1] = 0;
-	assert_int_equal(ask_socket__listen(name, path, err, sizeof(err)), -ENAMETOOLONG);
+	assert_int_equal(query_socket__listen(name, path, err, sizeof(err)), -ENAMETOOLONG);
 	/* a user who can write there could replace the socket */
 	assert_false(mkdir(in("open"), 0700) || chmod(in("open"), 0777));
-	assert_int_equal(ask_socket__listen(in("open/socket"), path, err, sizeof(err)), -EPERM);
+	assert_int_equal(query_socket__listen(in("open/socket"), path, err, sizeof(err)), -EPERM);
 	assert_non_null(strstr(err, "0777"));
 	assert_false(chmod(in("open"), 0755));
 	snprintf(name, sizeof(name), "%s/", in("open"));
-	assert_int_equal(ask_socket__listen(name, path, err, sizeof(err)), -EPERM);
-	fd = ask_socket__listen(in("open/socket"), path, err, sizeof(err));
+	assert_int_equal(query_socket__listen(name, path, err, sizeof(err)), -EPERM);
+	fd = query_socket__listen(in("open/socket"), path, err, sizeof(err));
 	assert_true(fd >= 0);
 	close(fd);
 	/* only sockets are removed, no other files */
 	close(open(in("open/file"), O_CREAT | O_WRONLY, 0600));
-	assert_int_equal(ask_socket__listen(in("open/file"), path, err, sizeof(err)), -EEXIST);
+	assert_int_equal(query_socket__listen(in("open/file"), path, err, sizeof(err)), -EEXIST);
 	assert_true(exists(in("open/file")));
 	/* another process holds the lock: the server gives up and does not wait */
 	fd = open(in("open"), O_RDONLY);
 	assert_false(flock(fd, LOCK_EX));
-	assert_true(ask_socket__listen(in("open/socket"), path, err, sizeof(err)) < 0);
+	assert_true(query_socket__listen(in("open/socket"), path, err, sizeof(err)) < 0);
 	close(fd);
 }
 
@@ -161,7 +161,7 @@ static void test_bad_sockets(void **state)
 
 static int answered; /* set in the copy alone */
 
-static int answer(void *ctx, const struct ask_request *request, FILE *out, char *note, enum ask_error *error)
+static int answer(void *ctx, const struct query_request *request, FILE *out, char *note, enum query_error *error)
 {
 	int *spoilt = ctx;
 
@@ -177,8 +177,8 @@ static int answer(void *ctx, const struct ask_request *request, FILE *out, char 
 		return 0;
 	}
 	if (!strcmp(request->job, "none")) {
-		*error = ASK_FAILED;
-		snprintf(note, ASK_SENTENCE_MAX, "there is none");
+		*error = QUERY_FAILED;
+		snprintf(note, QUERY_SENTENCE_MAX, "there is none");
 		return -1;
 	}
 	if (!strcmp(request->job, "large")) {
@@ -186,34 +186,34 @@ static int answer(void *ctx, const struct ask_request *request, FILE *out, char 
 			fputs("0123456789", out);
 		return 0;
 	}
-	snprintf(note, ASK_SENTENCE_MAX, "of %s", request->region_text);
+	snprintf(note, QUERY_SENTENCE_MAX, "of %s", request->region_text);
 	fprintf(out, "spoilt %d, width %u\n", *spoilt, request->width);
 	return 0;
 }
 
-static int ask(const struct ask_server *server, const char *job)
+static int query(const struct query_server *server, const char *job)
 {
-	struct ask_request request = {.width = 77};
-	char text[ASK_REQUEST_MAX];
-	int fd = ask_socket__connect(ask_server__path(server)), length;
+	struct query_request request = {.width = 77};
+	char text[QUERY_REQUEST_MAX];
+	int fd = query_socket__connect(query_server__path(server)), length;
 
 	assert_true(fd >= 0);
 	strcpy(request.region_text, "0@1..2");
 	snprintf(request.job, sizeof(request.job), "%s", job);
-	length = ask_request__format(&request, text, sizeof(text));
+	length = query_request__format(&request, text, sizeof(text));
 	assert_int_equal(send(fd, text, (size_t)length, MSG_NOSIGNAL), length);
 	return fd;
 }
 
 /* Runs the loop until the client has the whole response. */
-static size_t take(struct ask_server *server, int fd, uint64_t now_ns, char *text, size_t size)
+static size_t take(struct query_server *server, int fd, uint64_t now_ns, char *text, size_t size)
 {
 	size_t used = 0;
 
 	for (int i = 0; i < 3000; i++) {
 		ssize_t got;
 
-		ask_server__turn(server, now_ns);
+		query_server__step(server, now_ns);
 		while ((got = recv(fd, text + used, size - used - 1, 0)) > 0)
 			used += (size_t)got;
 		text[used] = 0;
@@ -227,109 +227,109 @@ static size_t take(struct ask_server *server, int fd, uint64_t now_ns, char *tex
 
 static void test_server(void **state)
 {
-	struct ask_server *server;
+	struct query_server *server;
 	char err[512], text[4096], *large;
 	int spoilt = 0, fd, silent, others[3];
 	uint64_t now = SECOND;
 
 	(void)state;
 	needs_root();
-	server = ask_server__open(in("server/socket"), answer, &spoilt, err, sizeof(err));
+	server = query_server__open(in("server/socket"), answer, &spoilt, err, sizeof(err));
 	if (!server)
 		fail_msg("%s", err);
-	ask_server__turn(server, now);
+	query_server__step(server, now);
 	/* the copy's activity has no effect here */
 	for (int i = 0; i < 2; i++) {
-		fd = ask(server, "");
+		fd = query(server, "");
 		take(server, fd, now, text, sizeof(text));
 		assert_string_equal(text, "note of 0@1..2\nok 19\nspoilt 1, width 77\n");
 		close(fd);
 	}
 	assert_true(!spoilt && !answered);
-	fd = ask(server, "none");
+	fd = query(server, "none");
 	take(server, fd, now, text, sizeof(text));
 	assert_string_equal(text, "error failed there is none\n");
 	close(fd);
 	large = malloc(4000000);
 	assert_non_null(large);
-	fd = ask(server, "large");
+	fd = query(server, "large");
 	assert_int_equal(take(server, fd, now, large, 4000000), strlen("ok 3000000\n") + 3000000);
 	close(fd);
 	free(large);
 	/* a client that sends nonsense gets an error at once */
-	fd = ask_socket__connect(ask_server__path(server));
+	fd = query_socket__connect(query_server__path(server));
 	assert_int_equal(send(fd, "hello\n", 6, MSG_NOSIGNAL), 6);
 	take(server, fd, now, text, sizeof(text));
 	assert_non_null(strstr(text, "error usage"));
 	close(fd);
 	/* a silent client is dropped, and delays no other client */
-	silent = ask_socket__connect(ask_server__path(server));
+	silent = query_socket__connect(query_server__path(server));
 	assert_int_equal(send(silent, question, 20, MSG_NOSIGNAL), 20);
-	ask_server__turn(server, now);
-	fd = ask(server, "");
+	query_server__step(server, now);
+	fd = query(server, "");
 	take(server, fd, now, text, sizeof(text));
 	assert_non_null(strstr(text, "ok 19"));
 	close(fd);
 	assert_int_equal(recv(silent, text, sizeof(text), 0), -1);
 	assert_int_equal(errno, EAGAIN);
-	ask_server__turn(server, now + 3 * SECOND);
+	query_server__step(server, now + 3 * SECOND);
 	take(server, silent, now + 3 * SECOND, text, sizeof(text));
 	assert_string_equal(text, "error failed no request came\n");
 	close(silent);
 	/* a client that leaves without a response does no harm */
-	close(ask(server, ""));
-	ask_server__turn(server, now);
+	close(query(server, ""));
+	query_server__step(server, now);
 	/* two clients may keep the server busy; the third gets that message in the end */
 	for (int i = 0; i < 3; i++) {
-		others[i] = ask(server, "slow");
-		ask_server__turn(server, now);
+		others[i] = query(server, "slow");
+		query_server__step(server, now);
 	}
 	take(server, others[2], now + 30 * SECOND, text, sizeof(text));
 	assert_string_equal(text, "error failed other requests are at work; try again\n");
-	fd = open(ask_server__path(server), O_PATH);
+	fd = open(query_server__path(server), O_PATH);
 	assert_true(fd >= 0);
 	close(fd);
-	strcpy(text, ask_server__path(server));
-	ask_server__close(server); /* ends the copies, too */
+	strcpy(text, query_server__path(server));
+	query_server__close(server); /* ends the copies, too */
 	assert_false(exists(text));
 	for (int i = 0; i < 3; i++)
 		close(others[i]);
-	ask_server__close(NULL);
+	query_server__close(NULL);
 }
 
 /* A copy holds nothing of the daemon's, and does not outlive it. */
 static void test_copy(void **state)
 {
 	static const char slow[] = "vapro/1 diagnose\nregion all@..\njob slow\n\n";
-	struct ask_server *server;
+	struct query_server *server;
 	char err[512], text[256], path[128];
 	int spoilt = 0, fd, held = open("/dev/null", O_RDONLY);
 	pid_t daemon;
 
 	(void)state;
 	needs_root();
-	server = ask_server__open(in("copy/socket"), answer, &spoilt, err, sizeof(err));
+	server = query_server__open(in("copy/socket"), answer, &spoilt, err, sizeof(err));
 	assert_non_null(server);
 	assert_true(held >= 0);
-	fd = ask(server, "open");
+	fd = query(server, "open");
 	take(server, fd, SECOND, text, sizeof(text));
 	assert_string_equal(text, "ok 6\nclient");
 	close(fd);
 	close(held);
-	ask_server__close(server);
+	query_server__close(server);
 	strcpy(path, in("killed/socket"));
 	daemon = fork();
 	if (!daemon) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case the test fails */
-		server = ask_server__open(path, answer, &spoilt, err, sizeof(err));
+		server = query_server__open(path, answer, &spoilt, err, sizeof(err));
 		while (server) {
-			ask_server__turn(server, SECOND);
+			query_server__step(server, SECOND);
 			usleep(10000);
 		}
 		_exit(1);
 	}
 	for (fd = -1; fd < 0; usleep(10000))
-		fd = ask_socket__connect(path);
+		fd = query_socket__connect(path);
 	assert_int_equal(send(fd, slow, strlen(slow), MSG_NOSIGNAL), strlen(slow));
 	while (!exists(in("started")))
 		usleep(10000);
@@ -343,52 +343,52 @@ static void test_copy(void **state)
 }
 
 /* More clients than the server holds at once, all silent. */
-static void test_crowd(void **state)
+static void test_many_clients(void **state)
 {
-	struct ask_server *server;
-	int spoilt = 0, crowd[12], fd = -1;
+	struct query_server *server;
+	int spoilt = 0, clients[12], fd = -1;
 	char err[512], text[4096];
 
 	(void)state;
 	needs_root();
-	server = ask_server__open(in("crowd/socket"), answer, &spoilt, err, sizeof(err));
+	server = query_server__open(in("clients/socket"), answer, &spoilt, err, sizeof(err));
 	assert_non_null(server);
 	for (int i = 0; i < 12; i++) {
-		crowd[i] = ask_socket__connect(ask_server__path(server));
-		assert_true(crowd[i] >= 0);
-		ask_server__turn(server, SECOND);
+		clients[i] = query_socket__connect(query_server__path(server));
+		assert_true(clients[i] >= 0);
+		query_server__step(server, SECOND);
 	}
-	fd = ask(server, "");
+	fd = query(server, "");
 	for (int i = 0; i < 3; i++)
-		ask_server__turn(server, (uint64_t)(5 + 5 * i) * SECOND);
+		query_server__step(server, (uint64_t)(5 + 5 * i) * SECOND);
 	take(server, fd, 20 * SECOND, text, sizeof(text));
 	assert_non_null(strstr(text, "ok 19"));
 	close(fd);
 	for (int i = 0; i < 12; i++)
-		close(crowd[i]);
-	ask_server__close(server);
+		close(clients[i]);
+	query_server__close(server);
 }
 
 static void test_refused_user(void **state)
 {
-	struct ask_server *server;
+	struct query_server *server;
 	char err[512], text[256] = "";
 	int spoilt = 0, status;
 	pid_t pid;
 
 	(void)state;
 	needs_root();
-	server = ask_server__open(in("users/socket"), answer, &spoilt, err, sizeof(err));
+	server = query_server__open(in("users/socket"), answer, &spoilt, err, sizeof(err));
 	assert_non_null(server);
 	/* as if the modes of file and directory were lost */
-	assert_false(chmod(ask_server__path(server), 0666) || chmod(in("users"), 0755) || chmod(directory, 0755));
+	assert_false(chmod(query_server__path(server), 0666) || chmod(in("users"), 0755) || chmod(directory, 0755));
 	pid = fork();
 	if (!pid) {
 		int fd = -1;
 
 		if (setgid(65534) || setuid(65534))
 			_exit(1);
-		fd = ask_socket__connect(ask_server__path(server));
+		fd = query_socket__connect(query_server__path(server));
 		if (fd < 0)
 			_exit(2);
 		for (int i = 0; i < 1000 && recv(fd, text, sizeof(text) - 1, 0) < 0; i++)
@@ -396,12 +396,12 @@ static void test_refused_user(void **state)
 		_exit(strcmp(text, "error refused only root may query\n") ? 3 : 0);
 	}
 	for (int i = 0; i < 1000 && !waitpid(pid, &status, WNOHANG); i++) {
-		ask_server__turn(server, SECOND);
+		query_server__step(server, SECOND);
 		usleep(10000);
 	}
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-	ask_server__close(server);
+	query_server__close(server);
 }
 
 /* ---- sentences without a response */
@@ -425,53 +425,54 @@ static void test_reasons(void **state)
 	     .rank_count = 1},
 	};
 	struct answer answer = {.jobs = jobs, .job_count = 2};
-	struct question asked = {.selection = {.begin_ns = start, .ranks = wanted, .range_count = 1},
+	struct question query = {.selection = {.begin_ns = start, .ranks = wanted, .range_count = 1},
 				 .job = "a",
 				 .now_ns = start + 60 * SECOND,
 				 .start_ns = start};
 	struct answer nothing = {0};
-	char why[ASK_SENTENCE_MAX];
+	char why[QUERY_SENTENCE_MAX];
 
 	(void)state;
-	assert_false(answer__check(&nothing, &asked, why, sizeof(why)));
-	assert_non_null(strstr(why, "nothing of any job"));
-	asked.selection.end_ns = start + 40 * SECOND;
-	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
-	assert_string_equal(why, "that region is over and dropped; kept are 2023-11-14 22:14:00.0 UTC (40.0 s) to "
-				 "2023-11-14 22:14:20.0 UTC (60.0 s), ranks 0-3 of job a");
-	asked.selection.begin_ns = start + 60 * SECOND;
-	asked.selection.end_ns = 0;
-	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
-	assert_non_null(strstr(why, "in the future; kept are 2023-11-14 22:14:00.0 UTC (40.0 s) to"));
-	asked.selection.begin_ns = start + 45 * SECOND;
-	asked.selection.ranks = others;
-	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
-	assert_non_null(strstr(why, "nobody has these ranks; kept"));
-	asked.selection.ranks = wanted;
-	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
-	assert_non_null(strstr(why, "nothing happened there"));
+	assert_false(answer__check(&nothing, &query, why, sizeof(why)));
+	assert_non_null(strstr(why, "no data of any job"));
+	query.selection.end_ns = start + 40 * SECOND;
+	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_string_equal(why,
+			    "that region is over and dropped; there is data of 2023-11-14 22:14:00.0 UTC (40.0 s) to "
+			    "2023-11-14 22:14:20.0 UTC (60.0 s), ranks 0-3 of job a");
+	query.selection.begin_ns = start + 60 * SECOND;
+	query.selection.end_ns = 0;
+	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_non_null(strstr(why, "in the future; there is data of 2023-11-14 22:14:00.0 UTC (40.0 s) to"));
+	query.selection.begin_ns = start + 45 * SECOND;
+	query.selection.ranks = others;
+	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_non_null(strstr(why, "no process has these ranks; there is data"));
+	query.selection.ranks = wanted;
+	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_non_null(strstr(why, "no data of that region"));
 	jobs[0].fragments = 10;
 	jobs[0].uncovered = &why_not;
 	jobs[0].uncovered_count = 1;
-	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_false(answer__check(&answer, &query, why, sizeof(why)));
 	assert_string_equal(why, "nothing there could be judged: 75 % seen too few times to know its usual speed");
-	asked.job = "c\n";
-	assert_false(answer__check(&answer, &asked, why, sizeof(why)));
-	assert_string_equal(why, "nothing of a job 'c?' is kept; there is a, b");
-	asked.job = NULL;
+	query.job = "c\n";
+	assert_false(answer__check(&answer, &query, why, sizeof(why)));
+	assert_string_equal(why, "there is no data of a job 'c?', only of a, b");
+	query.job = NULL;
 	jobs[0].selections = &region;
 	jobs[0].selection_count = 1;
-	assert_true(answer__check(&answer, &asked, why, sizeof(why)));
+	assert_true(answer__check(&answer, &query, why, sizeof(why)));
 	assert_string_equal(why, "");
-	asked.selection.begin_ns = start + 35 * SECOND;
-	asked.selection.end_ns = start + 99 * SECOND;
-	assert_true(answer__check(&answer, &asked, why, sizeof(why)));
-	assert_string_equal(why, "of job a only what happened since 2023-11-14 22:14:00.0 UTC (40.0 s) is kept; the "
+	query.selection.begin_ns = start + 35 * SECOND;
+	query.selection.end_ns = start + 99 * SECOND;
+	assert_true(answer__check(&answer, &query, why, sizeof(why)));
+	assert_string_equal(why, "the data of job a begins at 2023-11-14 22:14:00.0 UTC (40.0 s); the "
 				 "region has not ended yet");
 	/* the query is for all retained data, which is there */
-	asked.selection.begin_ns = start;
-	asked.selection.end_ns = 0;
-	assert_true(answer__check(&answer, &asked, why, sizeof(why)));
+	query.selection.begin_ns = start;
+	query.selection.end_ns = 0;
+	assert_true(answer__check(&answer, &query, why, sizeof(why)));
 	assert_string_equal(why, "");
 }
 
@@ -482,7 +483,7 @@ int main(void)
 	    cmocka_unit_test_setup_teardown(test_bad_sockets, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_server, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_copy, make_directory, remove_directory),
-	    cmocka_unit_test_setup_teardown(test_crowd, make_directory, remove_directory),
+	    cmocka_unit_test_setup_teardown(test_many_clients, make_directory, remove_directory),
 	    cmocka_unit_test_setup_teardown(test_refused_user, make_directory, remove_directory),
 	    cmocka_unit_test(test_reasons),
 	};

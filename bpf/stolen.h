@@ -4,8 +4,8 @@
  * and the CPU time stolen by the hypervisor, interrupts and a low frequency (ARCHITECTURE section 8).
  * Sums are read where kernels have them; interrupts are timed here too, while watched.
  */
-#ifndef VAPRO_TAKEN_H
-#define VAPRO_TAKEN_H
+#ifndef VAPRO_STOLEN_H
+#define VAPRO_STOLEN_H
 
 #include "maps.h"
 
@@ -55,29 +55,29 @@ static __always_inline struct rq *run_queue_of(struct task_struct *task)
 }
 
 /* Reads the time stolen from the task's CPU. */
-static __always_inline void cpu_taken(struct task_struct *task, struct kernel_taken *taken)
+static __always_inline void cpu_stolen(struct task_struct *task, struct kernel_stolen *stolen)
 {
 	struct interrupts *interrupts;
 	struct rq *rq;
 	u32 zero = 0;
 
-	__builtin_memset(taken, 0, sizeof(*taken));
+	__builtin_memset(stolen, 0, sizeof(*stolen));
 	if (bpf_core_field_exists(task->se.cfs_rq)) {
 		rq = task->se.cfs_rq->rq;
 		if (bpf_core_field_exists(rq->prev_steal_time_rq))
-			taken->steal = rq->prev_steal_time_rq;
+			stolen->steal = rq->prev_steal_time_rq;
 		else if (bpf_core_field_exists(rq->prev_steal_time))
-			taken->steal = rq->prev_steal_time;
+			stolen->steal = rq->prev_steal_time;
 		if (bpf_core_field_exists(rq->prev_irq_time))
-			taken->irq = rq->prev_irq_time;
+			stolen->irq = rq->prev_irq_time;
 		/* clock_pelt goes as fast as the CPU does, and catches up while the CPU is idle */
 		if (bpf_core_field_exists(rq->clock_pelt) && rq->clock_task > rq->clock_pelt)
-			taken->slow = rq->clock_task - rq->clock_pelt;
+			stolen->slow = rq->clock_task - rq->clock_pelt;
 	}
 	interrupts = watch_interrupts ? bpf_map_lookup_elem(&interrupted, &zero) : 0;
 	if (interrupts) {
-		taken->hard_irq = interrupts->hard_ns;
-		taken->soft_irq = interrupts->soft_ns;
+		stolen->hard_irq = interrupts->hard_ns;
+		stolen->soft_irq = interrupts->soft_ns;
 	}
 }
 
@@ -94,12 +94,12 @@ static __always_inline u64 queue_clock(struct task_struct *task)
 __noinline int note_counts(struct kernel_thread *thread)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct kernel_taken taken;
+	struct kernel_stolen stolen;
 
 	if (!thread)
 		return 0;
-	cpu_taken(task, &taken);
-	taken_now(thread, &taken, bpf_get_smp_processor_id());
+	cpu_stolen(task, &stolen);
+	stolen_now(thread, &stolen, bpf_get_smp_processor_id());
 	counts_note(thread, task->min_flt, task->maj_flt, task->nvcsw, task->nivcsw, task->se.nr_migrations);
 	return 0;
 }
@@ -112,7 +112,7 @@ static __always_inline void read_counts(struct kernel_thread *thread, struct tas
 {
 	u64 faults = task->min_flt + task->maj_flt;
 
-	if (!taken_more(thread, queue_clock(task)) && thread->faults == faults && !watch_interrupts)
+	if (!stolen_more(thread, queue_clock(task)) && thread->faults == faults && !watch_interrupts)
 		return;
 	thread->faults = faults;
 	note_counts(thread);

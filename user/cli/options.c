@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/options.h"
+
+#include <string.h>
+
+#define NAME_MOST 64
+#define HELP_COLUMN 26
+#define HELP_WIDTH 110
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Returns how many characters must be inserted, removed, replaced or swapped with their neighbour (Damerau, 1964). */
+static size_t distance_of(const char *a, const char *b)
+{
+	size_t row[3][NAME_MOST + 1], m = strlen(a), n = strlen(b);
+
+	if (m > NAME_MOST || n > NAME_MOST)
+		return NAME_MOST;
+	for (size_t j = 0; j <= n; j++)
+		row[0][j] = j;
+	for (size_t i = 1; i <= m; i++) {
+		size_t *now = row[i % 3], *before = row[(i + 2) % 3], *second = row[(i + 1) % 3];
+
+		now[0] = i;
+		for (size_t j = 1; j <= n; j++) {
+			now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				now[j] = least(now[j], second[j - 2] + 1);
+		}
+	}
+	return row[m % 3][n];
+}
+
+void suggestion__offer(struct suggestion *suggestion, const char *name)
+{
+	size_t length = strlen(suggestion->text), distance = distance_of(suggestion->text, name);
+
+	/* the begin of a longer name is near, however much is missing */
+	if (length >= 3 && !strncmp(suggestion->text, name, length))
+		distance = least(distance, 1);
+	if (distance <= 1 + length / 4 && (!suggestion->best || distance < suggestion->distance)) {
+		suggestion->best = name;
+		suggestion->distance = distance;
+	}
+}
+
+static int unknown(const struct options *options, const char *name, const char *text)
+{
+	struct suggestion suggestion = {.text = name};
+
+	suggestion__offer(&suggestion, "help");
+	for (size_t i = 0; i < options->row_count; i++)
+		if (options->rows[i].name && options->rows[i].help)
+			suggestion__offer(&suggestion, options->rows[i].name);
+	for (size_t i = 0; options->tunables && i < vapro_option_count; i++)
+		suggestion__offer(&suggestion, vapro_options[i].name);
+	fprintf(stderr, "%s: unknown option '%s'", options->program, text);
+	if (suggestion.best)
+		fprintf(stderr, " (did you mean '--%s'?)", suggestion.best);
+	fputs("; --help lists them\n", stderr);
+	return OPTIONS_ERROR;
+}
+
+/* Takes the value of an option from behind its name or from the next argument. */
+static bool find_value(struct options *options, const char *attached, const char *wanted)
+{
+	options->value = attached;
+	if (!attached && options->next < options->argc)
+		options->value = options->argv[options->next++];
+	if (!options->value)
+		fprintf(stderr, "%s: --%s needs a value: %s\n", options->program, options->name, wanted);
+	return options->value;
+}
+
+static int option_of_row(struct options *options, const struct option_row *row, const char *attached)
+{
+	options->name = row->name;
+	if (row->value)
+		return find_value(options, attached, row->value) ? row->id : OPTIONS_ERROR;
+	options->value = NULL;
+	if (!attached)
+		return row->id;
+	fprintf(stderr, "%s: --%s has no value\n", options->program, row->name);
+	return OPTIONS_ERROR;
+}
+
+static int option_of_letter(struct options *options, const char *text)
+{
+	if (text[1] == 'h' && !text[2])
+		return OPTIONS_HELP;
+	for (size_t i = 0; i < options->row_count; i++)
+		if (options->rows[i].letter == text[1])
+			return option_of_row(options, &options->rows[i], text[2] ? text + 2 : NULL);
+	return unknown(options, text + 1, text);
+}
+
+static int option_of_name(struct options *options, const char *text)
+{
+	const char *equals = strchr(text, '='), *attached = equals ? equals + 1 : NULL;
+	size_t length = equals ? (size_t)(equals - text - 2) : strlen(text + 2);
+	char name[NAME_MOST + 1];
+
+	if (length > NAME_MOST)
+		return unknown(options, "", text);
+	memcpy(name, text + 2, length);
+	name[length] = '\0';
+	for (size_t i = 0; i < options->row_count; i++)
+		if (options->rows[i].name && !strcmp(options->rows[i].name, name))
+			return option_of_row(options, &options->rows[i], attached);
+	for (size_t i = 0; options->tunables && i < vapro_option_count; i++) {
+		if (strcmp(vapro_options[i].name, name))
+			continue;
+		options->tunable = &vapro_options[i];
+		options->name = options->tunable->name;
+		if (options->tunable->type == VAPRO_OPT_BOOL && !attached)
+			options->value = "true";
+		else if (!find_value(options, attached, options->tunable->help))
+			return OPTIONS_ERROR;
+		return OPTIONS_TUNABLE;
+	}
+	if (!strcmp(name, "help") && !attached)
+		return OPTIONS_HELP;
+	name[length] = '\0';
+	return unknown(options, name, text);
+}
+
+int options__next(struct options *options)
+{
+	const char *text;
+
+	if (!options->next)
+		options->next = 1;
+	if (options->next >= options->argc)
+		return OPTIONS_END;
+	text = options->argv[options->next++];
+	if (!options->only_operands && !strcmp(text, "--")) {
+		options->only_operands = true;
+		return options__next(options);
+	}
+	if (options->only_operands || text[0] != '-' || !text[1]) {
+		options->value = text;
+		return OPTIONS_OPERAND;
+	}
+	return text[1] == '-' ? option_of_name(options, text) : option_of_letter(options, text);
+}
+
+/* Prints text from a column on, in lines of words. */
+static void print_words(FILE *out, const char *text, int column)
+{
+	int used = column;
+
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+
+		if (used > column && used + 1 + length > HELP_WIDTH) {
+			fprintf(out, "\n%*s", column, "");
+			used = column;
+		}
+		used += fprintf(out, "%s%.*s", used > column ? " " : "", length, text);
+		text += length;
+		text += strspn(text, " ");
+	}
+	fputc('\n', out);
+}
+
+void options__help(const struct options *options, FILE *out)
+{
+	for (size_t i = 0; i < options->row_count; i++) {
+		const struct option_row *row = &options->rows[i];
+		char letter[8] = "", flag[96];
+		int length;
+
+		if (!row->help)
+			continue;
+		if (!row->name) {
+			fprintf(out, "%s:\n", row->help);
+			continue;
+		}
+		if (row->letter)
+			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
+		length = snprintf(flag, sizeof(flag), "  %s--%s%s%s", letter, row->name, row->value ? " " : "",
+				  row->value ? row->value : "");
+		fputs(flag, out);
+		if (length >= HELP_COLUMN)
+			fprintf(out, "\n%*s", HELP_COLUMN, "");
+		else
+			fprintf(out, "%*s", HELP_COLUMN - length, "");
+		print_words(out, row->help, HELP_COLUMN);
+	}
+	if (!options->tunables)
+		return;
+	fputs("Tunables (also in --config FILE):\n", out);
+	config__help(out);
+}
