@@ -158,7 +158,7 @@ struct result_diagnosis {
 	const char *limit, *limit_cgroup; /* CPU quota of slow rows, and the cgroup that has it; NULL: none known */
 };
 
-/* Certainty of a variance. Only a confirmed one, or a weighty one by place, is an alarm. */
+/* Certainty of a variance. Only a confirmed one is an alarm. */
 enum vapro_confidence {
 	VAPRO_UNCONFIRMED,
 	VAPRO_PLACE, /* the ranks of one place are slow, and no others: speed is likelier than work, but not certain */
