@@ -230,6 +230,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 	$(Q)tests/tools/test_programs.py
 	$(Q)tests/tools/test_layers.py
+	$(Q)tests/tools/test_words.py
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)

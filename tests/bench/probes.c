@@ -347,7 +347,7 @@ static bool take_bundle(void *ctx, const struct kernel_bundle_key *key, const st
 	return true;
 }
 
-/* Nobody analyses what is told here: what it is told in must not fill up. */
+/* Records are not analysed here; their maps must not fill up. */
 static void empty_maps(struct ring_buffer *ring, struct merged *merged)
 {
 	ring_buffer__consume(ring);

@@ -151,7 +151,7 @@ void sim_print(const struct sim_report *report)
 
 		printf(" #%llu %s %s%s%s effect_of %llu [%.1f,%.1f) ranks %d..%d (%u) lost %.3f (%.3f %.3f %.3f) perf "
 		       "%.2f "
-		       "major %s hog %s %.2f told %u culprit %d: %s | %s\n",
+		       "major %s hog %s %.2f reported %u culprit %d: %s | %s\n",
 		       (unsigned long long)f->id, vapro_class_name[f->class], states[f->state],
 		       f->alarm ? " ALARM" : "", f->ever_alarm && !f->alarm ? " (was alarm)" : "",
 		       (unsigned long long)f->effect_of, f->begin, f->end, f->first_rank, f->last_rank, f->rank_count,

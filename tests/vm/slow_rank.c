@@ -2,8 +2,8 @@
 /*
  * Ranks that do the same, instruction by instruction, one of them on what is like a slower CPU from start
  * to end: it reads a register that the kernel has to emulate where the others read one that is there. Its
- * computations take longer on the CPU by time that nobody tells of. They take turns, so that one CPU is
- * enough for all.
+ * computations take longer on the CPU by time that no factor reports. The ranks compute one after the
+ * other, so that one CPU is enough for all.
  *
  *   mpirun -n 2 slow_rank --steps 60 --slow 1
  */

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Clusters against the true work of four kernels (papers/000 table 2), where an emulated PMU counts instructions
+Clusters against the true work of four kernels (VAPRO (PPoPP'22) table 2), where an emulated PMU counts instructions
 exactly; and a rank that is slow from start to end, found where instructions are the workload and not claimed
 where they are not.
 """
@@ -18,7 +18,7 @@ from live import ROOT, VAPRO, Tap, j, losses, of_type, records  # noqa: E402
 
 ARCH, SUITE = "arm64", "trixie-backports"
 RANKS = 2
-COVERAGE = 70  # percent, papers/000 section 6.2
+COVERAGE = 70  # percent, VAPRO (PPoPP'22) section 6.2
 
 
 def text(directory, *name):

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A CPU hog: pins itself to one CPU and spins, so that whoever else runs there gets half of it. Logs
+ * A CPU hog: pins itself to one CPU and spins, so that another task there gets half of it. Logs
  * its own start and end (eventlog.h): the truth of the demo.
  *
  *   hog --cpu N --seconds T [--start-after T] [--share S] [--log FILE]
  *
- * With a share it takes that much of the CPU only, whoever runs there: in bursts, ten a second.
+ * With a share it uses that much of the CPU only, whatever else runs there: in bursts, ten a second.
  * SIGINT and SIGTERM end it early, with a log of what it did.
  */
 #include <getopt.h>

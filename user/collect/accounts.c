@@ -11,12 +11,12 @@
 
 #include "../bpf/logic.h"
 #include "base/clock.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 #define COPY_ATTEMPTS 16
 
 struct accounts {
-	struct vapro_bpf *bpf;
+	struct kernel_side *side;
 	struct kernel_account *table;
 	size_t size;
 	uint64_t stolen[KERNEL_ACCOUNTS]; /* by account number: stolen time handed over so far */
@@ -30,10 +30,10 @@ struct accounts *accounts__new(struct kernel_side *side)
 
 	if (!accounts)
 		return NULL;
-	accounts->bpf = kernel_side__bpf(side);
+	accounts->side = side;
 	accounts->size = (sizeof(*accounts->table) * KERNEL_ACCOUNTS + page - 1) & ~(page - 1);
 	accounts->table = mmap(NULL, accounts->size, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       bpf_map__fd(accounts->bpf->maps.accounts), 0);
+			       kernel_side__map(accounts->side, KERNEL_MAP_ACCOUNTS), 0);
 	if (accounts->table != MAP_FAILED)
 		return accounts;
 	accounts->table = NULL;
@@ -124,19 +124,6 @@ static void take_steal(struct accounts *accounts, uint32_t number, const struct 
 		*given = look->steal_ns - KERNEL_BIN_NS;
 }
 
-/* Brings a look up to the present; it stays as it is where the kernel cannot. */
-static void look_at(struct accounts *accounts, struct kernel_account_look *look)
-{
-	int program = bpf_program__fd(accounts->bpf->progs.account_look);
-	LIBBPF_OPTS(bpf_test_run_opts, run);
-
-	if (program < 0)
-		return;
-	accounts->bpf->bss->account_looked = *look;
-	if (!bpf_prog_test_run_opts(program, &run))
-		*look = accounts->bpf->bss->account_looked;
-}
-
 static bool is_asleep(const struct vapro_account *sums)
 {
 	return !(sums->on_cpu_ns | sums->preempted_ns | sums->wakeup_wait_ns | sums->throttled_ns | sums->stopped_ns |
@@ -146,7 +133,7 @@ static bool is_asleep(const struct vapro_account *sums)
 int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint64_t offset_ns, accounts_sums emit,
 		   void *ctx)
 {
-	uint32_t given = __atomic_load_n(&accounts->bpf->bss->accounts_given, __ATOMIC_ACQUIRE);
+	uint32_t given = __atomic_load_n(kernel_side__shared(accounts->side)->accounts_given, __ATOMIC_ACQUIRE);
 
 	if (last > from + KERNEL_ACCOUNT_BINS - 1)
 		from = last - (KERNEL_ACCOUNT_BINS - 1); /* older bins are overwritten */
@@ -167,7 +154,7 @@ int accounts__read(struct accounts *accounts, uint64_t from, uint64_t last, uint
 		}
 		look.steal_ns = account.steal_ns;
 		if (account.kind == ACCOUNT_ON_CPU || waits(&account))
-			look_at(accounts, &look);
+			kernel_side__look(accounts->side, &look);
 		for (uint64_t bin = from + 1; bin <= last; bin++) {
 			accounts__sum(&account, &look, bin, offset_ns, now, &sums);
 			take_steal(accounts, i, &look, (unsigned)(last - bin) + 1, &sums);

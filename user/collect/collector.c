@@ -13,7 +13,7 @@
 #include "collect/accounts.h"
 #include "collect/pool_reader.h"
 #include "probe/pmu/counters.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 #define BATCH 1024
 #define GRACE_NS 60000000ULL /* a program that read the clock just before a bin's end has merged by then */
@@ -22,7 +22,6 @@
 
 struct collector {
 	struct kernel_side *side;
-	struct vapro_bpf *bpf;
 	struct resolver *resolver;
 	struct stream_sink *sink;
 	struct ring_buffer *ring;
@@ -60,7 +59,7 @@ int collector__set_clock(struct collector *collector, struct stream_clock *clock
 		clock->utc_ns = utc;
 	}
 	collector->offset_ns = clock->utc_ns - clock->mono_ns;
-	collector->bpf->bss->utc_offset_ns = collector->offset_ns;
+	*kernel_side__shared(collector->side)->utc_offset_ns = collector->offset_ns;
 	event.clock = *clock;
 	return stream__put(collector->sink, &event);
 }
@@ -163,17 +162,13 @@ struct collector *collector__new(struct kernel_side *side, struct resolver *reso
 
 	if (!collector)
 		return NULL;
-	*collector = (struct collector){.side = side,
-					.bpf = kernel_side__bpf(side),
-					.resolver = resolver,
-					.sink = sink,
-					.event = event,
-					.ctx = ctx};
+	*collector = (struct collector){.side = side, .resolver = resolver, .sink = sink, .event = event, .ctx = ctx};
 	collector->keys = calloc(BATCH, sizeof(*collector->keys));
 	collector->dead = calloc(BATCH, sizeof(*collector->keys));
 	collector->values = calloc(BATCH, sizeof(*collector->values));
-	collector->ring = ring_buffer__new(bpf_map__fd(collector->bpf->maps.ring), on_record, collector, NULL);
-	collector->merged = merged__new(collector->bpf, utc_now());
+	collector->ring =
+	    ring_buffer__new(kernel_side__map(collector->side, KERNEL_MAP_RING), on_record, collector, NULL);
+	collector->merged = merged__new(side, utc_now());
 	collector->accounts = accounts__new(side);
 	if (!collector->keys || !collector->dead || !collector->values || !collector->ring || !collector->merged ||
 	    !collector->accounts) {
@@ -291,8 +286,9 @@ static void emit_interference(struct collector *collector, const struct kernel_i
  * Reads the entries of bins up to last, and then deletes them: entries of a finished bin are not written
  * any more, so nothing can be lost in between.
  */
-static void read_interference(struct collector *collector, struct bpf_map *map, uint64_t last, uint64_t now_bin)
+static void read_interference(struct collector *collector, enum kernel_map which, uint64_t last, uint64_t now_bin)
 {
+	int map = kernel_side__map(collector->side, which);
 	uint32_t in, out = 0, count, dying;
 	bool first = true;
 	int status = 0;
@@ -300,8 +296,8 @@ static void read_interference(struct collector *collector, struct bpf_map *map, 
 	while (!status) {
 		count = BATCH;
 		in = out;
-		status = bpf_map_lookup_batch(bpf_map__fd(map), first ? NULL : &in, &out, collector->keys,
-					      collector->values, &count, NULL);
+		status = bpf_map_lookup_batch(map, first ? NULL : &in, &out, collector->keys, collector->values, &count,
+					      NULL);
 		if (status && errno != ENOENT)
 			break;
 		first = false;
@@ -315,7 +311,7 @@ static void read_interference(struct collector *collector, struct bpf_map *map, 
 			collector->dead[dying++] = *key;
 		}
 		if (dying)
-			bpf_map_delete_batch(bpf_map__fd(map), collector->dead, &dying, NULL);
+			bpf_map_delete_batch(map, collector->dead, &dying, NULL);
 	}
 }
 
@@ -336,9 +332,9 @@ int collector__drain_bins(struct collector *collector, uint64_t now_ns)
 		status = accounts__read(collector->accounts, from, last, collector->offset_ns, emit_account, collector);
 	/* Reading a map walks through all its buckets: only a map with new bins is read. */
 	if (several || !(last & 1))
-		read_interference(collector, collector->bpf->maps.interference_even, last, now_bin);
+		read_interference(collector, KERNEL_MAP_INTERFERENCE_EVEN, last, now_bin);
 	if (several || last & 1)
-		read_interference(collector, collector->bpf->maps.interference_odd, last, now_bin);
+		read_interference(collector, KERNEL_MAP_INTERFERENCE_ODD, last, now_bin);
 	if (!collector->status)
 		collector->status = status;
 	return take_status(collector);
@@ -361,13 +357,15 @@ static void open_factors(const struct kernel_thread *thread, uint64_t end_ns, st
 /* The probe of an open call was closed: the call may have ended. */
 static bool is_out_of_sight(const struct collector *collector, const struct kernel_thread *thread)
 {
-	const struct kernel_governed *governed = &collector->bpf->bss->governed[thread->slot & (KERNEL_SLOTS - 1)];
+	const struct kernel_governed *governed =
+	    &kernel_side__shared(collector->side)->governed[thread->slot & (KERNEL_SLOTS - 1)];
 	struct kernel_function function;
 
 	if (thread->open != KERNEL_CALL || thread->own_sites || thread->probe_epoch == governed->probe_epoch)
 		return false;
 	return thread->voids != governed->voids ||
-	       (!bpf_map_lookup_elem(bpf_map__fd(collector->bpf->maps.functions), &thread->function, &function) &&
+	       (!bpf_map_lookup_elem(kernel_side__map(collector->side, KERNEL_MAP_FUNCTIONS), &thread->function,
+				     &function) &&
 		function.hot);
 }
 
@@ -409,5 +407,5 @@ uint64_t collector__delivered(const struct collector *collector, uint32_t slot)
 
 uint64_t collector__records_lost(const struct collector *collector)
 {
-	return collector->bpf->bss->records_lost;
+	return *kernel_side__shared(collector->side)->records_lost;
 }

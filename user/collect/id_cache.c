@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 #define PATHS KERNEL_PATHS
 #define CACHE KERNEL_STATES /* direct-mapped by id; a miss sweeps the kernel's map again */
@@ -168,37 +168,37 @@ static bool edge_belongs(const void *key, const void *ctx)
 }
 
 /* Takes a process's entries off the counts in use. */
-static void give_back(struct vapro_bpf *bpf, struct kernel_counters *made)
+static void give_back(struct kernel_side *side, struct kernel_counters *made)
 {
-	__atomic_fetch_sub(&bpf->bss->vertices_used, made->vertices, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&bpf->bss->edges_used, made->edges, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&bpf->bss->handles_used, made->handles, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&bpf->bss->paths_used, made->paths, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(kernel_side__shared(side)->vertices_used, made->vertices, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(kernel_side__shared(side)->edges_used, made->edges, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(kernel_side__shared(side)->handles_used, made->handles, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(kernel_side__shared(side)->paths_used, made->paths, __ATOMIC_RELAXED);
 	made->vertices = made->edges = made->handles = made->paths = 0;
 }
 
 void numbered__purge(struct numbered *numbered, pid_t pid, uint32_t slot)
 {
-	struct vapro_bpf *bpf = kernel_side__bpf(numbered->side);
+	struct kernel_side *side = numbered->side;
 	uint32_t tgid = (uint32_t)pid;
 
 	/* an edge's process is its vertices', so all must be cached */
-	sweep(numbered, bpf_map__fd(bpf->maps.vertices), sizeof(struct kernel_vertex_key), keep_vertex);
+	sweep(numbered, kernel_side__map(side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key), keep_vertex);
 	for (uint32_t i = 0; i < CACHE; i++)
 		if (numbered->vertices[i].key.tgid == tgid)
 			numbered->vertices[i].key.tgid = 0;
-	purge(bpf_map__fd(bpf->maps.edges), edge_belongs, numbered);
-	purge(bpf_map__fd(bpf->maps.vertices), vertex_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.handles), handle_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.io_sites), io_site_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.outlined), io_site_belongs, &tgid); /* tgid at the same key offset */
-	purge(bpf_map__fd(bpf->maps.hopped), io_site_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.paths), path_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.requests), request_belongs, &tgid);
-	purge(bpf_map__fd(bpf->maps.request_slots), request_belongs, &tgid);
-	bpf_map_delete_elem(bpf_map__fd(bpf->maps.transparent), &tgid);
-	give_back(bpf, &bpf->bss->counters[slot & (KERNEL_SLOTS - 1)]);
-	bpf->data->states_epoch++;
+	purge(kernel_side__map(side, KERNEL_MAP_EDGES), edge_belongs, numbered);
+	purge(kernel_side__map(side, KERNEL_MAP_VERTICES), vertex_belongs, &tgid);
+	purge(kernel_side__map(side, KERNEL_MAP_HANDLES), handle_belongs, &tgid);
+	purge(kernel_side__map(side, KERNEL_MAP_IO_SITES), io_site_belongs, &tgid);
+	purge(kernel_side__map(side, KERNEL_MAP_OUTLINED), io_site_belongs, &tgid); /* tgid at the same key offset */
+	purge(kernel_side__map(side, KERNEL_MAP_HOPPED), io_site_belongs, &tgid);
+	purge(kernel_side__map(side, KERNEL_MAP_PATHS), path_belongs, &tgid);
+	purge(kernel_side__map(side, KERNEL_MAP_REQUESTS), request_belongs, &tgid);
+	purge(kernel_side__map(side, KERNEL_MAP_REQUEST_SLOTS), request_belongs, &tgid);
+	bpf_map_delete_elem(kernel_side__map(side, KERNEL_MAP_TRANSPARENT), &tgid);
+	give_back(side, &kernel_side__shared(side)->counters[slot & (KERNEL_SLOTS - 1)]);
+	(*kernel_side__shared(side)->states_epoch)++;
 }
 
 struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id, int *status)
@@ -209,9 +209,9 @@ struct numbered_vertex *numbered__vertex(struct numbered *numbered, uint32_t id,
 		return vertex;
 	*status = numbered->swept.vertices ? -EAGAIN : -ENOENT;
 	if (!numbered->swept.vertices) {
-		numbered->swept.vertices = kernel_side__bpf(numbered->side)->data->next_vertex;
-		sweep(numbered, bpf_map__fd(kernel_side__bpf(numbered->side)->maps.vertices),
-		      sizeof(struct kernel_vertex_key), keep_vertex);
+		numbered->swept.vertices = *kernel_side__shared(numbered->side)->next_vertex;
+		sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_VERTICES), sizeof(struct kernel_vertex_key),
+		      keep_vertex);
 	}
 	return vertex->id == id ? vertex : NULL;
 }
@@ -225,16 +225,16 @@ struct numbered_edge *numbered__edge(struct numbered *numbered, uint32_t id, int
 	if (edge->id == id)
 		return edge;
 	/* edges come all the time: a walk through their map for each is too expensive */
-	if (!bpf_map_lookup_elem(bpf_map__fd(kernel_side__bpf(numbered->side)->maps.edges_by_id), &place, &by_id) &&
+	if (!bpf_map_lookup_elem(kernel_side__map(numbered->side, KERNEL_MAP_EDGES_BY_ID), &place, &by_id) &&
 	    by_id.id == id) {
 		keep_edge(numbered, &by_id.key, id);
 		return edge;
 	}
 	*status = numbered->swept.edges ? -EAGAIN : -ENOENT;
 	if (!numbered->swept.edges) {
-		numbered->swept.edges = kernel_side__bpf(numbered->side)->data->next_edge;
-		sweep(numbered, bpf_map__fd(kernel_side__bpf(numbered->side)->maps.edges),
-		      sizeof(struct kernel_edge_key), keep_edge);
+		numbered->swept.edges = *kernel_side__shared(numbered->side)->next_edge;
+		sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_EDGES), sizeof(struct kernel_edge_key),
+		      keep_edge);
 	}
 	return edge->id == id ? edge : NULL;
 }
@@ -244,9 +244,9 @@ const struct kernel_path_key *numbered__path(struct numbered *numbered, uint32_t
 	struct path *path = &numbered->paths[id & (PATHS - 1)];
 
 	if (path->id != id && id >= numbered->swept.paths) {
-		numbered->swept.paths = kernel_side__bpf(numbered->side)->data->next_path;
-		sweep(numbered, bpf_map__fd(kernel_side__bpf(numbered->side)->maps.paths),
-		      sizeof(struct kernel_path_key), keep_path);
+		numbered->swept.paths = *kernel_side__shared(numbered->side)->next_path;
+		sweep(numbered, kernel_side__map(numbered->side, KERNEL_MAP_PATHS), sizeof(struct kernel_path_key),
+		      keep_path);
 	}
 	return path->id == id ? &path->key : NULL;
 }

@@ -8,23 +8,23 @@
 #include <unistd.h>
 
 #include "../bpf/logic.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 struct merged {
-	struct vapro_bpf *bpf;
+	struct kernel_side *side;
 	struct kernel_place *mapped; /* first `size` bytes of the pool; NULL: none */
 	size_t size;
 	uint32_t read_out[2]; /* bundles read of each half */
 };
 
-struct merged *merged__new(struct vapro_bpf *bpf, uint64_t now_ns)
+struct merged *merged__new(struct kernel_side *side, uint64_t now_ns)
 {
 	struct merged *merged = calloc(1, sizeof(*merged));
 
 	if (!merged)
 		return NULL;
-	merged->bpf = bpf;
-	bpf->bss->closed_bin = (uint32_t)(now_ns / KERNEL_BIN_NS - 1);
+	merged->side = side;
+	*kernel_side__shared(side)->closed_bin = (uint32_t)(now_ns / KERNEL_BIN_NS - 1);
 	return merged;
 }
 
@@ -46,7 +46,8 @@ static int map(struct merged *merged, uint32_t count)
 
 	if (size <= merged->size)
 		return 0;
-	mapped = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(merged->bpf->maps.pool), 0);
+	mapped =
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, kernel_side__map(merged->side, KERNEL_MAP_POOL), 0);
 	if (mapped == MAP_FAILED)
 		return -errno;
 	if (merged->mapped)
@@ -73,11 +74,12 @@ static void read_half(struct merged *merged, unsigned odd, uint32_t last, uint32
 
 int merged__read(struct merged *merged, uint32_t last, merged_bundle emit, void *ctx)
 {
-	uint32_t half = bpf_map__max_entries(merged->bpf->maps.pool) / 2;
+	uint32_t half = kernel_side__map_room(merged->side, KERNEL_MAP_POOL) / 2;
 
-	merged->bpf->bss->closed_bin = last;
+	*kernel_side__shared(merged->side)->closed_bin = last;
 	for (unsigned odd = 0; odd < 2; odd++) {
-		uint32_t *given = &merged->bpf->bss->pool_used[odd], used = __atomic_load_n(given, __ATOMIC_ACQUIRE);
+		uint32_t *given = &kernel_side__shared(merged->side)->pool_used[odd],
+			 used = __atomic_load_n(given, __ATOMIC_ACQUIRE);
 		uint32_t count = used < half ? used : half;
 		int status = map(merged, 2 * count);
 

@@ -13,13 +13,13 @@
 #include <vapro/kernel.h>
 
 struct merged;
-struct vapro_bpf;
+struct kernel_side;
 
 /* Returns false for a bundle to offer again, which cannot be emitted yet. */
 typedef bool (*merged_bundle)(void *ctx, const struct kernel_bundle_key *key, const struct kernel_bundle *bundle);
 
 /* bpf is loaded and outlives the result; bins before now_ns (UTC) are over. NULL with errno set. */
-struct merged *merged__new(struct vapro_bpf *bpf, uint64_t now_ns);
+struct merged *merged__new(struct kernel_side *side, uint64_t now_ns);
 void merged__free(struct merged *merged);
 
 /* Hands over the bundles of bins up to last (low half of a number). 0 or -errno. */

@@ -15,7 +15,7 @@
 #include "collect/state_names.h"
 #include "base/grow.h"
 #include "base/table.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 #define UNUSED_SHARE 16		/* 1/16 of the memory cap is for states of processes that ended */
 #define UNUSED_BYTES (16 << 20) /* limit without a cap */
@@ -101,25 +101,25 @@ static struct known_process *process_of(struct resolver *resolver, uint32_t tgid
 	return NULL;
 }
 
-static void push_hops(struct vapro_bpf *bpf, struct callsites *callsites)
+static void push_hops(struct kernel_side *side, struct callsites *callsites)
 {
-	if (callsites__push_hops(callsites, bpf_map__fd(bpf->maps.hopped)))
-		bpf->bss->hopping = 1;
+	if (callsites__push_hops(callsites, kernel_side__map(side, KERNEL_MAP_HOPPED)))
+		*kernel_side__shared(side)->hopping = 1;
 }
 
 /* Epoch of a process. Odd: time between two calls is no fragment. Each change makes threads begin again. */
-static uint32_t *epoch_of(struct vapro_bpf *bpf, pid_t pid)
+static uint32_t *epoch_of(struct kernel_side *side, pid_t pid)
 {
 	struct kernel_process process;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(bpf->maps.processes), &pid, &process))
+	if (bpf_map_lookup_elem(kernel_side__map(side, KERNEL_MAP_PROCESSES), &pid, &process))
 		return NULL;
-	return &bpf->bss->governed[process.slot & (KERNEL_SLOTS - 1)].probe_epoch;
+	return &kernel_side__shared(side)->governed[process.slot & (KERNEL_SLOTS - 1)].probe_epoch;
 }
 
 const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top)
 {
-	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
+	struct kernel_side *side = resolver->side;
 	const char *refusal = up ? image_cache__hop(resolver->images, site, top) : NULL;
 	uint32_t *epoch;
 
@@ -128,16 +128,16 @@ const char *resolver__hop(struct resolver *resolver, const char *site, bool up, 
 	if (!up)
 		image_cache__unhop(resolver->images, site);
 	for (size_t i = 0; i < resolver->process_count; i++) {
-		epoch = epoch_of(bpf, resolver->processes[i].process->pid);
+		epoch = epoch_of(side, resolver->processes[i].process->pid);
 		resolver->processes[i].unseen = epoch && *epoch & 1;
 		if (epoch)
 			__atomic_fetch_add(epoch, *epoch & 1 ? 2 : 1, __ATOMIC_RELEASE);
 	}
 	for (size_t i = 0; i < resolver->process_count; i++)
-		push_hops(bpf, resolver->processes[i].callsites);
-	__atomic_fetch_add(&bpf->data->states_epoch, 1, __ATOMIC_RELEASE);
+		push_hops(side, resolver->processes[i].callsites);
+	__atomic_fetch_add(kernel_side__shared(side)->states_epoch, 1, __ATOMIC_RELEASE);
 	for (size_t i = 0; i < resolver->process_count; i++) {
-		epoch = epoch_of(bpf, resolver->processes[i].process->pid);
+		epoch = epoch_of(side, resolver->processes[i].process->pid);
 		if (epoch && !resolver->processes[i].unseen)
 			__atomic_fetch_add(epoch, 1, __ATOMIC_RELEASE);
 	}
@@ -146,13 +146,13 @@ const char *resolver__hop(struct resolver *resolver, const char *site, bool up, 
 
 void resolver__resume_hops(struct resolver *resolver)
 {
-	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
+	struct kernel_side *side = resolver->side;
 
 	if (!image_cache__look_up(resolver->images))
 		return;
 	for (size_t i = 0; i < resolver->process_count; i++)
-		push_hops(bpf, resolver->processes[i].callsites);
-	__atomic_fetch_add(&bpf->data->states_epoch, 1, __ATOMIC_RELEASE);
+		push_hops(side, resolver->processes[i].callsites);
+	__atomic_fetch_add(kernel_side__shared(side)->states_epoch, 1, __ATOMIC_RELEASE);
 }
 
 bool resolver__hop_trouble(struct resolver *resolver, char *text, size_t size)
@@ -162,15 +162,16 @@ bool resolver__hop_trouble(struct resolver *resolver, char *text, size_t size)
 
 static void push_kernel(struct resolver *resolver, struct callsites *callsites, pid_t pid, enum process_mpi mpi)
 {
-	struct vapro_bpf *bpf = kernel_side__bpf(resolver->side);
+	struct kernel_side *side = resolver->side;
 
 	if (mpi)
-		labels__push_handles(callsites, bpf_map__fd(bpf->maps.handles), pid, mpi == PROCESS_MPICH);
-	callsites__push_transparent(callsites, bpf_map__fd(bpf->maps.transparent), bpf_map__fd(bpf->maps.hops),
-				    resolver->config->transparent, &bpf->bss->transparents);
-	callsites__push_io(callsites, bpf_map__fd(bpf->maps.io_sites), pid);
-	push_hops(bpf, callsites);
-	bpf->data->states_epoch++;
+		labels__push_handles(callsites, kernel_side__map(side, KERNEL_MAP_HANDLES), pid, mpi == PROCESS_MPICH);
+	callsites__push_transparent(callsites, kernel_side__map(side, KERNEL_MAP_TRANSPARENT),
+				    kernel_side__map(side, KERNEL_MAP_HOPS), resolver->config->transparent,
+				    kernel_side__shared(side)->transparents);
+	callsites__push_io(callsites, kernel_side__map(side, KERNEL_MAP_IO_SITES), pid);
+	push_hops(side, callsites);
+	(*kernel_side__shared(side)->states_epoch)++;
 }
 
 int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mpi)
@@ -377,7 +378,7 @@ static int64_t edge_state(struct resolver *resolver, uint32_t id, const struct k
 		return to ? -ENOENT : status;
 	resolve_site(resolver, known, &from->key, &site_from);
 	resolve_site(resolver, known, &to->key, &site_to);
-	polls = !bpf_map_lookup_elem(bpf_map__fd(kernel_side__bpf(resolver->side)->maps.polled), &id, &times);
+	polls = !bpf_map_lookup_elem(kernel_side__map(resolver->side, KERNEL_MAP_POLLED), &id, &times);
 	labels__edge(&from->key, &to->key, polls, labels, common, LABELS_MAX);
 	/* no thread computes while polling: communication makes progress */
 	state = (struct vapro_state){.class = polls ? VAPRO_COMMUNICATION : VAPRO_COMPUTATION,

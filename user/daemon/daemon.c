@@ -14,7 +14,7 @@
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "daemon/stderr_guard.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 #include <vapro/kernel_account.h>
 
 #define BUSY_NS 10000000L /* sleeps of the loop */
@@ -126,7 +126,7 @@ static void check_outputs(struct daemon *daemon)
 	}
 	while ((code = line_sink__news(daemon->lines, text, sizeof(text))))
 		watch__warn(daemon->watch, code, 0, "%s", text);
-	if (kernel_side__bpf(daemon->side)->bss->accounts_lost && !daemon->accounts_warned) {
+	if (*kernel_side__shared(daemon->side)->accounts_lost && !daemon->accounts_warned) {
 		daemon->accounts_warned = true;
 		watch__warn(
 		    daemon->watch, "accounts_full", 0,

@@ -19,7 +19,7 @@
 
 struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched)
 {
-	return &kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot];
+	return &kernel_side__shared(watch->parts.side)->governed[watched->slot];
 }
 
 /* Raises a process's probe epoch, which resets its threads. unseen: some calls are not seen from now on. */
@@ -96,7 +96,7 @@ static void spend(const struct watch *watch, struct watched *watched)
 {
 	struct governed *governed = &watched->governed;
 	struct kernel_governed *orders = watch__orders(watch, watched);
-	struct kernel_counters *counters = &kernel_side__bpf(watch->parts.side)->bss->counters[watched->slot];
+	struct kernel_counters *counters = &kernel_side__shared(watch->parts.side)->counters[watched->slot];
 	const struct kernel_counters now = *counters, *since = &governed->charged;
 	const struct costs *costs = watch->parts.costs;
 	struct kernel_counters delta = {.enter = now.enter - since->enter,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 void io_tracing__init(struct io_tracing *io, struct kernel_side *side, const struct costs *costs,
 		      enum vapro_io_mode mode, double bound, uint64_t now_ns)
@@ -21,7 +21,7 @@ void io_tracing__init(struct io_tracing *io, struct kernel_side *side, const str
 /* Returns the system calls of the whole node that were traced so far. */
 static uint64_t count_calls(const struct io_tracing *io)
 {
-	int cpus = libbpf_num_possible_cpus(), map = bpf_map__fd(kernel_side__bpf(io->side)->maps.syscall_counts);
+	int cpus = libbpf_num_possible_cpus(), map = kernel_side__map(io->side, KERNEL_MAP_SYSCALL_COUNTS);
 	uint64_t *counts = cpus > 0 ? calloc((size_t)cpus, sizeof(*counts)) : NULL, sum = 0;
 	uint32_t zero = 0;
 

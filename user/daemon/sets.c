@@ -75,7 +75,7 @@ static void change_set(struct watch *watch, struct image_duty *duty, uint32_t be
 	watch__advance_epochs(watch, duty->image, true, false);
 	if (attacher__leave_out(watch->parts.attacher, duty->image, duty->set.without))
 		watch__warn(watch, "attach_failed", 0, "some links could not be opened again");
-	requests__age(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.requests), is_forgotten, &forgetting);
+	requests__age(kernel_side__map(watch->parts.side, KERNEL_MAP_REQUESTS), is_forgotten, &forgetting);
 	now_ns = mono_now();
 	publish_set(watch, duty, duty->set.without, now_ns + UNDER_WAY_NS);
 	watch__advance_epochs(watch, duty->image, false, false);

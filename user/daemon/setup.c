@@ -17,7 +17,7 @@
 #include "probe/pmu/os_factors.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 static int tee_put(struct stream_sink *sink, const struct stream_event *event)
 {
@@ -306,7 +306,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		watch__warn(daemon->watch, "no_finder", 0,
 			    "%s: an MPI library that is mapped more than 1.5 s after exec may be missed", finder_err);
 	/* execs of untracked processes matter only where a selected one may have MPI in its executable */
-	kernel_side__bpf(daemon->side)->data->report_execs =
+	*kernel_side__shared(daemon->side)->report_execs =
 	    !daemon->finder || options->selection.glob_count || options->selection.ancestor;
 	if (kernel_side__watch_tasks(daemon->side, err, err_size))
 		return EXIT_REFUSED;

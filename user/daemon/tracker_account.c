@@ -55,7 +55,7 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 	const struct kernel_counters *counters = watch__counters(watch, watched);
 	struct process_activity activity;
 	char rank[32] = "", where[384] = "runs";
-	bool closed = kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot].probe_epoch & 1;
+	bool closed = kernel_side__shared(watch->parts.side)->governed[watched->slot].probe_epoch & 1;
 
 	if (watched->silence_reported || !watched->image || closed ||
 	    (watched->looked_ns && now_ns < watched->looked_ns + SILENT_NS))
@@ -166,7 +166,7 @@ void watch__stopped(struct watch *watch, pid_t pid)
 
 static int emit_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
 {
-	const struct kernel_governed *orders = &kernel_side__bpf(watch->parts.side)->bss->governed[watched->slot];
+	const struct kernel_governed *orders = &kernel_side__shared(watch->parts.side)->governed[watched->slot];
 	struct kernel_counters now = *watch__counters(watch, watched), delta = {0};
 	struct governed *governed = &watched->governed;
 	struct stream_event event = {.type = STREAM_FACTS};
@@ -246,7 +246,7 @@ struct aging {
 static bool is_stale(void *ctx, uint32_t tgid, const struct kernel_request *request)
 {
 	struct aging *aging = ctx;
-	struct kernel_counters *counters = kernel_side__bpf(aging->watch->parts.side)->bss->counters;
+	struct kernel_counters *counters = kernel_side__shared(aging->watch->parts.side)->counters;
 
 	for (size_t i = 0; i < aging->watch->count; i++) {
 		const struct watched *watched = &aging->watch->watched[i];
@@ -282,7 +282,7 @@ int watch__end_window(struct watch *watch, uint64_t begin_ns, uint64_t end_ns)
 	pid_t tids[256];
 	int status = 0;
 
-	requests__age(bpf_map__fd(kernel_side__bpf(watch->parts.side)->maps.requests), is_stale,
+	requests__age(kernel_side__map(watch->parts.side, KERNEL_MAP_REQUESTS), is_stale,
 		      &(struct aging){watch, end_ns});
 	for (size_t i = 0; i < watch->count && !status; i++) {
 		struct watched *watched = &watch->watched[i];

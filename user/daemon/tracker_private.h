@@ -7,7 +7,7 @@
 #include "target/image.h"
 #include "target/topology.h"
 #include "probe/elf/static_mpi.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 #include "daemon/tracker.h"
 
 /* The governor's state for one process. */
@@ -126,7 +126,7 @@ struct watch {
 
 static inline const struct kernel_counters *watch__counters(const struct watch *watch, const struct watched *watched)
 {
-	return &kernel_side__bpf(watch->parts.side)->bss->counters[watched->slot];
+	return &kernel_side__shared(watch->parts.side)->counters[watched->slot];
 }
 
 static inline uint64_t watch__hits_of(const struct watch *watch, const struct watched *watched)
@@ -189,6 +189,16 @@ bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now
 
 /* Calls watch__leave_out() where a process is over its budget, though its allowance lasts for a while. */
 bool watch__leave_out_early(struct watch *watch, struct watched *watched, uint64_t now_ns);
+
+/* Returns the flags of a process for the kernel side. */
+uint32_t watch__flags_of(const struct watch *watch, const struct process *process, enum process_mpi mpi);
+
+/*
+ * Returns whether a process gets links of its own: a link for all mappers of an image makes every one of them trap, so
+ * few targets beside others get their own (ARCHITECTURE section 2.4). The check inspects every process of the node;
+ * the ranks of a job, which come together, share one verdict.
+ */
+bool watch__is_alone(struct watch *watch, const struct process_mapping *mapping, uint64_t now_ns);
 
 /* Probes functions that were left out again where all processes of the image can afford that. */
 void watch__probe_again(struct watch *watch, struct image_duty *duty, uint64_t now_ns);

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "overhead/calibrate_private.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 /* Batches are short, so that some of many are not disturbed, and go on for a time, however slow traps are here. */
 #define BATCH_CALLS 200
@@ -267,7 +267,7 @@ static int track_child(struct kernel_side *side, pid_t pid, uint32_t flags)
 	struct kernel_process tracked = {.slot = CALIBRATION_SLOT, .flags = flags};
 	int status = kernel_side__track(side, pid, &tracked);
 
-	kernel_side__bpf(side)->data->generation++;
+	(*kernel_side__shared(side)->generation)++;
 	return status;
 }
 
@@ -290,7 +290,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		snprintf(err, err_size, "cannot start the calibration child: %s", strerror(-status));
 		goto out;
 	}
-	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(side)->maps.functions), &key, &row, BPF_ANY);
+	bpf_map_update_elem(kernel_side__map(side, KERNEL_MAP_FUNCTIONS), &key, &row, BPF_ANY);
 	bare = calibrate__measure(&child, 'e');
 	bare_stepped = calibrate__measure(&child, 's');
 	bare_nop5 = calibrate__measure(&child, 'n');

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "overhead/calibrate_private.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 #define BOUND 1.25
 
@@ -61,7 +61,7 @@ double recheck__measure(struct kernel_side *side)
 		return 0;
 	if (calibrate__start_child(&child))
 		goto out;
-	bpf_map_update_elem(bpf_map__fd(kernel_side__bpf(side)->maps.functions), &key, &row, BPF_ANY);
+	bpf_map_update_elem(kernel_side__map(side, KERNEL_MAP_FUNCTIONS), &key, &row, BPF_ANY);
 	bare = calibrate__measure(&child, 'q');
 	if (!kernel_side__track(side, child.pid, &tracked) && !calibrate__link_call(side, self, child.pid, &link)) {
 		found = calibrate__measure(&child, 'q') - bare;

@@ -4,7 +4,7 @@
  *
  * A program that writes {u32 kind, u32 ns} to /dev/standin stands still that long: no instruction of its
  * own is executed meanwhile. The PMU "standin" says where time went: what was stood still is of the kind
- * that was written, the rest is split as the parameters tell, per mille. Its events are those that A64FX
+ * that was written, the rest is split by the parameters, per mille. Its events are those that A64FX
  * accounts cycles with, in ns; they may be in a group that a real event of the CPU leads.
  *
  * This is a test double. It says nothing of how a real CPU counts.

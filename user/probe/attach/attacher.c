@@ -235,7 +235,7 @@ static bool is_left_out(const struct attached *image, size_t probe)
 
 void attached__describe_rows(struct attacher *attacher, const struct attached *image)
 {
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
+	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTIONS);
 
 	for (size_t i = 0; i < image->probe_count; i++) {
 		const struct function_row *row = &function_rows[image->probes[i].row];
@@ -396,7 +396,7 @@ void attached__move(struct attacher *attacher, struct attached *image, struct pr
 
 const char *attacher__check(struct attacher *attacher, uint32_t threads)
 {
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTION_COUNTERS);
 	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
 	const char *moved = NULL;
 

@@ -14,7 +14,7 @@
 /* Counts the calls of each row so far. */
 static void count_calls(const struct attacher *attacher, const struct attached *image, uint64_t *calls)
 {
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTION_COUNTERS);
 	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
 
 	for (size_t i = 0; per_cpu && i < image->probe_count; i++) {

@@ -6,7 +6,7 @@
 #include "base/grow.h"
 #include "probe/attach/attacher.h"
 #include "probe/elf/site.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 struct probe {
 	uint64_t offset, entry; /* file offsets of the site and of the function's entry */

@@ -14,7 +14,7 @@
 
 static uint64_t polls_seen(const struct attacher *attacher)
 {
-	return __atomic_load_n(&kernel_side__bpf(attacher->side)->bss->polls_seen, __ATOMIC_RELAXED);
+	return __atomic_load_n(kernel_side__shared(attacher->side)->polls_seen, __ATOMIC_RELAXED);
 }
 
 void attached__learn(struct attacher *attacher, struct attached *image, pid_t pid)

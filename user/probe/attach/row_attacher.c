@@ -14,7 +14,7 @@
 #include "base/grow.h"
 #include "probe/attach/row_attacher_private.h"
 #include "sandbox/user_file.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 #define NAMED_MAX 8 /* functions that cannot be probed, in one sentence */
 
@@ -150,7 +150,7 @@ static bool misses_forks(const struct row_attacher *attacher, const struct row_i
 void row_attacher__describe_row(struct row_attacher *attacher, const struct row_image *image,
 				const struct row_probe *probe)
 {
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.functions);
+	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTIONS);
 	uint32_t key = probe->function.row;
 	const struct function_row *row = functions__row(key);
 	struct kernel_function function = {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "probe/attach/row_attacher_private.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 double row_costs__stepping_ns(const struct costs *costs)
 {
@@ -74,7 +74,7 @@ void row_costs__estimate_exits(const struct costs *costs, struct row_probe *prob
 
 void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe)
 {
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTION_COUNTERS);
 	uint32_t key = probe->function.row;
 
 	if (!attacher->per_cpu || bpf_map_lookup_elem(map, &key, attacher->per_cpu))

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "probe/attach/row_attacher_private.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 void row_image__skip(struct row_image *image, const char *function, uint64_t entry, const char *reason)
 {
@@ -176,7 +176,7 @@ bool row_attacher__is_closing(struct row_attacher *attacher)
 /* Prevents an edge begun before from being joined with later calls. */
 static void forget_edges(struct row_attacher *attacher)
 {
-	__atomic_fetch_add(&kernel_side__bpf(attacher->side)->bss->rows_generation, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(kernel_side__shared(attacher->side)->rows_generation, 1, __ATOMIC_RELEASE);
 }
 
 static int link_unit(struct row_attacher *attacher, struct row_image *image, struct row_unit *unit, pid_t pid)

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "probe/attach/row_attacher_private.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 #define LOOK_NS 10000000ULL	 /* long enough for a function that is too expensive */
 #define LONG_LOOK_NS 20000000ULL /* where there was little to count */
@@ -20,7 +20,7 @@
 
 static uint64_t hits_of(const struct row_attacher *attacher)
 {
-	return __atomic_load_n(&kernel_side__bpf(attacher->side)->bss->row_looks, __ATOMIC_RELAXED);
+	return __atomic_load_n(kernel_side__shared(attacher->side)->row_looks, __ATOMIC_RELAXED);
 }
 
 /* Waits until enough was counted. */

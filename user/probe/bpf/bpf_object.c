@@ -17,6 +17,7 @@
 #include "probe/bpf/async_detach.h"
 #include "probe/pmu/counters.h"
 #include "target/kernel_range.h"
+#include "probe/bpf/shared.h"
 #include "vapro.skel.h"
 
 /* Numbers that the kernel side shares with the analysis. */
@@ -30,6 +31,7 @@ _Static_assert((int)KERNEL_LOSSES_KNOWN == VAPRO_LOSSES && VAPRO_LOSSES <= KERNE
 
 struct kernel_side {
 	struct vapro_bpf *bpf;
+	struct kernel_shared shared;
 	const struct counters *counters; /* while loading */
 	enum ladder_rung rung;
 	struct kernel_rung rungs[RUNGS];
@@ -258,6 +260,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 		kernel_side__free(side);
 		return NULL;
 	}
+	side->shared = kernel_shared__of(side->bpf);
 	return side;
 }
 
@@ -277,6 +280,11 @@ void kernel_side__free(struct kernel_side *side)
 struct vapro_bpf *kernel_side__bpf(struct kernel_side *side)
 {
 	return side->bpf;
+}
+
+const struct kernel_shared *kernel_side__shared(const struct kernel_side *side)
+{
+	return &side->shared;
 }
 
 enum ladder_rung kernel_side__rung(const struct kernel_side *side)

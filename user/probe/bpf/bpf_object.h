@@ -35,7 +35,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 				      size_t err_size, int *status);
 void kernel_side__free(struct kernel_side *side);
 
-/* The skeleton, for access to maps and shared memory. */
+/* The skeleton, for probe/bpf and probe/pmu; all others use probe/bpf/shared.h. */
 struct vapro_bpf *kernel_side__bpf(struct kernel_side *side);
 
 enum ladder_rung kernel_side__rung(const struct kernel_side *side);

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Attaching to a process in three steps: it is admitted, registered on all sides, and its probes are linked. */
+#include "daemon/tracker_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "daemon/cpus.h"
+#include "target/kernel_range.h"
+
+#define VERDICT_NS 1000000000ULL /* lifetime of a verdict on who maps an image */
+
+static int own_slot(struct watch *watch)
+{
+	for (int i = 0; i < KERNEL_SLOTS; i++)
+		if (!watch->slots[i])
+			return i;
+	return -1;
+}
+
+bool watch__is_alone(struct watch *watch, const struct process_mapping *mapping, uint64_t now_ns)
+{
+	struct verdict *verdict = &watch->verdict;
+
+	if (attacher__linked(watch->parts.attacher, mapping))
+		return false;
+	/* a job that is just starting may have more than the first few ranks by now */
+	if (!verdict->at_ns || now_ns > verdict->at_ns + VERDICT_NS || verdict->inode != mapping->inode ||
+	    verdict->device != mapping->device || verdict->uses >= ATTACHER_MAX_FILTERED) {
+		size_t targets, others;
+
+		selection__sharers(watch->selection, mapping, &targets, &others);
+		*verdict = (struct verdict){.device = mapping->device,
+					    .inode = mapping->inode,
+					    .at_ns = now_ns,
+					    .alone = others && targets <= ATTACHER_MAX_FILTERED};
+	}
+	verdict->uses += verdict->alone;
+	return verdict->alone;
+}
+
+static const struct watched *rank_of(const struct watch *watch, const struct process *process)
+{
+	for (size_t i = 0; i < watch->count; i++)
+		if (!watch->watched[i].ended_ns && process__same_rank(&watch->watched[i].identity, process))
+			return &watch->watched[i];
+	return NULL;
+}
+
+/*
+ * Returns whether a return probe would kill the process. A session then spares the returns of this
+ * process; other links hijack the returns of all processes.
+ */
+static bool returns_kill(const struct process *process)
+{
+	return process->filtered && kernel_range__troubled(KERNEL_SECCOMP_KILLS);
+}
+
+static const char *refusal_of(const struct watch *watch, const struct process *process, char *err, size_t err_size,
+			      int *status)
+{
+	const struct watched *rank = rank_of(watch, process);
+
+	*status = -EPERM;
+	if (process->opted_out)
+		return "VAPRO=off in its environment";
+	if (process->traced)
+		return "a debugger or tracer is attached to it (ptrace)";
+	if (returns_kill(process) && !watch->parts.no_return && !kernel_side__spares_returns(watch->parts.side) &&
+	    kernel_side__facts(watch->parts.side)->return_syscall != FACT_NO)
+		return "this kernel kills a seccomp-filtered process at a return probe: --no-return watches it";
+	*status = -EEXIST;
+	if (selection__names(watch->selection, process->pid))
+		return NULL;
+	if (rank) {
+		snprintf(err, err_size, "rank %d of its job is process %d: this one inherited its environment",
+			 process->rank, rank->pid);
+		return err;
+	}
+	if (process__child_of_rank(process))
+		return "it is the child of a rank and inherited its environment";
+	return NULL;
+}
+
+uint32_t watch__flags_of(const struct watch *watch, const struct process *process, enum process_mpi mpi)
+{
+	return (watch->parts.no_return || returns_kill(process) ? KERNEL_PROCESS_NO_RETURN : 0) |
+	       (mpi == PROCESS_MPICH ? KERNEL_PROCESS_MPICH : 0);
+}
+
+static struct image_cost *cost_of(struct watch *watch, uint64_t device, uint64_t inode)
+{
+	for (size_t i = 0; i < IMAGE_COSTS; i++)
+		if (watch->costs[i].inode == inode && watch->costs[i].device == device)
+			return &watch->costs[i];
+	return NULL;
+}
+
+uint64_t watch__attach_cost(struct watch *watch, const struct process_mapping *mapping)
+{
+	const struct image_cost *cost = cost_of(watch, mapping->device, mapping->inode);
+
+	if (!cost)
+		return 0;
+	return attacher__linked(watch->parts.attacher, mapping) ? cost->join_ns : cost->open_ns;
+}
+
+/* Records the cost of an attachment. linked: the image had its links before. */
+static void note_attach_cost(struct watch *watch, const struct attached_image *image, bool linked, uint64_t ns)
+{
+	struct image_cost *cost = cost_of(watch, image->device, image->inode);
+
+	if (!cost) {
+		cost = &watch->costs[watch->cost_count++ % IMAGE_COSTS];
+		*cost = (struct image_cost){.device = image->device, .inode = image->inode};
+		if (!linked)
+			return;
+	}
+	if (linked)
+		cost->join_ns = ns;
+	else
+		cost->open_ns = ns;
+}
+
+/* A process on its way to being tracked. */
+struct attaching {
+	struct process *process;
+	const struct process_mapping *library; /* of MPI, or NULL */
+	bool linked;			       /* the library had its links before */
+	bool by_itself;			       /* it gets links of its own */
+	bool admitted, registered;
+	struct watched fresh;
+	struct kernel_process tracked;
+	char *err; /* a sentence, err_size bytes */
+	size_t err_size;
+	const char *reason; /* why it is not tracked */
+};
+
+/* First step: whether it may be tracked, and room for it. Returns 0, or -errno with a reason. */
+static int admit(struct watch *watch, struct attaching *attaching)
+{
+	struct watched *fresh = &attaching->fresh;
+	int slot, status;
+
+	attaching->reason = refusal_of(watch, attaching->process, attaching->err, attaching->err_size, &status);
+	if (attaching->reason)
+		return status;
+	if (rank_of(watch, attaching->process)) /* requested beside another process of this rank: a row of its own */
+		fresh->identity.rank = attaching->process->rank = -1;
+	slot = own_slot(watch);
+	attaching->reason = "1023 processes are tracked already";
+	if (slot < 0)
+		return -ENOSPC;
+	fresh->slot = attaching->tracked.slot = (uint32_t)slot;
+	fresh->pidfd = (int)syscall(SYS_pidfd_open, fresh->pid, 0);
+	attaching->reason = "it ended while being attached";
+	if (fresh->pidfd < 0)
+		return -ESRCH;
+	attaching->reason = "out of memory";
+	return grow(&watch->watched, &watch->room, watch->count + 1, sizeof(*watch->watched));
+}
+
+/* Second step: all sides know the process, whose hits are counted from here on. Returns 0, or -errno with a reason. */
+static int enroll(struct watch *watch, struct attaching *attaching)
+{
+	struct watched *fresh = &attaching->fresh;
+	struct kernel_counters *counters = &kernel_side__shared(watch->parts.side)->counters[fresh->slot];
+	int status;
+
+	attaching->admitted = true; /* the process is the resolver's */
+	status = resolver__add(watch->parts.resolver, attaching->process);
+	if (status)
+		return status;
+	attaching->registered = true;
+	memset(counters, 0, sizeof(*counters));
+	watch__begin_governing(watch, fresh, fresh->attached_ns);
+	fresh->delivered_before = collector__delivered(watch->parts.collector, fresh->slot);
+	fresh->io_calls = process__io_calls(fresh->pid);
+	fresh->io_requested = (double)fresh->io_calls >= process__age(attaching->process);
+	fresh->start_utc_ns = watch__start_utc(attaching->process);
+	status = kernel_side__track(watch->parts.side, fresh->pid, &attaching->tracked);
+	if (status)
+		snprintf(attaching->err, attaching->err_size, "%s", strerror(-status));
+	attaching->reason = attaching->err;
+	return status;
+}
+
+/* Third step: its probes. Returns 0, or -errno with a reason. */
+static int link_probes(struct watch *watch, struct attaching *attaching)
+{
+	const struct process_mapping *library = attaching->library;
+	struct watched *fresh = &attaching->fresh;
+
+	if (!library)
+		return 0;
+	attaching->by_itself = watch__is_alone(watch, library, fresh->attached_ns);
+	if (attaching->by_itself && returns_kill(attaching->process) && !watch->parts.no_return) {
+		snprintf(attaching->err, attaching->err_size,
+			 "this kernel kills a seccomp-filtered process at a return probe, and links "
+			 "for single processes of its image would set it one: --no-return watches it");
+		return -EPERM;
+	}
+	return attacher__attach(watch->parts.attacher, attaching->process, library, attaching->by_itself, &fresh->image,
+				attaching->err, attaching->err_size);
+}
+
+/* Takes back what the steps have done. Returns status. */
+static int refuse(struct watch *watch, struct attaching *attaching, int status)
+{
+	struct watched *fresh = &attaching->fresh;
+
+	if (attaching->registered) {
+		attacher__release(watch->parts.attacher, fresh->pid);
+		kernel_side__untrack(watch->parts.side, fresh->pid);
+		fresh->image = NULL;
+		resolver__remove(watch->parts.resolver, fresh->pid, fresh->slot);
+	}
+	watch__emit_process(watch, fresh, LINE_REFUSED, 0, attaching->reason);
+	if (attaching->reason != attaching->err)
+		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,
+			 fresh->identity.exe, attaching->reason);
+	if (fresh->pidfd >= 0)
+		close(fresh->pidfd);
+	if (!attaching->admitted)
+		process__free(attaching->process);
+	return status;
+}
+
+/* Returns what of an attached process is not seen, or NULL. */
+static const char *restriction_of(const struct watch *watch, const struct attaching *attaching, int functions)
+{
+	if (attaching->library && returns_kill(&attaching->fresh.identity))
+		return "this kernel kills a seccomp-filtered process at a return probe: time is entry to entry";
+	if (attaching->library)
+		return NULL;
+	if (functions)
+		return "it maps no MPI library: only its threads and the requested functions are seen";
+	return watch->parts.io ? "it maps no MPI library: only its IO is seen"
+			       : "it maps no MPI library, and IO is off: nothing is seen";
+}
+
+int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size)
+{
+	struct attaching attaching = {
+	    .process = process,
+	    .fresh = {.pid = process->pid, .pidfd = -1, .attached_ns = now_ns, .identity = *process},
+	    .err = err,
+	    .err_size = err_size};
+	struct watched *fresh = &attaching.fresh;
+	enum process_mpi mpi = process__mpi(process, &attaching.library);
+	uint64_t spent_ns = cpus__spent_ns();
+	int status, functions;
+
+	fresh->identity.mappings = NULL; /* the mappings stay the resolver's */
+	fresh->identity.text = NULL;
+	fresh->flags = attaching.tracked.flags = watch__flags_of(watch, process, mpi);
+	attaching.linked = attaching.library && attacher__linked(watch->parts.attacher, attaching.library);
+	status = admit(watch, &attaching);
+	status = status ? status : enroll(watch, &attaching);
+	status = status ? status : link_probes(watch, &attaching);
+	if (status)
+		return refuse(watch, &attaching, status);
+	snprintf(fresh->build_id, sizeof(fresh->build_id), "%s", resolver__build_id(watch->parts.resolver, fresh->pid));
+	functions = watch__attach_rows(watch, fresh, process);
+	watch__join_image(watch, fresh, now_ns);
+	fresh->attach_cost_ns = cpus__spent_ns() - spent_ns;
+	if (fresh->image)
+		note_attach_cost(watch, fresh->image, attaching.linked, fresh->attach_cost_ns);
+	watch->slots[fresh->slot] = true;
+	watch->watched[watch->count++] = *fresh;
+	watch->ever++;
+	watch__emit_process(watch, fresh, LINE_ATTACHED, 0, restriction_of(watch, &attaching, functions));
+	if (attaching.by_itself && kernel_side__facts(watch->parts.side)->thread_filter == FACT_YES &&
+	    process__threads(fresh->pid, NULL, 0) > 1)
+		watch__warn(
+		    watch, "main_thread_only", fresh->pid,
+		    "process %d: this kernel's links for one process see its main thread only; MPI calls of its "
+		    "other threads are not seen (--attach perf sees them)",
+		    fresh->pid);
+	watch__emit_row(watch, fresh, 0);
+	return 0;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/bpf/shared.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stddef.h>
+
+#include "probe/bpf/bpf_object.h"
+#include "vapro.skel.h"
+
+#define MAP(id, name) [KERNEL_MAP_##id] = offsetof(struct vapro_bpf, maps.name)
+
+static const size_t maps[KERNEL_MAPS] = {
+    MAP(ACCOUNTS, accounts),
+    MAP(EDGES, edges),
+    MAP(EDGES_BY_ID, edges_by_id),
+    MAP(FUNCTIONS, functions),
+    MAP(FUNCTION_COUNTERS, function_counters),
+    MAP(HANDLES, handles),
+    MAP(HOPPED, hopped),
+    MAP(HOPS, hops),
+    MAP(INTERFERENCE_EVEN, interference_even),
+    MAP(INTERFERENCE_ODD, interference_odd),
+    MAP(IO_SITES, io_sites),
+    MAP(OUTLINED, outlined),
+    MAP(PATHS, paths),
+    MAP(POLLED, polled),
+    MAP(POOL, pool),
+    MAP(PROCESSES, processes),
+    MAP(REQUESTS, requests),
+    MAP(REQUEST_SLOTS, request_slots),
+    MAP(RING, ring),
+    MAP(SYSCALL_COUNTS, syscall_counts),
+    MAP(TRANSPARENT, transparent),
+    MAP(VERTICES, vertices),
+};
+
+static struct bpf_map *map_of(struct kernel_side *side, enum kernel_map map)
+{
+	return *(struct bpf_map **)((char *)kernel_side__bpf(side) + maps[map]);
+}
+
+int kernel_side__map(struct kernel_side *side, enum kernel_map map)
+{
+	return bpf_map__fd(map_of(side, map));
+}
+
+uint32_t kernel_side__map_room(struct kernel_side *side, enum kernel_map map)
+{
+	return bpf_map__max_entries(map_of(side, map));
+}
+
+struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf)
+{
+	return (struct kernel_shared){
+	    .utc_offset_ns = &bpf->bss->utc_offset_ns,
+	    .polls_seen = &bpf->bss->polls_seen,
+	    .row_looks = &bpf->bss->row_looks,
+	    .records_lost = &bpf->bss->records_lost,
+	    .generation = &bpf->data->generation,
+	    .rows_generation = &bpf->bss->rows_generation,
+	    .states_epoch = &bpf->data->states_epoch,
+	    .report_execs = &bpf->data->report_execs,
+	    .transparents = &bpf->bss->transparents,
+	    .hopping = &bpf->bss->hopping,
+	    .pool_used = bpf->bss->pool_used,
+	    .closed_bin = &bpf->bss->closed_bin,
+	    .accounts_given = &bpf->bss->accounts_given,
+	    .accounts_lost = &bpf->bss->accounts_lost,
+	    .next_vertex = &bpf->data->next_vertex,
+	    .next_edge = &bpf->data->next_edge,
+	    .next_path = &bpf->data->next_path,
+	    .vertices_used = &bpf->bss->vertices_used,
+	    .edges_used = &bpf->bss->edges_used,
+	    .handles_used = &bpf->bss->handles_used,
+	    .paths_used = &bpf->bss->paths_used,
+	    .counters = bpf->bss->counters,
+	    .governed = bpf->bss->governed,
+	};
+}
+
+void kernel_side__look(struct kernel_side *side, struct kernel_account_look *look)
+{
+	struct vapro_bpf *bpf = kernel_side__bpf(side);
+	int program = bpf_program__fd(bpf->progs.account_look);
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	if (program < 0)
+		return;
+	bpf->bss->account_looked = *look;
+	if (!bpf_prog_test_run_opts(program, &run))
+		*look = bpf->bss->account_looked;
+}

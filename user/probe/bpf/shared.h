@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the loaded BPF object shares with user space: descriptors of its maps, and its variables (bpf/maps.h). */
+#ifndef VAPRO_SHARED_H
+#define VAPRO_SHARED_H
+
+#include <vapro/kernel_account.h>
+#include <vapro/kernel_thread.h>
+
+struct kernel_side;
+struct vapro_bpf;
+
+/* Maps that user space reads or writes. */
+enum kernel_map {
+	KERNEL_MAP_ACCOUNTS,
+	KERNEL_MAP_EDGES,
+	KERNEL_MAP_EDGES_BY_ID,
+	KERNEL_MAP_FUNCTIONS,
+	KERNEL_MAP_FUNCTION_COUNTERS,
+	KERNEL_MAP_HANDLES,
+	KERNEL_MAP_HOPPED,
+	KERNEL_MAP_HOPS,
+	KERNEL_MAP_INTERFERENCE_EVEN,
+	KERNEL_MAP_INTERFERENCE_ODD,
+	KERNEL_MAP_IO_SITES,
+	KERNEL_MAP_OUTLINED,
+	KERNEL_MAP_PATHS,
+	KERNEL_MAP_POLLED,
+	KERNEL_MAP_POOL,
+	KERNEL_MAP_PROCESSES,
+	KERNEL_MAP_REQUESTS,
+	KERNEL_MAP_REQUEST_SLOTS,
+	KERNEL_MAP_RING,
+	KERNEL_MAP_SYSCALL_COUNTS,
+	KERNEL_MAP_TRANSPARENT,
+	KERNEL_MAP_VERTICES,
+	KERNEL_MAPS,
+};
+
+/* Addresses of the object's variables, each valid as long as the object. */
+struct kernel_shared {
+	uint64_t *utc_offset_ns, *polls_seen, *row_looks, *records_lost;
+	uint32_t *generation, *rows_generation, *states_epoch, *report_execs, *transparents, *hopping;
+	uint32_t *pool_used; /* 2 */
+	uint32_t *closed_bin, *accounts_given, *accounts_lost;
+	uint32_t *next_vertex, *next_edge, *next_path;
+	uint32_t *vertices_used, *edges_used, *handles_used, *paths_used;
+	struct kernel_counters *counters; /* KERNEL_SLOTS */
+	struct kernel_governed *governed; /* KERNEL_SLOTS */
+};
+
+/* Returns the addresses in a loaded object. */
+struct kernel_shared kernel_shared__of(struct vapro_bpf *bpf);
+
+/* Returns the descriptor of a map. */
+int kernel_side__map(struct kernel_side *side, enum kernel_map map);
+
+/* Returns how many entries a map has room for. */
+uint32_t kernel_side__map_room(struct kernel_side *side, enum kernel_map map);
+
+const struct kernel_shared *kernel_side__shared(const struct kernel_side *side);
+
+/* Brings a look at an account up to the present; it stays as it is where the kernel cannot. */
+void kernel_side__look(struct kernel_side *side, struct kernel_account_look *look);
+
+#endif
