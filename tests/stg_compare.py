@@ -8,7 +8,7 @@ language, other kernel or CPU. Call-sites are matched by numbered markers in the
     stg_compare.py --markers GRAPH PROGRAM > TABLE
 
 GRAPH: a capture, or the output of `vapro stg --json`. PROGRAM: the executable, with line numbers and
-its source at hand; or that source, and the lines are those that the graph tells itself; or the TABLE of
+its source at hand; or that source, and the lines are those of the graph itself; or the TABLE of
 it made where it is ({call-site: number} as JSON). Equal means: the same markers, each at one call-site;
 the same vertices and edges with the same labels, n, bytes and clusters (where both graphs have some:
 clusters of computation need a counter of instructions).
@@ -85,7 +85,7 @@ def marker_at(source, number):
 
 
 def markers_told(states, source):
-    """{call-site: number} by the lines that the states tell."""
+    """{call-site: number} by the lines of the states."""
     found, name = {}, os.path.basename(source)
     for state in states:
         for end in ("from", "to", "at"):

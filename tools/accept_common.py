@@ -106,7 +106,7 @@ def vaprod(jobs, name, pids, duration=None, *options, **more):
 
 
 def attached(ndjson, pid):
-    """Whether vaprod has told of this process."""
+    """Whether vaprod has reported this process."""
     try:
         return any(r.get("type") == "process" and r.get("pid") == pid for r in t.load_records(ndjson))
     except (OSError, ValueError):
@@ -176,7 +176,7 @@ def rank_pids(job, comm, ranks):
 
 
 def thermo(log):
-    """The thermodynamic lines of a lammps log: all numbers that do not tell time."""
+    """The thermodynamic lines of a lammps log: all numbers that are no times."""
     lines, inside = [], False
     with open(log, encoding="utf-8") as file:
         for line in file:
@@ -201,7 +201,7 @@ def hpcc_input(directory, order=1000):
 
 
 def hpcc_result(directory):
-    """{name: value} of what does not tell time, and counts of the verdicts."""
+    """{name: value} of all that is no time, and counts of the verdicts."""
     with open(os.path.join(directory, "hpccoutf.txt"), encoding="utf-8") as file:
         text = file.read()
     result = {key: value for key, value in re.findall(r"^(\w+)=(\S+)$", text, re.M)

@@ -134,7 +134,7 @@ def check_slowpeer():
     return [t.row("slow peer: variance of class io", ", ".join(f"ranks {v['ranks']}, alarm {v['alarm']}" for v in io) or "none",
                   "rank 1", bool(io) and all(t.parse_ranks(v["ranks"]) == [1] for v in io)),
             t.row("slow peer: variances of class computation", len(computation), 0, not computation),
-            t.row("slow peer: told while it hangs", f"{len(seen)} variances, {opens} open fragments"
+            t.row("slow peer: reported while it hangs", f"{len(seen)} variances, {opens} open fragments"
                   f" (read {(event['end'] - read_ns) / 1e9:.1f} s before the end)",
                   "at least 1 of each", bool(seen) and opens > 0 and read_ns < event["end"]),
             t.row("slow peer: seconds lost in it (information)", f"{lost:.2f}",

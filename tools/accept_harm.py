@@ -115,7 +115,7 @@ def check_throw():
             said = "--no-return" in file.read()
     except OSError:
         said = False
-    rows.append(t.row("README tells the limit and --no-return", said, True, said))
+    rows.append(t.row("README states the limit and --no-return", said, True, said))
     return rows
 
 
@@ -238,7 +238,7 @@ def check_kill9():
     # what this machine's own speed does between two spells moves the least or the median; harm would move both
     both, alone = (sum(all(abs(value - 1) > 0.05 for value in pair) for pair in pairs if pair) for pairs in (ratios, control))
 
-    def told(which):
+    def reported(which):
         (count, worst), (usual, usual_worst) = beyond(ratios, which), beyond(control, which)
         return f"{count} of {len(ratios)}, worst {worst:.1%} (without vaprod: {usual}, worst {usual_worst:.1%})"
     middle = statistics.median(pair[1] for pair in ratios if pair)
@@ -256,8 +256,8 @@ def check_kill9():
                   not any(o["children"] for o in outcomes)),
             t.row("kill -9: iteration times, 2 s after against 2 s before: least and median beyond 5 %",
                   f"{both} of {len(ratios)} (without vaprod: {alone})", "0", both == 0 and missing == 0),
-            t.row("kill -9: least iteration beyond 5 % (information)", told(0), "-", True),
-            t.row("kill -9: median iteration beyond 5 % (information)", told(1), "-", True),
+            t.row("kill -9: least iteration beyond 5 % (information)", reported(0), "-", True),
+            t.row("kill -9: median iteration beyond 5 % (information)", reported(1), "-", True),
             t.row("kill -9: those medians' ratio, over all moments", f"{middle:.3f}", "0.95 to 1.05", 0.95 <= middle <= 1.05)]
 
 
@@ -325,5 +325,5 @@ def check_cap():
     return [t.row(f"flat out with the cap on, overhead over {sum(s for _, s in windows):.0f} s", f"{mean:.2f} %", "under 1 %",
                   mean < 1),
             t.row("flat out with the cap on, overhead of the worst 5 s", f"{worst:.2f} %", "under 2 %", worst < 2),
-            t.row("flat out with the cap on: gap told as governed", len(uncovered), "at least 1", bool(uncovered)),
+            t.row("flat out with the cap on: gap reported as governed", len(uncovered), "at least 1", bool(uncovered)),
             t.row("flat out: the program's own ns per call (information)", f"{result['ns_per_call']:.1f}", "-", True)]

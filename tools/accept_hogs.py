@@ -22,7 +22,7 @@ MEASURABLE = 0.05  # lost seconds per second: less than that cannot be compared 
 # both are small beside a hog that takes half of a CPU
 FINER = ("--threshold", "0.95", "--abnormal-ratio", "1.1", "--window", "6", "--io", "off")
 FACTORS = ("preempted", "on_cpu")
-# with counters the time on the CPU is told by its parts
+# with counters the time on the CPU is reported by its parts
 PARTS = {"preempted": ("preempted",), "on_cpu": ("on_cpu", "retiring", "frontend", "bad_speculation", "backend")}
 
 

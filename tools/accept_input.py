@@ -44,10 +44,10 @@ def check_badinput():
             err = job.err()
         except TimeLimit as error:
             code, err = "none", str(error)
-        told = all(name in err for name in names)
+        reported = all(name in err for name in names)
         first = err.strip().splitlines()[-1] if err.strip() else "(nothing)"
         rows.append(t.row(what, f"{code}: {first[:110]}", f"{' or '.join(map(str, codes))}, names {', '.join(names)}",
-                          code in codes and told))
+                          code in codes and reported))
 
     with Jobs(directory) as jobs:
         with open("/proc/sys/kernel/pid_max", encoding="utf-8") as file:
@@ -95,12 +95,12 @@ def check_badinput():
             victim = ready_pid(job)
             ndjson = os.path.join(directory, "exits.ndjson")
             code, daemon = jobs.run([VAPROD, "--pid", victim, "--output", ndjson, "--duration", 2], "exits", 20)
-            told = daemon.err()
+            reported = daemon.err()
             if os.path.exists(ndjson):
                 with open(ndjson, encoding="utf-8") as file:
-                    told += file.read()
+                    reported += file.read()
                 os.unlink(ndjson)
-            if code not in (0, 1) or str(victim) not in told or jobs.wait(job, 20) != 0:
+            if code not in (0, 1) or str(victim) not in reported or jobs.wait(job, 20) != 0:
                 worst.append((code, daemon.err().strip()[-80:]))
         rows.append(t.row("PID that exits during attach", worst[0] if worst else "named each time", "0 or 1, names the PID",
                           not worst))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Many ranks on one node: how long it takes to attach to them all, and to let go. Check ranks64."""
+"""Many ranks on one node: how long it takes to attach to them all, and to detach. Check ranks64."""
 import os
 import re
 import signal
@@ -15,7 +15,7 @@ ATTACH_S, DETACH_S = 1, 1
 
 
 def process_times(ndjson, state):
-    """When vaprod told this state of processes, ns."""
+    """When vaprod reported this state of processes, ns."""
     return [t.parse_time(r["time"]) for r in of_type(t.load_records(ndjson), "process") if r["state"] == state]
 
 
@@ -52,6 +52,6 @@ def check_ranks64():
             rows.append(t.row(f"{RANKS} ranks {name}: hello to the last attached", f"{attach:.2f} s", f"under {ATTACH_S} s",
                               attach < ATTACH_S))
             rows.append(t.row(f"{RANKS} ranks {name}: the same from vaprod's start (information)", f"{start:.2f} s", "-", True))
-            rows.append(t.row(f"{RANKS} ranks {name}: SIGINT to the last let go, to the end", f"{detach:.2f} s, {end:.2f} s",
+            rows.append(t.row(f"{RANKS} ranks {name}: SIGINT to the last detachment, to the end", f"{detach:.2f} s, {end:.2f} s",
                               f"under {DETACH_S} s", end < DETACH_S))
     return rows

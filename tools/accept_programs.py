@@ -34,7 +34,7 @@ LIMIT = 120
 
 
 def numbers_without_times(text, pattern):
-    """The lines that match, without the columns that tell time or speed: numbers with a point."""
+    """The lines that match, without the columns of times and speeds: numbers with a point."""
     return [re.sub(r"\s+\S*\d\.\d\S*", "", line) for line in text.splitlines() if re.search(pattern, line)]
 
 
@@ -143,7 +143,7 @@ def launch(program, directory, preload):
     return mpirun(program.ranks, *extra, "--mca", "mpi_yield_when_idle", "1", *program.command)
 
 
-def let_go(directory, ndjson):
+def let_start(directory, ndjson):
     """Answers processes that wait (tests/count) and that vaprod has attached meanwhile."""
     waiting = {name[5:] for name in os.listdir(directory) if name.startswith("here.")}
     waiting -= {name[3:] for name in os.listdir(directory) if name.startswith("go.")}
@@ -216,7 +216,7 @@ def check_program(jobs, base, program):
                       *launch(program, watched, True)], label + "_vapro", cwd=watched)
 
     def ended():
-        let_go(watched, ndjson)
+        let_start(watched, ndjson)
         return job.process.poll() is not None
     until(ended, LIMIT)
     code = jobs.wait(job, 1)
@@ -234,11 +234,11 @@ def check_program(jobs, base, program):
     found = [seen(jobs, capture, rank) for rank in range(program.ranks)]
     rows.append(call_rows(program.name, [c for c, _ in counts], sum(n for _, n in counts), found, lost))
     skipped = {(s["function"], s["reason"]) for r in of_type(records, "process") for i in r["images"] for s in i["skipped"]}
-    told = {w["code"] for w in of_type(records, "warning")}
+    reported = {w["code"] for w in of_type(records, "warning")}
     rows.append(t.row(f"{program.name}: functions skipped; warnings",
                       f"{len(skipped)}{': ' + ', '.join(sorted(f'{f} ({r})' for f, r in skipped)[:3]) if skipped else ''}; "
-                      f"{', '.join(sorted(told)) or 'none'}", "each with its reason; none",
-                      all(reason for _, reason in skipped) and not told))
+                      f"{', '.join(sorted(reported)) or 'none'}", "each with its reason; none",
+                      all(reason for _, reason in skipped) and not reported))
     return rows
 
 

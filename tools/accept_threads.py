@@ -82,7 +82,7 @@ def judge_crew(records, truths, tids, hog=None):
                           "hog first", bool(interferers) and interferers[0]["comm"] == "hog"))
         effects = [v for v in last.values() if v.get("effect_of") == alarm["id"]]
         waiting = sorted({who for v in effects for who in named(v, tids)})
-        rows.append(t.row("waiting told as its effect, threads", waiting or "none", "some, not the victim",
+        rows.append(t.row("waiting reported as its effect, threads", waiting or "none", "some, not the victim",
                           bool(waiting) and VICTIM not in waiting))
     return rows
 

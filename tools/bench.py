@@ -11,7 +11,7 @@ figures that mean something, an otherwise idle machine.
   calls      one MPI_Send, MPI_Waitall, MPI_Test, read(2): bare, with an empty probe pair at the same
              site, with vaprod's, with vaprod itself, with bpftrace and perf trace, with a PMPI shim
   hits       the same with 1, 8 and 64 watched processes
-  attach     60 and 400 functions of 2, 16 and 64 processes: attached, let go
+  attach     60 and 400 functions of 2, 16 and 64 processes: attached, detached
   programs   hpcc, lammps and the demo as a whole, in pairs with and without
   model      what vaprod says it costs against what it costs, at 10 to 1000 times a natural rate of
              calls; and what the governor leaves of it

@@ -268,7 +268,7 @@ def part_hits():
 
 
 def part_attach():
-    """How long many functions of many processes take to be probed, and to be let go."""
+    """How long many functions of many processes take to be probed, and to be detached."""
     rows = []
     with Jobs(scratch("attach")) as jobs:
         for ranks in (2, 16, 64):

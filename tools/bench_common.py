@@ -3,7 +3,7 @@
 What the parts of `make bench` share: programs that answer line by line, and the statistics of pairs.
 
 Machines drift and others use them, so nothing is measured alone: with and without take turns in one run
-(A B B A ...), and what is told is the difference or the ratio of neighbours with its confidence interval.
+(A B B A ...), and the result is the difference or the ratio of neighbours with its confidence interval.
 """
 import json
 import math

@@ -15,7 +15,7 @@ from bench_common import t  # noqa: E402
 
 PAIRS_LEAST, PAIRS_MOST, HALF_WIDTH_PCT = 8, 60, 0.7
 
-# Runs last for 10 to 20 s: what attaching costs once, some 75 ms of CPU, is told in a run of its length.
+# Runs last for 10 to 20 s: what attaching costs once, some 75 ms of CPU, is reported in a run of its length.
 
 
 def hpcc(directory):
@@ -32,7 +32,7 @@ def demo(directory):
 
 
 def cost_of_run(name, job, wall):
-    """Seconds of a run; demo_mpi does as much as its time allows, so it tells by the iteration."""
+    """Seconds of a run; demo_mpi does as much as its time allows, so its result is per iteration."""
     return last_json(job.out())["ms_per_iteration"] if name.startswith("demo") else wall
 
 
@@ -97,11 +97,11 @@ def part_programs():
         mean, _ = interval(percents(pairs))
         half = (upper - lower) / 2
         weight = sum(length for _, _, length in said)
-        told = sum(value * length for value, _, length in said) / weight if weight else float("nan")
+        reported = sum(value * length for value, _, length in said) / weight if weight else float("nan")
         rows.append(row(f"{name}: {len(pairs)} pairs of {statistics.median(p[0] for p in pairs):.1f} {'ms (iteration)' if name == 'demo' else 's'}, with / without",
                         f"{found:+.2f} % +- {half:.2f}, upper 95 % bound {upper:+.2f} %", "bound at most 2 %, +- 0.7",
                         upper <= 2 and half <= HALF_WIDTH_PCT, pairs=pairs, shift_pct=found, lower_pct=lower, upper_pct=upper,
                         mean_pct=mean))
-        rows.append(row(f"{name}: what vaprod said it cost: mean, worst window", f"{told:.3f} %, {max((m for _, m, _ in said), default=math.nan):.3f} %",
-                        "mean inside the interval", lower <= told <= upper, reported_pct=told))
+        rows.append(row(f"{name}: what vaprod said it cost: mean, worst window", f"{reported:.3f} %, {max((m for _, m, _ in said), default=math.nan):.3f} %",
+                        "mean inside the interval", lower <= reported <= upper, reported_pct=reported))
     return rows

@@ -53,7 +53,7 @@ OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
 	>"$out/demo_mpi.out" 2>&1 &
 mpi=$!
 
-# a rank tells its pid in the first line of its log
+# a rank prints its pid in the first line of its log
 tries=0
 while :; do
 	pids=$(sed -s -n '1s/.*pid //p' "$out"/truth/truth.* 2>/dev/null | tr '\n' ' ')
@@ -117,7 +117,7 @@ code=0
 /usr/bin/python3 tools/truth.py check --truth "$out/truth" --hog "$out/hog.json" "$out/vapro.ndjson" || code=$?
 if [ $code -ne 0 ]; then
 	echo
-	echo "Not all is as wanted. Digits under 8 outside of the hog's time, in the program's own log above, tell that"
+	echo "Not all is as wanted. Digits under 8 outside of the hog's time, in the program's own log above, show that"
 	echo "something else slowed this machine down, too, and where: those spells are seen as well and blur the hog's"
 	echo "edges. Without such digits it is a fault of vapro: please report it with $out."
 fi

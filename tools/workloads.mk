@@ -37,7 +37,7 @@ MPICH_FORTRAN := $(foreach b,$(BINDINGS),$(BUILD)/tools/mpich_steps_$b)
 # with and without frame pointers
 PATHS := $(BUILD)/tools/paths $(BUILD)/tools/paths_unframed
 
-# its wrappers' frames: without symbols, and without what tells how to leave them
+# its wrappers' frames: without symbols, and without unwind information
 NESTED := $(BUILD)/tools/nested_stripped $(BUILD)/tools/nested_unseen
 
 # and one whose MPI is in the executable, which maps no library of it

@@ -34,7 +34,7 @@
 #include "probe/elf/reader.h"
 #include "target/image.h"
 #include "target/process.h"
-#include "vapro.skel.h"
+#include "probe/bpf/shared.h"
 
 #define SITES_MAX 1024
 #define LINKS_MAX 1024
@@ -103,7 +103,7 @@ static int collect(const struct image_symbol *symbol, void *ctx)
 /* Rows as the attacher reports them to the kernel side. */
 static void emit_rows(const struct sites *sites)
 {
-	int map = bpf_map__fd(kernel_side__bpf(side)->maps.functions);
+	int map = kernel_side__map(side, KERNEL_MAP_FUNCTIONS);
 
 	for (uint32_t i = 0; i < sites->count; i++) {
 		uint32_t row = (uint32_t)sites->cookies[i] & KERNEL_SITE_ROW;
@@ -175,7 +175,7 @@ static double take_out(void)
 	}
 	kernel_side__settle(side);
 	/* calls that were open then have no end */
-	kernel_side__bpf(side)->data->generation++;
+	(*kernel_side__shared(side)->generation)++;
 	return ms_now() - begin;
 }
 
@@ -273,7 +273,7 @@ static int emit_handles(pid_t pid)
 	if (!status && cache)
 		callsites = callsites__new(cache, process);
 	if (callsites)
-		labels__push_handles(callsites, bpf_map__fd(kernel_side__bpf(side)->maps.handles), pid,
+		labels__push_handles(callsites, kernel_side__map(side, KERNEL_MAP_HANDLES), pid,
 				     process__mpi(process, NULL) == PROCESS_MPICH);
 	callsites__free(callsites);
 	image_cache__free(cache);
@@ -293,7 +293,7 @@ static int track(char *words)
 			return failed(at, status);
 		tracked++;
 	}
-	kernel_side__bpf(side)->data->generation++;
+	(*kernel_side__shared(side)->generation)++;
 	printf("{\"tracked\":%u}\n", tracked);
 	return 0;
 }
@@ -315,7 +315,7 @@ static int costs(void)
 
 static int counts(void)
 {
-	const struct kernel_counters *all = kernel_side__bpf(side)->bss->counters;
+	const struct kernel_counters *all = kernel_side__shared(side)->counters;
 	struct kernel_counters sum = {0};
 	uint64_t lost = 0;
 
@@ -390,9 +390,9 @@ int main(int argc, char **argv)
 		return status;
 	}
 	empty = load_empty();
-	ring = ring_buffer__new(bpf_map__fd(kernel_side__bpf(side)->maps.ring), discard, NULL, NULL);
-	kernel_side__bpf(side)->bss->utc_offset_ns = utc_now() - mono_now();
-	merged = merged__new(kernel_side__bpf(side), utc_now());
+	ring = ring_buffer__new(kernel_side__map(side, KERNEL_MAP_RING), discard, NULL, NULL);
+	*kernel_side__shared(side)->utc_offset_ns = utc_now() - mono_now();
+	merged = merged__new(side, utc_now());
 	if (empty < 0 || !ring || !merged || kernel_side__watch_tasks(side, err, sizeof(err))) {
 		fprintf(stderr, "probes: %s\n", strerror(errno));
 		return 1;

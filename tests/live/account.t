@@ -20,9 +20,9 @@ def alarms(lines, factor):
     found = []
     for variance in t.variances(lines).values():
         factors, interferers = t.diagnosis(lines, variance["id"])
-        told = [d for d in of_type(lines, "diagnosis") if d["variance"] == variance["id"]]
+        reported = [d for d in of_type(lines, "diagnosis") if d["variance"] == variance["id"]]
         if variance["alarm"] and factors.get(factor, {}).get("major"):
-            found.append((variance, interferers, told[-1]["verdict"]))
+            found.append((variance, interferers, reported[-1]["verdict"]))
     return found
 
 

@@ -30,7 +30,7 @@ def test_sees_a_running_job(tap, jobs):
     windows = until(lambda: len(of_type(records(out), "window")) >= 2, 20)
     daemon.process.send_signal(signal.SIGINT)
     tap.equal(jobs.wait(daemon, 10), 0, "SIGINT ends it with exit code 0")
-    tap.ok(windows, "windows are told while it runs")
+    tap.ok(windows, "windows are emitted while it runs")
     lines = records(out)
     tap.equal(lines[0]["type"], "hello", "hello comes first")
     tap.equal(lines[-1]["type"], "bye", "bye comes last")
@@ -69,7 +69,7 @@ def counts(tap, jobs, name, options=(), beside=lambda: None):
     lost = sum(sum(w["lost"].values()) for w in of_type(lines, "window"))
     # a vertex a call, an edge between two; and MPI_Finalize
     tap.equal(fragments + lost, 2 * calls + 1, f"{name}: every call is in a bundle or counted as lost")
-    tap.equal(of_type(lines, "process")[-1]["state"], "exited", f"{name}: the end of the process is told")
+    tap.equal(of_type(lines, "process")[-1]["state"], "exited", f"{name}: the end of the process is reported")
     return lines
 
 
@@ -84,7 +84,7 @@ def test_full_ring(tap, jobs):
             subprocess.run(["/bin/true"], check=True)
     lines = counts(tap, jobs, "singles", ["--long-fragment", "0", "--ring-bytes", "262144"], come_and_go)
     bundles = sum(w["bundles"] for w in of_type(lines, "window"))
-    tap.ok(bundles > 1000, "some of them are told singly", bundles)
+    tap.ok(bundles > 1000, "some of them are emitted singly", bundles)
     tap.equal([w["text"] for w in of_type(lines, "warning") if w["code"] == "ring_full"], [], "no event of a process is lost in them")
 
 
@@ -171,7 +171,7 @@ def test_opt_out(tap, jobs):
     code, daemon = jobs.run([VAPROD, "--pid", pid, "--output", out, "--duration", "1"], "vaprod", 20)
     tap.equal(code, 1, "a process that opted out cannot be asked for")
     tap.ok("VAPRO=off" in daemon.err(), "the reason is named", daemon.err())
-    tap.equal([r["state"] for r in of_type(records(out), "process")], ["refused"], "and told")
+    tap.equal([r["state"] for r in of_type(records(out), "process")], ["refused"], "and reported")
     tap.equal(text_of(pid), before, "its text was not touched")
 
 
@@ -182,8 +182,8 @@ def test_starts_later(tap, jobs):
     program, pids = demo(jobs, 4)
     tap.equal(jobs.wait(program, 30), 0, "the program ends well")
     tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends after its duration")
-    told = {r["pid"] for r in of_type(records(out), "process") if r["state"] == "attached"}
-    tap.equal(told, set(pids), "processes that start later are found")
+    reported = {r["pid"] for r in of_type(records(out), "process") if r["state"] == "attached"}
+    tap.equal(reported, set(pids), "processes that start later are found")
 
 
 def test_hangs_already(tap, jobs):
@@ -199,13 +199,13 @@ def test_hangs_already(tap, jobs):
     def said():
         return {w["pid"]: w["text"] for w in of_type(records(out), "warning") if w["code"] == "no_calls"}
     until(lambda: len(said()) == 2, 30)
-    tap.equal(sorted(said()), sorted(pids), "that no call was seen is told of both ranks")
-    tap.ok(f"sleeps in read of {fifo}" in said().get(pids[1], ""), "what a rank sleeps in is told", said())
+    tap.equal(sorted(said()), sorted(pids), "that no call was seen is reported of both ranks")
+    tap.ok(f"sleeps in read of {fifo}" in said().get(pids[1], ""), "what a rank sleeps in is reported", said())
     os.write(peer, b"x" * 65536)
     tap.equal(jobs.wait(program, 60), 0, "the program goes on, and ends well")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
     os.close(peer)
-    tap.equal(len([w for w in of_type(records(out), "warning") if w["code"] == "no_calls"]), 2, "it is told once")
+    tap.equal(len([w for w in of_type(records(out), "warning") if w["code"] == "no_calls"]), 2, "it is reported once")
     hits = {r["pid"]: r["hits"] for r in of_type(records(out), "process") if r["state"] == "exited"}
     tap.ok(all(hits.get(pid) for pid in pids), "what they called then is seen", hits)
 

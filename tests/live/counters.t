@@ -42,7 +42,7 @@ def watch(jobs, arguments, *options):
 def test_sums_over_switches_and_migrations(tap, jobs):
     for cpu in CPUS[:2]:
         jobs.start([tool("hog"), "--cpu", cpu, "--seconds", 30], f"hog{cpu}")
-    # pieces are long enough to travel singly: their counts are told one by one
+    # pieces are long enough to travel singly: their counts are emitted one by one
     result, lines, sums, stolen = watch(jobs, ["--classes", 4, "--rounds", 12, "--us", 15000, "--migrate"], "--counters",
                                         "test", "--workload", "instructions,task-clock")
     hello = lines[0]
@@ -52,8 +52,8 @@ def test_sums_over_switches_and_migrations(tap, jobs):
     tap.ok(counters["task-clock"]["available"], "so does the event that was named", counters)
     took = result["cpu_ns"]
     pieces = sums["singles"][:len(took)]  # after them MPI_Finalize is reached
-    tap.equal(len(pieces), len(took), "every piece of work is one computation, told singly")
-    # some kernels do not tell of all switches: what was not counted as a whole must be said, and be little
+    tap.equal(len(pieces), len(took), "every piece of work is one computation, emitted singly")
+    # some kernels do not report all switches: what was not counted as a whole must be said, and be little
     counted = [(piece, ns) for piece, ns in zip(pieces, took) if piece[1]]
     lost = sum(w["lost"]["counter"] for w in of_type(lines, "window"))
     tap.equal(len(took) - len(counted), lost, "what was not counted is said to be lost")
@@ -75,7 +75,7 @@ def test_sums_over_switches_and_migrations(tap, jobs):
     live, again = ([(w["begin"], w["coverage"], w["clusters"]) for w in of_type(r, "window")] for r in (lines, records(replay)))
     tap.equal(again, live, "to the same windows")
     # the two clocks tick alike: all computations lie in one band of their ratio, and are labelled so; states
-    # are told where they are not covered, which rare ones are not
+    # are reported where they are not covered, which rare ones are not
     code = subprocess.run([VAPRO, "analyze", os.path.join(jobs.directory, "run.capture"), "--bands", "task-clock/instructions:0.5,2",
                            "--rare-members", "1000", "--output", replay], capture_output=True, text=True, check=False)
     tap.equal(code.returncode, 0, "and with bands of its events" + code.stderr[-300:])
@@ -108,9 +108,9 @@ def test_says_what_is_missing(tap, jobs):
         tap.ok(code in (0, 3), "hardware counters or a refusal", hardware.err())
         out = os.path.join(jobs.directory, "auto.ndjson")
         tap.equal(jobs.wait(jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out], "auto"), 30), 0, "auto")
-        told = records(out)[0]["pmu"]
-        tap.ok(told["available"] or code or re.search("takes [0-9.]+ us here", told["reason"]),
-               "auto: used where they work, or their cost is said", told)
+        reported = records(out)[0]["pmu"]
+        tap.ok(reported["available"] or code or re.search("takes [0-9.]+ us here", reported["reason"]),
+               "auto: used where they work, or their cost is said", reported)
     else:
         tap.equal(code, 3, "hardware counters that are not there are refused")
         tap.ok("no PMU" in hardware.err(), "with the reason", hardware.err())

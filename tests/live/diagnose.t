@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""vapro diagnose: a running vaprod says why a region was slow, and comes to no harm from whoever asks."""
+"""vapro diagnose: a running vaprod says why a region was slow, and no client can harm it."""
 import json
 import os
 import shutil
@@ -56,7 +56,7 @@ def test_usage(tap, jobs):
         code, job = jobs.run([copy, "diagnose", "all@.."], "unprivileged", 20, user=65534, cwd="/")
     finally:
         os.unlink(copy)
-    tap.ok(code == 3 and "root" in job.err(), "who is not root is told so, exit code 3", f"{code} {job.err()}")
+    tap.ok(code == 3 and "root" in job.err(), "a user other than root is refused with a sentence, exit code 3", f"{code} {job.err()}")
     for where in ("relative", "/dev/null", "/tmp/vapro-test-socket"):
         out = os.path.join(jobs.directory, "out.ndjson")
         daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out, "--socket", where], "badly")
@@ -86,7 +86,7 @@ def test_answers(tap, jobs):
     tap.ok(until(future, 20), "a region that is to come: the data so far is named")
     hog = jobs.start([tool("hog"), "--cpu", CPUS[1 % len(CPUS)], "--start-after", 5, "--seconds", 5], "hog")
     tap.equal(jobs.wait(hog, 30), 0, "a hog has run on the CPU of rank 1")
-    told = len(of_type(records(out), "window"))
+    reported = len(of_type(records(out), "window"))
 
     code, text, err = ask(jobs, "json", "--socket", where, "--json", "1@..")
     tap.ok(code == 0 and not err, "an answer while it runs", f"{code} {err}")
@@ -138,7 +138,7 @@ def test_answers(tap, jobs):
     deaf.connect(where)
     deaf.sendall(b"vapro/1 diagnose\nregion all@..\nformat json\n\n")  # and does not listen to the answer
 
-    tap.ok(until(lambda: len(of_type(records(out), "window")) > told, 20), "windows go on")
+    tap.ok(until(lambda: len(of_type(records(out), "window")) > reported, 20), "windows go on")
     tap.equal(jobs.wait(mpi, 60), 0, "the program ends well")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
     deaf.close()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the operating system tells beyond switches: a quota that ran out is told from a CPU that somebody else had."""
+"""What the operating system reports beyond switches: a quota that ran out is distinguished from a CPU that another task had."""
 import json
 import os
 import subprocess
@@ -86,13 +86,13 @@ def quota_and_hog(tap, jobs, groups):
     groups.limit("slow", 30000, 100000)
     time.sleep(DISTURBED)
     groups.limit("slow")
-    told = groups.throttled_s("slow") - before  # the kernel adds a spell when it ends: not while the limit stands
+    reported = groups.throttled_s("slow") - before  # the kernel adds a spell when it ends: not while the limit stands
     limited = begin, time.monotonic_ns()
     time.sleep(4)
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     jobs.stop(demo)
     lines = records(out)
-    tap.ok(told > 0.5, "the kernel throttled the cgroup", told)
+    tap.ok(reported > 0.5, "the kernel throttled the cgroup", reported)
 
     alarms = alarms_of(lines, *hogged)
     tap.ok(alarms and alarms[0][1].get("preempted", {}).get("major"), "a CPU hog: preempted is major",
@@ -107,7 +107,7 @@ def quota_and_hog(tap, jobs, groups):
            "and not preempted", alarms)
     # rank 0 waits in its calls, too, where being throttled is nobody's loss
     lost = seconds(alarms, "throttled")
-    tap.ok(0.2 * told < lost <= 1.02 * told, f"lost seconds are those of the kernel: {lost:.2f} of {told:.2f}")
+    tap.ok(0.2 * reported < lost <= 1.02 * reported, f"lost seconds are those of the kernel: {lost:.2f} of {reported:.2f}")
     group = groups.path + "/slow"
     value = "cpu.max 30000 100000" if groups.version == 2 else "cpu.cfs_quota_us 30000 of cpu.cfs_period_us 100000"
     tap.ok(any(group in d["advice"] and value in d["advice"] for _, _, _, d in alarms), "the advice names cgroup and quota",
@@ -133,7 +133,7 @@ def test_interrupts(tap, jobs):
         if how == "on":
             tap.ok(0 < timed < 0.5 * sums["ns"], "some time went to interrupts", sums["factors"])
         else:
-            tap.equal(timed, 0, "none is told where they are not timed")
+            tap.equal(timed, 0, "none is reported where they are not timed")
 
 
 main(test_hello, test_quota_and_hog, test_interrupts)

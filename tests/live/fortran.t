@@ -46,8 +46,8 @@ def test_own_lines(tap, jobs):
     for name, source in (("steps", "steps.c"), ("steps_f08", "steps.F90")):
         capture, _, _ = capture_run(tap, jobs, name)
         states = graph(jobs, capture)
-        told = stg_compare.markers_of(states, os.path.join(ROOT, "tools", "workloads", source))
-        tap.equal(told, stg_compare.markers_of(states, tool(name)), f"{name}: lines of the graph are those of addr2line")
+        reported = stg_compare.markers_of(states, os.path.join(ROOT, "tools", "workloads", source))
+        tap.equal(reported, stg_compare.markers_of(states, tool(name)), f"{name}: lines of the graph are those of addr2line")
 
 
 def test_shows_differences(tap, jobs):
@@ -66,14 +66,14 @@ def test_shows_differences(tap, jobs):
 def test_site_wrapper(tap, jobs):
     capture, _, _ = capture_run(tap, jobs, "wrapped")
     inside = {s["at"].partition("@")[0] for s in graph(jobs, capture) if "function=MPI_Allreduce" in s["labels"] and "at" in s}
-    tap.equal(inside, {"libwrapper.so"}, "a wrapper nobody told us of is the call-site")
+    tap.equal(inside, {"libwrapper.so"}, "a wrapper without a rule is the call-site")
     capture, _, _ = capture_run(tap, jobs, "wrapped", "--transparent", "libother.so,libwrapper*.so")
     states = [s for s in graph(jobs, capture) if "function=MPI_Allreduce" in s["labels"] and "at" in s]
     markers = stg_compare.markers_of(states, tool("wrapped"))
     found = {markers[s["at"]]: s["n"] for s in states if s["at"] in markers}
     early = [s for s in states if s["at"] not in markers]
     tap.equal(set(found), {1, 2}, "named, it is looked through to its callers")
-    tap.equal(sum(s["n"] for s in states), 160, "every call is told")
+    tap.equal(sum(s["n"] for s in states), 160, "every call is reported")
     tap.ok(all(s["approx"] for s in early), "those before the library was found as approximate", early)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The budget on overhead: what is let go, closed and taken back, and that all of it is told. Structure, no times."""
+"""The budget on overhead: what is suppressed, closed and restored, and that all of it is reported. Structure, no times."""
 import json
 import os
 import shutil
@@ -35,7 +35,7 @@ def warned(lines, code):
 
 
 def governed_share(lines):
-    """Shares of the windows that are told as governed, in percent."""
+    """Shares of the windows that are reported as governed, in percent."""
     return [sum(u["share_pct"] for u in w["uncovered"] if u["reason"] == "governed") for w in of_type(lines, "window")]
 
 
@@ -49,22 +49,22 @@ def test_flat_out(tap, jobs):
     """Far over the budget, then hardly anything: closed and opened in turns, and at last for good."""
     program = own(jobs, "rounds", "rounds_flat_out")
     daemon, out, hello = watch(jobs, "rounds_flat_out")
-    tap.ok(hello["tunables"]["overhead_budget"] == 1 and hello["tunables"]["overhead_cap"] == 2, "hello tells budget and cap")
+    tap.ok(hello["tunables"]["overhead_budget"] == 1 and hello["tunables"]["overhead_cap"] == 2, "hello has budget and cap")
     job = jobs.start(j.mpirun(1, program, "--us", 40000, "--phase", "10000:12", "--phase", "1:45", "--delay", 5), "rounds")
     pid = ready_pid(job)
     attached(out, [pid])
     tap.equal(jobs.wait(job, 100), 0, "the program ends well")
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     lines = records(out)
-    told = [text for text in warned(lines, "governed") if "closed for" in text]
-    tap.ok(told, "that probes are closed is told", warned(lines, "governed"))
-    tap.ok(told and f"process {pid}" in told[0] and "calls/s" in told[0] and "MPI_Send" in told[0] and "over the budget of 1 %" in told[0],
-           "with process, rate, what is closed, and the bound", told)
+    reported = [text for text in warned(lines, "governed") if "closed for" in text]
+    tap.ok(reported, "that probes are closed is reported", warned(lines, "governed"))
+    tap.ok(reported and f"process {pid}" in reported[0] and "calls/s" in reported[0] and "MPI_Send" in reported[0] and "over the budget of 1 %" in reported[0],
+           "with process, rate, what is closed, and the bound", reported)
     calls = sum(phase["rounds"] + phase["short"] for phase in json.loads(job.out().splitlines()[-1])["phases"])
     hits = of_type(lines, "process")[-1]["hits"]
     tap.ok(0 < hits < calls, "some calls were not probed", (hits, calls))
     shares = governed_share(lines)
-    tap.ok(max(shares) > 50, "the gaps are told as governed", shares)
+    tap.ok(max(shares) > 50, "the gaps are reported as governed", shares)
     tap.ok(any("stay open again" in text for text in warned(lines, "released")), "when the rate has fallen they stay open",
            warned(lines, "released"))
     tap.equal(shares[-2:], [0, 0], "and nothing is governed at the end")
@@ -72,7 +72,7 @@ def test_flat_out(tap, jobs):
 
 
 def test_own_time(tap, jobs):
-    """A program that hardly calls, and vaprod on its only CPU: what that takes is told as overhead."""
+    """A program that hardly calls, and vaprod on its only CPU: what that takes is reported as overhead."""
     program = own(jobs, "flat_out", "flat_out_slowly")
     daemon, out, hello = watch(jobs, "flat_out_slowly", "--cpus", 0, "--learn", 0)
     job = jobs.start(j.mpirun(1, program, "--rate", 0.5, "--seconds", 12, "--delay", 5, "--cpu", 0), "flat_out")
@@ -83,10 +83,10 @@ def test_own_time(tap, jobs):
     lines = records(out)
     costs = hello["costs"]
     hit = costs["entry_ns"] + costs["return_ns"] + sum(p["entry_ns"] + p["return_ns"] for p in costs["pauses"])
-    calls = 100 * 0.5 * hit * 1e-9  # percent of a second, each as dear as the dearest
-    told = [w["overhead_pct"]["max"] for w in of_type(lines, "window") if w["overhead_pct"]["max"]]
-    tap.ok(told and max(told) > calls, "vaprod's own time is more than the calls can have cost", (told, calls))
-    tap.ok(len(costs["pauses"]) == 4 and costs["pauses"][0]["from_ns"] == 50000, "what pauses add is told", costs)
+    calls = 100 * 0.5 * hit * 1e-9  # percent of a second, each as expensive as the most expensive
+    reported = [w["overhead_pct"]["max"] for w in of_type(lines, "window") if w["overhead_pct"]["max"]]
+    tap.ok(reported and max(reported) > calls, "vaprod's own time is more than the calls can have cost", (reported, calls))
+    tap.ok(len(costs["pauses"]) == 4 and costs["pauses"][0]["from_ns"] == 50000, "what pauses add is reported", costs)
     valid(tap, out)
 
 
@@ -96,14 +96,14 @@ def test_short_states(tap, jobs):
         return
     program = own(jobs, "rounds", "rounds_of_short_calls")
     capture = os.path.join(jobs.directory, "run.capture")
-    for _ in range(8):  # what is calibrated in a disturbed moment may say that returns cost nothing: nothing to let go then
+    for _ in range(8):  # what is calibrated in a disturbed moment may say that returns cost nothing: then none is suppressed
         daemon, out, hello = watch(jobs, "rounds_of_short_calls", "--capture", capture, "--overhead-budget", 2, "--overhead-cap", 8)
         costs = hello["costs"]
         if costs["return_ns"] > costs["entry_ns"] / 3:
             break
         jobs.interrupt(daemon)
     pair = costs["entry_ns"] + costs["return_ns"]
-    # between the two: too dear with their returns, and cheap enough without
+    # between the two: too expensive with their returns, and cheap enough without
     calls_s = 0.018 / pair * (pair / costs["entry_ns"]) ** 0.5 * 1e9
     short = 1000  # so many that what the pause after them adds to a call is little
     us = round((short + 1) / calls_s * 1e6)
@@ -113,14 +113,14 @@ def test_short_states(tap, jobs):
     tap.equal(jobs.wait(job, 100), 0, "the program ends well")
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     lines = records(out)
-    told = [text for text in warned(lines, "governed") if "the returns of calls" in text]
-    tap.ok(told and f"process {pid}" in told[0] and "saves" in told[0], "that returns are let go is told, with what it saves",
+    reported = [text for text in warned(lines, "governed") if "the returns of calls" in text]
+    tap.ok(reported and f"process {pid}" in reported[0] and "saves" in reported[0], "that returns are suppressed is reported, with what it saves",
            warned(lines, "governed"))
     tap.ok(any("all returns are seen again" in text for text in warned(lines, "released")), "and taken back when the rate falls",
            warned(lines, "released"))
-    tap.ok(losses(lines).get("governed", 0) > 0, "what was let go is counted", losses(lines))
+    tap.ok(losses(lines).get("governed", 0) > 0, "what was suppressed is counted", losses(lines))
     shares = governed_share(lines)
-    tap.ok(max(shares) > 0, "and its time is told as governed", shares)
+    tap.ok(max(shares) > 0, "and its time is reported as governed", shares)
     tap.equal(shares[-2:], [0, 0], "nothing is governed at the end")
     calls = 1 + sum(phase["rounds"] + phase["short"] for phase in json.loads(job.out().splitlines()[-1])["phases"])
     vertices = edges = 0
@@ -129,12 +129,12 @@ def test_short_states(tap, jobs):
             edges += state["n"]
         else:
             vertices += state["n"]
-    let_go = losses(lines).get("governed", 0) // 2
-    tap.ok(let_go > 1000, "many calls were let go", (let_go, vertices))
-    # where the daemon counts what it has told, some of the last second may be under way
-    tap.ok(abs(calls - vertices - let_go) <= 2, "each call is told or counted", (calls, vertices, let_go))
-    # a call that was told is followed by a computation; one that was let go by none, or two would be joined
-    tap.ok(abs(vertices - 1 - edges) <= 2, "and no computation goes on across one that was let go", (vertices, edges))
+    suppressed = losses(lines).get("governed", 0) // 2
+    tap.ok(suppressed > 1000, "many calls were suppressed", (suppressed, vertices))
+    # where the daemon counts what it has emitted, some of the last second may be under way
+    tap.ok(abs(calls - vertices - suppressed) <= 2, "each call is emitted or counted", (calls, vertices, suppressed))
+    # an emitted call is followed by a computation; a suppressed one by none, or two would be joined
+    tap.ok(abs(vertices - 1 - edges) <= 2, "and no computation goes on across a suppressed call", (vertices, edges))
     valid(tap, out)
 
 
@@ -153,9 +153,9 @@ def test_posts(tap, jobs, mode=None):
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     lines = records(out)
     names = ("Start",) if mode else ("Irecv", "Isend")
-    told = warned(lines, "coarser")
-    tap.ok(told and "calls/s" in told[0] and "never wait" in told[0], "that posts are not probed any more is said", told)
-    tap.ok(1 <= len(told) <= 2, "once, or once more where the first guess was too small", told)
+    reported = warned(lines, "coarser")
+    tap.ok(reported and "calls/s" in reported[0] and "never wait" in reported[0], "that posts are not probed any more is said", reported)
+    tap.ok(1 <= len(reported) <= 2, "once, or once more where the first guess was too small", reported)
     states = graph(jobs, capture)
     without = [s for s in states if label(s, "without")]
     tap.ok(any(all(name in label(s, "without").split(",") for name in names) for s in without), "states say what is left out",
@@ -201,7 +201,7 @@ def test_no_cap(tap, jobs):
 
 
 def test_io(tap, jobs):
-    """System calls far over the budget: let go for that process, and as all pay for it, given up for the node."""
+    """System calls far over the budget: suppressed for that process and, since all processes pay for them, not traced on the node."""
     out = os.path.join(jobs.directory, "out.ndjson")
     job = jobs.start([tool("bystander"), "--mode", "read", "--seconds", 18], "bystander")
     pid = job.pid
@@ -210,12 +210,12 @@ def test_io(tap, jobs):
     tap.equal(jobs.wait(job, 60), 0, "the program ends well")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
     lines = records(out)
-    told = [text for text in warned(lines, "governed") if "system calls" in text]
-    tap.ok(told and f"process {pid}" in told[0], "that system calls are let go is told", warned(lines, "governed"))
+    reported = [text for text in warned(lines, "governed") if "system calls" in text]
+    tap.ok(reported and f"process {pid}" in reported[0], "that system calls are suppressed is reported", warned(lines, "governed"))
     tap.ok(losses(lines).get("governed", 0) > 1000, "they are counted", losses(lines))
-    tap.ok(max(governed_share(lines)) > 50, "and the gap is told", governed_share(lines))
+    tap.ok(max(governed_share(lines)) > 50, "and the gap is reported", governed_share(lines))
     io = [w["io"] for w in of_type(lines, "window")]
-    tap.ok(any(w["node_tax_pct"] > 1 for w in io), "what tracing costs the node is told", io)
+    tap.ok(any(w["node_tax_pct"] > 1 for w in io), "what tracing costs the node is reported", io)
     tap.ok(len(warned(lines, "io_not_worth")) == 1 and "system calls/s" in warned(lines, "io_not_worth")[0],
            "as that is more than the budget, it is given up", warned(lines, "io_not_worth"))
     tap.equal(io[-1], {"traced_pct": 0, "node_tax_pct": 0}, "and then nobody pays")
@@ -229,7 +229,7 @@ def test_io_at_once(tap, jobs):
     tap.ok(j.until(lambda: reads_of(job.pid) > 1000, 5), "the program reads before it is watched")
     code, daemon = jobs.run([VAPROD, "--pid", job.pid, "--output", out, "--io", "auto", "--duration", "900ms"], "vaprod", 20)
     tap.equal(code, 0, f"vaprod ends well {daemon.err()[-200:]}")
-    tap.ok(sum(w["fragments"] for w in of_type(records(out), "window")) > 0, "its IO is told")
+    tap.ok(sum(w["fragments"] for w in of_type(records(out), "window")) > 0, "its IO is emitted")
     tap.equal(jobs.wait(job, 20), 0, "the program ends well")
 
 

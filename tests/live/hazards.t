@@ -16,7 +16,7 @@ def outcome(job, code):
     return code, [re.sub(r"=\d{4,}", "=N", line) for line in job.out().splitlines() if not line.startswith('{"ready"')]
 
 
-def let_go(directory):
+def let_start(directory):
     go = os.path.join(directory, "go")
     with open(go, "w", encoding="utf-8"):
         pass
@@ -39,7 +39,7 @@ def seen(jobs, capture):
 def hazard(tap, jobs, name, command, vanish=None, more=()):
     """
     Runs a program bare and watched. vanish: {function: most calls whose return may be missing}; every
-    other call that the program tells of is in a state.
+    other call that the program logs is in a state.
     """
     bare = jobs.start(command(None), name)
     wanted = outcome(bare, jobs.wait(bare, 30))
@@ -51,15 +51,15 @@ def hazard(tap, jobs, name, command, vanish=None, more=()):
     daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--capture", capture, "--overhead-cap", "0", "--io", "on",
                          *more], name + "_vaprod")
     attached(out, [pid])
-    let_go(jobs.directory)
+    let_start(jobs.directory)
     tap.equal(outcome(job, jobs.wait(job, 30)), wanted, f"{name}: exit code and output as without vaprod")
     tap.equal(jobs.wait(daemon, 20), 0, f"{name}: vaprod ends with it")
     os.unlink(go)
     lines = records(out)
     tap.equal([r["code"] for r in of_type(lines, "warning")], [], f"{name}: no warning")
-    tap.equal(lines[-1]["type"], "bye", f"{name}: bye is told")
-    told = re.search(r"^result .* calls (.*)$", job.out(), re.M)
-    calls = {f: int(n) for f, n in (word.split("=") for word in told.group(1).split())} if told else {}
+    tap.equal(lines[-1]["type"], "bye", f"{name}: bye is emitted")
+    reported = re.search(r"^result .* calls (.*)$", job.out(), re.M)
+    calls = {f: int(n) for f, n in (word.split("=") for word in reported.group(1).split())} if reported else {}
     found = seen(jobs, capture)
     lost = {}
     for window in of_type(lines, "window"):
@@ -123,7 +123,7 @@ def test_processes(tap, jobs):
     hazard(tap, jobs, "vfork", of_mpi("vfork"))
     hazard(tap, jobs, "fork", of_mpi("fork"))
     lines, _ = hazard(tap, jobs, "exec", of_mpi("exec"))
-    tap.ok("exec" in of_type(lines, "process")[-1]["reason"], "exec: it is told", of_type(lines, "process")[-1])
+    tap.ok("exec" in of_type(lines, "process")[-1]["reason"], "exec: it is reported", of_type(lines, "process")[-1])
 
 
 def test_setuid(tap, jobs):

@@ -73,10 +73,10 @@ def steady(path):
 
 def test_hopped(tap, jobs):
     lines, capture = watch(jobs, "nested", steady)
-    told = [r for r in of_type(lines, "warning") if r["code"] == "hopped"]
-    tap.ok(any("send_receive+" in r["text"] for r in told), "the inner wrapper is hopped", told)
-    tap.ok(any("exchange+" in r["text"] for r in told), "and the outer one, a frame further", told)
-    tap.ok(not any("assemble+" in r["text"] or "correct+" in r["text"] for r in told), "and there it ends", told)
+    reported = [r for r in of_type(lines, "warning") if r["code"] == "hopped"]
+    tap.ok(any("send_receive+" in r["text"] for r in reported), "the inner wrapper is hopped", reported)
+    tap.ok(any("exchange+" in r["text"] for r in reported), "and the outer one, a frame further", reported)
+    tap.ok(not any("assemble+" in r["text"] or "correct+" in r["text"] for r in reported), "and there it ends", reported)
     share = max((w["coverage"]["computation"] for w in of_type(lines, "window")), default=0)
     tap.ok(share > 0.6, "then computation is covered", share)
     found = chains(graph(jobs, capture))
@@ -90,8 +90,8 @@ def test_hopped(tap, jobs):
     replayed = [json.loads(line) for line in again.stdout.splitlines()]
     tap.equal([w["coverage"] for w in of_type(replayed, "window")], [w["coverage"] for w in of_type(lines, "window")],
               "a replay has the same states")
-    tap.equal([r["text"] for r in of_type(replayed, "warning") if r["code"] == "hopped"], [r["text"] for r in told],
-              "and tells the same decisions")
+    tap.equal([r["text"] for r in of_type(replayed, "warning") if r["code"] == "hopped"], [r["text"] for r in reported],
+              "and emits the same decisions")
 
 
 def test_stripped(tap, jobs):
@@ -102,8 +102,8 @@ def test_stripped(tap, jobs):
 
 def test_unseen(tap, jobs):
     lines, capture = watch(jobs, "nested_unseen", lambda path: "hop_refused" in codes(path))
-    told = [r["text"] for r in of_type(lines, "warning") if r["code"] == "hop_refused"]
-    tap.ok(told and "without unwind information" in told[0], "code without unwind information is not, and it is said", told)
+    reported = [r["text"] for r in of_type(lines, "warning") if r["code"] == "hop_refused"]
+    tap.ok(reported and "without unwind information" in reported[0], "code without unwind information is not, and it is said", reported)
     tap.ok(all(len(chain) == 1 for chain in chains(graph(jobs, capture))), "its states stay what they are")
 
 
@@ -134,8 +134,8 @@ def test_buffered_io(tap, jobs):
                        io="on")
     writes = [(s["at"].split(JOIN), s["n"]) for s in graph(jobs, capture) if "at" in s and "function=write" in s["labels"]]
     marks = lines_of("nested", {chain[1] for chain, _ in writes if len(chain) == 2 and chain[1].startswith("nested@")})
-    told = sum(n for chain, n in writes if len(chain) == 2 and marks.get(chain[1]) == 21)
-    tap.ok(told > 0 and told > 0.8 * sum(n for chain, n in writes if chain[0].startswith("libc.so")),
+    reported = sum(n for chain, n in writes if len(chain) == 2 and marks.get(chain[1]) == 21)
+    tap.ok(reported > 0 and reported > 0.8 * sum(n for chain, n in writes if chain[0].startswith("libc.so")),
            "writes through the C library's buffer have the program's line", writes)
 
 

@@ -51,7 +51,7 @@ def counts_every_call(tap, jobs, rung):
     hello = lines[0]
     tap.equal(hello["rung"], rung, f"{rung}: hello names it")
     tap.equal([(r["rung"], r["works"]) for r in hello["ladder"]], [(r, r == rung) for r in RUNGS],
-              f"{rung}: hello tells of the others")
+              f"{rung}: hello has the others")
     tap.ok(hello["costs"]["entry_ns"] > 0 and hello["costs"]["return_ns"] > 0, f"{rung}: its cost is measured", hello["costs"])
 
 
@@ -70,9 +70,9 @@ def sees_ranks(tap, jobs, rung):
     # nothing waits here: probes must be gone when it has ended
     tap.ok([text_of(pid) for pid in pids] == before, f"{rung}: no probe is left in the text")
     lines = records(out)
-    told = {r["rank"]: r for r in of_type(lines, "process") if r["state"] == "attached"}
-    tap.equal(sorted(told), [0, 1], f"{rung}: both ranks are known")
-    images = [r["images"][0] for r in told.values()]
+    reported = {r["rank"]: r for r in of_type(lines, "process") if r["state"] == "attached"}
+    tap.equal(sorted(reported), [0, 1], f"{rung}: both ranks are known")
+    images = [r["images"][0] for r in reported.values()]
     if rung == "perf":
         tap.ok(all(20 < i["functions"] <= 40 for i in images), "perf: the common functions are probed", images)
         tap.ok(all({"MPI_Issend"} <= {s["function"] for s in i["skipped"]} for i in images), "perf: the others are named")

@@ -28,7 +28,7 @@ def works(rung):
 
 
 def of_rung(test, rung):
-    """A test that is told its rung as a test of its own."""
+    """A test for each attach mode, which it gets as an argument."""
     def on_rung(tap, jobs):
         test(tap, jobs, rung)
     on_rung.__name__ = f"{rung}_{test.__name__}"
@@ -56,7 +56,7 @@ class Tap:
         self.count += 1
         print(f"{'ok' if good else 'not ok'} {self.count} - {name}", flush=True)
         if not good:
-            # where prove shows it, whose log else tells no more than a number
+            # where prove shows it, whose log otherwise has a number only
             print("\n".join(f"# {self.count} - {name}: {line}" for line in str(why).splitlines()[-20:] or ["-"]), file=sys.stderr, flush=True)
 
     def equal(self, found, wanted, name):
@@ -137,12 +137,12 @@ def select(pids):
 
 
 def attached(path, pids):
-    """Waits until vaprod has told of all these processes."""
+    """Waits until vaprod has reported all these processes."""
     def look():
         if not os.path.exists(path):
             return False
-        told = {r["pid"] for r in of_type(records(path), "process") if r["state"] == "attached"}
-        return set(pids) <= told
+        reported = {r["pid"] for r in of_type(records(path), "process") if r["state"] == "attached"}
+        return set(pids) <= reported
     if not until(look, 60):
         raise RuntimeError(f"vaprod did not attach to {pids}")
     go()

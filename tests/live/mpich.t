@@ -10,7 +10,7 @@ from live import VAPRO, VAPROD, attached, j, main, of_type, rank_pids, records, 
 
 
 def states(tap, jobs, name, command):
-    """{(labels of a vertex): calls} of a run, files apart; and the jobs that vaprod told of."""
+    """{(labels of a vertex): calls} of a run, files apart; and the jobs that vaprod reported."""
     logs = os.path.join(jobs.directory, name)
     os.makedirs(logs, exist_ok=True)
     for old in os.listdir(logs):

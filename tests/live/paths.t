@@ -31,7 +31,7 @@ def test_paths(tap, jobs):
     # both ranks, at addresses of their own: had they no common names there would be four
     tap.equal(sorted(n for _, n in aware[1]), [50, 100], "by call path: two, of which ranks agree")
     tap.equal([n for _, n in aware[2]], [100], "one path stays one state")
-    tap.ok(all("#path:" in site for site, _ in aware[1] + aware[2]), "the name tells the path", aware)
+    tap.ok(all("#path:" in site for site, _ in aware[1] + aware[2]), "the name has the path", aware)
     tap.equal([r["code"] for r in of_type(lines, "warning")], [], "no warning")
 
 

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from live import VAPROD, attached, j, main, of_type, rank_pids, ready_pid, records, select, tool, until  # noqa: E402
 
 LIBRARY = os.path.realpath("/usr/lib/x86_64-linux-gnu/libmpi.so.40")
-FAST = ["--window", "1.5"]  # a window's end, where what has ended is let go of, every second
+FAST = ["--window", "1.5"]  # a window's end, where what has ended is released, every second
 
 
 def processes(out, state=None):
@@ -87,11 +87,11 @@ def test_linked_in(tap, jobs):
     job = jobs.start([program, "--rate", "200", "--seconds", "4"], "static_mpi", env=slurm)
     tap.equal(jobs.wait(job, 30), 0, "a program with MPI linked in ends well")
     tap.equal(jobs.wait(bare, 30), 0, "so does one without symbols")
-    told = until(lambda: processes(out, "exited"), 10) or [{}]
+    reported = until(lambda: processes(out, "exited"), 10) or [{}]
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
-    tap.ok(told[0].get("hits", 0) > 200 and told[0]["images"][0]["path"] == program, "its own functions are probed", told)
-    tap.equal((told[0]["rank"], told[0]["world_size"], told[0]["job"]["kind"], told[0]["job"]["id"], told[0]["job"]["step"]),
-              (3, 8, "slurm", "4711", "2"), "Slurm's names are told")
+    tap.ok(reported[0].get("hits", 0) > 200 and reported[0]["images"][0]["path"] == program, "its own functions are probed", reported)
+    tap.equal((reported[0]["rank"], reported[0]["world_size"], reported[0]["job"]["kind"], reported[0]["job"]["id"], reported[0]["job"]["step"]),
+              (3, 8, "slurm", "4711", "2"), "Slurm's names are reported")
     tap.equal(len(processes(out, "attached")), 1, "where nothing names MPI nothing is attached")
 
 
@@ -139,9 +139,9 @@ def test_namespaces(tap, jobs):
         tap.equal(jobs.wait(job, 40), 0, f"{kind}: a program in its own namespaces ends well")
         tap.ok("umounted" in job.out(), f"{kind}: its file system can be unmounted while vaprod runs", job.out() + job.err())
         tap.ok(pids[kind] and f'"pid":{pids[kind]}' not in job.out(), f"{kind}: it has another number there", job.out())
-        told = {r["pid"]: r for r in processes(out, "exited")}.get(pids[kind])
-        tap.ok(told and told["hits"] > 200, f"{kind}: it is told by the host's number, and its calls are seen", told)
-        tap.ok(told and told["images"][0]["path"].startswith(os.path.join(directory, kind)), f"{kind}: by its own library", told)
+        reported = {r["pid"]: r for r in processes(out, "exited")}.get(pids[kind])
+        tap.ok(reported and reported["hits"] > 200, f"{kind}: it is reported with the host's number, and its calls are seen", reported)
+        tap.ok(reported and reported["images"][0]["path"].startswith(os.path.join(directory, kind)), f"{kind}: by its own library", reported)
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
 
 
@@ -170,8 +170,8 @@ def test_files_go_away(tap, jobs):
                         "vaprod")
     for name, (job, pid) in running.items():
         tap.equal(jobs.wait(job, 30), 0, f"{name}: the program ends well")
-        told = until(lambda pid=pid: [r for r in processes(out, "exited") if r["pid"] == pid], 5)
-        tap.ok(told and told[0]["hits"] > 100, f"{name}: its calls are seen", told or processes(out))
+        reported = until(lambda pid=pid: [r for r in processes(out, "exited") if r["pid"] == pid], 5)
+        tap.ok(reported and reported[0]["hits"] > 100, f"{name}: its calls are seen", reported or processes(out))
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
     with_sites = of_type(records(out), "window")
     tap.equal(len({w["job"] for w in with_sites}), 3, "three jobs, each with windows of its own")
@@ -203,9 +203,9 @@ def test_children_and_exec(tap, jobs):
     calls = int(re.search(r'"calls":(\d+)', rank.out()).group(1))
     hits = [r["hits"] for r in processes(out, "exited") if r["pid"] == parent]
     tap.ok(hits and calls / 2 < hits[0] <= calls + 1, "its calls alone are counted", (calls, hits))
-    told = processes(named)
-    tap.equal([r["state"] for r in told], ["attached", "exited", "attached", "exited"], "exec: a new program under the same number")
-    tap.ok(told[-1]["hits"] > 100 and told[-1]["exe"] == program, "and its calls are seen", told[-1])
+    reported = processes(named)
+    tap.equal([r["state"] for r in reported], ["attached", "exited", "attached", "exited"], "exec: a new program under the same number")
+    tap.ok(reported[-1]["hits"] > 100 and reported[-1]["exe"] == program, "and its calls are seen", reported[-1])
 
 
 def test_two_jobs(tap, jobs):
@@ -227,8 +227,8 @@ def test_two_jobs(tap, jobs):
     identity = {r["pid"]: r["job"]["identity"] for r in of_type(lines, "process")}
     names = [{identity[pid] for pid in found} for _, found in programs]
     tap.ok(all(len(n) == 1 for n in names) and names[0] != names[1], "each has its own identity", names)
-    told = {name: [w["ranks"] for w in of_type(lines, "window") if w["job"] == name and w["fragments"]] for n in names for name in n}
-    tap.ok(all(ranks and set(ranks) == {"0-1"} for ranks in told.values()), "and windows of its own with its two ranks", told)
+    reported = {name: [w["ranks"] for w in of_type(lines, "window") if w["job"] == name and w["fragments"]] for n in names for name in n}
+    tap.ok(all(ranks and set(ranks) == {"0-1"} for ranks in reported.values()), "and windows of its own with its two ranks", reported)
 
 
 def reuse(pid, command, **more):
@@ -260,9 +260,9 @@ def test_number_is_used_again(tap, jobs):
         until(lambda: len(processes(out, "exited")) > 1, 10)
     tap.equal(jobs.wait(by_pid, 20), 0, "who asked for the first by its number is done with that")
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
-    told = processes(out, "exited")
-    tap.equal([r["pid"] for r in told], [first.pid] * 2, "both are told")
-    tap.ok(len({r["start_time"] for r in told}) == 2 and all(r["hits"] > 100 for r in told), "each with its own start and calls", told)
+    reported = processes(out, "exited")
+    tap.equal([r["pid"] for r in reported], [first.pid] * 2, "both are reported")
+    tap.ok(len({r["start_time"] for r in reported}) == 2 and all(r["hits"] > 100 for r in reported), "each with its own start and calls", reported)
     tap.equal(len(processes(named, "attached")), 1, "by number only the first")
 
 
@@ -278,10 +278,10 @@ def test_many_ranks_beside_a_stranger(tap, jobs):
     tap.equal(jobs.wait(job, 60), 0, f"a job of {ranks} ranks ends well")
     until(lambda: len(processes(out, "exited")) >= ranks, 10)
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
-    told = processes(out)
-    tap.equal(sorted({r["rank"] for r in told if r["state"] == "attached"}), list(range(ranks)), "all ranks are attached")
-    tap.equal([r["reason"] for r in told if r["state"] == "refused"], [], "none is refused")
-    hits = [(r["rank"], r["pid"], r["hits"]) for r in told if r["state"] == "exited"]
+    reported = processes(out)
+    tap.equal(sorted({r["rank"] for r in reported if r["state"] == "attached"}), list(range(ranks)), "all ranks are attached")
+    tap.equal([r["reason"] for r in reported if r["state"] == "refused"], [], "none is refused")
+    hits = [(r["rank"], r["pid"], r["hits"]) for r in reported if r["state"] == "exited"]
     # MPI_Init, a barrier, a broadcast, 20 barriers, MPI_Finalize; the first seconds' may come before the probes do,
     # and while links of their own give way to one for all a call may meet both, and counts by neither
     tap.ok(hits and min(h for _, _, h in hits) >= 8 and max(h for _, _, h in hits) <= 28, "each call is seen once", hits)
@@ -315,7 +315,7 @@ def footprint(pid):
     return len(os.listdir(f"/proc/{pid}/fd")), memory, entries(pid)
 
 
-def crowd(count, command, env):
+def start_many(count, command, env):
     """Runs short processes, 40 at a time."""
     running = []
     for _ in range(count):
@@ -326,7 +326,7 @@ def crowd(count, command, env):
         process.wait()
 
 
-def test_crowd(tap, jobs):
+def test_many_processes(tap, jobs):
     brief = copy("/bin/sleep", jobs.directory, "brief")
     out = os.path.join(jobs.directory, "out.ndjson")
     # nothing is kept for questions, which would grow for a minute
@@ -338,13 +338,13 @@ def test_crowd(tap, jobs):
     pids = rank_pids(program, jobs.directory, 2)
     attached(out, pids)
     plain, with_mpi = dict(os.environ), dict(os.environ, LD_PRELOAD=LIBRARY)
-    crowd(350, [brief, "0.05"], plain)  # what a crowd takes is allocated once
-    crowd(400, [brief, "0.05"], with_mpi)
+    start_many(350, [brief, "0.05"], plain)  # what so many processes need is allocated once
+    start_many(400, [brief, "0.05"], with_mpi)
     time.sleep(2.5)
     before = footprint(daemon.pid)
     for _ in range(2):
-        crowd(350, [brief, "0.05"], plain)
-        crowd(100, [brief, "0.05"], with_mpi)
+        start_many(350, [brief, "0.05"], plain)
+        start_many(100, [brief, "0.05"], with_mpi)
     time.sleep(2.5)
     # links may be closed and opened meanwhile: a descriptor of each process would be hundreds
     until(lambda: footprint(daemon.pid)[0] <= before[0] + 16, 10)
@@ -352,11 +352,11 @@ def test_crowd(tap, jobs):
     tap.equal(jobs.wait(program, 40), 0, "the job ends well")
     until(lambda: set(pids) <= {r["pid"] for r in processes(out, "exited")}, 10)
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
-    told = processes(out)
-    ours = [r for r in told if r["pid"] in pids]
+    reported = processes(out)
+    ours = [r for r in reported if r["pid"] in pids]
     tap.equal(sorted(r["state"] for r in ours), ["attached"] * 2 + ["exited"] * 2, "the job's ranks are watched from begin to end")
-    brief_ones = {r["pid"] for r in told if r["pid"] not in pids and r["state"] == "attached"}
-    gone = {r["pid"] for r in told if r["pid"] not in pids and r["state"] == "exited"}
+    brief_ones = {r["pid"] for r in reported if r["pid"] not in pids and r["state"] == "attached"}
+    gone = {r["pid"] for r in reported if r["pid"] not in pids and r["state"] == "exited"}
     short = [w for w in of_type(records(out), "warning") if w["code"] == "too_short"]
     tap.ok((brief_ones or short) and brief_ones == gone,
            "of the brief ones that have MPI, those that were attached were detached, or they were too short", len(brief_ones))
@@ -370,5 +370,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *unused: sys.exit(143))
     tests = (test_late_mpi, test_linked_in, test_namespaces, test_files_go_away, test_children_and_exec, test_two_jobs,
              test_number_is_used_again,
-             test_many_ranks_beside_a_stranger, test_crowd)
+             test_many_ranks_beside_a_stranger, test_many_processes)
     main(*(test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]), held=False)

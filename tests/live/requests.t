@@ -40,9 +40,9 @@ def check(tap, jobs, name):
     capture, lines, logs = capture_run(tap, jobs, name)
     markers = stg_compare.markers_of(graph(jobs, capture), tool(name))
     for rank in range(2):
-        told, found = book(logs, rank), seen(graph(jobs, capture, "--rank", str(rank)), markers)
-        wrong = {key: (told.get(key), found.get(key)) for key in set(told) | set(found) if told.get(key) != found.get(key)}
-        tap.ok(len(told) > 15 and not wrong, f"{name}: rank {rank}: number and bytes of every completion", wrong)
+        reported, found = book(logs, rank), seen(graph(jobs, capture, "--rank", str(rank)), markers)
+        wrong = {key: (reported.get(key), found.get(key)) for key in set(reported) | set(found) if reported.get(key) != found.get(key)}
+        tap.ok(len(reported) > 15 and not wrong, f"{name}: rank {rank}: number and bytes of every completion", wrong)
     return lines, {markers.get(s["at"]): s for s in graph(jobs, capture) if "at" in s}
 
 

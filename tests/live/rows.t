@@ -54,14 +54,14 @@ def test_user_functions(tap, jobs):
     tap.ok(set(text_of(pid)) - set(before), "probes are in the text")
     tap.equal(jobs.wait(program, 30), 0, "exceptions pass through user functions")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
-    told, found, lines = last_line(program), states(capture), records(out)
-    tap.equal([told["thrown"], told["caught"], told["unwound"]], [300, 300, 600], "and unwind all frames")
+    reported, found, lines = last_line(program), states(capture), records(out)
+    tap.equal([reported["thrown"], reported["caught"], reported["unwound"]], [300, 300, 600], "and unwind all frames")
     for name, symbol in (("solve_step",) * 2, ("advance", "sim::advance"), ("tail", "sim::tail"), ("risk", "_ZN3sim4riskEi")):
         first = name == "solve_step"  # nothing leads to the very first boundary
-        tap.equal(into(found, symbol), told[name] - first, f"every entry of {name} is seen")
-        left = told[name] - (told["thrown"] if name == "risk" else 0)
+        tap.equal(into(found, symbol), reported[name] - first, f"every entry of {name} is seen")
+        left = reported[name] - (reported["thrown"] if name == "risk" else 0)
         tap.equal(into(found, symbol + ":exit"), left, f"and every exit but those by exceptions, {left}")
-    tap.equal(found.get(("computation", "sim::tail:exit", "solve_step")), told["tail"], "a tail call leaves before its callee enters")
+    tap.equal(found.get(("computation", "sim::tail:exit", "solve_step")), reported["tail"], "a tail call leaves before its callee enters")
     tap.equal(lost(lines), {}, "nothing is lost")
     tap.equal({kind for kind, begin, _ in found}, {"computation"}, "and nothing but computation is seen")
     check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
@@ -98,7 +98,7 @@ def test_pthread_barrier(tap, jobs):
     tap.equal(found.get(("communication", None, "pthread_join")), 7, "joins that began later too")
     tap.equal(lost(lines), {}, "nothing is lost")
     image = of_type(lines, "process")[0]["images"][0]
-    tap.ok("libc" in image["path"] and image["functions"] >= 6, "the image is told", image)
+    tap.ok("libc" in image["path"] and image["functions"] >= 6, "the image is reported", image)
 
 
 def test_threads_off(tap, jobs):
@@ -110,7 +110,7 @@ def test_threads_off(tap, jobs):
     tap.equal(jobs.wait(program, 60), 0, "the program ends well")
     jobs.wait(daemon, 20)
     tap.equal(of_type(records(out), "process")[-1]["hits"], 0, "nothing was hit")
-    tap.equal([w["code"] for w in of_type(records(out), "warning")], ["function_missing"], "a function that is nowhere is told")
+    tap.equal([w["code"] for w in of_type(records(out), "warning")], ["function_missing"], "a function that is nowhere is reported")
 
 
 def test_openmp(tap, jobs):
@@ -121,10 +121,10 @@ def test_openmp(tap, jobs):
         tap.equal(jobs.wait(program, 60), 0, f"{name} ends well")
         tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
         found, lines = states(capture), records(out)
-        told = last_line(program)
-        tap.equal(told["ran"], 4 * 121, "the regions ran")
+        reported = last_line(program)
+        tap.equal(reported["ran"], 4 * 121, "the regions ran")
         waits = {end: n for (kind, begin, end), n in found.items() if kind == "communication" and not begin and end.endswith(":barrier")}
-        # the first region after attachment tells the function's address
+        # the first region after attachment shows the function's address
         tap.equal(list(waits.values()), [4 * 119], "each thread's every region ends in a wait")
         tap.equal(found.get(("communication", None, barrier)), 4 * 120, "each thread's every barrier is seen")
         # the first region's function is not known in time: what its threads do is not taken for a wait

@@ -39,11 +39,11 @@ def check_stages(tap, lines, errors):
     asked = [(s["stage"], s["parts_of"], s["counted"]) for s in stages]
     tap.equal(asked[:3], [(2, "backend", True), (3, "memory", False), (1, None, True)],
               "parts of the backend are counted; those of memory cannot be; then all again")
-    tap.equal([a for a in asked if not a[2]], [(3, "memory", False)], "what cannot be counted is told once")
+    tap.equal([a for a in asked if not a[2]], [(3, "memory", False)], "what cannot be counted is reported once")
     if len(stages) < 3:
         return
-    told = {v["id"] for v in of_type(lines, "variance")}
-    tap.ok(stages[0]["variance"] in told and stages[0]["job"], "with the variance that asks for it", stages[0])
+    reported = {v["id"] for v in of_type(lines, "variance")}
+    tap.ok(stages[0]["variance"] in reported and stages[0]["job"], "with the variance that needs it", stages[0])
     tap.ok("no events that part it" in stages[1]["reason"] and "memory" in errors, "and with the reason", stages[1])
     tap.ok("instructions" in stages[0]["counters"] and "clock.task" in stages[0]["counters"], "and what is counted", stages[0])
     tap.ok(stages[0]["uncounted_ms"] > 0 and stages[1]["uncounted_ms"] == 0, "and how long nothing was", stages)
@@ -58,17 +58,17 @@ def check_stages(tap, lines, errors):
 
 
 def check_counts(tap, result, lines, sums):
-    """Each computation of the program is counted with one set of counters, or it spans a change and is told as lost."""
+    """Each computation of the program is counted with one set of counters, or it spans a change and is reported as lost."""
     pieces, changes = sums["singles"], [s for s in sums["stages"] if s[3]]
-    tap.equal(len(pieces), result["computations"], "every computation is told, singly")
+    tap.equal(len(pieces), result["computations"], "every computation is emitted, singly")
     uncounted = [p for p in pieces if not p[COUNT]]
-    tap.equal(sum(w["lost"]["counter"] for w in of_type(lines, "window")), len(uncounted), "what was not counted is told as lost")
+    tap.equal(sum(w["lost"]["counter"] for w in of_type(lines, "window")), len(uncounted), "what was not counted is reported as lost")
     # the clock is read a little before and after the change itself: who touches these may be counted
     straddlers = [p for p in pieces if any(p[START] <= end and p[END] >= begin for begin, end, _, _ in changes)]
     across = [p for p in pieces if any(p[START] < begin and p[END] > end for begin, end, _, _ in changes)]
     tap.ok(straddlers, "there are computations that span a change", changes)
     tap.ok(all(not p[COUNT] and not p[BACKEND] and not p[MEMORY] for p in across), "they are not counted, nor guessed", across)
-    # some kernels do not tell of all switches
+    # some kernels do not report all switches
     others = [p for p in uncounted if p not in straddlers]
     tap.ok(len(others) <= 0.01 * len(pieces), "next to all others are", f"{len(others)} of {len(pieces)}: {others[:3]}")
     by_stage = {0: [p for p in pieces if p[COUNT] and p[END] < changes[0][0]]}
@@ -77,17 +77,17 @@ def check_counts(tap, result, lines, sums):
         by_stage[number] = [p for p in pieces if p[COUNT] and p[START] > change[1] and p[END] < after]
     tap.equal(sum(map(len, by_stage.values())) + len(straddlers) + len(others), result["computations"],
               "before, between and after the changes and across them: all of the program's")
-    # from the next one on, a piece of no time on the CPU may tell of nothing
+    # from the next one on, a piece of no time on the CPU may have nothing to report
     for number, counted in by_stage.items():
         stage = changes[number - 1][2] if number else 1
         own, foreign = ((BACKEND,), (MEMORY, CORE)) if stage == 1 else ((MEMORY, CORE), (BACKEND,))
         # all of whose time the hypervisor or interrupts had
         busy = [p for p in counted if p[COUNT] > BUSY_NS]
         blank = [p for p in busy if not all(p[count] for count in own)]
-        tap.ok(busy and len(blank) <= 0.02 * len(busy), f"next to all after change {number} have time to tell of",
+        tap.ok(busy and len(blank) <= 0.02 * len(busy), f"next to all after change {number} have time to report",
                f"{len(blank)} of {len(counted)}: {blank[:3]}")
         wrong = [p for p in counted if any(p[count] for count in foreign)]
-        tap.ok(counted and not wrong, f"those after change {number} tell of stage {stage}, and of no other", wrong[:3])
+        tap.ok(counted and not wrong, f"those after change {number} report stage {stage}, and of no other", wrong[:3])
 
 
 def test_diagnosis_drives_the_counters(tap, jobs):
@@ -102,9 +102,9 @@ def test_diagnosis_drives_the_counters(tap, jobs):
     code = subprocess.run([VAPRO, "analyze", os.path.join(jobs.directory, "run.capture"), "--output", replay],
                           capture_output=True, text=True, check=False)
     tap.equal(code.returncode, 0, "the capture replays" + code.stderr[-300:])
-    told = ("stage", "variance", "diagnosis")
-    again = [r for r in records(replay) if r["type"] in told]
-    tap.ok(again == [r for r in lines if r["type"] in told], "to the same stages and diagnoses")
+    reported = ("stage", "variance", "diagnosis")
+    again = [r for r in records(replay) if r["type"] in reported]
+    tap.ok(again == [r for r in lines if r["type"] in reported], "to the same stages and diagnoses")
 
 
 def test_kernel_that_takes_no_counting_code(tap, jobs):

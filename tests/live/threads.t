@@ -52,7 +52,7 @@ def disturb(tap, jobs, *options):
     """
     Returns (the disturbed thread, vaprod's records, alarms of the hog). By the kernel's own account the hog must
     have taken the CPU from it, else there is nothing to be found: then once more. Where the host stops a CPU at the
-    same time, the other threads on it are told with it.
+    same time, the other threads on it are reported with it.
     """
     for _ in range(3):
         victim, taken, lines = disturb_once(tap, jobs, options)
@@ -80,7 +80,7 @@ def test_disturbed_in_varying_work(tap, jobs):
     """What the hog takes is lost, though nobody can say what such work ought to take."""
     _, lines, _ = disturb(tap, jobs, "--vary", 2)
     states = [gap for w in of_type(lines, "window") for gap in w["uncovered"] if gap["class"] == "computation"]
-    tap.ok(any(gap["reason"] == "spread" for gap in states), "and the work is told to vary", states)
+    tap.ok(any(gap["reason"] == "spread" for gap in states), "and the work is reported to vary", states)
 
 
 def test_by_name(tap, jobs):
@@ -92,7 +92,7 @@ def test_by_name(tap, jobs):
         pid = ready_pid(crew)
         attached(out, [pid])
         tap.equal(jobs.wait(crew, 30), 0, f"{name} ends well")
-        tap.equal(jobs.interrupt(daemon), 0, "and vaprod when it is told to")
+        tap.equal(jobs.interrupt(daemon), 0, "and vaprod at SIGINT")
         lines = records(out)
         tap.ok(sum(w["fragments"] for w in of_type(lines, "window")) > 100, f"{name} was seen, found by its name")
         tap.equal({r["pid"] for r in of_type(lines, "process")}, {pid}, "and nobody else")
@@ -143,10 +143,10 @@ def test_hybrid(tap, jobs):
         functions = ("MPI_Sendrecv", "MPI_Sendrecv_replace") if more else ("MPI_Allreduce",)
         for rank in (0, 1):
             with open(os.path.join(logs, f"calls.{rank}"), encoding="utf-8") as file:
-                told = [int(line.split()[2]) for line in file]
+                reported = [int(line.split()[2]) for line in file]
             found = [sum(state["n"] for state in graph(jobs, capture, "--rank", str(rank))
                          if "at" in state and f" function={function} " in f" {state['labels']} ") for function in functions]
-            tap.equal(found, told, f"{name}: rank {rank}: the calls of each thread are counted, {told}")
+            tap.equal(found, reported, f"{name}: rank {rank}: the calls of each thread are counted, {reported}")
         teams = {s["labels"]: s["n"] for s in graph(jobs, capture) if ":barrier" in s["labels"] and "at" in s}
         parts = sum(teams.values())
         tap.ok(2 * threads * 99 <= parts <= 2 * threads * 100,

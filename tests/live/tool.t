@@ -48,7 +48,7 @@ def test_bad_targets(tap, jobs):
         code, job = jobs.run([copy, "--duration", "1"], "unprivileged", 20, user=65534, cwd="/")
     finally:
         os.unlink(copy)
-    tap.ok(code == 3 and "root" in job.err(), "missing privileges are told, exit code 3", f"{code} {job.err()}")
+    tap.ok(code == 3 and "root" in job.err(), "missing privileges are reported, exit code 3", f"{code} {job.err()}")
 
 
 def test_capture_replays(tap, jobs):
@@ -73,7 +73,7 @@ def test_capture_replays(tap, jobs):
     with open(cut, "wb") as file:
         file.write(data[:len(data) // 2])
     code, job = jobs.run([VAPRO, "analyze", cut], "cut", 30)
-    tap.ok(code == 1 and "cut.capture" in job.err() and '"window"' in job.out(), "a cut capture is told and kept up to the cut",
+    tap.ok(code == 1 and "cut.capture" in job.err() and '"window"' in job.out(), "a cut capture is reported and used up to the cut",
            f"{code} {job.err()}")
     code, job = jobs.run([VAPRO, "view", out, "--color=never"], "view", 30)
     tap.ok(code == 0 and "computation" in job.out(), "vapro view draws it", f"{code} {job.err()}")
@@ -102,7 +102,7 @@ def test_ndjson(tap, jobs):
             if i == 7:
                 file.write('{"rank":0,\n')
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", path], "ndjson", 30)
-    tap.ok(code == 0 and "9" in job.err(), "a bad line is told by number and refused", f"{code} {job.err()}")
+    tap.ok(code == 0 and "9" in job.err(), "a bad line is reported by number and refused", f"{code} {job.err()}")
     tap.ok('"window"' in job.out(), "the others are analysed")
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--strict", path], "strict", 30)
     tap.equal(code, 1, "--strict ends at it")
@@ -131,7 +131,7 @@ def test_ndjson(tap, jobs):
 def test_check(tap, jobs):
     code, job = jobs.run([VAPRO, "check"], "check", 60)
     tap.equal(code, 0, "vapro check: this machine will do")
-    tap.ok("attach by session" in job.out() and "instruction counter" in job.out(), "it tells what is there", job.out())
+    tap.ok("attach by session" in job.out() and "instruction counter" in job.out(), "it shows what is there", job.out())
 
 
 def test_capabilities(tap, jobs):

@@ -16,6 +16,7 @@
 
 #include <vapro/config.h>
 
+#include "probe/bpf/shared.h"
 #include "probe/attach/attacher_private.h"
 #include "functions/functions.h"
 #include "probe/elf/reader.h"
@@ -86,7 +87,7 @@ static unsigned long move_all(struct attacher *attacher, char **pids, useconds_t
 
 static void report(const struct attacher *attacher, unsigned long moves)
 {
-	int map = bpf_map__fd(kernel_side__bpf(attacher->side)->maps.function_counters);
+	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTION_COUNTERS);
 	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
 	int64_t calls = 0, missing = 0;
 

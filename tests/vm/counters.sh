@@ -38,5 +38,5 @@ classes() { # DIRECTORY OPTIONS...
 timeout 60 vapro check --counters >check.out 2>&1 </dev/null
 echo $? >check.code
 classes merged
-# every fragment travels singly, so that the capture tells the count of each
+# every fragment travels singly, so that the capture has the count of each
 classes single --rare-members 1000 --workload instructions,branches

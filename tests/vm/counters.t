@@ -46,7 +46,7 @@ def check_counts(tap, directory):
     sums = subprocess.run([j.path("tests", "sum_counts"), os.path.join(directory, "single", "run.capture")],
                           capture_output=True, text=True, check=True)
     pieces = json.loads(sums.stdout)["singles"]
-    tap.equal(len(pieces), CLASSES * ROUNDS + 1, "every piece of work is told singly")
+    tap.equal(len(pieces), CLASSES * ROUNDS + 1, "every piece of work is emitted singly")
     for at, what in ((1, "instructions"), (2, "branches")):
         # in the first round functions are bound
         by_class = [[piece[at] for piece in pieces[CLASSES + c:CLASSES * ROUNDS:CLASSES]] for c in range(CLASSES)]

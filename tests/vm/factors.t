@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-With instructions as workload, on an old and a new kernel: a busy program is told as preempted, a CPU quota as throttled.
+With instructions as workload, on an old and a new kernel: a busy program is reported as preempted, a CPU quota as throttled.
 """
 import os
 import re
@@ -14,7 +14,7 @@ import guest  # noqa: E402
 from live import ROOT, Tap, of_type, records  # noqa: E402
 import truth as t  # noqa: E402
 
-# before 6.6 another clock tells how long a run queue was throttled; from 6.18 on tasks are throttled one by one
+# before 6.6 another clock shows how long a run queue was throttled; from 6.18 on tasks are throttled one by one
 SUITES = ("bookworm", "trixie-backports")
 
 
@@ -53,7 +53,7 @@ def check(tap, suite):
     lines = records(os.path.join(directory, "out.ndjson"))
     tap.equal(lines[0]["workload_source"], "instructions", f"{suite}: instructions are the workload")
     throttled = [f for f in lines[0]["factors"] if f["name"] == "throttled"][0]
-    tap.ok(throttled["available"] and throttled["approx"] == (suite == "bookworm"), f"{suite}: throttled can be told", throttled)
+    tap.ok(throttled["available"] and throttled["approx"] == (suite == "bookworm"), f"{suite}: throttled can be reported", throttled)
 
     alarms = alarms_in(lines, directory, "hog")
     said = [(d["verdict"], factors) for factors, _, d in alarms]
@@ -64,11 +64,11 @@ def check(tap, suite):
 
     alarms = alarms_in(lines, directory, "quota")
     said = [(d["verdict"], factors) for factors, _, d in alarms]
-    told = throttled_s(directory, "stat.after") - throttled_s(directory, "stat.before")
+    reported = throttled_s(directory, "stat.after") - throttled_s(directory, "stat.before")
     tap.ok(alarms and all(f["throttled"]["major"] for f, _, _ in alarms), f"{suite}: a CPU quota: throttled is major", said)
-    tap.ok(0.8 * told < lost(alarms, "throttled") <= 1.02 * told, f"{suite}: as long as the kernel says",
-           f"{lost(alarms, 'throttled'):.3f} of {told:.3f} s")
-    tap.ok(lost(alarms, "preempted") + lost(alarms, "wakeup_wait") < 0.1 * told, f"{suite}: and not preempted", said)
+    tap.ok(0.8 * reported < lost(alarms, "throttled") <= 1.02 * reported, f"{suite}: as long as the kernel says",
+           f"{lost(alarms, 'throttled'):.3f} of {reported:.3f} s")
+    tap.ok(lost(alarms, "preempted") + lost(alarms, "wakeup_wait") < 0.1 * reported, f"{suite}: and not preempted", said)
     tap.ok(any("/job" in d["advice"] and "cpu.max 3000 10000" in d["advice"] for _, _, d in alarms),
            f"{suite}: the advice names the cgroup and its quota", [d["advice"] for _, _, d in alarms])
     schema = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "schema_check.py"), os.path.join(directory, "out.ndjson")],

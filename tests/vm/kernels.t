@@ -53,7 +53,7 @@ class Results:
     def records(self, part, name="out.ndjson"):
         return records(os.path.join(self.directory, part, name))
 
-    def told(self, part, name):
+    def reported(self, part, name):
         """Output and errors of a program, to explain a failure with."""
         return self.text(part, name + ".out")[-1500:] + self.text(part, name + ".err")[-1500:]
 
@@ -63,7 +63,7 @@ def check_kernel(tap, row, found):
     code, errors, check = found.code("check", "vaprod"), found.text("check", "vaprod.err"), found.text("check", "check.out")
     release = re.search(r"^ *kernel +(\S+)", check, re.M)
     tap.ok(release and release.group(1).startswith(row.kernel), f"a kernel {row.kernel or 'of its suite'}", check)
-    tap.ok(re.search(rf"^ *instruction counter +{'yes' if row.pmu else 'no'}\b", check, re.M), "vapro check tells of the PMU", check)
+    tap.ok(re.search(rf"^ *instruction counter +{'yes' if row.pmu else 'no'}\b", check, re.M), "vapro check reports the PMU", check)
     if row.refusal:
         tap.equal(code, 3, "vaprod refuses with exit code 3")
         tap.ok(row.refusal in errors, "and says why", errors)
@@ -94,7 +94,7 @@ def check_counts(tap, _row, found):
     # a vertex a call, an edge between two; and MPI_Finalize
     tap.equal(fragments + lost, 2 * calls + 1, "counts: every call is in a bundle or counted as lost")
     tap.ok(lost <= calls / 100, "counts: next to none is lost", lost)
-    tap.equal(of_type(lines, "process")[-1]["state"], "exited", "counts: the end of the process is told")
+    tap.equal(of_type(lines, "process")[-1]["state"], "exited", "counts: the end of the process is reported")
 
 
 def states(text):
@@ -116,7 +116,7 @@ def states(text):
 def check_job(tap, row, found):
     """Two ranks: who they are, what they call, in which order; and their result."""
     tap.equal(found.code("job", "program"), 0, "job: the program ends well")
-    tap.ok('"ok":true' in found.text("job", "program.out"), "job: its result is right", found.told("job", "program"))
+    tap.ok('"ok":true' in found.text("job", "program.out"), "job: its result is right", found.reported("job", "program"))
     tap.equal(found.code("job", "vaprod"), 0, "job: vaprod ends with its targets")
     lines = found.records("job")
     ranks = {r["rank"]: r for r in of_type(lines, "process") if r["state"] == "attached"}
@@ -127,7 +127,7 @@ def check_job(tap, row, found):
     if row.arch == "arm64":
         tap.ok(all(image["at_entry"] == image["functions"] for image in images), "job: all at their entry", images)
     windows = of_type(lines, "window")
-    tap.ok(windows, "job: windows are told")
+    tap.ok(windows, "job: windows are reported")
     lost = {cause: n for w in windows for cause, n in w["lost"].items() if n}
     tap.ok(not set(lost) - {"vanished"}, "job: nothing is lost", lost)
     tap.equal(lines[-1]["type"], "bye", "job: bye comes last")
@@ -163,7 +163,7 @@ def reference(tap):
 
 def check_graphs(wanted):
     def check(tap, _row, found):
-        """Each program's graph is this machine's, by the lines of source that were told in the guest."""
+        """Each program's graph is this machine's, by the lines of source that were reported in the guest."""
         codes = {name: found.code("graphs", name) for name in (*guest.GRAPHS, "vaprod", "stg")}
         tap.equal(set(codes.values()), {0}, f"graphs: programs and vaprod end well {codes}")
         tap.equal(losses(found.records("graphs")), {}, "graphs: nothing is lost, nothing approximate")
@@ -198,7 +198,7 @@ def check_leave(part, code, how):
         tap.equal(len(probed), 2, f"{part}: probes are in both ranks while it runs")
         tap.equal(found.text(part, "after.out"), "", f"{part}: none is left")
         tap.equal(found.code(part, "program"), 0, f"{part}: the program ends well")
-        tap.ok('"ok":true' in found.text(part, "program.out"), f"{part}: its result is right", found.told(part, "program"))
+        tap.ok('"ok":true' in found.text(part, "program.out"), f"{part}: its result is right", found.reported(part, "program"))
     return check
 
 
@@ -230,7 +230,7 @@ class GuestTap:
 def run_guest(row, checks):
     """
     Boots a guest and judges what its scenario left. Emulation of two CPUs is not always true to the
-    machine: what fails gets a second chance, and is told.
+    machine: what fails gets a second chance, and is named.
     """
     name = f"{row.arch}-{row.suite}"
     for chance in range(2):

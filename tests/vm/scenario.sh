@@ -23,7 +23,7 @@ start() { # NAME COMMAND...
 	until_true 10 test -s "$name.pid"
 }
 
-# Waits for what was started; one that does not end is killed, and its exit code tells.
+# Waits for what was started; one that does not end is killed, as its exit code shows.
 finish() { # NAME SECONDS
 	until_true "$2" test -s "$1.code" || kill -9 "$(cat "$1.pid")"
 	until_true 5 test -s "$1.code"
@@ -39,7 +39,7 @@ until_true() { # SECONDS COMMAND...
 	done
 }
 
-told() { # COUNT STATE FILE: whether so many processes are said to be in a state
+reported() { # COUNT STATE FILE: whether so many processes are said to be in a state
 	[ "$(grep '"type":"process"' "$3" 2>/dev/null | grep -c "\"state\":\"$2\"")" -ge "$1" ]
 }
 
@@ -80,7 +80,7 @@ counts() {
 	ranks=$(sed -n 's/.*"ready":true,"pid":\([0-9]*\).*/\1/p' program.out)
 	hold
 	start vaprod vaprod --pid "$ranks" --output out.ndjson --overhead-cap 0 --io off
-	until_true 30 told 1 attached out.ndjson
+	until_true 30 reported 1 attached out.ndjson
 	release
 	finish program 30
 	finish vaprod 20
@@ -92,7 +92,7 @@ watch() { # OPTIONS...
 	start vaprod vaprod $selected --output out.ndjson "$@"
 	until_true 30 grep -qs '"hello"' out.ndjson
 	release
-	until_true 20 told 2 attached out.ndjson
+	until_true 20 reported 2 attached out.ndjson
 }
 
 # Two running ranks to their end.
@@ -116,7 +116,7 @@ graphs() { # PROGRAM...
 		all="$all $selected"
 	done
 	start vaprod vaprod $all --output out.ndjson --capture run.capture --io off --overhead-cap 0
-	until_true 120 told $((2 * $#)) attached out.ndjson
+	until_true 120 reported $((2 * $#)) attached out.ndjson
 	for name in "$@"; do
 		: >"$name.go"
 		finish "$name" 60

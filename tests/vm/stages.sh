@@ -30,7 +30,7 @@ start() { # NAME KIND-OF-STALL
 	pid=$(sed -n 's/.*"ready":true,"pid":\([0-9]*\).*/\1/p' "$1.out")
 }
 
-told() { # COUNT STATE
+reported() { # COUNT STATE
 	[ "$(grep '"type":"process"' out.ndjson 2>/dev/null | grep -c "\"state\":\"$2\"")" -ge "$1" ]
 }
 
@@ -46,7 +46,7 @@ selected="$selected --pid $pid"
 		--overhead-cap 0 >vaprod.out 2>vaprod.err </dev/null
 	echo $? >vaprod.code
 } &
-until_true 60 told 2 attached
+until_true 60 reported 2 attached
 for name in memory execution; do
 	: >$name.go
 	until_true 60 test -s $name.code

@@ -40,7 +40,7 @@ def check_machine(tap, directory):
     tap.ok(all(["stage", stage, name] in fits for stage, name in (("1", "top-down"), ("2", "backend"), ("3", "memory"))),
            "events of all stages fit", check)
     loops = check.split("\n  stage 1", 1)[-1].splitlines()
-    tap.ok(any("retiring 40." in line and "backend 35." in line for line in loops[:3]), "and tell the shares that were set", check)
+    tap.ok(any("retiring 40." in line and "backend 35." in line for line in loops[:3]), "and show the shares that were set", check)
 
 
 def check_narrow(tap, directory):
@@ -61,15 +61,15 @@ def check_way_down(tap, lines, name, pid):
     tap.equal([(s["stage"], s["parts_of"], s["counted"]) for s in stages],
               [(stage, parent, True) for (_, parent), (stage, _) in zip(way, way[1:])],
               f"{name}: the parts of each major factor are counted, one after the other")
-    told = [d for d in of_type(lines, "diagnosis") if d["job"] == job and d["variance"] in {s["variance"] for s in stages}]
-    if not told:
+    reported = [d for d in of_type(lines, "diagnosis") if d["job"] == job and d["variance"] in {s["variance"] for s in stages}]
+    if not reported:
         tap.ok(False, f"{name}: there is a diagnosis", of_type(lines, "variance"))
         return
-    tap.equal((told[0]["stage"], told[0]["final"]), (1, False), f"{name}: a first diagnosis of stage 1, and more to follow")
-    tap.equal((told[-1]["stage"], told[-1]["final"]), (way[-1][0], True), f"{name}: the last one of stage {way[-1][0]}")
-    before = {f["name"] for f in told[0]["factors"] if f["major"]}
+    tap.equal((reported[0]["stage"], reported[0]["final"]), (1, False), f"{name}: a first diagnosis of stage 1, and more to follow")
+    tap.equal((reported[-1]["stage"], reported[-1]["final"]), (way[-1][0], True), f"{name}: the last one of stage {way[-1][0]}")
+    before = {f["name"] for f in reported[0]["factors"] if f["major"]}
     tap.equal(before, {way[0][1]}, f"{name}: at first {way[0][1]} is the major factor")
-    last = {f["name"]: f for f in told[-1]["factors"]}
+    last = {f["name"]: f for f in reported[-1]["factors"]}
     for stage, factor in way:
         found = last.get(factor, {"stage": 0, "contribution_pct": 0})
         tap.ok(found["stage"] == stage and found["contribution_pct"] >= 80, f"{name}: {factor} is most of it at stage {stage}", last)

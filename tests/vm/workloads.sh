@@ -47,7 +47,7 @@ watch() { # DIRECTORY RANKS PROGRAM-AND-ARGUMENTS OPTIONS...
 	cd ..
 }
 
-# every fragment travels singly, so that the capture tells the work of each
+# every fragment travels singly, so that the capture has the work of each
 singly="--rare-members 100000"
 # shellcheck disable=SC2086
 {

@@ -36,9 +36,9 @@ def check_run(tap, directory, part, source="instructions"):
     tap.ok(codes == ["0", "0"], f"{part}: program and vaprod end well",
            text(directory, part, "vaprod.err")[-800:] + text(directory, part, "program.err")[-400:])
     lines = records(os.path.join(directory, part, "out.ndjson"))
-    tap.equal(lines[0]["workload_source"], source, f"{part}: the workload is told by {source}")
+    tap.equal(lines[0]["workload_source"], source, f"{part}: the workload comes from {source}")
     lost = losses(lines)
-    # now and then an argument cannot be read at once: its call is told without it, and that is counted
+    # now and then an argument cannot be read at once: its call is emitted without it, and that is counted
     unread = lost.pop("argument", 0)
     approximate = lost.pop("approximated", 0)
     tap.ok(not lost and unread <= 2 and approximate <= unread, f"{part}: nothing is lost", losses(lines))
@@ -59,7 +59,7 @@ def fragments_of(tap, directory, part):
     """The computations of the capture with the work that the program knows of."""
     printed = subprocess.run([j.path("tests", "print_fragments"), os.path.join(directory, part, "run.capture")],
                              capture_output=True, text=True, check=False)
-    tap.ok(printed.returncode == 0, f"{part}: every computation is told singly", printed.stderr)
+    tap.ok(printed.returncode == 0, f"{part}: every computation is emitted singly", printed.stderr)
     fragments = [json.loads(line) for line in printed.stdout.splitlines()]
     for rank in range(RANKS):
         own = sorted((f for f in fragments if f["rank"] == rank), key=lambda f: f.pop("call"))
@@ -80,7 +80,7 @@ def check_truth(tap, part, fragments):
 
 
 def score(directory, part, fragments, *options, drop=()):
-    """V-measure, number of clusters, and the sentence that tells both."""
+    """V-measure, number of clusters, and the sentence that has both."""
     path = os.path.join(directory, part, "fragments.ndjson")
     with open(path, "w", encoding="utf-8") as file:
         for fragment in fragments:
@@ -137,7 +137,7 @@ def check_pagerank(tap, directory):
 
 
 def computation(lines):
-    """What was last told of variances of computation."""
+    """The last revisions of variances of computation."""
     last = {v["id"]: v for v in of_type(lines, "variance")}
     return [v for v in last.values() if v["class"] == "computation"]
 
