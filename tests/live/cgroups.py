@@ -70,7 +70,7 @@ class Cgroups:
         return self
 
     def __exit__(self, *unused):
-        """Whoever is still in them goes back to the root."""
+        """A process that is still in them goes back to the root."""
         for directory in [f"{self.top}/{name}" for name in self.names] + [self.top]:
             if not os.path.isdir(directory):
                 continue
