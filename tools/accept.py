@@ -9,13 +9,13 @@ wanted. Needs a finished build, root, two cores and an otherwise idle machine.
   --quick                       fewer repetitions, to try the measuring itself (says so in the table)
 
 programs is all of programs:results programs:coverage programs:overhead programs:inject programs:bystanders
-programs:sentences, each of which can be asked for alone. What these measure is kept for each commit and joined over
-invocations (build/accept/programs/COMMIT/results.json); what is known is not measured again:
+programs:sentences, each of which can be selected alone. Their results are stored for each commit and joined over
+invocations (build/accept/programs/COMMIT/results.json); known results are not measured again:
   --program NAME,...            only these programs
   --minutes N                   time of each part (40 at most); another invocation goes on with what is left
   --seed N                      of the injections' times
-  --again                       measures what is known, too
-  --noisy                       measures again what others disturbed
+  --again                       measures known results again
+  --noisy                       measures again what other work disturbed
   --bare                        not in a cgroup with a large share of the CPUs (then there are no quotas either)
   --reference BUILD             directory of another build, which bystanders is compared with
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Does vaprod find what is there, and nothing else? Checks demo, quiet, random, coverage, slowpeer."""
+"""Does vaprod find disturbances, and nothing else? Checks demo, quiet, random, coverage, slowpeer."""
 import os
 import shutil
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Does vaprod harm anybody, and is what it costs bounded? Checks correctness, bystander, throw, kill9, rate, cap."""
+"""Does vaprod harm any process, and is its cost bounded? Checks correctness, bystander, throw, kill9, rate, cap."""
 import json
 import os
 import random
@@ -150,7 +150,7 @@ def bpf_objects():
 
 
 def leftover_bpf(before, pid):
-    """Objects that are there now, were not before, and belong to nobody alive but the killed daemon."""
+    """New objects that belong to no living process but the killed daemon."""
     now = bpf_objects()
     return [key for key, owners in now.items() if key not in before and (not owners or pid in owners)]
 
@@ -172,8 +172,8 @@ def attach_seconds(jobs, ms):
 
 def kill_once(jobs, pids, draw, latest):
     """
-    One vaprod on a running job, killed at a random moment up to latest s; times in CLOCK_MONOTONIC ns. Looks at the
-    job only before and after the four seconds before and the two seconds after, whose iterations count.
+    One vaprod on a running job, killed at a random moment up to latest s; times in CLOCK_MONOTONIC ns. The job is not
+    examined in the four seconds before and the two seconds after, whose iterations count.
     """
     before, text = bpf_objects(), [text_differs(pid) for pid in pids]  # Open MPI itself patches libc
     time.sleep(4.2)
@@ -206,7 +206,7 @@ def check_kill9():
         latest = max(3.0, 2.5 * attach_seconds(jobs, ms))
         for number in range(moments // per_run):
             log = scratch("kill9", str(number))
-            # half as many again: a machine that was slow when it was calibrated may be fast now
+            # 1.5 times as many: a machine that was slow during calibration may be fast now
             job = jobs.start(mpirun(2, tool("iterate"), "--iterations", int(1.5 * (per_run * (6.5 + latest) + 4) * 1000 / ms), "--log", log,
                                     "--bind"), f"iterate{number}")
             pids = pids_of(job, log, 2)
@@ -235,10 +235,10 @@ def check_kill9():
         off = [abs(pair[which] - 1) for pair in pairs if pair]
         return sum(o > 0.05 for o in off), max(off, default=1)
 
-    # what this machine's own speed does between two spells moves the least or the median; harm would move both
+    # changes of this machine's own speed move the least or the median; harm would move both
     both, alone = (sum(all(abs(value - 1) > 0.05 for value in pair) for pair in pairs if pair) for pairs in (ratios, control))
 
-    def reported(which):
+    def summary(which):
         (count, worst), (usual, usual_worst) = beyond(ratios, which), beyond(control, which)
         return f"{count} of {len(ratios)}, worst {worst:.1%} (without vaprod: {usual}, worst {usual_worst:.1%})"
     middle = statistics.median(pair[1] for pair in ratios if pair)
@@ -256,8 +256,8 @@ def check_kill9():
                   not any(o["children"] for o in outcomes)),
             t.row("kill -9: iteration times, 2 s after against 2 s before: least and median beyond 5 %",
                   f"{both} of {len(ratios)} (without vaprod: {alone})", "0", both == 0 and missing == 0),
-            t.row("kill -9: least iteration beyond 5 % (information)", reported(0), "-", True),
-            t.row("kill -9: median iteration beyond 5 % (information)", reported(1), "-", True),
+            t.row("kill -9: least iteration beyond 5 % (information)", summary(0), "-", True),
+            t.row("kill -9: median iteration beyond 5 % (information)", summary(1), "-", True),
             t.row("kill -9: those medians' ratio, over all moments", f"{middle:.3f}", "0.95 to 1.05", 0.95 <= middle <= 1.05)]
 
 
@@ -294,7 +294,7 @@ def lost_of(window):
 
 
 def check_rate():
-    # 30 s are asked for; every buffer has its size from the second window on, after 25 s
+    # 30 s are required; every buffer has its size from the second window on, after 25 s
     seconds = repeat(60, 8)
     result, records, rss = flat_out(scratch("rate"), 300000, seconds, "--overhead-cap", "0")
     calls = result["calls"]

@@ -3,9 +3,9 @@
 Two disturbances at once are distinguished: a CPU hog on the rank's CPU, a memory hog on another one, both together. Check hogs.
 
 The rank works without a pause (tools/workloads/walk.c). The CPU hog takes a tenth of its CPU, in bursts: a hog that took half
-of it would halve what the rank loses to memory in a second, since it would run half as long. The memory hog writes cache
-lines that the rank reads: one core cannot use up a server's way to memory or its last cache, so that a hog that streams
-through arrays does not slow the rank of a virtual machine with two; to have its lines taken away slows it anywhere.
+of it would halve what the rank loses to memory in a second, since the rank would run half as long. The memory hog writes cache
+lines that the rank reads, which slows the rank on any machine. A hog that streams through arrays would not slow the rank of
+a virtual machine with two cores, since one core cannot use up a server's memory bandwidth or its last cache.
 """
 import os
 import sys
@@ -27,7 +27,7 @@ PARTS = {"preempted": ("preempted",), "on_cpu": ("on_cpu", "retiring", "frontend
 
 
 def watch_walk(directory, cpu_hog, memory_hog):
-    """{factor: lost seconds per wall second of the hogs}, and what is said of the truth."""
+    """{factor: lost seconds per wall second of the hogs} of one run."""
     quiet, hogs = repeat(QUIET, 8), repeat(HOGS, 8)
     os.makedirs(directory)
     with Jobs(directory) as jobs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Probe sites against an independent judge, and what bad input is answered. Checks sites, badinput."""
+"""Probe sites against an independent judge, and responses to bad input. Checks sites, badinput."""
 import os
 import random
 import re
@@ -44,17 +44,17 @@ def check_badinput():
             err = job.err()
         except TimeLimit as error:
             code, err = "none", str(error)
-        reported = all(name in err for name in names)
+        named = all(name in err for name in names)
         first = err.strip().splitlines()[-1] if err.strip() else "(nothing)"
         rows.append(t.row(what, f"{code}: {first[:110]}", f"{' or '.join(map(str, codes))}, names {', '.join(names)}",
-                          code in codes and reported))
+                          code in codes and named))
 
     with Jobs(directory) as jobs:
         with open("/proc/sys/kernel/pid_max", encoding="utf-8") as file:
-            nobody = int(file.read()) - 1
-        while os.path.exists(f"/proc/{nobody}"):
-            nobody -= 1
-        case(jobs, "unknown PID", [VAPROD, "--pid", nobody, "--duration", 2], [1], [str(nobody)])
+            unused = int(file.read()) - 1
+        while os.path.exists(f"/proc/{unused}"):
+            unused -= 1
+        case(jobs, "unknown PID", [VAPROD, "--pid", unused, "--duration", 2], [1], [str(unused)])
         for option, value in (("--pid", "banana"), ("--pid", "-3"), ("--window", "banana"), ("--window", "-1"),
                               ("--duration", "nan"), ("--overhead-cap", "lots"), ("--overhead-cap", "-5"), ("--io", "maybe"),
                               ("--config", "/nonexistent/vapro.conf")):
@@ -95,12 +95,12 @@ def check_badinput():
             victim = ready_pid(job)
             ndjson = os.path.join(directory, "exits.ndjson")
             code, daemon = jobs.run([VAPROD, "--pid", victim, "--output", ndjson, "--duration", 2], "exits", 20)
-            reported = daemon.err()
+            text = daemon.err()
             if os.path.exists(ndjson):
                 with open(ndjson, encoding="utf-8") as file:
-                    reported += file.read()
+                    text += file.read()
                 os.unlink(ndjson)
-            if code not in (0, 1) or str(victim) not in reported or jobs.wait(job, 20) != 0:
+            if code not in (0, 1) or str(victim) not in text or jobs.wait(job, 20) != 0:
                 worst.append((code, daemon.err().strip()[-80:]))
         rows.append(t.row("PID that exits during attach", worst[0] if worst else "named each time", "0 or 1, names the PID",
                           not worst))
@@ -162,12 +162,12 @@ def full_disk(jobs, directory, file_of):
     try:
         ndjson, filled = os.path.join(directory, "good.ndjson"), os.path.join(small, "filled.capture")
         code, daemon = jobs.run([VAPROD, *select(pids), "--output", ndjson, "--capture", filled, "--duration", 6], "filled", 40)
-        kept = len(of_type(t.load_records(ndjson), "window"))
+        windows = len(of_type(t.load_records(ndjson), "window"))
         rows.append(t.row("capture on a disk that fills up: exit code, windows in the output",
-                          f"{code}, {kept}: {daemon.err().strip()[-90:]}", "1, at least 1, names it",
-                          code == 1 and kept > 0 and filled in daemon.err()))
+                          f"{code}, {windows}: {daemon.err().strip()[-90:]}", "1, at least 1, names it",
+                          code == 1 and windows > 0 and filled in daemon.err()))
         replay = analyze(filled)
-        rows.append(t.row("what it got is analysed", f"{replay[0]}, {replay[1]} windows", "1, at least 1",
+        rows.append(t.row("the capture of the full disk is analysed", f"{replay[0]}, {replay[1]} windows", "1, at least 1",
                           replay[0] == 1 and replay[1] > 0))
     finally:
         subprocess.run(["umount", small], check=True)

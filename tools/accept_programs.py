@@ -39,7 +39,7 @@ def numbers_without_times(text, pattern):
 
 
 class Program:
-    """A command, what it needs in its directory, and what of its output must not depend on who looks on."""
+    """A command, the files it needs in its directory, and the part of its output that must not depend on vaprod."""
     ranks, mpi, quick_command = 2, "openmpi", None
 
     def prepare(self, jobs, directory):
@@ -139,11 +139,11 @@ def launch(program, directory, preload):
         extra = ["-env", "LD_PRELOAD", library, "-env", "VAPRO_COUNT", directory] if preload else []
         return ["mpirun.mpich", *extra, "-n", str(program.ranks), *program.command]
     extra = ["-x", f"LD_PRELOAD={library}", "-x", f"VAPRO_COUNT={directory}"] if preload else []
-    # more ranks than cores: those that wait let others run
+    # more ranks than cores: waiting ranks yield
     return mpirun(program.ranks, *extra, "--mca", "mpi_yield_when_idle", "1", *program.command)
 
 
-def let_start(directory, ndjson):
+def release_attached(directory, ndjson):
     """Answers processes that wait (tests/count) and that vaprod has attached meanwhile."""
     waiting = {name[5:] for name in os.listdir(directory) if name.startswith("here.")}
     waiting -= {name[3:] for name in os.listdir(directory) if name.startswith("go.")}
@@ -176,7 +176,7 @@ def seen(jobs, capture, rank):
 
 
 def call_rows(name, counts, nested, found, lost):
-    """Every call that was counted is in a state or counted as lost; none is there that was not made."""
+    """Every call that was counted is in a state or counted as lost, and no state has a call that was not made."""
     missing, excess = 0, []
     for one, other in zip(counts, found):
         for function in {*one, *other}:
@@ -186,12 +186,13 @@ def call_rows(name, counts, nested, found, lost):
                 excess.append(f"{function} {-difference}")
             elif difference > 0:
                 excess.append(f"{function} lacks {difference}")
-    made, kept = (sum(sum(c.values()) for c in of) for of in (counts, found))
+    made, held = (sum(sum(c.values()) for c in of) for of in (counts, found))
     functions = len({f for one in counts for f in one})
     lost_text = ", ".join(f"{n} {cause}" for cause, n in sorted(lost.items()) if n) or "none"
     good = made > 0 and missing <= sum(lost.values()) and not any(" lacks " not in e for e in excess)
     return t.row(f"{name}: calls counted by itself, seen; nested; lost",
-                 f"{made} of {functions} functions, {kept}; {nested}; {lost_text}{' (' + ', '.join(excess[:6]) + ')' if excess else ''}",
+                 f"{made} of {functions} functions, {held}; {nested}; {lost_text}"
+                 f"{' (' + ', '.join(excess[:6]) + ')' if excess else ''}",
                  "equal but for the lost", good)
 
 
@@ -216,7 +217,7 @@ def check_program(jobs, base, program):
                       *launch(program, watched, True)], label + "_vapro", cwd=watched)
 
     def ended():
-        let_start(watched, ndjson)
+        release_attached(watched, ndjson)
         return job.process.poll() is not None
     until(ended, LIMIT)
     code = jobs.wait(job, 1)

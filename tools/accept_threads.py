@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One thread of eight is disturbed: is it named, and nobody else? pthreads, libgomp, libomp. Check threads."""
+"""One thread of eight is disturbed: is it named, and no other thread? pthreads, libgomp, libomp. Check threads."""
 import json
 import os
 import sys
@@ -13,7 +13,7 @@ THREADS = 8
 VICTIM = THREADS - 1
 LOST_TOLERANCE = 0.25
 PROGRAMS = (("pthread", "crew"), ("libgomp", "crew_omp"), ("libomp", "crew_llvm"))
-# OpenMP threads that spin while they wait leave nobody a CPU where eight have two
+# eight OpenMP threads that spin while they wait leave no CPU free where there are two
 ASLEEP = {"OMP_WAIT_POLICY": "passive"}
 
 
@@ -42,7 +42,7 @@ def named(variance, tids):
 
 
 def judge_others(alarms, truths, tids, offset):
-    """Alarms that nobody ordered: other work on the machine, where the threads' own logs say so."""
+    """Alarms beside the hog: right where the threads' own logs show a slowdown, by other work on the machine."""
     rows = []
     for alarm in alarms:
         begin, end = (t.parse_time(alarm[side]) - offset for side in ("begin", "end"))

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-make accuracy WHAT=live: does vaprod find what disturbs real MPI programs, and who does it, and nothing else? Needs a
+make accuracy WHAT=live: does vaprod find disturbances of real MPI programs, with their causes, and nothing else? Needs a
 finished build with its workloads, root, two cores, an otherwise idle machine and some 35 minutes.
 
   accuracy_live.py [--injections N] [--quiet N] [--seed S] [--only hog|duty|quota|late|quiet] [--bare]
   accuracy_live.py --self-test
 
-Each injection has a kind, a program, a rank, an onset and a length, drawn by the seed. One that is missed is run once
-more: the better of two runs counts, and what was missed is explained from its record. An alarm of a quiet run must be
-confirmed by the program's own log. What runs is in a cgroup with a large share of the CPUs, so that other work of the
-machine disturbs little; --bare leaves that out.
+Each injection has a kind, a program, a rank, an onset and a length, drawn by the seed. A missed one is run once more: the
+better of two runs counts, and misses are explained from the records. An alarm of a quiet run must be confirmed by the
+program's own log. All programs run in a cgroup with a large share of the CPUs, so that other work of the machine disturbs
+little; --bare omits the cgroup.
 
 Results go to build/accuracy/live.json, after each run; what each run left (vapro.ndjson, injection.json, the program's
 own log, schedstat.ndjson) to build/accuracy/live/seedN/NAME/RUN/. Exit code 1 where less than 29 of 30 were found, or
@@ -81,7 +81,7 @@ def watch(directory, program, one, shield):
         select = [word for pid in pids for word in ("--pid", str(pid))]
         daemon = jobs.start([VAPROD, *select, "--output", ndjson, *program.options], "vaprod")
         if groups:
-            groups.move("job", daemon.pid)  # where it gets as much of a CPU as beside any other program
+            groups.move("job", daemon.pid)  # so that it competes with the job as with any other program
         if not until(lambda: is_attached(ndjson, pids), 30):
             raise RuntimeError("vaprod did not attach: " + daemon.err().strip()[-300:])
         begun = time.monotonic()
@@ -109,12 +109,12 @@ def watch(directory, program, one, shield):
 
 
 def by_others(lost, rank):
-    """The share of their time that the ranks without a disturbance lost to others on the machine, where most."""
+    """The largest share of its time that an undisturbed rank lost to other work of the machine."""
     return round(max(((of["wait_s"] + of["steal_s"]) / of["wall_s"] for other, of in enumerate(lost) if other != rank), default=0), 3)
 
 
 def one_run(directory, number, program, one, shield):
-    """The entry of one run, also where it could not be made."""
+    """The entry of one run, also where the run failed."""
     entry = {"run": number, "directory": os.path.relpath(directory, path())}
     try:
         records, truths, truth, kernel = watch(directory, program, one, shield)
@@ -206,7 +206,7 @@ def all_quiet(report, args):
     names = [name for name, program in PROGRAMS.items() if program.log]
     for number in range(1, args.quiet + 1):
         name = names[(number - 1 + args.seed) % len(names)]
-        for attempt in (1, 2):  # the second where the first could not be made
+        for attempt in (1, 2):  # the second where the first failed
             run = one_run(runs_of(args, f"quiet{number:02d}-{name}", attempt), attempt, PROGRAMS[name], None, args.shield)
             if "error" not in run:
                 break
@@ -232,7 +232,7 @@ def table_of(result):
         least = SHARE_WANTED * summary["injections"]
         nearly = sum(not one["hit"] and any((run.get("why") or "").endswith(": no alarm (unconfirmed)") for run in one["runs"])
                      for one in result["injections"])
-        rows.append(t.row("missed, but its variance is there, unconfirmed", nearly, "none (information)", True))
+        rows.append(t.row("missed, with an unconfirmed variance", nearly, "none (information)", True))
         beside = sum(run.get("others", 0) > BESIDE for one in result["injections"] for run in one["runs"])
         rows.append(t.row(f"runs in which other work took over {BESIDE:.0%} of another rank's time", beside, "none (information)", True))
         rows.append(t.row("all injections", f"{summary['found']} of {summary['injections']} ({summary['in_first_run']} in the first run)",
@@ -240,7 +240,7 @@ def table_of(result):
     if result["quiet"]:
         rows.append(t.row("quiet runs: alarms that the program's own log confirms", f"{summary['confirmed']} of {summary['alarms']} "
                           f"in {summary['quiet_runs']} runs", "all", summary["confirmed"] == summary["alarms"]))
-        rows.append(t.row("quiet runs that could not be made", summary["quiet_failed"], 0, summary["quiet_failed"] == 0))
+        rows.append(t.row("quiet runs that failed", summary["quiet_failed"], 0, summary["quiet_failed"] == 0))
     return rows
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What one call costs more when it is watched: by nobody, by an empty probe pair, by vaprod, by others. Parts calls, hits."""
+"""What one call costs: bare, with an empty probe pair, with vaprod, with other tools. Parts calls, hits."""
 import os
 import re
 import shutil
@@ -22,26 +22,27 @@ SEND_TARGET, SHIFTED_TARGET, PROCESSES_TARGET = 1.25, 1.2, 1.1
 
 
 def time_call(target, what, which="least_ns"):
-    """ns of one call: the least batch, in which nobody else had the CPU, or the median one."""
-    return target.ask(what, CALLS_OF_BATCH, BATCHES)[which]
+    """ns of one call: the least batch, in which no other task had the CPU, or the median one."""
+    return target.request(what, CALLS_OF_BATCH, BATCHES)[which]
 
 
-def turns(names, cycle):
+def alternated(names, cycle):
+    """The order in which names are measured: reversed in every other cycle."""
     return names if cycle % 2 == 0 else names[::-1]
 
 
 def times_of(target, probes, kinds, cycles):
     """Of kinds of calls, {what: {state: command}}, bare and with what each command probes: {what: {state: [times]}} and the last
-    answer for each kind. All of it in turns, since hosts have slow minutes."""
+    answer for each kind. The measurements alternate, since hosts have slow minutes."""
     found, answers = {what: {state: [] for state in ("bare", *commands)} for what, commands in kinds.items()}, {}
     for cycle in range(cycles):
-        for what in turns(list(kinds), cycle):
-            for state in turns(list(found[what]), cycle):
+        for what in alternated(list(kinds), cycle):
+            for state in alternated(list(found[what]), cycle):
                 if state in kinds[what]:
-                    answers[what] = probes.ask(*kinds[what][state])
-                target.ask(what, CALLS_OF_BATCH, 10)  # warm
-                found[what][state].append(target.ask(what, CALLS_OF_BATCH, BATCHES))
-                probes.ask("off")
+                    answers[what] = probes.request(*kinds[what][state])
+                target.request(what, CALLS_OF_BATCH, 10)  # warm
+                found[what][state].append(target.request(what, CALLS_OF_BATCH, BATCHES))
+                probes.request("off")
     return found, answers
 
 
@@ -63,7 +64,7 @@ def ratios_of(found, which):
 
 
 def bystander(jobs, probes, cycles):
-    """What a read of somebody whom nobody watches costs more while IO is traced: by the kernel alone, and with vaprod."""
+    """What tracing of IO adds to a read of a process that is not tracked: by the kernel alone, and with vaprod."""
     target = start_calls(jobs, "bystander")
     found, _ = times_of(target, probes, {"read": {state: ("syscalls", state) for state in ("empty", "ours")}}, cycles)
     target.leave()
@@ -78,12 +79,12 @@ def cold(target, probes, cycles):
     where = mapped(target.pid, KINDS["send"][1])
     found = {"bare": [], "empty": [], "ours": []}
     for cycle in range(cycles):
-        for state in turns(list(found), cycle):
+        for state in alternated(list(found), cycle):
             if state != "bare":
-                probes.ask("pair", state, where, "MPI_Send", target.pid)
-            target.ask("send", CALLS_OF_BATCH, 10)  # its states are known
-            found[state].append(target.ask("cold", "send", COLD_CALLS, COLD_BYTES))
-            probes.ask("off")
+                probes.request("pair", state, where, "MPI_Send", target.pid)
+            target.request("send", CALLS_OF_BATCH, 10)  # its states are known
+            found[state].append(target.request("cold", "send", COLD_CALLS, COLD_BYTES))
+            probes.request("off")
     empty, ours = extra(found, "empty", "median_ns"), extra(found, "ours", "median_ns")
     after = f"MPI_Send after {COLD_BYTES >> 20} MiB of other memory"
     return [row(f"{after}: empty pair, added", ns(empty), ns=empty), row(f"{after}: vaprod's pair, added", ns(ours), ns=ours),
@@ -91,7 +92,7 @@ def cold(target, probes, cycles):
 
 
 def outside(jobs, target, name, command, what, cycles, limit=30):
-    """ns per call that another tool adds, in turns with nobody; raises where it does not work."""
+    """ns per call that another tool adds, in alternation with bare calls; raises where the tool does not work."""
     added = []
     for cycle in range(cycles):
         bare = time_call(target, what)
@@ -111,7 +112,7 @@ def outside(jobs, target, name, command, what, cycles, limit=30):
 
 
 def mount_tracefs():
-    """Others find tracepoints there; vaprod does not need it, so nobody may have mounted it."""
+    """Mounts tracefs, where other tools find tracepoints; vaprod does not need it, so it may not be mounted."""
     if not os.path.isdir("/sys/kernel/tracing/events"):
         subprocess.run(["mount", "-t", "tracefs", "none", "/sys/kernel/tracing"], check=False)
 
@@ -143,11 +144,11 @@ def others(jobs, target, cycles):
 
 
 def shim(jobs, cycles):
-    """The floor: MPI_Send through a library of the program's own, against PMPI_Send beside it."""
+    """The lower bound: MPI_Send through a preloaded library, against PMPI_Send in the same program."""
     target = start_calls(jobs, "shimmed", {"LD_PRELOAD": SHIM})
     added = []
     for _ in range(cycles):
-        added.append(target.ask("send", 5000, 12)["least_ns"] - target.ask("psend", 5000, 12)["least_ns"])
+        added.append(target.request("send", 5000, 12)["least_ns"] - target.request("psend", 5000, 12)["least_ns"])
     target.leave()
     return row("MPI_Send: PMPI shim that keeps the same, added", ns(added), ns=added)
 
@@ -178,10 +179,10 @@ def part_calls():
     with Jobs(scratch("calls")) as jobs:
         target = start_calls(jobs)
         probes = Talker(jobs, [PROBES], "probes")
-        costs = probes.ask("costs")
+        costs = probes.request("costs")
         rows.append(row("calibrated at start: entry, entry + return, system call",
                         f"{costs['entry_ns']:.0f}, {costs['call_ns']:.0f}, {costs['syscall_ns']:.0f} ns on rung {costs['rung']}", **costs))
-        probes.ask("track", target.pid)
+        probes.request("track", target.pid)
         found, sites = times_of(target, probes, {what: pairs_of(target, what) for what in KINDS}, repeat(40, 8))
         for what, (name, _) in KINDS.items():
             extras[what] = extra(found[what], "empty"), extra(found[what], "ours")
@@ -193,7 +194,7 @@ def part_calls():
                 rows.append(row(f"{name}: vaprod's pair, added", ns(extras[what][1]), ns=extras[what][1]))
         rows += cold(target, probes, repeat(12, 3))
         rows += bystander(jobs, probes, repeat(12, 3))
-        counts = probes.ask("counts")
+        counts = probes.request("counts")
         rows.append(row("vaprod's pairs: calls, fragments lost", f"{counts['enter']}, {counts['lost']}", **counts))
         probes.leave()
         for what, most in (("send", SEND_TARGET), ("waitall", None), ("test", None)):
@@ -236,7 +237,7 @@ def start_sleepers(jobs, ranks, name="sleepers"):
 
 
 def part_hits():
-    """What a hit costs where many are watched."""
+    """What a hit costs where many processes are tracked."""
     cycles, found = repeat(15, 3), {1: [], 8: [], 64: [], "own": []}
     with Jobs(scratch("hits")) as jobs:
         _, pids = start_sleepers(jobs, 63)
@@ -244,15 +245,15 @@ def part_hits():
         where = mapped(target.pid, KINDS["send"][1])
         bare = []
         for cycle in range(cycles):
-            for state in turns(list(found), cycle):
+            for state in alternated(list(found), cycle):
                 watched = [target.pid, *pids[:(8 if state == "own" else state) - 1]]
                 probes = Talker(jobs, [PROBES], "probes")
-                probes.ask("track", *watched)
+                probes.request("track", *watched)
                 bare.append(time_call(target, "send"))
-                probes.ask("many", where, 1000, *(watched if state == "own" else []))  # all there are
+                probes.request("many", where, 1000, *(watched if state == "own" else []))  # all there are
                 time_call(target, "send")
                 found[state].append(time_call(target, "send") - bare[-1])
-                probes.ask("off")
+                probes.request("off")
                 probes.leave()
         target.leave()
     if min(min(values) for values in found.values()) < 50:
@@ -268,26 +269,27 @@ def part_hits():
 
 
 def part_attach():
-    """How long many functions of many processes take to be probed, and to be detached."""
+    """How long many functions of many processes take to be attached, and to be detached."""
     rows = []
     with Jobs(scratch("attach")) as jobs:
         for ranks in (2, 16, 64):
             job, pids = start_sleepers(jobs, ranks, f"sleepers{ranks}")
             where = mapped(pids[0], KINDS["send"][1])
             probes = Talker(jobs, [PROBES], "probes")
-            probes.ask("track", *pids)
+            probes.request("track", *pids)
             for functions in (60, 400):
                 for own in (False, True) if ranks <= 16 else (False,):
                     attach, detach = [], []
                     for _ in range(repeat(7, 2)):
-                        answer = probes.ask("many", where, functions, *(pids if own else []))
+                        answer = probes.request("many", where, functions, *(pids if own else []))
                         attach.append(answer["attach_ms"])
-                        detach.append(probes.ask("off")["detach_ms"])
-                    asked = ranks == 16 and functions == 400 and not own
+                        detach.append(probes.request("off")["detach_ms"])
+                    judged = ranks == 16 and functions == 400 and not own
                     label = f"{answer['functions']} functions x {ranks} processes{', a link each' if own else ''}"
                     for word, values in (("attach", attach), ("detach", detach)):
                         rows.append(row(f"{label}: {word}", f"{statistics.median(values):.1f} ms (most {max(values):.1f})",
-                                        "under 200 ms" if asked else "-", statistics.median(values) < 200 if asked else None, ms=values))
+                                        "under 200 ms" if judged else "-",
+                                        statistics.median(values) < 200 if judged else None, ms=values))
             probes.leave()
             jobs.stop(job)
     return rows

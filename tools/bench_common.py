@@ -2,7 +2,7 @@
 """
 What the parts of `make bench` share: programs that answer line by line, and the statistics of pairs.
 
-Machines drift and others use them, so nothing is measured alone: with and without take turns in one run
+Machines drift and others use them, so nothing is measured alone: runs with and without alternate
 (A B B A ...), and the result is the difference or the ratio of neighbours with its confidence interval.
 """
 import json
@@ -82,7 +82,8 @@ class Talker:
             raise RuntimeError(f"{self.name}: {answer['error']}")
         return answer
 
-    def ask(self, *words, limit=60):
+    def request(self, *words, limit=60):
+        """Sends a line and returns its answer."""
         self.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
         self.process.stdin.flush()
         return self.hear(limit)
@@ -94,7 +95,7 @@ class Talker:
 
 
 def start_calls(jobs, name="calls", env=None):
-    """The target that times its own calls, pinned to the last CPU; not watched by anybody yet."""
+    """The target that times its own calls, pinned to the last CPU; not tracked yet."""
     target = Talker(jobs, [CALLS, "--cpu", LAST_CPU], name, {**ALONE, **(env or {})})
     if not target.hear().get("ready"):
         raise RuntimeError("the target did not start")
@@ -133,7 +134,7 @@ def interval(values, confidence=0.95):
 def shift(values, confidence=0.95):
     """
     (Hodges-Lehmann estimate, lower and upper end of its interval by Wilcoxon's signed ranks) of differences.
-    As good as the mean where those are normal, and not led astray by spells in which somebody else had the
+    As good as the mean where those are normal, and not led astray by spells in which other work had the
     machine during one half of a pair.
     """
     n = len(values)
@@ -146,7 +147,7 @@ def shift(values, confidence=0.95):
 
 
 def trimmed(values):
-    """Without the furthest tenth on both sides: spells in which somebody else had the machine."""
+    """Without the furthest tenth on both sides: spells in which other work had the machine."""
     cut = len(values) // 10
     return sorted(values)[cut:len(values) - cut]
 
@@ -178,7 +179,7 @@ class Watching:
 
     def __enter__(self):
         if os.path.exists(self.ndjson):
-            os.remove(self.ndjson)  # of the block before: nobody is attached yet
+            os.remove(self.ndjson)  # of the block before: no process is attached yet
         self.daemon = self.jobs.start(self.command, self.name)
         if not until(lambda: self.daemon.process.poll() is not None or attached(self.ndjson, self.pid), 20, 0.02) or \
                 self.daemon.process.poll() is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Is what vaprod says it costs what it costs, does the cap hold, and is anything lost flat out? Parts model, drain."""
+"""Is the reported overhead right, does the cap hold, and is anything lost at the highest rate? Parts model, drain."""
 import math
 import os
 import re
@@ -44,7 +44,7 @@ def paced(target, rate, seconds):
     """(calls of a batch, steps after each) that make so many calls a second, bare."""
     steps, step_ns = 1000, 0
     for _ in range(3):  # the first guess is far off
-        each = target.ask("send", 2000, 5, steps)["median_ns"]
+        each = target.request("send", 2000, 5, steps)["median_ns"]
         step_ns = each / steps
         steps = max(1, int(steps + (1e9 / rate - each) / step_ns))
     return max(1, int(rate * seconds)), steps
@@ -61,7 +61,7 @@ def part_model():
             calls, steps = paced(target, rate, 0.1)
             for number in range(repeat(10, 2)):
                 def run():
-                    return target.ask("send", calls, repeat(15, 8), steps)
+                    return target.request("send", calls, repeat(15, 8), steps)
                 before = run()
                 name = f"x{times_over}_{number}"
                 with Watching(jobs, name, target.pid, "--overhead-cap", "0", "--io", "off", "--learn", "0") as watching:
@@ -81,13 +81,13 @@ def part_model():
 
 
 def governed(jobs, target, calls, steps, times_over):
-    """The same with the budget kept: what vaprod says it costs, by the model above, and what is measured."""
+    """The same with the governor on: what vaprod says it costs, by the model above, and what is measured."""
     # 0.1 s each, bare; what the cap lets a process spend in advance is little of a minute
     batches, beside = repeat(600, 150), repeat(100, 50)
-    before = target.ask("send", calls, beside, steps, limit=300)["mean_ns"]
+    before = target.request("send", calls, beside, steps, limit=300)["mean_ns"]
     with Watching(jobs, f"governed_x{times_over}", target.pid, "--io", "off", "--window", "7500ms") as watching:  # one each 5 s
-        watched = target.ask("send", calls, batches, steps, limit=300)["mean_ns"]
-    bare = (before + target.ask("send", calls, beside, steps, limit=300)["mean_ns"]) / 2
+        watched = target.request("send", calls, batches, steps, limit=300)["mean_ns"]
+    bare = (before + target.request("send", calls, beside, steps, limit=300)["mean_ns"]) / 2
     over = 100 * (watched - bare) / bare
     records = watching.records()
     mean = mean_over_windows(records, lambda w: w["overhead_pct"]["mean"])

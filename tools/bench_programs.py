@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What whole programs take longer under vaprod, in pairs with and without. Part programs."""
+"""How much longer whole programs take under vaprod, in pairs with and without. Part programs."""
 import json
 import math
 import os
@@ -40,7 +40,7 @@ def one_run(jobs, name, command, directory, pattern):
     """(what the program took, records of vaprod or []). pattern None: without vaprod."""
     daemon = ndjson = None
     if pattern:
-        # on duty before the job begins, as on a node
+        # vaprod runs before the job begins, as on a node
         ndjson = os.path.join(jobs.directory, name + ".ndjson")
         daemon = jobs.start([VAPROD, "--exe", pattern, "--output", ndjson], name + ".vaprod")
         if not until(lambda: os.path.exists(ndjson) and os.path.getsize(ndjson) > 0, 20, 0.02):

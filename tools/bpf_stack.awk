@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Refuses a BPF object that takes more stack than every kernel allows: 512 bytes for a program with all
-# that it calls, each in units of 32. Kernels whose JIT gives programs a stack of their own take more,
-# so that nothing says so on the machine of who writes them.
+# that it calls, each in units of 32. Kernels whose JIT gives programs their own stack allow more,
+# so that such an object may load on a developer's machine.
 #
 #   llvm-objdump -dr --no-show-raw-insn OBJECT | awk -f bpf_stack.awk
 function used(number) {

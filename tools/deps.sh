@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs the Debian packages that vapro needs, where they are missing; the one place that knows
-# their names. deps.sh [missing] build | test | bench | cross | vm; quiet and without the network where nothing is missing.
+# Installs the Debian packages that vapro needs, where they are missing. Only this file has their
+# names. deps.sh [missing] build | test | bench | cross | vm; quiet and without the network where nothing is missing.
 # With `missing` it installs nothing: it names what is missing and fails.
 # deps.sh names sysroot ARCH | guest ARCH | kernel ARCH | headers RELEASE prints what tools/vm/fetch.sh unpacks for another
 # machine, without installing it here.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Runs programs for the measuring scripts: every one with a time limit, output kept in files, and all of
-them (with the descendants they had) ended by their ids when the script ends, however it ends.
+Runs programs for the measuring scripts: every one with a time limit and its output in files; all of
+them (with the descendants they had) are ended by their ids when the script ends, however it ends.
 
     with Jobs(directory) as jobs:
         job = jobs.start(["mpirun", ...], "name")
@@ -61,7 +61,7 @@ def descendants(root):
 
 
 def leaked_probes():
-    """How often the kernel's log says that probes could not be taken out of processes; None where it cannot be read."""
+    """How often the kernel's log says that probes could not be removed from processes; None where it cannot be read."""
     done = subprocess.run(["dmesg"], capture_output=True, text=True, timeout=20, check=False)
     return done.stdout.count("failed to unregister, leaking uprobe") if done.returncode == 0 else None
 
@@ -95,7 +95,7 @@ def forget(command):
 
 
 class Jobs:
-    """All jobs of a measurement; a context manager that leaves none behind."""
+    """All jobs of a measurement; a context manager that ends them."""
 
     def __init__(self, directory):
         self.directory = directory

@@ -22,7 +22,7 @@ QUOTA_PERIOD_US = 100000
 
 
 def plan(count, seed, only=None):
-    """What to inject where: a list of dicts that a run carries out. The first of two plans of one seed are the same."""
+    """The injections of all runs, as dicts. The shorter of two plans of one seed is the begin of the longer one."""
     draw = random.Random(seed)
     programs, injections = list(PROGRAMS), []
     draw.shuffle(programs)
@@ -57,7 +57,7 @@ def in_words(one):
 
 
 class Injection:
-    """One disturbance of a run: armed at once, at work from its onset on; truth() afterwards."""
+    """One disturbance of a run: prepared at once, active from its onset on; truth() afterwards."""
 
     def __init__(self, one, jobs, directory, pids, cpus, groups):
         self.one, self.jobs, self.groups = one, jobs, groups
@@ -78,7 +78,7 @@ class Injection:
                                     self.one["length_s"], "--log", self.log], name)
 
     def run(self):
-        """Returns when it is over."""
+        """Returns when the disturbance has ended."""
         if self.job:
             code = self.jobs.wait(self.job, self.one["onset_s"] + self.one["length_s"] + 20)
             if code:

@@ -73,7 +73,7 @@ def lammps(directory, _):
     return "lmp", "-in", script, "-var", "steps", LAMMPS_STEPS, "-log", os.path.join(directory, "log"), "-screen", "none"
 
 
-# ft calls MPI so often that with the default budget vaprod sees less than a third of its time, and misses what is short.
+# ft calls MPI so often that with the default budget vaprod sees less than a third of its time, and misses short injections.
 PROGRAMS = {program.name: program for program in (
     Program("demo_mpi", "demo_mpi", "truth", demo("demo_mpi"), ends=True),
     Program("lammps", "lmp", "thermo", lammps),
@@ -121,7 +121,7 @@ def bind(pids, cpus):
 
 
 def steal_ns(cpu):
-    """Time that the hypervisor took from a CPU."""
+    """Time that the hypervisor stole from a CPU."""
     with open("/proc/stat", encoding="utf-8") as file:
         match = re.search(rf"^cpu{cpu} (.*)$", file.read(), re.M)
     return int(match.group(1).split()[7]) * 10**9 // os.sysconf("SC_CLK_TCK") if match else 0
@@ -129,8 +129,8 @@ def steal_ns(cpu):
 
 class Kernel(threading.Thread):
     """
-    Samples of what the kernel says of the ranks, kept in a file: time on the CPU, time that they were ready to run and
-    did not, and time that the hypervisor took from their CPUs. Reads lammps' log, too: when each line was first seen.
+    Samples of the kernel's accounts of the ranks, stored in a file: time on the CPU, time that they were ready to run and
+    did not, and time that the hypervisor stole from their CPUs. Also reads lammps' log: when each line was first seen.
     """
 
     def __init__(self, directory, pids, cpus, log=None, step=0.2):
@@ -152,7 +152,7 @@ class Kernel(threading.Thread):
         self.samples.append({"mono_ns": now, "ranks": ranks})
 
     def look_at_log(self):
-        """How much the monotonic clock is ahead of lammps' own, by the line that came to sight soonest."""
+        """How much the monotonic clock is ahead of lammps' own, by the line that was seen soonest."""
         try:
             last = thermo(self.log)[-1]
         except (OSError, IndexError):
@@ -200,7 +200,7 @@ def thermo(log):
 
 
 def truths_of(program, directory, kernel):
-    """{rank: Truth} by the program's own log, or None where it keeps none of its time."""
+    """{rank: Truth} by the program's own log, or None where it writes no log of its time."""
     if program.log == "truth":
         return t.load_truth(directory)
     if program.log != "thermo" or kernel.ahead is None:

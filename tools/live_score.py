@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Judges a run of the live part of make accuracy: whether vaprod named the disturbed rank and the cause, and why not where
-it did not; and for runs without a disturbance, whether the program's own log confirms each alarm.
+Judges a run of the live part of make accuracy: whether vaprod named the disturbed rank and the cause, and what is missing
+where it did not; and for runs without a disturbance, whether the program's own log confirms each alarm.
 """
 import os
 import sys
@@ -27,7 +27,7 @@ def meets(variance, offset, begin, end):
 
 
 def about(records, variance, offset, begin, end):
-    """What a record says of one variance, as much as a person needs who asks why it does not count."""
+    """The facts of one variance that show why it counts as found or not."""
     factors, interferers = t.diagnosis(records, variance["id"])
     verdicts = [r.get("verdict") for r in records if r.get("type") == "diagnosis" and r["variance"] == variance["id"]]
     return {"id": variance["id"], "class": variance["class"], "also": variance.get("also"), "ranks": variance["ranks"],
@@ -83,7 +83,7 @@ def score_injection(records, truth):
 def score_quiet(records, truths):
     """[{what, measured, wanted, ok}] of every alarm."""
     if truths is None:
-        raise RuntimeError("this program keeps no log of its time")
+        raise RuntimeError("this program writes no log of its time")
     return t.judge(records, truths)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Part bystanders: what those pay who are not watched, two processes that switch contexts as fast as they can and one that
-reads; and what a watched MPI_Send pays for its pair of probes. In turns within one run: without vaprod, with it, and
-with the vaprod of another build where --reference names one; medians, beside the scatter of neighbours without vaprod.
+Part bystanders: the cost for processes that are not tracked, two that switch contexts as fast as they can and one that
+reads; and the cost of the pair of probes of a tracked MPI_Send. One run alternates between no vaprod, vaprod, and the
+vaprod of another build where --reference names one; medians, beside the scatter of neighbours without vaprod.
 """
 import os
 import statistics
@@ -16,12 +16,12 @@ from jobs import Jobs, path, until  # noqa: E402
 from programs_common import VAPROD, Unit, end_vaprod, in_group, rows_of_units, shielded, t  # noqa: E402
 from programs_list import PROGRAMS, ranks_of  # noqa: E402
 
-TURNS = 10
+ROUNDS = 10
 SEND_CALLS, SEND_BATCHES = 250, 80
 
 
 def scatter(values):
-    """The 90 % quantile of how far neighbours that ought to be equal are apart."""
+    """The 90 % quantile of the differences of neighbours that should be equal."""
     apart = sorted(abs(b - a) for a, b in zip(values, values[1:])) or [0.0]
     return apart[min(len(apart) - 1, len(apart) * 9 // 10)]
 
@@ -59,11 +59,11 @@ class Watching:
         end_vaprod(self.jobs, self.daemon)
 
 
-def turns_of(jobs, groups, binaries, pid, measure, number, options):
+def rounds_of(jobs, groups, binaries, pid, measure, number, options):
     values, before = [], measure()
-    for turn in range(number):
+    for number_of_round in range(number):
         one = {"none": before}
-        for name in sorted(binaries, reverse=bool(turn % 2)):
+        for name in sorted(binaries, reverse=bool(number_of_round % 2)):
             with Watching(jobs, groups, binaries[name], pid, *options):
                 one[name] = measure()
         one["after"] = before = measure()
@@ -72,17 +72,18 @@ def turns_of(jobs, groups, binaries, pid, measure, number, options):
 
 
 def entry_of(what, unit, values, free):
-    """free: it must cost nothing at all; what cannot be free is compared with the reference only."""
+    """free: there must be no cost; a cost that cannot be avoided is compared with the reference only."""
     found, apart = added(values)
     bare = statistics.median(one["none"] for one in values)
     wanted = "inside the A/A scatter"
-    rows = [t.row(f"{what} ({bare:.1f} {unit}), with vaprod, {len(values)} turns", f"{found['this']:+.1f} {unit}, A/A scatter {apart:.1f}",
+    rows = [t.row(f"{what} ({bare:.1f} {unit}), with vaprod, {len(values)} rounds",
+                  f"{found['this']:+.1f} {unit}, A/A scatter {apart:.1f}",
                   wanted if free else "- (information; --reference compares)", not free or abs(found["this"]) <= apart)]
     if "reference" in found:
         differ = statistics.median(one["this"] - one["reference"] for one in values)
         apart = max(apart, *(scatter([one[name] for one in values]) for name in ("this", "reference")))
         rows.append(t.row(f"{what}: against the reference's {found['reference']:+.1f} {unit}",
-                          f"{differ:+.1f} {unit}, scatter of each {apart:.1f}", "inside it", differ <= apart))
+                          f"{differ:+.1f} {unit}, scatter of each {apart:.1f}", "inside the scatter", differ <= apart))
     return {"rows": rows, "values": values, "brief": rows[0]["measured"]}
 
 
@@ -110,7 +111,7 @@ def bystander_unit(mode, what, extra, options):
                 return last_json(done.out())["median"]
             once()
             os.sched_setaffinity(pid, {0})
-            values = turns_of(jobs, groups, binaries_of(options), pid, once, options.repeat(TURNS, 3), extra)
+            values = rounds_of(jobs, groups, binaries_of(options), pid, once, options.repeat(ROUNDS, 3), extra)
         return entry_of(what, "ns", values, mode == "read" and "on" not in extra)
     return Unit("bystanders", mode + ("_io" if "on" in extra else ""), 150, measure)
 
@@ -123,10 +124,11 @@ def send_unit(options):
                 groups.move("job", target.pid)
 
             def once():
-                target.ask("send", SEND_CALLS, 10)
-                return target.ask("send", SEND_CALLS, SEND_BATCHES)["median_ns"]
-            # no bound: the pair is what is measured
-            values = turns_of(jobs, groups, binaries_of(options), target.pid, once, options.repeat(TURNS, 3), ("--overhead-cap", "0", "--io", "off"))
+                target.request("send", SEND_CALLS, 10)
+                return target.request("send", SEND_CALLS, SEND_BATCHES)["median_ns"]
+            # without a cap, so that the pair of probes is always on
+            values = rounds_of(jobs, groups, binaries_of(options), target.pid, once, options.repeat(ROUNDS, 3),
+                               ("--overhead-cap", "0", "--io", "off"))
             target.leave()
         return entry_of("MPI_Send and its pair", "ns", values, False)
     return Unit("bystanders", "send", 90, measure)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-What the parts of `make accept WHAT=programs` share: options, results that are kept per commit, units of work that can be
-resumed, and runs in a cgroup whose large share of the CPUs keeps other work of the machine away.
+What the parts of `make accept WHAT=programs` share: options, results that are stored per commit, units of work that can be
+resumed, and runs in a cgroup whose large share of the CPUs excludes other work of the machine.
 
-A unit is the least that is measured and kept, one file build/accept/programs/COMMIT/PART/PROGRAM/UNIT.json, COMMIT being
-the last one that changed what is measured. A part does
-the units that its commit lacks until its time is over; the table is made of all units of the commit, whichever
-invocation measured them.
+A unit is the smallest part that is measured and stored, one file build/accept/programs/COMMIT/PART/PROGRAM/UNIT.json, COMMIT
+being the last one that changed what is measured. A part measures the units that its commit lacks until its time is over; the
+table is made of all units of the commit, whichever invocation measured them.
 """
 import contextlib
 import hashlib
@@ -32,8 +31,8 @@ MINUTES_MOST = 40
 
 class Options:
     """
-    programs: names of the only programs to measure, or None; again: measure also what is known; noisy: what is known from
-    runs that others disturbed.
+    programs: names of the only programs to measure, or None; again: also measure known units; noisy: also measure known
+    units whose runs were disturbed by other work.
     """
 
     def __init__(self, programs=None, minutes=MINUTES_MOST, seed=1, again=False, noisy=False, shield=True, reference=None, quick=False):
@@ -127,7 +126,7 @@ class Store:
 
 
 class Progress:
-    """Says what is done, how far the part is, and when its time is over."""
+    """Prints the progress of a part, and knows when its time is over."""
 
     def __init__(self, part, minutes, out=sys.stderr):
         self.part, self.limit, self.begun, self.out = part, minutes * 60, time.monotonic(), out
@@ -146,16 +145,16 @@ class Progress:
 
 class Unit:
     """
-    measure(directory, progress) returns the entry: {"rows": [...]} and whatever the table needs; noisy: whether others
-    disturbed it.
+    measure(directory, progress) returns the entry: {"rows": [...]} and whatever the table needs; noisy: whether other
+    work disturbed it.
     """
 
     def __init__(self, program, name, expected_s, measure):
         self.program, self.name, self.expected_s, self.measure = program, name, expected_s, measure
 
 
-def in_turns(units):
-    """The first unit of each program, then the second of each, so that a part that is cut short has some of each."""
+def interleaved(units):
+    """The first unit of each program, then the second of each, so that an interrupted part has units of every program."""
     rank, ordered = {}, []
     for unit in units:
         rank[unit.program] = rank.get(unit.program, -1) + 1
@@ -164,8 +163,8 @@ def in_turns(units):
 
 
 def do_units(store, part, units, options, progress):
-    """Measures what the version lacks while there is time; returns how many units are left."""
-    units = [u for u in in_turns(units) if options.programs is None or u.program in options.programs]
+    """Measures the units that the version lacks while there is time; returns how many are left."""
+    units = [u for u in interleaved(units) if options.programs is None or u.program in options.programs]
     left, done = 0, 0
     for unit in units:
         done += 1
@@ -202,15 +201,15 @@ def rows_of_units(joined, left):
                 rows.append(t.row(f"{program} {name}: could not be measured", entry["error"][:120], "a measurement", False))
             rows += [dict(row, what=f"{program}: {row['what']}") for row in entry["rows"]]
     if left:
-        rows.append(t.row("units that were not measured for lack of time", left, "0: run again, what is known is kept", False))
+        rows.append(t.row("units that were not measured for lack of time", left, "0: run again, known units stay", False))
     return rows
 
 
 @contextlib.contextmanager
 def shielded(options, *names):
     """
-    Cgroups of this run with a large share of the CPUs: `job` for all of it and one for each name, or None. Who measures is
-    in `job`, too: its times and samples must not be late where the machine has other work.
+    Cgroups of this run with a large share of the CPUs: `job` for all of it and one for each name, or None. The measuring
+    process is also in `job`: its times and samples must not be late where the machine has other work.
     """
     if not options.shield:
         yield None

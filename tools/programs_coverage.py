@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 Part coverage: which share of a program's time is evaluated or attributed, in runs of 30, 5 and 1 s, and beside a hog
-that takes the CPU in bursts. A run counts as quiet where the kernel says that others took less than 1 % of its time;
-one that was not quiet is made again, at most twice, and the quietest counts, marked.
+that takes the CPU in bursts. A run counts as quiet where other work took less than 1 % of its time by the kernel's
+account; one that was not quiet is repeated at most twice, and the quietest counts, marked.
 """
 import os
 import sys
@@ -17,7 +17,7 @@ from jobs import path  # noqa: E402
 
 TRIES = 3
 LONG, MIDDLE, SHORT = 30, 5, 1
-APART = 0.5  # s; processes of one run start closer together
+APART = 0.5  # s; processes of one run start within a shorter time
 HOG_SHARE, HOG_POINTS = 0.4, 0.10
 WATCHED_LEAST = 0.6
 MEAN_MOST = 1.0  # percent of a run's time that vaprod may say it cost
@@ -55,7 +55,7 @@ def said_overhead(records):
 
 
 def judge(found, wanted):
-    """Whether coverage is enough: by its total, or because what is left has a reason that nothing can be done about."""
+    """Whether coverage is sufficient: by its total, or because the rest has reasons that cannot be avoided."""
     others = sum(share for reason, share in found["reasons"].items() if reason not in ALLOWED)
     return found["total"] >= wanted or others <= OTHER_REASONS_MOST
 
@@ -67,7 +67,7 @@ def in_words(found):
 
 
 def one_run(directory, program, seconds, options, hog=False):
-    """One run under a vaprod that was there before it: what is covered, and what others took meanwhile."""
+    """One run under a vaprod that was started before: what is covered, and the share that other work took."""
     with shielded(options) as groups, Jobs(directory) as jobs:
         if hasattr(program, "prepare"):
             program.prepare()
@@ -167,7 +167,7 @@ def runs_of(times):
 
 
 def short_unit(program, options):
-    """Two runs of 5 s and one of 1 s under one vaprod: the second run is of a program that it knows."""
+    """Two runs of 5 s and one of 1 s under one vaprod, which knows the program from the second run on."""
     def measure(directory, progress):
         with shielded(options) as groups, Jobs(directory) as jobs:
             if hasattr(program, "prepare"):
@@ -214,7 +214,7 @@ def short_entry(records, program):
             wanted, good = "attached within its first second", late <= 1
         rows.append(t.row(f"run {what}: seen in fragments, accounted, attached after, coverage",
                           f"{seen:.0%}, {accounted:.0%}, {late:.2f} s, {in_words(covered)}", wanted, good))
-        # of the whole run: that it was attached late is no reason to count its cost double
+        # of the whole run: late attachment must not raise the cost per time
         said = said_overhead([w for w in of_type(records, "window") if w["job"] == job])
         cost = found[what]["overhead_pct"] = None if said is None else said * min(1, covered["wall_s"] / lived)
         rows.append(t.row(f"run {what}: overhead by the model", "unknown" if cost is None else f"{cost:.2f} %", f"at most {MEAN_MOST:g} %",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 Part inject: disturbances at random times, three of each kind into each program that it applies to, one of each kind in a
-run; and two groups of their own: while the governor has closed the probes, which is read from the process's memory, and
+run; and two separate groups: while the governor has closed the probes, which is read from the process's memory, and
 before any fragment of the program has ended.
 
-The truth of a loss is the kernel's: run delay of the victim (schedstat), throttled time of the cgroup, length of a
-stop; of a frozen file system and of a late rank it is the program's own log. All draws are by the seed and printed.
+The true loss comes from the kernel: run delay of the victim (schedstat), throttled time of the cgroup, length of a stop; of
+a frozen file system and of a late rank it comes from the program's own log. All draws are by the seed and printed.
 """
 import contextlib
 import json
@@ -30,16 +30,16 @@ LENGTHS = {"hog": (1.2, 3.0), "duty": (2.0, 3.5), "quota": (1.5, 3.0), "stop": (
 SHARES = {"duty": (0.35, 0.55), "quota": (0.4, 0.65)}
 QUOTA_PERIOD_US = 100000
 GROUP_KINDS = ("hog", "duty", "quota", "stop")
-# (program, runs): with a budget that keeps probes closed nearly always, and with a first computation of the run's length
+# (program, runs): CLOSED with a budget by which probes are nearly always closed, FIRST with a computation as long as the run
 CLOSED = (("sendrecv", 2), ("posts", 1), ("omp_small", 1))
-# where probes of these programs are: a share of their functions may be closed, so that others' probes say nothing
+# the functions of these programs whose probes are examined: other functions may have none or stay open
 CALLED = {"sendrecv": [("libmpi.so", ["MPI_Sendrecv"])], "posts": [("libmpi.so", ["MPI_Irecv", "MPI_Isend", "MPI_Waitall"])],
           "omp_small": [("libgomp.so", ["GOMP_parallel"]), ("omp_small", None)]}
 CLOSED_BUDGET = ("--overhead-budget", "0.05", "--overhead-cap", "0.1")
-CLOSED_LEAST = 0.8      # of the looks during an injection must have found no probe
+CLOSED_LEAST = 0.8      # share of the samples during an injection that must have found no probe
 FIRST = (("kernels3", 2), ("wrapped_twice", 1), ("hybrid_steps", 1))
 GROUP_LEAST = 10
-TRIES, OTHERS_MOST = 2, 0.03  # a run with more than this share of run delay beside the injections is made once more
+TRIES, OTHERS_MOST = 2, 0.03  # a run with more than this share of run delay beside the injections is repeated once
 
 
 def plan(seed, program, run, kinds, cpus, lead=LEAD):
@@ -67,7 +67,7 @@ def in_words(one):
 
 @contextlib.contextmanager
 def file_system(directory, wanted):
-    """A file system of its own on a loop device, which may be frozen; yields its mount point, or None."""
+    """A separate file system on a loop device, which may be frozen; yields its mount point, or None."""
     if not wanted:
         yield None
         return
@@ -140,7 +140,7 @@ class Run:
     def _stop(self, one, pid):
         found = self._for_a_while(one, lambda: os.kill(pid, signal.SIGSTOP), lambda: os.kill(pid, signal.SIGCONT))
         length = (found["end"] - found["begin"]) / 1e9
-        # of a team those that waited for another one have lost nothing
+        # threads of a team that waited for another one have lost nothing
         return {**found, "lost_s": [length, length * self.program.threads]}
 
     def _late(self, one, pid):
@@ -169,7 +169,7 @@ class Run:
 
 
 def log_losses(injections, truths):
-    """Sets the truth of what only the program's own log knows."""
+    """Sets the true loss of injections for which only the program's own log has it."""
     for one in injections:
         if not one.get("by_log"):
             continue
@@ -190,7 +190,7 @@ def vaprod_options(group):
 
 
 def one_run(directory, program, injections, options, group=None):
-    """Returns ({injections, alarms}, what was measured beside)."""
+    """Returns the scores of the injections, the other alarms, and what was measured beside them."""
     os.makedirs(directory)
     seconds = length_of(injections)
     frozen = any(one["kind"] == "freeze" for one in injections)
@@ -230,9 +230,9 @@ def one_run(directory, program, injections, options, group=None):
         if "delay_of" in one:
             one["lost_s"] = sampler.waited_s(one["delay_of"], one["begin"], one["end"])
         if group == "closed":
-            # a rank that is stopped costs nothing, and its probes may be opened meanwhile
-            looks = (one["begin"] - 10**9, one["begin"]) if one["kind"] == "stop" else (one["begin"], one["end"])
-            one["closed"] = sampler.closed_share(*looks)
+            # the probes of a stopped rank cost nothing and may be opened meanwhile
+            sampled = (one["begin"] - 10**9, one["begin"]) if one["kind"] == "stop" else (one["begin"], one["end"])
+            one["closed"] = sampler.closed_share(*sampled)
     log_losses(done, truths)
     records = t.load_records(ndjson)
     result = score.score_run(records, done, truths, sampler.delay_s)
@@ -245,7 +245,7 @@ def one_run(directory, program, injections, options, group=None):
 
 
 def learn_outside(truths, injections):
-    """What segments and calls take where nothing is injected: by the first half of the gaps, as a median does."""
+    """Sets the expected durations of segments and calls, as medians of the time without injections."""
     for truth in truths.values():
         quiet = t.Truth(truth.rank, truth.pid)
         quiet.segments = [s for s in truth.segments if not any(s[1] < one["end"] and s[1] + s[2] > one["begin"] for one in injections)]
@@ -268,11 +268,11 @@ def brief(result):
 
 def unit_of(program, name, run, kinds, options, group=None):
     cpus = list(range(min(CPUS, program.ranks * program.threads)))
-    # nothing has ended from the start on: the first may be early; probes must have been closed by then
+    # before any fragment has ended the first injection may be early; in group closed probes must be closed by then
     injections = plan(options.seed, f"{program.name}{group or ''}", run, kinds, cpus, (3.0, 5.0) if group == "first" else LEAD)
     for one in injections:
         if one["kind"] == "late" and program.threads > 1:
-            one["cpu"] = cpus[-1]  # the last thread is who can be late
+            one["cpu"] = cpus[-1]  # only the last thread can be late
 
     def measure(directory, progress):
         for one in injections:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-What the kernel says itself, to judge vaprod by: how long each thread ran and waited for its CPU (schedstat), what the
-hypervisor took from each CPU, whether breakpoints are set in a process, and how often vaprod's BPF programs ran.
+The kernel's own figures, by which vaprod is judged: how long each thread ran and waited for its CPU (schedstat), what the
+hypervisor stole from each CPU, whether breakpoints are set in a process, and how often vaprod's BPF programs ran.
 """
 import contextlib
 import json
@@ -15,14 +15,14 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import live_programs  # noqa: E402
 
-QUIET = 0.01          # share of the ranks' time that others may take in a run that counts as quiet
+QUIET = 0.01          # share of the ranks' time that other work may take in a quiet run
 BPF_STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
 
 class Sampler(threading.Thread):
     """
-    Samples of the threads of some processes: {mono_ns, threads: {tid: [run_ns, wait_ns]}, steal: {cpu: ns}}. Also looks
-    at lammps' log, and at whether breakpoints are set, where that is asked for.
+    Samples of the threads of some processes: {mono_ns, threads: {tid: [run_ns, wait_ns]}, steal: {cpu: ns}}. On request
+    it also samples lammps' log, and whether breakpoints are set.
     """
 
     def __init__(self, pids, cpus, daemon=None, log=None, watch_text=None, step=0.1):
@@ -35,7 +35,7 @@ class Sampler(threading.Thread):
         self._find()
 
     def _find(self):
-        """Opens what threads there are by now."""
+        """Opens the files of new threads."""
         for pid in self.pids:
             try:
                 for tid in map(int, os.listdir(f"/proc/{pid}/task")):
@@ -70,7 +70,7 @@ class Sampler(threading.Thread):
             return self.samples[-1]["vaprod_ns"] if self.samples else 0
 
     def _look_at_log(self):
-        """How much the monotonic clock is ahead of lammps' own, by the line that came to sight soonest."""
+        """How much the monotonic clock is ahead of lammps' own, by the line that was seen soonest."""
         try:
             last = live_programs.thermo(self.log)[-1]
         except (OSError, IndexError):
@@ -112,7 +112,7 @@ class Sampler(threading.Thread):
                 for tid, values in before["threads"].items()}
 
     def waited_s(self, tids, begin, end):
-        """Seconds that these threads were ready to run, and did not, from begin to end."""
+        """Seconds for which these threads were ready and did not run, from begin to end."""
         first, last = self.between(begin), self.between(end)
         return sum(last[tid][1] - first.get(tid, (0, 0))[1] for tid in tids if tid in last) / 1e9
 
@@ -129,7 +129,7 @@ class Sampler(threading.Thread):
         return self.waited_s(tids, variance["begin"], variance["end"]) + self.stolen_s(cpus, variance["begin"], variance["end"])
 
     def others(self):
-        """Share of the processes' time that others took: run delay that vaprod did not make, and steal."""
+        """Share of the processes' time that other work took: run delay not caused by vaprod, and steal."""
         if len(self.samples) < 2:
             return 0.0
         begin, end = self.samples[0]["mono_ns"], self.samples[-1]["mono_ns"]
@@ -140,7 +140,7 @@ class Sampler(threading.Thread):
         return (max(0.0, waited - vaprod) + self.stolen_s(self.cpus, begin, end)) / wall
 
     def others_beside(self, injections):
-        """The same share outside the times of injections, where all run delay is made by others."""
+        """The same share outside the times of injections, where all run delay is caused by other work."""
         tids = {tid for sample in self.samples for tid in sample["threads"]}
         borders = [self.samples[0]["mono_ns"], *(ns for one in injections for ns in (one["begin"], one["end"])), self.samples[-1]["mono_ns"]]
         waited = wall = 0
@@ -150,9 +150,9 @@ class Sampler(threading.Thread):
         return waited / (wall * max(1, len(self.cpus))) if wall > 0 else 0.0
 
     def closed_share(self, begin, end):
-        """Share of the looks from begin to end that found no probe set, or None without a look."""
-        looks = [is_set for at, is_set in self.set if begin <= at <= end]
-        return sum(not is_set for is_set in looks) / len(looks) if looks else None
+        """Share of the samples from begin to end that found no probe set, or None without a sample."""
+        sampled = [is_set for at, is_set in self.set if begin <= at <= end]
+        return sum(not is_set for is_set in sampled) / len(sampled) if sampled else None
 
 
 def is_quiet(others):

@@ -26,7 +26,7 @@ class Program:
     name, and in the order of use: file, its executable; ranks; threads, of each rank; kinds, the injections that apply;
     work, rounds or steps of a run of some four seconds; wanted, its least coverage; log, what kind of log its ranks
     write ("truth", "thermo" or None); ends, whether a run ends by itself after its time; hot, whether it calls so often
-    that the kernel's account may be all that remains inside the budget.
+    that within the budget only the account of threads may remain.
     """
     ranks, threads, mpi = 2, 1, True
     kinds, wanted, log, ends, env = TAKES_CPU + ("late",), 0.75, "truth", True, None
@@ -101,12 +101,12 @@ class Demo(Program):
     needs_files = True
 
     def words(self, directory, files, seconds=None, work=None, first=0):
-        # it does as much as its time allows and says how much
+        # its work depends on the time, and it prints how much it did
         return [self.file, "--seconds", seconds or 4, "--log", directory, "--scratch", files]
 
 
 class RandomWork(Program):
-    """What its segments take is drawn again each time: its log confirms nothing."""
+    """The durations of its segments are random, so that its log confirms no alarm."""
     log = None
 
     def words(self, directory, files, seconds=None, work=None, first=0):
@@ -114,7 +114,7 @@ class RandomWork(Program):
 
 
 class Installed(Program):
-    """A program of a package, as a copy of its file: no other process of the machine has this executable."""
+    """A copy of a package's program, so that no other process of the machine has this executable."""
     source = None
 
     def prepare(self):
@@ -137,7 +137,7 @@ class Lammps(Installed):
 
 
 class Hpcc(Installed):
-    """Its kernels differ, and each runs for a while only: seconds become an order of its matrices."""
+    """Its kernels differ, and each runs for a limited time: the order of its matrices sets the length of a run."""
     source, kinds, log, ends = "hpcc", TAKES_CPU, None, False
     ORDERS = ((2, 1500), (6, 3000), (12, 4000), (35, 5600), (1000, 8000))
 
@@ -216,7 +216,7 @@ def team_of(pids, cpus):
 
 
 def truths_of(program, directory, sampler):
-    """{rank: Truth} by the program's own log, or {} where it keeps none of its time."""
+    """{rank: Truth} by the program's own log, or {} where it writes no log of its time."""
     if program.log == "truth":
         return t.load_truth(directory)
     if program.log == "thermo":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Part overhead: what watching costs the programs. By vaprod's own model, mean and worst 5 s, the first included; by what the
-kernel says of the parts of that model (hits of probes, context switches, vaprod's time on the ranks' CPUs); and by the CPU
-time of a fixed amount of work: bare, watched, and watched with a budget ten times as large, in turns. The last is the
-control: where the model says that it costs more than 3 % and the turns do not show that, they are too noisy to refute
+Part overhead: what vaprod costs the programs. By vaprod's own model, mean and worst 5 s, the first included; by what the
+kernel counts of the parts of that model (hits of probes, context switches, vaprod's time on the ranks' CPUs); and by the CPU
+time of a fixed amount of work, in rounds of three runs: bare, watched, and watched with a budget ten times as large. The last
+is the control: where the model says that it costs more than 3 % and the rounds do not show that, they are too noisy to refute
 anything, and are repeated.
 """
 import os
@@ -19,7 +19,7 @@ from programs_kernel import Sampler, bpf_stats, program_runs  # noqa: E402
 from programs_list import CPUS, PROGRAMS, ranks_of  # noqa: E402
 
 MEAN_MOST, WORST_MOST = 1.0, 2.0     # percent
-TURNS, TURNS_MOST = 10, 20
+ROUNDS, ROUNDS_MOST = 10, 20
 CONTROL = ("--overhead-budget", "10", "--overhead-cap", "20")
 CONTROL_LEAST = 3.0                  # percent
 LIMIT = 60
@@ -98,8 +98,8 @@ def watch_parts(directory, program, seconds, options):
 
 def hits_agree(found):
     """
-    Each call is one or two runs of a program, at its entry and its return; where nothing was governed, two. Returns that
-    were not followed are none.
+    Whether hits and runs of BPF programs agree: a call is two runs, at its entry and its return, and where probes were
+    governed one or two.
     """
     hits, runs = found["hits"], found["runs"]
     if not hits:
@@ -157,19 +157,19 @@ def wait4(job, limit):
     return found[0]
 
 
-def judge_turns(turns):
+def judge_rounds(rounds):
     """
-    turns: [{bare, watched, control, said, control_said}]. {shift, lower, upper of watched and control in percent, refuted,
-    sensitive, applicable}. Where the control is said to cost less than it must show, the program has nothing to spend a
-    larger budget on: then the interval itself must be so narrow that such a cost would have been seen.
+    rounds: [{bare, watched, control, said, control_said}]. {shift, lower, upper of watched and control in percent, refuted,
+    sensitive, applicable}. Where the reported cost of the control is below what it must show, a larger budget changes
+    nothing for the program: then the interval itself must be so narrow that such a cost would have been seen.
     """
     def percents(name):
-        return [100 * (turn[name] / turn["bare"] - 1) for turn in turns]
-    found = {"turns": len(turns)}
+        return [100 * (one[name] / one["bare"] - 1) for one in rounds]
+    found = {"turns": len(rounds)}
     for name in ("watched", "control"):
         found[name] = [round(value, 3) for value in shift(percents(name))]
-    found["said"] = round(statistics.fmean(turn["said"] for turn in turns), 3)
-    found["control_said"] = round(statistics.fmean(turn["control_said"] for turn in turns), 3)
+    found["said"] = round(statistics.fmean(one["said"] for one in rounds), 3)
+    found["control_said"] = round(statistics.fmean(one["control_said"] for one in rounds), 3)
     found["applicable"] = found["control_said"] > CONTROL_LEAST
     found["sensitive"] = (found["control"][0] > CONTROL_LEAST if found["applicable"] else
                           found["watched"][2] - found["watched"][1] <= 2 * (CONTROL_LEAST - MEAN_MOST))
@@ -182,40 +182,42 @@ def in_words(interval):
     return f"{middle:+.2f} % ({lower:+.2f} .. {upper:+.2f})"
 
 
-def turns_unit(program, options):
+def rounds_unit(program, options):
     def measure(directory, progress):
-        turns, least = [], options.repeat(TURNS, 3)
+        rounds, least = [], options.repeat(ROUNDS, 3)
         order = (("bare", None), ("watched", ()), ("control", CONTROL))
         with shielded(options) as groups, Jobs(directory) as jobs:
             if hasattr(program, "prepare"):
                 program.prepare()
             cpu_of_run(jobs, groups, os.path.join(directory, "warm"), program, "warm")
             while True:
-                turn = {}
-                for name, how in order if len(turns) % 2 == 0 else order[::-1]:
-                    where = os.path.join(directory, f"{len(turns) + 1}{name}")
-                    turn[name], said = cpu_of_run(jobs, groups, where, program, f"{len(turns) + 1}{name}", how)
+                one = {}
+                for name, how in order if len(rounds) % 2 == 0 else order[::-1]:
+                    where = os.path.join(directory, f"{len(rounds) + 1}{name}")
+                    one[name], said = cpu_of_run(jobs, groups, where, program, f"{len(rounds) + 1}{name}", how)
                     if said is not None:
-                        turn["said" if name == "watched" else "control_said"] = said
-                turns.append(turn)
-                if len(turns) < least:
+                        one["said" if name == "watched" else "control_said"] = said
+                rounds.append(one)
+                if len(rounds) < least:
                     continue
-                found = judge_turns(turns)
-                if found["sensitive"] or len(turns) >= options.repeat(TURNS_MOST, least) or progress.over(30):
+                found = judge_rounds(rounds)
+                if found["sensitive"] or len(rounds) >= options.repeat(ROUNDS_MOST, least) or progress.over(30):
                     break
-                progress.say(f"  {program.name}: {len(turns)} turns are too noisy, one more")
+                progress.say(f"  {program.name}: {len(rounds)} rounds are too noisy, one more")
         wanted = f"over {CONTROL_LEAST:g} %" if found["applicable"] else \
-            f"said to cost too little to show: interval of the turns at most {2 * (CONTROL_LEAST - MEAN_MOST):g} points wide"
-        rows = [t.row(f"CPU time of {len(turns)} turns, watched against bare", f"{in_words(found['watched'])}, said {found['said']:.2f} %",
+            f"said to cost too little to show: interval of the rounds at most {2 * (CONTROL_LEAST - MEAN_MOST):g} points wide"
+        rows = [t.row(f"CPU time of {len(rounds)} rounds, watched against bare",
+                      f"{in_words(found['watched'])}, said {found['said']:.2f} %",
                       f"lower bound at most {MEAN_MOST:g} %", not found["refuted"]),
                 t.row("the control, budget 10 against bare", f"{in_words(found['control'])}, said {found['control_said']:.2f} %", wanted,
                       found["sensitive"])]
-        return {"rows": rows, "found": found, "values": turns, "noisy": not found["sensitive"], "brief": in_words(found["watched"])}
+        return {"rows": rows, "found": found, "values": rounds, "noisy": not found["sensitive"],
+                "brief": in_words(found["watched"])}
     return Unit(program.name, "turns", 210, measure)
 
 
 def units(options):
-    return [make(program, options) for program in PROGRAMS.values() for make in (parts_unit, turns_unit)]
+    return [make(program, options) for program in PROGRAMS.values() for make in (parts_unit, rounds_unit)]
 
 
 def table(joined, left):

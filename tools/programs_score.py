@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Judges what vaprod said of injected disturbances: right rank, cause and culprit, begin and end, lost seconds; and whether
-what it said beside them is confirmed. Pure: records, injections and two questions to the kernel's samples come in.
+Judges the findings of vaprod on injected disturbances: right rank, cause and culprit, begin and end, lost seconds; and
+whether its other alarms are confirmed. Pure: records, injections, truth logs and a function of the kernel's samples come in.
 
 An injection is a dict: kind, rank, begin and end (CLOCK_MONOTONIC ns), tids (of the victim's threads, where the program has
 a team; else empty), ranks (all that it can hold up), lost_s (the truth, or [least, most]).
@@ -15,17 +15,17 @@ import truth as t  # noqa: E402
 
 BORDER_MS = 400
 LOSS_TOLERANCE = 0.10
-OVERLAP_LEAST = 0.3  # of the times of an injection and of what is said: both together over either
+OVERLAP_LEAST = 0.3  # of the times of an injection and its variances: intersection over union
 FOUND_SHARE = 0.95
 NEAR_NS = 400_000_000  # an alarm that touches an injection so closely may be about it
 CAUSES = {"hog": {"preempted", "wakeup_wait"}, "duty": {"preempted", "wakeup_wait"}, "quota": {"throttled"},
           "stop": {"stopped"}, "freeze": {"blocked_io", "blocked_other"}, "late": None}
-CLASSES = {"freeze": "io"}  # who waits for a thawing sleeps in a call of IO, and not for a device
+CLASSES = {"freeze": "io"}  # a rank sleeps in a call of IO until the file system is thawed, and not for a device
 CULPRITS = {"hog": "hog", "duty": "hog"}
 
 
 def variances_of(records):
-    """What a run's last revisions say, with times in CLOCK_MONOTONIC ns."""
+    """The last revisions of the variances of a run, with times in CLOCK_MONOTONIC ns."""
     offset, found, numbers = t.utc_offset(records), [], {}
     for record in records:
         if record.get("type") == "variance":
@@ -64,7 +64,7 @@ def at_place(variance, one):
 
 
 def names_late(variance, one):
-    """Others wait, and the late rank or thread is named first."""
+    """Whether other ranks or threads wait, with the late one as first culprit."""
     if at_place(variance, one) or not variance["culprits"]:
         return False
     first = variance["culprits"][0]

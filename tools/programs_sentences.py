@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Part sentences: what a person reads where the reason is not an intruder: a job with more ranks than CPUs, a rank that
-was stopped, one to which a debugger attached.
+Part sentences: the sentences of a diagnosis where the cause is no other program: a job with more ranks than CPUs, a rank
+that was stopped, one to which a debugger attached.
 """
 import os
 import re
@@ -20,7 +20,7 @@ AT, LENGTH = 12, 2.0
 
 
 def texts_of(records, ids):
-    """Everything that is said of these variances, as one text."""
+    """All sentences about these variances, as one text."""
     said = []
     for record in records:
         if record.get("type") == "diagnosis" and record["variance"] in ids:
@@ -59,7 +59,7 @@ def stopped(jobs, pid):
 
 
 def traced(jobs, pid):
-    """A debugger attaches, looks on for a while, and leaves."""
+    """A debugger attaches, waits for a while, and detaches."""
     begin = time.monotonic_ns()
     code, job = jobs.run(["gdb", "-q", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-solib-add off", "-p", pid, "-ex",
                           f"shell sleep {LENGTH}", "-ex", "detach"], "gdb", 60)
@@ -69,7 +69,7 @@ def traced(jobs, pid):
 
 
 def judge_stop(records, one, word):
-    """Rows of a rank 1 that stood still from one[0] to one[1]."""
+    """Rows of a run in which rank 1 was stopped from one[0] to one[1]."""
     where = {"kind": "stop", "rank": 1, "ranks": [0, 1], "tids": [], "begin": one[0], "end": one[1], "lost_s": None}
     variances = [v for v in score.variances_of(records) if score.meets(v, where)]
     mine = [v for v in variances if v["alarm"] and score.at_place(v, where)]

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Compares what vaprod said (NDJSON) with what happened: the truth logs of the test workloads
+Compares the records of vaprod (NDJSON) with the truth: the truth logs of the test workloads
 (tools/workloads/truth.h) and the injectors' own logs (tools/inject/eventlog.h).
 
   truth.py stats DIR                           how steady each segment is
@@ -13,9 +13,9 @@ Compares what vaprod said (NDJSON) with what happened: the truth logs of the tes
 Expected duration of a segment: the median of the same segment (id) of the same rank outside the
 hog's time. Lost seconds: sum of (duration - expected) over the segments that overlap the hog.
 An alarm that does not overlap the hog must be confirmed: the rank's segments in the alarm's time
-are at least 15 % slow on average. For class io, its IO calls may be instead, for class communication its segments
-and calls together: an alarm of that class says that somebody took the CPU inside of calls. That is then said.
-An alarm of IO whose cause is a disk is not the hog's, whenever it was, and must be confirmed too.
+are at least 15 % slow on average. For class io its IO calls may be slow instead, for class communication its
+segments and calls together, since another task may have had the CPU inside of calls; the row names which were slow.
+An alarm of IO whose cause is a disk is never attributed to the hog, and must be confirmed too.
 Clocks: hello.clock {mono_ns, utc}.
 """
 import argparse
@@ -85,7 +85,7 @@ class Truth:
         return self._slowness(calls, self.expected_call, begin, end)
 
     def all_slowness(self, begin, end):
-        """The same of segments and calls together: how much later the rank was than it should have been."""
+        """The same of segments and calls together: how late the rank was."""
         both = [(("in", sid), start, duration) for sid, start, duration in self.segments]
         both += [(("after", sid), start, duration) for sid, start, duration in self.calls()]
         expected = {("in", sid): ns for sid, ns in self.expected.items()}
@@ -194,7 +194,7 @@ def variances(records):
 
 
 def diagnosis(records, variance_id):
-    """What all diagnoses of a variance say together: ({factor: latest entry}, [interferers])."""
+    """All diagnoses of a variance together: ({factor: latest entry}, [interferers])."""
     factors, interferers = {}, []
     for record in records:
         if record.get("type") == "diagnosis" and record["variance"] == variance_id:
@@ -223,7 +223,7 @@ def confirm(truths, variance, begin, end):
 
 
 def is_of_a_disk(records, alarm):
-    """Whether an alarm says that calls of IO slept for a disk, which nobody who takes a CPU makes them do."""
+    """Whether an alarm says that calls of IO slept for a disk, which a CPU hog cannot cause."""
     factors, _ = diagnosis(records, alarm["id"])
     majors = {name for name, factor in factors.items() if factor.get("major")}
     return alarm["class"] == "io" and "blocked_io" in majors and not majors.intersection(CAUSES)
@@ -400,13 +400,13 @@ def self_test():
         assert wrong(changed(records, 3, effect_of=None), truths, hog) == ["waiting is reported as its effect"]
         assert wrong(changed(records, 5, interferers=[]), truths, hog) == ["interferers"]
         assert wrong(changed(records, 5, factors=[]), truths, hog) == ["major factors"]
-        # one beside the hog: of the hog too, but for a disk's, which must be confirmed as one elsewhere
+        # another alarm during the hog counts as the hog's, but one of a disk must be confirmed as at any other time
         beside = dict(records[2], **{"id": 9, "class": "io", "ranks": "1"})
         disk = {"type": "diagnosis", "variance": 9, "stage": 2, "final": True, "interferers": [],
                 "factors": [{"name": "blocked_io", "stage": 2, "contribution_pct": 99.0, "major": True}]}
         assert wrong(records + [beside], truths, hog)[0] == "alarms that overlap the hog"
         assert [w[:13] for w in wrong(records + [beside, disk], truths, hog)] == ["other alarm 9"]
-        # an alarm elsewhere: false where the truth log shows nothing, confirmed where it does
+        # an alarm at another time: wrong where the truth log shows no slowdown, confirmed where it does
         other = {"id": 9, "begin": format_time(parse_time(records[2]["begin"]) + 5 * 10**9),
                  "end": format_time(parse_time(records[2]["end"]) + 5 * 10**9)}
         assert len(wrong(records + [dict(records[2], **other)], truths, hog)) == 1
@@ -417,7 +417,7 @@ def self_test():
         truths[0].segments = slow
         io = dict(records[2], **{**other, "class": "io"})
         assert len(wrong(records + [io], truths, hog)) == 1
-        # somebody took the CPU inside of calls: the segments are as fast as ever, and yet each begins later
+        # another task had the CPU inside of calls: the segments are as fast as ever, but each begins later
         calls, late, moved = dict(records[2], **{**other, "class": "communication"}), 0, []
         assert len(wrong(records + [calls], truths, hog)) == 1
         for sid, start, duration in slow:
@@ -427,7 +427,7 @@ def self_test():
         assert wrong(records + [calls], truths, None) == []
         assert len(wrong(records + [dict(calls, **{"class": "computation"})], truths, None)) == 1
         truths[0].segments = slow
-        # the hog is confirmed as "any other alarm" too
+        # the alarm of the hog is confirmed like any other alarm, too
         assert wrong(records, truths, None) == []
         # clocks and ranks
         assert parse_time("2026-11-21T11:00:00.000000001Z") - parse_time("2026-11-21T10:59:59Z") == 10**9 + 1
@@ -451,7 +451,7 @@ def main():
     check.add_argument("ndjson")
     check.add_argument("--truth", required=True)
     check.add_argument("--hog")
-    check.add_argument("--rank", type=int, help="rank that the hog sat on (default: the number of its CPU)")
+    check.add_argument("--rank", type=int, help="rank that the hog disturbed (default: the number of its CPU)")
     check.add_argument("--json")
     commands.add_parser("self-test")
     args = parser.parse_args()

@@ -40,7 +40,7 @@ PATHS := $(BUILD)/tools/paths $(BUILD)/tools/paths_unframed
 # its wrappers' frames: without symbols, and without unwind information
 NESTED := $(BUILD)/tools/nested_stripped $(BUILD)/tools/nested_unseen
 
-# and one whose MPI is in the executable, which maps no library of it
+# a program with MPI linked in, which maps no MPI library
 STATIC_MPI := $(BUILD)/tools/static_mpi
 MPICH_DIR ?= /usr/lib/x86_64-linux-gnu
 MPICH_INCLUDE ?= /usr/include/x86_64-linux-gnu/mpich

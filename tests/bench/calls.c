@@ -28,7 +28,7 @@ static void send_to_nobody(void)
 	MPI_Send(&byte, 1, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
 }
 
-/* The same without what wraps MPI_Send, where something does. */
+/* The same without a wrapper of MPI_Send, where there is one. */
 static void psend_to_nobody(void)
 {
 	PMPI_Send(&byte, 1, MPI_BYTE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
@@ -83,7 +83,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What the calls of each of `batches` took, ns per call; they are sorted. */
+/* Prints the durations of the calls of each of `batches`, ns per call; they are sorted. */
 static void report(double *each, unsigned int batches, uint64_t calls)
 {
 	double sum = 0;
@@ -114,7 +114,7 @@ static void measure(void (*call)(void), uint64_t calls, unsigned int batches, ui
 	report(each, batches, calls);
 }
 
-/* As programs call: with caches that are full of something else. */
+/* Times calls as programs make them: with caches that are full of other data. */
 static int measure_cold(void (*call)(void), unsigned int calls, uint64_t bytes)
 {
 	volatile char *memory = calloc(1, bytes);
@@ -143,7 +143,7 @@ static void (*kind_of(const char *name))(void)
 	return NULL;
 }
 
-/* 0; 2: the line is none that is known. */
+/* 0; 2: the line is unknown. */
 static int obey(const char *line)
 {
 	unsigned long long calls, amount = 0;

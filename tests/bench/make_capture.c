@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Writes a synthetic capture: ranks that loop over computations and allreduces, all alike but for a
- * little jitter, some of them disturbed now and then by a task that takes half of their CPU. What
- * `vapro analyze` makes of it is not the point: how fast, and in how much memory and output, is. Two
- * runs with the same options write the same bytes.
+ * little jitter, some of them disturbed now and then by a task that takes half of their CPU. It measures
+ * the speed, the memory and the size of the output of `vapro analyze`, not its findings. Two runs with
+ * the same options write the same bytes.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,7 +22,7 @@
 #define BUSY 0.98	 /* of a bin; the rest lies outside of all calls */
 #define COMPUTING 0.8	 /* of the busy time */
 #define DISTURBED_BINS 5 /* a disturbance lasts that long */
-#define HOG 4711	 /* pid of who disturbs */
+#define HOG 4711	 /* pid of the disturbing task */
 #define IPC_NS 2.0	 /* instructions in a ns */
 
 struct options {
@@ -69,7 +69,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* 0..1, of what it is for alone: ranks and times need no order. */
+/* 0..1, a function of its arguments only: ranks and times need no order. */
 static double chance(const struct options *options, uint64_t what, uint64_t a, uint64_t b)
 {
 	return (double)(mix(options->seed ^ mix(what ^ mix(a ^ mix(b)))) >> 11) * 0x1p-53;
@@ -178,7 +178,7 @@ static void count(struct vapro_bundle *bundle, double on_cpu_ns, double work_ns)
 	bundle->factor[VAPRO_KERNEL] = floor(on_cpu_ns * 0.05);
 }
 
-/* n fragments of one state, of each_ns when nobody disturbs. Returns when the last one ends. */
+/* n fragments of one state, of each_ns without a disturbance. Returns the end of the last one. */
 static uint64_t emit_bundle(struct maker *maker, uint32_t rank, uint32_t state, uint32_t n, uint64_t start_ns,
 			    uint64_t end_ns, double each_ns, bool disturbs)
 {
@@ -229,7 +229,7 @@ static void emit_singles(struct maker *maker, uint32_t rank, uint64_t from, doub
 	}
 }
 
-/* Each state has its bundles, that all span the bin. */
+/* Each state has its bundles, all of which span the bin. */
 static void emit_merged(struct maker *maker, uint32_t rank, uint64_t from, uint64_t bundles, double compute_ns,
 			double call_ns, bool disturbs)
 {
@@ -386,7 +386,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	config__init(&config);
-	/* each host would bring its own */
+	/* a capture of each host would have its own hello */
 	config.memory_cap *= (options.ranks + options.ranks_per_host - 1) / options.ranks_per_host;
 	tunables = config__to_text(&config);
 	maker.calls = calloc(options.ranks, sizeof(*maker.calls));

@@ -4,13 +4,13 @@
  * vaprod's own, and many functions at once, timed. Lines in, one JSON line out for each:
  *
  *   costs                          what calibrate__run measures
- *   track PID...                   these processes are watched: their threads get state
+ *   track PID...                   tracks these processes: their threads get state
  *   pair empty|ours LIB NAME PID   probes entry and return of a function of LIB in one process (0: in all)
  *   many LIB COUNT [PID...]        probes COUNT functions by vaprod's programs: in all processes by one link,
  *                                  or one link for each PID
  *   syscalls empty|ours            the system-call tracepoints, which every process of the node passes
- *   off                            takes all of it out
- *   counts                         what the watched were counted for
+ *   off                            removes all probes
+ *   counts                         the counts of the tracked processes
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -174,7 +174,7 @@ static double take_out(void)
 		tracepoints[i] = -1;
 	}
 	kernel_side__settle(side);
-	/* calls that were open then have no end */
+	/* calls that were open at this time have no end */
 	(*kernel_side__shared(side)->generation)++;
 	return ms_now() - begin;
 }
@@ -200,7 +200,7 @@ static int pair(char *words)
 	return 0;
 }
 
-/* Attaches an empty program to a tracepoint of the kernel; what to close, or -errno. */
+/* Attaches an empty program to a tracepoint of the kernel. Returns a descriptor to close, or -errno. */
 static int empty_at(const char *name)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_RAW_TP);

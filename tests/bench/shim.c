@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What vaprod keeps of MPI_Send, kept inside the program: an LD_PRELOAD library that times the call and
- * what ran before it, and adds both up by call-site. The floor for `make bench`: nothing that keeps as
- * much can cost less, and nothing of the kind can be put into a program that already runs.
+ * The data that vaprod stores of MPI_Send, stored inside the program: an LD_PRELOAD library that times the
+ * call and the computation before it, and adds both up by call-site. It is the lower bound for `make bench`:
+ * no tool that stores as much can cost less, but such a library cannot be added to a running program.
  */
 #include <mpi.h>
 #include <stdint.h>

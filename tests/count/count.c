@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An LD_PRELOAD library that counts a rank's MPI calls: the independent witness of what vaprod says it
- * saw. It wraps MPI_X and PMPI_X of every function that vaprod attaches (Fortran libraries call the
- * latter) and hands on to libmpi, so the probes see every call as ever. Only top-level calls count:
- * vaprod gives what MPI calls inside MPI to the outer call.
+ * An LD_PRELOAD library that counts a rank's MPI calls: an independent count to compare with vaprod's.
+ * It wraps MPI_X and PMPI_X of every function that vaprod attaches (Fortran libraries call the
+ * latter) and passes calls on to libmpi, so the probes see every call. Only top-level calls count:
+ * vaprod attributes calls of MPI inside MPI to the outer call.
  *
  *   VAPRO_COUNT=DIR   MPI_Finalize writes DIR/count.RANK: lines "MPI_Send 42"; and "nested N", calls
  *                     inside others. At its start a process writes DIR/here.PID.PROGRAM and waits for

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * print_fragments CAPTURE: the computations of a capture's main threads that travelled singly, as NDJSON
+ * print_fragments CAPTURE: the single computations of a capture's main threads, as NDJSON
  * fragments (`vapro analyze --format ndjson`) with one field more, `call`: the call number they follow.
  * Named magnitudes are called named_1 and named_2; what was not counted is left out.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * sum_counts CAPTURE: what the computations of a capture's main threads counted, as one JSON object:
- * sums, of each factor too, and of those that travelled singly [call number, 3 magnitudes, start, end, ns of
+ * sum_counts CAPTURE: the counts of the computations of a capture's main threads, as one JSON object:
+ * sums, also of each factor, and of single ones [call number, 3 magnitudes, start, end, ns of
  * backend, memory, core, L1, L2, DRAM] in the order of calls; changes of what is counted as [begin, end, stage,
  * counted].
  */

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the scheduler says of a thread needs no fragment: stops, and hogs where no call is seen. Structure, no times."""
+"""The account of a thread needs no fragment: it has stops, and hogs while no call is seen. Structure, no times."""
 import os
 import shutil
 import signal
@@ -31,7 +31,7 @@ def said(lines):
 
 
 def test_stopped_rank(tap, jobs):
-    """A rank that is stopped, whatever it is in, is the cause; the other one polls for it."""
+    """A stopped rank is the cause, whatever it was executing; the other rank polls for it."""
     logs, out = jobs.directory, os.path.join(jobs.directory, "out.ndjson")
     demo = jobs.start(j.mpirun(2, tool("demo_mpi"), "--seconds", 150, "--log", logs, "--bind"), "demo_mpi")
     pids = rank_pids(demo, logs, 2)
@@ -46,20 +46,20 @@ def test_stopped_rank(tap, jobs):
     jobs.stop(demo)
     lines = records(out)
     found = [alarm for alarm in alarms(lines, "stopped") if alarm[0]["ranks"] == "1"]
-    tap.ok(found, "a stopped rank: stopped is major", said(lines))
-    tap.ok(any("stopped (signal or tracer)" in verdict for _, _, verdict in found), "and said so",
+    tap.ok(found, "an alarm of the stopped rank has stopped as a major factor", said(lines))
+    tap.ok(any("stopped (signal or tracer)" in verdict for _, _, verdict in found), "the verdict says that the rank was stopped",
            [verdict for _, _, verdict in found])
     # where others disturb both ranks the stop may lie in an alarm of both
     causes = {v["id"] for v in t.variances(lines).values() if v["alarm"] and v["ranks"] in ("1", "0-1")}
     tap.ok(any(v["effect_of"] in causes and v["ranks"] == "0" for v in t.variances(lines).values()),
-           "that the other one waits is its effect", said(lines))
+           "the waiting of the other rank is an effect of that alarm", said(lines))
     stopped = sum(w["account"]["stopped_seconds"] for w in of_type(lines, "window"))
     # its helper threads are stopped as well
-    tap.ok(stopped > 0.9 * DISTURBED, f"the account has the stop: {stopped:.2f} s of threads")
+    tap.ok(stopped > 0.9 * DISTURBED, f"the account contains the stop: {stopped:.2f} s of threads")
 
 
 def test_no_call_at_all(tap, jobs):
-    """A program without MPI that only computes: a hog beside it is an alarm, with its name; the replay says the same."""
+    """A program without MPI that only computes: a hog is an alarm that names it; the replay emits the same variances."""
     out, capture = os.path.join(jobs.directory, "out.ndjson"), os.path.join(jobs.directory, "run.capture")
     victim = os.path.join(jobs.directory, "victim")
     shutil.copy(tool("hog"), victim)
@@ -79,21 +79,23 @@ def test_no_call_at_all(tap, jobs):
     lines = records(out)
     tap.equal(sum(w["fragments"] for w in of_type(lines, "window")), 0, "no fragment was seen")
     found = alarms(lines, "preempted")
-    tap.ok(any(i["pid"] == hog.pid for _, some, _ in found for i in some), "a hog: preempted, and by whom",
+    tap.ok(any(i["pid"] == hog.pid for _, some, _ in found for i in some),
+           "an alarm has preempted as a major factor and names the hog",
            [(some, verdict) for _, some, verdict in found])
-    tap.ok(all(v["work_unknown"] and "not known" in v["evidence"] for v, _, _ in found), "that the work is not known is said",
+    tap.ok(all(v["work_unknown"] and "not known" in v["evidence"] for v, _, _ in found),
+           "the evidence says that the work is not known",
            said(lines))
     lost = sum(f.get("stopped", {}).get("impact_seconds", 0)
                for f, _ in (t.diagnosis(lines, v) for v in t.variances(lines)))
-    tap.ok(0.9 * DISTURBED < lost < 1.5 * DISTURBED, f"the stop is lost as long as it was: {lost:.2f} s")
-    tap.ok(all(w["coverage"]["total"] == 0 for w in of_type(lines, "window")), "nothing of it is coverage")
+    tap.ok(0.9 * DISTURBED < lost < 1.5 * DISTURBED, f"the loss is the length of the stop: {lost:.2f} s")
+    tap.ok(all(w["coverage"]["total"] == 0 for w in of_type(lines, "window")), "no window has coverage")
     again = subprocess.run([VAPRO, "analyze", capture], capture_output=True, text=True, check=False).stdout.splitlines()
     tap.equal([line for line in again if '"variance"' in line], [line for line in open(out).read().splitlines() if '"variance"' in line],
-              "the capture says the same")
+              "the replay of the capture emits the same variances")
 
 
 def test_probes_closed(tap, jobs):
-    """While the governor has closed the probes a hog is found all the same."""
+    """A hog is found while the governor has closed the probes."""
     program, out = os.path.join(jobs.directory, "rounds_closed"), os.path.join(jobs.directory, "out.ndjson")
     shutil.copy(tool("rounds"), program)
     daemon = jobs.start([VAPROD, "--exe", "rounds_closed", "--output", out, "--io", "off", "--window", 6], "vaprod")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""vaprod on running MPI processes: it sees every call, harms nobody, and leaves nothing behind."""
+"""vaprod on running MPI processes: it sees every call, does no harm, and leaves no probe behind."""
 import os
 import platform
 import signal
@@ -34,14 +34,14 @@ def test_sees_a_running_job(tap, jobs):
     lines = records(out)
     tap.equal(lines[0]["type"], "hello", "hello comes first")
     tap.equal(lines[-1]["type"], "bye", "bye comes last")
-    tap.equal(lines[0]["workload_source"], "arguments", "workload source is said")
+    tap.equal(lines[0]["workload_source"], "arguments", "hello names the workload source")
     ranks = {r["rank"]: r for r in of_type(lines, "process") if r["state"] == "attached"}
     tap.equal(sorted(ranks), [0, 1], "both ranks are known by number")
-    tap.equal({r["world_size"] for r in ranks.values()}, {2}, "so is the world's size")
+    tap.equal({r["world_size"] for r in ranks.values()}, {2}, "the world's size is known")
     tap.ok(all(r["images"][0]["functions"] > 100 for r in ranks.values()), "functions of libmpi are probed", ranks)
-    tap.ok(all(r["images"][0]["shifted"] > 0 for r in ranks.values()), "some of them past their entry", ranks)
+    tap.ok(all(r["images"][0]["shifted"] > 0 for r in ranks.values()), "some functions are probed past their entry", ranks)
     maps = {m["class"] for m in of_type(lines, "heatmap")}
-    tap.ok("computation" in maps, "a heat map of computation", maps)
+    tap.ok("computation" in maps, "there is a heat map of computation", maps)
     lost = {cause: n for w in of_type(lines, "window") for cause, n in w["lost"].items() if n}
     # requests that were under way when it attached are completed without having been posted
     tap.ok(not set(lost) - {"vanished", "unmatched"}, "nothing is lost", lost)
@@ -84,8 +84,9 @@ def test_full_ring(tap, jobs):
             subprocess.run(["/bin/true"], check=True)
     lines = counts(tap, jobs, "singles", ["--long-fragment", "0", "--ring-bytes", "262144"], come_and_go)
     bundles = sum(w["bundles"] for w in of_type(lines, "window"))
-    tap.ok(bundles > 1000, "some of them are emitted singly", bundles)
-    tap.equal([w["text"] for w in of_type(lines, "warning") if w["code"] == "ring_full"], [], "no event of a process is lost in them")
+    tap.ok(bundles > 1000, "some fragments are emitted singly", bundles)
+    tap.equal([w["text"] for w in of_type(lines, "warning") if w["code"] == "ring_full"], [],
+              "no event of a process is lost in a full ring")
 
 
 def test_kernel_stack(tap, jobs):
@@ -95,11 +96,11 @@ def test_kernel_stack(tap, jobs):
     add_cpu_offset = bytes.fromhex("654c030c25")  # add %gs:...,%r9: how code finds such a stack
     for rung in ("session", "multi", "perf"):
         out = os.path.join(jobs.directory, rung + ".ndjson")
-        daemon = jobs.start([VAPROD, "--exe", "nobody", "--attach", rung, "--output", out], rung)
+        daemon = jobs.start([VAPROD, "--exe", "no_such_program", "--attach", rung, "--output", out], rung)
         until(lambda: daemon.process.poll() is not None or (os.path.exists(out) and of_type(records(out), "hello")), 20)
         if daemon.process.poll() is None:
             found = {name: add_cpu_offset in code for name, code in jited.programs() if name.startswith("invocation")}
-            tap.ok(found and not any(found.values()), f"{rung}: their stack is the kernel's", found)
+            tap.ok(found and not any(found.values()), f"{rung}: the programs at uprobes use the kernel's stack", found)
             jobs.interrupt(daemon)
 
 
@@ -127,7 +128,7 @@ def sets_probes(pid):
 
 
 def test_kill_while_probes_are_set(tap, jobs):
-    """kill -9 while the kernel sets probes, which it does not undo for who is being killed."""
+    """kill -9 while the kernel sets probes: it does not undo them for a process that is being killed."""
     program = jobs.start(j.mpirun(8, tool("sleepers"), "--seconds", 300, "--period", 1), "sleepers")
     ready_pid(program)
     pids = [pid for pid in j.descendants(program.pid) if os.path.realpath(f"/proc/{pid}/exe") == os.path.realpath(tool("sleepers"))]
@@ -147,8 +148,8 @@ def test_kill_while_probes_are_set(tap, jobs):
             left.append(skip)
     tap.equal(len(pids), 8, "there are ranks to set probes in")
     tap.ok(killed >= 4, "vaprod was killed while it set probes", killed)
-    tap.equal(left, [], "none of them is left")
-    tap.equal(j.leaked_probes(), leaked, "the kernel's log says nothing of probes that it could not take out")
+    tap.equal(left, [], "no probe is left")
+    tap.equal(j.leaked_probes(), leaked, "the kernel's log has no probes that could not be removed")
     tap.ok(program.process.poll() is None and set(pids) <= set(j.descendants(program.pid)), "the program runs on")
 
 
@@ -160,7 +161,7 @@ def test_throw(tap, jobs):
     attached(out, [pid])
     tap.equal(jobs.wait(program, 30), 0, "exceptions pass through MPI calls with --no-return")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
-    tap.ok(of_type(records(out), "process")[-1]["hits"] >= 300, "and the calls were seen")
+    tap.ok(of_type(records(out), "process")[-1]["hits"] >= 300, "the calls were seen")
 
 
 def test_opt_out(tap, jobs):
@@ -169,9 +170,9 @@ def test_opt_out(tap, jobs):
     before = text_of(pid)
     out = os.path.join(jobs.directory, "out.ndjson")
     code, daemon = jobs.run([VAPROD, "--pid", pid, "--output", out, "--duration", "1"], "vaprod", 20)
-    tap.equal(code, 1, "a process that opted out cannot be asked for")
+    tap.equal(code, 1, "a process that opted out is refused, exit code 1")
     tap.ok("VAPRO=off" in daemon.err(), "the reason is named", daemon.err())
-    tap.equal([r["state"] for r in of_type(records(out), "process")], ["refused"], "and reported")
+    tap.equal([r["state"] for r in of_type(records(out), "process")], ["refused"], "the refusal is reported")
     tap.equal(text_of(pid), before, "its text was not touched")
 
 
@@ -187,7 +188,7 @@ def test_starts_later(tap, jobs):
 
 
 def test_hangs_already(tap, jobs):
-    """Attached to a job that hangs: none of its calls begins, and that is said, with where it sleeps."""
+    """Attached to a job that hangs, vaprod warns that no call begins, and names the call in which each rank sleeps."""
     fifo, out = os.path.join(jobs.directory, "fifo"), os.path.join(jobs.directory, "out.ndjson")
     os.mkfifo(fifo)
     peer = os.open(fifo, os.O_RDWR)  # opens, and writes nothing yet
@@ -199,15 +200,15 @@ def test_hangs_already(tap, jobs):
     def said():
         return {w["pid"]: w["text"] for w in of_type(records(out), "warning") if w["code"] == "no_calls"}
     until(lambda: len(said()) == 2, 30)
-    tap.equal(sorted(said()), sorted(pids), "that no call was seen is reported of both ranks")
-    tap.ok(f"sleeps in read of {fifo}" in said().get(pids[1], ""), "what a rank sleeps in is reported", said())
+    tap.equal(sorted(said()), sorted(pids), "a warning says of each rank that no call was seen")
+    tap.ok(f"sleeps in read of {fifo}" in said().get(pids[1], ""), "the warning names the call in which the rank sleeps", said())
     os.write(peer, b"x" * 65536)
-    tap.equal(jobs.wait(program, 60), 0, "the program goes on, and ends well")
+    tap.equal(jobs.wait(program, 60), 0, "the program continues and ends well")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
     os.close(peer)
-    tap.equal(len([w for w in of_type(records(out), "warning") if w["code"] == "no_calls"]), 2, "it is reported once")
+    tap.equal(len([w for w in of_type(records(out), "warning") if w["code"] == "no_calls"]), 2, "each rank is warned of once")
     hits = {r["pid"]: r["hits"] for r in of_type(records(out), "process") if r["state"] == "exited"}
-    tap.ok(all(hits.get(pid) for pid in pids), "what they called then is seen", hits)
+    tap.ok(all(hits.get(pid) for pid in pids), "the later calls are seen", hits)
 
 
 main(test_sees_a_running_job, test_counts_every_call, test_full_ring, test_kernel_stack, test_kill_leaves_nothing,

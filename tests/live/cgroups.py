@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Cgroups of a test's own that have the CPU controller, of either version; gone again when the test ends."""
+"""Cgroups of one test that have the CPU controller, of either version; they are removed when the test ends."""
 import os
 import re
 
@@ -7,7 +7,7 @@ from live import until
 
 
 class NoCgroups(Exception):
-    """Why this machine lets nobody make one."""
+    """The reason why no cgroup can be created on this machine."""
 
 
 def _write(path, text):
@@ -35,8 +35,8 @@ def _hierarchy():
 
 class Cgroups:
     """
-    One with a large share of the CPUs, so that other work on the machine does not disturb who is in it, and in it one for
-    each of the names.
+    A cgroup with a large share of the CPUs, so that other work on the machine does not disturb its processes, and below it
+    a cgroup for each of the names.
     """
 
     def __init__(self, name, *names):
@@ -63,7 +63,7 @@ class Cgroups:
                 raise NoCgroups("this kernel has no CPU quotas (CONFIG_CFS_BANDWIDTH)")
         except OSError as error:
             self.__exit__()
-            raise NoCgroups(f"{self.top} cannot be made: {error}") from None
+            raise NoCgroups(f"{self.top} cannot be created: {error}") from None
         except NoCgroups:
             self.__exit__()
             raise
@@ -95,7 +95,7 @@ class Cgroups:
         _write(f"{self.top}/{name}/cgroup.procs", pid)
 
     def limit(self, name, quota_us=None, period_us=100000):
-        """Sets its quota, or takes it away."""
+        """Sets the quota of a cgroup, or removes it."""
         directory = f"{self.top}/{name}"
         if self.version == 2:
             _write(directory + "/cpu.max", f"{quota_us or 'max'} {period_us}")
@@ -104,7 +104,7 @@ class Cgroups:
             _write(directory + "/cpu.cfs_quota_us", quota_us or -1)
 
     def throttled_s(self, name):
-        """Seconds that it has been throttled, as the kernel adds them up."""
+        """Seconds for which a cgroup was throttled so far, as the kernel sums them."""
         stat = _read(f"{self.top}/{name}/cpu.stat")
         usec = re.search(r"^throttled_usec (\d+)", stat, re.M)
         return int(usec[1]) / 1e6 if usec else int(re.search(r"^throttled_time (\d+)", stat, re.M)[1]) / 1e9

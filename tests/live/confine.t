@@ -35,7 +35,7 @@ def shown(table):
 
 def test_reader(tap, jobs):
     code, job = jobs.run([j.path("tests", "confine")], "confine", 120, cwd=ROOT)
-    tap.ok(code == 0, "the confined reader keeps its promises without sanitizers", job.out() + job.err())
+    tap.ok(code == 0, "the tests of the confined reader pass without sanitizers", job.out() + job.err())
 
 
 def test_lines(tap, jobs):
@@ -57,9 +57,10 @@ def test_lines(tap, jobs):
         return {function: source for function, (source, symbol) in shown(table).items() if function in truth}
     table, said = stg("as built")
     tap.equal(lines(table), truth, "calls are shown at their marked lines")
-    tap.ok(not said, "nothing is amiss", said)
+    tap.ok(not said, "there is no complaint about lines of source", said)
     symbols = {function: symbol.split("+")[0] for function, (source, symbol) in shown(table).items() if function in truth}
-    tap.equal(symbols, {"MPI_Allreduce": "reduce", "MPI_Barrier": "main", "MPI_Bcast": "main"}, "in their functions")
+    tap.equal(symbols, {"MPI_Allreduce": "reduce", "MPI_Barrier": "main", "MPI_Bcast": "main"},
+              "calls are shown in their functions")
     pair = f"{truth['MPI_Allreduce']} -> {truth['MPI_Barrier']}"
     tap.ok(pair in table, "computation is shown between two lines", table)
     drawing, said = stg("as a drawing", "--dot")
@@ -72,19 +73,19 @@ def test_lines(tap, jobs):
     tap.equal(lines(table), truth, "lines are found in the debug file")
     must(jobs, ["objcopy", "--only-keep-debug", j.path("tools", "demo_mpi"), program + ".debug"])
     table, said = stg("with another program's debug file")
-    tap.equal(lines(table), dict.fromkeys(truth, ""), "another program's debug file is not believed")
+    tap.equal(lines(table), dict.fromkeys(truth, ""), "another program's debug file is not used")
     os.unlink(program + ".debug")
     table, said = stg("without debug information")
     tap.equal(lines(table), dict.fromkeys(truth, ""), "without debug information the column is blank")
-    tap.ok(len(said) == 1 and "no lines of source" in said[0], "and that is said once", said)
+    tap.ok(len(said) == 1 and "no lines of source" in said[0], "the missing debug information is reported once", said)
     must(jobs, [*build, "-DBUILD=2"])
     table, said = stg("with another build")
     tap.equal(lines(table), dict.fromkeys(truth, ""), "another build's lines are not shown")
-    tap.ok(len(said) == 1 and "another build" in said[0], "and that is said once", said)
+    tap.ok(len(said) == 1 and "another build" in said[0], "the other build is reported once", said)
     os.unlink(program)
     table, said = stg("without the program")
-    tap.equal(lines(table), dict.fromkeys(truth, ""), "neither are those of a file that is gone")
-    tap.ok(len(said) == 1 and "No such file" in said[0], "and that is said once", said)
+    tap.equal(lines(table), dict.fromkeys(truth, ""), "no lines are shown of a file that is gone")
+    tap.ok(len(said) == 1 and "No such file" in said[0], "the missing file is reported once", said)
 
 
 def test_unreadable(tap, jobs):
@@ -92,7 +93,7 @@ def test_unreadable(tap, jobs):
     must(jobs, ["mpicc", "-O1", SOURCE, "-o", program])
     os.truncate(program, 600 << 20)  # a hole behind the program: more than a reader takes
     code, job = jobs.run([VAPRO, "run", "--output", out, "--", *j.mpirun(2, program, 50)], "run", 60)
-    tap.ok(code == 0, "a program that cannot be read is watched all the same", job.err())
+    tap.ok(code == 0, "a program that cannot be read is tracked nevertheless", job.err())
     said = [r["text"] for r in of_type(records(out), "warning") if r["code"] == "image_unreadable"]
     tap.ok(len(said) == 1 and program in said[0] and "out of range" in said[0], "its image is named once, with the reason", said)
     tap.equal(len([r for r in of_type(records(out), "process") if r["state"] == "attached"]), 2, "both ranks are attached")

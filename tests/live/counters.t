@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Counters: clocks in their place drive what reads them; where there are none, the reasons are said."""
+"""Counters: clocks take the place of hardware counters; where a counter is missing, the reason is reported."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 
 def stolen_ns():
-    """Time that the hypervisor took from this machine: clocks of threads leave it out, others do not."""
+    """Time that the hypervisor stole from this machine: clocks of threads do not include it, other clocks do."""
     with open("/proc/stat", encoding="utf-8") as file:
         return int(file.readline().split()[8]) * 1e9 / os.sysconf("SC_CLK_TCK")
 
@@ -46,20 +46,21 @@ def test_sums_over_switches_and_migrations(tap, jobs):
     result, lines, sums, stolen = watch(jobs, ["--classes", 4, "--rounds", 12, "--us", 15000, "--migrate"], "--counters",
                                         "test", "--workload", "instructions,task-clock")
     hello = lines[0]
-    tap.equal(hello["workload_source"], "instructions", "what is counted is the workload")
+    tap.equal(hello["workload_source"], "instructions", "the workload source is instructions")
     counters = {c["name"]: c for c in hello["counters"]}
-    tap.ok(counters["instructions"]["available"] and counters["instructions"]["provider"] == "clock", "a clock counts", counters)
-    tap.ok(counters["task-clock"]["available"], "so does the event that was named", counters)
+    tap.ok(counters["instructions"]["available"] and counters["instructions"]["provider"] == "clock",
+           "a clock is the provider of instructions", counters)
+    tap.ok(counters["task-clock"]["available"], "the event that was named is available", counters)
     took = result["cpu_ns"]
     pieces = sums["singles"][:len(took)]  # after them MPI_Finalize is reached
     tap.equal(len(pieces), len(took), "every piece of work is one computation, emitted singly")
-    # some kernels do not report all switches: what was not counted as a whole must be said, and be little
+    # some kernels do not report all switches: uncounted computations must be reported as lost, and be few
     counted = [(piece, ns) for piece, ns in zip(pieces, took) if piece[1]]
     lost = sum(w["lost"]["counter"] for w in of_type(lines, "window"))
-    tap.equal(len(took) - len(counted), lost, "what was not counted is said to be lost")
-    tap.ok(len(counted) > 0.8 * len(took), "nearly all are counted", sums)
-    tap.ok(sums["away_ns"] > 0.2 * sums["ns"], "it was preempted", sums)
-    tap.ok(len(CPUS) < 2 or sums["migrations"] >= len(took), "and migrated", sums)
+    tap.equal(len(took) - len(counted), lost, "computations that were not counted are reported as lost")
+    tap.ok(len(counted) > 0.8 * len(took), "nearly all computations are counted", sums)
+    tap.ok(sums["away_ns"] > 0.2 * sums["ns"], "the program was preempted", sums)
+    tap.ok(len(CPUS) < 2 or sums["migrations"] >= len(took), "the program was migrated", sums)
     cpu = sum(ns for _, ns in counted)
     for at, what in ((1, "instructions"), (2, "task-clock")):
         count = sum(piece[at] for piece, _ in counted)
@@ -73,15 +74,16 @@ def test_sums_over_switches_and_migrations(tap, jobs):
                           capture_output=True, text=True, check=False)
     tap.equal(code.returncode, 0, "the capture replays" + code.stderr[-300:])
     live, again = ([(w["begin"], w["coverage"], w["clusters"]) for w in of_type(r, "window")] for r in (lines, records(replay)))
-    tap.equal(again, live, "to the same windows")
+    tap.equal(again, live, "the replay emits the same windows")
     # the two clocks tick alike: all computations lie in one band of their ratio, and are labelled so; states
     # are reported where they are not covered, which rare ones are not
     code = subprocess.run([VAPRO, "analyze", os.path.join(jobs.directory, "run.capture"), "--bands", "task-clock/instructions:0.5,2",
                            "--rare-members", "1000", "--output", replay], capture_output=True, text=True, check=False)
-    tap.equal(code.returncode, 0, "and with bands of its events" + code.stderr[-300:])
+    tap.equal(code.returncode, 0, "the capture replays with bands of its events" + code.stderr[-300:])
     labels = {u["state"] for w in of_type(records(replay), "window") for u in w["uncovered"]
               if u["class"] == "computation" and u["reason"] != "no_workload"}
-    tap.ok(labels and all("task-clock/instructions=0.5..2" in label for label in labels), "which are labels of its states", labels)
+    tap.ok(labels and all("task-clock/instructions=0.5..2" in label for label in labels),
+           "bands are labels of the states", labels)
 
 
 def test_says_what_is_missing(tap, jobs):
@@ -96,7 +98,7 @@ def test_says_what_is_missing(tap, jobs):
         tap.equal(jobs.wait(daemon, 30), code, f"{name}: exit code")
         hello = records(out)[0]
         reasons = [c["reason"] for c in hello["counters"] if not c["available"]]
-        tap.ok(any(words in (reason or "") for reason in reasons), f"{name}: the reason is said", hello["counters"])
+        tap.ok(any(words in (reason or "") for reason in reasons), f"{name}: the reason is reported", hello["counters"])
         tap.ok(all(c["available"] or c["reason"] for c in hello["counters"]), f"{name}: nothing is missing without a reason")
     check = subprocess.run([VAPRO, "check", "--counters"], capture_output=True, text=True, check=False, timeout=60)
     tap.ok(check.returncode in (0, 3) and "instructions: yes" in check.stdout, "vapro check --counters counts clocks at least", check.stdout)
@@ -105,16 +107,16 @@ def test_says_what_is_missing(tap, jobs):
     hardware = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--counters", "hardware"], "hardware")
     code = jobs.wait(hardware, 30)
     if pmu:
-        tap.ok(code in (0, 3), "hardware counters or a refusal", hardware.err())
+        tap.ok(code in (0, 3), "hardware counters are used or refused", hardware.err())
         out = os.path.join(jobs.directory, "auto.ndjson")
         tap.equal(jobs.wait(jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out], "auto"), 30), 0, "auto")
         reported = records(out)[0]["pmu"]
         tap.ok(reported["available"] or code or re.search("takes [0-9.]+ us here", reported["reason"]),
-               "auto: used where they work, or their cost is said", reported)
+               "auto: used where they work, or their cost is reported", reported)
     else:
         tap.equal(code, 3, "hardware counters that are not there are refused")
-        tap.ok("no PMU" in hardware.err(), "with the reason", hardware.err())
-        tap.ok(check.returncode == 3 and "no PMU" in check.stdout, "so says vapro check", check.stdout)
+        tap.ok("no PMU" in hardware.err(), "the refusal has a reason", hardware.err())
+        tap.ok(check.returncode == 3 and "no PMU" in check.stdout, "vapro check reports the missing PMU", check.stdout)
 
 
 main(test_sums_over_switches_and_migrations, test_says_what_is_missing)

@@ -15,7 +15,7 @@ from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, rank_pids, rec
 CPUS = sorted(os.sched_getaffinity(0))
 
 
-def ask(jobs, name, *words, limit=70, **more):
+def query(jobs, name, *words, limit=70, **more):
     """Exit code, standard output and standard error of vapro diagnose."""
     code, job = jobs.run([VAPRO, "diagnose", *words], name, limit, **more)
     return code, job.out(), job.err()
@@ -38,17 +38,18 @@ def valid(path):
 
 
 def test_usage(tap, jobs):
-    code, out, _ = ask(jobs, "help", "--help")
+    code, out, _ = query(jobs, "help", "--help")
     tap.ok(code == 0 and "RANKS@BEGIN..END" in out and "--socket" in out, "--help")
     for words, named in (([], "Usage"), (["0@2..1"], "ends before"), (["3-1@0..1"], "invalid ranks"), (["0"], "RANKS@BEGIN..END"),
                          (["all@..", "more"], "Usage"), (["--job", "", "all@.."], "--job"), (["--nonsense", "all@.."], "nonsense"),
                          (["--socket", "/" + "a" * 200, "all@.."], "at most 107 bytes")):
-        code, out, err = ask(jobs, "usage", *words)
+        code, out, err = query(jobs, "usage", *words)
         tap.ok(code == 2 and named in err and not out, "diagnose " + " ".join(words)[:40] + " is refused", f"{code} {err}")
     nowhere = os.path.join(jobs.directory, "nowhere")
     for where in (nowhere, nowhere + "/"):
-        code, out, err = ask(jobs, "nobody", "--socket", where, "all@..")
-        tap.ok(code == 1 and "no vaprod is running here" in err, "nobody is there", f"{code} {err}")
+        code, out, err = query(jobs, "no_vaprod", "--socket", where, "all@..")
+        tap.ok(code == 1 and "no vaprod is running here" in err, "without a vaprod, vapro diagnose says that none is running",
+               f"{code} {err}")
     copy = f"/tmp/vapro-test-{os.getpid()}"
     shutil.copy(VAPRO, copy)
     os.chmod(copy, 0o755)
@@ -61,69 +62,73 @@ def test_usage(tap, jobs):
         out = os.path.join(jobs.directory, "out.ndjson")
         daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out, "--socket", where], "badly")
         tap.equal(jobs.wait(daemon, 30), 0, f"vaprod runs on without a socket at {where}")
-        tap.equal([w["code"] for w in of_type(records(out), "warning")], ["no_socket"], "and says so")
+        tap.equal([w["code"] for w in of_type(records(out), "warning")], ["no_socket"], "a warning says that there is no socket")
     daemon = jobs.start([VAPROD, "--pid", os.getpid(), "--duration", "0.3", "--output", out, "--socket", ""], "none")
-    tap.equal((jobs.wait(daemon, 30), of_type(records(out), "warning")), (0, []), "none is wanted: nothing is said")
+    tap.equal((jobs.wait(daemon, 30), of_type(records(out), "warning")), (0, []),
+              "without a socket by request there is no warning")
 
 
 def test_answers(tap, jobs):
-    """A hog on rank 1's CPU, asked for while the job runs; the run's lines are those of its replay."""
+    """Queries about a hog on rank 1's CPU while the job runs; the run's lines are those of its replay."""
     mpi, pids = program(jobs, 22)
     out, capture, where = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "run.capture", "socket"))
     daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", capture, "--window", "3", "--socket", where], "vaprod")
     attached(out, pids)
 
-    # somebody connects, says half a word and no more
+    # a client connects and sends a part of a request only
     hung = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     hung.connect(where)
     hung.sendall(b"vapro/1 dia")
     hung.settimeout(20)
-    tap.equal(os.stat(where).st_mode & 0o777, 0o600, "the socket is root's alone")
+    tap.equal(os.stat(where).st_mode & 0o777, 0o600, "only root may use the socket")
 
     def future():
-        code, _, err = ask(jobs, "future", "--socket", where, "0@10000..")
+        code, _, err = query(jobs, "future", "--socket", where, "0@10000..")
         return code == 1 and "in the future; there is data of 20" in err
-    tap.ok(until(future, 20), "a region that is to come: the data so far is named")
+    tap.ok(until(future, 20), "a query about the future is refused with the time of the data")
     hog = jobs.start([tool("hog"), "--cpu", CPUS[1 % len(CPUS)], "--start-after", 5, "--seconds", 5], "hog")
     tap.equal(jobs.wait(hog, 30), 0, "a hog has run on the CPU of rank 1")
     reported = len(of_type(records(out), "window"))
 
-    code, text, err = ask(jobs, "json", "--socket", where, "--json", "1@..")
-    tap.ok(code == 0 and not err, "an answer while it runs", f"{code} {err}")
+    code, text, err = query(jobs, "json", "--socket", where, "--json", "1@..")
+    tap.ok(code == 0 and not err, "a query is answered while the job runs", f"{code} {err}")
     path = os.path.join(jobs.directory, "answer.ndjson")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     answers = {r["region"]["class"]: r for r in records(path)}
     tap.ok(all(r["type"] == "diagnosis" and r["variance"] == 0 and r["region"]["ranks"] == "1" for r in answers.values()),
-           "of the ranks that were asked for", text)
-    tap.ok(*((good := valid(path))[0], "by the schema", good[1]))
+           "the answer is about the ranks of the query", text)
+    tap.ok(*((good := valid(path))[0], "the answer is valid by the schema", good[1]))
     slow = answers.get("computation", {"factors": [], "interferers": [], "region": {"lost_seconds": 0}})
-    tap.ok(slow["region"]["lost_seconds"] > 0.5, "it was slow", slow["region"])
-    tap.ok("suspension" in {f["name"] for f in slow["factors"] if f["major"]}, "for it was off the CPU", slow["factors"])
-    tap.ok("hog" in {i["comm"] for i in slow["interferers"]}, "because of the hog", slow["interferers"])
+    tap.ok(slow["region"]["lost_seconds"] > 0.5, "the region was slow", slow["region"])
+    tap.ok("suspension" in {f["name"] for f in slow["factors"] if f["major"]}, "suspension is a major factor", slow["factors"])
+    tap.ok("hog" in {i["comm"] for i in slow["interferers"]}, "the hog is an interferer", slow["interferers"])
 
-    code, text, err = ask(jobs, "text", "--socket", where, "all@..")
-    tap.ok(code == 0 and "of ranks 0-1" in text and "% of their time judged" in text and "why" in text, "for a person, of all",
+    code, text, err = query(jobs, "text", "--socket", where, "all@..")
+    tap.ok(code == 0 and "of ranks 0-1" in text and "% of their time judged" in text and "why" in text,
+           "the answer as text is about all ranks",
            text + err)
     job = slow["job"]
-    code, text, err = ask(jobs, "job", "--socket", where, "--job", job, "0@..")
-    tap.ok(code == 0 and job in text and "of rank 0:" in text, "of one job", text + err)
-    code, text, err = ask(jobs, "no_job", "--socket", where, "--job", "nobody:0", "all@..")
-    tap.ok(code == 1 and job in err, "of a job that is not there: those that are, are named", f"{code} {err}")
-    code, text, err = ask(jobs, "no_rank", "--socket", where, "7-9@..")
-    tap.ok(code == 1 and "no process has these ranks" in err and "ranks 0-1" in err, "of ranks that are not there", f"{code} {err}")
-    code, text, err = ask(jobs, "old", "--socket", where, "all@2001-01-01T00:00:00Z..2001-01-01T00:00:01Z")
-    tap.ok(code == 1 and "over and dropped; there is data of 20" in err, "of a time that is over: the present data is named", f"{code} {err}")
+    code, text, err = query(jobs, "job", "--socket", where, "--job", job, "0@..")
+    tap.ok(code == 0 and job in text and "of rank 0:" in text, "a query with --job is answered for this job", text + err)
+    code, text, err = query(jobs, "no_job", "--socket", where, "--job", "unknown:0", "all@..")
+    tap.ok(code == 1 and job in err, "a query about an unknown job is refused with the known jobs", f"{code} {err}")
+    code, text, err = query(jobs, "no_rank", "--socket", where, "7-9@..")
+    tap.ok(code == 1 and "no process has these ranks" in err and "ranks 0-1" in err,
+           "a query about unknown ranks is refused with the known ranks", f"{code} {err}")
+    code, text, err = query(jobs, "old", "--socket", where, "all@2001-01-01T00:00:00Z..2001-01-01T00:00:01Z")
+    tap.ok(code == 1 and "over and dropped; there is data of 20" in err,
+           "a query about dropped data is refused with the time of the data", f"{code} {err}")
 
-    # who hangs is dropped, and the loop went on meanwhile
+    # a client that hangs is dropped, and the daemon continues meanwhile
     said = hung.recv(1000).decode()
-    tap.ok("no request came" in said and hung.recv(1) == b"", "who does not ask is sent away", said)
+    tap.ok("no request came" in said and hung.recv(1) == b"", "a client without a complete request is refused", said)
     hung.close()
     strange = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     strange.connect(where)
     strange.sendall(b"GET / HTTP/1.0\r\n\r\n")
     strange.settimeout(20)
-    tap.ok("error usage" in strange.recv(1000).decode(), "who asks something else too")
+    tap.ok("error usage" in strange.recv(1000).decode(), "a client with another request is refused")
     strange.close()
     os.chmod(where, 0o666)
     other = ("import socket,sys; s=socket.socket(socket.AF_UNIX); s.settimeout(20); s.connect(sys.argv[1]); "
@@ -136,19 +141,19 @@ def test_answers(tap, jobs):
         tap.ok("only root may query" in job.out(), "another user is refused, were the socket open to all", job.out() + job.err())
     deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     deaf.connect(where)
-    deaf.sendall(b"vapro/1 diagnose\nregion all@..\nformat json\n\n")  # and does not listen to the answer
+    deaf.sendall(b"vapro/1 diagnose\nregion all@..\nformat json\n\n")  # and does not read the answer
 
-    tap.ok(until(lambda: len(of_type(records(out), "window")) > reported, 20), "windows go on")
+    tap.ok(until(lambda: len(of_type(records(out), "window")) > reported, 20), "windows are still emitted")
     tap.equal(jobs.wait(mpi, 60), 0, "the program ends well")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
     deaf.close()
-    tap.ok(not os.path.exists(where), "and takes its socket away")
+    tap.ok(not os.path.exists(where), "vaprod removes its socket")
     again = os.path.join(jobs.directory, "again.ndjson")
     code, job = jobs.run([VAPRO, "analyze", capture, "--output", again], "analyze", 30)
 
     def lines(name):
         return [{k: v for k, v in r.items() if not (k == "time" and r["type"] in ("hello", "bye"))} for r in records(name)]
-    tap.ok(code == 0 and lines(again) == lines(out), "no question has changed what the run says", job.err())
+    tap.ok(code == 0 and lines(again) == lines(out), "no query has changed the records of the run", job.err())
 
 
 def test_several_and_killed(tap, jobs):
@@ -162,31 +167,34 @@ def test_several_and_killed(tap, jobs):
         attached(outs[i], pids)
         return daemon
     first, second = start(0, run + "/"), start(1, run + "/")
-    tap.equal(os.stat(run).st_mode & 0o777, 0o700, "the directory is root's alone")
+    tap.equal(os.stat(run).st_mode & 0o777, 0o700, "only root may use the directory")
     names = [os.path.join(run, f"vaprod.{d.pid}") for d in (first, second)]
-    tap.equal(sorted(os.path.join(run, n) for n in os.listdir(run)), sorted(names), "each has a socket of its own")
-    code, _, err = ask(jobs, "which", "--socket", run + "/", "all@..")
-    tap.ok(code == 2 and all(n in err for n in names), "of several one must be chosen, and they are named", f"{code} {err}")
+    tap.equal(sorted(os.path.join(run, n) for n in os.listdir(run)), sorted(names), "each vaprod has its own socket")
+    code, _, err = query(jobs, "which", "--socket", run + "/", "all@..")
+    tap.ok(code == 2 and all(n in err for n in names),
+           "with several vaprods a query is refused with the names of their sockets", f"{code} {err}")
 
-    # killed, it leaves its socket; the other one answers alone
+    # a vaprod that is killed leaves its socket; only the other one answers
     os.kill(first.pid, signal.SIGKILL)
     jobs.wait(first, 10)
-    tap.ok(os.path.exists(names[0]), "the socket of one that was killed is left")
-    code, _, err = ask(jobs, "killed", "--socket", names[0], "all@..")
-    tap.ok(code == 1 and "no vaprod is running here" in err, "nobody answers there", f"{code} {err}")
+    tap.ok(os.path.exists(names[0]), "the socket of a killed vaprod remains")
+    code, _, err = query(jobs, "killed", "--socket", names[0], "all@..")
+    tap.ok(code == 1 and "no vaprod is running here" in err, "a query at this socket finds no vaprod", f"{code} {err}")
 
     def answered(where, name):
-        return until(lambda: ask(jobs, name, "--socket", where, "all@..")[0] == 0, 30)
-    tap.ok(answered(run + "/", "one"), "the other one is found")
+        return until(lambda: query(jobs, name, "--socket", where, "all@..")[0] == 0, 30)
+    tap.ok(answered(run + "/", "one"), "a query of the directory is answered by the other vaprod")
     third = start(2, names[1])
-    tap.ok("another vaprod listens there" in str(of_type(records(outs[2]), "warning")), "a live one's socket is not taken")
-    tap.ok(answered(names[1], "kept"), "and goes on to answer")
-    tap.equal(jobs.interrupt(third), 0, "the one without a socket ends well")
+    tap.ok("another vaprod listens there" in str(of_type(records(outs[2]), "warning")),
+           "the socket of a running vaprod is not replaced")
+    tap.ok(answered(names[1], "retained"), "the running vaprod still answers at its socket")
+    tap.equal(jobs.interrupt(third), 0, "the vaprod without a socket ends well")
     fourth = start(3, names[0])
-    tap.ok(not of_type(records(outs[3]), "warning"), "a left one is", of_type(records(outs[3]), "warning"))
-    tap.ok(answered(names[0], "again"), "and answered on again")
-    tap.equal([jobs.interrupt(d) for d in (second, fourth)], [0, 0], "all end well")
-    tap.equal(os.listdir(run), [], "and leave nothing")
+    tap.ok(not of_type(records(outs[3]), "warning"),
+           "the socket of the killed vaprod is replaced", of_type(records(outs[3]), "warning"))
+    tap.ok(answered(names[0], "again"), "a query at the replaced socket is answered")
+    tap.equal([jobs.interrupt(d) for d in (second, fourth)], [0, 0], "all vaprods end well")
+    tap.equal(os.listdir(run), [], "no socket remains")
     tap.equal(mpi.process.poll(), None, "the program runs on")
 
 

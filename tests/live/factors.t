@@ -22,7 +22,7 @@ def alarms_of(lines, begin, end):
     found = []
     for variance in t.variances(lines).values():
         middle = (t.parse_time(variance["begin"]) + t.parse_time(variance["end"])) / 2 - offset
-        # a host that has no time for either CPU makes it one of both ranks
+        # a host that runs neither CPU makes it an alarm of both ranks
         if variance["alarm"] and variance["ranks"] in ("0", "0-1") and begin <= middle <= end:
             factors, interferers = t.diagnosis(lines, variance["id"])
             last = [d for d in of_type(lines, "diagnosis") if d["variance"] == variance["id"]][-1]
@@ -35,7 +35,7 @@ def seconds(alarms, name):
 
 
 def is_partition(factors, lost):
-    """The parts of suspension are all of it, but for those left out: next to nothing of the loss, or less than usual."""
+    """Whether the parts of suspension add up to it, but for omitted ones: small parts of the loss, or less than usual."""
     whole = factors.get("suspension", {}).get("impact_seconds", 0)
     parts = sum(factors.get(name, {}).get("impact_seconds", 0) for name in SUSPENSION)
     return -0.02 * whole - 0.001 * lost <= parts - whole <= 0.02 * whole + 0.01 * lost
@@ -52,9 +52,9 @@ def test_hello(tap, jobs):
     tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends well")
     factors = {f["name"]: f for f in records(out)[0]["factors"]}
     tap.equal(sorted(factors), ["frequency", "hard_irq", "irq", "soft_irq", "steal", "throttled"], "hello names each factor")
-    tap.ok(all(f["available"] or f["reason"] for f in factors.values()), "nothing is missing without a reason", factors)
+    tap.ok(all(f["available"] or f["reason"] for f in factors.values()), "each missing factor has a reason", factors)
     tap.ok(not factors["hard_irq"]["available"] and "--interrupts off" in factors["hard_irq"]["reason"],
-           "interrupts are not timed where that is not wanted", factors["hard_irq"])
+           "interrupts are not timed with --interrupts off", factors["hard_irq"])
 
 
 def test_quota_and_hog(tap, jobs):
@@ -97,25 +97,26 @@ def quota_and_hog(tap, jobs, groups):
     alarms = alarms_of(lines, *hogged)
     tap.ok(alarms and alarms[0][1].get("preempted", {}).get("major"), "a CPU hog: preempted is major",
            [(v["who"], v["evidence"], f) for v, f, _, _ in alarms])
-    tap.ok(any(i["comm"] == "hog" for _, _, some, _ in alarms for i in some), "and the hog is named", alarms)
-    tap.ok(seconds(alarms, "throttled") < 0.02 * seconds(alarms, "preempted"), "and nothing was throttled", alarms)
+    tap.ok(any(i["comm"] == "hog" for _, _, some, _ in alarms for i in some), "the hog is named", alarms)
+    tap.ok(seconds(alarms, "throttled") < 0.02 * seconds(alarms, "preempted"), "nothing was throttled beside the hog", alarms)
 
     alarms = alarms_of(lines, *limited)
     tap.ok(alarms and alarms[0][1].get("throttled", {}).get("major"), "a CPU quota: throttled is major",
            [(v["who"], v["evidence"], f) for v, f, _, _ in alarms])
     tap.ok(seconds(alarms, "throttled") > 5 * (seconds(alarms, "preempted") + seconds(alarms, "wakeup_wait")),
-           "and not preempted", alarms)
-    # rank 0 waits in its calls, too, where being throttled is nobody's loss
+           "under the quota preemption is a small part", alarms)
+    # rank 0 also waits in its calls, where throttled time is no loss
     lost = seconds(alarms, "throttled")
     tap.ok(0.2 * reported < lost <= 1.02 * reported, f"lost seconds are those of the kernel: {lost:.2f} of {reported:.2f}")
     group = groups.path + "/slow"
     value = "cpu.max 30000 100000" if groups.version == 2 else "cpu.cfs_quota_us 30000 of cpu.cfs_period_us 100000"
     tap.ok(any(group in d["advice"] and value in d["advice"] for _, _, _, d in alarms), "the advice names cgroup and quota",
            [d["advice"] for _, _, _, d in alarms])
-    tap.ok(any(d["where"].get("quota") == {"cgroup": group, "value": value} for _, _, _, d in alarms), "so does the record",
+    tap.ok(any(d["where"].get("quota") == {"cgroup": group, "value": value} for _, _, _, d in alarms),
+           "the record names cgroup and quota",
            [d["where"] for _, _, _, d in alarms])
     tap.ok(all(is_partition(t.diagnosis(lines, v)[0], variance["lost_seconds"]) for v, variance in t.variances(lines).items()
-               if variance["lost_seconds"] > 0.05), "the parts of suspension are all of it")
+               if variance["lost_seconds"] > 0.05), "the parts of suspension add up to it")
 
 
 def test_interrupts(tap, jobs):
@@ -131,9 +132,9 @@ def test_interrupts(tap, jobs):
         sums = json.loads(subprocess.run([j.path("tests", "sum_counts"), capture], capture_output=True, text=True, check=True).stdout)
         timed = sums["factors"]["hard_irq"] + sums["factors"]["soft_irq"]
         if how == "on":
-            tap.ok(0 < timed < 0.5 * sums["ns"], "some time went to interrupts", sums["factors"])
+            tap.ok(0 < timed < 0.5 * sums["ns"], "interrupts have used some time", sums["factors"])
         else:
-            tap.equal(timed, 0, "none is reported where they are not timed")
+            tap.equal(timed, 0, "no interrupt time is reported where it is not measured")
 
 
 main(test_hello, test_quota_and_hog, test_interrupts)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 One sequence of calls from C and from Fortran, under Open MPI and under MPICH, gives one graph on every
-rung of the ladder that this kernel has. tests/vm/kernels.t asks the same of other kernels and CPUs.
+rung of the ladder that this kernel has. tests/vm/kernels.t tests the same on other kernels and CPUs.
 """
 import os
 import sys
@@ -14,21 +14,21 @@ from live import ROOT, RUNGS, capture_run, graph, losses, main, tool, works  # n
 
 MARKERS = set(range(1, 25))
 ALL = ["steps", "mpich_steps", "steps_h", "steps_use", "steps_f08", "mpich_steps_h", "mpich_steps_use", "mpich_steps_f08"]
-# perf takes its probes out one by one, which lasts: each language and library, and the deepest binding
+# perf removes its probes one by one, which lasts: one program for each language and library, and the deepest binding
 PROGRAMS = {"session": ALL, "multi": ALL, "perf": ["steps", "mpich_steps", "steps_f08", "mpich_steps_h"]}
 
 
 def see(tap, jobs, program, *options):
-    """The graph of a program; what is said of it by itself is checked."""
+    """The graph of a program, after the checks that need no other graph."""
     name = " ".join([program, *options])
     capture, lines, _ = capture_run(tap, jobs, program, *options)
-    tap.equal(losses(lines), {}, f"{name}: nothing is lost, nothing approximate")
+    tap.equal(losses(lines), {}, f"{name}: no fragment is lost or approximate")
     states = graph(jobs, capture)
     outside = [s for s in stg_compare.sites_of(states) if s.partition("@")[0] != program]
     tap.equal(outside, [], f"{name}: every call-site is the program's own")
     seen = stg_compare.Graph(capture, tool(program))
     tap.equal(seen.wrong, [], f"{name}: a call-site for each marked line")
-    tap.equal(set(seen.sites), MARKERS, f"{name}: and each line is there")
+    tap.equal(set(seen.sites), MARKERS, f"{name}: each marked line has a call-site")
     return seen
 
 
@@ -60,7 +60,7 @@ def test_shows_differences(tap, jobs):
         other.parts[key] = part._replace(**change)
         tap.equal(len(stg_compare.compare(one, other)), 1, f"{name} is a difference")
     del other.parts[key]
-    tap.equal(len(stg_compare.compare(one, other)), 1, "so is a state less")
+    tap.equal(len(stg_compare.compare(one, other)), 1, "a state less is a difference")
 
 
 def test_site_wrapper(tap, jobs):
@@ -72,9 +72,9 @@ def test_site_wrapper(tap, jobs):
     markers = stg_compare.markers_of(states, tool("wrapped"))
     found = {markers[s["at"]]: s["n"] for s in states if s["at"] in markers}
     early = [s for s in states if s["at"] not in markers]
-    tap.equal(set(found), {1, 2}, "named, it is looked through to its callers")
+    tap.equal(set(found), {1, 2}, "a wrapper named by --transparent is passed through to its callers")
     tap.equal(sum(s["n"] for s in states), 160, "every call is reported")
-    tap.ok(all(s["approx"] for s in early), "those before the library was found as approximate", early)
+    tap.ok(all(s["approx"] for s in early), "calls before the library was found are approximate", early)
 
 
 main(test_one_graph, test_own_lines, test_site_wrapper, test_shows_differences)

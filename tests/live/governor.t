@@ -12,7 +12,7 @@ from live import VAPRO, VAPROD, ROOT, attached, graph, j, losses, main, of_type,
 
 
 def own(jobs, name, called):
-    """A copy under a name of its own, for the selection by name."""
+    """A copy of a program under its own name, for the selection by name."""
     path = os.path.join(jobs.directory, called)
     shutil.copy(tool(name), path)
     return path
@@ -26,7 +26,7 @@ def watch(jobs, called, *options):
     daemon = jobs.start([VAPROD, "--exe", called, "--output", out, "--io", "off", "--window", 3, *options], "vaprod")
     hello = until(lambda: os.path.exists(out) and of_type(records(out), "hello"), 20)
     if not hello:
-        raise RuntimeError("vaprod says nothing: " + daemon.err())
+        raise RuntimeError("vaprod emits no hello: " + daemon.err())
     return daemon, out, hello[0]
 
 
@@ -46,7 +46,7 @@ def valid(tap, out):
 
 
 def test_flat_out(tap, jobs):
-    """Far over the budget, then hardly anything: closed and opened in turns, and at last for good."""
+    """Calls far over the budget, then few calls: probes are in a duty cycle at first, and stay open at the end."""
     program = own(jobs, "rounds", "rounds_flat_out")
     daemon, out, hello = watch(jobs, "rounds_flat_out")
     tap.ok(hello["tunables"]["overhead_budget"] == 1 and hello["tunables"]["overhead_cap"] == 2, "hello has budget and cap")
@@ -57,22 +57,22 @@ def test_flat_out(tap, jobs):
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     lines = records(out)
     reported = [text for text in warned(lines, "governed") if "closed for" in text]
-    tap.ok(reported, "that probes are closed is reported", warned(lines, "governed"))
+    tap.ok(reported, "a warning reports that probes are closed", warned(lines, "governed"))
     tap.ok(reported and f"process {pid}" in reported[0] and "calls/s" in reported[0] and "MPI_Send" in reported[0] and "over the budget of 1 %" in reported[0],
-           "with process, rate, what is closed, and the bound", reported)
+           "the warning names process, rate, functions and budget", reported)
     calls = sum(phase["rounds"] + phase["short"] for phase in json.loads(job.out().splitlines()[-1])["phases"])
     hits = of_type(lines, "process")[-1]["hits"]
     tap.ok(0 < hits < calls, "some calls were not probed", (hits, calls))
     shares = governed_share(lines)
     tap.ok(max(shares) > 50, "the gaps are reported as governed", shares)
-    tap.ok(any("stay open again" in text for text in warned(lines, "released")), "when the rate has fallen they stay open",
+    tap.ok(any("stay open again" in text for text in warned(lines, "released")), "probes stay open when the rate has fallen",
            warned(lines, "released"))
-    tap.equal(shares[-2:], [0, 0], "and nothing is governed at the end")
+    tap.equal(shares[-2:], [0, 0], "no time is governed at the end")
     valid(tap, out)
 
 
 def test_own_time(tap, jobs):
-    """A program that hardly calls, and vaprod on its only CPU: what that takes is reported as overhead."""
+    """A program with few calls, and vaprod on its only CPU: the CPU time of vaprod is reported as overhead."""
     program = own(jobs, "flat_out", "flat_out_slowly")
     daemon, out, hello = watch(jobs, "flat_out_slowly", "--cpus", 0, "--learn", 0)
     job = jobs.start(j.mpirun(1, program, "--rate", 0.5, "--seconds", 12, "--delay", 5, "--cpu", 0), "flat_out")
@@ -85,13 +85,14 @@ def test_own_time(tap, jobs):
     hit = costs["entry_ns"] + costs["return_ns"] + sum(p["entry_ns"] + p["return_ns"] for p in costs["pauses"])
     calls = 100 * 0.5 * hit * 1e-9  # percent of a second, each as expensive as the most expensive
     reported = [w["overhead_pct"]["max"] for w in of_type(lines, "window") if w["overhead_pct"]["max"]]
-    tap.ok(reported and max(reported) > calls, "vaprod's own time is more than the calls can have cost", (reported, calls))
-    tap.ok(len(costs["pauses"]) == 4 and costs["pauses"][0]["from_ns"] == 50000, "what pauses add is reported", costs)
+    tap.ok(reported and max(reported) > calls,
+           "the overhead includes vaprod's own time: the calls alone cost less", (reported, calls))
+    tap.ok(len(costs["pauses"]) == 4 and costs["pauses"][0]["from_ns"] == 50000, "hello has the cost that pauses add", costs)
     valid(tap, out)
 
 
 def test_short_states(tap, jobs):
-    """A little over the budget by many short calls: their returns go, all probes stay."""
+    """Many short calls a little over the budget: their returns are suppressed, and no probe is closed."""
     if not works("session"):
         return
     program = own(jobs, "rounds", "rounds_of_short_calls")
@@ -105,7 +106,7 @@ def test_short_states(tap, jobs):
     pair = costs["entry_ns"] + costs["return_ns"]
     # between the two: too expensive with their returns, and cheap enough without
     calls_s = 0.018 / pair * (pair / costs["entry_ns"]) ** 0.5 * 1e9
-    short = 1000  # so many that what the pause after them adds to a call is little
+    short = 1000  # so many that the pause after them adds little to a call
     us = round((short + 1) / calls_s * 1e6)
     job = jobs.start(j.mpirun(1, program, "--us", us, "--phase", f"{short}:24", "--phase", f"0:26", "--delay", 5), "rounds")
     pid = ready_pid(job)
@@ -114,14 +115,16 @@ def test_short_states(tap, jobs):
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     lines = records(out)
     reported = [text for text in warned(lines, "governed") if "the returns of calls" in text]
-    tap.ok(reported and f"process {pid}" in reported[0] and "saves" in reported[0], "that returns are suppressed is reported, with what it saves",
+    tap.ok(reported and f"process {pid}" in reported[0] and "saves" in reported[0],
+           "a warning reports suppressed returns and what this saves",
            warned(lines, "governed"))
-    tap.ok(any("all returns are seen again" in text for text in warned(lines, "released")), "and taken back when the rate falls",
+    tap.ok(any("all returns are seen again" in text for text in warned(lines, "released")),
+           "returns are restored when the rate falls",
            warned(lines, "released"))
-    tap.ok(losses(lines).get("governed", 0) > 0, "what was suppressed is counted", losses(lines))
+    tap.ok(losses(lines).get("governed", 0) > 0, "suppressed fragments are counted as lost", losses(lines))
     shares = governed_share(lines)
-    tap.ok(max(shares) > 0, "and its time is reported as governed", shares)
-    tap.equal(shares[-2:], [0, 0], "nothing is governed at the end")
+    tap.ok(max(shares) > 0, "their time is reported as governed", shares)
+    tap.equal(shares[-2:], [0, 0], "no time is governed at the end")
     calls = 1 + sum(phase["rounds"] + phase["short"] for phase in json.loads(job.out().splitlines()[-1])["phases"])
     vertices = edges = 0
     for state in graph(jobs, capture):
@@ -134,7 +137,7 @@ def test_short_states(tap, jobs):
     # where the daemon counts what it has emitted, some of the last second may be under way
     tap.ok(abs(calls - vertices - suppressed) <= 2, "each call is emitted or counted", (calls, vertices, suppressed))
     # an emitted call is followed by a computation; a suppressed one by none, or two would be joined
-    tap.ok(abs(vertices - 1 - edges) <= 2, "and no computation goes on across a suppressed call", (vertices, edges))
+    tap.ok(abs(vertices - 1 - edges) <= 2, "no computation spans a suppressed call", (vertices, edges))
     valid(tap, out)
 
 
@@ -143,7 +146,7 @@ def label(state, key):
 
 
 def test_posts(tap, jobs, mode=None):
-    """Many posts to each completion, of one rank to itself: they go first, and all that is seen says that they are not."""
+    """Many posts per completion, of one rank to itself: posts are removed first, and the labels of all states name them."""
     program = own(jobs, "busy_calls", "busy_posts")
     capture = os.path.join(jobs.directory, "run.capture")
     daemon, out, _ = watch(jobs, "busy_posts", "--capture", capture, "--overhead-budget", 0.2, "--overhead-cap", 2)
@@ -154,18 +157,21 @@ def test_posts(tap, jobs, mode=None):
     lines = records(out)
     names = ("Start",) if mode else ("Irecv", "Isend")
     reported = warned(lines, "coarser")
-    tap.ok(reported and "calls/s" in reported[0] and "never wait" in reported[0], "that posts are not probed any more is said", reported)
-    tap.ok(1 <= len(reported) <= 2, "once, or once more where the first guess was too small", reported)
+    tap.ok(reported and "calls/s" in reported[0] and "never wait" in reported[0],
+           "a warning reports that posts are not probed any more", reported)
+    tap.ok(1 <= len(reported) <= 2, "the warning is emitted once, or twice where the first choice was too small", reported)
     states = graph(jobs, capture)
     without = [s for s in states if label(s, "without")]
-    tap.ok(any(all(name in label(s, "without").split(",") for name in names) for s in without), "states say what is left out",
+    tap.ok(any(all(name in label(s, "without").split(",") for name in names) for s in without),
+           "labels of states name the functions that are left out",
            [s["labels"] for s in states])
     tap.ok(not any(label(s, "function") in [f"MPI_{name}" for name in label(s, "without").split(",")] for s in without if "at" in s),
-           "and what is left out is not among them", [s["labels"] for s in without])
+           "no state is of a function that is left out", [s["labels"] for s in without])
     completions = [s for s in without if "at" in s and label(s, "function") == "MPI_Waitall"]
     tap.ok(completions and all(label(s, "bytes") == "unknown" and label(s, "requests") == "8" for s in completions),
-           "completions have unknown bytes, and say for how many requests", [s["labels"] for s in completions])
-    tap.ok(any("from" in s and label(s, "from.bytes") == "unknown" for s in without), "the time between them is computation")
+           "completions have unknown bytes and their number of requests", [s["labels"] for s in completions])
+    tap.ok(any("from" in s and label(s, "from.bytes") == "unknown" for s in without),
+           "the time between completions is computation")
     tap.ok(not losses(lines).get("unmatched"), "no request is counted as unmatched", losses(lines))
     valid(tap, out)
 
@@ -182,9 +188,9 @@ def test_slow_caller(tap, jobs):
     tap.equal(jobs.wait(job, 60), 0, "the program ends well")
     tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
     lines = records(out)
-    tap.equal(warned(lines, "governed") + warned(lines, "thinned"), [], "a slow caller is never governed")
-    tap.equal(set(governed_share(lines)), {0}, "nor is any of its time")
-    tap.ok(not losses(lines).get("governed"), "nor any fragment", losses(lines))
+    tap.equal(warned(lines, "governed") + warned(lines, "thinned"), [], "a program with few calls is never governed")
+    tap.equal(set(governed_share(lines)), {0}, "none of its time is governed")
+    tap.ok(not losses(lines).get("governed"), "none of its fragments is suppressed", losses(lines))
 
 
 def test_no_cap(tap, jobs):
@@ -197,7 +203,7 @@ def test_no_cap(tap, jobs):
     lines = records(out)
     calls = json.loads(job.out().splitlines()[-1])["calls"]
     tap.ok(of_type(lines, "process")[-1]["hits"] >= calls, "without a cap every call is probed")
-    tap.equal(warned(lines, "governed"), [], "and nothing is governed")
+    tap.equal(warned(lines, "governed"), [], "without a cap nothing is governed")
 
 
 def test_io(tap, jobs):
@@ -211,25 +217,26 @@ def test_io(tap, jobs):
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
     lines = records(out)
     reported = [text for text in warned(lines, "governed") if "system calls" in text]
-    tap.ok(reported and f"process {pid}" in reported[0], "that system calls are suppressed is reported", warned(lines, "governed"))
-    tap.ok(losses(lines).get("governed", 0) > 1000, "they are counted", losses(lines))
-    tap.ok(max(governed_share(lines)) > 50, "and the gap is reported", governed_share(lines))
+    tap.ok(reported and f"process {pid}" in reported[0],
+           "a warning reports that system calls are suppressed", warned(lines, "governed"))
+    tap.ok(losses(lines).get("governed", 0) > 1000, "suppressed system calls are counted", losses(lines))
+    tap.ok(max(governed_share(lines)) > 50, "their time is reported as governed", governed_share(lines))
     io = [w["io"] for w in of_type(lines, "window")]
-    tap.ok(any(w["node_tax_pct"] > 1 for w in io), "what tracing costs the node is reported", io)
+    tap.ok(any(w["node_tax_pct"] > 1 for w in io), "windows have the cost of tracing for the node", io)
     tap.ok(len(warned(lines, "io_not_worth")) == 1 and "system calls/s" in warned(lines, "io_not_worth")[0],
-           "as that is more than the budget, it is given up", warned(lines, "io_not_worth"))
-    tap.equal(io[-1], {"traced_pct": 0, "node_tax_pct": 0}, "and then nobody pays")
+           "IO is not traced any more, since its cost is above the budget", warned(lines, "io_not_worth"))
+    tap.equal(io[-1], {"traced_pct": 0, "node_tax_pct": 0}, "at the end tracing of IO costs nothing")
     valid(tap, out)
 
 
 def test_io_at_once(tap, jobs):
-    """A process that did IO before it was attached: traced at once, so vaprod ends before it looks a second time."""
+    """The IO of a process that did IO before it was attached is traced at once: vaprod ends before its second check."""
     out = os.path.join(jobs.directory, "out.ndjson")
     job = jobs.start([tool("bystander"), "--mode", "read", "--seconds", 6], "bystander")
     tap.ok(j.until(lambda: reads_of(job.pid) > 1000, 5), "the program reads before it is watched")
     code, daemon = jobs.run([VAPROD, "--pid", job.pid, "--output", out, "--io", "auto", "--duration", "900ms"], "vaprod", 20)
     tap.equal(code, 0, f"vaprod ends well {daemon.err()[-200:]}")
-    tap.ok(sum(w["fragments"] for w in of_type(records(out), "window")) > 0, "its IO is emitted")
+    tap.ok(sum(w["fragments"] for w in of_type(records(out), "window")) > 0, "the IO of the process is emitted")
     tap.equal(jobs.wait(job, 20), 0, "the program ends well")
 
 

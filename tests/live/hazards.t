@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs that do what an observer in their text could break behave as without one."""
+"""Programs whose actions could fail with probes in their text behave as they do without vaprod."""
 import os
 import re
 import shutil
@@ -12,11 +12,12 @@ from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, ready_pid, rec
 
 
 def outcome(job, code):
-    """What must not depend on the observer: exit code, and the lines that are not about time or pids."""
+    """What must not depend on vaprod: exit code, and the lines that are not about time or pids."""
     return code, [re.sub(r"=\d{4,}", "=N", line) for line in job.out().splitlines() if not line.startswith('{"ready"')]
 
 
-def let_start(directory):
+def release(directory):
+    """The watched program continues; returns the name of the file that it waits for."""
     go = os.path.join(directory, "go")
     with open(go, "w", encoding="utf-8"):
         pass
@@ -43,7 +44,7 @@ def hazard(tap, jobs, name, command, vanish=None, more=()):
     """
     bare = jobs.start(command(None), name)
     wanted = outcome(bare, jobs.wait(bare, 30))
-    tap.ok(any(line.startswith("result ") for line in wanted[1]), f"{name}: it runs", bare.out() + bare.err())
+    tap.ok(any(line.startswith("result ") for line in wanted[1]), f"{name}: the program runs", bare.out() + bare.err())
     go = os.path.join(jobs.directory, "go")
     job = jobs.start(command(go), name + "_watched")
     pid = ready_pid(job)
@@ -51,13 +52,13 @@ def hazard(tap, jobs, name, command, vanish=None, more=()):
     daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--capture", capture, "--overhead-cap", "0", "--io", "on",
                          *more], name + "_vaprod")
     attached(out, [pid])
-    let_start(jobs.directory)
+    release(jobs.directory)
     tap.equal(outcome(job, jobs.wait(job, 30)), wanted, f"{name}: exit code and output as without vaprod")
-    tap.equal(jobs.wait(daemon, 20), 0, f"{name}: vaprod ends with it")
+    tap.equal(jobs.wait(daemon, 20), 0, f"{name}: vaprod ends with its target")
     os.unlink(go)
     lines = records(out)
     tap.equal([r["code"] for r in of_type(lines, "warning")], [], f"{name}: no warning")
-    tap.equal(lines[-1]["type"], "bye", f"{name}: bye is emitted")
+    tap.equal(lines[-1]["type"], "bye", f"{name}: the last record is bye")
     reported = re.search(r"^result .* calls (.*)$", job.out(), re.M)
     calls = {f: int(n) for f, n in (word.split("=") for word in reported.group(1).split())} if reported else {}
     found = seen(jobs, capture)
@@ -69,9 +70,9 @@ def hazard(tap, jobs, name, command, vanish=None, more=()):
     for function, n in calls.items():
         least = n - vanish.get(function, 0)
         tap.ok(least <= found.get(function, 0) <= n, f"{name}: calls of {function} are seen", f"{found} of {calls}")
-    # a system call that its process or thread did not survive is open for ever: a few
+    # a system call in which a process or thread ended never returns: there are a few
     tap.ok(lost.get("vanished", 0) <= sum(vanish.values()) + 4 and not any(n for c, n in lost.items() if c != "vanished"),
-           f"{name}: nothing is lost but what vanished", lost)
+           f"{name}: only calls that vanished are lost", lost)
     valid = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
                            text=True, check=False)
     tap.equal(valid.returncode, 0, f"{name}: every line is valid" + ("" if valid.returncode == 0 else valid.stdout[-600:]))
@@ -90,11 +91,11 @@ def test_throw_inside(tap, jobs):
     out = os.path.join(jobs.directory, "out.ndjson")
     daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--io", "off", "--overhead-cap", "0"], "vaprod")
     attached(out, [pid])
-    tap.equal(jobs.wait(program, 30), 0, "exceptions that do not leave the callback pass, return probes or not")
+    tap.equal(jobs.wait(program, 30), 0, "exceptions inside a callback work with return probes")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
     lines = records(out)
     # an entry and a return each
-    tap.ok(of_type(lines, "process")[-1]["hits"] >= 600, "and the calls were seen", of_type(lines, "process")[-1])
+    tap.ok(of_type(lines, "process")[-1]["hits"] >= 600, "the calls were seen", of_type(lines, "process")[-1])
     tap.equal(sum(sum(w["lost"].values()) for w in of_type(lines, "window")), 0, "nothing is lost")
 
 
@@ -123,11 +124,12 @@ def test_processes(tap, jobs):
     hazard(tap, jobs, "vfork", of_mpi("vfork"))
     hazard(tap, jobs, "fork", of_mpi("fork"))
     lines, _ = hazard(tap, jobs, "exec", of_mpi("exec"))
-    tap.ok("exec" in of_type(lines, "process")[-1]["reason"], "exec: it is reported", of_type(lines, "process")[-1])
+    tap.ok("exec" in of_type(lines, "process")[-1]["reason"],
+           "exec: the reason of the end is exec", of_type(lines, "process")[-1])
 
 
 def test_setuid(tap, jobs):
-    # a place that a user without rights reaches
+    # a directory that an unprivileged user can reach
     directory = os.path.join("/tmp", f"vapro-hazards-{os.getpid()}")
     os.mkdir(directory, 0o755)
     try:

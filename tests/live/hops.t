@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 A program that wraps MPI twice: its call-sites are distinguished by the callers of the outer wrapper, whose lines are
-known. One rank: what it waits for would be somebody else's time.
+known. There is one rank, since waiting for another rank would be that rank's time.
 """
 import json
 import os
@@ -43,7 +43,7 @@ def watch(jobs, program, done, *options, limit=150, mpich=False, more=(), io="of
 
 
 def lines_of(program, sites):
-    """{call-site: marker of its line}; without debug information there is none."""
+    """{call-site: marker of its line}; empty without debug information."""
     found = {}
     source = open(SOURCE, encoding="utf-8").read().splitlines()
     loads = [line.split() for line in subprocess.run(["readelf", "-lW", tool(program)], capture_output=True, text=True,
@@ -75,17 +75,19 @@ def test_hopped(tap, jobs):
     lines, capture = watch(jobs, "nested", steady)
     reported = [r for r in of_type(lines, "warning") if r["code"] == "hopped"]
     tap.ok(any("send_receive+" in r["text"] for r in reported), "the inner wrapper is hopped", reported)
-    tap.ok(any("exchange+" in r["text"] for r in reported), "and the outer one, a frame further", reported)
-    tap.ok(not any("assemble+" in r["text"] or "correct+" in r["text"] for r in reported), "and there it ends", reported)
+    tap.ok(any("exchange+" in r["text"] for r in reported), "the outer wrapper is hopped, one frame further", reported)
+    tap.ok(not any("assemble+" in r["text"] or "correct+" in r["text"] for r in reported),
+           "the callers of the outer wrapper are not hopped", reported)
     share = max((w["coverage"]["computation"] for w in of_type(lines, "window")), default=0)
-    tap.ok(share > 0.6, "then computation is covered", share)
+    tap.ok(share > 0.6, "computation is covered after the hops", share)
     found = chains(graph(jobs, capture))
     marks = lines_of("nested", {site for chain in found for site in chain})
     callers = {marks.get(chain[2]) for chain in found if len(chain) == 3 and marks.get(chain[0]) == 1}
-    tap.equal(callers, set(range(11, 19)), "each phase is a call-site, by the line of the program")
+    tap.equal(callers, set(range(11, 19)), "each phase has its own call-site, at its line of the program")
     tap.equal({tuple(marks.get(s) for s in chain[:2]) for chain in found if len(chain) == 3 and marks.get(chain[0]) == 1},
-              {(1, 2)}, "behind the names of the wrappers")
-    tap.ok(any(len(chain) == 1 and marks[chain[0]] == 1 for chain in found if chain[0] in marks), "the coarse state is a prefix")
+              {(1, 2)}, "the wrappers precede the phase in each call-site")
+    tap.ok(any(len(chain) == 1 and marks[chain[0]] == 1 for chain in found if chain[0] in marks),
+           "the state before the hops is a prefix")
     again = subprocess.run([VAPRO, "analyze", capture], capture_output=True, text=True, check=False)
     replayed = [json.loads(line) for line in again.stdout.splitlines()]
     tap.equal([w["coverage"] for w in of_type(replayed, "window")], [w["coverage"] for w in of_type(lines, "window")],
@@ -103,8 +105,9 @@ def test_stripped(tap, jobs):
 def test_unseen(tap, jobs):
     lines, capture = watch(jobs, "nested_unseen", lambda path: "hop_refused" in codes(path))
     reported = [r["text"] for r in of_type(lines, "warning") if r["code"] == "hop_refused"]
-    tap.ok(reported and "without unwind information" in reported[0], "code without unwind information is not, and it is said", reported)
-    tap.ok(all(len(chain) == 1 for chain in chains(graph(jobs, capture))), "its states stay what they are")
+    tap.ok(reported and "without unwind information" in reported[0],
+           "code without unwind information is not hopped, and a warning says so", reported)
+    tap.ok(all(len(chain) == 1 for chain in chains(graph(jobs, capture))), "the states of such code keep one frame")
 
 
 def test_off(tap, jobs):
@@ -114,14 +117,14 @@ def test_off(tap, jobs):
         start.append(len(of_type(records(path), "window")))
         return start[-1] >= 4
     lines, capture = watch(jobs, "nested", long_enough, "--hop-frames", "0")
-    tap.ok(all(len(chain) == 1 for chain in chains(graph(jobs, capture))), "without frames to hop nothing changes")
-    tap.ok("hopped" not in [r["code"] for r in of_type(lines, "warning")], "and nothing is said")
+    tap.ok(all(len(chain) == 1 for chain in chains(graph(jobs, capture))), "with --hop-frames 0 call-sites keep one frame")
+    tap.ok("hopped" not in [r["code"] for r in of_type(lines, "warning")], "with --hop-frames 0 there is no warning of hops")
 
 
 def test_mpich(tap, jobs):
     _, capture = watch(jobs, "mpich_nested", steady, mpich=True)
     deep = [chain for chain in chains(graph(jobs, capture)) if len(chain) == 3]
-    tap.ok(len(deep) >= 8, "under MPICH, too", deep)
+    tap.ok(len(deep) >= 8, "a program is hopped under MPICH", deep)
 
 
 def test_buffered_io(tap, jobs):
@@ -150,7 +153,7 @@ def test_result(tap, jobs):
         sums.append(json.loads(job.out().splitlines()[-1])["sum"])
         if daemon:
             jobs.stop(daemon)
-    tap.equal(sums[1], sums[0], "its result is the same")
+    tap.equal(sums[1], sums[0], "the result of the program is the same with and without vaprod")
 
 
 main(test_hopped, test_stripped, test_unseen, test_off, test_mpich, test_buffered_io, test_result)

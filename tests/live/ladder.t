@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Every rung of the ladder that this kernel has sees the same: each call, of each rank, and leaves
-nothing behind. Targets map a copy of the MPI library, so that others on this machine are not in it.
+Every attach mode (rung) that this kernel has sees each call of each rank and leaves no probe behind.
+Targets map a copy of the MPI library, so that other programs of this machine do not share it.
 """
 import os
 import shutil
@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from live import (ROOT, RUNGS, VAPROD, attached, j, main, of_rung, of_type, rank_pids, ready_pid, records,  # noqa: E402
                   select, text_of, tool, until, works)
 
-FREE = 60  # seconds within which probes are gone: perf takes them out one by one
+FREE = 60  # seconds within which probes are removed: perf removes them one by one
 
 
 def own_library(jobs):
@@ -26,7 +26,7 @@ def own_library(jobs):
 
 
 def own_program(jobs, name):
-    """A copy, so that nobody else on this machine asks for it by its name."""
+    """A copy of a program, so that no other vaprod on this machine selects it by its name."""
     path = os.path.join(jobs.directory, name + "_on_a_rung")
     shutil.copy(tool(name), path)
     return path
@@ -49,10 +49,11 @@ def counts_every_call(tap, jobs, rung):
     tap.equal(fragments, 2 * calls + 1, f"{rung}: every call and every edge is counted")
     tap.equal(of_type(lines, "process")[-1]["hits"], calls + 1, f"{rung}: every call is one hit")
     hello = lines[0]
-    tap.equal(hello["rung"], rung, f"{rung}: hello names it")
+    tap.equal(hello["rung"], rung, f"{rung}: hello names the rung")
     tap.equal([(r["rung"], r["works"]) for r in hello["ladder"]], [(r, r == rung) for r in RUNGS],
-              f"{rung}: hello has the others")
-    tap.ok(hello["costs"]["entry_ns"] > 0 and hello["costs"]["return_ns"] > 0, f"{rung}: its cost is measured", hello["costs"])
+              f"{rung}: hello has the other rungs")
+    tap.ok(hello["costs"]["entry_ns"] > 0 and hello["costs"]["return_ns"] > 0,
+           f"{rung}: hello has the cost of a hit", hello["costs"])
 
 
 def sees_ranks(tap, jobs, rung):
@@ -67,7 +68,7 @@ def sees_ranks(tap, jobs, rung):
     until(lambda: of_type(records(out), "window"), 20)
     code = jobs.interrupt(daemon, FREE)
     tap.equal(code, 0, f"{rung}: SIGINT ends it with exit code 0")
-    # nothing waits here: probes must be gone when it has ended
+    # there is no wait here: probes must be removed when vaprod has ended
     tap.ok([text_of(pid) for pid in pids] == before, f"{rung}: no probe is left in the text")
     lines = records(out)
     reported = {r["rank"]: r for r in of_type(lines, "process") if r["state"] == "attached"}
@@ -75,15 +76,16 @@ def sees_ranks(tap, jobs, rung):
     images = [r["images"][0] for r in reported.values()]
     if rung == "perf":
         tap.ok(all(20 < i["functions"] <= 40 for i in images), "perf: the common functions are probed", images)
-        tap.ok(all({"MPI_Issend"} <= {s["function"] for s in i["skipped"]} for i in images), "perf: the others are named")
+        tap.ok(all({"MPI_Issend"} <= {s["function"] for s in i["skipped"]} for i in images),
+               "perf: the functions that are not probed are named")
     else:
         tap.ok(all(i["functions"] > 100 for i in images), f"{rung}: functions of libmpi are probed", images)
     lost = {cause: n for w in of_type(lines, "window") for cause, n in w["lost"].items() if n}
-    # what was posted before the probes came has no beginning; perf puts them in and takes them out one by one
+    # requests that were posted before attachment have no post; perf sets and removes its probes one by one
     tap.ok(not set(lost) - {"vanished", "governed", "unmatched"}, f"{rung}: nothing is lost", lost)
-    tap.ok(lost.get("unmatched", 0) <= 8, f"{rung}: requests find what was posted", lost)
+    tap.ok(lost.get("unmatched", 0) <= 8, f"{rung}: nearly all completions match their posts", lost)
     maps = {m["class"] for m in of_type(lines, "heatmap")}
-    tap.ok("computation" in maps, f"{rung}: a heat map of computation", maps)
+    tap.ok("computation" in maps, f"{rung}: there is a heat map of computation", maps)
     tap.equal(jobs.wait(program, 60), 0, f"{rung}: the program ends well")
     check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
                            text=True, check=False)
@@ -101,7 +103,7 @@ def leaves_others_alone(tap, jobs, rung):
     daemon = jobs.start([VAPROD, "--pid", pid, "--output", out, "--attach", rung], "vaprod")
     attached(out, [pid])
     tap.ok(text_of(pid) != before, f"{rung}: probes are in the text while it runs")
-    tap.ok(text_of(other_pid) == other_before, f"{rung}: but not in that of a process that was not asked for")
+    tap.ok(text_of(other_pid) == other_before, f"{rung}: a process that is not selected has no probe")
     daemon.process.send_signal(signal.SIGKILL)
     jobs.wait(daemon, FREE)
     tap.ok(until(lambda: text_of(pid) == before, FREE), f"{rung}: after kill -9 the text is as before")
@@ -117,7 +119,7 @@ def takes_no_returns(tap, jobs, rung):
     attached(out, [pid])
     tap.equal(jobs.wait(program, 30), 0, f"{rung}: exceptions pass through MPI calls with --no-return")
     tap.equal(jobs.wait(daemon, FREE), 0, f"{rung}: vaprod ends with its target")
-    tap.ok(of_type(records(out), "process")[-1]["hits"] >= 300, f"{rung}: and the calls were seen")
+    tap.ok(of_type(records(out), "process")[-1]["hits"] >= 300, f"{rung}: the calls were seen")
 
 
 def links_of(pid):
@@ -130,7 +132,7 @@ def links_of(pid):
 
 
 def one_link_for_all(tap, jobs):
-    """Targets beside others have links of their own; when only targets are left, one link takes their place."""
+    """Targets beside other processes have their own links; when only targets remain, one link replaces these."""
     env = own_library(jobs)
     mine = own_program(jobs, "flat_out")
 
@@ -146,24 +148,24 @@ def one_link_for_all(tap, jobs):
     attached(out, [pid])
     # functions that never wait have links apart from the others, by kind
     alone = links_of(daemon.pid)
-    tap.ok(alone, "a target beside others has links of its own")
+    tap.ok(alone, "a target beside another process has its own links")
     jobs.wait(other, 30)
     second = start("second", mine, 4)
     attached(out, [ready_pid(second)])
-    tap.ok(until(lambda: links_of(daemon.pid) == alone, 5), "without others the same number serves all targets",
+    tap.ok(until(lambda: links_of(daemon.pid) == alone, 5), "without other processes the same number of links serves all targets",
            (alone, links_of(daemon.pid)))
     codes = [jobs.wait(second, 30), jobs.wait(first, 60)]
     tap.equal(codes, [0, 0], "the programs end well")
     tap.equal(jobs.interrupt(daemon, FREE), 0, "vaprod ends well")
     calls = int(first.out().rsplit('"calls":', 1)[1].split(",")[0])
     seen = [r["hits"] for r in of_type(records(out), "process") if r["pid"] == pid and r["state"] == "exited"]
-    tap.ok(len(seen) == 1 and 0.5 * calls < seen[0] < 1.1 * calls, "and calls are not seen twice", (seen, calls))
+    tap.ok(len(seen) == 1 and 0.5 * calls < seen[0] < 1.1 * calls, "calls are not seen twice", (seen, calls))
 
 
 def unknown_rung(tap, jobs):
     code, daemon = jobs.run([VAPROD, "--attach", "ladder"], "vaprod", 20)
     tap.equal(code, 2, "an unknown rung is a usage error")
-    tap.ok("expected auto, session, multi or perf" in daemon.err(), "and the known ones are named", daemon.err())
+    tap.ok("expected auto, session, multi or perf" in daemon.err(), "the known rungs are named", daemon.err())
 
 
 TESTS = (counts_every_call, sees_ranks, leaves_others_alone, takes_no_returns)

@@ -47,7 +47,7 @@ def until(look, limit):
 
 
 class Tap:
-    """Counts and prints results; a test that raises has failed."""
+    """Counts and prints results."""
 
     def __init__(self):
         self.count = 0
@@ -63,11 +63,11 @@ class Tap:
         self.ok(found == wanted, name, f"found {found!r}, wanted {wanted!r}")
 
 
-SIGNS = []  # that workloads wait for
+SIGNS = []  # files that workloads wait for
 
 
 class Jobs(j.Jobs):
-    """Workloads that are given a --delay wait until go() is called instead, each for a sign of its own."""
+    """Workloads with a --delay wait for go() instead, each for its own file."""
 
     def start(self, *args, **kwargs):
         if os.environ.get("VAPRO_GO"):
@@ -149,14 +149,14 @@ def attached(path, pids):
 
 
 def go():
-    """Workloads that wait for their observer run on."""
+    """Workloads that wait for attachment continue."""
     while SIGNS:
         with open(SIGNS.pop(), "w", encoding="utf-8"):
             pass
 
 
 def text_of(pid):
-    """{(file, address): bytes} of the executable pages of a process that are private copies: its file's no more."""
+    """{(file, address): bytes} of the executable pages of a process that differ from their file."""
     different = {}
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         for line in maps:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Probes are moved, again and again, while calls are in flight: the program ends well and no call is left
-whose return stayed away, on every rung of the ladder that this kernel has.
+Probes are moved repeatedly while calls are in flight: the program ends well and no call lacks its return, on
+every rung of the ladder that this kernel has.
 """
 import json
 import os
@@ -35,14 +35,14 @@ def moves(tap, jobs, rung):
         go()
         tap.equal(jobs.wait(program, 300), 0, f"{rung}: {name} ends well")
         tap.ok('"done":true' in program.out(), f"{rung}: {name} went through all its rounds", program.err())
-        tap.equal(jobs.wait(mover, 120), 0, f"{rung}: so does what moves its probes" + mover.err())
+        tap.equal(jobs.wait(mover, 120), 0, f"{rung}: move_probes ends well" + mover.err())
         found = json.loads(mover.out().splitlines()[-1])
         tap.ok(found["moves"] > 0 and found["calls"] > 0, f"{rung}: {name}: probes moved while calls came", found)
-        tap.equal(found["missing"], 0, f"{rung}: {name}: no call waits for a return that stayed away")
+        tap.equal(found["missing"], 0, f"{rung}: {name}: no call lacks its return")
 
 
 def two_libraries(tap, jobs):
-    """MPI_Waitall is probed behind its entry in Open MPI, at it in MPICH: calls of one are none of the other's."""
+    """MPI_Waitall is probed behind its entry in Open MPI and at its entry in MPICH: their calls are not mixed."""
     programs, pids = [], []
     for name in ("steps", "mpich_steps"):
         log = os.path.join(jobs.directory, name + "_log")

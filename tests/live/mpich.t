@@ -22,7 +22,7 @@ def states(tap, jobs, name, command):
     attached(out, pids)
     tap.equal(jobs.wait(program, 40), 0, f"{name}: the program ends well")
     tap.equal(jobs.wait(daemon, 20), 0, f"{name}: vaprod ends with its targets")
-    tap.ok('"wrong":0' in program.out(), f"{name}: its results are right", program.out())
+    tap.ok('"wrong":0' in program.out(), f"{name}: the results of the program are right", program.out())
     code, job = jobs.run([VAPRO, "stg", capture], name + "_stg", 30)
     tap.equal(code, 0, f"{name}: the graph is shown")
     found = {}
@@ -40,9 +40,9 @@ def test_same_states(tap, jobs):
     first, jobs_seen, ranks = states(tap, jobs, "openmpi", open_mpi)
     tap.ok(len(first) >= 6 and any("op=sum" in labels for labels in first), "Open MPI: labels are read", first)
     second, other_jobs, other_ranks = states(tap, jobs, "mpich", mpich)
-    tap.equal((len(jobs_seen), len(other_jobs)), (1, 1), "each is one job")
-    tap.equal((ranks, other_ranks), ({0, 1}, {0, 1}), "ranks are known under both")
-    tap.equal(set(second), set(first), "equal labels on every call")
+    tap.equal((len(jobs_seen), len(other_jobs)), (1, 1), "each run is one job")
+    tap.equal((ranks, other_ranks), ({0, 1}, {0, 1}), "ranks are known under both libraries")
+    tap.equal(set(second), set(first), "every call has equal labels under both libraries")
 
 
 main(test_same_states)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where lines go: several runs in a file, rotated logs, readers that have stopped, the systemd unit."""
+"""Where vaprod writes its lines: several runs in a file, rotated logs, readers that have stopped, the systemd unit."""
 import fcntl
 import os
 import pty
@@ -47,7 +47,7 @@ def test_runs(tap, jobs):
 
 
 def test_in_the_way(tap, jobs):
-    """Root's lines do not go where somebody's link leads, and nothing waits."""
+    """vaprod follows no symbolic link to a file of root, and does not wait for a reader of a FIFO."""
     victim, link, fifo = (os.path.join(jobs.directory, name) for name in ("victim", "link", "fifo"))
     with open(victim, "w", encoding="utf-8") as file:
         file.write("of root")
@@ -58,32 +58,32 @@ def test_in_the_way(tap, jobs):
             code, job = jobs.run([VAPROD, *IDLE, option, path], "refused", 20, add=True)
             tap.ok(code == 1 and words in job.err(), f"{option}: {words}", f"{code} {job.err()}")
     with open(victim, encoding="utf-8") as file:
-        tap.equal(file.read(), "of root", "what the link names is as it was")
+        tap.equal(file.read(), "of root", "the target of the link is unchanged")
 
 
 def test_rotation(tap, jobs):
     out, moved = (os.path.join(jobs.directory, name) for name in ("out.ndjson", "out.ndjson.1"))
     daemon = jobs.start([VAPROD, *IDLE, "--window", 3, "--output", out], "vaprod")
-    tap.ok(until(lambda: has(out, "hello"), 30), "it has begun", daemon.err())
+    tap.ok(until(lambda: has(out, "hello"), 30), "vaprod has begun", daemon.err())
     os.rename(out, moved)
     daemon.process.send_signal(signal.SIGHUP)
     tap.ok(until(lambda: os.path.exists(out), 20), "SIGHUP opens the file by its name again", daemon.err())
-    # what cannot be opened
+    # a name that cannot be opened
     os.rename(out, out + ".2")
     os.mkdir(out)
     daemon.process.send_signal(signal.SIGHUP)
-    tap.ok(until(lambda: "it is a directory" in daemon.err(), 20), "where it cannot, it says so", daemon.err())
+    tap.ok(until(lambda: "it is a directory" in daemon.err(), 20), "a file that cannot be opened again is reported", daemon.err())
     os.rmdir(out)
     daemon.process.terminate()
-    tap.equal(jobs.wait(daemon, 30), 0, "it ends well")
+    tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends well")
     first, second = records(moved), records(out + ".2")
     tap.ok(of_type(first, "hello") and not of_type(first, "bye"), "the file that was moved away has whole lines")
     tap.ok([w["code"] for w in of_type(second, "warning")] == ["reopen_failed"] and of_type(second, "bye"),
-           "lines went on to the file that was open", second)
+           "later lines are in the file that was open", second)
 
 
 def full_pipe():
-    """Both ends of a pipe that takes no more."""
+    """Both ends of a full pipe."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)
     try:
@@ -109,14 +109,14 @@ def test_stopped_readers(tap, jobs):
         with subprocess.Popen([VAPROD, *IDLE, "--window", "3", "--output", out, "--output", "-"], stdin=subprocess.DEVNULL,
                               stdout=writer, stderr=writer, start_new_session=True) as daemon:
             try:
-                tap.ok(until(lambda out=out: has(out, "hello"), 30), f"{name}: the run goes on although nobody reads")
+                tap.ok(until(lambda out=out: has(out, "hello"), 30), f"{name}: the run continues without a reader")
                 daemon.send_signal(signal.SIGTERM)
-                tap.equal(daemon.wait(20), 1, f"{name}: SIGTERM ends it, and lines were lost")
+                tap.equal(daemon.wait(20), 1, f"{name}: SIGTERM ends vaprod with exit code 1, since lines were lost")
             finally:
                 if daemon.poll() is None:
                     daemon.kill()
         tap.ok(has(out, "bye"), f"{name}: the file has every line")
-        tap.equal(fcntl.fcntl(writer, fcntl.F_GETFL) & os.O_NONBLOCK, 0, f"{name}: it is left as it was")
+        tap.equal(fcntl.fcntl(writer, fcntl.F_GETFL) & os.O_NONBLOCK, 0, f"{name}: the flags of the descriptor are unchanged")
         os.close(reader)
         os.close(writer)
 
@@ -130,14 +130,14 @@ def test_unit(tap, jobs):
     command = [word.replace(logs, jobs.directory) for word in command]
     code, job = jobs.run([VAPROD, *command, "--duration", "0.3"], "unit", 30)
     tap.equal(code, 0, "vaprod " + " ".join(command) + job.err())
-    tap.ok(has(os.path.join(jobs.directory, "vapro.ndjson"), "bye"), "its lines are in its directory")
+    tap.ok(has(os.path.join(jobs.directory, "vapro.ndjson"), "bye"), "the lines are in the unit's directory")
     if not shutil.which("systemd-analyze"):
         return
     copy = os.path.join(jobs.directory, "vaprod.service")
     with open(copy, "w", encoding="utf-8") as file:
         file.write(text.replace("/usr/local/sbin/vaprod", VAPROD))
     code, job = jobs.run(["systemd-analyze", "verify", "--man=no", copy], "verify", 30)
-    tap.ok(code == 0 and not job.err(), "systemd takes the unit", f"{code} {job.err()}")
+    tap.ok(code == 0 and not job.err(), "systemd accepts the unit", f"{code} {job.err()}")
 
 
 main(test_runs, test_in_the_way, test_rotation, test_stopped_readers, test_unit)

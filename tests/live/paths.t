@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Context-aware states: a call-site that two paths reach is one state without them and two with."""
+"""Context-aware states: a call-site that two paths reach is one state without paths and two states with paths."""
 import os
 import sys
 
@@ -25,12 +25,12 @@ def test_paths(tap, jobs):
     capture, _, _ = capture_run(tap, jobs, "paths")
     plain = vertices(jobs, "paths", capture)
     tap.equal([n for _, n in plain[1]], [150], "by call-site: one state")
-    tap.ok(all("#" not in site for sites in plain.values() for site, _ in sites), "and a bare name", plain)
+    tap.ok(all("#" not in site for sites in plain.values() for site, _ in sites), "without paths the name has no path", plain)
     capture, lines, _ = capture_run(tap, jobs, "paths", "--states", "call-path")
     aware = vertices(jobs, "paths", capture)
-    # both ranks, at addresses of their own: had they no common names there would be four
-    tap.equal(sorted(n for _, n in aware[1]), [50, 100], "by call path: two, of which ranks agree")
-    tap.equal([n for _, n in aware[2]], [100], "one path stays one state")
+    # both ranks have their own addresses: without common names there would be four states
+    tap.equal(sorted(n for _, n in aware[1]), [50, 100], "by call path: two states, the same on both ranks")
+    tap.equal([n for _, n in aware[2]], [100], "a call-site with one path is one state")
     tap.ok(all("#path:" in site for site, _ in aware[1] + aware[2]), "the name has the path", aware)
     tap.equal([r["code"] for r in of_type(lines, "warning")], [], "no warning")
 
@@ -40,7 +40,7 @@ def test_no_frames(tap, jobs):
     found = vertices(jobs, "paths_unframed", capture)
     tap.equal([n for _, n in found[1]], [150], "without frame pointers: one state")
     warned = [r["pid"] for r in of_type(lines, "warning") if r["code"] == "no_frame_pointers"]
-    tap.equal(len(set(warned)), 2, "and it is said, once per process")
+    tap.equal(len(set(warned)), 2, "each process has a warning that frame pointers are missing")
 
 
 main(test_paths, test_no_frames)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs where real users run them: late and linked-in MPI, namespaces, files that went away, children, many at once."""
+"""Programs as users run them: late and linked-in MPI, namespaces, removed files, children, many processes at once."""
 import json
 import os
 import re
@@ -86,13 +86,13 @@ def test_linked_in(tap, jobs):
     bare = jobs.start([stripped, "--rate", "100", "--seconds", "1"], "stripped")
     job = jobs.start([program, "--rate", "200", "--seconds", "4"], "static_mpi", env=slurm)
     tap.equal(jobs.wait(job, 30), 0, "a program with MPI linked in ends well")
-    tap.equal(jobs.wait(bare, 30), 0, "so does one without symbols")
+    tap.equal(jobs.wait(bare, 30), 0, "a program without symbols ends well")
     reported = until(lambda: processes(out, "exited"), 10) or [{}]
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
     tap.ok(reported[0].get("hits", 0) > 200 and reported[0]["images"][0]["path"] == program, "its own functions are probed", reported)
     tap.equal((reported[0]["rank"], reported[0]["world_size"], reported[0]["job"]["kind"], reported[0]["job"]["id"], reported[0]["job"]["step"]),
               (3, 8, "slurm", "4711", "2"), "Slurm's names are reported")
-    tap.equal(len(processes(out, "attached")), 1, "where nothing names MPI nothing is attached")
+    tap.equal(len(processes(out, "attached")), 1, "a program without symbols is not attached")
 
 
 # Runs in a namespace of processes and one of mounts: $1 kind of file system, $2 directory, $3 program's name.
@@ -138,10 +138,12 @@ def test_namespaces(tap, jobs):
     for kind, job in running.items():
         tap.equal(jobs.wait(job, 40), 0, f"{kind}: a program in its own namespaces ends well")
         tap.ok("umounted" in job.out(), f"{kind}: its file system can be unmounted while vaprod runs", job.out() + job.err())
-        tap.ok(pids[kind] and f'"pid":{pids[kind]}' not in job.out(), f"{kind}: it has another number there", job.out())
+        tap.ok(pids[kind] and f'"pid":{pids[kind]}' not in job.out(),
+               f"{kind}: the program has another pid in its namespace", job.out())
         reported = {r["pid"]: r for r in processes(out, "exited")}.get(pids[kind])
         tap.ok(reported and reported["hits"] > 200, f"{kind}: it is reported with the host's number, and its calls are seen", reported)
-        tap.ok(reported and reported["images"][0]["path"].startswith(os.path.join(directory, kind)), f"{kind}: by its own library", reported)
+        tap.ok(reported and reported["images"][0]["path"].startswith(os.path.join(directory, kind)),
+               f"{kind}: its own library is probed", reported)
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
 
 
@@ -161,7 +163,7 @@ def test_files_go_away(tap, jobs):
 
     running = {"before": start("before")}
     old = os.stat(mpi).st_ino
-    copy(LIBRARY, library, "libmpi.so.40")  # as a package's upgrade does: a new file takes the name
+    copy(LIBRARY, library, "libmpi.so.40")  # as the upgrade of a package does: a new file has the name
     os.unlink(program["before"])
     running["after"], running["stripped"] = start("after"), start("stripped")
     tap.ok(os.stat(mpi).st_ino != old, "the library was replaced while in use")
@@ -193,19 +195,20 @@ def test_children_and_exec(tap, jobs):
     tap.equal(jobs.wait(rank, 40), 0, "a rank that forks ends well")
     child = int(re.search(r'"child":(\d+)', rank.out()).group(1))
     parent = int(re.search(r'"pid":(\d+)', rank.out()).group(1))
-    tap.equal(jobs.wait(shell, 40), 0, "a shell that becomes a program ends well")
+    tap.equal(jobs.wait(shell, 40), 0, "a shell that execs a program ends well")
     tap.equal(jobs.wait(by_pid, 20), 0, "vaprod ends with it")
     until(lambda: parent in {r["pid"] for r in processes(out, "exited")}, 10)
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
     states = {(r["pid"], r["state"]) for r in processes(out)}
-    tap.ok((child, "attached") not in states, "its child is not taken for the rank", states)
+    tap.ok((child, "attached") not in states, "the child of a rank is not attached as a rank", states)
     tap.ok((parent, "exited") in states, "the rank is watched to its end", states)
     calls = int(re.search(r'"calls":(\d+)', rank.out()).group(1))
     hits = [r["hits"] for r in processes(out, "exited") if r["pid"] == parent]
-    tap.ok(hits and calls / 2 < hits[0] <= calls + 1, "its calls alone are counted", (calls, hits))
+    tap.ok(hits and calls / 2 < hits[0] <= calls + 1, "only the calls of the rank are counted", (calls, hits))
     reported = processes(named)
-    tap.equal([r["state"] for r in reported], ["attached", "exited", "attached", "exited"], "exec: a new program under the same number")
-    tap.ok(reported[-1]["hits"] > 100 and reported[-1]["exe"] == program, "and its calls are seen", reported[-1])
+    tap.equal([r["state"] for r in reported], ["attached", "exited", "attached", "exited"],
+              "exec: the new program under the same pid is attached again")
+    tap.ok(reported[-1]["hits"] > 100 and reported[-1]["exe"] == program, "the calls of the new program are seen", reported[-1])
 
 
 def test_two_jobs(tap, jobs):
@@ -226,13 +229,14 @@ def test_two_jobs(tap, jobs):
     lines = records(out)
     identity = {r["pid"]: r["job"]["identity"] for r in of_type(lines, "process")}
     names = [{identity[pid] for pid in found} for _, found in programs]
-    tap.ok(all(len(n) == 1 for n in names) and names[0] != names[1], "each has its own identity", names)
+    tap.ok(all(len(n) == 1 for n in names) and names[0] != names[1], "each job has its own identity", names)
     reported = {name: [w["ranks"] for w in of_type(lines, "window") if w["job"] == name and w["fragments"]] for n in names for name in n}
-    tap.ok(all(ranks and set(ranks) == {"0-1"} for ranks in reported.values()), "and windows of its own with its two ranks", reported)
+    tap.ok(all(ranks and set(ranks) == {"0-1"} for ranks in reported.values()),
+           "each job has windows with its two ranks", reported)
 
 
 def reuse(pid, command, **more):
-    """Starts a process that gets a given number, which nobody has."""
+    """Starts a process with a given pid, which must be unused."""
     for _ in range(40):
         with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as file:
             file.write(str(pid - 1))
@@ -254,16 +258,17 @@ def test_number_is_used_again(tap, jobs):
     tap.equal(jobs.wait(first, 30), 0, "the first program ends well")
     until(lambda: processes(out, "exited"), 10)
     second = reuse(first.pid, [program, "--rate", "200", "--seconds", "4"], stdout=subprocess.DEVNULL)
-    tap.ok(second is not None, "another process has its number")
+    tap.ok(second is not None, "another process has the pid of the first program")
     if second:
         tap.equal(second.wait(30), 0, "the second program ends well")
         until(lambda: len(processes(out, "exited")) > 1, 10)
-    tap.equal(jobs.wait(by_pid, 20), 0, "who asked for the first by its number is done with that")
+    tap.equal(jobs.wait(by_pid, 20), 0, "a vaprod with the pid of the first program ends with it")
     tap.equal(jobs.interrupt(daemon, 10), 0, "vaprod ends well")
     reported = processes(out, "exited")
     tap.equal([r["pid"] for r in reported], [first.pid] * 2, "both are reported")
-    tap.ok(len({r["start_time"] for r in reported}) == 2 and all(r["hits"] > 100 for r in reported), "each with its own start and calls", reported)
-    tap.equal(len(processes(named, "attached")), 1, "by number only the first")
+    tap.ok(len({r["start_time"] for r in reported}) == 2 and all(r["hits"] > 100 for r in reported),
+           "each program has its own start and calls", reported)
+    tap.equal(len(processes(named, "attached")), 1, "by pid only the first program is attached")
 
 
 def test_many_ranks_beside_a_stranger(tap, jobs):
@@ -283,7 +288,7 @@ def test_many_ranks_beside_a_stranger(tap, jobs):
     tap.equal([r["reason"] for r in reported if r["state"] == "refused"], [], "none is refused")
     hits = [(r["rank"], r["pid"], r["hits"]) for r in reported if r["state"] == "exited"]
     # MPI_Init, a barrier, a broadcast, 20 barriers, MPI_Finalize; the first seconds' may come before the probes do,
-    # and while links of their own give way to one for all a call may meet both, and counts by neither
+    # and while one link for all replaces those of each process a call may meet both, and neither counts it
     tap.ok(hits and min(h for _, _, h in hits) >= 8 and max(h for _, _, h in hits) <= 28, "each call is seen once", hits)
 
 
@@ -329,7 +334,7 @@ def start_many(count, command, env):
 def test_many_processes(tap, jobs):
     brief = copy("/bin/sleep", jobs.directory, "brief")
     out = os.path.join(jobs.directory, "out.ndjson")
-    # nothing is kept for questions, which would grow for a minute
+    # no data is retained for queries, since it would grow for a minute
     daemon = jobs.start([VAPROD, "--exe", tool("demo_mpi"), "--exe", brief, "--output", out, "--io", "off", "--keep", "0", *FAST],
                         "vaprod")
     started(out)
@@ -361,9 +366,11 @@ def test_many_processes(tap, jobs):
     tap.ok((brief_ones or short) and brief_ones == gone,
            "of the brief ones that have MPI, those that were attached were detached, or they were too short", len(brief_ones))
     tap.ok(after[0] <= before[0] + 16, "no descriptor is left of 1000 brief processes", (before, after))
-    tap.ok(after[1] < before[1] + 8192, "no more than 8 MiB of memory", (before, after))
-    tap.ok(after[2].get("processes") == before[2].get("processes") == 2, "no process in the kernel side's table", (before, after))
-    tap.ok(all(after[2][name] <= before[2][name] for name in ("handles", "io_sites")), "nor what belongs to one", (before, after))
+    tap.ok(after[1] < before[1] + 8192, "memory has grown by less than 8 MiB", (before, after))
+    tap.ok(after[2].get("processes") == before[2].get("processes") == 2,
+           "the kernel side's table has the job's processes only", (before, after))
+    tap.ok(all(after[2][name] <= before[2][name] for name in ("handles", "io_sites")),
+           "the kernel side's tables of handles and IO sites have not grown", (before, after))
 
 
 if __name__ == "__main__":

@@ -40,9 +40,9 @@ def check(tap, jobs, name):
     capture, lines, logs = capture_run(tap, jobs, name)
     markers = stg_compare.markers_of(graph(jobs, capture), tool(name))
     for rank in range(2):
-        reported, found = book(logs, rank), seen(graph(jobs, capture, "--rank", str(rank)), markers)
-        wrong = {key: (reported.get(key), found.get(key)) for key in set(reported) | set(found) if reported.get(key) != found.get(key)}
-        tap.ok(len(reported) > 15 and not wrong, f"{name}: rank {rank}: number and bytes of every completion", wrong)
+        wanted, found = book(logs, rank), seen(graph(jobs, capture, "--rank", str(rank)), markers)
+        wrong = {key: (wanted.get(key), found.get(key)) for key in set(wanted) | set(found) if wanted.get(key) != found.get(key)}
+        tap.ok(len(wanted) > 15 and not wrong, f"{name}: rank {rank}: number and bytes of every completion", wrong)
     return lines, {markers.get(s["at"]): s for s in graph(jobs, capture) if "at" in s}
 
 
@@ -54,28 +54,29 @@ def polled(jobs, capture, markers):
 def test_polls(tap, jobs):
     capture, _, _ = capture_run(tap, jobs, "requests")
     markers = stg_compare.markers_of(graph(jobs, capture), tool("requests"))
-    tap.equal(polled(jobs, capture, markers), [(17, "communication")], "where MPI_Test is called communication makes progress")
+    tap.equal(polled(jobs, capture, markers), [(17, "communication")], "computation with calls of MPI_Test is communication")
     capture, _, _ = capture_run(tap, jobs, "requests", "--learn", "0")
-    tap.equal(polled(jobs, capture, markers), [], "--learn 0 does not look for it")
+    tap.equal(polled(jobs, capture, markers), [], "--learn 0 does not look for polling calls")
 
 
 def test_open_mpi(tap, jobs):
     lines, states = check(tap, jobs, "requests")
     lost = losses(lines)
-    tap.equal(lost.get("truncated"), ROUNDS * BEYOND, "requests beyond those that are followed are counted")
-    # what MPI_Test completed, and the posted that a completion of too many left out
-    tap.equal(lost.get("unmatched"), ROUNDS * (POSTED_UNSEEN + BEYOND), "so are those whose completion nobody saw")
+    tap.equal(lost.get("truncated"), ROUNDS * BEYOND, "requests beyond the followed ones are counted")
+    # requests that MPI_Test completed, and those beyond the followed ones of a completion
+    tap.equal(lost.get("unmatched"), ROUNDS * (POSTED_UNSEEN + BEYOND), "requests whose completion was not seen are counted")
     tap.equal(states[14]["max_bytes"], 192, "a derived datatype has its size")
 
 
 def test_mpich(tap, jobs):
     lines, states = check(tap, jobs, "mpich_requests")
     lost = losses(lines)
-    tap.equal(lost.get("truncated"), ROUNDS * BEYOND, "MPICH: requests beyond those that are followed are counted")
-    tap.equal(lost.get("unmatched"), ROUNDS * (POSTED_UNSEEN + BEYOND), "MPICH: and those whose completion nobody saw")
+    tap.equal(lost.get("truncated"), ROUNDS * BEYOND, "MPICH: requests beyond the followed ones are counted")
+    tap.equal(lost.get("unmatched"), ROUNDS * (POSTED_UNSEEN + BEYOND),
+              "MPICH: requests whose completion was not seen are counted")
     tap.equal((states[14]["max_bytes"], label(states[14], "unit"), states[14]["approx"]), (6, "elements", True),
-              "MPICH: a derived datatype's size is not known, and that is said")
-    tap.ok(lost.get("approximated", 0) >= 2 * ROUNDS, "MPICH: and counted", lost)
+              "MPICH: the size of a derived datatype is marked as not known")
+    tap.ok(lost.get("approximated", 0) >= 2 * ROUNDS, "MPICH: unknown sizes are counted", lost)
 
 
 main(test_polls, test_open_mpi, test_mpich)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Functions whose exits are sites of their own: user functions, thread libraries, outlined functions."""
+"""Functions with probes at their exits: user functions, thread libraries, outlined functions."""
 import json
 import os
 import subprocess
@@ -55,15 +55,16 @@ def test_user_functions(tap, jobs):
     tap.equal(jobs.wait(program, 30), 0, "exceptions pass through user functions")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
     reported, found, lines = last_line(program), states(capture), records(out)
-    tap.equal([reported["thrown"], reported["caught"], reported["unwound"]], [300, 300, 600], "and unwind all frames")
+    tap.equal([reported["thrown"], reported["caught"], reported["unwound"]], [300, 300, 600], "exceptions unwind all frames")
     for name, symbol in (("solve_step",) * 2, ("advance", "sim::advance"), ("tail", "sim::tail"), ("risk", "_ZN3sim4riskEi")):
         first = name == "solve_step"  # nothing leads to the very first boundary
         tap.equal(into(found, symbol), reported[name] - first, f"every entry of {name} is seen")
         left = reported[name] - (reported["thrown"] if name == "risk" else 0)
-        tap.equal(into(found, symbol + ":exit"), left, f"and every exit but those by exceptions, {left}")
-    tap.equal(found.get(("computation", "sim::tail:exit", "solve_step")), reported["tail"], "a tail call leaves before its callee enters")
+        tap.equal(into(found, symbol + ":exit"), left, f"every exit of {name} but those by exceptions is seen, {left}")
+    tap.equal(found.get(("computation", "sim::tail:exit", "solve_step")), reported["tail"],
+              "the exit of a function that ends in a tail call precedes the entry of its callee")
     tap.equal(lost(lines), {}, "nothing is lost")
-    tap.equal({kind for kind, begin, _ in found}, {"computation"}, "and nothing but computation is seen")
+    tap.equal({kind for kind, begin, _ in found}, {"computation"}, "only computation is seen")
     check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
                            text=True, check=False)
     tap.equal(check.returncode, 0, "every line is valid by the schema" + ("" if check.returncode == 0 else check.stdout[-600:]))
@@ -81,8 +82,8 @@ def test_contains_mpi(tap, jobs):
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its targets")
     found = states(capture)
     tap.ok(into(found, "relax") > 0, "the function is seen", found)
-    tap.ok(any(kind == "communication" for kind, _, _ in found), "and so are MPI calls", found)
-    # what was posted before it was attached is completed after
+    tap.ok(any(kind == "communication" for kind, _, _ in found), "MPI calls are seen", found)
+    # requests that were posted before attachment are completed after it
     tap.ok(not set(lost(records(out))) - {"vanished", "unmatched"}, "nothing is lost", lost(records(out)))
 
 
@@ -93,9 +94,10 @@ def test_pthread_barrier(tap, jobs):
     tap.equal(jobs.wait(program, 60), 0, "the program ends well")
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
     found, lines = states(capture), records(out)
-    tap.equal(found.get(("communication", None, "pthread_barrier_wait")), 8 * 150, "every thread's every wait is a vertex")
-    tap.equal(found.get(("computation", "pthread_barrier_wait", "pthread_barrier_wait")), 8 * 149, "and what lies between an edge")
-    tap.equal(found.get(("communication", None, "pthread_join")), 7, "joins that began later too")
+    tap.equal(found.get(("communication", None, "pthread_barrier_wait")), 8 * 150, "every wait of every thread is a vertex")
+    tap.equal(found.get(("computation", "pthread_barrier_wait", "pthread_barrier_wait")), 8 * 149,
+              "the time between two waits is an edge")
+    tap.equal(found.get(("communication", None, "pthread_join")), 7, "calls of pthread_join are vertices")
     tap.equal(lost(lines), {}, "nothing is lost")
     image = of_type(lines, "process")[0]["images"][0]
     tap.ok("libc" in image["path"] and image["functions"] >= 6, "the image is reported", image)
@@ -106,10 +108,10 @@ def test_threads_off(tap, jobs):
     pid = ready_pid(program)
     before = text_of(pid)
     daemon, out, _ = watch(jobs, pid, "--threads", "off", "--user-function", "exe:nowhere")
-    tap.equal(text_of(pid), before, "--threads off leaves libc alone")
+    tap.equal(text_of(pid), before, "with --threads off libc has no probe")
     tap.equal(jobs.wait(program, 60), 0, "the program ends well")
     jobs.wait(daemon, 20)
-    tap.equal(of_type(records(out), "process")[-1]["hits"], 0, "nothing was hit")
+    tap.equal(of_type(records(out), "process")[-1]["hits"], 0, "no probe was hit")
     tap.equal([w["code"] for w in of_type(records(out), "warning")], ["function_missing"], "a function that is nowhere is reported")
 
 
@@ -125,13 +127,13 @@ def test_openmp(tap, jobs):
         tap.equal(reported["ran"], 4 * 121, "the regions ran")
         waits = {end: n for (kind, begin, end), n in found.items() if kind == "communication" and not begin and end.endswith(":barrier")}
         # the first region after attachment shows the function's address
-        tap.equal(list(waits.values()), [4 * 119], "each thread's every region ends in a wait")
-        tap.equal(found.get(("communication", None, barrier)), 4 * 120, "each thread's every barrier is seen")
-        # the first region's function is not known in time: what its threads do is not taken for a wait
-        tap.equal(found.get(("communication", None, fork)), 119, "and every fork but the first")
+        tap.equal(list(waits.values()), [4 * 119], "every region of every thread ends in a wait")
+        tap.equal(found.get(("communication", None, barrier)), 4 * 120, "every barrier of every thread is seen")
+        # the function of the first region is not known in time: the time of its threads is not counted as a wait
+        tap.equal(found.get(("communication", None, fork)), 119, "every fork but the first is seen")
         for function in waits:
-            tap.equal(found.get(("computation", barrier, function)), 4 * 119, "computation ends where the region does")
-        tap.equal(lost(lines), {"governed": 1}, "nothing else is lost")
+            tap.equal(found.get(("computation", barrier, function)), 4 * 119, "computation ends with the region")
+        tap.equal(lost(lines), {"governed": 1}, "only the first fork is lost")
 
 
 def test_thinning(tap, jobs):
@@ -140,12 +142,13 @@ def test_thinning(tap, jobs):
     daemon, out, _ = watch(jobs, pid, "--user-function", "exe:sim::advance", "--window", 2, "--duration", 14, cap=2)
     tap.equal(jobs.wait(daemon, 30), 0, "vaprod ends after its duration")
     warnings = [w for w in of_type(records(out), "warning") if w["code"] == "thinned"]
-    tap.equal(len(warnings), 1, "a hot function is left out, reported once")
-    tap.ok(warnings and "sim::advance" in warnings[0]["text"] and "calls/s" in warnings[0]["text"], "with its numbers", warnings)
+    tap.equal(len(warnings), 1, "a function that is called too often is left out, with one warning")
+    tap.ok(warnings and "sim::advance" in warnings[0]["text"] and "calls/s" in warnings[0]["text"],
+           "the warning names the function and its rate", warnings)
     tap.equal(of_type(records(out), "process")[0]["state"], "attached", "the process stays watched")
     skipped = [s for i in of_type(records(out), "process")[-1]["images"] for s in i["skipped"] if "too expensive" in s["reason"]]
-    tap.equal([s["function"] for s in skipped], ["sim::advance"], "and the function is named there")
-    tap.equal(program.process.poll(), None, "and runs on")
+    tap.equal([s["function"] for s in skipped], ["sim::advance"], "the process record names the function that is left out")
+    tap.equal(program.process.poll(), None, "the program continues")
     jobs.stop(program)
 
 
@@ -163,7 +166,7 @@ def test_team_of_one(tap, jobs):
     tap.equal(jobs.wait(daemon, 20), 0, "vaprod ends with its target")
     tap.equal(waiting(capture), {}, "a team of one thread waits at no barrier")
     tap.equal(sum(n for (kind, _, end), n in states(capture).items() if kind == "computation" and end.endswith("GOMP_parallel")), 58,
-              "and what lies between its regions is computation")
+              "the time between its regions is computation")
 
 
 def test_hot_regions(tap, jobs):
@@ -179,7 +182,7 @@ def test_hot_regions(tap, jobs):
         thinned = [w["text"] for w in of_type(lines, "warning") if w["code"] == "thinned"]
         tap.ok(0 < len(thinned) <= 6, "functions that are called too often are left out, reported together", thinned)
         skipped = {s["function"] for i in of_type(lines, "process")[-1]["images"] for s in i["skipped"] if "too expensive" in s["reason"]}
-        tap.ok(skipped, "and named with the process")
+        tap.ok(skipped, "the process record names the functions that are left out")
         tap.equal([w["text"] for w in of_type(lines, "warning") if "cannot be watched" in w["text"]], [], "every function is decoded")
         check = subprocess.run(["/usr/bin/python3", os.path.join(ROOT, "tests", "schema_check.py"), out], capture_output=True,
                                text=True, check=False)

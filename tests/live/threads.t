@@ -14,7 +14,7 @@ ASLEEP = {"OMP_WAIT_POLICY": "passive"}
 
 
 def prefer(job):
-    """Other work on the machine must not be who disturbs it: a session's share of the CPUs, where there is such a thing."""
+    """Gives the session of a job a larger share of the CPUs, so that other work does not disturb it; needs autogroups."""
     try:
         with open(f"/proc/{job.pid}/autogroup", "w", encoding="utf-8") as file:
             file.write("-15")
@@ -29,7 +29,7 @@ def waited_s(pid, tid):
 
 
 def disturb_once(tap, jobs, options):
-    """A crew whose last thread meets a hog. Returns (that thread, what was taken from it in seconds, vaprod's records)."""
+    """A crew with a hog on the CPU of its last thread. Returns (that thread, its run delay in s, vaprod's records)."""
     crew = jobs.start([tool("crew"), "--seconds", 30, "--delay", 1, "--log", jobs.directory, *options], "crew")
     prefer(crew)
     pid = ready_pid(crew)
@@ -42,42 +42,43 @@ def disturb_once(tap, jobs, options):
     before = waited_s(pid, victim)
     prefer(jobs.start([tool("hog"), "--cpu", 0, "--start-after", 8, "--seconds", 3], "hog"))
     tap.equal(jobs.wait(daemon, 40), 0, "vaprod ends after its duration")
-    tap.equal(crew.process.poll(), None, "the program runs on")
-    taken = waited_s(pid, victim) - before
+    tap.equal(crew.process.poll(), None, "the program continues")
+    delay_s = waited_s(pid, victim) - before
     jobs.stop(crew)
-    return victim, taken, records(out)
+    return victim, delay_s, records(out)
 
 
 def disturb(tap, jobs, *options):
     """
     Returns (the disturbed thread, vaprod's records, alarms of the hog). By the kernel's own account the hog must
-    have taken the CPU from it, else there is nothing to be found: then once more. Where the host stops a CPU at the
+    have used its CPU, else there is no alarm to find, and the run is repeated. Where the host stops a CPU at the
     same time, the other threads on it are reported with it.
     """
     for _ in range(3):
-        victim, taken, lines = disturb_once(tap, jobs, options)
-        if taken >= 0.5:
+        victim, delay_s, lines = disturb_once(tap, jobs, options)
+        if delay_s >= 0.5:
             break
-        print(f"# the hog took only {taken:.2f} s from the thread: once more", file=sys.stderr, flush=True)
-    tap.ok(taken >= 0.5, "the hog takes the CPU from the thread", taken)
+        print(f"# the hog took only {delay_s:.2f} s from the thread: once more", file=sys.stderr, flush=True)
+    tap.ok(delay_s >= 0.5, "the hog takes the CPU from the thread", delay_s)
     hits = [v for v in t.variances(lines).values() if v["alarm"] and victim in [thread["tid"] for thread in v["threads"]]
             and [i["comm"] for i in t.diagnosis(lines, v["id"])[1]][:1] == ["hog"]]
     tap.ok(hits, "an alarm names the disturbed thread and the hog",
            [(v["who"], v["alarm"], v["lost_seconds"], v["evidence"]) for v in t.variances(lines).values()])
-    tap.equal({v["class"] for v in hits}, {"computation"}, "as computation")
+    tap.equal({v["class"] for v in hits}, {"computation"}, "the alarms are of computation")
     return victim, lines, hits
 
 
 def test_disturbed_thread(tap, jobs):
     victim, lines, hits = disturb(tap, jobs)
     waits = [v for v in t.variances(lines).values() if v["effect_of"] in [hit["id"] for hit in hits]]
-    tap.ok({thread["tid"] for v in waits for thread in v["threads"]} - {victim}, "others wait for it: its effect",
+    tap.ok({thread["tid"] for v in waits for thread in v["threads"]} - {victim},
+           "other threads wait for it, as an effect of the alarm",
            [(v["who"], v["evidence"]) for v in waits])
     tap.ok(all(" of this process" in v["who"] for v in hits), "a process without rank is called this process", hits)
 
 
 def test_disturbed_in_varying_work(tap, jobs):
-    """What the hog takes is lost, though nobody can say what such work ought to take."""
+    """The time that the hog takes is lost, although such work has no reference."""
     _, lines, _ = disturb(tap, jobs, "--vary", 2)
     states = [gap for w in of_type(lines, "window") for gap in w["uncovered"] if gap["class"] == "computation"]
     tap.ok(any(gap["reason"] == "spread" for gap in states), "and the work is reported to vary", states)
@@ -95,7 +96,7 @@ def test_by_name(tap, jobs):
         tap.equal(jobs.interrupt(daemon), 0, "and vaprod at SIGINT")
         lines = records(out)
         tap.ok(sum(w["fragments"] for w in of_type(lines, "window")) > 100, f"{name} was seen, found by its name")
-        tap.equal({r["pid"] for r in of_type(lines, "process")}, {pid}, "and nobody else")
+        tap.equal({r["pid"] for r in of_type(lines, "process")}, {pid}, "no other process is attached")
 
 
 def test_running_by_name(tap, jobs):
@@ -104,8 +105,8 @@ def test_running_by_name(tap, jobs):
     out = os.path.join(jobs.directory, "out.ndjson")
     daemon = jobs.start([VAPROD, "--exe", "crew", "--output", out, "--io", "off", "--window", 2], "vaprod")
     attached(out, [pid])
-    tap.equal(jobs.wait(crew, 30), 0, "a program that ran already is found by its name, and ends well")
-    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends")
+    tap.equal(jobs.wait(crew, 30), 0, "a program that runs already is found by its name, and ends well")
+    tap.equal(jobs.interrupt(daemon), 0, "vaprod ends well")
 
 
 def test_as_command(tap, jobs):
@@ -118,8 +119,8 @@ def test_as_command(tap, jobs):
         tap.equal(code, 0, f"vapro run: {name} ends well")
         lines = records(out)
         exes = {os.path.basename(r["exe"]) for r in of_type(lines, "process") if r["state"] == "attached"}
-        tap.equal(exes, {"crew_llvm" if name == "script" else name}, "the program is watched, and it alone")
-        tap.ok(sum(w["fragments"] for w in of_type(lines, "window")) > 50, "its threads are seen", job.err())
+        tap.equal(exes, {"crew_llvm" if name == "script" else name}, "only the program is attached")
+        tap.ok(sum(w["fragments"] for w in of_type(lines, "window")) > 50, "the threads of the program are seen", job.err())
 
 
 def test_hybrid(tap, jobs):
@@ -139,7 +140,7 @@ def test_hybrid(tap, jobs):
         tap.equal(jobs.wait(daemon, 20), 0, f"{name}: vaprod ends with its targets")
         lines = records(out)
         ranks = {r["pid"]: r["rank"] for r in of_type(lines, "process") if r["state"] == "attached"}
-        tap.equal(ranks, dict(zip(pids, (0, 1))), f"{name}: ranks are what they are")
+        tap.equal(ranks, dict(zip(pids, (0, 1))), f"{name}: the ranks are right")
         functions = ("MPI_Sendrecv", "MPI_Sendrecv_replace") if more else ("MPI_Allreduce",)
         for rank in (0, 1):
             with open(os.path.join(logs, f"calls.{rank}"), encoding="utf-8") as file:
@@ -150,8 +151,8 @@ def test_hybrid(tap, jobs):
         teams = {s["labels"]: s["n"] for s in graph(jobs, capture) if ":barrier" in s["labels"] and "at" in s}
         parts = sum(teams.values())
         tap.ok(2 * threads * 99 <= parts <= 2 * threads * 100,
-               f"{name}: and every thread's part of every region, but of the first perhaps", parts)
-        # governed: in the first region, whose function is not known in time, nothing is taken for a wait
+               f"{name}: every part of every region is counted, but perhaps of the first region", parts)
+        # governed: the function of the first region is not known in time, so that its time is not counted as a wait
         tap.ok(not set(losses(lines)) - {"approximated", "governed"}, f"{name}: nothing is lost", losses(lines))
 
 

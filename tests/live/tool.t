@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Command lines, exit codes, captures, and what is said about bad input."""
+"""Command lines, exit codes, captures, and messages about bad input."""
 import json
 import os
 import shutil
@@ -31,10 +31,10 @@ def test_usage(tap, jobs):
 
 
 def test_judges(tap, jobs):
-    """What judges vaprod in make accept and make accuracy finds what is wrong with made-up runs."""
+    """The judges of make accept and make accuracy find the faults of made-up runs."""
     for command in (["truth.py", "self-test"], ["accuracy_live.py", "--self-test"]):
         code, job = jobs.run(["/usr/bin/python3", os.path.join(ROOT, "tools", command[0]), command[1]], command[0], 60)
-        tap.equal(code, 0, f"{command[0]} knows right from wrong")
+        tap.equal(code, 0, f"{command[0]} passes its self-test")
 
 
 def test_bad_targets(tap, jobs):
@@ -65,7 +65,7 @@ def test_capture_replays(tap, jobs):
 
     def lines(path):
         return [{k: v for k, v in r.items() if not (k == "time" and r["type"] in ("hello", "bye"))} for r in records(path)]
-    tap.ok(len(of_type(records(out), "window")) >= 3, "it holds windows")
+    tap.ok(len(of_type(records(out), "window")) >= 3, "the output holds windows")
     tap.equal(lines(again), lines(out), "replayed lines equal the live ones")
     with open(capture, "rb") as file:
         data = file.read()
@@ -73,7 +73,8 @@ def test_capture_replays(tap, jobs):
     with open(cut, "wb") as file:
         file.write(data[:len(data) // 2])
     code, job = jobs.run([VAPRO, "analyze", cut], "cut", 30)
-    tap.ok(code == 1 and "cut.capture" in job.err() and '"window"' in job.out(), "a cut capture is reported and used up to the cut",
+    tap.ok(code == 1 and "cut.capture" in job.err() and '"window"' in job.out(),
+           "a truncated capture is reported and analysed up to its end",
            f"{code} {job.err()}")
     code, job = jobs.run([VAPRO, "view", out, "--color=never"], "view", 30)
     tap.ok(code == 0 and "computation" in job.out(), "vapro view draws it", f"{code} {job.err()}")
@@ -85,9 +86,9 @@ def test_run(tap, jobs):
                           jobs.directory, "--scratch", jobs.directory, "--bind")], "run", 60)
     tap.equal(code, 0, "vapro run gives the command's exit code")
     tap.equal({r["rank"] for r in of_type(records(out), "process") if r["state"] == "attached"}, {0, 1}, "both ranks were found")
-    tap.ok("overhead" in job.err() and "judged" in job.err(), "a summary ends it", job.err())
+    tap.ok("overhead" in job.err() and "judged" in job.err(), "the output ends with a summary", job.err())
     code, job = jobs.run([VAPRO, "run", "--", "sh", "-c", "exit 7"], "seven", 30)
-    tap.equal(code, 7, "whatever that code is")
+    tap.equal(code, 7, "vapro run gives the exit code 7 of its command")
     code, job = jobs.run([VAPRO, "run", "--", "/nonexistent/program"], "none", 30)
     tap.ok(code == 127 and "/nonexistent/program" in job.err(), "a command that is not there is named", f"{code} {job.err()}")
 
@@ -103,9 +104,9 @@ def test_ndjson(tap, jobs):
                 file.write('{"rank":0,\n')
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", path], "ndjson", 30)
     tap.ok(code == 0 and "9" in job.err(), "a bad line is reported by number and refused", f"{code} {job.err()}")
-    tap.ok('"window"' in job.out(), "the others are analysed")
+    tap.ok('"window"' in job.out(), "the good lines are analysed")
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--strict", path], "strict", 30)
-    tap.equal(code, 1, "--strict ends at it")
+    tap.equal(code, 1, "--strict ends at the bad line")
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--score", path], "untrue", 30)
     tap.ok(code == 1 and "truth" in job.err(), "--score without any truth fails", f"{code} {job.err()}")
     hosts = [os.path.join(jobs.directory, f"host{i}.ndjson") for i in range(2)]
@@ -121,31 +122,33 @@ def test_ndjson(tap, jobs):
            in job.err(), "--score of two hosts' files", f"{code} {job.err()}")
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--workload", "instructions,1/loads", "--score", "--output",
                           "/dev/null", *hosts], "larger", 30)
-    tap.ok(code == 0 and "2 truths, 2 clusters" in job.err(), "of loads more may be better", f"{code} {job.err()}")
+    tap.ok(code == 0 and "2 truths, 2 clusters" in job.err(), "1/loads: more loads may be better", f"{code} {job.err()}")
     code, job = jobs.run([VAPRO, "analyze", "--format", "ndjson", "--workload", "instructions,1/loads,1/hits", *hosts], "stray", 30)
-    tap.ok(code == 2 and "'hits'" in job.err(), "what is in no line is named", f"{code} {job.err()}")
+    tap.ok(code == 2 and "'hits'" in job.err(), "a count that is in no line is named", f"{code} {job.err()}")
     code, job = jobs.run([VAPRO, "analyze", "--score", path], "capture", 30)
-    tap.equal(code, 2, "captures know no truth")
+    tap.equal(code, 2, "--score of a capture is wrong usage: it has no truth")
 
 
 def test_check(tap, jobs):
     code, job = jobs.run([VAPRO, "check"], "check", 60)
-    tap.equal(code, 0, "vapro check: this machine will do")
+    tap.equal(code, 0, "vapro check: this machine is sufficient")
     tap.ok("attach by session" in job.out() and "instruction counter" in job.out(), "it shows what is there", job.out())
 
 
 def test_capabilities(tap, jobs):
-    """Root without the capability to look at others: it says so, where it would see nobody in silence."""
+    """Root without the capability to trace other processes: vaprod warns, since it would see no process."""
     out = os.path.join(jobs.directory, "out.ndjson")
     less = ["setpriv", "--bounding-set=-sys_ptrace"]
     code, job = jobs.run([*less, VAPROD, "--duration", "0.3", "--output", out], "vaprod", 30, add=True)
     warnings = of_type(records(out), "warning")
-    tap.ok(any(w["code"] == "missing_capability" and "CAP_SYS_PTRACE" in w["text"] for w in warnings), "vaprod names it",
+    tap.ok(any(w["code"] == "missing_capability" and "CAP_SYS_PTRACE" in w["text"] for w in warnings),
+           "vaprod names the missing capability",
            f"{code} {job.err()}")
     code, job = jobs.run([*less, VAPRO, "check"], "check", 60)
-    tap.ok(code == 3 and "CAP_SYS_PTRACE" in job.out(), "vapro check names it", f"{code} {job.out()}")
+    tap.ok(code == 3 and "CAP_SYS_PTRACE" in job.out(), "vapro check names the missing capability", f"{code} {job.out()}")
     code, job = jobs.run([VAPROD, "--duration", "0.3", "--output", out], "all", 30)
-    tap.equal([w for w in of_type(records(out), "warning") if w["code"] == "missing_capability"], [], "with all of them nothing is said")
+    tap.equal([w for w in of_type(records(out), "warning") if w["code"] == "missing_capability"], [],
+              "with all capabilities there is no warning")
 
 
 main(test_usage, test_judges, test_bad_targets, test_capture_replays, test_run, test_ndjson, test_check, test_capabilities)

@@ -3,7 +3,7 @@
  * move_probes RUNG PID...: probes the MPI functions of the processes as vaprod does, then moves each probe between its
  * site and its function's entry, one after the other, until the processes have ended: calls are in flight
  * at every move. Prints a line when all are attached, and at the end how often probes were moved, how many calls were
- * seen, and of the functions that are counted exactly those whose returns stayed away.
+ * seen, and how many calls of exactly counted functions lack a return.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 	attacher = side ? attacher__new(side, 0) : NULL;
 	if (!attacher)
 		return fail(side ? "out of memory" : err);
-	/* processes end with their threads' open calls accounted for */
+	/* when a process ends the open calls of its threads are counted */
 	if (kernel_side__watch_tasks(side, err, sizeof(err)))
 		return fail(err);
 	for (int i = 2; i < argc; i++)

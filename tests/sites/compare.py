@@ -87,7 +87,7 @@ def main():
         for mask in (None, "all", "none"):
             a = ours(arguments.print_sites, arguments.library, arguments.regex, mask)
             mask_of = independent.mask_of(mask or rows.name)
-            # Only what .dynsym exports is compared; the judge also sees .symtab.
+            # Only exports of .dynsym are compared; independent.py also reads .symtab.
             b = {key: library.site(key[0], key[1], mask_of(key[0])) for key in library.functions
                  if pattern.fullmatch(key[0]) and key in a}
             disagree = [key for key in a if key not in b or a[key][:2] != b[key][:2]]

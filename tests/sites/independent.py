@@ -5,7 +5,7 @@ decoded by objdump, frames by readelf, nothing shared with vapro. A judge for te
 
   independent.py LIB REGEX [--mask all|none|FILE]     FILE: lines "SYMBOL MASK"
 
-Prints per function "name vaddr shift class mnemonic # rule that kept it at the entry"."""
+Prints per function "name vaddr shift class mnemonic # rule for which it stays at the entry"."""
 
 import argparse
 import bisect
@@ -280,7 +280,7 @@ class Library:
         return 0, first, entry.mnemonic, why or "(e)"
 
     def audit(self, address, shift, size):
-        """Direct branches from other functions (a cold part, say) into (entry, k]: the rules do not ask, we look."""
+        """Direct branches from other functions (a cold part, say) into (entry, k], which the rules do not exclude."""
         return shift and (self.landing(address, address + shift, 0, address) or
                           self.landing(address, address + shift, address + size, 1 << 64))
 

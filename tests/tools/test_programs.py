@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What judges vaprod in make accept WHAT=programs, on made-up runs, right and wrong ones. Starts no program."""
+"""The judges of make accept WHAT=programs on made-up runs, right and wrong ones. Starts no program."""
 import io
 import os
 import sys
@@ -176,7 +176,7 @@ class Joining(unittest.TestCase):
     def go(self, units, minutes=1, **options):
         return common.do_units(self.store, "part", units, common.Options(**options), common.Progress("part", minutes, io.StringIO()))
 
-    def test_programs_take_turns(self):
+    def test_programs_alternate(self):
         self.go(self.units())
         self.assertEqual(self.measured, [("one", "a"), ("two", "a"), ("one", "b"), ("two", "b")])
 
@@ -201,7 +201,7 @@ class Joining(unittest.TestCase):
         self.go(self.units())
         self.assertEqual(len(self.measured), 4)
 
-    def test_noisy_ones_are_measured_again_where_that_is_asked_for(self):
+    def test_noisy_ones_are_measured_again_on_request(self):
         self.go(self.units())
         entry = self.store.get("part", "one", "b")
         self.store.put("part", "one", "b", {**entry, "noisy": True})
@@ -278,19 +278,19 @@ class Overhead(unittest.TestCase):
         self.assertFalse(overhead.hits_agree({**found, "runs": 2400, "governed": True}))
 
     @staticmethod
-    def turns(watched, control, control_said, noise=0.0):
+    def rounds(watched, control, control_said, noise=0.0):
         return [{"bare": 4.0, "watched": 4.0 * (1 + watched / 100 + noise * (-1) ** i), "control": 4.0 * (1 + control / 100), "said": watched,
                  "control_said": control_said} for i in range(10)]
 
-    def test_turns(self):
-        good = overhead.judge_turns(self.turns(0.5, 5, 5))
+    def test_rounds(self):
+        good = overhead.judge_rounds(self.rounds(0.5, 5, 5))
         self.assertTrue(good["sensitive"] and not good["refuted"])
-        self.assertTrue(overhead.judge_turns(self.turns(2, 5, 5))["refuted"])
+        self.assertTrue(overhead.judge_rounds(self.rounds(2, 5, 5))["refuted"])
         # the control is said to cost 5 %, and that does not show
-        self.assertFalse(overhead.judge_turns(self.turns(0.5, 0.1, 5))["sensitive"])
+        self.assertFalse(overhead.judge_rounds(self.rounds(0.5, 0.1, 5))["sensitive"])
         # nothing to spend a larger budget on: then the interval decides
-        self.assertTrue(overhead.judge_turns(self.turns(0.5, 0.5, 0.5))["sensitive"])
-        self.assertFalse(overhead.judge_turns(self.turns(0.5, 0.5, 0.5, noise=0.1))["sensitive"])
+        self.assertTrue(overhead.judge_rounds(self.rounds(0.5, 0.5, 0.5))["sensitive"])
+        self.assertFalse(overhead.judge_rounds(self.rounds(0.5, 0.5, 0.5, noise=0.1))["sensitive"])
 
 
 class Kernel(unittest.TestCase):

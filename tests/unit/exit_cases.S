@@ -19,7 +19,7 @@
 	.size	\name, . - \name
 	.endm
 
-	/* one that is nobody's export; its family is not that of the others */
+	/* a function that is not exported; its name does not match that of the others */
 	.p2align 4
 #if defined(__x86_64__)
 	.type	leaf, @function

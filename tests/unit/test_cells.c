@@ -210,7 +210,7 @@ static void test_identity(void **state)
 	low = id_at(clusters, 1000);
 	high = id_at(clusters, 5000);
 	assert_true(low && high && low != high);
-	/* A smaller seed turns up and cuts the class in two: the greater part keeps the name. */
+	/* A smaller seed appears and divides the class: the greater part retains the name. */
 	add(clusters, 990, 450);
 	assert_int_equal(id_at(clusters, 990), 0); /* not formed yet */
 	assert_int_equal(clusters__form(clusters), 0);

@@ -219,7 +219,7 @@ static void test_sites_of_rows(void **state)
 			entry = function->entry;
 		if (strcmp(function->name, "tail_call_alone") != 0)
 			continue;
-		/* the jump is its exit, so that the entry's probe could not go there */
+		/* the jump is an exit, so that the probe of the entry cannot be there */
 		assert_int_equal(function->sites[0].offset, function->entry);
 		assert_true(function->sites[0].cookie & KERNEL_SITE_STEPPED);
 	}

@@ -347,7 +347,7 @@ static void damage(const char *path, size_t hot, size_t hot_size)
 		}
 		opened += digest(copy, size);
 	}
-	/* Damage that nothing survives would test nothing. */
+	/* Some damaged images must open, else the test is void. */
 	assert_true(opened > FLIPS / 8);
 	for (int i = 0; i < TRUNCATIONS; i++) {
 		size_t length = next_random(&seed) % size;

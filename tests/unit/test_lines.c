@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines that are no result of a window: rendered and parsed back; and their outputs: files, full disks, pipes. */
+/* Lines outside windows, rendered and parsed back, and outputs: files, full disks, pipes. */
 #include <errno.h>
 #include <unistd.h>
 

@@ -219,7 +219,7 @@ static void further_values_are_one_vertex(void **state)
 	coarsen_vertex(&path);
 	assert_true(same_vertex(&a, &b));
 	assert_int_equal(a.flags, KERNEL_VERTEX_OTHERS);
-	assert_int_equal(a.comm, 1); /* MPI_COMM_WORLD stays itself */
+	assert_int_equal(a.comm, 1); /* the number of MPI_COMM_WORLD does not change */
 	assert_int_equal(a.cell, 9);
 	assert_int_equal(path.path, KERNEL_OTHER_PATHS);
 	b.site++; /* sites, of which a process has few, distinguish vertices */

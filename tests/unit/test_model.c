@@ -128,7 +128,7 @@ static void test_reference_outlier(void **state)
 	sim_config(&config);
 	fill(&histogram, &seed, 1e6, 0.02, 50);
 	histogram__add(&histogram, 3e9, 1);
-	histogram__add(&histogram, 1e5, 2); /* never the single fastest */
+	histogram__add(&histogram, 1e5, 2); /* the single fastest fragment is never the reference */
 	reference = reference__of(&histogram, &config);
 	assert_near(reference.expected_ns, 1e6, 2e4);
 	histogram__clear(&histogram);

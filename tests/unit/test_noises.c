@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Noises other than hogs in simulated jobs, from end to end: each is reported for what it is. */
+/* Noises other than hogs in simulated jobs, from end to end: each is reported as its kind. */
 #include "simulated.h"
 
 static void test_drift(void **state)
@@ -147,7 +147,7 @@ static void test_transfer(void **state)
 	alarm = sim_alarm(&report);
 	expect(alarm->class == VAPRO_COMMUNICATION && alarm->rank_count == 4);
 	expect(alarm->effect_of == 0 && alarm->lost_by_class[VAPRO_COMPUTATION] < 0.2);
-	/* Where ranks are missing a missing rank may be late. */
+	/* Where ranks are not seen, such a rank may be late. */
 	scenario.world_size = 8;
 	run(&scenario);
 	expect(report.alarms == 0 && report.partial);

@@ -355,7 +355,7 @@ static void test_shed(void **state)
 	summary__free(summary);
 }
 
-/* A full disk costs lines, not the run. */
+/* A full disk loses lines and does not end the run. */
 static void test_full_disk(void **state)
 {
 	struct line_sink *lines = line_sink__open("/dev/full", false);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Capabilities by name: capabilities that include others, and those of this process. */
+/* Capabilities by name: those that include others, and those of this process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -76,7 +76,7 @@ static void test_region_about_the_threshold(void **state)
 	paint(0, 14, 18, VAPRO_COMPUTATION, 0.91, true);
 	paint(0, 18, 20, VAPRO_COMPUTATION, 0.8, true);
 	paint(0, 20, 23, VAPRO_COMPUTATION, 0.91, true);
-	/* what is not attributed may be jitter */
+	/* time that is not attributed may be jitter */
 	paint(2, 28, 30, VAPRO_COMPUTATION, 0.9, false);
 	paint(2, 30, 36, VAPRO_COMPUTATION, 0.75, false);
 	paint(2, 36, 38, VAPRO_COMPUTATION, 0.9, false);
@@ -98,7 +98,7 @@ static void test_region_unseen(void **state)
 	(void)state;
 	for (int bin = 10; bin < 40; bin += 5)
 		paint(0, bin, bin + 3, VAPRO_COMPUTATION, 0.79, true);
-	/* what is not attributed may be jitter */
+	/* time that is not attributed may be jitter */
 	for (int bin = 10; bin < 40; bin += 5)
 		paint(2, bin, bin + 2, VAPRO_COMPUTATION, 0.79, false);
 	assert_int_equal(grown(&result), 1);
@@ -106,7 +106,7 @@ static void test_region_unseen(void **state)
 	region__clear(&result);
 }
 
-/* A light disturbance before and after a hog does not move its begin and end, however surely it is attributed. */
+/* A light disturbance before and after a hog does not move the hog's begin and end, even if it is attributed. */
 static void test_region_light_disturbance(void **state)
 {
 	struct region_result result;

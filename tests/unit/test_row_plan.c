@@ -42,7 +42,7 @@ static void test_nothing_fits(void **state)
 	assert_true(row_plan__choose(loads, 20, 0.0045) < NEAR);
 	for (size_t i = 0; i < 20; i++)
 		assert_false(loads[i].open);
-	/* the sum counts: each function alone would fit */
+	/* the sum of the functions is bounded, although each alone would fit */
 	for (size_t i = 0; i < 20; i++)
 		loads[i].share = 20 * 11000e-9;
 	assert_true(row_plan__choose(loads, 20, 0.0009) <= 0.0009);

@@ -87,7 +87,7 @@ static void test_level_bins(void **state)
 	finish();
 }
 
-/* A write into a pipe takes as long as its reader pleases. */
+/* The duration of a write into a pipe depends on its reader. */
 static void test_peer(void **state)
 {
 	const char *labels[] = {"fd_kind=pipe function=write", "x"};
@@ -105,7 +105,7 @@ static void test_peer(void **state)
 
 static struct sim_report report;
 
-/* Writes of which some flush for 20 ms whenever they like: no variance, and one that hangs for 400 ms is an alarm. */
+/* Writes of which some flush for 20 ms at random are no variance; one that hangs for 400 ms is an alarm. */
 static void test_stall_among_flushes(void **state)
 {
 	struct sim_scenario scenario = {

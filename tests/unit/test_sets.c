@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Sets of ranks that take longer than the others for as long as the view lasts: the bad node, by name. */
+/* Sets of ranks that are slower than the others throughout the view, such as the ranks of a bad node. */
 #include "detect/sets.h"
 #include "painted.h"
 
@@ -46,7 +46,7 @@ static void slow_down(uint32_t first, uint32_t step, double ratio, double other_
 	}
 }
 
-/* What the ranks took in the view, with some scatter of each third. */
+/* Adds the ranks' durations in the view, with some scatter of each third. */
 static void measure(uint64_t seed, double jitter)
 {
 	uint32_t ranks = (uint32_t)job->row_count;
@@ -96,7 +96,7 @@ static void assert_rows(const struct rank_set *set, uint32_t first, uint32_t ste
 		assert_int_equal(set->rows[i], first + i * step);
 }
 
-/* One of eight hosts is 5 % slow, in a cyclic placement: it is one set, and what it lost is known. */
+/* One of eight hosts is 5 % slow, in a cyclic placement: it is one set, with its loss. */
 static void test_bad_host(void **state)
 {
 	(void)state;
@@ -129,7 +129,7 @@ static void test_half_of_the_job(void **state)
 	find(FIRST);
 	assert_rows(only(), 1, 2, 4);
 	assert_near(sets.items[0].ratio, 1.08, 0.005);
-	/* one host with all ranks is no place */
+	/* a host with all ranks is no place */
 	begin(8, 1, VAPRO_BY_INSTRUCTIONS);
 	slow_down(0, 1, 1.08, 1.08);
 	measure(1, 0.003);
@@ -153,7 +153,7 @@ static void test_bad_socket(void **state)
 	assert_near(sets.items[0].ratio, 1.12, 0.01);
 }
 
-/* One rank that no place explains, by its gap to the others; and two of different hosts. */
+/* One slow rank is found by its gap to the others; so are two slow ranks of different hosts. */
 static void test_gap(void **state)
 {
 	(void)state;
@@ -165,7 +165,7 @@ static void test_gap(void **state)
 		assert_rows(only(), 5, 1, 1);
 		assert_true(sets.items[0].certain && !sets.items[0].variance && !sets.items[0].place);
 		assert_near(sets.items[0].ratio, 1.1, 0.01);
-		/* it lasts */
+		/* the set lasts */
 		find(FIRST);
 		assert_rows(only(), 5, 1, 1);
 		assert_true(sets.items[0].variance);
@@ -177,7 +177,7 @@ static void test_gap(void **state)
 	assert_rows(only(), 5, 5, 2);
 }
 
-/* A bad host and a slow rank elsewhere are two sets, each with a ratio of its own. */
+/* A bad host and a slow rank elsewhere are two sets, each with its own ratio. */
 static void test_two_sets(void **state)
 {
 	(void)state;
@@ -211,7 +211,7 @@ static void test_jitter(void **state)
 	}
 }
 
-/* What is slow in a part of the view only is no set. */
+/* Ranks that are slow in a part of the view only are no set. */
 static void test_not_steady(void **state)
 {
 	(void)state;
@@ -225,7 +225,7 @@ static void test_not_steady(void **state)
 	}
 }
 
-/* Only what has a reference with support counts, or without counts what was certified. */
+/* Only workloads with a supported reference count, or without counts certified states. */
 static void test_without_support(void **state)
 {
 	(void)state;
@@ -241,7 +241,7 @@ static void test_without_support(void **state)
 
 /*
  * Without counts more work looks the same as less speed: a set has both readings. Where ratios of a place
- * differ between workloads it is speed, likely, and a variance.
+ * differ between workloads the cause is likely speed, and the set is a variance.
  */
 static void test_uncounted(void **state)
 {
@@ -264,10 +264,10 @@ static void test_uncounted(void **state)
 		assert_near(sets.items[0].ratio, (cases[c].first + 2 * cases[c].second) / 3, 0.01);
 		assert_near(sets.items[0].ratio_most, cases[c].first, 0.01);
 		assert_near(sets.items[0].ratio_least, cases[c].second, 0.01);
-		/* work that is not slow is no part of how slow the rest is */
+		/* work that is not slow does not change the ratio of the rest */
 		assert_near(sets.items[0].ratio_slow, cases[c].second > 1 ? sets.items[0].ratio : cases[c].first, 0.01);
 	}
-	/* of one rank alone, never: what it computes may be its part of the work */
+	/* one rank alone is never such a set: it may have more work */
 	begin(16, 4, VAPRO_BY_ARGUMENTS);
 	slow_down(5, 16, 1.3, 1);
 	measure(1, 0.005);
@@ -276,7 +276,7 @@ static void test_uncounted(void **state)
 	assert_false(sets.items[0].variance || sets.items[0].certain);
 }
 
-/* A new set begins where its rows together began to be slow; what was found before keeps its beginning. */
+/* A new set begins where its rows together began to be slow; a known set retains its beginning. */
 static void test_since(void **state)
 {
 	(void)state;
@@ -293,7 +293,7 @@ static void test_since(void **state)
 	assert_int_equal(only()->since, FIRST + 12);
 }
 
-/* Two ranks of a host, or those of the others, in bins [from, to) of the map. */
+/* Paints two ranks of a host, or all other ranks, in bins [from, to) of the map. */
 static void paint_host(uint64_t from, uint64_t to, double performance)
 {
 	for (uint32_t rank = 0; rank < 16; rank++)
@@ -301,8 +301,8 @@ static void paint_host(uint64_t from, uint64_t to, double performance)
 }
 
 /*
- * A set is found by what its ranks take in the whole view, and may begin or end within it: it begins and ends where its
- * cells do, also where a short calm stretch is in it.
+ * A set is found by its ranks' durations in the whole view, and may begin or end within the view: it begins and ends
+ * with its cells, also where there is a short calm stretch.
  */
 static void test_within_the_view(void **state)
 {
@@ -320,7 +320,7 @@ static void test_within_the_view(void **state)
 	assert_int_equal(sets.items[0].until, FIRST + 44);
 }
 
-/* After a few calm bins it may still go on; when it is over, they are no part of it. */
+/* After a few calm bins a set may continue; when it has ended, they are no part of it. */
 static void test_end_in_the_stride(void **state)
 {
 	(void)state;
@@ -345,7 +345,7 @@ static void test_end_in_the_stride(void **state)
 	assert_int_equal(sets.items[0].until, FIRST + 48);
 }
 
-/* A set that is no more stays as long as the map has a part of it, and what is slow again is another one. */
+/* An ended set stays while the map has a part of it, and a later slowdown is another set. */
 static void test_over(void **state)
 {
 	(void)state;
@@ -371,7 +371,7 @@ static void test_over(void **state)
 	assert_false(sets.items[0].over);
 	assert_true(sets.items[0].since >= FIRST + 35);
 	assert_true(sets.items[1].over);
-	/* out of the map it is forgotten */
+	/* a set outside the map is dropped */
 	slow_down(3, 8, 1, 1);
 	measure(2, 0.003);
 	sets__clear(&sets);
@@ -379,7 +379,7 @@ static void test_over(void **state)
 	assert_int_equal(find(FIRST + 2000), 0);
 }
 
-/* A rank that one long stall made slow, in a third of the view, is not in the set of the others. */
+/* A rank that is slow by one long stall, in a third of the view, is not in the set of the others. */
 static void test_outlier(void **state)
 {
 	(void)state;
@@ -414,8 +414,8 @@ static void measure_singles(uint32_t rank, int third, double longer, double othe
 }
 
 /*
- * Where fragments are long, few of them are far longer than the others on the ranks of a place by chance, in each third
- * of the view. That is no set: a slow place is slow in all of them, by as much in all.
+ * Where fragments are long, a few of them may be far longer than the others on the ranks of a place by chance, in each
+ * third of the view. This is no set: a slow place is slow in all fragments, by the same ratio.
  */
 static void test_few_outliers(void **state)
 {
@@ -426,7 +426,7 @@ static void test_few_outliers(void **state)
 			measure(1, 0.003);
 			for (uint32_t rank = 3, k = 0; rank < 32; rank += hosts, k++)
 				measure_singles(rank, (int)k % 3, all_slow ? 1.06 : 3.16, all_slow ? 1.06 : 1);
-			/* of one rank alone: one in each third */
+			/* for one rank alone: one long fragment in each third */
 			for (uint32_t w = 0; w < WORKLOADS && hosts == 32 && !all_slow; w++) {
 				for (int k = 1; k < SERIES_THIRDS; k++)
 					all[w * 32 + 3].third_ns[k] = all[w * 32 + 3].third_ns[0];
@@ -440,7 +440,7 @@ static void test_few_outliers(void **state)
 	}
 }
 
-/* What was seen in one bundle scatters by what it is off alone: its usual scatter is unknown. */
+/* A workload of one bundle has its deviation as scatter: its usual scatter is unknown. */
 static void test_chance(void **state)
 {
 	struct series series = {.third_n = {0, 10, 0}, .third_ns = {0, 20, 0}, .view_bundles = 1, .view_squares = 40};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Sets as drafts of variances: one for the whole set, beside drafts that have a cause of their own. */
+/* Sets as drafts of variances: one for the whole set, beside drafts with another cause. */
 #include "detect/sets.h"
 #include "painted.h"
 
@@ -10,7 +10,7 @@ static struct rank_set set;
 static struct sets sets;
 static struct region_result drafts;
 
-/* Eight ranks on four hosts; those of the last one are a tenth slow from bin 5 to 45. */
+/* Eight ranks on four hosts; the ranks of the last host are a tenth slower from bin 5 to 45. */
 static int begin(void **state)
 {
 	setup(state);
@@ -103,7 +103,7 @@ static void test_no_variance(void **state)
 	set.since = FIRST + 50;
 	apply();
 	assert_int_equal(drafts.count, 0);
-	/* nor are cells behind the end of a set that is over */
+	/* cells after the end of a set are no part of it */
 	set.since = FIRST + 5;
 	set.until = FIRST + 20;
 	apply();
@@ -128,7 +128,7 @@ static void test_absorbs(void **state)
 	assert_int_equal(lasting()->cell_count, 2 * 40);
 }
 
-/* Without counts references may have learnt the set as it is: then its cells lose nothing, and it is no variance. */
+/* Without counts references may have learnt the set's durations: then it loses nothing and is no variance. */
 static void test_not_shown(void **state)
 {
 	(void)state;
@@ -149,7 +149,7 @@ static void test_not_shown(void **state)
 	assert_non_null(lasting());
 }
 
-/* A hog on a rank of the set has a cause of its own, and so has a region much slower than the set. */
+/* A hog on a rank of the set is another cause, and so is a region much slower than the set. */
 static void test_leaves_others(void **state)
 {
 	static const struct {
@@ -174,7 +174,7 @@ static void test_leaves_others(void **state)
 		assert_int_equal(drafts.count, 2);
 		draft = lasting();
 		own = &drafts.drafts[draft == &drafts.drafts[0]];
-		/* no cell is in both */
+		/* no cell is in two drafts */
 		assert_int_equal(draft->cell_count, 2 * 40 - 10);
 		for (int bin = 5; bin < 45; bin++) {
 			bool hog = bin >= 20 && bin < 30;

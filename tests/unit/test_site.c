@@ -72,7 +72,7 @@ static const struct expectation {
     {"nop5_entry", ALL, 0, SITE_NOP5, NULL},
     {"push_immediate", ALL, 0, SITE_STEPPED, "stack pointer moved"},
     {"push_memory", ALL, 0, SITE_STEPPED, "stack pointer moved"},
-    /* further in */
+    /* past the entry */
     {"mov_push", ALL, 7, SITE_EMULATED, NULL},
     {"mov_push_alias", ALL, 7, SITE_EMULATED, NULL},
     {"endbr_push", ALL, 4, SITE_EMULATED, NULL},
@@ -179,7 +179,7 @@ static void test_outside(void **state)
 	assert_int_equal(site.shift, 0);
 	assert_int_equal(site.class, SITE_STEPPED);
 	assert_string_equal(site.reason, "size out of range");
-	/* A size that ends before the candidate hides nothing either. */
+	/* A size that ends before the candidate must not be believed either. */
 	symbol.size = 7;
 	site__choose(image, &symbol, ALL, &site);
 	assert_int_equal(site.shift, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Excess in calls that is a few ranks' own, while no rank was late: the third part beside transfer and late peer. */
+/* Excess in calls of a few ranks only, while no rank was late: the third part beside transfer and late peer. */
 #include "called.h"
 
 static int setup_eight(void **state)
@@ -11,7 +11,7 @@ static int setup_eight(void **state)
 
 #define EIGHT(f) cmocka_unit_test_setup_teardown(f, setup_eight, teardown)
 
-/* One rank of eight loses in merged calls and in single ones, while all others do not. */
+/* One rank of eight loses time in merged and in single calls, while the others do not. */
 static void test_one_of_several(void **state)
 {
 	(void)state;
@@ -45,30 +45,30 @@ static void test_many_short_ones(void **state)
 	assert_parts(6, 10, 0, 0, 20 * 0.5 * USUAL);
 }
 
-/* What another one lost in computation or IO by then, in bins. */
+/* The loss of another rank in computation or IO before the call, in bins. */
 static const struct {
 	uint32_t rank;
 	int bin;
 	double lost;
 	enum vapro_class class;
-	double longest; /* computation or IO, which may hold others up as long */
+	double longest; /* computation or IO, which may delay others as long */
 	bool path;
 } late_cases[] = {
     {5, 20, 0.3, VAPRO_COMPUTATION, 0, false},
     {5, 20, 0.3, VAPRO_IO, 0, false},
-    /* less than half of the excess explains nothing */
+    /* less than half of the excess explains no waiting */
     {5, 20, 0.1, VAPRO_COMPUTATION, 0, true},
-    /* shortly before: as long as a fragment lasts, and two bins */
+    /* shortly before: as long as a fragment, and two bins */
     {5, 19, 0.3, VAPRO_COMPUTATION, 0.1, false},
     {5, 18, 0.3, VAPRO_COMPUTATION, 0.1, false},
     {5, 17, 0.3, VAPRO_COMPUTATION, 0.1, true},
     {5, 12, 0.3, VAPRO_COMPUTATION, 8, false},
     {5, 21, 0.3, VAPRO_COMPUTATION, 8, true},
-    /* its own loss makes it late in the next call */
+    /* the rank's own loss makes it late in the next call */
     {3, 20, 0.3, VAPRO_COMPUTATION, 0, false},
 };
 
-/* While some rank was late it may be that one which was waited for. */
+/* While a rank was late the others may have waited for it. */
 static void test_late_peers(void **state)
 {
 	(void)state;
@@ -119,8 +119,8 @@ static void long_call(uint32_t rank, double from, double to, bool open)
 }
 
 /*
- * Long calls: rank 3 comes late from a slow call and is in the next one for long; its partners wait for it first, then
- * for the transfer. Its own call ends more than a bin later than theirs, or has not ended yet.
+ * Long calls: rank 3 arrives late from a slow call and stays long in the next one; its partners wait first for rank 3,
+ * then for the transfer. Its own call ends more than a bin later than theirs, or has not ended yet.
  */
 static void test_partners(void **state)
 {
@@ -141,7 +141,7 @@ static void test_partners(void **state)
 	}
 }
 
-/* Who came later than the slow one by less than half of its excess was not waited for. */
+/* A rank that is later than the slow one by less than half of its excess is not waited for. */
 static void test_a_little_later(void **state)
 {
 	(void)state;
@@ -158,7 +158,7 @@ static void test_a_little_later(void **state)
 	}
 }
 
-/* Its partner waits for the slow one: its excess is smaller, and not its own path. */
+/* The partner waits for the slow rank: its excess is smaller, and it is on no slow path. */
 static void test_neighbour(void **state)
 {
 	(void)state;
@@ -178,7 +178,7 @@ static void test_neighbour(void **state)
 		assert_parts(rank, 30, rank == 3 ? 0.5 : 0.45, 0, 0);
 }
 
-/* Of a call-site that two ranks know it cannot be said who is the usual one. */
+/* At a call-site of two ranks neither can be called usual. */
 static void test_few_members(void **state)
 {
 	(void)state;
@@ -192,7 +192,7 @@ static void test_few_members(void **state)
 	}
 }
 
-/* Scatter is no slow path: less than a hundredth of the bin, or little beside what the calls take. */
+/* Scatter is no slow path: less than a hundredth of the bin, or little compared with the calls' time. */
 static void test_too_small(void **state)
 {
 	(void)state;
@@ -209,7 +209,7 @@ static void test_too_small(void **state)
 	assert_parts(3, 30, 0, 0, 0.1);
 }
 
-/* A rank that computes less in the view comes early and waits, by as much as the others compute more. */
+/* A rank that computes less in the view arrives early and waits for the difference. */
 static void test_less_to_compute(void **state)
 {
 	(void)state;
@@ -240,7 +240,7 @@ static void test_threads(void **state)
 	assert_near(waited(HEATMAP_PATH, 3, 10), 0, 0);
 }
 
-/* Two ranks that come to a call-site from several states are no more than two: too few to be compared. */
+/* Two ranks that reach a call-site from several states are still two: too few to be compared. */
 static void test_several_states(void **state)
 {
 	(void)state;
@@ -254,7 +254,7 @@ static void test_several_states(void **state)
 	assert_parts(1, 10, 0.4, 0, 0);
 }
 
-/* All ranks wait in one operation: a transfer of all, and only what one takes beyond it is its own path. */
+/* All ranks wait in one operation, a transfer of all: only excess beyond it is one rank's slow path. */
 static void test_beside_transfer(void **state)
 {
 	(void)state;
@@ -267,8 +267,8 @@ static void test_beside_transfer(void **state)
 }
 
 /*
- * Of calls before the view, ranks whose calls are not known yet may have been as slow: one of eight changes nothing,
- * and a rank that is known alone is on no slow path.
+ * Before the view ranks with unknown calls may have been as slow: one of eight changes nothing, and a rank alone with
+ * known calls is on no slow path.
  */
 static void test_just_known(void **state)
 {
@@ -284,7 +284,7 @@ static void test_just_known(void **state)
 	assert_parts(3, 25, 0.3 - USUAL, 0, 0);
 }
 
-/* A path is a layer of its own on the map: a variance that is marked as one, and no waiting. */
+/* Slow paths are a separate layer of the map: a variance is marked as one, and is no waiting. */
 static void test_draft(void **state)
 {
 	struct region_result result;

@@ -73,7 +73,7 @@ static void processes_that_end_leave_nothing(void **state)
 		assert_true(process < 5 || state_names__bytes(names) <= most + most / 50);
 		state_names__release(names, process);
 	}
-	/* texts left are found again, and others are new: no text has two numbers at once */
+	/* the remaining texts are found again, and others are new: no text has two numbers at once */
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 3000; i++) {
 			bool fresh;

@@ -35,7 +35,7 @@
 #define DAMAGES 12
 #endif
 
-/* A survey whose response is spoilt on demand, as by a reader that its image has taken over. */
+/* A survey whose response is spoilt on demand, as by a reader that its image controls. */
 static int spoilt_survey(struct flat_reader *about, struct confine_file *files, unsigned int file_count,
 			 struct flat *answer, char *err, size_t err_size)
 {

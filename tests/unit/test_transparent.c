@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tables of transparent images: against functions whose frames are known, walked while they are called. */
+/* Tables of transparent images, compared with functions whose frames are known and walked while they are called. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -137,8 +137,8 @@ static void test_walk(void **state)
 	assert_int_equal(seen_site[0], (uint64_t)(uintptr_t)t_middle_back);
 	assert_int_equal(seen_site[1], (uint64_t)(uintptr_t)t_framed_back);
 	assert_int_equal(seen_site[2], (uint64_t)(uintptr_t)t_outer_back);
-	assert_int_equal(seen_frame[0], 1); /* untouched by inner */
-	assert_true(seen_frame[1] < own);   /* framed's */
+	assert_int_equal(seen_frame[0], 1); /* inner does not change it */
+	assert_true(seen_frame[1] < own);   /* the frame of framed */
 	assert_int_equal(seen_frame[2], own);
 	assert_int_equal(seen_frame[3], own);
 	free(calls);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* References of computation: what is typical of equal work, whatever single fragments do. */
+/* References of computation: the typical duration of equal work, whatever single fragments take. */
 #include "learned.h"
 
 static void begin_counted(uint32_t ranks)
@@ -19,7 +19,7 @@ static void all_near(uint32_t ranks, double ns, double tolerance)
 		assert_near(reference(rank) / ns, 1, tolerance);
 }
 
-/* The least of many fragments sinks as they become more; the centre of their batches does not. */
+/* The least of the fragments falls with their number; the centre of their batches does not. */
 static void test_jitter(void **state)
 {
 	static const int bins[] = {30, 300, 1500};
@@ -57,7 +57,7 @@ static void test_lucky_fragment(void **state)
 	}
 }
 
-/* The rule of VAPRO (PPoPP'22) is there on request: then the lucky one is what all others are measured against. */
+/* With the rule of VAPRO (PPoPP'22), on request, all fragments are compared with the fastest one. */
 static void test_fastest_on_request(void **state)
 {
 	struct bundle_rec rec;
@@ -76,8 +76,8 @@ static void test_fastest_on_request(void **state)
 }
 
 /*
- * A fault that lasts 20 times as long as the good time before does not become what is typical: not where an alarm
- * owns its time, nor where none does, on one rank as on all.
+ * A fault that lasts 20 times as long as the good time before does not become the reference, with or without an alarm
+ * that owns its time, on one rank and on all.
  */
 static void test_lasting_fault(void **state)
 {
@@ -103,7 +103,7 @@ static void test_lasting_fault(void **state)
 	}
 }
 
-/* Nothing is learnt in time of alarms, unless that is nearly all there is: a wrong one must not end learning. */
+/* Nothing is learnt in the time of alarms, unless it is nearly all time: a wrong alarm must not end learning. */
 static void test_disturbed_time(void **state)
 {
 	const struct series *series;
@@ -123,7 +123,7 @@ static void test_disturbed_time(void **state)
 	finish();
 }
 
-/* With counts a time that one rank alone had is no reference of others; that of two is. */
+/* With counts a level of one rank only is no reference of others; a level of two ranks is. */
 static void test_turbo(void **state)
 {
 	(void)state;
@@ -170,7 +170,7 @@ static void test_processors(void **state)
 	}
 }
 
-/* A slow one of a kind is measured against its kind. */
+/* A slow rank is compared with ranks of its kind of CPU. */
 static void test_slow_of_a_kind(void **state)
 {
 	(void)state;
@@ -196,7 +196,7 @@ static void test_support(void **state)
 	(void)state;
 	begin_counted(4);
 	warm_up(4, 1e6);
-	/* the batch of the last bin is still being filled: 4 x 6 = 24 are there */
+	/* the batch of the last bin is still being filled: there are 4 x 6 = 24 batches */
 	learn_all(4, 0, 7, 1e6, UINT32_MAX, 0);
 	rec = judged(2, 6, 2e6);
 	assert_true(rec.covered && rec.provisional);
@@ -205,7 +205,7 @@ static void test_support(void **state)
 	rec = judged(2, 8, 2e6);
 	assert_true(rec.covered && !rec.provisional);
 	finish();
-	/* of one of four ranks any number is too few */
+	/* batches of one of four ranks are never enough */
 	begin_counted(4);
 	warm_up(4, 1e6);
 	for (uint64_t bin = 0; bin < 500; bin++)
@@ -216,7 +216,7 @@ static void test_support(void **state)
 	finish();
 }
 
-/* The batches of one rank must be spread over 10 s, and not be of the first 30 s only. */
+/* The batches of a single rank must span 10 s, and not lie in the first 30 s only. */
 static void test_support_of_one(void **state)
 {
 	static const struct {
@@ -248,7 +248,7 @@ static void test_support_of_one(void **state)
 	}
 }
 
-/* Without counts ranks that agree share one reference; one that never does keeps its own: it may have more work. */
+/* Without counts ranks that agree share a reference; a rank that never agrees has its own: it may have more work. */
 static void test_own_work(void **state)
 {
 	(void)state;
@@ -266,7 +266,7 @@ static void test_own_work(void **state)
 	finish();
 }
 
-/* What the kernel attributes is no part of what is typical: a hog from the start does not raise it. */
+/* Time that the kernel attributes is no part of references: a hog from the start does not raise them. */
 static void test_attributed_time(void **state)
 {
 	(void)state;

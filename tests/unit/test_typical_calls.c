@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* References of calls and IO, and the ranks that are slower in them than the others for good. */
+/* References of calls and IO, and ranks that are always slower in them than the others. */
 #include "learned.h"
 
 #define RANKS 8
@@ -15,7 +15,7 @@ static void begin_io(uint32_t ranks)
 	begin(ranks, VAPRO_BY_INSTRUCTIONS, VAPRO_IO, "function=write");
 }
 
-/* What ranks computed in the view, the same of all but one, and how often they called. */
+/* Adds computation of the view, equal on all ranks but one, and the number of calls. */
 static void set_computing(double ns, uint32_t other, double other_ns, double calls)
 {
 	double computing[RANKS];
@@ -52,7 +52,7 @@ static void test_slower_io(void **state)
 	finish();
 }
 
-/* Also where most of what it does is owned by an alarm: it is learnt from, so the verdict stays. */
+/* The verdict stays where an alarm owns most of the rank's time: its fragments are still learnt. */
 static void test_slower_stays(void **state)
 {
 	(void)state;
@@ -63,7 +63,7 @@ static void test_slower_stays(void **state)
 		for (uint32_t rank = 0; rank < RANKS; rank++)
 			learn(rank, bin, 5, rank == 5 ? 3e6 : 1e6, rank == 5);
 	assert_slower(5, 1e6, 1e6);
-	/* recovered, for longer than it was slow: the others' reference is right in any case */
+	/* recovered for longer than it was slow: the others' reference is right in any case */
 	for (uint64_t bin = 20 * 60; bin < 60 * 60; bin++)
 		for (uint32_t rank = 0; rank < RANKS; rank++)
 			learn(rank, bin, 5, 1e6, false);
@@ -73,7 +73,7 @@ static void test_slower_stays(void **state)
 	finish();
 }
 
-/* A rank's own few batches say nothing of it yet; then those of the others together are enough. */
+/* Few batches of a rank are no reference yet; the batches of the others together are enough. */
 static void test_few_batches(void **state)
 {
 	(void)state;
@@ -87,7 +87,7 @@ static void test_few_batches(void **state)
 	finish();
 }
 
-/* Of two ranks the slower one has the reference of the faster, once that was seen long enough. */
+/* Of two ranks the slower one has the reference of the faster one, once that was seen long enough. */
 static void test_io_of_two(void **state)
 {
 	(void)state;
@@ -99,7 +99,7 @@ static void test_io_of_two(void **state)
 	finish();
 }
 
-/* A rank whose transfers always take longer, while it computes as much as the others. */
+/* One rank's transfers always take longer, while it computes as much as the others. */
 static void test_slower_calls(void **state)
 {
 	(void)state;
@@ -129,7 +129,7 @@ static void test_rooted(void **state)
 	}
 }
 
-/* A label that only ends like it is no root. */
+/* A label that only ends with "root" is no root. */
 static void test_not_rooted(void **state)
 {
 	(void)state;
@@ -140,7 +140,7 @@ static void test_not_rooted(void **state)
 	finish();
 }
 
-/* Who computes less arrives early: a wait that is explained by it makes it no slower one, the rest of it does. */
+/* A rank that computes less arrives early: only waiting beyond this makes it a slower rank. */
 static void test_less_to_compute(void **state)
 {
 	static const struct {
@@ -161,7 +161,7 @@ static void test_less_to_compute(void **state)
 	}
 }
 
-/* Those that deal with the slow one are slower by less: it is not their transfers. */
+/* Partners of the slow rank are slower by less: their own transfers are not slow. */
 static void test_neighbours_of_slower(void **state)
 {
 	(void)state;
@@ -177,7 +177,7 @@ static void test_neighbours_of_slower(void **state)
 	finish();
 }
 
-/* Where ranks do not agree among themselves, none is slower than the others: each waits as its place wants. */
+/* Where ranks do not agree none is a slower rank: each may wait by its place in the program. */
 static void test_no_agreement(void **state)
 {
 	(void)state;
@@ -216,7 +216,7 @@ static void test_other_sizes(void **state)
 	finish();
 }
 
-/* A network that is slow for the rest of the run, for one rank or for all, does not become usual. */
+/* A network that is slow for the rest of the run, for one rank or all, does not become the reference. */
 static void test_lasting_calls(void **state)
 {
 	(void)state;
@@ -241,7 +241,7 @@ static void test_lasting_calls(void **state)
 	}
 }
 
-/* One lucky batch, or a first spell in which no rank had to wait, is no reference of calls that usually wait. */
+/* One fast batch, or a first time without waiting, is no reference of calls that usually wait. */
 static void test_lucky_calls(void **state)
 {
 	(void)state;

@@ -79,7 +79,7 @@ static void test_lease(void **state)
 	}
 	assert_int_equal(file, -1);
 	assert_int_equal(error, EWOULDBLOCK);
-	/* opens once the lease is gone */
+	/* opens when the lease has ended */
 	file = user_file__open(path);
 	assert_true(file >= 0);
 	close(file);

@@ -115,7 +115,7 @@ static void test_where(void **state)
 	static const int32_t sockets[] = {0, 0, 1, 1, 0, 1};
 	static const unsigned char one_socket[] = {1, 1, 0, 0, 0, 0}, one_host[] = {0, 0, 0, 0, 1, 1},
 				   spread[] = {1, 0, 1, 0, 0, 0}, one_model[] = {1, 0, 0, 0, 0, 1},
-				   everybody[] = {1, 1, 1, 1, 1, 1}, gone[] = {1, 1, 2, 2, 2, 2};
+				   all_rows[] = {1, 1, 1, 1, 1, 1}, gone[] = {1, 1, 2, 2, 2, 2};
 	struct stg *stg = stg__new();
 	struct places places = {0};
 	const struct vapro_place *limited;
@@ -141,7 +141,7 @@ static void test_where(void **state)
 	assert_int_equal(shared->others, 0);
 	assert_string_equal(shared_by(&places, stg, one_host)->value, "n2");
 	assert_null(shared_by(&places, stg, spread));
-	assert_null(shared_by(&places, stg, everybody));
+	assert_null(shared_by(&places, stg, all_rows));
 	assert_null(shared_by(&places, stg, gone));
 	/* the first and the last rank have another CPU than all others, each on its own host */
 	for (uint32_t i = 0; i < 6; i++)

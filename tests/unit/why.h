@@ -93,7 +93,7 @@ struct response {
 /* Does the whole run, and gathers its reports. */
 void why_go(struct run *run, struct answer *answer);
 
-/* Queries a copy, as the daemon does, so the analysis goes on unchanged. The response is in run->asked. */
+/* Queries a copy, as the daemon does, so the analysis goes on unchanged. The response is in run->response. */
 void why_query(const struct run *run, struct analysis *analysis);
 
 /* Returns the report on a factor, or NULL. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Prints the pages of code of processes that are not their file's any more: what a breakpoint makes of
- * a page. For guests, which have no Python; text_of() of tests/live/live.py does the same.
+ * Prints the pages of code of processes that differ from their file, as a page with a breakpoint does.
+ * For guests, which have no Python; text_of() of tests/live/live.py does the same.
  *
  *   changed_text PID...      lines "PID FILE+0xOFFSET"; exits with 1 where a process cannot be read
  */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What runs in a guest with a PMU: seven classes of work on one edge, and what of them is counted. Judged
-# by counters.t.
+# What runs in a guest with a PMU: seven classes of work on one edge, which vaprod counts. Judged by
+# counters.t.
 
 until_true() { # SECONDS COMMAND...
 	tries=$(($1 * 10))

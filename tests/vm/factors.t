@@ -57,18 +57,20 @@ def check(tap, suite):
 
     alarms = alarms_in(lines, directory, "hog")
     said = [(d["verdict"], factors) for factors, _, d in alarms]
-    tap.ok(alarms and lost(alarms, "preempted") > 0.5, f"{suite}: a busy program: preempted", said)
-    tap.ok(all(f["preempted"]["major"] for f, _, _ in alarms), f"{suite}: is major", said)
-    tap.ok(any(i["comm"] == "hog" for _, some, _ in alarms for i in some), f"{suite}: and it is named", said)
-    tap.ok(lost(alarms, "throttled") < 0.02 * lost(alarms, "preempted"), f"{suite}: and nothing was throttled", said)
+    tap.ok(alarms and lost(alarms, "preempted") > 0.5, f"{suite}: a busy program: the loss is preempted", said)
+    tap.ok(all(f["preempted"]["major"] for f, _, _ in alarms), f"{suite}: a busy program: preempted is major", said)
+    tap.ok(any(i["comm"] == "hog" for _, some, _ in alarms for i in some), f"{suite}: the busy program is named", said)
+    tap.ok(lost(alarms, "throttled") < 0.02 * lost(alarms, "preempted"),
+           f"{suite}: nothing was throttled beside the busy program", said)
 
     alarms = alarms_in(lines, directory, "quota")
     said = [(d["verdict"], factors) for factors, _, d in alarms]
     reported = throttled_s(directory, "stat.after") - throttled_s(directory, "stat.before")
     tap.ok(alarms and all(f["throttled"]["major"] for f, _, _ in alarms), f"{suite}: a CPU quota: throttled is major", said)
-    tap.ok(0.8 * reported < lost(alarms, "throttled") <= 1.02 * reported, f"{suite}: as long as the kernel says",
+    tap.ok(0.8 * reported < lost(alarms, "throttled") <= 1.02 * reported, f"{suite}: the throttled time is that of the kernel",
            f"{lost(alarms, 'throttled'):.3f} of {reported:.3f} s")
-    tap.ok(lost(alarms, "preempted") + lost(alarms, "wakeup_wait") < 0.1 * reported, f"{suite}: and not preempted", said)
+    tap.ok(lost(alarms, "preempted") + lost(alarms, "wakeup_wait") < 0.1 * reported,
+           f"{suite}: under the quota preemption is a small part", said)
     tap.ok(any("/job" in d["advice"] and "cpu.max 3000 10000" in d["advice"] for _, _, d in alarms),
            f"{suite}: the advice names the cgroup and its quota", [d["advice"] for _, _, d in alarms])
     schema = subprocess.run([sys.executable, os.path.join(ROOT, "tests", "schema_check.py"), os.path.join(directory, "out.ndjson")],

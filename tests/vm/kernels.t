@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 vaprod on other kernels and CPUs, in emulated machines: which rung it finds there or why it refuses,
-and on each rung what tests/live/attach.t asks of this machine's kernel. The graph of one sequence of
+and on each rung what tests/live/attach.t tests on this machine's kernel. The graph of one sequence of
 calls is compared with the one of this machine, its C and Open MPI, as tests/live/fortran.t does here:
 that needs root.
 
@@ -53,27 +53,27 @@ class Results:
     def records(self, part, name="out.ndjson"):
         return records(os.path.join(self.directory, part, name))
 
-    def reported(self, part, name):
-        """Output and errors of a program, to explain a failure with."""
+    def output(self, part, name):
+        """Output and errors of a program, to explain a failure."""
         return self.text(part, name + ".out")[-1500:] + self.text(part, name + ".err")[-1500:]
 
 
 def check_kernel(tap, row, found):
-    """Which kernel it is, and what vaprod and vapro check say of it."""
+    """Which kernel runs, and what vaprod and vapro check report of it."""
     code, errors, check = found.code("check", "vaprod"), found.text("check", "vaprod.err"), found.text("check", "check.out")
     release = re.search(r"^ *kernel +(\S+)", check, re.M)
     tap.ok(release and release.group(1).startswith(row.kernel), f"a kernel {row.kernel or 'of its suite'}", check)
     tap.ok(re.search(rf"^ *instruction counter +{'yes' if row.pmu else 'no'}\b", check, re.M), "vapro check reports the PMU", check)
     if row.refusal:
         tap.equal(code, 3, "vaprod refuses with exit code 3")
-        tap.ok(row.refusal in errors, "and says why", errors)
-        tap.equal(found.code("check", "check"), 3, "so does vapro check")
+        tap.ok(row.refusal in errors, "the refusal has a reason", errors)
+        tap.equal(found.code("check", "check"), 3, "vapro check fails with exit code 3")
         return
     tap.equal(code, 0, "vaprod runs" + ("" if code == 0 else ": " + errors[-600:]))
     tap.equal(found.code("check", "check"), 0, "vapro check finds all it needs")
     if code == 0:
         hello = json.loads(found.text("check", "vaprod.out").splitlines()[0])
-        tap.equal(hello["rung"], row.rung, "on the rung for this kernel")
+        tap.equal(hello["rung"], row.rung, "vaprod uses the rung for this kernel")
         tap.ok(hello["costs"]["entry_ns"] > 0 and hello["costs"]["return_ns"] > 0, "cost of a call is measured", hello["costs"])
 
 
@@ -93,7 +93,7 @@ def check_counts(tap, _row, found):
     lost = sum(sum(w["lost"].values()) for w in of_type(lines, "window"))
     # a vertex a call, an edge between two; and MPI_Finalize
     tap.equal(fragments + lost, 2 * calls + 1, "counts: every call is in a bundle or counted as lost")
-    tap.ok(lost <= calls / 100, "counts: next to none is lost", lost)
+    tap.ok(lost <= calls / 100, "counts: at most 1 % is lost", lost)
     tap.equal(of_type(lines, "process")[-1]["state"], "exited", "counts: the end of the process is reported")
 
 
@@ -114,18 +114,19 @@ def states(text):
 
 
 def check_job(tap, row, found):
-    """Two ranks: who they are, what they call, in which order; and their result."""
+    """Two ranks: their numbers, their calls and the order of these, and their result."""
     tap.equal(found.code("job", "program"), 0, "job: the program ends well")
-    tap.ok('"ok":true' in found.text("job", "program.out"), "job: its result is right", found.reported("job", "program"))
+    tap.ok('"ok":true' in found.text("job", "program.out"), "job: its result is right", found.output("job", "program"))
     tap.equal(found.code("job", "vaprod"), 0, "job: vaprod ends with its targets")
     lines = found.records("job")
     ranks = {r["rank"]: r for r in of_type(lines, "process") if r["state"] == "attached"}
     tap.equal(sorted(ranks), [0, 1], "job: both ranks are known by number")
-    tap.equal({r["world_size"] for r in ranks.values()}, {2}, "job: so is the world's size")
+    tap.equal({r["world_size"] for r in ranks.values()}, {2}, "job: the world's size is known")
     images = [image for r in ranks.values() for image in r["images"]]
     tap.ok(images and all(image["functions"] > 0 for image in images), "job: functions of libmpi are probed", images)
     if row.arch == "arm64":
-        tap.ok(all(image["at_entry"] == image["functions"] for image in images), "job: all at their entry", images)
+        tap.ok(all(image["at_entry"] == image["functions"] for image in images),
+               "job: all functions are probed at their entry", images)
     windows = of_type(lines, "window")
     tap.ok(windows, "job: windows are reported")
     lost = {cause: n for w in windows for cause, n in w["lost"].items() if n}
@@ -139,16 +140,17 @@ def check_job(tap, row, found):
     reduced = vertices.get(("MPI_Allreduce", None), 0)
     tap.ok(min(sent) > 40 and abs(sent[0] - sent[1]) <= 1, "job: each rank sends to the other, equally often", graph)
     # before the first exchange and after the last there are a few reductions more
-    tap.ok(abs(reduced - sum(sent)) <= 6, "job: and reduces as often", graph)
+    tap.ok(abs(reduced - sum(sent)) <= 6, "job: the ranks reduce as often as they exchange", graph)
     there, back = edges.get(("MPI_Sendrecv", "MPI_Allreduce"), 0), edges.get(("MPI_Allreduce", "MPI_Sendrecv"), 0)
     tap.ok(abs(there - sum(sent)) <= 4, "job: a computation lies between each exchange and its reduction", graph)
-    tap.ok(0.8 * sum(sent) <= back <= sum(sent), "job: and after it, but where the program writes its log", graph)
+    tap.ok(0.8 * sum(sent) <= back <= sum(sent),
+           "job: a computation follows each reduction, but where the program writes its log", graph)
     tap.ok(vertices.get(("write", None), 0) > 0, "job: its IO is seen", graph)
-    tap.equal(vertices.get(("MPI_Finalize", None)), 2, "job: both ranks are seen to end")
+    tap.equal(vertices.get(("MPI_Finalize", None)), 2, "job: MPI_Finalize of both ranks is seen")
 
 
 def reference(tap):
-    """The graph that all must have: this machine's."""
+    """The graph of this machine, which all others must equal."""
     directory = os.path.join(SCRATCH, "kernels")
     os.makedirs(directory, exist_ok=True)
     os.environ["VAPRO_GO"] = os.path.join(directory, "go")
@@ -157,7 +159,7 @@ def reference(tap):
             capture, _, _ = capture_run(tap, jobs, "steps")
         return stg_compare.Graph(capture, tool("steps"))
     except (RuntimeError, OSError) as problem:
-        tap.ok(False, "this machine's graph is had", problem)
+        tap.ok(False, "the graph of this machine can be made", problem)
         return None
 
 
@@ -166,7 +168,7 @@ def check_graphs(wanted):
         """Each program's graph is this machine's, by the lines of source that were reported in the guest."""
         codes = {name: found.code("graphs", name) for name in (*guest.GRAPHS, "vaprod", "stg")}
         tap.equal(set(codes.values()), {0}, f"graphs: programs and vaprod end well {codes}")
-        tap.equal(losses(found.records("graphs")), {}, "graphs: nothing is lost, nothing approximate")
+        tap.equal(losses(found.records("graphs")), {}, "graphs: no fragment is lost or approximate")
         states = {name: [] for name in guest.GRAPHS}
         outside = set()
         for line in found.text("graphs", "stg.out").splitlines():
@@ -184,7 +186,7 @@ def check_graphs(wanted):
             source = "steps.F90" if name.endswith(("_h", "_f08")) else "steps.c"
             seen = stg_compare.Graph(path, os.path.join(ROOT, "tools", "workloads", source))
             differences = stg_compare.compare(wanted, seen) if wanted else ["nothing to compare with"]
-            tap.ok(not differences, f"graphs: that of {name} is this machine's", "\n".join(differences))
+            tap.ok(not differences, f"graphs: the graph of {name} equals this machine's", "\n".join(differences))
     return check
 
 
@@ -193,18 +195,18 @@ def check_leave(part, code, how):
         """Code of the program as before, and its result."""
         tap.equal(found.code(part, "vaprod"), code, f"{part}: {how}")
         tap.equal([found.code(part, name) for name in ("before", "while", "after")], [0, 0, 0], f"{part}: the program's code can be read")
-        tap.equal(found.text(part, "before.out"), "", f"{part}: it is its files' before")
+        tap.equal(found.text(part, "before.out"), "", f"{part}: the code equals its files before attachment")
         probed = {line.split()[0] for line in found.text(part, "while.out").splitlines()}
         tap.equal(len(probed), 2, f"{part}: probes are in both ranks while it runs")
-        tap.equal(found.text(part, "after.out"), "", f"{part}: none is left")
+        tap.equal(found.text(part, "after.out"), "", f"{part}: no probe is left")
         tap.equal(found.code(part, "program"), 0, f"{part}: the program ends well")
-        tap.ok('"ok":true' in found.text(part, "program.out"), f"{part}: its result is right", found.reported(part, "program"))
+        tap.ok('"ok":true' in found.text(part, "program.out"), f"{part}: its result is right", found.output(part, "program"))
     return check
 
 
 def check_dmesg(tap, _row, found):
     trouble = [line for line in found.text("dmesg").splitlines() if re.search(r"WARNING:|BUG:|Oops|Call trace:|uprobe.*fail", line, re.I)]
-    tap.equal(trouble, [], "the kernel complains of nothing")
+    tap.equal(trouble, [], "the kernel's log has no error")
 
 
 CHECKS = [check_counts, check_job, check_leave("detach", 0, "SIGINT ends vaprod with exit code 0"),
@@ -212,7 +214,7 @@ CHECKS = [check_counts, check_job, check_leave("detach", 0, "SIGINT ends vaprod 
 
 
 class GuestTap:
-    """Results of one guest, kept until it is clear that they count; its name before each."""
+    """Results of one guest, with its name before each, stored until it is clear that they count."""
 
     def __init__(self, name):
         self.name, self.results = name, []
@@ -229,8 +231,8 @@ class GuestTap:
 
 def run_guest(row, checks):
     """
-    Boots a guest and judges what its scenario left. Emulation of two CPUs is not always true to the
-    machine: what fails gets a second chance, and is named.
+    Boots a guest and judges what its scenario left. Emulation of two CPUs is not always exact: a guest
+    with failures runs once more, and the failures are printed.
     """
     name = f"{row.arch}-{row.suite}"
     for chance in range(2):

@@ -64,7 +64,7 @@ check() {
 	run vaprod vaprod --duration 0.2
 }
 
-# vaprod takes seconds to load in an emulated machine: a program is stopped meanwhile, or it would be over.
+# vaprod takes seconds to load in an emulated machine: a program is stopped meanwhile, or it would have ended.
 hold() {
 	kill -STOP $ranks
 }
@@ -86,7 +86,7 @@ counts() {
 	finish vaprod 20
 }
 
-# Starts vaprod; the job goes on when it is ready to attach.
+# Starts vaprod; the job continues when vaprod is ready to attach.
 watch() { # OPTIONS...
 	hold
 	start vaprod vaprod $selected --output out.ndjson "$@"
@@ -125,8 +125,8 @@ graphs() { # PROGRAM...
 	run stg vapro stg --json run.capture
 }
 
-# Detached, or killed, in the middle: the program goes on. Its code before, while and after. It is
-# stopped for the slow part of detaching, so that it is there to be looked at.
+# vaprod detaches or is killed in the middle, and the program continues. Leaves the program's code before, while and
+# after. The program is stopped for the slow part of detaching, so that its code can be read.
 leave() { # SIGNAL
 	start_job $((iterations * 3))
 	run before changed_text $ranks

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ranks that do the same, instruction by instruction, one of them on what is like a slower CPU from start
- * to end: it reads a register that the kernel has to emulate where the others read one that is there. Its
- * computations take longer on the CPU by time that no factor reports. The ranks compute one after the
+ * Ranks that execute the same instructions, one of them as if its CPU were slower from start to end: it reads
+ * a register that the kernel has to emulate, where the others read one that exists. Its computations take
+ * longer on the CPU by time that no factor reports. The ranks compute one after the
  * other, so that one CPU is enough for all.
  *
  *   mpirun -n 2 slow_rank --steps 60 --slow 1
@@ -16,7 +16,7 @@
 #define LOOPS 400
 #define STEPS_BETWEEN 5000
 
-/* Returns something of either, so that it is not optimised away. */
+/* Returns a value of either register, so that the read is not optimised away. */
 static uint64_t probe(bool slow)
 {
 	uint64_t value = 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What runs in a guest with stand-ins for stalls: two programs that stand still for a while, one after the
-# other, and vaprod, which does not know of what kind. Judged by stages.t.
+# What runs in a guest with stand-ins for stalls: two programs that stall for a while, one after the
+# other, by stalls of different kinds, and vaprod. Judged by stages.t.
 
 until_true() { # SECONDS COMMAND...
 	tries=$(($1 * 10))
@@ -19,7 +19,7 @@ run() { # NAME COMMAND...
 	echo $? >"$name.code"
 }
 
-# Waits for its sign; $pid is its id.
+# The program waits for the file NAME.go; $pid is its id.
 start() { # NAME KIND-OF-STALL
 	{
 		VAPRO_GO=$PWD/$1.go mpirun -n 1 stalls --alone --pieces 1500 --us 1000 --idle-us 5000 --from 400 --to 1300 \

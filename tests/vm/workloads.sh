@@ -56,7 +56,7 @@ singly="--rare-members 100000"
 	watch ep 2 "ep --rounds 24" $singly
 	watch pagerank 2 "pagerank --rounds 8" $singly --workload instructions,page-faults
 }
-# as by default, on a CPU that no other rank wants
+# with default options, on a CPU without another rank
 watch cg_default 1 "cg --rounds 20"
 watch ft_default 1 "ft --rounds 3"
 watch ep_default 1 "ep --rounds 60"

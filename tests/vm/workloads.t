@@ -64,19 +64,19 @@ def fragments_of(tap, directory, part):
     for rank in range(RANKS):
         own = sorted((f for f in fragments if f["rank"] == rank), key=lambda f: f.pop("call"))
         truth = truth_of(directory, part, rank)
-        tap.equal(len(own), len(truth), f"{part}: rank {rank} made as many computations as it knows of")
+        tap.equal(len(own), len(truth), f"{part}: rank {rank} has as many computations as its log")
         for fragment, work in zip(own, truth):
             fragment["truth"] = work
     return fragments
 
 
 def check_truth(tap, part, fragments):
-    """The truth is one: what did the same work counted the same, but for how the dice fell."""
+    """Equal work has equal counts, but for the random numbers of ep."""
     counts = {}
     for fragment in fragments:
         counts.setdefault((fragment["from"], fragment["to"], fragment["truth"]), []).append(fragment["workload"]["instructions"])
     apart = max(max(c) - min(c) - (0.005 * min(c) if part == "ep" else 0) for c in counts.values())
-    tap.ok(apart <= 64, f"{part}: equal work counts the same", apart)
+    tap.ok(apart <= 64, f"{part}: equal work has equal counts", apart)
 
 
 def score(directory, part, fragments, *options, drop=()):
@@ -95,7 +95,7 @@ def score(directory, part, fragments, *options, drop=()):
 
 
 def coverage_of(lines):
-    """Of a run that is one window, percent of its time."""
+    """(percent of its time that is covered, window) of a run that is one window."""
     windows = of_type(lines, "window")
     if len(windows) != 1:
         raise ValueError(f"{len(windows)} windows")
@@ -121,11 +121,11 @@ def check_pagerank(tap, directory):
     tap.ok(one > 0.85, "pagerank: a V-measure over 0.85 by instructions", one)
     two, most, said = score(directory, "pagerank", fragments, "--cluster-floor", "8")
     note(f"pagerank, instructions and page faults: {said}")
-    tap.ok(two > 0.95, "pagerank: and over 0.95 with page faults", two)
-    # a rule instead: whether work touches new memory parts it, how much of it does not
+    tap.ok(two > 0.95, "pagerank: a V-measure over 0.95 with page faults", two)
+    # with bands states differ by whether work touches new memory, and not by how much of it
     rule, between, said = score(directory, "pagerank", fragments, "--bands", "named_1/instructions:0.0005,0.003")
     note(f"pagerank, instructions in bands of page faults: {said}")
-    tap.ok(one <= rule <= two and fewest < between <= most, "pagerank: with bands of page faults it is between them",
+    tap.ok(one <= rule <= two and fewest < between <= most, "pagerank: with bands of page faults the V-measure is between them",
            (fewest, between, most))
     out = os.path.join(directory, "pagerank", "bands.ndjson")
     states = []
@@ -133,7 +133,7 @@ def check_pagerank(tap, directory):
         subprocess.run([VAPRO, "analyze", "--bands", bands, "--output", out, os.path.join(directory, "pagerank", "run.capture")],
                        capture_output=True, text=True, check=True)
         states.append(of_type(records(out), "window")[-1]["clusters"]["states"])
-    tap.ok(states[1] > states[0], "pagerank: a capture takes other bands, and its states are parted", states)
+    tap.ok(states[1] > states[0], "pagerank: with other bands a capture has more states", states)
 
 
 def computation(lines):
@@ -147,14 +147,14 @@ def check_slow_rank(tap, directory):
     slow = computation(lines)
     note("slow with instructions:", [(v["ranks"], round(v["performance"], 3), v["alarm"], v["confidence"]) for v in slow])
     tap.ok(any(v["ranks"] == "1" and v["alarm"] for v in slow), "with instructions the slow rank is an alarm", slow)
-    tap.ok(all(v["ranks"] == "1" for v in slow), "and nobody else", slow)
+    tap.ok(all(v["ranks"] == "1" for v in slow), "no other rank is slow", slow)
     lines = check_run(tap, directory, "slow_arguments", "arguments")
     claimed = computation(lines)
     note("slow with arguments:", [(v["ranks"], round(v["performance"], 3), v["alarm"], v["confidence"]) for v in claimed],
          [(i["fast_rank"], i["slow_rank"], i["ratio"]) for i in of_type(lines, "imbalance")])
-    tap.ok(not claimed, "without them it is not", claimed)
+    tap.ok(not claimed, "with arguments no variance is claimed", claimed)
     tap.ok(any(i["slow_rank"] == 1 and i["fast_rank"] == 0 for i in of_type(lines, "imbalance")),
-           "but that the ranks differ, by work or by speed")
+           "with arguments an imbalance says that the ranks differ, by work or by speed")
 
 
 def main():

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bundles drawn bin by bin: of each step of each rank one, whose mean, least and most scatter as those of
- * n fragments do. What the computations leave of a bin is the last call's, so a rank's time is complete.
+ * n fragments do. The rest of a bin belongs to the last call, so a rank's time is complete.
  * Jitter only, no effects.
  */
 #include "simulation.h"

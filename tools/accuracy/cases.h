@@ -21,7 +21,7 @@ struct accuracy_case {
 	double lengths_ms[CASE_LENGTHS]; /* of the first computation, up to the first 0; none: the case has its own */
 	/* The job is zeroed but for kind and seed; draw is seeded by kind, length and seed. */
 	void (*make)(struct job *job, struct draw *draw, double length_ms);
-	const void *variant;		/* what distinguishes it from others that the same function makes */
+	const void *variant;		/* distinguishes it from other cases of the same function */
 	void (*study)(struct job *job); /* in place of `make`, where nothing is drawn */
 };
 
@@ -37,7 +37,7 @@ extern const struct case_table fault_cases, call_cases, quiet_cases, papers_case
 /* Makes the job of a case. */
 void cases__make(const struct accuracy_case *at, double length_ms, uint64_t seed, struct job *job);
 
-/* What most cases share: ranks on hosts, a length of the run, the usual program, jitter. */
+/* Sets what most cases share: ranks on hosts, a length of the run, the usual program, jitter. */
 void cases__usual(struct job *job, struct draw *draw, double length_ms, double calls, double writes);
 
 /* A rank, host or socket at random. */

@@ -25,7 +25,7 @@ static struct job_effect *fault_of_calls(struct job *job, struct draw *draw, dou
 	double begin = 0, end = 0;
 
 	cases__usual(job, draw, length_ms, io ? 0.05 : 0.2, io ? 0.2 : 0);
-	/* what is slow must stand out of the waiting that jitter makes */
+	/* a slowdown must exceed the waiting that jitter causes */
 	job->jitter = draw__between(draw, 0.005, 0.015);
 	if (calls->when != ALWAYS)
 		begin = onset(job, draw, length_ms);
@@ -38,7 +38,7 @@ static struct job_effect *fault_of_calls(struct job *job, struct draw *draw, dou
 	return effect;
 }
 
-/* The transfers of one rank end late for itself; its partners have theirs in time. */
+/* The transfers of one rank end late on this rank only. */
 static void choose_rank(struct job *job, struct draw *draw, struct job_effect *effect)
 {
 	const struct calls *calls = job->variant;

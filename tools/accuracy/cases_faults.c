@@ -6,7 +6,7 @@
 #define ALARM FINDING_ALARM
 #define PLACE FINDING_PLACE
 
-/* When a fault begins, seconds: references must be there before it. */
+/* When a fault begins, seconds: references must exist before it. */
 static double onset(const struct job *job, struct draw *draw, double length_ms)
 {
 	double least = length_ms >= 400 ? 45 : 20;
@@ -15,8 +15,8 @@ static double onset(const struct job *job, struct draw *draw, double length_ms)
 }
 
 /*
- * How long something lasts that takes 1 - 1 / factor of the time, so that it costs at least low s, and
- * clearly more than one fragment scatters: what is less cannot be measured by anything.
+ * Length of a disturbance that takes 1 - 1 / factor of the time, so that it costs at least low s, and clearly
+ * more than the scatter of one fragment: a smaller cost cannot be measured.
  */
 static double lasts(const struct job *job, struct draw *draw, double factor, double low, double longest)
 {
@@ -31,7 +31,7 @@ static double strength(struct draw *draw)
 	return draw__unit(draw) < 0.5 ? draw__between(draw, 1.22, 1.6) : draw__between(draw, 1.6, 3);
 }
 
-/* Something has the CPU of one rank for a while. */
+/* Another task has the CPU of one rank for a while. */
 static struct job_effect *busy_rank(struct job *job, struct draw *draw, double length_ms)
 {
 	double factor = strength(draw), begin;
@@ -98,7 +98,7 @@ static void steal(struct job *job, struct draw *draw, double length_ms)
 	busy_rank(job, draw, length_ms)->cause = VAPRO_STEAL;
 }
 
-/* A CPU quota: nothing for the rest of each 100 ms. */
+/* A CPU quota: no CPU time for the rest of each 100 ms. */
 static void quota(struct job *job, struct draw *draw, double length_ms)
 {
 	struct job_effect *effect = busy_rank(job, draw, length_ms);
@@ -110,7 +110,7 @@ static void quota(struct job *job, struct draw *draw, double length_ms)
 	effect->end = effect->begin + lasts(job, draw, 1 / (1 - effect->share), 0.15, 20);
 }
 
-/* One rank is slow in both computations, and nothing says why. */
+/* One rank is slow in both computations, without a reported reason. */
 static void silent_rank(struct job *job, struct draw *draw, double length_ms)
 {
 	double factor = draw__between(draw, 1.22, 2.5), begin;
@@ -146,7 +146,7 @@ static void bad_node(struct job *job, struct draw *draw, double length_ms, doubl
 
 struct node {
 	double factor;
-	bool middle; /* of the run, that it becomes slow in */
+	bool middle; /* it becomes slow in the middle of the run */
 };
 
 static void node(struct job *job, struct draw *draw, double length_ms)
@@ -164,7 +164,7 @@ static void node_256(struct job *job, struct draw *draw, double length_ms)
 	job->effects[0].ranks = cases__host(job, draw);
 }
 
-/* Ranks stand still, for lengths around the bars; the kernel says why. */
+/* Ranks stall, for lengths around the bars; the kernel reports the reason. */
 static void stalls(struct job *job, struct draw *draw, double length_ms)
 {
 	static const double lengths[][2] = {{0.05, 0.14}, {0.152, 0.25}, {0.25, 0.5}};
@@ -184,7 +184,7 @@ static void stalls(struct job *job, struct draw *draw, double length_ms)
 	}
 }
 
-/* 10 ms of another rank's CPU each 100 ms. Nothing is demanded but that no other class gets the blame. */
+/* 10 ms of another rank's CPU each 100 ms. No finding is demanded; no other class may be blamed. */
 static void os_noise(struct job *job, struct draw *draw, double length_ms)
 {
 	struct job_effect *effect;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is no fault, though it may look like one. */
+/* Jobs without a fault that may look like one. */
 #include "cases.h"
 
 static void usual(struct job *job, struct draw *draw, double length_ms)
@@ -143,7 +143,7 @@ static void moved(struct job *job, struct draw *draw, double length_ms)
 		    (struct job_ranks){RANKS_RANGE, other - width, other + width - 1};
 }
 
-/* One rank's work goes to another. */
+/* Work moves from one rank to another. */
 static void moved_pair(struct job *job, struct draw *draw, double length_ms)
 {
 	double part = draw__between(draw, 0.25, 0.6), begin = draw__between(draw, 20, 35);

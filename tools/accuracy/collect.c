@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define LONG_NS 10e6	   /* longer fragments are emitted singly */
-#define NEW_FRAGMENTS 5	   /* the first of a cell are, too */
-#define ABNORMAL_RATIO 1.2 /* over the least of the cell: emitted singly, too, but ... */
-#define SINGLES_PER_BIN 20 /* ... only so many */
+#define NEW_FRAGMENTS 5	   /* the first of a cell are emitted singly, too */
+#define ABNORMAL_RATIO 1.2 /* fragments above this times the least of the cell are emitted singly, ... */
+#define SINGLES_PER_BIN 20 /* ... up to this number */
 #define MERGED_ABNORMAL (1ULL << 63)
 #define PER_INSTRUCTION 2.0 /* instructions in a ns of a computation at its usual speed */
 
@@ -392,7 +392,7 @@ static void close_window(struct sim *sim)
 	sim->window_end = fmin(sim->window_end + floor(sim->window_s * S_NS * 2 / 3), sim->job->seconds * S_NS);
 	pending = sim->pending_count;
 	sim->pending_count = 0;
-	/* what is still too late goes to the front again, never past what is being read */
+	/* fragments that are still too late move to the front, never past the read position */
 	for (size_t i = 0; i < pending; i++) {
 		struct vapro_bundle bundle = sim->pending[i];
 

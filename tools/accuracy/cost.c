@@ -24,7 +24,7 @@ static bool computes(enum effect_kind kind)
 	return kind != EFFECT_CALLS;
 }
 
-/* Whether an effect has to do with a step. */
+/* Whether an effect applies to a step. */
 static bool concerns(const struct sim *sim, const struct job_effect *effect, int step)
 {
 	bool computation = sim->job->steps[step].kind == STEP_COMPUTE;
@@ -126,7 +126,7 @@ void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to)
 	}
 }
 
-/* The rank is off its CPU for a while; `costs`: that is lost. */
+/* The rank is off its CPU for a while; `costs`: this time is lost. */
 static void occupy(struct sim *sim, struct fragment *fragment, int number, double ns, bool costs)
 {
 	const struct job_effect *effect = &sim->job->effects[number];
@@ -149,7 +149,7 @@ static void occupy(struct sim *sim, struct fragment *fragment, int number, doubl
 	rank->t += ns;
 }
 
-/* Time until something else takes the CPU; 0: it has just had it. */
+/* Time until another task takes the CPU; 0: that task has just run. */
 static double until_busy(struct sim *sim, struct fragment *fragment, int number, bool costs)
 {
 	const struct job_effect *effect = &sim->job->effects[number];
@@ -214,7 +214,7 @@ static double drift_at(const struct job_effect *effect, double t)
 	return 1 + (effect->factor - 1) * fmin(1, part);
 }
 
-/* How many times as long an effect makes what runs on the CPU; 1: it has nothing to do with that. */
+/* Factor by which an effect slows execution on the CPU; 1: not at all. */
 static double slowdown(const struct job_effect *effect, double t, double *limit)
 {
 	switch (effect->kind) {
@@ -244,7 +244,7 @@ static void show(struct fragment *fragment, const struct job_effect *effect, dou
 	show_at(fragment, effect->second, second * ns);
 }
 
-/* Runs for at most limit ns at what the effects leave of the speed. Returns the work that was carried out. */
+/* Runs for at most limit ns at the speed that the effects leave. Returns the work that was done. */
 static double run(struct sim *sim, struct fragment *fragment, uint32_t mask, double need, double limit)
 {
 	struct rank *rank = &sim->ranks[fragment->rank];
@@ -308,7 +308,7 @@ static void advance(struct sim *sim, struct fragment *fragment, double need)
 	}
 }
 
-/* What makes a computation longer for itself, its work and its luck. */
+/* The factors of a single computation: its work and its random duration. */
 static double own_time(struct sim *sim, struct fragment *fragment, double need)
 {
 	struct rank *rank = &sim->ranks[fragment->rank];
@@ -384,7 +384,7 @@ double cost__transfer(struct sim *sim, struct fragment *fragment)
 	return ns * factor;
 }
 
-/* What a call took longer than without the effects that made it slow, by their parts in that. */
+/* The extra time of a call due to slow transfers, divided among the effects that caused it. */
 static void lose_call(struct sim *sim, struct fragment *fragment, double extra)
 {
 	double all = 0;
@@ -400,8 +400,8 @@ static void lose_call(struct sim *sim, struct fragment *fragment, double extra)
 }
 
 /*
- * A slow network costs what the calls take longer than they would without it, on a clock of its own: more than the
- * transfers themselves where ranks wait for each other's, less where a rank waits no more.
+ * A slow network costs the extra time of calls against a separate clock without it: more than the extra transfers
+ * where ranks wait for each other's transfers, less where a rank waits less.
  */
 void cost__end_call(struct sim *sim, struct fragment *fragment, double usual)
 {
@@ -423,13 +423,13 @@ void cost__write(struct sim *sim, struct fragment *fragment)
 	lose_call(sim, fragment, plain - fragment->plain);
 	rank->usual_t -= plain - fragment->plain;
 	off = fragment->off;
-	/* what is asleep needs no CPU; the rest may be disturbed */
+	/* sleep needs no CPU; the rest may be disturbed */
 	rank->t += off;
 	advance(sim, fragment, plain - off);
 	fragment->end = rank->t;
 }
 
-/* Waits on its CPU, as MPI libraries do: whatever runs there now and then can only make the end late. */
+/* Waits on its CPU, as MPI libraries do: other tasks there can only delay the end. */
 void cost__wait(struct sim *sim, struct fragment *fragment, double until)
 {
 	struct rank *rank = &sim->ranks[fragment->rank];

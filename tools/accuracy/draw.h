@@ -52,7 +52,7 @@ static inline double draw__gauss(struct draw *draw)
 	return radius * cos(angle);
 }
 
-/* Always the same for equal numbers, without a state. */
+/* A function of its arguments only, without a state. */
 static inline double draw__hash(uint64_t seed, uint64_t a, uint64_t b)
 {
 	return (double)(draw__mix(seed ^ draw__mix(a ^ draw__mix(b + 0x9e3779b97f4a7c15ULL))) >> 11) * 0x1p-53;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the analysis said of a job, window by window: a sink of events that drives the pure floors in process. */
+/* The findings of the analysis on a job, window by window: a sink of events that runs the pure floors in process. */
 #ifndef VAPRO_ACCURACY_FINDINGS_H
 #define VAPRO_ACCURACY_FINDINGS_H
 
@@ -7,7 +7,7 @@
 
 #include "job.h"
 
-/* A variance as its last revision has it. Times are seconds since the job's start. */
+/* The last revision of a variance. Times are seconds since the job's start. */
 struct found_variance {
 	uint64_t id, effect_of;
 	enum vapro_class class;

@@ -97,7 +97,7 @@ static struct fragment begin_fragment(const struct sim *sim, int rank, int step)
 	return (struct fragment){.rank = rank, .step = step, .start = sim->ranks[rank].t};
 }
 
-/* When ranks come to a call, and when they would if no call had been slow. */
+/* When ranks enter a call, and when they would without slow calls. */
 struct arrivals {
 	double *at, *usual;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Synthetic MPI jobs whose slow ranks are known, to measure what the analysis finds. A job is a
+ * Synthetic MPI jobs whose slow ranks are known, to measure the findings of the analysis. A job is a
  * program (steps that every rank repeats), an arrangement of ranks on hosts, and effects: faults and
- * what only looks like one. The simulation is exact: each rank has its own clock, calls wait for those
- * they depend on, so waiting comes out as it does in reality. The truth is what the faults cost
- * there; nothing of the analysis takes part in it. Deterministic: equal jobs give equal events.
+ * changes that only look like one. The simulation is exact: each rank has its own clock, calls wait for those
+ * they depend on, so waiting arises as it does in reality. The truth is the cost of the faults
+ * there, computed without the analysis. Deterministic: equal jobs give equal events.
  *
  * Times are seconds since the job's start unless a name ends in _ns.
  */
@@ -117,7 +117,7 @@ struct job {
 	bool bulk; /* bundles are drawn bin by bin, not from fragments: for jobs of many ranks and short fragments */
 };
 
-/* A fault as it came out. */
+/* A fault as it was simulated. */
 struct truth {
 	int fault; /* index into the job's */
 	enum vapro_class class;
@@ -130,10 +130,10 @@ struct truth {
 	double begin, end;  /* first and last moment that was lost */
 	double first, last; /* begin of the first fragment with a loss, end of the last */
 	double shown;	    /* end of the last one that had ended, or lost JOB_LEAST_LOST_S, by the end of the run */
-	double judged;	    /* begin of the first that is no warm-up and beyond the bar; INFINITY: none */
+	double judged;	    /* begin of the first that is no warm-up and above the bar; INFINITY: none */
 	double fragment;    /* longest fragment with a loss, as it would have been without */
 	double lost[VAPRO_CLASSES]; /* own time of these ranks, not others' waiting for them */
-	double base;		    /* what the disturbed fragments would have taken */
+	double base;		    /* undisturbed duration of the disturbed fragments */
 	double attributed;	    /* of lost: what the kernel reports */
 	double batches;		    /* of references before it */
 	enum vapro_factor cause;    /* VAPRO_FACTORS: silent */

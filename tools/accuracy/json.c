@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What is not known is null. */
+/* Unknown values are null. */
 static void number(cJSON *object, const char *name, double value)
 {
 	if (isnan(value))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * make accuracy: runs the cases in processes of their own, scores what the analysis finds, prints a
- * table and writes JSON. Deterministic but for the times it took.
+ * make accuracy: runs each case in its own process, scores the findings of the analysis, prints a
+ * table and writes JSON. Deterministic but for run times.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -205,11 +205,11 @@ static size_t add_all(const struct options *options, struct run *runs)
 
 static void set_cap(struct vapro_config *config, const struct job *job)
 {
-	/* each host brings its own, as a merge of captures has it */
+	/* each host has its own hello, as in a merge of captures */
 	config->memory_cap *= (uint64_t)job->hosts;
 }
 
-/* In a process of its own. */
+/* Runs in its own process. */
 static int carry_out(const struct options *options, struct run *run)
 {
 	struct vapro_config config = options->config;

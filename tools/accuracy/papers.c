@@ -79,7 +79,7 @@ static void cyclic(struct job *job)
 	job__fault(job, C, ALARM, ALARM, EFFECT_CPU_BUSY, 30, 38, 1.5)->ranks = host(2);
 }
 
-/* 000: the L2 cache of one socket evicts what it should keep, from the given second on. */
+/* 000: the L2 cache of one socket evicts lines that it should hold, from the given second on. */
 static void eviction(struct job *job)
 {
 	struct job_effect *effect;
@@ -102,7 +102,7 @@ static void nekbone(struct job *job)
 	job__fault(job, C, ALARM, PLACE, EFFECT_SLOW, 0, 0, number(job))->ranks = host(2);
 }
 
-/* 003: a bad node of CG, 21 % of the time of all; what computes in registers is as fast as elsewhere. */
+/* 003: a bad node of CG, 21 % of the time of all; computation in registers is as fast as elsewhere. */
 static void cg_bad_node(struct job *job)
 {
 	struct job_effect *effect;
@@ -279,7 +279,7 @@ const struct case_table papers_cases = {cases, sizeof(cases) / sizeof(*cases)};
 		[VAPRO_BY_INSTRUCTIONS] = text                                                                         \
 	}
 /* The time of a call is measured with its usual wait, so the ratio of calls is less than that of their transfers. */
-#define ONE_PATH BOTH("ransfers;nobody was late|no rank was late|no peer was late;times as long")
+#define ONE_PATH BOTH("ransfers;no rank was late|no peer was late;times as long")
 #define MEMORY COUNTED("backend|memory|DRAM")
 #define EVICTED COUNTED("backend;memory;L2|DRAM")
 #define HOG BOTH("preempted;hog")
@@ -293,7 +293,7 @@ const struct paper papers[] = {
     {"hpl0", "000: the same from the start", .place = "socket 1", .verdict = EVICTED, .ratio = 1.35, .within = 0.05},
     {"nek124", "000: slow memory, 1.24 times", .place = "host n2", .verdict = MEMORY, .ratio = 1.24, .within = 0.02},
     {"nek114", "000: slow memory, 1.15 times", .place = "host n2", .verdict = MEMORY, .ratio = 1.15, .within = 0.02},
-    /* of what is slow, and of all computation */
+    /* ratio of the slow computation, and of all computation */
     {"cg_bad_node", "003: a bad node of CG, 21 %", .place = "host n9", .verdict = MEMORY, .ratio = 1.37,
      .also_ratio = (6 + 8 * 1.37) / 14, .within = 0.02},
     {"rax_always", "000: IO of rank 0 is slow", .verdict = BOTH("IO"), .ratio = 3, .within = 0.05},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The case studies of the papers: beside what score.h asks of every job, the
+ * The case studies of the papers: beside what score.h demands of every job, the
  * finding must have all ranks and no other, name the place that they share, and
- * say in its verdict what the paper says.
+ * have in its verdict the cause that the paper found.
  */
 #ifndef VAPRO_ACCURACY_PAPERS_H
 #define VAPRO_ACCURACY_PAPERS_H
@@ -23,7 +23,7 @@ struct paper {
 	bool waiting;	   /* all waiting has to be an effect of the alarms */
 };
 
-/* What became of a case: plain data, for shared memory. */
+/* The result of a case: plain data, for shared memory. */
 struct paper_result {
 	bool judged; /* it is a case study, and something is demanded */
 	bool good;

@@ -11,7 +11,7 @@
 #define ALL_RANKS 0.999
 #define LEAST_OVERLAP 0.5
 #define FROM_START_S 0.5
-#define RAISED_WITHIN_S 15 /* of what lasts */
+#define RAISED_WITHIN_S 15 /* of lasting faults */
 #define LASTS_S 60
 #define STRIDE_S 11 /* of windows, and a little */
 
@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) static void add(char *text, const char *fo
 	va_end(arguments);
 }
 
-/* What the finding of one fault was; NULLs where there is none. */
+/* The finding of one fault; NULLs where there is none. */
 struct match {
 	const struct found_variance *variance;
 	const struct found_imbalance *imbalance;
@@ -115,7 +115,7 @@ static bool ratio_is(const struct paper *paper, double found)
 	       (paper->also_ratio > 0 && fabs(found / paper->also_ratio - 1) <= paper->within);
 }
 
-/* What the verdict says; where it says nothing, what the set or the region has. */
+/* The ratio in the verdict, else the one of the set or the region. */
 static void check_ratio(const struct paper *paper, const struct match *match, struct paper_result *result)
 {
 	double said = NAN, measured = NAN, set = NAN;
@@ -133,7 +133,7 @@ static void check_ratio(const struct paper *paper, const struct match *match, st
 		add(result->missing, "; ratio %.3g", paper->ratio);
 }
 
-/* What waits for the ranks of an alarm is its effect, not a finding of its own. */
+/* Waiting for the ranks of an alarm is its effect, not a separate finding. */
 static void check_waiting(const struct truths *truths, const struct findings *findings, struct paper_result *result)
 {
 	unsigned unexplained = 0;

@@ -68,7 +68,7 @@ void report__verbose(const struct run *run, const struct findings *findings, FIL
 			    "%s, ranks %.2f time %.2f, begin off %.3f end off %.3f loss off %+.1f %% after %.1f s%s "
 			    "(%s)\n",
 			    at->by, at->jaccard, at->overlap, at->begin_error, at->end_error, 100 * at->lost_error,
-			    at->delay, at->retained ? "" : " NOT KEPT", at->cause);
+			    at->delay, at->retained ? "" : " NOT RETAINED", at->cause);
 	}
 	for (uint32_t i = 0; i < score->alarm_count; i++) {
 		const struct alarm_score *at = &score->alarms[i];

@@ -22,7 +22,7 @@ struct run {
 	double seconds, jitter;
 	bool cyclic;
 	struct job_totals totals;
-	/* of what it took */
+	/* of its run */
 	double cpu_s, rss_mib, window_cpu_max, coverage;
 	struct score score;
 	struct paper_result paper;
@@ -50,7 +50,7 @@ struct summary_of {
 	unsigned unsupported, unsupported_hit, below, below_hit, free, free_hit;
 	unsigned alarms[ALARM_KINDS];
 	unsigned split;			/* faults with further alarms */
-	unsigned lasting, lasting_good; /* in time, kept, loss within 5 % */
+	unsigned lasting, lasting_good; /* in time, retained, loss within 5 % */
 	unsigned late, dropped, lasting_loss;
 	unsigned times, times_good;
 	double *loss, *begin, *end, *ratio; /* absolute errors, sorted by report__sum */

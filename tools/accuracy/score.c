@@ -9,7 +9,7 @@
 #define LEAST_TIMES 0.3
 #define LEAST_RATIO 1.18
 #define LEAST_SET_RATIO 1.05 /* of several ranks, with counts */
-#define GROWS_S 15	     /* longer than any warm-up: it crosses the bar by growing */
+#define GROWS_S 15	     /* longer than any warm-up: such a fault crosses the bar by growing */
 #define LEAST_STALL_S 0.15
 #define NEAR_S 0.4 /* begin and end */
 #define BINS_PER_S 5.0
@@ -87,7 +87,7 @@ enum apart score__apart(const struct job *job, enum vapro_workload_source source
 		return APART_FREE;
 	if (source == VAPRO_BY_INSTRUCTIONS && truth->class == VAPRO_COMPUTATION && one_place(job, truth))
 		least = LEAST_SET_RATIO;
-	/* what was drawn at a bar came out a little beside it */
+	/* a fault that was drawn at a bar may be a little below it */
 	if (ratio < least - 0.005 || lost < JOB_LEAST_LOST_S || (truth->stall && lost < LEAST_STALL_S - 0.002))
 		return APART_BELOW;
 	return truth->unsupported ? APART_UNSUPPORTED : APART_NOT;
@@ -104,8 +104,8 @@ static double match(const struct truth *truth, const struct found_variance *foun
 }
 
 /*
- * From when on a fault can be judged at the latest: one that is there from the start is met first in members that are
- * warm-up, one that grows slowly is below the bar at first.
+ * The latest time from which a fault can be judged: a fault from the start is first seen in warm-up members, and a
+ * slowly growing one is below the bar at first.
  */
 static double judged_from(const struct truth *truth)
 {
@@ -131,7 +131,7 @@ static void set_hit(struct truth_score *score, const struct truth *truth, const 
 	score->retained = found->end >= truth->end - fmax(1, near);
 	score->lost_error = lost / truth->lost[truth->class] - 1;
 	score->delay = found->raised - truth->begin;
-	/* what the fault did not touch is no part of the truth's ratio either */
+	/* time without the fault is no part of the truth's ratio either */
 	if (truth->class == VAPRO_COMPUTATION && found->performance > 0)
 		score->found_ratio = found->ratio_slow;
 }
@@ -223,7 +223,7 @@ static double share_of_time(const struct truth *truth, const struct found_varian
 	return found->end > found->begin ? fmax(0, both) / (found->end - found->begin) : 0;
 }
 
-/* An alarm that hit nothing: what it has to do with the truth. */
+/* The relation of an alarm without a hit to the truth. */
 static enum alarm_kind classify(const struct truths *truths, const struct found_variance *found,
 				struct truth_score *scores)
 {

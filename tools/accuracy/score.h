@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The truth against what was found. An alarm is a variance of its last revision with alarm and severity
+ * The truth against the findings. An alarm is a variance of its last revision with alarm and severity
  * warning or critical that is no other's effect. It hits a fault where the class is equal, the Jaccard
  * index of the ranks at least 0.5 and that of the times at least 0.3; one alarm for one fault.
  *
@@ -33,7 +33,7 @@ struct truth_score {
 	char ranks[40];
 	uint32_t rank_count;
 	double begin, end, lost, ratio, batches, length;
-	/* of what was found; NAN where nothing was */
+	/* of the finding; NAN without one */
 	bool hit, retained;
 	uint32_t parts; /* further alarms within it */
 	double jaccard, overlap;

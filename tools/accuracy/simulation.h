@@ -20,7 +20,7 @@ struct fragment {
 	double start, end;
 	double off;	     /* of it, off the CPU */
 	double instructions; /* of computations */
-	double waits;	     /* on the CPU for memory that it would not have waited for otherwise */
+	double waits;	     /* extra waits for memory, on the CPU */
 	double factor[VAPRO_FREQUENCY + 1];
 	double level[VAPRO_STORE - VAPRO_L1 + 1]; /* parts of `waits`: where they show, the rest in DRAM */
 	uint32_t slowed;			  /* bit per effect that makes this call slow */
@@ -46,7 +46,7 @@ struct known {
 
 struct rank {
 	double t;
-	double usual_t;		   /* what it would be if no fault had made calls slow */
+	double usual_t;		   /* the clock without faults that slow calls */
 	uint32_t effects, active;  /* bit per effect of the job: that has to do with this rank; now */
 	double border;		   /* until then `active` holds */
 	double slice[JOB_EFFECTS]; /* ns on the CPU before it loses it again */
@@ -100,7 +100,7 @@ struct sim {
 	size_t interference_count, interference_capacity;
 };
 
-/* cost.c: what things take. Ranks' clocks advance; fragments get their factors. */
+/* cost.c: durations. Ranks' clocks advance; fragments get their factors. */
 bool cost__prepare(struct sim *sim);
 void cost__compute(struct sim *sim, struct fragment *fragment);
 void cost__write(struct sim *sim, struct fragment *fragment);
@@ -110,7 +110,7 @@ void cost__wait(struct sim *sim, struct fragment *fragment, double until); /* in
 void cost__end_call(struct sim *sim, struct fragment *fragment, double usual);
 void cost__take(struct sim *sim, int rank, uint32_t pid, double from, double to);
 
-/* truth.c: what faults cost. */
+/* truth.c: the cost of faults. */
 void truth__lose(struct sim *sim, int effect, struct fragment *fragment, double from, double extra_ns, bool reported);
 void truth__count(struct sim *sim, const struct fragment *fragment);
 void truth__settle(struct sim *sim);

@@ -64,7 +64,7 @@ static void checks(const struct run *runs, size_t count, enum vapro_workload_sou
 	check(out, "attributed stalls of 150 ms and more found", part(sum.stalls_hit, sum.stalls), 0.95, true, "");
 	check(out, "faults reported as several variances, of all hit", part(sum.split, sum.all_hit), 0.02, false, "");
 	check(out, "lasting: alarm within 15 s, of all", part(sum.lasting - sum.late, sum.lasting), 1, true, "");
-	check(out, "lasting: kept to the end, of all", part(sum.lasting - sum.dropped, sum.lasting), 1, true, "");
+	check(out, "lasting: retained to the end, of all", part(sum.lasting - sum.dropped, sum.lasting), 1, true, "");
 	check(out, "lasting: loss within 5 %, of all", part(sum.lasting - sum.lasting_loss, sum.lasting), 1, true, "");
 	check(out, "runs that failed", sum.failed, 0, false, "");
 	check(out, "jobs", sum.runs, 100, true, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a fault cost, summed up while the job is simulated. */
+/* The cost of faults, summed up while the job is simulated. */
 #include "simulation.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #define LONELY_S 30 /* that one rank alone needs for one */
 #define WARM_UP 10  /* members of a workload that are not judged */
 #define BATCH 5	    /* least members of a batch */
-#define BAR 1.175   /* times what it should take: faults below have no sharp begin */
-#define AT_ONCE_S 1 /* what begins before is from the start */
+#define BAR 1.175   /* ratio to the undisturbed duration: faults below have no sharp begin */
+#define AT_ONCE_S 1 /* a fault that begins before is from the start */
 
 long truth__begin(struct sim *sim, int effect)
 {
@@ -141,7 +141,7 @@ static unsigned members_before(const struct sim *sim, const struct fragment *fra
 	return sim->job->steps[fragment->step].kind == STEP_COMPUTE ? members - 1 : members;
 }
 
-/* A fragment has ended: what it would have taken is what its loss is compared with. */
+/* A fragment has ended: its loss is compared with its undisturbed duration. */
 void truth__count(struct sim *sim, const struct fragment *fragment)
 {
 	double whole = fragment->end - fragment->start;
@@ -169,7 +169,7 @@ void truth__count(struct sim *sim, const struct fragment *fragment)
 		truth->fragment = fmax(truth->fragment, without / S_NS);
 		truth->base += without / S_NS;
 	}
-	/* in a fault's time, but spared */
+	/* in a fault's time, but not disturbed */
 	for (uint32_t left = sim->ranks[fragment->rank].active; left; left &= left - 1) {
 		const struct job_effect *effect = &sim->job->effects[__builtin_ctz(left)];
 		long index = effect->fault ? sim->truth_of[effect->fault - 1] : -1;
@@ -184,7 +184,7 @@ void truth__count(struct sim *sim, const struct fragment *fragment)
 	count_batches(sim, fragment);
 }
 
-/* Batches of one step of ranks that have nothing to do with a fault. */
+/* Batches of one step of ranks without a fault. */
 static double healthy(const struct sim *sim, const unsigned char *lost, int step)
 {
 	double batches = 0;
@@ -210,7 +210,7 @@ static void settle(struct sim *sim, size_t index)
 			worst = i;
 	}
 	truth->batches = sim->batches[index][worst];
-	/* a fault from the start is found beside ranks that have none */
+	/* a fault from the start is found in comparison with ranks without a fault */
 	if (truth->begin < AT_ONCE_S)
 		truth->batches = healthy(sim, lost, worst);
 	truth->unsupported = truth->batches < SUPPORT || (sim->job->ranks == 1 && truth->begin < LONELY_S);

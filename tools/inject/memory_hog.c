@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A memory hog: pins itself to one CPU and writes the cache lines of a file that another program uses
- * (lines.h), one after the other, so that its core has to fetch them again each time. Takes no CPU from
- * anybody on another one. Logs its own start and end (eventlog.h).
+ * (lines.h), one after the other, so that its core has to fetch them again each time. It takes no CPU
+ * time from tasks on other CPUs. Logs its own start and end (eventlog.h).
  *
  *   memory_hog --cpu N --lines FILE --seconds T [--log FILE]
  */

@@ -63,7 +63,7 @@ unpack() { # DEB DIRECTORY TAR-OPTIONS
 	dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$into" --no-same-owner "$@"
 }
 
-# Made beside its place and moved there when whole, so that an interrupted download leaves nothing.
+# A directory is made under another name and renamed when complete, so that an interrupted download leaves none.
 begin() { # DIRECTORY
 	final=$cache/$1
 	[ -d "$final" ] && return 1
@@ -129,7 +129,7 @@ release_of() { # ARCH SUITE
 	grep -a -o -m 1 'Linux version [^ ]*' "$cache/kernel-$1-$2/vmlinuz" | head -n 1 | cut -d ' ' -f 3
 }
 
-# Of the very kernel that boots: its tools run here, so they are this machine's.
+# Headers of exactly the kernel that boots. Their tools run here, so these are for this machine.
 headers() { # ARCH SUITE
 	kernel "$1" "$2"
 	release=$(release_of "$1" "$2")

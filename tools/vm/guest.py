@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
-Boots a Debian kernel in an emulated machine with a scenario, and brings back the files that it left.
+Boots a Debian kernel in an emulated machine with a scenario, and fetches the files that the scenario left.
 
 usage: guest.py ARCH SUITE SCENARIO     by hand; ARCH amd64 or arm64, SUITE as in fetch.sh
 
-Emulation (TCG) even where /dev/kvm is there: that may be of a kind that runs special kernels only.
+Emulation (TCG) even where /dev/kvm exists: that may run special kernels only.
 arm64 has one CPU and a clock that counts instructions, so that a run can be repeated exactly and
 its PMU counts; amd64 has two CPUs and no PMU.
 """
@@ -33,10 +33,10 @@ MACHINES = {
               "-icount", "shift=0,sleep=off", "-rtc", "base=2024-01-01,clock=vm"],
     "amd64": ["qemu-system-x86_64", "-M", "q35", "-cpu", "Nehalem", "-smp", "2", "-accel", "tcg,thread=multi"],
 }
-# QEMU 7.2 gets the flags of cmpxchg16b wrong, of which kernel 6.12 dies; kernels 7 cannot make task
-# storage in a BPF program without it.
+# QEMU 7.2 computes the flags of cmpxchg16b wrongly, which crashes kernel 6.12; kernels 7 cannot create task
+# storage in a BPF program without this instruction.
 INSTEAD = {("amd64", "trixie"): {"Nehalem": "Nehalem,-cx16"}}
-# Other CPUs of these machines, and what they do not run without.
+# Other CPUs of these machines, and the options that they need.
 NEEDS = {"a64fx": ",gic-version=3"}
 CONSOLES = {"arm64": "ttyAMA0", "amd64": "ttyS0"}
 MEMORY = "2G"
@@ -95,7 +95,7 @@ def pack(arch, scenario, out, files=()):
 
 
 def boot(arch, suite, initramfs, log, limit, cpu=None):
-    """Runs the machine until it turns itself off; its console goes to the file log."""
+    """Runs the machine until it powers off; its console goes to the file log."""
     kernel = os.path.join(fetch("kernel", arch, suite), "vmlinuz")
     if not shutil.which(MACHINES[arch][0]):
         raise GuestFailed(f"{MACHINES[arch][0]} is missing: tools/deps.sh vm installs it")
@@ -103,7 +103,7 @@ def boot(arch, suite, initramfs, log, limit, cpu=None):
     if cpu:
         machine[machine.index("-cpu") + 1] = cpu
         machine[machine.index("-M") + 1] += NEEDS.get(cpu, "")
-    # ends with us, however we end
+    # the machine ends with this process, however that ends
     command = ["setpriv", "--pdeathsig", "KILL", *machine, "-m", MEMORY, "-nographic", "-nodefaults", "-no-reboot",
                "-serial", "stdio", "-kernel", kernel, "-initrd", initramfs, "-append",
                f"console={CONSOLES[arch]} quiet panic=-1 nokaslr norandmaps"]

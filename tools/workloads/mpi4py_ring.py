@@ -16,8 +16,8 @@ rank, size = comm.Get_rank(), comm.Get_size()
 right, left = (rank + 1) % size, (rank - 1) % size
 total = 0
 for step in range(int(sys.argv[1]) if len(sys.argv) > 1 else 200):
-    reported = comm.sendrecv({"from": rank, "step": step}, dest=right, sendtag=1, source=left, recvtag=1)
-    total += reported["from"] * 3 + reported["step"]
+    received = comm.sendrecv({"from": rank, "step": step}, dest=right, sendtag=1, source=left, recvtag=1)
+    total += received["from"] * 3 + received["step"]
     sent, got = array.array("d", [rank + step] * 512), array.array("d", bytes(8 * 512))
     requests = [comm.Irecv(got, source=left, tag=2), comm.Isend(sent, dest=right, tag=2)]
     MPI.Request.Waitall(requests)

@@ -2,12 +2,12 @@
 /*
  * Stand-ins for stalls, for guests whose emulated CPU has none, and for the events that count them.
  *
- * A program that writes {u32 kind, u32 ns} to /dev/standin stands still that long: no instruction of its
- * own is executed meanwhile. The PMU "standin" says where time went: what was stood still is of the kind
+ * A program that writes {u32 kind, u32 ns} to /dev/standin is stalled that long: none of its
+ * instructions is executed meanwhile. The PMU "standin" counts where time went: stalled time is of the kind
  * that was written, the rest is split by the parameters, per mille. Its events are those that A64FX
  * accounts cycles with, in ns; they may be in a group that a real event of the CPU leads.
  *
- * This is a test double. It says nothing of how a real CPU counts.
+ * This is a test double: a real CPU may count differently.
  */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
@@ -21,7 +21,7 @@ enum kind { MEMORY, L2, L1, EXECUTION, BRANCH, FRONTEND, KINDS };
 
 enum event { CYCLES, NO_COMMIT, LOAD_WAIT, L1_MISS_WAIT, L2_MISS_WAIT, EXECUTION_WAIT, BRANCH_WAIT, EVENTS };
 
-/* Of the time in which nobody stands still; the rest of no_commit is the frontend's. */
+/* Shares of the time without a stall; the rest of no_commit is the frontend's. */
 static int no_commit = 600, load = 200, l1_miss = 120, l2_miss = 60, execution = 150, branch = 50;
 module_param(no_commit, int, 0444);
 module_param(load, int, 0444);
@@ -30,7 +30,7 @@ module_param(l2_miss, int, 0444);
 module_param(execution, int, 0444);
 module_param(branch, int, 0444);
 
-/* Which events a stall of a kind belongs to. */
+/* The events that count a stall of each kind. */
 static const u8 counts[EVENTS] = {
     [CYCLES] = 0xff,
     [NO_COMMIT] = 0xff,
@@ -43,7 +43,7 @@ static const u8 counts[EVENTS] = {
 
 static DEFINE_PER_CPU(u64[KINDS], stood);
 
-/* What a CPU has counted since it started; never less than before. */
+/* The counts of a CPU since it started; they never decrease. */
 static u64 total(enum event event)
 {
 	const int usual[EVENTS] = {1000, no_commit, load, l1_miss, l2_miss, execution, branch};
