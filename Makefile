@@ -260,7 +260,7 @@ include tools/workloads.mk
 $(WORKLOADS): | $(B)/.deps-$(if $(SYSROOT),build,test)
 $(addprefix $(B)/tools/,$(GUEST_FORTRAN)): | $(if $(SYSROOT),$(B)/.deps-vm)
 
-demo: all workloads
+demo: all $(B)/tools/demo_mpi $(B)/tools/hog
 	$(Q)tools/demo.sh
 
 accept: all workloads $(B)/tests/print_sites $(B)/tests/bench/calls $(COUNT)
