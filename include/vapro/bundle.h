@@ -25,7 +25,7 @@ enum vapro_class {
 /*
  * Factors of a fragment: the leaves of the variance breakdown (VAPRO (PPoPP'22) section 4.1) that the
  * kernel or the counters report, each with its word of the output contract. Times are in ns and parts of the
- * duration; counts follow them. The place of a factor in the breakdown and its texts are in diagnose/factors.c.
+ * duration; counts follow them. The place of a factor in the breakdown and its texts are in diagnose/factor_table.c.
  */
 #define VAPRO_TIMES(FACTOR)                                                                                            \
 	FACTOR(PREEMPTED, preempted)	     /* off the CPU while runnable, switched out by another task */            \
