@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `vapro stg`: the command line around stg_view. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/options.h"
+#include "cli/stg_view.h"
+#include "report/run_option.h"
+
+enum { ROW_DOT = 1, ROW_JSON, ROW_RANK, ROW_RUN };
+
+static const struct option_row rows[] = {
+    {"dot", NULL, "as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg", ROW_DOT, 0},
+    {"json", NULL, "one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters", ROW_JSON, 0},
+    {"rank", "N", "of one rank only", ROW_RANK, 'r'},
+    {"run", "N", "of a capture that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+};
+
+static int usage(const struct options *options)
+{
+	fputs("Usage: vapro stg [option]... CAPTURE...\n"
+	      "\n"
+	      "Shows the State Transition Graph of a capture (vaprod --capture FILE): call-sites, the computation\n"
+	      "between them, how often, how long, how many clusters their workloads form (bytes of calls;\n"
+	      "instructions of computation, '-' where those were not counted), and their lines of source where\n"
+	      "the program's file of the same build is still there and has them. Most time first.\n"
+	      "\n",
+	      stdout);
+	options__help(options, stdout);
+	return 0;
+}
+
+struct choice {
+	bool dot, json;
+	int rank, run;
+	const char **files;
+	size_t count;
+};
+
+/* Returns whether an option is valid; else the reason is on standard error. */
+static bool set(struct choice *choice, int id, const char *value)
+{
+	char *end;
+
+	switch (id) {
+	case ROW_DOT:
+		choice->dot = true;
+		return true;
+	case ROW_JSON:
+		choice->json = true;
+		return true;
+	case ROW_RANK:
+		choice->rank = (int)strtol(value, &end, 10);
+		if (end != value && !*end && choice->rank >= 0)
+			return true;
+		fprintf(stderr, "vapro stg: --rank: invalid rank '%s'\n", value);
+		return false;
+	case ROW_RUN:
+		if (run_option__parse(value, &choice->run))
+			return true;
+		fprintf(stderr, "vapro stg: --run: invalid run number '%s'\n", value);
+		return false;
+	case OPTIONS_OPERAND:
+		choice->files[choice->count++] = value;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int show(const struct choice *choice)
+{
+	struct capture_info info = {0};
+	struct stg_view *view;
+	char err[512];
+	int status;
+
+	if (capture__run_info(choice->files[0], choice->run, &info, err, sizeof(err))) {
+		fprintf(stderr, "vapro stg: %s\n", err);
+		return 1;
+	}
+	run_option__say("stg", choice->files[0], info.run, info.runs);
+	view = stg_view__new(choice->rank, &info);
+	status = view ? capture__replay_run(choice->files, choice->count, choice->run, stg_view__sink(view), err,
+					    sizeof(err))
+		      : -ENOMEM;
+	if (view && stg_view__query_lines(view, stderr))
+		fprintf(stderr, "vapro stg: out of memory for lines of source\n");
+	if (status)
+		fprintf(stderr, "vapro stg: %s\n", view ? err : "out of memory");
+	if (view && choice->dot)
+		stg_view__dot(view, stdout);
+	else if (view && choice->json)
+		status = stg_view__json(view, stdout) ? 1 : status;
+	else if (view && status >= 0)
+		stg_view__table(view, stdout);
+	stg_view__free(view);
+	return status ? 1 : 0;
+}
+
+int stg__main(int argc, char **argv)
+{
+	struct options options = {.program = "vapro stg",
+				  .rows = rows,
+				  .row_count = sizeof(rows) / sizeof(*rows),
+				  .argc = argc,
+				  .argv = argv};
+	struct choice choice = {.rank = -1, .run = RUN_OPTION_LAST, .files = calloc((size_t)argc, sizeof(char *))};
+	int id = OPTIONS_ERROR, status = 2;
+
+	while (choice.files && (id = options__next(&options)) != OPTIONS_END && id != OPTIONS_HELP &&
+	       set(&choice, id, options.value))
+		;
+	if (id == OPTIONS_HELP)
+		status = usage(&options);
+	else if (id == OPTIONS_END && choice.count)
+		status = show(&choice);
+	else if (id == OPTIONS_END)
+		fprintf(stderr, "vapro stg: a capture is needed; see --help\n");
+	free(choice.files);
+	return status;
+}
