@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What histories take over from bundles: before a window is judged, and when its bundles are dropped. */
+#include "analysis/diagnose.h"
+#include "analysis/history.h"
+#include "analysis/window_private.h"
+#include "model/groups.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool any_alarm(const struct variance_book *book)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		if (book->variances[i].alarm || book->variances[i].effect_of)
+			return true;
+	}
+	return false;
+}
+
+/* Whether an alarm, or another variance's effect, owned a bundle's time when the last window ended. */
+static bool disturbed(const struct analysis_job *job, const struct series *series, const struct bundle_rec *rec,
+		      uint64_t last)
+{
+	uint64_t bins[] = {last, rec->n == 1 ? bundle_rec__first_bin(rec) : last};
+
+	for (int i = 0; i < 1 + (bins[1] != last); i++) {
+		uint32_t owner = heatmap__has(&job->map, bins[i])
+				     ? heatmap__owner(&job->map, series->row, bins[i], series->class)
+				     : 0;
+		const struct variance *variance = owner ? variance__find(&job->book, owner) : NULL;
+
+		if (variance && (variance->alarm || variance->effect_of))
+			return true;
+	}
+	return false;
+}
+
+/* Makes the job's histories forget what they know of the view. */
+static void begin_view(struct series_book *book, uint32_t job)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		struct series *series = &book->series[i];
+
+		if (series->job != job)
+			continue;
+		series->view_n = series->view_bundles = series->view_squares = 0;
+		memset(series->third_n, 0, sizeof(series->third_n));
+		memset(series->third_ns, 0, sizeof(series->third_ns));
+		if (!series->batches_live.count)
+			continue;
+		batches__empty(&series->batches_live);
+		book->workloads[series->workload].dirty = true;
+	}
+}
+
+/* Sets the first bins of the second and of the last third of the bins [view, end). */
+static void set_thirds(uint64_t view, uint64_t end, uint64_t begins[static SERIES_THIRDS - 1])
+{
+	uint64_t all = end - view, rest = all % SERIES_THIRDS;
+
+	for (uint64_t third = 1; third < SERIES_THIRDS; third++)
+		begins[third - 1] =
+		    view + all / SERIES_THIRDS * third + (rest * third + SERIES_THIRDS - 1) / SERIES_THIRDS;
+}
+
+/*
+ * Returns the part of a computation in the bins [view, end). Where fragments are long, a whole one that only ends or
+ * begins in the view would make a rank that computes more or less than others.
+ */
+static double computed_in(const struct bundle_rec *rec, uint64_t view, uint64_t end)
+{
+	uint64_t from = view * VAPRO_BIN_NS, to = end * VAPRO_BIN_NS;
+
+	if (rec->n != 1)
+		return rec->end_ns > from && rec->end_ns <= to ? rec->sum_ns : 0;
+	from = rec->start_ns > from ? rec->start_ns : from;
+	to = rec->end_ns < to ? rec->end_ns : to;
+	return to > from ? (double)(to - from) : 0;
+}
+
+int analysis_window__learn(struct analysis_context *context, struct analysis_job *job, uint64_t view, uint64_t end)
+{
+	const struct stg_job *about = stg__job(context->stg, job->id);
+	double *computing = calloc(about->row_count + 1, sizeof(*computing));
+	struct series *series = context->series.series;
+	bool alarms = any_alarm(&job->book);
+	uint64_t thirds[SERIES_THIRDS - 1];
+	double all = 0, weighted = 0;
+	int error = computing ? 0 : -ENOMEM;
+
+	set_thirds(view, end, thirds);
+	begin_view(&context->series, job->id);
+	for (size_t i = 0; !error && i < job->rec_count; i++) {
+		struct bundle_rec *rec = &job->recs[i];
+		struct series *at = &series[rec->series];
+		uint64_t bin = bundle_rec__bin(rec);
+
+		series__fetch(series, job->recs, i, job->rec_count, offsetof(struct series, batches),
+			      offsetof(struct series, disturbed_n));
+		series__fetch_batches(series, job->recs, i, job->rec_count, offsetof(struct series, batches_live));
+		if (at->class == VAPRO_COMPUTATION)
+			computing[at->row] += computed_in(rec, view, end);
+		if (bin >= end)
+			continue;
+		rec->ratio = groups__ratio(at, rec);
+		rec->disturbed = alarms && disturbed(job, at, rec, bin);
+		/* A verdict can rest on a bundle that is held for a verdict; the view excludes such a bundle. */
+		if (series__learns(at, rec, rec->disturbed))
+			error = series__learn(&context->series, rec, true);
+		if (rec->held)
+			continue;
+		if (at->class == VAPRO_COMPUTATION) {
+			all += rec->sum_ns;
+			weighted += rec->sum_ns * rec->sum_ns / rec->n;
+		}
+		at->view_n += rec->n;
+		if (bin >= view && !rec->warm_up) {
+			int third = (bin >= thirds[0]) + (bin >= thirds[1]);
+			double ns = series__compared_ns(at->class, rec);
+
+			at->third_n[third] += bundle_rec__units(rec);
+			at->third_ns[third] += ns;
+			at->view_bundles++;
+			at->view_squares += ns * ns / bundle_rec__units(rec);
+		}
+	}
+	for (size_t i = 0; !error && i < context->series.count; i++) {
+		if (series[i].job == job->id)
+			error = batches__close(&series[i].batches_live);
+	}
+	for (size_t i = 0; !error && i < job->open_count; i++) {
+		if (series[job->open[i].series].class == VAPRO_COMPUTATION)
+			computing[series[job->open[i].series].row] += computed_in(&job->open[i], view, end);
+	}
+	job->map.fragment_ns = all > 0 ? weighted / all : 0;
+	if (!error)
+		error = stg__set_computing(context->stg, job->id, computing);
+	free(computing);
+	return error;
+}
+
+static bool lives(void *arg, uint32_t id)
+{
+	return variance__find(arg, id) != NULL;
+}
+
+static bool always(void *arg, uint32_t id)
+{
+	(void)arg;
+	(void)id;
+	return true;
+}
+
+int analysis_window__retire(struct analysis_context *context, struct analysis_job *job,
+			    const struct analysis_span *span)
+{
+	bool alarms = any_alarm(&job->book);
+	size_t live = 0;
+	int error = 0;
+
+	for (size_t i = 0; i < job->rec_count; i++) {
+		struct bundle_rec *at = &job->recs[i];
+		struct series *series = &context->series.series[at->series];
+
+		if (bundle_rec__bin(at) < span->retire) {
+			fetch_sums(context->series.series, job->recs, i, job->rec_count, offsetof(struct series, usual),
+				   offsetof(struct series, normal));
+			series__fetch_batches(context->series.series, job->recs, i, job->rec_count,
+					      offsetof(struct series, batches));
+		}
+		if (!pending(at, span))
+			at->fresh = 0;
+		if (bundle_rec__bin(at) >= span->retire) {
+			job->recs[live++] = *at;
+			continue;
+		}
+		/* Few fragments cost little to hold, and slow iterations deserve a verdict on their beginning too. */
+		if (!at->covered && at->reason == VAPRO_FEW_FRAGMENTS && bundle_rec__first_bin(at) >= job->map.begin) {
+			at->held = 1;
+			job->recs[live++] = *at;
+			continue;
+		}
+		at->disturbed = alarms && disturbed(job, series, at, bundle_rec__bin(at));
+		if (analysis__normal(context, at))
+			add_pile(&series->normal, at);
+		if (series__learns(series, at, at->disturbed)) {
+			error |= series__learn(&context->series, at, false);
+			if (at->covered && !at->attributed_only)
+				series__add_usual(&series->usual, series->class, at);
+		}
+		series->disturbed_n += at->disturbed ? at->n : 0;
+		account__carry_past(&job->account, &context->series, at);
+		error |= past__add(context, &job->past, at);
+	}
+	job->rec_count = live;
+	live = 0;
+	for (size_t i = 0; i < job->interference_count; i++) {
+		/* No variance owns it yet: the fragments that it disturbed may still be held. */
+		if (!job->interference[i].counted && job->interference[i].bin >= job->map.begin)
+			job->interference[live++] = job->interference[i];
+		else
+			error |= past__add_interference(context, &job->past, &job->interference[i]);
+	}
+	job->interference_count = live;
+	error |= past__hold_open(context, job);
+	past__trim(context, job, span);
+	account__retire(&job->account, account__retire_bin(&job->map, span->end));
+	/* The next judgement counts what stayed again: the live piles start from zero there. */
+	job->facts = (struct coverage_facts){0};
+	job->bundles = job->fragments = 0;
+	job->active = false;
+	if (error || variance__retire(&job->book, &job->map))
+		return -ENOMEM;
+	return cases__retire(&job->cases, lives, &job->book) || cases__retire(&job->chosen, always, NULL) ? -ENOMEM : 0;
+}
