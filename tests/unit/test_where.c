@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* From facts to a diagnosis: facts that slow ranks share, the verdict, the queue of stages, the text of a region. */
-#include "why.h"
+#include "slow_rank.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void test_where_and_verdict(void **state)
 	char expected[160];
 
 	(void)state;
-	why_go(&run, &answer);
+	slow_rank__run(&run, &answer);
 	assert_string_equal(answer.shared_facts, "socket=1 cpu=1 "); /* all ranks have the cgroup */
 	snprintf(expected, sizeof(expected),
 		 "rank 1, on socket 1, lost %.1f s: 100 %% backend bound, nearly all of it memory, nearly all of that "
@@ -25,7 +25,7 @@ static void test_where_and_verdict(void **state)
 	assert_string_equal(answer.verdict, expected);
 	run.places = false;
 	run.causes[0].node = NODE_PREEMPTED;
-	why_go(&run, &answer);
+	slow_rank__run(&run, &answer);
 	assert_string_equal(answer.shared_facts, "");
 	snprintf(expected, sizeof(expected), "rank 1 lost %.1f s: 100 %% off the CPU, nearly all of it preempted.",
 		 answer.lost);

@@ -3,8 +3,8 @@
  * A job of four ranks whose rank 1 is slow for 6 s (12 to 18 s after its start) for a reason that the test
  * knows, through the whole analysis; and the analysis's diagnosis. Shared by the tests of why.
  */
-#ifndef VAPRO_TESTS_WHY_H
-#define VAPRO_TESTS_WHY_H
+#ifndef VAPRO_TESTS_SLOW_RANK_H
+#define VAPRO_TESTS_SLOW_RANK_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 #define ALL_GROUPS ((1U << COUNTER_GROUPS) - 1)
 
 /* Jitters of each leaf of a quiet fragment. */
-extern const double why_jitters[2];
+extern const double slow_rank_jitters[2];
 
 struct cause {
 	enum factor_node node;
@@ -54,7 +54,7 @@ struct run {
 	struct response *response;
 };
 
-struct why_factor {
+struct answer_factor {
 	char name[32], parent[32], shared[128];
 	int stage;
 	double share, impact, p;
@@ -62,7 +62,7 @@ struct why_factor {
 };
 
 struct answer {
-	struct why_factor factor[FACTOR_NODES];
+	struct answer_factor factor[FACTOR_NODES];
 	uint32_t count, reports, stages[8];
 	bool finals[8], final;
 	char outcome[24];
@@ -91,24 +91,24 @@ struct response {
 };
 
 /* Does the whole run, and gathers its reports. */
-void why_go(struct run *run, struct answer *answer);
+void slow_rank__run(struct run *run, struct answer *answer);
 
 /* Queries a copy, as the daemon does, so the analysis goes on unchanged. The response is in run->response. */
-void why_query(const struct run *run, struct analysis *analysis);
+void slow_rank__query(const struct run *run, struct analysis *analysis);
 
 /* Returns the report on a factor, or NULL. */
-const struct why_factor *why_find(const struct answer *answer, const char *name);
-void why_show(const struct answer *answer);
+const struct answer_factor *slow_rank__find(const struct answer *answer, const char *name);
+void slow_rank__show(const struct answer *answer);
 
 /* Returns a factor's share of the whole loss, along the path down the tree. */
-double why_of_all(const struct answer *answer, const char *name);
+double slow_rank__of_all(const struct answer *answer, const char *name);
 
 /* Expects the factor to within that many points of the whole loss; only the factor and its ancestors are major. */
-void why_expect_only(const struct answer *answer, enum factor_node node, double points);
-void why_assert_levels(const struct answer *answer);
+void slow_rank__expect_only(const struct answer *answer, enum factor_node node, double points);
+void slow_rank__assert_levels(const struct answer *answer);
 
 /* Notes the greatest distance of any response from the truth; prints it and begins again. */
-void why_measure(double found, double truth, const char *name);
-void why_report_worst(const char *group);
+void slow_rank__measure(double found, double truth, const char *name);
+void slow_rank__report_worst(const char *group);
 
 #endif

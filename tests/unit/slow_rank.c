@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "why.h"
+#include "slow_rank.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-const double why_jitters[2] = {0, 0.05};
+const double slow_rank_jitters[2] = {0, 0.05};
 
 /* Shares of BASE_NS that a quiet fragment spends; wholes are sums of their parts. */
 static const double quiet[FACTOR_NODES] = {
@@ -123,15 +123,15 @@ static void take_factors(struct answer *answer, const struct result_diagnosis *d
 	}
 	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
 		const struct result_factor *factor = &diagnosis->factors[i];
-		struct why_factor *shown = &answer->factor[i];
+		struct answer_factor *shown = &answer->factor[i];
 
-		*shown = (struct why_factor){.stage = factor->stage,
-					     .share = factor->contribution,
-					     .impact = factor->impact_seconds,
-					     .p = factor->p_value,
-					     .major = factor->major,
-					     .regression = !strcmp(factor->method, "regression"),
-					     .implied = factor->implied};
+		*shown = (struct answer_factor){.stage = factor->stage,
+						.share = factor->contribution,
+						.impact = factor->impact_seconds,
+						.p = factor->p_value,
+						.major = factor->major,
+						.regression = !strcmp(factor->method, "regression"),
+						.implied = factor->implied};
 		snprintf(shown->name, sizeof(shown->name), "%s", factor->name);
 		snprintf(shown->parent, sizeof(shown->parent), "%s", factor->parent ? factor->parent : "");
 		snprintf(shown->shared, sizeof(shown->shared), "%s", factor->shared_with ? factor->shared_with : "");
@@ -265,7 +265,7 @@ static void merge(const struct run *run, struct analysis *analysis, struct vapro
 		held->factor[i] += bundle->factor[i];
 }
 
-void why_query(const struct run *run, struct analysis *analysis)
+void slow_rank__query(const struct run *run, struct analysis *analysis)
 {
 	uint64_t now = SIM_BEGIN_NS + (uint64_t)(run->query_at * 1e9);
 	struct response *response = run->response;
@@ -289,7 +289,7 @@ void why_query(const struct run *run, struct analysis *analysis)
 	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-void why_go(struct run *run, struct answer *answer)
+void slow_rank__run(struct run *run, struct answer *answer)
 {
 	struct vapro_config config;
 	struct analysis *analysis;
@@ -343,7 +343,7 @@ void why_go(struct run *run, struct answer *answer)
 			assert_int_equal(analysis__add_bundle(analysis, &other), 0);
 		}
 		if (run->question && begin <= run->query_at && end > run->query_at)
-			why_query(run, analysis);
+			slow_rank__query(run, analysis);
 		assert_int_equal(analysis__end_window(analysis, SIM_BEGIN_NS + (uint64_t)(begin * 1e9),
 						      SIM_BEGIN_NS + (uint64_t)(end * 1e9), end >= seconds, &results,
 						      &count),
@@ -362,7 +362,7 @@ void why_go(struct run *run, struct answer *answer)
 	analysis__free(analysis);
 }
 
-const struct why_factor *why_find(const struct answer *answer, const char *name)
+const struct answer_factor *slow_rank__find(const struct answer *answer, const char *name)
 {
 	for (uint32_t i = 0; i < answer->count; i++) {
 		if (!strcmp(answer->factor[i].name, name))
@@ -371,10 +371,10 @@ const struct why_factor *why_find(const struct answer *answer, const char *name)
 	return NULL;
 }
 
-void why_show(const struct answer *answer)
+void slow_rank__show(const struct answer *answer)
 {
 	for (uint32_t i = 0; i < answer->count; i++) {
-		const struct why_factor *at = &answer->factor[i];
+		const struct answer_factor *at = &answer->factor[i];
 
 		print_error("  %d %-20s of %-14s %6.2f %% %8.3f s p %-8.2g%s%s%s %s\n", at->stage, at->name, at->parent,
 			    100 * at->share, at->impact, at->p, at->major ? " major" : "",
@@ -382,7 +382,7 @@ void why_show(const struct answer *answer)
 	}
 }
 
-void why_assert_levels(const struct answer *answer)
+void slow_rank__assert_levels(const struct answer *answer)
 {
 	for (uint32_t i = 0; i < answer->count; i++) {
 		double sum = 0;
@@ -393,18 +393,18 @@ void why_assert_levels(const struct answer *answer)
 		}
 		/* A level of insignificant counts only is empty. */
 		if (sum > 0 && fabs(sum - 1) > 1e-6) {
-			why_show(answer);
+			slow_rank__show(answer);
 			fail_msg("the level of %s sums to %g", answer->factor[i].name, sum);
 		}
 	}
 }
 
-double why_of_all(const struct answer *answer, const char *name)
+double slow_rank__of_all(const struct answer *answer, const char *name)
 {
 	double share = 1;
 
 	while (*name) {
-		const struct why_factor *shown = why_find(answer, name);
+		const struct answer_factor *shown = slow_rank__find(answer, name);
 
 		if (!shown)
 			return 0;
@@ -419,13 +419,13 @@ static struct worst {
 	const char *name;
 } worst;
 
-void why_report_worst(const char *group)
+void slow_rank__report_worst(const char *group)
 {
 	print_message("%s: at most %.2f points from the truth (%s)\n", group, worst.points, worst.name);
 	worst = (struct worst){0};
 }
 
-void why_measure(double found, double truth, const char *name)
+void slow_rank__measure(double found, double truth, const char *name)
 {
 	double points = 100 * fabs(found - truth);
 
@@ -433,24 +433,25 @@ void why_measure(double found, double truth, const char *name)
 		worst = (struct worst){points, name};
 }
 
-void why_expect_only(const struct answer *answer, enum factor_node node, double points)
+void slow_rank__expect_only(const struct answer *answer, enum factor_node node, double points)
 {
-	why_assert_levels(answer);
-	why_measure(why_of_all(answer, factor_infos[node].name), 1, factor_infos[node].name);
+	slow_rank__assert_levels(answer);
+	slow_rank__measure(slow_rank__of_all(answer, factor_infos[node].name), 1, factor_infos[node].name);
 	for (uint32_t i = 0; i < answer->count; i++) {
-		const struct why_factor *shown = &answer->factor[i];
+		const struct answer_factor *shown = &answer->factor[i];
 		bool right = false;
 
 		for (enum factor_node at = node; at != FACTOR_ROOT; at = factor_infos[at].parent)
 			right |= !strcmp(shown->name, factor_infos[at].name);
 		if (shown->major != right) {
-			why_show(answer);
+			slow_rank__show(answer);
 			fail_msg("with %s slow, %s is %smajor", factor_infos[node].name, shown->name,
 				 shown->major ? "" : "not ");
 		}
 	}
-	if (!(why_of_all(answer, factor_infos[node].name) >= 1 - points / 100)) {
-		why_show(answer);
-		fail_msg("%s: %.1f %%", factor_infos[node].name, 100 * why_of_all(answer, factor_infos[node].name));
+	if (!(slow_rank__of_all(answer, factor_infos[node].name) >= 1 - points / 100)) {
+		slow_rank__show(answer);
+		fail_msg("%s: %.1f %%", factor_infos[node].name,
+			 100 * slow_rank__of_all(answer, factor_infos[node].name));
 	}
 }

@@ -5,7 +5,7 @@
  * the truth, and nothing else may be major; mixed noise (VAPRO (PPoPP'22) figure 11) and prices by
  * regression within 5.
  */
-#include "why.h"
+#include "slow_rank.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void test_each_factor(void **state)
 		int node = at / 3;
 		struct run run = {.causes = {{node, 0.6, 1}},
 				  .groups = ALL_GROUPS,
-				  .jitter = why_jitters[at % 3 > 0],
+				  .jitter = slow_rank_jitters[at % 3 > 0],
 				  .merged = at % 3 > 1,
 				  .seed = (uint64_t)node + 1};
 		bool whole = false;
@@ -31,11 +31,11 @@ static void test_each_factor(void **state)
 			whole |= (int)factor_infos[part].parent == node;
 		if (whole || factor_infos[node].rest || factors__counted((enum factor_node)node) || node == NODE_ON_CPU)
 			continue;
-		why_go(&run, &answer);
+		slow_rank__run(&run, &answer);
 		assert_true(answer.reports > 0 && answer.final);
-		why_expect_only(&answer, node, 3);
+		slow_rank__expect_only(&answer, node, 3);
 	}
-	why_report_worst("each factor alone");
+	slow_rank__report_worst("each factor alone");
 }
 
 static bool leaf(int node)
@@ -60,12 +60,12 @@ static void expect_mix(const struct answer *answer, const struct run *run, doubl
 {
 	double sum = 0;
 
-	why_assert_levels(answer);
+	slow_rank__assert_levels(answer);
 	for (int node = 0; node < FACTOR_NODES; node++)
 		sum += run->put[node];
 	for (int node = 0; node < FACTOR_NODES; node++) {
-		const struct why_factor *shown = why_find(answer, factor_infos[node].name);
-		double truth = 0, found = why_of_all(answer, factor_infos[node].name), level = 0;
+		const struct answer_factor *shown = slow_rank__find(answer, factor_infos[node].name);
+		double truth = 0, found = slow_rank__of_all(answer, factor_infos[node].name), level = 0;
 		enum factor_node parent = factor_infos[node].parent;
 
 		for (int cause = 0; cause < FACTOR_NODES; cause++) {
@@ -73,16 +73,16 @@ static void expect_mix(const struct answer *answer, const struct run *run, doubl
 			level += below(cause, parent) ? run->put[cause] / sum : 0;
 		}
 		if (truth > 0 || found > 0)
-			why_measure(found, truth, factor_infos[node].name);
+			slow_rank__measure(found, truth, factor_infos[node].name);
 		if (fabs(found - truth) > points / 100) {
-			why_show(answer);
+			slow_rank__show(answer);
 			fail_msg("%s: %.1f %% instead of %.1f %%", factor_infos[node].name, 100 * found, 100 * truth);
 		}
 		/* near the border either result is right */
 		if (level > 0 && fabs(truth / level - 0.25) < 0.05)
 			continue;
 		if ((shown && shown->major) != (level > 0 && truth / level > 0.25)) {
-			why_show(answer);
+			slow_rank__show(answer);
 			fail_msg("%s is %smajor", factor_infos[node].name, shown && shown->major ? "" : "not ");
 		}
 	}
@@ -106,18 +106,18 @@ static void test_pairs(void **state)
 		for (int i = 0; i < 4; i++) {
 			struct run run = {.causes = {{node, 0.5, 1}, {others[i / 2], 0.3, 1}},
 					  .groups = ALL_GROUPS,
-					  .jitter = why_jitters[i % 2],
+					  .jitter = slow_rank_jitters[i % 2],
 					  .seconds = 20,
 					  .seed = (uint64_t)(1000 + 2 * node + i)};
 			struct answer answer;
 
 			if (others[i / 2] == FACTOR_ROOT)
 				continue;
-			why_go(&run, &answer);
+			slow_rank__run(&run, &answer);
 			expect_mix(&answer, &run, 3);
 		}
 	}
-	why_report_worst("each factor beside another one");
+	slow_rank__report_worst("each factor beside another one");
 }
 
 /*
@@ -132,13 +132,13 @@ static void test_always(void **state)
 		struct run run = {.causes = {{node, 0.12, 1}},
 				  .groups = ALL_GROUPS,
 				  .always = true,
-				  .jitter = why_jitters[i % 2],
+				  .jitter = slow_rank_jitters[i % 2],
 				  .seconds = i % 2 ? 20 : 50,
 				  .seed = (uint64_t)(7 + i)};
 		struct answer answer;
 
-		why_go(&run, &answer);
-		why_expect_only(&answer, node, 5);
+		slow_rank__run(&run, &answer);
+		slow_rank__expect_only(&answer, node, 5);
 	}
 }
 
@@ -163,16 +163,16 @@ static void test_each_stage(void **state)
 		struct run run = {.causes = {{cases[i].node, 0.6, 1}}, .groups = cases[i].groups, .seed = 77 + i};
 		struct answer answer;
 
-		why_go(&run, &answer);
-		why_expect_only(&answer, cases[i].node, 3);
+		slow_rank__run(&run, &answer);
+		slow_rank__expect_only(&answer, cases[i].node, 3);
 	}
 	/* No counters at all: the CPU is one factor. */
 	{
 		struct run run = {.causes = {{NODE_BACKEND, 0.6, 1}}, .seed = 5};
 		struct answer answer;
 
-		why_go(&run, &answer);
-		why_expect_only(&answer, NODE_ON_CPU, 3);
+		slow_rank__run(&run, &answer);
+		slow_rank__expect_only(&answer, NODE_ON_CPU, 3);
 	}
 }
 
@@ -186,22 +186,22 @@ static void test_each_count(void **state)
 					  .groups = counted ? 1U << COUNTER_TOP | 1U << COUNTER_BACKEND : 0,
 					  .kernel_has_none = !counted,
 					  .hidden = !counted,
-					  .jitter = why_jitters[node % 2],
+					  .jitter = slow_rank_jitters[node % 2],
 					  .seed = (uint64_t)(node + 100 * counted)};
 			struct answer answer;
-			const struct why_factor *count;
+			const struct answer_factor *count;
 
 			if (!factors__counted((enum factor_node)node))
 				continue;
-			why_go(&run, &answer);
-			why_expect_only(&answer, node, 5);
-			count = why_find(&answer, factor_infos[node].name);
+			slow_rank__run(&run, &answer);
+			slow_rank__expect_only(&answer, node, 5);
+			count = slow_rank__find(&answer, factor_infos[node].name);
 			assert_true(count->regression && count->p < 0.05);
 			assert_string_equal(answer.outcome, "fitted");
 			assert_true(answer.rows > 100);
 		}
 	}
-	why_report_worst("each count alone");
+	slow_rank__report_worst("each count alone");
 }
 
 /* Two counts that always come together cannot be distinguished, and the diagnosis says so. */
@@ -279,14 +279,14 @@ static void test_mixed(void **state)
 	(void)state;
 	for (size_t i = 0; i < 3 * sizeof(mixtures) / sizeof(*mixtures); i++) {
 		struct run run = {
-		    .groups = ALL_GROUPS, .jitter = why_jitters[i % 3 > 0], .merged = i % 3 > 1, .seed = 11 + i};
+		    .groups = ALL_GROUPS, .jitter = slow_rank_jitters[i % 3 > 0], .merged = i % 3 > 1, .seed = 11 + i};
 		struct answer answer;
 
 		memcpy(run.causes, mixtures[i / 3], sizeof(run.causes));
-		why_go(&run, &answer);
+		slow_rank__run(&run, &answer);
 		expect_mix(&answer, &run, 5);
 	}
-	why_report_worst("mixtures");
+	slow_rank__report_worst("mixtures");
 }
 
 /* Section 4.2: results of a regression equal those of formulas, within 5 points. */
@@ -306,30 +306,32 @@ static void test_regression_against_formula(void **state)
 	(void)state;
 	for (size_t at = 0; at < 2 * sizeof(cases) / sizeof(*cases); at++) {
 		size_t i = at / 2;
-		struct run formula = {.groups = ALL_GROUPS, .jitter = why_jitters[at % 2], .seed = 21 + at};
+		struct run formula = {.groups = ALL_GROUPS, .jitter = slow_rank_jitters[at % 2], .seed = 21 + at};
 		struct run counts = {
-		    .kernel_has_none = true, .hidden = true, .jitter = why_jitters[at % 2], .seed = 21 + at};
+		    .kernel_has_none = true, .hidden = true, .jitter = slow_rank_jitters[at % 2], .seed = 21 + at};
 		struct answer counted, found;
 
 		for (int k = 0; k < 2; k++) {
 			formula.causes[k] = (struct cause){cases[i].formula[k], cases[i].shares[k], cases[i].every[k]};
 			counts.causes[k] = (struct cause){cases[i].counts[k], cases[i].shares[k], cases[i].every[k]};
 		}
-		why_go(&formula, &counted);
-		why_go(&counts, &found);
+		slow_rank__run(&formula, &counted);
+		slow_rank__run(&counts, &found);
 		for (int k = 0; k < 2; k++) {
 			const char *by_formula = factor_infos[cases[i].formula[k]].name,
 				   *by_count = factor_infos[cases[i].counts[k]].name;
 
-			why_measure(why_of_all(&found, by_count), why_of_all(&counted, by_formula), by_count);
-			if (fabs(why_of_all(&counted, by_formula) - why_of_all(&found, by_count)) > 0.05) {
-				why_show(&counted);
-				why_show(&found);
-				fail_msg("%s is not %s, jitter %g", by_count, by_formula, why_jitters[at % 2]);
+			slow_rank__measure(slow_rank__of_all(&found, by_count), slow_rank__of_all(&counted, by_formula),
+					   by_count);
+			if (fabs(slow_rank__of_all(&counted, by_formula) - slow_rank__of_all(&found, by_count)) >
+			    0.05) {
+				slow_rank__show(&counted);
+				slow_rank__show(&found);
+				fail_msg("%s is not %s, jitter %g", by_count, by_formula, slow_rank_jitters[at % 2]);
 			}
 		}
 	}
-	why_report_worst("regression against formulas");
+	slow_rank__report_worst("regression against formulas");
 }
 
 /* A factor that shrinks while others grow takes nothing from their sum; work of another kind is not looked at. */
@@ -340,16 +342,16 @@ static void test_less_is_better_and_rare(void **state)
 	struct answer answer, without;
 
 	(void)state;
-	why_go(&run, &answer);
-	why_expect_only(&answer, NODE_CORE, 3);
-	assert_true(why_find(&answer, "frontend")->share == 0);
+	slow_rank__run(&run, &answer);
+	slow_rank__expect_only(&answer, NODE_CORE, 3);
+	assert_true(slow_rank__find(&answer, "frontend")->share == 0);
 	/* a rare cluster is reported as such, and is no part of the variance around it */
 	assert_int_equal(answer.rares, 1);
 	assert_true(answer.rare.rank == SLOW && answer.rare.members == 1 && answer.rare.norm == 5e9);
 	assert_true(fabs(answer.rare.seconds - 0.9) < 1e-9);
 	run.rare = false;
 	run.seed = 4;
-	why_go(&run, &without);
+	slow_rank__run(&run, &without);
 	assert_int_equal(without.rares, 0);
 	assert_true(answer.lost == without.lost && answer.reports == without.reports);
 }

@@ -3,7 +3,7 @@
  * Diagnosis, step by step and on request: counters of one stage after the other, regions chosen by hand,
  * queries during a run.
  */
-#include "why.h"
+#include "slow_rank.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void test_progressive(void **state)
 			expected[1] = "backend";
 		if (stage >= 2)
 			expected[stage - 1] = factor_infos[factor_infos[nodes[i]].parent].name;
-		why_go(&run, &answer);
+		slow_rank__run(&run, &answer);
 		for (int k = 0; k < answer.request_count; k++) {
 			if (strcmp(answer.expands[k], expected[at])) {
 				at++;
@@ -44,22 +44,22 @@ static void test_progressive(void **state)
 			}
 		}
 		assert_int_equal(at, stage == 1 ? 0 : stage); /* and back to stage 1 */
-		why_expect_only(&answer, nodes[i], 5);
+		slow_rank__expect_only(&answer, nodes[i], 5);
 		assert_true(answer.final);
 		for (uint32_t k = 1; k < answer.reports; k++)
 			assert_true(answer.stages[k] >= answer.stages[k - 1]);
 		if (stage < 3)
 			continue;
 		/* Counts of a part of the time stand for the whole loss. */
-		assert_true(why_find(&answer, "backend")->impact > 0.9 * answer.lost);
-		assert_true(
-		    fabs(why_find(&answer, factor_infos[nodes[i]].name)->impact / why_find(&answer, "backend")->impact -
-			 1) < 0.06);
+		assert_true(slow_rank__find(&answer, "backend")->impact > 0.9 * answer.lost);
+		assert_true(fabs(slow_rank__find(&answer, factor_infos[nodes[i]].name)->impact /
+				     slow_rank__find(&answer, "backend")->impact -
+				 1) < 0.06);
 		assert_int_equal(answer.stages[0], 1);
 		assert_false(answer.finals[0]);
 		assert_int_equal(answer.stages[answer.reports - 1], 3);
 	}
-	why_report_worst("one stage after the other");
+	slow_rank__report_worst("one stage after the other");
 }
 
 /* A region chosen by hand: inside of the slow time, around it, and where nothing is slow. */
@@ -82,16 +82,16 @@ static void test_selection(void **state)
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
 		run.causes[0].node = nodes[i];
 		run.seed = 60 + i;
-		why_go(&run, &answer);
+		slow_rank__run(&run, &answer);
 		assert_int_equal(answer.chosen_count, 1);
-		why_expect_only(&answer, nodes[i], 3);
+		slow_rank__expect_only(&answer, nodes[i], 3);
 	}
-	why_report_worst("a region chosen by hand");
+	slow_rank__report_worst("a region chosen by hand");
 	run.causes[0].node = NODE_DRAM;
 	run.seed = 6;
-	why_go(&run, &answer);
+	slow_rank__run(&run, &answer);
 	assert_int_equal(answer.chosen_count, 1);
-	why_expect_only(&answer, NODE_DRAM, 3);
+	slow_rank__expect_only(&answer, NODE_DRAM, 3);
 	/* Two of six seconds of the variance. */
 	assert_true(fabs(answer.chosen[0].lost / answer.lost - 1 / 3.0) < 0.03);
 	assert_true(answer.chosen[0].begin == 13 && answer.chosen[0].end == 15);
@@ -99,9 +99,9 @@ static void test_selection(void **state)
 	assert_string_equal(answer.chosen[0].who, "rank 1");
 	run.selection = &all;
 	run.seed = 6;
-	why_go(&run, &answer);
+	slow_rank__run(&run, &answer);
 	assert_int_equal(answer.chosen_count, 1);
-	why_expect_only(&answer, NODE_DRAM, 3);
+	slow_rank__expect_only(&answer, NODE_DRAM, 3);
 	/* All time beyond the fastest fragments adds up, quiet as it is. */
 	assert_true(answer.chosen[0].lost > answer.lost && answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 20);
 	assert_true(answer.chosen[0].normal > 1000);
@@ -109,7 +109,7 @@ static void test_selection(void **state)
 	assert_string_equal(answer.chosen[0].who, "ranks 0-3");
 	run.selection = &quick;
 	run.seed = 6;
-	why_go(&run, &answer);
+	slow_rank__run(&run, &answer);
 	assert_int_equal(answer.chosen_count, 1);
 	assert_int_equal(answer.chosen[0].abnormal, 0);
 	for (uint32_t i = 0; i < answer.count; i++)
@@ -175,10 +175,10 @@ static void test_question(void **state)
 		run.remember_bytes = cases[i].bytes;
 		quiet_run = run;
 		quiet_run.remember = 0;
-		why_go(&quiet_run, &quiet_answer);
+		slow_rank__run(&quiet_run, &quiet_answer);
 		run.response = response;
 		run.question = &inside;
-		why_go(&run, &answer);
+		slow_rank__run(&run, &answer);
 		assert_same(&answer, &quiet_answer);
 		assert_int_equal(response->jobs, 1);
 		assert_true(response->end == cases[i].at);
@@ -190,7 +190,7 @@ static void test_question(void **state)
 			assert_int_equal(response->fragments, 0);
 			continue;
 		}
-		why_expect_only(&response->answer, NODE_DRAM, 3);
+		slow_rank__expect_only(&response->answer, NODE_DRAM, 3);
 		assert_string_equal(response->answer.chosen[0].who, "rank 1");
 		assert_true(response->answer.chosen[0].begin == 13);
 		assert_true(response->answer.chosen[0].end == fmin(15, cases[i].at));
@@ -202,18 +202,18 @@ static void test_question(void **state)
 	run.query_at = 24.9;
 	run.seed = 6;
 	run.question = &all;
-	why_go(&run, &answer);
+	slow_rank__run(&run, &answer);
 	assert_int_equal(response->answer.chosen_count, 1);
 	assert_true(response->answer.chosen[0].begin == response->begin && response->answer.chosen[0].end == 24.9);
 	assert_true(response->answer.chosen[0].lost > answer.lost);
 	assert_true(response->answer.chosen[0].lost < answer.lost + 0.02 * RANKS * 15);
 	run.question = &over;
 	run.seed = 6;
-	why_go(&run, &answer);
+	slow_rank__run(&run, &answer);
 	assert_true(response->jobs == 1 && !response->answer.chosen_count && !response->fragments);
 	run.question = &later;
 	run.seed = 6;
-	why_go(&run, &answer);
+	slow_rank__run(&run, &answer);
 	assert_true(response->jobs == 1 && !response->answer.chosen_count && !response->fragments);
 	munmap(response, sizeof(*response));
 }
@@ -272,26 +272,26 @@ static void test_question_about_the_stuck(void **state)
 		add_write(analysis, t, t + 0.002, 0);
 	add_write(analysis, 12, 15, VAPRO_BUNDLE_OPEN);
 	end_window(analysis, 0, 15);
-	why_query(&run, analysis);
+	slow_rank__query(&run, analysis);
 	assert_int_equal(response->answer.chosen_count, 1);
 	assert_int_equal(response->answer.chosen[0].class, VAPRO_IO);
 	assert_true(fabs(response->answer.chosen[0].lost - 3) < 0.05);
-	assert_true(why_find(&response->answer, "blocked_io")->major);
+	assert_true(slow_rank__find(&response->answer, "blocked_io")->major);
 	add_write(analysis, 12, 17, 0);
 	for (double t = 17.1; t < 24; t += 0.02)
 		add_write(analysis, t, t + 0.002, 0);
 	run.query_at = 25;
-	why_query(&run, analysis);
+	slow_rank__query(&run, analysis);
 	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
 	end_window(analysis, 15, 25);
 	run.query_at = 26;
-	why_query(&run, analysis);
+	slow_rank__query(&run, analysis);
 	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
 	/* the whole job is silent: its activity is retained, for a minute */
 	end_window(analysis, 25, 35);
 	end_window(analysis, 35, 45);
 	run.query_at = 45;
-	why_query(&run, analysis);
+	slow_rank__query(&run, analysis);
 	assert_int_equal(response->answer.chosen_count, 1);
 	assert_true(fabs(response->answer.chosen[0].lost - 5) < 0.05);
 	analysis__free(analysis);

@@ -43,7 +43,7 @@ static const struct {
      false},
 };
 
-static void test_apart(void **state)
+static void test_drift_imbalance(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -74,7 +74,7 @@ static void test_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_apart),
+	    cmocka_unit_test(test_drift_imbalance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
