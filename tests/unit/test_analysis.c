@@ -206,6 +206,17 @@ static void test_oversubscribed(void **state)
 	expect(found->oversubscribed.threads > 7 && found->oversubscribed.threads < 8.1);
 	expect(strstr(found->evidence, "oversubscribed: ") && strstr(found->evidence, "share 2 CPUs"));
 	expect(strstr(found->advice, "The job is oversubscribed"));
+	/* of a job that fills a part of the window only, its own time counts */
+	scenario.seconds = 6;
+	scenario.hogs[0] = (struct sim_hog){2, 3, 5, 1001};
+	run(&scenario);
+	expect(report.found_count > 0);
+	expect(report.ever_alarms == 0);
+	for (found = report.found; found->effect_of; found++)
+		;
+	expect(found->oversubscribed.threads > 7 && found->oversubscribed.threads < 8.1);
+	scenario.seconds = 30;
+	scenario.hogs[0] = (struct sim_hog){2, 18, 21, 1001};
 	/* with a CPU for each the rank was displaced: an alarm, but no other rank is called an intruder */
 	scenario.cpus = "0-3,8-11";
 	run(&scenario);

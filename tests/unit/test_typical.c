@@ -123,6 +123,33 @@ static void test_disturbed_time(void **state)
 	finish();
 }
 
+/*
+ * Of two ranks with counts, one is slow from its start. While the good time of the other is too short to be certain,
+ * the slow one is compared with it, provisionally: its own level is not a reference because the other rank is faster.
+ */
+static void test_one_of_two_slow_from_start(void **state)
+{
+	(void)state;
+	begin_counted(2);
+	warm_up(1, 1e6);
+	learn(1, 0, SERIES_WARM_UP, 2e6, false);
+	learn_all(2, 0, 26, 1e6, 1, 2e6);
+	all_near(2, 1e6, 0.01);
+	assert_false(series_of(1)->supported);
+	learn_all(2, 26, 50 * SECOND, 1e6, 1, 2e6);
+	all_near(2, 1e6, 0.01);
+	assert_true(series_of(1)->supported);
+	finish();
+	/* a short lucky time of one rank does not stay the reference of a level that both have */
+	begin_counted(2);
+	warm_up(2, 1e6);
+	learn_all(2, 0, 26, 1e6, 1, 0.5e6);
+	learn_all(2, 26, 100, 1e6, UINT32_MAX, 0);
+	all_near(2, 1e6, 0.01);
+	assert_true(series_of(1)->supported);
+	finish();
+}
+
 /* With counts a level of one rank only is no reference of others; a level of two ranks is. */
 static void test_turbo(void **state)
 {
@@ -293,6 +320,7 @@ int main(void)
 	    cmocka_unit_test(test_fastest_on_request),
 	    cmocka_unit_test(test_lasting_fault),
 	    cmocka_unit_test(test_disturbed_time),
+	    cmocka_unit_test(test_one_of_two_slow_from_start),
 	    cmocka_unit_test(test_turbo),
 	    cmocka_unit_test(test_processors),
 	    cmocka_unit_test(test_slow_of_a_kind),

@@ -57,9 +57,9 @@ singly="--rare-members 100000"
 	watch pagerank 2 "pagerank --rounds 8" $singly --workload instructions,page-faults
 }
 # with default options, on a CPU without another rank
-watch cg_default 1 "cg --rounds 20"
-watch ft_default 1 "ft --rounds 3"
-watch ep_default 1 "ep --rounds 60"
-watch pagerank_default 1 "pagerank --rounds 12"
-watch slow 2 "slow_rank --steps 60 --slow 1"
-watch slow_arguments 2 "slow_rank --steps 60 --slow 1" --counters none
+watch cg_default 1 "cg --rounds 60"
+watch ft_default 1 "ft --rounds 24"
+watch ep_default 1 "ep --rounds 200"
+watch pagerank_default 1 "pagerank --rounds 60"
+watch slow 2 "slow_rank --steps 2400 --slow 1"
+watch slow_arguments 2 "slow_rank --steps 2400 --slow 1" --counters none

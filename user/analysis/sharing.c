@@ -20,7 +20,8 @@ struct group {
 	uint32_t host;
 	const char *list; /* interned: equal lists have equal addresses */
 	struct cpu_list set;
-	double threads; /* mean of runnable ones */
+	double runnable_ns; /* of threads with bundles */
+	double threads;	    /* mean of runnable ones of those without */
 };
 
 struct sharing {
@@ -29,6 +30,7 @@ struct sharing {
 	bool *seen;	    /* by row: it has bundles */
 	struct group *groups;
 	size_t count, capacity;
+	uint64_t first_ns, last_ns; /* what the bundles span: a job may begin or end within the view */
 };
 
 static void read_list(const char *list, struct cpu_list *set)
@@ -104,7 +106,13 @@ static void add_time(struct sharing *sharing, const struct analysis_context *con
 
 		sharing->seen[row] = true;
 		if (group)
-			group->threads += runnable_ns(&rec[i], from, to) / (double)(to - from);
+			group->runnable_ns += runnable_ns(&rec[i], from, to);
+		if (rec[i].end_ns <= from || rec[i].start_ns >= to)
+			continue;
+		if (rec[i].start_ns < sharing->first_ns)
+			sharing->first_ns = rec[i].start_ns > from ? rec[i].start_ns : from;
+		if (rec[i].end_ns > sharing->last_ns)
+			sharing->last_ns = rec[i].end_ns < to ? rec[i].end_ns : to;
 	}
 }
 
@@ -148,6 +156,7 @@ static struct sharing *new_sharing(const struct analysis_context *context, const
 	if (!sharing)
 		return NULL;
 	sharing->about = stg__job(context->stg, job->id);
+	sharing->first_ns = UINT64_MAX;
 	sharing->lists = calloc(sharing->about->row_count + 1, sizeof(*sharing->lists));
 	sharing->seen = calloc(sharing->about->row_count + 1, sizeof(*sharing->seen));
 	if (!sharing->lists || !sharing->seen) {
@@ -174,13 +183,14 @@ static struct cpu_demand demand_of(struct sharing *sharing, uint32_t row)
 {
 	struct cpu_demand demand = {0};
 	const struct group *own = group_of(sharing, row);
+	double span_ns = sharing->last_ns > sharing->first_ns ? (double)(sharing->last_ns - sharing->first_ns) : 1;
 
 	if (!own)
 		return demand;
 	demand.cpus = size_of(&own->set);
 	for (size_t i = 0; i < sharing->count; i++)
 		if (sharing->groups[i].host == own->host && is_within(&sharing->groups[i].set, &own->set))
-			demand.threads += sharing->groups[i].threads;
+			demand.threads += sharing->groups[i].threads + sharing->groups[i].runnable_ns / span_ns;
 	return demand;
 }
 

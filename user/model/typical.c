@@ -70,10 +70,12 @@ static uint32_t processor_of(const struct series_book *book, const struct series
 
 /*
  * Whether enough batches up to a group's upper end are not of the row that has most, counted in row_batches. A few
- * batches of other rows are by chance as fast as those of a single fast row.
+ * batches of other rows are by chance as fast as those of a single fast row. Of few rows the batches of a faster group
+ * (NULL: none) do not count: one of two rows that is slow from its start would be the reference, since the other row
+ * is faster.
  */
 static bool shared(struct series_book *book, const struct workload *workload, uint32_t processor,
-		   const struct batch_group *group)
+		   const struct batch_group *group, const struct batch_group *faster)
 {
 	uint32_t all = 0, most = 0;
 
@@ -91,6 +93,8 @@ static bool shared(struct series_book *book, const struct workload *workload, ui
 
 				if (bucket->sum_ns > SHARED_REACH * group->centre_ns * bucket->n)
 					break;
+				if (faster && bucket->sum_ns <= SHARED_REACH * faster->centre_ns * bucket->n)
+					continue;
 				all += bucket->n;
 				book->row_batches[series->row] += bucket->n;
 			}
@@ -142,8 +146,10 @@ static int refresh_kind(struct series_book *book, const struct workload *workloa
 	count = batches__groups(&book->scratch, groups);
 	need = needed(book, workload->class, rows + !rows);
 	for (unsigned i = 0; i < count && !typical; i++) {
+		const struct batch_group *faster = i && rows <= FEW_ROWS ? &groups[i - 1] : NULL;
+
 		if (groups[i].n >= need &&
-		    (shared(book, workload, processor, &groups[i]) || (rows <= FEW_ROWS && spread(&groups[i]))))
+		    (shared(book, workload, processor, &groups[i], faster) || (rows <= FEW_ROWS && spread(&groups[i]))))
 			typical = &groups[i];
 	}
 	reference = typical ? typical->centre_ns : batches__median(&book->scratch);
