@@ -149,22 +149,21 @@ struct kernel_thread {
 	u32 set;			/* set of its process for its present states */
 	u64 token_ns;
 	u32 tokens;
-	u32 polls;		  /* polling calls in the open computation, while learnt */
-	u32 own_sites;		  /* the open call's exits are sites */
-	u64 return_to;		  /* return address of that call; 0 unknown */
-	u64 fork_sp;		  /* sp at the entry of the call that forked; 0 = none open */
-	u64 fork_outer;		  /* sp of the call around that one */
-	u32 computing;		  /* computation runs since start_ns, also where returns are unwanted */
-	u32 rows_generation;	  /* generation of thinned rows */
-	u32 pending;		  /* the last call left something to be read, struct kernel_pending */
-	u64 hit_ns;		  /* time of the last hit */
-	u64 entered_ns;		  /* entry of the last call; 0 = unknown */
-	u64 suppressed_ns;	  /* entry of a suppressed call, if nothing is a fragment since; 0 = none */
-	u32 probe_epoch, voids;	  /* epochs of its process's probes */
-	u32 entered;		  /* vertex of the last call */
-	u32 octave;		  /* octave of the last call's span, + 1; 0 = not suppressible */
-	u32 weight;		  /* calls that the last call stands for */
-	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
+	u32 polls;		/* polling calls in the open computation, while learnt */
+	u32 own_sites;		/* the open call's exits are sites */
+	u64 return_to;		/* return address of that call; 0 unknown */
+	u64 fork_sp;		/* sp at the entry of the call that forked; 0 = none open */
+	u64 fork_outer;		/* sp of the call around that one */
+	u32 computing;		/* computation runs since start_ns, also where returns are unwanted */
+	u32 rows_generation;	/* generation of thinned rows */
+	u32 pending;		/* the last call left something to be read, struct kernel_pending */
+	u64 hit_ns;		/* time of the last hit */
+	u64 entered_ns;		/* entry of the last call; 0 = unknown */
+	u64 suppressed_ns;	/* entry of a suppressed call, if nothing is a fragment since; 0 = none */
+	u32 probe_epoch, voids; /* epochs of its process's probes */
+	u32 entered;		/* vertex of the last call */
+	u32 octave;		/* octave of the last call's span, + 1; 0 = not suppressible */
+	u32 weight;		/* calls that the last call stands for */
 
 	struct kernel_hits hits;
 	u64 noted, border_noted; /* sums of the kernel's own counts, in now and in border */
@@ -180,9 +179,10 @@ struct kernel_thread {
 	u64 rq;			 /* the kernel's run queue of the last CPU; 0 unknown */
 
 	/* members from here on need not be cleared */
-	u64 registers[11]; /* scratch, as `one`: registers at an entry */
-	u64 described;	   /* bytes of the vertex that was described last */
-	u64 task, ran_ns;  /* its task_struct, and the task's CPU time when it left its CPU last */
+	u64 registers[11];	  /* scratch, as `one`: registers at an entry */
+	struct kernel_bundle one; /* scratch: the stack of a program is too small for it */
+	u64 described;		  /* bytes of the vertex that was described last */
+	u64 task, ran_ns;	  /* its task_struct, and the task's CPU time when it left its CPU last */
 	struct kernel_recent recent[KERNEL_RECENT];
 	struct kernel_recent_edge recent_edges[KERNEL_RECENT];
 	struct kernel_recent_call recent_calls[KERNEL_RECENT_CALLS];
