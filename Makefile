@@ -140,7 +140,7 @@ $(B)/test/%_cases.so: tests/unit/%_cases.S | $(B)/.deps-build
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -o $@ $<
 
-# Its own allocator counts, and fails where it is told to.
+# Its own allocator counts, and fails where a test requests it.
 $(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
 comma := ,
 
@@ -231,8 +231,9 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_programs.py
 	$(Q)tests/tools/test_layers.py
 	$(Q)tests/tools/test_words.py
+	$(Q)tests/tools/test_citations.py
 
-# Live tests share the machine with whatever else it does: what fails gets a second chance, and is told.
+# Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
 	$(Q)rm -f $(B)/.prove; prove --timer --statefile=$(B)/.prove --state=save tests/live/*.t || \
 		{ echo "== once more, what failed"; prove --timer --statefile=$(B)/.prove --state=failed; }

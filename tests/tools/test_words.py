@@ -16,7 +16,7 @@ IN_IDENTIFIERS = {"told", "tell", "dear", "anew", "turn", "turns", "ask", "asked
 IN_TEXTS = re.compile(r"\b(told|tells?|dearer|dear|anew|lets? go|whoever)\b", re.I)
 C_TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|' r"'(?:\\.|[^'\\\n])*'" r"|[A-Za-z_]\w*|\s+|.", re.S)
 C_FILES = ("user/*.[ch]", "bpf/*.[ch]", "include/*.h", "tests/*.[ch]", "tools/*.[ch]")
-TEXT_FILES = ("deploy/*", "docs/*.md", "*.md", "tests/*.t", "tests/*.py", "tests/*.sh", "tools/*.py", "tools/*.sh", "tools/*.mk")
+TEXT_FILES = ("Makefile", "deploy/*", "docs/*.md", "*.md", "tests/*.t", "tests/*.py", "tests/*.sh", "tools/*.py", "tools/*.sh", "tools/*.mk")
 
 
 def listed(*patterns):
