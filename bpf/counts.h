@@ -168,22 +168,10 @@ static __always_inline void stolen_now(struct kernel_thread *thread, const struc
 static __always_inline void counts_delta(struct kernel_counts *delta, const struct kernel_counts *to,
 					 const struct kernel_counts *from)
 {
-	delta->preempted_ns = to->preempted_ns - from->preempted_ns;
-	delta->wakeup_wait_ns = to->wakeup_wait_ns - from->wakeup_wait_ns;
-	delta->blocked_io_ns = to->blocked_io_ns - from->blocked_io_ns;
-	delta->blocked_other_ns = to->blocked_other_ns - from->blocked_other_ns;
-	delta->throttled_ns = to->throttled_ns - from->throttled_ns;
-	delta->stopped_ns = to->stopped_ns - from->stopped_ns;
-	delta->steal_ns = to->steal_ns - from->steal_ns;
-	delta->irq_ns = to->irq_ns - from->irq_ns;
-	delta->hard_irq_ns = to->hard_irq_ns - from->hard_irq_ns;
-	delta->soft_irq_ns = to->soft_irq_ns - from->soft_irq_ns;
-	delta->slow_ns = to->slow_ns - from->slow_ns;
-	delta->minor_faults = to->minor_faults - from->minor_faults;
-	delta->major_faults = to->major_faults - from->major_faults;
-	delta->voluntary_switches = to->voluntary_switches - from->voluntary_switches;
-	delta->involuntary_switches = to->involuntary_switches - from->involuntary_switches;
-	delta->migrations = to->migrations - from->migrations;
+#define DELTA(member, ...) delta->member = to->member - from->member;
+	KERNEL_TIMES(DELTA)
+	KERNEL_TASK_COUNTS(DELTA)
+#undef DELTA
 }
 
 static __always_inline void counts_add(u64 *sum, const u64 *add, const u64 *less)
@@ -308,23 +296,22 @@ static __always_inline void counts_end(struct kernel_thread *thread, struct kern
 }
 
 /*
- * Notes the kernel's counts of a task; stolen time is in thread->now already. All counts are monotone, and
- * no thread leaves a CPU without a counted switch: while the sum is unchanged nothing has happened, as in
- * most fragments.
+ * Notes the kernel's counts of a task, by enum kernel_task_count; stolen time is in thread->now already. All counts
+ * are monotone, and no thread leaves a CPU without a counted switch: while the sum is unchanged nothing has happened,
+ * as in most fragments.
  */
-static __always_inline void counts_note(struct kernel_thread *thread, u64 minor_faults, u64 major_faults, u64 voluntary,
-					u64 involuntary, u64 migrations)
+static __always_inline void counts_note(struct kernel_thread *thread, const u64 *counts)
 {
-	u64 sum = minor_faults + major_faults + voluntary + involuntary + migrations + counts_stolen(&thread->now);
+	u64 sum = counts_stolen(&thread->now);
 
+	for (u32 i = 0; i < KERNEL_TASK_COUNTED; i++)
+		sum += counts[i];
 	if (sum == thread->noted)
 		return;
 	thread->noted = sum;
-	thread->now.minor_faults = minor_faults;
-	thread->now.major_faults = major_faults;
-	thread->now.voluntary_switches = voluntary;
-	thread->now.involuntary_switches = involuntary;
-	thread->now.migrations = migrations;
+#define NOTE(member, factor, ...) thread->now.member = counts[KERNEL_TASK_##factor];
+	KERNEL_TASK_COUNTS(NOTE)
+#undef NOTE
 }
 
 /* Returns whether anything happened since the last border. */
@@ -344,22 +331,10 @@ static __always_inline void counts_border(struct kernel_thread *thread)
 
 static __always_inline void counts_sum(struct kernel_counts *sum, const struct kernel_counts *c)
 {
-	sum->preempted_ns += c->preempted_ns;
-	sum->wakeup_wait_ns += c->wakeup_wait_ns;
-	sum->blocked_io_ns += c->blocked_io_ns;
-	sum->blocked_other_ns += c->blocked_other_ns;
-	sum->throttled_ns += c->throttled_ns;
-	sum->stopped_ns += c->stopped_ns;
-	sum->steal_ns += c->steal_ns;
-	sum->irq_ns += c->irq_ns;
-	sum->hard_irq_ns += c->hard_irq_ns;
-	sum->soft_irq_ns += c->soft_irq_ns;
-	sum->slow_ns += c->slow_ns;
-	sum->minor_faults += c->minor_faults;
-	sum->major_faults += c->major_faults;
-	sum->voluntary_switches += c->voluntary_switches;
-	sum->involuntary_switches += c->involuntary_switches;
-	sum->migrations += c->migrations;
+#define SUM(member, ...) sum->member += c->member;
+	KERNEL_TIMES(SUM)
+	KERNEL_TASK_COUNTS(SUM)
+#undef SUM
 }
 
 #endif

@@ -87,20 +87,24 @@ static __always_inline u64 queue_clock(struct task_struct *task)
 	return bpf_core_field_exists(task->se.cfs_rq) ? task->se.cfs_rq->rq->clock : 0;
 }
 
+#define COUNT_OF_TASK(member, factor, of_task)                                                                         \
+	[KERNEL_TASK_##factor] = bpf_core_field_exists(task->of_task) ? task->of_task : 0,
+
 /*
- * Notes the kernel's counts of the current thread and the time stolen from the thread. The verifier checks
- * this function once and alone, as in counting.h.
+ * Notes the kernel's counts of the current thread, 0 where the kernel has none, and the time stolen from the thread.
+ * The verifier checks this function once and alone, as in counting.h.
  */
 __noinline int note_counts(struct kernel_thread *thread)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	const u64 counts[] = {KERNEL_TASK_COUNTS(COUNT_OF_TASK)};
 	struct kernel_stolen stolen;
 
 	if (!thread)
 		return 0;
 	cpu_stolen(task, &stolen);
 	stolen_now(thread, &stolen, bpf_get_smp_processor_id());
-	counts_note(thread, task->min_flt, task->maj_flt, task->nvcsw, task->nivcsw, task->se.nr_migrations);
+	counts_note(thread, counts);
 	return 0;
 }
 

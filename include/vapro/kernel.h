@@ -308,12 +308,41 @@ struct kernel_state_stats {
 	u32 span_ns; /* mean span of a vertex: see struct kernel_governed */
 };
 
-/* Counts at a fragment's border; all monotone. */
+/*
+ * Counts at a fragment's border, all monotone, each with its factor (enum vapro_factor without VAPRO_): times, and what
+ * the kernel counts of a task, with the member of struct task_struct.
+ */
+#define KERNEL_TIMES(COUNT)                                                                                            \
+	COUNT(preempted_ns, PREEMPTED)                                                                                 \
+	COUNT(wakeup_wait_ns, WAKEUP_WAIT)                                                                             \
+	COUNT(blocked_io_ns, BLOCKED_IO)                                                                               \
+	COUNT(blocked_other_ns, BLOCKED_OTHER)                                                                         \
+	COUNT(throttled_ns, THROTTLED)                                                                                 \
+	COUNT(stopped_ns, STOPPED)                                                                                     \
+	/* stolen from it while it was on a CPU */                                                                     \
+	COUNT(steal_ns, STEAL)                                                                                         \
+	COUNT(irq_ns, IRQ)                                                                                             \
+	COUNT(hard_irq_ns, HARD_IRQ)                                                                                   \
+	COUNT(soft_irq_ns, SOFT_IRQ)                                                                                   \
+	COUNT(slow_ns, FREQUENCY)
+
+#define KERNEL_TASK_COUNTS(COUNT)                                                                                      \
+	COUNT(minor_faults, MINOR_FAULTS, min_flt)                                                                     \
+	COUNT(major_faults, MAJOR_FAULTS, maj_flt)                                                                     \
+	COUNT(voluntary_switches, VOLUNTARY_SWITCHES, nvcsw)                                                           \
+	COUNT(involuntary_switches, INVOLUNTARY_SWITCHES, nivcsw)                                                      \
+	COUNT(migrations, MIGRATIONS, se.nr_migrations)
+
+#define KERNEL_COUNT_MEMBER(member, ...) u64 member;
 struct kernel_counts {
-	u64 preempted_ns, wakeup_wait_ns, blocked_io_ns, blocked_other_ns, throttled_ns, stopped_ns;
-	u64 steal_ns, irq_ns, hard_irq_ns, soft_irq_ns, slow_ns; /* stolen from it while it was on a CPU */
-	u64 minor_faults, major_faults, voluntary_switches, involuntary_switches, migrations;
+	KERNEL_TIMES(KERNEL_COUNT_MEMBER)
+	KERNEL_TASK_COUNTS(KERNEL_COUNT_MEMBER)
 };
+#undef KERNEL_COUNT_MEMBER
+
+#define KERNEL_COUNT_NUMBER(member, factor, ...) KERNEL_TASK_##factor,
+enum kernel_task_count { KERNEL_TASK_COUNTS(KERNEL_COUNT_NUMBER) KERNEL_TASK_COUNTED };
+#undef KERNEL_COUNT_NUMBER
 
 /* A fragment or the merge of many (ARCHITECTURE section 4). */
 struct kernel_bundle {

@@ -149,7 +149,7 @@ static void late(struct kernel_thread *thread, struct kernel_counts *counts, u64
 	memset(counts, 0, sizeof(*counts));
 	if (stolen_more(thread, 9))
 		stolen_now(thread, &stolen, 2);
-	counts_note(thread, 7, 0, 0, 0, 0);
+	counts_note(thread, (const u64[KERNEL_TASK_COUNTED]){[KERNEL_TASK_MINOR_FAULTS] = 7});
 	if (counts_changed(thread))
 		counts_end(thread, counts, duration);
 	counts_border(thread);
@@ -183,27 +183,29 @@ static void what_is_reported_late_waits_for_time(void **state)
 
 static void any_count_makes_a_border(void **state)
 {
-	uint64_t counts[5] = {5, 6, 7, 8, 9};
+	u64 counts[KERNEL_TASK_COUNTED];
 	struct kernel_thread thread = {0};
 
 	(void)state;
-	for (int i = -1; i < 5; i++) {
+	for (int i = 0; i < KERNEL_TASK_COUNTED; i++)
+		counts[i] = 5 + (u64)i;
+	for (int i = -1; i < KERNEL_TASK_COUNTED; i++) {
 		if (i >= 0)
 			counts[i]++;
-		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+		counts_note(&thread, counts);
 		assert_true(counts_changed(&thread));
-		assert_int_equal(thread.now.minor_faults, counts[0]);
-		assert_int_equal(thread.now.migrations, counts[4]);
+		assert_int_equal(thread.now.minor_faults, counts[KERNEL_TASK_MINOR_FAULTS]);
+		assert_int_equal(thread.now.migrations, counts[KERNEL_TASK_MIGRATIONS]);
 		thread.now.preempted_ns += 100; /* a switch is counted, so this is seen too */
 		counts_border(&thread);
 		assert_false(counts_changed(&thread));
 		assert_memory_equal(&thread.border, &thread.now, sizeof(thread.now));
-		counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+		counts_note(&thread, counts);
 		assert_false(counts_changed(&thread));
 	}
 	/* so does time lost without a switch */
 	thread.now.steal_ns += 3;
-	counts_note(&thread, counts[0], counts[1], counts[2], counts[3], counts[4]);
+	counts_note(&thread, counts);
 	assert_true(counts_changed(&thread));
 }
 

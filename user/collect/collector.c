@@ -66,22 +66,10 @@ int collector__set_clock(struct collector *collector, struct stream_clock *clock
 
 static void fill_factors(struct vapro_bundle *bundle, const struct kernel_counts *counts)
 {
-	bundle->factor[VAPRO_PREEMPTED] = (double)counts->preempted_ns;
-	bundle->factor[VAPRO_WAKEUP_WAIT] = (double)counts->wakeup_wait_ns;
-	bundle->factor[VAPRO_BLOCKED_IO] = (double)counts->blocked_io_ns;
-	bundle->factor[VAPRO_BLOCKED_OTHER] = (double)counts->blocked_other_ns;
-	bundle->factor[VAPRO_THROTTLED] = (double)counts->throttled_ns;
-	bundle->factor[VAPRO_STEAL] = (double)counts->steal_ns;
-	bundle->factor[VAPRO_STOPPED] = (double)counts->stopped_ns;
-	bundle->factor[VAPRO_IRQ] = (double)counts->irq_ns;
-	bundle->factor[VAPRO_HARD_IRQ] = (double)counts->hard_irq_ns;
-	bundle->factor[VAPRO_SOFT_IRQ] = (double)counts->soft_irq_ns;
-	bundle->factor[VAPRO_FREQUENCY] = (double)counts->slow_ns;
-	bundle->factor[VAPRO_MINOR_FAULTS] = (double)counts->minor_faults;
-	bundle->factor[VAPRO_MAJOR_FAULTS] = (double)counts->major_faults;
-	bundle->factor[VAPRO_VOLUNTARY_SWITCHES] = (double)counts->voluntary_switches;
-	bundle->factor[VAPRO_INVOLUNTARY_SWITCHES] = (double)counts->involuntary_switches;
-	bundle->factor[VAPRO_MIGRATIONS] = (double)counts->migrations;
+#define FILL(member, of, ...) bundle->factor[VAPRO_##of] = (double)counts->member;
+	KERNEL_TIMES(FILL)
+	KERNEL_TASK_COUNTS(FILL)
+#undef FILL
 }
 
 static void fill_counts(const struct collector *collector, const struct kernel_bundle_key *key,
