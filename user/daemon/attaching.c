@@ -272,7 +272,6 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		note_attach_cost(watch, fresh->image, attaching.linked, fresh->attach_cost_ns);
 	watch->slots[fresh->slot] = true;
 	watch->watched[watch->count++] = *fresh;
-	watch->ever++;
 	watch__emit_process(watch, fresh, LINE_ATTACHED, 0, restriction_of(watch, &attaching, functions));
 	if (attaching.by_itself && kernel_side__facts(watch->parts.side)->thread_filter == FACT_YES &&
 	    process__threads(fresh->pid, NULL, 0) > 1)

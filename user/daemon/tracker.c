@@ -210,11 +210,6 @@ size_t watch__alive(const struct watch *watch)
 	return alive;
 }
 
-size_t watch__ever(const struct watch *watch)
-{
-	return watch->ever;
-}
-
 void watch__detach_all(struct watch *watch, uint64_t now_ns, const char *reason)
 {
 	for (size_t i = 0; i < watch->count; i++)

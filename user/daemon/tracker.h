@@ -62,7 +62,6 @@ size_t watch__alive(const struct watch *watch);
 
 /* Returns whether a candidate is yet to be inspected. */
 bool watch__expects(const struct watch *watch);
-size_t watch__ever(const struct watch *watch);
 
 /* The result of watch__second(): whether IO is worth tracing, by the targets' own rates; threads counted. */
 struct watch_second {

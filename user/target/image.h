@@ -48,9 +48,6 @@ const char *image__build_id(const struct image *image);
 int image__functions(struct image *image, bool all, int (*visit)(const struct image_symbol *symbol, void *ctx),
 		     void *ctx);
 
-/* Calls visit for every data object of .dynsym: each name once. visit returns 0 to go on. */
-int image__objects(struct image *image, int (*visit)(const struct image_symbol *symbol, void *ctx), void *ctx);
-
 /*
  * Finds a data object by name in .dynsym (copy-relocated handles live in the executable's) and, in executables,
  * .symtab. 0 or -ENOENT.

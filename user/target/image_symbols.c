@@ -191,17 +191,6 @@ int image__functions(struct image *image, bool all, int (*visit)(const struct im
 	return 0;
 }
 
-int image__objects(struct image *image, int (*visit)(const struct image_symbol *symbol, void *ctx), void *ctx)
-{
-	for (size_t i = 0; i < image->object_count; i++) {
-		int ret = visit(&image->objects[i], ctx);
-
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
 static int compare_name(const void *name, const void *object)
 {
 	return strcmp(name, ((const struct image_symbol *)object)->name);

@@ -259,11 +259,6 @@ const struct counter_line *counters__lines(const struct counters *counters, size
 	return counters->lines;
 }
 
-const struct event_group *counters__group(const struct counters *counters)
-{
-	return counters->group;
-}
-
 const struct event_group *const *counters__groups(const struct counters *counters)
 {
 	return counters->table ? counters->table->groups : NULL;

@@ -58,8 +58,7 @@ int counters__arm(struct counters *counters, struct vapro_bpf *bpf);
 int counters__switch(struct counters *counters, struct vapro_bpf *bpf, const struct event_group *group, char *err,
 		     size_t err_size);
 
-/* The group that is counted now, NULL: none, and all that this CPU has (NULL-terminated; NULL: none). */
-const struct event_group *counters__group(const struct counters *counters);
+/* The groups that this CPU has (NULL-terminated; NULL: none). */
 const struct event_group *const *counters__groups(const struct counters *counters);
 
 /*
