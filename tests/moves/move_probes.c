@@ -5,8 +5,6 @@
  * at every move. Prints a line when all are attached, and at the end how often probes were moved, how many calls were
  * seen, and how many calls of exactly counted functions lack a return.
  */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +14,6 @@
 
 #include <vapro/config.h>
 
-#include "probe/bpf/shared.h"
 #include "probe/attach/attacher_private.h"
 #include "functions/functions.h"
 #include "probe/elf/reader.h"
@@ -67,17 +64,17 @@ static unsigned long move_all(struct attacher *attacher, char **pids, useconds_t
 {
 	unsigned long moves = 0;
 
-	for (size_t i = 0; i < attacher->count; i++) {
-		struct attached *image = attacher->images[i];
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		struct mpi_image *image = attacher__image(attacher, i);
 
 		for (size_t j = 0; j < image->probe_count && any_alive(pids); j++) {
 			struct probe *probe = &image->probes[j], at = *probe;
 
 			if (at.offset == at.entry && strcmp(at.name, "MPI_Waitall") && strcmp(at.name, "MPI_Allreduce"))
 				continue;
-			attached__move(attacher, image, probe, at.entry, SITE_STEPPED);
+			mpi_image__move(attacher, image, probe, at.entry, SITE_STEPPED);
 			usleep(between);
-			attached__move(attacher, image, probe, at.offset, at.class);
+			mpi_image__move(attacher, image, probe, at.offset, at.class);
 			usleep(between);
 			moves += 2;
 		}
@@ -87,19 +84,16 @@ static unsigned long move_all(struct attacher *attacher, char **pids, useconds_t
 
 static void report(const struct attacher *attacher, unsigned long moves)
 {
-	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTION_COUNTERS);
-	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
 	int64_t calls = 0, missing = 0;
 
-	for (uint32_t row = 0; per_cpu && row < function_row_count; row++) {
-		if (bpf_map_lookup_elem(map, &row, per_cpu))
-			continue;
-		for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
+	for (uint32_t row = 0; row < function_row_count; row++) {
+		const struct kernel_function_counters *per_cpu = attachments__counters(&attacher->base, row);
+
+		for (uint32_t cpu = 0; per_cpu && cpu < attacher->base.cpus; cpu++) {
 			calls += (int64_t)(per_cpu[cpu].enter + per_cpu[cpu].calls);
 			missing += (int64_t)(per_cpu[cpu].enter - per_cpu[cpu].exit - per_cpu[cpu].vanished);
 		}
 	}
-	free(per_cpu);
 	printf("{\"moves\":%lu,\"calls\":%" PRId64 ",\"missing\":%" PRId64 "}\n", moves, calls, missing);
 }
 

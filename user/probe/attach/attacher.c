@@ -1,152 +1,84 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "probe/attach/attacher_private.h"
 #include "functions/functions.h"
+#include "probe/attach/attacher_private.h"
 #include "probe/elf/survey.h"
-#include "sandbox/user_file.h"
+
+#define CHECKS 3 /* in a row with missing returns, until a probe is moved to its entry */
 
 _Static_assert(VAPRO_COMMUNICATION == KERNEL_COMMUNICATION, "the class whose calls may be suppressed");
 
-struct attacher *attacher__new(struct kernel_side *side, double learn_s)
+int mpi_image__skip(struct mpi_image *image, const char *function, const char *reason)
 {
-	struct attacher *attacher = calloc(1, sizeof(*attacher));
-
-	if (attacher) {
-		attacher->side = side;
-		attacher->learn_ns = (uint64_t)(learn_s * 1e9);
-		attacher->cpus = (uint32_t)libbpf_num_possible_cpus();
-	}
-	return attacher;
+	for (uint32_t i = 0; i < image->base.public.skipped_count; i++)
+		if (image->base.skips[i].function == function)
+			return 0; /* MPI_X and PMPI_X have one row */
+	return attached__skip(&image->base, function, reason);
 }
 
-static bool is_any(const struct attached *image, const struct link *link, int64_t by)
+/* Functions that share links at first. */
+static int64_t set_of(unsigned int row, bool frugal)
 {
-	(void)image;
-	(void)link;
-	(void)by;
-	return true;
+	int unit = functions__unit(row);
+
+	if (frugal || (unit >= 0 && unit != functions__other_unit()))
+		return row;
+	return unit < 0 ? SET_CALM : SET_OTHERS;
 }
 
-static bool is_of_process(const struct attached *image, const struct link *link, int64_t pid)
+/* Adds a probe to an array. 0, also where it has one, or -ENOMEM. */
+static int add_probe(struct probe **probes, size_t *count, size_t *room, const struct survey_function *function,
+		     unsigned int row, bool frugal)
 {
-	(void)image;
-	return link->pid == (pid_t)pid;
-}
-
-static void image_close(struct attacher *attacher, struct attached *image)
-{
-	attached__close_links(attacher, image, is_any, 0);
-	attached__learnt(attacher, image);
-	if (image->file >= 0)
-		close(image->file);
-	free(image->path);
-	free(image->probes);
-	free(image->skips);
-	free(image->links);
-	free(image->mappers);
-	free(image->learning.probes);
-	survey__free(image->survey);
-	free(image);
-}
-
-void attacher__free(struct attacher *attacher)
-{
-	if (!attacher)
-		return;
-	for (size_t i = 0; i < attacher->count; i++)
-		image_close(attacher, attacher->images[i]);
-	free(attacher->images);
-	free(attacher);
-}
-
-bool attached__skip(struct attached *image, const char *function, const char *reason)
-{
-	for (uint32_t i = 0; i < image->public.skipped_count; i++)
-		if (image->skips[i].function == function)
-			return true; /* MPI_X and PMPI_X have one row */
-	if (grow(&image->skips, &image->skip_room, image->public.skipped_count + 1, sizeof(*image->skips)))
-		return false;
-	image->skips[image->public.skipped_count++] = (struct attached_skip){function, reason};
-	return true;
-}
-
-static bool has_entry(const struct attached *image, uint64_t entry)
-{
-	for (size_t i = 0; i < image->probe_count; i++)
-		if (image->probes[i].entry == entry)
-			return true; /* MPI_X and PMPI_X share an address */
-	return false;
-}
-
-static int add_polling(struct learning *learning, const struct survey_function *function, unsigned int row)
-{
-	for (size_t i = 0; i < learning->count; i++)
-		if (learning->probes[i].entry == function->symbol.offset)
-			return 0;
-	if (function->site.class == SITE_REFUSED)
-		return 0;
-	if (grow(&learning->probes, &learning->room, learning->count + 1, sizeof(*learning->probes)))
+	for (size_t i = 0; i < *count; i++)
+		if ((*probes)[i].entry == function->symbol.offset)
+			return 0; /* MPI_X and PMPI_X share an address */
+	if (grow(probes, room, *count + 1, sizeof(**probes)))
 		return -ENOMEM;
-	learning->probes[learning->count++] = (struct probe){.offset = function->site.offset,
-							     .entry = function->symbol.offset,
-							     .row = row,
-							     .name = function_rows[row].symbol,
-							     .class = function->site.class,
-							     .unit = -1};
+	(*probes)[(*count)++] = (struct probe){.offset = function->site.offset,
+					       .entry = function->symbol.offset,
+					       .row = row,
+					       .name = function_rows[row].symbol,
+					       .class = function->site.class,
+					       .unit = functions__unit(row),
+					       .set = set_of(row, frugal)};
 	return 0;
 }
 
 /* Adds a probe for each function of the survey that may have one. rows: those of the wanted functions. */
-static int choose(struct attached *image, const unsigned int *rows, bool frugal)
+static int choose(struct mpi_image *image, const unsigned int *rows, bool frugal)
 {
+	struct learning *learning = &image->learning;
 	size_t count;
 	const struct survey_function *functions = survey__functions(image->survey, &count);
+	int status = 0;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !status; i++) {
 		const struct survey_function *function = &functions[i];
 		unsigned int row = rows[function->wanted];
+		bool polling = function_rows[row].progress, refused = function->site.class == SITE_REFUSED;
+		bool left_out = frugal && !function_rows[row].common;
 
-		if (function_rows[row].progress) {
-			if (add_polling(&image->learning, function, row))
-				return -ENOMEM;
-			continue;
-		}
-		if (has_entry(image, function->symbol.offset))
-			continue;
-		if (frugal && !function_rows[row].common) {
-			if (!attached__skip(image, function_rows[row].symbol,
-					    "left out: probes are slow to remove in this attach mode"))
-				return -ENOMEM;
-			continue;
-		}
-		if (function->site.class == SITE_REFUSED) {
-			if (!attached__skip(image, function_rows[row].symbol, function->site.reason))
-				return -ENOMEM;
-			continue;
-		}
-		if (grow(&image->probes, &image->probe_room, image->probe_count + 1, sizeof(*image->probes)))
-			return -ENOMEM;
-		image->probes[image->probe_count++] = (struct probe){.offset = function->site.offset,
-								     .entry = function->symbol.offset,
-								     .row = row,
-								     .name = function_rows[row].symbol,
-								     .class = function->site.class,
-								     .unit = functions__unit(row)};
+		if (polling && !refused)
+			status = add_probe(&learning->probes, &learning->count, &learning->room, function, row, frugal);
+		else if (!polling && (left_out || refused))
+			status = mpi_image__skip(image, function_rows[row].symbol,
+						 left_out ? "left out: probes are slow to remove in this attach mode"
+							  : function->site.reason);
+		else if (!polling)
+			status =
+			    add_probe(&image->probes, &image->probe_count, &image->probe_room, function, row, frugal);
 	}
-	return 0;
+	return status;
 }
 
-/* Finds in the confined reader which rows the image defines and where their probes go. */
-static int survey(struct attached *image, bool frugal, char *err, size_t err_size)
+/* Finds in the confined reader which rows an image defines and where their probes go. */
+static int read_image(struct attachments *all, struct attached *base, char *err, size_t err_size)
 {
+	struct mpi_image *image = (struct mpi_image *)base;
 	struct survey_wanted *wanted = calloc(function_row_count, sizeof(*wanted));
 	unsigned int *rows = calloc(function_row_count, sizeof(*rows));
 	size_t count = 0;
@@ -165,167 +97,105 @@ static int survey(struct attached *image, bool frugal, char *err, size_t err_siz
 		    (struct survey_wanted){.symbol = function_rows[row].symbol,
 					   .arguments = progress ? 0 : functions__arguments(&function_rows[row])};
 	}
-	image->survey = survey__query(image->file, image->path, 0, wanted, count, err, err_size);
-	status = image->survey ? choose(image, rows, frugal) : -ENOEXEC;
+	image->survey = survey__query(base->file, base->path, 0, wanted, count, err, err_size);
+	status = image->survey ? choose(image, rows, kernel_side__frugal(all->side)) : -ENOEXEC;
+	if (status)
+		goto out;
+	snprintf(base->build_id, sizeof(base->build_id), "%s", image__build_id(survey__image(image->survey)));
+	mpi_image__count_probes(image);
+	mpi_image__describe_rows(all, image);
+	mpi_image__begin_count(all, image);
 out:
 	free(wanted);
 	free(rows);
 	return status;
 }
 
-void attached__count_probes(struct attached *image)
+static void free_image(struct attachments *all, struct attached *base)
 {
-	image->public.functions = (uint32_t)image->probe_count;
-	image->public.shifted = image->public.at_entry = image->public.stepped = 0;
+	struct mpi_image *image = (struct mpi_image *)base;
+
+	mpi_image__learnt(all, image);
+	free(image->probes);
+	free(image->learning.probes);
+	survey__free(image->survey);
+}
+
+static const struct attach_policy policy = {
+    .image_size = sizeof(struct mpi_image), .one_limit = true, .read = read_image, .free = free_image};
+
+struct attacher *attacher__new(struct kernel_side *side, double learn_s)
+{
+	struct attacher *attacher = calloc(1, sizeof(*attacher));
+
+	if (!attacher || !attachments__init(&attacher->base, &policy, side)) {
+		free(attacher);
+		return NULL;
+	}
+	attacher->learn_ns = (uint64_t)(learn_s * 1e9);
+	return attacher;
+}
+
+void attacher__free(struct attacher *attacher)
+{
+	if (attacher)
+		attachments__free(&attacher->base);
+	free(attacher);
+}
+
+void mpi_image__count_probes(struct mpi_image *image)
+{
+	struct attached_image *public = &image->base.public;
+
+	public->functions = (uint32_t)image->probe_count;
+	public->shifted = public->at_entry = public->stepped = 0;
 	for (size_t i = 0; i < image->probe_count; i++) {
 		const struct probe *probe = &image->probes[i];
 
-		image->public.shifted += probe->offset != probe->entry;
-		image->public.at_entry += probe->offset == probe->entry;
-		image->public.stepped += probe->class == SITE_STEPPED;
+		public->shifted += probe->offset != probe->entry;
+		public->at_entry += probe->offset == probe->entry;
+		public->stepped += probe->class == SITE_STEPPED;
 	}
-	image->public.skipped = image->skips;
 }
 
-static struct attached *image_open(const struct attacher *attacher, const struct process *process,
-				   const struct process_mapping *mapping, char *err, size_t err_size)
+void mpi_image__describe_rows(const struct attachments *all, const struct mpi_image *image)
 {
-	struct attached *attached = calloc(1, sizeof(*attached));
-	char path[128];
-
-	if (!attached) {
-		snprintf(err, err_size, "out of memory");
-		return NULL;
-	}
-	process__map_file(process, mapping, path, sizeof(path));
-	attached->file = user_file__open(path);
-	attached->path = strdup(mapping->path);
-	if (attached->file < 0 || !attached->path) {
-		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));
-		goto fail;
-	}
-	if (survey(attached, kernel_side__frugal(attacher->side), err, err_size))
-		goto fail;
-	snprintf(attached->build_id, sizeof(attached->build_id), "%s",
-		 image__build_id(survey__image(attached->survey)));
-	attached->public = (struct attached_image){.device = mapping->device,
-						   .inode = mapping->inode,
-						   .path = attached->path,
-						   .build_id = attached->build_id,
-						   .skipped_count = attached->public.skipped_count};
-	attached__count_probes(attached);
-	return attached;
-fail:
-	if (attached->file >= 0)
-		close(attached->file);
-	free(attached->path);
-	free(attached->probes);
-	free(attached->skips);
-	survey__free(attached->survey);
-	free(attached);
-	return NULL;
-}
-
-static bool is_left_out(const struct attached *image, size_t probe)
-{
-	int unit = image->probes[probe].unit;
-
-	return unit >= 0 && image->public.without >> unit & 1;
-}
-
-void attached__describe_rows(struct attacher *attacher, const struct attached *image)
-{
-	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTIONS);
-
 	for (size_t i = 0; i < image->probe_count; i++) {
-		const struct function_row *row = &function_rows[image->probes[i].row];
-		struct kernel_function function = {.roles = row->roles,
-						   .class = (u8)row->class,
-						   .known = 1,
-						   .stepped = image->probes[i].class == SITE_STEPPED,
-						   .hot = image->probes[i].hot || is_left_out(image, i)};
-		uint32_t key = (uint32_t)image->probes[i].row;
+		const struct probe *probe = &image->probes[i];
+		bool left_out = probe->unit >= 0 && image->base.public.without >> probe->unit & 1;
+		struct kernel_function function = {
+		    .known = 1, .stepped = probe->class == SITE_STEPPED, .hot = probe->hot || left_out};
 
-		bpf_map_update_elem(map, &key, &function, BPF_ANY);
+		attachments__describe(all, (uint32_t)probe->row, &function);
 	}
-}
-
-static struct link *link_for(struct attached *image, pid_t pid)
-{
-	for (size_t i = 0; i < image->link_count; i++)
-		if (image->links[i].pid == pid || image->links[i].pid == 0)
-			return &image->links[i];
-	return NULL;
-}
-
-static int add_mapper(struct attached *image, pid_t pid)
-{
-	for (size_t i = 0; i < image->mapper_count; i++)
-		if (image->mappers[i] == pid)
-			return 0;
-	if (grow(&image->mappers, &image->mapper_room, image->mapper_count + 1, sizeof(*image->mappers)))
-		return -ENOMEM;
-	image->mappers[image->mapper_count++] = pid;
-	return 0;
-}
-
-/* Counts processes with links of their own. */
-static uint32_t count_filtered(const struct attacher *attacher)
-{
-	uint32_t filtered = 0;
-
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->link_count; j++) {
-			const struct link *links = attacher->images[i]->links;
-
-			filtered += links[j].pid && (!j || links[j].pid != links[j - 1].pid);
-		}
-	return filtered;
-}
-
-static struct attached *image_of(const struct attacher *attacher, const struct process_mapping *mapping)
-{
-	for (size_t i = 0; i < attacher->count; i++)
-		if (attacher->images[i]->public.device == mapping->device &&
-		    attacher->images[i]->public.inode == mapping->inode)
-			return attacher->images[i];
-	return NULL;
 }
 
 bool attacher__linked(const struct attacher *attacher, const struct process_mapping *mapping)
 {
-	struct attached *image = image_of(attacher, mapping);
-	const struct link *link = image ? link_for(image, 0) : NULL;
+	return attachments__linked(&attacher->base, mapping);
+}
 
-	return link && !link->pid;
+static bool is_filtered(const struct attached *image, const struct attached_link *link, int64_t by)
+{
+	(void)image;
+	(void)by;
+	return link->pid;
 }
 
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
 		     bool alone, const struct attached_image **out, char *err, size_t err_size)
 {
-	struct attached *image;
+	struct attachments *all = &attacher->base;
+	struct attached *base = attachments__image(all, process, mapping, err, err_size);
+	struct mpi_image *image = (struct mpi_image *)base;
 	pid_t pid = alone ? process->pid : 0;
-	uint32_t filtered;
-	size_t before;
+	bool replaces;
 	int status;
 
-	*out = NULL;
-	image = image_of(attacher, mapping);
-	if (!image) {
-		image = image_open(attacher, process, mapping, err, err_size);
-		if (!image)
-			return -ENOEXEC;
-		if (grow(&attacher->images, &attacher->room, attacher->count + 1, sizeof(*attacher->images))) {
-			image_close(attacher, image);
-			snprintf(err, err_size, "out of memory");
-			return -ENOMEM;
-		}
-		attacher->images[attacher->count++] = image;
-		attached__describe_rows(attacher, image);
-		attached__begin_count(attacher, image);
-	}
-	*out = &image->public;
-	status = add_mapper(image, process->pid);
+	*out = base ? &base->public : NULL;
+	if (!base)
+		return -ENOEXEC;
+	status = attached__add_mapper(all, base, process, alone, err, err_size);
 	if (status)
 		return status;
 	if (!image->probe_count) {
@@ -333,94 +203,85 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		return -ENOENT;
 	}
 	/* first, so that no edge is reported before its polling is seen */
-	attached__learn(attacher, image, pid);
-	if (link_for(image, pid))
+	mpi_image__learn(attacher, image, pid);
+	if (attached__find_link(base, SET_CALM, pid))
 		return 0;
-	filtered = count_filtered(attacher);
-	if (pid && filtered >= ATTACHER_MAX_FILTERED) {
-		snprintf(err, err_size,
-			 "process %d: %u processes are watched by links of their own beside others that map %s; each "
-			 "further one would slow all of them",
-			 process->pid, filtered, mapping->path);
-		return -E2BIG;
-	}
 	/* not all functions are linked at once, and links for one process and for all see a call twice */
-	if (kernel_side__frugal(attacher->side) || (!pid && image->link_count))
-		kernel_side__hold(attacher->side, true);
-	before = image->link_count;
-	status = attached__link(attacher, image, pid);
-	if (status)
+	replaces = !pid && base->link_count;
+	if (kernel_side__frugal(all->side) || replaces)
+		kernel_side__hold(all->side, true);
+	status = mpi_image__link(attacher, image, pid);
+	if (status) {
 		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
 			 strerror(-status));
-	else if (!pid)
-		attached__drop_links(attacher, image, before);
-	kernel_side__hold(attacher->side, attacher->paused);
+	} else if (replaces) {
+		attached__drop_links(all, base, is_filtered, 0);
+		memset(base->alone, 0, base->mapper_count * sizeof(*base->alone));
+		kernel_side__settle(all->side);
+	}
+	kernel_side__hold(all->side, all->paused);
 	return status;
 }
 
 void attacher__release(struct attacher *attacher, pid_t pid)
 {
-	for (size_t i = 0; i < attacher->count; i++) {
-		struct attached *image = attacher->images[i];
-		uint32_t live = 0;
-
-		for (size_t j = 0; j < image->mapper_count; j++)
-			if (image->mappers[j] != pid)
-				image->mappers[live++] = image->mappers[j];
-		image->mapper_count = live;
-		live = 0;
-		attached__close_links(attacher, image, is_of_process, pid);
-		for (size_t j = 0; j < image->link_count; j++)
-			if (image->links[j].pid != pid)
-				image->links[live++] = image->links[j];
-		image->link_count = live;
-		if (image->mapper_count)
-			continue;
-		image_close(attacher, image);
-		attacher->images[i--] = attacher->images[--attacher->count];
-	}
+	attachments__release(&attacher->base, pid);
 }
 
-void attached__move(struct attacher *attacher, struct attached *image, struct probe *probe, uint64_t offset,
-		    enum site_class class)
+void attacher__pause(struct attacher *attacher)
+{
+	kernel_side__hold(attacher->base.side, true);
+	for (size_t i = 0; i < attacher->base.count; i++)
+		mpi_image__learnt(&attacher->base, attacher__image(attacher, i));
+	attachments__pause(&attacher->base);
+}
+
+void mpi_image__move(struct attacher *attacher, struct mpi_image *image, struct probe *probe, uint64_t offset,
+		     enum site_class class)
 {
 	probe->offset = offset;
 	probe->class = class;
-	attached__count_probes(image);
-	attached__describe_rows(attacher, image);
-	kernel_side__hold(attacher->side, true); /* calls are seen twice meanwhile */
-	attached__relink(attacher, image, probe);
-	kernel_side__settle(attacher->side);
-	kernel_side__hold(attacher->side, attacher->paused);
+	mpi_image__count_probes(image);
+	mpi_image__describe_rows(&attacher->base, image);
+	kernel_side__hold(attacher->base.side, true); /* calls are seen twice meanwhile */
+	mpi_image__relink(attacher, image, probe->set);
+	kernel_side__settle(attacher->base.side);
+	kernel_side__hold(attacher->base.side, attacher->base.paused);
+}
+
+/* Whether more returns of a shifted probe's function are missing than calls can be under way, check after check. */
+static bool misses_returns(const struct attacher *attacher, struct probe *probe, uint32_t threads)
+{
+	const struct kernel_function_counters *per_cpu;
+	int64_t missing = 0;
+
+	if (probe->offset == probe->entry)
+		return false;
+	per_cpu = attachments__counters(&attacher->base, (uint32_t)probe->row);
+	if (!per_cpu)
+		return false;
+	for (uint32_t cpu = 0; cpu < attacher->base.cpus; cpu++)
+		missing += (int64_t)(per_cpu[cpu].enter - per_cpu[cpu].exit - per_cpu[cpu].vanished);
+	/* at most one per thread can be under way */
+	probe->departed = missing > (int64_t)threads ? probe->departed + 1 : 0;
+	return probe->departed >= CHECKS;
 }
 
 const char *attacher__check(struct attacher *attacher, uint32_t threads)
 {
-	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTION_COUNTERS);
-	struct kernel_function_counters *per_cpu = calloc(attacher->cpus, sizeof(*per_cpu));
-	const char *moved = NULL;
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		struct mpi_image *image = attacher__image(attacher, i);
 
-	for (uint32_t i = 0; per_cpu && i < attacher->count && !moved; i++) {
-		struct attached *image = attacher->images[i];
-
-		for (size_t j = 0; j < image->probe_count && !moved; j++) {
+		for (size_t j = 0; j < image->probe_count; j++) {
 			struct probe *probe = &image->probes[j];
-			uint32_t key = (uint32_t)probe->row;
-			int64_t missing = 0;
+			const char *name = probe->name;
 
-			if (probe->offset == probe->entry || bpf_map_lookup_elem(map, &key, per_cpu))
-				continue;
-			for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++)
-				missing += (int64_t)(per_cpu[cpu].enter - per_cpu[cpu].exit - per_cpu[cpu].vanished);
-			/* at most one per thread can be under way; a drift is seen in check after check */
-			probe->departed = missing > (int64_t)threads ? probe->departed + 1 : 0;
-			if (probe->departed < 3)
+			if (!misses_returns(attacher, probe, threads))
 				continue;
 			/* its instruction is not known: a single step is the highest cost */
-			attached__move(attacher, image, probe, probe->entry, SITE_STEPPED);
-			moved = probe->name;
+			mpi_image__move(attacher, image, probe, probe->entry, SITE_STEPPED);
+			return name;
 		}
 	}
-	free(per_cpu);
-	return moved;
+	return NULL;
 }

@@ -7,35 +7,14 @@
 #ifndef VAPRO_ATTACHER_H
 #define VAPRO_ATTACHER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "functions/functions.h"
+#include "probe/attach/attached_image.h"
 #include "probe/bpf/bpf_object.h"
 #include "target/process.h"
 
 #define ATTACHER_MAX_FILTERED 16
 
 struct attacher;
-
-struct attached_skip {
-	const char *function;
-	const char *reason;
-};
-
-struct attached_image {
-	uint64_t device, inode;
-	const char *path;
-	const char *build_id;
-	uint32_t functions; /* probed */
-	uint32_t shifted;   /* probed past their entry */
-	uint32_t at_entry;
-	uint32_t stepped; /* probed by single steps */
-	const struct attached_skip *skipped;
-	uint32_t skipped_count;
-	bool closed;	  /* its functions that are called most, or all, are not seen at present */
-	uint32_t without; /* units of functions that never wait, which are left out: functions__unit() */
-};
 
 /*
  * side must outlive the attacher. learn_s: how long polling calls are linked after each process that is

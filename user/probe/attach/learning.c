@@ -4,7 +4,6 @@
  * loops and would cost too much for good, so they are linked for a short time when a process is
  * attached. An edge in which one was seen is progress of communication, not computation.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -14,52 +13,49 @@
 
 static uint64_t polls_seen(const struct attacher *attacher)
 {
-	return __atomic_load_n(kernel_side__shared(attacher->side)->polls_seen, __ATOMIC_RELAXED);
+	return __atomic_load_n(kernel_side__shared(attacher->base.side)->polls_seen, __ATOMIC_RELAXED);
 }
 
-void attached__learn(struct attacher *attacher, struct attached *image, pid_t pid)
+void mpi_image__learn(struct attacher *attacher, struct mpi_image *image, pid_t pid)
 {
+	const struct attachments *all = &attacher->base;
 	struct learning *learning = &image->learning;
-	uint64_t *offsets, *cookies;
-	char path[64];
-	struct kernel_sites sites = {.path = path, .count = (uint32_t)learning->count, .pid = pid, .entry_only = true};
+	struct row_site *sites;
 
-	if (!learning->count || !attacher->learn_ns || attacher->paused || image->public.closed ||
-	    kernel_side__frugal(attacher->side))
+	if (!learning->count || !attacher->learn_ns || all->paused || image->base.public.closed ||
+	    kernel_side__frugal(all->side))
 		return;
 	learning->until_ns = mono_now() + attacher->learn_ns;
 	if (learning->open && (!learning->pid || learning->pid == pid))
 		return;
-	attached__learnt(attacher, image);
-	sites.offsets = offsets = calloc(learning->count, sizeof(*offsets));
-	sites.cookies = cookies = calloc(learning->count, sizeof(*cookies));
-	for (size_t i = 0; offsets && cookies && i < learning->count; i++) {
-		offsets[i] = learning->probes[i].offset;
-		cookies[i] = learning->probes[i].row | KERNEL_SITE_POLL;
-		if (learning->probes[i].class == SITE_STEPPED)
-			cookies[i] |= KERNEL_SITE_STEPPED;
+	mpi_image__learnt(all, image);
+	sites = calloc(learning->count, sizeof(*sites));
+	for (size_t i = 0; sites && i < learning->count; i++) {
+		const struct probe *probe = &learning->probes[i];
+		uint64_t stepped = probe->class == SITE_STEPPED ? KERNEL_SITE_STEPPED : 0;
+
+		sites[i] = (struct row_site){probe->offset, probe->row | KERNEL_SITE_POLL | stepped};
 	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
 	learning->pid = pid;
 	learning->polls = polls_seen(attacher);
-	if (offsets && cookies && kernel_side__link(attacher->side, &sites, &learning->open))
+	if (sites && attached__link_sites(all, &image->base, sites, learning->count, pid, true, NULL, &learning->open))
 		learning->open = NULL;
-	free(offsets);
-	free(cookies);
+	free(sites);
 }
 
-void attached__learnt(struct attacher *attacher, struct attached *image)
+void mpi_image__learnt(const struct attachments *all, struct mpi_image *image)
 {
-	kernel_side__unlink(attacher->side, image->learning.open);
+	kernel_side__unlink(all->side, image->learning.open);
 	image->learning.open = NULL;
 }
 
 void attacher__learn(struct attacher *attacher, uint64_t now_ns)
 {
-	for (size_t i = 0; i < attacher->count; i++) {
-		const struct learning *learning = &attacher->images[i]->learning;
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		struct mpi_image *image = attacher__image(attacher, i);
+		const struct learning *learning = &image->learning;
 
 		if (learning->open && (now_ns >= learning->until_ns || polls_seen(attacher) - learning->polls > ENOUGH))
-			attached__learnt(attacher, attacher->images[i]);
+			mpi_image__learnt(&attacher->base, image);
 	}
 }

@@ -2,43 +2,16 @@
 /* Images, their functions and their mappers: see row_attacher.h. */
 #include "probe/attach/row_attacher.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/grow.h"
 #include "probe/attach/row_attacher_private.h"
-#include "sandbox/user_file.h"
-#include "probe/bpf/shared.h"
 
 #define NAMED_MAX 8 /* functions that cannot be probed, in one sentence */
-
-struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
-				       uint64_t seed)
-{
-	struct row_attacher *attacher = calloc(1, sizeof(*attacher));
-
-	if (!attacher)
-		return NULL;
-	attacher->side = side;
-	attacher->costs = costs;
-	attacher->budget = budget;
-	attacher->random.seed = seed | 1;
-	attacher->cpus = (uint32_t)libbpf_num_possible_cpus();
-	attacher->per_cpu = calloc(attacher->cpus, sizeof(*attacher->per_cpu));
-	attacher->memory = row_memory__new();
-	attacher->detacher = async_detach__new();
-	if (!attacher->memory || !attacher->detacher) {
-		row_attacher__free(attacher);
-		return NULL;
-	}
-	return attacher;
-}
 
 static void probe_free(struct row_probe *probe)
 {
@@ -51,91 +24,78 @@ static void probe_free(struct row_probe *probe)
 	free(probe);
 }
 
-static void image_free(struct row_attacher *attacher, struct row_image *image)
+static int read_image(struct attachments *all, struct attached *base, char *err, size_t err_size)
 {
-	row_image__unlink(attacher, image, 0);
-	for (size_t i = 0; i < image->unit_count; i++) {
-		free(image->units[i]->probes);
-		free(image->units[i]->links);
-		free(image->units[i]);
-	}
+	struct row_image *image = (struct row_image *)base;
+
+	(void)all;
+	(void)err;
+	(void)err_size;
+	image->mark_ns = image->account.last_ns = mono_now();
+	return 0;
+}
+
+static void free_image(struct attachments *all, struct attached *base)
+{
+	struct row_image *image = (struct row_image *)base;
+
+	(void)all;
 	for (size_t i = 0; i < image->probe_count; i++)
 		probe_free(image->probes[i]);
 	for (size_t i = 0; i < image->row_skip_count; i++) {
 		free(image->row_skips[i].function);
 		free(image->row_skips[i].reason);
 	}
-	if (image->file >= 0)
-		close(image->file);
 	row_sites__free(image->outlined);
 	free(image->probes);
-	free(image->units);
-	free(image->mappers);
-	free(image->pids);
 	free(image->row_skips);
-	free(image->skips);
-	free(image->path);
-	free(image);
+}
+
+static const struct attach_policy policy = {
+    .image_size = sizeof(struct row_image), .read = read_image, .free = free_image};
+
+struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
+				       uint64_t seed)
+{
+	struct row_attacher *attacher = calloc(1, sizeof(*attacher));
+
+	if (!attacher)
+		return NULL;
+	attacher->costs = costs;
+	attacher->budget = budget;
+	attacher->random.seed = seed | 1;
+	attacher->memory = row_memory__new();
+	attacher->base.detacher = async_detach__new();
+	if (!attachments__init(&attacher->base, &policy, side) || !attacher->memory || !attacher->base.detacher) {
+		row_attacher__free(attacher);
+		return NULL;
+	}
+	return attacher;
 }
 
 void row_attacher__free(struct row_attacher *attacher)
 {
 	if (!attacher)
 		return;
-	for (size_t i = 0; i < attacher->count; i++)
-		image_free(attacher, attacher->images[i]);
-	async_detach__free(attacher->detacher);
+	attachments__free(&attacher->base);
+	async_detach__free(attacher->base.detacher);
 	row_memory__free(attacher->memory);
-	free(attacher->images);
-	free(attacher->per_cpu);
 	free(attacher);
-}
-
-static struct row_image *image_of(struct row_attacher *attacher, const struct process *process,
-				  const struct process_mapping *mapping, char *err, size_t err_size)
-{
-	struct row_image *image;
-	char path[128];
-
-	for (size_t i = 0; i < attacher->count; i++)
-		if (attacher->images[i]->public.device == mapping->device &&
-		    attacher->images[i]->public.inode == mapping->inode)
-			return attacher->images[i];
-	image = calloc(1, sizeof(*image));
-	if (!image) {
-		snprintf(err, err_size, "out of memory");
-		return NULL;
-	}
-	process__map_file(process, mapping, path, sizeof(path));
-	image->file = user_file__open(path);
-	image->path = strdup(mapping->path);
-	image->mark_ns = image->account.last_ns = mono_now();
-	image->public = (struct attached_image){
-	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};
-	if (image->file < 0 || !image->path ||
-	    grow(&attacher->images, &attacher->room, attacher->count + 1, sizeof(*attacher->images))) {
-		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));
-		image_free(attacher, image);
-		return NULL;
-	}
-	attacher->images[attacher->count++] = image;
-	return image;
 }
 
 bool row_image__shares_mapper(const struct row_image *image, const struct row_image *other)
 {
-	for (size_t i = 0; i < image->mapper_count; i++)
-		for (size_t j = 0; j < other->mapper_count; j++)
-			if (image->pids[i] == other->pids[j])
-				return true;
+	for (size_t i = 0; i < image->base.mapper_count; i++)
+		if (attached__is_mapped_by(&other->base, image->base.pids[i]))
+			return true;
 	return false;
 }
 
 /* Whether a function that hands others to teams is left out in an image that shares a mapper with this one. */
 static bool misses_forks(const struct row_attacher *attacher, const struct row_image *image)
 {
-	for (size_t i = 0; i < attacher->count; i++) {
-		const struct row_image *other = attacher->images[i];
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		const struct row_image *other = row_attacher__image(attacher, i);
 
 		if (!row_image__shares_mapper(image, other))
 			continue;
@@ -150,28 +110,23 @@ static bool misses_forks(const struct row_attacher *attacher, const struct row_i
 void row_attacher__describe_row(struct row_attacher *attacher, const struct row_image *image,
 				const struct row_probe *probe)
 {
-	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTIONS);
-	uint32_t key = probe->function.row;
-	const struct function_row *row = functions__row(key);
 	struct kernel_function function = {
-	    .roles = row->roles,
-	    .class = (u8)row->class,
 	    .known = probe->state == ROW_OPEN,
-	    .kind = (u8)row->kind,
-	    .forked = row->forked,
-	    .no_wait = row->kind == KERNEL_ROW_OUTLINED && misses_forks(attacher, image),
+	    .no_wait = probe->group == ROW_OUTLINED && misses_forks(attacher, image),
 	};
 
-	bpf_map_update_elem(map, &key, &function, BPF_ANY);
+	attachments__describe(&attacher->base, probe->function.row, &function);
 }
 
 void row_attacher__describe_outlined(struct row_attacher *attacher)
 {
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->probe_count; j++)
-			if (attacher->images[i]->probes[j]->group == ROW_OUTLINED)
-				row_attacher__describe_row(attacher, attacher->images[i],
-							   attacher->images[i]->probes[j]);
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		const struct row_image *image = row_attacher__image(attacher, i);
+
+		for (size_t j = 0; j < image->probe_count; j++)
+			if (image->probes[j]->group == ROW_OUTLINED)
+				row_attacher__describe_row(attacher, image, image->probes[j]);
+	}
 }
 
 /* Takes the function over. */
@@ -181,7 +136,7 @@ static int add_probe(struct row_attacher *attacher, struct row_image *image, enu
 	struct row_probe *probe = calloc(1, sizeof(*probe));
 
 	if (probe)
-		probe->cpu = calloc(attacher->cpus, sizeof(*probe->cpu));
+		probe->cpu = calloc(attacher->base.cpus, sizeof(*probe->cpu));
 	if (!probe || !probe->cpu ||
 	    grow(&image->probes, &image->probe_room, image->probe_count + 1, sizeof(*image->probes))) {
 		if (probe)
@@ -192,12 +147,13 @@ static int add_probe(struct row_attacher *attacher, struct row_image *image, enu
 	probe->function = *function;
 	*function = (struct row_function){0};
 	probe->group = group;
-	row_memory__recall(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
+	row_memory__recall(attacher->memory, image->base.build_id, probe->function.entry, &probe->backoff);
 	if (probe->backoff.until_ns) {
 		probe->state = ROW_LEFT_OUT;
 		probe->left_out = strdup("it was too expensive in another process of this image");
 	} else {
-		probe->state = attacher->budget > 0 && !kernel_side__frugal(attacher->side) ? ROW_NEW : ROW_FITTING;
+		probe->state =
+		    attacher->budget > 0 && !kernel_side__frugal(attacher->base.side) ? ROW_NEW : ROW_FITTING;
 	}
 	image->probes[image->probe_count++] = probe;
 	row_attacher__measure(attacher, probe);
@@ -211,44 +167,34 @@ static void keep_skips(struct row_image *image, const struct row_sites *sites)
 		row_image__skip(image, sites->skips[i].function, sites->skips[i].entry, sites->skips[i].reason);
 }
 
-static int add_mapper(struct row_attacher *attacher, struct row_image *image, const struct process *process, bool alone,
-		      char *err, size_t err_size)
+/* The image behind a mapping, with the process among its mappers; NULL with *status and a sentence. */
+static struct row_image *join(struct row_attacher *attacher, const struct process *process,
+			      const struct process_mapping *mapping, bool alone, int *status, char *err,
+			      size_t err_size)
 {
-	struct row_mapper mapper = {process->pid, alone};
-	size_t filtered = 0;
+	struct attached *base = attachments__image(&attacher->base, process, mapping, err, err_size);
+	struct row_image *image = (struct row_image *)base;
+	size_t before = base ? base->mapper_count : 0;
 
-	for (size_t i = 0; i < image->mapper_count; i++) {
-		if (image->pids[i] == process->pid)
-			return 0;
-		filtered += image->mappers[i].alone;
+	*status = base ? attached__add_mapper(&attacher->base, base, process, alone, err, err_size) : -ENOEXEC;
+	if (!*status && base->mapper_count > before) {
+		image->learn_ns = 1;
+		image->learn_looks = 0;
+		*status = row_image__link_mapper(attacher, image);
 	}
-	if (alone && filtered >= ATTACHER_MAX_FILTERED) {
-		snprintf(err, err_size,
-			 "process %d: functions of %s are watched in %d processes beside others that map it; each "
-			 "further one would slow all of them",
-			 process->pid, image->path, ATTACHER_MAX_FILTERED);
-		return -E2BIG;
-	}
-	if (grow(&image->mappers, &image->mapper_room, image->mapper_count + 1, sizeof(*image->mappers)) ||
-	    grow(&image->pids, &image->pid_room, image->mapper_count + 1, sizeof(*image->pids)))
-		return -ENOMEM;
-	image->pids[image->mapper_count] = process->pid;
-	image->mappers[image->mapper_count++] = mapper;
-	image->learn_ns = 1;
-	image->learn_looks = 0;
-	return row_image__link_mapper(attacher, image, &mapper);
+	return *status ? NULL : image;
 }
 
 /* Adds probes for the file's functions of these rows. */
 static int read_rows(struct row_attacher *attacher, struct row_image *image, enum row_group group,
 		     const unsigned int *rows, size_t count, char *err, size_t err_size)
 {
-	struct row_sites *sites = row_sites__query(image->file, image->path, rows, count, err, err_size);
+	struct row_sites *sites = row_sites__query(image->base.file, image->base.path, rows, count, err, err_size);
 	int status = 0;
 
 	if (!sites)
 		return -ENOEXEC;
-	snprintf(image->build_id, sizeof(image->build_id), "%s", sites->build_id);
+	snprintf(image->base.build_id, sizeof(image->base.build_id), "%s", sites->build_id);
 	for (size_t i = 0; i < sites->function_count && !status; i++)
 		status = add_probe(attacher, image, group, &sites->functions[i]);
 	keep_skips(image, sites);
@@ -260,28 +206,26 @@ static int read_rows(struct row_attacher *attacher, struct row_image *image, enu
 /* Opens functions that fit at once, where nothing has to be waited for. */
 static int open_at_once(struct row_attacher *attacher, struct row_image *image)
 {
-	if (attacher->paused || row_attacher__is_closing(attacher))
-		return row_image__describe(image);
-	return row_image__open(attacher, image);
+	if (!attacher->base.paused && !row_attacher__is_closing(attacher))
+		return row_image__open(attacher, image);
+	row_image__describe(image);
+	return 0;
 }
 
 int row_attacher__attach(struct row_attacher *attacher, const struct process *process,
 			 const struct process_mapping *mapping, enum row_group group, const unsigned int *rows,
 			 size_t count, bool alone, char *err, size_t err_size)
 {
-	struct row_image *image = image_of(attacher, process, mapping, err, err_size);
 	int functions = 0, status;
+	struct row_image *image = join(attacher, process, mapping, alone, &status, err, err_size);
 
-	if (!image)
-		return -ENOEXEC;
-	status = add_mapper(attacher, image, process, alone, err, err_size);
-	if (!status && !(image->read & 1U << group))
+	if (image && !(image->read & 1U << group))
 		status = read_rows(attacher, image, group, rows, count, err, err_size);
 	if (status)
 		return status;
 	status = open_at_once(attacher, image);
 	if (status) {
-		snprintf(err, err_size, "process %d: cannot probe functions of %s: %s", process->pid, image->path,
+		snprintf(err, err_size, "process %d: cannot probe functions of %s: %s", process->pid, image->base.path,
 			 strerror(-status));
 		return status;
 	}
@@ -332,7 +276,7 @@ static bool name_skips(struct row_image *image, pid_t pid, char *err, size_t err
 		return false;
 	used = (size_t)snprintf(err, err_size,
 				"process %d: %s: %zu functions of its thread teams cannot be watched: ", pid,
-				image->path, count);
+				image->base.path, count);
 	for (size_t i = 0; i < image->outlined->skip_count && used < err_size && named < NAMED_MAX; i++) {
 		const struct row_skip *skip = &image->outlined->skips[i];
 
@@ -364,8 +308,8 @@ static int join_sites(struct row_sites *sites, struct row_sites *more)
 
 static int read_outlined(struct row_image *image, uint64_t offset, char *err, size_t err_size)
 {
-	struct row_sites *sites =
-	    row_sites__query_at(image->file, image->path, offset, !image->outlined, KERNEL_ROW_OUTLINED, err, err_size);
+	struct row_sites *sites = row_sites__query_at(image->base.file, image->base.path, offset, !image->outlined,
+						      KERNEL_ROW_OUTLINED, err, err_size);
 	int status = 0;
 
 	if (!sites)
@@ -373,7 +317,7 @@ static int read_outlined(struct row_image *image, uint64_t offset, char *err, si
 	keep_skips(image, sites);
 	if (!image->outlined) {
 		image->outlined = sites;
-		snprintf(image->build_id, sizeof(image->build_id), "%s", sites->build_id);
+		snprintf(image->base.build_id, sizeof(image->base.build_id), "%s", sites->build_id);
 		return 0;
 	}
 	image->named &= !sites->skip_count;
@@ -394,7 +338,7 @@ static int add_outlined(struct row_attacher *attacher, struct row_image *image, 
 	row.symbol = function->name[0] ? function->name : name;
 	number = functions__add(&row);
 	if (number < 0) {
-		snprintf(err, err_size, "%s: %s: no room for another function", image->path, row.symbol);
+		snprintf(err, err_size, "%s: %s: no room for another function", image->base.path, row.symbol);
 		return number;
 	}
 	row_function__number(function, (unsigned int)number);
@@ -405,15 +349,14 @@ int row_attacher__outlined(struct row_attacher *attacher, const struct process *
 			   const struct process_mapping *mapping, uint64_t address, bool alone, char *err,
 			   size_t err_size)
 {
-	struct row_image *image = image_of(attacher, process, mapping, err, err_size);
+	int status;
+	struct row_image *image = join(attacher, process, mapping, alone, &status, err, err_size);
 	uint64_t offset = address - mapping->start + mapping->offset;
 	struct row_function *function;
-	int status;
 
-	if (!image)
-		return -ENOEXEC;
-	status = add_mapper(attacher, image, process, alone, err, err_size);
-	if (!status && !is_settled(image, offset) && !outlined_at(image, offset))
+	if (status)
+		return status;
+	if (!is_settled(image, offset) && !outlined_at(image, offset))
 		status = read_outlined(image, offset, err, err_size);
 	function = outlined_at(image, offset);
 	if (!status && function)
@@ -428,46 +371,18 @@ int row_attacher__outlined(struct row_attacher *attacher, const struct process *
 
 void row_attacher__release(struct row_attacher *attacher, pid_t pid)
 {
-	for (size_t i = 0; i < attacher->count; i++) {
-		struct row_image *image = attacher->images[i];
-		size_t left = 0;
-
-		for (size_t j = 0; j < image->mapper_count; j++)
-			if (image->pids[j] != pid) {
-				image->pids[left] = image->pids[j];
-				image->mappers[left++] = image->mappers[j];
-			}
-		image->mapper_count = left;
-		row_image__unlink(attacher, image, pid);
-		if (image->mapper_count)
-			continue;
-		image_free(attacher, image);
-		attacher->images[i--] = attacher->images[--attacher->count];
-	}
+	attachments__release(&attacher->base, pid);
 }
 
 bool row_attacher__linked(const struct row_attacher *attacher, const struct process_mapping *mapping)
 {
-	for (size_t i = 0; i < attacher->count; i++) {
-		const struct row_image *image = attacher->images[i];
-
-		if (image->public.device != mapping->device || image->public.inode != mapping->inode)
-			continue;
-		for (size_t j = 0; j < image->mapper_count; j++)
-			if (!image->mappers[j].alone)
-				return true;
-	}
-	return false;
+	return attachments__linked(&attacher->base, mapping);
 }
 
 void row_attacher__pause(struct row_attacher *attacher)
 {
-	if (!attacher)
-		return;
-	for (size_t i = 0; i < attacher->count; i++)
-		row_image__unlink(attacher, attacher->images[i], 0);
-	async_detach__wait(attacher->detacher);
-	attacher->paused = true;
+	if (attacher)
+		attachments__pause(&attacher->base);
 }
 
 size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, const struct attached_image **images,
@@ -475,11 +390,8 @@ size_t row_attacher__images(const struct row_attacher *attacher, pid_t pid, cons
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < attacher->count && count < max; i++)
-		for (size_t j = 0; j < attacher->images[i]->mapper_count; j++)
-			if (attacher->images[i]->pids[j] == pid) {
-				images[count++] = &attacher->images[i]->public;
-				break;
-			}
+	for (size_t i = 0; i < attacher->base.count && count < max; i++)
+		if (attached__is_mapped_by(attacher->base.images[i], pid))
+			images[count++] = &attacher->base.images[i]->public;
 	return count;
 }

@@ -16,9 +16,9 @@
 #ifndef VAPRO_ROW_ATTACHER_H
 #define VAPRO_ROW_ATTACHER_H
 
-#include "probe/attach/attacher.h"
-#include "overhead/calibrate.h"
 #include "functions/functions.h"
+#include "overhead/calibrate.h"
+#include "probe/attach/attacher.h"
 
 enum row_group { ROW_THREADS, ROW_USER, ROW_OUTLINED };
 

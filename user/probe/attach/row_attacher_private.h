@@ -3,11 +3,10 @@
 #ifndef VAPRO_ROW_ATTACHER_PRIVATE_H
 #define VAPRO_ROW_ATTACHER_PRIVATE_H
 
-#include "probe/bpf/async_detach.h"
 #include "overhead/governor.h"
+#include "probe/attach/attachments.h"
 #include "probe/attach/row_attacher.h"
 #include "probe/attach/row_plan.h"
-#include "probe/elf/row_sites.h"
 
 enum row_state {
 	ROW_NEW,     /* its call rate is not known */
@@ -27,57 +26,29 @@ struct row_probe {
 	struct row_function function; /* its name and sites are its own */
 	enum row_group group;
 	enum row_state state;
+	int64_t set; /* while open: the functions that share its links */
 	struct row_backoff backoff;
 	double calls_per_s; /* of one process: at the last look or, while open, recently */
 	double share;	    /* part of that CPU's time that its probes cost, or would cost, with shared exits */
 	double own_share;   /* the same for hits with its number alone: own shares add up */
 	uint64_t calls, calls_mark;
-	double pauses_ns, pauses_mark_ns; /* part of entry_ns due to pauses */
-	double entry_ns, entry_mark_ns;	  /* cost of hits at its entry: so far, and at the mark of its rates */
-	double exit_ns, exit_mark_ns;	  /* the same at exits with its number */
-	struct row_cost *cpu;		  /* costs of each CPU at the last measurement */
-	bool in_duty_cycle;		  /* left out until its cost is paid */
-	bool reported;			  /* it was reported as left out */
-	char *left_out;			  /* why it is left out, for people */
-};
-
-struct row_link {
-	struct kernel_link *open;
-	pid_t pid; /* 0 = all processes */
-};
-
-/* Functions that share links. */
-struct row_unit {
-	struct row_probe **probes;
-	size_t count;
-	struct row_link *links;
-	size_t link_count, link_room;
-};
-
-struct row_mapper {
-	pid_t pid;
-	bool alone; /* links for this process only */
+	struct row_cost cost, cost_mark; /* so far, and at the mark of its rates */
+	struct row_cost *cpu;		 /* costs of each CPU at the last measurement */
+	bool in_duty_cycle;		 /* left out until its cost is paid */
+	bool reported;			 /* it was reported as left out */
+	char *left_out;			 /* why it is left out, for people */
 };
 
 struct row_image {
-	struct attached_image public;
-	char *path;
-	char build_id[IMAGE_BUILD_ID_MAX];
-	int file;
+	struct attached base;
 	unsigned int read;	    /* groups whose rows were looked for, one bit each */
 	struct row_sites *outlined; /* known outlined functions; one with a probe is moved into the probe */
 	bool named;		    /* functions that cannot be probed were reported */
 	struct row_probe **probes;
 	size_t probe_count, probe_room;
-	struct row_unit **units;
-	size_t unit_count, unit_room;
-	struct row_mapper *mappers;
-	pid_t *pids; /* of the mappers, as many */
-	size_t mapper_count, mapper_room, pid_room;
+	int64_t sets;		    /* given so far */
 	struct row_skip *row_skips; /* skips of all groups */
 	size_t row_skip_count, row_skip_room;
-	struct attached_skip *skips;
-	size_t skip_room;
 	struct governor_account account;
 	uint64_t mark_ns;	 /* when the present rates began */
 	uint64_t opened_ns;	 /* the last time that something was opened */
@@ -89,22 +60,21 @@ struct row_image {
 };
 
 struct row_attacher {
-	struct kernel_side *side;
+	struct attachments base;
 	const struct costs *costs;
 	double budget;
 	struct governor random; /* only its seed */
 	struct row_memory *memory;
-	struct async_detach *detacher;
-	struct row_image **images;
-	size_t count, room;
-	bool paused;
-	uint32_t cpus;
-	struct kernel_function_counters *per_cpu;
 	uint64_t looked_ns, looked_hits; /* time and hits of the last measurement of all */
 };
 
-/* The public figures of an image, from its functions. 0, or -ENOMEM. */
-int row_image__describe(struct row_image *image);
+static inline struct row_image *row_attacher__image(const struct row_attacher *attacher, size_t i)
+{
+	return (struct row_image *)attacher->base.images[i];
+}
+
+/* Updates the public figures of an image from its functions. */
+void row_image__describe(struct row_image *image);
 
 /* Notes why a function is not probed, or not fully seen. */
 void row_image__skip(struct row_image *image, const char *function, uint64_t entry, const char *reason);
@@ -125,17 +95,11 @@ void row_attacher__describe_outlined(struct row_attacher *attacher);
  */
 int row_image__open(struct row_attacher *attacher, struct row_image *image);
 
-/* Opens the links that a new mapper needs. 0 or -errno. */
-int row_image__link_mapper(struct row_attacher *attacher, struct row_image *image, const struct row_mapper *mapper);
+/* Opens the links that the last mapper needs. 0 or -errno. */
+int row_image__link_mapper(struct row_attacher *attacher, struct row_image *image);
 
-/* Closes the unit of a function in the background; the others of the unit fit and are to be opened again. */
+/* Closes the set of a function in the background; the others of the set fit and are to be opened again. */
 void row_image__close(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe);
-
-/* Closes links for one process, 0: all links. */
-void row_image__unlink(struct row_attacher *attacher, struct row_image *image, pid_t pid);
-
-/* Closes a link in the background. */
-void row_attacher__unlink(struct row_attacher *attacher, struct kernel_link *link);
 
 /* Whether links are still being closed: new ones at the same sites would be hit twice. */
 bool row_attacher__is_closing(struct row_attacher *attacher);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The cost of functions' probes, by the counts of every CPU: see row_attacher_private.h. */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <stdlib.h>
-
 #include "probe/attach/row_attacher_private.h"
-#include "probe/bpf/shared.h"
 
 double row_costs__stepping_ns(const struct costs *costs)
 {
@@ -20,9 +15,7 @@ static double stepped_exits(const struct row_function *function)
 void row_probe__mark(struct row_probe *probe)
 {
 	probe->calls_mark = probe->calls;
-	probe->entry_mark_ns = probe->entry_ns;
-	probe->pauses_mark_ns = probe->pauses_ns;
-	probe->exit_mark_ns = probe->exit_ns;
+	probe->cost_mark = probe->cost;
 }
 
 /* The cost of one CPU's hits so far. */
@@ -41,12 +34,13 @@ static struct row_cost cost_of(const struct costs *costs, const struct row_funct
 }
 
 /* Adds the cost since the last time of the busiest CPU: threads wait for their own hits only. */
-static void add_busiest(struct row_attacher *attacher, struct row_probe *probe)
+static void add_busiest(const struct row_attacher *attacher, struct row_probe *probe,
+			const struct kernel_function_counters *per_cpu)
 {
 	struct row_cost busiest = {0};
 
-	for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
-		struct row_cost now = cost_of(attacher->costs, &probe->function, &attacher->per_cpu[cpu]);
+	for (uint32_t cpu = 0; cpu < attacher->base.cpus; cpu++) {
+		struct row_cost now = cost_of(attacher->costs, &probe->function, &per_cpu[cpu]);
 		struct row_cost spent = {.entry_ns = now.entry_ns - probe->cpu[cpu].entry_ns,
 					 .exit_ns = now.exit_ns - probe->cpu[cpu].exit_ns,
 					 .pauses_ns = now.pauses_ns - probe->cpu[cpu].pauses_ns};
@@ -55,9 +49,9 @@ static void add_busiest(struct row_attacher *attacher, struct row_probe *probe)
 		if (spent.entry_ns + spent.exit_ns > busiest.entry_ns + busiest.exit_ns)
 			busiest = spent;
 	}
-	probe->entry_ns += busiest.entry_ns;
-	probe->exit_ns += busiest.exit_ns;
-	probe->pauses_ns += busiest.pauses_ns;
+	probe->cost.entry_ns += busiest.entry_ns;
+	probe->cost.exit_ns += busiest.exit_ns;
+	probe->cost.pauses_ns += busiest.pauses_ns;
 }
 
 void row_costs__estimate_exits(const struct costs *costs, struct row_probe *probe)
@@ -66,23 +60,23 @@ void row_costs__estimate_exits(const struct costs *costs, struct row_probe *prob
 	double stepping_ns = row_costs__stepping_ns(costs);
 	double entry_ns = costs->entry_ns + function->stepped * stepping_ns;
 	double exit_ns = costs->entry_ns + stepped_exits(function) * stepping_ns;
-	double pauses_ns = probe->pauses_ns - probe->pauses_mark_ns;
+	double pauses_ns = probe->cost.pauses_ns - probe->cost_mark.pauses_ns;
+	double spent_ns = probe->cost.entry_ns - probe->cost_mark.entry_ns;
 
 	if (entry_ns > 0)
-		probe->exit_ns += pauses_ns + (probe->entry_ns - probe->entry_mark_ns - pauses_ns) * exit_ns / entry_ns;
+		probe->cost.exit_ns += pauses_ns + (spent_ns - pauses_ns) * exit_ns / entry_ns;
 }
 
 void row_attacher__measure(struct row_attacher *attacher, struct row_probe *probe)
 {
-	int map = kernel_side__map(attacher->side, KERNEL_MAP_FUNCTION_COUNTERS);
-	uint32_t key = probe->function.row;
+	const struct kernel_function_counters *per_cpu = attachments__counters(&attacher->base, probe->function.row);
 
-	if (!attacher->per_cpu || bpf_map_lookup_elem(map, &key, attacher->per_cpu))
+	if (!per_cpu)
 		return;
 	probe->calls = 0;
-	for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++)
-		probe->calls += attacher->per_cpu[cpu].entry_hits;
-	add_busiest(attacher, probe);
+	for (uint32_t cpu = 0; cpu < attacher->base.cpus; cpu++)
+		probe->calls += per_cpu[cpu].entry_hits;
+	add_busiest(attacher, probe, per_cpu);
 }
 
 static bool shares_exit(const struct row_function *a, const struct row_function *b)
@@ -94,6 +88,12 @@ static bool shares_exit(const struct row_function *a, const struct row_function 
 	return false;
 }
 
+/* Cost of hits at exits with a function's number since its mark. */
+static double exits_ns(const struct row_probe *probe)
+{
+	return probe->cost.exit_ns - probe->cost_mark.exit_ns;
+}
+
 void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *probes, size_t count, double passed_ns,
 			double processes)
 {
@@ -101,36 +101,34 @@ void row_attacher__rate(struct row_attacher *attacher, struct row_probe *const *
 		row_attacher__measure(attacher, probes[i]);
 	for (size_t i = 0; i < count; i++) {
 		struct row_probe *probe = probes[i];
-		double entry_ns = probe->entry_ns - probe->entry_mark_ns;
-		double exit_ns = probe->exit_ns - probe->exit_mark_ns;
+		double entry_ns = probe->cost.entry_ns - probe->cost_mark.entry_ns, exit_ns = exits_ns(probe);
 
 		probe->own_share = (entry_ns + exit_ns) / passed_ns;
 		for (size_t j = 0; j < count; j++)
-			if (probes[j]->exit_ns - probes[j]->exit_mark_ns > exit_ns &&
-			    shares_exit(&probe->function, &probes[j]->function))
-				exit_ns = probes[j]->exit_ns - probes[j]->exit_mark_ns;
+			if (exits_ns(probes[j]) > exit_ns && shares_exit(&probe->function, &probes[j]->function))
+				exit_ns = exits_ns(probes[j]);
 		probe->calls_per_s =
 		    (double)(probe->calls - probe->calls_mark) / passed_ns * 1e9 / (processes > 1 ? processes : 1);
 		probe->share = (entry_ns + exit_ns) / passed_ns;
 	}
 }
 
+static void scale(struct row_cost *cost, double ratio)
+{
+	cost->entry_ns *= ratio;
+	cost->exit_ns *= ratio;
+	cost->pauses_ns *= ratio;
+}
+
 void row_attacher__scale(struct row_attacher *attacher, double ratio)
 {
-	for (size_t i = 0; i < attacher->count; i++)
-		for (size_t j = 0; j < attacher->images[i]->probe_count; j++) {
-			struct row_probe *probe = attacher->images[i]->probes[j];
+	for (size_t i = 0; i < attacher->base.count; i++)
+		for (size_t j = 0; j < row_attacher__image(attacher, i)->probe_count; j++) {
+			struct row_probe *probe = row_attacher__image(attacher, i)->probes[j];
 
-			probe->entry_ns *= ratio;
-			probe->entry_mark_ns *= ratio;
-			probe->exit_ns *= ratio;
-			probe->exit_mark_ns *= ratio;
-			probe->pauses_ns *= ratio;
-			probe->pauses_mark_ns *= ratio;
-			for (uint32_t cpu = 0; cpu < attacher->cpus; cpu++) {
-				probe->cpu[cpu].entry_ns *= ratio;
-				probe->cpu[cpu].exit_ns *= ratio;
-				probe->cpu[cpu].pauses_ns *= ratio;
-			}
+			scale(&probe->cost, ratio);
+			scale(&probe->cost_mark, ratio);
+			for (uint32_t cpu = 0; cpu < attacher->base.cpus; cpu++)
+				scale(&probe->cpu[cpu], ratio);
 		}
 }

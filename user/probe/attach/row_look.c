@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "probe/attach/row_attacher_private.h"
-#include "probe/bpf/shared.h"
 
 #define LOOK_NS 10000000ULL	 /* long enough for a function that is too expensive */
 #define LONG_LOOK_NS 20000000ULL /* where there was little to count */
@@ -20,7 +19,7 @@
 
 static uint64_t hits_of(const struct row_attacher *attacher)
 {
-	return __atomic_load_n(kernel_side__shared(attacher->side)->row_looks, __ATOMIC_RELAXED);
+	return __atomic_load_n(kernel_side__shared(attacher->base.side)->row_looks, __ATOMIC_RELAXED);
 }
 
 /* Waits until enough was counted. */
@@ -45,23 +44,24 @@ static uint64_t enough_hits(const struct costs *costs, struct row_probe *const *
 			    enum row_sites_wanted wanted)
 {
 	double most = costs->entry_ns + costs->pause_ns[0][KERNEL_PAUSES - 1];
-	double stepping = costs->stepped_call_ns - costs->call_ns;
 	bool stepped = false;
 
 	for (size_t i = 0; i < count && !stepped; i++)
 		stepped = probes[i]->function.stepped || (wanted == ROW_LOOK && probes[i]->function.exit_stepped);
-	if (stepped && stepping > 0)
-		most += stepping;
+	if (stepped)
+		most += row_costs__stepping_ns(costs);
 	return most * LOOK_HITS < LOOK_HITS_NS ? (uint64_t)(LOOK_HITS_NS / most) : LOOK_HITS;
 }
 
 /* The process to look at: 0 where links are for all of them, else one stands for the others. */
 static pid_t subject_of(const struct row_image *image)
 {
-	for (size_t i = 0; i < image->mapper_count; i++)
-		if (!image->mappers[i].alone)
+	const struct attached *base = &image->base;
+
+	for (size_t i = 0; i < base->mapper_count; i++)
+		if (!base->alone[i])
 			return 0;
-	return image->mapper_count ? image->pids[image->mapper_count - 1] : 0;
+	return base->mapper_count ? base->pids[base->mapper_count - 1] : 0;
 }
 
 /* Sets the marks of functions and counts their hits at these sites. */
@@ -69,7 +69,7 @@ static int count_hits(struct row_attacher *attacher, struct row_image *image, st
 		      size_t count, enum row_sites_wanted wanted)
 {
 	pid_t pid = subject_of(image);
-	double processes = pid || !image->mapper_count ? 1 : (double)image->mapper_count;
+	double processes = pid || !image->base.mapper_count ? 1 : (double)image->base.mapper_count;
 	struct kernel_link *link = NULL;
 	uint64_t begin_ns, end_ns;
 	int status;
@@ -89,7 +89,7 @@ static int count_hits(struct row_attacher *attacher, struct row_image *image, st
 		row_costs__estimate_exits(attacher->costs, probes[i]);
 	}
 	row_attacher__rate(attacher, probes, count, (double)(end_ns - begin_ns), processes);
-	row_attacher__unlink(attacher, link);
+	attachments__unlink(&attacher->base, &link, 1);
 	return 0;
 }
 

@@ -36,8 +36,8 @@ static struct governor share_of(const struct row_attacher *attacher, const struc
 	double left = attacher->budget;
 	size_t images = 1;
 
-	for (size_t i = 0; i < attacher->count; i++) {
-		const struct row_image *other = attacher->images[i];
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		const struct row_image *other = row_attacher__image(attacher, i);
 
 		if (other == image || !spends(other) || !row_image__shares_mapper(image, other))
 			continue;
@@ -65,8 +65,8 @@ static double available(const struct row_attacher *attacher, const struct row_im
 {
 	double share = attacher->budget * PLAN_SHARE;
 
-	for (size_t i = 0; i < attacher->count; i++) {
-		const struct row_image *other = attacher->images[i];
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		const struct row_image *other = row_attacher__image(attacher, i);
 
 		if (other != image && !row_image__shares_mapper(image, other))
 			continue;
@@ -116,11 +116,11 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 		   uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	struct row_decision decision = {.kind = kind,
-					.image = image->path,
+					.image = image->base.path,
 					.count = picked->count,
 					.reported = true,
-					.pids = image->pids,
-					.pid_count = image->mapper_count};
+					.pids = image->base.pids,
+					.pid_count = image->base.mapper_count};
 	char functions[768];
 
 	if (!picked->count)
@@ -156,7 +156,7 @@ static void leave_out(struct row_attacher *attacher, struct row_image *image, st
 		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, OPEN_LEAST_S) * (1 + random / 2) * 1e9);
 	} else {
 		row_backoff__refuse(&probe->backoff, now_ns, random);
-		row_memory__keep(attacher->memory, image->build_id, probe->function.entry, &probe->backoff);
+		row_memory__keep(attacher->memory, image->base.build_id, probe->function.entry, &probe->backoff);
 	}
 	snprintf(text, sizeof(text), "too expensive%s: %.0f calls/s would cost %.3g %% of its process's time",
 		 probe->in_duty_cycle ? " to stay open" : "", load->calls_per_s, load->share * 100);
@@ -292,28 +292,22 @@ static double cost_of(const struct row_image *image)
 
 	for (size_t i = 0; i < image->probe_count; i++)
 		if (image->probes[i]->state == ROW_OPEN)
-			cost += image->probes[i]->entry_ns + image->probes[i]->exit_ns;
+			cost += image->probes[i]->cost.entry_ns + image->probes[i]->cost.exit_ns;
 	return cost;
 }
 
-/* Measures rates and shares of open functions since the mark. Returns their cost since then, ns. */
-static double measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
+/* Measures rates and shares of open functions since the mark. */
+static void measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
 {
-	double passed = (double)(now_ns - image->mark_ns), before = 0;
+	double passed = (double)(now_ns - image->mark_ns);
 	struct row_probe **open = calloc(image->probe_count + 1, sizeof(struct row_probe *));
 	size_t count = 0;
 
-	if (!open)
-		return 0;
-	for (size_t i = 0; i < image->probe_count; i++)
-		if (image->probes[i]->state == ROW_OPEN) {
-			before += image->probes[i]->entry_mark_ns + image->probes[i]->exit_mark_ns;
+	for (size_t i = 0; open && i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN)
 			open[count++] = image->probes[i];
-		}
-	row_attacher__rate(attacher, open, count, passed > SHORTEST_NS ? passed : SHORTEST_NS,
-			   (double)image->mapper_count);
+	row_attacher__rate(attacher, open, count, fmax(passed, SHORTEST_NS), (double)image->base.mapper_count);
 	free(open);
-	return cost_of(image) - before;
 }
 
 /* Closes functions that do not fit into a share of a process's time at measured rates. Returns whether any. */
@@ -378,7 +372,7 @@ static bool is_due(struct row_attacher *attacher, uint64_t hits, uint64_t now_ns
 /* Opens functions that fit. True where any is opened, or waits for other links to close. */
 static bool open_fitting(struct row_attacher *attacher, struct row_image *image, row_decided *decided, void *ctx)
 {
-	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->path, .pids = image->pids};
+	struct row_decision decision = {.kind = ROWS_FAILED, .image = image->base.path, .pids = image->base.pids};
 	struct governor share = share_of(attacher, image);
 	bool any = false, first = !image->opened_ns, known = true;
 
@@ -391,7 +385,7 @@ static bool open_fitting(struct row_attacher *attacher, struct row_image *image,
 	if (row_attacher__is_closing(attacher))
 		return true;
 	decision.error = row_image__open(attacher, image);
-	decision.pid_count = image->mapper_count;
+	decision.pid_count = image->base.mapper_count;
 	image->soon_ns = known ? 0 : image->opened_ns + SOON_NS;
 	mark(image, image->opened_ns);
 	if (first)
@@ -407,11 +401,11 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 {
 	bool soon = false, due;
 
-	if (attacher->paused)
+	if (attacher->base.paused)
 		return false;
 	due = attacher->budget > 0 && is_due(attacher, hits, now_ns);
-	for (size_t i = 0; i < attacher->count; i++) {
-		struct row_image *image = attacher->images[i];
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		struct row_image *image = row_attacher__image(attacher, i);
 
 		row_image__learn_teams(attacher, image, now_ns);
 		if (attacher->budget > 0)
@@ -424,27 +418,19 @@ bool row_attacher__govern(struct row_attacher *attacher, uint64_t hits, uint64_t
 	return soon;
 }
 
-static bool is_mapped_by(const struct row_image *image, pid_t pid)
-{
-	for (size_t i = 0; i < image->mapper_count; i++)
-		if (image->pids[i] == pid)
-			return true;
-	return false;
-}
-
 bool row_attacher__close_costliest(struct row_attacher *attacher, pid_t pid, double speed, double debt_ns,
 				   uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	struct row_image *costliest = NULL;
 	double most = speed * CAUSE;
 
-	if (attacher->paused || attacher->budget <= 0)
+	if (attacher->base.paused || attacher->budget <= 0)
 		return false;
-	for (size_t i = 0; i < attacher->count; i++) {
-		struct row_image *image = attacher->images[i];
+	for (size_t i = 0; i < attacher->base.count; i++) {
+		struct row_image *image = row_attacher__image(attacher, i);
 		double share = fmax(image->account.speed, image->account.mean);
 
-		if (share <= most || !is_mapped_by(image, pid))
+		if (share <= most || !attached__is_mapped_by(&image->base, pid))
 			continue;
 		most = share;
 		costliest = image;

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "probe/attach/attachments.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "probe/attach/attacher.h"
+#include "sandbox/user_file.h"
+
+bool attachments__init(struct attachments *all, const struct attach_policy *policy, struct kernel_side *side)
+{
+	all->policy = policy;
+	all->side = side;
+	all->cpus = (uint32_t)libbpf_num_possible_cpus();
+	all->per_cpu = calloc(all->cpus, sizeof(*all->per_cpu));
+	return all->per_cpu;
+}
+
+static void image_free(struct attachments *all, struct attached *image)
+{
+	attached__close_links(all, image, attached__is_any, 0);
+	all->policy->free(all, image);
+	if (image->file >= 0)
+		close(image->file);
+	free(image->path);
+	free(image->skips);
+	free(image->links);
+	free(image->pids);
+	free(image->alone);
+	free(image);
+}
+
+void attachments__free(struct attachments *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		image_free(all, all->images[i]);
+	free(all->images);
+	free(all->per_cpu);
+}
+
+struct attached *attachments__find(const struct attachments *all, const struct process_mapping *mapping)
+{
+	for (size_t i = 0; i < all->count; i++)
+		if (all->images[i]->public.device == mapping->device && all->images[i]->public.inode == mapping->inode)
+			return all->images[i];
+	return NULL;
+}
+
+struct attached *attachments__image(struct attachments *all, const struct process *process,
+				    const struct process_mapping *mapping, char *err, size_t err_size)
+{
+	struct attached *image = attachments__find(all, mapping);
+	char path[128];
+
+	if (image)
+		return image;
+	image = calloc(1, all->policy->image_size);
+	if (!image || grow(&all->images, &all->room, all->count + 1, sizeof(*all->images))) {
+		snprintf(err, err_size, "out of memory");
+		free(image);
+		return NULL;
+	}
+	process__map_file(process, mapping, path, sizeof(path));
+	image->file = user_file__open(path);
+	image->path = strdup(mapping->path);
+	image->public = (struct attached_image){
+	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};
+	if (image->file < 0 || !image->path)
+		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));
+	else if (!all->policy->read(all, image, err, err_size))
+		return all->images[all->count++] = image;
+	image_free(all, image);
+	return NULL;
+}
+
+static bool is_linked(const struct attached *image)
+{
+	for (size_t i = 0; i < image->mapper_count; i++)
+		if (!image->alone[i])
+			return true;
+	return false;
+}
+
+bool attachments__linked(const struct attachments *all, const struct process_mapping *mapping)
+{
+	const struct attached *image = attachments__find(all, mapping);
+
+	return image && is_linked(image);
+}
+
+/* Counts mappers that have links of their own, where an image has one limit with these. */
+static uint32_t count_alone(const struct attachments *all, const struct attached *image)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		for (size_t j = 0; j < all->images[i]->mapper_count; j++)
+			count += all->images[i]->alone[j] && (all->policy->one_limit || all->images[i] == image);
+	return count;
+}
+
+bool attached__is_mapped_by(const struct attached *image, pid_t pid)
+{
+	for (size_t i = 0; i < image->mapper_count; i++)
+		if (image->pids[i] == pid)
+			return true;
+	return false;
+}
+
+int attached__add_mapper(const struct attachments *all, struct attached *image, const struct process *process,
+			 bool alone, char *err, size_t err_size)
+{
+	if (attached__is_mapped_by(image, process->pid))
+		return 0;
+	alone &= !is_linked(image);
+	if (alone && count_alone(all, image) >= ATTACHER_MAX_FILTERED) {
+		snprintf(err, err_size,
+			 "process %d: %d processes are watched by links of their own beside others that map %s; each "
+			 "further one would slow all of them",
+			 process->pid, ATTACHER_MAX_FILTERED, image->path);
+		return -E2BIG;
+	}
+	if (grow(&image->pids, &image->pid_room, image->mapper_count + 1, sizeof(*image->pids)) ||
+	    grow(&image->alone, &image->alone_room, image->mapper_count + 1, sizeof(*image->alone)))
+		return -ENOMEM;
+	image->pids[image->mapper_count] = process->pid;
+	image->alone[image->mapper_count++] = alone;
+	return 0;
+}
+
+void attachments__release(struct attachments *all, pid_t pid)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		struct attached *image = all->images[i];
+		size_t left = 0;
+
+		for (size_t j = 0; j < image->mapper_count; j++)
+			if (image->pids[j] != pid) {
+				image->pids[left] = image->pids[j];
+				image->alone[left++] = image->alone[j];
+			}
+		image->mapper_count = left;
+		attached__drop_links(all, image, attached__is_of_pid, pid);
+		if (image->mapper_count)
+			continue;
+		image_free(all, image);
+		all->images[i--] = all->images[--all->count];
+	}
+}
+
+void attachments__pause(struct attachments *all)
+{
+	for (size_t i = 0; i < all->count; i++)
+		attached__close_links(all, all->images[i], attached__is_any, 0);
+	if (all->detacher)
+		async_detach__wait(all->detacher);
+	all->paused = true;
+}
+
+const struct kernel_function_counters *attachments__counters(const struct attachments *all, uint32_t row)
+{
+	int map = kernel_side__map(all->side, KERNEL_MAP_FUNCTION_COUNTERS);
+
+	return bpf_map_lookup_elem(map, &row, all->per_cpu) ? NULL : all->per_cpu;
+}
+
+void attachments__describe(const struct attachments *all, uint32_t row, struct kernel_function *function)
+{
+	const struct function_row *about = functions__row(row);
+
+	function->roles = about->roles;
+	function->class = (u8)about->class;
+	function->kind = (u8)about->kind;
+	function->forked = about->forked;
+	bpf_map_update_elem(kernel_side__map(all->side, KERNEL_MAP_FUNCTIONS), &row, function, BPF_ANY);
+}
+
+int attached__skip(struct attached *image, const char *function, const char *reason)
+{
+	struct attached_image *public = &image->public;
+
+	if (grow(&image->skips, &image->skip_room, public->skipped_count + 1, sizeof(*image->skips)))
+		return -ENOMEM;
+	image->skips[public->skipped_count++] = (struct attached_skip){function, reason};
+	public->skipped = image->skips;
+	return 0;
+}
+
+/* A page that is not cached makes the kernel warn when a breakpoint goes into it. */
+static void warm_pages(const struct attached *image, const struct row_site *sites, size_t count)
+{
+	char byte;
+
+	for (size_t i = 0; i < count; i++)
+		if (pread(image->file, &byte, 1, (off_t)sites[i].offset) < 0)
+			return;
+}
+
+int attached__link_sites(const struct attachments *all, const struct attached *image, const struct row_site *sites,
+			 size_t count, pid_t pid, bool entry_only, bool *refused, struct kernel_link **link)
+{
+	uint64_t *offsets = calloc(2 * count + 1, sizeof(*offsets)), *cookies = offsets + count;
+	char path[64];
+	struct kernel_sites linked = {.path = path,
+				      .offsets = offsets,
+				      .cookies = cookies,
+				      .count = (uint32_t)count,
+				      .pid = pid,
+				      .entry_only = entry_only,
+				      .refused = refused};
+	int status;
+
+	*link = NULL;
+	if (!offsets)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		offsets[i] = sites[i].offset;
+		cookies[i] = sites[i].cookie;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
+	warm_pages(image, sites, count);
+	status = kernel_side__link(all->side, &linked, link);
+	free(offsets);
+	return status;
+}
+
+struct attached_link *attached__find_link(const struct attached *image, int64_t set, pid_t pid)
+{
+	for (size_t i = 0; i < image->link_count; i++)
+		if (image->links[i].set == set && (image->links[i].pid == pid || !image->links[i].pid))
+			return &image->links[i];
+	return NULL;
+}
+
+int attached__add_link(const struct attachments *all, struct attached *image, const struct attached_link *link)
+{
+	if (grow(&image->links, &image->link_room, image->link_count + 1, sizeof(*image->links))) {
+		attachments__unlink(all, &link->open, link->open ? 1 : 0);
+		return -ENOMEM;
+	}
+	image->links[image->link_count++] = *link;
+	return 0;
+}
+
+void attachments__unlink(const struct attachments *all, struct kernel_link *const *links, size_t count)
+{
+	if (!all->detacher || kernel_side__rung(all->side) == RUNG_PERF) {
+		kernel_side__unlink_all(all->side, links, count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		async_detach__close(all->detacher, links[i]);
+}
+
+bool attached__is_any(const struct attached *image, const struct attached_link *link, int64_t by)
+{
+	(void)image;
+	(void)link;
+	(void)by;
+	return true;
+}
+
+bool attached__is_of_pid(const struct attached *image, const struct attached_link *link, int64_t pid)
+{
+	(void)image;
+	return link->pid == (pid_t)pid;
+}
+
+bool attached__is_of_set(const struct attached *image, const struct attached_link *link, int64_t set)
+{
+	(void)image;
+	return link->set == set;
+}
+
+void attached__close_links(const struct attachments *all, struct attached *image, attached_chosen *chosen, int64_t by)
+{
+	struct kernel_link *links[LADDER_TOGETHER]; /* the waits for these overlap */
+	size_t count = 0;
+
+	for (size_t i = 0; i < image->link_count; i++) {
+		struct attached_link *link = &image->links[i];
+
+		if (!link->open || !chosen(image, link, by))
+			continue;
+		links[count++] = link->open;
+		link->open = NULL;
+		if (count < LADDER_TOGETHER)
+			continue;
+		attachments__unlink(all, links, count);
+		count = 0;
+	}
+	attachments__unlink(all, links, count);
+}
+
+void attached__drop_links(const struct attachments *all, struct attached *image, attached_chosen *chosen, int64_t by)
+{
+	size_t left = 0;
+
+	attached__close_links(all, image, chosen, by);
+	for (size_t i = 0; i < image->link_count; i++)
+		if (!chosen(image, &image->links[i], by))
+			image->links[left++] = image->links[i];
+	image->link_count = left;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Images, the processes that map them and the links on them: what attaching MPI functions (attacher.h) and rows with
+ * exit sites (row_attacher.h) has in common. An image is known by device and inode and opened once. Its functions are
+ * divided into sets; a link has the probes of one set, since the kernel removes a link only as a whole. A set has one
+ * link for all processes, or one for each process whose image others map that are no targets. The two attachers are
+ * policies: they choose the functions, divide them into sets and decide when a set is linked.
+ */
+#ifndef VAPRO_ATTACHMENTS_H
+#define VAPRO_ATTACHMENTS_H
+
+#include "functions/functions.h"
+#include "probe/attach/attached_image.h"
+#include "probe/bpf/async_detach.h"
+#include "probe/bpf/bpf_object.h"
+#include "probe/bpf/shared.h"
+#include "probe/elf/row_sites.h"
+#include "target/process.h"
+
+struct attached_link {
+	struct kernel_link *open; /* NULL while closed, or where all of its functions are refused */
+	pid_t pid;		  /* 0 = all processes */
+	int64_t set;		  /* a number that the policy gives */
+};
+
+/* An image of any policy; the first member of the policy's own structure. */
+struct attached {
+	struct attached_image public;
+	char *path;
+	char build_id[IMAGE_BUILD_ID_MAX];
+	int file; /* keeps the file reachable whatever its name space, until the last mapper ends */
+	struct attached_skip *skips;
+	size_t skip_room;
+	struct attached_link *links;
+	size_t link_count, link_room;
+	pid_t *pids; /* processes that map it: its mappers */
+	bool *alone; /* for each of them: it has links of its own */
+	size_t mapper_count, pid_room, alone_room;
+};
+
+struct attachments;
+
+struct attach_policy {
+	size_t image_size;
+	bool one_limit; /* ATTACHER_MAX_FILTERED is for all images together, not for each */
+	/* Completes an image that was opened. 0, or -errno with a sentence. */
+	int (*read)(struct attachments *all, struct attached *image, char *err, size_t err_size);
+	/* Frees what the policy holds of an image; its links are closed already. */
+	void (*free)(struct attachments *all, struct attached *image);
+};
+
+/* The images of one policy; the first member of its attacher. */
+struct attachments {
+	const struct attach_policy *policy;
+	struct kernel_side *side;
+	struct async_detach *detacher; /* closes links in the background; NULL: closing waits */
+	struct attached **images;
+	size_t count, room;
+	bool paused; /* for good */
+	uint32_t cpus;
+	struct kernel_function_counters *per_cpu; /* of the function that was read last */
+};
+
+/* Returns false when out of memory. */
+bool attachments__init(struct attachments *all, const struct attach_policy *policy, struct kernel_side *side);
+
+/* Closes all links and frees all images; the detacher stays. */
+void attachments__free(struct attachments *all);
+
+/* The image behind a mapping; NULL where it is not known. */
+struct attached *attachments__find(const struct attachments *all, const struct process_mapping *mapping);
+
+/* The same, which is opened and read where it is not known. NULL with a sentence. */
+struct attached *attachments__image(struct attachments *all, const struct process *process,
+				    const struct process_mapping *mapping, char *err, size_t err_size);
+
+/* Whether an image is linked for all processes that map it, or will be. */
+bool attachments__linked(const struct attachments *all, const struct process_mapping *mapping);
+
+/* Removes a mapper from all images, with its own links and the images that no other maps. */
+void attachments__release(struct attachments *all, pid_t pid);
+
+/* Closes all links for good, and waits for those that are closed in the background. */
+void attachments__pause(struct attachments *all);
+
+/* What each CPU counted of a function; valid until the next call, NULL where it cannot be read. */
+const struct kernel_function_counters *attachments__counters(const struct attachments *all, uint32_t row);
+
+/* Describes a function to the kernel side: *function, completed by what its row states. */
+void attachments__describe(const struct attachments *all, uint32_t row, struct kernel_function *function);
+
+/* Removes the probes of links, none of them NULL. */
+void attachments__unlink(const struct attachments *all, struct kernel_link *const *links, size_t count);
+
+/*
+ * Adds a mapper; does nothing where it is one. alone: its links are for it only, unless the image is linked for all.
+ * 0, -E2BIG with a sentence where too many processes have links of their own, or -ENOMEM.
+ */
+int attached__add_mapper(const struct attachments *all, struct attached *image, const struct process *process,
+			 bool alone, char *err, size_t err_size);
+
+bool attached__is_mapped_by(const struct attached *image, pid_t pid);
+
+/* Notes that a function is not probed; the texts must outlive the note. 0 or -ENOMEM. */
+int attached__skip(struct attached *image, const char *function, const char *reason);
+
+/*
+ * Links sites of the image's file for a process (0: for all); pages are read first. refused: NULL, or one for each
+ * site. Otherwise as kernel_side__link().
+ */
+int attached__link_sites(const struct attachments *all, const struct attached *image, const struct row_site *sites,
+			 size_t count, pid_t pid, bool entry_only, bool *refused, struct kernel_link **link);
+
+/* The link through which a process (0: any that maps the image) is seen to call functions of a set, or NULL. */
+struct attached_link *attached__find_link(const struct attached *image, int64_t set, pid_t pid);
+
+/* Takes over a link. 0, or -ENOMEM with the link closed. */
+int attached__add_link(const struct attachments *all, struct attached *image, const struct attached_link *link);
+
+/* Chooses links. */
+typedef bool attached_chosen(const struct attached *image, const struct attached_link *link, int64_t by);
+attached_chosen attached__is_any, attached__is_of_pid, attached__is_of_set;
+
+/* Closes the chosen links, which stay in the list and can be opened again. */
+void attached__close_links(const struct attachments *all, struct attached *image, attached_chosen *chosen, int64_t by);
+
+/* Closes the chosen links and removes them from the list. */
+void attached__drop_links(const struct attachments *all, struct attached *image, attached_chosen *chosen, int64_t by);
+
+#endif
