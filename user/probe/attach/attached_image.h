@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define ATTACHER_MAX_FILTERED 16 /* processes with links of their own */
+
 /* A function that is not probed, or not fully seen. */
 struct attached_skip {
 	const char *function;

@@ -175,13 +175,6 @@ bool attacher__linked(const struct attacher *attacher, const struct process_mapp
 	return attachments__linked(&attacher->base, mapping);
 }
 
-static bool is_filtered(const struct attached *image, const struct attached_link *link, int64_t by)
-{
-	(void)image;
-	(void)by;
-	return link->pid;
-}
-
 int attacher__attach(struct attacher *attacher, const struct process *process, const struct process_mapping *mapping,
 		     bool alone, const struct attached_image **out, char *err, size_t err_size)
 {
@@ -215,7 +208,9 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 		snprintf(err, err_size, "process %d: cannot probe %s: %s", process->pid, mapping->path,
 			 strerror(-status));
 	} else if (replaces) {
-		attached__drop_links(all, base, is_filtered, 0);
+		for (size_t i = 0; i < base->link_count; i++)
+			base->links[i].marked = base->links[i].pid;
+		attached__close_marked(all, base, true);
 		memset(base->alone, 0, base->mapper_count * sizeof(*base->alone));
 		kernel_side__settle(all->side);
 	}

@@ -12,8 +12,6 @@
 #include "probe/bpf/bpf_object.h"
 #include "target/process.h"
 
-#define ATTACHER_MAX_FILTERED 16
-
 struct attacher;
 
 /*

@@ -75,11 +75,16 @@ static bool choose_hot(const struct attacher *attacher, struct mpi_image *image,
 	return changed;
 }
 
-/* Whether a link has functions that are to close, or may have been divided otherwise before. */
-static bool closes(const struct attached *image, const struct attached_link *link, int64_t changed)
+/* Closes links that are not to be open, and those of functions that were divided again. */
+static void close_links(const struct attacher *attacher, struct mpi_image *image, bool divided)
 {
-	return (changed && (link->set == SET_CALM || link->set == SET_HOT)) ||
-	       mpi_image__is_hot((const struct mpi_image *)image, link);
+	for (size_t i = 0; i < image->base.link_count; i++) {
+		struct attached_link *link = &image->base.links[i];
+
+		link->marked = (divided && (link->set == SET_CALM || link->set == SET_HOT)) ||
+			       mpi_image__stays_closed(attacher, image, link);
+	}
+	attached__close_marked(&attacher->base, &image->base, false);
 }
 
 static struct mpi_image *find(const struct attacher *attacher, const struct attached_image *public)
@@ -104,7 +109,7 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
 	image->base.public.closed = true;
 	mpi_image__describe_rows(&attacher->base, image);
-	attached__close_links(&attacher->base, &image->base, closes, changed);
+	close_links(attacher, image, changed);
 	return mpi_image__open_links(attacher, image);
 }
 
@@ -155,12 +160,6 @@ void attacher__unit_shares(struct attacher *attacher, const struct attached_imag
 		shares[i] /= all;
 }
 
-static bool is_left_out(const struct attached *image, const struct attached_link *link, int64_t by)
-{
-	(void)by;
-	return mpi_image__leaves_out((const struct mpi_image *)image, link);
-}
-
 int attacher__leave_out(struct attacher *attacher, const struct attached_image *public, uint32_t units)
 {
 	struct mpi_image *image = find(attacher, public);
@@ -170,7 +169,7 @@ int attacher__leave_out(struct attacher *attacher, const struct attached_image *
 		return 0;
 	image->base.public.without = units;
 	mpi_image__describe_rows(&attacher->base, image);
-	attached__close_links(&attacher->base, &image->base, is_left_out, 0);
+	close_links(attacher, image, false);
 	kernel_side__settle(attacher->base.side);
 	status = mpi_image__open_links(attacher, image);
 	mpi_image__begin_count(&attacher->base, image);

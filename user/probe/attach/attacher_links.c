@@ -6,23 +6,19 @@
 #include "functions/functions.h"
 #include "probe/attach/attacher_private.h"
 
-bool mpi_image__leaves_out(const struct mpi_image *image, const struct attached_link *link)
+bool mpi_image__stays_closed(const struct attacher *attacher, const struct mpi_image *image,
+			     const struct attached_link *link)
 {
+	const struct attached_image *public = &image->base.public;
+
 	for (size_t i = 0; i < image->probe_count; i++) {
 		const struct probe *probe = &image->probes[i];
 
-		if (probe->unit >= 0 && probe->set == link->set)
-			return image->base.public.without >> probe->unit & 1;
-	}
-	return false;
-}
-
-bool mpi_image__is_hot(const struct mpi_image *image, const struct attached_link *link)
-{
-	for (size_t i = 0; i < image->probe_count; i++)
-		if (image->probes[i].hot && image->probes[i].set == link->set)
+		if (probe->set == link->set &&
+		    ((public->closed && probe->hot) || (probe->unit >= 0 && public->without >> probe->unit & 1)))
 			return true;
-	return false;
+	}
+	return attacher->base.paused;
 }
 
 /* Removes from the image those sites linked for a set that the kernel refuses. */
@@ -75,18 +71,10 @@ out:
 	return status;
 }
 
-/* Whether a link is not to be open at present. */
-static bool stays_closed(const struct attacher *attacher, const struct mpi_image *image,
-			 const struct attached_link *link)
-{
-	return attacher->base.paused || mpi_image__leaves_out(image, link) ||
-	       (image->base.public.closed && mpi_image__is_hot(image, link));
-}
-
 static int add_link(struct attacher *attacher, struct mpi_image *image, pid_t pid, int64_t set)
 {
 	struct attached_link link = {.pid = pid, .set = set};
-	int status = stays_closed(attacher, image, &link) ? 0 : open_link(attacher, image, &link);
+	int status = mpi_image__stays_closed(attacher, image, &link) ? 0 : open_link(attacher, image, &link);
 
 	return status ? status : attached__add_link(&attacher->base, &image->base, &link);
 }
@@ -104,8 +92,9 @@ int mpi_image__link(struct attacher *attacher, struct mpi_image *image, pid_t pi
 			status = add_link(attacher, image, pid, image->probes[i].set);
 	if (!status && !image->probe_count)
 		status = -EOPNOTSUPP;
-	if (status)
-		attached__drop_links(&attacher->base, &image->base, attached__is_of_pid, pid);
+	for (size_t i = 0; i < image->base.link_count; i++)
+		image->base.links[i].marked = status && image->base.links[i].pid == pid;
+	attached__close_marked(&attacher->base, &image->base, true);
 	return status;
 }
 
@@ -115,7 +104,8 @@ int mpi_image__open_links(struct attacher *attacher, struct mpi_image *image)
 
 	for (size_t i = 0; i < image->base.link_count; i++) {
 		struct attached_link *link = &image->base.links[i];
-		int status = link->open || stays_closed(attacher, image, link) ? 0 : open_link(attacher, image, link);
+		int status =
+		    link->open || mpi_image__stays_closed(attacher, image, link) ? 0 : open_link(attacher, image, link);
 
 		if (!first)
 			first = status;

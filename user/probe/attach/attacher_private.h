@@ -74,11 +74,9 @@ void mpi_image__learn(struct attacher *attacher, struct mpi_image *image, pid_t 
 /* Ends the learning. */
 void mpi_image__learnt(const struct attachments *all, struct mpi_image *image);
 
-/* Whether a link is of functions that are left out at present. */
-bool mpi_image__leaves_out(const struct mpi_image *image, const struct attached_link *link);
-
-/* Whether a link is of functions that are closed in duty cycles. */
-bool mpi_image__is_hot(const struct mpi_image *image, const struct attached_link *link);
+/* Whether a link is not to be open at present: functions of its set are closed or left out. */
+bool mpi_image__stays_closed(const struct attacher *attacher, const struct mpi_image *image,
+			     const struct attached_link *link);
 
 /* Starts counting calls for the next choice of what is closed or left out. */
 void mpi_image__begin_count(const struct attachments *all, struct mpi_image *image);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/grow.h"
-#include "probe/attach/attacher.h"
 #include "sandbox/user_file.h"
 
 bool attachments__init(struct attachments *all, const struct attach_policy *policy, struct kernel_side *side)
@@ -22,9 +21,16 @@ bool attachments__init(struct attachments *all, const struct attach_policy *poli
 	return all->per_cpu;
 }
 
+static void close_all(const struct attachments *all, struct attached *image)
+{
+	for (size_t i = 0; i < image->link_count; i++)
+		image->links[i].marked = true;
+	attached__close_marked(all, image, true);
+}
+
 static void image_free(struct attachments *all, struct attached *image)
 {
-	attached__close_links(all, image, attached__is_any, 0);
+	close_all(all, image);
 	all->policy->free(all, image);
 	if (image->file >= 0)
 		close(image->file);
@@ -73,7 +79,7 @@ struct attached *attachments__image(struct attachments *all, const struct proces
 	    .device = mapping->device, .inode = mapping->inode, .path = image->path, .build_id = image->build_id};
 	if (image->file < 0 || !image->path)
 		snprintf(err, err_size, "process %d: cannot open %s: %s", process->pid, mapping->path, strerror(errno));
-	else if (!all->policy->read(all, image, err, err_size))
+	else if (!all->policy->read || !all->policy->read(all, image, err, err_size))
 		return all->images[all->count++] = image;
 	image_free(all, image);
 	return NULL;
@@ -146,7 +152,9 @@ void attachments__release(struct attachments *all, pid_t pid)
 				image->alone[left++] = image->alone[j];
 			}
 		image->mapper_count = left;
-		attached__drop_links(all, image, attached__is_of_pid, pid);
+		for (size_t j = 0; j < image->link_count; j++)
+			image->links[j].marked = image->links[j].pid == pid;
+		attached__close_marked(all, image, true);
 		if (image->mapper_count)
 			continue;
 		image_free(all, image);
@@ -157,7 +165,7 @@ void attachments__release(struct attachments *all, pid_t pid)
 void attachments__pause(struct attachments *all)
 {
 	for (size_t i = 0; i < all->count; i++)
-		attached__close_links(all, all->images[i], attached__is_any, 0);
+		close_all(all, all->images[i]);
 	if (all->detacher)
 		async_detach__wait(all->detacher);
 	all->paused = true;
@@ -258,53 +266,32 @@ void attachments__unlink(const struct attachments *all, struct kernel_link *cons
 		async_detach__close(all->detacher, links[i]);
 }
 
-bool attached__is_any(const struct attached *image, const struct attached_link *link, int64_t by)
-{
-	(void)image;
-	(void)link;
-	(void)by;
-	return true;
-}
-
-bool attached__is_of_pid(const struct attached *image, const struct attached_link *link, int64_t pid)
-{
-	(void)image;
-	return link->pid == (pid_t)pid;
-}
-
-bool attached__is_of_set(const struct attached *image, const struct attached_link *link, int64_t set)
-{
-	(void)image;
-	return link->set == set;
-}
-
-void attached__close_links(const struct attachments *all, struct attached *image, attached_chosen *chosen, int64_t by)
+void attached__close_marked(const struct attachments *all, struct attached *image, bool dropped)
 {
 	struct kernel_link *links[LADDER_TOGETHER]; /* the waits for these overlap */
-	size_t count = 0;
+	size_t count = 0, left = 0;
 
 	for (size_t i = 0; i < image->link_count; i++) {
-		struct attached_link *link = &image->links[i];
+		struct attached_link link = image->links[i];
 
-		if (!link->open || !chosen(image, link, by))
-			continue;
-		links[count++] = link->open;
-		link->open = NULL;
+		if (link.marked && link.open)
+			links[count++] = link.open;
+		if (!link.marked)
+			image->links[left++] = link;
+		else if (!dropped)
+			image->links[left++] = (struct attached_link){.pid = link.pid, .set = link.set};
 		if (count < LADDER_TOGETHER)
 			continue;
 		attachments__unlink(all, links, count);
 		count = 0;
 	}
 	attachments__unlink(all, links, count);
+	image->link_count = left;
 }
 
-void attached__drop_links(const struct attachments *all, struct attached *image, attached_chosen *chosen, int64_t by)
+void attached__drop_set(const struct attachments *all, struct attached *image, int64_t set)
 {
-	size_t left = 0;
-
-	attached__close_links(all, image, chosen, by);
 	for (size_t i = 0; i < image->link_count; i++)
-		if (!chosen(image, &image->links[i], by))
-			image->links[left++] = image->links[i];
-	image->link_count = left;
+		image->links[i].marked = image->links[i].set == set;
+	attached__close_marked(all, image, true);
 }

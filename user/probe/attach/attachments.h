@@ -21,6 +21,7 @@ struct attached_link {
 	struct kernel_link *open; /* NULL while closed, or where all of its functions are refused */
 	pid_t pid;		  /* 0 = all processes */
 	int64_t set;		  /* a number that the policy gives */
+	bool marked;		  /* to be closed */
 };
 
 /* An image of any policy; the first member of the policy's own structure. */
@@ -43,7 +44,7 @@ struct attachments;
 struct attach_policy {
 	size_t image_size;
 	bool one_limit; /* ATTACHER_MAX_FILTERED is for all images together, not for each */
-	/* Completes an image that was opened. 0, or -errno with a sentence. */
+	/* Completes an image that was opened; NULL: nothing is to be done. 0, or -errno with a sentence. */
 	int (*read)(struct attachments *all, struct attached *image, char *err, size_t err_size);
 	/* Frees what the policy holds of an image; its links are closed already. */
 	void (*free)(struct attachments *all, struct attached *image);
@@ -117,14 +118,10 @@ struct attached_link *attached__find_link(const struct attached *image, int64_t 
 /* Takes over a link. 0, or -ENOMEM with the link closed. */
 int attached__add_link(const struct attachments *all, struct attached *image, const struct attached_link *link);
 
-/* Chooses links. */
-typedef bool attached_chosen(const struct attached *image, const struct attached_link *link, int64_t by);
-attached_chosen attached__is_any, attached__is_of_pid, attached__is_of_set;
+/* Closes the marked links together. dropped: they leave the list, else they can be opened again. */
+void attached__close_marked(const struct attachments *all, struct attached *image, bool dropped);
 
-/* Closes the chosen links, which stay in the list and can be opened again. */
-void attached__close_links(const struct attachments *all, struct attached *image, attached_chosen *chosen, int64_t by);
-
-/* Closes the chosen links and removes them from the list. */
-void attached__drop_links(const struct attachments *all, struct attached *image, attached_chosen *chosen, int64_t by);
+/* Closes the links of a set and removes them from the list. */
+void attached__drop_set(const struct attachments *all, struct attached *image, int64_t set);
 
 #endif

@@ -24,17 +24,6 @@ static void probe_free(struct row_probe *probe)
 	free(probe);
 }
 
-static int read_image(struct attachments *all, struct attached *base, char *err, size_t err_size)
-{
-	struct row_image *image = (struct row_image *)base;
-
-	(void)all;
-	(void)err;
-	(void)err_size;
-	image->mark_ns = image->account.last_ns = mono_now();
-	return 0;
-}
-
 static void free_image(struct attachments *all, struct attached *base)
 {
 	struct row_image *image = (struct row_image *)base;
@@ -51,8 +40,7 @@ static void free_image(struct attachments *all, struct attached *base)
 	free(image->row_skips);
 }
 
-static const struct attach_policy policy = {
-    .image_size = sizeof(struct row_image), .read = read_image, .free = free_image};
+static const struct attach_policy policy = {.image_size = sizeof(struct row_image), .free = free_image};
 
 struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
 				       uint64_t seed)
@@ -177,6 +165,8 @@ static struct row_image *join(struct row_attacher *attacher, const struct proces
 	size_t before = base ? base->mapper_count : 0;
 
 	*status = base ? attached__add_mapper(&attacher->base, base, process, alone, err, err_size) : -ENOEXEC;
+	if (image && !image->mark_ns)
+		image->mark_ns = image->account.last_ns = mono_now();
 	if (!*status && base->mapper_count > before) {
 		image->learn_ns = 1;
 		image->learn_looks = 0;
@@ -243,26 +233,26 @@ static struct row_function *outlined_at(struct row_image *image, uint64_t offset
 	return NULL;
 }
 
-static bool is_settled(const struct row_image *image, uint64_t offset)
+static bool has_outlined_probe(const struct row_image *image, uint64_t offset)
 {
 	for (size_t i = 0; i < image->probe_count; i++)
 		if (image->probes[i]->group == ROW_OUTLINED && image->probes[i]->function.entry == offset)
 			return true;
+	return false;
+}
+
+static bool is_settled(const struct row_image *image, uint64_t offset)
+{
 	for (size_t i = 0; image->outlined && i < image->outlined->skip_count; i++)
 		if (image->outlined->skips[i].entry == offset)
 			return true;
-	return false;
+	return has_outlined_probe(image, offset);
 }
 
 /* Whether a function of a team is not probed at all: skips also note functions with unseen exits. */
 static bool is_left_alone(struct row_image *image, const struct row_skip *skip)
 {
-	if (outlined_at(image, skip->entry))
-		return false;
-	for (size_t i = 0; i < image->probe_count; i++)
-		if (image->probes[i]->group == ROW_OUTLINED && image->probes[i]->function.entry == skip->entry)
-			return false;
-	return true;
+	return !outlined_at(image, skip->entry) && !has_outlined_probe(image, skip->entry);
 }
 
 /* Names all functions of the image's teams that are not probed. Returns false where there are none. */

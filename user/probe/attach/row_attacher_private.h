@@ -34,6 +34,7 @@ struct row_probe {
 	uint64_t calls, calls_mark;
 	struct row_cost cost, cost_mark; /* so far, and at the mark of its rates */
 	struct row_cost *cpu;		 /* costs of each CPU at the last measurement */
+	bool fits;			 /* into the share, by the last decision */
 	bool in_duty_cycle;		 /* left out until its cost is paid */
 	bool reported;			 /* it was reported as left out */
 	char *left_out;			 /* why it is left out, for people */

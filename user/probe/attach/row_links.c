@@ -248,7 +248,7 @@ static int open_set(struct row_attacher *attacher, struct row_image *image, int6
 		row_attacher__describe_row(attacher, image, probe);
 	}
 	if (status || !any)
-		attached__drop_links(&attacher->base, &image->base, attached__is_of_set, set);
+		attached__drop_set(&attacher->base, &image->base, set);
 	return status;
 }
 
@@ -287,6 +287,6 @@ void row_image__close(struct row_attacher *attacher, struct row_image *image, st
 	}
 	row_attacher__describe_outlined(attacher);
 	forget_edges(attacher);
-	attached__drop_links(&attacher->base, &image->base, attached__is_of_set, probe->set);
+	attached__drop_set(&attacher->base, &image->base, probe->set);
 	row_image__describe(image);
 }

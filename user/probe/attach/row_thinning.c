@@ -55,11 +55,6 @@ static void mark(struct row_image *image, uint64_t now_ns)
 		row_probe__mark(image->probes[i]);
 }
 
-static struct row_load load_of(const struct row_probe *probe)
-{
-	return (struct row_load){.calls_per_s = probe->calls_per_s, .share = probe->share};
-}
-
 /* The share of a process's time left for functions of an image beside open ones, here and in its other images. */
 static double available(const struct row_attacher *attacher, const struct row_image *image)
 {
@@ -80,22 +75,38 @@ static double available(const struct row_attacher *attacher, const struct row_im
 
 /* Functions of an image, picked for a decision. */
 struct picked {
-	struct row_probe **probes;
-	struct row_load *loads;
+	struct row_probe **probes; /* room for all of the image */
 	size_t count;
 };
 
-static bool pick(const struct row_image *image, struct picked *picked)
+static struct picked pick_none(const struct row_image *image)
 {
-	*picked = (struct picked){.probes = calloc(image->probe_count + 1, sizeof(struct row_probe *)),
-				  .loads = calloc(image->probe_count + 1, sizeof(struct row_load))};
-	return picked->probes && picked->loads;
+	return (struct picked){.probes = calloc(image->probe_count + 1, sizeof(struct row_probe *))};
 }
 
-static void drop(struct picked *picked)
+static struct picked pick_open(const struct row_image *image)
 {
-	free(picked->probes);
-	free(picked->loads);
+	struct picked picked = pick_none(image);
+
+	for (size_t i = 0; picked.probes && i < image->probe_count; i++)
+		if (image->probes[i]->state == ROW_OPEN)
+			picked.probes[picked.count++] = image->probes[i];
+	return picked;
+}
+
+/* Decides which functions fit into a share of a process's time together: none where memory is out. */
+static void choose_fitting(const struct picked *picked, double share)
+{
+	struct row_load *loads = calloc(picked->count + 1, sizeof(*loads));
+
+	for (size_t i = 0; loads && i < picked->count; i++)
+		loads[i] =
+		    (struct row_load){.calls_per_s = picked->probes[i]->calls_per_s, .share = picked->probes[i]->share};
+	if (loads)
+		row_plan__choose(loads, picked->count, share);
+	for (size_t i = 0; i < picked->count; i++)
+		picked->probes[i]->fits = loads && loads[i].open;
+	free(loads);
 }
 
 /* Names the first few: "f (31000 calls/s, 34 %), g (120 calls/s, 0.3 %)". */
@@ -107,7 +118,7 @@ static void name_functions(const struct picked *picked, char *text, size_t size)
 	for (; named < picked->count && named < NAMED_MAX && used < size; named++)
 		used += (size_t)snprintf(text + used, size - used, "%s%s (%.0f calls/s, %.3g %%)", named ? ", " : "",
 					 functions__row(picked->probes[named]->function.row)->symbol,
-					 picked->loads[named].calls_per_s, picked->loads[named].share * 100);
+					 picked->probes[named]->calls_per_s, picked->probes[named]->share * 100);
 	if (named < picked->count && used < size)
 		snprintf(text + used, size - used, " and %zu more", picked->count - named);
 }
@@ -129,7 +140,7 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
 		struct row_probe *probe = picked->probes[i];
 		double left_s = ((double)probe->backoff.until_ns - (double)now_ns) * 1e-9;
 
-		decision.calls_per_s += picked->loads[i].calls_per_s;
+		decision.calls_per_s += probe->calls_per_s;
 		decision.cost_pct += probe->own_share * 100;
 		decision.reported &= probe->reported;
 		decision.in_duty_cycle |= probe->in_duty_cycle;
@@ -147,11 +158,11 @@ static void report(const struct row_image *image, enum row_decision_kind kind, c
  * duty cycle: it is opened again once pause_s have paid its cost.
  */
 static void leave_out(struct row_attacher *attacher, struct row_image *image, struct row_probe *probe,
-		      const struct row_load *load, bool in_duty_cycle, double pause_s, double random, uint64_t now_ns)
+		      bool in_duty_cycle, double pause_s, double random, uint64_t now_ns)
 {
 	char text[128];
 
-	probe->in_duty_cycle = in_duty_cycle && load->share <= attacher->budget * DUTY_CYCLE_MOST;
+	probe->in_duty_cycle = in_duty_cycle && probe->share <= attacher->budget * DUTY_CYCLE_MOST;
 	if (probe->in_duty_cycle) {
 		probe->backoff.until_ns = now_ns + (uint64_t)(fmax(pause_s, OPEN_LEAST_S) * (1 + random / 2) * 1e9);
 	} else {
@@ -159,7 +170,7 @@ static void leave_out(struct row_attacher *attacher, struct row_image *image, st
 		row_memory__keep(attacher->memory, image->base.build_id, probe->function.entry, &probe->backoff);
 	}
 	snprintf(text, sizeof(text), "too expensive%s: %.0f calls/s would cost %.3g %% of its process's time",
-		 probe->in_duty_cycle ? " to stay open" : "", load->calls_per_s, load->share * 100);
+		 probe->in_duty_cycle ? " to stay open" : "", probe->calls_per_s, probe->share * 100);
 	free(probe->left_out);
 	probe->left_out = strdup(text);
 	if (probe->state == ROW_OPEN)
@@ -177,16 +188,14 @@ static size_t sort_out(struct row_attacher *attacher, struct row_image *image, s
 	double share = 0; /* of all that are left out: all of them get a duty cycle, or none */
 
 	for (size_t i = 0; i < picked->count; i++)
-		share += picked->loads[i].open ? 0 : picked->probes[i]->own_share;
+		share += picked->probes[i]->fits ? 0 : picked->probes[i]->own_share;
 	for (size_t i = 0; i < picked->count; i++) {
-		struct row_load load = picked->loads[i];
+		struct row_probe *probe = picked->probes[i];
 
-		if (load.open)
+		if (probe->fits)
 			continue;
-		leave_out(attacher, image, picked->probes[i], &load, share <= attacher->budget * DUTY_CYCLE_MOST,
-			  pause_s, random, now_ns);
-		picked->probes[out] = picked->probes[i];
-		picked->loads[out++] = load;
+		leave_out(attacher, image, probe, share <= attacher->budget * DUTY_CYCLE_MOST, pause_s, random, now_ns);
+		picked->probes[out++] = probe;
 	}
 	fitting -= out;
 	picked->count = out;
@@ -226,7 +235,7 @@ static bool resume_duty(struct row_image *image, uint64_t now_ns)
 static bool is_idle(struct row_image *image, const struct picked *picked)
 {
 	for (size_t i = 0; i < picked->count; i++)
-		if (picked->loads[i].share > 0) {
+		if (picked->probes[i]->share > 0) {
 			image->idle_looks = 0;
 			return false;
 		}
@@ -237,17 +246,14 @@ static bool is_idle(struct row_image *image, const struct picked *picked)
 static void consider(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns, row_decided *decided,
 		     void *ctx)
 {
-	struct picked picked, again;
-	bool idle, any = false;
+	struct picked picked = {0}, again = {0};
+	bool idle;
 
-	for (size_t i = 0; i < image->probe_count && !any; i++)
-		any = is_candidate(image, image->probes[i], now_ns);
-	if (!any)
-		return;
 	if (resume_duty(image, now_ns))
 		return;
-	any = pick(image, &picked);
-	if (!pick(image, &again) || !any)
+	picked = pick_none(image);
+	again = pick_none(image);
+	if (!picked.probes || !again.probes)
 		goto out;
 	for (size_t i = 0; i < image->probe_count; i++)
 		if (is_candidate(image, image->probes[i], now_ns))
@@ -255,24 +261,20 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 	image->looked_ns = now_ns;
 	/* where the look fails the link fails too, and says why */
 	row_image__look(attacher, image, picked.probes, picked.count, available(attacher, image) * DUTY_CYCLE_MOST);
-	for (size_t i = 0; i < picked.count; i++)
-		picked.loads[i] = load_of(picked.probes[i]);
 	/* a function that nearly fits is closed once it has used up the saved time */
-	row_plan__choose(picked.loads, picked.count, available(attacher, image) * DUTY_CYCLE_MOST);
+	choose_fitting(&picked, available(attacher, image) * DUTY_CYCLE_MOST);
 	idle = is_idle(image, &picked);
 	for (size_t i = 0; i < picked.count; i++) {
 		struct row_probe *probe = picked.probes[i];
 
-		if (!picked.loads[i].open)
+		if (!probe->fits)
 			continue;
 		if (probe->state == ROW_LEFT_OUT && idle) {
 			probe->backoff.until_ns = now_ns + ROW_BACKOFF_FIRST_S * 1000000000ULL;
 			continue;
 		}
-		if (probe->state == ROW_LEFT_OUT && probe->reported) {
-			again.loads[again.count] = picked.loads[i];
+		if (probe->state == ROW_LEFT_OUT && probe->reported)
 			again.probes[again.count++] = probe;
-		}
 		probe->state = ROW_FITTING;
 	}
 	sort_out(attacher, image, &picked, 0, mono_now(), decided, ctx);
@@ -281,8 +283,8 @@ static void consider(struct row_attacher *attacher, struct row_image *image, uin
 		again.probes[i]->reported = false;
 	row_image__describe(image);
 out:
-	drop(&picked);
-	drop(&again);
+	free(picked.probes);
+	free(again.probes);
 }
 
 /* The cost of the open functions so far, ns. */
@@ -299,37 +301,24 @@ static double cost_of(const struct row_image *image)
 /* Measures rates and shares of open functions since the mark. */
 static void measure_image(struct row_attacher *attacher, struct row_image *image, uint64_t now_ns)
 {
-	double passed = (double)(now_ns - image->mark_ns);
-	struct row_probe **open = calloc(image->probe_count + 1, sizeof(struct row_probe *));
-	size_t count = 0;
+	struct picked open = pick_open(image);
 
-	for (size_t i = 0; open && i < image->probe_count; i++)
-		if (image->probes[i]->state == ROW_OPEN)
-			open[count++] = image->probes[i];
-	row_attacher__rate(attacher, open, count, fmax(passed, SHORTEST_NS), (double)image->base.mapper_count);
-	free(open);
+	row_attacher__rate(attacher, open.probes, open.count, fmax((double)(now_ns - image->mark_ns), SHORTEST_NS),
+			   (double)image->base.mapper_count);
+	free(open.probes);
 }
 
 /* Closes functions that do not fit into a share of a process's time at measured rates. Returns whether any. */
 static bool close_unfit(struct row_attacher *attacher, struct row_image *image, double share, double debt_ns,
 			uint64_t now_ns, row_decided *decided, void *ctx)
 {
-	struct picked picked;
-	bool closed = false;
+	struct picked picked = pick_open(image);
+	size_t before = picked.count;
+	bool closed;
 
-	if (pick(image, &picked)) {
-		size_t before;
-
-		for (size_t i = 0; i < image->probe_count; i++)
-			if (image->probes[i]->state == ROW_OPEN) {
-				picked.loads[picked.count] = load_of(image->probes[i]);
-				picked.probes[picked.count++] = image->probes[i];
-			}
-		before = picked.count;
-		row_plan__choose(picked.loads, picked.count, share);
-		closed = sort_out(attacher, image, &picked, debt_ns, now_ns, decided, ctx) < before;
-	}
-	drop(&picked);
+	choose_fitting(&picked, share);
+	closed = sort_out(attacher, image, &picked, debt_ns, now_ns, decided, ctx) < before;
+	free(picked.probes);
 	return closed;
 }
 
