@@ -111,11 +111,10 @@ out:
 	return status;
 }
 
-static void free_image(struct attachments *all, struct attached *base)
+static void free_image(struct attached *base)
 {
 	struct mpi_image *image = (struct mpi_image *)base;
 
-	mpi_image__learnt(all, image);
 	free(image->probes);
 	free(image->learning.probes);
 	survey__free(image->survey);
@@ -182,7 +181,7 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	struct attached *base = attachments__image(all, process, mapping, err, err_size);
 	struct mpi_image *image = (struct mpi_image *)base;
 	pid_t pid = alone ? process->pid : 0;
-	bool replaces;
+	bool replaces = !alone && base && base->link_count;
 	int status;
 
 	*out = base ? &base->public : NULL;
@@ -200,7 +199,6 @@ int attacher__attach(struct attacher *attacher, const struct process *process, c
 	if (attached__find_link(base, SET_CALM, pid))
 		return 0;
 	/* not all functions are linked at once, and links for one process and for all see a call twice */
-	replaces = !pid && base->link_count;
 	if (kernel_side__frugal(all->side) || replaces)
 		kernel_side__hold(all->side, true);
 	status = mpi_image__link(attacher, image, pid);
@@ -226,8 +224,6 @@ void attacher__release(struct attacher *attacher, pid_t pid)
 void attacher__pause(struct attacher *attacher)
 {
 	kernel_side__hold(attacher->base.side, true);
-	for (size_t i = 0; i < attacher->base.count; i++)
-		mpi_image__learnt(&attacher->base, attacher__image(attacher, i));
 	attachments__pause(&attacher->base);
 }
 

@@ -104,7 +104,7 @@ int attacher__close(struct attacher *attacher, const struct attached_image *publ
 	*closed = (struct attacher_closed){0};
 	if (!image)
 		return -ENOENT;
-	mpi_image__learnt(&attacher->base, image);
+	mpi_image__learnt(attacher, image);
 	changed = choose_hot(attacher, image, keep, stepped, closed);
 	closed->parted = changed && !kernel_side__frugal(attacher->base.side);
 	image->base.public.closed = true;

@@ -24,18 +24,16 @@ struct probe {
 /*
  * Functions that can wait are divided into those that stay and those that are closed in duty cycles, at first all into
  * the former. Functions that never wait share SET_OTHERS; each one that loops call is alone, and where links are slow
- * to close each function is.
+ * to close each function is. Polling calls that are learnt have a set that no other code opens.
  */
-enum { SET_CALM = -1, SET_HOT = -2, SET_OTHERS = -3 };
+enum { SET_CALM = -1, SET_HOT = -2, SET_OTHERS = -3, SET_POLLING = -4 };
 
 /* Polling calls, linked for a short time at the start of a process. */
 struct learning {
 	struct probe *probes;
 	size_t count, room;
-	struct kernel_link *open; /* NULL: learnt */
-	pid_t pid;		  /* 0 = all processes */
-	uint64_t until_ns;	  /* CLOCK_MONOTONIC */
-	uint64_t polls;		  /* polls seen before it was opened */
+	uint64_t until_ns; /* CLOCK_MONOTONIC; 0: learnt */
+	uint64_t polls;	   /* polls seen before they were linked */
 };
 
 struct mpi_image {
@@ -69,10 +67,10 @@ void mpi_image__count_probes(struct mpi_image *image);
 int mpi_image__link(struct attacher *attacher, struct mpi_image *image, pid_t pid);
 
 /* Begins to learn polling calls of the image, or goes on if it is under way. Failure only leaves them unknown. */
-void mpi_image__learn(struct attacher *attacher, struct mpi_image *image, pid_t pid);
+void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, pid_t pid);
 
 /* Ends the learning. */
-void mpi_image__learnt(const struct attachments *all, struct mpi_image *image);
+void mpi_image__learnt(const struct attacher *attacher, struct mpi_image *image);
 
 /* Whether a link is not to be open at present: functions of its set are closed or left out. */
 bool mpi_image__stays_closed(const struct attacher *attacher, const struct mpi_image *image,

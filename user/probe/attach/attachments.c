@@ -31,7 +31,7 @@ static void close_all(const struct attachments *all, struct attached *image)
 static void image_free(struct attachments *all, struct attached *image)
 {
 	close_all(all, image);
-	all->policy->free(all, image);
+	all->policy->free(image);
 	if (image->file >= 0)
 		close(image->file);
 	free(image->path);
@@ -50,7 +50,7 @@ void attachments__free(struct attachments *all)
 	free(all->per_cpu);
 }
 
-struct attached *attachments__find(const struct attachments *all, const struct process_mapping *mapping)
+static struct attached *find(const struct attachments *all, const struct process_mapping *mapping)
 {
 	for (size_t i = 0; i < all->count; i++)
 		if (all->images[i]->public.device == mapping->device && all->images[i]->public.inode == mapping->inode)
@@ -61,7 +61,7 @@ struct attached *attachments__find(const struct attachments *all, const struct p
 struct attached *attachments__image(struct attachments *all, const struct process *process,
 				    const struct process_mapping *mapping, char *err, size_t err_size)
 {
-	struct attached *image = attachments__find(all, mapping);
+	struct attached *image = find(all, mapping);
 	char path[128];
 
 	if (image)
@@ -95,7 +95,7 @@ static bool is_linked(const struct attached *image)
 
 bool attachments__linked(const struct attachments *all, const struct process_mapping *mapping)
 {
-	const struct attached *image = attachments__find(all, mapping);
+	const struct attached *image = find(all, mapping);
 
 	return image && is_linked(image);
 }
@@ -213,15 +213,10 @@ static void warm_pages(const struct attached *image, const struct row_site *site
 int attached__link_sites(const struct attachments *all, const struct attached *image, const struct row_site *sites,
 			 size_t count, pid_t pid, bool entry_only, bool *refused, struct kernel_link **link)
 {
-	uint64_t *offsets = calloc(2 * count + 1, sizeof(*offsets)), *cookies = offsets + count;
+	uint64_t *offsets = calloc(2 * count + 1, sizeof(*offsets));
+	struct kernel_sites linked = {
+	    .offsets = offsets, .count = (uint32_t)count, .pid = pid, .entry_only = entry_only, .refused = refused};
 	char path[64];
-	struct kernel_sites linked = {.path = path,
-				      .offsets = offsets,
-				      .cookies = cookies,
-				      .count = (uint32_t)count,
-				      .pid = pid,
-				      .entry_only = entry_only,
-				      .refused = refused};
 	int status;
 
 	*link = NULL;
@@ -229,8 +224,10 @@ int attached__link_sites(const struct attachments *all, const struct attached *i
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		offsets[i] = sites[i].offset;
-		cookies[i] = sites[i].cookie;
+		offsets[count + i] = sites[i].cookie;
 	}
+	linked.cookies = offsets + count;
+	linked.path = path;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", image->file);
 	warm_pages(image, sites, count);
 	status = kernel_side__link(all->side, &linked, link);

@@ -47,7 +47,7 @@ struct attach_policy {
 	/* Completes an image that was opened; NULL: nothing is to be done. 0, or -errno with a sentence. */
 	int (*read)(struct attachments *all, struct attached *image, char *err, size_t err_size);
 	/* Frees what the policy holds of an image; its links are closed already. */
-	void (*free)(struct attachments *all, struct attached *image);
+	void (*free)(struct attached *image);
 };
 
 /* The images of one policy; the first member of its attacher. */
@@ -68,10 +68,7 @@ bool attachments__init(struct attachments *all, const struct attach_policy *poli
 /* Closes all links and frees all images; the detacher stays. */
 void attachments__free(struct attachments *all);
 
-/* The image behind a mapping; NULL where it is not known. */
-struct attached *attachments__find(const struct attachments *all, const struct process_mapping *mapping);
-
-/* The same, which is opened and read where it is not known. NULL with a sentence. */
+/* The image behind a mapping, opened and read where it is not known yet. NULL with a sentence. */
 struct attached *attachments__image(struct attachments *all, const struct process *process,
 				    const struct process_mapping *mapping, char *err, size_t err_size);
 

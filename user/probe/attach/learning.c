@@ -16,19 +16,20 @@ static uint64_t polls_seen(const struct attacher *attacher)
 	return __atomic_load_n(kernel_side__shared(attacher->base.side)->polls_seen, __ATOMIC_RELAXED);
 }
 
-void mpi_image__learn(struct attacher *attacher, struct mpi_image *image, pid_t pid)
+void mpi_image__learn(const struct attacher *attacher, struct mpi_image *image, pid_t pid)
 {
 	const struct attachments *all = &attacher->base;
 	struct learning *learning = &image->learning;
+	struct attached_link link = {.pid = pid, .set = SET_POLLING};
 	struct row_site *sites;
 
 	if (!learning->count || !attacher->learn_ns || all->paused || image->base.public.closed ||
 	    kernel_side__frugal(all->side))
 		return;
 	learning->until_ns = mono_now() + attacher->learn_ns;
-	if (learning->open && (!learning->pid || learning->pid == pid))
+	if (attached__find_link(&image->base, SET_POLLING, pid))
 		return;
-	mpi_image__learnt(all, image);
+	attached__drop_set(all, &image->base, SET_POLLING);
 	sites = calloc(learning->count, sizeof(*sites));
 	for (size_t i = 0; sites && i < learning->count; i++) {
 		const struct probe *probe = &learning->probes[i];
@@ -36,26 +37,25 @@ void mpi_image__learn(struct attacher *attacher, struct mpi_image *image, pid_t 
 
 		sites[i] = (struct row_site){probe->offset, probe->row | KERNEL_SITE_POLL | stepped};
 	}
-	learning->pid = pid;
 	learning->polls = polls_seen(attacher);
-	if (sites && attached__link_sites(all, &image->base, sites, learning->count, pid, true, NULL, &learning->open))
-		learning->open = NULL;
+	if (sites && !attached__link_sites(all, &image->base, sites, learning->count, pid, true, NULL, &link.open))
+		attached__add_link(all, &image->base, &link);
 	free(sites);
 }
 
-void mpi_image__learnt(const struct attachments *all, struct mpi_image *image)
+void mpi_image__learnt(const struct attacher *attacher, struct mpi_image *image)
 {
-	kernel_side__unlink(all->side, image->learning.open);
-	image->learning.open = NULL;
+	attached__drop_set(&attacher->base, &image->base, SET_POLLING);
+	image->learning.until_ns = 0;
 }
 
 void attacher__learn(struct attacher *attacher, uint64_t now_ns)
 {
 	for (size_t i = 0; i < attacher->base.count; i++) {
-		struct mpi_image *image = attacher__image(attacher, i);
-		const struct learning *learning = &image->learning;
+		const struct learning *learning = &attacher__image(attacher, i)->learning;
 
-		if (learning->open && (now_ns >= learning->until_ns || polls_seen(attacher) - learning->polls > ENOUGH))
-			mpi_image__learnt(&attacher->base, image);
+		if (learning->until_ns &&
+		    (now_ns >= learning->until_ns || polls_seen(attacher) - learning->polls > ENOUGH))
+			mpi_image__learnt(attacher, attacher__image(attacher, i));
 	}
 }

@@ -24,11 +24,10 @@ static void probe_free(struct row_probe *probe)
 	free(probe);
 }
 
-static void free_image(struct attachments *all, struct attached *base)
+static void free_image(struct attached *base)
 {
 	struct row_image *image = (struct row_image *)base;
 
-	(void)all;
 	for (size_t i = 0; i < image->probe_count; i++)
 		probe_free(image->probes[i]);
 	for (size_t i = 0; i < image->row_skip_count; i++) {
