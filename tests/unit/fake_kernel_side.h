@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A kernel side that only notes which probes are open: the real attachers run on it, without root. */
+#ifndef VAPRO_FAKE_KERNEL_SIDE_H
+#define VAPRO_FAKE_KERNEL_SIDE_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probe/attach/attachments.h"
+
+#define PROBES_MAX 256
+#define REFUSED 0xbad /* offset at which the kernel accepts no probe */
+
+struct kernel_side {
+	enum ladder_rung rung;
+	struct open_probe {
+		uint64_t offset;
+		pid_t pid;
+		const struct kernel_link *link;
+	} open[PROBES_MAX];
+	size_t count;
+	uint64_t calls[KERNEL_FUNCTIONS];
+	char order[256]; /* what was opened and closed: "+pid:offset", "-pid:offset" */
+	uint64_t polls;
+	uint32_t rows_generation;
+	struct kernel_shared shared;
+};
+
+static void note(struct kernel_side *side, char what, const struct open_probe *probe)
+{
+	size_t used = strlen(side->order);
+
+	snprintf(side->order + used, sizeof(side->order) - used, "%c%d:%llu ", what, probe->pid,
+		 (unsigned long long)probe->offset);
+}
+
+static bool is_open(const struct kernel_side *side, uint64_t offset, pid_t pid)
+{
+	for (size_t i = 0; i < side->count; i++)
+		if (side->open[i].offset == offset && side->open[i].pid == pid)
+			return true;
+	return false;
+}
+
+int kernel_side__link(struct kernel_side *side, const struct kernel_sites *sites, struct kernel_link **link)
+{
+	size_t before = side->count;
+
+	*link = calloc(1, sizeof(**link));
+	for (uint32_t i = 0; i < sites->count; i++) {
+		struct open_probe probe = {sites->offsets[i], sites->pid, *link};
+
+		if (probe.offset == REFUSED) {
+			sites->refused[i] = true;
+			continue;
+		}
+		assert_true(side->count < PROBES_MAX);
+		assert_false(is_open(side, probe.offset, probe.pid)); /* its calls would be seen twice */
+		note(side, '+', &probe);
+		side->open[side->count++] = probe;
+	}
+	if (side->count > before)
+		return 0;
+	free(*link);
+	*link = NULL;
+	return -EOPNOTSUPP;
+}
+
+void kernel_side__unlink(struct kernel_side *side, struct kernel_link *link)
+{
+	size_t left = 0;
+
+	if (!link)
+		return;
+	for (size_t i = 0; i < side->count; i++)
+		if (side->open[i].link != link)
+			side->open[left++] = side->open[i];
+		else
+			note(side, '-', &side->open[i]);
+	side->count = left;
+	free(link);
+}
+
+void kernel_side__unlink_all(struct kernel_side *side, struct kernel_link *const *links, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		kernel_side__unlink(side, links[i]);
+}
+
+enum ladder_rung kernel_side__rung(const struct kernel_side *side)
+{
+	return side->rung;
+}
+
+bool kernel_side__frugal(const struct kernel_side *side)
+{
+	return side->rung == RUNG_PERF;
+}
+
+void kernel_side__settle(struct kernel_side *side)
+{
+	(void)side;
+}
+
+void kernel_side__hold(struct kernel_side *side, bool held)
+{
+	(void)side;
+	(void)held;
+}
+
+const struct kernel_shared *kernel_side__shared(const struct kernel_side *side)
+{
+	return &side->shared;
+}
+
+static struct kernel_side side;
+
+/* Begins without probes. */
+static inline void fake__reset(enum ladder_rung rung)
+{
+	side = (struct kernel_side){.rung = rung};
+	side.shared.polls_seen = &side.polls;
+	side.shared.rows_generation = &side.rows_generation;
+}
+
+/* What is closed in the background is closed at once. */
+struct async_detach *async_detach__new(void)
+{
+	return malloc(1);
+}
+
+void async_detach__free(struct async_detach *detacher)
+{
+	free(detacher);
+}
+
+void async_detach__close(struct async_detach *detacher, struct kernel_link *link)
+{
+	(void)detacher;
+	kernel_side__unlink(&side, link);
+}
+
+bool async_detach__busy(struct async_detach *detacher, pid_t pid)
+{
+	(void)detacher;
+	(void)pid;
+	return false;
+}
+
+void async_detach__wait(struct async_detach *detacher)
+{
+	(void)detacher;
+}
+
+int kernel_side__map(struct kernel_side *of, enum kernel_map map)
+{
+	(void)of;
+	return (int)map;
+}
+
+int bpf_map_lookup_elem(int map, const void *key, void *value)
+{
+	struct kernel_function_counters *per_cpu = value;
+
+	assert_int_equal(map, KERNEL_MAP_FUNCTION_COUNTERS);
+	memset(per_cpu, 0, sizeof(*per_cpu));
+	per_cpu->enter = side.calls[*(const uint32_t *)key];
+	return 0;
+}
+
+int bpf_map_update_elem(int map, const void *key, const void *value, unsigned long long flags)
+{
+	(void)key;
+	(void)value;
+	(void)flags;
+	assert_int_equal(map, KERNEL_MAP_FUNCTIONS);
+	return 0;
+}
+
+#endif

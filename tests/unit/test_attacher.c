@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Links of MPI functions: which are opened, closed, left out, refused and moved. */
+#include "fake_kernel_side.h"
+#include "probe/attach/attacher_private.h"
+
+/* ---- an image as the confined reader would find it */
+
+static const struct process_mapping mapping = {.device = 1, .inode = 2, .path = "libmpi.so"};
+
+enum { BCAST = 100, REDUCE = 200, ISEND = 300, FREE = 400, TEST = 500 }; /* offsets of functions */
+
+static unsigned int row_of(const char *name)
+{
+	int row = functions__find(name);
+
+	assert_true(row >= 0);
+	return (unsigned int)row;
+}
+
+static struct probe probe_of(const struct attacher *attacher, uint64_t offset, const char *name)
+{
+	unsigned int row = row_of(name);
+	int unit = functions__unit(row);
+	bool alone = kernel_side__frugal(attacher->base.side) || (unit >= 0 && unit != functions__other_unit());
+
+	return (struct probe){.offset = offset,
+			      .entry = offset,
+			      .row = row,
+			      .name = name,
+			      .unit = unit,
+			      .set = alone	? (int64_t)row
+				     : unit < 0 ? SET_CALM
+						: SET_OTHERS};
+}
+
+static struct mpi_image *add_image(struct attacher *attacher)
+{
+	struct mpi_image *image = calloc(1, sizeof(*image));
+	struct learning *learning = &image->learning;
+
+	image->base.public.device = mapping.device;
+	image->base.public.inode = mapping.inode;
+	image->base.file = -1;
+	assert_false(grow(&image->probes, &image->probe_room, 4, sizeof(*image->probes)));
+	image->probes[image->probe_count++] = probe_of(attacher, BCAST, "MPI_Bcast");
+	image->probes[image->probe_count++] = probe_of(attacher, REDUCE, "MPI_Allreduce");
+	image->probes[image->probe_count++] = probe_of(attacher, ISEND, "MPI_Isend");
+	image->probes[image->probe_count++] = probe_of(attacher, FREE, "MPI_Request_free");
+	assert_false(grow(&learning->probes, &learning->room, 1, sizeof(*learning->probes)));
+	learning->probes[learning->count++] = probe_of(attacher, TEST, "MPI_Test");
+	assert_false(grow(&attacher->base.images, &attacher->base.room, attacher->base.count + 1,
+			  sizeof(*attacher->base.images)));
+	attacher->base.images[attacher->base.count++] = &image->base;
+	return image;
+}
+
+static struct attacher *begin(enum ladder_rung rung, double learn_s, struct mpi_image **image)
+{
+	struct attacher *attacher;
+
+	fake__reset(rung);
+	attacher = attacher__new(&side, learn_s);
+	assert_non_null(attacher);
+	*image = add_image(attacher);
+	return attacher;
+}
+
+static int attach(struct attacher *attacher, pid_t pid, bool alone)
+{
+	const struct process process = {.pid = pid};
+	const struct attached_image *image;
+	char err[256] = "";
+	int status = attacher__attach(attacher, &process, &mapping, alone, &image, err, sizeof(err));
+
+	assert_int_equal(!status, !err[0]);
+	return status;
+}
+
+static void end(struct attacher *attacher)
+{
+	attacher__pause(attacher);
+	assert_int_equal(side.count, 0);
+	attacher__free(attacher);
+}
+
+/* ---- */
+
+static void links_of_processes_give_way_to_one_for_all(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, true), 0);
+	assert_int_equal(attach(attacher, 11, true), 0);
+	assert_true(is_open(&side, BCAST, 10) && is_open(&side, FREE, 11));
+	assert_int_equal(side.count, 8);
+	assert_false(attacher__linked(attacher, &mapping));
+	assert_int_equal(attach(attacher, 12, false), 0);
+	assert_true(attacher__linked(attacher, &mapping));
+	assert_int_equal(side.count, 4);
+	assert_true(is_open(&side, BCAST, 0) && is_open(&side, REDUCE, 0) && is_open(&side, ISEND, 0));
+	attacher__release(attacher, 12);
+	assert_true(attacher__linked(attacher, &mapping)); /* the others are seen through it */
+	assert_int_equal(attach(attacher, 13, true), 0);
+	assert_int_equal(side.count, 4);
+	attacher__release(attacher, 10);
+	attacher__release(attacher, 11);
+	assert_int_equal(side.count, 4);
+	assert_true(attacher__linked(attacher, &mapping));
+	attacher__release(attacher, 13);
+	assert_int_equal(side.count, 0);
+	assert_int_equal(attacher->base.count, 0);
+	end(attacher);
+}
+
+static void at_most_sixteen_processes_have_links_of_their_own(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_MULTI, 0, &image);
+
+	(void)state;
+	for (int i = 0; i < ATTACHER_MAX_FILTERED; i++)
+		assert_int_equal(attach(attacher, 10 + i, true), 0);
+	assert_int_equal(attach(attacher, 99, true), -E2BIG);
+	assert_int_equal(side.count, 4 * ATTACHER_MAX_FILTERED);
+	attacher__release(attacher, 99);
+	attacher__release(attacher, 10);
+	assert_false(is_open(&side, BCAST, 10));
+	assert_int_equal(attach(attacher, 99, true), 0);
+	assert_int_equal(attach(attacher, 99, true), 0);
+	assert_int_equal(side.count, 4 * ATTACHER_MAX_FILTERED);
+	end(attacher);
+}
+
+static void the_costliest_functions_are_closed_and_opened_again(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+	struct attacher_closed closed;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, true), 0);
+	side.calls[row_of("MPI_Allreduce")] = 1000;
+	side.calls[row_of("MPI_Isend")] = 900;
+	side.calls[row_of("MPI_Bcast")] = 10;
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.1, 1, &closed), 0);
+	assert_string_equal(closed.name, "MPI_Allreduce");
+	assert_int_equal(closed.functions, 2);
+	assert_int_equal(closed.of, 4);
+	assert_true(closed.parted && image->base.public.closed);
+	assert_true(is_open(&side, BCAST, 10) && is_open(&side, FREE, 10));
+	assert_int_equal(side.count, 2);
+	/* a process that comes meanwhile has no more probes than the others */
+	assert_int_equal(attach(attacher, 11, true), 0);
+	assert_true(is_open(&side, BCAST, 11) && is_open(&side, FREE, 11));
+	assert_int_equal(side.count, 4);
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_int_equal(side.count, 8);
+	/* those that can wait stay divided: the same choice again opens nothing again */
+	side.calls[row_of("MPI_Allreduce")] += 1000;
+	side.calls[row_of("MPI_Isend")] += 900;
+	side.order[0] = '\0';
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.1, 1, &closed), 0);
+	assert_false(closed.parted);
+	assert_null(strchr(side.order, '+'));
+	assert_int_equal(side.count, 4);
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0, 1, &closed), 0);
+	assert_int_equal(closed.functions, 4);
+	assert_int_equal(side.count, 0);
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_int_equal(side.count, 8);
+	end(attacher);
+}
+
+static void units_are_left_out_while_others_are_closed(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+	int unit = functions__unit(row_of("MPI_Isend"));
+	double shares[FUNCTIONS_UNITS];
+	struct attacher_closed closed;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, false), 0);
+	side.calls[row_of("MPI_Isend")] = 300;
+	side.calls[row_of("MPI_Bcast")] = 100;
+	attacher__unit_shares(attacher, &image->base.public, 1, shares);
+	assert_true(shares[unit] > 0.74 && shares[unit] < 0.76);
+	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 1U << unit), 0);
+	assert_false(is_open(&side, ISEND, 0));
+	assert_int_equal(side.count, 3);
+	attacher__unit_shares(attacher, &image->base.public, 1, shares); /* counting began again */
+	assert_true(shares[unit] == 0);
+	side.calls[row_of("MPI_Bcast")] += 100;
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.5, 1, &closed), 0);
+	assert_int_equal(side.count, 2);
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_int_equal(side.count, 3);
+	assert_false(is_open(&side, ISEND, 0));
+	assert_int_equal(attacher__leave_out(attacher, &image->base.public, 0), 0);
+	assert_int_equal(side.count, 4);
+	end(attacher);
+}
+
+static void refused_functions_are_named_and_the_others_probed(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+
+	(void)state;
+	image->probes[0].offset = image->probes[2].offset = REFUSED; /* one of a set, and a set of one */
+	assert_int_equal(attach(attacher, 10, true), 0);
+	assert_int_equal(image->base.public.functions, 2);
+	assert_int_equal(image->base.public.skipped_count, 2);
+	assert_string_equal(image->base.public.skipped[0].function, "MPI_Bcast");
+	assert_true(is_open(&side, REDUCE, 10) && is_open(&side, FREE, 10));
+	image->probes[0].offset = image->probes[1].offset = REFUSED;
+	assert_int_equal(attach(attacher, 11, true), -EOPNOTSUPP);
+	assert_int_equal(side.count, 2); /* those of the first process */
+	assert_int_equal(image->base.public.functions, 0);
+	attacher__release(attacher, 11);
+	end(attacher);
+}
+
+static void a_probe_moves_without_a_gap(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, false), 0);
+	side.order[0] = '\0';
+	mpi_image__move(attacher, image, &image->probes[2], ISEND + 1, SITE_EMULATED);
+	assert_string_equal(side.order, "+0:301 -0:300 ");
+	side.order[0] = '\0';
+	mpi_image__move(attacher, image, &image->probes[2], REFUSED, SITE_STEPPED);
+	assert_string_equal(side.order, "-0:301 ");
+	assert_int_equal(image->probe_count, 3);
+	end(attacher);
+}
+
+static void returns_that_stay_away_move_a_probe_to_its_entry(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_SESSION, 0, &image);
+
+	(void)state;
+	image->probes[2].offset = ISEND + 1;
+	assert_int_equal(attach(attacher, 10, false), 0);
+	side.calls[row_of("MPI_Isend")] = 3;	   /* which never return */
+	assert_null(attacher__check(attacher, 3)); /* all may be under way */
+	assert_null(attacher__check(attacher, 2));
+	assert_null(attacher__check(attacher, 2));
+	assert_true(is_open(&side, ISEND + 1, 0));
+	assert_string_equal(attacher__check(attacher, 2), "MPI_Isend");
+	assert_true(is_open(&side, ISEND, 0) && !is_open(&side, ISEND + 1, 0));
+	assert_null(attacher__check(attacher, 2));
+	end(attacher);
+}
+
+static void polling_calls_are_linked_for_a_while(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_SESSION, 1000, &image);
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, true), 0);
+	assert_true(is_open(&side, TEST, 10));
+	assert_int_equal(attach(attacher, 11, false), 0);
+	assert_true(is_open(&side, TEST, 0) && !is_open(&side, TEST, 10));
+	assert_int_equal(side.count, 5);
+	attacher__learn(attacher, image->learning.until_ns - 1);
+	assert_true(is_open(&side, TEST, 0));
+	attacher__learn(attacher, image->learning.until_ns);
+	assert_int_equal(side.count, 4);
+	assert_int_equal(attach(attacher, 12, false), 0);
+	assert_true(is_open(&side, TEST, 0));
+	side.polls += 1000000;
+	attacher__learn(attacher, 1);
+	assert_false(is_open(&side, TEST, 0));
+	end(attacher);
+}
+
+static void slow_links_have_one_function_each(void **state)
+{
+	struct mpi_image *image;
+	struct attacher *attacher = begin(RUNG_PERF, 1000, &image);
+	struct attacher_closed closed;
+
+	(void)state;
+	assert_int_equal(attach(attacher, 10, true), 0);
+	assert_int_equal(side.count, 4); /* and nothing is learnt */
+	side.calls[row_of("MPI_Bcast")] = 10;
+	side.order[0] = '\0';
+	assert_int_equal(attacher__close(attacher, &image->base.public, 0.5, 1, &closed), 0);
+	assert_false(closed.parted);
+	assert_string_equal(side.order, "-10:100 ");
+	assert_int_equal(attacher__open(attacher, &image->base.public), 0);
+	assert_int_equal(side.count, 4);
+	end(attacher);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(links_of_processes_give_way_to_one_for_all),
+	    cmocka_unit_test(at_most_sixteen_processes_have_links_of_their_own),
+	    cmocka_unit_test(the_costliest_functions_are_closed_and_opened_again),
+	    cmocka_unit_test(units_are_left_out_while_others_are_closed),
+	    cmocka_unit_test(refused_functions_are_named_and_the_others_probed),
+	    cmocka_unit_test(a_probe_moves_without_a_gap),
+	    cmocka_unit_test(returns_that_stay_away_move_a_probe_to_its_entry),
+	    cmocka_unit_test(polling_calls_are_linked_for_a_while),
+	    cmocka_unit_test(slow_links_have_one_function_each),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
