@@ -10,6 +10,7 @@ static const struct costs costs = {.entry_ns = 1000};
 static struct row_attacher *begin(enum ladder_rung rung, struct row_image **image)
 {
 	struct row_attacher *attacher;
+	char err[64];
 
 	fake__reset(rung);
 	attacher = row_attacher__new(&side, &costs, 0, 1);
@@ -18,6 +19,7 @@ static struct row_attacher *begin(enum ladder_rung rung, struct row_image **imag
 	(*image)->base.public.device = mapping.device;
 	(*image)->base.public.inode = mapping.inode;
 	(*image)->base.file = -1;
+	assert_int_equal(attacher->base.policy->read(&attacher->base, &(*image)->base, err, sizeof(err)), 0);
 	(*image)->read = 1U << ROW_USER | 1U << ROW_THREADS; /* as the confined reader would have */
 	assert_false(grow(&attacher->base.images, &attacher->base.room, 1, sizeof(*attacher->base.images)));
 	attacher->base.images[attacher->base.count++] = &(*image)->base;

@@ -24,22 +24,30 @@ static void probe_free(struct row_probe *probe)
 	free(probe);
 }
 
+static int read_image(struct attachments *all, struct attached *base, char *err, size_t err_size)
+{
+	struct row_image *image = (struct row_image *)base;
+
+	(void)all;
+	image->mark_ns = image->account.last_ns = mono_now();
+	image->unseen = calloc(1, sizeof(*image->unseen));
+	snprintf(err, err_size, "%s", image->unseen ? "" : "out of memory");
+	return image->unseen ? 0 : -ENOMEM;
+}
+
 static void free_image(struct attached *base)
 {
 	struct row_image *image = (struct row_image *)base;
 
 	for (size_t i = 0; i < image->probe_count; i++)
 		probe_free(image->probes[i]);
-	for (size_t i = 0; i < image->row_skip_count; i++) {
-		free(image->row_skips[i].function);
-		free(image->row_skips[i].reason);
-	}
 	row_sites__free(image->outlined);
+	row_sites__free(image->unseen);
 	free(image->probes);
-	free(image->row_skips);
 }
 
-static const struct attach_policy policy = {.image_size = sizeof(struct row_image), .free = free_image};
+static const struct attach_policy policy = {
+    .image_size = sizeof(struct row_image), .read = read_image, .free = free_image};
 
 struct row_attacher *row_attacher__new(struct kernel_side *side, const struct costs *costs, double budget,
 				       uint64_t seed)
@@ -148,10 +156,13 @@ static int add_probe(struct row_attacher *attacher, struct row_image *image, enu
 	return 0;
 }
 
-static void keep_skips(struct row_image *image, const struct row_sites *sites)
+static int add_skips(struct row_sites *sites, const struct row_sites *more)
 {
-	for (size_t i = 0; i < sites->skip_count; i++)
-		row_image__skip(image, sites->skips[i].function, sites->skips[i].entry, sites->skips[i].reason);
+	int status = 0;
+
+	for (size_t i = 0; i < more->skip_count && !status; i++)
+		status = row_sites__skip(sites, more->skips[i].function, more->skips[i].entry, more->skips[i].reason);
+	return status;
 }
 
 /* The image behind a mapping, with the process among its mappers; NULL with *status and a sentence. */
@@ -164,8 +175,6 @@ static struct row_image *join(struct row_attacher *attacher, const struct proces
 	size_t before = base ? base->mapper_count : 0;
 
 	*status = base ? attached__add_mapper(&attacher->base, base, process, alone, err, err_size) : -ENOEXEC;
-	if (image && !image->mark_ns)
-		image->mark_ns = image->account.last_ns = mono_now();
 	if (!*status && base->mapper_count > before) {
 		image->learn_ns = 1;
 		image->learn_looks = 0;
@@ -186,7 +195,7 @@ static int read_rows(struct row_attacher *attacher, struct row_image *image, enu
 	snprintf(image->base.build_id, sizeof(image->base.build_id), "%s", sites->build_id);
 	for (size_t i = 0; i < sites->function_count && !status; i++)
 		status = add_probe(attacher, image, group, &sites->functions[i]);
-	keep_skips(image, sites);
+	add_skips(image->unseen, sites);
 	row_sites__free(sites);
 	image->read |= 1U << group;
 	return status;
@@ -282,17 +291,13 @@ static bool name_skips(struct row_image *image, pid_t pid, char *err, size_t err
 /* Moves the contents of one response into another. */
 static int join_sites(struct row_sites *sites, struct row_sites *more)
 {
-	int status = 0;
-
 	if (grow(&sites->functions, &sites->function_room, sites->function_count + more->function_count,
 		 sizeof(*sites->functions)))
 		return -ENOMEM;
 	for (size_t i = 0; i < more->function_count; i++)
 		sites->functions[sites->function_count++] = more->functions[i];
 	more->function_count = 0;
-	for (size_t i = 0; i < more->skip_count && !status; i++)
-		status = row_sites__skip(sites, more->skips[i].function, more->skips[i].entry, more->skips[i].reason);
-	return status;
+	return add_skips(sites, more);
 }
 
 static int read_outlined(struct row_image *image, uint64_t offset, char *err, size_t err_size)
@@ -303,7 +308,7 @@ static int read_outlined(struct row_image *image, uint64_t offset, char *err, si
 
 	if (!sites)
 		return -ENOEXEC;
-	keep_skips(image, sites);
+	add_skips(image->unseen, sites);
 	if (!image->outlined) {
 		image->outlined = sites;
 		snprintf(image->base.build_id, sizeof(image->base.build_id), "%s", sites->build_id);

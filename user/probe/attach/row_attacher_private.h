@@ -47,9 +47,8 @@ struct row_image {
 	bool named;		    /* functions that cannot be probed were reported */
 	struct row_probe **probes;
 	size_t probe_count, probe_room;
-	int64_t sets;		    /* given so far */
-	struct row_skip *row_skips; /* skips of all groups */
-	size_t row_skip_count, row_skip_room;
+	int64_t sets;		  /* given so far */
+	struct row_sites *unseen; /* its skips are those of all groups */
 	struct governor_account account;
 	uint64_t mark_ns;	 /* when the present rates began */
 	uint64_t opened_ns;	 /* the last time that something was opened */
@@ -76,9 +75,6 @@ static inline struct row_image *row_attacher__image(const struct row_attacher *a
 
 /* Updates the public figures of an image from its functions. */
 void row_image__describe(struct row_image *image);
-
-/* Notes why a function is not probed, or not fully seen. */
-void row_image__skip(struct row_image *image, const char *function, uint64_t entry, const char *reason);
 
 /* Whether two images are mapped by one process. */
 bool row_image__shares_mapper(const struct row_image *image, const struct row_image *other);

@@ -8,19 +8,6 @@
 #include "base/grow.h"
 #include "probe/attach/row_attacher_private.h"
 
-void row_image__skip(struct row_image *image, const char *function, uint64_t entry, const char *reason)
-{
-	struct row_skip skip = {strdup(function), strdup(reason), entry};
-
-	if (skip.function && skip.reason &&
-	    !grow(&image->row_skips, &image->row_skip_room, image->row_skip_count + 1, sizeof(skip))) {
-		image->row_skips[image->row_skip_count++] = skip;
-		return;
-	}
-	free(skip.function);
-	free(skip.reason);
-}
-
 void row_image__describe(struct row_image *image)
 {
 	struct attached_image *public = &image->base.public;
@@ -41,8 +28,8 @@ void row_image__describe(struct row_image *image)
 		public->at_entry += !probe->function.shifted;
 		public->stepped += probe->function.stepped;
 	}
-	for (size_t i = 0; i < image->row_skip_count; i++)
-		attached__skip(&image->base, image->row_skips[i].function, image->row_skips[i].reason);
+	for (size_t i = 0; i < image->unseen->skip_count; i++)
+		attached__skip(&image->base, image->unseen->skips[i].function, image->unseen->skips[i].reason);
 }
 
 static int compare_sites(const void *a, const void *b)
@@ -176,7 +163,7 @@ static int link_set(struct row_attacher *attacher, struct row_image *image, int6
 				continue;
 			any = true;
 			members[i]->state = ROW_REFUSED;
-			row_image__skip(image, members[i]->function.name, members[i]->function.entry,
+			row_sites__skip(image->unseen, members[i]->function.name, members[i]->function.entry,
 					"the kernel refuses to probe one of its instructions");
 		}
 		status = any ? 0 : status;
@@ -240,7 +227,7 @@ static int open_set(struct row_attacher *attacher, struct row_image *image, int6
 		any = true;
 		if (status) {
 			probe->state = ROW_REFUSED;
-			row_image__skip(image, probe->function.name, probe->function.entry, strerror(-status));
+			row_sites__skip(image->unseen, probe->function.name, probe->function.entry, strerror(-status));
 		}
 		row_attacher__measure(attacher, probe);
 		row_probe__mark(probe);

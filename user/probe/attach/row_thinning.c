@@ -178,13 +178,13 @@ static void leave_out(struct row_attacher *attacher, struct row_image *image, st
 	probe->state = ROW_LEFT_OUT;
 }
 
-/* Leaves out and reports picked functions that do not fit. Returns how many fit. */
-static size_t sort_out(struct row_attacher *attacher, struct row_image *image, struct picked *picked, double debt_ns,
-		       uint64_t now_ns, row_decided *decided, void *ctx)
+/* Leaves out and reports picked functions that do not fit. Returns whether there are any. */
+static bool sort_out(struct row_attacher *attacher, struct row_image *image, struct picked *picked, double debt_ns,
+		     uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	double random = governor__random(&attacher->random); /* the same for all: they are looked at together */
 	double pause_s = debt_ns / share_of(attacher, image).rate * 1e-9;
-	size_t out = 0, fitting = picked->count;
+	size_t out = 0;
 	double share = 0; /* of all that are left out: all of them get a duty cycle, or none */
 
 	for (size_t i = 0; i < picked->count; i++)
@@ -197,10 +197,9 @@ static size_t sort_out(struct row_attacher *attacher, struct row_image *image, s
 		leave_out(attacher, image, probe, share <= attacher->budget * DUTY_CYCLE_MOST, pause_s, random, now_ns);
 		picked->probes[out++] = probe;
 	}
-	fitting -= out;
 	picked->count = out;
 	report(image, ROWS_LEFT_OUT, picked, now_ns, decided, ctx);
-	return fitting;
+	return out;
 }
 
 static bool is_candidate(const struct row_image *image, const struct row_probe *probe, uint64_t now_ns)
@@ -313,11 +312,10 @@ static bool close_unfit(struct row_attacher *attacher, struct row_image *image, 
 			uint64_t now_ns, row_decided *decided, void *ctx)
 {
 	struct picked picked = pick_open(image);
-	size_t before = picked.count;
 	bool closed;
 
 	choose_fitting(&picked, share);
-	closed = sort_out(attacher, image, &picked, debt_ns, now_ns, decided, ctx) < before;
+	closed = sort_out(attacher, image, &picked, debt_ns, now_ns, decided, ctx);
 	free(picked.probes);
 	return closed;
 }
