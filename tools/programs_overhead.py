@@ -5,6 +5,9 @@ kernel counts of the parts of that model (hits of probes, context switches, vapr
 time of a fixed amount of work, in rounds of three runs: bare, watched, and watched with a budget ten times as large. The last
 is the control: where the model says that it costs more than 3 % and the rounds do not show that, they are too noisy to refute
 anything, and are repeated.
+
+The first attachment of an image on a node may cost 100 ms once: so much of what vaprod reports as attach_cpu_ms is no part of
+the first 5 s. The table has the figures with it as well.
 """
 import os
 import statistics
@@ -24,6 +27,7 @@ CONTROL = ("--overhead-budget", "10", "--overhead-cap", "20")
 CONTROL_LEAST = 3.0                  # percent
 LIMIT = 60
 SLIDE_S = 5
+FIRST_ATTACH_MS = 100                # CPU time that the first attachment of an image on a node may cost
 HITS_TOLERANCE = 0.02
 PROBES = ("invocation", "invocation_entry", "invocation_return")
 SWITCHES = ("task_switch", "task_switch_before_5_18", "task_wakeup")
@@ -43,14 +47,68 @@ def worst_of(pairs, length=SLIDE_S):
     return worst
 
 
+def attached_s(records):
+    """[(window, seconds of it in which a process was attached)]: a window's percentages are of that time."""
+    begins = [t.parse_time(r["time"]) for r in of_type(records, "process") if r["state"] == "attached"]
+    ends = {}
+    for record in of_type(records, "process"):
+        ends[record["pid"]] = None if record["state"] == "attached" else t.parse_time(record["time"])
+    last = None if not ends or None in ends.values() else max(ends.values())
+    found = []
+    for window, seconds in weights(records):
+        begin, end = t.parse_time(window["begin"]), t.parse_time(window["end"])
+        if begins:
+            begin = max(begin, min(begins))
+        if last is not None:
+            end = min(end, last)
+        found.append((window, min(seconds, max(0.0, (end - begin) / 1e9))))
+    return found
+
+
+def first_attach_ms(records):
+    """CPU time that the first attachment of each image cost, as reported in the end, but at most what it may cost; of all images."""
+    first, spent = {}, {}
+    for record in of_type(records, "process"):
+        first.setdefault((record["exe"], record["build_id"]), record["pid"])
+        spent[record["pid"]] = record["attach_cpu_ms"]
+    return sum(min(FIRST_ATTACH_MS, spent[pid]) for pid in first.values())
+
+
+def without(pairs, allowed_ms):
+    """[(percent, seconds)] without so many ms of cost in the first 5 s, from the beginning on."""
+    left, begun, found = allowed_ms / 1000, 0.0, []
+    for percent, seconds in pairs:
+        inside = min(seconds, max(0.0, SLIDE_S - begun))
+        taken = min(left, percent / 100 * inside)
+        left, begun = left - taken, begun + seconds
+        found.append((percent - 100 * taken / seconds if seconds else percent, seconds))
+    return found
+
+
 def model_of(records):
-    """(mean, worst 5 s) of what vaprod says it cost, in percent; windows come each second or so."""
-    pairs = [(w["overhead_pct"]["mean"], s) for w, s in weights(records) if w["overhead_pct"]["mean"] is not None]
-    most = [(w["overhead_pct"]["max"], s) for w, s in weights(records) if w["overhead_pct"]["max"] is not None]
-    wall = sum(seconds for _, seconds in pairs)
-    if not wall:
+    """
+    What vaprod says it cost, in percent; windows come each second or so: {mean, worst (5 s): without the first attachment of
+    the image as far as it is allowed, all_mean, all_worst: with it, attach_ms: what was allowed}.
+    """
+    windows = [(w["overhead_pct"], s) for w, s in attached_s(records) if w["overhead_pct"]["mean"] is not None and s > 0]
+    if not windows:
         raise RuntimeError("no window says what it cost")
-    return sum(percent * seconds for percent, seconds in pairs) / wall, worst_of(most)
+    ranks = len({r["pid"] for r in of_type(records, "process")}) or 1
+    allowed = first_attach_ms(records)
+    mean, most = ([(cost[which], s) for cost, s in windows] for which in ("mean", "max"))
+
+    def mean_of(pairs):
+        return sum(percent * seconds for percent, seconds in pairs) / sum(seconds for _, seconds in pairs)
+    return {"mean": mean_of(without(mean, allowed / ranks)), "worst": worst_of(without(most, allowed)), "all_mean": mean_of(mean),
+            "all_worst": worst_of(most), "attach_ms": round(allowed, 1)}
+
+
+def model_row(found):
+    """The row of the table about what model_of() found."""
+    return t.row("overhead by the model: mean, worst 5 s; with the image's first attachment",
+                 f"{found['mean']:.2f} %, {found['worst']:.2f} %; {found['all_mean']:.2f} %, {found['all_worst']:.2f} % "
+                 f"({found['attach_ms']:.0f} ms allowed)",
+                 f"at most {MEAN_MOST:g} %, {WORST_MOST:g} %", found["mean"] <= MEAN_MOST and found["worst"] <= WORST_MOST)
 
 
 def watch_parts(directory, program, seconds, options):
@@ -80,14 +138,14 @@ def watch_parts(directory, program, seconds, options):
         after = program_runs(daemon.pid)
         end_vaprod(jobs, daemon)
     records = t.load_records(ndjson)
-    mean, worst = model_of(records)
+    model = model_of(records)
     spent = {name: tuple(b - a for a, b in zip(before.get(name, (0, 0)), values)) for name, values in after.items()}
     wall = (sampler.samples[-1]["mono_ns"] - sampler.samples[0]["mono_ns"]) / 1e9 * len(cpus)
     vaprod = (sampler.samples[-1]["vaprod_ns"] - sampler.samples[0]["vaprod_ns"]) / 1e9
     hits = {}
     for record in of_type(records, "process"):
         hits[record["pid"]] = record["hits"] if isinstance(record["hits"], int) else sum((record["hits"] or {}).values())
-    return {"mean": mean, "worst": worst, "hits": sum(hits.values()), "runs": sum(spent.get(name, (0, 0))[0] for name in PROBES),
+    return {**model, "hits": sum(hits.values()), "runs": sum(spent.get(name, (0, 0))[0] for name in PROBES),
             "switches": sum(spent.get(name, (0, 0))[0] for name in SWITCHES),
             "switches_pct": 100 * sum(spent.get(name, (0, 0))[1] for name in SWITCHES) / 1e9 / wall,
             "probes_bpf_pct": 100 * sum(spent.get(name, (0, 0))[1] for name in PROBES) / 1e9 / wall,
@@ -112,8 +170,7 @@ def hits_agree(found):
 def parts_unit(program, options):
     def measure(directory, progress):
         found = watch_parts(directory, program, options.repeat(20, 8), options)
-        rows = [t.row("overhead by the model: mean, worst 5 s", f"{found['mean']:.2f} %, {found['worst']:.2f} %",
-                      f"at most {MEAN_MOST:g} %, {WORST_MOST:g} %", found["mean"] <= MEAN_MOST and found["worst"] <= WORST_MOST),
+        rows = [model_row(found),
                 t.row("hits by the model, runs of BPF programs by the kernel",
                       f"{found['hits']}, {found['runs']}{', some governed' if found['governed'] else ''}",
                       "two runs a hit" if not found["governed"] else "one or two runs a hit", hits_agree(found)),

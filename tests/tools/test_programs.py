@@ -270,6 +270,45 @@ class Overhead(unittest.TestCase):
         self.assertAlmostEqual(overhead.worst_of([(2, 1), (4, 1)]), 3)
         self.assertIsNone(overhead.worst_of([]))
 
+    @staticmethod
+    def run_of(costs, attach_ms, begin=0.0):
+        """A run of two ranks of one image, in windows of 1 s; costs: [(mean, max)] in percent."""
+        same = {"type": "process", "exe": "a", "build_id": "b"}
+        records = [{**same, "pid": pid, "state": "attached", "time": utc(begin), "attach_cpu_ms": ms / 2}
+                   for pid, ms in enumerate(attach_ms)]
+        records += [{"type": "window", "begin": utc(i), "end": utc(i + 1), "overhead_pct": {"mean": mean, "max": most}}
+                    for i, (mean, most) in enumerate(costs)]
+        return records + [{**same, "pid": pid, "state": "exited", "time": utc(len(costs)), "attach_cpu_ms": ms}
+                          for pid, ms in enumerate(attach_ms)]
+
+    def test_first_attachment(self):
+        # 40 ms of a rank's first second, which is 20 ms of the mean of two ranks; the second rank's 3 ms are not allowed
+        found = overhead.model_of(self.run_of([(3, 6)] + [(1, 1)] * 9, (40, 3)))
+        self.assertAlmostEqual(found["all_worst"], 2)
+        self.assertAlmostEqual(found["worst"], 2 - 40 / 50)
+        self.assertAlmostEqual(found["all_mean"], 1.2)
+        self.assertAlmostEqual(found["mean"], 1.2 - 20 / 100)
+        self.assertAlmostEqual(found["attach_ms"], 40)
+        self.assertTrue(overhead.model_row(found)["ok"])
+        for figure in ("1.00 %, 1.20 %", "1.20 %, 2.00 %", "40 ms"):
+            self.assertIn(figure, overhead.model_row(found)["measured"])
+        # no more than 100 ms, however much was reported
+        found = overhead.model_of(self.run_of([(10, 20)] + [(1, 1)] * 9, (150, 3)))
+        self.assertAlmostEqual(found["worst"], 4.8 - 2)
+        self.assertFalse(overhead.model_row(found)["ok"])
+        # no more than what was reported, and nothing of what comes after the first 5 s
+        found = overhead.model_of(self.run_of([(1, 1)] * 5 + [(9, 9)] * 5, (2, 0)))
+        self.assertAlmostEqual(found["worst"], 9)
+        self.assertAlmostEqual(found["all_mean"] - found["mean"], 1 / 100)
+
+    def test_without_is_bounded_by_the_cost(self):
+        self.assertEqual(overhead.without([(1, 1), (0, 1), (2, 4)], 1000), [(0, 1), (0, 1), (0.5, 4)])
+
+    def test_attached_time(self):
+        # attached at 0.6 s of the first window of 1 s: its 5 % are 20 ms
+        found = overhead.model_of(self.run_of([(5, 5)] + [(1, 1)] * 4, (0, 0), begin=0.6))
+        self.assertAlmostEqual(found["mean"], (5 * 0.4 + 4) / 4.4)
+
     def test_hits(self):
         found = {"hits": 1000, "runs": 2000, "governed": False}
         self.assertTrue(overhead.hits_agree(found))
