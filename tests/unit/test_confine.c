@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -356,6 +357,116 @@ static void test_confined(void **state)
 	assert_int_equal(inherited, CONFINE_PIPE); /* the only descriptor beside the first three */
 }
 
+/* Begins a request in the background. */
+static struct confine_request *request(struct confine_question *question, struct flat *about, enum deed deed)
+{
+	struct confine_request *request;
+	char err[256];
+
+	*about = (struct flat){0};
+	flat__put(about, deed);
+	flat__put(about, 77);
+	question->service = "deed";
+	question->about = about;
+	assert_int_equal(confine_request__begin(question, &request, err, sizeof(err)), 0);
+	return request;
+}
+
+static int result(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size)
+{
+	int status;
+
+	while ((status = confine_request__poll(request, answer, err, err_size)) == -EAGAIN)
+		rest();
+	return status;
+}
+
+static void test_background(void **state)
+{
+	int file = open(CASES, O_RDONLY | O_CLOEXEC);
+	struct confine_question question = {.files = {file}, .file_count = 1};
+	struct confine_request *echo;
+	struct confine_answer answer;
+	struct flat_reader reader;
+	struct flat about;
+	char err[256] = "";
+
+	(void)state;
+	/* the second time it may come from memory */
+	for (int i = 0; i < 2; i++) {
+		echo = request(&question, &about, DEED_ECHO);
+		assert_int_equal(result(echo, &answer, err, sizeof(err)), 0);
+		reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
+		assert_int_equal(flat__get(&reader), 77);
+		assert_int_equal(flat__get(&reader), lseek(file, 0, SEEK_END));
+		assert_true(flat__done(&reader));
+		free(answer.data);
+		confine_request__free(echo);
+		free(about.data);
+	}
+	close(file);
+}
+
+/* The only child of this process, or 0. */
+static pid_t child(void)
+{
+	char name[64], text[4096];
+
+	snprintf(name, sizeof(name), "task/%d/children", getpid());
+	return look(getpid(), name, text, sizeof(text)) ? atoi(text) : 0;
+}
+
+/* A reader in the background has idle time only, and ends with its request. */
+static void test_background_given_up(void **state)
+{
+	struct confine_question question = {0};
+	struct flat about;
+	struct confine_request *slow = request(&question, &about, DEED_SLEEP);
+	struct confine_answer answer;
+	char err[256], text[4096];
+	pid_t reader = child();
+
+	(void)state;
+	assert_true(reader > 0);
+	assert_int_equal(sched_getscheduler(reader), SCHED_IDLE);
+	assert_int_equal(confine_request__poll(slow, &answer, err, sizeof(err)), -EAGAIN);
+	confine_request__free(slow);
+	free(about.data);
+	for (int i = 0; i < 6000; i++, rest())
+		if (!look(reader, "status", text, sizeof(text)) || strstr(text, "State:\tZ"))
+			return;
+	fail_msg("the reader lives on: %s", text);
+}
+
+static void test_background_broken(void **state)
+{
+	static const struct {
+		enum deed deed;
+		int status;
+		const char *named;
+	} cases[] = {
+	    {DEED_SLEEP, -EPROTO, "no answer within 300 ms"},
+	    {DEED_SOCKET, -EPROTO, "forbidden"},
+	    {DEED_SILENT, -EPROTO, "makes no sense"},
+	    {DEED_REFUSE, -EINVAL, "refused"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct confine_question question = {.limit_ms = cases[i].deed == DEED_SLEEP ? 300 : 0};
+		struct confine_answer answer;
+		struct flat about;
+		char err[256] = "";
+		struct confine_request *broken = request(&question, &about, cases[i].deed);
+
+		assert_int_equal(result(broken, &answer, err, sizeof(err)), cases[i].status);
+		assert_null(answer.data);
+		assert_non_null(strstr(err, cases[i].named));
+		confine_request__free(broken);
+		free(about.data);
+	}
+}
+
 /* kill -9 of the daemon leaves no reader behind. */
 static void test_asker_dies(void **state)
 {
@@ -376,9 +487,16 @@ static void test_asker_dies(void **state)
 int main(int argc, char **argv)
 {
 	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_answers),	    cmocka_unit_test(test_files),     cmocka_unit_test(test_broken),
-	    cmocka_unit_test(test_not_tried_again), cmocka_unit_test(test_not_armed), cmocka_unit_test(test_confined),
+	    cmocka_unit_test(test_answers),
+	    cmocka_unit_test(test_files),
+	    cmocka_unit_test(test_broken),
+	    cmocka_unit_test(test_not_tried_again),
+	    cmocka_unit_test(test_not_armed),
+	    cmocka_unit_test(test_confined),
 	    cmocka_unit_test(test_asker_dies),
+	    cmocka_unit_test(test_background),
+	    cmocka_unit_test(test_background_given_up),
+	    cmocka_unit_test(test_background_broken),
 	};
 
 	confine__main(argc, argv, services);

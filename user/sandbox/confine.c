@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -35,6 +37,16 @@ static struct broken {
 
 /* Readers that were killed but had not exited yet; the next request reaps them. */
 static pid_t lingerers[LINGERERS];
+
+struct confine_request {
+	const struct confine_question *question;
+	struct confine_version versions[CONFINE_FILES_MAX];
+	struct confine_answer remembered; /* with pid 0: the response was remembered */
+	pid_t pid;			  /* 0: no reader works */
+	int pipe;
+	unsigned int limit_ms;
+	int64_t until_ms;
+};
 
 static int64_t now_ms(void)
 {
@@ -109,18 +121,35 @@ static int start(const struct confine_question *question, int about, int pipe_en
 	return -status;
 }
 
-static bool reaped(pid_t pid, int *how)
+static uint64_t time_ns(const struct timeval *time)
 {
+	return (uint64_t)time->tv_sec * 1000000000ULL + (uint64_t)time->tv_usec * 1000ULL;
+}
+
+static bool reaped(pid_t pid, int *how, uint64_t *cpu_ns)
+{
+	struct rusage usage = {0};
 	pid_t got;
 
 	do
-		got = waitpid(pid, how, WNOHANG);
+		got = wait4(pid, how, WNOHANG, &usage);
 	while (got < 0 && errno == EINTR);
+	*cpu_ns = time_ns(&usage.ru_utime) + time_ns(&usage.ru_stime);
 	return got == pid || (got < 0 && errno == ECHILD);
 }
 
+/* Leaves a killed reader to the next request. */
+static void leave_behind(pid_t pid)
+{
+	for (int i = 0; i < LINGERERS; i++)
+		if (!lingerers[i]) {
+			lingerers[i] = pid;
+			break;
+		}
+}
+
 /* Waits for the reader's exit, and kills a reader that does not exit soon. Returns whether *how is known. */
-static bool end(pid_t pid, bool force, int *how)
+static bool end(pid_t pid, bool force, int *how, uint64_t *cpu_ns)
 {
 	int64_t until = now_ms() + DIE_MS;
 
@@ -130,7 +159,7 @@ static bool end(pid_t pid, bool force, int *how)
 		if (force)
 			kill(pid, SIGKILL);
 		*how = 0;
-		if (reaped(pid, how))
+		if (reaped(pid, how, cpu_ns))
 			return true;
 		if (now_ms() >= until) {
 			if (force)
@@ -140,20 +169,17 @@ static bool end(pid_t pid, bool force, int *how)
 		}
 		nanosleep(&rest, NULL);
 	}
-	for (int i = 0; i < LINGERERS; i++)
-		if (!lingerers[i]) {
-			lingerers[i] = pid;
-			break;
-		}
+	leave_behind(pid);
 	return false;
 }
 
 static void reap_lingerers(void)
 {
+	uint64_t cpu_ns;
 	int how;
 
 	for (int i = 0; i < LINGERERS; i++)
-		if (lingerers[i] && reaped(lingerers[i], &how))
+		if (lingerers[i] && reaped(lingerers[i], &how, &cpu_ns))
 			lingerers[i] = 0;
 }
 
@@ -285,17 +311,50 @@ static void note_broken(const struct confine_version *file)
 	*oldest = (struct broken){*file, now_ms() + BROKEN_MS};
 }
 
-int confine__query(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size)
+/* Starts the reader of a request, with descriptors of its own. 0 or -errno with a sentence in err. */
+static int start_reader(struct confine_request *request, char *err, size_t err_size)
 {
-	unsigned int limit_ms = question->limit_ms ? question->limit_ms : CONFINE_LIMIT_MS;
-	int files[CONFINE_FILES_MAX] = {-1, -1}, about = -1, ends[2] = {-1, -1}, status, how = 0;
+	const struct confine_question *question = request->question;
+	int about, ends[2] = {-1, -1}, status;
 	struct confine_question raised = *question;
-	struct confine_version versions[CONFINE_FILES_MAX];
-	int64_t until = now_ms() + limit_ms;
-	bool known;
-	pid_t pid;
 
-	*answer = (struct confine_answer){0};
+	for (unsigned int i = 0; i < question->file_count; i++)
+		raised.files[i] = fcntl(question->files[i], F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
+	about = about_file(question->about);
+	status = pipe2(ends, O_CLOEXEC) ? -errno : 0;
+	ends[0] = raise_fd(ends[0]);
+	ends[1] = raise_fd(ends[1]);
+	if (!status && about >= 0 && ends[0] >= 0 && ends[1] >= 0)
+		status = start(&raised, about, ends[1], &request->pid);
+	else if (!status)
+		status = -EMFILE;
+	if (status) {
+		snprintf(err, err_size, "its confined reader could not be started: %s", strerror(-status));
+		request->pid = 0;
+		if (ends[0] >= 0)
+			close(ends[0]);
+	} else {
+		fcntl(ends[0], F_SETPIPE_SZ, 1 << 20); /* fewer reads; failure is harmless */
+		request->pipe = ends[0];
+	}
+	if (ends[1] >= 0)
+		close(ends[1]);
+	if (about >= 0)
+		close(about);
+	for (unsigned int i = 0; i < question->file_count; i++)
+		if (raised.files[i] >= 0)
+			close(raised.files[i]);
+	return status;
+}
+
+/* Starts a request, or has it answered from memory. 0 or -errno with a sentence in err. */
+static int begin(const struct confine_question *question, unsigned int limit_ms, struct confine_request *request,
+		 char *err, size_t err_size)
+{
+	int status;
+
+	*request = (struct confine_request){
+	    .question = question, .pipe = -1, .limit_ms = limit_ms, .until_ms = now_ms() + limit_ms};
 	if (!confine__armed) {
 		snprintf(err, err_size, "this program has no confined reader");
 		return -ENOSYS;
@@ -304,49 +363,102 @@ int confine__query(const struct confine_question *question, struct confine_answe
 	status = check_files(question, err, err_size);
 	if (status)
 		return status;
-	if (confine_memory__recall(question, versions, answer))
+	if (confine_memory__recall(question, request->versions, &request->remembered))
 		return 0;
-	if (question->file_count && is_broken(&versions[0])) {
+	if (question->file_count && is_broken(&request->versions[0])) {
 		snprintf(err, err_size, "its confined reader broke less than a minute ago; it is not tried again yet");
 		return -EPROTO;
 	}
-	for (unsigned int i = 0; i < question->file_count; i++)
-		raised.files[i] = files[i] = fcntl(question->files[i], F_DUPFD_CLOEXEC, DESCRIPTORS_FROM);
-	about = about_file(question->about);
-	status = pipe2(ends, O_CLOEXEC) ? -errno : 0;
-	ends[0] = raise_fd(ends[0]);
-	ends[1] = raise_fd(ends[1]);
-	if (!status && about >= 0 && ends[0] >= 0 && ends[1] >= 0)
-		status = start(&raised, about, ends[1], &pid);
-	else if (!status)
-		status = -EMFILE;
-	if (ends[1] >= 0)
-		close(ends[1]);
-	if (status) {
-		snprintf(err, err_size, "its confined reader could not be started: %s", strerror(-status));
-	} else {
-		fcntl(ends[0], F_SETPIPE_SZ, 1 << 20); /* fewer reads; failure is harmless */
-		status = receive_answer(ends[0], answer, until, err, err_size);
-		known = end(pid, status && status != -EPIPE && status != -EINVAL, &how);
-		if (!status && known && (!WIFEXITED(how) || WEXITSTATUS(how)))
-			status = -EBADMSG;
-		if (status && status != -EINVAL)
-			status = name_failure(status, known, how, limit_ms, err, err_size);
-	}
+	return start_reader(request, err, err_size);
+}
+
+/* Receives the response of a reader, which ends, and names failures. As confine__query(). */
+static int finish(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size)
+{
+	int status = receive_answer(request->pipe, answer, request->until_ms, err, err_size), how = 0;
+	bool known = end(request->pid, status && status != -EPIPE && status != -EINVAL, &how, &answer->cpu_ns);
+
+	close(request->pipe);
+	request->pid = 0;
+	if (!status && known && (!WIFEXITED(how) || WEXITSTATUS(how)))
+		status = -EBADMSG;
+	if (status && status != -EINVAL)
+		status = name_failure(status, known, how, request->limit_ms, err, err_size);
 	if (!status)
-		confine_memory__keep(question, versions, answer);
-	if (status == -EPROTO && question->file_count)
-		note_broken(&versions[0]);
+		confine_memory__keep(request->question, request->versions, answer);
+	if (status == -EPROTO && request->question->file_count)
+		note_broken(&request->versions[0]);
 	if (status) {
 		free(answer->data);
-		*answer = (struct confine_answer){0};
+		answer->data = NULL;
+		answer->size = 0;
 	}
-	if (ends[0] >= 0)
-		close(ends[0]);
-	if (about >= 0)
-		close(about);
-	for (unsigned int i = 0; i < question->file_count; i++)
-		if (files[i] >= 0)
-			close(files[i]);
 	return status;
+}
+
+int confine__query(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size)
+{
+	struct confine_request request;
+	int status =
+	    begin(question, question->limit_ms ? question->limit_ms : CONFINE_LIMIT_MS, &request, err, err_size);
+
+	*answer = request.remembered;
+	return status || !request.pid ? status : finish(&request, answer, err, err_size);
+}
+
+int confine_request__begin(const struct confine_question *question, struct confine_request **request, char *err,
+			   size_t err_size)
+{
+	unsigned int limit_ms = question->limit_ms ? question->limit_ms : CONFINE_BACKGROUND_LIMIT_MS;
+	const struct sched_param none = {0};
+	int status;
+
+	*request = malloc(sizeof(**request));
+	if (!*request) {
+		snprintf(err, err_size, "out of memory");
+		return -ENOMEM;
+	}
+	status = begin(question, limit_ms, *request, err, err_size);
+	if (status) {
+		free(*request);
+		*request = NULL;
+		return status;
+	}
+	/* only now: posix_spawn() waits for the exec, which could take long on idle time */
+	if ((*request)->pid)
+		sched_setscheduler((*request)->pid, SCHED_IDLE, &none);
+	return 0;
+}
+
+int confine_request__poll(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size)
+{
+	siginfo_t ended = {0};
+
+	*answer = request->remembered;
+	request->remembered = (struct confine_answer){0};
+	if (!request->pid)
+		return 0;
+	/* the whole response is in the pipe once the reader has exited */
+	if (!waitid(P_PID, (id_t)request->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid) {
+		request->until_ms = now_ms() + DIE_MS;
+		return finish(request, answer, err, err_size);
+	}
+	if (now_ms() < request->until_ms)
+		return -EAGAIN;
+	if (request->question->file_count)
+		note_broken(&request->versions[0]);
+	return name_failure(-ETIMEDOUT, false, 0, request->limit_ms, err, err_size);
+}
+
+void confine_request__free(struct confine_request *request)
+{
+	if (!request)
+		return;
+	if (request->pid) {
+		kill(request->pid, SIGKILL);
+		leave_behind(request->pid);
+		close(request->pipe);
+	}
+	free(request->remembered.data);
+	free(request);
 }

@@ -36,6 +36,7 @@ struct confine_question {
 struct confine_answer {
 	uint8_t *data; /* free() it */
 	size_t size;
+	uint64_t cpu_ns; /* processor time of the reader; 0 for a response from memory */
 };
 
 /*
@@ -49,6 +50,25 @@ struct confine_answer {
  * -ENOSYS  the program did not go through confine__main()
  */
 int confine__query(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size);
+
+/*
+ * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE), and nothing
+ * waits for it. Its response may have CONFINE_BACKGROUND_BYTES_MAX bytes; a larger one counts as none.
+ */
+struct confine_request;
+
+#define CONFINE_BACKGROUND_BYTES_MAX 60000
+#define CONFINE_BACKGROUND_LIMIT_MS 120000 /* where limit_ms is 0 */
+
+/* The question, with what it refers to but its files, outlives the request. 0 or as confine__query(). */
+int confine_request__begin(const struct confine_question *question, struct confine_request **request, char *err,
+			   size_t err_size);
+
+/* -EAGAIN while the reader works. Else, and once only, as confine__query(). */
+int confine_request__poll(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size);
+
+/* Frees a request, and kills its reader if it still works. */
+void confine_request__free(struct confine_request *request);
 
 /* ---- the reader's side */
 
