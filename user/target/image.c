@@ -222,11 +222,11 @@ static struct image *begin(const char *label, char *err, size_t err_size)
 }
 
 /* Parses an image's bytes. */
-static struct image *digest(struct image *image, char *err, size_t err_size)
+static struct image *digest(struct image *image, bool symbols, char *err, size_t err_size)
 {
 	if (check_header(image, err, err_size) || read_segments(image, err, err_size))
 		goto cleanup;
-	if (image__read_symbols(image)) {
+	if (symbols && image__read_symbols(image)) {
 		snprintf(err, err_size, "out of memory for symbols");
 		goto cleanup;
 	}
@@ -246,10 +246,10 @@ struct image *image__open(const char *path, const char *label, char *err, size_t
 		image__free(image);
 		return NULL;
 	}
-	return digest(image, err, err_size);
+	return digest(image, true, err, err_size);
 }
 
-struct image *image__from_bytes(char *bytes, size_t size, const char *label, char *err, size_t err_size)
+struct image *image__from_bytes(char *bytes, size_t size, const char *label, bool symbols, char *err, size_t err_size)
 {
 	struct image *image = begin(label, err, err_size);
 
@@ -259,7 +259,7 @@ struct image *image__from_bytes(char *bytes, size_t size, const char *label, cha
 	}
 	image->data = bytes;
 	image->size = size;
-	return digest(image, err, err_size);
+	return digest(image, symbols, err, err_size);
 }
 
 void image__free(struct image *image)

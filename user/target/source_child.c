@@ -98,7 +98,7 @@ int source__answer(struct flat_reader *about, struct confine_file *files, unsign
 		snprintf(err, err_size, "the question makes no sense");
 		return status;
 	}
-	image = image__from_bytes(files[0].data, files[0].size, "", err, err_size);
+	image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
 	files[0].data = NULL;
 	if (!image)
 		return status;

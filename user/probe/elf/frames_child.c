@@ -40,7 +40,7 @@ int frames__answer(struct flat_reader *about, struct confine_file *files, unsign
 		snprintf(err, err_size, "the query makes no sense");
 		return -EINVAL;
 	}
-	image = image__from_bytes(files[0].data, files[0].size, "", err, err_size);
+	image = image__from_bytes(files[0].data, files[0].size, "", false, err, err_size);
 	files[0].data = NULL;
 	if (!image)
 		return -EINVAL;

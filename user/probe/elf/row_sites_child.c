@@ -250,7 +250,7 @@ int row_sites__answer(struct flat_reader *about, struct confine_file *files, uns
 		free(reading.wanted);
 		return status ? status : -EINVAL;
 	}
-	reading.image = image__from_bytes(files[0].data, files[0].size, "", err, err_size);
+	reading.image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
 	files[0].data = NULL;
 	status = reading.image ? 0 : -EINVAL;
 	if (status)

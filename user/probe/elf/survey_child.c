@@ -120,7 +120,7 @@ int survey__answer(struct flat_reader *about, struct confine_file *files, unsign
 		snprintf(err, err_size, "the query makes no sense");
 		return status ? status : -EINVAL;
 	}
-	search.image = image__from_bytes(files[0].data, files[0].size, "", err, err_size);
+	search.image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
 	files[0].data = NULL;
 	if (!search.image) {
 		status = -EINVAL;
