@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "probe/elf/transparent.h"
 #include "sandbox/user_file.h"
@@ -24,6 +25,7 @@ static void cached_free(struct image_cache *cache, struct cached_image *cached)
 	const struct transparent_call *calls;
 	size_t count = 0;
 
+	cached_image__give_up(cached);
 	calls = cached->number ? survey__calls(cached->survey, &count) : NULL;
 	for (size_t i = 0; i < count; i++) {
 		key.vaddr = calls[i].vaddr;
@@ -265,7 +267,7 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 	const struct process_mapping *mapping = process__mapping_at(callsites->process, address);
 	struct cached_image *cached;
 	const char *base, *name;
-	uint64_t offset, vaddr, distance;
+	uint64_t offset, vaddr, distance, spent_ns;
 	struct image *image;
 
 	if (!mapping && !process__reread_mappings(callsites->process)) { /* a library came late */
@@ -281,7 +283,9 @@ static void resolve(struct callsites *callsites, uint64_t address, struct callsi
 		snprintf(site->text, sizeof(site->text), "anonymous@0+%#llx", (unsigned long long)address);
 		return;
 	}
+	spent_ns = cached->tried ? 0 : cpu_spent();
 	image = cached_image__parsed(cached);
+	callsites->read_ns += spent_ns ? cpu_spent() - spent_ns : 0;
 	offset = address - mapping->start + mapping->offset;
 	base = strrchr(mapping->path, '/');
 	base = base ? base + 1 : mapping->path;
@@ -309,6 +313,11 @@ void callsites__resolve(struct callsites *callsites, uint64_t address, struct ca
 		*slot = calloc(1, sizeof(**slot));
 	if (*slot)
 		**slot = (struct cached_site){address, *site};
+}
+
+uint64_t callsites__read_ns(const struct callsites *callsites)
+{
+	return callsites->read_ns;
 }
 
 const char *callsites__build_id(struct callsites *callsites)

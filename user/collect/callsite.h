@@ -45,6 +45,9 @@ int callsites__remapped(struct callsites *callsites);
 /* Always gives a text: an address outside every file appears as it is. */
 void callsites__resolve(struct callsites *callsites, uint64_t address, struct callsite *site);
 
+/* CPU time spent so far on reading images to name call-sites of the process, ns. */
+uint64_t callsites__read_ns(const struct callsites *callsites);
+
 /* Build-id of the process's executable, or "". */
 const char *callsites__build_id(struct callsites *callsites);
 
@@ -64,11 +67,11 @@ bool callsites__frame(struct callsites *callsites, uint64_t address, struct call
 
 /*
  * Hopping distinguishes calls of a call-site by their callers, for all processes that map its image. site is a text
- * of callsites__resolve(). Returns NULL, or a refusal: the end of a sentence whose subject is the call-site; then
- * *top says whether the reason is that nothing of the program calls it. callsites__push_hops() carries hops out for a
- * process.
+ * of callsites__resolve(). Returns 0; -EAGAIN while its frame is looked up, which begins with the first request; or
+ * -EPERM with a refusal: the end of a sentence whose subject is the call-site; then *top says whether the reason is
+ * that nothing of the program calls it. callsites__push_hops() carries hops out for a process.
  */
-const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top);
+int image_cache__hop(struct image_cache *cache, const char *site, const char **refusal, bool *top);
 void image_cache__unhop(struct image_cache *cache, const char *site);
 
 /*
@@ -77,8 +80,11 @@ void image_cache__unhop(struct image_cache *cache, const char *site);
  */
 bool callsites__in_runtime(struct callsites *callsites, uint64_t address);
 
-/* Looks up wanted frames of runtimes. Returns whether callsites__push_hops() has anything new. */
-bool image_cache__look_up(struct image_cache *cache);
+/*
+ * Looks up wanted frames in the background, one image at a time and for at most 1 % of a CPU's time. Returns whether
+ * callsites__push_hops() has anything new.
+ */
+bool image_cache__look_up(struct image_cache *cache, uint64_t now_ns);
 
 /* Reports a runtime with a frame that cannot be hopped, each once. false: none. */
 bool image_cache__hop_trouble(struct image_cache *cache, char *text, size_t size);

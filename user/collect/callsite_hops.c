@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Return addresses that are hopped to their callers are held by image, for all processes that map the image. Frames
- * are looked up on demand: those of call-sites that the analysis requests at once, those of runtimes (between the
- * program and its IO) when a call-site ends there, all of an image in one request.
+ * are looked up on demand: of call-sites that the analysis requests, and of runtimes (between the program and its IO)
+ * when a call-site ends there. Looking up takes time that ranks may need: all of an image are looked up in one request,
+ * in the background and after a rest (image_cache__look_up()).
  */
 #include "collect/callsite_private.h"
 
 #include <bpf/bpf.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include "base/grow.h"
 
 #define RUNTIME_SITES_MOST 128 /* per image */
+#define LOOKUP_REST 100	       /* rest after a look-up, as a multiple of its processor time */
 
 static const char no_memory[] = "needs memory that there is not";
 
@@ -92,28 +95,16 @@ static bool in_main(struct cached_image *cached, uint64_t offset)
 	return name && (!strcmp(name, "main") || !strcmp(name, "MAIN__"));
 }
 
-/* Looks up frames of an image that are not known yet. */
-static void look_up(struct cached_image *cached)
+/* Returns a place of an image, whose frame will be looked up where it is not known. NULL when out of memory. */
+static struct hopped_site *wanted_site(struct cached_image *cached, uint64_t offset)
 {
-	uint64_t offsets[FRAMES_MOST];
-	struct frame frames[FRAMES_MOST];
-	char err[256];
-	size_t count = 0;
+	struct hopped_site *site = site_at(cached, offset);
 
-	for (size_t i = 0; i < cached->site_count && count < FRAMES_MOST; i++)
-		if (!cached->sites[i].known)
-			offsets[count++] = cached->sites[i].offset;
-	if (!count)
-		return;
-	if (cached->file < 0 || frames__query(cached->file, offsets, count, frames, err, sizeof(err)))
-		for (size_t i = 0; i < count; i++)
-			frames[i] = (struct frame){.rule = FRAME_RULES};
-	for (size_t i = 0; i < count; i++) {
-		struct hopped_site *site = site_at(cached, offsets[i]);
-
-		site->frame = frames[i];
-		site->known = true;
-	}
+	if (!site)
+		site = add_site(cached, offset);
+	if (site && !site->known)
+		cached->cache->wanted = true;
+	return site;
 }
 
 static const char *refusal_of(const struct hopped_site *site)
@@ -153,21 +144,17 @@ static const char *never(struct cached_image *cached, uint64_t offset, bool *top
 	return NULL;
 }
 
-/* Hops a place of an image. NULL, or why not. */
-static const char *hop(struct cached_image *cached, uint64_t offset, bool *top)
+/* Returns whether a place of an image can be hopped now: 0, -EAGAIN, or -EPERM with a refusal. */
+static int can_hop(struct cached_image *cached, uint64_t offset, const char **refusal, bool *top)
 {
-	const char *refusal = never(cached, offset, top);
-	struct hopped_site *site;
+	const struct hopped_site *site = NULL;
 
-	if (refusal)
-		return refusal;
-	if (!site_at(cached, offset) && !add_site(cached, offset))
-		return no_memory;
-	look_up(cached);
-	site = site_at(cached, offset);
-	refusal = site->known ? refusal_of(site) : "is one of too many";
-	site->on = !refusal;
-	return refusal;
+	*refusal = never(cached, offset, top);
+	if (!*refusal) {
+		site = wanted_site(cached, offset);
+		*refusal = !site ? no_memory : site->known ? refusal_of(site) : NULL;
+	}
+	return *refusal ? -EPERM : site->known ? 0 : -EAGAIN;
 }
 
 static bool remember(struct image_cache *cache, const char *site)
@@ -182,35 +169,48 @@ static bool remember(struct image_cache *cache, const char *site)
 	return true;
 }
 
-const char *image_cache__hop(struct image_cache *cache, const char *site, bool *top)
+int image_cache__hop(struct image_cache *cache, const char *site, const char **refusal, bool *top)
 {
-	const char *refusal = "lies in no file that is mapped now";
 	uint64_t offset;
+	int status = -EPERM;
 
+	*refusal = "lies in no file that is mapped now";
 	*top = false;
 	for (size_t i = 0; i < cache->count; i++) {
 		if (!is_of(cache->images[i], site, &offset))
 			continue;
-		refusal = hop(cache->images[i], offset, top);
-		if (refusal)
-			break;
+		status = can_hop(cache->images[i], offset, refusal, top);
+		if (status)
+			return status;
 	}
-	if (!refusal && !remember(cache, site))
-		refusal = no_memory;
-	if (refusal)
-		image_cache__unhop(cache, site);
-	return refusal;
+	if (status)
+		return status;
+	if (!remember(cache, site)) {
+		*refusal = no_memory;
+		return -EPERM;
+	}
+	for (size_t i = 0; i < cache->count; i++)
+		if (is_of(cache->images[i], site, &offset))
+			site_at(cache->images[i], offset)->on = true;
+	return 0;
 }
 
 void cached_image__resume_hops(struct cached_image *cached)
 {
 	struct image_cache *cache = cached->cache;
+	const char *refusal;
 	uint64_t offset;
 	bool top;
 
-	for (size_t i = 0; i < cache->hopped_count; i++)
-		if (is_of(cached, cache->hopped[i], &offset) && !hop(cached, offset, &top))
-			cache->changed = true;
+	for (size_t i = 0; i < cache->hopped_count; i++) {
+		int status =
+		    is_of(cached, cache->hopped[i], &offset) ? can_hop(cached, offset, &refusal, &top) : -EPERM;
+
+		if (status == -EAGAIN)
+			site_at(cached, offset)->wanted = true;
+		else if (!status)
+			site_at(cached, offset)->on = cache->changed = true;
+	}
 }
 
 void image_cache__unhop(struct image_cache *cache, const char *site)
@@ -227,7 +227,7 @@ void image_cache__unhop(struct image_cache *cache, const char *site)
 
 		hopped = is_of(cache->images[i], site, &offset) ? site_at(cache->images[i], offset) : NULL;
 		if (hopped)
-			hopped->on = false;
+			hopped->on = hopped->wanted = false;
 	}
 }
 
@@ -235,39 +235,97 @@ bool callsites__in_runtime(struct callsites *callsites, uint64_t address)
 {
 	const struct process_mapping *mapping = process__mapping_at(callsites->process, address);
 	struct cached_image *cached;
+	struct hopped_site *site;
 	uint64_t offset;
 
 	if (!mapping || !mapping->inode || !AMONG(runtimes, base_of(mapping->path)))
 		return false;
 	cached = callsites__hold(callsites, mapping);
 	offset = address - mapping->start + mapping->offset;
-	if (cached && cached->site_count < RUNTIME_SITES_MOST && !site_at(cached, offset) && add_site(cached, offset))
-		callsites->cache->wanted = true;
+	if (cached && cached->site_count < RUNTIME_SITES_MOST && !site_at(cached, offset)) {
+		site = wanted_site(cached, offset);
+		if (site)
+			site->wanted = true;
+	}
 	return true;
 }
 
-bool image_cache__look_up(struct image_cache *cache)
+/* Records the frame of a place, or that its image could not be read (NULL). Returns whether it is hopped now. */
+static bool know(struct hopped_site *site, const struct frame *frame)
 {
+	bool hopped = site->wanted && frame && frame->rule == FRAME_FOUND;
+
+	site->frame = frame ? *frame : (struct frame){.rule = FRAME_RULES};
+	site->known = true;
+	site->wanted = false;
+	site->on |= hopped;
+	return hopped;
+}
+
+void cached_image__give_up(struct cached_image *cached)
+{
+	struct lookup *lookup = &cached->cache->lookup;
+
+	if (lookup->image != cached)
+		return;
+	frames_lookup__free(lookup->frames);
+	lookup->frames = NULL;
+	lookup->image = NULL;
+}
+
+/* Ends a look-up that is over. Returns whether a place is hopped now. */
+static bool end_look_up(struct lookup *lookup, uint64_t now_ns)
+{
+	struct frame frames[FRAMES_MOST];
+	bool hopped = false;
+	uint64_t cpu_ns;
+	char err[256];
+	int status = frames_lookup__poll(lookup->frames, frames, &cpu_ns, err, sizeof(err));
+
+	if (status == -EAGAIN)
+		return false;
+	for (size_t i = 0; i < lookup->count; i++)
+		hopped |= know(site_at(lookup->image, lookup->offsets[i]), status ? NULL : &frames[i]);
+	lookup->rest_ns = now_ns + LOOKUP_REST * cpu_ns;
+	cached_image__give_up(lookup->image);
+	return hopped;
+}
+
+/* Begins to look up what is not known of an image. Returns whether there is anything, also if it failed at once. */
+static bool begin_look_up(struct lookup *lookup, struct cached_image *cached)
+{
+	char err[256];
+
+	lookup->count = 0;
+	for (size_t i = 0; i < cached->site_count && lookup->count < FRAMES_MOST; i++)
+		if (!cached->sites[i].known)
+			lookup->offsets[lookup->count++] = cached->sites[i].offset;
+	if (!lookup->count)
+		return false;
+	lookup->image = cached;
+	if (cached->file < 0 ||
+	    frames_lookup__begin(cached->file, lookup->offsets, lookup->count, &lookup->frames, err, sizeof(err))) {
+		for (size_t i = 0; i < lookup->count; i++)
+			know(site_at(cached, lookup->offsets[i]), NULL);
+		lookup->image = NULL;
+	}
+	return true;
+}
+
+bool image_cache__look_up(struct image_cache *cache, uint64_t now_ns)
+{
+	struct lookup *lookup = &cache->lookup;
 	bool found = cache->changed;
 
 	cache->changed = false;
-	if (!cache->wanted)
+	if (lookup->frames)
+		return end_look_up(lookup, now_ns) || found;
+	if (!cache->wanted || now_ns < lookup->rest_ns)
 		return found;
+	for (size_t i = 0; i < cache->count; i++)
+		if (begin_look_up(lookup, cache->images[i]))
+			return found;
 	cache->wanted = false;
-	for (size_t i = 0; i < cache->count; i++) {
-		struct cached_image *cached = cache->images[i];
-
-		if (!AMONG(runtimes, base_of(cached->path)))
-			continue;
-		look_up(cached);
-		for (size_t k = 0; k < cached->site_count; k++) {
-			struct hopped_site *site = &cached->sites[k];
-
-			found |= !site->on && site->frame.rule == FRAME_FOUND;
-			site->on = site->known && site->frame.rule == FRAME_FOUND;
-			cache->wanted |= !site->known;
-		}
-	}
 	return found;
 }
 

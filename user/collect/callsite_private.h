@@ -14,7 +14,8 @@
 struct hopped_site {
 	uint64_t offset; /* file offset */
 	struct frame frame;
-	bool known; /* the frame was looked up */
+	bool known;  /* the frame was looked up */
+	bool wanted; /* it is hopped as soon as its frame is known */
 	bool on;
 };
 
@@ -34,6 +35,15 @@ struct cached_image {
 	bool refused; /* a frame of a runtime that cannot be left was reported */
 };
 
+/* The one look-up of frames that is under way. */
+struct lookup {
+	struct frames_lookup *frames; /* NULL: none is */
+	struct cached_image *image;
+	uint64_t offsets[FRAMES_MOST];
+	size_t count;
+	uint64_t rest_ns; /* time from which on the next one may begin */
+};
+
 struct image_cache {
 	struct cached_image **images;
 	size_t count, room;
@@ -41,8 +51,9 @@ struct image_cache {
 	int hops;      /* the kernel side's table */
 	char **hopped; /* texts of call-sites, also of images that no process maps at present */
 	size_t hopped_count, hopped_room;
-	bool wanted;  /* frames of runtimes are to be looked up */
+	bool wanted;  /* frames are to be looked up */
 	bool changed; /* a new image has hopped call-sites */
+	struct lookup lookup;
 };
 
 struct cached_site {
@@ -58,11 +69,15 @@ struct callsites {
 	int transparent; /* the kernel side's table, -1 = none */
 	const char *more_transparent;
 	uint32_t *updates; /* the kernel side's update counter */
+	uint64_t read_ns;  /* CPU time of reading images to name call-sites */
 	struct cached_site *cached[CACHED_SITES];
 };
 
 /* The image of a cached file, surveyed at first need, or NULL. */
 struct image *cached_image__parsed(struct cached_image *cached);
+
+/* Ends the look-up of frames of an image that is no longer held. */
+void cached_image__give_up(struct cached_image *cached);
 
 /* Hops in a newly surveyed image what is hopped in another copy of the image, or was in an earlier run. */
 void cached_image__resume_hops(struct cached_image *cached);

@@ -117,14 +117,14 @@ static uint32_t *epoch_of(struct kernel_side *side, pid_t pid)
 	return &kernel_side__shared(side)->governed[process.slot & (KERNEL_SLOTS - 1)].probe_epoch;
 }
 
-const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top)
+int resolver__hop(struct resolver *resolver, const char *site, bool up, const char **refusal, bool *top)
 {
 	struct kernel_side *side = resolver->side;
-	const char *refusal = up ? image_cache__hop(resolver->images, site, top) : NULL;
+	int status = up ? image_cache__hop(resolver->images, site, refusal, top) : 0;
 	uint32_t *epoch;
 
-	if (refusal)
-		return refusal;
+	if (status)
+		return status;
 	if (!up)
 		image_cache__unhop(resolver->images, site);
 	for (size_t i = 0; i < resolver->process_count; i++) {
@@ -141,14 +141,14 @@ const char *resolver__hop(struct resolver *resolver, const char *site, bool up, 
 		if (epoch && !resolver->processes[i].unseen)
 			__atomic_fetch_add(epoch, 1, __ATOMIC_RELEASE);
 	}
-	return NULL;
+	return 0;
 }
 
-void resolver__resume_hops(struct resolver *resolver)
+void resolver__resume_hops(struct resolver *resolver, uint64_t now_ns)
 {
 	struct kernel_side *side = resolver->side;
 
-	if (!image_cache__look_up(resolver->images))
+	if (!image_cache__look_up(resolver->images, now_ns))
 		return;
 	for (size_t i = 0; i < resolver->process_count; i++)
 		push_hops(side, resolver->processes[i].callsites);
@@ -203,6 +203,13 @@ int resolver__add(struct resolver *resolver, struct process *process)
 	    (struct known_process){.process = process, .callsites = callsites};
 	push_kernel(resolver, callsites, process->pid, process__mpi(process, NULL));
 	return 0;
+}
+
+uint64_t resolver__read_ns(struct resolver *resolver, pid_t pid)
+{
+	struct known_process *known = process_of(resolver, (uint32_t)pid);
+
+	return known ? callsites__read_ns(known->callsites) : 0;
 }
 
 const char *resolver__build_id(struct resolver *resolver, pid_t pid)

@@ -33,15 +33,21 @@ int resolver__remapped(struct resolver *resolver, pid_t pid, enum process_mpi mp
 
 /*
  * Distinguishes calls of a call-site (a text of a state) by their callers, or no more, in all processes at once: what
- * their threads compute meanwhile is no fragment. Returns NULL, or a refusal: see image_cache__hop().
+ * their threads compute meanwhile is no fragment. 0, -EAGAIN or -EPERM with a refusal: see image_cache__hop().
  */
-const char *resolver__hop(struct resolver *resolver, const char *site, bool up, bool *top);
+int resolver__hop(struct resolver *resolver, const char *site, bool up, const char **refusal, bool *top);
 
-/* Carries out hops that have become possible: of call-sites behind a runtime, and of newly mapped images. */
-void resolver__resume_hops(struct resolver *resolver);
+/*
+ * Looks up frames in the background, and carries out hops that have become possible: of call-sites behind a runtime,
+ * and of newly mapped images.
+ */
+void resolver__resume_hops(struct resolver *resolver, uint64_t now_ns);
 
 /* Reports a runtime whose frames cannot be hopped, each once; false where there is none. */
 bool resolver__hop_trouble(struct resolver *resolver, char *text, size_t size);
+
+/* CPU time spent so far on reading images to name states of a known process, ns. */
+uint64_t resolver__read_ns(struct resolver *resolver, pid_t pid);
 
 /* Build-id of a known process's executable, or "". */
 const char *resolver__build_id(struct resolver *resolver, pid_t pid);

@@ -276,7 +276,7 @@ static const char *loop(struct daemon *daemon)
 		int drained = collector__drain_ring(daemon->collector);
 
 		collector__drain_bins(daemon->collector, now);
-		resolver__resume_hops(daemon->resolver);
+		resolver__resume_hops(daemon->resolver, now);
 		find(daemon, now);
 		watch__poll(daemon->watch, now);
 		attacher__learn(daemon->attacher, now);

@@ -3,6 +3,7 @@
  * Carries out and reports, for all processes at once, the analysis' decisions which call-sites are hopped to their
  * callers (model/hops.h): a replay has the states that were seen, and the decisions as events.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,14 +66,18 @@ static void say(struct daemon *daemon, const struct vapro_hop_event *event)
 	}
 }
 
-static void carry_out(struct daemon *daemon, struct vapro_hop_event *event)
+/* Returns false where a decision has to wait until the frame of its call-site is known: then it will be made again. */
+static bool carry_out(struct daemon *daemon, struct vapro_hop_event *event)
 {
 	struct stream_event done = {.type = STREAM_HOP, .hop = {.begin_ns = mono_now(), .site = event->site}};
-	bool top = false;
+	bool top = false, up = event->hop == VAPRO_HOP_UP;
+	int status = 0;
 
 	if (event->hop != VAPRO_HOP_STAYS)
-		event->reason = resolver__hop(daemon->resolver, event->site, event->hop == VAPRO_HOP_UP, &top);
-	if (event->reason)
+		status = resolver__hop(daemon->resolver, event->site, up, &event->reason, &top);
+	if (status == -EAGAIN)
+		return false;
+	if (status)
 		event->hop = VAPRO_HOP_REFUSED;
 	if (!top) /* a caller without callers is not worth a report */
 		say(daemon, event);
@@ -81,6 +86,7 @@ static void carry_out(struct daemon *daemon, struct vapro_hop_event *event)
 	done.hop.symbol = event->symbol;
 	done.hop.reason = event->reason;
 	stream__put(&daemon->tee.sink, &done);
+	return true;
 }
 
 void daemon__hop(struct daemon *daemon)
@@ -92,9 +98,8 @@ void daemon__hop(struct daemon *daemon)
 		return;
 	for (int i = 0; i < AT_ONCE; i++) {
 		pipeline__hop_request(daemon->tee.pipeline, mono_now(), &event);
-		if (event.hop == VAPRO_HOP_NONE)
+		if (event.hop == VAPRO_HOP_NONE || !carry_out(daemon, &event))
 			break;
-		carry_out(daemon, &event);
 	}
 	while (resolver__hop_trouble(daemon->resolver, text, sizeof(text)))
 		watch__warn(daemon->watch, "hop_refused", 0, "%s", text);

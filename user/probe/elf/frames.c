@@ -16,25 +16,50 @@ static void get_frame(struct flat_reader *reader, struct frame *frame)
 	frame->hop.by_frame = (uint32_t)flat__get_upto(reader, 1);
 }
 
-int frames__query(int fd, const uint64_t *offsets, size_t count, struct frame *frames, char *err, size_t err_size)
+struct frames_lookup {
+	struct flat about;
+	struct confine_question question;
+	struct confine_request *request;
+	size_t count;
+};
+
+int frames_lookup__begin(int fd, const uint64_t *offsets, size_t count, struct frames_lookup **lookup, char *err,
+			 size_t err_size)
 {
-	struct flat about = {0};
-	struct confine_question question = {.service = FRAMES_SERVICE, .about = &about, .files = {fd}, .file_count = 1};
-	struct confine_answer answer = {0};
-	struct flat_reader reader;
+	struct frames_lookup *fresh = calloc(1, sizeof(*fresh));
 	int status = -ENOMEM;
 
+	*lookup = NULL;
 	snprintf(err, err_size, "out of memory");
-	flat__put(&about, count);
+	if (!fresh)
+		return status;
+	fresh->count = count;
+	fresh->question = (struct confine_question){
+	    .service = FRAMES_SERVICE, .about = &fresh->about, .files = {fd}, .file_count = 1};
+	flat__put(&fresh->about, count);
 	for (size_t i = 0; i < count; i++)
-		flat__put(&about, offsets[i]);
-	if (!about.failed)
-		status = confine__query(&question, &answer, err, err_size);
-	free(about.data);
+		flat__put(&fresh->about, offsets[i]);
+	if (!fresh->about.failed)
+		status = confine_request__begin(&fresh->question, &fresh->request, err, err_size);
+	if (status)
+		frames_lookup__free(fresh);
+	else
+		*lookup = fresh;
+	return status;
+}
+
+int frames_lookup__poll(struct frames_lookup *lookup, struct frame *frames, uint64_t *cpu_ns, char *err,
+			size_t err_size)
+{
+	struct confine_answer answer;
+	struct flat_reader reader;
+	int status = confine_request__poll(lookup->request, &answer, err, err_size);
+
+	*cpu_ns = answer.cpu_ns;
 	if (status)
 		return status;
 	reader = (struct flat_reader){.at = answer.data, .end = answer.data + answer.size};
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < lookup->count; i++)
 		get_frame(&reader, &frames[i]);
 	if (!flat__done(&reader)) {
 		snprintf(err, err_size, "its confined reader gave a response that makes no sense");
@@ -42,4 +67,13 @@ int frames__query(int fd, const uint64_t *offsets, size_t count, struct frame *f
 	}
 	free(answer.data);
 	return status;
+}
+
+void frames_lookup__free(struct frames_lookup *lookup)
+{
+	if (!lookup)
+		return;
+	confine_request__free(lookup->request);
+	free(lookup->about.data);
+	free(lookup);
 }

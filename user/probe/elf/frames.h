@@ -26,12 +26,22 @@ struct frame {
 	struct kernel_hop hop; /* valid with FRAME_FOUND */
 };
 
+struct frames_lookup;
+
 /*
- * Looks up count (at most FRAMES_MOST) return addresses, as offsets in the file behind fd, a regular one. 0 with
- * frames filled, or a negative errno with a sentence in err: what is wrong with the image, or what became of its
- * reader.
+ * Begins to look up count (at most FRAMES_MOST) return addresses, as offsets in the file behind fd, a regular one, in
+ * the background (confine_request__begin()). 0, or a negative errno with a sentence in err.
  */
-int frames__query(int fd, const uint64_t *offsets, size_t count, struct frame *frames, char *err, size_t err_size);
+int frames_lookup__begin(int fd, const uint64_t *offsets, size_t count, struct frames_lookup **lookup, char *err,
+			 size_t err_size);
+
+/*
+ * -EAGAIN while it is under way; else 0 with a frame for each address, or a negative errno with a sentence in err:
+ * what is wrong with the image, or what became of its reader. cpu_ns: processor time that it took.
+ */
+int frames_lookup__poll(struct frames_lookup *lookup, struct frame *frames, uint64_t *cpu_ns, char *err,
+			size_t err_size);
+void frames_lookup__free(struct frames_lookup *lookup);
 
 struct image;
 
