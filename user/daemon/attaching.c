@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
-#include "daemon/cpus.h"
 #include "target/kernel_range.h"
 
 #define VERDICT_NS 1000000000ULL /* lifetime of a verdict on who maps an image */
@@ -252,7 +252,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	    .err_size = err_size};
 	struct watched *fresh = &attaching.fresh;
 	enum process_mpi mpi = process__mpi(process, &attaching.library);
-	uint64_t spent_ns = cpus__spent_ns();
+	uint64_t spent_ns = cpu_spent();
 	int status, functions;
 
 	fresh->identity.mappings = NULL; /* the mappings stay the resolver's */
@@ -267,7 +267,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	snprintf(fresh->build_id, sizeof(fresh->build_id), "%s", resolver__build_id(watch->parts.resolver, fresh->pid));
 	functions = watch__attach_rows(watch, fresh, process);
 	watch__join_image(watch, fresh, now_ns);
-	fresh->attach_cost_ns = cpus__spent_ns() - spent_ns;
+	fresh->attach_cost_ns = cpu_spent() - spent_ns;
 	if (fresh->image)
 		note_attach_cost(watch, fresh->image, attaching.linked, fresh->attach_cost_ns);
 	watch->slots[fresh->slot] = true;

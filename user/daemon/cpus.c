@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 
 /* Parses "0,2-3"; false for anything else. */
 static bool parse(const char *list, cpu_set_t *set)
@@ -75,15 +73,4 @@ int cpus__settle(const char *list, char *err, size_t err_size)
 			sched_setaffinity(0, sizeof(mine), &mine);
 	}
 	return 0;
-}
-
-uint64_t cpus__spent_ns(void)
-{
-	struct timespec own = {0};
-	struct rusage children = {0};
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
-	getrusage(RUSAGE_CHILDREN, &children);
-	return (uint64_t)(own.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec) * 1000000000ULL +
-	       (uint64_t)own.tv_nsec + (uint64_t)(children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1000ULL;
 }

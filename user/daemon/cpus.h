@@ -4,15 +4,11 @@
 #define VAPRO_CPUS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 /*
  * Restricts the daemon to the CPUs of a list ("0,2-3"), or, for NULL, to CPUs that are not isolated (isolcpus,
  * nohz_full), if the node isolates any. Returns 0 or -EINVAL with a sentence in err.
  */
 int cpus__settle(const char *list, char *err, size_t err_size);
-
-/* Returns the CPU time of this thread and of its reaped children, ns: the cost of reading images and setting probes. */
-uint64_t cpus__spent_ns(void);
 
 #endif

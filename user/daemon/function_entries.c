@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "probe/attach/row_attacher.h"
+#include "base/clock.h"
 #include "daemon/tracker_private.h"
 
 #define ROWS_OF_IMAGE 128
@@ -168,6 +169,7 @@ void watch__rows_remapped(struct watch *watch, struct watched *watched)
 
 void watch__look_for_threads(struct watch *watch, struct watched *watched, size_t threads)
 {
+	uint64_t spent_ns = cpu_spent();
 	struct process *process;
 	char err[256];
 
@@ -178,6 +180,7 @@ void watch__look_for_threads(struct watch *watch, struct watched *watched, size_
 		return;
 	attach_thread_rows(watch, watched, process, threads);
 	process__free(process);
+	watched->attach_cost_ns += cpu_spent() - spent_ns;
 }
 
 /* What the processes spent until then says nothing of what they will: what was overdrawn stays overdrawn. */
@@ -224,15 +227,14 @@ void watch__rows_decided(void *ctx, const struct row_decision *decision)
 
 void watch__outlined(struct watch *watch, pid_t pid, uint64_t address)
 {
+	struct watched *watched = watch__of(watch, pid);
 	const struct process_mapping *mapping;
+	uint64_t spent_ns = cpu_spent();
 	struct process *process;
 	char err[512] = "";
-	int status = 0;
+	int status;
 
-	for (size_t i = 0; i < watch->count; i++)
-		if (watch->watched[i].pid == pid && !watch->watched[i].ended_ns)
-			status = 1;
-	if (!status || process__read(pid, &process, err, sizeof(err)))
+	if (!watched || watched->ended_ns || process__read(pid, &process, err, sizeof(err)))
 		return;
 	mapping = process__mapping_at(process, address);
 	if (mapping && mapping->executable && mapping->inode) {
@@ -242,4 +244,5 @@ void watch__outlined(struct watch *watch, pid_t pid, uint64_t address)
 			watch__warn(watch, "rows_not_attached", pid, "%s", err[0] ? err : strerror(-status));
 	}
 	process__free(process);
+	watched->attach_cost_ns += cpu_spent() - spent_ns;
 }

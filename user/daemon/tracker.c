@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/cpus.h"
+#include "base/clock.h"
 #include "base/grow.h"
 #include "target/kernel_range.h"
 
@@ -137,7 +137,7 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 
 static void remap(struct watch *watch, struct watched *watched, uint64_t now_ns)
 {
-	uint64_t spent_ns = cpus__spent_ns();
+	uint64_t spent_ns = cpu_spent();
 
 	watched->remapped_ns = 0;
 	watch__rows_remapped(watch, watched);
@@ -145,7 +145,7 @@ static void remap(struct watch *watch, struct watched *watched, uint64_t now_ns)
 		resolver__remapped(watch->parts.resolver, watched->pid, PROCESS_NO_MPI);
 	else
 		join(watch, watched, now_ns);
-	watched->attach_cost_ns += cpus__spent_ns() - spent_ns;
+	watched->attach_cost_ns += cpu_spent() - spent_ns;
 }
 
 void watch__mapped(struct watch *watch, pid_t pid, const char *path, uint64_t now_ns)

@@ -68,7 +68,8 @@ void watch__emit_process(struct watch *watch, const struct watched *watched, enu
 	    .user = (uint32_t)process->uid + 1,
 	    .threads = (uint32_t)process__threads(process->pid, NULL, 0),
 	    .hits = hits,
-	    .attach_cpu_ms = (double)watched->attach_cost_ns * 1e-6,
+	    .attach_cpu_ms =
+		(double)(watched->attach_cost_ns + resolver__read_ns(watch->parts.resolver, watched->pid)) * 1e-6,
 	    .state = state,
 	    .reason = reason,
 	};

@@ -104,7 +104,7 @@ struct line_process {
 	const struct line_image *images;
 	uint32_t image_count;
 	uint64_t hits;
-	double attach_cpu_ms; /* CPU time of vaprod and its readers, to read its images and set its probes */
+	double attach_cpu_ms; /* CPU time of vaprod and its readers so far, to read its images and set its probes */
 	enum line_process_state state;
 	const char *reason;
 };
