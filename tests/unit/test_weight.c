@@ -89,6 +89,31 @@ static void test_tick_of_4096(void **state)
 	assert_int_equal(items[0].severity, VAPRO_INFO);
 }
 
+/*
+ * An effect names its cause only where that is listed. Without, it is waiting like any other, of which only much is
+ * worth a report.
+ */
+static void test_effect_of_the_unlisted(void **state)
+{
+	(void)state;
+	for (int much = 0; much < 2; much++) {
+		empty();
+		other_job(4096, 8);
+		add(4e6, STRIDE * 100); /* it lasts so long that its share is small, whatever it causes */
+		add_effect(much ? 0.02 * 4096 * 10e9 : 110e6, STRIDE);
+		judge();
+		assert_true(items[0].small && !items[0].alarm);
+		assert_int_equal(items[1].effect_of, 0);
+		assert_int_equal(items[1].small, !much);
+		assert_null(strstr(items[1].evidence, "variance 1"));
+	}
+	/* a cause that was listed is known */
+	items[0].emitted_once = true;
+	items[1].effect_of = 1;
+	judge();
+	assert_int_equal(items[1].effect_of, 1);
+}
+
 /* 100 ms of own loss in one region count in a job of any size; just below they do not. */
 static void test_own_loss(void **state)
 {
@@ -245,11 +270,17 @@ static void test_gain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    WEIGHT(test_one_of_64),   WEIGHT(test_tick_of_4096),
-	    WEIGHT(test_own_loss),    WEIGHT(test_severity),
-	    WEIGHT(test_tunables),    WEIGHT(test_unconfirmed),
-	    WEIGHT(test_ended_ranks), WEIGHT(test_unmatched),
-	    WEIGHT(test_two_effects), WEIGHT(test_waiting_without_cause),
+	    WEIGHT(test_one_of_64),
+	    WEIGHT(test_tick_of_4096),
+	    WEIGHT(test_effect_of_the_unlisted),
+	    WEIGHT(test_own_loss),
+	    WEIGHT(test_severity),
+	    WEIGHT(test_tunables),
+	    WEIGHT(test_unconfirmed),
+	    WEIGHT(test_ended_ranks),
+	    WEIGHT(test_unmatched),
+	    WEIGHT(test_two_effects),
+	    WEIGHT(test_waiting_without_cause),
 	    WEIGHT(test_gain),
 	};
 

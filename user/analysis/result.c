@@ -333,12 +333,6 @@ static bool alive(const void *arg, uint32_t row)
 	return builder__alive(builder, &builder->about->rows[row]);
 }
 
-/* Least loss, in seconds, of a variance that is new. */
-static double least_emitted(const struct vapro_config *config)
-{
-	return fmin(config->min_lost_s, config->min_share * config->window_s * 2 / 3) / 2;
-}
-
 /* Finds the variances of the book to emit. */
 static int find_emitted(const struct builder *builder, struct emitted_variance **emitted, size_t *count,
 			struct job_result *result)
@@ -353,7 +347,7 @@ static int find_emitted(const struct builder *builder, struct emitted_variance *
 			result->small_count++;
 			result->small_seconds += fmax(0, variance->total.lost[variance->class]) / 1e9;
 		}
-		if (!variance__emit(variance, least_emitted(&builder->context->config)))
+		if (!variance__emit(variance, variance__least_s(&builder->context->config)))
 			continue;
 		if (grow(emitted, &capacity, *count + 1, sizeof(**emitted)))
 			return -ENOMEM;

@@ -41,4 +41,7 @@ int evidence__pairs(struct variance_book *book, const struct evidence_input *inp
 /* Judges all matched variances: class, confirmed, evidence, effect_of, alarm. */
 void evidence__judge(struct variance_book *book, const struct evidence_input *input);
 
+/* Judges an effect again whose cause costs too little to be listed: it is waiting that no variance explains. */
+void evidence__unexplained(struct variance *variance);
+
 #endif

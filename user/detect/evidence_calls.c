@@ -140,6 +140,12 @@ void evidence__judge_path(struct variance *variance, const struct evidence_input
 				  fmax(1, variance->total.ref[VAPRO_COMMUNICATION]));
 }
 
+void evidence__unexplained(struct variance *variance)
+{
+	variance->effect_of = 0;
+	evidence__say(variance, false, "waiting for late peers; what made them late costs too little to be listed");
+}
+
 void evidence__judge_waiting(struct variance *variance, const struct evidence_input *input,
 			     const struct variance_book *book)
 {

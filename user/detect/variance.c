@@ -238,6 +238,11 @@ cleanup:
 	return error;
 }
 
+double variance__least_s(const struct vapro_config *config)
+{
+	return fmin(config->min_lost_s, config->min_share * config->window_s * 2 / 3) / 2;
+}
+
 bool variance__emit(struct variance *variance, double least_s)
 {
 	struct variance_emitted now = {

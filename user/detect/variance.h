@@ -71,6 +71,9 @@ int variance__match(struct variance_book *book, struct heatmap *map, const struc
 /* NULL where no variance has the id. */
 struct variance *variance__find(const struct variance_book *book, uint32_t id);
 
+/* Least loss, in seconds, of a variance that is new. */
+double variance__least_s(const struct vapro_config *config);
+
 /*
  * Whether the variance must be emitted in this window; if so, notes what is emitted and counts the
  * revision. An ongoing variance is emitted again where its verdict, its beginning or its rows changed or

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "detect/weight.h"
 
+#include "detect/evidence.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -85,6 +87,36 @@ static enum vapro_severity severity_of(const struct variance *variance, const st
 		   : VAPRO_INFO;
 }
 
+static struct variance *cause_of(struct variance_book *book, const struct variance *effect)
+{
+	return effect->matched && effect->effect_of ? variance__find(book, (uint32_t)effect->effect_of) : NULL;
+}
+
+/* Ranks wait for each other all the time; without a cause only much waiting is worth a report. */
+static bool is_common_waiting(const struct variance *variance, const struct vapro_config *config)
+{
+	return variance->share < WAITING_MORE * config->min_share;
+}
+
+static bool is_listed(const struct variance *variance, const struct vapro_config *config)
+{
+	return variance->emitted_once || (!variance->small && own_loss(variance) >= variance__least_s(config) * 1e9);
+}
+
+/* No text may name a variance that is not listed. */
+static void forget_unlisted_causes(struct variance_book *book, const struct vapro_config *config)
+{
+	for (size_t i = 0; i < book->count; i++) {
+		struct variance *effect = &book->variances[i];
+		const struct variance *cause = cause_of(book, effect);
+
+		if (!cause || is_listed(cause, config))
+			continue;
+		evidence__unexplained(effect);
+		effect->small = is_common_waiting(effect, config);
+	}
+}
+
 int weight__judge(struct variance_book *book, const struct stg_job *job, const struct vapro_config *config)
 {
 	double stride = config->window_s * 2 / 3 * 1e9;
@@ -99,9 +131,7 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 	for (size_t i = 0; i < book->count; i++)
 		book->variances[i].caused_ns = 0;
 	for (size_t i = 0; i < book->count; i++) {
-		struct variance *cause = book->variances[i].matched && book->variances[i].effect_of
-					     ? variance__find(book, (uint32_t)book->variances[i].effect_of)
-					     : NULL;
+		struct variance *cause = cause_of(book, &book->variances[i]);
 
 		if (cause)
 			cause->caused_ns += own_loss(&book->variances[i]);
@@ -116,15 +146,15 @@ int weight__judge(struct variance_book *book, const struct stg_job *job, const s
 		all = lasts * (double)alive(&lives, variance);
 		variance->share = all > 0 ? (lost + variance->caused_ns) / all : 0;
 		variance->small = lost < config->min_lost_s * 1e9 && variance->share < config->min_share;
-		/* Ranks wait for each other all the time; without a cause only much waiting is worth a report. */
 		if (variance->waiting && !variance->confirmed && !variance->effect_of)
-			variance->small = variance->share < WAITING_MORE * config->min_share;
+			variance->small = is_common_waiting(variance, config);
 		if (variance->outlier)
 			variance->small = true;
 		if (variance->small)
 			variance->alarm = false;
 		variance->severity = severity_of(variance, config);
 	}
+	forget_unlisted_causes(book, config);
 	clear(&lives);
 	return 0;
 }

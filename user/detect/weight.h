@@ -11,7 +11,8 @@
 
 /*
  * Sets caused_ns, share, severity and small of all matched variances, and takes the alarm from small ones: those
- * that lost less than min_lost_s and, with what they cause, less than min_share. To be called after evidence__judge.
+ * that lost less than min_lost_s and, with what they cause, less than min_share. An effect of a
+ * variance that is not listed becomes waiting without a cause. To be called after evidence__judge.
  * Returns 0 or -ENOMEM.
  */
 int weight__judge(struct variance_book *book, const struct stg_job *job, const struct vapro_config *config);
