@@ -227,13 +227,13 @@ static void test_stopped(void **state)
 	variance.diagnosis.factors = tree;
 	variance.diagnosis.factor_count = 2;
 	write_both(&variance, false, false);
-	has(verdict, "ranks 43-45 lost 4.0 s: were stopped (signal or tracer) for 2.0 s in all.");
+	has(verdict, "ranks 43-45 lost 4.00 s: were stopped (signal or tracer) for 2.0 s in all.");
 	has(advice, "SIGSTOP");
 	lacks(verdict, "asleep");
 	variance.rank_count = 1;
 	variance.who = "rank 43";
 	write_both(&variance, false, false);
-	has(verdict, "rank 43 lost 4.0 s: was stopped (signal or tracer) for 2.0 s.");
+	has(verdict, "rank 43 lost 4.00 s: was stopped (signal or tracer) for 2.0 s.");
 	/* beside other causes a stop is a part as any other */
 	tree[1].contribution = 0.5;
 	write_both(&variance, false, false);
@@ -329,7 +329,7 @@ static void test_slow_path(void **state)
 	variance.diagnosis.host = "n1";
 	write_both(&variance, true, true);
 	assert_string_equal(verdict,
-			    "transfers of rank 3, on host n1, take 3.0 times as long (4.0 s lost); no rank was late.");
+			    "transfers of rank 3, on host n1, take 3.0 times as long (4.00 s lost); no rank was late.");
 	assert_string_equal(advice, "Transfers of rank 3 are slow while no rank was late: look at the network adapter, "
 				    "cable and switch port of host n1.");
 	variance.who = "ranks 3,7";
@@ -339,7 +339,7 @@ static void test_slow_path(void **state)
 	variance.confidence = VAPRO_UNCONFIRMED;
 	write_both(&variance, false, false);
 	assert_string_equal(
-	    verdict, "transfers of ranks 3,7 take 3.0 times as long (4.0 s lost); no rank was late; unconfirmed.");
+	    verdict, "transfers of ranks 3,7 take 3.0 times as long (4.00 s lost); no rank was late; unconfirmed.");
 	lacks(advice, "of host");
 	variance.performance = 0;
 	write_both(&variance, true, true);
@@ -364,8 +364,9 @@ static void test_places(void **state)
 	variance.confirmed = false;
 	variance.confidence = VAPRO_PLACE;
 	write_both(&variance, false, false);
-	assert_string_equal(verdict, "ranks 43-45, all on host n2, with CPU AMD EPYC 7742, in cgroup /job, lost 4.0 s: "
-				     "100 % DRAM; by their place, not certain.");
+	assert_string_equal(verdict,
+			    "ranks 43-45, all on host n2, with CPU AMD EPYC 7742, in cgroup /job, lost 4.00 s: "
+			    "100 % DRAM; by their place, not certain.");
 	variance.diagnosis.shared = &facts[1];
 	variance.diagnosis.shared_count = 1;
 	write_both(&variance, false, false);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "diagnose/verdict.h"
 
+#include "base/duration.h"
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
 
@@ -183,14 +184,15 @@ static void say_slow_path(struct text *text, const struct result_variance *varia
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	uint32_t rows = variance->thread_count ? variance->thread_count : variance->rank_count;
 	struct result_shared host = {.fact = "host", .value = diagnosis->host};
+	char lost[32];
 
 	say(text, "transfers of %s", variance->who);
 	if (diagnosis->host)
 		say_where(text, &host, 1, rows);
 	else
 		say_where(text, diagnosis->shared, diagnosis->shared_count, rows);
-	say(text, " take %.1f times as long (%.*f s lost); no rank was late", 1 / fmax(variance->performance, 1e-3),
-	    variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
+	say(text, " take %.1f times as long (%s lost); no rank was late", 1 / fmax(variance->performance, 1e-3),
+	    duration__text(variance->lost_seconds, lost, sizeof(lost)));
 }
 
 const char *verdict__region(const struct result_variance *variance, int *length)
@@ -231,11 +233,12 @@ static void say_loss(struct text *text, const struct result_variance *variance, 
 	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	int length = 0;
 	const char *region = waiting ? verdict__region(variance, &length) : NULL;
+	char lost[32];
 
 	say(text, "%s", variance->who);
 	say_where(text, diagnosis->shared, diagnosis->shared_count,
 		  variance->thread_count ? variance->thread_count : variance->rank_count);
-	say(text, " lost %.*f s", variance->lost_seconds < 0.995 ? 2 : 1, variance->lost_seconds);
+	say(text, " lost %s", duration__text(variance->lost_seconds, lost, sizeof(lost)));
 	if (region)
 		say_barrier(text, variance, region, length);
 	else if (waiting && !transfer && variance->effect_of)

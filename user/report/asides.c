@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/grow.h"
 #include "report/regions.h"
 
@@ -95,7 +96,7 @@ static void write_imbalance(const struct aside *aside, char *text, size_t size)
 		snprintf(range, sizeof(range), " (%.2f to %.2f in %llu states)", aside->least, aside->most,
 			 (unsigned long long)aside->count);
 	if (aside->seconds > 0)
-		snprintf(cost, sizeof(cost), ", %s lost", regions__duration(aside->seconds, lost, sizeof(lost)));
+		snprintf(cost, sizeof(cost), ", %s lost", duration__text(aside->seconds, lost, sizeof(lost)));
 	snprintf(text, size, "%s%s take%s %.2f times as long as the others, always%s%s, most in %s: %s",
 		 aside->who ? aside->who : "?", aside->place ? aside->place : "", aside->many ? "" : "s",
 		 some ? aside->slow : aside->ratio, range, cost, aside->state,
@@ -111,7 +112,7 @@ static void print(const struct aside *aside, const char *head, FILE *out, unsign
 	if (aside->kind == ASIDE_RARE)
 		snprintf(text, sizeof(text), "%s: %s %llu time%s, %s in all%s: too seldom to be judged", aside->state,
 			 aside->cluster ? "other work" : "seen", (unsigned long long)aside->count,
-			 aside->count == 1 ? "" : "s", regions__duration(aside->seconds, took, sizeof(took)), rank);
+			 aside->count == 1 ? "" : "s", duration__text(aside->seconds, took, sizeof(took)), rank);
 	else if (aside->kind == ASIDE_DRIFT)
 		snprintf(text, sizeof(text), "%s: slower on all ranks together, by %.0f %% over %llu windows",
 			 aside->state, 100 * (aside->ratio - 1), (unsigned long long)aside->count);

@@ -6,6 +6,7 @@
 
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
+#include "base/duration.h"
 #include "base/grow.h"
 #include "base/printable.h"
 #include "report/regions.h"
@@ -75,25 +76,6 @@ bool region__set_text(char **text, const char *value)
 	return true;
 }
 
-char *regions__duration(double seconds, char *buf, size_t size)
-{
-	unsigned long whole = (unsigned long)(seconds + 0.5);
-
-	if (seconds < 0.0995)
-		snprintf(buf, size, "%.3g ms", seconds * 1000);
-	else if (seconds < 9.995)
-		snprintf(buf, size, "%.2f s", seconds);
-	else if (seconds < 119.95)
-		snprintf(buf, size, "%.1f s", seconds);
-	else if (seconds < 7200 && !(whole % 60))
-		snprintf(buf, size, "%lu min", whole / 60);
-	else if (seconds < 7200)
-		snprintf(buf, size, "%lu min %lu s", whole / 60, whole % 60);
-	else
-		snprintf(buf, size, "%lu h %lu min", whole / 3600, whole / 60 % 60);
-	return buf;
-}
-
 void regions__wrap(FILE *out, const char *head, const char *text, unsigned indent, unsigned width)
 {
 	unsigned column = (unsigned)fprintf(out, "%s", head);
@@ -144,8 +126,8 @@ static void print_when(const struct region *region, FILE *out, uint64_t start_ns
 	clock_text(region->begin_ns, true, begin, sizeof(begin));
 	clock_text(region->end_ns, region->begin_ns / 86400000000000ULL != region->end_ns / 86400000000000ULL, end,
 		   sizeof(end));
-	regions__duration(lead, from, sizeof(from));
-	regions__duration((double)(region->end_ns - region->begin_ns) / 1e9, to, sizeof(to));
+	duration__text(lead, from, sizeof(from));
+	duration__text((double)(region->end_ns - region->begin_ns) / 1e9, to, sizeof(to));
 	print(out, "    when", width, "%s to %s UTC: %s after the start, for %s%s", begin, end, from, to,
 	      region->ended ? "" : ", and not over when last seen");
 }
@@ -182,7 +164,7 @@ static void print_who(const struct region *region, FILE *out, unsigned width)
 		const struct region_interferer *who = &region->interferers[i];
 		char duration[40];
 
-		regions__duration(who->seconds, duration, sizeof(duration));
+		duration__text(who->seconds, duration, sizeof(duration));
 		if (who->pid)
 			print(out, head, width, "%s (pid %u%s%s) took %s", who->comm, who->pid,
 			      who->relation ? ", " : "", interferers__says(who->relation), duration);
@@ -202,7 +184,7 @@ static void print_effects(const struct regions *regions, const struct region *ca
 
 		if (effect->effect_of != cause->id || strcmp(effect->job, cause->job))
 			continue;
-		regions__duration(effect->lost_seconds, lost, sizeof(lost));
+		duration__text(effect->lost_seconds, lost, sizeof(lost));
 		print(out, head, width, "%s waited %s for it (%s)", effect->who ? effect->who : "?", lost,
 		      effect->class ? effect->class : "");
 		head = "";
@@ -214,10 +196,10 @@ static void print_region(const struct regions *regions, const struct region *reg
 {
 	char lost[40], waited[40], caused[80] = "", head[40], text[2048];
 
-	regions__duration(region->lost_seconds, lost, sizeof(lost));
+	duration__text(region->lost_seconds, lost, sizeof(lost));
 	if (region->caused_seconds > 0)
 		snprintf(caused, sizeof(caused), ", and made others wait %s",
-			 regions__duration(region->caused_seconds, waited, sizeof(waited)));
+			 duration__text(region->caused_seconds, waited, sizeof(waited)));
 	snprintf(head, sizeof(head), "%2zu. ", number);
 	snprintf(text, sizeof(text), "%s%s%s of %s: %s lost, %s %.0f %% of %s%s%s",
 		 region->alarm ? *region->severity ? region->severity : "alarm" : "", region->alarm ? ": " : "",
@@ -291,5 +273,5 @@ void regions__print(struct regions *regions, FILE *out, uint64_t start_ns, unsig
 		left_seconds += region->lost_seconds;
 	}
 	if (left)
-		fprintf(out, "    and %zu more, %s lost\n", left, regions__duration(left_seconds, lost, sizeof(lost)));
+		fprintf(out, "    and %zu more, %s lost\n", left, duration__text(left_seconds, lost, sizeof(lost)));
 }

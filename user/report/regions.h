@@ -66,9 +66,6 @@ bool region__set_text(char **text, const char *value);
 /* Prints and sorts the regions. start_ns: zero of offsets. most: regions printed in full; the rest is counted. */
 void regions__print(struct regions *regions, FILE *out, uint64_t start_ns, unsigned width, size_t most);
 
-/* Formats as "5.2 s", "3 min 20 s", "4 h 10 min". Returns buf. */
-char *regions__duration(double seconds, char *buf, size_t size);
-
 /* Prints text in lines of at most width columns, the further ones indented. */
 void regions__wrap(FILE *out, const char *head, const char *text, unsigned indent, unsigned width);
 

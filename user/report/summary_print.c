@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
 
@@ -83,7 +84,7 @@ static void print_job(const struct job_summary *job, FILE *out, unsigned width)
 {
 	char lasted[40];
 
-	regions__duration((double)(job->end_ns - job->begin_ns) / 1e9, lasted, sizeof(lasted));
+	duration__text((double)(job->end_ns - job->begin_ns) / 1e9, lasted, sizeof(lasted));
 	fprintf(out, "job %s: %u rank%s watched for %s, %llu fragments\n", *job->name ? job->name : "(no name)",
 		job->ranks, job->ranks == 1 ? "" : "s", lasted, (unsigned long long)job->fragments);
 	if (job->partial)
@@ -110,7 +111,7 @@ static void print_job(const struct job_summary *job, FILE *out, unsigned width)
 	if (job->small_count)
 		fprintf(out, "  small       %llu slow region%s of too little weight to be listed, %s lost\n",
 			(unsigned long long)job->small_count, job->small_count == 1 ? "" : "s",
-			regions__duration(job->small_seconds, lasted, sizeof(lasted)));
+			duration__text(job->small_seconds, lasted, sizeof(lasted)));
 	print_gaps(job, out, width);
 	print_losses(job, out);
 }
@@ -152,11 +153,11 @@ static void print_verdict(struct summary *summary, FILE *out, unsigned width)
 		fprintf(out, "no variance found%s\n", unsure_count ? " that the evidence confirms" : "");
 	else
 		fprintf(out, "%zu slow region%s: %s lost in all, %.2f %% of the ranks' time\n", sure_count,
-			sure_count == 1 ? "" : "s", regions__duration(sure, lost, sizeof(lost)),
+			sure_count == 1 ? "" : "s", duration__text(sure, lost, sizeof(lost)),
 			all > 0 ? 100 * sure / all : 0);
 	if (unsure_count)
 		fprintf(out, "%zu more unconfirmed: %s, perhaps slow, perhaps other work\n", unsure_count,
-			regions__duration(unsure, lost, sizeof(lost)));
+			duration__text(unsure, lost, sizeof(lost)));
 	regions__print(&summary->regions, out, start_ns, width, REGIONS_PRINTED);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "report/json.h"
 #include "report/view_model.h"
 
@@ -187,8 +188,8 @@ static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size
 	json__time(map->first * map->bin_ns, begin);
 	begin[21] = 0; /* cuts after tenths of a second */
 	begin[10] = ' ';
-	regions__duration((double)((map->end - map->first) * map->bin_ns) / 1e9, lasted, sizeof(lasted));
-	regions__duration((double)(step * map->bin_ns) / 1e9, column, sizeof(column));
+	duration__text((double)((map->end - map->first) * map->bin_ns) / 1e9, lasted, sizeof(lasted));
+	duration__text((double)(step * map->bin_ns) / 1e9, column, sizeof(column));
 	snprintf(text, sizeof(text), "%s%s%.200s: %zu rank%s, %s from %s UTC", map->class, *map->job ? ", job " : "",
 		 map->job, map->row_count, map->row_count == 1 ? "" : "s", lasted, begin);
 	regions__wrap(out, "", regions__defuse(text), 0, width);
