@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import ROOT, VAPRO, VAPROD, attached, graph, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
+from live import ROOT, VAPRO, VAPROD, attached, go, graph, main, of_type, rank_pids, records, select, tool, until  # noqa: E402
 import jobs as j  # noqa: E402
 
 JOIN = " < "
@@ -143,16 +143,22 @@ def test_buffered_io(tap, jobs):
 
 
 def test_result(tap, jobs):
-    """The same sum with vaprod and without, also where frames are left by longjmp."""
-    sums = []
+    """The same sum with vaprod and without, while call-sites are hopped, also where frames are left by longjmp."""
+    sums, out = [], os.path.join(jobs.directory, "result.ndjson")
     for watched in (False, True):
-        job = jobs.start([*j.mpirun(1, tool("nested")), "--rounds", "400", "--scale", "0.1"], f"nested_{watched}")
-        daemon = jobs.start([VAPROD, "--exe", "nested", "--output", os.path.join(jobs.directory, "result.ndjson"), "--io",
-                             "off"], "vaprod") if watched else None
-        tap.equal(jobs.wait(job, 300), 0, f"the program ends well, {'' if watched else 'not '}watched")
+        job = jobs.start([*j.mpirun(1, tool("nested")), "--seconds", "1", "--log", jobs.directory, "--rounds", "12000", "--scale", "0.1"],
+                         f"nested_{watched}")
+        pids = rank_pids(job, jobs.directory, 1)
+        if watched:
+            daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--io", "off"], "vaprod")
+            attached(out, pids)
+        else:
+            go()
+        tap.equal(jobs.wait(job, 120), 0, f"the program ends well, {'' if watched else 'not '}watched")
         sums.append(json.loads(job.out().splitlines()[-1])["sum"])
-        if daemon:
-            jobs.stop(daemon)
+        os.unlink(os.path.join(jobs.directory, "truth.0"))
+    jobs.interrupt(daemon)
+    tap.ok("hopped" in codes(out), "its call-sites were hopped meanwhile", codes(out))
     tap.equal(sums[1], sums[0], "the result of the program is the same with and without vaprod")
 
 
