@@ -271,10 +271,13 @@ class Overhead(unittest.TestCase):
         self.assertIsNone(overhead.worst_of([]))
 
     @staticmethod
-    def run_of(costs, attach_ms, begin=0.0):
-        """A run of two ranks of one image, in windows of 1 s; costs: [(mean, max)] in percent."""
+    def run_of(costs, attach_ms, begin=0.0, later_ms=0):
+        """
+        A run of two ranks of one image, in windows of 1 s; costs: [(mean, max)] in percent; later_ms: what of the second rank's
+        cost came after its attachment.
+        """
         same = {"type": "process", "exe": "a", "build_id": "b"}
-        records = [{**same, "pid": pid, "state": "attached", "time": utc(begin), "attach_cpu_ms": ms / 2}
+        records = [{**same, "pid": pid, "state": "attached", "time": utc(begin), "attach_cpu_ms": ms - later_ms if pid else ms / 2}
                    for pid, ms in enumerate(attach_ms)]
         records += [{"type": "window", "begin": utc(i), "end": utc(i + 1), "overhead_pct": {"mean": mean, "max": most}}
                     for i, (mean, most) in enumerate(costs)]
@@ -292,6 +295,8 @@ class Overhead(unittest.TestCase):
         self.assertTrue(overhead.model_row(found)["ok"])
         for figure in ("1.00 %, 1.20 %", "1.20 %, 2.00 %", "40 ms"):
             self.assertIn(figure, overhead.model_row(found)["measured"])
+        # the second rank was the first to read a library
+        self.assertAlmostEqual(overhead.first_attach_ms(self.run_of([(1, 1)], (40, 13), later_ms=12)), 52)
         # no more than 100 ms, however much was reported
         found = overhead.model_of(self.run_of([(10, 20)] + [(1, 1)] * 9, (150, 3)))
         self.assertAlmostEqual(found["worst"], 4.8 - 2)
