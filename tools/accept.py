@@ -21,7 +21,7 @@ invocations (build/accept/programs/COMMIT/results.json); known results are not m
 
 Results go to build/accept/accept.json ({"checks": {CHECK: {time, seconds, quick, rows [{what, measured,
 wanted, ok}]}}}; other checks' earlier rows stay), what each run left to build/accept/CHECK/. Exit code
-1 where a row is not ok. Every run has a time limit; nothing that was started here stays.
+1 where a row is not ok, or where another accept writes to that directory. Every run has a time limit; nothing that was started here stays.
 """
 import argparse
 import os
@@ -39,6 +39,7 @@ import accept_many  # noqa: E402
 import accept_programs  # noqa: E402
 import accept_threads  # noqa: E402
 from accept_common import QUICK, VAPRO, VAPROD, measured, path, save, t, tool  # noqa: E402
+from programs_common import Busy, only_run  # noqa: E402
 
 CHECKS = {
     "demo": accept_detect.check_demo, "quiet": accept_detect.check_quiet, "random": accept_detect.check_random,
@@ -69,7 +70,18 @@ def main():
     if missing:
         print("accept: missing, run make first: " + " ".join(missing), file=sys.stderr)
         return 1
-    os.makedirs(path("accept"), exist_ok=True)
+    try:
+        with only_run(path("accept")):
+            failed = measure(names)
+    except Busy as busy:
+        print(f"accept: {busy}", file=sys.stderr)
+        return 1
+    print(f"\n{'all ok' if not failed else f'{failed} rows are not ok'}; {path('accept', 'accept.json')}")
+    return 1 if failed else 0
+
+
+def measure(names):
+    """Measures these checks and returns how many rows are not ok."""
     failed = 0
     for name in names:
         begin = time.monotonic()
@@ -82,8 +94,7 @@ def main():
               f"{'ok' if not bad else f'{bad} of {len(rows)} not ok'}, {seconds:.0f} s")
         t.table(rows)
         sys.stdout.flush()
-    print(f"\n{'all ok' if not failed else f'{failed} rows are not ok'}; {path('accept', 'accept.json')}")
-    return 1 if failed else 0
+    return failed
 
 
 if __name__ == "__main__":

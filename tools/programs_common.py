@@ -8,6 +8,7 @@ being the last one that changed what is measured. A part measures the units that
 table is made of all units of the commit, whichever invocation measured them.
 """
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -27,6 +28,31 @@ from jobs import ROOT, Jobs, TimeLimit, path, until  # noqa: E402,F401
 FAILURES = (RuntimeError, OSError, KeyError, IndexError, ValueError, TypeError, ZeroDivisionError, TimeLimit, NoCgroups,
             subprocess.SubprocessError)
 MINUTES_MOST = 40
+
+
+class Busy(Exception):
+    """Another run measures: a sentence."""
+
+
+@contextlib.contextmanager
+def only_run(directory):
+    """
+    Holds the lock of a directory of results while it is measured: two runs at a time would measure each other. Raises Busy where
+    another process has it. The kernel releases it when its owner ends, however that ends.
+    """
+    os.makedirs(directory, exist_ok=True)
+    name = os.path.join(directory, "lock")
+    with open(name, "a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise Busy(f"another run{file.read()} writes its results to {directory}, and each would disturb the other's figures: "
+                       "start this one when that has ended") from None
+        file.truncate(0)
+        file.write(f" (pid {os.getpid()}, since {time.strftime('%H:%M:%S')})")
+        file.flush()
+        yield
 
 
 class Options:

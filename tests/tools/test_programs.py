@@ -221,6 +221,17 @@ class Joining(unittest.TestCase):
         self.assertEqual(set(common.Store.read(name)["parts"]["part"]["two"]), {"a", "b"})
 
 
+class Lock(unittest.TestCase):
+    def test_one_at_a_time(self):
+        with tempfile.TemporaryDirectory() as directory:
+            with common.only_run(directory):
+                with self.assertRaisesRegex(common.Busy, f"pid {os.getpid()}, since .* start this one when that has ended"):
+                    with common.only_run(directory):
+                        self.fail("two runs at a time")
+            with common.only_run(directory):
+                pass
+
+
 class Coverage(unittest.TestCase):
     @staticmethod
     def window(begin, end, total, **uncovered):
