@@ -90,6 +90,15 @@ def missing_of(variance, one):
     return missing
 
 
+def loss_to_a_hog(delay_s, logged_s):
+    """
+    The true loss of a rank whose CPU another process shared: a number, or [least, most]. Run delay is the time that it waited for
+    its CPU; that its work is slower right after, when its data is in no cache, is a loss to the hog as well. The program's own log
+    of equal pieces of work has both.
+    """
+    return delay_s if logged_s is None or logged_s <= delay_s else [delay_s, logged_s]
+
+
 def loss_is_right(said, true):
     least, most = true if isinstance(true, (list, tuple)) else (true, true)
     return (1 - LOSS_TOLERANCE) * least <= said <= (1 + LOSS_TOLERANCE) * most
