@@ -24,6 +24,8 @@
 #define LINGERERS 16
 #define BROKEN 64
 #define BROKEN_MS 60000
+#define IDLE_MS 2000 /* a background reader that found too little idle time by then gets a small share */
+#define LEAST_NICE 19
 #define DIE_MS 200 /* time for a killed reader to exit; one in a dead file system is left behind */
 
 /*
@@ -46,6 +48,7 @@ struct confine_request {
 	int pipe;
 	unsigned int limit_ms;
 	int64_t until_ms;
+	int64_t idle_until_ms; /* in the background: 0 from then on */
 };
 
 static int64_t now_ms(void)
@@ -425,9 +428,23 @@ int confine_request__begin(const struct confine_question *question, struct confi
 		return status;
 	}
 	/* only now: posix_spawn() waits for the exec, which could take long on idle time */
-	if ((*request)->pid)
+	if ((*request)->pid) {
+		setpriority(PRIO_PROCESS, (id_t)(*request)->pid, LEAST_NICE);
 		sched_setscheduler((*request)->pid, SCHED_IDLE, &none);
+		(*request)->idle_until_ms = now_ms() + IDLE_MS;
+	}
 	return 0;
+}
+
+/* Ends the restriction to idle time, of which there may be none for hours. The least priority stays. */
+static void end_idling(struct confine_request *request)
+{
+	const struct sched_param none = {0};
+
+	if (!request->idle_until_ms || now_ms() < request->idle_until_ms)
+		return;
+	request->idle_until_ms = 0;
+	sched_setscheduler(request->pid, SCHED_BATCH, &none);
 }
 
 int confine_request__poll(struct confine_request *request, struct confine_answer *answer, char *err, size_t err_size)
@@ -443,8 +460,10 @@ int confine_request__poll(struct confine_request *request, struct confine_answer
 		request->until_ms = now_ms() + DIE_MS;
 		return finish(request, answer, err, err_size);
 	}
-	if (now_ms() < request->until_ms)
+	if (now_ms() < request->until_ms) {
+		end_idling(request);
 		return -EAGAIN;
+	}
 	if (request->question->file_count)
 		note_broken(&request->versions[0]);
 	return name_failure(-ETIMEDOUT, false, 0, request->limit_ms, err, err_size);

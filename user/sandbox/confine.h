@@ -52,8 +52,9 @@ struct confine_answer {
 int confine__query(const struct confine_question *question, struct confine_answer *answer, char *err, size_t err_size);
 
 /*
- * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE), and nothing
- * waits for it. Its response may have CONFINE_BACKGROUND_BYTES_MAX bytes; a larger one counts as none.
+ * A request in the background: its reader runs on processor time that nothing else wants (SCHED_IDLE), after two
+ * seconds at the least priority (nice 19), and nothing waits for it. Its response may have CONFINE_BACKGROUND_BYTES_MAX
+ * bytes; a larger one counts as none.
  */
 struct confine_request;
 
