@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/log.h"
 #include "cli/options.h"
 
 int command_line__seconds(const char *text, double *seconds)
@@ -36,6 +37,7 @@ enum {
 	ROW_OUTPUT,
 	ROW_CAPTURE,
 	ROW_QUIET,
+	ROW_VERBOSE,
 	ROW_DURATION,
 	ROW_CPUS,
 	ROW_CONFIG,
@@ -55,14 +57,16 @@ static const struct option_row rows[] = {
      'o'},
     {"capture", "FILE", "add all bundles as one more run, to be analysed again with `vapro analyze FILE`", ROW_CAPTURE,
      0},
-    {"quiet", NULL, "no progress on a terminal", ROW_QUIET, 'q'},
+    {"quiet", NULL, "print warnings and errors only, and no progress on a terminal", ROW_QUIET, 'q'},
+    {"verbose", NULL, "also print what helps to find out why something does not work, such as libbpf's messages",
+     ROW_VERBOSE, 'v'},
     OPTIONS_GROUP("Run"),
     {"duration", "T", "end after this time (30, 500ms, 5m)", ROW_DURATION, 0},
     {"cpus", "LIST", "run on these CPUs (default: not on isolated ones)", ROW_CPUS, 0},
     {"config", "FILE",
      "read `name = value` lines; options on the command line win (" VAPRO_CONFIG_FILE ", where it exists)", ROW_CONFIG,
      0},
-    {"version", NULL, "print the version", ROW_VERSION, 0},
+    {"version", NULL, "print the version", ROW_VERSION, 'V'},
 };
 
 static struct options options_of(const char *program, int argc, char **argv)
@@ -130,7 +134,10 @@ static int set_option(struct command_line *line, const char *program, int id, co
 		options->capture = parsed->value;
 		return 0;
 	case ROW_QUIET:
-		options->quiet = true;
+		line->log_most = LOG_LEVEL_WARNING;
+		return 0;
+	case ROW_VERBOSE:
+		line->log_most = LOG_LEVEL_DEBUG;
 		return 0;
 	case ROW_DURATION:
 		if (!command_line__seconds(parsed->value, &options->duration_s) && options->duration_s > 0)
@@ -175,6 +182,7 @@ int command_line__parse(struct command_line *line, const char *program, int argc
 	char err[512];
 
 	memset(line, 0, sizeof(*line));
+	line->log_most = LOG_LEVEL_INFO;
 	config__init(&options->config);
 	status = look_ahead(parsed, &config);
 	if (status)
@@ -191,6 +199,7 @@ int command_line__parse(struct command_line *line, const char *program, int argc
 		parsed.next--;
 	line->rest = argv + parsed.next;
 	line->rest_count = argc - parsed.next;
+	log__init(program, line->log_most);
 	options->selection.pids = line->pids;
 	options->selection.pid_count = line->pid_count;
 	options->selection.globs = line->globs;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/log.h"
 #include "daemon/daemon.h"
 
 #define VAPRO_CONFIG_FILE "/etc/vapro.conf" /* read where no other is given, and it exists */
@@ -19,12 +20,13 @@ struct command_line {
 	size_t glob_count, glob_room;
 	char **rest; /* arguments after the options, in argv */
 	int rest_count;
+	enum log_level log_most;
 };
 
 /*
  * Fills options from the defaults, then --config's file or VAPRO_CONFIG_FILE, then the other options, wherever they
  * stand; the first argument that is no option, or `--`, ends them. Returns 0, COMMAND_LINE_HELP or
- * _VERSION, or EXIT_USAGE after reporting the error. line must be freed after the options' use.
+ * _VERSION, or EXIT_USAGE after reporting the error. Sets up the log. line must be freed after the options' use.
  */
 int command_line__parse(struct command_line *line, const char *program, int argc, char **argv,
 			struct daemon_options *options);

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "capture/capture.h"
 #include "daemon/cpus.h"
 #include "report/lines.h"
@@ -93,7 +94,7 @@ static void end_window(struct daemon *daemon, uint64_t end_utc, bool last)
 	pipeline__held_elsewhere(daemon->tee.pipeline, resolver__bytes(daemon->resolver));
 	io_tracing__end_window(&daemon->io, &event.window, (double)(end - begin) * 1e-9);
 	if (stream__put(&daemon->tee.sink, &event))
-		daemon__fail("%s", "out of memory: this window is lost");
+		log__error("out of memory: this window is lost");
 	daemon->cpu_at_window = cpu;
 	daemon->window_begin = end_utc;
 	daemon->window_end = end_utc + stride / VAPRO_BIN_NS * VAPRO_BIN_NS;
@@ -122,7 +123,7 @@ static void check_outputs(struct daemon *daemon)
 		watch__warn(daemon->watch, "image_unreadable", 0, "%s; its call-sites stay without names", text);
 	if (line_sink__error(daemon->lines) && !daemon->output_warned) {
 		daemon->output_failed = daemon->output_warned = true;
-		fprintf(stderr, "vaprod: %s; the run goes on\n", line_sink__error(daemon->lines));
+		log__error("%s; the run goes on", line_sink__error(daemon->lines));
 	}
 	while ((code = line_sink__news(daemon->lines, text, sizeof(text))))
 		watch__warn(daemon->watch, code, 0, "%s", text);
@@ -173,12 +174,11 @@ static void recheck_costs(struct daemon *daemon, uint64_t now)
 
 static void progress(const struct daemon *daemon, uint64_t now)
 {
-	if (daemon->options->quiet || !isatty(STDERR_FILENO))
-		return;
-	fprintf(stderr, "\rvaprod: %4.0f s, %zu processes, %llu calls%s \033[K",
-		(double)(now - daemon->begin_ns) * 1e-9, watch__alive(daemon->watch),
-		(unsigned long long)watch__hits(daemon->watch),
-		watch__is_governed(daemon->watch) ? ", over the overhead budget: some probes are closed" : "");
+	size_t alive = watch__alive(daemon->watch);
+
+	log__progress("%4.0f s, %zu process%s, %llu calls%s", (double)(now - daemon->begin_ns) * 1e-9, alive,
+		      alive == 1 ? "" : "es", (unsigned long long)watch__hits(daemon->watch),
+		      watch__is_governed(daemon->watch) ? ", over the overhead budget: some probes are closed" : "");
 }
 
 static void every_second(struct daemon *daemon, uint64_t now)
@@ -306,8 +306,7 @@ static void finish(struct daemon *daemon, const char *reason)
 	struct line_bye bye = {.host = daemon->host, .exit_reason = reason};
 	char *line;
 
-	if (!daemon->options->quiet && isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
+	log__progress(NULL);
 	attacher__pause(daemon->attacher);
 	row_attacher__pause(daemon->rows);
 	kernel_side__watch_syscalls(daemon->side, false);
@@ -338,7 +337,7 @@ int daemon__run(const struct daemon_options *options)
 	if (gethostname(daemon.host, sizeof(daemon.host) - 1))
 		snprintf(daemon.host, sizeof(daemon.host), "localhost");
 	if (cpus__settle(options->cpus, err, sizeof(err))) {
-		fprintf(stderr, "vaprod: %s\n", err);
+		log__error("%s", err);
 		return EXIT_USAGE;
 	}
 	messages = stderr_guard__begin();
@@ -350,7 +349,7 @@ int daemon__run(const struct daemon_options *options)
 	if (!status) {
 		status = daemon__set_up(&daemon, err, sizeof(err));
 		if (status)
-			fprintf(stderr, "vaprod: %s\n", err);
+			log__error("%s", err);
 	}
 	if (!status) {
 		collector__set_clock(daemon.collector, &daemon.clock);
@@ -359,7 +358,7 @@ int daemon__run(const struct daemon_options *options)
 		daemon__hear(&daemon);
 		watched = watch__scan(daemon.watch, daemon.begin_ns, err, sizeof(err));
 		if (watched < 0) {
-			fprintf(stderr, "vaprod: %s\n", err);
+			log__error("%s", err);
 			status = EXIT_FAILED;
 		}
 		line_sink__flush(daemon.lines);
@@ -373,12 +372,12 @@ int daemon__run(const struct daemon_options *options)
 	}
 	daemon__tear_down(&daemon);
 	if (stream__close(daemon.tee.capture) && !daemon.capture_failed) {
-		fprintf(stderr, "vaprod: capture %s could not be completed\n", options->capture);
+		log__error("capture %s could not be completed", options->capture);
 		daemon.capture_failed = true;
 	}
 	stream__close(daemon.tee.pipeline);
 	if (line_sink__close(daemon.lines) && !daemon.output_failed) {
-		fprintf(stderr, "vaprod: the output could not be completed\n");
+		log__error("the output could not be completed");
 		daemon.output_failed = true;
 	}
 	stderr_guard__end(messages);

@@ -24,7 +24,6 @@ struct daemon_options {
 	const char *capture;	 /* file that the run's bundles are added to, or NULL */
 	const char *cpus;	 /* CPUs of the daemon, or NULL: housekeeping cores where the node has isolated ones */
 	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
-	bool quiet;		 /* no progress on stderr */
 	struct summary *summary; /* or NULL */
 	const volatile sig_atomic_t *stop;
 	volatile sig_atomic_t *reopen; /* nonzero: the output file is reopened by its path; or NULL */
@@ -33,7 +32,7 @@ struct daemon_options {
 };
 
 /*
- * Runs until the end. Reports errors on stderr. Returns one of the exit codes above; where probing
+ * Runs until the end. Reports errors by the log (base/log.h), which the caller has set up. Returns one of the exit codes above; where probing
  * failed, EXIT_REFUSED means kernel or privileges, EXIT_FAILED any other cause.
  */
 int daemon__run(const struct daemon_options *options);

@@ -65,9 +65,6 @@ struct daemon {
 	    interrupts_failed;
 };
 
-/* Reports what failed on stderr. Returns EXIT_FAILED. */
-int daemon__fail(const char *format, const char *what);
-
 /* Finds the counters of this machine; refuses where requested ones are missing. Returns an exit code. */
 int daemon__look_for_counters(struct daemon *daemon);
 

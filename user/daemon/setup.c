@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "capture/capture.h"
 #include "capture/output_file.h"
 #include "config/config_json.h"
@@ -44,14 +45,6 @@ static void on_event(void *ctx, const struct kernel_record *record)
 		watch__stopped(daemon->watch, (pid_t)record->tgid);
 }
 
-int daemon__fail(const char *format, const char *what)
-{
-	fprintf(stderr, "vaprod: ");
-	fprintf(stderr, format, what);
-	fputc('\n', stderr);
-	return EXIT_FAILED;
-}
-
 static enum vapro_workload_source workload_source(const struct daemon *daemon)
 {
 	return counters__count(daemon->counters) ? VAPRO_BY_INSTRUCTIONS : VAPRO_BY_ARGUMENTS;
@@ -68,11 +61,13 @@ static bool counters_missed(const struct daemon *daemon)
 int daemon__look_for_counters(struct daemon *daemon)
 {
 	daemon->counters = counters__new(&daemon->options->config);
-	if (!daemon->counters)
-		return daemon__fail("%s", "out of memory");
+	if (!daemon->counters) {
+		log__error("out of memory");
+		return EXIT_FAILED;
+	}
 	if (!counters_missed(daemon))
 		return EXIT_OK;
-	daemon__fail("--counters: %s", counters__reason(daemon->counters));
+	log__error("--counters: %s", counters__reason(daemon->counters));
 	return EXIT_REFUSED;
 }
 
@@ -92,8 +87,8 @@ int daemon__open_outputs(struct daemon *daemon)
 	daemon->tee.sink.put = tee_put;
 	daemon->lines = line_sink__append(options->output, options->to_stdout, backlog(&options->config));
 	if (!daemon->lines) {
-		fprintf(stderr, "vaprod: cannot write %s: %s\n", options->output ? options->output : "standard output",
-			output_file__reason(errno));
+		log__error("cannot write %s: %s", options->output ? options->output : "standard output",
+			   output_file__reason(errno));
 		return EXIT_FAILED;
 	}
 	if (!options->capture)
@@ -102,7 +97,7 @@ int daemon__open_outputs(struct daemon *daemon)
 	daemon->tee.capture = tunables ? capture__append(options->capture, tunables) : NULL;
 	free(tunables);
 	if (!daemon->tee.capture) {
-		fprintf(stderr, "vaprod: cannot write capture %s: %s\n", options->capture, output_file__reason(errno));
+		log__error("cannot write capture %s: %s", options->capture, output_file__reason(errno));
 		return EXIT_FAILED;
 	}
 	return EXIT_OK;
@@ -250,8 +245,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		return EXIT_REFUSED;
 	}
 	if (counts && !counters__count(daemon->counters))
-		fprintf(stderr, "vaprod: %s: workload is assumed from call arguments\n",
-			counters__reason(daemon->counters));
+		log__warning("%s: workload is assumed from call arguments", counters__reason(daemon->counters));
 	if (make_pipeline(daemon)) {
 		snprintf(err, err_size, "out of memory");
 		return EXIT_FAILED;
@@ -263,7 +257,7 @@ int daemon__set_up(struct daemon *daemon, char *err, size_t err_size)
 		return EXIT_FAILED;
 	}
 	if (calibrate__run(daemon->side, options->config.io != VAPRO_IO_OFF, &daemon->costs, err, err_size))
-		fprintf(stderr, "vaprod: %s; overhead is not known\n", err);
+		log__warning("%s; overhead is not known", err);
 	daemon->attacher = attacher__new(daemon->side, options->config.learn_s);
 	governor__init(&governor, options->config.overhead_budget_pct, options->config.overhead_cap_pct,
 		       governor__seed(daemon->host, mono_now()));

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "daemon/daemon_private.h"
 #include "report/pipeline.h"
 
@@ -24,7 +25,7 @@ static void emit_stage(struct daemon *daemon, const struct vapro_stage_request *
 					       .refused = refused}};
 
 	if (refused)
-		fprintf(stderr, "vaprod: the parts of %s cannot be counted here: %s\n", request->expand, refused);
+		log__warning("the parts of %s cannot be counted here: %s", request->expand, refused);
 	counters__names(daemon->counters, events, sizeof(events));
 	stream__put(&daemon->tee.sink, &event);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/printable.h"
 #include "daemon/tracker_private.h"
 
@@ -33,7 +34,7 @@ void watch__warn(struct watch *watch, const char *code, pid_t pid, const char *f
 	va_end(args);
 	warning.text = text;
 	printable(text); /* a target's paths may hold terminal control sequences */
-	fprintf(stderr, "vaprod: %s\n", text);
+	log__warning("%s", text);
 	emit_line(watch, lines__warning(&warning));
 }
 

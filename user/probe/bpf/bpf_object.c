@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <vapro/bundle.h>
 
+#include "base/log.h"
 #include "probe/bpf/async_detach.h"
 #include "probe/pmu/counters.h"
 #include "target/kernel_range.h"
@@ -44,13 +45,12 @@ struct kernel_side {
 	struct bpf_link *interrupt_links[4];
 };
 
-static bool log_libbpf;
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+/* Modes and features are tried until one works, so that libbpf's warnings are not those of vapro. */
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
-	if (!log_libbpf && level != LIBBPF_WARN)
-		return 0;
-	return log_libbpf ? vfprintf(stderr, format, args) : 0;
+	if (level != LIBBPF_DEBUG)
+		log__print(LOG_LEVEL_DEBUG, format, arguments);
+	return 0;
 }
 
 static const unsigned short io_numbers[] = {SYS_read,	SYS_write,  SYS_pread64, SYS_pwrite64, SYS_readv,
@@ -239,8 +239,7 @@ struct kernel_side *kernel_side__load(const struct vapro_config *config, struct 
 		free(side);
 		return NULL;
 	}
-	log_libbpf = getenv("VAPRO_DEBUG_BPF") != NULL;
-	libbpf_set_print(quiet);
+	libbpf_set_print(print_libbpf);
 	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* older kernels charge maps to it; refusal is harmless on newer ones */
 	side->no_return = config->no_return;
 	side->switch_has_state = switch_has_state();
