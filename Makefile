@@ -285,17 +285,18 @@ bench: all workloads $(BENCH) $(patsubst tests/bench/%.c,$(B)/tests/%,$(wildcard
 
 # ---- the rest
 
-# The man page's tunables come from the table, through --help.
-$(B)/vaprod.8: deploy/vaprod.8.in deploy/tunables.awk $(B)/vaprod
-	$(Q)$(B)/vaprod --help | awk -f deploy/tunables.awk > $@.tunables
-	$(Q)sed -e '/^@TUNABLES@$$/{' -e 'r $@.tunables' -e 'd' -e '}' deploy/vaprod.8.in > $@ && rm $@.tunables
+# The options of the man pages come from the tables: a line "@OPTIONS vapro view@" stands for those of this command.
+$(B)/vaprod.8 $(B)/vapro.1: $(B)/%: deploy/%.in $(B)/vaprod $(B)/vapro
+	$(Q)while IFS= read -r line; do case "$$line" in \
+		"@OPTIONS "*@) command=$${line#@OPTIONS }; $(B)/$${command%@} --help=man || exit 1 ;; \
+		*) printf '%s\n' "$$line" ;; esac; done < $< > $@
 
-install: all $(B)/vaprod.8
+install: all $(B)/vaprod.8 $(B)/vapro.1
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
 	install -m 755 $(B)/vaprod $(DESTDIR)$(PREFIX)/sbin/vaprod
 	install -m 755 $(B)/vapro $(DESTDIR)$(PREFIX)/bin/vapro
-	install -m 644 deploy/vapro.1 $(DESTDIR)$(PREFIX)/share/man/man1/vapro.1
+	install -m 644 $(B)/vapro.1 $(DESTDIR)$(PREFIX)/share/man/man1/vapro.1
 	install -m 644 $(B)/vaprod.8 $(DESTDIR)$(PREFIX)/share/man/man8/vaprod.8
 	install -m 644 deploy/vapro.schema.json $(DESTDIR)$(PREFIX)/share/vapro/vapro.schema.json
 

@@ -110,6 +110,25 @@ enum vapro_option_type {
 	VAPRO_OPT_EVENTS, /* workload and bands, which are read together */
 };
 
+/* What options are about: their headings in --help, and the sections of the configuration file. */
+enum vapro_group {
+	VAPRO_GROUP_SELECTION,
+	VAPRO_GROUP_OUTPUT,
+	VAPRO_GROUP_OVERHEAD,
+	VAPRO_GROUP_ANALYSIS,
+	VAPRO_GROUP_ANALYSIS_EXPERT,
+	VAPRO_GROUP_KERNEL_EXPERT,
+	VAPRO_GROUPS,
+};
+
+struct vapro_group_info {
+	const char *section; /* as in [section]; two groups may share one */
+	const char *heading;
+	bool expert; /* listed on request only: the defaults hold on nearly every machine */
+};
+
+extern const struct vapro_group_info vapro_groups[VAPRO_GROUPS];
+
 struct vapro_option {
 	const char *name; /* as in --name and in `name = value` of the config file */
 	enum vapro_option_type type;
@@ -117,6 +136,7 @@ struct vapro_option {
 	const char *initial;
 	double min, max;
 	const char *help;
+	enum vapro_group group;
 };
 
 extern const struct vapro_option vapro_options[];
@@ -138,7 +158,7 @@ int config__read(struct vapro_config *config, const char *path, char *err, size_
 /* Writes the value of a tunable as text; VAPRO_FUNCTIONS_TEXT bytes hold each. */
 void config__format(const struct vapro_config *config, const struct vapro_option *option, char *buf, size_t size);
 
-/* Prints all tunables, one a line, as --help shows them. */
-void config__help(FILE *out);
+/* Writes what --help calls the value of a tunable: "TIME", or "off|on|auto". */
+void config__value_name(const struct vapro_option *option, char *text, size_t size);
 
 #endif

@@ -143,25 +143,115 @@ static void tunables_are_options_where_wanted(void **state)
 	assert_non_null(strstr(text, "did you mean '--window'?"));
 }
 
-static void help_comes_before_all(void **state)
+static char *help_of(const struct options *options, const char *what)
 {
-	char *argv[] = {"test", "-h", "--help", NULL};
-	struct options options = of(argv);
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
-	assert_int_equal(options__next(&options), OPTIONS_HELP);
-	assert_int_equal(options__next(&options), OPTIONS_HELP);
-	options__help(&options, out);
+	assert_non_null(out);
+	options__help(options, what, out);
 	fclose(out);
-	assert_non_null(strstr(text, "Output:\n  -o, --output FILE|-     where lines go,"));
-	assert_non_null(strstr(text, "\n                          "));
+	return text;
+}
+
+static void help_comes_before_all(void **state)
+{
+	char *argv[] = {"test", "-h", "--help", "--help=all", "--help=", NULL};
+	struct options options = of(argv);
+	char *text, message[128];
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(options__next(&options), OPTIONS_HELP);
+	assert_string_equal(options.value, "all");
+	assert_int_equal(caught(&options, message, sizeof(message)), OPTIONS_ERROR);
+	assert_non_null(strstr(message, "expected all"));
+	text = help_of(&options, NULL);
+	assert_non_null(strstr(text, "Output:\n  -o, --output FILE|-       where lines go,"));
 	assert_null(strstr(text, "breadth"));
-	for (const char *line = text; *line; line = strchr(line, '\n') + 1)
-		assert_true(strchr(line, '\n') - line <= 110);
 	free(text);
+}
+
+static void help_fits_the_terminal(void **state)
+{
+	char *argv[] = {"test", NULL};
+	const struct options options = of(argv);
+
+	(void)state;
+	for (int width = 50; width <= 200; width += 50) {
+		char columns[8], *text;
+
+		snprintf(columns, sizeof(columns), "%d", width);
+		setenv("COLUMNS", columns, 1);
+		text = help_of(&options, NULL);
+		for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+			assert_true(strchr(line, '\n') - line <= width);
+		assert_true(width < 100 || !strstr(text, "\n                            after"));
+		free(text);
+	}
+	unsetenv("COLUMNS");
+}
+
+/* Returns how many tunables of a group, or of all groups, a help lists. */
+static size_t listed(const char *text, int group)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < vapro_option_count; i++) {
+		char name[80];
+
+		snprintf(name, sizeof(name), "\n  --%s%c", vapro_options[i].name,
+			 vapro_options[i].type == VAPRO_OPT_BOOL ? '[' : ' ');
+		count += (group < 0 || vapro_options[i].group == (enum vapro_group)group) && strstr(text, name);
+	}
+	return count;
+}
+
+static void tunables_stand_in_their_groups(void **state)
+{
+	static const struct option_row grouped[] = {
+	    OPTIONS_SECTION(VAPRO_GROUP_OVERHEAD),
+	    {"cpus", "LIST", "CPUs", 1, 0},
+	    OPTIONS_SECTION(VAPRO_GROUP_KERNEL_EXPERT),
+	    OPTIONS_GROUP("Other"),
+	    OPTIONS_HELP_ALL_ROW,
+	};
+	struct options options = {.program = "test", .rows = grouped, .row_count = 5, .tunables = true};
+	char *text = help_of(&options, NULL);
+	const char *cpus = strstr(text, "--cpus"), *budget = strstr(text, "--overhead-budget");
+
+	(void)state;
+	assert_true(strstr(text, "Overhead:") < cpus && cpus < budget && budget < strstr(text, "Other:"));
+	assert_int_equal(listed(text, -1), listed(text, VAPRO_GROUP_OVERHEAD));
+	assert_null(strstr(text, "expert)"));
+	free(text);
+	text = help_of(&options, "all");
+	assert_true(listed(text, VAPRO_GROUP_KERNEL_EXPERT) > 5);
+	assert_int_equal(listed(text, VAPRO_GROUP_ANALYSIS), 0);
+	free(text);
+	text = help_of(&options, "man");
+	assert_non_null(strstr(text, ".SS Overhead\n.TP\n.B \\-\\-cpus LIST\nCPUs\n"));
+	free(text);
+}
+
+static void letters_stand_together(void **state)
+{
+	static const struct option_row letters[] = {{"quiet", NULL, "quiet", 1, 'q'},
+						    {"verbose", NULL, "verbose", 2, 'v'},
+						    {"output", "FILE", "output", 3, 'o'}};
+	char *argv[] = {"test", "-qvofile", "-vx", NULL};
+	struct options options = {.program = "test", .rows = letters, .row_count = 3, .argc = 3, .argv = argv};
+	char text[128];
+
+	(void)state;
+	assert_int_equal(options__next(&options), 1);
+	assert_int_equal(options__next(&options), 2);
+	assert_int_equal(options__next(&options), 3);
+	assert_string_equal(options.value, "file");
+	assert_int_equal(options__next(&options), 2);
+	assert_int_equal(caught(&options, text, sizeof(text)), OPTIONS_ERROR);
+	assert_string_equal(text, "test: unknown option '-x'; --help lists them\n");
 }
 
 int main(void)
@@ -172,6 +262,9 @@ int main(void)
 	    cmocka_unit_test(long_names_do_no_harm),
 	    cmocka_unit_test(tunables_are_options_where_wanted),
 	    cmocka_unit_test(help_comes_before_all),
+	    cmocka_unit_test(help_fits_the_terminal),
+	    cmocka_unit_test(tunables_stand_in_their_groups),
+	    cmocka_unit_test(letters_stand_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/analyze.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,48 +32,46 @@ struct analyze {
 enum { ROW_FORMAT = 1, ROW_STRICT, ROW_OUTPUT, ROW_SUMMARY, ROW_SCORE, ROW_REGION, ROW_RUN, ROW_CONFIG };
 
 static const struct option_row rows[] = {
+    OPTIONS_GROUP("Input"),
     {"format", "capture|ndjson", "ndjson: the input is NDJSON fragments or bundles, any order across ranks (capture)",
      ROW_FORMAT, 0},
     {"strict", NULL, "the first bad line ends it", ROW_STRICT, 0},
+    {"run", "N", "of captures that hold several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+    {"config", "FILE", "read `name = value` lines", ROW_CONFIG, 'c'},
+    OPTIONS_GROUP("Output"),
     {"output", "FILE|-", "NDJSON lines (standard output)", ROW_OUTPUT, 'o'},
     {"summary", NULL, "a readable summary on standard error at the end", ROW_SUMMARY, 0},
     {"score", NULL,
      "NDJSON that carries `truth`: how well the clusters agree with it (homogeneity, completeness, V-measure), one "
-     "line "
-     "on standard error",
+     "line on standard error",
      ROW_SCORE, 0},
     {"region", "RANKS@BEGIN..END",
      "also diagnose these ranks (all, or as in 0-3,7) in this time, slow or not: seconds since the begin of the input, "
      "or as in the records",
      ROW_REGION, 0},
-    {"run", "N", "of captures that hold several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
-    {"config", "FILE", "read `name = value` lines", ROW_CONFIG, 0},
+    OPTIONS_HELP_ALL_ROW,
+    OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),
+    OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS_EXPERT),
 };
 
-static struct options options_of(int argc, char **argv)
-{
-	return (struct options){.program = "vapro analyze",
-				.rows = rows,
-				.row_count = sizeof(rows) / sizeof(*rows),
-				.tunables = true,
-				.argc = argc,
-				.argv = argv};
-}
+static int analyze__main(int argc, char **argv);
 
-static void usage(FILE *out)
-{
-	const struct options options = options_of(0, NULL);
-
-	fputs("Usage: vapro analyze [option]... CAPTURE...\n"
-	      "       vapro analyze [option]... --format ndjson FILE|-...\n"
-	      "\n"
-	      "Replays captures of vaprod (several hosts of one job: several files) or fragments as NDJSON, one a\n"
-	      "line (several files are one run), into the lines a live run writes. A capture's own tunables hold\n"
-	      "unless others are given.\n"
-	      "\n",
-	      out);
-	options__help(&options, out);
-}
+const struct command analyze_command = {
+    .name = "analyze",
+    .program = "vapro analyze",
+    .summary = "replay captures or NDJSON fragments into the lines of a live run",
+    .synopsis = "[option]... CAPTURE...\n[option]... --format ndjson FILE|-...",
+    .about = "Replays captures of vaprod (several hosts of one job: several files) or fragments as NDJSON, one a line "
+	     "(several files are one run), into the lines a live run writes. A capture's own tunables hold unless "
+	     "others are given; those of collection are options, too, but change nothing here.",
+    .examples = "vapro analyze --summary --output run.ndjson run.capture\ta summary; then: vapro view run.ndjson\n"
+		"vapro analyze --summary -o /dev/null node1.capture node2.capture\tone job on two hosts\n"
+		"vapro analyze --summary -o /dev/null --region 0-3@12..15 run.capture\twhy ranks 0 to 3 were slow then",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .tunables = true,
+    .main = analyze__main,
+};
 
 /* Applies one option. Returns 0, or -EINVAL with a sentence in err. */
 static int set(struct analyze *analyze, int id, const struct options *options, char *err, size_t size)
@@ -113,17 +111,19 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 	}
 }
 
-/* Returns 0, an exit code or COMMAND_LINE_HELP. Options are read twice: the capture's tunables come between. */
+/* Returns 0, an exit code or COMMAND_LINE_DONE. Options are read twice: the capture's tunables come between. */
 static int parse(struct analyze *analyze, int argc, char **argv)
 {
-	struct options options = options_of(argc, argv);
+	struct options options = command__options(&analyze_command, argc, argv);
 	char err[512];
 	int id;
 
 	analyze->file_count = 0;
 	while ((id = options__next(&options)) != OPTIONS_END) {
-		if (id == OPTIONS_HELP)
-			return COMMAND_LINE_HELP;
+		if (id == OPTIONS_HELP) {
+			command__help(&analyze_command, options.value, stdout);
+			return COMMAND_LINE_DONE;
+		}
 		if (id == OPTIONS_ERROR)
 			return EXIT_USAGE;
 		if (id == OPTIONS_OPERAND) {
@@ -265,7 +265,7 @@ static int allow_memory(struct analyze *analyze, uint64_t hosts, int argc, char 
 	return parse(analyze, argc, argv);
 }
 
-int analyze__main(int argc, char **argv)
+static int analyze__main(int argc, char **argv)
 {
 	struct analyze analyze = {
 	    .output = "-", .run = CAPTURE_LAST_RUN, .files = calloc((size_t)argc, sizeof(char *))};
@@ -279,8 +279,7 @@ int analyze__main(int argc, char **argv)
 
 	config__init(&analyze.config);
 	status = analyze.files ? parse(&analyze, argc, argv) : EXIT_FAILED;
-	if (status == COMMAND_LINE_HELP) {
-		usage(stdout);
+	if (status == COMMAND_LINE_DONE) {
 		status = EXIT_OK;
 		goto out;
 	}

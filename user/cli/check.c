@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/check.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,29 +208,30 @@ enum { ROW_COUNTERS = 1, ROW_CONFIG };
 static const struct option_row rows[] = {
     {"counters", NULL,
      "only what can be counted: opens the events of every stage, says what fits and what does not and why, and counts "
-     "a "
-     "known loop; exit code 0 where instructions can be counted, else 3",
+     "a known loop; exit code 0 where instructions can be counted, else 3",
      ROW_COUNTERS, 0},
-    {"config", "FILE", "with the events that the site's configuration writes otherwise", ROW_CONFIG, 0},
+    {"config", "FILE", "with the events that the site's configuration writes otherwise", ROW_CONFIG, 'c'},
+    OPTIONS_HELP_ROW,
 };
 
-static int usage(const struct options *options, FILE *out, int code)
-{
-	fputs("Usage: vapro check [option]...\n\n"
-	      "Says what this machine can do, what is missing and why. Exit code 0 where vaprod can run here, 3\n"
-	      "where kernel or privileges do not allow it.\n\n",
-	      out);
-	options__help(options, out);
-	return code;
-}
+static int check__main(int argc, char **argv);
 
-int check__main(int argc, char **argv)
+const struct command check_command = {
+    .name = "check",
+    .program = "vapro check",
+    .summary = "say what this machine can do, what is missing and why",
+    .synopsis = "[option]...",
+    .about = "Says what this machine can do, what is missing and why. Exit code 0 where vaprod can run here, 3 where "
+	     "kernel or privileges do not allow it.",
+    .examples = "vapro check\twhether vaprod can run here\nvapro check --counters\twhich events can be counted",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .main = check__main,
+};
+
+static int check__main(int argc, char **argv)
 {
-	struct options options = {.program = "vapro check",
-				  .rows = rows,
-				  .row_count = sizeof(rows) / sizeof(*rows),
-				  .argc = argc,
-				  .argv = argv};
+	struct options options = command__options(&check_command, argc, argv);
 	struct vapro_config config;
 	struct counters *all;
 	bool counters = false;
@@ -241,7 +241,7 @@ int check__main(int argc, char **argv)
 	config__init(&config);
 	while ((id = options__next(&options)) != OPTIONS_END) {
 		if (id == OPTIONS_HELP)
-			return usage(&options, stdout, EXIT_OK);
+			return command__help(&check_command, options.value, stdout);
 		if (id == ROW_COUNTERS) {
 			counters = true;
 		} else if (id == ROW_CONFIG) {
@@ -251,8 +251,9 @@ int check__main(int argc, char **argv)
 			return EXIT_USAGE;
 		} else {
 			if (id == OPTIONS_OPERAND)
-				fprintf(stderr, "vapro check: unknown argument '%s'\n", options.value);
-			return usage(&options, stderr, EXIT_USAGE);
+				fprintf(stderr, "vapro check: unknown argument '%s'; --help lists the options\n",
+					options.value);
+			return EXIT_USAGE;
 		}
 	}
 	problems = 0;

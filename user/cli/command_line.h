@@ -3,15 +3,16 @@
 #ifndef VAPRO_COMMAND_LINE_H
 #define VAPRO_COMMAND_LINE_H
 
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/log.h"
+#include "cli/options.h"
 #include "daemon/daemon.h"
 
 #define VAPRO_CONFIG_FILE "/etc/vapro.conf" /* read where no other is given, and it exists */
 
-enum { COMMAND_LINE_HELP = 100, COMMAND_LINE_VERSION };
+/* What command_line__parse returns where nothing is left to do: the program ends well. */
+enum { COMMAND_LINE_DONE = 100 };
 
 struct command_line {
 	pid_t *pids;
@@ -25,15 +26,12 @@ struct command_line {
 
 /*
  * Fills options from the defaults, then --config's file or VAPRO_CONFIG_FILE, then the other options, wherever they
- * stand; the first argument that is no option, or `--`, ends them. Returns 0, COMMAND_LINE_HELP or
- * _VERSION, or EXIT_USAGE after reporting the error. Sets up the log. line must be freed after the options' use.
+ * stand; the first argument that is no option, or `--`, ends them. Returns 0, COMMAND_LINE_DONE after --help or
+ * --version, or EXIT_USAGE after reporting the error. Sets up the log. line must be freed after the options' use.
  */
-int command_line__parse(struct command_line *line, const char *program, int argc, char **argv,
+int command_line__parse(struct command_line *line, const struct command *command, int argc, char **argv,
 			struct daemon_options *options);
 void command_line__free(struct command_line *line);
-
-/* Prints the options, one a line. */
-void command_line__help(FILE *out);
 
 /* Parses a duration such as 10, 250ms, 2m into seconds. Returns 0 or -EINVAL. */
 int command_line__seconds(const char *text, double *seconds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/diagnose.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +14,7 @@
 #include "query/protocol.h"
 #include "query/socket.h"
 #include "base/clock.h"
-#include "cli/options.h"
+#include "base/terminal.h"
 #include "daemon/daemon.h"
 
 #define PATIENCE_S 60 /* time for a whole response, which may have to wait for others */
@@ -28,21 +27,27 @@ static const struct option_row rows[] = {
      ROW_SOCKET, 0},
     {"job", "JOB", "only this job, by its identity in the records", ROW_JOB, 'j'},
     {"json", NULL, "`diagnosis` records, one a line, instead of text", ROW_JSON, 0},
+    OPTIONS_HELP_ROW,
 };
 
-static int usage(const struct options *options, FILE *out, int code)
-{
-	fputs("Usage: vapro diagnose [option]... RANKS@BEGIN..END\n"
-	      "\n"
-	      "Queries a running vaprod (or vapro run) for why these ranks (all, or as in 0-3,7) were slow in this\n"
-	      "time, slow or not. BEGIN and END are seconds since vaprod began, or times as in the records; an empty\n"
-	      "one is the begin or the end of the retained time, so that all@.. is all of it. The retained time is\n"
-	      "printed where the region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.\n"
-	      "\n",
-	      out);
-	options__help(options, out);
-	return code;
-}
+static int diagnose__main(int argc, char **argv);
+
+const struct command diagnose_command = {
+    .name = "diagnose",
+    .program = "vapro diagnose",
+    .summary = "query a running vaprod for why ranks were slow in a time that you choose",
+    .synopsis = "[option]... RANKS@BEGIN..END",
+    .about =
+	"Queries a running vaprod (or vapro run) for why these ranks (all, or as in 0-3,7) were slow in this time, "
+	"slow or not. BEGIN and END are seconds since vaprod began, or times as in the records; an empty one is "
+	"the begin or the end of the retained time, so that all@.. is all of it. The retained time is printed "
+	"where the region is not in it; vaprod's --keep and --keep-bytes bound it. Needs root.",
+    .examples = "vapro diagnose all@..\tall ranks, all of the retained time\n"
+		"vapro diagnose 0-3,7@12..15\tthese ranks, from 12 to 15 s after vaprod began",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .main = diagnose__main,
+};
 
 /* Prints an error. Returns code. */
 __attribute__((format(printf, 2, 3))) static int fail(int code, const char *format, ...)
@@ -218,22 +223,11 @@ static int query(const char *path, const struct query_request *request)
 	return code;
 }
 
-static unsigned int terminal_width(void)
+static int diagnose__main(int argc, char **argv)
 {
-	struct winsize size;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 80 : size.ws_col;
-}
-
-int diagnose__main(int argc, char **argv)
-{
-	struct options options = {.program = "vapro diagnose",
-				  .rows = rows,
-				  .row_count = sizeof(rows) / sizeof(*rows),
-				  .argc = argc,
-				  .argv = argv};
+	struct options options = command__options(&diagnose_command, argc, argv);
 	const char *where = VAPRO_SOCKET, *region = NULL;
-	struct query_request request = {.width = terminal_width()};
+	struct query_request request = {.width = terminal__width(STDOUT_FILENO)};
 	char path[QUERY_PATH_MAX], err[512];
 	int id, code;
 
@@ -252,17 +246,18 @@ int diagnose__main(int argc, char **argv)
 			break;
 		case OPTIONS_OPERAND:
 			if (region)
-				return usage(&options, stderr, EXIT_USAGE);
+				return fail(EXIT_USAGE, "one region is expected, not also '%s'; --help has the form",
+					    options.value);
 			region = options.value;
 			break;
 		case OPTIONS_HELP:
-			return usage(&options, stdout, EXIT_OK);
+			return command__help(&diagnose_command, options.value, stdout);
 		default:
 			return EXIT_USAGE;
 		}
 	}
 	if (!region)
-		return usage(&options, stderr, EXIT_USAGE);
+		return fail(EXIT_USAGE, "a region is needed, such as all@.. or 0-3@12..15; --help has the form");
 	if (region_option__parse(&request.region, region, err, sizeof(err)))
 		return fail(EXIT_USAGE, "%s", err);
 	if ((size_t)snprintf(request.region_text, sizeof(request.region_text), "%s", region) >=

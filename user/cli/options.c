@@ -4,8 +4,6 @@
 #include <string.h>
 
 #define NAME_MOST 64
-#define HELP_COLUMN 26
-#define HELP_WIDTH 110
 
 static size_t least(size_t a, size_t b)
 {
@@ -75,9 +73,21 @@ static bool find_value(struct options *options, const char *attached, const char
 	return options->value;
 }
 
+static int help(struct options *options, const char *what)
+{
+	options->name = "help";
+	options->value = what;
+	if (!what || !strcmp(what, "all") || !strcmp(what, "man"))
+		return OPTIONS_HELP;
+	fprintf(stderr, "%s: --help: '%s' is unknown; expected all or man\n", options->program, what);
+	return OPTIONS_ERROR;
+}
+
 static int option_of_row(struct options *options, const struct option_row *row, const char *attached)
 {
 	options->name = row->name;
+	if (row->id == OPTIONS_HELP)
+		return help(options, attached);
 	if (row->value)
 		return find_value(options, attached, row->value) ? row->id : OPTIONS_ERROR;
 	options->value = NULL;
@@ -87,14 +97,27 @@ static int option_of_row(struct options *options, const struct option_row *row, 
 	return OPTIONS_ERROR;
 }
 
-static int option_of_letter(struct options *options, const char *text)
+/* Reads the first of the letters; those behind one without a value are next. */
+static int option_of_letter(struct options *options, const char *letters)
 {
-	if (text[1] == 'h' && !text[2])
-		return OPTIONS_HELP;
-	for (size_t i = 0; i < options->row_count; i++)
-		if (options->rows[i].letter == text[1])
-			return option_of_row(options, &options->rows[i], text[2] ? text + 2 : NULL);
-	return unknown(options, text + 1, text);
+	const char flag[] = {'-', *letters, '\0'}, *after = letters[1] ? letters + 1 : NULL;
+
+	options->letters = NULL;
+	for (size_t i = 0; i < options->row_count; i++) {
+		const struct option_row *row = &options->rows[i];
+
+		if (!row->letter || row->letter != *letters)
+			continue;
+		if (row->value)
+			return option_of_row(options, row, after);
+		options->letters = after;
+		return option_of_row(options, row, NULL);
+	}
+	if (*letters == 'h') {
+		options->letters = after;
+		return help(options, NULL);
+	}
+	return unknown(options, letters, flag);
 }
 
 static int option_of_name(struct options *options, const char *text)
@@ -121,16 +144,27 @@ static int option_of_name(struct options *options, const char *text)
 			return OPTIONS_ERROR;
 		return OPTIONS_TUNABLE;
 	}
-	if (!strcmp(name, "help") && !attached)
-		return OPTIONS_HELP;
-	name[length] = '\0';
+	if (!strcmp(name, "help"))
+		return help(options, attached);
 	return unknown(options, name, text);
+}
+
+struct options command__options(const struct command *command, int argc, char **argv)
+{
+	return (struct options){.program = command->program,
+				.rows = command->rows,
+				.row_count = command->row_count,
+				.tunables = command->tunables,
+				.argc = argc,
+				.argv = argv};
 }
 
 int options__next(struct options *options)
 {
 	const char *text;
 
+	if (options->letters)
+		return option_of_letter(options, options->letters);
 	if (!options->next)
 		options->next = 1;
 	if (options->next >= options->argc)
@@ -144,54 +178,5 @@ int options__next(struct options *options)
 		options->value = text;
 		return OPTIONS_OPERAND;
 	}
-	return text[1] == '-' ? option_of_name(options, text) : option_of_letter(options, text);
-}
-
-/* Prints text from a column on, in lines of words. */
-static void print_words(FILE *out, const char *text, int column)
-{
-	int used = column;
-
-	while (*text) {
-		int length = (int)strcspn(text, " ");
-
-		if (used > column && used + 1 + length > HELP_WIDTH) {
-			fprintf(out, "\n%*s", column, "");
-			used = column;
-		}
-		used += fprintf(out, "%s%.*s", used > column ? " " : "", length, text);
-		text += length;
-		text += strspn(text, " ");
-	}
-	fputc('\n', out);
-}
-
-void options__help(const struct options *options, FILE *out)
-{
-	for (size_t i = 0; i < options->row_count; i++) {
-		const struct option_row *row = &options->rows[i];
-		char letter[8] = "", flag[96];
-		int length;
-
-		if (!row->help)
-			continue;
-		if (!row->name) {
-			fprintf(out, "%s:\n", row->help);
-			continue;
-		}
-		if (row->letter)
-			snprintf(letter, sizeof(letter), "-%c, ", row->letter);
-		length = snprintf(flag, sizeof(flag), "  %s--%s%s%s", letter, row->name, row->value ? " " : "",
-				  row->value ? row->value : "");
-		fputs(flag, out);
-		if (length >= HELP_COLUMN)
-			fprintf(out, "\n%*s", HELP_COLUMN, "");
-		else
-			fprintf(out, "%*s", HELP_COLUMN - length, "");
-		print_words(out, row->help, HELP_COLUMN);
-	}
-	if (!options->tunables)
-		return;
-	fputs("Tunables (also in --config FILE):\n", out);
-	config__help(out);
+	return text[1] == '-' ? option_of_name(options, text) : option_of_letter(options, text + 1);
 }

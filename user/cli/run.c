@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "cli/run.h"
+#include "cli/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/terminal.h"
 #include "cli/command_line.h"
 #include "daemon/daemon.h"
 
@@ -28,19 +28,6 @@ static void on_child(int number)
 	else if (!waitid(P_PID, (id_t)command_pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid)
 		stop = 1;
 	errno = error;
-}
-
-static void usage(FILE *out)
-{
-	fputs("Usage: vapro run [options] -- COMMAND [ARGUMENT]...\n"
-	      "\n"
-	      "Runs the command (normally mpirun ...) unchanged, watches what it starts (MPI processes, programs\n"
-	      "with OpenMP or threads of their own), and ends with a summary on standard error: what was slow,\n"
-	      "when, on which ranks, why, and who interfered.\n"
-	      "The exit code is the command's. --output keeps the NDJSON lines, for `vapro view`.\n"
-	      "\n",
-	      out);
-	command_line__help(out);
 }
 
 /* Forks the command, held back until the daemon is ready. Returns its pid, or -errno. */
@@ -81,13 +68,6 @@ static void open_gate(void *ctx)
 		stop = 1;
 }
 
-static unsigned int terminal_width(void)
-{
-	struct winsize size;
-
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? 0 : size.ws_col;
-}
-
 static int code_of(int status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -101,12 +81,8 @@ int run__main(int argc, char **argv)
 	int status, gate = -1, ended = 0;
 	pid_t pid;
 
-	status = command_line__parse(&line, "vapro run", argc, argv, &options);
-	if (status == COMMAND_LINE_HELP)
-		usage(stdout);
-	else if (status == COMMAND_LINE_VERSION)
-		puts("vapro " VAPRO_VERSION);
-	if (status >= COMMAND_LINE_HELP)
+	status = command_line__parse(&line, &run_command, argc, argv, &options);
+	if (status == COMMAND_LINE_DONE)
 		return EXIT_OK;
 	if (!status && (line.pid_count || line.glob_count || options.duration_s > 0)) {
 		fprintf(stderr, "vapro run: watches its command; --pid, --exe and --duration are vaprod's\n");
@@ -141,7 +117,7 @@ int run__main(int argc, char **argv)
 	if (status && WIFEXITED(ended) && WEXITSTATUS(ended) == EXIT_FAILED)
 		goto out; /* the gate never opened */
 	fputc('\n', stderr);
-	summary__print(options.summary, stderr, terminal_width());
+	summary__print(options.summary, stderr, terminal__width(STDERR_FILENO));
 	status = code_of(ended) ? code_of(ended) : status;
 out:
 	summary__free(options.summary);

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "cli/options.h"
+#include "cli/commands.h"
+#include "daemon/daemon.h"
 #include "cli/stg_view.h"
 #include "report/run_option.h"
 
@@ -14,21 +15,25 @@ static const struct option_row rows[] = {
     {"json", NULL, "one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters", ROW_JSON, 0},
     {"rank", "N", "of one rank only", ROW_RANK, 'r'},
     {"run", "N", "of a capture that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+    OPTIONS_HELP_ROW,
 };
 
-static int usage(const struct options *options)
-{
-	fputs("Usage: vapro stg [option]... CAPTURE...\n"
-	      "\n"
-	      "Shows the State Transition Graph of a capture (vaprod --capture FILE): call-sites, the computation\n"
-	      "between them, how often, how long, how many clusters their workloads form (bytes of calls;\n"
-	      "instructions of computation, '-' where those were not counted), and their lines of source where\n"
-	      "the program's file of the same build is still there and has them. Most time first.\n"
-	      "\n",
-	      stdout);
-	options__help(options, stdout);
-	return 0;
-}
+static int stg__main(int argc, char **argv);
+
+const struct command stg_command = {
+    .name = "stg",
+    .program = "vapro stg",
+    .summary = "show the State Transition Graph of a capture, as a table or for dot(1)",
+    .synopsis = "[option]... CAPTURE...",
+    .about = "Shows the State Transition Graph of a capture (vaprod --capture FILE): call-sites, the computation "
+	     "between them, how often, how long, how many clusters their workloads form (bytes of calls; instructions "
+	     "of computation, '-' where those were not counted), and their lines of source where the program's file of "
+	     "the same build is still there and has them. Most time first.",
+    .examples = "vapro stg run.capture\ta table\nvapro stg --dot run.capture | dot -Tsvg > stg.svg\ta drawing",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .main = stg__main,
+};
 
 struct choice {
 	bool dot, json;
@@ -77,7 +82,7 @@ static int show(const struct choice *choice)
 
 	if (capture__run_info(choice->files[0], choice->run, &info, err, sizeof(err))) {
 		fprintf(stderr, "vapro stg: %s\n", err);
-		return 1;
+		return EXIT_FAILED;
 	}
 	run_option__say("stg", choice->files[0], info.run, info.runs);
 	view = stg_view__new(choice->rank, &info);
@@ -91,28 +96,24 @@ static int show(const struct choice *choice)
 	if (view && choice->dot)
 		stg_view__dot(view, stdout);
 	else if (view && choice->json)
-		status = stg_view__json(view, stdout) ? 1 : status;
+		status = stg_view__json(view, stdout) ? EXIT_FAILED : status;
 	else if (view && status >= 0)
 		stg_view__table(view, stdout);
 	stg_view__free(view);
-	return status ? 1 : 0;
+	return status ? EXIT_FAILED : EXIT_OK;
 }
 
-int stg__main(int argc, char **argv)
+static int stg__main(int argc, char **argv)
 {
-	struct options options = {.program = "vapro stg",
-				  .rows = rows,
-				  .row_count = sizeof(rows) / sizeof(*rows),
-				  .argc = argc,
-				  .argv = argv};
+	struct options options = command__options(&stg_command, argc, argv);
 	struct choice choice = {.rank = -1, .run = RUN_OPTION_LAST, .files = calloc((size_t)argc, sizeof(char *))};
-	int id = OPTIONS_ERROR, status = 2;
+	int id = OPTIONS_ERROR, status = EXIT_USAGE;
 
 	while (choice.files && (id = options__next(&options)) != OPTIONS_END && id != OPTIONS_HELP &&
 	       set(&choice, id, options.value))
 		;
 	if (id == OPTIONS_HELP)
-		status = usage(&options);
+		status = command__help(&stg_command, options.value, stdout);
 	else if (id == OPTIONS_END && choice.count)
 		status = show(&choice);
 	else if (id == OPTIONS_END)

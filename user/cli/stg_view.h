@@ -33,7 +33,4 @@ void stg_view__dot(struct stg_view *view, FILE *out);
 /* Prints one state per line as JSON, for programs. Returns 0 or -ENOMEM. */
 int stg_view__json(struct stg_view *view, FILE *out);
 
-/* argv[0] is "stg". Returns 0, 1 failure, 2 usage. */
-int stg__main(int argc, char **argv);
-
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command_line.h"
+#include "cli/commands.h"
 #include "daemon/daemon.h"
 #include "probe/elf/reader.h"
 
@@ -53,21 +54,6 @@ static void handle_hangup(bool has_file)
 		sigaction(SIGHUP, &action, NULL);
 }
 
-static void usage(FILE *out)
-{
-	fputs("Usage: vaprod [options]\n"
-	      "\n"
-	      "Watches running parallel programs of this node and says when, where and why they are slow.\n"
-	      "Without a selection: every process that maps libmpi, running now or started later.\n"
-	      "Needs root. SIGINT and SIGTERM end it with a last window; SIGHUP opens the file of --output again.\n"
-	      "\n",
-	      out);
-	command_line__help(out);
-	fputs("\nExit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it.\n"
-	      "See also: vapro(1), vaprod(8).\n",
-	      out);
-}
-
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -76,22 +62,14 @@ int main(int argc, char **argv)
 	int status;
 
 	reader__main(argc, argv);
-	status = command_line__parse(&line, "vaprod", argc, argv, &options);
-	if (status == COMMAND_LINE_HELP) {
-		usage(stdout);
-		return EXIT_OK;
-	}
-	if (status == COMMAND_LINE_VERSION) {
-		puts("vaprod " VAPRO_VERSION);
-		return EXIT_OK;
-	}
+	status = command_line__parse(&line, &vaprod_command, argc, argv, &options);
 	if (!status && line.rest_count) {
 		fprintf(stderr, "vaprod: unknown argument '%s'; --help lists the options\n", line.rest[0]);
 		status = EXIT_USAGE;
 	}
 	if (status) {
 		command_line__free(&line);
-		return EXIT_USAGE;
+		return status == COMMAND_LINE_DONE ? EXIT_OK : status;
 	}
 	if (!options.output && !options.capture)
 		options.to_stdout = true;

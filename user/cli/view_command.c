@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options.h"
+#include "cli/commands.h"
+#include "daemon/daemon.h"
 #include "report/run_option.h"
 #include "report/view.h"
 
@@ -14,21 +15,26 @@ static const struct option_row rows[] = {
     {"colour", "auto|always|never", NULL, ROW_COLOR, 0},
     {"width", "COLUMNS", "width of the maps (that of the terminal)", ROW_WIDTH, 'w'},
     {"rows", "COUNT", "most rows of a map; more ranks share rows (48)", ROW_ROWS, 0},
-    {"class", "CLASS", "only computation, communication or io", ROW_CLASS, 0},
+    {"class", "computation|communication|io", "only this class", ROW_CLASS, 0},
     {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+    OPTIONS_HELP_ROW,
 };
 
-static int usage(const struct options *options, FILE *out, int code)
-{
-	fputs("Usage: vapro view [option]... FILE\n"
-	      "\n"
-	      "Draws the heat maps of a run (rows = ranks, columns = time) and its slow regions with their\n"
-	      "causes. FILE is NDJSON output of vaprod, vapro run or vapro analyze; - is standard input.\n"
-	      "\n",
-	      out);
-	options__help(options, out);
-	return code;
-}
+static int view_command__main(int argc, char **argv);
+
+const struct command view_command = {
+    .name = "view",
+    .program = "vapro view",
+    .summary = "draw the heat maps and regions of NDJSON output in the terminal",
+    .synopsis = "[option]... FILE|-",
+    .about = "Draws the heat maps of a run (rows = ranks, columns = time) and its slow regions with their causes. FILE "
+	     "is NDJSON output of vaprod, vapro run or vapro analyze; - is standard input.",
+    .examples = "vapro view run.ndjson\tmaps and regions\n"
+		"vapro view --class computation --color=always run.ndjson | less -R\tone class, in a pager",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .main = view_command__main,
+};
 
 static bool parse_count(const char *text, unsigned *count)
 {
@@ -61,13 +67,9 @@ static bool set(struct view_options *view, int id, const char *value)
 	}
 }
 
-int view__main(int argc, char **argv)
+static int view_command__main(int argc, char **argv)
 {
-	struct options options = {.program = "vapro view",
-				  .rows = rows,
-				  .row_count = sizeof(rows) / sizeof(*rows),
-				  .argc = argc,
-				  .argv = argv};
+	struct options options = command__options(&view_command, argc, argv);
 	struct view_options view = {0};
 	const char *file = NULL;
 	uint64_t bad_lines = 0;
@@ -76,24 +78,28 @@ int view__main(int argc, char **argv)
 
 	while ((id = options__next(&options)) != OPTIONS_END) {
 		if (id == OPTIONS_HELP)
-			return usage(&options, stdout, 0);
+			return command__help(&view_command, options.value, stdout);
 		if (id == OPTIONS_ERROR)
-			return 2;
-		if (id == OPTIONS_OPERAND && file)
-			return usage(&options, stderr, 2);
+			return EXIT_USAGE;
+		if (id == OPTIONS_OPERAND && file) {
+			fprintf(stderr, "vapro view: one file is expected, not also '%s'\n", options.value);
+			return EXIT_USAGE;
+		}
 		if (id == OPTIONS_OPERAND) {
 			file = options.value;
 		} else if (!set(&view, id, options.value)) {
 			fprintf(stderr, "vapro view: --%s: invalid value '%s'; --help lists them\n", options.name,
 				options.value);
-			return 2;
+			return EXIT_USAGE;
 		}
 	}
-	if (!file)
-		return usage(&options, stderr, 2);
+	if (!file) {
+		fprintf(stderr, "vapro view: a file of NDJSON output is needed (or -); see --help\n");
+		return EXIT_USAGE;
+	}
 	if (view__file(file, &view, stdout, &bad_lines, err, sizeof(err))) {
 		fprintf(stderr, "vapro view: %s\n", err);
-		return 1;
+		return EXIT_FAILED;
 	}
-	return bad_lines ? 1 : 0;
+	return bad_lines ? EXIT_FAILED : EXIT_OK;
 }

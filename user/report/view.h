@@ -31,7 +31,4 @@ bool view__parse_color(const char *text, enum view_color *color);
 int view__file(const char *path, const struct view_options *options, FILE *out, uint64_t *bad_lines, char *err,
 	       size_t err_size);
 
-/* Runs the command: argv[0] is "view". Returns 0, 1 failure (bad lines included), 2 usage. */
-int view__main(int argc, char **argv);
-
 #endif
