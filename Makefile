@@ -232,6 +232,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_layers.py
 	$(Q)tests/tools/test_words.py
 	$(Q)tests/tools/test_citations.py
+	$(Q)tests/tools/test_completion.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
@@ -291,13 +292,24 @@ $(B)/vaprod.8 $(B)/vapro.1: $(B)/%: deploy/%.in $(B)/vaprod $(B)/vapro
 		"@OPTIONS "*@) command=$${line#@OPTIONS }; $(B)/$${command%@} --help=man || exit 1 ;; \
 		*) printf '%s\n' "$$line" ;; esac; done < $< > $@
 
-install: all $(B)/vaprod.8 $(B)/vapro.1
+COMPLETIONS := $(foreach shell,bash zsh fish,$(addprefix $(B)/completion/$(shell)/,vapro vaprod))
+$(COMPLETIONS): $(B)/completion/%: $(B)/vaprod $(B)/vapro
+	$(Q)mkdir -p $(@D)
+	$(Q)$(B)/$(@F) --completion $(notdir $(@D)) > $@
+
+install: all $(B)/vaprod.8 $(B)/vapro.1 $(COMPLETIONS)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
 	install -m 755 $(B)/vaprod $(DESTDIR)$(PREFIX)/sbin/vaprod
 	install -m 755 $(B)/vapro $(DESTDIR)$(PREFIX)/bin/vapro
 	install -m 644 $(B)/vapro.1 $(DESTDIR)$(PREFIX)/share/man/man1/vapro.1
 	install -m 644 $(B)/vaprod.8 $(DESTDIR)$(PREFIX)/share/man/man8/vaprod.8
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	install -m 644 $(addprefix $(B)/completion/bash/,vapro vaprod) $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	for name in vapro vaprod; do \
+		install -m 644 $(B)/completion/zsh/$$name $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$name; \
+		install -m 644 $(B)/completion/fish/$$name $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish; \
+	done
 	install -m 644 deploy/vapro.schema.json $(DESTDIR)$(PREFIX)/share/vapro/vapro.schema.json
 
 format:

@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 
 int command_line__seconds(const char *text, double *seconds)
 {
@@ -41,15 +42,17 @@ enum {
 	ROW_DURATION,
 	ROW_CPUS,
 	ROW_CONFIG,
+	ROW_COMPLETION,
 	ROW_VERSION,
 };
 
 /* clang-format off */
 #define PID_HELP "watch this process; may be given more than once"
 #define EXE_HELP "watch processes whose executable matches, by path or base name; may be given more than once"
+#define COMPLETION_HELP "print the completion of vaprod for this shell"
 #define DURATION_HELP "end after this time: 30, 500ms, 5m, 1h"
 
-#define ROWS(pid_help, exe_help, duration_help)                                                                        \
+#define ROWS(pid_help, exe_help, duration_help, completion_help)                                                       \
 	OPTIONS_SECTION(VAPRO_GROUP_SELECTION),                                                                        \
 	{"pid", "PID", pid_help, ROW_PID, 'p'},                                                                        \
 	{"exe", "GLOB", exe_help, ROW_EXE, 'e'},                                                                       \
@@ -73,15 +76,16 @@ enum {
 	{"config", "FILE",                                                                                             \
 	 "read `name = value` lines; options on the command line win (" VAPRO_CONFIG_FILE ", where it exists)",        \
 	 ROW_CONFIG, 'c'},                                                                                             \
+	{"completion", COMPLETION_SHELLS, completion_help, ROW_COMPLETION, 0},                                         \
 	{"version", NULL, "print the version", ROW_VERSION, 'V'},                                                      \
 	OPTIONS_HELP_ALL_ROW,                                                                                          \
 	OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS_EXPERT),                                                                  \
 	OPTIONS_SECTION(VAPRO_GROUP_KERNEL_EXPERT)
 
-static const struct option_row vaprod_rows[] = {ROWS(PID_HELP, EXE_HELP, DURATION_HELP)};
+static const struct option_row vaprod_rows[] = {ROWS(PID_HELP, EXE_HELP, DURATION_HELP, COMPLETION_HELP)};
 
 /* `vapro run` has a selection and an end of its own. */
-static const struct option_row run_rows[] = {ROWS(NULL, NULL, NULL)};
+static const struct option_row run_rows[] = {ROWS(NULL, NULL, NULL, NULL)};
 /* clang-format on */
 
 const struct command vaprod_command = {
@@ -208,6 +212,12 @@ static int look_ahead(const struct command *command, struct options options, con
 		case ROW_VERSION:
 			printf("%.*s %s\n", (int)strcspn(command->program, " "), command->program, VAPRO_VERSION);
 			return COMMAND_LINE_DONE;
+		case ROW_COMPLETION:
+			if (!completion__print(options.value, command->program, &command, 1, stdout))
+				return COMMAND_LINE_DONE;
+			fprintf(stderr, "%s: --completion: '%s' is unknown; expected bash, zsh or fish\n",
+				command->program, options.value);
+			return EXIT_USAGE;
 		case ROW_CONFIG:
 			*config = options.value;
 		}

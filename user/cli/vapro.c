@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "daemon/daemon.h"
 #include "probe/elf/reader.h"
 
@@ -23,6 +24,7 @@ static void usage(FILE *out)
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n`vapro COMMAND --help` has the details. The daemon is vaprod.\n"
+	      "`vapro --completion bash` (zsh, fish) prints the completion of commands and options.\n"
 	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it.\n",
 	      out);
 }
@@ -47,6 +49,13 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--version")) {
 		puts("vapro " VAPRO_VERSION);
 		return EXIT_OK;
+	}
+	if (!strcmp(argv[1], "--completion") && argc == 3 &&
+	    !completion__print(argv[2], "vapro", commands, COMMANDS, stdout))
+		return EXIT_OK;
+	if (!strncmp(argv[1], "--completion", strlen("--completion"))) {
+		fputs("vapro: --completion needs a shell: " COMPLETION_SHELLS "\n", stderr);
+		return EXIT_USAGE;
 	}
 	for (size_t i = 0; i < COMMANDS; i++)
 		suggestion__offer(&suggestion, commands[i]->name);
