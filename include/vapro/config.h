@@ -96,8 +96,11 @@ struct vapro_config {
 
 enum vapro_option_type {
 	VAPRO_OPT_DOUBLE,
+	VAPRO_OPT_SHARE,   /* a double, 0.05 or 5% */
+	VAPRO_OPT_PERCENT, /* a double, 5 or 5% */
 	VAPRO_OPT_SECONDS,
 	VAPRO_OPT_UINT,
+	VAPRO_OPT_SIZE, /* bytes, with K, M or G */
 	VAPRO_OPT_BOOL,
 	VAPRO_OPT_IO, /* off, on, auto */
 	VAPRO_OPT_ATTACH,
@@ -146,7 +149,7 @@ extern const size_t vapro_option_count;
 void config__init(struct vapro_config *config);
 
 /*
- * Sets one tunable from text. Seconds take a number with an optional unit (ms, s, m).
+ * Sets one tunable from text, with units as in base/units.h.
  * `event NAME` is no row of the table but sets how that event is counted here.
  * Returns 0, -ENOENT where no tunable has that name, or -EINVAL with a sentence in err.
  */

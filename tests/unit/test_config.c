@@ -70,8 +70,22 @@ static void test_units(void **state)
 	assert_true(config.window_s == 30);
 	assert_int_equal(set("window", "7"), 0);
 	assert_true(config.window_s == 7);
-	assert_int_equal(set("window", "7h"), -EINVAL);
-	assert_string_equal(err, "--window: '7h' is no time; expected 1 to 3600 seconds (units ms, s, m)");
+	assert_int_equal(set("window", "1h"), 0);
+	assert_true(config.window_s == 3600);
+	assert_int_equal(set("window", "7d"), -EINVAL);
+	assert_string_equal(err, "--window: '7d' is no time; expected 1s to 1h, such as 30, 500ms, 5m or 1h");
+	assert_int_equal(set("threshold", "90%"), 0);
+	assert_true(config.threshold == 0.9);
+	assert_int_equal(set("threshold", "85"), -EINVAL);
+	assert_string_equal(err, "--threshold: '85' is out of range; expected 1% to 100%");
+	assert_int_equal(set("overhead-cap", "3%"), 0);
+	assert_true(config.overhead_cap_pct == 3);
+	assert_int_equal(set("overhead-cap", "3"), 0);
+	assert_true(config.overhead_cap_pct == 3);
+	assert_int_equal(set("memory-cap", "1G"), 0);
+	assert_int_equal(config.memory_cap, 1073741824);
+	assert_int_equal(set("ring-bytes", "3M"), -EINVAL);
+	assert_string_equal(err, "--ring-bytes: '3M' is no power of two; expected 64K to 1G, such as 64K, 256M or 1G");
 }
 
 static void test_refusals(void **state)
@@ -95,7 +109,7 @@ static void test_refusals(void **state)
 		assert_memory_equal(&config, &before, sizeof(config));
 	}
 	assert_int_equal(set("threshold", "abc"), -EINVAL);
-	assert_string_equal(err, "--threshold: 'abc' is no number; expected 0.01 to 1");
+	assert_string_equal(err, "--threshold: 'abc' is no share; expected 1% to 100%");
 	assert_int_equal(set("threshhold", "0.5"), -ENOENT);
 	assert_string_equal(err, "--threshhold: no tunable has that name");
 	assert_int_equal(set("attach", "kprobe"), -EINVAL);

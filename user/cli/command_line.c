@@ -9,27 +9,11 @@
 
 #include "base/grow.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
 
-int command_line__seconds(const char *text, double *seconds)
-{
-	char *end;
-
-	errno = 0;
-	*seconds = strtod(text, &end);
-	if (end == text || errno || !(*seconds >= 0) || *seconds > 1e9)
-		return -EINVAL;
-	if (!strcmp(end, "ms"))
-		*seconds *= 1e-3;
-	else if (!strcmp(end, "m"))
-		*seconds *= 60;
-	else if (!strcmp(end, "h"))
-		*seconds *= 3600;
-	else if (*end && strcmp(end, "s"))
-		return -EINVAL;
-	return 0;
-}
+#define DURATION_MOST_S 1e9 /* some 30 years */
 
 enum {
 	ROW_PID = 1,
@@ -182,10 +166,10 @@ static int set_option(struct command_line *line, const char *program, int id, co
 		line->log_most = LOG_LEVEL_DEBUG;
 		return 0;
 	case ROW_DURATION:
-		if (!command_line__seconds(parsed->value, &options->duration_s) && options->duration_s > 0)
+		if (!units__seconds(parsed->value, &options->duration_s) && options->duration_s > 0 &&
+		    options->duration_s <= DURATION_MOST_S)
 			return 0;
-		fprintf(stderr, "%s: --duration: invalid duration '%s'; expected such as 30, 500ms, 5m\n", program,
-			parsed->value);
+		fprintf(stderr, "%s: --duration: invalid time '%s'; expected " UNITS_TIME "\n", program, parsed->value);
 		return EXIT_USAGE;
 	case ROW_CPUS:
 		options->cpus = parsed->value;

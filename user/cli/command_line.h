@@ -33,7 +33,4 @@ int command_line__parse(struct command_line *line, const struct command *command
 			struct daemon_options *options);
 void command_line__free(struct command_line *line);
 
-/* Parses a duration such as 10, 250ms, 2m into seconds. Returns 0 or -EINVAL. */
-int command_line__seconds(const char *text, double *seconds);
-
 #endif

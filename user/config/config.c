@@ -7,6 +7,7 @@
 
 #include <vapro/config.h>
 
+#include "base/units.h"
 #include "config/config_words.h"
 
 #define ROW(group, name, type, member, initial, min, max, help)                                                        \
@@ -41,40 +42,40 @@ const struct vapro_option vapro_options[] = {
     ROW(OUTPUT, "socket", PATH, socket, VAPRO_SOCKET, 0, 0,
 	"where `vapro diagnose` finds this vaprod; a name with / at its end is a directory; empty = nowhere"),
     ROW(OUTPUT, "keep", SECONDS, keep_s, "1m", 0, 3600, "how long fragments are retained for `vapro diagnose`"),
-    ROW(OUTPUT, "keep-bytes", UINT, keep_bytes, "33554432", 0, 17179869184,
+    ROW(OUTPUT, "keep-bytes", SIZE, keep_bytes, "32M", 0, 17179869184,
 	"most memory for the fragments retained for `vapro diagnose`"),
-    ROW(OVERHEAD, "overhead-budget", DOUBLE, overhead_budget_pct, "1", 0, 100,
-	"percent of a process's time vapro may cost on average; 0, or more than the cap = the cap"),
-    ROW(OVERHEAD, "overhead-cap", DOUBLE, overhead_cap_pct, "2", 0, 100,
-	"percent of a process's time vapro may cost in any 5 s; 0 = no bound, and no budget"),
-    ROW(OVERHEAD, "function-share", DOUBLE, function_share, "0.5", 0.01, 1,
+    ROW(OVERHEAD, "overhead-budget", PERCENT, overhead_budget_pct, "1%", 0, 100,
+	"share of a process's time that vapro may cost on average; 0, or more than the cap = the cap"),
+    ROW(OVERHEAD, "overhead-cap", PERCENT, overhead_cap_pct, "2%", 0, 100,
+	"share of a process's time that vapro may cost in any 5 s; 0 = no bound, and no budget"),
+    ROW(OVERHEAD, "function-share", SHARE, function_share, "50%", 0.01, 1,
 	"share of the overhead budget that all functions of --function and of threads may cost a process; the others "
 	"are left out"),
-    ROW(OVERHEAD, "memory-cap", UINT, memory_cap, "268435456", 0, 1099511627776,
-	"bytes that the analysis may hold; beyond, it sheds detail and says so; 0 = no cap"),
+    ROW(OVERHEAD, "memory-cap", SIZE, memory_cap, "256M", 0, 1099511627776,
+	"memory that the analysis may hold; beyond, it sheds detail and says so; 0 = no cap"),
     ROW(ANALYSIS, "window", SECONDS, window_s, "15s", 1, 3600,
 	"length of an analysis window; one ends every two thirds of it"),
-    ROW(ANALYSIS, "threshold", DOUBLE, threshold, "0.85", 0.01, 1, "performance below which time counts as slow"),
+    ROW(ANALYSIS, "threshold", SHARE, threshold, "85%", 0.01, 1, "performance below which time counts as slow"),
     ROW(ANALYSIS, "min-lost", SECONDS, min_lost_s, "100ms", 0, 3600, "least time a slow region must have lost"),
-    ROW(ANALYSIS, "min-share", DOUBLE, min_share, "0.001", 0, 1,
+    ROW(ANALYSIS, "min-share", SHARE, min_share, "0.1%", 0, 1,
 	"share of the job's time that makes a smaller loss, with the waiting it causes, worth a report too"),
-    ROW(ANALYSIS, "warning-share", DOUBLE, warning_share, "0.001", 0, 1,
+    ROW(ANALYSIS, "warning-share", SHARE, warning_share, "0.1%", 0, 1,
 	"share of the job's time that makes an alarm a warning"),
-    ROW(ANALYSIS, "critical-share", DOUBLE, critical_share, "0.05", 0, 1,
+    ROW(ANALYSIS, "critical-share", SHARE, critical_share, "5%", 0, 1,
 	"share of the job's time that makes an alarm critical"),
     ROW(ANALYSIS_EXPERT, "min-cells", UINT, min_cells, "2", 1, 1000000,
 	"least size of a slow region, in cells of one rank and 200 ms"),
-    ROW(ANALYSIS_EXPERT, "valid-bin", DOUBLE, valid_bin, "0.1", 0, 1,
+    ROW(ANALYSIS_EXPERT, "valid-bin", SHARE, valid_bin, "10%", 0, 1,
 	"least covered share of a cell's 200 ms; a cell below it is not judged"),
     ROW(ANALYSIS_EXPERT, "reference", REFERENCE, reference, "typical", 0, 0,
 	"what equal work is measured against; fastest = the fastest fragment (VAPRO's rule: jitter counts as loss)"),
     ROW(ANALYSIS_EXPERT, "support-batches", UINT, support_batches, "25", 1, 1000000,
 	"batches of fragments, of at least two ranks, that make a reference certain"),
-    ROW(ANALYSIS_EXPERT, "evidence-share", DOUBLE, evidence_share, "0.5", 0, 1,
+    ROW(ANALYSIS_EXPERT, "evidence-share", SHARE, evidence_share, "50%", 0, 1,
 	"share of a loss that the kernel must explain to confirm it"),
     ROW(ANALYSIS_EXPERT, "abnormal-ratio", DOUBLE, abnormal_ratio, "1.2", 1, 100,
 	"fragments this much slower than the fastest are abnormal"),
-    ROW(ANALYSIS_EXPERT, "major-share", DOUBLE, major_share, "0.25", 0, 1,
+    ROW(ANALYSIS_EXPERT, "major-share", SHARE, major_share, "25%", 0, 1,
 	"share of a loss that makes a factor a major one"),
     ROW(ANALYSIS_EXPERT, "p-value", DOUBLE, p_value, "0.05", 0, 1, "significance a regression must reach"),
     ROW(ANALYSIS_EXPERT, "workload", EVENTS, workload, "instructions", 0, 0,
@@ -82,7 +83,7 @@ const struct vapro_option vapro_options[] = {
     ROW(ANALYSIS_EXPERT, "bands", EVENTS, bands, "", 0, 0,
 	"dynamic rules: work is equal only where a ratio lies between the same borders: "
 	"cache-misses/instructions:0.01,0.1"),
-    ROW(ANALYSIS_EXPERT, "cluster-tolerance", DOUBLE, cluster_tolerance, "0.05", 0, 1,
+    ROW(ANALYSIS_EXPERT, "cluster-tolerance", SHARE, cluster_tolerance, "5%", 0, 1,
 	"workloads this close are the same workload"),
     ROW(ANALYSIS_EXPERT, "cluster-floor", UINT, cluster_floor, "64", 0, 1000000000,
 	"smaller differences of counts are ignored"),
@@ -92,13 +93,13 @@ const struct vapro_option vapro_options[] = {
 	"workloads seen less often than this are rare"),
     ROW(ANALYSIS_EXPERT, "certify-fragments", UINT, certify_fragments, "50", 1, 1000000,
 	"without a PMU: fragments needed before a state is trusted"),
-    ROW(ANALYSIS_EXPERT, "certify-share", DOUBLE, certify_share, "0.7", 0, 1,
+    ROW(ANALYSIS_EXPERT, "certify-share", SHARE, certify_share, "70%", 0, 1,
 	"without a PMU: share of a state's time that must lie near one of its most common durations"),
-    ROW(ANALYSIS_EXPERT, "certify-width", DOUBLE, certify_width, "0.1", 0, 1,
+    ROW(ANALYSIS_EXPERT, "certify-width", SHARE, certify_width, "10%", 0, 1,
 	"without a PMU: what near means, relative to that duration"),
-    ROW(ANALYSIS_EXPERT, "populous-share", DOUBLE, populous_share, "0.2", 0, 1,
+    ROW(ANALYSIS_EXPERT, "populous-share", SHARE, populous_share, "20%", 0, 1,
 	"without a PMU: share of fragments that makes a duration one of the most common"),
-    ROW(ANALYSIS_EXPERT, "rank-agreement", DOUBLE, rank_agreement, "0.05", 0, 1,
+    ROW(ANALYSIS_EXPERT, "rank-agreement", SHARE, rank_agreement, "5%", 0, 1,
 	"without a PMU: ranks this close are compared with each other"),
     ROW(KERNEL_EXPERT, "attach", ATTACH, attach, "auto", 0, 0,
 	"mechanism of the probes; auto = the first of these that the kernel supports"),
@@ -116,7 +117,7 @@ const struct vapro_option vapro_options[] = {
 	"fragments this long are recorded one by one"),
     ROW(KERNEL_EXPERT, "map-entries", UINT, map_entries, "16384", 64, 1048576,
 	"most merged bundles in the kernel per 200 ms"),
-    ROW(KERNEL_EXPERT, "ring-bytes", UINT, ring_bytes, "4194304", 65536, 1073741824,
+    ROW(KERNEL_EXPERT, "ring-bytes", SIZE, ring_bytes, "4M", 65536, 1073741824,
 	"size of the ring buffer; a power of two"),
 };
 
@@ -178,7 +179,6 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 {
 	const char *member = (const char *)config + option->offset;
 	const char *const *words = config__words(option->type);
-	double number;
 	unsigned word;
 
 	if (words) {
@@ -190,12 +190,17 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 	case VAPRO_OPT_DOUBLE:
 		snprintf(buf, size, "%.15g", *(const double *)member);
 		break;
+	case VAPRO_OPT_SHARE:
+		units__format_share(*(const double *)member, buf, size);
+		break;
+	case VAPRO_OPT_PERCENT:
+		units__format_percent(*(const double *)member, buf, size);
+		break;
 	case VAPRO_OPT_SECONDS:
-		number = *(const double *)member;
-		if (number > 0 && number < 1)
-			snprintf(buf, size, "%.15gms", number * 1000);
-		else
-			snprintf(buf, size, "%.15gs", number);
+		units__format_seconds(*(const double *)member, buf, size);
+		break;
+	case VAPRO_OPT_SIZE:
+		units__format_bytes(*(const uint64_t *)member, buf, size);
 		break;
 	case VAPRO_OPT_UINT:
 		snprintf(buf, size, "%llu", (unsigned long long)*(const uint64_t *)member);
@@ -212,7 +217,8 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 void config__value_name(const struct vapro_option *option, char *text, size_t size)
 {
 	static const char *const names[] = {
-	    [VAPRO_OPT_DOUBLE] = "NUMBER", [VAPRO_OPT_SECONDS] = "TIME",  [VAPRO_OPT_UINT] = "COUNT",
+	    [VAPRO_OPT_DOUBLE] = "NUMBER", [VAPRO_OPT_SHARE] = "SHARE",	  [VAPRO_OPT_PERCENT] = "PERCENT",
+	    [VAPRO_OPT_SIZE] = "SIZE",	   [VAPRO_OPT_SECONDS] = "TIME",  [VAPRO_OPT_UINT] = "COUNT",
 	    [VAPRO_OPT_BOOL] = "yes|no",   [VAPRO_OPT_FUNCTIONS] = "ROW", [VAPRO_OPT_TEXT] = "LIST",
 	    [VAPRO_OPT_PATH] = "PATH",	   [VAPRO_OPT_EVENTS] = "LIST",
 	};

@@ -12,8 +12,11 @@ static cJSON *make_value(const struct vapro_config *config, const struct vapro_o
 
 	switch (option->type) {
 	case VAPRO_OPT_DOUBLE:
+	case VAPRO_OPT_SHARE:
+	case VAPRO_OPT_PERCENT:
 	case VAPRO_OPT_SECONDS:
 		return cJSON_CreateNumber(*(const double *)member);
+	case VAPRO_OPT_SIZE:
 	case VAPRO_OPT_UINT: /* the table's ranges end below 2^53 */
 		return cJSON_CreateNumber((double)*(const uint64_t *)member);
 	case VAPRO_OPT_BOOL:

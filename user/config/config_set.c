@@ -8,6 +8,7 @@
 
 #include <vapro/config.h>
 
+#include "base/units.h"
 #include "config/config_words.h"
 #include "config/rules.h"
 #include "functions/user_rows.h"
@@ -31,44 +32,6 @@ static const struct vapro_option *find(const char *name)
 	return NULL;
 }
 
-/* Reads a plain number; the rest of the text goes to unit. No hex, no nan, no infinity. */
-static bool parse_number(const char *text, double *number, const char **unit)
-{
-	const char *digits = text + (*text == '+' || *text == '-');
-	char *end;
-
-	if (!isdigit((unsigned char)*digits) && !(*digits == '.' && isdigit((unsigned char)digits[1])))
-		return false;
-	if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X'))
-		return false;
-	errno = 0;
-	*number = strtod(text, &end);
-	if (errno == ERANGE || !isfinite(*number))
-		return false;
-	*unit = end;
-	return true;
-}
-
-static bool parse_seconds(const char *text, double *seconds)
-{
-	const char *unit;
-
-	if (!parse_number(text, seconds, &unit))
-		return false;
-	while (*unit == ' ')
-		unit++;
-	if (!*unit || !strcmp(unit, "s"))
-		return true;
-	/* divided, so that 10ms is the very double that 0.01 is */
-	if (!strcmp(unit, "ms"))
-		*seconds /= 1000;
-	else if (!strcmp(unit, "m"))
-		*seconds *= 60;
-	else
-		return false;
-	return true;
-}
-
 static bool parse_bool(const char *text, bool *value)
 {
 	static const char *const yes[] = {"true", "yes", "on", "1"}, *const no[] = {"false", "no", "off", "0"};
@@ -82,39 +45,74 @@ static bool parse_bool(const char *text, bool *value)
 	return false;
 }
 
+/* Numbers by type: how they are read, what a text that cannot be read is not, and how they are written. */
+static const struct {
+	int (*read)(const char *text, double *number);
+	const char *noun, *form;
+} numbers[] = {
+    [VAPRO_OPT_DOUBLE] = {units__number, "number", ""},
+    [VAPRO_OPT_UINT] = {units__number, "number", ""},
+    [VAPRO_OPT_SHARE] = {units__share, "share", ""},
+    [VAPRO_OPT_PERCENT] = {units__percent, "percentage", ""},
+    [VAPRO_OPT_SECONDS] = {units__seconds, "time", UNITS_TIME},
+    [VAPRO_OPT_SIZE] = {units__bytes, "size", UNITS_SIZE},
+};
+
+/* Writes a bound of a tunable's range as the tunable is written. */
+static void format_bound(const struct vapro_option *option, double bound, char *text, size_t size)
+{
+	switch (option->type) {
+	case VAPRO_OPT_SHARE:
+		units__format_share(bound, text, size);
+		break;
+	case VAPRO_OPT_PERCENT:
+		units__format_percent(bound, text, size);
+		break;
+	case VAPRO_OPT_SECONDS:
+		units__format_seconds(bound, text, size);
+		break;
+	case VAPRO_OPT_SIZE:
+		units__format_bytes((unsigned long long)bound, text, size);
+		break;
+	default:
+		snprintf(text, size, "%.15g", bound);
+		break;
+	}
+}
+
 static int refuse_number(const struct vapro_option *option, const char *what, const char *prefix, const char *value,
 			 char *err, size_t err_size)
 {
-	const char *unit = option->type == VAPRO_OPT_SECONDS ? " seconds (units ms, s, m)" : "";
+	const char *form = numbers[option->type].form;
+	char least[32], most[32];
 
-	snprintf(err, err_size, "%s%s: '%s' is %s; expected %.15g to %.15g%s", prefix, option->name, value, what,
-		 option->min, option->max, unit);
+	format_bound(option, option->min, least, sizeof(least));
+	format_bound(option, option->max, most, sizeof(most));
+	snprintf(err, err_size, "%s%s: '%s' is %s; expected %s to %s%s%s", prefix, option->name, value, what, least,
+		 most, *form ? ", " : "", form);
 	return -EINVAL;
 }
 
 static int set_number(struct vapro_config *config, const struct vapro_option *option, const char *prefix,
 		      const char *value, char *err, size_t err_size)
 {
-	char *member = (char *)config + option->offset;
-	const char *unit = "";
+	char *member = (char *)config + option->offset, what[32];
 	double number;
-	bool parsed;
 
-	if (option->type == VAPRO_OPT_SECONDS)
-		parsed = parse_seconds(value, &number);
-	else
-		parsed = parse_number(value, &number, &unit) && !*unit;
-	if (!parsed)
-		return refuse_number(option, option->type == VAPRO_OPT_SECONDS ? "no time" : "no number", prefix, value,
-				     err, err_size);
+	if (numbers[option->type].read(value, &number)) {
+		snprintf(what, sizeof(what), "no %s", numbers[option->type].noun);
+		return refuse_number(option, what, prefix, value, err, err_size);
+	}
 	if (number < option->min || number > option->max)
 		return refuse_number(option, "out of range", prefix, value, err, err_size);
-	if (option->type != VAPRO_OPT_UINT) {
+	if (option->type != VAPRO_OPT_UINT && option->type != VAPRO_OPT_SIZE) {
 		memcpy(member, &number, sizeof(number));
 		return 0;
 	}
 	if (number != floor(number))
-		return refuse_number(option, "no whole number", prefix, value, err, err_size);
+		return refuse_number(option,
+				     option->type == VAPRO_OPT_SIZE ? "no whole number of bytes" : "no whole number",
+				     prefix, value, err, err_size);
 
 	uint64_t whole = (uint64_t)number;
 
@@ -229,8 +227,7 @@ static int set(struct vapro_config *config, const char *name, const char *value,
 		/* a bare --no-return means yes */
 		if (parse_bool(value ? value : "true", member))
 			return 0;
-		snprintf(err, err_size, "%s%s: '%s' is neither yes nor no; expected true or false", prefix,
-			 option->name, value);
+		snprintf(err, err_size, "%s%s: '%s' is unknown; expected yes or no", prefix, option->name, value);
 		return -EINVAL;
 	}
 	if (option->type == VAPRO_OPT_FUNCTIONS)
