@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "capture/capture.h"
+#include "capture/file_kind.h"
 #include "capture/output_file.h"
 #include "cli/command_line.h"
 #include "config/rules.h"
@@ -100,7 +101,7 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 	case ROW_RUN:
 		if (run_option__parse(value, &analyze->run))
 			return 0;
-		snprintf(err, size, "--run: invalid run number '%s'", value);
+		snprintf(err, size, "--run: '%s' is invalid; expected " RUN_OPTION_RANGE, value);
 		return -EINVAL;
 	case ROW_REGION:
 		return region_option__parse(&analyze->region, value, err, size);
@@ -299,6 +300,13 @@ static int analyze__main(int argc, char **argv)
 	if (status)
 		goto out;
 	status = EXIT_FAILED;
+	for (int i = 0; i < analyze.file_count; i++) {
+		if (file_kind__expect(analyze.files[i], analyze.ndjson ? FILE_KIND_FRAGMENTS : FILE_KIND_CAPTURE, err,
+				      sizeof(err))) {
+			fprintf(stderr, "vapro analyze: %s\n", err);
+			goto out;
+		}
+	}
 	if (analyze.ndjson) {
 		ndjson = ndjson__read(analyze.files, (size_t)analyze.file_count, analyze.strict, &bad_lines, err,
 				      sizeof(err));

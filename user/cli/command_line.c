@@ -111,7 +111,8 @@ static int add_pid(struct command_line *line, const char *program, const char *t
 	long pid = strtol(text, &end, 10);
 
 	if (end == text || *end || pid <= 0 || pid > INT_MAX) {
-		fprintf(stderr, "%s: --pid: invalid process number '%s'\n", program, text);
+		fprintf(stderr, "%s: --pid: '%s' is no PID; expected a number, as `pgrep -a PROGRAM` lists them\n",
+			program, text);
 		return EXIT_USAGE;
 	}
 	if (grow(&line->pids, &line->pid_room, line->pid_count + 1, sizeof(*line->pids)))

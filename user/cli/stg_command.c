@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "capture/file_kind.h"
 #include "cli/commands.h"
 #include "daemon/daemon.h"
 #include "cli/stg_view.h"
@@ -58,12 +59,12 @@ static bool set(struct choice *choice, int id, const char *value)
 		choice->rank = (int)strtol(value, &end, 10);
 		if (end != value && !*end && choice->rank >= 0)
 			return true;
-		fprintf(stderr, "vapro stg: --rank: invalid rank '%s'\n", value);
+		fprintf(stderr, "vapro stg: --rank: '%s' is invalid; expected 0 or more\n", value);
 		return false;
 	case ROW_RUN:
 		if (run_option__parse(value, &choice->run))
 			return true;
-		fprintf(stderr, "vapro stg: --run: invalid run number '%s'\n", value);
+		fprintf(stderr, "vapro stg: --run: '%s' is invalid; expected " RUN_OPTION_RANGE "\n", value);
 		return false;
 	case OPTIONS_OPERAND:
 		choice->files[choice->count++] = value;
@@ -80,6 +81,12 @@ static int show(const struct choice *choice)
 	char err[512];
 	int status;
 
+	for (size_t i = 0; i < choice->count; i++) {
+		if (file_kind__expect(choice->files[i], FILE_KIND_CAPTURE, err, sizeof(err))) {
+			fprintf(stderr, "vapro stg: %s\n", err);
+			return EXIT_FAILED;
+		}
+	}
 	if (capture__run_info(choice->files[0], choice->run, &info, err, sizeof(err))) {
 		fprintf(stderr, "vapro stg: %s\n", err);
 		return EXIT_FAILED;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/file_kind.h"
 #include "cli/commands.h"
 #include "daemon/daemon.h"
 #include "report/run_option.h"
@@ -36,6 +37,9 @@ const struct command view_command = {
     .main = view_command__main,
 };
 
+#define COUNT_MOST 1000000
+#define COUNT_RANGE "1 to 1000000"
+
 static bool parse_count(const char *text, unsigned *count)
 {
 	char *end;
@@ -43,27 +47,29 @@ static bool parse_count(const char *text, unsigned *count)
 
 	errno = 0;
 	number = strtoul(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || !number || number > 1000000)
+	if (errno || end == text || *end || *text == '-' || !number || number > COUNT_MOST)
 		return false;
 	*count = (unsigned)number;
 	return true;
 }
 
-/* Returns whether the value of an option is valid. */
-static bool set(struct view_options *view, int id, const char *value)
+/* Returns what is expected in place of an option's value, or NULL where the value is valid. */
+static const char *set(struct view_options *view, int id, const char *value)
 {
 	switch (id) {
 	case ROW_COLOR:
-		return view__parse_color(value, &view->color);
+		return view__parse_color(value, &view->color) ? NULL : "auto, always or never";
 	case ROW_WIDTH:
-		return parse_count(value, &view->width);
+		return parse_count(value, &view->width) ? NULL : COUNT_RANGE;
 	case ROW_ROWS:
-		return parse_count(value, &view->rows);
+		return parse_count(value, &view->rows) ? NULL : COUNT_RANGE;
 	case ROW_CLASS:
 		view->class = value;
-		return !strcmp(value, "computation") || !strcmp(value, "communication") || !strcmp(value, "io");
+		return !strcmp(value, "computation") || !strcmp(value, "communication") || !strcmp(value, "io")
+			   ? NULL
+			   : "computation, communication or io";
 	default:
-		return run_option__parse(value, &view->run);
+		return run_option__parse(value, &view->run) ? NULL : RUN_OPTION_RANGE;
 	}
 }
 
@@ -71,7 +77,7 @@ static int view_command__main(int argc, char **argv)
 {
 	struct options options = command__options(&view_command, argc, argv);
 	struct view_options view = {0};
-	const char *file = NULL;
+	const char *file = NULL, *expected;
 	uint64_t bad_lines = 0;
 	char err[512];
 	int id;
@@ -87,9 +93,12 @@ static int view_command__main(int argc, char **argv)
 		}
 		if (id == OPTIONS_OPERAND) {
 			file = options.value;
-		} else if (!set(&view, id, options.value)) {
-			fprintf(stderr, "vapro view: --%s: invalid value '%s'; --help lists them\n", options.name,
-				options.value);
+			continue;
+		}
+		expected = set(&view, id, options.value);
+		if (expected) {
+			fprintf(stderr, "vapro view: --%s: '%s' is invalid; expected %s\n", options.name, options.value,
+				expected);
 			return EXIT_USAGE;
 		}
 	}
@@ -97,7 +106,8 @@ static int view_command__main(int argc, char **argv)
 		fprintf(stderr, "vapro view: a file of NDJSON output is needed (or -); see --help\n");
 		return EXIT_USAGE;
 	}
-	if (view__file(file, &view, stdout, &bad_lines, err, sizeof(err))) {
+	if (file_kind__expect(file, FILE_KIND_RECORDS, err, sizeof(err)) ||
+	    view__file(file, &view, stdout, &bad_lines, err, sizeof(err))) {
 		fprintf(stderr, "vapro view: %s\n", err);
 		return EXIT_FAILED;
 	}

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define RUN_OPTION_RANGE "1, 2, ... from the first, or -1, -2, ... from the last"
 #define RUN_OPTION_LAST (-1)
 
 /* Returns whether text is the number of a run. */
