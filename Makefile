@@ -233,6 +233,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_words.py
 	$(Q)tests/tools/test_citations.py
 	$(Q)tests/tools/test_completion.py $(B)
+	$(Q)tests/tools/test_settings.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
@@ -286,6 +287,10 @@ bench: all workloads $(BENCH) $(patsubst tests/bench/%.c,$(B)/tests/%,$(wildcard
 
 # ---- the rest
 
+# The example has every option with its default; tests/tools/test_settings.py compares it with the tables.
+deploy/vapro.conf: $(B)/vaprod
+	$(Q)$< --print-config --config /dev/null > $@
+
 # The options of the man pages come from the tables: a line "@OPTIONS vapro view@" stands for those of this command.
 $(B)/vaprod.8 $(B)/vapro.1: $(B)/%: deploy/%.in $(B)/vaprod $(B)/vapro
 	$(Q)while IFS= read -r line; do case "$$line" in \
@@ -310,7 +315,7 @@ install: all $(B)/vaprod.8 $(B)/vapro.1 $(COMPLETIONS)
 		install -m 644 $(B)/completion/zsh/$$name $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$name; \
 		install -m 644 $(B)/completion/fish/$$name $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$name.fish; \
 	done
-	install -m 644 deploy/vapro.schema.json $(DESTDIR)$(PREFIX)/share/vapro/vapro.schema.json
+	install -m 644 deploy/vapro.schema.json deploy/vapro.conf $(DESTDIR)$(PREFIX)/share/vapro
 
 format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h' '*.cpp' | grep -v '^vmlinux/')

@@ -145,6 +145,9 @@ struct vapro_option {
 extern const struct vapro_option vapro_options[];
 extern const size_t vapro_option_count;
 
+/* Returns the tunable of a name, with - or _ and by older names, or NULL. */
+const struct vapro_option *config__find(const char *name);
+
 /* Sets every tunable to its default. */
 void config__init(struct vapro_config *config);
 
@@ -155,8 +158,22 @@ void config__init(struct vapro_config *config);
  */
 int config__set(struct vapro_config *config, const char *name, const char *value, char *err, size_t err_size);
 
-/* Reads `name = value` lines (# starts a comment). Returns 0 or a negative errno with a sentence in err. */
-int config__read(struct vapro_config *config, const char *path, char *err, size_t err_size);
+/* Settings of a program that stand in the same file but are no tunables. */
+struct config_others {
+	/* Returns the n-th setting's name, and its group, or NULL behind the last one. */
+	const char *(*name)(void *ctx, size_t n, enum vapro_group *group);
+	/* Returns 0, or a negative errno with a sentence in err that begins with prefix. */
+	int (*set)(void *ctx, const char *name, const char *value, const char *prefix, char *err, size_t err_size);
+	void *ctx;
+};
+
+/*
+ * Reads [section] and `name = value` lines (config/config_file.h); each setting belongs to the section of its group, or
+ * stands before the first section. others may be NULL. Returns 0 or a negative errno with a sentence in err; then
+ * config is unchanged.
+ */
+int config__read(struct vapro_config *config, const char *path, const struct config_others *others, char *err,
+		 size_t err_size);
 
 /* Writes the value of a tunable as text; VAPRO_FUNCTIONS_TEXT bytes hold each. */
 void config__format(const struct vapro_config *config, const struct vapro_option *option, char *buf, size_t size);

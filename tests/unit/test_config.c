@@ -111,7 +111,7 @@ static void test_refusals(void **state)
 	assert_int_equal(set("threshold", "abc"), -EINVAL);
 	assert_string_equal(err, "--threshold: 'abc' is no share; expected 1% to 100%");
 	assert_int_equal(set("threshhold", "0.5"), -ENOENT);
-	assert_string_equal(err, "--threshhold: no tunable has that name");
+	assert_string_equal(err, "unknown setting 'threshhold'");
 	assert_int_equal(set("attach", "kprobe"), -EINVAL);
 	assert_string_equal(err, "--attach: 'kprobe' is unknown; expected auto, session, multi or perf");
 	assert_int_equal(set("attach", "perf"), 0);
@@ -142,7 +142,7 @@ static int read_text(const char *text)
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
-	ret = config__read(&config, path, err, sizeof(err));
+	ret = config__read(&config, path, NULL, err, sizeof(err));
 	unlink(path);
 	return ret;
 }
@@ -161,9 +161,26 @@ static void test_file(void **state)
 	assert_int_equal(read_text("threshold = 0.8\nio = some\n"), -EINVAL);
 	assert_non_null(strstr(err, ":2: io: 'some' is unknown"));
 	assert_memory_equal(&config, &before, sizeof(config)); /* a bad file changes nothing */
+	assert_int_equal(read_text("; old\n[analysis]\nthreshold = 70%\n[kernel]\nring-bytes=8M # more\n"
+				   "event FOO=cpu/event=0xc0/\n[selection]\nfunction = exe:a; exe:b#c\n"),
+			 0);
+	assert_true(config.threshold == 0.7);
+	assert_int_equal(config.ring_bytes, 8388608);
+	assert_string_equal(config.events[0].name, "FOO");
+	assert_string_equal(config.functions, "exe:a; exe:b#c");
+	config = before;
+	assert_int_equal(read_text("[output]\nthreshold = 0.9\n"), -EINVAL);
+	assert_non_null(strstr(err, ":2: threshold belongs to [analysis], not to [output]"));
+	assert_int_equal(read_text("[outptu]\n"), -EINVAL);
+	assert_non_null(strstr(err, ":1: unknown section [outptu]; did you mean [output]?"));
+	assert_int_equal(read_text("[output\n"), -EINVAL);
+	assert_non_null(strstr(err, ":1: expected '[section]'"));
+	assert_int_equal(read_text("windw = 3\n"), -ENOENT);
+	assert_non_null(strstr(err, ":1: unknown setting 'windw'; did you mean 'window'?"));
+	assert_memory_equal(&config, &before, sizeof(config));
 	assert_int_equal(read_text("threshold\n"), -EINVAL);
 	assert_non_null(strstr(err, ":1: expected 'name = value'"));
-	assert_int_equal(config__read(&config, "/nonexistent/vapro.conf", err, sizeof(err)), -ENOENT);
+	assert_int_equal(config__read(&config, "/nonexistent/vapro.conf", NULL, err, sizeof(err)), -ENOENT);
 	assert_non_null(strstr(err, "/nonexistent/vapro.conf"));
 }
 

@@ -416,7 +416,7 @@ static void sites_override_events(void **state)
 	config__init(&config);
 	assert_int_equal(config.counters, VAPRO_COUNTERS_AUTO);
 	assert_string_equal(config.workload, "instructions");
-	assert_int_equal(config__read(&config, path, err, sizeof(err)), 0);
+	assert_int_equal(config__read(&config, path, NULL, err, sizeof(err)), 0);
 	assert_int_equal(config.event_count, 2);
 	assert_string_equal(config.events[0].name, "INST_RETIRED.ANY_P");
 	assert_string_equal(config.events[0].spec, "cpu/event=0xc0,umask=0x1/");

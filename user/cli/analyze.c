@@ -12,6 +12,7 @@
 #include "capture/file_kind.h"
 #include "capture/output_file.h"
 #include "cli/command_line.h"
+#include "cli/settings.h"
 #include "config/rules.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
@@ -38,7 +39,7 @@ static const struct option_row rows[] = {
      ROW_FORMAT, 0},
     {"strict", NULL, "the first bad line ends it", ROW_STRICT, 0},
     {"run", "N", "of captures that hold several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
-    {"config", "FILE", "read `name = value` lines", ROW_CONFIG, 'c'},
+    {"config", "FILE", "read the tunables of this configuration file", ROW_CONFIG, 'c'},
     OPTIONS_GROUP("Output"),
     {"output", "FILE|-", "NDJSON lines (standard output)", ROW_OUTPUT, 'o'},
     {"summary", NULL, "a readable summary on standard error at the end", ROW_SUMMARY, 0},
@@ -106,7 +107,7 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 	case ROW_REGION:
 		return region_option__parse(&analyze->region, value, err, size);
 	case ROW_CONFIG:
-		return config__read(&analyze->config, value, err, size);
+		return settings__read(&analyze->config, value, "", &settings_of_vaprod, NULL, err, size);
 	default:
 		return config__set(&analyze->config, options->name, value, err, size);
 	}

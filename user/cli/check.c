@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands.h"
+#include "cli/settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +211,7 @@ static const struct option_row rows[] = {
      "only what can be counted: opens the events of every stage, says what fits and what does not and why, and counts "
      "a known loop; exit code 0 where instructions can be counted, else 3",
      ROW_COUNTERS, 0},
-    {"config", "FILE", "with the events that the site's configuration writes otherwise", ROW_CONFIG, 'c'},
+    {"config", "FILE", "with the events of this configuration file, not of those of the site", ROW_CONFIG, 'c'},
     OPTIONS_HELP_ROW,
 };
 
@@ -234,6 +235,7 @@ static int check__main(int argc, char **argv)
 	struct options options = command__options(&check_command, argc, argv);
 	struct vapro_config config;
 	struct counters *all;
+	const char *file = NULL;
 	bool counters = false;
 	char err[512];
 	int id;
@@ -245,16 +247,17 @@ static int check__main(int argc, char **argv)
 		if (id == ROW_COUNTERS) {
 			counters = true;
 		} else if (id == ROW_CONFIG) {
-			if (!config__read(&config, options.value, err, sizeof(err)))
-				continue;
-			fprintf(stderr, "vapro check: %s\n", err);
-			return EXIT_USAGE;
+			file = options.value;
 		} else {
 			if (id == OPTIONS_OPERAND)
 				fprintf(stderr, "vapro check: unknown argument '%s'; --help lists the options\n",
 					options.value);
 			return EXIT_USAGE;
 		}
+	}
+	if (settings__read(&config, file, "", &settings_of_vaprod, NULL, err, sizeof(err))) {
+		fprintf(stderr, "vapro check: %s\n", err);
+		return EXIT_USAGE;
 	}
 	problems = 0;
 	if (counters)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/settings.h"
 
 #define DURATION_MOST_S 1e9 /* some 30 years */
 
@@ -26,6 +28,8 @@ enum {
 	ROW_DURATION,
 	ROW_CPUS,
 	ROW_CONFIG,
+	ROW_PRINT_CONFIG,
+	ROW_CHECK_CONFIG,
 	ROW_COMPLETION,
 	ROW_VERSION,
 };
@@ -43,6 +47,7 @@ enum {
 	{"user-function", "IMAGE:FUNCTION",                                                                            \
 	 "watch this function of the program too, as --function with class=user; may be given more than once; IMAGE "  \
 	 "is a glob of the file's name, or exe", ROW_USER_FUNCTION, 0},                                                \
+	{"duration", "TIME", duration_help, ROW_DURATION, 'd'},                                                        \
 	OPTIONS_SECTION(VAPRO_GROUP_OUTPUT),                                                                           \
 	{"output", "FILE|-", "NDJSON lines, added to a file, to standard output (-), or both: give it twice",          \
 	 ROW_OUTPUT, 'o'},                                                                                             \
@@ -56,10 +61,10 @@ enum {
 	{"cpus", "LIST", "run on these CPUs, as in 0-3,7 (default: not on isolated ones)", ROW_CPUS, 0},               \
 	OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),                                                                         \
 	OPTIONS_GROUP("Run"),                                                                                          \
-	{"duration", "TIME", duration_help, ROW_DURATION, 'd'},                                                        \
-	{"config", "FILE",                                                                                             \
-	 "read `name = value` lines; options on the command line win (" VAPRO_CONFIG_FILE ", where it exists)",        \
-	 ROW_CONFIG, 'c'},                                                                                             \
+	{"config", "FILE", "read this configuration file, not those of the site (" SETTINGS_FILE " and "               \
+	 SETTINGS_DROP_INS "); options on the command line win", ROW_CONFIG, 'c'},                                     \
+	{"print-config", NULL, "print the configuration that would hold, as a file", ROW_PRINT_CONFIG, 0},             \
+	{"check-config", NULL, "check the configuration and print which files were read", ROW_CHECK_CONFIG, 0},        \
 	{"completion", COMPLETION_SHELLS, completion_help, ROW_COMPLETION, 0},                                         \
 	{"version", NULL, "print the version", ROW_VERSION, 'V'},                                                      \
 	OPTIONS_HELP_ALL_ROW,                                                                                          \
@@ -105,61 +110,124 @@ const struct command run_command = {
     .main = run__main,
 };
 
-static int add_pid(struct command_line *line, const char *program, const char *text)
+/* Where a setting comes from is how messages about it begin: "--", or "FILE:LINE: ". */
+struct origin {
+	const char *prefix;
+	char *err;
+	size_t err_size;
+};
+
+__attribute__((format(printf, 2, 3))) static int refuse(const struct origin *origin, const char *format, ...)
+{
+	size_t used = (size_t)snprintf(origin->err, origin->err_size, "%s", origin->prefix);
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (used < origin->err_size)
+		vsnprintf(origin->err + used, origin->err_size - used, format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+/* Values of the command line are in argv; those of files are copied. Returns NULL when out of memory. */
+static const char *retain(struct command_line *line, const char *text)
+{
+	char *copy;
+
+	if (!line->in_file)
+		return text;
+	if (grow(&line->texts, &line->text_room, line->text_count + 1, sizeof(*line->texts)))
+		return NULL;
+	copy = strdup(text);
+	if (copy)
+		line->texts[line->text_count++] = copy;
+	return copy;
+}
+
+/* The first selection of the command line replaces that of the files. */
+static void begin_selection(struct command_line *line)
+{
+	if (line->selection_of_file && !line->in_file)
+		line->pid_count = line->glob_count = 0;
+	line->selection_of_file = line->in_file;
+}
+
+static int add_pid(struct command_line *line, const char *text, const struct origin *origin)
 {
 	char *end;
 	long pid = strtol(text, &end, 10);
 
-	if (end == text || *end || pid <= 0 || pid > INT_MAX) {
-		fprintf(stderr, "%s: --pid: '%s' is no PID; expected a number, as `pgrep -a PROGRAM` lists them\n",
-			program, text);
-		return EXIT_USAGE;
-	}
+	if (end == text || *end || pid <= 0 || pid > INT_MAX)
+		return refuse(origin, "pid: '%s' is no PID; expected a number, as `pgrep -a PROGRAM` lists them", text);
+	begin_selection(line);
 	if (grow(&line->pids, &line->pid_room, line->pid_count + 1, sizeof(*line->pids)))
-		return EXIT_USAGE;
+		return refuse(origin, "pid: out of memory");
 	line->pids[line->pid_count++] = (pid_t)pid;
 	return 0;
 }
 
-static int add_glob(struct command_line *line, const char *program, const char *glob)
+static int add_glob(struct command_line *line, const char *text, const struct origin *origin)
 {
-	if (!*glob || grow(&line->globs, &line->glob_room, line->glob_count + 1, sizeof(*line->globs))) {
-		fprintf(stderr, "%s: --exe: a pattern is needed\n", program);
-		return EXIT_USAGE;
-	}
+	const char *glob = retain(line, text);
+
+	if (!*text)
+		return refuse(origin, "exe: a pattern is needed, such as lmp* or /opt/site/bin/*");
+	begin_selection(line);
+	if (!glob || grow(&line->globs, &line->glob_room, line->glob_count + 1, sizeof(*line->globs)))
+		return refuse(origin, "exe: out of memory");
 	line->globs[line->glob_count++] = glob;
 	return 0;
 }
 
-static int set_tunable(const char *program, const char *name, const char *value, struct daemon_options *options)
+static int set_output(struct command_line *line, const char *text, const struct origin *origin)
 {
-	char err[256];
+	struct daemon_options *options = line->options;
 
-	if (!config__set(&options->config, name, value, err, sizeof(err)))
+	if (line->output_of_file && !line->in_file) {
+		options->output = NULL;
+		options->to_stdout = false;
+	}
+	line->output_of_file = line->in_file;
+	if (!strcmp(text, "-")) {
+		options->to_stdout = true;
 		return 0;
-	fprintf(stderr, "%s: %s\n", program, err);
-	return EXIT_USAGE;
+	}
+	options->output = retain(line, text);
+	return options->output ? 0 : refuse(origin, "output: out of memory");
 }
 
-static int set_option(struct command_line *line, const char *program, int id, const struct options *parsed,
-		      struct daemon_options *options)
+static int set_duration(struct command_line *line, const char *text, const struct origin *origin)
 {
+	double seconds;
+
+	if (units__seconds(text, &seconds) || seconds <= 0 || seconds > DURATION_MOST_S)
+		return refuse(origin, "duration: '%s' is no time; expected " UNITS_TIME, text);
+	line->options->duration_s = seconds;
+	return 0;
+}
+
+static int set_text(struct command_line *line, const char **member, const char *text, const struct origin *origin)
+{
+	*member = retain(line, text);
+	return *member ? 0 : refuse(origin, "out of memory");
+}
+
+/* Sets an option of the table that is no tunable. Returns 0 or -EINVAL with a sentence. */
+static int set_row(struct command_line *line, int id, const char *value, const struct origin *origin)
+{
+	struct daemon_options *options = line->options;
+
 	switch (id) {
 	case ROW_PID:
-		return add_pid(line, program, parsed->value);
+		return add_pid(line, value, origin);
 	case ROW_EXE:
-		return add_glob(line, program, parsed->value);
+		return add_glob(line, value, origin);
 	case ROW_USER_FUNCTION:
-		return set_tunable(program, "function", parsed->value, options);
+		return config__set(&options->config, "function", value, origin->err, origin->err_size);
 	case ROW_OUTPUT:
-		if (!strcmp(parsed->value, "-"))
-			options->to_stdout = true;
-		else
-			options->output = parsed->value;
-		return 0;
+		return set_output(line, value, origin);
 	case ROW_CAPTURE:
-		options->capture = parsed->value;
-		return 0;
+		return set_text(line, &options->capture, value, origin);
 	case ROW_QUIET:
 		line->log_most = LOG_LEVEL_WARNING;
 		return 0;
@@ -167,23 +235,45 @@ static int set_option(struct command_line *line, const char *program, int id, co
 		line->log_most = LOG_LEVEL_DEBUG;
 		return 0;
 	case ROW_DURATION:
-		if (!units__seconds(parsed->value, &options->duration_s) && options->duration_s > 0 &&
-		    options->duration_s <= DURATION_MOST_S)
-			return 0;
-		fprintf(stderr, "%s: --duration: invalid time '%s'; expected " UNITS_TIME "\n", program, parsed->value);
-		return EXIT_USAGE;
+		return set_duration(line, value, origin);
 	case ROW_CPUS:
-		options->cpus = parsed->value;
-		return 0;
-	case OPTIONS_TUNABLE:
-		return set_tunable(program, parsed->name, parsed->value, options);
+		return set_text(line, &options->cpus, value, origin);
 	default: /* read before all others */
 		return 0;
 	}
 }
 
+static const struct option_row *row_of(const char *name)
+{
+	for (size_t i = 0; i < vaprod_command.row_count; i++)
+		if (vaprod_command.rows[i].name && !strcmp(vaprod_command.rows[i].name, name))
+			return &vaprod_command.rows[i];
+	return NULL;
+}
+
+/* Sets an option of a file; one that has no value on the command line is yes or no there. */
+static int set_of_file(void *ctx, const char *name, const char *value, const char *prefix, char *err, size_t err_size)
+{
+	const struct origin origin = {prefix, err, err_size};
+	const struct option_row *row = row_of(name);
+
+	if (row && !row->value && (!strcmp(value, "no") || !strcmp(value, "off") || !strcmp(value, "false")))
+		return 0;
+	if (row && !row->value && strcmp(value, "yes") && strcmp(value, "on") && strcmp(value, "true"))
+		return refuse(&origin, "%s: '%s' is unknown; expected yes or no", name, value);
+	if (row && row->value && !*value)
+		return refuse(&origin, "%s: a value is missing: %s", name, row->value);
+	return row ? set_row(ctx, row->id, value, &origin) : 0;
+}
+
+/* What look_ahead finds. */
+struct ahead {
+	const char *config;
+	bool print, check;
+};
+
 /* Reads what must be known before all other options. Returns 0, COMMAND_LINE_DONE or EXIT_USAGE. */
-static int look_ahead(const struct command *command, struct options options, const char **config)
+static int look_ahead(const struct command *command, struct options options, struct ahead *ahead)
 {
 	int id;
 
@@ -203,35 +293,100 @@ static int look_ahead(const struct command *command, struct options options, con
 			fprintf(stderr, "%s: --completion: '%s' is unknown; expected bash, zsh or fish\n",
 				command->program, options.value);
 			return EXIT_USAGE;
+		case ROW_PRINT_CONFIG:
+			ahead->print = true;
+			break;
+		case ROW_CHECK_CONFIG:
+			ahead->check = true;
+			break;
 		case ROW_CONFIG:
-			*config = options.value;
+			ahead->config = options.value;
+			break;
 		}
 	}
 	return 0;
+}
+
+/* Returns the n-th value of a setting that is not its default, as text. */
+static const char *value_of(void *ctx, const char *name, size_t n)
+{
+	static char text[32];
+	const struct command_line *line = ctx;
+	const struct daemon_options *options = line->options;
+	const char *outputs[] = {options->output, options->to_stdout ? "-" : NULL};
+	const struct option_row *row = row_of(name);
+
+	switch (row ? row->id : 0) {
+	case ROW_PID:
+		snprintf(text, sizeof(text), "%d", n < line->pid_count ? line->pids[n] : 0);
+		return n < line->pid_count ? text : NULL;
+	case ROW_EXE:
+		return n < line->glob_count ? line->globs[n] : NULL;
+	case ROW_OUTPUT:
+		n += !options->output;
+		return n < 2 ? outputs[n] : NULL;
+	case ROW_CAPTURE:
+		return n ? NULL : options->capture;
+	case ROW_QUIET:
+		return !n && line->log_most == LOG_LEVEL_WARNING ? "yes" : NULL;
+	case ROW_VERBOSE:
+		return !n && line->log_most == LOG_LEVEL_DEBUG ? "yes" : NULL;
+	case ROW_CPUS:
+		return n ? NULL : options->cpus;
+	case ROW_DURATION:
+		units__format_seconds(options->duration_s, text, sizeof(text));
+		return !n && options->duration_s > 0 ? text : NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* Reads the files of the configuration. Returns 0 or EXIT_USAGE. */
+static int read_files(struct command_line *line, const struct command *command, const struct ahead *ahead)
+{
+	struct config_others others = settings_of_vaprod;
+	char err[512];
+	int status;
+
+	others.ctx = line;
+	if (command == &vaprod_command)
+		others.set = set_of_file;
+	line->in_file = true;
+	status = settings__read(&line->options->config, ahead->config, "", &others, ahead->check ? stdout : NULL, err,
+				sizeof(err));
+	line->in_file = false;
+	if (status)
+		fprintf(stderr, "%s: %s\n", command->program, err);
+	return status ? EXIT_USAGE : 0;
 }
 
 int command_line__parse(struct command_line *line, const struct command *command, int argc, char **argv,
 			struct daemon_options *options)
 {
 	struct options parsed = command__options(command, argc, argv);
-	const char *config = NULL;
+	const struct settings_values values = {.value = value_of, .ctx = line};
+	char err[512] = "";
+	const struct origin origin = {"--", err, sizeof(err)};
+	struct ahead ahead = {.config = NULL};
 	int id = OPTIONS_END, status;
-	char err[512];
 
 	memset(line, 0, sizeof(*line));
 	line->log_most = LOG_LEVEL_INFO;
+	line->options = options;
 	config__init(&options->config);
-	status = look_ahead(command, parsed, &config);
+	status = look_ahead(command, parsed, &ahead);
+	status = status ? status : read_files(line, command, &ahead);
 	if (status)
 		return status;
-	if (!config && !access(VAPRO_CONFIG_FILE, F_OK))
-		config = VAPRO_CONFIG_FILE;
-	if (config && config__read(&options->config, config, err, sizeof(err))) {
+	while (!status && (id = options__next(&parsed)) != OPTIONS_END && id != OPTIONS_OPERAND) {
+		status = id == OPTIONS_TUNABLE
+			     ? config__set(&options->config, parsed.name, parsed.value, err, sizeof(err))
+			     : set_row(line, id, parsed.value, &origin);
+	}
+	if (status) {
 		fprintf(stderr, "%s: %s\n", command->program, err);
 		return EXIT_USAGE;
 	}
-	while (!status && (id = options__next(&parsed)) != OPTIONS_END && id != OPTIONS_OPERAND)
-		status = set_option(line, command->program, id, &parsed, options);
 	if (id == OPTIONS_OPERAND)
 		parsed.next--;
 	line->rest = argv + parsed.next;
@@ -241,11 +396,16 @@ int command_line__parse(struct command_line *line, const struct command *command
 	options->selection.pid_count = line->pid_count;
 	options->selection.globs = line->globs;
 	options->selection.glob_count = line->glob_count;
-	return status;
+	if (ahead.print)
+		settings__print(&options->config, &values, stdout);
+	return ahead.print || ahead.check ? COMMAND_LINE_DONE : 0;
 }
 
 void command_line__free(struct command_line *line)
 {
+	for (size_t i = 0; i < line->text_count; i++)
+		free(line->texts[i]);
+	free(line->texts);
 	free(line->pids);
 	free(line->globs);
 }

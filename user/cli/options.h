@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/suggestion.h"
+
 /* What options__next returns beside the ids of rows, which are positive. */
 enum {
 	OPTIONS_END = 0,
@@ -108,13 +110,5 @@ int command__help(const struct command *command, const char *what, FILE *out);
 
 /* Prints the options, as command__help does. */
 void options__help(const struct options *options, const char *what, FILE *out);
-
-/* The name nearest to a misspelt one, of those that were offered. */
-struct suggestion {
-	const char *text, *best; /* best: NULL where nothing is near */
-	size_t distance;
-};
-
-void suggestion__offer(struct suggestion *suggestion, const char *name);
 
 #endif

@@ -37,7 +37,7 @@ const struct vapro_option vapro_options[] = {
 	"or exe"),
     ROW(SELECTION, "transparent", TEXT, transparent, "", 0, 0,
 	"wrapper libraries to look through, as Fortran's bindings are: libboost_mpi*.so*,libmine.so"),
-    ROW(SELECTION, "no-return", BOOL, no_return, "false", 0, 0,
+    ROW(SELECTION, "no-return", BOOL, no_return, "no", 0, 0,
 	"place no return probes: for programs that unwind through MPI calls"),
     ROW(OUTPUT, "socket", PATH, socket, VAPRO_SOCKET, 0, 0,
 	"where `vapro diagnose` finds this vaprod; a name with / at its end is a directory; empty = nowhere"),
@@ -206,7 +206,7 @@ void config__format(const struct vapro_config *config, const struct vapro_option
 		snprintf(buf, size, "%llu", (unsigned long long)*(const uint64_t *)member);
 		break;
 	case VAPRO_OPT_BOOL:
-		snprintf(buf, size, "%s", *(const bool *)member ? "true" : "false");
+		snprintf(buf, size, "%s", *(const bool *)member ? "yes" : "no");
 		break;
 	default: /* texts */
 		snprintf(buf, size, "%s", member);

@@ -8,7 +8,9 @@
 
 #include <vapro/config.h>
 
+#include "base/suggestion.h"
 #include "base/units.h"
+#include "config/config_file.h"
 #include "config/config_words.h"
 #include "config/rules.h"
 #include "functions/user_rows.h"
@@ -23,8 +25,10 @@ static bool name_equal(const char *a, const char *b)
 	return *a == *b;
 }
 
-static const struct vapro_option *find(const char *name)
+const struct vapro_option *config__find(const char *name)
 {
+	if (name_equal("user-function", name))
+		name = "function";
 	for (size_t i = 0; i < vapro_option_count; i++) {
 		if (name_equal(vapro_options[i].name, name))
 			return &vapro_options[i];
@@ -211,14 +215,14 @@ static int set_event(struct vapro_config *config, const char *name, const char *
 static int set(struct vapro_config *config, const char *name, const char *value, const char *prefix, char *err,
 	       size_t err_size)
 {
-	const struct vapro_option *option = find(name);
+	const struct vapro_option *option = config__find(name);
 	const char *const *words;
 	char expected[64];
 
 	if (!strncmp(name, EVENT_PREFIX, strlen(EVENT_PREFIX)))
 		return set_event(config, name + strlen(EVENT_PREFIX), value, prefix, err, err_size);
 	if (!option) {
-		snprintf(err, err_size, "%s%s: no tunable has that name", prefix, name);
+		snprintf(err, err_size, "unknown setting '%s'", name);
 		return -ENOENT;
 	}
 	if (option->type == VAPRO_OPT_BOOL) {
@@ -267,49 +271,80 @@ int config__set(struct vapro_config *config, const char *name, const char *value
 	return set(config, name, value, "--", err, err_size);
 }
 
-int config__read(struct vapro_config *config, const char *path, char *err, size_t err_size)
+struct reading {
+	struct vapro_config config; /* a bad file changes nothing */
+	const struct config_others *others;
+};
+
+/* Returns the group of a setting, or VAPRO_GROUPS; *own: it is a tunable. Misspelt names get a suggestion. */
+static enum vapro_group group_of(const struct reading *reading, const char *name, bool *own,
+				 struct suggestion *suggestion)
 {
-	struct vapro_config read = *config; /* a bad file changes nothing */
-	char *line = NULL, prefix[512];
-	size_t capacity = 0;
-	unsigned number = 0;
-	int ret = 0;
-	FILE *file = fopen(path, "re");
+	const struct vapro_option *option = config__find(name);
+	enum vapro_group group = VAPRO_GROUPS;
+	const char *other;
 
-	if (!file) {
-		ret = -errno;
-		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
-		return ret;
+	*own = option || !strncmp(name, EVENT_PREFIX, strlen(EVENT_PREFIX));
+	if (*own)
+		return option ? option->group : VAPRO_GROUP_KERNEL_EXPERT;
+	for (size_t n = 0; reading->others && (other = reading->others->name(reading->others->ctx, n, &group)); n++) {
+		if (name_equal(other, name))
+			return group;
+		suggestion__offer(suggestion, other);
 	}
-	errno = 0;
-	while (getline(&line, &capacity, file) >= 0) {
-		char *name, *value;
+	for (size_t i = 0; i < vapro_option_count; i++)
+		suggestion__offer(suggestion, vapro_options[i].name);
+	return VAPRO_GROUPS;
+}
 
-		number++;
-		line[strcspn(line, "#")] = 0;
-		name = trim(line);
-		if (!*name)
-			continue;
-		snprintf(prefix, sizeof(prefix), "%s:%u: ", path, number);
-		value = strchr(name, '=');
-		if (!value) {
-			snprintf(err, err_size, "%sexpected 'name = value', found '%s'", prefix, name);
-			ret = -EINVAL;
-			goto cleanup;
-		}
-		*value++ = 0;
-		ret = set(&read, trim(name), trim(value), prefix, err, err_size);
-		if (ret)
-			goto cleanup;
+static int check_section(const struct config_line *line, char *err, size_t err_size)
+{
+	struct suggestion suggestion = {.text = line->section};
+
+	for (int i = 0; i < VAPRO_GROUPS; i++) {
+		if (!strcmp(vapro_groups[i].section, line->section))
+			return 0;
+		suggestion__offer(&suggestion, vapro_groups[i].section);
 	}
-	if (ferror(file)) {
-		ret = errno ? -errno : -EIO;
-		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
-		goto cleanup;
+	snprintf(err, err_size, "%sunknown section [%s]%s%s%s", line->prefix, line->section,
+		 suggestion.best ? "; did you mean [" : "", suggestion.best ? suggestion.best : "",
+		 suggestion.best ? "]?" : "");
+	return -EINVAL;
+}
+
+static int read_line(void *ctx, const struct config_line *line, char *err, size_t err_size)
+{
+	struct reading *reading = ctx;
+	struct suggestion suggestion = {.text = line->name};
+	enum vapro_group group;
+	bool own;
+
+	if (!line->value)
+		return check_section(line, err, err_size);
+	group = group_of(reading, line->name, &own, &suggestion);
+	if (group == VAPRO_GROUPS) {
+		snprintf(err, err_size, "%sunknown setting '%s'%s%s%s", line->prefix, line->name,
+			 suggestion.best ? "; did you mean '" : "", suggestion.best ? suggestion.best : "",
+			 suggestion.best ? "'?" : "");
+		return -ENOENT;
 	}
-	*config = read;
-cleanup:
-	free(line);
-	fclose(file);
+	if (*line->section && strcmp(line->section, vapro_groups[group].section)) {
+		snprintf(err, err_size, "%s%s belongs to [%s], not to [%s]", line->prefix, line->name,
+			 vapro_groups[group].section, line->section);
+		return -EINVAL;
+	}
+	if (own)
+		return set(&reading->config, line->name, line->value, line->prefix, err, err_size);
+	return reading->others->set(reading->others->ctx, line->name, line->value, line->prefix, err, err_size);
+}
+
+int config__read(struct vapro_config *config, const char *path, const struct config_others *others, char *err,
+		 size_t err_size)
+{
+	struct reading reading = {.config = *config, .others = others};
+	int ret = config_file__read(path, read_line, &reading, err, err_size);
+
+	if (!ret)
+		*config = reading.config;
 	return ret;
 }

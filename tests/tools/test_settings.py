@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The configuration on the command line of vaprod: --print-config, --check-config, what wins; and the example file."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
+
+
+def vaprod(*options, config=""):
+    """(exit code, standard output, standard error) of vaprod with a configuration file of its own."""
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+        file.write(config)
+        file.flush()
+        done = subprocess.run([os.path.join(BUILD, "vaprod"), "--config", file.name, *options], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr.replace(file.name, "FILE")
+
+
+def settings(*options, config=""):
+    """What --print-config prints beside comments, as a list of (section, name, value)."""
+    code, out, err = vaprod(*options, "--print-config", config=config)
+    assert not code, err
+    found, section = [], ""
+    for line in out.splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            name, value = line.split("=", 1)
+            found.append((section, name.strip(), value.strip()))
+    return found
+
+
+class Settings(unittest.TestCase):
+    def test_example(self):
+        """The example is what the tables say: every option, commented, with its default."""
+        with open(os.path.join(ROOT, "deploy", "vapro.conf"), encoding="utf-8") as file:
+            example = file.read()
+        self.assertEqual(vaprod("--print-config")[1], example, "`make -B deploy/vapro.conf` writes it")
+        active = re.sub(r"^#(?=[a-z][a-z -]* ?=)", "", example, flags=re.M)
+        active = re.sub(r"^(event NAME|pid|exe|duration|output|capture|cpus) ?=.*\n", "", active, flags=re.M)
+        self.assertGreater(len(re.findall(r"^[a-z-]+ =", active, re.M)), 40)
+        self.assertEqual(settings(config=active), [])
+
+    def test_every_option_can_be_set(self):
+        config = ("[selection]\npid = 1\npid = 2\nexe = lmp*\nduration = 5m\nuser-function = exe:f\n[output]\noutput = run.ndjson\noutput = -\n"
+                  "capture = run.capture\nquiet = yes\n[overhead]\ncpus = 0-3\nmemory-cap = 1G\n[kernel]\nevent X=cpu/event=1/\n")
+        self.assertEqual(settings(config=config), [
+            ("selection", "pid", "1"), ("selection", "pid", "2"), ("selection", "exe", "lmp*"), ("selection", "duration", "5m"),
+            ("selection", "function", "exe:f"), ("output", "output", "run.ndjson"), ("output", "output", "-"),
+            ("output", "capture", "run.capture"), ("output", "quiet", "yes"), ("overhead", "cpus", "0-3"), ("overhead", "memory-cap", "1G"),
+            ("kernel", "event X", "cpu/event=1/")])
+
+    def test_command_line_wins(self):
+        config = "pid = 1\noutput = a\nwindow = 30\n"
+        self.assertEqual(settings("--exe", "b*", "--output", "-", "--window", "40", config=config),
+                         [("selection", "exe", "b*"), ("output", "output", "-"), ("analysis", "window", "40s")])
+
+    def test_run_takes_only_tunables(self):
+        """The site's output and selection are those of the daemon."""
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+            file.write("pid = 1\noutput = a\nwindow = 30\n")
+            file.flush()
+            done = subprocess.run([os.path.join(BUILD, "vapro"), "run", "--config", file.name, "--print-config", "--", "true"],
+                                  capture_output=True, text=True, check=True)
+        self.assertEqual(re.findall(r"^[a-z-]+ =.*", done.stdout, re.M), ["window = 30s"])
+
+    def test_check(self):
+        self.assertEqual(vaprod("--check-config", config="window = 30\n")[0::2], (0, ""))
+        for config, words in (("windw = 3", "FILE:1: unknown setting 'windw'; did you mean 'window'?"),
+                              ("\n[ouput]", "FILE:2: unknown section [ouput]; did you mean [output]?"),
+                              ("[output]\nthreshold = 3", "FILE:2: threshold belongs to [analysis]"),
+                              ("pid = x", "FILE:1: pid: 'x' is no PID"), ("quiet = maybe", "FILE:1: quiet: 'maybe' is unknown; expected yes or no"),
+                              ("output =", "FILE:1: output: a value is missing: FILE|-"), ("threshold = 85", "expected 1% to 100%"),
+                              ("a: b", "FILE:1: expected 'name = value'")):
+            code, out, err = vaprod("--check-config", config=config)
+            self.assertEqual((code, out), (2, ""))
+            self.assertIn(words, err)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=int("-v" in sys.argv) + 1)

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/settings.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+
+#define PAGE_WIDTH 100
+#define PATH_BYTES 512
+
+static int read_one(struct vapro_config *config, const char *path, const struct config_others *others, FILE *report,
+		    char *err, size_t err_size)
+{
+	int ret = config__read(config, path, others, err, err_size);
+
+	if (!ret && report)
+		fprintf(report, "%s\n", path);
+	return ret;
+}
+
+/* Reads the files of a pattern in the order of their names. */
+static int read_all(struct vapro_config *config, const char *pattern, const struct config_others *others, FILE *report,
+		    char *err, size_t err_size)
+{
+	glob_t found;
+	int ret = 0;
+
+	if (glob(pattern, 0, NULL, &found))
+		return 0;
+	for (size_t i = 0; !ret && i < found.gl_pathc; i++)
+		ret = read_one(config, found.gl_pathv[i], others, report, err, err_size);
+	globfree(&found);
+	return ret;
+}
+
+int settings__read(struct vapro_config *config, const char *path, const char *root, const struct config_others *others,
+		   FILE *report, char *err, size_t err_size)
+{
+	static const char *const places[] = {SETTINGS_FILE, SETTINGS_OLD_FILE};
+	char name[PATH_BYTES];
+	int ret = 0;
+
+	if (path)
+		return read_one(config, path, others, report, err, err_size);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(name, sizeof(name), "%s%s", root, places[i]);
+		if (access(name, F_OK))
+			continue;
+		ret = read_one(config, name, others, report, err, err_size);
+		break;
+	}
+	snprintf(name, sizeof(name), "%s%s", root, SETTINGS_DROP_INS);
+	return ret ? ret : read_all(config, name, others, report, err, err_size);
+}
+
+/* Returns the n-th row of vaprod that is a setting, and its group. */
+static const struct option_row *setting(size_t n, enum vapro_group *group)
+{
+	enum vapro_group within = VAPRO_GROUPS;
+
+	for (size_t i = 0; i < vaprod_command.row_count; i++) {
+		const struct option_row *row = &vaprod_command.rows[i];
+
+		if (!row->name)
+			within = row->help ? VAPRO_GROUPS : (enum vapro_group)row->id;
+		else if (within != VAPRO_GROUPS && row->help && !config__find(row->name) && !n--) {
+			*group = within;
+			return row;
+		}
+	}
+	return NULL;
+}
+
+static const char *name_of(void *ctx, size_t n, enum vapro_group *group)
+{
+	const struct option_row *row = setting(n, group);
+
+	(void)ctx;
+	return row ? row->name : NULL;
+}
+
+static int ignore(void *ctx, const char *name, const char *value, const char *prefix, char *err, size_t err_size)
+{
+	(void)ctx;
+	(void)name;
+	(void)value;
+	(void)prefix;
+	(void)err;
+	(void)err_size;
+	return 0;
+}
+
+const struct config_others settings_of_vaprod = {.name = name_of, .set = ignore};
+
+/* Prints a help text as comments of words. */
+static void print_help(const char *text, const char *value, FILE *out)
+{
+	int used = fprintf(out, "\n#");
+
+	for (bool first = true; *text; first = false) {
+		int length = (int)strcspn(text, " ");
+
+		if (!first && used + 1 + length > PAGE_WIDTH)
+			used = fprintf(out, "\n#") - 1;
+		used += fprintf(out, " %.*s", length, text);
+		text += length;
+		text += strspn(text, " ");
+	}
+	fprintf(out, "%s%s%s\n", *value ? " (" : "", value, *value ? ")" : "");
+}
+
+static void print_rows(enum vapro_group group, const struct settings_values *values, FILE *out)
+{
+	const struct option_row *row;
+	enum vapro_group of = VAPRO_GROUPS;
+
+	for (size_t n = 0; (row = setting(n, &of)); n++) {
+		const char *value;
+
+		if (of != group)
+			continue;
+		print_help(row->help, row->value ? row->value : "yes|no", out);
+		if (!values->value(values->ctx, row->name, 0))
+			fprintf(out, "#%s =%s\n", row->name, row->value ? "" : " no");
+		for (size_t i = 0; (value = values->value(values->ctx, row->name, i)); i++)
+			fprintf(out, "%s = %s\n", row->name, value);
+	}
+}
+
+static void print_tunables(enum vapro_group group, const struct vapro_config *config,
+			   const struct vapro_config *defaults, FILE *out)
+{
+	char value[VAPRO_FUNCTIONS_TEXT], initial[VAPRO_FUNCTIONS_TEXT], kind[64];
+
+	for (size_t i = 0; i < vapro_option_count; i++) {
+		const struct vapro_option *option = &vapro_options[i];
+
+		if (option->group != group)
+			continue;
+		config__format(config, option, value, sizeof(value));
+		config__format(defaults, option, initial, sizeof(initial));
+		config__value_name(option, kind, sizeof(kind));
+		print_help(option->help, kind, out);
+		fprintf(out, "%s%s =%s%s\n", strcmp(value, initial) ? "" : "#", option->name, *value ? " " : "", value);
+	}
+}
+
+void settings__print(const struct vapro_config *config, const struct settings_values *values, FILE *out)
+{
+	struct vapro_config defaults;
+	const char *section = "";
+
+	config__init(&defaults);
+	fputs("# vaprod, vapro run and vapro check read " SETTINGS_FILE " (or " SETTINGS_OLD_FILE "), then\n"
+	      "# " SETTINGS_DROP_INS ", or the file of --config alone. Options of the command line win.\n"
+	      "# Lines with # are comments; those of settings show the defaults. `vaprod --check-config` checks.\n",
+	      out);
+	for (enum vapro_group group = 0; group < VAPRO_GROUPS; group++) {
+		if (strcmp(section, vapro_groups[group].section))
+			fprintf(out, "\n[%s]\n", vapro_groups[group].section);
+		section = vapro_groups[group].section;
+		if (vapro_groups[group].expert)
+			fputs("\n# ---- for experts\n", out);
+		print_rows(group, values, out);
+		print_tunables(group, config, &defaults, out);
+		if (group != VAPRO_GROUP_KERNEL_EXPERT)
+			continue;
+		print_help("how this machine counts an event that --workload or --bands name, or a stage counts",
+			   "event NAME=pmu/terms/", out);
+		if (!config->event_count)
+			fputs("#event NAME=cpu/event=0xc0,umask=0x0/\n", out);
+		for (uint32_t i = 0; i < config->event_count; i++)
+			fprintf(out, "event %s=%s\n", config->events[i].name, config->events[i].spec);
+	}
+}

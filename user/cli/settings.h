@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Configuration files: where they are, how they are read, and how a configuration is printed. */
+#ifndef VAPRO_SETTINGS_H
+#define VAPRO_SETTINGS_H
+
+#include <vapro/config.h>
+
+#include <stddef.h>
+#include <stdio.h>
+
+#define SETTINGS_FILE "/etc/vapro/vapro.conf"
+#define SETTINGS_OLD_FILE "/etc/vapro.conf" /* where the other does not exist */
+#define SETTINGS_DROP_INS "/etc/vapro/vapro.conf.d/*.conf"
+
+/*
+ * Reads path alone, or where it is NULL the files of the site, drop-ins last and in the order of their names; root is
+ * put before their paths ("" but in tests). Names each file that was read on report, unless it is NULL. Returns 0, also
+ * where there is no file of the site, or a negative errno with a sentence in err.
+ */
+int settings__read(struct vapro_config *config, const char *path, const char *root, const struct config_others *others,
+		   FILE *report, char *err, size_t err_size);
+
+/* Settings of vaprod that a command reads over. */
+extern const struct config_others settings_of_vaprod;
+
+/* What settings__print prints beside tunables: the values of a setting of vaprod, one a call, NULL behind the last. */
+struct settings_values {
+	const char *(*value)(void *ctx, const char *name, size_t n);
+	void *ctx;
+};
+
+/*
+ * Prints a configuration as a file that reads as the same: each setting with its help, as a comment where it has its
+ * default.
+ */
+void settings__print(const struct vapro_config *config, const struct settings_values *values, FILE *out);
+
+#endif
