@@ -42,7 +42,7 @@ class Settings(unittest.TestCase):
             example = file.read()
         self.assertEqual(vaprod("--print-config")[1], example, "`make -B deploy/vapro.conf` writes it")
         active = re.sub(r"^#(?=[a-z][a-z -]* ?=)", "", example, flags=re.M)
-        active = re.sub(r"^(event NAME|pid|exe|duration|output|capture|cpus) ?=.*\n", "", active, flags=re.M)
+        active = re.sub(r"^(event NAME|pid|exe|duration|output|capture|fail-on|cpus) ?=.*\n", "", active, flags=re.M)
         self.assertGreater(len(re.findall(r"^[a-z-]+ =", active, re.M)), 40)
         self.assertEqual(settings(config=active), [])
 

@@ -25,13 +25,14 @@ struct analyze {
 	struct vapro_config config;
 	const char *output;
 	struct region_option region;
+	struct outcome_limit fail_on;
 	int run; /* number of the run in each capture */
 	bool ndjson, strict, summary, score;
 	const char **files;
 	int file_count;
 };
 
-enum { ROW_FORMAT = 1, ROW_STRICT, ROW_OUTPUT, ROW_SUMMARY, ROW_SCORE, ROW_REGION, ROW_RUN, ROW_CONFIG };
+enum { ROW_FORMAT = 1, ROW_STRICT, ROW_OUTPUT, ROW_SUMMARY, ROW_SCORE, ROW_REGION, ROW_RUN, ROW_CONFIG, ROW_FAIL_ON };
 
 static const struct option_row rows[] = {
     OPTIONS_GROUP("Input"),
@@ -43,6 +44,10 @@ static const struct option_row rows[] = {
     OPTIONS_GROUP("Output"),
     {"output", "FILE|-", "NDJSON lines (standard output)", ROW_OUTPUT, 'o'},
     {"summary", NULL, "a readable summary on standard error at the end", ROW_SUMMARY, 0},
+    {"fail-on", OUTCOME_SEVERITIES,
+     "exit with code 4 if there was an alarm of this severity or a higher one, 5 if nothing was watched, 6 if nothing "
+     "could be evaluated; without it none of these is a failure",
+     ROW_FAIL_ON, 0},
     {"score", NULL,
      "NDJSON that carries `truth`: how well the clusters agree with it (homogeneity, completeness, V-measure), one "
      "line on standard error",
@@ -98,6 +103,11 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 		if (analyze->ndjson || !strcmp(value, "capture"))
 			return 0;
 		snprintf(err, size, "--format: '%s' is neither capture nor ndjson", value);
+		return -EINVAL;
+	case ROW_FAIL_ON:
+		if (!outcome__parse(value, &analyze->fail_on))
+			return 0;
+		snprintf(err, size, "--fail-on: '%s' is unknown; expected info, warning or critical", value);
 		return -EINVAL;
 	case ROW_RUN:
 		if (run_option__parse(value, &analyze->run))
@@ -215,6 +225,26 @@ static bool check_events(const struct analyze *analyze, const struct ndjson *ndj
 	return true;
 }
 
+/* Reports a region that is not in the input, and what --fail-on looks for. Returns an exit code; code: that so far. */
+static int judge_outcome(const struct analyze *analyze, const struct stream_sink *pipeline, int code)
+{
+	struct outcome outcome;
+	uint64_t selections;
+	char text[256];
+	int found;
+
+	pipeline__outcome(pipeline, &outcome, &selections);
+	if (analyze->region.given && !selections) {
+		fprintf(stderr, "vapro analyze: --region: the input has nothing of these ranks in this time; "
+				"`vapro view` shows which ranks and times it has\n");
+		return EXIT_FAILED;
+	}
+	found = outcome__code(&outcome, &analyze->fail_on, text, sizeof(text));
+	if (found)
+		fprintf(stderr, "vapro analyze: %s\n", text);
+	return code ? code : found;
+}
+
 /* Feeds the input and writes what is found. Returns an exit code. */
 static int replay(const struct analyze *analyze, const struct ndjson *ndjson, const struct capture_info *info,
 		  struct line_sink *lines, struct summary *summary)
@@ -256,6 +286,8 @@ static int replay(const struct analyze *analyze, const struct ndjson *ndjson, co
 	/* a complete capture holds the bye of its run */
 	if (ndjson || status)
 		say_bye(pipeline, lines, status ? "error" : "end_of_input");
+	if (!status)
+		score = judge_outcome(analyze, pipeline, score);
 	stream__close(pipeline);
 	return status ? EXIT_FAILED : score;
 }

@@ -13,102 +13,11 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/daemon_rows.h"
 #include "cli/settings.h"
+#include "report/json.h"
 
 #define DURATION_MOST_S 1e9 /* some 30 years */
-
-enum {
-	ROW_PID = 1,
-	ROW_EXE,
-	ROW_USER_FUNCTION,
-	ROW_OUTPUT,
-	ROW_CAPTURE,
-	ROW_QUIET,
-	ROW_VERBOSE,
-	ROW_DURATION,
-	ROW_CPUS,
-	ROW_CONFIG,
-	ROW_PRINT_CONFIG,
-	ROW_CHECK_CONFIG,
-	ROW_COMPLETION,
-	ROW_VERSION,
-};
-
-/* clang-format off */
-#define PID_HELP "watch this process; may be given more than once"
-#define EXE_HELP "watch processes whose executable matches, by path or base name; may be given more than once"
-#define COMPLETION_HELP "print the completion of vaprod for this shell"
-#define DURATION_HELP "end after this time: 30, 500ms, 5m, 1h"
-
-#define ROWS(pid_help, exe_help, duration_help, completion_help)                                                       \
-	OPTIONS_SECTION(VAPRO_GROUP_SELECTION),                                                                        \
-	{"pid", "PID", pid_help, ROW_PID, 'p'},                                                                        \
-	{"exe", "GLOB", exe_help, ROW_EXE, 'e'},                                                                       \
-	{"user-function", "IMAGE:FUNCTION",                                                                            \
-	 "watch this function of the program too, as --function with class=user; may be given more than once; IMAGE "  \
-	 "is a glob of the file's name, or exe", ROW_USER_FUNCTION, 0},                                                \
-	{"duration", "TIME", duration_help, ROW_DURATION, 'd'},                                                        \
-	OPTIONS_SECTION(VAPRO_GROUP_OUTPUT),                                                                           \
-	{"output", "FILE|-", "NDJSON lines, added to a file, to standard output (-), or both: give it twice",          \
-	 ROW_OUTPUT, 'o'},                                                                                             \
-	{"capture", "FILE", "add all bundles as one more run, to be analysed again with `vapro analyze FILE`",         \
-	 ROW_CAPTURE, 0},                                                                                              \
-	{"quiet", NULL, "print warnings and errors only, and no progress on a terminal", ROW_QUIET, 'q'},              \
-	{"verbose", NULL,                                                                                              \
-	 "also print what helps to find out why something does not work, such as libbpf's messages", ROW_VERBOSE,      \
-	 'v'},                                                                                                         \
-	OPTIONS_SECTION(VAPRO_GROUP_OVERHEAD),                                                                         \
-	{"cpus", "LIST", "run on these CPUs, as in 0-3,7 (default: not on isolated ones)", ROW_CPUS, 0},               \
-	OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),                                                                         \
-	OPTIONS_GROUP("Run"),                                                                                          \
-	{"config", "FILE", "read this configuration file, not those of the site (" SETTINGS_FILE " and "               \
-	 SETTINGS_DROP_INS "); options on the command line win", ROW_CONFIG, 'c'},                                     \
-	{"print-config", NULL, "print the configuration that would hold, as a file", ROW_PRINT_CONFIG, 0},             \
-	{"check-config", NULL, "check the configuration and print which files were read", ROW_CHECK_CONFIG, 0},        \
-	{"completion", COMPLETION_SHELLS, completion_help, ROW_COMPLETION, 0},                                         \
-	{"version", NULL, "print the version", ROW_VERSION, 'V'},                                                      \
-	OPTIONS_HELP_ALL_ROW,                                                                                          \
-	OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS_EXPERT),                                                                  \
-	OPTIONS_SECTION(VAPRO_GROUP_KERNEL_EXPERT)
-
-static const struct option_row vaprod_rows[] = {ROWS(PID_HELP, EXE_HELP, DURATION_HELP, COMPLETION_HELP)};
-
-/* `vapro run` has a selection and an end of its own. */
-static const struct option_row run_rows[] = {ROWS(NULL, NULL, NULL, NULL)};
-/* clang-format on */
-
-const struct command vaprod_command = {
-    .name = "vaprod",
-    .program = "vaprod",
-    .summary = "watch the parallel programs that run on this node",
-    .synopsis = "[option]...",
-    .about = "Watches running parallel programs of this node and says when, where and why they are slow. Without a "
-	     "selection: every process that maps libmpi, running now or started later.\n"
-	     "Needs root. SIGINT and SIGTERM end it with a last window; SIGHUP opens the file of --output again.",
-    .examples = "vaprod --output run.ndjson\tall MPI programs of this node, until ^C; then: vapro view run.ndjson\n"
-		"vaprod --pid 4711 --pid 4712 --duration 5m --output run.ndjson\ttwo processes, for five minutes\n"
-		"vaprod --exe 'lmp*' --capture run.capture\tall processes of LAMMPS; then: vapro analyze run.capture",
-    .rows = vaprod_rows,
-    .row_count = sizeof(vaprod_rows) / sizeof(*vaprod_rows),
-    .tunables = true,
-};
-
-const struct command run_command = {
-    .name = "run",
-    .program = "vapro run",
-    .summary = "run a command (mpirun ...), watch it, end with a summary",
-    .synopsis = "[option]... -- COMMAND [ARGUMENT]...",
-    .about = "Runs the command (normally mpirun ...) unchanged, watches what it starts (MPI processes, programs with "
-	     "OpenMP or threads of their own), and ends with a summary on standard error: what was slow, when, on "
-	     "which ranks, why, and who interfered. Needs root.\n"
-	     "The exit code is the command's. --output keeps the NDJSON lines, for `vapro view`.",
-    .examples = "vapro run -- mpirun -n 64 ./solver\twatch a job\n"
-		"vapro run --output run.ndjson -- mpirun -n 64 ./solver\tkeep the records; then: vapro view run.ndjson",
-    .rows = run_rows,
-    .row_count = sizeof(run_rows) / sizeof(*run_rows),
-    .tunables = true,
-    .main = run__main,
-};
 
 /* Where a setting comes from is how messages about it begin: "--", or "FILE:LINE: ". */
 struct origin {
@@ -234,6 +143,10 @@ static int set_row(struct command_line *line, int id, const char *value, const s
 	case ROW_VERBOSE:
 		line->log_most = LOG_LEVEL_DEBUG;
 		return 0;
+	case ROW_FAIL_ON:
+		if (!outcome__parse(value, &options->fail_on))
+			return 0;
+		return refuse(origin, "fail-on: '%s' is unknown; expected info, warning or critical", value);
 	case ROW_DURATION:
 		return set_duration(line, value, origin);
 	case ROW_CPUS:
@@ -331,6 +244,8 @@ static const char *value_of(void *ctx, const char *name, size_t n)
 		return !n && line->log_most == LOG_LEVEL_WARNING ? "yes" : NULL;
 	case ROW_VERBOSE:
 		return !n && line->log_most == LOG_LEVEL_DEBUG ? "yes" : NULL;
+	case ROW_FAIL_ON:
+		return !n && options->fail_on.given ? json_severity_name[options->fail_on.least] : NULL;
 	case ROW_CPUS:
 		return n ? NULL : options->cpus;
 	case ROW_DURATION:

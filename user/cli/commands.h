@@ -8,6 +8,4 @@
 extern const struct command vaprod_command; /* the daemon's command line; it has no main */
 extern const struct command run_command, analyze_command, diagnose_command, view_command, stg_command, check_command;
 
-int run__main(int argc, char **argv);
-
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "cli/commands.h"
+#include "cli/daemon_rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,28 @@
 #include "base/terminal.h"
 #include "cli/command_line.h"
 #include "daemon/daemon.h"
+
+/* `vapro run` has a selection and an end of its own. */
+static const struct option_row rows[] = {DAEMON_ROWS(NULL, NULL, NULL, NULL)};
+
+static int run__main(int argc, char **argv);
+
+const struct command run_command = {
+    .name = "run",
+    .program = "vapro run",
+    .summary = "run a command (mpirun ...), watch it, end with a summary",
+    .synopsis = "[option]... -- COMMAND [ARGUMENT]...",
+    .about = "Runs the command (normally mpirun ...) unchanged, watches what it starts (MPI processes, programs with "
+	     "OpenMP or threads of their own), and ends with a summary on standard error: what was slow, when, on "
+	     "which ranks, why, and who interfered. Needs root.\n"
+	     "The exit code is the command's. --output keeps the NDJSON lines, for `vapro view`.",
+    .examples = "vapro run -- mpirun -n 64 ./solver\twatch a job\n"
+		"vapro run --output run.ndjson -- mpirun -n 64 ./solver\tkeep the records; then: vapro view run.ndjson",
+    .rows = rows,
+    .row_count = sizeof(rows) / sizeof(*rows),
+    .tunables = true,
+    .main = run__main,
+};
 
 static volatile sig_atomic_t stop;
 static pid_t command_pid;
@@ -73,7 +96,7 @@ static int code_of(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int run__main(int argc, char **argv)
+static int run__main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
 	struct daemon_options options = {.stop = &stop};

@@ -5,7 +5,7 @@
 
 #include "capture/file_kind.h"
 #include "cli/commands.h"
-#include "daemon/daemon.h"
+#include "base/exit_codes.h"
 #include "cli/stg_view.h"
 #include "report/run_option.h"
 

@@ -25,7 +25,9 @@ static void usage(FILE *out)
 		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n`vapro COMMAND --help` has the details. The daemon is vaprod.\n"
 	      "`vapro --completion bash` (zsh, fish) prints the completion of commands and options.\n"
-	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it.\n",
+	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it; with --fail-on: 4 "
+	      "alarms,\n"
+	      "5 nothing was watched, 6 nothing could be evaluated.\n",
 	      out);
 }
 

@@ -5,11 +5,11 @@
 
 #include "capture/file_kind.h"
 #include "cli/commands.h"
-#include "daemon/daemon.h"
+#include "base/exit_codes.h"
 #include "report/run_option.h"
 #include "report/view.h"
 
-enum { ROW_COLOR = 1, ROW_WIDTH, ROW_ROWS, ROW_CLASS, ROW_RUN };
+enum { ROW_COLOR = 1, ROW_WIDTH, ROW_ROWS, ROW_CLASS, ROW_RUN, ROW_FAIL_ON };
 
 static const struct option_row rows[] = {
     {"color", "auto|always|never", "colours; auto = on a terminal, unless NO_COLOR is set (auto)", ROW_COLOR, 0},
@@ -18,6 +18,10 @@ static const struct option_row rows[] = {
     {"rows", "COUNT", "most rows of a map; more ranks share rows (48)", ROW_ROWS, 0},
     {"class", "computation|communication|io", "only this class", ROW_CLASS, 0},
     {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
+    {"fail-on", OUTCOME_SEVERITIES,
+     "exit with code 4 if there was an alarm of this severity or a higher one, 5 if nothing was watched, 6 if nothing "
+     "could be evaluated; without it none of these is a failure",
+     ROW_FAIL_ON, 0},
     OPTIONS_HELP_ROW,
 };
 
@@ -54,7 +58,7 @@ static bool parse_count(const char *text, unsigned *count)
 }
 
 /* Returns what is expected in place of an option's value, or NULL where the value is valid. */
-static const char *set(struct view_options *view, int id, const char *value)
+static const char *set(struct view_options *view, struct outcome_limit *limit, int id, const char *value)
 {
 	switch (id) {
 	case ROW_COLOR:
@@ -68,6 +72,8 @@ static const char *set(struct view_options *view, int id, const char *value)
 		return !strcmp(value, "computation") || !strcmp(value, "communication") || !strcmp(value, "io")
 			   ? NULL
 			   : "computation, communication or io";
+	case ROW_FAIL_ON:
+		return outcome__parse(value, limit) ? "info, warning or critical" : NULL;
 	default:
 		return run_option__parse(value, &view->run) ? NULL : RUN_OPTION_RANGE;
 	}
@@ -76,11 +82,13 @@ static const char *set(struct view_options *view, int id, const char *value)
 static int view_command__main(int argc, char **argv)
 {
 	struct options options = command__options(&view_command, argc, argv);
-	struct view_options view = {0};
+	struct outcome_limit limit = {.given = false};
+	struct outcome outcome = {.rank_seconds = 0};
+	struct view_options view = {.outcome = &outcome};
 	const char *file = NULL, *expected;
 	uint64_t bad_lines = 0;
 	char err[512];
-	int id;
+	int id, status, code;
 
 	while ((id = options__next(&options)) != OPTIONS_END) {
 		if (id == OPTIONS_HELP)
@@ -95,7 +103,7 @@ static int view_command__main(int argc, char **argv)
 			file = options.value;
 			continue;
 		}
-		expected = set(&view, id, options.value);
+		expected = set(&view, &limit, id, options.value);
 		if (expected) {
 			fprintf(stderr, "vapro view: --%s: '%s' is invalid; expected %s\n", options.name, options.value,
 				expected);
@@ -106,10 +114,17 @@ static int view_command__main(int argc, char **argv)
 		fprintf(stderr, "vapro view: a file of NDJSON output is needed (or -); see --help\n");
 		return EXIT_USAGE;
 	}
-	if (file_kind__expect(file, FILE_KIND_RECORDS, err, sizeof(err)) ||
-	    view__file(file, &view, stdout, &bad_lines, err, sizeof(err))) {
+	if (file_kind__expect(file, FILE_KIND_RECORDS, err, sizeof(err))) {
 		fprintf(stderr, "vapro view: %s\n", err);
 		return EXIT_FAILED;
 	}
-	return bad_lines ? EXIT_FAILED : EXIT_OK;
+	status = view__file(file, &view, stdout, &bad_lines, err, sizeof(err));
+	if (status)
+		fprintf(stderr, "vapro view: %s\n", err);
+	if (bad_lines || (status && status != -ENODATA))
+		return EXIT_FAILED;
+	code = outcome__code(&outcome, &limit, err, sizeof(err));
+	if (code)
+		fprintf(stderr, "vapro view: %s\n", err);
+	return code ? code : status ? EXIT_FAILED : EXIT_OK;
 }

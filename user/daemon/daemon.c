@@ -319,6 +319,7 @@ static void finish(struct daemon *daemon, const char *reason)
 	end_window(daemon, end, true);
 	check_outputs(daemon);
 	pipeline__totals(daemon->tee.pipeline, &bye.totals);
+	pipeline__outcome(daemon->tee.pipeline, &daemon->outcome, NULL);
 	bye.utc_ns = to_utc(daemon, mono_now());
 	line = lines__bye(&bye);
 	if (line)
@@ -380,6 +381,12 @@ int daemon__run(const struct daemon_options *options)
 		log__error("the output could not be completed");
 		daemon.output_failed = true;
 	}
+	if (!status && (daemon.capture_failed || daemon.output_failed))
+		status = EXIT_FAILED;
+	if (!status)
+		status = outcome__code(&daemon.outcome, &options->fail_on, err, sizeof(err));
+	if (status >= EXIT_ALARM)
+		log__error("%s", err);
 	stderr_guard__end(messages);
-	return status ? status : daemon.capture_failed || daemon.output_failed ? EXIT_FAILED : EXIT_OK;
+	return status;
 }

@@ -9,12 +9,12 @@
 #include <signal.h>
 #include <vapro/config.h>
 
+#include "base/exit_codes.h"
+#include "report/outcome.h"
 #include "report/summary.h"
 #include "daemon/tracker.h"
 
 #define VAPRO_VERSION "0.1.0"
-
-enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_REFUSED };
 
 struct daemon_options {
 	struct vapro_config config;
@@ -25,6 +25,7 @@ struct daemon_options {
 	const char *cpus;	 /* CPUs of the daemon, or NULL: housekeeping cores where the node has isolated ones */
 	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
 	struct summary *summary; /* or NULL */
+	struct outcome_limit fail_on;
 	const volatile sig_atomic_t *stop;
 	volatile sig_atomic_t *reopen; /* nonzero: the output file is reopened by its path; or NULL */
 	void (*ready)(void *ctx);      /* called once targets may start; or NULL */
@@ -32,8 +33,8 @@ struct daemon_options {
 };
 
 /*
- * Runs until the end. Reports errors by the log (base/log.h), which the caller has set up. Returns one of the exit codes above; where probing
- * failed, EXIT_REFUSED means kernel or privileges, EXIT_FAILED any other cause.
+ * Runs until the end. Reports errors by the log (base/log.h), which the caller has set up. Returns an exit code
+ * (base/exit_codes.h); where probing failed, EXIT_REFUSED means kernel or privileges, EXIT_FAILED any other cause.
  */
 int daemon__run(const struct daemon_options *options);
 

@@ -59,6 +59,7 @@ struct daemon {
 	uint64_t window_begin, window_end; /* UTC, bin borders */
 	uint64_t next_second;
 	double cpu_at_window;
+	struct outcome outcome; /* at the end */
 	uint64_t hits;
 	uint64_t scanned_at;
 	bool capture_failed, output_failed, output_warned, ring_warned, accounts_warned, mappings_lost, alert,

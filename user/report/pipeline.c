@@ -16,6 +16,7 @@
 struct reported {
 	uint64_t id;
 	bool alarm;
+	enum vapro_severity severity;
 };
 
 #define REPORTED_MAX 4096 /* a variance hardly changes after half as many others */
@@ -31,7 +32,9 @@ struct pipeline {
 	size_t thread_count, thread_capacity;
 	struct reported *reported; /* one per variance, the latest REPORTED_MAX at most */
 	size_t reported_count, reported_capacity;
-	uint64_t older, older_alarms; /* counts of earlier variances and alarms */
+	uint64_t older, older_alarms[VAPRO_SEVERITIES]; /* counts of earlier variances and alarms */
+	double rank_seconds, judged_seconds;
+	uint64_t selections;
 	struct line_totals totals;
 	uint64_t end_ns, memory_cap;
 	bool shed_reported; /* the summary has it: the first time is enough */
@@ -135,7 +138,7 @@ static int add_seen(struct pipeline *pipeline, const struct stream_seen *seen)
 static void settle_reported(struct pipeline *pipeline)
 {
 	for (size_t i = 0; i < REPORTED_MAX / 2; i++)
-		pipeline->older_alarms += pipeline->reported[i].alarm;
+		pipeline->older_alarms[pipeline->reported[i].severity] += pipeline->reported[i].alarm;
 	pipeline->older += REPORTED_MAX / 2;
 	pipeline->reported_count -= REPORTED_MAX / 2;
 	memmove(pipeline->reported, pipeline->reported + REPORTED_MAX / 2,
@@ -151,6 +154,7 @@ static int emit_variance(struct pipeline *pipeline, const struct result_variance
 		reported = &pipeline->reported[i];
 		if (reported->id == variance->id) {
 			reported->alarm = variance->alarm;
+			reported->severity = variance->severity;
 			return 0;
 		}
 	}
@@ -159,14 +163,19 @@ static int emit_variance(struct pipeline *pipeline, const struct result_variance
 	if (grow(&pipeline->reported, &pipeline->reported_capacity, pipeline->reported_count + 1, sizeof(*reported)))
 		return -ENOMEM;
 	pipeline->reported[pipeline->reported_count++] =
-	    (struct reported){.id = variance->id, .alarm = variance->alarm};
+	    (struct reported){.id = variance->id, .alarm = variance->alarm, .severity = variance->severity};
 	return 0;
 }
 
 static int add_totals(struct pipeline *pipeline, const struct job_result *result)
 {
+	double rank_seconds = (double)(result->end_ns - result->begin_ns) * 1e-9 * result->rank_count;
 	struct line_totals *totals = &pipeline->totals;
 	int ret = 0;
+
+	pipeline->rank_seconds += rank_seconds;
+	pipeline->judged_seconds += rank_seconds * result->coverage_total;
+	pipeline->selections += result->selection_count;
 
 	totals->bundles += result->bundles;
 	totals->fragments += result->fragments;
@@ -397,15 +406,29 @@ int pipeline__name_events(struct stream_sink *sink, const char *const named[RULE
 	return pipeline->bands ? 0 : -ENOMEM;
 }
 
-void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals)
+void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)
 {
 	const struct pipeline *pipeline = pipeline_of(sink);
 
+	*outcome = (struct outcome){.rank_seconds = pipeline->rank_seconds, .judged_seconds = pipeline->judged_seconds};
+	memcpy(outcome->alarms, pipeline->older_alarms, sizeof(outcome->alarms));
+	for (size_t i = 0; i < pipeline->reported_count; i++)
+		outcome->alarms[pipeline->reported[i].severity] += pipeline->reported[i].alarm;
+	if (selections)
+		*selections = pipeline->selections;
+}
+
+void pipeline__totals(const struct stream_sink *sink, struct line_totals *totals)
+{
+	const struct pipeline *pipeline = pipeline_of(sink);
+	struct outcome outcome;
+
 	*totals = pipeline->totals;
 	totals->variances = pipeline->older + pipeline->reported_count;
-	totals->alarms = pipeline->older_alarms;
-	for (size_t i = 0; i < pipeline->reported_count; i++)
-		totals->alarms += pipeline->reported[i].alarm;
+	pipeline__outcome(sink, &outcome, NULL);
+	totals->alarms = 0;
+	for (int i = 0; i < VAPRO_SEVERITIES; i++)
+		totals->alarms += outcome.alarms[i];
 	if (pipeline->lines)
 		totals->lost_lines = line_sink__lost(pipeline->lines);
 }

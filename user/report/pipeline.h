@@ -16,6 +16,7 @@
 #include "config/rules.h"
 #include "report/answer.h"
 #include "report/lines.h"
+#include "report/outcome.h"
 #include "report/sink.h"
 
 struct summary;
@@ -32,6 +33,9 @@ int pipeline__name_events(struct stream_sink *pipeline, const char *const named[
 
 /* Gets totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
+
+/* Gets the outcome so far, for the exit code; selections: how many regions chosen by hand have a diagnosis. */
+void pipeline__outcome(const struct stream_sink *pipeline, struct outcome *outcome, uint64_t *selections);
 
 /* As analysis__select, analysis__stage_request and analysis__score. */
 int pipeline__select(struct stream_sink *pipeline, const struct vapro_selection *selection);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "report/json.h"
 #include "report/run_option.h"
 #include "report/view.h"
 #include "report/view_model.h"
@@ -48,6 +50,30 @@ static unsigned find_width(unsigned wanted, FILE *out)
 	if (!wanted)
 		wanted = 80;
 	return wanted < 40 ? 40 : wanted > 1000 ? 1000 : wanted;
+}
+
+/* Sums up what a model shows, for an exit code. */
+static void fill_outcome(const struct view_model *model, struct outcome *outcome)
+{
+	*outcome = (struct outcome){.rank_seconds = 0};
+	for (size_t i = 0; i < model->regions.count; i++) {
+		const struct region *region = &model->regions.items[i];
+
+		for (int severity = 0; severity < VAPRO_SEVERITIES; severity++)
+			outcome->alarms[severity] +=
+			    region->alarm && !strcmp(region->severity, json_severity_name[severity]);
+	}
+	for (size_t i = 0; i < model->map_count; i++) {
+		for (size_t k = 0; k < model->maps[i].row_count; k++) {
+			const struct view_row *row = &model->maps[i].rows[k];
+
+			for (size_t p = 0; p < row->piece_count; p++) {
+				outcome->rank_seconds += row->pieces[p].count;
+				for (uint32_t v = 0; v < row->pieces[p].count; v++)
+					outcome->judged_seconds += !isnan(row->pieces[p].values[v]);
+			}
+		}
+	}
 }
 
 static int draw(struct view_model *model, const struct view_options *options, FILE *out, size_t *drawn)
@@ -96,6 +122,8 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 		run_option__say("view", standard ? "standard input" : path, model.run, model.runs);
 	if (bad_lines)
 		*bad_lines = model.bad_lines;
+	if (options->outcome)
+		fill_outcome(&model, options->outcome);
 	if (!ret)
 		ret = draw(&model, options, out, &drawn);
 	if (ret == -ENOENT) {

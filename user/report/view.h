@@ -11,14 +11,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "report/outcome.h"
+
 enum view_color { VIEW_COLOR_AUTO, VIEW_COLOR_ALWAYS, VIEW_COLOR_NEVER };
 
 struct view_options {
-	enum view_color color; /* auto: out is a terminal and NO_COLOR is unset */
-	unsigned width;	       /* columns; 0: COLUMNS, else the terminal's, else 80 */
-	unsigned rows;	       /* most rows of a map; 0: 48 */
-	const char *class;     /* only this class; NULL: all */
-	int run;	       /* run of each host; 1 = the first, -1 (or 0) = the last */
+	enum view_color color;	 /* auto: out is a terminal and NO_COLOR is unset */
+	unsigned width;		 /* columns; 0: COLUMNS, else the terminal's, else 80 */
+	unsigned rows;		 /* most rows of a map; 0: 48 */
+	const char *class;	 /* only this class; NULL: all */
+	int run;		 /* run of each host; 1 = the first, -1 (or 0) = the last */
+	struct outcome *outcome; /* filled; or NULL. Its times count cells of the heat maps. */
 };
 
 /* Parses "auto", "always" or "never". */
