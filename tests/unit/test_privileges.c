@@ -14,16 +14,21 @@
 #define SYS_ADMIN 21
 
 /* Returns the names of missing capabilities, each followed by a space. */
-static const char *missing(uint64_t held)
+static const char *missing_of(uint64_t held, const char *release)
 {
 	static char names[512];
 
 	names[0] = 0;
 	for (size_t i = 0; i < privilege_count; i++) {
-		if (privilege__missing(&privileges[i], held))
+		if (privilege__missing(&privileges[i], held, release))
 			strcat(strcat(names, privileges[i].name), " ");
 	}
 	return names;
+}
+
+static const char *missing(uint64_t held)
+{
+	return missing_of(held, "6.12.0");
 }
 
 static void test_names(void **state)
@@ -41,6 +46,10 @@ static void test_names(void **state)
 	assert_string_equal(missing((least & ~(1ULL << 2)) | 1ULL << 1), "");
 	assert_string_equal(missing(1ULL << SYS_ADMIN),
 			    "CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_SETUID CAP_SETGID CAP_KILL ");
+	/* capabilities that older kernels need */
+	assert_string_equal(missing_of(least, "6.5.3"), "CAP_SYS_ADMIN ");
+	assert_string_equal(missing_of(least, "5.10.0-9-amd64"), "CAP_SYS_ADMIN CAP_SYS_RESOURCE ");
+	assert_string_equal(missing_of(UINT64_MAX, "5.10.0"), "");
 }
 
 static void test_held(void **state)

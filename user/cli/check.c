@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/settings.h"
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,40 @@
 #include "probe/pmu/counters.h"
 #include "target/finder.h"
 #include "target/kernel_range.h"
+#include "target/machine.h"
 
-static int problems;
+/* What is printed, as text at once or as one JSON object at the end. */
+static struct {
+	cJSON *json;	     /* NULL: text */
+	const char *section; /* key of the section in JSON */
+	int problems;
+	bool failed; /* out of memory for JSON */
+} report;
+
+static void section(const char *key, const char *title)
+{
+	report.section = key;
+	if (!report.json)
+		puts(title);
+}
 
 static void row(const char *what, const char *state, const char *detail)
 {
-	printf("  %-22s %-8s %s\n", what, state, detail);
+	cJSON *rows, *item;
+
+	if (!report.json) {
+		printf("  %-22s %-8s %s\n", what, state, detail);
+		return;
+	}
+	rows = cJSON_GetObjectItemCaseSensitive(report.json, report.section);
+	if (!rows)
+		rows = cJSON_AddArrayToObject(report.json, report.section);
+	item = rows ? cJSON_CreateObject() : NULL;
+	if (item && cJSON_AddItemToArray(rows, item) && cJSON_AddStringToObject(item, "name", what) &&
+	    cJSON_AddStringToObject(item, "state", *state ? state : "note") &&
+	    cJSON_AddStringToObject(item, "detail", detail))
+		return;
+	report.failed = true;
 }
 
 /* Prints "0.4 us more after 50 us without a hit, 1.3 after 200 us, ...". */
@@ -37,41 +66,115 @@ static void print_pauses(const struct costs *costs)
 static void need(const char *what, bool there, const char *detail)
 {
 	row(what, there ? "yes" : "MISSING", detail);
-	problems += !there;
+	report.problems += !there;
+}
+
+/* Adds a capability to the JSON object. */
+static void add_capability(const struct privilege *privilege, bool missing, bool needed)
+{
+	cJSON *all = cJSON_GetObjectItemCaseSensitive(report.json, "capabilities"), *item;
+
+	if (!all)
+		all = cJSON_AddArrayToObject(report.json, "capabilities");
+	item = all ? cJSON_CreateObject() : NULL;
+	if (item && cJSON_AddItemToArray(all, item) && cJSON_AddStringToObject(item, "name", privilege->name) &&
+	    cJSON_AddBoolToObject(item, "missing", missing) && cJSON_AddBoolToObject(item, "needed_here", needed) &&
+	    cJSON_AddBoolToObject(item, "required", privilege->required) &&
+	    cJSON_AddStringToObject(item, "without_it", privilege->consequence))
+		return;
+	report.failed = true;
 }
 
 /* Checks capabilities even for root, which may lack some under a service manager or in a container. */
 static void check_capabilities(void)
 {
 	uint64_t held = privileges__held();
+	char text[320];
+	bool all = true;
 
 	for (size_t i = 0; i < privilege_count; i++) {
-		if (!privilege__missing(&privileges[i], held))
+		bool missing = privilege__missing(&privileges[i], held, NULL);
+
+		if (report.json)
+			add_capability(&privileges[i], missing, privilege__missing(&privileges[i], 0, NULL));
+		if (!missing)
 			continue;
+		all = false;
+		snprintf(text, sizeof(text), "without it %s", privileges[i].consequence);
 		if (privileges[i].required)
-			need(privileges[i].name, false, privileges[i].consequence);
+			need(privileges[i].name, false, text);
 		else
-			row(privileges[i].name, "no", privileges[i].consequence);
+			row(privileges[i].name, "no", text);
 	}
+	if (all)
+		row("capabilities", "yes", "all that vaprod needs");
+}
+
+static void check_lockdown(const struct machine *machine)
+{
+	if (machine__locked(machine))
+		need("lockdown", false,
+		     "confidentiality: BPF may not read kernel memory, so that no probe works; boot with "
+		     "lockdown=integrity or none, or without Secure Boot");
+	else if (*machine->lockdown)
+		row("lockdown", strcmp(machine->lockdown, "none") ? "yes" : "no",
+		    strcmp(machine->lockdown, "none") ? "integrity: vapro only reads, which this mode permits"
+						      : "the kernel is not locked down");
+	else
+		row("lockdown", "no", "this kernel has none, or securityfs is not mounted");
+}
+
+/* Prints a setting of the kernel, and what it means to vaprod. */
+static void check_setting(const char *what, int value, const char *meaning)
+{
+	char state[16];
+
+	snprintf(state, sizeof(state), "%d", value);
+	row(what, value == MACHINE_UNKNOWN ? "none" : state,
+	    value == MACHINE_UNKNOWN ? "this kernel has no such setting" : meaning);
+}
+
+static void check_security(const struct machine *machine)
+{
+	static const char *const seccomp[] = {"no filter on this process", "strict: most system calls end this process",
+					      "a filter is on this process, as in a container: it may refuse bpf(2) or "
+					      "perf_event_open(2), which then look like missing capabilities"};
+	static const char *const cgroups[] = {"no hierarchy is mounted: quotas of CPU time are not named",
+					      "version 1: quotas are read from cpu.cfs_quota_us", "version 2"};
+
+	check_lockdown(machine);
+	check_setting("perf_event_paranoid", machine->perf_event_paranoid,
+		      "it restricts only processes without CAP_PERFMON");
+	check_setting("ptrace_scope", machine->ptrace_scope,
+		      "it restricts debuggers; vapro reads /proc of others by CAP_SYS_PTRACE");
+	check_setting("unprivileged BPF", machine->unprivileged_bpf_disabled,
+		      "unprivileged_bpf_disabled; it restricts only processes without CAP_BPF");
+	if (machine->seccomp >= 0 && machine->seccomp <= 2)
+		row("seccomp", machine->seccomp ? "yes" : "no", seccomp[machine->seccomp]);
+	row("cgroup", machine->cgroup ? "yes" : "no", cgroups[machine->cgroup]);
 }
 
 static void check_kernel(void)
 {
+	struct machine machine;
 	struct utsname kernel;
-	char text[256];
+	char text[320];
 
 	uname(&kernel);
+	machine__read(&machine, "");
 	row("kernel", "", kernel.release);
-	need("BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
-	     "/sys/kernel/btf/vmlinux: types of the running kernel (CONFIG_DEBUG_INFO_BTF)");
-	need("privileges", geteuid() == 0, geteuid() == 0 ? "root" : "not root: run it as root");
-	if (geteuid() == 0)
-		check_capabilities();
+	need("BTF", machine.btf,
+	     machine.btf ? "/sys/kernel/btf/vmlinux: types of the running kernel"
+			 : "/sys/kernel/btf/vmlinux is not there: a kernel with CONFIG_DEBUG_INFO_BTF=y is needed");
+	snprintf(text, sizeof(text), "uid %u: run it as root, as in `sudo vapro check`", geteuid());
+	need("root", geteuid() == 0, geteuid() == 0 ? "" : text);
+	check_capabilities();
+	check_security(&machine);
 	for (size_t i = 0; i < kernel_range_count; i++) {
 		if (!kernel_range__holds(&kernel_ranges[i], kernel.release))
 			continue;
 		snprintf(text, sizeof(text), "%s; %s", kernel_ranges[i].what, kernel_ranges[i].consequence);
-		row("known trouble", "note", text);
+		row("known kernel fault", "note", text);
 	}
 }
 
@@ -121,13 +224,14 @@ static void check_probes(struct counters *counters)
 	if (side)
 		snprintf(text, sizeof(text), "loads, verified; attaches by %s",
 			 ladder_rung_name[kernel_side__rung(side)]);
+	err[side ? 0 : strcspn(err, ";")] = '\0'; /* what follows names this command */
 	need("BPF object", side != NULL, side ? text : err);
 	if (!side)
 		return;
 	status = calibrate__run(side, true, &costs, err, sizeof(err));
 	need("probes", !status, status ? err : "fire in a process of our own");
 	print_fact("returns by system call", kernel_side__facts(side)->return_syscall,
-		   "seccomp filters may stop them, see known trouble", "seccomp filters do not see them");
+		   "seccomp filters may stop them, see the known kernel faults", "seccomp filters do not see them");
 	print_fact("filter by thread", kernel_side__facts(side)->thread_filter,
 		   "of a process watched beside others of its image only the main thread is seen",
 		   "a link for one process sees all its threads");
@@ -139,7 +243,7 @@ static void check_probes(struct counters *counters)
 		if (costs.nop5_ns > 0) {
 			snprintf(text, sizeof(text), "%.2f us entry alone%s", costs.nop5_ns * 1e-3,
 				 kernel_side__facts(side)->nop5_syscall == FACT_YES ? ", by system call" : "");
-			row("cost at a nop5", "", text);
+			row("cost at a 5-byte nop", "", text);
 		}
 		snprintf(text, sizeof(text),
 			 "%.0f ns traced; %.0f ns on every system call of others while IO is traced", costs.syscall_ns,
@@ -183,28 +287,41 @@ static void check_finder(void)
 	finder__free(finder);
 }
 
+#define LIBRARIES_MOST 16
+
 static void check_libraries(void)
 {
 	FILE *cache = popen("/sbin/ldconfig -p 2>/dev/null", "r");
-	char line[512];
-	bool some = false;
+	char line[512], *seen[LIBRARIES_MOST];
+	size_t count = 0;
 
-	while (cache && fgets(line, sizeof(line), cache)) {
-		char *name = line + strspn(line, " \t"), *path = strstr(line, "=> ");
+	/* several names of one library are links to it */
+	while (cache && count < LIBRARIES_MOST && fgets(line, sizeof(line), cache)) {
+		char *name = line + strspn(line, " \t"), *path = strstr(line, "=> "), *real;
+		bool again = false;
 
 		if (strncmp(name, "libmpi.so", 9) || !path)
 			continue;
 		path[strcspn(path, "\n")] = '\0';
+		real = realpath(path + 3, NULL);
+		for (size_t i = 0; real && i < count; i++)
+			again |= !strcmp(seen[i], real);
+		if (!real || again) {
+			free(real);
+			continue;
+		}
 		row("MPI library", "", path + 3);
-		some = true;
+		seen[count++] = real;
 	}
 	if (cache)
 		pclose(cache);
-	if (!some)
+	if (!count)
 		row("MPI library", "none", "in the linker's cache; programs may bring their own");
+	while (count)
+		free(seen[--count]);
 }
 
-enum { ROW_COUNTERS = 1, ROW_CONFIG };
+enum { ROW_COUNTERS = 1, ROW_CONFIG, ROW_JSON };
 
 static const struct option_row rows[] = {
     {"counters", NULL,
@@ -212,6 +329,7 @@ static const struct option_row rows[] = {
      "a known loop; exit code 0 where instructions can be counted, else 3",
      ROW_COUNTERS, 0},
     {"config", "FILE", "with the events of this configuration file, not of those of the site", ROW_CONFIG, 'c'},
+    {"json", NULL, "one JSON object, for programs: can_run, capabilities, and the rows of the text", ROW_JSON, 0},
     OPTIONS_HELP_ROW,
 };
 
@@ -230,47 +348,85 @@ const struct command check_command = {
     .main = check__main,
 };
 
+/* Prints the JSON object. Returns false when out of memory. */
+static bool print_json(void)
+{
+	char *text = NULL;
+
+	if (!report.failed && cJSON_AddBoolToObject(report.json, "can_run", !report.problems))
+		text = cJSON_Print(report.json);
+	if (text)
+		puts(text);
+	cJSON_free(text);
+	cJSON_Delete(report.json);
+	return text;
+}
+
+static int check_all(const struct vapro_config *config, bool json)
+{
+	struct counters *all;
+
+	if (json) {
+		report.json = cJSON_CreateObject();
+		report.failed = !report.json || !cJSON_AddStringToObject(report.json, "schema", "vapro-check/1");
+		if (!report.json)
+			return EXIT_FAILED;
+	}
+	section("needs", "What vapro needs");
+	check_kernel();
+	all = counters__new(config);
+	check_probes(all);
+	section("improves", "What makes it better");
+	check_counters(all);
+	counters__free(all);
+	check_finder();
+	check_libraries();
+	if (json)
+		return !print_json() ? EXIT_FAILED : report.problems ? EXIT_REFUSED : EXIT_OK;
+	puts(report.problems ? "\nvaprod cannot run here: see what is MISSING above." : "\nvaprod can run here.");
+	return report.problems ? EXIT_REFUSED : EXIT_OK;
+}
+
 static int check__main(int argc, char **argv)
 {
 	struct options options = command__options(&check_command, argc, argv);
+	bool counters = false, json = false;
 	struct vapro_config config;
-	struct counters *all;
 	const char *file = NULL;
-	bool counters = false;
 	char err[512];
 	int id;
 
 	config__init(&config);
 	while ((id = options__next(&options)) != OPTIONS_END) {
-		if (id == OPTIONS_HELP)
+		switch (id) {
+		case OPTIONS_HELP:
 			return command__help(&check_command, options.value, stdout);
-		if (id == ROW_COUNTERS) {
+		case ROW_COUNTERS:
 			counters = true;
-		} else if (id == ROW_CONFIG) {
+			break;
+		case ROW_CONFIG:
 			file = options.value;
-		} else {
-			if (id == OPTIONS_OPERAND)
-				fprintf(stderr, "vapro check: unknown argument '%s'; --help lists the options\n",
-					options.value);
+			break;
+		case ROW_JSON:
+			json = true;
+			break;
+		case OPTIONS_OPERAND:
+			fprintf(stderr, "vapro check: unknown argument '%s'; --help lists the options\n",
+				options.value);
+			return EXIT_USAGE;
+		default:
 			return EXIT_USAGE;
 		}
+	}
+	if (counters && json) {
+		fputs("vapro check: --counters has no JSON; --json includes which counters are available\n", stderr);
+		return EXIT_USAGE;
 	}
 	if (settings__read(&config, file, "", &settings_of_vaprod, NULL, err, sizeof(err))) {
 		fprintf(stderr, "vapro check: %s\n", err);
 		return EXIT_USAGE;
 	}
-	problems = 0;
 	if (counters)
 		return counters__report(&config, stdout) ? EXIT_OK : EXIT_REFUSED;
-	puts("What vapro needs");
-	check_kernel();
-	all = counters__new(&config);
-	check_probes(all);
-	puts("What makes it better");
-	check_counters(all);
-	counters__free(all);
-	check_finder();
-	check_libraries();
-	puts(problems ? "\nvaprod cannot run here: see what is MISSING above." : "\nvaprod can run here.");
-	return problems ? EXIT_REFUSED : EXIT_OK;
+	return check_all(&config, json);
 }

@@ -220,7 +220,7 @@ static void warn_of_capabilities(struct daemon *daemon)
 	uint64_t held = privileges__held();
 
 	for (size_t i = 0; i < privilege_count; i++) {
-		if (privilege__missing(&privileges[i], held))
+		if (privilege__missing(&privileges[i], held, NULL))
 			watch__warn(daemon->watch, "missing_capability", 0, "%s is missing: %s", privileges[i].name,
 				    privileges[i].consequence);
 	}

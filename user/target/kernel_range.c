@@ -15,20 +15,32 @@ const struct kernel_range kernel_ranges[] = {
 
 const size_t kernel_range_count = sizeof(kernel_ranges) / sizeof(kernel_ranges[0]);
 
-bool kernel_range__holds(const struct kernel_range *range, const char *release)
+/* Returns the version as one number, or 0 for an unknown release. */
+static int version_of(const char *release)
 {
 	struct utsname running;
-	int major, minor, version;
+	int major, minor;
 
 	if (!release) {
 		uname(&running);
 		release = running.release;
 	}
-	if (sscanf(release, "%d.%d", &major, &minor) != 2)
-		return false;
-	version = major * 1000 + minor;
-	return version >= range->first_major * 1000 + range->first_minor &&
+	return sscanf(release, "%d.%d", &major, &minor) == 2 ? major * 1000 + minor : 0;
+}
+
+bool kernel_range__holds(const struct kernel_range *range, const char *release)
+{
+	int version = version_of(release);
+
+	return version && version >= range->first_major * 1000 + range->first_minor &&
 	       version <= range->last_major * 1000 + range->last_minor;
+}
+
+bool kernel_range__before(const char *release, int major, int minor)
+{
+	int version = version_of(release);
+
+	return version && version < major * 1000 + minor;
 }
 
 bool kernel_range__troubled(enum kernel_trouble trouble)

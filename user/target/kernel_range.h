@@ -30,4 +30,7 @@ bool kernel_range__holds(const struct kernel_range *range, const char *release);
 /* Says whether the running kernel has a known trouble. */
 bool kernel_range__troubled(enum kernel_trouble trouble);
 
+/* Returns whether a kernel, NULL for the running one, is older than a version; of unknown releases: false. */
+bool kernel_range__before(const char *release, int major, int minor);
+
 #endif

@@ -18,6 +18,7 @@
 #include "probe/bpf/async_detach.h"
 #include "probe/pmu/counters.h"
 #include "target/kernel_range.h"
+#include "target/machine.h"
 #include "probe/bpf/shared.h"
 #include "vapro.skel.h"
 
@@ -86,16 +87,21 @@ static int set_sizes(struct vapro_bpf *bpf, const struct vapro_config *config)
 /* Says why the kernel did not take the object, in words an operator can act on. */
 static int refusal(int status, char *err, size_t err_size)
 {
-	if (geteuid() != 0) {
+	struct machine machine;
+
+	machine__read(&machine, "");
+	if (machine__locked(&machine)) {
 		snprintf(err, err_size,
-			 "missing privileges: vaprod needs root (CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYS_ADMIN)");
+			 "the kernel is locked down (confidentiality), so that BPF may not read its memory and no "
+			 "probe works: "
+			 "boot with lockdown=integrity or none");
 		return 3;
 	}
 	if (status == -EPERM || status == -EACCES) {
 		snprintf(err, err_size,
-			 "the kernel refused the BPF object (%s): missing CAP_BPF or CAP_PERFMON, or lockdown; `vapro "
-			 "check` shows which",
-			 strerror(-status));
+			 "the kernel refused the BPF object (%s): a capability is missing%s; `vapro check` shows which",
+			 strerror(-status),
+			 machine.seccomp == 2 ? ", or a seccomp filter (container) refuses bpf(2)" : "");
 		return 3;
 	}
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
@@ -103,8 +109,7 @@ static int refusal(int status, char *err, size_t err_size)
 			 "this kernel has no BTF (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF is needed");
 		return 3;
 	}
-	snprintf(err, err_size, "this kernel takes no probes as vapro attaches them (%s); `vapro check` shows why",
-		 strerror(-status));
+	snprintf(err, err_size, "cannot attach probes on this kernel (%s); `vapro check` shows why", strerror(-status));
 	return status == -EINVAL || status == -ESRCH || status == -ENOENT || status == -EOPNOTSUPP ? 3 : 1;
 }
 
