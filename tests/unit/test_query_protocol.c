@@ -42,6 +42,14 @@ static void test_question(void **state)
 	assert_int_equal(query_request__parse(text, (size_t)length, &again, err, sizeof(err)), 0);
 	assert_true(!again.json && !*again.job && again.region.relative && !again.region.range_count);
 	assert_int_equal(query_request__format(&request, text, 20), -EINVAL);
+	/* a list of jobs needs no region */
+	memset(&request, 0, sizeof(request));
+	request.jobs = true;
+	length = query_request__format(&request, text, sizeof(text));
+	assert_true(length > 0);
+	assert_int_equal(query_request__parse(text, (size_t)length, &again, err, sizeof(err)), 0);
+	assert_true(again.jobs && !again.region.given);
+	assert_int_equal(query_request__format(&request, text, 20), -EINVAL);
 }
 
 static void test_bad_questions(void **state)
@@ -55,6 +63,8 @@ static void test_bad_questions(void **state)
 	    {"\n", "not a request"},
 	    {"vapro/1 diagnose\n\n", "no region"},
 	    {"vapro/1 diagnose\njob a\n\n", "no region"},
+	    {"vapro/1 diagnose\njobs some\n\n", "unknown request line 'jobs some'"},
+	    {"vapro/1 diagnose\nregion 0@0..1\njobs all\n\n", "no region"},
 	    {"vapro/1 diagnose\nregion\n", "invalid region"},
 	    {"vapro/1 diagnose\nregion 0\n", "RANKS@BEGIN..END"},
 	    {"vapro/1 diagnose\nregion 3-1@0..1\n", "invalid ranks"},

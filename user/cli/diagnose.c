@@ -14,10 +14,12 @@
 #include "query/protocol.h"
 #include "query/socket.h"
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/terminal.h"
 #include "daemon/daemon.h"
 
-#define PATIENCE_S 60 /* time for a whole response, which may have to wait for others */
+#define PATIENCE_S 60	  /* time for a whole response, which may have to wait for others */
+#define LIST_PATIENCE_S 2 /* the same, where it only helps to choose */
 #define SOCKETS_NAMED 16
 
 enum { ROW_SOCKET = 1, ROW_JOB, ROW_JSON };
@@ -60,35 +62,6 @@ __attribute__((format(printf, 2, 3))) static int fail(int code, const char *form
 	va_end(arguments);
 	fputc('\n', stderr);
 	return code;
-}
-
-/* Finds the one socket that has a listener. Returns 0, or an exit code after reporting why. */
-static int find_socket(const char *where, char *path)
-{
-	char found[SOCKETS_NAMED][QUERY_PATH_MAX];
-	size_t length = strlen(where);
-	struct stat status;
-	int count;
-
-	if (!length || (where[length - 1] != '/' && (stat(where, &status) || !S_ISDIR(status.st_mode)))) {
-		if (length >= QUERY_PATH_MAX)
-			return fail(EXIT_USAGE, "%s: a socket's name has at most %zu bytes", where, QUERY_PATH_MAX - 1);
-		strcpy(path, where);
-		return 0;
-	}
-	count = query_socket__find(where, found, SOCKETS_NAMED);
-	if (count < 0 && count != -ENOENT)
-		return fail(EXIT_FAILED, "%s: %s", where, strerror(-count));
-	if (count <= 0)
-		return fail(EXIT_FAILED, "no vaprod is running here: no process listens in %s", where);
-	if (count == 1) {
-		strcpy(path, found[0]);
-		return 0;
-	}
-	fail(EXIT_USAGE, "%d vaprods are running; choose one with --socket:", count);
-	for (int i = 0; i < count && i < SOCKETS_NAMED; i++)
-		fprintf(stderr, "  %s\n", found[i]);
-	return EXIT_USAGE;
 }
 
 static double now_s(void)
@@ -165,6 +138,64 @@ static int receive(int fd, double until, char **text, size_t *size)
 		if (error)
 			return error;
 	}
+}
+
+/* Prints a vaprod among several: its socket, its PID and its jobs. */
+static void describe(const char *path)
+{
+	const struct query_request request = {.jobs = true};
+	char question[QUERY_REQUEST_MAX + 1], *answer = NULL, *rest;
+	double until = now_s() + LIST_PATIENCE_S;
+	int length = query_request__format(&request, question, sizeof(question)), fd = query_socket__connect(path);
+	size_t size = 0, jobs = 0;
+
+	fprintf(stderr, "  --socket %s", path);
+	if (fd >= 0)
+		fprintf(stderr, "  pid %d", query_socket__peer_pid(fd));
+	if (fd < 0 || length < 0 || send_whole(fd, question, (size_t)length, until) ||
+	    receive(fd, until, &answer, &size) || strncmp(answer, "ok ", 3)) {
+		fputc('\n', stderr);
+	} else {
+		rest = answer + strcspn(answer, "\n");
+		for (char *job; (job = strtok_r(NULL, "\n", &rest)); jobs++)
+			fprintf(stderr, "%s%s", jobs ? ", " : ": ", printable(job));
+		fputs(jobs ? "\n" : ": no job yet\n", stderr);
+	}
+	free(answer);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Finds the one socket that has a listener. Returns 0, or an exit code after reporting why. */
+static int find_socket(const char *where, char *path)
+{
+	char found[SOCKETS_NAMED][QUERY_PATH_MAX];
+	size_t length = strlen(where);
+	struct stat status;
+	int count;
+
+	if (!length || (where[length - 1] != '/' && (stat(where, &status) || !S_ISDIR(status.st_mode)))) {
+		if (length >= QUERY_PATH_MAX)
+			return fail(EXIT_USAGE, "%s: a socket's name has at most %zu bytes", where, QUERY_PATH_MAX - 1);
+		strcpy(path, where);
+		return 0;
+	}
+	count = query_socket__find(where, found, SOCKETS_NAMED);
+	if (count < 0 && count != -ENOENT)
+		return fail(EXIT_FAILED, "%s: %s", where, strerror(-count));
+	if (count <= 0)
+		return fail(
+		    EXIT_FAILED,
+		    "no vaprod is running here: no process listens in %s; start one with `vaprod` or `vapro run`",
+		    where);
+	if (count == 1) {
+		strcpy(path, found[0]);
+		return 0;
+	}
+	fail(EXIT_USAGE, "%d vaprods are running; choose one:", count);
+	for (int i = 0; i < count && i < SOCKETS_NAMED; i++)
+		describe(found[i]);
+	return EXIT_USAGE;
 }
 
 /* Parses the head and prints the body, or the error. Returns an exit code. */

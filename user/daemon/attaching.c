@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "base/log.h"
 #include "target/kernel_range.h"
 
 #define VERDICT_NS 1000000000ULL /* lifetime of a verdict on who maps an image */
@@ -223,6 +224,9 @@ static int refuse(struct watch *watch, struct attaching *attaching, int status)
 	if (attaching->reason != attaching->err)
 		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,
 			 fresh->identity.exe, attaching->reason);
+	/* each child of a rank is refused, too */
+	if (status != -EEXIST && !selection__names(watch->selection, fresh->pid))
+		log__info("process %d (%s) is not watched: %s", fresh->pid, fresh->identity.exe, attaching->reason);
 	if (fresh->pidfd >= 0)
 		close(fresh->pidfd);
 	if (!attaching->admitted)
@@ -253,6 +257,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	struct watched *fresh = &attaching.fresh;
 	enum process_mpi mpi = process__mpi(process, &attaching.library);
 	uint64_t spent_ns = cpu_spent();
+	const char *restriction;
 	int status, functions;
 
 	fresh->identity.mappings = NULL; /* the mappings stay the resolver's */
@@ -272,7 +277,13 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 		note_attach_cost(watch, fresh->image, attaching.linked, fresh->attach_cost_ns);
 	watch->slots[fresh->slot] = true;
 	watch->watched[watch->count++] = *fresh;
-	watch__emit_process(watch, fresh, LINE_ATTACHED, 0, restriction_of(watch, &attaching, functions));
+	watch->any = true;
+	restriction = restriction_of(watch, &attaching, functions);
+	watch__emit_process(watch, fresh, LINE_ATTACHED, 0, restriction);
+	if (restriction && selection__names(watch->selection, fresh->pid))
+		log__warning(
+		    "--pid %d (%s): %s%s", fresh->pid, fresh->identity.exe, restriction,
+		    attaching.library ? "" : "; if it is a shell or a launcher, name the PIDs of the ranks instead");
 	if (attaching.by_itself && kernel_side__facts(watch->parts.side)->thread_filter == FACT_YES &&
 	    process__threads(fresh->pid, NULL, 0) > 1)
 		watch__warn(

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "daemon/daemon_private.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #include "base/log.h"
 #include "capture/capture.h"
 #include "daemon/cpus.h"
+#include "daemon/privileges.h"
 #include "report/lines.h"
 #include "report/pipeline.h"
 #include "daemon/stderr_guard.h"
@@ -299,6 +302,25 @@ static const char *loop(struct daemon *daemon)
 	return reason;
 }
 
+/* Says why nothing was watched, and what would help. */
+static void explain_nothing(const struct selection *selection)
+{
+	if (selection->ancestor)
+		log__warning(
+		    "no process of the command was watched: none mapped an MPI library or OpenMP's, and none with "
+		    "threads of its own ran for two seconds. Ranks that a daemon starts for it (srun) are no children "
+		    "of it: watch them with `vaprod --exe NAME`. --function exe:NAME watches a function of a program "
+		    "without MPI and threads");
+	else if (selection->glob_count)
+		log__warning(
+		    "no process was watched: none whose executable matches --exe mapped an MPI library or OpenMP's, or "
+		    "ran for two seconds with threads of its own; `ps -e -o pid,exe` shows executables");
+	else if (!selection->pid_count)
+		log__warning(
+		    "no process was watched: none mapped an MPI library (libmpi). --exe NAME also watches programs "
+		    "with MPI linked in, and programs with threads");
+}
+
 /* Removes the probes, drains all they left and emits the last window. */
 static void finish(struct daemon *daemon, const char *reason)
 {
@@ -307,6 +329,8 @@ static void finish(struct daemon *daemon, const char *reason)
 	char *line;
 
 	log__progress(NULL);
+	if (!watch__any(daemon->watch))
+		explain_nothing(&daemon->options->selection);
 	attacher__pause(daemon->attacher);
 	row_attacher__pause(daemon->rows);
 	kernel_side__watch_syscalls(daemon->side, false);
@@ -328,6 +352,27 @@ static void finish(struct daemon *daemon, const char *reason)
 	stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_END});
 }
 
+/* Reports what makes a start pointless. Returns an exit code. */
+static int check_start(const struct daemon_options *options)
+{
+	char missing[256];
+
+	if (geteuid() && privileges__name_missing(privileges__held(), missing, sizeof(missing))) {
+		log__error("missing privileges (%s): run it as root; `vapro check` shows what each is needed for",
+			   missing);
+		return EXIT_REFUSED;
+	}
+	for (size_t i = 0; i < options->selection.pid_count; i++) {
+		if (!kill(options->selection.pids[i], 0) || errno != ESRCH)
+			continue;
+		log__error(
+		    "--pid: there is no process %d; `pgrep -a PROGRAM` lists PIDs, --exe waits for processes by name",
+		    options->selection.pids[i]);
+		return EXIT_FAILED;
+	}
+	return EXIT_OK;
+}
+
 int daemon__run(const struct daemon_options *options)
 {
 	struct daemon daemon = {.options = options};
@@ -341,6 +386,9 @@ int daemon__run(const struct daemon_options *options)
 		log__error("%s", err);
 		return EXIT_USAGE;
 	}
+	status = check_start(options);
+	if (status)
+		return status;
 	messages = stderr_guard__begin();
 	sched_setscheduler(0, SCHED_BATCH, &batch);
 	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
@@ -359,7 +407,12 @@ int daemon__run(const struct daemon_options *options)
 		daemon__hear(&daemon);
 		watched = watch__scan(daemon.watch, daemon.begin_ns, err, sizeof(err));
 		if (watched < 0) {
-			log__error("%s", err);
+			bool denied = watched == -EACCES || watched == -EPERM;
+			char missing[256];
+
+			denied = denied && privileges__name_missing(privileges__held(), missing, sizeof(missing));
+			log__error("%s%s%s%s", err, denied ? " (" : "", denied ? missing : "",
+				   denied ? " is missing)" : "");
 			status = EXIT_FAILED;
 		}
 		line_sink__flush(daemon.lines);

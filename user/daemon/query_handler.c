@@ -26,6 +26,8 @@ static int answer_question(void *ctx, const struct query_request *request, FILE 
 	int failed;
 
 	*error = QUERY_FAILED;
+	if (request->jobs)
+		return watch__print_jobs(daemon->watch, out) ? -1 : 0;
 	/* only fully drained bins count */
 	question.now_ns = now > question.start_ns ? now / VAPRO_BIN_NS * VAPRO_BIN_NS : question.start_ns;
 	if (question.selection.relative) {

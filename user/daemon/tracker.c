@@ -210,6 +210,11 @@ size_t watch__alive(const struct watch *watch)
 	return alive;
 }
 
+bool watch__any(const struct watch *watch)
+{
+	return watch->any;
+}
+
 void watch__detach_all(struct watch *watch, uint64_t now_ns, const char *reason)
 {
 	for (size_t i = 0; i < watch->count; i++)

@@ -63,6 +63,12 @@ size_t watch__alive(const struct watch *watch);
 /* Returns whether a candidate is yet to be inspected. */
 bool watch__expects(const struct watch *watch);
 
+/* Returns whether a process was attached at some time. */
+bool watch__any(const struct watch *watch);
+
+/* Prints the jobs of the tracked processes, one a line, with their number of processes. Returns 0 or -EIO. */
+int watch__print_jobs(const struct watch *watch, FILE *out);
+
 /* The result of watch__second(): whether IO is worth tracing, by the targets' own rates; threads counted. */
 struct watch_second {
 	bool io_worth;

@@ -108,6 +108,7 @@ struct watch {
 	size_t heard_count, heard_room;
 	struct heard later; /* due_ns and exe of a process that was too young */
 	bool slots[KERNEL_SLOTS];
+	bool any;      /* a process was attached at some time */
 	uint64_t hits; /* hits of processes that ended */
 	uint64_t last_second_ns;
 	uint64_t window_ns; /* begin of the present window, CLOCK_MONOTONIC */

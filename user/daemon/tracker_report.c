@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Emits what is reported of processes: lines, and the row of each rank. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,28 @@ void watch__emit_process(struct watch *watch, const struct watched *watched, enu
 	line.images = count ? line_images : NULL;
 	line.image_count = count;
 	emit_line(watch, lines__process(&line));
+}
+
+int watch__print_jobs(const struct watch *watch, FILE *out)
+{
+	for (size_t i = 0; i < watch->count; i++) {
+		const struct watched *first = &watch->watched[i];
+		size_t before = 0, processes = 0;
+
+		for (size_t k = 0; k < watch->count; k++) {
+			const struct watched *other = &watch->watched[k];
+			bool same = !other->ended_ns && !strcmp(other->identity.job, first->identity.job) &&
+				    other->identity.uid == first->identity.uid;
+
+			before += same && k < i;
+			processes += same;
+		}
+		if (!before && processes && !first->ended_ns &&
+		    fprintf(out, "%s of uid %u (%zu process%s)\n", first->identity.job, first->identity.uid, processes,
+			    processes == 1 ? "" : "es") < 0)
+			return -EIO;
+	}
+	return 0;
 }
 
 void watch__emit_row(struct watch *watch, const struct watched *watched, uint64_t to_ns)

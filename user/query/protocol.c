@@ -49,6 +49,10 @@ static int set(struct query_request *request, const char *key, const char *value
 		strcpy(request->job, value);
 		return 0;
 	}
+	if (!strcmp(key, "jobs") && !strcmp(value, "all")) {
+		request->jobs = true;
+		return 0;
+	}
 	if (!strcmp(key, "format") && (!strcmp(value, "json") || !strcmp(value, "text"))) {
 		request->json = *value == 'j';
 		return 0;
@@ -93,9 +97,9 @@ int query_request__parse(const char *text, size_t size, struct query_request *re
 		if (at == text)
 			continue;
 		if (stop == at) {
-			if (request->region.given)
+			if (request->region.given != request->jobs)
 				return 0;
-			snprintf(err, err_size, "the request has no region");
+			snprintf(err, err_size, "the request has no region, or more than a region");
 			return -EINVAL;
 		}
 		error = parse_line(request, at, (size_t)(stop - at), err, err_size);
@@ -111,7 +115,11 @@ int query_request__parse(const char *text, size_t size, struct query_request *re
 int query_request__format(const struct query_request *request, char *buf, size_t size)
 {
 	bool job = *request->job;
-	int length =
+	int length;
+
+	if (request->jobs)
+		return snprintf(buf, size, GREETING "\njobs all\n\n") < (int)size ? (int)strlen(buf) : -EINVAL;
+	length =
 	    snprintf(buf, size, GREETING "\nregion %s\n%s%s%sformat %s\nwidth %u\n\n", request->region_text,
 		     job ? "job " : "", request->job, job ? "\n" : "", request->json ? "json" : "text", request->width);
 

@@ -9,7 +9,8 @@
  *   width 100
  *   (an empty line)
  *
- * Job, format (text) and width (80) may be missing. Neither side trusts the other: input that is too
+ * In place of a region, "jobs all" requests the names of the jobs that are watched, one a line. Job, format (text) and
+ * width (80) may be missing. Neither side trusts the other: input that is too
  * long, unknown, given twice or not text is refused.
  */
 #ifndef VAPRO_QUERY_PROTOCOL_H
@@ -28,7 +29,7 @@
 struct query_request {
 	struct region_option region;
 	char region_text[4096], job[QUERY_JOB_MAX]; /* job "": all jobs */
-	bool json;
+	bool json, jobs;			    /* jobs: their names, and no region */
 	unsigned int width;
 };
 

@@ -33,6 +33,14 @@ bool query_socket__peer_is_root(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && peer.uid == 0;
 }
 
+pid_t query_socket__peer_pid(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ? -errno : peer.pid;
+}
+
 int query_socket__connect(const char *path)
 {
 	struct sockaddr_un address;

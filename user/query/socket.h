@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #define QUERY_PATH_MAX sizeof(((struct sockaddr_un *)NULL)->sun_path)
@@ -22,6 +23,9 @@ int query_socket__listen(const char *where, char *path, char *err, size_t err_si
 
 /* Connects, non-blocking and close-on-exec, only to root. fd or -errno: -ECONNREFUSED where no process listens. */
 int query_socket__connect(const char *path);
+
+/* Returns the process that listens at the other end of a connection, or -errno. */
+pid_t query_socket__peer_pid(int fd);
 
 /* Returns whether the other end was root when it connected or began to listen. */
 bool query_socket__peer_is_root(int fd);

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+Mistakes of newcomers: each message names what is wrong and the cure. None of these gets as far as loading a probe, so that
+root is not needed; what needs a daemon is in tests/live/tool.t.
+"""
+import bz2
+import gzip
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else "build")
+FAILED, USAGE, REFUSED = 1, 2, 3
+
+
+class Mistakes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        os.chmod(cls.folder.name, 0o755)
+        subprocess.run([os.path.join(BUILD, "tests", "make_capture"), "--ranks", "4", "--seconds", "20", "--noise", "0.02",
+                        cls.path("run.capture")], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "-o", cls.path("run.ndjson"), cls.path("run.capture")], check=True)
+        with open(cls.path("run.ndjson"), "rb") as file:
+            records = file.read()
+        for name, data in (("run.ndjson.gz", gzip.compress(records)), ("run.ndjson.bz2", bz2.compress(records)),
+                           ("run.ndjson.xz", lzma.compress(records)), ("run.ndjson.zst", b"\x28\xb5\x2f\xfd" + bytes(9)), ("empty", b""),
+                           ("fragments", b'{"rank":0,"class":"io","start_ns":1,"duration_ns":2}\n')):
+            with open(cls.path(name), "wb") as file:
+                file.write(data)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    def mistake(self, words, code, *named, before=()):
+        """Runs a command of words, in the folder; its standard error must have one line with everything in named."""
+        program, *rest = words.split()
+        done = subprocess.run([*before, os.path.join(BUILD, program), *rest], capture_output=True, text=True, check=False, cwd=self.folder.name,
+                              timeout=60, stdin=subprocess.DEVNULL)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), words + ": " + done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, words + ": " + done.stderr)
+        for text in named:
+            self.assertIn(text, done.stderr, words)
+
+    def test_misspelt(self):
+        self.mistake("vaprod --pdi 1", USAGE, "unknown option '--pdi'", "did you mean '--pid'?")
+        self.mistake("vaprod --thresold 85%", USAGE, "did you mean '--threshold'?")
+        self.mistake("vaprod --dur 1", USAGE, "did you mean '--duration'?")
+        self.mistake("vapro veiw run.ndjson", USAGE, "unknown command 'veiw'", "did you mean 'view'?")
+        self.mistake("vapro view --bogus run.ndjson", USAGE, "vapro view: unknown option '--bogus'")
+        self.mistake("vapro view --wid 60 run.ndjson", USAGE, "vapro view: unknown option '--wid'", "did you mean '--width'?")
+        self.mistake("vaprod run.ndjson", USAGE, "unknown argument 'run.ndjson'", "--help")
+
+    def test_configuration(self):
+        for line, named in (("windw = 3", "did you mean 'window'?"), ("[outptu]", "did you mean [output]?"), ("a: b", "name = value")):
+            with open(self.path("site.conf"), "w", encoding="utf-8") as file:
+                file.write("\n" + line + "\n")
+            self.mistake("vaprod --config site.conf", USAGE, "site.conf:2: ", named)
+            self.mistake("vapro check --config site.conf", USAGE, "site.conf:2: ", named)
+        self.mistake("vaprod --config none.conf", USAGE, "none.conf: No such file")
+
+    def test_values(self):
+        self.mistake("vaprod --memory-cap lots", USAGE, "--memory-cap: 'lots' is no size", "256M")
+        self.mistake("vaprod --threshold 85", USAGE, "--threshold: '85' is out of range", "1% to 100%")
+        self.mistake("vaprod --window 1d", USAGE, "--window: '1d' is no time", "5m or 1h")
+        self.mistake("vaprod --no-return=maybe", USAGE, "--no-return: 'maybe' is unknown; expected yes or no")
+        self.mistake("vaprod --io some", USAGE, "--io: 'some' is unknown; expected off, on or auto")
+        self.mistake("vaprod --pid mpirun", USAGE, "--pid: 'mpirun' is no PID", "pgrep")
+        self.mistake("vaprod --fail-on bad", USAGE, "expected info, warning or critical")
+        self.mistake("vaprod --output", USAGE, "--output needs a value: FILE|-")
+        self.mistake("vapro view --rows 0 run.ndjson", USAGE, "--rows: '0' is invalid; expected 1 to 1000000")
+        self.mistake("vapro view --class foo run.ndjson", USAGE, "--class: 'foo'", "computation, communication or io")
+        self.mistake("vapro stg --rank x run.capture", USAGE, "--rank: 'x' is invalid; expected 0 or more")
+        self.mistake("vapro analyze --run 0 run.capture", USAGE, "--run: '0' is invalid; expected 1, 2, ...")
+
+    def test_wrong_file(self):
+        self.mistake("vapro view run.capture", FAILED, "run.capture is a capture", "`vapro analyze --summary -o run.ndjson run.capture`")
+        self.mistake("vapro stg run.ndjson", FAILED, "records", "`vapro view run.ndjson`")
+        self.mistake("vapro analyze run.ndjson", FAILED, "records", "`vapro view run.ndjson`")
+        self.mistake("vapro analyze --format ndjson run.ndjson", FAILED, "records", "`vapro view run.ndjson`")
+        self.mistake("vapro analyze --format ndjson run.capture", FAILED, "`vapro analyze run.capture`, without --format ndjson")
+        self.mistake("vapro analyze fragments", FAILED, "fragments", "`vapro analyze --format ndjson")
+        self.mistake("vapro view fragments", FAILED, "fragments", "`vapro analyze --format ndjson")
+        self.mistake("vapro view empty", FAILED, "empty is empty")
+        self.mistake("vapro view .", FAILED, ". is a directory")
+        self.mistake("vapro view none", FAILED, "none: No such file")
+        for suffix, program in (("gz", "gzip"), ("bz2", "bzip2"), ("xz", "xz"), ("zst", "zstd")):
+            self.mistake(f"vapro view run.ndjson.{suffix}", FAILED, f"`{program} -dc run.ndjson.{suffix} | vapro view -`")
+
+    def test_missing_argument(self):
+        self.mistake("vapro run", USAGE, "a command is needed: vapro run [options] -- mpirun ...")
+        self.mistake("vapro view", USAGE, "a file of NDJSON output is needed")
+        self.mistake("vapro stg", USAGE, "a capture is needed")
+        self.mistake("vapro analyze", USAGE, "a capture is needed")
+        self.mistake("vapro diagnose", USAGE, "a region is needed, such as all@..")
+        self.mistake("vapro run --pid 1 -- true", USAGE, "--pid, --exe and --duration are vaprod's")
+
+    def test_region(self):
+        self.mistake("vapro analyze -o /dev/null --region 9@1..2 run.capture", FAILED, "nothing of these ranks in this time")
+        self.mistake("vapro analyze --region 1 run.capture", USAGE, "RANKS@BEGIN..END")
+
+    def test_no_such_process(self):
+        with open("/proc/sys/kernel/pid_max", encoding="utf-8") as file:
+            pid = int(file.read()) - 1
+        while os.path.exists(f"/proc/{pid}"):
+            pid -= 1
+        if os.geteuid():
+            self.skipTest("without root the privileges are missing first")
+        self.mistake(f"vaprod --pid {pid}", FAILED, f"there is no process {pid}", "pgrep")
+
+    def unprivileged(self):
+        """The words that run a command without any privilege."""
+        if os.geteuid():
+            return ()
+        return ("setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set=-all")
+
+    def test_not_root(self):
+        if os.geteuid() == 0 and not shutil.which("setpriv"):
+            self.skipTest("setpriv is not installed")
+        programs = tempfile.mkdtemp(dir="/tmp")
+        os.chmod(programs, 0o755)
+        try:
+            for name in ("vaprod", "vapro"):
+                shutil.copy(os.path.join(BUILD, name), programs)
+            for words in (["vaprod"], ["vapro", "run", "--", "true"]):
+                done = subprocess.run([*self.unprivileged(), os.path.join(programs, words[0]), *words[1:]], capture_output=True, text=True,
+                                      check=False, cwd="/", timeout=60)
+                self.assertEqual((done.returncode, done.stdout), (REFUSED, ""))
+                self.assertRegex(done.stderr, r"missing privileges \(CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE.*\): run it as root; `vapro check`")
+            done = subprocess.run([*self.unprivileged(), os.path.join(programs, "vapro"), "diagnose", "all@.."], capture_output=True, text=True,
+                                  check=False, cwd="/", timeout=60)
+            self.assertEqual(done.returncode, REFUSED)
+            self.assertIn("root", done.stderr)
+            done = subprocess.run([*self.unprivileged(), os.path.join(programs, "vapro"), "check"], capture_output=True, text=True, check=False,
+                                  cwd="/", timeout=60)
+            self.assertEqual(done.returncode, REFUSED)
+            self.assertTrue(re.search(r"CAP_SYS_PTRACE +MISSING +without it", done.stdout), done.stdout)
+        finally:
+            shutil.rmtree(programs)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=int("-v" in sys.argv) + 1)
