@@ -40,8 +40,8 @@ def valid(path):
 def test_usage(tap, jobs):
     code, out, _ = query(jobs, "help", "--help")
     tap.ok(code == 0 and "RANKS@BEGIN..END" in out and "--socket" in out, "--help")
-    for words, named in (([], "Usage"), (["0@2..1"], "ends before"), (["3-1@0..1"], "invalid ranks"), (["0"], "RANKS@BEGIN..END"),
-                         (["all@..", "more"], "Usage"), (["--job", "", "all@.."], "--job"), (["--nonsense", "all@.."], "nonsense"),
+    for words, named in (([], "a region is needed"), (["0@2..1"], "ends before"), (["3-1@0..1"], "invalid ranks"), (["0"], "RANKS@BEGIN..END"),
+                         (["all@..", "more"], "not also 'more'"), (["--job", "", "all@.."], "--job"), (["--nonsense", "all@.."], "nonsense"),
                          (["--socket", "/" + "a" * 200, "all@.."], "at most 107 bytes")):
         code, out, err = query(jobs, "usage", *words)
         tap.ok(code == 2 and named in err and not out, "diagnose " + " ".join(words)[:40] + " is refused", f"{code} {err}")
@@ -173,6 +173,8 @@ def test_several_and_killed(tap, jobs):
     code, _, err = query(jobs, "which", "--socket", run + "/", "all@..")
     tap.ok(code == 2 and all(n in err for n in names),
            "with several vaprods a query is refused with the names of their sockets", f"{code} {err}")
+    tap.ok(all(f"pid {d.pid}: " in err for d in (first, second)) and err.count("(2 processes)") == 2,
+           "it lists the PID and the jobs of each", err)
 
     # a vaprod that is killed leaves its socket; only the other one answers
     os.kill(first.pid, signal.SIGKILL)

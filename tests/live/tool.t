@@ -40,7 +40,13 @@ def test_judges(tap, jobs):
 def test_bad_targets(tap, jobs):
     pid = free_pid()
     code, job = jobs.run([VAPROD, "--pid", pid, "--duration", "1"], "unknown", 20)
-    tap.ok(code == 1 and str(pid) in job.err(), "an unknown process is named", f"{code} {job.err()}")
+    tap.ok(code == 1 and str(pid) in job.err() and not job.out(), "an unknown process is named, and nothing starts", f"{code} {job.err()}")
+    code, job = jobs.run([VAPROD, "--pid", os.getpid(), "--duration", "0.3"], "no_mpi", 30)
+    tap.ok(code == 0 and "maps no MPI library" in job.err() and "ranks" in job.err(), "a process without MPI is reported on standard error",
+           f"{code} {job.err()}")
+    code, job = jobs.run([VAPROD, "--exe", "no-such-*", "--duration", "0.3", "--fail-on", "info"], "nothing", 30)
+    tap.ok(code == 5 and "matches --exe" in job.err() and "nothing was watched" in job.err(), "--fail-on: nothing was watched",
+           f"{code} {job.err()}")
     copy = f"/tmp/vapro-test-{os.getpid()}"
     shutil.copy(VAPROD, copy)
     os.chmod(copy, 0o755)
@@ -87,6 +93,13 @@ def test_run(tap, jobs):
     tap.equal(code, 0, "vapro run gives the command's exit code")
     tap.equal({r["rank"] for r in of_type(records(out), "process") if r["state"] == "attached"}, {0, 1}, "both ranks were found")
     tap.ok("overhead" in job.err() and "judged" in job.err(), "the output ends with a summary", job.err())
+    code, job = jobs.run([VAPRO, "run", "--", "true"], "true", 30)
+    tap.ok(code == 0 and "none mapped an MPI library" in job.err() and "--exe" in job.err(), "a command without MPI: why nothing was watched",
+           f"{code} {job.err()}")
+    code, job = jobs.run([VAPRO, "run", "--fail-on", "info", "--", "true"], "true", 30)
+    tap.equal(code, 5, "--fail-on of a command without MPI gives 5")
+    code, job = jobs.run([VAPRO, "run", "--fail-on", "info", "--", "sh", "-c", "exit 7"], "seven", 30)
+    tap.equal(code, 7, "the exit code of a command that fails comes first")
     code, job = jobs.run([VAPRO, "run", "--", "sh", "-c", "exit 7"], "seven", 30)
     tap.equal(code, 7, "vapro run gives the exit code 7 of its command")
     code, job = jobs.run([VAPRO, "run", "--", "/nonexistent/program"], "none", 30)
@@ -133,6 +146,12 @@ def test_check(tap, jobs):
     code, job = jobs.run([VAPRO, "check"], "check", 60)
     tap.equal(code, 0, "vapro check: this machine is sufficient")
     tap.ok("attach by session" in job.out() and "instruction counter" in job.out(), "it shows what is there", job.out())
+    code, job = jobs.run([VAPRO, "check", "--json"], "check", 60)
+    found = json.loads(job.out())
+    tap.equal((code, found["schema"], found["can_run"]), (0, "vapro-check/1", True), "vapro check --json")
+    tap.ok({"lockdown", "perf_event_paranoid", "ptrace_scope", "unprivileged BPF", "seccomp", "cgroup", "BTF"} <=
+           {row["name"] for row in found["needs"]}, "it has what the kernel permits", found["needs"])
+    tap.equal([c["name"] for c in found["capabilities"] if c["missing"]], [], "it has the capabilities, of which none is missing")
 
 
 def test_capabilities(tap, jobs):
@@ -146,6 +165,9 @@ def test_capabilities(tap, jobs):
            f"{code} {job.err()}")
     code, job = jobs.run([*less, VAPRO, "check"], "check", 60)
     tap.ok(code == 3 and "CAP_SYS_PTRACE" in job.out(), "vapro check names the missing capability", f"{code} {job.out()}")
+    code, job = jobs.run([*less, VAPRO, "check", "--json"], "check", 60)
+    tap.equal((code, [c["name"] for c in json.loads(job.out())["capabilities"] if c["missing"]]), (3, ["CAP_SYS_PTRACE"]),
+              "so does vapro check --json")
     code, job = jobs.run([VAPROD, "--duration", "0.3", "--output", out], "all", 30)
     tap.equal([w for w in of_type(records(out), "warning") if w["code"] == "missing_capability"], [],
               "with all capabilities there is no warning")
