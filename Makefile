@@ -235,6 +235,7 @@ check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(
 	$(Q)tests/tools/test_completion.py $(B)
 	$(Q)tests/tools/test_settings.py $(B)
 	$(Q)tests/tools/test_mistakes.py $(B)
+	$(Q)tests/tools/test_examples.py $(B)
 
 # Live tests share the machine with whatever else it does: what fails gets a second chance, and is reported.
 check-live: all workloads $(addprefix $(B)/tests/,print_sites confine sum_counts move_probes refuse_counting.so)
@@ -303,12 +304,18 @@ $(COMPLETIONS): $(B)/completion/%: $(B)/vaprod $(B)/vapro
 	$(Q)mkdir -p $(@D)
 	$(Q)$(B)/$(@F) --completion $(notdir $(@D)) > $@
 
-install: all $(B)/vaprod.8 $(B)/vapro.1 $(COMPLETIONS)
+$(B)/vapro-records.5: deploy/records.py deploy/vapro.schema.json
+	$(Q)$^ > $@
+
+MAN_PAGES := $(addprefix $(B)/,vapro.1 vaprod.8 vapro-records.5)
+
+install: all $(MAN_PAGES) $(COMPLETIONS)
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
+		$(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/vapro
 	install -m 755 $(B)/vaprod $(DESTDIR)$(PREFIX)/sbin/vaprod
 	install -m 755 $(B)/vapro $(DESTDIR)$(PREFIX)/bin/vapro
 	install -m 644 $(B)/vapro.1 $(DESTDIR)$(PREFIX)/share/man/man1/vapro.1
+	install -m 644 $(B)/vapro-records.5 $(DESTDIR)$(PREFIX)/share/man/man5/vapro-records.5
 	install -m 644 $(B)/vaprod.8 $(DESTDIR)$(PREFIX)/share/man/man8/vaprod.8
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
 	install -m 644 $(addprefix $(B)/completion/bash/,vapro vaprod) $(DESTDIR)$(PREFIX)/share/bash-completion/completions

@@ -152,7 +152,7 @@ void options__help(const struct options *options, const char *what, FILE *out)
 	struct page page = page_of(what, out);
 	const struct option_visitor visitor = {help_heading, help_item, &page};
 
-	if (options->row_count && options->rows[0].name)
+	if (options->row_count && options->rows[0].name && !page.man)
 		help_heading(&page, "Options");
 	options__visit(options, what != NULL, &visitor);
 }
