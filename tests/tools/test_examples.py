@@ -99,6 +99,7 @@ class Examples(unittest.TestCase):
         self.check_all(of_page("vapro.1.in"), 12)
 
     def test_help(self):
+        self.check_all(of_help("vapro"), 2)
         self.check_all(of_help("vaprod"), 3)
         for command in COMMANDS:
             self.check_all(of_help("vapro", command), 2)

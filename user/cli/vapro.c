@@ -25,9 +25,13 @@ static void usage(FILE *out)
 		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n`vapro COMMAND --help` has the details. The daemon is vaprod.\n"
 	      "`vapro --completion bash` (zsh, fish) prints the completion of commands and options.\n"
-	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it; with --fail-on: 4 "
-	      "alarms,\n"
-	      "5 nothing was watched, 6 nothing could be evaluated.\n",
+	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it; with --fail-on:\n"
+	      "4 alarms, 5 nothing was watched, 6 nothing could be evaluated.\n"
+	      "\n"
+	      "Examples:\n"
+	      "  # watch a job, keep the records, see what was slow\n"
+	      "  vapro run --output run.ndjson -- mpirun -n 64 ./solver\n"
+	      "  vapro view run.ndjson\n",
 	      out);
 }
 
