@@ -117,7 +117,8 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 	case ROW_REGION:
 		return region_option__parse(&analyze->region, value, err, size);
 	case ROW_CONFIG:
-		return settings__read(&analyze->config, value, "", &settings_of_vaprod, NULL, err, size);
+		return settings__read(&analyze->config, value, "", &settings_of_vaprod, NULL, err, size) < 0 ? -EINVAL
+													     : 0;
 	default:
 		return config__set(&analyze->config, options->name, value, err, size);
 	}

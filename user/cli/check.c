@@ -422,7 +422,7 @@ static int check__main(int argc, char **argv)
 		fputs("vapro check: --counters has no JSON; --json includes which counters are available\n", stderr);
 		return EXIT_USAGE;
 	}
-	if (settings__read(&config, file, "", &settings_of_vaprod, NULL, err, sizeof(err))) {
+	if (settings__read(&config, file, "", &settings_of_vaprod, NULL, err, sizeof(err)) < 0) {
 		fprintf(stderr, "vapro check: %s\n", err);
 		return EXIT_USAGE;
 	}

@@ -270,9 +270,11 @@ static int read_files(struct command_line *line, const struct command *command, 
 	status = settings__read(&line->options->config, ahead->config, "", &others, ahead->check ? stdout : NULL, err,
 				sizeof(err));
 	line->in_file = false;
-	if (status)
+	if (status < 0)
 		fprintf(stderr, "%s: %s\n", command->program, err);
-	return status ? EXIT_USAGE : 0;
+	else if (!status && ahead->check)
+		printf("no file: the defaults hold (" SETTINGS_FILE " would be read)\n");
+	return status < 0 ? EXIT_USAGE : 0;
 }
 
 int command_line__parse(struct command_line *line, const struct command *command, int argc, char **argv,

@@ -12,6 +12,7 @@
 #define PAGE_WIDTH 100
 #define PATH_BYTES 512
 
+/* Reads a file. Returns 1, or a negative errno. */
 static int read_one(struct vapro_config *config, const char *path, const struct config_others *others, FILE *report,
 		    char *err, size_t err_size)
 {
@@ -19,22 +20,22 @@ static int read_one(struct vapro_config *config, const char *path, const struct 
 
 	if (!ret && report)
 		fprintf(report, "%s\n", path);
-	return ret;
+	return ret ? ret : 1;
 }
 
-/* Reads the files of a pattern in the order of their names. */
+/* Reads the files of a pattern in the order of their names. Returns how many, or a negative errno. */
 static int read_all(struct vapro_config *config, const char *pattern, const struct config_others *others, FILE *report,
 		    char *err, size_t err_size)
 {
 	glob_t found;
-	int ret = 0;
+	int count = 0, ret = 0;
 
 	if (glob(pattern, 0, NULL, &found))
 		return 0;
-	for (size_t i = 0; !ret && i < found.gl_pathc; i++)
+	for (size_t i = 0; ret >= 0 && i < found.gl_pathc; i++, count++)
 		ret = read_one(config, found.gl_pathv[i], others, report, err, err_size);
 	globfree(&found);
-	return ret;
+	return ret < 0 ? ret : count;
 }
 
 int settings__read(struct vapro_config *config, const char *path, const char *root, const struct config_others *others,
@@ -42,19 +43,20 @@ int settings__read(struct vapro_config *config, const char *path, const char *ro
 {
 	static const char *const places[] = {SETTINGS_FILE, SETTINGS_OLD_FILE};
 	char name[PATH_BYTES];
-	int ret = 0;
+	int first = 0, rest;
 
 	if (path)
 		return read_one(config, path, others, report, err, err_size);
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (size_t i = 0; !first && i < sizeof(places) / sizeof(*places); i++) {
 		snprintf(name, sizeof(name), "%s%s", root, places[i]);
-		if (access(name, F_OK))
-			continue;
-		ret = read_one(config, name, others, report, err, err_size);
-		break;
+		if (!access(name, F_OK))
+			first = read_one(config, name, others, report, err, err_size);
 	}
+	if (first < 0)
+		return first;
 	snprintf(name, sizeof(name), "%s%s", root, SETTINGS_DROP_INS);
-	return ret ? ret : read_all(config, name, others, report, err, err_size);
+	rest = read_all(config, name, others, report, err, err_size);
+	return rest < 0 ? rest : first + rest;
 }
 
 /* Returns the n-th row of vaprod that is a setting, and its group. */

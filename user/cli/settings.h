@@ -14,8 +14,9 @@
 
 /*
  * Reads path alone, or where it is NULL the files of the site, drop-ins last and in the order of their names; root is
- * put before their paths ("" but in tests). Names each file that was read on report, unless it is NULL. Returns 0, also
- * where there is no file of the site, or a negative errno with a sentence in err.
+ * put before their paths ("" but in tests). Names each file that was read on report, or says
+ * that there is none, unless report is NULL. Returns how many
+ * files were read, 0 where the site has none, or a negative errno with a sentence in err.
  */
 int settings__read(struct vapro_config *config, const char *path, const char *root, const struct config_others *others,
 		   FILE *report, char *err, size_t err_size);
