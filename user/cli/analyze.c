@@ -44,10 +44,7 @@ static const struct option_row rows[] = {
     OPTIONS_GROUP("Output"),
     {"output", "FILE|-", "NDJSON lines (standard output)", ROW_OUTPUT, 'o'},
     {"summary", NULL, "a readable summary on standard error at the end", ROW_SUMMARY, 0},
-    {"fail-on", OUTCOME_SEVERITIES,
-     "exit with code 4 if there was an alarm of this severity or a higher one, 5 if nothing was watched, 6 if nothing "
-     "could be evaluated; without it none of these is a failure",
-     ROW_FAIL_ON, 0},
+    {"fail-on", OUTCOME_SEVERITIES, OUTCOME_HELP, ROW_FAIL_ON, 0},
     {"score", NULL,
      "NDJSON that carries `truth`: how well the clusters agree with it (homogeneity, completeness, V-measure), one "
      "line on standard error",
@@ -107,7 +104,7 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 	case ROW_FAIL_ON:
 		if (!outcome__parse(value, &analyze->fail_on))
 			return 0;
-		snprintf(err, size, "--fail-on: '%s' is unknown; expected info, warning or critical", value);
+		snprintf(err, size, "--fail-on: '%s' is unknown; expected " OUTCOME_EXPECTED, value);
 		return -EINVAL;
 	case ROW_RUN:
 		if (run_option__parse(value, &analyze->run))

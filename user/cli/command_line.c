@@ -146,7 +146,7 @@ static int set_row(struct command_line *line, int id, const char *value, const s
 	case ROW_FAIL_ON:
 		if (!outcome__parse(value, &options->fail_on))
 			return 0;
-		return refuse(origin, "fail-on: '%s' is unknown; expected info, warning or critical", value);
+		return refuse(origin, "fail-on: '%s' is unknown; expected " OUTCOME_EXPECTED, value);
 	case ROW_DURATION:
 		return set_duration(line, value, origin);
 	case ROW_CPUS:

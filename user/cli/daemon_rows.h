@@ -33,7 +33,7 @@ enum {
 #define COMPLETION_HELP "print the completion of vaprod for this shell"
 #define DURATION_HELP "end after this time: 30, 500ms, 5m, 1h"
 
-#define DAEMON_ROWS(pid_help, exe_help, duration_help, completion_help)                                                       \
+#define DAEMON_ROWS(pid_help, exe_help, duration_help, completion_help)                                                \
 	OPTIONS_SECTION(VAPRO_GROUP_SELECTION),                                                                        \
 	{"pid", "PID", pid_help, ROW_PID, 'p'},                                                                        \
 	{"exe", "GLOB", exe_help, ROW_EXE, 'e'},                                                                       \
@@ -50,9 +50,7 @@ enum {
 	{"verbose", NULL,                                                                                              \
 	 "also print what helps to find out why something does not work, such as libbpf's messages", ROW_VERBOSE,      \
 	 'v'},                                                                                                         \
-	{"fail-on", OUTCOME_SEVERITIES,                                                                                \
-	 "exit with code 4 if there was an alarm of this severity or a higher one, 5 if nothing was watched, 6 if "    \
-	 "nothing could be evaluated; without it none of these is a failure", ROW_FAIL_ON, 0},                         \
+	{"fail-on", OUTCOME_SEVERITIES, OUTCOME_HELP, ROW_FAIL_ON, 0},                                                 \
 	OPTIONS_SECTION(VAPRO_GROUP_OVERHEAD),                                                                         \
 	{"cpus", "LIST", "run on these CPUs, as in 0-3,7 (default: not on isolated ones)", ROW_CPUS, 0},               \
 	OPTIONS_SECTION(VAPRO_GROUP_ANALYSIS),                                                                         \

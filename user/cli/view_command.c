@@ -18,10 +18,7 @@ static const struct option_row rows[] = {
     {"rows", "COUNT", "most rows of a map; more ranks share rows (48)", ROW_ROWS, 0},
     {"class", "computation|communication|io", "only this class", ROW_CLASS, 0},
     {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
-    {"fail-on", OUTCOME_SEVERITIES,
-     "exit with code 4 if there was an alarm of this severity or a higher one, 5 if nothing was watched, 6 if nothing "
-     "could be evaluated; without it none of these is a failure",
-     ROW_FAIL_ON, 0},
+    {"fail-on", OUTCOME_SEVERITIES, OUTCOME_HELP, ROW_FAIL_ON, 0},
     OPTIONS_HELP_ROW,
 };
 
@@ -73,7 +70,7 @@ static const char *set(struct view_options *view, struct outcome_limit *limit, i
 			   ? NULL
 			   : "computation, communication or io";
 	case ROW_FAIL_ON:
-		return outcome__parse(value, limit) ? "info, warning or critical" : NULL;
+		return outcome__parse(value, limit) ? OUTCOME_EXPECTED : NULL;
 	default:
 		return run_option__parse(value, &view->run) ? NULL : RUN_OPTION_RANGE;
 	}

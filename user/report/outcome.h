@@ -9,7 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The option: its values, its help, and what is expected in place of another value. */
 #define OUTCOME_SEVERITIES "info|warning|critical"
+#define OUTCOME_HELP                                                                                                   \
+	"exit with code 4 if there was an alarm of this severity or a higher one, 5 if nothing was watched, 6 if "     \
+	"nothing could be evaluated; without it none of these is a failure"
+#define OUTCOME_EXPECTED "info, warning or critical"
 
 struct outcome {
 	uint64_t alarms[VAPRO_SEVERITIES];
