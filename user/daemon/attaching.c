@@ -247,6 +247,22 @@ static const char *restriction_of(const struct watch *watch, const struct attach
 			       : "it maps no MPI library, and IO is off: nothing is seen";
 }
 
+/* Warns of a process that was requested by its PID and is not the one that was meant, or cannot be read. */
+static void warn_of_restriction(const struct attaching *attaching, const char *restriction)
+{
+	const struct process *process = &attaching->fresh.identity;
+
+	if (!*process->exe)
+		log__warning(
+		    "--pid %d: what it executes and maps cannot be read (a kernel thread, or CAP_SYS_PTRACE is "
+		    "missing): only its IO is seen",
+		    process->pid);
+	else
+		log__warning(
+		    "--pid %d (%s): %s%s", process->pid, process->exe, restriction,
+		    attaching->library ? "" : "; if it is a shell or a launcher, name the PIDs of the ranks instead");
+}
+
 int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns, char *err, size_t err_size)
 {
 	struct attaching attaching = {
@@ -281,9 +297,7 @@ int watch__attach(struct watch *watch, struct process *process, uint64_t now_ns,
 	restriction = restriction_of(watch, &attaching, functions);
 	watch__emit_process(watch, fresh, LINE_ATTACHED, 0, restriction);
 	if (restriction && selection__names(watch->selection, fresh->pid))
-		log__warning(
-		    "--pid %d (%s): %s%s", fresh->pid, fresh->identity.exe, restriction,
-		    attaching.library ? "" : "; if it is a shell or a launcher, name the PIDs of the ranks instead");
+		warn_of_restriction(&attaching, restriction);
 	if (attaching.by_itself && kernel_side__facts(watch->parts.side)->thread_filter == FACT_YES &&
 	    process__threads(fresh->pid, NULL, 0) > 1)
 		watch__warn(
