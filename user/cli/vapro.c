@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The command-line tool: run, analyze, diagnose, view, stg, check. */
+/* The command-line tool: run, analyze, diff, diagnose, view, stg, check. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/analyze.h"
 #include "cli/diagnose.h"
+#include "cli/diff.h"
 #include "cli/check.h"
 #include "cli/options.h"
 #include "daemon/daemon.h"
@@ -21,6 +22,7 @@ static const struct {
     {"run", run__main, "run a command (mpirun ...), watch it, end with a summary"},
     {"analyze", analyze__main, "replay captures or NDJSON fragments into the lines of a live run"},
     {"diagnose", diagnose__main, "query a running vaprod for why ranks were slow in a time that you choose"},
+    {"diff", diff__main, "compare two runs: which ranks, hosts and states became slower"},
     {"view", view__main, "draw the heat maps and regions of NDJSON output in the terminal"},
     {"stg", stg__main, "show the State Transition Graph of a capture, as a table or for dot(1)"},
     {"check", check__main, "say what this machine can do, what is missing and why"},
@@ -38,7 +40,8 @@ static void usage(FILE *out)
 	for (size_t i = 0; i < COMMANDS; i++)
 		fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`vapro COMMAND --help` has the details. The daemon is vaprod.\n"
-	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it.\n",
+	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it,\n"
+	      "7 slower (diff --fail-on slower).\n",
 	      out);
 }
 
