@@ -196,7 +196,7 @@ $(B)/tools/accuracy/accuracy: $(ACCURACY_SOURCES:%.c=$(B)/%.o) $(B)/libvapro.a
 	@echo "  LINK  $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
-ACCURACY_TESTS := $(B)/test/test_accuracy $(B)/test/test_accuracy_calls $(B)/test/test_accuracy_papers
+ACCURACY_TESTS := $(B)/test/test_accuracy $(B)/test/test_accuracy_calls $(B)/test/test_accuracy_papers $(B)/test/test_diff $(B)/test/test_diff_command
 $(ACCURACY_TESTS): TEST_LINK = $(ACCURACY_TESTED:%.c=$(B)/test/%.o) $(B)/test/libvapro.a
 $(ACCURACY_TESTS): $(ACCURACY_TESTED:%.c=$(B)/test/%.o)
 

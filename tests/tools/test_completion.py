@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else "build")
-COMMANDS = ("run", "analyze", "diagnose", "view", "stg", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "stg", "check")
 
 
 def output(*command):
@@ -36,7 +36,7 @@ def in_bash(program, *words):
 class Bash(unittest.TestCase):
     def test_commands(self):
         self.assertEqual(in_bash("vapro", ""), set(COMMANDS))
-        self.assertEqual(in_bash("vapro", "di"), {"diagnose"})
+        self.assertEqual(in_bash("vapro", "di"), {"diagnose", "diff"})
 
     def test_options(self):
         for command in COMMANDS:

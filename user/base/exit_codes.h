@@ -14,6 +14,7 @@ enum {
 	EXIT_ALARM,	      /* an alarm of at least the requested severity */
 	EXIT_NOTHING_WATCHED, /* no process was watched */
 	EXIT_NOTHING_JUDGED,  /* no time of the watched processes could be evaluated */
+	EXIT_SLOWER,	      /* one run is slower than another */
 };
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The command-line tool: run, analyze, diagnose, view, stg, check. */
+/* The command-line tool: run, analyze, diff, diagnose, view, stg, check. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "probe/elf/reader.h"
 
 static const struct command *const commands[] = {
-    &run_command, &analyze_command, &diagnose_command, &view_command, &stg_command, &check_command,
+    &run_command, &analyze_command, &diagnose_command, &diff_command, &view_command, &stg_command, &check_command,
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -26,7 +26,7 @@ static void usage(FILE *out)
 	fputs("\n`vapro COMMAND --help` has the details. The daemon is vaprod.\n"
 	      "`vapro --completion bash` (zsh, fish) prints the completion of commands and options.\n"
 	      "Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it; with --fail-on:\n"
-	      "4 alarms, 5 nothing was watched, 6 nothing could be evaluated.\n"
+	      "4 alarms, 5 nothing was watched, 6 nothing could be evaluated, 7 something became slower (diff).\n"
 	      "\n"
 	      "Examples:\n"
 	      "  # watch a job, keep the records, see what was slow\n"

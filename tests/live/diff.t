@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""
+vapro diff of two runs of a program, in the second of which one rank does a tenth more: its captures name that rank and no
+other. Ranks that only wait longer for it are not named. What the machine's other programs took of the CPUs is reported
+as such and not judged here. The runs have a fixed number of rounds: on a busy machine they are longer and not shorter.
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cgroups import Cgroups, NoCgroups  # noqa: E402
+from live import ROOT, VAPRO, VAPROD, attached, j, main, rank_pids, select, tool  # noqa: E402
+
+LATE = 1
+
+
+@contextlib.contextmanager
+def preferred():
+    """A function that moves a process to a cgroup that other work on the machine does not slow much, where there are any."""
+    with contextlib.ExitStack() as stack:
+        try:
+            groups = stack.enter_context(Cgroups(f"vapro-test-{os.getpid()}", "ranks", "vaprod"))
+        except NoCgroups:
+            groups = None
+        yield groups.move if groups else lambda name, pid: None
+
+
+def capture(tap, jobs, name, options, slow):
+    """A run, watched from its begin; with `slow` rank LATE does a tenth more from then on."""
+    logs = os.path.join(jobs.directory, f"{name}_{slow}")
+    os.makedirs(logs, exist_ok=True)
+    for old in os.listdir(logs):
+        os.unlink(os.path.join(logs, old))
+    with preferred() as move:
+        program = jobs.start(j.mpirun(2, tool(name), "--log", logs, "--bind", "--late-share", 0.1, *options), name)
+        pids = rank_pids(program, logs, 2)
+        if slow:
+            os.kill(pids[LATE], signal.SIGUSR1)
+        out, path = os.path.join(logs, "out.ndjson"), os.path.join(logs, "run.capture")
+        daemon = jobs.start([VAPROD, *select(pids), "--output", out, "--capture", path, "--io", "off", "--overhead-cap", "0"],
+                            name + "_vaprod")
+        move("vaprod", daemon.pid)
+        for pid in pids:
+            move("ranks", pid)
+        attached(out, pids)
+        tap.equal(jobs.wait(program, 120), 0, f"{name}: the program ends well")
+        tap.equal(jobs.wait(daemon, 60), 0, f"{name}: vaprod ends with it")
+    return path
+
+
+def diff(*arguments):
+    return subprocess.run([VAPRO, "diff", *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+def compare(name, *options):
+    def test(tap, jobs):
+        a, b = capture(tap, jobs, name, options, False), capture(tap, jobs, name, options, True)
+        done = diff("--json", "--fail-on", "slower", a, b)
+        tap.equal(done.returncode, 7, f"{name}: the exit status says that something is slower {done.stderr}")
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        text = diff(a, b).stdout
+        named = [line for line in lines if line["what"] not in ("run", "cause")]
+        tap.equal([(line["rank"], line["change"]) for line in named if line["what"] == "rank"], [(LATE, "slower")],
+                  f"{name}: rank {LATE} became slower, and no other rank slower or faster\n{text}")
+        tap.ok(all(line.get("rank") == LATE for line in named), f"{name}: no state of another rank, and not the job", text)
+        ratio = next((line["ratio"] for line in named if line["what"] == "rank"), 0)
+        tap.ok(1.05 < ratio < 1.15, f"{name}: by a tenth: {ratio}", text)
+        tap.ok(f"Rank {LATE} became" in " ".join(text.split()), f"{name}: the text says so", text)
+        schema = subprocess.run([os.path.join(ROOT, "tests", "schema_check.py"), "-"], input=done.stdout, capture_output=True,
+                                text=True, timeout=60, check=False)
+        tap.equal(schema.returncode, 0, f"{name}: the records agree with the schema {schema.stdout}")
+        same = diff(b, b)
+        tap.ok(same.returncode == 0 and "Nothing that was compared became" in same.stdout, f"{name}: a run equals itself",
+               same.stdout)
+    test.__name__ = name
+    return test
+
+
+main(compare("sendrecv", "--rounds", 60000), compare("posts", "--rounds", 6000), compare("iterate", "--iterations", 900))
