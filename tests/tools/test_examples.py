@@ -15,7 +15,7 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 BUILD = os.path.abspath(sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else os.path.join(ROOT, "build"))
-COMMANDS = ("run", "analyze", "diagnose", "view", "stg", "check")
+COMMANDS = ("run", "analyze", "diagnose", "diff", "view", "stg", "check")
 
 
 def text_of(*path):
@@ -54,9 +54,13 @@ class Examples(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        for name in ("run.capture", "node1.capture", "node2.capture"):
+        for name in ("run", "node1", "node2", "good", "new", "monday", "tuesday"):
             subprocess.run([os.path.join(BUILD, "tests", "make_capture"), "--ranks", "4", "--seconds", "20", "--noise", "0.02", "--seed",
-                            "2" if name == "node2.capture" else "1", os.path.join(cls.folder.name, name)], check=True, stdout=subprocess.DEVNULL)
+                            "2" if name == "node2" else "1", os.path.join(cls.folder.name, name + ".capture")], check=True, stdout=subprocess.DEVNULL)
+        with open(os.path.join(cls.folder.name, "nightly.capture"), "wb") as two_runs:
+            for name in ("monday", "tuesday"):
+                with open(os.path.join(cls.folder.name, name + ".capture"), "rb") as one:
+                    two_runs.write(one.read())
         subprocess.run([os.path.join(BUILD, "vapro"), "analyze", "-o", "run.ndjson", "run.capture"], check=True, cwd=cls.folder.name)
 
     @classmethod
@@ -79,7 +83,7 @@ class Examples(unittest.TestCase):
             words.append("--help")
             shown = "Usage: vapro " + words[1]
         elif "--fail-on" in words:
-            codes = {0, 4}
+            codes = {0, 7 if words[1] == "diff" else 4}
         done = self.run_words(words)
         self.assertIn(done.returncode, codes, f"{line}: {done.stderr}")
         if shown:

@@ -6,12 +6,14 @@ while its probes are moved with calls in flight. A program that hangs now and th
 
 usage: boots.py [--boots N] [--arch amd64|arm64] [--suite SUITE] [--rounds N]      30 boots of amd64, trixie by default
 
-Prints a line for each boot and a table; results go to build/accept/boots.json. Exit code 1 where a program did not
-end well, or a return is missing.
+Prints a line for each boot and a table; results go to build/accept/boots.json, and the files of a boot that did not go
+well stay in build/vm/bad-N. Exit code 1 where a program did not end well, or a return is missing. A program that hangs
+in MPI_Finalize, one rank asleep on a socket and the other spinning, is a race of MPICH with UCX (docs/returns.md).
 """
 import argparse
 import json
 import os
+import shutil
 import sys
 import time
 
@@ -66,6 +68,9 @@ def main():
         except guest.GuestFailed as failure:
             found = {"well": False, "failure": str(failure)}
         found["seconds"] = round(time.monotonic() - begin, 1)
+        if not found["well"]:
+            shutil.copytree(os.path.join(guest.WORK, f"run-boots-{args.arch}-{args.suite}"),
+                            os.path.join(guest.WORK, f"bad-{number}"), dirs_exist_ok=True)
         boots.append(found)
         print(f"boot {number}: {'well' if found['well'] else 'NOT WELL'} {json.dumps(found)}", flush=True)
         with open(out, "w", encoding="utf-8") as file:

@@ -41,10 +41,9 @@ const struct command diff_command = {
 	"Compares two runs of a program: which ranks, hosts and states became slower or faster from A to B, by how "
 	"much, and how sure that is. A and B are captures (vaprod --capture), fragments as NDJSON, or the output of "
 	"vaprod, which shows less. Of several hosts: a directory with their files, or the files joined by commas.",
-    .examples =
-	"vapro diff monday.capture tuesday.capture\twhat became slower since\n"
-	"vapro diff --run 1,2 nightly.capture nightly.capture\ttwo runs in one file\n"
-	"vapro diff --fail-on slower --threshold 5% good.capture new.capture && echo as fast as before\tin a script",
+    .examples = "vapro diff monday.capture tuesday.capture\twhat became slower since\n"
+		"vapro diff --run 1,2 nightly.capture nightly.capture\ttwo runs in one file\n"
+		"vapro diff --fail-on slower --threshold 5% good.capture new.capture\tin a script: exit code 7",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = diff__main,
