@@ -68,6 +68,11 @@ static inline int recorder__put(struct stream_sink *sink, const struct stream_ev
 		copy->hop.symbol = recorder__copy(event->hop.symbol);
 		copy->hop.reason = recorder__copy(event->hop.reason);
 		break;
+	case STREAM_NAME:
+		copy->name.site = recorder__copy(event->name.site);
+		copy->name.function = recorder__copy(event->name.function);
+		copy->name.file = recorder__copy(event->name.file);
+		break;
 	case STREAM_FACTS:
 		copy->facts.job = recorder__copy(event->facts.job);
 		break;
@@ -116,6 +121,11 @@ static inline void recorder__clear(struct recorder *recorder)
 			free((char *)event->hop.site);
 			free((char *)event->hop.symbol);
 			free((char *)event->hop.reason);
+		}
+		if (event->type == STREAM_NAME) {
+			free((char *)event->name.site);
+			free((char *)event->name.function);
+			free((char *)event->name.file);
 		}
 		if (event->type == STREAM_FACTS)
 			free((char *)event->facts.job);

@@ -15,7 +15,7 @@ static void same_text(const char *a, const char *b)
 /* Tests every member of every event, with values that no two members share. */
 static void test_exact(void **state)
 {
-	struct stream_event events[20] = {0};
+	struct stream_event events[24] = {0};
 	struct stream_sink *sink = capture__create(path_a, "{}");
 	struct vapro_bundle *full = &events[6].bundle;
 	size_t count = 0;
@@ -57,6 +57,9 @@ static void test_exact(void **state)
 	    (struct stream_event){.type = STREAM_STAGE, .stage = {8, 9, 3, "memory", "j", 1ULL << 60, NULL, "no"}};
 	events[count++] = (struct stream_event){.type = STREAM_HOP, .hop = {3, 4, 1, "a@0+0x1", "f+0x2", NULL}};
 	events[count++] = (struct stream_event){.type = STREAM_HOP, .hop = {5, 5, 4, "b@0+0x1", NULL, "is none"}};
+	events[count++] =
+	    (struct stream_event){.type = STREAM_NAME, .name = {"b@0+0x1", 0, "f(int)", 0, "/s/f.cpp", 7}};
+	events[count++] = (struct stream_event){.type = STREAM_NAME, .name = {"b@0+0x2", 1, NULL, 0x1c, NULL, 0}};
 	events[count++] =
 	    (struct stream_event){.type = STREAM_WINDOW, .window = {UTC, UTC + 1, true, 0.123456789, 0.5, 0.25}};
 	events[count++] = (struct stream_event){.type = STREAM_END};
@@ -134,6 +137,14 @@ static void test_exact(void **state)
 			same_text(a->stage.job, b->stage.job);
 			same_text(a->stage.events, b->stage.events);
 			same_text(a->stage.refused, b->stage.refused);
+			break;
+		case STREAM_NAME:
+			same_text(a->name.site, b->name.site);
+			same_text(a->name.function, b->name.function);
+			same_text(a->name.file, b->name.file);
+			assert_int_equal(a->name.depth, b->name.depth);
+			assert_int_equal(a->name.offset, b->name.offset);
+			assert_int_equal(a->name.line, b->name.line);
 			break;
 		case STREAM_HOP:
 			assert_memory_equal(&a->hop, &b->hop, offsetof(struct stream_hop, site));

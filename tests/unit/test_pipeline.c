@@ -395,7 +395,7 @@ static void test_summary(void **state)
 	has(text, "!!! only 4 of 8 ranks were seen");
 	has(text, "judged      90.0 %");
 	has(text, "overhead    0.41 %");
-	has(text, "6.1 % MPI_Allreduce at solver@1f2e3d4c5b6a+0x1280: seen too few");
+	has(text, "6.1 % MPI_Allreduce at solver+0x1280: seen too few");
 	has(text, "!!! 24 fragments lost: the ring buffer was full (--ring-bytes)\n");
 	has(text, "vapro itself used 0.60 % of one CPU\n");
 	has(text, "!!! out.ndjson: No space left");

@@ -299,6 +299,8 @@ static const char *check(struct capture_file *file, struct stream_event *event)
 		if (!event->hop.site)
 			return "a hop of no call-site";
 		return event->hop.begin_ns <= event->hop.end_ns ? NULL : "an impossible hop";
+	case STREAM_NAME:
+		return event->name.site ? NULL : "a name of no call-site";
 	case STREAM_CLOCK:
 	case STREAM_END:
 		break;

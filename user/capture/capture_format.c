@@ -174,6 +174,15 @@ static const struct capture_column account_columns[] = {
     COLUMN("blocked_other_ns", COLUMN_U64, account.blocked_other_ns, "ns"),
 };
 
+static const struct capture_column name_columns[] = {
+    COLUMN("site", COLUMN_TEXT, name.site, "call-site or caller"),
+    COLUMN("depth", COLUMN_U32, name.depth, "0 holds the call, each further one has the one before inlined"),
+    COLUMN("function", COLUMN_TEXT, name.function, "demangled"),
+    COLUMN("offset", COLUMN_U64, name.offset, "of the return address in the function, 0 where the line is known"),
+    COLUMN("file", COLUMN_TEXT, name.file, "as the compiler had it"),
+    COLUMN("line", COLUMN_U32, name.line, "number, 0 unknown"),
+};
+
 #define TABLE(member)                                                                                                  \
 	{                                                                                                              \
 #member, member##_columns, sizeof(member##_columns) / sizeof(member##_columns[0]),                     \
@@ -195,6 +204,7 @@ const struct capture_table capture_tables[CAPTURE_TYPES] = {
     [STREAM_STAGE] = TABLE(stage),
     [STREAM_HOP] = TABLE(hop),
     [STREAM_ACCOUNT] = TABLE(account),
+    [STREAM_NAME] = TABLE(name),
 };
 
 const char *const capture_wire_name[WIRES] = {

@@ -120,6 +120,7 @@ static int take(struct merge *merge, struct source *source, struct stream_event 
 {
 	switch (event->type) {
 	case STREAM_LINE:
+	case STREAM_NAME:
 		return stream__put(merge->sink, event);
 	case STREAM_CLOCK:
 		source->offset = event->clock.utc_ns - event->clock.mono_ns;

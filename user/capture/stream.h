@@ -27,7 +27,8 @@ enum stream_type {
 	STREAM_PLACE,
 	STREAM_STAGE,
 	STREAM_HOP,
-	STREAM_ACCOUNT, /* added last: files hold the other numbers */
+	STREAM_ACCOUNT,
+	STREAM_NAME, /* added last: files hold the other numbers */
 };
 
 struct stream_clock {
@@ -65,6 +66,20 @@ struct stream_hop {
 	const char *site, *symbol, *reason;
 };
 
+/*
+ * A function of a place in code, from its symbols and debug information, which are read after the place was announced
+ * in a state. depth 0 holds the call; where it is inlined, depth 1 holds its caller, and so on. Depths come in order,
+ * and depth 0 replaces what is known of the place.
+ */
+struct stream_name {
+	const char *site; /* call-site or caller, without those that follow SITE_CALLED_BY */
+	uint32_t depth;
+	const char *function; /* demangled; NULL unknown */
+	uint64_t offset;      /* of the return address in the function; 0: the line is known */
+	const char *file;     /* as the compiler had it; NULL unknown */
+	uint32_t line;	      /* 0 unknown */
+};
+
 struct stream_event {
 	enum stream_type type;
 	union {
@@ -80,6 +95,7 @@ struct stream_event {
 		struct vapro_place place;
 		struct stream_stage stage;
 		struct stream_hop hop;
+		struct stream_name name;
 		struct stream_window window;
 	};
 };

@@ -171,7 +171,8 @@ int answer__json(const struct answer *answer, json_put put, void *arg)
 	return ret;
 }
 
-static int print_job(const struct job_result *job, const struct question *question, FILE *out, unsigned width)
+static int print_job(const struct job_result *job, const struct source_names *names, const struct question *question,
+		     FILE *out, unsigned width)
 {
 	struct regions regions = {0};
 	char text[1024] = "";
@@ -181,7 +182,7 @@ static int print_job(const struct job_result *job, const struct question *questi
 		struct region *region =
 		    regions__get(&regions, job->job ? job->job : "", (uint64_t)job->selections[i].class + 1);
 
-		ret = region ? region__fill(region, &job->selections[i]) : -ENOMEM;
+		ret = region ? region__fill(region, &job->selections[i], names) : -ENOMEM;
 		/* the query claims no variance: nothing to confirm */
 		if (!ret)
 			region->confirmed = region->ended = true;
@@ -207,7 +208,7 @@ int answer__text(const struct answer *answer, const struct question *question, F
 		width = 40;
 	for (uint32_t i = 0; !ret && i < answer->job_count; i++) {
 		if (answer->jobs[i].selection_count)
-			ret = print_job(&answer->jobs[i], question, out, width);
+			ret = print_job(&answer->jobs[i], answer->context.names, question, out, width);
 	}
 	return ret;
 }

@@ -11,6 +11,7 @@
 #include <cjson/cJSON.h>
 #include <vapro/analysis.h>
 #include "capture/stream.h"
+#include "report/source_names.h"
 
 #define JSON_SCHEMA "vapro/1"
 #define JSON_TIME_SIZE 96 /* the compiler cannot know that months are below 13 */
@@ -23,6 +24,7 @@ struct json_context {
 	double io_traced_pct, io_tax_pct;   /* NAN where unknown; see struct stream_window */
 	const struct vapro_thread *threads; /* by id, for the ranks of exemplars; may be NULL */
 	uint32_t thread_count;
+	const struct source_names *names; /* NULL: none */
 };
 
 /* Receives one line without its newline. A negative return ends the rendering and is passed on. */

@@ -26,6 +26,7 @@ struct pipeline {
 	struct analysis *analysis;
 	struct line_sink *lines;
 	struct summary *summary;
+	struct source_names *names;
 	struct stream_clock clock;
 	char *host;
 	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
@@ -248,6 +249,7 @@ static struct json_context context_of(const struct pipeline *pipeline, const str
 	    .io_tax_pct = window->io_tax_pct,
 	    .threads = pipeline->threads,
 	    .thread_count = (uint32_t)pipeline->thread_count,
+	    .names = pipeline->names,
 	};
 }
 
@@ -341,6 +343,8 @@ static int pipeline__put(struct stream_sink *sink, const struct stream_event *ev
 		return emit_stage(pipeline, &event->stage);
 	case STREAM_HOP:
 		return add_hop(pipeline, &event->hop);
+	case STREAM_NAME:
+		return source_names__add(pipeline->names, &event->name);
 	case STREAM_WINDOW:
 		return end_window(pipeline, &event->window);
 	case STREAM_END:
@@ -362,6 +366,9 @@ static int pipeline__close(struct stream_sink *sink)
 	free(pipeline->threads);
 	free(pipeline->reported);
 	free(pipeline->host);
+	if (pipeline->summary)
+		summary__name(pipeline->summary, NULL);
+	source_names__free(pipeline->names);
 	analysis__free(pipeline->analysis);
 	bands__free(pipeline->bands);
 	free(pipeline);
@@ -386,8 +393,14 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 	if (rules__parse(&pipeline->rules, config->workload, config->bands, why, sizeof(why)))
 		memset(&pipeline->rules, 0, sizeof(pipeline->rules));
 	pipeline->analysis = analysis__new(config, source);
-	if (pipeline->analysis && (!host || pipeline->host))
+	pipeline->names = source_names__new();
+	if (summary)
+		summary__name(summary, pipeline->names);
+	if (pipeline->analysis && pipeline->names && (!host || pipeline->host))
 		return &pipeline->sink;
+	if (summary)
+		summary__name(summary, NULL);
+	source_names__free(pipeline->names);
 	if (pipeline->analysis)
 		analysis__free(pipeline->analysis);
 	free(pipeline->host);
@@ -465,7 +478,9 @@ int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
 
 void pipeline__held_elsewhere(struct stream_sink *sink, size_t bytes)
 {
-	analysis__held_elsewhere(pipeline_of(sink)->analysis, bytes);
+	struct pipeline *pipeline = pipeline_of(sink);
+
+	analysis__held_elsewhere(pipeline->analysis, bytes + source_names__bytes(pipeline->names));
 }
 
 void pipeline__remember(struct stream_sink *sink, double seconds, uint64_t bytes)

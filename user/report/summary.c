@@ -16,13 +16,24 @@ struct summary *summary__new(void)
 	return calloc(1, sizeof(struct summary));
 }
 
+static void free_gap(struct gap *gap)
+{
+	free(gap->state);
+	free(gap->key);
+}
+
+void summary__name(struct summary *summary, const struct source_names *names)
+{
+	summary->names = names;
+}
+
 void summary__free(struct summary *summary)
 {
 	if (!summary)
 		return;
 	for (size_t i = 0; i < summary->job_count; i++) {
 		for (size_t k = 0; k < summary->jobs[i].gap_count; k++)
-			free(summary->jobs[i].gaps[k].state);
+			free_gap(&summary->jobs[i].gaps[k]);
 		free(summary->jobs[i].gaps);
 		free(summary->jobs[i].name);
 		free(summary->jobs[i].said);
@@ -69,50 +80,56 @@ static struct job_summary *find_job(struct summary *summary, const char *said, u
 	return job;
 }
 
-/* Describes a state for a person: symbols before addresses, and the called function. */
-static char *describe(const struct vapro_state *state)
+/* Describes a state for a person: where it is, and the called function. */
+static char *describe(const struct vapro_state *state, const struct source_names *names)
 {
-	char *symbols = json__symbols(state), *text = NULL;
+	char *words = source_names__words(names, state), *text = NULL;
 	const char *function = strstr(state->labels, "function=");
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	if (out) {
-		if (function)
-			fprintf(out, "%.*s at ", (int)strcspn(function + 9, " "), function + 9);
-		if (symbols)
-			fputs(symbols, out);
-		else
-			fprintf(out, "%s%s%s", state->from ? state->from : "", state->from ? " -> " : "", state->to);
-		if (fclose(out)) {
-			free(text);
-			text = NULL;
-		}
-	}
-	free(symbols);
+	if (words && function &&
+	    asprintf(&text, "%.*s at %s", (int)strcspn(function + 9, " "), function + 9, words) < 0)
+		text = NULL;
+	if (words && !function)
+		return regions__defuse(words);
+	free(words);
 	return regions__defuse(text);
 }
 
-static int add_gap(struct job_summary *job, const struct result_uncovered *uncovered, double rank_seconds)
+static struct gap *find_gap(struct job_summary *job, const char *key, enum vapro_uncovered_reason reason)
 {
-	char *text = uncovered->state ? describe(uncovered->state) : strdup("outside of any state");
 	struct gap *gap;
 
-	if (!text)
-		return -ENOMEM;
-	for (size_t i = 0; i < job->gap_count; i++) {
-		gap = &job->gaps[i];
-		if (gap->reason == uncovered->reason && !strcmp(gap->state, text)) {
-			gap->rank_seconds += uncovered->share * rank_seconds;
-			free(text);
-			return 0;
-		}
-	}
-	if (grow(&job->gaps, &job->gap_capacity, job->gap_count + 1, sizeof(*gap))) {
+	for (size_t i = 0; i < job->gap_count; i++)
+		if (job->gaps[i].reason == reason && !strcmp(job->gaps[i].key, key))
+			return &job->gaps[i];
+	if (grow(&job->gaps, &job->gap_capacity, job->gap_count + 1, sizeof(*gap)))
+		return NULL;
+	gap = &job->gaps[job->gap_count];
+	*gap = (struct gap){.key = strdup(key), .reason = reason};
+	job->gap_count += gap->key != NULL;
+	return gap->key ? gap : NULL;
+}
+
+static int add_gap(struct job_summary *job, const struct result_uncovered *uncovered, double rank_seconds,
+		   const struct source_names *names)
+{
+	const struct vapro_state *state = uncovered->state;
+	char *text = state ? describe(state, names) : strdup("outside of any state"), *key = NULL;
+	struct gap *gap = NULL;
+
+	if (text && asprintf(&key, "%s|%s|%s", state && state->from ? state->from : "", state ? state->to : "",
+			     state ? state->labels : "") >= 0)
+		gap = find_gap(job, key, uncovered->reason);
+	else
+		key = NULL;
+	free(key);
+	if (!gap) {
 		free(text);
 		return -ENOMEM;
 	}
-	job->gaps[job->gap_count++] = (struct gap){text, uncovered->reason, uncovered->share * rank_seconds};
+	gap->rank_seconds += uncovered->share * rank_seconds;
+	free(gap->state);
+	gap->state = text; /* lines may be known by now */
 	return 0;
 }
 
@@ -140,13 +157,13 @@ static void add_causes(struct region *region, const struct result_diagnosis *dia
 	}
 }
 
-int region__fill(struct region *region, const struct result_variance *variance)
+int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names)
 {
 	char *site = NULL;
 	bool ok = true;
 
 	if (variance->site_count) {
-		site = describe(variance->sites[0].state);
+		site = describe(variance->sites[0].state, names);
 		ok = site;
 	}
 	if (!ok)
@@ -179,7 +196,7 @@ static int add_variance(struct summary *summary, const char *job, const struct r
 {
 	struct region *region = regions__get(&summary->regions, job, variance->id);
 
-	return region ? region__fill(region, variance) : -ENOMEM;
+	return region ? region__fill(region, variance, summary->names) : -ENOMEM;
 }
 
 static int add_chosen(struct summary *summary, const struct result_variance *region)
@@ -200,7 +217,7 @@ static int add_chosen(struct summary *summary, const struct result_variance *reg
 static int add_aside(struct summary *summary, const char *job, const struct aside *aside,
 		     const struct vapro_state *about)
 {
-	char *state = describe(about);
+	char *state = describe(about, summary->names);
 	int ret = state ? asides__add(&summary->asides, aside, job, state) : -ENOMEM;
 
 	free(state);
@@ -298,7 +315,7 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		summary->cpu_end_ns = result->end_ns;
 	}
 	for (uint32_t i = 0; !ret && i < result->uncovered_count; i++)
-		ret = add_gap(job, &result->uncovered[i], weight);
+		ret = add_gap(job, &result->uncovered[i], weight, summary->names);
 	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
 		ret = add_variance(summary, name, &result->variances[i]);
 	for (uint32_t i = 0; !ret && i < result->selection_count; i++)

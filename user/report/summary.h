@@ -10,10 +10,15 @@
 #include <stdio.h>
 #include <vapro/analysis.h>
 
+#include "report/source_names.h"
+
 struct summary;
 
 struct summary *summary__new(void);
 void summary__free(struct summary *summary);
+
+/* Names call-sites from here on; NULL: no more. The names are read in summary__add() only. */
+void summary__name(struct summary *summary, const struct source_names *names);
 
 /* Adds one job's window. daemon_cpu_pct NAN where unknown. Returns 0 or -ENOMEM. */
 int summary__add(struct summary *summary, const struct job_result *result, double daemon_cpu_pct);

@@ -6,10 +6,12 @@
 #include <vapro/analysis.h>
 #include "report/asides.h"
 #include "report/regions.h"
+#include "report/source_names.h"
 
 /* Uncovered time of one state and reason, over all windows. */
 struct gap {
-	char *state;
+	char *state; /* for people */
+	char *key;   /* its call-sites and labels, the same before and after they are named */
 	enum vapro_uncovered_reason reason;
 	double rank_seconds;
 };
@@ -32,6 +34,7 @@ struct job_summary {
 };
 
 struct summary {
+	const struct source_names *names; /* or NULL */
 	struct job_summary *jobs;
 	size_t job_count, job_capacity;
 	struct regions regions;
@@ -48,6 +51,6 @@ struct summary {
 extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
 
 /* Fills a region from a variance. Returns 0 or -ENOMEM. */
-int region__fill(struct region *region, const struct result_variance *variance);
+int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names);
 
 #endif

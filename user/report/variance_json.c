@@ -69,7 +69,7 @@ static uint32_t emitted_sites(const struct result_variance *variance)
 	return count;
 }
 
-static bool add_sites(cJSON *object, const struct result_variance *variance)
+static bool add_sites(cJSON *object, const struct result_variance *variance, const struct source_names *names)
 {
 	cJSON *list = cJSON_AddArrayToObject(object, "call_sites");
 	uint32_t count = emitted_sites(variance);
@@ -84,7 +84,8 @@ static bool add_sites(cJSON *object, const struct result_variance *variance)
 		item = append(list);
 		ok = item && json__add_text(item, "class", vapro_class_name[site->state->class]) &&
 		     json__add_text(item, "from", site->state->from) && json__add_text(item, "to", site->state->to) &&
-		     json__add_text(item, "symbols", symbols) && json__add_text(item, "labels", site->state->labels) &&
+		     json__add_text(item, "symbols", symbols) && source_names__add_json(names, item, site->state) &&
+		     json__add_text(item, "labels", site->state->labels) &&
 		     json__add_number(item, "lost_seconds", site->lost_seconds, 6) &&
 		     json__add_number(item, "ratio", site->ratio, 4);
 		free(symbols);
@@ -203,7 +204,8 @@ static int put_variance(const struct job_result *result, const struct result_var
 	else if (ok)
 		ok = cJSON_AddNullToObject(object, "effect_of");
 	ok = ok && cJSON_AddBoolToObject(object, "still_open", variance->still_open) && add_classes(object, variance) &&
-	     add_sites(object, variance) && add_culprits(object, variance) && add_exemplars(object, variance, context);
+	     add_sites(object, variance, context->names) && add_culprits(object, variance) &&
+	     add_exemplars(object, variance, context);
 	return json__emit(object, ok, put, arg);
 }
 

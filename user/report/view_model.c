@@ -186,19 +186,29 @@ static int add_heatmap(struct view_model *model, const cJSON *line, const char *
 	return 0;
 }
 
+/*
+ * Gets the words for a call-site or state of a record: `source`; of a record of an earlier version its symbols, else
+ * its call-sites. Returns whether there are any.
+ */
+static bool words_of(const cJSON *item, char *text, size_t size)
+{
+	const char *words = text_of(item, "source"), *from = text_of(item, "from"), *to = text_of(item, "to");
+
+	if (!words)
+		words = text_of(item, "symbols");
+	if (words)
+		snprintf(text, size, "%s", words);
+	else if (to)
+		snprintf(text, size, "%s%s%s", from ? from : "", from ? " -> " : "", to);
+	return words || to;
+}
+
 static int set_site(struct region *region, const cJSON *sites)
 {
 	const cJSON *site = cJSON_GetArrayItem(sites, 0);
-	const char *symbols = text_of(site, "symbols"), *from = text_of(site, "from"), *to = text_of(site, "to");
 	char text[1024];
 
-	if (!symbols && !to)
-		return 0;
-	if (symbols)
-		snprintf(text, sizeof(text), "%s", symbols);
-	else
-		snprintf(text, sizeof(text), "%s%s%s", from ? from : "", from ? " -> " : "", to);
-	return region__set_text(&region->site, text) ? 0 : -ENOMEM;
+	return !words_of(site, text, sizeof(text)) || region__set_text(&region->site, text) ? 0 : -ENOMEM;
 }
 
 /* Writes a range string as words; returns true for several ranks. */
@@ -336,8 +346,7 @@ static void read_set(const cJSON *line, struct aside *aside, char *who, size_t w
 /* Adds rare work, drift or imbalance: lines about a state. */
 static int add_aside(struct view_model *model, const cJSON *line, enum aside_kind kind, const char **why)
 {
-	const char *job = text_of(line, "job"), *symbols = text_of(line, "symbols");
-	const char *from = text_of(line, "from"), *to = text_of(line, "to");
+	const char *job = text_of(line, "job");
 	struct aside aside = {
 	    .kind = kind,
 	    .cluster = uint_of(line, "cluster"),
@@ -350,12 +359,10 @@ static int add_aside(struct view_model *model, const cJSON *line, enum aside_kin
 	char text[1024], who[256], place[512];
 
 	*why = "neither symbols nor call-site";
-	if (!symbols && !to)
+	if (!words_of(line, text, sizeof(text)))
 		return -EINVAL;
 	if (kind == ASIDE_IMBALANCE)
 		read_set(line, &aside, who, sizeof(who), place, sizeof(place));
-	snprintf(text, sizeof(text), "%s%s%s", symbols || !from ? "" : from, symbols || !from ? "" : " -> ",
-		 symbols ? symbols : to);
 	return asides__add(&model->asides, &aside, job ? job : "", text);
 }
 

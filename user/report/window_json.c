@@ -36,19 +36,22 @@ static bool add_classes(cJSON *object, const char *key, const double *values, do
 }
 
 /* Adds the texts of a state; all null for time without state. */
-static bool add_state(cJSON *object, const struct vapro_state *state)
+static bool add_state(cJSON *object, const struct vapro_state *state, const struct source_names *names)
 {
 	char *symbols = state ? json__symbols(state) : NULL;
 	bool ok = json__add_text(object, "state", state ? state->labels : NULL) &&
 		  json__add_text(object, "class", state ? vapro_class_name[state->class] : NULL) &&
 		  json__add_text(object, "from", state ? state->from : NULL) &&
-		  json__add_text(object, "to", state ? state->to : NULL) && json__add_text(object, "symbols", symbols);
+		  json__add_text(object, "to", state ? state->to : NULL) &&
+		  json__add_text(object, "symbols", symbols) &&
+		  (!state || source_names__add_json(names, object, state));
 
 	free(symbols);
 	return ok;
 }
 
-static bool add_gap(cJSON *list, const struct vapro_state *state, double share, enum vapro_uncovered_reason reason)
+static bool add_gap(cJSON *list, const struct source_names *names, const struct vapro_state *state, double share,
+		    enum vapro_uncovered_reason reason)
 {
 	cJSON *item = cJSON_CreateObject();
 
@@ -56,12 +59,12 @@ static bool add_gap(cJSON *list, const struct vapro_state *state, double share, 
 		cJSON_Delete(item);
 		return false;
 	}
-	return add_state(item, state) && json__add_number(item, "share_pct", 100 * share, 2) &&
+	return add_state(item, state, names) && json__add_number(item, "share_pct", 100 * share, 2) &&
 	       json__add_text(item, "reason", vapro_uncovered_name[reason]);
 }
 
 /* Adds uncovered time; states of little time share one entry per reason. */
-static bool add_uncovered(cJSON *object, const struct job_result *result)
+static bool add_uncovered(cJSON *object, const struct source_names *names, const struct job_result *result)
 {
 	cJSON *list = cJSON_AddArrayToObject(object, "uncovered");
 	double little[VAPRO_UNCOVERED_REASONS] = {0};
@@ -73,11 +76,11 @@ static bool add_uncovered(cJSON *object, const struct job_result *result)
 		if (uncovered->share < LEAST_UNCOVERED)
 			little[uncovered->reason] += uncovered->share;
 		else
-			ok = add_gap(list, uncovered->state, uncovered->share, uncovered->reason);
+			ok = add_gap(list, names, uncovered->state, uncovered->share, uncovered->reason);
 	}
 	for (int reason = 0; ok && reason < VAPRO_UNCOVERED_REASONS; reason++) {
 		if (little[reason] > 0)
-			ok = add_gap(list, NULL, little[reason], (enum vapro_uncovered_reason)reason);
+			ok = add_gap(list, names, NULL, little[reason], (enum vapro_uncovered_reason)reason);
 	}
 	return ok;
 }
@@ -184,8 +187,9 @@ static int put_window(const struct job_result *result, const struct json_context
 		  json__add_uint(object, "open", result->open) && add_lost(object, result->lost) &&
 		  add_overhead(object, result) &&
 		  json__add_number(object, "daemon_cpu_pct", context->daemon_cpu_pct, 3) && add_io(object, context) &&
-		  add_uncovered(object, result) && add_small(object, result) && add_account(object, &result->account) &&
-		  add_clusters(object, &result->clusters) && add_clock(object, &context->clock);
+		  add_uncovered(object, context->names, result) && add_small(object, result) &&
+		  add_account(object, &result->account) && add_clusters(object, &result->clusters) &&
+		  add_clock(object, &context->clock);
 
 	return json__emit(object, ok, put, arg);
 }
@@ -272,7 +276,7 @@ static int put_imbalance(const struct job_result *result, const struct result_im
 			 const struct json_context *context, json_put put, void *arg)
 {
 	cJSON *object = window_head("imbalance", result, context);
-	bool ok = object && add_state(object, imbalance->state) &&
+	bool ok = object && add_state(object, imbalance->state, context->names) &&
 		  json__add_number(object, "fast_rank", imbalance->fast_rank, 0) &&
 		  json__add_number(object, "slow_rank", imbalance->slow_rank, 0) &&
 		  json__add_number(object, "fast_seconds", imbalance->fast_ns / NS_PER_S, 9) &&
@@ -297,7 +301,8 @@ static int put_drift(const struct job_result *result, const struct result_drift 
 		     const struct json_context *context, json_put put, void *arg)
 {
 	cJSON *object = window_head("drift", result, context);
-	bool ok = object && add_state(object, drift->state) && json__add_number(object, "ratio", drift->ratio, 4) &&
+	bool ok = object && add_state(object, drift->state, context->names) &&
+		  json__add_number(object, "ratio", drift->ratio, 4) &&
 		  json__add_uint(object, "windows", drift->windows);
 
 	return json__emit(object, ok, put, arg);
@@ -307,8 +312,8 @@ static int put_rare(const struct job_result *result, const struct result_rare *r
 		    json_put put, void *arg)
 {
 	cJSON *object = window_head("rare", result, context);
-	bool ok = object && add_state(object, rare->state) && json__add_number(object, "rank", rare->rank, 0) &&
-		  json__add_uint(object, "members", rare->members) &&
+	bool ok = object && add_state(object, rare->state, context->names) &&
+		  json__add_number(object, "rank", rare->rank, 0) && json__add_uint(object, "members", rare->members) &&
 		  json__add_number(object, "seconds", rare->seconds, 6) &&
 		  (rare->cluster ? json__add_uint(object, "cluster", rare->cluster)
 				 : cJSON_AddNullToObject(object, "cluster") != NULL) &&
