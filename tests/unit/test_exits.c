@@ -173,6 +173,18 @@ static void test_names(void **state)
 	assert_true(row_sites__matches("_ZL4stepv", "step"));
 	assert_false(row_sites__matches("_ZN3sim4stepEi", "step"));
 	assert_false(row_sites__matches("_Z5solveIdEvT_", "solve")); /* a template */
+	assert_true(row_sites__matches("_Z5solveIdEvT_", "solve<double>"));
+	assert_true(row_sites__matches("_Z5solveIdEvT_", "void solve<double>(double)"));
+	assert_true(row_sites__matches("_ZN3sim4stepEi", "sim::step(int)"));
+	assert_false(row_sites__matches("_ZN3sim4stepEi", "sim::step(long)"));
+	assert_true(row_sites__matches("_ZN3sim4stepEid", "sim::step(int,double)"));
+	assert_true(row_sites__matches("_ZN3sim4stepEi.constprop.0", "sim::step"));
+	assert_false(row_sites__matches("_ZN3sim4stepEi.cold", "sim::step"));
+	assert_true(row_sites__matches("_ZN4GridC2Ei", "Grid::Grid"));
+	assert_true(row_sites__matches("_ZN4GridclEi", "Grid::operator()"));
+	assert_true(row_sites__matches("_ZN12_GLOBAL__N_14stepEv", "(anonymous namespace)::step"));
+	assert_true(row_sites__matches("_ZN3sim4step17h0123456789abcdefE", "sim::step")); /* Rust, both manglings */
+	assert_true(row_sites__matches("_RNvCs1234_3sim4step", "sim::step"));
 	assert_false(row_sites__matches("_Z99solve", "solve"));
 	assert_false(row_sites__matches("_ZN", ""));
 }

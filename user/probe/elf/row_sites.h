@@ -70,8 +70,9 @@ int row_sites__answer(struct flat_reader *about, struct confine_file *files, uns
 		      struct flat *answer, char *err, size_t err_size);
 
 /*
- * Whether a symbol is the function a user named: by its name, its C++ name without arguments
- * (a::b), or as a copy that a compiler made of it (name.constprop.0). Templates have mangled names only.
+ * Whether a symbol is the function a user named: by its name, its C++ or Rust name with or without the types of its
+ * arguments (a::b, a::b<double>, a::b(int); blanks do not matter), or as a copy that a compiler made of it
+ * (name.constprop.0).
  */
 bool row_sites__matches(const char *symbol, const char *wanted);
 

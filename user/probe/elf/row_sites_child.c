@@ -10,8 +10,9 @@
 #include "probe/elf/exits.h"
 #include "probe/elf/row_sites.h"
 #include "probe/elf/row_sites_private.h"
+#include "target/demangle.h"
 
-#define NAME_MAX_BYTES 512
+#define NAME_MAX_BYTES 4096
 
 struct wanted {
 	const char *symbol;
@@ -32,34 +33,42 @@ struct reading {
 	int status;
 };
 
-/* _Z4stepv, _ZN3sim4stepEi, _ZNK3sim4stepEv: lengths and names, no templates or operators. */
-static bool plain_name(const char *symbol, char *name, size_t size)
+/* Finds the last component of a C++ or Rust name without template arguments: mangled names hold it as it is. */
+static size_t last_component(const char *name, const char **component)
 {
-	const char *at = symbol + 2;
-	bool nested = false;
-	size_t used = 0;
+	size_t length = strcspn(name, "<(");
+	const char *begin = name + length;
 
-	if (strncmp(symbol, "_Z", 2) != 0)
-		return false;
-	if (*at == 'N') {
-		nested = true;
-		at++;
-		while (*at == 'r' || *at == 'V' || *at == 'K')
-			at++;
+	while (begin > name && (isalnum((unsigned char)begin[-1]) || begin[-1] == '_'))
+		begin--;
+	*component = begin;
+	return (size_t)(name + length - begin);
+}
+
+/* Compares without blanks, at which the text of an option is divided. */
+static bool same_name(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, " ");
+		b += strspn(b, " ");
+		if (*a != *b || !*a)
+			return *a == *b;
 	}
-	do {
-		size_t length = 0;
+}
 
-		if (*at == 'L') /* internal linkage */
-			at++;
-		for (; isdigit((unsigned char)*at) && length < size; at++)
-			length = 10 * length + (size_t)(*at - '0');
-		if (!length || strnlen(at, length) < length || used + length + 3 > size)
-			return false;
-		used += (size_t)snprintf(name + used, size - used, "%s%.*s", used ? "::" : "", (int)length, at);
-		at += length;
-	} while (nested && *at != 'E');
-	return nested || *at != 'I';
+/* Whether a symbol is mangled and its name, with or without the types of arguments, is the wanted one. */
+static bool is_name_of(const char *symbol, const char *wanted)
+{
+	const char *component;
+	size_t length = last_component(wanted, &component);
+	char name[NAME_MAX_BYTES];
+
+	/* most symbols of a large program are passed over without demangling them */
+	if (length && strncmp(component, "operator", strlen("operator")) &&
+	    !memmem(symbol, strlen(symbol), component, length))
+		return false;
+	return (demangle(symbol, DEMANGLE_NAME, name, sizeof(name)) && same_name(name, wanted)) ||
+	       (demangle(symbol, DEMANGLE_WHOLE, name, sizeof(name)) && same_name(name, wanted));
 }
 
 static bool is_copy_suffix(const char *suffix)
@@ -70,13 +79,17 @@ static bool is_copy_suffix(const char *suffix)
 
 bool row_sites__matches(const char *symbol, const char *wanted)
 {
-	size_t length = strlen(wanted);
-	char name[NAME_MAX_BYTES];
+	size_t length = strlen(wanted), stem = strcspn(symbol, ".");
+	char copy[NAME_MAX_BYTES];
 
 	if (!strncmp(symbol, wanted, length) && is_copy_suffix(symbol + length))
 		return true;
-	return is_copy_suffix(strchr(symbol, '.') ? strchr(symbol, '.') : "") &&
-	       plain_name(symbol, name, sizeof(name)) && !strcmp(name, wanted);
+	if (strncmp(symbol, "_Z", 2) && strncmp(symbol, "_R", 2))
+		return false;
+	if (!is_copy_suffix(symbol + stem) || stem >= sizeof(copy))
+		return false;
+	snprintf(copy, sizeof(copy), "%.*s", (int)stem, symbol);
+	return is_name_of(copy, wanted);
 }
 
 bool row_sites__is_outlined(const char *symbol)
