@@ -140,6 +140,33 @@ $(B)/test/%_cases.so: tests/unit/%_cases.S | $(B)/.deps-build
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -shared -nostdlib -o $@ $<
 
+# Programs whose call-sites test_source names, with debug information in all the places where it may be, and without
+SOURCE_CASES := $(addprefix $(B)/test/source_cases,_gcc _clang _fortran _plain _stripped _split _linked)
+$(B)/test/source_cases_gcc: tests/unit/source_cases.cpp | $(B)/.deps-test
+	$(Q)mkdir -p $(@D)
+	$(Q)g++ -std=c++17 -O2 -g $< -o $@
+
+$(B)/test/source_cases_clang: tests/unit/source_cases.cpp | $(B)/.deps-test
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) -std=c++17 -O2 -g $< -lstdc++ -o $@
+
+$(B)/test/source_cases_fortran: tests/unit/source_cases.F90 | $(B)/.deps-test
+	$(Q)mkdir -p $(@D)
+	$(Q)gfortran -O1 -fno-inline -g -J$(@D) $< -o $@
+
+$(B)/test/source_cases_plain: $(B)/test/source_cases_gcc
+	$(Q)strip --strip-debug $< -o $@
+
+$(B)/test/source_cases_stripped: $(B)/test/source_cases_gcc
+	$(Q)strip $< -o $@
+
+# found by its link, beside the program and in .debug
+$(B)/test/source_cases_split $(B)/test/source_cases_linked: $(B)/test/source_cases_%: $(B)/test/source_cases_gcc
+	$(Q)mkdir -p $(@D)/.debug
+	$(Q)objcopy --only-keep-debug $< $(@D)/$(if $(filter linked,$*),.debug/)source_cases_$*.debug
+	$(Q)cd $(@D) && strip source_cases_gcc -o source_cases_$* && objcopy \
+		--add-gnu-debuglink=$(if $(filter linked,$*),.debug/)source_cases_$*.debug source_cases_$*
+
 # Its own allocator counts, and fails where a test requests it.
 $(B)/test/test_memory: TEST_LINK = -Wl,$(subst $() ,$(comma),$(addprefix --wrap=,malloc calloc realloc strdup free))
 comma := ,
@@ -225,7 +252,7 @@ $(B)/tests/refuse_counting.so: tests/counters/refuse_counting.c | $(B)/.deps-bui
 
 check: check-unit check-live
 
-check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(B)/tests/print_events $(B)/tests/make_capture
+check-unit: all $(UNIT_TESTS) $(B)/test/site_cases.so $(B)/test/exit_cases.so $(SOURCE_CASES) $(B)/tests/print_events $(B)/tests/make_capture
 	$(Q)for t in $(UNIT_TESTS); do echo "== $$t"; $$t || exit 1; done
 	$(Q)tests/counters/compare_events.py $(B)/tests/print_events
 	$(Q)tests/tools/test_programs.py

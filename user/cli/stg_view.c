@@ -11,9 +11,7 @@
 #include "base/grow.h"
 #include "model/bands.h"
 #include "model/series.h"
-#include "report/stg_lines.h"
-
-#define SOURCE_WIDTH_MAX 48 /* width of the column; longer sources stick out */
+#include "report/name_lookup.h"
 
 struct state {
 	enum vapro_class class;
@@ -33,7 +31,7 @@ struct stg_view {
 	bool by_instructions;
 	struct rules rules;
 	struct bands *bands; /* NULL where no rule splits states */
-	struct stg_lines *lines;
+	struct source_names *names;
 	struct state *states;
 	size_t state_count, state_room;
 	int32_t *ranks; /* by thread id */
@@ -131,6 +129,8 @@ static int put(struct stream_sink *sink, const struct stream_event *event)
 		if (bundle->flags & VAPRO_BUNDLE_OPEN || (view->rank >= 0 && view->ranks[bundle->thread] != view->rank))
 			return 0;
 		return place_bundle(view, bundle);
+	case STREAM_NAME:
+		return source_names__add(view->names, &event->name);
 	default:
 		return 0;
 	}
@@ -163,8 +163,8 @@ struct stg_view *stg_view__new(int rank, const struct capture_info *info)
 	view->rank = rank;
 	view->config = info->config;
 	view->by_instructions = info->by_instructions;
-	view->lines = stg_lines__new();
-	if (view->lines && !read_rules(view, info))
+	view->names = source_names__new();
+	if (view->names && !read_rules(view, info))
 		return view;
 	stg_view__free(view);
 	return NULL;
@@ -185,7 +185,7 @@ void stg_view__free(struct stg_view *view)
 		clusters__free(view->states[i].clusters);
 	}
 	bands__free(view->bands);
-	stg_lines__free(view->lines);
+	source_names__free(view->names);
 	free(view->states);
 	free(view->ranks);
 	free(view);
@@ -198,17 +198,22 @@ struct stream_sink *stg_view__sink(struct stg_view *view)
 
 int stg_view__query_lines(struct stg_view *view, FILE *complaints)
 {
-	for (size_t i = 0; i < view->state_count; i++) {
+	struct name_lookup *lookup = name_lookup__new(view->names);
+	int status = lookup ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < view->state_count && !status; i++) {
 		const struct state *state = &view->states[i];
 
 		if (!state->calls)
 			continue;
-		if (stg_lines__add(view->lines, state->to, state->to_path) ||
-		    (state->from && stg_lines__add(view->lines, state->from, state->from_path)))
-			return -ENOMEM;
+		status = name_lookup__add(lookup, state->to, state->to_path);
+		if (!status && state->from)
+			status = name_lookup__add(lookup, state->from, state->from_path);
 	}
-	stg_lines__query(view->lines, complaints);
-	return 0;
+	if (!status)
+		name_lookup__query(lookup, "vapro stg", complaints);
+	name_lookup__free(lookup);
+	return status;
 }
 
 /* Returns how many clusters a state's workloads form; 0 where these have no measure. */
@@ -221,17 +226,33 @@ static size_t cluster_count(const struct state *state)
 	return count;
 }
 
-/* Formats `file:line`, of an edge `file:line -> file:line`, or "". Returns the length. */
-static size_t source_of(const struct stg_view *view, const struct state *state, char *buf, size_t size)
+/* Words where a state is, for people. malloc'ed; NULL when out of memory. */
+static char *words_of(const struct stg_view *view, const struct state *state)
 {
-	const char *from = state->from ? stg_lines__of(view->lines, state->from) : "";
-	const char *to = stg_lines__of(view->lines, state->to);
+	return source_names__words(view->names, &(struct vapro_state){.from = state->from,
+								      .to = state->to,
+								      .from_symbol = state->from_symbol,
+								      .to_symbol = state->to_symbol});
+}
 
-	if (*from || (state->from && *to))
-		snprintf(buf, size, "%s -> %s", *from ? from : "?", *to ? to : "?");
-	else
-		snprintf(buf, size, "%s", to);
-	return strlen(buf);
+/* Formats `file:line` of a call-site, or of the outermost of its callers in the same image; or "". */
+static const char *line_of(const struct stg_view *view, const char *site, char *buf, size_t size)
+{
+	size_t image = strcspn(site, "+");
+
+	buf[0] = '\0';
+	for (const char *at = site; at;) {
+		const char *next = strstr(at, SITE_CALLED_BY), *slash;
+		size_t length = next ? (size_t)(next - at) : strlen(at), count;
+		const struct source_frame *frame = source_names__of(view->names, at, length, &count);
+
+		if (frame && frame->file && frame->line && !strncmp(at, site, image)) {
+			slash = strrchr(frame->file, '/');
+			snprintf(buf, size, "%s:%u", slash ? slash + 1 : frame->file, frame->line);
+		}
+		at = next ? next + strlen(SITE_CALLED_BY) : NULL;
+	}
+	return buf;
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -241,38 +262,24 @@ static int by_seconds(const void *a, const void *b)
 	return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
 }
 
-static const char *place(const char *symbol, const char *site)
-{
-	return symbol ? symbol : site;
-}
-
 void stg_view__table(struct stg_view *view, FILE *out)
 {
-	char source[512], clusters[24];
-	size_t width = strlen("source");
+	char clusters[24];
 
 	qsort(view->states, view->state_count, sizeof(*view->states), by_seconds);
-	for (size_t i = 0; i < view->state_count; i++) {
-		size_t length = view->states[i].calls ? source_of(view, &view->states[i], source, sizeof(source)) : 0;
-
-		if (length > width && length <= SOURCE_WIDTH_MAX)
-			width = length;
-	}
-	fprintf(out, "%10s %11s %11s %8s  %-13s  %-*s  %s\n", "calls", "seconds", "mean us", "clusters", "class",
-		(int)width, "source", "state [labels]");
+	fprintf(out, "%10s %11s %11s %8s  %-13s  %s\n", "calls", "seconds", "mean us", "clusters", "class",
+		"state [labels]");
 	for (size_t i = 0; i < view->state_count; i++) {
 		const struct state *state = &view->states[i];
+		char *words = state->calls ? words_of(view, state) : NULL;
 
 		if (!state->calls)
 			continue;
 		snprintf(clusters, sizeof(clusters), state->clusters ? "%zu" : "-", cluster_count(state));
-		source_of(view, state, source, sizeof(source));
-		fprintf(out, "%10llu %11.4f %11.1f %8s  %-13s  %-*s  ", (unsigned long long)state->calls,
+		fprintf(out, "%10llu %11.4f %11.1f %8s  %-13s  %s [%s]\n", (unsigned long long)state->calls,
 			state->seconds, state->seconds * 1e6 / (double)state->calls, clusters,
-			vapro_class_name[state->class], (int)width, source);
-		if (state->from)
-			fprintf(out, "%s -> ", place(state->from_symbol, state->from));
-		fprintf(out, "%s [%s]\n", place(state->to_symbol, state->to), state->labels);
+			vapro_class_name[state->class], words ? words : state->to, state->labels);
+		free(words);
 	}
 }
 
@@ -287,6 +294,15 @@ static bool add_source(cJSON *object, const char *name, const char *line)
 	return add_text(object, name, *line ? line : NULL);
 }
 
+static bool add_words(const struct stg_view *view, cJSON *object, const struct state *state)
+{
+	char *words = words_of(view, state);
+	bool ok = words && add_text(object, "source", words);
+
+	free(words);
+	return ok;
+}
+
 static bool add_clusters(cJSON *object, const struct state *state)
 {
 	return !state->clusters || cJSON_AddNumberToObject(object, "clusters", (double)cluster_count(state));
@@ -296,19 +312,23 @@ int stg_view__json(struct stg_view *view, FILE *out)
 {
 	for (size_t i = 0; i < view->state_count; i++) {
 		const struct state *state = &view->states[i];
-		const char *from = state->from ? stg_lines__of(view->lines, state->from) : "";
-		const char *to = stg_lines__of(view->lines, state->to);
+		char from[512] = "", to[512];
 		cJSON *object = state->calls ? cJSON_CreateObject() : NULL;
 		char *text = NULL;
 
 		if (!state->calls)
 			continue;
+		line_of(view, state->to, to, sizeof(to));
+		if (state->from)
+			line_of(view, state->from, from, sizeof(from));
 		if (object && add_text(object, "class", vapro_class_name[state->class]) &&
 		    add_text(object, "from", state->from) && add_text(object, state->from ? "to" : "at", state->to) &&
 		    add_text(object, "from_symbol", state->from_symbol) &&
 		    add_text(object, state->from ? "to_symbol" : "at_symbol", state->to_symbol) &&
 		    add_source(object, "from_source", from) &&
-		    add_source(object, state->from ? "to_source" : "at_source", to) &&
+		    add_source(object, state->from ? "to_source" : "at_source", to) && add_words(view, object, state) &&
+		    (!state->from || source_names__add_frames(view->names, object, "from_frames", state->from)) &&
+		    source_names__add_frames(view->names, object, state->from ? "to_frames" : "at_frames", state->to) &&
 		    add_text(object, "labels", state->labels) &&
 		    cJSON_AddNumberToObject(object, "n", (double)state->calls) &&
 		    cJSON_AddNumberToObject(object, "seconds", state->seconds) &&
@@ -364,7 +384,7 @@ static bool same_sites(const struct state *x, const struct state *y)
 
 void stg_view__dot(struct stg_view *view, FILE *out)
 {
-	char function[64], source[512];
+	char function[64], *words;
 
 	qsort(view->states, view->state_count, sizeof(*view->states), by_sites);
 	fputs("digraph stg {\n\tnode [shape=box, fontname=\"sans-serif\"];\n\tedge [fontname=\"sans-serif\"];\n", out);
@@ -393,12 +413,10 @@ void stg_view__dot(struct stg_view *view, FILE *out)
 		if (!state->from) {
 			quote(out, function);
 			fputs("\\n", out);
-			quote(out, place(state->to_symbol, state->to));
+			words = words_of(view, state);
+			quote(out, words ? words : state->to);
 			fputs("\\n", out);
-			if (source_of(view, state, source, sizeof(source))) {
-				quote(out, source);
-				fputs("\\n", out);
-			}
+			free(words);
 		}
 		fprintf(out, "%llu x, %.3f s", (unsigned long long)calls, seconds);
 		if (clusters)

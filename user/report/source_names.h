@@ -8,15 +8,9 @@
 
 #include <cjson/cJSON.h>
 #include "capture/stream.h"
+#include "target/source.h"
 
 struct source_names;
-
-struct source_frame {
-	const char *function; /* demangled; NULL unknown */
-	uint64_t offset;      /* of the return address in the function; 0: the line is known */
-	const char *file;     /* NULL unknown */
-	uint32_t line;	      /* 0 unknown */
-};
 
 /* NULL when out of memory. */
 struct source_names *source_names__new(void);

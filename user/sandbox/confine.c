@@ -29,10 +29,11 @@
 #define DIE_MS 200 /* time for a killed reader to exit; one in a dead file system is left behind */
 
 /*
- * Files that broke a reader recently: a hundred processes of a program that is made to cost the whole
+ * Files that broke a reader of a service recently: a hundred processes of a program that is made to cost the whole
  * deadline cost one deadline, not a hundred.
  */
 static struct broken {
+	char service[32];
 	struct confine_version file;
 	int64_t until_ms;
 } broken[BROKEN];
@@ -296,22 +297,24 @@ static int check_files(const struct confine_question *question, char *err, size_
 	return 0;
 }
 
-static bool is_broken(const struct confine_version *file)
+static bool is_broken(const struct confine_request *request)
 {
 	for (int i = 0; i < BROKEN; i++)
-		if (confine_version__same(&broken[i].file, file) && now_ms() < broken[i].until_ms)
+		if (!strcmp(broken[i].service, request->question->service) &&
+		    confine_version__same(&broken[i].file, &request->versions[0]) && now_ms() < broken[i].until_ms)
 			return true;
 	return false;
 }
 
-static void note_broken(const struct confine_version *file)
+static void note_broken(const struct confine_request *request)
 {
 	struct broken *oldest = &broken[0];
 
 	for (int i = 1; i < BROKEN; i++)
 		if (broken[i].until_ms < oldest->until_ms)
 			oldest = &broken[i];
-	*oldest = (struct broken){*file, now_ms() + BROKEN_MS};
+	*oldest = (struct broken){.file = request->versions[0], .until_ms = now_ms() + BROKEN_MS};
+	snprintf(oldest->service, sizeof(oldest->service), "%s", request->question->service);
 }
 
 /* Starts the reader of a request, with descriptors of its own. 0 or -errno with a sentence in err. */
@@ -368,7 +371,7 @@ static int begin(const struct confine_question *question, unsigned int limit_ms,
 		return status;
 	if (confine_memory__recall(question, request->versions, &request->remembered))
 		return 0;
-	if (question->file_count && is_broken(&request->versions[0])) {
+	if (question->file_count && is_broken(request)) {
 		snprintf(err, err_size, "its confined reader broke less than a minute ago; it is not tried again yet");
 		return -EPROTO;
 	}
@@ -390,7 +393,7 @@ static int finish(struct confine_request *request, struct confine_answer *answer
 	if (!status)
 		confine_memory__keep(request->question, request->versions, answer);
 	if (status == -EPROTO && request->question->file_count)
-		note_broken(&request->versions[0]);
+		note_broken(request);
 	if (status) {
 		free(answer->data);
 		answer->data = NULL;
@@ -465,7 +468,7 @@ int confine_request__poll(struct confine_request *request, struct confine_answer
 		return -EAGAIN;
 	}
 	if (request->question->file_count)
-		note_broken(&request->versions[0]);
+		note_broken(request);
 	return name_failure(-ETIMEDOUT, false, 0, request->limit_ms, err, err_size);
 }
 

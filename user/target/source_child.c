@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The reader's side of a request for lines. All of it runs confined, on bytes that may be anything. */
-#include <dwarf.h>
+/* The reader's side of a request for names. All of it runs confined, on bytes that may be anything. */
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,38 +7,9 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "target/demangle.h"
 #include "target/image_private.h"
-#include "target/source.h"
 #include "target/source_private.h"
-
-/* Finds an address's unit: by .debug_aranges, which not every compiler writes, else by trying all. */
-static bool unit_of(Dwarf *dwarf, Dwarf_Addr address, Dwarf_Die *unit)
-{
-	Dwarf_Off at = 0, next;
-	size_t header;
-
-	if (dwarf_addrdie(dwarf, address, unit))
-		return true;
-	for (; !dwarf_nextcu(dwarf, at, &next, &header, NULL, NULL, NULL); at = next)
-		if (dwarf_offdie(dwarf, at + header, unit) && dwarf_haspc(unit, address) == 1)
-			return true;
-	return false;
-}
-
-static const char *line_of(Dwarf *dwarf, Dwarf_Addr address, int *number)
-{
-	Dwarf_Die unit;
-	Dwarf_Line *line;
-	const char *file;
-
-	if (!unit_of(dwarf, address, &unit))
-		return NULL;
-	line = dwarf_getsrc_die(&unit, address);
-	if (!line || dwarf_lineno(line, number) || *number <= 0)
-		return NULL;
-	file = dwarf_linesrc(line, NULL, NULL);
-	return file && strnlen(file, SOURCE_FILE_MAX) < SOURCE_FILE_MAX ? file : NULL;
-}
 
 /* Opens DWARF with units, or NULL. */
 static Dwarf *dwarf_of(Elf *elf)
@@ -67,41 +37,91 @@ static bool belongs(Elf *debug, const struct confine_file *file, const struct im
 	       crc == (GElf_Word)crc32_z(0, (const Bytef *)file->data, file->size);
 }
 
-static void put_lines(const struct image *image, Dwarf *dwarf, struct flat_reader *about, size_t count,
-		      struct flat *answer)
+/* Adds the symbols of a debug file, which a stripped image lacks. 0 or -ENOMEM. */
+static int add_symbols(struct image *image, Elf *debug)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint64_t offset = flat__get(about), address;
-		const char *file = NULL;
-		int number = 0;
+	Elf *own = image->elf;
+	int status;
 
-		/* the call is before the address it returns to */
-		if (dwarf && !image__vaddr_of(image, offset ? offset - 1 : 0, &address))
-			file = line_of(dwarf, address, &number);
-		flat__put(answer, file ? (uint64_t)number : 0);
-		flat__put_text(answer, file ? file : "");
+	image->elf = debug;
+	status = image__read_symbols(image);
+	image->elf = own;
+	return status;
+}
+
+static bool has_symbols(const struct image *image)
+{
+	for (size_t i = 0; i < image->entry_count; i++)
+		if (!image->entries[i].symbol.dynamic)
+			return true;
+	return false;
+}
+
+static void put_frames(const struct found_frames *found, uint64_t offset, struct flat *answer)
+{
+	flat__put(answer, found->count);
+	for (size_t i = 0; i < found->count; i++) {
+		bool line = *found->frames[i].file;
+
+		flat__put_text(answer, found->frames[i].function);
+		flat__put(answer, line || !*found->frames[i].function ? 0 : offset);
+		flat__put_text(answer, found->frames[i].file);
+		flat__put(answer, line ? (uint64_t)found->frames[i].line : 0);
 	}
+}
+
+/* Puts the functions at a place: by DWARF, else by the symbol before it. */
+static void put_place(struct image *image, Dwarf *dwarf, struct dwarf_frames *cache, uint64_t offset,
+		      struct found_frames *found, struct flat *answer)
+{
+	uint64_t address, distance = 0;
+	const char *symbol;
+	char *function;
+
+	found->count = 0;
+	/* the call is before the address it returns to */
+	if (image__vaddr_of(image, offset ? offset - 1 : 0, &address)) {
+		flat__put(answer, 0);
+		return;
+	}
+	symbol = image__symbolise(image, address, &distance);
+	if (dwarf)
+		dwarf_frames__find(cache, dwarf, address, symbol, found);
+	if (!found->count && symbol) {
+		found->count = 1;
+		found->frames[0].function[0] = '\0';
+		found->frames[0].file[0] = '\0';
+	}
+	/* DWARF of an assembler has lines without functions */
+	function = found->count ? found->frames[found->count - 1].function : NULL;
+	if (function && !*function && symbol && !demangle(symbol, DEMANGLE_WHOLE, function, SOURCE_FUNCTION_MAX))
+		snprintf(function, SOURCE_FUNCTION_MAX, "%s", symbol);
+	put_frames(found, distance + 1, answer);
 }
 
 int source__answer(struct flat_reader *about, struct confine_file *files, unsigned int file_count, struct flat *answer,
 		   char *err, size_t err_size)
 {
 	const char *wanted = flat__get_text(about, IMAGE_BUILD_ID_MAX), *link;
-	size_t count = flat__get_count(about, sizeof(uint64_t));
+	uint64_t most = flat__get(about);
+	size_t count = flat__get_count(about, sizeof(uint64_t)), done;
+	struct flat places = {0};
+	struct found_frames *found = malloc(sizeof(*found));
+	struct dwarf_frames cache = {0};
 	struct image *image = NULL;
 	Elf *debug = NULL;
 	Dwarf *dwarf = NULL;
 	GElf_Word crc;
 	int status = -EINVAL;
 
-	if (about->bad || !file_count) {
+	if (about->bad || !file_count || count > SOURCE_PLACES_MAX || !found) {
 		snprintf(err, err_size, "the question makes no sense");
-		return status;
+		goto cleanup;
 	}
 	image = image__from_bytes(files[0].data, files[0].size, "", true, err, err_size);
 	files[0].data = NULL;
 	if (!image)
-		return status;
+		goto cleanup;
 	if (strncmp(image->build_id, wanted, strlen(wanted))) {
 		snprintf(err, err_size, "another build (%.12s, not %.12s) is there now", image->build_id, wanted);
 		goto cleanup;
@@ -112,6 +132,9 @@ int source__answer(struct flat_reader *about, struct confine_file *files, unsign
 			snprintf(err, err_size, "the debug file is another image's");
 			goto cleanup;
 		}
+		status = add_symbols(image, debug);
+		if (status)
+			goto cleanup;
 		dwarf = dwarf_of(debug);
 	} else {
 		dwarf = dwarf_of(image->elf);
@@ -120,14 +143,29 @@ int source__answer(struct flat_reader *about, struct confine_file *files, unsign
 	link = dwelf_elf_gnu_debuglink(image->elf, &crc);
 	flat__put_text(answer, link && strnlen(link, SOURCE_LINK_MAX + 1) <= SOURCE_LINK_MAX ? link : "");
 	flat__put(answer, dwarf != NULL);
-	flat__put(answer, count);
-	put_lines(image, dwarf, about, count, answer);
+	flat__put(answer, has_symbols(image));
+	for (done = 0; done < count; done++) {
+		size_t before = places.size;
+
+		put_place(image, dwarf, &cache, flat__get(about), found, &places);
+		if (places.size <= most)
+			continue;
+		places.size = before;
+		if (done) /* the caller requests the others again */
+			break;
+		flat__put(&places, 0); /* a place with more than a response can hold */
+	}
+	flat__put(answer, done);
+	flat__put_flat(answer, &places);
 	status = 0;
 cleanup:
+	free(places.data);
+	dwarf_frames__clear(&cache);
 	if (dwarf)
 		dwarf_end(dwarf);
 	if (debug)
 		elf_end(debug);
 	image__free(image);
+	free(found);
 	return status;
 }
