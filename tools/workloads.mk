@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Test workloads and noise injectors, build/tools/NAME: included by the Makefile, also usable alone
 # (make -f tools/workloads.mk workloads). MPI programs: demo_mpi random_work fifo_reader flat_out
-# iterate rounds busy_calls sleepers hazards classes stalls throw steps requests paths wrapped hybrid walk nested, with the frame
+# iterate rounds busy_calls sleepers hazards classes stalls throw stencil steps requests paths wrapped hybrid walk nested, with the frame
 # of loop.h posts sendrecv wrapped_twice kernels3 mpiio hybrid_steps (and omp_small, without MPI), and kernels that log their work: cg ft
 # ep pagerank; plain ones: bystander late_mpi unmap
 # barriers crew solver hog memory_hog fifo_writer pauser; with OpenMP: team, crew_omp and regions, and team_llvm, crew_llvm
@@ -19,7 +19,9 @@ CLANG ?= clang
 LOOPS_MPI := posts sendrecv wrapped_twice kernels3 mpiio
 WORKLOAD_MPI_C := demo_mpi random_work fifo_reader flat_out iterate sleepers hazards steps requests wrapped classes \
 	rounds busy_calls stalls walk cg ft ep pagerank nested $(LOOPS_MPI)
-WORKLOAD_MPI_CXX := throw
+WORKLOAD_MPI_CXX := throw stencil
+# the same without debug information, and stripped
+NAMELESS := $(BUILD)/tools/stencil_plain $(BUILD)/tools/stencil_stripped
 WORKLOAD_C := bystander late_mpi unmap barriers crew
 WORKLOAD_CXX := solver
 INJECT_C := hog memory_hog fifo_writer pauser
@@ -54,7 +56,7 @@ TEAMS := $(addprefix $(BUILD)/tools/,team crew_omp omp_small regions \
 HYBRID := $(addprefix $(BUILD)/tools/,hybrid hybrid_steps)
 TEAMS_LLVM := $(addprefix $(BUILD)/tools/,team_llvm crew_llvm regions_llvm)
 
-WORKLOADS := $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
+WORKLOADS := $(NAMELESS) $(MPICH_TOO) $(FORTRAN) $(MPICH_FORTRAN) $(PATHS) $(NESTED) $(BUILD)/tools/libwrapper.so $(STATIC_MPI) $(UNMAPPED) $(TEAMS) $(TEAMS_LLVM) $(HYBRID) \
 	$(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_C) $(WORKLOAD_MPI_CXX) $(WORKLOAD_C) $(WORKLOAD_CXX) $(INJECT_C))
 
 .PHONY: workloads
@@ -139,6 +141,12 @@ $(addprefix $(BUILD)/tools/,$(WORKLOAD_MPI_CXX)): $(BUILD)/tools/%: tools/worklo
 	$(Q)mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(MPICXX) $(WORKLOAD_CXXFLAGS) -o $@ $<
+
+$(BUILD)/tools/stencil_plain: $(BUILD)/tools/stencil
+	$(Q)strip --strip-debug $< -o $@
+
+$(BUILD)/tools/stencil_stripped: $(BUILD)/tools/stencil
+	$(Q)strip $< -o $@
 
 $(addprefix $(BUILD)/tools/,$(WORKLOAD_C)): $(BUILD)/tools/%: tools/workloads/%.c tools/workloads/truth.h tools/workloads/common.h
 	$(Q)mkdir -p $(@D)

@@ -264,7 +264,7 @@ static int many(char *words)
 /* What the kernel side knows of a process's handles. */
 static int emit_handles(pid_t pid)
 {
-	struct image_cache *cache = image_cache__new();
+	struct image_cache *cache = image_cache__new(NULL);
 	struct callsites *callsites = NULL;
 	struct process *process = NULL;
 	char err[256];

@@ -78,6 +78,7 @@ static void inlined_functions_are_worded(void **unused)
 	add(names, A, 1, "main", "m.cpp", 80);
 	add(names, B, 0, "norm(Grid&)", "n.hpp", 7);
 	add(names, B, 1, "main", "m.cpp", 81);
+	says(names, NULL, A, NULL, NULL, "halo (h.hpp:5) in main (m.cpp:80)");
 	says(names, A, B, NULL, NULL, "halo (h.hpp:5) -> norm (n.hpp:7) in main (m.cpp:80 to 81)");
 	/* one function, inlined at two places */
 	add(names, B, 0, "halo(Grid&)", "h.hpp", 5);

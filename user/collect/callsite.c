@@ -11,12 +11,17 @@
 
 #include "base/clock.h"
 #include "base/grow.h"
+#include "collect/name_reader.h"
 #include "probe/elf/transparent.h"
 #include "sandbox/user_file.h"
 
-struct image_cache *image_cache__new(void)
+struct image_cache *image_cache__new(struct name_reader *names)
 {
-	return calloc(1, sizeof(struct image_cache));
+	struct image_cache *cache = calloc(1, sizeof(*cache));
+
+	if (cache)
+		cache->names = names;
+	return cache;
 }
 
 static void cached_free(struct image_cache *cache, struct cached_image *cached)
@@ -318,6 +323,23 @@ void callsites__resolve(struct callsites *callsites, uint64_t address, struct ca
 uint64_t callsites__read_ns(const struct callsites *callsites)
 {
 	return callsites->read_ns;
+}
+
+void callsites__name(struct callsites *callsites, uint64_t address, const char *text, bool urgent)
+{
+	struct name_reader *names = callsites->cache->names;
+	const struct process_mapping *mapping = names ? process__mapping_at(callsites->process, address) : NULL;
+	struct cached_image *cached = mapping && mapping->inode ? callsites__hold(callsites, mapping) : NULL;
+	struct image *image = cached ? cached_image__parsed(cached) : NULL;
+	struct name_image about;
+
+	if (!image)
+		return;
+	about = (struct name_image){.file = cached->file,
+				    .path = cached->path,
+				    .build_id = image__build_id(image),
+				    .interpreter = cached_image__is_interpreter(cached)};
+	name_reader__want(names, text, address - mapping->start + mapping->offset, &about, urgent);
 }
 
 const char *callsites__build_id(struct callsites *callsites)

@@ -25,8 +25,10 @@ struct callsite {
 	bool transparent;	   /* inside an image that should have been looked through */
 };
 
-/* Images by device and inode, shared by all processes. */
-struct image_cache *image_cache__new(void);
+struct name_reader;
+
+/* Images by device and inode, shared by all processes. names outlives the cache; NULL: places are not named. */
+struct image_cache *image_cache__new(struct name_reader *names);
 void image_cache__free(struct image_cache *cache);
 
 /* Reports an image that could not be read, each once: its call-sites have no names. false: none. */
@@ -47,6 +49,9 @@ void callsites__resolve(struct callsites *callsites, uint64_t address, struct ca
 
 /* CPU time spent so far on reading images to name call-sites of the process, ns. */
 uint64_t callsites__read_ns(const struct callsites *callsites);
+
+/* Notes an address, whose text is that of callsites__resolve(), to be named in the background. */
+void callsites__name(struct callsites *callsites, uint64_t address, const char *text, bool urgent);
 
 /* Build-id of the process's executable, or "". */
 const char *callsites__build_id(struct callsites *callsites);

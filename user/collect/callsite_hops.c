@@ -48,6 +48,11 @@ static bool among(const char *const *globs, size_t count, const char *name)
 	return false;
 }
 
+bool cached_image__is_interpreter(const struct cached_image *cached)
+{
+	return AMONG(interpreters, base_of(cached->path));
+}
+
 static struct hopped_site *site_at(const struct cached_image *cached, uint64_t offset)
 {
 	for (size_t i = 0; i < cached->site_count; i++)
@@ -131,7 +136,7 @@ static const char *never(struct cached_image *cached, uint64_t offset, bool *top
 {
 	const char *base = base_of(cached->path);
 
-	if (AMONG(interpreters, base))
+	if (cached_image__is_interpreter(cached))
 		return "is called by an interpreter, all of whose calls come from the same frames";
 	*top = true;
 	if (AMONG(runtimes, base))

@@ -45,6 +45,7 @@ struct lookup {
 };
 
 struct image_cache {
+	struct name_reader *names; /* or NULL */
 	struct cached_image **images;
 	size_t count, room;
 	uint32_t numbers;
@@ -78,6 +79,9 @@ struct image *cached_image__parsed(struct cached_image *cached);
 
 /* Ends the look-up of frames of an image that is no longer held. */
 void cached_image__give_up(struct cached_image *cached);
+
+/* Whether an image belongs to an interpreter: it makes the calls of scripts. */
+bool cached_image__is_interpreter(const struct cached_image *cached);
 
 /* Hops in a newly surveyed image what is hopped in another copy of the image, or was in an earlier run. */
 void cached_image__resume_hops(struct cached_image *cached);

@@ -11,6 +11,7 @@
 #include "collect/callsite.h"
 #include "collect/labels.h"
 #include "collect/id_cache.h"
+#include "collect/name_reader.h"
 #include "collect/site_name.h"
 #include "collect/state_names.h"
 #include "base/grow.h"
@@ -46,6 +47,7 @@ struct resolver {
 	uint32_t next_thread;
 	struct numbered *numbered;
 	struct state_names *states;
+	struct name_reader *names;
 	struct image_cache *images;
 	const struct vapro_config *config;
 };
@@ -63,9 +65,10 @@ struct resolver *resolver__new(struct kernel_side *side, struct stream_sink *sin
 	resolver->config = config;
 	resolver->numbered = numbered__new(side);
 	resolver->states = state_names__new(config->memory_cap ? config->memory_cap / UNUSED_SHARE : UNUSED_BYTES);
-	resolver->images = image_cache__new();
+	resolver->names = name_reader__new(sink);
+	resolver->images = image_cache__new(resolver->names);
 	resolver->by_tid = table__new();
-	if (!resolver->numbered || !resolver->states || !resolver->images || !resolver->by_tid) {
+	if (!resolver->numbered || !resolver->states || !resolver->names || !resolver->images || !resolver->by_tid) {
 		resolver__free(resolver);
 		return NULL;
 	}
@@ -90,6 +93,7 @@ void resolver__free(struct resolver *resolver)
 	numbered__free(resolver->numbered);
 	state_names__free(resolver->states);
 	image_cache__free(resolver->images);
+	name_reader__free(resolver->names);
 	free(resolver);
 }
 
@@ -222,6 +226,21 @@ const char *resolver__build_id(struct resolver *resolver, pid_t pid)
 bool resolver__trouble(struct resolver *resolver, char *text, size_t size)
 {
 	return image_cache__trouble(resolver->images, text, size);
+}
+
+void resolver__read_names(struct resolver *resolver, uint64_t now_ns)
+{
+	name_reader__step(resolver->names, now_ns);
+}
+
+void resolver__finish_names(struct resolver *resolver, uint64_t limit_ns)
+{
+	name_reader__finish(resolver->names, limit_ns);
+}
+
+bool resolver__nameless(struct resolver *resolver, char *text, size_t size)
+{
+	return name_reader__trouble(resolver->names, text, size);
 }
 
 /* Without memory the index is dropped, not the thread. */
@@ -446,7 +465,8 @@ bool resolver__approx(struct resolver *resolver, uint32_t id)
 
 size_t resolver__bytes(const struct resolver *resolver)
 {
-	return state_names__bytes(resolver->states) + resolver->thread_room * sizeof(*resolver->threads) +
+	return state_names__bytes(resolver->states) + name_reader__bytes(resolver->names) +
+	       resolver->thread_room * sizeof(*resolver->threads) +
 	       (resolver->by_tid ? table__bytes(resolver->by_tid) : 0);
 }
 

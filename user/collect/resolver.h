@@ -55,6 +55,16 @@ const char *resolver__build_id(struct resolver *resolver, pid_t pid);
 /* Reports an image that could not be read, each once; false where there is none. */
 bool resolver__trouble(struct resolver *resolver, char *text, size_t size);
 
+/*
+ * Carries on with reading the functions and lines of call-sites, or reads those that are left within limit_ns, once no
+ * process is probed any more. They go to the sink.
+ */
+void resolver__read_names(struct resolver *resolver, uint64_t now_ns);
+void resolver__finish_names(struct resolver *resolver, uint64_t limit_ns);
+
+/* Reports a program without lines, and what would help, each once; false where there is none. */
+bool resolver__nameless(struct resolver *resolver, char *text, size_t size);
+
 /* Forgets a process, which had this slot: call it when all its bundles are drained. */
 void resolver__remove(struct resolver *resolver, pid_t pid, uint32_t slot);
 

@@ -9,6 +9,7 @@ static void begin(struct site_name *name, struct callsites *callsites, const str
 		  struct callsite *site)
 {
 	callsites__resolve(callsites, key->site, site);
+	callsites__name(callsites, key->site, site->text, key->function < KERNEL_FUNCTIONS);
 	snprintf(name->text, sizeof(name->text), "%s", site->text);
 	snprintf(name->symbol, sizeof(name->symbol), "%s", site->symbol);
 	name->path = site->path;
@@ -26,13 +27,17 @@ static bool append(char *text, size_t size, const char *more)
 }
 
 /* Appends a caller; a place stands for an unknown symbol, so that the others stay useful. */
-static void append_caller(struct site_name *name, const struct callsite *caller)
+static void append_caller(struct site_name *name, struct callsites *callsites, uint64_t address, bool urgent)
 {
-	if (!append(name->text, sizeof(name->text), caller->text))
+	struct callsite caller;
+
+	callsites__resolve(callsites, address, &caller);
+	if (!append(name->text, sizeof(name->text), caller.text))
 		return;
+	callsites__name(callsites, address, caller.text, urgent);
 	if (!name->symbol[0])
 		snprintf(name->symbol, sizeof(name->symbol), "%.*s", (int)strcspn(name->text, " "), name->text);
-	append(name->symbol, sizeof(name->symbol), caller->symbol[0] ? caller->symbol : caller->text);
+	append(name->symbol, sizeof(name->symbol), caller.symbol[0] ? caller.symbol : caller.text);
 }
 
 /* Finds the program's frame that called a runtime; false where the path does not leave the runtime. */
@@ -56,16 +61,12 @@ void site_name__hopped(struct site_name *name, struct callsites *callsites, cons
 
 	begin(name, callsites, key, &site);
 	if (system_call && hops && callsites__in_runtime(callsites, key->site)) {
-		if (path && out_of_runtime(callsites, path, &address)) {
-			callsites__resolve(callsites, address, &site);
-			append_caller(name, &site);
-		}
+		if (path && out_of_runtime(callsites, path, &address))
+			append_caller(name, callsites, address, false);
 		return;
 	}
-	for (uint32_t i = 0; path && i < path->count && i < KERNEL_PATH_DEPTH; i++) {
-		callsites__resolve(callsites, path->address[i], &site);
-		append_caller(name, &site);
-	}
+	for (uint32_t i = 0; path && i < path->count && i < KERNEL_PATH_DEPTH; i++)
+		append_caller(name, callsites, path->address[i], !system_call);
 }
 
 /* The hash (FNV-1a) is of the callers' places, which are the same on all ranks where raw addresses are not. */

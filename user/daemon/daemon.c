@@ -27,6 +27,7 @@
 #define SLACK_NS                                                                                                       \
 	4000000UL /* a tick of most kernels: vaprod wakes with one, without another interrupt of the target's CPU */
 #define RESCAN_NS 2000000000ULL
+#define NAMES_NS 1000000000ULL /* for names that are left to be read at the end */
 
 static uint64_t to_utc(const struct daemon *daemon, uint64_t mono)
 {
@@ -124,6 +125,8 @@ static void check_outputs(struct daemon *daemon)
 	}
 	while (resolver__trouble(daemon->resolver, text, sizeof(text)))
 		watch__warn(daemon->watch, "image_unreadable", 0, "%s; its call-sites stay without names", text);
+	while (resolver__nameless(daemon->resolver, text, sizeof(text)))
+		watch__warn(daemon->watch, "no_source", 0, "%s", text);
 	if (line_sink__error(daemon->lines) && !daemon->output_warned) {
 		daemon->output_failed = daemon->output_warned = true;
 		log__error("%s; the run goes on", line_sink__error(daemon->lines));
@@ -280,6 +283,7 @@ static const char *loop(struct daemon *daemon)
 
 		collector__drain_bins(daemon->collector, now);
 		resolver__resume_hops(daemon->resolver, now);
+		resolver__read_names(daemon->resolver, now);
 		find(daemon, now);
 		watch__poll(daemon->watch, now);
 		attacher__learn(daemon->attacher, now);
@@ -339,6 +343,7 @@ static void finish(struct daemon *daemon, const char *reason)
 		end_window(daemon, daemon->window_end, false);
 	watch__detach_all(daemon->watch, now, reason);
 	collector__drain_bins(daemon->collector, now + 2 * VAPRO_BIN_NS);
+	resolver__finish_names(daemon->resolver, NAMES_NS);
 	end = (to_utc(daemon, now) + VAPRO_BIN_NS - 1) / VAPRO_BIN_NS * VAPRO_BIN_NS;
 	end_window(daemon, end, true);
 	check_outputs(daemon);

@@ -155,6 +155,10 @@ static void put_part(FILE *out, const struct part *part)
 
 	if (part->count && says_anything(&part->frames[0])) {
 		put_frame(out, &part->frames[0], 0);
+		if (part->count > 1 && says_anything(&part->frames[1])) {
+			fputs(" in ", out);
+			put_frame(out, &part->frames[1], 0);
+		}
 		return;
 	}
 	if (part->symbol_length) {
@@ -221,9 +225,9 @@ static bool put_within(FILE *out, const struct source_names *names, const struct
 	    (callers && strcmp(callers, behind(state->from))))
 		return false;
 	if (at_from != from.frames || at_to != to.frames) {
-		put_part(out, &from);
+		put_frame(out, &from.frames[0], 0);
 		fputs(" -> ", out);
-		put_part(out, &to);
+		put_frame(out, &to.frames[0], 0);
 		fputs(" in ", out);
 	}
 	put_frame(out, at_from, at_to->line);
