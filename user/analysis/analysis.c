@@ -31,6 +31,7 @@ static void free_job(struct analysis_context *context, struct analysis_job *job)
 	variance__free(&job->book);
 	cases__free(&job->cases);
 	cases__free(&job->chosen);
+	chosen_sites__free(&job->chosen_sites);
 	account__clear(&job->account);
 	coverage__clear(&job->coverage);
 	sets__clear(&job->sets);

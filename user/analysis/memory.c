@@ -39,7 +39,7 @@ static size_t job_bytes(const struct analysis_job *job)
 			 tally__bytes(&variance->total);
 	}
 	return bytes + job->book.capacity * sizeof(*job->book.variances) + cases__bytes(&job->cases) +
-	       cases__bytes(&job->chosen);
+	       cases__bytes(&job->chosen) + chosen_sites__bytes(&job->chosen_sites);
 }
 
 /* Adds up all memory but that of bundles, which come and go. */

@@ -162,6 +162,7 @@ int analysis__answer(struct analysis_context *context, struct analysis_job *job,
 	if (selection->end_ns > now_ns)
 		selection->end_ns = now_ns;
 	cases__free(&job->chosen);
+	chosen_sites__free(&job->chosen_sites);
 	error = add_open(context, job);
 	if (!error) {
 		analysis_window__judge(context, job, &span);

@@ -12,7 +12,6 @@
 
 #define PATH_SITES 0.2 /* share of the loss of the call-site that loses most */
 #define START_BINS 10  /* attaching takes a while, and so do the first fragments */
-#define SITES_MAX 6
 
 static int build_ranks(const struct builder *builder, struct job_result *result)
 {
@@ -37,7 +36,7 @@ struct state_sum {
 	double lost, dur, ref; /* lost: of the series that lost */
 };
 
-static int compare_sites(const void *a, const void *b)
+int builder__compare_sites(const void *a, const void *b)
 {
 	const struct result_site *left = a, *right = b;
 
@@ -115,7 +114,7 @@ static int build_sites(const struct builder *builder, const struct variance *var
 							     sums[i].ref > 0 ? sums[i].dur / sums[i].ref : NAN};
 	}
 	if (live)
-		qsort(sites, live, sizeof(*sites), compare_sites);
+		qsort(sites, live, sizeof(*sites), builder__compare_sites);
 	out->sites = sites;
 	out->site_count = (uint32_t)(live < SITES_MAX ? live : SITES_MAX);
 	out->ratio_slow = ratio_slow(sums, count, out);

@@ -5,6 +5,8 @@
 
 #include "analysis/window.h"
 
+#define SITES_MAX 6 /* call-sites of a variance */
+
 struct builder {
 	struct analysis_context *context;
 	struct analysis_job *job;
@@ -15,6 +17,9 @@ struct builder {
 
 /* Zeroed room in the arena, or NULL. */
 void *builder__take(const struct builder *builder, size_t count, size_t size);
+
+/* Orders call-sites by the time lost, most first. */
+int builder__compare_sites(const void *a, const void *b);
 
 bool builder__alive(const struct builder *builder, const struct stg_row *row);
 

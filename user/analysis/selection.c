@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 void analysis__settle_selection(struct selection_of *selection, uint64_t begin_ns)
 {
@@ -75,9 +76,13 @@ static int add_bundle(struct analysis_context *context, struct analysis_job *job
 	if (!into)
 		return -ENOMEM;
 	pile = analysis__normal_pile(context, rec);
-	if (share > 0)
+	if (share > 0) {
 		contribution__add(into, rec, share, contribution__abnormal(rec, &context->config), &pile,
 				  &context->config);
+		if (chosen_sites__add(&job->chosen_sites, series->state, retiring, rec->sum_ns * share,
+				      (double)rec->reference * rec->n * share))
+			return -ENOMEM;
+	}
 	if (analysis__priceable(series) && contribution__row(rec, &pile, &row))
 		contribution__add_row(into, &row, 1);
 	return 0;
@@ -112,6 +117,7 @@ int analysis__diagnose_selection(struct analysis_context *context, struct analys
 
 	if (!context->selection.active)
 		return 0;
+	chosen_sites__begin(&job->chosen_sites);
 	for (size_t i = 0; i < job->rec_count; i++) {
 		if (add_bundle(context, job, span, about, &job->recs[i], false))
 			return -ENOMEM;
@@ -128,6 +134,31 @@ int analysis__diagnose_selection(struct analysis_context *context, struct analys
 		return -ENOMEM;
 	for (size_t i = 0; i < job->chosen.count; i++)
 		breakdown__make(case__sum(job->chosen.items[i]), &context->config, &job->chosen.items[i]->breakdown);
+	return 0;
+}
+
+/* Lists the call-sites of a class that lost time, most first. 0 or -ENOMEM. */
+static int build_sites(const struct builder *builder, struct result_variance *out)
+{
+	const struct chosen_sites *chosen = &builder->job->chosen_sites;
+	struct result_site *sites = builder__take(builder, chosen->count, sizeof(*sites));
+	size_t count = 0;
+
+	if (!sites)
+		return -ENOMEM;
+	for (size_t i = 0; i < chosen->count; i++) {
+		const struct stg_state *state = stg__state(builder->context->stg, chosen->items[i].state);
+		double dur = chosen->items[i].dur[0] + chosen->items[i].dur[1];
+		double ref = chosen->items[i].ref[0] + chosen->items[i].ref[1];
+
+		if (state->about.class == out->class && dur > ref)
+			sites[count++] =
+			    (struct result_site){&state->about, (dur - ref) / 1e9, ref > 0 ? dur / ref : NAN};
+	}
+	if (count)
+		qsort(sites, count, sizeof(*sites), builder__compare_sites);
+	out->sites = sites;
+	out->site_count = (uint32_t)(count < SITES_MAX ? count : SITES_MAX);
 	return 0;
 }
 
@@ -165,7 +196,8 @@ static int build_selection(const struct builder *builder, const struct diagnosis
 	}
 	advice__who(out, false, who, sizeof(who));
 	out->who = arena__copy(&builder->context->arena, who);
-	return out->who ? builder__diagnosis(builder, item, rows, row_count, NULL, out) : -ENOMEM;
+	return out->who && !build_sites(builder, out) ? builder__diagnosis(builder, item, rows, row_count, NULL, out)
+						      : -ENOMEM;
 }
 
 /* Accepts rows that have ended too: the region may be older. */

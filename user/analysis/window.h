@@ -20,6 +20,7 @@
 #include "detect/weight.h"
 #include "diagnose/driver.h"
 #include "diagnose/where.h"
+#include "analysis/chosen_sites.h"
 #include "base/arena.h"
 #include "model/hops.h"
 
@@ -61,6 +62,7 @@ struct analysis_job {
 	struct variance_book book;
 	struct cases cases;
 	struct cases chosen; /* cases of the region chosen by hand: one per class, with the class + 1 as id */
+	struct chosen_sites chosen_sites;
 	struct coverage coverage;
 	struct sets sets;
 	uint64_t small_count; /* regions that cost too little, in the view */

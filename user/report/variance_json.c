@@ -347,7 +347,7 @@ static bool add_where(cJSON *object, const struct job_result *result, const stru
 }
 
 /* Adds the bounds of a region chosen by hand, which has no variance line. */
-static bool add_region(cJSON *object, const struct result_variance *variance)
+static bool add_region(cJSON *object, const struct result_variance *variance, const struct source_names *names)
 {
 	cJSON *region;
 
@@ -358,7 +358,8 @@ static bool add_region(cJSON *object, const struct result_variance *variance)
 	       json__add_time(region, "begin", variance->begin_ns) && json__add_time(region, "end", variance->end_ns) &&
 	       json__add_ranks(region, "ranks", variance->ranks, variance->rank_count) &&
 	       json__add_number(region, "performance", variance->performance, 4) &&
-	       json__add_number(region, "lost_seconds", variance->lost_seconds, 6);
+	       json__add_number(region, "lost_seconds", variance->lost_seconds, 6) &&
+	       add_sites(region, variance, names);
 }
 
 static int put_diagnosis(const struct job_result *result, const struct result_variance *variance,
@@ -377,7 +378,7 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 		  json__add_uint(object, "normal", diagnosis->normal) && add_where(object, result, variance, context) &&
 		  json__add_text(object, "advice", diagnosis->advice) &&
 		  (!diagnosis->verdict || json__add_text(object, "verdict", diagnosis->verdict)) &&
-		  add_region(object, variance);
+		  add_region(object, variance, context->names);
 
 	return json__emit(object, ok, put, arg);
 }
