@@ -35,6 +35,8 @@ static void test_lines(void **state)
 				       .host = "n1",
 				       .pid = 5,
 				       .exe = "/a.out",
+				       .command = "/a.out -n 3",
+				       .user_name = "ada",
 				       .rank = -1,
 				       .images = images,
 				       .image_count = 1,
@@ -68,6 +70,8 @@ static void test_lines(void **state)
 	object = line(lines__process(&process));
 	is_null(object, "rank");
 	is_null(object, "start_time");
+	is_text(object, "command", "/a.out -n 3");
+	is_text(object, "user", "ada");
 	is_number(object, "images/0/shifted", 38);
 	is_text(object, "images/0/skipped/0/function", "MPI_Init");
 	is_text(object, "state", "attached");

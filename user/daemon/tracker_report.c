@@ -13,6 +13,7 @@
 #include "daemon/tracker_private.h"
 
 #define IMAGES_MAX 16
+#define COMMAND_MAX 1024 /* bytes of a command line that are reported */
 
 static void emit_line(struct watch *watch, char *line)
 {
@@ -53,6 +54,7 @@ void watch__emit_process(struct watch *watch, const struct watched *watched, enu
 	const struct process *process = &watched->identity;
 	const struct attached_image *images[IMAGES_MAX];
 	struct line_image line_images[IMAGES_MAX];
+	char command[COMMAND_MAX] = "", user[64];
 	size_t count = 0;
 	struct line_process line = {
 	    .utc_ns = utc_now(),
@@ -76,6 +78,11 @@ void watch__emit_process(struct watch *watch, const struct watched *watched, enu
 	    .reason = reason,
 	};
 
+	if (state == LINE_ATTACHED)
+		process__read_command(process->pid, command, sizeof(command));
+	process__user_name(process->uid, user, sizeof(user));
+	line.command = *command ? printable(command) : NULL;
+	line.user_name = *user ? user : NULL;
 	if (watched->image)
 		images[count++] = watched->image;
 	count += row_attacher__images(watch->parts.rows, process->pid, images + count, IMAGES_MAX - count);

@@ -187,6 +187,8 @@ char *lines__process(const struct line_process *process)
 					 : json__add_text(object, "start_time", NULL)) &&
 		  json__add_text(object, "exe", process->exe) &&
 		  json__add_text(object, "build_id", process->build_id) &&
+		  (!process->command || json__add_text(object, "command", process->command)) &&
+		  (!process->user_name || json__add_text(object, "user", process->user_name)) &&
 		  json__add_number(object, "rank", process->rank >= 0 ? process->rank : NAN, 0) &&
 		  (process->world_size ? json__add_uint(object, "world_size", process->world_size)
 				       : json__add_number(object, "world_size", NAN, 0)) &&

@@ -95,6 +95,8 @@ struct line_process {
 	uint32_t pid;
 	uint64_t start_utc_ns; /* start of the process; 0 where unknown */
 	const char *exe, *build_id;
+	const char *command;			  /* its command line; NULL unknown */
+	const char *user_name;			  /* NULL unknown */
 	int32_t rank;				  /* -1 where unknown: null */
 	uint32_t world_size;			  /* 0 where unknown: null */
 	const char *job_kind, *job_id, *job_step; /* slurm, 1234, 0 */

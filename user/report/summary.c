@@ -84,7 +84,7 @@ static struct job_summary *find_job(struct summary *summary, const char *said, u
 static char *describe(const struct vapro_state *state, const struct source_names *names)
 {
 	char *words = source_names__words(names, state), *text = NULL;
-	const char *function = strstr(state->labels, "function=");
+	const char *function = state->from ? NULL : strstr(state->labels, "function=");
 
 	if (words && function &&
 	    asprintf(&text, "%.*s at %s", (int)strcspn(function + 9, " "), function + 9, words) < 0)

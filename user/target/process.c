@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -155,6 +156,38 @@ void process__read_exe(pid_t pid, char *buf, size_t size)
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	n = readlink(path, buf, size - 1);
 	buf[n > 0 ? n : 0] = '\0';
+}
+
+void process__read_command(pid_t pid, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, buf, size - 1) : -1;
+	if (fd >= 0)
+		close(fd);
+	while (n > 0 && !buf[n - 1])
+		n--;
+	buf[n > 0 ? n : 0] = '\0';
+	for (ssize_t i = 0; i < n; i++)
+		if (!buf[i])
+			buf[i] = ' ';
+}
+
+void process__user_name(uid_t uid, char *buf, size_t size)
+{
+	FILE *list = fopen("/etc/passwd", "re");
+	struct passwd *user;
+
+	buf[0] = '\0';
+	while (list && !*buf && (user = fgetpwent(list)))
+		if (user->pw_uid == uid)
+			snprintf(buf, size, "%s", user->pw_name);
+	if (list)
+		fclose(list);
 }
 
 static int failed(pid_t pid, int status, char *err, size_t err_size)

@@ -58,6 +58,13 @@ int process__complete(struct process *process, char *err, size_t err_size);
 /* Path of a process's executable, which may carry " (deleted)"; empty where it is unknown. */
 void process__read_exe(pid_t pid, char *buf, size_t size);
 
+/* Writes a process's command line, its words joined by blanks, cut at size; empty where it is unknown. */
+void process__read_command(pid_t pid, char *buf, size_t size);
+
+/* Writes a user's name as this machine's own list of users has it; empty where it is not there. No server is contacted.
+ */
+void process__user_name(uid_t uid, char *buf, size_t size);
+
 /* Reads the mappings again (dlopen). 0 or -errno. */
 int process__reread_mappings(struct process *process);
 
