@@ -9,6 +9,7 @@
 #include "capture/capture.h"
 #include "model/cluster.h"
 #include "base/grow.h"
+#include "base/printable.h"
 #include "model/bands.h"
 #include "model/series.h"
 #include "report/name_lookup.h"
@@ -229,10 +230,10 @@ static size_t cluster_count(const struct state *state)
 /* Words where a state is, for people. malloc'ed; NULL when out of memory. */
 static char *words_of(const struct stg_view *view, const struct state *state)
 {
-	return source_names__words(view->names, &(struct vapro_state){.from = state->from,
-								      .to = state->to,
-								      .from_symbol = state->from_symbol,
-								      .to_symbol = state->to_symbol});
+	return printable(source_names__words(view->names, &(struct vapro_state){.from = state->from,
+										.to = state->to,
+										.from_symbol = state->from_symbol,
+										.to_symbol = state->to_symbol}));
 }
 
 /* Formats `file:line` of a call-site, or of the outermost of its callers in the same image; or "". */
