@@ -40,6 +40,7 @@ static void unnamed_sites_fall_back(void **unused)
 	says(NULL, NULL, A, NULL, NULL, "prog+0x1000");
 	says(names, A, B, NULL, "g+0x4", "prog+0x1000 -> g+0x4");
 	says(names, NULL, A " < " C, NULL, "f+0x8 < libw.so@aabbccddeeff+0x30", "f+0x8 < libw.so@aabbccddeeff+0x30");
+	says(names, NULL, A, NULL, "f+0x8 < g+0x9", "f+0x8 < g+0x9"); /* more symbols than places */
 	says(names, NULL, "anywhere", NULL, NULL, "anywhere");
 	says(names, NULL, "anonymous@0+0x7f00", NULL, NULL, "anonymous+0x7f00");
 	add(names, A, 0, "solver::go(int)", NULL, 0);

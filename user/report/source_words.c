@@ -41,7 +41,8 @@ static struct part part_of(const struct source_names *names, const char *site, c
 	struct part part = {.site = site, .symbol = symbol, .length = piece_length(site)};
 	const char *mark = memmem(site, part.length, PATH_MARK, strlen(PATH_MARK));
 
-	part.symbol_length = symbol ? piece_length(symbol) : 0;
+	/* the last place has all that is left of the symbols */
+	part.symbol_length = !symbol ? 0 : site[part.length] ? piece_length(symbol) : strlen(symbol);
 	part.frames = source_names__of(names, site, mark ? (size_t)(mark - site) : part.length, &part.count);
 	return part;
 }

@@ -80,14 +80,22 @@ static struct job_summary *find_job(struct summary *summary, const char *said, u
 	return job;
 }
 
+/* Finds the called function among the labels of a call; NULL of a computation, whose labels name those at its ends. */
+static const char *called_function(const struct vapro_state *state)
+{
+	const char *found =
+	    strncmp(state->labels, "function=", 9) ? strstr(state->labels, " function=") : state->labels;
+
+	return found ? strchr(found, '=') + 1 : NULL;
+}
+
 /* Describes a state for a person: where it is, and the called function. */
 static char *describe(const struct vapro_state *state, const struct source_names *names)
 {
 	char *words = source_names__words(names, state), *text = NULL;
-	const char *function = state->from ? NULL : strstr(state->labels, "function=");
+	const char *function = called_function(state);
 
-	if (words && function &&
-	    asprintf(&text, "%.*s at %s", (int)strcspn(function + 9, " "), function + 9, words) < 0)
+	if (words && function && asprintf(&text, "%.*s at %s", (int)strcspn(function, " "), function, words) < 0)
 		text = NULL;
 	if (words && !function)
 		return regions__defuse(words);
