@@ -125,9 +125,11 @@ def test_view_and_diagnose(tap, jobs):
     attached(out, pids)
     hog = jobs.start([tool("hog"), "--cpu", "0", "--seconds", "4"], "hog")
     until(lambda: any(v["call_sites"] for v in of_type(records(out), "variance")), 60)
-    code, answer = jobs.run([VAPRO, "diagnose", "all@.."], "diagnose", 60)
-    tap.ok(code == 0 and re.search(r"where +(\w+ at )?stencil::\w+", answer.out()) and "(stencil.cpp:" in answer.out(),
-           "vapro diagnose shows function and line", f"{code} {answer.out()} {answer.err()}")
+
+    def diagnosed():
+        code, answer = jobs.run([VAPRO, "diagnose", "all@.."], "diagnose", 60)
+        return code == 0 and re.search(r"where +(\w+ at )?stencil::\w+", answer.out()) and "(stencil.cpp:" in answer.out()
+    tap.ok(until(diagnosed, 60), "vapro diagnose shows function and line")
     jobs.interrupt(hog, 10)
     jobs.interrupt(daemon, 20)
     jobs.interrupt(job, 20)
