@@ -189,6 +189,8 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 	double passed = (double)(now_ns - governed->account.last_ns), spent;
 	uint64_t held_ns = governed->process.counters->held_ns;
 
+	if (now_ns < governed->account.last_ns)
+		return false; /* its image's links were changed in this pass: it was charged then */
 	spend(enforcer, governed);
 	spent = (double)(governed->spent_ns - governed->paid_ns);
 	governed->paid_ns = governed->spent_ns;
