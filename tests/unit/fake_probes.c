@@ -66,7 +66,7 @@ static int close_image(void *ctx, const struct attached_image *image, double kee
 		stays[next] = true;
 		left += fake->counted[next];
 	}
-	begin_change(fake, "close", FAKE_CHANGE);
+	begin_change(fake, "close", fake->change);
 	closed->parted = !fake->closings++;
 	closed->of = FAKE_FUNCTIONS;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
@@ -100,7 +100,7 @@ static int leave_out(void *ctx, const struct attached_image *image, uint32_t uni
 	struct fake *fake = ctx;
 
 	(void)image;
-	begin_change(fake, "leave out", FAKE_CHANGE);
+	begin_change(fake, "leave out", fake->change);
 	fake->changes++;
 	fake->without = units;
 	memset(fake->counted, 0, sizeof(fake->counted));
@@ -167,6 +167,7 @@ void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t 
 			      .room = (seconds + 10) * 100,
 			      .least_between_openings = UINT64_MAX,
 			      .open = {true, true, true},
+			      .change = FAKE_CHANGE,
 			      .costs = {.entry_ns = FAKE_ENTRY_NS,
 					.call_ns = FAKE_ENTRY_NS + FAKE_RETURN_NS,
 					.syscall_ns = FAKE_SYSCALL_NS,
@@ -227,17 +228,18 @@ static void live(struct fake *fake, struct fake_process *process)
 	const struct fake_program *program = process->program;
 	struct kernel_counters *counters = &process->counters;
 	struct kernel_governed *orders = &process->orders;
+	const struct costs *costs = &fake->costs;
 	double each[FAKE_FUNCTIONS], cost = program->syscalls / 100, slow;
 	uint64_t before = counters->enter + counters->exit, n;
 	bool unseen = orders->probe_epoch & 1 || orders->no_io;
 
-	cost *= orders->no_io ? FAKE_BYSTANDER_NS : FAKE_SYSCALL_NS;
+	cost *= orders->no_io ? costs->bystander_ns : costs->syscall_ns;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
-		each[i] = is_probed(fake, i) ? FAKE_ENTRY_NS + (is_suppressed(process, i) ? 0 : FAKE_RETURN_NS) : 0;
+		each[i] = !is_probed(fake, i) ? 0 : is_suppressed(process, i) ? costs->entry_ns : costs->call_ns;
 		cost += program->calls[i] / 100 * each[i];
 	}
 	slow = 1 + cost / FAKE_LOOK;
-	process->spent[fake->looks] = cost / slow;
+	process->spent[fake->looks] = cost / slow + program->held * FAKE_LOOK;
 	process->unseen_ns += unseen ? FAKE_LOOK : 0;
 	for (int i = 0; i < FAKE_FUNCTIONS; i++) {
 		double length = (double)(1U << program->octaves[i]);
@@ -353,4 +355,16 @@ double fake__mean(const struct fake *fake, const struct fake_process *process, s
 	for (size_t i = from_second * 100; i < fake->looks; i++)
 		sum += process->spent[i];
 	return sum / ((double)(fake->looks - from_second * 100) * FAKE_LOOK);
+}
+
+double fake__greatest_mean(const struct fake *fake, const struct fake_process *process, size_t after_second)
+{
+	double sum = 0, most = 0;
+
+	for (size_t i = 0; i < fake->looks; i++) {
+		sum += process->spent[i];
+		if (i + 1 >= after_second * 100)
+			most = fmax(most, sum / ((double)(i + 1) * FAKE_LOOK));
+	}
+	return most;
 }

@@ -10,7 +10,7 @@
 
 #define FAKE_SECOND 1000000000ULL
 #define FAKE_LOOK (FAKE_SECOND / 100) /* the loop's shortest iteration */
-#define FAKE_CHANGE 4		      /* looks until closed links are gone */
+#define FAKE_CHANGE 4		      /* looks until closed links are gone, at first */
 #define FAKE_ENTRY_NS 450.0
 #define FAKE_RETURN_NS 300.0
 #define FAKE_SYSCALL_NS 500.0
@@ -36,7 +36,7 @@ struct fake_process {
 	struct kernel_counters counters;
 	struct kernel_governed orders;
 	double part[FAKE_FUNCTIONS + 1]; /* of a call that is not complete */
-	double *spent;			 /* cost in each look, ns */
+	double *spent;			 /* cost in each look, waits for vaprod included, ns */
 	double reported, time;		 /* time of calls: recorded, and all */
 	double unseen_ns;		 /* time while some of its calls were not seen */
 	uint64_t last_step_ns, least_between_steps_ns;
@@ -63,6 +63,7 @@ struct fake {
 	unsigned closings, openings, changes; /* of links */
 	uint64_t last_opening, least_between_openings;
 	double open_looks;
+	unsigned change; /* looks until closed links are gone */
 	bool rows_close; /* functions with exits of their own are to blame */
 	unsigned row_closings;
 	int refused;						/* status of the next opening */
@@ -90,5 +91,8 @@ unsigned fake__warned(const struct fake *fake, const char *code);
 /* Returns the greatest cost of a process in any 5 s, and the mean since a second, as shares of time. */
 double fake__peak(const struct fake *fake, const struct fake_process *process);
 double fake__mean(const struct fake *fake, const struct fake_process *process, size_t from_second);
+
+/* Returns the greatest mean from the begin to any time after so many seconds. */
+double fake__greatest_mean(const struct fake *fake, const struct fake_process *process, size_t after_second);
 
 #endif

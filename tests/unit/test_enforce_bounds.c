@@ -213,6 +213,92 @@ static void a_duty_cycle_uses_the_budget(void **state)
 	end(state);
 }
 
+/* Bursts of short calls, a little over the budget: their returns are suppressed, and no burst closes the probes. */
+static void bursts_of_short_calls_close_nothing(void **state)
+{
+	static const struct fake_program burst = {.calls = {100000}, .octaves = {1, 9}, .spares_returns = true},
+					 rest = {.calls = {0, 1200}, .octaves = {1, 9}, .spares_returns = true};
+
+	for (int looks = 1; looks <= 3; looks++)
+		for (unsigned offset = 0; offset < 5; offset++) {
+			struct fake_process *process;
+
+			fake__begin(&fake, 2, 8, 1, 31);
+			process = fake__start(&fake, &rest);
+			fake__run(&fake, offset * 0.01);
+			for (int i = 0; i < 30 * 100 / (3 * looks); i++) {
+				process->program = &burst;
+				fake__run(&fake, looks * 0.01);
+				process->program = &rest;
+				fake__run(&fake, looks * 0.02);
+			}
+			assert_true(process->thin > 0);
+			assert_int_equal(fake.closings, 0);
+			end(state);
+		}
+}
+
+/*
+ * After a quiet minute a phase makes far more calls than can be afforded, as RandomAccess of HPCC does: what was saved
+ * is not spent beyond the cap before the probes are gone, also where links take 100 ms to close.
+ */
+static void a_new_phase_keeps_the_cap(void **state)
+{
+	static const double rates[] = {10000, 60000, 260000, 700000, 1500000};
+
+	for (size_t i = 0; i < 5; i++)
+		for (unsigned change = 4; change <= 10; change += 6)
+			for (unsigned offset = 0; offset < 5; offset++) { /* of the begin to the loop's passes */
+				const struct fake_program quiet = {.calls = {10}}, hot = {.calls = {rates[i]}};
+				struct fake_process *process = begin(&quiet, 7 + offset, 121);
+
+				fake.change = change;
+				fake__run(&fake, 60 + offset * 0.01);
+				process->program = &hot;
+				fake__run(&fake, 60);
+				assert_true(fake__peak(&fake, process) < 0.02);
+				assert_true(fake__mean(&fake, process, 60) < 0.01);
+				end(state);
+			}
+}
+
+/* A run of any length keeps the mean, from its first seconds on: on this machine a call costs 1 to 8 times as much. */
+static void the_bounds_hold_from_the_start(void **state)
+{
+	static const double rates[] = {10000, 20000, 40000, 80000, 260000, 700000, 1500000};
+
+	for (size_t i = 0; i < 7; i++)
+		for (double expensive = 1; expensive <= 8 && rates[i] * expensive <= 1.5e6; expensive *= 2) {
+			const struct fake_program program = {.calls = {rates[i], rates[i] / 100}, .octaves = {2, 9}};
+			struct fake_process *process = begin(&program, 3, 60);
+
+			fake.costs.entry_ns *= expensive;
+			fake.costs.call_ns *= expensive;
+			fake__run(&fake, 60);
+			assert_true(fake__peak(&fake, process) < 0.02);
+			assert_true(fake__greatest_mean(&fake, process, 5) < 0.01);
+			assert_true(process->reported > 0);
+			end(state);
+		}
+}
+
+/* Phases that the budget allows for are seen as a whole: up to 5 s of 1.5 % are paid from what was saved before. */
+static void saved_credit_pays_for_a_phase(void **state)
+{
+	static const struct fake_program quiet = {.calls = {2000}}, busy = {.calls = {20000}};
+	struct fake_process *process = begin(&quiet, 7, 121);
+
+	for (int i = 0; i < 12; i++) {
+		process->program = &quiet;
+		fake__run(&fake, 5);
+		process->program = &busy;
+		fake__run(&fake, 5);
+	}
+	assert_int_equal(fake.closings, 0);
+	assert_true(fake__peak(&fake, process) < 0.02);
+	end(state);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +312,10 @@ int main(void)
 	    cmocka_unit_test(no_cap_means_no_bound),
 	    cmocka_unit_test(the_cap_alone_holds),
 	    cmocka_unit_test(a_duty_cycle_uses_the_budget),
+	    cmocka_unit_test(bursts_of_short_calls_close_nothing),
+	    cmocka_unit_test(a_new_phase_keeps_the_cap),
+	    cmocka_unit_test(the_bounds_hold_from_the_start),
+	    cmocka_unit_test(saved_credit_pays_for_a_phase),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

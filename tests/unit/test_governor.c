@@ -31,6 +31,12 @@ static void what_is_lost_counts_as_it_was(void **state)
 	load.time_ns[9] = 4e9;
 	assert_int_equal(governor__plan(&governor, &load).thin, 0);
 	assert_true(governor__plan(&governor, &load).open < 1);
+	/* a little over the budget: closed for a twentieth of the time is worse than a tenth of it suppressed for good
+	 */
+	load.cost_ns = 0.0095 * 10e9;
+	load.time_ns[2] = 0.9e9;
+	load.time_ns[9] = 8.1e9;
+	assert_int_equal(governor__plan(&governor, &load).thin, 3);
 }
 
 static void hosts_do_not_keep_step(void **state)
@@ -199,12 +205,33 @@ static void an_account_is_close_when_little_is_left(void **state)
 	governor__init(&governor, 1, 2, 1);
 	governor__open_account(&governor, &account, 0);
 	assert_false(governor__is_close(&governor, &account)); /* no cost yet */
-	governor__charge(&governor, &account, SECOND, 0.015e9);
+	governor__charge(&governor, &account, SECOND, 0.011e9);
 	assert_false(governor__is_close(&governor, &account)); /* the rest lasts for seconds */
 	account.credit_ns = 1e6;
 	assert_true(governor__is_close(&governor, &account));
 	account.speed = governor.rate / 2;
 	assert_false(governor__is_close(&governor, &account));
+}
+
+/* Probes that took long to close are closed earlier the next time; where that is not known, it is assumed. */
+static void closing_begins_by_the_time_it_takes(void **state)
+{
+	struct governor governor;
+	struct governor_account account;
+
+	(void)state;
+	governor__init(&governor, 1, 2, 1);
+	for (int measured = 0; measured < 2; measured++) {
+		governor__open_account(&governor, &account, 0);
+		account.credit_ns = 8e6;
+		account.speed = 0.1;
+		if (measured)
+			governor__closed_in(&account, 1e6);
+		/* 8 ms last for 80 ms */
+		assert_int_equal(governor__charge(&governor, &account, SECOND / 100, 0.1 * 1e7), !measured);
+	}
+	governor__closed_in(&account, 10e9);
+	assert_true(account.reaction_ns == governor.reaction_ns);
 }
 
 int main(void)
@@ -220,6 +247,7 @@ int main(void)
 	    cmocka_unit_test(spans_follow_what_is_seen),
 	    cmocka_unit_test(a_process_pays_what_its_busiest_thread_pays),
 	    cmocka_unit_test(an_account_is_close_when_little_is_left),
+	    cmocka_unit_test(closing_begins_by_the_time_it_takes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #define ALERT_NS 500000000ULL  /* a process once over its budget is so again soon after its probes open */
 #define HELD_MOST 0.5	       /* share of the budget up to which waits for vaprod are charged */
 #define FAR_OVER 0.5	       /* share of its time at which a process has all that is expensive closed at once */
+#define HASTE 0.2	       /* share of its time at which a process has probes closed without a plan */
 #define GRACE_NS 1000000000ULL /* closed probes may cost until they are removed: no reason to close more */
 
 struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
@@ -338,6 +339,8 @@ static void relieve(struct enforcer *enforcer, struct governed *governed, uint64
 			governor__adjusted(&governed->account);
 			return;
 		}
+		if (governed->process.spares_returns && plan.cost <= 0 && account->speed < HASTE)
+			return; /* too little was seen for a plan */
 	}
 	if (enforcer->ops.close_costliest_rows(enforcer->ctx, governed->process.pid,
 					       fmax(account->speed, account->mean),

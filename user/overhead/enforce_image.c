@@ -64,6 +64,7 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	struct image_duty *duty = worst->duty;
 	double cost = fmax(load->open_ns > 0 ? load->cost_ns / load->open_ns : 1, worst->account.speed);
 	double keep = duty->closed ? 0 : fmin(KEEP_MOST, KEEP_SHARE * governor->rate / cost);
+	uint64_t began_ns = enforcer->ops.now();
 	bool again = duty->closed;
 	struct enforcer_closed closed = {0};
 	char text[512];
@@ -74,8 +75,10 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	if (enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed))
 		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
 	duty->closed = true;
-	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image)
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
 		governed->process.orders->voids += closed.parted;
+		governor__closed_in(&governed->account, (double)(enforcer->ops.now() - began_ns));
+	}
 	duty->closed_ns = now_ns = image_duty__end_change(enforcer, duty);
 	if (again)
 		governor__prolong(governor, &duty->cycle, now_ns, worst->account.credit_ns);
