@@ -299,6 +299,29 @@ static void saved_credit_pays_for_a_phase(void **state)
 	end(state);
 }
 
+/* Bursts of waits for vaprod, such as that of a window's analysis, are paid from what was saved. */
+static void bursts_of_waits_are_a_part_of_the_cost(void **state)
+{
+	static const double rates[] = {20000, 60000, 260000};
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct fake_program hot = {.calls = {rates[i]}}, held = {.calls = {rates[i]}, .held = 0.3};
+		struct fake_process *process = begin(&hot, 7, 201);
+
+		for (int window = 0; window < 20; window++) {
+			process->program = &hot;
+			fake__run(&fake, 9.9);
+			process->program = &held;
+			fake__run(&fake, 0.1); /* 30 ms */
+		}
+		assert_true(fake__mean(&fake, process, 0) < 0.01);
+		/* a burst at the end of 5 s in which all was spent comes on top of them */
+		assert_true(fake__peak(&fake, process) < 0.02 + 0.03 / 5);
+		assert_true(fake.openings > 5 && process->reported > 0);
+		end(state);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +339,7 @@ int main(void)
 	    cmocka_unit_test(a_new_phase_keeps_the_cap),
 	    cmocka_unit_test(the_bounds_hold_from_the_start),
 	    cmocka_unit_test(saved_credit_pays_for_a_phase),
+	    cmocka_unit_test(bursts_of_waits_are_a_part_of_the_cost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@
 
 #define AHEAD_NS 60000000ULL   /* before probes are opened the loop is faster than it sleeps otherwise */
 #define ALERT_NS 500000000ULL  /* a process once over its budget is so again soon after its probes open */
-#define HELD_MOST 0.5	       /* share of the budget up to which waits for vaprod are charged */
 #define FAR_OVER 0.5	       /* share of its time at which a process has all that is expensive closed at once */
 #define HASTE 0.2	       /* share of its time at which a process has probes closed without a plan */
 #define GRACE_NS 1000000000ULL /* closed probes may cost until they are removed: no reason to close more */
@@ -113,6 +112,9 @@ void enforcer__join(struct enforcer *enforcer, struct governed *governed, const 
 		duty->first = governed;
 		governed->process.orders->set = duty->set.without;
 	}
+	/* waits for an attachment are no running cost */
+	for (struct governed *other = enforcer->governed; other; other = other->next)
+		other->held_ns = other->process.counters->held_ns;
 	governed__advance_epoch(governed, governed__is_closed(governed));
 	governed__refresh_gap(governed, now_ns);
 }
@@ -187,6 +189,7 @@ static void spend(const struct enforcer *enforcer, struct governed *governed)
 
 bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
 {
+	const struct governor *governor = &enforcer->governor;
 	double passed = (double)(now_ns - governed->account.last_ns), spent;
 	uint64_t held_ns = governed->process.counters->held_ns;
 
@@ -195,14 +198,13 @@ bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed
 	spend(enforcer, governed);
 	spent = (double)(governed->spent_ns - governed->paid_ns);
 	governed->paid_ns = governed->spent_ns;
-	/* waits for vaprod itself are charged as well, but fewer probes recover only some of them */
-	spent += fmin((double)(held_ns - governed->held_ns), HELD_MOST * enforcer->governor.rate * passed);
+	spent += governor__held(governor, &governed->account, now_ns, (double)(held_ns - governed->held_ns));
 	governed->held_ns = held_ns;
 	if (!governed__is_closed(governed)) {
 		governed->load.open_ns += passed;
 		governed->load.cost_ns += spent;
 	}
-	return governor__charge(&enforcer->governor, &governed->account, now_ns, spent);
+	return governor__charge(governor, &governed->account, now_ns, spent);
 }
 
 struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
@@ -290,7 +292,7 @@ static void close_io(struct enforcer *enforcer, struct governed *governed, uint6
 {
 	char load[512];
 
-	governor__close(&enforcer->governor, &governed->io, now_ns, governed->account.credit_ns);
+	governor__close(&enforcer->governor, &governed->io, now_ns, governor__savings(&governed->account));
 	__atomic_store_n(&governed->process.orders->no_io, 1, __ATOMIC_RELEASE);
 	governor__adjusted(&governed->account);
 	governed__refresh_gap(governed, now_ns);

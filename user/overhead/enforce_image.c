@@ -81,9 +81,9 @@ void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, ui
 	}
 	duty->closed_ns = now_ns = image_duty__end_change(enforcer, duty);
 	if (again)
-		governor__prolong(governor, &duty->cycle, now_ns, worst->account.credit_ns);
+		governor__prolong(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
 	else
-		governor__close(governor, &duty->cycle, now_ns, worst->account.credit_ns);
+		governor__close(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
 	if (duty->reported && duty->cycle.level <= duty->reported_level)
 		return;
 	duty->reported = true;

@@ -11,6 +11,8 @@
 #define MEAN_NS 1e9
 #define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
 #define OPENING_CREDIT 0.25 /* most of the room: the mean holds for a short run, too */
+#define HELD_MOST 0.5	    /* share of the budget up to which waits for vaprod are charged at once */
+#define MOST_OWED 0.5	    /* of the room: waits for vaprod that are paid for later */
 #define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
 #define REFILL 0.5	   /* of the room, that a closed period fills up */
@@ -92,6 +94,24 @@ void governor__closed_in(struct governor_account *account, double took_ns)
 	account->reaction_ns = fmin(fmax(took_ns, REACTION_NS), FIRST_REACTION_NS);
 }
 
+double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
+		      double held_ns)
+{
+	double charged = fmin(held_ns, HELD_MOST * governor->rate * (double)(now_ns - account->last_ns));
+
+	account->owed_ns = fmin(account->owed_ns + held_ns - charged, governor->room_ns * MOST_OWED);
+	return charged;
+}
+
+/* Pays what is owed from what was saved up, beyond the allowance of the first moments. */
+static void pay(const struct governor *governor, struct governor_account *account)
+{
+	double paid = fmin(account->owed_ns, fmax(0, account->credit_ns - governor->opening_ns));
+
+	account->credit_ns -= paid;
+	account->owed_ns -= paid;
+}
+
 /* Returns the credit below which probes are to be closed at such a speed, in time for their effect. */
 static double least_credit(const struct governor *governor, const struct governor_account *account, double speed)
 {
@@ -108,6 +128,7 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 	account->credit_ns += governor->rate * passed - spent_ns;
 	if (account->credit_ns > governor->room_ns)
 		account->credit_ns = governor->room_ns;
+	pay(governor, account);
 	account->last_ns = now_ns;
 	if (passed >= SHORTEST_LOOK) {
 		speed = spent_ns / passed;

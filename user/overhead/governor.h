@@ -67,6 +67,7 @@ struct governor_account {
 	uint64_t last_ns;
 	double speed, mean; /* shares spent: at the last look, and over the last second or so */
 	double reaction_ns; /* time that closing probes took last; 0 = not measured */
+	double owed_ns;	    /* waits that are not paid yet */
 };
 
 void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns);
@@ -78,11 +79,25 @@ void governor__adjusted(struct governor_account *account);
 void governor__closed_in(struct governor_account *account, double took_ns);
 
 /*
+ * Returns what is to be charged for waits for vaprod since the last charge, which fewer probes would spare the process
+ * only in part. The account owes the rest: it is no reason to close probes, but is paid from what is saved up beyond
+ * the allowance of the first moments.
+ */
+double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
+		      double held_ns);
+
+/*
  * Charges what a process spent since the last call. True where it will have overdrawn by the time that
  * closing its probes takes effect.
  */
 bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
 		      double spent_ns);
+
+/* Returns the credit less what is owed. */
+static inline double governor__savings(const struct governor_account *account)
+{
+	return account->credit_ns - account->owed_ns;
+}
 
 /* Returns whether an account overspends and its savings last for a moment only: then it is charged often. */
 bool governor__is_close(const struct governor *governor, const struct governor_account *account);
