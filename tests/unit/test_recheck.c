@@ -55,9 +55,9 @@ static void hits_after_pauses_cost_more(void **state)
 	struct kernel_counters counters = {.enter = 10, .exit = 8, .left = 2, .stepped = 3, .syscalls = 5};
 
 	(void)state;
-	assert_true(calibrate__cost(&costs, &counters) == 12 * 450 + 8 * 250 + 3 * 900 + 5 * 180);
+	assert_true(costs__of(&costs, &counters) == 12 * 450 + 8 * 250 + 3 * 900 + 5 * 180);
 	counters = (struct kernel_counters){.enter = 10, .exit = 10, .pauses = {{4, 1}, {0, 2}}};
-	assert_true(calibrate__cost(&costs, &counters) == 10 * 700 + 4 * 900 + 3000 + 2 * 500);
+	assert_true(costs__of(&costs, &counters) == 10 * 700 + 4 * 900 + 3000 + 2 * 500);
 }
 
 int main(void)

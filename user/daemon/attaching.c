@@ -178,7 +178,9 @@ static int enroll(struct watch *watch, struct attaching *attaching)
 		return status;
 	attaching->registered = true;
 	memset(counters, 0, sizeof(*counters));
-	watch__begin_governing(watch, fresh, fresh->attached_ns);
+	fresh->governed = watch__begin_governing(watch, fresh, fresh->attached_ns);
+	if (!fresh->governed)
+		return -ENOMEM;
 	fresh->delivered_before = collector__delivered(watch->parts.collector, fresh->slot);
 	fresh->io_calls = process__io_calls(fresh->pid);
 	fresh->io_requested = (double)fresh->io_calls >= process__age(attaching->process);
@@ -220,6 +222,8 @@ static int refuse(struct watch *watch, struct attaching *attaching, int status)
 		fresh->image = NULL;
 		resolver__remove(watch->parts.resolver, fresh->pid, fresh->slot);
 	}
+	if (fresh->governed)
+		enforcer__remove(watch->enforcer, fresh->governed);
 	watch__emit_process(watch, fresh, LINE_REFUSED, 0, attaching->reason);
 	if (attaching->reason != attaching->err)
 		snprintf(attaching->err, attaching->err_size, "process %d (%s) is not watched: %s", fresh->pid,

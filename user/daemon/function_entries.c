@@ -189,7 +189,7 @@ static void forget_speed(struct watch *watch, const struct row_decision *decisio
 	for (size_t i = 0; i < watch->count; i++)
 		for (size_t j = 0; j < decision->pid_count; j++)
 			if (watch->watched[i].pid == decision->pids[j])
-				governor__adjusted(&watch->watched[i].governed.account);
+				enforcer__reset_rates(watch->watched[i].governed);
 }
 
 void watch__rows_decided(void *ctx, const struct row_decision *decision)

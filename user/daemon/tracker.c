@@ -28,7 +28,8 @@ struct watch *watch__new(const struct watch_parts *parts, const struct selection
 	watch->statics = static_mpi__new();
 	watch->topology = topology__new("/sys", "/proc/cpuinfo");
 	watch->named_start = calloc(selection->pid_count + 1, sizeof(*watch->named_start));
-	if (!watch->statics || !watch->topology || !watch->named_start) {
+	watch->enforcer = watch__new_enforcer(watch);
+	if (!watch->statics || !watch->topology || !watch->named_start || !watch->enforcer) {
 		watch__free(watch);
 		return NULL;
 	}
@@ -44,7 +45,7 @@ void watch__free(struct watch *watch)
 	free(watch->watched);
 	free(watch->heard);
 	free(watch->named_start);
-	free(watch->duties);
+	enforcer__free(watch->enforcer);
 	free(watch->ended);
 	static_mpi__free(watch->statics);
 	topology__free(watch->topology);
@@ -88,15 +89,11 @@ static void say_goodbye(struct watch *watch, struct watched *watched, enum line_
 
 static void detach(struct watch *watch, struct watched *watched, const char *reason, uint64_t now_ns)
 {
-	const struct attached_image *image = watched->image;
-
-	watch__count_gap(watched, now_ns, false);
+	enforcer__leave(watch->enforcer, watched->governed, now_ns);
 	say_goodbye(watch, watched, LINE_EXITED, reason, now_ns);
 	attacher__release(watch->parts.attacher, watched->pid);
 	row_attacher__release(watch->parts.rows, watched->pid);
 	watched->image = NULL;
-	if (image)
-		watch__forget_image(watch, image);
 	kernel_side__untrack(watch->parts.side, watched->pid);
 }
 
@@ -118,7 +115,7 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 		watched->flags = tracked.flags;
 		resolver__remapped(watch->parts.resolver, watched->pid, mpi);
 		kernel_side__reflag(watch->parts.side, watched->pid, &tracked);
-		watch__leave_image(watch, watched);
+		enforcer__suspend(watched->governed);
 		status = attacher__attach(watch->parts.attacher, process, library,
 					  watch__is_alone(watch, library, now_ns), &watched->image, err, sizeof(err));
 		if (status) {

@@ -55,7 +55,7 @@ static void say_silent(struct watch *watch, struct watched *watched, uint64_t no
 	const struct kernel_counters *counters = watch__counters(watch, watched);
 	struct process_activity activity;
 	char rank[32] = "", where[384] = "runs";
-	bool closed = kernel_side__shared(watch->parts.side)->governed[watched->slot].probe_epoch & 1;
+	bool closed = watch__orders(watch, watched)->probe_epoch & 1;
 
 	if (watched->silence_reported || !watched->image || closed ||
 	    (watched->looked_ns && now_ns < watched->looked_ns + SILENT_NS))
@@ -166,30 +166,26 @@ void watch__stopped(struct watch *watch, pid_t pid)
 
 static int emit_facts(struct watch *watch, struct watched *watched, uint64_t begin_ns, uint64_t end_ns)
 {
-	const struct kernel_governed *orders = &kernel_side__shared(watch->parts.side)->governed[watched->slot];
 	struct kernel_counters now = *watch__counters(watch, watched), delta = {0};
-	struct governed *governed = &watched->governed;
 	struct stream_event event = {.type = STREAM_FACTS};
 	uint64_t from = begin_ns > watched->attached_ns ? begin_ns : watched->attached_ns;
 	uint64_t to = watched->ended_ns && watched->ended_ns < end_ns ? watched->ended_ns : end_ns;
 	uint64_t delivered = collector__delivered(watch->parts.collector, watched->slot) - watched->delivered_before;
+	struct enforcer_window cost = enforcer__end_window(watch->enforcer, watched->governed, to);
 
-	if (governed->gap_ns)
-		watch__count_gap(watched, to, true);
 	delta.enter = now.enter - watched->window.enter;
 	delta.exit = now.exit - watched->window.exit;
 	delta.left = now.left - watched->window.left;
 	delta.syscalls = now.syscalls - watched->window.syscalls;
-	event.facts = (struct vapro_process_facts){
-	    .pid = (uint32_t)watched->pid,
-	    .job = watched->identity.job,
-	    .user = (uint32_t)watched->identity.uid + 1,
-	    .wall_ns = to > from ? to - from : 0,
-	    .governed_ns = governed->closed_ns,
-	    .thinned_ns = orders->thinned_ns - governed->thinned_ns,
-	    .thinned = 2 * (orders->thinned - governed->thinned) + 2 * (orders->thinned_io - governed->thinned_io),
-	    .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
-	    .cost_ns = watch__spent(watch, watched) + now.held_ns - watched->window.held_ns};
+	event.facts = (struct vapro_process_facts){.pid = (uint32_t)watched->pid,
+						   .job = watched->identity.job,
+						   .user = (uint32_t)watched->identity.uid + 1,
+						   .wall_ns = to > from ? to - from : 0,
+						   .governed_ns = cost.closed_ns,
+						   .thinned_ns = cost.thinned_ns,
+						   .thinned = cost.thinned,
+						   .hits = delta.enter + delta.exit + delta.left + delta.syscalls,
+						   .cost_ns = cost.cost_ns + now.held_ns - watched->window.held_ns};
 	for (int i = 0; i < VAPRO_LOSSES; i++)
 		event.facts.lost[i] = now.lost[i] - watched->window.lost[i];
 	event.facts.lost[VAPRO_LOST_GOVERNED] += event.facts.thinned;
@@ -199,10 +195,6 @@ static int emit_facts(struct watch *watch, struct watched *watched, uint64_t beg
 		watched->unaccounted = now.emitted - delivered;
 	}
 	watched->window = now;
-	governed->closed_ns = 0;
-	governed->thinned = orders->thinned;
-	governed->thinned_ns = orders->thinned_ns;
-	governed->thinned_io = orders->thinned_io;
 	return stream__put(watch->parts.sink, &event);
 }
 
@@ -223,6 +215,7 @@ static void forget(struct watch *watch, struct watched *watched)
 	resolver__remove(watch->parts.resolver, watched->pid, watched->slot);
 	watch->slots[watched->slot] = false;
 	close(watched->pidfd);
+	enforcer__remove(watch->enforcer, watched->governed);
 	*watched = watch->watched[--watch->count];
 }
 

@@ -9,38 +9,7 @@
 #include "probe/elf/static_mpi.h"
 #include "probe/bpf/shared.h"
 #include "daemon/tracker.h"
-
-/* The governor's state for one process. */
-struct governed {
-	struct governor_account account;
-	struct governor_steps steps;
-	struct governor_duty io; /* duty cycle of system calls */
-	struct kernel_counters charged;
-	uint64_t charged_io;
-	uint64_t held_ns;	       /* time that its threads waited for vaprod, up to the last charge */
-	uint64_t spent_ns;	       /* cost to its busiest thread so far */
-	uint64_t paid_ns, reported_ns; /* parts of spent_ns: charged to the account, and in windows that ended */
-	struct governor_load load;     /* load since load_ns; load_* below: counters at load_ns */
-	uint64_t load_ns, load_calls, load_io, load_thinned_io;
-	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
-	double cost;	     /* cost of the last load, share of the process's time */
-	bool looked;	     /* the check soon after the attachment was made */
-	uint64_t checked_ns; /* last check of what could be left out, before the allowance is used up */
-	uint64_t gap_ns;     /* begin of the time with unseen calls that is not counted yet; 0 = all is seen */
-	uint64_t closed_ns;  /* time with unseen calls in this window */
-	uint64_t thinned, thinned_ns, thinned_io; /* counts at the last window's end */
-};
-
-/* An image's probes: the functions left out, and the duty cycle. */
-struct image_duty {
-	const struct attached_image *image;
-	struct governor_set set;
-	uint64_t counted_ns; /* begin of the count of calls, for the shares of functions */
-	struct governor_duty cycle;
-	uint64_t closed_ns; /* when links were closed last */
-	bool reported;
-	unsigned reported_level;
-};
+#include "overhead/enforce.h"
 
 struct watched {
 	pid_t pid;
@@ -54,9 +23,9 @@ struct watched {
 	uint64_t attach_cost_ns; /* CPU time spent on reading its images and setting its probes */
 	uint64_t start_utc_ns;
 	struct kernel_counters window; /* counters at the last window's end */
-	struct governed governed;
-	uint64_t delivered_before; /* vertex fragments of this slot before it was assigned */
-	uint64_t unaccounted;	   /* fragments reported as unaccounted so far */
+	struct governed *governed;     /* its account, of the enforcer */
+	uint64_t delivered_before;     /* vertex fragments of this slot before it was assigned */
+	uint64_t unaccounted;	       /* fragments reported as unaccounted so far */
 	uint64_t io_calls, io_ns;
 	uint64_t looked_ns; /* time of the first check for calls, and CPU time by then */
 	double looked_cpu_s;
@@ -118,8 +87,7 @@ struct watch {
 	struct verdict verdict;
 	struct image_cost costs[IMAGE_COSTS]; /* a ring */
 	size_t cost_count;
-	struct image_duty *duties;
-	size_t duty_count, duty_room;
+	struct enforcer *enforcer;
 	struct ended_thread *ended; /* in the order of end times */
 	size_t ended_count, ended_room;
 };
@@ -127,6 +95,12 @@ struct watch {
 static inline const struct kernel_counters *watch__counters(const struct watch *watch, const struct watched *watched)
 {
 	return &kernel_side__shared(watch->parts.side)->counters[watched->slot];
+}
+
+/* Returns the governor's orders for a process, as the kernel side reads them. */
+static inline const struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched)
+{
+	return &kernel_side__shared(watch->parts.side)->governed[watched->slot];
 }
 
 static inline uint64_t watch__hits_of(const struct watch *watch, const struct watched *watched)
@@ -172,23 +146,14 @@ void watch__rows_decided(void *ctx, const struct row_decision *decision);
 /* Returns whether a process maps an OpenMP library. */
 bool watch__maps_openmp(const struct process *process);
 
-/* Begins to govern a process, which owns its slot from now on. */
-void watch__begin_governing(const struct watch *watch, struct watched *watched, uint64_t now_ns);
+/* Returns the enforcer of the overhead's bounds; the watch outlives it. NULL when out of memory. */
+struct enforcer *watch__new_enforcer(struct watch *watch);
+
+/* Begins to govern a process, which owns its slot from now on. NULL when out of memory. */
+struct governed *watch__begin_governing(const struct watch *watch, const struct watched *watched, uint64_t now_ns);
 
 /* Starts the recording of a process whose links are set; its image may have probes closed or left out. */
-void watch__join_image(struct watch *watch, struct watched *watched, uint64_t now_ns);
-
-/* Prepares a change of links one by one: until watch__join_image(), no time between two calls is a fragment. */
-void watch__leave_image(const struct watch *watch, const struct watched *watched);
-
-/*
- * Leaves functions that never wait out of the image of a process that costs too much (sets.c). Returns whether
- * there were any: then it costs less from now on.
- */
-bool watch__leave_out(struct watch *watch, struct watched *watched, uint64_t now_ns);
-
-/* Calls watch__leave_out() where a process is over its budget, though its allowance lasts for a while. */
-bool watch__leave_out_early(struct watch *watch, struct watched *watched, uint64_t now_ns);
+void watch__join_image(const struct watch *watch, const struct watched *watched, uint64_t now_ns);
 
 /* Returns the flags of a process for the kernel side. */
 uint32_t watch__flags_of(const struct watch *watch, const struct process *process, enum process_mpi mpi);
@@ -199,44 +164,6 @@ uint32_t watch__flags_of(const struct watch *watch, const struct process *proces
  * the ranks of a job, which come together, share one verdict.
  */
 bool watch__is_alone(struct watch *watch, const struct process_mapping *mapping, uint64_t now_ns);
-
-/* Probes functions that were left out again where all processes of the image can afford that. */
-void watch__probe_again(struct watch *watch, struct image_duty *duty, uint64_t now_ns);
-
-/* Returns the governor's orders for a process, as the kernel side reads them. */
-struct kernel_governed *watch__orders(const struct watch *watch, const struct watched *watched);
-
-/* Starts a new interval over which the cost of a process's calls is measured. */
-void watch__begin_load(const struct watch *watch, struct watched *watched, uint64_t now_ns);
-
-/* Formats the interval's load: "process 12 (lmp): 31000 calls/s cost 2.9 % of its time". */
-const char *watch__say_load(const struct watch *watch, const struct watched *watched, char *text, size_t size);
-
-/* Returns the record of an image, made at first sight; NULL when out of memory. */
-struct image_duty *watch__duty_of(struct watch *watch, const struct attached_image *image);
-
-/*
- * Raises the probe epoch of an image's processes when its links change. unseen: some of their calls are not seen from
- * now on. voids: open calls will not be seen to return.
- */
-void watch__advance_epochs(struct watch *watch, const struct attached_image *image, bool unseen, bool voids);
-
-/* Charges an image's processes after its links changed and resets their rates, which predict nothing now. */
-void watch__charge_image(struct watch *watch, const struct attached_image *image, uint64_t now_ns);
-
-double watch__budget_pct(const struct watch *watch);
-
-/* Returns how many times as much a call costs at a single-stepped site. */
-double watch__stepped_ratio(const struct costs *costs);
-
-/* Forgets an image that no process maps after a detach. */
-void watch__forget_image(struct watch *watch, const struct attached_image *image);
-
-/* Adds the time up to now in which calls were unseen to the window's; goes_on: calls still are unseen. */
-void watch__count_gap(struct watched *watched, uint64_t now_ns, bool goes_on);
-
-/* Returns what the probes of a process cost its busiest thread since the last call, ns. */
-uint64_t watch__spent(const struct watch *watch, struct watched *watched);
 
 /* Emits a `process` line. */
 void watch__emit_process(struct watch *watch, const struct watched *watched, enum line_process_state state,

@@ -237,11 +237,6 @@ void calibrate__end_child(const struct child *child)
 	waitpid(child->pid, NULL, 0);
 }
 
-static double extra(double with, double without)
-{
-	return with > without && without > 0 ? with - without : 0;
-}
-
 /* Gets the times of entries and returns after pauses, ns, with a bare call's own, a tenth of a microsecond. */
 static void query_pauses(const struct child *child, double spent[2][KERNEL_PAUSES])
 {
@@ -303,26 +298,26 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		kernel_side__watch_syscalls(side, false);
 		/* measured before and after: a disturbed measurement would make the others cost nothing */
 		bare_read = fmin(bare_read, calibrate__measure(&child, 'r'));
-		costs->bystander_ns = extra(beside, bare_read);
-		costs->syscall_ns = extra(traced, bare_read);
+		costs->bystander_ns = costs__extra(beside, bare_read);
+		costs->syscall_ns = costs__extra(traced, bare_read);
 	}
 	if (!status)
 		status = calibrate__link_call(side, self, child.pid, &link);
 	if (!status) {
-		costs->call_ns = extra(calibrate__measure(&child, 'e'), bare);
+		costs->call_ns = costs__extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
 		/* measured next to the call, since a return is the difference */
 		track_child(side, child.pid, KERNEL_PROCESS_NO_RETURN);
 		status = link_own(side, self, vapro_calibrate_emulated, child.pid, true, &link);
 	}
 	if (!status) {
-		costs->entry_ns = extra(calibrate__measure(&child, 'e'), bare);
+		costs->entry_ns = costs__extra(calibrate__measure(&child, 'e'), bare);
 		kernel_side__unlink(side, link);
 		if (nop5)
 			status = link_own(side, self, nop5, child.pid, true, &link);
 	}
 	if (!status && nop5) {
-		costs->nop5_ns = extra(calibrate__measure(&child, 'n'), bare_nop5);
+		costs->nop5_ns = costs__extra(calibrate__measure(&child, 'n'), bare_nop5);
 		kernel_side__unlink(side, link);
 	}
 	if (!status) {
@@ -330,7 +325,7 @@ int calibrate__run(struct kernel_side *side, bool syscalls, struct costs *costs,
 		status = link_own(side, self, vapro_calibrate_stepped, child.pid, false, &link);
 	}
 	if (!status) {
-		costs->stepped_call_ns = extra(calibrate__measure(&child, 's'), bare_stepped);
+		costs->stepped_call_ns = costs__extra(calibrate__measure(&child, 's'), bare_stepped);
 		kernel_side__unlink(side, link);
 		status = link_own(side, self, (void (*)(void))vapro_calibrate_around, child.pid, false, &link);
 	}
@@ -348,17 +343,4 @@ out:
 	}
 	process__free(self);
 	return status < 0 ? status : 0;
-}
-
-double calibrate__cost(const struct costs *costs, const struct kernel_counters *counters)
-{
-	double returned = (double)counters->exit, entered = (double)(counters->enter + counters->left);
-	double cost = entered * costs->entry_ns + returned * extra(costs->call_ns, costs->entry_ns) +
-		      (double)counters->stepped * extra(costs->stepped_call_ns, costs->call_ns) +
-		      (double)counters->syscalls * costs->syscall_ns;
-
-	for (int half = 0; half < 2; half++)
-		for (int i = 0; i < KERNEL_PAUSES; i++)
-			cost += (double)counters->pauses[half][i] * costs->pause_ns[half][i];
-	return cost;
 }

@@ -3,18 +3,23 @@
 
 #include <math.h>
 
-#define SHARE 0.9	  /* share of the budget that is spent: reaction time and cold caches use the rest */
-#define PEAK_SHARE 0.8	  /* share of the cap that is spent */
-#define REACTION_NS 5e7	  /* time from a decision to close probes to its effect */
-#define SHORTEST_LOOK 1e6 /* ns; the cost over less time gives no speed */
+#define SHARE 0.9		/* share of the budget that is spent: reaction time and cold caches use the rest */
+#define PEAK_SHARE 0.8		/* share of the cap that is spent */
+#define REACTION_NS 5e7		/* least time from a decision to close probes to its effect */
+#define FIRST_REACTION_NS 1.5e8 /* the same before it was measured, for half of the room at most */
+#define SHORTEST_LOOK 1e6	/* ns; the cost over less time gives no speed */
 #define MEAN_NS 1e9
 #define BURST 2		    /* times the rate: so much at two looks is closed without waiting for the mean */
-#define OPENING_CREDIT 0.25 /* share of the room: the mean holds for a short run, too */
+#define OPENING_CREDIT 0.25 /* most of the room: the mean holds for a short run, too */
+#define HELD_MOST 0.5	    /* share of the budget up to which waits for vaprod are charged at once */
+#define MOST_OWED 0.5	    /* of the room: waits for vaprod that are paid for later */
 #define AHEAD_NS 1e8	    /* an allowance that lasts no longer is checked often */
 #define LEAST_SPELL_NS 1e9
-#define REFILL 0.5   /* of the room, that a closed period fills up */
-#define MOST_LEVEL 4 /* 16 s */
+#define REFILL 0.5	   /* of the room, that a closed period fills up */
+#define MOST_LEVEL 4	   /* 16 s */
+#define FAR_OVERDRAWN 0.25 /* of the room: two bursts of such a cost would exceed the cap within 5 s */
 #define SHORT_WINDOW_NS 1000000000ULL
+#define WORTH_LESS 0.9	      /* the same where probes stay open by that, instead of a duty cycle */
 #define WORTH_MORE 1.1	      /* factor of covered time that is worth suppressing more */
 #define LEAST_LOAD_NS 5e7     /* open time before a plan is made */
 #define LEAST_UNIT 0.02	      /* share of the cost: less is not worth a link's change */
@@ -37,11 +42,19 @@ void governor__init(struct governor *governor, double budget_pct, double cap_pct
 	governor->budget = mean;
 	governor->rate = mean * SHARE;
 	governor->room_ns = (cap - governor->rate) * (double)GOVERNOR_PEAK_NS * PEAK_SHARE;
+	governor->opening_ns =
+	    fmin(governor->room_ns * OPENING_CREDIT, (mean - governor->rate) * (double)GOVERNOR_PEAK_NS * PEAK_SHARE);
+	governor->reaction_ns = FIRST_REACTION_NS;
 }
 
 struct governor governor__of_share(double share)
 {
-	return (struct governor){.budget = share, .rate = share * SHARE, .room_ns = share * 1e9, .seed = 1};
+	return (struct governor){.budget = share,
+				 .rate = share * SHARE,
+				 .room_ns = share * 1e9,
+				 .opening_ns = share * 1e9 * OPENING_CREDIT,
+				 .reaction_ns = REACTION_NS,
+				 .seed = 1};
 }
 
 uint64_t governor__seed(const char *host, uint64_t time_ns)
@@ -68,12 +81,43 @@ double governor__busiest(uint64_t busiest, uint64_t hits)
 
 void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns)
 {
-	*account = (struct governor_account){.credit_ns = governor->room_ns * OPENING_CREDIT, .last_ns = now_ns};
+	*account = (struct governor_account){.credit_ns = governor->opening_ns, .last_ns = now_ns};
 }
 
 void governor__adjusted(struct governor_account *account)
 {
 	account->speed = account->mean = 0;
+}
+
+void governor__closed_in(struct governor_account *account, double took_ns)
+{
+	account->reaction_ns = fmin(fmax(took_ns, REACTION_NS), FIRST_REACTION_NS);
+}
+
+double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
+		      double held_ns)
+{
+	double charged = fmin(held_ns, HELD_MOST * governor->rate * (double)(now_ns - account->last_ns));
+
+	account->owed_ns = fmin(account->owed_ns + held_ns - charged, governor->room_ns * MOST_OWED);
+	return charged;
+}
+
+/* Pays what is owed from what was saved up, beyond the allowance of the first moments. */
+static void pay(const struct governor *governor, struct governor_account *account)
+{
+	double paid = fmin(account->owed_ns, fmax(0, account->credit_ns - governor->opening_ns));
+
+	account->credit_ns -= paid;
+	account->owed_ns -= paid;
+}
+
+/* Returns the credit below which probes are to be closed at such a speed, in time for their effect. */
+static double least_credit(const struct governor *governor, const struct governor_account *account, double speed)
+{
+	double reaction = account->reaction_ns > 0 ? account->reaction_ns : governor->reaction_ns;
+
+	return fmax(speed * REACTION_NS, fmin(speed * reaction, governor->room_ns / 2));
 }
 
 bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
@@ -84,6 +128,7 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 	account->credit_ns += governor->rate * passed - spent_ns;
 	if (account->credit_ns > governor->room_ns)
 		account->credit_ns = governor->room_ns;
+	pay(governor, account);
 	account->last_ns = now_ns;
 	if (passed >= SHORTEST_LOOK) {
 		speed = spent_ns / passed;
@@ -95,7 +140,7 @@ bool governor__charge(const struct governor *governor, struct governor_account *
 		return false;
 	/* a process that has slowed down pays its debt with its probes open; a short burst is no reason to close them
 	 */
-	return (lesser > governor->rate * BURST && account->credit_ns < lesser * REACTION_NS) ||
+	return (lesser > governor->rate * BURST && account->credit_ns < least_credit(governor, account, lesser)) ||
 	       (account->mean > governor->rate && account->credit_ns < 0);
 }
 
@@ -132,7 +177,7 @@ static struct governor_plan best_plan(double rate, const struct governor_load *l
 		struct governor_plan plan = plan_of(rate, load, thin);
 
 		/* probes that stay open are worth something by themselves */
-		double more = plan.open >= 1 && best.open < 1 ? 1 : WORTH_MORE;
+		double more = plan.open >= 1 && best.open < 1 ? WORTH_LESS : WORTH_MORE;
 
 		if (plan.covered * plan.open > best.covered * best.open * more)
 			best = plan;
@@ -214,6 +259,8 @@ bool governor__restore(const struct governor *governor, struct governor_set *set
 
 void governor__close(struct governor *governor, struct governor_duty *duty, uint64_t now_ns, double credit_ns)
 {
+	bool far = credit_ns < -FAR_OVERDRAWN * governor->room_ns;
+	uint64_t since_ns = far ? now_ns : duty->opened_ns;
 	bool in_vain = duty->count && now_ns < duty->opened_ns + SHORT_WINDOW_NS;
 	double spell = (governor->room_ns * REFILL - credit_ns) / governor->rate, least;
 
@@ -226,9 +273,8 @@ void governor__close(struct governor *governor, struct governor_duty *duty, uint
 	spell *= 0.75 + 0.5 * governor__random(governor);
 	if (spell < least)
 		spell = least;
-	if (duty->count && duty->opened_ns + GOVERNOR_OPENING_NS > now_ns) {
-		least =
-		    (double)(duty->opened_ns + GOVERNOR_OPENING_NS - now_ns) * (1 + 0.5 * governor__random(governor));
+	if ((far || duty->count) && since_ns + GOVERNOR_OPENING_NS > now_ns) {
+		least = (double)(since_ns + GOVERNOR_OPENING_NS - now_ns) * (1 + 0.5 * governor__random(governor));
 		if (spell < least)
 			spell = least;
 	}

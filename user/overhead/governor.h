@@ -35,9 +35,11 @@
 #define GOVERNOR_GIVE_BACK 0.7		  /* share of the budget that must be enough before a step is undone */
 
 struct governor {
-	double budget;	/* share of time, as configured; 0 = no bound */
-	double rate;	/* share that is spent; the rest is a reserve for unknown costs */
-	double room_ns; /* most that may be saved up */
+	double budget;	    /* share of time, as configured; 0 = no bound */
+	double rate;	    /* share that is spent; the rest is a reserve for unknown costs */
+	double room_ns;	    /* most that may be saved up */
+	double opening_ns;  /* allowance of a process at first */
+	double reaction_ns; /* time from a decision to close probes to its effect, as long as it was not measured */
 	uint64_t seed;
 };
 
@@ -64,6 +66,8 @@ struct governor_account {
 	double credit_ns;
 	uint64_t last_ns;
 	double speed, mean; /* shares spent: at the last look, and over the last second or so */
+	double reaction_ns; /* time that closing probes took last; 0 = not measured */
+	double owed_ns;	    /* waits that are not paid yet */
 };
 
 void governor__open_account(const struct governor *governor, struct governor_account *account, uint64_t now_ns);
@@ -71,12 +75,29 @@ void governor__open_account(const struct governor *governor, struct governor_acc
 /* Resets the rates of an account after its probes were closed or opened: earlier costs predict nothing. */
 void governor__adjusted(struct governor_account *account);
 
+/* Notes how long it took to close probes of a process. */
+void governor__closed_in(struct governor_account *account, double took_ns);
+
+/*
+ * Returns what is to be charged for waits for vaprod since the last charge, which fewer probes would spare the process
+ * only in part. The account owes the rest: it is no reason to close probes, but is paid from what is saved up beyond
+ * the allowance of the first moments.
+ */
+double governor__held(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
+		      double held_ns);
+
 /*
  * Charges what a process spent since the last call. True where it will have overdrawn by the time that
  * closing its probes takes effect.
  */
 bool governor__charge(const struct governor *governor, struct governor_account *account, uint64_t now_ns,
 		      double spent_ns);
+
+/* Returns the credit less what is owed. */
+static inline double governor__savings(const struct governor_account *account)
+{
+	return account->credit_ns - account->owed_ns;
+}
 
 /* Returns whether an account overspends and its savings last for a moment only: then it is charged often. */
 bool governor__is_close(const struct governor *governor, const struct governor_account *account);

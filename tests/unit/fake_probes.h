@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Programs of simulated call rates under the overhead enforcer, and what stands below it: links that take time to
+ * change, and the kernel side's counters. Probes slow a program down, so that it calls less. Deterministic.
+ */
+#ifndef VAPRO_FAKE_PROBES_H
+#define VAPRO_FAKE_PROBES_H
+
+#include "overhead/enforce.h"
+
+#define FAKE_SECOND 1000000000ULL
+#define FAKE_LOOK (FAKE_SECOND / 100) /* the loop's shortest iteration */
+#define FAKE_CHANGE 4		      /* looks until closed links are gone, at first */
+#define FAKE_ENTRY_NS 450.0
+#define FAKE_RETURN_NS 300.0
+#define FAKE_SYSCALL_NS 500.0
+#define FAKE_BYSTANDER_NS 100.0
+#define FAKE_PROCESSES 4
+#define FAKE_WARNINGS 64
+
+/* The functions of the image: posts never wait and are unit 0. */
+enum fake_function { FAKE_SHORT, FAKE_LONG, FAKE_POST, FAKE_FUNCTIONS };
+
+/* What a process does a second, when nothing is probed. */
+struct fake_program {
+	double calls[FAKE_FUNCTIONS];
+	unsigned octaves[FAKE_FUNCTIONS]; /* of the spans of their states */
+	double syscalls;
+	double held; /* share of its time for which it waits for vaprod */
+	bool spares_returns;
+};
+
+struct fake_process {
+	const struct fake_program *program;
+	struct governed *governed;
+	struct kernel_counters counters;
+	struct kernel_governed orders;
+	double part[FAKE_FUNCTIONS + 1]; /* of a call that is not complete */
+	double *spent;			 /* cost in each look, waits for vaprod included, ns */
+	double reported, time;		 /* time of calls: recorded, and all */
+	double unseen_ns;		 /* time while some of its calls were not seen */
+	uint64_t last_step_ns, least_between_steps_ns;
+	unsigned thin, steps_up, steps_back;
+};
+
+struct fake_warning {
+	char code[32], text[512];
+	pid_t pid;
+};
+
+struct fake {
+	struct enforcer *enforcer;
+	struct governor governor;
+	struct costs costs;
+	struct fake_process processes[FAKE_PROCESSES];
+	size_t count;
+	uint64_t now, next_pass;
+	size_t looks, room;
+	double last_hits;
+	bool open[FAKE_FUNCTIONS];
+	double counted[FAKE_FUNCTIONS]; /* cost of calls since counting began */
+	uint32_t without;
+	unsigned closings, openings, changes; /* of links */
+	uint64_t last_opening, least_between_openings;
+	double open_looks;
+	unsigned change; /* looks until closed links are gone */
+	bool rows_close; /* functions with exits of their own are to blame */
+	unsigned row_closings;
+	int refused;						/* status of the next opening */
+	void (*on_change)(struct fake *fake, const char *what); /* called before links are changed */
+	struct fake_warning warnings[FAKE_WARNINGS];
+	size_t warning_count;
+};
+
+/* Begins with a bound of budget and cap, percent, for as many seconds at most; no process yet. */
+void fake__begin(struct fake *fake, double budget_pct, double cap_pct, uint64_t seed, size_t seconds);
+void fake__end(struct fake *fake);
+
+/* Starts a process that maps the image. The program may be replaced later. */
+struct fake_process *fake__start(struct fake *fake, const struct fake_program *program);
+
+/* Runs the programs for a look, without the enforcer. */
+void fake__look(struct fake *fake);
+
+/* Runs programs and enforcer: it passes every 50 ms, every 10 ms where it is alert or there are many hits. */
+void fake__run(struct fake *fake, double seconds);
+
+/* Returns how many warnings have the code. */
+unsigned fake__warned(const struct fake *fake, const char *code);
+
+/* Returns the greatest cost of a process in any 5 s, and the mean since a second, as shares of time. */
+double fake__peak(const struct fake *fake, const struct fake_process *process);
+double fake__mean(const struct fake *fake, const struct fake_process *process, size_t from_second);
+
+/* Returns the greatest mean from the begin to any time after so many seconds. */
+double fake__greatest_mean(const struct fake *fake, const struct fake_process *process, size_t after_second);
+
+#endif

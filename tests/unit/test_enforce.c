@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The enforcer on simulated programs: what gives way to the budget in which order, and how that is done and reported.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "fake_probes.h"
+
+static struct fake fake;
+
+/* Begins with one process, under a budget of 1 % and a cap of 2 %. */
+static struct fake_process *begin(const struct fake_program *program, uint64_t seed, size_t seconds)
+{
+	fake__begin(&fake, 1, 2, seed, seconds);
+	return fake__start(&fake, program);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	fake__end(&fake);
+	return 0;
+}
+
+/* What is expected of a change of links, by check_change(). */
+static struct {
+	uint32_t epochs[FAKE_PROCESSES];
+	unsigned closed, opened, left_out;
+} changes;
+
+/* Before links are changed, all processes of the image are in an epoch of their own in which calls may be unseen. */
+static void check_change(struct fake *of, const char *what)
+{
+	for (size_t i = 0; i < of->count; i++) {
+		const struct kernel_governed *orders = &of->processes[i].orders;
+
+		assert_int_equal(orders->probe_epoch & 1, 1);
+		if (!strcmp(what, "open"))
+			continue;
+		assert_true(orders->probe_epoch > changes.epochs[i]);
+		changes.epochs[i] = orders->probe_epoch;
+		if (strcmp(what, "leave out") != 0)
+			continue;
+		assert_int_equal(orders->known_ns, UINT64_MAX);
+		assert_int_equal(orders->set, of->without); /* the set before */
+	}
+	changes.closed += !strcmp(what, "close");
+	changes.opened += !strcmp(what, "open");
+	changes.left_out += !strcmp(what, "leave out");
+}
+
+static void expect_changes(void)
+{
+	memset(&changes, 0, sizeof(changes));
+	fake.on_change = check_change;
+}
+
+static void the_epoch_is_advanced_before_links_are_closed(void **state)
+{
+	static const struct fake_program hot = {.calls = {300000}}, calm = {.calls = {300}};
+	struct fake_process *first = begin(&hot, 1, 100), *second = fake__start(&fake, &calm);
+
+	expect_changes();
+	fake__run(&fake, 0.5);
+	assert_int_equal(changes.closed, 1);
+	assert_true(enforcer__is_closed(fake.enforcer));
+	/* links that stay were opened again, once: open calls are void in every process */
+	assert_int_equal(first->orders.voids, 1);
+	assert_int_equal(second->orders.voids, 1);
+	fake__run(&fake, 59);
+	assert_true(changes.opened > 2 && changes.closed > 2);
+	assert_int_equal(first->orders.voids, 1);
+	/* open again, all calls are seen */
+	first->program = &calm;
+	fake__run(&fake, 0.2);
+	while (enforcer__is_closed(fake.enforcer))
+		fake__run(&fake, 0.1);
+	assert_int_equal(first->orders.probe_epoch & 1, 0);
+	assert_int_equal(second->orders.probe_epoch & 1, 0);
+	end(state);
+}
+
+static void time_with_unseen_calls_is_reported(void **state)
+{
+	static const struct fake_program hot = {.calls = {300000}, .syscalls = 100}, calm = {.calls = {300}};
+	struct fake_process *processes[2] = {begin(&hot, 1, 60), fake__start(&fake, &calm)};
+	double reported[2] = {0}, cost = 0;
+
+	for (int window = 0; window < 10; window++) {
+		fake__run(&fake, 5.3);
+		for (int i = 0; i < 2; i++) {
+			struct enforcer_window facts =
+			    enforcer__end_window(fake.enforcer, processes[i]->governed, fake.now);
+
+			reported[i] += (double)facts.closed_ns;
+			cost += i ? 0 : (double)facts.cost_ns;
+			assert_int_equal(facts.thinned, 0);
+		}
+	}
+	assert_true(processes[0]->unseen_ns > 20e9);
+	for (int i = 0; i < 2; i++)
+		assert_true(fabs(reported[i] / processes[i]->unseen_ns - 1) < 0.02);
+	assert_true(fabs(cost / (fake__mean(&fake, processes[0], 0) * (double)(fake.looks * FAKE_LOOK)) - 1) < 0.01);
+	end(state);
+}
+
+static void a_refused_opening_is_warned_of_once(void **state)
+{
+	static const struct fake_program hot = {.calls = {300000}};
+
+	begin(&hot, 1, 60);
+	fake.refused = -EBUSY;
+	fake__run(&fake, 60);
+	assert_true(fake.openings > 2);
+	assert_int_equal(fake__warned(&fake, "attach_failed"), 1);
+	end(state);
+}
+
+/* A closed period is reported once, and again only where periods become longer. */
+static void duty_cycles_are_reported_once(void **state)
+{
+	static const struct fake_program hot = {.calls = {60000}};
+	struct fake_process *process = begin(&hot, 1, 60);
+
+	fake__run(&fake, 60);
+	assert_true(fake.closings > 5);
+	assert_in_range(fake__warned(&fake, "governed"), 1, fake.closings / 3);
+	assert_int_equal(fake.warnings[0].pid, 1);
+	assert_non_null(strstr(fake.warnings[0].text, "process 1 (program): "));
+	assert_non_null(
+	    strstr(fake.warnings[0].text, "the probes of 1 of 3 functions of libmpi.so (most calls: Send)"));
+	assert_true(process->orders.probe_epoch > 10);
+	end(state);
+}
+
+/* Posts are most of the cost: they are left out, which saves enough, and nothing that waits is closed. */
+static void posts_are_left_out_first(void **state)
+{
+	static const struct fake_program posts = {.calls = {6000, 0, 20000}}, calm = {.calls = {600, 0, 2000}};
+	struct fake_process *process = begin(&posts, 1, 200);
+
+	expect_changes();
+	fake__run(&fake, 60);
+	assert_int_equal(changes.left_out, 1);
+	assert_int_equal(fake.closings, 0);
+	assert_int_equal(fake.without, 1);
+	assert_int_equal(process->orders.set, 1);
+	assert_true(process->orders.known_ns < UINT64_MAX);
+	assert_int_equal(process->orders.probe_epoch & 1, 0);
+	assert_true(fake__mean(&fake, process, 0) < 0.01);
+	assert_int_equal(fake__warned(&fake, "coarser"), 1);
+	/* a process that comes later begins with the set */
+	process = fake__start(&fake, &calm);
+	assert_int_equal(process->orders.set, 1);
+	/* probed again, after a while, where all processes can afford it */
+	fake.processes[0].program = &calm;
+	fake__run(&fake, 120);
+	assert_int_equal(changes.left_out, 2);
+	assert_int_equal(fake.without, 0);
+	assert_int_equal(process->orders.set, 0);
+	assert_int_equal(fake__warned(&fake, "released"), 1);
+	end(state);
+}
+
+/* What costs more than half of a process's time is closed at once: links of posts go one after the other. */
+static void what_costs_most_of_the_time_is_closed_at_once(void **state)
+{
+	static const struct fake_program calm = {0}, flat_out = {.calls = {0, 0, 1e7}};
+	struct fake_process *process = begin(&calm, 1, 60);
+
+	expect_changes();
+	fake__run(&fake, 0.11); /* up to a pass */
+	process->program = &flat_out;
+	fake__run(&fake, 0.2);
+	assert_int_equal(changes.closed, 1);
+	assert_int_equal(changes.left_out, 0);
+	fake__run(&fake, 20); /* its image is closed: nothing is left out while it is */
+	assert_int_equal(fake.without, 0);
+	end(state);
+}
+
+static void functions_with_exits_of_their_own_go_before_the_image(void **state)
+{
+	static const struct fake_program hot = {.calls = {60000}};
+
+	begin(&hot, 1, 60);
+	fake.rows_close = true;
+	fake__run(&fake, 3);
+	assert_true(fake.row_closings > 0);
+	assert_int_equal(fake.closings, 0);
+	fake.rows_close = false;
+	fake__run(&fake, 1);
+	assert_int_equal(fake.closings, 1);
+	end(state);
+}
+
+/* System calls are most of the cost: they are suppressed for a while, again and again, and the image stays open. */
+static void expensive_system_calls_are_suppressed(void **state)
+{
+	static const struct fake_program io = {.calls = {1000}, .syscalls = 100000}, calm = {.calls = {1000}};
+	struct fake_process *process = begin(&io, 1, 120);
+	struct enforcer_window window;
+
+	fake__run(&fake, 60);
+	assert_int_equal(fake.closings, 0);
+	assert_int_equal(fake__warned(&fake, "governed"), 1);
+	assert_true(process->orders.thinned_io > 0 && process->counters.syscalls > 0);
+	assert_true(fake__peak(&fake, process) < 0.02);
+	window = enforcer__end_window(fake.enforcer, process->governed, fake.now);
+	assert_int_equal(window.thinned, 2 * process->orders.thinned_io);
+	assert_true(fabs((double)window.closed_ns / process->unseen_ns - 1) < 0.02);
+	process->program = &calm;
+	fake__run(&fake, 60);
+	assert_int_equal(process->orders.no_io, 0);
+	assert_int_equal(fake__warned(&fake, "released"), 1);
+	end(state);
+}
+
+/* Waits for vaprod cost half of the budget at most: they alone close nothing, but leave less for probes. */
+static void held_time_is_charged_up_to_half(void **state)
+{
+	static const double calls = 0.007 / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9);
+	const struct fake_program held = {.held = 1, .calls = {calls / 4}}, both = {.held = 1, .calls = {calls}},
+				  probes = {.calls = {calls}};
+
+	begin(&held, 1, 120);
+	fake__run(&fake, 120);
+	assert_int_equal(fake.closings, 0);
+	end(state);
+	begin(&probes, 1, 120);
+	fake__run(&fake, 120);
+	assert_int_equal(fake.closings, 0);
+	end(state);
+	begin(&both, 1, 120);
+	fake__run(&fake, 120);
+	assert_true(fake.closings > 0);
+	end(state);
+}
+
+/* A change for one process takes time; that time earns the others of the image nothing. */
+static void a_change_of_links_fills_no_account(void **state)
+{
+	static const struct fake_program waits = {.calls = {30000}}, posts = {.calls = {0, 0, 30000}};
+	size_t alone;
+
+	begin(&waits, 1, 20);
+	while (!fake.closings)
+		fake__run(&fake, 0.01);
+	alone = fake.looks;
+	end(NULL);
+	begin(&waits, 1, 20);
+	fake__start(&fake, &posts);
+	while (!fake.closings)
+		fake__run(&fake, 0.01);
+	assert_int_equal(fake.changes, 1);
+	assert_true(fake.looks < alone + 20); /* the change took 4 */
+	end(state);
+}
+
+/* The image is forgotten with its last process: the next one begins with all probes, though some were closed. */
+static void an_image_is_forgotten_with_its_last_process(void **state)
+{
+	static const struct fake_program hot = {.calls = {300000}};
+	struct fake_process *first = begin(&hot, 1, 60), *second = fake__start(&fake, &hot), *third;
+
+	fake__run(&fake, 0.5);
+	assert_int_equal(fake.closings, 1);
+	enforcer__leave(fake.enforcer, first->governed, fake.now);
+	assert_true(enforcer__is_closed(fake.enforcer));
+	third = fake__start(&fake, &hot);
+	assert_int_equal(third->orders.probe_epoch & 1, 1); /* the image is closed */
+	enforcer__leave(fake.enforcer, second->governed, fake.now);
+	enforcer__leave(fake.enforcer, third->governed, fake.now);
+	assert_false(enforcer__is_closed(fake.enforcer));
+	enforcer__remove(fake.enforcer, second->governed);
+	third = fake__start(&fake, &hot);
+	assert_int_equal(third->orders.probe_epoch & 1, 0);
+	assert_int_equal(fake.openings, 0);
+	end(state);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_epoch_is_advanced_before_links_are_closed),
+	    cmocka_unit_test(time_with_unseen_calls_is_reported),
+	    cmocka_unit_test(a_refused_opening_is_warned_of_once),
+	    cmocka_unit_test(duty_cycles_are_reported_once),
+	    cmocka_unit_test(posts_are_left_out_first),
+	    cmocka_unit_test(what_costs_most_of_the_time_is_closed_at_once),
+	    cmocka_unit_test(functions_with_exits_of_their_own_go_before_the_image),
+	    cmocka_unit_test(expensive_system_calls_are_suppressed),
+	    cmocka_unit_test(held_time_is_charged_up_to_half),
+	    cmocka_unit_test(a_change_of_links_fills_no_account),
+	    cmocka_unit_test(an_image_is_forgotten_with_its_last_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

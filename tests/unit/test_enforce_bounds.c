@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The enforcer on simulated programs: what they cost in all, in any 5 s, and what is still seen. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fake_probes.h"
+
+static struct fake fake;
+
+/* Begins with one process, under a budget of 1 % and a cap of 2 %. */
+static struct fake_process *begin(const struct fake_program *program, uint64_t seed, size_t seconds)
+{
+	fake__begin(&fake, 1, 2, seed, seconds);
+	return fake__start(&fake, program);
+}
+
+static int end(void **state)
+{
+	(void)state;
+	fake__end(&fake);
+	return 0;
+}
+
+/* Programs at many times the rate of the budget: without a governor they would cost 5 to 50 %. */
+static void hot_programs_keep_budget_and_cap(void **state)
+{
+	static const double natural = 7000; /* calls a second: half a percent */
+	static const double times[] = {10, 30, 100};
+
+	for (size_t i = 0; i < 3; i++)
+		for (int spares = 0; spares < 2; spares++)
+			for (uint64_t seed = 1; seed < 6; seed++) {
+				struct fake_program program = {
+				    .calls = {natural * times[i] * 0.9, natural * times[i] * 0.1},
+				    .octaves = {1, 4},
+				    .spares_returns = spares};
+				struct fake_process *process = begin(&program, governor__seed("host", seed), 300);
+
+				fake__run(&fake, 300);
+				assert_true(fake__peak(&fake, process) < 0.02);
+				assert_true(fake__mean(&fake, process, 0) < 0.01);
+				/* observation is not simply switched off */
+				assert_true(fake__mean(&fake, process, 0) > 0.001);
+				assert_true(fake.openings > 5);
+				assert_true(fake.least_between_openings >= GOVERNOR_OPENING_NS);
+				assert_true(process->least_between_steps_ns >= GOVERNOR_STEP_NS);
+				assert_true(process->reported > 0);
+				end(state);
+			}
+}
+
+static void any_look_may_be_the_first(void **state)
+{
+	static const struct fake_program idle = {.calls = {10}}, hot = {.calls = {700000}, .spares_returns = true};
+
+	for (unsigned quiet = 0; quiet < 20; quiet += 3) {
+		struct fake_process *process = begin(&hot, 77, 100);
+
+		process->program = &idle;
+		fake__run(&fake, quiet);
+		process->program = &hot;
+		fake__run(&fake, 40);
+		process->program = &idle;
+		fake__run(&fake, 7);
+		process->program = &hot;
+		fake__run(&fake, 20);
+		assert_true(fake__peak(&fake, process) < 0.02);
+		end(state);
+	}
+}
+
+/* Bursts that end before the next look, again and again: no look by itself is over. */
+static void bursts_are_seen(void **state)
+{
+	static const struct fake_program hot = {.calls = {700000}}, idle = {0};
+	struct fake_process *process = begin(&hot, 5, 120);
+
+	for (unsigned i = 0; i < 3000; i++) {
+		process->program = &hot;
+		fake__run(&fake, 0.01);
+		process->program = &idle;
+		fake__run(&fake, 0.03);
+	}
+	assert_true(fake__mean(&fake, process, 0) < 0.01);
+	assert_true(fake__peak(&fake, process) < 0.02);
+	end(state);
+}
+
+/* Many short calls between few long ones: their returns pay for the rest, and nothing is closed. */
+static void short_states_go_first(void **state)
+{
+	struct fake_program program = {.calls = {14000, 900}, .octaves = {2, 9}, .spares_returns = true};
+	struct fake_process *process = begin(&program, 3, 120);
+
+	fake__run(&fake, 120);
+	assert_int_equal(process->thin, 3);
+	assert_int_equal(fake.closings, 0);
+	assert_true(fake__mean(&fake, process, 20) < 0.01);
+	assert_true(process->reported > 0.8 * process->time);
+	end(state);
+	/* where returns cannot be suppressed the same program is observed in duty cycles */
+	program.spares_returns = false;
+	process = begin(&program, 3, 120);
+	fake__run(&fake, 120);
+	assert_int_equal(process->thin, 0);
+	assert_true(fake.closings > 0);
+	assert_true(fake__mean(&fake, process, 0) < 0.01);
+	end(state);
+}
+
+static void steps_are_undone(void **state)
+{
+	static const struct fake_program hot = {.calls = {14000, 900}, .octaves = {2, 9}, .spares_returns = true},
+					 calm = {.calls = {2000, 900}, .octaves = {2, 9}, .spares_returns = true},
+					 /* would meet the budget, but not by enough */
+	    between = {.calls = {10500, 900}, .octaves = {2, 9}, .spares_returns = true};
+	struct fake_process *process = begin(&hot, 3, 400);
+	unsigned up;
+
+	fake__run(&fake, 60);
+	assert_true(process->thin > 0);
+	up = process->steps_up;
+	process->program = &between;
+	fake__run(&fake, 60);
+	assert_int_equal(process->steps_back, 0);
+	process->program = &calm;
+	fake__run(&fake, 60);
+	assert_int_equal(process->thin, 0);
+	assert_int_equal(process->steps_up, up);
+	assert_true(process->steps_back > 0);
+	process->program = &hot;
+	fake__run(&fake, 60);
+	assert_true(process->thin > 0);
+	end(state);
+}
+
+static void windows_end_when_the_rate_falls(void **state)
+{
+	static const struct fake_program hot = {.calls = {300000}}, calm = {.calls = {3000}};
+	struct fake_process *process = begin(&hot, 8, 200);
+	unsigned count;
+
+	fake__run(&fake, 60);
+	assert_true(fake.closings > 2);
+	process->program = &calm;
+	fake__run(&fake, 30);
+	count = fake.closings;
+	assert_false(enforcer__is_closed(fake.enforcer));
+	fake__run(&fake, 60);
+	assert_int_equal(fake.closings, count);
+	assert_int_equal(fake__warned(&fake, "released"), 1);
+	end(state);
+}
+
+static void modest_programs_are_left_alone(void **state)
+{
+	static const struct fake_program program = {.calls = {11000}, .octaves = {5}, .spares_returns = true};
+	struct fake_process *process = begin(&program, 1, 120);
+
+	fake__run(&fake, 120);
+	assert_int_equal(fake.closings, 0);
+	assert_int_equal(process->thin, 0);
+	assert_true(fake__mean(&fake, process, 0) > 0.008);
+	assert_int_equal(fake.warning_count, 0);
+	end(state);
+}
+
+static void no_cap_means_no_bound(void **state)
+{
+	static const struct fake_program program = {.calls = {1000000}, .spares_returns = true};
+	struct fake_process *process;
+
+	fake__begin(&fake, 1, 0, 1, 20);
+	process = fake__start(&fake, &program);
+	fake__run(&fake, 20);
+	assert_int_equal(fake.closings, 0);
+	assert_int_equal(process->thin, 0);
+	assert_true(fake__mean(&fake, process, 0) > 0.3);
+	end(state);
+}
+
+/* Without a budget, or with one above it, the cap is the bound. */
+static void the_cap_alone_holds(void **state)
+{
+	static const double budgets[] = {0, 2, 50};
+	static const struct fake_program program = {.calls = {500000}, .spares_returns = true};
+
+	for (size_t i = 0; i < 3; i++) {
+		struct fake_process *process;
+
+		fake__begin(&fake, budgets[i], 2, 4, 120);
+		process = fake__start(&fake, &program);
+		fake__run(&fake, 120);
+		assert_true(fake__peak(&fake, process) < 0.02);
+		assert_true(fake.closings > 2);
+		end(state);
+	}
+}
+
+/* Probes that cost three times the budget are open for nearly a third of the time: saved credit is used. */
+static void a_duty_cycle_uses_the_budget(void **state)
+{
+	const struct fake_program program = {.calls = {0.027 / ((FAKE_ENTRY_NS + FAKE_RETURN_NS) * 1e-9)}};
+	struct fake_process *process = begin(&program, 7, 300);
+
+	fake__run(&fake, 300);
+	assert_true(fake__mean(&fake, process, 0) < 0.01);
+	assert_true(fake__peak(&fake, process) < 0.02);
+	assert_true(fake.open_looks > 0.26 * (double)fake.looks);
+	end(state);
+}
+
+/* Bursts of short calls, a little over the budget: their returns are suppressed, and no burst closes the probes. */
+static void bursts_of_short_calls_close_nothing(void **state)
+{
+	static const struct fake_program burst = {.calls = {100000}, .octaves = {1, 9}, .spares_returns = true},
+					 rest = {.calls = {0, 1200}, .octaves = {1, 9}, .spares_returns = true};
+
+	for (int looks = 1; looks <= 3; looks++)
+		for (unsigned offset = 0; offset < 5; offset++) {
+			struct fake_process *process;
+
+			fake__begin(&fake, 2, 8, 1, 31);
+			process = fake__start(&fake, &rest);
+			fake__run(&fake, offset * 0.01);
+			for (int i = 0; i < 30 * 100 / (3 * looks); i++) {
+				process->program = &burst;
+				fake__run(&fake, looks * 0.01);
+				process->program = &rest;
+				fake__run(&fake, looks * 0.02);
+			}
+			assert_true(process->thin > 0);
+			assert_int_equal(fake.closings, 0);
+			end(state);
+		}
+}
+
+/*
+ * After a quiet minute a phase makes far more calls than can be afforded, as RandomAccess of HPCC does: what was saved
+ * is not spent beyond the cap before the probes are gone, also where links take 100 ms to close.
+ */
+static void a_new_phase_keeps_the_cap(void **state)
+{
+	static const double rates[] = {10000, 60000, 260000, 700000, 1500000};
+
+	for (size_t i = 0; i < 5; i++)
+		for (unsigned change = 4; change <= 10; change += 6)
+			for (unsigned offset = 0; offset < 5; offset++) { /* of the begin to the loop's passes */
+				const struct fake_program quiet = {.calls = {10}}, hot = {.calls = {rates[i]}};
+				struct fake_process *process = begin(&quiet, 7 + offset, 121);
+
+				fake.change = change;
+				fake__run(&fake, 60 + offset * 0.01);
+				process->program = &hot;
+				fake__run(&fake, 60);
+				assert_true(fake__peak(&fake, process) < 0.02);
+				assert_true(fake__mean(&fake, process, 60) < 0.01);
+				end(state);
+			}
+}
+
+/* A run of any length keeps the mean, from its first seconds on: on this machine a call costs 1 to 8 times as much. */
+static void the_bounds_hold_from_the_start(void **state)
+{
+	static const double rates[] = {10000, 20000, 40000, 80000, 260000, 700000, 1500000};
+
+	for (size_t i = 0; i < 7; i++)
+		for (double expensive = 1; expensive <= 8 && rates[i] * expensive <= 1.5e6; expensive *= 2) {
+			const struct fake_program program = {.calls = {rates[i], rates[i] / 100}, .octaves = {2, 9}};
+			struct fake_process *process = begin(&program, 3, 60);
+
+			fake.costs.entry_ns *= expensive;
+			fake.costs.call_ns *= expensive;
+			fake__run(&fake, 60);
+			assert_true(fake__peak(&fake, process) < 0.02);
+			assert_true(fake__greatest_mean(&fake, process, 5) < 0.01);
+			assert_true(process->reported > 0);
+			end(state);
+		}
+}
+
+/* Phases that the budget allows for are seen as a whole: up to 5 s of 1.5 % are paid from what was saved before. */
+static void saved_credit_pays_for_a_phase(void **state)
+{
+	static const struct fake_program quiet = {.calls = {2000}}, busy = {.calls = {20000}};
+	struct fake_process *process = begin(&quiet, 7, 121);
+
+	for (int i = 0; i < 12; i++) {
+		process->program = &quiet;
+		fake__run(&fake, 5);
+		process->program = &busy;
+		fake__run(&fake, 5);
+	}
+	assert_int_equal(fake.closings, 0);
+	assert_true(fake__peak(&fake, process) < 0.02);
+	end(state);
+}
+
+/* Bursts of waits for vaprod, such as that of a window's analysis, are paid from what was saved. */
+static void bursts_of_waits_are_a_part_of_the_cost(void **state)
+{
+	static const double rates[] = {20000, 60000, 260000};
+
+	for (size_t i = 0; i < 3; i++) {
+		const struct fake_program hot = {.calls = {rates[i]}}, held = {.calls = {rates[i]}, .held = 0.3};
+		struct fake_process *process = begin(&hot, 7, 201);
+
+		for (int window = 0; window < 20; window++) {
+			process->program = &hot;
+			fake__run(&fake, 9.9);
+			process->program = &held;
+			fake__run(&fake, 0.1); /* 30 ms */
+		}
+		assert_true(fake__mean(&fake, process, 0) < 0.01);
+		/* a burst at the end of 5 s in which all was spent comes on top of them */
+		assert_true(fake__peak(&fake, process) < 0.02 + 0.03 / 5);
+		assert_true(fake.openings > 5 && process->reported > 0);
+		end(state);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(hot_programs_keep_budget_and_cap),
+	    cmocka_unit_test(any_look_may_be_the_first),
+	    cmocka_unit_test(bursts_are_seen),
+	    cmocka_unit_test(short_states_go_first),
+	    cmocka_unit_test(steps_are_undone),
+	    cmocka_unit_test(windows_end_when_the_rate_falls),
+	    cmocka_unit_test(modest_programs_are_left_alone),
+	    cmocka_unit_test(no_cap_means_no_bound),
+	    cmocka_unit_test(the_cap_alone_holds),
+	    cmocka_unit_test(a_duty_cycle_uses_the_budget),
+	    cmocka_unit_test(bursts_of_short_calls_close_nothing),
+	    cmocka_unit_test(a_new_phase_keeps_the_cap),
+	    cmocka_unit_test(the_bounds_hold_from_the_start),
+	    cmocka_unit_test(saved_credit_pays_for_a_phase),
+	    cmocka_unit_test(bursts_of_waits_are_a_part_of_the_cost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

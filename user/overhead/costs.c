@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "overhead/costs.h"
+
+#include <math.h>
+
+double costs__of(const struct costs *costs, const struct kernel_counters *counters)
+{
+	double returned = (double)counters->exit, entered = (double)(counters->enter + counters->left);
+	double cost = entered * costs->entry_ns + returned * costs__extra(costs->call_ns, costs->entry_ns) +
+		      (double)counters->stepped * costs__extra(costs->stepped_call_ns, costs->call_ns) +
+		      (double)counters->syscalls * costs->syscall_ns;
+
+	for (int half = 0; half < 2; half++)
+		for (int i = 0; i < KERNEL_PAUSES; i++)
+			cost += (double)counters->pauses[half][i] * costs->pause_ns[half][i];
+	return cost;
+}
+
+double costs__stepped_ratio(const struct costs *costs)
+{
+	return costs->call_ns > 0 ? fmax(1, costs->stepped_call_ns / costs->call_ns) : 1;
+}

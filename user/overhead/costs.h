@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The cost of probe hits, as calibrate.c measures it on this machine. Pure. */
+#ifndef VAPRO_COSTS_H
+#define VAPRO_COSTS_H
+
+#include <vapro/kernel.h>
+
+/* Nanoseconds that a probe adds to a call; least of several batches. 0 where not measured. */
+struct costs {
+	double entry_ns;	/* entry at an emulated site, return skipped */
+	double call_ns;		/* entry and return at an emulated site */
+	double stepped_call_ns; /* entry and return at a single-stepped site */
+	double nop5_ns;		/* entry at a five-byte nop */
+	double syscall_ns;	/* a traced IO system call */
+	double bystander_ns;	/* any system call of an untracked process, while IO is traced */
+	/* extra cost of an entry and a return after a pause (KERNEL_PAUSES); medians */
+	double pause_ns[2][KERNEL_PAUSES];
+};
+
+/* Returns the cost of the hits in a process's counters, in ns. */
+double costs__of(const struct costs *costs, const struct kernel_counters *counters);
+
+/* Returns how many times as much a call costs at a single-stepped site. */
+double costs__stepped_ratio(const struct costs *costs);
+
+/* Returns what is added to a time without something, ns; 0 where either was not measured. */
+static inline double costs__extra(double with, double without)
+{
+	return with > without && without > 0 ? with - without : 0;
+}
+
+#endif

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The account of each process: what it is charged, what its load is, and what gives way where that is too much. */
+#include "overhead/enforce_private.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AHEAD_NS 60000000ULL   /* before probes are opened the loop is faster than it sleeps otherwise */
+#define ALERT_NS 500000000ULL  /* a process once over its budget is so again soon after its probes open */
+#define FAR_OVER 0.5	       /* share of its time at which a process has all that is expensive closed at once */
+#define HASTE 0.2	       /* share of its time at which a process has probes closed without a plan */
+#define GRACE_NS 1000000000ULL /* closed probes may cost until they are removed: no reason to close more */
+
+struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
+			       const struct enforcer_ops *ops, void *ctx)
+{
+	struct enforcer *enforcer = calloc(1, sizeof(*enforcer));
+
+	if (enforcer)
+		*enforcer = (struct enforcer){.governor = *governor, .costs = costs, .ops = *ops, .ctx = ctx};
+	return enforcer;
+}
+
+void enforcer__free(struct enforcer *enforcer)
+{
+	if (!enforcer)
+		return;
+	while (enforcer->governed)
+		enforcer__remove(enforcer, enforcer->governed);
+	free(enforcer);
+}
+
+void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	enforcer->ops.warn(enforcer->ctx, code, pid, text);
+}
+
+bool governed__is_closed(const struct governed *governed)
+{
+	return governed->duty && governed->duty->closed;
+}
+
+void governed__advance_epoch(struct governed *governed, bool unseen)
+{
+	uint32_t *epoch = &governed->process.orders->probe_epoch;
+
+	__atomic_store_n(epoch, ((*epoch >> 1) + 1) << 1 | unseen, __ATOMIC_RELEASE);
+}
+
+void governed__count_gap(struct governed *governed, uint64_t now_ns, bool goes_on)
+{
+	if (governed->gap_ns && now_ns > governed->gap_ns)
+		governed->closed_ns += now_ns - governed->gap_ns;
+	if (!goes_on)
+		governed->gap_ns = 0;
+	else if (now_ns > governed->gap_ns)
+		governed->gap_ns = now_ns;
+}
+
+void governed__refresh_gap(struct governed *governed, uint64_t now_ns)
+{
+	governed__count_gap(governed, now_ns, governed__is_closed(governed) || governed->io.closed_until_ns);
+}
+
+void governed__begin_load(struct governed *governed, uint64_t now_ns)
+{
+	const struct kernel_governed *orders = governed->process.orders;
+
+	governed->load = (struct governor_load){.thin = governed->steps.thin};
+	governed->load_ns = now_ns;
+	governed->load_calls = governed->process.counters->enter;
+	governed->load_io = governed->process.counters->syscalls;
+	governed->load_thinned_io = orders->thinned_io;
+	memcpy(governed->calls, orders->calls, sizeof(governed->calls));
+	memcpy(governed->time_ns, orders->time_ns, sizeof(governed->time_ns));
+}
+
+struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns)
+{
+	struct governed *governed = calloc(1, sizeof(*governed));
+
+	if (!governed)
+		return NULL;
+	governed->process = *process;
+	governed->process.exe = governed->exe;
+	snprintf(governed->exe, sizeof(governed->exe), "%s", process->exe);
+	*process->orders = (struct kernel_governed){.probe_epoch = 1};
+	governor__open_account(&enforcer->governor, &governed->account, now_ns);
+	governed__begin_load(governed, now_ns);
+	governed->next = enforcer->governed;
+	enforcer->governed = governed;
+	return governed;
+}
+
+void enforcer__join(struct enforcer *enforcer, struct governed *governed, const struct attached_image *image,
+		    const char *path, uint64_t now_ns)
+{
+	struct image_duty *duty = image ? enforcer__duty_of(enforcer, image, path) : NULL;
+
+	if (duty) {
+		governed->duty = duty;
+		governed->next_of_image = duty->first;
+		duty->first = governed;
+		governed->process.orders->set = duty->set.without;
+	}
+	/* waits for an attachment are no running cost */
+	for (struct governed *other = enforcer->governed; other; other = other->next)
+		other->held_ns = other->process.counters->held_ns;
+	governed__advance_epoch(governed, governed__is_closed(governed));
+	governed__refresh_gap(governed, now_ns);
+}
+
+void enforcer__suspend(struct governed *governed)
+{
+	governed__advance_epoch(governed, true);
+}
+
+void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	struct image_duty *duty = governed->duty;
+	struct governed **at;
+
+	governed__count_gap(governed, now_ns, false);
+	governed->ended = true;
+	governed->duty = NULL;
+	if (!duty)
+		return;
+	for (at = &duty->first; *at != governed;)
+		at = &(*at)->next_of_image;
+	*at = governed->next_of_image;
+	if (!duty->first)
+		enforcer__forget_image(enforcer, duty);
+}
+
+void enforcer__remove(struct enforcer *enforcer, struct governed *governed)
+{
+	struct governed **at = &enforcer->governed;
+
+	enforcer__leave(enforcer, governed, 0);
+	while (*at != governed)
+		at = &(*at)->next;
+	*at = governed->next;
+	free(governed);
+}
+
+void enforcer__reset_rates(struct governed *governed)
+{
+	governor__adjusted(&governed->account);
+}
+
+/*
+ * Adds what hits cost the thread that was hit most since the last charge, ns: a thread waits for its own hits only, so
+ * that this bounds the slowdown of the process. The cost of system calls is not divided.
+ */
+static void spend(const struct enforcer *enforcer, struct governed *governed)
+{
+	struct kernel_governed *orders = governed->process.orders;
+	struct kernel_counters *counters = governed->process.counters;
+	const struct kernel_counters now = *counters, *since = &governed->charged;
+	const struct costs *costs = enforcer->costs;
+	struct kernel_counters delta = {.enter = now.enter - since->enter,
+					.exit = now.exit - since->exit,
+					.stepped = now.stepped - since->stepped,
+					.left = now.left - since->left};
+	uint64_t thinned_io = orders->thinned_io, hits;
+
+	for (int i = 0; i < KERNEL_PAUSES; i++) {
+		delta.pauses[0][i] = now.pauses[0][i] - since->pauses[0][i];
+		delta.pauses[1][i] = now.pauses[1][i] - since->pauses[1][i];
+	}
+	hits = delta.enter + delta.exit + delta.left + delta.stepped * (KERNEL_STEPPED_WEIGHT - 1);
+	governed->spent_ns += (uint64_t)(costs__of(costs, &delta) * governor__busiest(now.busiest, hits) +
+					 (double)(now.syscalls - since->syscalls) * costs->syscall_ns +
+					 (double)(thinned_io - governed->charged_io) * costs->bystander_ns);
+	__atomic_store_n(&counters->busiest, 0, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&orders->epoch, 1, __ATOMIC_RELEASE);
+	governed->charged = now;
+	governed->charged_io = thinned_io;
+}
+
+bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	const struct governor *governor = &enforcer->governor;
+	double passed = (double)(now_ns - governed->account.last_ns), spent;
+	uint64_t held_ns = governed->process.counters->held_ns;
+
+	if (now_ns < governed->account.last_ns)
+		return false; /* its image's links were changed in this pass: it was charged then */
+	spend(enforcer, governed);
+	spent = (double)(governed->spent_ns - governed->paid_ns);
+	governed->paid_ns = governed->spent_ns;
+	spent += governor__held(governor, &governed->account, now_ns, (double)(held_ns - governed->held_ns));
+	governed->held_ns = held_ns;
+	if (!governed__is_closed(governed)) {
+		governed->load.open_ns += passed;
+		governed->load.cost_ns += spent;
+	}
+	return governor__charge(governor, &governed->account, now_ns, spent);
+}
+
+struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	const struct kernel_governed *orders = governed->process.orders;
+	struct enforcer_window window;
+
+	if (governed->gap_ns)
+		governed__count_gap(governed, now_ns, true);
+	spend(enforcer, governed);
+	window = (struct enforcer_window){.cost_ns = governed->spent_ns - governed->reported_ns,
+					  .closed_ns = governed->closed_ns,
+					  .thinned_ns = orders->thinned_ns - governed->thinned_ns,
+					  .thinned = 2 * (orders->thinned - governed->thinned) +
+						     2 * (orders->thinned_io - governed->thinned_io)};
+	governed->reported_ns = governed->spent_ns;
+	governed->closed_ns = 0;
+	governed->thinned = orders->thinned;
+	governed->thinned_ns = orders->thinned_ns;
+	governed->thinned_io = orders->thinned_io;
+	return window;
+}
+
+void governed__describe_load(const struct governed *governed, char *text, size_t size)
+{
+	const struct governor_load *load = &governed->load;
+	int used = snprintf(text, size, "process %d (%s)", governed->process.pid, governed->exe);
+
+	if (load->open_ns > 0 && (size_t)used < size)
+		snprintf(text + used, size - (size_t)used, ": %.0f calls/s cost %.2g %% of its time",
+			 (double)(governed->process.counters->enter - governed->load_calls) / (load->open_ns * 1e-9),
+			 load->cost_ns / load->open_ns * 100);
+}
+
+static void report_step(const struct enforcer *enforcer, const struct governed *governed,
+			const struct governor_plan *plan, unsigned before)
+{
+	double budget = enforcer->governor.budget * 100, thin_ms = (double)governor__thin_ns(plan->thin) * 1e-6;
+	pid_t pid = governed->process.pid;
+	char load[512], what[64] = "all returns are seen again";
+
+	governed__describe_load(governed, load, sizeof(load));
+	if (plan->thin)
+		snprintf(what, sizeof(what), "only states that recur within %g ms are suppressed", thin_ms);
+	if (plan->thin < before)
+		enforcer__warn(enforcer, "released", pid, "%s, which the budget of %.2g %% allows for: %s", load,
+			       budget, what);
+	else
+		enforcer__warn(enforcer, "governed", pid,
+			       "%s, over the budget of %.2g %%: the returns of calls in states that recur within %g ms "
+			       "are suppressed, which saves %.2g %%; %.0f %% of the time in and between calls stays "
+			       "covered, the rest is uncovered, reason governed",
+			       load, budget, thin_ms, plan->saved * 100, plan->covered * 100);
+}
+
+/* Evaluates the recent cost of a process. Returns the plan for that process. */
+static struct governor_plan look(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	struct kernel_governed *orders = governed->process.orders;
+	const struct costs *costs = enforcer->costs;
+	unsigned before = governed->steps.thin;
+	struct governor_plan plan;
+
+	if (governed->process.spares_returns)
+		governed->load.return_ns = fmax(0, costs->call_ns - costs->entry_ns);
+	for (unsigned i = 0; i < KERNEL_SPANS; i++) {
+		governed->load.calls[i] = (double)(orders->calls[i] - governed->calls[i]);
+		governed->load.time_ns[i] = (double)(orders->time_ns[i] - governed->time_ns[i]);
+	}
+	if (governor__step(&enforcer->governor, &governed->steps, &governed->load, now_ns, &plan)) {
+		__atomic_store_n(&orders->thin_ns, governor__thin_ns(governed->steps.thin), __ATOMIC_RELAXED);
+		report_step(enforcer, governed, &plan, before);
+	}
+	governed->cost = plan.cost;
+	return plan;
+}
+
+/* Returns whether so many operations of the kind that costs each_ns are most of what a process's calls cost. */
+static bool is_most(const struct governed *governed, uint64_t operations, double each_ns)
+{
+	return (double)operations * each_ns * 2 > governed->load.cost_ns;
+}
+
+static void close_io(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	char load[512];
+
+	governor__close(&enforcer->governor, &governed->io, now_ns, governor__savings(&governed->account));
+	__atomic_store_n(&governed->process.orders->no_io, 1, __ATOMIC_RELEASE);
+	governor__adjusted(&governed->account);
+	governed__refresh_gap(governed, now_ns);
+	if (governed->io.count > 1)
+		return;
+	governed__describe_load(governed, load, sizeof(load));
+	enforcer__warn(enforcer, "governed", governed->process.pid,
+		       "%s, over the budget of %.2g %%, most of it for system calls: they are suppressed for %.1f s "
+		       "and then recorded in a duty cycle; the gaps are uncovered, reason governed",
+		       load, enforcer->governor.budget * 100, (double)(governed->io.closed_until_ns - now_ns) * 1e-9);
+}
+
+static void open_io(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	struct governor_duty *io = &governed->io;
+
+	if (governor__is_due(io, now_ns)) {
+		__atomic_store_n(&governed->process.orders->no_io, 0, __ATOMIC_RELEASE);
+		governor__adjusted(&governed->account);
+		governed__refresh_gap(governed, now_ns);
+		governed__begin_load(governed, now_ns);
+	} else if (io->count && !io->closed_until_ns && now_ns >= io->opened_ns + 2 * GOVERNOR_STEP_NS) {
+		*io = (struct governor_duty){0};
+		enforcer__warn(enforcer, "released", governed->process.pid,
+			       "process %d (%s): its system calls are recorded again", governed->process.pid,
+			       governed->exe);
+	}
+}
+
+/* Reduces the cost of a process that overdraws: what is missed least goes first, and at once. */
+static void relieve(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	const struct governor_account *account = &governed->account;
+	const struct kernel_counters *counters = governed->process.counters;
+	const struct image_duty *duty = governed->duty;
+	unsigned before = governed->steps.thin;
+
+	/* what costs so much cannot wait until links of some functions are gone */
+	if (account->speed < FAR_OVER && enforcer__leave_out(enforcer, governed, now_ns))
+		return;
+	if (!governed__is_closed(governed)) {
+		struct governor_plan plan = look(enforcer, governed, now_ns);
+
+		if (governed->steps.thin > before && plan.open >= 1) {
+			governed__begin_load(governed, now_ns);
+			governor__adjusted(&governed->account);
+			return;
+		}
+		if (governed->process.spares_returns && plan.cost <= 0 && account->speed < HASTE)
+			return; /* too little was seen for a plan */
+	}
+	if (enforcer->ops.close_costliest_rows(enforcer->ctx, governed->process.pid,
+					       fmax(account->speed, account->mean),
+					       enforcer->governor.room_ns - account->credit_ns, now_ns))
+		return;
+	if (!governed->io.closed_until_ns &&
+	    is_most(governed, counters->syscalls - governed->load_io, enforcer->costs->syscall_ns))
+		close_io(enforcer, governed, now_ns);
+	/* every process of the node pays for suppressed system calls (io_tax.h) */
+	else if (!duty || is_most(governed, governed->process.orders->thinned_io - governed->load_thinned_io,
+				  enforcer->costs->bystander_ns))
+		governor__adjusted(&governed->account); /* all that can be closed is closed */
+	else if (!duty->closed || now_ns >= duty->closed_ns + GRACE_NS)
+		enforcer__close_image(enforcer, governed, now_ns);
+}
+
+/* Returns the hits of function entries whose exits are sites, of all processes so far. */
+static uint64_t row_hits(const struct enforcer *enforcer)
+{
+	uint64_t hits = 0;
+
+	for (const struct governed *governed = enforcer->governed; governed; governed = governed->next)
+		hits += governed->process.counters->rows + governed->process.counters->left;
+	return hits;
+}
+
+/* Charges a process and enforces its budget. Returns whether it spends fast. */
+static bool govern(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	const struct governor *governor = &enforcer->governor;
+	bool alert = false;
+
+	if (enforcer__charge(enforcer, governed, now_ns)) {
+		relieve(enforcer, governed, now_ns);
+		alert = true;
+	} else if (enforcer__leave_out_early(enforcer, governed, now_ns)) {
+		alert = true;
+	} else if (now_ns >= governed->load_ns + GOVERNOR_STEP_NS && !governed__is_closed(governed)) {
+		look(enforcer, governed, now_ns);
+		governed__begin_load(governed, now_ns);
+	}
+	open_io(enforcer, governed, now_ns);
+	/* what a program calls is not known before its first look */
+	return alert || governor__is_close(governor, &governed->account) ||
+	       (governed->duty && !governed->duty->closed && !governed->looked && governor->rate > 0);
+}
+
+bool enforcer__pass(struct enforcer *enforcer, uint64_t now_ns)
+{
+	bool alert = enforcer->ops.govern_rows(enforcer->ctx, row_hits(enforcer), now_ns);
+
+	for (struct governed *governed = enforcer->governed; governed; governed = governed->next)
+		if (!governed->ended)
+			alert |= govern(enforcer, governed, now_ns);
+	for (struct image_duty *duty = enforcer->duties; duty; duty = duty->next) {
+		enforcer__cycle_image(enforcer, duty, now_ns);
+		enforcer__probe_again(enforcer, duty, now_ns);
+		alert |= (duty->cycle.closed_until_ns && now_ns + AHEAD_NS > duty->cycle.closed_until_ns) ||
+			 now_ns < duty->cycle.opened_ns + ALERT_NS;
+	}
+	return alert;
+}
+
+bool enforcer__is_closed(const struct enforcer *enforcer)
+{
+	for (const struct image_duty *duty = enforcer->duties; duty; duty = duty->next)
+		if (duty->closed)
+			return true;
+	return false;
+}

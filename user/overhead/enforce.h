@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Carries out the governor's decisions (governor.h): charges each process for the hits of its probes, and reduces what
+ * is too expensive. It reads and writes the memory that the kernel side shares, and reaches links, other tables and the
+ * output through struct enforcer_ops only.
+ */
+#ifndef VAPRO_ENFORCE_H
+#define VAPRO_ENFORCE_H
+
+#include <sys/types.h>
+
+#include "functions/functions.h"
+#include "overhead/costs.h"
+#include "overhead/governor.h"
+
+struct attached_image; /* passed on to the ops as it is */
+struct enforcer;
+struct governed; /* a process's account; the enforcer owns it until enforcer__remove() */
+
+/* Functions of an image that were closed. */
+struct enforcer_closed {
+	const char *name;   /* function that was called most, or NULL */
+	uint32_t functions; /* closed */
+	uint32_t of;	    /* functions probed */
+	bool parted;	    /* links that stay were opened again: calls under way are not seen to return */
+};
+
+/* ctx is the one of enforcer__new(). Statuses are 0, or -errno of links that could not be opened again. */
+struct enforcer_ops {
+	uint64_t (*now)(void);							/* CLOCK_MONOTONIC, ns */
+	void (*warn)(void *ctx, const char *code, pid_t pid, const char *text); /* pid 0: of no process */
+
+	/* Closes an image's most expensive probes, until the others had at most a share `keep` of all cost. */
+	int (*close_image)(void *ctx, const struct attached_image *image, double keep, struct enforcer_closed *closed);
+	int (*open_image)(void *ctx, const struct attached_image *image);
+
+	/* Probes all units (functions__unit()) of an image but these, and forgets the requests that were posted. */
+	int (*leave_out)(void *ctx, const struct attached_image *image, uint32_t units);
+
+	/* Shares of units in the cost of an image's calls since counting began. */
+	void (*unit_shares)(void *ctx, const struct attached_image *image, double shares[FUNCTIONS_UNITS]);
+	void (*begin_count)(void *ctx, const struct attached_image *image);
+
+	/* Bounds the functions with exits of their own; hits: theirs so far. Returns whether the next call is due soon.
+	 */
+	bool (*govern_rows)(void *ctx, uint64_t hits, uint64_t now_ns);
+
+	/* Closes those that cost a process most, which spends such a share of its time. false where none matters. */
+	bool (*close_costliest_rows)(void *ctx, pid_t pid, double speed, double debt_ns, uint64_t now_ns);
+};
+
+struct enforcer_process {
+	pid_t pid;
+	const char *exe;
+	bool spares_returns;		  /* returns of single calls can be suppressed */
+	struct kernel_counters *counters; /* both of its slot, valid until enforcer__remove() */
+	struct kernel_governed *orders;
+};
+
+/* Cost of a process, and what was not seen, since the last window. */
+struct enforcer_window {
+	uint64_t cost_ns;    /* of hits, to its busiest thread */
+	uint64_t closed_ns;  /* time with unseen calls */
+	uint64_t thinned_ns; /* threads' time in and after suppressed calls */
+	uint64_t thinned;    /* suppressed fragments */
+};
+
+/* costs and ctx outlive the enforcer. NULL when out of memory. */
+struct enforcer *enforcer__new(const struct governor *governor, const struct costs *costs,
+			       const struct enforcer_ops *ops, void *ctx);
+void enforcer__free(struct enforcer *enforcer);
+
+/*
+ * Opens the account of a process whose counters are zero, before its first hit. Until enforcer__join() no time between
+ * two calls is a fragment. NULL when out of memory.
+ */
+struct governed *enforcer__add(struct enforcer *enforcer, const struct enforcer_process *process, uint64_t now_ns);
+
+/*
+ * Starts the recording of a process whose links are set. The image, NULL where it maps none, may have probes closed or
+ * left out; image and path are valid until enforcer__leave(). Without memory the image's probes stay open for it.
+ */
+void enforcer__join(struct enforcer *enforcer, struct governed *governed, const struct attached_image *image,
+		    const char *path, uint64_t now_ns);
+
+/* Prepares a change of links one by one: until enforcer__join(), no time between two calls is a fragment. */
+void enforcer__suspend(struct governed *governed);
+
+/* Handles the end of a process: its window is still read, but no decision is made about it any more. */
+void enforcer__leave(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
+
+void enforcer__remove(struct enforcer *enforcer, struct governed *governed);
+
+/*
+ * Charges all processes and enforces the budget: to be called in each iteration of the loop. Returns true while these
+ * must be frequent, since a process spends fast.
+ */
+bool enforcer__pass(struct enforcer *enforcer, uint64_t now_ns);
+
+/* Returns whether probes of an image are closed. */
+bool enforcer__is_closed(const struct enforcer *enforcer);
+
+/* Resets the rates of a process some of whose functions were closed: earlier costs predict nothing. */
+void enforcer__reset_rates(struct governed *governed);
+
+/* Returns what there was since the last call, up to now_ns. */
+struct enforcer_window enforcer__end_window(const struct enforcer *enforcer, struct governed *governed,
+					    uint64_t now_ns);
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The probes of an image, which are those of all processes that map it: closed and opened in a duty cycle. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "overhead/enforce_private.h"
+
+#define KEEP_MOST 0.0625 /* share of the cost that may stay open where the functions called most are closed */
+#define KEEP_SHARE 0.25	 /* share of the budget that calls left open may cost */
+
+struct image_duty *enforcer__duty_of(struct enforcer *enforcer, const struct attached_image *image, const char *path)
+{
+	struct image_duty *duty = enforcer->duties;
+
+	while (duty && duty->image != image)
+		duty = duty->next;
+	if (duty)
+		return duty;
+	duty = calloc(1, sizeof(*duty));
+	if (!duty)
+		return NULL;
+	*duty = (struct image_duty){.image = image, .path = path, .next = enforcer->duties};
+	enforcer->duties = duty;
+	return duty;
+}
+
+void enforcer__forget_image(struct enforcer *enforcer, struct image_duty *duty)
+{
+	struct image_duty **at = &enforcer->duties;
+
+	while (*at != duty)
+		at = &(*at)->next;
+	*at = duty->next;
+	free(duty);
+}
+
+void image_duty__begin_change(struct image_duty *duty, uint64_t now_ns)
+{
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
+		governed__count_gap(governed, now_ns, true);
+		governed__advance_epoch(governed, true);
+	}
+}
+
+uint64_t image_duty__end_change(const struct enforcer *enforcer, struct image_duty *duty)
+{
+	uint64_t now_ns = enforcer->ops.now();
+
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
+		governed__advance_epoch(governed, duty->closed);
+		governed__refresh_gap(governed, now_ns);
+		enforcer__charge(enforcer, governed, now_ns);
+		governor__adjusted(&governed->account);
+		if (!duty->closed)
+			governed__begin_load(governed, now_ns);
+	}
+	return now_ns;
+}
+
+void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, uint64_t now_ns)
+{
+	struct governor *governor = &enforcer->governor;
+	const struct governor_load *load = &worst->load;
+	struct image_duty *duty = worst->duty;
+	double cost = fmax(load->open_ns > 0 ? load->cost_ns / load->open_ns : 1, worst->account.speed);
+	double keep = duty->closed ? 0 : fmin(KEEP_MOST, KEEP_SHARE * governor->rate / cost);
+	uint64_t began_ns = enforcer->ops.now();
+	bool again = duty->closed;
+	struct enforcer_closed closed = {0};
+	char text[512];
+
+	governed__describe_load(worst, text, sizeof(text));
+	/* the gap begins first: while links are removed, calls are seen only in part */
+	image_duty__begin_change(duty, now_ns);
+	if (enforcer->ops.close_image(enforcer->ctx, duty->image, keep, &closed))
+		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
+	duty->closed = true;
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
+		governed->process.orders->voids += closed.parted;
+		governor__closed_in(&governed->account, (double)(enforcer->ops.now() - began_ns));
+	}
+	duty->closed_ns = now_ns = image_duty__end_change(enforcer, duty);
+	if (again)
+		governor__prolong(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
+	else
+		governor__close(governor, &duty->cycle, now_ns, governor__savings(&worst->account));
+	if (duty->reported && duty->cycle.level <= duty->reported_level)
+		return;
+	duty->reported = true;
+	duty->reported_level = duty->cycle.level;
+	enforcer__warn(
+	    enforcer, "governed", worst->process.pid,
+	    "%s, over the budget of %.2g %%: the probes of %u of %u functions of %s (most calls: %s) are closed for "
+	    "%.1f s and then opened in a duty cycle of about %.2g %%; the gaps are uncovered, reason governed: "
+	    "only what the kernel's scheduler did to their threads is known",
+	    text, enforcer->governor.budget * 100, closed.functions, closed.of, duty->path,
+	    closed.name ? closed.name : "none", (double)(duty->cycle.closed_until_ns - now_ns) * 1e-9,
+	    fmin(1, governor->rate / fmax(cost, 1e-9)) * 100);
+}
+
+/* Ends an image's duty cycle once every process that maps it keeps the budget with a margin. */
+static void release_image(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
+{
+	if (!duty->reported || duty->closed || now_ns < duty->cycle.opened_ns + 2 * GOVERNOR_STEP_NS)
+		return;
+	for (const struct governed *governed = duty->first; governed; governed = governed->next_of_image)
+		if (governed->cost > enforcer->governor.rate * GOVERNOR_GIVE_BACK)
+			return;
+	duty->reported = false;
+	duty->reported_level = 0;
+	duty->cycle = (struct governor_duty){.opened_ns = duty->cycle.opened_ns};
+	enforcer__warn(enforcer, "released", 0,
+		       "the probes of %s stay open again: no process that maps it costs over %.2g %%", duty->path,
+		       enforcer->governor.budget * 100 * GOVERNOR_GIVE_BACK);
+}
+
+void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
+{
+	if (!governor__is_due(&duty->cycle, now_ns)) {
+		release_image(enforcer, duty, now_ns);
+		return;
+	}
+	if (enforcer->ops.open_image(enforcer->ctx, duty->image))
+		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
+	duty->closed = false;
+	image_duty__end_change(enforcer, duty);
+}

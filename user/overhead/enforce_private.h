@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Declarations that only the enforcer's own files share. */
+#ifndef VAPRO_ENFORCE_PRIVATE_H
+#define VAPRO_ENFORCE_PRIVATE_H
+
+#include "overhead/enforce.h"
+
+/* The governor's state for one process. */
+struct governed {
+	struct enforcer_process process; /* exe is the one below */
+	char exe[512];
+	struct image_duty *duty; /* of its image; NULL: none, or the process has ended */
+	struct governed *next, *next_of_image;
+	bool ended;
+	struct governor_account account;
+	struct governor_steps steps;
+	struct governor_duty io; /* duty cycle of system calls */
+	struct kernel_counters charged;
+	uint64_t charged_io;
+	uint64_t held_ns;	       /* time that its threads waited for vaprod, up to the last charge */
+	uint64_t spent_ns;	       /* cost to its busiest thread so far */
+	uint64_t paid_ns, reported_ns; /* parts of spent_ns: charged to the account, and in windows that ended */
+	struct governor_load load;     /* load since load_ns; load_* below: counters at load_ns */
+	uint64_t load_ns, load_calls, load_io, load_thinned_io;
+	uint64_t calls[KERNEL_SPANS], time_ns[KERNEL_SPANS];
+	double cost;	     /* cost of the last load, share of the process's time */
+	bool looked;	     /* the check soon after the attachment was made */
+	uint64_t checked_ns; /* last check of what could be left out, before the allowance is used up */
+	uint64_t gap_ns;     /* begin of the time with unseen calls that is not counted yet; 0 = all is seen */
+	uint64_t closed_ns;  /* time with unseen calls in this window */
+	uint64_t thinned, thinned_ns, thinned_io; /* counts at the last window's end */
+};
+
+/* An image's probes: the functions left out, and the duty cycle. */
+struct image_duty {
+	const struct attached_image *image;
+	const char *path;
+	struct image_duty *next;
+	struct governed *first; /* process of the image */
+	struct governor_set set;
+	uint64_t counted_ns; /* begin of the count of calls, for the shares of functions */
+	struct governor_duty cycle;
+	bool closed;	    /* its functions that are called most, or all, are not seen at present */
+	uint64_t closed_ns; /* when links were closed last */
+	bool reported;
+	unsigned reported_level;
+};
+
+struct enforcer {
+	struct governor governor;
+	const struct costs *costs;
+	struct enforcer_ops ops;
+	void *ctx;
+	struct governed *governed; /* a list, and so below */
+	struct image_duty *duties;
+};
+
+void enforcer__warn(const struct enforcer *enforcer, const char *code, pid_t pid, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Charges a process's account. Returns true where the process overdraws. */
+bool enforcer__charge(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
+
+/* Returns whether probes of a process's image are closed. */
+bool governed__is_closed(const struct governed *governed);
+
+/* Raises a process's probe epoch, which resets its threads. unseen: some calls are not seen from now on. */
+void governed__advance_epoch(struct governed *governed, bool unseen);
+
+/* Adds the time up to now in which calls were unseen to the window's; goes_on: calls still are unseen. */
+void governed__count_gap(struct governed *governed, uint64_t now_ns, bool goes_on);
+
+/* As above, by what is closed at present. */
+void governed__refresh_gap(struct governed *governed, uint64_t now_ns);
+
+/* Starts a new interval over which the cost of a process's calls is measured. */
+void governed__begin_load(struct governed *governed, uint64_t now_ns);
+
+/* Formats the interval's load: "process 12 (lmp): 31000 calls/s cost 2.9 % of its time". */
+void governed__describe_load(const struct governed *governed, char *text, size_t size);
+
+/* Returns the record of an image, made at first sight; NULL when out of memory. */
+struct image_duty *enforcer__duty_of(struct enforcer *enforcer, const struct attached_image *image, const char *path);
+
+/* Forgets an image that no process maps any more. */
+void enforcer__forget_image(struct enforcer *enforcer, struct image_duty *duty);
+
+/* Prepares a change of an image's links: while they are changed, calls are seen only in part. */
+void image_duty__begin_change(struct image_duty *duty, uint64_t now_ns);
+
+/*
+ * Charges an image's processes once its links have changed, and begins their measurements, since earlier costs predict
+ * nothing. Returns the time.
+ */
+uint64_t image_duty__end_change(const struct enforcer *enforcer, struct image_duty *duty);
+
+/* Closes the most expensive probes of a process's image, or all that are still open, since the process overdraws. */
+void enforcer__close_image(struct enforcer *enforcer, struct governed *worst, uint64_t now_ns);
+
+/* Opens an image's probes, or ends its duty cycle, when it is time for that. */
+void enforcer__cycle_image(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns);
+
+/*
+ * Leaves functions that never wait out of the image of a process that costs too much. Returns whether there were any:
+ * then it costs less from now on.
+ */
+bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
+
+/* Calls enforcer__leave_out() where a process is over its budget, though its allowance lasts for a while. */
+bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns);
+
+/* Probes functions that were left out again where all processes of the image can afford that. */
+void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns);
+
+#endif

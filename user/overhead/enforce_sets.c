@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Where calls cost too much, functions that never wait are left out of the probes before anything else (governor.h).
+ * An image has one set for all processes that map it, since they share its links. A change of the set discards open
+ * calls and forgets posted requests; from then on all states carry the set, in the kernel side's keys and in their
+ * labels.
+ */
+#include <math.h>
+
+#include "overhead/enforce_private.h"
+
+_Static_assert(GOVERNOR_UNITS == FUNCTIONS_UNITS, "a share for each unit");
+
+#define LEAST_LOOK_NS 2e7	   /* open time before a process's cost in it is trusted, and of its first check */
+#define CHECK_EACH_NS 500000000ULL /* each check reads a counter of each function on each CPU */
+
+/* Requests under way when posts are probed again are unknown; nearly all of them end within this time. */
+#define UNDER_WAY_NS 5000000000ULL
+
+/* Publishes the set of an image's processes; requests posted before known_ns may be unknown without a loss. */
+static void publish_set(const struct image_duty *duty, uint32_t without, uint64_t known_ns)
+{
+	for (struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
+		governed->process.orders->known_ns = known_ns;
+		__atomic_store_n(&governed->process.orders->set, without, __ATOMIC_RELEASE);
+	}
+}
+
+/* Changes an image's probes to duty->set. before: units left out until now. */
+static void change_set(struct enforcer *enforcer, struct image_duty *duty, uint32_t before)
+{
+	publish_set(duty, before, UINT64_MAX);
+	image_duty__begin_change(duty, enforcer->ops.now());
+	if (enforcer->ops.leave_out(enforcer->ctx, duty->image, duty->set.without))
+		enforcer__warn(enforcer, "attach_failed", 0, "some links could not be opened again");
+	publish_set(duty, duty->set.without, enforcer->ops.now() + UNDER_WAY_NS);
+	duty->counted_ns = image_duty__end_change(enforcer, duty);
+}
+
+bool enforcer__leave_out(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	const struct governor_load *load = &governed->load;
+	struct image_duty *duty = governed->duty;
+	double shares[FUNCTIONS_UNITS], cost;
+	uint32_t before;
+	char text[512], names[96];
+
+	if (!duty || duty->closed || load->open_ns < LEAST_LOOK_NS)
+		return false;
+	cost = fmax(load->cost_ns / load->open_ns, governed->account.mean);
+	before = duty->set.without;
+	enforcer->ops.unit_shares(enforcer->ctx, duty->image, shares);
+	if (!governor__leave_out(&enforcer->governor, &duty->set, shares, cost, now_ns))
+		return false;
+	functions__name_units(duty->set.without, names, sizeof(names));
+	governed__describe_load(governed, text, sizeof(text));
+	change_set(enforcer, duty, before);
+	enforcer__warn(
+	    enforcer, "coarser", governed->process.pid,
+	    "%s, over the budget of %.2g %%: functions of %s that never wait (%s) are not probed for at least "
+	    "%.0f s, which saves %.0f %% of that; the time between two other calls is one computation then, and "
+	    "what completions transfer is unknown",
+	    text, enforcer->governor.budget * 100, duty->path, names,
+	    (double)(GOVERNOR_KEEP_NS << duty->set.level) * 1e-9, duty->set.ratio / (1 + duty->set.ratio) * 100);
+	return true;
+}
+
+/*
+ * Returns whether a process costs more than its budget, though its allowance lasts for a while: checked once soon after
+ * its attachment, and then where the allowance is half gone.
+ */
+static bool costs_too_much(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	const struct governor *governor = &enforcer->governor;
+
+	if (!governed->duty || governed->duty->closed || governor->rate <= 0)
+		return false;
+	if (!governed->looked && governed->load.open_ns >= LEAST_LOOK_NS) {
+		governed->looked = true;
+		return governed->load.cost_ns > governor->rate * governed->load.open_ns;
+	}
+	if (governed->account.mean <= governor->rate || governed->account.credit_ns >= governor->room_ns / 2 ||
+	    now_ns < governed->checked_ns + CHECK_EACH_NS)
+		return false;
+	governed->checked_ns = now_ns;
+	return true;
+}
+
+bool enforcer__leave_out_early(struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
+{
+	return costs_too_much(enforcer, governed, now_ns) && enforcer__leave_out(enforcer, governed, now_ns);
+}
+
+void enforcer__probe_again(struct enforcer *enforcer, struct image_duty *duty, uint64_t now_ns)
+{
+	uint32_t before = duty->set.without;
+	char names[96];
+	double cost = 0, mean = 0;
+
+	if (duty->closed)
+		return;
+	for (const struct governed *governed = duty->first; governed; governed = governed->next_of_image) {
+		cost = fmax(cost, governed->cost);
+		mean = fmax(mean, governed->account.mean);
+	}
+	/* shares cover recent calls only, but their count does not restart where a decision may be near */
+	if (now_ns >= duty->counted_ns + GOVERNOR_STEP_NS && mean < enforcer->governor.rate / 2) {
+		enforcer->ops.begin_count(enforcer->ctx, duty->image);
+		duty->counted_ns = now_ns;
+	}
+	if (!governor__restore(&enforcer->governor, &duty->set, fmax(cost, mean), now_ns))
+		return;
+	functions__name_units(before, names, sizeof(names));
+	change_set(enforcer, duty, before);
+	enforcer__warn(enforcer, "released", 0,
+		       "functions of %s that never wait (%s) are probed again: no process that maps it would cost over "
+		       "%.2g %% of its time with them",
+		       duty->path, names, enforcer->governor.budget * 100 * GOVERNOR_GIVE_BACK);
+}
