@@ -3,6 +3,8 @@
 #ifndef VAPRO_FAKE_KERNEL_SIDE_H
 #define VAPRO_FAKE_KERNEL_SIDE_H
 
+#include <bpf/bpf.h>
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
