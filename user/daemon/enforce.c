@@ -172,22 +172,23 @@ const char *watch__say_load(const struct watch *watch, const struct watched *wat
 static void report_step(struct watch *watch, const struct watched *watched, const struct governor_plan *plan,
 			unsigned before)
 {
-	char load[512], what[64] = "all returns are seen again";
+	char load[512], what[80] = "all returns are seen again";
 
 	watch__say_load(watch, watched, load, sizeof(load));
 	if (plan->thin)
-		snprintf(what, sizeof(what), "only states that recur within %g ms are suppressed",
+		snprintf(what, sizeof(what), "only call sites with a period under %g ms are not timed",
 			 (double)governor__thin_ns(plan->thin) * 1e-6);
 	if (plan->thin < before)
 		watch__warn(watch, "released", watched->pid, "%s, which the budget of %.2g %% allows for: %s", load,
 			    watch__budget_pct(watch), what);
 	else
-		watch__warn(watch, "governed", watched->pid,
-			    "%s, over the budget of %.2g %%: the returns of calls in states that recur within %g ms "
-			    "are suppressed, which saves %.2g %%; %.0f %% of the time in and between calls stays "
-			    "covered, the rest is uncovered, reason governed",
-			    load, watch__budget_pct(watch), (double)governor__thin_ns(plan->thin) * 1e-6,
-			    plan->saved * 100, plan->covered * 100);
+		watch__warn(
+		    watch, "governed", watched->pid,
+		    "%s, over the overhead budget of %.2g %%: call sites with a period under %g ms are no longer "
+		    "timed, which saves %.2g %%; %.0f %% of the time is still observed (the rest: reason "
+		    "governed)",
+		    load, watch__budget_pct(watch), (double)governor__thin_ns(plan->thin) * 1e-6, plan->saved * 100,
+		    plan->covered * 100);
 }
 
 /* Evaluates the recent cost of a process. Returns the plan for that process. */
@@ -371,8 +372,8 @@ static void close_io(struct watch *watch, struct watched *watched, uint64_t now_
 		return;
 	watch__warn(
 	    watch, "governed", watched->pid,
-	    "%s, over the budget of %.2g %%, most of it for system calls: they are suppressed for %.1f s and then "
-	    "recorded in a duty cycle; the gaps are uncovered, reason governed",
+	    "%s, over the overhead budget of %.2g %%, most of it for system calls: IO tracing of this process is "
+	    "throttled, at first for %.1f s (the gaps: reason governed)",
 	    watch__say_load(watch, watched, load, sizeof(load)), watch__budget_pct(watch),
 	    (double)(governed->io.closed_until_ns - now_ns) * 1e-9);
 }
@@ -392,8 +393,8 @@ static void open_io(struct watch *watch, struct watched *watched, uint64_t now_n
 	    now_ns < governed->io.opened_ns + 2 * GOVERNOR_STEP_NS)
 		return;
 	governed->io = (struct governor_duty){0};
-	watch__warn(watch, "released", watched->pid, "process %d (%s): its system calls are recorded again",
-		    watched->pid, watched->identity.exe);
+	watch__warn(watch, "released", watched->pid, "IO tracing of process %d (%s) resumed", watched->pid,
+		    watched->identity.exe);
 }
 
 /* Reduces the cost of a process that overdraws: what is missed least goes first, and at once. */
