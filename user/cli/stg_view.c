@@ -13,15 +13,13 @@
 #include "model/series.h"
 #include "report/stg_lines.h"
 
-#define SOURCE_WIDTH_MAX 48 /* width of the column; longer sources stick out */
-
 struct state {
 	enum vapro_class class;
 	char *from, *to, *labels; /* from NULL: a vertex */
 	char *from_symbol, *to_symbol, *from_path, *to_path;
 	struct clusters *clusters; /* NULL: no workload that could be clustered */
 	uint64_t calls;
-	double seconds;
+	double seconds, least_s, most_s;
 	double bytes_min, bytes_max; /* vertices only */
 	bool approx;
 };
@@ -79,6 +77,10 @@ static int add_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
 		state->bytes_min = least;
 	if (!state->calls || most > state->bytes_max)
 		state->bytes_max = most;
+	if (bundle->n && (!state->calls || (double)bundle->min_ns * 1e-9 < state->least_s))
+		state->least_s = (double)bundle->min_ns * 1e-9;
+	if (bundle->n && (double)bundle->max_ns * 1e-9 > state->most_s)
+		state->most_s = (double)bundle->max_ns * 1e-9;
 	state->approx |= (bundle->flags & VAPRO_BUNDLE_APPROX) != 0;
 	state->calls += bundle->n;
 	state->seconds += (double)bundle->sum_ns * 1e-9;
@@ -246,34 +248,53 @@ static const char *place(const char *symbol, const char *site)
 	return symbol ? symbol : site;
 }
 
-void stg_view__table(struct stg_view *view, FILE *out)
+/* Describes where a state is, by symbols before call-sites. malloc'ed; NULL when out of memory. */
+static char *place_of(const struct state *state)
 {
-	char source[512], clusters[24];
-	size_t width = strlen("source");
+	char *text;
+
+	return asprintf(&text, "%s%s%s", state->from ? place(state->from_symbol, state->from) : "",
+			state->from ? " -> " : "", place(state->to_symbol, state->to)) < 0
+		   ? NULL
+		   : text;
+}
+
+int stg_view__table(struct stg_view *view, FILE *out, const struct stg_table_options *options)
+{
+	struct stg_table_row *rows = calloc(view->state_count + 1, sizeof(*rows));
+	size_t count = 0;
+	int ret = rows ? 0 : -ENOMEM;
 
 	qsort(view->states, view->state_count, sizeof(*view->states), by_seconds);
-	for (size_t i = 0; i < view->state_count; i++) {
-		size_t length = view->states[i].calls ? source_of(view, &view->states[i], source, sizeof(source)) : 0;
-
-		if (length > width && length <= SOURCE_WIDTH_MAX)
-			width = length;
-	}
-	fprintf(out, "%10s %11s %11s %8s  %-13s  %-*s  %s\n", "calls", "seconds", "mean us", "clusters", "class",
-		(int)width, "source", "state [labels]");
-	for (size_t i = 0; i < view->state_count; i++) {
+	for (size_t i = 0; !ret && i < view->state_count; i++) {
 		const struct state *state = &view->states[i];
+		char source[512];
 
 		if (!state->calls)
 			continue;
-		snprintf(clusters, sizeof(clusters), state->clusters ? "%zu" : "-", cluster_count(state));
 		source_of(view, state, source, sizeof(source));
-		fprintf(out, "%10llu %11.4f %11.1f %8s  %-13s  %-*s  ", (unsigned long long)state->calls,
-			state->seconds, state->seconds * 1e6 / (double)state->calls, clusters,
-			vapro_class_name[state->class], (int)width, source);
-		if (state->from)
-			fprintf(out, "%s -> ", place(state->from_symbol, state->from));
-		fprintf(out, "%s [%s]\n", place(state->to_symbol, state->to), state->labels);
+		rows[count] = (struct stg_table_row){.class = state->class,
+						     .calls = state->calls,
+						     .seconds = state->seconds,
+						     .least_s = state->least_s,
+						     .most_s = state->most_s,
+						     .clusters = state->clusters ? (int64_t)cluster_count(state) : -1,
+						     .source = strdup(source),
+						     .place = place_of(state),
+						     .labels = state->labels,
+						     .from = state->from,
+						     .to = state->to};
+		ret = rows[count].source && rows[count].place ? 0 : -ENOMEM;
+		count++;
 	}
+	if (!ret)
+		stg_table__print(rows, count, out, options);
+	for (size_t i = 0; i < count; i++) {
+		free((char *)rows[i].source);
+		free((char *)rows[i].place);
+	}
+	free(rows);
+	return ret;
 }
 
 static bool add_text(cJSON *object, const char *name, const char *text)
@@ -312,6 +333,8 @@ int stg_view__json(struct stg_view *view, FILE *out)
 		    add_text(object, "labels", state->labels) &&
 		    cJSON_AddNumberToObject(object, "n", (double)state->calls) &&
 		    cJSON_AddNumberToObject(object, "seconds", state->seconds) &&
+		    cJSON_AddNumberToObject(object, "min_seconds", state->least_s) &&
+		    cJSON_AddNumberToObject(object, "max_seconds", state->most_s) &&
 		    (state->from || (cJSON_AddNumberToObject(object, "min_bytes", state->bytes_min) &&
 				     cJSON_AddNumberToObject(object, "max_bytes", state->bytes_max))) &&
 		    add_clusters(object, state) && cJSON_AddBoolToObject(object, "approx", state->approx))
