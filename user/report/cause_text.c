@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "diagnose/factors.h"
 #include "diagnose/root_cause.h"
+#include "report/json.h"
 #include "report/regions.h"
 
 #define MOSTLY 0.6 /* part of the interference that makes one task the culprit alone */
@@ -105,7 +106,6 @@ char *cause_text__write(const struct cause *cause, char *buf)
 
 void cause_text__print(const struct cause_list *list, FILE *out, unsigned width, size_t most, bool several)
 {
-	static const char *const severities[VAPRO_SEVERITIES] = {"info", "warning", "critical"};
 	double lost = 0;
 
 	for (uint32_t i = 0; i < list->count && i < most; i++) {
@@ -116,7 +116,7 @@ void cause_text__print(const struct cause_list *list, FILE *out, unsigned width,
 			snprintf(job, sizeof(job), " [job %.256s]", cause->job);
 			printable(job);
 		}
-		snprintf(line, sizeof(line), "%s: %s%s", cause->confirmed ? severities[cause->severity] : "unconfirmed",
+		snprintf(line, sizeof(line), "%s: %s%s", cause->confirmed ? json_severity_name[cause->severity] : "unconfirmed",
 			 cause_text__write(cause, text), job);
 		regions__wrap(out, "", line, 0, width);
 	}
