@@ -105,7 +105,7 @@ rm -rf "$out/scratch"
 echo
 echo "=== What vaprod found (vapro view $out/vapro.ndjson) ==="
 echo
-"$build/vapro" view "$out/vapro.ndjson"
+"$build/vapro" view --no-pager "$out/vapro.ndjson"
 echo
 echo "=== What really happened (the program's own log, the hog's own log) ==="
 echo

@@ -154,6 +154,11 @@ struct result_diagnosis {
 	const char *verdict;	   /* one sentence: who, where, how much and why */
 	const struct result_shared *shared;
 	uint32_t shared_count;
+	const char *cause;			 /* one word: a factor, or a constant of diagnose/root_cause.h */
+	const struct result_interferer *culprit; /* the task that is to blame; NULL: none */
+	uint32_t rows;				 /* slow rows */
+	const char *const *hosts;		 /* hosts of the slow rows, in order */
+	uint32_t host_count;
 	const char *host;		  /* host of all slow rows; NULL: several */
 	const char *limit, *limit_cgroup; /* CPU quota of slow rows, and the cgroup that has it; NULL: none known */
 };

@@ -59,6 +59,7 @@ static inline void sample__fill(struct job_result *result)
 	static const struct result_regression regressions[] = {{"kernel", "fitted", 120, 0.75},
 							       {"memory", "too_few_rows", 4, NAN}};
 	static const struct result_shared shared[] = {{"socket", "1", 2}};
+	static const char *const hosts[] = {"n2"};
 	static struct result_variance variances[3];
 	static const struct result_uncovered uncovered[] = {{&sample_vertex, 0.0612, VAPRO_FEW_FRAGMENTS},
 							    {NULL, 0.013, VAPRO_NOT_SEEN}};
@@ -147,6 +148,12 @@ static inline void sample__fill(struct job_result *result)
 		    .regression_count = 2,
 		    .shared = shared,
 		    .shared_count = 1,
+		    .cause = "preempted",
+		    .culprit = &interferers[0],
+		    .rows = 1,
+		    .hosts = hosts,
+		    .host_count = 1,
+		    .host = hosts[0],
 		    .verdict = "rank 2 lost 1.5 s\a.",
 		    .advice = "Another task shares the CPU of rank 2. Keep it off the job's CPUs.",
 		},

@@ -175,7 +175,7 @@ static void test_each_meaning(void **state)
 		region->causes[0] = (struct region_cause){.share = 1, .major = true};
 		snprintf(region->causes[0].name, sizeof(region->causes[0].name), "%s", factor_infos[node].name);
 		region->cause_count = 1;
-		regions__print(&regions, out, 0, 200, 5);
+		regions__print(&regions, out, &(struct regions_options){.width = 200, .most = 5});
 		fclose(out);
 		snprintf(expected, sizeof(expected), "100 %% %s: ", factor_infos[node].name);
 		has(text, expected);
@@ -198,7 +198,7 @@ static void test_finest(void **state)
 	variance.diagnosis.factor_count = 2;
 	write_both(&variance, false, false);
 	has(advice, "off the CPU");
-	has(verdict, "100 % off the CPU.");
+	has(verdict, "100 % descheduled.");
 	tree[1].major = true;
 	write_both(&variance, false, false);
 	has(advice, "disk or file system");
@@ -237,7 +237,7 @@ static void test_stopped(void **state)
 	/* beside other causes a stop is a part as any other */
 	tree[1].contribution = 0.5;
 	write_both(&variance, false, false);
-	has(verdict, "98 % off the CPU, 50 % of it stopped (signal or tracer) for 2.0 s.");
+	has(verdict, "98 % descheduled, 50 % of it stopped (signal or tracer) for 2.0 s.");
 }
 
 /* Time on the CPU: its meaning depends on the class, and the advice does not look for a reported frequency. */
@@ -262,7 +262,11 @@ static void test_on_cpu(void **state)
 	lacks(advice, "got less done");
 	variance.class = VAPRO_COMMUNICATION;
 	write_both(&variance, false, false);
-	has(advice, "inside the calls");
+	has(advice, "waited inside MPI, which polls on the CPU");
+	lacks(advice, "frequency");
+	lacks(advice, "bandwidth");
+	has(verdict, "busy-waiting inside MPI for other ranks");
+	lacks(verdict, "slower on the CPU");
 }
 
 /* L2 or DRAM bound on one socket or host from the start: huge pages; a host whose memory is slow: out of service. */

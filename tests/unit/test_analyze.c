@@ -55,11 +55,19 @@ int pipeline__select(struct stream_sink *sink, const struct vapro_selection *sel
 	return 0;
 }
 
+static const char *unanswered;
+
 void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)
 {
 	(void)sink;
 	*outcome = (struct outcome){.rank_seconds = 1};
-	*selections = 1;
+	*selections = unanswered ? 0 : 1;
+}
+
+const char *pipeline__unanswered(const struct stream_sink *sink)
+{
+	(void)sink;
+	return unanswered;
 }
 
 int pipeline__score(const struct stream_sink *sink, struct vapro_score *score)
@@ -109,7 +117,7 @@ static char *run(const char *const *hosts, const char *option)
 	fflush(stderr);
 	saved = dup(STDERR_FILENO);
 	assert_non_null(freopen(err, "w", stderr));
-	assert_int_equal(analyze_command.main(option ? 7 : 6, argv), 0);
+	assert_int_equal(analyze_command.main(option ? 7 : 6, argv), unanswered ? 1 : 0);
 	fflush(stderr);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
@@ -151,11 +159,24 @@ static void test_score(void **state)
 						 "0.998098 (3 fragments, 2 truths, 2 clusters, exact)\n");
 }
 
+/* A region of which there is nothing is no success in silence. */
+static void test_unanswered(void **state)
+{
+	static const char *const one[] = {"n1", NULL};
+
+	(void)state;
+	unanswered = "no such ranks; available: ranks 0-1 of job j";
+	assert_string_equal(run(one, "--region=9@1..2"),
+			    "vapro analyze: --region: no such ranks; available: ranks 0-1 of job j\n");
+	unanswered = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_memory_cap),
 	    cmocka_unit_test(test_score),
+	    cmocka_unit_test(test_unanswered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

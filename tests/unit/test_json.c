@@ -229,6 +229,8 @@ static void test_diagnosis(void **state)
 	is_text(object, "interferers/1/comm", "odd?\"name"); /* no broken UTF-8 is written */
 	is_text(object, "where/hosts/0", "n2");
 	assert_int_equal(cJSON_GetArraySize(at(object, "where/hosts")), 1);
+	is_text(object, "cause", "preempted");
+	is_text(object, "culprit", "stress-ng");
 	cJSON_Delete(object);
 }
 

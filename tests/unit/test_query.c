@@ -437,17 +437,25 @@ static void test_reasons(void **state)
 	assert_non_null(strstr(why, "no data of any job"));
 	query.selection.end_ns = start + 40 * SECOND;
 	assert_false(answer__check(&answer, &query, why, sizeof(why)));
-	assert_string_equal(why,
-			    "that region is over and dropped; there is data of 2023-11-14 22:14:00.0 UTC (40.0 s) to "
-			    "2023-11-14 22:14:20.0 UTC (60.0 s), ranks 0-3 of job a");
+	assert_string_equal(why, "that region is over and dropped; available: ranks 0-3 of job a, 2023-11-14 "
+				 "22:14:00.0 UTC (40.0 s) to 2023-11-14 22:14:20.0 UTC (60.0 s)");
 	query.selection.begin_ns = start + 60 * SECOND;
 	query.selection.end_ns = 0;
 	assert_false(answer__check(&answer, &query, why, sizeof(why)));
-	assert_non_null(strstr(why, "in the future; there is data of 2023-11-14 22:14:00.0 UTC (40.0 s) to"));
+	assert_non_null(
+	    strstr(why, "in the future; available: ranks 0-3 of job a, 2023-11-14 22:14:00.0 UTC (40.0 s) to"));
 	query.selection.begin_ns = start + 45 * SECOND;
 	query.selection.ranks = others;
 	assert_false(answer__check(&answer, &query, why, sizeof(why)));
-	assert_non_null(strstr(why, "no process has these ranks; there is data"));
+	assert_non_null(strstr(why, "no such ranks; available: ranks "));
+	/* a replay asks about the whole input, of which the last window is only a part; times count from its begin */
+	assert_false(answer__chosen(
+	    jobs, 2, &(struct vapro_selection){.ranks = others, .range_count = 1, .relative = true, .end_ns = SECOND},
+	    start, why, sizeof(why)));
+	assert_string_equal(
+	    why, "no such ranks; available: ranks 0-3 of job a, 2023-11-14 22:13:20.0 UTC (0.0 s) to "
+		 "2023-11-14 22:14:20.0 UTC (60.0 s); ranks 0 of job b, 2023-11-14 22:13:20.0 UTC (0.0 s) to "
+		 "2023-11-14 22:14:20.0 UTC (60.0 s)");
 	query.selection.ranks = wanted;
 	assert_false(answer__check(&answer, &query, why, sizeof(why)));
 	assert_non_null(strstr(why, "no data of that region"));

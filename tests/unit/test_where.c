@@ -18,16 +18,16 @@ static void test_where_and_verdict(void **state)
 	(void)state;
 	slow_rank__run(&run, &answer);
 	assert_string_equal(answer.shared_facts, "socket=1 cpu=1 "); /* all ranks have the cgroup */
-	snprintf(expected, sizeof(expected),
-		 "rank 1, on socket 1, lost %.2f s: 100 %% backend bound, nearly all of it memory, nearly all of that "
-		 "DRAM.",
-		 answer.lost);
+	snprintf(
+	    expected, sizeof(expected),
+	    "rank 1, on socket 1, lost %.2f s: 100 %% backend bound, almost entirely memory, almost entirely DRAM.",
+	    answer.lost);
 	assert_string_equal(answer.verdict, expected);
 	run.places = false;
 	run.causes[0].node = NODE_PREEMPTED;
 	slow_rank__run(&run, &answer);
 	assert_string_equal(answer.shared_facts, "");
-	snprintf(expected, sizeof(expected), "rank 1 lost %.2f s: 100 %% off the CPU, nearly all of it preempted.",
+	snprintf(expected, sizeof(expected), "rank 1 lost %.2f s: 100 %% descheduled, almost entirely preempted.",
 		 answer.lost);
 	assert_string_equal(answer.verdict, expected);
 }

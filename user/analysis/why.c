@@ -3,6 +3,7 @@
 #include "analysis/result.h"
 
 #include "diagnose/advice.h"
+#include "diagnose/root_cause.h"
 #include "diagnose/verdict.h"
 
 #include <errno.h>
@@ -132,16 +133,37 @@ static int build_interferers(const struct builder *builder, const struct diagnos
 
 #define MOSTLY_OWN 0.5 /* share of the waits for a CPU that makes a job's own threads the reason */
 
-/* Returns the host of slow rows; NULL where they are on several. */
-static const char *host_of(const struct stg_job *about, const uint32_t *rows, size_t count)
+static int compare_hosts(const void *a, const void *b)
 {
-	const char *host = count ? about->rows[rows[0]].host : NULL;
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
 
-	for (size_t i = 1; i < count; i++) {
-		if (host != about->rows[rows[i]].host) /* interned */
-			return NULL;
+/* Builds the list of the hosts of slow rows; a host without a name is left out. */
+static int build_hosts(const struct builder *builder, const uint32_t *rows, size_t count,
+		       struct result_diagnosis *diagnosis)
+{
+	const char **hosts = builder__take(builder, count, sizeof(*hosts));
+	uint32_t found = 0;
+
+	if (!hosts)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const char *host = builder->about->rows[rows[i]].host;
+
+		/* Names are interned, and rows of a host mostly follow each other. */
+		if (host && *host && (!found || hosts[found - 1] != host))
+			hosts[found++] = host;
 	}
-	return host && *host ? host : NULL;
+	if (found)
+		qsort(hosts, found, sizeof(*hosts), compare_hosts);
+	for (uint32_t i = 0; i < found; i++) {
+		if (!diagnosis->host_count || hosts[diagnosis->host_count - 1] != hosts[i])
+			hosts[diagnosis->host_count++] = hosts[i];
+	}
+	diagnosis->rows = (uint32_t)count;
+	diagnosis->hosts = hosts;
+	diagnosis->host = diagnosis->host_count == 1 ? hosts[0] : NULL;
+	return 0;
 }
 
 int builder__shared(const struct builder *builder, const uint32_t *rows, size_t count, const struct result_shared **out,
@@ -177,14 +199,25 @@ static int build_limit(const struct builder *builder, const struct diagnosis_cas
 	return diagnosis->limit && diagnosis->limit_cgroup ? 0 : -ENOMEM;
 }
 
-/* Hashes the ranks: the same number of other ranks is another region. */
-static uint64_t hash_ranks(const struct result_variance *out)
+static uint64_t hash_text(uint64_t hash, const char *text)
 {
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 1099511628211ULL;
+	return hash;
+}
+
+/* Hashes what a diagnosis says of where and why in words: other ranks, threads or places are another diagnosis. */
+static uint64_t hash_words(const struct result_variance *out)
+{
+	const struct result_diagnosis *diagnosis = &out->diagnosis;
 	uint64_t hash = 14695981039346656037ULL;
 
 	for (uint32_t i = 0; i < out->rank_count; i++)
 		hash = (hash ^ (uint32_t)out->ranks[i]) * 1099511628211ULL;
-	return hash;
+	for (uint32_t i = 0; i < diagnosis->shared_count; i++)
+		hash = hash_text(hash, diagnosis->shared[i].value);
+	hash = hash_text(hash_text(hash, out->who), diagnosis->cause);
+	return diagnosis->culprit ? hash_text(hash, diagnosis->culprit->comm) : hash;
 }
 
 bool diagnosis__emitted(struct diagnosis_case *item, const struct result_variance *out)
@@ -196,7 +229,7 @@ bool diagnosis__emitted(struct diagnosis_case *item, const struct result_varianc
 	    .alarm = out->alarm,
 	    .effect_of = out->effect_of,
 	    .rows = out->rank_count + out->thread_count,
-	    .who = hash_ranks(out),
+	    .words = hash_words(out),
 	    .confidence = out->confidence,
 	    .slow_path = out->slow_path,
 	    .lost_seconds = out->lost_seconds,
@@ -216,7 +249,7 @@ bool diagnosis__emitted(struct diagnosis_case *item, const struct result_varianc
 	}
 	same = now.stage == then->stage && now.final == then->final && now.confirmed == then->confirmed &&
 	       now.alarm == then->alarm && now.effect_of == then->effect_of && now.rows == then->rows &&
-	       now.who == then->who && now.confidence == then->confidence && now.slow_path == then->slow_path &&
+	       now.words == then->words && now.confidence == then->confidence && now.slow_path == then->slow_path &&
 	       now.major == then->major && fabs(now.lost_seconds - then->lost_seconds) <= moved * then->lost_seconds;
 	for (int at = 0; same && at < FACTOR_NODES; at++)
 		same = fabsf(now.share[at] - then->share[at]) <= MOVED_SHARE;
@@ -235,14 +268,15 @@ int builder__diagnosis(const struct builder *builder, const struct diagnosis_cas
 
 	if (!item || builder__shared(builder, rows, count, &diagnosis->shared, &diagnosis->shared_count) ||
 	    build_factors(builder, item, diagnosis) || build_regressions(builder, item, diagnosis) ||
-	    build_interferers(builder, item, diagnosis) || build_limit(builder, item, rows, count, diagnosis))
+	    build_interferers(builder, item, diagnosis) || build_limit(builder, item, rows, count, diagnosis) ||
+	    build_hosts(builder, rows, count, diagnosis))
 		return -ENOMEM;
 	if (variance && tally__own_share(&variance->total) >= MOSTLY_OWN)
 		diagnosis->oversubscribed = variance->total.demand;
-	diagnosis->host = host_of(builder->about, rows, count);
 	diagnosis->stage = driver__stage(item, &diagnosis->final);
 	diagnosis->abnormal = (uint32_t)lround(case__sum(item)->abnormal);
 	diagnosis->normal = (uint32_t)lround(case__sum(item)->normal);
+	root_cause__find(out, waiting, transfer);
 	advice__write(out, waiting, transfer, text, sizeof(text));
 	diagnosis->advice = arena__copy(&builder->context->arena, text);
 	verdict__write(out, waiting, transfer, text, sizeof(text));

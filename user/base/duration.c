@@ -7,7 +7,9 @@ char *duration__text(double seconds, char *buf, size_t size)
 {
 	unsigned long whole = (unsigned long)(seconds + 0.5);
 
-	if (seconds < 0.0995)
+	if (seconds < 0.0000995)
+		snprintf(buf, size, "%.3g us", seconds * 1e6);
+	else if (seconds < 0.0995)
 		snprintf(buf, size, "%.3g ms", seconds * 1000);
 	else if (seconds < 9.995)
 		snprintf(buf, size, "%.2f s", seconds);

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Writes "45 ms", "1.45 s", "12.3 s", "3 min 5 s" or "2 h 1 min" and returns buf. */
+/* Writes "12 us", "45 ms", "1.45 s", "12.3 s", "3 min 5 s" or "2 h 1 min" and returns buf. */
 char *duration__text(double seconds, char *buf, size_t size);
 
 #endif

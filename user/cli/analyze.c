@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/terminal.h"
 #include "capture/capture.h"
 #include "capture/file_kind.h"
 #include "capture/output_file.h"
@@ -27,12 +28,23 @@ struct analyze {
 	struct region_option region;
 	struct outcome_limit fail_on;
 	int run; /* number of the run in each capture */
-	bool ndjson, strict, summary, score;
+	bool ndjson, strict, summary, all, score;
 	const char **files;
 	int file_count;
 };
 
-enum { ROW_FORMAT = 1, ROW_STRICT, ROW_OUTPUT, ROW_SUMMARY, ROW_SCORE, ROW_REGION, ROW_RUN, ROW_CONFIG, ROW_FAIL_ON };
+enum {
+	ROW_FORMAT = 1,
+	ROW_STRICT,
+	ROW_OUTPUT,
+	ROW_SUMMARY,
+	ROW_SCORE,
+	ROW_REGION,
+	ROW_RUN,
+	ROW_CONFIG,
+	ROW_ALL,
+	ROW_FAIL_ON
+};
 
 static const struct option_row rows[] = {
     OPTIONS_GROUP("Input"),
@@ -44,6 +56,7 @@ static const struct option_row rows[] = {
     OPTIONS_GROUP("Output"),
     {"output", "FILE|-", "NDJSON lines (standard output)", ROW_OUTPUT, 'o'},
     {"summary", NULL, "a readable summary on standard error at the end", ROW_SUMMARY, 0},
+    {"all", NULL, "every cause and slow region in the summary, not only the worst", ROW_ALL, 0},
     {"fail-on", OUTCOME_SEVERITIES, OUTCOME_HELP, ROW_FAIL_ON, 0},
     {"score", NULL,
      "NDJSON that carries `truth`: how well the clusters agree with it (homogeneity, completeness, V-measure), one "
@@ -88,6 +101,9 @@ static int set(struct analyze *analyze, int id, const struct options *options, c
 		return 0;
 	case ROW_SUMMARY:
 		analyze->summary = true;
+		return 0;
+	case ROW_ALL:
+		analyze->all = true;
 		return 0;
 	case ROW_SCORE:
 		analyze->score = true;
@@ -232,9 +248,8 @@ static int judge_outcome(const struct analyze *analyze, const struct stream_sink
 	int found;
 
 	pipeline__outcome(pipeline, &outcome, &selections);
-	if (analyze->region.given && !selections) {
-		fprintf(stderr, "vapro analyze: --region: the input has nothing of these ranks in this time; "
-				"`vapro view` shows which ranks and times it has\n");
+	if (analyze->region.given && !selections && pipeline__unanswered(pipeline)) {
+		fprintf(stderr, "vapro analyze: --region: %s\n", pipeline__unanswered(pipeline));
 		return EXIT_FAILED;
 	}
 	found = outcome__code(&outcome, &analyze->fail_on, text, sizeof(text));
@@ -382,7 +397,10 @@ static int analyze__main(int argc, char **argv)
 			summary__add_trouble(summary, err);
 	}
 	if (summary)
-		summary__print(summary, stderr, 0);
+		summary__print(summary, stderr,
+			       &(struct summary_options){.width = terminal__width(STDERR_FILENO),
+							 .all = analyze.all,
+							 .more = "--all lists them"});
 out:
 	summary__free(summary);
 	ndjson__free(ndjson);

@@ -135,6 +135,8 @@ static int set_row(struct command_line *line, int id, const char *value, const s
 		return config__set(&options->config, "function", value, origin->err, origin->err_size);
 	case ROW_OUTPUT:
 		return set_output(line, value, origin);
+	case ROW_JSON:
+		return set_output(line, "-", origin);
 	case ROW_CAPTURE:
 		return set_text(line, &options->capture, value, origin);
 	case ROW_QUIET:

@@ -13,6 +13,8 @@ const struct command vaprod_command = {
     .about =
 	"Watches running parallel programs of this node and says when, where and why they are slow. Without a "
 	"selection: every process that maps libmpi, running now or started later.\n"
+	"On a terminal it says in sentences what happens, and ends with a summary; elsewhere, and with --json, it "
+	"writes NDJSON.\n"
 	"Needs root. SIGINT and SIGTERM end it with a last window; SIGHUP opens the file of --output again.\n"
 	"Exit codes: 0 good, 1 failure, 2 usage, 3 kernel or privileges do not allow it; with --fail-on: 4 alarms, "
 	"5 nothing was watched, 6 nothing could be evaluated.",

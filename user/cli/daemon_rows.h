@@ -14,6 +14,7 @@ enum {
 	ROW_USER_FUNCTION,
 	ROW_OUTPUT,
 	ROW_CAPTURE,
+	ROW_JSON,
 	ROW_QUIET,
 	ROW_VERBOSE,
 	ROW_FAIL_ON,
@@ -44,9 +45,10 @@ enum {
 	OPTIONS_SECTION(VAPRO_GROUP_OUTPUT),                                                                           \
 	{"output", "FILE|-", "NDJSON lines, added to a file, to standard output (-), or both: give it twice",          \
 	 ROW_OUTPUT, 'o'},                                                                                             \
+	{"json", NULL, "NDJSON lines to standard output, also where that is a terminal; as --output -", ROW_JSON, 0},  \
 	{"capture", "FILE", "add all bundles as one more run, to be analysed again with `vapro analyze FILE`",         \
 	 ROW_CAPTURE, 0},                                                                                              \
-	{"quiet", NULL, "print warnings and errors only, and no progress on a terminal", ROW_QUIET, 'q'},              \
+	{"quiet", NULL, "print warnings and errors only; on a terminal no progress and no sentences", ROW_QUIET, 'q'},              \
 	{"verbose", NULL,                                                                                              \
 	 "also print what helps to find out why something does not work, such as libbpf's messages", ROW_VERBOSE,      \
 	 'v'},                                                                                                         \

@@ -186,7 +186,7 @@ static int find_socket(const char *where, char *path)
 	if (count <= 0)
 		return fail(
 		    EXIT_FAILED,
-		    "no vaprod is running here: no process listens in %s; start one with `vaprod` or `vapro run`",
+		    "no running vaprod found (no socket in %s); start one with `vaprod` or `vapro run`",
 		    where);
 	if (count == 1) {
 		strcpy(path, found[0]);
@@ -237,7 +237,7 @@ static int query(const char *path, const struct query_request *request)
 		return fail(EXIT_USAGE, "the region or the job is too long");
 	fd = query_socket__connect(path);
 	if (fd == -ENOENT || fd == -ECONNREFUSED)
-		return fail(EXIT_FAILED, "no vaprod is running here: no process listens at %s", path);
+		return fail(EXIT_FAILED, "no running vaprod found (no process listens at %s)", path);
 	if (fd == -EPERM)
 		return fail(EXIT_REFUSED, "%s: the process that listens there is not root", path);
 	if (fd == -EACCES)
@@ -295,7 +295,7 @@ static int diagnose__main(int argc, char **argv)
 	    sizeof(request.region_text))
 		return fail(EXIT_USAGE, "the region is too long");
 	if (geteuid() != 0)
-		return fail(EXIT_REFUSED, "needs root: vaprod has data on the processes of all users");
+		return fail(EXIT_REFUSED, "permission denied: root only, because the data covers all users' processes");
 	code = find_socket(where, path);
 	return code ? code : query(path, &request);
 }

@@ -11,9 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/terminal.h"
 #include "cli/command_line.h"
 #include "daemon/daemon.h"
+#include "report/narrator.h"
 
 /* `vapro run` has a selection and an end of its own. */
 static const struct option_row rows[] = {DAEMON_ROWS(NULL, NULL, NULL, NULL)};
@@ -99,7 +101,7 @@ static int code_of(int status)
 static int run__main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP};
-	struct daemon_options options = {.stop = &stop};
+	struct daemon_options options = {.sentences = -1, .stop = &stop};
 	struct command_line line;
 	int status, gate = -1, ended = 0;
 	pid_t pid;
@@ -131,16 +133,23 @@ static int run__main(int argc, char **argv)
 	sigaction(SIGCHLD, &action, NULL);
 	on_child(SIGCHLD); /* the command may have ended already */
 	options.selection.ancestor = pid;
+	/* the command writes to the same terminal: a line of progress would be torn, whole sentences are not */
+	options.width = terminal__width(STDERR_FILENO);
+	if (log__prints(LOG_LEVEL_INFO))
+		options.sentences = narrator__terminal(STDERR_FILENO);
 	options.ready = open_gate;
 	options.ready_ctx = &gate;
 	status = daemon__run(&options);
 	close(gate);
+	if (options.sentences >= 0)
+		close(options.sentences);
 	while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
 		;
 	if (status && WIFEXITED(ended) && WEXITSTATUS(ended) == EXIT_FAILED)
 		goto out; /* the gate never opened */
 	fputc('\n', stderr);
-	summary__print(options.summary, stderr, terminal__width(STDERR_FILENO));
+	summary__print(options.summary, stderr,
+		       &(struct summary_options){.width = options.width, .command = line.rest[0]});
 	status = code_of(ended) ? code_of(ended) : status;
 out:
 	summary__free(options.summary);

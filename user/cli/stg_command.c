@@ -2,18 +2,23 @@
 /* `vapro stg`: the command line around stg_view. */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/terminal.h"
 #include "capture/file_kind.h"
 #include "cli/commands.h"
 #include "base/exit_codes.h"
 #include "cli/stg_view.h"
+#include "report/pager.h"
 #include "report/run_option.h"
 
-enum { ROW_DOT = 1, ROW_JSON, ROW_RANK, ROW_RUN };
+enum { ROW_DOT = 1, ROW_JSON, ROW_RANK, ROW_RUN, ROW_ALL, ROW_NO_PAGER };
 
 static const struct option_row rows[] = {
     {"dot", NULL, "as Graphviz DOT: vapro stg --dot FILE | dot -Tsvg > stg.svg", ROW_DOT, 0},
     {"json", NULL, "one state per line: call-sites, their lines, labels, n, seconds, bytes, clusters", ROW_JSON, 0},
+    {"all", NULL, "also states inside MPI's own libraries (libpmix, libevent, ...)", ROW_ALL, 'a'},
+    {"no-pager", NULL, "write to the terminal itself, also what is longer than it", ROW_NO_PAGER, 0},
     {"rank", "N", "of one rank only", ROW_RANK, 'r'},
     {"run", "N", "of a capture that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
     OPTIONS_HELP_ROW,
@@ -37,7 +42,7 @@ const struct command stg_command = {
 };
 
 struct choice {
-	bool dot, json;
+	bool dot, json, all, no_pager;
 	int rank, run;
 	const char **files;
 	size_t count;
@@ -55,6 +60,10 @@ static bool set(struct choice *choice, int id, const char *value)
 	case ROW_JSON:
 		choice->json = true;
 		return true;
+	case ROW_ALL:
+		return choice->all = true;
+	case ROW_NO_PAGER:
+		return choice->no_pager = true;
 	case ROW_RANK:
 		choice->rank = (int)strtol(value, &end, 10);
 		if (end != value && !*end && choice->rank >= 0)
@@ -72,6 +81,21 @@ static bool set(struct choice *choice, int id, const char *value)
 	default:
 		return false;
 	}
+}
+
+/* Prints the table as wide as the terminal; elsewhere each state is one line, for other programs. */
+static int print_table(const struct choice *choice, struct stg_view *view)
+{
+	struct stg_table_options options = {.all = choice->all};
+	FILE *out;
+	int status;
+
+	if (isatty(STDOUT_FILENO) || getenv("COLUMNS"))
+		options.width = terminal__width(STDOUT_FILENO);
+	out = pager__open(!choice->no_pager);
+	status = stg_view__table(view, out, &options);
+	pager__close(out);
+	return status;
 }
 
 static int show(const struct choice *choice)
@@ -105,7 +129,7 @@ static int show(const struct choice *choice)
 	else if (view && choice->json)
 		status = stg_view__json(view, stdout) ? EXIT_FAILED : status;
 	else if (view && status >= 0)
-		stg_view__table(view, stdout);
+		status = print_table(choice, view) ? EXIT_FAILED : status;
 	stg_view__free(view);
 	return status ? EXIT_FAILED : EXIT_OK;
 }

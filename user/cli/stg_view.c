@@ -20,7 +20,7 @@ struct state {
 	char *from_symbol, *to_symbol, *from_path, *to_path;
 	struct clusters *clusters; /* NULL: no workload that could be clustered */
 	uint64_t calls;
-	double seconds;
+	double seconds, least_s, most_s;
 	double bytes_min, bytes_max; /* vertices only */
 	bool approx;
 };
@@ -78,6 +78,10 @@ static int add_bundle(struct stg_view *view, const struct vapro_bundle *bundle)
 		state->bytes_min = least;
 	if (!state->calls || most > state->bytes_max)
 		state->bytes_max = most;
+	if (bundle->n && (!state->calls || (double)bundle->min_ns * 1e-9 < state->least_s))
+		state->least_s = (double)bundle->min_ns * 1e-9;
+	if (bundle->n && (double)bundle->max_ns * 1e-9 > state->most_s)
+		state->most_s = (double)bundle->max_ns * 1e-9;
 	state->approx |= (bundle->flags & VAPRO_BUNDLE_APPROX) != 0;
 	state->calls += bundle->n;
 	state->seconds += (double)bundle->sum_ns * 1e-9;
@@ -263,25 +267,37 @@ static int by_seconds(const void *a, const void *b)
 	return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
 }
 
-void stg_view__table(struct stg_view *view, FILE *out)
+int stg_view__table(struct stg_view *view, FILE *out, const struct stg_table_options *options)
 {
-	char clusters[24];
+	struct stg_table_row *rows = calloc(view->state_count + 1, sizeof(*rows));
+	size_t count = 0;
+	int ret = rows ? 0 : -ENOMEM;
 
 	qsort(view->states, view->state_count, sizeof(*view->states), by_seconds);
-	fprintf(out, "%10s %11s %11s %8s  %-13s  %s\n", "calls", "seconds", "mean us", "clusters", "class",
-		"state [labels]");
-	for (size_t i = 0; i < view->state_count; i++) {
+	for (size_t i = 0; !ret && i < view->state_count; i++) {
 		const struct state *state = &view->states[i];
-		char *words = state->calls ? words_of(view, state) : NULL;
-
 		if (!state->calls)
 			continue;
-		snprintf(clusters, sizeof(clusters), state->clusters ? "%zu" : "-", cluster_count(state));
-		fprintf(out, "%10llu %11.4f %11.1f %8s  %-13s  %s [%s]\n", (unsigned long long)state->calls,
-			state->seconds, state->seconds * 1e6 / (double)state->calls, clusters,
-			vapro_class_name[state->class], words ? words : state->to, state->labels);
-		free(words);
+		rows[count] = (struct stg_table_row){.class = state->class,
+						     .calls = state->calls,
+						     .seconds = state->seconds,
+						     .least_s = state->least_s,
+						     .most_s = state->most_s,
+						     .clusters = state->clusters ? (int64_t)cluster_count(state) : -1,
+						     .place = words_of(view, state),
+						     .labels = state->labels,
+						     .from = state->from,
+						     .to = state->to};
+		ret = rows[count].place ? 0 : -ENOMEM;
+		count++;
 	}
+	if (!ret)
+		stg_table__print(rows, count, out, options);
+	for (size_t i = 0; i < count; i++) {
+		free((char *)rows[i].place);
+	}
+	free(rows);
+	return ret;
 }
 
 static bool add_text(cJSON *object, const char *name, const char *text)
@@ -333,6 +349,8 @@ int stg_view__json(struct stg_view *view, FILE *out)
 		    add_text(object, "labels", state->labels) &&
 		    cJSON_AddNumberToObject(object, "n", (double)state->calls) &&
 		    cJSON_AddNumberToObject(object, "seconds", state->seconds) &&
+		    cJSON_AddNumberToObject(object, "min_seconds", state->least_s) &&
+		    cJSON_AddNumberToObject(object, "max_seconds", state->most_s) &&
 		    (state->from || (cJSON_AddNumberToObject(object, "min_bytes", state->bytes_min) &&
 				     cJSON_AddNumberToObject(object, "max_bytes", state->bytes_max))) &&
 		    add_clusters(object, state) && cJSON_AddBoolToObject(object, "approx", state->approx))

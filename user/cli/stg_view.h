@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "capture/capture.h"
+#include "cli/stg_table.h"
 
 struct stg_view;
 
@@ -24,8 +25,8 @@ struct stream_sink *stg_view__sink(struct stg_view *view);
 /* Reads the lines of source of all call-sites; failures are reported to complaints. Returns 0 or -ENOMEM. */
 int stg_view__query_lines(struct stg_view *view, FILE *complaints);
 
-/* Prints the states by the time spent in them, one a line. */
-void stg_view__table(struct stg_view *view, FILE *out);
+/* Prints the states by the time spent in them. Returns 0 or -ENOMEM. */
+int stg_view__table(struct stg_view *view, FILE *out, const struct stg_table_options *options);
 
 /* Prints the graph for dot(1). */
 void stg_view__dot(struct stg_view *view, FILE *out);

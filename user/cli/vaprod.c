@@ -8,10 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "base/terminal.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "daemon/daemon.h"
 #include "probe/elf/reader.h"
+#include "report/narrator.h"
+#include "report/summary.h"
 
 static volatile sig_atomic_t stop, reopen;
 static bool had_terminal;
@@ -54,10 +58,29 @@ static void handle_hangup(bool has_file)
 		sigaction(SIGHUP, &action, NULL);
 }
 
+/*
+ * A person at a terminal reads sentences; NDJSON goes there only when it was requested. Progress beside NDJSON on one
+ * terminal would tear it.
+ */
+static void choose_outputs(struct daemon_options *options)
+{
+	bool terminal = isatty(STDOUT_FILENO);
+
+	if (!options->output && !options->capture && !terminal)
+		options->to_stdout = true;
+	options->progress = !(terminal && options->to_stdout);
+	if (!terminal || options->to_stdout)
+		return;
+	options->width = terminal__width(STDOUT_FILENO);
+	options->summary = summary__new();
+	if (log__prints(LOG_LEVEL_INFO))
+		options->sentences = narrator__terminal(STDOUT_FILENO);
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
-	struct daemon_options options = {.stop = &stop, .reopen = &reopen};
+	struct daemon_options options = {.sentences = -1, .stop = &stop, .reopen = &reopen};
 	struct command_line line;
 	int status;
 
@@ -71,13 +94,17 @@ int main(int argc, char **argv)
 		command_line__free(&line);
 		return status == COMMAND_LINE_DONE ? EXIT_OK : status;
 	}
-	if (!options.output && !options.capture)
-		options.to_stdout = true;
+	choose_outputs(&options);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	handle_hangup(options.output != NULL);
 	signal(SIGPIPE, SIG_IGN);
 	status = daemon__run(&options);
+	if (options.summary && status != EXIT_REFUSED && status != EXIT_USAGE)
+		summary__print(options.summary, stdout, &(struct summary_options){.width = options.width});
+	summary__free(options.summary);
+	if (options.sentences >= 0)
+		close(options.sentences);
 	command_line__free(&line);
 	return status;
 }

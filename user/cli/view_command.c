@@ -6,17 +6,20 @@
 #include "capture/file_kind.h"
 #include "cli/commands.h"
 #include "base/exit_codes.h"
+#include "report/pager.h"
 #include "report/run_option.h"
 #include "report/view.h"
 
-enum { ROW_COLOR = 1, ROW_WIDTH, ROW_ROWS, ROW_CLASS, ROW_RUN, ROW_FAIL_ON };
+enum { ROW_COLOR = 1, ROW_WIDTH, ROW_ROWS, ROW_CLASS, ROW_RUN, ROW_ALL, ROW_NO_PAGER, ROW_FAIL_ON };
 
 static const struct option_row rows[] = {
     {"color", "auto|always|never", "colours; auto = on a terminal, unless NO_COLOR is set (auto)", ROW_COLOR, 0},
     {"colour", "auto|always|never", NULL, ROW_COLOR, 0},
     {"width", "COLUMNS", "width of the maps (that of the terminal)", ROW_WIDTH, 'w'},
     {"rows", "COUNT", "most rows of a map; more ranks share rows (48)", ROW_ROWS, 0},
-    {"class", "computation|communication|io", "only this class", ROW_CLASS, 0},
+    {"class", "computation|communication|io", "only this class (computation and io)", ROW_CLASS, 0},
+    {"all", NULL, "every cause and slow region, and the map of waiting", ROW_ALL, 'a'},
+    {"no-pager", NULL, "write to the terminal itself, also what is longer than it", ROW_NO_PAGER, 0},
     {"run", "N", "of a file that holds several runs: 1 = the first, -1 = the last (-1)", ROW_RUN, 0},
     {"fail-on", OUTCOME_SEVERITIES, OUTCOME_HELP, ROW_FAIL_ON, 0},
     OPTIONS_HELP_ROW,
@@ -27,12 +30,14 @@ static int view_command__main(int argc, char **argv);
 const struct command view_command = {
     .name = "view",
     .program = "vapro view",
-    .summary = "draw the heat maps and regions of NDJSON output in the terminal",
+    .summary = "show causes, heat maps and regions of NDJSON output in the terminal",
     .synopsis = "[option]... FILE|-",
-    .about = "Draws the heat maps of a run (rows = ranks, columns = time) and its slow regions with their causes. FILE "
+    .about = "Prints the causes of lost time of a run, worst first, its job, heat maps (rows = ranks, columns = time) "
+	     "and the "
+	     "worst slow regions. FILE "
 	     "is NDJSON output of vaprod, vapro run or vapro analyze; - is standard input.",
     .examples = "vapro view run.ndjson\tmaps and regions\n"
-		"vapro view --class computation --color=always run.ndjson | less -R\tone class, in a pager",
+		"vapro view --all --class communication run.ndjson\tall of it, and the waiting",
     .rows = rows,
     .row_count = sizeof(rows) / sizeof(*rows),
     .main = view_command__main,
@@ -55,9 +60,15 @@ static bool parse_count(const char *text, unsigned *count)
 }
 
 /* Returns what is expected in place of an option's value, or NULL where the value is valid. */
-static const char *set(struct view_options *view, struct outcome_limit *limit, int id, const char *value)
+static const char *set(struct view_options *view, struct outcome_limit *limit, bool *pager, int id, const char *value)
 {
 	switch (id) {
+	case ROW_ALL:
+		view->all = true;
+		return NULL;
+	case ROW_NO_PAGER:
+		*pager = false;
+		return NULL;
 	case ROW_COLOR:
 		return view__parse_color(value, &view->color) ? NULL : "auto, always or never";
 	case ROW_WIDTH:
@@ -84,6 +95,8 @@ static int view_command__main(int argc, char **argv)
 	struct view_options view = {.outcome = &outcome};
 	const char *file = NULL, *expected;
 	uint64_t bad_lines = 0;
+	bool pager = true;
+	FILE *out;
 	char err[512];
 	int id, status, code;
 
@@ -100,7 +113,7 @@ static int view_command__main(int argc, char **argv)
 			file = options.value;
 			continue;
 		}
-		expected = set(&view, &limit, id, options.value);
+		expected = set(&view, &limit, &pager, id, options.value);
 		if (expected) {
 			fprintf(stderr, "vapro view: --%s: '%s' is invalid; expected %s\n", options.name, options.value,
 				expected);
@@ -115,7 +128,11 @@ static int view_command__main(int argc, char **argv)
 		fprintf(stderr, "vapro view: %s\n", err);
 		return EXIT_FAILED;
 	}
-	status = view__file(file, &view, stdout, &bad_lines, err, sizeof(err));
+	/* what the terminal is like counts, not the pipe to the pager */
+	view__settle(&view, stdout);
+	out = pager__open(pager);
+	status = view__file(file, &view, out, &bad_lines, err, sizeof(err));
+	pager__close(out);
 	if (status)
 		fprintf(stderr, "vapro view: %s\n", err);
 	if (bad_lines || (status && status != -ENODATA))

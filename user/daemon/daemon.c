@@ -172,8 +172,8 @@ static void recheck_costs(struct daemon *daemon, uint64_t now)
 		recheck__scale(&daemon->costs, ratio);
 		row_attacher__scale(daemon->rows, ratio);
 		watch__warn(daemon->watch, "cost_changed", 0,
-			    "a probed call costs %.0f ns now, not %.0f ns: all costs are scaled by %.2g from here on",
-			    daemon->costs.call_ns, before, ratio);
+			    "probe cost changed from %.0f ns to %.0f ns; overhead figures are rescaled by %.2g", before,
+			    daemon->costs.call_ns, ratio);
 	}
 	recheck->due_ns = now + (recheck->doubted_ns > 0 ? RECHECK_SOON_NS : RECHECK_EVERY_NS);
 }
@@ -182,9 +182,11 @@ static void progress(const struct daemon *daemon, uint64_t now)
 {
 	size_t alive = watch__alive(daemon->watch);
 
+	if (!daemon->options->progress)
+		return;
 	log__progress("%4.0f s, %zu process%s, %llu calls%s", (double)(now - daemon->begin_ns) * 1e-9, alive,
 		      alive == 1 ? "" : "es", (unsigned long long)watch__hits(daemon->watch),
-		      watch__is_governed(daemon->watch) ? ", over the overhead budget: some probes are closed" : "");
+		      watch__is_governed(daemon->watch) ? "; over budget, some probes closed" : "");
 }
 
 static void every_second(struct daemon *daemon, uint64_t now)
@@ -205,6 +207,8 @@ static void every_second(struct daemon *daemon, uint64_t now)
 	daemon__hop(daemon);
 	line_sink__flush(daemon->lines);
 	check_outputs(daemon);
+	if (daemon->narrator)
+		narrator__flush(daemon->narrator);
 	progress(daemon, now);
 }
 
@@ -354,6 +358,8 @@ static void finish(struct daemon *daemon, const char *reason)
 	if (line)
 		stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_LINE, .line = line});
 	free(line);
+	if (daemon->narrator)
+		narrator__flush(daemon->narrator);
 	stream__put(&daemon->tee.sink, &(struct stream_event){.type = STREAM_END});
 }
 
@@ -401,6 +407,8 @@ int daemon__run(const struct daemon_options *options)
 	if (!status)
 		status = daemon__open_outputs(&daemon);
 	if (!status) {
+		if (options->progress)
+			log__progress("starting");
 		status = daemon__set_up(&daemon, err, sizeof(err));
 		if (status)
 			log__error("%s", err);
@@ -435,6 +443,7 @@ int daemon__run(const struct daemon_options *options)
 		daemon.capture_failed = true;
 	}
 	stream__close(daemon.tee.pipeline);
+	narrator__free(daemon.narrator);
 	if (line_sink__close(daemon.lines) && !daemon.output_failed) {
 		log__error("the output could not be completed");
 		daemon.output_failed = true;

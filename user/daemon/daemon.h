@@ -24,6 +24,9 @@ struct daemon_options {
 	const char *capture;	 /* file that the run's bundles are added to, or NULL */
 	const char *cpus;	 /* CPUs of the daemon, or NULL: housekeeping cores where the node has isolated ones */
 	double duration_s;	 /* 0 = until a signal, or until the selected processes ended */
+	bool progress;		 /* a line of progress on a terminal on stderr */
+	int sentences;		 /* what happens is said there, in sentences for people; -1: nowhere */
+	unsigned width;		 /* columns of these sentences */
 	struct summary *summary; /* or NULL */
 	struct outcome_limit fail_on;
 	const volatile sig_atomic_t *stop;

@@ -11,6 +11,7 @@
 #include "probe/pmu/counters.h"
 #include "overhead/recalibrate.h"
 #include "functions/user_rows.h"
+#include "report/narrator.h"
 #include "report/sink.h"
 #include "target/finder.h"
 
@@ -37,6 +38,7 @@ struct daemon {
 	char host[256];
 	struct tee tee;
 	struct line_sink *lines;
+	struct narrator *narrator; /* NULL: none */
 	struct counters *counters;
 	const char *expanded; /* the factor whose parts are counted; NULL: the time as a whole */
 	bool counters_lost;   /* to another user of the counters, during a switch */

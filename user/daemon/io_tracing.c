@@ -34,11 +34,11 @@ static uint64_t count_calls(const struct io_tracing *io)
 
 static void report_given_up(const struct io_tracing *io, struct watch *watch)
 {
-	watch__warn(
-	    watch, "io_not_worth", 0,
-	    "tracing system calls costs %.2g %% of this node's CPU time (%.0f system calls/s of all processes, %.0f ns "
-	    "each), and the tracked processes spend %.2g %% of a CPU's time in IO: it is not traced for %.0f s",
-	    io->tax.tax * 100, io->tax.calls_s, io->costs->bystander_ns, io->tax.learnt * 100, io->tax.idle_s);
+	watch__warn(watch, "io_not_worth", 0,
+		    "IO tracing paused for %.0f s: it costs %.2g %% of the node's CPU time (%.0f system calls/s of all "
+		    "processes, "
+		    "%.0f ns each), and the tracked processes spend %.2g %% of one CPU in IO",
+		    io->tax.idle_s, io->tax.tax * 100, io->tax.calls_s, io->costs->bystander_ns, io->tax.learnt * 100);
 }
 
 void io_tracing__second(struct io_tracing *io, struct watch *watch, const struct watch_second *second, uint64_t now_ns)

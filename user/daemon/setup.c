@@ -211,6 +211,10 @@ static int make_pipeline(struct daemon *daemon)
 
 	daemon->tee.pipeline =
 	    pipeline__new(&options->config, workload_source(daemon), daemon->host, daemon->lines, options->summary);
+	if (daemon->tee.pipeline && options->sentences >= 0) {
+		daemon->narrator = narrator__new(options->sentences, options->width);
+		pipeline__narrate(daemon->tee.pipeline, daemon->narrator);
+	}
 	return daemon->tee.pipeline ? pipeline__name_events(daemon->tee.pipeline, named) : -ENOMEM;
 }
 

@@ -121,12 +121,13 @@ static void join(struct watch *watch, struct watched *watched, uint64_t now_ns)
 		if (status) {
 			attacher__release(watch->parts.attacher, watched->pid);
 			watched->image = NULL;
-			watch__warn(watch, "attach_failed", watched->pid, "its MPI came late and is not seen: %s", err);
+			watch__warn(watch, "attach_failed", watched->pid,
+				    "libmpi was loaded after attachment and could not be probed: %s", err);
 		}
 		watch__join_image(watch, watched, now_ns);
 		if (!status) {
 			watch__emit_process(watch, watched, LINE_ATTACHED, watch__hits_of(watch, watched),
-					    "its MPI came late");
+					    "libmpi was loaded after attachment");
 		}
 	}
 	process__free(process);

@@ -160,7 +160,7 @@ void evidence__judge_waiting(struct variance *variance, const struct evidence_in
 				      (unsigned long long)variance->effect_of);
 		else
 			evidence__say(variance, false,
-				      "waiting for late peers; no variance explains why they are late");
+				      "ranks waited for late peers, but no slow region explains the delay");
 		return;
 	}
 	if (evidence__gave_way(variance, share))

@@ -3,6 +3,7 @@
 
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
+#include "diagnose/root_cause.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,31 +46,6 @@ void advice__who(const struct result_variance *variance, bool threads, char *buf
 		snprintf(buf + used, size - used, "%s", variance->rank_count > 1 ? "these processes" : "this process");
 	else
 		format_list("rank", variance->ranks, variance->rank_count, buf + used, size - used);
-}
-
-/*
- * Returns the factor with most impact among those that are not split further; NULL where nothing is major. Suspension
- * as a whole says little and comes last.
- */
-static const struct result_factor *finest_factor(const struct result_diagnosis *diagnosis)
-{
-	const struct result_factor *best = NULL, *off = NULL;
-
-	for (uint32_t i = 0; i < diagnosis->factor_count; i++) {
-		const struct result_factor *factor = &diagnosis->factors[i];
-
-		if (!factor->major)
-			continue;
-		if (!strcmp(factor->name, "suspension")) {
-			off = factor;
-			continue;
-		}
-		/* Between a whole and its part of equal impact, the part says more. */
-		if (!best || factor->impact_seconds > best->impact_seconds ||
-		    (factor->parent && !strcmp(factor->parent, best->name)))
-			best = factor;
-	}
-	return best ? best : off;
 }
 
 static const struct result_factor *find_factor(const struct result_diagnosis *diagnosis, const char *name)
@@ -212,10 +188,7 @@ static void advise_preempted(const struct result_variance *variance, char *buf, 
 /* Time on the CPU inside a call is MPI's polling or the kernel's copying, not the program's work. */
 static void advise_on_cpu(const struct result_variance *variance, const char *where, char *buf, size_t size)
 {
-	if (variance->class == VAPRO_COMMUNICATION)
-		snprintf(buf, size, "%s: on the CPU inside the calls; look at who they exchange with%s.", variance->who,
-			 where);
-	else if (variance->class == VAPRO_IO)
+	if (variance->class == VAPRO_IO)
 		snprintf(buf, size,
 			 "%s: on the CPU inside the calls; look at the sizes of these calls and at memory bandwidth%s.",
 			 variance->who, where);
@@ -238,6 +211,13 @@ static void advise_factor(const struct result_variance *variance, const char *fa
 		advise_preempted(variance, buf, size);
 		return;
 	}
+	if (root_cause__polls(variance->class, factor)) {
+		snprintf(buf, size,
+			 "%s waited inside MPI, which polls on the CPU while it waits: look at the ranks that they "
+			 "wait for, not at their own CPUs.",
+			 variance->who);
+		return;
+	}
 	if (!strcmp(factor, "on_cpu")) {
 		advise_on_cpu(variance, where, buf, size);
 		return;
@@ -257,7 +237,7 @@ static void advise_factor(const struct result_variance *variance, const char *fa
 
 void advice__write(const struct result_variance *variance, bool waiting, bool transfer, char *buf, size_t size)
 {
-	const struct result_factor *factor = finest_factor(&variance->diagnosis);
+	const struct result_factor *factor = root_cause__factor(&variance->diagnosis);
 
 	snprintf(buf, size, "No single factor explains it; look at the call-sites and exemplars of %s.", variance->who);
 	if (variance->slow_path)

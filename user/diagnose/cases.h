@@ -17,7 +17,7 @@ struct emitted_case {
 	bool final, confirmed, alarm;
 	uint64_t effect_of, major; /* major causes, as bits */
 	uint32_t rows;
-	uint64_t who; /* hash of the ranks */
+	uint64_t words; /* hash of ranks, places, cause and culprit in words */
 	int confidence;
 	bool slow_path;
 	double lost_seconds;

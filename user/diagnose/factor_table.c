@@ -16,7 +16,7 @@
 
 const struct factor_info factor_infos[FACTOR_NODES] = {
     FACTOR(ON_CPU, "on_cpu", 1, FACTOR_ROOT, VAPRO_FACTORS, "slower on the CPU",
-	   "slower while it ran; counters would show more", NULL),
+	   "slower while running on the CPU; cause unknown (no hardware counters here)", NULL),
     FACTOR(RETIRING, "retiring", 1, FACTOR_ROOT, VAPRO_RETIRING, "more instructions", "more instructions than usual",
 	   "more instructions were executed; the work of these ranks may differ"),
     FACTOR(FRONTEND, "frontend", 1, FACTOR_ROOT, VAPRO_FRONTEND, "frontend bound", "the CPU waited for instructions",
@@ -32,7 +32,8 @@ const struct factor_info factor_infos[FACTOR_NODES] = {
 	   "more time in the kernel; look at page faults and system calls"),
     FACTOR(IRQ, "irq", 1, FACTOR_ROOT, VAPRO_IRQ, "interrupts", "interrupts ran on its CPU",
 	   "interrupts ran instead; move the interrupts of this node away from the CPUs of the ranks"),
-    FACTOR(SUSPENSION, "suspension", 1, FACTOR_ROOT, VAPRO_FACTORS, "off the CPU", "not running although it had work",
+    FACTOR(SUSPENSION, "suspension", 1, FACTOR_ROOT, VAPRO_FACTORS, "descheduled",
+	   "off-CPU: had work but was not running",
 	   "off the CPU although there was work; look at what else runs on their CPUs and at what they wait for"),
     FACTOR(PREEMPTED, "preempted", 2, NODE_SUSPENSION, VAPRO_PREEMPTED, "preempted", "another task ran on its CPU",
 	   NULL),

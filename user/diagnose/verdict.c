@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
+#include "diagnose/root_cause.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -54,23 +55,25 @@ static const struct result_factor *greatest_part(const struct result_diagnosis *
 	return best;
 }
 
-static void say_interferer(struct text *text, const struct result_diagnosis *diagnosis, const char *factor)
+/* Says who ran instead, where that is known. Returns whether it was said. */
+static bool say_preempted(struct text *text, const struct result_diagnosis *diagnosis, const char *factor)
 {
 	const struct result_interferer *top = interferers__named(diagnosis);
 	const char *relation;
 
 	if ((strcmp(factor, "preempted") && strcmp(factor, "wakeup_wait")) || !top)
-		return;
+		return false;
 	if (diagnosis->oversubscribed.cpus) {
-		say(text, " by the job itself, which is oversubscribed: %.1f runnable threads share %u CPU%s",
+		say(text, "because the job is oversubscribed: %.1f runnable threads share %u CPU%s",
 		    diagnosis->oversubscribed.threads, diagnosis->oversubscribed.cpus,
 		    diagnosis->oversubscribed.cpus == 1 ? "" : "s");
-		return;
+		return true;
 	}
 	relation = interferers__says(top->relation);
-	say(text, "%s%.15s (pid %u%s%s)",
-	    top->seconds >= MOSTLY * diagnosis->interfered ? " by " : " by several, most by ", top->comm, top->pid,
-	    *relation ? ", " : "", relation);
+	say(text, "because %s%.15s (pid %u%s%s) ran on %s",
+	    top->seconds >= MOSTLY * diagnosis->interfered ? "" : "other tasks, most of all ", top->comm, top->pid,
+	    *relation ? ", " : "", relation, diagnosis->rows > 1 ? "their CPUs" : "its CPU");
+	return true;
 }
 
 /* Descends the tree as long as a part stands out. */
@@ -83,15 +86,16 @@ static void say_parts(struct text *text, const struct result_diagnosis *diagnosi
 		const char *of = first ? "it" : "that";
 
 		if (part->contribution >= NEARLY_ALL)
-			say(text, ", nearly all of %s ", of);
+			say(text, ", almost entirely ");
 		else if (part->contribution >= MOSTLY)
-			say(text, ", most of %s ", of);
+			say(text, ", mostly ");
 		else
 			say(text, ", %.0f %% of %s ", 100 * part->contribution, of);
+		if (say_preempted(text, diagnosis, part->name))
+			continue;
 		say_name(text, part->name);
 		if (!strcmp(part->name, "stopped"))
 			say(text, " for %.1f s", part->impact_seconds);
-		say_interferer(text, diagnosis, part->name);
 		if (part->shared_with)
 			say(text, " (or %s: they cannot be distinguished)", part->shared_with);
 	}
@@ -130,8 +134,12 @@ static void say_why(struct text *text, const struct result_variance *variance)
 		if (!factor->major || factor->parent)
 			continue;
 		say(text, "%s%.0f %% ", any ? "; " : ": ", 100 * factor->contribution);
-		say_name(text, factor->name);
-		say_parts(text, diagnosis, factor);
+		if (root_cause__polls(variance->class, factor->name)) {
+			say(text, "busy-waiting inside MPI for other ranks");
+		} else {
+			say_name(text, factor->name);
+			say_parts(text, diagnosis, factor);
+		}
 		any = true;
 	}
 	if (!any)

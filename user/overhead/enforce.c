@@ -244,20 +244,21 @@ static void report_step(const struct enforcer *enforcer, const struct governed *
 {
 	double budget = enforcer->governor.budget * 100, thin_ms = (double)governor__thin_ns(plan->thin) * 1e-6;
 	pid_t pid = governed->process.pid;
-	char load[512], what[64] = "all returns are seen again";
+	char load[512], what[80] = "all returns are seen again";
 
 	governed__describe_load(governed, load, sizeof(load));
 	if (plan->thin)
-		snprintf(what, sizeof(what), "only states that recur within %g ms are suppressed", thin_ms);
+		snprintf(what, sizeof(what), "only call sites with a period under %g ms are not timed", thin_ms);
 	if (plan->thin < before)
 		enforcer__warn(enforcer, "released", pid, "%s, which the budget of %.2g %% allows for: %s", load,
 			       budget, what);
 	else
-		enforcer__warn(enforcer, "governed", pid,
-			       "%s, over the budget of %.2g %%: the returns of calls in states that recur within %g ms "
-			       "are suppressed, which saves %.2g %%; %.0f %% of the time in and between calls stays "
-			       "covered, the rest is uncovered, reason governed",
-			       load, budget, thin_ms, plan->saved * 100, plan->covered * 100);
+		enforcer__warn(
+		    enforcer, "governed", pid,
+		    "%s, over the overhead budget of %.2g %%: call sites with a period under %g ms are no longer "
+		    "timed, which saves %.2g %%; %.0f %% of the time is still observed (the rest: reason "
+		    "governed)",
+		    load, budget, thin_ms, plan->saved * 100, plan->covered * 100);
 }
 
 /* Evaluates the recent cost of a process. Returns the plan for that process. */
@@ -299,10 +300,11 @@ static void close_io(struct enforcer *enforcer, struct governed *governed, uint6
 	if (governed->io.count > 1)
 		return;
 	governed__describe_load(governed, load, sizeof(load));
-	enforcer__warn(enforcer, "governed", governed->process.pid,
-		       "%s, over the budget of %.2g %%, most of it for system calls: they are suppressed for %.1f s "
-		       "and then recorded in a duty cycle; the gaps are uncovered, reason governed",
-		       load, enforcer->governor.budget * 100, (double)(governed->io.closed_until_ns - now_ns) * 1e-9);
+	enforcer__warn(
+	    enforcer, "governed", governed->process.pid,
+	    "%s, over the overhead budget of %.2g %%, most of it for system calls: IO tracing of this process "
+	    "is throttled, at first for %.1f s (the gaps: reason governed)",
+	    load, enforcer->governor.budget * 100, (double)(governed->io.closed_until_ns - now_ns) * 1e-9);
 }
 
 static void open_io(const struct enforcer *enforcer, struct governed *governed, uint64_t now_ns)
@@ -316,9 +318,8 @@ static void open_io(const struct enforcer *enforcer, struct governed *governed, 
 		governed__begin_load(governed, now_ns);
 	} else if (io->count && !io->closed_until_ns && now_ns >= io->opened_ns + 2 * GOVERNOR_STEP_NS) {
 		*io = (struct governor_duty){0};
-		enforcer__warn(enforcer, "released", governed->process.pid,
-			       "process %d (%s): its system calls are recorded again", governed->process.pid,
-			       governed->exe);
+		enforcer__warn(enforcer, "released", governed->process.pid, "IO tracing of process %d (%s) resumed",
+			       governed->process.pid, governed->exe);
 	}
 }
 

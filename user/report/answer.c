@@ -50,7 +50,7 @@ static bool concerns(const struct question *question, const struct job_result *j
 static void say_retained(const struct answer *answer, const struct question *question, char *why, size_t size)
 {
 	char begin[80], end[80];
-	const char *between = "; there is data of ";
+	const char *between = "; available: ";
 
 	for (uint32_t i = 0; i < answer->job_count; i++) {
 		const struct job_result *job = &answer->jobs[i];
@@ -59,9 +59,9 @@ static void say_retained(const struct answer *answer, const struct question *que
 		if (!concerns(question, job))
 			continue;
 		ranks = json__ranks(job->ranks, job->rank_count);
-		say(why, size, "%s%s to %s, ranks %s of job %s", between,
+		say(why, size, "%sranks %s of job %s, %s to %s", between, ranks ? ranks : "?", name_of(job),
 		    answer__time(question, job->begin_ns, begin, sizeof(begin)),
-		    answer__time(question, job->end_ns, end, sizeof(end)), ranks ? ranks : "?", name_of(job));
+		    answer__time(question, job->end_ns, end, sizeof(end)));
 		between = "; ";
 		free(ranks);
 	}
@@ -117,7 +117,7 @@ static void say_why_not(const struct answer *answer, const struct question *ques
 	else if (earlier)
 		say(why, size, "that region is over and dropped");
 	else if (!ranks)
-		say(why, size, "no process has these ranks");
+		say(why, size, "no such ranks");
 	else if (!fragments)
 		say(why, size, "there is no data of that region");
 	else
@@ -162,6 +162,32 @@ bool answer__check(const struct answer *answer, const struct question *question,
 	return true;
 }
 
+bool answer__chosen(const struct job_result *results, uint32_t count, const struct vapro_selection *selection,
+		    uint64_t start_ns, char *why, size_t size)
+{
+	struct question question = {.selection = *selection, .start_ns = start_ns};
+	struct job_result *jobs = calloc(count + 1, sizeof(*jobs));
+	const struct answer answer = {.jobs = jobs, .job_count = count};
+	bool any;
+
+	if (!jobs) {
+		snprintf(why, size, "out of memory");
+		return false;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		jobs[i] = results[i];
+		jobs[i].begin_ns = start_ns; /* the last window's record begins later, the input does not */
+	}
+	if (selection->relative) {
+		question.selection.begin_ns += start_ns;
+		if (selection->end_ns && selection->end_ns != UINT64_MAX)
+			question.selection.end_ns += start_ns;
+	}
+	any = answer__check(&answer, &question, why, size);
+	free(jobs);
+	return any;
+}
+
 int answer__json(const struct answer *answer, json_put put, void *arg)
 {
 	int ret = 0;
@@ -192,7 +218,10 @@ static int print_job(const struct job_result *job, const struct source_names *na
 		    (unsigned long long)job->fragments, 100 * job->coverage_total);
 		say_reasons(job, text, sizeof(text));
 		regions__wrap(out, "job ", regions__defuse(text), 4, width);
-		regions__print(&regions, out, question->start_ns, width, REGIONS_PRINTED);
+		regions__print(
+		    &regions, out,
+		    &(struct regions_options){
+			.start_ns = question->start_ns, .width = width, .most = REGIONS_PRINTED, .details = true});
 	}
 	regions__free(&regions);
 	return ret;

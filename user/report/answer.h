@@ -34,6 +34,13 @@ char *answer__time(const struct question *question, uint64_t utc_ns, char *buf, 
  */
 bool answer__check(const struct answer *answer, const struct question *question, char *why, size_t size);
 
+/*
+ * Returns whether the last window of a replay has a diagnosis of the region that was chosen by hand. If not, why is a
+ * sentence as answer__check() writes it. start_ns: begin of the input.
+ */
+bool answer__chosen(const struct job_result *results, uint32_t count, const struct vapro_selection *selection,
+		    uint64_t start_ns, char *why, size_t size);
+
 /* Puts the response as `diagnosis` records. Returns 0, -ENOMEM or the value of put. */
 int answer__json(const struct answer *answer, json_put put, void *arg);
 

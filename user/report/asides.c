@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/duration.h"
 #include "report/asides.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/grow.h"
 #include "report/regions.h"
 
@@ -90,17 +90,18 @@ static void write_imbalance(const struct aside *aside, char *text, size_t size)
 	char range[80] = "", lost[40], cost[64] = "";
 
 	if (some)
-		snprintf(range, sizeof(range), ", in %llu state%s (%.2f times over all)",
-			 (unsigned long long)aside->count, aside->count == 1 ? "" : "s", aside->ratio);
+		snprintf(range, sizeof(range), ", in %llu state%s (%.0f %% over all)", (unsigned long long)aside->count,
+			 aside->count == 1 ? "" : "s", 100 * (aside->ratio - 1));
 	else if (aside->count > 1 && aside->most - aside->least >= 0.015)
-		snprintf(range, sizeof(range), " (%.2f to %.2f in %llu states)", aside->least, aside->most,
-			 (unsigned long long)aside->count);
+		snprintf(range, sizeof(range), " (%.0f to %.0f %% in %llu states)", 100 * (aside->least - 1),
+			 100 * (aside->most - 1), (unsigned long long)aside->count);
 	if (aside->seconds > 0)
 		snprintf(cost, sizeof(cost), ", %s lost", duration__text(aside->seconds, lost, sizeof(lost)));
-	snprintf(text, size, "%s%s take%s %.2f times as long as the others, always%s%s, most in %s: %s",
-		 aside->who ? aside->who : "?", aside->place ? aside->place : "", aside->many ? "" : "s",
-		 some ? aside->slow : aside->ratio, range, cost, aside->state,
-		 aside->certain ? "slower there" : "more work or less speed: both look the same without counters");
+	snprintf(text, size, "%s%s %s always %.0f %% slower than the others%s%s, most in %s: %s",
+		 aside->who ? aside->who : "?", aside->place ? aside->place : "", aside->many ? "are" : "is",
+		 100 * ((some ? aside->slow : aside->ratio) - 1), range, cost, aside->state,
+		 aside->certain ? "slower hardware or system there"
+				: "more work, or a slower core; both look the same without counters");
 }
 
 static void print(const struct aside *aside, const char *head, FILE *out, unsigned width)

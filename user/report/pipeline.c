@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/causes.h"
 #include "model/bands.h"
 #include "base/grow.h"
+#include "report/cause_json.h"
 #include "report/json.h"
 #include "report/lines.h"
+#include "report/narrator.h"
 #include "report/pipeline.h"
+#include "report/shed_text.h"
 #include "report/summary.h"
 
 /* A reported variance counts once however often it changes, and is an alarm if its last revision is one. */
@@ -27,6 +31,8 @@ struct pipeline {
 	struct line_sink *lines;
 	struct summary *summary;
 	struct source_names *names;
+	struct narrator *narrator;
+	struct causes *causes;
 	struct stream_clock clock;
 	char *host;
 	struct vapro_thread *threads; /* copies, for the ranks of exemplars */
@@ -37,7 +43,10 @@ struct pipeline {
 	double rank_seconds, judged_seconds;
 	uint64_t selections;
 	struct line_totals totals;
-	uint64_t end_ns, memory_cap;
+	uint64_t begin_ns, end_ns, memory_cap;
+	struct vapro_selection selection; /* its ranks are the caller's */
+	bool selected;
+	char *unanswered;   /* why the region chosen by hand has no diagnosis; NULL: it has one, or none was chosen */
 	bool shed_reported; /* the summary has it: the first time is enough */
 	struct rules rules;
 	struct bands *bands; /* NULL where no rule splits states */
@@ -66,6 +75,8 @@ static int put_line(void *arg, const char *line)
 
 	if (pipeline->lines)
 		line_sink__put(pipeline->lines, line);
+	if (pipeline->narrator)
+		narrator__record(pipeline->narrator, line);
 	return 0;
 }
 
@@ -187,35 +198,6 @@ static int add_totals(struct pipeline *pipeline, const struct job_result *result
 	return ret;
 }
 
-/* Writes a warning's text: the dropped data as "a, b and c". */
-static void say_shed(const struct vapro_shed *shed, uint64_t cap, char *text, size_t size)
-{
-	const struct {
-		uint64_t count;
-		const char *what;
-	} steps[] = {
-	    {shed->remembered, "bundles retained for queries dropped"},
-	    {shed->merged, "bundles merged with others of their state"},
-	    {shed->bins, "bins of the heat map's history forgotten"},
-	    {shed->coarser, "times a state's workloads were distinguished more coarsely"},
-	    {shed->bundles, "bundles dropped"},
-	};
-	size_t used =
-	    (size_t)snprintf(text, size, "the analysis would hold more than %.1f MiB:", (double)cap / (1 << 20));
-
-	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		if (steps[i].count && used < size)
-			used +=
-			    (size_t)snprintf(text + used, size - used, "%s %llu %s", text[used - 1] == ':' ? "" : ",",
-					     (unsigned long long)steps[i].count, steps[i].what);
-	}
-	if (shed->bundles && used < size)
-		used += (size_t)snprintf(text + used, size - used, " (%.3f s of %llu fragments are uncovered)",
-					 shed->seconds, (unsigned long long)shed->fragments);
-	if (used < size)
-		snprintf(text + used, size - used, "; raise --memory-cap");
-}
-
 /* Reports data dropped for the memory cap, once a window. Captures lack it: their replay drops data by itself. */
 static int report_shed(struct pipeline *pipeline)
 {
@@ -226,7 +208,7 @@ static int report_shed(struct pipeline *pipeline)
 	analysis__shed(pipeline->analysis, &shed);
 	if (!shed.remembered && !shed.merged && !shed.bins && !shed.coarser && !shed.bundles)
 		return 0;
-	say_shed(&shed, pipeline->memory_cap, text, sizeof(text));
+	shed_text__write(&shed, pipeline->memory_cap, text, sizeof(text));
 	warning.text = text;
 	line = lines__warning(&warning);
 	if (!line)
@@ -253,6 +235,17 @@ static struct json_context context_of(const struct pipeline *pipeline, const str
 	};
 }
 
+/* Notes at the end why the region chosen by hand has no diagnosis. */
+static int check_selection(struct pipeline *pipeline, const struct job_result *results, uint32_t count)
+{
+	char why[1024];
+
+	if (answer__chosen(results, count, &pipeline->selection, pipeline->begin_ns, why, sizeof(why)))
+		return 0;
+	pipeline->unanswered = strdup(why);
+	return pipeline->unanswered ? 0 : -ENOMEM;
+}
+
 static int end_window(struct pipeline *pipeline, const struct stream_window *window)
 {
 	struct json_context context = context_of(pipeline, window);
@@ -264,15 +257,23 @@ static int end_window(struct pipeline *pipeline, const struct stream_window *win
 		return -EINVAL;
 	ret =
 	    analysis__end_window(pipeline->analysis, window->begin_ns, window->end_ns, window->last, &results, &count);
+	if (!pipeline->begin_ns)
+		pipeline->begin_ns = window->begin_ns;
 	pipeline->end_ns = window->end_ns;
 	pipeline->totals.windows++;
 	for (uint32_t i = 0; !ret && i < count; i++) {
 		ret = add_totals(pipeline, &results[i]);
 		if (!ret)
 			ret = json__window(&results[i], &context, put_line, pipeline);
+		if (!ret)
+			ret = causes__add_result(pipeline->causes, &results[i]);
 		if (!ret && pipeline->summary)
 			ret = summary__add(pipeline->summary, &results[i], window->daemon_cpu_pct);
 	}
+	if (!ret && window->last && pipeline->selected)
+		ret = check_selection(pipeline, results, count);
+	if (!ret)
+		ret = json__causes(pipeline->causes, window->end_ns, pipeline->host, window->last, put_line, pipeline);
 	if (!ret)
 		ret = report_shed(pipeline);
 	if (pipeline->lines)
@@ -313,13 +314,29 @@ static int add_hop(struct pipeline *pipeline, const struct stream_hop *hop)
 	return analysis__hopped(pipeline->analysis, &event, hop->end_ns);
 }
 
+/* Passes a finished line on; what it says of a process is for the summary too. */
+static int pass_line(struct pipeline *pipeline, const char *line)
+{
+	const char *why;
+	cJSON *record = NULL;
+	int ret = 0;
+
+	if (pipeline->summary && strstr(line, "\"type\":\"process\""))
+		record = cJSON_Parse(line);
+	if (record)
+		ret = summary__add_record(pipeline->summary, record, &why);
+	cJSON_Delete(record);
+	put_line(pipeline, line);
+	return ret == -ENOMEM ? ret : 0;
+}
+
 static int pipeline__put(struct stream_sink *sink, const struct stream_event *event)
 {
 	struct pipeline *pipeline = pipeline_of(sink);
 
 	switch (event->type) {
 	case STREAM_LINE:
-		return put_line(pipeline, event->line);
+		return pass_line(pipeline, event->line);
 	case STREAM_CLOCK:
 		pipeline->clock = event->clock;
 		return 0;
@@ -365,11 +382,13 @@ static int pipeline__close(struct stream_sink *sink)
 	}
 	free(pipeline->threads);
 	free(pipeline->reported);
+	free(pipeline->unanswered);
 	free(pipeline->host);
 	if (pipeline->summary)
 		summary__name(pipeline->summary, NULL);
 	source_names__free(pipeline->names);
 	analysis__free(pipeline->analysis);
+	causes__free(pipeline->causes);
 	bands__free(pipeline->bands);
 	free(pipeline);
 	return 0;
@@ -393,16 +412,20 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 	if (rules__parse(&pipeline->rules, config->workload, config->bands, why, sizeof(why)))
 		memset(&pipeline->rules, 0, sizeof(pipeline->rules));
 	pipeline->analysis = analysis__new(config, source);
+	pipeline->causes = causes__new(config);
 	pipeline->names = source_names__new();
-	if (summary)
+	if (summary) {
+		summary__configure(summary, config);
 		summary__name(summary, pipeline->names);
-	if (pipeline->analysis && pipeline->names && (!host || pipeline->host))
+	}
+	if (pipeline->analysis && pipeline->causes && pipeline->names && (!host || pipeline->host))
 		return &pipeline->sink;
 	if (summary)
 		summary__name(summary, NULL);
 	source_names__free(pipeline->names);
 	if (pipeline->analysis)
 		analysis__free(pipeline->analysis);
+	causes__free(pipeline->causes);
 	free(pipeline->host);
 	free(pipeline);
 	return NULL;
@@ -417,6 +440,11 @@ int pipeline__name_events(struct stream_sink *sink, const char *const named[RULE
 		return 0;
 	pipeline->bands = bands__new(&pipeline->rules);
 	return pipeline->bands ? 0 : -ENOMEM;
+}
+
+void pipeline__narrate(struct stream_sink *sink, struct narrator *narrator)
+{
+	pipeline_of(sink)->narrator = narrator;
 }
 
 void pipeline__outcome(const struct stream_sink *sink, struct outcome *outcome, uint64_t *selections)
@@ -458,7 +486,16 @@ uint64_t pipeline__end_ns(const struct stream_sink *sink)
 
 int pipeline__select(struct stream_sink *sink, const struct vapro_selection *selection)
 {
-	return analysis__select(pipeline_of(sink)->analysis, selection);
+	struct pipeline *pipeline = pipeline_of(sink);
+
+	pipeline->selection = *selection;
+	pipeline->selected = true;
+	return analysis__select(pipeline->analysis, selection);
+}
+
+const char *pipeline__unanswered(const struct stream_sink *sink)
+{
+	return pipeline_of(sink)->unanswered;
 }
 
 void pipeline__stage_request(const struct stream_sink *sink, struct vapro_stage_request *request)

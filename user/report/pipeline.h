@@ -19,6 +19,7 @@
 #include "report/outcome.h"
 #include "report/sink.h"
 
+struct narrator;
 struct summary;
 
 /*
@@ -31,6 +32,9 @@ struct stream_sink *pipeline__new(const struct vapro_config *config, enum vapro_
 /* Names the events of magnitudes from VAPRO_NAMED on (NULL: none) for the config's rules, before the first state. */
 int pipeline__name_events(struct stream_sink *pipeline, const char *const named[RULES_NAMED]);
 
+/* From now on the narrator gets each line, too; it outlives the pipeline. */
+void pipeline__narrate(struct stream_sink *pipeline, struct narrator *narrator);
+
 /* Gets totals so far, for the bye line. */
 void pipeline__totals(const struct stream_sink *pipeline, struct line_totals *totals);
 
@@ -39,6 +43,10 @@ void pipeline__outcome(const struct stream_sink *pipeline, struct outcome *outco
 
 /* As analysis__select, analysis__stage_request and analysis__score. */
 int pipeline__select(struct stream_sink *pipeline, const struct vapro_selection *selection);
+
+/* Returns after the last window why the selected region has no diagnosis; NULL where it has one. */
+const char *pipeline__unanswered(const struct stream_sink *pipeline);
+
 void pipeline__stage_request(const struct stream_sink *pipeline, struct vapro_stage_request *request);
 
 /* As analysis__hop_request; the outcome returns as a STREAM_HOP. */

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/duration.h"
 #include "diagnose/factors.h"
 #include "diagnose/interferers.h"
-#include "base/duration.h"
+#include "diagnose/root_cause.h"
 #include "base/grow.h"
 #include "base/printable.h"
 #include "report/regions.h"
 
-#define INDENT 12
+#define INDENT 18 /* the longest label is "preempted by" */
 
 static const char *meaning_of(const struct region *region, const char *name)
 {
 	int node = factors__find(name);
 
 	/* no slower workload: MPI polls until the others arrive */
-	if (!strcmp(name, "on_cpu") && region->class && !strcmp(region->class, "communication"))
-		return "inside the call: MPI polls while it waits";
+	if (region->class && !strcmp(region->class, vapro_class_name[VAPRO_COMMUNICATION]) &&
+	    root_cause__polls(VAPRO_COMMUNICATION, name))
+		return "busy-waiting inside MPI for another rank";
 	return node < FACTOR_NODES ? factor_infos[node].meaning : NULL;
 }
 
@@ -43,6 +47,15 @@ struct region *regions__get(struct regions *regions, const char *job, uint64_t i
 	return region;
 }
 
+static void free_hosts(struct region *region)
+{
+	for (uint32_t i = 0; i < region->host_count; i++)
+		free(region->hosts[i]);
+	free(region->hosts);
+	region->hosts = NULL;
+	region->host_count = 0;
+}
+
 void regions__free(struct regions *regions)
 {
 	for (size_t i = 0; i < regions->count; i++) {
@@ -55,6 +68,10 @@ void regions__free(struct regions *regions)
 		free(region->evidence);
 		free(region->advice);
 		free(region->verdict);
+		free(region->cause);
+		free(region->place);
+		free(region->ranks);
+		free_hosts(region);
 	}
 	free(regions->items);
 	memset(regions, 0, sizeof(*regions));
@@ -76,21 +93,81 @@ bool region__set_text(char **text, const char *value)
 	return true;
 }
 
+bool region__set_ranks(struct region *region, const int32_t *ranks, uint32_t count)
+{
+	int32_t *copy = malloc((count + 1) * sizeof(*copy));
+
+	if (!copy)
+		return false;
+	if (count)
+		memcpy(copy, ranks, count * sizeof(*copy));
+	free(region->ranks);
+	region->ranks = copy;
+	region->rank_count = count;
+	return true;
+}
+
+bool region__set_hosts(struct region *region, const char *const *hosts, uint32_t count)
+{
+	char **copy = calloc(count + 1, sizeof(*copy));
+
+	if (!copy)
+		return false;
+	free_hosts(region);
+	region->hosts = copy;
+	for (; region->host_count < count; region->host_count++) {
+		if (!region__set_text(&copy[region->host_count], hosts[region->host_count]))
+			return false;
+	}
+	return true;
+}
+
+/* Returns the length of the word at text; a unit belongs to the number before it. */
+static size_t word_length(const char *text)
+{
+	static const char *const units[] = {"%", "s", "ms", "us", "min", "h"};
+	size_t length = strcspn(text, " ");
+
+	if (!length || text[length] != ' ' || !isdigit((unsigned char)text[length - 1]))
+		return length;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		size_t unit = strlen(units[i]);
+		const char *after = text + length + 1;
+
+		if (!strncmp(after, units[i], unit) && !isalnum((unsigned char)after[unit]))
+			return length + 1 + strcspn(after, " ");
+	}
+	return length;
+}
+
+/* Returns a length of at most `most` bytes that ends at a character's end. */
+static size_t cut(const char *text, size_t most)
+{
+	size_t length = most;
+
+	while (length > 1 && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--;
+	return length;
+}
+
 void regions__wrap(FILE *out, const char *head, const char *text, unsigned indent, unsigned width)
 {
-	unsigned column = (unsigned)fprintf(out, "%s", head);
+	unsigned column = (unsigned)fprintf(out, "%s", head), room = width > indent + 8 ? width - indent : 8;
 
 	for (; column < indent; column++)
 		putc(' ', out);
 	while (*text) {
-		size_t word = strcspn(text, " ");
+		size_t word = word_length(text);
 
+		if (word > room)
+			word = cut(text, room);
 		if (column > indent && column + 1 + word > width)
 			column = (unsigned)fprintf(out, "\n%*s", (int)indent, "") - 1;
 		else if (column > indent)
 			column += (unsigned)fprintf(out, " ");
 		column += (unsigned)fprintf(out, "%.*s", (int)word, text);
-		text += word + strspn(text + word, " ");
+		text += word;
+		text += strspn(text, " ");
 	}
 	putc('\n', out);
 }
@@ -132,9 +209,18 @@ static void print_when(const struct region *region, FILE *out, uint64_t start_ns
 	      region->ended ? "" : ", and not over when last seen");
 }
 
+static bool is_waiting(const struct region *region)
+{
+	return region->cause && (!strcmp(region->cause, CAUSE_LATE_PEER) || !strcmp(region->cause, CAUSE_BARRIER));
+}
+
 static void print_why(const struct region *region, FILE *out, unsigned width)
 {
 	const char *head = "    why";
+
+	/* waiting has its reason elsewhere: how the time in the calls was spent says nothing */
+	if (is_waiting(region))
+		return;
 
 	for (size_t i = 0; i < region->cause_count; i++) {
 		const struct region_cause *cause = &region->causes[i];
@@ -156,27 +242,29 @@ static void print_why(const struct region *region, FILE *out, unsigned width)
 		print(out, head, width, "unknown: too few fragments for a diagnosis");
 }
 
-static void print_who(const struct region *region, FILE *out, unsigned width)
+static void print_interferers(const struct region *region, FILE *out, unsigned width)
 {
-	const char *head = "    who";
+	const char *head = "    preempted by";
 
 	for (size_t i = 0; i < region->interferer_count; i++) {
-		const struct region_interferer *who = &region->interferers[i];
-		char duration[40];
+		const struct region_interferer *task = &region->interferers[i];
+		char duration[40], pid[64] = "", share[64] = "";
 
-		duration__text(who->seconds, duration, sizeof(duration));
-		if (who->pid)
-			print(out, head, width, "%s (pid %u%s%s) took %s", who->comm, who->pid,
-			      who->relation ? ", " : "", interferers__says(who->relation), duration);
-		else
-			print(out, head, width, "%s took %s", who->comm, duration);
+		duration__text(task->seconds, duration, sizeof(duration));
+		if (task->pid)
+			snprintf(pid, sizeof(pid), " (pid %u%s%s)", task->pid, task->relation ? ", " : "",
+				 interferers__says(task->relation));
+		if (task->relation == VAPRO_MONITOR && region->lost_seconds > 0)
+			snprintf(share, sizeof(share), ", %.2g %% of the loss",
+				 100 * fmin(1, task->seconds / region->lost_seconds));
+		print(out, head, width, "%s%s, %s of CPU time%s", task->comm, pid, duration, share);
 		head = "";
 	}
 }
 
 static void print_effects(const struct regions *regions, const struct region *cause, FILE *out, unsigned width)
 {
-	const char *head = "    effect";
+	const char *head = "    impact";
 
 	for (size_t i = 0; i < regions->count; i++) {
 		const struct region *effect = &regions->items[i];
@@ -186,41 +274,58 @@ static void print_effects(const struct regions *regions, const struct region *ca
 			continue;
 		duration__text(effect->lost_seconds, lost, sizeof(lost));
 		print(out, head, width, "%s waited %s for it (%s)", effect->who ? effect->who : "?", lost,
-		      effect->class ? effect->class : "");
+		      effect->class ? effect->class : "?");
 		head = "";
 	}
 }
 
-static void print_region(const struct regions *regions, const struct region *region, size_t number, FILE *out,
-			 uint64_t start_ns, unsigned width)
+/* Returns the waiting for a region: a revision counts the effects that last at its time, all of them count here. */
+static double caused_seconds(const struct regions *regions, const struct region *region)
 {
+	double sum = 0;
+
+	for (size_t i = 0; i < regions->count; i++) {
+		if (regions->items[i].effect_of == region->id && !strcmp(regions->items[i].job, region->job))
+			sum += regions->items[i].lost_seconds;
+	}
+	return fmax(sum, region->caused_seconds);
+}
+
+static void print_region(const struct regions *regions, const struct region *region, size_t number, FILE *out,
+			 const struct regions_options *options)
+{
+	unsigned width = options->width;
 	char lost[40], waited[40], caused[80] = "", head[40], text[2048];
 
 	duration__text(region->lost_seconds, lost, sizeof(lost));
-	if (region->caused_seconds > 0)
+	if (caused_seconds(regions, region) > 0)
 		snprintf(caused, sizeof(caused), ", and made others wait %s",
-			 duration__text(region->caused_seconds, waited, sizeof(waited)));
+			 duration__text(caused_seconds(regions, region), waited, sizeof(waited)));
 	snprintf(head, sizeof(head), "%2zu. ", number);
 	snprintf(text, sizeof(text), "%s%s%s of %s: %s lost, %s %.0f %% of %s%s%s",
 		 region->alarm ? *region->severity ? region->severity : "alarm" : "", region->alarm ? ": " : "",
 		 region->class ? region->class : "?", region->who ? region->who : "?", lost,
-		 region->work_unknown ? "could run" : "running at", 100 * region->performance,
-		 region->work_unknown ? "the time" : "proven speed", caused,
-		 region->confirmed ? ""
-		 : region->place   ? " [by its place, not certain]"
-				   : " [unconfirmed]");
+		 region->work_unknown ? "could run for" : "at", 100 * region->performance,
+		 region->work_unknown ? "the time" : "its best observed speed", caused,
+		 region->confirmed    ? ""
+		 : region->place_only ? " [by its place, not certain]"
+				      : " [unconfirmed]");
+	if (is_waiting(region))
+		snprintf(text, sizeof(text), "waiting of %s: %s waited in %s%s", region->who ? region->who : "?", lost,
+			 region->class ? region->class : "?", region->confirmed ? "" : " [unconfirmed]");
 	regions__wrap(out, head, text, 4, width);
-	print_when(region, out, start_ns, width);
+	print_when(region, out, options->start_ns, width);
 	if (region->site)
 		print(out, "    where", width, "%s", region->site);
 	if (region->verdict)
 		print(out, "    verdict", width, "%s", region->verdict);
-	print_why(region, out, width);
-	print_who(region, out, width);
+	if (options->details || !region->verdict)
+		print_why(region, out, width);
+	print_interferers(region, out, width);
 	if (region->evidence && !region->confirmed)
-		print(out, "    doubt", width, "%s", region->evidence);
+		print(out, "    confidence", width, "%s: %s", region->place_only ? "medium" : "low", region->evidence);
 	if (region->advice)
-		print(out, "    advice", width, "%s", region->advice);
+		print(out, "    suggestion", width, "%s", region->advice);
 	print_effects(regions, region, out, width);
 }
 
@@ -252,7 +357,7 @@ static bool has_cause(const struct regions *regions, const struct region *effect
 	return false;
 }
 
-void regions__print(struct regions *regions, FILE *out, uint64_t start_ns, unsigned width, size_t most)
+void regions__print(struct regions *regions, FILE *out, const struct regions_options *options)
 {
 	size_t number = 0, left = 0;
 	double left_seconds = 0;
@@ -265,13 +370,14 @@ void regions__print(struct regions *regions, FILE *out, uint64_t start_ns, unsig
 
 		if (has_cause(regions, region))
 			continue;
-		if (number < most) {
-			print_region(regions, region, ++number, out, start_ns, width);
+		if (number < options->most) {
+			print_region(regions, region, ++number, out, options);
 			continue;
 		}
 		left++;
 		left_seconds += region->lost_seconds;
 	}
 	if (left)
-		fprintf(out, "    and %zu more, %s lost\n", left, duration__text(left_seconds, lost, sizeof(lost)));
+		fprintf(out, "    and %zu more, %s lost%s%s\n", left, duration__text(left_seconds, lost, sizeof(lost)),
+			options->more ? ": " : "", options->more ? options->more : "");
 }

@@ -32,13 +32,21 @@ struct region_interferer {
 struct region {
 	uint64_t id, effect_of;
 	char *job, *class, *who, *site, *evidence, *advice, *verdict; /* owned; NULL where unknown */
+	char *cause, *place;		  /* what regions are rolled up by; owned, NULL where unknown */
+	uint32_t user;			  /* as in struct vapro_thread */
+	struct region_interferer culprit; /* comm empty: none */
+	int32_t *ranks;			  /* owned; -1: not known */
+	uint32_t rank_count;
+	char **hosts; /* owned, as the list */
+	uint32_t host_count;
+	enum vapro_severity level;
 	uint64_t begin_ns, end_ns;
 	bool work_unknown; /* performance is the share of time without obstacles to running */
 	double performance, lost_seconds;
 	double caused_seconds; /* waiting of others, caused by this region */
 	char severity[16];     /* in words; "" unknown */
 	bool confirmed, alarm, ended;
-	bool place; /* not confirmed, but all ranks of one place are slow and no others */
+	bool place_only; /* not confirmed, but all ranks of one place are slow and no others */
 	struct region_cause causes[REGION_CAUSES];
 	size_t cause_count;
 	struct region_interferer interferers[REGION_INTERFERERS];
@@ -63,8 +71,22 @@ char *regions__defuse(char *text);
 /* Replaces an owned text by a defused copy. */
 bool region__set_text(char **text, const char *value);
 
-/* Prints and sorts the regions. start_ns: zero of offsets. most: regions printed in full; the rest is counted. */
-void regions__print(struct regions *regions, FILE *out, uint64_t start_ns, unsigned width, size_t most);
+/* Sets the ranks (copied). Returns whether there was memory. */
+bool region__set_ranks(struct region *region, const int32_t *ranks, uint32_t count);
+
+/* Sets the hosts (copied, defused). Returns whether there was memory. */
+bool region__set_hosts(struct region *region, const char *const *hosts, uint32_t count);
+
+struct regions_options {
+	uint64_t start_ns; /* zero of offsets */
+	unsigned width;
+	size_t most;	  /* regions printed; the rest is counted */
+	bool details;	  /* also the shares of all causes, which the verdict says in words */
+	const char *more; /* how the rest is seen; NULL: it is not */
+};
+
+/* Sorts and prints the regions. */
+void regions__print(struct regions *regions, FILE *out, const struct regions_options *options);
 
 /* Prints text in lines of at most width columns, the further ones indented. */
 void regions__wrap(FILE *out, const char *head, const char *text, unsigned indent, unsigned width);

@@ -8,12 +8,22 @@
 #include "diagnose/verdict.h"
 #include "base/grow.h"
 #include "report/json.h"
+#include "report/record.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
 
 struct summary *summary__new(void)
 {
-	return calloc(1, sizeof(struct summary));
+	struct summary *summary = calloc(1, sizeof(*summary));
+
+	if (summary)
+		config__init(&summary->config);
+	return summary;
+}
+
+void summary__configure(struct summary *summary, const struct vapro_config *config)
+{
+	summary->config = *config;
 }
 
 static void free_gap(struct gap *gap)
@@ -34,6 +44,10 @@ void summary__free(struct summary *summary)
 	for (size_t i = 0; i < summary->job_count; i++) {
 		for (size_t k = 0; k < summary->jobs[i].gap_count; k++)
 			free_gap(&summary->jobs[i].gaps[k]);
+		for (size_t k = 0; k < summary->jobs[i].host_count; k++)
+			free(summary->jobs[i].hosts[k]);
+		free(summary->jobs[i].hosts);
+		free(summary->jobs[i].program);
 		free(summary->jobs[i].gaps);
 		free(summary->jobs[i].name);
 		free(summary->jobs[i].said);
@@ -80,6 +94,59 @@ static struct job_summary *find_job(struct summary *summary, const char *said, u
 	return job;
 }
 
+static int add_host(struct job_summary *job, const char *host)
+{
+	char *copy;
+
+	/* rows come by host, in the same order each time: the one of the last call or the next one is the most likely
+	 */
+	for (size_t i = 0; i < job->host_count; i++) {
+		size_t at = (job->host_guess + i) % job->host_count;
+
+		if (strcmp(job->hosts[at], host))
+			continue;
+		job->host_guess = at;
+		return 0;
+	}
+	copy = regions__defuse(strdup(host));
+	if (!copy || grow(&job->hosts, &job->host_capacity, job->host_count + 1, sizeof(copy))) {
+		free(copy);
+		return -ENOMEM;
+	}
+	job->hosts[job->host_count++] = copy;
+	return 0;
+}
+
+int summary__add_host(struct summary *summary, const char *name, uint32_t user, const char *host)
+{
+	struct job_summary *job = find_job(summary, name, user);
+
+	return job && (!*host || !add_host(job, host)) ? 0 : -ENOMEM;
+}
+
+const struct regions *summary__regions(const struct summary *summary)
+{
+	return &summary->regions;
+}
+
+void summary__start(struct summary *summary, uint64_t start_ns)
+{
+	summary->start_ns = start_ns;
+}
+
+int summary__add_process(struct summary *summary, const char *name, uint32_t user, const char *exe, const char *host)
+{
+	struct job_summary *job = find_job(summary, name, user);
+
+	if (!job || (host && add_host(job, host)))
+		return -ENOMEM;
+	if (exe && job->program)
+		job->programs |= strcmp(job->program, exe) != 0;
+	else if (exe && !region__set_text(&job->program, exe))
+		return -ENOMEM;
+	return 0;
+}
+
 /* Finds the called function among the labels of a call; NULL of a computation, whose labels name those at its ends. */
 static const char *called_function(const struct vapro_state *state)
 {
@@ -89,8 +156,7 @@ static const char *called_function(const struct vapro_state *state)
 	return found ? strchr(found, '=') + 1 : NULL;
 }
 
-/* Describes a state for a person: where it is, and the called function. */
-static char *describe(const struct vapro_state *state, const struct source_names *names)
+char *summary__describe(const struct vapro_state *state, const struct source_names *names)
 {
 	char *words = source_names__words(names, state), *text = NULL;
 	const char *function = called_function(state);
@@ -122,7 +188,7 @@ static int add_gap(struct job_summary *job, const struct result_uncovered *uncov
 		   const struct source_names *names)
 {
 	const struct vapro_state *state = uncovered->state;
-	char *text = state ? describe(state, names) : strdup("outside of any state"), *key = NULL;
+	char *text = state ? summary__describe(state, names) : strdup(""), *key = NULL;
 	struct gap *gap = NULL;
 
 	if (text && asprintf(&key, "%s|%s|%s", state && state->from ? state->from : "", state ? state->to : "",
@@ -141,28 +207,41 @@ static int add_gap(struct job_summary *job, const struct result_uncovered *uncov
 	return 0;
 }
 
-static void add_causes(struct region *region, const struct result_diagnosis *diagnosis)
+static void fill_interferer(struct region_interferer *task, const struct result_interferer *from)
 {
+	snprintf(task->comm, sizeof(task->comm), "%.*s", (int)sizeof(from->comm), from->comm);
+	regions__defuse(task->comm);
+	task->pid = from->pid;
+	task->relation = from->relation;
+	task->seconds = from->seconds;
+}
+
+int region__fill_diagnosis(struct region *region, const struct result_diagnosis *diagnosis)
+{
+	const char *place = diagnosis->shared_count ? diagnosis->shared[0].fact : NULL;
+
 	region->cause_count = region->interferer_count = 0;
 	for (uint32_t i = 0; i < diagnosis->factor_count && region->cause_count < REGION_CAUSES; i++) {
 		const struct result_factor *factor = &diagnosis->factors[i];
 		struct region_cause *cause = &region->causes[region->cause_count++];
 
 		snprintf(cause->name, sizeof(cause->name), "%s", factor->name);
+		regions__defuse(cause->name);
 		cause->share = factor->contribution;
 		cause->major = factor->major;
 		cause->part = factor->parent != NULL;
 	}
-	for (uint32_t i = 0; i < diagnosis->interferer_count && i < REGION_INTERFERERS; i++) {
-		struct region_interferer *who = &region->interferers[region->interferer_count++];
-
-		snprintf(who->comm, sizeof(who->comm), "%.*s", (int)sizeof(diagnosis->interferers[i].comm),
-			 diagnosis->interferers[i].comm);
-		regions__defuse(who->comm);
-		who->pid = diagnosis->interferers[i].pid;
-		who->relation = diagnosis->interferers[i].relation;
-		who->seconds = diagnosis->interferers[i].seconds;
-	}
+	for (uint32_t i = 0; i < diagnosis->interferer_count && i < REGION_INTERFERERS; i++)
+		fill_interferer(&region->interferers[region->interferer_count++], &diagnosis->interferers[i]);
+	region->culprit = (struct region_interferer){0};
+	if (diagnosis->culprit)
+		fill_interferer(&region->culprit, diagnosis->culprit);
+	return region__set_text(&region->cause, diagnosis->cause) && region__set_text(&region->place, place) &&
+		       region__set_hosts(region, diagnosis->hosts, diagnosis->host_count) &&
+		       (!diagnosis->advice || region__set_text(&region->advice, diagnosis->advice)) &&
+		       (!diagnosis->verdict || region__set_text(&region->verdict, diagnosis->verdict))
+		   ? 0
+		   : -ENOMEM;
 }
 
 int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names)
@@ -171,7 +250,7 @@ int region__fill(struct region *region, const struct result_variance *variance, 
 	bool ok = true;
 
 	if (variance->site_count) {
-		site = describe(variance->sites[0].state, names);
+		site = summary__describe(variance->sites[0].state, names);
 		ok = site;
 	}
 	if (!ok)
@@ -183,28 +262,87 @@ int region__fill(struct region *region, const struct result_variance *variance, 
 	region->work_unknown = variance->work_unknown;
 	region->lost_seconds = variance->lost_seconds;
 	region->caused_seconds = variance->caused_seconds;
+	region->level = variance->severity;
 	snprintf(region->severity, sizeof(region->severity), "%s", json_severity_name[variance->severity]);
 	region->confirmed = variance->confirmed;
-	region->place = variance->confidence == VAPRO_PLACE;
+	region->place_only = variance->confidence == VAPRO_PLACE;
 	region->alarm = variance->alarm;
 	region->ended = variance->state == VAPRO_REGION_CLOSED;
-	if (variance->diagnosis.stage)
-		add_causes(region, &variance->diagnosis);
 	ok = region__set_text(&region->class, vapro_class_name[variance->class]) &&
 	     region__set_text(&region->who, variance->who) && region__set_text(&region->site, site) &&
 	     region__set_text(&region->evidence, variance->evidence) &&
-	     (!variance->diagnosis.advice || region__set_text(&region->advice, variance->diagnosis.advice)) &&
-	     (!variance->diagnosis.verdict || region__set_text(&region->verdict, variance->diagnosis.verdict));
+	     region__set_ranks(region, variance->ranks, variance->rank_count) &&
+	     (!variance->diagnosis.verdict || region__set_text(&region->verdict, variance->diagnosis.verdict)) &&
+	     (!variance->diagnosis.stage || !region__fill_diagnosis(region, &variance->diagnosis));
 cleanup:
 	free(site);
 	return ok ? 0 : -ENOMEM;
 }
 
-static int add_variance(struct summary *summary, const char *job, const struct result_variance *variance)
+static double task_seconds(const struct region *region)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < region->interferer_count && i < CAUSE_TASKS; i++)
+		sum += region->interferers[i].seconds;
+	return sum;
+}
+
+int summary__causes(const struct summary *summary, struct causes **out, struct cause_list *list)
+{
+	struct causes *causes = causes__new(&summary->config);
+	int ret = causes ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !ret && i < summary->job_count; i++)
+		ret = causes__add_time(causes, summary->jobs[i].said, summary->jobs[i].user,
+				       summary->jobs[i].rank_seconds);
+	for (size_t i = 0; !ret && i < summary->regions.count; i++) {
+		const struct region *region = &summary->regions.items[i];
+		int class = record__word(region->class, vapro_class_name, VAPRO_CLASSES);
+		const struct cause_region add = {
+		    .job = region->job,
+		    .user = region->user,
+		    .id = region->id,
+		    .closed = region->ended,
+		    .confirmed = region__sure(region),
+		    .alarm = region->alarm,
+		    .effect_of = region->effect_of,
+		    .cause = region->cause,
+		    .culprit = *region->culprit.comm ? region->culprit.comm : NULL,
+		    .pid = region->culprit.pid,
+		    .culprit_seconds = region->culprit.seconds,
+		    .task_seconds = task_seconds(region),
+		    .relation = region->culprit.relation,
+		    .place = region->place,
+		    .class = class < VAPRO_CLASSES ? (enum vapro_class) class : VAPRO_COMPUTATION,
+		    .severity = region->level,
+		    .begin_ns = region->begin_ns,
+		    .end_ns = region->end_ns,
+		    .lost_seconds = region->lost_seconds,
+		    .caused_seconds = region->caused_seconds,
+		    .ranks = region->ranks,
+		    .rank_count = region->rank_count,
+		    .hosts = (const char *const *)region->hosts,
+		    .host_count = region->host_count,
+		};
+
+		if (region->class) /* NULL: a diagnosis without its variance */
+			ret = causes__add(causes, &add);
+	}
+	if (!ret)
+		ret = causes__list(causes, list);
+	*out = causes;
+	return ret;
+}
+
+static int add_variance(struct summary *summary, const char *job, uint32_t user, const struct result_variance *variance)
 {
 	struct region *region = regions__get(&summary->regions, job, variance->id);
 
-	return region ? region__fill(region, variance, summary->names) : -ENOMEM;
+	if (!region)
+		return -ENOMEM;
+	region->user = user;
+	return region__fill(region, variance, summary->names);
 }
 
 static int add_chosen(struct summary *summary, const struct result_variance *region)
@@ -225,7 +363,7 @@ static int add_chosen(struct summary *summary, const struct result_variance *reg
 static int add_aside(struct summary *summary, const char *job, const struct aside *aside,
 		     const struct vapro_state *about)
 {
-	char *state = describe(about, summary->names);
+	char *state = summary__describe(about, summary->names);
 	int ret = state ? asides__add(&summary->asides, aside, job, state) : -ENOMEM;
 
 	free(state);
@@ -300,6 +438,14 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 	if (result->world_size > job->world_size)
 		job->world_size = result->world_size;
 	job->partial |= result->partial;
+	for (uint32_t i = 0; i < result->heatmap_count; i++) {
+		for (uint32_t k = 0; k < result->heatmaps[i].row_count; k++) {
+			const char *host = result->heatmaps[i].rows[k].host;
+
+			if (host && *host && add_host(job, host))
+				return -ENOMEM;
+		}
+	}
 	job->rank_seconds += weight;
 	job->covered_total += weight * result->coverage_total;
 	for (int i = 0; i < VAPRO_CLASSES; i++) {
@@ -309,8 +455,10 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 		job->performed[i] += weight * result->coverage[i] * result->performance[i];
 		job->performed_weight[i] += weight * result->coverage[i];
 	}
-	if (!isnan(result->overhead_pct_mean))
+	if (!isnan(result->overhead_pct_mean)) {
 		job->overhead += weight * result->overhead_pct_mean;
+		job->overhead_weight += weight;
+	}
 	job->overhead_max = fmax(job->overhead_max, result->overhead_pct_max);
 	job->fragments += result->fragments;
 	job->small_count += result->small_count;
@@ -325,7 +473,7 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 	for (uint32_t i = 0; !ret && i < result->uncovered_count; i++)
 		ret = add_gap(job, &result->uncovered[i], weight, summary->names);
 	for (uint32_t i = 0; !ret && i < result->variance_count; i++)
-		ret = add_variance(summary, name, &result->variances[i]);
+		ret = add_variance(summary, name, result->user, &result->variances[i]);
 	for (uint32_t i = 0; !ret && i < result->selection_count; i++)
 		ret = add_chosen(summary, &result->selections[i]);
 	return ret ? ret : add_asides(summary, name, result);

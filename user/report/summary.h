@@ -7,11 +7,13 @@
 #ifndef VAPRO_REPORT_SUMMARY_H
 #define VAPRO_REPORT_SUMMARY_H
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <vapro/analysis.h>
 
 #include "report/source_names.h"
 
+struct regions;
 struct summary;
 
 struct summary *summary__new(void);
@@ -26,7 +28,38 @@ int summary__add(struct summary *summary, const struct job_result *result, doubl
 /* Adds a copied fact from elsewhere that must be shown ("!!!"): lost lines or input. */
 int summary__add_trouble(struct summary *summary, const char *text);
 
-/* Sorts and prints the summary. width 0: 80 columns. */
-void summary__print(struct summary *summary, FILE *out, unsigned width);
+/* Sets the thresholds that decide the severity of causes; without it those of the defaults hold. */
+void summary__configure(struct summary *summary, const struct vapro_config *config);
+
+/*
+ * Adds a record of vapro/1, as a line of `vaprod`; records of other types are ignored. Returns 0, -EINVAL with the
+ * reason in *why, or -ENOMEM.
+ */
+int summary__add_record(struct summary *summary, const cJSON *record, const char **why);
+
+/* Returns the slow regions, which stay the summary's. */
+const struct regions *summary__regions(const struct summary *summary);
+
+/* Adds a host of a job; user as in struct vapro_thread. Returns 0 or -ENOMEM. */
+int summary__add_host(struct summary *summary, const char *job, uint32_t user, const char *host);
+
+/* Sets the time from which offsets count where no window begins earlier. */
+void summary__start(struct summary *summary, uint64_t start_ns);
+
+struct summary_options {
+	unsigned width;	     /* 0: 80 columns */
+	bool all;	     /* all causes and regions, not only the worst */
+	const char *more;    /* how the rest is seen; NULL: it is not */
+	const char *command; /* what was run, for a run in which nothing was found; NULL: nothing was run */
+};
+
+/* Prints the causes, worst first, and the head of each job. options NULL: all of it by default. */
+void summary__print_top(struct summary *summary, FILE *out, const struct summary_options *options);
+
+/* Sorts and prints the regions, and what lies beside them. */
+void summary__print_rest(struct summary *summary, FILE *out, const struct summary_options *options);
+
+/* Prints both. */
+void summary__print(struct summary *summary, FILE *out, const struct summary_options *options);
 
 #endif

@@ -4,6 +4,7 @@
 #define VAPRO_REPORT_SUMMARY_PARTS_H
 
 #include <vapro/analysis.h>
+#include "analysis/causes.h"
 #include "report/asides.h"
 #include "report/regions.h"
 #include "report/source_names.h"
@@ -19,13 +20,17 @@ struct gap {
 struct job_summary {
 	char *name, *said; /* name as printed, and as reported by the job's processes */
 	uint32_t user;
+	char *program; /* path of the executable of its processes; NULL: not known */
+	bool programs; /* there are several */
+	char **hosts;  /* each once */
+	size_t host_count, host_capacity, host_guess;
 	uint64_t begin_ns, end_ns;
 	uint32_t world_size, ranks;
 	bool partial;
 	double rank_seconds; /* weight of all sums below */
 	double covered[VAPRO_CLASSES], covered_total;
 	double performed[VAPRO_CLASSES], performed_weight[VAPRO_CLASSES];
-	double overhead, overhead_max;
+	double overhead, overhead_weight, overhead_max; /* weight: time of which the overhead is known */
 	uint64_t fragments, lost[VAPRO_LOSSES];
 	uint64_t small_count; /* slow regions too small for a variance */
 	double small_seconds;
@@ -35,10 +40,12 @@ struct job_summary {
 
 struct summary {
 	const struct source_names *names; /* or NULL */
+	struct vapro_config config; /* what was in force; of this only thresholds count */
 	struct job_summary *jobs;
 	size_t job_count, job_capacity;
 	struct regions regions;
 	struct asides asides;
+	uint64_t start_ns; /* of what lies before the first window; 0: nothing does */
 	double cpu_pct_seconds, cpu_seconds;
 	uint64_t cpu_end_ns; /* a window has several jobs, its daemon's time counts once */
 	char **chosen;	     /* verdicts on the region chosen by hand */
@@ -50,7 +57,25 @@ struct summary {
 /* Reasons for uncovered time, for people. */
 extern const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS];
 
-/* Fills a region from a variance. Returns 0 or -ENOMEM. */
+/* Says what would help against a reason. */
+extern const char *const summary_reason_help[VAPRO_UNCOVERED_REASONS];
+
+/* Fills a region from a variance, with its diagnosis where it has one. Returns 0 or -ENOMEM. */
 int region__fill(struct region *region, const struct result_variance *variance, const struct source_names *names);
+
+/* Fills what a diagnosis says of a region. Returns 0 or -ENOMEM. */
+int region__fill_diagnosis(struct region *region, const struct result_diagnosis *diagnosis);
+
+/*
+ * Describes a state for a person, by the names that were read (or NULL), and the called function. malloc'ed, defused,
+ * or NULL.
+ */
+char *summary__describe(const struct vapro_state *state, const struct source_names *names);
+
+/* Adds what a process says of its job; exe and host may be NULL. Returns 0 or -ENOMEM. */
+int summary__add_process(struct summary *summary, const char *job, uint32_t user, const char *exe, const char *host);
+
+/* Rolls the regions up. Returns 0 or -ENOMEM. */
+int summary__causes(const struct summary *summary, struct causes **causes, struct cause_list *list);
 
 #endif

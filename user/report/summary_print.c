@@ -1,28 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The summary for a person: causes first, then whose job it is, then the regions, then what could not be compared. */
 #include <math.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"
+#include "report/cause_text.h"
+#include "report/json.h"
 #include "report/summary.h"
 #include "report/summary_parts.h"
 
-#define REGIONS_PRINTED 10
-#define GAPS_PRINTED 8
+#define CAUSES_PRINTED 5
+#define REGIONS_PRINTED 5
+#define NAMED 0.02 /* least share of the ranks' time of a state that is named */
 #define INDENT 12
+#define NOTHING 0.005 /* share of a job's time below which nothing was compared */
 
 const char *const summary_reason_text[VAPRO_UNCOVERED_REASONS] = {
     [VAPRO_COVERED] = "covered",
     [VAPRO_FEW_FRAGMENTS] = "seen too few times to know its usual speed",
-    [VAPRO_SPREAD] = "its durations differ too much to be the same work",
+    [VAPRO_SPREAD] = "not comparable: durations vary too much (probably different work)",
     [VAPRO_RARE] = "rare",
     [VAPRO_GOVERNED] = "probes were closed to keep the overhead down",
     [VAPRO_NO_RETURN] = "no return probes (--no-return)",
-    [VAPRO_NOT_SEEN] = "before the first or after the last call",
+    [VAPRO_NOT_SEEN] = "before the first or after the last observed call",
     [VAPRO_LOST] = "records were lost",
     [VAPRO_NO_WORKLOAD] = "its work was not measured",
     [VAPRO_WARM_UP] = "among the first of its workload on a rank",
     [VAPRO_SHED] = "not stored, for the memory cap",
+};
+
+const char *const summary_reason_help[VAPRO_UNCOVERED_REASONS] = {
+    [VAPRO_COVERED] = "nothing",
+    [VAPRO_FEW_FRAGMENTS] = "a longer run, or a lower --certify-fragments",
+    [VAPRO_SPREAD] = "hardware counters, or --workload, which says what the work depends on",
+    [VAPRO_RARE] = "a longer run",
+    [VAPRO_GOVERNED] = "a higher --overhead-budget",
+    [VAPRO_NO_RETURN] = "a run without --no-return",
+    [VAPRO_NOT_SEEN] = "a longer run; or --user-function, where the program rarely calls MPI",
+    [VAPRO_LOST] = "a larger --ring-bytes or --map-entries",
+    [VAPRO_NO_WORKLOAD] = "a run in which counters are available throughout",
+    [VAPRO_WARM_UP] = "a longer run",
+    [VAPRO_SHED] = "a higher --memory-cap",
 };
 
 static const char *const loss_text[VAPRO_LOSSES] = {
@@ -41,33 +61,49 @@ static const char *const loss_text[VAPRO_LOSSES] = {
     [VAPRO_LOST_STATES] = "a process had more states than its share",
 };
 
-static int compare_gaps(const void *a, const void *b)
+/* The time of one reason, and the state that has most of it. */
+struct reason_sum {
+	enum vapro_uncovered_reason reason;
+	double rank_seconds;
+	const struct gap *most;
+};
+
+static int compare_reasons(const void *a, const void *b)
 {
-	const struct gap *x = a, *y = b;
+	const struct reason_sum *x = a, *y = b;
 
 	return x->rank_seconds > y->rank_seconds ? -1 : x->rank_seconds < y->rank_seconds;
 }
 
+/* Prints reasons, and a state where it has much: records name no state of little time, and all texts agree. */
 static void print_gaps(const struct job_summary *job, FILE *out, unsigned width)
 {
-	struct gap *sorted = calloc(job->gap_count + 1, sizeof(*sorted));
+	struct reason_sum sums[VAPRO_UNCOVERED_REASONS] = {0};
 	char text[1024], head[32];
 
-	if (!sorted)
-		return;
-	if (job->gap_count)
-		memcpy(sorted, job->gaps, job->gap_count * sizeof(*sorted));
-	qsort(sorted, job->gap_count, sizeof(*sorted), compare_gaps);
-	if (job->gap_count)
+	for (int i = 0; i < VAPRO_UNCOVERED_REASONS; i++)
+		sums[i].reason = (enum vapro_uncovered_reason)i;
+	for (size_t i = 0; i < job->gap_count; i++) {
+		const struct gap *gap = &job->gaps[i];
+		struct reason_sum *sum = &sums[gap->reason];
+
+		sum->rank_seconds += gap->rank_seconds;
+		if (*gap->state && gap->rank_seconds >= NAMED * job->rank_seconds &&
+		    (!sum->most || gap->rank_seconds > sum->most->rank_seconds))
+			sum->most = gap;
+	}
+	qsort(sums, VAPRO_UNCOVERED_REASONS, sizeof(*sums), compare_reasons);
+	if (sums[0].rank_seconds > 0)
 		fprintf(out, "  not judged, share of the ranks' time:\n");
-	for (size_t i = 0; i < job->gap_count && i < GAPS_PRINTED; i++) {
-		snprintf(head, sizeof(head), "    %5.1f %%", 100 * sorted[i].rank_seconds / job->rank_seconds);
-		snprintf(text, sizeof(text), "%s: %s", sorted[i].state, summary_reason_text[sorted[i].reason]);
+	for (int i = 0; i < VAPRO_UNCOVERED_REASONS && sums[i].rank_seconds > 0; i++) {
+		snprintf(head, sizeof(head), "    %5.1f %%", 100 * sums[i].rank_seconds / job->rank_seconds);
+		if (sums[i].most)
+			snprintf(text, sizeof(text), "%s; most: %s, %.1f %%", summary_reason_text[sums[i].reason],
+				 sums[i].most->state, 100 * sums[i].most->rank_seconds / job->rank_seconds);
+		else
+			snprintf(text, sizeof(text), "%s", summary_reason_text[sums[i].reason]);
 		regions__wrap(out, head, text, INDENT, width);
 	}
-	if (job->gap_count > GAPS_PRINTED)
-		fprintf(out, "            and %zu more\n", job->gap_count - GAPS_PRINTED);
-	free(sorted);
 }
 
 static void print_losses(const struct job_summary *job, FILE *out)
@@ -80,38 +116,125 @@ static void print_losses(const struct job_summary *job, FILE *out)
 	}
 }
 
-static void print_job(const struct job_summary *job, FILE *out, unsigned width)
+/* Returns the user of a job in words, as this machine knows it; "" where the user is not known. */
+static const char *user_name(const struct job_summary *job, char *buf, size_t size)
 {
-	char lasted[40];
+	const struct passwd *entry = job->user ? getpwuid(job->user - 1) : NULL;
+
+	*buf = 0;
+	if (entry)
+		snprintf(buf, size, "user %s", entry->pw_name);
+	else if (job->user)
+		snprintf(buf, size, "user %u", job->user - 1);
+	return regions__defuse(buf);
+}
+
+/* Writes "job slurm:1 (/opt/solver, user ann)". */
+static void name_job(const struct job_summary *job, char *buf, size_t size)
+{
+	const char *name = *job->name ? job->name : "(no name)";
+	char user[80];
+
+	user_name(job, user, sizeof(user));
+	if (job->program)
+		snprintf(buf, size, "job %s (%s%s%s%s)", name, job->program, job->programs ? " and others" : "",
+			 *user ? ", " : "", user);
+	else
+		snprintf(buf, size, "job %s%s%s%s", name, *user ? " (" : "", user, *user ? ")" : "");
+}
+
+static void print_head(const struct job_summary *job, FILE *out, unsigned width)
+{
+	char lasted[40], begin[JSON_TIME_SIZE], name[1024], hosts[280] = "", text[1600];
 
 	duration__text((double)(job->end_ns - job->begin_ns) / 1e9, lasted, sizeof(lasted));
-	fprintf(out, "job %s: %u rank%s watched for %s, %llu fragments\n", *job->name ? job->name : "(no name)",
-		job->ranks, job->ranks == 1 ? "" : "s", lasted, (unsigned long long)job->fragments);
+	json__time(job->begin_ns, begin);
+	begin[19] = 0; /* cuts after seconds */
+	begin[10] = ' ';
+	name_job(job, name, sizeof(name));
+	if (job->host_count == 1)
+		snprintf(hosts, sizeof(hosts), " on host %.256s", job->hosts[0]);
+	else if (job->host_count)
+		snprintf(hosts, sizeof(hosts), " on %zu hosts", job->host_count);
+	snprintf(text, sizeof(text), "%s: %u rank%s%s, watched for %s from %s UTC, %llu fragments", name, job->ranks,
+		 job->ranks == 1 ? "" : "s", hosts, lasted, begin, (unsigned long long)job->fragments);
+	regions__wrap(out, "", text, 0, width);
 	if (job->partial)
 		fprintf(out, "!!! only %u of %u ranks were seen: others may be slower or be waited for\n", job->ranks,
 			job->world_size);
-	if (!(job->rank_seconds > 0))
-		return;
-	fprintf(out, "  judged      %.1f %% of the ranks' time", 100 * job->covered_total / job->rank_seconds);
+}
+
+/* Prints what each class had: of what it is a share, and how fast it was. */
+static void print_shares(const struct job_summary *job, FILE *out, unsigned width)
+{
+	char text[512];
+	size_t used = 0;
+	bool any = false;
+
+	used = (size_t)snprintf(text, sizeof(text), "%.1f %% of the ranks' time",
+				100 * job->covered_total / job->rank_seconds);
 	for (int i = 0; i < VAPRO_CLASSES; i++) {
 		if (job->performed_weight[i] > 0)
-			fprintf(out, "%s%s %.1f %%", i ? ", " : ": ", vapro_class_name[i],
-				100 * job->covered[i] / job->rank_seconds);
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %.1f %%", any ? ", " : ": ",
+						 vapro_class_name[i], 100 * job->covered[i] / job->rank_seconds);
+		any |= job->performed_weight[i] > 0;
 	}
-	fprintf(out, "\n  speed       ");
-	/* the speed of a hardly judged class would mislead: waiting shows as effects */
-	for (int i = 0, printed = 0; i < VAPRO_CLASSES; i++) {
-		if (job->performed_weight[i] > 0 && job->covered[i] >= 0.01 * job->rank_seconds)
-			fprintf(out, "%s%s %.1f %%", printed++ ? ", " : "", vapro_class_name[i],
-				100 * job->performed[i] / job->performed_weight[i]);
+	regions__wrap(out, "  judged", text, INDENT + 2, width);
+	used = 0;
+	/* the speed of a hardly judged class would mislead; of communication it is mostly waiting, which shows as
+	 * effects */
+	for (int i = 0; i < VAPRO_CLASSES; i++) {
+		if (i != VAPRO_COMMUNICATION && job->performed_weight[i] > 0 &&
+		    job->covered[i] >= 0.01 * job->rank_seconds)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %.1f %% of best observed",
+						 used ? ", " : "average: ", vapro_class_name[i],
+						 100 * job->performed[i] / job->performed_weight[i]);
 	}
-	fprintf(out, " of what it has shown it can\n");
-	fprintf(out, "  overhead    %.2f %% of the job's time, worst process %.2f %%\n",
-		job->overhead / job->rank_seconds, job->overhead_max);
+	if (used)
+		regions__wrap(out, "  speed", text, INDENT + 2, width);
+	if (job->covered[VAPRO_COMMUNICATION] >= 0.01 * job->rank_seconds &&
+	    job->performed_weight[VAPRO_COMMUNICATION] > 0) {
+		snprintf(text, sizeof(text), "%.1f %% of the judged time in communication",
+			 100 * (1 - job->performed[VAPRO_COMMUNICATION] / job->performed_weight[VAPRO_COMMUNICATION]));
+		regions__wrap(out, "  waiting", text, INDENT + 2, width);
+	}
+}
+
+static void print_job(const struct summary *summary, const struct job_summary *job, FILE *out, unsigned width)
+{
+	char monitor[80] = "";
+
+	print_head(job, out, width);
+	if (!(job->rank_seconds > 0))
+		return;
+	print_shares(job, out, width);
+	if (summary->cpu_seconds > 0)
+		snprintf(monitor, sizeof(monitor), "; this monitor used %.2f %% of one CPU",
+			 summary->cpu_pct_seconds / summary->cpu_seconds);
+	if (job->overhead_weight > 0) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "%.2f %% of the job's time, worst process %.2f %%%s",
+			 job->overhead / job->overhead_weight, job->overhead_max, monitor);
+		regions__wrap(out, "  overhead", text, INDENT + 2, width);
+	}
+}
+
+/* Prints what of a job could not be compared, and what was lost. */
+static void print_limits(const struct summary *summary, const struct job_summary *job, FILE *out, unsigned width)
+{
+	char lost[40], name[1024];
+
+	if (!(job->rank_seconds > 0))
+		return;
+	if (summary->job_count > 1 && (job->gap_count || job->small_count)) {
+		name_job(job, name, sizeof(name));
+		fprintf(out, "%s\n", name);
+	}
 	if (job->small_count)
 		fprintf(out, "  small       %llu slow region%s of too little weight to be listed, %s lost\n",
 			(unsigned long long)job->small_count, job->small_count == 1 ? "" : "s",
-			duration__text(job->small_seconds, lasted, sizeof(lasted)));
+			duration__text(job->small_seconds, lost, sizeof(lost)));
 	print_gaps(job, out, width);
 	print_losses(job, out);
 }
@@ -131,52 +254,155 @@ static double lost_seconds(const struct regions *regions, bool sure, size_t *cou
 	return seconds;
 }
 
-static void print_verdict(struct summary *summary, FILE *out, unsigned width)
+static double rank_seconds(const struct summary *summary)
 {
-	uint64_t start_ns = UINT64_MAX;
-	double all = 0, sure, unsure;
-	size_t sure_count, unsure_count;
+	double all = 0;
+
+	for (size_t i = 0; i < summary->job_count; i++)
+		all += summary->jobs[i].rank_seconds;
+	return all;
+}
+
+/* Says of a job in which nothing was compared why that is, and what would help. Returns whether it is such a job. */
+static bool print_no_result(const struct job_summary *job, FILE *out, unsigned width)
+{
+	double by_reason[VAPRO_UNCOVERED_REASONS] = {0};
+	char name[1024], text[1600];
+	int most = VAPRO_COVERED;
+
+	if (!(job->rank_seconds > 0) || job->covered_total >= NOTHING * job->rank_seconds)
+		return false;
+	for (size_t i = 0; i < job->gap_count; i++)
+		by_reason[job->gaps[i].reason] += job->gaps[i].rank_seconds;
+	for (int i = 0; i < VAPRO_UNCOVERED_REASONS; i++) {
+		if (by_reason[i] > by_reason[most])
+			most = i;
+	}
+	name_job(job, name, sizeof(name));
+	if (most == VAPRO_COVERED)
+		snprintf(text, sizeof(text),
+			 "no result: %.1f %% of the time of %s could be compared; a longer run may help",
+			 100 * job->covered_total / job->rank_seconds, name);
+	else
+		snprintf(
+		    text, sizeof(text),
+		    "no result: %.1f %% of the time of %s could be compared. %.0f %% of it: %s. What would help: %s.",
+		    100 * job->covered_total / job->rank_seconds, name, 100 * by_reason[most] / job->rank_seconds,
+		    summary_reason_text[most], summary_reason_help[most]);
+	regions__wrap(out, "", text, 0, width);
+	return true;
+}
+
+/* Prints what was found, as causes; or that nothing was, as far as could be seen. */
+static void print_causes(struct summary *summary, FILE *out, unsigned width, bool all)
+{
+	struct cause_list list = {0};
+	struct causes *causes = NULL;
+	bool judged = !summary->job_count, any = false;
+
+	for (size_t i = 0; i < summary->job_count; i++) {
+		/* a job of which there is no window is no job without a result */
+		judged |= !print_no_result(&summary->jobs[i], out, width);
+		any |= summary->jobs[i].rank_seconds > 0;
+	}
+	if (summary__causes(summary, &causes, &list))
+		fputs("!!! out of memory: the causes are not listed\n", out);
+	else if (list.count)
+		cause_text__print(&list, out, width, all ? SIZE_MAX : CAUSES_PRINTED, summary->job_count > 1);
+	else if (judged)
+		fprintf(out, "no slow region found%s\n", any ? " in what could be compared" : "");
+	cause_list__free(&list);
+	causes__free(causes);
+}
+
+static unsigned width_of(const struct summary_options *options)
+{
+	unsigned width = options && options->width ? options->width : 80;
+
+	return width < 40 ? 40 : width;
+}
+
+/* Returns the jobs of which there was a window. */
+static size_t watched_jobs(const struct summary *summary)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < summary->job_count; i++)
+		count += summary->jobs[i].end_ns > 0;
+	return count;
+}
+
+void summary__print_top(struct summary *summary, FILE *out, const struct summary_options *options)
+{
+	const char *command = options ? options->command : NULL;
+	unsigned width = width_of(options);
+
+	if (!watched_jobs(summary) && summary->job_count && !summary->regions.count && !summary->start_ns) {
+		fprintf(out,
+			"no result: what was found ended before anything could be compared; a longer run would help\n");
+		return;
+	}
+	if (!summary->job_count && !summary->regions.count) {
+		fprintf(out, "no MPI or multi-threaded process was found%s%s\n", command ? " in: " : "",
+			command ? command : "");
+		return;
+	}
+	print_causes(summary, out, width, options && options->all);
+	for (size_t i = 0; i < summary->job_count; i++) {
+		if (!summary->jobs[i].end_ns)
+			continue;
+		putc('\n', out);
+		print_job(summary, &summary->jobs[i], out, width);
+	}
+}
+
+void summary__print_rest(struct summary *summary, FILE *out, const struct summary_options *options)
+{
+	size_t most = options && options->all ? SIZE_MAX : REGIONS_PRINTED, sure_count, unsure_count;
+	double all = rank_seconds(summary), sure, unsure;
+	uint64_t start_ns = summary->start_ns;
+	unsigned width = width_of(options);
 	char lost[40];
 
 	for (size_t i = 0; i < summary->job_count; i++) {
-		if (summary->jobs[i].begin_ns < start_ns)
+		if (summary->jobs[i].begin_ns && (!start_ns || summary->jobs[i].begin_ns < start_ns))
 			start_ns = summary->jobs[i].begin_ns;
-		all += summary->jobs[i].rank_seconds;
 	}
 	sure = lost_seconds(&summary->regions, true, &sure_count);
 	unsure = lost_seconds(&summary->regions, false, &unsure_count);
-	if (!summary->job_count) {
-		fprintf(out, "nothing was watched\n");
-		return;
+	if (sure_count || unsure_count)
+		putc('\n', out);
+	if (sure_count) {
+		fprintf(out, "%zu slow region%s: %s lost in all", sure_count, sure_count == 1 ? "" : "s",
+			duration__text(sure, lost, sizeof(lost)));
+		if (all > 0)
+			fprintf(out, ", %.2f %% of the ranks' time", 100 * sure / all);
+		putc('\n', out);
 	}
-	if (!sure_count)
-		fprintf(out, "no variance found%s\n", unsure_count ? " that the evidence confirms" : "");
-	else
-		fprintf(out, "%zu slow region%s: %s lost in all, %.2f %% of the ranks' time\n", sure_count,
-			sure_count == 1 ? "" : "s", duration__text(sure, lost, sizeof(lost)),
-			all > 0 ? 100 * sure / all : 0);
 	if (unsure_count)
-		fprintf(out, "%zu more unconfirmed: %s, perhaps slow, perhaps other work\n", unsure_count,
+		fprintf(out, "%zu %ssuspected region%s (%s): slow, or doing different work\n", unsure_count,
+			sure_count ? "more " : "", unsure_count == 1 ? "" : "s",
 			duration__text(unsure, lost, sizeof(lost)));
-	regions__print(&summary->regions, out, start_ns, width, REGIONS_PRINTED);
-}
-
-void summary__print(struct summary *summary, FILE *out, unsigned width)
-{
-	if (!width)
-		width = 80;
-	if (width < 40)
-		width = 40;
-	print_verdict(summary, out, width);
+	regions__print(&summary->regions, out,
+		       &(struct regions_options){.start_ns = start_ns,
+						 .width = width,
+						 .most = most,
+						 .details = options && options->all,
+						 .more = options ? options->more : NULL});
 	for (size_t i = 0; i < summary->chosen_count; i++)
 		regions__wrap(out, i ? "" : "\nchosen", summary->chosen[i], INDENT, width);
 	asides__print(&summary->asides, out, width);
-	for (size_t i = 0; i < summary->job_count; i++) {
+	if (summary->job_count)
 		putc('\n', out);
-		print_job(&summary->jobs[i], out, width);
-	}
-	if (summary->cpu_seconds > 0)
-		fprintf(out, "vapro itself used %.2f %% of one CPU\n", summary->cpu_pct_seconds / summary->cpu_seconds);
+	for (size_t i = 0; i < summary->job_count; i++)
+		print_limits(summary, &summary->jobs[i], out, width);
 	for (size_t i = 0; i < summary->trouble_count; i++)
 		fprintf(out, "!!! %s\n", summary->troubles[i]);
+}
+
+void summary__print(struct summary *summary, FILE *out, const struct summary_options *options)
+{
+	summary__print_top(summary, out, options);
+	if (summary->job_count || summary->regions.count || summary->trouble_count)
+		summary__print_rest(summary, out, options);
 }

@@ -197,6 +197,7 @@ static int put_variance(const struct job_result *result, const struct result_var
 	    json__add_number(object, "loss_pct", 100 * (1 - variance->performance), 2) &&
 	    json__add_number(object, "ratio_slow", variance->ratio_slow, 4) && add_weight(object, result, variance) &&
 	    json__add_text(object, "evidence", variance->evidence) &&
+	    (!variance->diagnosis.stage || json__add_text(object, "verdict", variance->diagnosis.verdict)) &&
 	    cJSON_AddBoolToObject(object, "alarm", variance->alarm);
 
 	if (ok && variance->effect_of)
@@ -296,28 +297,6 @@ static bool add_interferers(cJSON *object, const struct result_variance *varianc
 	return ok;
 }
 
-static bool has_rank(const struct result_variance *variance, int32_t rank)
-{
-	for (uint32_t i = 0; i < variance->rank_count; i++) {
-		if (variance->ranks[i] == rank)
-			return true;
-	}
-	return false;
-}
-
-static bool add_host(cJSON *hosts, const char *host)
-{
-	cJSON *item;
-
-	cJSON_ArrayForEach(item, hosts)
-	{
-		if (!strcmp(item->valuestring, host))
-			return true;
-	}
-	item = json__text(host);
-	return item && cJSON_AddItemToArray(hosts, item);
-}
-
 static bool add_quota(cJSON *where, const struct result_diagnosis *diagnosis)
 {
 	cJSON *quota = cJSON_AddObjectToObject(where, "quota");
@@ -327,20 +306,16 @@ static bool add_quota(cJSON *where, const struct result_diagnosis *diagnosis)
 }
 
 /* Adds where the slow ranks run, and the facts that those share and the others do not. */
-static bool add_where(cJSON *object, const struct job_result *result, const struct result_variance *variance,
-		      const struct json_context *context)
+static bool add_where(cJSON *object, const struct result_diagnosis *diagnosis)
 {
 	cJSON *where = cJSON_AddObjectToObject(object, "where");
 	cJSON *hosts = where ? cJSON_AddArrayToObject(where, "hosts") : NULL;
-	const struct result_diagnosis *diagnosis = &variance->diagnosis;
 	bool ok = hosts;
 
-	for (uint32_t i = 0; ok && context->threads && i < context->thread_count; i++) {
-		const struct vapro_thread *thread = &context->threads[i];
+	for (uint32_t i = 0; ok && i < diagnosis->host_count; i++) {
+		cJSON *item = json__text(diagnosis->hosts[i]);
 
-		if (has_rank(variance, thread->rank) && thread->user == result->user && thread->job && result->job &&
-		    !strcmp(thread->job, result->job))
-			ok = add_host(hosts, thread->host);
+		ok = item && cJSON_AddItemToArray(hosts, item);
 	}
 	return ok && (!diagnosis->shared || json__add_shared(where, diagnosis->shared, diagnosis->shared_count)) &&
 	       (!diagnosis->limit || add_quota(where, diagnosis));
@@ -362,6 +337,15 @@ static bool add_region(cJSON *object, const struct result_variance *variance, co
 	       add_sites(region, variance, names);
 }
 
+/* Adds the cause that regions are rolled up by, and the task that is to blame. */
+static bool add_cause(cJSON *object, const struct result_diagnosis *diagnosis)
+{
+	if (!diagnosis->cause)
+		return true;
+	return json__add_text(object, "cause", diagnosis->cause) &&
+	       json__add_text(object, "culprit", diagnosis->culprit ? diagnosis->culprit->comm : NULL);
+}
+
 static int put_diagnosis(const struct job_result *result, const struct result_variance *variance,
 			 const struct json_context *context, json_put put, void *arg)
 {
@@ -375,10 +359,10 @@ static int put_diagnosis(const struct job_result *result, const struct result_va
 		  add_diagnosis_factors(object, diagnosis) && add_regressions(object, diagnosis) &&
 		  add_interferers(object, variance) && add_oversubscribed(object, &diagnosis->oversubscribed) &&
 		  json__add_uint(object, "abnormal", diagnosis->abnormal) &&
-		  json__add_uint(object, "normal", diagnosis->normal) && add_where(object, result, variance, context) &&
+		  json__add_uint(object, "normal", diagnosis->normal) && add_where(object, diagnosis) &&
 		  json__add_text(object, "advice", diagnosis->advice) &&
 		  (!diagnosis->verdict || json__add_text(object, "verdict", diagnosis->verdict)) &&
-		  add_region(object, variance, context->names);
+		  add_cause(object, diagnosis) && add_region(object, variance, context->names);
 
 	return json__emit(object, ok, put, arg);
 }

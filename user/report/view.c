@@ -3,16 +3,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "report/json.h"
+#include "report/regions.h"
 #include "report/run_option.h"
+#include "base/terminal.h"
 #include "report/view.h"
 #include "report/view_model.h"
 
 #define ROWS 48
-#define REGIONS_PRINTED 20
 
 bool view__parse_color(const char *text, enum view_color *color)
 {
@@ -38,26 +38,21 @@ static bool wants_color(enum view_color color, FILE *out)
 	return isatty(fileno(out)) && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
 }
 
-static unsigned find_width(unsigned wanted, FILE *out)
+void view__settle(struct view_options *options, FILE *out)
 {
-	const char *columns = getenv("COLUMNS");
-	struct winsize size;
-
-	if (!wanted && columns)
-		wanted = (unsigned)strtoul(columns, NULL, 10);
-	if (!wanted && fileno(out) >= 0 && !ioctl(fileno(out), TIOCGWINSZ, &size))
-		wanted = size.ws_col;
-	if (!wanted)
-		wanted = 80;
-	return wanted < 40 ? 40 : wanted > 1000 ? 1000 : wanted;
+	options->color = wants_color(options->color, out) ? VIEW_COLOR_ALWAYS : VIEW_COLOR_NEVER;
+	if (!options->width)
+		options->width = terminal__width(fileno(out));
 }
 
 /* Sums up what a model shows, for an exit code. */
 static void fill_outcome(const struct view_model *model, struct outcome *outcome)
 {
+	const struct regions *regions = summary__regions(model->summary);
+
 	*outcome = (struct outcome){.rank_seconds = 0};
-	for (size_t i = 0; i < model->regions.count; i++) {
-		const struct region *region = &model->regions.items[i];
+	for (size_t i = 0; i < regions->count; i++) {
+		const struct region *region = &regions->items[i];
 
 		for (int severity = 0; severity < VAPRO_SEVERITIES; severity++)
 			outcome->alarms[severity] +=
@@ -76,27 +71,64 @@ static void fill_outcome(const struct view_model *model, struct outcome *outcome
 	}
 }
 
-static int draw(struct view_model *model, const struct view_options *options, FILE *out, size_t *drawn)
+/* Returns whether a map is drawn: that of communication shows waiting, which is no finding, on demand only. */
+static bool is_drawn(const struct view_map *map, const struct view_options *options)
 {
-	bool color = wants_color(options->color, out);
-	unsigned width = find_width(options->width, out), rows = options->rows ? options->rows : ROWS;
+	if (!map->end)
+		return false;
+	if (options->class)
+		return !strcmp(options->class, map->class);
+	return options->all || strcmp(map->class, vapro_class_name[VAPRO_COMMUNICATION]) != 0;
+}
+
+static int draw_maps(const struct view_model *model, const struct view_options *options, FILE *out, size_t *drawn)
+{
+	bool color = options->color == VIEW_COLOR_ALWAYS, hidden = false;
+	unsigned rows = options->rows ? options->rows : ROWS;
 	int ret = 0;
 
 	for (size_t i = 0; !ret && i < model->map_count; i++) {
 		const struct view_map *map = &model->maps[i];
 
-		if ((options->class && strcmp(options->class, map->class)) || !map->end)
-			continue;
-		ret = view_map__draw(map, out, color, width, rows);
-		(*drawn)++;
+		if (is_drawn(map, options)) {
+			ret = view_map__draw(map, out, color, options->width, rows);
+			(*drawn)++;
+		} else if (map->end && !options->class) {
+			hidden = true;
+		}
 	}
-	if (ret || !*drawn)
+	if (hidden && !ret)
+		fputs("The map of waiting is hidden; --class communication draws it.\n", out);
+	*drawn += hidden;
+	return ret;
+}
+
+static bool has_maps(const struct view_model *model, const struct view_options *options)
+{
+	for (size_t i = 0; i < model->map_count; i++) {
+		const struct view_map *map = &model->maps[i];
+
+		if (map->end && (!options->class || !strcmp(options->class, map->class)))
+			return true;
+	}
+	return false;
+}
+
+static int draw(struct view_model *model, const struct view_options *options, FILE *out, size_t *drawn)
+{
+	const struct summary_options summary = {
+	    .width = options->width, .all = options->all, .more = "--all lists them"};
+	int ret;
+
+	if (!has_maps(model, options))
+		return 0;
+	summary__start(model->summary, model->start_ns);
+	summary__print_top(model->summary, out, &summary);
+	putc('\n', out);
+	ret = draw_maps(model, options, out, drawn);
+	if (ret)
 		return ret;
-	if (!model->regions.count)
-		fprintf(out, "no variance found\n");
-	else
-		regions__print(&model->regions, out, model->start_ns, width, REGIONS_PRINTED);
-	asides__print(&model->asides, out, width);
+	summary__print_rest(model->summary, out, &summary);
 	return fflush(out) ? -errno : 0;
 }
 
@@ -105,6 +137,7 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 {
 	bool standard = !strcmp(path, "-");
 	FILE *file = standard ? stdin : fopen(path, "re");
+	struct view_options whole = *options;
 	struct view_model model;
 	size_t drawn = 0;
 	int ret;
@@ -116,6 +149,7 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 		snprintf(err, err_size, "%s: %s", path, strerror(-ret));
 		return ret;
 	}
+	view__settle(&whole, out);
 	ret = view_model__read(&model, file, options->run ? options->run : RUN_OPTION_LAST,
 			       standard ? "standard input" : path);
 	if (!ret)
@@ -125,7 +159,7 @@ int view__file(const char *path, const struct view_options *options, FILE *out, 
 	if (options->outcome)
 		fill_outcome(&model, options->outcome);
 	if (!ret)
-		ret = draw(&model, options, out, &drawn);
+		ret = draw(&model, &whole, out, &drawn);
 	if (ret == -ENOENT) {
 		snprintf(err, err_size, "%s: it has no run %d, but %zu", path, options->run, model.runs);
 	} else if (ret) {

@@ -19,13 +19,17 @@ struct view_options {
 	enum view_color color;	 /* auto: out is a terminal and NO_COLOR is unset */
 	unsigned width;		 /* columns; 0: COLUMNS, else the terminal's, else 80 */
 	unsigned rows;		 /* most rows of a map; 0: 48 */
-	const char *class;	 /* only this class; NULL: all */
+	const char *class;	 /* only this class; NULL: those of work, not that of waiting */
+	bool all;		 /* every cause and region, and the map of waiting */
 	int run;		 /* run of each host; 1 = the first, -1 (or 0) = the last */
 	struct outcome *outcome; /* filled; or NULL. Its times count cells of the heat maps. */
 };
 
 /* Parses "auto", "always" or "never". */
 bool view__parse_color(const char *text, enum view_color *color);
+
+/* Replaces what depends on the terminal of out (colours, width) by what that is. */
+void view__settle(struct view_options *options, FILE *out);
 
 /*
  * Reads path ("-" = standard input), reports bad lines on stderr, and draws to out. bad_lines may be NULL.

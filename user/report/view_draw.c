@@ -6,46 +6,63 @@
 
 #include "base/duration.h"
 #include "report/json.h"
+#include "report/regions.h"
 #include "report/view_model.h"
 
+#define HOST_MOST 16 /* characters of a host's name beside a map */
+
 /*
- * Levels from fast to slow. Colours run from a quiet teal over yellow to red and differ in lightness
- * too; cells below the usual threshold carry their character in colour as well, for the colour-blind.
+ * Levels from fast to slow. Colours run from a quiet teal over yellow to red and differ in lightness too; every judged
+ * cell carries its character in colour as well, for the colour-blind and for text that was copied: only a cell that is
+ * not judged is blank.
  */
-static const struct {
+struct level {
 	double least; /* least performance */
 	char mark;
-	int color;
-} levels[] = {
-    {0.95, '.', 23},  {0.85, ':', 29},	{0.75, '-', 148}, {0.65, '=', 184}, {0.55, '+', 220},
-    {0.45, '*', 214}, {0.35, '#', 208}, {0.25, '%', 202}, {-1, '@', 196},
+	int color, ink;
 };
 
-#define LEVELS (sizeof(levels) / sizeof(levels[0]))
-#define QUIET 2 /* levels that are fast enough */
+struct palette {
+	const struct level *levels;
+	size_t count;
+	bool waiting; /* values are shown as the share of time that was waited */
+};
 
-static size_t level_of(double value)
+static const struct level speed_levels[] = {
+    {0.95, '.', 23, 66},  {0.85, ':', 29, 108}, {0.75, '-', 148, 16}, {0.65, '=', 184, 16}, {0.55, '+', 220, 16},
+    {0.45, '*', 214, 16}, {0.35, '#', 208, 16}, {0.25, '%', 202, 16}, {-1, '@', 196, 16},
+};
+
+/* Waiting for others is no fault of the one who waits: blue, which is no step between good and bad. */
+static const struct level waiting_levels[] = {
+    {0.95, '.', 236, 244}, {0.85, '1', 17, 250}, {0.75, '2', 18, 250}, {0.65, '3', 19, 250}, {0.55, '4', 20, 252},
+    {0.45, '5', 26, 252},  {0.35, '6', 32, 16},	 {0.25, '7', 38, 16},  {0.15, '8', 44, 16},  {-1, '9', 51, 16},
+};
+
+static const struct palette speed = {speed_levels, sizeof(speed_levels) / sizeof(*speed_levels), false};
+static const struct palette waiting = {waiting_levels, sizeof(waiting_levels) / sizeof(*waiting_levels), true};
+
+static void draw_level(FILE *out, const struct level *level, bool color, int *current)
+{
+	int wanted = level ? level->color : -1;
+
+	if (color && wanted != *current) {
+		if (level)
+			fprintf(out, "\033[38;5;%d;48;5;%dm", level->ink, level->color);
+		else
+			fputs("\033[0m", out);
+		*current = wanted;
+	}
+	putc(level ? level->mark : ' ', out);
+}
+
+static void draw_cell(FILE *out, const struct palette *palette, double value, bool color, int *current)
 {
 	size_t level = 0;
 
-	while (level + 1 < LEVELS && value < levels[level].least)
+	while (level + 1 < palette->count && value < palette->levels[level].least)
 		level++;
-	return level;
-}
-
-static void draw_cell(FILE *out, double value, bool color, int *current)
-{
-	size_t level = isnan(value) ? 0 : level_of(value);
-	int wanted = isnan(value) ? -1 : levels[level].color;
-
-	if (color && wanted != *current) {
-		if (wanted < 0)
-			fputs("\033[0m", out);
-		else
-			fprintf(out, "\033[38;5;16;48;5;%dm", wanted);
-		*current = wanted;
-	}
-	putc(isnan(value) || (color && level < QUIET) ? ' ' : levels[level].mark, out);
+	draw_level(out, isnan(value) ? NULL : &palette->levels[level], color, current);
 }
 
 int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint64_t step, size_t columns,
@@ -87,22 +104,21 @@ int view_map__cells(const struct view_map *map, size_t row, size_t row_end, uint
 	return 0;
 }
 
-static void draw_legend(FILE *out, bool color)
+static void draw_legend(FILE *out, const struct palette *palette, bool color)
 {
-	int current = -1;
+	fputs(palette->waiting ? "  waiting, %: " : "  % of best speed: ", out);
+	for (size_t i = 0; i < palette->count; i++) {
+		bool last = i + 1 == palette->count;
+		int current = -1;
 
-	fputs("  % of proven speed: ", out);
-	for (size_t i = 0; i < LEVELS; i++) {
-		bool last = i + 1 == LEVELS;
-
-		draw_cell(out, levels[i].least + 0.01, color, &current);
-		if (color)
-			draw_cell(out, levels[i].least + 0.01, color, &current);
+		draw_level(out, &palette->levels[i], color, &current);
 		if (color)
 			fputs("\033[0m", out);
-		current = -1;
-		fprintf(out, "%s%s%.0f%s ", color ? "" : " ", last ? "<" : "", 100 * levels[last ? i - 1 : i].least,
-			last ? "" : "+");
+		if (palette->waiting)
+			fprintf(out, " %zu%s", 10 * i, last ? "+" : "  ");
+		else
+			fprintf(out, " %s%.0f%s ", last ? "<" : "", 100 * palette->levels[last ? i - 1 : i].least,
+				last ? "" : "+");
 	}
 	putc('\n', out);
 }
@@ -165,7 +181,7 @@ static int draw_axis(FILE *out, size_t columns, uint64_t column_ns, int label_wi
 	return 0;
 }
 
-static void row_label(const struct view_map *map, size_t row, size_t row_end, char *buf, size_t size)
+static void name_rows(const struct view_map *map, size_t row, size_t row_end, char *buf, size_t size)
 {
 	const struct view_row *first = &map->rows[row], *last = &map->rows[row_end - 1];
 
@@ -181,8 +197,74 @@ static void row_label(const struct view_map *map, size_t row, size_t row_end, ch
 		snprintf(buf, size, "%lld-%lld", (long long)first->rank, (long long)last->rank);
 }
 
+static bool is_waiting(const struct view_map *map)
+{
+	return !strcmp(map->class, vapro_class_name[VAPRO_COMMUNICATION]);
+}
+
+/* Counts ranks: rows of threads are parts of them. */
+static size_t count_ranks(const struct view_map *map)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < map->row_count; i++)
+		count += map->rows[i].thread < 0;
+	return count;
+}
+
+/* How rows share lines: at most `group` rows, and where hosts has it, of one host only. */
+struct grouping {
+	size_t group;
+	bool hosts;
+};
+
+static size_t group_end(const struct view_map *map, const struct grouping *grouping, size_t row)
+{
+	size_t end = row + 1;
+
+	while (end < map->row_count && end < row + grouping->group &&
+	       (!grouping->hosts || !strcmp(map->rows[end].host, map->rows[row].host)))
+		end++;
+	return end;
+}
+
+static size_t count_lines(const struct view_map *map, const struct grouping *grouping)
+{
+	size_t lines = 0;
+
+	for (size_t row = 0; row < map->row_count; row = group_end(map, grouping, row))
+		lines++;
+	return lines;
+}
+
+/* Finds the smallest groups that fit; hosts are kept apart where they are several and fewer than the lines. */
+static struct grouping find_grouping(const struct view_map *map, unsigned most_rows)
+{
+	struct grouping grouping = {.group = map->row_count, .hosts = true};
+	size_t hosts = count_lines(map, &grouping);
+
+	grouping.hosts = hosts > 1 && hosts <= most_rows;
+	grouping.group = (map->row_count + most_rows - 1) / most_rows;
+	while (count_lines(map, &grouping) > most_rows)
+		grouping.group++;
+	return grouping;
+}
+
+/* Writes the name of a line; that of its host, where it is the first one there. */
+static void row_label(const struct view_map *map, const struct grouping *grouping, size_t row, size_t row_end,
+		      char *buf, size_t size)
+{
+	size_t used = 0;
+
+	if (grouping->hosts && (!row || strcmp(map->rows[row - 1].host, map->rows[row].host)))
+		used = (size_t)snprintf(buf, size, "%.*s ", HOST_MOST, map->rows[row].host);
+	name_rows(map, row, row_end, buf + used, size - used);
+	regions__defuse(buf);
+}
+
 static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size_t group, unsigned width)
 {
+	size_t ranks = count_ranks(map);
 	char begin[JSON_TIME_SIZE], lasted[40], column[40], rows[64] = "", text[512];
 
 	json__time(map->first * map->bin_ns, begin);
@@ -190,30 +272,36 @@ static void draw_head(const struct view_map *map, FILE *out, uint64_t step, size
 	begin[10] = ' ';
 	duration__text((double)((map->end - map->first) * map->bin_ns) / 1e9, lasted, sizeof(lasted));
 	duration__text((double)(step * map->bin_ns) / 1e9, column, sizeof(column));
-	snprintf(text, sizeof(text), "%s%s%.200s: %zu rank%s, %s from %s UTC", map->class, *map->job ? ", job " : "",
-		 map->job, map->row_count, map->row_count == 1 ? "" : "s", lasted, begin);
+	snprintf(text, sizeof(text), "%s%s%.200s: %zu rank%s, %s from %s UTC",
+		 is_waiting(map) ? "waiting in communication" : map->class, *map->job ? ", job " : "", map->job, ranks,
+		 ranks == 1 ? "" : "s", lasted, begin);
 	regions__wrap(out, "", regions__defuse(text), 0, width);
 	if (group > 1)
-		snprintf(rows, sizeof(rows), ", one row is %zu ranks", group);
+		snprintf(rows, sizeof(rows), ", one row is up to %zu %s", group,
+			 ranks < map->row_count ? "ranks and threads" : "ranks");
 	snprintf(text, sizeof(text), "one column is %s%s%s; blank: not judged", column, rows,
-		 step > 1 || group > 1 ? ", each cell shows its slowest 200 ms" : "");
+		 step <= 1 && group <= 1 ? ""
+		 : is_waiting(map)	 ? ", each cell shows the 200 ms of most waiting"
+					 : ", each cell shows its slowest 200 ms");
 	regions__wrap(out, "", text, 2, width);
 }
 
 int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned width, unsigned most_rows)
 {
 	uint64_t bins = map->end - map->first, step;
-	size_t group = (map->row_count + most_rows - 1) / most_rows, room, columns;
+	struct grouping grouping;
+	size_t room, columns;
 	double *cells = NULL;
 	int label_width = 0, ret = 0;
+	const struct palette *palette = is_waiting(map) ? &waiting : &speed;
 	char label[64];
 
 	if (!bins || !map->row_count)
 		return 0;
-	for (size_t row = 0; row < map->row_count; row += group) {
-		size_t row_end = row + group < map->row_count ? row + group : map->row_count;
-
-		row_label(map, row, row_end, label, sizeof(label));
+	grouping = find_grouping(map, most_rows);
+	for (size_t row = 0, end; row < map->row_count; row = end) {
+		end = group_end(map, &grouping, row);
+		row_label(map, &grouping, row, end, label, sizeof(label));
 		if ((int)strlen(label) > label_width)
 			label_width = (int)strlen(label);
 	}
@@ -223,23 +311,23 @@ int view_map__draw(const struct view_map *map, FILE *out, bool color, unsigned w
 	cells = calloc(columns, sizeof(*cells));
 	if (!cells)
 		return -ENOMEM;
-	draw_head(map, out, step, group, width);
-	for (size_t row = 0; !ret && row < map->row_count; row += group) {
-		size_t row_end = row + group < map->row_count ? row + group : map->row_count;
+	draw_head(map, out, step, grouping.group, width);
+	for (size_t row = 0, end; !ret && row < map->row_count; row = end) {
 		int current = -1;
 
-		ret = view_map__cells(map, row, row_end, step, columns, cells);
-		row_label(map, row, row_end, label, sizeof(label));
+		end = group_end(map, &grouping, row);
+		ret = view_map__cells(map, row, end, step, columns, cells);
+		row_label(map, &grouping, row, end, label, sizeof(label));
 		fprintf(out, "%*s ", label_width, label);
 		for (size_t i = 0; i < columns; i++)
-			draw_cell(out, cells[i], color, &current);
+			draw_cell(out, palette, cells[i], color, &current);
 		if (current >= 0)
 			fputs("\033[0m", out);
 		putc('\n', out);
 	}
 	if (!ret)
 		ret = draw_axis(out, columns, step * map->bin_ns, label_width);
-	draw_legend(out, color);
+	draw_legend(out, palette, color);
 	putc('\n', out);
 	free(cells);
 	return ret;

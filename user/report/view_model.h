@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The model that view reads from lines and draws: maps of bins, and regions. */
+/* The model that view reads from lines and draws: maps of bins, and a summary of all else. */
 #ifndef VAPRO_REPORT_VIEW_MODEL_H
 #define VAPRO_REPORT_VIEW_MODEL_H
 
-#include "report/asides.h"
-#include "report/regions.h"
+#include "report/summary.h"
 
 #define VIEW_BINS_MAX 20000000 /* more bins mean a wrong time */
 
@@ -35,8 +34,7 @@ struct view_map {
 struct view_model {
 	struct view_map *maps;
 	size_t map_count, map_capacity;
-	struct regions regions;
-	struct asides asides;
+	struct summary *summary;
 	uint64_t start_ns; /* start of the first window or map */
 	uint64_t lines, bad_lines;
 	size_t run, runs; /* number of the run that was read, from 1, and count of runs */
@@ -47,6 +45,12 @@ struct view_model {
  * Returns 0, -ENOENT where there is no such run, or another negative errno.
  */
 int view_model__read(struct view_model *model, FILE *file, int run, const char *name);
+
+/* Adds a heatmap record. Returns 0, -EINVAL with the reason in *why, or -ENOMEM. */
+int view_model__add_map(struct view_model *model, const cJSON *line, const char **why);
+
+/* Puts the rows of all maps in order, without those of threads of which nothing was judged. */
+void view_model__sort(struct view_model *model);
 void view_model__free(struct view_model *model);
 
 /*

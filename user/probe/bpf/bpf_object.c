@@ -109,7 +109,7 @@ static int refusal(int status, char *err, size_t err_size)
 			 "this kernel has no BTF (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF is needed");
 		return 3;
 	}
-	snprintf(err, err_size, "cannot attach probes on this kernel (%s); `vapro check` shows why", strerror(-status));
+	snprintf(err, err_size, "cannot attach probes on this kernel (%s); run `vapro check`", strerror(-status));
 	return status == -EINVAL || status == -ESRCH || status == -ENOENT || status == -EOPNOTSUPP ? 3 : 1;
 }
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Sentences about a run while it happens: what each record becomes, once, without a character that harms. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "report/narrator.h"
+
+#define HEAD(type)                                                                                                     \
+	"{\"schema\":\"vapro/1\",\"type\":\"" type "\",\"time\":\"2027-01-15T08:00:15.000000000Z\",\"host\":\"n1\","
+
+static int ends[2];
+static struct narrator *narrator;
+static char text[8192];
+
+static int setup(void **state)
+{
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	narrator = narrator__new(ends[1], 200);
+	assert_non_null(narrator);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	narrator__free(narrator);
+	close(ends[0]);
+	close(ends[1]);
+	return 0;
+}
+
+/* Gets what was said since the last call. A newline is written behind it, so that reading does not wait. */
+static const char *said(void)
+{
+	ssize_t got;
+
+	assert_int_equal(write(ends[1], "|", 1), 1);
+	got = read(ends[0], text, sizeof(text) - 1);
+	assert_true(got > 0);
+	text[got - 1] = '\0';
+	assert_null(strchr(text, '{'));
+	assert_null(strchr(text, '\033'));
+	return text;
+}
+
+static void process(const char *state, unsigned pid)
+{
+	char line[1024];
+
+	snprintf(line, sizeof(line),
+		 HEAD("process") "\"pid\":%u,\"exe\":\"/opt/"
+				 "so\\u001blver\",\"job\":{\"identity\":\"slurm:7\",\"uid\":4000123},"
+				 "\"state\":\"%s\",\"reason\":\"it is traced\"}",
+		 pid, state);
+	narrator__record(narrator, line);
+}
+
+static void test_processes(void **state)
+{
+	(void)state;
+	narrator__record(narrator, HEAD("hello") "\"version\":\"0.1.0\"}");
+	assert_string_equal(said(), "08:00:15 watching host n1 (vapro 0.1.0); times are UTC\n");
+	for (unsigned pid = 1; pid <= 16; pid++)
+		process("attached", pid);
+	process("refused", 77);
+	assert_string_equal(said(), "");
+	narrator__flush(narrator);
+	assert_string_equal(said(),
+			    "         attached to 16 processes of job slurm:7 (/opt/so?lver, user 4000123)\n"
+			    "         process 77 of job slurm:7 (/opt/so?lver, user 4000123) is not watched: it is "
+			    "traced\n");
+	narrator__flush(narrator);
+	assert_string_equal(said(), "");
+	process("exited", 3);
+	narrator__flush(narrator);
+	assert_string_equal(said(), "         ended: 1 process of job slurm:7 (/opt/so?lver, user 4000123)\n");
+}
+
+static void variance(unsigned id, const char *state, const char *severity, bool alarm)
+{
+	char line[1024];
+
+	snprintf(
+	    line, sizeof(line),
+	    HEAD("variance") "\"id\":%u,\"state\":\"%s\",\"class\":\"computation\",\"begin\":\"2027-01-15T08:00:05."
+			     "000000000Z\",\"end\":\"2027-01-15T08:00:09.000000000Z\",\"who\":\"rank 3\","
+			     "\"lost_seconds\":1.5,\"severity\":\"%s\",\"evidence\":\"one state only\",\"verdict\":"
+			     "\"rank 3 lost 1.5 s: 91 %% descheduled.\",\"alarm\":%s}",
+	    id, state, severity, alarm ? "true" : "false");
+	narrator__record(narrator, line);
+}
+
+static void test_regions(void **state)
+{
+	(void)state;
+	variance(1, "open", "info", false);
+	assert_string_equal(said(), "");
+	variance(1, "changed", "warning", true);
+	assert_string_equal(said(), "08:00:05 slow region 1 (warning) began: rank 3 lost 1.5 s: 91 % descheduled.\n");
+	variance(1, "changed", "warning", true);
+	assert_string_equal(said(), "");
+	variance(1, "changed", "critical", true);
+	assert_string_equal(said(),
+			    "08:00:05 slow region 1 (critical) is worse now: rank 3 lost 1.5 s: 91 % descheduled.\n");
+	variance(1, "closed", "critical", true);
+	assert_string_equal(said(), "08:00:09 slow region 1 ended: rank 3 lost 1.5 s: 91 % descheduled.\n");
+	variance(1, "closed", "critical", true);
+	assert_string_equal(said(), "");
+	variance(2, "closed", "warning", true);
+	assert_string_equal(said(),
+			    "08:00:09 slow region 2 (warning) began and ended: rank 3 lost 1.5 s: 91 % descheduled.\n");
+	/* what was an alarm and is none is taken back */
+	variance(3, "open", "warning", true);
+	said();
+	variance(3, "closed", "info", false);
+	assert_string_equal(said(), "08:00:09 slow region 3 ended: no alarm any more: one state only\n");
+}
+
+/* Other records and lines that are none are silent. */
+static void test_others(void **state)
+{
+	(void)state;
+	narrator__record(narrator, HEAD("heatmap") "\"rows\":[]}");
+	narrator__record(narrator, HEAD("warning") "\"text\":\"x\"}");
+	narrator__record(narrator, HEAD("variance") "broken");
+	narrator__record(narrator, "");
+	narrator__record(narrator, "{\"schema\":\"vapro/1\",\"type\":\"variance\"}");
+	narrator__flush(narrator);
+	assert_string_equal(said(), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test_setup_teardown(test_processes, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_regions, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_others, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

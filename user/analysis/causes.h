@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One line per cause: the variances of a job that have one cause, one culprit and one kind of place, rolled up. A
+ * thousand regions in which one program preempted ranks are one cause. Culprits are distinguished by their name, not by
+ * their process numbers; the kind of place divides causes without a culprit only.
+ *
+ * Adding is free of order: of each variance the highest revision counts, and sums are whole nanoseconds. It is bounded:
+ * of more than CAUSES_REGIONS variances the older half that has ended is summed up for good, and a later revision of
+ * those is ignored; of more than CAUSES_NAMES culprits further ones are one, named CAUSES_OTHER. Sets of ranks and
+ * hosts are as large as the job. A variance that waits for another one is part of that one's loss and no cause of its
+ * own.
+ */
+#ifndef VAPRO_ANALYSIS_CAUSES_H
+#define VAPRO_ANALYSIS_CAUSES_H
+
+#include <vapro/analysis.h>
+
+#include <stddef.h>
+
+#define CAUSES_REGIONS 4096
+#define CAUSES_NAMES 4096
+#define CAUSES_OTHER "(others)"
+#define CAUSE_TASKS 3	   /* tasks of a variance that are compared with its culprit: as many as all records have */
+#define CAUSE_VARIANCES 16 /* ids that a cause lists, of those that lost most */
+
+struct causes;
+
+/* A variance as the roll-up sees it. Texts and lists are copied. */
+struct cause_region {
+	const char *job; /* NULL: no name */
+	uint32_t user;	 /* as in struct vapro_thread */
+	uint64_t id;
+	uint32_t revision;
+	bool closed, confirmed;
+	bool alarm;
+	uint64_t effect_of;
+	const char *cause;		      /* NULL: not known yet */
+	const char *culprit;		      /* name of a task; NULL: none */
+	uint32_t pid;			      /* of the culprit */
+	double culprit_seconds, task_seconds; /* time of the culprit, and of the CAUSE_TASKS longest tasks together */
+	enum vapro_relation relation;
+	const char *place; /* the first fact that the ranks share: "host", "socket", ...; NULL: none */
+	enum vapro_class class;
+	enum vapro_severity severity;
+	uint64_t begin_ns, end_ns; /* UTC */
+	double lost_seconds, caused_seconds;
+	const int32_t *ranks; /* -1: not known */
+	uint32_t rank_count;
+	const char *const *hosts;
+	uint32_t host_count;
+};
+
+/* A cause as it is listed. All is owned by its list. */
+struct cause {
+	const char *job;
+	uint32_t user;
+	const char *cause, *culprit, *place; /* culprit and place NULL: none */
+	uint32_t pid;			     /* of the culprit; 0: several */
+	double culprit_share;		     /* its part of the time of the tasks that ran instead; NAN: not known */
+	enum vapro_relation relation;
+	bool confirmed, alarm;
+	enum vapro_class class;	      /* that which lost most */
+	enum vapro_severity severity; /* of all of it, and at least that of its worst alarm */
+	uint64_t begin_ns, end_ns;
+	double lost_seconds, caused_seconds;
+	double share;	    /* lost and caused, of the job's time; NAN: that is not known */
+	double lost_share;  /* lost alone */
+	uint64_t regions;   /* variances */
+	uint64_t intervals; /* sum of the ranks of all variances */
+	int32_t *ranks;	    /* known ranks, ascending */
+	uint32_t rank_count;
+	const char **hosts; /* in order */
+	uint32_t host_count;
+	uint64_t variances[CAUSE_VARIANCES]; /* ids, most lost first */
+	uint32_t variance_count;
+	bool changed; /* much, since the last call of causes__emitted */
+};
+
+/* Confirmed causes first, then by lost and caused seconds, most first. */
+struct cause_list {
+	struct cause *items;
+	uint32_t count;
+};
+
+/* config: the shares that decide the severity. Returns NULL when out of memory. */
+struct causes *causes__new(const struct vapro_config *config);
+void causes__free(struct causes *causes);
+
+/* Adds a variance, or a revision of it. Returns 0 or -ENOMEM. */
+int causes__add(struct causes *causes, const struct cause_region *region);
+
+/* Adds all that a window reports: its variances and the time of its ranks. Returns 0 or -ENOMEM. */
+int causes__add_result(struct causes *causes, const struct job_result *result);
+
+/* Adds time of a job's ranks, of which shares are. Returns 0 or -ENOMEM. */
+int causes__add_time(struct causes *causes, const char *job, uint32_t user, double rank_seconds);
+
+/* Lists the causes; the list lives until it is freed or the causes change. Returns 0 or -ENOMEM. */
+int causes__list(struct causes *causes, struct cause_list *list);
+void cause_list__free(struct cause_list *list);
+
+/* Notes that a cause was emitted as it is. Returns 0 or -ENOMEM. */
+int causes__emitted(struct causes *causes, const struct cause *cause);
+
+#endif

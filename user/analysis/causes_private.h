@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of the roll-up share: regions as they are held, and sums of them. */
+#ifndef VAPRO_ANALYSIS_CAUSES_PRIVATE_H
+#define VAPRO_ANALYSIS_CAUSES_PRIVATE_H
+
+#include "analysis/causes.h"
+#include "base/intern.h"
+
+/* What regions of one cause have in common, as ids of texts. */
+struct cause_key {
+	uint32_t job, user, cause, culprit, place;
+	bool confirmed;
+};
+
+/* The latest revision of a variance. */
+struct rolled_region {
+	struct cause_key key;
+	uint64_t id;
+	uint32_t revision, pid;
+	enum vapro_relation relation;
+	enum vapro_class class;
+	enum vapro_severity severity;
+	bool closed, alarm;
+	uint64_t effect_of;		      /* id of the region that this one waits for; 0: none */
+	uint64_t effects_ns, past_effects_ns; /* losses of its effects: those held, and those no longer held */
+	uint64_t begin_ns, end_ns, lost_ns, caused_ns, culprit_ns, task_ns;
+	int32_t *ranks;
+	uint32_t *hosts;
+	uint32_t rank_count, host_count;
+};
+
+/* The sum of regions of one key. */
+struct cause_sum {
+	struct cause_key key;
+	bool alarm;
+	uint32_t pid;
+	bool pids; /* several processes */
+	enum vapro_relation relation;
+	enum vapro_severity severity;
+	uint64_t begin_ns, end_ns, lost_ns, caused_ns, culprit_ns, task_ns, regions, intervals, class_ns[VAPRO_CLASSES];
+	uint64_t *ranks; /* a bit each */
+	size_t rank_words;
+	uint32_t *hosts; /* a bit for each id */
+	size_t host_words;
+	struct {
+		uint64_t id, lost_ns;
+	} worst[CAUSE_VARIANCES];
+	uint32_t worst_count;
+};
+
+struct cause_sums {
+	struct cause_sum *items;
+	size_t count, capacity;
+};
+
+struct job_time {
+	uint32_t job, user;
+	double rank_seconds;
+};
+
+/* What was emitted of a cause. */
+struct emitted_cause {
+	struct cause_key key;
+	uint64_t cost_ns;
+	enum vapro_severity severity;
+	bool alarm;
+};
+
+struct causes {
+	struct intern *texts, *hosts;
+	double critical_share, warning_share, min_lost_s;
+	struct rolled_region *regions; /* by job, user and id */
+	size_t region_count, region_capacity;
+	uint64_t folded;	/* regions up to this id are in the sums, unless they are still held */
+	struct cause_sums past; /* regions that are no longer held */
+	struct job_time *times;
+	size_t time_count, time_capacity;
+	struct emitted_cause *emitted;
+	size_t emitted_count, emitted_capacity;
+	uint32_t names; /* greatest id of a culprit's name */
+};
+
+/* Sums the losses of effects up in the regions that they wait for. */
+void causes__sum_effects(struct causes *causes);
+
+/* Adds a region to the sum of its key. Returns 0 or -ENOMEM. */
+int cause_sums__add(struct cause_sums *sums, const struct rolled_region *region);
+void cause_sum__clear(struct cause_sum *sum);
+
+#endif

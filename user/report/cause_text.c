@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/duration.h"
+#include "report/cause_text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/printable.h"
+#include "diagnose/factors.h"
+#include "diagnose/root_cause.h"
+#include "report/json.h"
+#include "report/regions.h"
+
+#define MOSTLY 0.6 /* part of the interference that makes one task the culprit alone */
+
+/* Appends; what does not fit is cut. */
+__attribute__((format(printf, 2, 3))) static void say(char *text, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text + used, CAUSE_TEXT_SIZE - used, format, arguments);
+	va_end(arguments);
+}
+
+const char *cause_text__noun(const char *cause)
+{
+	static const char *const nouns[][2] = {
+	    {CAUSE_LATE_PEER, "waiting for late ranks, which no slow region explains"},
+	    {CAUSE_BARRIER, "threads waiting for each other at the end of a parallel region"},
+	    {CAUSE_TRANSFER, "slow transfers"},
+	    {CAUSE_SLOW_PATH, "slow network path"},
+	    {CAUSE_OVERSUBSCRIBED, "oversubscription: more runnable threads than CPUs"},
+	    {CAUSE_POLLING, "busy-waiting inside MPI"},
+	    {CAUSE_UNKNOWN, "cause unknown"},
+	    {"on_cpu", "slower on the CPU, cause unknown"},
+	    {"suspension", "had work but was not running"},
+	};
+	int node = factors__find(cause);
+
+	for (size_t i = 0; i < sizeof(nouns) / sizeof(*nouns); i++) {
+		if (!strcmp(nouns[i][0], cause))
+			return nouns[i][1];
+	}
+	return node < FACTOR_NODES ? factor_infos[node].noun : cause;
+}
+
+static void say_ranks(char *text, const struct cause *cause)
+{
+	if (cause->intervals == 1 && cause->rank_count == 1)
+		say(text, "rank %d", (int)cause->ranks[0]);
+	else if (cause->intervals == 1)
+		say(text, "one process");
+	else if (cause->rank_count == 1)
+		say(text, "rank %d %llu times", (int)cause->ranks[0], (unsigned long long)cause->intervals);
+	else
+		say(text, "%llu rank-intervals", (unsigned long long)cause->intervals);
+}
+
+static void say_hosts(char *text, const struct cause *cause)
+{
+	if (cause->host_count == 1)
+		say(text, " on host %.64s", cause->hosts[0]);
+	else if (cause->host_count)
+		say(text, " on %u hosts", cause->host_count);
+}
+
+/* Writes a share with digits enough to be seen. */
+static void say_share(char *text, double share)
+{
+	if (share > 0)
+		say(text, ", %.*f %% of the job", share < 0.0001 ? 4 : share < 0.1 ? 2 : 0, 100 * share);
+}
+
+char *cause_text__write(const struct cause *cause, char *buf)
+{
+	char duration[40];
+
+	*buf = 0;
+	if (cause->culprit && !strcmp(cause->cause, CAUSE_PREEMPTED)) {
+		if (cause->relation == VAPRO_MONITOR)
+			say(buf, "this monitor (%.32s) preempted ", cause->culprit);
+		else if (cause->relation == VAPRO_FOREIGN)
+			say(buf, "%.32s%s preempted ", cause->culprit,
+			    cause->culprit_share < MOSTLY ? " and others" : "");
+		else
+			say(buf, "%.32s, a task of the job itself, preempted ", cause->culprit);
+		say_ranks(buf, cause);
+		say_hosts(buf, cause);
+	} else {
+		say(buf, "%s: ", cause_text__noun(cause->cause));
+		say_ranks(buf, cause);
+		say_hosts(buf, cause);
+	}
+	say(buf, ": %s lost", duration__text(cause->lost_seconds, duration, sizeof(duration)));
+	say_share(buf, cause->lost_share);
+	if (cause->caused_seconds > 0)
+		say(buf, "; others waited %s for it",
+		    duration__text(cause->caused_seconds, duration, sizeof(duration)));
+	if (cause->regions > 1 && cause->regions != cause->intervals)
+		say(buf, " (%llu regions)", (unsigned long long)cause->regions);
+	return printable(buf);
+}
+
+void cause_text__print(const struct cause_list *list, FILE *out, unsigned width, size_t most, bool several)
+{
+	double lost = 0;
+
+	for (uint32_t i = 0; i < list->count && i < most; i++) {
+		const struct cause *cause = &list->items[i];
+		char text[CAUSE_TEXT_SIZE], line[CAUSE_TEXT_SIZE + 320], job[280] = "";
+
+		if (several && *cause->job) {
+			snprintf(job, sizeof(job), " [job %.256s]", cause->job);
+			printable(job);
+		}
+		snprintf(line, sizeof(line), "%s: %s%s", cause->confirmed ? json_severity_name[cause->severity] : "unconfirmed",
+			 cause_text__write(cause, text), job);
+		regions__wrap(out, "", line, 0, width);
+	}
+	for (uint32_t i = (uint32_t)most; i < list->count; i++)
+		lost += list->items[i].lost_seconds;
+	if (list->count > most) {
+		char duration[40];
+
+		fprintf(out, "and %zu smaller causes, %s lost\n", list->count - most,
+			duration__text(lost, duration, sizeof(duration)));
+	}
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "base/duration.h"
+#include "report/narrator.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/printable.h"
+#include "report/json.h"
+#include "report/record.h"
+#include "report/regions.h"
+
+#define INDENT 9	/* of the further lines of a sentence: behind the time */
+#define NOTED_MOST 4096 /* regions; a region hardly changes after half as many others */
+
+/* Processes of one job and program that were found or ended since the last sentence. */
+struct group {
+	char job[256], program[256], host[128], state[16];
+	char reason[256]; /* of a refusal */
+	uint32_t pid, count;
+	double uid;
+};
+
+/* What was said of a region. */
+struct noted {
+	uint64_t id;
+	int severity;
+	bool ended;
+};
+
+struct narrator {
+	int fd;
+	unsigned width;
+	struct group *groups;
+	size_t group_count, group_capacity;
+	struct noted *noted;
+	size_t noted_count, noted_capacity;
+};
+
+int narrator__terminal(int fd)
+{
+	char path[32];
+
+	if (!isatty(fd))
+		return -1;
+	/* the flag belongs to the open file: on fd itself the shell and other programs would have it too */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+struct narrator *narrator__new(int fd, unsigned width)
+{
+	struct narrator *narrator = calloc(1, sizeof(*narrator));
+
+	if (!narrator)
+		return NULL;
+	narrator->fd = fd;
+	narrator->width = width;
+	return narrator;
+}
+
+void narrator__free(struct narrator *narrator)
+{
+	if (!narrator)
+		return;
+	free(narrator->groups);
+	free(narrator->noted);
+	free(narrator);
+}
+
+/* Writes one sentence behind its time of day, "08:00:15 "; time NULL: none. */
+static void say(const struct narrator *narrator, const char *time, char *sentence)
+{
+	char head[16], *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	/* records have "2027-01-15T08:00:15.000000000Z" */
+	if (time && strlen(time) > 19)
+		snprintf(head, sizeof(head), "%.8s ", time + 11);
+	else
+		snprintf(head, sizeof(head), "%*s", INDENT, "");
+	regions__wrap(out, head, printable(sentence), INDENT, narrator->width);
+	if (!fclose(out)) {
+		log__progress(NULL);
+		/* a reader that has stopped loses the sentence */
+		if (write(narrator->fd, text, size) < 0)
+			clearerr(stderr);
+	}
+	free(text);
+}
+
+static void copy(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from ? from : "");
+}
+
+static void add_process(struct narrator *narrator, const cJSON *record)
+{
+	const cJSON *job = record__item(record, "job");
+	struct group new = {
+	    .count = 1, .pid = (uint32_t)record__uint(record, "pid"), .uid = record__number(job, "uid", NAN)};
+
+	copy(new.job, sizeof(new.job), record__text(job, "identity"));
+	copy(new.program, sizeof(new.program), record__text(record, "exe"));
+	copy(new.host, sizeof(new.host), record__text(record, "host"));
+	copy(new.state, sizeof(new.state), record__text(record, "state"));
+	copy(new.reason, sizeof(new.reason), record__text(record, "reason"));
+	for (size_t i = 0; i < narrator->group_count; i++) {
+		struct group *group = &narrator->groups[i];
+
+		if (strcmp(group->job, new.job) || strcmp(group->program, new.program) ||
+		    strcmp(group->state, new.state) || strcmp(group->host, new.host))
+			continue;
+		group->count++;
+		return;
+	}
+	if (!grow(&narrator->groups, &narrator->group_capacity, narrator->group_count + 1, sizeof(new)))
+		narrator->groups[narrator->group_count++] = new;
+}
+
+static void say_group(const struct narrator *narrator, const struct group *group)
+{
+	const struct passwd *entry = isnan(group->uid) ? NULL : getpwuid((uid_t)group->uid);
+	bool refused = !strcmp(group->state, "refused");
+	char user[80] = "", job[300] = "", text[1400];
+
+	if (entry)
+		snprintf(user, sizeof(user), ", user %s", entry->pw_name);
+	else if (!isnan(group->uid))
+		snprintf(user, sizeof(user), ", user %.0f", group->uid);
+	if (*group->job)
+		snprintf(job, sizeof(job), " of job %s", group->job);
+	if (refused && group->count == 1)
+		snprintf(text, sizeof(text), "process %u%s (%s%s) is not watched: %s", group->pid, job, group->program,
+			 user, group->reason);
+	else
+		snprintf(text, sizeof(text), "%s %u process%s%s (%s%s)%s%s",
+			 refused			     ? "cannot watch"
+			 : !strcmp(group->state, "attached") ? "attached to"
+							     : "ended:",
+			 group->count, group->count == 1 ? "" : "es", job, group->program, user, refused ? ": " : "",
+			 refused ? group->reason : "");
+	say(narrator, NULL, text);
+}
+
+void narrator__flush(struct narrator *narrator)
+{
+	for (size_t i = 0; i < narrator->group_count; i++)
+		say_group(narrator, &narrator->groups[i]);
+	narrator->group_count = 0;
+}
+
+static bool is_noted(const struct narrator *narrator, uint64_t id)
+{
+	for (size_t i = narrator->noted_count; i-- > 0;) {
+		if (narrator->noted[i].id == id)
+			return true;
+	}
+	return false;
+}
+
+/* Finds or makes what was said of a region; NULL when out of memory. */
+static struct noted *noted_of(struct narrator *narrator, uint64_t id)
+{
+	for (size_t i = narrator->noted_count; i-- > 0;) {
+		if (narrator->noted[i].id == id)
+			return &narrator->noted[i];
+	}
+	if (narrator->noted_count == NOTED_MOST) {
+		narrator->noted_count = NOTED_MOST / 2;
+		memmove(narrator->noted, narrator->noted + NOTED_MOST / 2, NOTED_MOST / 2 * sizeof(*narrator->noted));
+	}
+	if (grow(&narrator->noted, &narrator->noted_capacity, narrator->noted_count + 1, sizeof(*narrator->noted)))
+		return NULL;
+	narrator->noted[narrator->noted_count] = (struct noted){.id = id, .severity = -1};
+	return &narrator->noted[narrator->noted_count++];
+}
+
+/* Reports an alarm when it opens, when it becomes more severe and when it ends. What is no alarm is in the summary. */
+static void say_variance(struct narrator *narrator, const cJSON *record)
+{
+	const char *state = record__text(record, "state"), *verdict = record__text(record, "verdict");
+	const char *who = record__text(record, "who"), *class = record__text(record, "class");
+	const char *evidence = record__text(record, "evidence");
+	int severity = record__word(record__text(record, "severity"), json_severity_name, VAPRO_SEVERITIES);
+	bool ended = state && !strcmp(state, "closed"), alarm = record__true(record, "alarm"), first;
+	char text[1400], lost[40], word[40] = "";
+	struct noted *noted;
+
+	if (severity == VAPRO_SEVERITIES || (!alarm && !is_noted(narrator, record__uint(record, "id"))))
+		return;
+	noted = noted_of(narrator, record__uint(record, "id"));
+	if (!noted || (!alarm && !ended) || (noted->ended && ended) || (!ended && severity <= noted->severity))
+		return;
+	first = noted->severity < 0;
+	noted->ended = ended;
+	if (severity > noted->severity)
+		snprintf(word, sizeof(word), " (%s)", json_severity_name[severity]);
+	noted->severity = severity > noted->severity ? severity : noted->severity;
+	duration__text(record__number(record, "lost_seconds", 0), lost, sizeof(lost));
+	snprintf(text, sizeof(text), "slow region %llu%s %s: ", (unsigned long long)noted->id, word,
+		 ended && first ? "began and ended"
+		 : ended	? "ended"
+		 : first	? "began"
+				: "is worse now");
+	if (!alarm)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "no alarm any more: %s",
+			 evidence ? evidence : "it lost too little");
+	else if (verdict)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", verdict);
+	else
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s of %s, %s lost so far",
+			 class ? class : "work", who ? who : "?", lost);
+	say(narrator, record__text(record, ended ? "end" : "begin"), text);
+}
+
+static void say_hello(struct narrator *narrator, const cJSON *record)
+{
+	const char *host = record__text(record, "host"), *version = record__text(record, "version");
+	char text[400];
+
+	snprintf(text, sizeof(text), "watching host %s (vapro %s); times are UTC", host ? host : "?",
+		 version ? version : "?");
+	say(narrator, record__text(record, "time"), text);
+}
+
+void narrator__record(struct narrator *narrator, const char *line)
+{
+	static const char begin[] = "{\"schema\":\"" JSON_SCHEMA "\",\"type\":\"";
+	static const struct {
+		const char *type;
+		void (*say)(struct narrator *narrator, const cJSON *record);
+	} types[] = {{"hello\"", say_hello}, {"process\"", add_process}, {"variance\"", say_variance}};
+	cJSON *record;
+
+	/* heat maps are most of all records: they are not parsed */
+	if (strncmp(line, begin, sizeof(begin) - 1))
+		return;
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		if (strncmp(line + sizeof(begin) - 1, types[i].type, strlen(types[i].type)))
+			continue;
+		record = cJSON_Parse(line);
+		if (record)
+			types[i].say(narrator, record);
+		cJSON_Delete(record);
+		break;
+	}
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "report/record.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+#include "report/json.h"
+
+#define RANKS_MOST (1 << 24) /* more ranks than that are a wrong text */
+
+const cJSON *record__item(const cJSON *object, const char *key)
+{
+	return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+const char *record__text(const cJSON *object, const char *key)
+{
+	return cJSON_GetStringValue(record__item(object, key));
+}
+
+double record__number(const cJSON *object, const char *key, double missing)
+{
+	const cJSON *item = record__item(object, key);
+
+	return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : missing;
+}
+
+uint64_t record__uint(const cJSON *object, const char *key)
+{
+	double number = record__number(object, key, 0);
+
+	return number >= 1 && number < 1e18 ? (uint64_t)number : 0;
+}
+
+bool record__true(const cJSON *object, const char *key)
+{
+	return cJSON_IsTrue(record__item(object, key));
+}
+
+bool record__time(const cJSON *object, const char *key, uint64_t *utc_ns)
+{
+	const char *text = record__text(object, key);
+
+	return text && json__parse_time(text, utc_ns);
+}
+
+int record__word(const char *word, const char *const *names, int count)
+{
+	for (int i = 0; word && i < count; i++) {
+		if (names[i] && !strcmp(names[i], word))
+			return i;
+	}
+	return count;
+}
+
+int record__ranks(const char *text, int32_t **ranks, uint32_t *count)
+{
+	size_t capacity = 0;
+
+	*ranks = NULL;
+	*count = 0;
+	while (text && *text) {
+		char *end;
+		long first = strtol(text, &end, 10), last = first;
+
+		if (end == text || first < 0 || first >= RANKS_MOST)
+			break;
+		if (*end == '-') {
+			text = end + 1;
+			last = strtol(text, &end, 10);
+			if (end == text || last < first || last >= RANKS_MOST)
+				break;
+		}
+		if (grow_untouched(ranks, &capacity, *count + (size_t)(last - first) + 1, sizeof(**ranks)))
+			return -ENOMEM;
+		for (; first <= last && *count < RANKS_MOST; first++)
+			(*ranks)[(*count)++] = (int32_t)first;
+		text = end + (*end == ',');
+		if (text == end)
+			break;
+	}
+	return 0;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Fills a summary from records: each becomes the result that it was written from, as far as a summary needs it. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/printable.h"
+#include "diagnose/interferers.h"
+#include "diagnose/verdict.h"
+#include "diagnose/where.h"
+#include "report/json.h"
+#include "report/record.h"
+#include "report/summary.h"
+#include "report/summary_parts.h"
+
+#define UNCOVERED_MOST 256
+#define FACTORS_MOST REGION_CAUSES
+#define HOSTS_MOST 1024
+
+static const char *job_of(const cJSON *line)
+{
+	const char *job = record__text(line, "job");
+
+	return job ? job : "";
+}
+
+/* Returns the user of a record as in struct vapro_thread. */
+static uint32_t user_of(const cJSON *line)
+{
+	double uid = record__number(line, "uid", -1);
+
+	return uid >= 0 && uid < UINT32_MAX ? (uint32_t)uid + 1 : 0;
+}
+
+/* Returns the state of a record's item: its symbols stand for both ends. */
+static struct vapro_state state_of(const cJSON *item, const char *labels)
+{
+	const char *symbols = record__text(item, "source"), *to = record__text(item, "to");
+	const char *text = record__text(item, labels);
+
+	if (!symbols) /* a record of an earlier version */
+		symbols = record__text(item, "symbols");
+	return (struct vapro_state){.from = symbols ? NULL : record__text(item, "from"),
+				    .to = to ? to : "",
+				    .to_symbol = symbols,
+				    .labels = text ? text : ""};
+}
+
+/* Reads the members of an object that has one number for each class. */
+static void read_classes(const cJSON *object, double *values, double missing)
+{
+	for (int class = 0; class < VAPRO_CLASSES; class ++)
+		values[class] = record__number(object, vapro_class_name[class], missing);
+}
+
+static int add_window(struct summary *summary, const cJSON *line, const char **why)
+{
+	const cJSON *coverage = record__item(line, "coverage"), *overhead = record__item(line, "overhead_pct"), *item;
+	const cJSON *lost = record__item(line, "lost"), *small = record__item(line, "small");
+	struct vapro_state states[UNCOVERED_MOST];
+	struct result_uncovered uncovered[UNCOVERED_MOST];
+	struct job_result result = {.job = job_of(line),
+				    .user = user_of(line),
+				    .world_size = (uint32_t)record__uint(line, "world_size"),
+				    .partial = record__true(line, "partial"),
+				    .coverage_total = record__number(coverage, "total", 0),
+				    .fragments = record__uint(line, "fragments"),
+				    .overhead_pct_mean = record__number(overhead, "mean", NAN),
+				    .overhead_pct_max = record__number(overhead, "max", 0),
+				    .uncovered = uncovered,
+				    .small_count = record__uint(small, "count"),
+				    .small_seconds = record__number(small, "lost_seconds", 0)};
+	int32_t *ranks;
+	int ret;
+
+	*why = "a window without begin or end";
+	if (!record__time(line, "begin", &result.begin_ns) || !record__time(line, "end", &result.end_ns) ||
+	    result.end_ns < result.begin_ns)
+		return -EINVAL;
+	read_classes(coverage, result.coverage, 0);
+	read_classes(record__item(line, "performance"), result.performance, NAN);
+	for (int i = 0; i < VAPRO_LOSSES; i++)
+		result.lost[i] = record__uint(lost, vapro_loss_name[i]);
+	cJSON_ArrayForEach(item, record__item(line, "uncovered"))
+	{
+		uint32_t at = result.uncovered_count;
+		int reason = record__word(record__text(item, "reason"), vapro_uncovered_name, VAPRO_UNCOVERED_REASONS);
+
+		if (at == UNCOVERED_MOST || reason == VAPRO_UNCOVERED_REASONS)
+			continue;
+		states[at] = state_of(item, "state");
+		uncovered[at] = (struct result_uncovered){.state = record__text(item, "to") ? &states[at] : NULL,
+							  .share = record__number(item, "share_pct", 0) / 100,
+							  .reason = (enum vapro_uncovered_reason)reason};
+		result.uncovered_count++;
+	}
+	ret = record__ranks(record__text(line, "ranks"), &ranks, &result.rank_count);
+	/* processes without a rank are one entry, "?" */
+	if (!ret && !result.rank_count)
+		result.rank_count = record__text(line, "ranks") && *record__text(line, "ranks");
+	if (!ret)
+		ret = summary__add(summary, &result, record__number(line, "daemon_cpu_pct", NAN));
+	free(ranks);
+	return ret;
+}
+
+static int add_variance(struct summary *summary, const cJSON *line, const char **why)
+{
+	const char *severity = record__text(line, "severity"), *ranks_text = record__text(line, "ranks");
+	const cJSON *site = cJSON_GetArrayItem(record__item(line, "call_sites"), 0);
+	struct vapro_state state = state_of(site, "labels");
+	const struct result_site sites[] = {{.state = &state}};
+	struct result_variance variance = {
+	    .id = record__uint(line, "id"),
+	    .effect_of = record__uint(line, "effect_of"),
+	    .performance = record__number(line, "performance", NAN),
+	    .lost_seconds = record__number(line, "lost_seconds", 0),
+	    .caused_seconds = record__number(line, "caused_seconds", 0),
+	    .work_unknown = record__true(line, "work_unknown"),
+	    .alarm = record__true(line, "alarm"),
+	    .evidence = record__text(line, "evidence"),
+	    .who = record__text(line, "who"),
+	    .sites = sites,
+	    .site_count = state.to_symbol || *state.to ? 1 : 0,
+	    .diagnosis = {.verdict = record__text(line, "verdict")},
+	};
+	int class = record__word(record__text(line, "class"), vapro_class_name, VAPRO_CLASSES), word, ret;
+	const char *shown = record__text(line, "state");
+	struct region *region;
+	char who[160];
+	int32_t *ranks;
+
+	*why = "a variance without id, class, begin or end";
+	if (!variance.id || class == VAPRO_CLASSES || !record__time(line, "begin", &variance.begin_ns) ||
+	    !record__time(line, "end", &variance.end_ns) || variance.end_ns < variance.begin_ns)
+		return -EINVAL;
+	variance.class = (enum vapro_class) class;
+	variance.state = shown && !strcmp(shown, "closed") ? VAPRO_REGION_CLOSED : VAPRO_REGION_OPEN;
+	word = record__word(severity, json_severity_name, VAPRO_SEVERITIES);
+	variance.severity = word < VAPRO_SEVERITIES ? (enum vapro_severity)word : VAPRO_INFO;
+	word = record__word(record__text(line, "confidence"), json_confidence_name, VAPRO_CONFIRMED + 1);
+	variance.confidence = word <= VAPRO_CONFIRMED ? (enum vapro_confidence)word : VAPRO_UNCONFIRMED;
+	variance.confirmed = variance.confidence == VAPRO_CONFIRMED;
+	if (!variance.who) {
+		snprintf(who, sizeof(who), "rank%s %s", ranks_text && strpbrk(ranks_text, "-,") ? "s" : "",
+			 ranks_text ? ranks_text : "?");
+		variance.who = who;
+	}
+	if (record__ranks(ranks_text, &ranks, &variance.rank_count)) {
+		free(ranks);
+		return -ENOMEM;
+	}
+	variance.ranks = ranks;
+	region = regions__get(&summary->regions, job_of(line), variance.id);
+	ret = region ? region__fill(region, &variance, NULL) : -ENOMEM;
+	if (!ret) {
+		region->user = user_of(line);
+		if (!severity)
+			*region->severity = 0; /* a record of an early version */
+	}
+	free(ranks);
+	return ret;
+}
+
+static void read_factors(const cJSON *list, struct result_factor *factors, uint32_t *count)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, list)
+	{
+		const char *name = record__text(item, "name");
+
+		if (!name || *count == FACTORS_MOST)
+			continue;
+		factors[(*count)++] =
+		    (struct result_factor){.name = name,
+					   .stage = (int)record__uint(item, "stage"),
+					   .parent = record__text(item, "parent"),
+					   .contribution = record__number(item, "contribution_pct", 0) / 100,
+					   .impact_seconds = record__number(item, "impact_seconds", 0),
+					   .major = record__true(item, "major")};
+	}
+}
+
+static void read_interferers(const cJSON *list, struct result_interferer *interferers, uint32_t *count)
+{
+	const cJSON *item;
+
+	cJSON_ArrayForEach(item, list)
+	{
+		const char *comm = record__text(item, "comm");
+		int relation = record__word(record__text(item, "relation"), interferers__relation, VAPRO_RELATIONS);
+		struct result_interferer *task;
+
+		if (!comm || *count == REGION_INTERFERERS)
+			continue;
+		task = &interferers[(*count)++];
+		*task = (struct result_interferer){
+		    .pid = (uint32_t)record__uint(item, "pid"),
+		    .relation = relation < VAPRO_RELATIONS ? (enum vapro_relation)relation : VAPRO_FOREIGN,
+		    .seconds = record__number(item, "seconds", 0)};
+		snprintf(task->comm, sizeof(task->comm), "%s", comm);
+	}
+}
+
+static uint32_t read_shared(const cJSON *list, struct result_shared *shared)
+{
+	const cJSON *item;
+	uint32_t count = 0;
+
+	cJSON_ArrayForEach(item, list)
+	{
+		const char *fact = record__text(item, "fact"), *value = record__text(item, "value");
+
+		if (fact && value && count < WHERE_FACTS)
+			shared[count++] = (struct result_shared){.fact = fact, .value = value};
+	}
+	return count;
+}
+
+static int add_diagnosis(struct summary *summary, const cJSON *line, const char **why)
+{
+	const cJSON *where = record__item(line, "where"), *item;
+	struct result_interferer interferers[REGION_INTERFERERS];
+	struct result_factor factors[FACTORS_MOST];
+	struct result_shared shared[WHERE_FACTS];
+	const char *hosts[HOSTS_MOST], *culprit = record__text(line, "culprit");
+	struct result_diagnosis diagnosis = {.stage = 1,
+					     .factors = factors,
+					     .interferers = interferers,
+					     .shared = shared,
+					     .hosts = hosts,
+					     .cause = record__text(line, "cause"),
+					     .advice = record__text(line, "advice"),
+					     .verdict = record__text(line, "verdict")};
+	struct region *region;
+
+	*why = "a diagnosis without its variance";
+	if (record__item(line, "region"))
+		return 0; /* a region chosen by hand is no finding */
+	if (!record__uint(line, "variance"))
+		return -EINVAL;
+	read_factors(record__item(line, "factors"), factors, &diagnosis.factor_count);
+	read_interferers(record__item(line, "interferers"), interferers, &diagnosis.interferer_count);
+	diagnosis.shared_count = read_shared(record__item(where, "shared"), shared);
+	cJSON_ArrayForEach(item, record__item(where, "hosts"))
+	{
+		if (cJSON_IsString(item) && diagnosis.host_count < HOSTS_MOST)
+			hosts[diagnosis.host_count++] = item->valuestring;
+	}
+	for (uint32_t i = 0; culprit && !diagnosis.culprit && i < diagnosis.interferer_count; i++) {
+		if (!strcmp(interferers[i].comm, culprit))
+			diagnosis.culprit = &interferers[i];
+	}
+	region = regions__get(&summary->regions, job_of(line), record__uint(line, "variance"));
+	return region ? region__fill_diagnosis(region, &diagnosis) : -ENOMEM;
+}
+
+/* Fills a set of ranks that always takes longer; records of earlier versions name the slowest rank only. */
+static void read_set(const cJSON *line, struct aside *aside, char *who, size_t who_size, char *place, size_t place_size)
+{
+	const char *ranks = record__text(line, "ranks");
+	struct result_shared shared[WHERE_FACTS];
+
+	aside->many = ranks && strpbrk(ranks, "-,");
+	if (ranks)
+		snprintf(who, who_size, "rank%s %s", aside->many ? "s" : "", ranks);
+	else
+		snprintf(who, who_size, "rank %.0f", record__number(line, "slow_rank", -1));
+	verdict__place(shared, read_shared(record__item(line, "shared"), shared), aside->many ? 2 : 1, place,
+		       place_size);
+	aside->who = who;
+	aside->place = place;
+	aside->certain = record__true(line, "certain");
+	aside->least = record__number(line, "ratio_least", aside->ratio);
+	aside->most = record__number(line, "ratio_most", aside->ratio);
+	aside->slow = record__number(line, "ratio_slow", aside->ratio);
+	aside->count = record__uint(line, "states");
+	aside->seconds = record__number(line, "lost_seconds", 0);
+}
+
+/* Adds rare work, drift or imbalance: records about a state. */
+static int add_aside(struct summary *summary, const cJSON *line, enum aside_kind kind, const char **why)
+{
+	struct vapro_state state = state_of(line, "state");
+	char who[256], place[512], *text;
+	struct aside aside = {
+	    .kind = kind,
+	    .cluster = record__uint(line, "cluster"),
+	    .rank = (int64_t)record__number(line, "rank", -1),
+	    .count = record__uint(line, kind == ASIDE_RARE ? "members" : "windows"),
+	    .seconds = record__number(line, "seconds", 0),
+	    .ratio = record__number(line, "ratio", 1),
+	    .share = record__number(line, "share_pct", 0) / 100,
+	};
+	int ret;
+
+	*why = "neither symbols nor call-site";
+	if (!state.to_symbol && !*state.to)
+		return -EINVAL;
+	if (kind == ASIDE_IMBALANCE)
+		read_set(line, &aside, who, sizeof(who), place, sizeof(place));
+	text = summary__describe(&state, NULL);
+	ret = text ? asides__add(&summary->asides, &aside, job_of(line), text) : -ENOMEM;
+	free(text);
+	return ret;
+}
+
+static int add_process(struct summary *summary, const cJSON *line)
+{
+	const cJSON *job = record__item(line, "job");
+	const char *identity = record__text(job, "identity"), *state = record__text(line, "state");
+
+	/* what was refused is no part of a job */
+	if (!state || !strcmp(state, "refused"))
+		return 0;
+	return summary__add_process(summary, identity ? identity : "", user_of(job), record__text(line, "exe"),
+				    record__text(line, "host"));
+}
+
+static void read_tunables(struct summary *summary, const cJSON *tunables)
+{
+	struct vapro_config *config = &summary->config;
+
+	config->critical_share = record__number(tunables, "critical-share", config->critical_share);
+	config->warning_share = record__number(tunables, "warning-share", config->warning_share);
+	config->min_lost_s = record__number(tunables, "min-lost", config->min_lost_s);
+	if (record__uint(tunables, "certify-fragments"))
+		config->certify_fragments = (uint32_t)record__uint(tunables, "certify-fragments");
+}
+
+int summary__add_record(struct summary *summary, const cJSON *line, const char **why)
+{
+	const char *type = record__text(line, "type");
+
+	if (!type)
+		return 0;
+	if (!strcmp(type, "window"))
+		return add_window(summary, line, why);
+	if (!strcmp(type, "variance"))
+		return add_variance(summary, line, why);
+	if (!strcmp(type, "diagnosis"))
+		return add_diagnosis(summary, line, why);
+	if (!strcmp(type, "rare"))
+		return add_aside(summary, line, ASIDE_RARE, why);
+	if (!strcmp(type, "drift"))
+		return add_aside(summary, line, ASIDE_DRIFT, why);
+	if (!strcmp(type, "imbalance"))
+		return add_aside(summary, line, ASIDE_IMBALANCE, why);
+	if (!strcmp(type, "process"))
+		return add_process(summary, line);
+	if (!strcmp(type, "hello"))
+		read_tunables(summary, record__item(line, "tunables"));
+	return 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Reads the lines of a run into the maps and the summary of a view. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/json.h"
+#include "report/line_runs.h"
+#include "report/record.h"
+#include "report/run_option.h"
+#include "report/view_model.h"
+
+#define SHOWN_MAX 20 /* bad lines reported one by one */
+
+static int add_line(struct view_model *model, struct line_runs *runs, const char *text, const char **why)
+{
+	cJSON *line = cJSON_ParseWithOpts(text, NULL, true);
+	const char *type = record__text(line, "type"), *schema = record__text(line, "schema");
+	int ret = 0;
+
+	if (!line_runs__has(runs, line)) {
+		cJSON_Delete(line);
+		return 0;
+	}
+	if (!line) {
+		*why = "no JSON";
+		return -EINVAL;
+	}
+	if (!type || !schema || strcmp(schema, JSON_SCHEMA)) {
+		*why = "no line of vapro/1";
+		ret = -EINVAL;
+	} else if (!strcmp(type, "heatmap")) {
+		ret = view_model__add_map(model, line, why);
+	} else {
+		ret = summary__add_record(model->summary, line, why);
+	}
+	cJSON_Delete(line);
+	return ret;
+}
+
+/* Copies an unseekable file to an unnamed one; rewinds the result. Returns NULL with errno. */
+static FILE *seekable(FILE *file)
+{
+	char bytes[65536];
+	FILE *copy;
+	size_t got;
+
+	if (!fseeko(file, 0, SEEK_SET))
+		return file;
+	copy = tmpfile();
+	while (copy && (got = fread(bytes, 1, sizeof(bytes), file)) > 0) {
+		if (fwrite(bytes, 1, got, copy) == got)
+			continue;
+		fclose(copy);
+		return NULL;
+	}
+	if (copy)
+		rewind(copy);
+	return copy;
+}
+
+/* Returns 0 or a negative errno. */
+static int read_lines(struct view_model *model, struct line_runs *runs, FILE *file, const char *name)
+{
+	size_t capacity = 0;
+	char *text = NULL;
+	int ret = 0;
+
+	if (fseeko(file, line_runs__begin(runs, &model->lines), SEEK_SET))
+		return -errno;
+	errno = 0;
+	while (ret != -ENOMEM && getline(&text, &capacity, file) >= 0) {
+		const char *why = "";
+
+		model->lines++;
+		if (!text[strspn(text, " \t\r\n")])
+			continue;
+		ret = add_line(model, runs, text, &why);
+		if (ret == -EINVAL && model->bad_lines++ < SHOWN_MAX)
+			fprintf(stderr, "vapro: %s:%llu: %s\n", name, (unsigned long long)model->lines, why);
+	}
+	if (ret != -ENOMEM)
+		ret = ferror(file) ? (errno ? -errno : -EIO) : 0;
+	if (model->bad_lines > SHOWN_MAX)
+		fprintf(stderr, "vapro: %s: %llu bad lines in all\n", name, (unsigned long long)model->bad_lines);
+	free(text);
+	return ret;
+}
+
+int view_model__read(struct view_model *model, FILE *file, int run, const char *name)
+{
+	FILE *input = seekable(file);
+	struct line_runs *runs = input ? line_runs__read(input) : NULL;
+	int ret = runs ? 0 : -errno;
+
+	memset(model, 0, sizeof(*model));
+	model->summary = summary__new();
+	if (!model->summary)
+		ret = -ENOMEM;
+	if (runs && !ret) {
+		model->runs = line_runs__count(runs);
+		model->run = line_runs__choose(runs, run);
+		if (!model->run && (model->runs || run != RUN_OPTION_LAST))
+			ret = -ENOENT;
+		else
+			ret = read_lines(model, runs, input, name);
+	}
+	view_model__sort(model);
+	line_runs__free(runs);
+	if (input && input != file)
+		fclose(input);
+	return ret;
+}
