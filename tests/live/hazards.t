@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import ROOT, VAPRO, VAPROD, attached, j, main, of_type, ready_pid, records, tool  # noqa: E402
+from live import ROOT, VAPROD, attached, graph, j, main, of_type, ready_pid, records, tool  # noqa: E402
 
 
 def outcome(job, code):
@@ -26,14 +26,11 @@ def release(directory):
 
 def seen(jobs, capture):
     """{function: calls} of the vertices in a capture."""
-    code, job = jobs.run([VAPRO, "stg", capture], "stg", 30)
-    if code:
-        raise RuntimeError(job.err())
     found = {}
-    for line in job.out().splitlines():
-        match = re.match(r" *(\d+) .*\[.*\bfunction=(\w+).*\]$", line)
-        if match and " -> " not in line:
-            found[match.group(2)] = found.get(match.group(2), 0) + int(match.group(1))
+    for state in graph(jobs, capture):
+        match = re.search(r"(?:^| )function=(\w+)", state["labels"])
+        if "at" in state and match:
+            found[match.group(1)] = found.get(match.group(1), 0) + state["n"]
     return found
 
 

@@ -2,11 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One program under Open MPI and under MPICH gives the same states with the same labels."""
 import os
-import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from live import VAPRO, VAPROD, attached, j, main, of_type, rank_pids, records, select, tool  # noqa: E402
+from live import VAPROD, attached, graph, j, main, of_type, rank_pids, records, select, tool  # noqa: E402
 
 
 def states(tap, jobs, name, command):
@@ -23,13 +22,10 @@ def states(tap, jobs, name, command):
     tap.equal(jobs.wait(program, 40), 0, f"{name}: the program ends well")
     tap.equal(jobs.wait(daemon, 20), 0, f"{name}: vaprod ends with its targets")
     tap.ok('"wrong":0' in program.out(), f"{name}: the results of the program are right", program.out())
-    code, job = jobs.run([VAPRO, "stg", capture], name + "_stg", 30)
-    tap.equal(code, 0, f"{name}: the graph is shown")
     found = {}
-    for line in job.out().splitlines():
-        match = re.match(r" *(\d+) .*\[((?:comm=|function=MPI_).*)\]$", line)
-        if match and int(match.group(1)) > 5:
-            found[match.group(2)] = int(match.group(1))
+    for state in graph(jobs, capture):
+        if "at" in state and state["n"] > 5 and "function=MPI_" in state["labels"]:
+            found[state["labels"]] = found.get(state["labels"], 0) + state["n"]
     lines = records(out)
     return found, {w["job"] for w in of_type(lines, "window")}, {r["rank"] for r in of_type(lines, "process")}
 
